@@ -1,0 +1,31 @@
+//! How an IP packet sits on the wire.
+
+/// Bytes that the link layer adds. The defaults are Ethernet's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Framing {
+    /// Header and frame check sequence: counted in queues and on the wire (14 + 4).
+    pub header: u16,
+    /// Smallest frame, shorter ones are padded (64).
+    pub min_frame: u16,
+    /// Preamble and inter-packet gap: wire time only (8 + 12).
+    pub gap: u16,
+}
+
+impl Framing {
+    /// IEEE 802.3: 38 bytes in all over the IP packet.
+    pub const ETHERNET: Framing = Framing { header: 18, min_frame: 64, gap: 20 };
+    /// IPv4 header without options.
+    pub const IPV4_HEADER: u16 = 20;
+
+    /// Frame bytes of an IPv4 packet with a transport header and payload of `transport` bytes together.
+    #[inline(always)]
+    pub fn frame(&self, transport: u16) -> u16 {
+        (transport + Self::IPV4_HEADER + self.header).max(self.min_frame)
+    }
+
+    /// Bytes of wire time that a frame occupies.
+    #[inline(always)]
+    pub fn on_wire(&self, frame: u16) -> u32 {
+        u32::from(frame) + u32::from(self.gap)
+    }
+}

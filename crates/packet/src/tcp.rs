@@ -1,0 +1,164 @@
+//! The TCP header inside a packet. Source: RFC 9293 §3.1, RFC 7323 §3.2, RFC 2018 §3.
+
+use crate::Packet;
+
+pub(crate) const UDP: u8 = 0x80;
+const TIMESTAMPS: u8 = 0x08;
+const SACK_COUNT: u8 = 0x07;
+
+/// TCP flag bits. Source: RFC 9293 §3.1, RFC 3168 §6.1.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TcpFlags(pub u8);
+
+impl TcpFlags {
+    pub const NONE: TcpFlags = TcpFlags(0);
+    pub const FIN: TcpFlags = TcpFlags(0x01);
+    pub const SYN: TcpFlags = TcpFlags(0x02);
+    pub const RST: TcpFlags = TcpFlags(0x04);
+    pub const PSH: TcpFlags = TcpFlags(0x08);
+    pub const ACK: TcpFlags = TcpFlags(0x10);
+    pub const ECE: TcpFlags = TcpFlags(0x40);
+    pub const CWR: TcpFlags = TcpFlags(0x80);
+
+    /// Whether every bit of `other` is set.
+    #[inline(always)]
+    pub const fn has(self, other: TcpFlags) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Both.
+    #[inline(always)]
+    pub const fn with(self, other: TcpFlags) -> TcpFlags {
+        TcpFlags(self.0 | other.0)
+    }
+}
+
+/// A block of received data, `start` inclusive to `end` exclusive. Source: RFC 2018 §3.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SackBlock {
+    pub start: u32,
+    pub end: u32,
+}
+
+/// The timestamps option. Source: RFC 7323 §3.2.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Timestamps {
+    /// Clock of the sender of this segment.
+    pub value: u32,
+    /// The latest clock heard from the other end.
+    pub echo: u32,
+}
+
+/// What only a SYN carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SynOptions {
+    /// Maximum segment size (RFC 9293 §3.7.1).
+    pub mss: u16,
+    /// Window scale shift (RFC 7323 §2), none when not offered.
+    pub window_scale: Option<u8>,
+    /// SACK permitted (RFC 2018 §2).
+    pub sack_permitted: bool,
+}
+
+impl Packet {
+    /// Turns this into a TCP segment without options.
+    #[inline(always)]
+    pub fn set_tcp(&mut self, flags: TcpFlags, seq: u32, ack: u32, window: u16, payload: u16) {
+        self.shape = 0;
+        self.flags = flags;
+        self.seq = seq;
+        self.ack = ack;
+        self.window = window;
+        self.payload = payload;
+    }
+
+    /// The timestamps option, if present.
+    #[inline(always)]
+    pub fn timestamps(&self) -> Option<Timestamps> {
+        (self.shape & TIMESTAMPS != 0).then(|| Timestamps { value: self.options[0], echo: self.options[1] })
+    }
+
+    /// Adds the timestamps option; call before [`Packet::push_sack`].
+    #[inline(always)]
+    pub fn set_timestamps(&mut self, ts: Timestamps) {
+        debug_assert_eq!(self.shape & SACK_COUNT, 0);
+        self.shape |= TIMESTAMPS;
+        self.options[0] = ts.value;
+        self.options[1] = ts.echo;
+    }
+
+    /// How many SACK blocks still fit: 3 in all beside timestamps, 4 without. Source: RFC 2018 §3.
+    pub fn sack_room(&self) -> usize {
+        let total = if self.shape & TIMESTAMPS != 0 { 3 } else { 4 };
+        total - self.sack_len()
+    }
+
+    /// Number of SACK blocks.
+    #[inline(always)]
+    pub fn sack_len(&self) -> usize {
+        if self.flags.has(TcpFlags::SYN) { 0 } else { usize::from(self.shape & SACK_COUNT) }
+    }
+
+    /// Adds a SACK block.
+    ///
+    /// # Panics
+    /// When there is no room for it.
+    pub fn push_sack(&mut self, block: SackBlock) {
+        assert!(self.sack_room() > 0, "no room for a SACK block");
+        let at = self.sack_at(self.sack_len());
+        self.options[at] = block.start;
+        self.options[at + 1] = block.end;
+        self.shape += 1;
+    }
+
+    fn sack_at(&self, i: usize) -> usize {
+        2 * i + if self.shape & TIMESTAMPS != 0 { 2 } else { 0 }
+    }
+
+    /// The SACK blocks, in order.
+    pub fn sack(&self) -> impl Iterator<Item = SackBlock> + '_ {
+        (0..self.sack_len()).map(|i| {
+            let at = self.sack_at(i);
+            SackBlock { start: self.options[at], end: self.options[at + 1] }
+        })
+    }
+
+    /// Sets the options that only a SYN has.
+    pub fn set_syn_options(&mut self, syn: SynOptions) {
+        debug_assert!(self.flags.has(TcpFlags::SYN));
+        let scale = syn.window_scale.map_or(0xff, u32::from);
+        self.options[2] = u32::from(syn.mss) | scale << 16 | u32::from(syn.sack_permitted) << 24;
+    }
+
+    /// The options that only a SYN has, if this is one.
+    pub fn syn_options(&self) -> Option<SynOptions> {
+        let word = self.options[2];
+        let scale = (word >> 16) as u8;
+        self.flags.has(TcpFlags::SYN).then_some(SynOptions {
+            mss: word as u16,
+            window_scale: (scale != 0xff).then_some(scale),
+            sack_permitted: word >> 24 & 1 == 1,
+        })
+    }
+
+    /// Bytes of TCP options as on the wire, padded to a multiple of four: timestamps 12, SACK 4 + 8 n, and on a SYN
+    /// MSS 4, window scale 4, SACK-permitted 4 (2 when it shares its word with the timestamps, as Linux packs it).
+    #[inline(always)]
+    pub fn tcp_option_bytes(&self) -> u16 {
+        let ts = self.shape & TIMESTAMPS != 0;
+        if let Some(syn) = self.syn_options() {
+            let mut bytes = 4 + if syn.window_scale.is_some() { 4 } else { 0 };
+            bytes += match (ts, syn.sack_permitted) {
+                (true, _) => 12, // NOP NOP or SACK-permitted, then timestamps
+                (false, true) => 4,
+                (false, false) => 0,
+            };
+            return bytes;
+        }
+        let sack = match self.shape & SACK_COUNT {
+            0 => 0,
+            n => 4 + 8 * u16::from(n),
+        };
+        sack + if ts { 12 } else { 0 }
+    }
+}

@@ -1,0 +1,161 @@
+//! Errors as values with a path: collected, never thrown at the first.
+
+use crate::Node;
+
+/// How bad a [`Problem`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The document cannot be used.
+    Error,
+    /// It can be used, and will probably not do what was meant.
+    Warning,
+}
+
+/// One thing wrong with a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    pub severity: Severity,
+    /// Where, for example `traffic[2].size`; empty for the document itself.
+    pub path: String,
+    /// 1-based line, where the source has lines.
+    pub line: Option<u32>,
+    /// The offending value as written, if there is one.
+    pub value: Option<String>,
+    /// What is wrong.
+    pub message: String,
+    /// What would be accepted.
+    pub accepted: Option<String>,
+    /// What was probably meant.
+    pub suggestion: Option<String>,
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if !self.path.is_empty() {
+            write!(f, "{}", self.path)?;
+        }
+        if let Some(line) = self.line {
+            write!(f, "{}line {line}", if self.path.is_empty() { "" } else { ", " })?;
+        }
+        if !self.path.is_empty() || self.line.is_some() {
+            write!(f, ": ")?;
+        }
+        if let Some(value) = &self.value {
+            write!(f, "{value} ")?;
+        }
+        write!(f, "{}", self.message)?;
+        if let Some(accepted) = &self.accepted {
+            write!(f, "; accepted: {accepted}")?;
+        }
+        if let Some(suggestion) = &self.suggestion {
+            write!(f, "; {suggestion}")?;
+        }
+        Ok(())
+    }
+}
+
+enum Step {
+    Key(String),
+    Index(usize),
+}
+
+/// Where the parser stands, and what it has found wrong so far.
+#[derive(Default)]
+pub struct Cx {
+    steps: Vec<Step>,
+    problems: Vec<Problem>,
+}
+
+impl Cx {
+    /// A parser at the root of a document.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Runs `body` one key deeper.
+    pub fn key<T>(&mut self, key: &str, body: impl FnOnce(&mut Self) -> T) -> T {
+        self.steps.push(Step::Key(key.to_string()));
+        let result = body(self);
+        self.steps.pop();
+        result
+    }
+
+    /// Runs `body` one list entry deeper.
+    pub fn index<T>(&mut self, index: usize, body: impl FnOnce(&mut Self) -> T) -> T {
+        self.steps.push(Step::Index(index));
+        let result = body(self);
+        self.steps.pop();
+        result
+    }
+
+    /// The path, for example `traffic[2].size`.
+    pub fn path(&self) -> String {
+        let mut path = String::new();
+        for step in &self.steps {
+            match step {
+                Step::Key(key) => {
+                    if !path.is_empty() {
+                        path.push('.');
+                    }
+                    path.push_str(key);
+                }
+                Step::Index(index) => path.push_str(&format!("[{index}]")),
+            }
+        }
+        path
+    }
+
+    /// Records an error at the present path. `node` gives value and line.
+    pub fn error(&mut self, node: Option<&Node>, message: impl Into<String>, accepted: Option<String>) -> &mut Problem {
+        self.report(Severity::Error, node, message.into(), accepted)
+    }
+
+    /// Records a warning at the present path.
+    pub fn warn(&mut self, node: Option<&Node>, message: impl Into<String>, accepted: Option<String>) -> &mut Problem {
+        self.report(Severity::Warning, node, message.into(), accepted)
+    }
+
+    fn report(&mut self, severity: Severity, node: Option<&Node>, message: String, accepted: Option<String>) -> &mut Problem {
+        self.problems.push(Problem {
+            severity,
+            path: self.path(),
+            line: node.and_then(|n| n.line),
+            value: node.map(|n| n.to_string()),
+            message,
+            accepted,
+            suggestion: None,
+        });
+        self.problems.last_mut().expect("just pushed")
+    }
+
+    /// An unknown key or name: lists what there is and suggests the nearest.
+    pub fn unknown(&mut self, node: Option<&Node>, what: &str, given: &str, known: &[&str]) {
+        let nearest = nearest(given, known);
+        let problem = self.error(node, format!("is not a known {what}"), Some(known.join(", ")));
+        problem.suggestion = nearest.map(|n| format!("did you mean '{n}'?"));
+    }
+
+    /// Whether any error (not warning) was recorded.
+    pub fn failed(&self) -> bool {
+        self.problems.iter().any(|p| p.severity == Severity::Error)
+    }
+
+    /// How many problems there are so far.
+    pub fn count(&self) -> usize {
+        self.problems.len()
+    }
+
+    /// Everything found, in document order of discovery.
+    pub fn into_problems(self) -> Vec<Problem> {
+        self.problems
+    }
+}
+
+fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
+    known
+        .iter()
+        .map(|k| (strsim::damerau_levenshtein(&given.to_lowercase(), &k.to_lowercase()), *k))
+        .filter(|(distance, k)| *distance <= 1 + k.len().min(given.len()) / 3)
+        .min()
+        .map(|(_, k)| k)
+}

@@ -1,0 +1,21 @@
+//! Parameters, each written once.
+//!
+//! A mechanism declares its parameters with [`params!`], [`choice!`] or [`names!`] beside its code. From that one
+//! definition come parsing that collects every error, defaults, ranges, the JSON Schema, the typed Python classes and the
+//! reference page. A document is a tree of [`Node`]s, whatever it was read from.
+
+mod error;
+mod macros;
+mod node;
+mod range;
+mod schema;
+mod types;
+
+pub use error::{Cx, Problem, Severity};
+pub use node::{Node, Value};
+pub use range::{describe_range, RangeCheck};
+pub use schema::{join_docs, ChoiceSchema, Field, NamesSchema, Schema, StructSchema, Variant};
+pub use types::Param;
+
+#[cfg(test)]
+mod tests;

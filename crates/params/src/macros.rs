@@ -1,0 +1,296 @@
+//! The three forms in which parameters are declared.
+
+/// Declares a table of parameters.
+///
+/// ```
+/// fanin_params::params! {
+///     /// A leaky bucket.
+///     pub struct Bucket {
+///         /// Depth. Source: made up for this example.
+///         pub depth: u32 = 8, in 1..=64;
+///         /// Where it leaks to; must be given.
+///         pub target: String;
+///     }
+/// }
+/// ```
+/// `= value` is the default, without it the key must be given (an `Option` is absent by default); `in range` bounds it.
+/// `pub struct Name over function { … }`: `function(&Node) -> Name` gives the defaults instead, chosen by the document
+/// itself (a profile).
+#[macro_export]
+macro_rules! params {
+    (
+        $(#[doc = $doc:expr])*
+        pub struct $name:ident $(over $base:path)? {
+            $(
+                $(#[doc = $field_doc:expr])*
+                pub $field:ident : $ty:ty $(= $default:expr)? $(, in $range:expr)? ;
+            )*
+        }
+    ) => {
+        $(#[doc = $doc])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $name {
+            $( $(#[doc = $field_doc])* pub $field: $ty, )*
+        }
+
+        impl $name {
+            /// The shape and documentation of this table.
+            pub fn struct_schema() -> $crate::StructSchema {
+                $crate::StructSchema {
+                    name: stringify!($name),
+                    doc: $crate::join_docs(&[$($doc),*]),
+                    fields: vec![$(
+                        $crate::Field {
+                            name: stringify!($field),
+                            doc: $crate::join_docs(&[$($field_doc),*]),
+                            schema: <$ty as $crate::Param>::schema(),
+                            default: $crate::params!(@default_value $ty $(, $default)?),
+                            range: $crate::params!(@range_text $($range)?),
+                        },
+                    )*],
+                }
+            }
+
+            /// Reads a table, leaving the keys in `reserved` to the caller.
+            pub fn parse_table(node: &$crate::Node, cx: &mut $crate::Cx, reserved: &[&str]) -> Option<Self> {
+                let known: &[&str] = &[$(stringify!($field)),*];
+                let $crate::Value::Table(entries) = &node.value else {
+                    let kind = node.value.kind();
+                    cx.error(Some(node), format!("is {kind}"), Some(format!("a table with the keys {}", known.join(", "))));
+                    return None;
+                };
+                for (key, entry) in entries {
+                    if !known.contains(&key.as_str()) && !reserved.contains(&key.as_str()) {
+                        let named = $crate::Node { value: $crate::Value::Text(key.clone()), line: entry.line };
+                        let given = key.clone();
+                        cx.key(key, |cx| cx.unknown(Some(&named), "key", &given, known));
+                    }
+                }
+                #[allow(unused_variables)]
+                let base: Option<Self> = $crate::params!(@base node $(, $base)?);
+                $(
+                    let $field: Option<$ty> = match node.get(stringify!($field)) {
+                        Some(entry) => cx.key(stringify!($field), |cx| {
+                            let value = <$ty as $crate::Param>::parse(entry, cx)?;
+                            $crate::params!(@check value, entry, cx $(, $range)?);
+                            Some(value)
+                        }),
+                        None => {
+                            let from_base = base.as_ref().map(|b| b.$field.clone());
+                            let fallback: Option<$ty> = from_base.or_else(|| $crate::params!(@default $ty $(, $default)?));
+                            if fallback.is_none() {
+                                cx.key(stringify!($field), |cx| cx.error(None, "is missing", None).line = node.line);
+                            }
+                            fallback
+                        }
+                    };
+                )*
+                Some(Self { $($field: $field?),* })
+            }
+
+            /// The table as a document has it.
+            pub fn table_value(&self) -> Vec<(String, $crate::Node)> {
+                #[allow(unused_mut)]
+                let mut entries = Vec::new();
+                $(
+                    if !$crate::Param::is_absent(&self.$field) {
+                        entries.push((stringify!($field).to_string(), $crate::Param::to_value(&self.$field).into()));
+                    }
+                )*
+                entries
+            }
+        }
+
+        impl $crate::Param for $name {
+            fn schema() -> $crate::Schema {
+                $crate::Schema::Struct(Self::struct_schema())
+            }
+            fn parse(node: &$crate::Node, cx: &mut $crate::Cx) -> Option<Self> {
+                Self::parse_table(node, cx, &[])
+            }
+            fn to_value(&self) -> $crate::Value {
+                $crate::Value::Table(self.table_value())
+            }
+        }
+    };
+
+    (@default_value $ty:ty) => {
+        <$ty as $crate::Param>::absent().map(|v| $crate::Param::to_value(&v))
+    };
+    (@default_value $ty:ty, $default:expr) => {{
+        let value: $ty = $default;
+        Some($crate::Param::to_value(&value))
+    }};
+    (@range_text) => { None };
+    (@range_text $range:expr) => { Some($crate::describe_range(&$range)) };
+    (@check $value:ident, $entry:ident, $cx:ident) => {};
+    (@check $value:ident, $entry:ident, $cx:ident, $range:expr) => {
+        let range = $range;
+        if !$crate::RangeCheck::in_range(&$value, &|v| ::std::ops::RangeBounds::contains(&range, v)) {
+            $cx.error(Some($entry), "is out of range", Some($crate::describe_range(&range)));
+            return None;
+        }
+    };
+    (@base $node:ident) => { None };
+    (@base $node:ident, $base:path) => { Some($base($node)) };
+    (@default $ty:ty) => { <$ty as $crate::Param>::absent() };
+    (@default $ty:ty, $default:expr) => { Some($default) };
+}
+
+/// Declares a choice between tables, told apart by `kind`; a bare string chooses with all defaults.
+///
+/// ```
+/// fanin_params::params! { /// No parameters.
+///     pub struct DropTail { } }
+/// fanin_params::params! { /// Random early detection.
+///     pub struct Red { /// Lower threshold.
+///         pub min: u32 = 5; } }
+/// fanin_params::choice! {
+///     /// How packets are refused.
+///     pub enum Admission {
+///         /// When the buffer is full.
+///         "drop_tail" => DropTail(DropTail),
+///         /// Early and at random.
+///         "red" => Red(Red),
+///     }
+/// }
+/// ```
+#[macro_export]
+macro_rules! choice {
+    (
+        $(#[doc = $doc:expr])*
+        pub enum $name:ident {
+            $( $(#[doc = $variant_doc:expr])* $kind:literal => $variant:ident($body:ty), )*
+        }
+    ) => {
+        $(#[doc = $doc])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum $name {
+            $( $(#[doc = $variant_doc])* $variant($body), )*
+        }
+
+        impl $name {
+            /// Every `kind` there is.
+            pub const KINDS: &'static [&'static str] = &[$($kind),*];
+
+            /// The `kind` of this alternative.
+            pub fn kind(&self) -> &'static str {
+                match self { $( Self::$variant(_) => $kind, )* }
+            }
+        }
+
+        impl $crate::Param for $name {
+            fn schema() -> $crate::Schema {
+                $crate::Schema::Choice($crate::ChoiceSchema {
+                    name: stringify!($name),
+                    doc: $crate::join_docs(&[$($doc),*]),
+                    variants: vec![$(
+                        $crate::Variant {
+                            kind: $kind,
+                            doc: $crate::join_docs(&[$($variant_doc),*]),
+                            body: <$body>::struct_schema(),
+                        },
+                    )*],
+                })
+            }
+
+            fn parse(node: &$crate::Node, cx: &mut $crate::Cx) -> Option<Self> {
+                let (kind, table) = match &node.value {
+                    $crate::Value::Text(kind) => (kind.clone(), $crate::Node { value: $crate::Value::Table(Vec::new()), line: node.line }),
+                    $crate::Value::Table(_) => match node.get("kind") {
+                        Some(entry) => match entry.text() {
+                            Some(kind) => (kind.to_string(), node.clone()),
+                            None => {
+                                cx.key("kind", |cx| cx.error(Some(entry), "is not a string", Some(Self::KINDS.join(", "))).severity);
+                                return None;
+                            }
+                        },
+                        None => {
+                            let line = node.line;
+                            cx.key("kind", |cx| cx.error(None, "is missing", Some(Self::KINDS.join(", "))).line = line);
+                            return None;
+                        }
+                    },
+                    other => {
+                        let message = format!("is {}", other.kind());
+                        cx.error(Some(node), message, Some(format!("one of {}, or a table with that `kind`", Self::KINDS.join(", "))));
+                        return None;
+                    }
+                };
+                match kind.as_str() {
+                    $( $kind => <$body>::parse_table(&table, cx, &["kind"]).map(Self::$variant), )*
+                    _ => {
+                        let given = node.get("kind").unwrap_or(node).clone();
+                        cx.unknown(Some(&given), "kind", &kind, Self::KINDS);
+                        None
+                    }
+                }
+            }
+
+            fn to_value(&self) -> $crate::Value {
+                match self { $(
+                    Self::$variant(body) => {
+                        let mut entries = vec![("kind".to_string(), $crate::Value::Text($kind.to_string()).into())];
+                        entries.extend(body.table_value());
+                        $crate::Value::Table(entries)
+                    }
+                )* }
+            }
+        }
+    };
+}
+
+/// Declares a choice between names.
+#[macro_export]
+macro_rules! names {
+    (
+        $(#[doc = $doc:expr])*
+        pub enum $name:ident {
+            $( $(#[doc = $value_doc:expr])* $text:literal => $value:ident, )*
+        }
+    ) => {
+        $(#[doc = $doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum $name {
+            $( $(#[doc = $value_doc])* $value, )*
+        }
+
+        impl $name {
+            /// Every name there is.
+            pub const NAMES: &'static [&'static str] = &[$($text),*];
+
+            /// The name as documents write it.
+            pub fn name(self) -> &'static str {
+                match self { $( Self::$value => $text, )* }
+            }
+        }
+
+        impl $crate::Param for $name {
+            fn schema() -> $crate::Schema {
+                $crate::Schema::Names($crate::NamesSchema {
+                    name: stringify!($name),
+                    doc: $crate::join_docs(&[$($doc),*]),
+                    values: vec![$( ($text, $crate::join_docs(&[$($value_doc),*])), )*],
+                })
+            }
+            fn parse(node: &$crate::Node, cx: &mut $crate::Cx) -> Option<Self> {
+                match node.text() {
+                    $( Some($text) => Some(Self::$value), )*
+                    Some(other) => {
+                        let other = other.to_string();
+                        cx.unknown(Some(node), "name", &other, Self::NAMES);
+                        None
+                    }
+                    None => {
+                        let message = format!("is {}", node.value.kind());
+                        cx.error(Some(node), message, Some(Self::NAMES.join(", ")));
+                        None
+                    }
+                }
+            }
+            fn to_value(&self) -> $crate::Value {
+                $crate::Value::Text(self.name().to_string())
+            }
+        }
+    };
+}

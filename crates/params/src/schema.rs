@@ -1,0 +1,74 @@
+//! What a parameter looks like: the source of the JSON Schema, the Python classes and the reference page.
+
+use crate::Value;
+
+/// The shape of a parameter.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Schema {
+    Bool,
+    Int,
+    Float,
+    Text,
+    /// A string with a unit.
+    Quantity { what: &'static str, examples: &'static str },
+    List(Box<Schema>),
+    /// Name → value.
+    Map(Box<Schema>),
+    /// May be left out.
+    Optional(Box<Schema>),
+    Struct(StructSchema),
+    Choice(ChoiceSchema),
+    Names(NamesSchema),
+}
+
+/// A table with known keys.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StructSchema {
+    pub name: &'static str,
+    pub doc: String,
+    pub fields: Vec<Field>,
+}
+
+/// One key of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Field {
+    pub name: &'static str,
+    pub doc: String,
+    pub schema: Schema,
+    /// `None` when the key must be given.
+    pub default: Option<Value>,
+    /// The accepted range in words.
+    pub range: Option<String>,
+}
+
+/// One of several tables, told apart by their `kind`. Where all keys have defaults, the bare name will do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChoiceSchema {
+    pub name: &'static str,
+    pub doc: String,
+    pub variants: Vec<Variant>,
+}
+
+/// One alternative of a choice.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Variant {
+    /// The value of `kind`.
+    pub kind: &'static str,
+    pub doc: String,
+    pub body: StructSchema,
+}
+
+/// One of several names.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamesSchema {
+    pub name: &'static str,
+    pub doc: String,
+    /// Name and what it means.
+    pub values: Vec<(&'static str, String)>,
+}
+
+/// Joins the lines of a doc comment; used by the macros.
+#[doc(hidden)]
+pub fn join_docs(lines: &[&str]) -> String {
+    lines.iter().map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n").trim().to_string()
+}

@@ -1,0 +1,131 @@
+use crate::*;
+use fanin_units::{Bytes, Span};
+
+params! {
+    /// A marker.
+    pub struct Threshold {
+        /// Threshold.
+        pub k: Bytes = Bytes(1000);
+        /// Gain.
+        pub g: f64 = 0.5, in 0.0..=1.0;
+        /// Optional delay.
+        pub delay: Option<Span>;
+        /// A required name.
+        pub label: String;
+        /// Some counts.
+        pub counts: Vec<u32> = vec![1, 2], in 1u32..;
+    }
+}
+params! {
+    /// Nothing.
+    pub struct Nothing { }
+}
+choice! {
+    /// Marking.
+    pub enum Marking {
+        /// Never.
+        "none" => Nothing(Nothing),
+        /// Above a threshold.
+        "threshold" => Threshold(Threshold),
+    }
+}
+names! {
+    /// When.
+    pub enum When {
+        /// On the way in.
+        "enqueue" => Enqueue,
+        /// On the way out.
+        "dequeue" => Dequeue,
+    }
+}
+fn by_profile(node: &Node) -> Stack {
+    match node.get("profile").and_then(Node::text) {
+        Some("linux") => Stack { profile: "linux".into(), window: 10 },
+        _ => Stack { profile: "rfc".into(), window: 3 },
+    }
+}
+params! {
+    /// A stack with profiles.
+    pub struct Stack over by_profile {
+        /// Which defaults.
+        pub profile: String = "rfc".to_string();
+        /// Initial window.
+        pub window: u32 = 3, in 1..;
+    }
+}
+
+fn text(s: &str) -> Node {
+    Value::Text(s.into()).into()
+}
+fn table(entries: Vec<(&str, Node)>) -> Node {
+    Value::Table(entries.into_iter().map(|(k, v)| (k.to_string(), v)).collect()).into()
+}
+fn problems<T: Param>(node: &Node) -> Vec<String> {
+    let mut cx = Cx::new();
+    T::parse(node, &mut cx);
+    cx.into_problems().iter().map(ToString::to_string).collect()
+}
+
+#[test]
+fn defaults_fill_in_and_values_round_trip() {
+    let node = table(vec![("kind", text("threshold")), ("label", text("x"))]);
+    let mut cx = Cx::new();
+    let parsed = Marking::parse(&node, &mut cx).unwrap();
+    let Marking::Threshold(t) = &parsed else { panic!() };
+    assert_eq!((t.k, t.g, t.delay, t.counts.clone()), (Bytes(1000), 0.5, None, vec![1, 2]));
+    assert_eq!(Marking::parse(&parsed.to_value().into(), &mut cx).unwrap(), parsed);
+    assert!(!cx.failed());
+}
+
+#[test]
+fn all_errors_come_at_once_each_with_path_value_and_what_is_accepted() {
+    let node = table(vec![
+        ("kind", text("threshold")),
+        ("k", Value::Int(5).into()),
+        ("g", Value::Float(2.0).into()),
+        ("dellay", text("1us")),
+        ("counts", Value::List(vec![Value::Int(0).into()]).into()),
+    ]);
+    let found = problems::<Marking>(&node).join("\n");
+    for expected in [
+        "k: 5 has no unit; accepted: a size such as",
+        "g: 2.0 is out of range; accepted: from 0 to 1",
+        "dellay: \"dellay\" is not a known key",
+        "did you mean 'delay'?",
+        "label: is missing",
+        "counts: a list of 1 entries is out of range; accepted: at least 1",
+    ] {
+        assert!(found.contains(expected), "{expected}\n--\n{found}");
+    }
+}
+
+#[test]
+fn unknown_kinds_and_names_are_suggested() {
+    assert!(problems::<Marking>(&text("treshold"))[0].contains("did you mean 'threshold'?"));
+    assert!(problems::<When>(&text("dequeu"))[0].contains("did you mean 'dequeue'?"));
+    assert!(problems::<Marking>(&table(vec![]))[0].contains("kind: is missing"));
+    assert!(problems::<Marking>(&Value::Int(3).into())[0].contains("3 is an integer"));
+}
+
+#[test]
+fn a_bare_name_chooses_with_all_defaults() {
+    assert_eq!(Marking::parse(&text("none"), &mut Cx::new()), Some(Marking::Nothing(Nothing {})));
+}
+
+#[test]
+fn a_profile_changes_defaults_and_explicit_keys_win() {
+    let linux = table(vec![("profile", text("linux"))]);
+    assert_eq!(Stack::parse(&linux, &mut Cx::new()).unwrap().window, 10);
+    let own = table(vec![("profile", text("linux")), ("window", Value::Int(4).into())]);
+    assert_eq!(Stack::parse(&own, &mut Cx::new()).unwrap().window, 4);
+    assert_eq!(Stack::parse(&table(vec![]), &mut Cx::new()).unwrap().window, 3);
+}
+
+#[test]
+fn the_schema_carries_docs_defaults_and_ranges() {
+    let Schema::Choice(choice) = Marking::schema() else { panic!() };
+    let field = &choice.variants[1].body.fields[1];
+    assert_eq!((field.name, field.doc.as_str(), field.range.as_deref()), ("g", "Gain.", Some("from 0 to 1")));
+    assert_eq!(field.default, Some(Value::Float(0.5)));
+    assert_eq!(choice.variants[1].body.fields[3].default, None);
+}

@@ -7,13 +7,13 @@
 // are reported at once, each with its line number. Statements:
 //
 //   fanin-ns3-job 1                          first statement: format and version
-//   option KEY VALUE                         see kOptions in this file or README.md
+//   option KEY VALUE                         see kOptions in job.h, or README.md
 //   default NS3_ATTRIBUTE VALUE              any other ns-3 default, e.g. ns3::TcpCubic::HyStart false
 //   node NAME host|switch
 //   link A B RATE DELAY                      full duplex; at most one between two nodes
 //   flow ID SRC DST BYTES START              one TCP transfer, transport as in "option transport"
 //   cbr ID SRC DST RATE IP_BYTES PACKETS START   UDP; RATE counts wire bytes (IP_BYTES + wire_overhead)
-//   path ID NODE NODE ...                    pin the data direction of a flow; reversed list pins its ACKs
+//   path ID NODE NODE ...                    pin the path of a flow; from DST to SRC it pins the path of its ACKs
 //   watch A B [TRACE.csv]                    the egress port of A towards B
 //
 // Wire model: a point-to-point device adds 2 bytes of PPP; the remaining wire_overhead - 2 bytes are an inter-frame
@@ -23,6 +23,10 @@
 // Port model: a queue disc, a device queue of one packet and the packet being sent. Queue limit and ECN threshold of
 // a job count every packet at the port, the one being sent included, so the disc gets two packets less than the job says.
 
+#include "job.h"
+#include "probe.h"
+#include "routing.h"
+
 #include "ns3/core-module.h"
 #include "ns3/internet-module.h"
 #include "ns3/network-module.h"
@@ -31,17 +35,11 @@
 
 #include <sys/resource.h>
 
-#include <algorithm>
 #include <chrono>
-#include <cinttypes>
-#include <cstdio>
 #include <fstream>
 #include <iostream>
 #include <map>
-#include <set>
-#include <sstream>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 using namespace ns3;
@@ -49,463 +47,413 @@ using namespace ns3;
 namespace
 {
 
-// ---------------------------------------------------------------------------------------------------------------- job
-
-const std::map<std::string, std::string> kOptions = {
-    {"transport", "newreno"},       // newreno (RFC 5681 growth) | linux-reno | cubic | dctcp | udp-cbr (no flow lines)
-    {"recovery", "prr"},            // prr | classic (ns-3 TcpClassicRecovery: cwnd = ssthresh at once)
-    {"sack", "on"},                 //
-    {"timestamps", "on"},           // 12 bytes of header in every segment; RTT samples then have 1 ms granularity
-    {"segment_bytes", "1448"},      // TCP payload of a full segment
-    {"initial_window", "10"},       // segments
-    {"delack_count", "2"},          // segments per ACK
-    {"delack_timeout_ps", "200000000000"},
-    {"rto_min_ps", "1000000000000"},
-    {"rto_initial_ps", "1000000000000"}, // SYN timeout and first estimate of the RTT
-    {"clock_granularity_ps", "1000000000"}, // G of RFC 6298
-    {"dctcp_g", "0.0625"},          //
-    {"dctcp_alpha", "1.0"},         // initial alpha
-    {"ecn_k_packets", "0"},         // step marking when the port holds at least this much on arrival; 0 is off
-    {"ecn_k_bytes", "0"},           //
-    {"queue_packets", "0"},         // capacity of a switch port; exactly one of the two
-    {"queue_bytes", "0"},           //
-    {"host_queue_packets", "1000000"},
-    {"snd_buffer_bytes", "4194304"},
-    {"rcv_buffer_bytes", "4194304"},
-    {"ecmp", "on"},                 // per flow; off takes the first of the equal next hops
-    {"ecmp_seed", "1"},             //
-    {"handshake_ahead_ps", "0"},    // open connections this long before the start of each flow
-    {"stop_ps", "0"},               // 0: until nothing is left to do
-    {"mean_from_ps", "0"},          // window of time-weighted means
-    {"mean_to_ps", "0"},            // 0: the last delivery
-    {"wire_overhead", "38"},        // bytes on the wire over the IP packet
-    {"count", "on"},                // packet-hops, retransmissions, timeouts; off for timing
-    {"scheduler", "map"},           // map (ns-3's default) | heap | calendar | priority-queue
-};
-
-struct NodeSpec
+template <typename T>
+void
+Default(const std::string& name, const T& value)
 {
-    std::string name;
-    bool host;
-};
+    Config::SetDefault(name, value);
+}
 
-struct LinkSpec
+void
+SetDefaults(const Job& job)
 {
-    uint32_t a, b;
-    uint64_t rate;
-    int64_t delayPs;
-};
-
-struct FlowSpec
-{
-    std::string id;
-    uint32_t src, dst;
-    bool cbr;
-    uint64_t bytes;   // TCP: application bytes
-    uint64_t rate;    // CBR
-    uint32_t ipBytes; // CBR
-    uint64_t packets; // CBR
-    int64_t startPs;
-    std::vector<uint32_t> path;
-};
-
-struct WatchSpec
-{
-    uint32_t a, b;
-    std::string trace;
-};
-
-struct Job
-{
-    std::map<std::string, std::string> options = kOptions;
-    std::vector<std::pair<std::string, std::string>> defaults;
-    std::vector<NodeSpec> nodes;
-    std::vector<LinkSpec> links;
-    std::vector<FlowSpec> flows;
-    std::vector<WatchSpec> watches;
-
-    const std::string& Str(const char* key) const
+    Time::SetResolution(Time::PS);
+    static const std::map<std::string, TypeId> transports = {{"newreno", TcpNewReno::GetTypeId()},
+                                                             {"linux-reno", TcpLinuxReno::GetTypeId()},
+                                                             {"cubic", TcpCubic::GetTypeId()},
+                                                             {"dctcp", TcpDctcp::GetTypeId()},
+                                                             {"udp-cbr", TcpNewReno::GetTypeId()}};
+    Default("ns3::TcpL4Protocol::SocketType", TypeIdValue(transports.at(job.Str("transport"))));
+    Default("ns3::TcpL4Protocol::RecoveryType",
+            TypeIdValue(job.Str("recovery") == "prr" ? TcpPrrRecovery::GetTypeId()
+                                                     : TcpClassicRecovery::GetTypeId()));
+    Default("ns3::TcpSocketBase::Sack", BooleanValue(job.On("sack")));
+    Default("ns3::TcpSocketBase::Timestamp", BooleanValue(job.On("timestamps")));
+    Default("ns3::TcpSocket::SegmentSize", UintegerValue(job.Int("segment_bytes")));
+    Default("ns3::TcpSocket::InitialCwnd", UintegerValue(job.Int("initial_window")));
+    Default("ns3::TcpSocket::DelAckCount", UintegerValue(job.Int("delack_count")));
+    Default("ns3::TcpSocket::DelAckTimeout", TimeValue(PicoSeconds(job.Int("delack_timeout_ps"))));
+    Default("ns3::TcpSocket::SndBufSize", UintegerValue(job.Int("snd_buffer_bytes")));
+    Default("ns3::TcpSocket::RcvBufSize", UintegerValue(job.Int("rcv_buffer_bytes")));
+    Default("ns3::TcpSocket::ConnTimeout", TimeValue(PicoSeconds(job.Int("rto_initial_ps"))));
+    Default("ns3::TcpSocket::DataRetries", UintegerValue(1000)); // ns-3 gives up after 6 timeouts
+    Default("ns3::TcpSocket::ConnCount", UintegerValue(20));
+    Default("ns3::RttEstimator::InitialEstimation", TimeValue(PicoSeconds(job.Int("rto_initial_ps"))));
+    Default("ns3::TcpSocketBase::MinRto", TimeValue(PicoSeconds(job.Int("rto_min_ps"))));
+    Default("ns3::TcpSocketBase::ClockGranularity", TimeValue(PicoSeconds(job.Int("clock_granularity_ps"))));
+    Default("ns3::TcpDctcp::DctcpShiftG", DoubleValue(std::stod(job.Str("dctcp_g"))));
+    Default("ns3::TcpDctcp::DctcpAlphaOnInit", DoubleValue(std::stod(job.Str("dctcp_alpha"))));
+    bool ecn = job.Int("ecn_k_packets") > 0 || job.Int("ecn_k_bytes") > 0;
+    Default("ns3::TcpSocketBase::UseEcn", EnumValue(ecn ? TcpSocketState::On : TcpSocketState::Off));
+    for (const auto& [name, value] : job.defaults)
     {
-        return options.at(key);
-    }
-
-    int64_t Int(const char* key) const
-    {
-        return std::stoll(options.at(key));
-    }
-
-    bool On(const char* key) const
-    {
-        return options.at(key) == "on";
-    }
-};
-
-class Parser
-{
-  public:
-    explicit Parser(std::istream& in)
-    {
-        std::string line;
-        while (std::getline(in, line))
+        if (!Config::SetDefaultFailSafe(name, StringValue(value)))
         {
-            ++m_line;
-            line = line.substr(0, line.find('#'));
-            std::istringstream words(line);
-            std::vector<std::string> w;
-            for (std::string x; words >> x;)
+            std::cerr << "job: ns-3 refuses default " << name << " = " << value << "\n";
+            std::exit(2);
+        }
+    }
+    static const std::map<std::string, std::string> schedulers = {{"map", "ns3::MapScheduler"},
+                                                                  {"heap", "ns3::HeapScheduler"},
+                                                                  {"calendar", "ns3::CalendarScheduler"},
+                                                                  {"priority-queue", "ns3::PriorityQueueScheduler"}};
+    Simulator::SetScheduler(ObjectFactory(schedulers.at(job.Str("scheduler"))));
+}
+
+// The queue disc of one port.
+TrafficControlHelper
+DiscFor(const Job& job, bool host, const LinkSpec& link)
+{
+    TrafficControlHelper tc;
+    bool packets = job.Int("queue_packets") > 0;
+    int64_t full = job.Int("segment_bytes") + 40 + (job.On("timestamps") ? 12 : 0);
+    int64_t inDevice = packets ? 2 : 2 * full; // the device queue and the packet being sent
+    int64_t size = (packets ? job.Int("queue_packets") : job.Int("queue_bytes")) - inDevice;
+    int64_t k = (packets ? job.Int("ecn_k_packets") : job.Int("ecn_k_bytes")) - inDevice;
+    if (host)
+    {
+        tc.SetRootQueueDisc("ns3::FifoQueueDisc",
+                            "MaxSize",
+                            QueueSizeValue(QueueSize(PACKETS, job.Int("host_queue_packets"))));
+        return tc;
+    }
+    QueueSizeValue limit(QueueSize(packets ? PACKETS : BYTES, size));
+    if (k <= 0)
+    {
+        tc.SetRootQueueDisc("ns3::FifoQueueDisc", "MaxSize", limit);
+        return tc;
+    }
+    tc.SetRootQueueDisc("ns3::RedQueueDisc", "MaxSize", limit); // as in ns-3's dctcp-example, with one threshold
+    Default("ns3::RedQueueDisc::UseEcn", BooleanValue(true));
+    Default("ns3::RedQueueDisc::UseHardDrop", BooleanValue(false));
+    Default("ns3::RedQueueDisc::Gentle", BooleanValue(false));
+    Default("ns3::RedQueueDisc::QW", DoubleValue(1.0));
+    Default("ns3::RedQueueDisc::MinTh", DoubleValue(k));
+    Default("ns3::RedQueueDisc::MaxTh", DoubleValue(k));
+    Default("ns3::RedQueueDisc::MeanPktSize", UintegerValue(full));
+    Default("ns3::RedQueueDisc::LinkBandwidth", DataRateValue(DataRate(link.rate)));
+    return tc;
+}
+
+struct Network
+{
+    NodeContainer nodes;
+    std::vector<Ptr<FlowHashRouting>> routing;
+    std::map<std::pair<uint32_t, uint32_t>, uint32_t> interfaces; // (a, b): interface number at a
+    std::map<std::pair<uint32_t, uint32_t>, Ptr<NetDevice>> devices;
+    std::vector<Ptr<QueueDisc>> discs;
+};
+
+// The rate to give to a device so that its transmission times, which ns-3 rounds down, come out exact.
+uint64_t
+NudgedRate(uint64_t rate)
+{
+    uint64_t nudged = rate - rate / 1'000'000'000;
+    for (uint32_t bytes = 42; bytes <= 1502; ++bytes)
+    {
+        int64_t exact = int64_t(uint64_t(bytes) * 8'000'000'000'000ULL / rate);
+        int64_t off = DataRate(nudged).CalculateBytesTxTime(bytes).GetPicoSeconds() - exact;
+        NS_ABORT_MSG_IF(off > 0 || off < (rate >= 1'000'000'000 ? 0 : -1),
+                        "ns-3 gives a transmission time off by " << off << " ps at " << rate << " bit/s");
+    }
+    return nudged;
+}
+
+void
+Build(const Job& job, Network& net)
+{
+    net.nodes.Create(job.nodes.size());
+    InternetStackHelper stack;
+    stack.SetRoutingHelper(FlowHashRoutingHelper());
+    stack.SetIpv6StackInstall(false);
+    stack.Install(net.nodes);
+    for (uint32_t i = 0; i < job.nodes.size(); ++i)
+    {
+        auto r = DynamicCast<FlowHashRouting>(net.nodes.Get(i)->GetObject<Ipv4>()->GetRoutingProtocol());
+        r->isHost = job.nodes[i].host;
+        r->ecmp = job.On("ecmp");
+        r->seed = job.Int("ecmp_seed");
+        r->self = i;
+        r->routes.resize(1); // interface 0 is the loopback
+        net.routing.push_back(r);
+    }
+    std::map<uint64_t, uint64_t> nudged;
+    uint32_t gapBytes = job.Int("wire_overhead") - 2;
+    for (const LinkSpec& l : job.links)
+    {
+        if (!nudged.count(l.rate))
+        {
+            nudged[l.rate] = NudgedRate(l.rate);
+        }
+        Time gap = PicoSeconds(gapBytes * (8'000'000'000'000ULL / l.rate));
+        PointToPointHelper p2p;
+        p2p.SetQueue("ns3::DropTailQueue<Packet>", "MaxSize", StringValue("1p"));
+        p2p.SetDeviceAttribute("DataRate", DataRateValue(DataRate(nudged[l.rate])));
+        p2p.SetDeviceAttribute("InterframeGap", TimeValue(gap));
+        p2p.SetDeviceAttribute("Mtu", UintegerValue(9000));
+        p2p.SetChannelAttribute("Delay", TimeValue(PicoSeconds(l.delayPs) + gap));
+        NetDeviceContainer two = p2p.Install(net.nodes.Get(l.a), net.nodes.Get(l.b));
+        for (uint32_t end = 0; end < 2; ++end)
+        {
+            uint32_t at = end == 0 ? l.a : l.b;
+            uint32_t to = end == 0 ? l.b : l.a;
+            Ptr<NetDevice> device = two.Get(end);
+            net.discs.push_back(DiscFor(job, job.nodes[at].host, l).Install(device).Get(0));
+            Ptr<Ipv4> ipv4 = net.nodes.Get(at)->GetObject<Ipv4>();
+            uint32_t i = ipv4->AddInterface(device);
+            if (job.nodes[at].host)
             {
-                w.push_back(x);
+                ipv4->AddAddress(i, Ipv4InterfaceAddress(AddressOf(at), Ipv4Mask::GetOnes()));
             }
-            if (!w.empty())
+            ipv4->SetMetric(i, 1);
+            ipv4->SetUp(i);
+            Ptr<Ipv4Route> route = Create<Ipv4Route>();
+            route->SetSource(AddressOf(at));
+            route->SetGateway(AddressOf(to));
+            route->SetOutputDevice(device);
+            auto& routes = net.routing[at]->routes;
+            NS_ABORT_MSG_IF(routes.size() != i, "interface numbers are not consecutive");
+            routes.push_back(route);
+            net.interfaces[{at, to}] = i;
+            net.devices[{at, to}] = device;
+            for (PortWatch& w : g_watches)
             {
-                Statement(w);
-            }
-        }
-        m_line = 0;
-        Whole();
-    }
-
-    Job job;
-    std::vector<std::string> errors;
-
-  private:
-    void Error(const std::string& text)
-    {
-        errors.push_back((m_line ? "line " + std::to_string(m_line) + ": " : std::string("job: ")) + text);
-    }
-
-    uint64_t Number(const std::string& word, const char* what, uint64_t least, uint64_t most)
-    {
-        bool digits = !word.empty() && word.size() <= 19 && word.find_first_not_of("0123456789") == std::string::npos;
-        uint64_t value = digits ? std::stoull(word) : 0;
-        if (!digits || value < least || value > most)
-        {
-            Error(std::string(what) + " is '" + word + "': want an integer from " + std::to_string(least) + " to " +
-                  std::to_string(most));
-            return least;
-        }
-        return value;
-    }
-
-    uint32_t NodeIndex(const std::string& name, const char* what, bool mustBeHost)
-    {
-        auto it = m_index.find(name);
-        if (it == m_index.end())
-        {
-            Error(std::string(what) + " '" + name + "' is no node defined above");
-            return 0;
-        }
-        if (mustBeHost && !job.nodes[it->second].host)
-        {
-            Error(std::string(what) + " '" + name + "' is no host");
-        }
-        return it->second;
-    }
-
-    bool Words(const std::vector<std::string>& w, size_t least, size_t most, const char* form)
-    {
-        if (w.size() < least || w.size() > most)
-        {
-            Error(std::string("want: ") + form);
-            return false;
-        }
-        return true;
-    }
-
-    bool NewFlow(const std::string& id)
-    {
-        if (id.find_first_not_of("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_.:-") !=
-            std::string::npos)
-        {
-            Error("flow id '" + id + "': want letters, digits and _.:-");
-            return false;
-        }
-        if (!m_flows.emplace(id, job.flows.size()).second)
-        {
-            Error("flow '" + id + "' is defined twice");
-            return false;
-        }
-        return true;
-    }
-
-    void Option(const std::string& key, const std::string& value)
-    {
-        static const std::map<std::string, std::set<std::string>> words = {
-            {"transport", {"newreno", "linux-reno", "cubic", "dctcp", "udp-cbr"}},
-            {"recovery", {"prr", "classic"}},
-            {"sack", {"on", "off"}},
-            {"timestamps", {"on", "off"}},
-            {"ecmp", {"on", "off"}},
-            {"count", {"on", "off"}},
-            {"scheduler", {"map", "heap", "calendar", "priority-queue"}},
-        };
-        auto it = job.options.find(key);
-        if (it == job.options.end())
-        {
-            Error("unknown option '" + key + "'");
-            return;
-        }
-        auto choice = words.find(key);
-        if (choice != words.end())
-        {
-            if (!choice->second.count(value))
-            {
-                std::string all;
-                for (const auto& x : choice->second)
+                if (w.spec.a == at && w.spec.b == to)
                 {
-                    all += (all.empty() ? "" : "|") + x;
-                }
-                Error("option " + key + " is '" + value + "': want " + all);
-                return;
-            }
-        }
-        else if (key == "dctcp_g" || key == "dctcp_alpha")
-        {
-            char* end = nullptr;
-            double x = std::strtod(value.c_str(), &end);
-            if (*end != 0 || !(x >= 0 && x <= 1))
-            {
-                Error("option " + key + " is '" + value + "': want a number from 0 to 1");
-                return;
-            }
-        }
-        else
-        {
-            const uint64_t ps = 4'000'000'000'000'000'000ULL;
-            bool small = key == "segment_bytes" || key == "wire_overhead" || key == "delack_count" ||
-                         key == "initial_window";
-            bool time = key.size() > 3 && key.substr(key.size() - 3) == "_ps";
-            uint64_t least = key == "segment_bytes" || key == "initial_window" || key == "delack_count" ? 1
-                             : key == "wire_overhead"                                                   ? 2
-                                                                                                        : 0;
-            size_t before = errors.size();
-            Number(value, ("option " + key).c_str(), least, small ? 9000 : time || key == "ecmp_seed" ? ps : 2000000000);
-            if (errors.size() > before)
-            {
-                return;
-            }
-        }
-        it->second = value;
-    }
-
-    void Statement(const std::vector<std::string>& w)
-    {
-        const uint64_t most = 4'000'000'000'000'000'000ULL;
-        const uint64_t rateMost = 10'000'000'000'000ULL;
-        const std::string& kind = w[0];
-        if (!m_header)
-        {
-            m_header = true;
-            if (w != std::vector<std::string>{"fanin-ns3-job", "1"})
-            {
-                Error("the first statement must be: fanin-ns3-job 1");
-            }
-            return;
-        }
-        if (kind == "option")
-        {
-            if (Words(w, 3, 3, "option KEY VALUE"))
-            {
-                Option(w[1], w[2]);
-            }
-        }
-        else if (kind == "default")
-        {
-            if (Words(w, 3, 3, "default NS3_ATTRIBUTE VALUE"))
-            {
-                job.defaults.emplace_back(w[1], w[2]);
-            }
-        }
-        else if (kind == "node")
-        {
-            if (!Words(w, 3, 3, "node NAME host|switch"))
-            {
-                return;
-            }
-            if (w[2] != "host" && w[2] != "switch")
-            {
-                Error("node kind is '" + w[2] + "': want host|switch");
-            }
-            if (w[1].find_first_of("\"\\") != std::string::npos)
-            {
-                Error("node name '" + w[1] + "' may not contain quotes or backslashes");
-            }
-            if (!m_index.emplace(w[1], job.nodes.size()).second)
-            {
-                Error("node '" + w[1] + "' is defined twice");
-                return;
-            }
-            job.nodes.push_back({w[1], w[2] == "host"});
-        }
-        else if (kind == "link")
-        {
-            if (!Words(w, 5, 5, "link A B RATE DELAY"))
-            {
-                return;
-            }
-            LinkSpec l{NodeIndex(w[1], "link end", false), NodeIndex(w[2], "link end", false), 0, 0};
-            l.rate = Number(w[3], "rate [bit/s]", 1000, rateMost);
-            l.delayPs = Number(w[4], "delay [ps]", 0, most);
-            if (l.a == l.b || !m_pairs.emplace(std::min(l.a, l.b), std::max(l.a, l.b)).second)
-            {
-                Error("second link between '" + w[1] + "' and '" + w[2] + "', or a link to itself");
-                return;
-            }
-            job.links.push_back(l);
-        }
-        else if (kind == "flow")
-        {
-            if (!Words(w, 6, 6, "flow ID SRC DST BYTES START") || !NewFlow(w[1]))
-            {
-                return;
-            }
-            FlowSpec f{w[1], NodeIndex(w[2], "source", true), NodeIndex(w[3], "destination", true), false};
-            f.bytes = Number(w[4], "bytes", 1, 4'000'000'000ULL); // 32-bit sequence numbers are not wrapped
-            f.startPs = Number(w[5], "start [ps]", 0, most);
-            job.flows.push_back(f);
-        }
-        else if (kind == "cbr")
-        {
-            if (!Words(w, 8, 8, "cbr ID SRC DST RATE IP_BYTES PACKETS START") || !NewFlow(w[1]))
-            {
-                return;
-            }
-            FlowSpec f{w[1], NodeIndex(w[2], "source", true), NodeIndex(w[3], "destination", true), true};
-            f.rate = Number(w[4], "rate [bit/s]", 1000, rateMost);
-            f.ipBytes = Number(w[5], "ip bytes", 28, 9000);
-            f.packets = Number(w[6], "packets", 1, 1'000'000'000'000ULL);
-            f.startPs = Number(w[7], "start [ps]", 0, most);
-            job.flows.push_back(f);
-        }
-        else if (kind == "path")
-        {
-            if (!Words(w, 4, 1000, "path ID NODE NODE ..."))
-            {
-                return;
-            }
-            auto it = m_flows.find(w[1]);
-            if (it == m_flows.end())
-            {
-                Error("path of '" + w[1] + "', which is no flow defined above");
-                return;
-            }
-            FlowSpec& f = job.flows[it->second];
-            std::vector<uint32_t> p;
-            for (size_t i = 2; i < w.size(); ++i)
-            {
-                p.push_back(NodeIndex(w[i], "path node", false));
-                if (i > 2 && !m_pairs.count({std::min(p[i - 3], p[i - 2]), std::max(p[i - 3], p[i - 2])}))
-                {
-                    Error("no link between '" + w[i - 1] + "' and '" + w[i] + "'");
+                    w.disc = net.discs.back();
+                    w.Connect(device);
                 }
             }
-            if (!((p.front() == f.src && p.back() == f.dst) || (p.front() == f.dst && p.back() == f.src)))
+            if (job.On("count"))
             {
-                Error("path of flow '" + w[1] + "' does not join its ends");
+                device->TraceConnectWithoutContext("PhyRxEnd", MakeCallback(&CountHop));
             }
-            if (p.front() == f.dst) // the ACK direction
-            {
-                m_ackPaths[it->second] = p;
-            }
-            else
-            {
-                f.path = p;
-            }
-        }
-        else if (kind == "watch")
-        {
-            if (!Words(w, 3, 4, "watch A B [TRACE.csv]"))
-            {
-                return;
-            }
-            WatchSpec x{NodeIndex(w[1], "port owner", false), NodeIndex(w[2], "port peer", false), ""};
-            x.trace = w.size() == 4 ? w[3] : "";
-            if (!m_pairs.count({std::min(x.a, x.b), std::max(x.a, x.b)}))
-            {
-                Error("no link between '" + w[1] + "' and '" + w[2] + "'");
-                return;
-            }
-            job.watches.push_back(x);
-        }
-        else
-        {
-            Error("unknown statement '" + kind + "'");
         }
     }
+}
 
-    // Rules that need the whole file.
-    void Whole()
+// Next hops on all shortest paths, by a search from each host that does not pass through other hosts.
+void
+Route(const Job& job, Network& net)
+{
+    std::vector<std::vector<uint32_t>> neighbours(job.nodes.size());
+    for (const LinkSpec& l : job.links)
     {
-        if (job.links.empty() || job.flows.empty())
-        {
-            Error("a job needs links and flows");
-        }
-        bool packets = job.Int("queue_packets") > 0;
-        bool bytes = job.Int("queue_bytes") > 0;
-        if (packets == bytes)
-        {
-            Error("give exactly one of option queue_packets and option queue_bytes");
-        }
-        if ((packets && job.Int("ecn_k_bytes") > 0) || (bytes && job.Int("ecn_k_packets") > 0))
-        {
-            Error("ns-3's RED counts threshold and limit in one unit: give both in packets or both in bytes");
-        }
-        if (packets && job.Int("queue_packets") < 3)
-        {
-            Error("option queue_packets is below 3: one packet in the disc, one in the device queue, one being sent");
-        }
-        if (job.Int("ecn_k_packets") > 0 && job.Int("ecn_k_packets") < 4)
-        {
-            Error("option ecn_k_packets is below 4: RED never marks with fewer than two packets in its disc");
-        }
-        int64_t full = FullPacket();
-        if (bytes && job.Int("queue_bytes") < 3 * full)
-        {
-            Error("option queue_bytes is below three full packets (" + std::to_string(3 * full) + ")");
-        }
-        if (job.Int("ecn_k_bytes") > 0 && job.Int("ecn_k_bytes") < 4 * full)
-        {
-            Error("option ecn_k_bytes is below four full packets (" + std::to_string(4 * full) + ")");
-        }
-        if (job.Str("transport") == "dctcp" && job.Int("ecn_k_bytes") == 0 && job.Int("ecn_k_packets") == 0)
-        {
-            Error("transport dctcp needs option ecn_k_packets or ecn_k_bytes");
-        }
-        for (auto& [flow, path] : m_ackPaths)
-        {
-            std::vector<uint32_t> reversed(path.rbegin(), path.rend());
-            if (job.flows[flow].path != reversed)
-            {
-                Error("flow '" + job.flows[flow].id + "': the path of its ACKs must be the reverse of its data path");
-            }
-        }
-        for (const auto& f : job.flows)
-        {
-            if (!f.cbr && job.Str("transport") == "udp-cbr")
-            {
-                Error("flow '" + f.id + "' needs a TCP transport, but option transport is udp-cbr");
-            }
-            if (f.src == f.dst)
-            {
-                Error("flow '" + f.id + "' has the same source and destination");
-            }
-        }
+        neighbours[l.a].push_back(l.b);
+        neighbours[l.b].push_back(l.a);
     }
-
-    int64_t FullPacket() const
+    std::vector<std::map<std::vector<uint32_t>, uint16_t>> known(job.nodes.size());
+    for (auto& r : net.routing)
     {
-        int64_t full = job.Int("segment_bytes") + 40 + (job.On("timestamps") ? 12 : 0);
-        for (const auto& f : job.flows)
+        r->groupOf.assign(job.nodes.size(), UINT16_MAX);
+    }
+    for (uint32_t dst = 0; dst < job.nodes.size(); ++dst)
+    {
+        if (!job.nodes[dst].host)
         {
-            full = f.cbr && job.Str("transport") == "udp-cbr" ? f.ipBytes : full;
+            continue;
         }
-        return full;
+        std::vector<uint32_t> distance(job.nodes.size(), UINT32_MAX);
+        std::vector<uint32_t> order{dst};
+        distance[dst] = 0;
+        for (size_t i = 0; i < order.size(); ++i)
+        {
+            uint32_t at = order[i];
+            if (job.nodes[at].host && at != dst)
+            {
+                continue;
+            }
+            for (uint32_t n : neighbours[at])
+            {
+                if (distance[n] == UINT32_MAX)
+                {
+                    distance[n] = distance[at] + 1;
+                    order.push_back(n);
+                }
+            }
+        }
+        for (size_t i = 1; i < order.size(); ++i)
+        {
+            uint32_t at = order[i];
+            std::vector<uint32_t> group;
+            for (uint32_t n : neighbours[at])
+            {
+                if (distance[n] + 1 == distance[at])
+                {
+                    group.push_back(net.interfaces[{at, n}]);
+                }
+            }
+            FlowHashRouting& r = *net.routing[at];
+            auto [it, fresh] = known[at].emplace(group, r.groups.size());
+            if (fresh)
+            {
+                r.groups.push_back(group);
+            }
+            r.groupOf[dst] = it->second;
+        }
+    }
+    for (const FlowSpec& f : job.flows)
+    {
+        if (net.routing[f.src]->groupOf[f.dst] == UINT16_MAX)
+        {
+            std::cerr << "job: no path for flow '" << f.id << "'\n";
+            std::exit(2);
+        }
+    }
+}
+
+void
+Pin(Network& net, const std::vector<uint32_t>& path, uint16_t fromPort, uint16_t toPort)
+{
+    for (size_t i = 1; i + 1 < path.size(); ++i)
+    {
+        FourTuple key{AddressOf(path.front()).Get(), AddressOf(path.back()).Get(), uint32_t(fromPort) << 16 | toPort};
+        net.routing[path[i]]->pinned[key] = net.interfaces[{path[i], path[i + 1]}];
+    }
+}
+
+double
+CpuSeconds()
+{
+    rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    return u.ru_utime.tv_sec + u.ru_stime.tv_sec + 1e-6 * (u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
+int
+Run(const Job& job, std::ostream& out)
+{
+    SetDefaults(job);
+    int64_t ahead = job.Int("handshake_ahead_ps");
+    g_shiftPs = ahead;
+    g_watches.resize(job.watches.size());
+    for (size_t i = 0; i < job.watches.size(); ++i)
+    {
+        g_watches[i].spec = job.watches[i];
+        g_watches[i].fromPs = job.Int("mean_from_ps");
+        g_watches[i].toPs = job.Int("mean_to_ps");
+    }
+    Network net;
+    Build(job, net);
+    Route(job, net);
+
+    const uint16_t listenPort = 5000;
+    std::vector<FlowRun> flows(job.flows.size());
+    std::map<uint32_t, Listener> listeners;
+    std::vector<uint32_t> asSource(job.nodes.size()), asSink(job.nodes.size());
+    for (size_t i = 0; i < flows.size(); ++i)
+    {
+        FlowRun& f = flows[i];
+        f.spec = job.flows[i];
+        f.src = net.nodes.Get(f.spec.src);
+        f.dst = net.nodes.Get(f.spec.dst);
+        NS_ABORT_MSG_IF(asSource[f.spec.src] >= 50000 || asSink[f.spec.dst] >= 40000, "too many flows at one host");
+        f.srcPort = 10000 + asSource[f.spec.src]++;
+        f.dstPort = f.spec.cbr ? 20000 + asSink[f.spec.dst]++ : listenPort;
+        f.count = job.On("count");
+        f.overhead = job.Int("wire_overhead");
+        f.aheadPs = ahead;
+        Pin(net, f.spec.path, f.srcPort, f.dstPort);
+        Pin(net, f.spec.ackPath, f.dstPort, f.srcPort);
+        if (!f.spec.cbr)
+        {
+            Listener& l = listeners[f.spec.dst];
+            if (l.flows.empty())
+            {
+                l.Listen(f.dst, listenPort);
+            }
+            l.flows[{AddressOf(f.spec.src).Get(), f.srcPort}] = &f;
+        }
+        f.Setup();
+    }
+    if (job.Int("stop_ps") > 0)
+    {
+        Simulator::Stop(PicoSeconds(job.Int("stop_ps") + g_shiftPs));
     }
 
-    size_t m_line = 0;
-    bool m_header = false;
-    std::unordered_map<std::string, uint32_t> m_index;
-    std::unordered_map<std::string, uint32_t> m_flows;
-    std::map<uint32_t, std::vector<uint32_t>> m_ackPaths;
-    std::set<std::pair<uint32_t, uint32_t>> m_pairs;
-};
+    auto wall = std::chrono::steady_clock::now();
+    double cpu = CpuSeconds();
+    Simulator::Run();
+    cpu = CpuSeconds() - cpu;
+    double wallS = std::chrono::duration<double>(std::chrono::steady_clock::now() - wall).count();
+
+    rusage u;
+    getrusage(RUSAGE_SELF, &u);
+    uint64_t drops = 0, marks = 0;
+    for (auto& d : net.discs)
+    {
+        drops += d->GetStats().nTotalDroppedPackets;
+        marks += d->GetStats().nTotalMarkedPackets;
+    }
+    out.precision(12);
+    out << "{\"simulator\": \"ns-3.37\",\n \"options\": {";
+    const char* comma = "";
+    for (const auto& [key, value] : job.options)
+    {
+        out << comma << "\"" << key << "\": \"" << value << "\"";
+        comma = ", ";
+    }
+    out << "},\n \"flows\": [";
+    comma = "\n  ";
+    size_t unfinished = 0;
+    for (const FlowRun& f : flows)
+    {
+        out << comma;
+        f.Json(out);
+        comma = ",\n  ";
+        unfinished += !f.Done();
+    }
+    out << "],\n \"ports\": [";
+    comma = "\n  ";
+    for (PortWatch& w : g_watches)
+    {
+        out << comma;
+        w.Json(out, job);
+        comma = ",\n  ";
+    }
+    out << "],\n \"totals\": {\"packet_hops\": ";
+    job.On("count") ? out << g_hops : out << "null";
+    out << ", \"events\": " << Simulator::GetEventCount() << ", \"drops\": " << drops << ", \"marks\": " << marks
+        << ", \"unfinished\": " << unfinished << ", \"sim_s\": " << 1e-12 * double(g_lastDeliveryPs)
+        << ", \"cpu_s\": " << cpu << ", \"wall_s\": " << wallS << ", \"peak_rss_mb\": " << u.ru_maxrss / 1024.0
+        << "}}\n";
+    return 0;
+}
+
+} // namespace
+
+int
+main(int argc, char** argv)
+{
+    if (argc != 2 && argc != 3)
+    {
+        std::cerr << "usage: peer JOB [OUT.json]\n";
+        return 2;
+    }
+    std::ifstream in(argv[1]);
+    if (!in)
+    {
+        std::cerr << argv[1] << ": cannot read\n";
+        return 2;
+    }
+    Parser parser(in);
+    for (const std::string& e : parser.errors)
+    {
+        std::cerr << argv[1] << ": " << e << "\n";
+    }
+    if (!parser.errors.empty())
+    {
+        return 2;
+    }
+    if (argc == 3 && std::string(argv[2]) != "-")
+    {
+        std::ofstream out(argv[2]);
+        if (!out)
+        {
+            std::cerr << argv[2] << ": cannot write\n";
+            return 2;
+        }
+        return Run(parser.job, out);
+    }
+    return Run(parser.job, std::cout);
+}

@@ -237,9 +237,9 @@ class FlowRun
         known ? out << value : out << "null";
     }
 
-    void At(int64_t ps, void (FlowRun::*what)())
+    void At(int64_t ps, void (FlowRun::*what)()) // a time of the job, not a delay
     {
-        Simulator::ScheduleWithContext(src->GetId(), PicoSeconds(ps + g_shiftPs), what, this);
+        Simulator::ScheduleWithContext(src->GetId(), PicoSeconds(ps - NowPs()), what, this);
     }
 
     void Open()
@@ -252,6 +252,7 @@ class FlowRun
         if (count)
         {
             m_socket->TraceConnectWithoutContext("Tx", MakeCallback(&FlowRun::Sent, this));
+            m_socket->TraceConnectWithoutContext("Rx", MakeCallback(&FlowRun::Heard, this));
             m_socket->TraceConnectWithoutContext("RTO", MakeCallback(&FlowRun::Rto, this));
         }
         m_socket->Connect(InetSocketAddress(AddressOf(spec.dst), dstPort));
@@ -338,10 +339,16 @@ class FlowRun
         m_high = std::max(m_high, header.GetSequenceNumber() + SequenceNumber32(p->GetSize()));
     }
 
-    // ns-3 tells nobody of a timeout, but it doubles the RTO in that moment and in no other once data flow.
+    void Heard(Ptr<const Packet>, const TcpHeader&, Ptr<const TcpSocketBase>)
+    {
+        m_heardPs = NowPs();
+    }
+
+    // ns-3 tells nobody of a timeout, but it doubles the RTO in that moment; all other changes of the RTO, once data
+    // flow, come with a packet that arrives.
     void Rto(Time before, Time after)
     {
-        if (m_segments > 0 && after == before + before)
+        if (m_segments > 0 && after == before + before && m_heardPs != NowPs())
         {
             ++m_timeouts;
         }
@@ -351,7 +358,7 @@ class FlowRun
     SequenceNumber32 m_high{0};
     bool m_started = false, m_failed = false;
     uint64_t m_given = 0, m_received = 0, m_packets = 0, m_segments = 0, m_retransmits = 0, m_timeouts = 0;
-    int64_t m_establishedPs = INT64_MIN, m_finishPs = -1;
+    int64_t m_establishedPs = INT64_MIN, m_finishPs = -1, m_heardPs = INT64_MIN;
 };
 
 // The listening end of one host: hands accepted sockets to their flows.

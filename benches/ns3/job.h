@@ -37,6 +37,7 @@ inline const std::map<std::string, std::string> kOptions = {
     {"ecmp", "on"},                 // per flow; off takes the first of the equal next hops
     {"ecmp_seed", "1"},             //
     {"handshake_ahead_ps", "0"},    // open connections this long before the start of each flow
+    {"handshake_spacing_ps", "0"},  // the i-th flow opens this much times i later: SYNs of an incast do not collide
     {"stop_ps", "0"},               // 0: until nothing is left to do
     {"mean_from_ps", "0"},          // window of time-weighted means
     {"mean_to_ps", "0"},            // 0: the last delivery

@@ -35,6 +35,7 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <iostream>
@@ -352,7 +353,7 @@ Run(const Job& job, std::ostream& out)
         f.dstPort = f.spec.cbr ? 20000 + asSink[f.spec.dst]++ : listenPort;
         f.count = job.On("count");
         f.overhead = job.Int("wire_overhead");
-        f.aheadPs = ahead;
+        f.aheadPs = std::max<int64_t>(0, ahead - int64_t(i) * job.Int("handshake_spacing_ps"));
         Pin(net, f.spec.path, f.srcPort, f.dstPort);
         Pin(net, f.spec.ackPath, f.dstPort, f.srcPort);
         if (!f.spec.cbr)

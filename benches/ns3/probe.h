@@ -226,6 +226,8 @@ class FlowRun
         Maybe(out, count && !spec.cbr, m_segments);
         out << ", \"retransmits\": ";
         Maybe(out, count && !spec.cbr, m_retransmits);
+        out << ", \"syn_retransmits\": ";
+        Maybe(out, count && !spec.cbr, std::max<int64_t>(0, int64_t(m_syns) - 1));
         out << ", \"timeouts\": ";
         Maybe(out, count && !spec.cbr, m_timeouts);
         out << ", \"failed\": " << (m_failed ? "true" : "false") << "}";
@@ -329,6 +331,7 @@ class FlowRun
     {
         if (p->GetSize() == 0)
         {
+            m_syns += (header.GetFlags() & TcpHeader::SYN) != 0;
             return;
         }
         ++m_segments;
@@ -357,7 +360,7 @@ class FlowRun
     Ptr<Socket> m_socket, m_sink;
     SequenceNumber32 m_high{0};
     bool m_started = false, m_failed = false;
-    uint64_t m_given = 0, m_received = 0, m_packets = 0, m_segments = 0, m_retransmits = 0, m_timeouts = 0;
+    uint64_t m_given = 0, m_received = 0, m_packets = 0, m_segments = 0, m_retransmits = 0, m_timeouts = 0, m_syns = 0;
     int64_t m_establishedPs = INT64_MIN, m_finishPs = -1, m_heardPs = INT64_MIN;
 };
 

@@ -148,6 +148,17 @@ def test_handshake_costs_one_round_trip_unless_ahead() -> None:
 
 
 @needs_peer
+def test_syns_of_an_incast_collide_unless_they_are_spaced() -> None:
+    nodes, links = jobs.star(11, 10 * GBPS, US)
+    flows = [Flow(i, f"h{i + 1}", "h0", 1448) for i in range(10)]
+    options: dict[str, jobs.Option] = {"handshake_ahead_ps": MS, "queue_packets": 4, "rto_initial_ps": 100 * US}
+    r = jobs.run_text(jobs.job(nodes, links, flows, options))
+    assert sum(f["syn_retransmits"] for f in r["flows"]) == 6 + 2  # ten into four, and the six again into four
+    r = jobs.run_text(jobs.job(nodes, links, flows, {**options, "handshake_spacing_ps": 10 * US}))
+    assert sum(f["syn_retransmits"] for f in r["flows"]) == 0
+
+
+@needs_peer
 def test_line_rate_cbr_arrives_to_the_picosecond() -> None:
     n, hops = 1000, 6
     r = jobs.run_text(jobs.w3(n / 2_000_000))
@@ -216,6 +227,7 @@ def test_incast_into_a_tiny_buffer_drops_and_recovers() -> None:
     flows = [Flow(i, f"h{i + 1}", "h0", 100_000) for i in range(20)]
     options: dict[str, jobs.Option] = {
         "handshake_ahead_ps": MS,
+        "handshake_spacing_ps": 10 * US,
         "queue_packets": 10,
         "rto_min_ps": 10 * MS,
         "clock_granularity_ps": US,
@@ -228,6 +240,7 @@ def test_incast_into_a_tiny_buffer_drops_and_recovers() -> None:
     # one port, no loss elsewhere: what was lost was sent again
     assert 0 < port["drops"] <= sum(f["retransmits"] for f in r["flows"])
     assert sum(f["timeouts"] for f in r["flows"]) > 0
+    assert all(f["syn_retransmits"] == 0 and f["established_ps"] < 0 for f in r["flows"])
     for f in r["flows"]:
         assert f["bytes"] == 100_000
         assert f["timeouts"] == 0 or f["finish_ps"] > 10 * MS

@@ -1,0 +1,13 @@
+//! Result tables. A table is a schema: columns with types, units and meanings, declared once, streamed to Parquet.
+//!
+//! docs/results.md is the contract; a test holds the two together.
+
+mod column;
+mod rows;
+mod table;
+
+
+
+pub use column::{Cell, Column, Name};
+pub use rows::{DropRow, FlowRow, PortRow, QueryRow, QueueRow};
+pub use table::{ColumnInfo, Row, Table, TableError};

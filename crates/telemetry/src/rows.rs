@@ -1,0 +1,240 @@
+//! The result tables. Changing one changes docs/results.md, which a test compares.
+
+use crate::column::{Cell, Column, Name};
+use crate::table::{ColumnInfo, Row};
+
+macro_rules! rows {
+    ($(
+        $(#[doc = $doc:expr])*
+        pub struct $name:ident, $table:literal / $version:literal {
+            $( $(#[doc = $field_doc:expr])* $unit:literal $field:ident : $ty:ty, )*
+        }
+    )*) => {$(
+        $(#[doc = $doc])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $name {
+            $( $(#[doc = $field_doc])* pub $field: $ty, )*
+        }
+
+        impl Row for $name {
+            const TABLE: &'static str = $table;
+            const VERSION: u32 = $version;
+            fn columns() -> Vec<ColumnInfo> {
+                vec![$( ColumnInfo {
+                    name: stringify!($field),
+                    unit: $unit,
+                    doc: concat!($($field_doc),*),
+                    parquet: <$ty as Cell>::PARQUET,
+                    optional: <$ty as Cell>::OPTIONAL,
+                }, )*]
+            }
+            fn buffers() -> Vec<Column> {
+                vec![$( <$ty as Cell>::column(), )*]
+            }
+            fn push(&self, buffers: &mut [Column]) {
+                let mut buffers = buffers.iter_mut();
+                $( if let Some(buffer) = buffers.next() { self.$field.push(buffer); } )*
+            }
+        }
+    )*};
+}
+
+rows! {
+    /// One flow.
+    pub struct FlowRow, "flows" / 1 {
+        /// Number, in order of creation.
+        "" flow: u32,
+        /// The id given in an explicit or imported flow.
+        "" id: Option<Name>,
+        /// Name of the traffic entry.
+        "" group: Name,
+        /// The query that it answers.
+        "" query: Option<u32>,
+        /// Host that sends the data.
+        "" src: Name,
+        /// Host that receives it.
+        "" dst: Name,
+        /// Name of the transport.
+        "" transport: Name,
+        /// Traffic class.
+        "" class: u8,
+        /// Application bytes to deliver.
+        "B" size_bytes: u64,
+        /// Bytes that `dst` sent first on the same connection.
+        "B" request_bytes: u64,
+        /// When the application asked.
+        "ps" start_ps: u64,
+        /// Last byte handed to the receiving application.
+        "ps" finish_ps: Option<u64>,
+        /// Last byte acknowledged at the sender.
+        "ps" acked_ps: Option<u64>,
+        /// Completion time alone on an idle network.
+        "ps" ideal_ps: u64,
+        /// `complete`, `incomplete` or `aborted`.
+        "" status: Name,
+        /// In order at the receiver.
+        "B" delivered_bytes: u64,
+        /// Data packets, retransmissions included.
+        "" packets_sent: u64,
+        /// Data packets sent again.
+        "" retransmits: u64,
+        /// Retransmission timeouts.
+        "" timeouts: u32,
+        /// Fast recoveries entered.
+        "" recoveries: u32,
+        /// Window reductions caused by ECN.
+        "" ecn_reductions: u32,
+        /// Data packets that arrived with CE.
+        "" marked: u64,
+    }
+
+    /// One query, or one round of an incast.
+    pub struct QueryRow, "queries" / 1 {
+        /// Number.
+        "" query: u32,
+        /// Name of the traffic entry.
+        "" group: Name,
+        /// Host that asks.
+        "" client: Name,
+        /// When it asked.
+        "ps" start_ps: u64,
+        /// When the last response was complete.
+        "ps" finish_ps: Option<u64>,
+        /// Responses expected.
+        "" responses: u32,
+        /// Bytes of all responses.
+        "B" size_bytes: u64,
+    }
+
+    /// A port over one sampling interval.
+    pub struct PortRow, "ports" / 1 {
+        /// End of the interval.
+        "ps" time_ps: u64,
+        /// Port.
+        "" port: Name,
+        /// Frame bytes sent in the interval.
+        "B" tx_bytes: u64,
+        /// Frames sent in the interval.
+        "" tx_packets: u64,
+        /// Queue at the end of the interval.
+        "B" queue_bytes: u64,
+        /// Queue at the end of the interval.
+        "" queue_packets: u32,
+        /// Largest queue in the interval.
+        "B" queue_max_bytes: u64,
+        /// Packets dropped in the interval.
+        "" drops: u32,
+        /// Packets marked in the interval.
+        "" marks: u32,
+    }
+
+    /// A packet that reaches a watched port.
+    pub struct QueueRow, "queues" / 1 {
+        /// Arrival.
+        "ps" time_ps: u64,
+        /// Port.
+        "" port: Name,
+        /// Queue as the packet found it.
+        "B" queue_bytes: u64,
+        /// Queue as the packet found it.
+        "" queue_packets: u32,
+        /// Its flow.
+        "" flow: u32,
+        /// Its size.
+        "B" frame_bytes: u16,
+        /// Marked with CE at this port.
+        "" marked: bool,
+        /// Dropped at this port.
+        "" dropped: bool,
+    }
+
+    /// A dropped packet.
+    pub struct DropRow, "drops" / 1 {
+        /// When.
+        "ps" time_ps: u64,
+        /// Where.
+        "" port: Name,
+        /// Its flow.
+        "" flow: u32,
+        /// Its size.
+        "B" frame_bytes: u16,
+        /// Transport payload in it.
+        "B" payload_bytes: u16,
+        /// TCP sequence number or UDP datagram number.
+        "" seq: u32,
+        /// Why.
+        "" reason: Name,
+        /// Queue as the packet found it.
+        "B" queue_bytes: u64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Table;
+
+    /// The contract says what the files hold: every column of every table is named in docs/results.md.
+    #[test]
+    fn every_column_is_documented() {
+        let doc = include_str!("../../../docs/results.md");
+        let section = |table: &str| {
+            let from = doc.find(&format!("## {table}.parquet")).unwrap();
+            let rest = &doc[from + 3..];
+            rest[..rest.find("\n## ").unwrap_or(rest.len())].to_string()
+        };
+        fn check<R: Row>(section: String) {
+            for column in R::columns() {
+                assert!(section.contains(&format!("`{}`", column.name)), "{}.{}", R::TABLE, column.name);
+                let suffix = match column.unit {
+                    "ps" => "_ps",
+                    "B" => "_bytes",
+                    _ => "",
+                };
+                assert!(column.name.ends_with(suffix), "{} does not end in its unit", column.name);
+            }
+        }
+        check::<FlowRow>(section("flows"));
+        check::<QueryRow>(section("queries"));
+        check::<PortRow>(section("ports"));
+        check::<QueueRow>(section("queues"));
+        check::<DropRow>(section("drops"));
+    }
+
+    #[test]
+    fn rows_come_back_from_the_file() {
+        use parquet::file::reader::{FileReader, SerializedFileReader};
+        use parquet::record::RowAccessor;
+        let folder = tempfile::tempdir().unwrap();
+        let mut table = Table::<QueryRow>::file(folder.path()).unwrap();
+        let n = (1 << 16) + 5; // more than one row group
+        for i in 0..n {
+            let row = QueryRow {
+                query: i,
+                group: "g".into(),
+                client: "h1".into(),
+                start_ps: u64::from(i) << 33,
+                finish_ps: (i % 2 == 0).then_some(7),
+                responses: 3,
+                size_bytes: 9,
+            };
+            table.push(row).unwrap();
+        }
+        assert_eq!(table.finish().unwrap(), u64::from(n));
+        let file = std::fs::File::open(folder.path().join("queries.parquet")).unwrap();
+        let reader = SerializedFileReader::new(file).unwrap();
+        let metadata = reader.metadata().file_metadata().key_value_metadata().unwrap().clone();
+        assert!(metadata.iter().any(|kv| kv.key == "fanin.schema" && kv.value.as_deref() == Some("queries/1")));
+        let rows: Vec<_> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
+        assert_eq!(rows.len(), n as usize);
+        assert_eq!(rows[65_538].get_uint(0).unwrap(), 65_538);
+        assert_eq!(rows[65_538].get_ulong(3).unwrap(), 65_538 << 33);
+        assert!(rows[1].is_null(4).unwrap() && !rows[2].is_null(4).unwrap());
+    }
+
+    #[test]
+    fn an_unwritable_folder_is_named() {
+        let error = Table::<DropRow>::file(std::path::Path::new("/nonexistent/x")).err().unwrap();
+        assert!(error.to_string().contains("/nonexistent/x/drops.parquet"));
+    }
+}

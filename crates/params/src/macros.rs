@@ -46,6 +46,7 @@ macro_rules! params {
                             schema: <$ty as $crate::Param>::schema(),
                             default: $crate::params!(@default_value $ty $(, $default)?),
                             range: $crate::params!(@range_text $($range)?),
+                            bounds: $crate::params!(@range_bounds $($range)?),
                         },
                     )*],
                 }
@@ -123,6 +124,8 @@ macro_rules! params {
     }};
     (@range_text) => { None };
     (@range_text $range:expr) => { Some($crate::describe_range(&$range)) };
+    (@range_bounds) => { None };
+    (@range_bounds $range:expr) => { Some($crate::range_bounds(&$range)) };
     (@check $value:ident, $entry:ident, $cx:ident) => {};
     (@check $value:ident, $entry:ident, $cx:ident, $range:expr) => {
         let range = $range;

@@ -1,5 +1,7 @@
 //! Ranges that parameters must lie in.
 
+use crate::{Param, Value};
+use fanin_units::{BitRate, Bytes, Span, Time};
 use std::fmt::Display;
 use std::ops::{Bound, RangeBounds};
 
@@ -40,4 +42,33 @@ pub fn describe_range<T: Display, R: RangeBounds<T>>(range: &R) -> String {
         (Bound::Excluded(a), Bound::Unbounded) => format!("above {a}"),
         (Bound::Unbounded, Bound::Unbounded) => "anything".to_string(),
     }
+}
+
+/// A number at the end of a range, as documents write it.
+pub trait BoundValue {
+    /// The number.
+    fn bound_value(&self) -> Value;
+}
+
+macro_rules! bound_value {
+    ($($ty:ty),*) => {$(
+        impl BoundValue for $ty {
+            fn bound_value(&self) -> Value {
+                Param::to_value(self)
+            }
+        }
+    )*};
+}
+bound_value!(u8, u16, u32, u64, f64, Span, Time, Bytes, BitRate);
+
+/// An integer literal whose type nothing else fixes.
+impl BoundValue for i32 {
+    fn bound_value(&self) -> Value {
+        Value::Int(i64::from(*self))
+    }
+}
+
+/// Both ends of a range.
+pub fn range_bounds<T: BoundValue, R: RangeBounds<T>>(range: &R) -> (Bound<Value>, Bound<Value>) {
+    (range.start_bound().map(T::bound_value), range.end_bound().map(T::bound_value))
 }

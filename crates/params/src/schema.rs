@@ -1,6 +1,7 @@
 //! What a parameter looks like: the source of the JSON Schema, the Python classes and the reference page.
 
 use crate::Value;
+use std::ops::Bound;
 
 /// The shape of a parameter.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,6 +40,8 @@ pub struct Field {
     pub default: Option<Value>,
     /// The accepted range in words.
     pub range: Option<String>,
+    /// Both ends of the accepted range; of a list, the range of its entries.
+    pub bounds: Option<(Bound<Value>, Bound<Value>)>,
 }
 
 /// One of several tables, told apart by their `kind`. Where all keys have defaults, the bare name will do.

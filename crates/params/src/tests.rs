@@ -1,5 +1,6 @@
 use crate::*;
 use fanin_units::{Bytes, Span};
+use std::ops::Bound;
 
 params! {
     /// A marker.
@@ -73,6 +74,7 @@ fn defaults_fill_in_and_values_round_trip() {
     let parsed = Marking::parse(&node, &mut cx).unwrap();
     let Marking::Threshold(t) = &parsed else { panic!() };
     assert_eq!((t.k, t.g, t.delay, t.counts.clone()), (Bytes(1000), 0.5, None, vec![1, 2]));
+    assert_eq!(parsed.kind(), "threshold");
     assert_eq!(Marking::parse(&parsed.to_value().into(), &mut cx).unwrap(), parsed);
     assert!(!cx.failed());
 }
@@ -127,5 +129,18 @@ fn the_schema_carries_docs_defaults_and_ranges() {
     let field = &choice.variants[1].body.fields[1];
     assert_eq!((field.name, field.doc.as_str(), field.range.as_deref()), ("g", "Gain.", Some("from 0 to 1")));
     assert_eq!(field.default, Some(Value::Float(0.5)));
+    assert_eq!(field.bounds, Some((Bound::Included(Value::Float(0.0)), Bound::Included(Value::Float(1.0)))));
     assert_eq!(choice.variants[1].body.fields[3].default, None);
+}
+
+#[test]
+fn quantities_say_what_is_wrong_with_them() {
+    let message = |value: Value| problems::<Bytes>(&value.into()).remove(0);
+    let accepted = "; accepted: a size such as \"1500B\", \"512KB\" (1000), \"64KiB\" (1024)";
+    assert_eq!(message(Value::Text("-5KB".into())), format!("\"-5KB\" is negative{accepted}"));
+    assert_eq!(message(Value::Int(-5)), format!("-5 is negative{accepted}"));
+    assert_eq!(message(Value::Text("5".into())), format!("\"5\" has no unit{accepted}; write \"5B\" if that is what you mean"));
+    assert_eq!(message(Value::Text("5kib".into())), format!("\"5kib\" has the unknown unit 'kib'{accepted}; did you mean 'KiB'?"));
+    assert!(message(Value::Text("5 parsecs".into())).contains("; units: B, KB, MB"));
+    assert_eq!(problems::<f64>(&Value::Float(f64::NAN).into()), ["NaN is not finite; accepted: a finite number"]);
 }

@@ -55,6 +55,9 @@ impl Param for f64 {
         match node.value {
             Value::Float(x) if x.is_finite() => return Some(x),
             Value::Int(n) => return Some(n as f64),
+            Value::Float(_) => {
+                cx.error(Some(node), "is not finite", Some("a finite number".to_string()));
+            }
             _ => wrong_type(node, cx, "a finite number"),
         }
         None
@@ -107,6 +110,18 @@ impl Param for String {
     }
 }
 
+/// The unit that was meant, where only the case is wrong; otherwise all of them.
+fn known_unit(unit: &str, units: &[(&str, u64)]) -> String {
+    match units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)) {
+        Some((name, _)) => format!("did you mean '{name}'?"),
+        None => format!("units: {}", units.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+fn with_unit(number: &str, units: &[(&str, u64)]) -> String {
+    format!("write \"{number}{}\" if that is what you mean", units[0].0)
+}
+
 fn parse_quantity<T>(
     node: &Node,
     cx: &mut Cx,
@@ -118,17 +133,23 @@ fn parse_quantity<T>(
     match &node.value {
         Value::Text(text) => match read(text) {
             Ok(value) => return Some(value),
+            Err(_) if text.trim_start().starts_with('-') => {
+                cx.error(Some(node), "is negative", Some(accepted));
+            }
             Err(error) => {
                 let problem = cx.error(Some(node), error.to_string(), Some(accepted));
-                if let QuantityError::UnknownUnit(_) = error {
-                    let known: Vec<&str> = units.iter().map(|(name, _)| *name).collect();
-                    problem.suggestion = Some(format!("units: {}", known.join(", ")));
-                }
+                problem.suggestion = match error {
+                    QuantityError::UnknownUnit(unit) => Some(known_unit(&unit, units)),
+                    QuantityError::MissingUnit => Some(with_unit(text.trim(), units)),
+                    _ => None,
+                };
             }
         },
+        Value::Int(n) if *n < 0 => {
+            cx.error(Some(node), "is negative", Some(accepted));
+        }
         Value::Int(n) => {
-            let unit = units[0].0;
-            cx.error(Some(node), "has no unit", Some(accepted)).suggestion = Some(format!("write \"{n}{unit}\" if that is what you mean"));
+            cx.error(Some(node), "has no unit", Some(accepted)).suggestion = Some(with_unit(&n.to_string(), units));
         }
         _ => wrong_type(node, cx, &accepted),
     }

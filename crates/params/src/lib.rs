@@ -14,7 +14,7 @@ mod types;
 pub use error::{Cx, Problem, Severity};
 pub use node::{Node, Value};
 pub use range::{describe_range, range_bounds, BoundValue, RangeCheck};
-pub use schema::{join_docs, ChoiceSchema, Field, NamesSchema, Schema, StructSchema, Variant};
+pub use schema::{join_choice, join_docs, ChoiceSchema, Field, NamesSchema, Schema, StructSchema, Variant};
 pub use types::Param;
 
 #[cfg(test)]

@@ -16,11 +16,32 @@
 /// `= value` is the default, without it the key must be given (an `Option` is absent by default); `in range` bounds it.
 /// `pub struct Name over function { … }`: `function(&Node) -> Name` gives the defaults instead, chosen by the document
 /// itself (a profile).
+/// `pub struct Name, with field: Choice { … }`: the table also holds the keys of one alternative of a [`choice!`], named by
+/// `kind` in the same table; the schema is that choice with these keys in front of each alternative's own.
+/// ```
+/// fanin_params::params! { /// Sounds once.
+///     pub struct Bell { /// How loud.
+///         pub volume: u32 = 3; } }
+/// fanin_params::choice! {
+///     /// What wakes.
+///     pub enum Alarm {
+///         /// A bell.
+///         "bell" => Bell(Bell),
+///     }
+/// }
+/// fanin_params::params! {
+///     /// `[[alarm]]` with `kind = "bell"`, `hour = 7`, `volume = 5`.
+///     pub struct Entry, with alarm: Alarm {
+///         /// When, for every kind.
+///         pub hour: u32;
+///     }
+/// }
+/// ```
 #[macro_export]
 macro_rules! params {
     (
         $(#[doc = $doc:expr])*
-        pub struct $name:ident $(over $base:path)? {
+        pub struct $name:ident $(over $base:path)? $(, with $rest:ident : $choice:ty)? {
             $(
                 $(#[doc = $field_doc:expr])*
                 pub $field:ident : $ty:ty $(= $default:expr)? $(, in $range:expr)? ;
@@ -31,6 +52,10 @@ macro_rules! params {
         #[derive(Clone, Debug, PartialEq)]
         pub struct $name {
             $( $(#[doc = $field_doc])* pub $field: $ty, )*
+            $(
+                /// What depends on `kind`.
+                pub $rest: $choice,
+            )?
         }
 
         impl $name {
@@ -55,6 +80,11 @@ macro_rules! params {
             /// Reads a table, leaving the keys in `reserved` to the caller.
             pub fn parse_table(node: &$crate::Node, cx: &mut $crate::Cx, reserved: &[&str]) -> Option<Self> {
                 let known: &[&str] = &[$(stringify!($field)),*];
+                $(
+                    let keys_of_kind = <$choice>::keys_of(node);
+                    let all_known: Vec<&str> = known.iter().copied().chain(keys_of_kind.iter().copied()).collect();
+                    let known = all_known.as_slice();
+                )?
                 let $crate::Value::Table(entries) = &node.value else {
                     let kind = node.value.kind();
                     cx.error(Some(node), format!("is {kind}"), Some(format!("a table with the keys {}", known.join(", "))));
@@ -86,7 +116,8 @@ macro_rules! params {
                         }
                     };
                 )*
-                Some(Self { $($field: $field?),* })
+                $( let $rest = <$choice>::parse_within(node, cx); )?
+                Some(Self { $($field: $field?,)* $($rest: $rest?)? })
             }
 
             /// The table as a document has it.
@@ -98,13 +129,18 @@ macro_rules! params {
                         entries.push((stringify!($field).to_string(), $crate::Param::to_value(&self.$field).into()));
                     }
                 )*
+                $(
+                    if let $crate::Value::Table(rest) = $crate::Param::to_value(&self.$rest) {
+                        entries.extend(rest);
+                    }
+                )?
                 entries
             }
         }
 
         impl $crate::Param for $name {
             fn schema() -> $crate::Schema {
-                $crate::Schema::Struct(Self::struct_schema())
+                $crate::params!(@schema Self::struct_schema() $(, $choice)?)
             }
             fn parse(node: &$crate::Node, cx: &mut $crate::Cx) -> Option<Self> {
                 Self::parse_table(node, cx, &[])
@@ -115,6 +151,8 @@ macro_rules! params {
         }
     };
 
+    (@schema $own:expr) => { $crate::Schema::Struct($own) };
+    (@schema $own:expr, $choice:ty) => { $crate::join_choice($own, <$choice as $crate::Param>::schema()) };
     (@default_value $ty:ty) => {
         <$ty as $crate::Param>::absent().map(|v| $crate::Param::to_value(&v))
     };
@@ -180,24 +218,29 @@ macro_rules! choice {
             pub fn kind(&self) -> &'static str {
                 match self { $( Self::$variant(_) => $kind, )* }
             }
-        }
 
-        impl $crate::Param for $name {
-            fn schema() -> $crate::Schema {
-                $crate::Schema::Choice($crate::ChoiceSchema {
-                    name: stringify!($name),
-                    doc: $crate::join_docs(&[$($doc),*]),
-                    variants: vec![$(
-                        $crate::Variant {
-                            kind: $kind,
-                            doc: $crate::join_docs(&[$($variant_doc),*]),
-                            body: <$body>::struct_schema(),
-                        },
-                    )*],
-                })
+            /// The keys that `node` may have by its `kind`, `kind` included; those of every kind where it names none.
+            pub fn keys_of(node: &$crate::Node) -> Vec<&'static str> {
+                let chosen = node.get("kind").and_then($crate::Node::text).filter(|kind| Self::KINDS.contains(kind));
+                let mut keys = vec!["kind"];
+                $(
+                    if chosen.is_none_or(|kind| kind == $kind) {
+                        keys.extend(<$body>::struct_schema().fields.iter().map(|field| field.name));
+                    }
+                )*
+                keys
             }
 
-            fn parse(node: &$crate::Node, cx: &mut $crate::Cx) -> Option<Self> {
+            /// Reads a table that has other keys too, which the caller has checked.
+            pub fn parse_within(node: &$crate::Node, cx: &mut $crate::Cx) -> Option<Self> {
+                let others: Vec<&str> = match &node.value {
+                    $crate::Value::Table(entries) => entries.iter().map(|(key, _)| key.as_str()).collect(),
+                    _ => Vec::new(),
+                };
+                Self::parse_reserving(node, cx, &others)
+            }
+
+            fn parse_reserving(node: &$crate::Node, cx: &mut $crate::Cx, reserved: &[&str]) -> Option<Self> {
                 let (kind, table) = match &node.value {
                     $crate::Value::Text(kind) => (kind.clone(), $crate::Node { value: $crate::Value::Table(Vec::new()), line: node.line }),
                     $crate::Value::Table(_) => match node.get("kind") {
@@ -221,13 +264,33 @@ macro_rules! choice {
                     }
                 };
                 match kind.as_str() {
-                    $( $kind => <$body>::parse_table(&table, cx, &["kind"]).map(Self::$variant), )*
+                    $( $kind => <$body>::parse_table(&table, cx, reserved).map(Self::$variant), )*
                     _ => {
                         let given = node.get("kind").unwrap_or(node).clone();
                         cx.unknown(Some(&given), "kind", &kind, Self::KINDS);
                         None
                     }
                 }
+            }
+        }
+
+        impl $crate::Param for $name {
+            fn schema() -> $crate::Schema {
+                $crate::Schema::Choice($crate::ChoiceSchema {
+                    name: stringify!($name),
+                    doc: $crate::join_docs(&[$($doc),*]),
+                    variants: vec![$(
+                        $crate::Variant {
+                            kind: $kind,
+                            doc: $crate::join_docs(&[$($variant_doc),*]),
+                            body: <$body>::struct_schema(),
+                        },
+                    )*],
+                })
+            }
+
+            fn parse(node: &$crate::Node, cx: &mut $crate::Cx) -> Option<Self> {
+                Self::parse_reserving(node, cx, &["kind"])
             }
 
             fn to_value(&self) -> $crate::Value {

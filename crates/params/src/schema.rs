@@ -75,3 +75,15 @@ pub struct NamesSchema {
 pub fn join_docs(lines: &[&str]) -> String {
     lines.iter().map(|line| line.strip_prefix(' ').unwrap_or(line)).collect::<Vec<_>>().join("\n").trim().to_string()
 }
+
+/// A choice with the keys of `own` in front of each alternative's; used by `params! { …, with … }`.
+#[doc(hidden)]
+pub fn join_choice(own: StructSchema, choice: Schema) -> Schema {
+    let Schema::Choice(mut choice) = choice else { return Schema::Struct(own) };
+    choice.name = own.name;
+    choice.doc = own.doc;
+    for variant in &mut choice.variants {
+        variant.body.fields.splice(0..0, own.fields.iter().cloned());
+    }
+    Schema::Choice(choice)
+}

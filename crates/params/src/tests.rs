@@ -144,3 +144,54 @@ fn quantities_say_what_is_wrong_with_them() {
     assert!(message(Value::Text("5 parsecs".into())).contains("; units: B, KB, MB"));
     assert_eq!(problems::<f64>(&Value::Float(f64::NAN).into()), ["NaN is not finite; accepted: a finite number"]);
 }
+
+params! {
+    /// One marker of a list.
+    pub struct Entry, with marking: Marking {
+        /// Who.
+        pub owner: String;
+        /// When.
+        pub start: Span = Span::ZERO;
+    }
+}
+
+#[test]
+fn a_table_holds_its_own_keys_and_those_of_its_kind() {
+    let node = table(vec![("owner", text("me")), ("kind", text("threshold")), ("label", text("x")), ("k", text("5B"))]);
+    let mut cx = Cx::new();
+    let entry = Entry::parse(&node, &mut cx).unwrap();
+    assert!(cx.into_problems().is_empty());
+    assert_eq!((entry.owner.as_str(), entry.start), ("me", Span::ZERO));
+    assert!(matches!(&entry.marking, Marking::Threshold(t) if t.k == Bytes(5)));
+    let written: Node = entry.to_value().into();
+    assert_eq!(written.get("kind").and_then(Node::text), Some("threshold"));
+    assert_eq!(Entry::parse(&written, &mut Cx::new()), Some(entry));
+}
+
+#[test]
+fn a_table_of_a_kind_reports_each_unknown_key_once_with_all_that_is_known() {
+    let node = table(vec![("ownr", text("me")), ("kind", text("threshold")), ("k", Value::Int(1).into()), ("lable", text("x"))]);
+    let found = problems::<Entry>(&node);
+    assert_eq!(found.len(), 5, "{found:#?}");
+    for (expected, which) in [
+        ("ownr: \"ownr\" is not a known key; accepted: owner, start, kind, k, g, delay, label, counts; did you mean 'owner'?", 0),
+        ("lable: \"lable\" is not a known key", 1),
+        ("owner: is missing", 2),
+        ("k: 1 has no unit", 3),
+        ("label: is missing", 4),
+    ] {
+        assert!(found[which].starts_with(expected), "{}", found[which]);
+    }
+    let other_kind = table(vec![("owner", text("me")), ("kind", text("none")), ("k", text("5B"))]);
+    assert_eq!(problems::<Entry>(&other_kind), ["k: \"k\" is not a known key; accepted: owner, start, kind"]);
+    let no_kind = table(vec![("owner", text("me")), ("k", text("5B"))]);
+    assert_eq!(problems::<Entry>(&no_kind), ["kind: is missing; accepted: none, threshold"]);
+}
+
+#[test]
+fn the_schema_of_a_table_of_a_kind_is_a_choice_with_all_keys() {
+    let Schema::Choice(choice) = Entry::schema() else { panic!() };
+    assert_eq!((choice.name, choice.doc.as_str()), ("Entry", "One marker of a list."));
+    let names: Vec<_> = choice.variants[1].body.fields.iter().map(|f| f.name).collect();
+    assert_eq!(names, ["owner", "start", "k", "g", "delay", "label", "counts"]);
+}

@@ -1,0 +1,95 @@
+//! What people and editors read, all from the one definition of each parameter.
+
+mod catalogue;
+mod json_schema;
+mod python;
+mod reference;
+
+pub use json_schema::json_schema_of;
+pub use python::python_types_of;
+pub use reference::reference_of;
+
+use fanin_params::{Node, Value};
+use fanin_units::{BitRate, Bytes, Quantity, Span, Time};
+
+/// A quantity as JSON Schema and Python name it.
+struct QuantityKind {
+    /// `Size`, `BitRate` …
+    name: String,
+    /// A regular expression that every accepted text matches (the value may still be too fine or too large).
+    pattern: String,
+}
+
+/// What an amount of buffer is called, and its units besides those of a size.
+const AMOUNT: &str = "an amount of buffer";
+const COUNTED: &[&str] = &["packets", "packet", "pkts", "p", "cells", "cell"];
+
+/// `what` as in `Schema::Quantity`: "a size".
+fn quantity(what: &str) -> QuantityKind {
+    let words = what.split_once(' ').map_or(what, |(_, words)| words);
+    let name = words.split(' ').map(capitalised).collect();
+    let units: Vec<&str> = [
+        (Span::WHAT, Span::UNITS, &[][..]),
+        (Time::WHAT, Time::UNITS, &[]),
+        (BitRate::WHAT, BitRate::UNITS, &[]),
+        (Bytes::WHAT, Bytes::UNITS, &[]),
+        (AMOUNT, Bytes::UNITS, COUNTED),
+    ]
+    .iter()
+    .filter(|(of, ..)| *of == what)
+    .flat_map(|(_, units, more)| units.iter().map(|(unit, _)| *unit).chain(more.iter().copied()))
+    .collect();
+    let unit = if units.is_empty() { "\\S+".to_string() } else { format!("({})", units.join("|")) };
+    QuantityKind { name, pattern: format!("^\\s*([0-9][0-9_]*(\\.[0-9_]*)?|\\.[0-9][0-9_]*)\\s*{unit}\\s*$") }
+}
+
+fn capitalised(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// `leaf_spine` → `LeafSpine`.
+fn camel(name: &str) -> String {
+    name.split(['_', '-']).map(capitalised).collect()
+}
+
+/// A value on one line, as TOML writes it.
+fn inline(value: &Value) -> String {
+    match value {
+        Value::Bool(b) => b.to_string(),
+        Value::Int(n) => n.to_string(),
+        Value::Float(x) => format!("{x:?}"),
+        Value::Text(text) => format!("{text:?}"),
+        Value::List(items) => format!("[{}]", items.iter().map(|item: &Node| inline(&item.value)).collect::<Vec<_>>().join(", ")),
+        Value::Table(entries) if entries.is_empty() => "{}".to_string(),
+        Value::Table(entries) => {
+            format!("{{ {} }}", entries.iter().map(|(key, item)| format!("{key} = {}", inline(&item.value))).collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fanin_units::Amount;
+    use fanin_params::{Param, Schema};
+
+    #[test]
+    fn patterns_name_exactly_the_units_that_are_read() {
+        let Schema::Quantity { what, .. } = Amount::schema() else { panic!("an amount is a quantity") };
+        assert_eq!(what, AMOUNT);
+        for unit in COUNTED {
+            assert!(Amount::read(&format!("5 {unit}")).is_ok(), "{unit}");
+        }
+        assert!(quantity(AMOUNT).pattern.contains("|MiB|") && quantity(AMOUNT).pattern.contains("|cells|"));
+        assert_eq!(quantity(AMOUNT).name, "AmountOfBuffer");
+        assert_eq!(quantity(Span::WHAT).pattern, "^\\s*([0-9][0-9_]*(\\.[0-9_]*)?|\\.[0-9][0-9_]*)\\s*(ps|ns|us|ms|s|µs|min)\\s*$");
+    }
+
+    #[test]
+    fn values_are_shown_as_toml_writes_them() {
+        let table = Value::Table(vec![("k".into(), Value::Text("65 packets".into()).into()), ("x".into(), Value::List(vec![Value::Float(1.0).into()]).into())]);
+        assert_eq!(inline(&table), "{ k = \"65 packets\", x = [1.0] }");
+        assert_eq!(camel("leaf_spine"), "LeafSpine");
+    }
+}

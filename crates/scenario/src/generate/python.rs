@@ -1,0 +1,241 @@
+//! The typed Python classes of the document: a frozen dataclass and a `TypedDict` for each table.
+//!
+//! Both forms, because both are written: `LeafSpine(leaves=4)` reads best, `{"kind": "leaf_spine", "leaves": 4}` is what a
+//! file gives; a type checker completes and checks either. `to_dict()` gives the document without the keys that were not set.
+
+use super::catalogue::{bare, required, Catalogue, Type};
+use super::{inline, quantity};
+use fanin_params::{ChoiceSchema, Field, NamesSchema, Schema, StructSchema, Value};
+
+const HEADER: &str = r#""""Typed classes of the scenario document.
+
+Generated from the definitions in the Rust crates by `fanin-scenario`; do not edit (docs/scenario.md says how to regenerate).
+
+Every table has two forms: a frozen dataclass (`LeafSpine(leaves=4)`) and a TypedDict (`LeafSpineDict`, the form of plain
+dictionaries). Keys that are not given keep the default that their docstring states; `to_dict()` leaves them out.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, Required, TypeAlias, TypedDict
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, Table):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items() if item is not None}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table of the document."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document form, without keys that were not set."""
+        result: dict[str, Any] = {}
+        kind = getattr(type(self), "kind", None)
+        if kind is not None:
+            result["kind"] = kind
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if value is not None:
+                result[field.name.rstrip("_")] = _plain(value)
+        return result
+
+
+"#;
+
+/// Python's reserved words; as a dataclass field they get a trailing underscore.
+const KEYWORDS: &[&str] = &[
+    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif", "else", "except",
+    "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try",
+    "while", "with", "yield",
+];
+
+/// The text of the Python module.
+pub fn python_types_of(schema: &Schema) -> String {
+    let catalogue = Catalogue::of(schema);
+    let mut module = HEADER.to_string();
+    for (name, examples) in quantities(&catalogue) {
+        module.push_str(&format!("{name}: TypeAlias = str\n"));
+        doc(&mut module, "", &format!("Text with a unit, such as {examples}."));
+        module.push_str("\n\n");
+    }
+    for (name, ty) in catalogue.types() {
+        match ty {
+            Type::Table { kind, body } => table(&mut module, name, *kind, body, &catalogue),
+            Type::Choice(choice) => alias(&mut module, name, choice, &catalogue),
+            Type::Names(names) => literals(&mut module, name, names),
+        }
+    }
+    let names: Vec<String> = catalogue.types().flat_map(|(name, ty)| exported(name, ty)).collect();
+    module.push_str("__all__ = [\n    \"Table\",\n");
+    for name in names {
+        module.push_str(&format!("    \"{name}\",\n"));
+    }
+    module.push_str("]\n");
+    module
+}
+
+fn exported(name: &str, ty: &Type) -> Vec<String> {
+    match ty {
+        Type::Table { .. } => vec![name.to_string(), format!("{name}Dict")],
+        _ => vec![name.to_string()],
+    }
+}
+
+/// Every quantity that the types use: alias and examples.
+fn quantities(catalogue: &Catalogue) -> Vec<(String, &'static str)> {
+    fn find(schema: &Schema, found: &mut Vec<(String, &'static str)>) {
+        match schema {
+            Schema::Quantity { what, examples } => {
+                let name = quantity(what).name;
+                if !found.iter().any(|(known, _)| *known == name) {
+                    found.push((name, examples));
+                }
+            }
+            Schema::List(inner) | Schema::Map(inner) | Schema::Optional(inner) => find(inner, found),
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    for (_, ty) in catalogue.types() {
+        if let Type::Table { body, .. } = ty {
+            body.fields.iter().for_each(|field| find(&field.schema, &mut found));
+        }
+    }
+    found
+}
+
+/// A docstring.
+fn doc(module: &mut String, indent: &str, text: &str) {
+    let safe = text.replace('\\', "\\\\").replace("\"\"\"", "'''");
+    let mut lines = safe.lines();
+    let first = lines.next().unwrap_or_default();
+    let rest: Vec<&str> = lines.collect();
+    // A quote right before the closing ones would end the string early.
+    let close = |line: &str| if line.ends_with('"') { " \"\"\"" } else { "\"\"\"" };
+    if rest.is_empty() {
+        module.push_str(&format!("{indent}\"\"\"{first}{}\n", close(first)));
+        return;
+    }
+    module.push_str(&format!("{indent}\"\"\"{first}\n"));
+    for line in rest {
+        let line = line.trim_end();
+        module.push_str(&if line.is_empty() { "\n".to_string() } else { format!("{indent}{line}\n") });
+    }
+    module.push_str(&format!("{indent}\"\"\"\n"));
+}
+
+fn table(module: &mut String, name: &str, kind: Option<&'static str>, body: &StructSchema, catalogue: &Catalogue) {
+    module.push_str(&format!("@dataclasses.dataclass(frozen=True, kw_only=True)\nclass {name}(Table):\n"));
+    let about = if body.doc.is_empty() { name } else { &body.doc };
+    doc(module, "    ", about);
+    if let Some(kind) = kind {
+        module.push_str(&format!("\n    kind: ClassVar[Literal[\"{kind}\"]] = \"{kind}\"\n"));
+    }
+    for field in &body.fields {
+        let key = if KEYWORDS.contains(&field.name) { format!("{}_", field.name) } else { field.name.to_string() };
+        let ty = type_text(&field.schema, catalogue);
+        let annotation = if required(field) { ty } else { format!("{ty} | None = None") };
+        module.push_str(&format!("\n    {key}: {annotation}\n"));
+        doc(module, "    ", &field_doc(field));
+    }
+    module.push_str("\n\n");
+    typed_dict(module, name, kind, body, catalogue);
+}
+
+fn typed_dict(module: &mut String, name: &str, kind: Option<&'static str>, body: &StructSchema, catalogue: &Catalogue) {
+    let entry = |field: &Field| {
+        let ty = type_text(&field.schema, catalogue);
+        if required(field) { format!("Required[{ty}]") } else { ty }
+    };
+    // Class syntax cannot name a key like a reserved word.
+    let (reserved, plain): (Vec<&Field>, Vec<&Field>) = body.fields.iter().partition(|field| KEYWORDS.contains(&field.name));
+    let mut parent = "TypedDict".to_string();
+    if !reserved.is_empty() {
+        parent = format!("_{name}Reserved");
+        let keys: Vec<String> = reserved.iter().map(|field| format!("\"{}\": \"{}\"", field.name, entry(field).replace('"', "'"))).collect();
+        module.push_str(&format!("{parent} = TypedDict(\"{parent}\", {{{}}}, total=False)\n\n\n", keys.join(", ")));
+    }
+    module.push_str(&format!("class {name}Dict({parent}, total=False):\n"));
+    doc(module, "    ", &format!("`{name}` as a plain dictionary."));
+    if let Some(kind) = kind {
+        module.push_str(&format!("\n    kind: Required[Literal[\"{kind}\"]]\n"));
+    }
+    for field in plain {
+        module.push_str(&format!("\n    {}: {}\n", field.name, entry(field)));
+        doc(module, "    ", &field_doc(field));
+    }
+    module.push_str("\n\n");
+}
+
+fn field_doc(field: &Field) -> String {
+    let mut text = field.doc.clone();
+    let default = match &field.default {
+        _ if matches!(field.schema, Schema::Optional(_)) => None,
+        Some(Value::Table(entries)) if entries.iter().all(|(key, _)| key != "kind") => None,
+        Some(value) => Some(inline(value)),
+        None => Some("must be given".to_string()),
+    };
+    let facts: Vec<String> = [
+        default.map(|value| if required(field) { "Must be given.".to_string() } else { format!("Default: {value}.") }),
+        field.range.as_ref().map(|range| format!("Accepted: {range}.")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    if !facts.is_empty() {
+        text.push_str(&format!("\n\n{}", facts.join(" ")));
+    }
+    text
+}
+
+fn alias(module: &mut String, name: &str, choice: &ChoiceSchema, catalogue: &Catalogue) {
+    let mut parts = Vec::new();
+    for variant in &choice.variants {
+        let class = catalogue.table_name(Some(variant.kind), &variant.body);
+        parts.extend([class.to_string(), format!("{class}Dict")]);
+    }
+    let bare: Vec<String> = choice.variants.iter().filter(|v| bare(&v.body)).map(|v| format!("\"{}\"", v.kind)).collect();
+    if !bare.is_empty() {
+        parts.push(format!("Literal[{}]", bare.join(", ")));
+    }
+    module.push_str(&format!("{name}: TypeAlias = (\n    {}\n)\n", parts.join("\n    | ")));
+    let kinds: Vec<String> = choice.variants.iter().map(|v| format!("- `{}`: {}", v.kind, v.doc.lines().next().unwrap_or_default())).collect();
+    doc(module, "", &format!("{}\n\n{}", choice.doc, kinds.join("\n")));
+    module.push_str("\n\n");
+}
+
+fn literals(module: &mut String, name: &str, names: &NamesSchema) {
+    let values: Vec<String> = names.values.iter().map(|(value, _)| format!("\"{value}\"")).collect();
+    module.push_str(&format!("{name}: TypeAlias = Literal[{}]\n", values.join(", ")));
+    let meanings: Vec<String> = names.values.iter().map(|(value, doc)| format!("- `{value}`: {}", doc.lines().next().unwrap_or_default())).collect();
+    doc(module, "", &format!("{}\n\n{}", names.doc, meanings.join("\n")));
+    module.push_str("\n\n");
+}
+
+fn type_text(schema: &Schema, catalogue: &Catalogue) -> String {
+    match schema {
+        Schema::Bool => "bool".to_string(),
+        Schema::Int => "int".to_string(),
+        Schema::Float => "float".to_string(),
+        Schema::Text => "str".to_string(),
+        Schema::Quantity { what, .. } => quantity(what).name,
+        Schema::List(inner) => format!("Sequence[{}]", type_text(inner, catalogue)),
+        Schema::Map(inner) => format!("Mapping[str, {}]", type_text(inner, catalogue)),
+        Schema::Optional(inner) => type_text(inner, catalogue),
+        Schema::Struct(body) => {
+            let name = catalogue.table_name(None, body);
+            format!("{name} | {name}Dict")
+        }
+        Schema::Choice(choice) => catalogue.choice_name(choice).to_string(),
+        Schema::Names(names) => catalogue.names_name(names).to_string(),
+    }
+}

@@ -1,0 +1,153 @@
+//! The reference page, in Markdown.
+
+use super::catalogue::{required, Catalogue, Type};
+use super::inline;
+use fanin_params::{ChoiceSchema, Field, NamesSchema, Schema, StructSchema, Value};
+
+/// The page: `preface`, then one section for each type, the document itself first and then in order of use.
+pub fn reference_of(schema: &Schema, preface: &str) -> String {
+    let catalogue = Catalogue::of(schema);
+    let mut page = preface.trim_end().to_string();
+    page.push_str("\n\n");
+    for (name, ty) in ordered(schema, &catalogue) {
+        match ty {
+            Type::Table { kind: None, body } => section(&mut page, &name, &body, &catalogue),
+            Type::Table { .. } => {}
+            Type::Choice(choice) => choice_section(&mut page, &name, &choice, &catalogue),
+            Type::Names(names) => names_section(&mut page, &name, &names),
+        }
+    }
+    page.truncate(page.trim_end().len());
+    page.push('\n');
+    page
+}
+
+/// The types as a reader meets them: a table, then what its keys lead to, in order of the keys.
+fn ordered(schema: &Schema, catalogue: &Catalogue) -> Vec<(String, Type)> {
+    fn walk(schema: &Schema, catalogue: &Catalogue, found: &mut Vec<(String, Type)>) {
+        let (name, ty) = match schema {
+            Schema::List(inner) | Schema::Map(inner) | Schema::Optional(inner) => return walk(inner, catalogue, found),
+            Schema::Struct(body) => (catalogue.table_name(None, body), Type::Table { kind: None, body: body.clone() }),
+            Schema::Choice(choice) => (catalogue.choice_name(choice), Type::Choice(choice.clone())),
+            Schema::Names(names) => (catalogue.names_name(names), Type::Names(names.clone())),
+            _ => return,
+        };
+        if found.iter().any(|(known, _)| known == name) {
+            return;
+        }
+        found.push((name.to_string(), ty));
+        let bodies: Vec<&StructSchema> = match schema {
+            Schema::Struct(body) => vec![body],
+            Schema::Choice(choice) => choice.variants.iter().map(|v| &v.body).collect(),
+            _ => Vec::new(),
+        };
+        for field in bodies.iter().flat_map(|body| &body.fields) {
+            walk(&field.schema, catalogue, found);
+        }
+    }
+    let mut found = Vec::new();
+    walk(schema, catalogue, &mut found);
+    found
+}
+
+fn section(page: &mut String, name: &str, body: &StructSchema, catalogue: &Catalogue) {
+    page.push_str(&format!("## {name}\n{}\n\n", body.doc));
+    keys(page, &body.fields, catalogue);
+}
+
+fn choice_section(page: &mut String, name: &str, choice: &ChoiceSchema, catalogue: &Catalogue) {
+    page.push_str(&format!("## {name}\n{}\n\n| `kind` | meaning |\n|---|---|\n", choice.doc));
+    for variant in &choice.variants {
+        page.push_str(&format!("| `\"{}\"` | {} |\n", variant.kind, cell(&variant.doc)));
+    }
+    page.push('\n');
+    let shared = shared_keys(choice);
+    if shared > 0 {
+        page.push_str(&format!("### {name}: keys of every kind\n"));
+        keys(page, &choice.variants[0].body.fields[..shared], catalogue);
+    }
+    for variant in &choice.variants {
+        let own = &variant.body.fields[shared..];
+        if own.is_empty() {
+            continue;
+        }
+        page.push_str(&format!("### {name}: `kind = \"{}\"`\n{}\n\n", variant.kind, variant.body.doc));
+        keys(page, own, catalogue);
+    }
+}
+
+/// How many keys at the front are the same in every alternative.
+fn shared_keys(choice: &ChoiceSchema) -> usize {
+    let Some((first, rest)) = choice.variants.split_first() else { return 0 };
+    if rest.is_empty() {
+        return 0;
+    }
+    let same = |i: &usize| rest.iter().all(|v| v.body.fields.get(*i) == first.body.fields.get(*i));
+    (0..first.body.fields.len()).take_while(same).count()
+}
+
+fn names_section(page: &mut String, name: &str, names: &NamesSchema) {
+    page.push_str(&format!("## {name}\n{}\n\n| name | meaning |\n|---|---|\n", names.doc));
+    for (value, doc) in &names.values {
+        page.push_str(&format!("| `\"{value}\"` | {} |\n", cell(doc)));
+    }
+    page.push('\n');
+}
+
+fn keys(page: &mut String, fields: &[Field], catalogue: &Catalogue) {
+    if fields.is_empty() {
+        page.push_str("No keys.\n\n");
+        return;
+    }
+    page.push_str("| key | type | default | accepted | meaning |\n|---|---|---|---|---|\n");
+    for field in fields {
+        let accepted = field.range.clone().unwrap_or_default();
+        page.push_str(&format!(
+            "| `{}` | {} | {} | {} | {} |\n",
+            field.name,
+            type_text(&field.schema, catalogue),
+            default_text(field),
+            cell(&accepted),
+            cell(&field.doc)
+        ));
+    }
+    page.push('\n');
+}
+
+fn default_text(field: &Field) -> String {
+    if required(field) {
+        return "**required**".to_string();
+    }
+    match &field.default {
+        None => "not set".to_string(),
+        Some(_) if matches!(field.schema, Schema::Optional(_)) => "not set".to_string(),
+        // A table of defaults repeats what its own section says.
+        Some(Value::Table(entries)) => match entries.iter().find(|(key, _)| key == "kind") {
+            Some((_, kind)) => format!("`{}`", inline(&kind.value)),
+            None => "its own defaults".to_string(),
+        },
+        Some(value) => format!("`{}`", cell(&inline(value))),
+    }
+}
+
+fn type_text(schema: &Schema, catalogue: &Catalogue) -> String {
+    let link = |name: &str| format!("[{name}](#{})", name.to_lowercase());
+    match schema {
+        Schema::Bool => "boolean".to_string(),
+        Schema::Int => "integer".to_string(),
+        Schema::Float => "number".to_string(),
+        Schema::Text => "string".to_string(),
+        Schema::Quantity { what, .. } => what.split_once(' ').map_or(*what, |(_, words)| words).to_string(),
+        Schema::List(inner) => format!("list of {}", type_text(inner, catalogue)),
+        Schema::Map(inner) => format!("name → {}", type_text(inner, catalogue)),
+        Schema::Optional(inner) => type_text(inner, catalogue),
+        Schema::Struct(body) => link(catalogue.table_name(None, body)),
+        Schema::Choice(choice) => link(catalogue.choice_name(choice)),
+        Schema::Names(names) => link(catalogue.names_name(names)),
+    }
+}
+
+/// Text for a cell of a table: one line, bars escaped.
+fn cell(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ").replace('|', "\\|")
+}

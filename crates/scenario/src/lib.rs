@@ -1,0 +1,12 @@
+//! From text to a validated scenario.
+//!
+//! A document is read ([`read_toml`], [`read_json`]) into a tree of [`fanin_params::Node`]s, parsed by the one definition
+//! of each parameter, and cross-checked as a whole. Every error is found in one go; [`render`] prints them.
+
+mod generate;
+mod read;
+mod render;
+
+pub use generate::{json_schema_of, python_types_of, reference_of};
+pub use read::{read_json, read_toml, MAX_DEPTH, MAX_DOCUMENT};
+pub use render::render;

@@ -10,9 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import jobs
+import pytest
 from jobs import GBPS, MS, US, Cbr, Flow, Link, Node, Watch
 
 needs_peer = pytest.mark.skipif(

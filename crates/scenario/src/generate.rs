@@ -9,6 +9,7 @@ pub use json_schema::json_schema_of;
 pub use python::python_types_of;
 pub use reference::reference_of;
 
+use crate::sections::SAMPLING;
 use fanin_params::{Node, Value};
 use fanin_units::{BitRate, Bytes, Quantity, Span, Time};
 
@@ -27,20 +28,22 @@ const COUNTED: &[&str] = &["packets", "packet", "pkts", "p", "cells", "cell"];
 /// `what` as in `Schema::Quantity`: "a size".
 fn quantity(what: &str) -> QuantityKind {
     let words = what.split_once(' ').map_or(what, |(_, words)| words);
-    let name = words.split(' ').map(capitalised).collect();
+    let name = words.replace('"', "").split(' ').map(capitalised).collect();
     let units: Vec<&str> = [
         (Span::WHAT, Span::UNITS, &[][..]),
         (Time::WHAT, Time::UNITS, &[]),
         (BitRate::WHAT, BitRate::UNITS, &[]),
         (Bytes::WHAT, Bytes::UNITS, &[]),
         (AMOUNT, Bytes::UNITS, COUNTED),
+        (SAMPLING, Span::UNITS, &[]),
     ]
     .iter()
     .filter(|(of, ..)| *of == what)
     .flat_map(|(_, units, more)| units.iter().map(|(unit, _)| *unit).chain(more.iter().copied()))
     .collect();
     let unit = if units.is_empty() { "\\S+".to_string() } else { format!("({})", units.join("|")) };
-    QuantityKind { name, pattern: format!("^\\s*([0-9][0-9_]*(\\.[0-9_]*)?|\\.[0-9][0-9_]*)\\s*{unit}\\s*$") }
+    let off = if what == SAMPLING { "off|" } else { "" };
+    QuantityKind { name, pattern: format!("^({off}\\s*([0-9][0-9_]*(\\.[0-9_]*)?|\\.[0-9][0-9_]*)\\s*{unit}\\s*)$") }
 }
 
 fn capitalised(word: &str) -> String {
@@ -83,7 +86,7 @@ mod tests {
         }
         assert!(quantity(AMOUNT).pattern.contains("|MiB|") && quantity(AMOUNT).pattern.contains("|cells|"));
         assert_eq!(quantity(AMOUNT).name, "AmountOfBuffer");
-        assert_eq!(quantity(Span::WHAT).pattern, "^\\s*([0-9][0-9_]*(\\.[0-9_]*)?|\\.[0-9][0-9_]*)\\s*(ps|ns|us|ms|s|µs|min)\\s*$");
+        assert_eq!(quantity(Span::WHAT).pattern, "^(\\s*([0-9][0-9_]*(\\.[0-9_]*)?|\\.[0-9][0-9_]*)\\s*(ps|ns|us|ms|s|µs|min)\\s*)$");
     }
 
     #[test]

@@ -3,10 +3,15 @@
 //! A document is read ([`read_toml`], [`read_json`]) into a tree of [`fanin_params::Node`]s, parsed by the one definition
 //! of each parameter, and cross-checked as a whole. Every error is found in one go; [`render`] prints them.
 
+mod canonical;
 mod generate;
+mod pattern;
 mod read;
 mod render;
+mod sections;
 
+pub use canonical::canonical_json;
 pub use generate::{json_schema_of, python_types_of, reference_of};
 pub use read::{read_json, read_toml, MAX_DEPTH, MAX_DOCUMENT};
 pub use render::render;
+pub use sections::{Engine, Framing, Host, NicOrder, PortModel, Sampling, Telemetry, SHORTEST_SAMPLING};

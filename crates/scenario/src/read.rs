@@ -37,3 +37,6 @@ const TOO_DEEP: &str = "nests too deep";
 fn depth_accepted() -> String {
     format!("at most {MAX_DEPTH} levels of tables and lists")
 }
+
+#[cfg(test)]
+mod tests;

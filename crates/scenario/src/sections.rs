@@ -1,0 +1,119 @@
+//! The parts of a scenario that belong to no model crate: framing, hosts, telemetry, engine.
+
+use fanin_params::{names, params, Cx, Node, Param, Schema, Value};
+use fanin_units::{Bytes, Span};
+
+params! {
+    /// How an IP packet sits on the wire. The defaults are Ethernet's: a full-size packet of 1500 B is a frame of 1518 B in
+    /// queues and takes 1538 B of wire time.
+    pub struct Framing {
+        /// Link-layer header and frame check sequence: counted in queues and on the wire. Source: IEEE 802.3 (14 + 4 bytes).
+        pub header: Bytes = Bytes(18), in Bytes(0)..=Bytes(1_000);
+        /// Smallest frame; shorter ones are padded. Source: IEEE 802.3.
+        pub min_frame: Bytes = Bytes(64), in Bytes(0)..=Bytes(1_500);
+        /// Preamble and inter-packet gap: wire time only. Source: IEEE 802.3 (8 + 12 bytes).
+        pub gap: Bytes = Bytes(20), in Bytes(0)..=Bytes(1_000);
+    }
+}
+
+names! {
+    /// In which order a host's connections use its NIC.
+    pub enum NicOrder {
+        /// Round robin over the connections that have something to send, one packet each. Source: Linux sch_fq without
+        /// pacing.
+        "fair" => Fair,
+        /// A connection sends all that its window allows before the next one, in the order in which they became ready.
+        /// Source: Linux pfifo_fast.
+        "fifo" => Fifo,
+    }
+}
+
+params! {
+    /// What hosts do besides their transport.
+    pub struct Host {
+        /// In which order connections use the NIC.
+        pub nic: NicOrder = NicOrder::Fair;
+        /// From the arrival of a packet's last bit until the transport sees it.
+        pub processing_delay: Span = Span::ZERO, in Span::ZERO..=Span::from_ms(10);
+    }
+}
+
+/// How often the time series of ports take a sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sampling {
+    /// No series.
+    Off,
+    /// One sample in each period.
+    Every(Span),
+}
+
+/// The shortest period between samples.
+pub const SHORTEST_SAMPLING: Span = Span::from_ns(10);
+
+pub(crate) const SAMPLING: &str = "a duration or \"off\"";
+const SAMPLING_EXAMPLES: &str = "\"100us\", \"1ms\", \"off\"";
+
+impl Param for Sampling {
+    fn schema() -> Schema {
+        Schema::Quantity { what: SAMPLING, examples: SAMPLING_EXAMPLES }
+    }
+
+    fn parse(node: &Node, cx: &mut Cx) -> Option<Self> {
+        if node.text() == Some("off") {
+            return Some(Sampling::Off);
+        }
+        let period = Span::parse(node, cx)?;
+        if period < SHORTEST_SAMPLING {
+            let problem = cx.error(Some(node), "is too short a period", Some(format!("at least {SHORTEST_SAMPLING}, or \"off\"")));
+            if period == Span::ZERO {
+                problem.suggestion = Some("write \"off\" for no samples".to_string());
+            }
+            return None;
+        }
+        Some(Sampling::Every(period))
+    }
+
+    fn to_value(&self) -> Value {
+        match self {
+            Sampling::Off => Value::Text("off".to_string()),
+            Sampling::Every(period) => period.to_value(),
+        }
+    }
+}
+
+params! {
+    /// What the result folder holds besides flows and totals. docs/results.md describes the tables.
+    pub struct Telemetry {
+        /// Period of the samples in `ports.parquet`; "off": no such table.
+        pub sample: Sampling = Sampling::Every(Span::from_us(100));
+        /// Ports whose packets are recorded one by one in `queues.parquet`: names as in the results (`leaf0->h3`), `*`
+        /// stands for anything.
+        pub queues: Vec<String> = Vec::new();
+        /// Whether `drops.parquet` lists each dropped packet.
+        pub drops: bool = true;
+    }
+}
+
+names! {
+    /// How output ports are simulated. The results are the same, bit by bit.
+    pub enum PortModel {
+        /// One event per packet and hop where the port is a plain FIFO queue; departures as events elsewhere.
+        "auto" => Auto,
+        /// Departures as events at every port: slower, for comparison.
+        "explicit" => Explicit,
+    }
+}
+
+params! {
+    /// How the simulation runs. Nothing here changes what is simulated, only how, and when it gives up.
+    pub struct Engine {
+        /// How output ports are simulated.
+        pub ports: PortModel = PortModel::Auto;
+        /// The run ends, marked partial, after this many events.
+        pub max_events: Option<u64>, in 1u64..;
+        /// The run is taken to hang when this many events pass without time moving on.
+        pub stall_events: u64 = 200_000_000, in 1_000..;
+        /// A scenario with more flows than this is refused: each costs the result a row.
+        pub max_flows: u64 = 50_000_000, in 1..;
+    }
+}

@@ -72,27 +72,4 @@ fn inline(value: &Value) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use fanin_units::Amount;
-    use fanin_params::{Param, Schema};
-
-    #[test]
-    fn patterns_name_exactly_the_units_that_are_read() {
-        let Schema::Quantity { what, .. } = Amount::schema() else { panic!("an amount is a quantity") };
-        assert_eq!(what, AMOUNT);
-        for unit in COUNTED {
-            assert!(Amount::read(&format!("5 {unit}")).is_ok(), "{unit}");
-        }
-        assert!(quantity(AMOUNT).pattern.contains("|MiB|") && quantity(AMOUNT).pattern.contains("|cells|"));
-        assert_eq!(quantity(AMOUNT).name, "AmountOfBuffer");
-        assert_eq!(quantity(Span::WHAT).pattern, "^(\\s*([0-9][0-9_]*(\\.[0-9_]*)?|\\.[0-9][0-9_]*)\\s*(ps|ns|us|ms|s|µs|min)\\s*)$");
-    }
-
-    #[test]
-    fn values_are_shown_as_toml_writes_them() {
-        let table = Value::Table(vec![("k".into(), Value::Text("65 packets".into()).into()), ("x".into(), Value::List(vec![Value::Float(1.0).into()]).into())]);
-        assert_eq!(inline(&table), "{ k = \"65 packets\", x = [1.0] }");
-        assert_eq!(camel("leaf_spine"), "LeafSpine");
-    }
-}
+mod tests;

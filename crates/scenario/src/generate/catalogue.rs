@@ -59,11 +59,12 @@ impl Catalogue {
             Schema::Choice(choice) => {
                 for variant in &choice.variants {
                     self.visit_fields(&variant.body.fields);
-                    let kind = camel(variant.kind);
-                    // A table shared by several kinds is named after the kind.
+                    let of_choice = format!("{}{}", camel(variant.kind), choice.name);
+                    // A table that several kinds share, or whose name says nothing, is named after the kind and the choice.
                     let shared = choice.variants.iter().filter(|v| v.body.name == variant.body.name).count() > 1;
-                    let own = if shared || variant.body.fields.is_empty() { &kind } else { variant.body.name };
-                    let candidates = [own.to_string(), kind.clone(), format!("{kind}{}", choice.name)];
+                    let telling = !variant.body.fields.is_empty() || variant.body.name.eq_ignore_ascii_case(&camel(variant.kind));
+                    let own = if telling && !shared { variant.body.name } else { &of_choice };
+                    let candidates = [own.to_string(), of_choice.clone()];
                     self.add(&candidates, Type::Table { kind: Some(variant.kind), body: variant.body.clone() });
                 }
                 self.add(&[choice.name.to_string(), format!("{}Choice", choice.name)], Type::Choice(choice.clone()));

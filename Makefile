@@ -1,0 +1,81 @@
+# `make demo` runs the main job, `make test` passes all tests; `make help` lists the rest.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# One build folder for everything, so that nothing is compiled twice for the same profile.
+export CARGO_TARGET_DIR ?= $(CURDIR)/target
+
+RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: doctor
+doctor: ## say what this machine lacks
+	@PYTHON="$(PYTHON)" .ci/doctor
+
+.PHONY: demo
+demo: $(VENV)/.built ## web-search and query traffic on a leaf-spine fabric: table and page
+	$(BIN)/fanin run scenarios/demo.toml -o out/demo --force
+	@echo "report: $$($(BIN)/fanin report out/demo)"
+
+.PHONY: test
+test: rust-test python-test ## every test there is on this machine
+
+.PHONY: rust-test
+rust-test: doctor ## unit tests, lints
+	cargo test --workspace --quiet
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+
+.PHONY: python-test
+python-test: $(VENV)/.built $(VENV)/.dev ## tests of package, command line and report, types, lints
+	@.ci/chromium
+	$(BIN)/python -m ruff check python tests/python examples
+	$(BIN)/python -m mypy
+	$(BIN)/python -m pytest -q
+
+.PHONY: browser
+browser: ## install chromium for the tests of the report, as root on Debian
+	apt-get update -q && apt-get install -y -q --no-install-recommends chromium chromium-driver
+
+.PHONY: bench
+bench: $(VENV)/.built ## packet-hops per second, instructions, memory; and ns-3 beside it
+	@if [ -e /usr/include/ns3/core-module.h ]; then $(MAKE) -s -C benches/ns3; fi
+	$(BIN)/fanin bench --peers $(BENCH)
+
+.PHONY: ns3-test
+ns3-test: $(VENV)/.built $(VENV)/.dev ## compare with ns-3 3.37, where libns3-dev is installed
+	@if [ ! -e /usr/include/ns3/core-module.h ]; then \
+	  echo "SKIPPED: ns-3 is not installed (Debian 12: apt-get install libns3-dev g++)"; exit 1; fi
+	$(MAKE) -s -C benches/ns3
+	$(BIN)/python -m pytest -q benches/ns3
+
+.PHONY: schema
+schema: $(VENV)/.built ## write the generated files anew
+	$(BIN)/fanin schema > docs/scenario.schema.json
+	$(BIN)/fanin schema --reference > docs/scenario.md
+	$(BIN)/fanin schema --python > python/fanin/_scenario_types.py
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf $(VENV) target out dist .pytest_cache .mypy_cache .ruff_cache python/fanin/_core*.so
+	find python tests examples -name __pycache__ -prune -exec rm -rf {} +
+
+$(VENV)/.made: pyproject.toml
+	@PYTHON="$(PYTHON)" .ci/doctor
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python .ci/requirements.py build | $(BIN)/python -m pip install -q --disable-pip-version-check -r /dev/stdin
+	@touch $@
+
+$(VENV)/.built: $(VENV)/.made $(RUST_SOURCES)
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.made
+	$(BIN)/python .ci/requirements.py dev | $(BIN)/python -m pip install -q --disable-pip-version-check -r /dev/stdin
+	@touch $@

@@ -1,0 +1,38 @@
+"""The native core: reads scenarios, runs them and writes result folders."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+class ScenarioError(ValueError):
+    """A scenario that cannot be run."""
+
+    problems: list[dict[str, Any]]
+    """Everything wrong with it: severity, path, line, value, message, accepted, suggestion."""
+
+def check(text: str, format: Literal["toml", "json"], base_dir: str) -> dict[str, Any]:
+    """Read and validate a scenario; ``problems``, ``resolved`` (canonical JSON), ``hash`` and ``rendered``."""
+
+def run(
+    text: str,
+    format: Literal["toml", "json"],
+    base_dir: str,
+    out_dir: str,
+    progress: Callable[[dict[str, Any]], None] | None,
+    options: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Run a scenario, write its result folder and return the summary."""
+
+def schema() -> str:
+    """Return the JSON Schema of scenarios."""
+
+def reference() -> str:
+    """Return the reference of scenarios in Markdown."""
+
+def python_types() -> str:
+    """Return the source of the typed classes of scenarios."""
+
+def version() -> str:
+    """Return the version of the core."""
+
+def bench(workload: str, scale: float) -> dict[str, Any]:
+    """Run a benchmark workload and measure it."""

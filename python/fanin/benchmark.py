@@ -1,0 +1,141 @@
+"""Benchmarks: each workload in a process of its own, instructions by valgrind, ns-3 beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from fanin import _core, show
+
+__all__ = ["COLUMNS", "WORKLOADS", "measure", "rows"]
+
+WORKLOADS: Final[Mapping[str, float]] = {"W1": 0.05, "W2-128": 0.1, "W2-432": 0.1, "W2-1024": 0.1, "W3": 0.05}
+"""Workload → scale at which its instructions are counted; valgrind is some fifty times slower than the machine."""
+
+PEER: Final = "ns-3.37"
+PEER_SCALE: Final = 0.1
+LOOP: Final = "fanin_run_loop"
+
+KEYS: Final = ("packet_hops", "cpu_s", "wall_s", "hops_per_cpu_s", "peak_rss_mb", "sim_s")
+COLUMNS: Final = ("Workload", "Packet-hops", "CPU", "M hops / CPU s", "Instr. / hop", "Peak memory", "B / host", PEER, "Ratio")
+
+Note = Callable[[str], None]
+
+
+def measure(
+    workloads: Iterable[str], *, scale: float = 1.0, instructions: bool = True, peers: bool = False, note: Note = lambda _: None
+) -> dict[str, dict[str, Any]]:
+    """Measure workloads one after another.
+
+    Parameters
+    ----------
+    workloads : iterable of str
+        Keys of `WORKLOADS`.
+    scale : float
+        Share of each workload's bytes.
+    instructions : bool
+        Whether to count instructions per packet-hop, on a smaller scale, where valgrind is installed.
+    peers : bool
+        Whether to run ns-3 on the same work, at a tenth of the scale: its speed per packet-hop hardly depends on it.
+    note : callable
+        Told what is going on.
+
+    Returns
+    -------
+    dict
+        Workload → ``packet_hops``, ``cpu_s``, ``wall_s``, ``hops_per_cpu_s``, ``instructions_per_hop`` (None without
+        valgrind), ``peak_rss_mb``, ``sim_s``, ``peers`` ({name: ``hops_per_cpu_s``, ``ratio``}) and what else the core
+        measures.
+
+    Raises
+    ------
+    ValueError
+        There is no such workload.
+    OSError
+        A workload did not run.
+    """
+    chosen = list(workloads)
+    unknown = [name for name in chosen if name not in WORKLOADS]
+    if unknown:
+        raise ValueError(f"there is no workload {', '.join(unknown)}; there are {', '.join(WORKLOADS)}")
+    valgrind = shutil.which("valgrind") if instructions else None
+    if instructions and valgrind is None:
+        note("valgrind is not installed: instructions are not counted (Debian: apt-get install valgrind)")
+    measured = {}
+    for name in chosen:
+        note(f"{name}: running")
+        entry = _run(_command(name, scale))
+        ordered = {key: entry.pop(key) for key in KEYS}
+        ordered["instructions_per_hop"] = None
+        if valgrind:
+            note(f"{name}: counting instructions at scale {min(scale, WORKLOADS[name]):g}")
+            ordered["instructions_per_hop"] = _instructions(valgrind, name, min(scale, WORKLOADS[name]))
+        ordered["peers"] = _peers(name, scale * PEER_SCALE, ordered["hops_per_cpu_s"], note) if peers else {}
+        measured[name] = {**ordered, **entry}
+    return measured
+
+
+def _command(workload: str, scale: float) -> list[str]:
+    return [sys.executable, "-I", str(Path(__file__).with_name("_bench.py")), str(_core.__file__), workload, repr(scale)]
+
+
+def _run(command: list[str]) -> dict[str, Any]:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    if done.returncode:
+        raise OSError(f"benchmark {' '.join(command[-2:])}: did not run: {done.stderr.strip()[-2000:]}")
+    result: dict[str, Any] = json.loads(done.stdout)
+    return result
+
+
+def _instructions(valgrind: str, workload: str, scale: float) -> float | None:
+    with tempfile.TemporaryDirectory() as folder:
+        counts = Path(folder) / "callgrind.out"
+        tool = [valgrind, "--tool=callgrind", f"--toggle-collect={LOOP}", f"--callgrind-out-file={counts}", "--quiet"]
+        entry = _run([*tool, *_command(workload, scale)])
+        total = re.search(r"^(?:totals|summary): (\d+)", counts.read_text(), re.MULTILINE)
+    if total is None or int(total[1]) == 0 or not entry["packet_hops"]:
+        return None
+    return int(total[1]) / int(entry["packet_hops"])
+
+
+def _peers(workload: str, scale: float, ours: float, note: Note) -> dict[str, dict[str, float]]:
+    jobs = Path(__file__).parents[2] / "benches" / "ns3" / "jobs.py"
+    if not jobs.is_file():
+        note(f"{PEER} is only compared from a checkout of the source")
+        return {}
+    if not (jobs.parent / "build" / "peer").exists() and not os.environ.get("NS3_PEER"):
+        note(f"{PEER} is not built: apt-get install libns3-dev g++ (Debian 12), then make -C benches/ns3")
+        return {}
+    note(f"{workload}: running {PEER} at scale {scale:g}")
+    entry = _run([sys.executable, str(jobs), "measure", "--repeat=1", "--scale", repr(scale), workload])
+    theirs = 1e6 * entry["mhops_per_cpu_s"]
+    return {PEER: {"hops_per_cpu_s": theirs, "ratio": ours / theirs, "scale": scale}}
+
+
+def rows(measured: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
+    """Return the rows of a table of what was measured; see `COLUMNS`."""
+    out = []
+    for name, entry in measured.items():
+        peer = entry["peers"].get(PEER)
+        out.append(
+            [
+                name,
+                show.count(entry["packet_hops"]),
+                f"{entry['cpu_s']:.2f} s",
+                f"{entry['hops_per_cpu_s'] / 1e6:.2f}",
+                show.NOTHING if entry["instructions_per_hop"] is None else f"{entry['instructions_per_hop']:.0f}",
+                f"{entry['peak_rss_mb']:.0f} MB",
+                show.count(round(entry["bytes_per_host"])) if entry.get("bytes_per_host") is not None else show.NOTHING,
+                f"{peer['hops_per_cpu_s'] / 1e6:.3f}" if peer else show.NOTHING,
+                f"{peer['ratio']:.0f} ×" if peer else show.NOTHING,
+            ]
+        )
+    return out

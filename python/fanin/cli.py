@@ -1,0 +1,300 @@
+"""The command line: ``fanin run|report|check|convert|schema|bench|version``."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tomllib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import polars as pl
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from fanin import _core, benchmark, overview, runner
+from fanin.folder import OutputError
+from fanin.results import SCHEMAS, Result, ResultError, load
+from fanin.scenario import Problem, Scenario, ScenarioError
+
+__all__ = ["EXIT_BAD_INPUT", "EXIT_FAILED", "EXIT_INTERRUPTED", "app"]
+
+EXIT_FAILED: Final = 1
+EXIT_BAD_INPUT: Final = 2
+EXIT_INTERRUPTED: Final = 130
+
+EXIT_HELP: Final = "Exit status: 0 done, 1 the run failed or is partial, 2 bad input, 130 interrupted."
+
+app = typer.Typer(
+    name="fanin",
+    help="Packet-exact simulation of data-center networks.",
+    epilog=EXIT_HELP,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+
+
+def _out() -> Console:
+    return Console(soft_wrap=False)
+
+
+def _say(text: str, style: str = "") -> None:
+    Console(stderr=True).print(Text(text, style=style), soft_wrap=True)
+
+
+@contextmanager
+def _failures() -> Iterator[None]:
+    """Turn what a user can do something about into readable lines and an exit status."""
+    try:
+        yield
+    except ScenarioError as error:
+        for problem in error.problems:
+            _say_problem(Problem.from_core(problem))
+        if not error.problems:
+            _say(f"error: {error}", "red")
+        raise typer.Exit(EXIT_BAD_INPUT) from None
+    except (ResultError, ValueError, TypeError) as error:
+        _say(f"error: {error}", "red")
+        raise typer.Exit(EXIT_BAD_INPUT) from None
+    except OSError as error:
+        name = f"{error.filename}: " if error.filename else ""
+        _say(f"error: {name}{error.strerror or error}", "red")
+        raise typer.Exit(EXIT_BAD_INPUT) from None
+
+
+def _say_problem(problem: Problem) -> None:
+    style = "red" if problem.severity == "error" else "yellow"
+    _say(f"{problem.severity}: {problem}", style)
+
+
+def _overridden(file: Path, settings: list[str]) -> Scenario:
+    scenario = Scenario.from_file(file)
+    for setting in settings:
+        path, equals, text = setting.partition("=")
+        if not equals or not path.strip():
+            raise ValueError(f"--set {setting}: is not of the form KEY=VALUE")
+        try:
+            value = tomllib.loads(f"value = {text}")["value"]
+        except tomllib.TOMLDecodeError:
+            value = text  # the shell has eaten the quotes of a string
+        scenario = scenario.replace({path.strip(): value})
+    return scenario
+
+
+ScenarioArgument = Annotated[
+    Path, typer.Argument(metavar="SCENARIO", help="The scenario, a TOML or JSON file.", show_default=False)
+]
+ResultArgument = Annotated[Path, typer.Argument(metavar="OUT", help="A result folder.", show_default=False)]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change a value, for example seed=3 or switch.marking.k='30 packets'."),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
+
+
+@app.command(epilog=EXIT_HELP)
+def run(
+    scenario: ScenarioArgument,
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="OUT", help="The result folder.", show_default=False)],
+    settings: SetOption = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace an earlier result.")] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress, no table.")] = False,
+    as_json: JsonOption = False,
+    report: Annotated[bool, typer.Option("--report/--no-report", help="Also write the report into the folder.")] = False,
+) -> None:
+    """Simulate a scenario and write its result folder."""
+    with _failures():
+        chosen = _overridden(scenario, settings or [])
+        check = chosen.check()
+        if not quiet:
+            for problem in check.warnings:
+                _say_problem(problem)
+        if check.errors:
+            raise _as_error(check.problems)
+        result = _simulate(chosen, out, force=force, progress=not quiet and not as_json)
+    if report:
+        result.report()
+    if as_json:
+        typer.echo(json.dumps(result.summary))
+    elif not quiet:
+        show_summary(result)
+
+
+def _as_error(problems: tuple[Problem, ...]) -> ScenarioError:
+    error = ScenarioError("the scenario has errors")
+    error.problems = [vars(problem) for problem in problems if problem.severity == "error"]
+    return error
+
+
+def _simulate(scenario: Scenario, out: Path, *, force: bool, progress: bool) -> Result:
+    try:
+        return runner.run(scenario, out, progress=progress, overwrite=force)
+    except KeyboardInterrupt:
+        _say(f"interrupted; what was simulated until then is in {out}", "yellow")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
+    except RuntimeError as error:
+        _say(f"error: {error}", "red")
+        _say(f"what was simulated until then is in {out}", "yellow")
+        raise typer.Exit(EXIT_FAILED) from None
+    except OSError as error:
+        if isinstance(error, OutputError) or not (out / "manifest.json").is_file():
+            raise
+        _say(f"error: {error}", "red")
+        _say(f"what could be written is in {out}", "yellow")
+        raise typer.Exit(EXIT_FAILED) from None
+
+
+def show_summary(result: Result) -> None:
+    """Print the tables of a run to standard output."""
+    console = _out()
+    console.print(
+        Text(f"{result.manifest.get('name', '')}  seed {result.manifest.get('seed')}  {result.fingerprint}", style="bold")
+    )
+    totals = Table(show_header=False, box=None, pad_edge=False)
+    for fact in overview.facts(result.summary, result.manifest):
+        style = {"bad": "red", "good": "green"}.get(fact.tone, "")
+        totals.add_row(Text(fact.name), Text(fact.text, style=style), Text(fact.note, style="dim"))
+    console.print(totals)
+    for title, (head, rows) in (
+        ("Flow completion time by flow size", overview.fct_rows(result.summary)),
+        ("Ports with the largest queues", overview.port_rows(result.summary, 5)),
+    ):
+        if rows:
+            table = Table(title=title, title_justify="left")
+            for index, name in enumerate(head):
+                table.add_column(name, justify="right" if index else "left", no_wrap=True)
+            for row in rows:
+                table.add_row(*(Text(cell) for cell in row))
+            console.print(table)
+    console.print(Text(f"result: {result.path}"))
+
+
+@app.command(epilog=EXIT_HELP)
+def report(
+    result: ResultArgument,
+    out: Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help="The page; OUT/report.html if not given.")] = None,
+) -> None:
+    """Write one HTML page about a result; it needs neither network nor other files."""
+    with _failures():
+        typer.echo(load(result).report(out))
+
+
+@app.command(epilog=EXIT_HELP)
+def check(scenario: ScenarioArgument, settings: SetOption = None, as_json: JsonOption = False) -> None:
+    """Say everything that is wrong with a scenario, and what will probably not do what was meant."""
+    with _failures():
+        found = _overridden(scenario, settings or []).check()
+    if as_json:
+        problems = [vars(problem) for problem in found.problems]
+        typer.echo(json.dumps({"ok": found.ok, "hash": found.hash, "problems": problems, "resolved": found.resolved}))
+    else:
+        for problem in found.problems:
+            _say_problem(problem)
+        if found.ok:
+            warned = f", {len(found.warnings)} warning{'s' * (len(found.warnings) > 1)}" if found.warnings else ""
+            typer.echo(f"{scenario}: valid{warned} (hash {str(found.hash)[:16]})")
+    if not found.ok:
+        raise typer.Exit(EXIT_BAD_INPUT)
+
+
+@app.command(epilog=EXIT_HELP)
+def schema(
+    reference: Annotated[bool, typer.Option("--reference", help="The reference page in Markdown instead.")] = False,
+    python: Annotated[bool, typer.Option("--python", help="The typed Python classes instead.")] = False,
+) -> None:
+    """Print the JSON Schema of scenarios."""
+    if reference and python:
+        _say("error: --reference and --python exclude each other", "red")
+        raise typer.Exit(EXIT_BAD_INPUT)
+    typer.echo(_core.reference() if reference else _core.python_types() if python else _core.schema(), nl=False)
+
+
+class Format(StrEnum):
+    """What result tables are converted to."""
+
+    CSV = "csv"
+    JSONL = "jsonl"
+    ARROW = "arrow"
+
+
+_SINKS: Final[dict[Format, Callable[[pl.LazyFrame, Path], Any]]] = {
+    Format.CSV: lambda frame, path: frame.sink_csv(path),
+    Format.JSONL: lambda frame, path: frame.sink_ndjson(path),
+    Format.ARROW: lambda frame, path: frame.sink_ipc(path),
+}
+
+
+@app.command(epilog=EXIT_HELP)
+def convert(
+    result: ResultArgument,
+    to: Annotated[Format, typer.Option("--to", help="CSV, JSON lines or Arrow IPC.", case_sensitive=False)] = Format.CSV,
+    tables: Annotated[list[str] | None, typer.Option("--table", metavar="TABLE", help="Only this table; may be repeated.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="DIR", help="Where to; the result folder if not given.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace files that are there.")] = False,
+) -> None:
+    """Write the tables of a result in another format, with the same columns and units."""
+    with _failures():
+        opened = load(result)
+        target = out or opened.path
+        chosen = {name: opened.scan(name) for name in tables or SCHEMAS if tables or (opened.path / f"{name}.parquet").is_file()}
+        paths = {name: target / f"{name}.{to.value}" for name in chosen}
+        there = [str(path) for path in paths.values() if path.exists()]
+        if there and not force:
+            raise ValueError(f"{', '.join(there)}: there already; --force replaces")
+        target.mkdir(parents=True, exist_ok=True)
+        for name, frame in chosen.items():
+            _SINKS[to](frame, paths[name])
+            typer.echo(paths[name])
+
+
+@app.command(epilog=EXIT_HELP)
+def bench(
+    workloads: Annotated[list[str] | None, typer.Argument(metavar="[WORKLOAD]...", help="All of them if none is given.")] = None,
+    as_json: JsonOption = False,
+    scale: Annotated[float, typer.Option("--scale", min=1e-4, max=1.0, help="Share of each workload's bytes to run.")] = 1.0,
+    instructions: Annotated[
+        bool,
+        typer.Option("--instructions/--no-instructions", help="Count instructions per packet-hop, where valgrind is installed."),
+    ] = True,
+    peers: Annotated[bool, typer.Option("--peers", help="Also run ns-3 on the same work, where it is installed.")] = False,
+) -> None:
+    """Measure the simulator: packet-hops per CPU second, instructions per packet-hop, memory."""
+    with _failures():
+        measured = benchmark.measure(
+            workloads or list(benchmark.WORKLOADS),
+            scale=scale,
+            instructions=instructions,
+            peers=peers,
+            note=lambda text: _say(text, "dim"),
+        )
+    if as_json:
+        typer.echo(json.dumps(measured))
+        return
+    table = Table(title="Benchmark", title_justify="left")
+    for index, name in enumerate(benchmark.COLUMNS):
+        table.add_column(name, justify="right" if index else "left")
+    for row in benchmark.rows(measured):
+        table.add_row(*(Text(cell) for cell in row))
+    _out().print(table)
+
+
+@app.command(epilog=EXIT_HELP)
+def version() -> None:
+    """Print the version."""
+    typer.echo(_core.version())
+
+
+def main() -> None:
+    """Run the command line; an interrupt outside a run ends it without a traceback."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        sys.exit(EXIT_INTERRUPTED)

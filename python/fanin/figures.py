@@ -1,0 +1,293 @@
+"""Interactive figures of a result, as Plotly figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import plotly.graph_objects as go
+import polars as pl
+
+from fanin import series, show
+
+if TYPE_CHECKING:
+    from fanin.results import Result
+
+__all__ = ["COLORS", "by_size", "drops_marks", "fct_cdf", "queue", "template", "throughput"]
+
+COLORS: Final = ("#1f6feb", "#d9730d", "#1a9c6b", "#b3408f", "#7a5cc7", "#8a6d3b", "#0e8fa8", "#59636e")
+"""Distinguishable also with the common colour deficiencies; orange-red and blue are never told apart by hue alone."""
+
+DROP_COLOR: Final = "#cf222e"
+MARK_COLOR: Final = "#d9730d"
+
+
+def template() -> go.layout.Template:
+    """Return the look of all figures."""
+    axis = {"showline": True, "linecolor": "#8c959f", "gridcolor": "#e6e9ed", "zeroline": False, "ticks": "outside"}
+    return go.layout.Template(
+        layout={
+            "colorway": list(COLORS),
+            "font": {"family": "system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif", "size": 13},
+            "paper_bgcolor": "#ffffff",
+            "plot_bgcolor": "#ffffff",
+            "xaxis": axis,
+            "yaxis": axis,
+            "margin": {"l": 72, "r": 24, "t": 48, "b": 56},
+            "legend": {"orientation": "h", "yanchor": "bottom", "y": 1.0, "x": 0},
+            "hoverlabel": {"align": "left"},
+        }
+    )
+
+
+def _figure(
+    traces: Sequence[go.Scatter],
+    title: str,
+    x: dict[str, Any],
+    y: dict[str, Any],
+    note: str = "",
+) -> go.Figure:
+    figure = go.Figure(list(traces))
+    subtitle = {"subtitle": {"text": note, "font": {"size": 12}}} if note else {}
+    figure.update_layout(
+        template=template(),
+        title={"text": title, **subtitle},
+        xaxis=x,
+        yaxis={"rangemode": "tozero", **y} if y.get("type") != "log" else y,
+        meta={"note": note},
+        height=420,
+        showlegend=len(traces) > 1,
+    )
+    if not any(len(trace.x) if trace.x is not None else 0 for trace in traces):
+        figure.add_annotation(text="nothing was recorded", showarrow=False, x=0.5, y=0.5, xref="paper", yref="paper")
+    return figure
+
+
+def _in_units(column: pl.Series, scale: float) -> Any:
+    return (column.cast(pl.Float64) / scale).to_numpy()
+
+
+def _largest(column: pl.Series) -> float:
+    value = column.max()
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def fct_cdf(result: Result, *, slowdown: bool = False) -> go.Figure:
+    """Return the distribution of completion times or slowdowns; see `fanin.Result.plot_fct_cdf`."""
+    done = result.completions
+    column = "slowdown" if slowdown else "fct_ps"
+    unit, scale = ("", 1.0) if slowdown else show.axis_unit(show.TIME_UNITS, _median(done[column]))
+    traces, thinned = [], 0
+    groups = done["group"].unique(maintain_order=True).to_list()
+    for name, frame in [("all", done)] * (len(groups) > 1) + [(g, done.filter(pl.col("group") == g)) for g in groups]:
+        curve = series.cdf(frame[column])
+        thinned += frame.height > curve.height
+        all_flows = name == "all" and len(groups) > 1
+        traces.append(
+            go.Scatter(
+                x=_in_units(curve["value"], scale),
+                y=curve["fraction"].to_numpy(),
+                name=f"{_plain(name)} ({frame.height:,})",
+                mode="lines",
+                line={"shape": "hv", "width": 2, **({"color": "#59636e", "dash": "dot"} if all_flows else {})},
+                hovertemplate=f"%{{x:.4g}} {unit}: %{{y:.2%}}<extra>{_plain(name)}</extra>",
+            )
+        )
+    what = "Slowdown" if slowdown else "Flow completion time"
+    x = {"title": {"text": what if slowdown else f"{what} [{unit}]"}, "type": "log"}
+    note = "Completed flows, by traffic entry." + (" Curves thinned, the hundred largest values kept." if thinned else "")
+    return _figure(traces, f"Distribution of the {what.lower()}", x, {"title": {"text": "Fraction of flows"}}, note)
+
+
+def _median(column: pl.Series) -> float | None:
+    middle = column.median()
+    return float(middle) if isinstance(middle, int | float) else None
+
+
+def _plain(text: str) -> str:
+    """Plotly reads a little HTML in names; a group called ``<b>`` is to stay one."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def by_size(result: Result, what: Literal["fct", "slowdown"]) -> go.Figure:
+    """Return completion time or slowdown by size bin; see `fanin.Result.plot_slowdown`."""
+    bins = [entry for entry in result.summary.get("fct") or [] if entry.get("bin") != "all" and entry.get("flows")]
+    labels = [f"{show.byte_range(entry.get('from_bytes'), entry.get('to_bytes'))}<br>{entry['flows']:,} flows" for entry in bins]
+    columns = {
+        name: [entry.get(f"slowdown_{key}" if what == "slowdown" else f"{key}_ps") for entry in bins]
+        for name, key in (("p99", "p99"), ("p95", "p95"), ("mean", "mean"), ("median", "p50"))
+    }
+    known = [value for values in columns.values() for value in values if value is not None]
+    unit, scale = (
+        ("", 1.0) if what == "slowdown" else show.axis_unit(show.TIME_UNITS, sorted(known)[len(known) // 2] if known else 0)
+    )
+    symbols = {"p99": "triangle-up", "p95": "diamond", "mean": "square", "median": "circle"}
+    traces = [
+        go.Scatter(
+            x=labels,
+            y=[None if value is None else value / scale for value in values],
+            name=name,
+            mode="lines+markers",
+            marker={"symbol": symbols[name], "size": 9},
+            line={"width": 2, "dash": "dot" if name == "mean" else "solid"},
+            hovertemplate=f"%{{y:.4g}} {unit}<extra>{name}</extra>",
+        )
+        for name, values in columns.items()
+    ]
+    title = "Slowdown" if what == "slowdown" else "Flow completion time"
+    y = {"title": {"text": title if what == "slowdown" else f"{title} [{unit}]"}, "type": "log"}
+    note = "Completion time over the completion time alone on an idle network." if what == "slowdown" else ""
+    return _figure(traces, f"{title} by flow size", {"title": {"text": "Flow size"}, "type": "category"}, y, note)
+
+
+def queue(
+    result: Result, port: str | None = None, *, window_ps: tuple[int, int] | None = None, max_points: int = series.MAX_POINTS
+) -> go.Figure:
+    """Return the queue of a port over time; see `fanin.Result.plot_queue`."""
+    if port is None:
+        hottest = series.hot_ports(result, 1)
+        if not hottest:
+            raise ValueError("no queue was recorded in this run")
+        port = hottest[0]
+    data = series.queue_series(result, port, window_ps, max_points)
+    frame = data.frame
+    unit, scale = show.axis_unit(show.TIME_UNITS, _largest(frame["time_ps"]))
+    size_unit, size_scale = show.axis_unit(show.SIZE_UNITS, data.peak_bytes)
+    if data.kind == "packet":
+        traces = _packet_traces(data, unit, scale, (size_unit, size_scale))
+        note = (
+            f"{data.records:,} packets, smallest and largest queue of each of {max_points // 2:,} parts of the time."
+            if data.reduced
+            else f"{data.records:,} packets, each as it found the queue."
+        )
+    else:
+        hover = f"%{{x:.6g}} {unit}: %{{y:.4g}} {size_unit}"
+        traces = [
+            go.Scatter(
+                x=_in_units(frame["time_ps"], scale),
+                y=_in_units(frame[column], size_scale),
+                name=name,
+                mode="lines",
+                line={"shape": shape, "width": width},
+                hovertemplate=f"{hover}<extra>{name}</extra>",
+            )
+            for column, name, shape, width in (
+                ("queue_max_bytes", "largest in the interval", "vh", 1.5),
+                ("queue_bytes", "at the sample", "linear", 1),
+            )
+        ]
+        note = f"{data.records:,} samples" + (
+            f", smallest and largest of each of {max_points // 2:,} parts of the time." if data.reduced else "."
+        )
+    x, y = {"title": {"text": f"Time [{unit}]"}}, {"title": {"text": f"Queue [{size_unit}]"}}
+    return _figure(traces, f"Queue of {_plain(port)}", x, y, note)
+
+
+def _packet_traces(data: series.QueueSeries, unit: str, scale: float, size_unit: tuple[str, float]) -> list[go.Scatter]:
+    size_name, size_scale = size_unit
+    traces = [
+        go.Scatter(
+            x=_in_units(data.line["time_ps"], scale),
+            y=_in_units(data.line["queue_bytes"], size_scale),
+            name="queue",
+            mode="lines",
+            line={"width": 1.2, "color": COLORS[0]},
+            **(
+                {"hovertemplate": f"%{{x:.9g}} {unit}: %{{y:.4g}} {size_name}<extra></extra>"}
+                if data.reduced
+                else {"hoverinfo": "skip"}
+            ),
+        )
+    ]
+    if data.reduced:
+        return traces
+    kinds = (
+        (~pl.col("marked") & ~pl.col("dropped"), "queued", COLORS[0], "circle", 4),
+        (pl.col("marked") & ~pl.col("dropped"), "marked CE", MARK_COLOR, "circle", 4),
+        (pl.col("dropped"), "dropped", DROP_COLOR, "x", 7),
+    )
+    for chosen, name, color, symbol, diameter in kinds:
+        rows = data.frame.filter(chosen)
+        if rows.height:
+            traces.append(
+                go.Scatter(
+                    x=_in_units(rows["time_ps"], scale),
+                    y=_in_units(rows["queue_bytes"], size_scale),
+                    customdata=rows.select("queue_packets", "flow", "frame_bytes").to_numpy(),
+                    name=name,
+                    mode="markers",
+                    marker={"size": diameter, "color": color, "symbol": symbol},
+                    hovertemplate=(
+                        f"%{{x:.9g}} {unit}<br>%{{y:.4g}} {size_name}, %{{customdata[0]}} packets<br>"
+                        f"flow %{{customdata[1]}}, %{{customdata[2]}} B frame<extra>{name}</extra>"
+                    ),
+                )
+            )
+    return traces
+
+
+def _interval(data: series.SampledSeries) -> str:
+    spans = data.frame["span_ps"]
+    return show.duration(_median(spans)) if spans.len() else "sample"
+
+
+def _sampling_note(data: series.SampledSeries) -> str:
+    text = f"{data.frame.height:,} intervals of {_interval(data)}"
+    return text + (f", each {data.merged} samples added up." if data.merged > 1 else ".")
+
+
+def throughput(result: Result, port: str | None = None) -> go.Figure:
+    """Return throughput over time; see `fanin.Result.plot_throughput`."""
+    chosen: list[tuple[str, list[str]]]
+    if port is not None:
+        chosen = [(port, [port])]
+    else:
+        ports = set(result.scan_ports().select(pl.col("port").unique()).collect()["port"])
+        chosen = [("into all hosts", series.to_hosts(result))]
+        chosen += [(name, [name]) for name in series.hot_ports(result, 4) if name in ports]
+    curves = [(name, series.sampled(result, ports)) for name, ports in chosen]
+    if port is not None and not curves[0][1].frame.height:
+        raise ValueError(f"there are no samples of the port '{port}'")
+    rates = [8e12 * data.frame["tx_bytes"] / data.frame["span_ps"] for _, data in curves]
+    largest = max((_largest(rate) for rate in rates), default=0.0)
+    unit, scale = show.axis_unit((("b/s", 1), ("kb/s", 1e3), ("Mb/s", 1e6), ("Gb/s", 1e9), ("Tb/s", 1e12)), largest)
+    end = max((_largest(data.frame["time_ps"]) for _, data in curves), default=0.0)
+    time_unit, time_scale = show.axis_unit(show.TIME_UNITS, end)
+    traces = [
+        go.Scatter(
+            x=_in_units(data.frame["time_ps"], time_scale),
+            y=_in_units(rate, scale),
+            name=_plain(name),
+            mode="lines",
+            line={"shape": "vh", "width": 1.5},
+            hovertemplate=f"%{{x:.6g}} {time_unit}: %{{y:.4g}} {unit}<extra>{_plain(name)}</extra>",
+        )
+        for (name, data), rate in zip(curves, rates, strict=True)
+    ]
+    note = f"Frames, preamble and gap not counted; {_sampling_note(curves[0][1])}"
+    x, y = {"title": {"text": f"Time [{time_unit}]"}}, {"title": {"text": f"Throughput [{unit}]"}}
+    return _figure(traces, "Throughput", x, y, note)
+
+
+def drops_marks(result: Result, port: str | None = None) -> go.Figure:
+    """Return drops and marks over time; see `fanin.Result.plot_drops_marks`."""
+    data = series.sampled(result, None if port is None else [port])
+    if port is not None and not data.frame.height:
+        raise ValueError(f"there are no samples of the port '{port}'")
+    time_unit, time_scale = show.axis_unit(show.TIME_UNITS, _largest(data.frame["time_ps"]))
+    traces = [
+        go.Scatter(
+            x=_in_units(data.frame["time_ps"], time_scale),
+            y=data.frame[column].to_numpy(),
+            name=name,
+            mode="lines",
+            fill="tozeroy",
+            line={"shape": "vh", "width": 1.5, "color": color},
+            hovertemplate=f"%{{x:.6g}} {time_unit}: %{{y:,}} packets<extra>{name}</extra>",
+        )
+        for column, name, color in (("marks", "ECN marks", MARK_COLOR), ("drops", "drops", DROP_COLOR))
+    ]
+    where = "all ports" if port is None else _plain(port)
+    x = {"title": {"text": f"Time [{time_unit}]"}}
+    y = {"title": {"text": f"Packets per {_interval(data)}"}}
+    return _figure(traces, f"Drops and ECN marks, {where}", x, y, _sampling_note(data))

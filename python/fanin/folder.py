@@ -1,0 +1,71 @@
+"""Where results go: checked before a run starts, so that hours of work do not end at a full disk or on another's files."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+from typing import Final
+
+from fanin.results import MANIFEST, SCHEMAS, SUMMARY
+
+__all__ = ["PROBE_BYTES", "OutputError", "clear", "inspect"]
+
+PROBE_BYTES: Final = 4 << 20
+"""How much must fit onto the disk for a run to start [bytes]. A run needs more; how much is not known beforehand."""
+
+
+class OutputError(OSError):
+    """The result folder cannot be used."""
+
+
+def inspect(out: Path, *, overwrite: bool) -> None:
+    """Make sure that a result folder can be written at `out`, and make the folder.
+
+    Parameters
+    ----------
+    out : pathlib.Path
+        The folder; made with its parents if it is not there.
+    overwrite : bool
+        Whether an earlier result may be replaced. Anything else in the folder is never touched.
+
+    Raises
+    ------
+    OutputError
+        It is a file, holds something else than a result, holds a result and `overwrite` is not set, cannot be written,
+        or its disk is full.
+    """
+    if out.exists() and not out.is_dir():
+        raise OutputError(f"{out}: is a file, not a folder")
+    if out.is_dir():
+        try:
+            content = sorted(entry.name for entry in out.iterdir())
+        except OSError as error:
+            raise OutputError(f"{out}: cannot be read: {error.strerror}") from error
+        if content and MANIFEST not in content:
+            raise OutputError(
+                f"{out}: is not empty and holds no earlier result ({', '.join(content[:3])} …); choose another folder"
+            )
+        if content and not overwrite:
+            raise OutputError(f"{out}: holds an earlier result; --force (overwrite=True) replaces it")
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"{out}: cannot be made: {error.strerror}") from error
+    probe = out / f".fanin-probe-{os.getpid()}"
+    try:
+        with probe.open("wb") as file:
+            file.write(b"\0" * PROBE_BYTES)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise OutputError(f"{out}: cannot be written: {error.strerror}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            probe.unlink()
+
+
+def clear(out: Path) -> None:
+    """Remove the files of an earlier result, the manifest last, and nothing else."""
+    for name in [*(f"{table}.parquet" for table in SCHEMAS), SUMMARY, "report.html", MANIFEST]:
+        (out / name).unlink(missing_ok=True)

@@ -1,0 +1,154 @@
+"""What to say of a run in a few lines: the same rows for the terminal, the notebook and the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from fanin import show
+
+__all__ = ["Fact", "drops_text", "facts", "fct_rows", "port_rows"]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One number of the overview.
+
+    Attributes
+    ----------
+    key : str
+        Stable name.
+    name : str
+        What it is.
+    text : str
+        The value with its unit.
+    note : str
+        What stands beside it; may be empty.
+    tone : {"plain", "good", "bad"}
+        Whether it deserves attention.
+    """
+
+    key: str
+    name: str
+    text: str
+    note: str = ""
+    tone: Literal["plain", "good", "bad"] = "plain"
+
+
+def facts(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[Fact]:
+    """Return the totals of a run in the order in which they are shown.
+
+    Parameters
+    ----------
+    summary, manifest : mapping
+        Contents of ``summary.json`` and ``manifest.json``.
+    """
+    flows = summary.get("flows") or {}
+    total, done = flows.get("total", 0), flows.get("complete", 0)
+    unfinished = [f"{flows[state]:,} {state}" for state in ("incomplete", "aborted") if flows.get(state)]
+    out = [
+        Fact("flows", "Flows complete", f"{done:,} of {total:,}", ", ".join(unfinished), _tone(total - done, flows.get("aborted"))),
+    ]
+    everything = next((entry for entry in summary.get("fct") or [] if entry.get("bin") == "all"), None)
+    if everything and everything.get("flows"):
+        out.append(
+            Fact(
+                "fct",
+                "FCT median",
+                show.duration(everything.get("p50_ps")),
+                f"mean {show.duration(everything.get('mean_ps'))}, p99 {show.duration(everything.get('p99_ps'))}",
+            )
+        )
+        out.append(
+            Fact(
+                "slowdown",
+                "Slowdown median",
+                show.ratio(everything.get("slowdown_p50")),
+                f"mean {show.ratio(everything.get('slowdown_mean'))}, p99 {show.ratio(everything.get('slowdown_p99'))}",
+            )
+        )
+    queries = summary.get("queries") or {}
+    if queries.get("total"):
+        missing = queries["total"] - queries.get("complete", 0)
+        out.append(
+            Fact(
+                "queries",
+                "Queries complete",
+                f"{queries.get('complete', 0):,} of {queries['total']:,}",
+                f"mean {show.duration(queries.get('mean_ps'))}, p99 {show.duration(queries.get('p99_ps'))}",
+                _tone(missing),
+            )
+        )
+    delivered = show.size(summary.get("delivered_bytes"))
+    out.append(Fact("goodput", "Goodput", show.rate(summary.get("goodput_bps")), f"{delivered} delivered"))
+    drops = summary.get("drops", 0)
+    out.append(Fact("drops", "Drops", show.count(drops), drops_text(summary), "bad" if drops else "good"))
+    sent = summary.get("packets_sent") or 0
+    marks = summary.get("marks", 0)
+    out.append(Fact("marks", "ECN marks", show.count(marks), f"of {show.count(sent)} data packets" if sent else ""))
+    retransmits = summary.get("retransmits", 0)
+    share = f"{100 * retransmits / sent:.2g} % of data packets" if sent and retransmits else ""
+    out.append(Fact("retransmits", "Retransmissions", show.count(retransmits), share))
+    timeouts = summary.get("timeouts", 0)
+    out.append(Fact("timeouts", "Timeouts", show.count(timeouts), "", "bad" if timeouts else "good"))
+    largest = summary.get("largest_queue") or {}
+    if largest.get("port"):
+        where = f"{show.count(largest.get('packets'))} packets at {largest['port']} at {show.duration(largest.get('time_ps'))}"
+        out.append(Fact("largest_queue", "Largest queue", show.size(largest.get("bytes")), where))
+    hops, cpu = manifest.get("packet_hops"), manifest.get("cpu_s")
+    speed = f"{hops / cpu / 1e6:.2f} M packet-hops per CPU second" if hops and cpu else ""
+    out.append(Fact("simulated", "Simulated", show.duration(manifest.get("sim_ps")), _wall(manifest)))
+    out.append(Fact("packet_hops", "Packet-hops", show.count(hops), speed))
+    return out
+
+
+def _tone(missing: int, failed: int | None = 0) -> Literal["plain", "good", "bad"]:
+    """Flows that were not done when the time was over are no fault; aborted ones are."""
+    return "bad" if failed else "plain" if missing else "good"
+
+
+def _wall(manifest: Mapping[str, Any]) -> str:
+    wall = manifest.get("wall_s")
+    return f"in {wall:.3g} s" if wall is not None else ""
+
+
+def drops_text(summary: Mapping[str, Any]) -> str:
+    """Return drops by reason, for example ``312 buffer_full, 4 red``; empty without drops."""
+    by_reason = summary.get("drops_by_reason") or {}
+    return ", ".join(f"{show.count(count)} {reason}" for reason, count in sorted(by_reason.items()) if count)
+
+
+def fct_rows(summary: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Return head and rows of the table of completion times and slowdowns by flow size; bins without flows left out."""
+    head = ["Flow size", "Flows", "FCT mean", "p50", "p95", "p99", "Slowdown mean", "p50", "p95", "p99"]
+    rows = []
+    for entry in summary.get("fct") or []:
+        if not entry.get("flows"):
+            continue
+        everything = entry.get("bin") == "all"
+        label = "all" if everything else show.byte_range(entry.get("from_bytes"), entry.get("to_bytes"))
+        times = [show.duration(entry.get(f"{what}_ps")) for what in ("mean", "p50", "p95", "p99")]
+        slow = [show.ratio(entry.get(f"slowdown_{what}")) for what in ("mean", "p50", "p95", "p99")]
+        rows.append([label, f"{entry['flows']:,}", *times, *slow])
+    return head, rows
+
+
+def port_rows(summary: Mapping[str, Any], limit: int = 16) -> tuple[list[str], list[list[str]]]:
+    """Return head and rows of the table of ports with the largest queues."""
+    head = ["Port", "Largest queue", "Packets", "Sent", "Utilisation", "Marks", "Drops"]
+    rows = []
+    for entry in (summary.get("ports") or [])[:limit]:
+        used = entry.get("utilisation")
+        rows.append(
+            [
+                str(entry.get("port")),
+                show.size(entry.get("max_bytes")),
+                show.count(entry.get("max_packets")),
+                show.size(entry.get("tx_bytes")),
+                show.NOTHING if used is None else f"{100 * used:.1f} %",
+                show.count(entry.get("marks")),
+                show.count(entry.get("drops")),
+            ]
+        )
+    return head, rows

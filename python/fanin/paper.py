@@ -1,0 +1,138 @@
+"""Figures for papers: the same data as the interactive ones, by Matplotlib, vector and legible in grey."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from itertools import cycle
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from plotly.graph_objects import Figure as PlotlyFigure
+
+__all__ = ["WIDTHS", "save", "to_matplotlib"]
+
+WIDTHS: Final[Mapping[str, float]] = {"column": 3.33, "page": 7.0}
+"""Width of a column and of a page of a two-column paper [inch]."""
+
+_STYLE: Final[Any] = {
+    "font.size": 8,
+    "font.family": "serif",
+    "axes.labelsize": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.4,
+    "axes.axisbelow": True,
+    "legend.fontsize": 7,
+    "legend.frameon": False,
+    "lines.linewidth": 1.1,
+    "lines.markersize": 3.5,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "pdf.fonttype": 42,
+    "ps.fonttype": 42,
+    "svg.hashsalt": "fanin",
+}
+_COLORS: Final = ("#0b4fb3", "#c25e00", "#0b7a50", "#8a2a6b", "#4d4d4d", "#7a5cc7")
+_DASHES: Final = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
+_STEPS: Final = {"hv": "steps-post", "vh": "steps-pre"}
+_MARKERS: Final = {"circle": "o", "square": "s", "diamond": "D", "triangle-up": "^", "x": "x"}
+
+
+def to_matplotlib(figure: PlotlyFigure, *, width: str = "column") -> Figure:
+    """Return a figure of `fanin.figures` as a Matplotlib figure of the size of a paper's column or page.
+
+    Parameters
+    ----------
+    figure : plotly.graph_objects.Figure
+        Scatter traces with linear, logarithmic or category axes.
+    width : {"column", "page"}
+        Key of `WIDTHS`.
+
+    Raises
+    ------
+    ValueError
+        `width` is unknown.
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure as MplFigure
+
+    if width not in WIDTHS:
+        raise ValueError(f"there is no width '{width}'; there are {', '.join(WIDTHS)}")
+    with mpl.rc_context(_STYLE):
+        out = MplFigure(figsize=(WIDTHS[width], WIDTHS[width] * (0.62 if width == "column" else 0.36)), layout="constrained")
+        axes = out.subplots()
+        _axes(axes, figure)
+        colors, dashes = cycle(_COLORS), cycle(_DASHES)
+        named = 0
+        for trace in figure.data:
+            if trace.x is None or not len(trace.x):
+                continue
+            _trace(axes, trace, next(colors), next(dashes))
+            named += 1
+        if figure.layout.yaxis.rangemode == "tozero":
+            axes.set_ylim(bottom=0)
+        if named > 1:
+            axes.legend(loc="best", handlelength=2.4)
+    return out
+
+
+def _axes(axes: Axes, figure: PlotlyFigure) -> None:
+    for axis, setting in (("x", figure.layout.xaxis), ("y", figure.layout.yaxis)):
+        label = _text(setting.title.text or "")
+        if axis == "x":
+            axes.set_xlabel(label)
+        else:
+            axes.set_ylabel(label)
+        if setting.type == "log":
+            (axes.set_xscale if axis == "x" else axes.set_yscale)("log")
+
+
+def _trace(axes: Axes, trace: Any, color: str, dash: Any) -> None:
+    mode = trace.mode or "lines"
+    options: dict[str, Any] = {"label": _text(trace.name or ""), "color": color, "linestyle": "none"}
+    if "lines" in mode:
+        options["linestyle"] = dash
+        options["drawstyle"] = _STEPS.get(trace.line.shape or "linear", "default")
+    if "markers" in mode:
+        options["marker"] = _MARKERS.get(trace.marker.symbol or "circle", "o")
+    if len(trace.x) > 2000:
+        options["rasterized"] = "lines" not in mode
+    x = [_text(value) if isinstance(value, str) else value for value in trace.x]
+    y = [float("nan") if value is None else value for value in trace.y]
+    axes.plot(x, y, **options)
+
+
+def _text(text: str) -> str:
+    """Plotly's little HTML as plain text, safe from Matplotlib's mathematics."""
+    text = re.sub(r"<[^>]*>", "", text.replace("<br>", "\n"))
+    for entity, character in (("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")):
+        text = text.replace(entity, character)
+    return text.replace("$", r"\$")
+
+
+def save(figure: PlotlyFigure, path: str | os.PathLike[str], *, width: str = "column") -> Path:
+    """Write a figure of `fanin.figures` as a vector graphic; the same figure gives the same bytes.
+
+    Parameters
+    ----------
+    figure : plotly.graph_objects.Figure
+        The figure.
+    path : path-like
+        Ends in ``.pdf``, ``.svg``, ``.eps`` or ``.png`` (300 dpi).
+    width : {"column", "page"}
+        Key of `WIDTHS`.
+    """
+    import matplotlib as mpl
+
+    target = Path(path)
+    stamp = {".pdf": "CreationDate", ".svg": "Date"}.get(target.suffix.lower())
+    with mpl.rc_context(_STYLE):
+        to_matplotlib(figure, width=width).savefig(target, dpi=300, metadata={stamp: None} if stamp else None)
+    return target

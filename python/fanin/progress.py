@@ -1,0 +1,123 @@
+"""How far a run is: a bar in a terminal, a line now and then in a log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any, Final, Protocol, Self, TypedDict
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+
+from fanin import show
+
+__all__ = ["Bar", "ProgressState", "fraction", "remaining_s"]
+
+LOG_EVERY_S: Final = 10.0
+
+
+class ProgressState(TypedDict):
+    """What a progress function is told about ten times a second.
+
+    Attributes
+    ----------
+    sim_ps : int
+        Simulated time reached [ps].
+    end_ps : int or None
+        Where the run ends at the latest [ps]; None if it ends with its flows.
+    events, packet_hops : int
+        Events handled, packets that crossed a link.
+    flows_done, flows_total : int
+        Flows that have ended, and all; the total is None while it is not known.
+    wall_s : float
+        Time since the start [s].
+    """
+
+    sim_ps: int
+    end_ps: int | None
+    events: int
+    packet_hops: int
+    flows_done: int
+    flows_total: int | None
+    wall_s: float
+
+
+class ProgressCallback(Protocol):
+    """A function that is told how far a run is; what it raises ends the run."""
+
+    def __call__(self, state: ProgressState, /) -> None:
+        """Take note."""
+
+
+def fraction(state: Mapping[str, Any]) -> float | None:
+    """Return how much of a run is done, from 0 to 1; None if nothing tells.
+
+    A run ends when its time is over or its flows are done, whichever comes first: the larger share counts.
+    """
+    shares = []
+    if state.get("end_ps"):
+        shares.append(state["sim_ps"] / state["end_ps"])
+    if state.get("flows_total"):
+        shares.append(state["flows_done"] / state["flows_total"])
+    return min(1.0, max(shares)) if shares else None
+
+
+def remaining_s(state: Mapping[str, Any]) -> float | None:
+    """Return the time that the run will still take at its speed so far [s]; None if nothing tells."""
+    done = fraction(state)
+    if not done or state["wall_s"] < 0.5:
+        return None
+    return float(state["wall_s"]) * (1 - done) / done
+
+
+def describe(state: Mapping[str, Any]) -> str:
+    """Return a line about a run: simulated time, flows, speed, time left."""
+    end = f" / {show.duration(state['end_ps'])}" if state.get("end_ps") else ""
+    total = f"/{state['flows_total']:,}" if state.get("flows_total") is not None else ""
+    parts = [f"{show.duration(state['sim_ps'])}{end}", f"{state['flows_done']:,}{total} flows"]
+    if state["wall_s"] > 0:
+        parts.append(f"{state['packet_hops'] / state['wall_s'] / 1e6:.1f} M hops/s")
+    left = remaining_s(state)
+    if left is not None:
+        minutes, seconds = divmod(round(left), 60)
+        parts.append(f"ETA {minutes // 60}:{minutes % 60:02}:{seconds:02}" if minutes >= 60 else f"ETA {minutes}:{seconds:02}")
+    return " · ".join(parts)
+
+
+class Bar:
+    """A progress function that draws a bar; used as a context manager.
+
+    Parameters
+    ----------
+    console : rich.console.Console, optional
+        Where to; standard error if not given. Where that is no terminal a line is written every ten seconds.
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or Console(stderr=True)
+        self._live = self._console.is_terminal or self._console.is_jupyter
+        columns = (
+            TextColumn("[bold]run"),
+            BarColumn(bar_width=30),
+            TextColumn("{task.percentage:>3.0f} %"),
+            TextColumn("{task.description}"),
+        )
+        self._progress = Progress(*columns, console=self._console, disable=not self._live)
+        self._task: TaskID | None = None
+        self._logged_s = 0.0
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        self._task = self._progress.add_task("starting", total=1.0)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._progress.stop()
+
+    def __call__(self, state: ProgressState, /) -> None:
+        """Draw the state of the run."""
+        if self._live and self._task is not None:
+            self._progress.update(self._task, completed=fraction(state) or 0.0, description=describe(state))
+        elif state["wall_s"] - self._logged_s >= LOG_EVERY_S:
+            self._logged_s = state["wall_s"]
+            self._console.print(describe(state), markup=False, highlight=False)

@@ -1,0 +1,441 @@
+"""Result folders: tables as Polars frames, summary, manifest, figures, report."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+
+from fanin import show
+from fanin.overview import facts, fct_rows
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+__all__ = ["SCHEMAS", "Result", "ResultError", "load"]
+
+MANIFEST: Final = "manifest.json"
+SUMMARY: Final = "summary.json"
+SCHEMA_VERSION: Final = 1
+
+SCHEMAS: Final[Mapping[str, Mapping[str, pl.DataType]]] = {
+    "flows": {
+        "flow": pl.UInt32(),
+        "id": pl.String(),
+        "group": pl.String(),
+        "query": pl.UInt32(),
+        "src": pl.String(),
+        "dst": pl.String(),
+        "transport": pl.String(),
+        "class": pl.UInt8(),
+        "size_bytes": pl.UInt64(),
+        "request_bytes": pl.UInt64(),
+        "start_ps": pl.UInt64(),
+        "finish_ps": pl.UInt64(),
+        "acked_ps": pl.UInt64(),
+        "ideal_ps": pl.UInt64(),
+        "status": pl.String(),
+        "delivered_bytes": pl.UInt64(),
+        "packets_sent": pl.UInt64(),
+        "retransmits": pl.UInt64(),
+        "timeouts": pl.UInt32(),
+        "recoveries": pl.UInt32(),
+        "ecn_reductions": pl.UInt32(),
+        "marked": pl.UInt64(),
+    },
+    "queries": {
+        "query": pl.UInt32(),
+        "group": pl.String(),
+        "client": pl.String(),
+        "start_ps": pl.UInt64(),
+        "finish_ps": pl.UInt64(),
+        "responses": pl.UInt32(),
+        "size_bytes": pl.UInt64(),
+    },
+    "ports": {
+        "time_ps": pl.UInt64(),
+        "port": pl.String(),
+        "tx_bytes": pl.UInt64(),
+        "tx_packets": pl.UInt64(),
+        "queue_bytes": pl.UInt64(),
+        "queue_packets": pl.UInt32(),
+        "queue_max_bytes": pl.UInt64(),
+        "drops": pl.UInt32(),
+        "marks": pl.UInt32(),
+    },
+    "queues": {
+        "time_ps": pl.UInt64(),
+        "port": pl.String(),
+        "queue_bytes": pl.UInt64(),
+        "queue_packets": pl.UInt32(),
+        "flow": pl.UInt32(),
+        "frame_bytes": pl.UInt16(),
+        "marked": pl.Boolean(),
+        "dropped": pl.Boolean(),
+    },
+    "drops": {
+        "time_ps": pl.UInt64(),
+        "port": pl.String(),
+        "flow": pl.UInt32(),
+        "frame_bytes": pl.UInt16(),
+        "payload_bytes": pl.UInt16(),
+        "seq": pl.UInt32(),
+        "reason": pl.String(),
+        "queue_bytes": pl.UInt64(),
+    },
+}
+"""Tables of a result folder: column → type. docs/results.md says what each column means."""
+
+
+class ResultError(ValueError):
+    """A folder that is no result folder, or one that cannot be read."""
+
+
+def load(path: str | os.PathLike[str]) -> Result:
+    """Open a result folder written by ``fanin run`` or `fanin.run`.
+
+    Nothing but the manifest is read until it is asked for.
+
+    Parameters
+    ----------
+    path : path-like
+        The folder.
+
+    Raises
+    ------
+    ResultError
+        There is no such folder, it has no manifest, the manifest is damaged, or it was written by a newer Fanin.
+    """
+    return Result(path)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ResultError(f"{path}: there is no such file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ResultError(f"{path}: cannot be read: {error}") from error
+    except json.JSONDecodeError as error:
+        raise ResultError(f"{path}: is damaged: {error}") from error
+    if not isinstance(document, dict):
+        raise ResultError(f"{path}: is damaged: not an object")
+    return document
+
+
+class Result:
+    """What a run has left behind.
+
+    Frames are read on first use and kept; the ``scan_*`` methods give lazy frames that read no more than a query needs,
+    for tables larger than memory.
+
+    Parameters
+    ----------
+    path : path-like
+        The result folder.
+
+    Attributes
+    ----------
+    path : pathlib.Path
+        The result folder.
+    manifest : dict
+        What ran: version, status, resolved scenario and its hash, seed, fingerprint, cost. See docs/results.md.
+
+    Examples
+    --------
+    >>> result = fanin.load("out/demo")  # doctest: +SKIP
+    >>> result.flows.group_by("group").agg(pl.col("timeouts").sum())  # doctest: +SKIP
+    """
+
+    path: Path
+    manifest: dict[str, Any]
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        if not self.path.is_dir():
+            what = "is a file, not a result folder" if self.path.exists() else "there is no such folder"
+            raise ResultError(f"{self.path}: {what}")
+        if not (self.path / MANIFEST).is_file():
+            raise ResultError(f"{self.path}: is not a result folder: it has no {MANIFEST}")
+        self.manifest = _read_json(self.path / MANIFEST)
+        self._check_version(f"{self.path / MANIFEST}", self.manifest.get("schema"), "manifest")
+
+    @staticmethod
+    def _check_version(what: str, schema: object, name: str) -> None:
+        kind, _, version = str(schema).partition("/")
+        if kind != name or not version.isdigit():
+            raise ResultError(f"{what}: has the schema {schema!r}; expected '{name}/{SCHEMA_VERSION}'")
+        if int(version) > SCHEMA_VERSION:
+            raise ResultError(f"{what}: was written by a newer Fanin (schema '{schema}', this one reads up to /{SCHEMA_VERSION})")
+
+    # -- what it says of itself -------------------------------------------------------------------------------------
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """Totals, completion times by size bin and the hottest ports; keys and units in docs/results.md.
+
+        Raises
+        ------
+        ResultError
+            The run ended before a summary was written, or it is damaged.
+        """
+        return _read_json(self.path / SUMMARY)
+
+    @property
+    def status(self) -> str:
+        """``complete``, ``partial`` or ``running``."""
+        return str(self.manifest.get("status", "running"))
+
+    @property
+    def complete(self) -> bool:
+        """Whether the run reached its end."""
+        return self.status == "complete"
+
+    @property
+    def warnings(self) -> list[str]:
+        """What ``fanin check`` warned of when the run started."""
+        return [str(warning) for warning in self.manifest.get("warnings") or []]
+
+    @property
+    def scenario(self) -> dict[str, Any]:
+        """The resolved scenario: every parameter with its value."""
+        resolved: dict[str, Any] = self.manifest.get("scenario") or {}
+        return resolved
+
+    @property
+    def fingerprint(self) -> str:
+        """16 hex digits over all flow outcomes and port counters; equal results have equal fingerprints."""
+        return str(self.manifest.get("fingerprint", ""))
+
+    # -- tables -----------------------------------------------------------------------------------------------------
+
+    def scan(self, table: str) -> pl.LazyFrame:
+        """Return a table as a lazy frame.
+
+        A table that the run did not write, such as the queues of a run that watched no port, is empty.
+
+        Parameters
+        ----------
+        table : {"flows", "queries", "ports", "queues", "drops"}
+            Its name.
+
+        Raises
+        ------
+        ResultError
+            The file is damaged or of a newer schema.
+        ValueError
+            There is no table of that name.
+        """
+        if table not in SCHEMAS:
+            raise ValueError(f"there is no table '{table}'; there are {', '.join(SCHEMAS)}")
+        path = self.path / f"{table}.parquet"
+        if not path.is_file():
+            return pl.LazyFrame(schema=dict(SCHEMAS[table]))
+        try:
+            metadata = pl.read_parquet_metadata(path)
+        except (pl.exceptions.PolarsError, OSError) as error:
+            raise ResultError(f"{path}: cannot be read: {error}") from error
+        self._check_version(str(path), metadata.get("fanin.schema"), table)
+        return pl.scan_parquet(path)
+
+    def _collect(self, table: str) -> pl.DataFrame:
+        try:
+            return self.scan(table).collect()
+        except pl.exceptions.PolarsError as error:
+            raise ResultError(f"{self.path / table}.parquet: cannot be read: {error}") from error
+
+    def scan_flows(self) -> pl.LazyFrame:
+        """Return `flows` lazily."""
+        return self.scan("flows")
+
+    def scan_queries(self) -> pl.LazyFrame:
+        """Return `queries` lazily."""
+        return self.scan("queries")
+
+    def scan_ports(self) -> pl.LazyFrame:
+        """Return `ports` lazily."""
+        return self.scan("ports")
+
+    def scan_queues(self) -> pl.LazyFrame:
+        """Return `queues` lazily."""
+        return self.scan("queues")
+
+    def scan_drops(self) -> pl.LazyFrame:
+        """Return `drops` lazily."""
+        return self.scan("drops")
+
+    @cached_property
+    def flows(self) -> pl.DataFrame:
+        """One row per flow, in order of creation; times in picoseconds, sizes in bytes."""
+        return self._collect("flows")
+
+    @cached_property
+    def queries(self) -> pl.DataFrame:
+        """One row per query or incast round; times in picoseconds, sizes in bytes."""
+        return self._collect("queries")
+
+    @cached_property
+    def ports(self) -> pl.DataFrame:
+        """One row per port and sample: bytes sent, queue, drops and marks in the interval that ends at ``time_ps``."""
+        return self._collect("ports")
+
+    @cached_property
+    def queues(self) -> pl.DataFrame:
+        """One row per packet that reached a watched port, with the queue that it found [bytes, packets]."""
+        return self._collect("queues")
+
+    @cached_property
+    def drops(self) -> pl.DataFrame:
+        """One row per dropped packet, with the reason and the queue that it found [bytes]."""
+        return self._collect("drops")
+
+    @cached_property
+    def completions(self) -> pl.DataFrame:
+        """Completed flows with ``fct_ps`` (finish − start) [ps] and ``slowdown`` (``fct_ps`` over ``ideal_ps``)."""
+        fct = pl.col("finish_ps") - pl.col("start_ps")
+        done = self.flows.filter(pl.col("status") == "complete", pl.col("finish_ps").is_not_null())
+        return done.with_columns(fct_ps=fct, slowdown=fct / pl.col("ideal_ps"))
+
+    # -- figures ----------------------------------------------------------------------------------------------------
+
+    def plot_fct_cdf(self, *, slowdown: bool = False) -> Figure:
+        """Return the distribution of flow completion times, one curve per traffic entry.
+
+        Parameters
+        ----------
+        slowdown : bool
+            Of the slowdown (dimensionless) instead of the completion time.
+
+        Returns
+        -------
+        plotly.graph_objects.Figure
+            Fraction of flows over completion time (logarithmic).
+        """
+        from fanin import figures
+
+        return figures.fct_cdf(self, slowdown=slowdown)
+
+    def plot_slowdown(self) -> Figure:
+        """Return mean, median, 95th and 99th percentile of the slowdown by flow-size bin."""
+        from fanin import figures
+
+        return figures.by_size(self, "slowdown")
+
+    def plot_fct(self) -> Figure:
+        """Return mean, median, 95th and 99th percentile of the completion time by flow-size bin."""
+        from fanin import figures
+
+        return figures.by_size(self, "fct")
+
+    def plot_queue(self, port: str | None = None, *, window_ps: tuple[int, int] | None = None) -> Figure:
+        """Return the queue of a port over time.
+
+        Per packet where the port was watched, otherwise by samples. More points than a screen can show are reduced to
+        the smallest and largest of each pixel, and the title says so; a `window_ps` brings every packet back.
+
+        Parameters
+        ----------
+        port : str, optional
+            For example ``leaf0->h3``; the port with the largest queue if not given.
+        window_ps : (int, int), optional
+            Only this part of the run [ps].
+
+        Raises
+        ------
+        ValueError
+            There is no record of that port.
+        """
+        from fanin import figures
+
+        return figures.queue(self, port, window_ps=window_ps)
+
+    def plot_throughput(self, port: str | None = None) -> Figure:
+        """Return throughput over time [bit/s on links, frames without preamble and gap], of `port` or of the hottest."""
+        from fanin import figures
+
+        return figures.throughput(self, port)
+
+    def plot_drops_marks(self, port: str | None = None) -> Figure:
+        """Return drops and ECN marks over time [packets per second], of `port` or of all."""
+        from fanin import figures
+
+        return figures.drops_marks(self, port)
+
+    def save_pdf(self, path: str | os.PathLike[str], plot: str = "fct_cdf", *, width: str = "column", **options: Any) -> Path:
+        """Write a figure for a paper: vector, embedded TrueType fonts, distinguishable in grey.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to; ``.pdf``, ``.svg`` or ``.png``.
+        plot : str
+            Which: ``fct_cdf``, ``fct``, ``slowdown``, ``queue``, ``throughput`` or ``drops_marks``.
+        width : {"column", "page"}
+            Width of the figure: 3.33 in or 7 in.
+        **options
+            Passed to the ``plot_`` method of that name.
+
+        Raises
+        ------
+        ValueError
+            There is no such plot.
+        """
+        from fanin import paper
+
+        return paper.save(self._figure(plot, options), path, width=width)
+
+    def to_matplotlib(self, plot: str = "fct_cdf", *, width: str = "column", **options: Any) -> Any:
+        """Return a figure as a `matplotlib.figure.Figure`, ready for changes by hand; parameters as in `save_pdf`."""
+        from fanin import paper
+
+        return paper.to_matplotlib(self._figure(plot, options), width=width)
+
+    def _figure(self, plot: str, options: Mapping[str, Any]) -> Figure:
+        names = sorted(name.removeprefix("plot_") for name in dir(self) if name.startswith("plot_"))
+        if plot not in names:
+            raise ValueError(f"there is no plot '{plot}'; there are {', '.join(names)}")
+        return getattr(self, f"plot_{plot}")(**options)
+
+    # -- pages ------------------------------------------------------------------------------------------------------
+
+    def report(self, path: str | os.PathLike[str] | None = None) -> Path:
+        """Write the report: one HTML page that needs neither network nor other files.
+
+        Parameters
+        ----------
+        path : path-like, optional
+            Where to; ``report.html`` in the result folder if not given.
+
+        Returns
+        -------
+        pathlib.Path
+            Where it was written.
+        """
+        from fanin import report
+
+        target = Path(path) if path is not None else self.path / "report.html"
+        report.write(self, target)
+        return target
+
+    def __repr__(self) -> str:
+        return f"<fanin.Result {str(self.path)!r}: {self.status}, {show.duration(self.manifest.get('sim_ps'))} simulated>"
+
+    def _repr_html_(self) -> str:
+        def row(cells: list[str], tag: str = "td") -> str:
+            return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+        title = f"<b>{html.escape(str(self.manifest.get('name') or self.path.name))}</b> – {html.escape(self.status)}"
+        if self.manifest.get("reason"):
+            title += f": {html.escape(str(self.manifest['reason']))}"
+        if not (self.path / SUMMARY).is_file():
+            return f"<div>{title}</div>"
+        head, rows = fct_rows(self.summary)
+        totals = "".join(row([fact.name, fact.text]) for fact in facts(self.summary, self.manifest))
+        bins = row(head, "th") + "".join(row(cells) for cells in rows)
+        return f"<div>{title}<table>{totals}</table><table>{bins}</table></div>"

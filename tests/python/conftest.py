@@ -1,0 +1,58 @@
+"""Shared fixtures. Without the compiled core the Python side is tested alone, against `fake_core`."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def native() -> bool:
+    """Whether `fanin._core` is compiled and installed."""
+    return any(any((Path(folder) / "fanin").glob("_core.*.so")) for folder in sys.path)
+
+
+NATIVE = native()
+
+if not NATIVE:
+    if importlib.util.find_spec("fanin") is None:
+        sys.path.insert(0, str(ROOT / "python"))
+    stand_in = ModuleType("fanin._core")
+    stand_in.ScenarioError = type("ScenarioError", (ValueError,), {"problems": []})  # type: ignore[attr-defined]
+    stand_in.version = lambda: "0.1.0"  # type: ignore[attr-defined]
+    stand_in.__file__ = "not compiled"
+    sys.modules["fanin._core"] = stand_in
+    import fanin
+
+    fanin._core = stand_in
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if not NATIVE:
+        for item in items:
+            if item.get_closest_marker("native"):
+                item.add_marker(pytest.mark.skip(reason="fanin._core is not compiled: make test"))
+
+
+@pytest.fixture
+def core(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Return the fake core, in place of the real one."""
+    import fake_core
+    from fanin import _core
+
+    for name in ("check", "run", "schema", "reference", "python_types", "version", "bench"):
+        monkeypatch.setattr(_core, name, getattr(fake_core, name), raising=False)
+    return fake_core
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a result folder; tests only read it."""
+    from fake_result import write_result
+
+    return write_result(tmp_path_factory.mktemp("result") / "out")

@@ -1,0 +1,317 @@
+"""The command line: what it prints, what it writes, how it ends."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+from typer.testing import Result as Outcome
+
+import fanin
+from fake_result import write_result
+from fanin import benchmark, runner
+from fanin.cli import app
+from fanin.progress import describe, fraction, remaining_s
+
+
+def call(*arguments: str | Path) -> Outcome:
+    return CliRunner(env={"COLUMNS": "160", "NO_COLOR": "1"}).invoke(app, [str(argument) for argument in arguments])
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+@pytest.fixture
+def scenario(tmp_path: Path, core: ModuleType) -> Path:
+    path = tmp_path / "demo.toml"
+    path.write_text('name = "demo"\nseed = 3\n')
+    return path
+
+
+def test_run_writes_the_folder_and_prints_the_tables(scenario: Path, tmp_path: Path) -> None:
+    done = call("run", scenario, "-o", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    result = fanin.load(tmp_path / "out")
+    for text in (
+        "Flows complete",
+        "Slowdown median",
+        "Queries complete",
+        "Goodput",
+        "Drops",
+        "ECN marks",
+        "Retransmissions",
+        "Timeouts",
+    ):
+        assert text in done.stdout
+    assert re.search(r"Largest queue +\S+ KB +\d+ packets at leaf0->h0", done.stdout)
+    assert re.search(r"10 KB – 100 KB +│ +\d+ │", done.stdout)
+    assert f"result: {tmp_path / 'out'}" in done.stdout
+    assert result.complete
+    assert "1/3 flows" in done.stderr, "progress in a log"
+
+
+def test_json_is_one_object_and_nothing_else(scenario: Path, tmp_path: Path) -> None:
+    done = call("run", scenario, "-o", tmp_path / "out", "--json")
+    assert json.loads(done.stdout) == fanin.load(tmp_path / "out").summary
+    assert done.stderr == ""
+
+
+def test_quiet_prints_nothing(scenario: Path, tmp_path: Path) -> None:
+    done = call("run", scenario, "-o", tmp_path / "out", "--quiet", "--set", "seed=0")
+    assert (done.exit_code, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_warnings_are_shown_and_do_not_stop_the_run(scenario: Path, tmp_path: Path) -> None:
+    done = call("run", scenario, "-o", tmp_path / "out", "--set", "seed=0", "--report")
+    assert done.exit_code == 0
+    assert "warning: seed: is zero" in done.stderr
+    assert (tmp_path / "out" / "report.html").is_file()
+
+
+@pytest.mark.parametrize(
+    ("setting", "key", "value"),
+    [
+        ("seed=7", "seed", 7),
+        ('switch.marking.k="30 packets"', "switch", {"marking": {"k": "30 packets"}}),
+        ("switch.marking.k=30 packets", "switch", {"marking": {"k": "30 packets"}}),
+        ("switch.marking={kind = 'red'}", "switch", {"marking": {"kind": "red"}}),
+        ("name=a=b", "name", "a=b"),
+    ],
+)
+def test_settings_override_the_file(scenario: Path, tmp_path: Path, setting: str, key: str, value: object) -> None:
+    done = call("run", scenario, "-o", tmp_path / "out", "--set", setting)
+    assert done.exit_code == 0, done.output
+    assert fanin.load(tmp_path / "out").scenario[key] == value
+
+
+def test_bad_scenarios_are_refused_at_once_with_one_line_each(scenario: Path, tmp_path: Path) -> None:
+    scenario.write_text("sed = 3\nseed = 5000\n")
+    done = call("run", scenario, "-o", tmp_path / "out")
+    assert done.exit_code == 2
+    assert done.stderr.splitlines() == [
+        "error: sed: 3 is not a known key; accepted: name, seed, switch, traffic; did you mean 'seed'?",
+        "error: seed: 5000 is out of range; accepted: from 0 to 1000",
+    ]
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["run", "absent.toml", "-o", "out"], "absent.toml: No such file or directory"),
+        (["check", "absent.toml"], "absent.toml: No such file or directory"),
+        (["run", "demo.toml", "-o", "out", "--set", "seed"], "--set seed: is not of the form KEY=VALUE"),
+        (["run", "demo.toml", "-o", "out", "--set", "seed.x=1"], "'seed' is the value 3"),
+        (["report", "absent"], "absent: there is no such folder"),
+        (["convert", "absent"], "absent: there is no such folder"),
+        (["bench", "W9"], "there is no workload W9; there are W1, W2-128"),
+    ],
+)
+def test_bad_input_ends_with_two_and_a_line(
+    scenario: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+) -> None:
+    monkeypatch.chdir(scenario.parent)
+    done = call(*arguments)
+    assert done.exit_code == 2
+    assert done.stderr.startswith("error: ")
+    assert message in done.stderr
+    assert "Traceback" not in done.output
+
+
+def test_an_earlier_result_is_only_replaced_when_told(scenario: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert call("run", scenario, "-o", out).exit_code == 0
+    (out / "notes.txt").write_text("mine")
+    before = (out / "manifest.json").read_bytes()
+    refused = call("run", scenario, "-o", out, "--set", "seed=9")
+    assert refused.exit_code == 2
+    assert "holds an earlier result; --force" in refused.stderr
+    assert (out / "manifest.json").read_bytes() == before
+    wrong = call("run", scenario, "-o", out, "--force", "--set", "seed=5000")
+    assert wrong.exit_code == 2
+    assert (out / "manifest.json").read_bytes() == before, "a wrong scenario costs no earlier result"
+    assert call("run", scenario, "-o", out, "--force", "--set", "seed=9").exit_code == 0
+    assert fanin.load(out).manifest["seed"] == 9
+    assert (out / "notes.txt").read_text() == "mine"
+
+
+def test_another_folder_is_never_touched(scenario: Path, tmp_path: Path) -> None:
+    out = tmp_path / "thesis"
+    out.mkdir()
+    (out / "chapter1.tex").write_text("years of work")
+    done = call("run", scenario, "-o", out, "--force")
+    assert done.exit_code == 2
+    assert "is not empty and holds no earlier result (chapter1.tex" in done.stderr
+    assert names(out) == ["chapter1.tex"]
+    (tmp_path / "file").write_text("")
+    assert "is a file, not a folder" in call("run", scenario, "-o", tmp_path / "file").stderr
+    assert "cannot be made: Not a directory" in call("run", scenario, "-o", tmp_path / "file" / "out").stderr
+
+
+def test_a_full_disk_is_found_before_the_run(scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    done = call("run", scenario, "-o", tmp_path / "out")
+    assert done.exit_code == 2
+    assert "cannot be written: No space left on device" in done.stderr
+    assert names(tmp_path / "out") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "message"),
+    [
+        ("interrupted", 130, "interrupted; what was simulated until then is in"),
+        ("stuck", 1, "error: no progress since 3 ms: flow 7 waits for an ACK"),
+        ("full", 1, "No space left on device"),
+    ],
+)
+def test_a_run_that_ends_early_keeps_what_it_has(scenario: Path, tmp_path: Path, name: str, status: int, message: str) -> None:
+    done = call("run", scenario, "-o", tmp_path / "out", "--set", f"name={name}")
+    assert done.exit_code == status
+    assert message in done.stderr
+    assert str(tmp_path / "out") in done.stderr
+    assert "Traceback" not in done.output
+    assert fanin.load(tmp_path / "out").status == "partial"
+
+
+def test_check_says_everything(scenario: Path) -> None:
+    good = call("check", scenario)
+    assert good.exit_code == 0
+    assert "valid" in good.stdout
+    assert "1 warning" in call("check", scenario, "--set", "seed=0").stdout
+    bad = call("check", scenario, "--set", "seed=5000", "--json")
+    assert bad.exit_code == 2
+    told = json.loads(bad.stdout)
+    assert told["ok"] is False
+    assert told["problems"][0]["path"] == "seed"
+    scenario.write_text("seed = = 1")
+    broken = call("check", scenario)
+    assert broken.exit_code == 2
+    assert "line 1: is not toml" in broken.stderr
+
+
+def test_report_prints_where_it_is(tmp_path: Path, folder: Path) -> None:
+    done = call("report", folder, "-o", tmp_path / "page.html")
+    assert done.stdout.strip() == str(tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert names(tmp_path) == ["page.html"]
+    assert call("report", folder, "-o", tmp_path / "no" / "page.html").exit_code == 2
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "arrow"])
+def test_convert_loses_nothing(tmp_path: Path, folder: Path, kind: str) -> None:
+    done = call("convert", folder, "--to", kind, "-o", tmp_path / "tables")
+    assert done.exit_code == 0, done.output
+    result = fanin.load(folder)
+    readers: dict[str, Any] = {"csv": pl.read_csv, "jsonl": pl.read_ndjson, "arrow": pl.read_ipc}
+    read = readers[kind]
+    for name in ("flows", "queries", "ports", "queues", "drops"):
+        frame: pl.DataFrame = getattr(result, name)
+        back = (
+            read(tmp_path / "tables" / f"{name}.{kind}", schema=frame.schema)
+            if kind == "csv"
+            else read(tmp_path / "tables" / f"{name}.{kind}")
+        )
+        assert back.cast(dict(frame.schema)).equals(frame), name
+    again = call("convert", folder, "--to", kind, "-o", tmp_path / "tables")
+    assert again.exit_code == 2
+    assert "there already; --force replaces" in again.stderr
+    assert call("convert", folder, "--to", kind, "-o", tmp_path / "tables", "--force", "--table", "flows").exit_code == 0
+    unknown = call("convert", folder, "--table", "flow")
+    assert unknown.exit_code == 2
+    assert "there is no table 'flow'" in unknown.stderr
+
+
+def test_schema_and_version(core: ModuleType) -> None:
+    assert json.loads(call("schema").stdout)["$schema"].startswith("https://json-schema.org/")
+    assert call("schema", "--reference").stdout == "# Scenario reference\n"
+    assert call("schema", "--python").stdout == '"""Typed classes."""\n'
+    assert call("schema", "--python", "--reference").exit_code == 2
+    assert call("version").stdout == "0.1.0\n"
+
+
+def test_help_names_every_command_and_the_exit_status() -> None:
+    text = call("--help").stdout
+    for command in ("run", "report", "check", "schema", "bench", "convert", "version"):
+        assert re.search(rf"^│ {command} ", text, re.MULTILINE)
+    assert "130 interrupted" in call("run", "--help").stdout
+
+
+def test_bench_measures_each_workload_by_itself(core: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    commands: list[list[str]] = []
+
+    def pretend(command: list[str]) -> dict[str, object]:
+        commands.append(command)
+        return core.bench(command[-2], float(command[-1])) if "measure" not in command else {"mhops_per_cpu_s": 0.05}
+
+    monkeypatch.setattr(benchmark, "_run", pretend)
+    done = call("bench", "W1", "W3", "--json", "--no-instructions", "--scale", "0.5")
+    assert done.exit_code == 0, done.output
+    measured = json.loads(done.stdout)
+    assert list(measured) == ["W1", "W3"]
+    assert set(measured["W1"]) >= {
+        "packet_hops", "cpu_s", "wall_s", "hops_per_cpu_s", "instructions_per_hop", "peak_rss_mb", "sim_s", "peers",
+    }  # fmt: skip
+    assert measured["W1"]["instructions_per_hop"] is None
+    assert [command[-2:] for command in commands] == [["W1", "0.5"], ["W3", "0.5"]]
+    assert "10.00" in call("bench", "W1", "--no-instructions").stdout
+
+
+def test_a_failing_benchmark_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fanin._core.__file__", "/nowhere/_core.so")
+    done = call("bench", "W1", "--no-instructions")
+    assert done.exit_code == 2
+    assert "benchmark W1 1.0: did not run" in done.stderr
+
+
+def test_progress_says_what_is_known() -> None:
+    state = {
+        "sim_ps": 5 * 10**8,
+        "end_ps": 10**9,
+        "events": 1,
+        "packet_hops": 4_000_000,
+        "flows_done": 30,
+        "flows_total": 100,
+        "wall_s": 2.0,
+    }
+    assert fraction(state) == 0.5
+    assert remaining_s(state) == 2.0
+    assert describe(state) == "500 µs / 1 ms · 30/100 flows · 2.0 M hops/s · ETA 0:02"
+    open_end = {**state, "end_ps": None, "flows_total": None}
+    assert fraction(open_end) is None
+    assert remaining_s(open_end) is None
+    assert describe(open_end) == "500 µs · 30 flows · 2.0 M hops/s"
+    assert describe({**state, "sim_ps": 10**5, "flows_done": 0}).endswith("ETA 5:33:18")
+
+
+def test_python_and_command_line_give_the_same(scenario: Path, tmp_path: Path) -> None:
+    assert call("run", scenario, "-o", tmp_path / "cli").exit_code == 0
+    result = runner.run(scenario, tmp_path / "api", progress=False)
+    assert result.summary == fanin.load(tmp_path / "cli").summary
+    assert result.manifest == fanin.load(tmp_path / "cli").manifest
+
+
+def test_run_takes_what_stands_for_a_scenario(scenario: Path) -> None:
+    seen: list[fanin.ProgressState] = []
+    result = fanin.run({"seed": 5}, progress=seen.append)
+    assert result.manifest["seed"] == 5
+    assert [state["flows_done"] for state in seen] == [1, 2, 3]
+    assert fanin.run(fanin.Scenario.from_file(scenario), progress=False).manifest["seed"] == 3
+    with pytest.raises(fanin.ScenarioError):
+        fanin.run({"sed": 5}, progress=False)
+
+
+def test_overwriting_needs_a_word(core: ModuleType, tmp_path: Path) -> None:
+    write_result(tmp_path / "out", bursts=1)
+    with pytest.raises(fanin.OutputError, match="overwrite=True"):
+        fanin.run({"seed": 1}, tmp_path / "out", progress=False)
+    assert fanin.run({"seed": 8}, tmp_path / "out", progress=False, overwrite=True).manifest["seed"] == 8

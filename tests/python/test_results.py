@@ -1,0 +1,243 @@
+"""Result folders: read, refused, shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import fanin
+from fake_result import COLD, PORT, write_result, write_table
+from fanin import Result, ResultError, series, show
+from fanin.overview import facts, fct_rows, port_rows
+from fanin.results import SCHEMAS
+
+
+def test_every_table_is_read_with_the_documented_columns(folder: Path) -> None:
+    result = fanin.load(folder)
+    for name, schema in SCHEMAS.items():
+        frame: pl.DataFrame = getattr(result, name)
+        assert dict(frame.schema) == dict(schema), name
+        assert frame.height > 0, name
+        lazy: pl.LazyFrame = getattr(result, f"scan_{name}")()
+        assert lazy.collect().equals(frame), name
+
+
+def test_the_documented_columns_are_those_of_the_page() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "results.md").read_text(encoding="utf-8")
+    for name, schema in SCHEMAS.items():
+        section = page.split(f"## {name}.parquet")[1].split("\n## ")[0]
+        for column in schema:
+            assert f"`{column}`" in section, f"{name}.{column}"
+
+
+def test_completions_have_time_and_slowdown(folder: Path) -> None:
+    result = fanin.load(folder)
+    done = result.completions
+    assert done.height == result.summary["flows"]["complete"]
+    first = done.row(0, named=True)
+    assert first["fct_ps"] == first["finish_ps"] - first["start_ps"]
+    assert first["slowdown"] == pytest.approx(first["fct_ps"] / first["ideal_ps"])
+
+
+def test_a_table_that_was_not_written_is_empty(tmp_path: Path) -> None:
+    result = fanin.load(write_result(tmp_path / "out", bursts=1, watch=False))
+    assert result.queues.height == 0
+    assert dict(result.queues.schema) == dict(SCHEMAS["queues"])
+
+
+def test_an_unknown_table_is_refused(folder: Path) -> None:
+    with pytest.raises(ValueError, match="there is no table 'flow'; there are flows, queries"):
+        fanin.load(folder).scan("flow")
+
+
+def test_what_is_no_result_folder_is_refused(tmp_path: Path, folder: Path) -> None:
+    with pytest.raises(ResultError, match="there is no such folder"):
+        fanin.load(tmp_path / "absent")
+    with pytest.raises(ResultError, match=r"is not a result folder: it has no manifest\.json"):
+        fanin.load(tmp_path)
+    with pytest.raises(ResultError, match="is a file, not a result folder"):
+        fanin.load(folder / "manifest.json")
+    (tmp_path / "manifest.json").write_text("{")
+    with pytest.raises(ResultError, match=r"manifest\.json: is damaged"):
+        fanin.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"), [("manifest/2", "written by a newer Fanin"), ("other/1", "expected 'manifest/1'"), (None, "expected")]
+)
+def test_another_schema_is_refused(tmp_path: Path, schema: str | None, message: str) -> None:
+    write_result(tmp_path / "out", bursts=1, manifest={"schema": schema})
+    with pytest.raises(ResultError, match=message):
+        fanin.load(tmp_path / "out")
+
+
+def test_a_damaged_or_newer_table_is_refused_by_name(tmp_path: Path) -> None:
+    out = write_result(tmp_path / "out", bursts=1)
+    (out / "flows.parquet").write_bytes(b"PAR1 no")
+    with pytest.raises(ResultError, match=r"flows\.parquet: cannot be read"):
+        _ = fanin.load(out).flows
+    write_table(out, "drops", fanin.load(out).drops, version=2)
+    with pytest.raises(ResultError, match=r"drops\.parquet: was written by a newer Fanin"):
+        _ = fanin.load(out).drops
+
+
+def test_a_partial_result_says_so(tmp_path: Path) -> None:
+    result = fanin.load(write_result(tmp_path / "out", bursts=1, status="partial"))
+    assert not result.complete
+    assert "partial: interrupted" in result._repr_html_()
+    (result.path / "summary.json").unlink()
+    fresh = Result(result.path)
+    assert "partial" in fresh._repr_html_()
+    with pytest.raises(ResultError, match=r"summary\.json: there is no such file"):
+        _ = fresh.summary
+
+
+def test_the_page_of_a_result_escapes_and_shows_the_table(folder: Path) -> None:
+    page = fanin.load(folder)._repr_html_()
+    assert "</script>" not in page
+    assert "Slowdown mean" in page
+    assert "complete, 9.2 ms simulated" in repr(fanin.load(folder))
+
+
+def test_the_overview_says_what_the_summary_says(folder: Path) -> None:
+    result = fanin.load(folder)
+    told = {fact.key: fact for fact in facts(result.summary, result.manifest)}
+    summary = result.summary
+    assert told["flows"].text == f"{summary['flows']['complete']} of {summary['flows']['total']}"
+    assert told["flows"].note == "1 incomplete"
+    assert told["drops"].text == show.count(summary["drops"])
+    assert told["drops"].note == f"{show.count(summary['drops'])} buffer_full"
+    assert told["drops"].tone == "bad"
+    assert PORT in told["largest_queue"].note
+    assert told["packet_hops"].note == "2.50 M packet-hops per CPU second"
+    head, rows = fct_rows(summary)
+    assert len(head) == len(rows[0]) == 10
+    assert rows[0][0] == "all"
+    assert [row[0] for row in rows[1:]] == ["< 10 KB", "10 KB – 100 KB", "≥ 100 KB"]
+    assert port_rows(summary, 1)[1][0][0] == PORT
+
+
+def test_an_overview_of_nothing_has_no_invented_numbers() -> None:
+    told = {fact.key: fact for fact in facts({"flows": {"total": 0}, "fct": [], "goodput_bps": None}, {})}
+    assert told["goodput"].text == "–"
+    assert "fct" not in told
+    assert fct_rows({"fct": [{"bin": "all", "flows": 0}]})[1] == []
+
+
+@pytest.mark.parametrize(
+    ("shown", "text"),
+    [
+        (show.duration(0), "0 ps"),
+        (show.duration(999), "999 ps"),
+        (show.duration(1_234_000_000), "1.234 ms"),
+        (show.duration(100_000_000_000_000), "100 s"),
+        (show.duration(25_000_000_000_000_000), "25000 s"),
+        (show.duration(None), "–"),
+        (show.size(1518), "1.518 KB"),
+        (show.rate(9.41e9), "9.41 Gb/s"),
+        (show.count(999_999), "999,999"),
+        (show.count(3_217_000), "3.217 M"),
+        (show.count(2.5), "2.5"),
+        (show.ratio(3.14159), "3.14"),
+        (show.ratio(1234.5), "1,234"),
+        (show.byte_range(0, 10_000), "< 10 KB"),
+        (show.byte_range(10_000, None), "≥ 10 KB"),
+        (show.byte_range(None, None), "all sizes"),
+    ],
+)
+def test_numbers_are_shown_with_a_fitting_unit(shown: str, text: str) -> None:
+    assert shown == text
+
+
+def test_reduction_keeps_peak_and_order(folder: Path) -> None:
+    result = fanin.load(folder)
+    full = series.queue_series(result, PORT, max_points=10**6)
+    few = series.queue_series(result, PORT, max_points=40)
+    assert not full.reduced
+    assert full.records == full.frame.height == result.queues.height
+    assert few.reduced
+    assert few.records == full.records
+    assert 2 < few.line.height <= 40
+    assert few.peak_bytes == full.peak_bytes == result.queues["queue_bytes"].max()
+    assert few.line["time_ps"].is_sorted()
+    kept = full.frame.join(few.frame, on=["time_ps", "queue_bytes", "flow"], how="semi")
+    assert kept.height == few.frame.height, "only true records are kept"
+
+
+def test_the_envelope_of_each_part_is_exact() -> None:
+    frame = pl.DataFrame({"time_ps": range(1000), "queue_bytes": [(37 * i) % 101 for i in range(1000)]})
+    frame = frame.with_columns(pl.col("time_ps").cast(pl.UInt64))
+    reduced = series.reduce_minmax(frame.lazy(), "queue_bytes", 10).collect()
+    for part in range(10):
+        inside = pl.col("time_ps").is_between(100 * part, 100 * part + 99)
+        whole, kept = frame.filter(inside)["queue_bytes"], reduced.filter(inside)["queue_bytes"]
+        assert (kept.min(), kept.max(), kept.len()) == (whole.min(), whole.max(), 2)
+
+
+def test_the_line_falls_to_zero_at_the_rate_of_the_port(folder: Path) -> None:
+    data = series.queue_series(fanin.load(folder), PORT, max_points=10**6)
+    derived = data.line.height - data.frame.height
+    assert derived == 7, "after each burst but the last"
+    last = data.frame.filter(pl.col("time_ps") < 1_000_000_000).row(-1, named=True)
+    emptied = data.line.filter(pl.col("time_ps").is_between(last["time_ps"] + 1, 1_000_000_000))["time_ps"][0]
+    left = last["queue_bytes"] + (0 if last["dropped"] else last["frame_bytes"])
+    assert emptied - last["time_ps"] == pytest.approx(left / 1518 * 1_230_400, rel=0.03)
+
+
+def test_a_port_without_packets_is_shown_by_samples(folder: Path) -> None:
+    data = series.queue_series(fanin.load(folder), COLD)
+    assert data.kind == "sampled"
+    assert data.records == 92
+    assert data.peak_bytes == 64
+
+
+def test_an_unknown_port_is_refused_with_what_there_is(folder: Path) -> None:
+    with pytest.raises(ValueError, match="no record of the port 'nowhere'; try leaf0->h0"):
+        series.queue_series(fanin.load(folder), "nowhere")
+
+
+def test_the_window_holds_the_peak_and_so_many_packets(folder: Path) -> None:
+    result = fanin.load(folder)
+    window = series.peak_window(result, PORT, 100)
+    assert window is not None
+    near = series.queue_series(result, PORT, window)
+    assert near.records == 100
+    assert near.peak_bytes == result.queues["queue_bytes"].max()
+    assert series.peak_window(result, COLD, 100) is None
+
+
+def test_samples_are_summed_and_merged_without_loss(folder: Path) -> None:
+    result = fanin.load(folder)
+    whole, few = series.sampled(result), series.sampled(result, max_points=10)
+    assert whole.merged == 1
+    assert few.merged == 10
+    assert few.frame.height == 10
+    for column in ("tx_bytes", "drops", "marks"):
+        assert whole.frame[column].sum() == few.frame[column].sum() == result.ports[column].sum()
+    assert few.frame["span_ps"].sum() == result.ports["time_ps"].max()
+
+
+def test_ports_to_hosts_are_found_by_their_end(folder: Path) -> None:
+    assert series.to_hosts(fanin.load(folder)) == [PORT, COLD]
+
+
+@pytest.mark.parametrize("count", [0, 1, 50, 100_000])
+def test_a_distribution_ends_at_one_and_keeps_its_tail(count: int) -> None:
+    values = pl.Series("v", [(i * 7919) % 1_000_003 for i in range(count)], dtype=pl.Int64)
+    curve = series.cdf(values, 2000)
+    assert curve.height <= min(count, 2000)
+    if count:
+        assert curve["fraction"][-1] == 1.0
+        assert curve["value"][-1] == values.max()
+        assert curve["value"].is_sorted()
+        assert curve["fraction"].is_sorted()
+        assert curve["value"].tail(min(count, 100)).to_list() == values.sort().tail(min(count, 100)).to_list()
+
+
+def test_equal_runs_have_equal_summaries(tmp_path: Path) -> None:
+    one, other = (fanin.load(write_result(tmp_path / name, seed=3)) for name in ("a", "b"))
+    assert json.dumps(one.summary) == json.dumps(other.summary)
+    assert one.fingerprint == other.fingerprint

@@ -1,0 +1,191 @@
+"""Scenario documents: made, changed, written, checked."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from fanin import Problem, Scenario, ScenarioError
+
+TOML = """
+name = "demo"
+seed = 4 # a comment
+
+[switch]
+marking = { kind = "threshold", k = "65 packets" }
+
+[[traffic]]
+kind = "incast"
+load = 0.5
+
+[[traffic]]
+kind = "poisson"
+"""
+
+
+def test_a_file_keeps_its_text_and_its_folder(tmp_path: Path) -> None:
+    path = tmp_path / "demo.toml"
+    path.write_text(TOML)
+    scenario = Scenario.from_file(path)
+    assert scenario.to_toml() == TOML
+    assert scenario.base_dir == tmp_path
+    assert scenario.source() == (TOML, "toml")
+    assert scenario.to_dict()["traffic"][0]["load"] == 0.5
+
+
+def test_a_json_file_is_read_by_its_ending(tmp_path: Path) -> None:
+    path = tmp_path / "demo.json"
+    path.write_text('{"seed": 4}')
+    assert Scenario.from_file(path).to_dict() == {"seed": 4}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [("a.json", b"[1]", "holds no JSON object"), ("a.json", b"{", "is not JSON"), ("a.toml", b"\xff", "is not UTF-8 text")],
+)
+def test_a_file_that_is_none_is_refused_by_name(tmp_path: Path, name: str, content: bytes, message: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=message) as caught:
+        Scenario.from_file(path)
+    assert str(path) in str(caught.value)
+
+
+def test_a_missing_file_is_an_os_error_that_names_it(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"absent\.toml"):
+        Scenario.from_file(tmp_path / "absent.toml")
+
+
+def test_keywords_win_over_the_document_and_none_is_left_out() -> None:
+    scenario = Scenario({"seed": 1, "name": "a", "switch": {"x": None, "y": 1}}, seed=2, name=None)
+    assert scenario.to_dict() == {"seed": 2, "switch": {"y": 1}}
+    assert tomllib.loads(scenario.to_toml()) == scenario.to_dict()
+
+
+@dataclass
+class Marking:
+    k: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": "threshold", "k": self.k, "none": None}
+
+
+def test_typed_classes_become_tables() -> None:
+    scenario = Scenario(switch={"marking": Marking("5 packets")}, traffic=(Marking("1 packet"),))
+    assert scenario.to_dict() == {
+        "switch": {"marking": {"kind": "threshold", "k": "5 packets"}},
+        "traffic": [{"kind": "threshold", "k": "1 packet"}],
+    }
+
+
+def test_what_no_document_can_hold_is_refused_with_its_path() -> None:
+    with pytest.raises(TypeError, match=r"switch\.marks\[1\]: a set cannot be part"):
+        Scenario(switch={"marks": [1, {2}]})
+    with pytest.raises(ValueError, match="load: nan is not a finite number"):
+        Scenario(load=float("nan"))
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "expected"),
+    [
+        ("seed", 9, {"seed": 9}),
+        ("traffic[0].load", 0.9, {"traffic": [{"kind": "incast", "load": 0.9}, {"kind": "poisson"}]}),
+        ("traffic.1.load", 0.9, {"traffic": [{"kind": "incast", "load": 0.5}, {"kind": "poisson", "load": 0.9}]}),
+        ("traffic[0]", None, {"traffic": [{"kind": "poisson"}]}),
+        (
+            "switch.buffer.kind",
+            "shared",
+            {"switch": {"marking": {"kind": "threshold", "k": "65 packets"}, "buffer": {"kind": "shared"}}},
+        ),
+        ("switch", {"marking": {"k": "1 packets"}}, {"switch": {"marking": {"kind": "threshold", "k": "1 packets"}}}),
+        ("switch.marking", {"kind": "red", "min": 1}, {"switch": {"marking": {"kind": "red", "min": 1}}}),
+        ("switch.marking", "none", {"switch": {"marking": "none"}}),
+        ("switch.marking", None, {"switch": {}}),
+    ],
+)
+def test_replace_changes_one_value_and_nothing_else(path: str, value: Any, expected: dict[str, Any]) -> None:
+    base = Scenario.from_toml(TOML)
+    changed = base.replace({path: value})
+    assert changed.to_dict() == {**tomllib.loads(TOML), **expected}
+    assert base.to_dict() == tomllib.loads(TOML)
+
+
+def test_a_bare_kind_becomes_a_table_when_one_of_its_keys_is_given() -> None:
+    changed = Scenario(switch={"marking": "threshold"}).replace(**{"switch.marking.k": "9 packets"})
+    assert changed.to_dict()["switch"]["marking"] == {"kind": "threshold", "k": "9 packets"}
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("traffic[2].load", "there is no entry 2; the list has 2"),
+        ("traffic.first", "'traffic' is a list, there is no 'first' in it"),
+        ("seed.x", "'seed' is the value 4"),
+        ("switch[0]", "'switch' is a table"),
+        ("", "is not the path of a value"),
+        (".seed", "is not the path of a value"),
+        ("a..b", "is not the path of a value"),
+        ("a[x]", "is not the path of a value"),
+    ],
+)
+def test_a_path_that_leads_nowhere_is_refused(path: str, message: str) -> None:
+    with pytest.raises(ValueError, match=r".") as caught:
+        Scenario.from_toml(TOML).replace({path: 1})
+    assert message in str(caught.value)
+    assert f"'{path}'" in str(caught.value)
+
+
+def test_check_returns_all_problems_and_never_raises(core: ModuleType) -> None:
+    check = Scenario({"sed": 1, "seed": 5000}).check()
+    assert not check.ok
+    assert [problem.path for problem in check.errors] == ["sed", "seed"]
+    assert check.resolved is None
+    assert str(check).splitlines()[0] == (
+        "error: sed: 3 is not a known key; accepted: name, seed, switch, traffic; did you mean 'seed'?"
+    )
+    good = Scenario(seed=0).check()
+    assert good.ok
+    assert [str(problem) for problem in good.warnings] == ["seed: is zero"]
+    assert good.resolved == {"name": "fake", "seed": 0}
+    assert len(good.hash or "") == 64
+
+
+def test_resolved_raises_with_every_problem(core: ModuleType) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        _ = Scenario(sed=1, seed=5000).resolved
+    assert [problem["path"] for problem in caught.value.problems] == ["sed", "seed"]
+    assert Scenario(seed=3).resolved["seed"] == 3
+
+
+def test_a_text_that_is_not_toml_is_a_problem_of_check(core: ModuleType) -> None:
+    check = Scenario.from_toml("seed = = 1").check()
+    assert check.errors[0].line == 1
+    with pytest.raises(ValueError, match="is not TOML"):
+        Scenario.from_toml("seed = = 1").to_dict()
+
+
+def test_equality_and_hash_follow_the_contents() -> None:
+    one, other = Scenario.from_toml("seed = 1"), Scenario(seed=1)
+    assert one == other
+    assert hash(one) == hash(other)
+    assert one != Scenario(seed=2)
+    assert one != "seed = 1"
+
+
+def test_the_page_of_a_scenario_escapes_everything(core: ModuleType) -> None:
+    page = Scenario(name="<script>x</script>", seed=0)._repr_html_()
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
+    assert "warning: seed: is zero" in page
+    assert "2 errors" in Scenario(sed=1, seed=9999)._repr_html_()
+
+
+def test_a_problem_reads_like_a_sentence() -> None:
+    problem = Problem("error", "traffic[2].size", "has no unit", 14, "5", "a size such as 5KB", 'write "5B"')
+    assert str(problem) == 'traffic[2].size, line 14: 5 has no unit; accepted: a size such as 5KB; write "5B"'
+    assert str(Problem("error", "", "is empty")) == "is empty"

@@ -135,6 +135,11 @@ impl Cx {
         problem.suggestion = nearest.map(|n| format!("did you mean '{n}'?"));
     }
 
+    /// The problem recorded last, to add to it.
+    pub fn last(&mut self) -> Option<&mut Problem> {
+        self.problems.last_mut()
+    }
+
     /// Whether any error (not warning) was recorded.
     pub fn failed(&self) -> bool {
         self.problems.iter().any(|p| p.severity == Severity::Error)

@@ -1,0 +1,212 @@
+//! Poisson arrivals: one process per host, and what a load is a fraction of.
+
+use crate::context::Build;
+use fanin_params::names;
+use fanin_units::{BitRate, HostId, Purpose, Span, Stream, Time};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+names! {
+    /// What a load is a fraction of. Load counts application bytes, as the generators of DCTCP, pFabric and HPCC do; headers
+    /// come on top (a load of 0.6 in full segments of 1460 B occupies 0.632 of a link).
+    pub enum LoadOf {
+        /// The rates of the links of the entry's sources (clients, for queries), in one direction.
+        "host_links" => HostLinks,
+        /// The rates of all links from ToRs into the fabric, in one direction; only bytes between racks count.
+        "core" => Core,
+    }
+}
+
+/// Declares a `params!` table with the keys that every Poisson process has.
+macro_rules! poisson_params {
+    ($(#[doc = $doc:expr])* pub struct $name:ident { $($own:tt)* }) => {
+        fanin_params::params! {
+            $(#[doc = $doc])*
+            pub struct $name {
+                $($own)*
+                /// Offered load as a fraction of what `load_of` names; give this or `per_second`.
+                pub load: Option<f64>, in 0.0..=100.0;
+                /// What `load` is a fraction of.
+                pub load_of: $crate::arrivals::LoadOf = $crate::arrivals::LoadOf::HostLinks;
+                /// Arrivals per second of all hosts of the entry together, shared evenly.
+                pub per_second: Option<f64>, in 0.0..=1e12;
+                /// No arrival at or after this instant; the end of the run if absent.
+                pub stop: Option<fanin_units::Time>;
+                /// At most this many arrivals.
+                pub count: Option<u64>, in 1u64..;
+            }
+        }
+        impl $name {
+            pub(crate) fn rate(&self) -> $crate::arrivals::RateParams {
+                $crate::arrivals::RateParams {
+                    load: self.load,
+                    load_of: self.load_of,
+                    per_second: self.per_second,
+                    stop: self.stop,
+                    count: self.count,
+                }
+            }
+        }
+    };
+}
+pub(crate) use poisson_params;
+
+/// The keys that [`poisson_params!`] declares.
+pub(crate) struct RateParams {
+    pub load: Option<f64>,
+    pub load_of: LoadOf,
+    pub per_second: Option<f64>,
+    pub stop: Option<Time>,
+    pub count: Option<u64>,
+}
+
+/// One host's part in a Poisson process.
+pub(crate) struct Origin {
+    pub host: HostId,
+    /// Mean application bytes of an arrival here.
+    pub mean_bytes: f64,
+    /// The part of them that crosses racks.
+    pub inter_rack: f64,
+}
+
+struct Process {
+    stream: Stream,
+    mean_gap: f64,
+}
+
+/// Poisson processes side by side, merged.
+pub(crate) struct Arrivals {
+    processes: Vec<Process>,
+    next: BinaryHeap<Reverse<(Time, u32)>>,
+    stop: Time,
+    left: u64,
+    total: Option<u64>,
+}
+
+impl Arrivals {
+    /// Rates by the entry's parameters:
+    /// - `load_of = "host_links"`: λ_s = load · R_s / (8 · E[bytes_s]), R_s the rate of the origin's link;
+    /// - `load_of = "core"`: λ_s = load · C · w_s / (8 · Σ_s w_s · E[inter-rack bytes_s]), w_s = R_s / Σ R;
+    /// - `per_second`: λ_s = per_second / number of origins.
+    ///
+    /// `flows` is how many flows one arrival makes.
+    pub fn build(build: &mut Build, params: &RateParams, origins: &[Origin], flows: f64) -> Option<Arrivals> {
+        let rate_of = |origin: &Origin| build.hosts.info(origin.host).rate.bps() as f64;
+        let all_rates: f64 = origins.iter().map(rate_of).sum();
+        let rates: Vec<f64> = match (params.load, params.per_second) {
+            (Some(load), None) => {
+                if load == 0.0 {
+                    build.error("load", Some("0".into()), "offers nothing", Some("above 0"));
+                    return None;
+                }
+                if load > 1.0 {
+                    build.warn("load", Some(load.to_string()), "is more than the network can carry: queues and completion times grow with the run");
+                }
+                match params.load_of {
+                    LoadOf::HostLinks => {
+                        let weights: Vec<(f64, f64)> = origins.iter().map(|o| (rate_of(o), o.mean_bytes)).collect();
+                        weights.into_iter().map(|(rate, bytes)| arrivals_per_second(load * rate, bytes)).collect()
+                    }
+                    LoadOf::Core => {
+                        let weights: Vec<f64> = origins.iter().map(|o| rate_of(o) / all_rates).collect();
+                        let crossing: f64 = origins.iter().zip(&weights).map(|(o, w)| w * o.inter_rack).sum();
+                        let Some(core) = build.ctx.core_rate.filter(|core| *core > BitRate(0)) else {
+                            build.error("load_of", Some("\"core\"".into()), "has no meaning here: no links leave the racks", Some("\"host_links\""));
+                            return None;
+                        };
+                        if crossing <= 0.0 {
+                            build.error("load_of", Some("\"core\"".into()), "has no meaning here: no flow of this entry leaves its rack", Some("\"host_links\""));
+                            return None;
+                        }
+                        let all = arrivals_per_second(load * core.bps() as f64, crossing);
+                        weights.into_iter().map(|weight| all * weight).collect()
+                    }
+                }
+            }
+            (None, Some(per_second)) => {
+                if per_second == 0.0 {
+                    build.error("per_second", Some("0".into()), "offers nothing", Some("above 0"));
+                    return None;
+                }
+                if params.load_of != LoadOf::HostLinks {
+                    build.error("load_of", Some(format!("\"{}\"", params.load_of.name())), "has no effect with `per_second`", Some("`load` instead of `per_second`"));
+                    return None;
+                }
+                vec![per_second / origins.len() as f64; origins.len()]
+            }
+            (given, _) => {
+                let message = if given.is_some() { "cannot be given together with `per_second`" } else { "is missing" };
+                build.error("load", given.map(|load| load.to_string()), message, Some("either `load` or `per_second`"));
+                return None;
+            }
+        };
+        let stop = params.stop.into_iter().chain(build.stop).min();
+        if stop.is_none() && params.count.is_none() {
+            build.error("stop", None, "is missing: the run has no duration, so these arrivals would never end", Some("`stop`, `count`, or a duration of the run"));
+            return None;
+        }
+        let expected = stop.map_or(f64::INFINITY, |stop| stop.as_secs_f64() * rates.iter().sum::<f64>());
+        let expected = params.count.map_or(expected, |count| expected.min(count as f64));
+        if build.too_many(if params.load.is_some() { "load" } else { "per_second" }, expected * flows) {
+            return None;
+        }
+        let processes = origins.iter().zip(&rates).map(|(origin, rate)| Process {
+            stream: Stream::new(build.ctx.seed, Purpose::Arrivals, build.host_entity(origin.host)),
+            mean_gap: 1.0 / rate,
+        });
+        Some(Arrivals {
+            processes: processes.collect(),
+            next: BinaryHeap::new(),
+            stop: stop.unwrap_or(Time::MAX),
+            left: params.count.unwrap_or(u64::MAX),
+            total: params.count.filter(|_| stop.is_none()),
+        })
+    }
+
+    pub fn begin(&mut self, at: Time) {
+        for slot in 0..self.processes.len() as u32 {
+            self.schedule(slot, at);
+        }
+    }
+
+    fn schedule(&mut self, slot: u32, after: Time) {
+        let process = &mut self.processes[slot as usize];
+        let at = after.saturating_add(Span::from_secs_f64(process.stream.exponential(process.mean_gap)));
+        if at < self.stop {
+            self.next.push(Reverse((at, slot)));
+        }
+    }
+
+    /// The next arrival: when, and the position of its origin.
+    pub fn peek(&self) -> Option<(Time, u32)> {
+        if self.left == 0 { None } else { self.next.peek().map(|next| next.0) }
+    }
+
+    pub fn pop(&mut self) -> Option<(Time, u32)> {
+        let (at, slot) = self.peek()?;
+        self.next.pop();
+        self.left -= 1;
+        self.schedule(slot, at);
+        Some((at, slot))
+    }
+
+    /// Number of arrivals, where only that ends them.
+    pub fn total(&self) -> Option<u64> {
+        self.total
+    }
+}
+
+/// Arrivals of mean `bytes` that make `bits_per_second`.
+fn arrivals_per_second(bits_per_second: f64, bytes: f64) -> f64 {
+    bits_per_second / (fanin_units::Bytes(1).bits() as f64 * bytes)
+}
+
+/// A host of `set`, uniform, other than the one at position `skip`; `None` if there is none.
+pub(crate) fn other(stream: &mut Stream, set: &[HostId], skip: Option<usize>) -> Option<HostId> {
+    let eligible = set.len() - usize::from(skip.is_some());
+    if eligible == 0 {
+        return None;
+    }
+    let drawn = stream.below(eligible as u64) as usize;
+    Some(set[drawn + usize::from(skip.is_some_and(|skip| drawn >= skip))])
+}

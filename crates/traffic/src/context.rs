@@ -1,0 +1,261 @@
+//! What traffic needs to know of the network, and how entries name hosts in it.
+
+use fanin_params::{Cx, Node, Problem, Severity, Value};
+use fanin_units::{BitRate, HostId, Span, Time};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
+
+/// One host, as traffic sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HostInfo<'a> {
+    /// Unique name.
+    pub name: &'a str,
+    /// Rate of the host's link, one direction.
+    pub rate: BitRate,
+    /// Number of the host's rack (its ToR).
+    pub rack: u32,
+}
+
+/// What traffic needs to know of the network and the run.
+#[derive(Clone, Debug)]
+pub struct TrafficContext<'a> {
+    /// The hosts; the position is the [`HostId`].
+    pub hosts: Vec<HostInfo<'a>>,
+    /// Names of the scenario's transports; the position is [`crate::FlowSpec::transport`].
+    pub transports: &'a [String],
+    /// Σ of the rates of all links from ToRs into the fabric, one direction: what `load_of = "core"` is a fraction of.
+    /// `None` where there is no such fabric (a single switch).
+    pub core_rate: Option<BitRate>,
+    /// Seed of the run.
+    pub seed: u64,
+    /// When the run ends; no generated flow starts at or after it. `None`: when the traffic does.
+    pub duration: Option<Time>,
+    /// The folder that relative paths start from.
+    pub base_dir: &'a Path,
+    /// More flows than this are refused ([`MAX_FLOWS`] unless there is a reason).
+    pub max_flows: u64,
+}
+
+/// The usual limit on the number of flows: each costs the result a table row.
+pub const MAX_FLOWS: u64 = 50_000_000;
+
+/// Host names alone, for readers that outlive the context.
+#[derive(Debug)]
+pub(crate) struct HostNames {
+    by_name: BTreeMap<Box<str>, HostId>,
+    numeric: bool,
+}
+
+impl HostNames {
+    pub fn new<'a>(names: impl Iterator<Item = &'a str>) -> Self {
+        let by_name: BTreeMap<Box<str>, HostId> = names.zip(0u32..).map(|(name, i)| (name.into(), HostId(i))).collect();
+        let numeric = by_name.keys().any(|name| name.bytes().all(|b| b.is_ascii_digit()));
+        HostNames { by_name, numeric }
+    }
+
+    pub fn find(&self, name: &str) -> Option<HostId> {
+        self.by_name.get(name).copied()
+    }
+
+    /// By name, or by position where no host's name is a number: how HPCC and htsim files name hosts.
+    pub fn find_number(&self, text: &str) -> Option<HostId> {
+        self.find(text).or_else(|| {
+            let index: u32 = text.parse().ok()?;
+            (!self.numeric && (index as usize) < self.by_name.len()).then_some(HostId(index))
+        })
+    }
+
+    pub fn len(&self) -> usize {
+        self.by_name.len()
+    }
+}
+
+/// Looks hosts up.
+pub(crate) struct Directory<'a> {
+    hosts: &'a [HostInfo<'a>],
+    pub by_name: Arc<HostNames>,
+}
+
+impl<'a> Directory<'a> {
+    pub fn new(hosts: &'a [HostInfo<'a>]) -> Self {
+        Directory { hosts, by_name: Arc::new(HostNames::new(hosts.iter().map(|host| host.name))) }
+    }
+
+    pub fn find(&self, name: &str) -> Option<HostId> {
+        self.by_name.find(name)
+    }
+
+    pub fn len(&self) -> usize {
+        self.hosts.len()
+    }
+
+    pub fn info(&self, host: HostId) -> &HostInfo<'a> {
+        &self.hosts[host.index()]
+    }
+
+    pub fn names(&self) -> Vec<&'a str> {
+        self.hosts.iter().map(|host| host.name).collect()
+    }
+
+    /// In words, for messages: the first names and how many there are.
+    pub fn summary(&self) -> String {
+        let first: Vec<&str> = self.hosts.iter().take(4).map(|host| host.name).collect();
+        match self.hosts.len() {
+            n if n <= 4 => first.join(", "),
+            n => format!("{}, … {} ({n} hosts)", first.join(", "), self.hosts[n - 1].name),
+        }
+    }
+}
+
+/// The state of building one entry: what is known, and where problems go.
+pub(crate) struct Build<'a> {
+    pub ctx: &'a TrafficContext<'a>,
+    pub hosts: &'a Directory<'a>,
+    pub cx: &'a mut Cx,
+    pub notes: &'a mut Vec<String>,
+    /// Effective name of the entry, the root of its random streams.
+    pub name: &'a str,
+    /// No generated flow starts at or after this.
+    pub stop: Option<Time>,
+}
+
+impl Build<'_> {
+    /// The entity of a random stream: this entry and a host, both by name (FNV-1a 64).
+    pub fn entity(&self, of: &str) -> u64 {
+        self.name.bytes().chain([0xff]).chain(of.bytes()).fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        })
+    }
+
+    pub fn host_entity(&self, host: HostId) -> u64 {
+        self.entity(self.hosts.info(host).name)
+    }
+
+    /// Records an error at `key` of the entry.
+    pub fn error(&mut self, key: &str, value: Option<String>, message: impl Into<String>, accepted: Option<&str>) -> &mut Problem {
+        self.report(Severity::Error, key, value, message.into(), accepted)
+    }
+
+    /// Records a warning at `key` of the entry.
+    pub fn warn(&mut self, key: &str, value: Option<String>, message: impl Into<String>) -> &mut Problem {
+        self.report(Severity::Warning, key, value, message.into(), None)
+    }
+
+    fn report(&mut self, severity: Severity, key: &str, value: Option<String>, message: String, accepted: Option<&str>) -> &mut Problem {
+        let accepted = accepted.map(str::to_string);
+        self.cx.key(key, |cx| {
+            let problem = match severity {
+                Severity::Error => cx.error(None, message, accepted),
+                Severity::Warning => cx.warn(None, message, accepted),
+            };
+            problem.value = value;
+        });
+        self.cx.last().expect("just recorded")
+    }
+
+    /// The host called `name`.
+    pub fn host(&mut self, key: &str, name: &str) -> Option<HostId> {
+        let found = self.hosts.find(name);
+        if found.is_none() {
+            self.unknown_host(key, name);
+        }
+        found
+    }
+
+    pub fn unknown_host(&mut self, key: &str, name: &str) {
+        let (known, summary) = (self.hosts.names(), self.hosts.summary());
+        let node = text(name);
+        self.cx.key(key, |cx| cx.unknown(Some(&node), "host", name, &known));
+        self.cx.last().expect("just recorded").accepted = Some(summary);
+    }
+
+    /// The hosts that `patterns` name, ascending: `all`, `rack:2`, a name, `h0..h7` (both included), or any of these after
+    /// `!`, which takes away.
+    pub fn host_set(&mut self, key: &str, patterns: &[String]) -> Option<Vec<HostId>> {
+        let mut set = BTreeSet::new();
+        let mut sound = true;
+        if patterns.first().is_some_and(|first| first.starts_with('!')) {
+            set.extend((0..self.hosts.len() as u32).map(HostId));
+        }
+        for (i, pattern) in patterns.iter().enumerate() {
+            let key = format!("{key}[{i}]");
+            let (remove, rest) = pattern.strip_prefix('!').map_or((false, pattern.as_str()), |rest| (true, rest));
+            match self.pattern(&key, rest) {
+                Some(named) if remove => named.iter().for_each(|host| {
+                    set.remove(host);
+                }),
+                Some(named) => set.extend(named),
+                None => sound = false,
+            }
+        }
+        if sound && set.is_empty() {
+            self.error(key, Some(format!("{patterns:?}")), "names no host", Some("\"all\", \"rack:N\", a host, \"FIRST..LAST\"; \"!\" takes away"));
+            return None;
+        }
+        sound.then(|| set.into_iter().collect())
+    }
+
+    fn pattern(&mut self, key: &str, pattern: &str) -> Option<Vec<HostId>> {
+        if let Some(host) = self.hosts.find(pattern) {
+            return Some(vec![host]);
+        }
+        if pattern == "all" {
+            return Some((0..self.hosts.len() as u32).map(HostId).collect());
+        }
+        if let Some(number) = pattern.strip_prefix("rack:") {
+            let rack: Option<u32> = number.parse().ok();
+            let in_rack: Vec<HostId> =
+                (0..self.hosts.len() as u32).map(HostId).filter(|host| Some(self.hosts.info(*host).rack) == rack).collect();
+            if in_rack.is_empty() {
+                let last = self.ctx.hosts.iter().map(|host| host.rack).max().unwrap_or(0);
+                self.error(key, Some(format!("\"{pattern}\"")), "is a rack that does not exist", Some(&format!("rack:0 to rack:{last}")));
+                return None;
+            }
+            return Some(in_rack);
+        }
+        if let Some((first, last)) = pattern.split_once("..") {
+            let (first, last) = (self.host(key, first), self.host(key, last));
+            let (first, last) = (first?, last?);
+            if first > last {
+                self.error(key, Some(format!("\"{pattern}\"")), "runs backwards", Some("FIRST..LAST in the order of the topology"));
+                return None;
+            }
+            return Some((first.0..=last.0).map(HostId).collect());
+        }
+        self.unknown_host(key, pattern);
+        None
+    }
+
+    /// Whether `flows` more than the run may have; says so.
+    pub fn too_many(&mut self, key: &str, flows: f64) -> bool {
+        let limit = self.ctx.max_flows;
+        let excess = flows > limit as f64;
+        if excess {
+            let value = if flows < 1e15 { format!("{}", flows as u64) } else { format!("{flows:.3e}") };
+            let problem = self.error(key, Some(value), "flows are too many", Some(&format!("at most {limit} in a run")));
+            problem.suggestion = Some("ask for fewer flows, a shorter run or a lower load, or raise the limit on flows".to_string());
+        }
+        excess
+    }
+
+    /// Source and destination, if both exist and differ.
+    pub fn ends(&mut self, prefix: &str, src: &str, dst: &str) -> Option<(HostId, HostId)> {
+        let (from, to) = (self.host(&format!("{prefix}src"), src), self.host(&format!("{prefix}dst"), dst));
+        let (from, to) = (from?, to?);
+        if from == to {
+            self.error(&format!("{prefix}dst"), Some(format!("\"{dst}\"")), "is the source itself", Some("another host"));
+            return None;
+        }
+        Some((from, to))
+    }
+
+    /// A start delay below `jitter`, uniform, from `stream`.
+    pub fn jitter(stream: &mut fanin_units::Stream, jitter: Span) -> Span {
+        if jitter == Span::ZERO { jitter } else { Span::from_ps(stream.below(jitter.ps())) }
+    }
+}
+
+pub(crate) fn text(value: &str) -> Node {
+    Value::Text(value.to_string()).into()
+}

@@ -1,0 +1,144 @@
+//! Datagram sources: constant bit rate and on–off.
+
+use crate::context::Build;
+use crate::generate::{Draft, Generate};
+use crate::spec::{DatagramSpec, FlowKind, RateCounts};
+use fanin_params::params;
+use fanin_units::{BitRate, Bytes, Span, Time};
+
+params! {
+    /// Datagrams at a constant rate, whatever the network does.
+    pub struct Cbr {
+        /// Who sends.
+        pub src: String;
+        /// Who receives.
+        pub dst: String;
+        /// Rate.
+        pub rate: BitRate, in BitRate(1)..;
+        /// What `rate` counts.
+        pub counts: RateCounts = RateCounts::Payload;
+        /// Application bytes of one datagram. Source: 1500 B less the headers of IPv4 (RFC 791, 20 B) and UDP (RFC 768, 8 B).
+        pub packet: Bytes = Bytes(1472), in Bytes(1)..=Bytes(65_507);
+        /// Application bytes in all; absent: until `stop`.
+        pub size: Option<Bytes>, in Bytes(1)..;
+        /// No datagram leaves at or after this instant; the end of the run if absent.
+        pub stop: Option<Time>;
+    }
+}
+
+params! {
+    /// Datagrams at a constant rate in on periods, none in off periods; the first period is on.
+    pub struct OnOff {
+        /// Who sends.
+        pub src: String;
+        /// Who receives.
+        pub dst: String;
+        /// Rate while on; the mean rate is rate · on / (on + off).
+        pub rate: BitRate, in BitRate(1)..;
+        /// What `rate` counts.
+        pub counts: RateCounts = RateCounts::Payload;
+        /// Length of an on period, or its mean.
+        pub on: Span, in Span::from_ns(100)..;
+        /// Length of an off period, or its mean.
+        pub off: Span, in Span::from_ns(100)..;
+        /// Whether the lengths of the periods are exponentially distributed.
+        pub exponential: bool = false;
+        /// Application bytes of one datagram. Source: 1500 B less the headers of IPv4 (RFC 791, 20 B) and UDP (RFC 768, 8 B).
+        pub packet: Bytes = Bytes(1472), in Bytes(1)..=Bytes(65_507);
+        /// Application bytes in all; absent: until `stop`.
+        pub size: Option<Bytes>, in Bytes(1)..;
+        /// No datagram leaves at or after this instant; the end of the run if absent.
+        pub stop: Option<Time>;
+    }
+}
+
+/// One datagram flow.
+pub(crate) struct OneFlow {
+    draft: Draft,
+    until: Time,
+    begun: bool,
+    given: bool,
+}
+
+struct Ends<'a> {
+    src: &'a str,
+    dst: &'a str,
+    size: Option<Bytes>,
+    stop: Option<Time>,
+}
+
+impl OneFlow {
+    pub fn cbr(build: &mut Build, params: &Cbr) -> Option<OneFlow> {
+        let spec = DatagramSpec {
+            rate: params.rate,
+            counts: params.counts,
+            packet: params.packet,
+            on: None,
+            off: None,
+            exponential: false,
+            until: Time::MAX,
+            entity: build.entity(&params.src),
+        };
+        Self::build(build, &Ends { src: &params.src, dst: &params.dst, size: params.size, stop: params.stop }, spec)
+    }
+
+    pub fn on_off(build: &mut Build, params: &OnOff) -> Option<OneFlow> {
+        let spec = DatagramSpec {
+            rate: params.rate,
+            counts: params.counts,
+            packet: params.packet,
+            on: Some(params.on),
+            off: Some(params.off),
+            exponential: params.exponential,
+            until: Time::MAX,
+            entity: build.entity(&params.src),
+        };
+        Self::build(build, &Ends { src: &params.src, dst: &params.dst, size: params.size, stop: params.stop }, spec)
+    }
+
+    fn build(build: &mut Build, ends: &Ends, mut spec: DatagramSpec) -> Option<OneFlow> {
+        let (src, dst) = build.ends("", ends.src, ends.dst)?;
+        let link = build.hosts.info(src).rate;
+        if spec.rate > link {
+            build.warn("rate", Some(spec.rate.to_string()), format!("is more than the {link} of the link of \"{}\"", ends.src));
+        }
+        let until = ends.stop.into_iter().chain(build.stop).min();
+        if until.is_none() && ends.size.is_none() {
+            build.error("stop", None, "is missing: the run has no duration, so this would never end", Some("`stop`, `size`, or a duration of the run"));
+            return None;
+        }
+        let until = until.unwrap_or(Time::MAX);
+        spec.until = until;
+        let draft = Draft {
+            kind: FlowKind::Datagrams(spec),
+            ..Draft::transfer(src, dst, ends.size.map_or(0, Bytes::get), Time::ZERO, 0)
+        };
+        Some(OneFlow { draft, until, begun: false, given: false })
+    }
+}
+
+impl Generate for OneFlow {
+    fn begin(&mut self, at: Time) {
+        self.draft.start = at;
+        self.begun = true;
+        self.given = at >= self.until;
+    }
+
+    fn next_start(&self) -> Option<Time> {
+        (self.begun && !self.given).then_some(self.draft.start)
+    }
+
+    fn pop(&mut self) -> Option<Draft> {
+        self.next_start()?;
+        self.given = true;
+        Some(self.draft.clone())
+    }
+
+    fn exhausted(&self) -> bool {
+        self.given
+    }
+
+    fn total(&self) -> Option<u64> {
+        Some(1)
+    }
+}

@@ -1,0 +1,211 @@
+//! Which completion releases what.
+
+use crate::context::text;
+use crate::list::{On, Wait};
+use fanin_params::Cx;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Something that completes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Node {
+    /// All flows of an entry.
+    Entry(u16),
+    /// Flow `index` of an entry.
+    Flow(u16, u32),
+}
+
+/// Something that is released.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Target {
+    Entry(u16),
+    Flow(u16, u32),
+}
+
+/// Releases its targets when enough has completed.
+#[derive(Clone, Debug)]
+pub(crate) struct Trigger {
+    one_by_one: bool,
+    missing: u32,
+    targets: Vec<Target>,
+    released: usize,
+    /// What it waits for.
+    on: Vec<Node>,
+}
+
+/// All dependencies of a scenario's traffic.
+#[derive(Default)]
+pub(crate) struct Dependencies {
+    triggers: Vec<Trigger>,
+    of: BTreeMap<Node, Vec<u32>>,
+}
+
+/// Names that can be waited for.
+#[derive(Default)]
+pub(crate) struct Names {
+    by_name: BTreeMap<Box<str>, Node>,
+}
+
+impl Names {
+    /// False when something has that name already.
+    pub fn add(&mut self, name: &str, node: Node) -> bool {
+        self.by_name.insert(name.into(), node).is_none()
+    }
+
+    pub fn get(&self, name: &str) -> Option<Node> {
+        self.by_name.get(name).copied()
+    }
+}
+
+impl Dependencies {
+    /// Entry `entry` begins after `names`.
+    pub fn entry(&mut self, cx: &mut Cx, known: &Names, entry: u16, names: &[String]) {
+        let on = cx.key("after", |cx| resolve(cx, known, names));
+        if !names.is_empty() {
+            self.push(Trigger { one_by_one: false, missing: 0, targets: vec![Target::Entry(entry)], released: 0, on });
+        }
+    }
+
+    /// Flows of `entry` wait as `wait` says.
+    pub fn flows(&mut self, cx: &mut Cx, known: &Names, entry: u16, wait: &Wait) {
+        let on = match &wait.on {
+            On::Names(names) => cx.key(&wait.place, |cx| resolve(cx, known, names)),
+            On::Flows(flows) => flows.iter().map(|flow| Node::Flow(entry, *flow)).collect(),
+        };
+        let targets = wait.targets.iter().map(|flow| Target::Flow(entry, *flow)).collect();
+        self.push(Trigger { one_by_one: wait.one_by_one, missing: 0, targets, released: 0, on });
+    }
+
+    fn push(&mut self, mut trigger: Trigger) {
+        trigger.missing = trigger.on.len() as u32;
+        let number = self.triggers.len() as u32;
+        for node in &trigger.on {
+            self.of.entry(*node).or_default().push(number);
+        }
+        self.triggers.push(trigger);
+    }
+
+    /// `node` is complete: what that releases.
+    pub fn complete(&mut self, node: Node) -> Vec<Target> {
+        let mut released = Vec::new();
+        for number in self.of.remove(&node).unwrap_or_default() {
+            let trigger = &mut self.triggers[number as usize];
+            trigger.missing = trigger.missing.saturating_sub(1);
+            if trigger.one_by_one {
+                released.extend(trigger.targets.get(trigger.released));
+                trigger.released += 1;
+            } else if trigger.missing == 0 {
+                released.append(&mut trigger.targets);
+            }
+        }
+        released
+    }
+
+    /// Targets not released, each with what it still waits for.
+    pub fn waiting(&self) -> impl Iterator<Item = (Target, Vec<Node>)> + '_ {
+        let open = |number: u32, node: &Node| self.of.get(node).is_some_and(|triggers| triggers.contains(&number));
+        (0u32..).zip(&self.triggers).flat_map(move |(number, trigger)| {
+            let skip = if trigger.one_by_one { trigger.released.min(trigger.targets.len()) } else { 0 };
+            let missing: Vec<Node> = trigger.on.iter().copied().filter(|node| open(number, node)).collect();
+            trigger.targets[skip..].iter().map(move |target| (*target, missing.clone()))
+        })
+    }
+
+    /// Targets on or behind a circle of waiting: none of them could ever be released.
+    ///
+    /// An entry is complete when its flows are; `flows_of` says which of its flows wait for something of their own.
+    pub fn circular(&self, entries: u16) -> Vec<Node> {
+        // Steps are: an entry's beginning, its flows that take part in any dependency, and its completion.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+        enum Step {
+            Begin(u16),
+            Flow(u16, u32),
+            Done(u16),
+        }
+        let step_of = |node: Node| match node {
+            Node::Entry(entry) => Step::Done(entry),
+            Node::Flow(entry, flow) => Step::Flow(entry, flow),
+        };
+        let mut next: BTreeMap<Step, Vec<Step>> = BTreeMap::new();
+        let mut needs: BTreeMap<Step, u32> = BTreeMap::new();
+        let mut edge = |from: Step, to: Step| {
+            next.entry(from).or_default().push(to);
+            needs.entry(from).or_default();
+            *needs.entry(to).or_default() += 1;
+        };
+        for entry in 0..entries {
+            edge(Step::Begin(entry), Step::Done(entry));
+        }
+        let mut flows: Vec<(u16, u32)> = Vec::new();
+        for trigger in &self.triggers {
+            for node in &trigger.on {
+                if let Node::Flow(entry, flow) = node {
+                    flows.push((*entry, *flow));
+                }
+            }
+            for target in &trigger.targets {
+                if let Target::Flow(entry, flow) = target {
+                    flows.push((*entry, *flow));
+                }
+            }
+        }
+        flows.sort_unstable();
+        flows.dedup();
+        for (entry, flow) in flows {
+            edge(Step::Begin(entry), Step::Flow(entry, flow));
+            edge(Step::Flow(entry, flow), Step::Done(entry));
+        }
+        for trigger in &self.triggers {
+            for (position, target) in trigger.targets.iter().enumerate() {
+                let to = match target {
+                    Target::Entry(entry) => Step::Begin(*entry),
+                    Target::Flow(entry, flow) => Step::Flow(*entry, *flow),
+                };
+                // One by one, target k needs any k + 1 completions; at worst the first ones of the file.
+                let on = if trigger.one_by_one { &trigger.on[..trigger.on.len().min(position + 1)] } else { &trigger.on[..] };
+                for node in on {
+                    edge(step_of(*node), to);
+                }
+            }
+        }
+        let mut free: VecDeque<Step> = needs.iter().filter(|(_, needed)| **needed == 0).map(|(step, _)| *step).collect();
+        while let Some(step) = free.pop_front() {
+            needs.remove(&step);
+            for to in next.remove(&step).unwrap_or_default() {
+                if let Some(needed) = needs.get_mut(&to) {
+                    *needed -= 1;
+                    if *needed == 0 {
+                        free.push_back(to);
+                    }
+                }
+            }
+        }
+        let stuck = needs.keys().filter_map(|step| match step {
+            Step::Begin(entry) => Some(Node::Entry(*entry)),
+            Step::Flow(entry, flow) => Some(Node::Flow(*entry, *flow)),
+            Step::Done(_) => None,
+        });
+        stuck.collect()
+    }
+}
+
+fn resolve(cx: &mut Cx, known: &Names, names: &[String]) -> Vec<Node> {
+    let mut nodes = Vec::new();
+    for (i, name) in names.iter().enumerate() {
+        match known.get(name) {
+            Some(node) if nodes.contains(&node) => {
+                cx.index(i, |cx| cx.error(Some(&text(name)), "is listed twice", Some("each name once".to_string())).severity);
+            }
+            Some(node) => nodes.push(node),
+            None => {
+                let all: Vec<&str> = known.by_name.keys().map(|key| &**key).take(1000).collect();
+                cx.index(i, |cx| cx.unknown(Some(&text(name)), "flow id or entry name", name, &all));
+                if let Some(problem) = cx.last() {
+                    if all.len() > 20 {
+                        problem.accepted = Some(format!("one of {} names, such as {}", known.by_name.len(), all[..5].join(", ")));
+                    }
+                }
+            }
+        }
+    }
+    nodes
+}

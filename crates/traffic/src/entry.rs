@@ -1,0 +1,102 @@
+//! One `[[traffic]]` table of a scenario.
+
+use crate::context::Build;
+use crate::datagrams::{Cbr, OnOff, OneFlow};
+use crate::generate::Generate;
+use crate::import::{Import, ImportedFlows};
+use crate::incast::{Incast, Rounds};
+use crate::list::{FlowList, List, Wait};
+use crate::pattern::{AllToAll, Pattern, Permutation};
+use crate::poisson::{HotSpot, Poisson, PoissonTraffic};
+use crate::query::{Queries, QueryTraffic};
+use fanin_params::{choice, params};
+use fanin_units::{Span, Time};
+
+/// The highest traffic class. Source: IEEE 802.1Q, eight priority code points.
+pub const MAX_CLASS: u8 = 7;
+
+params! {
+    /// One source of traffic: what, when, and by which transport.
+    pub struct Entry, with kind: TrafficKind {
+        /// Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
+        /// Also the root of the entry's random streams: a name keeps them when entries are added or moved.
+        pub name: Option<String>;
+        /// Name of the transport; the scenario's first if absent.
+        pub transport: Option<String>;
+        /// Traffic class. Source: IEEE 802.1Q, eight priority code points.
+        pub class: u8 = 0, in 0..=MAX_CLASS;
+        /// When the entry begins.
+        pub start: Time = Time::ZERO;
+        /// Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
+        pub after: Vec<String> = Vec::new();
+        /// Time from the last of these completions to the beginning.
+        pub delay: Span = Span::ZERO;
+    }
+}
+
+choice! {
+    /// What is asked of the network.
+    pub enum TrafficKind {
+        /// Flows listed one by one.
+        "flows" => Flows(FlowList),
+        /// Many senders answer one receiver at once.
+        "incast" => Incast(Incast),
+        /// Query and response at random instants (partition–aggregate).
+        "query" => Query(QueryTraffic),
+        /// Background flows at random instants.
+        "poisson" => Poisson(PoissonTraffic),
+        /// Each host sends to one and receives from one.
+        "permutation" => Permutation(Permutation),
+        /// Each host sends to each.
+        "all_to_all" => AllToAll(AllToAll),
+        /// Background flows of which a part goes to a few hosts.
+        "hot_spot" => HotSpot(HotSpot),
+        /// Datagrams at a constant rate.
+        "cbr" => Cbr(Cbr),
+        /// Datagrams in bursts.
+        "on_off" => OnOff(OnOff),
+        /// Flows from a file.
+        "file" => File(ImportedFlows),
+    }
+}
+
+/// An entry ready to run.
+pub(crate) struct Built {
+    pub generate: Box<dyn Generate>,
+    pub waits: Vec<Wait>,
+    /// Flow ids that others may wait for, with the flow's index.
+    pub ids: Vec<(Box<str>, u32)>,
+}
+
+impl Built {
+    fn simple(generate: impl Generate + 'static) -> Built {
+        Built { generate: Box::new(generate), waits: Vec::new(), ids: Vec::new() }
+    }
+
+    fn list(mut list: List, global_ids: bool) -> Built {
+        let waits = std::mem::take(&mut list.waits);
+        let named = (0u32..).zip(&list.flows).filter_map(|(i, flow)| Some((flow.id.clone()?, i)));
+        let ids = if global_ids { named.collect() } else { Vec::new() };
+        Built { generate: Box::new(list), waits, ids }
+    }
+}
+
+/// Makes what `kind` asks for; problems go to `build`.
+pub(crate) fn build(build: &mut Build, kind: &TrafficKind) -> Option<Built> {
+    Some(match kind {
+        TrafficKind::Flows(params) => Built::list(List::build(build, params)?, true),
+        TrafficKind::Incast(params) => Built::simple(Rounds::build(build, params)?),
+        TrafficKind::Query(params) => Built::simple(Queries::build(build, params)?),
+        TrafficKind::Poisson(params) => Built::simple(Poisson::background(build, params)?),
+        TrafficKind::Permutation(params) => Built::simple(Pattern::permutation(build, params)?),
+        TrafficKind::AllToAll(params) => Built::simple(Pattern::all_to_all(build, params)?),
+        TrafficKind::HotSpot(params) => Built::simple(Poisson::hot_spot(build, params)?),
+        TrafficKind::Cbr(params) => Built::simple(OneFlow::cbr(build, params)?),
+        TrafficKind::OnOff(params) => Built::simple(OneFlow::on_off(build, params)?),
+        TrafficKind::File(params) => match Import::build(build, params)? {
+            // htsim numbers flows within its file; only the ids of our own format are names for others.
+            Import::List(list) => Built::list(list, matches!(params.format, crate::import::FlowFile::Csv(_))),
+            Import::Stream(stream) => Built::simple(stream),
+        },
+    })
+}

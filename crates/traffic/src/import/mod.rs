@@ -1,0 +1,325 @@
+//! Flows from files: read once to check everything, then from memory, or once more as they are needed.
+
+mod csv_flows;
+mod hpcc;
+mod htsim;
+
+pub use csv_flows::CsvFlows;
+pub use hpcc::HpccFlows;
+pub use htsim::{HtsimMatrix, TimeUnit};
+
+use crate::context::{Build, HostNames};
+use crate::generate::{Draft, Generate};
+use crate::lines::{open, report, FileError};
+use crate::list::{Gate, List, Listed, On, Wait};
+use fanin_params::{choice, params};
+use fanin_units::{HostId, Span, Time};
+use std::collections::BTreeMap;
+use std::io::BufRead;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+choice! {
+    /// A file of flows.
+    pub enum FlowFile {
+        /// Comma-separated values with a heading.
+        "csv" => Csv(CsvFlows),
+        /// HPCC's `flow.txt`.
+        "hpcc_flow" => HpccFlow(HpccFlows),
+        /// htsim's connection matrix, `.cm`.
+        "htsim_cm" => HtsimCm(HtsimMatrix),
+    }
+}
+
+params! {
+    /// Flows from a file.
+    pub struct ImportedFlows {
+        /// Format and file.
+        pub format: FlowFile;
+    }
+}
+
+/// A flow as a file has it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Row {
+    pub line: u32,
+    pub src: HostId,
+    pub dst: HostId,
+    pub size: u64,
+    pub request: u64,
+    pub start: Span,
+    pub delay: Span,
+    pub class: Option<u8>,
+    pub id: Option<Box<str>>,
+    pub after: Vec<String>,
+    /// htsim: the trigger that starts it, and those that its completion activates.
+    pub trigger: Option<u32>,
+    pub activates: Vec<u32>,
+}
+
+impl Row {
+    fn plain(&self) -> bool {
+        self.id.is_none() && self.after.is_empty() && self.trigger.is_none() && self.activates.is_empty()
+    }
+
+    fn listed(self) -> Listed {
+        Listed {
+            src: self.src,
+            dst: self.dst,
+            size: self.size,
+            request: self.request,
+            start: self.start,
+            delay: self.delay,
+            class: self.class,
+            id: self.id,
+            gate: Gate::Open,
+        }
+    }
+}
+
+/// A reader of one format.
+pub(crate) trait Rows: Send {
+    /// The next flow. After an error of one line the next call goes on with the next line.
+    fn next_row(&mut self) -> Option<Result<Row, FileError>>;
+
+    /// What only shows at the end: notes, and the triggers of the file.
+    fn finish(&mut self) -> Result<End, Vec<FileError>> {
+        Ok(End::default())
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct End {
+    pub notes: Vec<String>,
+    pub triggers: Vec<htsim::Trigger>,
+}
+
+/// Files with more flows than this are read again as they are needed, if they are in order of start and without ids.
+pub(crate) const IN_MEMORY: usize = 1_000_000;
+
+/// What a reader needs.
+#[derive(Clone)]
+struct Recipe {
+    path: PathBuf,
+    format: FlowFile,
+    hosts: Arc<HostNames>,
+}
+
+impl Recipe {
+    fn rows(&self) -> Result<Box<dyn Rows>, FileError> {
+        rows(&self.format, Box::new(open(&self.path)?), self.hosts.clone())
+    }
+}
+
+/// The reader of `format`.
+pub(crate) fn rows(format: &FlowFile, source: Box<dyn BufRead + Send>, hosts: Arc<HostNames>) -> Result<Box<dyn Rows>, FileError> {
+    Ok(match format {
+        FlowFile::Csv(_) => Box::new(csv_flows::Reader::new(source, hosts)?),
+        FlowFile::HpccFlow(params) => Box::new(hpcc::Reader::new(source, hosts, params)?),
+        FlowFile::HtsimCm(params) => Box::new(htsim::Reader::new(source, hosts, params)),
+    })
+}
+
+/// What a first reading found.
+pub(crate) struct Checked {
+    /// The flows, if they are to be kept.
+    pub kept: Option<Vec<Row>>,
+    pub count: u64,
+    pub end: End,
+}
+
+/// Reads everything once: all errors (up to a limit), and the flows if they fit or must be sorted.
+pub(crate) fn check(rows: &mut dyn Rows, max_flows: u64, in_memory: usize) -> Result<Checked, Vec<FileError>> {
+    let mut errors = Vec::new();
+    let mut kept = Some(Vec::new());
+    let (mut count, mut latest, mut streamable) = (0u64, Span::ZERO, true);
+    while let Some(row) = rows.next_row() {
+        match row {
+            Ok(row) => {
+                count += 1;
+                streamable &= row.plain() && row.start >= latest;
+                latest = row.start;
+                if count > max_flows {
+                    errors.push(FileError::whole("has too many flows", &format!("at most {max_flows} in a run")));
+                    break;
+                }
+                if count > in_memory as u64 {
+                    if !streamable {
+                        let message = format!("has more than {in_memory} flows that are not in order of start or have ids or dependencies");
+                        let error = FileError::at(row.line, "", &message, "a file sorted by start, without ids");
+                        errors.push(FileError { value: None, ..error });
+                        break;
+                    }
+                    kept = None;
+                }
+                if let Some(kept) = &mut kept {
+                    kept.push(row);
+                }
+            }
+            Err(error) => errors.push(error),
+        }
+        if errors.len() >= FileError::MOST {
+            break;
+        }
+    }
+    let complete = errors.len() < FileError::MOST && count <= max_flows;
+    let end = match rows.finish() {
+        Ok(end) => end,
+        Err(more) => {
+            if complete {
+                errors.extend(more);
+            }
+            End::default()
+        }
+    };
+    if errors.is_empty() && count == 0 {
+        errors.push(FileError::whole("has no flow", "at least one"));
+    }
+    if errors.is_empty() { Ok(Checked { kept, count, end }) } else { Err(errors) }
+}
+
+/// Reads `text` as a number of units of `scale` base steps: `12`, `0.5`, `1e-5`; rounded to the nearest step.
+pub(crate) fn decimal(text: &str, scale: u64) -> Option<u64> {
+    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+        None => (text, 0),
+    };
+    let mantissa = mantissa.strip_prefix('+').unwrap_or(mantissa);
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let digits = format!("{whole}{fraction}");
+    if digits.is_empty() || digits.len() > 30 || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let shift = exponent.checked_sub(i32::try_from(fraction.len()).ok()?)?;
+    let value = digits.parse::<u128>().ok()?;
+    if value == 0 {
+        return Some(0);
+    }
+    let steps = if shift >= 0 {
+        value.checked_mul(10u128.checked_pow(u32::try_from(shift).ok()?)?)?.checked_mul(u128::from(scale))?
+    } else {
+        let Some(divisor) = 10u128.checked_pow(shift.unsigned_abs()) else { return Some(0) };
+        let scaled = value.checked_mul(u128::from(scale))?;
+        scaled / divisor + u128::from(scaled % divisor >= divisor.div_ceil(2))
+    };
+    u64::try_from(steps).ok()
+}
+
+/// The flows of a file: [`List`] if they were kept, else read again.
+pub(crate) enum Import {
+    List(List),
+    Stream(StreamedFile),
+}
+
+impl Import {
+    pub fn build(build: &mut Build, params: &ImportedFlows) -> Option<Import> {
+        let path = match &params.format {
+            FlowFile::Csv(csv) => &csv.path,
+            FlowFile::HpccFlow(hpcc) => &hpcc.path,
+            FlowFile::HtsimCm(htsim) => &htsim.path,
+        };
+        let recipe = Recipe { path: build.ctx.base_dir.join(path), format: params.format.clone(), hosts: build.hosts.by_name.clone() };
+        let max_flows = build.ctx.max_flows;
+        let checked = recipe.rows().map_err(|error| vec![error]).and_then(|mut rows| check(&mut *rows, max_flows, IN_MEMORY));
+        let checked = match checked {
+            Ok(checked) => checked,
+            Err(errors) => {
+                report(build, "format.path", path, errors);
+                return None;
+            }
+        };
+        build.notes.extend(checked.end.notes.iter().map(|note| format!("{}: {path}: {note}", build.name)));
+        if let Some(rows) = checked.kept {
+            let waits = waits(&rows, &checked.end.triggers);
+            return Some(Import::List(List::new(rows.into_iter().map(Row::listed).collect(), waits)));
+        }
+        match recipe.rows() {
+            Ok(rows) => {
+                Some(Import::Stream(StreamedFile { rows, path: path.clone(), begin: Time::ZERO, next: None, count: checked.count, given: 0, failure: None }))
+            }
+            Err(error) => {
+                report(build, "format.path", path, vec![error]);
+                None
+            }
+        }
+    }
+}
+
+fn waits(rows: &[Row], triggers: &[htsim::Trigger]) -> Vec<Wait> {
+    let named = (0u32..).zip(rows).filter(|(_, row)| !row.after.is_empty()).map(|(i, row)| Wait {
+        on: On::Names(row.after.clone()),
+        targets: vec![i],
+        one_by_one: false,
+        place: format!("line {}", row.line),
+    });
+    let mut sources: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    let mut targets: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for (i, row) in (0u32..).zip(rows) {
+        row.activates.iter().for_each(|trigger| sources.entry(*trigger).or_default().push(i));
+        row.trigger.iter().for_each(|trigger| targets.entry(*trigger).or_default().push(i));
+    }
+    let triggered = triggers.iter().map(|trigger| Wait {
+        on: On::Flows(sources.get(&trigger.id).cloned().unwrap_or_default()),
+        targets: targets.get(&trigger.id).cloned().unwrap_or_default(),
+        one_by_one: trigger.one_by_one,
+        place: format!("line {}", trigger.line),
+    });
+    named.chain(triggered).collect()
+}
+
+/// A file in order of start, read as its flows are needed.
+pub(crate) struct StreamedFile {
+    rows: Box<dyn Rows>,
+    path: String,
+    begin: Time,
+    next: Option<Row>,
+    count: u64,
+    given: u64,
+    failure: Option<String>,
+}
+
+impl StreamedFile {
+    fn advance(&mut self) {
+        let before = self.next.take().map_or(Span::ZERO, |row| row.start);
+        self.next = match self.rows.next_row() {
+            Some(Ok(row)) if row.start >= before && self.given < self.count => Some(row),
+            None if self.given == self.count => None,
+            other => {
+                let what = match other {
+                    Some(Err(error)) => format!(" (line {}: {})", error.line.unwrap_or(0), error.message),
+                    _ => String::new(),
+                };
+                self.failure = Some(format!("{} changed while it was read{what}: its remaining flows are missing", self.path));
+                None
+            }
+        };
+    }
+}
+
+impl Generate for StreamedFile {
+    fn begin(&mut self, at: Time) {
+        self.begin = at;
+        self.advance();
+    }
+
+    fn next_start(&self) -> Option<Time> {
+        self.next.as_ref().map(|row| self.begin.saturating_add(row.start))
+    }
+
+    fn pop(&mut self) -> Option<Draft> {
+        let (start, row) = (self.next_start()?, self.next.as_ref()?);
+        let draft = Draft::transfer(row.src, row.dst, row.size, start, self.given).request(row.request);
+        let draft = Draft { class: row.class, ..draft };
+        self.given += 1;
+        self.advance();
+        Some(draft)
+    }
+
+    fn total(&self) -> Option<u64> {
+        Some(self.count)
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.failure.clone()
+    }
+}

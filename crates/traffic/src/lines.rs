@@ -1,0 +1,102 @@
+//! Text files line by line, with bounded memory and errors that name the line.
+
+use crate::context::Build;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+/// Longer lines are refused: no sound file has them, and memory stays bounded.
+pub(crate) const MAX_LINE: usize = 64 << 10;
+
+/// Something wrong with a file.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct FileError {
+    pub line: Option<u32>,
+    pub value: Option<String>,
+    pub message: String,
+    pub accepted: Option<String>,
+    pub suggestion: Option<String>,
+}
+
+impl FileError {
+    /// How many errors of one file are reported.
+    pub const MOST: usize = 20;
+
+    pub fn at(line: u32, value: &str, message: &str, accepted: &str) -> Self {
+        let shown: String = value.chars().take(60).flat_map(char::escape_debug).collect();
+        FileError { line: Some(line), value: Some(format!("\"{shown}\"")), message: message.into(), accepted: Some(accepted.into()), suggestion: None }
+    }
+
+    pub fn whole(message: &str, accepted: &str) -> Self {
+        FileError { line: None, value: None, message: message.into(), accepted: Some(accepted.into()), suggestion: None }
+    }
+
+    pub fn suggest(mut self, suggestion: String) -> Self {
+        self.suggestion = Some(suggestion);
+        self
+    }
+}
+
+/// Opens a file for reading.
+pub(crate) fn open(path: &Path) -> Result<BufReader<File>, FileError> {
+    match File::open(path) {
+        Ok(file) if file.metadata().is_ok_and(|m| m.is_dir()) => Err(FileError::whole("is a folder", "a file")),
+        Ok(file) => Ok(BufReader::with_capacity(MAX_LINE, file)),
+        Err(error) => Err(FileError::whole(&format!("cannot be read: {error} ({})", path.display()), "a file, relative to the scenario")),
+    }
+}
+
+/// Records a file's errors at `key` of an entry.
+pub(crate) fn report(build: &mut Build, key: &str, path: &str, errors: Vec<FileError>) {
+    for error in errors {
+        let value = match error.line {
+            Some(_) => error.value,
+            None => Some(format!("\"{path}\"")),
+        };
+        let problem = build.error(key, value, error.message, error.accepted.as_deref());
+        if error.line.is_some() {
+            problem.path.push_str(&format!(" ({path})"));
+        }
+        problem.line = error.line;
+        problem.suggestion = error.suggestion;
+    }
+}
+
+/// The lines of a file that are neither empty nor a comment, trimmed.
+pub(crate) struct Lines<R> {
+    source: R,
+    buffer: Vec<u8>,
+    text: String,
+    number: u32,
+}
+
+impl<R: BufRead> Lines<R> {
+    pub fn new(source: R) -> Self {
+        Lines { source, buffer: Vec::new(), text: String::new(), number: 0 }
+    }
+
+    /// The next line with its number.
+    pub fn next(&mut self) -> Result<Option<(u32, &str)>, FileError> {
+        loop {
+            self.buffer.clear();
+            let limit = MAX_LINE as u64 + 1;
+            let read = (&mut self.source).take(limit).read_until(b'\n', &mut self.buffer);
+            self.number = self.number.saturating_add(1);
+            match read {
+                Ok(0) => return Ok(None),
+                Ok(n) if n as u64 == limit && self.buffer.last() != Some(&b'\n') => {
+                    return Err(FileError::at(self.number, "", &format!("is longer than {MAX_LINE} bytes"), "shorter lines"));
+                }
+                Ok(_) => {}
+                Err(error) => return Err(FileError::at(self.number, "", &format!("cannot be read: {error}"), "a readable file")),
+            }
+            let line = String::from_utf8_lossy(&self.buffer);
+            let content = line.split('#').next().unwrap_or_default().trim().trim_start_matches('\u{feff}');
+            if !content.is_empty() {
+                self.text = content.to_string();
+                break;
+            }
+        }
+        Ok(Some((self.number, &self.text)))
+    }
+}

@@ -1,0 +1,186 @@
+//! Flows listed one by one: in the scenario, or in a file that fits memory.
+
+use crate::context::Build;
+use crate::generate::{Draft, Generate};
+use fanin_params::params;
+use fanin_units::{Bytes, HostId, Span, Time};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+params! {
+    /// One flow.
+    pub struct ListedFlow {
+        /// Name of the flow, for `after` and the results.
+        pub id: Option<String>;
+        /// Who sends.
+        pub src: String;
+        /// Who receives.
+        pub dst: String;
+        /// Bytes.
+        pub size: Bytes, in Bytes(1)..;
+        /// Bytes that the destination sends first to ask for the flow.
+        pub request: Bytes = Bytes(0);
+        /// Start, counted from the beginning of the entry.
+        pub start: Span = Span::ZERO;
+        /// Flow ids and entry names that must be complete first.
+        pub after: Vec<String> = Vec::new();
+        /// Time from the last of these completions to the start.
+        pub delay: Span = Span::ZERO;
+    }
+}
+
+params! {
+    /// Flows listed one by one.
+    pub struct FlowList {
+        /// The flows.
+        pub flows: Vec<ListedFlow>;
+    }
+}
+
+/// What must happen before flows of a list start.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Wait {
+    pub on: On,
+    /// The flows of the list that wait.
+    pub targets: Vec<u32>,
+    /// Each completion releases one more target, instead of the last one all.
+    pub one_by_one: bool,
+    /// Where it stands: `flows[3].after`, or a line of a file.
+    pub place: String,
+}
+
+/// Completions that are waited for.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum On {
+    /// By flow id or entry name.
+    Names(Vec<String>),
+    /// Flows of the same list.
+    Flows(Vec<u32>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Gate {
+    Open,
+    Waiting,
+    /// What it waited for happened then.
+    Released(Time),
+}
+
+/// A flow of a list.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Listed {
+    pub src: HostId,
+    pub dst: HostId,
+    pub size: u64,
+    pub request: u64,
+    /// From the beginning of the entry.
+    pub start: Span,
+    /// From the release.
+    pub delay: Span,
+    pub class: Option<u8>,
+    pub id: Option<Box<str>>,
+    pub gate: Gate,
+}
+
+/// Listed flows.
+pub(crate) struct List {
+    pub flows: Vec<Listed>,
+    pub waits: Vec<Wait>,
+    begun: Option<Time>,
+    ready: BinaryHeap<Reverse<(Time, u32)>>,
+    waiting: usize,
+}
+
+impl List {
+    pub fn new(mut flows: Vec<Listed>, waits: Vec<Wait>) -> Self {
+        for target in waits.iter().flat_map(|wait| &wait.targets) {
+            flows[*target as usize].gate = Gate::Waiting;
+        }
+        let waiting = flows.iter().filter(|flow| flow.gate == Gate::Waiting).count();
+        List { flows, waits, begun: None, ready: BinaryHeap::new(), waiting }
+    }
+
+    pub fn build(build: &mut Build, params: &FlowList) -> Option<List> {
+        if params.flows.is_empty() {
+            build.error("flows", None, "is empty", Some("at least one flow"));
+            return None;
+        }
+        if build.too_many("flows", params.flows.len() as f64) {
+            return None;
+        }
+        let mut waits = Vec::new();
+        let mut flows = Vec::with_capacity(params.flows.len());
+        for (i, flow) in (0u32..).zip(&params.flows) {
+            let place = format!("flows[{i}].");
+            if let Some((src, dst)) = build.ends(&place, &flow.src, &flow.dst) {
+                flows.push(Listed {
+                    src,
+                    dst,
+                    size: flow.size.get(),
+                    request: flow.request.get(),
+                    start: flow.start,
+                    delay: flow.delay,
+                    class: None,
+                    id: flow.id.as_deref().map(Box::from),
+                    gate: Gate::Open,
+                });
+            }
+            if flow.after.is_empty() && flow.delay != Span::ZERO {
+                build.error(&format!("{place}delay"), Some(flow.delay.to_string()), "has no effect without `after`", Some("`start`, or `after` and `delay`"));
+            }
+            if !flow.after.is_empty() {
+                waits.push(Wait { on: On::Names(flow.after.clone()), targets: vec![i], one_by_one: false, place: format!("{place}after") });
+            }
+        }
+        (flows.len() == params.flows.len()).then(|| List::new(flows, waits))
+    }
+
+    fn schedule(&mut self, index: u32) {
+        let (Some(begin), flow) = (self.begun, &self.flows[index as usize]) else { return };
+        let own = begin.saturating_add(flow.start);
+        let start = match flow.gate {
+            Gate::Open => own,
+            Gate::Released(at) => own.max(at.saturating_add(flow.delay)),
+            Gate::Waiting => return,
+        };
+        self.ready.push(Reverse((start, index)));
+    }
+}
+
+impl Generate for List {
+    fn begin(&mut self, at: Time) {
+        self.begun = Some(at);
+        for index in 0..self.flows.len() as u32 {
+            self.schedule(index);
+        }
+    }
+
+    fn next_start(&self) -> Option<Time> {
+        self.ready.peek().map(|next| next.0 .0)
+    }
+
+    fn pop(&mut self) -> Option<Draft> {
+        let Reverse((start, index)) = self.ready.pop()?;
+        let flow = &mut self.flows[index as usize];
+        let draft = Draft::transfer(flow.src, flow.dst, flow.size, start, u64::from(index)).request(flow.request);
+        Some(Draft { class: flow.class, id: flow.id.clone(), ..draft })
+    }
+
+    fn release(&mut self, index: u64, now: Time) {
+        let Ok(index) = u32::try_from(index) else { return };
+        let flow = &mut self.flows[index as usize];
+        if flow.gate == Gate::Waiting {
+            flow.gate = Gate::Released(now);
+            self.waiting -= 1;
+            self.schedule(index);
+        }
+    }
+
+    fn exhausted(&self) -> bool {
+        self.begun.is_some() && self.waiting == 0 && self.ready.is_empty()
+    }
+
+    fn total(&self) -> Option<u64> {
+        Some(self.flows.len() as u64)
+    }
+}

@@ -1,0 +1,164 @@
+//! Fixed patterns: permutation and all-to-all.
+
+use crate::context::Build;
+use crate::generate::{Draft, Generate, Pending};
+use fanin_params::params;
+use fanin_units::{Bytes, HostId, Purpose, Span, Stream, Time};
+
+params! {
+    /// A permutation: each host sends one flow and receives one, never from itself; drawn uniformly among such permutations.
+    pub struct Permutation {
+        /// Who takes part: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these takes away.
+        pub hosts: Vec<String> = vec!["all".to_string()];
+        /// Bytes of each flow.
+        pub size: Bytes, in Bytes(1)..;
+        /// Bytes that the destination sends first to ask for the flow.
+        pub request: Bytes = Bytes(0);
+        /// Each flow starts uniformly within this.
+        pub jitter: Span = Span::ZERO;
+    }
+}
+
+params! {
+    /// All-to-all: each host sends a flow to each other one. In round r (from 1) host i sends to host i + r, modulo the number
+    /// of hosts, so that each round is a permutation.
+    pub struct AllToAll {
+        /// Who takes part.
+        pub hosts: Vec<String> = vec!["all".to_string()];
+        /// Bytes of each flow.
+        pub size: Bytes, in Bytes(1)..;
+        /// Bytes that the destination sends first to ask for the flow.
+        pub request: Bytes = Bytes(0);
+        /// Rounds start so far apart; zero: all at once.
+        pub stagger: Span = Span::ZERO;
+        /// Each flow starts uniformly within this after its round.
+        pub jitter: Span = Span::ZERO;
+    }
+}
+
+/// A permutation without fixed points of `0..n`, uniform among them (rejection: e tries on average).
+pub(crate) fn derangement(stream: &mut Stream, n: usize) -> Vec<u32> {
+    let mut images: Vec<u32> = (0..n as u32).collect();
+    loop {
+        stream.shuffle(&mut images);
+        if images.iter().zip(0u32..).all(|(image, i)| *image != i) {
+            return images;
+        }
+    }
+}
+
+/// Rounds of one flow per host, each made when the one before is under way.
+pub(crate) struct Pattern {
+    hosts: Vec<(HostId, Stream)>,
+    /// In one round, the position that each host sends to; `None`: rotation by the number of the round.
+    images: Option<Vec<u32>>,
+    rounds: u64,
+    round: u64,
+    size: u64,
+    request: u64,
+    stagger: Span,
+    jitter: Span,
+    begin: Time,
+    pending: Pending,
+}
+
+impl Pattern {
+    pub fn permutation(build: &mut Build, params: &Permutation) -> Option<Pattern> {
+        let hosts = Self::hosts(build, &params.hosts)?;
+        let mut stream = Stream::new(build.ctx.seed, Purpose::Endpoints, build.entity(""));
+        let images = derangement(&mut stream, hosts.len());
+        Some(Pattern {
+            hosts,
+            images: Some(images),
+            rounds: 1,
+            round: 0,
+            size: params.size.get(),
+            request: params.request.get(),
+            stagger: Span::ZERO,
+            jitter: params.jitter,
+            begin: Time::ZERO,
+            pending: Pending::default(),
+        })
+    }
+
+    pub fn all_to_all(build: &mut Build, params: &AllToAll) -> Option<Pattern> {
+        let hosts = Self::hosts(build, &params.hosts)?;
+        let rounds = hosts.len() as u64 - 1;
+        if build.too_many("hosts", hosts.len() as f64 * rounds as f64) {
+            return None;
+        }
+        Some(Pattern {
+            hosts,
+            images: None,
+            rounds,
+            round: 0,
+            size: params.size.get(),
+            request: params.request.get(),
+            stagger: params.stagger,
+            jitter: params.jitter,
+            begin: Time::ZERO,
+            pending: Pending::default(),
+        })
+    }
+
+    fn hosts(build: &mut Build, patterns: &[String]) -> Option<Vec<(HostId, Stream)>> {
+        let hosts = build.host_set("hosts", patterns)?;
+        if hosts.len() < 2 {
+            build.error("hosts", Some(format!("{patterns:?}")), "is only one host", Some("at least 2 hosts"));
+            return None;
+        }
+        Some(hosts.into_iter().map(|host| (host, Stream::new(build.ctx.seed, Purpose::Jitter, build.host_entity(host)))).collect())
+    }
+
+    fn round_start(&self) -> Time {
+        self.begin.saturating_add(self.stagger.saturating_mul(self.round))
+    }
+
+    fn fill(&mut self) {
+        while self.round < self.rounds {
+            let at = self.round_start();
+            // Within one instant the order is that of the index, which rises with the round: one round ahead is enough.
+            if self.pending.next_start().is_some_and(|next| next < at || (next == at && self.jitter == Span::ZERO)) {
+                break;
+            }
+            let n = self.hosts.len();
+            for i in 0..n {
+                let to = match &self.images {
+                    Some(images) => images[i] as usize,
+                    None => (i + self.round as usize + 1) % n,
+                };
+                let dst = self.hosts[to].0;
+                let (src, stream) = &mut self.hosts[i];
+                let start = at.saturating_add(Build::jitter(stream, self.jitter));
+                let draft = Draft::transfer(*src, dst, self.size, start, self.round * n as u64 + i as u64);
+                self.pending.push(draft.request(self.request));
+            }
+            self.round += 1;
+        }
+    }
+}
+
+impl Generate for Pattern {
+    fn begin(&mut self, at: Time) {
+        self.begin = at;
+        self.fill();
+    }
+
+    fn next_start(&self) -> Option<Time> {
+        self.pending.next_start()
+    }
+
+    fn pop(&mut self) -> Option<Draft> {
+        let draft = self.pending.pop();
+        self.fill();
+        draft
+    }
+
+    fn exhausted(&self) -> bool {
+        self.round == self.rounds && self.pending.is_empty()
+    }
+
+    fn total(&self) -> Option<u64> {
+        Some(self.rounds * self.hosts.len() as u64)
+    }
+}

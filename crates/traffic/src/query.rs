@@ -1,0 +1,240 @@
+//! Query and response: partition–aggregate.
+
+use crate::arrivals::{other, poisson_params, Arrivals, Origin};
+use crate::context::Build;
+use crate::generate::{Draft, Generate, Pending, QueryDraft};
+use crate::incast::Portion;
+use fanin_params::params;
+use fanin_units::{Bytes, HostId, Purpose, Span, Stream, Time};
+use std::collections::{BTreeMap, BTreeSet};
+
+params! {
+    /// What an aggregator does when the last response is in.
+    pub struct Aggregate {
+        /// Bytes of the result that it sends on.
+        pub size: Bytes, in Bytes(1)..;
+        /// To whom: one of these at random, never the aggregator itself.
+        pub to: Vec<String> = vec!["all".to_string()];
+        /// Time from the last response to the result.
+        pub delay: Span = Span::ZERO;
+    }
+}
+
+poisson_params! {
+    /// Query and response: clients ask at random instants, responders answer at once (partition–aggregate).
+    pub struct QueryTraffic {
+        /// Who asks.
+        pub clients: Vec<String> = vec!["all".to_string()];
+        /// Who answers; the client itself never does.
+        pub responders: Vec<String> = vec!["all".to_string()];
+        /// How many of the responders answer a query, drawn anew each time; absent: all.
+        pub fanout: Option<u32>, in 1u32..;
+        /// Bytes of each response; give this or `total`.
+        pub size: Option<Bytes>, in Bytes(1)..;
+        /// Bytes of all responses to a query, divided among the responders.
+        pub total: Option<Bytes>, in Bytes(1)..;
+        /// Bytes that the client sends first to each responder.
+        pub request: Bytes = Bytes(0);
+        /// Each response starts uniformly within this after the query.
+        pub jitter: Span = Span::ZERO;
+        /// What the client does when all responses are in; the query is complete when this is.
+        pub aggregate: Option<Aggregate>;
+    }
+}
+
+struct Client {
+    host: HostId,
+    endpoints: Stream,
+    jitter: Stream,
+    /// Position among the responders, if it is one.
+    skip: Option<usize>,
+    responses: u64,
+    /// Root of the streams that choose where results go: one per query, so that the order of completion moves nothing.
+    onward: u64,
+}
+
+struct Onward {
+    size: u64,
+    to: Vec<HostId>,
+    delay: Span,
+}
+
+/// Queries that arrive at random.
+pub(crate) struct Queries {
+    arrivals: Arrivals,
+    clients: Vec<Client>,
+    responders: Vec<HostId>,
+    portion: Portion,
+    request: u64,
+    jitter: Span,
+    aggregate: Option<Onward>,
+    /// Flows per query at most: query q has the indices from q · stride.
+    stride: u64,
+    made: u64,
+    seed: u64,
+    /// Queries whose responses are not all in, when a result must follow: what is missing, the client, and the query.
+    open: BTreeMap<u64, (u64, usize, QueryDraft)>,
+    pending: Pending,
+}
+
+impl Queries {
+    pub fn build(build: &mut Build, params: &QueryTraffic) -> Option<Queries> {
+        let clients = build.host_set("clients", &params.clients);
+        let responders = build.host_set("responders", &params.responders);
+        let to = params.aggregate.as_ref().map(|aggregate| build.host_set("aggregate.to", &aggregate.to));
+        let (clients, responders) = (clients?, responders?);
+        let aggregate = match (&params.aggregate, to) {
+            (Some(aggregate), Some(to)) => Some(Onward { size: aggregate.size.get(), to: to?, delay: aggregate.delay }),
+            _ => None,
+        };
+        let mut made = Vec::with_capacity(clients.len());
+        let mut most = 0u64;
+        for host in &clients {
+            let skip = responders.binary_search(host).ok();
+            let others = responders.len() - usize::from(skip.is_some());
+            let name = build.hosts.info(*host).name;
+            if others < params.fanout.map_or(1, |fanout| fanout as usize) {
+                let (key, value) = params.fanout.map_or(("responders", format!("{:?}", params.responders)), |f| ("fanout", f.to_string()));
+                build.error(key, Some(value), format!("is too much for the client \"{name}\", which has {others} responders"), Some("at least one responder other than each client"));
+                return None;
+            }
+            if aggregate.as_ref().is_some_and(|result| result.to[..] == [*host]) {
+                build.error("aggregate.to", Some(format!("\"{name}\"")), "is the aggregator itself", Some("at least one other host"));
+                return None;
+            }
+            let responses = params.fanout.map_or(others as u64, u64::from);
+            most = most.max(responses);
+            made.push(Client {
+                host: *host,
+                endpoints: Stream::new(build.ctx.seed, Purpose::Endpoints, build.host_entity(*host)),
+                jitter: Stream::new(build.ctx.seed, Purpose::Jitter, build.host_entity(*host)),
+                skip,
+                responses,
+                onward: build.entity(&format!("\u{0}onward {name}")),
+            });
+        }
+        let portion = Portion::build(build, params.size, params.total, most)?;
+        let origins: Vec<Origin> = made.iter().map(|client| Self::origin(build, client, &responders, portion)).collect();
+        let stride = most + u64::from(aggregate.is_some());
+        let arrivals = Arrivals::build(build, &params.rate(), &origins, stride as f64)?;
+        Some(Queries {
+            arrivals,
+            clients: made,
+            responders,
+            portion,
+            request: params.request.get(),
+            jitter: params.jitter,
+            aggregate,
+            stride,
+            made: 0,
+            seed: build.ctx.seed,
+            open: BTreeMap::new(),
+            pending: Pending::default(),
+        })
+    }
+
+    fn origin(build: &Build, client: &Client, responders: &[HostId], portion: Portion) -> Origin {
+        let rack = build.hosts.info(client.host).rack;
+        let remote = responders.iter().filter(|host| build.hosts.info(**host).rack != rack).count();
+        let others = responders.len() - usize::from(client.skip.is_some());
+        let mean_bytes = portion.sum(client.responses) as f64;
+        Origin { host: client.host, mean_bytes, inter_rack: mean_bytes * remote as f64 / others as f64 }
+    }
+
+    fn fill(&mut self) {
+        while let Some((at, _)) = self.arrivals.peek() {
+            if self.pending.next_start().is_some_and(|next| next < at) {
+                break;
+            }
+            let Some((at, slot)) = self.arrivals.pop() else { break };
+            self.ask(at, slot as usize);
+        }
+    }
+
+    fn ask(&mut self, at: Time, slot: usize) {
+        let number = self.made;
+        self.made += 1;
+        let client = &mut self.clients[slot];
+        let flows = client.responses;
+        let others = self.responders.len() - usize::from(client.skip.is_some());
+        let chosen = sample(&mut client.endpoints, others, flows as usize);
+        let result = self.aggregate.as_ref();
+        let query = QueryDraft {
+            number,
+            client: client.host,
+            start: at,
+            responses: u32::try_from(flows + u64::from(result.is_some())).unwrap_or(u32::MAX),
+            size: self.portion.sum(flows).saturating_add(result.map_or(0, |r| r.size)),
+        };
+        for (i, position) in (0u64..).zip(chosen) {
+            let src = self.responders[position + usize::from(client.skip.is_some_and(|skip| position >= skip))];
+            let start = at.saturating_add(Build::jitter(&mut client.jitter, self.jitter));
+            let draft = Draft::transfer(src, client.host, self.portion.of(flows, i), start, number * self.stride + i);
+            self.pending.push(Draft { query: Some(query), ..draft.request(self.request) });
+        }
+        if result.is_some() {
+            self.open.insert(number, (flows, slot, query));
+        }
+    }
+}
+
+/// `count` of the numbers below `of`, each set equally likely, ascending (Floyd's algorithm).
+fn sample(stream: &mut Stream, of: usize, count: usize) -> Vec<usize> {
+    if count >= of {
+        return (0..of).collect();
+    }
+    let mut chosen = BTreeSet::new();
+    for i in of - count..of {
+        let drawn = stream.below(i as u64 + 1) as usize;
+        if !chosen.insert(drawn) {
+            chosen.insert(i);
+        }
+    }
+    chosen.into_iter().collect()
+}
+
+impl Generate for Queries {
+    fn begin(&mut self, at: Time) {
+        self.arrivals.begin(at);
+        self.fill();
+    }
+
+    fn next_start(&self) -> Option<Time> {
+        self.pending.next_start()
+    }
+
+    fn pop(&mut self) -> Option<Draft> {
+        let draft = self.pending.pop();
+        self.fill();
+        draft
+    }
+
+    fn on_complete(&mut self, index: u64, now: Time) {
+        let Some(result) = &self.aggregate else { return };
+        let number = index / self.stride;
+        let Some((missing, slot, query)) = self.open.get_mut(&number) else { return };
+        *missing -= 1;
+        if *missing > 0 {
+            return;
+        }
+        let (slot, query) = (*slot, *query);
+        self.open.remove(&number);
+        let client = &self.clients[slot];
+        let mut stream = Stream::new(self.seed, Purpose::Endpoints, client.onward.wrapping_add(number));
+        let skip = result.to.binary_search(&client.host).ok();
+        if let Some(dst) = other(&mut stream, &result.to, skip) {
+            let draft = Draft::transfer(client.host, dst, result.size, now.saturating_add(result.delay), (number + 1) * self.stride - 1);
+            self.pending.push(Draft { query: Some(query), ..draft });
+        }
+    }
+
+    fn exhausted(&self) -> bool {
+        self.open.is_empty() && self.pending.is_empty() && self.arrivals.peek().is_none()
+    }
+
+    fn total(&self) -> Option<u64> {
+        let mut per_query = self.clients.iter().map(|client| client.responses);
+        let first = per_query.next()?;
+        per_query.all(|n| n == first).then(|| self.arrivals.total())?.map(|queries| queries * self.stride)
+    }
+}

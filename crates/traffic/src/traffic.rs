@@ -1,0 +1,377 @@
+//! All entries merged, with their dependencies.
+
+use crate::context::{Build, Directory, TrafficContext};
+use crate::depend::{Dependencies, Names, Node, Target};
+use crate::entry::{build, Entry, TrafficKind};
+use crate::generate::{Generate, QueryDraft};
+use crate::spec::{FlowSpec, Query};
+use fanin_params::{Cx, Problem};
+use fanin_units::{Span, Time};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+
+/// One entry at run time.
+struct Running {
+    name: String,
+    transport: u16,
+    class: u8,
+    /// Not before this.
+    start: Time,
+    delay: Span,
+    generate: Box<dyn Generate>,
+    begun: bool,
+    complete: bool,
+    /// Flows popped and not complete.
+    open: u64,
+    /// Start of its next flow; an entry of the merge queue that says otherwise is stale.
+    head: Option<Time>,
+    /// Queries of which some flows have not been popped: number within the entry → (number, flows left).
+    queries: BTreeMap<u64, (u32, u32)>,
+}
+
+/// What the applications ask of the network: every entry's flows in order of start, made when they are needed.
+pub struct Traffic {
+    entries: Vec<Running>,
+    merge: BinaryHeap<Reverse<(Time, u16)>>,
+    dependencies: Dependencies,
+    /// Names of flows that something waits for, for messages.
+    flow_names: BTreeMap<(u16, u32), Box<str>>,
+    queries: Vec<Query>,
+    /// The latest start given out, or completion heard of.
+    now: Time,
+    popped: u64,
+    warnings: Vec<Problem>,
+    notes: Vec<String>,
+}
+
+impl Traffic {
+    /// Checks every entry, opens every file, and prepares to give the flows.
+    ///
+    /// # Errors
+    /// Everything that is wrong with any entry, at once; paths begin with `traffic[N]`.
+    pub fn new(entries: &[Entry], ctx: &TrafficContext) -> Result<Traffic, Vec<Problem>> {
+        let directory = Directory::new(&ctx.hosts);
+        let names = effective_names(entries);
+        let mut cx = Cx::new();
+        let mut notes = Vec::new();
+        let mut known = Names::default();
+        let mut flow_names = BTreeMap::new();
+        let mut built = Vec::new();
+        if entries.len() > usize::from(u16::MAX) {
+            let accepted = format!("at most {}", u16::MAX);
+            cx.key("traffic", |cx| cx.error(None, format!("has {} entries", entries.len()), Some(accepted)).severity);
+            return Err(cx.into_problems());
+        }
+        for (i, (entry, name)) in (0u16..).zip(entries.iter().zip(&names)) {
+            let made = at(&mut cx, i, |cx| {
+                if !known.add(name, Node::Entry(i)) {
+                    cx.key("name", |cx| cx.error(Some(&crate::context::text(name)), "is a name that another entry or flow has", Some("names that differ".into())).severity);
+                }
+                if entry.after.is_empty() && entry.delay != Span::ZERO {
+                    let value = crate::context::text(&entry.delay.to_string());
+                    cx.key("delay", |cx| cx.error(Some(&value), "has no effect without `after`", Some("`start`, or `after` and `delay`".into())).severity);
+                }
+                let transport = transport(cx, ctx, entry);
+                let mut state = Build { ctx, hosts: &directory, cx, notes: &mut notes, name, stop: ctx.duration };
+                let made = build(&mut state, &entry.kind);
+                if let Some(duration) = ctx.duration.filter(|duration| entry.start >= *duration) {
+                    state.warn("start", Some(entry.start.to_string()), format!("is not before the end of the run, {duration}"));
+                }
+                Some((made?, transport?))
+            });
+            built.push(made);
+        }
+        for (i, made) in (0u16..).zip(&built) {
+            let Some((made, _)) = made else { continue };
+            at(&mut cx, i, |cx| {
+                for (id, flow) in &made.ids {
+                    if !known.add(id, Node::Flow(i, *flow)) {
+                        let key = format!("flows[{flow}].id");
+                        cx.key(&key, |cx| cx.error(Some(&crate::context::text(id)), "is a name that another entry or flow has", Some("ids that differ".into())).severity);
+                    }
+                    flow_names.insert((i, *flow), id.clone());
+                }
+            });
+        }
+        let mut dependencies = Dependencies::default();
+        for (i, (entry, made)) in (0u16..).zip(entries.iter().zip(&built)) {
+            at(&mut cx, i, |cx| {
+                dependencies.entry(cx, &known, i, &entry.after);
+                for wait in made.iter().flat_map(|(made, _)| &made.waits) {
+                    dependencies.flows(cx, &known, i, wait);
+                }
+            });
+        }
+        let stuck = dependencies.circular(entries.len() as u16);
+        if let Some(first) = stuck.first() {
+            let shown: Vec<String> = stuck.iter().take(8).map(|node| describe(*node, &names, &flow_names)).collect();
+            let more = if stuck.len() > shown.len() { format!(" and {} more", stuck.len() - shown.len()) } else { String::new() };
+            let (Node::Entry(i) | Node::Flow(i, _)) = *first;
+            at(&mut cx, i, |cx| {
+                cx.key("after", |cx| cx.error(None, format!("makes a circle of waiting: {}{more} could never start", shown.join(", ")), Some("no circles".into())).severity)
+            });
+        }
+        let total: u64 = built.iter().flatten().filter_map(|(made, _)| made.generate.total()).fold(0, u64::saturating_add);
+        if total > ctx.max_flows && !cx.failed() {
+            let accepted = format!("at most {} in a run", ctx.max_flows);
+            cx.key("traffic", |cx| cx.error(None, format!("asks for {total} flows in all"), Some(accepted)).severity);
+        }
+        if cx.failed() {
+            return Err(cx.into_problems());
+        }
+        let running = built.into_iter().flatten().zip(entries.iter().zip(names)).map(|((made, transport), (entry, name))| Running {
+            name,
+            transport,
+            class: entry.class,
+            start: entry.start,
+            delay: entry.delay,
+            generate: made.generate,
+            begun: false,
+            complete: false,
+            open: 0,
+            head: None,
+            queries: BTreeMap::new(),
+        });
+        let mut traffic = Traffic {
+            entries: running.collect(),
+            merge: BinaryHeap::new(),
+            dependencies,
+            flow_names,
+            queries: Vec::new(),
+            now: Time::ZERO,
+            popped: 0,
+            warnings: cx.into_problems(),
+            notes,
+        };
+        for (i, entry) in (0u16..).zip(entries) {
+            if entry.after.is_empty() {
+                traffic.begin(i, entry.start);
+            }
+        }
+        Ok(traffic)
+    }
+
+    /// Start of the next flow that is ready; `None` while all that is left waits for completions, and at the end.
+    pub fn next_start(&self) -> Option<Time> {
+        self.merge.peek().map(|next| next.0 .0)
+    }
+
+    /// The next flow. Starts never fall; at one instant the order is that of the entries, then of the flows' indices.
+    pub fn pop(&mut self) -> Option<FlowSpec> {
+        let Reverse((start, i)) = self.merge.pop()?;
+        let running = &mut self.entries[usize::from(i)];
+        let draft = running.generate.pop()?;
+        debug_assert_eq!(draft.start, start, "an entry's next start is that of its next flow");
+        self.now = self.now.max(start);
+        self.popped += 1;
+        running.open += 1;
+        let query = draft.query.map(|query| query_number(&mut self.queries, running, i, query));
+        let flow = FlowSpec {
+            src: draft.src,
+            dst: draft.dst,
+            size: draft.size,
+            request: draft.request,
+            start: draft.start,
+            transport: running.transport,
+            class: draft.class.unwrap_or(running.class),
+            entry: i,
+            index: draft.index,
+            query,
+            id: draft.id,
+            kind: draft.kind,
+        };
+        running.head = None;
+        self.refresh(i);
+        Some(flow)
+    }
+
+    /// A popped flow is complete; what waited for it becomes visible through [`Traffic::next_start`], never before `now`.
+    ///
+    /// # Panics
+    /// When more flows of an entry complete than were popped.
+    pub fn on_complete(&mut self, flow: &FlowSpec, now: Time) {
+        self.now = self.now.max(now);
+        let running = &mut self.entries[usize::from(flow.entry)];
+        assert!(running.open > 0, "flow {} of '{}' completes, and none is open", flow.index, running.name);
+        running.open -= 1;
+        running.generate.on_complete(flow.index, self.now);
+        let mut done = VecDeque::new();
+        if let Ok(index) = u32::try_from(flow.index) {
+            done.push_back(Node::Flow(flow.entry, index));
+        }
+        self.refresh(flow.entry);
+        done.extend(self.completed(flow.entry));
+        self.propagate(done);
+    }
+
+    /// Every query so far, by number; its flows name it.
+    pub fn queries(&self) -> &[Query] {
+        &self.queries
+    }
+
+    /// What still waits for what, in words.
+    pub fn blocked(&self) -> Vec<String> {
+        let names: Vec<&str> = self.entries.iter().map(|entry| entry.name.as_str()).collect();
+        let mut lines = Vec::new();
+        for (target, missing) in self.dependencies.waiting() {
+            let node = match target {
+                Target::Entry(entry) => Node::Entry(entry),
+                Target::Flow(entry, flow) => Node::Flow(entry, flow),
+            };
+            let missing: Vec<String> = missing.iter().map(|node| describe(*node, &names, &self.flow_names)).collect();
+            lines.push(format!("{} waits for {}", describe(node, &names, &self.flow_names), missing.join(", ")));
+        }
+        for entry in &self.entries {
+            if entry.begun && !entry.complete && entry.head.is_none() && entry.open > 0 && !entry.generate.exhausted() {
+                lines.push(format!("entry '{}' waits for {} of its own flows", entry.name, entry.open));
+            }
+        }
+        lines
+    }
+
+    /// Number of flows, if known before the run.
+    pub fn total_hint(&self) -> Option<u64> {
+        self.entries.iter().map(|entry| entry.generate.total()).try_fold(0u64, |sum, total| Some(sum.saturating_add(total?)))
+    }
+
+    /// Flows given so far.
+    pub fn popped(&self) -> u64 {
+        self.popped
+    }
+
+    /// Whether every flow there will ever be has been popped and is complete.
+    pub fn is_complete(&self) -> bool {
+        self.entries.iter().all(|entry| entry.complete)
+    }
+
+    /// Name of each entry: its own, or its kind with a number from the second on.
+    pub fn entry_names(&self) -> impl Iterator<Item = &str> {
+        self.entries.iter().map(|entry| entry.name.as_str())
+    }
+
+    /// What will probably not do what was meant.
+    pub fn warnings(&self) -> &[Problem] {
+        &self.warnings
+    }
+
+    /// What was decided from the content of files, to be said aloud.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Files that went wrong while their flows were read; empty in a sound run.
+    pub fn failures(&self) -> Vec<String> {
+        self.entries.iter().filter_map(|entry| entry.generate.failure()).collect()
+    }
+
+    fn begin(&mut self, i: u16, at: Time) {
+        let running = &mut self.entries[usize::from(i)];
+        running.begun = true;
+        running.generate.begin(at);
+        self.refresh(i);
+        let done = self.completed(i).into_iter().collect();
+        self.propagate(done);
+    }
+
+    /// Puts the entry's next flow into the merge queue.
+    fn refresh(&mut self, i: u16) {
+        let running = &mut self.entries[usize::from(i)];
+        if running.begun {
+            let head = running.generate.next_start();
+            if head != running.head {
+                running.head = head;
+                self.merge.extend(head.map(|start| Reverse((start, i))));
+            }
+        }
+        while let Some(Reverse((start, i))) = self.merge.peek() {
+            if self.entries[usize::from(*i)].head == Some(*start) {
+                break;
+            }
+            self.merge.pop();
+        }
+    }
+
+    /// The entry as a completed node, the first time that it is.
+    fn completed(&mut self, i: u16) -> Option<Node> {
+        let running = &mut self.entries[usize::from(i)];
+        let now_complete = running.begun && !running.complete && running.open == 0 && running.generate.exhausted();
+        running.complete |= now_complete;
+        now_complete.then_some(Node::Entry(i))
+    }
+
+    fn propagate(&mut self, mut done: VecDeque<Node>) {
+        while let Some(node) = done.pop_front() {
+            for target in self.dependencies.complete(node) {
+                match target {
+                    Target::Flow(i, flow) => {
+                        self.entries[usize::from(i)].generate.release(u64::from(flow), self.now);
+                        self.refresh(i);
+                    }
+                    Target::Entry(i) => {
+                        let running = &mut self.entries[usize::from(i)];
+                        let at = running.start.max(self.now.saturating_add(running.delay));
+                        running.begun = true;
+                        running.generate.begin(at);
+                        self.refresh(i);
+                        done.extend(self.completed(i));
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn query_number(queries: &mut Vec<Query>, running: &mut Running, entry: u16, draft: QueryDraft) -> u32 {
+    let (number, left) = running.queries.entry(draft.number).or_insert_with(|| {
+        let number = u32::try_from(queries.len()).expect("fewer queries than flows, and those are bounded");
+        queries.push(Query { entry, client: draft.client, start: draft.start, responses: draft.responses, size: draft.size });
+        (number, draft.responses)
+    });
+    *left -= 1;
+    let (number, left) = (*number, *left);
+    if left == 0 {
+        running.queries.remove(&draft.number);
+    }
+    number
+}
+
+fn at<T>(cx: &mut Cx, entry: u16, body: impl FnOnce(&mut Cx) -> T) -> T {
+    cx.key("traffic", |cx| cx.index(usize::from(entry), body))
+}
+
+fn transport(cx: &mut Cx, ctx: &TrafficContext, entry: &Entry) -> Option<u16> {
+    let Some(name) = &entry.transport else { return Some(0) };
+    if matches!(entry.kind, TrafficKind::Cbr(_) | TrafficKind::OnOff(_)) {
+        cx.key("transport", |cx| cx.error(Some(&crate::context::text(name)), "has no effect: datagrams use no transport", Some("no `transport` here".into())).severity);
+        return None;
+    }
+    let found = ctx.transports.iter().position(|known| known == name).and_then(|i| u16::try_from(i).ok());
+    if found.is_none() {
+        let known: Vec<&str> = ctx.transports.iter().map(String::as_str).collect();
+        cx.key("transport", |cx| cx.unknown(Some(&crate::context::text(name)), "transport", name, &known));
+    }
+    found
+}
+
+/// Names given, or the kind, numbered from the second of a kind on.
+fn effective_names(entries: &[Entry]) -> Vec<String> {
+    let mut of_kind: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut name = |entry: &Entry| {
+        entry.name.clone().unwrap_or_else(|| {
+            let number = of_kind.entry(entry.kind.kind()).or_default();
+            *number += 1;
+            if *number == 1 { entry.kind.kind().to_string() } else { format!("{}-{number}", entry.kind.kind()) }
+        })
+    };
+    entries.iter().map(&mut name).collect()
+}
+
+fn describe<S: AsRef<str>>(node: Node, names: &[S], flows: &BTreeMap<(u16, u32), Box<str>>) -> String {
+    match node {
+        Node::Entry(entry) => format!("entry '{}'", names[usize::from(entry)].as_ref()),
+        Node::Flow(entry, flow) => match flows.get(&(entry, flow)) {
+            Some(id) => format!("flow '{id}'"),
+            None => format!("flow {flow} of '{}'", names[usize::from(entry)].as_ref()),
+        },
+    }
+}

@@ -1,0 +1,81 @@
+//! Everything that a scenario says of its switches.
+
+use crate::buffer::CELL;
+use crate::{Buffer, Ecmp, FifoParams, Marking, NoMarking, PathChoice, Scheduling, StaticBuffer, Unit};
+use fanin_params::{params, Cx};
+use fanin_units::{Amount, Bytes, Span};
+
+params! {
+    /// All switches of a network. Output queued: a packet is routed when its last bit has come in, and waits at its output
+    /// port.
+    pub struct Switch {
+        /// From a packet's last bit coming in to its joining the output queue.
+        pub latency: Span = Span::ZERO, in Span::ZERO..=Span::from_ms(10);
+        /// Size of a buffer cell, where something counts in cells; a packet takes a whole number of them. Source: choudhury-hahne-1998 §I
+        /// (memory in fixed cells); 80 bytes is common, 208 in large chips.
+        pub cell: Bytes = Bytes(80), in CELL;
+        /// How much may wait.
+        pub buffer: Buffer = Buffer::Static(StaticBuffer { per_port: Amount::Bytes(512_000) });
+        /// How packets are told of congestion.
+        pub marking: Marking = Marking::None(NoMarking {});
+        /// In which order packets leave.
+        pub scheduling: Scheduling = Scheduling::Fifo(FifoParams {});
+        /// Which of several shortest paths a packet takes.
+        pub routing: PathChoice = PathChoice::Ecmp(Ecmp {});
+        /// Switches that a packet may cross before it is dropped; hosts send with this much. Source: RFC 1700 p. 64 (64).
+        pub ttl: u8 = 64, in 1..;
+    }
+}
+
+/// The smallest Ethernet frame, for comparing packets with bytes.
+const MIN_FRAME: u64 = 64;
+
+impl Switch {
+    /// Bytes of a cell, as [`cells`](crate::cells) takes them.
+    pub fn cell_bytes(&self) -> u32 {
+        u32::try_from(self.cell.0).unwrap_or(u32::MAX).max(1)
+    }
+
+    /// Whether cells have to be counted.
+    pub fn counts_cells(&self) -> bool {
+        self.buffer.counts_cells() || self.marking.amounts().iter().any(|a| Unit::of(*a) == Unit::Cells)
+    }
+
+    /// Records what single keys cannot show to be wrong, at the present path of `cx`.
+    pub fn check(&self, cx: &mut Cx) {
+        cx.key("buffer", |cx| self.buffer.check(cx));
+        cx.key("marking", |cx| {
+            self.marking.check(cx);
+            self.check_thresholds(cx);
+        });
+        cx.key("scheduling", |cx| self.scheduling.check(cx));
+    }
+
+    /// Warns of thresholds that no queue can exceed.
+    fn check_thresholds(&self, cx: &mut Cx) {
+        let most = match &self.buffer {
+            Buffer::Static(b) => b.per_port,
+            Buffer::Dynamic(b) => b.total,
+            Buffer::Unlimited(_) => return,
+        };
+        for threshold in self.marking.amounts() {
+            if self.never_above(threshold, most) {
+                cx.warn(None, format!("never acts: its threshold, {threshold}, is not below the buffer, {most}"), None);
+            }
+        }
+    }
+
+    /// Whether a queue held to `most` is never above `threshold`, whatever the sizes of packets.
+    fn never_above(&self, threshold: Amount, most: Amount) -> bool {
+        let cell = u64::from(self.cell_bytes());
+        let most_in_unit = match (Unit::of(threshold), most) {
+            (Unit::Bytes, Amount::Bytes(n)) | (Unit::Packets, Amount::Packets(n)) | (Unit::Cells, Amount::Cells(n)) => n,
+            (Unit::Packets, Amount::Bytes(n)) => n / MIN_FRAME,
+            (Unit::Packets, Amount::Cells(n)) => n,
+            (Unit::Bytes, Amount::Cells(n)) => n.saturating_mul(cell),
+            (Unit::Cells, Amount::Bytes(n)) => n / cell + n / MIN_FRAME,
+            (Unit::Bytes | Unit::Cells, Amount::Packets(_)) => return false,
+        };
+        most_in_unit <= threshold.count()
+    }
+}

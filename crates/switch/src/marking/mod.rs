@@ -1,0 +1,152 @@
+//! Marking: whether a packet is told of congestion.
+//!
+//! A policy is one file with its parameters, its state and its [`Policy`], one line in the registry below, and one page in
+//! docs/switch.
+
+mod none;
+mod red;
+mod threshold;
+
+pub use none::NoMarking;
+pub use red::{RedParams, Spacing};
+pub use threshold::{At, ThresholdParams};
+
+use crate::{MarkVerdict, PortView};
+use fanin_packet::Packet;
+use fanin_params::{choice, Cx};
+use fanin_units::{Amount, Stream};
+
+/// A marking policy's state at one port.
+pub(crate) trait Policy: Sized {
+    /// Its parameters.
+    type Params;
+
+    /// The state at the start of a run.
+    fn new(params: &Self::Params) -> Self;
+
+    /// Records what single keys cannot show to be wrong.
+    fn check(_params: &Self::Params, _cx: &mut Cx) {}
+
+    /// The amounts that it compares queues with.
+    fn amounts(_params: &Self::Params) -> Vec<Amount> {
+        Vec::new()
+    }
+
+    /// A packet that admission has let pass is about to be queued.
+    fn on_enqueue(&mut self, _view: &PortView, _p: &Packet, _rng: &mut Stream) -> MarkVerdict {
+        MarkVerdict::Pass
+    }
+
+    /// Admission has refused a packet.
+    fn on_refused(&mut self, _view: &PortView, _p: &Packet) {}
+
+    /// A packet has left the queue and is about to be sent.
+    fn on_dequeue(&mut self, _view: &PortView, _p: &Packet, _rng: &mut Stream) -> MarkVerdict {
+        MarkVerdict::Pass
+    }
+
+    /// Whether `on_enqueue` can say anything but `Pass`.
+    fn acts_at_enqueue(&self) -> bool {
+        true
+    }
+
+    /// Whether `on_dequeue` can say anything but `Pass`.
+    fn acts_at_dequeue(&self) -> bool {
+        false
+    }
+
+    /// Whether it draws random numbers.
+    fn needs_rng(&self) -> bool {
+        false
+    }
+
+    /// The threshold, where the policy is nothing but "mark above it".
+    fn simple_threshold(&self) -> Option<(Amount, At)> {
+        None
+    }
+}
+
+macro_rules! registry {
+    ($( $(#[doc = $doc:expr])* $kind:literal => $name:ident($params:ty, $state:ty), )*) => {
+        choice! {
+            /// How a port tells of congestion. One state per port: with several classes it looks at the whole port.
+            pub enum Marking {
+                $( $(#[doc = $doc])* $kind => $name($params), )*
+            }
+        }
+
+        /// The state of a marking policy at one port.
+        #[derive(Clone, Debug)]
+        pub enum Marker {
+            $( $(#[doc = $doc])* $name($state), )*
+        }
+
+        impl Marker {
+            /// The state at the start of a run.
+            pub fn new(marking: &Marking) -> Self {
+                match marking { $( Marking::$name(params) => Marker::$name(<$state as Policy>::new(params)), )* }
+            }
+
+            /// A packet that admission has let pass is about to be queued; `view` is the queue that it finds.
+            #[inline]
+            pub fn on_enqueue(&mut self, view: &PortView, p: &Packet, rng: &mut Stream) -> MarkVerdict {
+                match self { $( Marker::$name(state) => state.on_enqueue(view, p, rng), )* }
+            }
+
+            /// Admission has refused a packet; `view` is the queue that it found. Policies that average over arrivals see
+            /// it too.
+            #[inline]
+            pub fn on_refused(&mut self, view: &PortView, p: &Packet) {
+                match self { $( Marker::$name(state) => state.on_refused(view, p), )* }
+            }
+
+            /// A packet has left the queue and is about to be sent; `view` is the queue that it leaves behind. Never a drop.
+            #[inline]
+            pub fn on_dequeue(&mut self, view: &PortView, p: &Packet, rng: &mut Stream) -> MarkVerdict {
+                match self { $( Marker::$name(state) => state.on_dequeue(view, p, rng), )* }
+            }
+
+            /// Whether [`Marker::on_enqueue`] has to be called.
+            pub fn acts_at_enqueue(&self) -> bool {
+                match self { $( Marker::$name(state) => state.acts_at_enqueue(), )* }
+            }
+
+            /// Whether [`Marker::on_dequeue`] has to be called.
+            pub fn acts_at_dequeue(&self) -> bool {
+                match self { $( Marker::$name(state) => state.acts_at_dequeue(), )* }
+            }
+
+            /// Whether it draws random numbers.
+            pub fn needs_rng(&self) -> bool {
+                match self { $( Marker::$name(state) => state.needs_rng(), )* }
+            }
+
+            /// The threshold K, where the policy is nothing but "an ECN-capable packet is marked when the queue is above K":
+            /// the caller may then compare by itself.
+            pub fn simple_threshold(&self) -> Option<(Amount, At)> {
+                match self { $( Marker::$name(state) => state.simple_threshold(), )* }
+            }
+        }
+
+        impl Marking {
+            /// Records what single keys cannot show to be wrong.
+            pub fn check(&self, cx: &mut Cx) {
+                match self { $( Marking::$name(params) => <$state as Policy>::check(params, cx), )* }
+            }
+
+            /// The amounts that queues are compared with.
+            pub fn amounts(&self) -> Vec<Amount> {
+                match self { $( Marking::$name(params) => <$state as Policy>::amounts(params), )* }
+            }
+        }
+    };
+}
+
+registry! {
+    /// Never.
+    "none" => None(NoMarking, none::Never),
+    /// Every ECN-capable packet when the queue is above a threshold.
+    "threshold" => Threshold(ThresholdParams, threshold::Threshold),
+    /// Random early detection: by chance, from the average queue.
+    "red" => Red(RedParams, red::Red),
+}

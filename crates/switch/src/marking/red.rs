@@ -1,0 +1,196 @@
+//! Random early detection. Source: red-1993.
+
+use super::Policy;
+use crate::{DropReason, MarkReason, MarkVerdict, PortView, Unit};
+use fanin_packet::{Ecn, Packet};
+use fanin_params::{names, params, Cx};
+use fanin_units::{Amount, Bytes, Span, Stream};
+use std::ops::Bound;
+
+names! {
+    /// How marks are spread over packets at a given marking probability.
+    pub enum Spacing {
+        /// Each packet by itself, so that gaps are geometric. Source: red-1993 §7, method 1.
+        "geometric" => Geometric,
+        /// Gaps uniform from 1 to 1/p_b. Source: red-1993 §7, method 2.
+        "uniform" => Uniform,
+        /// Gaps uniform from 1/p_b to 2/p_b. Source: floyd-2000-gentle and ns-2's `wait_`.
+        "wait" => Wait,
+    }
+}
+
+params! {
+    /// Random early detection.
+    pub struct RedParams {
+        /// Lower threshold of the average queue; in packets, bytes or cells, which is also what the average counts.
+        /// Source: floyd-1997-red (5 packets).
+        pub min: Amount = Amount::Packets(5);
+        /// Upper threshold, in the same unit. Source: floyd-1997-red (three times `min`).
+        pub max: Amount = Amount::Packets(15);
+        /// Marking probability when the average reaches `max`. Source: floyd-1997-red (0.1).
+        pub max_p: f64 = 0.1, in (Bound::Excluded(0.0), Bound::Included(1.0));
+        /// w_q, the weight of one sample in the average; 1 takes the queue as it is. Source: red-1993 §6 (0.002).
+        pub weight: f64 = 0.002, in (Bound::Excluded(0.0), Bound::Included(1.0));
+        /// Let the probability rise from `max_p` to 1 between `max` and twice `max` instead of jumping to 1.
+        /// Source: floyd-2000-gentle.
+        pub gentle: bool = true;
+        /// How marks are spread over packets. Source: red-1993 §7 (uniform).
+        pub spacing: Spacing = Spacing::Uniform;
+        /// Mark ECN-capable packets; otherwise drop those too. Source: RFC 3168 §5.
+        pub ecn: bool = true;
+        /// Above the upper limit drop ECN-capable packets too. Source: RFC 3168 §7 (as it recommends). DCTCP wants them
+        /// marked: `false`.
+        pub hard_drop: bool = true;
+        /// In the units of bytes and cells, make the probability proportional to the frame. Source: red-1993 §4.
+        pub by_size: bool = false;
+        /// The typical frame: its serialisation is one sample of an idle port, and `by_size` is relative to it.
+        pub mean_packet: Bytes = Bytes(1518), in Bytes(1)..;
+    }
+}
+
+/// RED's state at one port.
+///
+/// On each arrival, q being the queue that the packet finds:
+/// avg ← (1 − w_q) avg + w_q q, after an idle time t first avg ← (1 − w_q)^(t/s) avg with s the serialisation of
+/// `mean_packet`; p_b = max_p (avg − min)/(max − min) for min ≤ avg < max; p_a = p_b / (1 − count · p_b).
+///
+/// Source: red-1993 §4, fig. 2. Deviation: after an idle time the arriving packet also is a sample of the empty queue
+/// (ns-2 does the same); without it a port whose queue is empty but whose wire is busy would never forget.
+#[derive(Clone, Debug)]
+pub struct Red {
+    params: RedParams,
+    min: f64,
+    max: f64,
+    unit: Unit,
+    avg: f64,
+    /// Packets since the last mark while avg ≥ min; −1 below it.
+    count: i64,
+}
+
+/// What the average queue says.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Zone {
+    Below,
+    /// Mark with this probability before spacing.
+    Between(f64),
+    Above,
+}
+
+impl Red {
+    /// The average after an arrival that finds the queue of `view`.
+    fn average(&self, view: &PortView) -> f64 {
+        let w = self.params.weight;
+        let q = view.queue(self.unit) as f64;
+        let idle = if view.queue_packets == 0 { view.now.since(view.free_at) } else { Span::ZERO };
+        let avg = if idle > Span::ZERO {
+            let s = view.rate.time_to_send(self.params.mean_packet);
+            self.avg * libm::pow(1.0 - w, idle.ps() as f64 / s.ps() as f64)
+        } else {
+            self.avg
+        };
+        (1.0 - w) * avg + w * q
+    }
+
+    fn zone(&self, avg: f64, frame: u16) -> Zone {
+        let max_p = self.params.max_p;
+        let pb = if avg < self.min {
+            return Zone::Below;
+        } else if avg < self.max {
+            max_p * (avg - self.min) / (self.max - self.min)
+        } else if self.params.gentle && avg < 2.0 * self.max {
+            max_p + (1.0 - max_p) * (avg - self.max) / self.max
+        } else {
+            return Zone::Above;
+        };
+        let by_size = self.params.by_size && self.unit != Unit::Packets;
+        Zone::Between(if by_size { pb * f64::from(frame) / self.params.mean_packet.0 as f64 } else { pb })
+    }
+
+    /// p_a: the chance of this packet, `count` after the last mark.
+    fn chance(&self, pb: f64, count: i64) -> f64 {
+        let passed = count as f64 * pb;
+        let pa = match self.params.spacing {
+            Spacing::Geometric => pb,
+            Spacing::Uniform if passed < 1.0 => pb / (1.0 - passed),
+            Spacing::Wait if passed < 1.0 => 0.0,
+            Spacing::Wait if passed < 2.0 => pb / (2.0 - passed),
+            Spacing::Uniform | Spacing::Wait => 1.0,
+        };
+        pa.min(1.0)
+    }
+}
+
+impl Policy for Red {
+    type Params = RedParams;
+
+    fn new(params: &RedParams) -> Self {
+        Red {
+            params: params.clone(),
+            min: params.min.count() as f64,
+            max: params.max.count() as f64,
+            unit: Unit::of(params.min),
+            avg: 0.0,
+            count: -1,
+        }
+    }
+
+    fn check(params: &RedParams, cx: &mut Cx) {
+        let (min, max) = (params.min, params.max);
+        if Unit::of(min) != Unit::of(max) {
+            cx.key("max", |cx| cx.error(None, format!("is {max}, but `min` is {min}"), Some("the same unit for both".into())).severity);
+        } else if max.count() < min.count() || max.count() == 0 {
+            cx.key("max", |cx| cx.error(None, format!("is {max}"), Some(format!("more than zero, and at least `min`, {min}"))).severity);
+        }
+        if params.by_size && Unit::of(min) == Unit::Packets {
+            cx.key("by_size", |cx| cx.warn(None, "has no effect: `min` counts packets", None).severity);
+        }
+        if !params.ecn && !params.hard_drop {
+            cx.key("hard_drop", |cx| cx.warn(None, "has no effect: without `ecn` nothing is marked", None).severity);
+        }
+    }
+
+    fn amounts(params: &RedParams) -> Vec<Amount> {
+        vec![params.min, params.max]
+    }
+
+    fn on_enqueue(&mut self, view: &PortView, p: &Packet, rng: &mut Stream) -> MarkVerdict {
+        self.avg = self.average(view);
+        let markable = self.params.ecn && p.ecn != Ecn::NotEct;
+        match self.zone(self.avg, p.frame) {
+            Zone::Below => {
+                self.count = -1;
+                MarkVerdict::Pass
+            }
+            Zone::Between(pb) => {
+                self.count += 1;
+                let chance = self.chance(pb, self.count);
+                if chance < 1.0 && rng.unit() >= chance {
+                    return MarkVerdict::Pass;
+                }
+                self.count = 0;
+                if markable { MarkVerdict::Mark(MarkReason::Red) } else { MarkVerdict::Drop(DropReason::Red) }
+            }
+            Zone::Above => {
+                self.count = 0;
+                if markable && !self.params.hard_drop {
+                    MarkVerdict::Mark(MarkReason::RedForced)
+                } else {
+                    MarkVerdict::Drop(DropReason::RedForced)
+                }
+            }
+        }
+    }
+
+    fn on_refused(&mut self, view: &PortView, _p: &Packet) {
+        self.avg = self.average(view);
+        self.count = if self.avg < self.min { -1 } else { 0 };
+    }
+
+    fn needs_rng(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+#[path = "red_tests.rs"]
+mod tests;

@@ -1,0 +1,83 @@
+//! Marking by the instantaneous queue.
+
+use super::Policy;
+use crate::{MarkReason, MarkVerdict, PortView, Unit};
+use fanin_packet::{Ecn, Packet};
+use fanin_params::{names, params};
+use fanin_units::{Amount, Stream};
+
+names! {
+    /// When a packet is compared with the threshold.
+    pub enum At {
+        /// On its way in: the queue that it finds.
+        "enqueue" => Enqueue,
+        /// On its way out: the queue that it leaves behind. The signal is younger by the queueing delay. Source: wu-2012 §4.
+        "dequeue" => Dequeue,
+    }
+}
+
+params! {
+    /// An ECN-capable packet is marked when the queue is above K.
+    pub struct ThresholdParams {
+        /// K. A packet is marked when strictly more than K waits, itself and the packet being sent not counted. Source:
+        /// dctcp §3.1 ("greater than K upon its arrival"); 65 packets is its value at 10 Gb/s (§3.5: 20 at 1 Gb/s).
+        pub k: Amount = Amount::Packets(65);
+        /// When the queue is looked at.
+        pub at: At = At::Enqueue;
+    }
+}
+
+/// Marks above K.
+///
+/// Source: dctcp §3.1 (1). Packets that are not ECN-capable pass; a full buffer drops them. Deviation: none; "the queue
+/// occupancy" is what waits, so that K does not shift with the size of the packet on the wire.
+#[derive(Clone, Debug)]
+pub struct Threshold {
+    k: Amount,
+    at: At,
+}
+
+impl Threshold {
+    #[inline]
+    fn verdict(&self, view: &PortView, p: &Packet) -> MarkVerdict {
+        if view.queue(Unit::of(self.k)) > self.k.count() && p.ecn != Ecn::NotEct {
+            MarkVerdict::Mark(MarkReason::Threshold)
+        } else {
+            MarkVerdict::Pass
+        }
+    }
+}
+
+impl Policy for Threshold {
+    type Params = ThresholdParams;
+
+    fn new(params: &ThresholdParams) -> Self {
+        Threshold { k: params.k, at: params.at }
+    }
+
+    fn amounts(params: &ThresholdParams) -> Vec<Amount> {
+        vec![params.k]
+    }
+
+    #[inline]
+    fn on_enqueue(&mut self, view: &PortView, p: &Packet, _rng: &mut Stream) -> MarkVerdict {
+        if self.at == At::Enqueue { self.verdict(view, p) } else { MarkVerdict::Pass }
+    }
+
+    #[inline]
+    fn on_dequeue(&mut self, view: &PortView, p: &Packet, _rng: &mut Stream) -> MarkVerdict {
+        if self.at == At::Dequeue { self.verdict(view, p) } else { MarkVerdict::Pass }
+    }
+
+    fn acts_at_enqueue(&self) -> bool {
+        self.at == At::Enqueue
+    }
+
+    fn acts_at_dequeue(&self) -> bool {
+        self.at == At::Dequeue
+    }
+
+    fn simple_threshold(&self) -> Option<(Amount, At)> {
+        Some((self.k, self.at))
+    }
+}

@@ -1,0 +1,74 @@
+//! Path choice: which of several equal-cost links a packet takes.
+
+mod ecmp;
+mod flowlet;
+mod hash;
+mod round_robin;
+mod spray;
+
+pub use ecmp::{ecmp, Ecmp};
+pub use flowlet::FlowletParams;
+pub use hash::five_tuple_hash;
+pub use round_robin::RoundRobinParams;
+pub use spray::Spray;
+
+use fanin_packet::Packet;
+use fanin_params::choice;
+use fanin_units::{Stream, Time};
+
+/// A path-choice policy's state at one switch.
+pub(crate) trait Chooser: Sized {
+    /// Its parameters.
+    type Params;
+
+    /// The state at the start of a run.
+    fn new(params: &Self::Params) -> Self;
+
+    /// One of `0..n`.
+    fn pick(&mut self, now: Time, p: &Packet, n: usize, switch_seed: u32, rng: &mut Stream) -> usize;
+}
+
+macro_rules! registry {
+    ($( $(#[doc = $doc:expr])* $kind:literal => $name:ident($params:ty, $state:ty), )*) => {
+        choice! {
+            /// Which of several shortest paths a packet takes.
+            pub enum PathChoice {
+                $( $(#[doc = $doc])* $kind => $name($params), )*
+            }
+        }
+
+        /// The state of a path-choice policy at one switch.
+        #[derive(Clone, Debug)]
+        pub enum PathChooser {
+            $( $(#[doc = $doc])* $name($state), )*
+        }
+
+        impl PathChooser {
+            /// The state at the start of a run.
+            pub fn new(choice: &PathChoice) -> Self {
+                match choice { $( PathChoice::$name(params) => PathChooser::$name(<$state as Chooser>::new(params)), )* }
+            }
+
+            /// The link that `p` takes, out of `0..n`; `switch_seed` tells this switch's hash from every other's, `rng` is
+            /// the switch's own stream.
+            #[inline]
+            pub fn pick(&mut self, now: Time, p: &Packet, n: usize, switch_seed: u32, rng: &mut Stream) -> usize {
+                match self { $( PathChooser::$name(state) => state.pick(now, p, n, switch_seed, rng), )* }
+            }
+        }
+    };
+}
+
+registry! {
+    /// Per flow, by a hash of the 5-tuple.
+    "ecmp" => Ecmp(Ecmp, ecmp::ByHash),
+    /// Per packet, at random.
+    "spray" => Spray(Spray, spray::AtRandom),
+    /// Per packet, in turn for each destination.
+    "round_robin" => RoundRobin(RoundRobinParams, round_robin::InTurn),
+    /// Per flowlet: a pause in a flow lets it change its path.
+    "flowlet" => Flowlet(FlowletParams, flowlet::Flowlets),
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,29 @@
+//! Random packet spraying. Source: dixit-2013.
+
+use super::hash::reduce;
+use super::Chooser;
+use fanin_packet::Packet;
+use fanin_params::params;
+use fanin_units::{Stream, Time};
+
+params! {
+    /// No parameters: every packet draws its link.
+    pub struct Spray { }
+}
+
+/// No state but the switch's stream.
+#[derive(Clone, Debug)]
+pub struct AtRandom;
+
+impl Chooser for AtRandom {
+    type Params = Spray;
+
+    fn new(_params: &Spray) -> Self {
+        AtRandom
+    }
+
+    #[inline]
+    fn pick(&mut self, _now: Time, _p: &Packet, n: usize, _switch_seed: u32, rng: &mut Stream) -> usize {
+        reduce(rng.next_u32(), n)
+    }
+}

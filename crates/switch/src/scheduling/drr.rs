@@ -1,0 +1,130 @@
+//! Deficit round robin. Source: drr-1996.
+
+use super::{check_classes, Discipline, MAX_CLASSES};
+use fanin_params::{params, Cx};
+use fanin_units::Bytes;
+use std::collections::VecDeque;
+
+params! {
+    /// Each class with packets is visited in turn and may send its quantum per visit; what it does not use it keeps.
+    pub struct DrrParams {
+        /// Quantum of each class; the ratio of quanta is the ratio of rates. A quantum of a full frame or more makes every
+        /// visit send something. Source: drr-1996 §III.
+        pub quanta: Vec<Bytes> = vec![Bytes(1518), Bytes(1518)], in Bytes(1)..=Bytes(1_000_000_000);
+    }
+}
+
+/// The active list, the deficit counters and the sizes of what waits.
+///
+/// Source: drr-1996 §III, fig. 2: a class that gets its first packet joins the end of the active list with no deficit; a
+/// visit to the head of the list adds its quantum and sends while the deficit covers the first packet; then the class moves
+/// to the end, or leaves the list and forgets its deficit when it is empty. Deviation: none. Visits that send nothing are
+/// not walked but counted, so that a quantum of one byte costs no more than one of a megabyte.
+#[derive(Clone, Debug)]
+pub struct Drr {
+    quanta: Vec<u64>,
+    deficit: [u64; MAX_CLASSES],
+    queues: Vec<VecDeque<u16>>,
+    active: VecDeque<usize>,
+    /// Whether the head of the active list has had this visit's quantum.
+    visiting: bool,
+}
+
+/// What the scan of the active list found.
+#[derive(Clone, Copy)]
+struct Turn {
+    /// Position in the active list.
+    at: usize,
+    /// Rounds of visits up to and including the one that sends; 0 when the present visit goes on.
+    rounds: u64,
+}
+
+impl Drr {
+    /// A port with these quanta and no packets.
+    pub(super) fn with_quanta(quanta: &[Bytes]) -> Self {
+        let count = quanta.len().min(MAX_CLASSES);
+        Drr {
+            quanta: quanta[..count].iter().map(|q| q.0.max(1)).collect(),
+            deficit: [0; MAX_CLASSES],
+            queues: vec![VecDeque::new(); count],
+            active: VecDeque::with_capacity(MAX_CLASSES),
+            visiting: false,
+        }
+    }
+
+    fn first(&self, class: usize) -> u64 {
+        self.queues[class].front().map_or(0, |frame| u64::from(*frame))
+    }
+
+    /// Visits that `class` needs until its deficit covers its first packet.
+    fn visits(&self, class: usize) -> u64 {
+        self.first(class).saturating_sub(self.deficit[class]).div_ceil(self.quanta[class]).max(1)
+    }
+
+    /// Who sends next, and after how many rounds.
+    fn turn(&self) -> Option<Turn> {
+        let head = *self.active.front()?;
+        if self.visiting && self.first(head) <= self.deficit[head] {
+            return Some(Turn { at: 0, rounds: 0 });
+        }
+        // Whoever needs the fewest rounds sends first; of several, the one that is visited first. A head whose visit is over
+        // stands at the end.
+        let n = self.active.len();
+        let skip = usize::from(self.visiting);
+        (0..n)
+            .map(|i| (i + skip) % n)
+            .map(|at| Turn { at, rounds: self.visits(self.active[at]) })
+            .min_by_key(|turn| turn.rounds)
+    }
+}
+
+impl Discipline for Drr {
+    type Params = DrrParams;
+
+    fn new(params: &DrrParams) -> Self {
+        Self::with_quanta(&params.quanta)
+    }
+
+    fn check(params: &DrrParams, cx: &mut Cx) {
+        check_classes(params.quanta.len(), "quanta", cx);
+    }
+
+    fn classes(params: &DrrParams) -> usize {
+        params.quanta.len()
+    }
+
+    fn enqueue(&mut self, class: usize, frame: u16) {
+        if self.queues[class].is_empty() {
+            self.active.push_back(class);
+        }
+        self.queues[class].push_back(frame);
+    }
+
+    fn next(&self) -> Option<usize> {
+        self.turn().map(|turn| self.active[turn.at])
+    }
+
+    fn dequeued(&mut self, class: usize, frame: u16) {
+        let Some(Turn { at, rounds }) = self.turn() else { return };
+        debug_assert_eq!(self.active[at], class, "not the class that `next` said");
+        if rounds > 0 {
+            if self.visiting {
+                self.active.rotate_left(1);
+            }
+            let n = self.active.len();
+            let at = if self.visiting { (at + n - 1) % n } else { at };
+            for (i, c) in self.active.iter().enumerate() {
+                self.deficit[*c] += self.quanta[*c] * if i <= at { rounds } else { rounds - 1 };
+            }
+            self.active.rotate_left(at);
+            self.visiting = true;
+        }
+        self.queues[class].pop_front();
+        self.deficit[class] -= u64::from(frame);
+        if self.queues[class].is_empty() {
+            self.deficit[class] = 0;
+            self.active.pop_front();
+            self.visiting = false;
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! First in, first out.
+
+use super::Discipline;
+use fanin_params::params;
+
+params! {
+    /// One queue for all classes.
+    pub struct FifoParams { }
+}
+
+/// One queue.
+#[derive(Clone, Debug)]
+pub struct Fifo {
+    packets: u32,
+}
+
+impl Discipline for Fifo {
+    type Params = FifoParams;
+
+    fn new(_params: &FifoParams) -> Self {
+        Fifo { packets: 0 }
+    }
+
+    fn classes(_params: &FifoParams) -> usize {
+        1
+    }
+
+    #[inline]
+    fn enqueue(&mut self, class: usize, _frame: u16) {
+        assert!(class == 0, "class {class} at a port of one class");
+        self.packets += 1;
+    }
+
+    #[inline]
+    fn next(&self) -> Option<usize> {
+        (self.packets > 0).then_some(0)
+    }
+
+    #[inline]
+    fn dequeued(&mut self, _class: usize, _frame: u16) {
+        self.packets -= 1;
+    }
+}

@@ -1,0 +1,128 @@
+//! Scheduling: whose packet is next. State machines over classes and sizes; the caller holds the packets.
+
+mod drr;
+mod fifo;
+mod strict;
+mod strict_drr;
+
+pub use drr::DrrParams;
+pub use fifo::FifoParams;
+pub use strict::StrictParams;
+pub use strict_drr::StrictDrrParams;
+
+use fanin_params::{choice, Cx};
+
+/// The most classes that a port has. Source: IEEE 802.1Q §6.9.3 (eight priorities).
+pub const MAX_CLASSES: usize = 8;
+
+/// A scheduling discipline. Packets of a class leave in the order in which they came.
+pub(crate) trait Discipline: Sized {
+    /// Its parameters.
+    type Params;
+
+    /// The state of a port without packets.
+    fn new(params: &Self::Params) -> Self;
+
+    /// Records what single keys cannot show to be wrong.
+    fn check(_params: &Self::Params, _cx: &mut Cx) {}
+
+    /// How many classes it tells apart.
+    fn classes(params: &Self::Params) -> usize;
+
+    /// A packet has joined the queue of `class`.
+    fn enqueue(&mut self, class: usize, frame: u16);
+
+    /// The class whose first packet is next.
+    fn next(&self) -> Option<usize>;
+
+    /// The first packet of `class`, which is what `next` said, has left.
+    fn dequeued(&mut self, class: usize, frame: u16);
+}
+
+macro_rules! registry {
+    ($( $(#[doc = $doc:expr])* $kind:literal => $name:ident($params:ty, $state:ty), )*) => {
+        choice! {
+            /// In which order the packets of a port leave. Class 0 is the most urgent; a packet of a higher class than there
+            /// is belongs to the last.
+            pub enum Scheduling {
+                $( $(#[doc = $doc])* $kind => $name($params), )*
+            }
+        }
+
+        /// The state of a scheduling discipline at one port.
+        #[derive(Clone, Debug)]
+        pub enum Scheduler {
+            $( $(#[doc = $doc])* $name($state), )*
+        }
+
+        impl Scheduler {
+            /// The state of a port without packets.
+            pub fn new(scheduling: &Scheduling) -> Self {
+                match scheduling { $( Scheduling::$name(params) => Scheduler::$name(<$state as Discipline>::new(params)), )* }
+            }
+
+            /// A packet of `frame` bytes has joined the queue of `class`.
+            ///
+            /// # Panics
+            /// When there is no such class; see [`Scheduling::class_of`].
+            #[inline]
+            pub fn enqueue(&mut self, class: usize, frame: u16) {
+                match self { $( Scheduler::$name(state) => state.enqueue(class, frame), )* }
+            }
+
+            /// The class whose first packet is next; none when nothing waits.
+            #[inline]
+            pub fn next(&self) -> Option<usize> {
+                match self { $( Scheduler::$name(state) => state.next(), )* }
+            }
+
+            /// The first packet of `class` has left; `class` is what [`Scheduler::next`] said, `frame` its size.
+            #[inline]
+            pub fn dequeued(&mut self, class: usize, frame: u16) {
+                match self { $( Scheduler::$name(state) => state.dequeued(class, frame), )* }
+            }
+        }
+
+        impl Scheduling {
+            /// How many classes it tells apart.
+            pub fn classes(&self) -> usize {
+                match self { $( Scheduling::$name(params) => <$state as Discipline>::classes(params), )* }
+            }
+
+            /// Records what single keys cannot show to be wrong.
+            pub fn check(&self, cx: &mut Cx) {
+                match self { $( Scheduling::$name(params) => <$state as Discipline>::check(params, cx), )* }
+            }
+        }
+    };
+}
+
+registry! {
+    /// In order of arrival.
+    "fifo" => Fifo(FifoParams, fifo::Fifo),
+    /// The most urgent class first, always.
+    "strict" => Strict(StrictParams, strict::Strict),
+    /// Deficit round robin.
+    "drr" => Drr(DrrParams, drr::Drr),
+    /// Some classes by strict priority, the others by deficit round robin over what is left.
+    "strict_drr" => StrictDrr(StrictDrrParams, strict_drr::StrictDrr),
+}
+
+impl Scheduling {
+    /// The queue for a packet of traffic class `class`.
+    #[inline]
+    pub fn class_of(&self, class: u8) -> usize {
+        usize::from(class).min(self.classes() - 1)
+    }
+}
+
+/// Refuses more classes than a port can have, and none at all.
+pub(crate) fn check_classes(classes: usize, key: &str, cx: &mut Cx) {
+    if classes == 0 || classes > MAX_CLASSES {
+        let message = format!("makes {classes} classes");
+        cx.key(key, |cx| cx.error(None, message, Some(format!("from 1 to {MAX_CLASSES} classes in all"))).severity);
+    }
+}
+
+#[cfg(test)]
+mod tests;

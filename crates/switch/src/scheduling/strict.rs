@@ -1,0 +1,58 @@
+//! Strict priority.
+
+use super::{check_classes, Discipline, MAX_CLASSES};
+use fanin_params::{params, Cx};
+
+params! {
+    /// A class is served only when every more urgent one is empty.
+    pub struct StrictParams {
+        /// Number of classes. Source: IEEE 802.1Q §8.6.8.1 (strict priority), eight at most.
+        pub classes: u8 = 8, in 1..=8;
+    }
+}
+
+/// Counts of packets, most urgent class first. A packet on the wire is not interrupted. Source: IEEE 802.1Q §8.6.8.1.
+#[derive(Clone, Debug)]
+pub struct Strict {
+    packets: [u32; MAX_CLASSES],
+    classes: usize,
+}
+
+impl Strict {
+    /// A port with this many classes and no packets.
+    pub(super) fn with_classes(classes: usize) -> Self {
+        Strict { packets: [0; MAX_CLASSES], classes }
+    }
+}
+
+impl Discipline for Strict {
+    type Params = StrictParams;
+
+    fn new(params: &StrictParams) -> Self {
+        Self::with_classes(usize::from(params.classes))
+    }
+
+    fn check(params: &StrictParams, cx: &mut Cx) {
+        check_classes(usize::from(params.classes), "classes", cx);
+    }
+
+    fn classes(params: &StrictParams) -> usize {
+        usize::from(params.classes)
+    }
+
+    #[inline]
+    fn enqueue(&mut self, class: usize, _frame: u16) {
+        assert!(class < self.classes, "class {class} at a port of {} classes", self.classes);
+        self.packets[class] += 1;
+    }
+
+    #[inline]
+    fn next(&self) -> Option<usize> {
+        self.packets.iter().position(|n| *n > 0)
+    }
+
+    #[inline]
+    fn dequeued(&mut self, class: usize, _frame: u16) {
+        self.packets[class] -= 1;
+    }
+}

@@ -1,0 +1,72 @@
+//! What a policy may see of a port.
+
+use fanin_units::{Amount, BitRate, Time};
+
+/// The queue of an output port at one instant.
+///
+/// The queue is what waits: neither the packet that asks nor the packet being serialised is counted. At enqueue it is the
+/// queue that the packet finds, at dequeue the queue that it leaves behind.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PortView {
+    pub now: Time,
+    /// Frame bytes that wait.
+    pub queue_bytes: u64,
+    /// Packets that wait.
+    pub queue_packets: u32,
+    /// Cells that wait: the sum of [`cells`] over the packets. Kept only where something counts in cells.
+    pub queue_cells: u32,
+    /// Rate of the port.
+    pub rate: BitRate,
+    /// When the port is done with what it has begun to send; not after `now`: idle since then.
+    pub free_at: Time,
+}
+
+impl PortView {
+    /// The queue counted in `unit`.
+    #[inline(always)]
+    pub fn queue(&self, unit: Unit) -> u64 {
+        match unit {
+            Unit::Bytes => self.queue_bytes,
+            Unit::Packets => u64::from(self.queue_packets),
+            Unit::Cells => u64::from(self.queue_cells),
+        }
+    }
+}
+
+/// What an [`Amount`] counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unit {
+    Bytes,
+    Packets,
+    Cells,
+}
+
+impl Unit {
+    /// The unit of an amount.
+    pub const fn of(amount: Amount) -> Unit {
+        match amount {
+            Amount::Bytes(_) => Unit::Bytes,
+            Amount::Packets(_) => Unit::Packets,
+            Amount::Cells(_) => Unit::Cells,
+        }
+    }
+
+    /// What a frame takes in this unit, with cells of `cell` bytes.
+    #[inline(always)]
+    pub fn size(self, frame: u16, cell: u32) -> u64 {
+        match self {
+            Unit::Bytes => u64::from(frame),
+            Unit::Packets => 1,
+            Unit::Cells => u64::from(cells(frame, cell)),
+        }
+    }
+}
+
+/// Cells of `cell` bytes that a frame takes: a whole number of them.
+///
+/// # Panics
+/// When `cell` is zero, which [`Switch`](crate::Switch) refuses.
+#[inline(always)]
+pub fn cells(frame: u16, cell: u32) -> u32 {
+    u32::from(frame).div_ceil(cell)
+}

@@ -1,0 +1,268 @@
+"""The report: one file, escaped, without requests; in a real browser its charts are there and hold the right data."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.wait import WebDriverWait
+
+import fanin
+from fake_result import COLD, PORT, write_result
+from fanin import report, series
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+DRIVER = shutil.which("chromedriver")
+needs_browser = [
+    pytest.mark.browser,
+    pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="chromium and chromedriver are not installed: make browser"),
+]
+CHARTS = {"fct", "slowdown", "fct-cdf", "slowdown-cdf", "queue-0", "queue-1", "throughput", "drops-marks"}
+
+
+class Page(HTMLParser):
+    """What a page refers to, and its text by element id."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.references: list[str] = []
+        self.handlers: list[str] = []
+        self.ids: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        for name, value in attrs:
+            if name in ("src", "href", "data", "action", "srcset", "poster", "background"):
+                self.references.append(f"{tag} {name}={value}")
+            if name.startswith("on"):
+                self.handlers.append(f"{tag} {name}")
+            if name == "id" and value:
+                self.ids.add(value)
+
+
+def test_the_page_refers_to_nothing_and_forbids_everything(folder: Path) -> None:
+    text = report.render(fanin.load(folder))
+    page = Page(text)
+    assert page.references == []
+    assert page.handlers == []
+    assert page.ids >= CHARTS
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)
+    assert policy is not None
+    assert policy[1].startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe-eval" not in policy[1]
+    assert "'unsafe-inline'" not in policy[1].split("script-src")[1].split(";")[0]
+
+
+def test_what_users_wrote_is_text(tmp_path: Path) -> None:
+    evil = "</script><img src=x onerror=alert(1)>"
+    out = write_result(
+        tmp_path / "out",
+        bursts=1,
+        status="partial",
+        manifest={"name": evil, "warnings": [evil], "reason": evil, "scenario": {"name": evil}},
+    )
+    flows = fanin.load(out).flows.with_columns(group=pl.lit(evil))
+    flows.write_parquet(out / "flows.parquet", metadata={"fanin.schema": "flows/1"})
+    text = report.render(fanin.load(out))
+    assert "<img" not in text
+    assert text.count("&lt;/script&gt;&lt;img src=x onerror=alert(1)&gt;") >= 4
+    assert Page(text).handlers == []
+    assert "Partial result:" in text
+    data = re.search(r'<script type="application/json" id="figures">(.*?)</script>', text, re.DOTALL)
+    assert data is not None
+    assert "<" not in data[1]
+    assert "img src=x" in json.dumps(json.loads(data[1])["fct-cdf"])
+
+
+def test_the_tables_are_those_of_the_summary(folder: Path) -> None:
+    result = fanin.load(folder)
+    text = report.render(result)
+    assert f"{result.summary['flows']['complete']} of {result.summary['flows']['total']}" in text
+    assert "slowdown is the completion time over that alone on an idle network" in text
+    assert "k = &#34;65 packets&#34;" in text
+    assert "switch.marking.k: is above the buffer" in text
+    assert "0000000000000001" in text
+
+
+def test_equal_results_give_equal_pages_and_writing_is_whole(tmp_path: Path, folder: Path) -> None:
+    result = fanin.load(folder)
+    first = result.report(tmp_path / "a.html").read_bytes()
+    assert fanin.load(folder).report(tmp_path / "b.html").read_bytes() == first
+    broken = write_result(tmp_path / "out", bursts=1)
+    (broken / "flows.parquet").write_bytes(b"no")
+    with pytest.raises(fanin.ResultError, match=r"flows\.parquet: cannot be read"):
+        fanin.load(broken).report(tmp_path / "a.html")
+    assert (tmp_path / "a.html").read_bytes() == first
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a.html", "b.html", "out"]
+
+
+def test_a_run_that_recorded_nothing_has_a_page(tmp_path: Path) -> None:
+    out = write_result(tmp_path / "out", bursts=1, watch=False)
+    for name in ("ports", "drops", "queries", "flows"):
+        (out / f"{name}.parquet").unlink()
+    summary = {"flows": {"total": 0, "complete": 0}, "fct": [], "ports": [], "goodput_bps": 0}
+    (out / "summary.json").write_text(json.dumps(summary))
+    text = report.render(fanin.load(out))
+    assert "No queue was recorded." in text
+    assert text.count("nothing was recorded") == 6
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[webdriver.Chrome]:
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM or ""
+    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--window-size=1280,900"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER or ""))
+    driver.set_script_timeout(60)
+    yield driver
+    driver.quit()
+
+
+def open_page(browser: webdriver.Chrome, page: Path) -> None:
+    """Open a page afresh and have all charts drawn that are on it."""
+    for log in ("browser", "performance"):
+        browser.get_log(log)  # type: ignore[no-untyped-call]
+    browser.get(page.as_uri())
+    browser.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    done = "return [...document.querySelectorAll('.plot')].every(p => p.dataset.drawn === 'done')"
+    WebDriverWait(browser, 60).until(lambda driver: driver.execute_script(done))
+
+
+def script(browser: webdriver.Chrome, text: str, *arguments: Any) -> Any:
+    return browser.execute_script(text, *arguments)
+
+
+def drawn(browser: webdriver.Chrome, chart: str) -> dict[str, tuple[Any, Any]]:
+    """The curves that a chart shows: name → x, y."""
+    curves = script(
+        browser,
+        "return document.getElementById(arguments[0])._fullData.map(t => [t.name, Array.from(t.x), Array.from(t.y)])",
+        chart,
+    )
+    return {name: (x, y) for name, x, y in curves}
+
+
+@pytest.fixture(scope="module")
+def page(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return fanin.load(folder).report(tmp_path_factory.mktemp("page") / "report.html")
+
+
+class TestInBrowser:
+    pytestmark = needs_browser
+
+    def test_all_charts_are_drawn_without_error_or_request(self, browser: webdriver.Chrome, page: Path) -> None:
+        open_page(browser, page)
+        assert {plot.get_attribute("id") for plot in browser.find_elements(By.CSS_SELECTOR, ".plot")} == CHARTS
+        for chart in CHARTS:
+            count = script(browser, "return document.querySelectorAll(`#${arguments[0]} .scatterlayer .trace`).length", chart)
+            assert count == len(drawn(browser, chart)) > 0, chart
+        assert browser.get_log("browser") == []  # type: ignore[no-untyped-call]
+        events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]  # type: ignore[no-untyped-call]
+        requests = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+        assert page.as_uri() in requests
+        assert [url for url in requests if not url.startswith(("file://", "data:", "blob:"))] == []
+
+    def test_the_policy_stops_requests(self, browser: webdriver.Chrome, page: Path) -> None:
+        open_page(browser, page)
+        text = "const done = arguments[0]; fetch('http://127.0.0.1:9/x').then(() => done('sent'), e => done(String(e)))"
+        outcome = browser.execute_async_script(text)
+        assert "TypeError" in outcome
+        assert any("Content Security Policy" in entry["message"] for entry in browser.get_log("browser"))  # type: ignore[no-untyped-call]
+
+    def test_the_charts_hold_the_data_of_the_frames(self, browser: webdriver.Chrome, page: Path, folder: Path) -> None:
+        result = fanin.load(folder)
+        open_page(browser, page)
+        queue = drawn(browser, "queue-0")
+        records = result.queues
+        for name, rows in (
+            ("dropped", records.filter(pl.col("dropped"))),
+            ("marked CE", records.filter(pl.col("marked"))),
+            ("queued", records.filter(~pl.col("marked") & ~pl.col("dropped"))),
+        ):
+            assert np.allclose(queue[name][0], rows["time_ps"].to_numpy() / 1e9), name
+            assert np.allclose(queue[name][1], rows["queue_bytes"].to_numpy() / 1e3), name
+        done = result.completions.filter(pl.col("group") == "query")
+        curve = drawn(browser, "fct-cdf")[f"query ({done.height})"]
+        assert np.allclose(curve[0], done["fct_ps"].sort().to_numpy() / 1e6)
+        assert curve[1][-1] == 1
+        assert sum(drawn(browser, "drops-marks")["drops"][1]) == result.summary["drops"]
+        rate = drawn(browser, "throughput")["leaf0-&gt;h0"]
+        sent = result.ports.filter(pl.col("port") == PORT)["tx_bytes"].to_numpy()
+        assert np.allclose(rate[1], sent * 8e12 / 100e6 / 1e9)
+        slow = drawn(browser, "slowdown")["median"][1]
+        assert np.allclose(slow, [entry["slowdown_p50"] for entry in result.summary["fct"][1:] if entry["flows"]])
+
+    def test_names_are_shown_as_they_are(self, browser: webdriver.Chrome, page: Path) -> None:
+        open_page(browser, page)
+        assert browser.find_element(By.TAG_NAME, "h1").text == "incast </script> & friends"
+        legend = browser.find_element(By.CSS_SELECTOR, "#fct-cdf .legend").text
+        assert "background <b> (" in legend
+
+    def test_tabs_choose_the_port(self, browser: webdriver.Chrome, page: Path) -> None:
+        open_page(browser, page)
+        tabs = browser.find_elements(By.CSS_SELECTOR, "[role=tab]")
+        assert [tab.text for tab in tabs] == [PORT, COLD]
+        assert browser.find_element(By.ID, "queue-0").is_displayed()
+        script(browser, "arguments[0].click()", tabs[1])
+        assert not browser.find_element(By.ID, "queue-0").is_displayed()
+        assert browser.find_element(By.ID, "queue-1").is_displayed()
+        width = "return document.querySelector('#queue-1 .main-svg').getBoundingClientRect().width"
+        WebDriverWait(browser, 10).until(lambda _: script(browser, width) > 900)
+
+    def test_light_and_dark(self, browser: webdriver.Chrome, page: Path) -> None:
+        open_page(browser, page)
+        look = "return [getComputedStyle(document.body).backgroundColor, document.getElementById('fct').layout.font.color]"
+        before = script(browser, look)
+        script(browser, "document.getElementById('theme').click()")
+        WebDriverWait(browser, 10).until(lambda _: script(browser, look)[1] != before[1])
+        assert script(browser, look)[0] != before[0]
+        assert browser.get_log("browser") == []  # type: ignore[no-untyped-call]
+
+    def test_zooming_reaches_single_packets(self, browser: webdriver.Chrome, page: Path, folder: Path) -> None:
+        open_page(browser, page)
+        first, second = fanin.load(folder).queues["time_ps"][:2].to_numpy() / 1e9
+        change = "Plotly.relayout('queue-0', {'xaxis.range': [arguments[0], arguments[1]]})"
+        text = f"const done = arguments[2]; {change}.then(() => done())"
+        browser.execute_async_script(text, first - 1e-7, second + 1e-7)
+        seen = "return document.getElementById('queue-0').layout.xaxis.range"
+        assert np.allclose(script(browser, seen), [first - 1e-7, second + 1e-7], rtol=0, atol=1e-12)
+
+    def test_a_narrow_window_scrolls_no_page(self, browser: webdriver.Chrome, page: Path) -> None:
+        browser.set_window_size(700, 900)
+        try:
+            open_page(browser, page)
+            wide = "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+            whole, window = script(browser, wide)
+            assert whole <= window
+        finally:
+            browser.set_window_size(1280, 900)
+
+    def test_a_large_queue_has_a_window_with_every_packet(self, browser: webdriver.Chrome, tmp_path: Path) -> None:
+        result = fanin.load(write_result(tmp_path / "out", bursts=40, senders=24, each=20))
+        open_page(browser, result.report())
+        overview, near = drawn(browser, "queue-0"), drawn(browser, "queue-0-peak")
+        assert len(overview["queue"][0]) <= series.MAX_POINTS
+        records = sum(len(near[name][0]) for name in ("queued", "marked CE", "dropped"))
+        assert records == report.PEAK_PACKETS
+        assert max(overview["queue"][1]) == max(near["queue"][1])
+        window = script(browser, "return document.getElementById('queue-0').layout.shapes[0]")
+        assert window["x0"] == pytest.approx(min(near["queue"][0]))
+        assert browser.get_log("browser") == []  # type: ignore[no-untyped-call]
+
+    def test_no_button_sends_data_away(self, browser: webdriver.Chrome, page: Path) -> None:
+        open_page(browser, page)
+        buttons = script(browser, "return [...document.querySelectorAll('.modebar-btn')].map(b => b.dataset.title || '')")
+        assert buttons
+        assert not [title for title in buttons if re.search("cloud|share|link|edit|produced", title, re.IGNORECASE)]

@@ -1,0 +1,287 @@
+//! CUBIC. Source: RFC 9438.
+
+use super::{Ack, Congestion, Controller, Window};
+use fanin_units::{Span, Time};
+
+fanin_params::params! {
+    /// CUBIC. Source: RFC 9438 §4, §5.
+    pub struct Cubic {
+        /// C, how steeply the window function rises \[segments/s³\]. Source: RFC 9438 §5.1 (0.4).
+        pub c: f64 = 0.4, in 0.0001..=1000.0;
+        /// beta_cubic, what a reduction leaves of the window. Source: RFC 9438 §4.6 (0.7).
+        pub beta: f64 = 0.7, in 0.1..=0.95;
+        /// Release bandwidth sooner when the last maximum was not reached again. Source: RFC 9438 §4.7.
+        pub fast_convergence: bool = true;
+        /// Grow at least as fast as Reno would. Source: RFC 9438 §4.3.
+        pub reno_friendly: bool = true;
+    }
+}
+
+/// The window function's shape, in segments and seconds as RFC 9438 writes it.
+#[derive(Clone, Copy, Debug)]
+struct Epoch {
+    /// W_max.
+    w_max: f64,
+    /// cwnd_prior: cwnd before the last reduction.
+    cwnd_prior: f64,
+    /// K \[s\].
+    k: f64,
+    /// W_est.
+    w_est: f64,
+    /// Start of the present congestion avoidance, moved by the time in which the window was not used;
+    /// `Time::MAX` before it begins.
+    start: Time,
+    /// The last ACK that could grow the window.
+    last: Time,
+    /// Part of a byte not yet added to cwnd.
+    fraction: f64,
+    /// The last event was a timeout: this congestion avoidance starts with K = 0. Source: RFC 9438 §4.8.
+    after_rto: bool,
+}
+
+/// The state of CUBIC.
+#[derive(Clone, Debug)]
+pub struct CubicControl {
+    c: f64,
+    beta: f64,
+    epoch: Epoch,
+    before: Option<Box<Epoch>>,
+    fast_convergence: bool,
+    reno_friendly: bool,
+}
+
+impl CubicControl {
+    pub fn new(params: &Cubic) -> Self {
+        let epoch = Epoch {
+            w_max: 0.0,
+            cwnd_prior: 0.0,
+            k: 0.0,
+            w_est: 0.0,
+            start: Time::MAX,
+            last: Time::ZERO,
+            fraction: 0.0,
+            after_rto: false,
+        };
+        CubicControl {
+            c: params.c,
+            beta: params.beta,
+            epoch,
+            before: None,
+            fast_convergence: params.fast_convergence,
+            reno_friendly: params.reno_friendly,
+        }
+    }
+
+    /// W_cubic(t) = C·(t − K)³ + W_max \[segments\]. Source: RFC 9438 §4.2 equation 1.
+    fn w_cubic(&self, t: Span) -> f64 {
+        let d = t.as_secs_f64() - self.epoch.k;
+        self.c * d * d * d + self.epoch.w_max
+    }
+
+    /// Starts a congestion avoidance. Source: RFC 9438 §4.2 equation 2, §4.8, §4.10.
+    fn start_epoch(&mut self, now: Time, cwnd: f64) {
+        let e = &mut self.epoch;
+        if e.after_rto || e.w_max < cwnd {
+            // Slow start without a reduction before (§4.10), a timeout (§4.8), or already above W_max: K = 0.
+            e.w_max = cwnd;
+            e.k = 0.0;
+        } else {
+            e.k = libm::cbrt((e.w_max - cwnd) / self.c);
+        }
+        e.after_rto = false;
+        e.w_est = cwnd;
+        e.start = now;
+        e.last = now;
+        e.fraction = 0.0;
+    }
+
+    /// Source: RFC 9438 §4.2 to §4.5.
+    #[inline(never)]
+    fn avoid(&mut self, w: &mut Window, ack: &Ack) {
+        let mss = f64::from(w.mss);
+        let cwnd = w.cwnd as f64 / mss;
+        if self.epoch.start == Time::MAX {
+            self.start_epoch(ack.now, cwnd);
+        }
+        let t = ack.now.since(self.epoch.start);
+        self.epoch.last = ack.now;
+        let segments_acked = ack.acked as f64 / mss;
+        // alpha_cubic (§4.3 equation 4), 1 once W_est has reached cwnd_prior.
+        let alpha = if self.epoch.w_est >= self.epoch.cwnd_prior { 1.0 } else { 3.0 * (1.0 - self.beta) / (1.0 + self.beta) };
+        self.epoch.w_est += alpha * segments_acked / cwnd;
+        if self.reno_friendly && self.w_cubic(t) < self.epoch.w_est {
+            // The Reno-friendly region (§4.3).
+            let grown = libm::floor(self.epoch.w_est * mss) as u64;
+            w.cwnd = w.cwnd.max(grown);
+            return;
+        }
+        // The concave and the convex region (§4.4, §4.5).
+        let target = self.w_cubic(t + ack.srtt).clamp(cwnd, 1.5 * cwnd);
+        let bytes = self.epoch.fraction + (target - cwnd) / cwnd * segments_acked * mss;
+        let whole = libm::floor(bytes);
+        self.epoch.fraction = bytes - whole;
+        w.cwnd += whole as u64;
+    }
+
+    /// W_max, by fast convergence. Source: RFC 9438 §4.7.
+    fn remember(&mut self, w: &Window) {
+        self.before = Some(Box::new(self.epoch));
+        let cwnd = w.cwnd as f64 / f64::from(w.mss);
+        let e = &mut self.epoch;
+        e.w_max = if self.fast_convergence && cwnd < e.w_max { cwnd * (1.0 + self.beta) / 2.0 } else { cwnd };
+        e.cwnd_prior = cwnd;
+        e.start = Time::MAX;
+    }
+
+    /// Multiplicative decrease. Source: RFC 9438 §4.6.
+    fn decrease(&mut self, w: &mut Window, event: &Congestion) {
+        self.remember(w);
+        self.epoch.after_rto = false;
+        w.ssthresh = (libm::floor(event.flight as f64 * self.beta) as u64).max(w.segments(2));
+        w.cwnd = w.ssthresh;
+    }
+}
+
+impl Controller for CubicControl {
+    #[inline(always)]
+    fn on_ack(&mut self, w: &mut Window, ack: &Ack) {
+        if !ack.grow {
+            // Time in which the window is not used does not count. Source: RFC 9438 §4.2, §5.8.
+            if self.epoch.start != Time::MAX {
+                self.epoch.start += ack.now.since(self.epoch.last);
+                self.epoch.last = ack.now;
+            }
+            return;
+        }
+        if w.in_slow_start() {
+            w.slow_start(ack);
+        } else {
+            self.avoid(w, ack);
+        }
+    }
+
+    fn on_loss(&mut self, w: &mut Window, event: &Congestion) {
+        if !event.after_ecn {
+            self.decrease(w, event);
+        } else {
+            w.cwnd = w.ssthresh;
+        }
+    }
+
+    fn on_ecn(&mut self, w: &mut Window, event: &Congestion) {
+        self.decrease(w, event);
+    }
+
+    /// Source: RFC 9438 §4.8.
+    fn on_rto(&mut self, w: &mut Window, event: &Congestion) {
+        if event.first {
+            self.decrease(w, event);
+        }
+        self.epoch.start = Time::MAX;
+        self.epoch.after_rto = true;
+        w.cwnd = w.segments(1);
+    }
+
+    /// Source: RFC 9438 §4.9.
+    fn undo(&mut self) {
+        if let Some(before) = self.before.take() {
+            self.epoch = *before;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: u64 = 1000;
+
+    fn defaults() -> Cubic {
+        Cubic { c: 0.4, beta: 0.7, fast_convergence: true, reno_friendly: true }
+    }
+
+    fn event(flight: u64) -> Congestion {
+        Congestion { now: Time::ZERO, flight, after_ecn: false, first: true }
+    }
+
+    /// One window of ACKs per RTT from `w`, giving (t, cwnd in segments) after each round.
+    fn rounds(c: &mut CubicControl, w: &mut Window, rtt: Span, n: u64) -> Vec<(f64, f64)> {
+        let start = Time::from_ps(1);
+        (1..=n)
+            .map(|round| {
+                let segments = w.cwnd / MSS;
+                for i in 0..segments {
+                    let now = start + rtt * (round - 1) + Span::from_ps(rtt.ps() * i / segments);
+                    let ack = Ack { now, acked: MSS, ece: false, una: 0, nxt: 0, srtt: rtt, grow: true, slow_start_limit: 1 };
+                    c.on_ack(w, &ack);
+                }
+                ((rtt * round).as_secs_f64(), w.cwnd as f64 / MSS as f64)
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_window_follows_w_cubic_of_t() {
+        // 1000 segments, 100 ms: the cubic function rules, not Reno's.
+        let mut w = Window { cwnd: 1000 * MSS, ssthresh: 1000 * MSS, mss: MSS as u32 };
+        let mut c = CubicControl::new(&defaults());
+        c.on_loss(&mut w, &event(1000 * MSS));
+        assert_eq!((w.cwnd, w.ssthresh), (700 * MSS, 700 * MSS));
+        let k = libm::cbrt(300.0 / 0.4);
+        for (t, cwnd) in rounds(&mut c, &mut w, Span::from_ms(100), 150) {
+            // RFC 9438 §4.4: at time t the window aims at W_cubic (t + RTT); it gets there within the round.
+            let expected = |t: f64| 0.4 * (t - k) * (t - k) * (t - k) + 1000.0;
+            assert!(cwnd >= expected(t) - 1.0 && cwnd <= expected(t + 0.1) + 1.0, "t {t}: {cwnd}, {}", expected(t));
+        }
+        assert!(c.epoch.k > 9.0 && w.cwnd > 1000 * MSS); // through the plateau into the convex region
+    }
+
+    #[test]
+    fn at_small_windows_and_short_rtts_it_grows_as_reno_does() {
+        let mut w = Window { cwnd: 20 * MSS, ssthresh: 20 * MSS, mss: MSS as u32 };
+        let mut c = CubicControl::new(&defaults());
+        c.on_loss(&mut w, &event(20 * MSS));
+        let grown = rounds(&mut c, &mut w, Span::from_us(100), 60);
+        // alpha_cubic = 0.529 per RTT up to cwnd_prior = 20, then 1 per RTT. Source: RFC 9438 §4.3.
+        assert!((grown[9].1 - (14.0 + 10.0 * 0.529)).abs() < 0.3, "{:?}", grown[9]);
+        let late = grown[59].1 - grown[49].1;
+        assert!((late - 10.0).abs() < 0.6, "{late}");
+    }
+
+    #[test]
+    fn fast_convergence_lowers_w_max_when_the_last_one_was_not_reached() {
+        let mut w = Window { cwnd: 1000 * MSS, ssthresh: 1000 * MSS, mss: MSS as u32 };
+        let mut c = CubicControl::new(&defaults());
+        c.on_loss(&mut w, &event(1000 * MSS));
+        assert_eq!(c.epoch.w_max, 1000.0);
+        c.on_loss(&mut w, &event(700 * MSS));
+        assert!((c.epoch.w_max - 700.0 * 0.85).abs() < 1e-9);
+        let mut c = CubicControl::new(&Cubic { fast_convergence: false, ..defaults() });
+        c.on_loss(&mut w, &event(490 * MSS));
+        w.cwnd = 400 * MSS;
+        c.on_loss(&mut w, &event(400 * MSS));
+        assert_eq!(c.epoch.w_max, 400.0);
+    }
+
+    #[test]
+    fn after_a_timeout_k_is_zero_and_ssthresh_uses_beta() {
+        let mut w = Window { cwnd: 100 * MSS, ssthresh: Window::INFINITE, mss: MSS as u32 };
+        let mut c = CubicControl::new(&defaults());
+        c.on_rto(&mut w, &event(100 * MSS));
+        assert_eq!((w.cwnd, w.ssthresh), (MSS, 70 * MSS));
+        w.cwnd = 70 * MSS;
+        rounds(&mut c, &mut w, Span::from_ms(10), 1);
+        assert_eq!((c.epoch.k, c.epoch.w_max), (0.0, 70.0));
+    }
+
+    #[test]
+    fn a_spurious_timeout_is_forgotten() {
+        let mut w = Window { cwnd: 100 * MSS, ssthresh: 50 * MSS, mss: MSS as u32 };
+        let mut c = CubicControl::new(&defaults());
+        rounds(&mut c, &mut w, Span::from_ms(10), 3);
+        let before = (c.epoch.w_max, c.epoch.k, c.epoch.start);
+        c.on_rto(&mut w, &event(100 * MSS));
+        c.undo();
+        assert_eq!((c.epoch.w_max, c.epoch.k, c.epoch.start), before);
+    }
+}

@@ -1,0 +1,123 @@
+//! Data Center TCP. Source: RFC 8257.
+
+use super::{newreno::RenoControl, Ack, Congestion, Controller, NewReno, Window};
+
+fanin_params::params! {
+    /// DCTCP. Source: RFC 8257 §3.3, §4.
+    pub struct Dctcp {
+        /// Weight g of the newest window in the moving average of the marked fraction. Source: RFC 8257 §4.2 (1/16).
+        pub g: f64 = 0.0625, in 0.0001..=1.0;
+        /// The marked fraction alpha assumed before the first window. Source: RFC 8257 §4.2 (1).
+        pub initial_alpha: f64 = 1.0, in 0.0..=1.0;
+        /// Marks do not reduce the window below this many segments. Source: Linux tcp_dctcp.c (2); RFC 3168 §6.1.2
+        /// has 1.
+        pub min_window: u32 = 2, in 1..=64;
+    }
+}
+
+/// alpha and the counters of the present observation window.
+#[derive(Clone, Debug)]
+pub struct DctcpControl {
+    g: f64,
+    alpha: f64,
+    bytes_acked: u64,
+    bytes_marked: u64,
+    window_end: u64,
+    reno: RenoControl,
+    min_window: u32,
+}
+
+impl DctcpControl {
+    pub fn new(params: &Dctcp) -> Self {
+        DctcpControl {
+            g: params.g,
+            alpha: params.initial_alpha,
+            bytes_acked: 0,
+            bytes_marked: 0,
+            window_end: 0,
+            reno: RenoControl::new(&NewReno {}),
+            min_window: params.min_window,
+        }
+    }
+
+    /// alpha = alpha·(1 − g) + g·M. Source: RFC 8257 §3.3 steps 5 to 8.
+    #[inline(never)]
+    fn end_of_window(&mut self, nxt: u64) {
+        if self.bytes_acked > 0 {
+            let marked = self.bytes_marked as f64 / self.bytes_acked as f64;
+            self.alpha = self.alpha * (1.0 - self.g) + self.g * marked;
+        }
+        self.window_end = nxt;
+        self.bytes_acked = 0;
+        self.bytes_marked = 0;
+    }
+}
+
+impl Controller for DctcpControl {
+    /// Counts marked bytes, then grows as RFC 5681. Source: RFC 8257 §3.3 steps 1 to 4.
+    #[inline(always)]
+    fn on_ack(&mut self, w: &mut Window, ack: &Ack) {
+        self.bytes_acked += ack.acked;
+        if ack.ece {
+            self.bytes_marked += ack.acked;
+        }
+        if ack.una > self.window_end {
+            self.end_of_window(ack.nxt);
+        }
+        self.reno.on_ack(w, ack);
+    }
+
+    /// A loss is handled as by a conventional TCP, even after marks. Source: RFC 8257 §3.5.
+    fn on_loss(&mut self, w: &mut Window, event: &Congestion) {
+        self.reno.halve(w, event.flight);
+    }
+
+    /// cwnd = cwnd·(1 − alpha/2), ssthresh with it. Source: RFC 8257 §3.3 step 9.
+    fn on_ecn(&mut self, w: &mut Window, _: &Congestion) {
+        let reduced = libm::floor(w.cwnd as f64 * (1.0 - self.alpha / 2.0)) as u64;
+        w.cwnd = reduced.max(w.segments(self.min_window)).min(w.cwnd);
+        w.ssthresh = w.cwnd;
+    }
+
+    fn alpha(&self) -> Option<f64> {
+        Some(self.alpha)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fanin_units::{Span, Time};
+
+    fn ack(una: u64, nxt: u64, ece: bool) -> Ack {
+        Ack { now: Time::ZERO, acked: 1000, ece, una, nxt, srtt: Span::ZERO, grow: false, slow_start_limit: 1 }
+    }
+
+    #[test]
+    fn alpha_follows_the_marked_fraction_window_by_window() {
+        let mut w = Window { cwnd: 4000, ssthresh: 4000, mss: 1000 };
+        let mut c = DctcpControl::new(&Dctcp { g: 0.25, initial_alpha: 1.0, min_window: 2 });
+        c.on_ack(&mut w, &ack(1001, 4001, false)); // the first ACK ends the empty first window: M = 0
+        assert_eq!(c.alpha, 0.75);
+        for i in 2..=4 {
+            c.on_ack(&mut w, &ack(1 + 1000 * i, 4001, i % 2 == 0)); // up to WindowEnd: nothing yet
+            assert_eq!(c.alpha, 0.75);
+        }
+        c.on_ack(&mut w, &ack(5001, 9001, false)); // 4 bytes in 1000s acked, 2 marked
+        assert_eq!(c.alpha, 0.75 * 0.75 + 0.25 * 0.5);
+    }
+
+    #[test]
+    fn the_window_shrinks_by_half_of_alpha_with_a_floor() {
+        let mut w = Window { cwnd: 100_000, ssthresh: Window::INFINITE, mss: 1000 };
+        let mut c = DctcpControl::new(&Dctcp { g: 0.0625, initial_alpha: 0.5, min_window: 2 });
+        let event = Congestion { now: Time::ZERO, flight: 100_000, after_ecn: false, first: true };
+        c.on_ecn(&mut w, &event);
+        assert_eq!((w.cwnd, w.ssthresh), (75_000, 75_000));
+        w.cwnd = 2_000;
+        c.on_ecn(&mut w, &event);
+        assert_eq!(w.cwnd, 2_000);
+        c.on_loss(&mut w, &Congestion { after_ecn: true, flight: 60_000, ..event });
+        assert_eq!(w.cwnd, 30_000);
+    }
+}

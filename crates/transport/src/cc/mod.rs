@@ -1,0 +1,175 @@
+//! Congestion control: how large the window is, never what is in it.
+//!
+//! A controller sees counts and times, not packets or buffers. Adding one is a source file here, one line in the
+//! registry below and a page in `docs/transports/`.
+
+use fanin_units::{Span, Time};
+
+mod cubic;
+mod dctcp;
+mod newreno;
+
+pub use cubic::{Cubic, CubicControl};
+pub use dctcp::{Dctcp, DctcpControl};
+pub use newreno::{NewReno, Reno, RenoControl};
+
+/// What every controller steers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Congestion window, cwnd \[bytes\].
+    pub cwnd: u64,
+    /// Slow-start threshold, ssthresh \[bytes\]; [`Window::INFINITE`] before the first reduction.
+    pub ssthresh: u64,
+    /// Sender maximum segment size, SMSS \[payload bytes\].
+    pub mss: u32,
+}
+
+impl Window {
+    /// "Arbitrarily high". Source: RFC 5681 §3.1.
+    pub const INFINITE: u64 = 1 << 62;
+
+    /// `n` segments in bytes.
+    #[inline(always)]
+    pub fn segments(&self, n: u32) -> u64 {
+        u64::from(self.mss) * u64::from(n)
+    }
+
+    /// Slow start is used below ssthresh. Source: RFC 5681 §3.1.
+    #[inline(always)]
+    pub fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// Slow start: cwnd += min (N, L·SMSS). Source: RFC 5681 §3.1 equation 2 (L = 1), RFC 3465 §2.2 (L = 2).
+    #[inline(always)]
+    pub fn slow_start(&mut self, ack: &Ack) {
+        self.cwnd += ack.acked.min(self.segments(ack.slow_start_limit));
+    }
+
+    /// Half of what is in flight, two segments at least. Source: RFC 5681 §3.1 equation 4.
+    pub fn half_of(&self, flight: u64) -> u64 {
+        (flight / 2).max(self.segments(2))
+    }
+}
+
+/// An acknowledgment that covers new data.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack {
+    pub now: Time,
+    /// Bytes newly acknowledged cumulatively.
+    pub acked: u64,
+    /// It carries ECE on a connection that negotiated ECN.
+    pub ece: bool,
+    /// SND.UNA after it, as an offset in the stream.
+    pub una: u64,
+    /// SND.NXT, as an offset in the stream.
+    pub nxt: u64,
+    /// Smoothed RTT, zero before the first sample.
+    pub srtt: Span,
+    /// The window may grow: it was used up, and nothing forbids it (ECE, a reduction in progress).
+    pub grow: bool,
+    /// L of RFC 3465 \[segments\].
+    pub slow_start_limit: u32,
+}
+
+/// A congestion event.
+#[derive(Clone, Copy, Debug)]
+pub struct Congestion {
+    pub now: Time,
+    /// FlightSize when it was detected \[bytes\], without what limited transmit sent. Source: RFC 5681 §3.2 step 2.
+    pub flight: u64,
+    /// A reduction for ECN happened within the window of data that this event belongs to.
+    pub after_ecn: bool,
+    /// RTO: the segment has not been sent by the retransmission timer before. Source: RFC 5681 §3.1.
+    pub first: bool,
+}
+
+/// The rules of a congestion control. Every method leaves cwnd and ssthresh as the sender shall use them next; loss
+/// recovery may hold the window elsewhere meanwhile and comes back to ssthresh (RFC 5681, 6675) at its end.
+pub trait Controller {
+    /// New data was acknowledged outside loss recovery.
+    fn on_ack(&mut self, w: &mut Window, ack: &Ack);
+    /// Fast retransmit detected a loss.
+    fn on_loss(&mut self, w: &mut Window, event: &Congestion);
+    /// An ECN echo asks for a reduction; at most once per window of data.
+    fn on_ecn(&mut self, w: &mut Window, event: &Congestion);
+    /// The retransmission timer expired.
+    fn on_rto(&mut self, w: &mut Window, event: &Congestion) {
+        if event.first {
+            w.ssthresh = w.half_of(event.flight);
+        }
+        w.cwnd = w.segments(1);
+    }
+    /// The last reduction was a mistake (spurious timeout): internal state goes back to what it was before; the sender
+    /// restores cwnd and ssthresh.
+    fn undo(&mut self) {}
+    /// Without SACK, any new ACK ends fast recovery (RFC 5681 §3.2 step 6), not only a full one (RFC 6582).
+    fn new_ack_ends_recovery(&self) -> bool {
+        false
+    }
+    /// DCTCP's estimate of the marked fraction.
+    fn alpha(&self) -> Option<f64> {
+        None
+    }
+}
+
+/// One list of the controllers: kind, parameters, state.
+macro_rules! controllers {
+    ($( $(#[doc = $doc:expr])* $kind:literal => $variant:ident($params:ident, $state:ident), )*) => {
+        fanin_params::choice! {
+            /// How the sender finds its rate.
+            pub enum CongestionControl {
+                $( $(#[doc = $doc])* $kind => $variant($params), )*
+            }
+        }
+
+        /// The state of one connection's congestion control.
+        #[derive(Clone, Debug)]
+        pub enum Control {
+            $( $variant($state), )*
+        }
+
+        impl Control {
+            /// The state at the start of a connection.
+            pub fn new(config: &CongestionControl) -> Self {
+                match config { $( CongestionControl::$variant(params) => Self::$variant($state::new(params)), )* }
+            }
+        }
+
+        impl Controller for Control {
+            #[inline(always)]
+            fn on_ack(&mut self, w: &mut Window, ack: &Ack) {
+                match self { $( Self::$variant(c) => c.on_ack(w, ack), )* }
+            }
+            fn on_loss(&mut self, w: &mut Window, event: &Congestion) {
+                match self { $( Self::$variant(c) => c.on_loss(w, event), )* }
+            }
+            fn on_ecn(&mut self, w: &mut Window, event: &Congestion) {
+                match self { $( Self::$variant(c) => c.on_ecn(w, event), )* }
+            }
+            fn on_rto(&mut self, w: &mut Window, event: &Congestion) {
+                match self { $( Self::$variant(c) => c.on_rto(w, event), )* }
+            }
+            fn undo(&mut self) {
+                match self { $( Self::$variant(c) => c.undo(), )* }
+            }
+            fn new_ack_ends_recovery(&self) -> bool {
+                match self { $( Self::$variant(c) => c.new_ack_ends_recovery(), )* }
+            }
+            fn alpha(&self) -> Option<f64> {
+                match self { $( Self::$variant(c) => c.alpha(), )* }
+            }
+        }
+    };
+}
+
+controllers! {
+    /// AIMD with NewReno's fast recovery. Source: RFC 5681, RFC 6582.
+    "newreno" => NewReno(NewReno, RenoControl),
+    /// AIMD with the fast recovery that the first new ACK ends, without SACK by default. Source: RFC 5681 §3.2.
+    "reno" => Reno(Reno, RenoControl),
+    /// CUBIC. Source: RFC 9438.
+    "cubic" => Cubic(Cubic, CubicControl),
+    /// Data Center TCP: the window shrinks by the fraction of marked bytes. Source: RFC 8257.
+    "dctcp" => Dctcp(Dctcp, DctcpControl),
+}

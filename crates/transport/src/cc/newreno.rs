@@ -1,0 +1,164 @@
+//! Additive increase, multiplicative decrease. Source: RFC 5681.
+
+use super::{Ack, Congestion, Controller, Window};
+
+fanin_params::params! {
+    /// NewReno has no parameters of its own.
+    pub struct NewReno { }
+}
+fanin_params::params! {
+    /// Reno has no parameters of its own.
+    pub struct Reno { }
+}
+
+/// What gives a [`RenoControl`].
+pub trait AimdParams {
+    /// The first new ACK ends fast recovery.
+    const CLASSIC: bool;
+}
+impl AimdParams for NewReno {
+    const CLASSIC: bool = false;
+}
+impl AimdParams for Reno {
+    const CLASSIC: bool = true;
+}
+
+/// Additive increase by counted bytes, halving.
+#[derive(Clone, Debug, Default)]
+pub struct RenoControl {
+    /// Bytes acknowledged towards the next increase.
+    counted: u64,
+    classic: bool,
+}
+
+impl RenoControl {
+    pub fn new<P: AimdParams>(_: &P) -> Self {
+        RenoControl { counted: 0, classic: P::CLASSIC }
+    }
+
+    /// Congestion avoidance: one SMSS per cwnd bytes acknowledged, at most one SMSS per RTT.
+    ///
+    /// Source: RFC 5681 §3.1 ("count the number of bytes acknowledged"), RFC 3465 §2.1. Deviation: none.
+    #[inline(always)]
+    pub(super) fn additive_increase(&mut self, w: &mut Window, acked: u64) {
+        self.counted += acked;
+        if self.counted >= w.cwnd {
+            self.counted -= w.cwnd;
+            w.cwnd += u64::from(w.mss);
+            self.counted = self.counted.min(w.cwnd);
+        }
+    }
+
+    pub(super) fn halve(&mut self, w: &mut Window, flight: u64) {
+        self.counted = 0;
+        w.ssthresh = w.half_of(flight);
+        w.cwnd = w.ssthresh;
+    }
+}
+
+impl Controller for RenoControl {
+    #[inline(always)]
+    fn on_ack(&mut self, w: &mut Window, ack: &Ack) {
+        if !ack.grow {
+            return;
+        }
+        if w.in_slow_start() {
+            w.slow_start(ack);
+        } else {
+            self.additive_increase(w, ack.acked);
+        }
+    }
+
+    /// Halves, once per window of data whatever the signal. Source: RFC 5681 §3.2, RFC 3168 §6.1.2.
+    fn on_loss(&mut self, w: &mut Window, event: &Congestion) {
+        if !event.after_ecn {
+            self.halve(w, event.flight);
+        } else {
+            w.cwnd = w.ssthresh;
+        }
+    }
+
+    /// As for a loss. Source: RFC 3168 §6.1.2.
+    ///
+    /// Deviation: two segments are the floor (RFC 5681 equation 4), where RFC 3168 allows one.
+    fn on_ecn(&mut self, w: &mut Window, event: &Congestion) {
+        self.halve(w, event.flight);
+    }
+
+    fn new_ack_ends_recovery(&self) -> bool {
+        self.classic
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fanin_units::{Span, Time};
+
+    const MSS: u64 = 1000;
+
+    fn window(cwnd: u64, ssthresh: u64) -> Window {
+        Window { cwnd: cwnd * MSS, ssthresh: ssthresh * MSS, mss: 1000 }
+    }
+    fn ack(acked: u64) -> Ack {
+        Ack { now: Time::ZERO, acked, ece: false, una: 0, nxt: 0, srtt: Span::ZERO, grow: true, slow_start_limit: 1 }
+    }
+    fn event(flight: u64) -> Congestion {
+        Congestion { now: Time::ZERO, flight, after_ecn: false, first: true }
+    }
+
+    #[test]
+    fn slow_start_adds_at_most_l_segments_per_ack() {
+        let (mut w, mut c) = (window(2, 100), RenoControl::default());
+        c.on_ack(&mut w, &ack(MSS));
+        assert_eq!(w.cwnd, 3 * MSS);
+        c.on_ack(&mut w, &ack(2 * MSS)); // a delayed ACK: L = 1
+        assert_eq!(w.cwnd, 4 * MSS);
+        c.on_ack(&mut w, &Ack { slow_start_limit: 2, ..ack(2 * MSS) });
+        assert_eq!(w.cwnd, 6 * MSS);
+        c.on_ack(&mut w, &ack(100));
+        assert_eq!(w.cwnd, 6 * MSS + 100);
+    }
+
+    #[test]
+    fn congestion_avoidance_adds_one_segment_per_window_with_and_without_delayed_acks() {
+        for per_ack in [1, 2] {
+            let (mut w, mut c) = (window(10, 10), RenoControl::default());
+            for round in 0..5u64 {
+                let before = w.cwnd;
+                for _ in 0..before / MSS / per_ack {
+                    c.on_ack(&mut w, &ack(per_ack * MSS));
+                }
+                let grown = (w.cwnd - before) / MSS;
+                assert!(grown <= 1 && w.cwnd / MSS + 1 >= 11 + round, "round {round}: {before} → {}", w.cwnd);
+            }
+        }
+    }
+
+    #[test]
+    fn an_unused_window_does_not_grow() {
+        let (mut w, mut c) = (window(10, 100), RenoControl::default());
+        c.on_ack(&mut w, &Ack { grow: false, ..ack(MSS) });
+        assert_eq!(w.cwnd, 10 * MSS);
+    }
+
+    #[test]
+    fn a_loss_halves_the_flight_and_a_second_signal_of_the_window_does_not() {
+        let (mut w, mut c) = (window(20, 100), RenoControl::default());
+        c.on_loss(&mut w, &event(16 * MSS));
+        assert_eq!((w.cwnd, w.ssthresh), (8 * MSS, 8 * MSS));
+        c.on_loss(&mut w, &Congestion { after_ecn: true, ..event(8 * MSS) });
+        assert_eq!((w.cwnd, w.ssthresh), (8 * MSS, 8 * MSS));
+        c.on_loss(&mut w, &event(3 * MSS));
+        assert_eq!(w.cwnd, 2 * MSS);
+    }
+
+    #[test]
+    fn a_repeated_timeout_keeps_ssthresh() {
+        let (mut w, mut c) = (window(20, 100), RenoControl::default());
+        c.on_rto(&mut w, &event(20 * MSS));
+        assert_eq!((w.cwnd, w.ssthresh), (MSS, 10 * MSS));
+        c.on_rto(&mut w, &Congestion { first: false, ..event(MSS) });
+        assert_eq!((w.cwnd, w.ssthresh), (MSS, 10 * MSS));
+    }
+}

@@ -1,0 +1,452 @@
+//! The parameters of TCP, with the defaults of two profiles side by side.
+
+use crate::cc::{CongestionControl, Cubic, NewReno};
+use fanin_params::{names, params, Node};
+use fanin_units::{Bytes, Span};
+
+names! {
+    /// Which defaults apply to keys that are not given.
+    pub enum Profile {
+        /// What the RFCs say.
+        "rfc" => Rfc,
+        /// What Linux does.
+        "linux" => Linux,
+    }
+}
+names! {
+    /// How the initial window follows from the segment size.
+    pub enum InitialWindow {
+        /// 4, 3 or 2 segments; 3 on Ethernet. Source: RFC 5681 §3.1, which takes RFC 3390's place.
+        "rfc5681" => Rfc5681,
+        /// min (10·MSS, max (2·MSS, 14600)). Source: RFC 6928 §2.
+        "rfc6928" => Rfc6928,
+    }
+}
+names! {
+    /// What RTO_min bounds.
+    pub enum RtoFloor {
+        /// The whole RTO. Source: RFC 6298 §2.4.
+        "rto" => Rto,
+        /// The variance term: RTO = SRTT + max (RTO_min, 4·RTTVAR). Source: Linux tcp_rtt_estimator.
+        "variance" => Variance,
+    }
+}
+names! {
+    /// When an RTO that was doubled comes back.
+    pub enum BackoffReset {
+        /// With the next RTT sample, which retransmitted segments do not give. Source: RFC 6298 §3, §5.7.
+        "sample" => Sample,
+        /// With any ACK of new data. Source: Linux tcp_clean_rtx_queue.
+        "ack" => Ack,
+    }
+}
+names! {
+    /// Where RTT samples come from.
+    pub enum RttSampling {
+        /// One timed segment per round, Karn's algorithm. Source: RFC 6298 §3.
+        "timed_segment" => TimedSegment,
+        /// Every ACK's echoed timestamp, with the gains of RFC 7323 appendix G; needs `timestamps`, and is as fine as
+        /// `timestamp_tick`. Source: RFC 7323 §4.
+        "timestamps" => Timestamps,
+    }
+}
+names! {
+    /// How a receiver echoes congestion marks.
+    pub enum EcnEcho {
+        /// ECE on every ACK until CWR comes. Source: RFC 3168 §6.1.3.
+        "classic" => Classic,
+        /// ECE tells exactly which segments were marked, by the DCTCP.CE state. Source: RFC 8257 §3.2.
+        "dctcp" => Dctcp,
+    }
+}
+names! {
+    /// Which packets are sent ECN-capable.
+    pub enum EctOn {
+        /// Data sent for the first time. Source: RFC 3168 §6.1.4, §6.1.5.
+        "new_data" => NewData,
+        /// All data, retransmissions too.
+        "data" => Data,
+        /// Every packet, ACKs, SYN and FIN too. Source: Linux, for congestion controls that need ECN.
+        "all" => All,
+    }
+}
+names! {
+    /// What becomes of the window of a connection that has been idle for longer than an RTO.
+    pub enum IdleRestart {
+        /// It stays.
+        "none" => None,
+        /// It falls to min (initial window, cwnd). Source: RFC 5681 §4.1.
+        "rfc5681" => Rfc5681,
+        /// It halves once per RTO of idle time, down to that. Source: RFC 2861 §3.1, Linux tcp_cwnd_restart.
+        "decay" => Decay,
+    }
+}
+names! {
+    /// How a timeout that was not a loss is found out. The answer is RFC 4015's.
+    pub enum SpuriousRto {
+        /// It is not.
+        "none" => None,
+        /// The first two ACKs after it tell. Source: RFC 5682 §2.1.
+        "f_rto" => FRto,
+        /// The echoed timestamp of the first ACK after it tells; needs `timestamps`. Source: RFC 3522 §3.2.
+        "eifel" => Eifel,
+    }
+}
+
+params! {
+    /// As many segments back to back as the window allows.
+    pub struct Unpaced { }
+}
+params! {
+    /// Paced at gain · cwnd / SRTT, from the first RTT sample on. Source: Linux tcp_update_pacing_rate, sch_fq.
+    pub struct Paced {
+        /// Gain while cwnd < ssthresh / 2. Source: Linux tcp_pacing_ss_ratio (200 %).
+        pub slow_start_gain: f64 = 2.0, in 0.1..=100.0;
+        /// Gain otherwise. Source: Linux tcp_pacing_ca_ratio (120 %).
+        pub gain: f64 = 1.2, in 0.1..=100.0;
+    }
+}
+fanin_params::choice! {
+    /// Whether segments are spread over the RTT.
+    pub enum Pacing {
+        /// Not paced.
+        "none" => None(Unpaced),
+        /// Paced by the window and the RTT.
+        "fq" => Fq(Paced),
+    }
+}
+
+params! {
+    /// A receive buffer of one size.
+    pub struct FixedWindow {
+        /// Its size, rounded down to what the window scale can express.
+        pub size: Bytes = Bytes(16_777_216), in Bytes(1_460)..=Bytes(1_073_725_440);
+    }
+}
+params! {
+    /// A receive buffer that grows to twice what arrives in an RTT. Source: Fisk and Feng, Dynamic Right-Sizing (2001);
+    /// Linux tcp_rcv_space_adjust.
+    pub struct GrowingWindow {
+        /// At the start. Source: Linux tcp_rmem\[1\] = 131072, half of it window.
+        pub initial: Bytes = Bytes(65_536), in Bytes(1_460)..=Bytes(1_073_725_440);
+        /// At most. Source: Linux tcp_rmem\[2\].
+        pub max: Bytes = Bytes(6_291_456), in Bytes(1_460)..=Bytes(1_073_725_440);
+    }
+}
+fanin_params::choice! {
+    /// The receive window.
+    pub enum ReceiveWindow {
+        /// One size.
+        "fixed" => Fixed(FixedWindow),
+        /// Growing with the rate.
+        "auto" => Auto(GrowingWindow),
+    }
+}
+
+/// Writes the parameters once, with the default of the `rfc` profile and, after `=>`, of the `linux` profile where it
+/// differs.
+macro_rules! profiled {
+    (
+        $(#[doc = $doc:expr])*
+        pub struct $name:ident over $base:ident {
+            $( $(#[doc = $field_doc:expr])* pub $field:ident : $ty:ty = $rfc:expr $(=> $linux:expr)? $(, in $range:expr)? ; )*
+        }
+    ) => {
+        params! {
+            $(#[doc = $doc])*
+            pub struct $name over $base {
+                $( $(#[doc = $field_doc])* pub $field: $ty = $rfc $(, in $range)?; )*
+            }
+        }
+
+        impl $name {
+            /// The defaults of a profile, before the congestion control has its say.
+            fn bare(profile: Profile) -> Self {
+                match profile {
+                    Profile::Rfc => $name { $( $field: $rfc, )* },
+                    Profile::Linux => $name { $( $field: profiled!(@last $rfc $(, $linux)?), )* },
+                }
+            }
+        }
+    };
+    (@last $rfc:expr) => { $rfc };
+    (@last $rfc:expr, $linux:expr) => { $linux };
+}
+
+profiled! {
+    /// TCP. Defaults are those of the `rfc` profile; where the `linux` profile has another, the text says so.
+    pub struct Tcp over profile_defaults {
+        /// Which defaults apply to the other keys.
+        pub profile: Profile = Profile::Rfc => Profile::Linux;
+        /// Congestion control; `linux`: cubic. "dctcp" also turns `ecn` on with `ecn_echo = "dctcp"` (and in the `linux`
+        /// profile `ect_on = "all"`), "reno" turns `sack` off, unless these keys are given.
+        pub congestion_control: CongestionControl = CongestionControl::NewReno(NewReno {})
+            => CongestionControl::Cubic(Cubic { c: 0.4, beta: 0.7, fast_convergence: true, reno_friendly: true });
+        /// Open with a three-way handshake and close with FIN; without it connections are open from the start and never
+        /// close, as persistent connections between servers. Source: RFC 9293 §3.5, §3.6.
+        pub handshake: bool = true;
+        /// Maximum transmission unit: bytes of the largest IP packet.
+        pub mtu: u16 = 1500, in 576..=65_000;
+        /// Payload bytes of a full segment. Absent: MTU − 40, and 12 less with timestamps (RFC 6691): 1448 or 1460.
+        pub mss: Option<u16> = None, in 64u16..=64_000;
+        /// Window after the handshake, in segments; `linux`: 10. Absent: by `initial_window_rule`.
+        /// Source: Linux TCP_INIT_CWND.
+        pub initial_window: Option<u32> = None => Some(10), in 1u32..=100_000;
+        /// The initial window where `initial_window` is absent.
+        pub initial_window_rule: InitialWindow = InitialWindow::Rfc5681;
+        /// ssthresh at the start. Absent: arbitrarily high. Source: RFC 5681 §3.1.
+        pub initial_ssthresh: Option<Bytes> = None, in Bytes(1_000)..;
+        /// In slow start, cwnd grows by what an ACK covers, at most by this many segments (L of RFC 3465); `linux`:
+        /// no limit. Source: RFC 5681 §3.1 (1).
+        pub slow_start_limit: u32 = 1 => 65_535, in 1..=65_535;
+        /// The window grows only while it is used up. Source: RFC 7661 §4.2; Linux tcp_is_cwnd_limited.
+        pub cwnd_validation: bool = true;
+        /// What idle time does to the window; `linux`: "decay".
+        pub idle_restart: IdleRestart = IdleRestart::Rfc5681 => IdleRestart::Decay;
+        /// Selective acknowledgments and loss recovery with them. Source: RFC 2018, RFC 6675.
+        pub sack: bool = true;
+        /// Duplicate ACKs (or segments SACKed above) that mean a loss. Source: RFC 5681 §3.2, RFC 6675 §2 (3).
+        pub dup_thresh: u32 = 3, in 1..=255;
+        /// New data on the first duplicate ACKs. Source: RFC 3042.
+        pub limited_transmit: bool = true;
+        /// Proportional rate reduction with the slow-start reduction bound, in SACK recovery and after ECN echoes;
+        /// `linux`: on. Source: RFC 6937.
+        pub prr: bool = false => true;
+        /// RTO before the first RTT sample. Source: RFC 6298 §2.1 (1 s).
+        pub rto_initial: Span = Span::from_s(1), in Span::from_us(1)..=Span::from_s(60);
+        /// RTO_min; `linux`: 200 ms. Source: RFC 6298 §2.4 (1 s); Linux TCP_RTO_MIN.
+        pub rto_min: Span = Span::from_s(1) => Span::from_ms(200), in Span::ZERO..=Span::from_s(60);
+        /// What RTO_min bounds; `linux`: "variance".
+        pub rto_floor: RtoFloor = RtoFloor::Rto => RtoFloor::Variance;
+        /// RTO_max, also after back-off; `linux`: 120 s. Source: RFC 6298 §2.5 (at least 60 s); Linux TCP_RTO_MAX.
+        pub rto_max: Span = Span::from_s(60) => Span::from_s(120), in Span::from_us(1)..=Span::from_s(3600);
+        /// Clock granularity G: the least variance term, and RTOs are multiples of it. Source: RFC 6298 §2.2, §4 (at most
+        /// 100 ms); Linux HZ = 1000.
+        pub clock_granularity: Span = Span::from_ms(1), in Span::ZERO..=Span::from_ms(500);
+        /// When a doubled RTO comes back; `linux`: "ack".
+        pub backoff_reset: BackoffReset = BackoffReset::Sample => BackoffReset::Ack;
+        /// Where RTT samples come from.
+        pub rtt_sampling: RttSampling = RttSampling::TimedSegment;
+        /// Detection of spurious timeouts; `linux`: "f_rto".
+        pub spurious_rto: SpuriousRto = SpuriousRto::None => SpuriousRto::FRto;
+        /// Timeouts in a row that end a connection with `Aborted`. Source: Linux tcp_retries2 (15); RFC 9293 §3.8.3 (R2:
+        /// at least 100 s).
+        pub max_retries: u32 = 15, in 1..=200;
+        /// The same for SYN and SYN/ACK. Source: Linux tcp_syn_retries (6); RFC 9293 §3.8.3 (at least 3 minutes).
+        pub syn_retries: u32 = 8 => 6, in 1..=200;
+        /// Time in TIME-WAIT; `linux`: 60 s. Source: RFC 9293 §3.6.1 (2 MSL, 4 minutes); Linux TCP_TIMEWAIT_LEN.
+        pub time_wait: Span = Span::from_s(240) => Span::from_s(60), in Span::ZERO..=Span::from_s(3600);
+        /// The timestamps option: 12 bytes of every segment. Source: RFC 7323 §3.
+        pub timestamps: bool = true;
+        /// Tick of the timestamp clock. Source: RFC 7323 §5.4 (1 ms to 1 s).
+        pub timestamp_tick: Span = Span::from_ms(1), in Span::from_ns(1)..=Span::from_s(1);
+        /// One ACK for this many segments that arrive in order; 1: no delayed ACKs. Source: RFC 5681 §4.2 (2).
+        pub ack_every: u32 = 2, in 1..=255;
+        /// How long such an ACK may wait; `linux`: 40 ms. Source: RFC 9293 §3.8.6.3 (less than 500 ms; BSD has 200 ms);
+        /// Linux TCP_DELACK_MIN.
+        pub delayed_ack_timeout: Span = Span::from_ms(200) => Span::from_ms(40), in Span::from_ns(1)..Span::from_ms(500);
+        /// ACKs that are not delayed at the start, after out-of-order data and after idle time; `linux`: 16.
+        /// Source: Linux TCP_MAX_QUICKACKS.
+        pub quick_acks: u32 = 0 => 16, in 0..=255;
+        /// The receive window; `linux`: "auto".
+        pub receive_window: ReceiveWindow = ReceiveWindow::Fixed(FixedWindow { size: Bytes(16_777_216) })
+            => ReceiveWindow::Auto(GrowingWindow { initial: Bytes(65_536), max: Bytes(6_291_456) });
+        /// Explicit congestion notification, where the other end agrees. Source: RFC 3168 §6.1.1.
+        pub ecn: bool = false;
+        /// How marks are echoed.
+        pub ecn_echo: EcnEcho = EcnEcho::Classic;
+        /// Which packets are ECN-capable.
+        pub ect_on: EctOn = EctOn::NewData;
+        /// Pacing.
+        pub pacing: Pacing = Pacing::None(Unpaced {});
+        /// Segmentation offload: segments leave in back-to-back bursts of up to `tso_max`, and the sender waits for a
+        /// third of the window before it starts one. Source: Linux tcp_tso_should_defer (tcp_tso_win_divisor = 3).
+        pub tso: bool = false;
+        /// Largest burst with `tso`. Source: Linux GSO_MAX_SIZE (64 KiB).
+        pub tso_max: Bytes = Bytes(65_536), in Bytes(1_460)..=Bytes(65_536);
+    }
+}
+
+/// The defaults that a document asks for with `profile` and `congestion_control`.
+fn profile_defaults(node: &Node) -> Tcp {
+    let named = |key: &str| node.get(key).and_then(|entry| entry.text().or_else(|| entry.get("kind").and_then(Node::text)));
+    let profile = if named("profile") == Some("linux") { Profile::Linux } else { Profile::Rfc };
+    let mut tcp = Tcp::bare(profile);
+    tcp.suit(named("congestion_control").unwrap_or(""));
+    tcp
+}
+
+impl Tcp {
+    /// The defaults of `profile` with `control`.
+    pub fn new(profile: Profile, control: CongestionControl) -> Self {
+        let mut tcp = Self::bare(profile);
+        tcp.suit(control.kind());
+        tcp.congestion_control = control;
+        tcp
+    }
+
+    /// What a congestion control asks of the rest of TCP.
+    fn suit(&mut self, control: &str) {
+        match control {
+            "dctcp" => {
+                self.ecn = true;
+                self.ecn_echo = EcnEcho::Dctcp;
+                if self.profile == Profile::Linux {
+                    self.ect_on = EctOn::All;
+                }
+            }
+            "reno" => self.sack = false,
+            _ => {}
+        }
+    }
+
+    /// Payload bytes of a full segment on a path that carries IP packets of `mtu` bytes. Source: RFC 6691 §2.
+    pub fn payload(&self, mtu: u16, timestamps: bool) -> u16 {
+        let options = if timestamps { TIMESTAMP_BYTES } else { 0 };
+        self.mss.unwrap_or(mtu - IP_AND_TCP - options)
+    }
+
+    /// What a SYN announces as MSS: without options. Source: RFC 6691 §2.
+    pub fn announced_mss(&self, mtu: u16) -> u16 {
+        let options = if self.timestamps { TIMESTAMP_BYTES } else { 0 };
+        self.mss.map_or(mtu - IP_AND_TCP, |mss| mss + options)
+    }
+
+    /// Initial window in bytes.
+    pub fn initial_window_bytes(&self, mss: u32) -> u64 {
+        let mss = u64::from(mss);
+        match (self.initial_window, self.initial_window_rule) {
+            (Some(segments), _) => u64::from(segments) * mss,
+            (None, InitialWindow::Rfc5681) => {
+                let segments = if mss > 2190 {
+                    2
+                } else if mss > 1095 {
+                    3
+                } else {
+                    4
+                };
+                segments * mss
+            }
+            (None, InitialWindow::Rfc6928) => (10 * mss).min((2 * mss).max(14_600)),
+        }
+    }
+
+    /// The smallest window scale that can express the largest receive window. Source: RFC 7323 §2.3.
+    pub fn window_scale(&self) -> u8 {
+        let largest = match &self.receive_window {
+            ReceiveWindow::Fixed(w) => w.size,
+            ReceiveWindow::Auto(w) => w.max.max(w.initial),
+        };
+        (0..14).find(|shift| largest.get() >> shift <= u64::from(u16::MAX)).unwrap_or(14)
+    }
+}
+
+impl Default for Tcp {
+    fn default() -> Self {
+        Tcp::bare(Profile::Rfc)
+    }
+}
+
+/// IPv4 and TCP header without options.
+const IP_AND_TCP: u16 = 40;
+/// The timestamps option with its padding. Source: RFC 7323 appendix A.
+pub(crate) const TIMESTAMP_BYTES: u16 = 12;
+
+fanin_params::choice! {
+    /// The transport of a flow.
+    pub enum TransportConfig {
+        /// TCP.
+        "tcp" => Tcp(Tcp),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fanin_params::{Cx, Param, Value};
+
+    fn parse(entries: &[(&str, Value)]) -> (Option<Tcp>, Vec<String>) {
+        let table = Value::Table(entries.iter().map(|(k, v)| (k.to_string(), v.clone().into())).collect());
+        let mut cx = Cx::new();
+        let tcp = Tcp::parse(&table.into(), &mut cx);
+        (tcp, cx.into_problems().iter().map(ToString::to_string).collect())
+    }
+    fn text(s: &str) -> Value {
+        Value::Text(s.to_string())
+    }
+
+    #[test]
+    fn the_profile_and_the_congestion_control_choose_the_defaults() {
+        assert_eq!(parse(&[]).0.unwrap(), Tcp::default());
+        let linux = parse(&[("profile", text("linux"))]).0.unwrap();
+        assert_eq!((linux.rto_min, linux.prr, linux.initial_window), (Span::from_ms(200), true, Some(10)));
+        assert_eq!(linux.congestion_control.kind(), "cubic");
+        let dctcp = parse(&[("congestion_control", text("dctcp"))]).0.unwrap();
+        assert_eq!((dctcp.ecn, dctcp.ecn_echo, dctcp.ect_on), (true, EcnEcho::Dctcp, EctOn::NewData));
+        let table = Value::Table(vec![("kind".to_string(), text("dctcp").into()), ("g".to_string(), Value::Float(0.125).into())]);
+        let dctcp = parse(&[("profile", text("linux")), ("congestion_control", table), ("ecn_echo", text("classic"))]).0.unwrap();
+        assert_eq!((dctcp.ecn_echo, dctcp.ect_on), (EcnEcho::Classic, EctOn::All));
+        assert!(!parse(&[("congestion_control", text("reno"))]).0.unwrap().sack);
+        assert_eq!(parse(&[("profile", text("linux")), ("rto_min", text("10ms"))]).0.unwrap().rto_min, Span::from_ms(10));
+    }
+
+    #[test]
+    fn a_resolved_configuration_reads_back_the_same() {
+        for profile in [Profile::Rfc, Profile::Linux] {
+            let tcp = Tcp::new(profile, CongestionControl::Dctcp(crate::cc::Dctcp { g: 0.125, initial_alpha: 0.0, min_window: 1 }));
+            assert_eq!(Tcp::parse(&tcp.to_value().into(), &mut Cx::new()).unwrap(), tcp);
+        }
+    }
+
+    #[test]
+    fn every_default_lies_in_its_range_and_every_parameter_is_documented() {
+        for profile in [Profile::Rfc, Profile::Linux] {
+            let mut cx = Cx::new();
+            Tcp::parse(&Tcp::bare(profile).to_value().into(), &mut cx);
+            assert_eq!(cx.into_problems(), vec![]);
+        }
+        for field in Tcp::struct_schema().fields {
+            assert!(!field.doc.is_empty(), "{}", field.name);
+        }
+    }
+
+    #[test]
+    fn bad_values_are_refused_with_what_is_accepted() {
+        let (_, problems) = parse(&[
+            ("congestion_control", text("cubik")),
+            ("mtu", Value::Int(100)),
+            ("rto_min", text("200")),
+            ("timestamp", Value::Bool(true)),
+        ]);
+        let all = problems.join("\n");
+        for expected in ["did you mean 'cubic'?", "mtu: 100 is out of range", "rto_min: \"200\" has no unit", "did you mean 'timestamps'?"] {
+            assert!(all.contains(expected), "{expected}\n{all}");
+        }
+    }
+
+    #[test]
+    fn segment_sizes_and_initial_windows_follow_the_rfcs() {
+        let mut tcp = Tcp::default();
+        assert_eq!((tcp.payload(1500, true), tcp.payload(1500, false), tcp.announced_mss(1500)), (1448, 1460, 1460));
+        assert_eq!(tcp.initial_window_bytes(1448), 3 * 1448);
+        assert_eq!(tcp.initial_window_bytes(8948), 2 * 8948);
+        assert_eq!(tcp.initial_window_bytes(536), 4 * 536);
+        tcp.initial_window_rule = InitialWindow::Rfc6928;
+        assert_eq!(tcp.initial_window_bytes(1448), 14_480);
+        assert_eq!(tcp.initial_window_bytes(8948), 17_896);
+        tcp.initial_window = Some(1);
+        assert_eq!(tcp.initial_window_bytes(1448), 1448);
+        tcp.mss = Some(1000);
+        assert_eq!((tcp.payload(1500, true), tcp.announced_mss(1500)), (1000, 1012));
+    }
+
+    #[test]
+    fn the_window_scale_is_the_smallest_that_fits() {
+        let mut tcp = Tcp::default();
+        assert_eq!(tcp.window_scale(), 9); // 16 MiB / 65535 needs 2^9: 2^24 >> 8 = 65536
+        tcp.receive_window = ReceiveWindow::Fixed(FixedWindow { size: Bytes(65_535) });
+        assert_eq!(tcp.window_scale(), 0);
+        tcp.receive_window = ReceiveWindow::Fixed(FixedWindow { size: Bytes(1_073_725_440) });
+        assert_eq!(tcp.window_scale(), 14);
+    }
+}

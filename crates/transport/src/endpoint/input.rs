@@ -1,0 +1,199 @@
+//! What arrives: acknowledgments. Source: RFC 9293 §3.10.7.4, RFC 5681, RFC 3168 §6.1.2.
+
+use super::{due, Phase, TcpEndpoint, UNTIMED};
+use crate::cc::{Ack, Congestion, Controller};
+use crate::config::{BackoffReset, RttSampling, Tcp};
+use crate::report::Pending;
+use fanin_packet::{Packet, TcpFlags};
+use fanin_units::{Span, Time};
+
+impl TcpEndpoint {
+    /// A segment on a synchronised connection, without SYN and RST.
+    #[inline]
+    pub(super) fn on_segment(&mut self, cfg: &Tcp, now: Time, p: &Packet) {
+        let seq = self.rcv_nxt.wrapping_add_signed(i64::from(p.seq.wrapping_sub(self.wire_rcv_nxt()) as i32));
+        let mut ts_echo = 0;
+        if self.ts_on {
+            if let Some(ts) = p.timestamps() {
+                ts_echo = ts.echo;
+                // Source: RFC 7323 §4.3 (2).
+                if seq <= self.last_ack_sent && (!self.ts_seen || ts.value.wrapping_sub(self.ts_recent) as i32 >= 0) {
+                    self.ts_recent = ts.value;
+                    self.ts_seen = true;
+                }
+            }
+        }
+        let una = self.una;
+        let ack = una.wrapping_add_signed(i64::from(p.ack.wrapping_sub(self.wire(una)) as i32));
+        let edge = ack.wrapping_add(u64::from(p.window) << self.snd_scale);
+        if self.calm && ack > una && ack <= self.nxt && p.sack_len() == 0 {
+            let ece = self.ecn_on && p.flags.has(TcpFlags::ECE);
+            self.edge = self.edge.max(edge);
+            self.una = ack;
+            if self.on_new_ack(cfg, now, (ack - una, ts_echo), ece) {
+                let mut repair = self.repair.take().unwrap_or_default();
+                self.begin_cwr(&mut repair, ack - una);
+                self.repair = Some(repair);
+            }
+            self.rto_at = if ack == self.nxt { Time::MAX } else { now + self.rtt.rto };
+            if ack == self.nxt {
+                self.arm_persist(now);
+            }
+        } else if !(self.calm && ack == una && p.payload > 0 && edge <= self.edge && p.sack_len() == 0) {
+            if ack > self.nxt && ack < 1 << 63 {
+                // It acknowledges what was never sent. Source: RFC 9293 §3.10.7.4.
+                self.due |= due::ACK;
+                return;
+            }
+            if ack >= una && ack <= self.nxt {
+                self.on_ack_slowly(cfg, now, p, (ack, edge, ts_echo));
+            }
+        }
+        if p.payload > 0 {
+            self.on_data(cfg, now, p, seq);
+        } else if seq < self.rcv_nxt && !p.flags.has(TcpFlags::FIN) {
+            // An empty segment below the window is a probe: it is answered. Source: RFC 9293 §3.10.7.4.
+            self.due |= due::ACK;
+        }
+    }
+
+    /// SND.UNA has advanced by `acked` bytes outside fast recovery: RTT, window, ECN, counters. Tells whether the window
+    /// shall now fall by PRR.
+    #[inline(always)]
+    pub(super) fn on_new_ack(&mut self, cfg: &Tcp, now: Time, (acked, ts_echo): (u64, u32), ece: bool) -> bool {
+        self.last_acked = acked as u32;
+        if self.una >= self.timed_end {
+            self.measure(cfg, now, acked, ts_echo);
+        }
+        self.count_acked();
+        let grow = !ece && self.may_grow(cfg);
+        let ack = Ack {
+            now,
+            acked,
+            ece,
+            una: self.una,
+            nxt: self.nxt,
+            srtt: self.rtt.srtt,
+            grow,
+            slow_start_limit: cfg.slow_start_limit,
+        };
+        self.cc.on_ack(&mut self.w, &ack);
+        if ece && self.una > self.reduced_until {
+            return self.reduce_for_ecn(cfg, now, acked);
+        }
+        false
+    }
+
+    #[inline(always)]
+    pub(super) fn count_acked(&mut self) {
+        self.stats.acked = self.una.min(self.end) - 1;
+        self.pending.add(Pending::ACKED);
+    }
+
+    /// Whether the window was used up. Source: RFC 7661 §4.2; Linux tcp_is_cwnd_limited.
+    #[inline(always)]
+    fn may_grow(&self, cfg: &Tcp) -> bool {
+        if !cfg.cwnd_validation || self.phase == Phase::Loss {
+            return true;
+        }
+        if self.phase == Phase::Cwr {
+            return false;
+        }
+        self.cwnd_limited || (self.w.in_slow_start() && self.w.cwnd < 2 * self.max_flight)
+    }
+
+    /// Takes an RTT sample.
+    #[inline(never)]
+    pub(super) fn measure(&mut self, cfg: &Tcp, now: Time, acked: u64, ts_echo: u32) {
+        if cfg.rtt_sampling == RttSampling::Timestamps && self.ts_on {
+            // Source: RFC 7323 §4.1, appendix G. A sample below one tick counts as one.
+            let ticks = self.ts_clock(cfg, now).wrapping_sub(ts_echo);
+            if self.ts_seen && (ticks as i32) >= 0 {
+                let flight = self.nxt - self.una + acked;
+                let expected = flight.div_ceil(2 * u64::from(self.w.mss)).max(1);
+                self.rtt.sample(cfg, cfg.timestamp_tick * u64::from(ticks.max(1)), expected);
+            }
+        } else {
+            self.rtt.sample(cfg, now.since(self.timed_at).max(Span::from_ps(1)), 1);
+            self.timed_end = UNTIMED;
+        }
+    }
+
+    /// The other end echoes congestion. Source: RFC 3168 §6.1.2, RFC 8257 §3.3.
+    #[inline(never)]
+    pub(super) fn reduce_for_ecn(&mut self, cfg: &Tcp, now: Time, acked: u64) -> bool {
+        let before = self.w.cwnd;
+        let event = Congestion { now, flight: self.nxt - self.una + acked, after_ecn: false, first: true };
+        self.cc.on_ecn(&mut self.w, &event);
+        self.stats.ecn_reductions += 1;
+        self.reduced_until = self.nxt;
+        self.reduced_by_ecn = true;
+        self.cwr_due = true;
+        self.burst = 0;
+        cfg.prr && self.phase == Phase::Open && self.w.cwnd < before
+    }
+
+    /// An ACK that is not the plain next one: duplicate, with SACK blocks, during recovery, a window update.
+    #[inline(never)]
+    fn on_ack_slowly(&mut self, cfg: &Tcp, now: Time, p: &Packet, (ack, edge, ts_echo): (u64, u64, u32)) {
+        let mut repair = self.repair.take().unwrap_or_default();
+        let acked = ack - self.una;
+        let ece = self.ecn_on && p.flags.has(TcpFlags::ECE);
+        let covered = repair.board.advance(ack);
+        let mut sacked = 0;
+        if self.sack_on {
+            for block in p.sack() {
+                let at = |wire: u32| ack.wrapping_add_signed(i64::from(wire.wrapping_sub(p.ack) as i32));
+                let (start, end) = (at(block.start), at(block.end));
+                if start < end && start > ack && end <= self.nxt {
+                    sacked += repair.board.insert(start, end);
+                }
+            }
+        }
+        let window_moved = edge > self.edge;
+        self.edge = self.edge.max(edge);
+        self.una = ack;
+        let outstanding = self.nxt > ack;
+        // Source: RFC 5681 §2 "duplicate acknowledgment"; with SACK: RFC 6675 §2.
+        let plain = p.payload == 0 && !window_moved && !p.flags.has(TcpFlags::FIN);
+        let duplicate = acked == 0 && outstanding && if self.sack_on { sacked > 0 } else { plain };
+        if acked > 0 {
+            self.retries = 0;
+            self.dup_acks = 0;
+            repair.limited_sent = 0;
+            if cfg.backoff_reset == BackoffReset::Ack {
+                self.rtt.reset_back_off();
+            }
+        } else if duplicate {
+            self.dup_acks += 1;
+            self.stats.dup_acks += 1;
+        } else if self.una == self.nxt {
+            self.retries = 0; // a probe was answered
+        }
+        let delivered = acked - covered + sacked;
+        let restart = self.repair_on_ack(cfg, now, &mut repair, super::loss::AckNews { acked, delivered, duplicate, ece, ts_echo });
+        self.repair = Some(repair);
+        if acked > 0 {
+            if !outstanding {
+                self.rto_at = Time::MAX;
+            } else if restart {
+                self.rto_at = now + self.rtt.rto;
+            }
+            self.fin_acked(cfg, now);
+        }
+        if !outstanding && self.rto_at != Time::MAX && window_moved && self.sync == super::Sync::Open {
+            self.rto_at = Time::MAX; // the window has opened: no more probes
+            self.rtt.reset_back_off();
+        }
+        self.arm_persist(now);
+        self.settle();
+    }
+
+    /// Probes a closed window that data waits for. Source: RFC 9293 §3.8.6.1.
+    #[inline]
+    pub(super) fn arm_persist(&mut self, now: Time) {
+        if self.una == self.nxt && self.end > self.nxt && self.edge <= self.nxt && self.rto_at == Time::MAX && self.nxt > 0 {
+            self.rto_at = now + self.rtt.rto;
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! Loss: detection, fast recovery with and without SACK, timeouts, and timeouts that were none.
+
+use super::{due, Phase, Sync, TcpEndpoint};
+use crate::cc::{Congestion, Controller};
+use crate::config::{SpuriousRto, Tcp};
+use crate::report::{AbortReason, Pending};
+use crate::scoreboard::Scoreboard;
+use fanin_units::Time;
+
+/// F-RTO's steps. Source: RFC 5682 §2.1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum FRto {
+    #[default]
+    Off,
+    /// The first segment was sent again; its ACK is awaited (step 2).
+    First,
+    /// New data may be sent, this many segments; the next ACK decides (step 3).
+    Second(u8),
+}
+
+/// Proportional rate reduction. Source: RFC 6937 §3.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Prr {
+    delivered: u64,
+    pub out: u64,
+    recover_fs: u64,
+}
+
+/// What a sender remembers while it repairs losses.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Repair {
+    pub board: Scoreboard,
+    /// RecoveryPoint of RFC 6675, "recover" of RFC 6582: SND.NXT at the last recovery or timeout.
+    pub recover: u64,
+    /// The first retransmission of a recovery leaves whatever the window. Source: RFC 6675 §5 step 4.3.
+    pub first_due: bool,
+    /// The rescue retransmission of this recovery was used. Source: RFC 6675 §4 NextSeg rule 4.
+    pub rescued: bool,
+    /// A partial ACK has come: the next ones do not restart the timer. Source: RFC 6582 §3.2 step 3.
+    partial: bool,
+    pub prr: Prr,
+    /// Bytes that limited transmit has sent. Source: RFC 5681 §3.2 step 2.
+    pub limited_sent: u64,
+    /// SND.UNA at the last timeout.
+    rto_una: u64,
+    pub f_rto: FRto,
+    /// Timestamp of the first retransmission after a timeout (Eifel).
+    pub eifel: Option<u32>,
+    /// The next retransmission is that one.
+    pub eifel_due: bool,
+    /// pipe_prev of RFC 4015 §3.2.
+    pipe_prev: u64,
+}
+
+/// What an ACK tells loss recovery.
+pub(super) struct AckNews {
+    /// Bytes newly acknowledged cumulatively.
+    pub acked: u64,
+    /// Bytes that have newly left the network, SACKed ones included.
+    pub delivered: u64,
+    pub duplicate: bool,
+    pub ece: bool,
+    pub ts_echo: u32,
+}
+
+impl TcpEndpoint {
+    /// Loss recovery takes notice of an ACK; tells whether it restarts the retransmission timer.
+    pub(super) fn repair_on_ack(&mut self, cfg: &Tcp, now: Time, r: &mut Repair, news: AckNews) -> bool {
+        match self.phase {
+            Phase::Recovery => return self.recovery_on_ack(cfg, now, r, &news),
+            Phase::Loss => self.loss_on_ack(cfg, now, r, &news),
+            Phase::Open | Phase::Cwr => {
+                if self.phase == Phase::Cwr {
+                    self.cwr_on_ack(r, news.delivered);
+                }
+                self.new_ack_with(cfg, now, r, &news);
+                self.detect_loss(cfg, now, r, &news);
+            }
+        }
+        true
+    }
+
+    /// [`TcpEndpoint::on_new_ack`] where the repair state is at hand.
+    fn new_ack_with(&mut self, cfg: &Tcp, now: Time, r: &mut Repair, news: &AckNews) {
+        if news.acked > 0 && self.on_new_ack(cfg, now, (news.acked, news.ts_echo), news.ece) {
+            self.begin_cwr(r, news.acked);
+        }
+    }
+
+    /// Duplicate ACKs or SACK blocks may mean a loss. Source: RFC 5681 §3.2, RFC 6582 §3.2 step 2, RFC 6675 §5.
+    fn detect_loss(&mut self, cfg: &Tcp, now: Time, r: &mut Repair, news: &AckNews) {
+        if self.una == self.nxt {
+            return;
+        }
+        if self.sack_on {
+            r.board.find_lost(cfg.dup_thresh, self.w.mss);
+            if self.dup_acks >= cfg.dup_thresh || r.board.first_is_lost() {
+                self.enter_recovery(cfg, now, r, news.delivered);
+            }
+        } else if news.duplicate && self.dup_acks >= cfg.dup_thresh {
+            // "Careful": duplicates of what a timeout sent again are no losses, by the ACK heuristic of RFC 6582 §4.1.
+            let new_loss = self.una > r.recover || r.recover == 0;
+            let heuristic = self.w.cwnd > u64::from(self.w.mss) && u64::from(self.last_acked) <= self.w.segments(4);
+            if self.dup_acks == cfg.dup_thresh && (new_loss || heuristic) {
+                self.enter_recovery(cfg, now, r, news.delivered);
+            }
+        }
+    }
+
+    fn enter_recovery(&mut self, cfg: &Tcp, now: Time, r: &mut Repair, delivered: u64) {
+        let flight = (self.nxt - self.una).saturating_sub(r.limited_sent);
+        let after_ecn = self.reduced_by_ecn && self.una < self.reduced_until;
+        self.cc.on_loss(&mut self.w, &Congestion { now, flight, after_ecn, first: true });
+        self.stats.recoveries += 1;
+        self.reduced_until = self.nxt;
+        self.reduced_by_ecn = false;
+        self.phase = Phase::Recovery;
+        self.burst = 0;
+        self.untime(cfg);
+        r.recover = self.nxt;
+        r.first_due = true;
+        r.rescued = false;
+        r.partial = false;
+        r.limited_sent = 0;
+        r.board.begin(self.una);
+        if !self.sack_on {
+            // Source: RFC 5681 §3.2 step 3.
+            self.w.cwnd = self.w.ssthresh + self.w.segments(cfg.dup_thresh);
+        } else if cfg.prr {
+            r.prr = Prr { delivered: 0, out: 0, recover_fs: flight.max(1) };
+            self.prr_on_ack(r, delivered);
+        }
+    }
+
+    /// Source: RFC 6937 §3, with the slow-start reduction bound.
+    fn prr_on_ack(&mut self, r: &mut Repair, delivered: u64) {
+        let prr = &mut r.prr;
+        prr.delivered += delivered;
+        let pipe = r.board.pipe(self.una, self.nxt);
+        let ssthresh = self.w.ssthresh;
+        let count = if pipe > ssthresh {
+            let share = (u128::from(prr.delivered) * u128::from(ssthresh)).div_ceil(u128::from(prr.recover_fs)) as u64;
+            share.saturating_sub(prr.out)
+        } else {
+            let limit = prr.delivered.saturating_sub(prr.out).max(delivered) + u64::from(self.w.mss);
+            (ssthresh - pipe).min(limit)
+        };
+        self.w.cwnd = (pipe + count).max(u64::from(self.w.mss));
+    }
+
+    /// The window falls to ssthresh over a round, by PRR. Source: RFC 6937; Linux tcp_enter_cwr.
+    pub(super) fn begin_cwr(&mut self, r: &mut Repair, acked: u64) {
+        r.board.advance(self.una);
+        r.prr = Prr { delivered: 0, out: 0, recover_fs: (self.nxt - self.una + acked).max(1) };
+        r.recover = self.nxt;
+        self.phase = Phase::Cwr;
+        self.calm = false;
+        self.prr_on_ack(r, acked);
+    }
+
+    fn cwr_on_ack(&mut self, r: &mut Repair, delivered: u64) {
+        if self.una >= r.recover {
+            self.phase = Phase::Open;
+            self.w.cwnd = self.w.ssthresh;
+        } else {
+            self.prr_on_ack(r, delivered);
+        }
+    }
+
+    fn recovery_on_ack(&mut self, cfg: &Tcp, now: Time, r: &mut Repair, news: &AckNews) -> bool {
+        let mss = u64::from(self.w.mss);
+        if news.acked > 0 {
+            self.count_acked();
+            self.last_acked = news.acked as u32;
+        }
+        let reno = !self.sack_on && self.cc.new_ack_ends_recovery();
+        if self.una >= r.recover || (reno && news.acked > 0) {
+            self.phase = Phase::Open;
+            r.first_due = false;
+            // SACK: RFC 6675 §5 leaves cwnd as set at the start. NewReno: RFC 6582 §3.2 step 3 option 1.
+            // Reno: RFC 5681 §3.2 step 6.
+            self.w.cwnd = self.w.ssthresh;
+            if !self.sack_on && !reno {
+                self.w.cwnd = self.w.ssthresh.min((self.nxt - self.una).max(mss) + mss);
+            }
+            if self.sack_on {
+                r.board.find_lost(cfg.dup_thresh, self.w.mss);
+                if r.board.first_is_lost() {
+                    self.enter_recovery(cfg, now, r, 0);
+                }
+            }
+            return true;
+        }
+        if self.sack_on {
+            r.board.find_lost(cfg.dup_thresh, self.w.mss);
+            if cfg.prr {
+                self.prr_on_ack(r, news.delivered);
+            }
+            return true;
+        }
+        if news.acked > 0 {
+            // A partial ACK. Source: RFC 6582 §3.2 step 3.
+            r.board.begin(self.una);
+            r.first_due = true;
+            self.w.cwnd = self.w.cwnd.saturating_sub(news.acked);
+            if news.acked >= mss {
+                self.w.cwnd += mss;
+            }
+            self.w.cwnd = self.w.cwnd.max(mss);
+            let restart = !r.partial;
+            r.partial = true;
+            return restart;
+        }
+        if news.duplicate {
+            self.w.cwnd += mss; // Source: RFC 5681 §3.2 step 4.
+        }
+        true
+    }
+
+    fn loss_on_ack(&mut self, cfg: &Tcp, now: Time, r: &mut Repair, news: &AckNews) {
+        let over = self.una >= r.recover;
+        if news.acked > 0 && self.is_spurious(cfg, r, news) {
+            self.undo_timeout(cfg, now, r, news);
+            return;
+        }
+        if r.f_rto != FRto::Off {
+            self.f_rto_on_ack(r, news, over);
+        }
+        if over {
+            self.phase = Phase::Open;
+            r.f_rto = FRto::Off;
+            r.eifel = None;
+        }
+        if news.acked > 0 {
+            r.eifel = None;
+        }
+        self.new_ack_with(cfg, now, r, news);
+        if over {
+            self.detect_loss(cfg, now, r, news);
+        }
+    }
+
+    /// Whether the timeout is found out to have been spurious by this ACK, which advances SND.UNA.
+    fn is_spurious(&self, cfg: &Tcp, r: &Repair, news: &AckNews) -> bool {
+        match cfg.spurious_rto {
+            SpuriousRto::None => false,
+            // Source: RFC 5682 §2.1 step 3b.
+            SpuriousRto::FRto => matches!(r.f_rto, FRto::Second(_)),
+            // Source: RFC 3522 §3.2 step 4.
+            SpuriousRto::Eifel => r.eifel.is_some_and(|sent| (news.ts_echo.wrapping_sub(sent) as i32) < 0),
+        }
+    }
+
+    /// Source: RFC 5682 §2.1 steps 2 and 3a.
+    fn f_rto_on_ack(&mut self, r: &mut Repair, news: &AckNews, over: bool) {
+        r.f_rto = match r.f_rto {
+            FRto::First if news.acked > 0 && !over && self.nxt < self.end && self.edge > self.nxt => FRto::Second(2),
+            FRto::Second(_) if news.acked == 0 && news.duplicate => {
+                self.w.cwnd = self.w.cwnd.min(self.w.segments(3));
+                FRto::Off
+            }
+            FRto::First if news.acked > 0 || news.duplicate => FRto::Off,
+            FRto::Second(_) if news.acked > 0 => FRto::Off,
+            unchanged => unchanged,
+        };
+    }
+
+    /// The response to a spurious timeout. Source: RFC 4015 §3.2 steps 4 and 5.
+    ///
+    /// Deviation: SRTT and RTTVAR are not re-initialised (step 6 to 8).
+    fn undo_timeout(&mut self, cfg: &Tcp, now: Time, r: &mut Repair, news: &AckNews) {
+        self.stats.spurious_rtos += 1;
+        self.cc.undo();
+        self.phase = Phase::Open;
+        r.f_rto = FRto::Off;
+        r.eifel = None;
+        r.board.none_lost();
+        self.new_ack_with(cfg, now, r, news);
+        let flight = r.board.pipe(self.una, self.nxt);
+        self.w.cwnd = flight + news.acked.min(cfg.initial_window_bytes(self.w.mss));
+        self.w.ssthresh = r.pipe_prev;
+    }
+
+    /// The timer of SYN, data, FIN, probes or TIME-WAIT has expired.
+    #[inline(never)]
+    pub(super) fn on_rto_timer(&mut self, cfg: &Tcp, now: Time) {
+        self.rto_at = Time::MAX;
+        match self.sync {
+            Sync::Listen | Sync::Closed => return,
+            Sync::TimeWait => {
+                self.sync = Sync::Closed;
+                return;
+            }
+            Sync::SynSent | Sync::SynReceived => {
+                self.stats.timeouts += 1;
+                if u32::from(self.retries) >= cfg.syn_retries {
+                    self.abort(AbortReason::RetriesExhausted);
+                    return;
+                }
+                self.syn_again = true;
+                self.untime(cfg);
+                self.due |= due::SYN;
+            }
+            Sync::Open if self.una == self.nxt => {
+                if self.end == self.nxt || self.edge > self.nxt {
+                    return;
+                }
+                if u32::from(self.retries) >= cfg.max_retries {
+                    self.abort(AbortReason::RetriesExhausted);
+                    return;
+                }
+                self.due |= due::PROBE;
+                self.stats.window_probes += 1;
+                self.calm = false;
+            }
+            Sync::Open => {
+                self.stats.timeouts += 1;
+                if u32::from(self.retries) >= cfg.max_retries {
+                    self.abort(AbortReason::RetriesExhausted);
+                    self.due |= due::RST;
+                    return;
+                }
+                self.time_out(cfg, now);
+            }
+        }
+        self.retries += 1;
+        self.rtt.back_off(cfg);
+        self.rto_at = now + self.rtt.rto;
+    }
+
+    /// A retransmission timeout. Source: RFC 6298 §5.4, RFC 5681 §3.1, RFC 6675 §5.1, RFC 6582 §3.2 step 4.
+    fn time_out(&mut self, cfg: &Tcp, now: Time) {
+        let mut r = self.repair.take().unwrap_or_default();
+        let flight = self.nxt - self.una;
+        let again = self.phase == Phase::Loss && self.una < r.recover;
+        let first = !(again && r.rto_una == self.una);
+        r.pipe_prev = flight.max(self.w.ssthresh);
+        let event = Congestion { now, flight, after_ecn: false, first };
+        self.cc.on_rto(&mut self.w, &event);
+        r.board.advance(self.una);
+        r.board.all_lost(self.una, self.nxt);
+        r.recover = self.nxt;
+        r.rto_una = self.una;
+        r.first_due = false;
+        r.limited_sent = 0;
+        // Source: RFC 5682 §2.1 step 1.
+        r.f_rto = if cfg.spurious_rto == SpuriousRto::FRto && !again { FRto::First } else { FRto::Off };
+        r.eifel = None;
+        r.eifel_due = cfg.spurious_rto == SpuriousRto::Eifel && self.ts_on && first;
+        self.repair = Some(r);
+        self.phase = Phase::Loss;
+        self.dup_acks = 0;
+        self.burst = 0;
+        self.calm = false;
+        self.reduced_until = self.nxt;
+        self.reduced_by_ecn = false;
+        self.untime(cfg);
+    }
+
+    /// Ends the connection.
+    pub(super) fn abort(&mut self, reason: AbortReason) {
+        self.sync = Sync::Closed;
+        self.aborted = Some(reason);
+        self.calm = false;
+        self.due = 0;
+        self.rto_at = Time::MAX;
+        self.ack_at = Time::MAX;
+        self.pace_timer = Time::MAX;
+        self.pending.add(Pending::ABORTED);
+    }
+}

@@ -1,0 +1,508 @@
+//! One end of a TCP connection.
+
+use crate::cc::{Control, Controller, Window};
+use crate::config::{GrowingWindow, Pacing, ReceiveWindow, RttSampling, Tcp};
+use crate::reassembly::Reassembly;
+use crate::report::{AbortReason, Pending, TcpEvent, TcpStats};
+use crate::rtt::Rtt;
+use fanin_packet::Packet;
+use fanin_units::{Span, Time};
+
+mod input;
+mod loss;
+mod open_close;
+mod output;
+mod receive;
+
+use loss::Repair;
+use receive::Growth;
+
+/// Which end opens the connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Sends the SYN.
+    Initiator,
+    /// Waits for it.
+    Responder,
+}
+
+/// What an endpoint is told about its connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Connection {
+    pub role: Role,
+    /// Established from the start: no handshake, no FIN. Options are those of the configuration, which both ends share.
+    pub open: bool,
+    /// Initial sequence number; the first byte has the next one.
+    pub iss: u32,
+    /// The other end's initial sequence number; used when `open`.
+    pub irs: u32,
+    /// What this end's timestamp clock shows at time zero.
+    pub ts_offset: u32,
+    /// Bytes of the largest IP packet on the path.
+    pub mtu: u16,
+}
+
+impl Connection {
+    /// Both ends, initiator first, of a connection as `cfg` has it: with a handshake or already open.
+    pub fn pair(cfg: &Tcp, iss: [u32; 2], ts_offset: [u32; 2]) -> [Connection; 2] {
+        [(Role::Initiator, 0), (Role::Responder, 1)].map(|(role, i)| Connection {
+            role,
+            open: !cfg.handshake,
+            iss: iss[i],
+            irs: iss[1 - i],
+            ts_offset: ts_offset[i],
+            mtu: cfg.mtu,
+        })
+    }
+}
+
+/// Connection state. Source: RFC 9293 §3.3.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TcpState {
+    Listen,
+    SynSent,
+    SynReceived,
+    Established,
+    FinWait1,
+    FinWait2,
+    CloseWait,
+    Closing,
+    LastAck,
+    TimeWait,
+    Closed,
+}
+
+/// What the sender is doing about congestion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Slow start or congestion avoidance.
+    Open,
+    /// Reducing the window over a round after an ECN echo (with `prr`).
+    Cwr,
+    /// Fast recovery.
+    Recovery,
+    /// After a timeout, until all that was outstanding is acknowledged.
+    Loss,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sync {
+    Listen,
+    SynSent,
+    SynReceived,
+    Open,
+    TimeWait,
+    Closed,
+}
+
+/// Control packets that wait to be polled, a bit each.
+mod due {
+    pub const SYN: u8 = 1;
+    pub const RST: u8 = 2;
+    pub const PRIOR_ACK: u8 = 4;
+    pub const ACK: u8 = 8;
+    pub const PROBE: u8 = 16;
+    pub const FIN: u8 = 32;
+}
+
+/// No segment is being timed.
+const UNTIMED: u64 = u64::MAX;
+/// The other end has not sent FIN.
+const NO_FIN: u64 = u64::MAX;
+
+/// One end of a full-duplex connection.
+///
+/// Positions in the two streams are 64-bit offsets in which the SYN is 0 and the first byte 1; they become 32-bit sequence
+/// numbers on the wire and are unwrapped against SND.UNA and RCV.NXT.
+#[derive(Clone, Debug)]
+pub struct TcpEndpoint {
+    // Sender.
+    /// SND.UNA.
+    una: u64,
+    /// SND.NXT: everything below has been sent once.
+    nxt: u64,
+    /// Right edge of the send window.
+    edge: u64,
+    /// End of what the application has written; the FIN sits here.
+    end: u64,
+    w: Window,
+    /// RTO, persist, SYN and TIME-WAIT timer.
+    rto_at: Time,
+    /// Delayed-ACK timer.
+    ack_at: Time,
+    /// Pacing timer.
+    pace_timer: Time,
+    /// Earliest time of the next paced segment.
+    pace_at: Time,
+    rtt: Rtt,
+    /// End of the segment being timed.
+    timed_end: u64,
+    timed_at: Time,
+    /// End of the round in which the use of the window is judged, and the largest flight in it.
+    usage_end: u64,
+    max_flight: u64,
+    /// Signals about data below belong to the last reduction.
+    reduced_until: u64,
+    last_sent: Time,
+    /// Largest window seen from the other end.
+    max_window: u64,
+    cc: Control,
+    repair: Option<Box<Repair>>,
+
+    // Receiver.
+    /// RCV.NXT.
+    rcv_nxt: u64,
+    /// Right edge of the receive window as told.
+    rcv_edge: u64,
+    /// Last.ACK.sent. Source: RFC 7323 §4.3.
+    last_ack_sent: u64,
+    /// Receive buffer.
+    buffer: u64,
+    /// Bytes in it that the application has not read.
+    held: u64,
+    peer_fin: u64,
+    last_data: Time,
+    ooo: Option<Box<Reassembly>>,
+    growth: Option<Box<Growth>>,
+
+    stats: TcpStats,
+
+    /// When the timestamp clock ticks next.
+    ts_next: Time,
+    iss: u32,
+    irs: u32,
+    ts_now: u32,
+    ts_offset: u32,
+    ts_recent: u32,
+    /// Acknowledgment number of the ACK that precedes a change of the DCTCP.CE state.
+    prior_ack: u32,
+    dup_acks: u32,
+    /// Bytes covered by the last ACK that advanced SND.UNA.
+    last_acked: u32,
+    /// Payload bytes left in the present burst (TSO).
+    burst: u32,
+    mtu: u16,
+    snd_scale: u8,
+    rcv_scale: u8,
+    unacked: u8,
+    quick: u8,
+    retries: u8,
+    due: u8,
+    pending: Pending,
+    role: Role,
+    sync: Sync,
+    phase: Phase,
+    aborted: Option<AbortReason>,
+    /// Open phase, no duplicate ACKs, nothing SACKed, no FIN: the fast path applies.
+    calm: bool,
+    open_from_start: bool,
+    ts_on: bool,
+    ts_seen: bool,
+    sack_on: bool,
+    ecn_on: bool,
+    /// ECE goes into ACKs: the latch of RFC 3168, or the DCTCP.CE state of RFC 8257.
+    echo: bool,
+    /// The next new segment carries CWR.
+    cwr_due: bool,
+    reduced_by_ecn: bool,
+    /// The window was used up in this round.
+    cwnd_limited: bool,
+    fin_wanted: bool,
+    fin_sent: bool,
+    /// FIN of the other end came before ours was sent.
+    passive_close: bool,
+    syn_again: bool,
+    holding: bool,
+}
+
+impl TcpEndpoint {
+    /// An endpoint at the start of `conn`. Drain [`TcpEndpoint::poll_control`] after it as after every input.
+    pub fn new(cfg: &Tcp, conn: Connection, now: Time) -> Self {
+        let (buffer, growth) = match &cfg.receive_window {
+            ReceiveWindow::Fixed(w) => (w.size.get(), None),
+            ReceiveWindow::Auto(GrowingWindow { initial, max }) => {
+                (initial.get(), Some(Box::new(Growth::new(max.get().max(initial.get()), initial.get(), now))))
+            }
+        };
+        let mss = u32::from(cfg.payload(conn.mtu, cfg.timestamps));
+        let ssthresh = cfg.initial_ssthresh.map_or(Window::INFINITE, |s| s.get());
+        let mut endpoint = TcpEndpoint {
+            una: 0,
+            nxt: 0,
+            edge: 0,
+            end: 1,
+            w: Window { cwnd: 0, ssthresh, mss },
+            rto_at: Time::MAX,
+            ack_at: Time::MAX,
+            pace_timer: Time::MAX,
+            pace_at: Time::ZERO,
+            rtt: Rtt::new(cfg),
+            timed_end: UNTIMED,
+            timed_at: now,
+            usage_end: 0,
+            max_flight: 0,
+            reduced_until: 0,
+            last_sent: now,
+            max_window: 0,
+            cc: Control::new(&cfg.congestion_control),
+            repair: None,
+            rcv_nxt: 0,
+            rcv_edge: 0,
+            last_ack_sent: 0,
+            buffer,
+            held: 0,
+            peer_fin: NO_FIN,
+            last_data: now,
+            ooo: None,
+            growth,
+            stats: TcpStats::default(),
+            ts_next: Time::ZERO,
+            iss: conn.iss,
+            irs: conn.irs,
+            ts_now: 0,
+            ts_offset: conn.ts_offset,
+            ts_recent: 0,
+            prior_ack: 0,
+            dup_acks: 0,
+            last_acked: 0,
+            burst: 0,
+            mtu: conn.mtu,
+            snd_scale: 0,
+            rcv_scale: 0,
+            unacked: 0,
+            quick: cfg.quick_acks as u8,
+            retries: 0,
+            due: 0,
+            pending: Pending::default(),
+            role: conn.role,
+            sync: Sync::Closed,
+            phase: Phase::Open,
+            aborted: None,
+            calm: false,
+            open_from_start: conn.open,
+            ts_on: cfg.timestamps,
+            ts_seen: false,
+            sack_on: cfg.sack,
+            ecn_on: cfg.ecn,
+            echo: false,
+            cwr_due: false,
+            reduced_by_ecn: false,
+            cwnd_limited: false,
+            fin_wanted: false,
+            fin_sent: false,
+            passive_close: false,
+            syn_again: false,
+            holding: false,
+        };
+        endpoint.start(cfg, now);
+        endpoint
+    }
+
+    /// The application writes `bytes`.
+    pub fn write(&mut self, _cfg: &Tcp, now: Time, bytes: u64) {
+        debug_assert!(!self.fin_wanted, "write after close");
+        self.end += bytes;
+        self.arm_persist(now);
+    }
+
+    /// The application stops (`true`) or resumes (`false`) reading at once what arrives; while stopped, the receive window
+    /// closes. Unread bytes are taken with [`TcpEndpoint::read`].
+    pub fn hold_reads(&mut self, hold: bool) {
+        self.holding = hold;
+    }
+
+    /// The earliest time at which [`TcpEndpoint::on_timer`] has something to do; `Time::MAX` if never.
+    #[inline]
+    pub fn next_timeout(&self) -> Time {
+        self.rto_at.min(self.ack_at).min(self.pace_timer)
+    }
+
+    /// A timeout has come. Early and repeated calls are harmless.
+    pub fn on_timer(&mut self, cfg: &Tcp, now: Time) {
+        if self.ack_at <= now {
+            self.ack_at = Time::MAX;
+            self.due |= due::ACK;
+        }
+        if self.pace_timer <= now {
+            self.pace_timer = Time::MAX;
+        }
+        if self.rto_at <= now {
+            self.on_rto_timer(cfg, now);
+        }
+    }
+
+    /// The next event, oldest cause first; none when all are told.
+    #[inline]
+    pub fn poll_event(&mut self) -> Option<TcpEvent> {
+        if self.pending.0 == 0 {
+            return None;
+        }
+        Some(match self.pending.take() {
+            Pending::CONNECTED => TcpEvent::Connected,
+            Pending::DELIVERED => TcpEvent::Delivered { total: self.stats.delivered },
+            Pending::ACKED => TcpEvent::Acked { total: self.stats.acked },
+            Pending::PEER_CLOSED => TcpEvent::PeerClosed,
+            Pending::CLOSED => TcpEvent::Closed,
+            _ => TcpEvent::Aborted(self.aborted.unwrap_or(AbortReason::Reset)),
+        })
+    }
+
+    /// Counters since the start.
+    pub fn stats(&self) -> &TcpStats {
+        &self.stats
+    }
+
+    /// Congestion window \[bytes\]. In fast recovery without SACK it includes the inflation of RFC 5681 §3.2.
+    pub fn cwnd(&self) -> u64 {
+        self.w.cwnd
+    }
+
+    /// Slow-start threshold \[bytes\]; [`Window::INFINITE`] before the first reduction.
+    pub fn ssthresh(&self) -> u64 {
+        self.w.ssthresh
+    }
+
+    /// Payload bytes of a full segment.
+    pub fn mss(&self) -> u32 {
+        self.w.mss
+    }
+
+    /// Smoothed RTT, zero before the first sample.
+    pub fn srtt(&self) -> Span {
+        self.rtt.srtt
+    }
+
+    /// RTT variation.
+    pub fn rttvar(&self) -> Span {
+        self.rtt.rttvar
+    }
+
+    /// The RTO that the timer is armed with, back-off included.
+    pub fn rto(&self) -> Span {
+        self.rtt.rto
+    }
+
+    /// DCTCP's alpha, none for other congestion controls.
+    pub fn alpha(&self) -> Option<f64> {
+        self.cc.alpha()
+    }
+
+    /// What the sender is doing about congestion.
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// FlightSize: bytes sent and not cumulatively acknowledged. Source: RFC 5681 §2.
+    pub fn inflight(&self) -> u64 {
+        self.nxt - self.una
+    }
+
+    /// Bytes believed to be in the network: [`TcpEndpoint::inflight`] less what is SACKed or lost, plus what was sent
+    /// again. Source: RFC 6675 §4.
+    pub fn pipe(&self) -> u64 {
+        match &self.repair {
+            Some(r) if !self.calm => r.board.pipe(self.una, self.nxt),
+            _ => self.inflight(),
+        }
+    }
+
+    /// Bytes written and not yet sent.
+    pub fn unsent(&self) -> u64 {
+        self.end.saturating_sub(self.nxt)
+    }
+
+    /// Connection state.
+    pub fn state(&self) -> TcpState {
+        let ours_acked = self.fin_sent && self.una > self.end;
+        let theirs = self.rcv_nxt > self.peer_fin;
+        match self.sync {
+            Sync::Listen => TcpState::Listen,
+            Sync::SynSent => TcpState::SynSent,
+            Sync::SynReceived => TcpState::SynReceived,
+            Sync::TimeWait => TcpState::TimeWait,
+            Sync::Closed => TcpState::Closed,
+            Sync::Open => match (self.fin_sent, ours_acked, theirs) {
+                (false, _, false) => TcpState::Established,
+                (false, _, true) => TcpState::CloseWait,
+                (true, false, false) => TcpState::FinWait1,
+                (true, true, false) => TcpState::FinWait2,
+                (true, _, true) if self.passive_close => TcpState::LastAck,
+                (true, _, true) => TcpState::Closing,
+            },
+        }
+    }
+
+    /// Whether anything may still happen on its own account: data unacknowledged or unsent, or a timer armed.
+    pub fn is_idle(&self) -> bool {
+        self.una == self.nxt && self.nxt >= self.end && self.next_timeout() == Time::MAX
+    }
+
+    /// The timestamp clock. Source: RFC 7323 §5.4.
+    #[inline(always)]
+    fn ts_clock(&mut self, cfg: &Tcp, now: Time) -> u32 {
+        if now >= self.ts_next {
+            let tick = cfg.timestamp_tick;
+            let ticks = now.ps() / tick.ps();
+            self.ts_now = self.ts_offset.wrapping_add(ticks as u32);
+            self.ts_next = Time::ZERO + tick * (ticks + 1);
+        }
+        self.ts_now
+    }
+
+    /// Wire sequence number of our offset.
+    #[inline(always)]
+    fn wire(&self, offset: u64) -> u32 {
+        self.iss.wrapping_add(offset as u32)
+    }
+
+    /// RCV.NXT on the wire.
+    #[inline(always)]
+    fn wire_rcv_nxt(&self) -> u32 {
+        self.irs.wrapping_add(self.rcv_nxt as u32)
+    }
+
+    /// The state in which the fast path applies.
+    fn settle(&mut self) {
+        self.calm = self.sync == Sync::Open
+            && self.phase == Phase::Open
+            && self.dup_acks == 0
+            && !self.fin_sent
+            && self.retries == 0
+            && self.repair.as_ref().is_none_or(|r| r.board.is_empty());
+    }
+
+    fn paced<'a>(&self, cfg: &'a Tcp) -> Option<&'a crate::config::Paced> {
+        match &cfg.pacing {
+            Pacing::Fq(paced) if self.rtt.srtt > Span::ZERO => Some(paced),
+            _ => None,
+        }
+    }
+
+    /// No segment is timed; with timestamps every ACK gives a sample.
+    fn untime(&mut self, cfg: &Tcp) {
+        self.timed_end = if cfg.rtt_sampling == RttSampling::Timestamps && self.ts_on { 0 } else { UNTIMED };
+    }
+
+    /// Takes a packet in.
+    #[inline]
+    pub fn on_packet(&mut self, cfg: &Tcp, now: Time, p: &Packet) {
+        use fanin_packet::TcpFlags;
+        const UNUSUAL: u8 = TcpFlags::SYN.0 | TcpFlags::FIN.0 | TcpFlags::RST.0;
+        if self.sync == Sync::Open && p.flags.0 & (UNUSUAL | TcpFlags::ACK.0) == TcpFlags::ACK.0 {
+            self.on_segment(cfg, now, p);
+        } else {
+            self.on_unusual(cfg, now, p);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_endpoint_stays_small() {
+        let size = std::mem::size_of::<TcpEndpoint>();
+        assert!(size <= 576, "{size}");
+    }
+}

@@ -1,0 +1,249 @@
+//! Handshake and close. Source: RFC 9293 §3.5, §3.6, RFC 3168 §6.1.1, RFC 7323 §2.2.
+
+use super::{due, Role, Sync, TcpEndpoint, NO_FIN};
+use crate::config::{Tcp, TIMESTAMP_BYTES};
+use crate::report::{AbortReason, Pending};
+use fanin_packet::{Packet, TcpFlags};
+use fanin_units::{Span, Time};
+
+impl TcpEndpoint {
+    /// The first step of a new endpoint.
+    pub(super) fn start(&mut self, cfg: &Tcp, now: Time) {
+        if self.open_from_start {
+            self.snd_scale = cfg.window_scale();
+            self.rcv_scale = cfg.window_scale();
+            self.una = 1;
+            self.nxt = 1;
+            self.rcv_nxt = 1;
+            self.last_ack_sent = 1;
+            self.rcv_edge = 1 + self.offer();
+            self.edge = 1 + cfg.first_window();
+            self.established(cfg);
+        } else if self.role == Role::Initiator {
+            self.sync = Sync::SynSent;
+            self.nxt = 1;
+            self.send_syn(now);
+        } else {
+            self.sync = Sync::Listen;
+        }
+    }
+
+    /// What the receive window can say at most of the free buffer.
+    pub(super) fn offer(&self) -> u64 {
+        let free = self.buffer.saturating_sub(self.held) >> self.rcv_scale;
+        free.min(u64::from(u16::MAX)) << self.rcv_scale
+    }
+
+    fn send_syn(&mut self, now: Time) {
+        self.due |= due::SYN;
+        self.timed_end = 1;
+        self.timed_at = now;
+        self.rto_at = now + self.rtt.rto;
+    }
+
+    /// The initial window. Source: RFC 5681 §3.1: one segment after a lost SYN or SYN/ACK.
+    fn established(&mut self, cfg: &Tcp) {
+        self.sync = Sync::Open;
+        self.w.cwnd = if self.syn_again { self.w.segments(1) } else { cfg.initial_window_bytes(self.w.mss) };
+        self.max_flight = self.w.cwnd;
+        self.max_window = self.edge - self.una;
+        self.retries = 0;
+        self.rtt.handshake_done(cfg, self.syn_again);
+        self.untime(cfg);
+        self.rto_at = Time::MAX;
+        self.settle();
+    }
+
+    fn take_syn_options(&mut self, cfg: &Tcp, now: Time, p: &Packet) {
+        let Some(syn) = p.syn_options() else { return };
+        self.irs = p.seq;
+        self.rcv_nxt = 1;
+        self.last_ack_sent = 1;
+        self.ts_on = cfg.timestamps && p.timestamps().is_some();
+        if let Some(ts) = p.timestamps() {
+            self.ts_recent = ts.value;
+            self.ts_seen = true;
+        }
+        self.sack_on = cfg.sack && syn.sack_permitted;
+        if let Some(scale) = syn.window_scale {
+            self.snd_scale = scale.min(14); // Source: RFC 7323 §2.3.
+            self.rcv_scale = cfg.window_scale();
+        }
+        // Source: RFC 6691 §2, RFC 9293 §3.7.1.
+        let options = if self.ts_on { TIMESTAMP_BYTES } else { 0 };
+        let theirs = syn.mss.saturating_sub(options).max(64);
+        self.w.mss = u32::from(cfg.payload(self.mtu, self.ts_on).min(theirs));
+        self.rcv_edge = 1 + self.offer().min(u64::from(u16::MAX));
+        self.last_data = now;
+    }
+
+    /// A packet with SYN, FIN or RST, without ACK, or outside the established state.
+    #[inline(never)]
+    pub(super) fn on_unusual(&mut self, cfg: &Tcp, now: Time, p: &Packet) {
+        let has = |flag| p.flags.has(flag);
+        let rst = has(TcpFlags::RST);
+        match self.sync {
+            Sync::Listen if has(TcpFlags::SYN) && !has(TcpFlags::ACK) && !rst => {
+                self.take_syn_options(cfg, now, p);
+                // Source: RFC 3168 §6.1.1: an ECN-setup SYN has ECE and CWR.
+                self.ecn_on = cfg.ecn && has(TcpFlags::ECE) && has(TcpFlags::CWR);
+                self.edge = 1 + u64::from(p.window);
+                self.sync = Sync::SynReceived;
+                self.nxt = 1;
+                self.send_syn(now);
+            }
+            Sync::Listen => {}
+            Sync::SynSent => {
+                let acks_syn = has(TcpFlags::ACK) && p.ack == self.wire(1);
+                if rst && acks_syn {
+                    self.abort(AbortReason::Reset);
+                } else if has(TcpFlags::SYN) && acks_syn {
+                    self.take_syn_options(cfg, now, p);
+                    // Source: RFC 3168 §6.1.1: an ECN-setup SYN/ACK has ECE, not CWR.
+                    self.ecn_on = cfg.ecn && has(TcpFlags::ECE) && !has(TcpFlags::CWR);
+                    self.edge = 1 + u64::from(p.window);
+                    self.due |= due::ACK;
+                    self.open(cfg, now, p);
+                }
+            }
+            Sync::SynReceived => {
+                if rst {
+                    self.abort(AbortReason::Reset);
+                } else if has(TcpFlags::SYN) {
+                    self.due |= due::SYN;
+                } else if has(TcpFlags::ACK) && p.ack.wrapping_sub(self.wire(1)) as i32 >= 0 {
+                    self.open(cfg, now, p);
+                    self.edge = self.una + (u64::from(p.window) << self.snd_scale);
+                    self.on_established(cfg, now, p);
+                }
+            }
+            Sync::Open => {
+                if rst {
+                    self.abort(AbortReason::Reset);
+                } else if has(TcpFlags::SYN) {
+                    self.due |= due::ACK; // our ACK of the SYN/ACK was lost
+                } else if has(TcpFlags::ACK) {
+                    self.on_established(cfg, now, p);
+                }
+            }
+            Sync::TimeWait => {
+                if has(TcpFlags::FIN) {
+                    self.due |= due::ACK;
+                    self.rto_at = now + cfg.time_wait;
+                }
+            }
+            Sync::Closed => {
+                if self.aborted.is_some() && !rst {
+                    self.due |= due::RST;
+                }
+            }
+        }
+    }
+
+    /// A segment that may carry FIN.
+    fn on_established(&mut self, cfg: &Tcp, now: Time, p: &Packet) {
+        self.on_segment(cfg, now, p);
+        if self.sync == Sync::Open && p.flags.has(TcpFlags::FIN) {
+            let seq = self.rcv_nxt.wrapping_add_signed(i64::from(p.seq.wrapping_sub(self.wire_rcv_nxt()) as i32));
+            let fin = seq.wrapping_add(u64::from(p.payload));
+            if fin >= self.rcv_nxt && fin < 1 << 63 && fin <= self.rcv_edge {
+                self.peer_fin = fin;
+            }
+            self.due |= due::ACK;
+            self.take_fin(cfg, now);
+        }
+    }
+
+    /// The handshake is done: the SYN is acknowledged.
+    fn open(&mut self, cfg: &Tcp, now: Time, p: &Packet) {
+        self.una = 1;
+        if self.timed_end == 1 {
+            self.rtt.sample(cfg, now.since(self.timed_at).max(Span::from_ps(1)), 1);
+        } else if self.ts_on {
+            // A SYN that was sent again is timed by its timestamp only. Source: RFC 7323 §4.1.
+            if let (true, Some(ts)) = (cfg.rtt_sampling == crate::RttSampling::Timestamps, p.timestamps()) {
+                let ticks = self.ts_clock(cfg, now).wrapping_sub(ts.echo).max(1);
+                self.rtt.sample(cfg, cfg.timestamp_tick * u64::from(ticks), 1);
+            }
+        }
+        self.last_sent = now;
+        self.established(cfg);
+        self.arm_persist(now);
+        self.pending.add(Pending::CONNECTED);
+        if self.fin_wanted {
+            self.fin_if_all_sent(now);
+        }
+    }
+
+    /// The application closes its direction: FIN follows the last byte written. Connections that are open from the start
+    /// stay open.
+    pub fn close(&mut self, _cfg: &Tcp, now: Time) {
+        if self.open_from_start || self.fin_wanted || self.sync == Sync::Closed {
+            return;
+        }
+        self.fin_wanted = true;
+        if self.sync == Sync::Listen {
+            self.sync = Sync::Closed;
+            self.pending.add(Pending::CLOSED);
+        } else if self.sync == Sync::Open {
+            self.fin_if_all_sent(now);
+        }
+    }
+
+    /// Sends a FIN of its own when no data is left to carry it.
+    fn fin_if_all_sent(&mut self, now: Time) {
+        if self.nxt == self.end && !self.fin_sent {
+            self.mark_fin_sent();
+            self.due |= due::FIN;
+            if self.rto_at == Time::MAX {
+                self.rto_at = now + self.rtt.rto;
+            }
+        }
+    }
+
+    /// The FIN takes its place in the stream.
+    pub(super) fn mark_fin_sent(&mut self) {
+        self.fin_sent = true;
+        self.nxt = self.end + 1;
+        self.calm = false;
+    }
+
+    /// SND.UNA has advanced: perhaps over our FIN.
+    #[inline]
+    pub(super) fn fin_acked(&mut self, cfg: &Tcp, now: Time) {
+        if self.fin_sent && self.una > self.end {
+            self.check_closed(cfg, now);
+        }
+    }
+
+    /// Both FINs are through: TIME-WAIT for the end that closed first, else closed. Source: RFC 9293 §3.6.
+    pub(super) fn check_closed(&mut self, cfg: &Tcp, now: Time) {
+        let both = self.fin_sent && self.una > self.end && self.peer_fin != NO_FIN && self.rcv_nxt > self.peer_fin;
+        if !both || self.sync != Sync::Open {
+            return;
+        }
+        self.calm = false;
+        self.ack_at = Time::MAX;
+        self.pace_timer = Time::MAX;
+        self.pending.add(Pending::CLOSED);
+        if self.passive_close {
+            self.sync = Sync::Closed;
+            self.rto_at = Time::MAX;
+        } else {
+            self.sync = Sync::TimeWait;
+            self.rto_at = now.saturating_add(cfg.time_wait);
+        }
+    }
+}
+
+impl Tcp {
+    /// The window that an open connection starts with at the other end, which has the same configuration.
+    fn first_window(&self) -> u64 {
+        let buffer = match &self.receive_window {
+            crate::ReceiveWindow::Fixed(w) => w.size.get(),
+            crate::ReceiveWindow::Auto(w) => w.initial.get(),
+        };
+        let scale = self.window_scale();
+        (buffer >> scale).min(u64::from(u16::MAX)) << scale
+    }
+}

@@ -1,0 +1,466 @@
+//! What leaves: control packets and data.
+
+use super::loss::{FRto, Repair};
+use super::{due, Phase, Sync, TcpEndpoint, UNTIMED};
+use crate::config::{EctOn, IdleRestart, RttSampling, Tcp};
+use fanin_packet::{Ecn, Packet, SackBlock, SynOptions, TcpFlags, Timestamps};
+use fanin_units::{Span, Time};
+
+/// Why a segment is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Why {
+    New,
+    /// A hole, in order: HighRxt follows it.
+    Hole,
+    /// The rescue retransmission. Source: RFC 6675 §4 NextSeg rule 4.
+    Rescue,
+}
+
+/// The segment to send next: [from, to) in the stream, the FIN's place included.
+#[derive(Clone, Copy, Debug)]
+struct Next {
+    from: u64,
+    to: u64,
+    why: Why,
+}
+
+impl TcpEndpoint {
+    /// Whether [`TcpEndpoint::poll_data`] would give a segment now.
+    #[inline]
+    pub fn wants_to_send(&self, cfg: &Tcp, now: Time) -> bool {
+        self.next_segment(cfg, now).is_some()
+    }
+
+    /// Payload bytes that the NIC shall take back to back now: up to `tso_max` with TSO, else one segment; zero when
+    /// there is nothing to send.
+    pub fn tso_bytes(&self, cfg: &Tcp, now: Time) -> u64 {
+        match self.next_segment(cfg, now) {
+            None => 0,
+            Some(next) if !cfg.tso || next.why != Why::New => next.to.min(self.end).saturating_sub(next.from),
+            Some(_) if self.burst > 0 => u64::from(self.burst),
+            Some(_) => self.burst_size(cfg),
+        }
+    }
+
+    /// The next data segment, new or sent again, if window and pacing allow one now. Fills the transport fields of `out`.
+    #[inline]
+    pub fn poll_data(&mut self, cfg: &Tcp, now: Time, out: &mut Packet) -> bool {
+        let Some(next) = self.next_segment(cfg, now) else { return false };
+        if next.why == Why::New {
+            self.send_new(cfg, now, next, out);
+        } else {
+            self.send_again(cfg, now, next, out);
+        }
+        true
+    }
+
+    #[inline(always)]
+    fn next_segment(&self, cfg: &Tcp, now: Time) -> Option<Next> {
+        if !self.calm {
+            return self.next_segment_slowly(cfg, now);
+        }
+        let unsent = self.end - self.nxt;
+        if unsent == 0 {
+            return None;
+        }
+        let to = self.nxt + unsent.min(u64::from(self.w.mss));
+        if to > self.edge {
+            return self.next_segment_slowly(cfg, now);
+        }
+        if to - self.una > self.w.cwnd || (now < self.pace_at && self.burst == 0) {
+            return None;
+        }
+        if cfg.tso && self.burst == 0 && self.defers(cfg) {
+            return None;
+        }
+        Some(Next { from: self.nxt, to, why: Why::New })
+    }
+
+    /// TSO waits until the burst is worth it: a third of the window, unless nothing is in flight. Source: Linux
+    /// tcp_tso_should_defer with tcp_tso_win_divisor = 3.
+    fn defers(&self, cfg: &Tcp) -> bool {
+        let flight = self.nxt - self.una;
+        let room = self.w.cwnd.saturating_sub(flight).min(self.edge - self.nxt);
+        let worth = (self.w.cwnd / 3).min(cfg.tso_max.get()).max(u64::from(self.w.mss));
+        flight > 0 && room < worth && room < self.end - self.nxt
+    }
+
+    /// Bytes of the burst that starts now. With pacing, about a millisecond's worth. Source: Linux tcp_tso_autosize.
+    fn burst_size(&self, cfg: &Tcp) -> u64 {
+        let mss = u64::from(self.w.mss);
+        let room = self.w.cwnd.saturating_sub(self.pipe()).min(self.edge - self.nxt);
+        let mut size = room.min(self.end - self.nxt).min(cfg.tso_max.get());
+        if self.paced(cfg).is_some() {
+            let rate = self.pacing_gain(cfg) * self.w.cwnd as f64 / self.rtt.srtt.as_secs_f64();
+            size = size.min(((rate * AUTOSIZE.as_secs_f64()) as u64).max(2 * mss));
+        }
+        if size > mss { size - size % mss } else { size }
+    }
+
+    /// Everything but plain new data on a calm connection.
+    #[inline(never)]
+    fn next_segment_slowly(&self, cfg: &Tcp, now: Time) -> Option<Next> {
+        if self.sync != Sync::Open {
+            return None;
+        }
+        let paced_out = now < self.pace_at && self.burst == 0;
+        let mss = u64::from(self.w.mss);
+        let flight = self.nxt - self.una;
+        let Some(r) = self.repair.as_deref() else {
+            return if paced_out { None } else { self.new_data(self.w.cwnd.saturating_sub(flight)) };
+        };
+        let hole = |(from, to): (u64, u64), why| Some(Next { from, to: self.segment_end(from, to), why });
+        match self.phase {
+            Phase::Recovery if r.first_due => r.board.next_hole(self.nxt).and_then(|first| hole(first, Why::Hole)),
+            _ if paced_out => None,
+            Phase::Recovery if self.sack_on => {
+                let room = self.w.cwnd.saturating_sub(r.board.pipe(self.una, self.nxt));
+                if room < mss {
+                    return None;
+                }
+                self.next_seg(r, mss, room)
+            }
+            Phase::Recovery => self.new_data(self.w.cwnd.saturating_sub(flight)),
+            Phase::Loss => {
+                let room = self.w.cwnd.saturating_sub(r.board.pipe(self.una, self.nxt));
+                match r.f_rto {
+                    FRto::Second(0) => return None,
+                    FRto::Second(_) => return self.new_data(room),
+                    _ => {}
+                }
+                match r.board.next_lost() {
+                    // A FIN on top of a full segment needs no room.
+                    Some(lost) => hole(lost, Why::Hole).filter(|next| next.to.min(self.end).saturating_sub(next.from) <= room),
+                    None => self.new_data(room),
+                }
+            }
+            Phase::Open | Phase::Cwr => {
+                let mut pipe = flight;
+                if self.sack_on {
+                    // SACKed segments make room: limited transmit. Source: RFC 6675 §5 step 3.
+                    if cfg.limited_transmit || self.dup_acks == 0 {
+                        pipe = r.board.pipe(self.una, self.nxt);
+                    }
+                } else if cfg.limited_transmit {
+                    // Source: RFC 3042 §2.
+                    pipe = pipe.saturating_sub(self.w.segments(self.dup_acks.min(2)));
+                }
+                self.new_data(self.w.cwnd.saturating_sub(pipe))
+            }
+        }
+    }
+
+    /// NextSeg. Source: RFC 6675 §4.
+    ///
+    /// Deviation: the rescue is not spent on a segment that this recovery has already sent again.
+    fn next_seg(&self, r: &Repair, mss: u64, room: u64) -> Option<Next> {
+        let hole = |(from, to): (u64, u64), why| Some(Next { from, to: self.segment_end(from, to), why });
+        if let Some(lost) = r.board.next_lost() {
+            return hole(lost, Why::Hole);
+        }
+        if let Some(new) = self.new_data(room) {
+            return Some(new);
+        }
+        if let Some(open) = r.board.next_hole(r.board.highest()) {
+            return hole(open, Why::Hole);
+        }
+        let last = r.board.last_hole(self.nxt, mss).filter(|last| !r.rescued && last.1 > r.board.high_rxt())?;
+        Some(Next { from: last.0, to: last.1, why: Why::Rescue })
+    }
+
+    /// The end of the segment that starts at `from` in a hole that ends at `to`: a FIN rides on the last one.
+    fn segment_end(&self, from: u64, to: u64) -> u64 {
+        let end = (from + u64::from(self.w.mss)).min(to);
+        if end == self.end && to > end { to } else { end }
+    }
+
+    /// New data, when `room` bytes of congestion window are left; small windows as by the sender's silly-window rule.
+    ///
+    /// Source: RFC 9293 §3.8.6.2.1 without Nagle. Deviation: its override timeout is zero when nothing is in flight.
+    fn new_data(&self, room: u64) -> Option<Next> {
+        let unsent = self.end.saturating_sub(self.nxt);
+        if unsent == 0 || self.fin_sent {
+            return None;
+        }
+        let mut len = unsent.min(u64::from(self.w.mss));
+        let window = self.edge.saturating_sub(self.nxt);
+        if window < len {
+            if window == 0 || (window < self.max_window / 2 && self.nxt > self.una) {
+                return None;
+            }
+            len = window;
+        }
+        (len <= room).then_some(Next { from: self.nxt, to: self.nxt + len, why: Why::New })
+    }
+
+    #[inline(always)]
+    fn send_new(&mut self, cfg: &Tcp, now: Time, next: Next, out: &mut Packet) {
+        if self.nxt == self.una && now.since(self.last_sent) > self.rtt.rto {
+            self.restart_after_idle(cfg, now);
+        }
+        let len = next.to - next.from;
+        if !self.calm {
+            self.note_new_while_repairing(len);
+        }
+        if self.timed_end == UNTIMED && self.phase == Phase::Open {
+            self.timed_end = next.to;
+            self.timed_at = now;
+        }
+        if self.rto_at == Time::MAX {
+            self.rto_at = now + self.rtt.rto;
+        }
+        if cfg.tso {
+            let left = if self.burst > 0 { u64::from(self.burst) } else { self.burst_size(cfg) };
+            self.burst = left.saturating_sub(len) as u32;
+        }
+        self.nxt = next.to;
+        self.last_sent = now;
+        // Source: Linux tcp_cwnd_validate.
+        let flight = self.nxt - self.una;
+        let limited = flight + u64::from(self.w.mss) > self.w.cwnd;
+        if limited || self.una >= self.usage_end || (!self.cwnd_limited && flight > self.max_flight) {
+            self.cwnd_limited = limited;
+            self.max_flight = flight;
+            self.usage_end = self.nxt;
+        }
+        let mut flags = TcpFlags::ACK;
+        if self.nxt == self.end {
+            flags = flags.with(TcpFlags::PSH);
+            if self.fin_wanted {
+                flags = flags.with(TcpFlags::FIN);
+                self.mark_fin_sent();
+            }
+        }
+        if self.cwr_due {
+            flags = flags.with(TcpFlags::CWR);
+            self.cwr_due = false;
+        }
+        self.fill(cfg, now, out, (flags, next.from, len as u16));
+        out.ecn = if self.ecn_on { Ecn::Ect0 } else { Ecn::NotEct };
+        self.count_data(cfg, now, len);
+    }
+
+    /// Counters and pacing of a segment with `len` bytes of payload.
+    #[inline(always)]
+    fn count_data(&mut self, cfg: &Tcp, now: Time, len: u64) {
+        self.stats.packets_sent += 1;
+        self.stats.bytes_sent += len;
+        if let crate::Pacing::Fq(_) = cfg.pacing {
+            self.pace(cfg, now, len);
+        }
+    }
+
+    /// New data beside a repair: limited transmit, PRR and F-RTO count it.
+    fn note_new_while_repairing(&mut self, len: u64) {
+        let (phase, dup_acks) = (self.phase, self.dup_acks);
+        if let Some(r) = self.repair.as_deref_mut() {
+            match phase {
+                Phase::Open if dup_acks > 0 => r.limited_sent += len,
+                Phase::Recovery | Phase::Cwr => r.prr.out += len,
+                _ => {}
+            }
+            if let FRto::Second(left) = r.f_rto {
+                r.f_rto = FRto::Second(left.saturating_sub(1));
+            }
+        }
+    }
+
+    /// A retransmission.
+    #[inline(never)]
+    fn send_again(&mut self, cfg: &Tcp, now: Time, next: Next, out: &mut Packet) {
+        let clock = self.ts_clock(cfg, now);
+        if let Some(r) = self.repair.as_deref_mut() {
+            r.first_due = false;
+            if next.why == Why::Rescue {
+                r.rescued = true;
+            } else {
+                r.board.sent_again(next.from, next.to);
+            }
+            r.prr.out += next.to - next.from;
+            if r.eifel_due {
+                r.eifel = Some(clock);
+                r.eifel_due = false;
+            }
+        }
+        // Karn: what is sent again is not timed. Source: RFC 6298 §3.
+        if cfg.rtt_sampling == RttSampling::TimedSegment || !self.ts_on {
+            self.timed_end = UNTIMED;
+        }
+        if self.rto_at == Time::MAX {
+            self.rto_at = now + self.rtt.rto;
+        }
+        self.last_sent = now;
+        let payload = next.to.min(self.end) - next.from;
+        let fin = self.fin_sent && next.to > self.end;
+        let mut flags = if payload > 0 && next.to >= self.end { TcpFlags::ACK.with(TcpFlags::PSH) } else { TcpFlags::ACK };
+        if fin {
+            flags = flags.with(TcpFlags::FIN);
+        }
+        self.fill(cfg, now, out, (flags, next.from, payload as u16));
+        let capable = match cfg.ect_on {
+            EctOn::NewData => false,
+            EctOn::Data => payload > 0,
+            EctOn::All => true,
+        };
+        out.ecn = if self.ecn_on && capable { Ecn::Ect0 } else { Ecn::NotEct };
+        if payload > 0 {
+            self.stats.retransmits += 1;
+            self.count_data(cfg, now, payload);
+        } else {
+            self.stats.control_sent += 1;
+        }
+    }
+
+    /// Source: RFC 5681 §4.1; Linux tcp_cwnd_restart.
+    #[inline(never)]
+    fn restart_after_idle(&mut self, cfg: &Tcp, now: Time) {
+        let restart = cfg.initial_window_bytes(self.w.mss).min(self.w.cwnd);
+        match cfg.idle_restart {
+            IdleRestart::None => {}
+            IdleRestart::Rfc5681 => self.w.cwnd = restart,
+            IdleRestart::Decay => {
+                self.w.ssthresh = self.w.ssthresh.max(self.w.cwnd / 4 * 3);
+                let mut idle = now.since(self.last_sent);
+                while idle > self.rtt.rto && self.w.cwnd > restart {
+                    idle = idle - self.rtt.rto;
+                    self.w.cwnd /= 2;
+                }
+                self.w.cwnd = self.w.cwnd.max(restart);
+            }
+        }
+    }
+
+    fn pacing_gain(&self, cfg: &Tcp) -> f64 {
+        match self.paced(cfg) {
+            // Source: Linux tcp_update_pacing_rate.
+            Some(paced) if self.w.cwnd < self.w.ssthresh / 2 => paced.slow_start_gain,
+            Some(paced) => paced.gain,
+            None => 1.0,
+        }
+    }
+
+    /// The next segment may leave when this one would have been sent at gain · cwnd / SRTT.
+    #[inline(never)]
+    fn pace(&mut self, cfg: &Tcp, now: Time, len: u64) {
+        if self.paced(cfg).is_none() {
+            return;
+        }
+        let gap = self.rtt.srtt.scale(len as f64 / (self.pacing_gain(cfg) * self.w.cwnd as f64));
+        self.pace_at = self.pace_at.max(now) + gap;
+        self.pace_timer = self.pace_at;
+    }
+
+    /// A control packet that must leave now: SYN, ACK, FIN, RST or a window probe. Fills the transport fields of `out`.
+    #[inline]
+    pub fn poll_control(&mut self, cfg: &Tcp, now: Time, out: &mut Packet) -> bool {
+        if self.due == 0 {
+            return false;
+        }
+        out.ecn = Ecn::NotEct;
+        if self.due == due::ACK {
+            self.due = 0;
+            self.fill_ack(cfg, now, out);
+        } else {
+            self.poll_unusual(cfg, now, out);
+        }
+        if self.ecn_on && cfg.ect_on == EctOn::All {
+            out.ecn = Ecn::Ect0;
+        }
+        self.stats.control_sent += 1;
+        true
+    }
+
+    #[inline(always)]
+    fn fill_ack(&mut self, cfg: &Tcp, now: Time, out: &mut Packet) {
+        self.quick = self.quick.saturating_sub(1);
+        self.fill(cfg, now, out, (TcpFlags::ACK, self.nxt, 0));
+        if self.sack_on && self.ooo.is_some() {
+            self.push_sack(out);
+        }
+    }
+
+    #[inline(never)]
+    fn push_sack(&self, out: &mut Packet) {
+        for (start, end) in self.ooo.iter().flat_map(|o| o.blocks()) {
+            if out.sack_room() > 0 {
+                out.push_sack(SackBlock {
+                    start: self.irs.wrapping_add(start as u32),
+                    end: self.irs.wrapping_add(end as u32),
+                });
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn poll_unusual(&mut self, cfg: &Tcp, now: Time, out: &mut Packet) {
+        let first = self.due & self.due.wrapping_neg();
+        self.due &= !first;
+        match first {
+            due::SYN => self.fill_syn(cfg, now, out),
+            due::RST => {
+                self.due = 0;
+                let flags = TcpFlags::RST.with(TcpFlags::ACK);
+                out.set_tcp(flags, self.wire(self.nxt), self.wire_rcv_nxt(), 0, 0);
+            }
+            due::PRIOR_ACK => {
+                // Source: RFC 8257 §3.2: with the state before the change.
+                self.fill_ack(cfg, now, out);
+                out.ack = self.prior_ack;
+                let others = out.flags.0 & !TcpFlags::ECE.0;
+                out.flags = TcpFlags(if self.echo { others } else { others | TcpFlags::ECE.0 });
+            }
+            due::ACK => self.fill_ack(cfg, now, out),
+            // Below the window: the other end must answer. Source: Linux tcp_xmit_probe_skb.
+            due::PROBE => self.fill(cfg, now, out, (TcpFlags::ACK, self.una - 1, 0)),
+            _ => self.fill(cfg, now, out, (TcpFlags::ACK.with(TcpFlags::FIN), self.end, 0)),
+        }
+    }
+
+    fn fill_syn(&mut self, cfg: &Tcp, now: Time, out: &mut Packet) {
+        let answer = self.sync == Sync::SynReceived;
+        let ecn = if answer { self.ecn_on } else { cfg.ecn };
+        let mut flags = TcpFlags::SYN;
+        if answer {
+            flags = flags.with(TcpFlags::ACK);
+        }
+        if ecn {
+            flags = flags.with(TcpFlags::ECE);
+            if !answer {
+                flags = flags.with(TcpFlags::CWR);
+            }
+        }
+        let window = self.buffer.min(u64::from(u16::MAX)) as u16;
+        let ack = if answer { self.wire_rcv_nxt() } else { 0 };
+        out.set_tcp(flags, self.wire(0), ack, window, 0);
+        if if answer { self.ts_on } else { cfg.timestamps } {
+            let value = self.ts_clock(cfg, now);
+            out.set_timestamps(Timestamps { value, echo: self.ts_recent });
+        }
+        out.set_syn_options(SynOptions {
+            mss: cfg.announced_mss(self.mtu),
+            window_scale: Some(cfg.window_scale()),
+            sack_permitted: if answer { self.sack_on } else { cfg.sack },
+        });
+    }
+
+    /// Header of a segment: acknowledgment, window, echo, timestamps. Pending delayed ACKs are done with it.
+    #[inline(always)]
+    fn fill(&mut self, cfg: &Tcp, now: Time, out: &mut Packet, (flags, from, payload): (TcpFlags, u64, u16)) {
+        let offer = (self.buffer.saturating_sub(self.held) >> self.rcv_scale).min(u64::from(u16::MAX));
+        let edge = (self.rcv_nxt + (offer << self.rcv_scale)).max(self.rcv_edge);
+        self.rcv_edge = edge;
+        let window = ((edge - self.rcv_nxt) >> self.rcv_scale).min(u64::from(u16::MAX)) as u16;
+        let flags = if self.echo { flags.with(TcpFlags::ECE) } else { flags };
+        out.set_tcp(flags, self.wire(from), self.wire_rcv_nxt(), window, payload);
+        if self.ts_on {
+            let value = self.ts_clock(cfg, now);
+            out.set_timestamps(Timestamps { value, echo: self.ts_recent });
+        }
+        self.last_ack_sent = self.rcv_nxt;
+        self.unacked = 0;
+        self.ack_at = Time::MAX;
+    }
+}
+
+/// How long a paced burst may be. Source: Linux sk_pacing_shift = 10 (1/1024 s).
+const AUTOSIZE: Span = Span::from_us(977);

@@ -1,0 +1,110 @@
+//! Data that arrived ahead of its turn.
+
+use std::collections::VecDeque;
+
+/// Ranges above RCV.NXT, and which of them the next SACK option tells first.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Reassembly {
+    /// Ascending, disjoint, not adjacent.
+    ranges: VecDeque<(u64, u64)>,
+    /// Starts of ranges, most recently changed first; zero is none.
+    recent: [u64; 4],
+}
+
+impl Reassembly {
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Adds a segment; gives how many of its bytes are new.
+    pub fn insert(&mut self, start: u64, end: u64) -> u64 {
+        let first = self.ranges.partition_point(|r| r.1 < start);
+        let after = self.ranges.partition_point(|r| r.0 <= end);
+        let merged = if first == after {
+            self.ranges.insert(first, (start, end));
+            (start, end)
+        } else {
+            let merged = (start.min(self.ranges[first].0), end.max(self.ranges[after - 1].1));
+            let had: u64 = self.ranges.range(first..after).map(|r| r.1 - r.0).sum();
+            self.ranges[first] = merged;
+            self.ranges.drain(first + 1..after);
+            self.touch(merged);
+            return merged.1 - merged.0 - had;
+        };
+        self.touch(merged);
+        end - start
+    }
+
+    /// RCV.NXT has come to `next`; gives where it goes from there by what waits.
+    pub fn advance(&mut self, next: u64) -> u64 {
+        let mut next = next;
+        while self.ranges.front().is_some_and(|r| r.0 <= next) {
+            if let Some(r) = self.ranges.pop_front() {
+                next = next.max(r.1);
+            }
+        }
+        next
+    }
+
+    /// The blocks to report: first the one with the latest segment, then those reported last. Source: RFC 2018 §4.
+    pub fn blocks(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.recent.iter().filter(|start| **start != 0).filter_map(|start| {
+            let at = self.ranges.binary_search_by_key(start, |r| r.0).ok()?;
+            Some(self.ranges[at])
+        })
+    }
+
+    /// `range` was changed last; starts that it swallowed are forgotten.
+    fn touch(&mut self, range: (u64, u64)) {
+        let mut recent = [range.0, 0, 0, 0];
+        let mut n = 1;
+        for start in self.recent {
+            let swallowed = (range.0..range.1).contains(&start);
+            if start != 0 && !swallowed && n < recent.len() && self.ranges.binary_search_by_key(&start, |r| r.0).is_ok() {
+                recent[n] = start;
+                n += 1;
+            }
+        }
+        self.recent = recent;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_latest_block_comes_first_then_the_ones_before() {
+        let mut r = Reassembly::default();
+        r.insert(100, 200);
+        r.insert(300, 400);
+        r.insert(500, 600);
+        assert_eq!(r.blocks().collect::<Vec<_>>(), [(500, 600), (300, 400), (100, 200)]);
+        r.insert(200, 250);
+        assert_eq!(r.blocks().collect::<Vec<_>>(), [(100, 250), (500, 600), (300, 400)]);
+        r.insert(250, 500); // joins all
+        assert_eq!(r.blocks().collect::<Vec<_>>(), [(100, 600)]);
+        assert_eq!(r.advance(100), 600);
+        assert!(r.is_empty() && r.blocks().next().is_none());
+    }
+
+    proptest! {
+        #[test]
+        fn it_equals_a_bitmap(segments in prop::collection::vec((1u64..100, 1u64..20), 1..50)) {
+            let mut r = Reassembly::default();
+            let mut bitmap = [false; 128];
+            for (start, len) in segments {
+                let news = bitmap[start as usize..(start + len) as usize].iter().filter(|b| !**b).count() as u64;
+                bitmap[start as usize..(start + len) as usize].fill(true);
+                prop_assert_eq!(r.insert(start, start + len), news);
+                let (from, to) = r.blocks().next().unwrap();
+                prop_assert!(from <= start && to >= start + len);
+                prop_assert!(bitmap[from as usize..to as usize].iter().all(|b| *b));
+                prop_assert!(!bitmap[from as usize - 1] && !bitmap[to as usize]);
+            }
+            let run = bitmap[1..].iter().take_while(|b| **b).count() as u64;
+            prop_assert_eq!(r.advance(1), 1 + run);
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What an endpoint tells the outside: events and counters.
+
+/// Why a connection ended early.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AbortReason {
+    /// Nothing came back after `max_retries` (or `syn_retries`) timeouts. Source: RFC 9293 §3.8.3.
+    RetriesExhausted,
+    /// The other end sent RST.
+    Reset,
+}
+
+/// Something that the application or the simulation wants to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TcpEvent {
+    /// The handshake is done. Connections that are open from the start do not report it.
+    Connected,
+    /// Data arrived in order: bytes in all since the start.
+    Delivered { total: u64 },
+    /// Data was acknowledged: bytes in all since the start.
+    Acked { total: u64 },
+    /// The other end has sent all it will (FIN, in order).
+    PeerClosed,
+    /// Both directions are closed. An endpoint in TIME-WAIT still answers a repeated FIN until its timeout.
+    Closed,
+    /// The connection is gone.
+    Aborted(AbortReason),
+}
+
+/// Counters of one endpoint, since its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TcpStats {
+    /// Segments with payload, retransmissions included.
+    pub packets_sent: u64,
+    /// Payload bytes in them.
+    pub bytes_sent: u64,
+    /// Segments with payload sent again.
+    pub retransmits: u64,
+    /// Application bytes received in order.
+    pub delivered: u64,
+    /// Application bytes acknowledged by the other end.
+    pub acked: u64,
+    /// Segments with payload that arrived marked CE.
+    pub marked: u64,
+    /// Segments without payload, SYN and FIN included.
+    pub control_sent: u64,
+    /// Retransmission timeouts, those of SYN and FIN included.
+    pub timeouts: u32,
+    /// Fast recoveries entered.
+    pub recoveries: u32,
+    /// Window reductions caused by ECN.
+    pub ecn_reductions: u32,
+    /// Duplicate ACKs received.
+    pub dup_acks: u32,
+    /// Timeouts found to be spurious.
+    pub spurious_rtos: u32,
+    /// Probes of a closed window.
+    pub window_probes: u32,
+    /// Payload bytes that arrived a second time.
+    pub duplicate_bytes: u64,
+}
+
+/// Events that wait to be polled, a bit each.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pending(pub u8);
+
+impl Pending {
+    pub const CONNECTED: u8 = 1;
+    pub const DELIVERED: u8 = 2;
+    pub const ACKED: u8 = 4;
+    pub const PEER_CLOSED: u8 = 8;
+    pub const CLOSED: u8 = 16;
+    pub const ABORTED: u8 = 32;
+
+    #[inline(always)]
+    pub fn add(&mut self, bit: u8) {
+        self.0 |= bit;
+    }
+
+    /// Takes the first event in causal order.
+    #[inline]
+    pub fn take(&mut self) -> u8 {
+        let first = self.0 & self.0.wrapping_neg();
+        self.0 &= !first;
+        first
+    }
+}

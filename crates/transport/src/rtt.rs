@@ -1,0 +1,143 @@
+//! Round-trip time and retransmission timeout. Source: RFC 6298.
+
+use crate::config::{RtoFloor, Tcp};
+use fanin_units::Span;
+
+/// SRTT, RTTVAR and the RTO that follows from them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rtt {
+    /// Smoothed RTT, zero before the first sample.
+    pub srtt: Span,
+    pub rttvar: Span,
+    /// RTO without back-off.
+    base: Span,
+    /// RTO to arm the timer with.
+    pub rto: Span,
+    sampled: bool,
+}
+
+/// RTO for data after a SYN that timed out. Source: RFC 6298 §5.7.
+const AFTER_SYN_TIMEOUT: Span = Span::from_s(3);
+
+impl Rtt {
+    pub fn new(cfg: &Tcp) -> Self {
+        let base = cfg.rto_initial.min(cfg.rto_max);
+        Rtt { srtt: Span::ZERO, rttvar: Span::ZERO, base, rto: base, sampled: false }
+    }
+
+    /// Takes a sample; `expected` of them are taken per RTT. Source: RFC 6298 §2.2, §2.3, RFC 7323 appendix G.
+    pub fn sample(&mut self, cfg: &Tcp, rtt: Span, expected: u64) {
+        if self.sampled {
+            let deviation = if rtt > self.srtt { rtt - self.srtt } else { self.srtt - rtt };
+            self.rttvar = weigh(self.rttvar, deviation, 4 * expected);
+            self.srtt = weigh(self.srtt, rtt, 8 * expected);
+        } else {
+            self.sampled = true;
+            self.srtt = rtt;
+            self.rttvar = rtt / 2;
+        }
+        let variance = (self.rttvar * 4).max(cfg.clock_granularity);
+        let rto = match cfg.rto_floor {
+            RtoFloor::Rto => (self.srtt + variance).max(cfg.rto_min),
+            RtoFloor::Variance => self.srtt + variance.max(cfg.rto_min),
+        };
+        self.base = rto.round_up(cfg.clock_granularity).min(cfg.rto_max);
+        self.rto = self.base;
+    }
+
+    /// Doubles the RTO. Source: RFC 6298 §5.5.
+    pub fn back_off(&mut self, cfg: &Tcp) {
+        self.rto = self.rto.saturating_mul(2).min(cfg.rto_max);
+    }
+
+    /// Back to the RTO that the samples give.
+    pub fn reset_back_off(&mut self) {
+        self.rto = self.base;
+    }
+
+    /// The handshake is over; `timed_out`: the SYN was sent again. Source: RFC 6298 §5.7.
+    pub fn handshake_done(&mut self, cfg: &Tcp, timed_out: bool) {
+        if timed_out && !self.sampled {
+            self.base = AFTER_SYN_TIMEOUT.max(cfg.rto_initial).min(cfg.rto_max);
+        }
+        self.reset_back_off();
+    }
+}
+
+/// `old` moved by one `n`th towards `new`, exactly rounded down.
+fn weigh(old: Span, new: Span, n: u64) -> Span {
+    Span::from_ps(((u128::from(old.ps()) * u128::from(n - 1) + u128::from(new.ps())) / u128::from(n)) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cfg() -> Tcp {
+        Tcp { rto_min: Span::from_ms(10), clock_granularity: Span::from_us(1), ..Tcp::default() }
+    }
+
+    #[test]
+    fn the_estimator_is_rfc_6298s() {
+        let cfg = cfg();
+        let mut r = Rtt::new(&cfg);
+        assert_eq!((r.rto, r.srtt), (Span::from_s(1), Span::ZERO));
+        r.sample(&cfg, Span::from_ms(100), 1);
+        assert_eq!((r.srtt, r.rttvar, r.rto), (Span::from_ms(100), Span::from_ms(50), Span::from_ms(300)));
+        r.sample(&cfg, Span::from_ms(60), 1);
+        // RTTVAR = 3/4·50 + 1/4·40, SRTT = 7/8·100 + 1/8·60, with the old SRTT in RTTVAR.
+        assert_eq!((r.srtt, r.rttvar, r.rto), (Span::from_ms(95), Span::from_us(47_500), Span::from_ms(285)));
+    }
+
+    #[test]
+    fn rto_min_bounds_the_rto_or_its_variance() {
+        let mut cfg = cfg();
+        let mut r = Rtt::new(&cfg);
+        r.sample(&cfg, Span::from_us(100), 1);
+        assert_eq!(r.rto, Span::from_ms(10));
+        cfg.rto_floor = RtoFloor::Variance;
+        r.sample(&cfg, Span::from_us(100), 1);
+        assert_eq!(r.rto, Span::from_us(10_100));
+    }
+
+    #[test]
+    fn granularity_is_the_least_variance_and_the_step_of_the_rto() {
+        let cfg = Tcp { rto_min: Span::ZERO, clock_granularity: Span::from_ms(1), ..Tcp::default() };
+        let mut r = Rtt::new(&cfg);
+        r.sample(&cfg, Span::from_us(100), 1);
+        assert_eq!(r.rto, Span::from_ms(2)); // 0.1 ms + max (1 ms, 0.2 ms), rounded up
+    }
+
+    #[test]
+    fn back_off_doubles_up_to_rto_max_and_a_sample_ends_it() {
+        let cfg = cfg();
+        let mut r = Rtt::new(&cfg);
+        let seen: Vec<u64> = (0..8).map(|_| { r.back_off(&cfg); r.rto.whole_ms() / 1000 }).collect();
+        assert_eq!(seen, [2, 4, 8, 16, 32, 60, 60, 60]);
+        r.sample(&cfg, Span::from_ms(1), 1);
+        assert_eq!(r.rto, Span::from_ms(10));
+    }
+
+    #[test]
+    fn a_lost_syn_makes_the_first_rto_three_seconds() {
+        let cfg = cfg();
+        let mut r = Rtt::new(&cfg);
+        r.back_off(&cfg);
+        r.handshake_done(&cfg, true);
+        assert_eq!(r.rto, Span::from_s(3));
+    }
+
+    #[test]
+    fn many_samples_per_rtt_weigh_as_much_as_one() {
+        let cfg = cfg();
+        let (mut one, mut many) = (Rtt::new(&cfg), Rtt::new(&cfg));
+        one.sample(&cfg, Span::from_ms(100), 1);
+        many.sample(&cfg, Span::from_ms(100), 1);
+        one.sample(&cfg, Span::from_ms(50), 1);
+        for _ in 0..10 {
+            many.sample(&cfg, Span::from_ms(50), 10);
+        }
+        let gap = one.srtt.as_secs_f64() - many.srtt.as_secs_f64();
+        assert!(gap.abs() < 0.001, "{gap}");
+    }
+}

@@ -1,6 +1,6 @@
 """The native core: reads scenarios, runs them and writes result folders."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Literal
 
 class ScenarioError(ValueError):
@@ -18,7 +18,6 @@ def run(
     base_dir: str,
     out_dir: str,
     progress: Callable[[dict[str, Any]], None] | None,
-    options: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Run a scenario, write its result folder and return the summary."""
 

@@ -78,6 +78,8 @@ def measure(
         if valgrind:
             note(f"{name}: counting instructions at scale {min(scale, WORKLOADS[name]):g}")
             ordered["instructions_per_hop"] = _instructions(valgrind, name, min(scale, WORKLOADS[name]))
+            if ordered["instructions_per_hop"] is None:
+                note(f"{name}: valgrind saw no {LOOP}: the extension was built without symbols")
         ordered["peers"] = _peers(name, scale * PEER_SCALE, ordered["hops_per_cpu_s"], note) if peers else {}
         measured[name] = {**ordered, **entry}
     return measured

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -66,6 +65,9 @@ def _failures() -> Iterator[None]:
         name = f"{error.filename}: " if error.filename else ""
         _say(f"error: {name}{error.strerror or error}", "red")
         raise typer.Exit(EXIT_BAD_INPUT) from None
+    except KeyboardInterrupt:
+        _say("interrupted", "yellow")
+        raise typer.Exit(EXIT_INTERRUPTED) from None
 
 
 def _say_problem(problem: Problem) -> None:
@@ -147,6 +149,12 @@ def _simulate(scenario: Scenario, out: Path, *, force: bool, progress: bool) -> 
             raise
         _say(f"error: {error}", "red")
         _say(f"what could be written is in {out}", "yellow")
+        raise typer.Exit(EXIT_FAILED) from None
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        _say(f"error: a defect in Fanin ended the run; please report it with the scenario: {error}", "red")
+        _say(f"what was simulated until then is in {out}", "yellow")
         raise typer.Exit(EXIT_FAILED) from None
 
 
@@ -290,11 +298,3 @@ def bench(
 def version() -> None:
     """Print the version."""
     typer.echo(_core.version())
-
-
-def main() -> None:
-    """Run the command line; an interrupt outside a run ends it without a traceback."""
-    try:
-        app()
-    except KeyboardInterrupt:
-        sys.exit(EXIT_INTERRUPTED)

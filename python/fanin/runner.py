@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import shutil
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 from fanin import _core, folder
 from fanin.progress import Bar, ProgressCallback
@@ -78,13 +79,7 @@ def run(
         chosen.resolved  # noqa: B018 (a wrong scenario must not cost an earlier result)
         folder.inspect(target, overwrite=overwrite)
         folder.clear(target)
-    _start(text, kind, str(chosen.base_dir), target, progress)
+    with contextlib.ExitStack() as stack:
+        callback = stack.enter_context(Bar()) if progress is True else progress or None
+        _core.run(text, kind, str(chosen.base_dir), str(target), cast(Any, callback))
     return Result(target)
-
-
-def _start(text: str, kind: Literal["toml", "json"], base_dir: str, target: Path, progress: bool | ProgressCallback) -> None:
-    if progress is True:
-        with Bar() as bar:
-            _core.run(text, kind, base_dir, str(target), cast(Any, bar), {})
-    else:
-        _core.run(text, kind, base_dir, str(target), cast(Any, progress or None), {})

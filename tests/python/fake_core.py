@@ -5,12 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from fake_result import write_result
 from fanin._core import ScenarioError
+
+
+class PanicException(BaseException):
+    """As PyO3 names a panic of the core."""
 
 
 def problem(path: str, message: str, **more: Any) -> dict[str, Any]:
@@ -61,10 +65,8 @@ def run(
     base_dir: str,
     out_dir: str,
     progress: Callable[[dict[str, Any]], None] | None,
-    options: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Write a made-up result; some names of scenarios make it fail as the core can."""
-    assert options == {}
     found = check(text, format, base_dir)
     if found["resolved"] is None:
         error = ScenarioError(found["rendered"])
@@ -87,6 +89,7 @@ def run(
             )
     failure = {
         "interrupted": KeyboardInterrupt(),
+        "panic": PanicException("index out of bounds; seed 3, event 17"),
         "stuck": RuntimeError("no progress since 3 ms: flow 7 waits for an ACK"),
         "full": OSError(28, "No space left on device"),
     }.get(resolved["name"])

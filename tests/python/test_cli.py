@@ -172,6 +172,7 @@ def test_a_full_disk_is_found_before_the_run(scenario: Path, tmp_path: Path, mon
         ("interrupted", 130, "interrupted; what was simulated until then is in"),
         ("stuck", 1, "error: no progress since 3 ms: flow 7 waits for an ACK"),
         ("full", 1, "No space left on device"),
+        ("panic", 1, "a defect in Fanin ended the run; please report it with the scenario: index out of bounds; seed 3"),
     ],
 )
 def test_a_run_that_ends_early_keeps_what_it_has(scenario: Path, tmp_path: Path, name: str, status: int, message: str) -> None:

@@ -1,0 +1,69 @@
+"""The pages name what there is."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+import fanin
+from fanin import benchmark
+from fanin.cli import app
+
+ROOT = Path(__file__).parents[2]
+COMMANDS: dict[str, Any] = getattr(get_command(app), "commands")  # noqa: B009 (a group's, which its type does not say)
+
+
+@pytest.mark.parametrize("command", sorted(COMMANDS))
+def test_every_option_is_on_the_page_and_no_other(command: str) -> None:
+    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    there = {
+        option
+        for parameter in COMMANDS[command].params
+        for option in [*parameter.opts, *parameter.secondary_opts]
+        if option.startswith("-") and option != "--help"
+    }
+    section = page.split(f"\n## fanin {command}\n")[-1].split("\n## ")[0] if f"\n## fanin {command}\n" in page else ""
+    told = set(re.findall(r"`(--?[a-z-]+)", "\n".join(line for line in section.splitlines() if line.startswith("| `-"))))
+    assert told == there
+    assert f"`fanin {command}" in page
+
+
+def test_every_workload_is_on_the_page() -> None:
+    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    for name in benchmark.WORKLOADS:
+        assert f"`{name}`" in page
+
+
+def test_every_public_name_of_a_result_is_on_the_page() -> None:
+    page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    for name, member in vars(fanin.Result).items():
+        if name.startswith(("_", "scan_")) or name in ("path", "complete"):
+            continue
+        assert re.search(rf"\b{name}\b", page), name
+        if inspect.isfunction(member):
+            for parameter in inspect.signature(member).parameters.values():
+                shown = parameter.name in ("self", "options", "path", "table", "plot") or re.search(rf"\b{parameter.name}\b", page)
+                assert shown, f"{name}({parameter.name})"
+    for name in fanin.__all__:
+        if isinstance(getattr(fanin, name), type) and issubclass(getattr(fanin, name), Exception):
+            assert f"`fanin.{name}`" in page
+
+
+@pytest.mark.parametrize("thing", [getattr(fanin, name) for name in fanin.__all__ if name != "__version__"])
+def test_every_public_thing_has_a_docstring_and_so_have_its_parts(thing: Any) -> None:
+    assert inspect.getdoc(thing)
+    for name, member in vars(thing).items() if inspect.isclass(thing) else ():
+        if not name.startswith("_") and (inspect.isfunction(member) or isinstance(member, property | classmethod)):
+            assert inspect.getdoc(member), name
+
+
+def test_what_ci_installs_is_what_the_project_asks_for() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    assert project["project"]["scripts"] == {"fanin": "fanin.cli:app"}
+    assert all("<" in requirement or "==" in requirement for requirement in project["project"]["dependencies"])

@@ -277,7 +277,8 @@ impl TcpEndpoint {
         r.board.none_lost();
         self.new_ack_with(cfg, now, r, news);
         let flight = r.board.pipe(self.una, self.nxt);
-        self.w.cwnd = flight + news.acked.min(cfg.initial_window_bytes(self.w.mss));
+        let acked = news.acked.min(cfg.initial_window_bytes(self.w.mss));
+        self.w.cwnd = (flight + acked).max(u64::from(self.w.mss));
         self.w.ssthresh = r.pipe_prev;
     }
 

@@ -127,8 +127,11 @@ impl TcpEndpoint {
                 }
             }
             Sync::TimeWait => {
-                if has(TcpFlags::FIN) {
+                // Our last ACK was lost: whatever comes again is old. Source: RFC 9293 §3.10.7.4.
+                if has(TcpFlags::FIN) || p.payload > 0 {
                     self.due |= due::ACK;
+                }
+                if has(TcpFlags::FIN) {
                     self.rto_at = now + cfg.time_wait;
                 }
             }
@@ -176,16 +179,13 @@ impl TcpEndpoint {
     }
 
     /// The application closes its direction: FIN follows the last byte written. Connections that are open from the start
-    /// stay open.
+    /// stay open. Before the handshake is done, the FIN waits for it, in LISTEN too.
     pub fn close(&mut self, _cfg: &Tcp, now: Time) {
         if self.open_from_start || self.fin_wanted || self.sync == Sync::Closed {
             return;
         }
         self.fin_wanted = true;
-        if self.sync == Sync::Listen {
-            self.sync = Sync::Closed;
-            self.pending.add(Pending::CLOSED);
-        } else if self.sync == Sync::Open {
+        if self.sync == Sync::Open {
             self.fin_if_all_sent(now);
         }
     }

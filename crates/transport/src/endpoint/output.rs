@@ -37,8 +37,8 @@ impl TcpEndpoint {
         match self.next_segment(cfg, now) {
             None => 0,
             Some(next) if !cfg.tso || next.why != Why::New => next.to.min(self.end).saturating_sub(next.from),
-            Some(_) if self.burst > 0 => u64::from(self.burst),
-            Some(_) => self.burst_size(cfg),
+            Some(next) if self.burst > 0 => u64::from(self.burst).max(next.to - next.from),
+            Some(next) => self.burst_size(cfg).max(next.to - next.from),
         }
     }
 

@@ -1,0 +1,62 @@
+//! Instructions of one round trip: a data segment in order in, its ACK out, the ACK in, the next data segment out.
+//!
+//! `cargo build --release -p fanin-transport --example loop`, then
+//! `valgrind --tool=callgrind --toggle-collect='*round_trips*' target/release/examples/loop newreno 100000`, and divide.
+
+use fanin_packet::{Ecn, Packet};
+use fanin_transport::cc::{CongestionControl, Cubic, Dctcp, NewReno};
+use fanin_transport::{Connection, Profile, Tcp, TcpEndpoint};
+use fanin_units::{Bytes, Span, Time};
+
+#[inline(never)]
+fn round_trips(cfg: &Tcp, ends: &mut [TcpEndpoint; 2], n: u64, mark_every: u64) -> u64 {
+    let [sender, receiver] = ends;
+    let (mut data, mut ack) = (Packet::default(), Packet::default());
+    let mut now = Time::from_ps(1_000_000);
+    let mut events = 0;
+    let mut flying = std::collections::VecDeque::with_capacity(64);
+    for i in 0..n {
+        now += Span::from_ns(1_200);
+        while flying.len() < 40 && sender.poll_data(cfg, now, &mut data) {
+            flying.push_back(data);
+        }
+        let Some(mut p) = flying.pop_front() else { break };
+        if mark_every > 0 && i % mark_every == 0 {
+            p.ecn = Ecn::Ce;
+        }
+        receiver.on_packet(cfg, now, &p);
+        while receiver.poll_event().is_some() {
+            events += 1;
+        }
+        while receiver.poll_control(cfg, now, &mut ack) {
+            sender.on_packet(cfg, now, &ack);
+            while sender.poll_event().is_some() {
+                events += 1;
+            }
+            events += u64::from(sender.poll_control(cfg, now, &mut data));
+        }
+        std::hint::black_box((sender.next_timeout(), receiver.next_timeout()));
+    }
+    events
+}
+
+fn main() {
+    let mut args = std::env::args().skip(1);
+    let name = args.next().unwrap_or_else(|| "newreno".to_string());
+    let n: u64 = args.next().and_then(|n| n.parse().ok()).unwrap_or(100_000);
+    let mark_every = args.next().and_then(|n| n.parse().ok()).unwrap_or(0);
+    let control = match name.as_str() {
+        "cubic" => CongestionControl::Cubic(Cubic { c: 0.4, beta: 0.7, fast_convergence: true, reno_friendly: true }),
+        "dctcp" => CongestionControl::Dctcp(Dctcp { g: 0.0625, initial_alpha: 0.0, min_window: 2 }),
+        _ => CongestionControl::NewReno(NewReno {}),
+    };
+    let mut cfg = Tcp::new(Profile::Rfc, control);
+    cfg.handshake = false;
+    cfg.ack_every = 1;
+    cfg.initial_ssthresh = Some(Bytes(40 * 1448));
+    let mut ends = Connection::pair(&cfg, [1, 2], [3, 4]).map(|c| TcpEndpoint::new(&cfg, c, Time::ZERO));
+    ends[0].write(&cfg, Time::ZERO, n * 1448);
+    round_trips(&cfg, &mut ends, n, mark_every);
+    let stats = ends[0].stats();
+    println!("{name}: {n} rounds, {} segments, {} ECN reductions, endpoint {} bytes", stats.packets_sent, stats.ecn_reductions, std::mem::size_of::<TcpEndpoint>());
+}

@@ -1,0 +1,218 @@
+//! A network of two endpoints in which anything can happen to a packet.
+#![allow(dead_code)]
+
+use fanin_packet::{Ecn, Packet, TcpFlags};
+use fanin_transport::{Connection, Tcp, TcpEndpoint, TcpEvent};
+use fanin_units::{Span, Time};
+
+/// What becomes of a packet: (delay, drop, duplicate delay, mark).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Fate {
+    pub delay: Span,
+    pub drop: bool,
+    pub again: Option<Span>,
+    pub mark: bool,
+}
+
+/// One end with its NIC and what it knows about its window.
+pub struct End {
+    pub tcp: TcpEndpoint,
+    /// Right edge that the other end has told, as an absolute offset from the first byte.
+    pub told: u64,
+    scale: u8,
+    nic_free: Time,
+    pub connected: bool,
+    pub delivered: u64,
+    pub acked: u64,
+    pub peer_closed: bool,
+    pub closed: bool,
+    pub aborted: bool,
+    pub arrived_bytes: u64,
+    pub sent_offset: u64,
+}
+
+/// Two endpoints, and the packets between them.
+pub struct Net<F: FnMut(Time, usize, &Packet) -> Fate> {
+    pub cfg: Tcp,
+    pub ends: [End; 2],
+    iss: [u32; 2],
+    pub now: Time,
+    flying: Vec<(Time, u64, usize, Packet)>,
+    sequence: u64,
+    pub tx: Span,
+    fate: F,
+    pub steps: u64,
+}
+
+impl<F: FnMut(Time, usize, &Packet) -> Fate> Net<F> {
+    pub fn new(cfg: Tcp, iss: [u32; 2], tx: Span, fate: F) -> Self {
+        let conns = Connection::pair(&cfg, iss, [7, u32::MAX - 3]);
+        let window = match &cfg.receive_window {
+            fanin_transport::ReceiveWindow::Fixed(w) => w.size.get(),
+            fanin_transport::ReceiveWindow::Auto(w) => w.initial.get(),
+        };
+        let scale = cfg.window_scale();
+        let told = if cfg.handshake { 0 } else { window >> scale << scale };
+        let ends = conns.map(|c| End {
+            tcp: TcpEndpoint::new(&cfg, c, Time::ZERO),
+            told,
+            scale: if cfg.handshake { 0 } else { scale },
+            nic_free: Time::ZERO,
+            connected: !cfg.handshake,
+            delivered: 0,
+            acked: 0,
+            peer_closed: false,
+            closed: false,
+            aborted: false,
+            arrived_bytes: 0,
+            sent_offset: 0,
+        });
+        let mut net = Net { cfg, ends, iss, now: Time::ZERO, flying: Vec::new(), sequence: 0, tx, fate, steps: 0 };
+        net.drain(0);
+        net.drain(1);
+        net
+    }
+
+    pub fn write(&mut self, end: usize, bytes: u64) {
+        self.ends[end].tcp.write(&self.cfg, self.now, bytes);
+        self.drain(end);
+    }
+
+    pub fn close(&mut self, end: usize) {
+        self.ends[end].tcp.close(&self.cfg, self.now);
+        self.drain(end);
+    }
+
+    fn offset(&self, end: usize, wire: u32, near: u64) -> u64 {
+        let base = self.iss[end].wrapping_add(1).wrapping_add(near as u32);
+        near.wrapping_add_signed(i64::from(wire.wrapping_sub(base) as i32))
+    }
+
+    fn put(&mut self, from: usize, p: Packet) {
+        if p.flags.has(TcpFlags::ACK) && !p.flags.has(TcpFlags::SYN) {
+            let to = 1 - from;
+            let ack = self.offset(to, p.ack, self.ends[to].sent_offset);
+            self.ends[to].told = self.ends[to].told.max(ack + (u64::from(p.window) << self.cfg.window_scale()));
+        } else if p.flags.has(TcpFlags::SYN) {
+            self.ends[1 - from].told = u64::from(p.window);
+        }
+        let fate = (self.fate)(self.now, from, &p);
+        let mut deliver = |delay: Span, p: Packet| {
+            self.sequence += 1;
+            self.flying.push((self.now + delay, self.sequence, 1 - from, p));
+        };
+        if !fate.drop {
+            let mut p = p;
+            if fate.mark && p.ecn != Ecn::NotEct {
+                p.ecn = Ecn::Ce;
+            }
+            deliver(fate.delay, p);
+            if let Some(delay) = fate.again {
+                deliver(delay, p);
+            }
+        }
+    }
+
+    /// Everything that an input may have caused: control packets, data as the NIC has room, events.
+    fn drain(&mut self, end: usize) {
+        let mut p = Packet::default();
+        while self.ends[end].tcp.poll_control(&self.cfg, self.now, &mut p) {
+            self.put(end, p);
+        }
+        while self.now >= self.ends[end].nic_free {
+            let wanted = self.ends[end].tcp.wants_to_send(&self.cfg, self.now);
+            let burst = self.ends[end].tcp.tso_bytes(&self.cfg, self.now);
+            let got = self.ends[end].tcp.poll_data(&self.cfg, self.now, &mut p);
+            assert_eq!(wanted, got, "wants_to_send is exact");
+            assert!(burst >= u64::from(p.payload) || !got);
+            if !got {
+                break;
+            }
+            self.ends[end].nic_free = self.now + self.tx;
+            if p.payload > 0 {
+                let start = self.offset(end, p.seq, self.ends[end].sent_offset);
+                let past = start + u64::from(p.payload);
+                assert!(past <= self.ends[end].told, "beyond the window: {past} > {}", self.ends[end].told);
+                assert!(start <= self.ends[end].sent_offset, "a gap in what is sent");
+                self.ends[end].sent_offset = self.ends[end].sent_offset.max(past);
+                assert!(u32::from(p.payload) <= self.ends[end].tcp.mss());
+            }
+            self.put(end, p);
+            while self.ends[end].tcp.poll_control(&self.cfg, self.now, &mut p) {
+                self.put(end, p);
+            }
+            if self.tx == Span::ZERO {
+                continue;
+            }
+        }
+        while let Some(event) = self.ends[end].tcp.poll_event() {
+            let e = &mut self.ends[end];
+            match event {
+                TcpEvent::Connected => e.connected = true,
+                TcpEvent::Delivered { total } => {
+                    assert!(total >= e.delivered);
+                    e.delivered = total;
+                }
+                TcpEvent::Acked { total } => {
+                    assert!(total >= e.acked);
+                    e.acked = total;
+                }
+                TcpEvent::PeerClosed => e.peer_closed = true,
+                TcpEvent::Closed => e.closed = true,
+                TcpEvent::Aborted(_) => e.aborted = true,
+            }
+        }
+    }
+
+    /// The next thing that happens; false when nothing will.
+    pub fn step(&mut self) -> bool {
+        self.steps += 1;
+        let packet = self.flying.iter().enumerate().min_by_key(|(_, f)| (f.0, f.1)).map(|(i, f)| (f.0, i));
+        let timer = (0..2).map(|e| (self.ends[e].tcp.next_timeout(), e)).min().unwrap();
+        let nic = (0..2)
+            .filter(|e| self.ends[*e].nic_free > self.now)
+            .map(|e| (self.ends[e].nic_free, e))
+            .min()
+            .unwrap_or((Time::MAX, 0));
+        let at = packet.map_or(Time::MAX, |p| p.0).min(timer.0).min(nic.0);
+        if at == Time::MAX {
+            return false;
+        }
+        assert!(at >= self.now, "time goes back: {at} < {}", self.now);
+        self.now = at;
+        if let Some((_, i)) = packet.filter(|p| p.0 == at) {
+            let (_, _, to, p) = self.flying.swap_remove(i);
+            self.ends[to].arrived_bytes += u64::from(p.payload);
+            self.ends[to].tcp.on_packet(&self.cfg, at, &p);
+            self.drain(to);
+        } else if nic.0 == at {
+            self.drain(nic.1);
+        } else {
+            self.ends[timer.1].tcp.on_timer(&self.cfg, at);
+            self.drain(timer.1);
+            assert!(self.ends[timer.1].tcp.next_timeout() > at, "a timeout that does not go away");
+        }
+        self.check();
+        true
+    }
+
+    /// What must hold at any time.
+    fn check(&self) {
+        for (me, other) in [(0, 1), (1, 0)] {
+            let (me, other) = (&self.ends[me], &self.ends[other]);
+            assert!(me.acked <= other.delivered, "{} acknowledged, {} delivered", me.acked, other.delivered);
+            assert!(other.delivered <= me.sent_offset);
+            assert!(me.tcp.pipe() <= 2 * me.tcp.inflight());
+            let stats = other.tcp.stats();
+            assert!(stats.delivered + stats.duplicate_bytes <= other.arrived_bytes);
+            assert!(me.tcp.cwnd() >= u64::from(me.tcp.mss()) || !me.connected);
+        }
+    }
+
+    /// Until nothing happens any more, at most `limit` of time and `steps` steps.
+    pub fn run(&mut self, limit: Span, steps: u64) {
+        let end = Time::ZERO + limit;
+        let last = self.steps + steps;
+        while self.now < end && self.steps < last && self.step() {}
+    }
+}

@@ -1,0 +1,210 @@
+//! Whatever the network does, exactly the bytes written are delivered, once and in order.
+
+mod common;
+
+use common::{Fate, Net};
+use fanin_transport::cc::{CongestionControl, Cubic, Dctcp, NewReno, Reno};
+use fanin_transport::*;
+use fanin_units::{Bytes, Purpose, Span, Stream, Time};
+use proptest::prelude::*;
+
+fn controls() -> impl Strategy<Value = CongestionControl> {
+    prop_oneof![
+        Just(CongestionControl::NewReno(NewReno {})),
+        Just(CongestionControl::Reno(Reno {})),
+        Just(CongestionControl::Cubic(Cubic { c: 0.4, beta: 0.7, fast_convergence: true, reno_friendly: true })),
+        Just(CongestionControl::Dctcp(Dctcp { g: 0.0625, initial_alpha: 1.0, min_window: 2 })),
+    ]
+}
+
+prop_compose! {
+    /// Configurations over all features.
+    fn configs()(
+        control in controls(),
+        linux in any::<bool>(),
+        (handshake, sack, timestamps, prr, limited, tso) in any::<(bool, bool, bool, bool, bool, bool)>(),
+        (paced, ecn, classic, rtt_ts, small_window, grow) in any::<(bool, bool, bool, bool, bool, bool)>(),
+        spurious in prop_oneof![Just(SpuriousRto::None), Just(SpuriousRto::FRto), Just(SpuriousRto::Eifel)],
+        idle in prop_oneof![Just(IdleRestart::None), Just(IdleRestart::Rfc5681), Just(IdleRestart::Decay)],
+        ect in prop_oneof![Just(EctOn::NewData), Just(EctOn::Data), Just(EctOn::All)],
+        ack_every in 1u32..4,
+        dup_thresh in 2u32..5,
+        iw in prop::option::of(1u32..20),
+    ) -> Tcp {
+        let mut cfg = Tcp::new(if linux { Profile::Linux } else { Profile::Rfc }, control);
+        cfg.handshake = handshake;
+        cfg.sack = sack;
+        cfg.timestamps = timestamps;
+        cfg.prr = prr;
+        cfg.limited_transmit = limited;
+        cfg.tso = tso;
+        cfg.ecn |= ecn;
+        if classic { cfg.ecn_echo = EcnEcho::Classic }
+        if paced { cfg.pacing = Pacing::Fq(Paced { slow_start_gain: 2.0, gain: 1.2 }) }
+        if rtt_ts { cfg.rtt_sampling = RttSampling::Timestamps }
+        cfg.receive_window = match (small_window, grow) {
+            (true, false) => ReceiveWindow::Fixed(FixedWindow { size: Bytes(5_000) }),
+            (true, true) => ReceiveWindow::Auto(GrowingWindow { initial: Bytes(4_000), max: Bytes(300_000) }),
+            (false, false) => cfg.receive_window.clone(),
+            (false, true) => ReceiveWindow::Auto(GrowingWindow { initial: Bytes(65_536), max: Bytes(6_291_456) }),
+        };
+        cfg.spurious_rto = spurious;
+        cfg.idle_restart = idle;
+        cfg.ect_on = ect;
+        cfg.ack_every = ack_every;
+        cfg.dup_thresh = dup_thresh;
+        cfg.initial_window = iw;
+        cfg.rto_min = Span::from_ms(5);
+        cfg.rto_max = Span::from_s(2);
+        cfg.rto_initial = Span::from_ms(100);
+        cfg.delayed_ack_timeout = Span::from_ms(2);
+        cfg.timestamp_tick = Span::from_us(100);
+        cfg.max_retries = 200;
+        cfg.syn_retries = 200;
+        cfg
+    }
+}
+
+/// Percentages of packets dropped, duplicated, delayed out of order, marked.
+fn troubles() -> impl Strategy<Value = [u64; 4]> {
+    prop_oneof![
+        3 => [0u64..25, 0u64..10, 0u64..25, 0u64..50],
+        1 => Just([0, 0, 0, 0]),
+        1 => [0u64..1, 0u64..1, 0u64..60, 0u64..1],
+    ]
+}
+
+fn misfortune(seed: u64, troubles: [u64; 4]) -> impl FnMut(Time, usize, &fanin_packet::Packet) -> Fate {
+    let mut random = Stream::new(seed, Purpose::Jitter, 0);
+    move |_, _, _| {
+        let mut one = |percent: u64| random.below(100) < percent;
+        let (drop, twice, late, mark) = (one(troubles[0]), one(troubles[1]), one(troubles[2]), one(troubles[3]));
+        let mut delay = Span::from_us(100);
+        if late {
+            delay += Span::from_us(random.below(2_000));
+        }
+        Fate { delay, drop, again: twice.then(|| Span::from_us(50 + random.below(5_000))), mark }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+
+    #[test]
+    fn exactly_the_bytes_written_arrive(
+        cfg in configs(),
+        seed in any::<u64>(),
+        troubles in troubles(),
+        iss in prop_oneof![any::<[u32; 2]>(), Just([u32::MAX - 5_000, u32::MAX]), Just([1 << 31, (1 << 31) - 1_000])],
+        writes in prop::collection::vec((0usize..2, 0u64..60_000), 0..6),
+        tx in 0u64..3,
+    ) {
+        let closing = cfg.handshake;
+        let mut net = Net::new(cfg, iss, Span::from_us(tx), misfortune(seed, troubles));
+        let mut written = [0, 0];
+        for (end, bytes) in writes {
+            net.write(end, bytes);
+            written[end] += bytes;
+            for _ in 0..bytes % 40 {
+                net.step();
+            }
+        }
+        for end in 0..2 {
+            net.close(end);
+        }
+        net.run(Span::from_s(4_000), 400_000);
+        for end in 0..2 {
+            let (me, other) = (&net.ends[end], &net.ends[1 - end]);
+            prop_assert!(!me.aborted && me.connected, "{:?}\nOTHER {:?}", me.tcp, other.tcp);
+            prop_assert_eq!(other.delivered, written[end], "{:?}", me.tcp);
+            // The last ACK of an end that closed actively may be lost for good.
+            prop_assert_eq!(me.acked, written[end]);
+            prop_assert_eq!(me.tcp.unsent(), 0);
+            let stats = me.tcp.stats();
+            prop_assert_eq!(stats.bytes_sent >= written[end], true);
+            prop_assert_eq!(stats.acked, written[end]);
+            if closing {
+                prop_assert!(me.peer_closed && me.closed, "{:?}", me.tcp.state());
+                prop_assert_eq!(me.tcp.state(), TcpState::Closed);
+            } else {
+                prop_assert_eq!(me.tcp.state(), TcpState::Established);
+                prop_assert!(me.tcp.is_idle(), "{:?}", me.tcp);
+            }
+        }
+        if troubles == [0, 0, 0, 0] {
+            for end in 0..2 {
+                prop_assert_eq!(net.ends[end].tcp.stats().retransmits, 0);
+                prop_assert_eq!(net.ends[end].tcp.stats().timeouts, 0);
+                prop_assert_eq!(net.ends[end].tcp.stats().bytes_sent, written[end]);
+            }
+        }
+    }
+
+    /// A reader that stops and goes: the window closes and opens, and nothing beyond it is ever sent.
+    #[test]
+    fn a_slow_reader_is_not_overrun(
+        cfg in configs(),
+        seed in any::<u64>(),
+        troubles in troubles(),
+        reads in prop::collection::vec(1u64..30_000, 1..8),
+    ) {
+        let mut cfg = cfg;
+        cfg.handshake = false;
+        let mut net = Net::new(cfg, [1, 2], Span::ZERO, misfortune(seed, troubles));
+        net.ends[1].tcp.hold_reads(true);
+        net.write(0, 100_000);
+        for bytes in reads {
+            for _ in 0..200 {
+                net.step();
+            }
+            let cfg = net.cfg.clone();
+            let now = net.now;
+            net.ends[1].tcp.read(&cfg, now, bytes);
+            net.write(1, 0); // drains
+        }
+        net.ends[1].tcp.hold_reads(false);
+        let (cfg, now) = (net.cfg.clone(), net.now);
+        net.ends[1].tcp.read(&cfg, now, 100_000);
+        net.write(1, 0);
+        net.run(Span::from_s(10_000), 400_000);
+        prop_assert_eq!(net.ends[1].delivered, 100_000, "{:?}", net.ends[0].tcp);
+        prop_assert!(net.ends[0].tcp.is_idle());
+    }
+}
+
+/// More than 2^32 bytes: sequence numbers wrap, counters do not.
+#[test]
+fn ten_gigabytes_wrap_the_sequence_space_twice() {
+    let mut cfg = Tcp::new(Profile::Rfc, CongestionControl::NewReno(NewReno {}));
+    cfg.handshake = false;
+    cfg.mtu = 65_000;
+    cfg.initial_window = Some(20);
+    let mut random = Stream::new(3, Purpose::Jitter, 0);
+    let mut net = Net::new(cfg, [u32::MAX - 100_000, 5], Span::from_us(1), move |_, from, p| Fate {
+        delay: Span::from_us(10),
+        drop: from == 0 && p.payload > 0 && random.below(5_000) == 0,
+        ..Fate::default()
+    });
+    let bytes = 10_000_000_000;
+    net.write(0, bytes);
+    net.run(Span::from_s(1_000), 2_000_000);
+    assert_eq!(net.ends[1].delivered, bytes);
+    assert_eq!(net.ends[0].acked, bytes);
+    assert!(net.ends[0].tcp.stats().recoveries > 10);
+}
+
+/// Nothing ever comes back: the connection is given up, with RST, and says so.
+#[test]
+fn a_dead_network_ends_in_aborted() {
+    for handshake in [true, false] {
+        let mut cfg = Tcp::default();
+        cfg.handshake = handshake;
+        let mut net = Net::new(cfg, [1, 2], Span::ZERO, |_, _, _| Fate { drop: true, ..Fate::default() });
+        net.write(0, 1000);
+        net.run(Span::from_s(100_000), 10_000);
+        assert!(net.ends[0].aborted);
+        assert_eq!(net.ends[0].tcp.state(), TcpState::Closed);
+        let timeouts = net.ends[0].tcp.stats().timeouts;
+        assert_eq!(timeouts, if handshake { 9 } else { 16 }); // the retries and the last straw
+    }
+}

@@ -70,16 +70,18 @@ def to_matplotlib(figure: PlotlyFigure, *, width: str = "column") -> Figure:
         axes = out.subplots()
         _axes(axes, figure)
         colors, dashes = cycle(_COLORS), cycle(_DASHES)
-        named = 0
+        names: list[str] = []
         for trace in figure.data:
             if trace.x is None or not len(trace.x):
                 continue
             _trace(axes, trace, next(colors), next(dashes))
-            named += 1
+            names.append(_text(trace.name or ""))
         if figure.layout.yaxis.rangemode == "tozero":
             axes.set_ylim(bottom=0)
-        if named > 1:
-            axes.legend(loc="best", handlelength=2.4)
+        if len(names) > 1:
+            room = 18 * WIDTHS[width]  # letters of this size side by side
+            fits = sum(len(name) + 7 for name in names) <= room
+            out.legend(loc="outside upper center", ncols=len(names) if fits else 2, handlelength=2.0, columnspacing=1.2)
     return out
 
 
@@ -102,6 +104,7 @@ def _trace(axes: Axes, trace: Any, color: str, dash: Any) -> None:
         options["drawstyle"] = _STEPS.get(trace.line.shape or "linear", "default")
     if "markers" in mode:
         options["marker"] = _MARKERS.get(trace.marker.symbol or "circle", "o")
+        options["markersize"] = 3.5 if len(trace.x) <= 100 else 1.2
     if len(trace.x) > 2000:
         options["rasterized"] = "lines" not in mode
     x = [_text(value) if isinstance(value, str) else value for value in trace.x]

@@ -1,0 +1,39 @@
+"""How deep an incast fills the queue, by number of senders: with and without ECN.
+
+Runs one small simulation per point, prints the table and writes ``incast_queue.pdf``, the queue of the largest incast,
+packet by packet.
+"""
+
+import polars as pl
+
+import fanin
+
+base = fanin.Scenario(
+    name="incast",
+    topology={"kind": "single_switch", "hosts": 65, "link": {"rate": "10Gbps", "delay": "1us"}},
+    transport={"kind": "tcp", "congestion": "dctcp"},
+    switch={"marking": {"kind": "threshold", "k": "65 packets"}, "buffer": {"kind": "static", "per_port": "512KB"}},
+    traffic=[{"kind": "incast", "receiver": "h64", "senders": ["all"], "size": "100KB"}],
+    telemetry={"sample": "off", "queues": ["*->h64"]},
+)
+
+rows = []
+for senders in (4, 8, 16, 32, 64):
+    for congestion in ("dctcp", "cubic"):
+        marking = base.to_dict()["switch"]["marking"] if congestion == "dctcp" else "none"
+        scenario = base.replace({"traffic[0].count": senders, "transport.congestion": congestion, "switch.marking": marking})
+        result = fanin.run(scenario, progress=False)
+        rows.append(
+            {
+                "senders": senders,
+                "congestion": congestion,
+                "largest_queue_KB": result.summary["largest_queue"]["bytes"] / 1000,
+                "drops": result.summary["drops"],
+                "timeouts": result.summary["timeouts"],
+                "last_ms": float(result.flows["finish_ps"].to_numpy().max()) / 1e9,
+            }
+        )
+        if (senders, congestion) == (64, "dctcp"):
+            result.save_pdf("incast_queue.pdf", "queue")
+
+print(pl.DataFrame(rows).pivot("congestion", index="senders", values=["largest_queue_KB", "drops", "timeouts", "last_ms"]))

@@ -140,6 +140,11 @@ impl Cx {
         self.problems.last_mut()
     }
 
+    /// The problems recorded after the first `count`, to add to them.
+    pub fn since(&mut self, count: usize) -> &mut [Problem] {
+        &mut self.problems[count..]
+    }
+
     /// Whether any error (not warning) was recorded.
     pub fn failed(&self) -> bool {
         self.problems.iter().any(|p| p.severity == Severity::Error)

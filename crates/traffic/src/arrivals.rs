@@ -2,7 +2,7 @@
 
 use crate::context::Build;
 use fanin_params::names;
-use fanin_units::{BitRate, HostId, Purpose, Span, Stream, Time};
+use fanin_units::{BitRate, Bytes, HostId, Purpose, Span, Stream, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -81,6 +81,7 @@ pub(crate) struct Arrivals {
     stop: Time,
     left: u64,
     total: Option<u64>,
+    offered_bps: f64,
 }
 
 impl Arrivals {
@@ -140,12 +141,16 @@ impl Arrivals {
                 return None;
             }
         };
+        if let Some(stop) = params.stop.filter(|stop| *stop <= build.start) {
+            build.error("stop", Some(stop.to_string()), "is not after the entry's `start`", Some(&format!("after {}", build.start)));
+            return None;
+        }
         let stop = params.stop.into_iter().chain(build.stop).min();
         if stop.is_none() && params.count.is_none() {
             build.error("stop", None, "is missing: the run has no duration, so these arrivals would never end", Some("`stop`, `count`, or a duration of the run"));
             return None;
         }
-        let expected = stop.map_or(f64::INFINITY, |stop| stop.as_secs_f64() * rates.iter().sum::<f64>());
+        let expected = stop.map_or(f64::INFINITY, |stop| stop.since(build.start).as_secs_f64() * rates.iter().sum::<f64>());
         let expected = params.count.map_or(expected, |count| expected.min(count as f64));
         if build.too_many(if params.load.is_some() { "load" } else { "per_second" }, expected * flows) {
             return None;
@@ -160,6 +165,7 @@ impl Arrivals {
             stop: stop.unwrap_or(Time::MAX),
             left: params.count.unwrap_or(u64::MAX),
             total: params.count.filter(|_| stop.is_none()),
+            offered_bps: origins.iter().zip(&rates).map(|(o, rate)| rate * o.mean_bytes * BITS_PER_BYTE).sum(),
         })
     }
 
@@ -190,15 +196,22 @@ impl Arrivals {
         Some((at, slot))
     }
 
+    /// Mean application bits per second.
+    pub fn offered_bps(&self) -> f64 {
+        self.offered_bps
+    }
+
     /// Number of arrivals, where only that ends them.
     pub fn total(&self) -> Option<u64> {
         self.total
     }
 }
 
+const BITS_PER_BYTE: f64 = Bytes(1).bits() as f64;
+
 /// Arrivals of mean `bytes` that make `bits_per_second`.
 fn arrivals_per_second(bits_per_second: f64, bytes: f64) -> f64 {
-    bits_per_second / (fanin_units::Bytes(1).bits() as f64 * bytes)
+    bits_per_second / (BITS_PER_BYTE * bytes)
 }
 
 /// A host of `set`, uniform, other than the one at position `skip`; `None` if there is none.

@@ -116,6 +116,8 @@ pub(crate) struct Build<'a> {
     pub notes: &'a mut Vec<String>,
     /// Effective name of the entry, the root of its random streams.
     pub name: &'a str,
+    /// When the entry begins at the earliest.
+    pub start: Time,
     /// No generated flow starts at or after this.
     pub stop: Option<Time>,
 }
@@ -248,6 +250,11 @@ impl Build<'_> {
             return None;
         }
         Some((from, to))
+    }
+
+    /// Start from the beginning of the entry from which on the run is over.
+    pub fn too_late(&self) -> Span {
+        self.ctx.duration.map_or(Span::MAX, |duration| duration.since(self.start))
     }
 
     /// A start delay below `jitter`, uniform, from `stream`.

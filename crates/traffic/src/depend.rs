@@ -1,7 +1,7 @@
 //! Which completion releases what.
 
 use crate::context::text;
-use crate::list::{On, Wait};
+use crate::list::{On, Place, Wait};
 use fanin_params::Cx;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -68,7 +68,15 @@ impl Dependencies {
     /// Flows of `entry` wait as `wait` says.
     pub fn flows(&mut self, cx: &mut Cx, known: &Names, entry: u16, wait: &Wait) {
         let on = match &wait.on {
-            On::Names(names) => cx.key(&wait.place, |cx| resolve(cx, known, names)),
+            On::Names(names) => match &wait.place {
+                Place::Key(key) => cx.key(key, |cx| resolve(cx, known, names)),
+                Place::Line(path, line) => cx.key(&format!("format.path ({path})"), |cx| {
+                    let before = cx.count();
+                    let nodes = resolve(cx, known, names);
+                    cx.since(before).iter_mut().for_each(|problem| problem.line = Some(*line));
+                    nodes
+                }),
+            },
             On::Flows(flows) => flows.iter().map(|flow| Node::Flow(entry, *flow)).collect(),
         };
         let targets = wait.targets.iter().map(|flow| Target::Flow(entry, *flow)).collect();

@@ -3,7 +3,7 @@
 use crate::context::Build;
 use crate::datagrams::{Cbr, OnOff, OneFlow};
 use crate::generate::Generate;
-use crate::import::{Import, ImportedFlows};
+use crate::import::{FlowFile, Import, ImportedFlows};
 use crate::incast::{Incast, Rounds};
 use crate::list::{FlowList, List, Wait};
 use crate::pattern::{AllToAll, Pattern, Permutation};
@@ -66,18 +66,20 @@ pub(crate) struct Built {
     pub waits: Vec<Wait>,
     /// Flow ids that others may wait for, with the flow's index.
     pub ids: Vec<(Box<str>, u32)>,
+    /// The file that it was read from.
+    pub file: Option<String>,
 }
 
 impl Built {
     fn simple(generate: impl Generate + 'static) -> Built {
-        Built { generate: Box::new(generate), waits: Vec::new(), ids: Vec::new() }
+        Built { generate: Box::new(generate), waits: Vec::new(), ids: Vec::new(), file: None }
     }
 
     fn list(mut list: List, global_ids: bool) -> Built {
         let waits = std::mem::take(&mut list.waits);
         let named = (0u32..).zip(&list.flows).filter_map(|(i, flow)| Some((flow.id.clone()?, i)));
         let ids = if global_ids { named.collect() } else { Vec::new() };
-        Built { generate: Box::new(list), waits, ids }
+        Built { generate: Box::new(list), waits, ids, file: None }
     }
 }
 
@@ -95,7 +97,10 @@ pub(crate) fn build(build: &mut Build, kind: &TrafficKind) -> Option<Built> {
         TrafficKind::OnOff(params) => Built::simple(OneFlow::on_off(build, params)?),
         TrafficKind::File(params) => match Import::build(build, params)? {
             // htsim numbers flows within its file; only the ids of our own format are names for others.
-            Import::List(list) => Built::list(list, matches!(params.format, crate::import::FlowFile::Csv(_))),
+            Import::List(list) => {
+                let csv = matches!(params.format, FlowFile::Csv(_));
+                Built { file: Some(params.format.path().to_string()), ..Built::list(list, csv) }
+            }
             Import::Stream(stream) => Built::simple(stream),
         },
     })

@@ -45,8 +45,17 @@ pub(crate) struct Wait {
     pub targets: Vec<u32>,
     /// Each completion releases one more target, instead of the last one all.
     pub one_by_one: bool,
-    /// Where it stands: `flows[3].after`, or a line of a file.
-    pub place: String,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// Where a dependency is written.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Place {
+    /// At this key of the entry.
+    Key(String),
+    /// In this line of the entry's file.
+    Line(String, u32),
 }
 
 /// Completions that are waited for.
@@ -125,11 +134,14 @@ impl List {
                     gate: Gate::Open,
                 });
             }
+            if flow.start >= build.too_late() {
+                build.warn(&format!("{place}start"), Some(flow.start.to_string()), "is not before the end of the run: the flow never starts");
+            }
             if flow.after.is_empty() && flow.delay != Span::ZERO {
                 build.error(&format!("{place}delay"), Some(flow.delay.to_string()), "has no effect without `after`", Some("`start`, or `after` and `delay`"));
             }
             if !flow.after.is_empty() {
-                waits.push(Wait { on: On::Names(flow.after.clone()), targets: vec![i], one_by_one: false, place: format!("{place}after") });
+                waits.push(Wait { on: On::Names(flow.after.clone()), targets: vec![i], one_by_one: false, place: Place::Key(format!("{place}after")) });
             }
         }
         (flows.len() == params.flows.len()).then(|| List::new(flows, waits))

@@ -129,6 +129,9 @@ impl Poisson {
                 Stream::new(build.ctx.seed, Purpose::Endpoints, build.entity("\u{0}hot")).shuffle(&mut hosts);
                 hosts.truncate(wanted);
                 hosts.sort();
+                let names: Vec<&str> = hosts.iter().take(16).map(|host| build.hosts.info(*host).name).collect();
+                let more = if hosts.len() > names.len() { ", …" } else { "" };
+                build.notes.push(format!("{}: {} hot hosts, chosen at random: {}{more}", build.name, hosts.len(), names.join(", ")));
                 hosts
             }
         };
@@ -239,6 +242,10 @@ impl Generate for Poisson {
         let index = self.index;
         self.index += 1;
         Some(Draft::transfer(source.host, dst, size, at, index).request(self.request))
+    }
+
+    fn offered_bps(&self) -> Option<f64> {
+        Some(self.arrivals.offered_bps())
     }
 
     fn total(&self) -> Option<u64> {

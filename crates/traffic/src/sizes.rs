@@ -65,7 +65,7 @@ params! {
 choice! {
     /// How large flows are.
     pub enum Sizes {
-        /// Web search, DCTCP (SIGCOMM 2010); mean 1.67 MB.
+        /// Web search, DCTCP (SIGCOMM 2010); mean 1.71 MB.
         "web-search" => WebSearch(Published),
         /// Data mining, VL2 (SIGCOMM 2009) as used by CONGA (SIGCOMM 2014).
         "data-mining" => DataMining(Published),

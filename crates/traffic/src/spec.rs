@@ -162,3 +162,7 @@ pub struct Query {
     /// Application bytes of all of them.
     pub size: u64,
 }
+
+#[cfg(test)]
+#[path = "spec_tests.rs"]
+mod tests;

@@ -6,7 +6,7 @@ use crate::entry::{build, Entry, TrafficKind};
 use crate::generate::{Generate, QueryDraft};
 use crate::spec::{FlowSpec, Query};
 use fanin_params::{Cx, Problem};
-use fanin_units::{Span, Time};
+use fanin_units::{BitRate, Span, Time};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
@@ -72,7 +72,7 @@ impl Traffic {
                     cx.key("delay", |cx| cx.error(Some(&value), "has no effect without `after`", Some("`start`, or `after` and `delay`".into())).severity);
                 }
                 let transport = transport(cx, ctx, entry);
-                let mut state = Build { ctx, hosts: &directory, cx, notes: &mut notes, name, stop: ctx.duration };
+                let mut state = Build { ctx, hosts: &directory, cx, notes: &mut notes, name, start: entry.start, stop: ctx.duration };
                 let made = build(&mut state, &entry.kind);
                 if let Some(duration) = ctx.duration.filter(|duration| entry.start >= *duration) {
                     state.warn("start", Some(entry.start.to_string()), format!("is not before the end of the run, {duration}"));
@@ -86,7 +86,7 @@ impl Traffic {
             at(&mut cx, i, |cx| {
                 for (id, flow) in &made.ids {
                     if !known.add(id, Node::Flow(i, *flow)) {
-                        let key = format!("flows[{flow}].id");
+                        let key = made.file.as_ref().map_or(format!("flows[{flow}].id"), |path| format!("format.path ({path})"));
                         cx.key(&key, |cx| cx.error(Some(&crate::context::text(id)), "is a name that another entry or flow has", Some("ids that differ".into())).severity);
                     }
                     flow_names.insert((i, *flow), id.clone());
@@ -111,6 +111,7 @@ impl Traffic {
                 cx.key("after", |cx| cx.error(None, format!("makes a circle of waiting: {}{more} could never start", shown.join(", ")), Some("no circles".into())).severity)
             });
         }
+        warn_of_overload(&mut cx, ctx, built.iter().flatten().map(|(made, _)| &*made.generate));
         let total: u64 = built.iter().flatten().filter_map(|(made, _)| made.generate.total()).fold(0, u64::saturating_add);
         if total > ctx.max_flows && !cx.failed() {
             let accepted = format!("at most {} in a run", ctx.max_flows);
@@ -223,7 +224,8 @@ impl Traffic {
         }
         for entry in &self.entries {
             if entry.begun && !entry.complete && entry.head.is_none() && entry.open > 0 && !entry.generate.exhausted() {
-                lines.push(format!("entry '{}' waits for {} of its own flows", entry.name, entry.open));
+                let flows = if entry.open == 1 { "flow" } else { "flows" };
+                lines.push(format!("entry '{}' has {} {flows} under way and more to come after completions", entry.name, entry.open));
             }
         }
         lines
@@ -333,6 +335,16 @@ fn query_number(queries: &mut Vec<Query>, running: &mut Running, entry: u16, dra
         running.queries.remove(&draft.number);
     }
     number
+}
+
+/// Several entries may offer too much together where none does alone; what one offers alone is its own warning.
+fn warn_of_overload<'a>(cx: &mut Cx, ctx: &TrafficContext, entries: impl Iterator<Item = &'a dyn Generate>) {
+    let offered: Vec<f64> = entries.filter_map(Generate::offered_bps).collect();
+    let (sum, links) = (offered.iter().sum::<f64>(), ctx.hosts.iter().map(|host| host.rate.bps() as f64).sum::<f64>());
+    if sum > links && offered.iter().all(|one| *one <= links) {
+        let message = format!("offers {} in all, more than the {} of all host links", BitRate(sum as u64), BitRate(links as u64));
+        cx.key("traffic", |cx| cx.warn(None, message, None).severity);
+    }
 }
 
 fn at<T>(cx: &mut Cx, entry: u16, body: impl FnOnce(&mut Cx) -> T) -> T {

@@ -11,13 +11,24 @@ pub use htsim::{HtsimMatrix, TimeUnit};
 use crate::context::{Build, HostNames};
 use crate::generate::{Draft, Generate};
 use crate::lines::{open, report, FileError};
-use crate::list::{Gate, List, Listed, On, Wait};
+use crate::list::{Gate, List, Listed, On, Place, Wait};
 use fanin_params::{choice, params};
 use fanin_units::{HostId, Span, Time};
 use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+impl FlowFile {
+    /// The file, relative to the scenario.
+    pub fn path(&self) -> &str {
+        match self {
+            FlowFile::Csv(csv) => &csv.path,
+            FlowFile::HpccFlow(hpcc) => &hpcc.path,
+            FlowFile::HtsimCm(htsim) => &htsim.path,
+        }
+    }
+}
 
 choice! {
     /// A file of flows.
@@ -125,20 +136,33 @@ pub(crate) struct Checked {
     /// The flows, if they are to be kept.
     pub kept: Option<Vec<Row>>,
     pub count: u64,
+    /// How many start too late.
+    pub late: u64,
     pub end: End,
 }
 
+/// What a file may hold.
+pub(crate) struct Limits {
+    pub flows: u64,
+    /// Of these, how many are kept.
+    pub in_memory: usize,
+    /// Starts from here on are too late for the run.
+    pub too_late: Span,
+}
+
 /// Reads everything once: all errors (up to a limit), and the flows if they fit or must be sorted.
-pub(crate) fn check(rows: &mut dyn Rows, max_flows: u64, in_memory: usize) -> Result<Checked, Vec<FileError>> {
+pub(crate) fn check(rows: &mut dyn Rows, limits: &Limits) -> Result<Checked, Vec<FileError>> {
+    let Limits { flows: max_flows, in_memory, too_late } = *limits;
     let mut errors = Vec::new();
     let mut kept = Some(Vec::new());
-    let (mut count, mut latest, mut streamable) = (0u64, Span::ZERO, true);
+    let (mut count, mut late, mut latest, mut streamable) = (0u64, 0u64, Span::ZERO, true);
     while let Some(row) = rows.next_row() {
         match row {
             Ok(row) => {
                 count += 1;
                 streamable &= row.plain() && row.start >= latest;
                 latest = row.start;
+                late += u64::from(row.start >= too_late);
                 if count > max_flows {
                     errors.push(FileError::whole("has too many flows", &format!("at most {max_flows} in a run")));
                     break;
@@ -175,7 +199,7 @@ pub(crate) fn check(rows: &mut dyn Rows, max_flows: u64, in_memory: usize) -> Re
     if errors.is_empty() && count == 0 {
         errors.push(FileError::whole("has no flow", "at least one"));
     }
-    if errors.is_empty() { Ok(Checked { kept, count, end }) } else { Err(errors) }
+    if errors.is_empty() { Ok(Checked { kept, count, late, end }) } else { Err(errors) }
 }
 
 /// Reads `text` as a number of units of `scale` base steps: `12`, `0.5`, `1e-5`; rounded to the nearest step.
@@ -213,14 +237,10 @@ pub(crate) enum Import {
 
 impl Import {
     pub fn build(build: &mut Build, params: &ImportedFlows) -> Option<Import> {
-        let path = match &params.format {
-            FlowFile::Csv(csv) => &csv.path,
-            FlowFile::HpccFlow(hpcc) => &hpcc.path,
-            FlowFile::HtsimCm(htsim) => &htsim.path,
-        };
+        let path = params.format.path();
         let recipe = Recipe { path: build.ctx.base_dir.join(path), format: params.format.clone(), hosts: build.hosts.by_name.clone() };
-        let max_flows = build.ctx.max_flows;
-        let checked = recipe.rows().map_err(|error| vec![error]).and_then(|mut rows| check(&mut *rows, max_flows, IN_MEMORY));
+        let limits = Limits { flows: build.ctx.max_flows, in_memory: IN_MEMORY, too_late: build.too_late() };
+        let checked = recipe.rows().map_err(|error| vec![error]).and_then(|mut rows| check(&mut *rows, &limits));
         let checked = match checked {
             Ok(checked) => checked,
             Err(errors) => {
@@ -229,13 +249,17 @@ impl Import {
             }
         };
         build.notes.extend(checked.end.notes.iter().map(|note| format!("{}: {path}: {note}", build.name)));
+        if checked.late > 0 {
+            let message = format!("has {} of {} flows that would start at or after the end of the run: they never do", checked.late, checked.count);
+            build.warn("format.path", Some(format!("\"{path}\"")), message);
+        }
         if let Some(rows) = checked.kept {
-            let waits = waits(&rows, &checked.end.triggers);
+            let waits = waits(path, &rows, &checked.end.triggers);
             return Some(Import::List(List::new(rows.into_iter().map(Row::listed).collect(), waits)));
         }
         match recipe.rows() {
             Ok(rows) => {
-                Some(Import::Stream(StreamedFile { rows, path: path.clone(), begin: Time::ZERO, next: None, count: checked.count, given: 0, failure: None }))
+                Some(Import::Stream(StreamedFile { rows, path: path.to_string(), begin: Time::ZERO, next: None, count: checked.count, given: 0, failure: None }))
             }
             Err(error) => {
                 report(build, "format.path", path, vec![error]);
@@ -245,12 +269,12 @@ impl Import {
     }
 }
 
-fn waits(rows: &[Row], triggers: &[htsim::Trigger]) -> Vec<Wait> {
+fn waits(path: &str, rows: &[Row], triggers: &[htsim::Trigger]) -> Vec<Wait> {
     let named = (0u32..).zip(rows).filter(|(_, row)| !row.after.is_empty()).map(|(i, row)| Wait {
         on: On::Names(row.after.clone()),
         targets: vec![i],
         one_by_one: false,
-        place: format!("line {}", row.line),
+        place: Place::Line(path.to_string(), row.line),
     });
     let mut sources: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     let mut targets: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
@@ -262,7 +286,7 @@ fn waits(rows: &[Row], triggers: &[htsim::Trigger]) -> Vec<Wait> {
         on: On::Flows(sources.get(&trigger.id).cloned().unwrap_or_default()),
         targets: targets.get(&trigger.id).cloned().unwrap_or_default(),
         one_by_one: trigger.one_by_one,
-        place: format!("line {}", trigger.line),
+        place: Place::Line(path.to_string(), trigger.line),
     });
     named.chain(triggered).collect()
 }

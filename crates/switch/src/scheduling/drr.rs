@@ -93,6 +93,10 @@ impl Discipline for Drr {
         params.quanta.len()
     }
 
+    fn queues(&self) -> usize {
+        self.queues.len()
+    }
+
     fn enqueue(&mut self, class: usize, frame: u16) {
         if self.queues[class].is_empty() {
             self.active.push_back(class);

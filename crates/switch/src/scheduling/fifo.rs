@@ -25,6 +25,10 @@ impl Discipline for Fifo {
         1
     }
 
+    fn queues(&self) -> usize {
+        1
+    }
+
     #[inline]
     fn enqueue(&mut self, class: usize, _frame: u16) {
         assert!(class == 0, "class {class} at a port of one class");

@@ -29,6 +29,9 @@ pub(crate) trait Discipline: Sized {
     /// How many classes it tells apart.
     fn classes(params: &Self::Params) -> usize;
 
+    /// The same, of this port.
+    fn queues(&self) -> usize;
+
     /// A packet has joined the queue of `class`.
     fn enqueue(&mut self, class: usize, frame: u16);
 
@@ -61,10 +64,22 @@ macro_rules! registry {
                 match scheduling { $( Scheduling::$name(params) => Scheduler::$name(<$state as Discipline>::new(params)), )* }
             }
 
+            /// How many classes it tells apart.
+            #[inline]
+            pub fn classes(&self) -> usize {
+                match self { $( Scheduler::$name(state) => state.queues(), )* }
+            }
+
+            /// The queue for a packet of traffic class `class`.
+            #[inline]
+            pub fn class_of(&self, class: u8) -> usize {
+                usize::from(class).min(self.classes() - 1)
+            }
+
             /// A packet of `frame` bytes has joined the queue of `class`.
             ///
             /// # Panics
-            /// When there is no such class; see [`Scheduling::class_of`].
+            /// When there is no such class; see [`Scheduler::class_of`].
             #[inline]
             pub fn enqueue(&mut self, class: usize, frame: u16) {
                 match self { $( Scheduler::$name(state) => state.enqueue(class, frame), )* }
@@ -106,14 +121,6 @@ registry! {
     "drr" => Drr(DrrParams, drr::Drr),
     /// Some classes by strict priority, the others by deficit round robin over what is left.
     "strict_drr" => StrictDrr(StrictDrrParams, strict_drr::StrictDrr),
-}
-
-impl Scheduling {
-    /// The queue for a packet of traffic class `class`.
-    #[inline]
-    pub fn class_of(&self, class: u8) -> usize {
-        usize::from(class).min(self.classes() - 1)
-    }
 }
 
 /// Refuses more classes than a port can have, and none at all.

@@ -40,6 +40,10 @@ impl Discipline for Strict {
         usize::from(params.classes)
     }
 
+    fn queues(&self) -> usize {
+        self.classes
+    }
+
     #[inline]
     fn enqueue(&mut self, class: usize, _frame: u16) {
         assert!(class < self.classes, "class {class} at a port of {} classes", self.classes);

@@ -43,6 +43,10 @@ impl Discipline for StrictDrr {
         usize::from(params.strict) + params.quanta.len()
     }
 
+    fn queues(&self) -> usize {
+        self.first + self.drr.queues()
+    }
+
     fn enqueue(&mut self, class: usize, frame: u16) {
         if class < self.first {
             self.strict.enqueue(class, frame);

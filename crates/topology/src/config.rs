@@ -1,0 +1,260 @@
+//! Parameters of networks.
+
+use fanin_params::{choice, names, params, Cx};
+use fanin_units::{BitRate, Span};
+use std::ops::Bound;
+
+/// The most nodes of a network.
+pub const MAX_NODES: usize = 1_000_000;
+/// The most links of a network, both directions counted as one.
+pub const MAX_LINKS: usize = 2_000_000;
+
+/// A link slower than this or longer than [`LONGEST`] overflows no clock, but no network of a data center has one.
+const SLOWEST: BitRate = BitRate(1_000);
+const LONGEST: Span = Span::from_s(10);
+
+params! {
+    /// A link, the same in both directions.
+    pub struct LinkParams {
+        /// Rate in each direction.
+        pub rate: BitRate = BitRate::from_gbps(10), in SLOWEST..;
+        /// Propagation delay.
+        pub delay: Span = Span::from_us(1), in Span::ZERO..=LONGEST;
+    }
+}
+
+params! {
+    /// A link between switches, the same in both directions.
+    pub struct UplinkParams {
+        /// Rate in each direction.
+        pub rate: BitRate = BitRate::from_gbps(40), in SLOWEST..;
+        /// Propagation delay.
+        pub delay: Span = Span::from_us(1), in Span::ZERO..=LONGEST;
+    }
+}
+
+params! {
+    /// A link of the testbed of racks, the same in both directions.
+    pub struct RackLinkParams {
+        /// Rate in each direction. Source: s-ecn §III-A (1 Gb/s).
+        pub rate: BitRate = BitRate::from_gbps(1), in SLOWEST..;
+        /// Propagation delay. Source: s-ecn §III-A (a round trip between racks, over eight links, takes about 50 us: 5 us
+        /// per link and the serialisation of small frames).
+        pub delay: Span = Span::from_us(5), in Span::ZERO..=LONGEST;
+    }
+}
+
+params! {
+    /// Hosts `h0`, `h1`, … at `switch0`.
+    pub struct SingleSwitch {
+        /// Number of hosts.
+        pub hosts: u32 = 8, in 2..=65_535;
+        /// Each host's link.
+        pub link: LinkParams = LinkParams { rate: BitRate::from_gbps(10), delay: Span::from_us(1) };
+    }
+}
+
+params! {
+    /// Hosts at both ends of one link: `h0` … at switch `left`, the rest at switch `right`.
+    pub struct Dumbbell {
+        /// Hosts at the left.
+        pub left: u32 = 8, in 1..=32_767;
+        /// Hosts at the right.
+        pub right: u32 = 8, in 1..=32_767;
+        /// Each host's link.
+        pub host_link: LinkParams = LinkParams { rate: BitRate::from_gbps(10), delay: Span::from_us(1) };
+        /// The link between the switches.
+        pub bottleneck: LinkParams = LinkParams { rate: BitRate::from_gbps(10), delay: Span::from_us(1) };
+    }
+}
+
+params! {
+    /// Racks joined by one root switch: hosts `h0` …, switches `tor0` … and `root`. Source: s-ecn §III-A, fig. 3.
+    pub struct Racks {
+        /// Number of racks. Source: s-ecn §III-A (4).
+        pub racks: u32 = 4, in 1..=4_096;
+        /// Hosts in each rack. Source: s-ecn §III-A (3).
+        pub hosts_per_rack: u32 = 3, in 1..=4_096;
+        /// Each host's link.
+        pub host_link: RackLinkParams = RackLinkParams { rate: BitRate::from_gbps(1), delay: Span::from_us(5) };
+        /// Each rack's link to the root.
+        pub root_link: RackLinkParams = RackLinkParams { rate: BitRate::from_gbps(1), delay: Span::from_us(5) };
+    }
+}
+
+params! {
+    /// Every leaf joined to every spine: hosts `h0` …, switches `leaf0` …, `spine0` …. Source: pfabric §5 (the defaults: 144
+    /// hosts, 9 leaves, 4 spines, 10 and 40 Gb/s).
+    pub struct LeafSpine {
+        /// Number of leaves.
+        pub leaves: u32 = 9, in 1..=4_096;
+        /// Hosts at each leaf.
+        pub hosts_per_leaf: u32 = 16, in 1..=4_096;
+        /// Number of spines; when absent, as many as `oversubscription` asks for.
+        pub spines: Option<u32>, in 1u32..=4_096;
+        /// What the hosts of a leaf can send over what its uplinks carry; 1 when neither this nor `spines` is given.
+        pub oversubscription: Option<f64>, in (Bound::Excluded(0.0), Bound::Included(1_000.0));
+        /// Links between each leaf and each spine.
+        pub links_per_pair: u32 = 1, in 1..=64;
+        /// Each host's link.
+        pub host_link: LinkParams = LinkParams { rate: BitRate::from_gbps(10), delay: Span::from_us(1) };
+        /// Each link between a leaf and a spine.
+        pub uplink: UplinkParams = UplinkParams { rate: BitRate::from_gbps(40), delay: Span::from_us(1) };
+    }
+}
+
+params! {
+    /// The k-ary fat tree: hosts `h0` … by pod and edge switch, switches `edge0_0` (pod, place), `agg0_0`, `core0`.
+    /// k³/4 hosts and 5k²/4 switches. Source: al-fares-2008 §3.
+    pub struct FatTree {
+        /// Ports of every switch; even.
+        pub k: u32 = 4, in 2..=64;
+        /// Every link.
+        pub link: LinkParams = LinkParams { rate: BitRate::from_gbps(10), delay: Span::from_us(1) };
+    }
+}
+
+params! {
+    /// A line of switches `switch0` … with host `h0` at its start and `h1` at its end: n switches, n + 1 links.
+    pub struct Chain {
+        /// Number of switches.
+        pub switches: u32 = 5, in 1..=1_024;
+        /// Every link.
+        pub link: LinkParams = LinkParams { rate: BitRate::from_gbps(10), delay: Span::from_us(1) };
+    }
+}
+
+names! {
+    /// What a network is written in.
+    pub enum FileFormat {
+        /// GraphML: undirected edges with the attributes `rate` and `delay`, nodes with the attribute `kind`.
+        "graphml" => Graphml,
+        /// JSON: `{"nodes": [{"id": "h0", "kind": "host"}], "links": [{"a": "h0", "b": "s0", "rate": "10Gbps", "delay": "1us"}]}`.
+        "edge_list" => EdgeList,
+        /// `topology.txt` of the HPCC simulator.
+        "hpcc" => Hpcc,
+    }
+}
+
+params! {
+    /// A network from a file. Nodes keep their ids as names; a node of unsaid kind is a host when it has one link.
+    pub struct FromFile {
+        /// The file; relative to the scenario's folder.
+        pub path: String;
+        /// What it is written in; when absent, by its ending: `.graphml`, `.json`, `.txt`.
+        pub format: Option<FileFormat>;
+        /// Rate of links of which the file says none; when absent, the file must say it.
+        pub rate: Option<BitRate>, in SLOWEST..;
+        /// Propagation delay of links of which the file says none; when absent, the file must say it.
+        pub delay: Option<Span>, in Span::ZERO..=LONGEST;
+    }
+}
+
+choice! {
+    /// The network.
+    pub enum TopologyConfig {
+        /// All hosts at one switch.
+        "single_switch" => SingleSwitch(SingleSwitch),
+        /// Two switches and the link between them.
+        "dumbbell" => Dumbbell(Dumbbell),
+        /// Racks joined by a root switch.
+        "racks" => Racks(Racks),
+        /// Two tiers, fully meshed.
+        "leaf_spine" => LeafSpine(LeafSpine),
+        /// Three tiers of equal switches.
+        "fat_tree" => FatTree(FatTree),
+        /// Switches in a line.
+        "chain" => Chain(Chain),
+        /// Imported.
+        "file" => File(FromFile),
+    }
+}
+
+/// Why a link read from a file is refused, if it is.
+pub(crate) fn refuse_link(rate: BitRate, delay: Span) -> Option<(String, &'static str, String)> {
+    if rate.bps() == 0 {
+        Some((rate.to_string(), "is a rate of zero", format!("a rate of at least {SLOWEST}")))
+    } else if rate < SLOWEST {
+        Some((rate.to_string(), "is too slow", format!("a rate of at least {SLOWEST}")))
+    } else if delay > LONGEST {
+        Some((delay.to_string(), "is too long", format!("a delay of at most {LONGEST}")))
+    } else {
+        None
+    }
+}
+
+impl LeafSpine {
+    /// Spines: as given, or as many as the oversubscription asks for.
+    ///
+    /// # Errors
+    /// With message and what would be accepted, when no whole number of spines does it or both keys are given and disagree.
+    pub fn spine_count(&self) -> Result<u32, (String, String)> {
+        let down = f64::from(self.hosts_per_leaf) * self.host_link.rate.bps() as f64;
+        let per_spine = f64::from(self.links_per_pair) * self.uplink.rate.bps() as f64;
+        let ratio_with = |spines: f64| down / (spines * per_spine);
+        let same = |a: f64, b: f64| (a - b).abs() <= 1e-6 * b;
+        if let Some(spines) = self.spines {
+            let ratio = ratio_with(f64::from(spines));
+            return match self.oversubscription {
+                Some(wanted) if !same(ratio, wanted) => Err((
+                    format!("is {wanted}, but {spines} spines make it {ratio:.4}"),
+                    "`spines` or `oversubscription`, not both".to_string(),
+                )),
+                _ => Ok(spines),
+            };
+        }
+        let wanted = self.oversubscription.unwrap_or(1.0);
+        let spines = down / (wanted * per_spine);
+        let whole = spines.round();
+        if whole >= 1.0 && whole <= 4_096.0 && same(ratio_with(whole), wanted) {
+            return Ok(whole as u32);
+        }
+        let near: Vec<String> = [spines.floor(), spines.ceil()]
+            .iter()
+            .filter(|n| (1.0..=4_096.0).contains(*n))
+            .map(|n| format!("{} ({n} spines)", ratio_with(*n)))
+            .collect();
+        let accepted = if near.is_empty() { "another ratio, or `spines`".to_string() } else { format!("{}, or `spines`", near.join(", ")) };
+        Err((format!("is {wanted}: it asks for {spines:.3} spines"), accepted))
+    }
+
+    /// What the hosts of a leaf can send over what its uplinks carry, with this number of spines.
+    pub fn oversubscription_with(&self, spines: u32) -> f64 {
+        let down = f64::from(self.hosts_per_leaf) * self.host_link.rate.bps() as f64;
+        down / (f64::from(spines) * f64::from(self.links_per_pair) * self.uplink.rate.bps() as f64)
+    }
+}
+
+impl TopologyConfig {
+    /// Records what single keys cannot show to be wrong, at the present path of `cx`.
+    pub fn check(&self, cx: &mut Cx) {
+        let (nodes, links): (u64, u64) = match self {
+            TopologyConfig::FatTree(t) if t.k % 2 == 1 => {
+                let accepted = format!("an even number, such as {} or {}", t.k - 1, t.k + 1);
+                cx.key("k", |cx| cx.error(None, format!("is {}: odd", t.k), Some(accepted)).severity);
+                return;
+            }
+            TopologyConfig::LeafSpine(t) => match t.spine_count() {
+                Ok(spines) => {
+                    let (leaves, hosts) = (u64::from(t.leaves), u64::from(t.leaves) * u64::from(t.hosts_per_leaf));
+                    (hosts + leaves + u64::from(spines), hosts + leaves * u64::from(spines) * u64::from(t.links_per_pair))
+                }
+                Err((message, accepted)) => {
+                    cx.key("oversubscription", |cx| cx.error(None, message, Some(accepted)).severity);
+                    return;
+                }
+            },
+            TopologyConfig::Racks(t) => {
+                let hosts = u64::from(t.racks) * u64::from(t.hosts_per_rack);
+                if hosts < 2 {
+                    cx.error(None, "has one host", Some("at least two".into()));
+                }
+                (hosts + u64::from(t.racks) + 1, hosts + u64::from(t.racks))
+            }
+            _ => return,
+        };
+        if nodes > MAX_NODES as u64 || links > MAX_LINKS as u64 {
+            cx.error(None, format!("has {nodes} nodes and {links} links"), Some(format!("at most {MAX_NODES} nodes and {MAX_LINKS} links")));
+        }
+    }
+}

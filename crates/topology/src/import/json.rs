@@ -1,0 +1,107 @@
+//! JSON into a document tree that knows its lines.
+
+use fanin_params::{Node, Value};
+use serde::de::{MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+/// What is wrong, and where.
+pub struct SyntaxError {
+    pub line: Option<u32>,
+    pub message: String,
+}
+
+/// Reads a document; every node gets the line that it starts on.
+///
+/// # Errors
+/// Where the text is not JSON, nests deeper than 128, repeats a key, or has a null.
+pub fn read(text: &str) -> Result<Node, SyntaxError> {
+    let raw: &RawValue = serde_json::from_str(text).map_err(|e| at_line(&e, 0))?;
+    let mut lines = Lines { text, at: 0, line: 1 };
+    node(raw, &mut lines)
+}
+
+/// `before`: lines of the document before the part that was read.
+fn at_line(error: &serde_json::Error, before: u32) -> SyntaxError {
+    let full = error.to_string();
+    let message = full.rsplit_once(" at line ").map_or(full.as_str(), |(message, _)| message).to_string();
+    SyntaxError { line: u32::try_from(error.line()).ok().filter(|l| *l > 0).map(|l| l + before), message }
+}
+
+/// Counts lines up to places that only move forward.
+struct Lines<'a> {
+    text: &'a str,
+    at: usize,
+    line: u32,
+}
+
+impl Lines<'_> {
+    fn of(&mut self, raw: &RawValue) -> u32 {
+        // A raw value borrows from the text, so its address is its place.
+        let place = (raw.get().as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize).min(self.text.len());
+        if place > self.at {
+            self.line += self.text.as_bytes()[self.at..place].iter().filter(|b| **b == b'\n').count() as u32;
+            self.at = place;
+        }
+        self.line
+    }
+}
+
+fn node(raw: &RawValue, lines: &mut Lines<'_>) -> Result<Node, SyntaxError> {
+    let line = lines.of(raw);
+    let text = raw.get();
+    let wrong = |e: serde_json::Error| at_line(&e, line - 1);
+    let value = match text.as_bytes().first() {
+        Some(b'{') => {
+            let entries: Entries<'_> = serde_json::from_str(text).map_err(wrong)?;
+            let mut table: Vec<(String, Node)> = Vec::new();
+            for (key, raw) in entries.0 {
+                let line = lines.of(raw);
+                if table.len() >= 64 {
+                    return Err(SyntaxError { line: Some(line), message: "an object with more than 64 keys".into() });
+                }
+                if table.iter().any(|(k, _)| *k == key) {
+                    return Err(SyntaxError { line: Some(line), message: format!("the key {key:?} is there twice") });
+                }
+                table.push((key, node(raw, lines)?));
+            }
+            Value::Table(table)
+        }
+        Some(b'[') => {
+            let items: Vec<&RawValue> = serde_json::from_str(text).map_err(wrong)?;
+            Value::List(items.into_iter().map(|raw| node(raw, lines)).collect::<Result<_, _>>()?)
+        }
+        Some(b'"') => Value::Text(serde_json::from_str(text).map_err(wrong)?),
+        Some(b't' | b'f') => Value::Bool(serde_json::from_str(text).map_err(wrong)?),
+        Some(b'n') => return Err(SyntaxError { line: Some(line), message: "a null".into() }),
+        _ => match serde_json::from_str::<i64>(text) {
+            Ok(n) => Value::Int(n),
+            Err(_) => Value::Float(serde_json::from_str(text).map_err(wrong)?),
+        },
+    };
+    Ok(Node { value, line: Some(line) })
+}
+
+/// An object's entries in the order of the document, repeated keys included.
+struct Entries<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de: 'a, 'a> serde::Deserialize<'de> for Entries<'a> {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read;
+        impl<'de> Visitor<'de> for Read {
+            type Value = Entries<'de>;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                write!(f, "an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = map.next_entry()? {
+                    entries.push(entry);
+                }
+                Ok(Entries(entries))
+            }
+        }
+        deserializer.deserialize_map(Read)
+    }
+}

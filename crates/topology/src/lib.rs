@@ -1,0 +1,20 @@
+//! The network: hosts, switches and directed links; generated or imported, checked, named; and its shortest paths.
+//!
+//! Hosts come first among the nodes, so that host `h` is node `h`. Every host has one link, and no host forwards.
+
+mod config;
+mod draft;
+mod generate;
+mod import;
+mod network;
+mod routes;
+
+pub use config::{
+    Chain, Dumbbell, FatTree, FileFormat, FromFile, LeafSpine, LinkParams, Racks, RackLinkParams, SingleSwitch, TopologyConfig,
+    UplinkParams, MAX_LINKS, MAX_NODES,
+};
+pub use network::{Link, Node, NodeKind, Topology};
+pub use routes::Routes;
+
+#[cfg(test)]
+mod tests;

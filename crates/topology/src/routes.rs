@@ -1,0 +1,297 @@
+//! Shortest paths as forwarding tables.
+
+use crate::Topology;
+use fanin_params::{Problem, Severity};
+use fanin_units::{Bytes, HostId, LinkId, NodeId, Span};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Most entries of the table: switches × attachments.
+const MAX_ENTRIES: usize = 1 << 27;
+/// Offset in a switch's groups that stands for "here".
+const HERE: u16 = u16::MAX;
+
+/// All shortest paths by number of hops, as the tables that switches hold.
+///
+/// A switch finds the destination's attachment (the switch that it hangs on), under it a group of equal-cost links, and at the
+/// attachment itself the host's own port. Entries are 16-bit offsets into the switch's groups, each group stored once per
+/// switch: 100 KB for the 1024 hosts and 320 switches of a fat tree with k = 16.
+#[derive(Clone, Debug)]
+pub struct Routes {
+    hosts: usize,
+    /// The switch of each attachment.
+    attachment_nodes: Vec<NodeId>,
+    attachment_of: Vec<u16>,
+    host_port: Vec<LinkId>,
+    /// Per switch and attachment, where its group begins among the switch's groups.
+    entries: Vec<u16>,
+    /// Per switch, where its groups begin.
+    base: Vec<u32>,
+    /// Groups, one after the other: length, then links.
+    groups: Vec<LinkId>,
+}
+
+fn too_large(message: String, accepted: &str) -> Vec<Problem> {
+    vec![Problem {
+        severity: Severity::Error,
+        path: "topology".into(),
+        line: None,
+        value: None,
+        message,
+        accepted: Some(accepted.into()),
+        suggestion: None,
+    }]
+}
+
+impl Routes {
+    /// All shortest paths, by number of hops.
+    ///
+    /// # Errors
+    /// When the tables would be too large to hold.
+    pub fn shortest(topology: &Topology) -> Result<Routes, Vec<Problem>> {
+        let switches = topology.switch_count();
+        let mut attachment_nodes: Vec<NodeId> = topology.hosts.iter().map(|h| topology.link(topology.host_link(*h)).to).collect();
+        attachment_nodes.sort_unstable();
+        attachment_nodes.dedup();
+        let attachments = attachment_nodes.len();
+        if attachments >= usize::from(u16::MAX) || switches * attachments > MAX_ENTRIES {
+            let message = format!("has {switches} switches, {attachments} of them with hosts");
+            return Err(too_large(message, "forwarding tables of at most 2^27 entries"));
+        }
+        let number = |node: NodeId| attachment_nodes.binary_search(&node).unwrap_or_default() as u16;
+        let attachment_of = topology.hosts.iter().map(|h| number(topology.link(topology.host_link(*h)).to)).collect();
+        let host_port = topology.hosts.iter().map(|h| topology.link(topology.host_link(*h)).reverse).collect();
+
+        let mut entries = vec![HERE; switches * attachments];
+        let mut pools: Vec<Pool> = (0..switches).map(|_| Pool::default()).collect();
+        let mut search = Search::new(topology);
+        for (a, node) in attachment_nodes.iter().enumerate() {
+            search.run(*node);
+            for (s, pool) in pools.iter_mut().enumerate() {
+                let switch = NodeId((topology.hosts.len() + s) as u32);
+                if switch == *node {
+                    continue;
+                }
+                let group = search.towards(switch);
+                let Some(at) = pool.intern(group) else {
+                    let message = format!("has the switch \"{}\" with too many groups of links", topology.nodes[switch.index()].name);
+                    return Err(too_large(message, "at most 65534 links in all groups of a switch"));
+                };
+                entries[s * attachments + a] = at;
+            }
+        }
+        let mut base = Vec::with_capacity(switches);
+        let mut groups = Vec::new();
+        for pool in pools {
+            base.push(groups.len() as u32);
+            groups.extend(pool.words);
+        }
+        Ok(Routes { hosts: topology.hosts.len(), attachment_nodes, attachment_of, host_port, entries, base, groups })
+    }
+
+    /// Number of attachments: switches with hosts.
+    pub fn attachments(&self) -> usize {
+        self.attachment_nodes.len()
+    }
+
+    /// The attachment of a host.
+    #[inline]
+    pub fn attachment_of(&self, host: HostId) -> u16 {
+        self.attachment_of[host.index()]
+    }
+
+    /// The switch that an attachment is.
+    pub fn attachment_node(&self, attachment: usize) -> NodeId {
+        self.attachment_nodes[attachment]
+    }
+
+    /// The link from its attachment to a host.
+    #[inline]
+    pub fn host_port(&self, host: HostId) -> LinkId {
+        self.host_port[host.index()]
+    }
+
+    /// The links that a switch may use towards an attachment, in order of their ids; none at the attachment itself.
+    ///
+    /// # Panics
+    /// When `switch` is no switch.
+    #[inline]
+    pub fn lookup(&self, switch: NodeId, attachment: usize) -> &[LinkId] {
+        let s = switch.index() - self.hosts;
+        let entry = self.entries[s * self.attachments() + attachment];
+        if entry == HERE {
+            return &[];
+        }
+        let at = self.base[s] as usize + usize::from(entry);
+        &self.groups[at + 1..=at + self.groups[at].index()]
+    }
+
+    /// The links that a switch may use towards a host.
+    ///
+    /// # Panics
+    /// When `switch` is no switch.
+    #[inline]
+    pub fn next_hops(&self, switch: NodeId, host: HostId) -> &[LinkId] {
+        let attachment = usize::from(self.attachment_of(host));
+        if self.attachment_nodes[attachment] == switch {
+            return std::slice::from_ref(&self.host_port[host.index()]);
+        }
+        self.lookup(switch, attachment)
+    }
+
+    /// A path; `choose` picks one of n links at a switch.
+    ///
+    /// # Panics
+    /// When `choose` picks one that there is not.
+    pub fn path(&self, topology: &Topology, from: HostId, to: HostId, mut choose: impl FnMut(NodeId, usize) -> usize) -> Vec<LinkId> {
+        if from == to {
+            return Vec::new();
+        }
+        let mut path = vec![topology.host_link(topology.hosts[from.index()])];
+        loop {
+            let here = topology.link(path[path.len() - 1]).to;
+            if topology.host_id(here).is_some() {
+                return path;
+            }
+            let links = self.next_hops(here, to);
+            path.push(if links.len() == 1 { links[0] } else { links[choose(here, links.len())] });
+        }
+    }
+
+    /// Number of shortest paths from one host to another; saturates.
+    pub fn path_count(&self, topology: &Topology, from: HostId, to: HostId) -> u64 {
+        let (paths, _) = self.sweep(topology, from, to, 1u64, |paths, _| *paths, |a, b| a.saturating_add(b));
+        paths
+    }
+
+    /// Number of links between two different hosts.
+    pub fn hops(&self, topology: &Topology, from: HostId, to: HostId) -> usize {
+        self.path(topology, from, to, |_, _| 0).len()
+    }
+
+    /// Smallest time for a packet of `wire` bytes to cross from one host to another on an idle network: propagation, and
+    /// serialisation at every hop; `latency` is what each switch adds. The smallest over all shortest paths.
+    pub fn transit(&self, topology: &Topology, from: HostId, to: HostId, wire: Bytes, latency: Span) -> Span {
+        if from == to {
+            return Span::ZERO;
+        }
+        let cost = |link: LinkId| {
+            let link = topology.link(link);
+            link.delay + link.rate.time_to_send(wire)
+        };
+        let first = cost(topology.host_link(topology.hosts[from.index()]));
+        let (span, hops) = self.sweep(topology, from, to, first, |span, link| *span + cost(link), |a, b| a.min(b));
+        span + latency * (hops as u64 - 1)
+    }
+
+    /// Smallest round-trip time on an idle network: `data` wire bytes there, `ack` wire bytes back.
+    pub fn min_rtt(&self, topology: &Topology, [a, b]: [HostId; 2], [data, ack]: [Bytes; 2], latency: Span) -> Span {
+        self.transit(topology, a, b, data, latency) + self.transit(topology, b, a, ack, latency)
+    }
+
+    /// Carries a value along all shortest paths at once, joined where they meet; also returns the number of links.
+    fn sweep<T>(
+        &self,
+        topology: &Topology,
+        from: HostId,
+        to: HostId,
+        first: T,
+        step: impl Fn(&T, LinkId) -> T,
+        join: impl Fn(T, T) -> T,
+    ) -> (T, usize) {
+        let goal = topology.hosts[to.index()];
+        let mut level = BTreeMap::from([(topology.attachment(from), first)]);
+        let mut hops = 1;
+        loop {
+            // All shortest paths reach the goal at the same level.
+            if let Some(value) = level.remove(&goal) {
+                return (value, hops);
+            }
+            let mut next: BTreeMap<NodeId, T> = BTreeMap::new();
+            for (node, value) in &level {
+                for link in self.next_hops(*node, to) {
+                    let there = topology.link(*link).to;
+                    let mine = step(value, *link);
+                    let joined = match next.remove(&there) {
+                        Some(other) => join(other, mine),
+                        None => mine,
+                    };
+                    next.insert(there, joined);
+                }
+            }
+            level = next;
+            hops += 1;
+        }
+    }
+
+    /// Bytes that the tables hold.
+    pub fn bytes(&self) -> usize {
+        2 * self.entries.len()
+            + 4 * (self.base.len() + self.groups.len() + self.host_port.len() + self.attachment_nodes.len())
+            + 2 * self.attachment_of.len()
+    }
+}
+
+/// The groups of one switch, each stored once.
+#[derive(Default)]
+struct Pool {
+    words: Vec<LinkId>,
+    known: BTreeMap<Vec<LinkId>, u16>,
+}
+
+impl Pool {
+    fn intern(&mut self, group: &[LinkId]) -> Option<u16> {
+        if let Some(at) = self.known.get(group) {
+            return Some(*at);
+        }
+        let at = u16::try_from(self.words.len()).ok().filter(|at| *at != HERE)?;
+        self.words.push(LinkId(group.len() as u32));
+        self.words.extend(group);
+        self.known.insert(group.to_vec(), at);
+        Some(at)
+    }
+}
+
+/// Breadth-first search from an attachment outwards, over switches only.
+///
+/// A graph library would give distances by the same ten lines; what is wanted are all links that lead one step nearer.
+struct Search<'a> {
+    topology: &'a Topology,
+    distance: Vec<u32>,
+    queue: VecDeque<NodeId>,
+    group: Vec<LinkId>,
+}
+
+impl<'a> Search<'a> {
+    fn new(topology: &'a Topology) -> Self {
+        Search { topology, distance: Vec::new(), queue: VecDeque::new(), group: Vec::new() }
+    }
+
+    fn run(&mut self, from: NodeId) {
+        let topology = self.topology;
+        self.distance.clear();
+        self.distance.resize(topology.nodes.len(), u32::MAX);
+        self.distance[from.index()] = 0;
+        self.queue.push_back(from);
+        while let Some(node) = self.queue.pop_front() {
+            for link in topology.out_links(node) {
+                let to = topology.link(*link).to;
+                if topology.host_id(to).is_none() && self.distance[to.index()] == u32::MAX {
+                    self.distance[to.index()] = self.distance[node.index()] + 1;
+                    self.queue.push_back(to);
+                }
+            }
+        }
+    }
+
+    /// The links of `switch` that lead one step nearer.
+    fn towards(&mut self, switch: NodeId) -> &[LinkId] {
+        let topology = self.topology;
+        let (distance, here) = (&self.distance, self.distance[switch.index()]);
+        self.group.clear();
+        self.group.extend(topology.out_links(switch).iter().copied().filter(|link| {
+            let to = distance[topology.link(*link).to.index()];
+            to != u32::MAX && to + 1 == here
+        }));
+        &self.group
+    }
+}

@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 # One build folder for everything, so that nothing is compiled twice for the same profile.
 export CARGO_TARGET_DIR ?= $(CURDIR)/target
 
-RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml Cargo.lock
+RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null) Cargo.toml $(wildcard Cargo.lock)
 
 .PHONY: help
 help: ## list the targets
@@ -73,7 +73,7 @@ $(VENV)/.made: pyproject.toml
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.made $(RUST_SOURCES)
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
+	PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.made

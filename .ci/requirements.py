@@ -7,7 +7,7 @@ from pathlib import Path
 project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8"))
 kinds = {
     "build": project["build-system"]["requires"] + project["project"]["dependencies"],
-    "dev": project["dependency-groups"]["dev"],
+    "dev": project["project"]["optional-dependencies"]["dev"],
 }
 if len(sys.argv) != 2 or sys.argv[1] not in kinds:
     sys.exit(f"usage: requirements.py {'|'.join(kinds)}")

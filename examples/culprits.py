@@ -26,9 +26,8 @@ at_port = result.scan_queues().filter(pl.col("port") == port)
 empty = at_port.filter(pl.col("queue_bytes") == 0).select("time_ps").collect()["time_ps"]
 begin_ps = int(empty.filter(empty <= peak_ps).to_numpy().max(initial=0))
 end_ps = int(empty.filter(empty > peak_ps).to_numpy().min(initial=2**62))
-print(
-    f"{port}: {deepest['queue_bytes'] / 1000:.1f} KB at {peak_ps / 1e9:.4f} ms, burst of {(peak_ps - begin_ps) / 1e6:.1f} us up to its peak"
-)
+rise_us = (peak_ps - begin_ps) / 1e6
+print(f"{port}: {deepest['queue_bytes'] / 1000:.1f} KB at {peak_ps / 1e9:.4f} ms, {rise_us:.1f} us after the burst began")
 
 # %% [markdown]
 # The flows in the burst, joined with what they were part of.

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import signal
+import threading
 import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, Any, Final
 
 import polars as pl
@@ -134,7 +137,13 @@ def _as_error(problems: tuple[Problem, ...]) -> ScenarioError:
     return error
 
 
+def _terminated(_signal: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
 def _simulate(scenario: Scenario, out: Path, *, force: bool, progress: bool) -> Result:
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _terminated)  # a batch system's time limit keeps the folder like Ctrl-C does
     try:
         return runner.run(scenario, out, progress=progress, overwrite=force)
     except KeyboardInterrupt:

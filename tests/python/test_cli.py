@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 from typer.testing import Result as Outcome
 
@@ -17,7 +19,7 @@ import fanin
 from fake_result import write_result
 from fanin import benchmark, runner
 from fanin.cli import app
-from fanin.progress import describe, fraction, remaining_s
+from fanin.progress import Bar, describe, fraction, remaining_s
 
 
 def call(*arguments: str | Path) -> Outcome:
@@ -292,6 +294,24 @@ def test_progress_says_what_is_known() -> None:
     assert remaining_s(open_end) is None
     assert describe(open_end) == "500 µs · 30 flows · 2.0 M hops/s"
     assert describe({**state, "sim_ps": 10**5, "flows_done": 0}).endswith("ETA 5:33:18")
+
+
+def test_a_terminal_gets_a_bar() -> None:
+    console = Console(force_terminal=True, file=io.StringIO(), width=120)
+    state: fanin.ProgressState = {
+        "sim_ps": 5 * 10**8,
+        "end_ps": 10**9,
+        "events": 1,
+        "packet_hops": 4_000_000,
+        "flows_done": 30,
+        "flows_total": 100,
+        "wall_s": 2.0,
+    }
+    with Bar(console) as bar:
+        bar(state)
+    drawn = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "50 %" in drawn
+    assert "30/100 flows" in drawn
 
 
 def test_python_and_command_line_give_the_same(scenario: Path, tmp_path: Path) -> None:

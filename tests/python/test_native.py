@@ -179,7 +179,8 @@ def test_other_threads_go_on_and_progress_is_told() -> None:
     assert set(seen[0]) == set(fanin.ProgressState.__annotations__)
 
 
-def test_an_interrupted_run_ends_within_a_second_and_keeps_its_folder(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_run_ends_within_a_second_and_keeps_its_folder(tmp_path: Path, how: signal.Signals) -> None:
     path = tmp_path / "endless.toml"
     path.write_text(fanin.Scenario(ENDLESS).to_toml())
     command = [sys.executable, "-c", "from fanin.cli import app; app()", "run", str(path), "-o", str(tmp_path / "out")]
@@ -191,7 +192,7 @@ def test_an_interrupted_run_ends_within_a_second_and_keeps_its_folder(tmp_path: 
         time.sleep(0.05)
     time.sleep(1)
     sent = time.monotonic()
-    process.send_signal(signal.SIGINT)
+    process.send_signal(how)
     _, errors = process.communicate(timeout=30)
     assert time.monotonic() - sent < 2.5
     assert process.returncode == 130

@@ -33,16 +33,18 @@ pub struct TcpStats {
     pub packets_sent: u64,
     /// Payload bytes in them.
     pub bytes_sent: u64,
-    /// Segments with payload sent again.
-    pub retransmits: u64,
-    /// Application bytes received in order.
-    pub delivered: u64,
     /// Application bytes acknowledged by the other end.
     pub acked: u64,
-    /// Segments with payload that arrived marked CE.
-    pub marked: u64,
+    /// Application bytes received in order.
+    pub delivered: u64,
     /// Segments without payload, SYN and FIN included.
     pub control_sent: u64,
+    /// Segments with payload that arrived marked CE.
+    pub marked: u64,
+    /// Segments with payload sent again.
+    pub retransmits: u64,
+    /// Payload bytes that arrived a second time.
+    pub duplicate_bytes: u64,
     /// Retransmission timeouts, those of SYN and FIN included.
     pub timeouts: u32,
     /// Fast recoveries entered.
@@ -55,8 +57,6 @@ pub struct TcpStats {
     pub spurious_rtos: u32,
     /// Probes of a closed window.
     pub window_probes: u32,
-    /// Payload bytes that arrived a second time.
-    pub duplicate_bytes: u64,
 }
 
 /// Events that wait to be polled, a bit each.

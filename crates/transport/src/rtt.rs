@@ -13,7 +13,6 @@ pub(crate) struct Rtt {
     base: Span,
     /// RTO to arm the timer with.
     pub rto: Span,
-    sampled: bool,
 }
 
 /// RTO for data after a SYN that timed out. Source: RFC 6298 §5.7.
@@ -22,17 +21,17 @@ const AFTER_SYN_TIMEOUT: Span = Span::from_s(3);
 impl Rtt {
     pub fn new(cfg: &Tcp) -> Self {
         let base = cfg.rto_initial.min(cfg.rto_max);
-        Rtt { srtt: Span::ZERO, rttvar: Span::ZERO, base, rto: base, sampled: false }
+        Rtt { srtt: Span::ZERO, rttvar: Span::ZERO, base, rto: base }
     }
 
-    /// Takes a sample; `expected` of them are taken per RTT. Source: RFC 6298 §2.2, §2.3, RFC 7323 appendix G.
+    /// Takes a sample, a picosecond at least; `expected` of them are taken per RTT. Source: RFC 6298 §2.2, §2.3, RFC 7323 appendix G.
     pub fn sample(&mut self, cfg: &Tcp, rtt: Span, expected: u64) {
-        if self.sampled {
+        let rtt = rtt.max(Span::from_ps(1));
+        if self.srtt > Span::ZERO {
             let deviation = if rtt > self.srtt { rtt - self.srtt } else { self.srtt - rtt };
             self.rttvar = weigh(self.rttvar, deviation, 4 * expected);
             self.srtt = weigh(self.srtt, rtt, 8 * expected);
         } else {
-            self.sampled = true;
             self.srtt = rtt;
             self.rttvar = rtt / 2;
         }
@@ -57,7 +56,7 @@ impl Rtt {
 
     /// The handshake is over; `timed_out`: the SYN was sent again. Source: RFC 6298 §5.7.
     pub fn handshake_done(&mut self, cfg: &Tcp, timed_out: bool) {
-        if timed_out && !self.sampled {
+        if timed_out && self.srtt == Span::ZERO {
             self.base = AFTER_SYN_TIMEOUT.max(cfg.rto_initial).min(cfg.rto_max);
         }
         self.reset_back_off();

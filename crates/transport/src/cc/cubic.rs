@@ -18,7 +18,7 @@ fanin_params::params! {
 }
 
 /// The window function's shape, in segments and seconds as RFC 9438 writes it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Epoch {
     /// W_max.
     w_max: f64,
@@ -44,7 +44,7 @@ struct Epoch {
 pub struct CubicControl {
     c: f64,
     beta: f64,
-    epoch: Epoch,
+    epoch: Box<Epoch>,
     before: Option<Box<Epoch>>,
     fast_convergence: bool,
     reno_friendly: bool,
@@ -65,7 +65,7 @@ impl CubicControl {
         CubicControl {
             c: params.c,
             beta: params.beta,
-            epoch,
+            epoch: Box::new(epoch),
             before: None,
             fast_convergence: params.fast_convergence,
             reno_friendly: params.reno_friendly,
@@ -125,7 +125,7 @@ impl CubicControl {
 
     /// W_max, by fast convergence. Source: RFC 9438 §4.7.
     fn remember(&mut self, w: &Window) {
-        self.before = Some(Box::new(self.epoch));
+        self.before = Some(self.epoch.clone());
         let cwnd = w.cwnd as f64 / f64::from(w.mss);
         let e = &mut self.epoch;
         e.w_max = if self.fast_convergence && cwnd < e.w_max { cwnd * (1.0 + self.beta) / 2.0 } else { cwnd };
@@ -185,7 +185,7 @@ impl Controller for CubicControl {
     /// Source: RFC 9438 §4.9.
     fn undo(&mut self) {
         if let Some(before) = self.before.take() {
-            self.epoch = *before;
+            self.epoch = before;
         }
     }
 }

@@ -366,7 +366,7 @@ impl TcpEndpoint {
         self.due = 0;
         self.rto_at = Time::MAX;
         self.ack_at = Time::MAX;
-        self.pace_timer = Time::MAX;
+        self.pace_at = Time::MAX;
         self.pending.add(Pending::ABORTED);
     }
 }

@@ -224,7 +224,7 @@ impl TcpEndpoint {
         }
         self.calm = false;
         self.ack_at = Time::MAX;
-        self.pace_timer = Time::MAX;
+        self.pace_at = Time::MAX;
         self.pending.add(Pending::CLOSED);
         if self.passive_close {
             self.sync = Sync::Closed;

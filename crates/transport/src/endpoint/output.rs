@@ -67,7 +67,7 @@ impl TcpEndpoint {
         if to > self.edge {
             return self.next_segment_slowly(cfg, now);
         }
-        if to - self.una > self.w.cwnd || (now < self.pace_at && self.burst == 0) {
+        if to - self.una > self.w.cwnd || self.paced_out(now) {
             return None;
         }
         if cfg.tso && self.burst == 0 && self.defers(cfg) {
@@ -103,7 +103,7 @@ impl TcpEndpoint {
         if self.sync != Sync::Open {
             return None;
         }
-        let paced_out = now < self.pace_at && self.burst == 0;
+        let paced_out = self.paced_out(now);
         let mss = u64::from(self.w.mss);
         let flight = self.nxt - self.una;
         let Some(r) = self.repair.as_deref() else {
@@ -330,6 +330,12 @@ impl TcpEndpoint {
         }
     }
 
+    /// Pacing holds the next segment back; a burst goes on.
+    #[inline(always)]
+    fn paced_out(&self, now: Time) -> bool {
+        self.pace_at != Time::MAX && now < self.pace_at && self.burst == 0
+    }
+
     fn pacing_gain(&self, cfg: &Tcp) -> f64 {
         match self.paced(cfg) {
             // Source: Linux tcp_update_pacing_rate.
@@ -346,8 +352,8 @@ impl TcpEndpoint {
             return;
         }
         let gap = self.rtt.srtt.scale(len as f64 / (self.pacing_gain(cfg) * self.w.cwnd as f64));
-        self.pace_at = self.pace_at.max(now) + gap;
-        self.pace_timer = self.pace_at;
+        let from = if self.pace_at == Time::MAX { now } else { self.pace_at.max(now) };
+        self.pace_at = from + gap;
     }
 
     /// A control packet that must leave now: SYN, ACK, FIN, RST or a window probe. Fills the transport fields of `out`.

@@ -6,12 +6,29 @@ mod python;
 mod reference;
 
 pub use json_schema::json_schema_of;
+pub(crate) use json_schema::{sorted, to_json};
 pub use python::python_types_of;
 pub use reference::reference_of;
 
 use crate::sections::SAMPLING;
-use fanin_params::{Node, Value};
+use crate::ScenarioDoc;
+use fanin_params::{Node, Param, Value};
 use fanin_units::{BitRate, Bytes, Quantity, Span, Time};
+
+/// The JSON Schema of scenarios: `docs/scenario.schema.json`.
+pub fn json_schema() -> String {
+    json_schema_of(&ScenarioDoc::schema(), "scenario.schema.json", "Fanin scenario")
+}
+
+/// The reference page of scenarios, in Markdown: `docs/scenario.md`.
+pub fn reference() -> String {
+    reference_of(&ScenarioDoc::schema(), include_str!("generate/preface.md"))
+}
+
+/// The source of the typed Python classes of scenarios: `python/fanin/_scenario_types.py`.
+pub fn python_types() -> String {
+    python_types_of(&ScenarioDoc::schema())
+}
 
 /// A quantity as JSON Schema and Python name it.
 struct QuantityKind {

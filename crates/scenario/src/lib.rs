@@ -1,17 +1,24 @@
 //! From text to a validated scenario.
 //!
 //! A document is read ([`read_toml`], [`read_json`]) into a tree of [`fanin_params::Node`]s, parsed by the one definition
-//! of each parameter, and cross-checked as a whole. Every error is found in one go; [`render`] prints them.
+//! of each parameter ([`ScenarioDoc`]), and cross-checked as a whole. Every error is found in one go; [`render`] prints
+//! them. Only a [`Scenario`], which has none, can be run.
 
 mod canonical;
+mod check;
+mod doc;
 mod generate;
+mod locate;
 mod pattern;
 mod read;
 mod render;
+mod scenario;
 mod sections;
 
 pub use canonical::canonical_json;
-pub use generate::{json_schema_of, python_types_of, reference_of};
+pub use doc::{ScenarioDoc, DEFAULT_TRANSPORT};
+pub use generate::{json_schema, json_schema_of, python_types, python_types_of, reference, reference_of};
 pub use read::{read_json, read_toml, MAX_DEPTH, MAX_DOCUMENT};
 pub use render::render;
+pub use scenario::Scenario;
 pub use sections::{Engine, Framing, Host, NicOrder, PortModel, Sampling, Telemetry, SHORTEST_SAMPLING};

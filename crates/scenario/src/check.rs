@@ -1,0 +1,214 @@
+//! Checks of a scenario as a whole: what no parameter can tell by itself.
+
+mod load;
+mod network;
+mod switch;
+mod telemetry;
+mod transport;
+
+pub(crate) use network::{core_rate, host_infos, Network};
+
+use crate::doc::{Parts, DEFAULT_TRANSPORT};
+use fanin_params::{Cx, Problem, Severity};
+use fanin_traffic::{Entry, Traffic, TrafficContext, TrafficKind};
+use fanin_transport::TransportConfig;
+use fanin_units::{LinkId, Time};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// What the checks found.
+pub(crate) struct Findings {
+    pub problems: Vec<Problem>,
+    /// The ports that `telemetry.queues` names.
+    pub watched: Vec<LinkId>,
+}
+
+/// Checks everything that can be checked in `parts`; `network` is there when the topology could be built.
+pub(crate) fn check(parts: &Parts, network: Option<&Network>, base_dir: &Path) -> Findings {
+    let mut cx = Cx::new();
+    each_transport(parts, &mut cx);
+    if let Some(switch) = &parts.switch {
+        cx.key("switch", |cx| switch::check(switch, cx));
+    }
+    classes(parts, &mut cx);
+    frame_sizes(parts, &mut cx);
+    ecn(parts, &mut cx);
+    let mut watched = Vec::new();
+    let mut problems = Vec::new();
+    if let Some(network) = network {
+        watched = telemetry::watched(parts, network, &mut cx);
+        telemetry::sampling(parts, network, &mut cx);
+        switch::paths(parts, network, &mut cx);
+        problems = traffic(parts, network, base_dir, &mut cx);
+    }
+    problems.extend(cx.into_problems());
+    Findings { problems, watched }
+}
+
+fn each_transport(parts: &Parts, cx: &mut Cx) {
+    for (i, (name, config)) in parts.transports.iter().enumerate() {
+        let body = |cx: &mut Cx| {
+            if let Some(config) = config {
+                transport::check(config, cx);
+            }
+        };
+        if i == 0 {
+            cx.key("transport", body);
+            continue;
+        }
+        cx.key("transports", |cx| {
+            cx.key(name, |cx| {
+                if name == DEFAULT_TRANSPORT {
+                    let remedy = "any other name; [transport] is the one that is called default";
+                    cx.error(None, "is the name of [transport]", Some(remedy.to_string()));
+                }
+                body(cx);
+                if parts.all_traffic && !parts.traffic.iter().any(|(_, entry)| entry.transport.as_deref() == Some(name)) {
+                    cx.warn(None, "is used by no traffic", None);
+                }
+            });
+        });
+    }
+}
+
+/// The transport of an entry, where it has one and it could be read.
+fn transport_of<'a>(parts: &'a Parts, entry: &Entry) -> Option<(&'a str, &'a TransportConfig)> {
+    if matches!(entry.kind, TrafficKind::Cbr(_) | TrafficKind::OnOff(_)) {
+        return None;
+    }
+    let wanted = entry.transport.as_deref().unwrap_or(DEFAULT_TRANSPORT);
+    let (name, config) = parts.transports.iter().find(|(name, _)| name == wanted)?;
+    Some((name, config.as_ref()?))
+}
+
+/// The transports that traffic uses, each once, with where they stand in the document.
+fn used_transports(parts: &Parts) -> Vec<(&str, &TransportConfig)> {
+    let mut used: Vec<(&str, &TransportConfig)> = Vec::new();
+    for (_, entry) in &parts.traffic {
+        if let Some((name, config)) = transport_of(parts, entry) {
+            if !used.iter().any(|(known, _)| *known == name) {
+                used.push((name, config));
+            }
+        }
+    }
+    used
+}
+
+/// Runs `body` where a transport stands in the document.
+fn at_transport(cx: &mut Cx, name: &str, body: impl FnOnce(&mut Cx)) {
+    if name == DEFAULT_TRANSPORT {
+        cx.key("transport", body);
+    } else {
+        cx.key("transports", |cx| cx.key(name, body));
+    }
+}
+
+fn at_entry(cx: &mut Cx, index: usize, body: impl FnOnce(&mut Cx)) {
+    cx.key("traffic", |cx| cx.index(index, body));
+}
+
+/// Classes that the scheduler does not have, and a scheduler that has nothing to choose between.
+fn classes(parts: &Parts, cx: &mut Cx) {
+    let Some(switch) = &parts.switch else { return };
+    let classes = switch.scheduling.classes();
+    for (i, entry) in &parts.traffic {
+        if usize::from(entry.class) >= classes {
+            at_entry(cx, *i, |cx| {
+                cx.key("class", |cx| {
+                    let accepted = format!("0 to {}, the classes of switch.scheduling \"{}\"", classes - 1, switch.scheduling.kind());
+                    cx.error(None, "is a class that the switches do not have", Some(if classes == 1 { accepted.replace("0 to 0", "0") } else { accepted }));
+                });
+            });
+        }
+    }
+    let in_use: BTreeSet<u8> = parts.traffic.iter().map(|(_, entry)| entry.class).collect();
+    let from_file = parts.traffic.iter().any(|(_, entry)| matches!(entry.kind, TrafficKind::File(_)));
+    if classes > 1 && in_use.len() == 1 && parts.all_traffic && !from_file {
+        cx.key("switch", |cx| {
+            cx.key("scheduling", |cx| {
+                let class = in_use.iter().next().copied().unwrap_or_default();
+                cx.warn(None, format!("has nothing to choose between: all traffic is of class {class}"), None);
+            });
+        });
+    }
+}
+
+/// A frame has to fit the 16 bits of its length.
+fn frame_sizes(parts: &Parts, cx: &mut Cx) {
+    let Some(framing) = &parts.framing else { return };
+    let room = u64::from(u16::MAX) - framing.header.get();
+    for (name, config) in parts.transports.iter().filter_map(|(name, config)| Some((name, config.as_ref()?))) {
+        let TransportConfig::Tcp(tcp) = config;
+        if u64::from(tcp.mtu) > room {
+            at_transport(cx, name, |cx| {
+                cx.key("mtu", |cx| cx.error(None, "does not fit a frame with framing.header", Some(format!("at most {room}"))).severity);
+            });
+        }
+    }
+}
+
+/// ECN at one end only.
+fn ecn(parts: &Parts, cx: &mut Cx) {
+    let Some(switch) = &parts.switch else { return };
+    let used = used_transports(parts);
+    let marks = switch::marks(&switch.marking);
+    for (name, config) in &used {
+        if transport::uses_ecn(config) && !marks {
+            at_transport(cx, name, |cx| {
+                let problem = cx.warn(None, "uses ECN, and no switch marks", None);
+                problem.suggestion = Some("set switch.marking, for example { kind = \"threshold\", k = \"65 packets\" }".to_string());
+            });
+        }
+    }
+    if marks && !used.is_empty() && parts.all_traffic && !used.iter().any(|(_, config)| transport::uses_ecn(config)) {
+        cx.key("switch", |cx| {
+            cx.key("marking", |cx| {
+                let problem = cx.warn(None, "marks ECN-capable packets, and no transport in use sends any", None);
+                problem.suggestion = Some("set ecn = true, or congestion_control = \"dctcp\"".to_string());
+            });
+        });
+    }
+}
+
+/// Builds the traffic, with all its own checks, and looks at what it asks of the network.
+fn traffic(parts: &Parts, network: &Network, base_dir: &Path, cx: &mut Cx) -> Vec<Problem> {
+    let Some(engine) = &parts.engine else { return Vec::new() };
+    let names: Vec<String> = parts.transports.iter().map(|(name, _)| name.clone()).collect();
+    let context = TrafficContext {
+        hosts: network.host_infos(),
+        transports: &names,
+        core_rate: network.core_rate(),
+        seed: parts.seed,
+        duration: parts.duration.map(|span| Time::ZERO + span),
+        base_dir,
+        max_flows: engine.max_flows,
+    };
+    let entries: Vec<Entry> = parts.traffic.iter().map(|(_, entry)| entry.clone()).collect();
+    if entries.is_empty() && parts.all_traffic {
+        cx.key("traffic", |cx| cx.error(None, "is empty: there is nothing to simulate", Some("at least one [[traffic]] table".to_string())).severity);
+    }
+    let mut built = match Traffic::new(&entries, &context) {
+        Ok(traffic) => traffic,
+        Err(problems) => return in_document(problems, parts),
+    };
+    let problems = in_document(built.warnings().to_vec(), parts);
+    if parts.all_traffic {
+        load::check(parts, &mut built, network, cx);
+    }
+    problems
+}
+
+/// Problems of the entries that could be read, with the positions that these have in the document. Where some could not be
+/// read, what others wait for may be among them.
+fn in_document(problems: Vec<Problem>, parts: &Parts) -> Vec<Problem> {
+    let renumbered = problems.into_iter().filter_map(|mut problem| {
+        let Some((position, rest)) = problem.path.strip_prefix("traffic[").and_then(|rest| rest.split_once(']')) else { return Some(problem) };
+        let (original, _) = parts.traffic.get(position.parse::<usize>().ok()?)?;
+        if !parts.all_traffic && rest.contains("after") && problem.severity == Severity::Error {
+            return None;
+        }
+        problem.path = format!("traffic[{original}]{rest}");
+        Some(problem)
+    });
+    renumbered.collect()
+}

@@ -1,0 +1,190 @@
+//! What the flows themselves ask of the network, seen in a sample of them.
+
+use super::switch::port_buffer;
+use super::{at_entry, at_transport, transport_of, Network};
+use crate::doc::Parts;
+use fanin_params::Cx;
+use fanin_traffic::{FlowSpec, Traffic, TrafficKind};
+use fanin_transport::{ReceiveWindow, TransportConfig};
+use fanin_units::{BitRate, Bytes, HostId, Span};
+use std::collections::BTreeMap;
+
+/// How many flows are looked at.
+const SAMPLE: usize = 50_000;
+/// Fewer flows of a host say nothing about its rate.
+const ENOUGH: u64 = 30;
+/// Standard errors that separate chance from overload.
+const SIGMAS: f64 = 3.0;
+/// Pairs of hosts whose RTT is looked at for each entry.
+const PAIRS: usize = 64;
+/// A timeout that costs more RTTs than this is worth a word.
+const FAR_ABOVE: u64 = 1_000;
+
+/// Checks a sample of the flows; `traffic` is used up.
+pub(super) fn check(parts: &Parts, traffic: &mut Traffic, network: &Network, cx: &mut Cx) {
+    let sample: Vec<FlowSpec> = std::iter::from_fn(|| traffic.pop()).take(SAMPLE).collect();
+    classes(parts, &sample, cx);
+    overload(parts, &sample, network, cx);
+    timeouts(parts, &sample, network, cx);
+    first_round(parts, &sample, cx);
+    receive_windows(parts, &sample, network, cx);
+}
+
+/// Classes that a file of flows gives and the switches do not have.
+fn classes(parts: &Parts, sample: &[FlowSpec], cx: &mut Cx) {
+    let Some(classes) = parts.switch.as_ref().map(|switch| switch.scheduling.classes()) else { return };
+    let mut seen: BTreeMap<u16, &FlowSpec> = BTreeMap::new();
+    for flow in sample.iter().filter(|flow| usize::from(flow.class) >= classes) {
+        seen.entry(flow.entry).or_insert(flow);
+    }
+    for (entry, flow) in seen {
+        // The entry's own class has been checked by itself.
+        if parts.traffic.get(usize::from(entry)).is_some_and(|(_, e)| e.class != flow.class) {
+            let message = format!("has flows of class {}, which the switches do not have", flow.class);
+            at_entry(cx, usize::from(entry), |cx| cx.error(None, message, Some(format!("classes below {classes}"))).value = None);
+        }
+    }
+}
+
+/// Application bytes of a host.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    flows: u64,
+    bytes: f64,
+    squares: f64,
+}
+
+/// Hosts of which random arrivals ask more than their links carry.
+///
+/// For a compound Poisson process the sum of the sizes has the variance Σ size², so a host is overloaded beyond doubt when
+/// Σ size − 3 √(Σ size²) exceeds what its link carries in the time looked at.
+fn overload(parts: &Parts, sample: &[FlowSpec], network: &Network, cx: &mut Cx) {
+    let random: Vec<&FlowSpec> = sample
+        .iter()
+        .filter(|flow| {
+            let kind = parts.traffic.get(usize::from(flow.entry)).map(|(_, entry)| &entry.kind);
+            matches!(kind, Some(TrafficKind::Poisson(_) | TrafficKind::HotSpot(_) | TrafficKind::Query(_)))
+        })
+        .collect();
+    let hosts = network.host_infos();
+    let (Some(first), Some(last)) = (random.first(), random.last()) else { return };
+    let over = last.start.since(first.start);
+    for (receives, verb) in [(true, "receives"), (false, "sends")] {
+        let mut sums = vec![Sum::default(); hosts.len()];
+        for flow in &random {
+            let size = flow.size as f64;
+            let sum = &mut sums[if receives { flow.dst } else { flow.src }.index()];
+            *sum = Sum { flows: sum.flows + 1, bytes: sum.bytes + size, squares: sum.squares + size * size };
+        }
+        let excess = |(host, sum): (usize, &Sum)| -> Option<(f64, usize)> {
+            let capacity = hosts[host].rate.bytes_in(over).get() as f64;
+            let surely = sum.bytes - SIGMAS * libm::sqrt(sum.squares);
+            (sum.flows >= ENOUGH && over > Span::ZERO && surely > capacity).then(|| (sum.bytes / capacity, host))
+        };
+        let found: Vec<(f64, usize)> = sums.iter().enumerate().filter_map(excess).collect();
+        let Some((_, host)) = found.iter().copied().max_by(|a, b| a.0.total_cmp(&b.0)) else { continue };
+        let seen = &hosts[host];
+        let offered = BitRate::of(Bytes(sums[host].bytes as u64), over);
+        let others = if found.len() > 1 { format!(" ({} hosts are overloaded)", found.len()) } else { String::new() };
+        let message = format!(
+            "asks more than a link carries: {} {verb} {:.2} times its {}, about {offered}, seen in {} flows{others}; queues and completion times grow with the run",
+            seen.name,
+            offered.bps() as f64 / seen.rate.bps() as f64,
+            seen.rate,
+            random.len(),
+        );
+        cx.key("traffic", |cx| cx.warn(None, message, None).suggestion = Some("lower the load, or its share for this host".to_string()));
+    }
+}
+
+/// RTO_min against the RTT, for traffic in which the loss of a tail is likely.
+fn timeouts(parts: &Parts, sample: &[FlowSpec], network: &Network, cx: &mut Cx) {
+    if parts.switch.as_ref().and_then(port_buffer).is_none() {
+        return;
+    }
+    for (i, entry) in &parts.traffic {
+        let synchronised = matches!(entry.kind, TrafficKind::Incast(_) | TrafficKind::Query(_));
+        let Some((name, TransportConfig::Tcp(tcp))) = transport_of(parts, entry).filter(|_| synchronised) else { continue };
+        let flows = sample.iter().filter(|flow| usize::from(flow.entry) == *i).take(PAIRS);
+        let Some(rtt) = flows.filter_map(|flow| network.base_rtt([flow.src, flow.dst], parts, tcp.mtu)).max() else { continue };
+        if tcp.rto_min > rtt.saturating_mul(FAR_ABOVE) {
+            let ratio = tcp.rto_min.ps() / rtt.ps().max(1);
+            at_transport(cx, name, |cx| {
+                cx.key("rto_min", |cx| {
+                    let message = format!("{} is {ratio} times the RTT of traffic[{i}] ({}): each lost tail of a burst costs that much", tcp.rto_min, rounded(rtt));
+                    cx.warn(None, message, None).suggestion = Some("data centers use 1ms to 10ms".to_string());
+                });
+            });
+        }
+    }
+}
+
+/// To the nearest tenth of a microsecond, for people.
+fn rounded(span: Span) -> Span {
+    let tenth = Span::from_ns(100);
+    Span::from_ps((span.ps() + tenth.ps() / 2) / tenth.ps() * tenth.ps())
+}
+
+/// The first windows of an incast against the buffer in front of the receiver.
+fn first_round(parts: &Parts, sample: &[FlowSpec], cx: &mut Cx) {
+    let Some(buffer) = parts.switch.as_ref().and_then(port_buffer) else { return };
+    let Some(framing) = &parts.framing else { return };
+    for (i, entry) in &parts.traffic {
+        let TrafficKind::Incast(incast) = &entry.kind else { continue };
+        let Some((_, TransportConfig::Tcp(tcp))) = transport_of(parts, entry).filter(|_| incast.jitter == Span::ZERO) else { continue };
+        let mut round = sample.iter().filter(|flow| usize::from(flow.entry) == *i).peekable();
+        let Some(query) = round.peek().map(|flow| flow.query) else { continue };
+        let mss = u64::from(tcp.payload(tcp.mtu, tcp.timestamps)).max(1);
+        let window = tcp.initial_window_bytes(u32::try_from(mss).unwrap_or(u32::MAX));
+        let overhead = u64::from(tcp.mtu) + framing.header.get() - mss.min(u64::from(tcp.mtu));
+        let (mut flows, mut bytes) = (0u64, 0u64);
+        for flow in round.take_while(|flow| flow.query == query) {
+            let first = flow.size.min(window);
+            flows += 1;
+            bytes = bytes.saturating_add(first + first.div_ceil(mss) * overhead);
+        }
+        if Bytes(bytes) > buffer && flows > 1 {
+            at_entry(cx, *i, |cx| {
+                let message = format!("sends {} in the first windows of {flows} flows to a port that holds {}: packets are lost in the first round", Bytes(bytes), buffer);
+                cx.warn(None, message, None).value = None;
+            });
+        }
+    }
+}
+
+/// Receive windows that cannot fill the path.
+fn receive_windows(parts: &Parts, sample: &[FlowSpec], network: &Network, cx: &mut Cx) {
+    // Where the product of rate and RTT is largest, for each transport.
+    let mut largest: BTreeMap<u16, (Bytes, BitRate, Span)> = BTreeMap::new();
+    let mut seen: BTreeMap<u16, Vec<(HostId, HostId)>> = BTreeMap::new();
+    for flow in sample {
+        let pairs = seen.entry(flow.transport).or_default();
+        if pairs.len() >= PAIRS || pairs.contains(&(flow.src, flow.dst)) {
+            continue;
+        }
+        pairs.push((flow.src, flow.dst));
+        let Some((_, Some(TransportConfig::Tcp(tcp)))) = parts.transports.get(usize::from(flow.transport)) else { continue };
+        let Some(rtt) = network.base_rtt([flow.src, flow.dst], parts, tcp.mtu) else { continue };
+        let Some(rate) = network.bottleneck(flow.src, flow.dst) else { continue };
+        let product = rate.bytes_in(rtt);
+        let best = largest.entry(flow.transport).or_insert((product, rate, rtt));
+        if product > best.0 {
+            *best = (product, rate, rtt);
+        }
+    }
+    for (transport, (product, rate, rtt)) in largest {
+        let Some((name, Some(TransportConfig::Tcp(tcp)))) = parts.transports.get(usize::from(transport)) else { continue };
+        let window = match &tcp.receive_window {
+            ReceiveWindow::Fixed(window) => window.size,
+            ReceiveWindow::Auto(window) => window.max,
+        };
+        if window < product {
+            at_transport(cx, name, |cx| {
+                cx.key("receive_window", |cx| {
+                    let message = format!("of at most {window} is below {product}, what {rate} carry in an RTT of {}: it limits the rate", rounded(rtt));
+                    cx.warn(None, message, None).value = None;
+                });
+            });
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! The network as the checks see it.
+
+use crate::doc::Parts;
+use fanin_topology::{NodeKind, Routes, Topology};
+use fanin_traffic::HostInfo;
+use fanin_units::{BitRate, Bytes, HostId, LinkId, NodeId, Span};
+
+/// An output port with its link; the position is the link's id.
+pub(crate) struct PortSeen {
+    pub name: String,
+    pub rate: BitRate,
+    /// Whether it belongs to a switch.
+    pub of_switch: bool,
+}
+
+/// The network as the checks see it.
+pub(crate) struct Network<'a> {
+    pub ports: Vec<PortSeen>,
+    topology: &'a Topology,
+    routes: &'a Routes,
+}
+
+impl<'a> Network<'a> {
+    pub fn of(topology: &'a Topology, routes: &'a Routes) -> Self {
+        let port = |(id, link): (u32, &fanin_topology::Link)| PortSeen {
+            name: topology.link_name(LinkId(id)),
+            rate: link.rate,
+            of_switch: topology.host_id(link.from).is_none(),
+        };
+        Network { ports: (0u32..).zip(&topology.links).map(port).collect(), topology, routes }
+    }
+
+    /// The hosts as traffic sees them.
+    pub fn host_infos(&self) -> Vec<HostInfo<'a>> {
+        host_infos(self.topology, self.routes)
+    }
+
+    pub fn core_rate(&self) -> Option<BitRate> {
+        core_rate(self.topology)
+    }
+
+    /// Whether a packet ever has several shortest paths.
+    pub fn multipath(&self) -> bool {
+        let first_switch = self.topology.hosts.len();
+        let mut switches = (first_switch..self.topology.nodes.len()).map(|node| NodeId(node as u32));
+        switches.any(|switch| (0..self.routes.attachments()).any(|to| self.routes.lookup(switch, to).len() > 1))
+    }
+
+    /// Time from a full-size packet's departure to the arrival of its acknowledgement, on an idle network.
+    pub fn base_rtt(&self, [src, dst]: [HostId; 2], parts: &Parts, mtu: u16) -> Option<Span> {
+        let (framing, switch, host) = (parts.framing.as_ref()?, parts.switch.as_ref()?, parts.host.as_ref()?);
+        let wire = |ip_bytes: u64| Bytes(ip_bytes + framing.header.get()).max(framing.min_frame) + framing.gap;
+        let sizes = [wire(u64::from(mtu)), wire(0)];
+        Some(self.routes.min_rtt(self.topology, [src, dst], sizes, switch.latency) + host.processing_delay.saturating_mul(2))
+    }
+
+    /// The slowest link on a shortest path.
+    pub fn bottleneck(&self, src: HostId, dst: HostId) -> Option<BitRate> {
+        let path = self.routes.path(self.topology, src, dst, |_, _| 0);
+        path.iter().map(|link| self.topology.link(*link).rate).min()
+    }
+}
+
+/// The hosts as traffic sees them; a rack is what hangs on one switch.
+pub(crate) fn host_infos<'a>(topology: &'a Topology, routes: &Routes) -> Vec<HostInfo<'a>> {
+    let host = |id: HostId| HostInfo {
+        name: topology.host_name(id),
+        rate: topology.link(topology.host_link(topology.hosts[id.index()])).rate,
+        rack: u32::from(routes.attachment_of(id)),
+    };
+    (0..topology.hosts.len() as u32).map(|id| host(HostId(id))).collect()
+}
+
+/// Σ of the rates of all links from switches with hosts to other switches, one direction; none without such links.
+pub(crate) fn core_rate(topology: &Topology) -> Option<BitRate> {
+    let into_fabric = topology.links.iter().filter(|link| {
+        topology.nodes[link.from.index()].kind == NodeKind::Switch { layer: 0 } && topology.host_id(link.to).is_none()
+    });
+    let sum = into_fabric.fold(0u64, |sum, link| sum.saturating_add(link.rate.bps()));
+    (sum > 0).then_some(BitRate(sum))
+}

@@ -1,0 +1,97 @@
+//! Switches: what their own check leaves to the whole.
+
+use super::Network;
+use crate::doc::Parts;
+use fanin_params::{Cx, Param};
+use fanin_switch::{Buffer, DynamicBuffer, Marking, PathChoice, Switch};
+use fanin_units::{Amount, Bytes};
+
+/// A shared buffer of which a single queue may take more than this is hardly shared.
+const GREEDY_ALPHA: f64 = 16.0;
+/// A queue that may not hold this many full frames cannot take a burst.
+const BURST_FRAMES: u64 = 10;
+/// A full Ethernet frame.
+const FRAME: u64 = 1518;
+
+/// Checks the switches by themselves; `cx` stands at their table.
+pub(super) fn check(switch: &Switch, cx: &mut Cx) {
+    switch.check(cx);
+    let default = Switch::parse(&fanin_params::Value::Table(Vec::new()).into(), &mut Cx::new());
+    if default.is_some_and(|default| default.cell != switch.cell) && !switch.counts_cells() {
+        cx.key("cell", |cx| {
+            cx.error(None, "has no effect: nothing counts in cells", Some("a buffer or threshold such as \"20000 cells\", or no cell".to_string()));
+        });
+    }
+    if let Buffer::Dynamic(buffer) = &switch.buffer {
+        dynamic(buffer, switch, cx);
+    }
+}
+
+fn dynamic(buffer: &DynamicBuffer, switch: &Switch, cx: &mut Cx) {
+    let share = buffer.alpha / (1.0 + buffer.alpha);
+    let alone = libm::floor(share * buffer.total.count() as f64) as u64;
+    cx.key("buffer", |cx| {
+        cx.key("alpha", |cx| {
+            if buffer.alpha > GREEDY_ALPHA {
+                cx.warn(None, format!("lets a single queue take {:.0} % of the buffer", 100.0 * share), Some("chips offer 1/128 to 8".to_string()));
+            }
+            let frames = in_bytes(buffer.total, switch).map(|total| libm::floor(share * total as f64) as u64 / FRAME);
+            if frames.is_some_and(|frames| frames < BURST_FRAMES) {
+                cx.warn(None, format!("lets a queue hold no more than {} full frames even alone", frames.unwrap_or(0)), None);
+            }
+        });
+    });
+    for threshold in switch.marking.amounts() {
+        let same_unit = std::mem::discriminant(&threshold) == std::mem::discriminant(&buffer.total);
+        // What is above the whole buffer is warned of by the switch itself.
+        if same_unit && threshold.count() < buffer.total.count() && threshold.count() >= alone {
+            cx.key("marking", |cx| {
+                let message = format!("never acts: its threshold, {threshold}, is not below what one queue may hold, alpha/(1 + alpha) of the buffer");
+                cx.warn(None, message, None);
+            });
+        }
+    }
+}
+
+/// An amount in bytes, packets counted as full frames.
+pub(super) fn in_bytes(amount: Amount, switch: &Switch) -> Option<u64> {
+    match amount {
+        Amount::Bytes(n) => Some(n),
+        Amount::Packets(n) => n.checked_mul(FRAME),
+        Amount::Cells(n) => n.checked_mul(u64::from(switch.cell_bytes())),
+    }
+}
+
+/// The most that one port can hold by itself; `None` where there is no limit.
+pub(super) fn port_buffer(switch: &Switch) -> Option<Bytes> {
+    match &switch.buffer {
+        Buffer::Static(buffer) => in_bytes(buffer.per_port, switch).map(Bytes),
+        Buffer::Dynamic(buffer) => {
+            let share = buffer.alpha / (1.0 + buffer.alpha);
+            in_bytes(buffer.total, switch).map(|total| Bytes(libm::floor(share * total as f64) as u64))
+        }
+        Buffer::Unlimited(_) => None,
+    }
+}
+
+/// Whether ECN-capable packets are marked at all.
+pub(super) fn marks(marking: &Marking) -> bool {
+    match marking {
+        Marking::None(_) => false,
+        Marking::Threshold(_) => true,
+        Marking::Red(red) => red.ecn,
+    }
+}
+
+/// A way to choose between paths where there is only one.
+pub(super) fn paths(parts: &Parts, network: &Network, cx: &mut Cx) {
+    let Some(switch) = &parts.switch else { return };
+    if network.multipath() || matches!(switch.routing, PathChoice::Ecmp(_)) {
+        return;
+    }
+    cx.key("switch", |cx| {
+        cx.key("routing", |cx| {
+            cx.warn(None, "has nothing to choose between: the topology has one shortest path for each pair of hosts", None);
+        });
+    });
+}

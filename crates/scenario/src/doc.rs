@@ -1,0 +1,141 @@
+//! The scenario as it is written.
+
+use crate::sections::{Engine, Framing, Host, Telemetry};
+use fanin_params::{params, Cx, Node, Param, Value};
+use fanin_switch::Switch;
+use fanin_topology::TopologyConfig;
+use fanin_traffic::Entry;
+use fanin_transport::TransportConfig;
+use fanin_units::Span;
+use std::collections::BTreeMap;
+
+params! {
+    /// A scenario: everything that a run depends on.
+    pub struct ScenarioDoc {
+        /// Name, shown in results.
+        pub name: String = "scenario".to_string();
+        /// What it is for.
+        pub description: Option<String>;
+        /// Root of every random choice. The same seed gives the same run.
+        pub seed: u64 = 1, in 0..=SEED_MAX;
+        /// The run stops here; absent: when all flows are complete.
+        pub duration: Option<Span>, in Span::from_ps(1)..;
+        /// Hosts, switches and links.
+        pub topology: TopologyConfig;
+        /// How an IP packet sits on the wire.
+        pub framing: Framing = all_defaults();
+        /// All switches.
+        pub switch: Switch = all_defaults();
+        /// All hosts.
+        pub host: Host = all_defaults();
+        /// The transport of traffic that names none; called "default" in results.
+        pub transport: TransportConfig = TransportConfig::Tcp(fanin_transport::Tcp::default());
+        /// Further transports by name, for `[[traffic]]` tables to name.
+        pub transports: BTreeMap<String, TransportConfig> = BTreeMap::new();
+        /// What the applications ask of the network.
+        pub traffic: Vec<Entry>;
+        /// What is recorded.
+        pub telemetry: Telemetry = all_defaults();
+        /// How the simulation runs.
+        pub engine: Engine = all_defaults();
+    }
+}
+
+/// The largest seed that documents can write.
+const SEED_MAX: u64 = i64::MAX as u64;
+
+/// Name of the transport in `[transport]`.
+pub const DEFAULT_TRANSPORT: &str = "default";
+
+/// The value of an empty table, of a type whose keys all have defaults.
+fn all_defaults<T: Param>() -> T {
+    let empty: Node = Value::Table(Vec::new()).into();
+    T::parse(&empty, &mut Cx::new()).expect("every key has a default")
+}
+
+/// What could be read of a document that may have errors: each part by itself, so that a mistake in one hides none in
+/// another.
+pub(crate) struct Parts {
+    pub topology: Option<TopologyConfig>,
+    pub framing: Option<Framing>,
+    pub switch: Option<Switch>,
+    pub host: Option<Host>,
+    /// The default one first, then by name.
+    pub transports: Vec<(String, Option<TransportConfig>)>,
+    /// Entries that could be read, with their positions in the document.
+    pub traffic: Vec<(usize, Entry)>,
+    /// Whether every entry could be read.
+    pub all_traffic: bool,
+    pub telemetry: Option<Telemetry>,
+    pub engine: Option<Engine>,
+    pub duration: Option<Span>,
+    pub seed: u64,
+}
+
+impl Parts {
+    /// The parts of a document without errors.
+    pub fn of(doc: &ScenarioDoc) -> Self {
+        let named = doc.transports.iter().map(|(name, config)| (name.clone(), Some(config.clone())));
+        let default = (DEFAULT_TRANSPORT.to_string(), Some(doc.transport.clone()));
+        Parts {
+            topology: Some(doc.topology.clone()),
+            framing: Some(doc.framing.clone()),
+            switch: Some(doc.switch.clone()),
+            host: Some(doc.host.clone()),
+            transports: std::iter::once(default).chain(named).collect(),
+            traffic: doc.traffic.iter().cloned().enumerate().collect(),
+            all_traffic: true,
+            telemetry: Some(doc.telemetry.clone()),
+            engine: Some(doc.engine.clone()),
+            duration: doc.duration,
+            seed: doc.seed,
+        }
+    }
+
+    /// The parts of a document with errors, which were reported when it was read as a whole.
+    pub fn salvage(document: &Node) -> Self {
+        let mut transports = vec![(DEFAULT_TRANSPORT.to_string(), part(document, "transport").or_else(|| absent(document, "transport")))];
+        if let Some(Value::Table(named)) = document.get("transports").map(|node| &node.value) {
+            let mut named: Vec<(String, Option<TransportConfig>)> = named.iter().map(|(name, node)| (name.clone(), quiet(node))).collect();
+            named.sort_by(|a, b| a.0.cmp(&b.0));
+            transports.extend(named);
+        }
+        let entries: &[Node] = match document.get("traffic").map(|node| &node.value) {
+            Some(Value::List(entries)) => entries,
+            _ => &[],
+        };
+        let traffic: Vec<(usize, Entry)> = entries.iter().enumerate().filter_map(|(i, node)| Some((i, quiet(node)?))).collect();
+        Parts {
+            topology: part(document, "topology"),
+            framing: or_defaults(document, "framing"),
+            switch: or_defaults(document, "switch"),
+            host: or_defaults(document, "host"),
+            transports,
+            all_traffic: traffic.len() == entries.len() && !entries.is_empty(),
+            traffic,
+            telemetry: or_defaults(document, "telemetry"),
+            engine: or_defaults(document, "engine"),
+            duration: part(document, "duration"),
+            seed: part(document, "seed").unwrap_or(1),
+        }
+    }
+}
+
+fn quiet<T: Param>(node: &Node) -> Option<T> {
+    T::parse(node, &mut Cx::new())
+}
+
+fn part<T: Param>(document: &Node, key: &str) -> Option<T> {
+    quiet(document.get(key)?)
+}
+
+fn or_defaults<T: Param>(document: &Node, key: &str) -> Option<T> {
+    match document.get(key) {
+        Some(node) => quiet(node),
+        None => Some(all_defaults()),
+    }
+}
+
+fn absent(document: &Node, key: &str) -> Option<TransportConfig> {
+    document.get(key).is_none().then(|| TransportConfig::Tcp(fanin_transport::Tcp::default()))
+}

@@ -1,0 +1,292 @@
+//! The validated scenario: the only thing that can be run.
+
+use crate::canonical::{canonical_json, sha256};
+use crate::check::{check, core_rate, host_infos, Network};
+use crate::doc::{Parts, ScenarioDoc, DEFAULT_TRANSPORT};
+use crate::generate::{sorted, to_json};
+use crate::locate::locate;
+use crate::read::{read_json, read_toml, MAX_DOCUMENT};
+use fanin_params::{Cx, Node, Param, Problem, Severity, Value};
+use fanin_topology::{Routes, Topology, TopologyConfig};
+use fanin_traffic::{Sizes, Traffic, TrafficContext, TrafficKind};
+use fanin_transport::TransportConfig;
+use fanin_units::{LinkId, Span, Time};
+use std::path::{Path, PathBuf};
+
+/// A scenario without errors: the document, and what follows from it.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    doc: ScenarioDoc,
+    base_dir: PathBuf,
+    topology: Topology,
+    routes: Routes,
+    transports: Vec<(String, TransportConfig)>,
+    watched: Vec<LinkId>,
+    warnings: Vec<Problem>,
+    files: Vec<(String, String)>,
+}
+
+impl Scenario {
+    /// Reads and validates a scenario file: JSON by its ending `.json`, TOML otherwise. Relative paths in it start from its
+    /// folder.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, warnings included, in order of the file's lines.
+    pub fn load(path: &Path) -> Result<Scenario, Vec<Problem>> {
+        let text = read_file(path)?;
+        let base_dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("json")) {
+            Scenario::from_json(&text, base_dir)
+        } else {
+            Scenario::from_toml(&text, base_dir)
+        }
+    }
+
+    /// Reads and validates a scenario in TOML; relative paths in it start from `base_dir`.
+    ///
+    /// # Errors
+    /// As for [`Scenario::load`].
+    pub fn from_toml(text: &str, base_dir: &Path) -> Result<Scenario, Vec<Problem>> {
+        let (document, mut problems) = read_toml(text);
+        let Some(document) = document else { return Err(problems) };
+        if problems.is_empty() {
+            return Scenario::from_document(&document, base_dir);
+        }
+        // What syntax errors left out is neither missing nor wrong; what is left may be.
+        if let Err(others) = Scenario::from_document(&document, base_dir) {
+            let told: Vec<Option<u32>> = problems.iter().map(|p| p.line).collect();
+            let missing = |p: &Problem| p.message == "is missing" || p.message.contains("is empty");
+            problems.extend(others.into_iter().filter(|p| p.severity == Severity::Error && !missing(p) && !told.contains(&p.line)));
+        }
+        Err(in_order(problems))
+    }
+
+    /// Reads and validates a scenario in JSON; relative paths in it start from `base_dir`.
+    ///
+    /// # Errors
+    /// As for [`Scenario::load`].
+    pub fn from_json(text: &str, base_dir: &Path) -> Result<Scenario, Vec<Problem>> {
+        Scenario::from_document(&read_json(text)?, base_dir)
+    }
+
+    /// Validates a scenario; relative paths in it start from `base_dir`.
+    ///
+    /// # Errors
+    /// As for [`Scenario::load`].
+    pub fn from_document(document: &Node, base_dir: &Path) -> Result<Scenario, Vec<Problem>> {
+        if matches!(&document.value, Value::Table(entries) if entries.is_empty()) {
+            return Err(vec![empty_document()]);
+        }
+        let mut cx = Cx::new();
+        let doc = ScenarioDoc::parse(document, &mut cx);
+        let mut problems = cx.into_problems();
+        let parts = doc.as_ref().map_or_else(|| Parts::salvage(document), Parts::of);
+
+        let topology = match parts.topology.as_ref().map(|config| Topology::build(config, base_dir)) {
+            Some(Ok(topology)) => Some(topology),
+            Some(Err(found)) => {
+                problems.extend(found);
+                None
+            }
+            None => None,
+        };
+        let routes = match topology.as_ref().map(Routes::shortest) {
+            Some(Ok(routes)) => Some(routes),
+            Some(Err(found)) => {
+                problems.extend(found);
+                None
+            }
+            None => None,
+        };
+        problems.extend(topology.iter().flat_map(|topology| topology.warnings.iter().cloned()));
+        let network = topology.as_ref().zip(routes.as_ref()).map(|(topology, routes)| Network::of(topology, routes));
+        let findings = check(&parts, network.as_ref(), base_dir);
+        problems.extend(findings.problems);
+        locate(document, &mut problems);
+        let problems = in_order(problems);
+        match (doc, topology, routes) {
+            (Some(doc), Some(topology), Some(routes)) if problems.iter().all(|p| p.severity == Severity::Warning) => {
+                let files = digests(&doc, base_dir)?;
+                let named = doc.transports.iter().map(|(name, config)| (name.clone(), config.clone()));
+                let transports = std::iter::once((DEFAULT_TRANSPORT.to_string(), doc.transport.clone())).chain(named).collect();
+                let base_dir = base_dir.to_path_buf();
+                Ok(Scenario { doc, base_dir, topology, routes, transports, watched: findings.watched, warnings: problems, files })
+            }
+            _ => Err(problems),
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.doc.name
+    }
+
+    /// Root of every random choice.
+    pub fn seed(&self) -> u64 {
+        self.doc.seed
+    }
+
+    /// Every parameter.
+    pub fn doc(&self) -> &ScenarioDoc {
+        &self.doc
+    }
+
+    /// The folder that relative paths start from.
+    pub fn base_dir(&self) -> &Path {
+        &self.base_dir
+    }
+
+    /// The network.
+    pub fn topology(&self) -> &Topology {
+        &self.topology
+    }
+
+    /// The shortest paths of the network.
+    pub fn routes(&self) -> &Routes {
+        &self.routes
+    }
+
+    /// The transports by name, "default" first; a flow's `transport` is a position in this list.
+    pub fn transports(&self) -> &[(String, TransportConfig)] {
+        &self.transports
+    }
+
+    /// The ports that `telemetry.queues` names, ascending.
+    pub fn watched(&self) -> &[LinkId] {
+        &self.watched
+    }
+
+    /// When the run stops; `None`: when all flows are complete.
+    pub fn stop(&self) -> Option<Time> {
+        self.doc.duration.map(|duration| Time::ZERO + duration)
+    }
+
+    /// From the last bit leaving a port until the node at the far end may act on the packet: propagation, and the latency
+    /// of the switch or the processing of the host there.
+    pub fn hop_delay(&self, link: LinkId) -> Span {
+        let link = self.topology.link(link);
+        let there = if self.topology.host_id(link.to).is_some() { self.doc.host.processing_delay } else { self.doc.switch.latency };
+        link.delay + there
+    }
+
+    /// The traffic from its beginning.
+    ///
+    /// # Errors
+    /// When a file that it reads has changed since the scenario was validated.
+    pub fn traffic(&self) -> Result<Traffic, Vec<Problem>> {
+        let names: Vec<String> = self.transports.iter().map(|(name, _)| name.clone()).collect();
+        let context = TrafficContext {
+            hosts: host_infos(&self.topology, &self.routes),
+            transports: &names,
+            core_rate: core_rate(&self.topology),
+            seed: self.doc.seed,
+            duration: self.stop(),
+            base_dir: &self.base_dir,
+            max_flows: self.doc.engine.max_flows,
+        };
+        Traffic::new(&self.doc.traffic, &context)
+    }
+
+    /// What will probably not do what was meant.
+    pub fn warnings(&self) -> &[Problem] {
+        &self.warnings
+    }
+
+    /// The document with every parameter; reading it gives the same scenario.
+    pub fn document(&self) -> Node {
+        self.doc.to_value().into()
+    }
+
+    /// The document with every parameter, as JSON with keys in order.
+    pub fn resolved(&self) -> serde_json::Value {
+        sorted(to_json(&self.doc.to_value()))
+    }
+
+    /// The files that the scenario reads, each with the SHA-256 of its content.
+    pub fn files(&self) -> &[(String, String)] {
+        &self.files
+    }
+
+    /// SHA-256, in hex digits, of the resolved scenario's canonical text ([`canonical_json`]); where the scenario reads
+    /// files, of that text followed by a line `PATH SHA-256` for each.
+    pub fn hash(&self) -> String {
+        let mut text = canonical_json(&self.document());
+        for (path, digest) in &self.files {
+            text.push_str(&format!("\n{path} {digest}"));
+        }
+        sha256(text.as_bytes())
+    }
+}
+
+/// Two scenarios are the same when their documents and the files that they read are.
+impl PartialEq for Scenario {
+    fn eq(&self, other: &Self) -> bool {
+        self.doc == other.doc && self.files == other.files
+    }
+}
+
+/// Problems by line; those without one after the others, each group in order of discovery.
+fn in_order(mut problems: Vec<Problem>) -> Vec<Problem> {
+    problems.sort_by_key(|p| (p.line.is_none(), p.line));
+    problems
+}
+
+fn empty_document() -> Problem {
+    Problem {
+        severity: Severity::Error,
+        path: String::new(),
+        line: None,
+        value: None,
+        message: "the scenario is empty".to_string(),
+        accepted: Some("at least [topology] and [[traffic]]".to_string()),
+        suggestion: Some("docs/scenario.md begins with an example".to_string()),
+    }
+}
+
+fn unreadable(path: &Path, cause: &str) -> Vec<Problem> {
+    let mut problem = empty_document();
+    problem.value = Some(format!("\"{}\"", path.display()));
+    problem.message = format!("cannot be read: {cause}");
+    (problem.accepted, problem.suggestion) = (None, None);
+    vec![problem]
+}
+
+fn read_file(path: &Path) -> Result<String, Vec<Problem>> {
+    let size = std::fs::metadata(path).map_err(|error| unreadable(path, &error.to_string()))?.len();
+    if size > MAX_DOCUMENT.get() {
+        return Err(unreadable(path, &format!("it has {size} bytes, and a scenario has at most {MAX_DOCUMENT}; put long lists of flows into a CSV file")));
+    }
+    let bytes = std::fs::read(path).map_err(|error| unreadable(path, &error.to_string()))?;
+    String::from_utf8(bytes).map_err(|error| unreadable(path, &format!("byte {} is not UTF-8", error.utf8_error().valid_up_to())))
+}
+
+/// The files that a document names, each with the digest of its content, in order of their paths.
+fn digests(doc: &ScenarioDoc, base_dir: &Path) -> Result<Vec<(String, String)>, Vec<Problem>> {
+    let mut paths: Vec<&str> = Vec::new();
+    if let TopologyConfig::File(file) = &doc.topology {
+        paths.push(&file.path);
+    }
+    for entry in &doc.traffic {
+        match &entry.kind {
+            TrafficKind::File(file) => paths.push(file.format.path()),
+            TrafficKind::Poisson(poisson) => paths.extend(size_file(&poisson.sizes)),
+            TrafficKind::HotSpot(hot_spot) => paths.extend(size_file(&hot_spot.sizes)),
+            _ => {}
+        }
+    }
+    paths.sort_unstable();
+    paths.dedup();
+    let digest = |path: &str| {
+        let full = base_dir.join(path);
+        let bytes = std::fs::read(&full).map_err(|error| unreadable(&full, &error.to_string()))?;
+        Ok((path.to_string(), sha256(&bytes)))
+    };
+    paths.into_iter().map(digest).collect()
+}
+
+fn size_file(sizes: &Sizes) -> Option<&str> {
+    match sizes {
+        Sizes::File(file) => Some(&file.path),
+        _ => None,
+    }
+}

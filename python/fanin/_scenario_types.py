@@ -1,0 +1,4729 @@
+"""Typed classes of the scenario document.
+
+Generated from the definitions in the Rust crates by `fanin-scenario`; do not edit (docs/scenario.md says how to regenerate).
+
+Every table has two forms: a frozen dataclass (`LeafSpine(leaves=4)`) and a TypedDict (`LeafSpineDict`, the form of plain
+dictionaries). Keys that are not given keep the default that their docstring states; `to_dict()` leaves them out.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, Required, TypeAlias, TypedDict
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, Table):
+        return value.to_dict()
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items() if item is not None}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    return value
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table of the document."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document form, without keys that were not set."""
+        result: dict[str, Any] = {}
+        kind = getattr(type(self), "kind", None)
+        if kind is not None:
+            result["kind"] = kind
+        for field in dataclasses.fields(self):
+            value = getattr(self, field.name)
+            if value is not None:
+                result[field.name.rstrip("_")] = _plain(value)
+        return result
+
+
+BitRate: TypeAlias = str
+"""Text with a unit, such as "10Gbps", "400 Gb/s", "100Mbps"."""
+
+
+Duration: TypeAlias = str
+"""Text with a unit, such as "10us", "1.5ms", "200ns"."""
+
+
+Size: TypeAlias = str
+"""Text with a unit, such as "1500B", "512KB" (1000), "64KiB" (1024)."""
+
+
+AmountOfBuffer: TypeAlias = str
+"""Text with a unit, such as "512KB", "65 packets", "20000 cells"."""
+
+
+Instant: TypeAlias = str
+"""Text with a unit, such as "0s", "500ms", "1.25s"."""
+
+
+DurationOrOff: TypeAlias = str
+"""Text with a unit, such as "100us", "1ms", "off"."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LinkParams(Table):
+    """A link, the same in both directions."""
+
+    rate: BitRate | None = None
+    """Rate in each direction.
+
+    Default: "10Gbps". Accepted: at least 1Kbps.
+    """
+
+    delay: Duration | None = None
+    """Propagation delay.
+
+    Default: "1us". Accepted: from 0ps to 10s.
+    """
+
+
+class LinkParamsDict(TypedDict, total=False):
+    """`LinkParams` as a plain dictionary."""
+
+    rate: BitRate
+    """Rate in each direction.
+
+    Default: "10Gbps". Accepted: at least 1Kbps.
+    """
+
+    delay: Duration
+    """Propagation delay.
+
+    Default: "1us". Accepted: from 0ps to 10s.
+    """
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SingleSwitch(Table):
+    """Hosts `h0`, `h1`, … at `switch0`."""
+
+    kind: ClassVar[Literal["single_switch"]] = "single_switch"
+
+    hosts: int | None = None
+    """Number of hosts.
+
+    Default: 8. Accepted: from 2 to 65535.
+    """
+
+    link: LinkParams | LinkParamsDict | None = None
+    """Each host's link."""
+
+
+class SingleSwitchDict(TypedDict, total=False):
+    """`SingleSwitch` as a plain dictionary."""
+
+    kind: Required[Literal["single_switch"]]
+
+    hosts: int
+    """Number of hosts.
+
+    Default: 8. Accepted: from 2 to 65535.
+    """
+
+    link: LinkParams | LinkParamsDict
+    """Each host's link."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Dumbbell(Table):
+    """Hosts at both ends of one link: `h0` … at switch `left`, the rest at switch `right`."""
+
+    kind: ClassVar[Literal["dumbbell"]] = "dumbbell"
+
+    left: int | None = None
+    """Hosts at the left.
+
+    Default: 8. Accepted: from 1 to 32767.
+    """
+
+    right: int | None = None
+    """Hosts at the right.
+
+    Default: 8. Accepted: from 1 to 32767.
+    """
+
+    host_link: LinkParams | LinkParamsDict | None = None
+    """Each host's link."""
+
+    bottleneck: LinkParams | LinkParamsDict | None = None
+    """The link between the switches."""
+
+
+class DumbbellDict(TypedDict, total=False):
+    """`Dumbbell` as a plain dictionary."""
+
+    kind: Required[Literal["dumbbell"]]
+
+    left: int
+    """Hosts at the left.
+
+    Default: 8. Accepted: from 1 to 32767.
+    """
+
+    right: int
+    """Hosts at the right.
+
+    Default: 8. Accepted: from 1 to 32767.
+    """
+
+    host_link: LinkParams | LinkParamsDict
+    """Each host's link."""
+
+    bottleneck: LinkParams | LinkParamsDict
+    """The link between the switches."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RackLinkParams(Table):
+    """A link of the testbed of racks, the same in both directions."""
+
+    rate: BitRate | None = None
+    """Rate in each direction. Source: s-ecn §III-A (1 Gb/s).
+
+    Default: "1Gbps". Accepted: at least 1Kbps.
+    """
+
+    delay: Duration | None = None
+    """Propagation delay. Source: s-ecn §III-A (a round trip between racks, over eight links, takes about 50 us: 5 us
+    per link and the serialisation of small frames).
+
+    Default: "5us". Accepted: from 0ps to 10s.
+    """
+
+
+class RackLinkParamsDict(TypedDict, total=False):
+    """`RackLinkParams` as a plain dictionary."""
+
+    rate: BitRate
+    """Rate in each direction. Source: s-ecn §III-A (1 Gb/s).
+
+    Default: "1Gbps". Accepted: at least 1Kbps.
+    """
+
+    delay: Duration
+    """Propagation delay. Source: s-ecn §III-A (a round trip between racks, over eight links, takes about 50 us: 5 us
+    per link and the serialisation of small frames).
+
+    Default: "5us". Accepted: from 0ps to 10s.
+    """
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Racks(Table):
+    """Racks joined by one root switch: hosts `h0` …, switches `tor0` … and `root`. Source: s-ecn §III-A, fig. 3."""
+
+    kind: ClassVar[Literal["racks"]] = "racks"
+
+    racks: int | None = None
+    """Number of racks. Source: s-ecn §III-A (4).
+
+    Default: 4. Accepted: from 1 to 4096.
+    """
+
+    hosts_per_rack: int | None = None
+    """Hosts in each rack. Source: s-ecn §III-A (3).
+
+    Default: 3. Accepted: from 1 to 4096.
+    """
+
+    host_link: RackLinkParams | RackLinkParamsDict | None = None
+    """Each host's link."""
+
+    root_link: RackLinkParams | RackLinkParamsDict | None = None
+    """Each rack's link to the root."""
+
+
+class RacksDict(TypedDict, total=False):
+    """`Racks` as a plain dictionary."""
+
+    kind: Required[Literal["racks"]]
+
+    racks: int
+    """Number of racks. Source: s-ecn §III-A (4).
+
+    Default: 4. Accepted: from 1 to 4096.
+    """
+
+    hosts_per_rack: int
+    """Hosts in each rack. Source: s-ecn §III-A (3).
+
+    Default: 3. Accepted: from 1 to 4096.
+    """
+
+    host_link: RackLinkParams | RackLinkParamsDict
+    """Each host's link."""
+
+    root_link: RackLinkParams | RackLinkParamsDict
+    """Each rack's link to the root."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class UplinkParams(Table):
+    """A link between switches, the same in both directions."""
+
+    rate: BitRate | None = None
+    """Rate in each direction.
+
+    Default: "40Gbps". Accepted: at least 1Kbps.
+    """
+
+    delay: Duration | None = None
+    """Propagation delay.
+
+    Default: "1us". Accepted: from 0ps to 10s.
+    """
+
+
+class UplinkParamsDict(TypedDict, total=False):
+    """`UplinkParams` as a plain dictionary."""
+
+    rate: BitRate
+    """Rate in each direction.
+
+    Default: "40Gbps". Accepted: at least 1Kbps.
+    """
+
+    delay: Duration
+    """Propagation delay.
+
+    Default: "1us". Accepted: from 0ps to 10s.
+    """
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LeafSpine(Table):
+    """Every leaf joined to every spine: hosts `h0` …, switches `leaf0` …, `spine0` …. Source: pfabric §5 (the defaults: 144
+    hosts, 9 leaves, 4 spines, 10 and 40 Gb/s).
+    """
+
+    kind: ClassVar[Literal["leaf_spine"]] = "leaf_spine"
+
+    leaves: int | None = None
+    """Number of leaves.
+
+    Default: 9. Accepted: from 1 to 4096.
+    """
+
+    hosts_per_leaf: int | None = None
+    """Hosts at each leaf.
+
+    Default: 16. Accepted: from 1 to 4096.
+    """
+
+    spines: int | None = None
+    """Number of spines; when absent, as many as `oversubscription` asks for.
+
+    Accepted: from 1 to 4096.
+    """
+
+    oversubscription: float | None = None
+    """What the hosts of a leaf can send over what its uplinks carry; 1 when neither this nor `spines` is given.
+
+    Accepted: above 0, at most 1000.
+    """
+
+    links_per_pair: int | None = None
+    """Links between each leaf and each spine.
+
+    Default: 1. Accepted: from 1 to 64.
+    """
+
+    host_link: LinkParams | LinkParamsDict | None = None
+    """Each host's link."""
+
+    uplink: UplinkParams | UplinkParamsDict | None = None
+    """Each link between a leaf and a spine."""
+
+
+class LeafSpineDict(TypedDict, total=False):
+    """`LeafSpine` as a plain dictionary."""
+
+    kind: Required[Literal["leaf_spine"]]
+
+    leaves: int
+    """Number of leaves.
+
+    Default: 9. Accepted: from 1 to 4096.
+    """
+
+    hosts_per_leaf: int
+    """Hosts at each leaf.
+
+    Default: 16. Accepted: from 1 to 4096.
+    """
+
+    spines: int
+    """Number of spines; when absent, as many as `oversubscription` asks for.
+
+    Accepted: from 1 to 4096.
+    """
+
+    oversubscription: float
+    """What the hosts of a leaf can send over what its uplinks carry; 1 when neither this nor `spines` is given.
+
+    Accepted: above 0, at most 1000.
+    """
+
+    links_per_pair: int
+    """Links between each leaf and each spine.
+
+    Default: 1. Accepted: from 1 to 64.
+    """
+
+    host_link: LinkParams | LinkParamsDict
+    """Each host's link."""
+
+    uplink: UplinkParams | UplinkParamsDict
+    """Each link between a leaf and a spine."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FatTree(Table):
+    """The k-ary fat tree: hosts `h0` … by pod and edge switch, switches `edge0_0` (pod, place), `agg0_0`, `core0`.
+    k³/4 hosts and 5k²/4 switches. Source: al-fares-2008 §3.
+    """
+
+    kind: ClassVar[Literal["fat_tree"]] = "fat_tree"
+
+    k: int | None = None
+    """Ports of every switch; even.
+
+    Default: 4. Accepted: from 2 to 64.
+    """
+
+    link: LinkParams | LinkParamsDict | None = None
+    """Every link."""
+
+
+class FatTreeDict(TypedDict, total=False):
+    """`FatTree` as a plain dictionary."""
+
+    kind: Required[Literal["fat_tree"]]
+
+    k: int
+    """Ports of every switch; even.
+
+    Default: 4. Accepted: from 2 to 64.
+    """
+
+    link: LinkParams | LinkParamsDict
+    """Every link."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Chain(Table):
+    """A line of switches `switch0` … with host `h0` at its start and `h1` at its end: n switches, n + 1 links."""
+
+    kind: ClassVar[Literal["chain"]] = "chain"
+
+    switches: int | None = None
+    """Number of switches.
+
+    Default: 5. Accepted: from 1 to 1024.
+    """
+
+    link: LinkParams | LinkParamsDict | None = None
+    """Every link."""
+
+
+class ChainDict(TypedDict, total=False):
+    """`Chain` as a plain dictionary."""
+
+    kind: Required[Literal["chain"]]
+
+    switches: int
+    """Number of switches.
+
+    Default: 5. Accepted: from 1 to 1024.
+    """
+
+    link: LinkParams | LinkParamsDict
+    """Every link."""
+
+
+FileFormat: TypeAlias = Literal["graphml", "edge_list", "hpcc"]
+"""What a network is written in.
+
+- `graphml`: GraphML: undirected edges with the attributes `rate` and `delay`, nodes with the attribute `kind`.
+- `edge_list`: JSON: `{"nodes": [{"id": "h0", "kind": "host"}], "links": [{"a": "h0", "b": "s0", "rate": "10Gbps", "delay": "1us"}]}`.
+- `hpcc`: `topology.txt` of the HPCC simulator.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FromFile(Table):
+    """A network from a file. Nodes keep their ids as names; a node of unsaid kind is a host when it has one link."""
+
+    kind: ClassVar[Literal["file"]] = "file"
+
+    path: str
+    """The file; relative to the scenario's folder.
+
+    Must be given.
+    """
+
+    format: FileFormat | None = None
+    """What it is written in; when absent, by its ending: `.graphml`, `.json`, `.txt`."""
+
+    rate: BitRate | None = None
+    """Rate of links of which the file says none; when absent, the file must say it.
+
+    Accepted: at least 1Kbps.
+    """
+
+    delay: Duration | None = None
+    """Propagation delay of links of which the file says none; when absent, the file must say it.
+
+    Accepted: from 0ps to 10s.
+    """
+
+
+class FromFileDict(TypedDict, total=False):
+    """`FromFile` as a plain dictionary."""
+
+    kind: Required[Literal["file"]]
+
+    path: Required[str]
+    """The file; relative to the scenario's folder.
+
+    Must be given.
+    """
+
+    format: FileFormat
+    """What it is written in; when absent, by its ending: `.graphml`, `.json`, `.txt`."""
+
+    rate: BitRate
+    """Rate of links of which the file says none; when absent, the file must say it.
+
+    Accepted: at least 1Kbps.
+    """
+
+    delay: Duration
+    """Propagation delay of links of which the file says none; when absent, the file must say it.
+
+    Accepted: from 0ps to 10s.
+    """
+
+
+TopologyConfig: TypeAlias = (
+    SingleSwitch
+    | SingleSwitchDict
+    | Dumbbell
+    | DumbbellDict
+    | Racks
+    | RacksDict
+    | LeafSpine
+    | LeafSpineDict
+    | FatTree
+    | FatTreeDict
+    | Chain
+    | ChainDict
+    | FromFile
+    | FromFileDict
+    | Literal["single_switch", "dumbbell", "racks", "leaf_spine", "fat_tree", "chain"]
+)
+"""The network.
+
+- `single_switch`: All hosts at one switch.
+- `dumbbell`: Two switches and the link between them.
+- `racks`: Racks joined by a root switch.
+- `leaf_spine`: Two tiers, fully meshed.
+- `fat_tree`: Three tiers of equal switches.
+- `chain`: Switches in a line.
+- `file`: Imported.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Framing(Table):
+    """How an IP packet sits on the wire. The defaults are Ethernet's: a full-size packet of 1500 B is a frame of 1518 B in
+    queues and takes 1538 B of wire time.
+    """
+
+    header: Size | None = None
+    """Link-layer header and frame check sequence: counted in queues and on the wire. Source: IEEE 802.3 (14 + 4 bytes).
+
+    Default: "18B". Accepted: from 0B to 1KB.
+    """
+
+    min_frame: Size | None = None
+    """Smallest frame; shorter ones are padded. Source: IEEE 802.3.
+
+    Default: "64B". Accepted: from 0B to 1500B.
+    """
+
+    gap: Size | None = None
+    """Preamble and inter-packet gap: wire time only. Source: IEEE 802.3 (8 + 12 bytes).
+
+    Default: "20B". Accepted: from 0B to 1KB.
+    """
+
+
+class FramingDict(TypedDict, total=False):
+    """`Framing` as a plain dictionary."""
+
+    header: Size
+    """Link-layer header and frame check sequence: counted in queues and on the wire. Source: IEEE 802.3 (14 + 4 bytes).
+
+    Default: "18B". Accepted: from 0B to 1KB.
+    """
+
+    min_frame: Size
+    """Smallest frame; shorter ones are padded. Source: IEEE 802.3.
+
+    Default: "64B". Accepted: from 0B to 1500B.
+    """
+
+    gap: Size
+    """Preamble and inter-packet gap: wire time only. Source: IEEE 802.3 (8 + 12 bytes).
+
+    Default: "20B". Accepted: from 0B to 1KB.
+    """
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class StaticBuffer(Table):
+    """Every port has a buffer of its own."""
+
+    kind: ClassVar[Literal["static"]] = "static"
+
+    per_port: AmountOfBuffer | None = None
+    """Buffer of each port: a packet is dropped when it does not fit beside what already waits there.
+    Source: s-ecn §III-A (512 KB, the largest of its testbed).
+
+    Default: "512KB".
+    """
+
+
+class StaticBufferDict(TypedDict, total=False):
+    """`StaticBuffer` as a plain dictionary."""
+
+    kind: Required[Literal["static"]]
+
+    per_port: AmountOfBuffer
+    """Buffer of each port: a packet is dropped when it does not fit beside what already waits there.
+    Source: s-ecn §III-A (512 KB, the largest of its testbed).
+
+    Default: "512KB".
+    """
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DynamicBuffer(Table):
+    """All ports share one buffer; each queue may grow to α times what is free of it. Source: choudhury-hahne-1998."""
+
+    kind: ClassVar[Literal["dynamic"]] = "dynamic"
+
+    total: AmountOfBuffer | None = None
+    """Buffer of the whole switch. Source: dctcp §4 (4 MB, its shallow-buffered 48-port switches).
+
+    Default: "4MB".
+    """
+
+    alpha: float | None = None
+    """α: a queue may hold at most α × free. Source: choudhury-hahne-1998 §III (1 lets a single congested queue take
+    half of the buffer); chips offer powers of two from 1/128 to 8.
+
+    Default: 1.0. Accepted: from 0.001 to 1024.
+    """
+
+    reserved: AmountOfBuffer | None = None
+    """Buffer that each port has for itself beside its share, taken out of `total`; none when absent."""
+
+
+class DynamicBufferDict(TypedDict, total=False):
+    """`DynamicBuffer` as a plain dictionary."""
+
+    kind: Required[Literal["dynamic"]]
+
+    total: AmountOfBuffer
+    """Buffer of the whole switch. Source: dctcp §4 (4 MB, its shallow-buffered 48-port switches).
+
+    Default: "4MB".
+    """
+
+    alpha: float
+    """α: a queue may hold at most α × free. Source: choudhury-hahne-1998 §III (1 lets a single congested queue take
+    half of the buffer); chips offer powers of two from 1/128 to 8.
+
+    Default: 1.0. Accepted: from 0.001 to 1024.
+    """
+
+    reserved: AmountOfBuffer
+    """Buffer that each port has for itself beside its share, taken out of `total`; none when absent."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class UnlimitedBuffer(Table):
+    """Nothing is ever dropped for want of room."""
+
+    kind: ClassVar[Literal["unlimited"]] = "unlimited"
+
+
+class UnlimitedBufferDict(TypedDict, total=False):
+    """`UnlimitedBuffer` as a plain dictionary."""
+
+    kind: Required[Literal["unlimited"]]
+
+
+Buffer: TypeAlias = (
+    StaticBuffer
+    | StaticBufferDict
+    | DynamicBuffer
+    | DynamicBufferDict
+    | UnlimitedBuffer
+    | UnlimitedBufferDict
+    | Literal["static", "dynamic", "unlimited"]
+)
+"""How much may wait at a port. A packet that finds its port idle goes onto the wire and needs no room.
+
+- `static`: A fixed amount per port (drop tail).
+- `dynamic`: Shared by all ports with a dynamic threshold.
+- `unlimited`: No limit.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NoneMarking(Table):
+    """Packets are never marked."""
+
+    kind: ClassVar[Literal["none"]] = "none"
+
+
+class NoneMarkingDict(TypedDict, total=False):
+    """`NoneMarking` as a plain dictionary."""
+
+    kind: Required[Literal["none"]]
+
+
+At: TypeAlias = Literal["enqueue", "dequeue"]
+"""When a packet is compared with the threshold.
+
+- `enqueue`: On its way in: the queue that it finds.
+- `dequeue`: On its way out: the queue that it leaves behind. The signal is younger by the queueing delay. Source: wu-2012 §4.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ThresholdParams(Table):
+    """An ECN-capable packet is marked when the queue is above K."""
+
+    kind: ClassVar[Literal["threshold"]] = "threshold"
+
+    k: AmountOfBuffer | None = None
+    """K. A packet is marked when strictly more than K waits, itself and the packet being sent not counted. Source:
+    dctcp §3.1 ("greater than K upon its arrival"); 65 packets is its value at 10 Gb/s (§3.5: 20 at 1 Gb/s).
+
+    Default: "65 packets".
+    """
+
+    at: At | None = None
+    """When the queue is looked at.
+
+    Default: "enqueue".
+    """
+
+
+class ThresholdParamsDict(TypedDict, total=False):
+    """`ThresholdParams` as a plain dictionary."""
+
+    kind: Required[Literal["threshold"]]
+
+    k: AmountOfBuffer
+    """K. A packet is marked when strictly more than K waits, itself and the packet being sent not counted. Source:
+    dctcp §3.1 ("greater than K upon its arrival"); 65 packets is its value at 10 Gb/s (§3.5: 20 at 1 Gb/s).
+
+    Default: "65 packets".
+    """
+
+    at: At
+    """When the queue is looked at.
+
+    Default: "enqueue".
+    """
+
+
+Spacing: TypeAlias = Literal["geometric", "uniform", "wait"]
+"""How marks are spread over packets at a given marking probability.
+
+- `geometric`: Each packet by itself, so that gaps are geometric. Source: red-1993 §7, method 1.
+- `uniform`: Gaps uniform from 1 to 1/p_b. Source: red-1993 §7, method 2.
+- `wait`: Gaps uniform from 1/p_b to 2/p_b. Source: floyd-2000-gentle and ns-2's `wait_`.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RedParams(Table):
+    """Random early detection."""
+
+    kind: ClassVar[Literal["red"]] = "red"
+
+    min: AmountOfBuffer | None = None
+    """Lower threshold of the average queue; in packets, bytes or cells, which is also what the average counts.
+    Source: floyd-1997-red (5 packets).
+
+    Default: "5 packets".
+    """
+
+    max: AmountOfBuffer | None = None
+    """Upper threshold, in the same unit. Source: floyd-1997-red (three times `min`).
+
+    Default: "15 packets".
+    """
+
+    max_p: float | None = None
+    """Marking probability when the average reaches `max`. Source: floyd-1997-red (0.1).
+
+    Default: 0.1. Accepted: above 0, at most 1.
+    """
+
+    weight: float | None = None
+    """w_q, the weight of one sample in the average; 1 takes the queue as it is. Source: red-1993 §6 (0.002).
+
+    Default: 0.002. Accepted: above 0, at most 1.
+    """
+
+    gentle: bool | None = None
+    """Let the probability rise from `max_p` to 1 between `max` and twice `max` instead of jumping to 1.
+    Source: floyd-2000-gentle.
+
+    Default: true.
+    """
+
+    spacing: Spacing | None = None
+    """How marks are spread over packets. Source: red-1993 §7 (uniform).
+
+    Default: "uniform".
+    """
+
+    ecn: bool | None = None
+    """Mark ECN-capable packets; otherwise drop those too. Source: RFC 3168 §5.
+
+    Default: true.
+    """
+
+    hard_drop: bool | None = None
+    """Above the upper limit drop ECN-capable packets too. Source: RFC 3168 §7 (as it recommends). DCTCP wants them
+    marked: `false`.
+
+    Default: true.
+    """
+
+    by_size: bool | None = None
+    """In the units of bytes and cells, make the probability proportional to the frame. Source: red-1993 §4.
+
+    Default: false.
+    """
+
+    mean_packet: Size | None = None
+    """The typical frame: its serialisation is one sample of an idle port, and `by_size` is relative to it.
+
+    Default: "1518B". Accepted: at least 1B.
+    """
+
+
+class RedParamsDict(TypedDict, total=False):
+    """`RedParams` as a plain dictionary."""
+
+    kind: Required[Literal["red"]]
+
+    min: AmountOfBuffer
+    """Lower threshold of the average queue; in packets, bytes or cells, which is also what the average counts.
+    Source: floyd-1997-red (5 packets).
+
+    Default: "5 packets".
+    """
+
+    max: AmountOfBuffer
+    """Upper threshold, in the same unit. Source: floyd-1997-red (three times `min`).
+
+    Default: "15 packets".
+    """
+
+    max_p: float
+    """Marking probability when the average reaches `max`. Source: floyd-1997-red (0.1).
+
+    Default: 0.1. Accepted: above 0, at most 1.
+    """
+
+    weight: float
+    """w_q, the weight of one sample in the average; 1 takes the queue as it is. Source: red-1993 §6 (0.002).
+
+    Default: 0.002. Accepted: above 0, at most 1.
+    """
+
+    gentle: bool
+    """Let the probability rise from `max_p` to 1 between `max` and twice `max` instead of jumping to 1.
+    Source: floyd-2000-gentle.
+
+    Default: true.
+    """
+
+    spacing: Spacing
+    """How marks are spread over packets. Source: red-1993 §7 (uniform).
+
+    Default: "uniform".
+    """
+
+    ecn: bool
+    """Mark ECN-capable packets; otherwise drop those too. Source: RFC 3168 §5.
+
+    Default: true.
+    """
+
+    hard_drop: bool
+    """Above the upper limit drop ECN-capable packets too. Source: RFC 3168 §7 (as it recommends). DCTCP wants them
+    marked: `false`.
+
+    Default: true.
+    """
+
+    by_size: bool
+    """In the units of bytes and cells, make the probability proportional to the frame. Source: red-1993 §4.
+
+    Default: false.
+    """
+
+    mean_packet: Size
+    """The typical frame: its serialisation is one sample of an idle port, and `by_size` is relative to it.
+
+    Default: "1518B". Accepted: at least 1B.
+    """
+
+
+Marking: TypeAlias = (
+    NoneMarking
+    | NoneMarkingDict
+    | ThresholdParams
+    | ThresholdParamsDict
+    | RedParams
+    | RedParamsDict
+    | Literal["none", "threshold", "red"]
+)
+"""How a port tells of congestion. One state per port: with several classes it looks at the whole port.
+
+- `none`: Never.
+- `threshold`: Every ECN-capable packet when the queue is above a threshold.
+- `red`: Random early detection: by chance, from the average queue.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FifoScheduling(Table):
+    """One queue for all classes."""
+
+    kind: ClassVar[Literal["fifo"]] = "fifo"
+
+
+class FifoSchedulingDict(TypedDict, total=False):
+    """`FifoScheduling` as a plain dictionary."""
+
+    kind: Required[Literal["fifo"]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class StrictParams(Table):
+    """A class is served only when every more urgent one is empty."""
+
+    kind: ClassVar[Literal["strict"]] = "strict"
+
+    classes: int | None = None
+    """Number of classes. Source: IEEE 802.1Q §8.6.8.1 (strict priority), eight at most.
+
+    Default: 8. Accepted: from 1 to 8.
+    """
+
+
+class StrictParamsDict(TypedDict, total=False):
+    """`StrictParams` as a plain dictionary."""
+
+    kind: Required[Literal["strict"]]
+
+    classes: int
+    """Number of classes. Source: IEEE 802.1Q §8.6.8.1 (strict priority), eight at most.
+
+    Default: 8. Accepted: from 1 to 8.
+    """
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DrrParams(Table):
+    """Each class with packets is visited in turn and may send its quantum per visit; what it does not use it keeps."""
+
+    kind: ClassVar[Literal["drr"]] = "drr"
+
+    quanta: Sequence[Size] | None = None
+    """Quantum of each class; the ratio of quanta is the ratio of rates. A quantum of a full frame or more makes every
+    visit send something. Source: drr-1996 §III.
+
+    Default: ["1518B", "1518B"]. Accepted: from 1B to 1GB.
+    """
+
+
+class DrrParamsDict(TypedDict, total=False):
+    """`DrrParams` as a plain dictionary."""
+
+    kind: Required[Literal["drr"]]
+
+    quanta: Sequence[Size]
+    """Quantum of each class; the ratio of quanta is the ratio of rates. A quantum of a full frame or more makes every
+    visit send something. Source: drr-1996 §III.
+
+    Default: ["1518B", "1518B"]. Accepted: from 1B to 1GB.
+    """
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class StrictDrrParams(Table):
+    """Classes 0 … `strict` − 1 by strict priority; when they are empty, the others by deficit round robin."""
+
+    kind: ClassVar[Literal["strict_drr"]] = "strict_drr"
+
+    strict: int | None = None
+    """Number of strict classes. Source: IEEE 802.1Q §8.6.8 (priority and weighted classes at one port).
+
+    Default: 1. Accepted: from 1 to 7.
+    """
+
+    quanta: Sequence[Size] | None = None
+    """Quantum of each further class. Source: drr-1996 §III.
+
+    Default: ["1518B", "1518B"]. Accepted: from 1B to 1GB.
+    """
+
+
+class StrictDrrParamsDict(TypedDict, total=False):
+    """`StrictDrrParams` as a plain dictionary."""
+
+    kind: Required[Literal["strict_drr"]]
+
+    strict: int
+    """Number of strict classes. Source: IEEE 802.1Q §8.6.8 (priority and weighted classes at one port).
+
+    Default: 1. Accepted: from 1 to 7.
+    """
+
+    quanta: Sequence[Size]
+    """Quantum of each further class. Source: drr-1996 §III.
+
+    Default: ["1518B", "1518B"]. Accepted: from 1B to 1GB.
+    """
+
+
+Scheduling: TypeAlias = (
+    FifoScheduling
+    | FifoSchedulingDict
+    | StrictParams
+    | StrictParamsDict
+    | DrrParams
+    | DrrParamsDict
+    | StrictDrrParams
+    | StrictDrrParamsDict
+    | Literal["fifo", "strict", "drr", "strict_drr"]
+)
+"""In which order the packets of a port leave. Class 0 is the most urgent; a packet of a higher class than there
+is belongs to the last.
+
+- `fifo`: In order of arrival.
+- `strict`: The most urgent class first, always.
+- `drr`: Deficit round robin.
+- `strict_drr`: Some classes by strict priority, the others by deficit round robin over what is left.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Ecmp(Table):
+    """No parameters: the hash is seeded per switch from the run's seed."""
+
+    kind: ClassVar[Literal["ecmp"]] = "ecmp"
+
+
+class EcmpDict(TypedDict, total=False):
+    """`Ecmp` as a plain dictionary."""
+
+    kind: Required[Literal["ecmp"]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Spray(Table):
+    """No parameters: every packet draws its link."""
+
+    kind: ClassVar[Literal["spray"]] = "spray"
+
+
+class SprayDict(TypedDict, total=False):
+    """`Spray` as a plain dictionary."""
+
+    kind: Required[Literal["spray"]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RoundRobinPathChoice(Table):
+    """No parameters: the packets to one destination take the links in turn."""
+
+    kind: ClassVar[Literal["round_robin"]] = "round_robin"
+
+
+class RoundRobinPathChoiceDict(TypedDict, total=False):
+    """`RoundRobinPathChoice` as a plain dictionary."""
+
+    kind: Required[Literal["round_robin"]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FlowletParams(Table):
+    """A flow that has paused for longer than the gap draws a new path."""
+
+    kind: ClassVar[Literal["flowlet"]] = "flowlet"
+
+    gap: Duration | None = None
+    """The pause that ends a flowlet; above the difference in path delays nothing is reordered. Source: conga §3.4
+    (500 us).
+
+    Default: "500us".
+    """
+
+    entries: int | None = None
+    """Entries of each switch's flowlet table; flows whose hashes meet share an entry, and so a path. Source: conga §3.4
+    has 65536. Deviation: 4096, which fits the cache of a simulating machine.
+
+    Default: 4096. Accepted: from 1 to 1048576.
+    """
+
+
+class FlowletParamsDict(TypedDict, total=False):
+    """`FlowletParams` as a plain dictionary."""
+
+    kind: Required[Literal["flowlet"]]
+
+    gap: Duration
+    """The pause that ends a flowlet; above the difference in path delays nothing is reordered. Source: conga §3.4
+    (500 us).
+
+    Default: "500us".
+    """
+
+    entries: int
+    """Entries of each switch's flowlet table; flows whose hashes meet share an entry, and so a path. Source: conga §3.4
+    has 65536. Deviation: 4096, which fits the cache of a simulating machine.
+
+    Default: 4096. Accepted: from 1 to 1048576.
+    """
+
+
+PathChoice: TypeAlias = (
+    Ecmp
+    | EcmpDict
+    | Spray
+    | SprayDict
+    | RoundRobinPathChoice
+    | RoundRobinPathChoiceDict
+    | FlowletParams
+    | FlowletParamsDict
+    | Literal["ecmp", "spray", "round_robin", "flowlet"]
+)
+"""Which of several shortest paths a packet takes.
+
+- `ecmp`: Per flow, by a hash of the 5-tuple.
+- `spray`: Per packet, at random.
+- `round_robin`: Per packet, in turn for each destination.
+- `flowlet`: Per flowlet: a pause in a flow lets it change its path.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Switch(Table):
+    """All switches of a network. Output queued: a packet is routed when its last bit has come in, and waits at its output
+    port.
+    """
+
+    latency: Duration | None = None
+    """From a packet's last bit coming in to its joining the output queue.
+
+    Default: "0ps". Accepted: from 0ps to 10ms.
+    """
+
+    cell: Size | None = None
+    """Size of a buffer cell, where something counts in cells; a packet takes a whole number of them. Source: choudhury-hahne-1998 §I
+    (memory in fixed cells); 80 bytes is common, 208 in large chips.
+
+    Default: "80B". Accepted: from 1B to 65536B.
+    """
+
+    buffer: Buffer | None = None
+    """How much may wait.
+
+    Default: { kind = "static", per_port = "512KB" }.
+    """
+
+    marking: Marking | None = None
+    """How packets are told of congestion.
+
+    Default: { kind = "none" }.
+    """
+
+    scheduling: Scheduling | None = None
+    """In which order packets leave.
+
+    Default: { kind = "fifo" }.
+    """
+
+    routing: PathChoice | None = None
+    """Which of several shortest paths a packet takes.
+
+    Default: { kind = "ecmp" }.
+    """
+
+    ttl: int | None = None
+    """Switches that a packet may cross before it is dropped; hosts send with this much. Source: RFC 1700 p. 64 (64).
+
+    Default: 64. Accepted: at least 1.
+    """
+
+
+class SwitchDict(TypedDict, total=False):
+    """`Switch` as a plain dictionary."""
+
+    latency: Duration
+    """From a packet's last bit coming in to its joining the output queue.
+
+    Default: "0ps". Accepted: from 0ps to 10ms.
+    """
+
+    cell: Size
+    """Size of a buffer cell, where something counts in cells; a packet takes a whole number of them. Source: choudhury-hahne-1998 §I
+    (memory in fixed cells); 80 bytes is common, 208 in large chips.
+
+    Default: "80B". Accepted: from 1B to 65536B.
+    """
+
+    buffer: Buffer
+    """How much may wait.
+
+    Default: { kind = "static", per_port = "512KB" }.
+    """
+
+    marking: Marking
+    """How packets are told of congestion.
+
+    Default: { kind = "none" }.
+    """
+
+    scheduling: Scheduling
+    """In which order packets leave.
+
+    Default: { kind = "fifo" }.
+    """
+
+    routing: PathChoice
+    """Which of several shortest paths a packet takes.
+
+    Default: { kind = "ecmp" }.
+    """
+
+    ttl: int
+    """Switches that a packet may cross before it is dropped; hosts send with this much. Source: RFC 1700 p. 64 (64).
+
+    Default: 64. Accepted: at least 1.
+    """
+
+
+NicOrder: TypeAlias = Literal["fair", "fifo"]
+"""In which order a host's connections use its NIC.
+
+- `fair`: Round robin over the connections that have something to send, one packet each. Source: Linux sch_fq without
+- `fifo`: A connection sends all that its window allows before the next one, in the order in which they became ready.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Host(Table):
+    """What hosts do besides their transport."""
+
+    nic: NicOrder | None = None
+    """In which order connections use the NIC.
+
+    Default: "fair".
+    """
+
+    processing_delay: Duration | None = None
+    """From the arrival of a packet's last bit until the transport sees it.
+
+    Default: "0ps". Accepted: from 0ps to 10ms.
+    """
+
+
+class HostDict(TypedDict, total=False):
+    """`Host` as a plain dictionary."""
+
+    nic: NicOrder
+    """In which order connections use the NIC.
+
+    Default: "fair".
+    """
+
+    processing_delay: Duration
+    """From the arrival of a packet's last bit until the transport sees it.
+
+    Default: "0ps". Accepted: from 0ps to 10ms.
+    """
+
+
+Profile: TypeAlias = Literal["rfc", "linux"]
+"""Which defaults apply to keys that are not given.
+
+- `rfc`: What the RFCs say.
+- `linux`: What Linux does.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NewReno(Table):
+    """NewReno has no parameters of its own."""
+
+    kind: ClassVar[Literal["newreno"]] = "newreno"
+
+
+class NewRenoDict(TypedDict, total=False):
+    """`NewReno` as a plain dictionary."""
+
+    kind: Required[Literal["newreno"]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Reno(Table):
+    """Reno has no parameters of its own."""
+
+    kind: ClassVar[Literal["reno"]] = "reno"
+
+
+class RenoDict(TypedDict, total=False):
+    """`Reno` as a plain dictionary."""
+
+    kind: Required[Literal["reno"]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Cubic(Table):
+    """CUBIC. Source: RFC 9438 §4, §5."""
+
+    kind: ClassVar[Literal["cubic"]] = "cubic"
+
+    c: float | None = None
+    """C, how steeply the window function rises \\[segments/s³\\]. Source: RFC 9438 §5.1 (0.4).
+
+    Default: 0.4. Accepted: from 0.0001 to 1000.
+    """
+
+    beta: float | None = None
+    """beta_cubic, what a reduction leaves of the window. Source: RFC 9438 §4.6 (0.7).
+
+    Default: 0.7. Accepted: from 0.1 to 0.95.
+    """
+
+    fast_convergence: bool | None = None
+    """Release bandwidth sooner when the last maximum was not reached again. Source: RFC 9438 §4.7.
+
+    Default: true.
+    """
+
+    reno_friendly: bool | None = None
+    """Grow at least as fast as Reno would. Source: RFC 9438 §4.3.
+
+    Default: true.
+    """
+
+
+class CubicDict(TypedDict, total=False):
+    """`Cubic` as a plain dictionary."""
+
+    kind: Required[Literal["cubic"]]
+
+    c: float
+    """C, how steeply the window function rises \\[segments/s³\\]. Source: RFC 9438 §5.1 (0.4).
+
+    Default: 0.4. Accepted: from 0.0001 to 1000.
+    """
+
+    beta: float
+    """beta_cubic, what a reduction leaves of the window. Source: RFC 9438 §4.6 (0.7).
+
+    Default: 0.7. Accepted: from 0.1 to 0.95.
+    """
+
+    fast_convergence: bool
+    """Release bandwidth sooner when the last maximum was not reached again. Source: RFC 9438 §4.7.
+
+    Default: true.
+    """
+
+    reno_friendly: bool
+    """Grow at least as fast as Reno would. Source: RFC 9438 §4.3.
+
+    Default: true.
+    """
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Dctcp(Table):
+    """DCTCP. Source: RFC 8257 §3.3, §4."""
+
+    kind: ClassVar[Literal["dctcp"]] = "dctcp"
+
+    g: float | None = None
+    """Weight g of the newest window in the moving average of the marked fraction. Source: RFC 8257 §4.2 (1/16).
+
+    Default: 0.0625. Accepted: from 0.0001 to 1.
+    """
+
+    initial_alpha: float | None = None
+    """The marked fraction alpha assumed before the first window. Source: RFC 8257 §4.2 (1).
+
+    Default: 1.0. Accepted: from 0 to 1.
+    """
+
+    min_window: int | None = None
+    """Marks do not reduce the window below this many segments. Source: Linux tcp_dctcp.c (2); RFC 3168 §6.1.2
+    has 1.
+
+    Default: 2. Accepted: from 1 to 64.
+    """
+
+
+class DctcpDict(TypedDict, total=False):
+    """`Dctcp` as a plain dictionary."""
+
+    kind: Required[Literal["dctcp"]]
+
+    g: float
+    """Weight g of the newest window in the moving average of the marked fraction. Source: RFC 8257 §4.2 (1/16).
+
+    Default: 0.0625. Accepted: from 0.0001 to 1.
+    """
+
+    initial_alpha: float
+    """The marked fraction alpha assumed before the first window. Source: RFC 8257 §4.2 (1).
+
+    Default: 1.0. Accepted: from 0 to 1.
+    """
+
+    min_window: int
+    """Marks do not reduce the window below this many segments. Source: Linux tcp_dctcp.c (2); RFC 3168 §6.1.2
+    has 1.
+
+    Default: 2. Accepted: from 1 to 64.
+    """
+
+
+CongestionControl: TypeAlias = (
+    NewReno
+    | NewRenoDict
+    | Reno
+    | RenoDict
+    | Cubic
+    | CubicDict
+    | Dctcp
+    | DctcpDict
+    | Literal["newreno", "reno", "cubic", "dctcp"]
+)
+"""How the sender finds its rate.
+
+- `newreno`: AIMD with NewReno's fast recovery. Source: RFC 5681, RFC 6582.
+- `reno`: AIMD with the fast recovery that the first new ACK ends, without SACK by default. Source: RFC 5681 §3.2.
+- `cubic`: CUBIC. Source: RFC 9438.
+- `dctcp`: Data Center TCP: the window shrinks by the fraction of marked bytes. Source: RFC 8257.
+"""
+
+
+InitialWindow: TypeAlias = Literal["rfc5681", "rfc6928"]
+"""How the initial window follows from the segment size.
+
+- `rfc5681`: 4, 3 or 2 segments; 3 on Ethernet. Source: RFC 5681 §3.1, which takes RFC 3390's place.
+- `rfc6928`: min (10·MSS, max (2·MSS, 14600)). Source: RFC 6928 §2.
+"""
+
+
+IdleRestart: TypeAlias = Literal["none", "rfc5681", "decay"]
+"""What becomes of the window of a connection that has been idle for longer than an RTO.
+
+- `none`: It stays.
+- `rfc5681`: It falls to min (initial window, cwnd). Source: RFC 5681 §4.1.
+- `decay`: It halves once per RTO of idle time, down to that. Source: RFC 2861 §3.1, Linux tcp_cwnd_restart.
+"""
+
+
+RtoFloor: TypeAlias = Literal["rto", "variance"]
+"""What RTO_min bounds.
+
+- `rto`: The whole RTO. Source: RFC 6298 §2.4.
+- `variance`: The variance term: RTO = SRTT + max (RTO_min, 4·RTTVAR). Source: Linux tcp_rtt_estimator.
+"""
+
+
+BackoffReset: TypeAlias = Literal["sample", "ack"]
+"""When an RTO that was doubled comes back.
+
+- `sample`: With the next RTT sample, which retransmitted segments do not give. Source: RFC 6298 §3, §5.7.
+- `ack`: With any ACK of new data. Source: Linux tcp_clean_rtx_queue.
+"""
+
+
+RttSampling: TypeAlias = Literal["timed_segment", "timestamps"]
+"""Where RTT samples come from.
+
+- `timed_segment`: One timed segment per round, Karn's algorithm. Source: RFC 6298 §3.
+- `timestamps`: Every ACK's echoed timestamp, with the gains of RFC 7323 appendix G; needs `timestamps`, and is as fine as
+"""
+
+
+SpuriousRto: TypeAlias = Literal["none", "f_rto", "eifel"]
+"""How a timeout that was not a loss is found out. The answer is RFC 4015's.
+
+- `none`: It is not.
+- `f_rto`: The first two ACKs after it tell. Source: RFC 5682 §2.1.
+- `eifel`: The echoed timestamp of the first ACK after it tells; needs `timestamps`. Source: RFC 3522 §3.2.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FixedWindow(Table):
+    """A receive buffer of one size."""
+
+    kind: ClassVar[Literal["fixed"]] = "fixed"
+
+    size: Size | None = None
+    """Its size, rounded down to what the window scale can express.
+
+    Default: "16777216B". Accepted: from 1460B to 1073725440B.
+    """
+
+
+class FixedWindowDict(TypedDict, total=False):
+    """`FixedWindow` as a plain dictionary."""
+
+    kind: Required[Literal["fixed"]]
+
+    size: Size
+    """Its size, rounded down to what the window scale can express.
+
+    Default: "16777216B". Accepted: from 1460B to 1073725440B.
+    """
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GrowingWindow(Table):
+    """A receive buffer that grows to twice what arrives in an RTT. Source: Fisk and Feng, Dynamic Right-Sizing (2001);
+    Linux tcp_rcv_space_adjust.
+    """
+
+    kind: ClassVar[Literal["auto"]] = "auto"
+
+    initial: Size | None = None
+    """At the start. Source: Linux tcp_rmem\\[1\\] = 131072, half of it window.
+
+    Default: "65536B". Accepted: from 1460B to 1073725440B.
+    """
+
+    max: Size | None = None
+    """At most. Source: Linux tcp_rmem\\[2\\].
+
+    Default: "6291456B". Accepted: from 1460B to 1073725440B.
+    """
+
+
+class GrowingWindowDict(TypedDict, total=False):
+    """`GrowingWindow` as a plain dictionary."""
+
+    kind: Required[Literal["auto"]]
+
+    initial: Size
+    """At the start. Source: Linux tcp_rmem\\[1\\] = 131072, half of it window.
+
+    Default: "65536B". Accepted: from 1460B to 1073725440B.
+    """
+
+    max: Size
+    """At most. Source: Linux tcp_rmem\\[2\\].
+
+    Default: "6291456B". Accepted: from 1460B to 1073725440B.
+    """
+
+
+ReceiveWindow: TypeAlias = (
+    FixedWindow
+    | FixedWindowDict
+    | GrowingWindow
+    | GrowingWindowDict
+    | Literal["fixed", "auto"]
+)
+"""The receive window.
+
+- `fixed`: One size.
+- `auto`: Growing with the rate.
+"""
+
+
+EcnEcho: TypeAlias = Literal["classic", "dctcp"]
+"""How a receiver echoes congestion marks.
+
+- `classic`: ECE on every ACK until CWR comes. Source: RFC 3168 §6.1.3.
+- `dctcp`: ECE tells exactly which segments were marked, by the DCTCP.CE state. Source: RFC 8257 §3.2.
+"""
+
+
+EctOn: TypeAlias = Literal["new_data", "data", "all"]
+"""Which packets are sent ECN-capable.
+
+- `new_data`: Data sent for the first time. Source: RFC 3168 §6.1.4, §6.1.5.
+- `data`: All data, retransmissions too.
+- `all`: Every packet, ACKs, SYN and FIN too. Source: Linux, for congestion controls that need ECN.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NonePacing(Table):
+    """As many segments back to back as the window allows."""
+
+    kind: ClassVar[Literal["none"]] = "none"
+
+
+class NonePacingDict(TypedDict, total=False):
+    """`NonePacing` as a plain dictionary."""
+
+    kind: Required[Literal["none"]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Paced(Table):
+    """Paced at gain · cwnd / SRTT, from the first RTT sample on. Source: Linux tcp_update_pacing_rate, sch_fq."""
+
+    kind: ClassVar[Literal["fq"]] = "fq"
+
+    slow_start_gain: float | None = None
+    """Gain while cwnd < ssthresh / 2. Source: Linux tcp_pacing_ss_ratio (200 %).
+
+    Default: 2.0. Accepted: from 0.1 to 100.
+    """
+
+    gain: float | None = None
+    """Gain otherwise. Source: Linux tcp_pacing_ca_ratio (120 %).
+
+    Default: 1.2. Accepted: from 0.1 to 100.
+    """
+
+
+class PacedDict(TypedDict, total=False):
+    """`Paced` as a plain dictionary."""
+
+    kind: Required[Literal["fq"]]
+
+    slow_start_gain: float
+    """Gain while cwnd < ssthresh / 2. Source: Linux tcp_pacing_ss_ratio (200 %).
+
+    Default: 2.0. Accepted: from 0.1 to 100.
+    """
+
+    gain: float
+    """Gain otherwise. Source: Linux tcp_pacing_ca_ratio (120 %).
+
+    Default: 1.2. Accepted: from 0.1 to 100.
+    """
+
+
+Pacing: TypeAlias = (
+    NonePacing
+    | NonePacingDict
+    | Paced
+    | PacedDict
+    | Literal["none", "fq"]
+)
+"""Whether segments are spread over the RTT.
+
+- `none`: Not paced.
+- `fq`: Paced by the window and the RTT.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Tcp(Table):
+    """TCP. Defaults are those of the `rfc` profile; where the `linux` profile has another, the text says so."""
+
+    kind: ClassVar[Literal["tcp"]] = "tcp"
+
+    profile: Profile | None = None
+    """Which defaults apply to the other keys.
+
+    Default: "rfc".
+    """
+
+    congestion_control: CongestionControl | None = None
+    """Congestion control; `linux`: cubic. "dctcp" also turns `ecn` on with `ecn_echo = "dctcp"` (and in the `linux`
+    profile `ect_on = "all"`), "reno" turns `sack` off, unless these keys are given.
+
+    Default: { kind = "newreno" }.
+    """
+
+    handshake: bool | None = None
+    """Open with a three-way handshake and close with FIN; without it connections are open from the start and never
+    close, as persistent connections between servers. Source: RFC 9293 §3.5, §3.6.
+
+    Default: true.
+    """
+
+    mtu: int | None = None
+    """Maximum transmission unit: bytes of the largest IP packet.
+
+    Default: 1500. Accepted: from 576 to 65000.
+    """
+
+    mss: int | None = None
+    """Payload bytes of a full segment. Absent: MTU − 40, and 12 less with timestamps (RFC 6691): 1448 or 1460.
+
+    Accepted: from 64 to 64000.
+    """
+
+    initial_window: int | None = None
+    """Window after the handshake, in segments; `linux`: 10. Absent: by `initial_window_rule`.
+    Source: Linux TCP_INIT_CWND.
+
+    Accepted: from 1 to 100000.
+    """
+
+    initial_window_rule: InitialWindow | None = None
+    """The initial window where `initial_window` is absent.
+
+    Default: "rfc5681".
+    """
+
+    initial_ssthresh: Size | None = None
+    """ssthresh at the start. Absent: arbitrarily high. Source: RFC 5681 §3.1.
+
+    Accepted: at least 1KB.
+    """
+
+    slow_start_limit: int | None = None
+    """In slow start, cwnd grows by what an ACK covers, at most by this many segments (L of RFC 3465); `linux`:
+    no limit. Source: RFC 5681 §3.1 (1).
+
+    Default: 1. Accepted: from 1 to 65535.
+    """
+
+    cwnd_validation: bool | None = None
+    """The window grows only while it is used up. Source: RFC 7661 §4.2; Linux tcp_is_cwnd_limited.
+
+    Default: true.
+    """
+
+    idle_restart: IdleRestart | None = None
+    """What idle time does to the window; `linux`: "decay".
+
+    Default: "rfc5681".
+    """
+
+    sack: bool | None = None
+    """Selective acknowledgments and loss recovery with them. Source: RFC 2018, RFC 6675.
+
+    Default: true.
+    """
+
+    dup_thresh: int | None = None
+    """Duplicate ACKs (or segments SACKed above) that mean a loss. Source: RFC 5681 §3.2, RFC 6675 §2 (3).
+
+    Default: 3. Accepted: from 1 to 255.
+    """
+
+    limited_transmit: bool | None = None
+    """New data on the first duplicate ACKs. Source: RFC 3042.
+
+    Default: true.
+    """
+
+    prr: bool | None = None
+    """Proportional rate reduction with the slow-start reduction bound, in SACK recovery and after ECN echoes;
+    `linux`: on. Source: RFC 6937.
+
+    Default: false.
+    """
+
+    rto_initial: Duration | None = None
+    """RTO before the first RTT sample. Source: RFC 6298 §2.1 (1 s).
+
+    Default: "1s". Accepted: from 1us to 60s.
+    """
+
+    rto_min: Duration | None = None
+    """RTO_min; `linux`: 200 ms. Source: RFC 6298 §2.4 (1 s); Linux TCP_RTO_MIN.
+
+    Default: "1s". Accepted: from 0ps to 60s.
+    """
+
+    rto_floor: RtoFloor | None = None
+    """What RTO_min bounds; `linux`: "variance".
+
+    Default: "rto".
+    """
+
+    rto_max: Duration | None = None
+    """RTO_max, also after back-off; `linux`: 120 s. Source: RFC 6298 §2.5 (at least 60 s); Linux TCP_RTO_MAX.
+
+    Default: "60s". Accepted: from 1us to 3600s.
+    """
+
+    clock_granularity: Duration | None = None
+    """Clock granularity G: the least variance term, and RTOs are multiples of it. Source: RFC 6298 §2.2, §4 (at most
+    100 ms); Linux HZ = 1000.
+
+    Default: "1ms". Accepted: from 0ps to 500ms.
+    """
+
+    backoff_reset: BackoffReset | None = None
+    """When a doubled RTO comes back; `linux`: "ack".
+
+    Default: "sample".
+    """
+
+    rtt_sampling: RttSampling | None = None
+    """Where RTT samples come from.
+
+    Default: "timed_segment".
+    """
+
+    spurious_rto: SpuriousRto | None = None
+    """Detection of spurious timeouts; `linux`: "f_rto".
+
+    Default: "none".
+    """
+
+    max_retries: int | None = None
+    """Timeouts in a row that end a connection with `Aborted`. Source: Linux tcp_retries2 (15); RFC 9293 §3.8.3 (R2:
+    at least 100 s).
+
+    Default: 15. Accepted: from 1 to 200.
+    """
+
+    syn_retries: int | None = None
+    """The same for SYN and SYN/ACK. Source: Linux tcp_syn_retries (6); RFC 9293 §3.8.3 (at least 3 minutes).
+
+    Default: 8. Accepted: from 1 to 200.
+    """
+
+    time_wait: Duration | None = None
+    """Time in TIME-WAIT; `linux`: 60 s. Source: RFC 9293 §3.6.1 (2 MSL, 4 minutes); Linux TCP_TIMEWAIT_LEN.
+
+    Default: "240s". Accepted: from 0ps to 3600s.
+    """
+
+    timestamps: bool | None = None
+    """The timestamps option: 12 bytes of every segment. Source: RFC 7323 §3.
+
+    Default: true.
+    """
+
+    timestamp_tick: Duration | None = None
+    """Tick of the timestamp clock. Source: RFC 7323 §5.4 (1 ms to 1 s).
+
+    Default: "1ms". Accepted: from 1ns to 1s.
+    """
+
+    ack_every: int | None = None
+    """One ACK for this many segments that arrive in order; 1: no delayed ACKs. Source: RFC 5681 §4.2 (2).
+
+    Default: 2. Accepted: from 1 to 255.
+    """
+
+    delayed_ack_timeout: Duration | None = None
+    """How long such an ACK may wait; `linux`: 40 ms. Source: RFC 9293 §3.8.6.3 (less than 500 ms; BSD has 200 ms);
+    Linux TCP_DELACK_MIN.
+
+    Default: "200ms". Accepted: from 1ns to below 500ms.
+    """
+
+    quick_acks: int | None = None
+    """ACKs that are not delayed at the start, after out-of-order data and after idle time; `linux`: 16.
+    Source: Linux TCP_MAX_QUICKACKS.
+
+    Default: 0. Accepted: from 0 to 255.
+    """
+
+    receive_window: ReceiveWindow | None = None
+    """The receive window; `linux`: "auto".
+
+    Default: { kind = "fixed", size = "16777216B" }.
+    """
+
+    ecn: bool | None = None
+    """Explicit congestion notification, where the other end agrees. Source: RFC 3168 §6.1.1.
+
+    Default: false.
+    """
+
+    ecn_echo: EcnEcho | None = None
+    """How marks are echoed.
+
+    Default: "classic".
+    """
+
+    ect_on: EctOn | None = None
+    """Which packets are ECN-capable.
+
+    Default: "new_data".
+    """
+
+    pacing: Pacing | None = None
+    """Pacing.
+
+    Default: { kind = "none" }.
+    """
+
+    tso: bool | None = None
+    """Segmentation offload: segments leave in back-to-back bursts of up to `tso_max`, and the sender waits for a
+    third of the window before it starts one. Source: Linux tcp_tso_should_defer (tcp_tso_win_divisor = 3).
+
+    Default: false.
+    """
+
+    tso_max: Size | None = None
+    """Largest burst with `tso`. Source: Linux GSO_MAX_SIZE (64 KiB).
+
+    Default: "65536B". Accepted: from 1460B to 65536B.
+    """
+
+
+class TcpDict(TypedDict, total=False):
+    """`Tcp` as a plain dictionary."""
+
+    kind: Required[Literal["tcp"]]
+
+    profile: Profile
+    """Which defaults apply to the other keys.
+
+    Default: "rfc".
+    """
+
+    congestion_control: CongestionControl
+    """Congestion control; `linux`: cubic. "dctcp" also turns `ecn` on with `ecn_echo = "dctcp"` (and in the `linux`
+    profile `ect_on = "all"`), "reno" turns `sack` off, unless these keys are given.
+
+    Default: { kind = "newreno" }.
+    """
+
+    handshake: bool
+    """Open with a three-way handshake and close with FIN; without it connections are open from the start and never
+    close, as persistent connections between servers. Source: RFC 9293 §3.5, §3.6.
+
+    Default: true.
+    """
+
+    mtu: int
+    """Maximum transmission unit: bytes of the largest IP packet.
+
+    Default: 1500. Accepted: from 576 to 65000.
+    """
+
+    mss: int
+    """Payload bytes of a full segment. Absent: MTU − 40, and 12 less with timestamps (RFC 6691): 1448 or 1460.
+
+    Accepted: from 64 to 64000.
+    """
+
+    initial_window: int
+    """Window after the handshake, in segments; `linux`: 10. Absent: by `initial_window_rule`.
+    Source: Linux TCP_INIT_CWND.
+
+    Accepted: from 1 to 100000.
+    """
+
+    initial_window_rule: InitialWindow
+    """The initial window where `initial_window` is absent.
+
+    Default: "rfc5681".
+    """
+
+    initial_ssthresh: Size
+    """ssthresh at the start. Absent: arbitrarily high. Source: RFC 5681 §3.1.
+
+    Accepted: at least 1KB.
+    """
+
+    slow_start_limit: int
+    """In slow start, cwnd grows by what an ACK covers, at most by this many segments (L of RFC 3465); `linux`:
+    no limit. Source: RFC 5681 §3.1 (1).
+
+    Default: 1. Accepted: from 1 to 65535.
+    """
+
+    cwnd_validation: bool
+    """The window grows only while it is used up. Source: RFC 7661 §4.2; Linux tcp_is_cwnd_limited.
+
+    Default: true.
+    """
+
+    idle_restart: IdleRestart
+    """What idle time does to the window; `linux`: "decay".
+
+    Default: "rfc5681".
+    """
+
+    sack: bool
+    """Selective acknowledgments and loss recovery with them. Source: RFC 2018, RFC 6675.
+
+    Default: true.
+    """
+
+    dup_thresh: int
+    """Duplicate ACKs (or segments SACKed above) that mean a loss. Source: RFC 5681 §3.2, RFC 6675 §2 (3).
+
+    Default: 3. Accepted: from 1 to 255.
+    """
+
+    limited_transmit: bool
+    """New data on the first duplicate ACKs. Source: RFC 3042.
+
+    Default: true.
+    """
+
+    prr: bool
+    """Proportional rate reduction with the slow-start reduction bound, in SACK recovery and after ECN echoes;
+    `linux`: on. Source: RFC 6937.
+
+    Default: false.
+    """
+
+    rto_initial: Duration
+    """RTO before the first RTT sample. Source: RFC 6298 §2.1 (1 s).
+
+    Default: "1s". Accepted: from 1us to 60s.
+    """
+
+    rto_min: Duration
+    """RTO_min; `linux`: 200 ms. Source: RFC 6298 §2.4 (1 s); Linux TCP_RTO_MIN.
+
+    Default: "1s". Accepted: from 0ps to 60s.
+    """
+
+    rto_floor: RtoFloor
+    """What RTO_min bounds; `linux`: "variance".
+
+    Default: "rto".
+    """
+
+    rto_max: Duration
+    """RTO_max, also after back-off; `linux`: 120 s. Source: RFC 6298 §2.5 (at least 60 s); Linux TCP_RTO_MAX.
+
+    Default: "60s". Accepted: from 1us to 3600s.
+    """
+
+    clock_granularity: Duration
+    """Clock granularity G: the least variance term, and RTOs are multiples of it. Source: RFC 6298 §2.2, §4 (at most
+    100 ms); Linux HZ = 1000.
+
+    Default: "1ms". Accepted: from 0ps to 500ms.
+    """
+
+    backoff_reset: BackoffReset
+    """When a doubled RTO comes back; `linux`: "ack".
+
+    Default: "sample".
+    """
+
+    rtt_sampling: RttSampling
+    """Where RTT samples come from.
+
+    Default: "timed_segment".
+    """
+
+    spurious_rto: SpuriousRto
+    """Detection of spurious timeouts; `linux`: "f_rto".
+
+    Default: "none".
+    """
+
+    max_retries: int
+    """Timeouts in a row that end a connection with `Aborted`. Source: Linux tcp_retries2 (15); RFC 9293 §3.8.3 (R2:
+    at least 100 s).
+
+    Default: 15. Accepted: from 1 to 200.
+    """
+
+    syn_retries: int
+    """The same for SYN and SYN/ACK. Source: Linux tcp_syn_retries (6); RFC 9293 §3.8.3 (at least 3 minutes).
+
+    Default: 8. Accepted: from 1 to 200.
+    """
+
+    time_wait: Duration
+    """Time in TIME-WAIT; `linux`: 60 s. Source: RFC 9293 §3.6.1 (2 MSL, 4 minutes); Linux TCP_TIMEWAIT_LEN.
+
+    Default: "240s". Accepted: from 0ps to 3600s.
+    """
+
+    timestamps: bool
+    """The timestamps option: 12 bytes of every segment. Source: RFC 7323 §3.
+
+    Default: true.
+    """
+
+    timestamp_tick: Duration
+    """Tick of the timestamp clock. Source: RFC 7323 §5.4 (1 ms to 1 s).
+
+    Default: "1ms". Accepted: from 1ns to 1s.
+    """
+
+    ack_every: int
+    """One ACK for this many segments that arrive in order; 1: no delayed ACKs. Source: RFC 5681 §4.2 (2).
+
+    Default: 2. Accepted: from 1 to 255.
+    """
+
+    delayed_ack_timeout: Duration
+    """How long such an ACK may wait; `linux`: 40 ms. Source: RFC 9293 §3.8.6.3 (less than 500 ms; BSD has 200 ms);
+    Linux TCP_DELACK_MIN.
+
+    Default: "200ms". Accepted: from 1ns to below 500ms.
+    """
+
+    quick_acks: int
+    """ACKs that are not delayed at the start, after out-of-order data and after idle time; `linux`: 16.
+    Source: Linux TCP_MAX_QUICKACKS.
+
+    Default: 0. Accepted: from 0 to 255.
+    """
+
+    receive_window: ReceiveWindow
+    """The receive window; `linux`: "auto".
+
+    Default: { kind = "fixed", size = "16777216B" }.
+    """
+
+    ecn: bool
+    """Explicit congestion notification, where the other end agrees. Source: RFC 3168 §6.1.1.
+
+    Default: false.
+    """
+
+    ecn_echo: EcnEcho
+    """How marks are echoed.
+
+    Default: "classic".
+    """
+
+    ect_on: EctOn
+    """Which packets are ECN-capable.
+
+    Default: "new_data".
+    """
+
+    pacing: Pacing
+    """Pacing.
+
+    Default: { kind = "none" }.
+    """
+
+    tso: bool
+    """Segmentation offload: segments leave in back-to-back bursts of up to `tso_max`, and the sender waits for a
+    third of the window before it starts one. Source: Linux tcp_tso_should_defer (tcp_tso_win_divisor = 3).
+
+    Default: false.
+    """
+
+    tso_max: Size
+    """Largest burst with `tso`. Source: Linux GSO_MAX_SIZE (64 KiB).
+
+    Default: "65536B". Accepted: from 1460B to 65536B.
+    """
+
+
+TransportConfig: TypeAlias = (
+    Tcp
+    | TcpDict
+    | Literal["tcp"]
+)
+"""The transport of a flow.
+
+- `tcp`: TCP.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ListedFlow(Table):
+    """One flow."""
+
+    id: str | None = None
+    """Name of the flow, for `after` and the results."""
+
+    src: str
+    """Who sends.
+
+    Must be given.
+    """
+
+    dst: str
+    """Who receives.
+
+    Must be given.
+    """
+
+    size: Size
+    """Bytes.
+
+    Must be given. Accepted: at least 1B.
+    """
+
+    request: Size | None = None
+    """Bytes that the destination sends first to ask for the flow.
+
+    Default: "0B".
+    """
+
+    start: Duration | None = None
+    """Start, counted from the beginning of the entry.
+
+    Default: "0ps".
+    """
+
+    after: Sequence[str] | None = None
+    """Flow ids and entry names that must be complete first.
+
+    Default: [].
+    """
+
+    delay: Duration | None = None
+    """Time from the last of these completions to the start.
+
+    Default: "0ps".
+    """
+
+
+class ListedFlowDict(TypedDict, total=False):
+    """`ListedFlow` as a plain dictionary."""
+
+    id: str
+    """Name of the flow, for `after` and the results."""
+
+    src: Required[str]
+    """Who sends.
+
+    Must be given.
+    """
+
+    dst: Required[str]
+    """Who receives.
+
+    Must be given.
+    """
+
+    size: Required[Size]
+    """Bytes.
+
+    Must be given. Accepted: at least 1B.
+    """
+
+    request: Size
+    """Bytes that the destination sends first to ask for the flow.
+
+    Default: "0B".
+    """
+
+    start: Duration
+    """Start, counted from the beginning of the entry.
+
+    Default: "0ps".
+    """
+
+    after: Sequence[str]
+    """Flow ids and entry names that must be complete first.
+
+    Default: [].
+    """
+
+    delay: Duration
+    """Time from the last of these completions to the start.
+
+    Default: "0ps".
+    """
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FlowList(Table):
+    """Flows listed one by one."""
+
+    kind: ClassVar[Literal["flows"]] = "flows"
+
+    name: str | None = None
+    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
+    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
+    """
+
+    transport: str | None = None
+    """Name of the transport; the scenario's first if absent."""
+
+    class_: int | None = None
+    """Traffic class. Source: IEEE 802.1Q, eight priority code points.
+
+    Default: 0. Accepted: from 0 to 7.
+    """
+
+    start: Instant | None = None
+    """When the entry begins.
+
+    Default: "0ps".
+    """
+
+    after: Sequence[str] | None = None
+    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
+
+    Default: [].
+    """
+
+    delay: Duration | None = None
+    """Time from the last of these completions to the beginning.
+
+    Default: "0ps".
+    """
+
+    flows: Sequence[ListedFlow | ListedFlowDict]
+    """The flows.
+
+    Must be given.
+    """
+
+
+_FlowListReserved = TypedDict("_FlowListReserved", {"class": "int"}, total=False)
+
+
+class FlowListDict(_FlowListReserved, total=False):
+    """`FlowList` as a plain dictionary."""
+
+    kind: Required[Literal["flows"]]
+
+    name: str
+    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
+    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
+    """
+
+    transport: str
+    """Name of the transport; the scenario's first if absent."""
+
+    start: Instant
+    """When the entry begins.
+
+    Default: "0ps".
+    """
+
+    after: Sequence[str]
+    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
+
+    Default: [].
+    """
+
+    delay: Duration
+    """Time from the last of these completions to the beginning.
+
+    Default: "0ps".
+    """
+
+    flows: Required[Sequence[ListedFlow | ListedFlowDict]]
+    """The flows.
+
+    Must be given.
+    """
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Incast(Table):
+    """Incast: many senders answer one receiver, at once or within `jitter`, once or repeatedly. Each round counts as a query."""
+
+    kind: ClassVar[Literal["incast"]] = "incast"
+
+    name: str | None = None
+    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
+    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
+    """
+
+    transport: str | None = None
+    """Name of the transport; the scenario's first if absent."""
+
+    class_: int | None = None
+    """Traffic class. Source: IEEE 802.1Q, eight priority code points.
+
+    Default: 0. Accepted: from 0 to 7.
+    """
+
+    start: Instant | None = None
+    """When the entry begins.
+
+    Default: "0ps".
+    """
+
+    after: Sequence[str] | None = None
+    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
+
+    Default: [].
+    """
+
+    delay: Duration | None = None
+    """Time from the last of these completions to the beginning.
+
+    Default: "0ps".
+    """
+
+    receiver: str
+    """Who receives.
+
+    Must be given.
+    """
+
+    senders: Sequence[str] | None = None
+    """Who sends (the receiver never does): `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these takes away.
+
+    Default: ["all"].
+    """
+
+    count: int | None = None
+    """Only so many of them, chosen at random once.
+
+    Accepted: at least 1.
+    """
+
+    flows_per_sender: int | None = None
+    """Flows of each sender in a round.
+
+    Default: 1. Accepted: at least 1.
+    """
+
+    size: Size | None = None
+    """Bytes of each flow; give this or `total`.
+
+    Accepted: at least 1B.
+    """
+
+    total: Size | None = None
+    """Bytes of a round, divided among its flows; the first ones are a byte larger where it does not divide.
+
+    Accepted: at least 1B.
+    """
+
+    request: Size | None = None
+    """Bytes that the receiver sends first to ask for each flow.
+
+    Default: "0B".
+    """
+
+    jitter: Duration | None = None
+    """Each flow starts uniformly within this after its round.
+
+    Default: "0ps".
+    """
+
+    repetitions: int | None = None
+    """Rounds.
+
+    Default: 1. Accepted: at least 1.
+    """
+
+    interval: Duration | None = None
+    """Rounds start so far apart, whether or not the one before is complete; give this or `gap` for several rounds.
+
+    Accepted: at least 1ps.
+    """
+
+    gap: Duration | None = None
+    """A round starts so long after all flows of the one before are complete."""
+
+
+_IncastReserved = TypedDict("_IncastReserved", {"class": "int"}, total=False)
+
+
+class IncastDict(_IncastReserved, total=False):
+    """`Incast` as a plain dictionary."""
+
+    kind: Required[Literal["incast"]]
+
+    name: str
+    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
+    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
+    """
+
+    transport: str
+    """Name of the transport; the scenario's first if absent."""
+
+    start: Instant
+    """When the entry begins.
+
+    Default: "0ps".
+    """
+
+    after: Sequence[str]
+    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
+
+    Default: [].
+    """
+
+    delay: Duration
+    """Time from the last of these completions to the beginning.
+
+    Default: "0ps".
+    """
+
+    receiver: Required[str]
+    """Who receives.
+
+    Must be given.
+    """
+
+    senders: Sequence[str]
+    """Who sends (the receiver never does): `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these takes away.
+
+    Default: ["all"].
+    """
+
+    count: int
+    """Only so many of them, chosen at random once.
+
+    Accepted: at least 1.
+    """
+
+    flows_per_sender: int
+    """Flows of each sender in a round.
+
+    Default: 1. Accepted: at least 1.
+    """
+
+    size: Size
+    """Bytes of each flow; give this or `total`.
+
+    Accepted: at least 1B.
+    """
+
+    total: Size
+    """Bytes of a round, divided among its flows; the first ones are a byte larger where it does not divide.
+
+    Accepted: at least 1B.
+    """
+
+    request: Size
+    """Bytes that the receiver sends first to ask for each flow.
+
+    Default: "0B".
+    """
+
+    jitter: Duration
+    """Each flow starts uniformly within this after its round.
+
+    Default: "0ps".
+    """
+
+    repetitions: int
+    """Rounds.
+
+    Default: 1. Accepted: at least 1.
+    """
+
+    interval: Duration
+    """Rounds start so far apart, whether or not the one before is complete; give this or `gap` for several rounds.
+
+    Accepted: at least 1ps.
+    """
+
+    gap: Duration
+    """A round starts so long after all flows of the one before are complete."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Aggregate(Table):
+    """What an aggregator does when the last response is in."""
+
+    size: Size
+    """Bytes of the result that it sends on.
+
+    Must be given. Accepted: at least 1B.
+    """
+
+    to: Sequence[str] | None = None
+    """To whom: one of these at random, never the aggregator itself.
+
+    Default: ["all"].
+    """
+
+    delay: Duration | None = None
+    """Time from the last response to the result.
+
+    Default: "0ps".
+    """
+
+
+class AggregateDict(TypedDict, total=False):
+    """`Aggregate` as a plain dictionary."""
+
+    size: Required[Size]
+    """Bytes of the result that it sends on.
+
+    Must be given. Accepted: at least 1B.
+    """
+
+    to: Sequence[str]
+    """To whom: one of these at random, never the aggregator itself.
+
+    Default: ["all"].
+    """
+
+    delay: Duration
+    """Time from the last response to the result.
+
+    Default: "0ps".
+    """
+
+
+LoadOf: TypeAlias = Literal["host_links", "core"]
+"""What a load is a fraction of. Load counts application bytes, as the generators of DCTCP, pFabric and HPCC do; headers
+come on top (a load of 0.6 in full segments of 1460 B occupies 0.632 of a link).
+
+- `host_links`: The rates of the links of the entry's sources (clients, for queries), in one direction.
+- `core`: The rates of all links from ToRs into the fabric, in one direction; only bytes between racks count.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class QueryTraffic(Table):
+    """Query and response: clients ask at random instants, responders answer at once (partition–aggregate)."""
+
+    kind: ClassVar[Literal["query"]] = "query"
+
+    name: str | None = None
+    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
+    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
+    """
+
+    transport: str | None = None
+    """Name of the transport; the scenario's first if absent."""
+
+    class_: int | None = None
+    """Traffic class. Source: IEEE 802.1Q, eight priority code points.
+
+    Default: 0. Accepted: from 0 to 7.
+    """
+
+    start: Instant | None = None
+    """When the entry begins.
+
+    Default: "0ps".
+    """
+
+    after: Sequence[str] | None = None
+    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
+
+    Default: [].
+    """
+
+    delay: Duration | None = None
+    """Time from the last of these completions to the beginning.
+
+    Default: "0ps".
+    """
+
+    clients: Sequence[str] | None = None
+    """Who asks.
+
+    Default: ["all"].
+    """
+
+    responders: Sequence[str] | None = None
+    """Who answers; the client itself never does.
+
+    Default: ["all"].
+    """
+
+    fanout: int | None = None
+    """How many of the responders answer a query, drawn anew each time; absent: all.
+
+    Accepted: at least 1.
+    """
+
+    size: Size | None = None
+    """Bytes of each response; give this or `total`.
+
+    Accepted: at least 1B.
+    """
+
+    total: Size | None = None
+    """Bytes of all responses to a query, divided among the responders.
+
+    Accepted: at least 1B.
+    """
+
+    request: Size | None = None
+    """Bytes that the client sends first to each responder.
+
+    Default: "0B".
+    """
+
+    jitter: Duration | None = None
+    """Each response starts uniformly within this after the query.
+
+    Default: "0ps".
+    """
+
+    aggregate: Aggregate | AggregateDict | None = None
+    """What the client does when all responses are in; the query is complete when this is."""
+
+    load: float | None = None
+    """Offered load as a fraction of what `load_of` names; give this or `per_second`.
+
+    Accepted: from 0 to 100.
+    """
+
+    load_of: LoadOf | None = None
+    """What `load` is a fraction of.
+
+    Default: "host_links".
+    """
+
+    per_second: float | None = None
+    """Arrivals per second of all hosts of the entry together, shared evenly.
+
+    Accepted: from 0 to 1000000000000.
+    """
+
+    stop: Instant | None = None
+    """No arrival at or after this instant; the end of the run if absent."""
+
+    count: int | None = None
+    """At most this many arrivals.
+
+    Accepted: at least 1.
+    """
+
+
+_QueryTrafficReserved = TypedDict("_QueryTrafficReserved", {"class": "int"}, total=False)
+
+
+class QueryTrafficDict(_QueryTrafficReserved, total=False):
+    """`QueryTraffic` as a plain dictionary."""
+
+    kind: Required[Literal["query"]]
+
+    name: str
+    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
+    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
+    """
+
+    transport: str
+    """Name of the transport; the scenario's first if absent."""
+
+    start: Instant
+    """When the entry begins.
+
+    Default: "0ps".
+    """
+
+    after: Sequence[str]
+    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
+
+    Default: [].
+    """
+
+    delay: Duration
+    """Time from the last of these completions to the beginning.
+
+    Default: "0ps".
+    """
+
+    clients: Sequence[str]
+    """Who asks.
+
+    Default: ["all"].
+    """
+
+    responders: Sequence[str]
+    """Who answers; the client itself never does.
+
+    Default: ["all"].
+    """
+
+    fanout: int
+    """How many of the responders answer a query, drawn anew each time; absent: all.
+
+    Accepted: at least 1.
+    """
+
+    size: Size
+    """Bytes of each response; give this or `total`.
+
+    Accepted: at least 1B.
+    """
+
+    total: Size
+    """Bytes of all responses to a query, divided among the responders.
+
+    Accepted: at least 1B.
+    """
+
+    request: Size
+    """Bytes that the client sends first to each responder.
+
+    Default: "0B".
+    """
+
+    jitter: Duration
+    """Each response starts uniformly within this after the query.
+
+    Default: "0ps".
+    """
+
+    aggregate: Aggregate | AggregateDict
+    """What the client does when all responses are in; the query is complete when this is."""
+
+    load: float
+    """Offered load as a fraction of what `load_of` names; give this or `per_second`.
+
+    Accepted: from 0 to 100.
+    """
+
+    load_of: LoadOf
+    """What `load` is a fraction of.
+
+    Default: "host_links".
+    """
+
+    per_second: float
+    """Arrivals per second of all hosts of the entry together, shared evenly.
+
+    Accepted: from 0 to 1000000000000.
+    """
+
+    stop: Instant
+    """No arrival at or after this instant; the end of the run if absent."""
+
+    count: int
+    """At most this many arrivals.
+
+    Accepted: at least 1.
+    """
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WebSearchSizes(Table):
+    """Has no parameters."""
+
+    kind: ClassVar[Literal["web-search"]] = "web-search"
+
+
+class WebSearchSizesDict(TypedDict, total=False):
+    """`WebSearchSizes` as a plain dictionary."""
+
+    kind: Required[Literal["web-search"]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DataMiningSizes(Table):
+    """Has no parameters."""
+
+    kind: ClassVar[Literal["data-mining"]] = "data-mining"
+
+
+class DataMiningSizesDict(TypedDict, total=False):
+    """`DataMiningSizes` as a plain dictionary."""
+
+    kind: Required[Literal["data-mining"]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class EnterpriseSizes(Table):
+    """Has no parameters."""
+
+    kind: ClassVar[Literal["enterprise"]] = "enterprise"
+
+
+class EnterpriseSizesDict(TypedDict, total=False):
+    """`EnterpriseSizes` as a plain dictionary."""
+
+    kind: Required[Literal["enterprise"]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class HadoopSizes(Table):
+    """Has no parameters."""
+
+    kind: ClassVar[Literal["hadoop"]] = "hadoop"
+
+
+class HadoopSizesDict(TypedDict, total=False):
+    """`HadoopSizes` as a plain dictionary."""
+
+    kind: Required[Literal["hadoop"]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class StorageSizes(Table):
+    """Has no parameters."""
+
+    kind: ClassVar[Literal["storage"]] = "storage"
+
+
+class StorageSizesDict(TypedDict, total=False):
+    """`StorageSizes` as a plain dictionary."""
+
+    kind: Required[Literal["storage"]]
+
+
+Probability: TypeAlias = Literal["auto", "fraction", "percent"]
+"""How a distribution file writes probabilities.
+
+- `auto`: Told apart by the last line: 1 or 100; the choice is reported.
+- `fraction`: From 0 to 1.
+- `percent`: From 0 to 100.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SizeFile(Table):
+    """A distribution from a file: a line per point, `SIZE PROBABILITY` or `SIZE BIN PROBABILITY`, separated by blanks or a comma,
+    linear between points; `#` starts a comment and one heading line is allowed. Reads the files of HPCC and Alibaba
+    (percent), pFabric (three columns, packets: `unit = "1460B"`) and this project's own.
+    """
+
+    kind: ClassVar[Literal["file"]] = "file"
+
+    path: str
+    """The file, relative to the scenario.
+
+    Must be given.
+    """
+
+    probability: Probability | None = None
+    """How probabilities are written.
+
+    Default: "auto".
+    """
+
+    unit: Size | None = None
+    """What the size column counts.
+
+    Default: "1B". Accepted: from 1B to 1MB.
+    """
+
+
+class SizeFileDict(TypedDict, total=False):
+    """`SizeFile` as a plain dictionary."""
+
+    kind: Required[Literal["file"]]
+
+    path: Required[str]
+    """The file, relative to the scenario.
+
+    Must be given.
+    """
+
+    probability: Probability
+    """How probabilities are written.
+
+    Default: "auto".
+    """
+
+    unit: Size
+    """What the size column counts.
+
+    Default: "1B". Accepted: from 1B to 1MB.
+    """
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FixedSize(Table):
+    """Always the same size."""
+
+    kind: ClassVar[Literal["fixed"]] = "fixed"
+
+    size: Size
+    """The size.
+
+    Must be given. Accepted: at least 1B.
+    """
+
+
+class FixedSizeDict(TypedDict, total=False):
+    """`FixedSize` as a plain dictionary."""
+
+    kind: Required[Literal["fixed"]]
+
+    size: Required[Size]
+    """The size.
+
+    Must be given. Accepted: at least 1B.
+    """
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class UniformSize(Table):
+    """Uniform between two sizes, both included."""
+
+    kind: ClassVar[Literal["uniform"]] = "uniform"
+
+    min: Size
+    """Smallest size.
+
+    Must be given. Accepted: at least 1B.
+    """
+
+    max: Size
+    """Largest size.
+
+    Must be given. Accepted: at least 1B.
+    """
+
+
+class UniformSizeDict(TypedDict, total=False):
+    """`UniformSize` as a plain dictionary."""
+
+    kind: Required[Literal["uniform"]]
+
+    min: Required[Size]
+    """Smallest size.
+
+    Must be given. Accepted: at least 1B.
+    """
+
+    max: Required[Size]
+    """Largest size.
+
+    Must be given. Accepted: at least 1B.
+    """
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExponentialSize(Table):
+    """Exponential, rounded to bytes, at least 1."""
+
+    kind: ClassVar[Literal["exponential"]] = "exponential"
+
+    mean: Size
+    """Mean size.
+
+    Must be given. Accepted: at least 1B.
+    """
+
+
+class ExponentialSizeDict(TypedDict, total=False):
+    """`ExponentialSize` as a plain dictionary."""
+
+    kind: Required[Literal["exponential"]]
+
+    mean: Required[Size]
+    """Mean size.
+
+    Must be given. Accepted: at least 1B.
+    """
+
+
+Sizes: TypeAlias = (
+    WebSearchSizes
+    | WebSearchSizesDict
+    | DataMiningSizes
+    | DataMiningSizesDict
+    | EnterpriseSizes
+    | EnterpriseSizesDict
+    | HadoopSizes
+    | HadoopSizesDict
+    | StorageSizes
+    | StorageSizesDict
+    | SizeFile
+    | SizeFileDict
+    | FixedSize
+    | FixedSizeDict
+    | UniformSize
+    | UniformSizeDict
+    | ExponentialSize
+    | ExponentialSizeDict
+    | Literal["web-search", "data-mining", "enterprise", "hadoop", "storage"]
+)
+"""How large flows are.
+
+- `web-search`: Web search, DCTCP (SIGCOMM 2010); mean 1.71 MB.
+- `data-mining`: Data mining, VL2 (SIGCOMM 2009) as used by CONGA (SIGCOMM 2014).
+- `enterprise`: Enterprise, CONGA (SIGCOMM 2014).
+- `hadoop`: Hadoop, Facebook (SIGCOMM 2015), as used by HPCC (SIGCOMM 2019).
+- `storage`: Distributed storage, Alibaba 2019, published with HPCC (SIGCOMM 2019).
+- `file`: A distribution from a file.
+- `fixed`: One size.
+- `uniform`: Uniform.
+- `exponential`: Exponential.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PoissonTraffic(Table):
+    """Poisson background traffic: each source starts flows at random instants, to destinations drawn uniformly."""
+
+    kind: ClassVar[Literal["poisson"]] = "poisson"
+
+    name: str | None = None
+    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
+    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
+    """
+
+    transport: str | None = None
+    """Name of the transport; the scenario's first if absent."""
+
+    class_: int | None = None
+    """Traffic class. Source: IEEE 802.1Q, eight priority code points.
+
+    Default: 0. Accepted: from 0 to 7.
+    """
+
+    start: Instant | None = None
+    """When the entry begins.
+
+    Default: "0ps".
+    """
+
+    after: Sequence[str] | None = None
+    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
+
+    Default: [].
+    """
+
+    delay: Duration | None = None
+    """Time from the last of these completions to the beginning.
+
+    Default: "0ps".
+    """
+
+    sources: Sequence[str] | None = None
+    """Who sends: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these takes away.
+
+    Default: ["all"].
+    """
+
+    destinations: Sequence[str] | None = None
+    """Who receives.
+
+    Default: ["all"].
+    """
+
+    sizes: Sizes
+    """How large flows are: a published distribution by name, or a table.
+
+    Must be given.
+    """
+
+    intra_rack: float | None = None
+    """Probability that source and destination share a rack; absent: drawn without regard to racks.
+
+    Accepted: from 0 to 1.
+    """
+
+    request: Size | None = None
+    """Bytes that the destination sends first to ask for the flow.
+
+    Default: "0B".
+    """
+
+    load: float | None = None
+    """Offered load as a fraction of what `load_of` names; give this or `per_second`.
+
+    Accepted: from 0 to 100.
+    """
+
+    load_of: LoadOf | None = None
+    """What `load` is a fraction of.
+
+    Default: "host_links".
+    """
+
+    per_second: float | None = None
+    """Arrivals per second of all hosts of the entry together, shared evenly.
+
+    Accepted: from 0 to 1000000000000.
+    """
+
+    stop: Instant | None = None
+    """No arrival at or after this instant; the end of the run if absent."""
+
+    count: int | None = None
+    """At most this many arrivals.
+
+    Accepted: at least 1.
+    """
+
+
+_PoissonTrafficReserved = TypedDict("_PoissonTrafficReserved", {"class": "int"}, total=False)
+
+
+class PoissonTrafficDict(_PoissonTrafficReserved, total=False):
+    """`PoissonTraffic` as a plain dictionary."""
+
+    kind: Required[Literal["poisson"]]
+
+    name: str
+    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
+    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
+    """
+
+    transport: str
+    """Name of the transport; the scenario's first if absent."""
+
+    start: Instant
+    """When the entry begins.
+
+    Default: "0ps".
+    """
+
+    after: Sequence[str]
+    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
+
+    Default: [].
+    """
+
+    delay: Duration
+    """Time from the last of these completions to the beginning.
+
+    Default: "0ps".
+    """
+
+    sources: Sequence[str]
+    """Who sends: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these takes away.
+
+    Default: ["all"].
+    """
+
+    destinations: Sequence[str]
+    """Who receives.
+
+    Default: ["all"].
+    """
+
+    sizes: Required[Sizes]
+    """How large flows are: a published distribution by name, or a table.
+
+    Must be given.
+    """
+
+    intra_rack: float
+    """Probability that source and destination share a rack; absent: drawn without regard to racks.
+
+    Accepted: from 0 to 1.
+    """
+
+    request: Size
+    """Bytes that the destination sends first to ask for the flow.
+
+    Default: "0B".
+    """
+
+    load: float
+    """Offered load as a fraction of what `load_of` names; give this or `per_second`.
+
+    Accepted: from 0 to 100.
+    """
+
+    load_of: LoadOf
+    """What `load` is a fraction of.
+
+    Default: "host_links".
+    """
+
+    per_second: float
+    """Arrivals per second of all hosts of the entry together, shared evenly.
+
+    Accepted: from 0 to 1000000000000.
+    """
+
+    stop: Instant
+    """No arrival at or after this instant; the end of the run if absent."""
+
+    count: int
+    """At most this many arrivals.
+
+    Accepted: at least 1.
+    """
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Permutation(Table):
+    """A permutation: each host sends one flow and receives one, never from itself; drawn uniformly among such permutations."""
+
+    kind: ClassVar[Literal["permutation"]] = "permutation"
+
+    name: str | None = None
+    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
+    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
+    """
+
+    transport: str | None = None
+    """Name of the transport; the scenario's first if absent."""
+
+    class_: int | None = None
+    """Traffic class. Source: IEEE 802.1Q, eight priority code points.
+
+    Default: 0. Accepted: from 0 to 7.
+    """
+
+    start: Instant | None = None
+    """When the entry begins.
+
+    Default: "0ps".
+    """
+
+    after: Sequence[str] | None = None
+    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
+
+    Default: [].
+    """
+
+    delay: Duration | None = None
+    """Time from the last of these completions to the beginning.
+
+    Default: "0ps".
+    """
+
+    hosts: Sequence[str] | None = None
+    """Who takes part: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these takes away.
+
+    Default: ["all"].
+    """
+
+    size: Size
+    """Bytes of each flow.
+
+    Must be given. Accepted: at least 1B.
+    """
+
+    request: Size | None = None
+    """Bytes that the destination sends first to ask for the flow.
+
+    Default: "0B".
+    """
+
+    jitter: Duration | None = None
+    """Each flow starts uniformly within this.
+
+    Default: "0ps".
+    """
+
+
+_PermutationReserved = TypedDict("_PermutationReserved", {"class": "int"}, total=False)
+
+
+class PermutationDict(_PermutationReserved, total=False):
+    """`Permutation` as a plain dictionary."""
+
+    kind: Required[Literal["permutation"]]
+
+    name: str
+    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
+    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
+    """
+
+    transport: str
+    """Name of the transport; the scenario's first if absent."""
+
+    start: Instant
+    """When the entry begins.
+
+    Default: "0ps".
+    """
+
+    after: Sequence[str]
+    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
+
+    Default: [].
+    """
+
+    delay: Duration
+    """Time from the last of these completions to the beginning.
+
+    Default: "0ps".
+    """
+
+    hosts: Sequence[str]
+    """Who takes part: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these takes away.
+
+    Default: ["all"].
+    """
+
+    size: Required[Size]
+    """Bytes of each flow.
+
+    Must be given. Accepted: at least 1B.
+    """
+
+    request: Size
+    """Bytes that the destination sends first to ask for the flow.
+
+    Default: "0B".
+    """
+
+    jitter: Duration
+    """Each flow starts uniformly within this.
+
+    Default: "0ps".
+    """
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AllToAll(Table):
+    """All-to-all: each host sends a flow to each other one. In round r (from 1) host i sends to host i + r, modulo the number
+    of hosts, so that each round is a permutation.
+    """
+
+    kind: ClassVar[Literal["all_to_all"]] = "all_to_all"
+
+    name: str | None = None
+    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
+    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
+    """
+
+    transport: str | None = None
+    """Name of the transport; the scenario's first if absent."""
+
+    class_: int | None = None
+    """Traffic class. Source: IEEE 802.1Q, eight priority code points.
+
+    Default: 0. Accepted: from 0 to 7.
+    """
+
+    start: Instant | None = None
+    """When the entry begins.
+
+    Default: "0ps".
+    """
+
+    after: Sequence[str] | None = None
+    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
+
+    Default: [].
+    """
+
+    delay: Duration | None = None
+    """Time from the last of these completions to the beginning.
+
+    Default: "0ps".
+    """
+
+    hosts: Sequence[str] | None = None
+    """Who takes part.
+
+    Default: ["all"].
+    """
+
+    size: Size
+    """Bytes of each flow.
+
+    Must be given. Accepted: at least 1B.
+    """
+
+    request: Size | None = None
+    """Bytes that the destination sends first to ask for the flow.
+
+    Default: "0B".
+    """
+
+    stagger: Duration | None = None
+    """Rounds start so far apart; zero: all at once.
+
+    Default: "0ps".
+    """
+
+    jitter: Duration | None = None
+    """Each flow starts uniformly within this after its round.
+
+    Default: "0ps".
+    """
+
+
+_AllToAllReserved = TypedDict("_AllToAllReserved", {"class": "int"}, total=False)
+
+
+class AllToAllDict(_AllToAllReserved, total=False):
+    """`AllToAll` as a plain dictionary."""
+
+    kind: Required[Literal["all_to_all"]]
+
+    name: str
+    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
+    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
+    """
+
+    transport: str
+    """Name of the transport; the scenario's first if absent."""
+
+    start: Instant
+    """When the entry begins.
+
+    Default: "0ps".
+    """
+
+    after: Sequence[str]
+    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
+
+    Default: [].
+    """
+
+    delay: Duration
+    """Time from the last of these completions to the beginning.
+
+    Default: "0ps".
+    """
+
+    hosts: Sequence[str]
+    """Who takes part.
+
+    Default: ["all"].
+    """
+
+    size: Required[Size]
+    """Bytes of each flow.
+
+    Must be given. Accepted: at least 1B.
+    """
+
+    request: Size
+    """Bytes that the destination sends first to ask for the flow.
+
+    Default: "0B".
+    """
+
+    stagger: Duration
+    """Rounds start so far apart; zero: all at once.
+
+    Default: "0ps".
+    """
+
+    jitter: Duration
+    """Each flow starts uniformly within this after its round.
+
+    Default: "0ps".
+    """
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class HotSpot(Table):
+    """A hot spot: Poisson traffic of which a part goes to a few hosts."""
+
+    kind: ClassVar[Literal["hot_spot"]] = "hot_spot"
+
+    name: str | None = None
+    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
+    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
+    """
+
+    transport: str | None = None
+    """Name of the transport; the scenario's first if absent."""
+
+    class_: int | None = None
+    """Traffic class. Source: IEEE 802.1Q, eight priority code points.
+
+    Default: 0. Accepted: from 0 to 7.
+    """
+
+    start: Instant | None = None
+    """When the entry begins.
+
+    Default: "0ps".
+    """
+
+    after: Sequence[str] | None = None
+    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
+
+    Default: [].
+    """
+
+    delay: Duration | None = None
+    """Time from the last of these completions to the beginning.
+
+    Default: "0ps".
+    """
+
+    sources: Sequence[str] | None = None
+    """Who sends.
+
+    Default: ["all"].
+    """
+
+    destinations: Sequence[str] | None = None
+    """Who receives what does not go to the hot spot.
+
+    Default: ["all"].
+    """
+
+    hot: Sequence[str] | None = None
+    """The hot hosts; absent: chosen at random."""
+
+    hot_hosts: float | None = None
+    """How many hosts are hot when they are chosen at random, as a fraction of the destinations, at least one.
+    Source: RCM, NPC 2017, §4, fig. 8.
+
+    Default: 0.125. Accepted: from 0 to 1.
+    """
+
+    fraction: float | None = None
+    """Probability that a flow goes to a hot host; the others are uniform over all destinations, hot ones included.
+    Source: RCM, NPC 2017, §4, fig. 8.
+
+    Default: 0.15. Accepted: from 0 to 1.
+    """
+
+    sizes: Sizes
+    """How large flows are.
+
+    Must be given.
+    """
+
+    request: Size | None = None
+    """Bytes that the destination sends first to ask for the flow.
+
+    Default: "0B".
+    """
+
+    load: float | None = None
+    """Offered load as a fraction of what `load_of` names; give this or `per_second`.
+
+    Accepted: from 0 to 100.
+    """
+
+    load_of: LoadOf | None = None
+    """What `load` is a fraction of.
+
+    Default: "host_links".
+    """
+
+    per_second: float | None = None
+    """Arrivals per second of all hosts of the entry together, shared evenly.
+
+    Accepted: from 0 to 1000000000000.
+    """
+
+    stop: Instant | None = None
+    """No arrival at or after this instant; the end of the run if absent."""
+
+    count: int | None = None
+    """At most this many arrivals.
+
+    Accepted: at least 1.
+    """
+
+
+_HotSpotReserved = TypedDict("_HotSpotReserved", {"class": "int"}, total=False)
+
+
+class HotSpotDict(_HotSpotReserved, total=False):
+    """`HotSpot` as a plain dictionary."""
+
+    kind: Required[Literal["hot_spot"]]
+
+    name: str
+    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
+    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
+    """
+
+    transport: str
+    """Name of the transport; the scenario's first if absent."""
+
+    start: Instant
+    """When the entry begins.
+
+    Default: "0ps".
+    """
+
+    after: Sequence[str]
+    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
+
+    Default: [].
+    """
+
+    delay: Duration
+    """Time from the last of these completions to the beginning.
+
+    Default: "0ps".
+    """
+
+    sources: Sequence[str]
+    """Who sends.
+
+    Default: ["all"].
+    """
+
+    destinations: Sequence[str]
+    """Who receives what does not go to the hot spot.
+
+    Default: ["all"].
+    """
+
+    hot: Sequence[str]
+    """The hot hosts; absent: chosen at random."""
+
+    hot_hosts: float
+    """How many hosts are hot when they are chosen at random, as a fraction of the destinations, at least one.
+    Source: RCM, NPC 2017, §4, fig. 8.
+
+    Default: 0.125. Accepted: from 0 to 1.
+    """
+
+    fraction: float
+    """Probability that a flow goes to a hot host; the others are uniform over all destinations, hot ones included.
+    Source: RCM, NPC 2017, §4, fig. 8.
+
+    Default: 0.15. Accepted: from 0 to 1.
+    """
+
+    sizes: Required[Sizes]
+    """How large flows are.
+
+    Must be given.
+    """
+
+    request: Size
+    """Bytes that the destination sends first to ask for the flow.
+
+    Default: "0B".
+    """
+
+    load: float
+    """Offered load as a fraction of what `load_of` names; give this or `per_second`.
+
+    Accepted: from 0 to 100.
+    """
+
+    load_of: LoadOf
+    """What `load` is a fraction of.
+
+    Default: "host_links".
+    """
+
+    per_second: float
+    """Arrivals per second of all hosts of the entry together, shared evenly.
+
+    Accepted: from 0 to 1000000000000.
+    """
+
+    stop: Instant
+    """No arrival at or after this instant; the end of the run if absent."""
+
+    count: int
+    """At most this many arrivals.
+
+    Accepted: at least 1.
+    """
+
+
+RateCounts: TypeAlias = Literal["payload", "wire"]
+"""Which bytes a datagram source's rate counts.
+
+- `payload`: Application bytes only. Source: ns-3 `OnOffApplication::DataRate`.
+- `wire`: Every byte that occupies the link: headers, preamble and gap too, so that the link's rate fills the link.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Cbr(Table):
+    """Datagrams at a constant rate, whatever the network does."""
+
+    kind: ClassVar[Literal["cbr"]] = "cbr"
+
+    name: str | None = None
+    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
+    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
+    """
+
+    transport: str | None = None
+    """Name of the transport; the scenario's first if absent."""
+
+    class_: int | None = None
+    """Traffic class. Source: IEEE 802.1Q, eight priority code points.
+
+    Default: 0. Accepted: from 0 to 7.
+    """
+
+    start: Instant | None = None
+    """When the entry begins.
+
+    Default: "0ps".
+    """
+
+    after: Sequence[str] | None = None
+    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
+
+    Default: [].
+    """
+
+    delay: Duration | None = None
+    """Time from the last of these completions to the beginning.
+
+    Default: "0ps".
+    """
+
+    src: str
+    """Who sends.
+
+    Must be given.
+    """
+
+    dst: str
+    """Who receives.
+
+    Must be given.
+    """
+
+    rate: BitRate
+    """Rate.
+
+    Must be given. Accepted: at least 1bps.
+    """
+
+    counts: RateCounts | None = None
+    """What `rate` counts.
+
+    Default: "payload".
+    """
+
+    packet: Size | None = None
+    """Application bytes of one datagram. Source: 1500 B less the headers of IPv4 (RFC 791, 20 B) and UDP (RFC 768, 8 B).
+
+    Default: "1472B". Accepted: from 1B to 65507B.
+    """
+
+    size: Size | None = None
+    """Application bytes in all; absent: until `stop`.
+
+    Accepted: at least 1B.
+    """
+
+    stop: Instant | None = None
+    """No datagram leaves at or after this instant; the end of the run if absent."""
+
+
+_CbrReserved = TypedDict("_CbrReserved", {"class": "int"}, total=False)
+
+
+class CbrDict(_CbrReserved, total=False):
+    """`Cbr` as a plain dictionary."""
+
+    kind: Required[Literal["cbr"]]
+
+    name: str
+    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
+    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
+    """
+
+    transport: str
+    """Name of the transport; the scenario's first if absent."""
+
+    start: Instant
+    """When the entry begins.
+
+    Default: "0ps".
+    """
+
+    after: Sequence[str]
+    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
+
+    Default: [].
+    """
+
+    delay: Duration
+    """Time from the last of these completions to the beginning.
+
+    Default: "0ps".
+    """
+
+    src: Required[str]
+    """Who sends.
+
+    Must be given.
+    """
+
+    dst: Required[str]
+    """Who receives.
+
+    Must be given.
+    """
+
+    rate: Required[BitRate]
+    """Rate.
+
+    Must be given. Accepted: at least 1bps.
+    """
+
+    counts: RateCounts
+    """What `rate` counts.
+
+    Default: "payload".
+    """
+
+    packet: Size
+    """Application bytes of one datagram. Source: 1500 B less the headers of IPv4 (RFC 791, 20 B) and UDP (RFC 768, 8 B).
+
+    Default: "1472B". Accepted: from 1B to 65507B.
+    """
+
+    size: Size
+    """Application bytes in all; absent: until `stop`.
+
+    Accepted: at least 1B.
+    """
+
+    stop: Instant
+    """No datagram leaves at or after this instant; the end of the run if absent."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OnOff(Table):
+    """Datagrams at a constant rate in on periods, none in off periods; the first period is on."""
+
+    kind: ClassVar[Literal["on_off"]] = "on_off"
+
+    name: str | None = None
+    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
+    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
+    """
+
+    transport: str | None = None
+    """Name of the transport; the scenario's first if absent."""
+
+    class_: int | None = None
+    """Traffic class. Source: IEEE 802.1Q, eight priority code points.
+
+    Default: 0. Accepted: from 0 to 7.
+    """
+
+    start: Instant | None = None
+    """When the entry begins.
+
+    Default: "0ps".
+    """
+
+    after: Sequence[str] | None = None
+    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
+
+    Default: [].
+    """
+
+    delay: Duration | None = None
+    """Time from the last of these completions to the beginning.
+
+    Default: "0ps".
+    """
+
+    src: str
+    """Who sends.
+
+    Must be given.
+    """
+
+    dst: str
+    """Who receives.
+
+    Must be given.
+    """
+
+    rate: BitRate
+    """Rate while on; the mean rate is rate · on / (on + off).
+
+    Must be given. Accepted: at least 1bps.
+    """
+
+    counts: RateCounts | None = None
+    """What `rate` counts.
+
+    Default: "payload".
+    """
+
+    on: Duration
+    """Length of an on period, or its mean.
+
+    Must be given. Accepted: at least 100ns.
+    """
+
+    off: Duration
+    """Length of an off period, or its mean.
+
+    Must be given. Accepted: at least 100ns.
+    """
+
+    exponential: bool | None = None
+    """Whether the lengths of the periods are exponentially distributed.
+
+    Default: false.
+    """
+
+    packet: Size | None = None
+    """Application bytes of one datagram. Source: 1500 B less the headers of IPv4 (RFC 791, 20 B) and UDP (RFC 768, 8 B).
+
+    Default: "1472B". Accepted: from 1B to 65507B.
+    """
+
+    size: Size | None = None
+    """Application bytes in all; absent: until `stop`.
+
+    Accepted: at least 1B.
+    """
+
+    stop: Instant | None = None
+    """No datagram leaves at or after this instant; the end of the run if absent."""
+
+
+_OnOffReserved = TypedDict("_OnOffReserved", {"class": "int"}, total=False)
+
+
+class OnOffDict(_OnOffReserved, total=False):
+    """`OnOff` as a plain dictionary."""
+
+    kind: Required[Literal["on_off"]]
+
+    name: str
+    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
+    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
+    """
+
+    transport: str
+    """Name of the transport; the scenario's first if absent."""
+
+    start: Instant
+    """When the entry begins.
+
+    Default: "0ps".
+    """
+
+    after: Sequence[str]
+    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
+
+    Default: [].
+    """
+
+    delay: Duration
+    """Time from the last of these completions to the beginning.
+
+    Default: "0ps".
+    """
+
+    src: Required[str]
+    """Who sends.
+
+    Must be given.
+    """
+
+    dst: Required[str]
+    """Who receives.
+
+    Must be given.
+    """
+
+    rate: Required[BitRate]
+    """Rate while on; the mean rate is rate · on / (on + off).
+
+    Must be given. Accepted: at least 1bps.
+    """
+
+    counts: RateCounts
+    """What `rate` counts.
+
+    Default: "payload".
+    """
+
+    on: Required[Duration]
+    """Length of an on period, or its mean.
+
+    Must be given. Accepted: at least 100ns.
+    """
+
+    off: Required[Duration]
+    """Length of an off period, or its mean.
+
+    Must be given. Accepted: at least 100ns.
+    """
+
+    exponential: bool
+    """Whether the lengths of the periods are exponentially distributed.
+
+    Default: false.
+    """
+
+    packet: Size
+    """Application bytes of one datagram. Source: 1500 B less the headers of IPv4 (RFC 791, 20 B) and UDP (RFC 768, 8 B).
+
+    Default: "1472B". Accepted: from 1B to 65507B.
+    """
+
+    size: Size
+    """Application bytes in all; absent: until `stop`.
+
+    Accepted: at least 1B.
+    """
+
+    stop: Instant
+    """No datagram leaves at or after this instant; the end of the run if absent."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CsvFlows(Table):
+    """Comma-separated values with a heading: `src`, `dst`, `size`, `start`, and optionally `id`, `request`, `class`, `after`,
+    `delay`, in any order. Sizes and times carry their unit in each cell (`10KB`, `5us`) or once in the heading
+    (`size_bytes`, `start_us`, `start (us)`, `size [KB]`). `after` holds flow ids or entry names, separated by `;`.
+    """
+
+    kind: ClassVar[Literal["csv"]] = "csv"
+
+    path: str
+    """The file, relative to the scenario.
+
+    Must be given.
+    """
+
+
+class CsvFlowsDict(TypedDict, total=False):
+    """`CsvFlows` as a plain dictionary."""
+
+    kind: Required[Literal["csv"]]
+
+    path: Required[str]
+    """The file, relative to the scenario.
+
+    Must be given.
+    """
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class HpccFlows(Table):
+    """HPCC's `flow.txt`: the first line is the number of flows N, then N lines `src dst pg dport size start`, the start in
+    seconds. What follows them is ignored, as HPCC does. A host is named by its name, or by its position where no host's
+    name is a number. `dport` is not used: ports are drawn by the hosts.
+    Source: HPCC's simulator, `simulation/mix/flow.txt`, and `traffic_gen/traffic_gen.py`, which starts at 2 s.
+    """
+
+    kind: ClassVar[Literal["hpcc_flow"]] = "hpcc_flow"
+
+    path: str
+    """The file, relative to the scenario.
+
+    Must be given.
+    """
+
+    origin: Instant | None = None
+    """The instant of the file that is the beginning of the entry (2 s in files made by `traffic_gen.py`).
+
+    Default: "0ps".
+    """
+
+    pg_as_class: bool | None = None
+    """Whether the priority group `pg` is the traffic class; else the entry's class is.
+
+    Default: false.
+    """
+
+
+class HpccFlowsDict(TypedDict, total=False):
+    """`HpccFlows` as a plain dictionary."""
+
+    kind: Required[Literal["hpcc_flow"]]
+
+    path: Required[str]
+    """The file, relative to the scenario.
+
+    Must be given.
+    """
+
+    origin: Instant
+    """The instant of the file that is the beginning of the entry (2 s in files made by `traffic_gen.py`).
+
+    Default: "0ps".
+    """
+
+    pg_as_class: bool
+    """Whether the priority group `pg` is the traffic class; else the entry's class is.
+
+    Default: false.
+    """
+
+
+TimeUnit: TypeAlias = Literal["ps", "ns", "us", "ms", "s"]
+"""A unit of time.
+
+- `ps`: Picoseconds.
+- `ns`: Nanoseconds.
+- `us`: Microseconds.
+- `ms`: Milliseconds.
+- `s`: Seconds.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class HtsimMatrix(Table):
+    """htsim's connection matrix: `Nodes N`, `Connections M`, `Triggers T`, then lines
+    `src->dst [id I] start T|trigger X size S [send_done_trigger X] [recv_done_trigger X] [prio P]` and
+    `trigger id X oneshot|multishot|barrier [count C]`. A trigger becomes a dependency: `oneshot` releases its flows on its
+    one activation, `barrier` on the last of C, `multishot` one flow per activation, in file order.
+    Source: csg-htsim, `sim/datacenter/connection_matrix.cpp` and `sim/trigger.cpp`.
+    Deviation: "send done" and "receive done" are both the completion of the flow; `prio` is ignored, and said so;
+    size 0 (a flow without end) and `failure` lines are refused.
+    """
+
+    kind: ClassVar[Literal["htsim_cm"]] = "htsim_cm"
+
+    path: str
+    """The file, relative to the scenario.
+
+    Must be given.
+    """
+
+    time_unit: TimeUnit
+    """What start times count. There is no default: htsim reads picoseconds, but writes microseconds.
+
+    Must be given.
+    """
+
+
+class HtsimMatrixDict(TypedDict, total=False):
+    """`HtsimMatrix` as a plain dictionary."""
+
+    kind: Required[Literal["htsim_cm"]]
+
+    path: Required[str]
+    """The file, relative to the scenario.
+
+    Must be given.
+    """
+
+    time_unit: Required[TimeUnit]
+    """What start times count. There is no default: htsim reads picoseconds, but writes microseconds.
+
+    Must be given.
+    """
+
+
+FlowFile: TypeAlias = (
+    CsvFlows
+    | CsvFlowsDict
+    | HpccFlows
+    | HpccFlowsDict
+    | HtsimMatrix
+    | HtsimMatrixDict
+)
+"""A file of flows.
+
+- `csv`: Comma-separated values with a heading.
+- `hpcc_flow`: HPCC's `flow.txt`.
+- `htsim_cm`: htsim's connection matrix, `.cm`.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ImportedFlows(Table):
+    """Flows from a file."""
+
+    kind: ClassVar[Literal["file"]] = "file"
+
+    name: str | None = None
+    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
+    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
+    """
+
+    transport: str | None = None
+    """Name of the transport; the scenario's first if absent."""
+
+    class_: int | None = None
+    """Traffic class. Source: IEEE 802.1Q, eight priority code points.
+
+    Default: 0. Accepted: from 0 to 7.
+    """
+
+    start: Instant | None = None
+    """When the entry begins.
+
+    Default: "0ps".
+    """
+
+    after: Sequence[str] | None = None
+    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
+
+    Default: [].
+    """
+
+    delay: Duration | None = None
+    """Time from the last of these completions to the beginning.
+
+    Default: "0ps".
+    """
+
+    format: FlowFile
+    """Format and file.
+
+    Must be given.
+    """
+
+
+_ImportedFlowsReserved = TypedDict("_ImportedFlowsReserved", {"class": "int"}, total=False)
+
+
+class ImportedFlowsDict(_ImportedFlowsReserved, total=False):
+    """`ImportedFlows` as a plain dictionary."""
+
+    kind: Required[Literal["file"]]
+
+    name: str
+    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
+    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
+    """
+
+    transport: str
+    """Name of the transport; the scenario's first if absent."""
+
+    start: Instant
+    """When the entry begins.
+
+    Default: "0ps".
+    """
+
+    after: Sequence[str]
+    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
+
+    Default: [].
+    """
+
+    delay: Duration
+    """Time from the last of these completions to the beginning.
+
+    Default: "0ps".
+    """
+
+    format: Required[FlowFile]
+    """Format and file.
+
+    Must be given.
+    """
+
+
+Entry: TypeAlias = (
+    FlowList
+    | FlowListDict
+    | Incast
+    | IncastDict
+    | QueryTraffic
+    | QueryTrafficDict
+    | PoissonTraffic
+    | PoissonTrafficDict
+    | Permutation
+    | PermutationDict
+    | AllToAll
+    | AllToAllDict
+    | HotSpot
+    | HotSpotDict
+    | Cbr
+    | CbrDict
+    | OnOff
+    | OnOffDict
+    | ImportedFlows
+    | ImportedFlowsDict
+    | Literal["query"]
+)
+"""One source of traffic: what, when, and by which transport.
+
+- `flows`: Flows listed one by one.
+- `incast`: Many senders answer one receiver at once.
+- `query`: Query and response at random instants (partition–aggregate).
+- `poisson`: Background flows at random instants.
+- `permutation`: Each host sends to one and receives from one.
+- `all_to_all`: Each host sends to each.
+- `hot_spot`: Background flows of which a part goes to a few hosts.
+- `cbr`: Datagrams at a constant rate.
+- `on_off`: Datagrams in bursts.
+- `file`: Flows from a file.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Telemetry(Table):
+    """What the result folder holds besides flows and totals. docs/results.md describes the tables."""
+
+    sample: DurationOrOff | None = None
+    """Period of the samples in `ports.parquet`; "off": no such table.
+
+    Default: "100us".
+    """
+
+    queues: Sequence[str] | None = None
+    """Ports whose packets are recorded one by one in `queues.parquet`: names as in the results (`leaf0->h3`), `*`
+    stands for anything.
+
+    Default: [].
+    """
+
+    drops: bool | None = None
+    """Whether `drops.parquet` lists each dropped packet.
+
+    Default: true.
+    """
+
+
+class TelemetryDict(TypedDict, total=False):
+    """`Telemetry` as a plain dictionary."""
+
+    sample: DurationOrOff
+    """Period of the samples in `ports.parquet`; "off": no such table.
+
+    Default: "100us".
+    """
+
+    queues: Sequence[str]
+    """Ports whose packets are recorded one by one in `queues.parquet`: names as in the results (`leaf0->h3`), `*`
+    stands for anything.
+
+    Default: [].
+    """
+
+    drops: bool
+    """Whether `drops.parquet` lists each dropped packet.
+
+    Default: true.
+    """
+
+
+PortModel: TypeAlias = Literal["auto", "explicit"]
+"""How output ports are simulated. The results are the same, bit by bit.
+
+- `auto`: One event per packet and hop where the port is a plain FIFO queue; departures as events elsewhere.
+- `explicit`: Departures as events at every port: slower, for comparison.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Engine(Table):
+    """How the simulation runs. Nothing here changes what is simulated, only how, and when it gives up."""
+
+    ports: PortModel | None = None
+    """How output ports are simulated.
+
+    Default: "auto".
+    """
+
+    max_events: int | None = None
+    """The run ends, marked partial, after this many events.
+
+    Accepted: at least 1.
+    """
+
+    stall_events: int | None = None
+    """The run is taken to hang when this many events pass without time moving on.
+
+    Default: 200000000. Accepted: at least 1000.
+    """
+
+    max_flows: int | None = None
+    """A scenario with more flows than this is refused: each costs the result a row.
+
+    Default: 50000000. Accepted: at least 1.
+    """
+
+
+class EngineDict(TypedDict, total=False):
+    """`Engine` as a plain dictionary."""
+
+    ports: PortModel
+    """How output ports are simulated.
+
+    Default: "auto".
+    """
+
+    max_events: int
+    """The run ends, marked partial, after this many events.
+
+    Accepted: at least 1.
+    """
+
+    stall_events: int
+    """The run is taken to hang when this many events pass without time moving on.
+
+    Default: 200000000. Accepted: at least 1000.
+    """
+
+    max_flows: int
+    """A scenario with more flows than this is refused: each costs the result a row.
+
+    Default: 50000000. Accepted: at least 1.
+    """
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ScenarioDoc(Table):
+    """A scenario: everything that a run depends on."""
+
+    name: str | None = None
+    """Name, shown in results.
+
+    Default: "scenario".
+    """
+
+    description: str | None = None
+    """What it is for."""
+
+    seed: int | None = None
+    """Root of every random choice. The same seed gives the same run.
+
+    Default: 1. Accepted: from 0 to 9223372036854775807.
+    """
+
+    duration: Duration | None = None
+    """The run stops here; absent: when all flows are complete.
+
+    Accepted: at least 1ps.
+    """
+
+    topology: TopologyConfig
+    """Hosts, switches and links.
+
+    Must be given.
+    """
+
+    framing: Framing | FramingDict | None = None
+    """How an IP packet sits on the wire."""
+
+    switch: Switch | SwitchDict | None = None
+    """All switches."""
+
+    host: Host | HostDict | None = None
+    """All hosts."""
+
+    transport: TransportConfig | None = None
+    """The transport of traffic that names none; called "default" in results.
+
+    Default: { kind = "tcp", profile = "rfc", congestion_control = { kind = "newreno" }, handshake = true, mtu = 1500, initial_window_rule = "rfc5681", slow_start_limit = 1, cwnd_validation = true, idle_restart = "rfc5681", sack = true, dup_thresh = 3, limited_transmit = true, prr = false, rto_initial = "1s", rto_min = "1s", rto_floor = "rto", rto_max = "60s", clock_granularity = "1ms", backoff_reset = "sample", rtt_sampling = "timed_segment", spurious_rto = "none", max_retries = 15, syn_retries = 8, time_wait = "240s", timestamps = true, timestamp_tick = "1ms", ack_every = 2, delayed_ack_timeout = "200ms", quick_acks = 0, receive_window = { kind = "fixed", size = "16777216B" }, ecn = false, ecn_echo = "classic", ect_on = "new_data", pacing = { kind = "none" }, tso = false, tso_max = "65536B" }.
+    """
+
+    transports: Mapping[str, TransportConfig] | None = None
+    """Further transports by name, for `[[traffic]]` tables to name."""
+
+    traffic: Sequence[Entry]
+    """What the applications ask of the network.
+
+    Must be given.
+    """
+
+    telemetry: Telemetry | TelemetryDict | None = None
+    """What is recorded."""
+
+    engine: Engine | EngineDict | None = None
+    """How the simulation runs."""
+
+
+class ScenarioDocDict(TypedDict, total=False):
+    """`ScenarioDoc` as a plain dictionary."""
+
+    name: str
+    """Name, shown in results.
+
+    Default: "scenario".
+    """
+
+    description: str
+    """What it is for."""
+
+    seed: int
+    """Root of every random choice. The same seed gives the same run.
+
+    Default: 1. Accepted: from 0 to 9223372036854775807.
+    """
+
+    duration: Duration
+    """The run stops here; absent: when all flows are complete.
+
+    Accepted: at least 1ps.
+    """
+
+    topology: Required[TopologyConfig]
+    """Hosts, switches and links.
+
+    Must be given.
+    """
+
+    framing: Framing | FramingDict
+    """How an IP packet sits on the wire."""
+
+    switch: Switch | SwitchDict
+    """All switches."""
+
+    host: Host | HostDict
+    """All hosts."""
+
+    transport: TransportConfig
+    """The transport of traffic that names none; called "default" in results.
+
+    Default: { kind = "tcp", profile = "rfc", congestion_control = { kind = "newreno" }, handshake = true, mtu = 1500, initial_window_rule = "rfc5681", slow_start_limit = 1, cwnd_validation = true, idle_restart = "rfc5681", sack = true, dup_thresh = 3, limited_transmit = true, prr = false, rto_initial = "1s", rto_min = "1s", rto_floor = "rto", rto_max = "60s", clock_granularity = "1ms", backoff_reset = "sample", rtt_sampling = "timed_segment", spurious_rto = "none", max_retries = 15, syn_retries = 8, time_wait = "240s", timestamps = true, timestamp_tick = "1ms", ack_every = 2, delayed_ack_timeout = "200ms", quick_acks = 0, receive_window = { kind = "fixed", size = "16777216B" }, ecn = false, ecn_echo = "classic", ect_on = "new_data", pacing = { kind = "none" }, tso = false, tso_max = "65536B" }.
+    """
+
+    transports: Mapping[str, TransportConfig]
+    """Further transports by name, for `[[traffic]]` tables to name."""
+
+    traffic: Required[Sequence[Entry]]
+    """What the applications ask of the network.
+
+    Must be given.
+    """
+
+    telemetry: Telemetry | TelemetryDict
+    """What is recorded."""
+
+    engine: Engine | EngineDict
+    """How the simulation runs."""
+
+
+__all__ = [
+    "Table",
+    "LinkParams",
+    "LinkParamsDict",
+    "SingleSwitch",
+    "SingleSwitchDict",
+    "Dumbbell",
+    "DumbbellDict",
+    "RackLinkParams",
+    "RackLinkParamsDict",
+    "Racks",
+    "RacksDict",
+    "UplinkParams",
+    "UplinkParamsDict",
+    "LeafSpine",
+    "LeafSpineDict",
+    "FatTree",
+    "FatTreeDict",
+    "Chain",
+    "ChainDict",
+    "FileFormat",
+    "FromFile",
+    "FromFileDict",
+    "TopologyConfig",
+    "Framing",
+    "FramingDict",
+    "StaticBuffer",
+    "StaticBufferDict",
+    "DynamicBuffer",
+    "DynamicBufferDict",
+    "UnlimitedBuffer",
+    "UnlimitedBufferDict",
+    "Buffer",
+    "NoneMarking",
+    "NoneMarkingDict",
+    "At",
+    "ThresholdParams",
+    "ThresholdParamsDict",
+    "Spacing",
+    "RedParams",
+    "RedParamsDict",
+    "Marking",
+    "FifoScheduling",
+    "FifoSchedulingDict",
+    "StrictParams",
+    "StrictParamsDict",
+    "DrrParams",
+    "DrrParamsDict",
+    "StrictDrrParams",
+    "StrictDrrParamsDict",
+    "Scheduling",
+    "Ecmp",
+    "EcmpDict",
+    "Spray",
+    "SprayDict",
+    "RoundRobinPathChoice",
+    "RoundRobinPathChoiceDict",
+    "FlowletParams",
+    "FlowletParamsDict",
+    "PathChoice",
+    "Switch",
+    "SwitchDict",
+    "NicOrder",
+    "Host",
+    "HostDict",
+    "Profile",
+    "NewReno",
+    "NewRenoDict",
+    "Reno",
+    "RenoDict",
+    "Cubic",
+    "CubicDict",
+    "Dctcp",
+    "DctcpDict",
+    "CongestionControl",
+    "InitialWindow",
+    "IdleRestart",
+    "RtoFloor",
+    "BackoffReset",
+    "RttSampling",
+    "SpuriousRto",
+    "FixedWindow",
+    "FixedWindowDict",
+    "GrowingWindow",
+    "GrowingWindowDict",
+    "ReceiveWindow",
+    "EcnEcho",
+    "EctOn",
+    "NonePacing",
+    "NonePacingDict",
+    "Paced",
+    "PacedDict",
+    "Pacing",
+    "Tcp",
+    "TcpDict",
+    "TransportConfig",
+    "ListedFlow",
+    "ListedFlowDict",
+    "FlowList",
+    "FlowListDict",
+    "Incast",
+    "IncastDict",
+    "Aggregate",
+    "AggregateDict",
+    "LoadOf",
+    "QueryTraffic",
+    "QueryTrafficDict",
+    "WebSearchSizes",
+    "WebSearchSizesDict",
+    "DataMiningSizes",
+    "DataMiningSizesDict",
+    "EnterpriseSizes",
+    "EnterpriseSizesDict",
+    "HadoopSizes",
+    "HadoopSizesDict",
+    "StorageSizes",
+    "StorageSizesDict",
+    "Probability",
+    "SizeFile",
+    "SizeFileDict",
+    "FixedSize",
+    "FixedSizeDict",
+    "UniformSize",
+    "UniformSizeDict",
+    "ExponentialSize",
+    "ExponentialSizeDict",
+    "Sizes",
+    "PoissonTraffic",
+    "PoissonTrafficDict",
+    "Permutation",
+    "PermutationDict",
+    "AllToAll",
+    "AllToAllDict",
+    "HotSpot",
+    "HotSpotDict",
+    "RateCounts",
+    "Cbr",
+    "CbrDict",
+    "OnOff",
+    "OnOffDict",
+    "CsvFlows",
+    "CsvFlowsDict",
+    "HpccFlows",
+    "HpccFlowsDict",
+    "TimeUnit",
+    "HtsimMatrix",
+    "HtsimMatrixDict",
+    "FlowFile",
+    "ImportedFlows",
+    "ImportedFlowsDict",
+    "Entry",
+    "Telemetry",
+    "TelemetryDict",
+    "PortModel",
+    "Engine",
+    "EngineDict",
+    "ScenarioDoc",
+    "ScenarioDocDict",
+]

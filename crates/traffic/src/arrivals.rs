@@ -81,7 +81,6 @@ pub(crate) struct Arrivals {
     stop: Time,
     left: u64,
     total: Option<u64>,
-    offered_bps: f64,
 }
 
 impl Arrivals {
@@ -165,7 +164,6 @@ impl Arrivals {
             stop: stop.unwrap_or(Time::MAX),
             left: params.count.unwrap_or(u64::MAX),
             total: params.count.filter(|_| stop.is_none()),
-            offered_bps: origins.iter().zip(&rates).map(|(o, rate)| rate * o.mean_bytes * BITS_PER_BYTE).sum(),
         })
     }
 
@@ -194,11 +192,6 @@ impl Arrivals {
         self.left -= 1;
         self.schedule(slot, at);
         Some((at, slot))
-    }
-
-    /// Mean application bits per second.
-    pub fn offered_bps(&self) -> f64 {
-        self.offered_bps
     }
 
     /// Number of arrivals, where only that ends them.

@@ -68,11 +68,6 @@ pub(crate) trait Generate: Send {
     /// Number of flows, if known.
     fn total(&self) -> Option<u64>;
 
-    /// Application bits per second that it offers on average, if it is open-ended.
-    fn offered_bps(&self) -> Option<f64> {
-        None
-    }
-
     /// What went wrong while reading, if something did.
     fn failure(&self) -> Option<String> {
         None

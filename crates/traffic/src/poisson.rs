@@ -34,10 +34,10 @@ poisson_params! {
         /// The hot hosts; absent: chosen at random.
         pub hot: Option<Vec<String>>;
         /// How many hosts are hot when they are chosen at random, as a fraction of the destinations, at least one.
-        /// Source: RCM, NPC 2017, §4, fig. 8.
+        /// Source: RCM §4, fig. 8.
         pub hot_hosts: f64 = 0.125, in 0.0..=1.0;
         /// Probability that a flow goes to a hot host; the others are uniform over all destinations, hot ones included.
-        /// Source: RCM, NPC 2017, §4, fig. 8.
+        /// Source: RCM §4, fig. 8.
         pub fraction: f64 = 0.15, in 0.0..=1.0;
         /// How large flows are.
         pub sizes: Sizes;
@@ -242,10 +242,6 @@ impl Generate for Poisson {
         let index = self.index;
         self.index += 1;
         Some(Draft::transfer(source.host, dst, size, at, index).request(self.request))
-    }
-
-    fn offered_bps(&self) -> Option<f64> {
-        Some(self.arrivals.offered_bps())
     }
 
     fn total(&self) -> Option<u64> {

@@ -232,10 +232,6 @@ impl Generate for Queries {
         self.open.is_empty() && self.pending.is_empty() && self.arrivals.peek().is_none()
     }
 
-    fn offered_bps(&self) -> Option<f64> {
-        Some(self.arrivals.offered_bps())
-    }
-
     fn total(&self) -> Option<u64> {
         let mut per_query = self.clients.iter().map(|client| client.responses);
         let first = per_query.next()?;

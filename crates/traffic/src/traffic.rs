@@ -6,7 +6,7 @@ use crate::entry::{build, Entry, TrafficKind};
 use crate::generate::{Generate, QueryDraft};
 use crate::spec::{FlowSpec, Query};
 use fanin_params::{Cx, Problem};
-use fanin_units::{BitRate, Span, Time};
+use fanin_units::{Span, Time};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
@@ -111,7 +111,6 @@ impl Traffic {
                 cx.key("after", |cx| cx.error(None, format!("makes a circle of waiting: {}{more} could never start", shown.join(", ")), Some("no circles".into())).severity)
             });
         }
-        warn_of_overload(&mut cx, ctx, built.iter().flatten().map(|(made, _)| &*made.generate));
         let total: u64 = built.iter().flatten().filter_map(|(made, _)| made.generate.total()).fold(0, u64::saturating_add);
         if total > ctx.max_flows && !cx.failed() {
             let accepted = format!("at most {} in a run", ctx.max_flows);
@@ -335,16 +334,6 @@ fn query_number(queries: &mut Vec<Query>, running: &mut Running, entry: u16, dra
         running.queries.remove(&draft.number);
     }
     number
-}
-
-/// Several entries may offer too much together where none does alone; what one offers alone is its own warning.
-fn warn_of_overload<'a>(cx: &mut Cx, ctx: &TrafficContext, entries: impl Iterator<Item = &'a dyn Generate>) {
-    let offered: Vec<f64> = entries.filter_map(Generate::offered_bps).collect();
-    let (sum, links) = (offered.iter().sum::<f64>(), ctx.hosts.iter().map(|host| host.rate.bps() as f64).sum::<f64>());
-    if sum > links && offered.iter().all(|one| *one <= links) {
-        let message = format!("offers {} in all, more than the {} of all host links", BitRate(sum as u64), BitRate(links as u64));
-        cx.key("traffic", |cx| cx.warn(None, message, None).severity);
-    }
 }
 
 fn at<T>(cx: &mut Cx, entry: u16, body: impl FnOnce(&mut Cx) -> T) -> T {

@@ -135,8 +135,6 @@ fn doubtful_traffic_is_warned_of() {
             "traffic[1].start: 10ms is not before the end of the run, 10ms",
         ]
     );
-    let together = net(2, 4).until_ms(10).build(&"[[traffic]]\nkind = \"poisson\"\nload = 0.6\nsizes = \"storage\"\n".repeat(2));
-    assert_eq!(together.warnings().iter().map(ToString::to_string).collect::<Vec<_>>(), ["traffic: offers 96Gbps in all, more than the 80Gbps of all host links"]);
     let late = net(2, 4).until_ms(1).build("[[traffic]]\nkind = \"flows\"\nflows = [{ src = \"h0\", dst = \"h1\", size = \"1B\", start = \"1ms\" }]");
     assert_eq!(late.warnings()[0].to_string(), "traffic[0].flows[0].start: 1ms is not before the end of the run: the flow never starts");
 }

@@ -12,7 +12,8 @@ params! {
     /// HPCC's `flow.txt`: the first line is the number of flows N, then N lines `src dst pg dport size start`, the start in
     /// seconds. What follows them is ignored, as HPCC does. A host is named by its name, or by its position where no host's
     /// name is a number. `dport` is not used: ports are drawn by the hosts.
-    /// Source: HPCC's simulator, `simulation/mix/flow.txt`, and `traffic_gen/traffic_gen.py`, which starts at 2 s.
+    /// Source: HPCC (the simulator published with it, `simulation/mix/flow.txt`, and `traffic_gen/traffic_gen.py`, which
+    /// starts at 2 s).
     pub struct HpccFlows {
         /// The file, relative to the scenario.
         pub path: String;

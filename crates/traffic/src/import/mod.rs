@@ -347,3 +347,53 @@ impl Generate for StreamedFile {
         self.failure.clone()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_are_read_exactly_and_rounded_at_a_step() {
+        let second = Span::from_s(1).ps();
+        for (text, expected) in [
+            ("2", Some(2 * second)),
+            ("2.000000001", Some(2 * second + 1000)),
+            ("+1.5", Some(second + second / 2)),
+            ("1e-5", Some(10_000_000)),
+            ("2.5E3", Some(2500 * second)),
+            (".5", Some(second / 2)),
+            ("0.0000000000005", Some(1)),
+            ("0.00000000000049", Some(0)),
+            ("0e999", Some(0)),
+            ("1e-999", Some(0)),
+            ("1e400", None),
+            ("99999999999", None),
+            ("1.2.3", None),
+            ("-1", None),
+            ("", None),
+            (".", None),
+            ("e5", None),
+            ("nan", None),
+            ("1e99999999999", None),
+        ] {
+            assert_eq!(decimal(text, second), expected, "{text}");
+        }
+    }
+
+    /// Files beyond what is kept must be in order and plain.
+    #[test]
+    fn what_is_not_kept_must_be_streamable() {
+        let hosts = Arc::new(HostNames::new(["a", "b"].into_iter()));
+        let csv = FlowFile::Csv(CsvFlows { path: String::new() });
+        let read = |content: &'static str, in_memory| {
+            let limits = Limits { flows: 100, in_memory, too_late: Span::from_us(3) };
+            let mut rows = rows(&csv, Box::new(content.as_bytes()), hosts.clone()).unwrap();
+            check(&mut *rows, &limits).map(|checked| (checked.kept.map(|rows| rows.len()), checked.count, checked.late)).map_err(|errors| errors[0].line)
+        };
+        let sorted = "src,dst,size_B,start_us\na,b,1,1\na,b,1,2\na,b,1,3\n";
+        assert_eq!(read(sorted, 3), Ok((Some(3), 3, 1)));
+        assert_eq!(read(sorted, 2), Ok((None, 3, 1)));
+        assert_eq!(read("src,dst,size_B,start_us\na,b,1,1\na,b,1,0\na,b,1,3\n", 2), Err(Some(4)));
+        assert_eq!(read("src,dst,size_B,start_us,id\na,b,1,1,x\na,b,1,2,\na,b,1,3,\n", 2), Err(Some(4)));
+    }
+}

@@ -1,0 +1,62 @@
+//! The scenarios that come with Fanin are sound, and say so about themselves.
+
+use fanin_scenario::{render, Scenario};
+use std::path::PathBuf;
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")
+}
+
+fn all() -> Vec<(String, Scenario)> {
+    let mut names: Vec<PathBuf> = std::fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|ending| ending == "toml"))
+        .collect();
+    names.sort();
+    let load = |path: PathBuf| {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        match Scenario::load(&path) {
+            Ok(scenario) => (name, scenario),
+            Err(problems) => panic!("{}", render(&problems, &name)),
+        }
+    };
+    names.into_iter().map(load).collect()
+}
+
+#[test]
+fn each_is_sound_without_a_warning_and_named_like_its_file() {
+    let all = all();
+    assert!(all.len() >= 5);
+    for (name, scenario) in &all {
+        assert_eq!(render(scenario.warnings(), name), "");
+        assert_eq!(scenario.name(), name);
+        assert!(scenario.doc().description.is_some(), "{name}");
+    }
+}
+
+#[test]
+fn the_resolved_form_reads_back_as_the_same_scenario() {
+    for (name, scenario) in all() {
+        let text = scenario.resolved().to_string();
+        let again = Scenario::from_json(&text, &folder()).unwrap_or_else(|problems| panic!("{}", render(&problems, &name)));
+        assert_eq!(again, scenario, "{name}");
+        assert_eq!(again.hash(), scenario.hash(), "{name}");
+        assert_eq!(again.resolved().to_string(), text, "{name}");
+    }
+}
+
+#[test]
+fn the_demo_has_the_size_that_it_promises() {
+    let demo = Scenario::load(&folder().join("demo.toml")).unwrap();
+    let mut traffic = demo.traffic().unwrap();
+    let (mut background, mut queries, mut bytes) = (0u64, 0u64, 0u64);
+    while let Some(flow) = traffic.pop() {
+        *(if flow.query.is_some() { &mut queries } else { &mut background }) += 1;
+        bytes += flow.size;
+    }
+    assert!((7_500..8_700).contains(&background), "{background} background flows");
+    assert!((72_000..78_000).contains(&queries), "{queries} responses");
+    // Half of 32 links of 10 Gb/s for 0.75 s: 15 GB, in sizes of a heavy tail.
+    assert!((13_500_000_000..16_500_000_000).contains(&bytes), "{bytes} bytes");
+}

@@ -4,8 +4,10 @@
 //! per slot (a link's next arrival, a port's next departure): bucketed by time, intrusive lists, no allocation. [`Timers`]
 //! holds events that move (a connection's next timeout): a heap whose stale entries their owner recognises.
 
+mod table;
 mod timers;
 mod wheel;
 
+pub use table::Table;
 pub use timers::Timers;
 pub use wheel::Wheel;

@@ -1,5 +1,6 @@
 //! Events that stay: one per slot, in buckets of time.
 
+use crate::Table;
 use fanin_units::{Span, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -21,8 +22,8 @@ struct Slot {
 /// depend on the order of insertion. An event in the near future costs one list insertion and its share of sorting a
 /// bucket of a few; one beyond the horizon goes through a heap first.
 pub struct Wheel {
-    slots: Vec<Slot>,
-    heads: Vec<u32>,
+    slots: Table<Slot>,
+    heads: Table<u32>,
     /// One bit per non-empty bucket.
     occupied: [u64; WORDS],
     shift: u32,
@@ -37,12 +38,13 @@ pub struct Wheel {
 }
 
 impl Wheel {
-    /// A wheel of `slots` slots that handles events up to about `horizon` ahead without the heap.
-    pub fn new(slots: usize, horizon: Span) -> Self {
-        let width = (horizon.ps() / (BUCKETS as u64 - 1)).max(1).next_power_of_two();
+    /// A wheel of `slots` slots that handles events up to about `horizon` ahead without the heap, with buckets at least
+    /// `spacing` wide: the time in which a few events fall due, since opening a bucket costs as much as an event.
+    pub fn new(slots: usize, horizon: Span, spacing: Span) -> Self {
+        let width = (horizon.ps() / (BUCKETS as u64 - 1)).max(spacing.ps()).clamp(1, 1 << 62).next_power_of_two();
         Wheel {
-            slots: vec![Slot { time: 0, next: NONE }; slots],
-            heads: vec![NONE; BUCKETS],
+            slots: vec![Slot { time: 0, next: NONE }; slots].into(),
+            heads: vec![NONE; BUCKETS].into(),
             occupied: [0; WORDS],
             shift: width.trailing_zeros(),
             open: 0,
@@ -200,7 +202,7 @@ mod tests {
     #[test]
     fn same_time_events_come_in_slot_order_whatever_the_order_of_insertion() {
         for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [1, 0, 2], [0, 2, 1], [2, 0, 1]] {
-            let mut wheel = Wheel::new(3, Span::from_us(1));
+            let mut wheel = Wheel::new(3, Span::from_us(1), Span::ZERO);
             order.iter().for_each(|&slot| wheel.set(slot, Time::from_ps(5_000)));
             let popped: Vec<u32> = std::iter::from_fn(|| wheel.pop_until(Time::MAX)).map(|(_, slot)| slot).collect();
             assert_eq!(popped, [0, 1, 2]);
@@ -209,7 +211,7 @@ mod tests {
 
     #[test]
     fn nothing_after_the_limit_is_popped() {
-        let mut wheel = Wheel::new(2, Span::from_us(1));
+        let mut wheel = Wheel::new(2, Span::from_us(1), Span::ZERO);
         wheel.set(0, Time::from_ps(10));
         wheel.set(1, Time::from_ps(11));
         assert_eq!(wheel.pop_until(Time::from_ps(10)), Some((Time::from_ps(10), 0)));
@@ -223,9 +225,10 @@ mod tests {
         #[test]
         fn pops_in_total_order(
             horizon in 1u64..1 << 24,
+            spacing in 0u64..1 << 16,
             steps in prop::collection::vec((0u32..40, 0u64..1 << 26, any::<bool>(), 0u64..1 << 25), 1..400),
         ) {
-            let mut wheel = Wheel::new(40, Span::from_ps(horizon));
+            let mut wheel = Wheel::new(40, Span::from_ps(horizon), Span::from_ps(spacing));
             let mut model: BTreeSet<(u64, u32)> = BTreeSet::new();
             let mut now = 0;
             for (slot, ahead, tiny, reach) in steps {

@@ -1,0 +1,241 @@
+//! `fanin._core`: scenarios in, result folders out. The global interpreter lock is released while a run is under way.
+
+use fanin_params::{Problem, Severity};
+use fanin_scenario::Scenario;
+use fanin_sim::{Control, Observer, Progress, RunError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+pyo3::create_exception!(_core, ScenarioError, PyValueError, "A scenario that cannot be run; `problems` says all that is wrong.");
+
+/// How often Python hears of progress, and looks for Ctrl-C.
+const REPORT_EVERY: Duration = Duration::from_millis(100);
+
+fn read(text: &str, format: &str, base_dir: &str) -> PyResult<Result<Scenario, Vec<Problem>>> {
+    let base = Path::new(base_dir);
+    match format {
+        "toml" => Ok(Scenario::from_toml(text, base)),
+        "json" => Ok(Scenario::from_json(text, base)),
+        other => Err(PyValueError::new_err(format!("format is '{other}'; accepted: toml, json"))),
+    }
+}
+
+fn problem_list<'py>(py: Python<'py>, problems: &[Problem]) -> PyResult<Bound<'py, PyList>> {
+    let list = PyList::empty(py);
+    for p in problems {
+        let entry = PyDict::new(py);
+        entry.set_item("severity", if p.severity == Severity::Error { "error" } else { "warning" })?;
+        entry.set_item("path", &p.path)?;
+        entry.set_item("line", p.line)?;
+        entry.set_item("value", &p.value)?;
+        entry.set_item("message", &p.message)?;
+        entry.set_item("accepted", &p.accepted)?;
+        entry.set_item("suggestion", &p.suggestion)?;
+        list.append(entry)?;
+    }
+    Ok(list)
+}
+
+fn scenario_error(py: Python<'_>, problems: &[Problem]) -> PyErr {
+    let text = problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+    let error = ScenarioError::new_err(text);
+    match problem_list(py, problems).and_then(|list| error.value(py).setattr("problems", list)) {
+        Ok(()) => error,
+        Err(failure) => failure,
+    }
+}
+
+fn to_python<'py>(py: Python<'py>, value: &serde_json::Value) -> PyResult<Bound<'py, PyAny>> {
+    py.import("json")?.call_method1("loads", (value.to_string(),))
+}
+
+/// Reads and validates a scenario.
+#[pyfunction]
+fn check<'py>(py: Python<'py>, text: &str, format: &str, base_dir: &str) -> PyResult<Bound<'py, PyDict>> {
+    let answer = PyDict::new(py);
+    let result = read(text, format, base_dir)?;
+    let (problems, resolved, hash) = match &result {
+        Ok(scenario) => (scenario.warnings(), Some(scenario.resolved().to_string()), Some(scenario.hash())),
+        Err(problems) => (problems.as_slice(), None, None),
+    };
+    answer.set_item("problems", problem_list(py, problems)?)?;
+    answer.set_item("resolved", resolved)?;
+    answer.set_item("hash", hash)?;
+    answer.set_item("rendered", fanin_scenario::render(problems, "scenario"))?;
+    Ok(answer)
+}
+
+/// Wall-clock and processor time since it was made.
+struct Meter {
+    wall: Instant,
+    cpu: f64,
+}
+
+impl Meter {
+    fn start() -> Self {
+        Meter { wall: Instant::now(), cpu: cpu_seconds() }
+    }
+
+    fn read(&self) -> (f64, f64) {
+        (self.wall.elapsed().as_secs_f64(), cpu_seconds() - self.cpu)
+    }
+}
+
+fn usage() -> libc::rusage {
+    // SAFETY: rusage is plain data, for which all zeroes are valid; getrusage fills the struct that it is given.
+    unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        libc::getrusage(libc::RUSAGE_SELF, &mut usage);
+        usage
+    }
+}
+
+/// User and system time of this process.
+fn cpu_seconds() -> f64 {
+    let usage = usage();
+    let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 * 1e-6;
+    seconds(usage.ru_utime) + seconds(usage.ru_stime)
+}
+
+/// Tells Python about a run, and listens to it.
+struct Watcher {
+    meter: Meter,
+    last: Instant,
+    callback: Option<Py<PyAny>>,
+    /// What ended the run from outside: Ctrl-C, or the callback's own error.
+    raised: Option<PyErr>,
+}
+
+impl Watcher {
+    fn tell(&self, py: Python<'_>, progress: &Progress) -> PyResult<()> {
+        py.check_signals()?;
+        let Some(callback) = &self.callback else { return Ok(()) };
+        let report = PyDict::new(py);
+        report.set_item("sim_ps", progress.now.ps())?;
+        report.set_item("end_ps", progress.stop.map(|t| t.ps()))?;
+        report.set_item("events", progress.totals.events)?;
+        report.set_item("packet_hops", progress.totals.packet_hops)?;
+        report.set_item("flows_done", progress.totals.ended)?;
+        report.set_item("flows_total", progress.flows)?;
+        report.set_item("wall_s", self.meter.read().0)?;
+        callback.call1(py, (report,))?;
+        Ok(())
+    }
+}
+
+impl Observer for Watcher {
+    fn progress(&mut self, progress: &Progress) -> Control {
+        if self.last.elapsed() < REPORT_EVERY {
+            return Control::Continue;
+        }
+        self.last = Instant::now();
+        match Python::attach(|py| self.tell(py, progress)) {
+            Ok(()) => Control::Continue,
+            Err(error) => {
+                self.raised = Some(error);
+                Control::Stop
+            }
+        }
+    }
+
+    fn cost(&mut self) -> (f64, f64) {
+        self.meter.read()
+    }
+}
+
+/// Runs a scenario, writes its result folder and returns the summary.
+#[pyfunction]
+fn run<'py>(
+    py: Python<'py>,
+    text: &str,
+    format: &str,
+    base_dir: &str,
+    out_dir: &str,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let scenario = read(text, format, base_dir)?.map_err(|problems| scenario_error(py, &problems))?;
+    let mut watcher = Watcher { meter: Meter::start(), last: Instant::now(), callback: progress, raised: None };
+    let result = py.detach(|| fanin_sim::run(&scenario, Path::new(out_dir), &mut watcher));
+    match result {
+        Ok(_) if watcher.raised.is_some() => {
+            Err(watcher.raised.unwrap_or_else(|| PyKeyboardInterrupt::new_err("interrupted")))
+        }
+        Ok(outcome) => to_python(py, &outcome.summary),
+        Err(RunError::Problems(problems)) => Err(scenario_error(py, &problems)),
+        Err(error @ RunError::Write { .. }) => Err(PyOSError::new_err(error.to_string())),
+        Err(error @ RunError::Stuck(_)) => Err(PyRuntimeError::new_err(error.to_string())),
+    }
+}
+
+/// The JSON Schema of scenarios.
+#[pyfunction]
+fn schema() -> String {
+    fanin_scenario::json_schema()
+}
+
+/// The reference page of scenarios, in Markdown.
+#[pyfunction]
+fn reference() -> String {
+    fanin_scenario::reference()
+}
+
+/// The source of the typed classes of scenarios.
+#[pyfunction]
+fn python_types() -> String {
+    fanin_scenario::python_types()
+}
+
+/// The version of the core.
+#[pyfunction]
+fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
+/// Runs a benchmark workload, nothing recorded, and measures it.
+#[pyfunction]
+#[pyo3(name = "bench")]
+fn run_bench<'py>(py: Python<'py>, workload: &str, scale: f64) -> PyResult<Bound<'py, PyDict>> {
+    if !(scale > 0.0 && scale <= 1000.0) {
+        return Err(PyValueError::new_err(format!("scale is {scale}; accepted: above 0, at most 1000")));
+    }
+    let Some(work) = fanin_sim::workload(workload, scale) else {
+        let known = fanin_sim::WORKLOADS.join(", ");
+        return Err(PyValueError::new_err(format!("'{workload}' is not a workload; accepted: {known}")));
+    };
+    let (measured, wall, cpu) = py.detach(|| {
+        let meter = Meter::start();
+        let measured = fanin_sim::measure(&work);
+        let (wall, cpu) = meter.read();
+        (measured, wall, cpu)
+    });
+    let answer = PyDict::new(py);
+    answer.set_item("packet_hops", measured.packet_hops)?;
+    answer.set_item("events", measured.events)?;
+    answer.set_item("cpu_s", cpu)?;
+    answer.set_item("wall_s", wall)?;
+    answer.set_item("hops_per_cpu_s", measured.packet_hops as f64 / cpu.max(1e-6))?;
+    // Linux counts in KiB.
+    answer.set_item("peak_rss_mb", usage().ru_maxrss as f64 * 1024.0 / 1e6)?;
+    answer.set_item("sim_s", measured.now.as_secs_f64())?;
+    answer.set_item("fingerprint", format!("{:016x}", measured.fingerprint))?;
+    for (name, bytes) in measured.memory {
+        answer.set_item(name, bytes)?;
+    }
+    Ok(answer)
+}
+
+#[pymodule]
+fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add("ScenarioError", m.py().get_type::<ScenarioError>())?;
+    m.add_function(wrap_pyfunction!(check, m)?)?;
+    m.add_function(wrap_pyfunction!(run, m)?)?;
+    m.add_function(wrap_pyfunction!(schema, m)?)?;
+    m.add_function(wrap_pyfunction!(reference, m)?)?;
+    m.add_function(wrap_pyfunction!(python_types, m)?)?;
+    m.add_function(wrap_pyfunction!(version, m)?)?;
+    m.add_function(wrap_pyfunction!(run_bench, m)?)?;
+    Ok(())
+}

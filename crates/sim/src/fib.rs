@@ -1,0 +1,91 @@
+//! Forwarding tables, flattened for the inner loop.
+
+use fanin_engine::Table;
+use fanin_units::{HostId, LinkId};
+
+/// Set in an entry that is a link rather than a group.
+const DIRECT: u32 = 1 << 31;
+/// No way there.
+const UNREACHABLE: u32 = u32::MAX;
+/// The host hangs on this switch: its own port.
+const LOCAL: u32 = u32::MAX - 1;
+
+/// Where a switch sends packets: destination host → attachment (the switch that it hangs on) → group of equal-cost links.
+///
+/// One entry per (switch, attachment), as a switch aggregates the prefix of a rack; at the attachment itself the host's own
+/// port. 320 switches × 128 attachments of a 1024-host fat tree take 160 KiB.
+pub struct Fib {
+    attachments: usize,
+    attachment_of: Table<u16>,
+    /// Link from its attachment to each host.
+    host_port: Table<u32>,
+    entries: Table<u32>,
+    /// Start and length in `members`.
+    groups: Table<(u32, u32)>,
+    members: Vec<u32>,
+}
+
+/// The answer to a look-up.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum NextHop<'a> {
+    One(u32),
+    Several(&'a [u32]),
+    None,
+}
+
+impl Fib {
+    /// A table for `switches` switches; filled by [`Fib::set`]. `hosts` gives attachment and final link of each host.
+    pub fn new(switches: usize, attachments: usize, hosts: &[(u16, LinkId)]) -> Self {
+        Fib {
+            attachments,
+            attachment_of: hosts.iter().map(|(a, _)| *a).collect::<Vec<_>>().into(),
+            host_port: hosts.iter().map(|(_, link)| link.0).collect::<Vec<_>>().into(),
+            entries: vec![UNREACHABLE; switches * attachments].into(),
+            groups: Table::default(),
+            members: Vec::new(),
+        }
+    }
+
+    /// Declares `switch` to be `attachment`: its hosts are reached by their own ports.
+    pub fn set_local(&mut self, switch: usize, attachment: usize) {
+        self.entries[switch * self.attachments + attachment] = LOCAL;
+    }
+
+    /// Sets the links that `switch` may use towards `attachment`.
+    pub fn set(&mut self, switch: usize, attachment: usize, links: &[LinkId]) {
+        let members: Vec<u32> = links.iter().map(|l| l.0).collect();
+        self.entries[switch * self.attachments + attachment] = match members[..] {
+            [] => UNREACHABLE,
+            [one] => one | DIRECT,
+            _ => {
+                let known = self.groups.iter().position(|&(at, n)| self.members[at as usize..(at + n) as usize] == members[..]);
+                known.unwrap_or_else(|| {
+                    self.groups.push((self.members.len() as u32, members.len() as u32));
+                    self.members.extend(&members);
+                    self.groups.len() - 1
+                }) as u32
+            }
+        };
+    }
+
+    /// The way from `switch` to `host`.
+    #[inline(always)]
+    pub fn lookup(&self, switch: u32, host: HostId) -> NextHop<'_> {
+        let attachment = self.attachment_of[host.index()];
+        let entry = self.entries[switch as usize * self.attachments + usize::from(attachment)];
+        if entry & DIRECT == 0 {
+            let (at, n) = self.groups[entry as usize];
+            return NextHop::Several(&self.members[at as usize..(at + n) as usize]);
+        }
+        match entry {
+            LOCAL => NextHop::One(self.host_port[host.index()]),
+            UNREACHABLE => NextHop::None,
+            link => NextHop::One(link & !DIRECT),
+        }
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        self.entries.len() * 4 + self.members.len() * 4 + self.groups.len() * 8 + self.attachment_of.len() * 2 + self.host_port.len() * 4
+    }
+}

@@ -1,0 +1,339 @@
+//! Flows: from the application's wish to the row in the table.
+
+use crate::fib::NextHop;
+use crate::host::{Conn, ConnId, End, Protocol};
+use crate::link::FarEnd;
+use crate::world::World;
+use fanin_packet::Side;
+use fanin_switch::five_tuple_hash;
+use fanin_telemetry::{FlowRow, Name};
+use fanin_traffic::{DatagramClock, FlowKind, FlowSpec};
+use fanin_transport::{AbortReason, Connection, TcpEndpoint, TcpState, TcpStats, TransportConfig};
+use fanin_units::{Bytes, FlowId, HostId, Purpose, Span, Stream, Time};
+
+/// A flow under way.
+pub struct Flow {
+    pub id: FlowId,
+    pub spec: FlowSpec,
+    /// Hash of the 5-tuple of packets sent by each side.
+    pub hash: [u32; 2],
+    /// The side that sends the data; the other sends the request, if there is one.
+    pub data_side: Side,
+    /// When the last byte was handed to the receiving application.
+    pub finish: Option<Time>,
+    /// When the last byte was acknowledged.
+    pub acked: Option<Time>,
+    /// The application of the data side has been asked to send.
+    pub asked: bool,
+    /// Datagrams that were dropped on the way.
+    pub lost: u64,
+    /// A datagram source has nothing more to send.
+    pub source_ended: bool,
+    pub aborted: Option<AbortReason>,
+    pub ideal: Span,
+}
+
+impl Flow {
+    /// The host at `side`.
+    pub fn host(&self, side: Side) -> u32 {
+        if side == self.data_side { self.spec.src.0 } else { self.spec.dst.0 }
+    }
+
+    /// The host that packets sent by `side` go to.
+    pub fn peer(&self, side: Side) -> HostId {
+        if side == self.data_side { self.spec.dst } else { self.spec.src }
+    }
+
+    /// Whether all data has arrived and its sender knows.
+    pub fn is_over(&self) -> bool {
+        self.finish.is_some() && self.acked.is_some()
+    }
+}
+
+/// What is kept of a flow that has ended, for the summary.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outcome {
+    pub size: u64,
+    /// Completion time; none when it did not complete.
+    pub fct: Option<Span>,
+    pub ideal: Span,
+}
+
+impl World {
+    /// Starts the flow that traffic has next.
+    pub(crate) fn start_next_flow(&mut self) {
+        let Some(spec) = self.traffic.pop() else { return };
+        let id = self.conns.next_flow();
+        self.totals.started += 1;
+        let mut ports = Stream::new(self.seed, Purpose::Ports, u64::from(id.0));
+        // Ephemeral ports as Linux draws them; the server's port is fixed.
+        let client = 32_768 + ports.below(28_232) as u16;
+        let datagrams = matches!(spec.kind, FlowKind::Datagrams(_));
+        let data_side = if spec.request > 0 && !datagrams { Side::Responder } else { Side::Initiator };
+        let (from, to) = if data_side == Side::Initiator { (spec.src, spec.dst) } else { (spec.dst, spec.src) };
+        let protocol = if datagrams { 17 } else { 6 };
+        let hash = [
+            five_tuple_hash(from.0, to.0, client, SERVER_PORT, protocol),
+            five_tuple_hash(to.0, from.0, SERVER_PORT, client, protocol),
+        ];
+        let ends = if let FlowKind::Datagrams(datagrams) = &spec.kind {
+            let wire = self.framing.on_wire(self.framing.frame(8 + datagrams.packet.get() as u16));
+            let mut clock = DatagramClock::new(datagrams, &spec, Bytes(u64::from(wire)), self.seed);
+            let next = clock.next();
+            [
+                Protocol::Source { clock: Box::new(clock), next, sent: 0 },
+                Protocol::Sink { packets: 0, bytes: 0, marked: 0 },
+            ]
+        } else {
+            self.endpoints(&spec, id)
+        };
+        let ideal = self.ideal(&spec, hash, data_side);
+        let empty = matches!(&ends[0], Protocol::Source { next: None, .. });
+        let conn = Conn {
+            ends: ends.map(|protocol| End { protocol, armed: Time::MAX, queued: false }),
+            flow: Flow {
+                id,
+                spec,
+                hash,
+                data_side,
+                finish: None,
+                acked: None,
+                asked: false,
+                lost: 0,
+                source_ended: empty,
+                aborted: None,
+                ideal,
+            },
+        };
+        let id = self.conns.insert(conn);
+        if empty {
+            self.datagrams_arrived(id);
+            return;
+        }
+        self.ask_application(id);
+        if self.conns.exists(id) {
+            self.after_input(id, Side::Responder);
+        }
+        if self.conns.exists(id) {
+            self.after_input(id, Side::Initiator);
+        }
+    }
+
+    fn endpoints(&self, spec: &FlowSpec, id: FlowId) -> [Protocol; 2] {
+        let TransportConfig::Tcp(cfg) = &self.transports[usize::from(spec.transport)].1;
+        let mut draws = Stream::new(self.seed, Purpose::Transport, u64::from(id.0));
+        let iss = [draws.next_u32(), draws.next_u32()];
+        let ts_offset = [draws.next_u32(), draws.next_u32()];
+        Connection::pair(cfg, iss, ts_offset).map(|connection| Protocol::Tcp(TcpEndpoint::new(cfg, connection, self.now)))
+    }
+
+    /// The application's first wish: the request, or the data where there is none.
+    fn ask_application(&mut self, id: ConnId) {
+        let conn = &mut self.conns[id];
+        let flow = &mut conn.flow;
+        let bytes = if flow.data_side == Side::Initiator { flow.spec.size } else { flow.spec.request };
+        flow.asked = flow.data_side == Side::Initiator;
+        if let Protocol::Tcp(endpoint) = &mut conn.ends[0].protocol {
+            let TransportConfig::Tcp(cfg) = &self.transports[usize::from(flow.spec.transport)].1;
+            endpoint.write(cfg, self.now, bytes);
+            endpoint.close(cfg, self.now);
+        }
+    }
+
+    /// The application at `side` has `total` bytes in order.
+    #[inline(always)]
+    pub(crate) fn delivered(&mut self, id: ConnId, side: Side, total: u64) {
+        let conn = &mut self.conns[id];
+        let flow = &mut conn.flow;
+        if side != flow.data_side {
+            if total >= flow.spec.size && flow.finish.is_none() {
+                flow.finish = Some(self.now);
+                self.completed(id);
+            }
+        } else if !flow.asked && total >= flow.spec.request {
+            flow.asked = true;
+            if let Protocol::Tcp(endpoint) = &mut conn.ends[side as usize].protocol {
+                let TransportConfig::Tcp(cfg) = &self.transports[usize::from(flow.spec.transport)].1;
+                endpoint.write(cfg, self.now, flow.spec.size);
+                endpoint.close(cfg, self.now);
+            }
+        }
+    }
+
+    /// The stack at `side` knows that `total` bytes have arrived.
+    #[inline(always)]
+    pub(crate) fn acked(&mut self, id: ConnId, side: Side, total: u64) {
+        let flow = &mut self.conns[id].flow;
+        if side == flow.data_side && flow.asked && total >= flow.spec.size && flow.acked.is_none() {
+            flow.acked = Some(self.now);
+        }
+    }
+
+    /// Whether nothing more is to come on the connection: at once where connections stay open, after both FINs elsewhere.
+    pub(crate) fn may_release(&self, id: ConnId) -> bool {
+        let conn = &self.conns[id];
+        let TransportConfig::Tcp(cfg) = &self.transports[usize::from(conn.flow.spec.transport)].1;
+        !cfg.handshake
+            || conn.ends.iter().all(|end| match &end.protocol {
+                Protocol::Tcp(endpoint) => matches!(endpoint.state(), TcpState::Closed | TcpState::TimeWait),
+                _ => true,
+            })
+    }
+
+    /// Ends a flow of datagrams when each has arrived or been dropped; true when it did.
+    pub(crate) fn datagrams_arrived(&mut self, id: ConnId) -> bool {
+        let conn = &mut self.conns[id];
+        let (Protocol::Source { sent, .. }, Protocol::Sink { packets, .. }) = (&conn.ends[0].protocol, &conn.ends[1].protocol) else {
+            return false;
+        };
+        let over = conn.flow.source_ended && *packets + conn.flow.lost >= *sent;
+        if over {
+            conn.flow.finish = Some(self.now);
+            conn.flow.acked = Some(self.now);
+            self.completed(id);
+            self.end_flow(id);
+        }
+        over
+    }
+
+    /// A packet of `flow` was dropped: for datagrams nobody will send it again.
+    pub(crate) fn datagram_lost(&mut self, flow: FlowId) {
+        if let Some(id) = self.conns.of(flow) {
+            self.conns[id].flow.lost += 1;
+            self.datagrams_arrived(id);
+        }
+    }
+
+    /// The receiving application has everything: whoever waited for that may start.
+    fn completed(&mut self, id: ConnId) {
+        let flow = &self.conns[id].flow;
+        self.traffic.on_complete(&flow.spec, self.now);
+        self.recorder.query_answered(flow.spec.query, self.now);
+        self.find_barrier();
+    }
+
+    /// Takes a flow out of the world and into the table.
+    pub(crate) fn end_flow(&mut self, id: ConnId) {
+        let Some(conn) = self.conns.remove(id) else { return };
+        self.totals.ended += 1;
+        let host = |side: Side| conn.flow.host(side) as usize;
+        for side in [Side::Initiator, Side::Responder] {
+            if conn.ends[side as usize].queued {
+                let ready = &mut self.hosts[host(side)].ready;
+                ready.retain(|r| *r != crate::host::Ready::Turn(id, side));
+            }
+        }
+        self.record_flow(&conn);
+    }
+
+    /// Writes a flow's row and keeps its outcome.
+    pub(crate) fn record_flow(&mut self, conn: &Conn) {
+        let flow = &conn.flow;
+        let spec = &flow.spec;
+        let data = flow.data_side as usize;
+        let (sender, receiver) = (&conn.ends[data].protocol, &conn.ends[1 - data].protocol);
+        let status = match (flow.finish, &flow.aborted) {
+            (Some(_), _) => "complete",
+            (None, Some(_)) => "aborted",
+            (None, None) => "incomplete",
+        };
+        let none = TcpStats::default();
+        let (tx, rx) = match (sender, receiver) {
+            (Protocol::Tcp(s), Protocol::Tcp(r)) => (s.stats().clone(), r.stats().clone()),
+            (Protocol::Source { sent, .. }, Protocol::Sink { bytes, marked, .. }) => {
+                (TcpStats { packets_sent: *sent, ..none.clone() }, TcpStats { delivered: *bytes, marked: *marked, ..none })
+            }
+            _ => (none.clone(), none),
+        };
+        let row = FlowRow {
+            flow: flow.id.0,
+            id: spec.id.as_deref().map(Name::from),
+            group: self.recorder.group(spec.entry),
+            query: spec.query,
+            src: self.host_names[spec.src.index()].clone(),
+            dst: self.host_names[spec.dst.index()].clone(),
+            transport: match spec.kind {
+                FlowKind::Transfer => self.transports[usize::from(spec.transport)].0.clone(),
+                FlowKind::Datagrams(_) => "udp".into(),
+            },
+            class: spec.class,
+            size_bytes: spec.size,
+            request_bytes: spec.request,
+            start_ps: spec.start.ps(),
+            finish_ps: flow.finish.map(Time::ps),
+            acked_ps: flow.acked.map(Time::ps),
+            ideal_ps: flow.ideal.ps(),
+            status: status.into(),
+            delivered_bytes: rx.delivered,
+            packets_sent: tx.packets_sent,
+            retransmits: tx.retransmits,
+            timeouts: tx.timeouts,
+            recoveries: tx.recoveries,
+            ecn_reductions: tx.ecn_reductions,
+            marked: rx.marked,
+        };
+        let result = self.recorder.flow(row, flow.finish.map(|at| at.since(spec.start)));
+        self.check(result);
+    }
+
+    /// Completion time of a flow alone on an idle network, by the tandem-queue recursion over its path: n packets of equal
+    /// size and a last one, store and forward at each hop, no window limit; before that the handshake and the request,
+    /// each taking its propagation and serialisation.
+    ///
+    /// T = Σ delay + Σ_{h ≤ j} tx_h(full) + (n − 2)·max tx(full) + Σ_{h ≥ j} tx_h(last), largest over j.
+    fn ideal(&self, spec: &FlowSpec, hash: [u32; 2], data_side: Side) -> Span {
+        let path = self.path(spec.src, spec.dst, hash[data_side as usize]);
+        let back = self.path(spec.dst, spec.src, hash[data_side.other() as usize]);
+        let (mss, header, handshake) = match (&spec.kind, &self.transports[usize::from(spec.transport)].1) {
+            (FlowKind::Transfer, TransportConfig::Tcp(cfg)) => {
+                (u64::from(cfg.payload(cfg.mtu, cfg.timestamps)), if cfg.timestamps { 32 } else { 20 }, cfg.handshake)
+            },
+            (FlowKind::Datagrams(d), _) => (d.packet.get(), 8, false),
+        };
+        let frame = |payload: u64| self.framing.frame(header + payload as u16);
+        let stream = |path: &[u32], size: u64| -> Span {
+            let packets = size.div_ceil(mss).max(1);
+            let last = frame(size.max(1) - (packets - 1) * mss);
+            let full = if packets > 1 { frame(mss) } else { last };
+            let tx: Vec<(u64, u64)> = path.iter().map(|l| &self.links[*l as usize]).map(|l| (l.tx(full), l.tx(last))).collect();
+            let delay: u64 = path.iter().map(|l| self.links[*l as usize].delay()).sum();
+            if packets == 1 {
+                return Span::from_ps(delay + tx.iter().map(|t| t.1).sum::<u64>());
+            }
+            let slowest = tx.iter().map(|t| t.0).max().unwrap_or(0);
+            let tail = (0..tx.len()).map(|j| tx[..=j].iter().map(|t| t.0).sum::<u64>() + tx[j..].iter().map(|t| t.1).sum::<u64>()).max();
+            Span::from_ps(delay + tail.unwrap_or(0) + (packets - 2) * slowest)
+        };
+        let mut total = stream(&path, spec.size);
+        if spec.request > 0 {
+            total += stream(&back, spec.request);
+        }
+        if handshake {
+            // SYN and SYN/ACK; the ACK travels with the data.
+            total += stream(&path, 1) + stream(&back, 1);
+        }
+        total
+    }
+
+    /// The links from one host to another for a packet with this hash, as per-flow ECMP would choose them.
+    pub(crate) fn path(&self, from: HostId, to: HostId, hash: u32) -> Vec<u32> {
+        let mut path = vec![self.hosts[from.index()].nic];
+        while let FarEnd::Switch(s) = self.links[path[path.len() - 1] as usize].far_end() {
+            match self.fib.lookup(s, to) {
+                NextHop::One(link) => path.push(link),
+                NextHop::Several(links) => {
+                    let i = fanin_switch::ecmp(hash, self.switches[s as usize].seed, links.len());
+                    path.push(links[i]);
+                }
+                NextHop::None => break,
+            }
+            if path.len() > self.switches.len() + 1 {
+                break;
+            }
+        }
+        path
+    }
+}
+
+/// The port that servers listen on.
+const SERVER_PORT: u16 = 5_001;

@@ -1,0 +1,227 @@
+//! What a switch does with a packet: route → admit → mark → queue. Only here are verdicts carried out and counted.
+
+use crate::fib::NextHop;
+use crate::link::flag;
+use crate::pool::PacketId;
+use crate::port::{Limit, Owner};
+use crate::world::World;
+use fanin_packet::Ecn;
+use fanin_switch::{cells, DropReason, MarkVerdict};
+use fanin_telemetry::{DropRow, QueueRow};
+use fanin_units::{Amount, Time};
+
+impl World {
+    /// A packet has reached a switch.
+    #[inline(always)]
+    pub(crate) fn forward(&mut self, s: u32, packet: PacketId) {
+        let p = &mut self.pool[packet];
+        p.ttl -= 1;
+        let ttl = p.ttl;
+        let out = match self.fib.lookup(s, p.dst) {
+            NextHop::One(link) => link as usize,
+            NextHop::Several(links) => {
+                let switch = &mut self.switches[s as usize];
+                let i = switch.paths.pick(self.now, p, links.len(), switch.seed, &mut switch.rng);
+                links[i] as usize
+            }
+            NextHop::None => return self.discard_at_switch(packet, DropReason::NoRoute),
+        };
+        if ttl == 0 {
+            return self.drop_packet(out, packet, DropReason::Ttl);
+        }
+        self.offer(out, packet);
+    }
+
+    /// Offers a packet to a switch's output port.
+    #[inline(always)]
+    pub(crate) fn offer(&mut self, l: usize, packet: PacketId) {
+        if self.links[l].flags & flag::EXPLICIT != 0 {
+            return self.offer_explicit(l, packet);
+        }
+        self.catch_up(l);
+        let link = &self.links[l];
+        if link.flags & flag::PIPELINE != 0 {
+            if self.admit(l, packet) {
+                self.send(l, packet, false);
+                self.note(l);
+            }
+            return;
+        }
+        // The common port, inline: a static limit and a marking threshold, in bytes or packets.
+        if link.free_at > self.now.ps() {
+            let p = &mut self.pool[packet];
+            let would = if link.flags & flag::LIMIT_PACKETS != 0 {
+                link.queue_packets() + 1
+            } else {
+                link.queue_bytes + u32::from(p.frame)
+            };
+            if would > link.limit {
+                return self.drop_packet(l, packet, DropReason::BufferFull);
+            }
+            let found = if link.flags & flag::MARK_PACKETS != 0 { link.queue_packets() } else { link.queue_bytes };
+            if found > link.threshold && p.ecn != Ecn::NotEct {
+                p.ecn = Ecn::Ce;
+                self.ports[l].marks += 1;
+            }
+            self.send(l, packet, false);
+            self.note(l);
+        } else {
+            self.send(l, packet, false);
+        }
+    }
+
+    #[inline(always)]
+    fn note(&mut self, l: usize) {
+        let link = &self.links[l];
+        let (bytes, packets) = (link.queue_bytes, link.queue_packets());
+        self.ports[l].note_queue(self.now, bytes, packets);
+    }
+
+    /// Bytes and packets that wait at a port, of either kind.
+    pub(crate) fn queue(&self, l: usize) -> (u64, u32) {
+        match &self.ports[l].explicit {
+            Some(explicit) => (explicit.bytes, explicit.packets),
+            None => (u64::from(self.links[l].queue_bytes), self.links[l].queue_packets()),
+        }
+    }
+
+    /// The whole pipeline of a port: admission, marking, record. The queue is up to now. False when the packet is gone.
+    ///
+    /// A packet that finds the port idle goes onto the wire at once and takes no buffer.
+    pub(crate) fn admit(&mut self, l: usize, packet: PacketId) -> bool {
+        let (bytes, packets) = self.queue(l);
+        let waits = self.links[l].free_at > self.now.ps();
+        let view = self.ports[l].view(self.now, bytes, packets, Time::from_ps(self.links[l].free_at));
+        let frame = self.pool[packet].frame;
+        let class = self.class_at(l, self.pool[packet].class);
+        if waits {
+            let refused = match self.ports[l].limit {
+                Limit::Unlimited => None,
+                Limit::Static(limit) => {
+                    let would = match limit {
+                        Amount::Bytes(_) => bytes + u64::from(frame),
+                        Amount::Packets(_) => u64::from(packets) + 1,
+                        Amount::Cells(_) => u64::from(view.queue_cells + cells(frame, self.cell)),
+                    };
+                    (would > limit.count()).then_some(DropReason::BufferFull)
+                }
+                Limit::Shared => self.shared_refuses(l, class, packet),
+            };
+            if let Some(reason) = refused {
+                self.ports[l].marker.on_refused(&view, &self.pool[packet]);
+                self.record_arrival(l, packet, false, true);
+                self.drop_packet(l, packet, reason);
+                return false;
+            }
+        }
+        let port = &mut self.ports[l];
+        let verdict = port.marker.on_enqueue(&view, &self.pool[packet], &mut port.rng);
+        let marked = match verdict {
+            MarkVerdict::Pass => false,
+            MarkVerdict::Mark(_) => self.mark(l, packet),
+            MarkVerdict::Drop(reason) => {
+                self.record_arrival(l, packet, false, true);
+                self.drop_packet(l, packet, reason);
+                return false;
+            }
+        };
+        self.record_arrival(l, packet, marked, false);
+        if waits {
+            self.ports[l].queue_cells += cells(frame, self.cell);
+        }
+        true
+    }
+
+    /// Sets CE on an ECN-capable packet.
+    fn mark(&mut self, l: usize, packet: PacketId) -> bool {
+        let p = &mut self.pool[packet];
+        if p.ecn == Ecn::NotEct {
+            return false;
+        }
+        p.ecn = Ecn::Ce;
+        self.ports[l].marks += 1;
+        true
+    }
+
+    /// A packet's serialisation has begun, at `start`, which lies at or before now: cells, marking at dequeue.
+    /// `waited`: it stood in the queue before, which it has left.
+    pub(crate) fn after_dequeue(&mut self, l: usize, start: Time, packet: PacketId, waited: bool) {
+        if waited {
+            self.ports[l].queue_cells -= cells(self.pool[packet].frame, self.cell);
+        }
+        let (bytes, packets) = self.queue(l);
+        let port = &mut self.ports[l];
+        if port.marker.acts_at_dequeue() {
+            let view = port.view(start, bytes, packets, start);
+            let verdict = port.marker.on_dequeue(&view, &self.pool[packet], &mut port.rng);
+            let marked = matches!(verdict, MarkVerdict::Mark(_)) && self.mark(l, packet);
+            self.recorder.queue_dequeued(l, marked);
+        }
+    }
+
+    /// Counts and records a packet that is dropped at a port, and takes it out of the world.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn drop_packet(&mut self, l: usize, packet: PacketId, reason: DropReason) {
+        self.ports[l].drops += 1;
+        let (bytes, _) = self.queue(l);
+        let p = &self.pool[packet];
+        let row = DropRow {
+            time_ps: self.now.ps(),
+            port: self.ports[l].name.clone(),
+            flow: p.flow.0,
+            frame_bytes: p.frame,
+            payload_bytes: p.payload,
+            seq: p.seq,
+            reason: reason.name().into(),
+            queue_bytes: bytes,
+        };
+        let result = self.recorder.drop(row, reason);
+        self.check(result);
+        self.discard(packet);
+    }
+
+    /// A packet that no port of the switch could take.
+    #[cold]
+    fn discard_at_switch(&mut self, packet: PacketId, reason: DropReason) {
+        self.recorder.count_drop(reason);
+        self.discard(packet);
+    }
+
+    fn discard(&mut self, packet: PacketId) {
+        self.totals.dropped += 1;
+        let flow = self.pool[packet].flow;
+        self.pool.free(packet);
+        self.datagram_lost(flow);
+    }
+
+    /// Records an arrival at a watched port.
+    fn record_arrival(&mut self, l: usize, packet: PacketId, marked: bool, dropped: bool) {
+        if !self.ports[l].watched {
+            return;
+        }
+        let (queue_bytes, queue_packets) = self.queue(l);
+        let p = &self.pool[packet];
+        let row = QueueRow {
+            time_ps: self.now.ps(),
+            port: self.ports[l].name.clone(),
+            queue_bytes,
+            queue_packets,
+            flow: p.flow.0,
+            frame_bytes: p.frame,
+            marked,
+            dropped,
+        };
+        let later = !dropped && self.ports[l].marker.acts_at_dequeue();
+        let result = self.recorder.queue(row, l, later);
+        self.check(result);
+    }
+
+    /// The switch that a port belongs to.
+    pub(crate) fn switch_of(&self, l: usize) -> usize {
+        match self.ports[l].owner {
+            Owner::Switch(s) => s as usize,
+            Owner::Host(_) => unreachable!("hosts have no switch ports"),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! The cold half of an output port: counters, marking state, and the queues of ports that need departures as events.
+
+use crate::pool::PacketId;
+use fanin_switch::{Marker, PortView, Scheduler};
+use fanin_telemetry::Name;
+use fanin_units::{Amount, BitRate, Stream, Time};
+use std::collections::VecDeque;
+
+/// Whose output port it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Owner {
+    Host(u32),
+    Switch(u32),
+}
+
+/// Counters first: they are the part that every packet touches.
+#[repr(C, align(64))]
+pub struct Port {
+    /// Frame bytes whose serialisation has begun.
+    pub tx_bytes: u64,
+    /// Frames whose serialisation has begun.
+    pub tx_packets: u64,
+    /// Packets marked here.
+    pub marks: u64,
+    /// Packets dropped here.
+    pub drops: u64,
+    /// Largest queue since the last sample.
+    pub interval_max: u32,
+    /// Largest queue ever.
+    pub peak_bytes: u32,
+    /// Packets in the largest queue.
+    pub peak_packets: u32,
+    /// Cells that wait; kept only where something counts in cells.
+    pub queue_cells: u32,
+    /// When the queue was largest.
+    pub peak_time: Time,
+
+    pub owner: Owner,
+    pub rate: BitRate,
+    pub limit: Limit,
+    pub marker: Marker,
+    pub rng: Stream,
+    pub watched: bool,
+    pub explicit: Option<Box<Explicit>>,
+    pub name: Name,
+    /// Counters at the last sample: bytes, packets, marks, drops.
+    pub sampled: [u64; 4],
+}
+
+/// What bounds the queue.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Limit {
+    Unlimited,
+    /// This much per port.
+    Static(Amount),
+    /// The switch's shared buffer decides.
+    Shared,
+}
+
+/// Queues of a port whose departures are events: classes, scheduling, shared buffer.
+pub struct Explicit {
+    pub queues: Vec<VecDeque<PacketId>>,
+    /// What waits in each class, in the shared buffer's unit.
+    pub class_used: Vec<u64>,
+    pub scheduler: Scheduler,
+    /// Whether a departure event is set.
+    pub armed: bool,
+    pub bytes: u64,
+    pub packets: u32,
+}
+
+impl Port {
+    /// Remembers the queue after an arrival.
+    #[inline(always)]
+    pub fn note_queue(&mut self, now: Time, bytes: u32, packets: u32) {
+        if bytes > self.interval_max {
+            self.interval_max = bytes;
+            if bytes > self.peak_bytes {
+                self.peak_bytes = bytes;
+                self.peak_packets = packets;
+                self.peak_time = now;
+            }
+        }
+    }
+
+    /// The queue as policies see it.
+    pub fn view(&self, now: Time, queue_bytes: u64, queue_packets: u32, free_at: Time) -> PortView {
+        PortView { now, queue_bytes, queue_packets, queue_cells: self.queue_cells, rate: self.rate, free_at }
+    }
+}

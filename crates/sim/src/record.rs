@@ -1,0 +1,239 @@
+//! What a run leaves behind: tables, outcomes, and the fingerprint.
+
+use crate::flow::Outcome;
+use fanin_switch::DropReason;
+use fanin_telemetry::{DropRow, FlowRow, Name, PortRow, QueryRow, QueueRow, Table, TableError};
+use fanin_traffic::Query;
+use fanin_units::{Span, Time};
+use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
+
+/// Rows of watched ports whose marking is not decided yet hold at most this many others back.
+const HELD: usize = 1 << 16;
+
+/// The tables of a run and what its summary needs.
+pub struct Recorder {
+    pub flows: Table<FlowRow>,
+    pub queries: Table<QueryRow>,
+    pub ports: Table<PortRow>,
+    pub queues: Table<QueueRow>,
+    pub drops: Table<DropRow>,
+    /// One entry per flow that has ended.
+    pub outcomes: Vec<Outcome>,
+    pub drop_counts: BTreeMap<&'static str, u64>,
+    /// Sums over flows that have ended.
+    pub sums: FlowSums,
+    fingerprint: u64,
+    groups: Vec<Name>,
+    answers: Vec<Answers>,
+    /// Rows of watched ports in order of arrival; the first is number `first_held`.
+    held: VecDeque<QueueRow>,
+    first_held: u64,
+    /// Per port that marks at dequeue: the rows whose marks are still open.
+    open: BTreeMap<usize, VecDeque<u64>>,
+}
+
+/// Sums over flows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowSums {
+    pub complete: u64,
+    pub incomplete: u64,
+    pub aborted: u64,
+    pub delivered: u64,
+    pub packets_sent: u64,
+    pub retransmits: u64,
+    pub timeouts: u64,
+}
+
+/// How far a query has been answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Answers {
+    pub count: u32,
+    pub last: Option<Time>,
+}
+
+/// Where tables go.
+pub enum Destination<'a> {
+    /// Nowhere; the summary is all there is.
+    Nowhere,
+    /// Kept in memory.
+    Memory,
+    /// Parquet files in a folder.
+    Folder(&'a Path),
+}
+
+/// Which tables are written besides flows and queries.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tables {
+    pub ports: bool,
+    pub queues: bool,
+    pub drops: bool,
+}
+
+impl Recorder {
+    /// # Errors
+    /// When a table cannot be created.
+    pub fn new(destination: &Destination<'_>, tables: Tables, groups: Vec<Name>) -> Result<Self, TableError> {
+        fn table<R: fanin_telemetry::Row>(on: bool, destination: &Destination<'_>) -> Result<Table<R>, TableError> {
+            match destination {
+                _ if !on => Ok(Table::discard()),
+                Destination::Nowhere => Ok(Table::discard()),
+                Destination::Memory => Ok(Table::keep()),
+                Destination::Folder(folder) => Table::file(folder),
+            }
+        }
+        Ok(Recorder {
+            flows: table(true, destination)?,
+            queries: table(true, destination)?,
+            ports: table(tables.ports, destination)?,
+            queues: table(tables.queues, destination)?,
+            drops: table(tables.drops, destination)?,
+            outcomes: Vec::new(),
+            drop_counts: BTreeMap::new(),
+            sums: FlowSums::default(),
+            fingerprint: 0xcbf2_9ce4_8422_2325,
+            groups,
+            answers: Vec::new(),
+            held: VecDeque::new(),
+            first_held: 0,
+            open: BTreeMap::new(),
+        })
+    }
+
+    /// The name of a traffic entry.
+    pub fn group(&self, entry: u16) -> Name {
+        self.groups[usize::from(entry)].clone()
+    }
+
+    /// Folds a value into the fingerprint (a multiply–xor–shift step per word; order matters).
+    pub fn fold(&mut self, value: u64) {
+        let x = (self.fingerprint ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        self.fingerprint = x ^ x >> 29;
+    }
+
+    /// The fingerprint so far.
+    pub fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
+
+    /// A flow has ended, or the run has before it.
+    pub fn flow(&mut self, row: FlowRow, fct: Option<Span>) -> Result<(), TableError> {
+        for value in [
+            u64::from(row.flow),
+            row.size_bytes,
+            row.start_ps,
+            row.finish_ps.unwrap_or(u64::MAX),
+            row.acked_ps.unwrap_or(u64::MAX),
+            row.delivered_bytes,
+            row.packets_sent,
+            row.retransmits,
+            u64::from(row.timeouts),
+            row.marked,
+        ] {
+            self.fold(value);
+        }
+        let sums = &mut self.sums;
+        match row.status.to_string().as_str() {
+            "complete" => sums.complete += 1,
+            "aborted" => sums.aborted += 1,
+            _ => sums.incomplete += 1,
+        }
+        sums.delivered += row.delivered_bytes;
+        sums.packets_sent += row.packets_sent;
+        sums.retransmits += row.retransmits;
+        sums.timeouts += u64::from(row.timeouts);
+        self.outcomes.push(Outcome { size: row.size_bytes, fct, ideal: Span::from_ps(row.ideal_ps) });
+        self.flows.push(row)
+    }
+
+    /// A response to a query is complete.
+    pub fn query_answered(&mut self, query: Option<u32>, now: Time) {
+        let Some(query) = query else { return };
+        let query = query as usize;
+        if self.answers.len() <= query {
+            self.answers.resize(query + 1, Answers::default());
+        }
+        self.answers[query].count += 1;
+        self.answers[query].last = Some(now);
+    }
+
+    /// Writes the table of queries; gives the completion times of those that were answered in full.
+    pub fn finish_queries<'q>(
+        &mut self,
+        queries: impl Iterator<Item = &'q Query>,
+        hosts: &[Name],
+    ) -> Result<Vec<Option<Span>>, TableError> {
+        let mut times = Vec::new();
+        for (i, query) in queries.enumerate() {
+            let answers = self.answers.get(i).copied().unwrap_or_default();
+            let finish = if answers.count >= query.responses { answers.last } else { None };
+            times.push(finish.map(|at| at.since(query.start)));
+            self.queries.push(QueryRow {
+                query: i as u32,
+                group: self.groups[usize::from(query.entry)].clone(),
+                client: hosts[query.client.index()].clone(),
+                start_ps: query.start.ps(),
+                finish_ps: finish.map(Time::ps),
+                responses: query.responses,
+                size_bytes: query.size,
+            })?;
+        }
+        Ok(times)
+    }
+
+    /// Counts a drop that no port made.
+    pub fn count_drop(&mut self, reason: DropReason) {
+        *self.drop_counts.entry(reason.name()).or_default() += 1;
+    }
+
+    /// A packet was dropped at a port.
+    pub fn drop(&mut self, row: DropRow, reason: DropReason) -> Result<(), TableError> {
+        self.count_drop(reason);
+        if self.drops.is_on() { self.drops.push(row) } else { Ok(()) }
+    }
+
+    /// A packet has reached a watched port. `mark_later`: whether it is marked is decided when it is dequeued.
+    pub fn queue(&mut self, row: QueueRow, port: usize, mark_later: bool) -> Result<(), TableError> {
+        if !mark_later && self.held.is_empty() {
+            self.first_held += 1;
+            return self.queues.push(row);
+        }
+        if mark_later {
+            self.open.entry(port).or_default().push_back(self.first_held + self.held.len() as u64);
+        }
+        self.held.push_back(row);
+        if self.held.len() >= HELD { self.release_held() } else { Ok(()) }
+    }
+
+    /// The oldest open packet of a port has been dequeued.
+    pub fn queue_dequeued(&mut self, port: usize, marked: bool) {
+        let Some(row) = self.open.get_mut(&port).and_then(VecDeque::pop_front) else { return };
+        if let Some(held) = self.held.get_mut((row - self.first_held) as usize) {
+            held.marked = marked;
+        }
+    }
+
+    /// Writes held rows up to the first whose mark is open.
+    fn release_held(&mut self) -> Result<(), TableError> {
+        let first_open = self.open.values().filter_map(VecDeque::front).min().copied().unwrap_or(u64::MAX);
+        while self.first_held < first_open {
+            let Some(row) = self.held.pop_front() else { break };
+            self.first_held += 1;
+            self.queues.push(row)?;
+        }
+        Ok(())
+    }
+
+    /// Closes all tables; gives their names and numbers of rows.
+    pub fn finish(&mut self) -> Result<Vec<(&'static str, u64)>, TableError> {
+        self.open.clear();
+        self.release_held()?;
+        Ok(vec![
+            ("flows", self.flows.finish()?),
+            ("queries", self.queries.finish()?),
+            ("ports", self.ports.finish()?),
+            ("queues", self.queues.finish()?),
+            ("drops", self.drops.finish()?),
+        ])
+    }
+}

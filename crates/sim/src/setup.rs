@@ -1,0 +1,228 @@
+//! From a validated scenario to a world at time zero.
+
+use crate::fib::Fib;
+use crate::folder::RunError;
+use crate::host::{Conns, Host};
+use crate::link::{flag, FarEnd, Link, Rings};
+use crate::pool::Pool;
+use crate::port::{Explicit, Limit, Owner, Port};
+use crate::record::{Destination, Recorder, Tables};
+use crate::world::{SwitchNode, Totals, World};
+use fanin_engine::{Timers, Wheel};
+use fanin_packet::Framing;
+use fanin_scenario::{NicOrder, PortModel, Sampling, Scenario};
+use fanin_switch::{At, Buffer, Marker, PathChooser, Scheduler, Scheduling, SharedBuffer, Switch};
+use fanin_telemetry::Name;
+use fanin_topology::{Routes, Topology};
+use fanin_units::{Amount, HostId, LinkId, NodeId, Purpose, Span, Stream, Time};
+use std::collections::VecDeque;
+
+/// The far end of a link that leads to `node`.
+fn far_end(topology: &Topology, node: NodeId) -> FarEnd {
+    match topology.host_id(node) {
+        Some(host) => FarEnd::Host(host.0),
+        None => FarEnd::Switch(topology.switch_index(node).unwrap_or_default() as u32),
+    }
+}
+
+/// Builds the world of a scenario.
+///
+/// # Errors
+/// When a result table cannot be created, or the traffic cannot be generated.
+pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World, RunError> {
+    let topology = scenario.topology();
+    let doc = scenario.doc();
+    let (switch, engine, telemetry) = (&doc.switch, &doc.engine, &doc.telemetry);
+    let seed = scenario.seed();
+    let traffic = scenario.traffic().map_err(RunError::Problems)?;
+    let framing = &doc.framing;
+    let framing = Framing {
+        header: framing.header.get() as u16,
+        min_frame: framing.min_frame.get() as u16,
+        gap: framing.gap.get() as u16,
+    };
+    let cell = switch.cell_bytes();
+
+    let mut rings = Rings::default();
+    let mut links = Vec::with_capacity(topology.links.len());
+    let mut ports = Vec::with_capacity(topology.links.len());
+    let watched = scenario.watched();
+    for (i, wire) in topology.links.iter().enumerate() {
+        let id = LinkId(i as u32);
+        // What a packet spends inside the node at the far end before it is looked at there is part of the delay.
+        let mut link = Link::new(&mut rings, scenario.hop_delay(id), wire.rate, framing.gap, far_end(topology, wire.to));
+        let owner = match far_end(topology, wire.from) {
+            FarEnd::Host(h) => Owner::Host(h),
+            FarEnd::Switch(s) => Owner::Switch(s),
+        };
+        let mut port = Port {
+            tx_bytes: 0,
+            tx_packets: 0,
+            marks: 0,
+            drops: 0,
+            interval_max: 0,
+            peak_bytes: 0,
+            peak_packets: 0,
+            queue_cells: 0,
+            peak_time: Time::ZERO,
+            owner,
+            rate: wire.rate,
+            limit: Limit::Unlimited,
+            marker: Marker::new(&fanin_switch::Marking::None(fanin_switch::NoMarking {})),
+            rng: Stream::new(seed, Purpose::Marking, i as u64),
+            watched: watched.contains(&id),
+            explicit: None,
+            name: topology.link_name(id).as_str().into(),
+            sampled: [0; 4],
+        };
+        if let Owner::Switch(_) = owner {
+            equip(&mut link, &mut port, switch, engine.ports == PortModel::Explicit);
+        }
+        links.push(link);
+        ports.push(port);
+    }
+    let hosts: Vec<Host> = topology
+        .hosts
+        .iter()
+        .map(|node| Host { nic: topology.host_link(*node).0, ready: VecDeque::new(), armed: false })
+        .collect();
+
+    let (horizon, spacing) = rhythm(topology, framing);
+    let slots = 2 * links.len();
+    let (sample_period, next_sample) = match telemetry.sample {
+        Sampling::Every(period) => (period, Time::ZERO + period),
+        Sampling::Off => (Span::MAX, Time::MAX),
+    };
+    let tables = Tables { ports: next_sample < Time::MAX, queues: !watched.is_empty(), drops: telemetry.drops };
+    let groups = traffic.entry_names().map(Name::from).collect();
+    let switches: Vec<SwitchNode> = (0..topology.switch_count())
+        .map(|s| SwitchNode {
+            seed: Stream::new(seed, Purpose::Hashing, s as u64).next_u32(),
+            paths: PathChooser::new(&switch.routing),
+            rng: Stream::new(seed, Purpose::Spraying, s as u64),
+            shared: match &switch.buffer {
+                Buffer::Dynamic(params) => {
+                    // Each class of each port is a queue that the shared buffer tells apart.
+                    let ports = topology.out_links(NodeId((topology.hosts.len() + s) as u32)).len();
+                    Some(SharedBuffer::new(params, (ports * switch.scheduling.classes()) as u32, cell))
+                }
+                _ => None,
+            },
+        })
+        .collect();
+    Ok(World {
+        now: Time::ZERO,
+        stop: scenario.stop().unwrap_or(Time::MAX),
+        wheel: Wheel::new(slots, horizon, spacing),
+        timers: Timers::default(),
+        barrier: Time::ZERO,
+        links: links.into(),
+        ports: ports.into(),
+        rings,
+        pool: Pool::default(),
+        fib: fib(topology, scenario.routes()),
+        switches: switches.into(),
+        cell,
+        ttl: switch.ttl,
+        hosts: hosts.into(),
+        host_names: (0..topology.hosts.len() as u32).map(|h| topology.host_name(HostId(h)).into()).collect(),
+        conns: Conns::default(),
+        transports: scenario.transports().iter().map(|(name, config)| (name.as_str().into(), config.clone())).collect(),
+        traffic,
+        framing,
+        seed,
+        fifo_nic: doc.host.nic == NicOrder::Fifo,
+        next_app: Time::ZERO,
+        sample_period,
+        next_sample,
+        recorder: Recorder::new(destination, tables, groups)?,
+        totals: Totals::default(),
+        failure: None,
+        standstill: (Time::ZERO, 0),
+        stall_events: engine.stall_events,
+        max_events: engine.max_events.unwrap_or(u64::MAX),
+    })
+}
+
+/// Gives a switch's port its buffer, marking and scheduling.
+fn equip(link: &mut Link, port: &mut Port, switch: &Switch, explicit: bool) {
+    port.marker = Marker::new(&switch.marking);
+    port.limit = match &switch.buffer {
+        Buffer::Static(b) => Limit::Static(b.per_port),
+        Buffer::Dynamic(_) => Limit::Shared,
+        Buffer::Unlimited(_) => Limit::Unlimited,
+    };
+    if port.marker.acts_at_dequeue() || switch.counts_cells() {
+        link.flags |= flag::DEQUEUE;
+    }
+    let explicit = explicit || port.limit == Limit::Shared || !matches!(switch.scheduling, Scheduling::Fifo(_));
+    if explicit {
+        link.flags |= flag::EXPLICIT;
+        let scheduler = Scheduler::new(&switch.scheduling);
+        let classes = switch.scheduling.classes();
+        port.explicit = Some(Box::new(Explicit {
+            queues: vec![VecDeque::new(); classes],
+            class_used: vec![0; classes],
+            scheduler,
+            armed: false,
+            bytes: 0,
+            packets: 0,
+        }));
+        return;
+    }
+    // A port that the inner loop can serve by itself has a limit and a threshold in bytes or packets.
+    let small = |n: u64| u32::try_from(n).unwrap_or(u32::MAX - 1);
+    let limit = match port.limit {
+        Limit::Unlimited => Some((u32::MAX, 0)),
+        Limit::Static(Amount::Bytes(n)) => Some((small(n), 0)),
+        Limit::Static(Amount::Packets(n)) => Some((small(n), flag::LIMIT_PACKETS)),
+        _ => None,
+    };
+    let threshold = match (port.marker.acts_at_enqueue(), port.marker.simple_threshold()) {
+        (false, _) => Some((u32::MAX, 0)),
+        (true, Some((Amount::Bytes(k), At::Enqueue))) => Some((small(k), 0)),
+        (true, Some((Amount::Packets(k), At::Enqueue))) => Some((small(k), flag::MARK_PACKETS)),
+        _ => None,
+    };
+    match (limit, threshold) {
+        (Some((limit, a)), Some((threshold, b))) if !port.watched => {
+            link.limit = limit;
+            link.threshold = threshold;
+            link.flags |= a | b;
+        }
+        _ => link.flags |= flag::PIPELINE,
+    }
+}
+
+/// How far ahead most events lie, and how far apart they are: propagation and serialisation of a full frame on most links,
+/// and the time in which about four such frames leave the network's ports when half of them are busy. A slow link in a fast
+/// fabric must not make the wheel's buckets wide; its events take the heap. Buckets stay well below the shortest delay, so
+/// that events rarely fall into the bucket that is open.
+fn rhythm(topology: &Topology, framing: Framing) -> (Span, Span) {
+    let full = fanin_units::Bytes(u64::from(framing.on_wire(framing.frame(1480))));
+    let mut ahead: Vec<Span> = topology.links.iter().map(|l| l.delay + l.rate.time_to_send(full)).collect();
+    ahead.sort_unstable();
+    let horizon = ahead.get(ahead.len() * 9 / 10).copied().unwrap_or(Span::from_us(1));
+    let shortest = ahead.first().copied().unwrap_or(Span::ZERO);
+    let tx = topology.links.iter().map(|l| l.rate.time_to_send(full)).min().unwrap_or(Span::ZERO);
+    let spacing = Span::from_ps((tx * 8 / (ahead.len().max(1) as u64)).ps().min(shortest.ps() / 16));
+    (horizon, spacing)
+}
+
+/// Flattens the routing tables.
+fn fib(topology: &Topology, routes: &Routes) -> Fib {
+    let hosts: Vec<_> =
+        (0..topology.hosts.len() as u32).map(|h| (routes.attachment_of(HostId(h)), routes.host_port(HostId(h)))).collect();
+    let mut fib = Fib::new(topology.switch_count(), routes.attachments(), &hosts);
+    for switch in 0..topology.switch_count() {
+        let node = NodeId((topology.hosts.len() + switch) as u32);
+        for attachment in 0..routes.attachments() {
+            if routes.attachment_node(attachment) == node {
+                fib.set_local(switch, attachment);
+            } else {
+                fib.set(switch, attachment, routes.lookup(node, attachment));
+            }
+        }
+    }
+    fib
+}

@@ -1,0 +1,128 @@
+//! The numbers that a run comes down to. The keys are documented in docs/results.md.
+
+use crate::flow::Outcome;
+use crate::world::World;
+use fanin_units::{BitRate, Bytes, Span};
+use serde_json::{json, Map, Value};
+
+/// Flow-size bins: those in which the papers of this field report. kB = 1000.
+const BINS: [(&str, u64, u64); 5] = [
+    ("all", 0, u64::MAX),
+    ("<10KB", 0, 10_000),
+    ("10KB-100KB", 10_000, 100_000),
+    ("100KB-1MB", 100_000, 1_000_000),
+    (">=1MB", 1_000_000, u64::MAX),
+];
+
+/// The `q`-quantile of a sorted list: the smallest value that at least `q` of them do not exceed (nearest rank).
+fn quantile<T: Copy>(sorted: &[T], q: f64) -> Option<T> {
+    let rank = libm::ceil(q * sorted.len() as f64) as usize;
+    sorted.get(rank.max(1) - 1).copied()
+}
+
+/// Mean and quantiles of times.
+fn times(mut all: Vec<u64>) -> Map<String, Value> {
+    all.sort_unstable();
+    let mut map = Map::new();
+    let mean = (!all.is_empty()).then(|| all.iter().map(|t| u128::from(*t)).sum::<u128>() / all.len() as u128);
+    map.insert("mean_ps".into(), json!(mean.map(|m| m as u64)));
+    for (name, q) in [("p50_ps", 0.5), ("p95_ps", 0.95), ("p99_ps", 0.99)] {
+        map.insert(name.into(), json!(quantile(&all, q)));
+    }
+    map
+}
+
+fn bin(name: &str, from: u64, to: u64, outcomes: &[Outcome]) -> Value {
+    let inside = || outcomes.iter().filter(|o| (from..to).contains(&o.size) || (o.size == to && to == u64::MAX));
+    let done: Vec<(u64, f64)> = inside()
+        .filter_map(|o| o.fct.map(|fct| (fct.ps(), fct.ps() as f64 / o.ideal.ps().max(1) as f64)))
+        .collect();
+    let mut map = Map::new();
+    map.insert("bin".into(), json!(name));
+    map.insert("from_bytes".into(), json!(from));
+    map.insert("to_bytes".into(), if to == u64::MAX { Value::Null } else { json!(to) });
+    map.insert("flows".into(), json!(done.len()));
+    map.extend(times(done.iter().map(|d| d.0).collect()));
+    let mut slowdowns: Vec<f64> = done.iter().map(|d| d.1).collect();
+    slowdowns.sort_unstable_by(f64::total_cmp);
+    let mean = (!slowdowns.is_empty()).then(|| slowdowns.iter().sum::<f64>() / slowdowns.len() as f64);
+    map.insert("slowdown_mean".into(), json!(mean));
+    for (key, q) in [("slowdown_p50", 0.5), ("slowdown_p95", 0.95), ("slowdown_p99", 0.99)] {
+        map.insert(key.into(), json!(quantile(&slowdowns, q)));
+    }
+    Value::Object(map)
+}
+
+/// The content of summary.json.
+pub(crate) fn summary(world: &World, queries: &[Option<Span>]) -> Value {
+    let recorder = &world.recorder;
+    let sums = recorder.sums;
+    let elapsed = Span::from_ps(world.now.ps());
+    let (marks, _) = world.port_totals();
+    let hottest = world.hottest_ports();
+    let port = |l: usize| {
+        let p = &world.ports[l];
+        let wire = Bytes(p.tx_bytes + p.tx_packets * u64::from(world.framing.gap));
+        let used = if elapsed == Span::ZERO { 0.0 } else { p.rate.time_to_send(wire).ps() as f64 / elapsed.ps() as f64 };
+        json!({
+            "port": p.name.to_string(),
+            "max_bytes": p.peak_bytes,
+            "max_packets": p.peak_packets,
+            "tx_bytes": p.tx_bytes,
+            "drops": p.drops,
+            "marks": p.marks,
+            "utilisation": used,
+        })
+    };
+    let mut query_times = Map::new();
+    query_times.insert("total".into(), json!(queries.len()));
+    query_times.insert("complete".into(), json!(queries.iter().flatten().count()));
+    query_times.extend(times(queries.iter().flatten().map(|t| t.ps()).collect()));
+    json!({
+        "flows": {
+            "total": sums.complete + sums.incomplete + sums.aborted,
+            "complete": sums.complete,
+            "incomplete": sums.incomplete,
+            "aborted": sums.aborted,
+        },
+        "fct": BINS.iter().map(|(name, from, to)| bin(name, *from, *to, &recorder.outcomes)).collect::<Vec<_>>(),
+        "queries": query_times,
+        "goodput_bps": BitRate::of(Bytes(sums.delivered), elapsed).bps(),
+        "delivered_bytes": sums.delivered,
+        "packets_sent": sums.packets_sent,
+        "retransmits": sums.retransmits,
+        "timeouts": sums.timeouts,
+        "marks": marks,
+        "drops": recorder.drop_counts.values().sum::<u64>(),
+        "drops_by_reason": recorder.drop_counts,
+        "largest_queue": hottest.first().map(|l| {
+            let p = &world.ports[*l];
+            json!({"port": p.name.to_string(), "bytes": p.peak_bytes, "packets": p.peak_packets, "time_ps": p.peak_time.ps()})
+        }),
+        "ports": hottest.iter().take(16).map(|l| port(*l)).collect::<Vec<_>>(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_nearest_rank() {
+        let v: Vec<u64> = (1..=100).collect();
+        assert_eq!(quantile(&v, 0.5), Some(50));
+        assert_eq!(quantile(&v, 0.99), Some(99));
+        assert_eq!(quantile(&v[..1], 0.99), Some(1));
+        assert_eq!(quantile::<u64>(&[], 0.5), None);
+    }
+
+    #[test]
+    fn bins_hold_their_flows_and_incomplete_ones_do_not_count() {
+        let o = |size, fct: Option<u64>| Outcome { size, fct: fct.map(Span::from_ps), ideal: Span::from_ps(10) };
+        let all = [o(9_999, Some(20)), o(10_000, Some(40)), o(10_000, None), o(u64::MAX, Some(10))];
+        assert_eq!(bin("a", 0, 10_000, &all)["flows"], 1);
+        let middle = bin("b", 10_000, 100_000, &all);
+        assert_eq!((middle["flows"].as_u64(), middle["slowdown_mean"].as_f64()), (Some(1), Some(4.0)));
+        assert_eq!(bin("all", 0, u64::MAX, &all)["flows"], 3);
+    }
+}

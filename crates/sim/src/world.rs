@@ -1,0 +1,326 @@
+//! The world: all state of a run, and the loop that moves it.
+//!
+//! Order of events of the same time: (1) departures, by link; (2) arrivals, by link; (3) timeouts, by host, flow and side;
+//! (4) applications, in order of the traffic entries; (5) sampling. Links are numbered in order of creation by the
+//! topology, flows in order of creation, so no order depends on when an event was set.
+
+use crate::fib::Fib;
+use crate::host::{Conns, Host};
+use crate::link::{FarEnd, Link, Rings};
+use crate::pool::Pool;
+use crate::port::{Owner, Port};
+use crate::record::Recorder;
+use fanin_engine::{Table, Timers, Wheel};
+use fanin_packet::Framing;
+use fanin_switch::{PathChooser, SharedBuffer};
+use fanin_telemetry::{Name, TableError};
+use fanin_traffic::Traffic;
+use fanin_transport::TransportConfig;
+use fanin_units::{Span, Stream, Time};
+
+/// A switch's own state.
+pub struct SwitchNode {
+    /// Distinguishes its hash from every other switch's.
+    pub seed: u32,
+    pub paths: PathChooser,
+    pub rng: Stream,
+    /// The buffer that its ports share, if they do.
+    pub shared: Option<SharedBuffer>,
+}
+
+/// Counts of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Packets that crossed a link.
+    pub packet_hops: u64,
+    /// Events handled.
+    pub events: u64,
+    /// Packets that hosts gave to their NICs.
+    pub sent: u64,
+    /// Packets that reached their endpoint.
+    pub delivered: u64,
+    /// Packets that reached a host whose flow had ended.
+    pub stray: u64,
+    /// Packets dropped, all reasons.
+    pub dropped: u64,
+    /// Flows started.
+    pub started: u64,
+    /// Flows ended: complete or aborted.
+    pub ended: u64,
+}
+
+/// A timeout's place in the order: host, then flow and side.
+pub type TimerKey = (u32, u64);
+
+/// Why a call of [`World::advance`] came back.
+#[derive(Debug, PartialEq)]
+pub enum Pause {
+    /// The budget is used up; there is more to do.
+    Budget,
+    /// Nothing is left to do, or the stop time is reached.
+    Done,
+    /// It cannot go on; the message says who waits for what.
+    Stuck(String),
+}
+
+/// A run in progress.
+pub struct World {
+    pub(crate) now: Time,
+    pub(crate) stop: Time,
+    pub(crate) wheel: Wheel,
+    pub(crate) timers: Timers<TimerKey>,
+    /// The earliest thing that is not in the wheel; the inner loop runs up to it.
+    pub(crate) barrier: Time,
+    pub(crate) links: Table<Link>,
+    pub(crate) ports: Table<Port>,
+    pub(crate) rings: Rings,
+    pub(crate) pool: Pool,
+    pub(crate) fib: Fib,
+    pub(crate) switches: Table<SwitchNode>,
+    pub(crate) cell: u32,
+    /// Switches that a packet may cross.
+    pub(crate) ttl: u8,
+    pub(crate) hosts: Table<Host>,
+    pub(crate) host_names: Vec<Name>,
+    pub(crate) conns: Conns,
+    pub(crate) transports: Vec<(Name, TransportConfig)>,
+    pub(crate) traffic: Traffic,
+    pub(crate) framing: Framing,
+    pub(crate) seed: u64,
+    pub(crate) fifo_nic: bool,
+    pub(crate) next_app: Time,
+    pub(crate) sample_period: Span,
+    pub(crate) next_sample: Time,
+    pub(crate) recorder: Recorder,
+    pub(crate) totals: Totals,
+    /// The first table error; ends the run.
+    pub(crate) failure: Option<TableError>,
+    /// Events handled without time moving on, as far as has been looked.
+    pub(crate) standstill: (Time, u64),
+    /// After so many of them the run is taken to hang.
+    pub(crate) stall_events: u64,
+    pub(crate) max_events: u64,
+}
+
+impl World {
+    /// Moves on by at most about `budget` events.
+    ///
+    /// # Errors
+    /// When a result table cannot be written.
+    pub fn advance(&mut self, budget: u64) -> Result<Pause, TableError> {
+        let end = self.totals.events + budget;
+        loop {
+            self.find_barrier();
+            fanin_run_loop(self, end);
+            if let Some(error) = self.failure.take() {
+                return Err(error);
+            }
+            if self.totals.events >= end {
+                return Ok(self.still_going());
+            }
+            if let Some(pause) = self.beyond_the_wheel() {
+                return Ok(pause);
+            }
+        }
+    }
+
+    /// Counts so far.
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// Packets that exist now: queued, on a wire, or waiting at a NIC. At any moment
+    /// sent = delivered + stray + dropped + in flight, where `sent` counts what NICs have sent.
+    pub fn in_flight(&self) -> u64 {
+        self.pool.in_flight() as u64 - self.hosts.iter().map(|h| h.waiting_packets()).sum::<u64>()
+    }
+
+    /// Simulated time reached.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    pub(crate) fn find_barrier(&mut self) {
+        self.next_app = self.traffic.next_start().unwrap_or(Time::MAX);
+        self.barrier = self.timers.next().min(self.next_app).min(self.next_sample).min(self.stop);
+    }
+
+    /// The wheel has nothing up to the barrier: whatever stands there is next.
+    fn beyond_the_wheel(&mut self) -> Option<Pause> {
+        let barrier = self.barrier;
+        let idle = self.conns.active() == 0 && self.next_app == Time::MAX;
+        if idle && self.stop == Time::MAX {
+            return Some(Pause::Done);
+        }
+        if self.wheel.is_empty() && self.timers.is_empty() && self.next_app == Time::MAX && self.stop == Time::MAX {
+            return Some(Pause::Stuck(self.who_waits("nothing is left to happen")));
+        }
+        if barrier >= self.stop && self.timers.next() > barrier && self.next_app > barrier && self.next_sample > barrier {
+            self.now = self.stop;
+            return Some(Pause::Done);
+        }
+        self.now = barrier;
+        self.totals.events += 1;
+        if self.timers.next() == barrier {
+            self.timeout();
+        } else if self.next_app == barrier {
+            self.start_next_flow();
+        } else {
+            self.sample();
+        }
+        None
+    }
+
+    /// The watchdog: whether the last budget has moved time on, and whether any is left.
+    fn still_going(&mut self) -> Pause {
+        let (since, events) = self.standstill;
+        if self.now > since {
+            self.standstill = (self.now, self.totals.events);
+        } else if self.totals.events - events > self.stall_events {
+            return Pause::Stuck(self.who_waits("simulated time stands still"));
+        }
+        if self.totals.events >= self.max_events {
+            return Pause::Stuck(self.who_waits(&format!("max_events ({}) is reached", self.max_events)));
+        }
+        Pause::Budget
+    }
+
+    /// Names up to ten flows that wait, and for what.
+    fn who_waits(&self, what: &str) -> String {
+        let mut message = format!("{what} at {}", self.now);
+        let waiting = self.conns.describe_waiting(10);
+        if !waiting.is_empty() {
+            message.push_str(&format!("; {} flows wait: {}", self.conns.active(), waiting.join("; ")));
+        }
+        let blocked = self.traffic.blocked();
+        if !blocked.is_empty() {
+            message.push_str(&format!("; not started: {}", blocked.iter().take(10).cloned().collect::<Vec<_>>().join("; ")));
+        }
+        message
+    }
+
+    /// Fetches what the next events need, a step of the chain link → ring entry → packet for each: in large fabrics a hop is
+    /// memory latency, and the wheel knows what comes.
+    #[inline(always)]
+    fn look_ahead(&self) {
+        let links = self.links.len() as u32;
+        let link = |slot: u32| if slot >= links { slot - links } else { slot } as usize;
+        if let Some(slot) = self.wheel.peek_slot(2) {
+            crate::link::prefetch(&self.links[link(slot)]);
+        }
+        if let Some(slot) = self.wheel.peek_slot(1) {
+            self.links[link(slot)].prefetch_front(&self.rings);
+        }
+        if let Some(slot) = self.wheel.peek_slot(0) {
+            self.pool.prefetch(self.links[link(slot)].front(&self.rings).packet);
+        }
+    }
+
+    #[inline(always)]
+    fn handle(&mut self, slot: u32) {
+        let links = self.links.len() as u32;
+        if slot >= links {
+            self.arrival((slot - links) as usize);
+        } else {
+            self.departure(slot as usize);
+        }
+    }
+
+    /// The packet at the head of a link has reached its far end.
+    #[inline(always)]
+    fn arrival(&mut self, l: usize) {
+        let arrivals = self.links.len() as u32;
+        if self.links[l].served == self.links[l].head {
+            self.catch_up(l);
+        }
+        let link = &mut self.links[l];
+        let entry = link.front(&self.rings);
+        link.head = link.head.wrapping_add(1);
+        if link.head != link.tail {
+            let next = link.front(&self.rings);
+            self.wheel.set(arrivals + l as u32, Time::from_ps(next.arrive));
+        }
+        self.totals.packet_hops += 1;
+        match link.far_end() {
+            FarEnd::Switch(s) => self.forward(s, entry.packet),
+            FarEnd::Host(h) => self.deliver(h, entry.packet),
+        }
+    }
+
+    /// A port whose departures are events has sent a packet.
+    fn departure(&mut self, l: usize) {
+        match self.ports[l].owner {
+            Owner::Host(h) => {
+                self.hosts[h as usize].armed = false;
+                self.run_nic(h);
+            }
+            Owner::Switch(_) => self.explicit_departure(l),
+        }
+    }
+
+    /// Brings a FIFO port's queue up to now: whatever has begun serialisation since the last look leaves it.
+    #[inline(always)]
+    pub(crate) fn catch_up(&mut self, l: usize) {
+        while let Some((start, entry)) = self.links[l].next_departure(&self.rings, self.now) {
+            let port = &mut self.ports[l];
+            port.tx_bytes += u64::from(entry.frame);
+            port.tx_packets += 1;
+            if self.links[l].flags & crate::link::flag::DEQUEUE != 0 {
+                self.after_dequeue(l, start, entry.packet, true);
+            }
+        }
+    }
+
+    /// Gives a packet to a port's serialiser or FIFO; all admission is done. The queue is up to now. `waited`: it comes out
+    /// of a queue of its own (explicit departures).
+    #[inline(always)]
+    pub(crate) fn send(&mut self, l: usize, packet: u32, waited: bool) {
+        let frame = self.pool[packet].frame;
+        let link = &mut self.links[l];
+        let now = self.now;
+        let idle = link.free_at <= now.ps();
+        if link.push(&mut self.rings, now, packet, frame) {
+            let slot = self.ports.len() + l;
+            self.wheel.set(slot as u32, Time::from_ps(link.front(&self.rings).arrive));
+        }
+        if idle {
+            let port = &mut self.ports[l];
+            port.tx_bytes += u64::from(frame);
+            port.tx_packets += 1;
+            if self.links[l].flags & crate::link::flag::DEQUEUE != 0 {
+                self.after_dequeue(l, now, packet, waited);
+            }
+        }
+    }
+
+    /// Adds a timeout; the inner loop must not run past it.
+    #[inline]
+    pub(crate) fn set_timer(&mut self, at: Time, key: TimerKey) {
+        self.timers.push(at, key);
+        self.barrier = self.barrier.min(at);
+    }
+
+    /// Records the first table error; the run ends at the next look.
+    pub(crate) fn check(&mut self, result: Result<(), TableError>) {
+        if let Err(error) = result {
+            self.failure.get_or_insert(error);
+            self.barrier = Time::ZERO;
+        }
+    }
+}
+
+/// The inner loop: all events of the wheel up to the barrier. A function of its own, with a name that profilers and
+/// instruction counters find.
+#[no_mangle]
+#[inline(never)]
+pub extern "Rust" fn fanin_run_loop(world: &mut World, end: u64) {
+    while let Some((time, slot)) = world.wheel.pop_until(world.barrier) {
+        world.now = time;
+        world.totals.events += 1;
+        world.look_ahead();
+        world.handle(slot);
+        if world.totals.events >= end {
+            break;
+        }
+    }
+}

@@ -206,7 +206,7 @@ impl LeafSpine {
         let wanted = self.oversubscription.unwrap_or(1.0);
         let spines = down / (wanted * per_spine);
         let whole = spines.round();
-        if whole >= 1.0 && whole <= 4_096.0 && same(ratio_with(whole), wanted) {
+        if (1.0..=4_096.0).contains(&whole) && same(ratio_with(whole), wanted) {
             return Ok(whole as u32);
         }
         let near: Vec<String> = [spines.floor(), spines.ceil()]

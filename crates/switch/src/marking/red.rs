@@ -12,9 +12,10 @@ names! {
     pub enum Spacing {
         /// Each packet by itself, so that gaps are geometric. Source: red-1993 §7, method 1.
         "geometric" => Geometric,
-        /// Gaps uniform from 1 to 1/p_b. Source: red-1993 §7, method 2.
+        /// Gaps uniform from 1 to 1/p_b − 1: the algorithm counts the arriving packet, where the text has 1 to 1/p_b. Source:
+        /// red-1993 §7, method 2, as in its fig. 2.
         "uniform" => Uniform,
-        /// Gaps uniform from 1/p_b to 2/p_b. Source: floyd-2000-gentle and ns-2's `wait_`.
+        /// Gaps uniform from 1/p_b to 2/p_b − 1. Source: ns-2 2.35, `queue/red.cc` (`wait_`).
         "wait" => Wait,
     }
 }
@@ -63,7 +64,7 @@ pub struct Red {
     max: f64,
     unit: Unit,
     avg: f64,
-    /// Packets since the last mark while avg ≥ min; −1 below it.
+    /// Packets since the last mark while avg ≥ min, the arriving one counted; −1 below it.
     count: i64,
 }
 

@@ -10,14 +10,17 @@ pub struct SyntaxError {
     pub message: String,
 }
 
+/// Levels of lists and objects. Every level is read once more for each level around it.
+const MAX_DEPTH: usize = 16;
+
 /// Reads a document; every node gets the line that it starts on.
 ///
 /// # Errors
-/// Where the text is not JSON, nests deeper than 128, repeats a key, or has a null.
+/// Where the text is not JSON, nests deeper than [`MAX_DEPTH`], repeats a key, or has a null.
 pub fn read(text: &str) -> Result<Node, SyntaxError> {
     let raw: &RawValue = serde_json::from_str(text).map_err(|e| at_line(&e, 0))?;
     let mut lines = Lines { text, at: 0, line: 1 };
-    node(raw, &mut lines)
+    node(raw, &mut lines, MAX_DEPTH)
 }
 
 /// `before`: lines of the document before the part that was read.
@@ -46,8 +49,11 @@ impl Lines<'_> {
     }
 }
 
-fn node(raw: &RawValue, lines: &mut Lines<'_>) -> Result<Node, SyntaxError> {
+fn node(raw: &RawValue, lines: &mut Lines<'_>, depth: usize) -> Result<Node, SyntaxError> {
     let line = lines.of(raw);
+    if depth == 0 {
+        return Err(SyntaxError { line: Some(line), message: format!("it nests deeper than {MAX_DEPTH} levels") });
+    }
     let text = raw.get();
     let wrong = |e: serde_json::Error| at_line(&e, line - 1);
     let value = match text.as_bytes().first() {
@@ -62,13 +68,13 @@ fn node(raw: &RawValue, lines: &mut Lines<'_>) -> Result<Node, SyntaxError> {
                 if table.iter().any(|(k, _)| *k == key) {
                     return Err(SyntaxError { line: Some(line), message: format!("the key {key:?} is there twice") });
                 }
-                table.push((key, node(raw, lines)?));
+                table.push((key, node(raw, lines, depth - 1)?));
             }
             Value::Table(table)
         }
         Some(b'[') => {
             let items: Vec<&RawValue> = serde_json::from_str(text).map_err(wrong)?;
-            Value::List(items.into_iter().map(|raw| node(raw, lines)).collect::<Result<_, _>>()?)
+            Value::List(items.into_iter().map(|raw| node(raw, lines, depth - 1)).collect::<Result<_, _>>()?)
         }
         Some(b'"') => Value::Text(serde_json::from_str(text).map_err(wrong)?),
         Some(b't' | b'f') => Value::Bool(serde_json::from_str(text).map_err(wrong)?),

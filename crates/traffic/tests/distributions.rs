@@ -132,6 +132,24 @@ fn core_load_counts_bytes_between_racks_against_the_links_of_the_tors() {
 }
 
 #[test]
+fn core_load_counts_where_a_hot_spot_and_queries_send_their_bytes() {
+    let net = net(4, 4).until_ms(1000);
+    let rack = |host: fanin_units::HostId| host.0 / 4;
+    let capacity = net.core.unwrap().bytes_in(fanin_units::Span::from_s(1)).get() as f64;
+    for text in [
+        // Half of all flows go to rack 0, from it and from elsewhere.
+        "kind = \"hot_spot\"\nsizes = { kind = \"fixed\", size = \"20KB\" }\nhot = [\"rack:0\"]\nfraction = 0.5\nsources = [\"rack:0\", \"h4\"]",
+        "kind = \"query\"\nclients = [\"h1\", \"h9\"]\nresponders = [\"rack:0\", \"h4..h6\"]\nsize = \"20KB\"",
+    ] {
+        let flows = net.flows(&format!("[[traffic]]\nload = 0.1\nload_of = \"core\"\n{text}"));
+        let crossing = flows.iter().filter(|f| rack(f.src) != rack(f.dst)).count() as f64 * 20_000.0;
+        let load = crossing / capacity;
+        // 100 000 flows cross, up to seven of one query together.
+        assert!((load - 0.1).abs() < 3.3 * 0.1 * libm::sqrt(7.0 / 1e5), "{load}: {text}");
+    }
+}
+
+#[test]
 fn query_load_fills_the_links_of_the_clients() {
     let net = net(2, 4).until_ms(2000);
     let flows = net.flows("[[traffic]]\nkind = \"query\"\nclients = [\"h1\"]\ntotal = \"100KB\"\nload = 0.4");

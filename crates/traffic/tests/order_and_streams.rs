@@ -195,6 +195,15 @@ fn flows_and_entries_start_after_what_they_wait_for() {
 }
 
 #[test]
+fn a_released_flow_still_waits_for_its_own_start() {
+    let text = |start: &str| {
+        format!("[[traffic]]\nkind = \"flows\"\nflows = [{{ id = \"a\", src = \"h0\", dst = \"h1\", size = \"1B\" }}, {{ src = \"h0\", dst = \"h1\", size = \"1B\", after = [\"a\"], start = \"{start}\", delay = \"5us\" }}]")
+    };
+    let second = |start| run(&mut net(1, 2).build(&text(start)), Span::from_us(10))[1].start;
+    assert_eq!((second("12us"), second("90us")), (at_us(15), at_us(90)));
+}
+
+#[test]
 fn an_entry_that_turns_out_empty_releases_what_waits_for_it() {
     let text = r#"
         [[traffic]]
@@ -296,13 +305,14 @@ fn queries_choose_responders_and_aggregate_when_all_have_answered() {
 
 #[test]
 fn where_results_go_does_not_depend_on_the_network() {
-    let text = "[[traffic]]\nkind = \"query\"\nsize = \"2KB\"\nper_second = 1e4\ncount = 100\naggregate = { size = \"5KB\" }";
+    let text = "[[traffic]]\nkind = \"query\"\nclients = [\"h2\"]\nsize = \"2KB\"\nper_second = 1e4\ncount = 100\naggregate = { size = \"5KB\" }";
     let to = |latency| {
         let mut results: Vec<_> = run(&mut net(2, 6).build(text), latency).into_iter().filter(|f| f.size == 5000).map(|f| (f.index, f.dst)).collect();
         results.sort();
         results
     };
     assert_eq!(to(Span::from_us(10)).len(), 100);
+    assert_eq!(to(Span::from_us(10)).iter().map(|(_, dst)| dst).collect::<BTreeSet<_>>().len(), 11, "drawn anew for each query");
     assert_eq!(to(Span::from_us(10)), to(Span::from_ms(50)));
 }
 
@@ -401,4 +411,65 @@ fn all_derangements_are_equally_likely() {
     // χ² with 8 degrees of freedom: 26.1 is exceeded with probability 0.001.
     let chi: f64 = counts.values().map(|c| (f64::from(*c) - 1000.0) * (f64::from(*c) - 1000.0) / 1000.0).sum();
     assert!(chi < 26.1, "{chi}: {counts:?}");
+}
+
+#[test]
+fn no_parameter_is_without_effect() {
+    let bases = [
+        ("poisson", "load = 0.5\nsizes = \"hadoop\"\n"),
+        ("hot_spot", "load = 0.5\nsizes = \"hadoop\"\n"),
+        ("query", "load = 0.2\nsize = \"5KB\"\n"),
+        ("incast", "receiver = \"h0\"\nsize = \"5KB\"\n"),
+        ("permutation", "size = \"5KB\"\n"),
+        ("all_to_all", "size = \"5KB\"\n"),
+        ("cbr", "src = \"h0\"\ndst = \"h1\"\nrate = \"1Gbps\"\n"),
+        ("on_off", "src = \"h0\"\ndst = \"h1\"\nrate = \"1Gbps\"\non = \"10us\"\noff = \"20us\"\n"),
+    ];
+    // One other value of every optional key; a key that is not listed here fails the test below.
+    let others = [
+        ("sources", "[\"rack:0\"]"), ("destinations", "[\"rack:0\"]"), ("intra_rack", "0.1"), ("request", "\"50B\""), ("load_of", "\"core\""),
+        ("stop", "\"500us\""), ("count", "3"), ("hot", "[\"h2\"]"), ("hot_hosts", "0.5"), ("fraction", "0.9"), ("clients", "[\"h2\"]"),
+        ("responders", "[\"rack:0\"]"), ("fanout", "2"), ("jitter", "\"10us\""), ("aggregate", "{ size = \"1KB\" }"), ("senders", "[\"rack:0\"]"),
+        ("flows_per_sender", "2"), ("repetitions", "2\ninterval = \"5us\""), ("interval", "\"7us\"\nrepetitions = 2"), ("gap", "\"7us\"\nrepetitions = 2"),
+        ("hosts", "[\"rack:0\"]"), ("stagger", "\"5us\""), ("counts", "\"wire\""), ("packet", "\"500B\""), ("size", "\"9KB\""), ("exponential", "true"),
+        ("class", "3"), ("transport", "\"cubic\""), ("start", "\"3us\""), ("name", "\"another\""),
+        // Instead of what the base says.
+        ("total", "\"70KB\""), ("per_second", "5000.0"), ("after", "[\"first\"]"), ("delay", "\"3us\"\nafter = [\"first\"]"),
+    ];
+    let net = net(2, 4).until_ms(1);
+    let first = "[[traffic]]\nname = \"first\"\nkind = \"flows\"\nflows = [{ src = \"h0\", dst = \"h7\", size = \"1B\" }]\n";
+    let flows = |kind: &str, text: &str| {
+        let mut traffic = net.build(&format!("{first}[[traffic]]\nkind = \"{kind}\"\n{text}"));
+        let flows = run(&mut traffic, Span::from_us(30));
+        (flows, traffic.queries().len(), traffic.entry_names().map(String::from).collect::<Vec<_>>())
+    };
+    let fanin_params::Schema::Choice(schema) = <fanin_traffic::Entry as fanin_params::Param>::schema() else { panic!() };
+    for (kind, base) in bases {
+        let before = flows(kind, base);
+        let variant = schema.variants.iter().find(|variant| variant.kind == kind).unwrap();
+        for field in &variant.body.fields {
+            let key = field.name;
+            if field.default.is_none() || (key == "transport" && ["cbr", "on_off"].contains(&kind)) {
+                continue; // must be given, so it is in the base; or is refused (refusals.rs)
+            }
+            if base.contains(&format!("{key} =")) && key != "size" {
+                continue; // given by the base
+            }
+            let (_, value) = others.iter().find(|(other, _)| *other == key).unwrap_or_else(|| panic!("{kind}.{key} is not tested"));
+            let replaced = match key {
+                "total" | "size" => base.lines().filter(|line| !line.starts_with("size")).collect::<Vec<_>>().join("\n"),
+                "per_second" => base.lines().filter(|line| !line.starts_with("load")).collect::<Vec<_>>().join("\n"),
+                _ => base.to_string(),
+            };
+            let after = flows(kind, &format!("{replaced}\n{key} = {value}"));
+            assert_ne!(before, after, "{kind}.{key} has no effect");
+        }
+    }
+}
+
+#[test]
+fn traffic_can_move_to_another_thread() {
+    let mut traffic = net(1, 4).build(CHAIN);
+    let first = std::thread::spawn(move || traffic.pop()).join().unwrap();
+    assert_eq!(first.unwrap().id.as_deref(), Some("map"));
 }

@@ -127,7 +127,7 @@ impl TcpEndpoint {
             // Source: RFC 5681 §3.2 step 3.
             self.w.cwnd = self.w.ssthresh + self.w.segments(cfg.dup_thresh);
         } else if cfg.prr {
-            r.prr = Prr { delivered: 0, out: 0, recover_fs: flight.max(1) };
+            r.prr = Prr { delivered: 0, out: 0, recover_fs: self.nxt - self.una };
             self.prr_on_ack(r, delivered);
         }
     }
@@ -256,7 +256,7 @@ impl TcpEndpoint {
         r.f_rto = match r.f_rto {
             FRto::First if news.acked > 0 && !over && self.nxt < self.end && self.edge > self.nxt => FRto::Second(2),
             FRto::Second(_) if news.acked == 0 && news.duplicate => {
-                self.w.cwnd = self.w.cwnd.min(self.w.segments(3));
+                self.w.cwnd = self.w.segments(3);
                 FRto::Off
             }
             FRto::First if news.acked > 0 || news.duplicate => FRto::Off,

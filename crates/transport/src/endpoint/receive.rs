@@ -23,7 +23,7 @@ pub(super) struct Growth {
 
 impl Growth {
     pub fn new(max: u64, window: u64, now: Time) -> Self {
-        Growth { max, rtt: Span::ZERO, window_end: window, window_at: now, round_from: 0, round_at: now }
+        Growth { max, rtt: Span::ZERO, window_end: 1 + window, window_at: now, round_from: 1, round_at: now }
     }
 
     /// RCV.NXT has come to `next`: the buffer to have.

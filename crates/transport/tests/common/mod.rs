@@ -1,6 +1,8 @@
 //! A network of two endpoints in which anything can happen to a packet.
 #![allow(dead_code)]
 
+pub mod script;
+
 use fanin_packet::{Ecn, Packet, TcpFlags};
 use fanin_transport::{Connection, Tcp, TcpEndpoint, TcpEvent};
 use fanin_units::{Span, Time};

@@ -1,0 +1,671 @@
+//! Loss recovery, step by step.
+
+mod common;
+
+use common::script::run;
+use fanin_transport::cc::{CongestionControl, Cubic, NewReno, Reno};
+use fanin_transport::*;
+use fanin_units::{Bytes, Span};
+
+/// NewReno with segments of 1000 bytes, no timestamps, an initial window of 10, RTO_min 200 ms, an ACK for each segment.
+fn base() -> Tcp {
+    let mut cfg = Tcp::new(Profile::Rfc, CongestionControl::NewReno(NewReno {}));
+    cfg.handshake = false;
+    cfg.mss = Some(1000);
+    cfg.timestamps = false;
+    cfg.initial_window = Some(10);
+    cfg.rto_min = Span::from_ms(200);
+    cfg.ack_every = 1;
+    cfg.receive_window = ReceiveWindow::Fixed(FixedWindow { size: Bytes(65_535) });
+    cfg
+}
+
+fn no_sack() -> Tcp {
+    Tcp { sack: false, ..base() }
+}
+
+const TEN: &str = "
+    +0 > . 1:1001
+    +0 > . 1001:2001
+    +0 > . 2001:3001
+    +0 > . 3001:4001
+    +0 > . 4001:5001
+    +0 > . 5001:6001
+    +0 > . 6001:7001
+    +0 > . 7001:8001
+    +0 > . 8001:9001
+    +0 > . 9001:10001
+";
+
+fn after_ten(cfg: &Tcp, write: u64, rest: &str) -> TcpEndpoint {
+    run(cfg, &format!("+0 write {write}\n{TEN}\n+0 > none\n{rest}"))
+}
+
+/// RFC 5681 §3.2: limited transmit on the first two duplicates, fast retransmit on the third, inflation, deflation.
+#[test]
+fn fast_retransmit_and_fast_recovery_without_sack() {
+    after_ten(
+        &no_sack(),
+        100_000,
+        "
+        # RFC 3042: one new segment for each of the first two.
+        +0.1 < . 1 ack 1
+        +0 > . 10001:11001
+        +0 = cwnd 10000
+        +0 < . 1 ack 1
+        +0 > . 11001:12001
+        # The third: ssthresh = FlightSize/2 without what limited transmit sent; cwnd = ssthresh + 3.
+        +0 < . 1 ack 1
+        +0 > . 1:1001
+        +0 = ssthresh 5000
+        +0 = cwnd 8000
+        +0 = phase Recovery
+        # Each further duplicate inflates; at 13000 a new segment fits beside the 12000 in flight.
+        +0 < . 1 ack 1
+        +0 < . 1 ack 1
+        +0 < . 1 ack 1
+        +0 < . 1 ack 1
+        +0 > none
+        +0 < . 1 ack 1
+        +0 > . 12001:13001
+        +0 < . 1 ack 1
+        +0 > . 13001:14001
+        # A full ACK (RFC 6582 §3.2 step 3, option 1): min (ssthresh, max (FlightSize, SMSS) + SMSS).
+        +0.1 < . 1 ack 12001
+        +0 = cwnd 3000
+        +0 = phase Open
+        +0 > . 14001:15001
+        +0 = retransmits 1
+        +0 = recoveries 1
+        ",
+    );
+}
+
+/// RFC 6582 §3.2 step 3: a partial ACK sends the next hole at once and deflates by what it covers, plus one segment.
+#[test]
+fn newreno_partial_acks() {
+    after_ten(
+        &no_sack(),
+        10_000,
+        "
+        +0.1 < . 1 ack 1
+        +0 < . 1 ack 1
+        +0 < . 1 ack 1
+        +0 > . 1:1001
+        +0 = cwnd 8000
+        # Segments 4 and 7 are lost as well.
+        +0.1 < . 1 ack 3001
+        +0 > . 3001:4001
+        +0 = cwnd 6000
+        +0 = phase Recovery
+        +0.1 < . 1 ack 6001
+        +0 > . 6001:7001
+        +0 = cwnd 4000
+        +0.1 < . 1 ack 10001
+        +0 = phase Open
+        # No data in flight: one segment more than SMSS.
+        +0 = cwnd 2000
+        +0 = ssthresh 5000
+        +0 = timeouts 0
+        +0 = retransmits 3
+        ",
+    );
+}
+
+/// RFC 6582 §3.2 step 3, the impatient variant: only the first partial ACK restarts the retransmission timer.
+#[test]
+fn only_the_first_partial_ack_restarts_the_timer() {
+    after_ten(
+        &no_sack(),
+        10_000,
+        "
+        +0.1 < . 1 ack 1001
+        # SRTT 100 ms, RTTVAR 50 ms: RTO 300 ms, until 0.4 s.
+        +0 = rto 0.3
+        +0 < . 1 ack 1001
+        +0 < . 1 ack 1001
+        +0 < . 1 ack 1001
+        +0 > . 1001:2001
+        +0.1 < . 1 ack 3001
+        +0 > . 3001:4001
+        # Restarted at 0.2: until 0.5. The next one does not.
+        +0.1 < . 1 ack 6001
+        +0 > . 6001:7001
+        +0.2 > . 6001:7001
+        +0 = timeouts 1
+        +0 = cwnd 1000
+        ",
+    );
+}
+
+/// RFC 5681 §3.2 step 6: Reno leaves fast recovery at the first new ACK, and needs another three duplicates.
+#[test]
+fn reno_leaves_at_the_first_new_ack() {
+    let mut cfg = no_sack();
+    cfg.congestion_control = CongestionControl::Reno(Reno {});
+    after_ten(
+        &cfg,
+        10_000,
+        "
+        +0.1 < . 1 ack 1
+        +0 < . 1 ack 1
+        +0 < . 1 ack 1
+        +0 > . 1:1001
+        +0.1 < . 1 ack 3001
+        +0 = phase Open
+        +0 = cwnd 5000
+        +0 > none
+        +0 < . 1 ack 3001
+        +0 < . 1 ack 3001
+        +0 > none
+        +0 < . 1 ack 3001
+        +0 > . 3001:4001
+        +0 = ssthresh 3500
+        +0 = recoveries 2
+        ",
+    );
+}
+
+/// RFC 6675 §5 with SACK: pipe decides, holes go in order, the second hole needs no ACK of the first.
+#[test]
+fn sack_recovery_fills_all_holes_in_one_round() {
+    after_ten(
+        &base(),
+        100_000,
+        "
+        # Segments 1, 3 and 5 are lost. SACKed bytes leave the pipe: limited transmit.
+        +0.1 < . 1 ack 1 sack 1001:2001
+        +0 > . 10001:11001
+        +0 = pipe 10000
+        +0 < . 1 ack 1 sack 3001:4001,1001:2001
+        +0 > . 11001:12001
+        # Third duplicate: recovery. FlightSize 10000 (limited transmit not counted).
+        +0 < . 1 ack 1 sack 5001:6001,3001:4001,1001:2001
+        +0 > . 1:1001
+        +0 = ssthresh 5000
+        +0 = cwnd 5000
+        +0 = phase Recovery
+        # 12 outstanding, 3 SACKed, the first lost and sent again: 9.
+        +0 = pipe 9000
+        +0 < . 1 ack 1 sack 5001:7001,3001:4001,1001:2001
+        # 3000 bytes are SACKed above 2001: the second hole is lost too. 12 − 4 SACKed − 2 lost + 1.
+        +0 = pipe 7000
+        +0 < . 1 ack 1 sack 5001:8001,3001:4001,1001:2001
+        # 3000 bytes above 4001: the third is lost.
+        +0 = pipe 5000
+        +0 > none
+        +0 < . 1 ack 1 sack 5001:9001,3001:4001,1001:2001
+        +0 > . 2001:3001
+        +0 < . 1 ack 1 sack 5001:10001,3001:4001,1001:2001
+        +0 > . 4001:5001
+        +0 < . 1 ack 1 sack 5001:11001,3001:4001,1001:2001
+        +0 > . 12001:13001
+        +0 = pipe 5000
+        +0.1 < . 1 ack 2001 sack 5001:11001,3001:4001
+        +0 > . 13001:14001
+        +0 < . 1 ack 12001
+        +0 = phase Open
+        +0 = cwnd 5000
+        +0 > . 14001:15001
+        +0 > . 15001:16001
+        +0 > . 16001:17001
+        +0 = retransmits 3
+        +0 = timeouts 0
+        ",
+    );
+}
+
+/// RFC 6675 §4 IsLost: more than (DupThresh − 1) segments of SACKed bytes above mean a loss before three duplicates do.
+#[test]
+fn enough_sacked_bytes_mean_a_loss() {
+    after_ten(
+        &base(),
+        10_000,
+        "
+        +0.1 < . 1 ack 1 sack 1001:4001
+        +0 > . 1:1001
+        +0 = phase Recovery
+        +0 = dupacks 1
+        ",
+    );
+}
+
+/// RFC 6675 §4 NextSeg rule 4: the tail is rescued once; rule 3: what is not lost yet goes last.
+#[test]
+fn next_seg_rules_three_and_four() {
+    after_ten(
+        &base(),
+        10_000,
+        "
+        # Segments 1, 8 and 10 are lost. No new data.
+        +0.1 < . 1 ack 1 sack 1001:2001
+        +0 < . 1 ack 1 sack 1001:3001
+        +0 < . 1 ack 1 sack 1001:4001
+        +0 > . 1:1001
+        +0 < . 1 ack 1 sack 1001:5001
+        +0 < . 1 ack 1 sack 1001:6001
+        +0 = pipe 5000
+        +0 < . 1 ack 1 sack 1001:7001
+        # Room for one: nothing is lost, nothing is new, no hole below the highest SACKed byte: the rescue.
+        +0 > . 9001:10001
+        +0 < . 1 ack 1 sack 8001:9001,1001:7001
+        # Rule 3: the hole below 8001 is not lost, and there is nothing better.
+        +0 > . 7001:8001
+        +0.1 < . 1 ack 7001 sack 8001:9001
+        +0 > none
+        +0 < . 1 ack 9001
+        +0 < . 1 ack 10001
+        +0 = timeouts 0
+        +0 = retransmits 3
+        +0 = phase Open
+        ",
+    );
+}
+
+/// RFC 3042 off: nothing new before recovery.
+#[test]
+fn limited_transmit_can_be_off() {
+    for cfg in [Tcp { limited_transmit: false, ..no_sack() }, Tcp { limited_transmit: false, ..base() }] {
+        let sack = |blocks: &str| if cfg.sack { format!("sack {blocks}") } else { String::new() };
+        after_ten(
+            &cfg,
+            100_000,
+            &format!(
+                "
+                +0.1 < . 1 ack 1 {}
+                +0 > none
+                +0 < . 1 ack 1 {}
+                +0 > none
+                +0 < . 1 ack 1 {}
+                +0 > . 1:1001
+                +0 = ssthresh 5000
+                ",
+                sack("1001:2001"),
+                sack("1001:3001"),
+                sack("1001:4001")
+            ),
+        );
+    }
+}
+
+/// The reordering threshold is a parameter: with five, three duplicates are reordering.
+#[test]
+fn dup_thresh_five_tolerates_reordering() {
+    after_ten(
+        &Tcp { dup_thresh: 5, ..base() },
+        10_000,
+        "
+        +0.1 < . 1 ack 1 sack 1001:2001
+        +0 < . 1 ack 1 sack 1001:3001
+        +0 < . 1 ack 1 sack 1001:4001
+        +0 < . 1 ack 1 sack 1001:5001
+        +0 > none
+        +0 < . 1 ack 5001
+        +0 = phase Open
+        +0 = recoveries 0
+        +0 = retransmits 0
+        ",
+    );
+}
+
+/// Duplicates must be duplicates: data, a moved window or nothing outstanding do not count. RFC 5681 §2.
+#[test]
+fn what_is_no_duplicate_ack() {
+    after_ten(
+        &no_sack(),
+        10_000,
+        "
+        +0.1 < . 1:101 ack 1
+        +0 > . 10001 ack 101
+        +0 < . 101:201 ack 1
+        +0 > . 10001 ack 201
+        +0 < . 201:301 ack 1
+        +0 > . 10001 ack 301
+        +0 = dupacks 0
+        +0.1 < . 301 ack 10001
+        +0 < . 301 ack 10001
+        +0 < . 301 ack 10001
+        +0 < . 301 ack 10001
+        +0 = dupacks 0
+        +0 = phase Open
+        ",
+    );
+    // A repeated SACK block tells nothing new. RFC 6675 §2.
+    after_ten(
+        &base(),
+        10_000,
+        "
+        +0.1 < . 1 ack 1 sack 1001:2001
+        +0 < . 1 ack 1 sack 1001:2001
+        +0 < . 1 ack 1 sack 1001:2001
+        +0 = dupacks 1
+        +0 = phase Open
+        ",
+    );
+}
+
+/// RFC 6298 §5: the timer doubles, the window is one segment, go-back-N in slow start; ssthresh only once (RFC 5681 §3.1).
+#[test]
+fn timeouts_back_off_and_slow_start_again() {
+    after_ten(
+        &no_sack(),
+        10_000,
+        "
+        # No sample: 1 s, then 2 s, then 4 s.
+        +1 > . 1:1001
+        +0 = cwnd 1000
+        +0 = ssthresh 5000
+        +0 = phase Loss
+        +2 > . 1:1001
+        +0 = ssthresh 5000
+        +4 > . 1:1001
+        +0 = rto 8
+        +0.1 < . 1 ack 1001
+        # Karn: no sample, so the RTO stays doubled (RFC 6298 §5.7).
+        +0 = rto 8
+        +0 > . 1001:2001
+        +0 > . 2001:3001
+        +0.1 < . 1 ack 2001
+        +0 > . 3001:4001
+        +0 > . 4001:5001
+        +0 < . 1 ack 3001
+        +0 > . 5001:6001
+        +0 > . 6001:7001
+        +0 = cwnd 4000
+        # The receiver has the rest: nothing of it is sent again.
+        +0.1 < . 1 ack 10001
+        +0 = phase Open
+        +0 > none
+        +0 = timeouts 3
+        +0 = retransmits 9
+        +0 write 1000
+        +0 > . 10001:11001
+        +0.1 < . 1 ack 11001
+        # A new segment gives a sample: 0.1 + 4 · 0.05.
+        +0 = rto 0.3
+        ",
+    );
+}
+
+/// The `linux` way: any ACK of new data ends the back-off.
+#[test]
+fn back_off_can_end_with_any_ack() {
+    after_ten(
+        &Tcp { backoff_reset: BackoffReset::Ack, ..base() },
+        10_000,
+        "
+        +1 > . 1:1001
+        +2 > . 1:1001
+        +0 = rto 4
+        +0.1 < . 1 ack 1001
+        +0 = rto 1
+        +0 > . 1001:2001
+        +0 > . 2001:3001
+        ",
+    );
+}
+
+/// RFC 6675 §5.1: after a timeout what was SACKed is not sent again.
+#[test]
+fn a_timeout_with_sack_skips_what_arrived() {
+    after_ten(
+        &base(),
+        10_000,
+        "
+        +0.1 < . 1 ack 1 sack 2001:3001
+        +0 < . 1 ack 1 sack 2001:3001,4001:5001
+        +0.9 > . 1:1001
+        +0 = phase Loss
+        +0.1 < . 1 ack 1001 sack 2001:3001,4001:5001
+        +0 > . 1001:2001
+        +0 > . 3001:4001
+        +0 < . 1 ack 3001 sack 4001:5001
+        +0 > . 5001:6001
+        +0 > . 6001:7001
+        +0.1 < . 1 ack 5001
+        +0 > . 7001:8001
+        +0 > . 8001:9001
+        +0 = retransmits 7
+        ",
+    );
+}
+
+/// RFC 6582 §4.1: duplicates that a go-back-N causes are no new loss, unless the ACK heuristic says so.
+#[test]
+fn duplicates_after_a_timeout_are_not_taken_for_a_loss() {
+    let cfg = Tcp { cwnd_validation: false, ..no_sack() };
+    after_ten(
+        &cfg,
+        20_000,
+        "
+        +1 > . 1:1001
+        +0.1 < . 1 ack 1001
+        +0 > . 1001:2001
+        +0 > . 2001:3001
+        # The ACK jumps by 9000 bytes: duplicates that follow are echoes of retransmissions.
+        +0 < . 1 ack 10001
+        +0 > . 10001:11001
+        +0 > . 11001:12001
+        +0 > . 12001:13001
+        +0.1 < . 1 ack 10001
+        +0 > . 13001:14001
+        +0 < . 1 ack 10001
+        +0 > . 14001:15001
+        +0 < . 1 ack 10001
+        +0 = phase Open
+        +0 > none
+        ",
+    );
+    after_ten(
+        &cfg,
+        20_000,
+        "
+        +1 > . 1:1001
+        +0.1 < . 1 ack 1001
+        +0 > . 1001:2001
+        +0 > . 2001:3001
+        +0 < . 1 ack 3001
+        +0 > . 3001:4001
+        +0 > . 4001:5001
+        +0 > . 5001:6001
+        +0 < . 1 ack 6001
+        +0 > . 6001:7001
+        +0 > . 7001:8001
+        +0 > . 8001:9001
+        +0 > . 9001:10001
+        +0 < . 1 ack 9001
+        +0 > . 10001:11001
+        +0 > . 11001:12001
+        +0 > . 12001:13001
+        +0 > . 13001:14001
+        # It advances by one segment only: duplicates that follow tell of a loss.
+        +0 < . 1 ack 10001
+        +0 > . 14001:15001
+        +0.1 < . 1 ack 10001
+        +0 > . 15001:16001
+        +0 < . 1 ack 10001
+        +0 > . 16001:17001
+        +0 < . 1 ack 10001
+        +0 > . 10001:11001
+        +0 = phase Recovery
+        ",
+    );
+}
+
+/// PRR (RFC 6937 §3.1): ssthresh/RecoverFS of what is delivered is sent, so that pipe falls to ssthresh over the round.
+#[test]
+fn prr_spreads_the_reduction_over_the_round() {
+    let cfg = Tcp { prr: true, limited_transmit: false, initial_window: Some(20), ..base() };
+    let twenty: String = (0..20).map(|i| format!("+0 > . {}:{}\n", 1 + 1000 * i, 1001 + 1000 * i)).collect();
+    let mut text = format!("+0 write 100000\n{twenty}+0.1 < . 1 ack 1 sack 1001:2001\n+0 < . 1 ack 1 sack 1001:3001\n+0 > none\n");
+    // The third duplicate: RecoverFS 20000, ssthresh 10000. From then on every second delivered segment sends one, until
+    // pipe has come to ssthresh; then each does.
+    text += "+0 < . 1 ack 1 sack 1001:4001\n+0 > . 1:1001\n+0 = ssthresh 10000\n+0 = pipe 17000\n";
+    let sends = [(7, 20), (9, 21), (11, 22), (13, 23), (16, 24), (17, 25), (18, 26), (19, 27), (20, 28)];
+    for sacked in 5..=20 {
+        text += &format!("+0 < . 1 ack 1 sack 1001:{}001\n", sacked);
+        match sends.iter().find(|s| s.0 == sacked) {
+            Some((_, segment)) => text += &format!("+0 > . {segment}001:{}001\n", segment + 1),
+            None => text += "+0 > none\n",
+        }
+    }
+    text += "+0 = pipe 10000\n+0.1 < . 1 ack 20001\n+0 = cwnd 10000\n+0 = phase Open\n+0 > . 29001:30001\n";
+    run(&cfg, &text);
+}
+
+/// PRR with heavy loss: below ssthresh it grows by slow start, one segment more than delivered (SSRB).
+#[test]
+fn prr_is_bounded_by_slow_start_below_ssthresh() {
+    after_ten(
+        &Tcp { prr: true, limited_transmit: false, ..base() },
+        100_000,
+        "
+        # Only the last segment arrives: nine are lost.
+        +0.1 < . 1 ack 1 sack 9001:10001
+        +0 > none
+        +0 < . 1 ack 1 sack 8001:10001
+        +0 > none
+        +0 < . 1 ack 1 sack 7001:10001
+        # pipe 0 after IsLost, 7000 lost: DeliveredData + SMSS = 2000.
+        +0 > . 1:1001
+        +0 > . 1001:2001
+        +0 = ssthresh 5000
+        +0 = pipe 2000
+        +0.1 < . 1 ack 1001 sack 7001:10001
+        +0 > . 2001:3001
+        +0 > . 3001:4001
+        +0 = pipe 3000
+        +0 < . 1 ack 2001 sack 7001:10001
+        +0 > . 4001:5001
+        +0 > . 5001:6001
+        +0 = pipe 4000
+        ",
+    );
+}
+
+/// F-RTO (RFC 5682 §2.1): two ACKs that advance, the second over data never sent again, mean the timeout was spurious.
+#[test]
+fn f_rto_finds_a_spurious_timeout() {
+    for cfg in [base(), no_sack()] {
+        let cfg = Tcp { spurious_rto: SpuriousRto::FRto, initial_ssthresh: Some(Bytes(20_000)), ..cfg };
+        after_ten(
+            &cfg,
+            100_000,
+            "
+            # The whole flight is delayed by more than the RTO.
+            +1 > . 1:1001
+            +0 = cwnd 1000
+            +0 = ssthresh 5000
+            +0.2 < . 1 ack 1001
+            # Step 2b: two new segments instead of retransmissions.
+            +0 > . 10001:11001
+            +0 > . 11001:12001
+            +0 < . 1 ack 2001
+            # Step 3b: spurious. RFC 4015: cwnd = flight + min (acked, IW), ssthresh = pipe_prev.
+            +0 = spurious 1
+            +0 = phase Open
+            +0 = ssthresh 20000
+            +0 = cwnd 11000
+            +0 > . 12001:13001
+            +0 < . 1 ack 3001
+            +0 = retransmits 1
+            +0 > . 13001:14001
+            +0 > . 14001:15001
+            ",
+        );
+    }
+}
+
+/// F-RTO step 3a: a duplicate in the second place means a real loss.
+#[test]
+fn f_rto_goes_back_to_slow_start_after_a_real_loss() {
+    after_ten(
+        &Tcp { spurious_rto: SpuriousRto::FRto, ..no_sack() },
+        100_000,
+        "
+        +1 > . 1:1001
+        +0.1 < . 1 ack 1001
+        +0 > . 10001:11001
+        +0 > . 11001:12001
+        +0.1 < . 1 ack 1001
+        +0 = phase Loss
+        +0 = spurious 0
+        # Three segments: the two new ones and the first hole.
+        +0 = cwnd 3000
+        +0 > . 1001:2001
+        +0 < . 1 ack 1001
+        +0 > none
+        +0.1 < . 1 ack 2001
+        +0 = cwnd 4000
+        +0 > . 2001:3001
+        +0 > . 3001:4001
+        ",
+    );
+}
+
+/// Eifel (RFC 3522): the echo of a timestamp older than the retransmission's means the original arrived.
+#[test]
+fn eifel_finds_a_spurious_timeout_by_the_timestamp() {
+    let cfg = Tcp {
+        spurious_rto: SpuriousRto::Eifel,
+        timestamps: true,
+        timestamp_tick: Span::from_ms(1),
+        initial_ssthresh: Some(Bytes(20_000)),
+        ..base()
+    };
+    let spurious = "
+        +1 > . 1:1001 ts 1000,0
+        +0.2 < . 1 ack 1001 ts 5,0
+        +0 = spurious 1
+        +0 = ssthresh 20000
+        +0 = cwnd 10000
+        +0 > . 10001:11001
+    ";
+    after_ten(&cfg, 100_000, spurious);
+    let real = "
+        +1 > . 1:1001 ts 1000,0
+        +0.2 < . 1 ack 1001 ts 5,1000
+        +0 = spurious 0
+        +0 = phase Loss
+        +0 > . 1001:2001
+        +0 > . 2001:3001
+    ";
+    after_ten(&cfg, 100_000, real);
+}
+
+/// CUBIC (RFC 9438 §4.6, §4.8): 0.7 of the flight after a loss.
+#[test]
+fn cubic_reduces_to_seven_tenths() {
+    let cubic = Cubic { c: 0.4, beta: 0.7, fast_convergence: true, reno_friendly: true };
+    let cfg = Tcp { congestion_control: CongestionControl::Cubic(cubic), ..base() };
+    after_ten(
+        &cfg,
+        10_000,
+        "
+        +0.1 < . 1 ack 1 sack 1001:4001
+        +0 > . 1:1001
+        +0 = ssthresh 7000
+        +0 = cwnd 7000
+        +0.1 < . 1 ack 10001
+        +0 = cwnd 7000
+        ",
+    );
+}
+
+/// A loss in the tail that no duplicate tells: only the timer can.
+#[test]
+fn a_tail_loss_waits_for_the_timer() {
+    after_ten(
+        &base(),
+        10_000,
+        "
+        +0.1 < . 1 ack 9001
+        +0 = rto 0.3
+        +0.3 > . 9001:10001
+        +0 = timeouts 1
+        +0.1 < . 1 ack 10001
+        +0 = phase Open
+        +5 > none
+        ",
+    );
+}

@@ -8,17 +8,17 @@ params! {
     /// Every port has a buffer of its own.
     pub struct StaticBuffer {
         /// Buffer of each port: a packet is dropped when it does not fit beside what already waits there.
-        /// Source: s-ecn §III-A (512 KB, the largest of its testbed).
+        /// Source: S-ECN §III-A (512 KB, the largest of its testbed).
         pub per_port: Amount = Amount::Bytes(512_000);
     }
 }
 
 params! {
-    /// All ports share one buffer; each queue may grow to α times what is free of it. Source: choudhury-hahne-1998.
+    /// All ports share one buffer; each queue may grow to α times what is free of it. Source: DT.
     pub struct DynamicBuffer {
-        /// Buffer of the whole switch. Source: dctcp §4 (4 MB, its shallow-buffered 48-port switches).
+        /// Buffer of the whole switch. Source: DCTCP §4 (4 MB, its shallow-buffered 48-port switches).
         pub total: Amount = Amount::Bytes(4_000_000);
-        /// α: a queue may hold at most α × free. Source: choudhury-hahne-1998 §III (1 lets a single congested queue take
+        /// α: a queue may hold at most α × free. Source: DT (1 lets a single congested queue take
         /// half of the buffer); chips offer powers of two from 1/128 to 8.
         pub alpha: f64 = 1.0, in 0.001..=1024.0;
         /// Buffer that each port has for itself beside its share, taken out of `total`; none when absent.
@@ -82,7 +82,7 @@ impl Buffer {
 
 /// A buffer shared by the queues of one switch, with a dynamic threshold per queue.
 ///
-/// T(t) = α · (B − Q(t)): a packet is admitted when its queue, with it, is at most T. Source: choudhury-hahne-1998 §II, for
+/// T(t) = α · (B − Q(t)): a packet is admitted when its queue, with it, is at most T. Source: DT, for
 /// packets of any size: with the arriving packet counted, as a static limit does. Amounts are in the unit of `total`.
 /// With `reserved`, a queue's first `reserved` are its own and neither counted in Q nor measured against T.
 ///

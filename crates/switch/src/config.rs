@@ -11,7 +11,7 @@ params! {
     pub struct Switch {
         /// From a packet's last bit coming in to its joining the output queue.
         pub latency: Span = Span::ZERO, in Span::ZERO..=Span::from_ms(10);
-        /// Size of a buffer cell, where something counts in cells; a packet takes a whole number of them. Source: choudhury-hahne-1998 §I
+        /// Size of a buffer cell, where something counts in cells; a packet takes a whole number of them. Source: DT
         /// (memory in fixed cells); 80 bytes is common, 208 in large chips.
         pub cell: Bytes = Bytes(80), in CELL;
         /// How much may wait.

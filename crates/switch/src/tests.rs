@@ -81,7 +81,7 @@ fn frames_take_whole_cells() {
 
 #[test]
 fn with_alpha_each_of_n_greedy_queues_gets_its_closed_form_share() {
-    // Equilibrium of n saturated queues: each holds α/(1 + n α) of the buffer. Source: choudhury-hahne-1998 §III.
+    // Equilibrium of n saturated queues: each holds α/(1 + n α) of the buffer. Source: DT.
     for (alpha, n) in [(0.5, 1u64), (1.0, 1), (1.0, 3), (2.0, 2), (8.0, 4)] {
         let total = 1_000_000;
         let mut buffer = SharedBuffer::new(&DynamicBuffer { total: Amount::Bytes(total), alpha, reserved: None }, 48, 80);

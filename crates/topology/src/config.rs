@@ -36,9 +36,9 @@ params! {
 params! {
     /// A link of the testbed of racks, the same in both directions.
     pub struct RackLinkParams {
-        /// Rate in each direction. Source: s-ecn §III-A (1 Gb/s).
+        /// Rate in each direction. Source: S-ECN §III-A (1 Gb/s).
         pub rate: BitRate = BitRate::from_gbps(1), in SLOWEST..;
-        /// Propagation delay. Source: s-ecn §III-A (a round trip between racks, over eight links, takes about 50 us: 5 us
+        /// Propagation delay. Source: S-ECN §III-A (a round trip between racks, over eight links, takes about 50 us: 5 us
         /// per link and the serialisation of small frames).
         pub delay: Span = Span::from_us(5), in Span::ZERO..=LONGEST;
     }
@@ -69,11 +69,11 @@ params! {
 }
 
 params! {
-    /// Racks joined by one root switch: hosts `h0` …, switches `tor0` … and `root`. Source: s-ecn §III-A, fig. 3.
+    /// Racks joined by one root switch: hosts `h0` …, switches `tor0` … and `root`. Source: S-ECN §III-A, fig. 3.
     pub struct Racks {
-        /// Number of racks. Source: s-ecn §III-A (4).
+        /// Number of racks. Source: S-ECN §III-A (4).
         pub racks: u32 = 4, in 1..=4_096;
-        /// Hosts in each rack. Source: s-ecn §III-A (3).
+        /// Hosts in each rack. Source: S-ECN §III-A (3).
         pub hosts_per_rack: u32 = 3, in 1..=4_096;
         /// Each host's link.
         pub host_link: RackLinkParams = RackLinkParams { rate: BitRate::from_gbps(1), delay: Span::from_us(5) };
@@ -83,7 +83,7 @@ params! {
 }
 
 params! {
-    /// Every leaf joined to every spine: hosts `h0` …, switches `leaf0` …, `spine0` …. Source: pfabric §5 (the defaults: 144
+    /// Every leaf joined to every spine: hosts `h0` …, switches `leaf0` …, `spine0` …. Source: pFabric §5 (the defaults: 144
     /// hosts, 9 leaves, 4 spines, 10 and 40 Gb/s).
     pub struct LeafSpine {
         /// Number of leaves.
@@ -105,7 +105,7 @@ params! {
 
 params! {
     /// The k-ary fat tree: hosts `h0` … by pod and edge switch, switches `edge0_0` (pod, place), `agg0_0`, `core0`.
-    /// k³/4 hosts and 5k²/4 switches. Source: al-fares-2008 §3.
+    /// k³/4 hosts and 5k²/4 switches. Source: fat-tree.
     pub struct FatTree {
         /// Ports of every switch; even.
         pub k: u32 = 4, in 2..=64;

@@ -70,7 +70,7 @@ pub fn leaf_spine(t: &LeafSpine) -> Built {
     finish(draft)
 }
 
-/// Core switch (i, j) joins the aggregation switch i of every pod. Source: al-fares-2008 §3.1.
+/// Core switch (i, j) joins the aggregation switch i of every pod. Source: fat-tree.
 pub fn fat_tree(t: &FatTree) -> Built {
     let mut draft = Draft::default();
     let (k, half) = (t.k as usize, t.k as usize / 2);

@@ -1,4 +1,4 @@
-//! Random early detection. Source: red-1993.
+//! Random early detection. Source: RED.
 
 use super::Policy;
 use crate::{DropReason, MarkReason, MarkVerdict, PortView, Unit};
@@ -10,10 +10,10 @@ use std::ops::Bound;
 names! {
     /// How marks are spread over packets at a given marking probability.
     pub enum Spacing {
-        /// Each packet by itself, so that gaps are geometric. Source: red-1993 §7, method 1.
+        /// Each packet by itself, so that gaps are geometric. Source: RED §7, method 1.
         "geometric" => Geometric,
         /// Gaps uniform from 1 to 1/p_b − 1: the algorithm counts the arriving packet, where the text has 1 to 1/p_b. Source:
-        /// red-1993 §7, method 2, as in its fig. 2.
+        /// RED §7, method 2, as in its fig. 2.
         "uniform" => Uniform,
         /// Gaps uniform from 1/p_b to 2/p_b − 1. Source: ns-2 2.35, `queue/red.cc` (`wait_`).
         "wait" => Wait,
@@ -24,25 +24,25 @@ params! {
     /// Random early detection.
     pub struct RedParams {
         /// Lower threshold of the average queue; in packets, bytes or cells, which is also what the average counts.
-        /// Source: floyd-1997-red (5 packets).
+        /// Source: RED-parameters (5 packets).
         pub min: Amount = Amount::Packets(5);
-        /// Upper threshold, in the same unit. Source: floyd-1997-red (three times `min`).
+        /// Upper threshold, in the same unit. Source: RED-parameters (three times `min`).
         pub max: Amount = Amount::Packets(15);
-        /// Marking probability when the average reaches `max`. Source: floyd-1997-red (0.1).
+        /// Marking probability when the average reaches `max`. Source: RED-parameters (0.1).
         pub max_p: f64 = 0.1, in (Bound::Excluded(0.0), Bound::Included(1.0));
-        /// w_q, the weight of one sample in the average; 1 takes the queue as it is. Source: red-1993 §6 (0.002).
+        /// w_q, the weight of one sample in the average; 1 takes the queue as it is. Source: RED §6 (0.002).
         pub weight: f64 = 0.002, in (Bound::Excluded(0.0), Bound::Included(1.0));
         /// Let the probability rise from `max_p` to 1 between `max` and twice `max` instead of jumping to 1.
-        /// Source: floyd-2000-gentle.
+        /// Source: gentle-RED.
         pub gentle: bool = true;
-        /// How marks are spread over packets. Source: red-1993 §7 (uniform).
+        /// How marks are spread over packets. Source: RED §7 (uniform).
         pub spacing: Spacing = Spacing::Uniform;
         /// Mark ECN-capable packets; otherwise drop those too. Source: RFC 3168 §5.
         pub ecn: bool = true;
         /// Above the upper limit drop ECN-capable packets too. Source: RFC 3168 §7 (as it recommends). DCTCP wants them
         /// marked: `false`.
         pub hard_drop: bool = true;
-        /// In the units of bytes and cells, make the probability proportional to the frame. Source: red-1993 §4.
+        /// In the units of bytes and cells, make the probability proportional to the frame. Source: RED §4.
         pub by_size: bool = false;
         /// The typical frame: its serialisation is one sample of an idle port, and `by_size` is relative to it.
         pub mean_packet: Bytes = Bytes(1518), in Bytes(1)..;
@@ -55,7 +55,7 @@ params! {
 /// avg ← (1 − w_q) avg + w_q q, after an idle time t first avg ← (1 − w_q)^(t/s) avg with s the serialisation of
 /// `mean_packet`; p_b = max_p (avg − min)/(max − min) for min ≤ avg < max; p_a = p_b / (1 − count · p_b).
 ///
-/// Source: red-1993 §4, fig. 2. Deviation: after an idle time the arriving packet also is a sample of the empty queue
+/// Source: RED §4, fig. 2. Deviation: after an idle time the arriving packet also is a sample of the empty queue
 /// (ns-2 does the same); without it a port whose queue is empty but whose wire is busy would never forget.
 #[derive(Clone, Debug)]
 pub struct Red {

@@ -11,7 +11,7 @@ names! {
     pub enum At {
         /// On its way in: the queue that it finds.
         "enqueue" => Enqueue,
-        /// On its way out: the queue that it leaves behind. The signal is younger by the queueing delay. Source: wu-2012 §4.
+        /// On its way out: the queue that it leaves behind. The signal is younger by the queueing delay. Source: ECN-tuning.
         "dequeue" => Dequeue,
     }
 }
@@ -29,7 +29,7 @@ params! {
 
 /// Marks above K.
 ///
-/// Source: dctcp §3.1 (1). Packets that are not ECN-capable pass; a full buffer drops them. Deviation: none; "the queue
+/// Source: DCTCP §3.1 (1). Packets that are not ECN-capable pass; a full buffer drops them. Deviation: none; "the queue
 /// occupancy" is what waits, so that K does not shift with the size of the packet on the wire.
 #[derive(Clone, Debug)]
 pub struct Threshold {

@@ -1,4 +1,4 @@
-//! Flowlet switching. Source: letflow-2017.
+//! Flowlet switching. Source: LetFlow.
 
 use super::hash::{mix32, reduce};
 use super::Chooser;
@@ -9,10 +9,10 @@ use fanin_units::{Span, Stream, Time};
 params! {
     /// A flow that has paused for longer than the gap draws a new path.
     pub struct FlowletParams {
-        /// The pause that ends a flowlet; above the difference in path delays nothing is reordered. Source: conga §3.4
+        /// The pause that ends a flowlet; above the difference in path delays nothing is reordered. Source: CONGA §3.6
         /// (500 us).
         pub gap: Span = Span::from_us(500);
-        /// Entries of each switch's flowlet table; flows whose hashes meet share an entry, and so a path. Source: conga §3.4
+        /// Entries of each switch's flowlet table; flows whose hashes meet share an entry, and so a path. Source: CONGA §3.4
         /// has 65536. Deviation: 4096, which fits the cache of a simulating machine.
         pub entries: u32 = 4096, in 1..=1_048_576;
     }
@@ -28,7 +28,7 @@ struct Entry {
 
 /// The flowlet table of a switch, made when the first packet has a choice.
 ///
-/// Source: letflow-2017 §3 (a new flowlet takes a path at random). Deviation: pauses are measured exactly, not by an age bit
+/// Source: LetFlow §3 (a new flowlet takes a path at random). Deviation: pauses are measured exactly, not by an age bit
 /// that a timer clears.
 #[derive(Clone, Debug)]
 pub struct Flowlets {

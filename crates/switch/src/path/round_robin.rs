@@ -13,7 +13,7 @@ params! {
 
 /// One counter per destination host, grown as destinations appear.
 ///
-/// Each starts at a place of its own, from the switch's seed, so that switches do not march in step. Source: dixit-2013 §2
+/// Each starts at a place of its own, from the switch's seed, so that switches do not march in step. Source: RPS
 /// (per-packet round robin, per destination as routers do).
 #[derive(Clone, Debug)]
 pub struct InTurn {

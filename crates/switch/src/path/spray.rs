@@ -1,4 +1,4 @@
-//! Random packet spraying. Source: dixit-2013.
+//! Random packet spraying. Source: RPS.
 
 use super::hash::reduce;
 use super::Chooser;

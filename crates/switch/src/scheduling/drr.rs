@@ -1,4 +1,4 @@
-//! Deficit round robin. Source: drr-1996.
+//! Deficit round robin. Source: DRR.
 
 use super::{check_classes, Discipline, MAX_CLASSES};
 use fanin_params::{params, Cx};
@@ -9,14 +9,14 @@ params! {
     /// Each class with packets is visited in turn and may send its quantum per visit; what it does not use it keeps.
     pub struct DrrParams {
         /// Quantum of each class; the ratio of quanta is the ratio of rates. A quantum of a full frame or more makes every
-        /// visit send something. Source: drr-1996 §III.
+        /// visit send something. Source: DRR.
         pub quanta: Vec<Bytes> = vec![Bytes(1518), Bytes(1518)], in Bytes(1)..=Bytes(1_000_000_000);
     }
 }
 
 /// The active list, the deficit counters and the sizes of what waits.
 ///
-/// Source: drr-1996 §III, fig. 2: a class that gets its first packet joins the end of the active list with no deficit; a
+/// Source: DRR: a class that gets its first packet joins the end of the active list with no deficit; a
 /// visit to the head of the list adds its quantum and sends while the deficit covers the first packet; then the class moves
 /// to the end, or leaves the list and forgets its deficit when it is empty. Deviation: none. Visits that send nothing are
 /// not walked but counted, so that a quantum of one byte costs no more than one of a megabyte.

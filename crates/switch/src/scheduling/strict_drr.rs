@@ -11,7 +11,7 @@ params! {
     pub struct StrictDrrParams {
         /// Number of strict classes. Source: IEEE 802.1Q §8.6.8 (priority and weighted classes at one port).
         pub strict: u8 = 1, in 1..=7;
-        /// Quantum of each further class. Source: drr-1996 §III.
+        /// Quantum of each further class. Source: DRR.
         pub quanta: Vec<Bytes> = vec![Bytes(1518), Bytes(1518)], in Bytes(1)..=Bytes(1_000_000_000);
     }
 }

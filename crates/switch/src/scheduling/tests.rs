@@ -3,7 +3,7 @@ use fanin_units::Bytes;
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
-/// Deficit round robin as its paper writes it down, visit by visit. Source: drr-1996, fig. 2.
+/// Deficit round robin as its paper writes it down, visit by visit. Source: DRR.
 struct Reference {
     quanta: Vec<u64>,
     deficit: Vec<u64>,
@@ -67,14 +67,14 @@ fn serve(scheduler: &mut Scheduler, queues: &mut [VecDeque<u16>], packets: usize
 
 #[test]
 fn the_papers_example_comes_out() {
-    // drr-1996, figs. 3 and 4: quantum 500; queue 1 holds 20, 750, 200; queue 2 holds 500, 500.
+    // DRR, its figures: quantum 500; queue 1 holds 200, 750, 20; queue 2 holds 500, 500.
     let mut scheduler = drr(&[500, 500]);
-    let mut queues = [VecDeque::from([20u16, 750, 200]), VecDeque::from([500u16, 500])];
+    let mut queues = [VecDeque::from([200u16, 750, 20]), VecDeque::from([500u16, 500])];
     for (class, queue) in queues.iter().enumerate() {
         queue.iter().for_each(|frame| scheduler.enqueue(class, *frame));
     }
-    // First visit sends 20, leaves 480; queue 2 sends 500; second visit has 980: 750 and 200.
-    assert_eq!(serve(&mut scheduler, &mut queues, 9), [(0, 20), (1, 500), (0, 750), (0, 200), (1, 500)]);
+    // The first visit sends 200 and leaves 300; queue 2 sends 500; the second visit has 800: 750 and 20.
+    assert_eq!(serve(&mut scheduler, &mut queues, 9), [(0, 200), (1, 500), (0, 750), (0, 20), (1, 500)]);
 }
 
 #[test]
@@ -156,7 +156,7 @@ proptest! {
     }
 
     /// While all classes are backlogged, what class i has sent differs from its quantum times its visits by less than a
-    /// packet, and visits differ by at most one. Source: drr-1996 §IV, theorem 1.
+    /// packet, and visits differ by at most one. Source: DRR (throughput fairness).
     #[test]
     fn drr_is_fair_to_backlogged_classes(quanta in prop::collection::vec(100..4_000u64, 2..8), sizes in prop::collection::vec(64..1519u16, 64)) {
         let mut scheduler = drr(&quanta);

@@ -6,7 +6,7 @@
 //! source destination rate delay error_rate      (LINKS times)
 //! ```
 //! Nodes are numbered from 0; whatever is not a switch is a host. What follows the last link is not read, as there.
-//! Source: hpcc-simulator, `simulation/scratch/third.cc` and `mix/topology.txt`.
+//! Source: HPCC, its simulator's `simulation/scratch/third.cc` and `mix/topology.txt`.
 
 use super::quantity;
 use crate::config::{MAX_LINKS, MAX_NODES};

@@ -6,6 +6,30 @@
 //!
 //! Every random choice has its own stream per (seed, purpose, entry and host, by name): another entry, or another host,
 //! moves no arrival time and no size of those that were there.
+//!
+//! ```
+//! use fanin_traffic::{Entry, HostInfo, Permutation, Traffic, TrafficContext, TrafficKind, MAX_FLOWS};
+//! use fanin_units::{BitRate, Bytes, Span, Time};
+//!
+//! let pattern = Permutation { hosts: vec!["all".into()], size: Bytes(2_000_000), request: Bytes(0), jitter: Span::ZERO };
+//! let kind = TrafficKind::Permutation(pattern);
+//! let entry = Entry { name: None, transport: None, class: 0, start: Time::ZERO, after: vec![], delay: Span::ZERO, kind };
+//! let context = TrafficContext {
+//!     hosts: ["a", "b", "c"].into_iter().map(|name| HostInfo { name, rate: BitRate::from_gbps(10), rack: 0 }).collect(),
+//!     transports: &["dctcp".to_string()],
+//!     core_rate: None,
+//!     seed: 1,
+//!     duration: None,
+//!     base_dir: ".".as_ref(),
+//!     max_flows: MAX_FLOWS,
+//! };
+//! let mut traffic = Traffic::new(&[entry], &context).unwrap();
+//! while let Some(flow) = traffic.pop() {
+//!     assert_ne!(flow.src, flow.dst);
+//!     traffic.on_complete(&flow, flow.start + Span::from_ms(2)); // once the network has delivered it
+//! }
+//! assert!(traffic.is_complete());
+//! ```
 
 mod arrivals;
 mod context;

@@ -197,6 +197,12 @@ fn a_large_sorted_file_is_streamed_and_an_unsorted_one_refused() {
     assert_eq!(interrupted.failures().len(), 1);
     assert!(interrupted.failures()[0].starts_with("f changed while it was read"), "{:?}", interrupted.failures());
 
+    std::fs::write(dir.join("f"), &content).unwrap();
+    let mut reordered = net.build(&text);
+    std::fs::write(dir.join("f"), content.replacen(" 900.000000500\n", " 000.000000500\n", 1)).unwrap();
+    assert_eq!(common::drain(&mut reordered).len(), 900_500, "starts never fall, whatever happens to the file");
+    assert_eq!(reordered.failures(), ["f changed while it was read: its remaining flows are missing"]);
+
     let swapped = content.replacen(".000000500\n", ".999999999\n", 1);
     std::fs::write(dir.join("f"), swapped).unwrap();
     assert_problem(&net.problems(&text), "has more than 1000000 flows that are not in order of start or have ids or dependencies; accepted: a file sorted by start, without ids");

@@ -209,13 +209,13 @@ impl Cdf {
     }
 
     /// The mean of the piecewise linear form, Σ (p_i − p_{i−1})·(x_i + x_{i−1})/2, plus x_0·p_0 where the first probability is
-    /// not zero [bytes].
+    /// not zero, in bytes.
     pub fn mean(&self) -> f64 {
         let (x0, p0) = self.points[0];
         self.points.windows(2).fold(x0 * p0, |sum, pair| sum + (pair[1].1 - pair[0].1) * (pair[1].0 + pair[0].0) / 2.0)
     }
 
-    /// The size at probability `u` in [0, 1) [bytes].
+    /// The size at probability `u` in [0, 1), in bytes.
     pub fn quantile(&self, u: f64) -> f64 {
         let after = self.points.partition_point(|&(_, p)| p <= u);
         if after == 0 {
@@ -281,7 +281,7 @@ impl SizeDist {
         })
     }
 
-    /// [bytes]
+    /// In bytes.
     pub fn mean(&self) -> f64 {
         match self {
             SizeDist::Cdf(cdf) => cdf.mean(),

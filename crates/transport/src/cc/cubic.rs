@@ -95,7 +95,9 @@ impl CubicControl {
         e.fraction = 0.0;
     }
 
-    /// Source: RFC 9438 §4.2 to §4.5.
+    /// Congestion avoidance. Source: RFC 9438 §4.2 to §4.5.
+    ///
+    /// Deviation: none; slow start is RFC 5681's, not HyStart++ (§4.10 leaves the choice).
     #[inline(never)]
     fn avoid(&mut self, w: &mut Window, ack: &Ack) {
         let mss = f64::from(w.mss);

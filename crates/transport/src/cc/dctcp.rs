@@ -5,9 +5,9 @@ use super::{newreno::RenoControl, Ack, Congestion, Controller, NewReno, Window};
 fanin_params::params! {
     /// DCTCP. Source: RFC 8257 §3.3, §4.
     pub struct Dctcp {
-        /// Weight g of the newest window in the moving average of the marked fraction. Source: RFC 8257 §4.2 (1/16).
+        /// Weight g of the newest window in the moving average of the marked fraction. Source: RFC 8257 §3.3, §4 (1/16).
         pub g: f64 = 0.0625, in 0.0001..=1.0;
-        /// The marked fraction alpha assumed before the first window. Source: RFC 8257 §4.2 (1).
+        /// The marked fraction alpha assumed before the first window. Source: RFC 8257 §3.3 (1).
         pub initial_alpha: f64 = 1.0, in 0.0..=1.0;
         /// Marks do not reduce the window below this many segments. Source: Linux tcp_dctcp.c (2); RFC 3168 §6.1.2
         /// has 1.

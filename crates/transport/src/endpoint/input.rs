@@ -61,12 +61,23 @@ impl TcpEndpoint {
     /// shall now fall by PRR.
     #[inline(always)]
     pub(super) fn on_new_ack(&mut self, cfg: &Tcp, now: Time, (acked, ts_echo): (u64, u32), ece: bool) -> bool {
+        let grow = !ece && self.may_grow(cfg);
+        self.tell_control(cfg, now, (acked, ts_echo), (ece, grow));
+        if ece && self.una > self.reduced_until {
+            return self.reduce_for_ecn(cfg, now, acked);
+        }
+        false
+    }
+
+    /// RTT sample, counters, and the news for congestion control.
+    #[inline(always)]
+    pub(super) fn tell_control(&mut self, cfg: &Tcp, now: Time, (acked, ts_echo): (u64, u32), (ece, grow): (bool, bool)) {
         self.last_acked = acked as u32;
         if self.una >= self.timed_end {
             self.measure(cfg, now, acked, ts_echo);
         }
-        self.count_acked();
-        let grow = !ece && self.may_grow(cfg);
+        self.stats.acked = self.una.min(self.end) - 1;
+        self.pending.add(Pending::ACKED);
         let ack = Ack {
             now,
             acked,
@@ -78,16 +89,6 @@ impl TcpEndpoint {
             slow_start_limit: cfg.slow_start_limit,
         };
         self.cc.on_ack(&mut self.w, &ack);
-        if ece && self.una > self.reduced_until {
-            return self.reduce_for_ecn(cfg, now, acked);
-        }
-        false
-    }
-
-    #[inline(always)]
-    pub(super) fn count_acked(&mut self) {
-        self.stats.acked = self.una.min(self.end) - 1;
-        self.pending.add(Pending::ACKED);
     }
 
     /// Whether the window was used up. Source: RFC 7661 §4.2; Linux tcp_is_cwnd_limited.

@@ -170,8 +170,8 @@ impl TcpEndpoint {
     fn recovery_on_ack(&mut self, cfg: &Tcp, now: Time, r: &mut Repair, news: &AckNews) -> bool {
         let mss = u64::from(self.w.mss);
         if news.acked > 0 {
-            self.count_acked();
-            self.last_acked = news.acked as u32;
+            // DCTCP counts marks here too; nothing grows.
+            self.tell_control(cfg, now, (news.acked, news.ts_echo), (news.ece, false));
         }
         let reno = !self.sack_on && self.cc.new_ack_ends_recovery();
         if self.una >= r.recover || (reno && news.acked > 0) {
@@ -254,7 +254,7 @@ impl TcpEndpoint {
     /// Source: RFC 5682 §2.1 steps 2 and 3a.
     fn f_rto_on_ack(&mut self, r: &mut Repair, news: &AckNews, over: bool) {
         r.f_rto = match r.f_rto {
-            FRto::First if news.acked > 0 && !over && self.nxt < self.end && self.edge > self.nxt => FRto::Second(2),
+            FRto::First if news.acked > 0 && !over && r.board.high_rxt() <= self.una && self.can_send_new() => FRto::Second(2),
             FRto::Second(_) if news.acked == 0 && news.duplicate => {
                 self.w.cwnd = self.w.segments(3);
                 FRto::Off
@@ -263,6 +263,11 @@ impl TcpEndpoint {
             FRto::Second(_) if news.acked > 0 => FRto::Off,
             unchanged => unchanged,
         };
+    }
+
+    /// There is new data, and window for it.
+    fn can_send_new(&self) -> bool {
+        self.nxt < self.end && self.edge > self.nxt
     }
 
     /// The response to a spurious timeout. Source: RFC 4015 §3.2 steps 4 and 5.

@@ -309,11 +309,12 @@ impl TcpEndpoint {
         endpoint
     }
 
-    /// The application writes `bytes`.
+    /// The application writes `bytes`; after [`TcpEndpoint::close`] they are refused.
     pub fn write(&mut self, _cfg: &Tcp, now: Time, bytes: u64) {
-        debug_assert!(!self.fin_wanted, "write after close");
-        self.end += bytes;
-        self.arm_persist(now);
+        if !self.fin_wanted {
+            self.end += bytes;
+            self.arm_persist(now);
+        }
     }
 
     /// The application stops (`true`) or resumes (`false`) reading at once what arrives; while stopped, the receive window

@@ -356,6 +356,12 @@ impl TcpEndpoint {
         self.pace_at = from + gap;
     }
 
+    /// Whether [`TcpEndpoint::poll_control`] has a packet.
+    #[inline(always)]
+    pub fn control_due(&self) -> bool {
+        self.due != 0
+    }
+
     /// A control packet that must leave now: SYN, ACK, FIN, RST or a window probe. Fills the transport fields of `out`.
     #[inline]
     pub fn poll_control(&mut self, cfg: &Tcp, now: Time, out: &mut Packet) -> bool {

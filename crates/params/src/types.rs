@@ -118,8 +118,11 @@ fn known_unit(unit: &str, units: &[(&str, u64)]) -> String {
     }
 }
 
-fn with_unit(number: &str, units: &[(&str, u64)]) -> String {
-    format!("write \"{number}{}\" if that is what you mean", units[0].0)
+/// `number` with the unit of the first example.
+fn with_unit(number: &str, examples: &str) -> String {
+    let first = examples.split('"').nth(1).unwrap_or_default();
+    let unit = first.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    format!("write \"{number}{unit}\" if that is what you mean")
 }
 
 fn parse_quantity<T>(
@@ -140,7 +143,7 @@ fn parse_quantity<T>(
                 let problem = cx.error(Some(node), error.to_string(), Some(accepted));
                 problem.suggestion = match error {
                     QuantityError::UnknownUnit(unit) => Some(known_unit(&unit, units)),
-                    QuantityError::MissingUnit => Some(with_unit(text.trim(), units)),
+                    QuantityError::MissingUnit => Some(with_unit(text.trim(), examples)),
                     _ => None,
                 };
             }
@@ -149,7 +152,7 @@ fn parse_quantity<T>(
             cx.error(Some(node), "is negative", Some(accepted));
         }
         Value::Int(n) => {
-            cx.error(Some(node), "has no unit", Some(accepted)).suggestion = Some(with_unit(&n.to_string(), units));
+            cx.error(Some(node), "has no unit", Some(accepted)).suggestion = Some(with_unit(&n.to_string(), examples));
         }
         _ => wrong_type(node, cx, &accepted),
     }

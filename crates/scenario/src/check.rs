@@ -8,6 +8,7 @@ mod transport;
 
 pub(crate) use network::{core_rate, host_infos, Network};
 
+use self::transport::shown;
 use crate::doc::{Parts, DEFAULT_TRANSPORT};
 use fanin_params::{Cx, Problem, Severity};
 use fanin_traffic::{Entry, Traffic, TrafficContext, TrafficKind};
@@ -46,6 +47,12 @@ pub(crate) fn check(parts: &Parts, network: Option<&Network>, base_dir: &Path) -
 }
 
 fn each_transport(parts: &Parts, cx: &mut Cx) {
+    if parts.default_named {
+        let remedy = "any other name; [transport] is the one that is called default";
+        cx.key("transports", |cx| {
+            cx.key(DEFAULT_TRANSPORT, |cx| cx.error(None, "is the name of [transport]", Some(remedy.to_string())).severity);
+        });
+    }
     for (i, (name, config)) in parts.transports.iter().enumerate() {
         let body = |cx: &mut Cx| {
             if let Some(config) = config {
@@ -58,10 +65,6 @@ fn each_transport(parts: &Parts, cx: &mut Cx) {
         }
         cx.key("transports", |cx| {
             cx.key(name, |cx| {
-                if name == DEFAULT_TRANSPORT {
-                    let remedy = "any other name; [transport] is the one that is called default";
-                    cx.error(None, "is the name of [transport]", Some(remedy.to_string()));
-                }
                 body(cx);
                 if parts.all_traffic && !parts.traffic.iter().any(|(_, entry)| entry.transport.as_deref() == Some(name)) {
                     cx.warn(None, "is used by no traffic", None);
@@ -116,7 +119,7 @@ fn classes(parts: &Parts, cx: &mut Cx) {
             at_entry(cx, *i, |cx| {
                 cx.key("class", |cx| {
                     let accepted = format!("0 to {}, the classes of switch.scheduling \"{}\"", classes - 1, switch.scheduling.kind());
-                    cx.error(None, "is a class that the switches do not have", Some(if classes == 1 { accepted.replace("0 to 0", "0") } else { accepted }));
+                    cx.error(Some(&shown(&entry.class)), "is a class that the switches do not have", Some(if classes == 1 { accepted.replace("0 to 0", "0") } else { accepted }));
                 });
             });
         }
@@ -141,7 +144,7 @@ fn frame_sizes(parts: &Parts, cx: &mut Cx) {
         let TransportConfig::Tcp(tcp) = config;
         if u64::from(tcp.mtu) > room {
             at_transport(cx, name, |cx| {
-                cx.key("mtu", |cx| cx.error(None, "does not fit a frame with framing.header", Some(format!("at most {room}"))).severity);
+                cx.key("mtu", |cx| cx.error(Some(&shown(&tcp.mtu)), "does not fit a frame with framing.header", Some(format!("at most {room}"))).severity);
             });
         }
     }

@@ -62,6 +62,8 @@ pub(crate) struct Parts {
     pub host: Option<Host>,
     /// The default one first, then by name.
     pub transports: Vec<(String, Option<TransportConfig>)>,
+    /// Whether one of the named ones has the name of the default one.
+    pub default_named: bool,
     /// Entries that could be read, with their positions in the document.
     pub traffic: Vec<(usize, Entry)>,
     /// Whether every entry could be read.
@@ -75,7 +77,8 @@ pub(crate) struct Parts {
 impl Parts {
     /// The parts of a document without errors.
     pub fn of(doc: &ScenarioDoc) -> Self {
-        let named = doc.transports.iter().map(|(name, config)| (name.clone(), Some(config.clone())));
+        let others = doc.transports.iter().filter(|(name, _)| *name != DEFAULT_TRANSPORT);
+        let named = others.map(|(name, config)| (name.clone(), Some(config.clone())));
         let default = (DEFAULT_TRANSPORT.to_string(), Some(doc.transport.clone()));
         Parts {
             topology: Some(doc.topology.clone()),
@@ -83,6 +86,7 @@ impl Parts {
             switch: Some(doc.switch.clone()),
             host: Some(doc.host.clone()),
             transports: std::iter::once(default).chain(named).collect(),
+            default_named: doc.transports.contains_key(DEFAULT_TRANSPORT),
             traffic: doc.traffic.iter().cloned().enumerate().collect(),
             all_traffic: true,
             telemetry: Some(doc.telemetry.clone()),
@@ -96,7 +100,8 @@ impl Parts {
     pub fn salvage(document: &Node) -> Self {
         let mut transports = vec![(DEFAULT_TRANSPORT.to_string(), part(document, "transport").or_else(|| absent(document, "transport")))];
         if let Some(Value::Table(named)) = document.get("transports").map(|node| &node.value) {
-            let mut named: Vec<(String, Option<TransportConfig>)> = named.iter().map(|(name, node)| (name.clone(), quiet(node))).collect();
+            let others = named.iter().filter(|(name, _)| name != DEFAULT_TRANSPORT);
+            let mut named: Vec<(String, Option<TransportConfig>)> = others.map(|(name, node)| (name.clone(), quiet(node))).collect();
             named.sort_by(|a, b| a.0.cmp(&b.0));
             transports.extend(named);
         }
@@ -111,6 +116,7 @@ impl Parts {
             switch: or_defaults(document, "switch"),
             host: or_defaults(document, "host"),
             transports,
+            default_named: document.get("transports").is_some_and(|named| named.get(DEFAULT_TRANSPORT).is_some()),
             all_traffic: traffic.len() == entries.len() && !entries.is_empty(),
             traffic,
             telemetry: or_defaults(document, "telemetry"),

@@ -2,23 +2,27 @@
 
 use fanin_params::{Node, Problem, Value};
 
-/// Gives problems that know only their path the line, and the value as written.
-pub(crate) fn locate(document: &Node, problems: &mut [Problem]) {
-    for problem in problems {
-        if problem.line.is_some() {
-            continue;
-        }
-        let (nearest, whole) = descend(document, &problem.path);
-        problem.line = nearest.line;
-        let scalar = !matches!(nearest.value, Value::List(_) | Value::Table(_));
-        if whole && scalar && problem.value.is_none() {
-            problem.value = Some(nearest.to_string());
-        }
-    }
+/// Puts problems in order of the document's lines, and gives those that know only their path the line.
+///
+/// A problem in another file has that file in brackets after its path (`traffic[1].sizes.path (sizes.csv)`), and the line is
+/// that file's; its place in the order is that of the path.
+pub(crate) fn locate(document: &Node, problems: &mut Vec<Problem>) {
+    let mut placed: Vec<(u32, Problem)> = problems
+        .drain(..)
+        .map(|mut problem| {
+            let (path, elsewhere) = problem.path.split_once(" (").map_or((problem.path.as_str(), false), |(path, _)| (path, true));
+            let here = nearest(document, path).line;
+            let place = if elsewhere { here } else { problem.line.or(here) };
+            problem.line = problem.line.or(here.filter(|_| !elsewhere));
+            (place.unwrap_or(u32::MAX), problem)
+        })
+        .collect();
+    placed.sort_by_key(|(place, _)| *place);
+    problems.extend(placed.into_iter().map(|(_, problem)| problem));
 }
 
-/// The node at `path`, or the last one on the way that exists; and whether it is the one.
-fn descend<'a>(document: &'a Node, path: &str) -> (&'a Node, bool) {
+/// The node at `path`, or the last one on the way that exists.
+fn nearest<'a>(document: &'a Node, path: &str) -> &'a Node {
     let mut node = document;
     for step in steps(path) {
         let next = match (&node.value, step) {
@@ -28,10 +32,10 @@ fn descend<'a>(document: &'a Node, path: &str) -> (&'a Node, bool) {
         };
         match next {
             Some(next) => node = next,
-            None => return (node, false),
+            None => break,
         }
     }
-    (node, true)
+    node
 }
 
 enum Step<'a> {
@@ -58,17 +62,23 @@ mod tests {
     fn a_problem_finds_its_line_or_that_of_the_table_around_it() {
         let (node, _) = read_toml("a = 1\n[[t]]\nsize = '5B'\n[[t]]\nlist = [\n1,\n2]\n");
         let node = node.unwrap();
-        let located = |path: &str| {
-            let mut cx = Cx::new();
-            cx.error(None, "is wrong", None).path = path.to_string();
-            let mut problems = cx.into_problems();
-            locate(&node, &mut problems);
-            problems.remove(0).to_string()
-        };
-        assert_eq!(located("t[0].size"), "t[0].size, line 3: \"5B\" is wrong");
-        assert_eq!(located("t[1].list[1]"), "t[1].list[1], line 7: 2 is wrong");
-        assert_eq!(located("t[1].rate"), "t[1].rate, line 4: is wrong");
-        assert_eq!(located("t[1]"), "t[1], line 4: is wrong");
-        assert_eq!(located("gone.deep"), "gone.deep, line 1: is wrong");
+        let mut cx = Cx::new();
+        for (path, line) in [("t[1].list[1]", None), ("t[1].rate", None), ("t[0].size (x.csv)", Some(900)), ("t[0].size", None), ("gone.deep", None)] {
+            let problem = cx.error(None, "is wrong", None);
+            (problem.path, problem.line) = (path.to_string(), line);
+        }
+        let mut problems = cx.into_problems();
+        locate(&node, &mut problems);
+        let shown: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            shown,
+            [
+                "gone.deep, line 1: is wrong",
+                "t[0].size (x.csv), line 900: is wrong",
+                "t[0].size, line 3: is wrong",
+                "t[1].rate, line 4: is wrong",
+                "t[1].list[1], line 7: is wrong"
+            ]
+        );
     }
 }

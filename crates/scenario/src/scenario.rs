@@ -31,7 +31,7 @@ impl Scenario {
     /// folder.
     ///
     /// # Errors
-    /// Everything that is wrong with it, warnings included, in order of the file's lines.
+    /// Everything that is wrong with it, in order of the file's lines; warnings only come with a scenario that can be run.
     pub fn load(path: &Path) -> Result<Scenario, Vec<Problem>> {
         let text = read_file(path)?;
         let base_dir = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -56,9 +56,10 @@ impl Scenario {
         if let Err(others) = Scenario::from_document(&document, base_dir) {
             let told: Vec<Option<u32>> = problems.iter().map(|p| p.line).collect();
             let missing = |p: &Problem| p.message == "is missing" || p.message.contains("is empty");
-            problems.extend(others.into_iter().filter(|p| p.severity == Severity::Error && !missing(p) && !told.contains(&p.line)));
+            problems.extend(others.into_iter().filter(|p| !missing(p) && !told.contains(&p.line)));
         }
-        Err(in_order(problems))
+        locate(&document, &mut problems);
+        Err(problems)
     }
 
     /// Reads and validates a scenario in JSON; relative paths in it start from `base_dir`.
@@ -85,7 +86,7 @@ impl Scenario {
         let topology = match parts.topology.as_ref().map(|config| Topology::build(config, base_dir)) {
             Some(Ok(topology)) => Some(topology),
             Some(Err(found)) => {
-                problems.extend(found);
+                problems.extend(found.into_iter().map(|problem| in_topology_file(problem, &parts)));
                 None
             }
             None => None,
@@ -98,12 +99,12 @@ impl Scenario {
             }
             None => None,
         };
-        problems.extend(topology.iter().flat_map(|topology| topology.warnings.iter().cloned()));
+        let odd = topology.iter().flat_map(|topology| topology.warnings.iter().cloned());
+        problems.extend(odd.map(|problem| in_topology_file(problem, &parts)));
         let network = topology.as_ref().zip(routes.as_ref()).map(|(topology, routes)| Network::of(topology, routes));
         let findings = check(&parts, network.as_ref(), base_dir);
         problems.extend(findings.problems);
         locate(document, &mut problems);
-        let problems = in_order(problems);
         match (doc, topology, routes) {
             (Some(doc), Some(topology), Some(routes)) if problems.iter().all(|p| p.severity == Severity::Warning) => {
                 let files = digests(&doc, base_dir)?;
@@ -112,7 +113,11 @@ impl Scenario {
                 let base_dir = base_dir.to_path_buf();
                 Ok(Scenario { doc, base_dir, topology, routes, transports, watched: findings.watched, warnings: problems, files })
             }
-            _ => Err(problems),
+            _ => {
+                // What a wrong scenario warns of may only follow from what is wrong.
+                problems.retain(|p| p.severity == Severity::Error);
+                Err(problems)
+            }
         }
     }
 
@@ -225,10 +230,18 @@ impl PartialEq for Scenario {
     }
 }
 
-/// Problems by line; those without one after the others, each group in order of discovery.
-fn in_order(mut problems: Vec<Problem>) -> Vec<Problem> {
-    problems.sort_by_key(|p| (p.line.is_none(), p.line));
-    problems
+/// A problem of a topology file, which is found under the file's name, as one of the key that names it.
+fn in_topology_file(mut problem: Problem, parts: &Parts) -> Problem {
+    let Some(TopologyConfig::File(file)) = &parts.topology else { return problem };
+    if let Some(rest) = problem.path.strip_prefix(&file.path) {
+        let inside = rest.strip_prefix(": ").map_or(String::new(), |rest| format!(" {rest}"));
+        let whole = problem.line.is_none() && problem.value.is_none() && inside.is_empty();
+        if whole {
+            problem.value = Some(format!("\"{}\"", file.path));
+        }
+        problem.path = if whole { "topology.path".to_string() } else { format!("topology.path ({}){inside}", file.path) };
+    }
+    problem
 }
 
 fn empty_document() -> Problem {

@@ -1,6 +1,7 @@
 //! What the flows themselves ask of the network, seen in a sample of them.
 
 use super::switch::port_buffer;
+use super::transport::warn;
 use super::{at_entry, at_transport, transport_of, Network};
 use crate::doc::Parts;
 use fanin_params::Cx;
@@ -19,6 +20,8 @@ const SIGMAS: f64 = 3.0;
 const PAIRS: usize = 64;
 /// A timeout that costs more RTTs than this is worth a word.
 const FAR_ABOVE: u64 = 1_000;
+/// RTO_min of data centers, at most.
+const USUAL: Span = Span::from_ms(10);
 
 /// Checks a sample of the flows; `traffic` is used up.
 pub(super) fn check(parts: &Parts, traffic: &mut Traffic, network: &Network, cx: &mut Cx) {
@@ -41,7 +44,9 @@ fn classes(parts: &Parts, sample: &[FlowSpec], cx: &mut Cx) {
         // The entry's own class has been checked by itself.
         if parts.traffic.get(usize::from(entry)).is_some_and(|(_, e)| e.class != flow.class) {
             let message = format!("has flows of class {}, which the switches do not have", flow.class);
-            at_entry(cx, usize::from(entry), |cx| cx.error(None, message, Some(format!("classes below {classes}"))).value = None);
+            at_entry(cx, usize::from(entry), |cx| {
+                cx.error(None, message, Some(format!("classes below {classes}")));
+            });
         }
     }
 }
@@ -107,13 +112,11 @@ fn timeouts(parts: &Parts, sample: &[FlowSpec], network: &Network, cx: &mut Cx) 
         let Some((name, TransportConfig::Tcp(tcp))) = transport_of(parts, entry).filter(|_| synchronised) else { continue };
         let flows = sample.iter().filter(|flow| usize::from(flow.entry) == *i).take(PAIRS);
         let Some(rtt) = flows.filter_map(|flow| network.base_rtt([flow.src, flow.dst], parts, tcp.mtu)).max() else { continue };
-        if tcp.rto_min > rtt.saturating_mul(FAR_ABOVE) {
+        if tcp.rto_min > USUAL && tcp.rto_min > rtt.saturating_mul(FAR_ABOVE) {
             let ratio = tcp.rto_min.ps() / rtt.ps().max(1);
             at_transport(cx, name, |cx| {
-                cx.key("rto_min", |cx| {
-                    let message = format!("{} is {ratio} times the RTT of traffic[{i}] ({}): each lost tail of a burst costs that much", tcp.rto_min, rounded(rtt));
-                    cx.warn(None, message, None).suggestion = Some("data centers use 1ms to 10ms".to_string());
-                });
+                let message = format!("is {ratio} times the RTT of traffic[{i}] ({}): each lost tail of a burst costs that much", rounded(rtt));
+                warn(cx, "rto_min", &tcp.rto_min, message).suggestion = Some(format!("data centers use 1ms to {USUAL}"));
             });
         }
     }
@@ -146,7 +149,7 @@ fn first_round(parts: &Parts, sample: &[FlowSpec], cx: &mut Cx) {
         if Bytes(bytes) > buffer && flows > 1 {
             at_entry(cx, *i, |cx| {
                 let message = format!("sends {} in the first windows of {flows} flows to a port that holds {}: packets are lost in the first round", Bytes(bytes), buffer);
-                cx.warn(None, message, None).value = None;
+                cx.warn(None, message, None);
             });
         }
     }
@@ -182,7 +185,7 @@ fn receive_windows(parts: &Parts, sample: &[FlowSpec], network: &Network, cx: &m
             at_transport(cx, name, |cx| {
                 cx.key("receive_window", |cx| {
                     let message = format!("of at most {window} is below {product}, what {rate} carry in an RTT of {}: it limits the rate", rounded(rtt));
-                    cx.warn(None, message, None).value = None;
+                    cx.warn(None, message, None);
                 });
             });
         }

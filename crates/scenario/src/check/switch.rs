@@ -1,5 +1,6 @@
 //! Switches: what their own check leaves to the whole.
 
+use super::transport::{shown, warn};
 use super::Network;
 use crate::doc::Parts;
 use fanin_params::{Cx, Param};
@@ -18,9 +19,8 @@ pub(super) fn check(switch: &Switch, cx: &mut Cx) {
     switch.check(cx);
     let default = Switch::parse(&fanin_params::Value::Table(Vec::new()).into(), &mut Cx::new());
     if default.is_some_and(|default| default.cell != switch.cell) && !switch.counts_cells() {
-        cx.key("cell", |cx| {
-            cx.error(None, "has no effect: nothing counts in cells", Some("a buffer or threshold such as \"20000 cells\", or no cell".to_string()));
-        });
+        let remedy = "a buffer or threshold such as \"20000 cells\", or no cell";
+        cx.key("cell", |cx| cx.error(Some(&shown(&switch.cell)), "has no effect: nothing counts in cells", Some(remedy.to_string())).severity);
     }
     if let Buffer::Dynamic(buffer) = &switch.buffer {
         dynamic(buffer, switch, cx);
@@ -31,15 +31,14 @@ fn dynamic(buffer: &DynamicBuffer, switch: &Switch, cx: &mut Cx) {
     let share = buffer.alpha / (1.0 + buffer.alpha);
     let alone = libm::floor(share * buffer.total.count() as f64) as u64;
     cx.key("buffer", |cx| {
-        cx.key("alpha", |cx| {
-            if buffer.alpha > GREEDY_ALPHA {
-                cx.warn(None, format!("lets a single queue take {:.0} % of the buffer", 100.0 * share), Some("chips offer 1/128 to 8".to_string()));
-            }
-            let frames = in_bytes(buffer.total, switch).map(|total| libm::floor(share * total as f64) as u64 / FRAME);
-            if frames.is_some_and(|frames| frames < BURST_FRAMES) {
-                cx.warn(None, format!("lets a queue hold no more than {} full frames even alone", frames.unwrap_or(0)), None);
-            }
-        });
+        if buffer.alpha > GREEDY_ALPHA {
+            let message = format!("lets a single queue take {:.0} % of the buffer", 100.0 * share);
+            warn(cx, "alpha", &buffer.alpha, message).suggestion = Some("chips offer 1/128 to 8".to_string());
+        }
+        let frames = in_bytes(buffer.total, switch).map(|total| libm::floor(share * total as f64) as u64 / FRAME);
+        if let Some(frames) = frames.filter(|frames| *frames < BURST_FRAMES) {
+            warn(cx, "alpha", &buffer.alpha, format!("lets a queue that is alone hold no more than {frames} full frames"));
+        }
     });
     for threshold in switch.marking.amounts() {
         let same_unit = std::mem::discriminant(&threshold) == std::mem::discriminant(&buffer.total);

@@ -1,6 +1,7 @@
 //! Telemetry: ports that match nothing, samples that miss what they are taken for.
 
 use super::switch::port_buffer;
+use super::transport::warn;
 use super::Network;
 use crate::doc::Parts;
 use crate::pattern;
@@ -50,10 +51,9 @@ pub(super) fn sampling(parts: &Parts, network: &Network, cx: &mut Cx) {
     let drain = slowest.time_to_send(buffer);
     if period > drain {
         cx.key("telemetry", |cx| {
-            cx.key("sample", |cx| {
-                let message = format!("{period} is above {drain}, in which a full buffer of {buffer} drains at {slowest}: bursts fall between two samples");
-                cx.warn(None, message, None).suggestion = Some("a shorter period, or list ports in telemetry.queues to record each packet".to_string());
-            });
+            let message = format!("is above {drain}, in which a full buffer of {buffer} drains at {slowest}: bursts fall between two samples");
+            warn(cx, "sample", &telemetry.sample, message).suggestion =
+                Some("a shorter period, or list ports in telemetry.queues to record each packet".to_string());
         });
     }
 }

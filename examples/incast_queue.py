@@ -7,21 +7,24 @@ packet by packet.
 import polars as pl
 
 import fanin
+from fanin import types
 
 base = fanin.Scenario(
     name="incast",
-    topology={"kind": "single_switch", "hosts": 65, "link": {"rate": "10Gbps", "delay": "1us"}},
-    transport={"kind": "tcp", "congestion": "dctcp"},
-    switch={"marking": {"kind": "threshold", "k": "65 packets"}, "buffer": {"kind": "static", "per_port": "512KB"}},
-    traffic=[{"kind": "incast", "receiver": "h64", "senders": ["all"], "size": "100KB"}],
-    telemetry={"sample": "off", "queues": ["*->h64"]},
+    topology=types.SingleSwitch(hosts=65, link=types.LinkParams(rate="10Gbps", delay="1us")),
+    transport=types.Tcp(congestion_control="dctcp", handshake=False, rto_min="10ms"),
+    switch=types.Switch(marking=types.ThresholdParams(k="65 packets"), buffer=types.StaticBuffer(per_port="512KB")),
+    traffic=[types.Incast(receiver="h64", size="100KB")],
+    telemetry=types.Telemetry(sample="off", queues=["*->h64"]),
 )
 
 rows = []
 for senders in (4, 8, 16, 32, 64):
     for congestion in ("dctcp", "cubic"):
         marking = base.to_dict()["switch"]["marking"] if congestion == "dctcp" else "none"
-        scenario = base.replace({"traffic[0].count": senders, "transport.congestion": congestion, "switch.marking": marking})
+        scenario = base.replace(
+            {"traffic[0].count": senders, "transport.congestion_control": congestion, "switch.marking": marking}
+        )
         result = fanin.run(scenario, progress=False)
         rows.append(
             {

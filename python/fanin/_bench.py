@@ -7,6 +7,8 @@ and valgrind has little else to translate.
 import importlib.machinery
 import importlib.util
 import json
+import pathlib
+import re
 import sys
 
 if __name__ == "__main__":
@@ -17,6 +19,12 @@ if __name__ == "__main__":
     core = importlib.util.module_from_spec(spec)
     loader.exec_module(core)
     try:
-        print(json.dumps(core.bench(workload, float(scale))))  # noqa: T201
+        measured = core.bench(workload, float(scale))
     except ValueError as error:
         sys.exit(str(error))
+    # getrusage counts the memory of the process that forked this one; the high-water mark of the address space does not.
+    status = pathlib.Path("/proc/self/status")
+    mark = re.search(r"^VmHWM:\s+(\d+) kB$", status.read_text(), re.MULTILINE) if status.exists() else None
+    if mark is not None:
+        measured["peak_rss_mb"] = int(mark[1]) * 1024 / 1e6
+    print(json.dumps(measured))  # noqa: T201

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from typing import Any, Literal
 
+__all__ = ["ScenarioError", "bench", "check", "python_types", "reference", "run", "schema", "version"]
+
 class ScenarioError(ValueError):
     """A scenario that cannot be run."""
 

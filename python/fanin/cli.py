@@ -15,6 +15,7 @@ from typing import Annotated, Any, Final
 
 import polars as pl
 import typer
+from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -178,12 +179,14 @@ def show_summary(result: Result) -> None:
         style = {"bad": "red", "good": "green"}.get(fact.tone, "")
         totals.add_row(Text(fact.name), Text(fact.text, style=style), Text(fact.note, style="dim"))
     console.print(totals)
+    fct_head, fct = overview.fct_rows(result.summary)
     for title, (head, rows) in (
-        ("Flow completion time by flow size", overview.fct_rows(result.summary)),
+        ("Flow completion time by flow size", (fct_head[:6], [row[:6] for row in fct])),
+        ("Slowdown by flow size", (fct_head[:2] + fct_head[6:], [row[:2] + row[6:] for row in fct])),
         ("Ports with the largest queues", overview.port_rows(result.summary, 5)),
     ):
         if rows:
-            table = Table(title=title, title_justify="left")
+            table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
             for index, name in enumerate(head):
                 table.add_column(name, justify="right" if index else "left", no_wrap=True)
             for row in rows:
@@ -295,7 +298,7 @@ def bench(
     if as_json:
         typer.echo(json.dumps(measured))
         return
-    table = Table(title="Benchmark", title_justify="left")
+    table = Table(title="Benchmark", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for index, name in enumerate(benchmark.COLUMNS):
         table.add_column(name, justify="right" if index else "left")
     for row in benchmark.rows(measured):

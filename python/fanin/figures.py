@@ -162,6 +162,8 @@ def queue(
         )
     else:
         hover = f"%{{x:.6g}} {unit}: %{{y:.4g}} {size_unit}"
+        columns = [("queue_max_bytes", "largest in the interval", "vh", 1.2)]
+        columns += [("queue_bytes", "at the sample", "linear", 1.0)] if not data.reduced else []
         traces = [
             go.Scatter(
                 x=_in_units(frame["time_ps"], scale),
@@ -170,11 +172,9 @@ def queue(
                 mode="lines",
                 line={"shape": shape, "width": width},
                 hovertemplate=f"{hover}<extra>{name}</extra>",
+                **({"fill": "tozeroy"} if column == "queue_max_bytes" else {}),
             )
-            for column, name, shape, width in (
-                ("queue_max_bytes", "largest in the interval", "vh", 1.5),
-                ("queue_bytes", "at the sample", "linear", 1),
-            )
+            for column, name, shape, width in columns
         ]
         note = f"{data.records:,} samples" + (
             f", smallest and largest of each of {max_points // 2:,} parts of the time." if data.reduced else "."
@@ -236,21 +236,18 @@ def _sampling_note(data: series.SampledSeries) -> str:
     return text + (f", each {data.merged} samples added up." if data.merged > 1 else ".")
 
 
-def throughput(result: Result, port: str | None = None) -> go.Figure:
+def throughput(result: Result, ports: str | Sequence[str] | None = None) -> go.Figure:
     """Return throughput over time; see `fanin.Result.plot_throughput`."""
-    chosen: list[tuple[str, list[str]]]
-    if port is not None:
-        chosen = [(port, [port])]
-    else:
-        ports = set(result.scan_ports().select(pl.col("port").unique()).collect()["port"])
+    if ports is None:
         chosen = [("into all hosts", series.to_hosts(result))]
-        chosen += [(name, [name]) for name in series.hot_ports(result, 4) if name in ports]
-    curves = [(name, series.sampled(result, ports)) for name, ports in chosen]
-    if port is not None and not curves[0][1].frame.height:
-        raise ValueError(f"there are no samples of the port '{port}'")
+    else:
+        chosen = [(port, [port]) for port in ([ports] if isinstance(ports, str) else ports)]
+    curves = [(name, series.sampled(result, members)) for name, members in chosen]
+    for name, data in curves:
+        if ports is not None and not data.frame.height:
+            raise ValueError(f"there are no samples of the port '{name}'")
     rates = [8e12 * data.frame["tx_bytes"] / data.frame["span_ps"] for _, data in curves]
-    largest = max((_largest(rate) for rate in rates), default=0.0)
-    unit, scale = show.axis_unit((("b/s", 1), ("kb/s", 1e3), ("Mb/s", 1e6), ("Gb/s", 1e9), ("Tb/s", 1e12)), largest)
+    unit, scale = show.axis_unit(show.RATE_UNITS, max((_largest(rate) for rate in rates), default=0.0))
     end = max((_largest(data.frame["time_ps"]) for _, data in curves), default=0.0)
     time_unit, time_scale = show.axis_unit(show.TIME_UNITS, end)
     traces = [
@@ -264,9 +261,10 @@ def throughput(result: Result, port: str | None = None) -> go.Figure:
         )
         for (name, data), rate in zip(curves, rates, strict=True)
     ]
-    note = f"Frames, preamble and gap not counted; {_sampling_note(curves[0][1])}"
+    note = f"Frames, preamble and gap not counted; {_sampling_note(curves[0][1])}" if curves else ""
     x, y = {"title": {"text": f"Time [{time_unit}]"}}, {"title": {"text": f"Throughput [{unit}]"}}
-    return _figure(traces, "Throughput", x, y, note)
+    title = "Throughput " + ("into all hosts" if ports is None else f"of {traces[0].name}" if len(traces) == 1 else "by port")
+    return _figure(traces, title, x, y, note)
 
 
 def drops_marks(result: Result, port: str | None = None) -> go.Figure:

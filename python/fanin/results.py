@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -355,14 +355,25 @@ class Result:
 
         return figures.queue(self, port, window_ps=window_ps)
 
-    def plot_throughput(self, port: str | None = None) -> Figure:
-        """Return throughput over time [bit/s on links, frames without preamble and gap], of `port` or of the hottest."""
+    def plot_throughput(self, ports: str | Sequence[str] | None = None) -> Figure:
+        """Return throughput over time [bit/s, frames without preamble and gap].
+
+        Parameters
+        ----------
+        ports : str or sequence of str, optional
+            One or several ports; if not given, the sum over all ports that lead to hosts.
+
+        Raises
+        ------
+        ValueError
+            There are no samples of a port.
+        """
         from fanin import figures
 
-        return figures.throughput(self, port)
+        return figures.throughput(self, ports)
 
     def plot_drops_marks(self, port: str | None = None) -> Figure:
-        """Return drops and ECN marks over time [packets per second], of `port` or of all."""
+        """Return drops and ECN marks over time [packets per sampling interval], of `port` or of all."""
         from fanin import figures
 
         return figures.drops_marks(self, port)

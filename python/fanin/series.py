@@ -21,6 +21,7 @@ __all__ = [
     "queue_series",
     "reduce_minmax",
     "sampled",
+    "shown_ports",
     "to_hosts",
     "watched_ports",
 ]
@@ -96,6 +97,14 @@ def hot_ports(result: Result, limit: int = 16) -> list[str]:
     listed = [str(entry["port"]) for entry in result.summary.get("ports") or []]
     watched = [port for port in watched_ports(result) if port not in listed]
     return (listed + watched)[:limit]
+
+
+def shown_ports(result: Result, limit: int) -> list[str]:
+    """Return the ports whose queues a page shows: watched ones first, as many as leave room for the two hottest others."""
+    hottest, watched = hot_ports(result), watched_ports(result)
+    others = [port for port in hottest if port not in watched]
+    chosen = watched[: max(limit - 2, limit - len(others))]
+    return chosen + others[: limit - len(chosen)]
 
 
 def watched_ports(result: Result) -> list[str]:
@@ -211,18 +220,20 @@ def _sampled_port(result: Result, port: str) -> bool:
     return found.height > 0
 
 
-def peak_window(result: Result, port: str, packets: int) -> tuple[int, int] | None:
-    """Return the time from about half of `packets` before the largest queue of `port` to as many after it [ps].
+def peak_window(result: Result, port: str, rows: int) -> tuple[int, int] | None:
+    """Return the time from about half of `rows` records before the largest queue of `port` to as many after it [ps].
 
-    None if the port was not watched packet by packet.
+    The records are packets where the port was watched, otherwise samples; None if there are none.
     """
-    rows = result.scan_queues().filter(pl.col("port") == port).select("time_ps", "queue_bytes")
-    frame = rows.sort("time_ps", maintain_order=True).collect(engine="streaming")
-    peak = frame["queue_bytes"].arg_max() if frame.height else None
+    packets = packet_count(result, port) > 0
+    table, value = (result.scan_queues(), "queue_bytes") if packets else (result.scan_ports(), "queue_max_bytes")
+    records = table.filter(pl.col("port") == port).select("time_ps", value)
+    frame = records.sort("time_ps", maintain_order=True).collect(engine="streaming")
+    peak = frame[value].arg_max() if frame.height else None
     if peak is None:
         return None
-    first = max(0, min(peak - packets // 2, frame.height - packets))
-    last = min(frame.height, first + packets) - 1
+    first = max(0, min(peak - rows // 2, frame.height - rows))
+    last = min(frame.height, first + rows) - 1
     return int(frame["time_ps"][first]), int(frame["time_ps"][last])
 
 

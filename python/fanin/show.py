@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["SIZE_UNITS", "TIME_UNITS", "axis_unit", "byte_range", "count", "duration", "rate", "ratio", "size"]
+__all__ = ["RATE_UNITS", "SIZE_UNITS", "TIME_UNITS", "axis_unit", "byte_range", "count", "duration", "rate", "ratio", "size"]
 
 TIME_UNITS: Sequence[tuple[str, float]] = (("ps", 1), ("ns", 1e3), ("µs", 1e6), ("ms", 1e9), ("s", 1e12))
 """Units of time and their length in picoseconds."""
@@ -12,7 +12,9 @@ TIME_UNITS: Sequence[tuple[str, float]] = (("ps", 1), ("ns", 1e3), ("µs", 1e6),
 SIZE_UNITS: Sequence[tuple[str, float]] = (("B", 1), ("KB", 1e3), ("MB", 1e6), ("GB", 1e9), ("TB", 1e12))
 """Units of size in bytes; decimal, as in scenarios."""
 
-_RATE_UNITS: Sequence[tuple[str, float]] = (("b/s", 1), ("kb/s", 1e3), ("Mb/s", 1e6), ("Gb/s", 1e9), ("Tb/s", 1e12))
+RATE_UNITS: Sequence[tuple[str, float]] = (("b/s", 1), ("kb/s", 1e3), ("Mb/s", 1e6), ("Gb/s", 1e9), ("Tb/s", 1e12))
+"""Units of rate in bits per second."""
+
 _COUNT_UNITS: Sequence[tuple[str, float]] = (("", 1), ("K", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12))
 
 NOTHING = "–"
@@ -58,7 +60,7 @@ def size(size_bytes: float | None) -> str:
 
 def rate(bps: float | None) -> str:
     """Return bits per second as text, for example ``9.41 Gb/s``; a dash for None."""
-    return _scaled(bps, _RATE_UNITS)
+    return _scaled(bps, RATE_UNITS)
 
 
 def count(value: float | None) -> str:

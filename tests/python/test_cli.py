@@ -53,7 +53,10 @@ def test_run_writes_the_folder_and_prints_the_tables(scenario: Path, tmp_path: P
     ):
         assert text in done.stdout
     assert re.search(r"Largest queue +\S+ KB +\d+ packets at leaf0->h0", done.stdout)
-    assert re.search(r"10 KB – 100 KB +│ +\d+ │", done.stdout)
+    assert len(re.findall(r"^ *10 KB – 100 KB +\d+ ", done.stdout, re.MULTILINE)) == 2
+    narrow = CliRunner(env={"COLUMNS": "80", "NO_COLOR": "1"}).invoke(app, ["run", str(scenario), "-o", str(tmp_path / "80")])
+    assert "…" not in narrow.stdout
+    assert max(map(len, narrow.stdout.splitlines()[:-1])) <= 80
     assert f"result: {tmp_path / 'out'}" in done.stdout
     assert result.complete
     assert "1/3 flows" in done.stderr, "progress in a log"

@@ -91,7 +91,10 @@ def test_throughput_is_bits_over_the_interval(folder: Path) -> None:
     rows = result.ports.filter(pl.col("port") == PORT)
     scale = {"[Gb/s]": 1e9, "[Mb/s]": 1e6}[figure.layout.yaxis.title.text.split()[-1]]
     assert np.allclose(figure.data[0].y, rows["tx_bytes"].to_numpy() * 8e12 / 100e6 / scale)
-    total = named(result.plot_throughput())["into all hosts"]
+    total = result.plot_throughput().data[0]
+    several = result.plot_throughput([PORT, COLD])
+    assert [trace.name for trace in several.data] == ["leaf0-&gt;h0", "leaf1-&gt;h4"]
+    assert np.allclose(several.data[0].y, figure.data[0].y)
     both = result.ports.filter(pl.col("port").is_in([PORT, COLD])).group_by("time_ps").agg(pl.col("tx_bytes").sum()).sort("time_ps")
     assert np.allclose(total.y, both["tx_bytes"].to_numpy() * 8e12 / 100e6 / scale)
 

@@ -17,7 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 import fanin
-from fanin import _core, benchmark, report
+from fanin import _core, benchmark, report, types
 from fanin.cli import app
 from fanin.results import SCHEMAS
 
@@ -28,7 +28,7 @@ INCAST: dict[str, Any] = {
     "name": "incast",
     "seed": 7,
     "topology": {"kind": "single_switch", "hosts": 17, "link": {"rate": "10Gbps", "delay": "1us"}},
-    "transport": {"kind": "tcp", "congestion": "dctcp"},
+    "transport": {"kind": "tcp", "congestion_control": "dctcp", "handshake": False, "rto_min": "10ms"},
     "switch": {
         "marking": {"kind": "threshold", "k": "30 packets"},
         "buffer": {"kind": "static", "per_port": "150KB"},
@@ -129,6 +129,27 @@ def test_telemetry_changes_nothing(real: fanin.Result) -> None:
     )
     assert quiet.fingerprint == real.fingerprint
     assert quiet.queues.height == 0
+
+
+def test_typed_classes_make_the_same_scenario(real: fanin.Result) -> None:
+    typed = fanin.Scenario(
+        name="incast",
+        seed=7,
+        topology=types.SingleSwitch(hosts=17, link=types.LinkParams(rate="10Gbps", delay="1us")),
+        transport=types.Tcp(congestion_control="dctcp", handshake=False, rto_min="10ms"),
+        switch=types.Switch(marking=types.ThresholdParams(k="30 packets"), buffer=types.StaticBuffer(per_port="150KB")),
+        traffic=[types.Incast(receiver="h16", senders=["all"], size="60KB")],
+        telemetry=types.Telemetry(sample="10us", queues=["*->h16"]),
+    )
+    check = typed.check()
+    assert check.ok, str(check)
+    assert check.hash == real.manifest["scenario_hash"]
+
+
+def test_connections_that_open_and_close_end_too(real: fanin.Result) -> None:
+    opened = fanin.run(fanin.Scenario(INCAST).replace({"transport.handshake": True}), progress=False)
+    assert opened.summary["flows"]["complete"] == 16
+    assert opened.summary["fct"][0]["mean_ps"] > real.summary["fct"][0]["mean_ps"]
 
 
 def test_another_seed_is_another_run(real: fanin.Result) -> None:

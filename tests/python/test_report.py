@@ -27,7 +27,7 @@ needs_browser = [
     pytest.mark.browser,
     pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="chromium and chromedriver are not installed: make browser"),
 ]
-CHARTS = {"fct", "slowdown", "fct-cdf", "slowdown-cdf", "queue-0", "queue-1", "throughput", "drops-marks"}
+CHARTS = {"fct", "slowdown", "fct-cdf", "slowdown-cdf", "queue-0", "queue-1", "throughput", "throughput-ports", "drops-marks"}
 
 
 class Page(HTMLParser):
@@ -114,7 +114,7 @@ def test_a_run_that_recorded_nothing_has_a_page(tmp_path: Path) -> None:
     (out / "summary.json").write_text(json.dumps(summary))
     text = report.render(fanin.load(out))
     assert "No queue was recorded." in text
-    assert text.count("nothing was recorded") == 6
+    assert text.count("nothing was recorded") == 7
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +198,7 @@ class TestInBrowser:
         assert np.allclose(curve[0], done["fct_ps"].sort().to_numpy() / 1e6)
         assert curve[1][-1] == 1
         assert sum(drawn(browser, "drops-marks")["drops"][1]) == result.summary["drops"]
-        rate = drawn(browser, "throughput")["leaf0-&gt;h0"]
+        rate = drawn(browser, "throughput-ports")["leaf0-&gt;h0"]
         sent = result.ports.filter(pl.col("port") == PORT)["tx_bytes"].to_numpy()
         assert np.allclose(rate[1], sent * 8e12 / 100e6 / 1e9)
         slow = drawn(browser, "slowdown")["median"][1]
@@ -213,7 +213,7 @@ class TestInBrowser:
     def test_tabs_choose_the_port(self, browser: webdriver.Chrome, page: Path) -> None:
         open_page(browser, page)
         tabs = browser.find_elements(By.CSS_SELECTOR, "[role=tab]")
-        assert [tab.text for tab in tabs] == [PORT, COLD]
+        assert [tab.text for tab in tabs] == [f"{PORT} every packet", COLD]
         assert browser.find_element(By.ID, "queue-0").is_displayed()
         script(browser, "arguments[0].click()", tabs[1])
         assert not browser.find_element(By.ID, "queue-0").is_displayed()

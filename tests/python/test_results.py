@@ -206,7 +206,16 @@ def test_the_window_holds_the_peak_and_so_many_packets(folder: Path) -> None:
     near = series.queue_series(result, PORT, window)
     assert near.records == 100
     assert near.peak_bytes == result.queues["queue_bytes"].max()
-    assert series.peak_window(result, COLD, 100) is None
+    assert series.peak_window(result, COLD, 10) == (100_000_000, 1_000_000_000), "by samples"
+    assert series.peak_window(result, "nowhere", 10) is None
+
+
+def test_a_page_shows_watched_ports_before_hotter_ones(folder: Path) -> None:
+    result = fanin.load(folder)
+    result.summary["ports"] = [{"port": name} for name in ("a", "b", "c", COLD, PORT)]
+    assert series.hot_ports(result, 2) == ["a", "b"]
+    assert series.shown_ports(result, 3) == [PORT, "a", "b"]
+    assert series.shown_ports(result, 9) == [PORT, "a", "b", "c", COLD]
 
 
 def test_samples_are_summed_and_merged_without_loss(folder: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import jinja2
+import polars as pl
 import tomli_w
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
@@ -23,13 +24,16 @@ if TYPE_CHECKING:
 
     from fanin.results import Result
 
-__all__ = ["MAX_PORTS", "PEAK_PACKETS", "render", "write"]
+__all__ = ["MAX_PORTS", "PEAK_PACKETS", "PEAK_SAMPLES", "render", "write"]
 
 MAX_PORTS: Final = 6
 """Ports whose queues are drawn."""
 
 PEAK_PACKETS: Final = 8000
 """Packets around the largest queue that are drawn one by one where the whole run has too many."""
+
+PEAK_SAMPLES: Final = 1000
+"""Samples around the largest queue, likewise."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,7 @@ class Panel:
 
     port: str
     charts: list[Chart]
+    watched: bool
 
 
 class _Charts:
@@ -69,20 +74,20 @@ class _Charts:
 
 def _queue_panels(result: Result, charts: _Charts) -> list[Panel]:
     panels = []
-    for index, port in enumerate(series.hot_ports(result, MAX_PORTS)):
+    for index, port in enumerate(series.shown_ports(result, MAX_PORTS)):
         try:
-            figure = figures.queue(result, port)
+            data = series.queue_series(result, port)
         except ValueError:  # listed in the summary, and neither watched nor sampled
             continue
+        figure = figures.queue(result, port)
         drawn = [charts.add(f"queue-{index}", figure, f"Queue of {port}")]
-        recorded = series.packet_count(result, port)
-        if recorded > series.MAX_POINTS:
-            window = series.peak_window(result, port, PEAK_PACKETS)
-            near = figures.queue(result, port, window_ps=window, max_points=2 * PEAK_PACKETS)
+        if data.reduced:
+            rows, what = (PEAK_PACKETS, "packet") if data.kind == "packet" else (PEAK_SAMPLES, "sample")
+            window = series.peak_window(result, port, rows)
+            near = figures.queue(result, port, window_ps=window, max_points=2 * rows)
             _shade(charts.figures[f"queue-{index}"], figure, window)
-            heading = f"Around the largest queue of {port}, every packet"
-            drawn.append(charts.add(f"queue-{index}-peak", near, heading))
-        panels.append(Panel(port, drawn))
+            drawn.append(charts.add(f"queue-{index}-peak", near, f"Around the largest queue of {port}, every {what}"))
+        panels.append(Panel(port, drawn, data.kind == "packet"))
     return panels
 
 
@@ -136,8 +141,11 @@ def render(result: Result) -> str:
     charts = _Charts()
     by_size = [charts.add("fct", figures.by_size(result, "fct")), charts.add("slowdown", figures.by_size(result, "slowdown"))]
     cdfs = [charts.add("fct-cdf", figures.fct_cdf(result)), charts.add("slowdown-cdf", figures.fct_cdf(result, slowdown=True))]
+    there = set(result.scan_ports().select(pl.col("port").unique()).collect(engine="streaming")["port"])
+    sampled = [port for port in series.hot_ports(result) if port in there]
     over_time = [
         charts.add("throughput", figures.throughput(result)),
+        charts.add("throughput-ports", figures.throughput(result, sampled[:4])),
         charts.add("drops-marks", figures.drops_marks(result)),
     ]
     panels = _queue_panels(result, charts)

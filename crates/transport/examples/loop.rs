@@ -1,7 +1,8 @@
 //! Instructions of one round trip: a data segment in order in, its ACK out, the ACK in, the next data segment out.
 //!
 //! `cargo build --release -p fanin-transport --example loop`, then
-//! `valgrind --tool=callgrind --toggle-collect='*round_trips*' target/release/examples/loop newreno 100000`, and divide.
+//! `valgrind --tool=callgrind --toggle-collect='*round_trips*' target/release/examples/loop newreno 100000`, and divide. Further arguments:
+//! every how many segments one is marked (0: none), and the profile.
 
 use fanin_packet::{Ecn, Packet};
 use fanin_transport::cc::{CongestionControl, Cubic, Dctcp, NewReno};
@@ -50,7 +51,8 @@ fn main() {
         "dctcp" => CongestionControl::Dctcp(Dctcp { g: 0.0625, initial_alpha: 0.0, min_window: 2 }),
         _ => CongestionControl::NewReno(NewReno {}),
     };
-    let mut cfg = Tcp::new(Profile::Rfc, control);
+    let profile = if args.next().as_deref() == Some("linux") { Profile::Linux } else { Profile::Rfc };
+    let mut cfg = Tcp::new(profile, control);
     cfg.handshake = false;
     cfg.ack_every = 1;
     cfg.initial_ssthresh = Some(Bytes(40 * 1448));

@@ -51,7 +51,7 @@ pub struct Topology {
     out_start: Vec<u32>,
     by_name: BTreeMap<String, NodeId>,
     /// Among links of the same ends, which this is.
-    parallel: Vec<u16>,
+    parallel: Vec<u32>,
 }
 
 impl Topology {
@@ -87,7 +87,7 @@ impl Topology {
         }
         let mut next = out_start.clone();
         let mut out = vec![LinkId(0); links.len()];
-        let mut seen: BTreeMap<(NodeId, NodeId), u16> = BTreeMap::new();
+        let mut seen: BTreeMap<(NodeId, NodeId), u32> = BTreeMap::new();
         let mut parallel = Vec::with_capacity(links.len());
         for (i, link) in links.iter().enumerate() {
             let slot = &mut next[link.from.index()];
@@ -95,7 +95,7 @@ impl Topology {
             *slot += 1;
             let count = seen.entry((link.from, link.to)).or_default();
             parallel.push(*count);
-            *count = count.saturating_add(1);
+            *count += 1;
         }
         let by_name = nodes.iter().enumerate().map(|(i, node)| (node.name.clone(), NodeId(i as u32))).collect();
         let hosts = (0..hosts as u32).map(NodeId).collect();
@@ -200,7 +200,7 @@ impl Topology {
     pub fn find_link(&self, name: &str) -> Option<LinkId> {
         let (from, rest) = name.split_once("->")?;
         let from = self.node(from)?;
-        let matching = |to: NodeId, n: u16| {
+        let matching = |to: NodeId, n: u32| {
             self.out_links(from).iter().copied().find(|l| self.link(*l).to == to && self.parallel[l.index()] == n)
         };
         if let Some(to) = self.node(rest) {

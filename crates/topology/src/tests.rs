@@ -334,6 +334,14 @@ fn a_document_that_nests_without_end_is_refused_not_followed() {
 }
 
 #[test]
+fn documents_of_unreasonable_breadth_are_refused_in_reasonable_time() {
+    let wide = format!("{{\"links\": [{}0]}}", "0,".repeat(5_000_000));
+    assert!(import_errors(FileFormat::EdgeList, &wide).contains("it has more than 4000000 values"));
+    let attributes: String = (0..300_000).map(|i| format!(" a{i} = '>'")).collect();
+    assert!(import_errors(FileFormat::Graphml, &format!("<graphml{attributes}/>")).contains("has an element with too many attributes"));
+}
+
+#[test]
 fn a_thousand_problems_are_cut_to_a_hundred_and_a_count() {
     let links: String = (0..1_000).map(|_| "0 0 1Gbps 1us 0\n").collect();
     let found = import(FileFormat::Hpcc, &format!("3 1 1000\n0\n{links}")).unwrap_err();

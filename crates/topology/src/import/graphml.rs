@@ -14,8 +14,10 @@ use std::collections::BTreeMap;
 
 /// Elements may not nest deeper: a parser that recurses must not be led astray.
 const MAX_DEPTH: usize = 64;
+/// Attributes of one element.
+const MAX_ATTRIBUTES: usize = 256;
 /// Elements, texts and comments.
-const MAX_PARTS: u32 = 20_000_000;
+const MAX_PARTS: u32 = 8_000_000;
 
 /// An attribute's declaration.
 struct Key<'a> {
@@ -32,26 +34,44 @@ struct Reader<'a, 'f> {
     line: u32,
 }
 
-/// Whether tags nest deeper than is read. Counts what looks like tags; comments and CDATA can only make it stricter.
-fn too_deep(text: &str) -> bool {
+/// What of the text would cost the parser too much: it takes stack with depth, and time with the square of the attributes
+/// of one element. Comments that look like tags can only make it stricter.
+fn too_much(text: &str) -> Option<(&'static str, usize)> {
     let mut depth = 0usize;
     for part in text.split('<').skip(1) {
-        let closed = part.split('>').next().unwrap_or(part);
-        if closed.starts_with('/') {
+        if part.starts_with(['?', '!']) {
+            continue;
+        }
+        let (mut quote, mut attributes, mut last) = (None, 0, b' ');
+        for byte in part.bytes() {
+            match (quote, byte) {
+                (Some(open), _) if open == byte => quote = None,
+                (Some(_), _) => {}
+                (None, b'"' | b'\'') => quote = Some(byte),
+                (None, b'=') => attributes += 1,
+                (None, b'>') => break,
+                (None, _) => {}
+            }
+            last = byte;
+        }
+        if attributes > MAX_ATTRIBUTES {
+            return Some(("has an element with too many attributes", MAX_ATTRIBUTES));
+        }
+        if part.starts_with('/') {
             depth = depth.saturating_sub(1);
-        } else if !closed.starts_with(['?', '!']) && !closed.ends_with('/') {
+        } else if last != b'/' {
             depth += 1;
             if depth > MAX_DEPTH {
-                return true;
+                return Some(("has elements nested too deep", MAX_DEPTH));
             }
         }
     }
-    false
+    None
 }
 
 pub fn read(text: &str, defaults: Defaults, draft: &mut Draft, findings: &mut Findings) {
-    if too_deep(text) {
-        return findings.error(None, None, "has elements nested too deep", Some(format!("at most {MAX_DEPTH} levels")));
+    if let Some((message, most)) = too_much(text) {
+        return findings.error(None, None, message, Some(format!("at most {most}")));
     }
     let options = ParsingOptions { allow_dtd: false, nodes_limit: MAX_PARTS, ..ParsingOptions::default() };
     let document = match Document::parse_with_options(text, options) {

@@ -13,14 +13,18 @@ pub struct SyntaxError {
 /// Levels of lists and objects. Every level is read once more for each level around it.
 const MAX_DEPTH: usize = 16;
 
+/// Values in a document, of every level.
+const MAX_VALUES: usize = 4_000_000;
+
 /// Reads a document; every node gets the line that it starts on.
 ///
 /// # Errors
-/// Where the text is not JSON, nests deeper than [`MAX_DEPTH`], repeats a key, or has a null.
+/// Where the text is not JSON, nests deeper than [`MAX_DEPTH`], has more than [`MAX_VALUES`] values, repeats a key, or has a
+/// null.
 pub fn read(text: &str) -> Result<Node, SyntaxError> {
     let raw: &RawValue = serde_json::from_str(text).map_err(|e| at_line(&e, 0))?;
-    let mut lines = Lines { text, at: 0, line: 1 };
-    node(raw, &mut lines, MAX_DEPTH)
+    let mut reader = Reader { text, at: 0, line: 1, values: 0 };
+    node(raw, &mut reader, MAX_DEPTH)
 }
 
 /// `before`: lines of the document before the part that was read.
@@ -30,14 +34,15 @@ fn at_line(error: &serde_json::Error, before: u32) -> SyntaxError {
     SyntaxError { line: u32::try_from(error.line()).ok().filter(|l| *l > 0).map(|l| l + before), message }
 }
 
-/// Counts lines up to places that only move forward.
-struct Lines<'a> {
+/// Counts values, and lines up to places that only move forward.
+struct Reader<'a> {
     text: &'a str,
     at: usize,
     line: u32,
+    values: usize,
 }
 
-impl Lines<'_> {
+impl Reader<'_> {
     fn of(&mut self, raw: &RawValue) -> u32 {
         // A raw value borrows from the text, so its address is its place.
         let place = (raw.get().as_ptr() as usize).saturating_sub(self.text.as_ptr() as usize).min(self.text.len());
@@ -49,8 +54,12 @@ impl Lines<'_> {
     }
 }
 
-fn node(raw: &RawValue, lines: &mut Lines<'_>, depth: usize) -> Result<Node, SyntaxError> {
-    let line = lines.of(raw);
+fn node(raw: &RawValue, reader: &mut Reader<'_>, depth: usize) -> Result<Node, SyntaxError> {
+    let line = reader.of(raw);
+    reader.values += 1;
+    if reader.values > MAX_VALUES {
+        return Err(SyntaxError { line: Some(line), message: format!("it has more than {MAX_VALUES} values") });
+    }
     if depth == 0 {
         return Err(SyntaxError { line: Some(line), message: format!("it nests deeper than {MAX_DEPTH} levels") });
     }
@@ -61,20 +70,20 @@ fn node(raw: &RawValue, lines: &mut Lines<'_>, depth: usize) -> Result<Node, Syn
             let entries: Entries<'_> = serde_json::from_str(text).map_err(wrong)?;
             let mut table: Vec<(String, Node)> = Vec::new();
             for (key, raw) in entries.0 {
-                let line = lines.of(raw);
+                let line = reader.of(raw);
                 if table.len() >= 64 {
                     return Err(SyntaxError { line: Some(line), message: "an object with more than 64 keys".into() });
                 }
                 if table.iter().any(|(k, _)| *k == key) {
                     return Err(SyntaxError { line: Some(line), message: format!("the key {key:?} is there twice") });
                 }
-                table.push((key, node(raw, lines, depth - 1)?));
+                table.push((key, node(raw, reader, depth - 1)?));
             }
             Value::Table(table)
         }
         Some(b'[') => {
             let items: Vec<&RawValue> = serde_json::from_str(text).map_err(wrong)?;
-            Value::List(items.into_iter().map(|raw| node(raw, lines, depth - 1)).collect::<Result<_, _>>()?)
+            Value::List(items.into_iter().map(|raw| node(raw, reader, depth - 1)).collect::<Result<_, _>>()?)
         }
         Some(b'"') => Value::Text(serde_json::from_str(text).map_err(wrong)?),
         Some(b't' | b'f') => Value::Bool(serde_json::from_str(text).map_err(wrong)?),

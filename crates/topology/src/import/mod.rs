@@ -15,7 +15,7 @@ use std::io::Read;
 use std::path::Path;
 
 /// Largest file that is read.
-pub(crate) const MAX_FILE: u64 = 64 << 20;
+pub(crate) const MAX_FILE: u64 = 32 << 20;
 
 /// What a link gets where its file says nothing.
 #[derive(Clone, Copy)]

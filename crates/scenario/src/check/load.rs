@@ -26,10 +26,14 @@ const USUAL: Span = Span::from_ms(10);
 /// Checks a sample of the flows; `traffic` is used up.
 pub(super) fn check(parts: &Parts, traffic: &mut Traffic, network: &Network, cx: &mut Cx) {
     let sample: Vec<FlowSpec> = std::iter::from_fn(|| traffic.pop()).take(SAMPLE).collect();
+    let mut by_entry: BTreeMap<usize, Vec<&FlowSpec>> = BTreeMap::new();
+    for flow in &sample {
+        by_entry.entry(usize::from(flow.entry)).or_default().push(flow);
+    }
     classes(parts, &sample, cx);
     overload(parts, &sample, network, cx);
-    timeouts(parts, &sample, network, cx);
-    first_round(parts, &sample, cx);
+    timeouts(parts, &by_entry, network, cx);
+    first_round(parts, &by_entry, cx);
     receive_windows(parts, &sample, network, cx);
 }
 
@@ -103,14 +107,14 @@ fn overload(parts: &Parts, sample: &[FlowSpec], network: &Network, cx: &mut Cx) 
 }
 
 /// RTO_min against the RTT, for traffic in which the loss of a tail is likely.
-fn timeouts(parts: &Parts, sample: &[FlowSpec], network: &Network, cx: &mut Cx) {
+fn timeouts(parts: &Parts, by_entry: &BTreeMap<usize, Vec<&FlowSpec>>, network: &Network, cx: &mut Cx) {
     if parts.switch.as_ref().and_then(port_buffer).is_none() {
         return;
     }
     for (i, entry) in &parts.traffic {
         let synchronised = matches!(entry.kind, TrafficKind::Incast(_) | TrafficKind::Query(_));
         let Some((name, TransportConfig::Tcp(tcp))) = transport_of(parts, entry).filter(|_| synchronised) else { continue };
-        let flows = sample.iter().filter(|flow| usize::from(flow.entry) == *i).take(PAIRS);
+        let flows = by_entry.get(i).into_iter().flatten().take(PAIRS);
         let Some(rtt) = flows.filter_map(|flow| network.base_rtt([flow.src, flow.dst], parts, tcp.mtu)).max() else { continue };
         if tcp.rto_min > USUAL && tcp.rto_min > rtt.saturating_mul(FAR_ABOVE) {
             let ratio = tcp.rto_min.ps() / rtt.ps().max(1);
@@ -129,13 +133,13 @@ fn rounded(span: Span) -> Span {
 }
 
 /// The first windows of an incast against the buffer in front of the receiver.
-fn first_round(parts: &Parts, sample: &[FlowSpec], cx: &mut Cx) {
+fn first_round(parts: &Parts, by_entry: &BTreeMap<usize, Vec<&FlowSpec>>, cx: &mut Cx) {
     let Some(buffer) = parts.switch.as_ref().and_then(port_buffer) else { return };
     let Some(framing) = &parts.framing else { return };
     for (i, entry) in &parts.traffic {
         let TrafficKind::Incast(incast) = &entry.kind else { continue };
         let Some((_, TransportConfig::Tcp(tcp))) = transport_of(parts, entry).filter(|_| incast.jitter == Span::ZERO) else { continue };
-        let mut round = sample.iter().filter(|flow| usize::from(flow.entry) == *i).peekable();
+        let mut round = by_entry.get(i).into_iter().flatten().peekable();
         let Some(query) = round.peek().map(|flow| flow.query) else { continue };
         let mss = u64::from(tcp.payload(tcp.mtu, tcp.timestamps)).max(1);
         let window = tcp.initial_window_bytes(u32::try_from(mss).unwrap_or(u32::MAX));

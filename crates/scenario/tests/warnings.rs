@@ -1,0 +1,174 @@
+//! What `fanin check` warns of, and that it does not where there is no reason to.
+
+use fanin_scenario::{render, Scenario};
+use std::path::Path;
+
+/// An incast that nothing is to be said against.
+const SOUND: &str = r#"name = "x"
+[topology]
+kind = "single_switch"
+hosts = 9
+[switch]
+buffer = { kind = "static", per_port = "512KB" }
+marking = { kind = "threshold", k = "65 packets" }
+[transport]
+kind = "tcp"
+congestion_control = "dctcp"
+rto_min = "10ms"
+delayed_ack_timeout = "1ms"
+[[traffic]]
+kind = "incast"
+receiver = "h8"
+size = "100KB"
+"#;
+
+fn warnings(text: &str) -> String {
+    match Scenario::from_toml(text, Path::new(".")) {
+        Ok(scenario) => render(scenario.warnings(), "s.toml"),
+        Err(problems) => panic!("{}", render(&problems, "s.toml")),
+    }
+}
+
+fn changed(changes: &[(&str, &str)], added: &str) -> String {
+    let mut text = SOUND.to_string();
+    for (from, to) in changes {
+        assert!(text.contains(from), "nothing to change: {from}");
+        text = text.replace(from, to);
+    }
+    warnings(&(text + added))
+}
+
+fn line(text: &str) -> String {
+    format!("s.toml: warning: {text}\n")
+}
+
+#[test]
+fn nothing_is_said_of_a_sound_scenario() {
+    assert_eq!(warnings(SOUND), "");
+}
+
+#[test]
+fn a_threshold_above_the_buffer() {
+    let found = changed(&[("\"512KB\"", "\"64KB\""), ("\"65 packets\"", "\"64KB\"")], "");
+    assert!(found.contains("switch.marking, line 7: never acts: its threshold, 64KB, is not below the buffer, 64KB"), "{found}");
+    // One below it acts.
+    assert!(!changed(&[("\"65 packets\"", "\"511KB\"")], "").contains("never acts"));
+}
+
+#[test]
+fn a_threshold_above_what_one_queue_may_take_of_a_shared_buffer() {
+    let dynamic = "{ kind = \"dynamic\", total = \"1MB\", alpha = 1.0 }";
+    let found = changed(&[("{ kind = \"static\", per_port = \"512KB\" }", dynamic), ("\"65 packets\"", "\"600KB\"")], "");
+    let expected = "switch.marking, line 7: never acts: its threshold, 600KB, is not below what one queue may hold, alpha/(1 + alpha) of the buffer";
+    assert_eq!(found, line(expected));
+    assert_eq!(changed(&[("{ kind = \"static\", per_port = \"512KB\" }", dynamic), ("\"65 packets\"", "\"400KB\"")], ""), "");
+}
+
+#[test]
+fn odd_alphas() {
+    let with = |alpha: &str| changed(&[("{ kind = \"static\", per_port = \"512KB\" }", &format!("{{ kind = \"dynamic\", total = \"4MB\", alpha = {alpha} }}"))], "");
+    assert_eq!(with("100.0"), line("switch.buffer.alpha, line 6: 100.0 lets a single queue take 99 % of the buffer; chips offer 1/128 to 8"));
+    assert!(with("0.001").contains(&line("switch.buffer.alpha, line 6: 0.001 lets a queue that is alone hold no more than 2 full frames")));
+    assert_eq!(with("8.0"), "");
+}
+
+#[test]
+fn ecn_at_one_end_only() {
+    let found = changed(&[("marking = { kind = \"threshold\", k = \"65 packets\" }\n", "")], "");
+    let remedy = "set switch.marking, for example { kind = \"threshold\", k = \"65 packets\" }";
+    assert_eq!(found, line(&format!("transport, line 7: uses ECN, and no switch marks; {remedy}")));
+    let found = changed(&[("\"dctcp\"", "\"cubic\"")], "");
+    let remedy = "set ecn = true, or congestion_control = \"dctcp\"";
+    assert_eq!(found, line(&format!("switch.marking, line 7: marks ECN-capable packets, and no transport in use sends any; {remedy}")));
+    // A second transport that is not in use does not make up for it; one that is does.
+    let named = "[transports.other]\nkind = \"tcp\"\ncongestion_control = \"dctcp\"\nrto_min = \"10ms\"\ndelayed_ack_timeout = \"1ms\"\n";
+    assert!(changed(&[("\"dctcp\"", "\"cubic\"")], named).contains("transports.other, line 17: is used by no traffic"));
+    assert_eq!(changed(&[("\"dctcp\"", "\"cubic\"")], &format!("transport = \"other\"\n{named}")), "");
+    // RED drops what it cannot mark.
+    assert_eq!(changed(&[("\"dctcp\"", "\"cubic\""), ("{ kind = \"threshold\", k = \"65 packets\" }", "{ kind = \"red\", ecn = false }")], ""), "");
+}
+
+#[test]
+fn a_retransmission_timeout_far_above_the_rtt() {
+    let found = changed(&[("rto_min = \"10ms\"\n", "")], "");
+    let remedy = "each lost tail of a burst costs that much; data centers use 1ms to 10ms";
+    assert_eq!(found, line(&format!("transport.rto_min, line 8: \"1s\" is 151625 times the RTT of traffic[0] (6600ns): {remedy}")));
+    // Long transfers of one sender do not lose their tails together.
+    assert_eq!(changed(&[("rto_min = \"10ms\"\n", ""), ("kind = \"incast\"\nreceiver = \"h8\"", "kind = \"permutation\"")], ""), "");
+    // Nor is anything lost in a buffer without limit.
+    assert_eq!(changed(&[("rto_min = \"10ms\"\n", ""), ("{ kind = \"static\", per_port = \"512KB\" }", "\"unlimited\"")], ""), "");
+}
+
+#[test]
+fn acknowledgements_delayed_beyond_the_timeout() {
+    let found = changed(&[("delayed_ack_timeout = \"1ms\"\n", "")], "");
+    let expected = "transport.delayed_ack_timeout, line 8: \"200ms\" is not below rto_min (10ms): a sender whose last segment waits for its ACK times out \
+                    for nothing; lower delayed_ack_timeout, or set ack_every = 1";
+    assert_eq!(found, line(expected));
+    assert_eq!(changed(&[("delayed_ack_timeout = \"1ms\"\n", "ack_every = 1\n")], ""), "");
+}
+
+#[test]
+fn a_load_above_capacity() {
+    let poisson = |load: &str, destinations: &str| {
+        let entry = format!("[[traffic]]\nkind = \"poisson\"\nsizes = {{ kind = \"exponential\", mean = \"20KB\" }}\nload = {load}\nstop = \"20ms\"\n{destinations}");
+        changed(&[], &entry)
+    };
+    assert_eq!(poisson("0.8", ""), "");
+    assert!(poisson("1.5", "").contains("traffic[1].load, line 20: 1.5 is more than the network can carry"));
+    // 30 % of eight links, all of it to one.
+    let found = poisson("0.3", "destinations = [\"h0\"]\nsources = [\"!h0\"]\n");
+    assert!(found.starts_with("s.toml: warning: traffic, line 13: asks more than a link carries: h0 receives 2."), "{found}");
+    assert!(found.contains(" times its 10Gbps, about 2"), "{found}");
+    assert!(found.ends_with("; queues and completion times grow with the run; lower the load, or its share for this host\n"), "{found}");
+}
+
+#[test]
+fn loads_that_are_too_much_together() {
+    let entry = |name: &str| format!("[[traffic]]\nname = \"{name}\"\nkind = \"poisson\"\nsizes = {{ kind = \"fixed\", size = \"20KB\" }}\nload = 0.7\nstop = \"20ms\"\n");
+    let found = changed(&[], &(entry("a") + &entry("b")));
+    assert!(found.contains("traffic, line 13: asks more than a link carries") && found.contains("hosts are overloaded)"), "{found}");
+    assert_eq!(changed(&[], &entry("a")), "");
+}
+
+#[test]
+fn a_sampling_period_above_the_bursts() {
+    let found = changed(&[], "[telemetry]\nsample = \"1ms\"\n");
+    let expected = "telemetry.sample, line 18: \"1ms\" is above 409600ns, in which a full buffer of 512KB drains at 10Gbps: bursts fall between two samples; \
+                    a shorter period, or list ports in telemetry.queues to record each packet";
+    assert_eq!(found, line(expected));
+    assert_eq!(changed(&[], "[telemetry]\nsample = \"off\"\n"), "");
+}
+
+#[test]
+fn a_run_that_ends_before_its_traffic_begins() {
+    let found = warnings(&format!("duration = \"1ms\"\n{SOUND}start = \"2ms\"\n"));
+    assert!(found.contains("traffic[0].start, line 18: 2ms is not before the end of the run, 1ms"), "{found}");
+}
+
+#[test]
+fn first_windows_above_the_buffer() {
+    let found = changed(&[("\"512KB\"", "\"100KB\""), ("rto_min", "initial_window = 10\nrto_min")], "[telemetry]\nsample = \"10us\"\n");
+    let expected = "traffic[0], line 14: sends 121440B in the first windows of 8 flows to a port that holds 100KB: packets are lost in the first round";
+    assert_eq!(found, line(expected));
+    assert_eq!(changed(&[("\"512KB\"", "\"122KB\""), ("rto_min", "initial_window = 10\nrto_min")], "[telemetry]\nsample = \"10us\"\n"), "");
+}
+
+#[test]
+fn a_receive_window_below_the_product_of_rate_and_rtt() {
+    let found = changed(&[("rto_min", "receive_window = { kind = \"fixed\", size = \"4KB\" }\nrto_min")], "");
+    let expected = "transport.receive_window, line 11: of at most 4KB is below 8244B, what 10Gbps carry in an RTT of 6600ns: it limits the rate";
+    assert_eq!(found, line(expected));
+}
+
+#[test]
+fn choices_without_alternatives() {
+    let found = changed(&[("[transport]\n", "routing = \"spray\"\nscheduling = { kind = \"strict\", classes = 2 }\n[transport]\n")], "");
+    assert_eq!(
+        found,
+        line("switch.routing, line 8: has nothing to choose between: the topology has one shortest path for each pair of hosts")
+            + &line("switch.scheduling, line 9: has nothing to choose between: all traffic is of class 0")
+    );
+    let fabric = [("kind = \"single_switch\"\nhosts = 9", "kind = \"fat_tree\"\nk = 4"), ("[transport]\n", "routing = \"spray\"\n[transport]\n")];
+    assert_eq!(changed(&fabric, ""), "");
+}

@@ -155,10 +155,9 @@ impl Controller for CubicControl {
             }
             return;
         }
-        if w.in_slow_start() {
-            w.slow_start(ack);
-        } else {
-            self.avoid(w, ack);
+        let acked = if w.in_slow_start() { w.slow_start(ack) } else { ack.acked };
+        if acked > 0 {
+            self.avoid(w, &Ack { acked, ..*ack });
         }
     }
 

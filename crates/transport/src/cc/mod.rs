@@ -40,10 +40,21 @@ impl Window {
         self.cwnd < self.ssthresh
     }
 
-    /// Slow start: cwnd += min (N, L·SMSS). Source: RFC 5681 §3.1 equation 2 (L = 1), RFC 3465 §2.2 (L = 2).
+    /// Slow start: cwnd += min (N, L·SMSS). Gives the bytes that are left for congestion avoidance.
+    ///
+    /// With L > 1 cwnd stops at ssthresh, as one ACK may cover hundreds of segments after a repaired loss; the rest of it
+    /// counts for congestion avoidance. Source: RFC 5681 §3.1 equation 2 (L = 1), RFC 3465 §2.2 (L = 2), Linux
+    /// tcp_slow_start (no limit, stops at ssthresh).
     #[inline(always)]
-    pub fn slow_start(&mut self, ack: &Ack) {
-        self.cwnd += ack.acked.min(self.segments(ack.slow_start_limit));
+    pub fn slow_start(&mut self, ack: &Ack) -> u64 {
+        let step = ack.acked.min(self.segments(ack.slow_start_limit));
+        if ack.slow_start_limit == 1 {
+            self.cwnd += step;
+            return 0;
+        }
+        let taken = step.min(self.ssthresh - self.cwnd);
+        self.cwnd += taken;
+        step - taken
     }
 
     /// Half of what is in flight, two segments at least. Source: RFC 5681 §3.1 equation 4.

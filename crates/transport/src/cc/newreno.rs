@@ -62,10 +62,9 @@ impl Controller for RenoControl {
         if !ack.grow {
             return;
         }
-        if w.in_slow_start() {
-            w.slow_start(ack);
-        } else {
-            self.additive_increase(w, ack.acked);
+        let acked = if w.in_slow_start() { w.slow_start(ack) } else { ack.acked };
+        if acked > 0 {
+            self.additive_increase(w, acked);
         }
     }
 
@@ -118,6 +117,17 @@ mod tests {
         assert_eq!(w.cwnd, 6 * MSS);
         c.on_ack(&mut w, &ack(100));
         assert_eq!(w.cwnd, 6 * MSS + 100);
+    }
+
+    #[test]
+    fn slow_start_without_a_limit_stops_at_ssthresh_and_the_rest_counts_for_avoidance() {
+        // The ACK after a repaired loss covers 300 segments: cwnd must not jump over ssthresh.
+        let (mut w, mut c) = (window(1, 40), RenoControl::default());
+        c.on_ack(&mut w, &Ack { slow_start_limit: 65_535, ..ack(300 * MSS) });
+        assert_eq!(w.cwnd, 41 * MSS); // 39 to ssthresh, then one for the window that 261 more cover
+        let (mut w, mut c) = (window(38, 40), RenoControl::default());
+        c.on_ack(&mut w, &Ack { slow_start_limit: 65_535, ..ack(3 * MSS) });
+        assert_eq!((w.cwnd, c.counted), (40 * MSS, MSS));
     }
 
     #[test]

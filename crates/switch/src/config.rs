@@ -22,8 +22,9 @@ params! {
         pub scheduling: Scheduling = Scheduling::Fifo(FifoParams {});
         /// Which of several shortest paths a packet takes.
         pub routing: PathChoice = PathChoice::Ecmp(Ecmp {});
-        /// Switches that a packet may cross before it is dropped; hosts send with this much. Source: RFC 1700 p. 64 (64).
-        pub ttl: u8 = 64, in 1..;
+        /// Time to live that hosts send with: every switch takes one off and drops the packet when none is left, so that it
+        /// crosses one switch less than this. Source: RFC 1812 §5.3.1, RFC 1700 p. 64 (64).
+        pub ttl: u8 = 64, in 2..;
     }
 }
 

@@ -81,6 +81,7 @@ fn fat_trees_have_the_counts_and_paths_of_their_formulas() {
 
         let routes = Routes::shortest(&t).unwrap();
         let last = HostId(t.hosts.len() as u32 - 1);
+        assert_eq!(routes.longest(), 5);
         assert_eq!((routes.path_count(&t, HostId(0), last), routes.hops(&t, HostId(0), last)), ((half * half) as u64, 6));
         if half > 1 {
             let same_pod = HostId(half as u32);
@@ -151,7 +152,7 @@ fn single_switch_dumbbell_and_chain_have_their_shapes() {
     let t = build("chain", &[]);
     assert_eq!((t.hosts.len(), t.switch_count(), t.links.len()), (2, 5, 12));
     let routes = Routes::shortest(&t).unwrap();
-    assert_eq!(routes.hops(&t, HostId(0), HostId(1)), 6);
+    assert_eq!((routes.hops(&t, HostId(0), HostId(1)), routes.longest()), (6, 5));
     check_invariants(&t);
 }
 

@@ -45,12 +45,10 @@ culprits = (
     .join(result.flows.select("flow", "group", "query", "src", "size_bytes"), on="flow")
     .sort("bytes", descending=True)
 )
-print(
-    culprits.group_by("group")
-    .agg(pl.len().alias("flows"), pl.col("packets", "bytes", "marked", "dropped").sum())
-    .sort("bytes", descending=True)
-)
-print(culprits.head(10))
+totals = culprits.group_by("group").agg(pl.len().alias("flows"), pl.col("packets", "bytes", "marked", "dropped").sum())
+with pl.Config(tbl_cols=-1, tbl_width_chars=120):
+    print(totals.sort("bytes", descending=True))
+    print(culprits.head(10))
 
 # %% [markdown]
 # The same burst as a figure, every packet.

@@ -12,7 +12,7 @@ from fanin import types
 base = fanin.Scenario(
     name="incast",
     topology=types.SingleSwitch(hosts=65, link=types.LinkParams(rate="10Gbps", delay="1us")),
-    transport=types.Tcp(congestion_control="dctcp", handshake=False, rto_min="10ms"),
+    transport=types.Tcp(congestion_control="dctcp", handshake=False, rto_min="10ms", delayed_ack_timeout="1ms"),
     switch=types.Switch(marking=types.ThresholdParams(k="65 packets"), buffer=types.StaticBuffer(per_port="512KB")),
     traffic=[types.Incast(receiver="h64", size="100KB")],
     telemetry=types.Telemetry(sample="off", queues=["*->h64"]),
@@ -39,4 +39,5 @@ for senders in (4, 8, 16, 32, 64):
         if (senders, congestion) == (64, "dctcp"):
             result.save_pdf("incast_queue.pdf", "queue")
 
-print(pl.DataFrame(rows).pivot("congestion", index="senders", values=["largest_queue_KB", "drops", "timeouts", "last_ms"]))
+with pl.Config(tbl_rows=-1, float_precision=2):
+    print(pl.DataFrame(rows))

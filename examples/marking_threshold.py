@@ -12,7 +12,7 @@ base = fanin.Scenario(
     name="threshold",
     duration="40ms",
     topology={"kind": "single_switch", "hosts": 9, "link": {"rate": "10Gbps", "delay": "10us"}},
-    transport={"kind": "tcp", "congestion_control": "dctcp", "handshake": False, "rto_min": "10ms"},
+    transport={"kind": "tcp", "congestion_control": "dctcp", "handshake": False, "rto_min": "10ms", "delayed_ack_timeout": "1ms"},
     switch={"marking": {"kind": "threshold", "k": "65 packets"}, "buffer": {"kind": "static", "per_port": "1MB"}},
     traffic=[
         {"name": "long", "kind": "incast", "receiver": "h8", "senders": ["h0", "h1", "h2", "h3"], "size": "1GB"},
@@ -46,4 +46,5 @@ for k in (5, 10, 20, 40, 65, 130):
             "short_p99_us": float(pl.Series(short).quantile(0.99) or 0),
         }
     )
-print(pl.DataFrame(rows))
+with pl.Config(float_precision=2):
+    print(pl.DataFrame(rows))

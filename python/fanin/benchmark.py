@@ -25,7 +25,7 @@ PEER_SCALE: Final = 0.1
 LOOP: Final = "fanin_run_loop"
 
 KEYS: Final = ("packet_hops", "cpu_s", "wall_s", "hops_per_cpu_s", "peak_rss_mb", "sim_s")
-COLUMNS: Final = ("Workload", "Packet-hops", "CPU", "M hops / CPU s", "Instr. / hop", "Peak memory", "B / host", PEER, "Ratio")
+COLUMNS: Final = ("Workload", "Hops", "CPU", "M hops/s", "Instr/hop", "Memory", PEER, "Ratio")
 
 Note = Callable[[str], None]
 
@@ -135,7 +135,6 @@ def rows(measured: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
                 f"{entry['hops_per_cpu_s'] / 1e6:.2f}",
                 show.NOTHING if entry["instructions_per_hop"] is None else f"{entry['instructions_per_hop']:.0f}",
                 f"{entry['peak_rss_mb']:.0f} MB",
-                show.count(round(entry["bytes_per_host"])) if entry.get("bytes_per_host") is not None else show.NOTHING,
                 f"{peer['hops_per_cpu_s'] / 1e6:.3f}" if peer else show.NOTHING,
                 f"{peer['ratio']:.0f} ×" if peer else show.NOTHING,
             ]

@@ -300,7 +300,7 @@ def bench(
         return
     table = Table(title="Benchmark", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for index, name in enumerate(benchmark.COLUMNS):
-        table.add_column(name, justify="right" if index else "left")
+        table.add_column(name, justify="right" if index else "left", no_wrap=True)
     for row in benchmark.rows(measured):
         table.add_row(*(Text(cell) for cell in row))
     _out().print(table)

@@ -82,19 +82,10 @@ class LinkParams(Table):
 
 
 class LinkParamsDict(TypedDict, total=False):
-    """`LinkParams` as a plain dictionary."""
+    """`LinkParams` as a plain dictionary; the class says what each key means."""
 
     rate: BitRate
-    """Rate in each direction.
-
-    Default: "10Gbps". Accepted: at least 1Kbps.
-    """
-
     delay: Duration
-    """Propagation delay.
-
-    Default: "1us". Accepted: from 0ps to 10s.
-    """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -114,18 +105,11 @@ class SingleSwitch(Table):
 
 
 class SingleSwitchDict(TypedDict, total=False):
-    """`SingleSwitch` as a plain dictionary."""
+    """`SingleSwitch` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["single_switch"]]
-
     hosts: int
-    """Number of hosts.
-
-    Default: 8. Accepted: from 2 to 65535.
-    """
-
     link: LinkParams | LinkParamsDict
-    """Each host's link."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -154,27 +138,13 @@ class Dumbbell(Table):
 
 
 class DumbbellDict(TypedDict, total=False):
-    """`Dumbbell` as a plain dictionary."""
+    """`Dumbbell` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["dumbbell"]]
-
     left: int
-    """Hosts at the left.
-
-    Default: 8. Accepted: from 1 to 32767.
-    """
-
     right: int
-    """Hosts at the right.
-
-    Default: 8. Accepted: from 1 to 32767.
-    """
-
     host_link: LinkParams | LinkParamsDict
-    """Each host's link."""
-
     bottleneck: LinkParams | LinkParamsDict
-    """The link between the switches."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -182,13 +152,13 @@ class RackLinkParams(Table):
     """A link of the testbed of racks, the same in both directions."""
 
     rate: BitRate | None = None
-    """Rate in each direction. Source: s-ecn §III-A (1 Gb/s).
+    """Rate in each direction. Source: S-ECN §III-A (1 Gb/s).
 
     Default: "1Gbps". Accepted: at least 1Kbps.
     """
 
     delay: Duration | None = None
-    """Propagation delay. Source: s-ecn §III-A (a round trip between racks, over eight links, takes about 50 us: 5 us
+    """Propagation delay. Source: S-ECN §III-A (a round trip between racks, over eight links, takes about 50 us: 5 us
     per link and the serialisation of small frames).
 
     Default: "5us". Accepted: from 0ps to 10s.
@@ -196,36 +166,26 @@ class RackLinkParams(Table):
 
 
 class RackLinkParamsDict(TypedDict, total=False):
-    """`RackLinkParams` as a plain dictionary."""
+    """`RackLinkParams` as a plain dictionary; the class says what each key means."""
 
     rate: BitRate
-    """Rate in each direction. Source: s-ecn §III-A (1 Gb/s).
-
-    Default: "1Gbps". Accepted: at least 1Kbps.
-    """
-
     delay: Duration
-    """Propagation delay. Source: s-ecn §III-A (a round trip between racks, over eight links, takes about 50 us: 5 us
-    per link and the serialisation of small frames).
-
-    Default: "5us". Accepted: from 0ps to 10s.
-    """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Racks(Table):
-    """Racks joined by one root switch: hosts `h0` …, switches `tor0` … and `root`. Source: s-ecn §III-A, fig. 3."""
+    """Racks joined by one root switch: hosts `h0` …, switches `tor0` … and `root`. Source: S-ECN §III-A, fig. 3."""
 
     kind: ClassVar[Literal["racks"]] = "racks"
 
     racks: int | None = None
-    """Number of racks. Source: s-ecn §III-A (4).
+    """Number of racks. Source: S-ECN §III-A (4).
 
     Default: 4. Accepted: from 1 to 4096.
     """
 
     hosts_per_rack: int | None = None
-    """Hosts in each rack. Source: s-ecn §III-A (3).
+    """Hosts in each rack. Source: S-ECN §III-A (3).
 
     Default: 3. Accepted: from 1 to 4096.
     """
@@ -238,27 +198,13 @@ class Racks(Table):
 
 
 class RacksDict(TypedDict, total=False):
-    """`Racks` as a plain dictionary."""
+    """`Racks` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["racks"]]
-
     racks: int
-    """Number of racks. Source: s-ecn §III-A (4).
-
-    Default: 4. Accepted: from 1 to 4096.
-    """
-
     hosts_per_rack: int
-    """Hosts in each rack. Source: s-ecn §III-A (3).
-
-    Default: 3. Accepted: from 1 to 4096.
-    """
-
     host_link: RackLinkParams | RackLinkParamsDict
-    """Each host's link."""
-
     root_link: RackLinkParams | RackLinkParamsDict
-    """Each rack's link to the root."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -279,24 +225,15 @@ class UplinkParams(Table):
 
 
 class UplinkParamsDict(TypedDict, total=False):
-    """`UplinkParams` as a plain dictionary."""
+    """`UplinkParams` as a plain dictionary; the class says what each key means."""
 
     rate: BitRate
-    """Rate in each direction.
-
-    Default: "40Gbps". Accepted: at least 1Kbps.
-    """
-
     delay: Duration
-    """Propagation delay.
-
-    Default: "1us". Accepted: from 0ps to 10s.
-    """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LeafSpine(Table):
-    """Every leaf joined to every spine: hosts `h0` …, switches `leaf0` …, `spine0` …. Source: pfabric §5 (the defaults: 144
+    """Every leaf joined to every spine: hosts `h0` …, switches `leaf0` …, `spine0` …. Source: pFabric §5 (the defaults: 144
     hosts, 9 leaves, 4 spines, 10 and 40 Gb/s).
     """
 
@@ -340,51 +277,22 @@ class LeafSpine(Table):
 
 
 class LeafSpineDict(TypedDict, total=False):
-    """`LeafSpine` as a plain dictionary."""
+    """`LeafSpine` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["leaf_spine"]]
-
     leaves: int
-    """Number of leaves.
-
-    Default: 9. Accepted: from 1 to 4096.
-    """
-
     hosts_per_leaf: int
-    """Hosts at each leaf.
-
-    Default: 16. Accepted: from 1 to 4096.
-    """
-
     spines: int
-    """Number of spines; when absent, as many as `oversubscription` asks for.
-
-    Accepted: from 1 to 4096.
-    """
-
     oversubscription: float
-    """What the hosts of a leaf can send over what its uplinks carry; 1 when neither this nor `spines` is given.
-
-    Accepted: above 0, at most 1000.
-    """
-
     links_per_pair: int
-    """Links between each leaf and each spine.
-
-    Default: 1. Accepted: from 1 to 64.
-    """
-
     host_link: LinkParams | LinkParamsDict
-    """Each host's link."""
-
     uplink: UplinkParams | UplinkParamsDict
-    """Each link between a leaf and a spine."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FatTree(Table):
     """The k-ary fat tree: hosts `h0` … by pod and edge switch, switches `edge0_0` (pod, place), `agg0_0`, `core0`.
-    k³/4 hosts and 5k²/4 switches. Source: al-fares-2008 §3.
+    k³/4 hosts and 5k²/4 switches. Source: fat-tree.
     """
 
     kind: ClassVar[Literal["fat_tree"]] = "fat_tree"
@@ -400,18 +308,11 @@ class FatTree(Table):
 
 
 class FatTreeDict(TypedDict, total=False):
-    """`FatTree` as a plain dictionary."""
+    """`FatTree` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["fat_tree"]]
-
     k: int
-    """Ports of every switch; even.
-
-    Default: 4. Accepted: from 2 to 64.
-    """
-
     link: LinkParams | LinkParamsDict
-    """Every link."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -431,18 +332,11 @@ class Chain(Table):
 
 
 class ChainDict(TypedDict, total=False):
-    """`Chain` as a plain dictionary."""
+    """`Chain` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["chain"]]
-
     switches: int
-    """Number of switches.
-
-    Default: 5. Accepted: from 1 to 1024.
-    """
-
     link: LinkParams | LinkParamsDict
-    """Every link."""
 
 
 FileFormat: TypeAlias = Literal["graphml", "edge_list", "hpcc"]
@@ -483,30 +377,13 @@ class FromFile(Table):
 
 
 class FromFileDict(TypedDict, total=False):
-    """`FromFile` as a plain dictionary."""
+    """`FromFile` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["file"]]
-
     path: Required[str]
-    """The file; relative to the scenario's folder.
-
-    Must be given.
-    """
-
     format: FileFormat
-    """What it is written in; when absent, by its ending: `.graphml`, `.json`, `.txt`."""
-
     rate: BitRate
-    """Rate of links of which the file says none; when absent, the file must say it.
-
-    Accepted: at least 1Kbps.
-    """
-
     delay: Duration
-    """Propagation delay of links of which the file says none; when absent, the file must say it.
-
-    Accepted: from 0ps to 10s.
-    """
 
 
 TopologyConfig: TypeAlias = (
@@ -564,25 +441,11 @@ class Framing(Table):
 
 
 class FramingDict(TypedDict, total=False):
-    """`Framing` as a plain dictionary."""
+    """`Framing` as a plain dictionary; the class says what each key means."""
 
     header: Size
-    """Link-layer header and frame check sequence: counted in queues and on the wire. Source: IEEE 802.3 (14 + 4 bytes).
-
-    Default: "18B". Accepted: from 0B to 1KB.
-    """
-
     min_frame: Size
-    """Smallest frame; shorter ones are padded. Source: IEEE 802.3.
-
-    Default: "64B". Accepted: from 0B to 1500B.
-    """
-
     gap: Size
-    """Preamble and inter-packet gap: wire time only. Source: IEEE 802.3 (8 + 12 bytes).
-
-    Default: "20B". Accepted: from 0B to 1KB.
-    """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -593,39 +456,33 @@ class StaticBuffer(Table):
 
     per_port: AmountOfBuffer | None = None
     """Buffer of each port: a packet is dropped when it does not fit beside what already waits there.
-    Source: s-ecn §III-A (512 KB, the largest of its testbed).
+    Source: S-ECN §III-A (512 KB, the largest of its testbed).
 
     Default: "512KB".
     """
 
 
 class StaticBufferDict(TypedDict, total=False):
-    """`StaticBuffer` as a plain dictionary."""
+    """`StaticBuffer` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["static"]]
-
     per_port: AmountOfBuffer
-    """Buffer of each port: a packet is dropped when it does not fit beside what already waits there.
-    Source: s-ecn §III-A (512 KB, the largest of its testbed).
-
-    Default: "512KB".
-    """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class DynamicBuffer(Table):
-    """All ports share one buffer; each queue may grow to α times what is free of it. Source: choudhury-hahne-1998."""
+    """All ports share one buffer; each queue may grow to α times what is free of it. Source: DT."""
 
     kind: ClassVar[Literal["dynamic"]] = "dynamic"
 
     total: AmountOfBuffer | None = None
-    """Buffer of the whole switch. Source: dctcp §4 (4 MB, its shallow-buffered 48-port switches).
+    """Buffer of the whole switch. Source: DCTCP §4 (4 MB, its shallow-buffered 48-port switches).
 
     Default: "4MB".
     """
 
     alpha: float | None = None
-    """α: a queue may hold at most α × free. Source: choudhury-hahne-1998 §III (1 lets a single congested queue take
+    """α: a queue may hold at most α × free. Source: DT (1 lets a single congested queue take
     half of the buffer); chips offer powers of two from 1/128 to 8.
 
     Default: 1.0. Accepted: from 0.001 to 1024.
@@ -636,25 +493,12 @@ class DynamicBuffer(Table):
 
 
 class DynamicBufferDict(TypedDict, total=False):
-    """`DynamicBuffer` as a plain dictionary."""
+    """`DynamicBuffer` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["dynamic"]]
-
     total: AmountOfBuffer
-    """Buffer of the whole switch. Source: dctcp §4 (4 MB, its shallow-buffered 48-port switches).
-
-    Default: "4MB".
-    """
-
     alpha: float
-    """α: a queue may hold at most α × free. Source: choudhury-hahne-1998 §III (1 lets a single congested queue take
-    half of the buffer); chips offer powers of two from 1/128 to 8.
-
-    Default: 1.0. Accepted: from 0.001 to 1024.
-    """
-
     reserved: AmountOfBuffer
-    """Buffer that each port has for itself beside its share, taken out of `total`; none when absent."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -665,7 +509,7 @@ class UnlimitedBuffer(Table):
 
 
 class UnlimitedBufferDict(TypedDict, total=False):
-    """`UnlimitedBuffer` as a plain dictionary."""
+    """`UnlimitedBuffer` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["unlimited"]]
 
@@ -695,7 +539,7 @@ class NoneMarking(Table):
 
 
 class NoneMarkingDict(TypedDict, total=False):
-    """`NoneMarking` as a plain dictionary."""
+    """`NoneMarking` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["none"]]
 
@@ -704,7 +548,7 @@ At: TypeAlias = Literal["enqueue", "dequeue"]
 """When a packet is compared with the threshold.
 
 - `enqueue`: On its way in: the queue that it finds.
-- `dequeue`: On its way out: the queue that it leaves behind. The signal is younger by the queueing delay. Source: wu-2012 §4.
+- `dequeue`: On its way out: the queue that it leaves behind. The signal is younger by the queueing delay. Source: ECN-tuning.
 """
 
 
@@ -729,30 +573,19 @@ class ThresholdParams(Table):
 
 
 class ThresholdParamsDict(TypedDict, total=False):
-    """`ThresholdParams` as a plain dictionary."""
+    """`ThresholdParams` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["threshold"]]
-
     k: AmountOfBuffer
-    """K. A packet is marked when strictly more than K waits, itself and the packet being sent not counted. Source:
-    dctcp §3.1 ("greater than K upon its arrival"); 65 packets is its value at 10 Gb/s (§3.5: 20 at 1 Gb/s).
-
-    Default: "65 packets".
-    """
-
     at: At
-    """When the queue is looked at.
-
-    Default: "enqueue".
-    """
 
 
 Spacing: TypeAlias = Literal["geometric", "uniform", "wait"]
 """How marks are spread over packets at a given marking probability.
 
-- `geometric`: Each packet by itself, so that gaps are geometric. Source: red-1993 §7, method 1.
-- `uniform`: Gaps uniform from 1 to 1/p_b. Source: red-1993 §7, method 2.
-- `wait`: Gaps uniform from 1/p_b to 2/p_b. Source: floyd-2000-gentle and ns-2's `wait_`.
+- `geometric`: Each packet by itself, so that gaps are geometric. Source: RED §7, method 1.
+- `uniform`: Gaps uniform from 1 to 1/p_b − 1: the algorithm counts the arriving packet, where the text has 1 to 1/p_b. Source:
+- `wait`: Gaps uniform from 1/p_b to 2/p_b − 1. Source: ns-2 2.35, `queue/red.cc` (`wait_`).
 """
 
 
@@ -764,38 +597,38 @@ class RedParams(Table):
 
     min: AmountOfBuffer | None = None
     """Lower threshold of the average queue; in packets, bytes or cells, which is also what the average counts.
-    Source: floyd-1997-red (5 packets).
+    Source: RED-parameters (5 packets).
 
     Default: "5 packets".
     """
 
     max: AmountOfBuffer | None = None
-    """Upper threshold, in the same unit. Source: floyd-1997-red (three times `min`).
+    """Upper threshold, in the same unit. Source: RED-parameters (three times `min`).
 
     Default: "15 packets".
     """
 
     max_p: float | None = None
-    """Marking probability when the average reaches `max`. Source: floyd-1997-red (0.1).
+    """Marking probability when the average reaches `max`. Source: RED-parameters (0.1).
 
     Default: 0.1. Accepted: above 0, at most 1.
     """
 
     weight: float | None = None
-    """w_q, the weight of one sample in the average; 1 takes the queue as it is. Source: red-1993 §6 (0.002).
+    """w_q, the weight of one sample in the average; 1 takes the queue as it is. Source: RED §6 (0.002).
 
     Default: 0.002. Accepted: above 0, at most 1.
     """
 
     gentle: bool | None = None
     """Let the probability rise from `max_p` to 1 between `max` and twice `max` instead of jumping to 1.
-    Source: floyd-2000-gentle.
+    Source: gentle-RED.
 
     Default: true.
     """
 
     spacing: Spacing | None = None
-    """How marks are spread over packets. Source: red-1993 §7 (uniform).
+    """How marks are spread over packets. Source: RED §7 (uniform).
 
     Default: "uniform".
     """
@@ -814,7 +647,7 @@ class RedParams(Table):
     """
 
     by_size: bool | None = None
-    """In the units of bytes and cells, make the probability proportional to the frame. Source: red-1993 §4.
+    """In the units of bytes and cells, make the probability proportional to the frame. Source: RED §4.
 
     Default: false.
     """
@@ -827,72 +660,19 @@ class RedParams(Table):
 
 
 class RedParamsDict(TypedDict, total=False):
-    """`RedParams` as a plain dictionary."""
+    """`RedParams` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["red"]]
-
     min: AmountOfBuffer
-    """Lower threshold of the average queue; in packets, bytes or cells, which is also what the average counts.
-    Source: floyd-1997-red (5 packets).
-
-    Default: "5 packets".
-    """
-
     max: AmountOfBuffer
-    """Upper threshold, in the same unit. Source: floyd-1997-red (three times `min`).
-
-    Default: "15 packets".
-    """
-
     max_p: float
-    """Marking probability when the average reaches `max`. Source: floyd-1997-red (0.1).
-
-    Default: 0.1. Accepted: above 0, at most 1.
-    """
-
     weight: float
-    """w_q, the weight of one sample in the average; 1 takes the queue as it is. Source: red-1993 §6 (0.002).
-
-    Default: 0.002. Accepted: above 0, at most 1.
-    """
-
     gentle: bool
-    """Let the probability rise from `max_p` to 1 between `max` and twice `max` instead of jumping to 1.
-    Source: floyd-2000-gentle.
-
-    Default: true.
-    """
-
     spacing: Spacing
-    """How marks are spread over packets. Source: red-1993 §7 (uniform).
-
-    Default: "uniform".
-    """
-
     ecn: bool
-    """Mark ECN-capable packets; otherwise drop those too. Source: RFC 3168 §5.
-
-    Default: true.
-    """
-
     hard_drop: bool
-    """Above the upper limit drop ECN-capable packets too. Source: RFC 3168 §7 (as it recommends). DCTCP wants them
-    marked: `false`.
-
-    Default: true.
-    """
-
     by_size: bool
-    """In the units of bytes and cells, make the probability proportional to the frame. Source: red-1993 §4.
-
-    Default: false.
-    """
-
     mean_packet: Size
-    """The typical frame: its serialisation is one sample of an idle port, and `by_size` is relative to it.
-
-    Default: "1518B". Accepted: at least 1B.
-    """
 
 
 Marking: TypeAlias = (
@@ -920,7 +700,7 @@ class FifoScheduling(Table):
 
 
 class FifoSchedulingDict(TypedDict, total=False):
-    """`FifoScheduling` as a plain dictionary."""
+    """`FifoScheduling` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["fifo"]]
 
@@ -939,15 +719,10 @@ class StrictParams(Table):
 
 
 class StrictParamsDict(TypedDict, total=False):
-    """`StrictParams` as a plain dictionary."""
+    """`StrictParams` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["strict"]]
-
     classes: int
-    """Number of classes. Source: IEEE 802.1Q §8.6.8.1 (strict priority), eight at most.
-
-    Default: 8. Accepted: from 1 to 8.
-    """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -958,23 +733,17 @@ class DrrParams(Table):
 
     quanta: Sequence[Size] | None = None
     """Quantum of each class; the ratio of quanta is the ratio of rates. A quantum of a full frame or more makes every
-    visit send something. Source: drr-1996 §III.
+    visit send something. Source: DRR.
 
     Default: ["1518B", "1518B"]. Accepted: from 1B to 1GB.
     """
 
 
 class DrrParamsDict(TypedDict, total=False):
-    """`DrrParams` as a plain dictionary."""
+    """`DrrParams` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["drr"]]
-
     quanta: Sequence[Size]
-    """Quantum of each class; the ratio of quanta is the ratio of rates. A quantum of a full frame or more makes every
-    visit send something. Source: drr-1996 §III.
-
-    Default: ["1518B", "1518B"]. Accepted: from 1B to 1GB.
-    """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -990,28 +759,18 @@ class StrictDrrParams(Table):
     """
 
     quanta: Sequence[Size] | None = None
-    """Quantum of each further class. Source: drr-1996 §III.
+    """Quantum of each further class. Source: DRR.
 
     Default: ["1518B", "1518B"]. Accepted: from 1B to 1GB.
     """
 
 
 class StrictDrrParamsDict(TypedDict, total=False):
-    """`StrictDrrParams` as a plain dictionary."""
+    """`StrictDrrParams` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["strict_drr"]]
-
     strict: int
-    """Number of strict classes. Source: IEEE 802.1Q §8.6.8 (priority and weighted classes at one port).
-
-    Default: 1. Accepted: from 1 to 7.
-    """
-
     quanta: Sequence[Size]
-    """Quantum of each further class. Source: drr-1996 §III.
-
-    Default: ["1518B", "1518B"]. Accepted: from 1B to 1GB.
-    """
 
 
 Scheduling: TypeAlias = (
@@ -1043,7 +802,7 @@ class Ecmp(Table):
 
 
 class EcmpDict(TypedDict, total=False):
-    """`Ecmp` as a plain dictionary."""
+    """`Ecmp` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["ecmp"]]
 
@@ -1056,7 +815,7 @@ class Spray(Table):
 
 
 class SprayDict(TypedDict, total=False):
-    """`Spray` as a plain dictionary."""
+    """`Spray` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["spray"]]
 
@@ -1069,7 +828,7 @@ class RoundRobinPathChoice(Table):
 
 
 class RoundRobinPathChoiceDict(TypedDict, total=False):
-    """`RoundRobinPathChoice` as a plain dictionary."""
+    """`RoundRobinPathChoice` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["round_robin"]]
 
@@ -1081,14 +840,14 @@ class FlowletParams(Table):
     kind: ClassVar[Literal["flowlet"]] = "flowlet"
 
     gap: Duration | None = None
-    """The pause that ends a flowlet; above the difference in path delays nothing is reordered. Source: conga §3.4
+    """The pause that ends a flowlet; above the difference in path delays nothing is reordered. Source: CONGA §3.6
     (500 us).
 
     Default: "500us".
     """
 
     entries: int | None = None
-    """Entries of each switch's flowlet table; flows whose hashes meet share an entry, and so a path. Source: conga §3.4
+    """Entries of each switch's flowlet table; flows whose hashes meet share an entry, and so a path. Source: CONGA §3.4
     has 65536. Deviation: 4096, which fits the cache of a simulating machine.
 
     Default: 4096. Accepted: from 1 to 1048576.
@@ -1096,23 +855,11 @@ class FlowletParams(Table):
 
 
 class FlowletParamsDict(TypedDict, total=False):
-    """`FlowletParams` as a plain dictionary."""
+    """`FlowletParams` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["flowlet"]]
-
     gap: Duration
-    """The pause that ends a flowlet; above the difference in path delays nothing is reordered. Source: conga §3.4
-    (500 us).
-
-    Default: "500us".
-    """
-
     entries: int
-    """Entries of each switch's flowlet table; flows whose hashes meet share an entry, and so a path. Source: conga §3.4
-    has 65536. Deviation: 4096, which fits the cache of a simulating machine.
-
-    Default: 4096. Accepted: from 1 to 1048576.
-    """
 
 
 PathChoice: TypeAlias = (
@@ -1148,7 +895,7 @@ class Switch(Table):
     """
 
     cell: Size | None = None
-    """Size of a buffer cell, where something counts in cells; a packet takes a whole number of them. Source: choudhury-hahne-1998 §I
+    """Size of a buffer cell, where something counts in cells; a packet takes a whole number of them. Source: DT
     (memory in fixed cells); 80 bytes is common, 208 in large chips.
 
     Default: "80B". Accepted: from 1B to 65536B.
@@ -1179,57 +926,23 @@ class Switch(Table):
     """
 
     ttl: int | None = None
-    """Switches that a packet may cross before it is dropped; hosts send with this much. Source: RFC 1700 p. 64 (64).
+    """Time to live that hosts send with: every switch takes one off and drops the packet when none is left, so that it
+    crosses one switch less than this. Source: RFC 1812 §5.3.1, RFC 1700 p. 64 (64).
 
-    Default: 64. Accepted: at least 1.
+    Default: 64. Accepted: at least 2.
     """
 
 
 class SwitchDict(TypedDict, total=False):
-    """`Switch` as a plain dictionary."""
+    """`Switch` as a plain dictionary; the class says what each key means."""
 
     latency: Duration
-    """From a packet's last bit coming in to its joining the output queue.
-
-    Default: "0ps". Accepted: from 0ps to 10ms.
-    """
-
     cell: Size
-    """Size of a buffer cell, where something counts in cells; a packet takes a whole number of them. Source: choudhury-hahne-1998 §I
-    (memory in fixed cells); 80 bytes is common, 208 in large chips.
-
-    Default: "80B". Accepted: from 1B to 65536B.
-    """
-
     buffer: Buffer
-    """How much may wait.
-
-    Default: { kind = "static", per_port = "512KB" }.
-    """
-
     marking: Marking
-    """How packets are told of congestion.
-
-    Default: { kind = "none" }.
-    """
-
     scheduling: Scheduling
-    """In which order packets leave.
-
-    Default: { kind = "fifo" }.
-    """
-
     routing: PathChoice
-    """Which of several shortest paths a packet takes.
-
-    Default: { kind = "ecmp" }.
-    """
-
     ttl: int
-    """Switches that a packet may cross before it is dropped; hosts send with this much. Source: RFC 1700 p. 64 (64).
-
-    Default: 64. Accepted: at least 1.
-    """
 
 
 NicOrder: TypeAlias = Literal["fair", "fifo"]
@@ -1258,19 +971,10 @@ class Host(Table):
 
 
 class HostDict(TypedDict, total=False):
-    """`Host` as a plain dictionary."""
+    """`Host` as a plain dictionary; the class says what each key means."""
 
     nic: NicOrder
-    """In which order connections use the NIC.
-
-    Default: "fair".
-    """
-
     processing_delay: Duration
-    """From the arrival of a packet's last bit until the transport sees it.
-
-    Default: "0ps". Accepted: from 0ps to 10ms.
-    """
 
 
 Profile: TypeAlias = Literal["rfc", "linux"]
@@ -1289,7 +993,7 @@ class NewReno(Table):
 
 
 class NewRenoDict(TypedDict, total=False):
-    """`NewReno` as a plain dictionary."""
+    """`NewReno` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["newreno"]]
 
@@ -1302,7 +1006,7 @@ class Reno(Table):
 
 
 class RenoDict(TypedDict, total=False):
-    """`Reno` as a plain dictionary."""
+    """`Reno` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["reno"]]
 
@@ -1314,7 +1018,7 @@ class Cubic(Table):
     kind: ClassVar[Literal["cubic"]] = "cubic"
 
     c: float | None = None
-    """C, how steeply the window function rises \\[segments/s³\\]. Source: RFC 9438 §5.1 (0.4).
+    """C, how steeply the window function rises [segments/s³]. Source: RFC 9438 §5.1 (0.4).
 
     Default: 0.4. Accepted: from 0.0001 to 1000.
     """
@@ -1339,33 +1043,13 @@ class Cubic(Table):
 
 
 class CubicDict(TypedDict, total=False):
-    """`Cubic` as a plain dictionary."""
+    """`Cubic` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["cubic"]]
-
     c: float
-    """C, how steeply the window function rises \\[segments/s³\\]. Source: RFC 9438 §5.1 (0.4).
-
-    Default: 0.4. Accepted: from 0.0001 to 1000.
-    """
-
     beta: float
-    """beta_cubic, what a reduction leaves of the window. Source: RFC 9438 §4.6 (0.7).
-
-    Default: 0.7. Accepted: from 0.1 to 0.95.
-    """
-
     fast_convergence: bool
-    """Release bandwidth sooner when the last maximum was not reached again. Source: RFC 9438 §4.7.
-
-    Default: true.
-    """
-
     reno_friendly: bool
-    """Grow at least as fast as Reno would. Source: RFC 9438 §4.3.
-
-    Default: true.
-    """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -1375,13 +1059,13 @@ class Dctcp(Table):
     kind: ClassVar[Literal["dctcp"]] = "dctcp"
 
     g: float | None = None
-    """Weight g of the newest window in the moving average of the marked fraction. Source: RFC 8257 §4.2 (1/16).
+    """Weight g of the newest window in the moving average of the marked fraction. Source: RFC 8257 §3.3, §4 (1/16).
 
     Default: 0.0625. Accepted: from 0.0001 to 1.
     """
 
     initial_alpha: float | None = None
-    """The marked fraction alpha assumed before the first window. Source: RFC 8257 §4.2 (1).
+    """The marked fraction alpha assumed before the first window. Source: RFC 8257 §3.3 (1).
 
     Default: 1.0. Accepted: from 0 to 1.
     """
@@ -1395,28 +1079,12 @@ class Dctcp(Table):
 
 
 class DctcpDict(TypedDict, total=False):
-    """`Dctcp` as a plain dictionary."""
+    """`Dctcp` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["dctcp"]]
-
     g: float
-    """Weight g of the newest window in the moving average of the marked fraction. Source: RFC 8257 §4.2 (1/16).
-
-    Default: 0.0625. Accepted: from 0.0001 to 1.
-    """
-
     initial_alpha: float
-    """The marked fraction alpha assumed before the first window. Source: RFC 8257 §4.2 (1).
-
-    Default: 1.0. Accepted: from 0 to 1.
-    """
-
     min_window: int
-    """Marks do not reduce the window below this many segments. Source: Linux tcp_dctcp.c (2); RFC 3168 §6.1.2
-    has 1.
-
-    Default: 2. Accepted: from 1 to 64.
-    """
 
 
 CongestionControl: TypeAlias = (
@@ -1503,15 +1171,10 @@ class FixedWindow(Table):
 
 
 class FixedWindowDict(TypedDict, total=False):
-    """`FixedWindow` as a plain dictionary."""
+    """`FixedWindow` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["fixed"]]
-
     size: Size
-    """Its size, rounded down to what the window scale can express.
-
-    Default: "16777216B". Accepted: from 1460B to 1073725440B.
-    """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -1523,34 +1186,24 @@ class GrowingWindow(Table):
     kind: ClassVar[Literal["auto"]] = "auto"
 
     initial: Size | None = None
-    """At the start. Source: Linux tcp_rmem\\[1\\] = 131072, half of it window.
+    """At the start. Source: Linux tcp_rmem[1] = 131072, half of it window.
 
     Default: "65536B". Accepted: from 1460B to 1073725440B.
     """
 
     max: Size | None = None
-    """At most. Source: Linux tcp_rmem\\[2\\].
+    """At most. Source: Linux tcp_rmem[2].
 
     Default: "6291456B". Accepted: from 1460B to 1073725440B.
     """
 
 
 class GrowingWindowDict(TypedDict, total=False):
-    """`GrowingWindow` as a plain dictionary."""
+    """`GrowingWindow` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["auto"]]
-
     initial: Size
-    """At the start. Source: Linux tcp_rmem\\[1\\] = 131072, half of it window.
-
-    Default: "65536B". Accepted: from 1460B to 1073725440B.
-    """
-
     max: Size
-    """At most. Source: Linux tcp_rmem\\[2\\].
-
-    Default: "6291456B". Accepted: from 1460B to 1073725440B.
-    """
 
 
 ReceiveWindow: TypeAlias = (
@@ -1592,7 +1245,7 @@ class NonePacing(Table):
 
 
 class NonePacingDict(TypedDict, total=False):
-    """`NonePacing` as a plain dictionary."""
+    """`NonePacing` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["none"]]
 
@@ -1617,21 +1270,11 @@ class Paced(Table):
 
 
 class PacedDict(TypedDict, total=False):
-    """`Paced` as a plain dictionary."""
+    """`Paced` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["fq"]]
-
     slow_start_gain: float
-    """Gain while cwnd < ssthresh / 2. Source: Linux tcp_pacing_ss_ratio (200 %).
-
-    Default: 2.0. Accepted: from 0.1 to 100.
-    """
-
     gain: float
-    """Gain otherwise. Source: Linux tcp_pacing_ca_ratio (120 %).
-
-    Default: 1.2. Accepted: from 0.1 to 100.
-    """
 
 
 Pacing: TypeAlias = (
@@ -1894,247 +1537,47 @@ class Tcp(Table):
 
 
 class TcpDict(TypedDict, total=False):
-    """`Tcp` as a plain dictionary."""
+    """`Tcp` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["tcp"]]
-
     profile: Profile
-    """Which defaults apply to the other keys.
-
-    Default: "rfc".
-    """
-
     congestion_control: CongestionControl
-    """Congestion control; `linux`: cubic. "dctcp" also turns `ecn` on with `ecn_echo = "dctcp"` (and in the `linux`
-    profile `ect_on = "all"`), "reno" turns `sack` off, unless these keys are given.
-
-    Default: { kind = "newreno" }.
-    """
-
     handshake: bool
-    """Open with a three-way handshake and close with FIN; without it connections are open from the start and never
-    close, as persistent connections between servers. Source: RFC 9293 §3.5, §3.6.
-
-    Default: true.
-    """
-
     mtu: int
-    """Maximum transmission unit: bytes of the largest IP packet.
-
-    Default: 1500. Accepted: from 576 to 65000.
-    """
-
     mss: int
-    """Payload bytes of a full segment. Absent: MTU − 40, and 12 less with timestamps (RFC 6691): 1448 or 1460.
-
-    Accepted: from 64 to 64000.
-    """
-
     initial_window: int
-    """Window after the handshake, in segments; `linux`: 10. Absent: by `initial_window_rule`.
-    Source: Linux TCP_INIT_CWND.
-
-    Accepted: from 1 to 100000.
-    """
-
     initial_window_rule: InitialWindow
-    """The initial window where `initial_window` is absent.
-
-    Default: "rfc5681".
-    """
-
     initial_ssthresh: Size
-    """ssthresh at the start. Absent: arbitrarily high. Source: RFC 5681 §3.1.
-
-    Accepted: at least 1KB.
-    """
-
     slow_start_limit: int
-    """In slow start, cwnd grows by what an ACK covers, at most by this many segments (L of RFC 3465); `linux`:
-    no limit. Source: RFC 5681 §3.1 (1).
-
-    Default: 1. Accepted: from 1 to 65535.
-    """
-
     cwnd_validation: bool
-    """The window grows only while it is used up. Source: RFC 7661 §4.2; Linux tcp_is_cwnd_limited.
-
-    Default: true.
-    """
-
     idle_restart: IdleRestart
-    """What idle time does to the window; `linux`: "decay".
-
-    Default: "rfc5681".
-    """
-
     sack: bool
-    """Selective acknowledgments and loss recovery with them. Source: RFC 2018, RFC 6675.
-
-    Default: true.
-    """
-
     dup_thresh: int
-    """Duplicate ACKs (or segments SACKed above) that mean a loss. Source: RFC 5681 §3.2, RFC 6675 §2 (3).
-
-    Default: 3. Accepted: from 1 to 255.
-    """
-
     limited_transmit: bool
-    """New data on the first duplicate ACKs. Source: RFC 3042.
-
-    Default: true.
-    """
-
     prr: bool
-    """Proportional rate reduction with the slow-start reduction bound, in SACK recovery and after ECN echoes;
-    `linux`: on. Source: RFC 6937.
-
-    Default: false.
-    """
-
     rto_initial: Duration
-    """RTO before the first RTT sample. Source: RFC 6298 §2.1 (1 s).
-
-    Default: "1s". Accepted: from 1us to 60s.
-    """
-
     rto_min: Duration
-    """RTO_min; `linux`: 200 ms. Source: RFC 6298 §2.4 (1 s); Linux TCP_RTO_MIN.
-
-    Default: "1s". Accepted: from 0ps to 60s.
-    """
-
     rto_floor: RtoFloor
-    """What RTO_min bounds; `linux`: "variance".
-
-    Default: "rto".
-    """
-
     rto_max: Duration
-    """RTO_max, also after back-off; `linux`: 120 s. Source: RFC 6298 §2.5 (at least 60 s); Linux TCP_RTO_MAX.
-
-    Default: "60s". Accepted: from 1us to 3600s.
-    """
-
     clock_granularity: Duration
-    """Clock granularity G: the least variance term, and RTOs are multiples of it. Source: RFC 6298 §2.2, §4 (at most
-    100 ms); Linux HZ = 1000.
-
-    Default: "1ms". Accepted: from 0ps to 500ms.
-    """
-
     backoff_reset: BackoffReset
-    """When a doubled RTO comes back; `linux`: "ack".
-
-    Default: "sample".
-    """
-
     rtt_sampling: RttSampling
-    """Where RTT samples come from.
-
-    Default: "timed_segment".
-    """
-
     spurious_rto: SpuriousRto
-    """Detection of spurious timeouts; `linux`: "f_rto".
-
-    Default: "none".
-    """
-
     max_retries: int
-    """Timeouts in a row that end a connection with `Aborted`. Source: Linux tcp_retries2 (15); RFC 9293 §3.8.3 (R2:
-    at least 100 s).
-
-    Default: 15. Accepted: from 1 to 200.
-    """
-
     syn_retries: int
-    """The same for SYN and SYN/ACK. Source: Linux tcp_syn_retries (6); RFC 9293 §3.8.3 (at least 3 minutes).
-
-    Default: 8. Accepted: from 1 to 200.
-    """
-
     time_wait: Duration
-    """Time in TIME-WAIT; `linux`: 60 s. Source: RFC 9293 §3.6.1 (2 MSL, 4 minutes); Linux TCP_TIMEWAIT_LEN.
-
-    Default: "240s". Accepted: from 0ps to 3600s.
-    """
-
     timestamps: bool
-    """The timestamps option: 12 bytes of every segment. Source: RFC 7323 §3.
-
-    Default: true.
-    """
-
     timestamp_tick: Duration
-    """Tick of the timestamp clock. Source: RFC 7323 §5.4 (1 ms to 1 s).
-
-    Default: "1ms". Accepted: from 1ns to 1s.
-    """
-
     ack_every: int
-    """One ACK for this many segments that arrive in order; 1: no delayed ACKs. Source: RFC 5681 §4.2 (2).
-
-    Default: 2. Accepted: from 1 to 255.
-    """
-
     delayed_ack_timeout: Duration
-    """How long such an ACK may wait; `linux`: 40 ms. Source: RFC 9293 §3.8.6.3 (less than 500 ms; BSD has 200 ms);
-    Linux TCP_DELACK_MIN.
-
-    Default: "200ms". Accepted: from 1ns to below 500ms.
-    """
-
     quick_acks: int
-    """ACKs that are not delayed at the start, after out-of-order data and after idle time; `linux`: 16.
-    Source: Linux TCP_MAX_QUICKACKS.
-
-    Default: 0. Accepted: from 0 to 255.
-    """
-
     receive_window: ReceiveWindow
-    """The receive window; `linux`: "auto".
-
-    Default: { kind = "fixed", size = "16777216B" }.
-    """
-
     ecn: bool
-    """Explicit congestion notification, where the other end agrees. Source: RFC 3168 §6.1.1.
-
-    Default: false.
-    """
-
     ecn_echo: EcnEcho
-    """How marks are echoed.
-
-    Default: "classic".
-    """
-
     ect_on: EctOn
-    """Which packets are ECN-capable.
-
-    Default: "new_data".
-    """
-
     pacing: Pacing
-    """Pacing.
-
-    Default: { kind = "none" }.
-    """
-
     tso: bool
-    """Segmentation offload: segments leave in back-to-back bursts of up to `tso_max`, and the sender waits for a
-    third of the window before it starts one. Source: Linux tcp_tso_should_defer (tcp_tso_win_divisor = 3).
-
-    Default: false.
-    """
-
     tso_max: Size
-    """Largest burst with `tso`. Source: Linux GSO_MAX_SIZE (64 KiB).
-
-    Default: "65536B". Accepted: from 1460B to 65536B.
-    """
 
 
 TransportConfig: TypeAlias = (
@@ -2199,52 +1642,16 @@ class ListedFlow(Table):
 
 
 class ListedFlowDict(TypedDict, total=False):
-    """`ListedFlow` as a plain dictionary."""
+    """`ListedFlow` as a plain dictionary; the class says what each key means."""
 
     id: str
-    """Name of the flow, for `after` and the results."""
-
     src: Required[str]
-    """Who sends.
-
-    Must be given.
-    """
-
     dst: Required[str]
-    """Who receives.
-
-    Must be given.
-    """
-
     size: Required[Size]
-    """Bytes.
-
-    Must be given. Accepted: at least 1B.
-    """
-
     request: Size
-    """Bytes that the destination sends first to ask for the flow.
-
-    Default: "0B".
-    """
-
     start: Duration
-    """Start, counted from the beginning of the entry.
-
-    Default: "0ps".
-    """
-
     after: Sequence[str]
-    """Flow ids and entry names that must be complete first.
-
-    Default: [].
-    """
-
     delay: Duration
-    """Time from the last of these completions to the start.
-
-    Default: "0ps".
-    """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -2296,41 +1703,15 @@ _FlowListReserved = TypedDict("_FlowListReserved", {"class": "int"}, total=False
 
 
 class FlowListDict(_FlowListReserved, total=False):
-    """`FlowList` as a plain dictionary."""
+    """`FlowList` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["flows"]]
-
     name: str
-    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
-    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
-    """
-
     transport: str
-    """Name of the transport; the scenario's first if absent."""
-
     start: Instant
-    """When the entry begins.
-
-    Default: "0ps".
-    """
-
     after: Sequence[str]
-    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
-
-    Default: [].
-    """
-
     delay: Duration
-    """Time from the last of these completions to the beginning.
-
-    Default: "0ps".
-    """
-
     flows: Required[Sequence[ListedFlow | ListedFlowDict]]
-    """The flows.
-
-    Must be given.
-    """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -2439,98 +1820,25 @@ _IncastReserved = TypedDict("_IncastReserved", {"class": "int"}, total=False)
 
 
 class IncastDict(_IncastReserved, total=False):
-    """`Incast` as a plain dictionary."""
+    """`Incast` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["incast"]]
-
     name: str
-    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
-    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
-    """
-
     transport: str
-    """Name of the transport; the scenario's first if absent."""
-
     start: Instant
-    """When the entry begins.
-
-    Default: "0ps".
-    """
-
     after: Sequence[str]
-    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
-
-    Default: [].
-    """
-
     delay: Duration
-    """Time from the last of these completions to the beginning.
-
-    Default: "0ps".
-    """
-
     receiver: Required[str]
-    """Who receives.
-
-    Must be given.
-    """
-
     senders: Sequence[str]
-    """Who sends (the receiver never does): `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these takes away.
-
-    Default: ["all"].
-    """
-
     count: int
-    """Only so many of them, chosen at random once.
-
-    Accepted: at least 1.
-    """
-
     flows_per_sender: int
-    """Flows of each sender in a round.
-
-    Default: 1. Accepted: at least 1.
-    """
-
     size: Size
-    """Bytes of each flow; give this or `total`.
-
-    Accepted: at least 1B.
-    """
-
     total: Size
-    """Bytes of a round, divided among its flows; the first ones are a byte larger where it does not divide.
-
-    Accepted: at least 1B.
-    """
-
     request: Size
-    """Bytes that the receiver sends first to ask for each flow.
-
-    Default: "0B".
-    """
-
     jitter: Duration
-    """Each flow starts uniformly within this after its round.
-
-    Default: "0ps".
-    """
-
     repetitions: int
-    """Rounds.
-
-    Default: 1. Accepted: at least 1.
-    """
-
     interval: Duration
-    """Rounds start so far apart, whether or not the one before is complete; give this or `gap` for several rounds.
-
-    Accepted: at least 1ps.
-    """
-
     gap: Duration
-    """A round starts so long after all flows of the one before are complete."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -2557,25 +1865,11 @@ class Aggregate(Table):
 
 
 class AggregateDict(TypedDict, total=False):
-    """`Aggregate` as a plain dictionary."""
+    """`Aggregate` as a plain dictionary; the class says what each key means."""
 
     size: Required[Size]
-    """Bytes of the result that it sends on.
-
-    Must be given. Accepted: at least 1B.
-    """
-
     to: Sequence[str]
-    """To whom: one of these at random, never the aggregator itself.
-
-    Default: ["all"].
-    """
-
     delay: Duration
-    """Time from the last response to the result.
-
-    Default: "0ps".
-    """
 
 
 LoadOf: TypeAlias = Literal["host_links", "core"]
@@ -2702,107 +1996,27 @@ _QueryTrafficReserved = TypedDict("_QueryTrafficReserved", {"class": "int"}, tot
 
 
 class QueryTrafficDict(_QueryTrafficReserved, total=False):
-    """`QueryTraffic` as a plain dictionary."""
+    """`QueryTraffic` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["query"]]
-
     name: str
-    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
-    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
-    """
-
     transport: str
-    """Name of the transport; the scenario's first if absent."""
-
     start: Instant
-    """When the entry begins.
-
-    Default: "0ps".
-    """
-
     after: Sequence[str]
-    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
-
-    Default: [].
-    """
-
     delay: Duration
-    """Time from the last of these completions to the beginning.
-
-    Default: "0ps".
-    """
-
     clients: Sequence[str]
-    """Who asks.
-
-    Default: ["all"].
-    """
-
     responders: Sequence[str]
-    """Who answers; the client itself never does.
-
-    Default: ["all"].
-    """
-
     fanout: int
-    """How many of the responders answer a query, drawn anew each time; absent: all.
-
-    Accepted: at least 1.
-    """
-
     size: Size
-    """Bytes of each response; give this or `total`.
-
-    Accepted: at least 1B.
-    """
-
     total: Size
-    """Bytes of all responses to a query, divided among the responders.
-
-    Accepted: at least 1B.
-    """
-
     request: Size
-    """Bytes that the client sends first to each responder.
-
-    Default: "0B".
-    """
-
     jitter: Duration
-    """Each response starts uniformly within this after the query.
-
-    Default: "0ps".
-    """
-
     aggregate: Aggregate | AggregateDict
-    """What the client does when all responses are in; the query is complete when this is."""
-
     load: float
-    """Offered load as a fraction of what `load_of` names; give this or `per_second`.
-
-    Accepted: from 0 to 100.
-    """
-
     load_of: LoadOf
-    """What `load` is a fraction of.
-
-    Default: "host_links".
-    """
-
     per_second: float
-    """Arrivals per second of all hosts of the entry together, shared evenly.
-
-    Accepted: from 0 to 1000000000000.
-    """
-
     stop: Instant
-    """No arrival at or after this instant; the end of the run if absent."""
-
     count: int
-    """At most this many arrivals.
-
-    Accepted: at least 1.
-    """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -2813,7 +2027,7 @@ class WebSearchSizes(Table):
 
 
 class WebSearchSizesDict(TypedDict, total=False):
-    """`WebSearchSizes` as a plain dictionary."""
+    """`WebSearchSizes` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["web-search"]]
 
@@ -2826,7 +2040,7 @@ class DataMiningSizes(Table):
 
 
 class DataMiningSizesDict(TypedDict, total=False):
-    """`DataMiningSizes` as a plain dictionary."""
+    """`DataMiningSizes` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["data-mining"]]
 
@@ -2839,7 +2053,7 @@ class EnterpriseSizes(Table):
 
 
 class EnterpriseSizesDict(TypedDict, total=False):
-    """`EnterpriseSizes` as a plain dictionary."""
+    """`EnterpriseSizes` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["enterprise"]]
 
@@ -2852,7 +2066,7 @@ class HadoopSizes(Table):
 
 
 class HadoopSizesDict(TypedDict, total=False):
-    """`HadoopSizes` as a plain dictionary."""
+    """`HadoopSizes` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["hadoop"]]
 
@@ -2865,7 +2079,7 @@ class StorageSizes(Table):
 
 
 class StorageSizesDict(TypedDict, total=False):
-    """`StorageSizes` as a plain dictionary."""
+    """`StorageSizes` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["storage"]]
 
@@ -2908,27 +2122,12 @@ class SizeFile(Table):
 
 
 class SizeFileDict(TypedDict, total=False):
-    """`SizeFile` as a plain dictionary."""
+    """`SizeFile` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["file"]]
-
     path: Required[str]
-    """The file, relative to the scenario.
-
-    Must be given.
-    """
-
     probability: Probability
-    """How probabilities are written.
-
-    Default: "auto".
-    """
-
     unit: Size
-    """What the size column counts.
-
-    Default: "1B". Accepted: from 1B to 1MB.
-    """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -2945,15 +2144,10 @@ class FixedSize(Table):
 
 
 class FixedSizeDict(TypedDict, total=False):
-    """`FixedSize` as a plain dictionary."""
+    """`FixedSize` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["fixed"]]
-
     size: Required[Size]
-    """The size.
-
-    Must be given. Accepted: at least 1B.
-    """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -2976,21 +2170,11 @@ class UniformSize(Table):
 
 
 class UniformSizeDict(TypedDict, total=False):
-    """`UniformSize` as a plain dictionary."""
+    """`UniformSize` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["uniform"]]
-
     min: Required[Size]
-    """Smallest size.
-
-    Must be given. Accepted: at least 1B.
-    """
-
     max: Required[Size]
-    """Largest size.
-
-    Must be given. Accepted: at least 1B.
-    """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -3007,15 +2191,10 @@ class ExponentialSize(Table):
 
 
 class ExponentialSizeDict(TypedDict, total=False):
-    """`ExponentialSize` as a plain dictionary."""
+    """`ExponentialSize` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["exponential"]]
-
     mean: Required[Size]
-    """Mean size.
-
-    Must be given. Accepted: at least 1B.
-    """
 
 
 Sizes: TypeAlias = (
@@ -3153,92 +2332,24 @@ _PoissonTrafficReserved = TypedDict("_PoissonTrafficReserved", {"class": "int"},
 
 
 class PoissonTrafficDict(_PoissonTrafficReserved, total=False):
-    """`PoissonTraffic` as a plain dictionary."""
+    """`PoissonTraffic` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["poisson"]]
-
     name: str
-    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
-    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
-    """
-
     transport: str
-    """Name of the transport; the scenario's first if absent."""
-
     start: Instant
-    """When the entry begins.
-
-    Default: "0ps".
-    """
-
     after: Sequence[str]
-    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
-
-    Default: [].
-    """
-
     delay: Duration
-    """Time from the last of these completions to the beginning.
-
-    Default: "0ps".
-    """
-
     sources: Sequence[str]
-    """Who sends: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these takes away.
-
-    Default: ["all"].
-    """
-
     destinations: Sequence[str]
-    """Who receives.
-
-    Default: ["all"].
-    """
-
     sizes: Required[Sizes]
-    """How large flows are: a published distribution by name, or a table.
-
-    Must be given.
-    """
-
     intra_rack: float
-    """Probability that source and destination share a rack; absent: drawn without regard to racks.
-
-    Accepted: from 0 to 1.
-    """
-
     request: Size
-    """Bytes that the destination sends first to ask for the flow.
-
-    Default: "0B".
-    """
-
     load: float
-    """Offered load as a fraction of what `load_of` names; give this or `per_second`.
-
-    Accepted: from 0 to 100.
-    """
-
     load_of: LoadOf
-    """What `load` is a fraction of.
-
-    Default: "host_links".
-    """
-
     per_second: float
-    """Arrivals per second of all hosts of the entry together, shared evenly.
-
-    Accepted: from 0 to 1000000000000.
-    """
-
     stop: Instant
-    """No arrival at or after this instant; the end of the run if absent."""
-
     count: int
-    """At most this many arrivals.
-
-    Accepted: at least 1.
-    """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -3308,59 +2419,18 @@ _PermutationReserved = TypedDict("_PermutationReserved", {"class": "int"}, total
 
 
 class PermutationDict(_PermutationReserved, total=False):
-    """`Permutation` as a plain dictionary."""
+    """`Permutation` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["permutation"]]
-
     name: str
-    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
-    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
-    """
-
     transport: str
-    """Name of the transport; the scenario's first if absent."""
-
     start: Instant
-    """When the entry begins.
-
-    Default: "0ps".
-    """
-
     after: Sequence[str]
-    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
-
-    Default: [].
-    """
-
     delay: Duration
-    """Time from the last of these completions to the beginning.
-
-    Default: "0ps".
-    """
-
     hosts: Sequence[str]
-    """Who takes part: `all`, `rack:N`, a host, `FIRST..LAST`; `!` before any of these takes away.
-
-    Default: ["all"].
-    """
-
     size: Required[Size]
-    """Bytes of each flow.
-
-    Must be given. Accepted: at least 1B.
-    """
-
     request: Size
-    """Bytes that the destination sends first to ask for the flow.
-
-    Default: "0B".
-    """
-
     jitter: Duration
-    """Each flow starts uniformly within this.
-
-    Default: "0ps".
-    """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -3438,65 +2508,19 @@ _AllToAllReserved = TypedDict("_AllToAllReserved", {"class": "int"}, total=False
 
 
 class AllToAllDict(_AllToAllReserved, total=False):
-    """`AllToAll` as a plain dictionary."""
+    """`AllToAll` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["all_to_all"]]
-
     name: str
-    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
-    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
-    """
-
     transport: str
-    """Name of the transport; the scenario's first if absent."""
-
     start: Instant
-    """When the entry begins.
-
-    Default: "0ps".
-    """
-
     after: Sequence[str]
-    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
-
-    Default: [].
-    """
-
     delay: Duration
-    """Time from the last of these completions to the beginning.
-
-    Default: "0ps".
-    """
-
     hosts: Sequence[str]
-    """Who takes part.
-
-    Default: ["all"].
-    """
-
     size: Required[Size]
-    """Bytes of each flow.
-
-    Must be given. Accepted: at least 1B.
-    """
-
     request: Size
-    """Bytes that the destination sends first to ask for the flow.
-
-    Default: "0B".
-    """
-
     stagger: Duration
-    """Rounds start so far apart; zero: all at once.
-
-    Default: "0ps".
-    """
-
     jitter: Duration
-    """Each flow starts uniformly within this after its round.
-
-    Default: "0ps".
-    """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -3554,14 +2578,14 @@ class HotSpot(Table):
 
     hot_hosts: float | None = None
     """How many hosts are hot when they are chosen at random, as a fraction of the destinations, at least one.
-    Source: RCM, NPC 2017, §4, fig. 8.
+    Source: RCM §4, fig. 8.
 
     Default: 0.125. Accepted: from 0 to 1.
     """
 
     fraction: float | None = None
     """Probability that a flow goes to a hot host; the others are uniform over all destinations, hot ones included.
-    Source: RCM, NPC 2017, §4, fig. 8.
+    Source: RCM §4, fig. 8.
 
     Default: 0.15. Accepted: from 0 to 1.
     """
@@ -3610,103 +2634,26 @@ _HotSpotReserved = TypedDict("_HotSpotReserved", {"class": "int"}, total=False)
 
 
 class HotSpotDict(_HotSpotReserved, total=False):
-    """`HotSpot` as a plain dictionary."""
+    """`HotSpot` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["hot_spot"]]
-
     name: str
-    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
-    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
-    """
-
     transport: str
-    """Name of the transport; the scenario's first if absent."""
-
     start: Instant
-    """When the entry begins.
-
-    Default: "0ps".
-    """
-
     after: Sequence[str]
-    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
-
-    Default: [].
-    """
-
     delay: Duration
-    """Time from the last of these completions to the beginning.
-
-    Default: "0ps".
-    """
-
     sources: Sequence[str]
-    """Who sends.
-
-    Default: ["all"].
-    """
-
     destinations: Sequence[str]
-    """Who receives what does not go to the hot spot.
-
-    Default: ["all"].
-    """
-
     hot: Sequence[str]
-    """The hot hosts; absent: chosen at random."""
-
     hot_hosts: float
-    """How many hosts are hot when they are chosen at random, as a fraction of the destinations, at least one.
-    Source: RCM, NPC 2017, §4, fig. 8.
-
-    Default: 0.125. Accepted: from 0 to 1.
-    """
-
     fraction: float
-    """Probability that a flow goes to a hot host; the others are uniform over all destinations, hot ones included.
-    Source: RCM, NPC 2017, §4, fig. 8.
-
-    Default: 0.15. Accepted: from 0 to 1.
-    """
-
     sizes: Required[Sizes]
-    """How large flows are.
-
-    Must be given.
-    """
-
     request: Size
-    """Bytes that the destination sends first to ask for the flow.
-
-    Default: "0B".
-    """
-
     load: float
-    """Offered load as a fraction of what `load_of` names; give this or `per_second`.
-
-    Accepted: from 0 to 100.
-    """
-
     load_of: LoadOf
-    """What `load` is a fraction of.
-
-    Default: "host_links".
-    """
-
     per_second: float
-    """Arrivals per second of all hosts of the entry together, shared evenly.
-
-    Accepted: from 0 to 1000000000000.
-    """
-
     stop: Instant
-    """No arrival at or after this instant; the end of the run if absent."""
-
     count: int
-    """At most this many arrivals.
-
-    Accepted: at least 1.
-    """
 
 
 RateCounts: TypeAlias = Literal["payload", "wire"]
@@ -3799,74 +2746,21 @@ _CbrReserved = TypedDict("_CbrReserved", {"class": "int"}, total=False)
 
 
 class CbrDict(_CbrReserved, total=False):
-    """`Cbr` as a plain dictionary."""
+    """`Cbr` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["cbr"]]
-
     name: str
-    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
-    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
-    """
-
     transport: str
-    """Name of the transport; the scenario's first if absent."""
-
     start: Instant
-    """When the entry begins.
-
-    Default: "0ps".
-    """
-
     after: Sequence[str]
-    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
-
-    Default: [].
-    """
-
     delay: Duration
-    """Time from the last of these completions to the beginning.
-
-    Default: "0ps".
-    """
-
     src: Required[str]
-    """Who sends.
-
-    Must be given.
-    """
-
     dst: Required[str]
-    """Who receives.
-
-    Must be given.
-    """
-
     rate: Required[BitRate]
-    """Rate.
-
-    Must be given. Accepted: at least 1bps.
-    """
-
     counts: RateCounts
-    """What `rate` counts.
-
-    Default: "payload".
-    """
-
     packet: Size
-    """Application bytes of one datagram. Source: 1500 B less the headers of IPv4 (RFC 791, 20 B) and UDP (RFC 768, 8 B).
-
-    Default: "1472B". Accepted: from 1B to 65507B.
-    """
-
     size: Size
-    """Application bytes in all; absent: until `stop`.
-
-    Accepted: at least 1B.
-    """
-
     stop: Instant
-    """No datagram leaves at or after this instant; the end of the run if absent."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -3969,92 +2863,24 @@ _OnOffReserved = TypedDict("_OnOffReserved", {"class": "int"}, total=False)
 
 
 class OnOffDict(_OnOffReserved, total=False):
-    """`OnOff` as a plain dictionary."""
+    """`OnOff` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["on_off"]]
-
     name: str
-    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
-    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
-    """
-
     transport: str
-    """Name of the transport; the scenario's first if absent."""
-
     start: Instant
-    """When the entry begins.
-
-    Default: "0ps".
-    """
-
     after: Sequence[str]
-    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
-
-    Default: [].
-    """
-
     delay: Duration
-    """Time from the last of these completions to the beginning.
-
-    Default: "0ps".
-    """
-
     src: Required[str]
-    """Who sends.
-
-    Must be given.
-    """
-
     dst: Required[str]
-    """Who receives.
-
-    Must be given.
-    """
-
     rate: Required[BitRate]
-    """Rate while on; the mean rate is rate · on / (on + off).
-
-    Must be given. Accepted: at least 1bps.
-    """
-
     counts: RateCounts
-    """What `rate` counts.
-
-    Default: "payload".
-    """
-
     on: Required[Duration]
-    """Length of an on period, or its mean.
-
-    Must be given. Accepted: at least 100ns.
-    """
-
     off: Required[Duration]
-    """Length of an off period, or its mean.
-
-    Must be given. Accepted: at least 100ns.
-    """
-
     exponential: bool
-    """Whether the lengths of the periods are exponentially distributed.
-
-    Default: false.
-    """
-
     packet: Size
-    """Application bytes of one datagram. Source: 1500 B less the headers of IPv4 (RFC 791, 20 B) and UDP (RFC 768, 8 B).
-
-    Default: "1472B". Accepted: from 1B to 65507B.
-    """
-
     size: Size
-    """Application bytes in all; absent: until `stop`.
-
-    Accepted: at least 1B.
-    """
-
     stop: Instant
-    """No datagram leaves at or after this instant; the end of the run if absent."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -4074,15 +2900,10 @@ class CsvFlows(Table):
 
 
 class CsvFlowsDict(TypedDict, total=False):
-    """`CsvFlows` as a plain dictionary."""
+    """`CsvFlows` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["csv"]]
-
     path: Required[str]
-    """The file, relative to the scenario.
-
-    Must be given.
-    """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -4090,7 +2911,8 @@ class HpccFlows(Table):
     """HPCC's `flow.txt`: the first line is the number of flows N, then N lines `src dst pg dport size start`, the start in
     seconds. What follows them is ignored, as HPCC does. A host is named by its name, or by its position where no host's
     name is a number. `dport` is not used: ports are drawn by the hosts.
-    Source: HPCC's simulator, `simulation/mix/flow.txt`, and `traffic_gen/traffic_gen.py`, which starts at 2 s.
+    Source: HPCC (the simulator published with it, `simulation/mix/flow.txt`, and `traffic_gen/traffic_gen.py`, which
+    starts at 2 s).
     """
 
     kind: ClassVar[Literal["hpcc_flow"]] = "hpcc_flow"
@@ -4115,27 +2937,12 @@ class HpccFlows(Table):
 
 
 class HpccFlowsDict(TypedDict, total=False):
-    """`HpccFlows` as a plain dictionary."""
+    """`HpccFlows` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["hpcc_flow"]]
-
     path: Required[str]
-    """The file, relative to the scenario.
-
-    Must be given.
-    """
-
     origin: Instant
-    """The instant of the file that is the beginning of the entry (2 s in files made by `traffic_gen.py`).
-
-    Default: "0ps".
-    """
-
     pg_as_class: bool
-    """Whether the priority group `pg` is the traffic class; else the entry's class is.
-
-    Default: false.
-    """
 
 
 TimeUnit: TypeAlias = Literal["ps", "ns", "us", "ms", "s"]
@@ -4176,21 +2983,11 @@ class HtsimMatrix(Table):
 
 
 class HtsimMatrixDict(TypedDict, total=False):
-    """`HtsimMatrix` as a plain dictionary."""
+    """`HtsimMatrix` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["htsim_cm"]]
-
     path: Required[str]
-    """The file, relative to the scenario.
-
-    Must be given.
-    """
-
     time_unit: Required[TimeUnit]
-    """What start times count. There is no default: htsim reads picoseconds, but writes microseconds.
-
-    Must be given.
-    """
 
 
 FlowFile: TypeAlias = (
@@ -4258,41 +3055,15 @@ _ImportedFlowsReserved = TypedDict("_ImportedFlowsReserved", {"class": "int"}, t
 
 
 class ImportedFlowsDict(_ImportedFlowsReserved, total=False):
-    """`ImportedFlows` as a plain dictionary."""
+    """`ImportedFlows` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["file"]]
-
     name: str
-    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
-    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
-    """
-
     transport: str
-    """Name of the transport; the scenario's first if absent."""
-
     start: Instant
-    """When the entry begins.
-
-    Default: "0ps".
-    """
-
     after: Sequence[str]
-    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
-
-    Default: [].
-    """
-
     delay: Duration
-    """Time from the last of these completions to the beginning.
-
-    Default: "0ps".
-    """
-
     format: Required[FlowFile]
-    """Format and file.
-
-    Must be given.
-    """
 
 
 Entry: TypeAlias = (
@@ -4358,26 +3129,11 @@ class Telemetry(Table):
 
 
 class TelemetryDict(TypedDict, total=False):
-    """`Telemetry` as a plain dictionary."""
+    """`Telemetry` as a plain dictionary; the class says what each key means."""
 
     sample: DurationOrOff
-    """Period of the samples in `ports.parquet`; "off": no such table.
-
-    Default: "100us".
-    """
-
     queues: Sequence[str]
-    """Ports whose packets are recorded one by one in `queues.parquet`: names as in the results (`leaf0->h3`), `*`
-    stands for anything.
-
-    Default: [].
-    """
-
     drops: bool
-    """Whether `drops.parquet` lists each dropped packet.
-
-    Default: true.
-    """
 
 
 PortModel: TypeAlias = Literal["auto", "explicit"]
@@ -4418,31 +3174,12 @@ class Engine(Table):
 
 
 class EngineDict(TypedDict, total=False):
-    """`Engine` as a plain dictionary."""
+    """`Engine` as a plain dictionary; the class says what each key means."""
 
     ports: PortModel
-    """How output ports are simulated.
-
-    Default: "auto".
-    """
-
     max_events: int
-    """The run ends, marked partial, after this many events.
-
-    Accepted: at least 1.
-    """
-
     stall_events: int
-    """The run is taken to hang when this many events pass without time moving on.
-
-    Default: 200000000. Accepted: at least 1000.
-    """
-
     max_flows: int
-    """A scenario with more flows than this is refused: each costs the result a row.
-
-    Default: 50000000. Accepted: at least 1.
-    """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -4508,64 +3245,21 @@ class ScenarioDoc(Table):
 
 
 class ScenarioDocDict(TypedDict, total=False):
-    """`ScenarioDoc` as a plain dictionary."""
+    """`ScenarioDoc` as a plain dictionary; the class says what each key means."""
 
     name: str
-    """Name, shown in results.
-
-    Default: "scenario".
-    """
-
     description: str
-    """What it is for."""
-
     seed: int
-    """Root of every random choice. The same seed gives the same run.
-
-    Default: 1. Accepted: from 0 to 9223372036854775807.
-    """
-
     duration: Duration
-    """The run stops here; absent: when all flows are complete.
-
-    Accepted: at least 1ps.
-    """
-
     topology: Required[TopologyConfig]
-    """Hosts, switches and links.
-
-    Must be given.
-    """
-
     framing: Framing | FramingDict
-    """How an IP packet sits on the wire."""
-
     switch: Switch | SwitchDict
-    """All switches."""
-
     host: Host | HostDict
-    """All hosts."""
-
     transport: TransportConfig
-    """The transport of traffic that names none; called "default" in results.
-
-    Default: { kind = "tcp", profile = "rfc", congestion_control = { kind = "newreno" }, handshake = true, mtu = 1500, initial_window_rule = "rfc5681", slow_start_limit = 1, cwnd_validation = true, idle_restart = "rfc5681", sack = true, dup_thresh = 3, limited_transmit = true, prr = false, rto_initial = "1s", rto_min = "1s", rto_floor = "rto", rto_max = "60s", clock_granularity = "1ms", backoff_reset = "sample", rtt_sampling = "timed_segment", spurious_rto = "none", max_retries = 15, syn_retries = 8, time_wait = "240s", timestamps = true, timestamp_tick = "1ms", ack_every = 2, delayed_ack_timeout = "200ms", quick_acks = 0, receive_window = { kind = "fixed", size = "16777216B" }, ecn = false, ecn_echo = "classic", ect_on = "new_data", pacing = { kind = "none" }, tso = false, tso_max = "65536B" }.
-    """
-
     transports: Mapping[str, TransportConfig]
-    """Further transports by name, for `[[traffic]]` tables to name."""
-
     traffic: Required[Sequence[Entry]]
-    """What the applications ask of the network.
-
-    Must be given.
-    """
-
     telemetry: Telemetry | TelemetryDict
-    """What is recorded."""
-
     engine: Engine | EngineDict
-    """How the simulation runs."""
 
 
 __all__ = [

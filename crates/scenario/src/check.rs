@@ -13,7 +13,7 @@ use crate::doc::{Parts, DEFAULT_TRANSPORT};
 use fanin_params::{Cx, Problem, Severity};
 use fanin_traffic::{Entry, Traffic, TrafficContext, TrafficKind};
 use fanin_transport::TransportConfig;
-use fanin_units::{LinkId, Time};
+use fanin_units::{Bytes, LinkId, Time};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -59,14 +59,22 @@ fn each_transport(parts: &Parts, cx: &mut Cx) {
                 transport::check(config, cx);
             }
         };
+        let used = |entry: &Entry| transport_of(parts, entry).is_some_and(|(used, _)| used == name);
+        let idle = parts.all_traffic && config.is_some() && !parts.traffic.iter().any(|(_, entry)| used(entry));
         if i == 0 {
-            cx.key("transport", body);
+            let default = TransportConfig::Tcp(fanin_transport::Tcp::default());
+            cx.key("transport", |cx| {
+                body(cx);
+                if idle && config.as_ref() != Some(&default) {
+                    cx.warn(None, "is used by no traffic", None);
+                }
+            });
             continue;
         }
         cx.key("transports", |cx| {
             cx.key(name, |cx| {
                 body(cx);
-                if parts.all_traffic && !parts.traffic.iter().any(|(_, entry)| entry.transport.as_deref() == Some(name)) {
+                if idle {
                     cx.warn(None, "is used by no traffic", None);
                 }
             });
@@ -136,6 +144,9 @@ fn classes(parts: &Parts, cx: &mut Cx) {
     }
 }
 
+/// Headers of a datagram. Source: RFC 791 §3.1 (20 bytes), RFC 768 (8 bytes).
+const IP_AND_UDP: u64 = 28;
+
 /// A frame has to fit the 16 bits of its length.
 fn frame_sizes(parts: &Parts, cx: &mut Cx) {
     let Some(framing) = &parts.framing else { return };
@@ -145,6 +156,19 @@ fn frame_sizes(parts: &Parts, cx: &mut Cx) {
         if u64::from(tcp.mtu) > room {
             at_transport(cx, name, |cx| {
                 cx.key("mtu", |cx| cx.error(Some(&shown(&tcp.mtu)), "does not fit a frame with framing.header", Some(format!("at most {room}"))).severity);
+            });
+        }
+    }
+    for (i, entry) in &parts.traffic {
+        let packet = match &entry.kind {
+            TrafficKind::Cbr(source) => source.packet,
+            TrafficKind::OnOff(source) => source.packet,
+            _ => continue,
+        };
+        if packet.get() + IP_AND_UDP > room {
+            let accepted = format!("at most {}", Bytes(room - IP_AND_UDP));
+            at_entry(cx, *i, |cx| {
+                cx.key("packet", |cx| cx.error(Some(&shown(&packet)), "does not fit a frame with its headers", Some(accepted)).severity);
             });
         }
     }

@@ -63,6 +63,11 @@ fn quantity(what: &str) -> QuantityKind {
     QuantityKind { name, pattern: format!("^({off}\\s*([0-9][0-9_]*(\\.[0-9_]*)?|\\.[0-9][0-9_]*)\\s*{unit}\\s*)$") }
 }
 
+/// A doc comment without the marks that only rustdoc reads.
+fn plain(doc: &str) -> String {
+    doc.replace("\\[", "[").replace("\\]", "]")
+}
+
 fn capitalised(word: &str) -> String {
     let mut letters = word.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())

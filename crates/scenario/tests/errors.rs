@@ -264,6 +264,18 @@ fn classes_that_the_switches_do_not_have() {
 }
 
 #[test]
+fn frames_that_no_length_field_holds() {
+    let added = "[[traffic]]\nkind = \"cbr\"\nsrc = \"h0\"\ndst = \"h1\"\nrate = \"1Gbps\"\nsize = \"1MB\"\npacket = \"65507B\"\n";
+    assert_eq!(
+        wrong(&[("[[traffic]]", "mtu = 65000\n[framing]\nheader = \"600B\"\n[[traffic]]")], added),
+        lines(&[
+            "transport.mtu, line 9: 65000 does not fit a frame with framing.header; accepted: at most 64935",
+            "traffic[1].packet, line 22: \"65507B\" does not fit a frame with its headers; accepted: at most 64907B",
+        ])
+    );
+}
+
+#[test]
 fn values_that_do_nothing() {
     assert_eq!(
         wrong(&[("[[traffic]]", "tso_max = \"32KB\"\nack_every = 1\necn_echo = \"dctcp\"\n[switch]\ncell = \"208B\"\n[[traffic]]")], "delay = \"1us\"\n"),

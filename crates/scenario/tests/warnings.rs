@@ -83,7 +83,8 @@ fn ecn_at_one_end_only() {
     // A second transport that is not in use does not make up for it; one that is does.
     let named = "[transports.other]\nkind = \"tcp\"\ncongestion_control = \"dctcp\"\nrto_min = \"10ms\"\ndelayed_ack_timeout = \"1ms\"\n";
     assert!(changed(&[("\"dctcp\"", "\"cubic\"")], named).contains("transports.other, line 17: is used by no traffic"));
-    assert_eq!(changed(&[("\"dctcp\"", "\"cubic\"")], &format!("transport = \"other\"\n{named}")), "");
+    let found = changed(&[("\"dctcp\"", "\"cubic\"")], &format!("transport = \"other\"\n{named}"));
+    assert_eq!(found, line("transport, line 8: is used by no traffic"));
     // RED drops what it cannot mark.
     assert_eq!(changed(&[("\"dctcp\"", "\"cubic\""), ("{ kind = \"threshold\", k = \"65 packets\" }", "{ kind = \"red\", ecn = false }")], ""), "");
 }
@@ -171,4 +172,11 @@ fn choices_without_alternatives() {
     );
     let fabric = [("kind = \"single_switch\"\nhosts = 9", "kind = \"fat_tree\"\nk = 4"), ("[transport]\n", "routing = \"spray\"\n[transport]\n")];
     assert_eq!(changed(&fabric, ""), "");
+}
+
+#[test]
+fn a_transport_that_no_traffic_uses() {
+    let cbr = "kind = \"cbr\"\nsrc = \"h0\"\ndst = \"h1\"\nrate = \"1Gbps\"";
+    let found = changed(&[("kind = \"incast\"\nreceiver = \"h8\"", cbr), ("marking = { kind = \"threshold\", k = \"65 packets\" }\n", "")], "");
+    assert_eq!(found, line("transport, line 7: is used by no traffic"));
 }

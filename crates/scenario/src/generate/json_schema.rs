@@ -1,7 +1,7 @@
 //! JSON Schema, draft 2020-12.
 
 use super::catalogue::{bare, required, Catalogue, Type};
-use super::quantity;
+use super::{plain, quantity};
 use fanin_params::{ChoiceSchema, Field, NamesSchema, Schema, StructSchema, Value};
 use serde_json::{json, Map, Value as Json};
 use std::ops::Bound;
@@ -75,7 +75,7 @@ fn table(kind: Option<&'static str>, body: &StructSchema, catalogue: &Catalogue)
     }
     json!({
         "type": "object",
-        "description": body.doc,
+        "description": plain(&body.doc),
         "properties": properties,
         "required": needed,
         "additionalProperties": false,
@@ -84,7 +84,7 @@ fn table(kind: Option<&'static str>, body: &StructSchema, catalogue: &Catalogue)
 
 fn property(field: &Field, catalogue: &Catalogue) -> Json {
     let mut map = shape(&field.schema, catalogue);
-    let mut description = field.doc.clone();
+    let mut description = plain(&field.doc);
     if let Some(range) = &field.range {
         description.push_str(&format!("\n\nAccepted: {range}."));
     }
@@ -125,15 +125,15 @@ fn alternatives(choice: &ChoiceSchema, catalogue: &Catalogue) -> Json {
     for variant in &choice.variants {
         one_of.push(Json::Object(reference(catalogue.table_name(Some(variant.kind), &variant.body))));
         if bare(&variant.body) {
-            one_of.push(json!({ "const": variant.kind, "description": variant.doc }));
+            one_of.push(json!({ "const": variant.kind, "description": plain(&variant.doc) }));
         }
     }
-    json!({ "description": choice.doc, "oneOf": one_of })
+    json!({ "description": plain(&choice.doc), "oneOf": one_of })
 }
 
 fn named(names: &NamesSchema) -> Json {
-    let one_of: Vec<Json> = names.values.iter().map(|(name, doc)| json!({ "const": name, "description": doc })).collect();
-    json!({ "description": names.doc, "oneOf": one_of })
+    let one_of: Vec<Json> = names.values.iter().map(|(name, doc)| json!({ "const": name, "description": plain(doc) })).collect();
+    json!({ "description": plain(&names.doc), "oneOf": one_of })
 }
 
 /// With the keys of every object in order, whichever map serde_json was built with.

@@ -4,7 +4,7 @@
 //! file gives; a type checker completes and checks either. `to_dict()` gives the document without the keys that were not set.
 
 use super::catalogue::{bare, required, Catalogue, Type};
-use super::{inline, quantity};
+use super::{inline, plain, quantity};
 use fanin_params::{ChoiceSchema, Field, NamesSchema, Schema, StructSchema, Value};
 
 const HEADER: &str = r#""""Typed classes of the scenario document.
@@ -115,7 +115,7 @@ fn quantities(catalogue: &Catalogue) -> Vec<(String, &'static str)> {
 
 /// A docstring.
 fn doc(module: &mut String, indent: &str, text: &str) {
-    let safe = text.replace('\\', "\\\\").replace("\"\"\"", "'''");
+    let safe = plain(text).replace('\\', "\\\\").replace("\"\"\"", "'''");
     let mut lines = safe.lines();
     let first = lines.next().unwrap_or_default();
     let rest: Vec<&str> = lines.collect();
@@ -157,7 +157,7 @@ fn typed_dict(module: &mut String, name: &str, kind: Option<&'static str>, body:
         if required(field) { format!("Required[{ty}]") } else { ty }
     };
     // Class syntax cannot name a key like a reserved word.
-    let (reserved, plain): (Vec<&Field>, Vec<&Field>) = body.fields.iter().partition(|field| KEYWORDS.contains(&field.name));
+    let (reserved, usual): (Vec<&Field>, Vec<&Field>) = body.fields.iter().partition(|field| KEYWORDS.contains(&field.name));
     let mut parent = "TypedDict".to_string();
     if !reserved.is_empty() {
         parent = format!("_{name}Reserved");
@@ -165,13 +165,14 @@ fn typed_dict(module: &mut String, name: &str, kind: Option<&'static str>, body:
         module.push_str(&format!("{parent} = TypedDict(\"{parent}\", {{{}}}, total=False)\n\n\n", keys.join(", ")));
     }
     module.push_str(&format!("class {name}Dict({parent}, total=False):\n"));
-    doc(module, "    ", &format!("`{name}` as a plain dictionary."));
+    doc(module, "    ", &format!("`{name}` as a plain dictionary; the class says what each key means."));
     if let Some(kind) = kind {
         module.push_str(&format!("\n    kind: Required[Literal[\"{kind}\"]]\n"));
+    } else if !usual.is_empty() {
+        module.push('\n');
     }
-    for field in plain {
-        module.push_str(&format!("\n    {}: {}\n", field.name, entry(field)));
-        doc(module, "    ", &field_doc(field));
+    for field in usual {
+        module.push_str(&format!("    {}: {}\n", field.name, entry(field)));
     }
     module.push_str("\n\n");
 }

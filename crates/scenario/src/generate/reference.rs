@@ -9,12 +9,12 @@ pub fn reference_of(schema: &Schema, preface: &str) -> String {
     let catalogue = Catalogue::of(schema);
     let mut page = preface.trim_end().to_string();
     page.push_str("\n\n");
-    for (name, ty) in ordered(schema, &catalogue) {
-        match ty {
-            Type::Table { kind: None, body } => section(&mut page, &name, &body, &catalogue),
-            Type::Table { .. } => {}
-            Type::Choice(choice) => choice_section(&mut page, &name, &choice, &catalogue),
-            Type::Names(names) => names_section(&mut page, &name, &names),
+    for met in ordered(schema, &catalogue) {
+        page.push_str(&format!("## {}\n{}", met.name, places(&met)));
+        match &met.ty {
+            Type::Table { body, .. } => section(&mut page, body, &catalogue),
+            Type::Choice(choice) => choice_section(&mut page, &met.name, choice, &catalogue),
+            Type::Names(names) => names_section(&mut page, names),
         }
     }
     page.truncate(page.trim_end().len());
@@ -22,41 +22,66 @@ pub fn reference_of(schema: &Schema, preface: &str) -> String {
     page
 }
 
-/// The types as a reader meets them: a table, then what its keys lead to, in order of the keys.
-fn ordered(schema: &Schema, catalogue: &Catalogue) -> Vec<(String, Type)> {
-    fn walk(schema: &Schema, catalogue: &Catalogue, found: &mut Vec<(String, Type)>) {
-        let (name, ty) = match schema {
-            Schema::List(inner) | Schema::Map(inner) | Schema::Optional(inner) => return walk(inner, catalogue, found),
-            Schema::Struct(body) => (catalogue.table_name(None, body), Type::Table { kind: None, body: body.clone() }),
-            Schema::Choice(choice) => (catalogue.choice_name(choice), Type::Choice(choice.clone())),
-            Schema::Names(names) => (catalogue.names_name(names), Type::Names(names.clone())),
-            _ => return,
-        };
-        if found.iter().any(|(known, _)| known == name) {
-            return;
-        }
-        found.push((name.to_string(), ty));
-        let bodies: Vec<&StructSchema> = match schema {
-            Schema::Struct(body) => vec![body],
-            Schema::Choice(choice) => choice.variants.iter().map(|v| &v.body).collect(),
-            _ => Vec::new(),
-        };
-        for field in bodies.iter().flat_map(|body| &body.fields) {
-            walk(&field.schema, catalogue, found);
-        }
-    }
-    let mut found = Vec::new();
-    walk(schema, catalogue, &mut found);
-    found
+/// A type, and where in a document it may stand.
+struct Met {
+    name: String,
+    ty: Type,
+    places: Vec<String>,
 }
 
-fn section(page: &mut String, name: &str, body: &StructSchema, catalogue: &Catalogue) {
-    page.push_str(&format!("## {name}\n{}\n\n", body.doc));
+/// The types as a reader meets them: a table, then what its keys lead to, in order of the keys.
+fn ordered(schema: &Schema, catalogue: &Catalogue) -> Vec<Met> {
+    let mut met = Vec::new();
+    walk(schema, "", catalogue, &mut met);
+    met
+}
+
+fn walk(schema: &Schema, place: &str, catalogue: &Catalogue, met: &mut Vec<Met>) {
+    let (name, ty) = match schema {
+        Schema::List(inner) => return walk(inner, &format!("{place}[]"), catalogue, met),
+        Schema::Map(inner) => return walk(inner, &format!("{place}.NAME"), catalogue, met),
+        Schema::Optional(inner) => return walk(inner, place, catalogue, met),
+        Schema::Struct(body) => (catalogue.table_name(None, body), Type::Table { kind: None, body: body.clone() }),
+        Schema::Choice(choice) => (catalogue.choice_name(choice), Type::Choice(choice.clone())),
+        Schema::Names(names) => (catalogue.names_name(names), Type::Names(names.clone())),
+        _ => return,
+    };
+    match met.iter_mut().find(|known| known.name == name) {
+        Some(known) if known.places.iter().any(|known| known == place) => {}
+        Some(known) => known.places.push(place.to_string()),
+        None => met.push(Met { name: name.to_string(), ty, places: vec![place.to_string()] }),
+    }
+    let bodies: Vec<&StructSchema> = match schema {
+        Schema::Struct(body) => vec![body],
+        Schema::Choice(choice) => choice.variants.iter().map(|v| &v.body).collect(),
+        _ => Vec::new(),
+    };
+    for field in bodies.iter().flat_map(|body| &body.fields) {
+        let there = if place.is_empty() { field.name.to_string() } else { format!("{place}.{}", field.name) };
+        walk(&field.schema, &there, catalogue, met);
+    }
+}
+
+/// How many places of a type are named one by one.
+const PLACES: usize = 6;
+
+/// "At `switch.buffer`."
+fn places(met: &Met) -> String {
+    let named: Vec<String> = met.places.iter().filter(|place| !place.is_empty()).take(PLACES).map(|place| format!("`{place}`")).collect();
+    match (named.is_empty(), met.places.len() > PLACES) {
+        (true, _) => String::new(),
+        (false, true) => format!("At {} and others.\n\n", named.join(", ")),
+        (false, false) => format!("At {}.\n\n", named.join(", ")),
+    }
+}
+
+fn section(page: &mut String, body: &StructSchema, catalogue: &Catalogue) {
+    page.push_str(&format!("{}\n\n", body.doc));
     keys(page, &body.fields, catalogue);
 }
 
 fn choice_section(page: &mut String, name: &str, choice: &ChoiceSchema, catalogue: &Catalogue) {
-    page.push_str(&format!("## {name}\n{}\n\n| `kind` | meaning |\n|---|---|\n", choice.doc));
+    page.push_str(&format!("{}\n\n| `kind` | meaning |\n|---|---|\n", choice.doc));
     for variant in &choice.variants {
         page.push_str(&format!("| `\"{}\"` | {} |\n", variant.kind, cell(&variant.doc)));
     }
@@ -86,8 +111,8 @@ fn shared_keys(choice: &ChoiceSchema) -> usize {
     (0..first.body.fields.len()).take_while(same).count()
 }
 
-fn names_section(page: &mut String, name: &str, names: &NamesSchema) {
-    page.push_str(&format!("## {name}\n{}\n\n| name | meaning |\n|---|---|\n", names.doc));
+fn names_section(page: &mut String, names: &NamesSchema) {
+    page.push_str(&format!("{}\n\n| name | meaning |\n|---|---|\n", names.doc));
     for (value, doc) in &names.values {
         page.push_str(&format!("| `\"{value}\"` | {} |\n", cell(doc)));
     }

@@ -101,8 +101,9 @@ fn the_reference_lists_every_key_once_with_its_type_default_and_range() {
         "| `delay` | duration | not set |  | How long. |",
         "| `name` | string | **required** |  | How it is called. |",
         "| `k` | amount of buffer | `\"65 packets\"` |  | Threshold [bytes \\| packets]. |",
+        "## Marking\nAt `marking`, `more[]`, `named.NAME`.\n\nMarking.\n\n| `kind` | meaning |",
         "| `g` | number | `0.5` | from 0 to 1 | Gain. |",
-        "## When\nWhen.\n\n| name | meaning |\n|---|---|\n| `\"enqueue\"` | On the way in. |",
+        "## When\nAt `when`.\n\nWhen.\n\n| name | meaning |\n|---|---|\n| `\"enqueue\"` | On the way in. |",
     ] {
         assert!(page.contains(expected), "{expected}\n--\n{page}");
     }

@@ -1,7 +1,7 @@
 //! The parameters of TCP, with the defaults of two profiles side by side.
 
 use crate::cc::{CongestionControl, Cubic, NewReno};
-use fanin_params::{names, params, Node, Severity};
+use fanin_params::{names, params, Node};
 use fanin_units::{Bytes, Span};
 
 names! {
@@ -333,44 +333,6 @@ impl Tcp {
         }
     }
 
-    /// Parameters that contradict each other or have no effect beside others: each with its key, what is wrong, and whether
-    /// a connection can be made at all.
-    pub fn conflicts(&self) -> Vec<(Severity, &'static str, String)> {
-        let mut found = Vec::new();
-        let mut note = |when: bool, severity, key, text: &str| {
-            if when {
-                found.push((severity, key, text.to_string()));
-            }
-        };
-        let (error, warning) = (Severity::Error, Severity::Warning);
-        let fits = self.mtu.saturating_sub(IP_AND_TCP + if self.timestamps { TIMESTAMP_BYTES } else { 0 });
-        let mss = u64::from(self.payload(self.mtu, self.timestamps));
-        let largest = match &self.receive_window {
-            ReceiveWindow::Fixed(w) => w.size,
-            ReceiveWindow::Auto(w) => w.max,
-        };
-        note(self.mss.is_some_and(|mss| mss > fits), error, "mss", &format!("does not fit the MTU; at most {fits} with these options"));
-        note(self.rto_min > self.rto_max, error, "rto_min", "is above rto_max");
-        note(self.rto_initial > self.rto_max, error, "rto_initial", "is above rto_max");
-        if let ReceiveWindow::Auto(w) = &self.receive_window {
-            note(w.initial > w.max, error, "receive_window.initial", "is above receive_window.max");
-        }
-        note(largest.get() < 2 * mss, warning, "receive_window", "holds less than two segments");
-        note(self.tso && self.tso_max.get() < mss, error, "tso_max", "is below one segment");
-        let needs_ts = "needs timestamps = true; without them it has no effect";
-        note(self.rtt_sampling == RttSampling::Timestamps && !self.timestamps, warning, "rtt_sampling", needs_ts);
-        note(self.spurious_rto == SpuriousRto::Eifel && !self.timestamps, warning, "spurious_rto", needs_ts);
-        let dctcp = self.congestion_control.kind() == "dctcp";
-        note(dctcp && !self.ecn, warning, "ecn", "is off: DCTCP without ECN is NewReno");
-        let blind = dctcp && self.ecn && self.ecn_echo == EcnEcho::Classic;
-        note(blind, warning, "ecn_echo", "is classic: DCTCP would take every byte until CWR for marked");
-        let exact = !dctcp && self.ecn && self.ecn_echo == EcnEcho::Dctcp;
-        note(exact, warning, "ecn_echo", "is DCTCP's: a lost ACK loses its mark for another congestion control (RFC 8257 §5)");
-        let late = self.ack_every > 1 && self.rto_floor == RtoFloor::Rto && self.delayed_ack_timeout >= self.rto_min;
-        note(late, warning, "delayed_ack_timeout", "is not below rto_min: the last segment of a flow may time out before its ACK");
-        found
-    }
-
     /// The smallest window scale that can express the largest receive window. Source: RFC 7323 §2.3.
     pub fn window_scale(&self) -> u8 {
         let largest = match &self.receive_window {
@@ -480,33 +442,6 @@ mod tests {
         assert_eq!((tcp.payload(1500, true), tcp.announced_mss(1500)), (1000, 1012));
         tcp.mss = Some(9000);
         assert_eq!((tcp.payload(1500, true), tcp.announced_mss(1500)), (1448, 1460));
-    }
-
-    #[test]
-    fn conflicts_name_the_key_and_the_reason() {
-        for profile in [Profile::Rfc, Profile::Linux] {
-            for kind in ["newreno", "reno", "cubic", "dctcp"] {
-                let control = CongestionControl::parse(&text(kind).into(), &mut Cx::new()).unwrap();
-                assert_eq!(Tcp::new(profile, control).conflicts(), vec![], "{kind}");
-            }
-        }
-        let bad = Tcp {
-            mss: Some(1461),
-            rto_min: Span::from_s(61),
-            timestamps: false,
-            spurious_rto: SpuriousRto::Eifel,
-            rtt_sampling: RttSampling::Timestamps,
-            ecn: true,
-            ecn_echo: EcnEcho::Dctcp,
-            receive_window: ReceiveWindow::Auto(GrowingWindow { initial: Bytes(3_000), max: Bytes(2_000) }),
-            ..Tcp::default()
-        };
-        let keys: Vec<&str> = bad.conflicts().iter().map(|c| c.1).collect();
-        let expected =
-            ["mss", "rto_min", "receive_window.initial", "receive_window", "rtt_sampling", "spurious_rto", "ecn_echo"];
-        assert_eq!(keys, expected);
-        let slow = Tcp { rto_min: Span::from_ms(10), tso: true, tso_max: Bytes(1_460), mtu: 9000, ..Tcp::default() };
-        assert_eq!(slow.conflicts().iter().map(|c| c.1).collect::<Vec<_>>(), ["tso_max", "delayed_ack_timeout"]);
     }
 
     #[test]

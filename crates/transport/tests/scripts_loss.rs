@@ -262,6 +262,23 @@ fn next_seg_rules_three_and_four() {
     );
 }
 
+/// The rescue is not for a segment that this recovery has sent again already.
+#[test]
+fn what_was_sent_again_is_not_rescued() {
+    after_ten(
+        &base(),
+        10_000,
+        "
+        +0.1 < . 1 ack 1 sack 1001:4001
+        +0 > . 1:1001
+        +0 < . 1 ack 1 sack 1001:10001
+        +0 > none
+        +0.1 < . 1 ack 10001
+        +0 = retransmits 1
+        ",
+    );
+}
+
 /// RFC 3042 off: nothing new before recovery.
 #[test]
 fn limited_transmit_can_be_off() {
@@ -574,6 +591,38 @@ fn f_rto_finds_a_spurious_timeout() {
             ",
         );
     }
+}
+
+/// CUBIC forgets a spurious timeout: time goes on in the old epoch. RFC 9438 §4.9.
+#[test]
+fn cubic_goes_on_after_a_spurious_timeout() {
+    let cubic = Cubic { c: 1000.0, beta: 0.7, fast_convergence: true, reno_friendly: true };
+    let cfg = Tcp {
+        congestion_control: CongestionControl::Cubic(cubic),
+        spurious_rto: SpuriousRto::FRto,
+        initial_ssthresh: Some(Bytes(10_000)),
+        ..base()
+    };
+    after_ten(
+        &cfg,
+        100_000,
+        "
+        +0.1 < . 1 ack 1001
+        +0 > . 10001:11001
+        +0.3 > . 1001:2001
+        +0.1 < . 1 ack 2001
+        +0 > . 11001:12001
+        +0 > . 12001:13001
+        +0 < . 1 ack 3001
+        +0 = spurious 1
+        +0 = cwnd 11000
+        +0 > . 13001:14001
+        # W_cubic is far above after 0.5 s with this C: 1.5 cwnd is the target. A new epoch would stand at cwnd.
+        +0.1 < . 1 ack 4001
+        +0 = cwnd 11500
+        +0 > . 14001:15001
+        ",
+    );
 }
 
 /// F-RTO step 3a: a duplicate in the second place means a real loss.

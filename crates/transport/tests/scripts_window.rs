@@ -227,6 +227,24 @@ fn a_reader_that_stops_closes_the_window() {
     );
 }
 
+/// What rounding by the window scale takes from the window later is still accepted: it was promised. RFC 7323 §2.4.
+#[test]
+fn a_promised_window_is_kept() {
+    let cfg = Tcp { receive_window: ReceiveWindow::Fixed(FixedWindow { size: Bytes(70_000) }), ..base() };
+    run(
+        &cfg,
+        "
+        +0 hold
+        +0 < . 1:2
+        +0 > . 1 ack 2 win 34999
+        +0 < . 2:60001
+        +0 > . 1 ack 60001 win 5000
+        +0 < . 60001:70001
+        +0 > . 1 ack 70001 win 0
+        ",
+    );
+}
+
 /// The buffer grows to twice what arrives per RTT, up to its maximum.
 #[test]
 fn the_receive_window_grows_with_the_rate() {

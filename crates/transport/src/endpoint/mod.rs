@@ -490,7 +490,8 @@ impl TcpEndpoint {
         }
     }
 
-    /// No segment is timed; with timestamps every ACK gives a sample.
+    /// No segment is timed: Karn's algorithm, called wherever something will be sent again; outside the open phase none is
+    /// timed anew. With timestamps every ACK gives a sample. Source: RFC 6298 §3.
     fn untime(&mut self, cfg: &Tcp) {
         self.timed_end = if cfg.rtt_sampling == RttSampling::Timestamps && self.ts_on { 0 } else { UNTIMED };
     }

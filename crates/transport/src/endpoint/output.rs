@@ -2,7 +2,7 @@
 
 use super::loss::{FRto, Repair};
 use super::{due, Phase, Sync, TcpEndpoint, UNTIMED};
-use crate::config::{EctOn, IdleRestart, RttSampling, Tcp};
+use crate::config::{EctOn, IdleRestart, Tcp};
 use fanin_packet::{Ecn, Packet, SackBlock, SynOptions, TcpFlags, Timestamps};
 use fanin_units::{Span, Time};
 
@@ -281,10 +281,6 @@ impl TcpEndpoint {
                 r.eifel = Some(clock);
                 r.eifel_due = false;
             }
-        }
-        // Karn: what is sent again is not timed. Source: RFC 6298 §3.
-        if cfg.rtt_sampling == RttSampling::TimedSegment || !self.ts_on {
-            self.timed_end = UNTIMED;
         }
         if self.rto_at == Time::MAX {
             self.rto_at = now + self.rtt.rto;

@@ -4,7 +4,7 @@
 pub mod script;
 
 use fanin_packet::{Ecn, Packet, TcpFlags};
-use fanin_transport::{Connection, Tcp, TcpEndpoint, TcpEvent};
+use fanin_transport::{Connection, Phase, Tcp, TcpEndpoint, TcpEvent};
 use fanin_units::{Span, Time};
 
 /// What becomes of a packet: (delay, drop, duplicate delay, mark).
@@ -31,6 +31,8 @@ pub struct End {
     pub aborted: bool,
     pub arrived_bytes: u64,
     pub sent_offset: u64,
+    /// Duplicate ACKs as of the last ACK that advanced: limited transmit may exceed cwnd by two segments after it.
+    dup_acks: u32,
 }
 
 /// Two endpoints, and the packets between them.
@@ -68,6 +70,7 @@ impl<F: FnMut(Time, usize, &Packet) -> Fate> Net<F> {
             aborted: false,
             arrived_bytes: 0,
             sent_offset: 0,
+            dup_acks: 0,
         });
         let mut net = Net { cfg, ends, iss, now: Time::ZERO, flying: Vec::new(), sequence: 0, tx, fate, steps: 0 };
         net.drain(0);
@@ -124,7 +127,14 @@ impl<F: FnMut(Time, usize, &Packet) -> Fate> Net<F> {
         while self.now >= self.ends[end].nic_free {
             let wanted = self.ends[end].tcp.wants_to_send(&self.cfg, self.now);
             let burst = self.ends[end].tcp.tso_bytes(&self.cfg, self.now);
+            let (sent, again) = (self.ends[end].tcp.stats().packets_sent, self.ends[end].tcp.stats().retransmits);
+            let calm = self.ends[end].tcp.phase() == Phase::Open && self.ends[end].tcp.stats().dup_acks == self.ends[end].dup_acks;
             let got = self.ends[end].tcp.poll_data(&self.cfg, self.now, &mut p);
+            let tcp = &self.ends[end].tcp;
+            let new = tcp.stats().packets_sent > sent && tcp.stats().retransmits == again;
+            if new && calm && p.payload > 0 {
+                assert!(tcp.pipe() <= tcp.cwnd() + 1, "beyond cwnd: {} > {}", tcp.pipe(), tcp.cwnd());
+            }
             assert_eq!(wanted, got, "wants_to_send is exact");
             assert!(burst >= u64::from(p.payload) || !got);
             if !got {
@@ -158,6 +168,7 @@ impl<F: FnMut(Time, usize, &Packet) -> Fate> Net<F> {
                 TcpEvent::Acked { total } => {
                     assert!(total >= e.acked);
                     e.acked = total;
+                    e.dup_acks = e.tcp.stats().dup_acks;
                 }
                 TcpEvent::PeerClosed => e.peer_closed = true,
                 TcpEvent::Closed => e.closed = true,

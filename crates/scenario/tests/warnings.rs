@@ -94,6 +94,11 @@ fn a_retransmission_timeout_far_above_the_rtt() {
     let found = changed(&[("rto_min = \"10ms\"\n", "")], "");
     let remedy = "each lost tail of a burst costs that much; data centers use 1ms to 10ms";
     assert_eq!(found, line(&format!("transport.rto_min, line 8: \"1s\" is 151625 times the RTT of traffic[0] (6600ns): {remedy}")));
+    // Without a handshake the first timeout is rto_initial.
+    let found = changed(&[("[transport]\n", "[transport]\nhandshake = false\n")], "");
+    let remedy = "without a handshake nothing tells the RTT before a lost first window; data centers use 1ms to 10ms";
+    assert_eq!(found, line(&format!("transport.rto_initial, line 8: \"1s\" is 151625 times the RTT of traffic[0] (6600ns): {remedy}")));
+    assert_eq!(changed(&[("[transport]\n", "[transport]\nhandshake = false\nrto_initial = \"10ms\"\n")], ""), "");
     // Long transfers of one sender do not lose their tails together.
     assert_eq!(changed(&[("rto_min = \"10ms\"\n", ""), ("kind = \"incast\"\nreceiver = \"h8\"", "kind = \"permutation\"")], ""), "");
     // Nor is anything lost in a buffer without limit.

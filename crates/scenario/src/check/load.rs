@@ -116,13 +116,18 @@ fn timeouts(parts: &Parts, by_entry: &BTreeMap<usize, Vec<&FlowSpec>>, network: 
         let Some((name, TransportConfig::Tcp(tcp))) = transport_of(parts, entry).filter(|_| synchronised) else { continue };
         let flows = by_entry.get(i).into_iter().flatten().take(PAIRS);
         let Some(rtt) = flows.filter_map(|flow| network.base_rtt([flow.src, flow.dst], parts, tcp.mtu)).max() else { continue };
-        if tcp.rto_min > USUAL && tcp.rto_min > rtt.saturating_mul(FAR_ABOVE) {
-            let ratio = tcp.rto_min.ps() / rtt.ps().max(1);
-            at_transport(cx, name, |cx| {
-                let message = format!("is {ratio} times the RTT of traffic[{i}] ({}): each lost tail of a burst costs that much", rounded(rtt));
-                warn(cx, "rto_min", &tcp.rto_min, message).suggestion = Some(format!("data centers use 1ms to {USUAL}"));
-            });
-        }
+        let far_above = |timeout: Span| timeout > USUAL && timeout > rtt.saturating_mul(FAR_ABOVE);
+        let times = |timeout: Span| format!("is {} times the RTT of traffic[{i}] ({})", timeout.ps() / rtt.ps().max(1), rounded(rtt));
+        let remedy = Some(format!("data centers use 1ms to {USUAL}"));
+        at_transport(cx, name, |cx| {
+            if far_above(tcp.rto_min) {
+                let message = format!("{}: each lost tail of a burst costs that much", times(tcp.rto_min));
+                warn(cx, "rto_min", &tcp.rto_min, message).suggestion = remedy;
+            } else if !tcp.handshake && far_above(tcp.rto_initial) {
+                let message = format!("{}: without a handshake nothing tells the RTT before a lost first window", times(tcp.rto_initial));
+                warn(cx, "rto_initial", &tcp.rto_initial, message).suggestion = remedy;
+            }
+        });
     }
 }
 

@@ -9,6 +9,7 @@ mod flow;
 mod folder;
 mod forward;
 mod host;
+mod inspect;
 mod link;
 mod pool;
 mod port;
@@ -20,6 +21,7 @@ mod world;
 
 pub use bench::{measure, workload, Measured, Workload, WORKLOADS};
 pub use folder::{drive, finish, run, Control, Observer, Outcome, Progress, Rows, RunError};
+pub use inspect::{Kept, PortNow};
 pub use record::Destination;
 pub use setup::world;
 pub use world::{Pause, Totals, World};

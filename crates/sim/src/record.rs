@@ -224,10 +224,15 @@ impl Recorder {
         Ok(())
     }
 
+    /// Nothing more is to come: rows whose marks are still open are written as they are.
+    pub fn settle(&mut self) -> Result<(), TableError> {
+        self.open.clear();
+        self.release_held()
+    }
+
     /// Closes all tables; gives their names and numbers of rows.
     pub fn finish(&mut self) -> Result<Vec<(&'static str, u64)>, TableError> {
-        self.open.clear();
-        self.release_held()?;
+        self.settle()?;
         Ok(vec![
             ("flows", self.flows.finish()?),
             ("queries", self.queries.finish()?),

@@ -230,7 +230,8 @@ fn enough_sacked_bytes_mean_a_loss() {
     );
 }
 
-/// RFC 6675 §4 NextSeg rule 4: the tail is rescued once; rule 3: what is not lost yet goes last.
+/// RFC 6675 §4 NextSeg rule 3: what is not lost yet goes after new data; rule 4: the tail is rescued once, after SND.UNA has
+/// passed the first retransmission.
 #[test]
 fn next_seg_rules_three_and_four() {
     after_ten(
@@ -242,22 +243,58 @@ fn next_seg_rules_three_and_four() {
         +0 < . 1 ack 1 sack 1001:3001
         +0 < . 1 ack 1 sack 1001:4001
         +0 > . 1:1001
-        +0 < . 1 ack 1 sack 1001:5001
-        +0 < . 1 ack 1 sack 1001:6001
-        +0 = pipe 5000
         +0 < . 1 ack 1 sack 1001:7001
-        # Room for one: nothing is lost, nothing is new, no hole below the highest SACKed byte: the rescue.
-        +0 > . 9001:10001
+        +0 = pipe 4000
+        # Room for one, but nothing is lost, new, or a hole below the highest SACKed byte; too early for the rescue.
+        +0 > none
         +0 < . 1 ack 1 sack 8001:9001,1001:7001
-        # Rule 3: the hole below 8001 is not lost, and there is nothing better.
+        # Rule 3.
         +0 > . 7001:8001
         +0.1 < . 1 ack 7001 sack 8001:9001
+        # Rule 4.
+        +0 > . 9001:10001
+        +0.1 < . 1 ack 9001
         +0 > none
-        +0 < . 1 ack 9001
         +0 < . 1 ack 10001
         +0 = timeouts 0
         +0 = retransmits 3
         +0 = phase Open
+        ",
+    );
+}
+
+/// A hole above RecoveryPoint is repaired within the recovery too (NextSeg rule 1); the next recovery begins with a duplicate ACK,
+/// not with the ACK that ends the last one. RFC 6675 §5.
+#[test]
+fn losses_of_data_sent_during_recovery() {
+    after_ten(
+        &Tcp { limited_transmit: false, ..base() },
+        100_000,
+        "
+        +0.1 < . 1 ack 1 sack 1001:2001
+        +0 < . 1 ack 1 sack 1001:3001
+        +0 < . 1 ack 1 sack 1001:4001
+        +0 > . 1:1001
+        +0 < . 1 ack 1 sack 1001:10001
+        +0 > . 10001:11001
+        +0 > . 11001:12001
+        +0 > . 12001:13001
+        +0 > . 13001:14001
+        # 10001:11001 is lost.
+        +0.1 < . 1 ack 1 sack 11001:14001,1001:10001
+        +0 > . 10001:11001
+        +0 > . 14001:15001
+        +0 > . 15001:16001
+        +0 < . 1 ack 10001 sack 11001:14001
+        +0 = phase Open
+        +0 = recoveries 1
+        +0 = cwnd 5000
+        +0 > . 16001:17001
+        +0 > . 17001:18001
+        +0.1 < . 1 ack 14001
+        +0 = phase Open
+        +0 = retransmits 2
+        +0 > . 18001:19001
         ",
     );
 }
@@ -269,12 +306,53 @@ fn what_was_sent_again_is_not_rescued() {
         &base(),
         10_000,
         "
+        # Segments 1, 2 and 10 are lost; the last is known to be lost only by a timeout.
+        +0.1 < . 1 ack 1 sack 2001:5001
+        +0 > . 1:1001
+        +0 < . 1 ack 1 sack 2001:9001
+        +0 > . 1001:2001
+        +0.1 < . 1 ack 1001 sack 2001:9001
+        +0 > none
+        +0 < . 1 ack 9001
+        +0 > . 9001:10001
+        +0.1 < . 1 ack 10001
+        +0 = retransmits 3
+        ",
+    );
+    // Segments 1 and 10: the second is SACKed about, sent again by rule 1 and not a third time.
+    after_ten(
+        &base(),
+        10_000,
+        "
         +0.1 < . 1 ack 1 sack 1001:4001
         +0 > . 1:1001
-        +0 < . 1 ack 1 sack 1001:10001
+        +0 < . 1 ack 1 sack 1001:6001,7001:10001
+        +0 > . 6001:7001
+        +0.1 < . 1 ack 6001 sack 7001:10001
         +0 > none
-        +0.1 < . 1 ack 10001
-        +0 = retransmits 1
+        +0 < . 1 ack 10001
+        +0 = retransmits 2
+        ",
+    );
+}
+
+/// What limited transmit sent counts for the loss that follows only. RFC 5681 §3.2 step 2.
+#[test]
+fn limited_transmit_is_forgotten_when_it_was_reordering() {
+    after_ten(
+        &no_sack(),
+        12_000,
+        "
+        +0.1 < . 1 ack 1
+        +0 > . 10001:11001
+        +0 < . 1 ack 1
+        +0 > . 11001:12001
+        +0 < . 1 ack 2001
+        +0 < . 1 ack 2001
+        +0 < . 1 ack 2001
+        +0 < . 1 ack 2001
+        +0 > . 2001:3001
+        +0 = ssthresh 5000
         ",
     );
 }
@@ -344,6 +422,20 @@ fn what_is_no_duplicate_ack() {
         +0 < . 301 ack 10001
         +0 < . 301 ack 10001
         +0 = dupacks 0
+        +0 = phase Open
+        ",
+    );
+    // A window update is none.
+    after_ten(
+        &Tcp { receive_window: ReceiveWindow::Fixed(FixedWindow { size: Bytes(20_000) }), ..no_sack() },
+        10_000,
+        "
+        +0.1 < . 1 ack 1 win 30000
+        +0 < . 1 ack 1 win 40000
+        +0 < . 1 ack 1 win 50000
+        +0 = dupacks 0
+        +0 < . 1 ack 1 win 50000
+        +0 = dupacks 1
         +0 = phase Open
         ",
     );

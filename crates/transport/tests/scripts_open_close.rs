@@ -95,19 +95,19 @@ fn fin_rides_on_the_last_segment() {
         &base(),
         "
         +0 > S 0
-        +0 write 2000
+        +0 write 2920
         +0 close
         +0.1 < S. 0 ack 1 mss 1460 wscale 0 sackok
         +0 > . 1 ack 1
         +0 > . 1:1461
-        +0 > F. 1461:2001 ack 1
-        # Both are lost, and go again: the FIN still rides.
+        +0 > F. 1461:2921 ack 1
+        # Both are lost, and go again: the FIN still rides, on a full segment too.
         +0.3 > . 1:1461
         +0.1 < . 1 ack 1461
-        +0 > F. 1461:2001
-        +0.1 < . 1 ack 2002
+        +0 > F. 1461:2921
+        +0.1 < . 1 ack 2922
         +0 = state FinWait2
-        +0 = acked 2000
+        +0 = acked 2920
         ",
     );
 }

@@ -227,6 +227,33 @@ fn a_reader_that_stops_closes_the_window() {
     );
 }
 
+/// Probes that are answered go on for ever; unanswered ones end the connection. RFC 9293 §3.8.6.1.
+#[test]
+fn only_unanswered_probes_end_the_connection() {
+    let cfg = Tcp { receive_window: ReceiveWindow::Fixed(FixedWindow { size: Bytes(1_500) }), max_retries: 2, ..base() };
+    run(
+        &cfg,
+        "
+        +0 write 10000
+        +0 > . 1:1001
+        +0.1 < . 1 ack 1001 win 500
+        +0 > . 1001:1501
+        +0.1 < . 1 ack 1501 win 0
+        +0.25 > . 1500
+        +0 < . 1 ack 1501 win 0
+        +0.5 > . 1500
+        +0 < . 1 ack 1501 win 0
+        +1 > . 1500
+        +0 < . 1 ack 1501 win 0
+        +2 > . 1500
+        +4 > . 1500
+        +8 > none
+        +0 = state Closed
+        +0 = probes 5
+        ",
+    );
+}
+
 /// What rounding by the window scale takes from the window later is still accepted: it was promised. RFC 7323 §2.4.
 #[test]
 fn a_promised_window_is_kept() {
@@ -237,9 +264,9 @@ fn a_promised_window_is_kept() {
         +0 hold
         +0 < . 1:2
         +0 > . 1 ack 2 win 34999
-        +0 < . 2:60001
-        +0 > . 1 ack 60001 win 5000
-        +0 < . 60001:70001
+        +0 < . 2:60002
+        +0 > . 1 ack 60002 win 4999
+        +0 < . 60002:70001
         +0 > . 1 ack 70001 win 0
         ",
     );
@@ -309,7 +336,7 @@ fn delayed_acks_by_count_and_by_time() {
 /// Linux' quick ACKs: at the start, after out-of-order data, after idle time.
 #[test]
 fn quick_acks_are_not_delayed() {
-    let cfg = Tcp { ack_every: 2, delayed_ack_timeout: Span::from_ms(40), quick_acks: 2, rto_initial: Span::from_ms(300), ..base() };
+    let cfg = Tcp { ack_every: 2, delayed_ack_timeout: Span::from_ms(40), quick_acks: 3, rto_initial: Span::from_ms(300), ..base() };
     run(
         &cfg,
         "
@@ -318,16 +345,30 @@ fn quick_acks_are_not_delayed() {
         +0 < . 1001:2001
         +0 > . 1 ack 2001
         +0 < . 2001:3001
+        +0 > . 1 ack 3001
+        +0 < . 3001:4001
         +0 > none
-        +0.04 > . 1 ack 3001
+        +0.04 > . 1 ack 4001
         # More than an RTO later.
-        +1 < . 3001:4001
-        +0 > . 1 ack 4001
-        +0 < . 4001:5001
+        +1 < . 4001:5001
         +0 > . 1 ack 5001
         +0 < . 5001:6001
+        +0 > . 1 ack 6001
+        +0 < . 6001:7001
+        +0 > . 1 ack 7001
+        +0 < . 7001:8001
         +0 > none
-        +0.04 > . 1 ack 6001
+        +0.04 > . 1 ack 8001
+        # Out of order, and the gap filled: two of the three.
+        +0 < . 9001:10001
+        +0 > . 1 ack 8001 sack 9001:10001
+        +0 < . 8001:9001
+        +0 > . 1 ack 10001
+        +0 < . 10001:11001
+        +0 > . 1 ack 11001
+        +0 < . 11001:12001
+        +0 > none
+        +0.04 > . 1 ack 12001
         ",
     );
 }
@@ -355,6 +396,25 @@ fn pacing_spreads_the_window_over_the_round_trip() {
         +0.02 > . 7001:8001
         +0.02 > . 8001:9001
         +0.03 > none
+        ",
+    );
+}
+
+/// In slow start, far below ssthresh, the other gain counts.
+#[test]
+fn pacing_has_a_gain_for_slow_start() {
+    let cfg = Tcp { pacing: Pacing::Fq(Paced { slow_start_gain: 2.0, gain: 1.25 }), ..base() };
+    run(
+        &cfg,
+        "
+        +0 write 100000
+        +0 > . 1:1001
+        +0 > . 1001:2001
+        +0.09 < . 1 ack 2001
+        +0 = cwnd 3000
+        +0 > . 2001:3001
+        +0.015 > . 3001:4001
+        +0.015 > . 4001:5001
         ",
     );
 }

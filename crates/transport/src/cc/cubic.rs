@@ -276,6 +276,19 @@ mod tests {
     }
 
     #[test]
+    fn time_in_which_the_window_is_not_used_does_not_count() {
+        let mut w = Window { cwnd: 1000 * MSS, ssthresh: 1000 * MSS, mss: MSS as u32 };
+        let mut c = CubicControl::new(&defaults());
+        c.on_loss(&mut w, &event(1000 * MSS));
+        rounds(&mut c, &mut w, Span::from_ms(100), 5);
+        let before = c.epoch.start;
+        let idle = Ack { now: c.epoch.last + Span::from_s(3), acked: MSS, ece: false, una: 0, nxt: 0, srtt: Span::ZERO, grow: false, slow_start_limit: 1 };
+        c.on_ack(&mut w, &idle);
+        assert_eq!(c.epoch.start, before + Span::from_s(3));
+        assert_eq!(c.epoch.last, idle.now);
+    }
+
+    #[test]
     fn a_spurious_timeout_is_forgotten() {
         let mut w = Window { cwnd: 100 * MSS, ssthresh: 50 * MSS, mss: MSS as u32 };
         let mut c = CubicControl::new(&defaults());

@@ -34,8 +34,8 @@ pub(super) struct Repair {
     pub recover: u64,
     /// The first retransmission of a recovery leaves whatever the window. Source: RFC 6675 §5 step 4.3.
     pub first_due: bool,
-    /// The rescue retransmission of this recovery was used. Source: RFC 6675 §4 NextSeg rule 4.
-    pub rescued: bool,
+    /// RescueRxt: the rescue retransmission waits until SND.UNA is above. Source: RFC 6675 §4 NextSeg rule 4.
+    pub rescue_rxt: u64,
     /// A partial ACK has come: the next ones do not restart the timer. Source: RFC 6582 §3.2 step 3.
     partial: bool,
     pub prr: Prr,
@@ -94,7 +94,7 @@ impl TcpEndpoint {
         }
         if self.sack_on {
             r.board.find_lost(cfg.dup_thresh, self.w.mss);
-            if self.dup_acks >= cfg.dup_thresh || r.board.first_is_lost() {
+            if news.duplicate && (self.dup_acks >= cfg.dup_thresh || r.board.first_is_lost()) {
                 self.enter_recovery(cfg, now, r, news.delivered);
             }
         } else if news.duplicate && self.dup_acks >= cfg.dup_thresh {
@@ -119,7 +119,6 @@ impl TcpEndpoint {
         self.untime(cfg);
         r.recover = self.nxt;
         r.first_due = true;
-        r.rescued = false;
         r.partial = false;
         r.limited_sent = 0;
         r.board.begin(self.una);
@@ -183,12 +182,7 @@ impl TcpEndpoint {
             if !self.sack_on && !reno {
                 self.w.cwnd = self.w.ssthresh.min((self.nxt - self.una).max(mss) + mss);
             }
-            if self.sack_on {
-                r.board.find_lost(cfg.dup_thresh, self.w.mss);
-                if r.board.first_is_lost() {
-                    self.enter_recovery(cfg, now, r, 0);
-                }
-            }
+            r.board.find_lost(cfg.dup_thresh, self.w.mss);
             return true;
         }
         if self.sack_on {

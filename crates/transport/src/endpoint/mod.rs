@@ -479,7 +479,6 @@ impl TcpEndpoint {
             && self.phase == Phase::Open
             && self.dup_acks == 0
             && !self.fin_sent
-            && self.retries == 0
             && self.repair.as_ref().is_none_or(|r| r.board.is_empty());
     }
 

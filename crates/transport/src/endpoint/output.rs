@@ -164,7 +164,7 @@ impl TcpEndpoint {
         if let Some(open) = r.board.next_hole(r.board.highest()) {
             return hole(open, Why::Hole);
         }
-        let last = r.board.last_hole(self.nxt, mss).filter(|last| !r.rescued && last.1 > r.board.high_rxt())?;
+        let last = r.board.last_hole(self.nxt, mss).filter(|last| self.una > r.rescue_rxt && last.1 > r.board.high_rxt())?;
         Some(Next { from: last.0, to: last.1, why: Why::Rescue })
     }
 
@@ -270,9 +270,13 @@ impl TcpEndpoint {
     fn send_again(&mut self, cfg: &Tcp, now: Time, next: Next, out: &mut Packet) {
         let clock = self.ts_clock(cfg, now);
         if let Some(r) = self.repair.as_deref_mut() {
-            r.first_due = false;
+            if r.first_due {
+                // Source: RFC 6675 §5 step 4.3.
+                r.first_due = false;
+                r.rescue_rxt = next.to;
+            }
             if next.why == Why::Rescue {
-                r.rescued = true;
+                r.rescue_rxt = r.recover;
             } else {
                 r.board.sent_again(next.from, next.to);
             }

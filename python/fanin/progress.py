@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, Final, Protocol, Self, TypedDict
@@ -11,9 +12,11 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from fanin import show
 
-__all__ = ["Bar", "ProgressState", "fraction", "remaining_s"]
+__all__ = ["Bar", "ProgressState", "fraction", "last_arrival_ps", "remaining_s"]
 
 LOG_EVERY_S: Final = 10.0
+_UNITS: Final = {name: scale for unit, scale in show.TIME_UNITS for name in (unit, unit.replace("µ", "u"))}
+_DURATION: Final = re.compile(r"([0-9.]+) ?(" + "|".join(_UNITS) + ")")
 
 
 class ProgressState(TypedDict):
@@ -49,35 +52,55 @@ class ProgressCallback(Protocol):
         """Take note."""
 
 
-def fraction(state: Mapping[str, Any]) -> float | None:
+def last_arrival_ps(resolved: Mapping[str, Any]) -> int | None:
+    """Return when the traffic of a resolved scenario stops to begin new flows [ps]; None if an entry does not say.
+
+    A run without a duration ends soon after.
+    """
+    stops = [entry.get("stop") for entry in resolved.get("traffic") or []]
+    matches = [_DURATION.fullmatch(stop) if isinstance(stop, str) else None for stop in stops]
+    if not matches or None in matches:
+        return None
+    return max(round(float(match[1]) * _UNITS[match[2]]) for match in matches if match is not None)
+
+
+def fraction(state: Mapping[str, Any], arrivals_end_ps: int | None = None) -> float | None:
     """Return how much of a run is done, from 0 to 1; None if nothing tells.
 
     A run ends when its time is over or its flows are done, whichever comes first: the larger share counts.
+
+    Parameters
+    ----------
+    state : ProgressState
+        How far it is.
+    arrivals_end_ps : int, optional
+        When the last flow begins [ps]: told where neither the end nor the number of flows is known.
     """
     shares = []
     if state.get("end_ps"):
         shares.append(state["sim_ps"] / state["end_ps"])
     if state.get("flows_total"):
         shares.append(state["flows_done"] / state["flows_total"])
+    if not shares and arrivals_end_ps:
+        shares.append(min(0.99, state["sim_ps"] / arrivals_end_ps))
     return min(1.0, max(shares)) if shares else None
 
 
-def remaining_s(state: Mapping[str, Any]) -> float | None:
-    """Return the time that the run will still take at its speed so far [s]; None if nothing tells."""
-    done = fraction(state)
+def remaining_s(state: Mapping[str, Any], done: float | None) -> float | None:
+    """Return the time that the run will still take at its speed so far [s], `done` of it being done; None if nothing tells."""
     if not done or state["wall_s"] < 0.5:
         return None
     return float(state["wall_s"]) * (1 - done) / done
 
 
-def describe(state: Mapping[str, Any]) -> str:
+def describe(state: Mapping[str, Any], done: float | None) -> str:
     """Return a line about a run: simulated time, flows, speed, time left."""
     end = f" / {show.duration(state['end_ps'])}" if state.get("end_ps") else ""
     total = f"/{state['flows_total']:,}" if state.get("flows_total") is not None else ""
     parts = [f"{show.duration(state['sim_ps'])}{end}", f"{state['flows_done']:,}{total} flows"]
     if state["wall_s"] > 0:
         parts.append(f"{state['packet_hops'] / state['wall_s'] / 1e6:.1f} M hops/s")
-    left = remaining_s(state)
+    left = remaining_s(state, done)
     if left is not None:
         minutes, seconds = divmod(round(left), 60)
         parts.append(f"ETA {minutes // 60}:{minutes % 60:02}:{seconds:02}" if minutes >= 60 else f"ETA {minutes}:{seconds:02}")
@@ -91,17 +114,15 @@ class Bar:
     ----------
     console : rich.console.Console, optional
         Where to; standard error if not given. Where that is no terminal a line is written every ten seconds.
+    arrivals_end_ps : int, optional
+        When the last flow begins [ps]; see `fraction`.
     """
 
-    def __init__(self, console: Console | None = None) -> None:
+    def __init__(self, console: Console | None = None, *, arrivals_end_ps: int | None = None) -> None:
+        self._arrivals_end_ps = arrivals_end_ps
         self._console = console or Console(stderr=True)
         self._live = self._console.is_terminal or self._console.is_jupyter
-        columns = (
-            TextColumn("[bold]run"),
-            BarColumn(bar_width=30),
-            TextColumn("{task.percentage:>3.0f} %"),
-            TextColumn("{task.description}"),
-        )
+        columns = (BarColumn(bar_width=14), TextColumn("{task.percentage:>3.0f} %"), TextColumn("{task.description}"))
         self._progress = Progress(*columns, console=self._console, disable=not self._live)
         self._task: TaskID | None = None
         self._logged_s = 0.0
@@ -116,8 +137,11 @@ class Bar:
 
     def __call__(self, state: ProgressState, /) -> None:
         """Draw the state of the run."""
+        done = fraction(state, self._arrivals_end_ps)
         if self._live and self._task is not None:
-            self._progress.update(self._task, completed=fraction(state) or 0.0, description=describe(state))
+            self._progress.update(
+                self._task, completed=done or 0.0, total=None if done is None else 1.0, description=describe(state, done)
+            )
         elif state["wall_s"] - self._logged_s >= LOG_EVERY_S:
             self._logged_s = state["wall_s"]
-            self._console.print(describe(state), markup=False, highlight=False)
+            self._console.print(describe(state, done), markup=False, highlight=False)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from fanin import _core, folder
-from fanin.progress import Bar, ProgressCallback
+from fanin.progress import Bar, ProgressCallback, last_arrival_ps
 from fanin.results import Result
 from fanin.scenario import Scenario
 
@@ -71,15 +71,15 @@ def run(
     """
     chosen = as_scenario(scenario)
     text, kind = chosen.source()
+    resolved = chosen.resolved  # raises: a wrong scenario must not cost an earlier result
     if out is None:
         target = Path(tempfile.mkdtemp(prefix="fanin-"))
         atexit.register(shutil.rmtree, target, ignore_errors=True)
     else:
         target = Path(out)
-        chosen.resolved  # noqa: B018 (a wrong scenario must not cost an earlier result)
         folder.inspect(target, overwrite=overwrite)
         folder.clear(target)
     with contextlib.ExitStack() as stack:
-        callback = stack.enter_context(Bar()) if progress is True else progress or None
+        callback = stack.enter_context(Bar(arrivals_end_ps=last_arrival_ps(resolved))) if progress is True else progress or None
         _core.run(text, kind, str(chosen.base_dir), str(target), cast(Any, callback))
     return Result(target)

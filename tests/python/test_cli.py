@@ -19,7 +19,7 @@ import fanin
 from fake_result import write_result
 from fanin import benchmark, runner
 from fanin.cli import app
-from fanin.progress import Bar, describe, fraction, remaining_s
+from fanin.progress import Bar, describe, fraction, last_arrival_ps, remaining_s
 
 
 def call(*arguments: str | Path) -> Outcome:
@@ -290,13 +290,24 @@ def test_progress_says_what_is_known() -> None:
         "wall_s": 2.0,
     }
     assert fraction(state) == 0.5
-    assert remaining_s(state) == 2.0
-    assert describe(state) == "500 µs / 1 ms · 30/100 flows · 2.0 M hops/s · ETA 0:02"
+    assert remaining_s(state, 0.5) == 2.0
+    assert describe(state, 0.5) == "500 µs / 1 ms · 30/100 flows · 2.0 M hops/s · ETA 0:02"
     open_end = {**state, "end_ps": None, "flows_total": None}
     assert fraction(open_end) is None
-    assert remaining_s(open_end) is None
-    assert describe(open_end) == "500 µs · 30 flows · 2.0 M hops/s"
-    assert describe({**state, "sim_ps": 10**5, "flows_done": 0}).endswith("ETA 5:33:18")
+    assert remaining_s(open_end, None) is None
+    assert describe(open_end, None) == "500 µs · 30 flows · 2.0 M hops/s"
+    assert fraction(open_end, 2 * 10**9) == 0.25
+    assert fraction(open_end, 10**8) == 0.99
+    assert fraction(state, 10**8) == 0.5, "what is known counts more"
+    assert describe(state, 1e-4).endswith("ETA 5:33:18")
+
+
+@pytest.mark.parametrize(
+    ("stops", "last"),
+    [(["750ms", "1s"], 10**12), (["1.5us"], 1_500_000), (["3 ns"], 3000), (["1s", None], None), ([], None), (["soon"], None)],
+)
+def test_the_last_arrival_is_read_from_the_scenario(stops: list[str | None], last: int | None) -> None:
+    assert last_arrival_ps({"traffic": [{"stop": stop} for stop in stops]}) == last
 
 
 def test_a_terminal_gets_a_bar() -> None:

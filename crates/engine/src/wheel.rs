@@ -6,6 +6,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 const NONE: u32 = u32::MAX;
+/// Low bits of a due event: its slot.
+const SLOT_BITS: u32 = 24;
+/// Widest bucket, so that the time since its start fits above the slot: half a second.
+const WIDEST: u32 = 63 - SLOT_BITS;
 /// 4096 list heads are 16 KiB: half of a first-level cache.
 const BUCKETS: usize = 1 << 12;
 const WORDS: usize = BUCKETS / 64;
@@ -29,8 +33,13 @@ pub struct Wheel {
     shift: u32,
     /// The bucket (absolute, not modulo) whose events are in `due`; buckets after it are in lists.
     open: u64,
-    /// Events of the open bucket and before, latest first, so that the next is popped from the end.
-    due: Vec<(u64, u32)>,
+    /// Start of the open bucket.
+    base: u64,
+    /// Events of the open bucket, latest first, so that the next is popped from the end. Each is one word, time since
+    /// `base` above the slot, which sorts in half the instructions of a pair.
+    due: Vec<u64>,
+    /// Events before the open bucket: set after looking further ahead than the next event, which a simulation does rarely.
+    early: BinaryHeap<Reverse<(u64, u32)>>,
     /// Beyond the horizon.
     far: BinaryHeap<Reverse<(u64, u32)>>,
     /// Events in lists.
@@ -41,14 +50,17 @@ impl Wheel {
     /// A wheel of `slots` slots that handles events up to about `horizon` ahead without the heap, with buckets at least
     /// `spacing` wide: the time in which a few events fall due, since opening a bucket costs as much as an event.
     pub fn new(slots: usize, horizon: Span, spacing: Span) -> Self {
-        let width = (horizon.ps() / (BUCKETS as u64 - 1)).max(spacing.ps()).clamp(1, 1 << 62).next_power_of_two();
+        assert!(slots < 1 << SLOT_BITS, "{slots} slots");
+        let width = (horizon.ps() / (BUCKETS as u64 - 1)).max(spacing.ps()).clamp(1, 1 << WIDEST).next_power_of_two();
         Wheel {
             slots: vec![Slot { time: 0, next: NONE }; slots].into(),
             heads: vec![NONE; BUCKETS].into(),
             occupied: [0; WORDS],
             shift: width.trailing_zeros(),
             open: 0,
+            base: 0,
             due: Vec::with_capacity(64),
+            early: BinaryHeap::new(),
             far: BinaryHeap::new(),
             listed: 0,
         }
@@ -74,21 +86,37 @@ impl Wheel {
     #[cold]
     #[inline(never)]
     fn set_elsewhere(&mut self, slot: u32, time: u64, bucket: u64) {
-        if bucket <= self.open {
-            let at = self.due.partition_point(|&event| event > (time, slot));
-            self.due.insert(at, (time, slot));
+        if bucket == self.open {
+            let event = self.pack(time, slot);
+            let at = self.due.partition_point(|&other| other > event);
+            self.due.insert(at, event);
+        } else if bucket < self.open {
+            self.early.push(Reverse((time, slot)));
         } else {
             self.far.push(Reverse((time, slot)));
         }
     }
 
+    #[inline(always)]
+    fn pack(&self, time: u64, slot: u32) -> u64 {
+        (time - self.base) << SLOT_BITS | u64::from(slot)
+    }
+
+    #[inline(always)]
+    fn unpack(&self, event: u64) -> (u64, u32) {
+        (self.base + (event >> SLOT_BITS), event as u32 & ((1 << SLOT_BITS) - 1))
+    }
+
     /// Takes the next event if it is not after `limit`.
     #[inline(always)]
     pub fn pop_until(&mut self, limit: Time) -> Option<(Time, u32)> {
+        if !self.early.is_empty() {
+            return self.pop_early(limit);
+        }
         if self.due.is_empty() && !self.open_next(limit) {
             return None;
         }
-        let &(time, slot) = self.due.last()?;
+        let (time, slot) = self.unpack(*self.due.last()?);
         if time > limit.ps() {
             return None;
         }
@@ -96,16 +124,28 @@ impl Wheel {
         Some((Time::from_ps(time), slot))
     }
 
-    /// The slot of the event after the next, when it is known already; for prefetching.
+    #[cold]
+    fn pop_early(&mut self, limit: Time) -> Option<(Time, u32)> {
+        let Reverse((time, slot)) = *self.early.peek()?;
+        if time > limit.ps() {
+            return None;
+        }
+        self.early.pop();
+        Some((Time::from_ps(time), slot))
+    }
+
+    /// The slots of the next three events, when as many are known already; for prefetching.
     #[inline(always)]
-    pub fn peek_slot(&self, ahead: usize) -> Option<u32> {
-        let n = self.due.len();
-        if ahead < n { Some(self.due[n - 1 - ahead].1) } else { None }
+    pub fn next_slots(&self) -> Option<[u32; 3]> {
+        match self.due[..] {
+            [.., c, b, a] => Some([a, b, c].map(|event| self.unpack(event).1)),
+            _ => None,
+        }
     }
 
     /// Whether nothing is set.
     pub fn is_empty(&self) -> bool {
-        self.due.is_empty() && self.listed == 0 && self.far.is_empty()
+        self.due.is_empty() && self.listed == 0 && self.far.is_empty() && self.early.is_empty()
     }
 
     /// Opens the next bucket that has events, unless it begins after `limit`; `due` is empty before.
@@ -118,6 +158,7 @@ impl Wheel {
             return false;
         }
         self.open = bucket;
+        self.base = bucket << self.shift;
         if next_far == bucket || self.far_in_horizon() {
             self.fetch_far(bucket);
         }
@@ -127,7 +168,7 @@ impl Wheel {
             self.occupied[index / 64] &= !(1 << (index % 64));
             while slot != NONE {
                 let event = self.slots[slot as usize];
-                self.due.push((event.time, slot));
+                self.due.push((event.time - self.base) << SLOT_BITS | u64::from(slot));
                 slot = event.next;
                 self.listed -= 1;
             }
@@ -148,7 +189,8 @@ impl Wheel {
         while self.far_in_horizon() {
             let Some(Reverse((time, slot))) = self.far.pop() else { return };
             if time >> self.shift == bucket {
-                self.due.push((time, slot));
+                let event = self.pack(time, slot);
+                self.due.push(event);
             } else {
                 self.set(slot, Time::from_ps(time));
             }
@@ -177,7 +219,7 @@ impl Wheel {
 
 /// Buckets hold a few events: insertion sort beats the library's below about twenty.
 #[inline]
-fn sort_latest_first(events: &mut [(u64, u32)]) {
+fn sort_latest_first(events: &mut [u64]) {
     if events.len() > 20 {
         events.sort_unstable_by(|a, b| b.cmp(a));
         return;

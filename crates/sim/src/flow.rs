@@ -160,6 +160,19 @@ impl World {
         }
     }
 
+    /// The other end has sent all it will: so has this one, once what it was asked for is written.
+    pub(crate) fn close(&mut self, id: ConnId, side: Side) {
+        let conn = &mut self.conns[id];
+        if let Protocol::Tcp(endpoint) = &mut conn.ends[side as usize].protocol {
+            let TransportConfig::Tcp(cfg) = &self.transports[usize::from(conn.flow.spec.transport)].1;
+            endpoint.close(cfg, self.now);
+        }
+        let host = self.conns[id].flow.host(side);
+        while self.control_due(id, side) {
+            self.send_control(id, side, host);
+        }
+    }
+
     /// The stack at `side` knows that `total` bytes have arrived.
     #[inline(always)]
     pub(crate) fn acked(&mut self, id: ConnId, side: Side, total: u64) {

@@ -33,48 +33,55 @@ impl World {
     }
 
     /// Offers a packet to a switch's output port.
+    ///
+    /// The common port, inline: FIFO, with a static limit and a marking threshold at enqueue, in bytes or packets. Link,
+    /// port and packet are looked up once: stores through any of them would make the compiler look them up again.
     #[inline(always)]
     pub(crate) fn offer(&mut self, l: usize, packet: PacketId) {
+        let link = &mut self.links[l];
+        if link.flags & flag::SPECIAL != 0 {
+            return self.offer_special(l, packet);
+        }
+        let port = &mut self.ports[l];
+        let now = self.now;
+        while let Some((_, entry)) = link.next_departure(&self.rings, now) {
+            port.count_sent(entry.frame);
+        }
+        let p = &mut self.pool[packet];
+        let frame = p.frame;
+        if link.free_at > now.ps() {
+            let packets = link.queue_packets();
+            let would = if link.flags & flag::LIMIT_PACKETS != 0 { packets + 1 } else { link.queue_bytes + u32::from(frame) };
+            if would > link.limit {
+                return self.drop_packet(l, packet, DropReason::BufferFull);
+            }
+            let found = if link.flags & flag::MARK_PACKETS != 0 { packets } else { link.queue_bytes };
+            if found > link.threshold && p.ecn != Ecn::NotEct {
+                p.ecn = Ecn::Ce;
+                port.marks += 1;
+            }
+            port.note_queue(now, link.queue_bytes + u32::from(frame), packets + 1);
+        } else {
+            port.count_sent(frame);
+        }
+        if link.push(&mut self.rings, now, packet, frame) {
+            self.wheel.set((self.arrivals + l) as u32, Time::from_ps(link.front(&self.rings).arrive));
+        }
+    }
+
+    /// Offers a packet to a port that does more than the straight path.
+    #[inline(never)]
+    fn offer_special(&mut self, l: usize, packet: PacketId) {
         if self.links[l].flags & flag::EXPLICIT != 0 {
             return self.offer_explicit(l, packet);
         }
         self.catch_up(l);
-        let link = &self.links[l];
-        if link.flags & flag::PIPELINE != 0 {
-            if self.admit(l, packet) {
-                self.send(l, packet, false);
-                self.note(l);
-            }
-            return;
-        }
-        // The common port, inline: a static limit and a marking threshold, in bytes or packets.
-        if link.free_at > self.now.ps() {
-            let p = &mut self.pool[packet];
-            let would = if link.flags & flag::LIMIT_PACKETS != 0 {
-                link.queue_packets() + 1
-            } else {
-                link.queue_bytes + u32::from(p.frame)
-            };
-            if would > link.limit {
-                return self.drop_packet(l, packet, DropReason::BufferFull);
-            }
-            let found = if link.flags & flag::MARK_PACKETS != 0 { link.queue_packets() } else { link.queue_bytes };
-            if found > link.threshold && p.ecn != Ecn::NotEct {
-                p.ecn = Ecn::Ce;
-                self.ports[l].marks += 1;
-            }
+        if self.admit(l, packet) {
             self.send(l, packet, false);
-            self.note(l);
-        } else {
-            self.send(l, packet, false);
+            let link = &self.links[l];
+            let (bytes, packets) = (link.queue_bytes, link.queue_packets());
+            self.ports[l].note_queue(self.now, bytes, packets);
         }
-    }
-
-    #[inline(always)]
-    fn note(&mut self, l: usize) {
-        let link = &self.links[l];
-        let (bytes, packets) = (link.queue_bytes, link.queue_packets());
-        self.ports[l].note_queue(self.now, bytes, packets);
     }
 
     /// Bytes and packets that wait at a port, of either kind.

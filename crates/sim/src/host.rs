@@ -6,9 +6,10 @@
 use crate::flow::Flow;
 use crate::pool::PacketId;
 use crate::world::World;
+use fanin_engine::Table;
 use fanin_packet::{Packet, Side};
 use fanin_traffic::DatagramClock;
-use fanin_transport::{Tcp, TcpEndpoint, TcpEvent, TransportConfig};
+use fanin_transport::{TcpEndpoint, TcpEvent, TransportConfig};
 use fanin_units::{FlowId, Time};
 use std::collections::VecDeque;
 
@@ -69,7 +70,7 @@ pub struct Conn {
 /// All connections that exist, and where each flow's is.
 #[derive(Default)]
 pub struct Conns {
-    slab: Vec<Option<Box<Conn>>>,
+    slab: Table<Option<Box<Conn>>>,
     free: Vec<ConnId>,
     /// Connection of flow `first + i`.
     of_flow: Vec<ConnId>,
@@ -152,14 +153,19 @@ impl std::ops::Index<ConnId> for Conns {
     type Output = Conn;
     #[inline(always)]
     fn index(&self, id: ConnId) -> &Conn {
-        self.slab[id as usize].as_deref().expect("a connection that exists")
+        debug_assert!(self.exists(id));
+        // SAFETY: ids come from `insert` and are forgotten at `remove`: `of` gives only connections that exist, and ready
+        // lists are cleared of a connection before it is removed. Debug builds check.
+        unsafe { self.slab[id as usize].as_deref().unwrap_unchecked() }
     }
 }
 
 impl std::ops::IndexMut<ConnId> for Conns {
     #[inline(always)]
     fn index_mut(&mut self, id: ConnId) -> &mut Conn {
-        self.slab[id as usize].as_deref_mut().expect("a connection that exists")
+        debug_assert!(self.exists(id));
+        // SAFETY: as above.
+        unsafe { self.slab[id as usize].as_deref_mut().unwrap_unchecked() }
     }
 }
 
@@ -181,12 +187,6 @@ impl Conn {
 struct Asks {
     turn: bool,
     timeout: Time,
-}
-
-/// Bytes that one turn at the NIC may send: one segment, or a TSO burst.
-#[inline(always)]
-fn burst(cfg: &Tcp) -> u32 {
-    if cfg.tso { cfg.tso_max.get() as u32 } else { 0 }
 }
 
 impl World {
@@ -221,28 +221,49 @@ impl World {
     /// Does what an endpoint asks for after any input: packets that go at once, events, a turn at the NIC, a timeout.
     pub(crate) fn after_input(&mut self, id: ConnId, side: Side) {
         let host = self.conns[id].flow.host(side);
-        loop {
-            let packet = self.pool.take();
-            let conn = &mut self.conns[id];
-            let made = match &mut conn.ends[side as usize].protocol {
-                Protocol::Tcp(endpoint) => {
-                    let TransportConfig::Tcp(cfg) = &self.transports[usize::from(conn.flow.spec.transport)].1;
-                    endpoint.poll_control(cfg, self.now, &mut self.pool[packet])
-                }
-                _ => false,
-            };
-            if !made {
-                self.pool.free(packet);
-                break;
-            }
-            self.address(packet, id, side);
-            self.hosts[host as usize].ready.push_back(Ready::Packet(packet));
+        while self.control_due(id, side) {
+            self.send_control(id, side, host);
         }
         if self.take_events(id, side) {
             return; // the flow has ended
         }
+        if self.nic_is_idle(host) {
+            // Its turn would come at once: no need to queue for it.
+            let nic = self.hosts[host as usize].nic as usize;
+            self.turn(host, nic, id, side);
+            return;
+        }
         self.ask(id, side, host);
         self.run_nic(host);
+    }
+
+    #[inline(always)]
+    fn nic_is_idle(&self, host: u32) -> bool {
+        let host = &self.hosts[host as usize];
+        host.ready.is_empty() && self.links[host.nic as usize].free_at <= self.now.ps()
+    }
+
+    #[inline(always)]
+    pub(crate) fn control_due(&self, id: ConnId, side: Side) -> bool {
+        matches!(&self.conns[id].ends[side as usize].protocol, Protocol::Tcp(endpoint) if endpoint.control_due())
+    }
+
+    /// Makes the packet that an endpoint must send now, and sends or queues it.
+    #[inline(always)]
+    pub(crate) fn send_control(&mut self, id: ConnId, side: Side, host: u32) {
+        let packet = self.pool.take();
+        let conn = &mut self.conns[id];
+        let Protocol::Tcp(endpoint) = &mut conn.ends[side as usize].protocol else { return };
+        let TransportConfig::Tcp(cfg) = &self.transports[usize::from(conn.flow.spec.transport)].1;
+        let made = endpoint.poll_control(cfg, self.now, &mut self.pool[packet]);
+        debug_assert!(made, "a control packet that was due");
+        self.address(packet, id, side);
+        if self.nic_is_idle(host) {
+            let nic = self.hosts[host as usize].nic as usize;
+            self.transmit(nic, packet);
+        } else {
+            self.hosts[host as usize].ready.push_back(Ready::Packet(packet));
+        }
     }
 
     /// Puts an end into its NIC's round if it can send, and its timeout among the timers.
@@ -309,17 +330,15 @@ impl World {
 
     /// One turn of an end: a segment, or a burst of up to its TSO size; under a FIFO NIC, all that it may send.
     fn turn(&mut self, host: u32, nic: usize, id: ConnId, side: Side) {
+        let limit = self.burst(id, side);
         let mut burst = 0;
         loop {
             let packet = self.pool.take();
-            let limit = match self.pull(id, side, packet) {
-                Some(limit) => limit,
-                None => {
-                    self.pool.free(packet);
-                    break;
-                }
-            };
-            burst += u32::from(self.pool[packet].payload);
+            if !self.pull(id, side, packet) {
+                self.pool.free(packet);
+                break;
+            }
+            burst += u64::from(self.pool[packet].payload);
             self.address(packet, id, side);
             self.transmit(nic, packet);
             if !self.fifo_nic && burst >= limit {
@@ -328,30 +347,42 @@ impl World {
         }
         self.conns[id].ends[side as usize].queued = false;
         self.ask(id, side, host);
+        self.run_nic(host);
     }
 
-    /// Makes the next data packet of an end, and tells how many bytes one turn may send.
+    /// Bytes that one turn at the NIC may send: one segment, or a TSO burst.
     #[inline(always)]
-    fn pull(&mut self, id: ConnId, side: Side, packet: PacketId) -> Option<u32> {
+    fn burst(&self, id: ConnId, side: Side) -> u64 {
+        let conn = &self.conns[id];
+        match &conn.ends[side as usize].protocol {
+            Protocol::Tcp(endpoint) => {
+                let TransportConfig::Tcp(cfg) = &self.transports[usize::from(conn.flow.spec.transport)].1;
+                if cfg.tso { endpoint.tso_bytes(cfg, self.now) } else { 0 }
+            }
+            _ => 0,
+        }
+    }
+
+    /// Makes the next data packet of an end; false when it may send none now.
+    #[inline(always)]
+    fn pull(&mut self, id: ConnId, side: Side, packet: PacketId) -> bool {
         let conn = &mut self.conns[id];
         match &mut conn.ends[side as usize].protocol {
             Protocol::Tcp(endpoint) => {
                 let TransportConfig::Tcp(cfg) = &self.transports[usize::from(conn.flow.spec.transport)].1;
-                endpoint.poll_data(cfg, self.now, &mut self.pool[packet]).then(|| burst(cfg))
+                endpoint.poll_data(cfg, self.now, &mut self.pool[packet])
             }
             Protocol::Source { clock, next, sent } => {
-                let (_, payload) = next.filter(|(at, _)| *at <= self.now)?;
+                let Some((_, payload)) = next.filter(|(at, _)| *at <= self.now) else { return false };
                 let p = &mut self.pool[packet];
                 p.set_udp(*sent as u32, payload as u16);
                 p.ecn = fanin_packet::Ecn::NotEct;
                 *sent += 1;
                 *next = clock.next();
-                if next.is_none() {
-                    conn.flow.source_ended = true;
-                }
-                Some(0)
+                conn.flow.source_ended = next.is_none();
+                true
             }
-            Protocol::Sink { .. } => None,
+            Protocol::Sink { .. } => false,
         }
     }
 
@@ -416,7 +447,8 @@ impl World {
                     self.end_flow(id);
                     return true;
                 }
-                Some(_) => {}
+                Some(TcpEvent::PeerClosed) => self.close(id, side),
+                Some(TcpEvent::Connected | TcpEvent::Closed) => {}
             }
             if self.conns[id].flow.is_over() && self.may_release(id) {
                 self.end_flow(id);

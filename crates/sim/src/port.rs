@@ -70,6 +70,13 @@ pub struct Explicit {
 }
 
 impl Port {
+    /// Counts a frame whose serialisation has begun.
+    #[inline(always)]
+    pub fn count_sent(&mut self, frame: u16) {
+        self.tx_bytes += u64::from(frame);
+        self.tx_packets += 1;
+    }
+
     /// Remembers the queue after an arrival.
     #[inline(always)]
     pub fn note_queue(&mut self, now: Time, bytes: u32, packets: u32) {

@@ -70,7 +70,7 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
             limit: Limit::Unlimited,
             marker: Marker::new(&fanin_switch::Marking::None(fanin_switch::NoMarking {})),
             rng: Stream::new(seed, Purpose::Marking, i as u64),
-            watched: watched.contains(&id),
+            watched: watched.binary_search(&id).is_ok(),
             explicit: None,
             name: topology.link_name(id).as_str().into(),
             sampled: [0; 4],
@@ -116,6 +116,7 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
         wheel: Wheel::new(slots, horizon, spacing),
         timers: Timers::default(),
         barrier: Time::ZERO,
+        arrivals: links.len(),
         links: links.into(),
         ports: ports.into(),
         rings,
@@ -127,7 +128,7 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
         hosts: hosts.into(),
         host_names: (0..topology.hosts.len() as u32).map(|h| topology.host_name(HostId(h)).into()).collect(),
         conns: Conns::default(),
-        transports: scenario.transports().iter().map(|(name, config)| (name.as_str().into(), config.clone())).collect(),
+        transports: scenario.transports().iter().map(|(name, config)| (name.as_str().into(), config.clone())).collect::<Vec<_>>().into(),
         traffic,
         framing,
         seed,
@@ -195,7 +196,7 @@ fn equip(link: &mut Link, port: &mut Port, switch: &Switch, explicit: bool) {
 }
 
 /// How far ahead most events lie, and how far apart they are: propagation and serialisation of a full frame on most links,
-/// and the time in which about four such frames leave the network's ports when half of them are busy. A slow link in a fast
+/// and the time in which about two such frames leave the network's ports when half of them are busy. A slow link in a fast
 /// fabric must not make the wheel's buckets wide; its events take the heap. Buckets stay well below the shortest delay, so
 /// that events rarely fall into the bucket that is open.
 fn rhythm(topology: &Topology, framing: Framing) -> (Span, Span) {
@@ -205,7 +206,7 @@ fn rhythm(topology: &Topology, framing: Framing) -> (Span, Span) {
     let horizon = ahead.get(ahead.len() * 9 / 10).copied().unwrap_or(Span::from_us(1));
     let shortest = ahead.first().copied().unwrap_or(Span::ZERO);
     let tx = topology.links.iter().map(|l| l.rate.time_to_send(full)).min().unwrap_or(Span::ZERO);
-    let spacing = Span::from_ps((tx * 8 / (ahead.len().max(1) as u64)).ps().min(shortest.ps() / 16));
+    let spacing = Span::from_ps((tx * 4 / (ahead.len().max(1) as u64)).ps().min(shortest.ps() / 16));
     (horizon, spacing)
 }
 

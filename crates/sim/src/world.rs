@@ -6,7 +6,7 @@
 
 use crate::fib::Fib;
 use crate::host::{Conns, Host};
-use crate::link::{FarEnd, Link, Rings};
+use crate::link::{flag, FarEnd, Link, Rings};
 use crate::pool::Pool;
 use crate::port::{Owner, Port};
 use crate::record::Recorder;
@@ -71,6 +71,8 @@ pub struct World {
     pub(crate) timers: Timers<TimerKey>,
     /// The earliest thing that is not in the wheel; the inner loop runs up to it.
     pub(crate) barrier: Time,
+    /// Slots of departures are link numbers, those of arrivals follow from here on.
+    pub(crate) arrivals: usize,
     pub(crate) links: Table<Link>,
     pub(crate) ports: Table<Port>,
     pub(crate) rings: Rings,
@@ -83,7 +85,7 @@ pub struct World {
     pub(crate) hosts: Table<Host>,
     pub(crate) host_names: Vec<Name>,
     pub(crate) conns: Conns,
-    pub(crate) transports: Vec<(Name, TransportConfig)>,
+    pub(crate) transports: Table<(Name, TransportConfig)>,
     pub(crate) traffic: Traffic,
     pub(crate) framing: Framing,
     pub(crate) seed: u64,
@@ -111,7 +113,7 @@ impl World {
         let end = self.totals.events + budget;
         loop {
             self.find_barrier();
-            fanin_run_loop(self, end);
+            fanin_run_loop(self, end - self.totals.events);
             if let Some(error) = self.failure.take() {
                 return Err(error);
             }
@@ -203,47 +205,41 @@ impl World {
     /// memory latency, and the wheel knows what comes.
     #[inline(always)]
     fn look_ahead(&self) {
-        let links = self.links.len() as u32;
-        let link = |slot: u32| if slot >= links { slot - links } else { slot } as usize;
-        if let Some(slot) = self.wheel.peek_slot(2) {
-            crate::link::prefetch(&self.links[link(slot)]);
-        }
-        if let Some(slot) = self.wheel.peek_slot(1) {
-            self.links[link(slot)].prefetch_front(&self.rings);
-        }
-        if let Some(slot) = self.wheel.peek_slot(0) {
-            self.pool.prefetch(self.links[link(slot)].front(&self.rings).packet);
-        }
+        let Some(slots) = self.wheel.next_slots() else { return };
+        let link = |slot: u32| &self.links[slot as usize - if slot as usize >= self.arrivals { self.arrivals } else { 0 }];
+        crate::link::prefetch(link(slots[2]));
+        link(slots[1]).prefetch_front(&self.rings);
+        self.pool.prefetch(link(slots[0]).front(&self.rings).packet);
     }
 
     #[inline(always)]
     fn handle(&mut self, slot: u32) {
-        let links = self.links.len() as u32;
-        if slot >= links {
-            self.arrival((slot - links) as usize);
+        let slot = slot as usize;
+        if slot >= self.arrivals {
+            self.arrival(slot - self.arrivals);
         } else {
-            self.departure(slot as usize);
+            self.departure(slot);
         }
     }
 
     /// The packet at the head of a link has reached its far end.
     #[inline(always)]
     fn arrival(&mut self, l: usize) {
-        let arrivals = self.links.len() as u32;
-        if self.links[l].served == self.links[l].head {
+        let link = &mut self.links[l];
+        if link.served == link.head {
+            // Nobody has looked at the queue since this packet left it.
             self.catch_up(l);
         }
         let link = &mut self.links[l];
-        let entry = link.front(&self.rings);
+        let packet = link.front(&self.rings).packet;
         link.head = link.head.wrapping_add(1);
         if link.head != link.tail {
-            let next = link.front(&self.rings);
-            self.wheel.set(arrivals + l as u32, Time::from_ps(next.arrive));
+            self.wheel.set((self.arrivals + l) as u32, Time::from_ps(link.front(&self.rings).arrive));
         }
         self.totals.packet_hops += 1;
         match link.far_end() {
-            FarEnd::Switch(s) => self.forward(s, entry.packet),
-            FarEnd::Host(h) => self.deliver(h, entry.packet),
+            FarEnd::Switch(s) => self.forward(s, packet),
+            FarEnd::Host(h) => self.deliver(h, packet),
         }
     }
 
@@ -261,13 +257,21 @@ impl World {
     /// Brings a FIFO port's queue up to now: whatever has begun serialisation since the last look leaves it.
     #[inline(always)]
     pub(crate) fn catch_up(&mut self, l: usize) {
+        let link = &mut self.links[l];
+        if link.flags & flag::DEQUEUE != 0 {
+            return self.catch_up_dequeues(l);
+        }
+        let port = &mut self.ports[l];
+        while let Some((_, entry)) = link.next_departure(&self.rings, self.now) {
+            port.count_sent(entry.frame);
+        }
+    }
+
+    #[inline(never)]
+    fn catch_up_dequeues(&mut self, l: usize) {
         while let Some((start, entry)) = self.links[l].next_departure(&self.rings, self.now) {
-            let port = &mut self.ports[l];
-            port.tx_bytes += u64::from(entry.frame);
-            port.tx_packets += 1;
-            if self.links[l].flags & crate::link::flag::DEQUEUE != 0 {
-                self.after_dequeue(l, start, entry.packet, true);
-            }
+            self.ports[l].count_sent(entry.frame);
+            self.after_dequeue(l, start, entry.packet, true);
         }
     }
 
@@ -280,14 +284,11 @@ impl World {
         let now = self.now;
         let idle = link.free_at <= now.ps();
         if link.push(&mut self.rings, now, packet, frame) {
-            let slot = self.ports.len() + l;
-            self.wheel.set(slot as u32, Time::from_ps(link.front(&self.rings).arrive));
+            self.wheel.set((self.arrivals + l) as u32, Time::from_ps(link.front(&self.rings).arrive));
         }
         if idle {
-            let port = &mut self.ports[l];
-            port.tx_bytes += u64::from(frame);
-            port.tx_packets += 1;
-            if self.links[l].flags & crate::link::flag::DEQUEUE != 0 {
+            self.ports[l].count_sent(frame);
+            if link.flags & flag::DEQUEUE != 0 {
                 self.after_dequeue(l, now, packet, waited);
             }
         }
@@ -313,14 +314,14 @@ impl World {
 /// instruction counters find.
 #[no_mangle]
 #[inline(never)]
-pub extern "Rust" fn fanin_run_loop(world: &mut World, end: u64) {
-    while let Some((time, slot)) = world.wheel.pop_until(world.barrier) {
+pub extern "Rust" fn fanin_run_loop(world: &mut World, budget: u64) {
+    let mut left = budget;
+    while left > 0 {
+        let Some((time, slot)) = world.wheel.pop_until(world.barrier) else { break };
         world.now = time;
-        world.totals.events += 1;
+        left -= 1;
         world.look_ahead();
         world.handle(slot);
-        if world.totals.events >= end {
-            break;
-        }
     }
+    world.totals.events += budget - left;
 }

@@ -335,7 +335,10 @@ impl TcpEndpoint {
         let again = self.phase == Phase::Loss && self.una < r.recover;
         let first = !(again && r.rto_una == self.una);
         r.pipe_prev = flight.max(self.w.ssthresh);
-        let event = Congestion { now, flight, after_ecn: false, first };
+        // FlightSize counts what is SACKed or buffered at the receiver: after a long recovery, far more than cwnd. Half of
+        // it would be a burst once the hole is filled. Source: RFC 5681 §3.1 equation 4 ("no more than"), Linux
+        // tcp_enter_loss, which halves cwnd.
+        let event = Congestion { now, flight: flight.min(self.w.cwnd), after_ecn: false, first };
         self.cc.on_rto(&mut self.w, &event);
         r.board.advance(self.una);
         r.board.all_lost(self.una, self.nxt);

@@ -242,7 +242,9 @@ def throughput(result: Result, ports: str | Sequence[str] | None = None) -> go.F
         chosen = [("into all hosts", series.to_hosts(result))]
     else:
         chosen = [(port, [port]) for port in ([ports] if isinstance(ports, str) else ports)]
-    curves = [(name, series.sampled(result, members)) for name, members in chosen]
+    # Several curves over one another are only told apart when they are coarse.
+    points = series.MAX_POINTS if len(chosen) == 1 else series.MAX_POINTS // 16
+    curves = [(name, series.sampled(result, members, points)) for name, members in chosen]
     for name, data in curves:
         if ports is not None and not data.frame.height:
             raise ValueError(f"there are no samples of the port '{name}'")

@@ -14,6 +14,7 @@ __all__ = [
     "MAX_POINTS",
     "QueueSeries",
     "SampledSeries",
+    "busy_until",
     "cdf",
     "hot_ports",
     "packet_count",
@@ -60,11 +61,20 @@ class QueueSeries:
     reduced: bool
 
     @property
+    def _level(self) -> pl.Series:
+        return self.frame["queue_bytes" if self.kind == "packet" else "queue_max_bytes"]
+
+    @property
     def peak_bytes(self) -> int:
         """The largest queue in the frame [bytes]."""
-        column = "queue_bytes" if self.kind == "packet" else "queue_max_bytes"
-        largest = self.frame[column].max()
+        largest = self._level.max()
         return int(largest) if isinstance(largest, int) else 0
+
+    @property
+    def peak_ps(self) -> int:
+        """When it was largest [ps]."""
+        row = self._level.arg_max()
+        return 0 if row is None else int(self.frame["time_ps"][row])
 
 
 @dataclass(frozen=True)
@@ -235,6 +245,15 @@ def peak_window(result: Result, port: str, rows: int) -> tuple[int, int] | None:
     first = max(0, min(peak - rows // 2, frame.height - rows))
     last = min(frame.height, first + rows) - 1
     return int(frame["time_ps"][first]), int(frame["time_ps"][last])
+
+
+def busy_until(result: Result, share: float = 0.999) -> int | None:
+    """Return when `share` of all bytes had been sent [ps]; None without samples."""
+    frame = sampled(result).frame
+    total = int(frame["tx_bytes"].sum())
+    if not total:
+        return None
+    return int(frame.filter(pl.col("tx_bytes").cum_sum() >= share * total)["time_ps"][0])
 
 
 def to_hosts(result: Result) -> list[str]:

@@ -18,7 +18,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
 import fanin
-from fake_result import COLD, PORT, write_result
+from fake_result import COLD, PORT, write_result, write_table
 from fanin import report, series
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -104,6 +104,23 @@ def test_equal_results_give_equal_pages_and_writing_is_whole(tmp_path: Path, fol
         fanin.load(broken).report(tmp_path / "a.html")
     assert (tmp_path / "a.html").read_bytes() == first
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a.html", "b.html", "out"]
+
+
+def test_a_long_idle_rest_is_not_shown_at_first_and_the_page_says_so(tmp_path: Path) -> None:
+    result = fanin.load(write_result(tmp_path / "out"))
+    assert "double-click for the whole run" not in report.render(result)
+    quiet = result.ports.filter(pl.col("port") == PORT).with_columns(
+        pl.col("time_ps") + 9_200_000_000,
+        **{c: pl.lit(0, result.ports.schema[c]) for c in ("tx_bytes", "drops", "marks", "queue_max_bytes")},
+    )
+    write_table(result.path, "ports", pl.concat([result.ports, quiet.select(result.ports.columns)]))
+    result.manifest["sim_ps"] = 18_400_000_000
+    text = report.render(result)
+    assert text.count("when 99.9 % of all bytes had been sent; double-click for the whole run.") >= 4
+    data = re.search(r'id="figures">(.*?)</script>', text, re.DOTALL)
+    assert data is not None
+    low, high = json.loads(data[1])["throughput"]["layout"]["xaxis"]["range"]
+    assert (low, high < 9.7) == (0, True)
 
 
 def test_a_run_that_recorded_nothing_has_a_page(tmp_path: Path) -> None:

@@ -229,6 +229,15 @@ def test_samples_are_summed_and_merged_without_loss(folder: Path) -> None:
     assert few.frame["span_ps"].sum() == result.ports["time_ps"].max()
 
 
+def test_the_busy_part_of_a_run_is_found(folder: Path) -> None:
+    result = fanin.load(folder)
+    sent = result.ports.group_by("time_ps").agg(pl.col("tx_bytes").sum()).sort("time_ps")
+    until = series.busy_until(result, 0.5)
+    assert until is not None
+    before = sent.filter(pl.col("time_ps") <= until)["tx_bytes"].sum()
+    assert before >= sent["tx_bytes"].sum() / 2 > before - sent.filter(pl.col("time_ps") == until)["tx_bytes"][0]
+
+
 def test_ports_to_hosts_are_found_by_their_end(folder: Path) -> None:
     assert series.to_hosts(fanin.load(folder)) == [PORT, COLD]
 

@@ -32,6 +32,9 @@ MAX_PORTS: Final = 6
 PEAK_PACKETS: Final = 8000
 """Packets around the largest queue that are drawn one by one where the whole run has too many."""
 
+BUSY_SHARE: Final = 0.999
+"""Share of the bytes after which a long rest of the run is not shown at first."""
+
 PEAK_SAMPLES: Final = 1000
 """Samples around the largest queue, likewise."""
 
@@ -72,14 +75,14 @@ class _Charts:
         return Chart(key, heading, note)
 
 
-def _queue_panels(result: Result, charts: _Charts) -> list[Panel]:
+def _queue_panels(result: Result, charts: _Charts, focus: int | None) -> list[Panel]:
     panels = []
     for index, port in enumerate(series.shown_ports(result, MAX_PORTS)):
         try:
             data = series.queue_series(result, port)
         except ValueError:  # listed in the summary, and neither watched nor sampled
             continue
-        figure = figures.queue(result, port)
+        figure = _focused(figures.queue(result, port), focus if data.peak_ps < (focus or 0) else None)
         drawn = [charts.add(f"queue-{index}", figure, f"Queue of {port}")]
         if data.reduced:
             rows, what = (PEAK_PACKETS, "packet") if data.kind == "packet" else (PEAK_SAMPLES, "sample")
@@ -91,14 +94,34 @@ def _queue_panels(result: Result, charts: _Charts) -> list[Panel]:
     return panels
 
 
+def _time_scale(figure: go.Figure) -> float:
+    unit = figure.layout.xaxis.title.text.rsplit("[", 1)[-1].rstrip("]")
+    return dict(show.TIME_UNITS)[unit]
+
+
 def _shade(drawn: dict[str, Any], figure: go.Figure, window: tuple[int, int] | None) -> None:
-    """Mark the part that the chart below shows packet by packet."""
+    """Mark the part that the chart below shows record by record."""
     if window is None:
         return
-    unit = figure.layout.xaxis.title.text.rsplit("[", 1)[-1].rstrip("]")
-    scale = dict(show.TIME_UNITS)[unit]
-    band = {"type": "rect", "xref": "x", "yref": "paper", "x0": window[0] / scale, "x1": window[1] / scale, "y0": 0, "y1": 1}
+    first, last = (time / _time_scale(figure) for time in window)
+    band = {"type": "rect", "xref": "x", "yref": "paper", "x0": first, "x1": last, "y0": 0, "y1": 1}
     drawn["layout"]["shapes"] = [{**band, "line": {"width": 0}, "fillcolor": "#d9730d", "opacity": 0.15, "layer": "below"}]
+
+
+def _focused(figure: go.Figure, until_ps: int | None) -> go.Figure:
+    """Show a figure up to a time at first, and say so."""
+    if until_ps is not None:
+        figure.update_xaxes(range=[0, until_ps / _time_scale(figure)])
+        share = f"{100 * BUSY_SHARE:.4g} % of all bytes had been sent"
+        note = f"Shown up to {show.duration(until_ps)}, when {share}; double-click for the whole run."
+        figure.update_layout(meta={"note": f"{figure.layout.meta['note']} {note}"})
+    return figure
+
+
+def _focus(result: Result) -> int | None:
+    """Return up to when charts are shown at first [ps]: a last straggler is not to press all else together."""
+    busy, end = series.busy_until(result, BUSY_SHARE), result.manifest.get("sim_ps")
+    return int(1.05 * busy) if busy is not None and end and busy < 0.7 * end else None
 
 
 def _scenario_text(scenario: dict[str, Any]) -> str:
@@ -143,12 +166,13 @@ def render(result: Result) -> str:
     cdfs = [charts.add("fct-cdf", figures.fct_cdf(result)), charts.add("slowdown-cdf", figures.fct_cdf(result, slowdown=True))]
     there = set(result.scan_ports().select(pl.col("port").unique()).collect(engine="streaming")["port"])
     sampled = [port for port in series.hot_ports(result) if port in there]
+    focus = _focus(result)
     over_time = [
-        charts.add("throughput", figures.throughput(result)),
-        charts.add("throughput-ports", figures.throughput(result, sampled[:4])),
-        charts.add("drops-marks", figures.drops_marks(result)),
+        charts.add("throughput", _focused(figures.throughput(result), focus)),
+        charts.add("throughput-ports", _focused(figures.throughput(result, sampled[:4]), focus)),
+        charts.add("drops-marks", _focused(figures.drops_marks(result), focus)),
     ]
-    panels = _queue_panels(result, charts)
+    panels = _queue_panels(result, charts, focus)
     scripts = [get_plotlyjs(), _asset("script.js")]
     if any("</script" in script.lower() for script in scripts):
         raise RuntimeError("a script of the report would end its own element")

@@ -1179,7 +1179,7 @@ class FixedWindowDict(TypedDict, total=False):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GrowingWindow(Table):
-    """A receive buffer that grows to twice what arrives in an RTT. Source: Fisk and Feng, Dynamic Right-Sizing (2001);
+    """A receive buffer that grows to twice what arrives in an RTT. Source: DRS;
     Linux tcp_rcv_space_adjust.
     """
 
@@ -2727,7 +2727,7 @@ class Cbr(Table):
     """
 
     packet: Size | None = None
-    """Application bytes of one datagram. Source: 1500 B less the headers of IPv4 (RFC 791, 20 B) and UDP (RFC 768, 8 B).
+    """Application bytes of one datagram. Source: RFC 791 (20 B of header) and RFC 768 (8 B), out of 1500 B.
 
     Default: "1472B". Accepted: from 1B to 65507B.
     """
@@ -2844,7 +2844,7 @@ class OnOff(Table):
     """
 
     packet: Size | None = None
-    """Application bytes of one datagram. Source: 1500 B less the headers of IPv4 (RFC 791, 20 B) and UDP (RFC 768, 8 B).
+    """Application bytes of one datagram. Source: RFC 791 (20 B of header) and RFC 768 (8 B), out of 1500 B.
 
     Default: "1472B". Accepted: from 1B to 65507B.
     """

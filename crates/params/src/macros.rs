@@ -6,7 +6,7 @@
 /// fanin_params::params! {
 ///     /// A leaky bucket.
 ///     pub struct Bucket {
-///         /// Depth. Source: made up for this example.
+///         /// Depth. Made up for this example.
 ///         pub depth: u32 = 8, in 1..=64;
 ///         /// Where it leaks to; must be given.
 ///         pub target: String;

@@ -346,6 +346,9 @@ impl World {
             }
         }
         self.conns[id].ends[side as usize].queued = false;
+        while self.control_due(id, side) {
+            self.send_control(id, side, host); // the FIN that follows the last data
+        }
         self.ask(id, side, host);
         self.run_nic(host);
     }

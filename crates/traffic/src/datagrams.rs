@@ -17,7 +17,7 @@ params! {
         pub rate: BitRate, in BitRate(1)..;
         /// What `rate` counts.
         pub counts: RateCounts = RateCounts::Payload;
-        /// Application bytes of one datagram. Source: 1500 B less the headers of IPv4 (RFC 791, 20 B) and UDP (RFC 768, 8 B).
+        /// Application bytes of one datagram. Source: RFC 791 (20 B of header) and RFC 768 (8 B), out of 1500 B.
         pub packet: Bytes = Bytes(1472), in Bytes(1)..=Bytes(65_507);
         /// Application bytes in all; absent: until `stop`.
         pub size: Option<Bytes>, in Bytes(1)..;
@@ -43,7 +43,7 @@ params! {
         pub off: Span, in Span::from_ns(100)..;
         /// Whether the lengths of the periods are exponentially distributed.
         pub exponential: bool = false;
-        /// Application bytes of one datagram. Source: 1500 B less the headers of IPv4 (RFC 791, 20 B) and UDP (RFC 768, 8 B).
+        /// Application bytes of one datagram. Source: RFC 791 (20 B of header) and RFC 768 (8 B), out of 1500 B.
         pub packet: Bytes = Bytes(1472), in Bytes(1)..=Bytes(65_507);
         /// Application bytes in all; absent: until `stop`.
         pub size: Option<Bytes>, in Bytes(1)..;

@@ -124,7 +124,7 @@ params! {
     }
 }
 params! {
-    /// A receive buffer that grows to twice what arrives in an RTT. Source: Fisk and Feng, Dynamic Right-Sizing (2001);
+    /// A receive buffer that grows to twice what arrives in an RTT. Source: DRS;
     /// Linux tcp_rcv_space_adjust.
     pub struct GrowingWindow {
         /// At the start. Source: Linux tcp_rmem\[1\] = 131072, half of it window.

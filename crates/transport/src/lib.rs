@@ -12,7 +12,6 @@ mod reassembly;
 mod report;
 mod rtt;
 mod scoreboard;
-pub mod udp;
 
 pub use cc::CongestionControl;
 pub use config::{

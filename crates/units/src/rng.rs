@@ -24,7 +24,7 @@ pub enum Purpose {
     Transport = 9,
 }
 
-/// A PCG-XSH-RR 64/32 generator (O'Neill 2014): 16 bytes, own increment per stream.
+/// A PCG-XSH-RR 64/32 generator: 16 bytes, own increment per stream. Source: PCG.
 #[derive(Clone, Debug)]
 pub struct Stream {
     state: u64,
@@ -70,7 +70,7 @@ impl Stream {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Uniform in 0..n, unbiased (Lemire 2019).
+    /// Uniform in 0..n, unbiased. Source: Lemire.
     ///
     /// # Panics
     /// When `n` is zero.

@@ -1,7 +1,7 @@
 //! Hashes. They stand for the hash units of switches, of which vendors say little but that they spread well.
 
 /// Mixes 32 bits: a bijection in which every input bit moves every output bit about half of the time.
-/// Source: Wellons 2018 (hash-prospector, `lowbias32`).
+/// Source: lowbias32.
 #[inline(always)]
 pub(crate) const fn mix32(mut x: u32) -> u32 {
     x = (x ^ (x >> 16)).wrapping_mul(0x7feb_352d);
@@ -9,7 +9,7 @@ pub(crate) const fn mix32(mut x: u32) -> u32 {
     x ^ (x >> 16)
 }
 
-/// A 32-bit number to `0..n` without division. Source: Lemire 2019, without its rejection step: at most n/2^32 off.
+/// A 32-bit number to `0..n` without division. Source: Lemire, without its rejection step: at most n/2^32 off.
 #[inline(always)]
 pub(crate) const fn reduce(x: u32, n: usize) -> usize {
     ((x as u64 * n as u64) >> 32) as usize

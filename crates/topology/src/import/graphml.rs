@@ -3,7 +3,7 @@
 //! Attributes, by their `attr.name`: of edges `rate` and `delay` (with unit), or `rate_bps` and `delay_ns` (numbers), or
 //! `LinkSpeedRaw` (bits per second, as the Internet Topology Zoo writes it); of nodes `kind` (`host` or `switch`). Others,
 //! such as labels and coordinates, are not looked at. Document types are refused and entities never expanded.
-//! Source: the GraphML primer.
+//! Source: GraphML primer.
 
 use super::{quantity, Defaults};
 use crate::config::{MAX_LINKS, MAX_NODES};

@@ -6,7 +6,7 @@ use crate::report::Pending;
 use fanin_packet::{Ecn, Packet, TcpFlags};
 use fanin_units::{Span, Time};
 
-/// Dynamic right-sizing of the receive buffer. Source: Fisk and Feng, Dynamic Right-Sizing (2001); Linux
+/// Dynamic right-sizing of the receive buffer. Source: DRS; Linux
 /// tcp_rcv_space_adjust, tcp_rcv_rtt_measure.
 #[derive(Clone, Debug)]
 pub(super) struct Growth {

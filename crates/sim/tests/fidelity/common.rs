@@ -1,0 +1,108 @@
+//! Scenarios from text, run in memory.
+
+use fanin_scenario::Scenario;
+use fanin_sim::{world, Destination, Kept, Pause, PortNow, Totals, World};
+use fanin_units::Time;
+use std::path::Path;
+
+/// Picoseconds in a second.
+pub const SECOND: f64 = 1e12;
+/// Frame bytes of a full segment, and the wire bytes that it occupies.
+pub const FRAME: u64 = 1518;
+pub const WIRE: u64 = 1538;
+
+/// A validated scenario.
+pub fn scenario(text: &str) -> Scenario {
+    match Scenario::from_toml(text, Path::new(".")) {
+        Ok(scenario) => scenario,
+        Err(problems) => {
+            panic!("{}\n{text}", problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+        }
+    }
+}
+
+/// A world that keeps its tables in memory.
+pub fn make(text: &str) -> World {
+    world(&scenario(text), &Destination::Memory).expect("a world")
+}
+
+/// Moves a world up to a time or its end; true while there is more to do.
+pub fn advance_to(world: &mut World, until: Time) -> bool {
+    while world.now() < until {
+        match world.advance(1).expect("tables in memory") {
+            Pause::Budget => {}
+            Pause::Done => return false,
+            Pause::Stuck(message) => panic!("{message}"),
+        }
+    }
+    true
+}
+
+/// A run that has ended.
+#[derive(Debug, PartialEq)]
+pub struct Ran {
+    pub kept: Kept,
+    pub ports: Vec<PortNow>,
+    pub totals: Totals,
+    pub now: Time,
+}
+
+impl Ran {
+    /// A port by name.
+    pub fn port(&self, name: &str) -> &PortNow {
+        self.ports.iter().find(|p| p.name == name).expect(name)
+    }
+
+    /// The counters that do not depend on how ports are simulated or what is recorded.
+    pub fn outcome(&self) -> (u64, Totals, Time) {
+        (self.kept.fingerprint, Totals { events: 0, ..self.totals }, self.now)
+    }
+}
+
+/// Moves a world to its end.
+pub fn finish(mut world: World) -> Ran {
+    loop {
+        match world.advance(1 << 20).expect("tables in memory") {
+            Pause::Budget => {}
+            Pause::Done => break,
+            Pause::Stuck(message) => panic!("{message}"),
+        }
+    }
+    let (ports, totals, now) = (world.ports_now(), world.totals(), world.now());
+    Ran { kept: world.into_kept().expect("tables in memory"), ports, totals, now }
+}
+
+/// Runs a scenario to its end.
+pub fn run(text: &str) -> Ran {
+    finish(make(text))
+}
+
+/// Runs a scenario that gets stuck; gives what it says.
+pub fn run_stuck(text: &str, budget: u64) -> (String, World) {
+    let mut world = make(text);
+    loop {
+        match world.advance(budget).expect("tables in memory") {
+            Pause::Budget => {}
+            Pause::Done => panic!("it ended at {}", world.now()),
+            Pause::Stuck(message) => return (message, world),
+        }
+    }
+}
+
+/// Serialisation of `wire` bytes at `gbps`, in picoseconds, where that is a whole number.
+pub fn tx_ps(wire: u64, gbps: u64) -> u64 {
+    assert_eq!(8_000 % gbps, 0);
+    wire * 8_000 / gbps
+}
+
+/// Mean.
+pub fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Holds a value to what theory says, within a relative tolerance.
+#[track_caller]
+pub fn near(what: &str, measured: f64, theory: f64, tolerance: f64) {
+    println!("{what}: theory {theory:.6}, measured {measured:.6}, off by {:+.4} %", 100.0 * (measured / theory - 1.0));
+    assert!((measured / theory - 1.0).abs() <= tolerance, "{what}: theory {theory}, measured {measured}, tolerance {tolerance}");
+}

@@ -1,0 +1,8 @@
+//! Fidelity: the simulator against closed forms, identities and its own promises. docs/fidelity.md lists every test with
+//! theory, tolerance and what was measured; `cargo test -p fanin-sim --test fidelity -- --nocapture` prints the numbers.
+
+mod closed_forms;
+mod common;
+mod dctcp;
+mod order;
+mod tcp_laws;

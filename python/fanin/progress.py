@@ -133,6 +133,8 @@ class Bar:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if error is None and self._task is not None:
+            self._progress.update(self._task, completed=1.0, total=1.0)
         self._progress.stop()
 
     def __call__(self, state: ProgressState, /) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import json
 import os
 import signal
@@ -49,6 +51,13 @@ def test_the_stub_tells_the_truth() -> None:
         [sys.executable, "-m", "mypy.stubtest", "fanin._core"], capture_output=True, text=True, cwd=ROOT, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", ["fanin.scenario", "fanin.types"])
+def test_the_examples_in_docstrings_are_true(name: str) -> None:
+    outcome = doctest.testmod(importlib.import_module(name))
+    assert outcome.attempted > 0
+    assert outcome.failed == 0
 
 
 def test_generated_files_are_those_of_this_version() -> None:

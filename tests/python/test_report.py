@@ -278,6 +278,22 @@ class TestInBrowser:
         assert window["x0"] == pytest.approx(min(near["queue"][0]))
         assert browser.get_log("browser") == []  # type: ignore[no-untyped-call]
 
+    @pytest.mark.native
+    def test_a_real_run_has_a_page_that_holds_its_data(self, browser: webdriver.Chrome, tmp_path: Path) -> None:
+        scenario = fanin.Scenario.from_file(Path(__file__).parents[2] / "scenarios" / "incast.toml")
+        result = fanin.run(
+            scenario.replace({"telemetry.queues": ["*"], "telemetry.sample": "20us"}), tmp_path / "out", progress=False
+        )
+        open_page(browser, result.report())
+        port = result.summary["largest_queue"]["port"]
+        records = result.queues.filter(pl.col("port") == port)
+        chart = drawn(browser, "queue-0-peak" if records.height > series.MAX_POINTS else "queue-0")
+        assert max(chart["queue"][1]) == pytest.approx(records["queue_bytes"].to_numpy().max() / 1e3)
+        assert sum(drawn(browser, "drops-marks")["ECN marks"][1]) == result.summary["marks"]
+        median = next(entry for entry in result.summary["fct"] if entry["bin"] != "all" and entry["flows"])["slowdown_p50"]
+        assert drawn(browser, "slowdown")["median"][1][0] == pytest.approx(median)
+        assert browser.get_log("browser") == []  # type: ignore[no-untyped-call]
+
     def test_no_button_sends_data_away(self, browser: webdriver.Chrome, page: Path) -> None:
         open_page(browser, page)
         buttons = script(browser, "return [...document.querySelectorAll('.modebar-btn')].map(b => b.dataset.title || '')")

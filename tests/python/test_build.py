@@ -1,0 +1,87 @@
+"""Setting up: what is missing is said, all of it at once, with the way to get it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def tools(folder: Path, *names: str, **scripts: str) -> dict[str, str]:
+    """An environment whose PATH holds these tools of the machine and these scripts, and nothing else."""
+    folder.mkdir()
+    for name in ("sh", "sed", "id", *names):
+        (folder / name).symlink_to(shutil.which(name) or "/absent")
+    for name, text in scripts.items():
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / name).chmod(0o755)
+    return {"PATH": str(folder)}
+
+
+def doctor(environment: dict[str, str]) -> tuple[int, str]:
+    done = subprocess.run([str(ROOT / ".ci" / "doctor")], env=environment, capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr
+
+
+def test_everything_missing_is_told_at_once(tmp_path: Path) -> None:
+    status, said = doctor(tools(tmp_path / "bin"))
+    assert status == 1
+    for name in ("Python 3.11 or newer", "a Rust toolchain (cargo)", "a C compiler (cc)"):
+        assert f"missing: {name}" in said
+    assert said.count("apt-get install") == 2
+
+
+@pytest.mark.parametrize(
+    ("scripts", "message"),
+    [
+        ({"python3": 'test "$1" = -V && echo Python 3.9.2; exit 1'}, "Python 3.11 or newer (python3 is Python 3.9.2)"),
+        ({"python3": 'case "$2" in *ensurepip*) exit 1;; esac'}, "Python's venv module"),
+        ({"rustc": "echo 'rustc 1.63.0 (4b91a6ea7 2022-08-08)'"}, "rustc 1.85 or newer (this is rustc 1.63.0"),
+    ],
+)
+def test_what_is_too_old_is_told(tmp_path: Path, scripts: dict[str, str], message: str) -> None:
+    present = {"python3": "exit 0", "cargo": "exit 0", "cc": "exit 0", "rustc": "echo 'rustc 1.95.0 (abc)'"}
+    status, said = doctor(tools(tmp_path / "bin", **{**present, **scripts}))
+    assert status == 1
+    assert said.count("missing:") == 1
+    assert message in said
+
+
+def test_a_machine_with_everything_is_fine(tmp_path: Path) -> None:
+    present = {"python3": "exit 0", "cargo": "exit 0", "cc": "exit 0", "rustc": "echo 'rustc 1.85.0 (abc)'"}
+    assert doctor(tools(tmp_path / "bin", **present)) == (0, "")
+
+
+def test_a_missing_browser_is_told_and_no_failure(tmp_path: Path) -> None:
+    command = [str(ROOT / ".ci" / "chromium")]
+    done = subprocess.run(command, env=tools(tmp_path / "bin"), capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert done.stdout.startswith("SKIPPED: tests of the report in a browser")
+    assert "apt-get install chromium chromium-driver" in done.stdout
+
+
+def test_requirements_are_those_of_the_project() -> None:
+    def listed(kind: str) -> list[str]:
+        command = [sys.executable, str(ROOT / ".ci" / "requirements.py"), kind]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+
+    assert any(line.startswith("maturin==") for line in listed("build"))
+    assert any(line.startswith("polars>=") for line in listed("build"))
+    assert any(line.startswith("pytest>=") for line in listed("dev"))
+
+
+def test_make_lists_its_targets() -> None:
+    make = shutil.which("make")
+    if make is None:
+        pytest.skip("make is not installed")
+    done = subprocess.run(
+        [make, "-s", "help"], cwd=ROOT, capture_output=True, text=True, check=True, env={**os.environ, "MAKEFLAGS": ""}
+    )
+    for target in ("demo", "test", "bench", "ns3-test", "schema", "clean"):
+        assert f"make {target} " in done.stdout

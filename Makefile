@@ -35,6 +35,7 @@ rust-test: doctor ## unit tests, lints
 .PHONY: python-test
 python-test: $(VENV)/.built $(VENV)/.dev ## tests of package, command line and report, types, lints
 	@.ci/chromium
+	@echo "SKIPPED: the comparison with ns-3, a target of its own: make ns3-test"
 	$(BIN)/python -m ruff check python tests/python examples
 	$(BIN)/python -m mypy
 	$(BIN)/python -m pytest -q
@@ -51,9 +52,9 @@ bench: $(VENV)/.built ## packet-hops per second, instructions, memory; and ns-3 
 .PHONY: ns3-test
 ns3-test: $(VENV)/.built $(VENV)/.dev ## compare with ns-3 3.37, where libns3-dev is installed
 	@if [ ! -e /usr/include/ns3/core-module.h ]; then \
-	  echo "SKIPPED: ns-3 is not installed (Debian 12: apt-get install libns3-dev g++)"; exit 1; fi
+	  echo "ns-3 is not installed; Debian 12, as root: apt-get install libns3-dev g++" >&2; exit 1; fi
 	$(MAKE) -s -C benches/ns3
-	$(BIN)/python -m pytest -q benches/ns3
+	$(BIN)/python -m pytest -q benches/ns3 tests/ns3
 
 .PHONY: schema
 schema: $(VENV)/.built ## write the generated files anew

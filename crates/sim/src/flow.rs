@@ -65,7 +65,7 @@ impl World {
         let Some(spec) = self.traffic.pop() else { return };
         let id = self.conns.next_flow();
         self.totals.started += 1;
-        let mut ports = Stream::new(self.seed, Purpose::Ports, u64::from(id.0));
+        let mut ports = Stream::new(self.seed, Purpose::Ports, self.flow_key(&spec));
         // Ephemeral ports as Linux draws them; the server's port is fixed.
         let client = 32_768 + ports.below(28_232) as u16;
         let datagrams = matches!(spec.kind, FlowKind::Datagrams(_));
@@ -85,7 +85,7 @@ impl World {
                 Protocol::Sink { packets: 0, bytes: 0, marked: 0 },
             ]
         } else {
-            self.endpoints(&spec, id)
+            self.endpoints(&spec)
         };
         let ideal = self.ideal(&spec, hash, data_side);
         let empty = matches!(&ends[0], Protocol::Source { next: None, .. });
@@ -119,9 +119,15 @@ impl World {
         }
     }
 
-    fn endpoints(&self, spec: &FlowSpec, id: FlowId) -> [Protocol; 2] {
+    /// What a flow's random streams are named by: its entry's name and its number there, so that flows of other entries,
+    /// which shift `FlowId`s, do not move it to other ports and paths.
+    fn flow_key(&self, spec: &FlowSpec) -> u64 {
+        self.entry_keys[usize::from(spec.entry)].wrapping_add(spec.index)
+    }
+
+    fn endpoints(&self, spec: &FlowSpec) -> [Protocol; 2] {
         let TransportConfig::Tcp(cfg) = &self.transports[usize::from(spec.transport)].1;
-        let mut draws = Stream::new(self.seed, Purpose::Transport, u64::from(id.0));
+        let mut draws = Stream::new(self.seed, Purpose::Transport, self.flow_key(spec));
         let iss = [draws.next_u32(), draws.next_u32()];
         let ts_offset = [draws.next_u32(), draws.next_u32()];
         Connection::pair(cfg, iss, ts_offset).map(|connection| Protocol::Tcp(TcpEndpoint::new(cfg, connection, self.now)))

@@ -95,6 +95,7 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
     };
     let tables = Tables { ports: next_sample < Time::MAX, queues: !watched.is_empty(), drops: telemetry.drops };
     let groups = traffic.entry_names().map(Name::from).collect();
+    let entry_keys = traffic.entry_names().map(fnv1a).collect();
     let switches: Vec<SwitchNode> = (0..topology.switch_count())
         .map(|s| SwitchNode {
             seed: Stream::new(seed, Purpose::Hashing, s as u64).next_u32(),
@@ -130,6 +131,7 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
         conns: Conns::default(),
         transports: scenario.transports().iter().map(|(name, config)| (name.as_str().into(), config.clone())).collect::<Vec<_>>().into(),
         traffic,
+        entry_keys,
         framing,
         seed,
         fifo_nic: doc.host.nic == NicOrder::Fifo,
@@ -143,6 +145,11 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
         stall_events: engine.stall_events,
         max_events: engine.max_events.unwrap_or(u64::MAX),
     })
+}
+
+/// FNV-1a 64.
+fn fnv1a(name: &str) -> u64 {
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
 /// Gives a switch's port its buffer, marking and scheduling.

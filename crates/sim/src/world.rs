@@ -87,6 +87,8 @@ pub struct World {
     pub(crate) conns: Conns,
     pub(crate) transports: Table<(Name, TransportConfig)>,
     pub(crate) traffic: Traffic,
+    /// The names of the traffic entries as numbers (FNV-1a 64).
+    pub(crate) entry_keys: Vec<u64>,
     pub(crate) framing: Framing,
     pub(crate) seed: u64,
     pub(crate) fifo_nic: bool,

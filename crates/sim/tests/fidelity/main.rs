@@ -4,5 +4,7 @@
 mod closed_forms;
 mod common;
 mod dctcp;
+mod determinism;
 mod order;
+mod random;
 mod tcp_laws;

@@ -1,0 +1,229 @@
+//! The same scenario gives the same bytes, however it is simulated and whatever is recorded; and nothing is lost on the way.
+
+use crate::common::*;
+use crate::random::{classes, fifo, Random};
+use fanin_scenario::Scenario;
+use fanin_sim::{Kept, Pause, World};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+fn config(cases: u32) -> ProptestConfig {
+    ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 200, rng_seed: proptest::test_runner::RngSeed::Fixed(20_26), ..ProptestConfig::default() }
+}
+
+/// Combinations that validation refuses (a setting without effect) are not what is tested here.
+fn accepted(random: &Random) -> bool {
+    Scenario::from_toml(&random.with("auto", true), Path::new(".")).is_ok()
+}
+
+proptest! {
+    #![proptest_config(config(300))]
+
+    /// Ports of one event per packet and ports with departures as events give the same rows of all tables; with telemetry
+    /// off, when FIFO ports take the shortest path through the code, the fingerprint stays. Tolerance: none.
+    #[test]
+    fn both_kinds_of_ports_give_the_same_bits(random in fifo()) {
+        prop_assume!(accepted(&random));
+        let auto = run(&random.with("auto", true));
+        let explicit = run(&random.with("explicit", true));
+        prop_assert_eq!(&auto.kept.flows, &explicit.kept.flows);
+        prop_assert_eq!(&auto.kept.drops, &explicit.kept.drops);
+        prop_assert_eq!(&auto.kept.ports, &explicit.kept.ports);
+        prop_assert_eq!(&auto.kept.queues, &explicit.kept.queues);
+        prop_assert_eq!(&auto.kept, &explicit.kept);
+        prop_assert_eq!(auto.outcome(), explicit.outcome());
+        for ports in ["auto", "explicit"] {
+            prop_assert_eq!(run(&random.with(ports, false)).outcome(), auto.outcome(), "{} without telemetry", ports);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(config(200))]
+
+    /// Twice the same is the same, tables and all; recording changes nothing. Tolerance: none.
+    #[test]
+    fn repetition_and_telemetry_change_nothing(random in prop_oneof![fifo(), classes()]) {
+        prop_assume!(accepted(&random));
+        let first = run(&random.with("auto", true));
+        prop_assert_eq!(&run(&random.with("auto", true)), &first);
+        prop_assert_eq!(run(&random.with("auto", false)).outcome(), first.outcome());
+    }
+
+    /// At any stop: packets sent = delivered + stray + dropped + in flight; what reached a switch = what it has sent, holds
+    /// and has dropped; no queue is above its limit. Tolerance: none.
+    #[test]
+    fn nothing_is_lost_or_made_up(random in prop_oneof![fifo(), classes()], budgets in prop::collection::vec(1u64..400, 1..40)) {
+        prop_assume!(accepted(&random));
+        let text = random.with("auto", false);
+        let limit = Limit::of(&text);
+        let mut world = make(&text);
+        for budget in budgets.iter().cycle() {
+            let pause = world.advance(*budget).expect("no tables");
+            balance(&mut world, &limit);
+            if pause != Pause::Budget {
+                prop_assert_eq!(pause, Pause::Done);
+                break;
+            }
+        }
+    }
+}
+
+/// What a scenario's buffer allows.
+struct Limit {
+    per_port: Option<fanin_units::Amount>,
+    shared: Option<fanin_units::Amount>,
+}
+
+impl Limit {
+    fn of(text: &str) -> Limit {
+        use fanin_switch::Buffer;
+        let scenario = scenario(text);
+        match &scenario.doc().switch.buffer {
+            Buffer::Static(b) => Limit { per_port: Some(b.per_port), shared: None },
+            Buffer::Dynamic(b) => Limit { per_port: None, shared: Some(b.total) },
+            Buffer::Unlimited(_) => Limit { per_port: None, shared: None },
+        }
+    }
+}
+
+/// Asserts the identities of conservation.
+fn balance(world: &mut World, limit: &Limit) {
+    use fanin_units::Amount;
+    let ports = world.ports_now();
+    let t = world.totals();
+    let in_flight = world.in_flight();
+    assert_eq!(t.sent, t.delivered + t.stray + t.dropped + in_flight, "{t:?}");
+    assert_eq!(in_flight, ports.iter().map(|p| p.on_wire + p.queue_packets).sum::<u64>());
+    assert_eq!(t.packet_hops, ports.iter().map(|p| p.tx_packets - p.on_wire).sum::<u64>());
+    assert_eq!(t.dropped, ports.iter().map(|p| p.drops).sum::<u64>());
+    let nics = || ports.iter().filter(|p| p.switch.is_none());
+    assert_eq!(t.sent, nics().map(|p| p.tx_packets + p.queue_packets).sum::<u64>());
+    assert_eq!(nics().map(|p| p.drops + p.marks).sum::<u64>(), 0, "hosts neither drop nor mark");
+    let arrived = |to: Option<u32>| ports.iter().filter(|p| p.leads_to == to).map(|p| p.tx_packets - p.on_wire).sum::<u64>();
+    assert_eq!(t.delivered + t.stray, arrived(None));
+    let switches = ports.iter().filter_map(|p| p.switch).max().map_or(0, |s| s + 1);
+    for s in 0..switches {
+        let own: Vec<_> = ports.iter().filter(|p| p.switch == Some(s)).collect();
+        assert_eq!(arrived(Some(s)), own.iter().map(|p| p.tx_packets + p.queue_packets + p.drops).sum::<u64>(), "switch {s}");
+        let held = |amount: Amount| match amount {
+            Amount::Bytes(_) => own.iter().map(|p| p.queue_bytes).sum::<u64>(),
+            Amount::Packets(_) => own.iter().map(|p| p.queue_packets).sum(),
+            Amount::Cells(_) => own.iter().map(|p| p.queue_cells).sum(),
+        };
+        if let Some(total) = limit.shared {
+            assert!(held(total) <= total.count(), "switch {s} holds {} of {total}", held(total));
+        }
+    }
+    for p in ports.iter().filter(|p| p.switch.is_some()) {
+        assert!(p.queue_bytes >= 64 * p.queue_packets && p.tx_bytes >= 64 * p.tx_packets, "{p:?}");
+        let (queue, limit) = match limit.per_port {
+            Some(Amount::Bytes(n)) => (p.queue_bytes.max(p.peak_bytes), n),
+            Some(Amount::Packets(n)) => (p.queue_packets, n),
+            Some(Amount::Cells(n)) => (p.queue_cells, n),
+            None => continue,
+        };
+        assert!(queue <= limit, "{p:?}: {queue} above {limit}");
+    }
+}
+
+/// Rows without the flow's number, which counts flows in order of their start.
+fn by_id(kept: &Kept) -> BTreeMap<String, String> {
+    kept.flows
+        .iter()
+        .map(|row| {
+            let id = row.id.as_ref().map_or_else(|| format!("{} {} {}", row.group, row.src, row.start_ps), ToString::to_string);
+            (id, format!("{:?}", fanin_telemetry::FlowRow { flow: 0, ..row.clone() }))
+        })
+        .collect()
+}
+
+/// A flow between other hosts over other links changes no other flow's row, nor any queue that it does not meet, although
+/// flows after it get other numbers. Per-flow ECMP over four spines: paths depend on the port numbers that hosts draw.
+/// Tolerance: none.
+#[test]
+fn an_unrelated_flow_changes_nothing_else() {
+    let text = |more: &str| {
+        format!(
+            "seed = 3\n[topology]\nkind = \"leaf_spine\"\nleaves = 3\nhosts_per_leaf = 4\nspines = 4\n\
+             host_link = {{ rate = \"10Gbps\", delay = \"1us\" }}\nuplink = {{ rate = \"10Gbps\", delay = \"1us\" }}\n\
+             [switch]\nbuffer = {{ kind = \"static\", per_port = \"12 packets\" }}\nmarking = {{ kind = \"red\", min = \"2 packets\", max = \"9 packets\", weight = 0.2 }}\n\
+             [transport]\nkind = \"tcp\"\ncongestion_control = \"dctcp\"\nhandshake = true\nrto_min = \"1ms\"\nclock_granularity = \"10us\"\n\
+             [telemetry]\nsample = \"off\"\nqueues = [\"leaf0->*\", \"spine*->leaf1\"]\n{more}\
+             [[traffic]]\nkind = \"flows\"\nname = \"main\"\nstart = \"10us\"\nflows = [{}]\n\
+             [[traffic]]\nkind = \"poisson\"\nname = \"background\"\nstart = \"10us\"\nsources = [\"rack:0\"]\ndestinations = [\"rack:1\"]\nsizes = \"web-search\"\nper_second = 40000\ncount = 30\n",
+            (0..16).map(|i| format!("{{ id = \"f{i}\", src = \"h{}\", dst = \"h{}\", size = \"{}KB\" }}", i % 4, 4 + (i * 7) % 4, 50 + i)).collect::<Vec<_>>().join(", ")
+        )
+    };
+    let alone = run(&text(""));
+    // Two hosts of the third rack: neither their links nor their leaf's ports are used by anyone else.
+    let more = "[[traffic]]\nkind = \"flows\"\nname = \"other\"\nflows = [{ id = \"other0\", src = \"h8\", dst = \"h9\", size = \"1MB\" }, { id = \"other1\", src = \"h9\", dst = \"h8\", size = \"1MB\" }]\n";
+    let beside = run(&text(more));
+    assert!(alone.totals.dropped > 0 && alone.kept.flows.iter().any(|f| f.marked > 0), "nothing happens in it");
+    let (a, mut b) = (by_id(&alone.kept), by_id(&beside.kept));
+    b.retain(|id, _| !id.starts_with("other"));
+    assert_eq!(a, b);
+    let times = |ran: &Ran| ran.kept.queues.iter().map(|r| (r.time_ps, r.port.to_string(), r.queue_bytes, r.frame_bytes, r.marked, r.dropped)).collect::<Vec<_>>();
+    assert_eq!(times(&alone), times(&beside));
+}
+
+/// The order of flows that start at the same time at different hosts decides their numbers and nothing else. (At one
+/// host it also decides who goes first at the NIC.) Tolerance: none.
+#[test]
+fn the_order_of_simultaneous_flows_of_different_hosts_changes_only_their_numbers() {
+    let text = |order: &[u32]| {
+        format!(
+            "[topology]\nkind = \"single_switch\"\nhosts = 9\nlink = {{ rate = \"10Gbps\", delay = \"1us\" }}\n\
+             [switch]\nbuffer = {{ kind = \"static\", per_port = \"20 packets\" }}\n[transport]\nkind = \"tcp\"\nrto_min = \"1ms\"\nclock_granularity = \"10us\"\n\
+             [telemetry]\nqueues = [\"*->h8\"]\n{}",
+            order
+                .iter()
+                .map(|i| format!("[[traffic]]\nkind = \"flows\"\nname = \"e{i}\"\nflows = [{{ id = \"f{i}\", src = \"h{i}\", dst = \"h8\", size = \"{}KB\" }}]\n", 60 + i))
+                .collect::<String>()
+        )
+    };
+    let first = run(&text(&[0, 1, 2, 3, 4, 5, 6, 7]));
+    assert!(first.totals.dropped > 0);
+    let queues = |ran: &Ran| {
+        let ids: BTreeMap<u32, String> = ran.kept.flows.iter().map(|f| (f.flow, f.id.as_ref().expect("an id").to_string())).collect();
+        ran.kept.queues.iter().map(|r| (r.time_ps, ids[&r.flow].clone(), r.queue_bytes, r.dropped)).collect::<Vec<_>>()
+    };
+    for order in [[7, 6, 5, 4, 3, 2, 1, 0], [3, 1, 4, 0, 5, 2, 7, 6]] {
+        let other = run(&text(&order));
+        assert_eq!(by_id(&first.kept), by_id(&other.kept));
+        assert_eq!(queues(&first), queues(&other));
+        assert_eq!(first.kept.ports, other.kept.ports);
+        assert_ne!(first.kept.flows, other.kept.flows); // the numbers
+    }
+}
+
+/// A link delivers in the order in which its port sent: what two ports in a row see is the same sequence. Mixed sizes, so
+/// that overtaking would show.
+#[test]
+fn packets_stay_in_order_on_a_link() {
+    for scheduling in ["\"fifo\"", "{ kind = \"strict\", classes = 2 }"] {
+        let rates = [(64, "900Mbps"), (1472, "4Gbps"), (700, "3Gbps"), (300, "5Gbps")];
+        let sources: String = rates
+            .iter()
+            .enumerate()
+            .map(|(i, (packet, rate))| {
+                let class = if scheduling.contains("strict") { i % 2 } else { 0 };
+                format!("[[traffic]]\nkind = \"cbr\"\nname = \"s{i}\"\nclass = {class}\nsrc = \"h{i}\"\ndst = \"h4\"\nrate = \"{rate}\"\npacket = \"{packet}B\"\nsize = \"{}B\"\n", packet * 300)
+            })
+            .collect();
+        let ran = run(&format!(
+            "[topology]\nkind = \"dumbbell\"\nleft = 4\nright = 1\nhost_link = {{ rate = \"10Gbps\", delay = \"1us\" }}\nbottleneck = {{ rate = \"10Gbps\", delay = \"3us\" }}\n\
+             [switch]\nscheduling = {scheduling}\nbuffer = {{ kind = \"unlimited\" }}\n[telemetry]\nqueues = [\"left->right\", \"right->h4\"]\n{sources}"
+        ));
+        for flow in 0..4 {
+            let seen = |port: &str| ran.kept.queues.iter().filter(|r| r.port.to_string() == port && r.flow == flow).map(|r| (r.flow, r.frame_bytes)).collect::<Vec<_>>();
+            assert_eq!(seen("left->right").len(), 300);
+            assert_eq!(seen("left->right"), seen("right->h4"));
+        }
+        if scheduling == "\"fifo\"" {
+            let seen = |port: &str| ran.kept.queues.iter().filter(|r| r.port.to_string() == port).map(|r| (r.flow, r.frame_bytes)).collect::<Vec<_>>();
+            assert_eq!(seen("left->right"), seen("right->h4"));
+        }
+    }
+}

@@ -8,3 +8,4 @@ mod determinism;
 mod order;
 mod random;
 mod tcp_laws;
+mod watchdog;

@@ -33,17 +33,15 @@ pub struct Wheel {
     shift: u32,
     /// The bucket (absolute, not modulo) whose events are in `due`; buckets after it are in lists.
     open: u64,
-    /// Start of the open bucket.
+    /// Start of the open bucket, or earlier.
     base: u64,
     /// Events of the open bucket, latest first, so that the next is popped from the end. Each is one word, time since
     /// `base` above the slot, which sorts in half the instructions of a pair.
     due: Vec<u64>,
-    /// Events before the open bucket: set after looking further ahead than the next event, which a simulation does rarely.
-    early: BinaryHeap<Reverse<(u64, u32)>>,
     /// Beyond the horizon.
     far: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Events in lists.
-    listed: usize,
+    /// Bucket of the first of them.
+    next_far: u64,
 }
 
 impl Wheel {
@@ -60,9 +58,8 @@ impl Wheel {
             open: 0,
             base: 0,
             due: Vec::with_capacity(64),
-            early: BinaryHeap::new(),
             far: BinaryHeap::new(),
-            listed: 0,
+            next_far: u64::MAX,
         }
     }
 
@@ -77,7 +74,6 @@ impl Wheel {
             self.slots[slot as usize] = Slot { time, next: self.heads[index] };
             self.heads[index] = slot;
             self.occupied[index / 64] |= 1 << (index % 64);
-            self.listed += 1;
         } else {
             self.set_elsewhere(slot, time, bucket);
         }
@@ -86,15 +82,28 @@ impl Wheel {
     #[cold]
     #[inline(never)]
     fn set_elsewhere(&mut self, slot: u32, time: u64, bucket: u64) {
-        if bucket == self.open {
-            let event = self.pack(time, slot);
-            let at = self.due.partition_point(|&other| other > event);
-            self.due.insert(at, event);
-        } else if bucket < self.open {
-            self.early.push(Reverse((time, slot)));
-        } else {
+        if bucket > self.open {
             self.far.push(Reverse((time, slot)));
+            self.next_far = self.next_far.min(bucket);
+            return;
         }
+        if time < self.base {
+            self.rebase(time);
+        }
+        let event = self.pack(time, slot);
+        let at = self.due.partition_point(|&other| other > event);
+        self.due.insert(at, event);
+    }
+
+    /// Makes room before the open bucket: somebody has looked further ahead than the next event and then set an earlier one.
+    ///
+    /// # Panics
+    /// When that bucket lies more than half a second ahead.
+    fn rebase(&mut self, base: u64) {
+        let further = self.base - base;
+        assert!(further < 1 << WIDEST, "an event set {further} ps before the open bucket");
+        self.due.iter_mut().for_each(|event| *event += further << SLOT_BITS);
+        self.base = base;
     }
 
     #[inline(always)]
@@ -110,9 +119,6 @@ impl Wheel {
     /// Takes the next event if it is not after `limit`.
     #[inline(always)]
     pub fn pop_until(&mut self, limit: Time) -> Option<(Time, u32)> {
-        if !self.early.is_empty() {
-            return self.pop_early(limit);
-        }
         if self.due.is_empty() && !self.open_next(limit) {
             return None;
         }
@@ -121,16 +127,6 @@ impl Wheel {
             return None;
         }
         self.due.pop();
-        Some((Time::from_ps(time), slot))
-    }
-
-    #[cold]
-    fn pop_early(&mut self, limit: Time) -> Option<(Time, u32)> {
-        let Reverse((time, slot)) = *self.early.peek()?;
-        if time > limit.ps() {
-            return None;
-        }
-        self.early.pop();
         Some((Time::from_ps(time), slot))
     }
 
@@ -145,21 +141,19 @@ impl Wheel {
 
     /// Whether nothing is set.
     pub fn is_empty(&self) -> bool {
-        self.due.is_empty() && self.listed == 0 && self.far.is_empty() && self.early.is_empty()
+        self.due.is_empty() && self.far.is_empty() && self.occupied.iter().all(|word| *word == 0)
     }
 
     /// Opens the next bucket that has events, unless it begins after `limit`; `due` is empty before.
     fn open_next(&mut self, limit: Time) -> bool {
-        let limit_bucket = limit.ps() >> self.shift;
-        let next_far = self.far.peek().map_or(u64::MAX, |Reverse((time, _))| time >> self.shift);
-        let next_listed = if self.listed == 0 { u64::MAX } else { self.next_occupied() };
-        let bucket = next_far.min(next_listed);
-        if bucket > limit_bucket || bucket == u64::MAX {
+        let next_listed = self.next_occupied();
+        let bucket = next_listed.min(self.next_far);
+        if bucket > limit.ps() >> self.shift || bucket == u64::MAX {
             return false;
         }
         self.open = bucket;
         self.base = bucket << self.shift;
-        if next_far == bucket || self.far_in_horizon() {
+        if self.next_far < bucket + BUCKETS as u64 {
             self.fetch_far(bucket);
         }
         if next_listed == bucket {
@@ -170,7 +164,6 @@ impl Wheel {
                 let event = self.slots[slot as usize];
                 self.due.push((event.time - self.base) << SLOT_BITS | u64::from(slot));
                 slot = event.next;
-                self.listed -= 1;
             }
         }
         if self.due.len() > 1 {
@@ -179,25 +172,26 @@ impl Wheel {
         true
     }
 
-    fn far_in_horizon(&self) -> bool {
-        self.far.peek().is_some_and(|Reverse((time, _))| (time >> self.shift) - self.open < BUCKETS as u64)
-    }
-
     /// Moves far events that the horizon has reached into lists, those of the opened bucket into `due`.
     #[cold]
     fn fetch_far(&mut self, bucket: u64) {
-        while self.far_in_horizon() {
-            let Some(Reverse((time, slot))) = self.far.pop() else { return };
-            if time >> self.shift == bucket {
+        while let Some(Reverse((time, slot))) = self.far.peek().copied() {
+            self.next_far = time >> self.shift;
+            if self.next_far >= bucket + BUCKETS as u64 {
+                return;
+            }
+            self.far.pop();
+            if self.next_far == bucket {
                 let event = self.pack(time, slot);
                 self.due.push(event);
             } else {
                 self.set(slot, Time::from_ps(time));
             }
         }
+        self.next_far = u64::MAX;
     }
 
-    /// The first non-empty bucket after the open one; at least one list is non-empty.
+    /// The first non-empty bucket after the open one; `u64::MAX` when there is none.
     fn next_occupied(&self) -> u64 {
         let first = self.open + 1;
         let start = first as usize & (BUCKETS - 1);

@@ -258,11 +258,11 @@ impl World {
         };
         let none = TcpStats::default();
         let (tx, rx) = match (sender, receiver) {
-            (Protocol::Tcp(s), Protocol::Tcp(r)) => (s.stats().clone(), r.stats().clone()),
+            (Protocol::Tcp(s), Protocol::Tcp(r)) => (*s.stats(), *r.stats()),
             (Protocol::Source { sent, .. }, Protocol::Sink { bytes, marked, .. }) => {
-                (TcpStats { packets_sent: *sent, ..none.clone() }, TcpStats { delivered: *bytes, marked: *marked, ..none })
+                (TcpStats { packets_sent: *sent, ..none }, TcpStats { delivered: *bytes, marked: *marked, ..none })
             }
-            _ => (none.clone(), none),
+            _ => (none, none),
         };
         let row = FlowRow {
             flow: flow.id.0,

@@ -7,7 +7,7 @@ use crate::port::{Limit, Owner};
 use crate::world::World;
 use fanin_packet::Ecn;
 use fanin_switch::{cells, DropReason, MarkVerdict};
-use fanin_telemetry::{DropRow, QueueRow};
+use fanin_telemetry::{DropRow, Name, QueueRow};
 use fanin_units::{Amount, Time};
 
 impl World {
@@ -16,7 +16,9 @@ impl World {
     pub(crate) fn forward(&mut self, s: u32, packet: PacketId) {
         let p = &mut self.pool[packet];
         p.ttl -= 1;
-        let ttl = p.ttl;
+        if p.ttl == 0 {
+            return self.drop_at_switch(s, packet, DropReason::Ttl);
+        }
         let out = match self.fib.lookup(s, p.dst) {
             NextHop::One(link) => link as usize,
             NextHop::Several(links) => {
@@ -24,11 +26,8 @@ impl World {
                 let i = switch.paths.pick(self.now, p, links.len(), switch.seed, &mut switch.rng);
                 links[i] as usize
             }
-            NextHop::None => return self.discard_at_switch(packet, DropReason::NoRoute),
+            NextHop::None => return self.drop_at_switch(s, packet, DropReason::NoRoute),
         };
-        if ttl == 0 {
-            return self.drop_packet(out, packet, DropReason::Ttl);
-        }
         self.offer(out, packet);
     }
 
@@ -171,27 +170,33 @@ impl World {
     #[inline(never)]
     pub(crate) fn drop_packet(&mut self, l: usize, packet: PacketId, reason: DropReason) {
         self.ports[l].drops += 1;
-        let (bytes, _) = self.queue(l);
+        let (queue_bytes, _) = self.queue(l);
+        let port = self.ports[l].name.clone();
+        self.drop_with(packet, reason, port, queue_bytes);
+    }
+
+    /// The same for a packet that no port of the switch can take; its place is the switch.
+    #[cold]
+    #[inline(never)]
+    fn drop_at_switch(&mut self, s: u32, packet: PacketId, reason: DropReason) {
+        let name = self.switches[s as usize].name.clone();
+        self.drop_with(packet, reason, name, 0);
+    }
+
+    fn drop_with(&mut self, packet: PacketId, reason: DropReason, port: Name, queue_bytes: u64) {
         let p = &self.pool[packet];
         let row = DropRow {
             time_ps: self.now.ps(),
-            port: self.ports[l].name.clone(),
+            port,
             flow: p.flow.0,
             frame_bytes: p.frame,
             payload_bytes: p.payload,
             seq: p.seq,
             reason: reason.name().into(),
-            queue_bytes: bytes,
+            queue_bytes,
         };
         let result = self.recorder.drop(row, reason);
         self.check(result);
-        self.discard(packet);
-    }
-
-    /// A packet that no port of the switch could take.
-    #[cold]
-    fn discard_at_switch(&mut self, packet: PacketId, reason: DropReason) {
-        self.recorder.count_drop(reason);
         self.discard(packet);
     }
 

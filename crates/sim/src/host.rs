@@ -231,9 +231,9 @@ impl World {
             // Its turn would come at once: no need to queue for it.
             let nic = self.hosts[host as usize].nic as usize;
             self.turn(host, nic, id, side);
-            return;
+        } else {
+            self.ask(id, side, host);
         }
-        self.ask(id, side, host);
         self.run_nic(host);
     }
 
@@ -350,7 +350,6 @@ impl World {
             self.send_control(id, side, host); // the FIN that follows the last data
         }
         self.ask(id, side, host);
-        self.run_nic(host);
     }
 
     /// Bytes that one turn at the NIC may send: one segment, or a TSO burst.

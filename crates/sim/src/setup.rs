@@ -98,6 +98,7 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
     let entry_keys = traffic.entry_names().map(fnv1a).collect();
     let switches: Vec<SwitchNode> = (0..topology.switch_count())
         .map(|s| SwitchNode {
+            name: topology.nodes[topology.hosts.len() + s].name.as_str().into(),
             seed: Stream::new(seed, Purpose::Hashing, s as u64).next_u32(),
             paths: PathChooser::new(&switch.routing),
             rng: Stream::new(seed, Purpose::Spraying, s as u64),

@@ -115,20 +115,20 @@ impl World {
     /// # Errors
     /// When a result table cannot be written.
     pub fn advance(&mut self, budget: u64) -> Result<Pause, TableError> {
-        let end = self.totals.events + budget;
-        loop {
+        let end = self.totals.events.saturating_add(budget).min(self.max_events);
+        while self.totals.events < end {
             self.find_barrier();
             fanin_run_loop(self, end - self.totals.events);
             if let Some(error) = self.failure.take() {
                 return Err(error);
             }
-            if self.totals.events >= end {
-                return Ok(self.still_going());
-            }
-            if let Some(pause) = self.beyond_the_wheel() {
-                return Ok(pause);
+            if self.totals.events < end {
+                if let Some(pause) = self.beyond_the_wheel() {
+                    return Ok(pause);
+                }
             }
         }
+        Ok(self.still_going())
     }
 
     /// Counts so far.
@@ -157,7 +157,9 @@ impl World {
         let barrier = self.barrier;
         let idle = self.conns.active() == 0 && self.next_app == Time::MAX;
         if idle && self.stop == Time::MAX {
-            return Some(Pause::Done);
+            // A flow that waits for one that was aborted never starts.
+            let all_started = self.traffic.blocked().is_empty();
+            return Some(if all_started { Pause::Done } else { Pause::Stuck(self.who_waits("nothing is left to happen")) });
         }
         if self.wheel.is_empty() && self.timers.is_empty() && self.next_app == Time::MAX && self.stop == Time::MAX {
             return Some(Pause::Stuck(self.who_waits("nothing is left to happen")));

@@ -161,7 +161,7 @@ impl World {
             let view = port.view(start, bytes, packets, start);
             let verdict = port.marker.on_dequeue(&view, &self.pool[packet], &mut port.rng);
             let marked = matches!(verdict, MarkVerdict::Mark(_)) && self.mark(l, packet);
-            self.recorder.queue_dequeued(l, marked);
+            self.recorder.queue_dequeued(packet, marked);
         }
     }
 
@@ -225,7 +225,7 @@ impl World {
             dropped,
         };
         let later = !dropped && self.ports[l].marker.acts_at_dequeue();
-        let result = self.recorder.queue(row, l, later);
+        let result = self.recorder.queue(row, later.then_some(packet));
         self.check(result);
     }
 

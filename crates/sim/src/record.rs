@@ -1,11 +1,12 @@
 //! What a run leaves behind: tables, outcomes, and the fingerprint.
 
 use crate::flow::Outcome;
+use crate::pool::PacketId;
 use fanin_switch::DropReason;
 use fanin_telemetry::{DropRow, FlowRow, Name, PortRow, QueryRow, QueueRow, Table, TableError};
 use fanin_traffic::Query;
 use fanin_units::{Span, Time};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
 
 /// Rows of watched ports whose marking is not decided yet hold at most this many others back.
@@ -29,8 +30,10 @@ pub struct Recorder {
     /// Rows of watched ports in order of arrival; the first is number `first_held`.
     held: VecDeque<QueueRow>,
     first_held: u64,
-    /// Per port that marks at dequeue: the rows whose marks are still open.
-    open: BTreeMap<usize, VecDeque<u64>>,
+    /// The row of each packet that waits at a watched port which marks at dequeue: its mark is still open.
+    open: BTreeMap<PacketId, u64>,
+    /// The rows in `open`.
+    open_rows: BTreeSet<u64>,
 }
 
 /// Sums over flows.
@@ -97,6 +100,7 @@ impl Recorder {
             held: VecDeque::new(),
             first_held: 0,
             open: BTreeMap::new(),
+            open_rows: BTreeSet::new(),
         })
     }
 
@@ -192,22 +196,25 @@ impl Recorder {
         if self.drops.is_on() { self.drops.push(row) } else { Ok(()) }
     }
 
-    /// A packet has reached a watched port. `mark_later`: whether it is marked is decided when it is dequeued.
-    pub fn queue(&mut self, row: QueueRow, port: usize, mark_later: bool) -> Result<(), TableError> {
-        if !mark_later && self.held.is_empty() {
+    /// A packet has reached a watched port. `mark_later`: it is `packet`, and whether it is marked is decided when it is
+    /// dequeued.
+    pub fn queue(&mut self, row: QueueRow, mark_later: Option<PacketId>) -> Result<(), TableError> {
+        let number = self.first_held + self.held.len() as u64;
+        if let Some(packet) = mark_later {
+            self.open.insert(packet, number);
+            self.open_rows.insert(number);
+        } else if self.held.is_empty() {
             self.first_held += 1;
             return self.queues.push(row);
-        }
-        if mark_later {
-            self.open.entry(port).or_default().push_back(self.first_held + self.held.len() as u64);
         }
         self.held.push_back(row);
         if self.held.len() >= HELD { self.release_held() } else { Ok(()) }
     }
 
-    /// The oldest open packet of a port has been dequeued.
-    pub fn queue_dequeued(&mut self, port: usize, marked: bool) {
-        let Some(row) = self.open.get_mut(&port).and_then(VecDeque::pop_front) else { return };
+    /// A packet has left a port that marks at dequeue, which need not be watched. Classes may overtake one another.
+    pub fn queue_dequeued(&mut self, packet: PacketId, marked: bool) {
+        let Some(row) = self.open.remove(&packet) else { return };
+        self.open_rows.remove(&row);
         if let Some(held) = self.held.get_mut((row - self.first_held) as usize) {
             held.marked = marked;
         }
@@ -215,7 +222,7 @@ impl Recorder {
 
     /// Writes held rows up to the first whose mark is open.
     fn release_held(&mut self) -> Result<(), TableError> {
-        let first_open = self.open.values().filter_map(VecDeque::front).min().copied().unwrap_or(u64::MAX);
+        let first_open = self.open_rows.first().copied().unwrap_or(u64::MAX);
         while self.first_held < first_open {
             let Some(row) = self.held.pop_front() else { break };
             self.first_held += 1;
@@ -227,6 +234,7 @@ impl Recorder {
     /// Nothing more is to come: rows whose marks are still open are written as they are.
     pub fn settle(&mut self) -> Result<(), TableError> {
         self.open.clear();
+        self.open_rows.clear();
         self.release_held()
     }
 

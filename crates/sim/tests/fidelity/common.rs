@@ -54,8 +54,9 @@ impl Ran {
     }
 
     /// The counters that do not depend on how ports are simulated or what is recorded.
-    pub fn outcome(&self) -> (u64, Totals, Time) {
-        (self.kept.fingerprint, Totals { events: 0, ..self.totals }, self.now)
+    pub fn outcome(&self) -> (u64, [u64; 7], Time) {
+        let t = self.totals;
+        (self.kept.fingerprint, [t.packet_hops, t.sent, t.delivered, t.stray, t.dropped, t.started, t.ended], self.now)
     }
 }
 

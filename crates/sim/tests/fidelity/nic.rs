@@ -1,0 +1,139 @@
+//! Hosts: connections that share a NIC, bursts, handshake and close, requests, datagrams.
+
+use crate::common::*;
+
+/// Flows from `h0` to `h1`, `h2`, … over a switch and another, so that what the NIC sends is recorded in its order; every
+/// window is larger than the flow.
+fn shared_nic(flows: u32, nic: &str, more: &str, size: u64) -> Ran {
+    run(&format!(
+        "[topology]\nkind = \"dumbbell\"\nleft = 1\nright = {flows}\nhost_link = {{ rate = \"10Gbps\", delay = \"1us\" }}\nbottleneck = {{ rate = \"10Gbps\", delay = \"1us\" }}\n\
+         [switch]\nbuffer = {{ kind = \"unlimited\" }}\n[host]\nnic = \"{nic}\"\n\
+         [transport]\nkind = \"tcp\"\nhandshake = false\ninitial_window = 1000\nrto_initial = \"100ms\"\n{more}\n\
+         [telemetry]\nqueues = [\"left->right\"]\n{}",
+        (1..=flows)
+            .map(|i| format!("[[traffic]]\nkind = \"flows\"\nname = \"f{i}\"\nflows = [{{ src = \"h0\", dst = \"h{i}\", size = \"{size}B\" }}]\n"))
+            .collect::<String>()
+    ))
+}
+
+/// The flows in the order in which their packets left the NIC, as (flow, packets in a row).
+fn runs(ran: &Ran) -> Vec<(u32, u32)> {
+    let mut runs: Vec<(u32, u32)> = Vec::new();
+    for row in &ran.kept.queues {
+        match runs.last_mut() {
+            Some((flow, n)) if *flow == row.flow => *n += 1,
+            _ => runs.push((row.flow, 1)),
+        }
+    }
+    runs
+}
+
+/// "fair": one packet each in turn; "fifo": one connection after the other; with TSO bursts of up to 64 KiB in turn. Always back
+/// to back: the wire does not idle while there is something to send.
+///
+/// Source: Linux sch_fq, pfifo_fast; GSO_MAX_SIZE. Tolerance: none.
+#[test]
+fn connections_take_turns_at_the_nic() {
+    let size = 1448 * 90;
+    let t = tx_ps(WIRE, 10);
+    // The first flow has one packet on the wire and its next turn before the others have begun; then they alternate, and it
+    // ends two turns of each of them earlier.
+    let fair = shared_nic(3, "fair", "", size);
+    let order = runs(&fair);
+    assert!(order[1..].iter().all(|r| r.1 == 1) && order[0].1 <= 2, "{order:?}");
+    for flow in 0..3 {
+        assert_eq!(order.iter().filter(|r| r.0 == flow).map(|r| r.1).sum::<u32>(), 90);
+    }
+    let fct: Vec<u64> = fair.kept.flows.iter().map(|f| f.finish_ps.expect("complete")).collect();
+    assert!(fct.iter().max().expect("three") - fct.iter().min().expect("three") <= 4 * t, "{fct:?}");
+
+    assert_eq!(runs(&shared_nic(3, "fifo", "", size)), [(0, 90), (1, 90), (2, 90)]);
+
+    // 45 whole segments fit into 64 KiB. The first flow has two bursts before the second begins, as above.
+    let bursts = shared_nic(2, "fair", "tso = true", 1448 * 225);
+    let full = 65_536 / 1448;
+    let order = runs(&bursts);
+    println!("TSO bursts: {order:?}");
+    assert_eq!(order[0], (0, 2 * full));
+    assert_eq!(order[1..7], [(1, full), (0, full), (1, full), (0, full), (1, full), (0, full)]);
+
+    for ran in [&fair, &bursts] {
+        for w in ran.kept.queues.windows(2) {
+            assert_eq!(w[1].time_ps - w[0].time_ps, t, "a gap on the wire");
+        }
+    }
+}
+
+/// A connection costs SYN, SYN/ACK and then its data; it closes with FINs, and the run ends with nothing left over.
+///
+/// SYN and SYN/ACK with MSS, window scale, SACK-permitted and timestamps are 60 bytes of IP: frames of 78. One data segment of 1000 B is a frame
+/// of 1070, which leaves after the ACK of the SYN/ACK, 70. Each goes over two links of 1 µs. Source: RFC 9293 §3.5.
+/// Tolerance: none; the recorded ideal time, which counts least frames for SYN and SYN/ACK and lets the ACK travel with the
+/// data, is a lower bound within 2 %.
+#[test]
+fn a_connection_opens_sends_and_closes() {
+    let text = |handshake: bool, more: &str| {
+        format!(
+            "[topology]\nkind = \"single_switch\"\nhosts = 2\nlink = {{ rate = \"10Gbps\", delay = \"1us\" }}\n[transport]\nkind = \"tcp\"\nhandshake = {handshake}\n\
+             [telemetry]\nqueues = [\"*\"]\n[[traffic]]\nkind = \"flows\"\nflows = [{{ src = \"h0\", dst = \"h1\", size = \"1000B\"{more} }}]\n"
+        )
+    };
+    let one_way = |frame: u64| 2 * 1_000_000 + 2 * tx_ps(frame + 20, 10);
+    let ran = run(&text(true, ""));
+    let sizes: Vec<u16> = ran.kept.queues.iter().map(|r| r.frame_bytes).collect();
+    let flow = &ran.kept.flows[0];
+    let syn = u64::from(sizes[0]);
+    let ack = tx_ps(u64::from(sizes[2]) + 20, 10);
+    println!("handshake: frames {sizes:?}, FCT {:?} ps, ideal {}", flow.finish_ps, flow.ideal_ps);
+    assert_eq!(flow.finish_ps, Some(2 * one_way(syn) + ack + one_way(1070)));
+    assert!(flow.ideal_ps <= flow.finish_ps.expect("complete") && flow.ideal_ps * 100 >= flow.finish_ps.expect("complete") * 98);
+    // Data once; the rest are SYN, SYN/ACK, ACKs and FINs, one FIN from each side.
+    assert_eq!(sizes.iter().filter(|s| **s == 1070).count(), 1);
+    assert!((6..=8).contains(&sizes.len()), "{sizes:?}");
+    assert_eq!((flow.status.to_string().as_str(), flow.timeouts, flow.retransmits), ("complete", 0, 0));
+
+    let open = run(&text(false, ""));
+    assert_eq!(open.kept.flows[0].finish_ps, Some(one_way(1070)));
+    assert_eq!(open.kept.flows[0].ideal_ps, one_way(1070));
+
+    // A request of 300 B first: 370 of frame, then the data comes back the same way on the connection that the client opened.
+    let asked = run(&text(false, ", request = \"300B\""));
+    let flow = &asked.kept.flows[0];
+    assert_eq!((flow.finish_ps, flow.request_bytes), (Some(one_way(370) + one_way(1070)), 300));
+    assert_eq!(flow.ideal_ps, one_way(370) + one_way(1070));
+    // The request carries the client's FIN, which is acknowledged at once, ahead of the response.
+    let both = run(&text(true, ", request = \"300B\""));
+    assert_eq!(both.kept.flows[0].finish_ps, Some(2 * one_way(syn) + ack + one_way(370) + ack + one_way(1070)));
+}
+
+/// Flows that wait for one another in a chain start when the one before has been delivered, and after their delay.
+#[test]
+fn dependent_flows_start_when_their_predecessor_is_delivered() {
+    let ran = run(
+        "[topology]\nkind = \"single_switch\"\nhosts = 3\n[transport]\nkind = \"tcp\"\nhandshake = false\n\
+         [[traffic]]\nkind = \"flows\"\nflows = [{ id = \"a\", src = \"h0\", dst = \"h1\", size = \"100KB\" }, \
+         { id = \"b\", src = \"h1\", dst = \"h2\", size = \"100KB\", after = [\"a\"] }, { id = \"c\", src = \"h2\", dst = \"h0\", size = \"100KB\", after = [\"b\"], delay = \"7us\" }]\n",
+    );
+    let flow = |id: &str| ran.kept.flows.iter().find(|f| f.id.as_ref().is_some_and(|i| i.to_string() == id)).expect("a row");
+    assert_eq!(flow("b").start_ps, flow("a").finish_ps.expect("complete"));
+    assert_eq!(flow("c").start_ps, flow("b").finish_ps.expect("complete") + 7_000_000);
+}
+
+/// A flow of datagrams ends when each has arrived or been dropped: losses do not keep it open, and are its missing bytes.
+#[test]
+fn datagram_flows_end_though_packets_were_lost() {
+    let source = |i: u32| format!("[[traffic]]\nkind = \"cbr\"\nname = \"s{i}\"\nsrc = \"h{i}\"\ndst = \"h2\"\nrate = \"8Gbps\"\ncounts = \"wire\"\nsize = \"{}B\"\n", 1472 * 1000);
+    let ran = run(&format!(
+        "[topology]\nkind = \"single_switch\"\nhosts = 3\nlink = {{ rate = \"10Gbps\", delay = \"1us\" }}\n[switch]\nbuffer = {{ kind = \"static\", per_port = \"10 packets\" }}\n{}{}",
+        source(0),
+        source(1)
+    ));
+    assert!(ran.totals.dropped > 300);
+    for flow in &ran.kept.flows {
+        let lost = ran.kept.drops.iter().filter(|d| d.flow == flow.flow).count() as u64;
+        assert_eq!((flow.status.to_string().as_str(), flow.packets_sent), ("complete", 1000));
+        assert_eq!(flow.delivered_bytes, 1472 * (1000 - lost));
+    }
+    // 16 Gb/s into 10: three eighths are lost, but for what the buffer holds at the end.
+    near("datagrams lost of 2000", ran.totals.dropped as f64, 750.0, 0.02);
+}

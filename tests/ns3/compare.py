@@ -185,7 +185,7 @@ def run_fanin(case: Case, folder: Path) -> Outcome:
     flows = order.join(result.flows, on="id", how="left", maintain_order="left")
     assert flows["status"].unique().to_list() == ["complete"]
     arrivals = result.queues.filter(~pl.col("dropped"))
-    peak, mean = waiting(arrivals, case.rate, flows["finish_ps"].max())
+    peak, mean = waiting(arrivals, case.rate, max(flows["finish_ps"].to_list()))
     return Outcome(
         fct_ps=(flows["finish_ps"] - flows["start_ps"]).to_list(),
         delivered=flows["delivered_bytes"].to_list(),

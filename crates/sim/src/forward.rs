@@ -17,7 +17,7 @@ impl World {
         let p = &mut self.pool[packet];
         p.ttl -= 1;
         if p.ttl == 0 {
-            return self.drop_at_switch(s, packet, DropReason::Ttl);
+            return self.drop_at_switch(s, packet, DropReason::TTL);
         }
         let out = match self.fib.lookup(s, p.dst) {
             NextHop::One(link) => link as usize,
@@ -26,7 +26,7 @@ impl World {
                 let i = switch.paths.pick(self.now, p, links.len(), switch.seed, &mut switch.rng);
                 links[i] as usize
             }
-            NextHop::None => return self.drop_at_switch(s, packet, DropReason::NoRoute),
+            NextHop::None => return self.drop_at_switch(s, packet, DropReason::NO_ROUTE),
         };
         self.offer(out, packet);
     }
@@ -52,7 +52,7 @@ impl World {
             let packets = link.queue_packets();
             let would = if link.flags & flag::LIMIT_PACKETS != 0 { packets + 1 } else { link.queue_bytes + u32::from(frame) };
             if would > link.limit {
-                return self.drop_packet(l, packet, DropReason::BufferFull);
+                return self.drop_packet(l, packet, DropReason::BUFFER_FULL);
             }
             let found = if link.flags & flag::MARK_PACKETS != 0 { packets } else { link.queue_bytes };
             if found > link.threshold && p.ecn != Ecn::NotEct {
@@ -109,7 +109,7 @@ impl World {
                         Amount::Packets(_) => u64::from(packets) + 1,
                         Amount::Cells(_) => u64::from(view.queue_cells + cells(frame, self.cell)),
                     };
-                    (would > limit.count()).then_some(DropReason::BufferFull)
+                    (would > limit.count()).then_some(DropReason::BUFFER_FULL)
                 }
                 Limit::Shared => self.shared_refuses(l, class, packet),
             };

@@ -44,6 +44,7 @@ impl Host {
 }
 
 /// What sits at one end of a flow.
+#[allow(clippy::large_enum_variant)] // the large one is the common one, and its connection is boxed
 pub enum Protocol {
     Tcp(TcpEndpoint),
     /// A datagram source: its clock, and the datagram that is next.

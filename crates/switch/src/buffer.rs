@@ -98,7 +98,7 @@ impl Buffer {
 ///     queue += 1;
 /// }
 /// assert_eq!((queue, buffer.free()), (4, 4)); // α/(1 + α) of the buffer
-/// assert_eq!(buffer.check(queue, 1518), Err(DropReason::DynamicThreshold));
+/// assert_eq!(buffer.check(queue, 1518), Err(DropReason::DYNAMIC_THRESHOLD));
 /// ```
 #[derive(Clone, Debug)]
 pub struct SharedBuffer {
@@ -170,9 +170,9 @@ impl SharedBuffer {
         let would = queued + self.size(frame);
         let more = self.shared_part(would) - self.shared_part(queued);
         if more > self.free() {
-            Err(DropReason::SharedBufferFull)
+            Err(DropReason::SHARED_BUFFER_FULL)
         } else if more > 0 && would > self.limit() {
-            Err(DropReason::DynamicThreshold)
+            Err(DropReason::DYNAMIC_THRESHOLD)
         } else {
             Ok(())
         }

@@ -15,7 +15,7 @@ mod view;
 
 pub use buffer::{Buffer, DynamicBuffer, SharedBuffer, StaticBuffer, UnlimitedBuffer};
 pub use config::Switch;
-pub use marking::{At, Marker, Marking, NoMarking, RedParams, Spacing, ThresholdParams};
+pub use marking::*;
 pub use path::{ecmp, five_tuple_hash, Ecmp, FlowletParams, PathChoice, PathChooser, RoundRobinParams, Spray};
 pub use scheduling::{DrrParams, FifoParams, Scheduler, Scheduling, StrictDrrParams, StrictParams, MAX_CLASSES};
 pub use verdict::{DropReason, MarkReason, MarkVerdict};

@@ -7,6 +7,15 @@ use fanin_params::{names, params, Cx};
 use fanin_units::{Amount, Bytes, Span, Stream};
 use std::ops::Bound;
 
+/// By chance.
+const MARK_BY_CHANCE: MarkReason = MarkReason("red");
+/// The average queue is above the upper limit.
+const MARK_FORCED: MarkReason = MarkReason("red_forced");
+/// By chance, a packet that could not be marked.
+const DROP_BY_CHANCE: DropReason = DropReason("red");
+/// The average queue is above the upper limit.
+const DROP_FORCED: DropReason = DropReason("red_forced");
+
 names! {
     /// How marks are spread over packets at a given marking probability.
     pub enum Spacing {
@@ -169,14 +178,14 @@ impl Policy for Red {
                     return MarkVerdict::Pass;
                 }
                 self.count = 0;
-                if markable { MarkVerdict::Mark(MarkReason::Red) } else { MarkVerdict::Drop(DropReason::Red) }
+                if markable { MarkVerdict::Mark(MARK_BY_CHANCE) } else { MarkVerdict::Drop(DROP_BY_CHANCE) }
             }
             Zone::Above => {
                 self.count = 0;
                 if markable && !self.params.hard_drop {
-                    MarkVerdict::Mark(MarkReason::RedForced)
+                    MarkVerdict::Mark(MARK_FORCED)
                 } else {
-                    MarkVerdict::Drop(DropReason::RedForced)
+                    MarkVerdict::Drop(DROP_FORCED)
                 }
             }
         }

@@ -71,21 +71,21 @@ fn idle_time_decays_the_average_as_if_small_packets_had_passed() {
 fn below_min_nothing_above_the_limit_everything() {
     let mut red = Red::new(&params());
     assert!((0..1000).all(|_| busy(&mut red, 4, Ecn::Ect0) == MarkVerdict::Pass));
-    assert_eq!(busy(&mut red, 30, Ecn::Ect0), MarkVerdict::Drop(DropReason::RedForced));
-    assert_eq!(busy(&mut red, 30, Ecn::NotEct), MarkVerdict::Drop(DropReason::RedForced));
+    assert_eq!(busy(&mut red, 30, Ecn::Ect0), MarkVerdict::Drop(DROP_FORCED));
+    assert_eq!(busy(&mut red, 30, Ecn::NotEct), MarkVerdict::Drop(DROP_FORCED));
     let mut soft = Red::new(&RedParams { hard_drop: false, ..params() });
-    assert_eq!(busy(&mut soft, 30, Ecn::Ect0), MarkVerdict::Mark(MarkReason::RedForced));
-    assert_eq!(busy(&mut soft, 30, Ecn::NotEct), MarkVerdict::Drop(DropReason::RedForced));
+    assert_eq!(busy(&mut soft, 30, Ecn::Ect0), MarkVerdict::Mark(MARK_FORCED));
+    assert_eq!(busy(&mut soft, 30, Ecn::NotEct), MarkVerdict::Drop(DROP_FORCED));
     let mut sharp = Red::new(&RedParams { gentle: false, ..params() });
-    assert_eq!(busy(&mut sharp, 15, Ecn::Ect0), MarkVerdict::Drop(DropReason::RedForced));
+    assert_eq!(busy(&mut sharp, 15, Ecn::Ect0), MarkVerdict::Drop(DROP_FORCED));
 }
 
 #[test]
 fn in_the_band_ecn_capable_packets_are_marked_and_others_dropped() {
     for (ecn, enabled, expected) in [
-        (Ecn::Ect0, true, MarkVerdict::Mark(MarkReason::Red)),
-        (Ecn::NotEct, true, MarkVerdict::Drop(DropReason::Red)),
-        (Ecn::Ect0, false, MarkVerdict::Drop(DropReason::Red)),
+        (Ecn::Ect0, true, MarkVerdict::Mark(MARK_BY_CHANCE)),
+        (Ecn::NotEct, true, MarkVerdict::Drop(DROP_BY_CHANCE)),
+        (Ecn::Ect0, false, MarkVerdict::Drop(DROP_BY_CHANCE)),
     ] {
         let mut red = Red::new(&RedParams { ecn: enabled, ..params() });
         let mut rng = stream();

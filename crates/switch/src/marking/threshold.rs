@@ -6,6 +6,9 @@ use fanin_packet::{Ecn, Packet};
 use fanin_params::{names, params};
 use fanin_units::{Amount, Stream};
 
+/// The queue was above the threshold.
+const ABOVE_K: MarkReason = MarkReason("threshold");
+
 names! {
     /// When a packet is compared with the threshold.
     pub enum At {
@@ -41,7 +44,7 @@ impl Threshold {
     #[inline]
     fn verdict(&self, view: &PortView, p: &Packet) -> MarkVerdict {
         if view.queue(Unit::of(self.k)) > self.k.count() && p.ecn != Ecn::NotEct {
-            MarkVerdict::Mark(MarkReason::Threshold)
+            MarkVerdict::Mark(ABOVE_K)
         } else {
             MarkVerdict::Pass
         }

@@ -69,8 +69,8 @@ fn strict_priority_goes_by_class_packet_by_packet() {
 /// Deficit round robin: classes that always have packets get rates in the ratio of their quanta, over any span within
 /// |s_i/Q_i − s_j/Q_j| ≤ 1 + Max/Q_i + Max/Q_j, s being bytes sent and Max the largest packet.
 ///
-/// Three classes with quanta 1:2:4 that each offer what the port carries, in packets of different sizes. Source: DRR §3.2, lemma 2
-/// and theorem 3 (a class is within Max of m quanta after m visits). Tolerance: the theorem's.
+/// Three classes with quanta 1:2:4 that each offer what the port carries, in packets of different sizes. Source: DRR,
+/// the analysis of its fairness (after m visits a class is within Max of m quanta). Tolerance: that bound.
 #[test]
 fn deficit_round_robin_shares_by_quanta_within_a_packet() {
     let quanta = [1518.0, 3036.0, 6072.0];
@@ -101,7 +101,7 @@ fn deficit_round_robin_shares_by_quanta_within_a_packet() {
 
 /// A dynamic threshold gives one hot port α/(1 + α) of the shared buffer, each of two α/(1 + 2α).
 ///
-/// Source: DT §III: T = α·(B − Q) and Q = n·T give T = αB/(1 + nα). Tolerance: a frame above, since what is free is taken
+/// Source: DT: T = α·(B − Q) and Q = n·T give T = αB/(1 + nα). Tolerance: a frame above, since what is free is taken
 /// before the packet (q + f ≤ α·(B − q) allows α/(1 + α) of a frame), and a frame for each hot port below.
 #[test]
 fn a_dynamic_threshold_gives_a_hot_port_alpha_over_one_plus_alpha() {
@@ -127,7 +127,7 @@ fn a_dynamic_threshold_gives_a_hot_port_alpha_over_one_plus_alpha() {
 /// RED marks ECN-capable packets and drops others, for its own reasons only, and holds the average queue between its
 /// thresholds.
 ///
-/// Eight long flows. Source: RED §1 (keeps the average queue between min and max). Tolerance: the mean of the queue that
+/// Eight long flows. Source: RED. Tolerance: the mean of the queue that
 /// packets find lies between the thresholds.
 #[test]
 fn red_marks_or_drops_and_holds_the_queue() {

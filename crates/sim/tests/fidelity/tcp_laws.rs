@@ -36,7 +36,7 @@ fn slow_start_doubles_and_queues_what_it_grows_by() {
                 1448 * 1500
             ),
         ));
-        // (packets, largest queue left behind) by round.
+        // (packets, largest queue that one of them found) by round.
         let mut rounds: Vec<(u64, u64)> = Vec::new();
         let mut last = None;
         for row in &ran.kept.queues {
@@ -135,7 +135,7 @@ fn cubic_follows_its_window_function() {
 ///
 /// N flows through one port with RED that drops, so that losses are spread out. p = recoveries / packets sent: the law
 /// counts a round with several losses once. RTT = propagation, serialisation and the mean wait of the recorded queue.
-/// Source: Mathis §2.
+/// Source: Mathis.
 ///
 /// Tolerance: 12 % for the rate. The law's own error: it takes losses as periodic; with independent ones the constant
 /// 1.22 becomes 1.31 (+7 %; Ott, Kemperman, Mathis 1996), and it leaves out the round that fast recovery takes without

@@ -70,6 +70,24 @@ proptest! {
     }
 }
 
+/// The generator's options are valid together, nearly all: what validation refuses is not tested.
+#[test]
+fn random_scenarios_are_accepted() {
+    use proptest::strategy::ValueTree;
+    let mut runner = proptest::test_runner::TestRunner::new(config(1));
+    let mut refused: BTreeMap<String, u32> = BTreeMap::new();
+    for _ in 0..400 {
+        let random = prop_oneof![fifo(), classes()].new_tree(&mut runner).expect("a scenario").current();
+        if let Err(problems) = Scenario::from_toml(&random.with("auto", true), Path::new(".")) {
+            for problem in problems.iter().filter(|p| p.severity == fanin_params::Severity::Error) {
+                *refused.entry(format!("{} {}", problem.path, problem.message)).or_default() += 1;
+            }
+        }
+    }
+    println!("{refused:?}");
+    assert!(refused.values().sum::<u32>() < 20, "{refused:?}");
+}
+
 /// What a scenario's buffer allows.
 struct Limit {
     per_port: Option<fanin_units::Amount>,

@@ -121,6 +121,8 @@ def run(
         if not quiet:
             for problem in check.warnings:
                 _say_problem(problem)
+            for note in check.notes:
+                _say(f"note: {note}", "cyan")
         if check.errors:
             raise _as_error(check.problems)
         result = _simulate(chosen, out, force=force, progress=not quiet and not as_json)
@@ -212,10 +214,12 @@ def check(scenario: ScenarioArgument, settings: SetOption = None, as_json: JsonO
         found = _overridden(scenario, settings or []).check()
     if as_json:
         problems = [vars(problem) for problem in found.problems]
-        typer.echo(json.dumps({"ok": found.ok, "hash": found.hash, "problems": problems, "resolved": found.resolved}))
+        typer.echo(json.dumps({"ok": found.ok, "hash": found.hash, "problems": problems, "notes": found.notes, "resolved": found.resolved}))
     else:
         for problem in found.problems:
             _say_problem(problem)
+        for note in found.notes:
+            _say(f"note: {note}", "cyan")
         if found.ok:
             warned = f", {len(found.warnings)} warning{'s' * (len(found.warnings) > 1)}" if found.warnings else ""
             typer.echo(f"{scenario}: valid{warned} (hash {str(found.hash)[:16]})")

@@ -77,11 +77,14 @@ class Check:
         Every parameter with its value; None with errors.
     hash : str or None
         SHA-256 of the resolved scenario; None with errors.
+    notes : tuple of str
+        What was decided from the content of imported files.
     """
 
     problems: tuple[Problem, ...]
     resolved: dict[str, Any] | None
     hash: str | None
+    notes: tuple[str, ...] = ()
 
     @property
     def errors(self) -> tuple[Problem, ...]:
@@ -217,7 +220,7 @@ class Scenario:
             return Check(tuple(Problem.from_core(problem) for problem in error.problems), None, None)
         problems = tuple(Problem.from_core(problem) for problem in found["problems"])
         resolved = json.loads(found["resolved"]) if found.get("resolved") else None
-        return Check(problems, resolved, found.get("hash"))
+        return Check(problems, resolved, found.get("hash"), tuple(found.get("notes") or ()))
 
     @property
     def resolved(self) -> dict[str, Any]:

@@ -62,6 +62,7 @@ fn check<'py>(py: Python<'py>, text: &str, format: &str, base_dir: &str) -> PyRe
         Err(problems) => (problems.as_slice(), None, None),
     };
     answer.set_item("problems", problem_list(py, problems)?)?;
+    answer.set_item("notes", result.as_ref().map_or(&[][..], Scenario::notes).to_vec())?;
     answer.set_item("resolved", resolved)?;
     answer.set_item("hash", hash)?;
     answer.set_item("rendered", fanin_scenario::render(problems, "scenario"))?;

@@ -22,6 +22,8 @@ pub(crate) struct Findings {
     pub problems: Vec<Problem>,
     /// The ports that `telemetry.queues` names.
     pub watched: Vec<LinkId>,
+    /// What was decided from the content of files.
+    pub notes: Vec<String>,
 }
 
 /// Checks everything that can be checked in `parts`; `network` is there when the topology could be built.
@@ -36,14 +38,15 @@ pub(crate) fn check(parts: &Parts, network: Option<&Network>, base_dir: &Path) -
     ecn(parts, &mut cx);
     let mut watched = Vec::new();
     let mut problems = Vec::new();
+    let mut notes = Vec::new();
     if let Some(network) = network {
         watched = telemetry::watched(parts, network, &mut cx);
         telemetry::sampling(parts, network, &mut cx);
         switch::paths(parts, network, &mut cx);
-        problems = traffic(parts, network, base_dir, &mut cx);
+        problems = traffic(parts, network, (base_dir, &mut notes), &mut cx);
     }
     problems.extend(cx.into_problems());
-    Findings { problems, watched }
+    Findings { problems, watched, notes }
 }
 
 fn each_transport(parts: &Parts, cx: &mut Cx) {
@@ -198,7 +201,7 @@ fn ecn(parts: &Parts, cx: &mut Cx) {
 }
 
 /// Builds the traffic, with all its own checks, and looks at what it asks of the network.
-fn traffic(parts: &Parts, network: &Network, base_dir: &Path, cx: &mut Cx) -> Vec<Problem> {
+fn traffic(parts: &Parts, network: &Network, (base_dir, notes): (&Path, &mut Vec<String>), cx: &mut Cx) -> Vec<Problem> {
     let Some(engine) = &parts.engine else { return Vec::new() };
     let names: Vec<String> = parts.transports.iter().map(|(name, _)| name.clone()).collect();
     let context = TrafficContext {
@@ -219,6 +222,7 @@ fn traffic(parts: &Parts, network: &Network, base_dir: &Path, cx: &mut Cx) -> Ve
         Err(problems) => return in_document(problems, parts),
     };
     let problems = in_document(built.warnings().to_vec(), parts);
+    notes.extend_from_slice(built.notes());
     if parts.all_traffic {
         load::check(parts, &mut built, network, cx);
     }

@@ -23,6 +23,7 @@ pub struct Scenario {
     transports: Vec<(String, TransportConfig)>,
     watched: Vec<LinkId>,
     warnings: Vec<Problem>,
+    notes: Vec<String>,
     files: Vec<(String, String)>,
 }
 
@@ -111,7 +112,7 @@ impl Scenario {
                 let named = doc.transports.iter().map(|(name, config)| (name.clone(), config.clone()));
                 let transports = std::iter::once((DEFAULT_TRANSPORT.to_string(), doc.transport.clone())).chain(named).collect();
                 let base_dir = base_dir.to_path_buf();
-                Ok(Scenario { doc, base_dir, topology, routes, transports, watched: findings.watched, warnings: problems, files })
+                Ok(Scenario { doc, base_dir, topology, routes, transports, watched: findings.watched, warnings: problems, notes: findings.notes, files })
             }
             _ => {
                 // What a wrong scenario warns of may only follow from what is wrong.
@@ -190,6 +191,11 @@ impl Scenario {
             max_flows: self.doc.engine.max_flows,
         };
         Traffic::new(&self.doc.traffic, &context)
+    }
+
+    /// What was decided from the content of files, for example that a distribution is given in percent.
+    pub fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// What will probably not do what was meant.

@@ -99,6 +99,7 @@ pub fn run(scenario: &Scenario, folder: &Path, observer: &mut dyn Observer) -> R
     manifest.insert("scenario".into(), scenario.resolved());
     manifest.insert("scenario_hash".into(), json!(scenario.hash()));
     manifest.insert("warnings".into(), json!(scenario.warnings().iter().map(ToString::to_string).collect::<Vec<_>>()));
+    manifest.insert("notes".into(), json!(scenario.notes()));
     // Nothing of an older result may survive beside a new manifest.
     for name in ["summary.json", "report.html"] {
         match std::fs::remove_file(folder.join(name)) {
@@ -128,6 +129,7 @@ fn run_inside(
     let (summary, rows) = finish(&mut world)?;
     let (wall, cpu) = observer.cost();
     let files: Map<String, Value> = rows.iter().map(|(name, n)| ((*name).to_string(), json!(n))).collect();
+    let stuck = stuck.or_else(|| world.traffic.failures().first().cloned());
     let reason = if interrupted { Some("interrupted".to_string()) } else { stuck.clone() };
     manifest.insert("status".into(), json!(if reason.is_some() { "partial" } else { "complete" }));
     if let Some(reason) = reason {

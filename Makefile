@@ -29,6 +29,7 @@ test: rust-test python-test ## every test there is on this machine
 
 .PHONY: rust-test
 rust-test: doctor ## unit tests, lints
+	cargo fmt --all --check
 	cargo test --workspace --quiet --no-fail-fast
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
 

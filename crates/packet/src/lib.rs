@@ -121,7 +121,11 @@ impl Packet {
     /// The transport protocol.
     #[inline(always)]
     pub fn protocol(&self) -> Protocol {
-        if self.shape & tcp::UDP == 0 { Protocol::Tcp } else { Protocol::Udp }
+        if self.shape & tcp::UDP == 0 {
+            Protocol::Tcp
+        } else {
+            Protocol::Udp
+        }
     }
 
     /// Turns this into a UDP datagram number `seq` with `payload` bytes.
@@ -135,7 +139,11 @@ impl Packet {
     /// Bytes of the transport header, options padded to four bytes.
     #[inline]
     pub fn transport_header(&self) -> u16 {
-        if self.protocol() == Protocol::Udp { 8 } else { 20 + self.tcp_option_bytes() }
+        if self.protocol() == Protocol::Udp {
+            8
+        } else {
+            20 + self.tcp_option_bytes()
+        }
     }
 }
 

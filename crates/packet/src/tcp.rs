@@ -96,7 +96,11 @@ impl Packet {
     /// Number of SACK blocks.
     #[inline(always)]
     pub fn sack_len(&self) -> usize {
-        if self.flags.has(TcpFlags::SYN) { 0 } else { usize::from(self.shape & SACK_COUNT) }
+        if self.flags.has(TcpFlags::SYN) {
+            0
+        } else {
+            usize::from(self.shape & SACK_COUNT)
+        }
     }
 
     /// Adds a SACK block.

@@ -11,7 +11,10 @@ pub enum Schema {
     Float,
     Text,
     /// A string with a unit.
-    Quantity { what: &'static str, examples: &'static str },
+    Quantity {
+        what: &'static str,
+        examples: &'static str,
+    },
     List(Box<Schema>),
     /// Name → value.
     Map(Box<Schema>),

@@ -140,7 +140,10 @@ fn quantities_say_what_is_wrong_with_them() {
     assert_eq!(message(Value::Text("-5KB".into())), format!("\"-5KB\" is negative{accepted}"));
     assert_eq!(message(Value::Int(-5)), format!("-5 is negative{accepted}"));
     assert_eq!(message(Value::Text("5".into())), format!("\"5\" has no unit{accepted}; write \"5B\" if that is what you mean"));
-    assert_eq!(message(Value::Text("5kib".into())), format!("\"5kib\" has the unknown unit 'kib'{accepted}; did you mean 'KiB'?"));
+    assert_eq!(
+        message(Value::Text("5kib".into())),
+        format!("\"5kib\" has the unknown unit 'kib'{accepted}; did you mean 'KiB'?")
+    );
     assert!(problems::<Span>(&Value::Int(5).into())[0].ends_with("; write \"5us\" if that is what you mean"));
     assert!(message(Value::Text("5 parsecs".into())).contains("; units: B, KB, MB"));
     assert_eq!(problems::<f64>(&Value::Float(f64::NAN).into()), ["NaN is not finite; accepted: a finite number"]);

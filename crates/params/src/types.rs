@@ -183,7 +183,13 @@ impl Param for Amount {
         Schema::Quantity { what: AMOUNT.0, examples: AMOUNT.1 }
     }
     fn parse(node: &Node, cx: &mut Cx) -> Option<Self> {
-        parse_quantity(node, cx, AMOUNT, Amount::read, &[("B", 1), ("KB", 0), ("KiB", 0), ("MB", 0), ("MiB", 0), ("packets", 0), ("cells", 0)])
+        parse_quantity(
+            node,
+            cx,
+            AMOUNT,
+            Amount::read,
+            &[("B", 1), ("KB", 0), ("KiB", 0), ("MB", 0), ("MiB", 0), ("packets", 0), ("cells", 0)],
+        )
     }
     fn to_value(&self) -> Value {
         Value::Text(self.to_string())

@@ -161,9 +161,7 @@ fn run<'py>(
     let mut watcher = Watcher { meter: Meter::start(), last: Instant::now(), callback: progress, raised: None };
     let result = py.detach(|| fanin_sim::run(&scenario, Path::new(out_dir), &mut watcher));
     match result {
-        Ok(_) if watcher.raised.is_some() => {
-            Err(watcher.raised.unwrap_or_else(|| PyKeyboardInterrupt::new_err("interrupted")))
-        }
+        Ok(_) if watcher.raised.is_some() => Err(watcher.raised.unwrap_or_else(|| PyKeyboardInterrupt::new_err("interrupted"))),
         Ok(outcome) => to_python(py, &outcome.summary),
         Err(RunError::Problems(problems)) => Err(scenario_error(py, &problems)),
         Err(error @ RunError::Write { .. }) => Err(PyOSError::new_err(error.to_string())),

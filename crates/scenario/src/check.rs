@@ -129,8 +129,13 @@ fn classes(parts: &Parts, cx: &mut Cx) {
         if usize::from(entry.class) >= classes {
             at_entry(cx, *i, |cx| {
                 cx.key("class", |cx| {
-                    let accepted = format!("0 to {}, the classes of switch.scheduling \"{}\"", classes - 1, switch.scheduling.kind());
-                    cx.error(Some(&shown(&entry.class)), "is a class that the switches do not have", Some(if classes == 1 { accepted.replace("0 to 0", "0") } else { accepted }));
+                    let accepted =
+                        format!("0 to {}, the classes of switch.scheduling \"{}\"", classes - 1, switch.scheduling.kind());
+                    cx.error(
+                        Some(&shown(&entry.class)),
+                        "is a class that the switches do not have",
+                        Some(if classes == 1 { accepted.replace("0 to 0", "0") } else { accepted }),
+                    );
                 });
             });
         }
@@ -158,7 +163,10 @@ fn frame_sizes(parts: &Parts, cx: &mut Cx) {
         let TransportConfig::Tcp(tcp) = config;
         if u64::from(tcp.mtu) > room {
             at_transport(cx, name, |cx| {
-                cx.key("mtu", |cx| cx.error(Some(&shown(&tcp.mtu)), "does not fit a frame with framing.header", Some(format!("at most {room}"))).severity);
+                cx.key("mtu", |cx| {
+                    cx.error(Some(&shown(&tcp.mtu)), "does not fit a frame with framing.header", Some(format!("at most {room}")))
+                        .severity
+                });
             });
         }
     }
@@ -171,7 +179,9 @@ fn frame_sizes(parts: &Parts, cx: &mut Cx) {
         if packet.get() + IP_AND_UDP > room {
             let accepted = format!("at most {}", Bytes(room - IP_AND_UDP));
             at_entry(cx, *i, |cx| {
-                cx.key("packet", |cx| cx.error(Some(&shown(&packet)), "does not fit a frame with its headers", Some(accepted)).severity);
+                cx.key("packet", |cx| {
+                    cx.error(Some(&shown(&packet)), "does not fit a frame with its headers", Some(accepted)).severity
+                });
             });
         }
     }
@@ -186,7 +196,8 @@ fn ecn(parts: &Parts, cx: &mut Cx) {
         if transport::uses_ecn(config) && !marks {
             at_transport(cx, name, |cx| {
                 let problem = cx.warn(None, "uses ECN, and no switch marks", None);
-                problem.suggestion = Some("set switch.marking, for example { kind = \"threshold\", k = \"65 packets\" }".to_string());
+                problem.suggestion =
+                    Some("set switch.marking, for example { kind = \"threshold\", k = \"65 packets\" }".to_string());
             });
         }
     }
@@ -215,7 +226,9 @@ fn traffic(parts: &Parts, network: &Network, (base_dir, notes): (&Path, &mut Vec
     };
     let entries: Vec<Entry> = parts.traffic.iter().map(|(_, entry)| entry.clone()).collect();
     if entries.is_empty() && parts.all_traffic {
-        cx.key("traffic", |cx| cx.error(None, "is empty: there is nothing to simulate", Some("at least one [[traffic]] table".to_string())).severity);
+        cx.key("traffic", |cx| {
+            cx.error(None, "is empty: there is nothing to simulate", Some("at least one [[traffic]] table".to_string())).severity
+        });
     }
     let mut built = match Traffic::new(&entries, &context) {
         Ok(traffic) => traffic,
@@ -233,7 +246,9 @@ fn traffic(parts: &Parts, network: &Network, (base_dir, notes): (&Path, &mut Vec
 /// read, what others wait for may be among them.
 fn in_document(problems: Vec<Problem>, parts: &Parts) -> Vec<Problem> {
     let renumbered = problems.into_iter().filter_map(|mut problem| {
-        let Some((position, rest)) = problem.path.strip_prefix("traffic[").and_then(|rest| rest.split_once(']')) else { return Some(problem) };
+        let Some((position, rest)) = problem.path.strip_prefix("traffic[").and_then(|rest| rest.split_once(']')) else {
+            return Some(problem);
+        };
         let (original, _) = parts.traffic.get(position.parse::<usize>().ok()?)?;
         if !parts.all_traffic && rest.contains("after") && problem.severity == Severity::Error {
             return None;

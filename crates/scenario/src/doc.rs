@@ -98,10 +98,12 @@ impl Parts {
 
     /// The parts of a document with errors, which were reported when it was read as a whole.
     pub fn salvage(document: &Node) -> Self {
-        let mut transports = vec![(DEFAULT_TRANSPORT.to_string(), part(document, "transport").or_else(|| absent(document, "transport")))];
+        let mut transports =
+            vec![(DEFAULT_TRANSPORT.to_string(), part(document, "transport").or_else(|| absent(document, "transport")))];
         if let Some(Value::Table(named)) = document.get("transports").map(|node| &node.value) {
             let others = named.iter().filter(|(name, _)| name != DEFAULT_TRANSPORT);
-            let mut named: Vec<(String, Option<TransportConfig>)> = others.map(|(name, node)| (name.clone(), quiet(node))).collect();
+            let mut named: Vec<(String, Option<TransportConfig>)> =
+                others.map(|(name, node)| (name.clone(), quiet(node))).collect();
             named.sort_by(|a, b| a.0.cmp(&b.0));
             transports.extend(named);
         }

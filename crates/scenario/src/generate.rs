@@ -88,7 +88,10 @@ fn inline(value: &Value) -> String {
         Value::List(items) => format!("[{}]", items.iter().map(|item: &Node| inline(&item.value)).collect::<Vec<_>>().join(", ")),
         Value::Table(entries) if entries.is_empty() => "{}".to_string(),
         Value::Table(entries) => {
-            format!("{{ {} }}", entries.iter().map(|(key, item)| format!("{key} = {}", inline(&item.value))).collect::<Vec<_>>().join(", "))
+            format!(
+                "{{ {} }}",
+                entries.iter().map(|(key, item)| format!("{key} = {}", inline(&item.value))).collect::<Vec<_>>().join(", ")
+            )
         }
     }
 }

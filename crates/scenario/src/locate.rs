@@ -10,7 +10,8 @@ pub(crate) fn locate(document: &Node, problems: &mut Vec<Problem>) {
     let mut placed: Vec<(u32, Problem)> = problems
         .drain(..)
         .map(|mut problem| {
-            let (path, elsewhere) = problem.path.split_once(" (").map_or((problem.path.as_str(), false), |(path, _)| (path, true));
+            let (path, elsewhere) =
+                problem.path.split_once(" (").map_or((problem.path.as_str(), false), |(path, _)| (path, true));
             let here = nearest(document, path).line;
             let place = if elsewhere { here } else { problem.line.or(here) };
             problem.line = problem.line.or(here.filter(|_| !elsewhere));
@@ -63,7 +64,13 @@ mod tests {
         let (node, _) = read_toml("a = 1\n[[t]]\nsize = '5B'\n[[t]]\nlist = [\n1,\n2]\n");
         let node = node.unwrap();
         let mut cx = Cx::new();
-        for (path, line) in [("t[1].list[1]", None), ("t[1].rate", None), ("t[0].size (x.csv)", Some(900)), ("t[0].size", None), ("gone.deep", None)] {
+        for (path, line) in [
+            ("t[1].list[1]", None),
+            ("t[1].rate", None),
+            ("t[0].size (x.csv)", Some(900)),
+            ("t[0].size", None),
+            ("gone.deep", None),
+        ] {
             let problem = cx.error(None, "is wrong", None);
             (problem.path, problem.line) = (path.to_string(), line);
         }

@@ -19,14 +19,23 @@ pub const MAX_DEPTH: usize = 32;
 const MAX_SYNTAX_ERRORS: usize = 20;
 
 fn syntax(line: Option<u32>, value: Option<String>, message: &str, accepted: Option<String>) -> Problem {
-    Problem { severity: Severity::Error, path: String::new(), line, value, message: message.to_string(), accepted, suggestion: None }
+    Problem {
+        severity: Severity::Error,
+        path: String::new(),
+        line,
+        value,
+        message: message.to_string(),
+        accepted,
+        suggestion: None,
+    }
 }
 
 /// A problem when `text` is too large to be read.
 fn oversize(text: &str) -> Option<Problem> {
     let size = Bytes(text.len() as u64);
     (size > MAX_DOCUMENT).then(|| {
-        let mut problem = syntax(None, None, &format!("the document of {size} is too large"), Some(format!("at most {MAX_DOCUMENT}")));
+        let mut problem =
+            syntax(None, None, &format!("the document of {size} is too large"), Some(format!("at most {MAX_DOCUMENT}")));
         problem.suggestion = Some("put long lists of flows into a CSV file".to_string());
         problem
     })

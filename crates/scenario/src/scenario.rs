@@ -112,7 +112,17 @@ impl Scenario {
                 let named = doc.transports.iter().map(|(name, config)| (name.clone(), config.clone()));
                 let transports = std::iter::once((DEFAULT_TRANSPORT.to_string(), doc.transport.clone())).chain(named).collect();
                 let base_dir = base_dir.to_path_buf();
-                Ok(Scenario { doc, base_dir, topology, routes, transports, watched: findings.watched, warnings: problems, notes: findings.notes, files })
+                Ok(Scenario {
+                    doc,
+                    base_dir,
+                    topology,
+                    routes,
+                    transports,
+                    watched: findings.watched,
+                    warnings: problems,
+                    notes: findings.notes,
+                    files,
+                })
             }
             _ => {
                 // What a wrong scenario warns of may only follow from what is wrong.
@@ -171,7 +181,8 @@ impl Scenario {
     /// of the switch or the processing of the host there.
     pub fn hop_delay(&self, link: LinkId) -> Span {
         let link = self.topology.link(link);
-        let there = if self.topology.host_id(link.to).is_some() { self.doc.host.processing_delay } else { self.doc.switch.latency };
+        let there =
+            if self.topology.host_id(link.to).is_some() { self.doc.host.processing_delay } else { self.doc.switch.latency };
         link.delay + there
     }
 
@@ -273,7 +284,10 @@ fn unreadable(path: &Path, cause: &str) -> Vec<Problem> {
 fn read_file(path: &Path) -> Result<String, Vec<Problem>> {
     let size = std::fs::metadata(path).map_err(|error| unreadable(path, &error.to_string()))?.len();
     if size > MAX_DOCUMENT.get() {
-        return Err(unreadable(path, &format!("it has {size} bytes, and a scenario has at most {MAX_DOCUMENT}; put long lists of flows into a CSV file")));
+        return Err(unreadable(
+            path,
+            &format!("it has {size} bytes, and a scenario has at most {MAX_DOCUMENT}; put long lists of flows into a CSV file"),
+        ));
     }
     let bytes = std::fs::read(path).map_err(|error| unreadable(path, &error.to_string()))?;
     String::from_utf8(bytes).map_err(|error| unreadable(path, &format!("byte {} is not UTF-8", error.utf8_error().valid_up_to())))

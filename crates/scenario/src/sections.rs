@@ -64,7 +64,8 @@ impl Param for Sampling {
         }
         let period = Span::parse(node, cx)?;
         if period < SHORTEST_SAMPLING {
-            let problem = cx.error(Some(node), "is too short a period", Some(format!("at least {SHORTEST_SAMPLING}, or \"off\"")));
+            let problem =
+                cx.error(Some(node), "is too short a period", Some(format!("at least {SHORTEST_SAMPLING}, or \"off\"")));
             if period == Span::ZERO {
                 problem.suggestion = Some("write \"off\" for no samples".to_string());
             }

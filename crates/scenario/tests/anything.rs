@@ -78,7 +78,8 @@ fn look(text: &str) {
 #[test]
 fn the_rich_scenario_is_sound_and_its_resolved_form_is_the_same() {
     let scenario = Scenario::from_toml(RICH, Path::new(".")).unwrap_or_else(|problems| panic!("{}", render(&problems, "rich")));
-    let again = Scenario::from_json(&scenario.resolved().to_string(), Path::new(".")).unwrap_or_else(|problems| panic!("{}", render(&problems, "rich")));
+    let again = Scenario::from_json(&scenario.resolved().to_string(), Path::new("."))
+        .unwrap_or_else(|problems| panic!("{}", render(&problems, "rich")));
     assert_eq!((again.resolved(), again.hash()), (scenario.resolved(), scenario.hash()));
     assert_eq!(again, scenario);
     assert_eq!(scenario.watched().len(), 5, "three hosts and two spines");
@@ -89,9 +90,46 @@ fn the_rich_scenario_is_sound_and_its_resolved_form_is_the_same() {
 fn fragment() -> impl Strategy<Value = String> {
     prop_oneof![
         prop::sample::select(vec![
-            "0", "-1", "nan", "inf", "1e309", "9999999999999999999", "\"\"", "\"0B\"", "\"1e9\"", "\"18446744073709551615B\"", "\"99999999999999999999s\"",
-            "\"all\"", "\"h0..h99999\"", "\"rack:7\"", "[", "]", "{", "}", "[[", "=", "\"", "'", "#", "\n", "true", "[]", "{}", "\"65 cells\"", "\"1ps\"",
-            "\"off\"", "1979-05-27", "\"\"\"", ".", ",", "\u{0}", "\u{feff}", "kind = \"file\"\npath = \"/\"", "\"*\"", "65535", "4294967295",
+            "0",
+            "-1",
+            "nan",
+            "inf",
+            "1e309",
+            "9999999999999999999",
+            "\"\"",
+            "\"0B\"",
+            "\"1e9\"",
+            "\"18446744073709551615B\"",
+            "\"99999999999999999999s\"",
+            "\"all\"",
+            "\"h0..h99999\"",
+            "\"rack:7\"",
+            "[",
+            "]",
+            "{",
+            "}",
+            "[[",
+            "=",
+            "\"",
+            "'",
+            "#",
+            "\n",
+            "true",
+            "[]",
+            "{}",
+            "\"65 cells\"",
+            "\"1ps\"",
+            "\"off\"",
+            "1979-05-27",
+            "\"\"\"",
+            ".",
+            ",",
+            "\u{0}",
+            "\u{feff}",
+            "kind = \"file\"\npath = \"/\"",
+            "\"*\"",
+            "65535",
+            "4294967295",
         ])
         .prop_map(str::to_string),
         "\\PC{0,8}",

@@ -85,7 +85,10 @@ fn missing_files() {
     let missing = |name: &str| format!("\"{name}\" cannot be read: No such file or directory (os error 2)");
     let found = wrong(&[("kind = \"single_switch\"\nhosts = 4", "kind = \"file\"\npath = \"gone.graphml\"")], "");
     assert!(found.starts_with(&format!("s.toml: topology.path, line 4: {}", missing("gone.graphml"))), "{found}");
-    let found = wrong(&[], "[[traffic]]\nkind = \"poisson\"\nload = 0.1\nstop = \"1ms\"\nsizes = { kind = \"file\", path = \"gone.csv\" }\n");
+    let found = wrong(
+        &[],
+        "[[traffic]]\nkind = \"poisson\"\nload = 0.1\nstop = \"1ms\"\nsizes = { kind = \"file\", path = \"gone.csv\" }\n",
+    );
     assert!(found.starts_with("s.toml: traffic[1].sizes.path, line 17: \"gone.csv\" "), "{found}");
     assert!(found.contains("No such file or directory"), "{found}");
 }
@@ -145,12 +148,18 @@ fn overlapping_ids() {
 fn a_topology_with_a_hole() {
     let found = wrong(&[("kind = \"single_switch\"\nhosts = 4", "kind = \"file\"\npath = \"hole.json\"")], "");
     assert!(found.contains("s.toml: topology.path (hole.json)"), "{found}");
-    assert!(found.contains("\"h2\" is a host that cannot be reached: the network has 2 unconnected parts; accepted: a connected network"), "{found}");
+    assert!(
+        found.contains(
+            "\"h2\" is a host that cannot be reached: the network has 2 unconnected parts; accepted: a connected network"
+        ),
+        "{found}"
+    );
 }
 
 #[test]
 fn a_thousand_million_flows() {
-    let fewer = "accepted: at most 50000000 in a run; ask for fewer flows, a shorter run or a lower load, or raise the limit on flows";
+    let fewer =
+        "accepted: at most 50000000 in a run; ask for fewer flows, a shorter run or a lower load, or raise the limit on flows";
     assert_eq!(
         wrong(
             &[("size = \"10KB\"", "size = \"10KB\"\nrepetitions = 1000000000\ngap = \"1us\"")],
@@ -223,7 +232,10 @@ fn nothing_at_all() {
 #[test]
 fn a_file_that_cannot_be_read() {
     let problems = Scenario::load(Path::new("/nowhere/s.toml")).unwrap_err();
-    assert_eq!(render(&problems, "s.toml"), lines(&["\"/nowhere/s.toml\" cannot be read: No such file or directory (os error 2)"]));
+    assert_eq!(
+        render(&problems, "s.toml"),
+        lines(&["\"/nowhere/s.toml\" cannot be read: No such file or directory (os error 2)"])
+    );
     let problems = Scenario::load(&folder().join("not-text.toml")).unwrap_err();
     assert!(render(&problems, "s.toml").contains("cannot be read: byte 8 is not UTF-8"));
 }
@@ -265,7 +277,8 @@ fn classes_that_the_switches_do_not_have() {
 
 #[test]
 fn frames_that_no_length_field_holds() {
-    let added = "[[traffic]]\nkind = \"cbr\"\nsrc = \"h0\"\ndst = \"h1\"\nrate = \"1Gbps\"\nsize = \"1MB\"\npacket = \"65507B\"\n";
+    let added =
+        "[[traffic]]\nkind = \"cbr\"\nsrc = \"h0\"\ndst = \"h1\"\nrate = \"1Gbps\"\nsize = \"1MB\"\npacket = \"65507B\"\n";
     assert_eq!(
         wrong(&[("[[traffic]]", "mtu = 65000\n[framing]\nheader = \"600B\"\n[[traffic]]")], added),
         lines(&[
@@ -311,8 +324,16 @@ fn values_that_contradict_one_another() {
 #[test]
 fn mistakes_of_different_parts_come_together() {
     // A transport that cannot be read hides neither the topology's mistakes nor the traffic's.
-    let found = wrong(&[("\"10ms\"", "\"10 parsecs\""), ("\"h3\"", "\"h9\"")], "[[traffic]]\nkind = \"cbr\"\n[[traffic]]\nkind = \"permutation\"\nsize = \"1KB\"\nhosts = [\"h8\"]\n");
-    for expected in ["transport.rto_min, line 7: ", "traffic[0].receiver, line 11: \"h9\"", "traffic[1].src, line 13: is missing", "traffic[2].hosts[0], line 18: \"h8\" is not a known host"] {
+    let found = wrong(
+        &[("\"10ms\"", "\"10 parsecs\""), ("\"h3\"", "\"h9\"")],
+        "[[traffic]]\nkind = \"cbr\"\n[[traffic]]\nkind = \"permutation\"\nsize = \"1KB\"\nhosts = [\"h8\"]\n",
+    );
+    for expected in [
+        "transport.rto_min, line 7: ",
+        "traffic[0].receiver, line 11: \"h9\"",
+        "traffic[1].src, line 13: is missing",
+        "traffic[2].hosts[0], line 18: \"h8\" is not a known host",
+    ] {
         assert!(found.contains(expected), "{expected}\n--\n{found}");
     }
 }

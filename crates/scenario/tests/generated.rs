@@ -10,7 +10,11 @@ fn holds(path: &str, wanted: &str) {
         std::fs::write(&full, wanted).unwrap();
     }
     let present = std::fs::read_to_string(&full).unwrap_or_default();
-    let differs = present.lines().zip(wanted.lines()).position(|(a, b)| a != b).unwrap_or(present.lines().count().min(wanted.lines().count()));
+    let differs = present
+        .lines()
+        .zip(wanted.lines())
+        .position(|(a, b)| a != b)
+        .unwrap_or(present.lines().count().min(wanted.lines().count()));
     assert!(
         present == wanted,
         "{path} is not what the definitions say, from line {} on; write it anew: FANIN_WRITE=1 cargo test -p fanin-scenario --test generated",

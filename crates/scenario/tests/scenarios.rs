@@ -65,6 +65,7 @@ fn the_demo_has_the_size_that_it_promises() {
 fn the_example_of_the_reference_page_is_sound() {
     let page = fanin_scenario::reference();
     let example = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
-    let scenario = Scenario::from_toml(example, &folder()).unwrap_or_else(|problems| panic!("{}", render(&problems, "docs/scenario.md")));
+    let scenario =
+        Scenario::from_toml(example, &folder()).unwrap_or_else(|problems| panic!("{}", render(&problems, "docs/scenario.md")));
     assert_eq!(render(scenario.warnings(), "docs/scenario.md"), "");
 }

@@ -66,9 +66,21 @@ fn a_threshold_above_what_one_queue_may_take_of_a_shared_buffer() {
 
 #[test]
 fn odd_alphas() {
-    let with = |alpha: &str| changed(&[("{ kind = \"static\", per_port = \"512KB\" }", &format!("{{ kind = \"dynamic\", total = \"4MB\", alpha = {alpha} }}"))], "");
-    assert_eq!(with("100.0"), line("switch.buffer.alpha, line 6: 100.0 lets a single queue take 99 % of the buffer; chips offer 1/128 to 8"));
-    assert!(with("0.001").contains(&line("switch.buffer.alpha, line 6: 0.001 lets a queue that is alone hold no more than 2 full frames")));
+    let with = |alpha: &str| {
+        changed(
+            &[(
+                "{ kind = \"static\", per_port = \"512KB\" }",
+                &format!("{{ kind = \"dynamic\", total = \"4MB\", alpha = {alpha} }}"),
+            )],
+            "",
+        )
+    };
+    assert_eq!(
+        with("100.0"),
+        line("switch.buffer.alpha, line 6: 100.0 lets a single queue take 99 % of the buffer; chips offer 1/128 to 8")
+    );
+    assert!(with("0.001")
+        .contains(&line("switch.buffer.alpha, line 6: 0.001 lets a queue that is alone hold no more than 2 full frames")));
     assert_eq!(with("8.0"), "");
 }
 
@@ -79,30 +91,52 @@ fn ecn_at_one_end_only() {
     assert_eq!(found, line(&format!("transport, line 7: uses ECN, and no switch marks; {remedy}")));
     let found = changed(&[("\"dctcp\"", "\"cubic\"")], "");
     let remedy = "set ecn = true, or congestion_control = \"dctcp\"";
-    assert_eq!(found, line(&format!("switch.marking, line 7: marks ECN-capable packets, and no transport in use sends any; {remedy}")));
+    assert_eq!(
+        found,
+        line(&format!("switch.marking, line 7: marks ECN-capable packets, and no transport in use sends any; {remedy}"))
+    );
     // A second transport that is not in use does not make up for it; one that is does.
-    let named = "[transports.other]\nkind = \"tcp\"\ncongestion_control = \"dctcp\"\nrto_min = \"10ms\"\ndelayed_ack_timeout = \"1ms\"\n";
+    let named =
+        "[transports.other]\nkind = \"tcp\"\ncongestion_control = \"dctcp\"\nrto_min = \"10ms\"\ndelayed_ack_timeout = \"1ms\"\n";
     assert!(changed(&[("\"dctcp\"", "\"cubic\"")], named).contains("transports.other, line 17: is used by no traffic"));
     let found = changed(&[("\"dctcp\"", "\"cubic\"")], &format!("transport = \"other\"\n{named}"));
     assert_eq!(found, line("transport, line 8: is used by no traffic"));
     // RED drops what it cannot mark.
-    assert_eq!(changed(&[("\"dctcp\"", "\"cubic\""), ("{ kind = \"threshold\", k = \"65 packets\" }", "{ kind = \"red\", ecn = false }")], ""), "");
+    assert_eq!(
+        changed(
+            &[("\"dctcp\"", "\"cubic\""), ("{ kind = \"threshold\", k = \"65 packets\" }", "{ kind = \"red\", ecn = false }")],
+            ""
+        ),
+        ""
+    );
 }
 
 #[test]
 fn a_retransmission_timeout_far_above_the_rtt() {
     let found = changed(&[("rto_min = \"10ms\"\n", "")], "");
     let remedy = "each lost tail of a burst costs that much; data centers use 1ms to 10ms";
-    assert_eq!(found, line(&format!("transport.rto_min, line 8: \"1s\" is 151625 times the RTT of traffic[0] (6600ns): {remedy}")));
+    assert_eq!(
+        found,
+        line(&format!("transport.rto_min, line 8: \"1s\" is 151625 times the RTT of traffic[0] (6600ns): {remedy}"))
+    );
     // Without a handshake the first timeout is rto_initial.
     let found = changed(&[("[transport]\n", "[transport]\nhandshake = false\n")], "");
     let remedy = "without a handshake nothing tells the RTT before a lost first window; data centers use 1ms to 10ms";
-    assert_eq!(found, line(&format!("transport.rto_initial, line 8: \"1s\" is 151625 times the RTT of traffic[0] (6600ns): {remedy}")));
+    assert_eq!(
+        found,
+        line(&format!("transport.rto_initial, line 8: \"1s\" is 151625 times the RTT of traffic[0] (6600ns): {remedy}"))
+    );
     assert_eq!(changed(&[("[transport]\n", "[transport]\nhandshake = false\nrto_initial = \"10ms\"\n")], ""), "");
     // Long transfers of one sender do not lose their tails together.
-    assert_eq!(changed(&[("rto_min = \"10ms\"\n", ""), ("kind = \"incast\"\nreceiver = \"h8\"", "kind = \"permutation\"")], ""), "");
+    assert_eq!(
+        changed(&[("rto_min = \"10ms\"\n", ""), ("kind = \"incast\"\nreceiver = \"h8\"", "kind = \"permutation\"")], ""),
+        ""
+    );
     // Nor is anything lost in a buffer without limit.
-    assert_eq!(changed(&[("rto_min = \"10ms\"\n", ""), ("{ kind = \"static\", per_port = \"512KB\" }", "\"unlimited\"")], ""), "");
+    assert_eq!(
+        changed(&[("rto_min = \"10ms\"\n", ""), ("{ kind = \"static\", per_port = \"512KB\" }", "\"unlimited\"")], ""),
+        ""
+    );
 }
 
 #[test]
@@ -126,14 +160,22 @@ fn a_load_above_capacity() {
     let found = poisson("0.3", "destinations = [\"h0\"]\nsources = [\"!h0\"]\n");
     assert!(found.starts_with("s.toml: warning: traffic, line 13: asks more than a link carries: h0 receives 2."), "{found}");
     assert!(found.contains(" times its 10Gbps, about 2"), "{found}");
-    assert!(found.ends_with("; queues and completion times grow with the run; lower the load, or its share for this host\n"), "{found}");
+    assert!(
+        found.ends_with("; queues and completion times grow with the run; lower the load, or its share for this host\n"),
+        "{found}"
+    );
 }
 
 #[test]
 fn loads_that_are_too_much_together() {
-    let entry = |name: &str| format!("[[traffic]]\nname = \"{name}\"\nkind = \"poisson\"\nsizes = {{ kind = \"fixed\", size = \"20KB\" }}\nload = 0.7\nstop = \"20ms\"\n");
+    let entry = |name: &str| {
+        format!("[[traffic]]\nname = \"{name}\"\nkind = \"poisson\"\nsizes = {{ kind = \"fixed\", size = \"20KB\" }}\nload = 0.7\nstop = \"20ms\"\n")
+    };
     let found = changed(&[], &(entry("a") + &entry("b")));
-    assert!(found.contains("traffic, line 13: asks more than a link carries") && found.contains("hosts are overloaded)"), "{found}");
+    assert!(
+        found.contains("traffic, line 13: asks more than a link carries") && found.contains("hosts are overloaded)"),
+        "{found}"
+    );
     assert_eq!(changed(&[], &entry("a")), "");
 }
 
@@ -154,10 +196,14 @@ fn a_run_that_ends_before_its_traffic_begins() {
 
 #[test]
 fn first_windows_above_the_buffer() {
-    let found = changed(&[("\"512KB\"", "\"100KB\""), ("rto_min", "initial_window = 10\nrto_min")], "[telemetry]\nsample = \"10us\"\n");
+    let found =
+        changed(&[("\"512KB\"", "\"100KB\""), ("rto_min", "initial_window = 10\nrto_min")], "[telemetry]\nsample = \"10us\"\n");
     let expected = "traffic[0], line 14: sends 121440B in the first windows of 8 flows to a port that holds 100KB: packets are lost in the first round";
     assert_eq!(found, line(expected));
-    assert_eq!(changed(&[("\"512KB\"", "\"122KB\""), ("rto_min", "initial_window = 10\nrto_min")], "[telemetry]\nsample = \"10us\"\n"), "");
+    assert_eq!(
+        changed(&[("\"512KB\"", "\"122KB\""), ("rto_min", "initial_window = 10\nrto_min")], "[telemetry]\nsample = \"10us\"\n"),
+        ""
+    );
 }
 
 #[test]
@@ -169,19 +215,26 @@ fn a_receive_window_below_the_product_of_rate_and_rtt() {
 
 #[test]
 fn choices_without_alternatives() {
-    let found = changed(&[("[transport]\n", "routing = \"spray\"\nscheduling = { kind = \"strict\", classes = 2 }\n[transport]\n")], "");
+    let found =
+        changed(&[("[transport]\n", "routing = \"spray\"\nscheduling = { kind = \"strict\", classes = 2 }\n[transport]\n")], "");
     assert_eq!(
         found,
         line("switch.routing, line 8: has nothing to choose between: the topology has one shortest path for each pair of hosts")
             + &line("switch.scheduling, line 9: has nothing to choose between: all traffic is of class 0")
     );
-    let fabric = [("kind = \"single_switch\"\nhosts = 9", "kind = \"fat_tree\"\nk = 4"), ("[transport]\n", "routing = \"spray\"\n[transport]\n")];
+    let fabric = [
+        ("kind = \"single_switch\"\nhosts = 9", "kind = \"fat_tree\"\nk = 4"),
+        ("[transport]\n", "routing = \"spray\"\n[transport]\n"),
+    ];
     assert_eq!(changed(&fabric, ""), "");
 }
 
 #[test]
 fn a_transport_that_no_traffic_uses() {
     let cbr = "kind = \"cbr\"\nsrc = \"h0\"\ndst = \"h1\"\nrate = \"1Gbps\"";
-    let found = changed(&[("kind = \"incast\"\nreceiver = \"h8\"", cbr), ("marking = { kind = \"threshold\", k = \"65 packets\" }\n", "")], "");
+    let found = changed(
+        &[("kind = \"incast\"\nreceiver = \"h8\"", cbr), ("marking = { kind = \"threshold\", k = \"65 packets\" }\n", "")],
+        "",
+    );
     assert_eq!(found, line("transport, line 7: is used by no traffic"));
 }

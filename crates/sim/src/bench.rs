@@ -21,7 +21,8 @@ pub struct Workload {
 pub fn workload(name: &str, scale: f64) -> Option<Workload> {
     let bytes = |full: f64| libm::round(full * scale).max(1.0) as u64;
     let tcp = "[transport]\nkind = \"tcp\"\ncongestion_control = \"dctcp\"\nhandshake = false\n";
-    let switch = "[switch]\nmarking = { kind = \"threshold\", k = \"65 packets\" }\nbuffer = { kind = \"static\", per_port = \"4MB\" }\n";
+    let switch =
+        "[switch]\nmarking = { kind = \"threshold\", k = \"65 packets\" }\nbuffer = { kind = \"static\", per_port = \"4MB\" }\n";
     // 65 packets is DCTCP's threshold at 10 Gb/s; the buffer is deep enough never to drop.
     let text = match name {
         "W1" => format!(

@@ -86,6 +86,10 @@ impl Fib {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        self.entries.len() * 4 + self.members.len() * 4 + self.groups.len() * 8 + self.attachment_of.len() * 2 + self.host_port.len() * 4
+        self.entries.len() * 4
+            + self.members.len() * 4
+            + self.groups.len() * 8
+            + self.attachment_of.len() * 2
+            + self.host_port.len() * 4
     }
 }

@@ -36,12 +36,20 @@ pub struct Flow {
 impl Flow {
     /// The host at `side`.
     pub fn host(&self, side: Side) -> u32 {
-        if side == self.data_side { self.spec.src.0 } else { self.spec.dst.0 }
+        if side == self.data_side {
+            self.spec.src.0
+        } else {
+            self.spec.dst.0
+        }
     }
 
     /// The host that packets sent by `side` go to.
     pub fn peer(&self, side: Side) -> HostId {
-        if side == self.data_side { self.spec.dst } else { self.spec.src }
+        if side == self.data_side {
+            self.spec.dst
+        } else {
+            self.spec.src
+        }
     }
 
     /// Whether all data has arrived and its sender knows.
@@ -80,10 +88,7 @@ impl World {
             let wire = self.framing.on_wire(self.framing.frame(8 + datagrams.packet.get() as u16));
             let mut clock = DatagramClock::new(datagrams, &spec, Bytes(u64::from(wire)), self.seed);
             let next = clock.next();
-            [
-                Protocol::Source { clock: Box::new(clock), next, sent: 0 },
-                Protocol::Sink { packets: 0, bytes: 0, marked: 0 },
-            ]
+            [Protocol::Source { clock: Box::new(clock), next, sent: 0 }, Protocol::Sink { packets: 0, bytes: 0, marked: 0 }]
         } else {
             self.endpoints(&spec)
         };
@@ -202,7 +207,8 @@ impl World {
     /// Ends a flow of datagrams when each has arrived or been dropped; true when it did.
     pub(crate) fn datagrams_arrived(&mut self, id: ConnId) -> bool {
         let conn = &mut self.conns[id];
-        let (Protocol::Source { sent, .. }, Protocol::Sink { packets, .. }) = (&conn.ends[0].protocol, &conn.ends[1].protocol) else {
+        let (Protocol::Source { sent, .. }, Protocol::Sink { packets, .. }) = (&conn.ends[0].protocol, &conn.ends[1].protocol)
+        else {
             return false;
         };
         let over = conn.flow.source_ended && *packets + conn.flow.lost >= *sent;
@@ -306,7 +312,7 @@ impl World {
         let (mss, header, handshake) = match (&spec.kind, &self.transports[usize::from(spec.transport)].1) {
             (FlowKind::Transfer, TransportConfig::Tcp(cfg)) => {
                 (u64::from(cfg.payload(cfg.mtu, cfg.timestamps)), if cfg.timestamps { 32 } else { 20 }, cfg.handshake)
-            },
+            }
             (FlowKind::Datagrams(d), _) => (d.packet.get(), 8, false),
         };
         let frame = |payload: u64| self.framing.frame(header + payload as u16);
@@ -320,7 +326,8 @@ impl World {
                 return Span::from_ps(delay + tx.iter().map(|t| t.1).sum::<u64>());
             }
             let slowest = tx.iter().map(|t| t.0).max().unwrap_or(0);
-            let tail = (0..tx.len()).map(|j| tx[..=j].iter().map(|t| t.0).sum::<u64>() + tx[j..].iter().map(|t| t.1).sum::<u64>()).max();
+            let tail =
+                (0..tx.len()).map(|j| tx[..=j].iter().map(|t| t.0).sum::<u64>() + tx[j..].iter().map(|t| t.1).sum::<u64>()).max();
             Span::from_ps(delay + tail.unwrap_or(0) + (packets - 2) * slowest)
         };
         let mut total = stream(&path, spec.size);

@@ -48,9 +48,17 @@ impl Host {
 pub enum Protocol {
     Tcp(TcpEndpoint),
     /// A datagram source: its clock, and the datagram that is next.
-    Source { clock: Box<DatagramClock>, next: Option<(Time, u32)>, sent: u64 },
+    Source {
+        clock: Box<DatagramClock>,
+        next: Option<(Time, u32)>,
+        sent: u64,
+    },
     /// Counts datagrams.
-    Sink { packets: u64, bytes: u64, marked: u64 },
+    Sink {
+        packets: u64,
+        bytes: u64,
+        marked: u64,
+    },
 }
 
 /// One end of a flow.
@@ -175,12 +183,22 @@ impl Conn {
         let flow = &self.flow;
         let state = match &self.ends[flow.data_side as usize].protocol {
             Protocol::Tcp(e) => {
-                format!("{:?}, {} B in flight, {} B unsent, cwnd {} B, RTO {}", e.state(), e.inflight(), e.unsent(), e.cwnd(), e.rto())
+                format!(
+                    "{:?}, {} B in flight, {} B unsent, cwnd {} B, RTO {}",
+                    e.state(),
+                    e.inflight(),
+                    e.unsent(),
+                    e.cwnd(),
+                    e.rto()
+                )
             }
             _ => "sends datagrams".to_string(),
         };
         let wish = if flow.asked { "data to be acknowledged" } else { "the request to arrive" };
-        format!("flow {} (host {} to host {}, {} B) waits for {wish}: {state}", flow.id, flow.spec.src, flow.spec.dst, flow.spec.size)
+        format!(
+            "flow {} (host {} to host {}, {} B) waits for {wish}: {state}",
+            flow.id, flow.spec.src, flow.spec.dst, flow.spec.size
+        )
     }
 }
 
@@ -360,7 +378,11 @@ impl World {
         match &conn.ends[side as usize].protocol {
             Protocol::Tcp(endpoint) => {
                 let TransportConfig::Tcp(cfg) = &self.transports[usize::from(conn.flow.spec.transport)].1;
-                if cfg.tso { endpoint.tso_bytes(cfg, self.now) } else { 0 }
+                if cfg.tso {
+                    endpoint.tso_bytes(cfg, self.now)
+                } else {
+                    0
+                }
             }
             _ => 0,
         }

@@ -131,14 +131,22 @@ impl Link {
     /// Where it leads.
     #[inline(always)]
     pub fn far_end(&self) -> FarEnd {
-        if self.to & TO_HOST != 0 { FarEnd::Host(self.to & !TO_HOST) } else { FarEnd::Switch(self.to) }
+        if self.to & TO_HOST != 0 {
+            FarEnd::Host(self.to & !TO_HOST)
+        } else {
+            FarEnd::Switch(self.to)
+        }
     }
 
     /// Serialisation time of a frame, in picoseconds.
     #[inline(always)]
     pub fn tx(&self, frame: u16) -> u64 {
         let bytes = u64::from(frame) + u64::from(self.gap);
-        if self.ps_per_byte != 0 { bytes * u64::from(self.ps_per_byte) } else { self.tx_inexact(bytes) }
+        if self.ps_per_byte != 0 {
+            bytes * u64::from(self.ps_per_byte)
+        } else {
+            self.tx_inexact(bytes)
+        }
     }
 
     #[cold]

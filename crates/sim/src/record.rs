@@ -193,7 +193,11 @@ impl Recorder {
     /// A packet was dropped at a port.
     pub fn drop(&mut self, row: DropRow, reason: DropReason) -> Result<(), TableError> {
         self.count_drop(reason);
-        if self.drops.is_on() { self.drops.push(row) } else { Ok(()) }
+        if self.drops.is_on() {
+            self.drops.push(row)
+        } else {
+            Ok(())
+        }
     }
 
     /// A packet has reached a watched port. `mark_later`: it is `packet`, and whether it is marked is decided when it is
@@ -208,7 +212,11 @@ impl Recorder {
             return self.queues.push(row);
         }
         self.held.push_back(row);
-        if self.held.len() >= HELD { self.release_held() } else { Ok(()) }
+        if self.held.len() >= HELD {
+            self.release_held()
+        } else {
+            Ok(())
+        }
     }
 
     /// A packet has left a port that marks at dequeue, which need not be watched. Classes may overtake one another.

@@ -53,7 +53,8 @@ impl World {
         }
         for l in 0..self.ports.len() {
             let port = &self.ports[l];
-            let values = [port.tx_bytes, port.tx_packets, port.marks, port.drops, u64::from(port.peak_bytes), port.peak_time.ps()];
+            let values =
+                [port.tx_bytes, port.tx_packets, port.marks, port.drops, u64::from(port.peak_bytes), port.peak_time.ps()];
             values.into_iter().for_each(|v| self.recorder.fold(v));
         }
         for value in [self.totals.packet_hops, self.totals.sent, self.totals.delivered, self.totals.dropped] {

@@ -36,11 +36,8 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
     let seed = scenario.seed();
     let traffic = scenario.traffic().map_err(RunError::Problems)?;
     let framing = &doc.framing;
-    let framing = Framing {
-        header: framing.header.get() as u16,
-        min_frame: framing.min_frame.get() as u16,
-        gap: framing.gap.get() as u16,
-    };
+    let framing =
+        Framing { header: framing.header.get() as u16, min_frame: framing.min_frame.get() as u16, gap: framing.gap.get() as u16 };
     let cell = switch.cell_bytes();
 
     let mut rings = Rings::default();
@@ -130,7 +127,12 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
         hosts: hosts.into(),
         host_names: (0..topology.hosts.len() as u32).map(|h| topology.host_name(HostId(h)).into()).collect(),
         conns: Conns::default(),
-        transports: scenario.transports().iter().map(|(name, config)| (name.as_str().into(), config.clone())).collect::<Vec<_>>().into(),
+        transports: scenario
+            .transports()
+            .iter()
+            .map(|(name, config)| (name.as_str().into(), config.clone()))
+            .collect::<Vec<_>>()
+            .into(),
         traffic,
         entry_keys,
         framing,

@@ -34,9 +34,8 @@ fn times(mut all: Vec<u64>) -> Map<String, Value> {
 
 fn bin(name: &str, from: u64, to: u64, outcomes: &[Outcome]) -> Value {
     let inside = || outcomes.iter().filter(|o| (from..to).contains(&o.size) || (o.size == to && to == u64::MAX));
-    let done: Vec<(u64, f64)> = inside()
-        .filter_map(|o| o.fct.map(|fct| (fct.ps(), fct.ps() as f64 / o.ideal.ps().max(1) as f64)))
-        .collect();
+    let done: Vec<(u64, f64)> =
+        inside().filter_map(|o| o.fct.map(|fct| (fct.ps(), fct.ps() as f64 / o.ideal.ps().max(1) as f64))).collect();
     let mut map = Map::new();
     map.insert("bin".into(), json!(name));
     map.insert("from_bytes".into(), json!(from));

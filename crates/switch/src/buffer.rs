@@ -67,11 +67,17 @@ impl Buffer {
                 let Some(reserved) = b.reserved else { return };
                 if Unit::of(reserved) != Unit::of(b.total) {
                     cx.key("reserved", |cx| {
-                        cx.error(None, format!("is {reserved}, but `total` is {}", b.total), Some("the same unit for both".into())).severity
+                        cx.error(
+                            None,
+                            format!("is {reserved}, but `total` is {}", b.total),
+                            Some("the same unit for both".into()),
+                        )
+                        .severity
                     });
                 } else if reserved.count() > b.total.count() {
                     cx.key("reserved", |cx| {
-                        cx.error(None, format!("is {reserved}: more than all there is"), Some(format!("at most {}", b.total))).severity
+                        cx.error(None, format!("is {reserved}: more than all there is"), Some(format!("at most {}", b.total)))
+                            .severity
                     });
                 }
             }

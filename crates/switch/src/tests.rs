@@ -137,7 +137,10 @@ fn impossible_switches_are_refused_and_idle_thresholds_warned_of() {
         "marking.max: is 1B, but `min` is 9 packets",
         "scheduling.quanta: makes 9 classes; accepted: from 1 to 8 classes in all",
     ] {
-        assert!(found.iter().any(|(severity, m)| *severity == Severity::Error && m.contains(expected)), "{expected}\n--\n{found:?}");
+        assert!(
+            found.iter().any(|(severity, m)| *severity == Severity::Error && m.contains(expected)),
+            "{expected}\n--\n{found:?}"
+        );
     }
     switch = parse_switch();
     for (k, most, warned) in [
@@ -151,7 +154,11 @@ fn impossible_switches_are_refused_and_idle_thresholds_warned_of() {
         switch.buffer = Buffer::Static(StaticBuffer { per_port: most });
         switch.marking = Marking::Threshold(ThresholdParams { k, at: At::Enqueue });
         let found = messages(|cx| switch.check(cx));
-        assert_eq!(found.iter().any(|(s, m)| *s == Severity::Warning && m.contains("never acts")), warned, "{k} {most}: {found:?}");
+        assert_eq!(
+            found.iter().any(|(s, m)| *s == Severity::Warning && m.contains("never acts")),
+            warned,
+            "{k} {most}: {found:?}"
+        );
     }
 }
 
@@ -177,7 +184,8 @@ enum Op {
 
 fn ops() -> impl Strategy<Value = Vec<Op>> {
     let ecn = prop::sample::select(vec![Ecn::NotEct, Ecn::Ect0, Ecn::Ce]);
-    let arrive = (0..3usize, 0..9u8, 64..1519u16, ecn).prop_map(|(port, class, frame, ecn)| Op::Arrive { port, class, frame, ecn });
+    let arrive =
+        (0..3usize, 0..9u8, 64..1519u16, ecn).prop_map(|(port, class, frame, ecn)| Op::Arrive { port, class, frame, ecn });
     let op = prop_oneof![5 => arrive, 3 => (0..3usize).prop_map(|port| Op::Depart { port }), 1 => (1..5_000u64).prop_map(|ns| Op::Wait { ns })];
     prop::collection::vec(op, 1..400)
 }

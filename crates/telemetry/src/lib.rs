@@ -6,8 +6,6 @@ mod column;
 mod rows;
 mod table;
 
-
-
 pub use column::{Cell, Column, Name};
 pub use rows::{DropRow, FlowRow, PortRow, QueryRow, QueueRow};
 pub use table::{ColumnInfo, Row, Table, TableError};

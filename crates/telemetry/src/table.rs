@@ -112,8 +112,7 @@ impl<R: Row> Table<R> {
             ]))
             .build();
         let file = File::create(&path).map_err(|e| fail(e.to_string()))?;
-        let writer =
-            SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties)).map_err(|e| fail(e.to_string()))?;
+        let writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties)).map_err(|e| fail(e.to_string()))?;
         let stream = Stream { path: path.clone(), writer, buffers: R::buffers(), waiting: 0 };
         Ok(Table { output: Output::File(Box::new(stream)), rows: 0 })
     }
@@ -138,7 +137,11 @@ impl<R: Row> Table<R> {
             Output::File(stream) => {
                 row.push(&mut stream.buffers);
                 stream.waiting += 1;
-                if stream.waiting >= GROUP { stream.flush::<R>() } else { Ok(()) }
+                if stream.waiting >= GROUP {
+                    stream.flush::<R>()
+                } else {
+                    Ok(())
+                }
             }
         }
     }

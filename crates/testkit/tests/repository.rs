@@ -116,7 +116,11 @@ fn models_have_no_statics_and_only_one_crate_knows_python() {
         let in_py = path.components().any(|c| c.as_os_str() == "py");
         for (i, line) in text.lines().map(str::trim_start).enumerate() {
             let here = || format!("{}:{}: {line}", path.display(), i + 1);
-            assert!(!line.starts_with("static ") && !line.starts_with("pub static ") && !line.contains("thread_local!"), "{}", here());
+            assert!(
+                !line.starts_with("static ") && !line.starts_with("pub static ") && !line.contains("thread_local!"),
+                "{}",
+                here()
+            );
             assert!(in_py || !line.contains("pyo3::"), "{}", here());
         }
     }

@@ -214,7 +214,8 @@ impl LeafSpine {
             .filter(|n| (1.0..=4_096.0).contains(*n))
             .map(|n| format!("{} ({n} spines)", ratio_with(*n)))
             .collect();
-        let accepted = if near.is_empty() { "another ratio, or `spines`".to_string() } else { format!("{}, or `spines`", near.join(", ")) };
+        let accepted =
+            if near.is_empty() { "another ratio, or `spines`".to_string() } else { format!("{}, or `spines`", near.join(", ")) };
         Err((format!("is {wanted}: it asks for {spines:.3} spines"), accepted))
     }
 
@@ -254,7 +255,11 @@ impl TopologyConfig {
             _ => return,
         };
         if nodes > MAX_NODES as u64 || links > MAX_LINKS as u64 {
-            cx.error(None, format!("has {nodes} nodes and {links} links"), Some(format!("at most {MAX_NODES} nodes and {MAX_LINKS} links")));
+            cx.error(
+                None,
+                format!("has {nodes} nodes and {links} links"),
+                Some(format!("at most {MAX_NODES} nodes and {MAX_LINKS} links")),
+            );
         }
     }
 }

@@ -145,12 +145,21 @@ impl Draft {
 
     /// Adds a node from a file, unless its name is taken or cannot be one.
     pub fn declare(&mut self, name: &str, kind: DraftKind, line: Option<u32>, findings: &mut Findings) {
-        if name.is_empty() || name.len() > 128 || name.contains(|c: char| c.is_whitespace() || c.is_control()) || name.contains("->") {
+        if name.is_empty()
+            || name.len() > 128
+            || name.contains(|c: char| c.is_whitespace() || c.is_control())
+            || name.contains("->")
+        {
             let accepted = "1 to 128 characters without spaces and without \"->\"".to_string();
             findings.error(line, Some(quote(name)), "cannot be a node's id", Some(accepted));
         } else if let Some(first) = self.find(name) {
             let before = self.nodes[first].line.map_or(String::new(), |l| format!(" in line {l}"));
-            findings.error(line, Some(quote(name)), format!("is the id of another node{before}"), Some("a different id for each node".into()));
+            findings.error(
+                line,
+                Some(quote(name)),
+                format!("is the id of another node{before}"),
+                Some("a different id for each node".into()),
+            );
         } else {
             let at = self.add(name.to_string(), kind);
             self.nodes[at].line = line;
@@ -166,7 +175,12 @@ impl Draft {
     pub fn connect(&mut self, link: DraftLink, findings: &mut Findings) {
         if link.a == link.b {
             let name = quote(&self.nodes[link.a].name);
-            return findings.error(link.line, Some(name), "is linked to itself", Some("links between two different nodes".into()));
+            return findings.error(
+                link.line,
+                Some(name),
+                "is linked to itself",
+                Some("links between two different nodes".into()),
+            );
         }
         match refuse_link(link.rate, link.delay) {
             Some((value, message, accepted)) => findings.error(link.line, Some(value), message, Some(accepted)),
@@ -297,7 +311,10 @@ impl Draft {
         let nodes = order
             .iter()
             .filter_map(|old| drafts[*old].take())
-            .map(|d| Node { name: d.name, kind: if d.kind == DraftKind::Host { NodeKind::Host } else { NodeKind::Switch { layer: 0 } } })
+            .map(|d| Node {
+                name: d.name,
+                kind: if d.kind == DraftKind::Host { NodeKind::Host } else { NodeKind::Switch { layer: 0 } },
+            })
             .collect();
         Topology::assemble(nodes, links, hosts)
     }

@@ -10,7 +10,7 @@ mod network;
 mod routes;
 
 pub use config::{
-    Chain, Dumbbell, FatTree, FileFormat, FromFile, LeafSpine, LinkParams, Racks, RackLinkParams, SingleSwitch, TopologyConfig,
+    Chain, Dumbbell, FatTree, FileFormat, FromFile, LeafSpine, LinkParams, RackLinkParams, Racks, SingleSwitch, TopologyConfig,
     UplinkParams, MAX_LINKS, MAX_NODES,
 };
 pub use network::{Link, Node, NodeKind, Topology};

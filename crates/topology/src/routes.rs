@@ -76,7 +76,8 @@ impl Routes {
                 }
                 let group = search.towards(switch);
                 let Some(at) = pool.intern(group) else {
-                    let message = format!("has the switch \"{}\" with too many groups of links", topology.nodes[switch.index()].name);
+                    let message =
+                        format!("has the switch \"{}\" with too many groups of links", topology.nodes[switch.index()].name);
                     return Err(too_large(message, "at most 65534 links in all groups of a switch"));
                 };
                 entries[s * attachments + a] = at;
@@ -145,7 +146,13 @@ impl Routes {
     ///
     /// # Panics
     /// When `choose` picks one that there is not.
-    pub fn path(&self, topology: &Topology, from: HostId, to: HostId, mut choose: impl FnMut(NodeId, usize) -> usize) -> Vec<LinkId> {
+    pub fn path(
+        &self,
+        topology: &Topology,
+        from: HostId,
+        to: HostId,
+        mut choose: impl FnMut(NodeId, usize) -> usize,
+    ) -> Vec<LinkId> {
         if from == to {
             return Vec::new();
         }

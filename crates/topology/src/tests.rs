@@ -38,7 +38,10 @@ fn int(n: u32) -> Value {
 fn check_invariants(t: &Topology) {
     for (i, link) in t.links.iter().enumerate() {
         let back = t.link(link.reverse);
-        assert_eq!((back.from, back.to, back.rate, back.delay, back.reverse), (link.to, link.from, link.rate, link.delay, LinkId(i as u32)));
+        assert_eq!(
+            (back.from, back.to, back.rate, back.delay, back.reverse),
+            (link.to, link.from, link.rate, link.delay, LinkId(i as u32))
+        );
         assert_eq!(t.find_link(&t.link_name(LinkId(i as u32))), Some(LinkId(i as u32)));
     }
     let names: BTreeSet<_> = (0..t.links.len() as u32).map(|l| t.link_name(LinkId(l))).collect();
@@ -106,7 +109,8 @@ fn leaf_spines_have_full_mesh_and_the_oversubscription_that_was_asked_for() {
     check_invariants(&t);
     let TopologyConfig::LeafSpine(c) = config("leaf_spine", &[("oversubscription", Value::Float(4.0))]) else { panic!() };
     assert_eq!((c.spine_count(), c.oversubscription_with(1)), (Ok(1), 4.0));
-    let t = build("leaf_spine", &[("leaves", int(3)), ("hosts_per_leaf", int(2)), ("spines", int(2)), ("links_per_pair", int(2))]);
+    let t =
+        build("leaf_spine", &[("leaves", int(3)), ("hosts_per_leaf", int(2)), ("spines", int(2)), ("links_per_pair", int(2))]);
     assert_eq!((t.switch_count(), t.links.len()), (5, 2 * (6 + 12)));
     check_invariants(&t);
     let routes = Routes::shortest(&t).unwrap();
@@ -119,7 +123,10 @@ fn leaf_spines_have_full_mesh_and_the_oversubscription_that_was_asked_for() {
 #[test]
 fn an_impossible_oversubscription_is_refused_with_the_possible_ones() {
     let message = refused("leaf_spine", &[("oversubscription", Value::Float(3.0))]);
-    assert!(message.contains("topology.oversubscription: is 3: it asks for 1.333 spines; accepted: 4 (1 spines), 2 (2 spines)"), "{message}");
+    assert!(
+        message.contains("topology.oversubscription: is 3: it asks for 1.333 spines; accepted: 4 (1 spines), 2 (2 spines)"),
+        "{message}"
+    );
     let message = refused("leaf_spine", &[("oversubscription", Value::Float(3.0)), ("spines", int(2))]);
     assert!(message.contains("is 3, but 2 spines make it 2.0000"), "{message}");
 }
@@ -202,7 +209,10 @@ fn hpcc_files_are_read_and_what_follows_the_last_link_is_passed_over() {
 
 #[test]
 fn every_problem_of_an_hpcc_file_is_named_with_its_line() {
-    let found = import_errors(FileFormat::Hpcc, "5 2 5\n3 4\n0 3 100Gbs 1000ns 0\n1 9 100Gbps 1 0.01\n2 2 25Gbps 1us 0\n3 4 0Gbps 1us 0\n3 4 25Gbps\n");
+    let found = import_errors(
+        FileFormat::Hpcc,
+        "5 2 5\n3 4\n0 3 100Gbs 1000ns 0\n1 9 100Gbps 1 0.01\n2 2 25Gbps 1us 0\n3 4 0Gbps 1us 0\n3 4 25Gbps\n",
+    );
     for expected in [
         "net, line 3: \"100Gbs\" is no rate: it has the unknown unit 'Gbs'",
         "net, line 4: \"9\" is no node; accepted: an integer from 0 to 4",
@@ -224,7 +234,11 @@ fn every_problem_of_an_hpcc_file_is_named_with_its_line() {
         ("3 2 2\n0 0\n0 1 1Gbps 1us 0\n0 2 1Gbps 1us 0\n", "\"0\" is listed as a switch twice"),
         ("3 2 2\n0\n", "ends after 1 of 2 switch ids"),
     ] {
-        assert!(import_errors(FileFormat::Hpcc, source).contains(expected), "{expected}\n--\n{}", import_errors(FileFormat::Hpcc, source));
+        assert!(
+            import_errors(FileFormat::Hpcc, source).contains(expected),
+            "{expected}\n--\n{}",
+            import_errors(FileFormat::Hpcc, source)
+        );
     }
 }
 
@@ -257,19 +271,36 @@ fn every_problem_of_an_edge_list_is_named_with_its_line() {
         ("{\"links\": null}", "net, line 1: cannot be read: a null"),
         ("{\"links\": [], \"links\": []}", "the key \"links\" is there twice"),
         ("{\"links\": []}", "has 0 hosts"),
-        ("{\"nodes\": [{\"id\": \"a\"},\n{\"id\": \"a\"}], \"links\": []}", "net, line 2: \"a\" is the id of another node in line 1"),
+        (
+            "{\"nodes\": [{\"id\": \"a\"},\n{\"id\": \"a\"}], \"links\": []}",
+            "net, line 2: \"a\" is the id of another node in line 1",
+        ),
         ("{\"nodes\": [{\"id\": \"a b\"}], \"links\": []}", "\"a b\" cannot be a node's id"),
-        ("{\"links\": [{\"a\": \"a\", \"b\": \"s\", \"delay\": \"1us\"}]}", "line 1: has a link without rate; accepted: the key \"rate\" here"),
-        ("{\"links\": [{\"a\": \"a\", \"b\": \"b\", \"rate\": \"1Gbps\", \"delay\": \"1us\"}]}", "\"a\" -- \"b\" joins two hosts"),
+        (
+            "{\"links\": [{\"a\": \"a\", \"b\": \"s\", \"delay\": \"1us\"}]}",
+            "line 1: has a link without rate; accepted: the key \"rate\" here",
+        ),
+        (
+            "{\"links\": [{\"a\": \"a\", \"b\": \"b\", \"rate\": \"1Gbps\", \"delay\": \"1us\"}]}",
+            "\"a\" -- \"b\" joins two hosts",
+        ),
         ("{\"links\": [{\"a\": \"a\", \"b\": \"b\", \"rate\": \"1Gbps\", \"delay\": \"1h\"}]}", "has the unknown unit 'h'"),
-        ("{\"links\": [{\"a\": \"a\", \"b\": \"b\", \"rate\": \"1Gbps\", \"delay\": \"20s\"}]}", "20s is too long; accepted: a delay of at most 10s"),
+        (
+            "{\"links\": [{\"a\": \"a\", \"b\": \"b\", \"rate\": \"1Gbps\", \"delay\": \"20s\"}]}",
+            "20s is too long; accepted: a delay of at most 10s",
+        ),
     ] {
-        assert!(import_errors(FileFormat::EdgeList, source).contains(expected), "{expected}\n--\n{}", import_errors(FileFormat::EdgeList, source));
+        assert!(
+            import_errors(FileFormat::EdgeList, source).contains(expected),
+            "{expected}\n--\n{}",
+            import_errors(FileFormat::EdgeList, source)
+        );
     }
 }
 
 fn edges(list: &[(&str, &str)]) -> String {
-    let links: Vec<String> = list.iter().map(|(a, b)| format!("{{\"a\":\"{a}\",\"b\":\"{b}\",\"rate\":\"1Gbps\",\"delay\":\"1us\"}}")).collect();
+    let links: Vec<String> =
+        list.iter().map(|(a, b)| format!("{{\"a\":\"{a}\",\"b\":\"{b}\",\"rate\":\"1Gbps\",\"delay\":\"1us\"}}")).collect();
     links.join(",")
 }
 
@@ -279,10 +310,17 @@ fn networks_with_holes_are_refused() {
     let found = import_errors(FileFormat::EdgeList, &two_parts);
     assert_eq!(found.lines().count(), 3, "{found}");
     assert!(found.contains("\"t\" is a switch that cannot be reached: the network has 2 unconnected parts"), "{found}");
-    let lonely = format!("{{\"nodes\": [{{\"id\": \"q\", \"kind\": \"host\"}}], \"links\": [{}]}}", edges(&[("a", "s"), ("b", "s")]));
-    assert!(import_errors(FileFormat::EdgeList, &lonely).contains("\"q\" is a host without a link; accepted: a connected network"));
-    let two_links = format!("{{\"nodes\": [{{\"id\": \"a\", \"kind\": \"host\"}}], \"links\": [{}]}}", edges(&[("a", "s"), ("a", "s"), ("b", "s")]));
-    assert!(import_errors(FileFormat::EdgeList, &two_links).contains("\"a\" is a host with 2 links; accepted: one link per host, to a switch"));
+    let lonely =
+        format!("{{\"nodes\": [{{\"id\": \"q\", \"kind\": \"host\"}}], \"links\": [{}]}}", edges(&[("a", "s"), ("b", "s")]));
+    assert!(
+        import_errors(FileFormat::EdgeList, &lonely).contains("\"q\" is a host without a link; accepted: a connected network")
+    );
+    let two_links = format!(
+        "{{\"nodes\": [{{\"id\": \"a\", \"kind\": \"host\"}}], \"links\": [{}]}}",
+        edges(&[("a", "s"), ("a", "s"), ("b", "s")])
+    );
+    assert!(import_errors(FileFormat::EdgeList, &two_links)
+        .contains("\"a\" is a host with 2 links; accepted: one link per host, to a switch"));
 }
 
 const GRAPHML: &str = r#"<?xml version="1.0"?>
@@ -339,7 +377,8 @@ fn documents_of_unreasonable_breadth_are_refused_in_reasonable_time() {
     let wide = format!("{{\"links\": [{}0]}}", "0,".repeat(5_000_000));
     assert!(import_errors(FileFormat::EdgeList, &wide).contains("it has more than 4000000 values"));
     let attributes: String = (0..300_000).map(|i| format!(" a{i} = '>'")).collect();
-    assert!(import_errors(FileFormat::Graphml, &format!("<graphml{attributes}/>")).contains("has an element with too many attributes"));
+    assert!(import_errors(FileFormat::Graphml, &format!("<graphml{attributes}/>"))
+        .contains("has an element with too many attributes"));
 }
 
 #[test]
@@ -354,17 +393,28 @@ fn a_thousand_problems_are_cut_to_a_hundred_and_a_count() {
 fn files_are_found_by_path_and_their_problems_named() {
     let file = |path: &str| config("file", &[("path", Value::Text(path.into()))]);
     let missing = text(&Topology::build(&file("no/such.json"), Path::new("/tmp")).unwrap_err());
-    assert!(missing.contains("no/such.json: cannot be read: No such file or directory") && missing.contains("/tmp/no/such.json"), "{missing}");
+    assert!(
+        missing.contains("no/such.json: cannot be read: No such file or directory") && missing.contains("/tmp/no/such.json"),
+        "{missing}"
+    );
     let unknown = text(&Topology::build(&file("net.xyz"), Path::new("/tmp")).unwrap_err());
     assert!(unknown.contains("does not tell its format; accepted: a file ending in .graphml, .json or .txt"), "{unknown}");
-    let folder = text(&Topology::build(&config("file", &[("path", Value::Text(".".into())), ("format", Value::Text("hpcc".into()))]), Path::new("/tmp")).unwrap_err());
+    let folder = text(
+        &Topology::build(
+            &config("file", &[("path", Value::Text(".".into())), ("format", Value::Text("hpcc".into()))]),
+            Path::new("/tmp"),
+        )
+        .unwrap_err(),
+    );
     assert!(folder.contains("is no file"), "{folder}");
     let dir = std::env::temp_dir().join(format!("fanin-topology-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
     std::fs::write(dir.join("net.txt"), HPCC).unwrap();
     std::fs::write(dir.join("bad.txt"), b"5 2 \xff").unwrap();
     assert_eq!(Topology::build(&file("net.txt"), &dir).unwrap().hosts.len(), 3);
-    assert!(text(&Topology::build(&file("bad.txt"), &dir).unwrap_err()).contains("bad.txt: is not UTF-8 text: the byte at 4 is not"));
+    assert!(
+        text(&Topology::build(&file("bad.txt"), &dir).unwrap_err()).contains("bad.txt: is not UTF-8 text: the byte at 4 is not")
+    );
     std::fs::remove_dir_all(&dir).unwrap();
 }
 

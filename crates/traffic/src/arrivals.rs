@@ -100,7 +100,11 @@ impl Arrivals {
                     return None;
                 }
                 if load > 1.0 {
-                    build.warn("load", Some(load.to_string()), "is more than the network can carry: queues and completion times grow with the run");
+                    build.warn(
+                        "load",
+                        Some(load.to_string()),
+                        "is more than the network can carry: queues and completion times grow with the run",
+                    );
                 }
                 match params.load_of {
                     LoadOf::HostLinks => {
@@ -111,11 +115,21 @@ impl Arrivals {
                         let weights: Vec<f64> = origins.iter().map(|o| rate_of(o) / all_rates).collect();
                         let crossing: f64 = origins.iter().zip(&weights).map(|(o, w)| w * o.inter_rack).sum();
                         let Some(core) = build.ctx.core_rate.filter(|core| *core > BitRate(0)) else {
-                            build.error("load_of", Some("\"core\"".into()), "has no meaning here: no links leave the racks", Some("\"host_links\""));
+                            build.error(
+                                "load_of",
+                                Some("\"core\"".into()),
+                                "has no meaning here: no links leave the racks",
+                                Some("\"host_links\""),
+                            );
                             return None;
                         };
                         if crossing <= 0.0 {
-                            build.error("load_of", Some("\"core\"".into()), "has no meaning here: no flow of this entry leaves its rack", Some("\"host_links\""));
+                            build.error(
+                                "load_of",
+                                Some("\"core\"".into()),
+                                "has no meaning here: no flow of this entry leaves its rack",
+                                Some("\"host_links\""),
+                            );
                             return None;
                         }
                         let all = arrivals_per_second(load * core.bps() as f64, crossing);
@@ -129,7 +143,12 @@ impl Arrivals {
                     return None;
                 }
                 if params.load_of != LoadOf::HostLinks {
-                    build.error("load_of", Some(format!("\"{}\"", params.load_of.name())), "has no effect with `per_second`", Some("`load` instead of `per_second`"));
+                    build.error(
+                        "load_of",
+                        Some(format!("\"{}\"", params.load_of.name())),
+                        "has no effect with `per_second`",
+                        Some("`load` instead of `per_second`"),
+                    );
                     return None;
                 }
                 vec![per_second / origins.len() as f64; origins.len()]
@@ -141,12 +160,22 @@ impl Arrivals {
             }
         };
         if let Some(stop) = params.stop.filter(|stop| *stop <= build.start) {
-            build.error("stop", Some(stop.to_string()), "is not after the entry's `start`", Some(&format!("after {}", build.start)));
+            build.error(
+                "stop",
+                Some(stop.to_string()),
+                "is not after the entry's `start`",
+                Some(&format!("after {}", build.start)),
+            );
             return None;
         }
         let stop = params.stop.into_iter().chain(build.stop).min();
         if stop.is_none() && params.count.is_none() {
-            build.error("stop", None, "is missing: the run has no duration, so these arrivals would never end", Some("`stop`, `count`, or a duration of the run"));
+            build.error(
+                "stop",
+                None,
+                "is missing: the run has no duration, so these arrivals would never end",
+                Some("`stop`, `count`, or a duration of the run"),
+            );
             return None;
         }
         let expected = stop.map_or(f64::INFINITY, |stop| stop.since(build.start).as_secs_f64() * rates.iter().sum::<f64>());
@@ -183,7 +212,11 @@ impl Arrivals {
 
     /// The next arrival: when, and the position of its origin.
     pub fn peek(&self) -> Option<(Time, u32)> {
-        if self.left == 0 { None } else { self.next.peek().map(|next| next.0) }
+        if self.left == 0 {
+            None
+        } else {
+            self.next.peek().map(|next| next.0)
+        }
     }
 
     pub fn pop(&mut self) -> Option<(Time, u32)> {

@@ -125,9 +125,11 @@ pub(crate) struct Build<'a> {
 impl Build<'_> {
     /// The entity of a random stream: this entry and a host, both by name (FNV-1a 64).
     pub fn entity(&self, of: &str) -> u64 {
-        self.name.bytes().chain([0xff]).chain(of.bytes()).fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-        })
+        self.name
+            .bytes()
+            .chain([0xff])
+            .chain(of.bytes())
+            .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
     }
 
     pub fn host_entity(&self, host: HostId) -> u64 {
@@ -135,7 +137,13 @@ impl Build<'_> {
     }
 
     /// Records an error at `key` of the entry.
-    pub fn error(&mut self, key: &str, value: Option<String>, message: impl Into<String>, accepted: Option<&str>) -> &mut Problem {
+    pub fn error(
+        &mut self,
+        key: &str,
+        value: Option<String>,
+        message: impl Into<String>,
+        accepted: Option<&str>,
+    ) -> &mut Problem {
         self.report(Severity::Error, key, value, message.into(), accepted)
     }
 
@@ -144,7 +152,14 @@ impl Build<'_> {
         self.report(Severity::Warning, key, value, message.into(), None)
     }
 
-    fn report(&mut self, severity: Severity, key: &str, value: Option<String>, message: String, accepted: Option<&str>) -> &mut Problem {
+    fn report(
+        &mut self,
+        severity: Severity,
+        key: &str,
+        value: Option<String>,
+        message: String,
+        accepted: Option<&str>,
+    ) -> &mut Problem {
         let accepted = accepted.map(str::to_string);
         self.cx.key(key, |cx| {
             let problem = match severity {
@@ -192,7 +207,12 @@ impl Build<'_> {
             }
         }
         if sound && set.is_empty() {
-            self.error(key, Some(format!("{patterns:?}")), "names no host", Some("\"all\", \"rack:N\", a host, \"FIRST..LAST\"; \"!\" takes away"));
+            self.error(
+                key,
+                Some(format!("{patterns:?}")),
+                "names no host",
+                Some("\"all\", \"rack:N\", a host, \"FIRST..LAST\"; \"!\" takes away"),
+            );
             return None;
         }
         sound.then(|| set.into_iter().collect())
@@ -211,7 +231,12 @@ impl Build<'_> {
                 (0..self.hosts.len() as u32).map(HostId).filter(|host| Some(self.hosts.info(*host).rack) == rack).collect();
             if in_rack.is_empty() {
                 let last = self.ctx.hosts.iter().map(|host| host.rack).max().unwrap_or(0);
-                self.error(key, Some(format!("\"{pattern}\"")), "is a rack that does not exist", Some(&format!("rack:0 to rack:{last}")));
+                self.error(
+                    key,
+                    Some(format!("\"{pattern}\"")),
+                    "is a rack that does not exist",
+                    Some(&format!("rack:0 to rack:{last}")),
+                );
                 return None;
             }
             return Some(in_rack);
@@ -220,7 +245,12 @@ impl Build<'_> {
             let (first, last) = (self.host(key, first), self.host(key, last));
             let (first, last) = (first?, last?);
             if first > last {
-                self.error(key, Some(format!("\"{pattern}\"")), "runs backwards", Some("FIRST..LAST in the order of the topology"));
+                self.error(
+                    key,
+                    Some(format!("\"{pattern}\"")),
+                    "runs backwards",
+                    Some("FIRST..LAST in the order of the topology"),
+                );
                 return None;
             }
             return Some((first.0..=last.0).map(HostId).collect());
@@ -236,7 +266,8 @@ impl Build<'_> {
         if excess {
             let value = if flows < 1e15 { format!("{}", flows as u64) } else { format!("{flows:.3e}") };
             let problem = self.error(key, Some(value), "flows are too many", Some(&format!("at most {limit} in a run")));
-            problem.suggestion = Some("ask for fewer flows, a shorter run or a lower load, or raise the limit on flows".to_string());
+            problem.suggestion =
+                Some("ask for fewer flows, a shorter run or a lower load, or raise the limit on flows".to_string());
         }
         excess
     }
@@ -259,7 +290,11 @@ impl Build<'_> {
 
     /// A start delay below `jitter`, uniform, from `stream`.
     pub fn jitter(stream: &mut fanin_units::Stream, jitter: Span) -> Span {
-        if jitter == Span::ZERO { jitter } else { Span::from_ps(stream.below(jitter.ps())) }
+        if jitter == Span::ZERO {
+            jitter
+        } else {
+            Span::from_ps(stream.below(jitter.ps()))
+        }
     }
 }
 

@@ -103,12 +103,22 @@ impl OneFlow {
             build.warn("rate", Some(spec.rate.to_string()), format!("is more than the {link} of the link of \"{}\"", ends.src));
         }
         if let Some(stop) = ends.stop.filter(|stop| *stop <= build.start) {
-            build.error("stop", Some(stop.to_string()), "is not after the entry's `start`", Some(&format!("after {}", build.start)));
+            build.error(
+                "stop",
+                Some(stop.to_string()),
+                "is not after the entry's `start`",
+                Some(&format!("after {}", build.start)),
+            );
             return None;
         }
         let until = ends.stop.into_iter().chain(build.stop).min();
         if until.is_none() && ends.size.is_none() {
-            build.error("stop", None, "is missing: the run has no duration, so this would never end", Some("`stop`, `size`, or a duration of the run"));
+            build.error(
+                "stop",
+                None,
+                "is missing: the run has no duration, so this would never end",
+                Some("`stop`, `size`, or a duration of the run"),
+            );
             return None;
         }
         let until = until.unwrap_or(Time::MAX);

@@ -46,16 +46,31 @@ impl Portion {
         match (size, total) {
             (Some(size), None) => Some(Portion::Each(size.get())),
             (None, Some(total)) if total.get() < flows => {
-                build.error("total", Some(total.to_string()), format!("is less than a byte for each of {flows} flows"), Some(&format!("at least {flows}B")));
+                build.error(
+                    "total",
+                    Some(total.to_string()),
+                    format!("is less than a byte for each of {flows} flows"),
+                    Some(&format!("at least {flows}B")),
+                );
                 None
             }
             (None, Some(total)) => Some(Portion::Divided(total.get())),
             (Some(_), Some(total)) => {
-                build.error("total", Some(total.to_string()), "cannot be given together with `size`", Some("either `size` or `total`"));
+                build.error(
+                    "total",
+                    Some(total.to_string()),
+                    "cannot be given together with `size`",
+                    Some("either `size` or `total`"),
+                );
                 None
             }
             (None, None) => {
-                build.error("size", None, "is missing", Some("either `size` (of each flow) or `total` (divided among the flows)"));
+                build.error(
+                    "size",
+                    None,
+                    "is missing",
+                    Some("either `size` (of each flow) or `total` (divided among the flows)"),
+                );
                 None
             }
         }
@@ -104,7 +119,12 @@ impl Rounds {
         let senders = build.host_set("senders", &params.senders);
         let pace = match (params.repetitions, params.interval, params.gap) {
             (_, Some(_), Some(gap)) => {
-                build.error("gap", Some(gap.to_string()), "cannot be given together with `interval`", Some("either `interval` or `gap`"));
+                build.error(
+                    "gap",
+                    Some(gap.to_string()),
+                    "cannot be given together with `interval`",
+                    Some("either `interval` or `gap`"),
+                );
                 None
             }
             (1, None, None) => Some(Pace::Once),
@@ -123,7 +143,12 @@ impl Rounds {
         let (receiver, mut senders, pace) = (receiver?, senders?, pace?);
         senders.retain(|sender| *sender != receiver);
         if senders.is_empty() {
-            build.error("senders", Some(format!("{:?}", params.senders)), "has no host but the receiver", Some("at least one other host"));
+            build.error(
+                "senders",
+                Some(format!("{:?}", params.senders)),
+                "has no host but the receiver",
+                Some("at least one other host"),
+            );
             return None;
         }
         if let Some(count) = params.count {
@@ -187,7 +212,8 @@ impl Rounds {
                 let flow = repeat * self.senders.len() as u64 + slot as u64;
                 let (sender, stream) = &mut self.senders[slot];
                 let start = at.saturating_add(Build::jitter(stream, self.jitter));
-                let draft = Draft::transfer(*sender, self.receiver, self.portion.of(flows, flow), start, self.round * flows + flow);
+                let draft =
+                    Draft::transfer(*sender, self.receiver, self.portion.of(flows, flow), start, self.round * flows + flow);
                 self.pending.push(Draft { query: Some(query), ..draft.request(self.request) });
             }
         }

@@ -24,7 +24,13 @@ impl FileError {
 
     pub fn at(line: u32, value: &str, message: &str, accepted: &str) -> Self {
         let shown: String = value.chars().take(60).flat_map(char::escape_debug).collect();
-        FileError { line: Some(line), value: Some(format!("\"{shown}\"")), message: message.into(), accepted: Some(accepted.into()), suggestion: None }
+        FileError {
+            line: Some(line),
+            value: Some(format!("\"{shown}\"")),
+            message: message.into(),
+            accepted: Some(accepted.into()),
+            suggestion: None,
+        }
     }
 
     pub fn whole(message: &str, accepted: &str) -> Self {
@@ -42,7 +48,9 @@ pub(crate) fn open(path: &Path) -> Result<BufReader<File>, FileError> {
     match File::open(path) {
         Ok(file) if file.metadata().is_ok_and(|m| m.is_dir()) => Err(FileError::whole("is a folder", "a file")),
         Ok(file) => Ok(BufReader::with_capacity(MAX_LINE, file)),
-        Err(error) => Err(FileError::whole(&format!("cannot be read: {error} ({})", path.display()), "a file, relative to the scenario")),
+        Err(error) => {
+            Err(FileError::whole(&format!("cannot be read: {error} ({})", path.display()), "a file, relative to the scenario"))
+        }
     }
 }
 

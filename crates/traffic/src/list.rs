@@ -135,13 +135,27 @@ impl List {
                 });
             }
             if flow.start >= build.too_late() {
-                build.warn(&format!("{place}start"), Some(flow.start.to_string()), "is not before the end of the run: the flow never starts");
+                build.warn(
+                    &format!("{place}start"),
+                    Some(flow.start.to_string()),
+                    "is not before the end of the run: the flow never starts",
+                );
             }
             if flow.after.is_empty() && flow.delay != Span::ZERO {
-                build.error(&format!("{place}delay"), Some(flow.delay.to_string()), "has no effect without `after`", Some("`start`, or `after` and `delay`"));
+                build.error(
+                    &format!("{place}delay"),
+                    Some(flow.delay.to_string()),
+                    "has no effect without `after`",
+                    Some("`start`, or `after` and `delay`"),
+                );
             }
             if !flow.after.is_empty() {
-                waits.push(Wait { on: On::Names(flow.after.clone()), targets: vec![i], one_by_one: false, place: Place::Key(format!("{place}after")) });
+                waits.push(Wait {
+                    on: On::Names(flow.after.clone()),
+                    targets: vec![i],
+                    one_by_one: false,
+                    place: Place::Key(format!("{place}after")),
+                });
             }
         }
         (flows.len() == params.flows.len()).then(|| List::new(flows, waits))

@@ -107,7 +107,9 @@ impl Pattern {
             build.error("hosts", Some(format!("{patterns:?}")), "is only one host", Some("at least 2 hosts"));
             return None;
         }
-        Some(hosts.into_iter().map(|host| (host, Stream::new(build.ctx.seed, Purpose::Jitter, build.host_entity(host)))).collect())
+        Some(
+            hosts.into_iter().map(|host| (host, Stream::new(build.ctx.seed, Purpose::Jitter, build.host_entity(host)))).collect(),
+        )
     }
 
     fn round_start(&self) -> Time {

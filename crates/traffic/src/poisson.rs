@@ -116,7 +116,8 @@ pub(crate) struct Poisson {
 impl Poisson {
     pub fn background(build: &mut Build, params: &PoissonTraffic) -> Option<Poisson> {
         let target = params.intra_rack.map_or(Target::Uniform, Target::Local);
-        let ends = Ends { sources: &params.sources, destinations: &params.destinations, sizes: &params.sizes, request: params.request };
+        let ends =
+            Ends { sources: &params.sources, destinations: &params.destinations, sizes: &params.sizes, request: params.request };
         Self::build(build, ends, target, &params.rate())
     }
 
@@ -131,18 +132,34 @@ impl Poisson {
                 hosts.sort();
                 let names: Vec<&str> = hosts.iter().take(16).map(|host| build.hosts.info(*host).name).collect();
                 let more = if hosts.len() > names.len() { ", …" } else { "" };
-                build.notes.push(format!("{}: {} hot hosts, chosen at random: {}{more}", build.name, hosts.len(), names.join(", ")));
+                build.notes.push(format!(
+                    "{}: {} hot hosts, chosen at random: {}{more}",
+                    build.name,
+                    hosts.len(),
+                    names.join(", ")
+                ));
                 hosts
             }
         };
         if let (Some(_), false) = (&params.hot, params.hot_hosts == 0.125) {
-            build.error("hot_hosts", Some(params.hot_hosts.to_string()), "has no effect when `hot` lists the hosts", Some("either `hot` or `hot_hosts`"));
+            build.error(
+                "hot_hosts",
+                Some(params.hot_hosts.to_string()),
+                "has no effect when `hot` lists the hosts",
+                Some("either `hot` or `hot_hosts`"),
+            );
         }
         if params.fraction == 0.0 {
-            build.error("fraction", Some("0".into()), "makes no hot spot", Some("above 0, at most 1; kind = \"poisson\" for uniform traffic"));
+            build.error(
+                "fraction",
+                Some("0".into()),
+                "makes no hot spot",
+                Some("above 0, at most 1; kind = \"poisson\" for uniform traffic"),
+            );
             return None;
         }
-        let ends = Ends { sources: &params.sources, destinations: &params.destinations, sizes: &params.sizes, request: params.request };
+        let ends =
+            Ends { sources: &params.sources, destinations: &params.destinations, sizes: &params.sizes, request: params.request };
         Self::build(build, ends, Target::Hot(params.fraction, hot), &params.rate())
     }
 
@@ -170,7 +187,12 @@ impl Poisson {
             };
             if let Some(place) = missing {
                 let key = if place == "other than itself" { "destinations" } else { "intra_rack" };
-                build.error(key, Some(format!("\"{name}\"")), format!("as a source has no destination {place}"), Some("hosts that leave each source a destination"));
+                build.error(
+                    key,
+                    Some(format!("\"{name}\"")),
+                    format!("as a source has no destination {place}"),
+                    Some("hosts that leave each source a destination"),
+                );
                 return None;
             }
             let uniform = far as f64 / (near + far) as f64;

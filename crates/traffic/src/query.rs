@@ -94,12 +94,23 @@ impl Queries {
             let others = responders.len() - usize::from(skip.is_some());
             let name = build.hosts.info(*host).name;
             if others < params.fanout.map_or(1, |fanout| fanout as usize) {
-                let (key, value) = params.fanout.map_or(("responders", format!("{:?}", params.responders)), |f| ("fanout", f.to_string()));
-                build.error(key, Some(value), format!("is too much for the client \"{name}\", which has {others} responders"), Some("at least one responder other than each client"));
+                let (key, value) =
+                    params.fanout.map_or(("responders", format!("{:?}", params.responders)), |f| ("fanout", f.to_string()));
+                build.error(
+                    key,
+                    Some(value),
+                    format!("is too much for the client \"{name}\", which has {others} responders"),
+                    Some("at least one responder other than each client"),
+                );
                 return None;
             }
             if aggregate.as_ref().is_some_and(|result| result.to[..] == [*host]) {
-                build.error("aggregate.to", Some(format!("\"{name}\"")), "is the aggregator itself", Some("at least one other host"));
+                build.error(
+                    "aggregate.to",
+                    Some(format!("\"{name}\"")),
+                    "is the aggregator itself",
+                    Some("at least one other host"),
+                );
                 return None;
             }
             let responses = params.fanout.map_or(others as u64, u64::from);
@@ -223,7 +234,8 @@ impl Generate for Queries {
         let mut stream = Stream::new(self.seed, Purpose::Endpoints, client.onward.wrapping_add(number));
         let skip = result.to.binary_search(&client.host).ok();
         if let Some(dst) = other(&mut stream, &result.to, skip) {
-            let draft = Draft::transfer(client.host, dst, result.size, now.saturating_add(result.delay), (number + 1) * self.stride - 1);
+            let draft =
+                Draft::transfer(client.host, dst, result.size, now.saturating_add(result.delay), (number + 1) * self.stride - 1);
             self.pending.push(Draft { query: Some(query), ..draft });
         }
     }

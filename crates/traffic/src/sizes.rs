@@ -1,7 +1,7 @@
 //! Flow-size distributions.
 
 use crate::context::Build;
-use crate::lines::{Lines, FileError};
+use crate::lines::{FileError, Lines};
 use fanin_params::{choice, names, params};
 use fanin_units::{Bytes, Stream};
 
@@ -122,7 +122,11 @@ impl Cdf {
     }
 
     /// Reads a distribution file.
-    pub(crate) fn read(source: impl std::io::BufRead, probability: Probability, unit: f64) -> Result<(Cdf, Scale), Vec<FileError>> {
+    pub(crate) fn read(
+        source: impl std::io::BufRead,
+        probability: Probability,
+        unit: f64,
+    ) -> Result<(Cdf, Scale), Vec<FileError>> {
         let mut lines = Lines::new(source);
         let mut errors = Vec::new();
         let mut rows: Vec<(f64, f64, u32)> = Vec::new();
@@ -136,7 +140,12 @@ impl Cdf {
             let (size, probability) = match fields[..] {
                 [size, probability] | [size, _, probability] => (size, probability),
                 _ => {
-                    errors.push(FileError::at(number, line, "is not a point of a distribution", "SIZE PROBABILITY, or SIZE BIN PROBABILITY"));
+                    errors.push(FileError::at(
+                        number,
+                        line,
+                        "is not a point of a distribution",
+                        "SIZE PROBABILITY, or SIZE BIN PROBABILITY",
+                    ));
                     continue;
                 }
             };
@@ -145,10 +154,20 @@ impl Cdf {
                 (Some(s), Some(p)) if s >= 0.0 && p >= 0.0 => {
                     if let Some((before, earlier, _)) = rows.last() {
                         if s < *before {
-                            errors.push(FileError::at(number, size, &format!("is a smaller size than the {before} before it"), "sizes that never fall"));
+                            errors.push(FileError::at(
+                                number,
+                                size,
+                                &format!("is a smaller size than the {before} before it"),
+                                "sizes that never fall",
+                            ));
                         }
                         if p < *earlier {
-                            errors.push(FileError::at(number, probability, &format!("is a smaller probability than the {earlier} before it"), "probabilities that never fall"));
+                            errors.push(FileError::at(
+                                number,
+                                probability,
+                                &format!("is a smaller probability than the {earlier} before it"),
+                                "probabilities that never fall",
+                            ));
                         }
                     }
                     rows.push((s, p, number));
@@ -157,7 +176,9 @@ impl Cdf {
                     for (field, value) in [(size, s), (probability, p)] {
                         match value {
                             None => errors.push(FileError::at(number, field, "is not a number", "a number of at least 0")),
-                            Some(x) if x < 0.0 => errors.push(FileError::at(number, field, "is negative", "a number of at least 0")),
+                            Some(x) if x < 0.0 => {
+                                errors.push(FileError::at(number, field, "is negative", "a number of at least 0"))
+                            }
                             Some(_) => {}
                         }
                     }
@@ -257,7 +278,9 @@ impl SizeDist {
                             let (end, read_as) = if scale == Scale::Percent { (100, "percent") } else { (1, "fractions") };
                             build.notes.push(format!(
                                 "{}: {} ends at {end}: read as {read_as}; mean {:.0} bytes",
-                                build.name, file.path, cdf.mean()
+                                build.name,
+                                file.path,
+                                cdf.mean()
                             ));
                         }
                         SizeDist::Cdf(cdf)
@@ -271,7 +294,12 @@ impl SizeDist {
             Sizes::Fixed(fixed) => SizeDist::Fixed(fixed.size.get()),
             Sizes::Uniform(uniform) => {
                 if uniform.min > uniform.max {
-                    build.error("sizes.max", Some(uniform.max.to_string()), "is less than `min`", Some(&format!("at least {}", uniform.min)));
+                    build.error(
+                        "sizes.max",
+                        Some(uniform.max.to_string()),
+                        "is less than `min`",
+                        Some(&format!("at least {}", uniform.min)),
+                    );
                     return None;
                 }
                 SizeDist::Uniform(uniform.min.get(), uniform.max.get())

@@ -56,13 +56,15 @@ fn a_rate_on_the_wire_counts_headers_and_gap() {
 fn off_periods_interrupt_the_clock_and_do_not_reset_it() {
     // A datagram every 8 µs of on time; on 20 µs, off 100 µs.
     let periods = Some((Span::from_us(20), Span::from_us(100)));
-    let us: Vec<u64> = clock(&spec(BitRate::from_gbps(1), RateCounts::Payload, periods), 7_000).iter().map(|(at, _)| at / 1_000_000).collect();
+    let us: Vec<u64> =
+        clock(&spec(BitRate::from_gbps(1), RateCounts::Payload, periods), 7_000).iter().map(|(at, _)| at / 1_000_000).collect();
     assert_eq!(us, [0, 8, 16, 124, 132, 240, 248]);
 }
 
 #[test]
 fn nothing_leaves_at_or_after_the_end() {
-    let until = |ps: u64| DatagramSpec { until: START + Span::from_ps(ps), ..spec(BitRate::from_gbps(1), RateCounts::Payload, None) };
+    let until =
+        |ps: u64| DatagramSpec { until: START + Span::from_ps(ps), ..spec(BitRate::from_gbps(1), RateCounts::Payload, None) };
     assert_eq!(clock(&until(8_000_000), 0).len(), 1);
     assert_eq!(clock(&until(8_000_001), 0).len(), 2);
 }

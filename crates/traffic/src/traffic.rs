@@ -65,14 +65,25 @@ impl Traffic {
         for (i, (entry, name)) in (0u16..).zip(entries.iter().zip(&names)) {
             let made = at(&mut cx, i, |cx| {
                 if !known.add(name, Node::Entry(i)) {
-                    cx.key("name", |cx| cx.error(Some(&crate::context::text(name)), "is a name that another entry or flow has", Some("names that differ".into())).severity);
+                    cx.key("name", |cx| {
+                        cx.error(
+                            Some(&crate::context::text(name)),
+                            "is a name that another entry or flow has",
+                            Some("names that differ".into()),
+                        )
+                        .severity
+                    });
                 }
                 if entry.after.is_empty() && entry.delay != Span::ZERO {
                     let value = crate::context::text(&entry.delay.to_string());
-                    cx.key("delay", |cx| cx.error(Some(&value), "has no effect without `after`", Some("`start`, or `after` and `delay`".into())).severity);
+                    cx.key("delay", |cx| {
+                        cx.error(Some(&value), "has no effect without `after`", Some("`start`, or `after` and `delay`".into()))
+                            .severity
+                    });
                 }
                 let transport = transport(cx, ctx, entry);
-                let mut state = Build { ctx, hosts: &directory, cx, notes: &mut notes, name, start: entry.start, stop: ctx.duration };
+                let mut state =
+                    Build { ctx, hosts: &directory, cx, notes: &mut notes, name, start: entry.start, stop: ctx.duration };
                 let made = build(&mut state, &entry.kind);
                 if let Some(duration) = ctx.duration.filter(|duration| entry.start >= *duration) {
                     state.warn("start", Some(entry.start.to_string()), format!("is not before the end of the run, {duration}"));
@@ -87,7 +98,14 @@ impl Traffic {
                 for (id, flow) in &made.ids {
                     if !known.add(id, Node::Flow(i, *flow)) {
                         let key = made.file.as_ref().map_or(format!("flows[{flow}].id"), |path| format!("format.path ({path})"));
-                        cx.key(&key, |cx| cx.error(Some(&crate::context::text(id)), "is a name that another entry or flow has", Some("ids that differ".into())).severity);
+                        cx.key(&key, |cx| {
+                            cx.error(
+                                Some(&crate::context::text(id)),
+                                "is a name that another entry or flow has",
+                                Some("ids that differ".into()),
+                            )
+                            .severity
+                        });
                     }
                     flow_names.insert((i, *flow), id.clone());
                 }
@@ -108,7 +126,14 @@ impl Traffic {
             let more = if stuck.len() > shown.len() { format!(" and {} more", stuck.len() - shown.len()) } else { String::new() };
             let (Node::Entry(i) | Node::Flow(i, _)) = *first;
             at(&mut cx, i, |cx| {
-                cx.key("after", |cx| cx.error(None, format!("makes a circle of waiting: {}{more} could never start", shown.join(", ")), Some("no circles".into())).severity)
+                cx.key("after", |cx| {
+                    cx.error(
+                        None,
+                        format!("makes a circle of waiting: {}{more} could never start", shown.join(", ")),
+                        Some("no circles".into()),
+                    )
+                    .severity
+                })
             });
         }
         let total: u64 = built.iter().flatten().filter_map(|(made, _)| made.generate.total()).fold(0, u64::saturating_add);
@@ -119,19 +144,20 @@ impl Traffic {
         if cx.failed() {
             return Err(cx.into_problems());
         }
-        let running = built.into_iter().flatten().zip(entries.iter().zip(names)).map(|((made, transport), (entry, name))| Running {
-            name,
-            transport,
-            class: entry.class,
-            start: entry.start,
-            delay: entry.delay,
-            generate: made.generate,
-            begun: false,
-            complete: false,
-            open: 0,
-            head: None,
-            queries: BTreeMap::new(),
-        });
+        let running =
+            built.into_iter().flatten().zip(entries.iter().zip(names)).map(|((made, transport), (entry, name))| Running {
+                name,
+                transport,
+                class: entry.class,
+                start: entry.start,
+                delay: entry.delay,
+                generate: made.generate,
+                begun: false,
+                complete: false,
+                open: 0,
+                head: None,
+                queries: BTreeMap::new(),
+            });
         let mut traffic = Traffic {
             entries: running.collect(),
             merge: BinaryHeap::new(),
@@ -224,7 +250,10 @@ impl Traffic {
         for entry in &self.entries {
             if entry.begun && !entry.complete && entry.head.is_none() && entry.open > 0 && !entry.generate.exhausted() {
                 let flows = if entry.open == 1 { "flow" } else { "flows" };
-                lines.push(format!("entry '{}' has {} {flows} under way and more to come after completions", entry.name, entry.open));
+                lines.push(format!(
+                    "entry '{}' has {} {flows} under way and more to come after completions",
+                    entry.name, entry.open
+                ));
             }
         }
         lines
@@ -343,7 +372,14 @@ fn at<T>(cx: &mut Cx, entry: u16, body: impl FnOnce(&mut Cx) -> T) -> T {
 fn transport(cx: &mut Cx, ctx: &TrafficContext, entry: &Entry) -> Option<u16> {
     let Some(name) = &entry.transport else { return Some(0) };
     if matches!(entry.kind, TrafficKind::Cbr(_) | TrafficKind::OnOff(_)) {
-        cx.key("transport", |cx| cx.error(Some(&crate::context::text(name)), "has no effect: datagrams use no transport", Some("no `transport` here".into())).severity);
+        cx.key("transport", |cx| {
+            cx.error(
+                Some(&crate::context::text(name)),
+                "has no effect: datagrams use no transport",
+                Some("no `transport` here".into()),
+            )
+            .severity
+        });
         return None;
     }
     let found = ctx.transports.iter().position(|known| known == name).and_then(|i| u16::try_from(i).ok());
@@ -361,7 +397,11 @@ fn effective_names(entries: &[Entry]) -> Vec<String> {
         entry.name.clone().unwrap_or_else(|| {
             let number = of_kind.entry(entry.kind.kind()).or_default();
             *number += 1;
-            if *number == 1 { entry.kind.kind().to_string() } else { format!("{}-{number}", entry.kind.kind()) }
+            if *number == 1 {
+                entry.kind.kind().to_string()
+            } else {
+                format!("{}-{number}", entry.kind.kind())
+            }
         })
     };
     entries.iter().map(&mut name).collect()

@@ -70,7 +70,10 @@ fn hpcc_flows_start_at_their_origin() {
     assert_eq!(net.build(&text).notes(), ["file: flow.txt: what follows the announced 3 flows is ignored, as HPCC does"]);
     let short = common::net(1, 4).until_ms(100).build(&text);
     let warnings: Vec<String> = short.warnings().iter().map(ToString::to_string).collect();
-    assert_eq!(warnings, ["traffic[0].format.path: \"flow.txt\" has 1 of 3 flows that would start at or after the end of the run: they never do"]);
+    assert_eq!(
+        warnings,
+        ["traffic[0].format.path: \"flow.txt\" has 1 of 3 flows that would start at or after the end of the run: they never do"]
+    );
     let plain = net.flows(&import("kind = \"hpcc_flow\", path = \"flow.txt\""));
     assert!(plain[0].start == Time::ZERO + Span::from_s(2) && plain[0].class == 0);
 }
@@ -84,7 +87,10 @@ fn numbers_name_hosts_by_position_only_where_no_name_is_a_number() {
     let flows = net.flows(&import("kind = \"hpcc_flow\", path = \"f\""));
     assert_eq!((flows[0].src.0, flows[0].dst.0), (2, 0));
     std::fs::write(dir.join("f"), "1\n0 7 3 100 1 0\n").unwrap();
-    assert_problem(&net.problems(&import("kind = \"hpcc_flow\", path = \"f\"")), "traffic[0].format.path (f), line 2: \"0\" is not a host");
+    assert_problem(
+        &net.problems(&import("kind = \"hpcc_flow\", path = \"f\"")),
+        "traffic[0].format.path (f), line 2: \"0\" is not a host",
+    );
 }
 
 #[test]
@@ -100,12 +106,19 @@ fn htsim_triggers_are_dependencies() {
     assert_eq!(start("7"), Time::ZERO + Span::from_ns(2500));
     assert_eq!(start("2"), at_us(11), "one shot: when flow 1 is complete");
     assert_eq!(start("4"), at_us(21), "barrier: when flows 2 and 3 are");
-    assert_eq!((start("5"), start("6")), (at_us(10), Time::ZERO + Span::from_ns(12_500)), "one by one: at each completion of 3 and 7");
+    assert_eq!(
+        (start("5"), start("6")),
+        (at_us(10), Time::ZERO + Span::from_ns(12_500)),
+        "one by one: at each completion of 3 and 7"
+    );
 }
 
 #[test]
 fn the_unit_of_htsim_times_must_be_given_and_is_obeyed() {
-    assert_problem(&net(1, 4).problems(&import("kind = \"htsim_cm\", path = \"triggers.cm\"")), "traffic[0].format.time_unit: is missing");
+    assert_problem(
+        &net(1, 4).problems(&import("kind = \"htsim_cm\", path = \"triggers.cm\"")),
+        "traffic[0].format.time_unit: is missing",
+    );
     let us = net(1, 4).build(&import("kind = \"htsim_cm\", path = \"triggers.cm\", time_unit = \"us\""));
     let mut us = us;
     let starts: Vec<Time> = (0..2).map(|_| us.pop().unwrap().start).collect();
@@ -185,7 +198,10 @@ fn a_large_sorted_file_is_streamed_and_an_unsorted_one_refused() {
     let mut traffic = net.build(&text);
     assert_eq!(traffic.total_hint(), Some(n));
     let first: Vec<FlowSpec> = (0..3).map(|_| traffic.pop().unwrap()).collect();
-    assert_eq!(first.iter().map(|f| (f.src.0, f.size, f.start.ps())).collect::<Vec<_>>(), [(0, 1, 0), (1, 2, 1000), (2, 3, 2000)]);
+    assert_eq!(
+        first.iter().map(|f| (f.src.0, f.size, f.start.ps())).collect::<Vec<_>>(),
+        [(0, 1, 0), (1, 2, 1000), (2, 3, 2000)]
+    );
     let rest = common::drain(&mut traffic);
     assert_eq!(rest.len() as u64, n - 3);
     assert!(traffic.failures().is_empty());
@@ -217,26 +233,50 @@ fn bad_csv_files_are_refused_with_line_and_reason() {
     let at = "traffic[0].format.path (f), line ";
     let head = "src,dst,size_B,start_us\n";
     let bad = |content: &str| problems("csv", CSV, content.as_bytes());
-    assert_problem(&bad("src,dst,size,begin\n"), &format!("{at}1: \"begin\" is not a known column; accepted: src, dst, size, start"));
-    assert_problem(&bad("src,dst,size_furlong,start\n"), &format!("{at}1: \"size_furlong\" has an unknown unit; accepted: B, KB"));
+    assert_problem(
+        &bad("src,dst,size,begin\n"),
+        &format!("{at}1: \"begin\" is not a known column; accepted: src, dst, size, start"),
+    );
+    assert_problem(
+        &bad("src,dst,size_furlong,start\n"),
+        &format!("{at}1: \"size_furlong\" has an unknown unit; accepted: B, KB"),
+    );
     assert_problem(&bad("src,dst,size\nh0,h1,1B\n"), &format!("{at}1: has no column `start`"));
     assert_problem(&bad("src,src,size,start\n"), &format!("{at}1: \"src\" is a column that was there before"));
-    assert_problem(&bad("src,dst,size,start\nh0,h1,1000,1us\n"), &format!("{at}2: \"1000\" has no unit; accepted: a size such as"));
+    assert_problem(
+        &bad("src,dst,size,start\nh0,h1,1000,1us\n"),
+        &format!("{at}2: \"1000\" has no unit; accepted: a size such as"),
+    );
     assert_problem(&bad(&format!("{head}h0,h1,-5,1\n")), &format!("{at}2: \"-5\" is not a number that fits"));
     assert_problem(&bad(&format!("{head}h0,h1,0,1\n")), &format!("{at}2: \"0\" is no size: a flow has at least 1 byte"));
     assert_problem(&bad(&format!("{head}h0,h0,1,1\n")), &format!("{at}2: \"h0\" is the source itself"));
     assert_problem(&bad(&format!("{head}h0,h9,1,1\n")), &format!("{at}2: \"h9\" is not a host"));
     assert_problem(&bad(&format!("{head}h0,h1,1\n")), &format!("{at}2: has 3 fields; accepted: 4 as the heading has"));
-    assert_problem(&bad("src,dst,size_B,start_us,after\nh0,h1,1,1,ghost\n"), "traffic[0].format.path (f)[0], line 2: \"ghost\" is not a known flow id or entry name");
-    assert_problem(&bad("src,dst,size_B,start_us,delay_us\nh0,h1,1,1,5\n"), &format!("{at}2: \"5us\" is a delay without `after`"));
-    assert_problem(&bad("src,dst,size_B,start_us,id\nh0,h1,1,1,x\nh1,h0,1,1,x\n"), "traffic[0].format.path (f): \"x\" is a name that another entry or flow has");
-    assert_problem(&bad("src,dst,size_B,start_us,class\nh0,h1,1,1,8\n"), &format!("{at}2: \"8\" is not a traffic class; accepted: an integer from 0 to 7"));
+    assert_problem(
+        &bad("src,dst,size_B,start_us,after\nh0,h1,1,1,ghost\n"),
+        "traffic[0].format.path (f)[0], line 2: \"ghost\" is not a known flow id or entry name",
+    );
+    assert_problem(
+        &bad("src,dst,size_B,start_us,delay_us\nh0,h1,1,1,5\n"),
+        &format!("{at}2: \"5us\" is a delay without `after`"),
+    );
+    assert_problem(
+        &bad("src,dst,size_B,start_us,id\nh0,h1,1,1,x\nh1,h0,1,1,x\n"),
+        "traffic[0].format.path (f): \"x\" is a name that another entry or flow has",
+    );
+    assert_problem(
+        &bad("src,dst,size_B,start_us,class\nh0,h1,1,1,8\n"),
+        &format!("{at}2: \"8\" is not a traffic class; accepted: an integer from 0 to 7"),
+    );
     assert_problem(&bad(head), "\"f\" has no flow; accepted: at least one");
     assert_eq!(bad(&format!("{head}h0,h0,1,1\nh0,h1,1,1\nh0,h9,1,1\nh0,h1,x,1\n")).len(), 3, "all lines at once");
     let endless = format!("{head}\"{}", "x\n".repeat(200_000));
     assert_problem(&bad(&endless), "a record is longer than 65536 bytes");
     assert_eq!(bad(&format!("{head}{}", "h0,h0,1,1\n".repeat(1000))).len(), 20, "and no more than twenty");
-    assert_problem(&net(1, 4).problems(&import("kind = \"csv\", path = \"gone.csv\"")), "traffic[0].format.path: \"gone.csv\" cannot be read: No such file");
+    assert_problem(
+        &net(1, 4).problems(&import("kind = \"csv\", path = \"gone.csv\"")),
+        "traffic[0].format.path: \"gone.csv\" cannot be read: No such file",
+    );
 }
 
 #[test]
@@ -245,10 +285,19 @@ fn bad_hpcc_files_are_refused_with_line_and_reason() {
     let bad = |content: &str| problems("hpcc", HPCC, content.as_bytes());
     assert_problem(&bad("many\n"), &format!("{at}1: \"many\" is not the number of flows"));
     assert_problem(&bad("2\n0 1 3 100 5 0\n"), "traffic[0].format.path: \"f\" announces 2 flows and has 1");
-    assert_problem(&bad("1\n0 1 3 100 5\n"), &format!("{at}2: \"0 1 3 100 5\" has 5 fields; accepted: src dst pg dport size start"));
+    assert_problem(
+        &bad("1\n0 1 3 100 5\n"),
+        &format!("{at}2: \"0 1 3 100 5\" has 5 fields; accepted: src dst pg dport size start"),
+    );
     assert_problem(&bad("1\n0 1 3 100 -5 0\n"), &format!("{at}2: \"-5\" is negative; accepted: bytes, at least 1"));
-    assert_problem(&bad("1\n0 1 3 100 5 soon\n"), &format!("{at}2: \"soon\" is not a time; accepted: seconds, such as 2.000000001"));
-    assert_problem(&bad("1\n0 4 3 100 5 0\n"), &format!("{at}2: \"4\" is not a host; accepted: a host's name, or its position from 0 to 3"));
+    assert_problem(
+        &bad("1\n0 1 3 100 5 soon\n"),
+        &format!("{at}2: \"soon\" is not a time; accepted: seconds, such as 2.000000001"),
+    );
+    assert_problem(
+        &bad("1\n0 4 3 100 5 0\n"),
+        &format!("{at}2: \"4\" is not a host; accepted: a host's name, or its position from 0 to 3"),
+    );
     assert_problem(&bad("0\n"), "\"f\" has no flow");
     assert_problem(&bad(""), "\"f\" is empty");
     let early = problems("hpcc", "kind = \"hpcc_flow\", origin = \"2s\"", b"1\n0 1 3 100 5 1.9\n");
@@ -260,21 +309,48 @@ fn bad_hpcc_files_are_refused_with_line_and_reason() {
 fn bad_htsim_files_are_refused_with_line_and_reason() {
     let at = "traffic[0].format.path (f), line ";
     let bad = |content: &str| problems("htsim", HTSIM, content.as_bytes());
-    assert_problem(&bad("Nodes 5\nConnections 0\n"), &format!("{at}1: \"Nodes 5\" are more than there are hosts; accepted: at most the 4 hosts"));
-    assert_problem(&bad("Nodes 2\nConnections 1\n0->3 start 0 size 1\n"), &format!("{at}3: \"3\" is not among the file's nodes; accepted: from 0 to 1"));
+    assert_problem(
+        &bad("Nodes 5\nConnections 0\n"),
+        &format!("{at}1: \"Nodes 5\" are more than there are hosts; accepted: at most the 4 hosts"),
+    );
+    assert_problem(
+        &bad("Nodes 2\nConnections 1\n0->3 start 0 size 1\n"),
+        &format!("{at}3: \"3\" is not among the file's nodes; accepted: from 0 to 1"),
+    );
     assert_problem(&bad("Connections 2\n0->1 start 0 size 1\n"), "\"f\" announces 2 connections and has 1");
     assert_problem(&bad("0->1 start 0 size 1\n"), "\"f\" has no line `Connections M`");
-    assert_problem(&bad("Connections 1\n0->1 start 0 size 0\n"), "\"0\" is no size: a flow has at least 1 byte; accepted: bytes; where it means a flow without end");
+    assert_problem(
+        &bad("Connections 1\n0->1 start 0 size 0\n"),
+        "\"0\" is no size: a flow has at least 1 byte; accepted: bytes; where it means a flow without end",
+    );
     assert_problem(&bad("Connections 1\n0->1 size 5\n"), &format!("{at}2: gives neither a start nor a trigger"));
     assert_problem(&bad("Connections 1\n0->1 start 0\n"), &format!("{at}2: gives no size; accepted: `size S`"));
-    assert_problem(&bad("Connections 1\n0->1 start 0 size 5 colour red\n"), &format!("{at}2: \"colour\" is not a known word of a connection; accepted: id, start"));
+    assert_problem(
+        &bad("Connections 1\n0->1 start 0 size 5 colour red\n"),
+        &format!("{at}2: \"colour\" is not a known word of a connection; accepted: id, start"),
+    );
     assert_problem(&bad("Connections 1\n0->1 start -1 size 5\n"), &format!("{at}2: \"-1\" is not a time"));
-    assert_problem(&bad("Connections 1\n0->1 trigger 4 size 5\n"), &format!("{at}2: \"4\" is a trigger that the file does not define; accepted: a line `trigger id 4 oneshot`"));
-    assert_problem(&bad("Connections 1\nTriggers 1\n0->1 trigger 4 size 5\ntrigger id 4 oneshot\n"), &format!("{at}4: \"trigger 4\" is activated by 0 flows, so what it starts would never start"));
+    assert_problem(
+        &bad("Connections 1\n0->1 trigger 4 size 5\n"),
+        &format!("{at}2: \"4\" is a trigger that the file does not define; accepted: a line `trigger id 4 oneshot`"),
+    );
+    assert_problem(
+        &bad("Connections 1\nTriggers 1\n0->1 trigger 4 size 5\ntrigger id 4 oneshot\n"),
+        &format!("{at}4: \"trigger 4\" is activated by 0 flows, so what it starts would never start"),
+    );
     let twice = "Connections 3\nTriggers 1\n0->1 trigger 4 size 5\n1->2 start 0 size 1 send_done_trigger 4\n1->3 start 0 size 1 send_done_trigger 4\ntrigger id 4 oneshot\n";
-    assert_problem(&bad(twice), &format!("{at}6: \"trigger 4\" is activated by 2 flows, so what it starts would start again; accepted: 1 flows"));
-    assert_problem(&bad("Connections 2\n0->1 id 3 start 0 size 1\n0->2 id 3 start 0 size 1\n"), &format!("{at}3: \"3\" is the id of line 2 too"));
-    assert_problem(&bad("Connections 0\nfailure switch_type TOR switch_id 0 link_id 1\n"), "is a link failure, which is not traffic");
+    assert_problem(
+        &bad(twice),
+        &format!("{at}6: \"trigger 4\" is activated by 2 flows, so what it starts would start again; accepted: 1 flows"),
+    );
+    assert_problem(
+        &bad("Connections 2\n0->1 id 3 start 0 size 1\n0->2 id 3 start 0 size 1\n"),
+        &format!("{at}3: \"3\" is the id of line 2 too"),
+    );
+    assert_problem(
+        &bad("Connections 0\nfailure switch_type TOR switch_id 0 link_id 1\n"),
+        "is a link failure, which is not traffic",
+    );
     let circle = "Connections 2\nTriggers 2\n0->1 id 1 trigger 1 size 5 send_done_trigger 2\n1->0 id 2 trigger 2 size 5 send_done_trigger 1\ntrigger id 1 oneshot\ntrigger id 2 oneshot\n";
     assert_problem(&bad(circle), "traffic[0].after: makes a circle of waiting");
 }

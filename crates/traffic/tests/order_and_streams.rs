@@ -79,7 +79,8 @@ fn a_named_entry_keeps_its_flows_wherever_it_stands() {
     let named = "[[traffic]]\nname = \"background\"\nkind = \"poisson\"\nload = 0.5\nsizes = \"hadoop\"\n";
     let other = "[[traffic]]\nkind = \"poisson\"\nload = 0.1\nsizes = \"storage\"\n";
     let alone = net(2, 4).until_ms(20).flows(named);
-    let second: Vec<FlowSpec> = net(2, 4).until_ms(20).flows(&format!("{other}{named}")).into_iter().filter(|f| f.entry == 1).collect();
+    let second: Vec<FlowSpec> =
+        net(2, 4).until_ms(20).flows(&format!("{other}{named}")).into_iter().filter(|f| f.entry == 1).collect();
     assert!(alone.len() > 100);
     assert_eq!(alone, second.into_iter().map(|flow| FlowSpec { entry: 0, ..flow }).collect::<Vec<_>>());
 }
@@ -108,7 +109,10 @@ fn two_entries_of_a_kind_draw_differently() {
 
 #[test]
 fn entry_names_are_given_or_made_of_the_kind() {
-    let text = format!("{}[[traffic]]\nname = \"mine\"\nkind = \"permutation\"\nsize = \"1B\"", "[[traffic]]\nkind = \"permutation\"\nsize = \"1B\"\n".repeat(2));
+    let text = format!(
+        "{}[[traffic]]\nname = \"mine\"\nkind = \"permutation\"\nsize = \"1B\"",
+        "[[traffic]]\nkind = \"permutation\"\nsize = \"1B\"\n".repeat(2)
+    );
     assert_eq!(net(1, 4).build(&text).entry_names().collect::<Vec<_>>(), ["permutation", "permutation-2", "mine"]);
 }
 
@@ -261,7 +265,11 @@ fn incast_divides_a_total_and_deals_flows_round_robin() {
 #[test]
 fn jitter_is_uniform_below_its_bound() {
     let text = "[[traffic]]\nkind = \"incast\"\nreceiver = \"h0\"\nsize = \"1KB\"\njitter = \"2ms\"\nrepetitions = 1000\ninterval = \"10ms\"\n";
-    let delays: Vec<f64> = net(1, 5).flows(text).iter().map(|f| (f.start.ps() % Span::from_ms(10).ps()) as f64 / Span::from_ms(2).ps() as f64).collect();
+    let delays: Vec<f64> = net(1, 5)
+        .flows(text)
+        .iter()
+        .map(|f| (f.start.ps() % Span::from_ms(10).ps()) as f64 / Span::from_ms(2).ps() as f64)
+        .collect();
     assert!(delays.iter().all(|d| *d < 1.0));
     let mean = delays.iter().sum::<f64>() / 4000.0;
     assert!((mean - 0.5).abs() < 3.3 * 0.2887 / libm::sqrt(4000.0), "{mean}");
@@ -296,7 +304,10 @@ fn queries_choose_responders_and_aggregate_when_all_have_answered() {
         assert!(from.len() == 3 && !from.contains(&query.client.0));
         assert!(answers.iter().all(|f| f.dst == query.client && f.start == query.start && f.size == 2000));
         responders.extend(from);
-        assert_eq!((result[0].src, result[0].size, result[0].start), (query.client, 5000, query.start + latency + Span::from_us(7)));
+        assert_eq!(
+            (result[0].src, result[0].size, result[0].start),
+            (query.client, 5000, query.start + latency + Span::from_us(7))
+        );
         assert!(result[0].dst != query.client && [0, 9].contains(&result[0].dst.0));
         assert_eq!((query.responses, query.size), (4, 11_000));
     }
@@ -307,7 +318,8 @@ fn queries_choose_responders_and_aggregate_when_all_have_answered() {
 fn where_results_go_does_not_depend_on_the_network() {
     let text = "[[traffic]]\nkind = \"query\"\nclients = [\"h2\"]\nsize = \"2KB\"\nper_second = 1e4\ncount = 100\naggregate = { size = \"5KB\" }";
     let to = |latency| {
-        let mut results: Vec<_> = run(&mut net(2, 6).build(text), latency).into_iter().filter(|f| f.size == 5000).map(|f| (f.index, f.dst)).collect();
+        let mut results: Vec<_> =
+            run(&mut net(2, 6).build(text), latency).into_iter().filter(|f| f.size == 5000).map(|f| (f.index, f.dst)).collect();
         results.sort();
         results
     };
@@ -365,8 +377,13 @@ fn circles_of_waiting_are_refused() {
         size = "1KB"
     "#,
     );
-    assert_problem(&problems, "traffic[0].after: makes a circle of waiting: entry 'a', flow 'x', flow 'y' could never start; accepted: no circles");
-    let own = net(1, 4).problems("[[traffic]]\nname = \"a\"\nkind = \"flows\"\nflows = [{ src = \"h0\", dst = \"h1\", size = \"1B\", after = [\"a\"] }]");
+    assert_problem(
+        &problems,
+        "traffic[0].after: makes a circle of waiting: entry 'a', flow 'x', flow 'y' could never start; accepted: no circles",
+    );
+    let own = net(1, 4).problems(
+        "[[traffic]]\nname = \"a\"\nkind = \"flows\"\nflows = [{ src = \"h0\", dst = \"h1\", size = \"1B\", after = [\"a\"] }]",
+    );
     assert_problem(&own, "makes a circle of waiting: flow 0 of 'a'");
 }
 
@@ -427,14 +444,41 @@ fn no_parameter_is_without_effect() {
     ];
     // One other value of every optional key; a key that is not listed here fails the test below.
     let others = [
-        ("sources", "[\"rack:0\"]"), ("destinations", "[\"rack:0\"]"), ("intra_rack", "0.1"), ("request", "\"50B\""), ("load_of", "\"core\""),
-        ("stop", "\"500us\""), ("count", "3"), ("hot", "[\"h2\"]"), ("hot_hosts", "0.5"), ("fraction", "0.9"), ("clients", "[\"h2\"]"),
-        ("responders", "[\"rack:0\"]"), ("fanout", "2"), ("jitter", "\"10us\""), ("aggregate", "{ size = \"1KB\" }"), ("senders", "[\"rack:0\"]"),
-        ("flows_per_sender", "2"), ("repetitions", "2\ninterval = \"5us\""), ("interval", "\"7us\"\nrepetitions = 2"), ("gap", "\"7us\"\nrepetitions = 2"),
-        ("hosts", "[\"rack:0\"]"), ("stagger", "\"5us\""), ("counts", "\"wire\""), ("packet", "\"500B\""), ("size", "\"9KB\""), ("exponential", "true"),
-        ("class", "3"), ("transport", "\"cubic\""), ("start", "\"3us\""), ("name", "\"another\""),
+        ("sources", "[\"rack:0\"]"),
+        ("destinations", "[\"rack:0\"]"),
+        ("intra_rack", "0.1"),
+        ("request", "\"50B\""),
+        ("load_of", "\"core\""),
+        ("stop", "\"500us\""),
+        ("count", "3"),
+        ("hot", "[\"h2\"]"),
+        ("hot_hosts", "0.5"),
+        ("fraction", "0.9"),
+        ("clients", "[\"h2\"]"),
+        ("responders", "[\"rack:0\"]"),
+        ("fanout", "2"),
+        ("jitter", "\"10us\""),
+        ("aggregate", "{ size = \"1KB\" }"),
+        ("senders", "[\"rack:0\"]"),
+        ("flows_per_sender", "2"),
+        ("repetitions", "2\ninterval = \"5us\""),
+        ("interval", "\"7us\"\nrepetitions = 2"),
+        ("gap", "\"7us\"\nrepetitions = 2"),
+        ("hosts", "[\"rack:0\"]"),
+        ("stagger", "\"5us\""),
+        ("counts", "\"wire\""),
+        ("packet", "\"500B\""),
+        ("size", "\"9KB\""),
+        ("exponential", "true"),
+        ("class", "3"),
+        ("transport", "\"cubic\""),
+        ("start", "\"3us\""),
+        ("name", "\"another\""),
         // Instead of what the base says.
-        ("total", "\"70KB\""), ("per_second", "5000.0"), ("after", "[\"first\"]"), ("delay", "\"3us\"\nafter = [\"first\"]"),
+        ("total", "\"70KB\""),
+        ("per_second", "5000.0"),
+        ("after", "[\"first\"]"),
+        ("delay", "\"3us\"\nafter = [\"first\"]"),
     ];
     let net = net(2, 4).until_ms(1);
     let first = "[[traffic]]\nname = \"first\"\nkind = \"flows\"\nflows = [{ src = \"h0\", dst = \"h7\", size = \"1B\" }]\n";
@@ -455,7 +499,8 @@ fn no_parameter_is_without_effect() {
             if base.contains(&format!("{key} =")) && key != "size" {
                 continue; // given by the base
             }
-            let (_, value) = others.iter().find(|(other, _)| *other == key).unwrap_or_else(|| panic!("{kind}.{key} is not tested"));
+            let (_, value) =
+                others.iter().find(|(other, _)| *other == key).unwrap_or_else(|| panic!("{kind}.{key} is not tested"));
             let replaced = match key {
                 "total" | "size" => base.lines().filter(|line| !line.starts_with("size")).collect::<Vec<_>>().join("\n"),
                 "per_second" => base.lines().filter(|line| !line.starts_with("load")).collect::<Vec<_>>().join("\n"),

@@ -12,14 +12,27 @@ fn problems(text: &str) -> Vec<String> {
 
 #[test]
 fn hosts_that_do_not_exist_are_named_with_the_nearest() {
-    let found = problems("kind = \"incast\"\nreceiver = \"h77\"\nsenders = [\"rack:9\", \"h1..h99\", \"h5..h2\"]\nsize = \"1KB\"");
-    assert_problem(&found, "traffic[0].receiver: \"h77\" is not a known host; accepted: h0, h1, h2, h3, … h7 (8 hosts); did you mean 'h7'?");
+    let found =
+        problems("kind = \"incast\"\nreceiver = \"h77\"\nsenders = [\"rack:9\", \"h1..h99\", \"h5..h2\"]\nsize = \"1KB\"");
+    assert_problem(
+        &found,
+        "traffic[0].receiver: \"h77\" is not a known host; accepted: h0, h1, h2, h3, … h7 (8 hosts); did you mean 'h7'?",
+    );
     assert_problem(&found, "traffic[0].senders[0]: \"rack:9\" is a rack that does not exist; accepted: rack:0 to rack:1");
     assert_problem(&found, "traffic[0].senders[1]: \"h99\" is not a known host");
     assert_problem(&found, "traffic[0].senders[2]: \"h5..h2\" runs backwards");
-    assert_problem(&problems("kind = \"permutation\"\nsize = \"1B\"\nhosts = [\"h1\", \"!all\"]"), "traffic[0].hosts: [\"h1\", \"!all\"] names no host");
-    assert_problem(&problems("kind = \"permutation\"\nsize = \"1B\"\nhosts = [\"h1\"]"), "traffic[0].hosts: [\"h1\"] is only one host; accepted: at least 2 hosts");
-    assert_problem(&problems("kind = \"incast\"\nreceiver = \"h1\"\nsenders = [\"h1\"]\nsize = \"1B\""), "traffic[0].senders: [\"h1\"] has no host but the receiver");
+    assert_problem(
+        &problems("kind = \"permutation\"\nsize = \"1B\"\nhosts = [\"h1\", \"!all\"]"),
+        "traffic[0].hosts: [\"h1\", \"!all\"] names no host",
+    );
+    assert_problem(
+        &problems("kind = \"permutation\"\nsize = \"1B\"\nhosts = [\"h1\"]"),
+        "traffic[0].hosts: [\"h1\"] is only one host; accepted: at least 2 hosts",
+    );
+    assert_problem(
+        &problems("kind = \"incast\"\nreceiver = \"h1\"\nsenders = [\"h1\"]\nsize = \"1B\""),
+        "traffic[0].senders: [\"h1\"] has no host but the receiver",
+    );
 }
 
 #[test]
@@ -33,43 +46,92 @@ fn ends_sizes_and_rates_that_make_no_sense_are_refused() {
     assert_problem(&found, "traffic[0].flows[0].dst: \"h0\" is the source itself; accepted: another host");
     assert_problem(&found, "traffic[0].flows[1].delay: 1us has no effect without `after`");
     assert_problem(&problems("kind = \"flows\"\nflows = []"), "traffic[0].flows: is empty");
-    assert_problem(&problems("kind = \"cbr\"\nsrc = \"h0\"\ndst = \"h1\"\nrate = \"0bps\""), "traffic[0].rate: \"0bps\" is out of range; accepted: at least 1bps");
-    assert_problem(&problems("kind = \"cbr\"\nsrc = \"h0\"\ndst = \"h1\"\nrate = \"1Gbps\"\ntransport = \"cubic\""), "traffic[0].transport: \"cubic\" has no effect: datagrams use no transport");
-    assert_problem(&problems("kind = \"permutation\"\nsize = \"1B\"\nclass = 8"), "traffic[0].class: 8 is out of range; accepted: from 0 to 7");
+    assert_problem(
+        &problems("kind = \"cbr\"\nsrc = \"h0\"\ndst = \"h1\"\nrate = \"0bps\""),
+        "traffic[0].rate: \"0bps\" is out of range; accepted: at least 1bps",
+    );
+    assert_problem(
+        &problems("kind = \"cbr\"\nsrc = \"h0\"\ndst = \"h1\"\nrate = \"1Gbps\"\ntransport = \"cubic\""),
+        "traffic[0].transport: \"cubic\" has no effect: datagrams use no transport",
+    );
+    assert_problem(
+        &problems("kind = \"permutation\"\nsize = \"1B\"\nclass = 8"),
+        "traffic[0].class: 8 is out of range; accepted: from 0 to 7",
+    );
 }
 
 #[test]
 fn either_or_parameters_are_checked() {
     let incast = "kind = \"incast\"\nreceiver = \"h0\"\n";
     assert_problem(&problems(incast), "traffic[0].size: is missing; accepted: either `size` (of each flow) or `total`");
-    assert_problem(&problems(&format!("{incast}size = \"1B\"\ntotal = \"1MB\"")), "traffic[0].total: 1MB cannot be given together with `size`");
-    assert_problem(&problems(&format!("{incast}total = \"3B\"")), "traffic[0].total: 3B is less than a byte for each of 7 flows; accepted: at least 7B");
-    assert_problem(&problems(&format!("{incast}size = \"1B\"\nrepetitions = 2")), "traffic[0].interval: is missing for 2 rounds; accepted: either `interval` or `gap`");
+    assert_problem(
+        &problems(&format!("{incast}size = \"1B\"\ntotal = \"1MB\"")),
+        "traffic[0].total: 1MB cannot be given together with `size`",
+    );
+    assert_problem(
+        &problems(&format!("{incast}total = \"3B\"")),
+        "traffic[0].total: 3B is less than a byte for each of 7 flows; accepted: at least 7B",
+    );
+    assert_problem(
+        &problems(&format!("{incast}size = \"1B\"\nrepetitions = 2")),
+        "traffic[0].interval: is missing for 2 rounds; accepted: either `interval` or `gap`",
+    );
     assert_problem(&problems(&format!("{incast}size = \"1B\"\ngap = \"1us\"")), "traffic[0].gap: has no effect with one round");
-    assert_problem(&problems(&format!("{incast}size = \"1B\"\ncount = 8")), "traffic[0].count: 8 is more than there are senders; accepted: at most 7");
+    assert_problem(
+        &problems(&format!("{incast}size = \"1B\"\ncount = 8")),
+        "traffic[0].count: 8 is more than there are senders; accepted: at most 7",
+    );
     let poisson = "kind = \"poisson\"\nsizes = \"storage\"\n";
     assert_problem(&problems(poisson), "traffic[0].load: is missing; accepted: either `load` or `per_second`");
-    assert_problem(&problems(&format!("{poisson}load = 0.5\nper_second = 1.0")), "traffic[0].load: 0.5 cannot be given together with `per_second`");
+    assert_problem(
+        &problems(&format!("{poisson}load = 0.5\nper_second = 1.0")),
+        "traffic[0].load: 0.5 cannot be given together with `per_second`",
+    );
     assert_problem(&problems(&format!("{poisson}load = 0.0")), "traffic[0].load: 0 offers nothing; accepted: above 0");
-    assert_problem(&problems(&format!("{poisson}load = 0.1\nstart = \"2ms\"\nstop = \"1ms\"")), "traffic[0].stop: 1ms is not after the entry's `start`; accepted: after 2ms");
+    assert_problem(
+        &problems(&format!("{poisson}load = 0.1\nstart = \"2ms\"\nstop = \"1ms\"")),
+        "traffic[0].stop: 1ms is not after the entry's `start`; accepted: after 2ms",
+    );
     assert_problem(&problems(&format!("{poisson}load = -0.1")), "traffic[0].load: -0.1 is");
-    assert_problem(&problems(&format!("{poisson}per_second = 5.0\nload_of = \"core\"")), "traffic[0].load_of: \"core\" has no effect with `per_second`");
-    assert_problem(&problems(&format!("{poisson}load = 0.5\nsources = [\"h0\"]\ndestinations = [\"h0\"]")), "traffic[0].destinations: \"h0\" as a source has no destination other than itself");
-    assert_problem(&problems(&format!("{poisson}load = 0.5\nintra_rack = 0.5\ndestinations = [\"rack:0\"]")), "as a source has no destination outside its rack");
-    assert_problem(&problems("kind = \"query\"\nper_second = 1.0\nsize = \"1B\"\nfanout = 8"), "traffic[0].fanout: 8 is too much for the client \"h0\", which has 7 responders");
-    assert_problem(&problems("kind = \"hot_spot\"\nload = 0.5\nsizes = \"storage\"\nhot = [\"h1\"]\nhot_hosts = 0.5"), "traffic[0].hot_hosts: 0.5 has no effect when `hot` lists the hosts");
+    assert_problem(
+        &problems(&format!("{poisson}per_second = 5.0\nload_of = \"core\"")),
+        "traffic[0].load_of: \"core\" has no effect with `per_second`",
+    );
+    assert_problem(
+        &problems(&format!("{poisson}load = 0.5\nsources = [\"h0\"]\ndestinations = [\"h0\"]")),
+        "traffic[0].destinations: \"h0\" as a source has no destination other than itself",
+    );
+    assert_problem(
+        &problems(&format!("{poisson}load = 0.5\nintra_rack = 0.5\ndestinations = [\"rack:0\"]")),
+        "as a source has no destination outside its rack",
+    );
+    assert_problem(
+        &problems("kind = \"query\"\nper_second = 1.0\nsize = \"1B\"\nfanout = 8"),
+        "traffic[0].fanout: 8 is too much for the client \"h0\", which has 7 responders",
+    );
+    assert_problem(
+        &problems("kind = \"hot_spot\"\nload = 0.5\nsizes = \"storage\"\nhot = [\"h1\"]\nhot_hosts = 0.5"),
+        "traffic[0].hot_hosts: 0.5 has no effect when `hot` lists the hosts",
+    );
 }
 
 #[test]
 fn core_load_needs_a_core() {
     let text = "[[traffic]]\nkind = \"poisson\"\nsizes = \"storage\"\nload = 0.5\nload_of = \"core\"\n";
-    assert_problem(&net(1, 4).until_ms(1).problems(text), "traffic[0].load_of: \"core\" has no meaning here: no links leave the racks; accepted: \"host_links\"");
+    assert_problem(
+        &net(1, 4).until_ms(1).problems(text),
+        "traffic[0].load_of: \"core\" has no meaning here: no links leave the racks; accepted: \"host_links\"",
+    );
     assert_problem(&net(2, 4).until_ms(1).problems(&format!("{text}intra_rack = 1.0")), "no flow of this entry leaves its rack");
 }
 
 #[test]
 fn traffic_that_would_never_end_is_refused() {
-    for text in ["kind = \"poisson\"\nsizes = \"storage\"\nload = 0.5", "kind = \"query\"\nsize = \"1B\"\nper_second = 5.0", "kind = \"cbr\"\nsrc = \"h0\"\ndst = \"h1\"\nrate = \"1Gbps\""] {
+    for text in [
+        "kind = \"poisson\"\nsizes = \"storage\"\nload = 0.5",
+        "kind = \"query\"\nsize = \"1B\"\nper_second = 5.0",
+        "kind = \"cbr\"\nsrc = \"h0\"\ndst = \"h1\"\nrate = \"1Gbps\"",
+    ] {
         let found = net(2, 4).problems(&format!("[[traffic]]\n{text}"));
         assert_problem(&found, "traffic[0].stop: is missing: the run has no duration, so th");
     }
@@ -81,7 +143,10 @@ fn a_thousand_million_flows_are_refused_before_they_are_made() {
     assert_problem(&found, "traffic[0].per_second: 1000000000 flows are too many; accepted: at most 50000000 in a run; ask for fewer flows, a shorter run or a lower load");
     assert_problem(&problems("kind = \"incast\"\nreceiver = \"h0\"\nsize = \"1B\"\nflows_per_sender = 1_000_000\nrepetitions = 1000\ninterval = \"1us\""), "flows are too many");
     let mut wide = net(100, 100);
-    assert_problem(&wide.problems("[[traffic]]\nkind = \"all_to_all\"\nsize = \"1B\""), "traffic[0].hosts: 99990000 flows are too many");
+    assert_problem(
+        &wide.problems("[[traffic]]\nkind = \"all_to_all\"\nsize = \"1B\""),
+        "traffic[0].hosts: 99990000 flows are too many",
+    );
     wide.max_flows = 10;
     let entry = "[[traffic]]\nkind = \"incast\"\nreceiver = \"h0\"\nsenders = [\"h1..h6\"]\nsize = \"1B\"\n";
     assert_problem(&wide.problems(&entry.repeat(2)), "traffic: asks for 12 flows in all; accepted: at most 10 in a run");
@@ -111,14 +176,26 @@ fn names_must_differ_and_exist() {
     assert_problem(&found, "traffic[0].flows[0].after[2]: \"d\" is listed twice");
     assert_problem(&found, "traffic[1].delay: \"1us\" has no effect without `after`");
     assert_problem(&found, "traffic[2].name: \"b\" is a name that another entry or flow has; accepted: names that differ");
-    assert_problem(&found, "traffic[2].after[0]: \"aa\" is not a known flow id or entry name; accepted: a, b, d; did you mean 'a'?");
-    assert_problem(&found, "traffic[2].transport: \"dctpc\" is not a known transport; accepted: dctcp, cubic; did you mean 'dctcp'?");
+    assert_problem(
+        &found,
+        "traffic[2].after[0]: \"aa\" is not a known flow id or entry name; accepted: a, b, d; did you mean 'a'?",
+    );
+    assert_problem(
+        &found,
+        "traffic[2].transport: \"dctpc\" is not a known transport; accepted: dctcp, cubic; did you mean 'dctcp'?",
+    );
 }
 
 #[test]
 fn unknown_kinds_keys_and_workloads_are_suggested() {
-    assert_problem(&problems("kind = \"poison\"\nload = 0.5"), "traffic[0]: \"poison\" is not a known kind; accepted: flows, incast, query, poisson");
-    assert_problem(&problems("kind = \"incast\"\nreciever = \"h0\"\nsize = \"1B\""), "traffic[0].reciever: \"reciever\" is not a known key");
+    assert_problem(
+        &problems("kind = \"poison\"\nload = 0.5"),
+        "traffic[0]: \"poison\" is not a known kind; accepted: flows, incast, query, poisson",
+    );
+    assert_problem(
+        &problems("kind = \"incast\"\nreciever = \"h0\"\nsize = \"1B\""),
+        "traffic[0].reciever: \"reciever\" is not a known key",
+    );
     assert_problem(&problems("kind = \"poisson\"\nload = 0.5\nsizes = \"websearch\""), "did you mean 'web-search'?");
 }
 
@@ -135,8 +212,13 @@ fn doubtful_traffic_is_warned_of() {
             "traffic[1].start: 10ms is not before the end of the run, 10ms",
         ]
     );
-    let late = net(2, 4).until_ms(1).build("[[traffic]]\nkind = \"flows\"\nflows = [{ src = \"h0\", dst = \"h1\", size = \"1B\", start = \"1ms\" }]");
-    assert_eq!(late.warnings()[0].to_string(), "traffic[0].flows[0].start: 1ms is not before the end of the run: the flow never starts");
+    let late = net(2, 4)
+        .until_ms(1)
+        .build("[[traffic]]\nkind = \"flows\"\nflows = [{ src = \"h0\", dst = \"h1\", size = \"1B\", start = \"1ms\" }]");
+    assert_eq!(
+        late.warnings()[0].to_string(),
+        "traffic[0].flows[0].start: 1ms is not before the end of the run: the flow never starts"
+    );
 }
 
 #[test]

@@ -60,5 +60,10 @@ fn main() {
     ends[0].write(&cfg, Time::ZERO, n * 1448);
     round_trips(&cfg, &mut ends, n, mark_every);
     let stats = ends[0].stats();
-    println!("{name}: {n} rounds, {} segments, {} ECN reductions, endpoint {} bytes", stats.packets_sent, stats.ecn_reductions, std::mem::size_of::<TcpEndpoint>());
+    println!(
+        "{name}: {n} rounds, {} segments, {} ECN reductions, endpoint {} bytes",
+        stats.packets_sent,
+        stats.ecn_reductions,
+        std::mem::size_of::<TcpEndpoint>()
+    );
 }

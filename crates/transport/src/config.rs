@@ -395,7 +395,8 @@ mod tests {
     #[test]
     fn a_resolved_configuration_reads_back_the_same() {
         for profile in [Profile::Rfc, Profile::Linux] {
-            let tcp = Tcp::new(profile, CongestionControl::Dctcp(crate::cc::Dctcp { g: 0.125, initial_alpha: 0.0, min_window: 1 }));
+            let tcp =
+                Tcp::new(profile, CongestionControl::Dctcp(crate::cc::Dctcp { g: 0.125, initial_alpha: 0.0, min_window: 1 }));
             assert_eq!(Tcp::parse(&tcp.to_value().into(), &mut Cx::new()).unwrap(), tcp);
         }
     }
@@ -421,7 +422,9 @@ mod tests {
             ("timestamp", Value::Bool(true)),
         ]);
         let all = problems.join("\n");
-        for expected in ["did you mean 'cubic'?", "mtu: 100 is out of range", "rto_min: \"200\" has no unit", "did you mean 'timestamps'?"] {
+        for expected in
+            ["did you mean 'cubic'?", "mtu: 100 is out of range", "rto_min: \"200\" has no unit", "did you mean 'timestamps'?"]
+        {
             assert!(all.contains(expected), "{expected}\n{all}");
         }
     }

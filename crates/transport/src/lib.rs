@@ -15,8 +15,8 @@ mod scoreboard;
 
 pub use cc::CongestionControl;
 pub use config::{
-    BackoffReset, EcnEcho, EctOn, FixedWindow, GrowingWindow, IdleRestart, InitialWindow, Paced, Pacing, Profile,
-    ReceiveWindow, RtoFloor, RttSampling, SpuriousRto, Tcp, TransportConfig, Unpaced,
+    BackoffReset, EcnEcho, EctOn, FixedWindow, GrowingWindow, IdleRestart, InitialWindow, Paced, Pacing, Profile, ReceiveWindow,
+    RtoFloor, RttSampling, SpuriousRto, Tcp, TransportConfig, Unpaced,
 };
 pub use endpoint::{Connection, Phase, Role, TcpEndpoint, TcpState};
 pub use report::{AbortReason, TcpEvent, TcpStats};

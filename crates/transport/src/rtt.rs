@@ -111,7 +111,12 @@ mod tests {
     fn back_off_doubles_up_to_rto_max_and_a_sample_ends_it() {
         let cfg = cfg();
         let mut r = Rtt::new(&cfg);
-        let seen: Vec<u64> = (0..8).map(|_| { r.back_off(&cfg); r.rto.whole_ms() / 1000 }).collect();
+        let seen: Vec<u64> = (0..8)
+            .map(|_| {
+                r.back_off(&cfg);
+                r.rto.whole_ms() / 1000
+            })
+            .collect();
         assert_eq!(seen, [2, 4, 8, 16, 32, 60, 60, 60]);
         r.sample(&cfg, Span::from_ms(1), 1);
         assert_eq!(r.rto, Span::from_ms(10));

@@ -268,7 +268,8 @@ fn with_prr_an_ecn_reduction_is_spread() {
 /// Which packets are ECN-capable. RFC 3168 §6.1.4, §6.1.5.
 #[test]
 fn ect_on_new_data_on_data_or_on_all() {
-    for (ect_on, retransmission, ack) in [(EctOn::NewData, "not", "not"), (EctOn::Data, "ect", "not"), (EctOn::All, "ect", "ect")] {
+    for (ect_on, retransmission, ack) in [(EctOn::NewData, "not", "not"), (EctOn::Data, "ect", "not"), (EctOn::All, "ect", "ect")]
+    {
         run(
             &Tcp { ect_on, ..classic() },
             &format!(

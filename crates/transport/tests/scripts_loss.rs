@@ -458,7 +458,8 @@ fn what_is_no_duplicate_ack() {
 fn prr_spreads_the_reduction_over_the_round() {
     let cfg = Tcp { prr: true, limited_transmit: false, initial_window: Some(20), ..base() };
     let twenty: String = (0..20).map(|i| format!("+0 > . {}:{}\n", 1 + 1000 * i, 1001 + 1000 * i)).collect();
-    let mut text = format!("+0 write 100000\n{twenty}+0.1 < . 1 ack 1 sack 1001:2001\n+0 < . 1 ack 1 sack 1001:3001\n+0 > none\n");
+    let mut text =
+        format!("+0 write 100000\n{twenty}+0.1 < . 1 ack 1 sack 1001:2001\n+0 < . 1 ack 1 sack 1001:3001\n+0 > none\n");
     // The third duplicate: RecoverFS 20000, ssthresh 10000. From then on every second delivered segment sends one, until
     // pipe has come to ssthresh; then each does.
     text += "+0 < . 1 ack 1 sack 1001:4001\n+0 > . 1:1001\n+0 = ssthresh 10000\n+0 = pipe 17000\n";

@@ -275,10 +275,7 @@ fn a_promised_window_is_kept() {
 /// The buffer grows to twice what arrives per RTT, up to its maximum.
 #[test]
 fn the_receive_window_grows_with_the_rate() {
-    let cfg = Tcp {
-        receive_window: ReceiveWindow::Auto(GrowingWindow { initial: Bytes(4_000), max: Bytes(60_000) }),
-        ..base()
-    };
+    let cfg = Tcp { receive_window: ReceiveWindow::Auto(GrowingWindow { initial: Bytes(4_000), max: Bytes(60_000) }), ..base() };
     let mut text = String::new();
     // 4000 bytes take 0.1 s: that bounds the RTT, and what comes in it is doubled.
     let mut at = 1;
@@ -336,7 +333,8 @@ fn delayed_acks_by_count_and_by_time() {
 /// Linux' quick ACKs: at the start, after out-of-order data, after idle time.
 #[test]
 fn quick_acks_are_not_delayed() {
-    let cfg = Tcp { ack_every: 2, delayed_ack_timeout: Span::from_ms(40), quick_acks: 3, rto_initial: Span::from_ms(300), ..base() };
+    let cfg =
+        Tcp { ack_every: 2, delayed_ack_timeout: Span::from_ms(40), quick_acks: 3, rto_initial: Span::from_ms(300), ..base() };
     run(
         &cfg,
         "
@@ -376,7 +374,8 @@ fn quick_acks_are_not_delayed() {
 /// Pacing: gain · cwnd / SRTT once there is an SRTT.
 #[test]
 fn pacing_spreads_the_window_over_the_round_trip() {
-    let cfg = Tcp { pacing: Pacing::Fq(Paced { slow_start_gain: 2.0, gain: 1.25 }), initial_ssthresh: Some(Bytes(4_000)), ..base() };
+    let cfg =
+        Tcp { pacing: Pacing::Fq(Paced { slow_start_gain: 2.0, gain: 1.25 }), initial_ssthresh: Some(Bytes(4_000)), ..base() };
     run(
         &cfg,
         "

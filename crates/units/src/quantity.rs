@@ -52,9 +52,7 @@ pub trait Quantity: Sized {
 
 fn read_scaled(text: &str, units: &[(&str, u64)]) -> Result<u64, QuantityError> {
     let text = text.trim();
-    let split = text
-        .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_'))
-        .unwrap_or(text.len());
+    let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(text.len());
     let (number, unit) = (text[..split].replace('_', ""), text[split..].trim());
     let (whole, fraction) = number.split_once('.').unwrap_or((&number, ""));
     if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
@@ -72,17 +70,19 @@ fn read_scaled(text: &str, units: &[(&str, u64)]) -> Result<u64, QuantityError> 
         return Err(if whole.len() > 20 { QuantityError::TooLarge } else { QuantityError::TooFine });
     }
     let parse = |digits: &str| -> Result<u128, QuantityError> {
-        if digits.is_empty() { Ok(0) } else { digits.parse().map_err(|_| QuantityError::Syntax) }
+        if digits.is_empty() {
+            Ok(0)
+        } else {
+            digits.parse().map_err(|_| QuantityError::Syntax)
+        }
     };
     let tens = 10u128.pow(fraction.len() as u32);
     let part = parse(fraction)? * u128::from(scale);
     if part % tens != 0 {
         return Err(QuantityError::TooFine);
     }
-    let steps = parse(whole)?
-        .checked_mul(u128::from(scale))
-        .and_then(|w| w.checked_add(part / tens))
-        .ok_or(QuantityError::TooLarge)?;
+    let steps =
+        parse(whole)?.checked_mul(u128::from(scale)).and_then(|w| w.checked_add(part / tens)).ok_or(QuantityError::TooLarge)?;
     u64::try_from(steps).map_err(|_| QuantityError::TooLarge)
 }
 

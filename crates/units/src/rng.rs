@@ -42,8 +42,7 @@ pub(crate) fn mix(mut x: u64) -> u64 {
 impl Stream {
     /// The stream of `entity` for `purpose` in the run seeded `seed`.
     pub fn new(seed: u64, purpose: Purpose, entity: u64) -> Self {
-        let key = mix(seed.wrapping_add(0x9e37_79b9_7f4a_7c15))
-            ^ mix((purpose as u64).wrapping_mul(0xd1b5_4a32_d192_ed03));
+        let key = mix(seed.wrapping_add(0x9e37_79b9_7f4a_7c15)) ^ mix((purpose as u64).wrapping_mul(0xd1b5_4a32_d192_ed03));
         let state = mix(key ^ mix(entity.wrapping_add(0x2545_f491_4f6c_dd1d)));
         let increment = mix(state ^ key.rotate_left(17)) | 1;
         Stream { state, increment }

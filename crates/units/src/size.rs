@@ -94,9 +94,9 @@ impl Amount {
         let trimmed = text.trim();
         let split = trimmed.find(|c: char| !(c.is_ascii_digit() || c == '_')).unwrap_or(trimmed.len());
         let number = trimmed[..split].replace('_', "");
-        let of = |make: fn(u64) -> Self| number.parse().map(make).map_err(|_| {
-            if number.is_empty() { QuantityError::Syntax } else { QuantityError::TooLarge }
-        });
+        let of = |make: fn(u64) -> Self| {
+            number.parse().map(make).map_err(|_| if number.is_empty() { QuantityError::Syntax } else { QuantityError::TooLarge })
+        };
         match trimmed[split..].trim() {
             "packets" | "packet" | "pkts" | "p" => of(Self::Packets),
             "cells" | "cell" => of(Self::Cells),

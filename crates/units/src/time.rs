@@ -122,7 +122,11 @@ impl Span {
 
     /// Rounded up to a multiple of `grain` (`grain` zero: unchanged).
     pub const fn round_up(self, grain: Span) -> Span {
-        if grain.0 == 0 { self } else { Span(self.0.div_ceil(grain.0) * grain.0) }
+        if grain.0 == 0 {
+            self
+        } else {
+            Span(self.0.div_ceil(grain.0) * grain.0)
+        }
     }
 }
 

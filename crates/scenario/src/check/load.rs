@@ -102,7 +102,9 @@ fn overload(parts: &Parts, sample: &[FlowSpec], network: &Network, cx: &mut Cx) 
             seen.rate,
             random.len(),
         );
-        cx.key("traffic", |cx| cx.warn(None, message, None).suggestion = Some("lower the load, or its share for this host".to_string()));
+        cx.key("traffic", |cx| {
+            cx.warn(None, message, None).suggestion = Some("lower the load, or its share for this host".to_string())
+        });
     }
 }
 
@@ -117,14 +119,16 @@ fn timeouts(parts: &Parts, by_entry: &BTreeMap<usize, Vec<&FlowSpec>>, network: 
         let flows = by_entry.get(i).into_iter().flatten().take(PAIRS);
         let Some(rtt) = flows.filter_map(|flow| network.base_rtt([flow.src, flow.dst], parts, tcp.mtu)).max() else { continue };
         let far_above = |timeout: Span| timeout > USUAL && timeout > rtt.saturating_mul(FAR_ABOVE);
-        let times = |timeout: Span| format!("is {} times the RTT of traffic[{i}] ({})", timeout.ps() / rtt.ps().max(1), rounded(rtt));
+        let times =
+            |timeout: Span| format!("is {} times the RTT of traffic[{i}] ({})", timeout.ps() / rtt.ps().max(1), rounded(rtt));
         let remedy = Some(format!("data centers use 1ms to {USUAL}"));
         at_transport(cx, name, |cx| {
             if far_above(tcp.rto_min) {
                 let message = format!("{}: each lost tail of a burst costs that much", times(tcp.rto_min));
                 warn(cx, "rto_min", &tcp.rto_min, message).suggestion = remedy;
             } else if !tcp.handshake && far_above(tcp.rto_initial) {
-                let message = format!("{}: without a handshake nothing tells the RTT before a lost first window", times(tcp.rto_initial));
+                let message =
+                    format!("{}: without a handshake nothing tells the RTT before a lost first window", times(tcp.rto_initial));
                 warn(cx, "rto_initial", &tcp.rto_initial, message).suggestion = remedy;
             }
         });
@@ -143,7 +147,9 @@ fn first_round(parts: &Parts, by_entry: &BTreeMap<usize, Vec<&FlowSpec>>, cx: &m
     let Some(framing) = &parts.framing else { return };
     for (i, entry) in &parts.traffic {
         let TrafficKind::Incast(incast) = &entry.kind else { continue };
-        let Some((_, TransportConfig::Tcp(tcp))) = transport_of(parts, entry).filter(|_| incast.jitter == Span::ZERO) else { continue };
+        let Some((_, TransportConfig::Tcp(tcp))) = transport_of(parts, entry).filter(|_| incast.jitter == Span::ZERO) else {
+            continue;
+        };
         let mut round = by_entry.get(i).into_iter().flatten().peekable();
         let Some(query) = round.peek().map(|flow| flow.query) else { continue };
         let mss = u64::from(tcp.payload(tcp.mtu, tcp.timestamps)).max(1);
@@ -157,7 +163,11 @@ fn first_round(parts: &Parts, by_entry: &BTreeMap<usize, Vec<&FlowSpec>>, cx: &m
         }
         if Bytes(bytes) > buffer && flows > 1 {
             at_entry(cx, *i, |cx| {
-                let message = format!("sends {} in the first windows of {flows} flows to a port that holds {}: packets are lost in the first round", Bytes(bytes), buffer);
+                let message = format!(
+                    "sends {} in the first windows of {flows} flows to a port that holds {}: packets are lost in the first round",
+                    Bytes(bytes),
+                    buffer
+                );
                 cx.warn(None, message, None);
             });
         }
@@ -193,7 +203,10 @@ fn receive_windows(parts: &Parts, sample: &[FlowSpec], network: &Network, cx: &m
         if window < product {
             at_transport(cx, name, |cx| {
                 cx.key("receive_window", |cx| {
-                    let message = format!("of at most {window} is below {product}, what {rate} carry in an RTT of {}: it limits the rate", rounded(rtt));
+                    let message = format!(
+                        "of at most {window} is below {product}, what {rate} carry in an RTT of {}: it limits the rate",
+                        rounded(rtt)
+                    );
                     cx.warn(None, message, None);
                 });
             });

@@ -20,7 +20,9 @@ pub(super) fn check(switch: &Switch, cx: &mut Cx) {
     let default = Switch::parse(&fanin_params::Value::Table(Vec::new()).into(), &mut Cx::new());
     if default.is_some_and(|default| default.cell != switch.cell) && !switch.counts_cells() {
         let remedy = "a buffer or threshold such as \"20000 cells\", or no cell";
-        cx.key("cell", |cx| cx.error(Some(&shown(&switch.cell)), "has no effect: nothing counts in cells", Some(remedy.to_string())).severity);
+        cx.key("cell", |cx| {
+            cx.error(Some(&shown(&switch.cell)), "has no effect: nothing counts in cells", Some(remedy.to_string())).severity
+        });
     }
     if let Buffer::Dynamic(buffer) = &switch.buffer {
         dynamic(buffer, switch, cx);

@@ -51,7 +51,9 @@ pub(super) fn sampling(parts: &Parts, network: &Network, cx: &mut Cx) {
     let drain = slowest.time_to_send(buffer);
     if period > drain {
         cx.key("telemetry", |cx| {
-            let message = format!("is above {drain}, in which a full buffer of {buffer} drains at {slowest}: bursts fall between two samples");
+            let message = format!(
+                "is above {drain}, in which a full buffer of {buffer} drains at {slowest}: bursts fall between two samples"
+            );
             warn(cx, "sample", &telemetry.sample, message).suggestion =
                 Some("a shorter period, or list ports in telemetry.queues to record each packet".to_string());
         });

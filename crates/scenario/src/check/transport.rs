@@ -42,7 +42,9 @@ fn contradictions(tcp: &Tcp, cx: &mut Cx) {
     }
     if let ReceiveWindow::Auto(window) = &tcp.receive_window {
         if window.initial > window.max {
-            cx.key("receive_window", |cx| error(cx, "initial", &window.initial, "is above max", &format!("at most {}", window.max)));
+            cx.key("receive_window", |cx| {
+                error(cx, "initial", &window.initial, "is above max", &format!("at most {}", window.max))
+            });
         }
     }
     let room = tcp.mtu - HEADERS - if tcp.timestamps { TIMESTAMPS } else { 0 };
@@ -61,11 +63,14 @@ fn contradictions(tcp: &Tcp, cx: &mut Cx) {
         error(cx, "ecn", &tcp.ecn, "takes from DCTCP the marks that it works by", "true, or another congestion_control");
     }
     if dctcp && tcp.ecn && tcp.ecn_echo == EcnEcho::Classic {
-        warn(cx, "ecn_echo", &tcp.ecn_echo, "repeats each mark until CWR, so that DCTCP overestimates the marked fraction").suggestion =
-            Some("leave it out, or write \"dctcp\"".to_string());
+        warn(cx, "ecn_echo", &tcp.ecn_echo, "repeats each mark until CWR, so that DCTCP overestimates the marked fraction")
+            .suggestion = Some("leave it out, or write \"dctcp\"".to_string());
     }
     if tcp.ack_every > 1 && tcp.delayed_ack_timeout >= tcp.rto_min {
-        let message = format!("is not below rto_min ({}): a sender whose last segment waits for its ACK times out for nothing", tcp.rto_min);
+        let message = format!(
+            "is not below rto_min ({}): a sender whose last segment waits for its ACK times out for nothing",
+            tcp.rto_min
+        );
         warn(cx, "delayed_ack_timeout", &tcp.delayed_ack_timeout, message).suggestion =
             Some("lower delayed_ack_timeout, or set ack_every = 1".to_string());
     }

@@ -7,7 +7,10 @@ use fanin_params::{ChoiceSchema, Field, NamesSchema, Schema, StructSchema};
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Type {
     /// A table, with its `kind` where it is an alternative of a choice.
-    Table { kind: Option<&'static str>, body: StructSchema },
+    Table {
+        kind: Option<&'static str>,
+        body: StructSchema,
+    },
     Choice(ChoiceSchema),
     Names(NamesSchema),
 }
@@ -69,7 +72,9 @@ impl Catalogue {
                 }
                 self.add(&[choice.name.to_string(), format!("{}Choice", choice.name)], Type::Choice(choice.clone()));
             }
-            Schema::Names(names) => self.add(&[names.name.to_string(), format!("{}Name", names.name)], Type::Names(names.clone())),
+            Schema::Names(names) => {
+                self.add(&[names.name.to_string(), format!("{}Name", names.name)], Type::Names(names.clone()))
+            }
         }
     }
 
@@ -108,8 +113,19 @@ mod tests {
     #[test]
     fn equal_names_of_different_tables_are_kept_apart() {
         let table = |doc: &str| StructSchema { name: "Params", doc: doc.to_string(), fields: Vec::new() };
-        let field = |name, doc| Field { name, doc: String::new(), schema: Schema::Struct(table(doc)), default: None, range: None, bounds: None };
-        let root = StructSchema { name: "Root", doc: String::new(), fields: vec![field("a", "one"), field("b", "two"), field("c", "one")] };
+        let field = |name, doc| Field {
+            name,
+            doc: String::new(),
+            schema: Schema::Struct(table(doc)),
+            default: None,
+            range: None,
+            bounds: None,
+        };
+        let root = StructSchema {
+            name: "Root",
+            doc: String::new(),
+            fields: vec![field("a", "one"), field("b", "two"), field("c", "one")],
+        };
         let catalogue = Catalogue::of(&Schema::Struct(root));
         let names: Vec<&str> = catalogue.types().map(|(name, _)| name).collect();
         assert_eq!(names, ["Params", "Params2", "Root"]);

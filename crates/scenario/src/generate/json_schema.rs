@@ -49,10 +49,13 @@ fn shape(schema: &Schema, catalogue: &Catalogue) -> Map<String, Json> {
             map.insert("$comment".into(), json!(format!("{what} such as {examples}")));
             map
         }
-        Schema::List(inner) => Map::from_iter([("type".to_string(), json!("array")), ("items".to_string(), Json::Object(shape(inner, catalogue)))]),
-        Schema::Map(inner) => {
-            Map::from_iter([("type".to_string(), json!("object")), ("additionalProperties".to_string(), Json::Object(shape(inner, catalogue)))])
+        Schema::List(inner) => {
+            Map::from_iter([("type".to_string(), json!("array")), ("items".to_string(), Json::Object(shape(inner, catalogue)))])
         }
+        Schema::Map(inner) => Map::from_iter([
+            ("type".to_string(), json!("object")),
+            ("additionalProperties".to_string(), Json::Object(shape(inner, catalogue))),
+        ]),
         Schema::Optional(inner) => shape(inner, catalogue),
         Schema::Struct(body) => reference(catalogue.table_name(None, body)),
         Schema::Choice(choice) => reference(catalogue.choice_name(choice)),
@@ -141,7 +144,8 @@ pub(crate) fn sorted(json: Json) -> Json {
     match json {
         Json::Array(items) => Json::Array(items.into_iter().map(sorted).collect()),
         Json::Object(map) => {
-            let by_key: std::collections::BTreeMap<String, Json> = map.into_iter().map(|(key, item)| (key, sorted(item))).collect();
+            let by_key: std::collections::BTreeMap<String, Json> =
+                map.into_iter().map(|(key, item)| (key, sorted(item))).collect();
             Json::Object(by_key.into_iter().collect())
         }
         other => other,

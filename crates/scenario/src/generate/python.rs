@@ -53,9 +53,9 @@ class Table:
 
 /// Python's reserved words; as a dataclass field they get a trailing underscore.
 const KEYWORDS: &[&str] = &[
-    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif", "else", "except",
-    "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise", "return", "try",
-    "while", "with", "yield",
+    "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue", "def", "del", "elif", "else",
+    "except", "finally", "for", "from", "global", "if", "import", "in", "is", "lambda", "nonlocal", "not", "or", "pass", "raise",
+    "return", "try", "while", "with", "yield",
 ];
 
 /// The text of the Python module.
@@ -154,14 +154,19 @@ fn table(module: &mut String, name: &str, kind: Option<&'static str>, body: &Str
 fn typed_dict(module: &mut String, name: &str, kind: Option<&'static str>, body: &StructSchema, catalogue: &Catalogue) {
     let entry = |field: &Field| {
         let ty = type_text(&field.schema, catalogue);
-        if required(field) { format!("Required[{ty}]") } else { ty }
+        if required(field) {
+            format!("Required[{ty}]")
+        } else {
+            ty
+        }
     };
     // Class syntax cannot name a key like a reserved word.
     let (reserved, usual): (Vec<&Field>, Vec<&Field>) = body.fields.iter().partition(|field| KEYWORDS.contains(&field.name));
     let mut parent = "TypedDict".to_string();
     if !reserved.is_empty() {
         parent = format!("_{name}Reserved");
-        let keys: Vec<String> = reserved.iter().map(|field| format!("\"{}\": \"{}\"", field.name, entry(field).replace('"', "'"))).collect();
+        let keys: Vec<String> =
+            reserved.iter().map(|field| format!("\"{}\": \"{}\"", field.name, entry(field).replace('"', "'"))).collect();
         module.push_str(&format!("{parent} = TypedDict(\"{parent}\", {{{}}}, total=False)\n\n\n", keys.join(", ")));
     }
     module.push_str(&format!("class {name}Dict({parent}, total=False):\n"));
@@ -209,7 +214,8 @@ fn alias(module: &mut String, name: &str, choice: &ChoiceSchema, catalogue: &Cat
         parts.push(format!("Literal[{}]", bare.join(", ")));
     }
     module.push_str(&format!("{name}: TypeAlias = (\n    {}\n)\n", parts.join("\n    | ")));
-    let kinds: Vec<String> = choice.variants.iter().map(|v| format!("- `{}`: {}", v.kind, v.doc.lines().next().unwrap_or_default())).collect();
+    let kinds: Vec<String> =
+        choice.variants.iter().map(|v| format!("- `{}`: {}", v.kind, v.doc.lines().next().unwrap_or_default())).collect();
     doc(module, "", &format!("{}\n\n{}", choice.doc, kinds.join("\n")));
     module.push_str("\n\n");
 }
@@ -217,7 +223,8 @@ fn alias(module: &mut String, name: &str, choice: &ChoiceSchema, catalogue: &Cat
 fn literals(module: &mut String, name: &str, names: &NamesSchema) {
     let values: Vec<String> = names.values.iter().map(|(value, _)| format!("\"{value}\"")).collect();
     module.push_str(&format!("{name}: TypeAlias = Literal[{}]\n", values.join(", ")));
-    let meanings: Vec<String> = names.values.iter().map(|(value, doc)| format!("- `{value}`: {}", doc.lines().next().unwrap_or_default())).collect();
+    let meanings: Vec<String> =
+        names.values.iter().map(|(value, doc)| format!("- `{value}`: {}", doc.lines().next().unwrap_or_default())).collect();
     doc(module, "", &format!("{}\n\n{}", names.doc, meanings.join("\n")));
     module.push_str("\n\n");
 }

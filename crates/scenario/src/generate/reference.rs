@@ -67,7 +67,8 @@ const PLACES: usize = 6;
 
 /// "At `switch.buffer`."
 fn places(met: &Met) -> String {
-    let named: Vec<String> = met.places.iter().filter(|place| !place.is_empty()).take(PLACES).map(|place| format!("`{place}`")).collect();
+    let named: Vec<String> =
+        met.places.iter().filter(|place| !place.is_empty()).take(PLACES).map(|place| format!("`{place}`")).collect();
     match (named.is_empty(), met.places.len() > PLACES) {
         (true, _) => String::new(),
         (false, true) => format!("At {} and others.\n\n", named.join(", ")),

@@ -1,6 +1,6 @@
 use super::*;
-use fanin_units::Amount;
 use fanin_params::{choice, names, params, Param, Schema};
+use fanin_units::Amount;
 use std::collections::BTreeMap;
 
 params! {
@@ -148,7 +148,10 @@ fn patterns_name_exactly_the_units_that_are_read() {
 
 #[test]
 fn values_are_shown_as_toml_writes_them() {
-    let table = Value::Table(vec![("k".into(), Value::Text("65 packets".into()).into()), ("x".into(), Value::List(vec![Value::Float(1.0).into()]).into())]);
+    let table = Value::Table(vec![
+        ("k".into(), Value::Text("65 packets".into()).into()),
+        ("x".into(), Value::List(vec![Value::Float(1.0).into()]).into()),
+    ]);
     assert_eq!(inline(&table), "{ k = \"65 packets\", x = [1.0] }");
     assert_eq!(camel("leaf_spine"), "LeafSpine");
 }

@@ -69,7 +69,8 @@ impl<'de> Visitor<'de> for Tree {
         Ok(Some(Value::Int(n).into()))
     }
     fn visit_u64<E: Error>(self, n: u64) -> Result<Self::Value, E> {
-        let n = i64::try_from(n).map_err(|_| E::custom(format!("the integer {n} is too large, expected at most {}", i64::MAX)))?;
+        let n =
+            i64::try_from(n).map_err(|_| E::custom(format!("the integer {n} is too large, expected at most {}", i64::MAX)))?;
         Ok(Some(Value::Int(n).into()))
     }
     fn visit_f64<E: Error>(self, x: f64) -> Result<Self::Value, E> {

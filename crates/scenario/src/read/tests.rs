@@ -20,7 +20,8 @@ fn values_stand_on_their_lines() {
 
 #[test]
 fn every_syntax_error_is_found_in_one_go() {
-    let text = "name = demo\nseed = 1\nseed = 2\nduration = \nrate = 10Gbps\nok = 1\nwhen = 1979-05-27\nbig = 99999999999999999999\n";
+    let text =
+        "name = demo\nseed = 1\nseed = 2\nduration = \nrate = 10Gbps\nok = 1\nwhen = 1979-05-27\nbig = 99999999999999999999\n";
     assert_eq!(
         toml_errors(text),
         "s.toml: line 1: \"demo\" is neither a number, true nor false; accepted: text in quotes, for example \"10us\"\n\
@@ -64,11 +65,17 @@ fn json_gives_the_same_tree() {
 #[test]
 fn json_errors_say_where_and_what() {
     let error = |text: &str| render(&read_json(text).unwrap_err(), "s.json");
-    assert_eq!(error("{\"a\": 1,\n \"a\": 2}"), "s.json: line 2: not valid JSON: the key 'a' is given twice; accepted: each key once\n");
+    assert_eq!(
+        error("{\"a\": 1,\n \"a\": 2}"),
+        "s.json: line 2: not valid JSON: the key 'a' is given twice; accepted: each key once\n"
+    );
     assert_eq!(error("{\n\"a\" 1}"), "s.json: line 2: not valid JSON: expected `:`\n");
     assert_eq!(error("null"), "s.json: null is no scenario; accepted: an object\n");
     assert_eq!(error("[null]"), "s.json: line 1: not valid JSON: null in a list; accepted: a value\n");
-    assert_eq!(error("{\"seed\": 18446744073709551615}"), "s.json: line 1: not valid JSON: the integer 18446744073709551615 is too large; accepted: at most 9223372036854775807\n");
+    assert_eq!(
+        error("{\"seed\": 18446744073709551615}"),
+        "s.json: line 1: not valid JSON: the integer 18446744073709551615 is too large; accepted: at most 9223372036854775807\n"
+    );
     assert!(error("{} {}").contains("trailing characters"));
     assert!(error("{\"a\": NaN}").contains("not valid JSON"));
 }

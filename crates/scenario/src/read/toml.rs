@@ -56,7 +56,8 @@ fn describe(text: &str, span: Range<usize>, line: u32, message: &str) -> Problem
         "cannot recurse further; max recursion depth met" => return syntax(Some(line), None, TOO_DEEP, Some(depth_accepted())),
         _ => (what, (!expected.is_empty()).then_some(expected)),
     };
-    let what = if value.is_some() && !what.starts_with("is ") { format!("is not valid TOML here: {what}") } else { what.to_string() };
+    let what =
+        if value.is_some() && !what.starts_with("is ") { format!("is not valid TOML here: {what}") } else { what.to_string() };
     syntax(Some(line), value, &what, accepted.map(str::to_string))
 }
 
@@ -119,11 +120,17 @@ fn convert(value: &Spanned<DeValue>, reader: &mut Reader) -> Option<Node> {
         },
         DeValue::Datetime(date) => {
             let written = date.to_string();
-            reader.problem(line, Some(&written), "is a date", "a duration or an instant of the run in quotes, for example \"10ms\"".to_string());
+            reader.problem(
+                line,
+                Some(&written),
+                "is a date",
+                "a duration or an instant of the run in quotes, for example \"10ms\"".to_string(),
+            );
             return None;
         }
         DeValue::Array(items) => {
-            let nodes: Vec<Option<Node>> = items.iter().enumerate().map(|(i, item)| reader.inside_index(i, |reader| convert(item, reader))).collect();
+            let nodes: Vec<Option<Node>> =
+                items.iter().enumerate().map(|(i, item)| reader.inside_index(i, |reader| convert(item, reader))).collect();
             Value::List(nodes.into_iter().collect::<Option<Vec<Node>>>()?)
         }
         DeValue::Table(table) => return convert_table(table, line, reader),

@@ -33,7 +33,11 @@ fn a_ramp_grows_by_n_minus_1_frames_per_frame_time() {
             let (r, i) = (k as u64 / n, k as u64 % n);
             assert_eq!(row.time_ps, t + 1_000_000 + r * t, "N {n}, round {r}");
             let waiting = (r * (n - 1) + i).saturating_sub(1);
-            assert_eq!((u64::from(row.queue_packets), row.queue_bytes), (waiting, waiting * FRAME), "N {n}, round {r}, frame {i}");
+            assert_eq!(
+                (u64::from(row.queue_packets), row.queue_bytes),
+                (waiting, waiting * FRAME),
+                "N {n}, round {r}, frame {i}"
+            );
         }
         // The same as a slope, between the first frames of two rounds.
         let at = |r: u64| &rows[(r * n) as usize];
@@ -89,12 +93,17 @@ fn m_d_1_waits_as_pollaczek_and_khinchine_say() {
         }
         let found: Vec<f64> = rows.iter().map(|r| f64::from(r.queue_packets)).collect();
         let theory = rho / (2.0 * (1.0 - rho));
-        for (what, values, theory) in [("number waiting", &found, rho * theory), ("wait / T", &waits.iter().map(|w| w / t).collect(), theory)] {
+        for (what, values, theory) in
+            [("number waiting", &found, rho * theory), ("wait / T", &waits.iter().map(|w| w / t).collect(), theory)]
+        {
             let batches: Vec<f64> = values.chunks(packets / BATCHES).map(mean).collect();
             let m = mean(&batches);
             let variance = batches.iter().map(|b| (b - m) * (b - m)).sum::<f64>() / (BATCHES - 1) as f64;
             let error = (variance / BATCHES as f64).sqrt();
-            println!("M/D/1 ρ {rho}, {what}: theory {theory:.4}, measured {m:.4} ± {error:.4} (standard error {:.2} %)", 100.0 * error / m);
+            println!(
+                "M/D/1 ρ {rho}, {what}: theory {theory:.4}, measured {m:.4} ± {error:.4} (standard error {:.2} %)",
+                100.0 * error / m
+            );
             assert!(error < sharp * theory, "ρ {rho}: the test is blunt, {error} of {theory}");
             assert!((m - theory).abs() < 3.9 * error, "ρ {rho}, {what}: theory {theory}, measured {m} ± {error}");
         }

@@ -9,7 +9,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 fn config(cases: u32) -> ProptestConfig {
-    ProptestConfig { cases, failure_persistence: None, max_shrink_iters: 200, rng_seed: proptest::test_runner::RngSeed::Fixed(20_26), ..ProptestConfig::default() }
+    ProptestConfig {
+        cases,
+        failure_persistence: None,
+        max_shrink_iters: 200,
+        rng_seed: proptest::test_runner::RngSeed::Fixed(20_26),
+        ..ProptestConfig::default()
+    }
 }
 
 /// Combinations that validation refuses (a setting without effect) are not what is tested here.
@@ -182,7 +188,13 @@ fn an_unrelated_flow_changes_nothing_else() {
     let (a, mut b) = (by_id(&alone.kept), by_id(&beside.kept));
     b.retain(|id, _| !id.starts_with("other"));
     assert_eq!(a, b);
-    let times = |ran: &Ran| ran.kept.queues.iter().map(|r| (r.time_ps, r.port.to_string(), r.queue_bytes, r.frame_bytes, r.marked, r.dropped)).collect::<Vec<_>>();
+    let times = |ran: &Ran| {
+        ran.kept
+            .queues
+            .iter()
+            .map(|r| (r.time_ps, r.port.to_string(), r.queue_bytes, r.frame_bytes, r.marked, r.dropped))
+            .collect::<Vec<_>>()
+    };
     assert_eq!(times(&alone), times(&beside));
 }
 
@@ -204,7 +216,8 @@ fn the_order_of_simultaneous_flows_of_different_hosts_changes_only_their_numbers
     let first = run(&text(&[0, 1, 2, 3, 4, 5, 6, 7]));
     assert!(first.totals.dropped > 0);
     let queues = |ran: &Ran| {
-        let ids: BTreeMap<u32, String> = ran.kept.flows.iter().map(|f| (f.flow, f.id.as_ref().expect("an id").to_string())).collect();
+        let ids: BTreeMap<u32, String> =
+            ran.kept.flows.iter().map(|f| (f.flow, f.id.as_ref().expect("an id").to_string())).collect();
         ran.kept.queues.iter().map(|r| (r.time_ps, ids[&r.flow].clone(), r.queue_bytes, r.dropped)).collect::<Vec<_>>()
     };
     for order in [[7, 6, 5, 4, 3, 2, 1, 0], [3, 1, 4, 0, 5, 2, 7, 6]] {
@@ -235,12 +248,21 @@ fn packets_stay_in_order_on_a_link() {
              [switch]\nscheduling = {scheduling}\nbuffer = {{ kind = \"unlimited\" }}\n[telemetry]\nqueues = [\"left->right\", \"right->h4\"]\n{sources}"
         ));
         for flow in 0..4 {
-            let seen = |port: &str| ran.kept.queues.iter().filter(|r| r.port.to_string() == port && r.flow == flow).map(|r| (r.flow, r.frame_bytes)).collect::<Vec<_>>();
+            let seen = |port: &str| {
+                ran.kept
+                    .queues
+                    .iter()
+                    .filter(|r| r.port.to_string() == port && r.flow == flow)
+                    .map(|r| (r.flow, r.frame_bytes))
+                    .collect::<Vec<_>>()
+            };
             assert_eq!(seen("left->right").len(), 300);
             assert_eq!(seen("left->right"), seen("right->h4"));
         }
         if scheduling == "\"fifo\"" {
-            let seen = |port: &str| ran.kept.queues.iter().filter(|r| r.port.to_string() == port).map(|r| (r.flow, r.frame_bytes)).collect::<Vec<_>>();
+            let seen = |port: &str| {
+                ran.kept.queues.iter().filter(|r| r.port.to_string() == port).map(|r| (r.flow, r.frame_bytes)).collect::<Vec<_>>()
+            };
             assert_eq!(seen("left->right"), seen("right->h4"));
         }
     }

@@ -122,7 +122,9 @@ fn dependent_flows_start_when_their_predecessor_is_delivered() {
 /// A flow of datagrams ends when each has arrived or been dropped: losses do not keep it open, and are its missing bytes.
 #[test]
 fn datagram_flows_end_though_packets_were_lost() {
-    let source = |i: u32| format!("[[traffic]]\nkind = \"cbr\"\nname = \"s{i}\"\nsrc = \"h{i}\"\ndst = \"h2\"\nrate = \"8Gbps\"\ncounts = \"wire\"\nsize = \"{}B\"\n", 1472 * 1000);
+    let source = |i: u32| {
+        format!("[[traffic]]\nkind = \"cbr\"\nname = \"s{i}\"\nsrc = \"h{i}\"\ndst = \"h2\"\nrate = \"8Gbps\"\ncounts = \"wire\"\nsize = \"{}B\"\n", 1472 * 1000)
+    };
     let ran = run(&format!(
         "[topology]\nkind = \"single_switch\"\nhosts = 3\nlink = {{ rate = \"10Gbps\", delay = \"1us\" }}\n[switch]\nbuffer = {{ kind = \"static\", per_port = \"10 packets\" }}\n{}{}",
         source(0),

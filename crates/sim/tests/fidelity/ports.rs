@@ -74,7 +74,8 @@ fn strict_priority_goes_by_class_packet_by_packet() {
 #[test]
 fn deficit_round_robin_shares_by_quanta_within_a_packet() {
     let quanta = [1518.0, 3036.0, 6072.0];
-    let sources = [cbr(0, 3, 0, "10Gbps", 1472, 1500), cbr(1, 3, 1, "10Gbps", 300, 6000), cbr(2, 3, 2, "10Gbps", 900, 2500)].concat();
+    let sources =
+        [cbr(0, 3, 0, "10Gbps", 1472, 1500), cbr(1, 3, 1, "10Gbps", 300, 6000), cbr(2, 3, 2, "10Gbps", 900, 2500)].concat();
     let ran = two_switches(3, "{ kind = \"drr\", quanta = [\"1518B\", \"3036B\", \"6072B\"] }", &sources);
     let seen = at(&ran, "right->h3");
     // From the time all classes have a queue until the first source ends.
@@ -95,7 +96,12 @@ fn deficit_round_robin_shares_by_quanta_within_a_packet() {
         }
     }
     let sent: Vec<f64> = (0..3).map(|c| window.iter().filter(|r| r.flow == c).map(|r| f64::from(r.frame_bytes)).sum()).collect();
-    println!("DRR: shares {:.4} : {:.4} : {:.4} (1 : 2 : 4), largest deviation {worst:.2} of the bound", sent[0] / sent[0], sent[1] / sent[0], sent[2] / sent[0]);
+    println!(
+        "DRR: shares {:.4} : {:.4} : {:.4} (1 : 2 : 4), largest deviation {worst:.2} of the bound",
+        sent[0] / sent[0],
+        sent[1] / sent[0],
+        sent[2] / sent[0]
+    );
     assert!(worst > 0.3, "the bound is not nearly reached: is the window right?");
 }
 
@@ -117,7 +123,10 @@ fn a_dynamic_threshold_gives_a_hot_port_alpha_over_one_plus_alpha() {
                 let share = 600_000.0 * alpha / (1.0 + f64::from(hot) * alpha);
                 println!("dynamic threshold, α {alpha}, {hot} hot: theory {share:.0} B, measured {peak} B");
                 let frame = FRAME as f64;
-                assert!(peak <= share + frame && peak > share - f64::from(hot) * frame, "α {alpha}, {hot} hot ports: {peak} of {share}");
+                assert!(
+                    peak <= share + frame && peak > share - f64::from(hot) * frame,
+                    "α {alpha}, {hot} hot ports: {peak} of {share}"
+                );
             }
             assert!(ran.kept.drops.iter().all(|d| d.reason.to_string() == "dynamic_threshold"));
         }
@@ -140,7 +149,8 @@ fn red_marks_or_drops_and_holds_the_queue() {
              [[traffic]]\nkind = \"incast\"\nreceiver = \"h8\"\nsize = \"1GB\"\n"
         ));
         let port = ran.port("switch0->h8");
-        let late: Vec<f64> = ran.kept.queues.iter().filter(|r| r.time_ps > 100_000_000_000).map(|r| f64::from(r.queue_packets)).collect();
+        let late: Vec<f64> =
+            ran.kept.queues.iter().filter(|r| r.time_ps > 100_000_000_000).map(|r| f64::from(r.queue_packets)).collect();
         println!("RED, ECN {ecn}: {} marks, {} drops, mean queue {:.1} packets (20 to 60)", port.marks, port.drops, mean(&late));
         if ecn {
             assert!(port.marks > 100 && port.drops == 0);
@@ -181,14 +191,16 @@ fn chi_square(counts: &[u64]) -> f64 {
 #[test]
 fn paths_are_chosen_per_flow_flowlet_or_packet() {
     // One packet per flow: packets up are flows.
-    let many = "[[traffic]]\nkind = \"incast\"\nreceiver = \"h8\"\nsenders = [\"rack:0\"]\nflows_per_sender = 250\nsize = \"100B\"\n";
+    let many =
+        "[[traffic]]\nkind = \"incast\"\nreceiver = \"h8\"\nsenders = [\"rack:0\"]\nflows_per_sender = 250\nsize = \"100B\"\n";
     let counts = up(&fabric("\"ecmp\"", many));
     println!("ECMP, 2000 flows: {counts:?}, χ² {:.2}", chi_square(&counts));
     assert!(counts.iter().sum::<u64>() == 2000 && chi_square(&counts) < 16.27);
 
     let one = cbr(0, 8, 0, "5Gbps", 1000, 4000);
     let used = |counts: &[u64]| counts.iter().filter(|n| **n > 0).count();
-    let (ecmp, spray, turn) = (up(&fabric("\"ecmp\"", &one)), up(&fabric("\"spray\"", &one)), up(&fabric("\"round_robin\"", &one)));
+    let (ecmp, spray, turn) =
+        (up(&fabric("\"ecmp\"", &one)), up(&fabric("\"spray\"", &one)), up(&fabric("\"round_robin\"", &one)));
     println!("one flow of 4000 packets: ECMP {ecmp:?}, spray {spray:?} (χ² {:.2}), round robin {turn:?}", chi_square(&spray));
     assert_eq!(used(&ecmp), 1);
     assert!(chi_square(&spray) < 16.27 && used(&spray) == 4);
@@ -196,7 +208,10 @@ fn paths_are_chosen_per_flow_flowlet_or_packet() {
 
     // Bursts of 10 µs with pauses of 30 µs.
     let bursts = "[[traffic]]\nkind = \"on_off\"\nsrc = \"h0\"\ndst = \"h8\"\nrate = \"5Gbps\"\ncounts = \"wire\"\non = \"10us\"\noff = \"30us\"\npacket = \"1000B\"\nsize = \"2MB\"\n";
-    let (short, long) = (up(&fabric("{ kind = \"flowlet\", gap = \"20us\" }", bursts)), up(&fabric("{ kind = \"flowlet\", gap = \"40us\" }", bursts)));
+    let (short, long) = (
+        up(&fabric("{ kind = \"flowlet\", gap = \"20us\" }", bursts)),
+        up(&fabric("{ kind = \"flowlet\", gap = \"40us\" }", bursts)),
+    );
     println!("flowlets: gap below the pause {short:?}, above it {long:?}");
     assert_eq!((used(&short), used(&long)), (4, 1));
 }
@@ -205,7 +220,12 @@ fn paths_are_chosen_per_flow_flowlet_or_packet() {
 /// are marked on their way out too: by flow, records and receivers count the same marks. Tolerance: none.
 #[test]
 fn records_know_which_packet_was_marked() {
-    for (scheduling, at) in [("\"fifo\"", "dequeue"), ("{ kind = \"strict\", classes = 3 }", "enqueue"), ("{ kind = \"strict\", classes = 3 }", "dequeue"), ("{ kind = \"drr\", quanta = [\"1518B\", \"1518B\", \"3036B\"] }", "dequeue")] {
+    for (scheduling, at) in [
+        ("\"fifo\"", "dequeue"),
+        ("{ kind = \"strict\", classes = 3 }", "enqueue"),
+        ("{ kind = \"strict\", classes = 3 }", "dequeue"),
+        ("{ kind = \"drr\", quanta = [\"1518B\", \"1518B\", \"3036B\"] }", "dequeue"),
+    ] {
         let flows: String = (0..6)
             .map(|i| {
                 let class = if scheduling == "\"fifo\"" { 0 } else { i % 3 };

@@ -83,7 +83,8 @@ fn explicit_switch() -> impl Strategy<Value = String> {
         "{ kind = \"threshold\", k = \"3 packets\", at = \"dequeue\" }",
         "{ kind = \"red\", min = \"2 packets\", max = \"10 packets\", weight = 0.2 }",
     ]);
-    (buffer, scheduling, marking, routing()).prop_map(|(b, s, m, r)| format!("buffer = {b}\nscheduling = {s}\nmarking = {m}\nrouting = {r}\n"))
+    (buffer, scheduling, marking, routing())
+        .prop_map(|(b, s, m, r)| format!("buffer = {b}\nscheduling = {s}\nmarking = {m}\nrouting = {r}\n"))
 }
 
 fn transport() -> impl Strategy<Value = String> {
@@ -116,7 +117,8 @@ fn traffic() -> impl Strategy<Value = String> {
         format!("kind = \"on_off\"\nsrc = \"h0\"\ndst = \"h4\"\nrate = \"5Gbps\"\non = \"6us\"\noff = \"9us\"\nexponential = {e}\npacket = \"512B\"\nsize = \"60KB\"\n")
     });
     let one = prop_oneof![3 => incast, 1 => all, 2 => permutation, 2 => poisson, 2 => cbr, 1 => on_off];
-    (one, 0..3u8, 0..4u32).prop_map(|(entry, class, start)| format!("[[traffic]]\n{entry}class = {class}\nstart = \"{}us\"\n", start * 5))
+    (one, 0..3u8, 0..4u32)
+        .prop_map(|(entry, class, start)| format!("[[traffic]]\n{entry}class = {class}\nstart = \"{}us\"\n", start * 5))
 }
 
 fn around(switch: impl Strategy<Value = String>, classes: bool) -> impl Strategy<Value = Random> {

@@ -74,13 +74,15 @@ fn a_timeout_doubles_the_next_one() {
          [[traffic]]\nkind = \"flows\"\nname = \"victim\"\nstart = \"100us\"\nflows = [{ src = \"h1\", dst = \"h2\", size = \"1000B\" }]\n",
     );
     let flow = ran.kept.flows.iter().find(|f| f.group.to_string() == "victim").expect("a row");
-    let times: Vec<u64> = ran.kept.drops.iter().filter(|d| d.flow == flow.flow && d.payload_bytes > 0).map(|d| d.time_ps).collect();
+    let times: Vec<u64> =
+        ran.kept.drops.iter().filter(|d| d.flow == flow.flow && d.payload_bytes > 0).map(|d| d.time_ps).collect();
     let gaps: Vec<u64> = times.windows(2).map(|w| (w[1] - w[0]) / 1_000_000_000).collect();
     println!("RTO back-off [ms]: {gaps:?}");
     assert_eq!(gaps, [2, 4, 8, 16, 32, 50, 50, 50, 50]);
     assert!(times.windows(2).zip(&gaps).all(|(w, ms)| w[1] - w[0] == ms * 1_000_000_000));
     assert_eq!((flow.status.to_string().as_str(), flow.timeouts), ("aborted", 10));
-    assert_eq!(ran.kept.drops.iter().filter(|d| d.flow != flow.flow).count(), 0); // line rate fits exactly
+    assert_eq!(ran.kept.drops.iter().filter(|d| d.flow != flow.flow).count(), 0);
+    // line rate fits exactly
 }
 
 /// CUBIC's window after a loss follows W(t) = C·(t − K)³ + W_max, K = ∛((W_max − cwnd_epoch)/C), through the plateau and
@@ -168,14 +170,22 @@ fn reno_obeys_the_square_root_of_loss() {
         let late = sums(&world);
         let [acked, sent, recoveries, timeouts] = std::array::from_fn(|i| late[i] - early[i]);
         let kept = world.into_kept().expect("tables in memory");
-        let waits: Vec<f64> =
-            kept.queues.iter().filter(|r| r.time_ps >= from.ps()).map(|r| (r.queue_bytes + u64::from(r.queue_packets) * 20) as f64).collect();
+        let waits: Vec<f64> = kept
+            .queues
+            .iter()
+            .filter(|r| r.time_ps >= from.ps())
+            .map(|r| (r.queue_bytes + u64::from(r.queue_packets) * 20) as f64)
+            .collect();
         let t = 8.0 * WIRE as f64 / 400e6;
         let rtt = 2.0 * delay_ps as f64 / SECOND + t + (mean(&waits) * 8.0 / 400e6) + t / 2.0;
         let p = recoveries as f64 / sent as f64;
         let rate = acked as f64 / f64::from(n) / to.since(from).as_secs_f64();
         let law = 1448.0 / rtt * (1.5 / p).sqrt();
-        println!("Mathis, {n} flows: p {p:.5} ({recoveries} recoveries), RTT {:.3} ms, W {:.1}, {timeouts} timeouts", 1e3 * rtt, rate * rtt / 1448.0);
+        println!(
+            "Mathis, {n} flows: p {p:.5} ({recoveries} recoveries), RTT {:.3} ms, W {:.1}, {timeouts} timeouts",
+            1e3 * rtt,
+            rate * rtt / 1448.0
+        );
         assert!(recoveries > 500 && timeouts * 50 < recoveries, "{timeouts} timeouts");
         near(&format!("Mathis, {n} flows [B/s]"), rate, law, 0.12);
         points.push((p, rate * rtt));

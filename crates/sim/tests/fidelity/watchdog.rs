@@ -45,7 +45,13 @@ fn max_events_is_a_limit() {
             budget,
         );
         assert_eq!(world.totals().events, 500, "budget {budget}");
-        assert!(message.contains("max_events (500)") && message.contains("4 flows wait") && message.contains("flow 0 (host") && message.contains("in flight"), "{message}");
+        assert!(
+            message.contains("max_events (500)")
+                && message.contains("4 flows wait")
+                && message.contains("flow 0 (host")
+                && message.contains("in flight"),
+            "{message}"
+        );
     }
 }
 

@@ -147,9 +147,13 @@ impl Policy for Red {
     fn check(params: &RedParams, cx: &mut Cx) {
         let (min, max) = (params.min, params.max);
         if Unit::of(min) != Unit::of(max) {
-            cx.key("max", |cx| cx.error(None, format!("is {max}, but `min` is {min}"), Some("the same unit for both".into())).severity);
+            cx.key("max", |cx| {
+                cx.error(None, format!("is {max}, but `min` is {min}"), Some("the same unit for both".into())).severity
+            });
         } else if max.count() < min.count() || max.count() == 0 {
-            cx.key("max", |cx| cx.error(None, format!("is {max}"), Some(format!("more than zero, and at least `min`, {min}"))).severity);
+            cx.key("max", |cx| {
+                cx.error(None, format!("is {max}"), Some(format!("more than zero, and at least `min`, {min}"))).severity
+            });
         }
         if params.by_size && Unit::of(min) == Unit::Packets {
             cx.key("by_size", |cx| cx.warn(None, "has no effect: `min` counts packets", None).severity);
@@ -178,7 +182,11 @@ impl Policy for Red {
                     return MarkVerdict::Pass;
                 }
                 self.count = 0;
-                if markable { MarkVerdict::Mark(MARK_BY_CHANCE) } else { MarkVerdict::Drop(DROP_BY_CHANCE) }
+                if markable {
+                    MarkVerdict::Mark(MARK_BY_CHANCE)
+                } else {
+                    MarkVerdict::Drop(DROP_BY_CHANCE)
+                }
             }
             Zone::Above => {
                 self.count = 0;

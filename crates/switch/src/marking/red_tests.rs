@@ -59,7 +59,14 @@ fn idle_time_decays_the_average_as_if_small_packets_had_passed() {
     red.avg = 10.0;
     // Ten frames of 1518 B at 10 Gb/s take 12.144 us.
     let now = Time::from_ps(50_000_000);
-    let idle = PortView { now, free_at: now - Span::from_ns(12_144), queue_bytes: 0, queue_packets: 0, queue_cells: 0, rate: BitRate::from_gbps(10) };
+    let idle = PortView {
+        now,
+        free_at: now - Span::from_ns(12_144),
+        queue_bytes: 0,
+        queue_packets: 0,
+        queue_cells: 0,
+        rate: BitRate::from_gbps(10),
+    };
     let expected = 10.0 * libm::pow(0.998, 11.0); // ten, and the packet's own sample
     assert!((red.average(&idle) - expected).abs() < 1e-9, "{}", red.average(&idle));
     // Empty queue, busy wire: one sample of zero and no more.
@@ -105,10 +112,8 @@ fn gaps_between_marks_follow_the_chosen_spacing() {
     assert!((mean(&uniform) - 10.0).abs() < 4.5 * 5.48 / (n as f64).sqrt(), "{}", mean(&uniform));
     // Each gap from 1 to 19 equally often: chi-square with 18 degrees of freedom, 0.1 % quantile 42.3.
     let expected = uniform.len() as f64 / 19.0;
-    let chi: f64 = (1..=19)
-        .map(|g| uniform.iter().filter(|x| **x == g).count() as f64 - expected)
-        .map(|d| d * d / expected)
-        .sum();
+    let chi: f64 =
+        (1..=19).map(|g| uniform.iter().filter(|x| **x == g).count() as f64 - expected).map(|d| d * d / expected).sum();
     assert!(chi < 42.3, "{chi}");
     let wait = gaps(Spacing::Wait, 10, n);
     assert!(wait.iter().all(|g| (20..=39).contains(g)));

@@ -64,12 +64,20 @@ impl Policy for Threshold {
 
     #[inline]
     fn on_enqueue(&mut self, view: &PortView, p: &Packet, _rng: &mut Stream) -> MarkVerdict {
-        if self.at == At::Enqueue { self.verdict(view, p) } else { MarkVerdict::Pass }
+        if self.at == At::Enqueue {
+            self.verdict(view, p)
+        } else {
+            MarkVerdict::Pass
+        }
     }
 
     #[inline]
     fn on_dequeue(&mut self, view: &PortView, p: &Packet, _rng: &mut Stream) -> MarkVerdict {
-        if self.at == At::Dequeue { self.verdict(view, p) } else { MarkVerdict::Pass }
+        if self.at == At::Dequeue {
+            self.verdict(view, p)
+        } else {
+            MarkVerdict::Pass
+        }
     }
 
     fn acts_at_enqueue(&self) -> bool {

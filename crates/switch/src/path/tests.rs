@@ -68,7 +68,9 @@ fn seeds_that_differ_in_one_bit_choose_unrelatedly() {
 fn both_directions_and_neighbouring_ports_hash_apart() {
     let forth = five_tuple_hash(1, 2, 10_000, 80, 6);
     assert_ne!(forth, five_tuple_hash(2, 1, 80, 10_000, 6));
-    for other in [five_tuple_hash(1, 2, 10_001, 80, 6), five_tuple_hash(1, 2, 10_000, 81, 6), five_tuple_hash(1, 2, 10_000, 80, 17)] {
+    for other in
+        [five_tuple_hash(1, 2, 10_001, 80, 6), five_tuple_hash(1, 2, 10_000, 81, 6), five_tuple_hash(1, 2, 10_000, 80, 17)]
+    {
         assert!((8..=24).contains(&(forth ^ other).count_ones()), "{:032b}", forth ^ other);
     }
 }

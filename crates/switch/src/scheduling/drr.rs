@@ -71,10 +71,7 @@ impl Drr {
         // stands at the end.
         let n = self.active.len();
         let skip = usize::from(self.visiting);
-        (0..n)
-            .map(|i| (i + skip) % n)
-            .map(|at| Turn { at, rounds: self.visits(self.active[at]) })
-            .min_by_key(|turn| turn.rounds)
+        (0..n).map(|i| (i + skip) % n).map(|at| Turn { at, rounds: self.visits(self.active[at]) }).min_by_key(|turn| turn.rounds)
     }
 }
 

@@ -15,7 +15,13 @@ struct Reference {
 impl Reference {
     fn new(quanta: &[u64]) -> Self {
         let n = quanta.len();
-        Reference { quanta: quanta.to_vec(), deficit: vec![0; n], queues: vec![VecDeque::new(); n], active: VecDeque::new(), visiting: false }
+        Reference {
+            quanta: quanta.to_vec(),
+            deficit: vec![0; n],
+            queues: vec![VecDeque::new(); n],
+            active: VecDeque::new(),
+            visiting: false,
+        }
     }
 
     fn enqueue(&mut self, class: usize, frame: u16) {

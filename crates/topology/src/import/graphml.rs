@@ -78,7 +78,12 @@ pub fn read(text: &str, defaults: Defaults, draft: &mut Draft, findings: &mut Fi
         Ok(document) => document,
         Err(error) => {
             let line = Some(error.pos().row).filter(|row| *row > 0);
-            return findings.error(line, None, format!("cannot be read: {error}"), Some("GraphML without a document type".into()));
+            return findings.error(
+                line,
+                None,
+                format!("cannot be read: {error}"),
+                Some("GraphML without a document type".into()),
+            );
         }
     };
     let mut reader = Reader { document: &document, keys: BTreeMap::new(), findings, at: 0, line: 1 };
@@ -122,7 +127,12 @@ impl<'a> Reader<'a, '_> {
             return self.error(root, None, format!("has {} graphs", graphs.len()), "one graph");
         };
         if let Some(direction @ "directed") = graph.attribute("edgedefault") {
-            return self.error(graph, Some(direction), "is the graph's edgedefault: every link here goes both ways", "\"undirected\"");
+            return self.error(
+                graph,
+                Some(direction),
+                "is the graph's edgedefault: every link here goes both ways",
+                "\"undirected\"",
+            );
         }
         let (nodes, edges) = (elements(graph, "node").count(), elements(graph, "edge").count());
         if nodes > MAX_NODES || edges > MAX_LINKS {

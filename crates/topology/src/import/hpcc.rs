@@ -45,7 +45,12 @@ pub fn read(text: &str, draft: &mut Draft, findings: &mut Findings) {
     let links = count(header[2], MAX_LINKS, line, findings);
     let (Some(nodes), Some(switches), Some(links)) = (nodes, switches, links) else { return };
     if switches > nodes {
-        return findings.error(Some(line), None, format!("counts {switches} switches among {nodes} nodes"), Some("at most as many".into()));
+        return findings.error(
+            Some(line),
+            None,
+            format!("counts {switches} switches among {nodes} nodes"),
+            Some("at most as many".into()),
+        );
     }
     if nodes > links + 1 {
         let message = format!("counts {nodes} nodes but {links} links: some node must be unconnected");
@@ -87,7 +92,8 @@ pub fn read(text: &str, draft: &mut Draft, findings: &mut Findings) {
     }
     if let Some((line, words)) = lines.next() {
         if words.len() == 5 && words[0].parse::<u32>().is_ok() {
-            findings.warn(Some(line), format!("is a link beyond the {links} that the first line announces: not read, as in HPCC"));
+            findings
+                .warn(Some(line), format!("is a link beyond the {links} that the first line announces: not read, as in HPCC"));
         }
     }
 }
@@ -110,7 +116,12 @@ fn link(line: u32, words: &[&str], nodes: usize, draft: &mut Draft, findings: &m
     let delay = quantity(delay, Some(line), "delay", findings);
     match error_rate.parse::<f64>() {
         Ok(0.0) => {}
-        Ok(_) => findings.error(Some(line), Some(quote(error_rate)), "is an error rate: links do not corrupt packets here", Some("0".into())),
+        Ok(_) => findings.error(
+            Some(line),
+            Some(quote(error_rate)),
+            "is an error rate: links do not corrupt packets here",
+            Some("0".into()),
+        ),
         Err(_) => findings.error(Some(line), Some(quote(error_rate)), "is no error rate", Some("0".into())),
     }
     if let (Some(a), Some(b), Some(rate), Some(delay)) = (a, b, rate, delay) {

@@ -43,7 +43,12 @@ pub fn read(config: &FromFile, base_dir: &Path) -> Result<Topology, Vec<Problem>
 }
 
 /// Reads the network in a text.
-pub(crate) fn parse(format: FileFormat, text: &str, defaults: Defaults, mut findings: Findings) -> Result<Topology, Vec<Problem>> {
+pub(crate) fn parse(
+    format: FileFormat,
+    text: &str,
+    defaults: Defaults,
+    mut findings: Findings,
+) -> Result<Topology, Vec<Problem>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut draft = Draft::default();
     match format {

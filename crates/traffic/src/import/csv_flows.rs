@@ -45,7 +45,10 @@ impl Read for Bounded {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let left = self.left.load(Ordering::Relaxed);
         if left == 0 {
-            return Err(std::io::Error::new(std::io::ErrorKind::InvalidData, format!("a record is longer than {MAX_LINE} bytes")));
+            return Err(std::io::Error::new(
+                std::io::ErrorKind::InvalidData,
+                format!("a record is longer than {MAX_LINE} bytes"),
+            ));
         }
         let take = buffer.len().min(left);
         let read = self.source.read(&mut buffer[..take])?;
@@ -70,8 +73,12 @@ impl Reader {
     pub fn new(source: Box<dyn BufRead + Send>, hosts: Arc<HostNames>) -> Result<Self, FileError> {
         let left = Arc::new(AtomicUsize::new(ALLOWANCE));
         let bounded = Bounded { source, left: left.clone() };
-        let mut records =
-            ReaderBuilder::new().comment(Some(b'#')).trim(::csv::Trim::All).buffer_capacity(MAX_LINE).flexible(true).from_reader(bounded);
+        let mut records = ReaderBuilder::new()
+            .comment(Some(b'#'))
+            .trim(::csv::Trim::All)
+            .buffer_capacity(MAX_LINE)
+            .flexible(true)
+            .from_reader(bounded);
         let heading = records.headers().map_err(|error| broken(&error, 1))?.clone();
         let line = heading.position().map_or(1, |position| u32::try_from(position.line()).unwrap_or(u32::MAX));
         let columns = heading.iter().map(|name| column(name, line)).collect::<Result<Vec<Column>, FileError>>()?;
@@ -81,7 +88,9 @@ impl Reader {
                 return Err(FileError::at(line, heading.get(i).unwrap_or(""), "is a column that was there before", COLUMNS));
             }
         }
-        for (needed, name) in [(Column::Src, "src"), (Column::Dst, "dst"), (Column::Size(None), "size"), (Column::Start(None), "start")] {
+        for (needed, name) in
+            [(Column::Src, "src"), (Column::Dst, "dst"), (Column::Size(None), "size"), (Column::Start(None), "start")]
+        {
             if !columns.iter().any(|column| same(column, &needed)) {
                 return Err(FileError { value: None, ..FileError::at(line, "", &format!("has no column `{name}`"), COLUMNS) });
             }
@@ -92,7 +101,10 @@ impl Reader {
     fn parse(&self, line: u32) -> Result<Row, FileError> {
         if self.record.len() != self.columns.len() {
             let message = format!("has {} fields", self.record.len());
-            return Err(FileError { value: None, ..FileError::at(line, "", &message, &format!("{} as the heading has", self.columns.len())) });
+            return Err(FileError {
+                value: None,
+                ..FileError::at(line, "", &message, &format!("{} as the heading has", self.columns.len()))
+            });
         }
         let (mut src, mut dst) = ("", "");
         let mut row = Row {
@@ -119,7 +131,9 @@ impl Reader {
                 Column::Id => row.id = Some(cell.into()),
                 Column::Request(unit) => row.request = quantity::<Bytes>(cell, *unit, line)?.get(),
                 Column::Class => row.class = Some(hpcc::class(line, cell)?),
-                Column::After => row.after = cell.split(';').map(|name| name.trim().to_string()).filter(|name| !name.is_empty()).collect(),
+                Column::After => {
+                    row.after = cell.split(';').map(|name| name.trim().to_string()).filter(|name| !name.is_empty()).collect()
+                }
                 Column::Delay(unit) => row.delay = quantity::<Span>(cell, *unit, line)?,
             }
         }
@@ -128,7 +142,12 @@ impl Reader {
             return Err(FileError::at(line, "0", "is no size: a flow has at least 1 byte", "at least 1 byte"));
         }
         if row.after.is_empty() && row.delay != Span::ZERO {
-            return Err(FileError::at(line, &row.delay.to_string(), "is a delay without `after`", "`start`, or `after` and `delay`"));
+            return Err(FileError::at(
+                line,
+                &row.delay.to_string(),
+                "is a delay without `after`",
+                "`start`, or `after` and `delay`",
+            ));
         }
         Ok(row)
     }
@@ -173,7 +192,13 @@ fn column(heading: &str, line: u32) -> Result<Column, FileError> {
         let scale = units.iter().find(|(name, _)| *name == unit).map(|(_, scale)| *scale);
         scale.map(Some).ok_or_else(|| FileError::at(line, heading, "has an unknown unit", &known.join(", ")))
     };
-    let plain = |column: Column| if unit.is_empty() { Ok(column) } else { Err(FileError::at(line, heading, "is not a known column", COLUMNS)) };
+    let plain = |column: Column| {
+        if unit.is_empty() {
+            Ok(column)
+        } else {
+            Err(FileError::at(line, heading, "is not a known column", COLUMNS))
+        }
+    };
     match name {
         "src" => plain(Column::Src),
         "dst" => plain(Column::Dst),
@@ -191,8 +216,14 @@ fn column(heading: &str, line: u32) -> Result<Column, FileError> {
 /// A cell: a number of the heading's unit, or a number with its own.
 fn quantity<Q: Quantity>(cell: &str, unit: Option<u64>, line: u32) -> Result<Q, FileError> {
     let own = match unit {
-        Some(scale) => return decimal(cell, scale).map(Q::from_base).ok_or_else(|| FileError::at(line, cell, "is not a number that fits", "a number that is not negative")),
+        Some(scale) => {
+            return decimal(cell, scale)
+                .map(Q::from_base)
+                .ok_or_else(|| FileError::at(line, cell, "is not a number that fits", "a number that is not negative"))
+        }
         None => Q::read(cell),
     };
-    own.map_err(|error| FileError::at(line, cell, &error.to_string(), &format!("{} such as {}, or a unit in the heading", Q::WHAT, Q::EXAMPLES)))
+    own.map_err(|error| {
+        FileError::at(line, cell, &error.to_string(), &format!("{} such as {}, or a unit in the heading", Q::WHAT, Q::EXAMPLES))
+    })
 }

@@ -42,9 +42,19 @@ impl<R: BufRead> Reader<R> {
         let mut lines = Lines::new(source);
         let announced = match lines.next()? {
             None => return Err(FileError::whole("is empty", "the number of flows, then a line for each")),
-            Some((number, line)) => line.parse().map_err(|_| FileError::at(number, line, "is not the number of flows", "an integer alone on the first line"))?,
+            Some((number, line)) => line
+                .parse()
+                .map_err(|_| FileError::at(number, line, "is not the number of flows", "an integer alone on the first line"))?,
         };
-        Ok(Reader { lines, hosts, origin: params.origin.since(Time::ZERO), pg_as_class: params.pg_as_class, announced, seen: 0, broken: false })
+        Ok(Reader {
+            lines,
+            hosts,
+            origin: params.origin.since(Time::ZERO),
+            pg_as_class: params.pg_as_class,
+            announced,
+            seen: 0,
+            broken: false,
+        })
     }
 
     fn parse(&self, number: u32, line: &str) -> Result<Row, FileError> {
@@ -54,9 +64,15 @@ impl<R: BufRead> Reader<R> {
         };
         let (src, dst) = ends(&self.hosts, number, src, dst)?;
         let class = if self.pg_as_class { Some(class(number, pg)?) } else { None };
-        let absolute = decimal(start, SECOND).ok_or_else(|| FileError::at(number, start, "is not a time", "seconds, such as 2.000000001"))?;
+        let absolute = decimal(start, SECOND)
+            .ok_or_else(|| FileError::at(number, start, "is not a time", "seconds, such as 2.000000001"))?;
         let Some(start) = absolute.checked_sub(self.origin.ps()) else {
-            return Err(FileError::at(number, start, &format!("is before the `origin` {}", self.origin), "starts at or after `origin`"));
+            return Err(FileError::at(
+                number,
+                start,
+                &format!("is before the `origin` {}", self.origin),
+                "starts at or after `origin`",
+            ));
         };
         Ok(Row {
             line: number,
@@ -111,7 +127,14 @@ impl<R: BufRead + Send> Rows for Reader<R> {
 /// Source and destination by name or position, if both exist and differ.
 pub(super) fn ends(hosts: &HostNames, line: u32, src: &str, dst: &str) -> Result<(HostId, HostId), FileError> {
     let find = |text: &str| {
-        hosts.find_number(text).ok_or_else(|| FileError::at(line, text, "is not a host", &format!("a host's name, or its position from 0 to {}, where no name is a number", hosts.len().saturating_sub(1))))
+        hosts.find_number(text).ok_or_else(|| {
+            FileError::at(
+                line,
+                text,
+                "is not a host",
+                &format!("a host's name, or its position from 0 to {}, where no name is a number", hosts.len().saturating_sub(1)),
+            )
+        })
     };
     let (from, to) = (find(src)?, find(dst)?);
     if from == to {

@@ -135,7 +135,14 @@ impl<R: BufRead> Reader<R> {
                 return Err(FileError::at(number, line, "is a link failure, which is not traffic", "a file without failures"));
             }
             "trigger" => self.trigger(number, line, rest)?,
-            other => return Err(FileError::at(number, other, "starts no known line", "Nodes, Connections, Triggers, SRC->DST, trigger")),
+            other => {
+                return Err(FileError::at(
+                    number,
+                    other,
+                    "starts no known line",
+                    "Nodes, Connections, Triggers, SRC->DST, trigger",
+                ))
+            }
         }
         Ok(None)
     }
@@ -145,7 +152,12 @@ impl<R: BufRead> Reader<R> {
         if let Some(nodes) = self.nodes {
             for text in [src, dst] {
                 if text.parse::<u64>().is_ok_and(|position| position >= nodes) {
-                    return Err(FileError::at(number, text, "is not among the file's nodes", &format!("from 0 to {}", nodes.saturating_sub(1))));
+                    return Err(FileError::at(
+                        number,
+                        text,
+                        "is not among the file's nodes",
+                        &format!("from 0 to {}", nodes.saturating_sub(1)),
+                    ));
                 }
             }
         }
@@ -158,7 +170,8 @@ impl<R: BufRead> Reader<R> {
                 "size" => size = Some(size_of(number, value()?)?),
                 "start" => {
                     let text = value()?;
-                    let at = decimal(text, self.unit.ps()).ok_or_else(|| FileError::at(number, text, "is not a time", "a number that is not negative"))?;
+                    let at = decimal(text, self.unit.ps())
+                        .ok_or_else(|| FileError::at(number, text, "is not a time", "a number that is not negative"))?;
                     start = Some(Span::from_ps(at));
                 }
                 "trigger" => trigger = Some(natural(number, value()?)?),
@@ -183,7 +196,12 @@ impl<R: BufRead> Reader<R> {
         };
         let size = size.ok_or_else(|| missing("gives no size", "`size S`"))?;
         if let Some(before) = id.and_then(|id| self.ids.insert(id, number)) {
-            return Err(FileError::at(number, &id.unwrap_or(0).to_string(), &format!("is the id of line {before} too"), "ids that differ"));
+            return Err(FileError::at(
+                number,
+                &id.unwrap_or(0).to_string(),
+                &format!("is the id of line {before} too"),
+                "ids that differ",
+            ));
         }
         for used in trigger.iter().chain(&activates) {
             self.used.entry(*used).or_insert_with(|| Use { first_line: number, ..Use::default() });
@@ -227,14 +245,18 @@ impl<R: BufRead> Reader<R> {
                 other => return Err(FileError::at(number, other, "is not a known word of a trigger", ACCEPTED)),
             }
         }
-        let (Some(id), Some(mode)) = (id, mode) else { return Err(FileError::at(number, line, "is not a whole trigger", ACCEPTED)) };
+        let (Some(id), Some(mode)) = (id, mode) else {
+            return Err(FileError::at(number, line, "is not a whole trigger", ACCEPTED));
+        };
         let mode = match (mode, count) {
             (Mode::Barrier(_), Some(count)) => Mode::Barrier(count),
             (Mode::Barrier(_), None) => return Err(FileError::at(number, line, "is a barrier without a count", ACCEPTED)),
             (mode, _) => mode,
         };
         match self.defined.insert(id, (mode, number)) {
-            Some((_, before)) => Err(FileError::at(number, &id.to_string(), &format!("is the trigger of line {before} too"), "ids that differ")),
+            Some((_, before)) => {
+                Err(FileError::at(number, &id.to_string(), &format!("is the trigger of line {before} too"), "ids that differ"))
+            }
             None => Ok(()),
         }
     }
@@ -245,7 +267,12 @@ impl<R: BufRead> Reader<R> {
         for (id, used) in &self.used {
             let Some((mode, line)) = self.defined.get(id) else {
                 let message = "is a trigger that the file does not define";
-                errors.push(FileError::at(used.first_line, &id.to_string(), message, &format!("a line `trigger id {id} oneshot`")));
+                errors.push(FileError::at(
+                    used.first_line,
+                    &id.to_string(),
+                    message,
+                    &format!("a line `trigger id {id} oneshot`"),
+                ));
                 continue;
             };
             let needed = match mode {
@@ -258,7 +285,11 @@ impl<R: BufRead> Reader<R> {
                 Mode::OneShot | Mode::Barrier(_) => used.activations == needed,
             };
             if used.targets > 0 && !sound {
-                let message = format!("is activated by {} flows, so what it starts would {}", used.activations, if used.activations < needed { "never start" } else { "start again" });
+                let message = format!(
+                    "is activated by {} flows, so what it starts would {}",
+                    used.activations,
+                    if used.activations < needed { "never start" } else { "start again" }
+                );
                 errors.push(FileError::at(*line, &format!("trigger {id}"), &message, &format!("{needed} flows that name it")));
             }
         }
@@ -296,7 +327,10 @@ impl<R: BufRead + Send> Rows for Reader<R> {
         let mut errors = self.check_triggers();
         let mut compare = |what: &str, announced: Option<u64>, seen: u64| match announced {
             Some(announced) if announced != seen => {
-                errors.push(FileError::whole(&format!("announces {announced} {what} and has {seen}"), "as many as its heading says"));
+                errors.push(FileError::whole(
+                    &format!("announces {announced} {what} and has {seen}"),
+                    "as many as its heading says",
+                ));
             }
             _ => {}
         };
@@ -313,7 +347,9 @@ impl<R: BufRead + Send> Rows for Reader<R> {
             end.notes.push(format!("`prio` of {} connections is ignored", self.priorities));
         }
         let live = self.defined.iter().filter(|(id, _)| self.used.get(id).is_some_and(|used| used.targets > 0));
-        end.triggers = live.map(|(id, (mode, line))| Trigger { id: *id, line: *line, one_by_one: matches!(mode, Mode::MultiShot) }).collect();
+        end.triggers = live
+            .map(|(id, (mode, line))| Trigger { id: *id, line: *line, one_by_one: matches!(mode, Mode::MultiShot) })
+            .collect();
         Ok(end)
     }
 }

@@ -123,7 +123,11 @@ impl Recipe {
 }
 
 /// The reader of `format`.
-pub(crate) fn rows(format: &FlowFile, source: Box<dyn BufRead + Send>, hosts: Arc<HostNames>) -> Result<Box<dyn Rows>, FileError> {
+pub(crate) fn rows(
+    format: &FlowFile,
+    source: Box<dyn BufRead + Send>,
+    hosts: Arc<HostNames>,
+) -> Result<Box<dyn Rows>, FileError> {
     Ok(match format {
         FlowFile::Csv(_) => Box::new(csv_flows::Reader::new(source, hosts)?),
         FlowFile::HpccFlow(params) => Box::new(hpcc::Reader::new(source, hosts, params)?),
@@ -169,7 +173,8 @@ pub(crate) fn check(rows: &mut dyn Rows, limits: &Limits) -> Result<Checked, Vec
                 }
                 if count > in_memory as u64 {
                     if !streamable {
-                        let message = format!("has more than {in_memory} flows that are not in order of start or have ids or dependencies");
+                        let message =
+                            format!("has more than {in_memory} flows that are not in order of start or have ids or dependencies");
                         let error = FileError::at(row.line, "", &message, "a file sorted by start, without ids");
                         errors.push(FileError { value: None, ..error });
                         break;
@@ -199,7 +204,11 @@ pub(crate) fn check(rows: &mut dyn Rows, limits: &Limits) -> Result<Checked, Vec
     if errors.is_empty() && count == 0 {
         errors.push(FileError::whole("has no flow", "at least one"));
     }
-    if errors.is_empty() { Ok(Checked { kept, count, late, end }) } else { Err(errors) }
+    if errors.is_empty() {
+        Ok(Checked { kept, count, late, end })
+    } else {
+        Err(errors)
+    }
 }
 
 /// Reads `text` as a number of units of `scale` base steps: `12`, `0.5`, `1e-5`; rounded to the nearest step.
@@ -238,7 +247,8 @@ pub(crate) enum Import {
 impl Import {
     pub fn build(build: &mut Build, params: &ImportedFlows) -> Option<Import> {
         let path = params.format.path();
-        let recipe = Recipe { path: build.ctx.base_dir.join(path), format: params.format.clone(), hosts: build.hosts.by_name.clone() };
+        let recipe =
+            Recipe { path: build.ctx.base_dir.join(path), format: params.format.clone(), hosts: build.hosts.by_name.clone() };
         let limits = Limits { flows: build.ctx.max_flows, in_memory: IN_MEMORY, too_late: build.too_late() };
         let checked = recipe.rows().map_err(|error| vec![error]).and_then(|mut rows| check(&mut *rows, &limits));
         let checked = match checked {
@@ -250,7 +260,10 @@ impl Import {
         };
         build.notes.extend(checked.end.notes.iter().map(|note| format!("{}: {path}: {note}", build.name)));
         if checked.late > 0 {
-            let message = format!("has {} of {} flows that would start at or after the end of the run: they never do", checked.late, checked.count);
+            let message = format!(
+                "has {} of {} flows that would start at or after the end of the run: they never do",
+                checked.late, checked.count
+            );
             build.warn("format.path", Some(format!("\"{path}\"")), message);
         }
         if let Some(rows) = checked.kept {
@@ -258,9 +271,15 @@ impl Import {
             return Some(Import::List(List::new(rows.into_iter().map(Row::listed).collect(), waits)));
         }
         match recipe.rows() {
-            Ok(rows) => {
-                Some(Import::Stream(StreamedFile { rows, path: path.to_string(), begin: Time::ZERO, next: None, count: checked.count, given: 0, failure: None }))
-            }
+            Ok(rows) => Some(Import::Stream(StreamedFile {
+                rows,
+                path: path.to_string(),
+                begin: Time::ZERO,
+                next: None,
+                count: checked.count,
+                given: 0,
+                failure: None,
+            })),
             Err(error) => {
                 report(build, "format.path", path, vec![error]);
                 None
@@ -388,7 +407,9 @@ mod tests {
         let read = |content: &'static str, in_memory| {
             let limits = Limits { flows: 100, in_memory, too_late: Span::from_us(3) };
             let mut rows = rows(&csv, Box::new(content.as_bytes()), hosts.clone()).unwrap();
-            check(&mut *rows, &limits).map(|checked| (checked.kept.map(|rows| rows.len()), checked.count, checked.late)).map_err(|errors| errors[0].line)
+            check(&mut *rows, &limits)
+                .map(|checked| (checked.kept.map(|rows| rows.len()), checked.count, checked.late))
+                .map_err(|errors| errors[0].line)
         };
         let sorted = "src,dst,size_B,start_us\na,b,1,1\na,b,1,2\na,b,1,3\n";
         assert_eq!(read(sorted, 3), Ok((Some(3), 3, 1)));

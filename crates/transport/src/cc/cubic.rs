@@ -282,7 +282,16 @@ mod tests {
         c.on_loss(&mut w, &event(1000 * MSS));
         rounds(&mut c, &mut w, Span::from_ms(100), 5);
         let before = c.epoch.start;
-        let idle = Ack { now: c.epoch.last + Span::from_s(3), acked: MSS, ece: false, una: 0, nxt: 0, srtt: Span::ZERO, grow: false, slow_start_limit: 1 };
+        let idle = Ack {
+            now: c.epoch.last + Span::from_s(3),
+            acked: MSS,
+            ece: false,
+            una: 0,
+            nxt: 0,
+            srtt: Span::ZERO,
+            grow: false,
+            slow_start_limit: 1,
+        };
         c.on_ack(&mut w, &idle);
         assert_eq!(c.epoch.start, before + Span::from_s(3));
         assert_eq!(c.epoch.last, idle.now);

@@ -172,7 +172,8 @@ impl TcpEndpoint {
             self.retries = 0; // a probe was answered
         }
         let delivered = acked - covered + sacked;
-        let restart = self.repair_on_ack(cfg, now, &mut repair, super::loss::AckNews { acked, delivered, duplicate, ece, ts_echo });
+        let restart =
+            self.repair_on_ack(cfg, now, &mut repair, super::loss::AckNews { acked, delivered, duplicate, ece, ts_echo });
         self.repair = Some(repair);
         if acked > 0 {
             if !outstanding {

@@ -94,7 +94,11 @@ impl TcpEndpoint {
             let rate = self.pacing_gain(cfg) * self.w.cwnd as f64 / self.rtt.srtt.as_secs_f64();
             size = size.min(((rate * AUTOSIZE.as_secs_f64()) as u64).max(2 * mss));
         }
-        if size > mss { size - size % mss } else { size }
+        if size > mss {
+            size - size % mss
+        } else {
+            size
+        }
     }
 
     /// Everything but plain new data on a calm connection.
@@ -171,7 +175,11 @@ impl TcpEndpoint {
     /// The end of the segment that starts at `from` in a hole that ends at `to`: a FIN rides on the last one.
     fn segment_end(&self, from: u64, to: u64) -> u64 {
         let end = (from + u64::from(self.w.mss)).min(to);
-        if end == self.end && to > end { to } else { end }
+        if end == self.end && to > end {
+            to
+        } else {
+            end
+        }
     }
 
     /// New data, when `room` bytes of congestion window are left; small windows as by the sender's silly-window rule.
@@ -395,10 +403,7 @@ impl TcpEndpoint {
     fn push_sack(&self, out: &mut Packet) {
         for (start, end) in self.ooo.iter().flat_map(|o| o.blocks()) {
             if out.sack_room() > 0 {
-                out.push_sack(SackBlock {
-                    start: self.irs.wrapping_add(start as u32),
-                    end: self.irs.wrapping_add(end as u32),
-                });
+                out.push_sack(SackBlock { start: self.irs.wrapping_add(start as u32), end: self.irs.wrapping_add(end as u32) });
             }
         }
     }

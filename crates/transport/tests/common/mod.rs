@@ -128,7 +128,8 @@ impl<F: FnMut(Time, usize, &Packet) -> Fate> Net<F> {
             let wanted = self.ends[end].tcp.wants_to_send(&self.cfg, self.now);
             let burst = self.ends[end].tcp.tso_bytes(&self.cfg, self.now);
             let (sent, again) = (self.ends[end].tcp.stats().packets_sent, self.ends[end].tcp.stats().retransmits);
-            let calm = self.ends[end].tcp.phase() == Phase::Open && self.ends[end].tcp.stats().dup_acks == self.ends[end].dup_acks;
+            let calm =
+                self.ends[end].tcp.phase() == Phase::Open && self.ends[end].tcp.stats().dup_acks == self.ends[end].dup_acks;
             let got = self.ends[end].tcp.poll_data(&self.cfg, self.now, &mut p);
             let tcp = &self.ends[end].tcp;
             let new = tcp.stats().packets_sent > sent && tcp.stats().retransmits == again;

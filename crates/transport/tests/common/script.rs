@@ -169,7 +169,8 @@ impl Script<'_> {
             assert!(self.left.is_empty(), "{}: {}", self.line, self.describe_all());
             return;
         }
-        let (at, p) = self.left.pop_front().unwrap_or_else(|| panic!("{} s, {}: nothing left", self.now.as_secs_f64(), self.line));
+        let (at, p) =
+            self.left.pop_front().unwrap_or_else(|| panic!("{} s, {}: nothing left", self.now.as_secs_f64(), self.line));
         let shown = Self::describe(at, &p);
         let say = |what: &str| format!("{} s, {}: {what} differs: {shown}", self.now.as_secs_f64(), self.line);
         assert_eq!(at, self.now, "{}", say("time"));
@@ -191,7 +192,8 @@ impl Script<'_> {
             let has = p.timestamps().map_or("none".to_string(), |t| format!("{},{}", t.value, t.echo));
             assert_eq!(has, ts, "{}", say("ts"));
         }
-        let sack: Vec<(u32, u32)> = p.sack().map(|b| (b.start.wrapping_sub(ISS_OF_PEER), b.end.wrapping_sub(ISS_OF_PEER))).collect();
+        let sack: Vec<(u32, u32)> =
+            p.sack().map(|b| (b.start.wrapping_sub(ISS_OF_PEER), b.end.wrapping_sub(ISS_OF_PEER))).collect();
         assert_eq!(sack, get("sack").map(Self::blocks).unwrap_or_default(), "{}", say("sack"));
         if let Some(ecn) = get("ecn") {
             let has = match p.ecn {

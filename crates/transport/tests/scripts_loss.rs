@@ -230,6 +230,26 @@ fn enough_sacked_bytes_mean_a_loss() {
     );
 }
 
+/// RFC 6675 §2, §5: an ACK with new SACK information is a duplicate "regardless of its status as a cumulative
+/// acknowledgment": the first of these three counts, although it advances SND.UNA.
+#[test]
+fn a_cumulative_ack_with_new_sack_information_is_a_duplicate() {
+    after_ten(
+        &base(),
+        10_000,
+        "
+        +0.1 < . 1 ack 1001 sack 2001:2101
+        +0 = dupacks 1
+        +0 < . 1 ack 1001 sack 2001:2201
+        +0 = phase Open
+        +0 < . 1 ack 1001 sack 2001:2301
+        +0 = dupacks 3
+        +0 = phase Recovery
+        +0 > . 1001:2001
+        ",
+    );
+}
+
 /// RFC 6675 §4 NextSeg rule 3: what is not lost yet goes after new data; rule 4: the tail is rescued once, after SND.UNA has
 /// passed the first retransmission.
 #[test]

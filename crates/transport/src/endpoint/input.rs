@@ -155,9 +155,10 @@ impl TcpEndpoint {
         self.edge = self.edge.max(edge);
         self.una = ack;
         let outstanding = self.nxt > ack;
-        // Source: RFC 5681 §2 "duplicate acknowledgment"; with SACK: RFC 6675 §2.
-        let plain = p.payload == 0 && !window_moved && !p.flags.has(TcpFlags::FIN);
-        let duplicate = acked == 0 && outstanding && if self.sack_on { sacked > 0 } else { plain };
+        // Source: RFC 5681 §2 "duplicate acknowledgment"; with SACK, RFC 6675 §2: new SACK information makes one, also on an
+        // ACK that is cumulative, and then (§5) it counts after the reset.
+        let plain = acked == 0 && p.payload == 0 && !window_moved && !p.flags.has(TcpFlags::FIN);
+        let duplicate = outstanding && if self.sack_on { sacked > 0 } else { plain };
         if acked > 0 {
             self.retries = 0;
             self.dup_acks = 0;
@@ -165,11 +166,12 @@ impl TcpEndpoint {
             if cfg.backoff_reset == BackoffReset::Ack {
                 self.rtt.reset_back_off();
             }
-        } else if duplicate {
+        } else if !duplicate && self.una == self.nxt {
+            self.retries = 0; // a probe was answered
+        }
+        if duplicate {
             self.dup_acks += 1;
             self.stats.dup_acks += 1;
-        } else if self.una == self.nxt {
-            self.retries = 0; // a probe was answered
         }
         let delivered = acked - covered + sacked;
         let restart =

@@ -17,7 +17,7 @@ from fanin import _core, show
 
 __all__ = ["COLUMNS", "WORKLOADS", "measure", "rows"]
 
-WORKLOADS: Final[Mapping[str, float]] = {"W1": 0.05, "W2-128": 0.1, "W2-432": 0.1, "W2-1024": 0.1, "W3": 0.05}
+WORKLOADS: Final[Mapping[str, float]] = {"W1": 0.5, "W2-128": 1.0, "W2-432": 1.0, "W2-1024": 1.0, "W3": 0.1}
 """Workload → scale at which its instructions are counted; valgrind is some fifty times slower than the machine."""
 
 PEER: Final = "ns-3.37"

@@ -2,6 +2,7 @@
 #![allow(dead_code)]
 
 pub mod script;
+pub mod ten;
 
 use fanin_packet::{Ecn, Packet, TcpFlags};
 use fanin_transport::{Connection, Phase, Tcp, TcpEndpoint, TcpEvent};

@@ -2,9 +2,8 @@
 
 mod common;
 
-use common::script::run;
 use common::ten::{after_ten, base, no_sack};
-use fanin_transport::cc::{CongestionControl, Cubic, NewReno};
+use fanin_transport::cc::{CongestionControl, Cubic};
 use fanin_transport::*;
 use fanin_units::{Bytes, Span};
 

@@ -4,18 +4,23 @@ Writes the file that is named on the command line, or ``incast.png``.
 """
 
 import sys
+from pathlib import Path
 
 import matplotlib.pyplot as plt
+from matplotlib.lines import Line2D
 
 import fanin
 
-scenario = fanin.Scenario.from_file("scenarios/incast.toml").replace({"telemetry.queues": ["*->h40"]})
+scenarios = Path(__file__).parent.parent / "scenarios"
+scenario = fanin.Scenario.from_file(scenarios / "incast.toml").replace({"telemetry.queues": ["*->h40"]})
 figure, axes = plt.subplots(figsize=(8, 3), layout="constrained")
 for name, changes in {
     "CUBIC, drop tail": {"transport.congestion_control": "cubic", "switch.marking": "none"},
     "DCTCP, K = 65 packets": {},
 }.items():
-    queue = fanin.run(scenario.replace(changes), progress=False).queues
+    result = fanin.run(scenario.replace(changes), progress=False)
+    queue = result.queues
+    print(f"{name}: {len(queue)} packets, {result.summary['drops']} dropped, largest queue {result.summary['largest_queue']['bytes']} B")
     time_ms = queue["time_ps"].to_numpy() / 1e9
     axes.plot(time_ms, queue["queue_bytes"].to_numpy() / 1e3, ",", rasterized=True, label=name)
     dropped = queue.filter(queue["dropped"])
@@ -25,7 +30,7 @@ axes.set(xlabel="time [ms]", ylabel="queue [KB]", xlim=(0, None), ylim=(0, None)
 axes.set_title("40 hosts answer one at once: every packet at the port towards it (x: dropped)", fontsize=9)
 legend = axes.legend(loc="upper right", fontsize=8)
 for handle in legend.legend_handles:
-    if handle is not None and hasattr(handle, "set_marker"):
+    if isinstance(handle, Line2D):
         handle.set_marker("o")
         handle.set_markersize(4)
 figure.savefig(sys.argv[1] if len(sys.argv) > 1 else "incast.png", dpi=110)

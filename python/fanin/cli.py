@@ -214,7 +214,8 @@ def check(scenario: ScenarioArgument, settings: SetOption = None, as_json: JsonO
         found = _overridden(scenario, settings or []).check()
     if as_json:
         problems = [vars(problem) for problem in found.problems]
-        typer.echo(json.dumps({"ok": found.ok, "hash": found.hash, "problems": problems, "notes": found.notes, "resolved": found.resolved}))
+        answer = {"ok": found.ok, "hash": found.hash, "problems": problems, "notes": found.notes, "resolved": found.resolved}
+        typer.echo(json.dumps(answer))
     else:
         for problem in found.problems:
             _say_problem(problem)

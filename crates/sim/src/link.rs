@@ -167,6 +167,9 @@ impl Link {
 
     /// Puts a packet at the end: it is sent when all before it are. True when it is the only one on the way, so that its
     /// arrival must be scheduled.
+    ///
+    /// # Panics
+    /// When more than 4 GiB wait.
     #[inline(always)]
     pub fn push(&mut self, rings: &mut Rings, now: Time, packet: PacketId, frame: u16) -> bool {
         if self.tail.wrapping_sub(self.head) > self.mask {
@@ -179,7 +182,8 @@ impl Link {
         rings.0[at as usize] = Entry { arrive: self.free_at + self.delay, packet, frame };
         self.tail = self.tail.wrapping_add(1);
         if start > now.ps() {
-            self.queue_bytes += u32::from(frame);
+            // Only an unlimited buffer can come here; wrapping around would be a wrong result that looks right.
+            self.queue_bytes = self.queue_bytes.checked_add(u32::from(frame)).expect("a queue of less than 4 GiB");
         } else {
             // An idle port: it never waits. Everything before it has been served, as the port was idle.
             self.served = self.tail;

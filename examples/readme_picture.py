@@ -20,7 +20,8 @@ for name, changes in {
 }.items():
     result = fanin.run(scenario.replace(changes), progress=False)
     queue = result.queues
-    print(f"{name}: {len(queue)} packets, {result.summary['drops']} dropped, largest queue {result.summary['largest_queue']['bytes']} B")
+    largest = result.summary["largest_queue"]["bytes"]
+    print(f"{name}: {len(queue)} packets, {result.summary['drops']} dropped, largest queue {largest} B")
     time_ms = queue["time_ps"].to_numpy() / 1e9
     axes.plot(time_ms, queue["queue_bytes"].to_numpy() / 1e3, ",", rasterized=True, label=name)
     dropped = queue.filter(queue["dropped"])

@@ -1,9 +1,13 @@
 //! Arrays indexed in the inner loop.
 
-use std::ops::{Deref, DerefMut, Index, IndexMut};
+use std::ops::{Deref, Index, IndexMut};
 
-/// A vector whose indices come from the tables of the simulation itself, never from outside, so that release builds do
-/// without bounds checks: they were a fifth of all instructions of a hop. Debug builds, and so all tests, check.
+/// A vector that only grows and whose indices come from the tables of the simulation itself, never from outside, so that
+/// release builds do without bounds checks: they were a fifth of all instructions of a hop. Debug builds, and so all Rust
+/// tests, check each one.
+///
+/// Contract: an index was handed out for this very table. A caller who breaks it has undefined behaviour in release builds;
+/// the type is for the inner loop of the simulator and for nothing else.
 #[derive(Clone, Debug, Default)]
 pub struct Table<T>(Vec<T>);
 
@@ -13,18 +17,32 @@ impl<T> From<Vec<T>> for Table<T> {
     }
 }
 
-impl<T> Deref for Table<T> {
-    type Target = Vec<T>;
-    #[inline(always)]
-    fn deref(&self) -> &Vec<T> {
-        &self.0
+impl<T> Table<T> {
+    /// Adds an item; its index is the length before.
+    pub fn push(&mut self, item: T) {
+        self.0.push(item);
+    }
+
+    /// Adds copies of `item` up to a length; never shortens.
+    pub fn grow(&mut self, length: usize, item: T)
+    where
+        T: Clone,
+    {
+        self.0.resize(length.max(self.0.len()), item);
+    }
+
+    /// Items that it has room for.
+    pub fn capacity(&self) -> usize {
+        self.0.capacity()
     }
 }
 
-impl<T> DerefMut for Table<T> {
+/// A slice, not a vector: nothing can shorten it.
+impl<T> Deref for Table<T> {
+    type Target = [T];
     #[inline(always)]
-    fn deref_mut(&mut self) -> &mut Vec<T> {
-        &mut self.0
+    fn deref(&self) -> &[T] {
+        &self.0
     }
 }
 

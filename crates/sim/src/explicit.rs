@@ -29,7 +29,7 @@ impl World {
             explicit.armed = true;
             self.wheel.set(l as u32, Time::from_ps(free_at));
         }
-        let (bytes, packets) = (explicit.bytes as u32, explicit.packets);
+        let (bytes, packets) = (u32::try_from(explicit.bytes).expect("a queue of less than 4 GiB"), explicit.packets);
         self.ports[l].note_queue(self.now, bytes, packets);
     }
 

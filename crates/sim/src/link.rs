@@ -228,7 +228,7 @@ pub struct Rings(Table<Entry>);
 impl Rings {
     fn place(&mut self, capacity: u32) -> u32 {
         let base = self.0.len();
-        self.0.resize(base + capacity as usize, Entry::default());
+        self.0.grow(base + capacity as usize, Entry::default());
         base as u32
     }
 

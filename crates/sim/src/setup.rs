@@ -182,7 +182,8 @@ fn equip(link: &mut Link, port: &mut Port, switch: &Switch, explicit: bool) {
         return;
     }
     // A port that the inner loop can serve by itself has a limit and a threshold in bytes or packets.
-    let small = |n: u64| u32::try_from(n).unwrap_or(u32::MAX - 1);
+    // Beyond 4 GiB there is no limit and no threshold; a queue that comes near it ends the run.
+    let small = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
     let limit = match port.limit {
         Limit::Unlimited => Some((u32::MAX, 0)),
         Limit::Static(Amount::Bytes(n)) => Some((small(n), 0)),

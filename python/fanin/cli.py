@@ -52,13 +52,13 @@ def _say(text: str, style: str = "") -> None:
 
 
 @contextmanager
-def _failures() -> Iterator[None]:
-    """Turn what a user can do something about into readable lines and an exit status."""
+def _failures(file: Path | None = None) -> Iterator[None]:
+    """Turn what a user can do something about into readable lines and an exit status; problems of a scenario name `file`."""
     try:
         yield
     except ScenarioError as error:
         for problem in error.problems:
-            _say_problem(Problem.from_core(problem))
+            _say_problem(Problem.from_core(problem), file)
         if not error.problems:
             _say(f"error: {error}", "red")
         raise typer.Exit(EXIT_BAD_INPUT) from None
@@ -74,9 +74,9 @@ def _failures() -> Iterator[None]:
         raise typer.Exit(EXIT_INTERRUPTED) from None
 
 
-def _say_problem(problem: Problem) -> None:
+def _say_problem(problem: Problem, file: Path | None) -> None:
     style = "red" if problem.severity == "error" else "yellow"
-    _say(f"{problem.severity}: {problem}", style)
+    _say(f"{problem.severity}: {f'{file}: ' if file else ''}{problem}", style)
 
 
 def _overridden(file: Path, settings: list[str]) -> Scenario:
@@ -115,12 +115,12 @@ def run(
     report: Annotated[bool, typer.Option("--report/--no-report", help="Also write the report into the folder.")] = False,
 ) -> None:
     """Simulate a scenario and write its result folder."""
-    with _failures():
+    with _failures(scenario):
         chosen = _overridden(scenario, settings or [])
         check = chosen.check()
         if not quiet:
             for problem in check.warnings:
-                _say_problem(problem)
+                _say_problem(problem, scenario)
             for note in check.notes:
                 _say(f"note: {note}", "cyan")
         if check.errors:
@@ -170,6 +170,28 @@ def _simulate(scenario: Scenario, out: Path, *, force: bool, progress: bool) -> 
         raise typer.Exit(EXIT_FAILED) from None
 
 
+_LESS_WANTED: Final = ("Packets", "Sent", "Utilisation")
+"""Columns that a narrow terminal goes without, in this order: a number that is cut short is worse than none."""
+
+
+def _table(title: str, head: list[str], rows: list[list[str]]) -> Table:
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for index, name in enumerate(head):
+        table.add_column(name, justify="right" if index else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    return table
+
+
+def _fitting(console: Console, title: str, head: list[str], rows: list[list[str]]) -> Table:
+    unbounded = console.options.update(width=10_000)
+    for name in _LESS_WANTED:
+        if name in head and console.measure(_table(title, head, rows), options=unbounded).maximum > console.width:
+            kept = [index for index, column in enumerate(head) if column != name]
+            head, rows = [head[index] for index in kept], [[row[index] for index in kept] for row in rows]
+    return _table(title, head, rows)
+
+
 def show_summary(result: Result) -> None:
     """Print the tables of a run to standard output."""
     console = _out()
@@ -188,12 +210,9 @@ def show_summary(result: Result) -> None:
         ("Ports with the largest queues", overview.port_rows(result.summary, 5)),
     ):
         if rows:
-            table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-            for index, name in enumerate(head):
-                table.add_column(name, justify="right" if index else "left", no_wrap=True)
-            for row in rows:
-                table.add_row(*(Text(cell) for cell in row))
-            console.print(table)
+            console.print(_fitting(console, title, head, rows))
+    for line in overview.aborted_lines(result.summary):
+        console.print(Text(line, style="yellow"), soft_wrap=True)
     console.print(Text(f"result: {result.path}"))
 
 
@@ -210,7 +229,7 @@ def report(
 @app.command(epilog=EXIT_HELP)
 def check(scenario: ScenarioArgument, settings: SetOption = None, as_json: JsonOption = False) -> None:
     """Say everything that is wrong with a scenario, and what will probably not do what was meant."""
-    with _failures():
+    with _failures(scenario):
         found = _overridden(scenario, settings or []).check()
     if as_json:
         problems = [vars(problem) for problem in found.problems]
@@ -218,7 +237,7 @@ def check(scenario: ScenarioArgument, settings: SetOption = None, as_json: JsonO
         typer.echo(json.dumps(answer))
     else:
         for problem in found.problems:
-            _say_problem(problem)
+            _say_problem(problem, scenario)
         for note in found.notes:
             _say(f"note: {note}", "cyan")
         if found.ok:
@@ -255,6 +274,12 @@ _SINKS: Final[dict[Format, Callable[[pl.LazyFrame, Path], Any]]] = {
 }
 
 
+_ABSENT: Final = {
+    "queues": "this run watched no port; telemetry.queues names them",
+    "ports": "this run took no samples; telemetry.sample sets how often",
+}
+
+
 @app.command(epilog=EXIT_HELP)
 def convert(
     result: ResultArgument,
@@ -269,11 +294,15 @@ def convert(
     with _failures():
         opened = load(result)
         target = out or opened.path
-        chosen = {name: opened.scan(name) for name in tables or SCHEMAS if tables or (opened.path / f"{name}.parquet").is_file()}
+        there = {name: opened.scan(name) for name in tables or SCHEMAS}
+        chosen = {name: frame for name, frame in there.items() if (opened.path / f"{name}.parquet").is_file()}
+        for name in tables or []:
+            if name not in chosen:
+                raise ValueError(f"{opened.path / name}.parquet: {_ABSENT.get(name, 'the run did not write it')}")
         paths = {name: target / f"{name}.{to.value}" for name in chosen}
-        there = [str(path) for path in paths.values() if path.exists()]
-        if there and not force:
-            raise ValueError(f"{', '.join(there)}: there already; --force replaces")
+        old = [str(path) for path in paths.values() if path.exists()]
+        if old and not force:
+            raise ValueError(f"{', '.join(old)}: there already; --force replaces")
         target.mkdir(parents=True, exist_ok=True)
         for name, frame in chosen.items():
             _SINKS[to](frame, paths[name])
@@ -303,12 +332,7 @@ def bench(
     if as_json:
         typer.echo(json.dumps(measured))
         return
-    table = Table(title="Benchmark", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for index, name in enumerate(benchmark.COLUMNS):
-        table.add_column(name, justify="right" if index else "left", no_wrap=True)
-    for row in benchmark.rows(measured):
-        table.add_row(*(Text(cell) for cell in row))
-    _out().print(table)
+    _out().print(_table("Benchmark", list(benchmark.COLUMNS), benchmark.rows(measured)))
 
 
 @app.command(epilog=EXIT_HELP)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from fanin import show
 
-__all__ = ["Fact", "drops_text", "facts", "fct_rows", "port_rows"]
+__all__ = ["Fact", "aborted_lines", "drops_text", "facts", "fct_rows", "port_rows"]
 
 
 @dataclass(frozen=True)
@@ -117,6 +117,21 @@ def drops_text(summary: Mapping[str, Any]) -> str:
     """Return drops by reason, for example ``312 buffer_full, 4 red``; empty without drops."""
     by_reason = summary.get("drops_by_reason") or {}
     return ", ".join(f"{show.count(count)} {reason}" for reason, count in sorted(by_reason.items()) if count)
+
+
+def aborted_lines(summary: Mapping[str, Any]) -> list[str]:
+    """Return which flows were given up and why, one line each, as far as the summary lists them; empty if there were none."""
+    listed = summary.get("aborted") or []
+    count = (summary.get("flows") or {}).get("aborted") or len(listed)
+    flows = [f"flow {flow['flow']} {flow['src']} -> {flow['dst']}, {flow['size_bytes']} B: {flow['reason']}" for flow in listed]
+    if not count:
+        return []
+    head = f"{count:,} flow{'s' * (count > 1)} aborted"
+    if len(flows) == count == 1:
+        return [f"{head}: {flows[0]}"]
+    if count > len(flows):
+        flows.append(f"{f'and {count - len(flows):,} more' if flows else 'which'}: flows.parquet, status = aborted")
+    return [f"{head}:", *(f"  {flow}" for flow in flows)]
 
 
 def fct_rows(summary: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:

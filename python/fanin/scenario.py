@@ -244,8 +244,9 @@ class Scenario:
         """Return a scenario that differs in the given values.
 
         A key is a path, such as ``switch.marking.k`` or ``traffic[0].load``; tables on the way that are not there are
-        made. A table is merged key by key into the one that is there, unless it has another ``kind``: then it takes its
-        place. None removes a key. A bare kind (``marking = "threshold"``) becomes a table when one of its keys is given.
+        made, with the kind that is the default. A table is merged key by key into the one that is there, unless it has
+        another ``kind``: then it takes its place. None removes a key. A bare kind (``marking = "threshold"``) becomes a
+        table when one of its keys is given.
 
         Parameters
         ----------
@@ -263,8 +264,17 @@ class Scenario:
         {'seed': 2, 'switch': {'marking': 'none', 'latency': '1us'}}
         """
         document = self.to_dict()
+        made: list[tuple[list[str | int], dict[str, Any]]] = []
         for path, value in {**(changes or {}), **more}.items():
-            _set(document, path, None if value is None else _plain(value, path))
+            made += _set(document, path, None if value is None else _plain(value, path))
+        resolved = self.check().resolved if any("kind" not in table for _, table in made) else None
+        for way, table in made:
+            default: Any = resolved
+            for step in way:
+                default = _entry(default, step)
+            kind = _entry(default, "kind")
+            if table and kind is not None:
+                table.setdefault("kind", kind)
         return type(self)(document, base_dir=self._base_dir)
 
     def __eq__(self, other: object) -> bool:
@@ -324,8 +334,18 @@ def _steps(path: str) -> list[str | int]:
     return steps
 
 
-def _set(document: dict[str, Any], path: str, value: Any) -> None:
+def _entry(place: Any, step: str | int) -> Any:
+    """Return what is at `step` in a table or list; None if nothing is."""
+    if isinstance(place, list):
+        return place[step] if isinstance(step, int) and step < len(place) else None
+    return place.get(step) if isinstance(place, dict) else None
+
+
+def _set(document: dict[str, Any], path: str, value: Any) -> list[tuple[list[str | int], dict[str, Any]]]:
+    """Set the value at `path`; return the tables that were made on the way, with their paths."""
     *way, last = _steps(path)
+    done: list[str | int] = []
+    made: list[tuple[list[str | int], dict[str, Any]]] = []
     place: Any = document
     parent: Any = None
     step: Any = None
@@ -339,13 +359,16 @@ def _set(document: dict[str, Any], path: str, value: Any) -> None:
         elif not isinstance(place, dict) or not isinstance(key, str):
             raise ValueError(f"'{path}': '{_written(step)}' is {_what(place)}, there is no '{key}' in it")
         parent, step = place, key
+        done.append(key)
         if isinstance(place, dict):
             place = place.get(key)
-            if place is None and following is not last:
+            if place is None and len(done) <= len(way):
                 place = parent[step] = {}
+                made.append((done.copy(), place))
         else:
             place = place[key]
     _put(parent, step, value)
+    return made
 
 
 def _put(parent: Any, key: Any, value: Any) -> None:

@@ -17,8 +17,8 @@ from typer.testing import Result as Outcome
 
 import fanin
 from fake_result import write_result
-from fanin import benchmark, runner
-from fanin.cli import app
+from fanin import benchmark, overview, runner
+from fanin.cli import app, show_summary
 from fanin.progress import Bar, describe, fraction, last_arrival_ps, remaining_s
 
 
@@ -62,6 +62,21 @@ def test_run_writes_the_folder_and_prints_the_tables(scenario: Path, tmp_path: P
     assert "1/3 flows" in done.stderr, "progress in a log"
 
 
+@pytest.mark.parametrize(("width", "shown"), [(80, True), (60, False)])
+def test_a_narrow_terminal_goes_without_columns_not_without_digits(folder: Path, width: int, shown: bool) -> None:
+    result = fanin.load(folder)
+    port = {"port": "switch0->h40", "max_bytes": 511_900, "max_packets": 390_123, "tx_bytes": 526.8e6}
+    result.summary["ports"] = [{**port, "utilisation": 0.882, "marks": 233_842, "drops": 123_456}]
+    text = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fanin.cli._out", lambda: Console(file=text, width=width))
+        show_summary(result)
+    line = next(line for line in text.getvalue().splitlines() if "switch0->h40 " in line)
+    assert "390,123" not in line
+    assert ("526.8 MB" in line) is shown
+    assert line.rstrip().endswith("233,842   123,456")
+
+
 def test_json_is_one_object_and_nothing_else(scenario: Path, tmp_path: Path) -> None:
     done = call("run", scenario, "-o", tmp_path / "out", "--json")
     assert json.loads(done.stdout) == fanin.load(tmp_path / "out").summary
@@ -76,7 +91,7 @@ def test_quiet_prints_nothing(scenario: Path, tmp_path: Path) -> None:
 def test_warnings_are_shown_and_do_not_stop_the_run(scenario: Path, tmp_path: Path) -> None:
     done = call("run", scenario, "-o", tmp_path / "out", "--set", "seed=0", "--report")
     assert done.exit_code == 0
-    assert "warning: seed: is zero" in done.stderr
+    assert f"warning: {scenario}: seed: is zero" in done.stderr
     assert (tmp_path / "out" / "report.html").is_file()
 
 
@@ -101,8 +116,8 @@ def test_bad_scenarios_are_refused_at_once_with_one_line_each(scenario: Path, tm
     done = call("run", scenario, "-o", tmp_path / "out")
     assert done.exit_code == 2
     assert done.stderr.splitlines() == [
-        "error: sed: 3 is not a known key; accepted: name, seed, switch, traffic; did you mean 'seed'?",
-        "error: seed: 5000 is out of range; accepted: from 0 to 1000",
+        f"error: {scenario}: sed: 3 is not a known key; accepted: name, seed, switch, traffic; did you mean 'seed'?",
+        f"error: {scenario}: seed: 5000 is out of range; accepted: from 0 to 1000",
     ]
     assert not (tmp_path / "out").exists()
 
@@ -202,7 +217,7 @@ def test_check_says_everything(scenario: Path) -> None:
     scenario.write_text("seed = = 1")
     broken = call("check", scenario)
     assert broken.exit_code == 2
-    assert "line 1: is not toml" in broken.stderr
+    assert f"error: {scenario}: line 1: is not toml" in broken.stderr
 
 
 def test_report_prints_where_it_is(tmp_path: Path, folder: Path) -> None:
@@ -211,6 +226,40 @@ def test_report_prints_where_it_is(tmp_path: Path, folder: Path) -> None:
     assert (tmp_path / "page.html").read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert names(tmp_path) == ["page.html"]
     assert call("report", folder, "-o", tmp_path / "no" / "page.html").exit_code == 2
+
+
+def test_aborted_flows_are_named(scenario: Path, tmp_path: Path) -> None:
+    one = {"flow": 3, "src": "h0", "dst": "h9", "size_bytes": 1000, "reason": "retries_exhausted"}
+    result = runner.run(scenario, tmp_path / "out", progress=False)
+
+    def said(**more: Any) -> list[str]:
+        return overview.aborted_lines({**result.summary, **more})
+
+    assert said() == []
+    assert said(flows={"aborted": 1}, aborted=[one]) == ["1 flow aborted: flow 3 h0 -> h9, 1000 B: retries_exhausted"]
+    assert said(flows={"aborted": 1}) == ["1 flow aborted:", "  which: flows.parquet, status = aborted"]
+    many = said(flows={"aborted": 1200}, aborted=[one, {**one, "flow": 4}])
+    assert many[0] == "1,200 flows aborted:"
+    assert many[2:] == ["  flow 4 h0 -> h9, 1000 B: retries_exhausted", "  and 1,198 more: flows.parquet, status = aborted"]
+    result.summary.update(aborted=[one], flows={"total": 3, "complete": 2, "aborted": 1})
+    text = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fanin.cli._out", lambda: Console(file=text, width=80))
+        show_summary(result)
+    assert "1 flow aborted: flow 3 h0 -> h9, 1000 B: retries_exhausted\nresult: " in text.getvalue()
+
+
+@pytest.mark.parametrize(("table", "key"), [("queues", "telemetry.queues"), ("ports", "telemetry.sample")])
+def test_a_table_that_a_run_did_not_write_is_not_converted(tmp_path: Path, table: str, key: str) -> None:
+    out = write_result(tmp_path / "out", bursts=1)
+    (out / f"{table}.parquet").unlink()
+    done = call("convert", out, "--table", "flows", "--table", table, "-o", tmp_path / "tables")
+    assert done.exit_code == 2
+    assert f"{table}.parquet: this run " in done.stderr
+    assert f"; {key} " in done.stderr
+    assert not (tmp_path / "tables").exists()
+    assert call("convert", out, "-o", tmp_path / "tables").exit_code == 0
+    assert f"{table}.csv" not in names(tmp_path / "tables")
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "arrow"])

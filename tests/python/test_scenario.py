@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from fanin import Problem, Scenario, ScenarioError
+from fanin import Problem, Scenario, ScenarioError, _core
 
 TOML = """
 name = "demo"
@@ -118,6 +119,24 @@ def test_replace_changes_one_value_and_nothing_else(path: str, value: Any, expec
 def test_a_bare_kind_becomes_a_table_when_one_of_its_keys_is_given() -> None:
     changed = Scenario(switch={"marking": "threshold"}).replace(**{"switch.marking.k": "9 packets"})
     assert changed.to_dict()["switch"]["marking"] == {"kind": "threshold", "k": "9 packets"}
+
+
+def test_a_table_made_on_the_way_has_the_default_kind(core: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    resolved = {
+        "switch": {"latency": "0ps", "buffer": {"kind": "static", "per_port": "512KB"}},
+        "traffic": [{"at": {"kind": "once"}}],
+    }
+    found = {"problems": [], "resolved": json.dumps(resolved), "hash": "x"}
+    monkeypatch.setattr(_core, "check", lambda *_: found)
+    base = Scenario(traffic=[{}])
+    changed = base.replace(**{"switch.buffer.per_port": "1MB", "traffic[0].at.time": "1s", "switch.latency": "1us"})
+    assert changed.to_dict() == {
+        "switch": {"latency": "1us", "buffer": {"per_port": "1MB", "kind": "static"}},
+        "traffic": [{"at": {"time": "1s", "kind": "once"}}],
+    }
+    assert base.replace(**{"switch.buffer.kind": "dynamic"}).to_dict()["switch"] == {"buffer": {"kind": "dynamic"}}
+    monkeypatch.setattr(_core, "check", lambda *_: {**found, "resolved": None})
+    assert base.replace(**{"switch.buffer.per_port": "1MB"}).to_dict()["switch"] == {"buffer": {"per_port": "1MB"}}
 
 
 @pytest.mark.parametrize(

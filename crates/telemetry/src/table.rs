@@ -4,11 +4,12 @@ use crate::column::Column;
 use parquet::basic::Compression;
 use parquet::data_type::{BoolType, ByteArrayType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
-use parquet::file::metadata::KeyValue;
+use parquet::file::metadata::{FileMetaData, KeyValue, ParquetMetaData, ParquetMetaDataWriter, RowGroupMetaData};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use std::fs::File;
+use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -61,9 +62,37 @@ enum Output<R> {
     File(Box<Stream>),
 }
 
+/// Where a file's bytes go.
+trait Storage: Send {
+    /// Makes the file `bytes` from `offset` on, whatever was there before.
+    fn replace_tail(&mut self, offset: u64, bytes: &[u8]) -> std::io::Result<()>;
+}
+
+impl Storage for File {
+    fn replace_tail(&mut self, offset: u64, bytes: &[u8]) -> std::io::Result<()> {
+        self.set_len(offset)?;
+        self.seek(SeekFrom::Start(offset))?;
+        self.write_all(bytes).inspect_err(|_| {
+            // Half a row group is of no use, and its space may be what another file needs.
+            let _ = self.set_len(offset);
+        })
+    }
+}
+
+/// Row groups are encoded in memory and then written whole, so that a disk that refuses one leaves those before it intact
+/// and the encoder able to go on.
 struct Stream {
     path: PathBuf,
-    writer: SerializedFileWriter<File>,
+    storage: Box<dyn Storage>,
+    /// Encoded bytes that are not in the file yet are in its buffer.
+    writer: SerializedFileWriter<Vec<u8>>,
+    /// The footer has been encoded too.
+    finished: bool,
+    /// Row groups in the file, and where they end.
+    groups: Vec<RowGroupMetaData>,
+    end: u64,
+    /// Row groups encoded and not in the file yet.
+    pending: Vec<RowGroupMetaData>,
     buffers: Vec<Column>,
     waiting: usize,
 }
@@ -91,6 +120,11 @@ impl<R: Row> Table<R> {
     /// When the file cannot be created.
     pub fn file(folder: &Path) -> Result<Self, TableError> {
         let path = folder.join(format!("{}.parquet", R::TABLE));
+        let file = File::create(&path).map_err(|e| TableError { path: path.clone(), cause: e.to_string() })?;
+        Self::stream(path, Box::new(file))
+    }
+
+    fn stream(path: PathBuf, storage: Box<dyn Storage>) -> Result<Self, TableError> {
         let fail = |cause: String| TableError { path: path.clone(), cause };
         let columns = R::columns();
         let mut message = format!("message {} {{\n", R::TABLE);
@@ -111,9 +145,20 @@ impl<R: Row> Table<R> {
                 KeyValue::new("fanin.units".to_string(), serde_json::Value::Object(units).to_string()),
             ]))
             .build();
-        let file = File::create(&path).map_err(|e| fail(e.to_string()))?;
-        let writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties)).map_err(|e| fail(e.to_string()))?;
-        let stream = Stream { path: path.clone(), writer, buffers: R::buffers(), waiting: 0 };
+        let writer =
+            SerializedFileWriter::new(Vec::new(), Arc::new(schema), Arc::new(properties)).map_err(|e| fail(e.to_string()))?;
+        let mut stream = Stream {
+            path,
+            storage,
+            writer,
+            finished: false,
+            groups: Vec::new(),
+            end: 0,
+            pending: Vec::new(),
+            buffers: R::buffers(),
+            waiting: 0,
+        };
+        stream.write()?;
         Ok(Table { output: Output::File(Box::new(stream)), rows: 0 })
     }
 
@@ -159,40 +204,103 @@ impl<R: Row> Table<R> {
         }
     }
 
-    /// Writes what waits and closes the file.
+    /// Writes what waits and closes the file; gives the number of rows.
+    ///
+    /// # Errors
+    /// When it cannot be written. The file is then as [`Table::seal`] leaves it, if that is possible, and this may be tried
+    /// again once there is space.
+    pub fn finish(&mut self) -> Result<u64, TableError> {
+        if let Output::File(stream) = &mut self.output {
+            if let Err(error) = stream.finish::<R>() {
+                let _ = stream.seal();
+                return Err(error);
+            }
+            self.output = Output::Discard;
+        }
+        Ok(self.rows)
+    }
+
+    /// Makes the file readable as far as it has been written: a footer after the row groups that are in it. Gives the number
+    /// of their rows. What is not in it still waits.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn finish(&mut self) -> Result<u64, TableError> {
-        if let Output::File(mut stream) = std::mem::replace(&mut self.output, Output::Discard) {
-            stream.flush::<R>()?;
-            let path = stream.path.clone();
-            stream.writer.close().map_err(|e| TableError { path, cause: e.to_string() })?;
+    pub fn seal(&mut self) -> Result<u64, TableError> {
+        match &mut self.output {
+            Output::File(stream) => stream.seal(),
+            _ => Ok(self.rows),
         }
-        Ok(self.rows)
     }
 }
 
 impl Stream {
+    fn fail(&self, cause: impl ToString) -> TableError {
+        TableError { path: self.path.clone(), cause: cause.to_string() }
+    }
+
     fn flush<R: Row>(&mut self) -> Result<(), TableError> {
-        if self.waiting == 0 {
-            return Ok(());
+        if self.waiting > 0 {
+            self.waiting = 0;
+            let buffers = std::mem::replace(&mut self.buffers, R::buffers());
+            let group = self.encode(&buffers).map_err(|e| self.fail(e))?;
+            self.pending.push(group);
         }
-        self.waiting = 0;
-        let buffers = std::mem::replace(&mut self.buffers, R::buffers());
-        let write = |writer: &mut SerializedFileWriter<File>| -> Result<(), ParquetError> {
-            let mut group = writer.next_row_group()?;
-            for buffer in &buffers {
-                write_column(&mut group, buffer)?;
+        self.write()
+    }
+
+    fn encode(&mut self, buffers: &[Column]) -> Result<RowGroupMetaData, ParquetError> {
+        let mut group = self.writer.next_row_group()?;
+        for buffer in buffers {
+            write_column(&mut group, buffer)?;
+        }
+        Ok(group.close()?.as_ref().clone())
+    }
+
+    /// Moves what is encoded into the file.
+    fn write(&mut self) -> Result<(), TableError> {
+        self.writer.flush().map_err(|e| self.fail(e))?;
+        let bytes = self.writer.inner();
+        if !bytes.is_empty() {
+            self.storage.replace_tail(self.end, bytes).map_err(|e| self.fail(e))?;
+            self.end += self.writer.inner().len() as u64;
+            self.writer.inner_mut().clear();
+        }
+        self.groups.append(&mut self.pending);
+        Ok(())
+    }
+
+    fn finish<R: Row>(&mut self) -> Result<(), TableError> {
+        if !self.finished {
+            if self.waiting > 0 {
+                self.flush::<R>()?;
             }
-            group.close()?;
-            Ok(())
-        };
-        write(&mut self.writer).map_err(|e| TableError { path: self.path.clone(), cause: e.to_string() })
+            self.writer.finish().map_err(|e| self.fail(e))?;
+            self.finished = true;
+        }
+        self.write()
+    }
+
+    fn seal(&mut self) -> Result<u64, TableError> {
+        let rows: i64 = self.groups.iter().map(RowGroupMetaData::num_rows).sum();
+        let properties = self.writer.properties();
+        let file = FileMetaData::new(
+            properties.writer_version().as_num(),
+            rows,
+            Some(properties.created_by().to_string()),
+            properties.key_value_metadata().cloned(),
+            Arc::new(self.writer.schema_descr().clone()),
+            None,
+        );
+        let mut footer = Vec::new();
+        ParquetMetaDataWriter::new(&mut footer, &ParquetMetaData::new(file, self.groups.clone()))
+            .finish()
+            .map_err(|e| self.fail(e))?;
+        self.storage.replace_tail(self.end, &footer).map_err(|e| self.fail(e))?;
+        Ok(rows.unsigned_abs())
     }
 }
 
-fn write_column(group: &mut SerializedRowGroupWriter<'_, File>, buffer: &Column) -> Result<(), ParquetError> {
+fn write_column(group: &mut SerializedRowGroupWriter<'_, Vec<u8>>, buffer: &Column) -> Result<(), ParquetError> {
     let Some(mut column) = group.next_column()? else {
         return Err(ParquetError::General("more buffers than columns".to_string()));
     };
@@ -203,4 +311,93 @@ fn write_column(group: &mut SerializedRowGroupWriter<'_, File>, buffer: &Column)
         Column::Text(v, levels) => column.typed::<ByteArrayType>().write_batch(v, levels.as_deref(), None)?,
     };
     column.close()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::QueryRow;
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use std::sync::Mutex;
+
+    /// A disk with so many bytes of space.
+    #[derive(Default)]
+    struct Disk {
+        bytes: Vec<u8>,
+        space: usize,
+    }
+
+    impl Storage for Arc<Mutex<Disk>> {
+        fn replace_tail(&mut self, offset: u64, bytes: &[u8]) -> std::io::Result<()> {
+            let mut disk = self.lock().unwrap();
+            disk.bytes.truncate(offset as usize);
+            let fits = bytes.len().min(disk.space - disk.bytes.len());
+            disk.bytes.extend_from_slice(&bytes[..fits]);
+            if fits < bytes.len() {
+                return Err(std::io::Error::from(std::io::ErrorKind::StorageFull));
+            }
+            Ok(())
+        }
+    }
+
+    fn row(i: u32) -> QueryRow {
+        let start_ps = u64::from(i).wrapping_mul(0x9e37_79b9_7f4a_7c15); // does not compress
+        QueryRow { query: i, group: "g".into(), client: "h1".into(), start_ps, finish_ps: None, responses: 3, size_bytes: 9 }
+    }
+
+    fn numbers(disk: &Mutex<Disk>) -> Vec<u32> {
+        use parquet::record::RowAccessor;
+        let file = tempfile::tempfile().unwrap();
+        (&file).write_all(&disk.lock().unwrap().bytes).unwrap();
+        let reader = SerializedFileReader::new(file).unwrap();
+        let metadata = reader.metadata().file_metadata();
+        assert!(metadata.key_value_metadata().unwrap().iter().any(|kv| kv.value.as_deref() == Some("queries/1")));
+        reader.get_row_iter(None).unwrap().map(|r| r.unwrap().get_uint(0).unwrap()).collect()
+    }
+
+    /// The disk is full in the middle of the second row group.
+    fn full() -> (Arc<Mutex<Disk>>, Table<QueryRow>) {
+        let disk = Arc::new(Mutex::new(Disk { space: 1_200_000, ..Disk::default() }));
+        let mut table = Table::stream("q.parquet".into(), Box::new(disk.clone())).unwrap();
+        for i in 0..2 * GROUP as u32 - 1 {
+            table.push(row(i)).unwrap();
+        }
+        let error = table.push(row(2 * GROUP as u32 - 1)).unwrap_err();
+        assert!(error.to_string().starts_with("q.parquet: cannot be written: "), "{error}");
+        assert!(!error.to_string().contains("External"), "{error}");
+        assert_eq!(disk.lock().unwrap().bytes.len(), 1_200_000);
+        (disk, table)
+    }
+
+    #[test]
+    fn a_table_that_did_not_fit_is_readable_up_to_there() {
+        let (disk, mut table) = full();
+        assert!(table.finish().is_err());
+        assert!(table.finish().is_err());
+        assert_eq!(numbers(&disk), (0..GROUP as u32).collect::<Vec<_>>());
+        assert_eq!(table.seal().unwrap(), GROUP as u64);
+        assert_eq!(numbers(&disk).len(), GROUP);
+    }
+
+    #[test]
+    fn nothing_is_lost_when_there_is_space_again() {
+        let (disk, mut table) = full();
+        assert_eq!(table.seal().unwrap(), GROUP as u64);
+        disk.lock().unwrap().space = 10_000_000;
+        table.push(row(2 * GROUP as u32)).unwrap();
+        assert_eq!(table.finish().unwrap(), 2 * GROUP as u64 + 1);
+        assert_eq!(numbers(&disk), (0..=2 * GROUP as u32).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_table_of_which_nothing_was_written_can_be_sealed() {
+        let disk = Arc::new(Mutex::new(Disk { space: 4_000, ..Disk::default() }));
+        let mut table = Table::stream("q.parquet".into(), Box::new(disk.clone())).unwrap();
+        (0..1000).for_each(|i| table.push(row(i)).unwrap());
+        assert!(table.finish().is_err());
+        assert_eq!(numbers(&disk), Vec::<u32>::new());
+        disk.lock().unwrap().space = 100_000;
+        assert_eq!(table.finish().unwrap(), 1000);
+        assert_eq!(numbers(&disk).len(), 1000);
+    }
 }

@@ -1,6 +1,6 @@
 //! A run into a result folder that is complete, or says that it is not. See docs/results.md.
 
-use crate::record::Destination;
+use crate::record::{Destination, TABLES};
 use crate::setup;
 use crate::summary::summary;
 use crate::world::{Pause, Totals, World};
@@ -9,10 +9,17 @@ use fanin_scenario::Scenario;
 use fanin_telemetry::TableError;
 use fanin_units::Time;
 use serde_json::{json, Map, Value};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 /// Events between two looks at the outside world: about 20 ms.
 const BUDGET: u64 = 200_000;
+
+/// Bytes set aside while a run lasts, for closing its files when the disk is full.
+const BALLAST: usize = 4 << 20;
+
+/// What a table may have been converted to; see docs/results.md.
+const FORMATS: [&str; 4] = ["parquet", "csv", "jsonl", "arrow"];
 
 /// How far a run is.
 #[derive(Clone, Copy, Debug)]
@@ -100,22 +107,60 @@ pub fn run(scenario: &Scenario, folder: &Path, observer: &mut dyn Observer) -> R
     manifest.insert("scenario_hash".into(), json!(scenario.hash()));
     manifest.insert("warnings".into(), json!(scenario.warnings().iter().map(ToString::to_string).collect::<Vec<_>>()));
     manifest.insert("notes".into(), json!(scenario.notes()));
-    // Nothing of an older result may survive beside a new manifest.
-    for name in ["summary.json", "report.html"] {
-        match std::fs::remove_file(folder.join(name)) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => return Err(fail(&folder.join(name), &e)),
+    clear(folder).map_err(|(path, e)| fail(&path, &e))?;
+    write_json(folder, "manifest.json", &manifest)?;
+    let ballast = Ballast::new(folder);
+    let result = run_inside(scenario, folder, observer, &mut manifest, ballast);
+    if let Err(error) = &result {
+        // Should even this fail, a manifest written earlier stays: see `rescue`.
+        let _ = write_partial(folder, &mut manifest, &error.to_string());
+    }
+    result
+}
+
+/// Removes what an older result left: nothing of it may survive beside a new manifest. A folder without a manifest is not a
+/// result, and tables in it are somebody else's.
+fn clear(folder: &Path) -> Result<(), (PathBuf, std::io::Error)> {
+    let mut names = vec!["summary.json".to_string(), "report.html".to_string()];
+    if folder.join("manifest.json").exists() {
+        names.extend(TABLES.iter().flat_map(|table| FORMATS.map(|format| format!("{table}.{format}"))));
+    }
+    for path in names.iter().map(|name| folder.join(name)) {
+        match std::fs::remove_file(&path) {
+            Err(e) if e.kind() != ErrorKind::NotFound => return Err((path, e)),
             _ => {}
         }
     }
-    write_json(folder, "manifest.json", &manifest)?;
-    let result = run_inside(scenario, folder, observer, &mut manifest);
-    if let Err(error) = &result {
-        manifest.insert("status".into(), json!("partial"));
-        manifest.insert("reason".into(), json!(error.to_string()));
-        // Best effort: on a full disk even this may fail, and then the manifest still says `running`.
-        let _ = write_json(folder, "manifest.json", &manifest);
+    Ok(())
+}
+
+/// Space on the disk that a run can have back when there is none left. Removed when dropped.
+struct Ballast(PathBuf);
+
+impl Ballast {
+    /// Takes the space, or none where there is too little: a small result may fit all the same.
+    fn new(folder: &Path) -> Self {
+        let ballast = Ballast(folder.join(".ballast"));
+        // Bytes that no filesystem compresses away.
+        let mut x = 1_u64;
+        let bytes: Vec<u8> = std::iter::repeat_with(|| {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (x >> 56) as u8
+        })
+        .take(BALLAST)
+        .collect();
+        let written = std::fs::File::create(&ballast.0).and_then(|mut file| file.write_all(&bytes));
+        if written.is_err() {
+            let _ = std::fs::remove_file(&ballast.0);
+        }
+        ballast
     }
-    result
+}
+
+impl Drop for Ballast {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
 }
 
 fn run_inside(
@@ -123,12 +168,20 @@ fn run_inside(
     folder: &Path,
     observer: &mut dyn Observer,
     manifest: &mut Map<String, Value>,
+    ballast: Ballast,
 ) -> Result<Outcome, RunError> {
     let mut world = setup::world(scenario, &Destination::Folder(folder))?;
-    let (interrupted, stuck) = drive(&mut world, observer)?;
-    let (summary, rows) = finish(&mut world)?;
+    let ended = drive(&mut world, observer).and_then(|ended| finish(&mut world).map(|(summary, rows)| (ended, summary, rows)));
+    drop(ballast);
+    let ((interrupted, stuck), summary, rows) = match ended {
+        Ok(ended) => ended,
+        Err(error) => {
+            let error = RunError::from(error);
+            rescue(&mut world, folder, manifest, &error);
+            return Err(error);
+        }
+    };
     let (wall, cpu) = observer.cost();
-    let files: Map<String, Value> = rows.iter().map(|(name, n)| ((*name).to_string(), json!(n))).collect();
     let stuck = stuck.or_else(|| world.traffic.failures().first().cloned());
     let reason = if interrupted { Some("interrupted".to_string()) } else { stuck.clone() };
     manifest.insert("status".into(), json!(if reason.is_some() { "partial" } else { "complete" }));
@@ -141,7 +194,7 @@ fn run_inside(
     manifest.insert("cpu_s".into(), json!(cpu));
     manifest.insert("packet_hops".into(), json!(world.totals.packet_hops));
     manifest.insert("events".into(), json!(world.totals.events));
-    manifest.insert("files".into(), Value::Object(files));
+    manifest.insert("files".into(), files(rows));
     if let Value::Object(map) = &summary {
         write_json(folder, "summary.json", map)?;
     }
@@ -150,6 +203,26 @@ fn run_inside(
         return Err(RunError::Stuck(stuck));
     }
     Ok(Outcome { interrupted, summary, manifest: Value::Object(manifest.clone()) })
+}
+
+fn files(rows: Rows) -> Value {
+    Value::Object(rows.into_iter().map(|(name, n)| (name.to_string(), json!(n))).collect())
+}
+
+/// A table could not be written. Makes the most of the little space that there is now: first every table gets a footer, then
+/// the manifest says what happened, then each table tries to write what it still holds. The caller writes the manifest again,
+/// with the numbers of rows.
+fn rescue(world: &mut World, folder: &Path, manifest: &mut Map<String, Value>, error: &RunError) {
+    manifest.insert("sim_ps".into(), json!(world.now.ps()));
+    manifest.insert("files".into(), files(world.recorder.seal()));
+    let _ = write_partial(folder, manifest, &error.to_string());
+    manifest.insert("files".into(), files(world.recorder.rescue()));
+}
+
+fn write_partial(folder: &Path, manifest: &mut Map<String, Value>, reason: &str) -> Result<(), RunError> {
+    manifest.insert("status".into(), json!("partial"));
+    manifest.insert("reason".into(), json!(reason));
+    write_json(folder, "manifest.json", manifest)
 }
 
 /// Moves a world to its end. Gives whether the observer stopped it, and why it got stuck, if it did.
@@ -201,5 +274,38 @@ fn write_json(folder: &Path, name: &str, map: &Map<String, Value>) -> Result<(),
     let text = serde_json::to_string_pretty(map).unwrap_or_default() + "\n";
     std::fs::write(&beside, text)
         .and_then(|()| std::fs::rename(&beside, &path))
+        .inspect_err(|_| {
+            let _ = std::fs::remove_file(&beside);
+        })
         .map_err(|e| RunError::Write { path, cause: e.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_of_an_older_result_survives_and_nothing_else_is_touched() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let old = ["flows.csv", "queues.jsonl", "drops.arrow", "ports.parquet", "summary.json", "report.html"];
+        for name in old.iter().chain(&["mine.csv"]) {
+            std::fs::write(at(name), "x").unwrap();
+        }
+        clear(folder.path()).unwrap();
+        assert!(at("flows.csv").exists(), "without a manifest it is not a result");
+        std::fs::write(at("manifest.json"), "{}").unwrap();
+        clear(folder.path()).unwrap();
+        assert!(old.iter().all(|name| !at(name).exists()));
+        assert!(at("mine.csv").exists());
+    }
+
+    #[test]
+    fn ballast_is_there_and_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let ballast = Ballast::new(folder.path());
+        assert_eq!(std::fs::metadata(folder.path().join(".ballast")).unwrap().len(), BALLAST as u64);
+        drop(ballast);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
 }

@@ -3,7 +3,7 @@
 use crate::flow::Outcome;
 use crate::pool::PacketId;
 use fanin_switch::DropReason;
-use fanin_telemetry::{DropRow, FlowRow, Name, PortRow, QueryRow, QueueRow, Table, TableError};
+use fanin_telemetry::{DropRow, FlowRow, Name, PortRow, QueryRow, QueueRow, Row, Table, TableError};
 use fanin_traffic::Query;
 use fanin_units::{Span, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -11,6 +11,9 @@ use std::path::Path;
 
 /// Rows of watched ports whose marking is not decided yet hold at most this many others back.
 const HELD: usize = 1 << 16;
+
+/// Names of all tables.
+pub const TABLES: [&str; 5] = [FlowRow::TABLE, QueryRow::TABLE, PortRow::TABLE, QueueRow::TABLE, DropRow::TABLE];
 
 /// The tables of a run and what its summary needs.
 pub struct Recorder {
@@ -22,6 +25,8 @@ pub struct Recorder {
     /// One entry per flow that has ended.
     pub outcomes: Vec<Outcome>,
     pub drop_counts: BTreeMap<&'static str, u64>,
+    /// Marks by policies that the inner loop does not serve by itself; the rest are by plain thresholds.
+    pub mark_counts: BTreeMap<&'static str, u64>,
     /// Sums over flows that have ended.
     pub sums: FlowSums,
     fingerprint: u64,
@@ -93,6 +98,7 @@ impl Recorder {
             drops: table(tables.drops, destination)?,
             outcomes: Vec::new(),
             drop_counts: BTreeMap::new(),
+            mark_counts: BTreeMap::new(),
             sums: FlowSums::default(),
             fingerprint: 0xcbf2_9ce4_8422_2325,
             groups,
@@ -250,11 +256,36 @@ impl Recorder {
     pub fn finish(&mut self) -> Result<Vec<(&'static str, u64)>, TableError> {
         self.settle()?;
         Ok(vec![
-            ("flows", self.flows.finish()?),
-            ("queries", self.queries.finish()?),
-            ("ports", self.ports.finish()?),
-            ("queues", self.queues.finish()?),
-            ("drops", self.drops.finish()?),
+            (FlowRow::TABLE, self.flows.finish()?),
+            (QueryRow::TABLE, self.queries.finish()?),
+            (PortRow::TABLE, self.ports.finish()?),
+            (QueueRow::TABLE, self.queues.finish()?),
+            (DropRow::TABLE, self.drops.finish()?),
         ])
+    }
+
+    /// Makes all tables readable as far as they have been written; gives their names and numbers of rows.
+    pub fn seal(&mut self) -> Vec<(&'static str, u64)> {
+        vec![
+            (FlowRow::TABLE, self.flows.seal().unwrap_or(0)),
+            (QueryRow::TABLE, self.queries.seal().unwrap_or(0)),
+            (PortRow::TABLE, self.ports.seal().unwrap_or(0)),
+            (QueueRow::TABLE, self.queues.seal().unwrap_or(0)),
+            (DropRow::TABLE, self.drops.seal().unwrap_or(0)),
+        ]
+    }
+
+    /// Closes all tables, those that do not fit without the rows that do not. What is worth most, and smallest, comes first.
+    pub fn rescue(&mut self) -> Vec<(&'static str, u64)> {
+        fn close<R: Row>(table: &mut Table<R>) -> u64 {
+            table.finish().or_else(|_| table.seal()).unwrap_or(0)
+        }
+        vec![
+            (FlowRow::TABLE, close(&mut self.flows)),
+            (QueryRow::TABLE, close(&mut self.queries)),
+            (PortRow::TABLE, close(&mut self.ports)),
+            (DropRow::TABLE, close(&mut self.drops)),
+            (QueueRow::TABLE, close(&mut self.queues)),
+        ]
     }
 }

@@ -71,7 +71,7 @@ class LinkParams(Table):
     rate: BitRate | None = None
     """Rate in each direction.
 
-    Default: "10Gbps". Accepted: at least 1Kbps.
+    Default: "10Gbps". Accepted: from 1Kbps to 4Tbps.
     """
 
     delay: Duration | None = None
@@ -154,7 +154,7 @@ class RackLinkParams(Table):
     rate: BitRate | None = None
     """Rate in each direction. Source: S-ECN §III-A (1 Gb/s).
 
-    Default: "1Gbps". Accepted: at least 1Kbps.
+    Default: "1Gbps". Accepted: from 1Kbps to 4Tbps.
     """
 
     delay: Duration | None = None
@@ -214,7 +214,7 @@ class UplinkParams(Table):
     rate: BitRate | None = None
     """Rate in each direction.
 
-    Default: "40Gbps". Accepted: at least 1Kbps.
+    Default: "40Gbps". Accepted: from 1Kbps to 4Tbps.
     """
 
     delay: Duration | None = None
@@ -366,7 +366,7 @@ class FromFile(Table):
     rate: BitRate | None = None
     """Rate of links of which the file says none; when absent, the file must say it.
 
-    Accepted: at least 1Kbps.
+    Accepted: from 1Kbps to 4Tbps.
     """
 
     delay: Duration | None = None

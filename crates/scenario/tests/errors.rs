@@ -108,7 +108,7 @@ fn a_host_that_does_not_exist() {
 fn a_rate_of_zero() {
     assert_eq!(
         wrong(&[("hosts = 4", "hosts = 4\nlink = { rate = \"0bps\" }")], ""),
-        lines(&["topology.link.rate, line 5: \"0bps\" is out of range; accepted: at least 1Kbps"])
+        lines(&["topology.link.rate, line 5: \"0bps\" is out of range; accepted: from 1Kbps to 4Tbps"])
     );
 }
 

@@ -11,13 +11,17 @@ pub const MAX_LINKS: usize = 2_000_000;
 
 /// A link slower than this or longer than [`LONGEST`] overflows no clock, but no network of a data center has one.
 const SLOWEST: BitRate = BitRate(1_000);
+/// Rates are counted in [`STEP`]s, in 32 bits: up to 4.29 Tb/s, of which this is the round part.
+const FASTEST: BitRate = BitRate(4_000_000_000_000);
+/// Every rate is a multiple of this.
+const STEP: BitRate = BitRate(1_000);
 const LONGEST: Span = Span::from_s(10);
 
 params! {
     /// A link, the same in both directions.
     pub struct LinkParams {
         /// Rate in each direction.
-        pub rate: BitRate = BitRate::from_gbps(10), in SLOWEST..;
+        pub rate: BitRate = BitRate::from_gbps(10), in SLOWEST..=FASTEST;
         /// Propagation delay.
         pub delay: Span = Span::from_us(1), in Span::ZERO..=LONGEST;
     }
@@ -27,7 +31,7 @@ params! {
     /// A link between switches, the same in both directions.
     pub struct UplinkParams {
         /// Rate in each direction.
-        pub rate: BitRate = BitRate::from_gbps(40), in SLOWEST..;
+        pub rate: BitRate = BitRate::from_gbps(40), in SLOWEST..=FASTEST;
         /// Propagation delay.
         pub delay: Span = Span::from_us(1), in Span::ZERO..=LONGEST;
     }
@@ -37,7 +41,7 @@ params! {
     /// A link of the testbed of racks, the same in both directions.
     pub struct RackLinkParams {
         /// Rate in each direction. Source: S-ECN §III-A (1 Gb/s).
-        pub rate: BitRate = BitRate::from_gbps(1), in SLOWEST..;
+        pub rate: BitRate = BitRate::from_gbps(1), in SLOWEST..=FASTEST;
         /// Propagation delay. Source: S-ECN §III-A (a round trip between racks, over eight links, takes about 50 us: 5 us
         /// per link and the serialisation of small frames).
         pub delay: Span = Span::from_us(5), in Span::ZERO..=LONGEST;
@@ -144,7 +148,7 @@ params! {
         /// What it is written in; when absent, by its ending: `.graphml`, `.json`, `.txt`.
         pub format: Option<FileFormat>;
         /// Rate of links of which the file says none; when absent, the file must say it.
-        pub rate: Option<BitRate>, in SLOWEST..;
+        pub rate: Option<BitRate>, in SLOWEST..=FASTEST;
         /// Propagation delay of links of which the file says none; when absent, the file must say it.
         pub delay: Option<Span>, in Span::ZERO..=LONGEST;
     }
@@ -176,11 +180,21 @@ pub(crate) fn refuse_link(rate: BitRate, delay: Span) -> Option<(String, &'stati
         Some((rate.to_string(), "is a rate of zero", format!("a rate of at least {SLOWEST}")))
     } else if rate < SLOWEST {
         Some((rate.to_string(), "is too slow", format!("a rate of at least {SLOWEST}")))
+    } else if rate > FASTEST {
+        Some((rate.to_string(), "is too fast", format!("a rate of at most {FASTEST}")))
+    } else if let Some((message, accepted)) = refuse_step(rate) {
+        Some((rate.to_string(), message, accepted))
     } else if delay > LONGEST {
         Some((delay.to_string(), "is too long", format!("a delay of at most {LONGEST}")))
     } else {
         None
     }
+}
+
+/// Why a rate within the range is refused, if it is: ports count in kb/s.
+fn refuse_step(rate: BitRate) -> Option<(&'static str, String)> {
+    let fraction = rate.bps() % STEP.bps() != 0;
+    fraction.then(|| ("is no multiple of 1Kbps", format!("a multiple of {STEP}, at most {FASTEST}")))
 }
 
 impl LeafSpine {
@@ -227,8 +241,31 @@ impl LeafSpine {
 }
 
 impl TopologyConfig {
+    /// The rates of links that it says, each with the key of its link; the one key of a file is `rate` itself.
+    fn rates(&self) -> Vec<(Option<&'static str>, BitRate)> {
+        match self {
+            TopologyConfig::SingleSwitch(t) => vec![(Some("link"), t.link.rate)],
+            TopologyConfig::Dumbbell(t) => vec![(Some("host_link"), t.host_link.rate), (Some("bottleneck"), t.bottleneck.rate)],
+            TopologyConfig::Racks(t) => vec![(Some("host_link"), t.host_link.rate), (Some("root_link"), t.root_link.rate)],
+            TopologyConfig::LeafSpine(t) => vec![(Some("host_link"), t.host_link.rate), (Some("uplink"), t.uplink.rate)],
+            TopologyConfig::FatTree(t) => vec![(Some("link"), t.link.rate)],
+            TopologyConfig::Chain(t) => vec![(Some("link"), t.link.rate)],
+            TopologyConfig::File(t) => t.rate.iter().map(|rate| (None, *rate)).collect(),
+        }
+    }
+
     /// Records what single keys cannot show to be wrong, at the present path of `cx`.
     pub fn check(&self, cx: &mut Cx) {
+        for (link, rate) in self.rates() {
+            let Some((message, accepted)) = refuse_step(rate) else { continue };
+            let record = |cx: &mut Cx| {
+                cx.key("rate", |cx| cx.error(None, message, Some(accepted)).value = Some(format!("\"{rate}\"")));
+            };
+            match link {
+                Some(link) => cx.key(link, record),
+                None => record(cx),
+            }
+        }
         let (nodes, links): (u64, u64) = match self {
             TopologyConfig::FatTree(t) if t.k % 2 == 1 => {
                 let accepted = format!("an even number, such as {} or {}", t.k - 1, t.k + 1);

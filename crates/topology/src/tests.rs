@@ -243,6 +243,40 @@ fn every_problem_of_an_hpcc_file_is_named_with_its_line() {
 }
 
 #[test]
+fn rates_that_no_port_counts_are_refused_wherever_they_come_from() {
+    let hpcc = |rate: &str| format!("3 1 2\n2\n0 2 {rate} 1us 0\n1 2 1Gbps 1us 0\n");
+    let list = |rate: &str| {
+        format!(
+            r#"{{"links": [{{"a": "x", "b": "s", "rate": "{rate}", "delay": "1us"}}, {{"a": "y", "b": "s", "rate": "1Gbps", "delay": "1us"}}]}}"#
+        )
+    };
+    let graph = |rate: &str| {
+        format!(
+            r#"<graphml><key id="r" for="edge" attr.name="rate" attr.type="string"/><key id="d" for="edge" attr.name="delay" attr.type="string"><default>1us</default></key>
+<graph edgedefault="undirected"><node id="x"/><node id="y"/><node id="s"/>
+<edge source="x" target="s"><data key="r">{rate}</data></edge><edge source="y" target="s"><data key="r">1Gbps</data></edge></graph></graphml>"#
+        )
+    };
+    type Source<'a> = (FileFormat, &'a dyn Fn(&str) -> String);
+    let sources: [Source; 3] = [(FileFormat::Hpcc, &hpcc), (FileFormat::EdgeList, &list), (FileFormat::Graphml, &graph)];
+    for (format, source) in sources {
+        let refused = |rate: &str| import_errors(format, &source(rate));
+        assert!(refused("1500bps").contains("is no multiple of 1Kbps; accepted: a multiple of 1Kbps, at most 4Tbps"));
+        assert!(refused("4.3Tbps").contains("is too fast; accepted: a rate of at most 4Tbps"));
+        assert!(refused("999bps").contains("is too slow"));
+        for sound in ["1Kbps", "4Tbps", "1001Kbps"] {
+            assert!(import(format, &source(sound)).is_ok(), "{sound}");
+        }
+    }
+    let odd = LinkParams { rate: BitRate(1_000_001), delay: Span::from_us(1) };
+    let found = Topology::build(&TopologyConfig::Chain(Chain { switches: 2, link: odd }), Path::new(".")).unwrap_err();
+    assert_eq!(
+        text(&found).trim_end(),
+        "topology.link.rate: \"1000001bps\" is no multiple of 1Kbps; accepted: a multiple of 1Kbps, at most 4Tbps"
+    );
+}
+
+#[test]
 fn edge_lists_are_read_with_kinds_given_or_inferred() {
     let source = r#"{"nodes": [{"id": "s"}, {"id": "z", "kind": "host"}],
         "links": [{"a": "z", "b": "s", "rate": "10Gbps", "delay": "1us"}, {"a": "s", "b": "y"}]}"#;

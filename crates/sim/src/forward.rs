@@ -6,7 +6,7 @@ use crate::pool::PacketId;
 use crate::port::{Limit, Owner};
 use crate::world::World;
 use fanin_packet::Ecn;
-use fanin_switch::{cells, DropReason, MarkVerdict};
+use fanin_switch::{cells, DropReason, MarkReason, MarkVerdict};
 use fanin_telemetry::{DropRow, Name, QueueRow};
 use fanin_units::{Amount, Time};
 
@@ -124,7 +124,7 @@ impl World {
         let verdict = port.marker.on_enqueue(&view, &self.pool[packet], &mut port.rng);
         let marked = match verdict {
             MarkVerdict::Pass => false,
-            MarkVerdict::Mark(_) => self.mark(l, packet),
+            MarkVerdict::Mark(reason) => self.mark(l, packet, reason),
             MarkVerdict::Drop(reason) => {
                 self.record_arrival(l, packet, false, true);
                 self.drop_packet(l, packet, reason);
@@ -139,13 +139,14 @@ impl World {
     }
 
     /// Sets CE on an ECN-capable packet.
-    fn mark(&mut self, l: usize, packet: PacketId) -> bool {
+    fn mark(&mut self, l: usize, packet: PacketId, reason: MarkReason) -> bool {
         let p = &mut self.pool[packet];
         if p.ecn == Ecn::NotEct {
             return false;
         }
         p.ecn = Ecn::Ce;
         self.ports[l].marks += 1;
+        *self.recorder.mark_counts.entry(reason.0).or_default() += 1;
         true
     }
 
@@ -160,7 +161,10 @@ impl World {
         if port.marker.acts_at_dequeue() {
             let view = port.view(start, bytes, packets, start);
             let verdict = port.marker.on_dequeue(&view, &self.pool[packet], &mut port.rng);
-            let marked = matches!(verdict, MarkVerdict::Mark(_)) && self.mark(l, packet);
+            let marked = match verdict {
+                MarkVerdict::Mark(reason) => self.mark(l, packet, reason),
+                _ => false,
+            };
             self.recorder.queue_dequeued(packet, marked);
         }
     }

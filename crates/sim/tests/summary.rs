@@ -1,0 +1,33 @@
+//! What summary.json says agrees with what happened.
+
+use fanin_scenario::Scenario;
+use fanin_sim::{finish, world, Destination, Pause};
+use serde_json::Value;
+use std::path::Path;
+
+fn summary(marking: &str) -> Value {
+    let text = format!(
+        "[topology]\nkind = \"single_switch\"\nhosts = 9\n[switch]\nmarking = {marking}\n[transport]\nkind = \"tcp\"\n\
+         congestion_control = \"dctcp\"\nhandshake = false\n[[traffic]]\nkind = \"incast\"\nreceiver = \"h8\"\nsize = \"200KB\"\n"
+    );
+    let scenario = Scenario::from_toml(&text, Path::new(".")).expect("a valid scenario");
+    let mut world = world(&scenario, &Destination::Memory).expect("a world");
+    while world.advance(100_000).expect("tables in memory") == Pause::Budget {}
+    finish(&mut world).expect("tables in memory").0
+}
+
+/// Every mark has a reason, whether the inner loop or the pipeline made it, at enqueue or at dequeue.
+#[test]
+fn marks_are_counted_by_reason() {
+    for (marking, reason) in [
+        ("{ kind = \"threshold\", k = \"20 packets\" }", "threshold"),
+        ("{ kind = \"threshold\", k = \"20 packets\", at = \"dequeue\" }", "threshold"),
+        ("{ kind = \"red\", hard_drop = false, weight = 1.0 }", "red"),
+    ] {
+        let summary = summary(marking);
+        let by_reason = summary["marks_by_reason"].as_object().expect("a table");
+        let sum: u64 = by_reason.values().filter_map(Value::as_u64).sum();
+        assert!(by_reason[reason].as_u64() > Some(100), "{marking}: {by_reason:?}");
+        assert_eq!(Some(sum), summary["marks"].as_u64(), "{marking}");
+    }
+}

@@ -1,9 +1,12 @@
 //! The numbers that a run comes down to. The keys are documented in docs/results.md.
 
 use crate::flow::Outcome;
+use crate::record::Aborted;
 use crate::world::World;
+use fanin_transport::AbortReason;
 use fanin_units::{BitRate, Bytes, Span};
 use serde_json::{json, Map, Value};
+use std::collections::BTreeMap;
 
 /// Flow-size bins: those in which the papers of this field report. kB = 1000.
 const BINS: [(&str, u64, u64); 5] = [
@@ -52,6 +55,30 @@ fn bin(name: &str, from: u64, to: u64, outcomes: &[Outcome]) -> Value {
     Value::Object(map)
 }
 
+/// Marks by reason: what the pipeline counted, and the rest, which the inner loop made by plain thresholds.
+fn marks_by_reason(world: &World, marks: u64) -> BTreeMap<&'static str, u64> {
+    let mut reasons = world.recorder.mark_counts.clone();
+    let inline = marks - reasons.values().sum::<u64>();
+    if inline > 0 {
+        *reasons.entry("threshold").or_default() += inline;
+    }
+    reasons
+}
+
+fn aborted(flow: &Aborted) -> Value {
+    let reason = match flow.reason {
+        AbortReason::RetriesExhausted => "retries_exhausted",
+        AbortReason::Reset => "reset",
+    };
+    json!({
+        "flow": flow.flow,
+        "src": flow.src.to_string(),
+        "dst": flow.dst.to_string(),
+        "size_bytes": flow.size,
+        "reason": reason,
+    })
+}
+
 /// The content of summary.json.
 pub(crate) fn summary(world: &World, queries: &[Option<Span>]) -> Value {
     let recorder = &world.recorder;
@@ -84,6 +111,7 @@ pub(crate) fn summary(world: &World, queries: &[Option<Span>]) -> Value {
             "incomplete": sums.incomplete,
             "aborted": sums.aborted,
         },
+        "aborted": recorder.aborted.iter().map(aborted).collect::<Vec<_>>(),
         "fct": BINS.iter().map(|(name, from, to)| bin(name, *from, *to, &recorder.outcomes)).collect::<Vec<_>>(),
         "queries": query_times,
         "goodput_bps": BitRate::of(Bytes(sums.delivered), elapsed).bps(),
@@ -93,6 +121,7 @@ pub(crate) fn summary(world: &World, queries: &[Option<Span>]) -> Value {
         "timeouts": sums.timeouts,
         "marks": marks,
         "drops": recorder.drop_counts.values().sum::<u64>(),
+        "marks_by_reason": marks_by_reason(world, marks),
         "drops_by_reason": recorder.drop_counts,
         "largest_queue": hottest.first().map(|l| {
             let p = &world.ports[*l];

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -67,6 +68,25 @@ def _in_units(column: pl.Series, scale: float) -> Any:
     return (column.cast(pl.Float64) / scale).to_numpy()
 
 
+def _log_axis(title: str, values: Sequence[float]) -> dict[str, Any]:
+    """Return a logarithmic axis with a label at each power of ten, and with at least one decade on it."""
+    axis = {"title": {"text": title}, "type": "log", "dtick": 1, "exponentformat": "none", "separatethousands": True}
+    axis["minor"] = {"dtick": "D1", "ticks": "outside", "ticklen": 3}
+    known = [value for value in values if value > 0]
+    low, high = (math.log10(min(known)), math.log10(max(known))) if known else (0.0, 0.0)
+    if known and math.floor(high) - math.ceil(low) < 1:  # fewer than two powers of ten inside
+        axis["range"] = [math.floor(low) - 0.05, max(math.ceil(high), math.floor(low) + 1) + 0.05]
+    return axis
+
+
+def _fct_unit(result: Result) -> tuple[str, float]:
+    """Return the unit in which all charts of completion times are drawn."""
+    keys = ("mean_ps", "p50_ps", "p95_ps", "p99_ps")
+    bins = [entry for entry in result.summary.get("fct") or [] if entry.get("bin") != "all" and entry.get("flows")]
+    known = sorted(entry[key] for entry in bins for key in keys if entry.get(key) is not None)
+    return show.axis_unit(show.TIME_UNITS, known[len(known) // 2] if known else _median(result.completions["fct_ps"]))
+
+
 def _largest(column: pl.Series) -> float:
     value = column.max()
     return float(value) if isinstance(value, int | float) else 0.0
@@ -76,7 +96,7 @@ def fct_cdf(result: Result, *, slowdown: bool = False) -> go.Figure:
     """Return the distribution of completion times or slowdowns; see `fanin.Result.plot_fct_cdf`."""
     done = result.completions
     column = "slowdown" if slowdown else "fct_ps"
-    unit, scale = ("", 1.0) if slowdown else show.axis_unit(show.TIME_UNITS, _median(done[column]))
+    unit, scale = ("", 1.0) if slowdown else _fct_unit(result)
     traces, thinned = [], 0
     groups = done["group"].unique(maintain_order=True).to_list()
     for name, frame in [("all", done)] * (len(groups) > 1) + [(g, done.filter(pl.col("group") == g)) for g in groups]:
@@ -94,7 +114,8 @@ def fct_cdf(result: Result, *, slowdown: bool = False) -> go.Figure:
             )
         )
     what = "Slowdown" if slowdown else "Flow completion time"
-    x = {"title": {"text": what if slowdown else f"{what} [{unit}]"}, "type": "log"}
+    ends = [float(value) for trace in traces if len(trace.x) for value in (trace.x[0], trace.x[-1])]
+    x = _log_axis(what if slowdown else f"{what} [{unit}]", ends)
     note = "Completed flows, by traffic entry." + (" Curves thinned, the hundred largest values kept." if thinned else "")
     return _figure(traces, f"Distribution of the {what.lower()}", x, {"title": {"text": "Fraction of flows"}}, note)
 
@@ -118,9 +139,7 @@ def by_size(result: Result, what: Literal["fct", "slowdown"]) -> go.Figure:
         for name, key in (("p99", "p99"), ("p95", "p95"), ("mean", "mean"), ("median", "p50"))
     }
     known = [value for values in columns.values() for value in values if value is not None]
-    unit, scale = (
-        ("", 1.0) if what == "slowdown" else show.axis_unit(show.TIME_UNITS, sorted(known)[len(known) // 2] if known else 0)
-    )
+    unit, scale = ("", 1.0) if what == "slowdown" else _fct_unit(result)
     symbols = {"p99": "triangle-up", "p95": "diamond", "mean": "square", "median": "circle"}
     traces = [
         go.Scatter(
@@ -135,7 +154,7 @@ def by_size(result: Result, what: Literal["fct", "slowdown"]) -> go.Figure:
         for name, values in columns.items()
     ]
     title = "Slowdown" if what == "slowdown" else "Flow completion time"
-    y = {"title": {"text": title if what == "slowdown" else f"{title} [{unit}]"}, "type": "log"}
+    y = _log_axis(title if what == "slowdown" else f"{title} [{unit}]", [value / scale for value in known])
     note = "Completion time over the completion time alone on an idle network." if what == "slowdown" else ""
     return _figure(traces, f"{title} by flow size", {"title": {"text": "Flow size"}, "type": "category"}, y, note)
 
@@ -242,8 +261,8 @@ def throughput(result: Result, ports: str | Sequence[str] | None = None) -> go.F
         chosen = [("into all hosts", series.to_hosts(result))]
     else:
         chosen = [(port, [port]) for port in ([ports] if isinstance(ports, str) else ports)]
-    # Several curves over one another are only told apart when they are coarse.
-    points = series.MAX_POINTS if len(chosen) == 1 else series.MAX_POINTS // 16
+    # Several curves over one another are only told apart when they are coarse and thin.
+    points, width = (series.MAX_POINTS, 1.5) if len(chosen) == 1 else (series.MAX_POINTS // 32, 1.0)
     curves = [(name, series.sampled(result, members, points)) for name, members in chosen]
     for name, data in curves:
         if ports is not None and not data.frame.height:
@@ -258,7 +277,7 @@ def throughput(result: Result, ports: str | Sequence[str] | None = None) -> go.F
             y=_in_units(rate, scale),
             name=_plain(name),
             mode="lines",
-            line={"shape": "vh", "width": 1.5},
+            line={"shape": "vh", "width": width},
             hovertemplate=f"%{{x:.6g}} {time_unit}: %{{y:.4g}} {unit}<extra>{_plain(name)}</extra>",
         )
         for (name, data), rate in zip(curves, rates, strict=True)

@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import polars as pl
+
 from fanin import show
 
-__all__ = ["Fact", "aborted_lines", "drops_text", "facts", "fct_rows", "port_rows"]
+__all__ = ["Fact", "aborted_lines", "drops_text", "facts", "fct_rows", "group_rows", "port_rows"]
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ def facts(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[Fact]
                 "fct",
                 "FCT median",
                 show.duration(everything.get("p50_ps")),
-                f"mean {show.duration(everything.get('mean_ps'))}, p99 {show.duration(everything.get('p99_ps'))}",
+                f"all flows: mean {show.duration(everything.get('mean_ps'))}, p99 {show.duration(everything.get('p99_ps'))}",
             )
         )
         out.append(
@@ -65,7 +67,7 @@ def facts(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[Fact]
                 "slowdown",
                 "Slowdown median",
                 show.ratio(everything.get("slowdown_p50")),
-                f"mean {show.ratio(everything.get('slowdown_mean'))}, p99 {show.ratio(everything.get('slowdown_p99'))}",
+                f"all flows: mean {show.ratio(everything.get('slowdown_mean'))}, p99 {show.ratio(everything.get('slowdown_p99'))}",
             )
         )
     queries = summary.get("queries") or {}
@@ -147,6 +149,23 @@ def fct_rows(summary: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
         slow = [show.ratio(entry.get(f"slowdown_{what}")) for what in ("mean", "p50", "p95", "p99")]
         rows.append([label, f"{entry['flows']:,}", *times, *slow])
     return head, rows
+
+
+def group_rows(completions: pl.DataFrame) -> tuple[list[str], list[list[str]]]:
+    """Return head and rows of the table of completion times by traffic entry, in order of the first flow of each.
+
+    Parameters
+    ----------
+    completions : polars.DataFrame
+        ``group`` and ``fct_ps`` of completed flows. Percentiles are nearest-rank, as in the summary.
+    """
+    rows = []
+    for (name,), frame in completions.group_by(["group"], maintain_order=True):
+        times = frame["fct_ps"].sort()
+        ranked = [times[-(-percent * times.len() // 100) - 1] for percent in (50, 99)]
+        mean = float(times.to_numpy().mean())
+        rows.append([str(name), f"{times.len():,}", *(show.duration(value) for value in (mean, *ranked))])
+    return ["Traffic entry", "Flows", "FCT mean", "p50", "p99"], rows
 
 
 def port_rows(summary: Mapping[str, Any], limit: int = 16) -> tuple[list[str], list[list[str]]]:

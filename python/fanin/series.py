@@ -14,6 +14,7 @@ __all__ = [
     "MAX_POINTS",
     "QueueSeries",
     "SampledSeries",
+    "burst",
     "busy_until",
     "cdf",
     "hot_ports",
@@ -228,6 +229,41 @@ def _emptied(rows: pl.LazyFrame) -> pl.LazyFrame:
 def _sampled_port(result: Result, port: str) -> bool:
     found = result.scan_ports().filter(pl.col("port") == port).head(1).collect()
     return found.height > 0
+
+
+BURST_SHARES: Final = (0.05, 0.1, 0.2, 0.4)
+"""Shares of the largest queue below which a burst is over, tried in turn until the burst is a small part of the records."""
+
+BURST_MARGIN: Final = 0.2
+"""What is shown before and after a burst, as a share of its length."""
+
+
+def burst(records: pl.DataFrame, value: str) -> tuple[int, int] | None:
+    """Return when the burst around the largest `value` began and ended [ps], with a margin within the records, if any.
+
+    It begins with the last record before the peak that is not above a share of it, and ends with the next such record.
+
+    Parameters
+    ----------
+    records : polars.DataFrame
+        ``time_ps``, rising, and `value`.
+    value : str
+        Name of the column.
+    """
+    peak = records[value].arg_max() if records.height else None
+    if peak is None:
+        return None
+    first, last = 0, records.height - 1
+    for share in BURST_SHARES:
+        low = (records[value] <= share * records[value][peak]).arg_true()
+        before, after = low.filter(low < peak), low.filter(low > peak)
+        first = int(before[-1]) if before.len() else 0
+        last = int(after[0]) if after.len() else records.height - 1
+        if last - first <= records.height // 4:
+            break
+    begin, end = int(records["time_ps"][first]), int(records["time_ps"][last])
+    margin = int(BURST_MARGIN * (end - begin))
+    return max(begin - margin, int(records["time_ps"][0])), min(end + margin, int(records["time_ps"][-1]))
 
 
 def peak_window(result: Result, port: str, rows: int) -> tuple[int, int] | None:

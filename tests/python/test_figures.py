@@ -25,11 +25,33 @@ def test_the_distribution_holds_every_completion(folder: Path) -> None:
     traces = named(result.plot_fct_cdf())
     query = result.completions.filter(pl.col("group") == "query")
     drawn = traces[f"query ({query.height:,})"]
-    assert np.allclose(drawn.x, query["fct_ps"].sort().to_numpy() / 1e6)
+    assert np.allclose(drawn.x, query["fct_ps"].sort().to_numpy() / 1e9)
     assert np.allclose(drawn.y, np.arange(1, query.height + 1) / query.height)
     assert len(traces) == 3
     slow = named(result.plot_fct_cdf(slowdown=True))
     assert np.allclose(slow[f"query ({query.height:,})"].x, query["slowdown"].sort().to_numpy())
+
+
+def test_charts_of_completion_times_share_a_unit_and_label_powers_of_ten(folder: Path) -> None:
+    result = fanin.load(folder)
+    cdf, fct = result.plot_fct_cdf().layout.xaxis, result.plot_fct().layout.yaxis
+    assert cdf.title.text == fct.title.text == "Flow completion time [ms]"
+    assert (cdf.type, cdf.dtick, cdf.exponentformat) == ("log", 1, "none")
+    for entry in result.summary["fct"]:
+        entry.update({key: 3.0 for key in entry if key.startswith("slowdown_")})
+    low, high = result.plot_slowdown().layout.yaxis.range
+    assert (low, high) == pytest.approx((-0.05, 1.05)), "1 and 10 are both on the axis"
+
+
+def test_a_burst_ends_where_the_queue_is_small() -> None:
+    def found(levels: list[int]) -> tuple[int, int] | None:
+        return series.burst(pl.DataFrame({"time_ps": [100 * i for i in range(len(levels))], "level": levels}), "level")
+
+    idle = [0] * 20
+    assert found([*idle, 40, 100, 60, 30, *idle]) == (1900 - 100, 2400 + 100)
+    assert found([*[30] * 20, 40, 100, 60, 30, *[30] * 20]) == (2000 - 60, 2300 + 60), "above a standing queue"
+    assert found([5, 100]) == (0, 100)
+    assert found([]) is None
 
 
 def test_names_of_users_are_not_read_as_markup(folder: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 
 import fanin
 from fake_result import COLD, PORT, write_result, write_table
-from fanin import report, series
+from fanin import report, series, show
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
@@ -92,6 +93,19 @@ def test_the_tables_are_those_of_the_summary(folder: Path) -> None:
     assert "k = &#34;65 packets&#34;" in text
     assert "switch.marking.k: is above the buffer" in text
     assert "0000000000000001" in text
+
+
+def test_aborted_flows_and_traffic_entries_are_on_the_page(folder: Path) -> None:
+    result = fanin.load(folder)
+    assert "aborted:" not in report.render(result)
+    result.summary["flows"]["aborted"] = 1
+    result.summary["aborted"] = [{"flow": 3, "src": "h0", "dst": "h9", "size_bytes": 1000, "reason": "retries_exhausted"}]
+    text = report.render(result)
+    assert "1 flow aborted: flow 3 h0 -&gt; h9, 1000 B: retries_exhausted</p>" in text
+    times = sorted(result.completions.filter(pl.col("group") == "query")["fct_ps"].to_list())
+    nearest = [show.duration(times[math.ceil(share * len(times)) - 1]) for share in (0.5, 0.99)]
+    cells = "</td><td>".join([str(len(times)), show.duration(sum(times) / len(times)), *nearest])
+    assert f'<th scope="row">query</th><td>{cells}</td>' in text
 
 
 def test_equal_results_give_equal_pages_and_writing_is_whole(tmp_path: Path, folder: Path) -> None:
@@ -212,7 +226,7 @@ class TestInBrowser:
             assert np.allclose(queue[name][1], rows["queue_bytes"].to_numpy() / 1e3), name
         done = result.completions.filter(pl.col("group") == "query")
         curve = drawn(browser, "fct-cdf")[f"query ({done.height})"]
-        assert np.allclose(curve[0], done["fct_ps"].sort().to_numpy() / 1e6)
+        assert np.allclose(curve[0], done["fct_ps"].sort().to_numpy() / 1e9)
         assert curve[1][-1] == 1
         assert sum(drawn(browser, "drops-marks")["drops"][1]) == result.summary["drops"]
         rate = drawn(browser, "throughput-ports")["leaf0-&gt;h0"]
@@ -276,6 +290,11 @@ class TestInBrowser:
         assert max(overview["queue"][1]) == max(near["queue"][1])
         window = script(browser, "return document.getElementById('queue-0').layout.shapes[0]")
         assert window["x0"] == pytest.approx(min(near["queue"][0]))
+        low, high = script(browser, "return document.getElementById('queue-0-peak').layout.xaxis.range")
+        peak = near["queue"][0][near["queue"][1].index(max(near["queue"][1]))]
+        first, last = min(near["queue"][0]), max(near["queue"][0])
+        assert first <= low < peak < high <= last
+        assert high - low < 0.5 * (last - first), "opened at the burst, the rest around it"
         assert browser.get_log("browser") == []  # type: ignore[no-untyped-call]
 
     @pytest.mark.native

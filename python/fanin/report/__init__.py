@@ -87,11 +87,23 @@ def _queue_panels(result: Result, charts: _Charts, focus: int | None) -> list[Pa
         if data.reduced:
             rows, what = (PEAK_PACKETS, "packet") if data.kind == "packet" else (PEAK_SAMPLES, "sample")
             window = series.peak_window(result, port, rows)
-            near = figures.queue(result, port, window_ps=window, max_points=2 * rows)
+            near = _at_burst(result, port, figures.queue(result, port, window_ps=window, max_points=2 * rows), window)
             _shade(charts.figures[f"queue-{index}"], figure, window)
             drawn.append(charts.add(f"queue-{index}-peak", near, f"Around the largest queue of {port}, every {what}"))
         panels.append(Panel(port, drawn, data.kind == "packet"))
     return panels
+
+
+def _at_burst(result: Result, port: str, figure: go.Figure, window: tuple[int, int] | None) -> go.Figure:
+    """Open a figure at the burst around the largest queue, and say so."""
+    near = series.queue_series(result, port, window, 4 * PEAK_PACKETS)
+    records = near.frame.select("time_ps", level="queue_bytes" if near.kind == "packet" else "queue_max_bytes")
+    burst = series.burst(records, "level")
+    if burst is not None and burst[0] < burst[1]:
+        figure.update_xaxes(range=[time / _time_scale(figure) for time in burst])
+        note = f"Opened at the burst around the largest queue, {show.duration(burst[1] - burst[0])}; double-click for all of them."
+        figure.update_layout(meta={"note": f"{figure.layout.meta['note']} {note}"})
+    return figure
 
 
 def _time_scale(figure: go.Figure) -> float:
@@ -169,7 +181,7 @@ def render(result: Result) -> str:
     focus = _focus(result)
     over_time = [
         charts.add("throughput", _focused(figures.throughput(result), focus)),
-        charts.add("throughput-ports", _focused(figures.throughput(result, sampled[:4]), focus)),
+        charts.add("throughput-ports", _focused(figures.throughput(result, sampled[:3]), focus)),
         charts.add("drops-marks", _focused(figures.drops_marks(result), focus)),
     ]
     panels = _queue_panels(result, charts, focus)
@@ -184,7 +196,9 @@ def render(result: Result) -> str:
         warnings=result.warnings,
         provenance=_provenance(result),
         facts=overview.facts(summary, manifest),
+        aborted=overview.aborted_lines(summary),
         fct=overview.fct_rows(summary),
+        groups=overview.group_rows(result.completions),
         ports=overview.port_rows(summary),
         by_size=by_size,
         cdfs=cdfs,

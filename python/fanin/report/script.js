@@ -29,7 +29,7 @@
       paper_bgcolor: "rgba(0,0,0,0)",
       plot_bgcolor: "rgba(0,0,0,0)",
       font: { family: getComputedStyle(document.body).fontFamily, size: 13, color: text },
-      margin: { l: 64, r: 16, t: 40, b: 52 },
+      margin: { l: 64, r: 16, t: figure.layout.showlegend ? 64 : 36, b: 52 },
       legend: { orientation: "h", yanchor: "bottom", y: 1.0, x: 0, bgcolor: "rgba(0,0,0,0)" },
       hoverlabel: { align: "left", bgcolor: card, bordercolor: line, font: { color: text } },
       modebar: { bgcolor: "rgba(0,0,0,0)", color: axis.color, activecolor: text },

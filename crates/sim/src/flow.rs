@@ -4,11 +4,11 @@ use crate::fib::NextHop;
 use crate::host::{Conn, ConnId, End, Protocol};
 use crate::link::FarEnd;
 use crate::world::World;
-use fanin_packet::Side;
+use fanin_packet::{Packet, Side, SynOptions, TcpFlags, Timestamps};
 use fanin_switch::five_tuple_hash;
 use fanin_telemetry::{FlowRow, Name};
 use fanin_traffic::{DatagramClock, FlowKind, FlowSpec};
-use fanin_transport::{AbortReason, Connection, TcpEndpoint, TcpState, TcpStats, TransportConfig};
+use fanin_transport::{AbortReason, Connection, Tcp, TcpEndpoint, TcpState, TcpStats, TransportConfig};
 use fanin_units::{Bytes, FlowId, HostId, Purpose, Span, Stream, Time};
 
 /// A flow under way.
@@ -297,48 +297,76 @@ impl World {
             ecn_reductions: tx.ecn_reductions,
             marked: rx.marked,
         };
+        if let (None, Some(reason)) = (flow.finish, flow.aborted) {
+            self.recorder.flow_aborted(&row, reason);
+        }
         let result = self.recorder.flow(row, flow.finish.map(|at| at.since(spec.start)));
         self.check(result);
     }
 
-    /// Completion time of a flow alone on an idle network, by the tandem-queue recursion over its path: n packets of equal
-    /// size and a last one, store and forward at each hop, no window limit; before that the handshake and the request,
-    /// each taking its propagation and serialisation.
-    ///
-    /// T = Σ delay + Σ_{h ≤ j} tx_h(full) + (n − 2)·max tx(full) + Σ_{h ≥ j} tx_h(last), largest over j.
+    /// Completion time of a flow alone on an idle network: its data and before that, where there are any, SYN, SYN/ACK and the
+    /// request. What follows a SYN/ACK waits for the ACK that its host sends first; so does what follows a request with FIN.
     fn ideal(&self, spec: &FlowSpec, hash: [u32; 2], data_side: Side) -> Span {
         let path = self.path(spec.src, spec.dst, hash[data_side as usize]);
         let back = self.path(spec.dst, spec.src, hash[data_side.other() as usize]);
-        let (mss, header, handshake) = match (&spec.kind, &self.transports[usize::from(spec.transport)].1) {
-            (FlowKind::Transfer, TransportConfig::Tcp(cfg)) => {
-                (u64::from(cfg.payload(cfg.mtu, cfg.timestamps)), if cfg.timestamps { 32 } else { 20 }, cfg.handshake)
+        let cfg = match (&spec.kind, &self.transports[usize::from(spec.transport)].1) {
+            (FlowKind::Transfer, TransportConfig::Tcp(cfg)) => cfg,
+            (FlowKind::Datagrams(d), _) => {
+                return Span::from_ps(self.stream(&path, None, spec.size, (d.packet.get(), 8)));
             }
-            (FlowKind::Datagrams(d), _) => (d.packet.get(), 8, false),
         };
-        let frame = |payload: u64| self.framing.frame(header + payload as u16);
-        let stream = |path: &[u32], size: u64| -> Span {
-            let packets = size.div_ceil(mss).max(1);
-            let last = frame(size.max(1) - (packets - 1) * mss);
-            let full = if packets > 1 { frame(mss) } else { last };
-            let tx: Vec<(u64, u64)> = path.iter().map(|l| &self.links[*l as usize]).map(|l| (l.tx(full), l.tx(last))).collect();
-            let delay: u64 = path.iter().map(|l| self.links[*l as usize].delay()).sum();
-            if packets == 1 {
-                return Span::from_ps(delay + tx.iter().map(|t| t.1).sum::<u64>());
-            }
-            let slowest = tx.iter().map(|t| t.0).max().unwrap_or(0);
-            let tail =
-                (0..tx.len()).map(|j| tx[..=j].iter().map(|t| t.0).sum::<u64>() + tx[j..].iter().map(|t| t.1).sum::<u64>()).max();
-            Span::from_ps(delay + tail.unwrap_or(0) + (packets - 2) * slowest)
-        };
-        let mut total = stream(&path, spec.size);
+        let header = if cfg.timestamps { 32 } else { 20 };
+        let segment = (u64::from(cfg.payload(cfg.mtu, cfg.timestamps)), header);
+        let ack = cfg.handshake.then(|| self.framing.frame(header));
+        let mut total = self.stream(&path, ack, spec.size, segment);
         if spec.request > 0 {
-            total += stream(&back, spec.request);
+            total = total.saturating_add(self.stream(&back, ack, spec.request, segment));
         }
-        if handshake {
-            // SYN and SYN/ACK; the ACK travels with the data.
-            total += stream(&path, 1) + stream(&back, 1);
+        if cfg.handshake {
+            let syn = self.framing.frame(syn_header(cfg));
+            for path in [&path, &back] {
+                let links = path.iter().map(|l| &self.links[*l as usize]);
+                total = total.saturating_add(links.map(|l| l.delay() + l.tx(syn)).sum());
+            }
         }
-        total
+        Span::from_ps(total)
+    }
+
+    /// Time in which `size` bytes cross a path that is idle but for a frame `ahead` of them, by the tandem-queue recursion:
+    /// n − 1 full packets and a last one, store and forward at each hop h, no window limit.
+    ///
+    /// T = Σ delay + max over hops i ≤ j of Σ_{h ≤ i} tx_h(ahead) + Σ_{i ≤ h ≤ j} tx_h(full) + (n − 2)·max_{i ≤ h ≤ j} tx_h(full)
+    /// + Σ_{h ≥ j} tx_h(last); a single packet is a last one.
+    fn stream(&self, path: &[u32], ahead: Option<u16>, size: u64, (mss, header): (u64, u16)) -> u64 {
+        let links = || path.iter().map(|l| &self.links[*l as usize]);
+        let times = |frame: u16| links().map(|l| l.tx(frame)).collect::<Vec<u64>>();
+        let packets = size.div_ceil(mss).max(1);
+        let last = times(self.framing.frame(header + (size.max(1) - (packets - 1) * mss) as u16));
+        let full = times(self.framing.frame(header + mss as u16));
+        // Departure of the packet before, at its latest, from each hop; then of the full ones; then of the last.
+        let mut before = vec![0; path.len()];
+        let mut left = 0;
+        for (b, time) in before.iter_mut().zip(ahead.map(times).unwrap_or_default()) {
+            left += time;
+            *b = left;
+        }
+        if packets > 1 {
+            let starts = before;
+            before = vec![0; path.len()];
+            for (i, start) in starts.iter().enumerate() {
+                let (mut sum, mut slowest) = (*start, 0);
+                for (j, time) in full.iter().enumerate().skip(i) {
+                    sum += time;
+                    slowest = slowest.max(*time);
+                    before[j] = before[j].max(sum.saturating_add((packets - 2).saturating_mul(slowest)));
+                }
+            }
+        }
+        let mut done = 0_u64;
+        for (b, time) in before.iter().zip(&last) {
+            done = done.max(*b).saturating_add(*time);
+        }
+        done.saturating_add(links().map(|l| l.delay()).sum())
     }
 
     /// The links from one host to another for a packet with this hash, as per-flow ECMP would choose them.
@@ -359,6 +387,17 @@ impl World {
         }
         path
     }
+}
+
+/// Bytes of the TCP header of a SYN with its options.
+fn syn_header(cfg: &Tcp) -> u16 {
+    let mut syn = Packet::default();
+    syn.set_tcp(TcpFlags::SYN, 0, 0, 0, 0);
+    if cfg.timestamps {
+        syn.set_timestamps(Timestamps::default());
+    }
+    syn.set_syn_options(SynOptions { mss: 0, window_scale: Some(cfg.window_scale()), sack_permitted: cfg.sack });
+    syn.transport_header()
 }
 
 /// The port that servers listen on.

@@ -171,13 +171,20 @@ fn run_inside(
     ballast: Ballast,
 ) -> Result<Outcome, RunError> {
     let mut world = setup::world(scenario, &Destination::Folder(folder))?;
-    let ended = drive(&mut world, observer).and_then(|ended| finish(&mut world).map(|(summary, rows)| (ended, summary, rows)));
+    let mut wound_up = false;
+    let ended = drive(&mut world, observer).and_then(|ended| {
+        wound_up = true;
+        finish(&mut world).map(|(summary, rows)| (ended, summary, rows))
+    });
     drop(ballast);
     let ((interrupted, stuck), summary, rows) = match ended {
         Ok(ended) => ended,
         Err(error) => {
             let error = RunError::from(error);
-            rescue(&mut world, folder, manifest, &error);
+            manifest.insert("sim_ps".into(), json!(world.now.ps()));
+            manifest.insert("files".into(), files(world.recorder.seal()));
+            let _ = write_partial(folder, manifest, &error.to_string());
+            manifest.insert("files".into(), files(rescue(&mut world, wound_up)));
             return Err(error);
         }
     };
@@ -209,14 +216,18 @@ fn files(rows: Rows) -> Value {
     Value::Object(rows.into_iter().map(|(name, n)| (name.to_string(), json!(n))).collect())
 }
 
-/// A table could not be written. Makes the most of the little space that there is now: first every table gets a footer, then
-/// the manifest says what happened, then each table tries to write what it still holds. The caller writes the manifest again,
-/// with the numbers of rows.
-fn rescue(world: &mut World, folder: &Path, manifest: &mut Map<String, Value>, error: &RunError) {
-    manifest.insert("sim_ps".into(), json!(world.now.ps()));
-    manifest.insert("files".into(), files(world.recorder.seal()));
-    let _ = write_partial(folder, manifest, &error.to_string());
-    manifest.insert("files".into(), files(world.recorder.rescue()));
+/// A table could not be written, there is a little space now, and every table has a footer and the manifest its reason:
+/// each table tries to write what it still holds. Gives the numbers of rows that are in the files.
+fn rescue(world: &mut World, wound_up: bool) -> Rows {
+    if !wound_up {
+        world.wind_up();
+    }
+    world.failure = None;
+    if world.recorder.queries.rows() == 0 {
+        // A failure here is met again when the table is closed.
+        let _ = world.recorder.finish_queries(world.traffic.queries().iter(), &world.host_names);
+    }
+    world.recorder.rescue()
 }
 
 fn write_partial(folder: &Path, manifest: &mut Map<String, Value>, reason: &str) -> Result<(), RunError> {

@@ -5,6 +5,7 @@ use crate::pool::PacketId;
 use fanin_switch::DropReason;
 use fanin_telemetry::{DropRow, FlowRow, Name, PortRow, QueryRow, QueueRow, Row, Table, TableError};
 use fanin_traffic::Query;
+use fanin_transport::AbortReason;
 use fanin_units::{Span, Time};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
@@ -29,6 +30,8 @@ pub struct Recorder {
     pub mark_counts: BTreeMap<&'static str, u64>,
     /// Sums over flows that have ended.
     pub sums: FlowSums,
+    /// The first flows that were aborted.
+    pub aborted: Vec<Aborted>,
     fingerprint: u64,
     groups: Vec<Name>,
     answers: Vec<Answers>,
@@ -39,6 +42,19 @@ pub struct Recorder {
     open: BTreeMap<PacketId, u64>,
     /// The rows in `open`.
     open_rows: BTreeSet<u64>,
+}
+
+/// Aborted flows of which the summary tells.
+const ABORTED: usize = 10;
+
+/// A flow that its transport gave up.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Aborted {
+    pub flow: u32,
+    pub src: Name,
+    pub dst: Name,
+    pub size: u64,
+    pub reason: AbortReason,
 }
 
 /// Sums over flows.
@@ -100,6 +116,7 @@ impl Recorder {
             drop_counts: BTreeMap::new(),
             mark_counts: BTreeMap::new(),
             sums: FlowSums::default(),
+            aborted: Vec::new(),
             fingerprint: 0xcbf2_9ce4_8422_2325,
             groups,
             answers: Vec::new(),
@@ -124,6 +141,14 @@ impl Recorder {
     /// The fingerprint so far.
     pub fn fingerprint(&self) -> u64 {
         self.fingerprint
+    }
+
+    /// A flow was given up by its transport; its row comes besides.
+    pub fn flow_aborted(&mut self, row: &FlowRow, reason: AbortReason) {
+        if self.aborted.len() < ABORTED {
+            let (src, dst) = (row.src.clone(), row.dst.clone());
+            self.aborted.push(Aborted { flow: row.flow, src, dst, size: row.size_bytes, reason });
+        }
     }
 
     /// A flow has ended, or the run has before it.
@@ -280,6 +305,8 @@ impl Recorder {
         fn close<R: Row>(table: &mut Table<R>) -> u64 {
             table.finish().or_else(|_| table.seal()).unwrap_or(0)
         }
+        // A failure here is met again when the table is closed.
+        let _ = self.settle();
         vec![
             (FlowRow::TABLE, close(&mut self.flows)),
             (QueryRow::TABLE, close(&mut self.queries)),

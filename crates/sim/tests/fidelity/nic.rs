@@ -68,8 +68,7 @@ fn connections_take_turns_at_the_nic() {
 ///
 /// SYN and SYN/ACK with MSS, window scale, SACK-permitted and timestamps are 60 bytes of IP: frames of 78. One data segment of 1000 B is a frame
 /// of 1070, which leaves after the ACK of the SYN/ACK, 70. Each goes over two links of 1 µs. Source: RFC 9293 §3.5.
-/// Tolerance: none; the recorded ideal time, which counts least frames for SYN and SYN/ACK and lets the ACK travel with the
-/// data, is a lower bound within 2 %.
+/// Tolerance: none, and none for the recorded ideal time, which is this.
 #[test]
 fn a_connection_opens_sends_and_closes() {
     let text = |handshake: bool, more: &str| {
@@ -86,7 +85,7 @@ fn a_connection_opens_sends_and_closes() {
     let ack = tx_ps(u64::from(sizes[2]) + 20, 10);
     println!("handshake: frames {sizes:?}, FCT {:?} ps, ideal {}", flow.finish_ps, flow.ideal_ps);
     assert_eq!(flow.finish_ps, Some(2 * one_way(syn) + ack + one_way(1070)));
-    assert!(flow.ideal_ps <= flow.finish_ps.expect("complete") && flow.ideal_ps * 100 >= flow.finish_ps.expect("complete") * 98);
+    assert_eq!(Some(flow.ideal_ps), flow.finish_ps);
     // Data once; the rest are SYN, SYN/ACK, ACKs and FINs, one FIN from each side.
     assert_eq!(sizes.iter().filter(|s| **s == 1070).count(), 1);
     assert!((6..=8).contains(&sizes.len()), "{sizes:?}");
@@ -104,6 +103,7 @@ fn a_connection_opens_sends_and_closes() {
     // The request carries the client's FIN, which is acknowledged at once, ahead of the response.
     let both = run(&text(true, ", request = \"300B\""));
     assert_eq!(both.kept.flows[0].finish_ps, Some(2 * one_way(syn) + ack + one_way(370) + ack + one_way(1070)));
+    assert_eq!(Some(both.kept.flows[0].ideal_ps), both.kept.flows[0].finish_ps);
 }
 
 /// Flows that wait for one another in a chain start when the one before has been delivered, and after their delay.

@@ -87,15 +87,15 @@ def _queue_panels(result: Result, charts: _Charts, focus: int | None) -> list[Pa
         if data.reduced:
             rows, what = (PEAK_PACKETS, "packet") if data.kind == "packet" else (PEAK_SAMPLES, "sample")
             window = series.peak_window(result, port, rows)
-            near = _at_burst(result, port, figures.queue(result, port, window_ps=window, max_points=2 * rows), window)
-            _shade(charts.figures[f"queue-{index}"], figure, window)
+            near = figures.queue(result, port, window_ps=window, max_points=2 * rows)
+            _shade(charts.figures[f"queue-{index}"], figure, _at_burst(result, port, near, window))
             drawn.append(charts.add(f"queue-{index}-peak", near, f"Around the largest queue of {port}, every {what}"))
         panels.append(Panel(port, drawn, data.kind == "packet"))
     return panels
 
 
-def _at_burst(result: Result, port: str, figure: go.Figure, window: tuple[int, int] | None) -> go.Figure:
-    """Open a figure at the burst around the largest queue, and say so."""
+def _at_burst(result: Result, port: str, figure: go.Figure, window: tuple[int, int] | None) -> tuple[int, int] | None:
+    """Open a figure at the burst around the largest queue, and say so; return when that is [ps]."""
     near = series.queue_series(result, port, window, 4 * PEAK_PACKETS)
     records = near.frame.select("time_ps", level="queue_bytes" if near.kind == "packet" else "queue_max_bytes")
     burst = series.burst(records, "level")
@@ -103,7 +103,7 @@ def _at_burst(result: Result, port: str, figure: go.Figure, window: tuple[int, i
         figure.update_xaxes(range=[time / _time_scale(figure) for time in burst])
         note = f"Opened at the burst around the largest queue, {show.duration(burst[1] - burst[0])}; double-click for all of them."
         figure.update_layout(meta={"note": f"{figure.layout.meta['note']} {note}"})
-    return figure
+    return burst
 
 
 def _time_scale(figure: go.Figure) -> float:
@@ -112,7 +112,7 @@ def _time_scale(figure: go.Figure) -> float:
 
 
 def _shade(drawn: dict[str, Any], figure: go.Figure, window: tuple[int, int] | None) -> None:
-    """Mark the part that the chart below shows record by record."""
+    """Mark the part at which the chart below opens."""
     if window is None:
         return
     first, last = (time / _time_scale(figure) for time in window)

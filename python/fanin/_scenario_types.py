@@ -1625,7 +1625,7 @@ class ListedFlow(Table):
     start: Duration | None = None
     """Start, counted from the beginning of the entry.
 
-    Default: "0ps".
+    Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     after: Sequence[str] | None = None
@@ -1637,7 +1637,7 @@ class ListedFlow(Table):
     delay: Duration | None = None
     """Time from the last of these completions to the start.
 
-    Default: "0ps".
+    Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
 
@@ -1677,7 +1677,7 @@ class FlowList(Table):
     start: Instant | None = None
     """When the entry begins.
 
-    Default: "0ps".
+    Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     after: Sequence[str] | None = None
@@ -1689,7 +1689,7 @@ class FlowList(Table):
     delay: Duration | None = None
     """Time from the last of these completions to the beginning.
 
-    Default: "0ps".
+    Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     flows: Sequence[ListedFlow | ListedFlowDict]
@@ -1737,7 +1737,7 @@ class Incast(Table):
     start: Instant | None = None
     """When the entry begins.
 
-    Default: "0ps".
+    Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     after: Sequence[str] | None = None
@@ -1749,7 +1749,7 @@ class Incast(Table):
     delay: Duration | None = None
     """Time from the last of these completions to the beginning.
 
-    Default: "0ps".
+    Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     receiver: str
@@ -1797,7 +1797,7 @@ class Incast(Table):
     jitter: Duration | None = None
     """Each flow starts uniformly within this after its round.
 
-    Default: "0ps".
+    Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     repetitions: int | None = None
@@ -1809,11 +1809,14 @@ class Incast(Table):
     interval: Duration | None = None
     """Rounds start so far apart, whether or not the one before is complete; give this or `gap` for several rounds.
 
-    Accepted: at least 1ps.
+    Accepted: from 1ps to 864000s.
     """
 
     gap: Duration | None = None
-    """A round starts so long after all flows of the one before are complete."""
+    """A round starts so long after all flows of the one before are complete.
+
+    Accepted: from 0ps to 864000s.
+    """
 
 
 _IncastReserved = TypedDict("_IncastReserved", {"class": "int"}, total=False)
@@ -1860,7 +1863,7 @@ class Aggregate(Table):
     delay: Duration | None = None
     """Time from the last response to the result.
 
-    Default: "0ps".
+    Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
 
@@ -1904,7 +1907,7 @@ class QueryTraffic(Table):
     start: Instant | None = None
     """When the entry begins.
 
-    Default: "0ps".
+    Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     after: Sequence[str] | None = None
@@ -1916,7 +1919,7 @@ class QueryTraffic(Table):
     delay: Duration | None = None
     """Time from the last of these completions to the beginning.
 
-    Default: "0ps".
+    Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     clients: Sequence[str] | None = None
@@ -1958,7 +1961,7 @@ class QueryTraffic(Table):
     jitter: Duration | None = None
     """Each response starts uniformly within this after the query.
 
-    Default: "0ps".
+    Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     aggregate: Aggregate | AggregateDict | None = None
@@ -1983,7 +1986,10 @@ class QueryTraffic(Table):
     """
 
     stop: Instant | None = None
-    """No arrival at or after this instant; the end of the run if absent."""
+    """No arrival at or after this instant; the end of the run if absent.
+
+    Accepted: from 0ps to 864000s.
+    """
 
     count: int | None = None
     """At most this many arrivals.
@@ -2255,7 +2261,7 @@ class PoissonTraffic(Table):
     start: Instant | None = None
     """When the entry begins.
 
-    Default: "0ps".
+    Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     after: Sequence[str] | None = None
@@ -2267,7 +2273,7 @@ class PoissonTraffic(Table):
     delay: Duration | None = None
     """Time from the last of these completions to the beginning.
 
-    Default: "0ps".
+    Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     sources: Sequence[str] | None = None
@@ -2319,7 +2325,10 @@ class PoissonTraffic(Table):
     """
 
     stop: Instant | None = None
-    """No arrival at or after this instant; the end of the run if absent."""
+    """No arrival at or after this instant; the end of the run if absent.
+
+    Accepted: from 0ps to 864000s.
+    """
 
     count: int | None = None
     """At most this many arrivals.
@@ -2375,7 +2384,7 @@ class Permutation(Table):
     start: Instant | None = None
     """When the entry begins.
 
-    Default: "0ps".
+    Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     after: Sequence[str] | None = None
@@ -2387,7 +2396,7 @@ class Permutation(Table):
     delay: Duration | None = None
     """Time from the last of these completions to the beginning.
 
-    Default: "0ps".
+    Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     hosts: Sequence[str] | None = None
@@ -2411,7 +2420,7 @@ class Permutation(Table):
     jitter: Duration | None = None
     """Each flow starts uniformly within this.
 
-    Default: "0ps".
+    Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
 
@@ -2458,7 +2467,7 @@ class AllToAll(Table):
     start: Instant | None = None
     """When the entry begins.
 
-    Default: "0ps".
+    Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     after: Sequence[str] | None = None
@@ -2470,7 +2479,7 @@ class AllToAll(Table):
     delay: Duration | None = None
     """Time from the last of these completions to the beginning.
 
-    Default: "0ps".
+    Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     hosts: Sequence[str] | None = None
@@ -2494,13 +2503,13 @@ class AllToAll(Table):
     stagger: Duration | None = None
     """Rounds start so far apart; zero: all at once.
 
-    Default: "0ps".
+    Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     jitter: Duration | None = None
     """Each flow starts uniformly within this after its round.
 
-    Default: "0ps".
+    Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
 
@@ -2546,7 +2555,7 @@ class HotSpot(Table):
     start: Instant | None = None
     """When the entry begins.
 
-    Default: "0ps".
+    Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     after: Sequence[str] | None = None
@@ -2558,7 +2567,7 @@ class HotSpot(Table):
     delay: Duration | None = None
     """Time from the last of these completions to the beginning.
 
-    Default: "0ps".
+    Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     sources: Sequence[str] | None = None
@@ -2621,7 +2630,10 @@ class HotSpot(Table):
     """
 
     stop: Instant | None = None
-    """No arrival at or after this instant; the end of the run if absent."""
+    """No arrival at or after this instant; the end of the run if absent.
+
+    Accepted: from 0ps to 864000s.
+    """
 
     count: int | None = None
     """At most this many arrivals.
@@ -2687,7 +2699,7 @@ class Cbr(Table):
     start: Instant | None = None
     """When the entry begins.
 
-    Default: "0ps".
+    Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     after: Sequence[str] | None = None
@@ -2699,7 +2711,7 @@ class Cbr(Table):
     delay: Duration | None = None
     """Time from the last of these completions to the beginning.
 
-    Default: "0ps".
+    Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     src: str
@@ -2739,7 +2751,10 @@ class Cbr(Table):
     """
 
     stop: Instant | None = None
-    """No datagram leaves at or after this instant; the end of the run if absent."""
+    """No datagram leaves at or after this instant; the end of the run if absent.
+
+    Accepted: from 0ps to 864000s.
+    """
 
 
 _CbrReserved = TypedDict("_CbrReserved", {"class": "int"}, total=False)
@@ -2786,7 +2801,7 @@ class OnOff(Table):
     start: Instant | None = None
     """When the entry begins.
 
-    Default: "0ps".
+    Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     after: Sequence[str] | None = None
@@ -2798,7 +2813,7 @@ class OnOff(Table):
     delay: Duration | None = None
     """Time from the last of these completions to the beginning.
 
-    Default: "0ps".
+    Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     src: str
@@ -2828,13 +2843,13 @@ class OnOff(Table):
     on: Duration
     """Length of an on period, or its mean.
 
-    Must be given. Accepted: at least 100ns.
+    Must be given. Accepted: from 100ns to 864000s.
     """
 
     off: Duration
     """Length of an off period, or its mean.
 
-    Must be given. Accepted: at least 100ns.
+    Must be given. Accepted: from 100ns to 864000s.
     """
 
     exponential: bool | None = None
@@ -2856,7 +2871,10 @@ class OnOff(Table):
     """
 
     stop: Instant | None = None
-    """No datagram leaves at or after this instant; the end of the run if absent."""
+    """No datagram leaves at or after this instant; the end of the run if absent.
+
+    Accepted: from 0ps to 864000s.
+    """
 
 
 _OnOffReserved = TypedDict("_OnOffReserved", {"class": "int"}, total=False)
@@ -3029,7 +3047,7 @@ class ImportedFlows(Table):
     start: Instant | None = None
     """When the entry begins.
 
-    Default: "0ps".
+    Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     after: Sequence[str] | None = None
@@ -3041,7 +3059,7 @@ class ImportedFlows(Table):
     delay: Duration | None = None
     """Time from the last of these completions to the beginning.
 
-    Default: "0ps".
+    Default: "0ps". Accepted: from 0ps to 864000s.
     """
 
     format: FlowFile
@@ -3204,7 +3222,7 @@ class ScenarioDoc(Table):
     duration: Duration | None = None
     """The run stops here; absent: when all flows are complete.
 
-    Accepted: at least 1ps.
+    Accepted: from 1ps to 864000s.
     """
 
     topology: TopologyConfig

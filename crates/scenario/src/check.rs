@@ -43,6 +43,7 @@ pub(crate) fn check(parts: &Parts, network: Option<&Network>, base_dir: &Path) -
         watched = telemetry::watched(parts, network, &mut cx);
         telemetry::sampling(parts, network, &mut cx);
         switch::paths(parts, network, &mut cx);
+        switch::time_to_live(parts, network, &mut cx);
         problems = traffic(parts, network, (base_dir, &mut notes), &mut cx);
     }
     problems.extend(cx.into_problems());

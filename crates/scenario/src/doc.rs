@@ -19,7 +19,7 @@ params! {
         /// Root of every random choice. The same seed gives the same run.
         pub seed: u64 = 1, in 0..=SEED_MAX;
         /// The run stops here; absent: when all flows are complete.
-        pub duration: Option<Span>, in Span::from_ps(1)..;
+        pub duration: Option<Span>, in Span::from_ps(1)..=fanin_traffic::LONGEST;
         /// Hosts, switches and links.
         pub topology: TopologyConfig;
         /// How an IP packet sits on the wire.

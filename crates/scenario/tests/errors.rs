@@ -343,3 +343,17 @@ fn json_says_paths_without_lines() {
     let problems = Scenario::from_json("{\"topology\": {\"kind\": \"chain\", \"switches\": 0}, \"traffic\": [{\"kind\": \"cbr\", \"src\": \"h0\", \"dst\": \"h9\", \"rate\": \"1Gbps\", \"size\": null}]}", Path::new(".")).unwrap_err();
     assert_eq!(render(&problems, "scenario"), "scenario: topology.switches: 0 is out of range; accepted: from 1 to 1024\n");
 }
+
+#[test]
+fn a_time_to_live_that_ends_on_the_way() {
+    let chain = |switches: u32| {
+        errors(&format!(
+            "[topology]\nkind = \"chain\"\nswitches = {switches}\n[[traffic]]\nkind = \"incast\"\nreceiver = \"h1\"\nsize = \"1KB\"\n"
+        ))
+    };
+    assert_eq!(chain(63), "sound");
+    assert_eq!(
+        chain(64),
+        lines(&["switch.ttl, line 1: 64 drops packets on the way: between some hosts they cross 64 switches; accepted: from 65 to 255"])
+    );
+}

@@ -1,6 +1,6 @@
 //! Poisson arrivals: one process per host, and what a load is a fraction of.
 
-use crate::context::Build;
+use crate::context::{Build, LONGEST};
 use fanin_params::names;
 use fanin_units::{BitRate, Bytes, HostId, Purpose, Span, Stream, Time};
 use std::cmp::Reverse;
@@ -31,7 +31,7 @@ macro_rules! poisson_params {
                 /// Arrivals per second of all hosts of the entry together, shared evenly.
                 pub per_second: Option<f64>, in 0.0..=1e12;
                 /// No arrival at or after this instant; the end of the run if absent.
-                pub stop: Option<fanin_units::Time>;
+                pub stop: Option<fanin_units::Time>, in fanin_units::Time::ZERO..=$crate::context::LATEST;
                 /// At most this many arrivals.
                 pub count: Option<u64>, in 1u64..;
             }
@@ -177,6 +177,14 @@ impl Arrivals {
                 Some("`stop`, `count`, or a duration of the run"),
             );
             return None;
+        }
+        if let (None, Some(count)) = (stop, params.count) {
+            let lasts = count as f64 / rates.iter().sum::<f64>();
+            if lasts > LONGEST.as_secs_f64() {
+                let accepted = format!("arrivals within {LONGEST}, or a `stop`");
+                build.error("count", Some(count.to_string()), format!("arrivals take about {lasts:.3e} s"), Some(&accepted));
+                return None;
+            }
         }
         let expected = stop.map_or(f64::INFINITY, |stop| stop.since(build.start).as_secs_f64() * rates.iter().sum::<f64>());
         let expected = params.count.map_or(expected, |count| expected.min(count as f64));

@@ -40,6 +40,15 @@ pub struct TrafficContext<'a> {
 /// The usual limit on the number of flows: each costs the result a table row.
 pub const MAX_FLOWS: u64 = 50_000_000;
 
+/// The longest time that a scenario may state: 10 days. Simulated time itself ends after 213.
+pub const LONGEST: Span = Span::from_s(864_000);
+
+/// The latest instant that a scenario may state.
+pub const LATEST: Time = Time::from_ps(LONGEST.ps());
+
+/// What an entry's times may sum up to with those of all others, so that no start is beyond simulated time: 100 days.
+pub(crate) const HORIZON: Span = Span::from_s(8_640_000);
+
 /// Host names alone, for readers that outlive the context.
 #[derive(Debug)]
 pub(crate) struct HostNames {

@@ -1,6 +1,6 @@
 //! Datagram sources: constant bit rate and on–off.
 
-use crate::context::Build;
+use crate::context::{Build, LATEST, LONGEST};
 use crate::generate::{Draft, Generate};
 use crate::spec::{DatagramSpec, FlowKind, RateCounts};
 use fanin_params::params;
@@ -22,7 +22,7 @@ params! {
         /// Application bytes in all; absent: until `stop`.
         pub size: Option<Bytes>, in Bytes(1)..;
         /// No datagram leaves at or after this instant; the end of the run if absent.
-        pub stop: Option<Time>;
+        pub stop: Option<Time>, in Time::ZERO..=LATEST;
     }
 }
 
@@ -38,9 +38,9 @@ params! {
         /// What `rate` counts.
         pub counts: RateCounts = RateCounts::Payload;
         /// Length of an on period, or its mean.
-        pub on: Span, in Span::from_ns(100)..;
+        pub on: Span, in Span::from_ns(100)..=LONGEST;
         /// Length of an off period, or its mean.
-        pub off: Span, in Span::from_ns(100)..;
+        pub off: Span, in Span::from_ns(100)..=LONGEST;
         /// Whether the lengths of the periods are exponentially distributed.
         pub exponential: bool = false;
         /// Application bytes of one datagram. Source: RFC 791 (20 B of header) and RFC 768 (8 B), out of 1500 B.
@@ -48,7 +48,7 @@ params! {
         /// Application bytes in all; absent: until `stop`.
         pub size: Option<Bytes>, in Bytes(1)..;
         /// No datagram leaves at or after this instant; the end of the run if absent.
-        pub stop: Option<Time>;
+        pub stop: Option<Time>, in Time::ZERO..=LATEST;
     }
 }
 
@@ -120,6 +120,15 @@ impl OneFlow {
                 Some("`stop`, `size`, or a duration of the run"),
             );
             return None;
+        }
+        if let (None, Some(size)) = (until, ends.size) {
+            let (on, off) = (spec.on.map_or(1, Span::ps), spec.off.map_or(0, Span::ps));
+            let lasts = u128::from(spec.rate.time_to_send(size).ps()) * (u128::from(on) + u128::from(off)) / u128::from(on);
+            if lasts > u128::from(LONGEST.ps()) {
+                let accepted = format!("what takes at most {LONGEST}, or a `stop`");
+                build.error("size", Some(size.to_string()), format!("takes too long at {}", spec.rate), Some(&accepted));
+                return None;
+            }
         }
         let until = until.unwrap_or(Time::MAX);
         spec.until = until;

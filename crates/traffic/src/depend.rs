@@ -59,7 +59,7 @@ impl Names {
 impl Dependencies {
     /// Entry `entry` begins after `names`.
     pub fn entry(&mut self, cx: &mut Cx, known: &Names, entry: u16, names: &[String]) {
-        let on = cx.key("after", |cx| resolve(cx, known, names));
+        let on = cx.key("after", |cx| resolve(cx, known, names, Some(Node::Entry(entry))));
         if !names.is_empty() {
             self.push(Trigger { one_by_one: false, missing: 0, targets: vec![Target::Entry(entry)], released: 0, on });
         }
@@ -67,12 +67,14 @@ impl Dependencies {
 
     /// Flows of `entry` wait as `wait` says.
     pub fn flows(&mut self, cx: &mut Cx, known: &Names, entry: u16, wait: &Wait) {
+        // A flow can neither wait for itself nor for its entry, but for the other flows of it.
+        let own = |wait: &Wait| wait.targets.first().map(|flow| Node::Flow(entry, *flow));
         let on = match &wait.on {
             On::Names(names) => match &wait.place {
-                Place::Key(key) => cx.key(key, |cx| resolve(cx, known, names)),
+                Place::Key(key) => cx.key(key, |cx| resolve(cx, known, names, own(wait))),
                 Place::Line(path, line) => cx.key(&format!("format.path ({path})"), |cx| {
                     let before = cx.count();
-                    let nodes = resolve(cx, known, names);
+                    let nodes = resolve(cx, known, names, own(wait));
                     cx.since(before).iter_mut().for_each(|problem| problem.line = Some(*line));
                     nodes
                 }),
@@ -196,7 +198,8 @@ impl Dependencies {
     }
 }
 
-fn resolve(cx: &mut Cx, known: &Names, names: &[String]) -> Vec<Node> {
+/// The nodes called `names`; `own` is what would wait, and is not offered.
+fn resolve(cx: &mut Cx, known: &Names, names: &[String], own: Option<Node>) -> Vec<Node> {
     let mut nodes = Vec::new();
     for (i, name) in names.iter().enumerate() {
         match known.get(name) {
@@ -205,7 +208,18 @@ fn resolve(cx: &mut Cx, known: &Names, names: &[String]) -> Vec<Node> {
             }
             Some(node) => nodes.push(node),
             None => {
-                let all: Vec<&str> = known.by_name.keys().map(|key| &**key).take(1000).collect();
+                let offered = |node: &Node| match own {
+                    Some(Node::Flow(entry, _)) => Some(*node) != own && *node != Node::Entry(entry),
+                    Some(Node::Entry(entry)) => !matches!(node, Node::Entry(e) | Node::Flow(e, _) if *e == entry),
+                    None => true,
+                };
+                let others = known.by_name.iter().filter(|(_, node)| offered(node));
+                let all: Vec<&str> = others.map(|(key, _)| &**key).take(1000).collect();
+                if all.is_empty() {
+                    let message = "is not a known flow id or entry name";
+                    cx.index(i, |cx| cx.error(Some(&text(name)), message, Some("nothing: there is no other".into())).severity);
+                    continue;
+                }
                 cx.index(i, |cx| cx.unknown(Some(&text(name)), "flow id or entry name", name, &all));
                 if let Some(problem) = cx.last() {
                     if all.len() > 20 {

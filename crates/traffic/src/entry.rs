@@ -1,6 +1,6 @@
 //! One `[[traffic]]` table of a scenario.
 
-use crate::context::Build;
+use crate::context::{Build, LATEST, LONGEST};
 use crate::datagrams::{Cbr, OnOff, OneFlow};
 use crate::generate::Generate;
 use crate::import::{FlowFile, Import, ImportedFlows};
@@ -26,11 +26,11 @@ params! {
         /// Traffic class. Source: IEEE 802.1Q, eight priority code points.
         pub class: u8 = 0, in 0..=MAX_CLASS;
         /// When the entry begins.
-        pub start: Time = Time::ZERO;
+        pub start: Time = Time::ZERO, in Time::ZERO..=LATEST;
         /// Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
         pub after: Vec<String> = Vec::new();
         /// Time from the last of these completions to the beginning.
-        pub delay: Span = Span::ZERO;
+        pub delay: Span = Span::ZERO, in Span::ZERO..=LONGEST;
     }
 }
 
@@ -57,6 +57,25 @@ choice! {
         "on_off" => OnOff(OnOff),
         /// Flows from a file.
         "file" => File(ImportedFlows),
+    }
+}
+
+impl TrafficKind {
+    /// The key that its starts are spread by, and how far, where many short times can make a long one.
+    pub(crate) fn spread(&self, hosts: u64) -> Option<(&'static str, Span)> {
+        match self {
+            TrafficKind::Incast(incast) => {
+                let rounds = u64::from(incast.repetitions) - 1;
+                let gap = incast.gap.map(|gap| ("gap", gap.saturating_mul(rounds)));
+                incast.interval.map(|interval| ("interval", interval.saturating_mul(rounds))).or(gap)
+            }
+            TrafficKind::AllToAll(pattern) => Some(("stagger", pattern.stagger.saturating_mul(hosts.saturating_sub(2)))),
+            TrafficKind::Flows(list) => {
+                let sum = list.flows.iter().fold(0u64, |sum, flow| sum.saturating_add(flow.delay.ps()));
+                Some(("flows", Span::from_ps(sum)))
+            }
+            _ => None,
+        }
     }
 }
 

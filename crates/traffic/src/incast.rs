@@ -1,6 +1,6 @@
 //! Incast: many senders answer one receiver at once.
 
-use crate::context::Build;
+use crate::context::{Build, LONGEST};
 use crate::generate::{share, Draft, Generate, Pending, QueryDraft};
 use fanin_params::params;
 use fanin_units::{Bytes, HostId, Purpose, Span, Stream, Time};
@@ -23,13 +23,13 @@ params! {
         /// Bytes that the receiver sends first to ask for each flow.
         pub request: Bytes = Bytes(0);
         /// Each flow starts uniformly within this after its round.
-        pub jitter: Span = Span::ZERO;
+        pub jitter: Span = Span::ZERO, in Span::ZERO..=LONGEST;
         /// Rounds.
         pub repetitions: u32 = 1, in 1u32..;
         /// Rounds start so far apart, whether or not the one before is complete; give this or `gap` for several rounds.
-        pub interval: Option<Span>, in Span::from_ps(1)..;
+        pub interval: Option<Span>, in Span::from_ps(1)..=LONGEST;
         /// A round starts so long after all flows of the one before are complete.
-        pub gap: Option<Span>;
+        pub gap: Option<Span>, in Span::ZERO..=LONGEST;
     }
 }
 

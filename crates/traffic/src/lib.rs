@@ -49,7 +49,7 @@ mod spec;
 mod traffic;
 
 pub use arrivals::LoadOf;
-pub use context::{HostInfo, TrafficContext, MAX_FLOWS};
+pub use context::{HostInfo, TrafficContext, LATEST, LONGEST, MAX_FLOWS};
 pub use datagrams::{Cbr, OnOff};
 pub use entry::{Entry, TrafficKind, MAX_CLASS};
 pub use import::{CsvFlows, FlowFile, HpccFlows, HtsimMatrix, ImportedFlows, TimeUnit};

@@ -98,7 +98,11 @@ impl<R: BufRead> Lines<R> {
                 Ok(_) => {}
                 Err(error) => return Err(FileError::at(self.number, "", &format!("cannot be read: {error}"), "a readable file")),
             }
-            let line = String::from_utf8_lossy(&self.buffer);
+            // Text has neither; what follows would be refused line after line.
+            let Some(line) = std::str::from_utf8(&self.buffer).ok().filter(|line| !line.contains('\0')) else {
+                let error = FileError::at(self.number, "", "is not text in UTF-8", "a text file");
+                return Err(FileError { value: None, ..error });
+            };
             let content = line.split('#').next().unwrap_or_default().trim().trim_start_matches('\u{feff}');
             if !content.is_empty() {
                 self.text = content.to_string();

@@ -1,6 +1,6 @@
 //! Flows listed one by one: in the scenario, or in a file that fits memory.
 
-use crate::context::Build;
+use crate::context::{Build, LONGEST};
 use crate::generate::{Draft, Generate};
 use fanin_params::params;
 use fanin_units::{Bytes, HostId, Span, Time};
@@ -21,11 +21,11 @@ params! {
         /// Bytes that the destination sends first to ask for the flow.
         pub request: Bytes = Bytes(0);
         /// Start, counted from the beginning of the entry.
-        pub start: Span = Span::ZERO;
+        pub start: Span = Span::ZERO, in Span::ZERO..=LONGEST;
         /// Flow ids and entry names that must be complete first.
         pub after: Vec<String> = Vec::new();
         /// Time from the last of these completions to the start.
-        pub delay: Span = Span::ZERO;
+        pub delay: Span = Span::ZERO, in Span::ZERO..=LONGEST;
     }
 }
 

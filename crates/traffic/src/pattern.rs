@@ -1,6 +1,6 @@
 //! Fixed patterns: permutation and all-to-all.
 
-use crate::context::Build;
+use crate::context::{Build, LONGEST};
 use crate::generate::{Draft, Generate, Pending};
 use fanin_params::params;
 use fanin_units::{Bytes, HostId, Purpose, Span, Stream, Time};
@@ -15,7 +15,7 @@ params! {
         /// Bytes that the destination sends first to ask for the flow.
         pub request: Bytes = Bytes(0);
         /// Each flow starts uniformly within this.
-        pub jitter: Span = Span::ZERO;
+        pub jitter: Span = Span::ZERO, in Span::ZERO..=LONGEST;
     }
 }
 
@@ -30,9 +30,9 @@ params! {
         /// Bytes that the destination sends first to ask for the flow.
         pub request: Bytes = Bytes(0);
         /// Rounds start so far apart; zero: all at once.
-        pub stagger: Span = Span::ZERO;
+        pub stagger: Span = Span::ZERO, in Span::ZERO..=LONGEST;
         /// Each flow starts uniformly within this after its round.
-        pub jitter: Span = Span::ZERO;
+        pub jitter: Span = Span::ZERO, in Span::ZERO..=LONGEST;
     }
 }
 

@@ -1,7 +1,7 @@
 //! Query and response: partition–aggregate.
 
 use crate::arrivals::{other, poisson_params, Arrivals, Origin};
-use crate::context::Build;
+use crate::context::{Build, LONGEST};
 use crate::generate::{Draft, Generate, Pending, QueryDraft};
 use crate::incast::Portion;
 use fanin_params::params;
@@ -16,7 +16,7 @@ params! {
         /// To whom: one of these at random, never the aggregator itself.
         pub to: Vec<String> = vec!["all".to_string()];
         /// Time from the last response to the result.
-        pub delay: Span = Span::ZERO;
+        pub delay: Span = Span::ZERO, in Span::ZERO..=LONGEST;
     }
 }
 
@@ -36,7 +36,7 @@ poisson_params! {
         /// Bytes that the client sends first to each responder.
         pub request: Bytes = Bytes(0);
         /// Each response starts uniformly within this after the query.
-        pub jitter: Span = Span::ZERO;
+        pub jitter: Span = Span::ZERO, in Span::ZERO..=LONGEST;
         /// What the client does when all responses are in; the query is complete when this is.
         pub aggregate: Option<Aggregate>;
     }

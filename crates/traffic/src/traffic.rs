@@ -1,6 +1,6 @@
 //! All entries merged, with their dependencies.
 
-use crate::context::{Build, Directory, TrafficContext};
+use crate::context::{Build, Directory, TrafficContext, HORIZON, LONGEST};
 use crate::depend::{Dependencies, Names, Node, Target};
 use crate::entry::{build, Entry, TrafficKind};
 use crate::generate::{Generate, QueryDraft};
@@ -57,6 +57,7 @@ impl Traffic {
         let mut known = Names::default();
         let mut flow_names = BTreeMap::new();
         let mut built = Vec::new();
+        let mut apart = Span::ZERO;
         if entries.len() > usize::from(u16::MAX) {
             let accepted = format!("at most {}", u16::MAX);
             cx.key("traffic", |cx| cx.error(None, format!("has {} entries", entries.len()), Some(accepted)).severity);
@@ -85,6 +86,14 @@ impl Traffic {
                 let mut state =
                     Build { ctx, hosts: &directory, cx, notes: &mut notes, name, start: entry.start, stop: ctx.duration };
                 let made = build(&mut state, &entry.kind);
+                let spread = entry.kind.spread(ctx.hosts.len() as u64);
+                if let Some((key, spread)) = spread.filter(|(_, spread)| *spread > LONGEST) {
+                    let accepted = format!("times that make at most {LONGEST}");
+                    state.error(key, None, format!("spreads the starts over {spread}"), Some(&accepted));
+                }
+                for span in [entry.delay, spread.map_or(Span::ZERO, |(_, spread)| spread)] {
+                    apart = Span::from_ps(apart.ps().saturating_add(span.ps()));
+                }
                 if let Some(duration) = ctx.duration.filter(|duration| entry.start >= *duration) {
                     state.warn("start", Some(entry.start.to_string()), format!("is not before the end of the run, {duration}"));
                 }
@@ -135,6 +144,11 @@ impl Traffic {
                     .severity
                 })
             });
+        }
+        if apart > HORIZON && !cx.failed() {
+            let accepted = format!("at most {HORIZON}");
+            let message = format!("has delays and intervals of {apart} in all");
+            cx.key("traffic", |cx| cx.error(None, message, Some(accepted)).severity);
         }
         let total: u64 = built.iter().flatten().filter_map(|(made, _)| made.generate.total()).fold(0, u64::saturating_add);
         if total > ctx.max_flows && !cx.failed() {

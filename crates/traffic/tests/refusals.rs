@@ -172,7 +172,10 @@ fn names_must_differ_and_exist() {
     "#;
     let found = problems(text);
     assert_problem(&found, "traffic[0].flows[0].id: \"b\" is a name that another entry or flow has; accepted: ids that differ");
-    assert_problem(&found, "traffic[0].flows[0].after[0]: \"c\" is not a known flow id or entry name; accepted: a, b, d");
+    assert_problem(
+        &found,
+        "traffic[0].flows[0].after[0]: \"c\" is not a known flow id or entry name; accepted: d; did you mean 'd'?",
+    );
     assert_problem(&found, "traffic[0].flows[0].after[2]: \"d\" is listed twice");
     assert_problem(&found, "traffic[1].delay: \"1us\" has no effect without `after`");
     assert_problem(&found, "traffic[2].name: \"b\" is a name that another entry or flow has; accepted: names that differ");
@@ -233,5 +236,60 @@ fn entries_are_written_as_they_are_read_and_every_parameter_is_documented() {
         let names: std::collections::BTreeSet<_> = variant.body.fields.iter().map(|f| f.name).collect();
         assert_eq!(names.len(), variant.body.fields.len(), "{}: no key twice", variant.kind);
         assert!(!variant.doc.is_empty() && variant.body.fields.iter().all(|f| !f.doc.is_empty()), "{}", variant.kind);
+    }
+}
+
+#[test]
+fn times_beyond_what_is_simulated_are_refused() {
+    let incast = "kind = \"incast\"\nreceiver = \"h0\"\nsize = \"1B\"\nrepetitions = 10_000\n";
+    for (pace, key) in [("interval = \"100s\"", "interval"), ("gap = \"100s\"", "gap")] {
+        let expected = format!("traffic[0].{key}: spreads the starts over 999900s; accepted: times that make at most 864000s");
+        assert_problem(&problems(&format!("{incast}{pace}")), &expected);
+    }
+    assert_eq!(problems(&format!("{incast}interval = \"80s\"")), Vec::<String>::new());
+    assert_problem(
+        &problems("kind = \"all_to_all\"\nsize = \"1B\"\nstart = \"864001s\"\nstagger = \"864001s\""),
+        "traffic[0].start: \"864001s\" is out of range; accepted: from 0ps to 864000s",
+    );
+    assert_problem(
+        &problems("kind = \"all_to_all\"\nsize = \"1B\"\nstagger = \"864000s\""),
+        "traffic[0].stagger: spreads the starts over 5184000s",
+    );
+    let endless = net(2, 4);
+    let found = endless.problems("[[traffic]]\nkind = \"poisson\"\nsizes = { kind = \"fixed\", size = \"1B\" }\nper_second = 1e-3\ncount = 1000\n[[traffic]]\nkind = \"cbr\"\nsrc = \"h0\"\ndst = \"h1\"\nrate = \"1bps\"\nsize = \"1MB\"");
+    assert_problem(&found, "traffic[0].count: 1000 arrivals take about 1.000e6 s; accepted: arrivals within 864000s");
+    assert_problem(&found, "traffic[1].size: 1MB takes too long at 1bps");
+    let chain: String = (0..12)
+        .map(|i| {
+            let after = if i == 0 { String::new() } else { format!("after = [\"e{}\"]\ndelay = \"800000s\"\n", i - 1) };
+            format!("[[traffic]]\nname = \"e{i}\"\n{after}kind = \"permutation\"\nsize = \"1B\"\n")
+        })
+        .collect();
+    assert_problem(&endless.problems(&chain), "traffic: has delays and intervals of 8800000s in all; accepted: at most 8640000s");
+}
+
+#[test]
+fn nothing_is_offered_to_wait_for_itself() {
+    let found = problems("name = \"own\"\nafter = [\"owm\"]\nkind = \"permutation\"\nsize = \"1B\"\n[[traffic]]\nname = \"first\"\nafter = [\"x\"]\nkind = \"permutation\"\nsize = \"1B\"");
+    assert_problem(&found, "traffic[0].after[0]: \"owm\" is not a known flow id or entry name; accepted: first");
+    assert_problem(&found, "traffic[1].after[0]: \"x\" is not a known flow id or entry name; accepted: own");
+    let alone = problems("after = [\"x\"]\nkind = \"permutation\"\nsize = \"1B\"");
+    assert_problem(
+        &alone,
+        "traffic[0].after[0]: \"x\" is not a known flow id or entry name; accepted: nothing: there is no other",
+    );
+}
+
+#[test]
+fn a_file_that_is_no_text_is_refused_once() {
+    let dir = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    std::fs::write(dir.join("bytes"), b"1 0.5\n\x00\x1b[2J\xff\n\x01 \xfe\n\x02\n").unwrap();
+    let at = net(2, 4).until_ms(10).dir(dir);
+    let sizes = "[[traffic]]\nkind = \"poisson\"\nload = 0.5\nsizes = { kind = \"file\", path = \"bytes\" }";
+    assert_eq!(at.problems(sizes), ["traffic[0].sizes.path (bytes), line 2: is not text in UTF-8; accepted: a text file"]);
+    for format in ["csv", "hpcc_flow", "htsim_cm"] {
+        let found = at.problems(&format!("[[traffic]]\nkind = \"file\"\nformat = {{ kind = \"{format}\", path = \"bytes\" }}"));
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(!found[0].contains(|c: char| c.is_control()), "{found:?}");
     }
 }

@@ -35,6 +35,11 @@ impl<'a> Network<'a> {
         host_infos(self.topology, self.routes)
     }
 
+    /// Most switches on a shortest path between two hosts.
+    pub fn longest(&self) -> u32 {
+        self.routes.longest()
+    }
+
     pub fn core_rate(&self) -> Option<BitRate> {
         core_rate(self.topology)
     }

@@ -84,6 +84,21 @@ pub(super) fn marks(marking: &Marking) -> bool {
     }
 }
 
+/// A packet that no switch is left for on a shortest path.
+pub(super) fn time_to_live(parts: &Parts, network: &Network, cx: &mut Cx) {
+    let Some(switch) = &parts.switch else { return };
+    let most = network.longest();
+    if u32::from(switch.ttl) <= most {
+        cx.key("switch", |cx| {
+            cx.key("ttl", |cx| {
+                let message = format!("drops packets on the way: between some hosts they cross {most} switches");
+                let accepted = if most < 255 { format!("from {} to 255", most + 1) } else { "a shorter network".to_string() };
+                cx.error(Some(&shown(&switch.ttl)), message, Some(accepted)).severity
+            })
+        });
+    }
+}
+
 /// A way to choose between paths where there is only one.
 pub(super) fn paths(parts: &Parts, network: &Network, cx: &mut Cx) {
     let Some(switch) = &parts.switch else { return };

@@ -8,7 +8,7 @@ pub use csv_flows::CsvFlows;
 pub use hpcc::HpccFlows;
 pub use htsim::{HtsimMatrix, TimeUnit};
 
-use crate::context::{Build, HostNames};
+use crate::context::{Build, HostNames, LONGEST};
 use crate::generate::{Draft, Generate};
 use crate::lines::{open, report, FileError};
 use crate::list::{Gate, List, Listed, On, Place, Wait};
@@ -160,7 +160,19 @@ pub(crate) fn check(rows: &mut dyn Rows, limits: &Limits) -> Result<Checked, Vec
     let mut errors = Vec::new();
     let mut kept = Some(Vec::new());
     let (mut count, mut late, mut latest, mut streamable) = (0u64, 0u64, Span::ZERO, true);
+    let mut delays = 0u64;
     while let Some(row) = rows.next_row() {
+        let row = row.and_then(|row| {
+            delays = delays.saturating_add(row.delay.ps());
+            let long = [("start", row.start), ("delay", row.delay), ("sum of delays", Span::from_ps(delays))];
+            match long.iter().find(|(_, span)| *span > LONGEST) {
+                Some((what, span)) => {
+                    let message = format!("is a {what} beyond what is simulated");
+                    Err(FileError::at(row.line, &span.to_string(), &message, &format!("at most {LONGEST}")))
+                }
+                None => Ok(row),
+            }
+        });
         match row {
             Ok(row) => {
                 count += 1;

@@ -311,6 +311,31 @@ mod tests {
         assert!(at("mine.csv").exists());
     }
 
+    struct Patient;
+
+    impl Observer for Patient {
+        fn progress(&mut self, _: &Progress) -> Control {
+            Control::Continue
+        }
+        fn cost(&mut self) -> (f64, f64) {
+            (0.0, 0.0)
+        }
+    }
+
+    /// A round trip of 2 s, and three timeouts of 10 ms, 20 ms and 40 ms at most.
+    #[test]
+    fn the_summary_names_flows_that_were_aborted() {
+        let text = "[topology]\nkind = \"single_switch\"\nhosts = 2\nlink = { rate = \"10Gbps\", delay = \"500ms\" }\n\
+                    [transport]\nkind = \"tcp\"\nhandshake = false\nmax_retries = 2\nrto_initial = \"10ms\"\nrto_min = \"10ms\"\n\
+                    [[traffic]]\nkind = \"flows\"\nflows = [{ src = \"h0\", dst = \"h1\", size = \"1000B\" }]\n";
+        let scenario = Scenario::from_toml(text, Path::new(".")).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let summary = run(&scenario, folder.path(), &mut Patient).unwrap().summary;
+        let aborted = json!([{"flow": 0, "src": "h0", "dst": "h1", "size_bytes": 1000, "reason": "retries_exhausted"}]);
+        assert_eq!((&summary["aborted"], &summary["flows"]["aborted"]), (&aborted, &json!(1)));
+        assert!(!folder.path().join(".ballast").exists());
+    }
+
     #[test]
     fn ballast_is_there_and_goes() {
         let folder = tempfile::tempdir().unwrap();

@@ -11,8 +11,9 @@ pub(crate) use network::{core_rate, host_infos, Network};
 use self::transport::shown;
 use crate::doc::{Parts, DEFAULT_TRANSPORT};
 use fanin_params::{Cx, Problem, Severity};
+use fanin_switch::Marking;
 use fanin_traffic::{Entry, Traffic, TrafficContext, TrafficKind};
-use fanin_transport::TransportConfig;
+use fanin_transport::{CongestionControl, TransportConfig};
 use fanin_units::{Bytes, LinkId, Time};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -199,6 +200,18 @@ fn ecn(parts: &Parts, cx: &mut Cx) {
                 let problem = cx.warn(None, "uses ECN, and no switch marks", None);
                 problem.suggestion =
                     Some("set switch.marking, for example { kind = \"threshold\", k = \"65 packets\" }".to_string());
+            });
+        }
+    }
+    if let Marking::Red(red) = &switch.marking {
+        let dctcp = |config: &TransportConfig| matches!(config, TransportConfig::Tcp(tcp) if tcp.ecn && matches!(tcp.congestion_control, CongestionControl::Dctcp(_)));
+        if red.ecn && red.hard_drop && used.iter().any(|(_, config)| dctcp(config)) {
+            cx.key("switch", |cx| {
+                cx.key("marking", |cx| {
+                    let message = "drops packets of DCTCP above its upper limit, where DCTCP takes marks";
+                    transport::warn(cx, "hard_drop", &red.hard_drop, message).suggestion =
+                        Some("set hard_drop = false".to_string());
+                })
             });
         }
     }

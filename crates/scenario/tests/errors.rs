@@ -357,3 +357,16 @@ fn a_time_to_live_that_ends_on_the_way() {
         lines(&["switch.ttl, line 1: 64 drops packets on the way: between some hosts they cross 64 switches; accepted: from 65 to 255"])
     );
 }
+
+#[test]
+fn a_clock_that_nothing_reads_and_a_drop_that_always_happens() {
+    let found = wrong(
+        &[("kind = \"tcp\"", "kind = \"tcp\"\ntimestamps = true\nrtt_sampling = \"timed_segment\"\nspurious_rto = \"none\"\ntimestamp_tick = \"2ms\"")],
+        "[switch]\nmarking = { kind = \"red\", ecn = false, hard_drop = false }\n",
+    );
+    assert!(found.contains("transport.timestamp_tick, line 10: \"2ms\" has no effect where nothing reads timestamps"), "{found}");
+    assert!(
+        found.contains("switch.marking.hard_drop, line 18: false has no effect: without ecn all packets are dropped"),
+        "{found}"
+    );
+}

@@ -238,3 +238,12 @@ fn a_transport_that_no_traffic_uses() {
     );
     assert_eq!(found, line("transport, line 7: is used by no traffic"));
 }
+
+#[test]
+fn red_that_drops_what_dctcp_wants_marked() {
+    let red =
+        |more: &str| changed(&[("{ kind = \"threshold\", k = \"65 packets\" }", &format!("{{ kind = \"red\"{more} }}"))], "");
+    let expected = "switch.marking.hard_drop, line 7: true drops packets of DCTCP above its upper limit, where DCTCP takes marks; set hard_drop = false";
+    assert!(red("").contains(expected), "{}", red(""));
+    assert!(!red(", hard_drop = false").contains("hard_drop"));
+}

@@ -4,7 +4,7 @@ use super::transport::{shown, warn};
 use super::Network;
 use crate::doc::Parts;
 use fanin_params::{Cx, Param};
-use fanin_switch::{Buffer, DynamicBuffer, Marking, PathChoice, Switch};
+use fanin_switch::{Buffer, DynamicBuffer, Marking, PathChoice, RedParams, Switch};
 use fanin_units::{Amount, Bytes};
 
 /// A shared buffer of which a single queue may take more than this is hardly shared.
@@ -23,6 +23,18 @@ pub(super) fn check(switch: &Switch, cx: &mut Cx) {
         cx.key("cell", |cx| {
             cx.error(Some(&shown(&switch.cell)), "has no effect: nothing counts in cells", Some(remedy.to_string())).severity
         });
+    }
+    if let Marking::Red(red) = &switch.marking {
+        let default = RedParams::parse(&fanin_params::Value::Table(Vec::new()).into(), &mut Cx::new());
+        if !red.ecn && default.is_some_and(|default| default.hard_drop != red.hard_drop) {
+            let remedy = "ecn = true, or no hard_drop";
+            cx.key("marking", |cx| {
+                cx.key("hard_drop", |cx| {
+                    let message = "has no effect: without ecn all packets are dropped";
+                    cx.error(Some(&shown(&red.hard_drop)), message, Some(remedy.to_string())).severity
+                })
+            });
+        }
     }
     if let Buffer::Dynamic(buffer) = &switch.buffer {
         dynamic(buffer, switch, cx);

@@ -91,6 +91,9 @@ fn without_effect(tcp: &Tcp, cx: &mut Cx) {
     }
     if !tcp.timestamps {
         idle!(timestamp_tick, "while timestamps are off", "timestamps = true, or no timestamp_tick");
+    } else if tcp.rtt_sampling != RttSampling::Timestamps && tcp.spurious_rto != SpuriousRto::Eifel {
+        let remedy = "rtt_sampling = \"timestamps\", spurious_rto = \"eifel\", or no timestamp_tick";
+        idle!(timestamp_tick, "where nothing reads timestamps", remedy);
     }
     if !tcp.ecn {
         idle!(ecn_echo, "while ecn is off", "ecn = true, or no ecn_echo");

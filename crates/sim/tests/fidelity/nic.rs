@@ -106,6 +106,25 @@ fn a_connection_opens_sends_and_closes() {
     assert_eq!(Some(both.kept.flows[0].ideal_ps), both.kept.flows[0].finish_ps);
 }
 
+/// Alone on an idle network a flow takes its ideal time, whatever its size, options and request, where the window allows.
+/// Tolerance: none.
+#[test]
+fn a_flow_alone_takes_its_ideal_time() {
+    for size in ["1B", "1448B", "1449B", "100KB"] {
+        for more in ["", ", request = \"1B\"", ", request = \"1000B\""] {
+            for options in ["timestamps = true", "timestamps = false", "timestamps = false\nsack = false", "handshake = false"] {
+                let ran = run(&format!(
+                    "[topology]\nkind = \"single_switch\"\nhosts = 2\nlink = {{ rate = \"10Gbps\", delay = \"1us\" }}\n\
+                     [transport]\nkind = \"tcp\"\ninitial_window = 1000\nrto_initial = \"1s\"\n{options}\n\
+                     [[traffic]]\nkind = \"flows\"\nflows = [{{ src = \"h0\", dst = \"h1\", size = \"{size}\"{more} }}]\n"
+                ));
+                let flow = &ran.kept.flows[0];
+                assert_eq!(flow.finish_ps, Some(flow.ideal_ps), "{size}{more}, {options}");
+            }
+        }
+    }
+}
+
 /// Flows that wait for one another in a chain start when the one before has been delivered, and after their delay.
 #[test]
 fn dependent_flows_start_when_their_predecessor_is_delivered() {

@@ -247,3 +247,21 @@ fn red_that_drops_what_dctcp_wants_marked() {
     assert!(red("").contains(expected), "{}", red(""));
     assert!(!red(", hard_drop = false").contains("hard_drop"));
 }
+
+#[test]
+fn a_shortest_timeout_below_the_tick_of_its_clock() {
+    let below = |more: &str| {
+        changed(
+            &[
+                ("rto_min = \"10ms\"", &format!("ack_every = 1\nrto_min = \"200us\"{more}")),
+                ("delayed_ack_timeout = \"1ms\"\n", ""),
+            ],
+            "",
+        )
+    };
+    assert_eq!(
+        below(""),
+        line("transport.rto_min, line 12: \"200us\" is below clock_granularity (1ms): no RTO is shorter than that; lower clock_granularity too")
+    );
+    assert_eq!(below("\nclock_granularity = \"200us\""), "");
+}

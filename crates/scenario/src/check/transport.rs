@@ -2,7 +2,7 @@
 
 use fanin_params::{Cx, Node, Param, Problem};
 use fanin_transport::{CongestionControl, EcnEcho, ReceiveWindow, RttSampling, SpuriousRto, Tcp, TransportConfig};
-use fanin_units::Bytes;
+use fanin_units::{Bytes, Span};
 
 /// IPv4 and TCP header without options, and the timestamps option.
 const HEADERS: u16 = 40;
@@ -65,6 +65,10 @@ fn contradictions(tcp: &Tcp, cx: &mut Cx) {
     if dctcp && tcp.ecn && tcp.ecn_echo == EcnEcho::Classic {
         warn(cx, "ecn_echo", &tcp.ecn_echo, "repeats each mark until CWR, so that DCTCP overestimates the marked fraction")
             .suggestion = Some("leave it out, or write \"dctcp\"".to_string());
+    }
+    if tcp.rto_min < tcp.clock_granularity && tcp.rto_min > Span::ZERO {
+        let message = format!("is below clock_granularity ({}): no RTO is shorter than that", tcp.clock_granularity);
+        warn(cx, "rto_min", &tcp.rto_min, message).suggestion = Some("lower clock_granularity too".to_string());
     }
     if tcp.ack_every > 1 && tcp.delayed_ack_timeout >= tcp.rto_min {
         let message = format!(

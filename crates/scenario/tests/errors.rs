@@ -370,3 +370,11 @@ fn a_clock_that_nothing_reads_and_a_drop_that_always_happens() {
         "{found}"
     );
 }
+
+#[test]
+fn an_unknown_host_is_told_beside_errors_of_other_sections() {
+    let found = wrong(&[("name = \"x\"", "seed = -1"), ("\"h3\"", "\"h99\"")], "[switch]\nttl = \"x\"\n");
+    for expected in ["seed, line 1", "traffic[0].receiver, line 11: \"h99\" is not a known host", "switch.ttl, line 14"] {
+        assert!(found.contains(expected), "{expected}\n{found}");
+    }
+}

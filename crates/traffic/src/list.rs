@@ -5,7 +5,7 @@ use crate::generate::{Draft, Generate};
 use fanin_params::params;
 use fanin_units::{Bytes, HostId, Span, Time};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 
 params! {
     /// One flow.
@@ -158,7 +158,18 @@ impl List {
                 });
             }
         }
-        (flows.len() == params.flows.len()).then(|| List::new(flows, waits))
+        if flows.len() == params.flows.len() {
+            return Some(List::new(flows, waits));
+        }
+        // Sound lists are compared with all other names later on; this one will not get there.
+        let mut seen = BTreeSet::new();
+        for (i, id) in params.flows.iter().enumerate().filter_map(|(i, flow)| Some((i, flow.id.as_deref()?))) {
+            if !seen.insert(id) {
+                let message = "is a name that another entry or flow has";
+                build.error(&format!("flows[{i}].id"), Some(format!("\"{id}\"")), message, Some("ids that differ"));
+            }
+        }
+        None
     }
 
     fn schedule(&mut self, index: u32) {

@@ -293,3 +293,13 @@ fn a_file_that_is_no_text_is_refused_once() {
         assert!(!found[0].contains(|c: char| c.is_control()), "{found:?}");
     }
 }
+
+#[test]
+fn an_id_given_twice_is_told_beside_a_host_that_does_not_exist() {
+    let found = problems(
+        "kind = \"flows\"\nflows = [{ id = \"a\", src = \"h0\", dst = \"h1\", size = \"1B\" }, { id = \"a\", src = \"h0\", dst = \"h99\", size = \"1B\" }]",
+    );
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert_problem(&found, "traffic[0].flows[1].dst: \"h99\" is not a known host");
+    assert_problem(&found, "traffic[0].flows[1].id: \"a\" is a name that another entry or flow has; accepted: ids that differ");
+}

@@ -12,7 +12,7 @@ use self::transport::shown;
 use crate::doc::{Parts, DEFAULT_TRANSPORT};
 use fanin_params::{Cx, Problem, Severity};
 use fanin_switch::Marking;
-use fanin_traffic::{Entry, Traffic, TrafficContext, TrafficKind};
+use fanin_traffic::{Entry, Traffic, TrafficContext, TrafficKind, MAX_FLOWS};
 use fanin_transport::{CongestionControl, TransportConfig};
 use fanin_units::{Bytes, LinkId, Time};
 use std::collections::BTreeSet;
@@ -227,7 +227,6 @@ fn ecn(parts: &Parts, cx: &mut Cx) {
 
 /// Builds the traffic, with all its own checks, and looks at what it asks of the network.
 fn traffic(parts: &Parts, network: &Network, (base_dir, notes): (&Path, &mut Vec<String>), cx: &mut Cx) -> Vec<Problem> {
-    let Some(engine) = &parts.engine else { return Vec::new() };
     let names: Vec<String> = parts.transports.iter().map(|(name, _)| name.clone()).collect();
     let context = TrafficContext {
         hosts: network.host_infos(),
@@ -236,7 +235,7 @@ fn traffic(parts: &Parts, network: &Network, (base_dir, notes): (&Path, &mut Vec
         seed: parts.seed,
         duration: parts.duration.map(|span| Time::ZERO + span),
         base_dir,
-        max_flows: engine.max_flows,
+        max_flows: parts.engine.as_ref().map_or(MAX_FLOWS, |engine| engine.max_flows),
     };
     let entries: Vec<Entry> = parts.traffic.iter().map(|(_, entry)| entry.clone()).collect();
     if entries.is_empty() && parts.all_traffic {

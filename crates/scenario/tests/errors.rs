@@ -373,8 +373,14 @@ fn a_clock_that_nothing_reads_and_a_drop_that_always_happens() {
 
 #[test]
 fn an_unknown_host_is_told_beside_errors_of_other_sections() {
-    let found = wrong(&[("name = \"x\"", "seed = -1"), ("\"h3\"", "\"h99\"")], "[switch]\nttl = \"x\"\n");
-    for expected in ["seed, line 1", "traffic[0].receiver, line 11: \"h99\" is not a known host", "switch.ttl, line 14"] {
+    let found =
+        wrong(&[("name = \"x\"", "seed = -1"), ("\"h3\"", "\"h99\"")], "[switch]\nttl = \"x\"\n[engine]\nmax_flows = 0\n");
+    for expected in [
+        "engine.max_flows, line 16",
+        "seed, line 1",
+        "traffic[0].receiver, line 11: \"h99\" is not a known host",
+        "switch.ttl, line 14",
+    ] {
         assert!(found.contains(expected), "{expected}\n{found}");
     }
 }

@@ -66,6 +66,7 @@ def inspect(out: Path, *, overwrite: bool) -> None:
 
 
 def clear(out: Path) -> None:
-    """Remove the files of an earlier result, the manifest last, and nothing else."""
-    for name in [*(f"{table}.parquet" for table in SCHEMAS), SUMMARY, "report.html", MANIFEST]:
+    """Remove the files of an earlier result, its converted tables too, the manifest last, and nothing else."""
+    tables = [f"{table}.{ending}" for table in SCHEMAS for ending in ("parquet", "csv", "jsonl", "arrow")]
+    for name in [*tables, SUMMARY, "report.html", ".ballast", MANIFEST]:
         (out / name).unlink(missing_ok=True)

@@ -149,6 +149,7 @@ def test_an_earlier_result_is_only_replaced_when_told(scenario: Path, tmp_path: 
     out = tmp_path / "out"
     assert call("run", scenario, "-o", out).exit_code == 0
     (out / "notes.txt").write_text("mine")
+    assert call("convert", out, "--table", "flows").exit_code == 0
     before = (out / "manifest.json").read_bytes()
     refused = call("run", scenario, "-o", out, "--set", "seed=9")
     assert refused.exit_code == 2
@@ -160,6 +161,7 @@ def test_an_earlier_result_is_only_replaced_when_told(scenario: Path, tmp_path: 
     assert call("run", scenario, "-o", out, "--force", "--set", "seed=9").exit_code == 0
     assert fanin.load(out).manifest["seed"] == 9
     assert (out / "notes.txt").read_text() == "mine"
+    assert not (out / "flows.csv").exists(), "a converted table of the earlier result"
 
 
 def test_another_folder_is_never_touched(scenario: Path, tmp_path: Path) -> None:

@@ -211,8 +211,9 @@ struct Asks {
 impl World {
     /// A packet has reached its host.
     #[inline(always)]
-    pub(crate) fn deliver(&mut self, _host: u32, packet: PacketId) {
+    pub(crate) fn deliver(&mut self, host: u32, packet: PacketId) {
         let p = &self.pool[packet];
+        debug_assert_eq!(p.dst.0, host, "a packet at a host that it was not sent to");
         let side = p.to;
         let Some(id) = self.conns.of(p.flow) else {
             self.totals.stray += 1;

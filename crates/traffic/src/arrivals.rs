@@ -159,25 +159,7 @@ impl Arrivals {
                 return None;
             }
         };
-        if let Some(stop) = params.stop.filter(|stop| *stop <= build.start) {
-            build.error(
-                "stop",
-                Some(stop.to_string()),
-                "is not after the entry's `start`",
-                Some(&format!("after {}", build.start)),
-            );
-            return None;
-        }
-        let stop = params.stop.into_iter().chain(build.stop).min();
-        if stop.is_none() && params.count.is_none() {
-            build.error(
-                "stop",
-                None,
-                "is missing: the run has no duration, so these arrivals would never end",
-                Some("`stop`, `count`, or a duration of the run"),
-            );
-            return None;
-        }
+        let stop = build.end(params.stop, params.count.is_some(), ["these arrivals", "count"])?;
         if let (None, Some(count)) = (stop, params.count) {
             let lasts = count as f64 / rates.iter().sum::<f64>();
             if lasts > LONGEST.as_secs_f64() {

@@ -145,6 +145,23 @@ impl Build<'_> {
         self.entity(self.hosts.info(host).name)
     }
 
+    /// When an entry that goes on by itself ends: at its `stop` or with the run, whichever comes first; `Some(None)` where
+    /// only its number bounds it. An error where nothing does; the words are what would never end, and the key that bounds it.
+    pub fn end(&mut self, stop: Option<Time>, bounded: bool, [what, key]: [&str; 2]) -> Option<Option<Time>> {
+        if let Some(early) = stop.filter(|stop| *stop <= self.start) {
+            let accepted = format!("after {}", self.start);
+            self.error("stop", Some(early.to_string()), "is not after the entry's `start`", Some(&accepted));
+            return None;
+        }
+        let end = stop.into_iter().chain(self.stop).min();
+        if end.is_none() && !bounded {
+            let message = format!("is missing: the run has no duration, so {what} would never end");
+            self.error("stop", None, message, Some(&format!("`stop`, `{key}`, or a duration of the run")));
+            return None;
+        }
+        Some(end)
+    }
+
     /// Records an error at `key` of the entry.
     pub fn error(
         &mut self,

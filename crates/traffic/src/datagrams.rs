@@ -102,25 +102,7 @@ impl OneFlow {
         if spec.rate > link {
             build.warn("rate", Some(spec.rate.to_string()), format!("is more than the {link} of the link of \"{}\"", ends.src));
         }
-        if let Some(stop) = ends.stop.filter(|stop| *stop <= build.start) {
-            build.error(
-                "stop",
-                Some(stop.to_string()),
-                "is not after the entry's `start`",
-                Some(&format!("after {}", build.start)),
-            );
-            return None;
-        }
-        let until = ends.stop.into_iter().chain(build.stop).min();
-        if until.is_none() && ends.size.is_none() {
-            build.error(
-                "stop",
-                None,
-                "is missing: the run has no duration, so this would never end",
-                Some("`stop`, `size`, or a duration of the run"),
-            );
-            return None;
-        }
+        let until = build.end(ends.stop, ends.size.is_some(), ["this", "size"])?;
         if let (None, Some(size)) = (until, ends.size) {
             let (on, off) = (spec.on.map_or(1, Span::ps), spec.off.map_or(0, Span::ps));
             let lasts = u128::from(spec.rate.time_to_send(size).ps()) * (u128::from(on) + u128::from(off)) / u128::from(on);

@@ -80,12 +80,20 @@ class LinkParams(Table):
     Default: "1us". Accepted: from 0ps to 10s.
     """
 
+    wire_overhead: Size | None = None
+    """Bytes of wire time that a packet takes on this link beyond its IP packet: at least framing.header, the rest is gap.
+    Absent: framing's header and gap, Ethernet's 38.
+
+    Accepted: from 0B to 1KB.
+    """
+
 
 class LinkParamsDict(TypedDict, total=False):
     """`LinkParams` as a plain dictionary; the class says what each key means."""
 
     rate: BitRate
     delay: Duration
+    wire_overhead: Size
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -164,12 +172,20 @@ class RackLinkParams(Table):
     Default: "5us". Accepted: from 0ps to 10s.
     """
 
+    wire_overhead: Size | None = None
+    """Bytes of wire time that a packet takes on this link beyond its IP packet: at least framing.header, the rest is gap.
+    Absent: framing's header and gap, Ethernet's 38.
+
+    Accepted: from 0B to 1KB.
+    """
+
 
 class RackLinkParamsDict(TypedDict, total=False):
     """`RackLinkParams` as a plain dictionary; the class says what each key means."""
 
     rate: BitRate
     delay: Duration
+    wire_overhead: Size
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -223,12 +239,20 @@ class UplinkParams(Table):
     Default: "1us". Accepted: from 0ps to 10s.
     """
 
+    wire_overhead: Size | None = None
+    """Bytes of wire time that a packet takes on this link beyond its IP packet: at least framing.header, the rest is gap.
+    Absent: framing's header and gap, Ethernet's 38.
+
+    Accepted: from 0B to 1KB.
+    """
+
 
 class UplinkParamsDict(TypedDict, total=False):
     """`UplinkParams` as a plain dictionary; the class says what each key means."""
 
     rate: BitRate
     delay: Duration
+    wire_overhead: Size
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

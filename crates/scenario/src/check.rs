@@ -41,6 +41,7 @@ pub(crate) fn check(parts: &Parts, network: Option<&Network>, base_dir: &Path) -
     let mut problems = Vec::new();
     let mut notes = Vec::new();
     if let Some(network) = network {
+        wire_overhead(parts, network, &mut cx);
         watched = telemetry::watched(parts, network, &mut cx);
         telemetry::sampling(parts, network, &mut cx);
         switch::paths(parts, network, &mut cx);
@@ -158,6 +159,14 @@ fn classes(parts: &Parts, cx: &mut Cx) {
 const IP_AND_UDP: u64 = 28;
 
 /// A frame has to fit the 16 bits of its length.
+fn wire_overhead(parts: &Parts, network: &Network, cx: &mut Cx) {
+    let Some(header) = parts.framing.as_ref().map(|framing| framing.header) else { return };
+    if let Some((link, overhead)) = network.headless_link(header) {
+        let message = format!("gives {link} a wire_overhead of {overhead}, less than framing.header");
+        cx.key("topology", |cx| cx.error(None, message, Some(format!("at least {header}"))).severity);
+    }
+}
+
 fn frame_sizes(parts: &Parts, cx: &mut Cx) {
     let Some(framing) = &parts.framing else { return };
     let room = u64::from(u16::MAX) - framing.header.get();

@@ -384,3 +384,11 @@ fn an_unknown_host_is_told_beside_errors_of_other_sections() {
         assert!(found.contains(expected), "{expected}\n{found}");
     }
 }
+
+#[test]
+fn a_link_that_takes_less_than_a_header() {
+    assert_eq!(
+        wrong(&[("hosts = 4", "hosts = 4\nlink = { wire_overhead = \"17B\" }")], ""),
+        lines(&["topology, line 2: gives h0->switch0 a wire_overhead of 17B, less than framing.header; accepted: at least 18B"])
+    );
+}

@@ -85,7 +85,9 @@ impl World {
             five_tuple_hash(to.0, from.0, SERVER_PORT, client, protocol),
         ];
         let ends = if let FlowKind::Datagrams(datagrams) = &spec.kind {
-            let wire = self.framing.on_wire(self.framing.frame(8 + datagrams.packet.get() as u16));
+            let frame = self.framing.frame(8 + datagrams.packet.get() as u16);
+            let nic = self.hosts[spec.src.index()].nic as usize;
+            let wire = u32::from(frame) + u32::from(self.links[nic].gap());
             let mut clock = DatagramClock::new(datagrams, &spec, Bytes(u64::from(wire)), self.seed);
             let next = clock.next();
             [Protocol::Source { clock: Box::new(clock), next, sent: 0 }, Protocol::Sink { packets: 0, bytes: 0, marked: 0 }]

@@ -159,6 +159,11 @@ impl Link {
         self.delay
     }
 
+    /// Preamble and gap of a packet here.
+    pub fn gap(&self) -> u16 {
+        self.gap
+    }
+
     /// Packets that wait.
     #[inline(always)]
     pub fn queue_packets(&self) -> u32 {

@@ -47,7 +47,8 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
     for (i, wire) in topology.links.iter().enumerate() {
         let id = LinkId(i as u32);
         // What a packet spends inside the node at the far end before it is looked at there is part of the delay.
-        let mut link = Link::new(&mut rings, scenario.hop_delay(id), wire.rate, framing.gap, far_end(topology, wire.to));
+        let gap = wire.wire_overhead.map_or(framing.gap, |bytes| bytes.get() as u16 - framing.header);
+        let mut link = Link::new(&mut rings, scenario.hop_delay(id), wire.rate, gap, far_end(topology, wire.to));
         let owner = match far_end(topology, wire.from) {
             FarEnd::Host(h) => Owner::Host(h),
             FarEnd::Switch(s) => Owner::Switch(s),

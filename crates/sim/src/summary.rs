@@ -88,7 +88,7 @@ pub(crate) fn summary(world: &World, queries: &[Option<Span>]) -> Value {
     let hottest = world.hottest_ports();
     let port = |l: usize| {
         let p = &world.ports[l];
-        let wire = Bytes(p.tx_bytes + p.tx_packets * u64::from(world.framing.gap));
+        let wire = Bytes(p.tx_bytes + p.tx_packets * u64::from(world.links[l].gap()));
         let used = if elapsed == Span::ZERO { 0.0 } else { p.rate.time_to_send(wire).ps() as f64 / elapsed.ps() as f64 };
         json!({
             "port": p.name.to_string(),

@@ -31,3 +31,21 @@ fn marks_are_counted_by_reason() {
         assert_eq!(Some(sum), summary["marks"].as_u64(), "{marking}");
     }
 }
+
+/// A link's wire overhead is its own: a packet of 1040 IP bytes holds each of two links for 1040 + overhead bytes of time.
+#[test]
+fn wire_overhead_is_a_parameter_of_the_link() {
+    for (key, overhead) in [("", 38), (", wire_overhead = \"100B\"", 100), (", wire_overhead = \"18B\"", 18)] {
+        let text = format!(
+            "[topology]\nkind = \"single_switch\"\nhosts = 2\nlink = {{ rate = \"10Gbps\", delay = \"1us\"{key} }}\n\
+             [transport]\nkind = \"tcp\"\nhandshake = false\ntimestamps = false\nack_every = 1\nrto_initial = \"10ms\"\n\
+             [[traffic]]\nkind = \"flows\"\nflows = [{{ src = \"h0\", dst = \"h1\", size = \"1000B\" }}]\n"
+        );
+        let scenario = Scenario::from_toml(&text, Path::new(".")).expect("a valid scenario");
+        let mut world = world(&scenario, &Destination::Memory).expect("a world");
+        while world.advance(100_000).expect("tables in memory") == Pause::Budget {}
+        let all = finish(&mut world).expect("tables in memory").0["fct"][0].clone();
+        assert_eq!(all["p50_ps"].as_u64(), Some(2 * (1_000_000 + (1040 + overhead) * 800)));
+        assert_eq!(all["slowdown_mean"].as_f64(), Some(1.0), "the ideal knows of it");
+    }
+}

@@ -1,7 +1,8 @@
 //! Parameters of networks.
 
+use crate::network::Wire;
 use fanin_params::{choice, names, params, Cx};
-use fanin_units::{BitRate, Span};
+use fanin_units::{BitRate, Bytes, Span};
 use std::ops::Bound;
 
 /// The most nodes of a network.
@@ -24,6 +25,9 @@ params! {
         pub rate: BitRate = BitRate::from_gbps(10), in SLOWEST..=FASTEST;
         /// Propagation delay.
         pub delay: Span = Span::from_us(1), in Span::ZERO..=LONGEST;
+        /// Bytes of wire time that a packet takes on this link beyond its IP packet: at least framing.header, the rest is gap.
+        /// Absent: framing's header and gap, Ethernet's 38.
+        pub wire_overhead: Option<Bytes>, in Bytes(0)..=Bytes(1_000);
     }
 }
 
@@ -34,6 +38,9 @@ params! {
         pub rate: BitRate = BitRate::from_gbps(40), in SLOWEST..=FASTEST;
         /// Propagation delay.
         pub delay: Span = Span::from_us(1), in Span::ZERO..=LONGEST;
+        /// Bytes of wire time that a packet takes on this link beyond its IP packet: at least framing.header, the rest is gap.
+        /// Absent: framing's header and gap, Ethernet's 38.
+        pub wire_overhead: Option<Bytes>, in Bytes(0)..=Bytes(1_000);
     }
 }
 
@@ -45,6 +52,27 @@ params! {
         /// Propagation delay. Source: S-ECN §III-A (a round trip between racks, over eight links, takes about 50 us: 5 us
         /// per link and the serialisation of small frames).
         pub delay: Span = Span::from_us(5), in Span::ZERO..=LONGEST;
+        /// Bytes of wire time that a packet takes on this link beyond its IP packet: at least framing.header, the rest is gap.
+        /// Absent: framing's header and gap, Ethernet's 38.
+        pub wire_overhead: Option<Bytes>, in Bytes(0)..=Bytes(1_000);
+    }
+}
+
+impl LinkParams {
+    pub(crate) fn wire(&self) -> Wire {
+        Wire { rate: self.rate, delay: self.delay, overhead: self.wire_overhead }
+    }
+}
+
+impl UplinkParams {
+    pub(crate) fn wire(&self) -> Wire {
+        Wire { rate: self.rate, delay: self.delay, overhead: self.wire_overhead }
+    }
+}
+
+impl RackLinkParams {
+    pub(crate) fn wire(&self) -> Wire {
+        Wire { rate: self.rate, delay: self.delay, overhead: self.wire_overhead }
     }
 }
 
@@ -54,7 +82,7 @@ params! {
         /// Number of hosts.
         pub hosts: u32 = 8, in 2..=65_535;
         /// Each host's link.
-        pub link: LinkParams = LinkParams { rate: BitRate::from_gbps(10), delay: Span::from_us(1) };
+        pub link: LinkParams = LinkParams { rate: BitRate::from_gbps(10), delay: Span::from_us(1), wire_overhead: None };
     }
 }
 
@@ -66,9 +94,9 @@ params! {
         /// Hosts at the right.
         pub right: u32 = 8, in 1..=32_767;
         /// Each host's link.
-        pub host_link: LinkParams = LinkParams { rate: BitRate::from_gbps(10), delay: Span::from_us(1) };
+        pub host_link: LinkParams = LinkParams { rate: BitRate::from_gbps(10), delay: Span::from_us(1), wire_overhead: None };
         /// The link between the switches.
-        pub bottleneck: LinkParams = LinkParams { rate: BitRate::from_gbps(10), delay: Span::from_us(1) };
+        pub bottleneck: LinkParams = LinkParams { rate: BitRate::from_gbps(10), delay: Span::from_us(1), wire_overhead: None };
     }
 }
 
@@ -80,9 +108,9 @@ params! {
         /// Hosts in each rack. Source: S-ECN §III-A (3).
         pub hosts_per_rack: u32 = 3, in 1..=4_096;
         /// Each host's link.
-        pub host_link: RackLinkParams = RackLinkParams { rate: BitRate::from_gbps(1), delay: Span::from_us(5) };
+        pub host_link: RackLinkParams = RackLinkParams { rate: BitRate::from_gbps(1), delay: Span::from_us(5), wire_overhead: None };
         /// Each rack's link to the root.
-        pub root_link: RackLinkParams = RackLinkParams { rate: BitRate::from_gbps(1), delay: Span::from_us(5) };
+        pub root_link: RackLinkParams = RackLinkParams { rate: BitRate::from_gbps(1), delay: Span::from_us(5), wire_overhead: None };
     }
 }
 
@@ -101,9 +129,9 @@ params! {
         /// Links between each leaf and each spine.
         pub links_per_pair: u32 = 1, in 1..=64;
         /// Each host's link.
-        pub host_link: LinkParams = LinkParams { rate: BitRate::from_gbps(10), delay: Span::from_us(1) };
+        pub host_link: LinkParams = LinkParams { rate: BitRate::from_gbps(10), delay: Span::from_us(1), wire_overhead: None };
         /// Each link between a leaf and a spine.
-        pub uplink: UplinkParams = UplinkParams { rate: BitRate::from_gbps(40), delay: Span::from_us(1) };
+        pub uplink: UplinkParams = UplinkParams { rate: BitRate::from_gbps(40), delay: Span::from_us(1), wire_overhead: None };
     }
 }
 
@@ -114,7 +142,7 @@ params! {
         /// Ports of every switch; even.
         pub k: u32 = 4, in 2..=64;
         /// Every link.
-        pub link: LinkParams = LinkParams { rate: BitRate::from_gbps(10), delay: Span::from_us(1) };
+        pub link: LinkParams = LinkParams { rate: BitRate::from_gbps(10), delay: Span::from_us(1), wire_overhead: None };
     }
 }
 
@@ -124,7 +152,7 @@ params! {
         /// Number of switches.
         pub switches: u32 = 5, in 1..=1_024;
         /// Every link.
-        pub link: LinkParams = LinkParams { rate: BitRate::from_gbps(10), delay: Span::from_us(1) };
+        pub link: LinkParams = LinkParams { rate: BitRate::from_gbps(10), delay: Span::from_us(1), wire_overhead: None };
     }
 }
 

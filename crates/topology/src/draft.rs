@@ -1,9 +1,9 @@
 //! A network being put together, and the checks that every network passes.
 
 use crate::config::{refuse_link, MAX_LINKS, MAX_NODES};
-use crate::network::{Link, Node, NodeKind, Topology};
+use crate::network::{Link, Node, NodeKind, Topology, Wire};
 use fanin_params::{Problem, Severity};
-use fanin_units::{BitRate, LinkId, NodeId, Span};
+use fanin_units::{LinkId, NodeId};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Problems that are listed one by one; beyond it only their number.
@@ -117,8 +117,7 @@ pub(crate) struct DraftNode {
 pub(crate) struct DraftLink {
     pub a: usize,
     pub b: usize,
-    pub rate: BitRate,
-    pub delay: Span,
+    pub wire: Wire,
     pub line: Option<u32>,
 }
 
@@ -167,8 +166,8 @@ impl Draft {
     }
 
     /// Adds a link that a generator makes.
-    pub fn join(&mut self, a: usize, b: usize, rate: BitRate, delay: Span) {
-        self.links.push(DraftLink { a, b, rate, delay, line: None });
+    pub fn join(&mut self, a: usize, b: usize, wire: Wire) {
+        self.links.push(DraftLink { a, b, wire, line: None });
     }
 
     /// Adds a link from a file, unless it cannot be one.
@@ -182,7 +181,7 @@ impl Draft {
                 Some("links between two different nodes".into()),
             );
         }
-        match refuse_link(link.rate, link.delay) {
+        match refuse_link(link.wire.rate, link.wire.delay) {
             Some((value, message, accepted)) => findings.error(link.line, Some(value), message, Some(accepted)),
             None => self.links.push(link),
         }
@@ -304,8 +303,9 @@ impl Draft {
         for draft in &self.links {
             let (forth, back) = (LinkId(links.len() as u32), LinkId(links.len() as u32 + 1));
             let (a, b) = (id[draft.a], id[draft.b]);
-            links.push(Link { from: a, to: b, rate: draft.rate, delay: draft.delay, reverse: back });
-            links.push(Link { from: b, to: a, rate: draft.rate, delay: draft.delay, reverse: forth });
+            let Wire { rate, delay, overhead: wire_overhead } = draft.wire;
+            links.push(Link { from: a, to: b, rate, delay, wire_overhead, reverse: back });
+            links.push(Link { from: b, to: a, rate, delay, wire_overhead, reverse: forth });
         }
         let mut drafts: Vec<Option<DraftNode>> = self.nodes.into_iter().map(Some).collect();
         let nodes = order

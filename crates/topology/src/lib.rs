@@ -13,7 +13,7 @@ pub use config::{
     Chain, Dumbbell, FatTree, FileFormat, FromFile, LeafSpine, LinkParams, RackLinkParams, Racks, SingleSwitch, TopologyConfig,
     UplinkParams, MAX_LINKS, MAX_NODES,
 };
-pub use network::{Link, Node, NodeKind, Topology};
+pub use network::{Link, Node, NodeKind, Topology, Wire};
 pub use routes::Routes;
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::config::TopologyConfig;
 use crate::{generate, import};
 use fanin_params::{Cx, Problem};
-use fanin_units::{BitRate, HostId, LinkId, NodeId, Span};
+use fanin_units::{BitRate, Bytes, HostId, LinkId, NodeId, Span};
 use std::collections::{BTreeMap, VecDeque};
 use std::path::Path;
 
@@ -25,6 +25,16 @@ pub struct Node {
     pub kind: NodeKind,
 }
 
+/// What both directions of a link have in common.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wire {
+    pub rate: BitRate,
+    /// Propagation delay.
+    pub delay: Span,
+    /// Bytes of wire time beyond the IP packet; `None`: what the scenario's framing says.
+    pub overhead: Option<Bytes>,
+}
+
 /// One direction of a link, with the output port that feeds it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Link {
@@ -33,6 +43,8 @@ pub struct Link {
     pub rate: BitRate,
     /// Propagation delay.
     pub delay: Span,
+    /// Bytes of wire time beyond the IP packet; `None`: what the scenario's framing says.
+    pub wire_overhead: Option<Bytes>,
     /// The other direction.
     pub reverse: LinkId,
 }

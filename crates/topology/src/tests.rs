@@ -268,7 +268,7 @@ fn rates_that_no_port_counts_are_refused_wherever_they_come_from() {
             assert!(import(format, &source(sound)).is_ok(), "{sound}");
         }
     }
-    let odd = LinkParams { rate: BitRate(1_000_001), delay: Span::from_us(1) };
+    let odd = LinkParams { rate: BitRate(1_000_001), delay: Span::from_us(1), wire_overhead: None };
     let found = Topology::build(&TopologyConfig::Chain(Chain { switches: 2, link: odd }), Path::new(".")).unwrap_err();
     assert_eq!(
         text(&found).trim_end(),

@@ -21,6 +21,15 @@ pub(crate) struct Network<'a> {
 }
 
 impl<'a> Network<'a> {
+    /// The first link that takes less wire time beyond an IP packet than `header` alone, and how much it takes.
+    pub fn headless_link(&self, header: Bytes) -> Option<(String, Bytes)> {
+        let mut links = self.topology.links.iter().zip(0u32..);
+        links.find_map(|(link, id)| {
+            let overhead = link.wire_overhead.filter(|bytes| *bytes < header)?;
+            Some((self.topology.link_name(LinkId(id)), overhead))
+        })
+    }
+
     pub fn of(topology: &'a Topology, routes: &'a Routes) -> Self {
         let port = |(id, link): (u32, &fanin_topology::Link)| PortSeen {
             name: topology.link_name(LinkId(id)),

@@ -7,8 +7,9 @@
 
 use super::{json, Defaults};
 use crate::draft::{quote, Draft, DraftKind, DraftLink, Findings};
+use crate::network::Wire;
 use fanin_params::{names, params, Cx, Node, Param, Value};
-use fanin_units::{BitRate, Span};
+use fanin_units::{BitRate, Bytes, Span};
 
 names! {
     /// What a node is.
@@ -41,6 +42,8 @@ params! {
         pub rate: Option<BitRate>;
         /// Propagation delay.
         pub delay: Option<Span>;
+        /// Bytes of wire time beyond the IP packet; absent: what the scenario's framing says.
+        pub wire_overhead: Option<Bytes>, in Bytes(0)..=Bytes(1_000);
     }
 }
 
@@ -98,7 +101,7 @@ pub fn read(text: &str, defaults: Defaults, draft: &mut Draft, findings: &mut Fi
             draft.find(id)
         });
         if let ([Some(a), Some(b)], Some(rate), Some(delay)) = (ends, rate, delay) {
-            draft.connect(DraftLink { a, b, rate, delay, line }, findings);
+            draft.connect(DraftLink { a, b, wire: Wire { rate, delay, overhead: link.wire_overhead }, line }, findings);
         }
     }
 }

@@ -8,6 +8,7 @@
 use super::{quantity, Defaults};
 use crate::config::{MAX_LINKS, MAX_NODES};
 use crate::draft::{quote, Draft, DraftKind, DraftLink, Findings};
+use crate::network::Wire;
 use fanin_units::{BitRate, Quantity, Span};
 use roxmltree::{Document, Node, ParsingOptions};
 use std::collections::BTreeMap;
@@ -190,7 +191,7 @@ impl<'a> Reader<'a, '_> {
         let delay = self.value::<Span>(edge, &[("delay", ""), ("delay_ns", "ns")], defaults.delay);
         let line = self.line(edge);
         if let ([Some(a), Some(b)], Some(rate), Some(delay)) = (ends, rate, delay) {
-            draft.connect(DraftLink { a, b, rate, delay, line }, self.findings);
+            draft.connect(DraftLink { a, b, wire: Wire { rate, delay, overhead: None }, line }, self.findings);
         }
     }
 

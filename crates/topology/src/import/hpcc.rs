@@ -11,6 +11,7 @@
 use super::quantity;
 use crate::config::{MAX_LINKS, MAX_NODES};
 use crate::draft::{quote, Draft, DraftKind, DraftLink, Findings};
+use crate::network::Wire;
 use std::collections::BTreeSet;
 
 const HEADER: &str = "three counts: nodes, switches, links";
@@ -125,6 +126,6 @@ fn link(line: u32, words: &[&str], nodes: usize, draft: &mut Draft, findings: &m
         Err(_) => findings.error(Some(line), Some(quote(error_rate)), "is no error rate", Some("0".into())),
     }
     if let (Some(a), Some(b), Some(rate), Some(delay)) = (a, b, rate, delay) {
-        draft.connect(DraftLink { a, b, rate, delay, line: Some(line) }, findings);
+        draft.connect(DraftLink { a, b, wire: Wire { rate, delay, overhead: None }, line: Some(line) }, findings);
     }
 }

@@ -1,11 +1,14 @@
-//! Result tables. A table is a schema: columns with types, units and meanings, declared once, streamed to Parquet.
+//! Result tables, and what switches write into packets. A table is a schema: columns with types, units and meanings, declared
+//! once, streamed to Parquet.
 //!
 //! docs/results.md is the contract; a test holds the two together.
 
 mod column;
+mod register;
 mod rows;
 mod table;
 
 pub use column::{Cell, Column, Name};
+pub use register::{Registers, Stamp, Unwrap};
 pub use rows::{DropRow, FlowRow, PortRow, QueryRow, QueueRow};
 pub use table::{ColumnInfo, Row, Table, TableError};

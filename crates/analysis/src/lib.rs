@@ -1,0 +1,13 @@
+//! Bursts, phases, laws and culprits from the queue records of a port, in one pass and bounded memory.
+
+mod port;
+mod record;
+mod report;
+mod settings;
+
+pub use port::PortAnalyzer;
+pub use record::{Disorder, Record, DROPPED, MARKED, NO_FLOW, NO_QUEUE};
+pub use report::{
+    Background, Burst, Culprit, DetectReport, HistogramReport, Histograms, Law, Phase, PortReport, RateFrom, Round, SCHEMA,
+};
+pub use settings::{unknown_flows, Detect, FlowInfo, FlowLookup, SettingError, Settings};

@@ -1,0 +1,52 @@
+//! What the analysis reads: one record per packet that arrived at a port.
+
+use fanin_units::Time;
+
+/// The flow of a record that names none.
+pub const NO_FLOW: u32 = u32::MAX;
+/// The queue of a record that knows none: only detection by arrival rate works then.
+pub const NO_QUEUE: u64 = u64::MAX;
+/// The packet was marked (ECN).
+pub const MARKED: u8 = 1;
+/// The packet was dropped: it never stood in the queue.
+pub const DROPPED: u8 = 2;
+
+/// One arrival at a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// When it arrived.
+    pub time: Time,
+    /// Bytes it found waiting, the packet on the wire not among them; [`NO_QUEUE`]: unknown.
+    pub queue: u64,
+    /// Its frame, bytes as the queue counts them; 0: unknown.
+    pub frame: u32,
+    /// Its flow; [`NO_FLOW`]: unknown. Small numbers are fastest.
+    pub flow: u32,
+    /// [`MARKED`], [`DROPPED`].
+    pub flags: u8,
+}
+
+impl Record {
+    /// Whether the packet was dropped.
+    #[inline(always)]
+    pub fn dropped(&self) -> bool {
+        self.flags & DROPPED != 0
+    }
+}
+
+/// A record is earlier than the one before it: the trace must be sorted first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Disorder {
+    /// Time of the record before.
+    pub after: Time,
+    /// Time of this record.
+    pub time: Time,
+}
+
+impl std::fmt::Display for Disorder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "a record at {} follows one at {}: records of a port must be in order of time", self.time, self.after)
+    }
+}
+
+impl std::error::Error for Disorder {}

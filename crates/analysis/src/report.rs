@@ -1,0 +1,191 @@
+//! The report: times in ps, sizes in frame bytes, rates in bit/s of frame bytes unless a field says otherwise.
+
+use serde::Serialize;
+
+/// Name and version of the report's form.
+pub const SCHEMA: &str = "analysis/1";
+
+/// Where the port's speed comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RateFrom {
+    /// The user gave it.
+    Given,
+    /// The trace's manifest says it.
+    Result,
+    /// From the records: the port was busy and what it sent could be counted.
+    Estimated,
+    /// From the records, as a bound only: it is at least this.
+    LowerBound,
+    /// Nobody knows.
+    Unknown,
+}
+
+/// One port.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PortReport {
+    pub port: String,
+    pub records: u64,
+    pub first_ps: Option<u64>,
+    pub last_ps: Option<u64>,
+    /// Speed of the port on the wire.
+    pub rate_bps: Option<u64>,
+    pub rate_from: RateFrom,
+    /// Middle half of the estimates that `rate_bps` is the result of.
+    pub rate_low_bps: Option<u64>,
+    pub rate_high_bps: Option<u64>,
+    pub overhead_bytes: u64,
+    /// Thresholds in force.
+    pub detect: DetectReport,
+    pub peak_bytes: Option<u64>,
+    pub peak_ps: Option<u64>,
+    pub dropped: u64,
+    pub marked: u64,
+    /// Records whose queue cannot be explained by the packets before: at least one packet has no record.
+    pub jumps: u64,
+    /// Bytes that those jumps lack, at least.
+    pub missing_bytes: u64,
+    pub duplicates: u64,
+    pub bursts_found: u64,
+    /// Bursts that are counted but not listed.
+    pub bursts_left_out: u64,
+    /// Time inside bursts.
+    pub burst_ps: u64,
+    pub histograms: Histograms,
+    pub notes: Vec<String>,
+    pub bursts: Vec<Burst>,
+}
+
+/// Detection as it was done.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "by", rename_all = "snake_case")]
+pub enum DetectReport {
+    Queue { above_bytes: u64, until_bytes: u64 },
+    Rate { window_ps: u64, share: f64 },
+}
+
+/// Over all bursts of the port, listed or not. `counts[i]` is of `edges[i] <= x < edges[i + 1]`.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Histograms {
+    pub duration_ps: HistogramReport,
+    pub peak_bytes: HistogramReport,
+    /// End of a burst to start of the next.
+    pub gap_ps: HistogramReport,
+}
+
+/// A histogram; only the range that has counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct HistogramReport {
+    pub edges: Vec<u64>,
+    pub counts: Vec<u64>,
+}
+
+/// One burst.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Burst {
+    /// Number of the burst at its port, from 0, left out ones counted.
+    pub index: u64,
+    pub start_ps: u64,
+    pub end_ps: u64,
+    pub duration_ps: u64,
+    pub peak_ps: u64,
+    /// Largest queue found; absent where the records know no queue.
+    pub peak_bytes: Option<u64>,
+    /// Queue at the start.
+    pub start_bytes: Option<u64>,
+    pub records: u64,
+    /// Frame bytes that arrived, dropped ones included; absent where frames are unknown.
+    pub arrived_bytes: Option<u64>,
+    pub dropped_packets: u64,
+    pub dropped_bytes: u64,
+    pub marked_packets: u64,
+    /// Mean slope from start to peak and from peak to end.
+    pub rise_bps: Option<f64>,
+    pub fall_bps: Option<f64>,
+    /// Since the end of the burst before.
+    pub gap_ps: Option<u64>,
+    /// The trace ended inside.
+    pub open: bool,
+    /// The trace began inside, or the window asked for did.
+    pub cut: bool,
+    /// Distinct flows that arrived; unknown flows are not counted.
+    pub flows: u64,
+    /// Who stood in the queue at the peak.
+    pub direct: Vec<Culprit>,
+    pub direct_unattributed_bytes: u64,
+    /// Who arrived since the queue was last empty, up to the peak.
+    pub indirect: Vec<Culprit>,
+    pub indirect_unattributed_bytes: u64,
+    pub phases: Vec<Phase>,
+    pub rounds: Vec<Round>,
+    pub law: Option<Law>,
+    /// Slope compared with the port's speed where no law can be claimed, and why.
+    pub words: Option<String>,
+}
+
+/// A flow's part in a burst.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Culprit {
+    pub flow: u32,
+    pub name: String,
+    pub bytes: u64,
+    /// Of all bytes in question, unattributed ones included.
+    pub share: f64,
+}
+
+/// A stretch of constant slope.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Phase {
+    pub start_ps: u64,
+    pub end_ps: u64,
+    pub slope_bps: f64,
+    /// Confidence interval of the slope.
+    pub low_bps: f64,
+    pub high_bps: f64,
+    /// Records inside, as far as they were kept for the fit.
+    pub records: u64,
+    pub start_bytes: f64,
+    pub end_bytes: f64,
+}
+
+/// One round of all flows of a burst.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Round {
+    pub round: u32,
+    pub start_ps: u64,
+    /// Arrival of its last packet.
+    pub end_ps: u64,
+    pub flows: u64,
+    pub packets: u64,
+    pub bytes: u64,
+}
+
+/// Where the background of a burst stood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Background {
+    None,
+    OneFlow,
+    SameHop,
+    PreviousHop,
+}
+
+/// Which law of S-ECN §III-C applies, and whether it held.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Law {
+    pub law: u8,
+    pub background: Background,
+    pub background_flows: u64,
+    /// Arrival rate of the fan-in flows' first round.
+    pub first_round_bps: Option<f64>,
+    /// What the law says of the slope: equal (law 1), less (law 2), at most (law 3).
+    pub bound_bps: f64,
+    pub slope_bps: f64,
+    pub low_bps: f64,
+    pub high_bps: f64,
+    /// Index of the phase that is judged.
+    pub phase: usize,
+    /// By the confidence interval; absent: it cannot say.
+    pub holds: Option<bool>,
+    pub words: String,
+}

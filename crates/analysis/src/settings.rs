@@ -1,0 +1,174 @@
+//! What is asked of the analysis.
+
+use fanin_units::{BitRate, Bytes, Span, Time};
+use std::sync::Arc;
+
+/// What makes a burst.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Detect {
+    /// The queue is above a threshold.
+    Queue {
+        /// A burst begins when an arrival finds more than this. Absent: what the port drains in 100 us; 16 full frames (24288 B)
+        /// where its speed is unknown.
+        above: Option<Bytes>,
+        /// It ends when an arrival finds no more than this. Absent: a quarter of `above`.
+        until: Option<Bytes>,
+    },
+    /// The port is offered more than a share of its speed in a window; works for records that know no queue.
+    ///
+    /// Source: IMC17-microbursts §4 (25 us, 50 %).
+    Rate {
+        /// Length of a window.
+        window: Span,
+        /// Share of the port's speed, 0 … 1 and above.
+        share: f64,
+    },
+}
+
+/// Settings of one port's analysis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Speed of the port; absent: estimated from the records where they allow it.
+    pub rate: Option<BitRate>,
+    /// The speed comes with the trace (a result's manifest), not from the user: for the report only.
+    pub rate_of_result: bool,
+    /// Bytes of wire time that a frame takes beyond its length (preamble and gap; 20 for Ethernet).
+    pub overhead: Bytes,
+    /// What makes a burst.
+    pub detect: Detect,
+    /// Bursts closer than this are one.
+    pub merge: Span,
+    /// Round trip of a full data packet and its acknowledgement on the idle network, for flows that bring none of their own.
+    pub rtt: Option<Span>,
+    /// Confidence of intervals, above 0 and below 1.
+    pub confidence: f64,
+    /// Culprits listed by burst.
+    pub top: usize,
+    /// Bursts kept with all detail: the highest. The others are counted and enter the histograms.
+    pub max_bursts: usize,
+    /// Bursts are sought from here on; what came before only tells which flows were there already, and what queue stood.
+    pub from: Option<Time>,
+    /// Tick of the time stamps; zero where they are exact.
+    pub tick: Span,
+    /// Unit of the queue lengths, rounded down to it; 1 where they are exact.
+    pub unit: Bytes,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            rate: None,
+            rate_of_result: false,
+            overhead: Bytes(20),
+            detect: Detect::Queue { above: None, until: None },
+            merge: Span::ZERO,
+            rtt: None,
+            confidence: 0.95,
+            top: 10,
+            max_bursts: 10_000,
+            from: None,
+            tick: Span::ZERO,
+            unit: Bytes(1),
+        }
+    }
+}
+
+/// A setting that cannot be used: its name, and what is accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettingError {
+    /// Name of the setting.
+    pub setting: &'static str,
+    /// What is wrong, with the value, and what is accepted.
+    pub message: String,
+}
+
+impl std::fmt::Display for SettingError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.setting, self.message)
+    }
+}
+
+impl std::error::Error for SettingError {}
+
+/// Queue thresholds where the port's speed is unknown: 16 full frames.
+const UNKNOWN_RATE_ABOVE: u64 = 16 * 1518;
+
+impl Settings {
+    /// Everything that cannot be used, all at once.
+    pub fn problems(&self) -> Vec<SettingError> {
+        let mut found = Vec::new();
+        let mut say = |setting, message: String| found.push(SettingError { setting, message });
+        if self.rate == Some(BitRate(0)) {
+            say("rate", "is 0; a port's speed is above 0".into());
+        }
+        if !(self.confidence > 0.0 && self.confidence < 1.0) {
+            say("confidence", format!("is {}; accepted: above 0 and below 1, for example 0.95", self.confidence));
+        }
+        if self.max_bursts == 0 {
+            say("max_bursts", "is 0; at least 1 burst is kept".into());
+        }
+        if self.unit == Bytes(0) {
+            say("unit", "is 0; exact queue lengths have the unit 1 B".into());
+        }
+        if self.overhead.0 > 1_000_000 {
+            say("overhead", format!("is {}; accepted: up to 1 MB by frame, 20 B for Ethernet", self.overhead));
+        }
+        match self.detect {
+            Detect::Queue { .. } => {
+                let (above, until) = self.thresholds();
+                if until > above {
+                    say("until", format!("is {until}, more than above ({above}): a burst would end before it begins"));
+                }
+            }
+            Detect::Rate { window, share } => {
+                if window == Span::ZERO {
+                    say("window", "is 0; for example 25us".into());
+                }
+                if !(share > 0.0 && share.is_finite()) {
+                    say("share", format!("is {share}; accepted: above 0, for example 0.5"));
+                }
+                if self.rate.is_none() {
+                    say(
+                        "rate",
+                        "is missing: a burst by arrival rate is a share of the port's speed, so the speed is needed".into(),
+                    );
+                }
+            }
+        }
+        found
+    }
+
+    /// Begin and end thresholds in force, by the queue.
+    pub fn thresholds(&self) -> (Bytes, Bytes) {
+        let (above, until) = match self.detect {
+            Detect::Queue { above, until } => (above, until),
+            Detect::Rate { .. } => (None, None),
+        };
+        let above =
+            above.unwrap_or_else(|| self.rate.map_or(Bytes(UNKNOWN_RATE_ABOVE), |rate| rate.bytes_in(Span::from_us(100))));
+        (above, until.unwrap_or(Bytes(above.0 / 4)))
+    }
+}
+
+/// What is known of a flow. Everything may be absent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FlowInfo {
+    /// Sending host.
+    pub src: Option<Arc<str>>,
+    /// Receiving host.
+    pub dst: Option<Arc<str>>,
+    /// When its application asked.
+    pub start: Option<Time>,
+    /// Its round trip on the idle network: a full data packet and its acknowledgement.
+    pub base_rtt: Option<Span>,
+    /// How people call it, for example `h3 -> h9` or `10.0.0.1:80 > 10.0.0.2:5000`; empty: its number.
+    pub name: Arc<str>,
+}
+
+/// Asked for a flow when a burst that it took part in ends, and when the report is made. May learn flows while records are read.
+pub type FlowLookup = Arc<dyn Fn(u32) -> FlowInfo + Send + Sync>;
+
+/// A lookup that knows nothing.
+pub fn unknown_flows() -> FlowLookup {
+    Arc::new(|_| FlowInfo::default())
+}

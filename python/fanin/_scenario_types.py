@@ -699,6 +699,114 @@ class RedParamsDict(TypedDict, total=False):
     mean_packet: Size
 
 
+AfterMark: TypeAlias = Literal["subtract", "reset"]
+"""What a mark takes from the sum.
+
+- `subtract`: R·I, what this packet's share of marks stands for: the marked share is s/R, on the average exactly.
+- `reset`: All of it, as a counter of unmarked packets that starts again: one packet in ⌊R/s⌋ + 1, so never more than half
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SlopeParams(Table):
+    """Adders and a comparator, as in the paper's hardware: each packet adds P − R·I to a sum; a packet is marked when the sum
+    is above R·I. Source: S-ECN §IV-C.
+    """
+
+    kind: ClassVar[Literal["registers"]] = "registers"
+
+    clock: Duration | None = None
+    """Clock in which intervals are counted; at 20 ns R still fits its register at 1.6 Tb/s. Source: S-ECN §II-C, §IV-C
+    (125 MHz).
+
+    Default: "8ns". Accepted: from 100ps to 20ns.
+    """
+
+    credit: Size | None = None
+    """What idle time and draining may pay in for later packets: the sum is never below minus this. Wire bytes; one
+    full-size packet is what arrivals that are merely uneven need.
+
+    Default: "1538B". Accepted: from 0B to 65535B.
+    """
+
+    after_mark: AfterMark | None = None
+    """What a mark takes from the sum.
+
+    Default: "subtract".
+    """
+
+
+class SlopeParamsDict(TypedDict, total=False):
+    """`SlopeParams` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["registers"]]
+    clock: Duration
+    credit: Size
+    after_mark: AfterMark
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ProbabilitySlopeForm(Table):
+    """By chance: each packet for itself with probability (P − R·I)/(R·I). Source: S-ECN §IV-B (1), §IV-C (2)."""
+
+    kind: ClassVar[Literal["probability"]] = "probability"
+
+
+class ProbabilitySlopeFormDict(TypedDict, total=False):
+    """`ProbabilitySlopeForm` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["probability"]]
+
+
+SlopeForm: TypeAlias = (
+    SlopeParams
+    | SlopeParamsDict
+    | ProbabilitySlopeForm
+    | ProbabilitySlopeFormDict
+    | Literal["registers", "probability"]
+)
+"""How the slope becomes a mark.
+
+- `registers`: A sum, without chance.
+- `probability`: By chance.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SEcnParams(Table):
+    """By the slope s of the queue: no packet for s ≤ 0, a share of s/R for 0 < s < R, every packet for s ≥ R; and every
+    packet once K waits. Source: S-ECN §IV-B.
+    """
+
+    kind: ClassVar[Literal["s_ecn"]] = "s_ecn"
+
+    k: AmountOfBuffer | None = None
+    """Every ECN-capable packet that finds K or more is marked. Absent: the slope alone decides. Source: S-ECN §IV-D
+    (32 KB at 1 Gb/s).
+    """
+
+    form: SlopeForm | None = None
+    """Registers or chance.
+
+    Default: { kind = "registers", clock = "8ns", credit = "1538B", after_mark = "subtract" }.
+    """
+
+    at: At | None = None
+    """Which packet gets the mark: the one that arrives, or the one that leaves.
+
+    Default: "enqueue".
+    """
+
+
+class SEcnParamsDict(TypedDict, total=False):
+    """`SEcnParams` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["s_ecn"]]
+    k: AmountOfBuffer
+    form: SlopeForm
+    at: At
+
+
 Marking: TypeAlias = (
     NoneMarking
     | NoneMarkingDict
@@ -706,13 +814,16 @@ Marking: TypeAlias = (
     | ThresholdParamsDict
     | RedParams
     | RedParamsDict
-    | Literal["none", "threshold", "red"]
+    | SEcnParams
+    | SEcnParamsDict
+    | Literal["none", "threshold", "red", "s_ecn"]
 )
 """How a port tells of congestion. One state per port: with several classes it looks at the whole port.
 
 - `none`: Never.
 - `threshold`: Every ECN-capable packet when the queue is above a threshold.
 - `red`: Random early detection: by chance, from the average queue.
+- `s_ecn`: By the slope of the queue.
 """
 
 
@@ -3345,6 +3456,14 @@ __all__ = [
     "Spacing",
     "RedParams",
     "RedParamsDict",
+    "AfterMark",
+    "SlopeParams",
+    "SlopeParamsDict",
+    "ProbabilitySlopeForm",
+    "ProbabilitySlopeFormDict",
+    "SlopeForm",
+    "SEcnParams",
+    "SEcnParamsDict",
     "Marking",
     "FifoScheduling",
     "FifoSchedulingDict",

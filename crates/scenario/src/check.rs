@@ -202,7 +202,7 @@ fn frame_sizes(parts: &Parts, cx: &mut Cx) {
 fn ecn(parts: &Parts, cx: &mut Cx) {
     let Some(switch) = &parts.switch else { return };
     let used = used_transports(parts);
-    let marks = switch::marks(&switch.marking);
+    let marks = switch.marking.marks();
     for (name, config) in &used {
         if transport::uses_ecn(config) && !marks {
             at_transport(cx, name, |cx| {

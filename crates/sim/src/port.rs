@@ -37,6 +37,8 @@ pub struct Port {
 
     pub owner: Owner,
     pub rate: BitRate,
+    /// Wire bytes of each frame besides its own.
+    pub overhead: u16,
     pub limit: Limit,
     pub marker: Marker,
     pub rng: Stream,
@@ -92,6 +94,14 @@ impl Port {
 
     /// The queue as policies see it.
     pub fn view(&self, now: Time, queue_bytes: u64, queue_packets: u32, free_at: Time) -> PortView {
-        PortView { now, queue_bytes, queue_packets, queue_cells: self.queue_cells, rate: self.rate, free_at }
+        PortView {
+            now,
+            queue_bytes,
+            queue_packets,
+            queue_cells: self.queue_cells,
+            rate: self.rate,
+            overhead: self.overhead,
+            free_at,
+        }
     }
 }

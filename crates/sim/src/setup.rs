@@ -65,6 +65,7 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
             peak_time: Time::ZERO,
             owner,
             rate: wire.rate,
+            overhead: gap,
             limit: Limit::Unlimited,
             marker: Marker::new(&fanin_switch::Marking::None(fanin_switch::NoMarking {})),
             rng: Stream::new(seed, Purpose::Marking, i as u64),

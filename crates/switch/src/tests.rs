@@ -27,6 +27,7 @@ pub(crate) fn view(queue_packets: u32) -> PortView {
         queue_packets,
         queue_cells: queue_packets * 19,
         rate: BitRate::from_gbps(10),
+        overhead: 20,
         free_at: Time::from_ps(1_000_001),
     }
 }
@@ -210,6 +211,7 @@ impl Port {
             queue_packets: self.queued(Unit::Packets) as u32,
             queue_cells: self.queued(Unit::Cells) as u32,
             rate: BitRate::from_gbps(10),
+            overhead: 20,
             free_at: now + Span::from_ns(1),
         }
     }

@@ -17,6 +17,8 @@ pub struct PortView {
     pub queue_cells: u32,
     /// Rate of the port.
     pub rate: BitRate,
+    /// Bytes of wire time that each frame takes besides its own: preamble and gap.
+    pub overhead: u16,
     /// When the port is done with what it has begun to send; not after `now`: idle since then.
     pub free_at: Time,
 }

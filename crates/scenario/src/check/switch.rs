@@ -87,15 +87,6 @@ pub(super) fn port_buffer(switch: &Switch) -> Option<Bytes> {
     }
 }
 
-/// Whether ECN-capable packets are marked at all.
-pub(super) fn marks(marking: &Marking) -> bool {
-    match marking {
-        Marking::None(_) => false,
-        Marking::Threshold(_) => true,
-        Marking::Red(red) => red.ecn,
-    }
-}
-
 /// A packet that no switch is left for on a shortest path.
 pub(super) fn time_to_live(parts: &Parts, network: &Network, cx: &mut Cx) {
     let Some(switch) = &parts.switch else { return };

@@ -5,10 +5,12 @@
 
 mod none;
 mod red;
+mod s_ecn;
 mod threshold;
 
 pub use none::NoMarking;
 pub use red::{RedParams, Spacing};
+pub use s_ecn::{AfterMark, ByChance, SEcnParams, SlopeForm, SlopeParams, SlopeRegisters, SlopeStep};
 pub use threshold::{At, ThresholdParams};
 
 use crate::{MarkVerdict, PortView};
@@ -30,6 +32,11 @@ pub(crate) trait Policy: Sized {
     /// The amounts that it compares queues with.
     fn amounts(_params: &Self::Params) -> Vec<Amount> {
         Vec::new()
+    }
+
+    /// Whether it marks ECN-capable packets at all.
+    fn marks(_params: &Self::Params) -> bool {
+        true
     }
 
     /// A packet that admission has let pass is about to be queued.
@@ -134,6 +141,11 @@ macro_rules! registry {
                 match self { $( Marking::$name(params) => <$state as Policy>::check(params, cx), )* }
             }
 
+            /// Whether ECN-capable packets are marked at all.
+            pub fn marks(&self) -> bool {
+                match self { $( Marking::$name(params) => <$state as Policy>::marks(params), )* }
+            }
+
             /// The amounts that queues are compared with.
             pub fn amounts(&self) -> Vec<Amount> {
                 match self { $( Marking::$name(params) => <$state as Policy>::amounts(params), )* }
@@ -149,4 +161,6 @@ registry! {
     "threshold" => Threshold(ThresholdParams, threshold::Threshold),
     /// Random early detection: by chance, from the average queue.
     "red" => Red(RedParams, red::Red),
+    /// By the slope of the queue.
+    "s_ecn" => SEcn(SEcnParams, s_ecn::SEcn),
 }

@@ -19,6 +19,10 @@ impl Policy for Never {
         Never
     }
 
+    fn marks(_params: &NoMarking) -> bool {
+        false
+    }
+
     fn acts_at_enqueue(&self) -> bool {
         false
     }

@@ -167,6 +167,10 @@ impl Policy for Red {
         vec![params.min, params.max]
     }
 
+    fn marks(params: &RedParams) -> bool {
+        params.ecn
+    }
+
     fn on_enqueue(&mut self, view: &PortView, p: &Packet, rng: &mut Stream) -> MarkVerdict {
         self.avg = self.average(view);
         let markable = self.params.ecn && p.ecn != Ecn::NotEct;

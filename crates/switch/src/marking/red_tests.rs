@@ -66,6 +66,7 @@ fn idle_time_decays_the_average_as_if_small_packets_had_passed() {
         queue_packets: 0,
         queue_cells: 0,
         rate: BitRate::from_gbps(10),
+        overhead: 20,
     };
     let expected = 10.0 * libm::pow(0.998, 11.0); // ten, and the packet's own sample
     assert!((red.average(&idle) - expected).abs() < 1e-9, "{}", red.average(&idle));

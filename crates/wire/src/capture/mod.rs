@@ -1,0 +1,276 @@
+//! Reading captures: pcap and pcapng as a stream of frames, from files that need not be well-formed.
+
+mod legacy;
+mod ng;
+mod source;
+
+use crate::headers::{Headers, LinkType};
+use crate::trailer;
+use fanin_telemetry::Stamp;
+use source::Source;
+use std::io::Read;
+
+/// What a file may hold at most in one block or packet; more is damage, or not what is read here.
+pub const LARGEST_BLOCK: u64 = 16 << 20;
+
+/// Interfaces of all sections of a file together.
+pub const MOST_INTERFACES: usize = 1 << 16;
+
+/// The file's format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    Pcap,
+    PcapNg,
+}
+
+/// Why a capture cannot be read on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// The file ends within a block, as that of a capture that was killed does; all before it has been read.
+    Truncated,
+    /// Its content contradicts the format.
+    Malformed,
+    /// No capture, or one of a kind that is not read here.
+    Unsupported,
+    /// It could not be read.
+    Io,
+}
+
+/// An error, and where in the file it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CaptureError {
+    pub trouble: Trouble,
+    /// Byte offset of the block (pcapng), record (pcap) or header at fault.
+    pub offset: u64,
+    /// Its number, from 1: the file's header is the first.
+    pub block: u64,
+    pub what: String,
+}
+
+impl std::fmt::Display for CaptureError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "block {} at byte {}: {}", self.block, self.offset, self.what)
+    }
+}
+
+impl std::error::Error for CaptureError {}
+
+/// Which way a frame went, seen from where it was captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    In,
+    Out,
+}
+
+/// Where frames were captured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Interface {
+    pub link: LinkType,
+    /// Empty where the file gives none.
+    pub name: String,
+    /// Speed [bit/s].
+    pub speed: Option<u64>,
+    /// Bytes of frame check sequence at the end of each frame, where the file says.
+    pub fcs: Option<u8>,
+    /// Frames that the capturing side says it lost.
+    pub lost: u64,
+    clock: Clock,
+}
+
+/// How an interface's ticks become time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Clock {
+    /// `if_tsresol`: a power of ten, or of two with the highest bit set; negative.
+    resolution: u8,
+    /// Seconds to add.
+    offset: i64,
+}
+
+impl Clock {
+    const MICROSECONDS: Clock = Clock { resolution: 6, offset: 0 };
+    const NANOSECONDS: Clock = Clock { resolution: 9, offset: 0 };
+
+    /// Picoseconds since the epoch, rounded down.
+    fn ps(self, ticks: u64) -> i128 {
+        const SECOND: u128 = 1_000_000_000_000;
+        let exponent = u32::from(self.resolution & 0x7f);
+        let ticks = u128::from(ticks);
+        let ps = if self.resolution & 0x80 != 0 {
+            (ticks * SECOND) >> exponent // below 2^104
+        } else if exponent <= 12 {
+            ticks * 10_u128.pow(12 - exponent)
+        } else {
+            10_u128.checked_pow(exponent - 12).map_or(0, |divisor| ticks / divisor)
+        };
+        ps as i128 + i128::from(self.offset) * SECOND as i128
+    }
+}
+
+/// What was passed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Skipped {
+    /// Blocks that hold no packets, known or not.
+    pub blocks: u64,
+    /// Packets without a time (simple packet blocks).
+    pub untimed: u64,
+}
+
+/// A captured frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame<'a> {
+    /// Byte offset of its block or record in the file.
+    pub offset: u64,
+    /// Its interface's place in [`Capture::interfaces`].
+    pub interface: usize,
+    pub link: LinkType,
+    /// Picoseconds since the epoch: 1970-01-01 00:00 UTC, or the start of a simulation.
+    pub time_ps: i128,
+    /// Bytes that it had on the wire, as far as the capturing side saw them.
+    pub length: u32,
+    /// The bytes that were kept.
+    pub data: &'a [u8],
+    /// Bytes of frame check sequence among them, where the file says.
+    pub fcs: Option<u8>,
+    pub direction: Option<Direction>,
+}
+
+impl Frame<'_> {
+    /// Whether not all of its bytes were kept.
+    pub fn is_cut(&self) -> bool {
+        self.data.len() < self.length as usize
+    }
+
+    /// Its headers, as far as they were kept; none where it carries no IP.
+    pub fn headers(&self) -> Option<Headers> {
+        Headers::parse(self.link, self.data)
+    }
+
+    /// The stamp at its end, if there is one: after the datagram that `headers` tell of, before the frame check sequence
+    /// where that was captured. A frame that was cut has none.
+    pub fn stamp(&self, headers: &Headers) -> Option<Stamp> {
+        (self.link == LinkType::Ethernet && !self.is_cut()).then(|| trailer::stamp(self.data, headers.end, self.fcs)).flatten()
+    }
+
+    /// Bytes that it takes in a queue: on Ethernet with frame check sequence and padding, which most captures lack.
+    pub fn frame_bytes(&self) -> u32 {
+        match self.link {
+            LinkType::Ethernet => (self.length.saturating_add(4 - u32::from(self.fcs.unwrap_or(0).min(4)))).max(64),
+            _ => self.length,
+        }
+    }
+}
+
+/// Where a frame lies in the source's buffer.
+struct Found {
+    interface: usize,
+    time_ps: i128,
+    length: u32,
+    data: std::ops::Range<usize>,
+    fcs: Option<u8>,
+    direction: Option<Direction>,
+}
+
+/// A capture that is being read, block by block: it holds one block at a time.
+///
+/// ```
+/// # fn main() -> Result<(), fanin_wire::CaptureError> {
+/// # let file: &[u8] = &[0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0, 0, 0];
+/// let mut capture = fanin_wire::Capture::new(file)?;
+/// while let Some(frame) = capture.next_frame()? {
+///     if let Some(headers) = frame.headers() {
+///         println!("{} ps: {} to {}, {:?}", frame.time_ps, headers.src, headers.dst, frame.stamp(&headers));
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub struct Capture<R> {
+    source: Source<R>,
+    format: Format,
+    big_endian: bool,
+    interfaces: Vec<Interface>,
+    /// The first interface of the present section.
+    section: usize,
+    skipped: Skipped,
+    ended: bool,
+}
+
+impl<R: Read> Capture<R> {
+    /// Reads the file's header. There is no need to buffer `reader`.
+    ///
+    /// # Errors
+    /// When it is not the header of a capture.
+    pub fn new(reader: R) -> Result<Self, CaptureError> {
+        let mut capture = Capture {
+            source: Source::new(reader),
+            format: Format::Pcap,
+            big_endian: false,
+            interfaces: Vec::new(),
+            section: 0,
+            skipped: Skipped::default(),
+            ended: false,
+        };
+        let magic = capture.source.begin(4)?;
+        if magic == 0 {
+            return Err(capture.source.error(Trouble::Unsupported, "the file is empty"));
+        }
+        let magic: [u8; 4] = match capture.source.data().first_chunk() {
+            Some(magic) => *magic,
+            None => return Err(capture.source.truncated(4)),
+        };
+        match magic {
+            [0x0a, 0x0d, 0x0d, 0x0a] => {
+                capture.format = Format::PcapNg;
+                capture.first_section()?;
+            }
+            _ => capture.legacy_header(magic)?,
+        }
+        Ok(capture)
+    }
+
+    /// The next frame in the file; none at its end. Nothing is read after an error.
+    ///
+    /// # Errors
+    /// See [`Trouble`].
+    pub fn next_frame(&mut self) -> Result<Option<Frame<'_>>, CaptureError> {
+        if self.ended {
+            return Ok(None);
+        }
+        let found = match self.format {
+            Format::Pcap => self.legacy_record(),
+            Format::PcapNg => self.next_packet(),
+        };
+        let found = match found {
+            Ok(Some(found)) => found,
+            other => {
+                self.ended = true;
+                return other.map(|_| None);
+            }
+        };
+        Ok(Some(Frame {
+            offset: self.source.offset(),
+            interface: found.interface,
+            link: self.interfaces[found.interface].link,
+            time_ps: found.time_ps,
+            length: found.length,
+            data: &self.source.data()[found.data],
+            fcs: found.fcs.or(self.interfaces[found.interface].fcs),
+            direction: found.direction,
+        }))
+    }
+
+    /// The file's format.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// The interfaces found so far, those of all sections one after another.
+    pub fn interfaces(&self) -> &[Interface] {
+        &self.interfaces
+    }
+
+    /// What was passed over so far.
+    pub fn skipped(&self) -> Skipped {
+        self.skipped
+    }
+}

@@ -1,0 +1,88 @@
+//! The bytes of a capture, one block at a time.
+
+use super::{CaptureError, Trouble};
+use std::io::{BufReader, Read};
+
+/// Bytes read ahead.
+const AHEAD: usize = 256 << 10;
+
+/// A reader that knows where it is.
+pub(super) struct Source<R> {
+    reader: BufReader<R>,
+    /// Bytes of the present block, from its first on.
+    buffer: Vec<u8>,
+    /// Where the present block begins.
+    offset: u64,
+    /// Where the next one begins.
+    next: u64,
+    /// The present block's number, from 1.
+    block: u64,
+}
+
+impl<R: Read> Source<R> {
+    pub fn new(reader: R) -> Self {
+        Source { reader: BufReader::with_capacity(AHEAD, reader), buffer: Vec::new(), offset: 0, next: 0, block: 0 }
+    }
+
+    /// Begins a block with its first `n` bytes; tells how many there are.
+    pub fn begin(&mut self, n: usize) -> Result<usize, CaptureError> {
+        self.offset = self.next;
+        self.block += 1;
+        self.buffer.clear();
+        self.more(n)
+    }
+
+    /// Reads the present block up to its `n`-th byte; tells how many there are. Memory grows with what is really there, not
+    /// with what a length field claims.
+    pub fn more(&mut self, n: usize) -> Result<usize, CaptureError> {
+        let missing = n.saturating_sub(self.buffer.len()) as u64;
+        let read = self.reader.by_ref().take(missing).read_to_end(&mut self.buffer);
+        match read {
+            Ok(read) => self.next += read as u64,
+            Err(error) => return Err(self.error(Trouble::Io, format!("cannot be read: {error}"))),
+        }
+        Ok(self.buffer.len())
+    }
+
+    /// The same, where fewer bytes are an error.
+    pub fn all(&mut self, n: usize) -> Result<(), CaptureError> {
+        if self.more(n)? < n {
+            return Err(self.truncated(n as u64));
+        }
+        Ok(())
+    }
+
+    /// Passes over the present block's bytes from the last read to the `n`-th.
+    pub fn skip(&mut self, n: u64) -> Result<(), CaptureError> {
+        let missing = n - (self.next - self.offset);
+        match std::io::copy(&mut self.reader.by_ref().take(missing), &mut std::io::sink()) {
+            Ok(read) => self.next += read,
+            Err(error) => return Err(self.error(Trouble::Io, format!("cannot be read: {error}"))),
+        }
+        if self.next - self.offset < n {
+            return Err(self.truncated(n));
+        }
+        Ok(())
+    }
+
+    /// The present block, as far as it has been read.
+    pub fn data(&self) -> &[u8] {
+        &self.buffer
+    }
+
+    /// Where the present block begins.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// An error of the present block.
+    pub fn error(&self, trouble: Trouble, what: impl Into<String>) -> CaptureError {
+        CaptureError { trouble, offset: self.offset, block: self.block, what: what.into() }
+    }
+
+    /// The file ends within the present block, of which `n` bytes were to be there.
+    pub fn truncated(&self, n: u64) -> CaptureError {
+        let there = self.next - self.offset;
+        self.error(Trouble::Truncated, format!("the file ends after {there} of {n} bytes"))
+    }
+}

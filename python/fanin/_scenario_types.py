@@ -473,6 +473,30 @@ class FramingDict(TypedDict, total=False):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class PortBuffer(Table):
+    """The buffer of some ports of switches."""
+
+    ports: Sequence[str]
+    """Which: names as in the results (`tor2->root`), `*` stands for anything (`tor2->*`).
+
+    Must be given.
+    """
+
+    per_port: AmountOfBuffer
+    """Buffer of each of them.
+
+    Must be given.
+    """
+
+
+class PortBufferDict(TypedDict, total=False):
+    """`PortBuffer` as a plain dictionary; the class says what each key means."""
+
+    ports: Required[Sequence[str]]
+    per_port: Required[AmountOfBuffer]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class StaticBuffer(Table):
     """Every port has a buffer of its own."""
 
@@ -485,8 +509,17 @@ class StaticBuffer(Table):
     Default: "512KB".
     """
 
+    except_: Sequence[PortBuffer | PortBufferDict] | None = None
+    """Ports with a buffer of another size. Source: S-ECN §III-B(5) (one switch of the testbed).
 
-class StaticBufferDict(TypedDict, total=False):
+    Default: [].
+    """
+
+
+_StaticBufferReserved = TypedDict("_StaticBufferReserved", {"except": "Sequence[PortBuffer | PortBufferDict]"}, total=False)
+
+
+class StaticBufferDict(_StaticBufferReserved, total=False):
     """`StaticBuffer` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["static"]]
@@ -1039,7 +1072,7 @@ class Switch(Table):
     buffer: Buffer | None = None
     """How much may wait.
 
-    Default: { kind = "static", per_port = "512KB" }.
+    Default: { kind = "static", per_port = "512KB", except = [] }.
     """
 
     marking: Marking | None = None
@@ -3441,6 +3474,8 @@ __all__ = [
     "TopologyConfig",
     "Framing",
     "FramingDict",
+    "PortBuffer",
+    "PortBufferDict",
     "StaticBuffer",
     "StaticBufferDict",
     "DynamicBuffer",

@@ -14,7 +14,7 @@ use fanin_params::{Cx, Problem, Severity};
 use fanin_switch::Marking;
 use fanin_traffic::{Entry, Traffic, TrafficContext, TrafficKind, MAX_FLOWS};
 use fanin_transport::{CongestionControl, TransportConfig};
-use fanin_units::{Bytes, LinkId, Time};
+use fanin_units::{Amount, Bytes, LinkId, Time};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -23,6 +23,8 @@ pub(crate) struct Findings {
     pub problems: Vec<Problem>,
     /// The ports that `telemetry.queues` names.
     pub watched: Vec<LinkId>,
+    /// The ports that `switch.buffer.except` names, ascending, and their buffers.
+    pub buffers: Vec<(LinkId, Amount)>,
     /// What was decided from the content of files.
     pub notes: Vec<String>,
 }
@@ -38,18 +40,20 @@ pub(crate) fn check(parts: &Parts, network: Option<&Network>, base_dir: &Path) -
     frame_sizes(parts, &mut cx);
     ecn(parts, &mut cx);
     let mut watched = Vec::new();
+    let mut buffers = Vec::new();
     let mut problems = Vec::new();
     let mut notes = Vec::new();
     if let Some(network) = network {
         wire_overhead(parts, network, &mut cx);
         watched = telemetry::watched(parts, network, &mut cx);
+        buffers = switch::buffers(parts, network, &mut cx);
         telemetry::sampling(parts, network, &mut cx);
         switch::paths(parts, network, &mut cx);
         switch::time_to_live(parts, network, &mut cx);
         problems = traffic(parts, network, (base_dir, &mut notes), &mut cx);
     }
     problems.extend(cx.into_problems());
-    Findings { problems, watched, notes }
+    Findings { problems, watched, buffers, notes }
 }
 
 fn each_transport(parts: &Parts, cx: &mut Cx) {

@@ -7,10 +7,11 @@ use crate::generate::{sorted, to_json};
 use crate::locate::locate;
 use crate::read::{read_json, read_toml, MAX_DOCUMENT};
 use fanin_params::{Cx, Node, Param, Problem, Severity, Value};
+use fanin_switch::Buffer;
 use fanin_topology::{Routes, Topology, TopologyConfig};
 use fanin_traffic::{Sizes, Traffic, TrafficContext, TrafficKind};
 use fanin_transport::TransportConfig;
-use fanin_units::{LinkId, Span, Time};
+use fanin_units::{Amount, LinkId, Span, Time};
 use std::path::{Path, PathBuf};
 
 /// A scenario without errors: the document, and what follows from it.
@@ -22,6 +23,7 @@ pub struct Scenario {
     routes: Routes,
     transports: Vec<(String, TransportConfig)>,
     watched: Vec<LinkId>,
+    buffers: Vec<(LinkId, Amount)>,
     warnings: Vec<Problem>,
     notes: Vec<String>,
     files: Vec<(String, String)>,
@@ -119,6 +121,7 @@ impl Scenario {
                     routes,
                     transports,
                     watched: findings.watched,
+                    buffers: findings.buffers,
                     warnings: problems,
                     notes: findings.notes,
                     files,
@@ -170,6 +173,14 @@ impl Scenario {
     /// The ports that `telemetry.queues` names, ascending.
     pub fn watched(&self) -> &[LinkId] {
         &self.watched
+    }
+
+    /// The buffer of a switch's port where every port has one of its own: `switch.buffer.per_port`, or what
+    /// `switch.buffer.except` says of the port. `None`: shared, or without limit.
+    pub fn port_buffer(&self, port: LinkId) -> Option<Amount> {
+        let Buffer::Static(buffer) = &self.doc.switch.buffer else { return None };
+        let other = self.buffers.binary_search_by_key(&port, |(port, _)| *port).ok();
+        Some(other.map_or(buffer.per_port, |i| self.buffers[i].1))
     }
 
     /// When the run stops; `None`: when all flows are complete.

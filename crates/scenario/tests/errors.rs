@@ -264,6 +264,24 @@ fn ports_that_match_nothing() {
 }
 
 #[test]
+fn buffers_of_ports_that_there_are_not_and_of_ports_named_twice() {
+    let ports =
+        "accepted: names and patterns such as \"leaf0->*\"; the ports are switch0->h0, switch0->h1, switch0->h2, switch0->h3";
+    assert_eq!(
+        wrong(
+            &[],
+            "[switch.buffer]\nkind = \"static\"\nexcept = [\n  { ports = [\"switch0->h1\", \"h0->*\"], per_port = \"1KB\" },\n  \
+             { ports = [\"*->h2\", \"*\"], per_port = \"2KB\" },\n  { ports = [], per_port = \"3KB\" },\n]\n"
+        ),
+        lines(&[
+            &format!("switch.buffer.except[0].ports[1], line 16: \"h0->*\" matches no port; {ports}"),
+            "switch.buffer.except[1].ports[1], line 17: \"*\" is switch0->h1 once more: switch.buffer.except[0] names it too; accepted: one buffer for each port",
+            "switch.buffer.except[2].ports, line 18: is empty: the entry has no effect; accepted: names of ports",
+        ])
+    );
+}
+
+#[test]
 fn classes_that_the_switches_do_not_have() {
     assert_eq!(
         wrong(&[], "class = 3\n"),

@@ -75,6 +75,11 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
             sampled: [0; 4],
         };
         if let Owner::Switch(_) = owner {
+            port.limit = match (&switch.buffer, scenario.port_buffer(id)) {
+                (Buffer::Static(b), own) => Limit::Static(own.unwrap_or(b.per_port)),
+                (Buffer::Dynamic(_), _) => Limit::Shared,
+                (Buffer::Unlimited(_), _) => Limit::Unlimited,
+            };
             equip(&mut link, &mut port, switch, engine.ports == PortModel::Explicit);
         }
         links.push(link);
@@ -157,14 +162,9 @@ fn fnv1a(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
-/// Gives a switch's port its buffer, marking and scheduling.
+/// Gives a switch's port, which has its buffer, marking and scheduling.
 fn equip(link: &mut Link, port: &mut Port, switch: &Switch, explicit: bool) {
     port.marker = Marker::new(&switch.marking);
-    port.limit = match &switch.buffer {
-        Buffer::Static(b) => Limit::Static(b.per_port),
-        Buffer::Dynamic(_) => Limit::Shared,
-        Buffer::Unlimited(_) => Limit::Unlimited,
-    };
     if port.marker.acts_at_dequeue() || switch.counts_cells() {
         link.flags |= flag::DEQUEUE;
     }

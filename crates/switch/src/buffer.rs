@@ -10,6 +10,30 @@ params! {
         /// Buffer of each port: a packet is dropped when it does not fit beside what already waits there.
         /// Source: S-ECN §III-A (512 KB, the largest of its testbed).
         pub per_port: Amount = Amount::Bytes(512_000);
+        /// Ports with a buffer of another size. Source: S-ECN §III-B(5) (one switch of the testbed).
+        pub except: Vec<PortBuffer> = Vec::new();
+    }
+}
+
+params! {
+    /// The buffer of some ports of switches.
+    pub struct PortBuffer {
+        /// Which: names as in the results (`tor2->root`), `*` stands for anything (`tor2->*`).
+        pub ports: Vec<String>;
+        /// Buffer of each of them.
+        pub per_port: Amount;
+    }
+}
+
+impl StaticBuffer {
+    /// Every port has this much.
+    pub fn of(per_port: Amount) -> Self {
+        StaticBuffer { per_port, except: Vec::new() }
+    }
+
+    /// The sizes of buffers that there are.
+    pub fn amounts(&self) -> impl Iterator<Item = Amount> + '_ {
+        std::iter::once(self.per_port).chain(self.except.iter().map(|other| other.per_port))
     }
 }
 
@@ -47,7 +71,7 @@ impl Buffer {
     /// Whether something is counted in cells.
     pub fn counts_cells(&self) -> bool {
         match self {
-            Buffer::Static(b) => Unit::of(b.per_port) == Unit::Cells,
+            Buffer::Static(b) => b.amounts().any(|amount| Unit::of(amount) == Unit::Cells),
             Buffer::Dynamic(b) => Unit::of(b.total) == Unit::Cells,
             Buffer::Unlimited(_) => false,
         }
@@ -61,7 +85,12 @@ impl Buffer {
             }
         };
         match self {
-            Buffer::Static(b) => zero(cx, "per_port", b.per_port),
+            Buffer::Static(b) => {
+                zero(cx, "per_port", b.per_port);
+                for (i, other) in b.except.iter().enumerate() {
+                    cx.key("except", |cx| cx.index(i, |cx| zero(cx, "per_port", other.per_port)));
+                }
+            }
             Buffer::Dynamic(b) => {
                 zero(cx, "total", b.total);
                 let Some(reserved) = b.reserved else { return };

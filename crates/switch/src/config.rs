@@ -15,7 +15,7 @@ params! {
         /// (memory in fixed cells); 80 bytes is common, 208 in large chips.
         pub cell: Bytes = Bytes(80), in CELL;
         /// How much may wait.
-        pub buffer: Buffer = Buffer::Static(StaticBuffer { per_port: Amount::Bytes(512_000) });
+        pub buffer: Buffer = Buffer::Static(StaticBuffer::of(Amount::Bytes(512_000)));
         /// How packets are told of congestion.
         pub marking: Marking = Marking::None(NoMarking {});
         /// In which order packets leave.
@@ -54,13 +54,13 @@ impl Switch {
 
     /// Warns of thresholds that no queue can exceed.
     fn check_thresholds(&self, cx: &mut Cx) {
-        let most = match &self.buffer {
-            Buffer::Static(b) => b.per_port,
-            Buffer::Dynamic(b) => b.total,
+        let buffers: Vec<Amount> = match &self.buffer {
+            Buffer::Static(b) => b.amounts().collect(),
+            Buffer::Dynamic(b) => vec![b.total],
             Buffer::Unlimited(_) => return,
         };
         for threshold in self.marking.amounts() {
-            if self.never_above(threshold, most) {
+            for most in buffers.iter().filter(|most| self.never_above(threshold, **most)) {
                 cx.warn(None, format!("never acts: its threshold, {threshold}, is not below the buffer, {most}"), None);
             }
         }

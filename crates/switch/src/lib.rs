@@ -13,7 +13,7 @@ mod scheduling;
 mod verdict;
 mod view;
 
-pub use buffer::{Buffer, DynamicBuffer, SharedBuffer, StaticBuffer, UnlimitedBuffer};
+pub use buffer::{Buffer, DynamicBuffer, PortBuffer, SharedBuffer, StaticBuffer, UnlimitedBuffer};
 pub use config::Switch;
 pub use marking::*;
 pub use path::{ecmp, five_tuple_hash, Ecmp, FlowletParams, PathChoice, PathChooser, RoundRobinParams, Spray};

@@ -152,7 +152,7 @@ fn impossible_switches_are_refused_and_idle_thresholds_warned_of() {
         (Amount::Bytes(800), Amount::Cells(10), true),
         (Amount::Bytes(100_000_000), Amount::Packets(5), false),
     ] {
-        switch.buffer = Buffer::Static(StaticBuffer { per_port: most });
+        switch.buffer = Buffer::Static(StaticBuffer::of(most));
         switch.marking = Marking::Threshold(ThresholdParams { k, at: At::Enqueue });
         let found = messages(|cx| switch.check(cx));
         assert_eq!(

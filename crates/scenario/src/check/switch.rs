@@ -1,11 +1,13 @@
 //! Switches: what their own check leaves to the whole.
 
+use super::telemetry::unknown;
 use super::transport::{shown, warn};
 use super::Network;
 use crate::doc::Parts;
+use crate::pattern;
 use fanin_params::{Cx, Param};
 use fanin_switch::{Buffer, DynamicBuffer, Marking, PathChoice, RedParams, Switch};
-use fanin_units::{Amount, Bytes};
+use fanin_units::{Amount, Bytes, LinkId};
 
 /// A shared buffer of which a single queue may take more than this is hardly shared.
 const GREEDY_ALPHA: f64 = 16.0;
@@ -64,6 +66,54 @@ fn dynamic(buffer: &DynamicBuffer, switch: &Switch, cx: &mut Cx) {
             });
         }
     }
+}
+
+/// The ports that `switch.buffer.except` names, in order of their ids, and the buffer of each.
+pub(super) fn buffers(parts: &Parts, network: &Network, cx: &mut Cx) -> Vec<(LinkId, Amount)> {
+    let Some(Buffer::Static(buffer)) = parts.switch.as_ref().map(|switch| &switch.buffer) else { return Vec::new() };
+    let ports: Vec<(LinkId, &str)> = network
+        .ports
+        .iter()
+        .zip(0u32..)
+        .filter(|(port, _)| port.of_switch)
+        .map(|(port, id)| (LinkId(id), port.name.as_str()))
+        .collect();
+    let names: Vec<&str> = ports.iter().map(|(_, name)| *name).collect();
+    // Which entry a port has its buffer from.
+    let mut chosen: Vec<Option<usize>> = vec![None; ports.len()];
+    for (i, entry) in buffer.except.iter().enumerate() {
+        if entry.ports.is_empty() {
+            except(cx, i, |cx| cx.error(None, "is empty: the entry has no effect", Some("names of ports".to_string())).severity);
+        }
+        for (j, wanted) in entry.ports.iter().enumerate() {
+            let (mut any, mut twice) = (false, None);
+            for (name, chosen) in names.iter().zip(&mut chosen).filter(|(name, _)| pattern::fits(wanted, name)) {
+                any = true;
+                match chosen.replace(i) {
+                    Some(earlier) if earlier != i => twice = twice.or(Some((*name, earlier))),
+                    _ => {}
+                }
+            }
+            if !any {
+                except(cx, i, |cx| cx.index(j, |cx| unknown(wanted, &names, cx)));
+            }
+            if let Some((name, earlier)) = twice {
+                except(cx, i, |cx| {
+                    cx.index(j, |cx| {
+                        let message = format!("is {name} once more: switch.buffer.except[{earlier}] names it too");
+                        cx.error(Some(&shown(wanted)), message, Some("one buffer for each port".to_string())).severity
+                    })
+                });
+            }
+        }
+    }
+    let amounts = ports.iter().zip(&chosen);
+    amounts.filter_map(|((id, _), entry)| Some((*id, buffer.except[(*entry)?].per_port))).collect()
+}
+
+/// Runs `body` at the ports of an entry of `switch.buffer.except`.
+fn except<T>(cx: &mut Cx, entry: usize, body: impl FnOnce(&mut Cx) -> T) -> T {
+    cx.key("switch", |cx| cx.key("buffer", |cx| cx.key("except", |cx| cx.index(entry, |cx| cx.key("ports", body)))))
 }
 
 /// An amount in bytes, packets counted as full frames.

@@ -13,6 +13,7 @@ use fanin_units::LinkId;
 pub(super) fn watched(parts: &Parts, network: &Network, cx: &mut Cx) -> Vec<LinkId> {
     let Some(telemetry) = &parts.telemetry else { return Vec::new() };
     let mut chosen = vec![false; network.ports.len()];
+    let names: Vec<&str> = network.ports.iter().map(|port| port.name.as_str()).collect();
     for (i, wanted) in telemetry.queues.iter().enumerate() {
         let mut any = false;
         for (port, chosen) in network.ports.iter().zip(&mut chosen) {
@@ -22,16 +23,16 @@ pub(super) fn watched(parts: &Parts, network: &Network, cx: &mut Cx) -> Vec<Link
             }
         }
         if !any {
-            cx.key("telemetry", |cx| cx.key("queues", |cx| cx.index(i, |cx| unknown(wanted, network, cx))));
+            cx.key("telemetry", |cx| cx.key("queues", |cx| cx.index(i, |cx| unknown(wanted, &names, cx))));
         }
     }
     (0u32..).zip(&chosen).filter(|(_, chosen)| **chosen).map(|(i, _)| LinkId(i)).collect()
 }
 
-fn unknown(wanted: &str, network: &Network, cx: &mut Cx) {
-    let names: Vec<&str> = network.ports.iter().map(|port| port.name.as_str()).collect();
+/// A name or pattern of ports that is none of `names`.
+pub(super) fn unknown(wanted: &str, names: &[&str], cx: &mut Cx) {
     let node: Node = Value::Text(wanted.to_string()).into();
-    cx.unknown(Some(&node), "port", wanted, &names);
+    cx.unknown(Some(&node), "port", wanted, names);
     if let Some(problem) = cx.last() {
         problem.line = None;
         problem.message = if wanted.contains('*') { "matches no port".to_string() } else { "is no port".to_string() };

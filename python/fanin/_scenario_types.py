@@ -3291,6 +3291,121 @@ Entry: TypeAlias = (
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class AllKeep(Table):
+    """Nothing to choose."""
+
+    kind: ClassVar[Literal["all"]] = "all"
+
+
+class AllKeepDict(TypedDict, total=False):
+    """`AllKeep` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["all"]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class KeepLast(Table):
+    """A ring buffer for each watched port, written when the run ends."""
+
+    kind: ClassVar[Literal["last"]] = "last"
+
+    records: int | None = None
+    """Records that a port's ring holds.
+
+    Default: 65536. Accepted: from 1 to 100000000.
+    """
+
+
+class KeepLastDict(TypedDict, total=False):
+    """`KeepLast` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["last"]]
+    records: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class KeepAround(Table):
+    """A trigger for each watched port: a packet finds more than `above` where the one before it found no more than that."""
+
+    kind: ClassVar[Literal["around"]] = "around"
+
+    above: Size
+    """Queue that sets it off.
+
+    Must be given.
+    """
+
+    before: Duration | None = None
+    """What is kept of the time before.
+
+    Default: "500us". Accepted: from 0ps to 1000s.
+    """
+
+    after: Duration | None = None
+    """What is kept of the time after.
+
+    Default: "500us". Accepted: from 0ps to 1000s.
+    """
+
+    records: int | None = None
+    """Records that a port remembers of the time before: the last so many.
+
+    Default: 65536. Accepted: from 1 to 100000000.
+    """
+
+
+class KeepAroundDict(TypedDict, total=False):
+    """`KeepAround` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["around"]]
+    above: Required[Size]
+    before: Duration
+    after: Duration
+    records: int
+
+
+Keep: TypeAlias = (
+    AllKeep
+    | AllKeepDict
+    | KeepLast
+    | KeepLastDict
+    | KeepAround
+    | KeepAroundDict
+    | Literal["all", "last"]
+)
+"""Which records of watched ports are kept.
+
+- `all`: Each.
+- `last`: The last of each port.
+- `around`: Those around each upward crossing of a threshold.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Registers(Table):
+    """The registers in which watched ports keep time and queue length. Source: S-ECN §II-C."""
+
+    tick: Duration | None = None
+    """Step of the time register, which has 32 bits and starts again after 2^32 ticks.
+
+    Default: "800ns". Accepted: from 1ns to 1ms.
+    """
+
+    unit: Size | None = None
+    """Step of the length register, which has 16 bits: queues of 65535 units and more read the same.
+
+    Default: "8B". Accepted: from 1B to 65536B.
+    """
+
+
+class RegistersDict(TypedDict, total=False):
+    """`Registers` as a plain dictionary; the class says what each key means."""
+
+    tick: Duration
+    unit: Size
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Telemetry(Table):
     """What the result folder holds besides flows and totals. docs/results.md describes the tables."""
 
@@ -3302,9 +3417,21 @@ class Telemetry(Table):
 
     queues: Sequence[str] | None = None
     """Ports whose packets are recorded one by one in `queues.parquet`: names as in the results (`leaf0->h3`), `*`
-    stands for anything.
+    stands for anything. Only ports of switches can be watched.
 
     Default: [].
+    """
+
+    keep: Keep | None = None
+    """Which of these records are kept.
+
+    Default: { kind = "all" }.
+    """
+
+    registers: Registers | RegistersDict | None = None
+    """The same as a switch would tell it: watched ports write a stamp into each packet, receivers read it into
+    `stamps.parquet`. Absent: no stamps. Present, hosts leave room for 8 B in every frame: full segments carry so much
+    less, all others are so much longer. See docs/telemetry.md.
     """
 
     drops: bool | None = None
@@ -3319,6 +3446,8 @@ class TelemetryDict(TypedDict, total=False):
 
     sample: DurationOrOff
     queues: Sequence[str]
+    keep: Keep
+    registers: Registers | RegistersDict
     drops: bool
 
 
@@ -3609,6 +3738,15 @@ __all__ = [
     "ImportedFlows",
     "ImportedFlowsDict",
     "Entry",
+    "AllKeep",
+    "AllKeepDict",
+    "KeepLast",
+    "KeepLastDict",
+    "KeepAround",
+    "KeepAroundDict",
+    "Keep",
+    "Registers",
+    "RegistersDict",
     "Telemetry",
     "TelemetryDict",
     "PortModel",

@@ -40,6 +40,7 @@ SCHEMAS: Final[Mapping[str, Mapping[str, pl.DataType]]] = {
         "finish_ps": pl.UInt64(),
         "acked_ps": pl.UInt64(),
         "ideal_ps": pl.UInt64(),
+        "base_rtt_ps": pl.UInt64(),
         "status": pl.String(),
         "delivered_bytes": pl.UInt64(),
         "packets_sent": pl.UInt64(),
@@ -88,6 +89,16 @@ SCHEMAS: Final[Mapping[str, Mapping[str, pl.DataType]]] = {
         "seq": pl.UInt32(),
         "reason": pl.String(),
         "queue_bytes": pl.UInt64(),
+    },
+    "stamps": {
+        "received_ps": pl.UInt64(),
+        "host": pl.String(),
+        "port": pl.String(),
+        "stamp_time": pl.UInt32(),
+        "stamp_length": pl.UInt16(),
+        "flow": pl.UInt32(),
+        "frame_bytes": pl.UInt16(),
+        "marked": pl.Boolean(),
     },
 }
 """Tables of a result folder: column → type. docs/results.md says what each column means."""
@@ -218,11 +229,12 @@ class Result:
     def scan(self, table: str) -> pl.LazyFrame:
         """Return a table as a lazy frame.
 
-        A table that the run did not write, such as the queues of a run that watched no port, is empty.
+        A table that the run did not write, such as the queues of a run that watched no port, is empty. Columns that an older
+        Fanin did not write yet are null.
 
         Parameters
         ----------
-        table : {"flows", "queries", "ports", "queues", "drops"}
+        table : {"flows", "queries", "ports", "queues", "drops", "stamps"}
             Its name.
 
         Raises
@@ -242,7 +254,13 @@ class Result:
         except (pl.exceptions.PolarsError, OSError) as error:
             raise ResultError(f"{path}: cannot be read: {error}") from error
         self._check_version(str(path), metadata.get("fanin.schema"), table)
-        return pl.scan_parquet(path)
+        frame = pl.scan_parquet(path)
+        written = frame.collect_schema().names()
+        missing = {name: kind for name, kind in SCHEMAS[table].items() if name not in written}
+        if not missing:
+            return frame
+        added = frame.with_columns(pl.lit(None, dtype=kind).alias(name) for name, kind in missing.items())
+        return added.select(*SCHEMAS[table], *(name for name in written if name not in SCHEMAS[table]))
 
     def _collect(self, table: str) -> pl.DataFrame:
         try:
@@ -270,6 +288,10 @@ class Result:
         """Return `drops` lazily."""
         return self.scan("drops")
 
+    def scan_stamps(self) -> pl.LazyFrame:
+        """Return `stamps` lazily."""
+        return self.scan("stamps")
+
     @cached_property
     def flows(self) -> pl.DataFrame:
         """One row per flow, in order of creation; times in picoseconds, sizes in bytes."""
@@ -294,6 +316,11 @@ class Result:
     def drops(self) -> pl.DataFrame:
         """One row per dropped packet, with the reason and the queue that it found [bytes]."""
         return self._collect("drops")
+
+    @cached_property
+    def stamps(self) -> pl.DataFrame:
+        """One row per stamped packet that reached a host: the registers of the last watched port on its way [ticks, units]."""
+        return self._collect("stamps")
 
     @cached_property
     def completions(self) -> pl.DataFrame:

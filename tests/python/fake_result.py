@@ -102,6 +102,7 @@ def flow_rows(bursts: int, senders: int, each: int, arrived: pl.DataFrame, seed:
                 "finish_ps": finish,
                 "acked_ps": None if finish is None else finish + 10_000_000,
                 "ideal_ps": ideal,
+                "base_rtt_ps": 10_000_000,
                 "status": status,
                 "delivered_bytes": size if finish else size // 2,
                 "packets_sent": packets + lost.get(flow, 0),
@@ -195,6 +196,18 @@ def write_result(
     flows = write_table(path, "flows", flow_rows(bursts, senders, each, arrived, seed))
     end_ps = 200_000_000 + (bursts + 1) * 1_000_000_000
     write_table(path, "ports", port_rows(arrived, end_ps))
+    stamped = arrived.filter(~pl.col("dropped")).select(
+        received_ps=pl.col("time_ps") + 3_000_000,
+        host=pl.lit("h0"),
+        port="port",
+        stamp_time=(pl.col("time_ps") // 800_000 % (1 << 32)).cast(pl.UInt32),
+        stamp_length=(pl.col("queue_bytes") // 8).clip(upper_bound=65_535).cast(pl.UInt16),
+        flow="flow",
+        frame_bytes="frame_bytes",
+        marked="marked",
+    )
+    if watch:
+        write_table(path, "stamps", stamped)
     lost = arrived.filter(pl.col("dropped"))
     drop = lost.select(
         "time_ps",

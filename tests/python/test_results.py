@@ -48,6 +48,16 @@ def test_a_table_that_was_not_written_is_empty(tmp_path: Path) -> None:
     assert dict(result.queues.schema) == dict(SCHEMAS["queues"])
 
 
+def test_a_column_that_an_older_fanin_did_not_write_is_null(tmp_path: Path) -> None:
+    out = write_result(tmp_path / "out", bursts=1)
+    old = fanin.load(out).flows.drop("base_rtt_ps")
+    write_table(out, "flows", old)
+    flows = fanin.load(out).flows
+    assert dict(flows.schema) == dict(SCHEMAS["flows"])
+    assert flows["base_rtt_ps"].null_count() == flows.height > 0
+    assert flows.drop("base_rtt_ps").equals(old)
+
+
 def test_an_unknown_table_is_refused(folder: Path) -> None:
     with pytest.raises(ValueError, match="there is no table 'flow'; there are flows, queries"):
         fanin.load(folder).scan("flow")

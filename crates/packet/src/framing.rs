@@ -3,7 +3,7 @@
 /// Bytes that the link layer adds. The defaults are Ethernet's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Framing {
-    /// Header and frame check sequence: counted in queues and on the wire (14 + 4).
+    /// Header and frame check sequence, and a trailer where there is one: counted in queues and on the wire (14 + 4).
     pub header: u16,
     /// Smallest frame, shorter ones are padded (64).
     pub min_frame: u16,
@@ -16,6 +16,12 @@ impl Framing {
     pub const ETHERNET: Framing = Framing { header: 18, min_frame: 64, gap: 20 };
     /// IPv4 header without options.
     pub const IPV4_HEADER: u16 = 20;
+
+    /// The same with `bytes` more in each frame behind the IP packet, before the frame check sequence. They count towards the
+    /// smallest frame: padding lies between the IP packet and them.
+    pub const fn with_trailer(self, bytes: u16) -> Framing {
+        Framing { header: self.header + bytes, ..self }
+    }
 
     /// Frame bytes of an IPv4 packet with a transport header and payload of `transport` bytes together.
     #[inline(always)]

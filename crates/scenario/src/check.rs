@@ -48,6 +48,9 @@ pub(crate) fn check(parts: &Parts, network: Option<&Network>, base_dir: &Path) -
         watched = telemetry::watched(parts, network, &mut cx);
         buffers = switch::buffers(parts, network, &mut cx);
         telemetry::sampling(parts, network, &mut cx);
+        let largest = telemetry::largest_buffer(parts, &watched, &buffers);
+        telemetry::keep(parts, &watched, largest, &mut cx);
+        telemetry::registers(parts, &watched, largest, (&mut notes, &mut cx));
         switch::paths(parts, network, &mut cx);
         switch::time_to_live(parts, network, &mut cx);
         problems = traffic(parts, network, (base_dir, &mut notes), &mut cx);
@@ -66,7 +69,7 @@ fn each_transport(parts: &Parts, cx: &mut Cx) {
     for (i, (name, config)) in parts.transports.iter().enumerate() {
         let body = |cx: &mut Cx| {
             if let Some(config) = config {
-                transport::check(config, cx);
+                transport::check(config, parts.trailer(), cx);
             }
         };
         let used = |entry: &Entry| transport_of(parts, entry).is_some_and(|(used, _)| used == name);
@@ -185,6 +188,7 @@ fn frame_sizes(parts: &Parts, cx: &mut Cx) {
             });
         }
     }
+    let room = room - u64::from(parts.trailer());
     for (i, entry) in &parts.traffic {
         let packet = match &entry.kind {
             TrafficKind::Cbr(source) => source.packet,

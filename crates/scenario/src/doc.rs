@@ -96,6 +96,11 @@ impl Parts {
         }
     }
 
+    /// Bytes of each frame that lie behind the IP packet and any padding.
+    pub fn trailer(&self) -> u16 {
+        self.telemetry.as_ref().map_or(0, Telemetry::trailer)
+    }
+
     /// The parts of a document with errors, which were reported when it was read as a whole.
     pub fn salvage(document: &Node) -> Self {
         let mut transports =

@@ -21,4 +21,7 @@ pub use generate::{json_schema, json_schema_of, python_types, python_types_of, r
 pub use read::{read_json, read_toml, MAX_DEPTH, MAX_DOCUMENT};
 pub use render::render;
 pub use scenario::Scenario;
-pub use sections::{Engine, Framing, Host, NicOrder, PortModel, Sampling, Telemetry, SHORTEST_SAMPLING};
+pub use sections::{
+    Engine, Framing, Host, Keep, KeepAll, KeepAround, KeepLast, NicOrder, PortModel, Registers, Sampling, Telemetry,
+    SHORTEST_SAMPLING, STAMP_BYTES,
+};

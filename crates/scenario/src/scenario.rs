@@ -112,7 +112,10 @@ impl Scenario {
             (Some(doc), Some(topology), Some(routes)) if problems.iter().all(|p| p.severity == Severity::Warning) => {
                 let files = digests(&doc, base_dir)?;
                 let named = doc.transports.iter().map(|(name, config)| (name.clone(), config.clone()));
-                let transports = std::iter::once((DEFAULT_TRANSPORT.to_string(), doc.transport.clone())).chain(named).collect();
+                let transports = std::iter::once((DEFAULT_TRANSPORT.to_string(), doc.transport.clone()))
+                    .chain(named)
+                    .map(|(name, config)| (name, with_room(config, doc.telemetry.trailer())))
+                    .collect();
                 let base_dir = base_dir.to_path_buf();
                 Ok(Scenario {
                     doc,
@@ -165,7 +168,8 @@ impl Scenario {
         &self.routes
     }
 
-    /// The transports by name, "default" first; a flow's `transport` is a position in this list.
+    /// The transports by name, "default" first; a flow's `transport` is a position in this list. Their MTU is what the stamps
+    /// of [`crate::Telemetry::registers`] leave of the document's.
     pub fn transports(&self) -> &[(String, TransportConfig)] {
         &self.transports
     }
@@ -248,6 +252,13 @@ impl Scenario {
             text.push_str(&format!("\n{path} {digest}"));
         }
         sha256(text.as_bytes())
+    }
+}
+
+/// A transport that fills its frames up to `trailer` bytes.
+fn with_room(config: TransportConfig, trailer: u16) -> TransportConfig {
+    match config {
+        TransportConfig::Tcp(tcp) => TransportConfig::Tcp(fanin_transport::Tcp { mtu: tcp.mtu - trailer, ..tcp }),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The parts of a scenario that belong to no model crate: framing, hosts, telemetry, engine.
 
-use fanin_params::{names, params, Cx, Node, Param, Schema, Value};
+use fanin_params::{choice, names, params, Cx, Node, Param, Schema, Value};
 use fanin_units::{Bytes, Span};
 
 params! {
@@ -83,13 +83,81 @@ impl Param for Sampling {
 }
 
 params! {
+    /// The registers in which watched ports keep time and queue length. Source: S-ECN §II-C.
+    pub struct Registers {
+        /// Step of the time register, which has 32 bits and starts again after 2^32 ticks.
+        pub tick: Span = Span::from_ns(800), in Span::from_ns(1)..=Span::from_ms(1);
+        /// Step of the length register, which has 16 bits: queues of 65535 units and more read the same.
+        pub unit: Bytes = Bytes(8), in Bytes(1)..=Bytes(65_536);
+    }
+}
+
+params! {
+    /// Nothing to choose.
+    pub struct KeepAll {}
+}
+
+params! {
+    /// A ring buffer for each watched port, written when the run ends.
+    pub struct KeepLast {
+        /// Records that a port's ring holds.
+        pub records: u32 = 65_536, in 1..=MOST_RECORDS;
+    }
+}
+
+params! {
+    /// A trigger for each watched port: a packet finds more than `above` where the one before it found no more than that.
+    pub struct KeepAround {
+        /// Queue that sets it off.
+        pub above: Bytes;
+        /// What is kept of the time before.
+        pub before: Span = Span::from_us(500), in Span::ZERO..=Span::from_s(1_000);
+        /// What is kept of the time after.
+        pub after: Span = Span::from_us(500), in Span::ZERO..=Span::from_s(1_000);
+        /// Records that a port remembers of the time before: the last so many.
+        pub records: u32 = 65_536, in 1..=MOST_RECORDS;
+    }
+}
+
+/// Bytes of a stamp, for which hosts leave room in every frame where [`Telemetry::registers`] is present.
+pub const STAMP_BYTES: u16 = 8;
+
+impl Telemetry {
+    /// Bytes of each frame that lie behind the IP packet and any padding.
+    pub fn trailer(&self) -> u16 {
+        self.registers.as_ref().map_or(0, |_| STAMP_BYTES)
+    }
+}
+
+/// The longest ring of a port.
+const MOST_RECORDS: u32 = 100_000_000;
+
+choice! {
+    /// Which records of watched ports are kept.
+    pub enum Keep {
+        /// Each.
+        "all" => All(KeepAll),
+        /// The last of each port.
+        "last" => Last(KeepLast),
+        /// Those around each upward crossing of a threshold.
+        "around" => Around(KeepAround),
+    }
+}
+
+params! {
     /// What the result folder holds besides flows and totals. docs/results.md describes the tables.
     pub struct Telemetry {
         /// Period of the samples in `ports.parquet`; "off": no such table.
         pub sample: Sampling = Sampling::Every(Span::from_us(100));
         /// Ports whose packets are recorded one by one in `queues.parquet`: names as in the results (`leaf0->h3`), `*`
-        /// stands for anything.
+        /// stands for anything. Only ports of switches can be watched.
         pub queues: Vec<String> = Vec::new();
+        /// Which of these records are kept.
+        pub keep: Keep = Keep::All(KeepAll {});
+        /// The same as a switch would tell it: watched ports write a stamp into each packet, receivers read it into
+        /// `stamps.parquet`. Absent: no stamps. Present, hosts leave room for 8 B in every frame: full segments carry so much
+        /// less, all others are so much longer. See docs/telemetry.md.
+        pub registers: Option<Registers>;
         /// Whether `drops.parquet` lists each dropped packet.
         pub drops: bool = true;
     }

@@ -31,6 +31,7 @@ pub struct Flow {
     pub source_ended: bool,
     pub aborted: Option<AbortReason>,
     pub ideal: Span,
+    pub base_rtt: Span,
 }
 
 impl Flow {
@@ -94,7 +95,7 @@ impl World {
         } else {
             self.endpoints(&spec)
         };
-        let ideal = self.ideal(&spec, hash, data_side);
+        let (ideal, base_rtt) = self.ideal(&spec, hash, data_side);
         let empty = matches!(&ends[0], Protocol::Source { next: None, .. });
         let conn = Conn {
             ends: ends.map(|protocol| End { protocol, armed: Time::MAX, queued: false }),
@@ -110,6 +111,7 @@ impl World {
                 source_ended: empty,
                 aborted: None,
                 ideal,
+                base_rtt,
             },
         };
         let id = self.conns.insert(conn);
@@ -290,6 +292,7 @@ impl World {
             finish_ps: flow.finish.map(Time::ps),
             acked_ps: flow.acked.map(Time::ps),
             ideal_ps: flow.ideal.ps(),
+            base_rtt_ps: flow.base_rtt.ps(),
             status: status.into(),
             delivered_bytes: rx.delivered,
             packets_sent: tx.packets_sent,
@@ -308,13 +311,16 @@ impl World {
 
     /// Completion time of a flow alone on an idle network: its data and before that, where there are any, SYN, SYN/ACK and the
     /// request. What follows a SYN/ACK waits for the ACK that its host sends first; so does what follows a request with FIN.
-    fn ideal(&self, spec: &FlowSpec, hash: [u32; 2], data_side: Side) -> Span {
+    ///
+    /// And the round trip of a full data packet and its acknowledgement, for datagrams one without payload.
+    fn ideal(&self, spec: &FlowSpec, hash: [u32; 2], data_side: Side) -> (Span, Span) {
         let path = self.path(spec.src, spec.dst, hash[data_side as usize]);
         let back = self.path(spec.dst, spec.src, hash[data_side.other() as usize]);
         let cfg = match (&spec.kind, &self.transports[usize::from(spec.transport)].1) {
             (FlowKind::Transfer, TransportConfig::Tcp(cfg)) => cfg,
             (FlowKind::Datagrams(d), _) => {
-                return Span::from_ps(self.stream(&path, None, spec.size, (d.packet.get(), 8)));
+                let ideal = self.stream(&path, None, spec.size, (d.packet.get(), 8));
+                return (Span::from_ps(ideal), self.round_trip([&path, &back], (d.packet.get(), 8)));
             }
         };
         let header = if cfg.timestamps { 32 } else { 20 };
@@ -331,7 +337,17 @@ impl World {
                 total = total.saturating_add(links.map(|l| l.delay() + l.tx(syn)).sum());
             }
         }
-        Span::from_ps(total)
+        (Span::from_ps(total), self.round_trip([&path, &back], segment))
+    }
+
+    /// Time in which a full packet crosses an idle path and one without payload comes back on another.
+    fn round_trip(&self, [there, back]: [&[u32]; 2], (mss, header): (u64, u16)) -> Span {
+        let crossing = |path: &[u32], frame: u16| -> u64 {
+            let links = path.iter().map(|l| &self.links[*l as usize]);
+            links.fold(0, |sum, l| sum.saturating_add(l.delay() + l.tx(frame)))
+        };
+        let [data, ack] = [header + mss as u16, header].map(|bytes| self.framing.frame(bytes));
+        Span::from_ps(crossing(there, data).saturating_add(crossing(back, ack)))
     }
 
     /// Time in which `size` bytes cross a path that is idle but for a frame `ahead` of them, by the tandem-queue recursion:

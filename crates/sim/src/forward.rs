@@ -8,7 +8,7 @@ use crate::world::World;
 use fanin_packet::Ecn;
 use fanin_switch::{cells, DropReason, MarkReason, MarkVerdict};
 use fanin_telemetry::{DropRow, Name, QueueRow};
-use fanin_units::{Amount, Time};
+use fanin_units::{Amount, Bytes, Time};
 
 impl World {
     /// A packet has reached a switch.
@@ -206,6 +206,9 @@ impl World {
 
     fn discard(&mut self, packet: PacketId) {
         self.totals.dropped += 1;
+        if self.observed {
+            self.observe_drop(packet);
+        }
         let flow = self.pool[packet].flow;
         self.pool.free(packet);
         self.datagram_lost(flow);
@@ -213,10 +216,11 @@ impl World {
 
     /// Records an arrival at a watched port.
     fn record_arrival(&mut self, l: usize, packet: PacketId, marked: bool, dropped: bool) {
-        if !self.ports[l].watched {
-            return;
-        }
+        let Some(number) = self.ports[l].watched else { return };
         let (queue_bytes, queue_packets) = self.queue(l);
+        if !dropped {
+            self.stamp(packet, number, Bytes(queue_bytes));
+        }
         let p = &self.pool[packet];
         let row = QueueRow {
             time_ps: self.now.ps(),

@@ -212,6 +212,9 @@ impl World {
     /// A packet has reached its host.
     #[inline(always)]
     pub(crate) fn deliver(&mut self, host: u32, packet: PacketId) {
+        if self.observed {
+            self.observe_delivery(host, packet);
+        }
         let p = &self.pool[packet];
         debug_assert_eq!(p.dst.0, host, "a packet at a host that it was not sent to");
         let side = p.to;

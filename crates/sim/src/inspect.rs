@@ -4,7 +4,7 @@ use crate::host::Protocol;
 use crate::link::FarEnd;
 use crate::port::Owner;
 use crate::world::World;
-use fanin_telemetry::{DropRow, FlowRow, PortRow, QueryRow, QueueRow, TableError};
+use fanin_telemetry::{DropRow, FlowRow, PortRow, QueryRow, QueueRow, StampRow, TableError};
 use fanin_transport::TcpEndpoint;
 use fanin_units::FlowId;
 
@@ -40,6 +40,7 @@ pub struct Kept {
     pub ports: Vec<PortRow>,
     pub queues: Vec<QueueRow>,
     pub drops: Vec<DropRow>,
+    pub stamps: Vec<StampRow>,
     pub fingerprint: u64,
 }
 
@@ -102,6 +103,7 @@ impl World {
             ports: recorder.ports.kept().to_vec(),
             queues: recorder.queues.kept().to_vec(),
             drops: recorder.drops.kept().to_vec(),
+            stamps: recorder.stamps.kept().to_vec(),
             fingerprint: recorder.fingerprint(),
         })
     }

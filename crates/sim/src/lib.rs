@@ -16,6 +16,7 @@ mod port;
 mod record;
 mod sample;
 mod setup;
+mod stamp;
 mod summary;
 mod world;
 

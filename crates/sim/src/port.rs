@@ -42,7 +42,8 @@ pub struct Port {
     pub limit: Limit,
     pub marker: Marker,
     pub rng: Stream,
-    pub watched: bool,
+    /// Its number among watched ports.
+    pub watched: Option<u32>,
     pub explicit: Option<Box<Explicit>>,
     pub name: Name,
     /// Counters at the last sample: bytes, packets, marks, drops.

@@ -3,7 +3,7 @@
 use crate::flow::Outcome;
 use crate::pool::PacketId;
 use fanin_switch::DropReason;
-use fanin_telemetry::{DropRow, FlowRow, Name, PortRow, QueryRow, QueueRow, Row, Table, TableError};
+use fanin_telemetry::{DropRow, FlowRow, Name, PortRow, QueryRow, QueueRow, Row, StampRow, Table, TableError};
 use fanin_traffic::Query;
 use fanin_transport::AbortReason;
 use fanin_units::{Span, Time};
@@ -14,7 +14,7 @@ use std::path::Path;
 const HELD: usize = 1 << 16;
 
 /// Names of all tables.
-pub const TABLES: [&str; 5] = [FlowRow::TABLE, QueryRow::TABLE, PortRow::TABLE, QueueRow::TABLE, DropRow::TABLE];
+pub const TABLES: [&str; 6] = [FlowRow::TABLE, QueryRow::TABLE, PortRow::TABLE, QueueRow::TABLE, DropRow::TABLE, StampRow::TABLE];
 
 /// The tables of a run and what its summary needs.
 pub struct Recorder {
@@ -23,6 +23,7 @@ pub struct Recorder {
     pub ports: Table<PortRow>,
     pub queues: Table<QueueRow>,
     pub drops: Table<DropRow>,
+    pub stamps: Table<StampRow>,
     /// One entry per flow that has ended.
     pub outcomes: Vec<Outcome>,
     pub drop_counts: BTreeMap<&'static str, u64>,
@@ -92,6 +93,7 @@ pub struct Tables {
     pub ports: bool,
     pub queues: bool,
     pub drops: bool,
+    pub stamps: bool,
 }
 
 impl Recorder {
@@ -112,6 +114,7 @@ impl Recorder {
             ports: table(tables.ports, destination)?,
             queues: table(tables.queues, destination)?,
             drops: table(tables.drops, destination)?,
+            stamps: table(tables.stamps, destination)?,
             outcomes: Vec::new(),
             drop_counts: BTreeMap::new(),
             mark_counts: BTreeMap::new(),
@@ -286,6 +289,7 @@ impl Recorder {
             (PortRow::TABLE, self.ports.finish()?),
             (QueueRow::TABLE, self.queues.finish()?),
             (DropRow::TABLE, self.drops.finish()?),
+            (StampRow::TABLE, self.stamps.finish()?),
         ])
     }
 
@@ -297,6 +301,7 @@ impl Recorder {
             (PortRow::TABLE, self.ports.seal().unwrap_or(0)),
             (QueueRow::TABLE, self.queues.seal().unwrap_or(0)),
             (DropRow::TABLE, self.drops.seal().unwrap_or(0)),
+            (StampRow::TABLE, self.stamps.seal().unwrap_or(0)),
         ]
     }
 
@@ -312,6 +317,7 @@ impl Recorder {
             (QueryRow::TABLE, close(&mut self.queries)),
             (PortRow::TABLE, close(&mut self.ports)),
             (DropRow::TABLE, close(&mut self.drops)),
+            (StampRow::TABLE, close(&mut self.stamps)),
             (QueueRow::TABLE, close(&mut self.queues)),
         ]
     }

@@ -7,12 +7,13 @@ use crate::link::{flag, FarEnd, Link, Rings};
 use crate::pool::Pool;
 use crate::port::{Explicit, Limit, Owner, Port};
 use crate::record::{Destination, Recorder, Tables};
+use crate::stamp::Stamps;
 use crate::world::{SwitchNode, Totals, World};
 use fanin_engine::{Timers, Wheel};
 use fanin_packet::Framing;
 use fanin_scenario::{NicOrder, PortModel, Sampling, Scenario};
 use fanin_switch::{At, Buffer, Marker, PathChooser, Scheduler, Scheduling, SharedBuffer, Switch};
-use fanin_telemetry::Name;
+use fanin_telemetry::{Name, Registers};
 use fanin_topology::{Routes, Topology};
 use fanin_units::{Amount, HostId, LinkId, NodeId, Purpose, Span, Stream, Time};
 use std::collections::VecDeque;
@@ -38,6 +39,7 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
     let framing = &doc.framing;
     let framing =
         Framing { header: framing.header.get() as u16, min_frame: framing.min_frame.get() as u16, gap: framing.gap.get() as u16 };
+    let registers = telemetry.registers.as_ref().map(|registers| Registers { tick: registers.tick, unit: registers.unit });
     let cell = switch.cell_bytes();
 
     let mut rings = Rings::default();
@@ -69,7 +71,7 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
             limit: Limit::Unlimited,
             marker: Marker::new(&fanin_switch::Marking::None(fanin_switch::NoMarking {})),
             rng: Stream::new(seed, Purpose::Marking, i as u64),
-            watched: watched.binary_search(&id).is_ok(),
+            watched: watched.binary_search(&id).ok().map(|number| number as u32),
             explicit: None,
             name: topology.link_name(id).as_str().into(),
             sampled: [0; 4],
@@ -97,7 +99,12 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
         Sampling::Every(period) => (period, Time::ZERO + period),
         Sampling::Off => (Span::MAX, Time::MAX),
     };
-    let tables = Tables { ports: next_sample < Time::MAX, queues: !watched.is_empty(), drops: telemetry.drops };
+    let tables = Tables {
+        ports: next_sample < Time::MAX,
+        queues: !watched.is_empty(),
+        drops: telemetry.drops,
+        stamps: registers.is_some(),
+    };
     let groups = traffic.entry_names().map(Name::from).collect();
     let entry_keys = traffic.entry_names().map(fnv1a).collect();
     let switches: Vec<SwitchNode> = (0..topology.switch_count())
@@ -142,12 +149,15 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
             .into(),
         traffic,
         entry_keys,
-        framing,
+        framing: framing.with_trailer(telemetry.trailer()),
         seed,
         fifo_nic: doc.host.nic == NicOrder::Fifo,
         next_app: Time::ZERO,
         sample_period,
         next_sample,
+        observed: registers.is_some(),
+        stamps: registers.map(|registers| Box::new(Stamps::new(registers))),
+        watched: watched.to_vec(),
         recorder: Recorder::new(destination, tables, groups)?,
         totals: Totals::default(),
         failure: None,
@@ -199,7 +209,7 @@ fn equip(link: &mut Link, port: &mut Port, switch: &Switch, explicit: bool) {
         _ => None,
     };
     match (limit, threshold) {
-        (Some((limit, a)), Some((threshold, b))) if !port.watched => {
+        (Some((limit, a)), Some((threshold, b))) if port.watched.is_none() => {
             link.limit = limit;
             link.threshold = threshold;
             link.flags |= a | b;

@@ -10,13 +10,14 @@ use crate::link::{flag, FarEnd, Link, Rings};
 use crate::pool::Pool;
 use crate::port::{Owner, Port};
 use crate::record::Recorder;
+use crate::stamp::Stamps;
 use fanin_engine::{Table, Timers, Wheel};
 use fanin_packet::Framing;
 use fanin_switch::{PathChooser, SharedBuffer};
 use fanin_telemetry::{Name, TableError};
 use fanin_traffic::Traffic;
 use fanin_transport::TransportConfig;
-use fanin_units::{Span, Stream, Time};
+use fanin_units::{LinkId, Span, Stream, Time};
 
 /// A switch's own state.
 pub struct SwitchNode {
@@ -96,6 +97,12 @@ pub struct World {
     pub(crate) seed: u64,
     pub(crate) fifo_nic: bool,
     pub(crate) next_app: Time,
+    /// Whether anything is written down of packets that reach hosts or are dropped.
+    pub(crate) observed: bool,
+    /// Stamps, where packets carry them.
+    pub(crate) stamps: Option<Box<Stamps>>,
+    /// The ports that are watched, by their numbers.
+    pub(crate) watched: Vec<LinkId>,
     pub(crate) sample_period: Span,
     pub(crate) next_sample: Time,
     pub(crate) recorder: Recorder,

@@ -10,5 +10,5 @@ mod table;
 
 pub use column::{Cell, Column, Name};
 pub use register::{Registers, Stamp, Unwrap};
-pub use rows::{DropRow, FlowRow, PortRow, QueryRow, QueueRow};
+pub use rows::{DropRow, FlowRow, PortRow, QueryRow, QueueRow, StampRow};
 pub use table::{ColumnInfo, Row, Table, TableError};

@@ -70,6 +70,8 @@ rows! {
         "ps" acked_ps: Option<u64>,
         /// Completion time alone on an idle network.
         "ps" ideal_ps: u64,
+        /// Round trip of a full data packet and its acknowledgement on an idle network.
+        "ps" base_rtt_ps: u64,
         /// `complete`, `incomplete` or `aborted`.
         "" status: Name,
         /// In order at the receiver.
@@ -167,6 +169,26 @@ rows! {
         /// Queue as the packet found it.
         "B" queue_bytes: u64,
     }
+
+    /// A packet with a stamp has reached a host.
+    pub struct StampRow, "stamps" / 1 {
+        /// When.
+        "ps" received_ps: u64,
+        /// Host that it reached.
+        "" host: Name,
+        /// Port that stamped it: the last watched one on its way.
+        "" port: Name,
+        /// Time register [ticks, modulo 2^32]: when it came to the port.
+        "" stamp_time: u32,
+        /// Length register [units, at most 65535]: queue that it found there.
+        "" stamp_length: u16,
+        /// Flow.
+        "" flow: u32,
+        /// Size, stamp included.
+        "B" frame_bytes: u16,
+        /// Whether it arrived with CE.
+        "" marked: bool,
+    }
 }
 
 #[cfg(test)]
@@ -199,6 +221,7 @@ mod tests {
         check::<PortRow>(section("ports"));
         check::<QueueRow>(section("queues"));
         check::<DropRow>(section("drops"));
+        check::<StampRow>(section("stamps"));
     }
 
     #[test]

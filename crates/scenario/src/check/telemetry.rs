@@ -1,32 +1,55 @@
-//! Telemetry: ports that match nothing, samples that miss what they are taken for.
+//! Telemetry: ports that match nothing, samples that miss what they are taken for, registers that are too short.
 
-use super::switch::port_buffer;
-use super::transport::warn;
-use super::Network;
+use super::switch::{in_bytes, port_buffer};
+use super::transport::{shown, warn};
+use super::{at_entry, used_transports, Network, IP_AND_UDP};
 use crate::doc::Parts;
 use crate::pattern;
-use crate::sections::Sampling;
+use crate::sections::{Keep, Registers, Sampling, STAMP_BYTES};
 use fanin_params::{Cx, Node, Value};
-use fanin_units::LinkId;
+use fanin_traffic::TrafficKind;
+use fanin_transport::TransportConfig;
+use fanin_units::{Amount, Bytes, LinkId, Span};
 
-/// The ports that `telemetry.queues` names, in order of their ids.
+/// Ports that a stamp's number can tell apart: 255 says that none has filled it in.
+const MOST_STAMPING: usize = 255;
+
+/// The largest IP packet of Ethernet. Source: IEEE 802.3 §3.2.7.
+const ETHERNET_MTU: u64 = 1_500;
+
+/// Records in memory, about 80 B each, from which a warning says how much that is.
+const MANY_RECORDS: u64 = 25_000_000;
+
+/// The ports of switches that `telemetry.queues` names, in order of their ids.
 pub(super) fn watched(parts: &Parts, network: &Network, cx: &mut Cx) -> Vec<LinkId> {
     let Some(telemetry) = &parts.telemetry else { return Vec::new() };
     let mut chosen = vec![false; network.ports.len()];
     let names: Vec<&str> = network.ports.iter().map(|port| port.name.as_str()).collect();
     for (i, wanted) in telemetry.queues.iter().enumerate() {
-        let mut any = false;
+        let (mut any, mut of_host) = (false, false);
         for (port, chosen) in network.ports.iter().zip(&mut chosen) {
             if pattern::fits(wanted, &port.name) {
-                any = true;
-                *chosen = true;
+                any |= port.of_switch;
+                of_host |= !port.of_switch;
+                *chosen |= port.of_switch;
             }
         }
         if !any {
-            cx.key("telemetry", |cx| cx.key("queues", |cx| cx.index(i, |cx| unknown(wanted, &names, cx))));
+            let body = |cx: &mut Cx| if of_host { hosts_only(wanted, cx) } else { unknown(wanted, &names, cx) };
+            cx.key("telemetry", |cx| cx.key("queues", |cx| cx.index(i, body)));
         }
     }
     (0u32..).zip(&chosen).filter(|(_, chosen)| **chosen).map(|(i, _)| LinkId(i)).collect()
+}
+
+fn hosts_only(wanted: &str, cx: &mut Cx) {
+    let node: Node = Value::Text(wanted.to_string()).into();
+    let is = if wanted.contains('*') { "matches ports of hosts only" } else { "is the port of a host" };
+    cx.error(
+        Some(&node),
+        format!("{is}, where no queue is watched: data waits in its socket"),
+        Some("ports of switches".to_string()),
+    );
 }
 
 /// A name or pattern of ports that is none of `names`.
@@ -58,5 +81,149 @@ pub(super) fn sampling(parts: &Parts, network: &Network, cx: &mut Cx) {
             warn(cx, "sample", &telemetry.sample, message).suggestion =
                 Some("a shorter period, or list ports in telemetry.queues to record each packet".to_string());
         });
+    }
+}
+
+/// What the watched ports hold at most.
+#[derive(Clone, Copy)]
+pub(super) enum Largest {
+    /// No port is watched, or the switch could not be read.
+    Unknown,
+    Unlimited,
+    Of(Bytes),
+}
+
+/// The largest buffer of a watched port; `own`: the ports that have one of their own.
+pub(super) fn largest_buffer(parts: &Parts, watched: &[LinkId], own: &[(LinkId, Amount)]) -> Largest {
+    let Some(switch) = &parts.switch else { return Largest::Unknown };
+    let of = |port: &LinkId| match own.iter().find(|(link, _)| link == port) {
+        Some((_, amount)) => in_bytes(*amount, switch).map(Bytes),
+        None => port_buffer(switch),
+    };
+    let mut largest = Largest::Unknown;
+    for buffer in watched.iter().map(of) {
+        largest = match (largest, buffer) {
+            (Largest::Unlimited, _) | (_, None) => Largest::Unlimited,
+            (Largest::Of(one), Some(other)) => Largest::Of(one.max(other)),
+            (Largest::Unknown, Some(one)) => Largest::Of(one),
+        };
+    }
+    largest
+}
+
+/// Rules for records that are not taken, thresholds that are never crossed, rings that take much memory.
+pub(super) fn keep(parts: &Parts, watched: &[LinkId], buffer: Largest, cx: &mut Cx) {
+    let Some(telemetry) = &parts.telemetry else { return };
+    let records = match &telemetry.keep {
+        Keep::All(_) => return,
+        Keep::Last(keep) => keep.records,
+        Keep::Around(keep) => keep.records,
+    };
+    cx.key("telemetry", |cx| {
+        if telemetry.queues.is_empty() {
+            let message = "has no effect: no port is watched";
+            let accepted = "ports in telemetry.queues, or no keep".to_string();
+            cx.key("keep", |cx| cx.error(Some(&shown(&telemetry.keep)), message, Some(accepted)).severity);
+            return;
+        }
+        let most = u64::from(records).saturating_mul(watched.len() as u64);
+        if most > MANY_RECORDS {
+            cx.key("keep", |cx| {
+                let message = format!(
+                    "holds up to {most} records of {} ports in memory, about {} GB",
+                    watched.len(),
+                    most * 80 / 1_000_000_000
+                );
+                warn(cx, "records", &records, message).suggestion =
+                    Some("fewer records, or fewer ports in telemetry.queues".to_string());
+            });
+        }
+        let Keep::Around(keep) = &telemetry.keep else { return };
+        let Largest::Of(buffer) = buffer else { return };
+        if keep.above >= buffer {
+            cx.key("keep", |cx| {
+                let message = format!("is never crossed: a port holds at most {buffer}");
+                warn(cx, "above", &keep.above, message).suggestion = Some("a lower threshold, or keep = \"all\"".to_string());
+            });
+        }
+    });
+}
+
+/// Registers that are too short, or that no port fills; and what they cost.
+pub(super) fn registers(parts: &Parts, watched: &[LinkId], buffer: Largest, (notes, cx): (&mut Vec<String>, &mut Cx)) {
+    let Some(telemetry) = &parts.telemetry else { return };
+    let Some(registers) = &telemetry.registers else { return };
+    cx.key("telemetry", |cx| {
+        if telemetry.queues.is_empty() {
+            let message = "have no port that fills them";
+            let accepted = "ports in telemetry.queues, or no registers".to_string();
+            cx.key("registers", |cx| cx.error(None, message, Some(accepted)).severity);
+        }
+        if watched.len() > MOST_STAMPING {
+            cx.key("queues", |cx| {
+                let message = format!("names {} ports, more than a stamp can tell apart", watched.len());
+                cx.error(None, message, Some(format!("at most {MOST_STAMPING} ports with telemetry.registers"))).severity
+            });
+        }
+        cx.key("registers", |cx| short(registers, buffer, parts, cx));
+    });
+    datagrams(parts, cx);
+    for (name, TransportConfig::Tcp(tcp)) in used_transports(parts) {
+        let payload = |mtu| u32::from(tcp.payload(mtu, tcp.timestamps));
+        let (without, with) = (payload(tcp.mtu), payload(tcp.mtu - STAMP_BYTES));
+        let less = if with < without {
+            format!(
+                "a full segment carries {with} B instead of {without} B, {:.2} % less",
+                100.0 * f64::from(without - with) / f64::from(without)
+            )
+        } else {
+            format!("full segments still carry {with} B")
+        };
+        notes.push(format!("telemetry.registers takes {STAMP_BYTES} B of every frame: with transport {name}, {less}; other frames are {STAMP_BYTES} B longer"));
+    }
+}
+
+fn short(registers: &Registers, buffer: Largest, parts: &Parts, cx: &mut Cx) {
+    let longest = Bytes(registers.unit.get() * u64::from(u16::MAX));
+    match buffer {
+        Largest::Of(buffer) if buffer > longest => {
+            let message = format!("cannot tell queues above {longest} (65535 units), and a port holds {buffer}");
+            warn(cx, "unit", &registers.unit, message).suggestion =
+                Some(format!("\"{}\"", Bytes(buffer.get().div_ceil(u64::from(u16::MAX)))));
+        }
+        Largest::Unlimited => {
+            let message = format!("cannot tell queues above {longest} (65535 units), and the buffer is unlimited");
+            warn(cx, "unit", &registers.unit, message);
+        }
+        _ => {}
+    }
+    let wrap = registers.tick.saturating_mul(1 << 32);
+    if parts.duration.is_some_and(|duration| duration > wrap / 2) {
+        let message = format!("makes the time register start again every {}: packets of a port that are half of that apart cannot be told from earlier ones without the receiver's clock", seconds(wrap));
+        warn(cx, "tick", &registers.tick, message).suggestion = Some("a longer tick".to_string());
+    }
+}
+
+/// In seconds, for people.
+fn seconds(span: Span) -> String {
+    format!("{:.1} s", span.as_secs_f64())
+}
+
+/// Datagrams that filled their frame before there were stamps in it.
+fn datagrams(parts: &Parts, cx: &mut Cx) {
+    for (i, entry) in &parts.traffic {
+        let packet = match &entry.kind {
+            TrafficKind::Cbr(source) => source.packet,
+            TrafficKind::OnOff(source) => source.packet,
+            _ => continue,
+        };
+        let (ip, stamp) = (packet.get() + IP_AND_UDP, u64::from(STAMP_BYTES));
+        if ip <= ETHERNET_MTU && ip + stamp > ETHERNET_MTU {
+            at_entry(cx, *i, |cx| {
+                let message = "leaves no room for the stamp of telemetry.registers in a frame of Ethernet: its frames are longer than others can be";
+                warn(cx, "packet", &packet, message).suggestion =
+                    Some(format!("\"{}\"", Bytes(ETHERNET_MTU - IP_AND_UDP - stamp)));
+            });
+        }
     }
 }

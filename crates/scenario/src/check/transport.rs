@@ -8,11 +8,11 @@ use fanin_units::{Bytes, Span};
 const HEADERS: u16 = 40;
 const TIMESTAMPS: u16 = 12;
 
-/// Checks one transport by itself; `cx` stands at its table.
-pub(super) fn check(config: &TransportConfig, cx: &mut Cx) {
+/// Checks one transport by itself; `cx` stands at its table. `trailer`: bytes that telemetry takes of its MTU.
+pub(super) fn check(config: &TransportConfig, trailer: u16, cx: &mut Cx) {
     match config {
         TransportConfig::Tcp(tcp) => {
-            contradictions(tcp, cx);
+            contradictions(tcp, trailer, cx);
             without_effect(tcp, cx);
         }
     }
@@ -33,7 +33,7 @@ pub(super) fn warn<'a>(cx: &'a mut Cx, key: &str, value: &impl Param, message: i
     cx.last().expect("just recorded")
 }
 
-fn contradictions(tcp: &Tcp, cx: &mut Cx) {
+fn contradictions(tcp: &Tcp, trailer: u16, cx: &mut Cx) {
     if tcp.rto_min > tcp.rto_max {
         error(cx, "rto_min", &tcp.rto_min, "is above rto_max", &format!("at most {}", tcp.rto_max));
     }
@@ -47,9 +47,14 @@ fn contradictions(tcp: &Tcp, cx: &mut Cx) {
             });
         }
     }
-    let room = tcp.mtu - HEADERS - if tcp.timestamps { TIMESTAMPS } else { 0 };
+    let room = tcp.mtu - trailer - HEADERS - if tcp.timestamps { TIMESTAMPS } else { 0 };
     if tcp.mss.is_some_and(|mss| mss > room) {
-        let accepted = format!("at most {room}: the MTU of {} less {} of headers", tcp.mtu, Bytes(u64::from(tcp.mtu - room)));
+        let accepted = format!(
+            "at most {room}: the MTU of {} less {} of {}",
+            tcp.mtu,
+            Bytes(u64::from(tcp.mtu - room)),
+            if trailer > 0 { "headers and stamp" } else { "headers" }
+        );
         error(cx, "mss", &tcp.mss, "does not fit the MTU", &accepted);
     }
     if tcp.rtt_sampling == RttSampling::Timestamps && !tcp.timestamps {

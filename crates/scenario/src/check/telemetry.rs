@@ -93,12 +93,12 @@ pub(super) enum Largest {
     Of(Bytes),
 }
 
-/// The largest buffer of a watched port; `own`: the ports that have one of their own.
+/// The largest buffer of a watched port; `own`: the ports that have one of their own, ascending.
 pub(super) fn largest_buffer(parts: &Parts, watched: &[LinkId], own: &[(LinkId, Amount)]) -> Largest {
     let Some(switch) = &parts.switch else { return Largest::Unknown };
-    let of = |port: &LinkId| match own.iter().find(|(link, _)| link == port) {
-        Some((_, amount)) => in_bytes(*amount, switch).map(Bytes),
-        None => port_buffer(switch),
+    let of = |port: &LinkId| match own.binary_search_by_key(port, |(link, _)| *link) {
+        Ok(i) => in_bytes(own[i].1, switch).map(Bytes),
+        Err(_) => port_buffer(switch),
     };
     let mut largest = Largest::Unknown;
     for buffer in watched.iter().map(of) {

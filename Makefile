@@ -50,6 +50,10 @@ bench: $(VENV)/.built ## packet-hops per second, instructions, memory; and ns-3 
 	@if [ -e /usr/include/ns3/core-module.h ]; then $(MAKE) -s -C benches/ns3; fi
 	$(BIN)/fanin bench --peers $(BENCH)
 
+.PHONY: reproduce
+reproduce: $(VENV)/.built ## all figures of all papers in full, into out/reproduce
+	$(BIN)/fanin reproduce --all
+
 .PHONY: ns3-test
 ns3-test: $(VENV)/.built $(VENV)/.dev ## compare with ns-3 3.37, where libns3-dev is installed
 	@if [ ! -e /usr/include/ns3/core-module.h ]; then \

@@ -5,6 +5,7 @@
 >>> result.plot_fct_cdf().show()  # doctest: +SKIP
 """
 
+from fanin import reproduce
 from fanin._core import version as _version
 from fanin.folder import OutputError
 from fanin.progress import ProgressState
@@ -25,5 +26,6 @@ __all__ = [
     "ScenarioError",
     "__version__",
     "load",
+    "reproduce",
     "run",
 ]

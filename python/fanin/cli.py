@@ -1,4 +1,4 @@
-"""The command line: ``fanin run|report|check|convert|schema|bench|version``."""
+"""The command line: ``fanin run|report|check|convert|reproduce|schema|bench|version``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from fanin import _core, benchmark, overview, runner
+from fanin import _core, benchmark, overview, reproduce, runner, show
 from fanin.folder import OutputError
 from fanin.results import SCHEMAS, Result, ResultError, load
 from fanin.scenario import Problem, Scenario, ScenarioError
@@ -333,6 +333,86 @@ def bench(
         typer.echo(json.dumps(measured))
         return
     _out().print(_table("Benchmark", list(benchmark.COLUMNS), benchmark.rows(measured)))
+
+
+@app.command("reproduce", epilog=EXIT_HELP)
+def reproduce_(
+    ids: Annotated[
+        list[str] | None, typer.Argument(metavar="[FIGURE]...", help="For example s-ecn/fig4a; s-ecn for all of a paper.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All figures of all papers.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="Say which there are instead.")] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", "--out", metavar="OUT", help="Where to, OUT/FIGURE for several; out/reproduce/FIGURE if not given."),
+    ] = None,
+    short: Annotated[bool, typer.Option("--short", help="Fewer seeds, for continuous integration.")] = False,
+    seeds: Annotated[int | None, typer.Option("--seeds", min=1, metavar="N", help="So many seeds.", show_default=False)] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", min=1, metavar="N", help="Simulations at once; one per core if not given.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress, no tables.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Make figures of papers anew, the papers' numbers beside ours; exit status 1 if one is off and no reason is given."""
+    with _failures():
+        if listed + everything + bool(ids) != 1:
+            raise ValueError("one of --list, --all or ids of figures is needed")
+        if listed:
+            _list_figures(as_json)
+            return
+        chosen = reproduce.figures() if everything else reproduce.choose(ids or [])
+        root = out or Path("out/reproduce")
+        single = out is not None and len(chosen) == 1
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, _terminated)
+        made, failed = reproduce.run_all(
+            chosen,
+            out=lambda figure: root if single else root / figure.id,
+            short=short,
+            seeds=seeds,
+            jobs=jobs,
+            progress=not quiet and not as_json,
+        )
+    if as_json:
+        documents = [result.to_dict() for result in made]
+        typer.echo(json.dumps(documents[0] if len(chosen) == 1 and documents else documents, ensure_ascii=False))
+    elif not quiet:
+        for result in made:
+            _show_reproduction(result, root if single else root / result.id)
+    for error in failed:
+        _say(f"error: {error}", "red")
+    if failed or not all(result.ok for result in made):
+        raise typer.Exit(EXIT_FAILED)
+
+
+def _list_figures(as_json: bool) -> None:
+    known = reproduce.figures()
+    if as_json:
+        facts = [
+            {"id": f.id, "title": f.title, "paper": reproduce.PAPERS[f.paper], "seeds": f.seeds, "core_s": f.seconds}
+            for f in known
+        ]
+        typer.echo(json.dumps(facts, ensure_ascii=False))
+        return
+    console = _out()
+    for paper in dict.fromkeys(figure.paper for figure in known):
+        rows = [[f.id, f.title, f"{f.seeds:,}", show.duration(round(f.seconds * 1e12))] for f in known if f.paper == paper]
+        table = _table(f"{paper}: {reproduce.PAPERS[paper]}", ["Figure", "Shows", "Seeds", "Core time"], rows)
+        table.columns[1].justify, table.columns[1].no_wrap = "left", False
+        console.print(table)
+
+
+def _show_reproduction(result: reproduce.Reproduction, folder: Path) -> None:
+    console = _out()
+    table = Table(title=f"{result.id}: {result.about.title}", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for index, name in enumerate(reproduce.HEAD):
+        table.add_column(name, justify="right" if 0 < index < 4 else "left", no_wrap=0 < index < 6)
+    for row in result.found:
+        style = "" if row.ok else "yellow" if row.note else "red"
+        table.add_row(*(Text(cell, style=style) for cell in reproduce.cells(row)))
+    console.print(table)
+    console.print(Text(f"result: {folder}"), soft_wrap=True)
 
 
 @app.command(epilog=EXIT_HELP)

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -83,5 +84,20 @@ def test_make_lists_its_targets() -> None:
     done = subprocess.run(
         [make, "-s", "help"], cwd=ROOT, capture_output=True, text=True, check=True, env={**os.environ, "MAKEFLAGS": ""}
     )
-    for target in ("demo", "test", "bench", "ns3-test", "schema", "clean"):
+    for target in ("demo", "test", "bench", "reproduce", "ns3-test", "schema", "clean"):
         assert f"make {target} " in done.stdout
+
+
+def test_the_papers_scenarios_are_part_of_what_is_shipped(tmp_path: Path) -> None:
+    """They are files of scenarios/papers, to which the package has a link; what is shipped must hold the files."""
+    maturin = shutil.which("maturin", path=str(Path(sys.executable).parent))
+    if maturin is None or shutil.which("cargo") is None:
+        pytest.skip("maturin or cargo is not installed")
+    subprocess.run([maturin, "sdist", "-o", str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=True)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(archive) as opened:
+        shipped = {name.partition("/")[2] for name in opened.getnames() if opened.getmember(name).isfile()}
+    papers = ROOT / "scenarios" / "papers"
+    expected = {str(path.relative_to(papers)) for path in papers.rglob("*") if path.is_file()}
+    assert expected
+    assert {f"python/fanin/reproduce/scenarios/{name}" for name in expected} <= shipped

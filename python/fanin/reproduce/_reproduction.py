@@ -1,0 +1,184 @@
+"""A reproduced figure: in memory, and as files."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import polars as pl
+
+from fanin import _core, paper
+from fanin.folder import OutputError
+from fanin.reproduce._registry import PAPERS, Figure
+from fanin.reproduce._rows import Row
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure as Plot
+
+__all__ = ["HEAD", "Reproduction", "cells"]
+
+MANIFEST: Final = "manifest.json"
+SCHEMA: Final = "reproduction/1"
+ENDINGS: Final = ("pdf", "svg", "png")
+HEAD: Final = ("", "paper", "fanin", "within", "unit", "ok", "note")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproduction:
+    """A figure of a paper, made anew.
+
+    Attributes
+    ----------
+    about : Figure
+        Which.
+    found : tuple of Row
+        Paper beside Fanin, as objects; `rows` is the same as a frame.
+    plots : mapping
+        Name → Plotly figure.
+    data : mapping
+        Name → Polars frame: what is plotted, and what the rows were made from.
+    manifest : dict
+        Version, seeds, whether it is the short form, hash and seed of each run.
+    """
+
+    about: Figure
+    found: tuple[Row, ...]
+    plots: Mapping[str, Plot]
+    data: Mapping[str, pl.DataFrame]
+    manifest: dict[str, Any]
+
+    @property
+    def id(self) -> str:
+        """Id of the figure."""
+        return self.about.id
+
+    @cached_property
+    def rows(self) -> pl.DataFrame:
+        """Paper beside Fanin, a row each: columns as in ``rows.json``, ``paper`` as text."""
+        text, number = pl.String(), pl.Float64()
+        types: dict[str, pl.DataType] = {"name": text, "paper": text, "fanin": number, "low": number, "high": number}
+        types |= {"unit": text, "ok": pl.Boolean(), "note": text}
+        records = [row.to_dict() | {"paper": None if row.paper is None else str(row.paper)} for row in self.found]
+        return pl.DataFrame(records, schema=types)
+
+    @property
+    def figure(self) -> Plot:
+        """The first plot.
+
+        Raises
+        ------
+        ValueError
+            It has none, only rows.
+        """
+        if not self.plots:
+            raise ValueError(f"{self.id}: has no plot, only rows")
+        return next(iter(self.plots.values()))
+
+    @property
+    def ok(self) -> bool:
+        """Whether each row is within its bounds or explained by its note."""
+        return not any(row.failed for row in self.found)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what ``fanin reproduce --json`` prints: ``id`` and ``rows``."""
+        return {"id": self.id, "rows": [row.to_dict() for row in self.found]}
+
+    def save(self, out: Path) -> list[Path]:
+        """Write plots, data, rows and manifest into a folder; the same reproduction gives the same bytes.
+
+        Parameters
+        ----------
+        out : pathlib.Path
+            The folder; an earlier reproduction in it is replaced.
+
+        Raises
+        ------
+        OutputError
+            The folder holds something else.
+        """
+        clear(out)
+        files: list[Path] = []
+        for name, plot in self.plots.items():
+            files += [paper.save(plot, out / f"{name}.{ending}") for ending in ENDINGS]
+        for name, frame in self.data.items():
+            frame.write_csv(out / "data" / f"{name}.csv")
+            frame.write_parquet(out / "data" / f"{name}.parquet")
+            files += [out / "data" / f"{name}.csv", out / "data" / f"{name}.parquet"]
+        files.append(_write(out / "rows.json", self.to_dict()))
+        listed = sorted(str(file.relative_to(out)) for file in files)
+        return [*files, _write(out / MANIFEST, self.manifest | {"files": listed})]
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in HEAD)
+        body = "".join("<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in cells(row)) + "</tr>" for row in self.found)
+        plots = "".join(plot.to_html(full_html=False, include_plotlyjs=not index) for index, plot in enumerate(self.plots.values()))
+        title, source = html.escape(f"{self.id}: {self.about.title}"), html.escape(PAPERS.get(self.about.paper, ""))
+        return f"<div><b>{title}</b><br>{source}<table><tr>{head}</tr>{body}</table>{plots}</div>"
+
+
+def manifest(figure: Figure, *, seeds: Iterable[int], short: bool, runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what says how a reproduction was made; nothing in it depends on the machine or the number of jobs."""
+    facts = {"schema": SCHEMA, "id": figure.id, "title": figure.title, "paper": PAPERS.get(figure.paper, "")}
+    return facts | {"version": _core.version(), "short": short, "seeds": list(seeds), "runs": runs}
+
+
+def _write(path: Path, document: dict[str, Any]) -> Path:
+    path.write_text(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+    return path
+
+
+def inspect(out: Path) -> list[str]:
+    """Return the files of an earlier reproduction in `out`.
+
+    Raises
+    ------
+    OutputError
+        It is a file, or holds anything else.
+    """
+    if out.exists() and not out.is_dir():
+        raise OutputError(f"{out}: is a file, not a folder")
+    there = {str(path.relative_to(out)) for path in out.rglob("*") if not path.is_dir()} if out.is_dir() else set()
+    if not there:
+        return []
+    try:
+        old = json.loads((out / MANIFEST).read_text(encoding="utf-8"))
+        ours = {str(name) for name in old["files"]} | {MANIFEST} if old["schema"] == SCHEMA else set()
+    except (OSError, ValueError, KeyError, TypeError):
+        ours = set()
+    others = sorted(there - ours)
+    if others:
+        listed = f"{', '.join(others[:3])}{' …' if len(others) > 3 else ''}"
+        raise OutputError(f"{out}: holds what is not of an earlier reproduction ({listed}); choose another folder")
+    return sorted(there)
+
+
+def clear(out: Path) -> None:
+    """Make `out` a folder without files: remove those of an earlier reproduction; raises as `inspect` does."""
+    for name in inspect(out):
+        (out / name).unlink()
+    (out / "data").mkdir(parents=True, exist_ok=True)
+
+
+def number(value: float | str | None) -> str:
+    """Return a number with four digits that count, words as they are, a dash for nothing."""
+    if value is None:
+        return "–"
+    if isinstance(value, str):
+        return value
+    return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
+
+
+def cells(row: Row) -> list[str]:
+    """Return a row as the table shows it, in the order of `HEAD`."""
+    if row.low is None:
+        within = f"≤ {number(row.high)}"
+    elif row.high is None:
+        within = f"≥ {number(row.low)}"
+    else:
+        within = f"{number(row.low)} … {number(row.high)}"
+    return [row.name, number(row.paper), number(row.fanin), within, row.unit, "yes" if row.ok else "no", row.note]

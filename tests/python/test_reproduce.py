@@ -1,0 +1,314 @@
+"""Figures of papers: the framework, driven by small figures of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+from typer.testing import Result as Outcome
+
+import fake_figures
+import fanin
+from fanin import reproduce
+from fanin.cli import app
+from fanin.reproduce import Context, Findings, Row, _registry
+from fanin.reproduce._context import SCENARIOS
+
+ROOT = Path(__file__).parents[2]
+
+
+def call(*arguments: str | Path) -> Outcome:
+    return CliRunner(env={"COLUMNS": "160", "NO_COLOR": "1"}).invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the figures of these tests."""
+    reproduce.figures()  # what registers itself on import does so before
+    known = [fake_figures.figure(name) for name in fake_figures.RUNS]
+    monkeypatch.setattr(_registry, "_FIGURES", {entry.id: entry for entry in known})
+    monkeypatch.setitem(reproduce.PAPERS, "test", "Tests of Fanin")
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def leftovers() -> set[str]:
+    return {entry.name for entry in Path(tempfile.gettempdir()).glob("fanin-reproduce-*")}
+
+
+# -- rows ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high", "ok"),
+    [
+        (1.0, 1.0, 2.0, True),
+        (2.0, 1.0, 2.0, True),
+        (2.1, 1.0, 2.0, False),
+        (0.9, 1.0, None, False),
+        (9.0, 1.0, None, True),
+        (9.0, None, 3.0, False),
+        (float("nan"), 1.0, None, False),
+        (float("inf"), 1.0, None, False),
+    ],
+)
+def test_a_row_is_ok_within_its_bounds(value: float, low: float | None, high: float | None, ok: bool) -> None:
+    row = Row(name="x", paper=1.5, fanin=value, low=low, high=high)
+    assert row.ok is ok
+    assert row.failed is not ok
+    assert not Row(name="x", paper=1.5, fanin=value, low=low, high=high, note="because").failed
+    json.dumps(row.to_dict(), allow_nan=False)
+
+
+@pytest.mark.parametrize(("low", "high", "text"), [(None, None, "could not fail"), (2.0, 1.0, "nothing lies between")])
+def test_a_row_that_cannot_fail_or_cannot_pass_is_refused(low: float | None, high: float | None, text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        Row(name="x", paper=None, fanin=1.0, low=low, high=high)
+
+
+# -- registry -----------------------------------------------------------------------------------------------------------
+
+
+def test_ids_are_sorted_as_people_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    reproduce.figures()
+    monkeypatch.setattr(_registry, "_FIGURES", {})
+    for id in ("s-ecn/laws", "s-ecn/fig10", "s-ecn/fig4b", "s-ecn/fig4a"):
+        reproduce.figure(id, title="x", seeds=1, short=1, seconds=1)(fake_figures.fine)
+    assert [entry.name for entry in reproduce.figures()] == ["fig4a", "fig4b", "fig10", "laws"]
+
+
+@pytest.mark.parametrize(
+    ("id", "options", "text"),
+    [
+        ("fig4", {"seeds": 1, "short": 1}, "is no id"),
+        ("s-ecn/Fig4", {"seeds": 1, "short": 1}, "is no id"),
+        ("s-ecn/x", {"seeds": 1, "short": 2}, "2 seeds in short"),
+    ],
+)
+def test_a_figure_that_makes_no_sense_is_refused(id: str, options: dict[str, int], text: str) -> None:
+    with pytest.raises(ValueError, match=text):
+        reproduce.figure(id, title="x", seconds=1, **options)
+
+
+@pytest.mark.usefixtures("registry")
+def test_unknown_figures_are_told_all_at_once_with_what_was_meant() -> None:
+    done = call("reproduce", "test/ordr", "nonsense", "test/fine")
+    assert done.exit_code == 2
+    assert "'test/ordr' (did you mean 'test/order'?), 'nonsense'; fanin reproduce --list" in done.stderr
+
+
+def test_every_figure_belongs_to_a_known_paper() -> None:
+    papers = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
+    for entry in reproduce.figures():
+        assert entry.paper in reproduce.PAPERS
+    for key in reproduce.PAPERS:
+        assert f"`{key}`" in papers.replace("**", "`") or key in papers.lower()
+
+
+def test_each_scenario_of_a_paper_is_part_of_the_package_and_valid() -> None:
+    files = sorted(SCENARIOS.glob("*/*"))
+    assert {path.parent.name for path in files} <= set(reproduce.PAPERS)
+    assert {path.suffix for path in files} <= {".toml"}, "pyproject.toml includes scenarios/*/*.toml"
+
+
+@pytest.mark.native
+def test_the_papers_scenarios_are_valid() -> None:
+    for path in sorted(SCENARIOS.glob("*/*.toml")):
+        check = fanin.Scenario.from_file(path).check()
+        assert not check.errors, f"{path.name}: {check.errors}"
+
+
+# -- runs ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.native
+@pytest.mark.usefixtures("registry")
+def test_the_number_of_jobs_does_not_change_a_byte(tmp_path: Path) -> None:
+    before = leftovers()
+    for jobs in (1, 2):
+        made = reproduce.run("test/order", out=tmp_path / str(jobs), jobs=jobs, progress=False)
+        assert made.rows["ok"].to_list() == [True, True, False]
+    one, two = content(tmp_path / "1"), content(tmp_path / "2")
+    assert one == two
+    assert set(one) == {"order.pdf", "order.svg", "order.png", "data/peaks.csv", "data/peaks.parquet", "rows.json", "manifest.json"}
+    assert leftovers() == before
+    manifest = json.loads(one["manifest.json"])
+    assert manifest["version"] == fanin.__version__
+    assert [run["seed"] for run in manifest["runs"]] == manifest["seeds"] == [1, 2, 3, 4]
+    assert len({run["hash"] for run in manifest["runs"]}) == 4
+    expected = fanin.run(fanin.Scenario(fake_figures.TINY).replace(seed=3), progress=False)
+    assert manifest["runs"][2]["hash"] == expected.manifest["scenario_hash"]
+    assert pl.read_csv(tmp_path / "2" / "data" / "peaks.csv")["peak_bytes"][2] == expected.queues["queue_bytes"].max()
+
+
+@pytest.mark.native
+@pytest.mark.usefixtures("registry")
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_failed_run_names_scenario_and_seed_and_others_go_on(tmp_path: Path, jobs: int) -> None:
+    before = leftovers()
+    done = call("reproduce", "test/broken", "test/fine", "-o", tmp_path, "--jobs", str(jobs))
+    assert done.exit_code == 1
+    assert "error: test/broken: tiny, load 0.5, seed 2: LookupError: no burst was found (fake_figures.py:" in done.stderr
+    assert not (tmp_path / "test" / "broken").exists()
+    assert (tmp_path / "test" / "fine" / "rows.json").is_file()
+    assert leftovers() == before
+
+
+@pytest.mark.native
+@pytest.mark.usefixtures("registry")
+def test_a_wrong_scenario_is_a_failed_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(fake_figures.TINY, "seed", 1)
+    monkeypatch.setitem(fake_figures.TINY, "telemetry", {"queues": ["switch9->h0"]})
+    with pytest.raises(reproduce.RunError, match=r"test/order: tiny, kind a, seed 1: ScenarioError: .*switch9"):
+        reproduce.run("test/order", jobs=1, progress=False)
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("group", [True, False], ids=["terminal", "kill"])
+def test_ctrl_c_ends_it_at_once_and_leaves_nothing(tmp_path: Path, jobs: int, group: bool) -> None:
+    """A terminal sends the signal to the whole process group, `kill` to the parent alone."""
+    script = tmp_path / "main.py"
+    script.write_text(
+        "import sys, fake_figures\n"
+        "from fanin import cli, reproduce\n"
+        "from fanin.reproduce import _registry\n"
+        "if __name__ == '__main__':\n"
+        "    reproduce.figures()\n"
+        "    reproduce.PAPERS['test'] = 'Tests'\n"
+        "    _registry._FIGURES['test/endless'] = fake_figures.figure('endless')\n"
+        "    cli.app(['reproduce', 'test/endless', '-o', sys.argv[1], '--jobs', sys.argv[2]])\n"
+    )
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent), "TMPDIR": str(temporary)}
+    process = subprocess.Popen(
+        [sys.executable, str(script), str(tmp_path / "out"), str(jobs)],
+        env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    try:
+        deadline = time.monotonic() + 60
+        while len(list(temporary.glob("fanin-reproduce-*/*/result/manifest.json"))) < jobs:
+            assert time.monotonic() < deadline
+            assert process.poll() is None, process.communicate()[1]
+            time.sleep(0.05)
+        (os.killpg if group else os.kill)(process.pid, signal.SIGINT)
+        told = process.communicate(timeout=20)[1]
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+    assert process.returncode == 130
+    assert told.splitlines()[-1] == "interrupted"
+    assert "Traceback" not in told
+    assert not list(temporary.glob("fanin-*"))
+    assert not (tmp_path / "out").exists()
+
+
+# -- command line -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("registry")
+def test_a_number_that_is_off_without_a_reason_fails(tmp_path: Path) -> None:
+    done = call("reproduce", "test/off", "-o", tmp_path / "off", "--jobs", "1")
+    assert done.exit_code == 1
+    assert "7 … 7" in done.stdout
+    assert call("reproduce", "test/off", "-o", tmp_path / "off", "--seeds", "7", "--quiet").exit_code == 0
+
+
+@pytest.mark.native
+@pytest.mark.usefixtures("registry")
+def test_a_reason_explains(tmp_path: Path) -> None:
+    done = call("reproduce", "test/order", "-o", tmp_path / "a", "--jobs", "1", "--short")
+    assert done.exit_code == 0
+    assert "the paper has another network" in done.stdout
+    assert f"result: {tmp_path / 'a'}" in done.stdout
+
+
+@pytest.mark.usefixtures("registry")
+def test_json(tmp_path: Path) -> None:
+    keys = ["name", "paper", "fanin", "low", "high", "unit", "ok", "note"]
+    one = call("reproduce", "test/off", "-o", tmp_path / "one", "--json", "--short")
+    assert one.stderr == ""
+    document = json.loads(one.stdout)
+    assert document["id"] == "test/off"
+    assert list(document["rows"][0]) == keys
+    assert document["rows"][0]["fanin"] == 2
+    assert json.loads((tmp_path / "one" / "rows.json").read_text()) == document
+    two = call("reproduce", "test/off", "test/fine", "-o", tmp_path / "two", "--json")
+    assert [entry["id"] for entry in json.loads(two.stdout)] == ["test/off", "test/fine"]
+    assert json.loads((tmp_path / "two" / "test" / "fine" / "rows.json").read_text())["rows"][0]["paper"] is None
+
+
+@pytest.mark.usefixtures("registry")
+def test_list() -> None:
+    done = call("reproduce", "--list")
+    assert done.exit_code == 0
+    assert "test: Tests of Fanin" in done.stdout
+    assert "The order figure" in done.stdout
+    assert "1.5 s" in done.stdout
+    facts = json.loads(call("reproduce", "--list", "--json").stdout)
+    assert facts[0].keys() == {"id", "title", "paper", "seeds", "core_s"}
+    assert {entry["id"] for entry in facts} == {f"test/{name}" for name in fake_figures.RUNS}
+
+
+@pytest.mark.parametrize("arguments", [[], ["--all", "--list"], ["s-ecn", "--all"]])
+def test_what_is_to_be_done_must_be_clear(arguments: list[str]) -> None:
+    done = call("reproduce", *arguments)
+    assert done.exit_code == 2
+    assert "one of --list, --all or ids" in done.stderr
+
+
+@pytest.mark.usefixtures("registry")
+def test_a_folder_with_other_things_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("x")
+    done = call("reproduce", "test/endless", "-o", tmp_path)
+    assert done.exit_code == 2
+    assert "thesis.tex" in done.stderr
+    assert call("reproduce", "test/fine", "-o", tmp_path / "fine", "-q").exit_code == 0
+    (tmp_path / "fine" / "data" / "notes.txt").write_text("x")
+    assert "data/notes.txt" in call("reproduce", "test/fine", "-o", tmp_path / "fine", "-q").stderr
+    (tmp_path / "fine" / "data" / "notes.txt").unlink()
+    assert call("reproduce", "test/fine", "-o", tmp_path / "fine", "-q").exit_code == 0, "an earlier one is replaced"
+
+
+# -- from Python --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("registry")
+def test_from_python() -> None:
+    made = reproduce.run("test/off", short=True, progress=False)
+    assert made.rows.to_dicts()[0] | {"paper": "7", "fanin": 2.0, "ok": False} == made.rows.to_dicts()[0]
+    assert not made.ok
+    assert "test/off: The off figure" in made._repr_html_()
+    with pytest.raises(ValueError, match="has no plot"):
+        made.figure  # noqa: B018
+    with pytest.raises(ValueError, match="stands for 5 figures"):
+        reproduce.run("test")
+    with pytest.raises(ValueError, match=r"seeds: 0 .*accepted: 1 or more"):
+        reproduce.run("test/off", progress=False, seeds=0)
+    with pytest.raises(ValueError, match=r"jobs: 0 .*accepted: 1 or more"):
+        reproduce.run("test/off", progress=False, jobs=0)
+
+
+def test_a_defect_of_a_figure_is_no_failed_run(monkeypatch: pytest.MonkeyPatch, registry: None) -> None:
+    def defect(context: Context) -> Findings:
+        raise KeyError("no such column")
+
+    entry: Any = fake_figures.figure("fine")
+    object.__setattr__(entry, "run", defect)
+    monkeypatch.setitem(_registry._FIGURES, "test/fine", entry)
+    with pytest.raises(KeyError):
+        reproduce.run("test/fine", progress=False)

@@ -2,9 +2,14 @@
 //!
 //! docs/wire.md says what is real in a frame and what is invented.
 
+pub mod address;
 mod capture;
+mod frame;
 mod headers;
 mod trailer;
+mod write;
 
 pub use capture::{Capture, CaptureError, Direction, Format, Frame, Interface, Skipped, Trouble};
+pub use frame::{Framer, NotEthernet, FCS};
 pub use headers::{Headers, LinkType, Tcp};
+pub use write::Encoder;

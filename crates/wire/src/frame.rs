@@ -1,0 +1,177 @@
+//! The bytes of a simulated packet.
+
+use crate::address;
+use etherparse::{
+    ether_type, ip_number, EtherType, Ethernet2Header, IpDscp, IpEcn, Ipv4Header, SingleVlanHeader, TcpHeader, UdpHeader, VlanId,
+    VlanPcp,
+};
+use fanin_packet::{Framing, Packet, Protocol, Side, TcpFlags};
+use fanin_telemetry::Stamp;
+use fanin_units::HostId;
+
+/// Frame check sequence: part of a frame's length, and not in captures.
+pub const FCS: u16 = 4;
+const ETHERNET: u16 = 14;
+const TAG: u16 = 4;
+/// Options of a TCP header.
+const MOST_OPTIONS: usize = 40;
+
+/// Why frames of a scenario's framing have no bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NotEthernet;
+
+/// Makes frames.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Framer {
+    /// Whether there is room for a priority tag of IEEE 802.1Q.
+    tagged: bool,
+}
+
+impl Framer {
+    /// A framing of 18 bytes is Ethernet II, one of 22 has a priority tag besides; their smallest frame is 64 bytes, or 68
+    /// with the tag. Source: IEEE 802.3 §3.1.1 and §3.2.8, IEEE 802.1Q annex G.2.3.
+    ///
+    /// # Errors
+    /// Where it is neither.
+    pub fn new(framing: &Framing) -> Result<Framer, NotEthernet> {
+        match (framing.header, framing.min_frame) {
+            (18, 64) => Ok(Framer { tagged: false }),
+            (22, 64 | 68) => Ok(Framer { tagged: true }),
+            _ => Err(NotEthernet),
+        }
+    }
+
+    /// Bytes before the IP header.
+    fn header(self) -> u16 {
+        ETHERNET + if self.tagged { TAG } else { 0 }
+    }
+
+    /// Writes a packet that `src` has sent into `bytes`, as captures have it: without frame check sequence. `stamp`: what its
+    /// last eight bytes hold, where hosts leave room for stamps.
+    ///
+    /// # Panics
+    /// When its headers and payload do not fit its `frame` bytes.
+    pub fn write(self, p: &Packet, src: HostId, stamp: Option<Stamp>, bytes: &mut Vec<u8>) {
+        bytes.clear();
+        let (to, from) = (address::mac(p.dst), address::mac(src));
+        let payload_type = if self.tagged { EtherType::VLAN_TAGGED_FRAME } else { ether_type::IPV4 };
+        let ethernet = Ethernet2Header { source: from, destination: to, ether_type: payload_type };
+        bytes.extend_from_slice(&ethernet.to_bytes());
+        if self.tagged {
+            let tag = SingleVlanHeader {
+                pcp: VlanPcp::try_new(p.class & 7).unwrap_or_default(),
+                drop_eligible_indicator: false,
+                vlan_id: VlanId::default(), // 0: a priority and no VLAN
+                ether_type: ether_type::IPV4,
+            };
+            bytes.extend_from_slice(&tag.to_bytes());
+        }
+        let transport = p.transport_header() + p.payload;
+        let mut ip = Ipv4Header {
+            dscp: IpDscp::try_new((p.class & 7) << 3).unwrap_or_default(),
+            ecn: IpEcn::try_new(p.ecn as u8).unwrap_or_default(),
+            total_len: Framing::IPV4_HEADER + transport,
+            // RFC 6864 §4.1: of a datagram that is not fragmented it means nothing.
+            identification: if p.protocol() == Protocol::Udp { p.seq as u16 } else { 0 },
+            dont_fragment: true,
+            time_to_live: p.ttl,
+            protocol: if p.protocol() == Protocol::Udp { ip_number::UDP } else { ip_number::TCP },
+            source: address::ip(src).octets(),
+            destination: address::ip(p.dst).octets(),
+            ..Ipv4Header::default()
+        };
+        ip.header_checksum = ip.calc_header_checksum();
+        bytes.extend_from_slice(&ip.to_bytes());
+        match p.protocol() {
+            Protocol::Tcp => bytes.extend_from_slice(&tcp(p, &ip).to_bytes()),
+            Protocol::Udp => bytes.extend_from_slice(&udp(p, &ip).to_bytes()),
+        }
+        let end = usize::from(self.header() + Framing::IPV4_HEADER + transport);
+        let room = usize::from(p.frame.saturating_sub(FCS)).saturating_sub(stamp.map_or(0, |_| Stamp::BYTES));
+        assert!(end <= room, "a frame of {} B for {end} B of packet", p.frame);
+        bytes.resize(room, 0);
+        bytes.extend(stamp.iter().flat_map(Stamp::to_bytes));
+    }
+}
+
+/// Zeroes to compute checksums over.
+const PAYLOAD: &[u8] = &[0; u16::MAX as usize];
+
+fn ports(p: &Packet) -> (u16, u16) {
+    let (client, server) = address::ports(p.flow);
+    match p.to {
+        Side::Responder => (client, server),
+        Side::Initiator => (server, client),
+    }
+}
+
+fn udp(p: &Packet, ip: &Ipv4Header) -> UdpHeader {
+    let (source_port, destination_port) = ports(p);
+    let mut udp = UdpHeader { source_port, destination_port, length: p.transport_header() + p.payload, checksum: 0 };
+    udp.checksum = udp.calc_checksum_ipv4(ip, &PAYLOAD[..usize::from(p.payload)]).unwrap_or_default();
+    udp
+}
+
+fn tcp(p: &Packet, ip: &Ipv4Header) -> TcpHeader {
+    let (source, destination) = ports(p);
+    let mut tcp = TcpHeader::new(source, destination, p.seq, p.window);
+    tcp.acknowledgment_number = if p.flags.has(TcpFlags::ACK) { p.ack } else { 0 };
+    tcp.fin = p.flags.has(TcpFlags::FIN);
+    tcp.syn = p.flags.has(TcpFlags::SYN);
+    tcp.rst = p.flags.has(TcpFlags::RST);
+    tcp.psh = p.flags.has(TcpFlags::PSH);
+    tcp.ack = p.flags.has(TcpFlags::ACK);
+    tcp.ece = p.flags.has(TcpFlags::ECE);
+    tcp.cwr = p.flags.has(TcpFlags::CWR);
+    let (options, n) = options(p);
+    let fits = tcp.set_options_raw(&options[..n]).is_ok();
+    debug_assert!(fits && n == usize::from(p.tcp_option_bytes()));
+    tcp.checksum = tcp.calc_checksum_ipv4(ip, &PAYLOAD[..usize::from(p.payload)]).unwrap_or_default();
+    tcp
+}
+
+/// Options in the order and with the padding of Linux. Source: RFC 9293 §3.1 (kinds 0 to 2), RFC 7323 §2.2 and §3.2,
+/// RFC 2018 §2 and §3, Linux tcp_options_write.
+fn options(p: &Packet) -> ([u8; MOST_OPTIONS], usize) {
+    const NOP: u8 = 1;
+    const MSS: u8 = 2;
+    const WINDOW_SCALE: u8 = 3;
+    const SACK_PERMITTED: u8 = 4;
+    const SACK: u8 = 5;
+    const TIMESTAMPS: u8 = 8;
+    let mut bytes = [0; MOST_OPTIONS];
+    let mut n = 0;
+    let mut put = |more: &[u8]| {
+        if let Some(place) = bytes.get_mut(n..n + more.len()) {
+            place.copy_from_slice(more);
+            n += more.len();
+        }
+    };
+    let syn = p.syn_options();
+    let permits = syn.is_some_and(|syn| syn.sack_permitted);
+    if let Some(syn) = syn {
+        let [high, low] = syn.mss.to_be_bytes();
+        put(&[MSS, 4, high, low]);
+    }
+    match (p.timestamps(), permits) {
+        (None, false) => {}
+        (None, true) => put(&[NOP, NOP, SACK_PERMITTED, 2]),
+        (Some(ts), permits) => {
+            put(if permits { &[SACK_PERMITTED, 2] } else { &[NOP, NOP] });
+            put(&[TIMESTAMPS, 10]);
+            put(&ts.value.to_be_bytes());
+            put(&ts.echo.to_be_bytes());
+        }
+    }
+    if let Some(shift) = syn.and_then(|syn| syn.window_scale) {
+        put(&[NOP, WINDOW_SCALE, 3, shift]);
+    }
+    if p.sack_len() > 0 {
+        put(&[NOP, NOP, SACK, 2 + 8 * p.sack_len() as u8]);
+        for block in p.sack() {
+            put(&block.start.to_be_bytes());
+            put(&block.end.to_be_bytes());
+        }
+    }
+    (bytes, n)
+}

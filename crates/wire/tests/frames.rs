@@ -1,0 +1,260 @@
+//! Frames byte for byte, and back.
+
+use fanin_packet::{Ecn, Framing, Packet, Protocol, SackBlock, Side, SynOptions, TcpFlags, Timestamps};
+use fanin_telemetry::Stamp;
+use fanin_units::{BitRate, FlowId, HostId, Time};
+use fanin_wire::{address, Capture, Direction, Encoder, Framer, Headers, LinkType, NotEthernet};
+use proptest::prelude::*;
+use std::net::IpAddr;
+
+const TAGGED: Framing = Framing { header: 22, min_frame: 64, gap: 20 };
+
+/// As hosts do: the frame's length follows from what it holds, and from the room that is left for a stamp.
+fn sized(mut p: Packet, framing: Framing, stamp: bool) -> Packet {
+    let room = if stamp { Stamp::BYTES as u16 } else { 0 };
+    p.frame = framing.frame(p.transport_header() + p.payload + room);
+    p
+}
+
+fn bytes(p: &Packet, src: u32, framing: Framing, stamp: Option<Stamp>) -> Vec<u8> {
+    let mut bytes = vec![1, 2, 3];
+    Framer::new(&framing).unwrap().write(p, HostId(src), stamp, &mut bytes);
+    assert_eq!(bytes.len() + 4, usize::from(p.frame));
+    bytes
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let rows = bytes.chunks(16).map(|row| row.iter().map(|b| format!("{b:02x}")).collect::<Vec<_>>().join(" "));
+    rows.collect::<Vec<_>>().join("\n")
+}
+
+/// Sum of 16-bit words in ones' complement; 0xffff over anything with its checksum. Source: RFC 1071 §1.
+fn sum(bytes: &[u8]) -> u16 {
+    let mut sum = 0_u32;
+    for pair in bytes.chunks(2) {
+        sum += u32::from(pair[0]) << 8 | u32::from(*pair.get(1).unwrap_or(&0));
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+/// Checks the checksums of IP and of the transport, `ip` bytes into a frame.
+fn assert_checksums(frame: &[u8], ip: usize) {
+    let total = usize::from(u16::from_be_bytes([frame[ip + 2], frame[ip + 3]]));
+    assert_eq!(sum(&frame[ip..ip + 20]), 0xffff, "IP");
+    let segment = &frame[ip + 20..ip + total];
+    let pseudo = [&frame[ip + 12..ip + 20], &[0, frame[ip + 9]], &(segment.len() as u16).to_be_bytes(), segment].concat();
+    assert_eq!(sum(&pseudo), 0xffff, "transport");
+}
+
+fn base(dst: u32, to: Side, flow: u32) -> Packet {
+    let mut p = Packet::default();
+    (p.flow, p.dst, p.to, p.ttl) = (FlowId(flow), HostId(dst), to, 64);
+    p
+}
+
+/// The golden bytes were built by scapy 2.8 from the same fields.
+#[test]
+fn golden_frames() {
+    let mut syn = base(9, Side::Responder, 4097);
+    syn.set_tcp(TcpFlags::SYN.with(TcpFlags::ECE).with(TcpFlags::CWR), 0, 99, 65_535, 0);
+    syn.set_timestamps(Timestamps { value: 0x0102_0304, echo: 0 });
+    syn.set_syn_options(SynOptions { mss: 1460, window_scale: Some(7), sack_permitted: true });
+    let syn = bytes(&sized(syn, Framing::ETHERNET, false), 0, Framing::ETHERNET, None);
+
+    let mut data = base(9, Side::Responder, 4097);
+    data.set_tcp(TcpFlags::ACK.with(TcpFlags::PSH), 1, 1, 502, 20);
+    data.set_timestamps(Timestamps { value: 5, echo: 6 });
+    (data.ecn, data.class, data.ttl) = (Ecn::Ce, 3, 61);
+    let stamp = Stamp { port: 2, length: 0x1234, time: 0xdead_beef };
+    let data = bytes(&sized(data, Framing::ETHERNET, true), 0, Framing::ETHERNET, Some(stamp));
+
+    let mut ack = base(0, Side::Initiator, 4097);
+    ack.set_tcp(TcpFlags::ACK.with(TcpFlags::ECE), 1, 21, 501, 0);
+    ack.set_timestamps(Timestamps { value: 8, echo: 5 });
+    ack.push_sack(SackBlock { start: 1469, end: 2917 });
+    ack.push_sack(SackBlock { start: 4365, end: 5813 });
+    ack.ecn = Ecn::Ect0;
+    let ack = bytes(&sized(ack, Framing::ETHERNET, false), 9, Framing::ETHERNET, None);
+
+    let mut udp = base(300, Side::Responder, 5);
+    udp.set_udp(65_538, 3);
+    let udp = bytes(&sized(udp, Framing::ETHERNET, true), 0, Framing::ETHERNET, Some(Stamp::EMPTY));
+
+    for (name, frame, golden) in [
+        ("syn", syn, include_str!("golden/syn.hex")),
+        ("data", data, include_str!("golden/data.hex")),
+        ("ack", ack, include_str!("golden/ack.hex")),
+        ("udp", udp, include_str!("golden/udp.hex")),
+    ] {
+        assert_checksums(&frame, 14);
+        assert_eq!(hex(&frame), golden.trim_end(), "{name}");
+    }
+}
+
+#[test]
+fn a_framing_of_22_bytes_has_a_priority_tag() {
+    let mut p = base(1, Side::Responder, 0);
+    p.set_tcp(TcpFlags::ACK, 1, 1, 1, 0);
+    p.class = 5;
+    let frame = bytes(&sized(p, TAGGED, false), 0, TAGGED, None);
+    assert_eq!(frame[12..18], [0x81, 0x00, 5 << 5, 0, 0x08, 0x00]);
+    assert_checksums(&frame, 18);
+    let headers = Headers::parse(LinkType::Ethernet, &frame).unwrap();
+    assert_eq!((headers.vlan, headers.dscp, headers.payload), (Some(0), 40, 0));
+}
+
+#[test]
+fn other_framings_are_refused() {
+    for (header, min_frame) in [(0, 0), (18, 0), (18, 84), (22, 60), (26, 64)] {
+        assert_eq!(Framer::new(&Framing { header, min_frame, gap: 20 }), Err(NotEthernet));
+    }
+    assert!(Framer::new(&Framing { gap: 0, ..Framing::ETHERNET }).is_ok(), "the gap is not in the frame");
+}
+
+#[test]
+#[should_panic(expected = "a frame of 64 B for 94 B of packet")]
+fn a_frame_that_is_too_short_is_a_broken_invariant() {
+    let mut p = base(1, Side::Responder, 0);
+    p.set_tcp(TcpFlags::ACK, 1, 1, 1, 40);
+    p.frame = 64;
+    bytes(&p, 0, Framing::ETHERNET, None);
+}
+
+#[test]
+fn the_largest_packets_have_their_bytes() {
+    let mut p = base(1, Side::Responder, 0);
+    p.set_tcp(TcpFlags::ACK, 1, 1, 1, u16::MAX - 18 - 20 - 20 - 8);
+    let p = sized(p, Framing::ETHERNET, true);
+    assert_eq!(p.frame, u16::MAX);
+    assert_checksums(&bytes(&p, 0, Framing::ETHERNET, Some(Stamp::EMPTY)), 14);
+}
+
+fn packets() -> impl Strategy<Value = Packet> {
+    let fields = (any::<(u32, u32, u32, u32, u16)>(), 0..=7_u8, 1..=255_u8, any::<bool>(), 0..3_u8, 0..9000_u16);
+    let options = (any::<Option<(u32, u32)>>(), proptest::collection::vec(any::<(u32, u32)>(), 0..=4), any::<u8>());
+    let syn = (any::<u16>(), proptest::option::of(0..=14_u8), any::<bool>());
+    (fields, options, syn).prop_map(|(fields, (ts, sacks, flags), (mss, window_scale, sack_permitted))| {
+        let ((flow, dst, seq, ack, window), class, ttl, initiator, kind, payload) = fields;
+        let to = if initiator { Side::Initiator } else { Side::Responder };
+        let mut p = base(dst % address::MOST_HOSTS, to, flow);
+        (p.class, p.ttl) = (class, ttl);
+        p.ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce][usize::from(flags >> 6)];
+        if kind == 0 {
+            p.set_udp(seq, payload);
+            return p;
+        }
+        let flags = TcpFlags(flags & !TcpFlags::SYN.0 & !0x20);
+        let flags = if kind == 1 { flags.with(TcpFlags::SYN) } else { flags };
+        p.set_tcp(flags, seq, ack, window, payload);
+        if let Some((value, echo)) = ts {
+            p.set_timestamps(Timestamps { value, echo });
+        }
+        if kind == 1 {
+            p.set_syn_options(SynOptions { mss, window_scale, sack_permitted });
+        } else {
+            for (start, end) in sacks.into_iter().take(p.sack_room()) {
+                p.push_sack(SackBlock { start, end });
+            }
+        }
+        p
+    })
+}
+
+/// Options of a TCP header by kind, without padding.
+fn options(header: &[u8]) -> Vec<(u8, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut rest = &header[20..];
+    while let [kind, tail @ ..] = rest {
+        match kind {
+            0 => break,
+            1 => rest = tail,
+            _ => {
+                let length = usize::from(tail[0]);
+                found.push((*kind, rest[2..length].to_vec()));
+                rest = &rest[length..];
+            }
+        }
+    }
+    found
+}
+
+fn expected_options(p: &Packet) -> Vec<(u8, Vec<u8>)> {
+    let mut expected = Vec::new();
+    if let Some(syn) = p.syn_options() {
+        expected.push((2, syn.mss.to_be_bytes().to_vec()));
+        expected.extend(syn.sack_permitted.then(|| (4, vec![])));
+        expected.extend(syn.window_scale.map(|shift| (3, vec![shift])));
+    }
+    expected.extend(p.timestamps().map(|ts| (8, [ts.value.to_be_bytes(), ts.echo.to_be_bytes()].concat())));
+    if p.sack_len() > 0 {
+        expected.push((5, p.sack().flat_map(|b| [b.start.to_be_bytes(), b.end.to_be_bytes()].concat()).collect()));
+    }
+    expected.sort();
+    expected
+}
+
+proptest! {
+    /// What a packet says is in its bytes, in a capture, and comes back.
+    #[test]
+    fn round_trip(
+        p in packets(), src in 0..address::MOST_HOSTS, stamp: Option<(u8, u16, u32)>, tagged: bool, ps: u64, sent: bool,
+    ) {
+        let framing = if tagged { TAGGED } else { Framing::ETHERNET };
+        let stamp = stamp.map(|(port, length, time)| Stamp { port, length, time });
+        let p = sized(p, framing, stamp.is_some());
+        let frame = bytes(&p, src, framing, stamp);
+        let ip = usize::from(framing.header) - 4;
+        assert_checksums(&frame, ip);
+
+        let mut file = Vec::new();
+        let mut encoder = Encoder(&mut file);
+        let direction = if sent { Direction::Out } else { Direction::In };
+        encoder.section("fanin", "a test");
+        encoder.interface(HostId(src), "h", BitRate::from_gbps(10), None);
+        encoder.packet(0, Time::from_ps(ps), &frame, None, direction);
+        let mut capture = Capture::new(&file[..]).unwrap();
+        let back = capture.next_frame().unwrap().unwrap();
+        prop_assert_eq!(back.data, &frame[..]);
+        prop_assert_eq!((back.time_ps, back.direction), (i128::from(ps / 1000 * 1000), Some(direction)));
+        prop_assert_eq!(back.frame_bytes(), u32::from(p.frame).max(64));
+
+        let headers = back.headers().unwrap();
+        prop_assert_eq!(back.stamp(&headers), stamp);
+        prop_assert_eq!((headers.src, headers.dst), (IpAddr::V4(address::ip(HostId(src))), IpAddr::V4(address::ip(p.dst))));
+        prop_assert_eq!((headers.ecn, headers.dscp, headers.ttl), (p.ecn as u8, p.class * 8, p.ttl));
+        prop_assert_eq!((headers.vlan, headers.payload), (tagged.then_some(0), u32::from(p.payload)));
+        let (source, destination) = headers.ports.unwrap();
+        let (flow, to) = address::flow(source, destination).unwrap();
+        prop_assert_eq!((flow.0, to), (p.flow.0 % 77_824_000, p.to));
+        match p.protocol() {
+            Protocol::Udp => {
+                prop_assert_eq!((headers.protocol, headers.tcp), (17, None));
+                prop_assert_eq!(&frame[ip + 4..ip + 6], &(p.seq as u16).to_be_bytes());
+            }
+            Protocol::Tcp => {
+                let tcp = headers.tcp.unwrap();
+                let ack = if p.flags.has(TcpFlags::ACK) { p.ack } else { 0 };
+                prop_assert_eq!((headers.protocol, tcp.seq, tcp.ack), (6, p.seq, ack));
+                prop_assert_eq!((tcp.flags, tcp.window), (p.flags.0, p.window));
+                let mut found = options(&frame[ip + 20..][..usize::from(p.transport_header())]);
+                found.sort();
+                prop_assert_eq!(found, expected_options(&p));
+            }
+        }
+    }
+}
+
+#[test]
+fn interfaces_are_described_and_frames_cut() {
+    let mut file = Vec::new();
+    let mut encoder = Encoder(&mut file);
+    encoder.section("fanin", &"ä".repeat(40_000)); // longer than an option may be
+    encoder.interface(HostId(3), "leaf0-h3", BitRate::from_gbps(400), Some(5));
+    encoder.packet(0, Time::from_ps(1), &[1, 2, 3, 4, 5, 6, 7, 8], Some(5), Direction::In);
+    let mut capture = Capture::new(&file[..]).unwrap();
+    let frame = capture.next_frame().unwrap().unwrap();
+    assert_eq!((frame.data, frame.length, frame.is_cut(), frame.fcs), (&[1, 2, 3, 4, 5][..], 8, true, Some(0)));
+    let interface = &capture.interfaces()[0];
+    assert_eq!((interface.name.as_str(), interface.speed), ("leaf0-h3", Some(400_000_000_000)));
+}

@@ -193,7 +193,7 @@ fn change(file: &mut Vec<u8>, change: &Change) {
         Change::Flip(at, bit) => file[at % size] ^= 1 << bit,
         Change::Word(at, word) => {
             // Length fields are aligned in all blocks.
-            let at = at % size & !3;
+            let at = (at % size) & !3;
             let end = (at + 4).min(size);
             file[at..end].copy_from_slice(&word.to_le_bytes()[..end - at]);
         }

@@ -52,14 +52,16 @@ fn each_is_sound_without_a_warning_and_named_like_its_file() {
     }
 }
 
-/// What a paper's testbed had may be what we warn of: Linux has an RTO_min of 200 ms. Nothing else is accepted.
+/// What a paper's set-up had may be what we warn of: an RTO_min of 200 ms, first windows that a small buffer cannot hold.
 #[test]
-fn those_of_papers_are_warned_of_their_rto_at_most_and_named_like_paper_and_file() {
+fn those_of_papers_warn_of_what_the_papers_had_and_are_named_like_paper_and_file() {
     let all = of_papers();
     assert!(all.len() >= 5);
     for (name, scenario) in &all {
         for warning in scenario.warnings() {
-            assert!(warning.to_string().starts_with("transport.rto_min"), "{name}: {warning}");
+            let text = warning.to_string();
+            let expected = text.starts_with("transport.rto_min") || text.contains("packets are lost in the first round");
+            assert!(expected, "{name}: {text}");
         }
         assert_eq!(scenario.name(), name);
         assert!(scenario.doc().description.is_some(), "{name}");

@@ -59,8 +59,8 @@ fn those_of_papers_warn_of_what_the_papers_had_and_are_named_like_paper_and_file
     assert!(all.len() >= 5);
     for (name, scenario) in &all {
         for warning in scenario.warnings() {
-            let text = warning.to_string();
-            let expected = text.starts_with("transport.rto_min") || text.contains("packets are lost in the first round");
+            let (path, text) = (warning.path.to_string(), warning.to_string());
+            let expected = path.ends_with(".rto_min") || text.contains("packets are lost in the first round");
             assert!(expected, "{name}: {text}");
         }
         assert_eq!(scenario.name(), name);

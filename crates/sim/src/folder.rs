@@ -185,6 +185,7 @@ fn run_inside(
             manifest.insert("files".into(), files(world.recorder.seal()));
             let _ = write_partial(folder, manifest, &error.to_string());
             manifest.insert("files".into(), files(rescue(&mut world, wound_up)));
+            world.describe_watched(manifest);
             return Err(error);
         }
     };
@@ -201,6 +202,7 @@ fn run_inside(
     manifest.insert("cpu_s".into(), json!(cpu));
     manifest.insert("packet_hops".into(), json!(world.totals.packet_hops));
     manifest.insert("events".into(), json!(world.totals.events));
+    world.describe_watched(manifest);
     manifest.insert("files".into(), files(rows));
     if let Value::Object(map) = &summary {
         write_json(folder, "summary.json", map)?;

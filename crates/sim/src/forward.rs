@@ -165,7 +165,8 @@ impl World {
                 MarkVerdict::Mark(reason) => self.mark(l, packet, reason),
                 _ => false,
             };
-            self.recorder.queue_dequeued(packet, marked);
+            let result = self.recorder.queue_dequeued(packet, marked);
+            self.check(result);
         }
     }
 
@@ -233,7 +234,7 @@ impl World {
             dropped,
         };
         let later = !dropped && self.ports[l].marker.acts_at_dequeue();
-        let result = self.recorder.queue(row, later.then_some(packet));
+        let result = self.recorder.queue(number, row, later.then_some(packet));
         self.check(result);
     }
 

@@ -18,6 +18,7 @@ mod sample;
 mod setup;
 mod stamp;
 mod summary;
+mod watched;
 mod world;
 
 pub use bench::{measure, workload, Measured, Workload, WORKLOADS};

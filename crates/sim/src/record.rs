@@ -3,15 +3,14 @@
 use crate::flow::Outcome;
 use crate::pool::PacketId;
 use fanin_switch::DropReason;
-use fanin_telemetry::{DropRow, FlowRow, Name, PortRow, QueryRow, QueueRow, Row, StampRow, Table, TableError};
+use fanin_telemetry::{
+    DropRow, FlowRow, Keep, Keeper, KeptRows, Name, PortRow, QueryRow, QueueRow, Row, RowNumber, StampRow, Table, TableError,
+};
 use fanin_traffic::Query;
 use fanin_transport::AbortReason;
-use fanin_units::{Span, Time};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use fanin_units::{Bytes, Span, Time};
+use std::collections::BTreeMap;
 use std::path::Path;
-
-/// Rows of watched ports whose marking is not decided yet hold at most this many others back.
-const HELD: usize = 1 << 16;
 
 /// Names of all tables.
 pub const TABLES: [&str; 6] = [FlowRow::TABLE, QueryRow::TABLE, PortRow::TABLE, QueueRow::TABLE, DropRow::TABLE, StampRow::TABLE];
@@ -36,13 +35,10 @@ pub struct Recorder {
     fingerprint: u64,
     groups: Vec<Name>,
     answers: Vec<Answers>,
-    /// Rows of watched ports in order of arrival; the first is number `first_held`.
-    held: VecDeque<QueueRow>,
-    first_held: u64,
-    /// The row of each packet that waits at a watched port which marks at dequeue: its mark is still open.
-    open: BTreeMap<PacketId, u64>,
-    /// The rows in `open`.
-    open_rows: BTreeSet<u64>,
+    /// Rows of watched ports on their way to the table.
+    keeper: Keeper<QueueRow>,
+    /// Watched port and row of each packet that waits at one which marks at dequeue: its mark is still open.
+    open: BTreeMap<PacketId, (u32, RowNumber)>,
 }
 
 /// Aborted flows of which the summary tells.
@@ -94,6 +90,9 @@ pub struct Tables {
     pub queues: bool,
     pub drops: bool,
     pub stamps: bool,
+    /// Ports whose packets are recorded, and what of that is kept.
+    pub watched: usize,
+    pub keep: Keep,
 }
 
 impl Recorder {
@@ -123,10 +122,8 @@ impl Recorder {
             fingerprint: 0xcbf2_9ce4_8422_2325,
             groups,
             answers: Vec::new(),
-            held: VecDeque::new(),
-            first_held: 0,
+            keeper: Keeper::new(tables.keep, tables.watched),
             open: BTreeMap::new(),
-            open_rows: BTreeSet::new(),
         })
     }
 
@@ -234,50 +231,40 @@ impl Recorder {
         }
     }
 
-    /// A packet has reached a watched port. `mark_later`: it is `packet`, and whether it is marked is decided when it is
-    /// dequeued.
-    pub fn queue(&mut self, row: QueueRow, mark_later: Option<PacketId>) -> Result<(), TableError> {
-        let number = self.first_held + self.held.len() as u64;
+    /// A packet has reached watched port number `port`. `mark_later`: it is `packet`, and whether it is marked is decided when
+    /// it is dequeued.
+    pub fn queue(&mut self, port: u32, row: QueueRow, mark_later: Option<PacketId>) -> Result<(), TableError> {
+        let found = (Time::from_ps(row.time_ps), Bytes(row.queue_bytes));
+        let queues = &mut self.queues;
+        let number = self.keeper.push(port as usize, found, (row, mark_later.is_some()), &mut |row| queues.push(row))?;
         if let Some(packet) = mark_later {
-            self.open.insert(packet, number);
-            self.open_rows.insert(number);
-        } else if self.held.is_empty() {
-            self.first_held += 1;
-            return self.queues.push(row);
+            self.open.insert(packet, (port, number));
         }
-        self.held.push_back(row);
-        if self.held.len() >= HELD {
-            self.release_held()
-        } else {
-            Ok(())
-        }
+        Ok(())
     }
 
     /// A packet has left a port that marks at dequeue, which need not be watched. Classes may overtake one another.
-    pub fn queue_dequeued(&mut self, packet: PacketId, marked: bool) {
-        let Some(row) = self.open.remove(&packet) else { return };
-        self.open_rows.remove(&row);
-        if let Some(held) = self.held.get_mut((row - self.first_held) as usize) {
-            held.marked = marked;
-        }
-    }
-
-    /// Writes held rows up to the first whose mark is open.
-    fn release_held(&mut self) -> Result<(), TableError> {
-        let first_open = self.open_rows.first().copied().unwrap_or(u64::MAX);
-        while self.first_held < first_open {
-            let Some(row) = self.held.pop_front() else { break };
-            self.first_held += 1;
-            self.queues.push(row)?;
-        }
-        Ok(())
+    pub fn queue_dequeued(&mut self, packet: PacketId, marked: bool) -> Result<(), TableError> {
+        let Some((port, number)) = self.open.remove(&packet) else { return Ok(()) };
+        let queues = &mut self.queues;
+        self.keeper.close(port as usize, number, |row| row.marked = marked, &mut |row| queues.push(row))
     }
 
     /// Nothing more is to come: rows whose marks are still open are written as they are.
     pub fn settle(&mut self) -> Result<(), TableError> {
         self.open.clear();
-        self.open_rows.clear();
-        self.release_held()
+        let queues = &mut self.queues;
+        self.keeper.finish(&mut |row| queues.push(row))
+    }
+
+    /// What is kept of the records of watched ports.
+    pub fn keep(&self) -> Keep {
+        self.keeper.keep()
+    }
+
+    /// What has become of the records of each watched port.
+    pub fn kept_rows(&self) -> Vec<KeptRows> {
+        self.keeper.rows().collect()
     }
 
     /// Closes all tables; gives their names and numbers of rows.

@@ -13,7 +13,7 @@ use fanin_engine::{Timers, Wheel};
 use fanin_packet::Framing;
 use fanin_scenario::{NicOrder, PortModel, Sampling, Scenario};
 use fanin_switch::{At, Buffer, Marker, PathChooser, Scheduler, Scheduling, SharedBuffer, Switch};
-use fanin_telemetry::{Name, Registers};
+use fanin_telemetry::{Keep, Name, Registers};
 use fanin_topology::{Routes, Topology};
 use fanin_units::{Amount, HostId, LinkId, NodeId, Purpose, Span, Stream, Time};
 use std::collections::VecDeque;
@@ -104,6 +104,8 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
         queues: !watched.is_empty(),
         drops: telemetry.drops,
         stamps: registers.is_some(),
+        watched: watched.len(),
+        keep: keep(&telemetry.keep),
     };
     let groups = traffic.entry_names().map(Name::from).collect();
     let entry_keys = traffic.entry_names().map(fnv1a).collect();
@@ -165,6 +167,18 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
         stall_events: engine.stall_events,
         max_events: engine.max_events.unwrap_or(u64::MAX),
     })
+}
+
+/// What is kept of the records of watched ports.
+fn keep(keep: &fanin_scenario::Keep) -> Keep {
+    use fanin_scenario::Keep::{All, Around, Last};
+    match keep {
+        All(_) => Keep::All,
+        Last(last) => Keep::Last { records: last.records as usize },
+        Around(around) => {
+            Keep::Around { above: around.above, before: around.before, after: around.after, records: around.records as usize }
+        }
+    }
 }
 
 /// FNV-1a 64.

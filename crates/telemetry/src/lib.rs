@@ -4,11 +4,13 @@
 //! docs/results.md is the contract; a test holds the two together.
 
 mod column;
+mod keep;
 mod register;
 mod rows;
 mod table;
 
 pub use column::{Cell, Column, Name};
+pub use keep::{Keep, Keeper, KeptRows, RowNumber};
 pub use register::{Registers, Stamp, Unwrap};
 pub use rows::{DropRow, FlowRow, PortRow, QueryRow, QueueRow, StampRow};
 pub use table::{ColumnInfo, Row, Table, TableError};

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Literal
 
-__all__ = ["ScenarioError", "bench", "check", "python_types", "reference", "run", "schema", "version"]
+__all__ = ["ScenarioError", "bench", "check", "python_types", "reference", "run", "schema", "vectors", "version"]
 
 class ScenarioError(ValueError):
     """A scenario that cannot be run."""
@@ -37,3 +37,6 @@ def version() -> str:
 
 def bench(workload: str, scale: float) -> dict[str, Any]:
     """Run a benchmark workload and measure it."""
+
+def vectors(mechanism: str, params: str) -> dict[str, Any]:
+    """Return the test vectors of a mechanism, by its parameters as a JSON object."""

@@ -1,9 +1,10 @@
-"""The command line: ``fanin run|report|check|convert|reproduce|schema|bench|version``."""
+"""The command line: ``fanin run|report|check|convert|reproduce|schema|vectors|bench|version``."""
 
 from __future__ import annotations
 
 import json
 import signal
+import sys
 import threading
 import tomllib
 from collections.abc import Callable, Iterator
@@ -82,15 +83,18 @@ def _say_problem(problem: Problem, file: Path | None) -> None:
 def _overridden(file: Path, settings: list[str]) -> Scenario:
     scenario = Scenario.from_file(file)
     for setting in settings:
-        path, equals, text = setting.partition("=")
-        if not equals or not path.strip():
-            raise ValueError(f"--set {setting}: is not of the form KEY=VALUE")
-        try:
-            value = tomllib.loads(f"value = {text}")["value"]
-        except tomllib.TOMLDecodeError:
-            value = text  # the shell has eaten the quotes of a string
-        scenario = scenario.replace({path.strip(): value})
+        scenario = scenario.replace(dict([_setting(setting)]))
     return scenario
+
+
+def _setting(setting: str) -> tuple[str, Any]:
+    path, equals, text = setting.partition("=")
+    if not equals or not path.strip():
+        raise ValueError(f"--set {setting}: is not of the form KEY=VALUE")
+    try:
+        return path.strip(), tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return path.strip(), text  # the shell has eaten the quotes of a string
 
 
 ScenarioArgument = Annotated[
@@ -307,6 +311,60 @@ def convert(
         for name, frame in chosen.items():
             _SINKS[to](frame, paths[name])
             typer.echo(paths[name])
+
+
+class VectorFormat(StrEnum):
+    """How test vectors are written."""
+
+    JSON = "json"
+    CSV = "csv"
+
+
+def _nested(values: dict[str, Any]) -> dict[str, Any]:
+    nested: dict[str, Any] = {}
+    for path, value in values.items():
+        *tables, key = path.split(".")
+        target = nested
+        for table in tables:
+            target = target.setdefault(table, {})
+            if not isinstance(target, dict):
+                raise ValueError(f"--set {path}: {table} has been given a value of its own")
+        target[key] = value
+    return nested
+
+
+@app.command("vectors", epilog=EXIT_HELP)
+def vectors_(
+    mechanism: Annotated[str, typer.Argument(metavar="MECHANISM", help="The mechanism, for example s-ecn.", show_default=False)],
+    cases: Annotated[list[str] | None, typer.Option("--case", metavar="CASE", help="Only this case; may be repeated.")] = None,
+    rates: Annotated[list[str] | None, typer.Option("--rate", metavar="RATE", help="Only this port rate; may be repeated.")] = None,
+    clock: Annotated[str | None, typer.Option("--clock", metavar="SPAN", help="Clock of the registers, for example 4ns.")] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Of the random cases.")] = 1,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Any other parameter, for example at=dequeue or registers.credit=0B."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help="Where to; standard output if not given.")] = None,
+    form: Annotated[
+        VectorFormat | None, typer.Option("--format", help="By the name of FILE if not given, else json.", case_sensitive=False)
+    ] = None,
+) -> None:
+    """Write test vectors of a mechanism, to check hardware, P4 or software with, bit for bit."""
+    from fanin import vectors
+
+    with _failures():
+        params: dict[str, Any] = {"seed": seed}
+        params |= {"cases": cases} if cases else {}
+        params |= {"rates": rates} if rates else {}
+        params |= {"registers.clock": clock} if clock else {}
+        document = vectors.generate(mechanism, _nested({**params, **dict(map(_setting, settings or []))}))
+        chosen = form or (VectorFormat.CSV if out is not None and out.suffix == ".csv" else VectorFormat.JSON)
+        write = {VectorFormat.CSV: vectors.write_csv, VectorFormat.JSON: vectors.write_json}[chosen]
+        if out is None:
+            write(document, sys.stdout)
+        else:
+            with out.open("w", encoding="utf-8", newline="") as file:
+                write(document, file)
 
 
 @app.command(epilog=EXIT_HELP)

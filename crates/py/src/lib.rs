@@ -226,6 +226,32 @@ fn run_bench<'py>(py: Python<'py>, workload: &str, scale: f64) -> PyResult<Bound
     Ok(answer)
 }
 
+/// Test vectors of a mechanism, by its parameters as a JSON object.
+#[pyfunction]
+fn vectors<'py>(py: Python<'py>, mechanism: &str, params: &str) -> PyResult<Bound<'py, PyAny>> {
+    let params = fanin_scenario::read_json(params).map_err(|problems| scenario_error(py, &problems))?;
+    let made = fanin_switch::vectors(mechanism, &params).map_err(|problems| scenario_error(py, &problems))?;
+    let columns = |columns: &[fanin_switch::Column]| -> serde_json::Value {
+        let one = |c: &fanin_switch::Column| {
+            serde_json::json!({
+                "name": c.name, "role": c.role.name(), "bits": c.bits, "signed": c.signed, "unit": c.unit, "about": c.about,
+            })
+        };
+        columns.iter().map(one).collect()
+    };
+    let sequences = made.sequences.iter().map(|s| serde_json::json!({ "case": s.case, "settings": s.settings, "rows": s.rows }));
+    let document = serde_json::json!({
+        "schema": "vectors/1",
+        "mechanism": made.mechanism,
+        "fanin": version(),
+        "cases": made.cases.iter().map(|(name, about)| serde_json::json!({ "case": name, "about": about })).collect::<Vec<_>>(),
+        "settings": columns(made.settings),
+        "columns": columns(made.columns),
+        "sequences": sequences.collect::<Vec<_>>(),
+    });
+    to_python(py, &document)
+}
+
 #[pymodule]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("ScenarioError", m.py().get_type::<ScenarioError>())?;
@@ -236,5 +262,6 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(python_types, m)?)?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(run_bench, m)?)?;
+    m.add_function(wrap_pyfunction!(vectors, m)?)?;
     Ok(())
 }

@@ -10,6 +10,7 @@ mod config;
 mod marking;
 mod path;
 mod scheduling;
+mod vectors;
 mod verdict;
 mod view;
 
@@ -18,6 +19,7 @@ pub use config::Switch;
 pub use marking::*;
 pub use path::{ecmp, five_tuple_hash, Ecmp, FlowletParams, PathChoice, PathChooser, RoundRobinParams, Spray};
 pub use scheduling::{DrrParams, FifoParams, Scheduler, Scheduling, StrictDrrParams, StrictParams, MAX_CLASSES};
+pub use vectors::{vectors, Column, Role, SEcnCase, SEcnVectorParams, Sequence, Vectors, VECTORS};
 pub use verdict::{DropReason, MarkReason, MarkVerdict};
 pub use view::{cells, PortView, Unit};
 

@@ -5,7 +5,7 @@
 
 mod none;
 mod red;
-mod s_ecn;
+pub(crate) mod s_ecn;
 mod threshold;
 
 pub use none::NoMarking;

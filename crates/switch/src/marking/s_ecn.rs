@@ -118,6 +118,8 @@ pub struct SlopeStep {
 impl SlopeRegisters {
     /// Fraction bits of `sendable`, `added` and `sum`.
     pub const FRACTION: u32 = FRACTION;
+    /// The largest I [clocks].
+    pub const LONGEST: u64 = LONGEST;
 
     /// Registers of a port of `rate` before the first packet.
     pub fn new(params: &SlopeParams, rate: BitRate) -> Self {
@@ -129,6 +131,11 @@ impl SlopeRegisters {
             last: None,
             sum: 0,
         }
+    }
+
+    /// R [2⁻²⁰ B per clock].
+    pub fn rate(&self) -> u64 {
+        self.rate
     }
 
     /// A packet of `wire` bytes, preamble and gap included, arrives. `markable`: only a packet that can carry a mark takes
@@ -168,6 +175,16 @@ pub struct SEcn {
 }
 
 impl SEcn {
+    /// The registers, from the first packet on.
+    pub(crate) fn registers(&self) -> Option<&SlopeRegisters> {
+        self.registers.as_ref()
+    }
+
+    /// Marks that arrivals have earned and no departure has taken.
+    pub(crate) fn owed(&self) -> u32 {
+        self.owed
+    }
+
     /// Whether the arrival of `p` earns a mark by the slope; every arrival has to pass here.
     fn slope(&mut self, view: &PortView, p: &Packet, rng: &mut Stream) -> bool {
         let (wire, markable) = (u32::from(p.frame) + u32::from(view.overhead), p.ecn != Ecn::NotEct);

@@ -1,0 +1,80 @@
+use super::*;
+use fanin_params::Value;
+
+fn table(entries: &[(&str, Value)]) -> Node {
+    Value::Table(entries.iter().map(|(key, value)| (key.to_string(), value.clone().into())).collect()).into()
+}
+
+fn text(text: &str) -> Value {
+    Value::Text(text.to_string())
+}
+
+fn list(items: &[&str]) -> Value {
+    Value::List(items.iter().map(|item| text(item).into()).collect())
+}
+
+#[test]
+fn every_value_has_room_in_its_column() {
+    for (at, clock) in [("enqueue", "8ns"), ("dequeue", "1ns"), ("enqueue", "20ns")] {
+        let registers = table(&[("clock", text(clock)), ("credit", text("65535B"))]).value;
+        let made = vectors("s-ecn", &table(&[("at", text(at)), ("registers", registers)])).unwrap();
+        assert_eq!(made.sequences.len(), 80);
+        for sequence in &made.sequences {
+            let rows =
+                std::iter::once((made.settings, &sequence.settings)).chain(sequence.rows.iter().map(|r| (made.columns, r)));
+            for (columns, row) in rows {
+                assert_eq!(columns.len(), row.len());
+                for (column, value) in columns.iter().zip(row) {
+                    assert!(column.holds(i128::from(*value)), "{} of {}: {value}", column.name, sequence.case);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_cases_reach_what_they_are_for() {
+    let made = vectors("s-ecn", &table(&[("rates", list(&["1Gbps"]))])).unwrap();
+    let column = |name: &str| made.columns.iter().position(|c| c.name == name).unwrap();
+    let count = |case: &str, name: &str, wanted: &dyn Fn(i64) -> bool| {
+        let sequence = made.sequences.iter().find(|s| s.case == case).unwrap();
+        sequence.rows.iter().filter(|row| wanted(row[column(name)])).count()
+    };
+    for case in ["slopes", "idle", "pairs", "sizes", "saturation", "ecn", "threshold", "random"] {
+        let (rows, marks) = (count(case, "mark", &|_| true), count(case, "mark", &|m| m == 1));
+        assert!(0 < marks && marks < rows, "{case}: {marks} of {rows}");
+        assert!(count(case, "added", &|v| v == -1538 << 20) > 0, "{case} reaches the credit");
+    }
+    assert!(count("threshold", "by_k", &|v| v == 1) > 20);
+    assert!(count("saturation", "interval", &|v| v == 0xff_ffff) >= 4);
+    assert_eq!(count("saturation", "interval", &|v| v == 0xff_fffe), 1);
+    assert!(count("idle", "interval", &|v| v == 0xff_ffff) >= 3);
+    assert!(count("ecn", "ecn", &|v| v == 0) > 50);
+}
+
+#[test]
+fn at_dequeue_every_packet_leaves_and_every_mark_that_is_earned_is_given() {
+    let made = vectors("s-ecn", &table(&[("at", text("dequeue")), ("rates", list(&["1Gbps"])), ("k", text("1MB"))])).unwrap();
+    let column = |name: &str| made.columns.iter().position(|c| c.name == name).unwrap();
+    for sequence in made.sequences.iter().filter(|s| s.case != "threshold") {
+        let sum = |name: &str| sequence.rows.iter().map(|row| row[column(name)]).sum::<i64>();
+        assert_eq!(sum("departure") * 2, sequence.rows.len() as i64);
+        let earned = sequence.rows.iter().filter(|r| r[column("by_slope")] == 1 && r[column("ecn")] != 0).count() as i64;
+        assert!(earned > 0, "{}", sequence.case);
+        assert_eq!(earned, sum("mark"), "{}", sequence.case);
+        assert_eq!(sequence.rows.last().unwrap()[column("owed")], 0);
+    }
+}
+
+#[test]
+fn what_is_wrong_is_said_all_at_once() {
+    let said = |name: &str, params: Node| -> Vec<String> {
+        vectors(name, &params).unwrap_err().iter().map(ToString::to_string).collect()
+    };
+    let unknown = said("s-enc", table(&[]));
+    assert_eq!(unknown, ["\"s-enc\" is not a known mechanism with test vectors; accepted: s-ecn; did you mean 's-ecn'?"]);
+    let wrong = said("s-ecn", table(&[("cases", list(&["pair"])), ("rates", list(&["1Mbps"])), ("k", text("2"))]));
+    assert_eq!(wrong.len(), 3, "{wrong:?}");
+    assert!(wrong[0].contains("cases[0]") && wrong[0].contains("did you mean 'pairs'"), "{wrong:?}");
+    assert!(wrong[1].contains("from 10Mbps to 1600Gbps") || wrong[1].contains("1.6Tbps"), "{wrong:?}");
+}

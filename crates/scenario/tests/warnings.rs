@@ -265,3 +265,79 @@ fn a_shortest_timeout_below_the_tick_of_its_clock() {
     );
     assert_eq!(below("\nclock_granularity = \"200us\""), "");
 }
+
+/// 65535 units of 8 B are 524280 B.
+#[test]
+fn a_length_register_that_is_too_short() {
+    let watch = "[telemetry]\nsample = \"off\"\nqueues = [\"*->h8\"]\n";
+    let stamped = |unit: &str| format!("{watch}registers = {{ {unit} }}\n");
+    assert_eq!(changed(&[], &stamped("")), "", "512 KB fit");
+    let found = changed(&[("\"512KB\"", "\"600KB\"")], &stamped(""));
+    assert_eq!(found, line("telemetry.registers.unit, line 20: \"8B\" cannot tell queues above 524280B (65535 units), and a port holds 600KB; \"10B\""));
+    assert_eq!(changed(&[("\"512KB\"", "\"600KB\"")], &stamped("unit = \"10B\"")), "");
+    let unlimited = [("{ kind = \"static\", per_port = \"512KB\" }", "{ kind = \"unlimited\" }")];
+    let found = changed(&unlimited, &stamped(""));
+    assert_eq!(found, line("telemetry.registers.unit, line 20: \"8B\" cannot tell queues above 524280B (65535 units), and the buffer is unlimited"));
+    // Only the ports that are watched matter.
+    let own = "per_port = \"512KB\", except = [{ ports = [\"*->h7\"], per_port = \"9MB\" }]";
+    assert!(!changed(&[("per_port = \"512KB\"", own)], &stamped("")).contains("registers"));
+    assert!(changed(&[("per_port = \"512KB\"", &own.replace("h7", "h8"))], &stamped("")).contains("a port holds 9MB; \"138B\""));
+}
+
+#[test]
+fn a_time_register_that_starts_again_too_soon() {
+    let stamped = "[telemetry]\nsample = \"off\"\nqueues = [\"*->h8\"]\nregisters = { tick = \"1ns\" }\n";
+    let during = |duration: &str| warnings(&format!("duration = \"{duration}\"\n{SOUND}{stamped}"));
+    assert_eq!(during("2s"), "");
+    let found = during("3s");
+    let expected = "telemetry.registers.tick, line 21: \"1ns\" makes the time register start again every 4.3 s: packets of a port that are half of that apart cannot be told from earlier ones without the receiver's clock; a longer tick";
+    assert_eq!(found, line(expected));
+}
+
+#[test]
+fn datagrams_that_leave_no_room_for_a_stamp() {
+    let stamped = "[telemetry]\nsample = \"off\"\nqueues = [\"*->h8\"]\nregisters = {}\n";
+    let datagrams = |packet: u32| {
+        format!("[[traffic]]\nkind = \"cbr\"\nsrc = \"h0\"\ndst = \"h8\"\nrate = \"1Gbps\"\nsize = \"1MB\"\npacket = \"{packet}B\"\n{stamped}")
+    };
+    let expected = "traffic[1].packet, line 23: \"1472B\" leaves no room for the stamp of telemetry.registers in a frame of Ethernet: its frames are longer than others can be; \"1464B\"";
+    assert_eq!(changed(&[], &datagrams(1472)), line(expected));
+    assert_eq!(changed(&[], &datagrams(1464)), "");
+    assert_eq!(changed(&[], &datagrams(8972)), "", "a jumbo frame already");
+}
+
+#[test]
+fn a_trigger_that_is_never_set_off() {
+    let keep = |above: &str| {
+        format!("[telemetry]\nsample = \"off\"\nqueues = [\"*->h8\"]\nkeep = {{ kind = \"around\", above = \"{above}\" }}\n")
+    };
+    assert_eq!(changed(&[], &keep("511KB")), "");
+    let expected = "telemetry.keep.above, line 20: \"512KB\" is never crossed: a port holds at most 512KB; a lower threshold, or keep = \"all\"";
+    assert_eq!(changed(&[], &keep("512KB")), line(expected));
+}
+
+#[test]
+fn rings_that_take_much_memory() {
+    let keep = |records: u64| {
+        format!(
+            "[telemetry]\nsample = \"off\"\nqueues = [\"*->h8\", \"*->h7\"]\nkeep = {{ kind = \"last\", records = {records} }}\n"
+        )
+    };
+    assert_eq!(changed(&[], &keep(12_500_000)), "");
+    let expected = "telemetry.keep.records, line 20: 50000000 holds up to 100000000 records of 2 ports in memory, about 8 GB; fewer records, or fewer ports in telemetry.queues";
+    assert_eq!(changed(&[], &keep(50_000_000)), line(expected));
+}
+
+/// What stamps cost is said beside the warnings.
+#[test]
+fn the_cost_of_stamps_is_told() {
+    let stamped = "[telemetry]\nsample = \"off\"\nqueues = [\"*->h8\"]\nregisters = {}\n";
+    let notes = |text: &str| Scenario::from_toml(text, Path::new(".")).expect("a sound scenario").notes().join("\n");
+    assert_eq!(notes(SOUND), "");
+    assert_eq!(
+        notes(&format!("{SOUND}{stamped}")),
+        "telemetry.registers takes 8 B of every frame: with transport default, a full segment carries 1440 B instead of 1448 B, 0.55 % less; other frames are 8 B longer"
+    );
+    let small = SOUND.replace("rto_min", "mss = 1000\nrto_min");
+    assert!(notes(&format!("{small}{stamped}")).contains("full segments still carry 1000 B"));
+}

@@ -123,7 +123,7 @@ pub(super) fn keep(parts: &Parts, watched: &[LinkId], buffer: Largest, cx: &mut 
         if telemetry.queues.is_empty() {
             let message = "has no effect: no port is watched";
             let accepted = "ports in telemetry.queues, or no keep".to_string();
-            cx.key("keep", |cx| cx.error(Some(&shown(&telemetry.keep)), message, Some(accepted)).severity);
+            cx.key("keep", |cx| cx.error(Some(&shown(&telemetry.keep.kind().to_string())), message, Some(accepted)).severity);
             return;
         }
         let most = u64::from(records).saturating_mul(watched.len() as u64);

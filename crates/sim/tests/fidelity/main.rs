@@ -9,5 +9,6 @@ mod nic;
 mod order;
 mod ports;
 mod random;
+mod stamps;
 mod tcp_laws;
 mod watchdog;

@@ -261,3 +261,58 @@ fn the_base_rtt_is_that_of_a_full_segment_alone() {
         assert_eq!(flow.finish_ps, Some(flow.ideal_ps));
     }
 }
+
+struct Patient;
+
+impl fanin_sim::Observer for Patient {
+    fn progress(&mut self, _: &fanin_sim::Progress) -> fanin_sim::Control {
+        fanin_sim::Control::Continue
+    }
+    fn cost(&mut self) -> (f64, f64) {
+        (0.0, 0.0)
+    }
+}
+
+/// The manifest tells what a reader of the records needs, and how many it will not find.
+#[test]
+fn the_manifest_describes_watched_ports() {
+    let manifest = |telemetry: &str| {
+        let text = format!(
+            "[topology]\nkind = \"single_switch\"\nhosts = 9\nlink = {{ rate = \"10Gbps\", delay = \"1us\", wire_overhead = \"50B\" }}\n\
+             [switch]\nbuffer = {{ kind = \"static\", per_port = \"100KB\", except = [{{ ports = [\"*->h7\"], per_port = \"20 packets\" }}] }}\n\
+             [transport]\nkind = \"tcp\"\nhandshake = false\nrto_min = \"1ms\"\nclock_granularity = \"10us\"\n[telemetry]\nqueues = [\"*->h8\", \"*->h7\"]\n{telemetry}\n\
+             [[traffic]]\nkind = \"incast\"\nreceiver = \"h8\"\nsize = \"100KB\"\n"
+        );
+        let folder = tempfile::tempdir().expect("a folder");
+        let manifest = fanin_sim::run(&scenario(&text), folder.path(), &mut Patient).expect("a result").manifest;
+        let written = std::fs::read_to_string(folder.path().join("manifest.json")).expect("a manifest");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&written).expect("JSON"), manifest);
+        manifest
+    };
+    let all = manifest("registers = { unit = \"16B\" }");
+    assert_eq!(all["registers"], serde_json::json!({"tick_ps": 800_000, "unit_bytes": 16}));
+    let (seen, seven) = (all["watched"][1]["seen"].clone(), all["watched"][0]["seen"].clone());
+    assert!(seen.as_u64() > Some(560), "{seen}");
+    // 50 B beyond the IP packet, of which 18 are in the frame.
+    let port = |name: &str, buffer: Option<u64>, index: u32, seen: &serde_json::Value| serde_json::json!({"port": name, "rate_bps": 10_000_000_000_u64, "overhead_bytes": 32, "buffer_bytes": buffer, "index": index, "seen": seen, "left_out": 0});
+    assert_eq!(
+        all["watched"],
+        serde_json::json!([port("switch0->h7", None, 0, &seven), port("switch0->h8", Some(100_000), 1, &seen)])
+    );
+    assert_eq!(all["files"]["queues"].as_u64(), Some(seen.as_u64().unwrap_or(0) + seven.as_u64().unwrap_or(0)));
+    assert!(all["files"]["stamps"].as_u64() > Some(560));
+
+    let last = manifest("keep = { kind = \"last\", records = 100 }");
+    assert!(last.get("registers").is_none());
+    assert_eq!(last["files"]["stamps"], 0);
+    let of = |manifest: &serde_json::Value, i: usize, key: &str| manifest["watched"][i][key].as_u64().unwrap_or(u64::MAX);
+    let kept: Vec<u64> = (0..2).map(|i| of(&last, i, "seen") - of(&last, i, "left_out")).collect();
+    assert_eq!(kept, [of(&last, 0, "seen").min(100), 100]);
+    assert_eq!(last["files"]["queues"].as_u64(), Some(kept.iter().sum()));
+
+    let around = manifest("keep = { kind = \"around\", above = \"50KB\", before = \"100us\", after = \"20us\", records = 10 }");
+    assert_eq!((of(&around, 0, "crossings"), of(&around, 1, "crossings").min(1)), (0, 1));
+    assert!(of(&around, 1, "cut_short") >= 1, "10 records are fewer than 100 us have");
+    let kept: u64 = (0..2).map(|i| of(&around, i, "seen") - of(&around, i, "left_out")).sum();
+    assert_eq!(around["files"]["queues"].as_u64(), Some(kept));
+}

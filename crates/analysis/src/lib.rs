@@ -1,6 +1,7 @@
 //! Bursts, phases, laws and culprits from the queue records of a port, in one pass and bounded memory.
 
 mod port;
+pub mod read;
 mod record;
 mod report;
 mod settings;

@@ -1,0 +1,284 @@
+//! What the readers of one trace share: port and flow numbers, the origin of time, what is to be said.
+
+use super::number::{date, NumberError};
+use super::problem::Problem;
+use crate::{FlowInfo, FlowLookup, Record, NO_FLOW};
+use fanin_units::{Span, Time};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Rows that a reader hands over at once, at most.
+pub const BATCH: usize = 1 << 14;
+
+/// Ports of a trace, at most.
+const MAX_PORTS: usize = 4096;
+
+/// Flows of a trace that have names of their own, at most.
+const MAX_FLOWS: usize = 1 << 24;
+
+/// Numbers below this stand for flows of that number; above are flows that go by names.
+const FIRST_NAMED: u32 = 1 << 20;
+
+/// Records with their ports, in the order of the file.
+#[derive(Debug, Default)]
+pub struct Batch {
+    pub records: Vec<Record>,
+    /// By record: index into [`Ports`].
+    pub ports: Vec<u32>,
+    /// The first row of the batch, counted from 0.
+    pub first_row: u64,
+    /// By record: its row after `first_row`; empty where no row was passed over.
+    pub rows: Vec<u32>,
+}
+
+impl Batch {
+    pub fn clear(&mut self) {
+        self.records.clear();
+        self.ports.clear();
+        self.rows.clear();
+    }
+
+    /// The row of a record, counted from 1.
+    pub fn row(&self, index: usize) -> u64 {
+        let offset = self.rows.get(index).map_or(index as u64, |row| u64::from(*row));
+        self.first_row + offset + 1
+    }
+}
+
+/// Names of ports, in order of appearance.
+#[derive(Debug, Default)]
+pub struct Ports {
+    names: Vec<String>,
+    index: BTreeMap<Vec<u8>, u32>,
+}
+
+impl Ports {
+    /// The index of a port.
+    ///
+    /// # Errors
+    /// There are too many.
+    pub fn index(&mut self, name: &[u8]) -> Result<u32, Problem> {
+        if let Some(index) = self.index.get(name) {
+            return Ok(*index);
+        }
+        if self.names.len() == MAX_PORTS {
+            return Err(Problem::new(format!("is one port too many: {MAX_PORTS} are accepted"))
+                .value(String::from_utf8_lossy(name))
+                .suggestion("is this the column of the ports? --columns says which one is"));
+        }
+        let index = self.names.len() as u32;
+        self.names.push(String::from_utf8_lossy(name).into_owned());
+        self.index.insert(name.to_vec(), index);
+        Ok(index)
+    }
+
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+}
+
+/// What a result says of a flow.
+#[derive(Clone, Debug)]
+pub struct Known {
+    pub src: Arc<str>,
+    pub dst: Arc<str>,
+    pub id: Option<Arc<str>>,
+    pub start: Time,
+    pub base_rtt: Option<Span>,
+}
+
+/// Flows by number.
+#[derive(Debug, Default)]
+pub struct Flows {
+    names: Vec<Arc<str>>,
+    index: BTreeMap<Box<[u8]>, u32>,
+    /// From a result's flows.parquet, by number.
+    pub known: Vec<Known>,
+}
+
+impl Flows {
+    /// The number of a flow that goes by a name.
+    ///
+    /// # Errors
+    /// There are too many.
+    pub fn named(&mut self, name: &[u8]) -> Result<u32, Problem> {
+        if name.is_empty() {
+            return Ok(NO_FLOW);
+        }
+        if let Some(index) = self.index.get(name) {
+            return Ok(*index);
+        }
+        if self.names.len() == MAX_FLOWS {
+            return Err(Problem::new(format!("is one flow too many: {MAX_FLOWS} are accepted"))
+                .value(String::from_utf8_lossy(name))
+                .suggestion("leave the flow out of --columns"));
+        }
+        let index = FIRST_NAMED + self.names.len() as u32;
+        self.names.push(String::from_utf8_lossy(name).into());
+        self.index.insert(name.into(), index);
+        Ok(index)
+    }
+
+    /// The number of a flow that goes by a number.
+    ///
+    /// # Errors
+    /// There are too many.
+    pub fn numbered(&mut self, number: u64) -> Result<u32, Problem> {
+        match u32::try_from(number) {
+            Ok(small) if small < FIRST_NAMED => Ok(small),
+            _ => self.named(number.to_string().as_bytes()),
+        }
+    }
+
+    fn info(&self, flow: u32) -> FlowInfo {
+        if let Some(known) = self.known.get(flow as usize) {
+            let name = match &known.id {
+                Some(id) => format!("{id}: {} → {}", known.src, known.dst),
+                None => format!("{flow}: {} → {}", known.src, known.dst),
+            };
+            return FlowInfo {
+                src: Some(known.src.clone()),
+                dst: Some(known.dst.clone()),
+                start: Some(known.start),
+                base_rtt: known.base_rtt,
+                name: name.into(),
+            };
+        }
+        let named = flow.checked_sub(FIRST_NAMED).and_then(|i| self.names.get(i as usize));
+        FlowInfo { name: named.cloned().unwrap_or_else(|| flow.to_string().into()), ..FlowInfo::default() }
+    }
+}
+
+/// Flows that the analysis asks for while they are still being learnt.
+#[derive(Clone, Debug, Default)]
+pub struct SharedFlows(Arc<Mutex<Flows>>);
+
+impl SharedFlows {
+    pub fn lock(&self) -> MutexGuard<'_, Flows> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn lookup(&self) -> FlowLookup {
+        let flows = self.clone();
+        Arc::new(move |flow| flows.lock().info(flow))
+    }
+}
+
+/// Picoseconds in a second.
+pub const SECOND: u128 = 1_000_000_000_000;
+
+/// Latest time of a trace after its origin [ps]: 106 days.
+const LATEST: u128 = 1 << 63;
+
+/// What time zero of the analysis is: zero of the trace's own clock, or a whole second of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    seconds: u64,
+}
+
+impl Origin {
+    /// For a trace whose first record has this time on its own clock [ps]: zero, unless that is more than 106 days ago; then
+    /// the whole second at least 10 ms before.
+    pub fn of(first: u128) -> Self {
+        if first < LATEST {
+            return Origin::default();
+        }
+        Origin { seconds: u64::try_from((first - SECOND / 100) / SECOND).unwrap_or(u64::MAX) }
+    }
+
+    /// Seconds of the trace's own clock.
+    pub fn seconds(self) -> u64 {
+        self.seconds
+    }
+
+    /// A time of the trace's own clock as time of the analysis.
+    ///
+    /// # Errors
+    /// It is before the origin, or too long after.
+    #[inline]
+    pub fn time(self, ps: u128) -> Result<Time, NumberError> {
+        let after = ps.checked_sub(u128::from(self.seconds) * SECOND).ok_or(NumberError::Negative)?;
+        if after >= LATEST {
+            return Err(NumberError::TooLarge);
+        }
+        Ok(Time::from_ps(after as u64))
+    }
+
+    /// What is to be said about it, if anything.
+    pub fn note(self) -> Option<String> {
+        (self.seconds > 0).then(|| {
+            let seconds = self.seconds;
+            let calendar = if seconds < 32_503_680_000 { format!(" ({})", date(seconds)) } else { String::new() };
+            format!("times count from second {seconds} of the trace's clock{calendar}")
+        })
+    }
+}
+
+/// What the readers of one trace share.
+#[derive(Debug, Default)]
+pub struct Context {
+    pub ports: Ports,
+    pub flows: SharedFlows,
+    pub origin: Origin,
+    pub notes: Vec<String>,
+}
+
+impl Context {
+    /// Takes what a result says of its flows.
+    pub fn lock_known(&mut self, known: Vec<Known>) {
+        self.flows.lock().known = known;
+    }
+
+    /// Says something once.
+    pub fn note(&mut self, text: impl Into<String>) {
+        let text = text.into();
+        if !self.notes.contains(&text) {
+            self.notes.push(text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_of_a_simulation_stay_and_times_since_1970_count_from_a_second_before_the_first() {
+        assert_eq!(Origin::of(5), Origin::default());
+        let first = 1_763_725_651 * SECOND + 20_000_000_000;
+        let origin = Origin::of(first);
+        assert_eq!(origin.seconds(), 1_763_725_651);
+        assert_eq!(origin.time(first).unwrap(), Time::from_ps(20_000_000_000));
+        assert_eq!(Origin::of(1_763_725_651 * SECOND + 5).seconds(), 1_763_725_650, "room for records that come late");
+        assert_eq!(origin.time(5), Err(NumberError::Negative));
+        assert_eq!(origin.time(first + LATEST), Err(NumberError::TooLarge));
+        assert_eq!(origin.note().unwrap(), "times count from second 1763725651 of the trace's clock (2025-11-21T11:47:31Z)");
+    }
+
+    #[test]
+    fn flows_keep_small_numbers_and_get_small_numbers_for_names() {
+        let shared = SharedFlows::default();
+        let lookup = shared.lookup();
+        let (a, big, b) = {
+            let mut flows = shared.lock();
+            assert_eq!(flows.numbered(7).unwrap(), 7);
+            (flows.named(b"10.0.0.1:80 > x").unwrap(), flows.numbered(1 << 40).unwrap(), flows.named(b"y").unwrap())
+        };
+        assert_eq!((big - a, b - a), (1, 2));
+        assert_eq!(&*lookup(7).name, "7");
+        assert_eq!(&*lookup(a).name, "10.0.0.1:80 > x");
+        assert_eq!(&*lookup(big).name, "1099511627776");
+        assert_eq!(shared.lock().named(b"y").unwrap(), b);
+        assert_eq!(shared.lock().named(b"").unwrap(), NO_FLOW);
+    }
+
+    #[test]
+    fn too_many_ports_are_an_error() {
+        let mut ports = Ports::default();
+        for i in 0..MAX_PORTS {
+            assert_eq!(ports.index(format!("p{i}").as_bytes()).unwrap(), i as u32);
+        }
+        assert_eq!(ports.index(b"p17").unwrap(), 17);
+        assert!(ports.index(b"one more").unwrap_err().to_string().contains("4096 are accepted"));
+    }
+}

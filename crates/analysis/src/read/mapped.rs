@@ -1,0 +1,434 @@
+//! Tables with mapped columns: what CSV and Parquet have in common, and Parquet itself.
+
+use super::context::{Batch, Context, BATCH};
+use super::mapping::{Binding, Bound, Role, Unit};
+use super::number::NumberError;
+use super::problem::{Problem, Problems};
+use super::table::Table;
+use super::TraceReader;
+use crate::{Record, DROPPED, MARKED, NO_FLOW, NO_QUEUE};
+use fanin_units::Time;
+
+/// Values that are wrong and told, at most; after so many nothing more is read.
+pub const TOLD: usize = 8;
+
+/// Longest queue [bytes]: a switch has no terabyte of buffer.
+const QUEUE_LIMIT: u128 = 1_000_000_000_000;
+
+/// Largest frame [bytes]: what a capture of segmented sends can hold.
+const FRAME_LIMIT: u128 = 1 << 24;
+
+/// A queue in bytes.
+///
+/// # Errors
+/// It is longer than any.
+#[inline]
+pub fn queue(steps: u128) -> Result<u64, NumberError> {
+    if steps > QUEUE_LIMIT {
+        return Err(NumberError::TooLarge);
+    }
+    Ok(steps as u64)
+}
+
+/// A frame in bytes.
+///
+/// # Errors
+/// It is larger than any.
+#[inline]
+pub fn frame(steps: u128) -> Result<u32, NumberError> {
+    if steps > FRAME_LIMIT {
+        return Err(NumberError::TooLarge);
+    }
+    Ok(steps as u32)
+}
+
+/// Whether a mark or a drop is set.
+///
+/// # Errors
+/// It is neither.
+#[inline]
+pub fn flag(unit: Unit, number: u128) -> Result<bool, NumberError> {
+    match (unit, number) {
+        (Unit::Ecn, 0..=3) => Ok(number == 3),
+        (Unit::Flag, 0 | 1) => Ok(number == 1),
+        _ => Err(NumberError::TooLarge),
+    }
+}
+
+/// Whether text says that a mark or a drop is set.
+///
+/// # Errors
+/// It says neither.
+pub fn flag_text(unit: Unit, text: &[u8]) -> Result<bool, NumberError> {
+    let text = text.trim_ascii();
+    let is = |words: &[&str]| words.iter().any(|w| text.eq_ignore_ascii_case(w.as_bytes()));
+    match unit {
+        Unit::Ecn if is(&["ce", "3", "11", "0x3", "0x03"]) => Ok(true),
+        Unit::Ecn
+            if is(&[
+                "0", "1", "2", "00", "01", "10", "0x0", "0x1", "0x2", "0x00", "0x01", "0x02", "ect", "ect0", "ect1", "not-ect",
+            ]) =>
+        {
+            Ok(false)
+        }
+        Unit::Flag if is(&["1", "true", "t", "yes", "y", "1.0"]) => Ok(true),
+        Unit::Flag if is(&["0", "false", "f", "no", "n", "0.0"]) => Ok(false),
+        _ => Err(NumberError::NotANumber),
+    }
+}
+
+/// What is wrong with a value of a role.
+pub fn wrong(role: Role, unit: Unit, error: NumberError) -> Problem {
+    let (message, accepted) = match role {
+        Role::Time => match (unit, error) {
+            (Unit::Iso, NumberError::NotANumber) => ("is no date and time", "2026-11-21T08:00:00.000000001Z"),
+            (_, NumberError::Negative) => ("is before the start of the trace, or negative", "times from 0 on, or since 1970"),
+            (_, NumberError::TooLarge) => ("is more than 106 days after the start of the trace", "one trace"),
+            _ => (error.message(), "a number"),
+        },
+        Role::Queue => (error.message(), "a number from 0 to 1 TB"),
+        Role::Frame => (error.message(), "a number from 0 to 16777216 B"),
+        Role::Marked if unit == Unit::Ecn => ("is not a value of the ECN bits", "0, 1, 2, 3 (CE)"),
+        Role::Marked | Role::Dropped => ("is neither yes nor no", "1, 0, true, false, yes, no"),
+        Role::Port | Role::Flow => (error.message(), "text, or a number from 0 on"),
+    };
+    Problem::new(message).accepted(accepted)
+}
+
+/// Number of steps that a unit stands for.
+pub fn steps(unit: Unit) -> u64 {
+    match unit {
+        Unit::Steps(steps) => steps,
+        _ => 1,
+    }
+}
+
+/// A Parquet file whose columns are mapped.
+pub struct MappedParquet {
+    table: Table,
+    bound: Vec<Bound>,
+    /// The port of all rows where no column names it.
+    port: Option<String>,
+    /// Flow numbers stand for themselves, as in a result.
+    own_flows: bool,
+    total: u64,
+    rows: Rows,
+    missing: Missing,
+}
+
+/// Columns of a batch, as the analysis has them.
+#[derive(Default)]
+struct Rows {
+    time: Vec<Time>,
+    queue: Vec<u64>,
+    port: Vec<u32>,
+    flow: Vec<u32>,
+    frame: Vec<u32>,
+    flags: Vec<u8>,
+    skip: Vec<bool>,
+}
+
+/// Rows that were passed over because they lack what makes a record.
+#[derive(Default)]
+pub struct Missing {
+    pub rows: u64,
+    pub first: Option<(String, String)>,
+}
+
+impl Missing {
+    pub fn add(&mut self, column: impl FnOnce() -> String, place: impl FnOnce() -> String) {
+        self.rows += 1;
+        self.first.get_or_insert_with(|| (column(), place()));
+    }
+
+    /// What is to be said at the end.
+    pub fn note(&self, file: &str) -> Option<String> {
+        let (column, place) = self.first.as_ref()?;
+        let rows = if self.rows == 1 { "1 row has".to_string() } else { format!("{} rows have", self.rows) };
+        Some(format!("{file}: {rows} no value where one is needed and were passed over, first '{column}' in {place}"))
+    }
+}
+
+impl MappedParquet {
+    /// Reads a table so.
+    ///
+    /// # Errors
+    /// Columns that cannot be read.
+    pub fn new(mut table: Table, binding: &Binding, port: Option<String>, own_flows: bool) -> Result<Self, Problems> {
+        let indices: Vec<usize> = binding.columns.iter().map(|b| b.index).collect();
+        table.choose(&indices)?;
+        let total = table.num_rows();
+        let bound = binding.columns.clone();
+        Ok(MappedParquet { table, bound, port, own_flows, total, rows: Rows::default(), missing: Missing::default() })
+    }
+
+    fn problem(&self, chosen: usize, row: usize, error: NumberError) -> Problem {
+        let bound = self.bound[chosen];
+        wrong(bound.role, bound.unit, error)
+            .file(self.table.path())
+            .place(format!("row {}", self.table.first_row() + row as u64 + 1))
+            .column(self.table.name(chosen))
+            .value(self.table.shown(chosen, row))
+    }
+
+    /// Converts one column; gives the rows that are wrong.
+    fn convert(&mut self, chosen: usize, rows: usize, context: &mut Context) -> Result<Vec<(usize, NumberError)>, Problem> {
+        let Bound { role, unit, .. } = self.bound[chosen];
+        let table = &self.table;
+        let r = &mut self.rows;
+        let mut errors: Vec<(usize, NumberError)> = Vec::new();
+        let mut failed = |row: usize, error: NumberError| {
+            if errors.len() < TOLD {
+                errors.push((row, error));
+            }
+        };
+        let mut absent: Vec<usize> = Vec::new();
+        match role {
+            Role::Time => {
+                let origin = context.origin;
+                r.time.clear();
+                let time = &mut r.time;
+                let mut each = |row: usize, value: Option<Result<u128, NumberError>>| match value {
+                    None => {
+                        time.push(Time::ZERO);
+                        absent.push(row);
+                    }
+                    Some(value) => match value.and_then(|ps| origin.time(ps)) {
+                        Ok(t) => time.push(t),
+                        Err(error) => {
+                            time.push(Time::ZERO);
+                            failed(row, error);
+                        }
+                    },
+                };
+                if unit == Unit::Iso {
+                    table.dates(chosen, &mut each);
+                } else {
+                    table.numbers(chosen, steps(unit), &mut each);
+                }
+            }
+            Role::Queue => {
+                r.queue.clear();
+                let queues = &mut r.queue;
+                table.numbers(chosen, steps(unit), |row, value| match value {
+                    None => {
+                        queues.push(0);
+                        absent.push(row);
+                    }
+                    Some(value) => queues.push(value.and_then(queue).unwrap_or_else(|e| {
+                        failed(row, e);
+                        0
+                    })),
+                });
+            }
+            Role::Frame => {
+                r.frame.clear();
+                let frames = &mut r.frame;
+                table.numbers(chosen, steps(unit), |row, value| {
+                    frames.push(value.map_or(Ok(0), |v| v.and_then(frame)).unwrap_or_else(|e| {
+                        failed(row, e);
+                        0
+                    }));
+                });
+            }
+            Role::Marked | Role::Dropped => {
+                let bit = if role == Role::Marked { MARKED } else { DROPPED };
+                let flags = &mut r.flags;
+                let mut set = |row: usize, value: Option<Result<bool, NumberError>>| match value {
+                    Some(Ok(true)) => flags[row] |= bit,
+                    Some(Err(error)) => failed(row, error),
+                    None | Some(Ok(false)) => {}
+                };
+                if table.is_text(chosen) {
+                    table.texts(chosen, |row, value| set(row, value.map(|text| flag_text(unit, text))));
+                } else {
+                    table.numbers(chosen, 1, |row, value| set(row, value.map(|v| v.and_then(|n| flag(unit, n)))));
+                }
+            }
+            Role::Port => {
+                r.port.clear();
+                let (out, ports) = (&mut r.port, &mut context.ports);
+                let mut names = Names::default();
+                let mut refused = None;
+                let mut each = |row: usize, text: Option<&[u8]>| match text {
+                    None => {
+                        out.push(0);
+                        absent.push(row);
+                    }
+                    Some(text) => out.push(names.number(text, |text| ports.index(text)).unwrap_or_else(|problem| {
+                        refused.get_or_insert((row, problem));
+                        0
+                    })),
+                };
+                if table.is_text(chosen) {
+                    table.texts(chosen, each);
+                } else {
+                    table.numbers(chosen, 1, |row, value| match value {
+                        None => each(row, None),
+                        Some(Ok(number)) => each(row, Some(number.to_string().as_bytes())),
+                        Some(Err(error)) => {
+                            each(row, Some(b"?"));
+                            failed(row, error);
+                        }
+                    });
+                }
+                if let Some((row, problem)) = refused {
+                    return Err(self.placed(problem, chosen, row));
+                }
+            }
+            Role::Flow => {
+                r.flow.clear();
+                let out = &mut r.flow;
+                let own = self.own_flows;
+                let mut refused = None;
+                if table.is_text(chosen) {
+                    let mut flows = context.flows.lock();
+                    let mut names = Names::default();
+                    table.texts(chosen, |row, text| {
+                        let number = text.map_or(Ok(NO_FLOW), |text| names.number(text, |text| flows.named(text)));
+                        out.push(number.unwrap_or_else(|problem| {
+                            refused.get_or_insert((row, problem));
+                            NO_FLOW
+                        }));
+                    });
+                } else {
+                    let mut flows = context.flows.lock();
+                    table.numbers(chosen, 1, |row, value| {
+                        let number = match value {
+                            None => Ok(NO_FLOW),
+                            Some(Ok(number)) if own => Ok(u32::try_from(number).unwrap_or(NO_FLOW)),
+                            Some(Ok(number)) => flows.numbered(u64::try_from(number).unwrap_or(u64::MAX)),
+                            Some(Err(error)) => {
+                                failed(row, error);
+                                Ok(NO_FLOW)
+                            }
+                        };
+                        out.push(number.unwrap_or_else(|problem| {
+                            refused.get_or_insert((row, problem));
+                            NO_FLOW
+                        }));
+                    });
+                }
+                if let Some((row, problem)) = refused {
+                    return Err(self.placed(problem, chosen, row));
+                }
+            }
+        }
+        if !absent.is_empty() {
+            r.skip.resize(rows, false);
+            for row in absent {
+                if !r.skip[row] {
+                    r.skip[row] = true;
+                    self.missing.add(|| table.name(chosen), || format!("row {}", table.first_row() + row as u64 + 1));
+                }
+            }
+        }
+        Ok(errors)
+    }
+
+    fn placed(&self, problem: Problem, chosen: usize, row: usize) -> Problem {
+        let place = format!("row {}", self.table.first_row() + row as u64 + 1);
+        problem.file(self.table.path()).place(place).column(self.table.name(chosen))
+    }
+}
+
+/// Numbers of names; the name of the row before is not looked up again.
+#[derive(Default)]
+struct Names {
+    at: usize,
+    length: usize,
+    number: Option<u32>,
+}
+
+impl Names {
+    /// Names of a dictionary are the same memory wherever they occur.
+    #[inline]
+    fn number(&mut self, name: &[u8], look_up: impl FnOnce(&[u8]) -> Result<u32, Problem>) -> Result<u32, Problem> {
+        let at = name.as_ptr() as usize;
+        match self.number {
+            Some(number) if (self.at, self.length) == (at, name.len()) => Ok(number),
+            _ => {
+                let number = look_up(name)?;
+                *self = Names { at, length: name.len(), number: Some(number) };
+                Ok(number)
+            }
+        }
+    }
+}
+
+impl TraceReader for MappedParquet {
+    fn next(&mut self, context: &mut Context, batch: &mut Batch) -> Result<bool, Problems> {
+        batch.clear();
+        let rows = self.table.next(BATCH)?;
+        batch.first_row = self.table.first_row();
+        if rows == 0 {
+            return Ok(false);
+        }
+        self.rows.flags.clear();
+        self.rows.flags.resize(rows, 0);
+        self.rows.skip.clear();
+        let mut problems = Vec::new();
+        for chosen in 0..self.bound.len() {
+            let errors = self.convert(chosen, rows, context)?;
+            problems.extend(errors.into_iter().map(|(row, error)| self.problem(chosen, row, error)));
+            if self.bound[chosen].role == Role::Time && self.table.is_float(chosen) && context.origin.seconds() > 0 {
+                let step = 2.4e-16 * context.origin.seconds() as f64;
+                context.note(format!(
+                    "{}: times are floating-point seconds since 1970 or so, which tell no less than {:.0} ns apart",
+                    self.table.path().display(),
+                    step * 1e9
+                ));
+            }
+        }
+        if !problems.is_empty() {
+            problems.truncate(TOLD);
+            return Err(problems);
+        }
+        let has = |role: Role| self.bound.iter().any(|b| b.role == role);
+        if !has(Role::Queue) {
+            self.rows.queue.clear();
+            self.rows.queue.resize(rows, NO_QUEUE);
+        }
+        if !has(Role::Frame) {
+            self.rows.frame.clear();
+            self.rows.frame.resize(rows, 0);
+        }
+        if !has(Role::Flow) {
+            self.rows.flow.clear();
+            self.rows.flow.resize(rows, NO_FLOW);
+        }
+        if !has(Role::Port) {
+            let name = self.port.clone().unwrap_or_default();
+            let port = context.ports.index(name.as_bytes())?;
+            self.rows.port.clear();
+            self.rows.port.resize(rows, port);
+        }
+        let r = &self.rows;
+        let record =
+            |i: usize| Record { time: r.time[i], queue: r.queue[i], frame: r.frame[i], flow: r.flow[i], flags: r.flags[i] };
+        if r.skip.is_empty() {
+            batch.records.extend((0..rows).map(record));
+            batch.ports.extend_from_slice(&r.port);
+        } else {
+            for i in (0..rows).filter(|i| !r.skip[*i]) {
+                batch.records.push(record(i));
+                batch.ports.push(r.port[i]);
+                batch.rows.push(i as u32);
+            }
+        }
+        Ok(true)
+    }
+
+    fn place(&self, row: u64) -> String {
+        format!("row {row}")
+    }
+
+    fn progress(&self) -> f64 {
+        self.table.first_row() as f64 / self.total.max(1) as f64
+    }
+
+    fn finish(&mut self, context: &mut Context) {
+        let note = self.missing.note(&self.table.path().display().to_string());
+        context.notes.extend(note);
+    }
+}

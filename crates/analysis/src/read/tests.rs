@@ -1,0 +1,444 @@
+//! Files in, records out.
+
+use super::context::{Batch, Context};
+use super::mapping::Mapping;
+use super::problem::Problems;
+use super::source::{origin, Kind, Source};
+use crate::{Record, DROPPED, MARKED, NO_FLOW, NO_QUEUE};
+use fanin_telemetry::{QueueRow, Table};
+use fanin_units::Time;
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::parser::parse_message_type;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Everything of a file: records, port names, notes.
+fn all(path: &Path, mapping: Option<&str>) -> Result<(Vec<Record>, Vec<String>, Vec<String>), Problems> {
+    let mapping = mapping.map(|m| Mapping::read(m).unwrap());
+    let source = Source::find(path, mapping.as_ref())?;
+    let sources = [source];
+    let mut context = Context { origin: origin(&sources), ..Context::default() };
+    context.notes.extend(context.origin.note());
+    let mut reader = sources[0].open(mapping.as_ref(), &mut context)?;
+    let mut batch = Batch::default();
+    let (mut records, mut ports) = (Vec::new(), Vec::new());
+    while reader.next(&mut context, &mut batch)? {
+        assert_eq!(batch.records.len(), batch.ports.len());
+        assert!(batch.rows.is_empty() || batch.rows.len() == batch.records.len());
+        records.extend_from_slice(&batch.records);
+        ports.extend(batch.ports.iter().map(|p| context.ports.names()[*p as usize].clone()));
+    }
+    reader.finish(&mut context);
+    Ok((records, ports, context.notes))
+}
+
+fn message(problems: &Problems) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+fn failure(path: &Path, mapping: Option<&str>) -> String {
+    message(&all(path, mapping).unwrap_err())
+}
+
+struct Folder(tempfile::TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        Folder(tempfile::tempdir().unwrap())
+    }
+
+    fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.0.path().join(name);
+        std::fs::write(&path, bytes).unwrap();
+        path
+    }
+}
+
+fn record(ps: u64, queue: u64, frame: u32, flow: u32, flags: u8) -> Record {
+    Record { time: Time::from_ps(ps), queue, frame, flow, flags }
+}
+
+const CSV: &str = "\u{feff}# switch 7\r\nts;ifname;qlen;five tuple;len;ecn;drop\r\n\
+                   1.5;Eth1/1;10;a>b;1518;3;0\r\n2;Eth1/1;;a>b;1518;3;0\r\n2.5;Eth1/2;11;\"c;d\";;0;1\r\n";
+const CSV_MAP: &str = "time=ts:us,port=ifname,queue=qlen:cells(208B),flow=five tuple,frame=len,marked=ecn:ecn,dropped=drop";
+
+#[test]
+fn csv_with_names_units_and_gaps() {
+    let folder = Folder::new();
+    let (records, ports, notes) = all(&folder.file("a.txt", CSV), Some(CSV_MAP)).unwrap();
+    assert_eq!(records[0].time, Time::from_ps(1_500_000));
+    assert_eq!((records[0].queue, records[0].frame, records[0].flags), (2_080, 1518, MARKED));
+    assert_eq!((records[1].queue, records[1].frame, records[1].flags), (2_288, 0, DROPPED));
+    assert_ne!(records[0].flow, records[1].flow);
+    assert_eq!(ports, ["Eth1/1", "Eth1/2"]);
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    assert!(
+        notes[0].ends_with("1 row has no value where one is needed and were passed over, first 'qlen' in line 4"),
+        "{notes:?}"
+    );
+}
+
+#[test]
+fn csv_inside_gzip_and_without_names() {
+    let folder = Folder::new();
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    gzip.write_all(CSV.as_bytes()).unwrap();
+    let (records, ..) = all(&folder.file("a.csv.gz", gzip.finish().unwrap()), Some(CSV_MAP)).unwrap();
+    assert_eq!(records.len(), 2);
+    let bare = folder.file("b.tsv", "10\t1518\n20\t3036\n");
+    let (records, ports, _) = all(&bare, Some("time=1:ns,queue=2")).unwrap();
+    assert_eq!(records, [record(10_000, 1518, 0, NO_FLOW, 0), record(20_000, 3036, 0, NO_FLOW, 0)]);
+    assert_eq!(ports, ["b", "b"], "the file's name stands for the port");
+    assert!(failure(&bare, None).contains("has no names of columns in its first line; give the columns by number"));
+}
+
+#[test]
+fn every_wrong_value_is_told_with_line_column_and_what_is_accepted() {
+    let folder = Folder::new();
+    let path = folder.file("a.csv", "time_ns,queue_bytes,marked\n1,-5,0\nx,1,0\n3,NaN,0\n4,1e30,0\n5,7,maybe\n6,1,1\n");
+    let text = failure(&path, None);
+    for part in [
+        "a.csv: line 2: queue_bytes: '-5' is negative; accepted: a number from 0 to 1 TB",
+        "a.csv: line 3: time_ns: 'x' is not a number; accepted: a number",
+        "a.csv: line 4: queue_bytes: 'NaN' is not finite",
+        "a.csv: line 5: queue_bytes: '1e30' is too large",
+        "a.csv: line 6: marked: 'maybe' is neither yes nor no; accepted: 1, 0, true, false, yes, no",
+    ] {
+        assert!(text.contains(part), "{part}\nin\n{text}");
+    }
+    assert_eq!(text.lines().count(), 5);
+    let uneven = folder.file("b.csv", "time_ns,queue_bytes\n1,2\n1,2,3\n");
+    assert!(failure(&uneven, None).contains("line 3 has 3 values, the first line has 2"), "{}", failure(&uneven, None));
+}
+
+#[test]
+fn a_million_wrong_values_are_not_all_told() {
+    let folder = Folder::new();
+    let path = folder.file("a.csv", format!("time_ns,queue_bytes\n{}", "1,x\n".repeat(100_000)));
+    assert_eq!(failure(&path, None).lines().count(), 8);
+}
+
+#[test]
+fn times_since_1970_keep_their_picoseconds() {
+    let folder = Folder::new();
+    let path = folder.file("a.csv", "time,queue_bytes\n2026-11-21T08:00:00.020000001Z,1\n2026-11-21T08:00:00.020000003Z,2\n");
+    let (records, _, notes) = all(&path, None).unwrap();
+    assert_eq!(records[1].time.since(records[0].time).ps(), 2_000);
+    assert!(
+        notes.iter().any(|n| n.contains("times count from second 1795248000 of the trace's clock (2026-11-21T08:00:00Z)")),
+        "{notes:?}"
+    );
+    let early = folder.file("b.csv", "time,queue_bytes\n2026-11-21T08:00:00Z,1\n2026-11-20T08:00:00Z,2\n");
+    let first_wins = all(&early, None).unwrap();
+    assert_eq!(
+        first_wins.0[1].time,
+        Time::from_ps(990_000_000_000 % 1_000_000_000_000),
+        "the earliest of the first rows is the origin"
+    );
+}
+
+#[test]
+fn kinds_are_told_by_content() {
+    let folder = Folder::new();
+    for (name, bytes, part) in [
+        ("a.csv", &b"\x28\xb5\x2f\xfdxxxx"[..], "is compressed with zstd: unpack it first"),
+        ("b.pcap", b"", "is empty"),
+        ("c.parquet", b"time_ns,qlen\nx,1\n", "'x' is not a number"),
+        ("d.csv", b"ab\0cd", "is of no kind that is known; accepted: a result folder of fanin, Parquet"),
+        ("e.csv", b"PAR1 and nothing more", "it does not end as a Parquet file does"),
+        ("f.csv", b"{\"a\": 1}", "is JSON"),
+        ("g.gz", b"\x1f\x8b\x08garbage", "cannot be unpacked"),
+    ] {
+        let text = failure(&folder.file(name, bytes), None);
+        assert!(text.contains(part), "{name}: {text}");
+    }
+    assert!(failure(&folder.0.path().join("nothing.csv"), None).contains("nothing.csv: there is no such file"));
+    assert!(failure(folder.0.path(), None).contains("is a folder, but not a result folder"));
+}
+
+/// Writes one column after another.
+fn parquet_file(
+    path: &Path,
+    schema: &str,
+    properties: WriterProperties,
+    mut column: impl FnMut(usize, &mut SerializedColumnWriter),
+) {
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let mut writer = SerializedFileWriter::new(std::fs::File::create(path).unwrap(), schema, Arc::new(properties)).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let mut index = 0;
+    while let Some(mut writer) = group.next_column().unwrap() {
+        column(index, &mut writer);
+        writer.close().unwrap();
+        index += 1;
+    }
+    group.close().unwrap();
+    writer.close().unwrap();
+}
+
+const SWITCH: &str = "message t {
+    required int64 when (TIMESTAMP(NANOS,true));
+    optional int32 qlen;
+    required binary intf (UTF8);
+    optional double depth;
+    required boolean ce;
+    required int64 flow_id (INTEGER(64,false));
+}";
+
+fn switch_table(path: &Path, properties: WriterProperties) {
+    parquet_file(path, SWITCH, properties, |index, writer| {
+        let n = 1_000_i64;
+        match index {
+            0 => writer.typed::<Int64Type>().write_batch(
+                &(0..n).map(|i| 1_795_248_000_000_000_000 + 100 * i).collect::<Vec<_>>(),
+                None,
+                None,
+            ),
+            1 => {
+                let levels: Vec<i16> = (0..n).map(|i| i16::from(i % 10 != 9)).collect();
+                let values: Vec<i32> = (0..n as i32).filter(|i| i % 10 != 9).collect();
+                writer.typed::<Int32Type>().write_batch(&values, Some(&levels), None)
+            }
+            2 => {
+                let names: Vec<ByteArray> = (0..n).map(|i| ByteArray::from(if i % 3 == 0 { "e0" } else { "e1" })).collect();
+                writer.typed::<ByteArrayType>().write_batch(&names, None, None)
+            }
+            3 => {
+                let levels = vec![1_i16; n as usize];
+                let values: Vec<f64> = (0..n).map(|i| i as f64 / 2.0).collect();
+                writer.typed::<DoubleType>().write_batch(&values, Some(&levels), None)
+            }
+            4 => writer.typed::<BoolType>().write_batch(&(0..n).map(|i| i % 7 == 0).collect::<Vec<_>>(), None, None),
+            _ => writer.typed::<Int64Type>().write_batch(
+                &(0..n).map(|i| if i < 5 { i } else { -i }).collect::<Vec<_>>(),
+                None,
+                None,
+            ),
+        }
+        .unwrap();
+    });
+}
+
+#[test]
+fn parquet_of_any_shape_by_mapping() {
+    let folder = Folder::new();
+    let zstd = Compression::ZSTD(ZstdLevel::try_new(3).unwrap());
+    for (name, properties) in [
+        ("plain", WriterProperties::builder().set_dictionary_enabled(false)),
+        ("dictionary", WriterProperties::builder().set_compression(Compression::SNAPPY)),
+        ("zstd", WriterProperties::builder().set_compression(zstd)),
+        ("gzip", WriterProperties::builder().set_compression(Compression::GZIP(Default::default()))),
+        ("lz4", WriterProperties::builder().set_compression(Compression::LZ4_RAW)),
+        (
+            "delta",
+            WriterProperties::builder()
+                .set_writer_version(parquet::file::properties::WriterVersion::PARQUET_2_0)
+                .set_dictionary_enabled(false)
+                .set_column_encoding("intf".into(), Encoding::DELTA_LENGTH_BYTE_ARRAY),
+        ),
+    ] {
+        let path = folder.0.path().join(format!("{name}.parquet"));
+        switch_table(&path, properties.build());
+        let (records, ports, notes) = all(&path, Some("time=when,queue=qlen:KB,port=intf,marked=ce,flow=flow_id")).unwrap();
+        assert_eq!(records.len(), 900, "{name}");
+        assert_eq!(records[10].time.since(records[0].time).ps(), 1_100_000, "row 10 is the twelfth: row 9 has no queue");
+        assert_eq!((records[10].queue, records[7].flags, records[8].flags), (11_000, MARKED, 0));
+        assert_eq!(ports[3], "e0");
+        assert_eq!(records[4].flow, 4);
+        assert!(records[5].flow >= 1 << 20, "a number beyond what flows are numbered by");
+        assert!(notes[1].contains("100 rows have no value where one is needed"), "{notes:?}");
+        let (records, ..) = all(&path, Some("time=when,queue=depth:MB")).unwrap();
+        assert_eq!((records.len(), records[3].queue), (1_000, 1_500_000));
+    }
+}
+
+#[test]
+fn parquet_columns_that_cannot_be_read_are_named() {
+    let folder = Folder::new();
+    let path = folder.0.path().join("t.parquet");
+    switch_table(&path, WriterProperties::builder().build());
+    assert!(failure(&path, Some("time=when,queue=intf")).contains("t.parquet: row 1: intf: 'e0' is not a number"));
+    assert!(failure(&path, Some("time=when,queue=flow_id")).contains("row 6: flow_id: '18446744073709551611' is too large"));
+    let text = failure(&path, Some("time=whn,queue=qlen"));
+    assert!(text.contains("t.parquet: time: 'whn' is no column of this file; did you mean 'when'?"), "{text}");
+    let lists = folder.0.path().join("l.parquet");
+    let schema =
+        "message t { required int64 time_ns; repeated int32 queue_bytes; optional int96 ts; required int32 d (DECIMAL(9,2)); }";
+    parquet_file(&lists, schema, WriterProperties::builder().build(), |_, _| {});
+    let text = failure(&lists, Some("time=time_ns,queue=queue_bytes,frame=d,flow=ts"));
+    for part in ["queue_bytes: is a list; accepted: one value by row", "d: is a decimal", "ts: is of type INT96"] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+}
+
+fn queues(folder: &Path, rows: u32) -> PathBuf {
+    let mut table = Table::<QueueRow>::file(folder).unwrap();
+    for i in 0..rows {
+        let row = QueueRow {
+            time_ps: u64::from(i) * 1_230_400,
+            port: if i % 5 == 0 { "leaf0->h1".into() } else { "leaf0->h0".into() },
+            queue_bytes: u64::from(i % 100) * 1518,
+            queue_packets: i % 100,
+            flow: i % 3,
+            frame_bytes: 1518,
+            marked: i % 2 == 0,
+            dropped: i % 11 == 0,
+        };
+        table.push(row).unwrap();
+    }
+    table.finish().unwrap();
+    folder.join("queues.parquet")
+}
+
+#[test]
+fn a_results_queues_come_back_row_by_row() {
+    let folder = Folder::new();
+    let path = queues(folder.0.path(), 70_000);
+    let source = Source::find(&path, None).unwrap();
+    assert_eq!((source.kind, source.in_order, source.has_queue), (Kind::Parquet, true, true));
+    let (records, ports, notes) = all(&path, None).unwrap();
+    assert!(notes.is_empty(), "{notes:?}");
+    assert_eq!(records.len(), 70_000);
+    let flags = |i: u32| (u8::from(i % 2 == 0) * MARKED) | (u8::from(i % 11 == 0) * DROPPED);
+    for i in [0_u32, 1, 5, 65_535, 65_536, 69_999] {
+        let expected = record(u64::from(i) * 1_230_400, u64::from(i % 100) * 1518, 1518, i % 3, flags(i));
+        assert_eq!(records[i as usize], expected, "{i}");
+        assert_eq!(ports[i as usize], if i % 5 == 0 { "leaf0->h1" } else { "leaf0->h0" });
+    }
+}
+
+/// Damage of any byte never panics, hangs or allocates without bound; where it is not noticed the records are still records.
+#[test]
+fn damaged_parquet_is_an_error_or_other_records() {
+    let folder = Folder::new();
+    let mut seen = 0;
+    let tables = [
+        WriterProperties::builder().set_compression(Compression::SNAPPY).build(),
+        WriterProperties::builder()
+            .set_writer_version(parquet::file::properties::WriterVersion::PARQUET_2_0)
+            .set_dictionary_enabled(false)
+            .set_column_encoding("intf".into(), Encoding::DELTA_LENGTH_BYTE_ARRAY)
+            .build(),
+        WriterProperties::builder().set_compression(Compression::GZIP(Default::default())).build(),
+    ];
+    let silent = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    for properties in tables {
+        let path = folder.0.path().join("t.parquet");
+        switch_table(&path, properties);
+        let good = std::fs::read(&path).unwrap();
+        let mut state = 1_u64;
+        for turn in 0..1_500_usize {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let mut bad = good.clone();
+            // Half of the damage goes where lengths are: into the metadata at the end.
+            let from = if turn % 2 == 0 { 0 } else { good.len().saturating_sub(1_200) };
+            for k in 0..=turn % 3 {
+                let at = from + ((state >> (8 * k)) as usize) % (good.len() - from);
+                bad[at] = (state >> 40) as u8;
+            }
+            if turn % 17 == 0 {
+                bad.truncate((state >> 20) as usize % good.len());
+            }
+            std::fs::write(&path, &bad).unwrap();
+            match all(&path, Some("time=when,queue=qlen:KB,port=intf,marked=ce,flow=flow_id")) {
+                Ok((records, ports, _)) => assert_eq!(records.len(), ports.len()),
+                Err(problems) => {
+                    seen += 1;
+                    assert!(message(&problems).contains("t.parquet: "), "{problems:?}");
+                }
+            }
+        }
+    }
+    std::panic::set_hook(silent);
+    assert!(seen > 1_000, "only {seen} damaged files were refused");
+}
+
+#[test]
+fn damaged_csv_is_an_error_or_other_records() {
+    let folder = Folder::new();
+    let good = CSV.as_bytes();
+    let mut state = 7_u64;
+    for turn in 0..3_000_usize {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let mut bad = good.to_vec();
+        for k in 0..1 + turn % 4 {
+            let at = (state >> (8 * k)) as usize % bad.len();
+            bad[at] = (state >> 40) as u8;
+        }
+        let path = folder.file("a.csv", &bad);
+        for mapping in [Some(CSV_MAP), None] {
+            if let Err(problems) = all(&path, mapping) {
+                assert!(message(&problems).contains("a.csv: "), "{problems:?}");
+            }
+        }
+    }
+    let endless = folder.file("e.csv", format!("time_ns,queue_bytes\n1,{}", "9".repeat(3 << 20)));
+    assert!(failure(&endless, None).contains("a line is longer than 1048576 bytes"), "{}", failure(&endless, None));
+}
+
+/// pcap by hand: Ethernet, IPv4, UDP, in nanoseconds.
+fn capture(frames: u32) -> Vec<u8> {
+    let mut out = Vec::new();
+    for word in [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 65_535, 1] {
+        out.extend(word.to_le_bytes());
+    }
+    for i in 0..frames {
+        let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2, 8, 0, 0x45, if i % 2 == 0 { 3 } else { 0 }];
+        frame.extend(1_000_u16.to_be_bytes());
+        frame.extend([0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        frame.extend(5_000_u16.to_be_bytes());
+        frame.extend((6_000 + (i % 2) as u16).to_be_bytes());
+        frame.extend(980_u16.to_be_bytes());
+        frame.resize(1_014, 0);
+        for word in [1_795_248_000_u32, 1_000 * i, frame.len() as u32, frame.len() as u32] {
+            out.extend(word.to_le_bytes());
+        }
+        out.extend(frame);
+    }
+    out
+}
+
+#[test]
+fn a_capture_without_stamps_has_arrivals_and_no_queue() {
+    let folder = Folder::new();
+    let path = folder.file("uplink.pcap", capture(10));
+    let source = Source::find(&path, None).unwrap();
+    assert_eq!((source.kind, source.has_queue, source.in_order), (Kind::Pcap, false, false));
+    let (records, ports, _) = all(&path, None).unwrap();
+    assert_eq!(records.len(), 10);
+    assert_eq!((records[1].queue, records[1].frame), (NO_QUEUE, 1_018), "the check sequence counts");
+    assert_eq!(records[1].time.since(records[0].time).ps(), 1_000_000);
+    assert_eq!((records[0].flags, records[1].flags), (MARKED, 0));
+    assert_eq!((records[0].flow, records[1].flow), (records[2].flow, records[3].flow));
+    assert_ne!(records[0].flow, records[1].flow);
+    assert_eq!(ports[0], "uplink");
+    let cut = folder.file("cut.pcap", &capture(10)[..5_000]);
+    let (records, _, notes) = all(&cut, None).unwrap();
+    assert_eq!(records.len(), 4);
+    assert!(notes.iter().any(|n| n.contains("the file ends inside block")), "{notes:?}");
+    assert!(failure(&path, Some("time=ts:ns")).contains("columns: 'time=ts:ns' has no effect: a capture has no columns"));
+}
+
+#[test]
+fn damaged_captures_are_errors_or_other_records() {
+    let folder = Folder::new();
+    let good = capture(20);
+    let mut state = 3_u64;
+    for turn in 0..2_000_usize {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let mut bad = good.clone();
+        for k in 0..1 + turn % 4 {
+            let at = (state >> (8 * k)) as usize % bad.len();
+            bad[at] = (state >> 40) as u8;
+        }
+        let path = folder.file("a.pcap", &bad);
+        if let Err(problems) = all(&path, None) {
+            assert!(message(&problems).contains("a.pcap: "), "{problems:?}");
+        }
+    }
+}

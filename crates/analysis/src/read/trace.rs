@@ -1,0 +1,432 @@
+//! One trace, from its files to the report.
+
+use super::context::{Batch, Context};
+use super::options::{By, Options};
+use super::order::{Lane, Order, MOST, WINDOW};
+use super::problem::{did_you_mean, listed, Problem, Problems};
+use super::source::{learn_flows, origin, Kind, Manifest, Source};
+use super::TraceReader;
+use crate::{PortAnalyzer, PortReport, Record, Settings, SCHEMA};
+use fanin_units::{Span, Time};
+use serde::Serialize;
+use serde_json::Value;
+use std::path::Path;
+
+/// The whole report.
+#[derive(Clone, Debug, Serialize)]
+pub struct TraceReport {
+    pub schema: &'static str,
+    pub settings: Value,
+    /// What is to be said about the trace as a whole.
+    pub notes: Vec<String>,
+    /// Second of the trace's own clock from which times count.
+    pub origin_s: u64,
+    pub sources: Vec<SourceReport>,
+    /// The port with the largest queue first.
+    pub ports: Vec<PortReport>,
+}
+
+/// A file of the trace.
+#[derive(Clone, Debug, Serialize)]
+pub struct SourceReport {
+    pub path: String,
+    pub kind: Kind,
+    /// Records in it, of ports that were not asked for too.
+    pub records: u64,
+}
+
+/// How far the reading is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// 0 … 1.
+    pub done: f64,
+    pub records: u64,
+}
+
+/// What the caller wants after a look at the progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    Continue,
+    Stop,
+}
+
+/// Who watches from outside; called about every 10 ms.
+pub trait Observer {
+    fn progress(&mut self, progress: Progress) -> Control;
+}
+
+/// Why there is no report.
+#[derive(Clone, Debug)]
+pub enum Failure {
+    /// Something is wrong with the trace or with what was asked.
+    Problems(Problems),
+    /// The observer stopped it.
+    Stopped,
+}
+
+impl From<Problems> for Failure {
+    fn from(problems: Problems) -> Self {
+        Failure::Problems(problems)
+    }
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        Failure::Problems(vec![problem])
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Failure::Problems(problems) => {
+                problems.iter().enumerate().try_for_each(|(i, p)| write!(f, "{}{p}", if i > 0 { "\n" } else { "" }))
+            }
+            Failure::Stopped => write!(f, "stopped"),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// Files of a trace, at most: each is opened once at a time, but looked at beforehand.
+const MAX_FILES: usize = 10_000;
+
+/// Analyses a trace.
+///
+/// # Errors
+/// See [`Failure`].
+pub fn analyze(options: &Options, observer: &mut dyn Observer) -> Result<TraceReport, Failure> {
+    let mut sources = find(options)?;
+    let mut context = Context { origin: origin(&sources), ..Context::default() };
+    context.notes.extend(context.origin.note());
+    let by = detection(options, &sources)?;
+    for source in &sources {
+        let folder = source.path.parent().unwrap_or(Path::new("."));
+        if source.manifest.is_some() && sources.len() == 1 && matches!(source.kind, Kind::Result | Kind::Parquet | Kind::Stamps) {
+            learn_flows(folder, &mut context);
+        }
+        if let Some(manifest) = source.manifest.as_ref().filter(|m| m.status != "complete") {
+            let reason = manifest.reason.as_ref().map_or(String::new(), |r| format!(": {r}"));
+            context.note(format!("{}: the result is {}{reason}", folder.display(), manifest.status));
+        }
+    }
+    // Of equal starts the order on the command line decides.
+    sources.sort_by_key(|s| s.first.unwrap_or(u128::MAX));
+    let mut run = Run {
+        options,
+        by,
+        order: if options.sort {
+            Order::Any
+        } else if sources.len() == 1 && sources[0].in_order {
+            Order::Sorted
+        } else {
+            Order::Nearly
+        },
+        manifest: sources.iter().find_map(|s| s.manifest.clone()).unwrap_or_default(),
+        registers: sources.iter().find_map(|s| s.registers),
+        speed: sources.iter().find_map(|s| s.speed),
+        lanes: Vec::new(),
+        held: 0,
+        records: 0,
+        counts: vec![0; sources.len()],
+    };
+    run.read(&sources, &mut context, observer)?;
+    run.report(&sources, context)
+}
+
+fn find(options: &Options) -> Result<Vec<Source>, Problems> {
+    if options.paths.len() > MAX_FILES {
+        return Err(Problem::new(format!("{} files are too many", options.paths.len()))
+            .accepted(format!("up to {MAX_FILES}"))
+            .into());
+    }
+    let mut problems = Vec::new();
+    let mut sources: Vec<Source> = Vec::new();
+    for path in &options.paths {
+        match Source::find(path, options.columns.as_ref()) {
+            Ok(source) => sources.push(source),
+            Err(more) => problems.extend(more),
+        }
+    }
+    for (i, path) in options.paths.iter().enumerate() {
+        if options.paths[..i].contains(path) {
+            problems.push(Problem::new("is given twice").file(path));
+        }
+    }
+    if options.paths.len() > 1 {
+        if let Some(folder) = options.paths.iter().find(|p| p.is_dir()) {
+            let problem =
+                Problem::new("is a result, which is analysed alone: its times have nothing to do with those of other files");
+            problems.push(problem.file(folder));
+        }
+    }
+    if problems.is_empty() {
+        Ok(sources)
+    } else {
+        problems.truncate(50);
+        Err(problems)
+    }
+}
+
+/// What bursts are found by, and whether that is possible.
+fn detection(options: &Options, sources: &[Source]) -> Result<By, Problems> {
+    let queueless: Vec<&Source> = sources.iter().filter(|s| !s.has_queue).collect();
+    let by = match options.by {
+        By::Auto if queueless.len() == sources.len() && options.above.is_none() && options.until.is_none() => By::Rate,
+        By::Auto => By::Queue,
+        by => by,
+    };
+    let mut problems = Vec::new();
+    if by == By::Queue {
+        problems.extend(queueless.iter().map(|source| {
+            let capture = matches!(source.kind, Kind::Pcap | Kind::PcapNg);
+            let why = if capture { "there is no queue in it: its packets carry no stamps" } else { "there is no queue in it" };
+            Problem::new(why).file(&source.path).suggestion("by the arrival rate bursts can be found: --by rate --rate SPEED")
+        }));
+    }
+    if by == By::Rate && options.settings.rate.is_none() {
+        let known =
+            |s: &Source| s.speed.is_some() || s.manifest.as_ref().is_some_and(|m| m.watched.values().any(|w| w.rate.is_some()));
+        problems.extend(sources.iter().filter(|s| !known(s)).map(|source| {
+            let why = if source.has_queue { "" } else { "there is no queue in it, so that only the arrival rate tells bursts; " };
+            Problem::new(format!("{why}the speed of the port is not known"))
+                .file(&source.path)
+                .suggestion("give it, for example --rate 10Gbps")
+        }));
+    }
+    if problems.is_empty() {
+        Ok(by)
+    } else {
+        Err(problems)
+    }
+}
+
+/// Reading under way.
+struct Run<'a> {
+    options: &'a Options,
+    by: By,
+    order: Order,
+    manifest: Manifest,
+    registers: Option<fanin_telemetry::Registers>,
+    speed: Option<fanin_units::BitRate>,
+    /// By port; None: not asked for.
+    lanes: Vec<Option<Lane>>,
+    held: usize,
+    records: u64,
+    counts: Vec<u64>,
+}
+
+/// A file that is open, and its present batch.
+struct Open {
+    source: usize,
+    reader: Box<dyn TraceReader>,
+    batch: Batch,
+    at: usize,
+}
+
+impl Open {
+    /// Time of the next record.
+    fn next_time(&self) -> Time {
+        self.batch.records.get(self.at).map_or(Time::MAX, |r| r.time)
+    }
+}
+
+impl Run<'_> {
+    fn read(&mut self, sources: &[Source], context: &mut Context, observer: &mut dyn Observer) -> Result<(), Failure> {
+        let mut waiting = 0;
+        let mut open: Vec<Open> = Vec::new();
+        let mut finished = 0;
+        loop {
+            // The file that goes on first, and until when.
+            let earliest = (0..open.len()).min_by_key(|i| open[*i].next_time());
+            let next = earliest.map_or(Time::MAX, |i| open[i].next_time());
+            if waiting < sources.len() {
+                let first = sources[waiting].first.and_then(|t| context.origin.time(t).ok()).unwrap_or(Time::MAX);
+                if first <= next || open.is_empty() {
+                    let reader = sources[waiting].open(self.options.columns.as_ref(), context)?;
+                    let mut opened = Open { source: waiting, reader, batch: Batch::default(), at: 0 };
+                    waiting += 1;
+                    if Self::refill(&mut opened, context)? {
+                        open.push(opened);
+                    } else {
+                        opened.reader.finish(context);
+                        finished += 1;
+                    }
+                    continue;
+                }
+            }
+            let Some(i) = earliest else { return Ok(()) };
+            let others = (0..open.len()).filter(|j| *j != i).map(|j| open[j].next_time()).min().unwrap_or(Time::MAX);
+            let pending = match sources.get(waiting) {
+                Some(source) => source.first.and_then(|t| context.origin.time(t).ok()).unwrap_or(Time::MAX),
+                None => Time::MAX,
+            };
+            let until = others.min(pending);
+            let this = &mut open[i];
+            let count = if until == Time::MAX {
+                this.batch.records.len() - this.at
+            } else {
+                this.batch.records[this.at..].iter().take_while(|r| r.time <= until).count().max(1)
+            };
+            self.take(&sources[this.source], this, count, context)?;
+            if this.at == this.batch.records.len() {
+                let sum: f64 = open.iter().map(|o| o.reader.progress()).sum();
+                let done = ((sum + f64::from(finished)) / sources.len() as f64).clamp(0.0, 1.0);
+                if observer.progress(Progress { done, records: self.records }) == Control::Stop {
+                    return Err(Failure::Stopped);
+                }
+                if !Self::refill(&mut open[i], context)? {
+                    open[i].reader.finish(context);
+                    open.remove(i);
+                    finished += 1;
+                }
+            }
+        }
+    }
+
+    /// Reads the next batch that has records; false at the end.
+    fn refill(open: &mut Open, context: &mut Context) -> Result<bool, Problems> {
+        open.at = 0;
+        loop {
+            if !open.reader.next(context, &mut open.batch)? {
+                return Ok(false);
+            }
+            if !open.batch.records.is_empty() {
+                return Ok(true);
+            }
+        }
+    }
+
+    fn take(&mut self, source: &Source, open: &mut Open, count: usize, context: &Context) -> Result<(), Failure> {
+        let names = context.ports.names();
+        for port in self.lanes.len()..names.len() {
+            let lane = self.lane(&names[port], context)?;
+            self.lanes.push(lane);
+        }
+        let to = self.options.to.unwrap_or(Time::MAX);
+        let batch = &open.batch;
+        for index in open.at..open.at + count {
+            let record: &Record = &batch.records[index];
+            let Some(lane) = &mut self.lanes[batch.ports[index] as usize] else { continue };
+            if record.time > to {
+                continue;
+            }
+            if let Err(late) = lane.push(record) {
+                let (after, time) = (Span::from_ps(late.after.ps()), Span::from_ps(late.time.ps()));
+                let what = if self.order == Order::Sorted {
+                    format!("is at {time}, after a record at {after}: the records are not in order of time")
+                } else {
+                    format!("is at {time}, which is before {after}, {WINDOW} records and more ahead of it: too much disorder for one pass")
+                };
+                let problem = Problem::new(what).file(&source.path).place(open.reader.place(batch.row(index)));
+                return Err(problem.suggestion("--sort sorts the whole trace in memory first").into());
+            }
+        }
+        if self.order == Order::Any {
+            self.held = self.lanes.iter().flatten().map(Lane::held).sum();
+            if self.held > MOST {
+                let problem = Problem::new(format!("more than {MOST} records cannot be sorted in memory")).column("sort");
+                return Err(problem.suggestion("sort the trace beforehand, or choose ports with --port").into());
+            }
+        }
+        self.records += count as u64;
+        self.counts[open.source] += count as u64;
+        open.at += count;
+        Ok(())
+    }
+
+    /// The settings of a port.
+    fn settings(&self, port: &str) -> Settings {
+        let mut settings = self.options.detecting(self.by);
+        if let Some(watched) = self.manifest.watched.get(port) {
+            if settings.rate.is_none() && watched.rate.is_some() {
+                settings.rate = watched.rate;
+                settings.rate_of_result = true;
+            }
+            settings.overhead = watched.overhead.unwrap_or(settings.overhead);
+        } else if settings.rate.is_none() && self.speed.is_some() && self.by == By::Rate {
+            settings.rate = self.speed;
+            settings.rate_of_result = true;
+        }
+        if let Some(registers) = self.registers {
+            settings.tick = registers.tick;
+            settings.unit = registers.unit;
+        }
+        settings
+    }
+
+    fn lane(&self, name: &str, context: &Context) -> Result<Option<Lane>, Problems> {
+        if !self.options.ports.is_empty() && !self.options.ports.iter().any(|p| p == name) {
+            return Ok(None);
+        }
+        let settings = self.settings(name);
+        let problems: Problems = settings
+            .problems()
+            .into_iter()
+            .map(|e| Problem::new(e.message).column(e.setting).place(format!("port {name}")))
+            .collect();
+        if !problems.is_empty() {
+            return Err(problems);
+        }
+        let analyzer = PortAnalyzer::new(&settings, name, context.flows.lookup());
+        Ok(Some(Lane::new(analyzer, self.order)))
+    }
+
+    fn report(self, sources: &[Source], context: Context) -> Result<TraceReport, Failure> {
+        let names = context.ports.names();
+        let missing: Problems = self
+            .options
+            .ports
+            .iter()
+            .filter(|p| !names.contains(p))
+            .map(|port| {
+                let there = names.iter().map(String::as_str);
+                let problem = Problem::new("is no port of this trace").column("port").value(port);
+                problem.accepted(listed(there.clone())).maybe(did_you_mean(port, there))
+            })
+            .collect();
+        if !missing.is_empty() && !names.is_empty() {
+            return Err(missing.into());
+        }
+        let mut notes = context.notes;
+        if self.records == 0 {
+            notes.push("the trace has no records".into());
+        }
+        if self.by == By::Rate && sources.iter().all(|s| !s.has_queue) {
+            notes.push(
+                "there is no queue in this trace: bursts are those of the arrival rate, and there are neither peaks nor slopes"
+                    .into(),
+            );
+        }
+        if let Some(registers) = self.registers {
+            notes.push(format!(
+                "times are stamps in ticks of {}, queues in units of {}: both are rounded down",
+                registers.tick, registers.unit
+            ));
+        }
+        let mut ports = Vec::new();
+        for lane in self.lanes.into_iter().flatten() {
+            let said = (lane.overtaken > 0).then(|| {
+                let (count, lag) = (lane.overtaken, lane.lag);
+                let records = if count == 1 { "1 record".into() } else { format!("{count} records") };
+                format!("{records} came after a later one, by {lag} at most, and were put in order")
+            });
+            let mut report = lane.finish().finish();
+            report.notes.splice(0..0, said);
+            ports.push(report);
+        }
+        ports.sort_by(|a, b| b.peak_bytes.cmp(&a.peak_bytes).then_with(|| a.port.cmp(&b.port)));
+        let reports = sources.iter().zip(&self.counts);
+        Ok(TraceReport {
+            schema: SCHEMA,
+            settings: self.options.told(self.by),
+            notes,
+            origin_s: context.origin.seconds(),
+            sources: reports
+                .map(|(s, records)| SourceReport { path: s.path.display().to_string(), kind: s.kind, records: *records })
+                .collect(),
+            ports,
+        })
+    }
+}

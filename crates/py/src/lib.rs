@@ -1,5 +1,7 @@
 //! `fanin._core`: scenarios in, result folders out. The global interpreter lock is released while a run is under way.
 
+mod analyze;
+
 use fanin_params::{Problem, Severity};
 use fanin_scenario::Scenario;
 use fanin_sim::{Control, Observer, Progress, RunError};
@@ -255,6 +257,9 @@ fn vectors<'py>(py: Python<'py>, mechanism: &str, params: &str) -> PyResult<Boun
 #[pymodule]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("ScenarioError", m.py().get_type::<ScenarioError>())?;
+    m.add("TraceError", m.py().get_type::<analyze::TraceError>())?;
+    analyze::keep_damage_quiet();
+    m.add_function(wrap_pyfunction!(analyze::analyze, m)?)?;
     m.add_function(wrap_pyfunction!(check, m)?)?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
     m.add_function(wrap_pyfunction!(schema, m)?)?;

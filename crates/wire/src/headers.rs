@@ -1,6 +1,6 @@
 //! From the first byte of a captured frame to the transport's header.
 
-use etherparse::{EtherType, Ipv6ExtensionSlice, LaxLinkExtSlice, LaxNetSlice, LaxSlicedPacket};
+use etherparse::{EtherType, LaxLinkExtSlice, LaxNetSlice, LaxSlicedPacket};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// What a frame begins with. Source: linktypes.
@@ -113,10 +113,9 @@ impl Headers {
             LaxNetSlice::Ipv6(ip) => {
                 let (header, payload) = (ip.header(), ip.payload());
                 let start = at(header.slice());
-                let first = ip.extensions().clone().into_iter().all(|ext| match ext {
-                    Ipv6ExtensionSlice::Fragment(fragment) => fragment.fragment_offset().value() == 0,
-                    _ => true,
-                });
+                // etherparse 0.21 reads beyond the end of extension headers that were cut when it iterates over them, so that the
+                // first fragment is not told from later ones, and its ports are not read either.
+                let first = !payload.fragmented;
                 let headers = Headers {
                     src: IpAddr::V6(Ipv6Addr::from(header.source())),
                     dst: IpAddr::V6(Ipv6Addr::from(header.destination())),

@@ -19,24 +19,52 @@ const MAX_COLUMNS: usize = 10_000;
 /// What may stand between the values of a line.
 const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
 
-/// Refuses lines that do not end: a line is held in memory.
+/// Text as its lines: each ends in a line feed, the last one too, and none is endless, for a line is held in memory.
 struct Bounded<R> {
     inner: R,
     since_line: usize,
+    last: u8,
+}
+
+impl<R: Read> Bounded<R> {
+    fn new(inner: R) -> Self {
+        Bounded { inner, since_line: 0, last: b'\n' }
+    }
 }
 
 impl<R: Read> Read for Bounded<R> {
     fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
         let most = buf.len().min(LINE_LIMIT / 4);
-        let read = self.inner.read(&mut buf[..most])?;
-        self.since_line = match buf[..read].iter().rposition(|b| *b == b'\n' || *b == b'\r') {
-            Some(at) => read - at,
-            None => self.since_line + read,
-        };
-        if self.since_line > LINE_LIMIT {
-            return Err(std::io::Error::other(format!("a line is longer than {LINE_LIMIT} bytes")));
+        loop {
+            let read = self.inner.read(&mut buf[..most])?;
+            if read == 0 {
+                let missing = self.last != b'\n' && most > 0;
+                if missing {
+                    (buf[0], self.last) = (b'\n', b'\n');
+                }
+                return Ok(usize::from(missing));
+            }
+            let mut kept = 0;
+            for at in 0..read {
+                let byte = buf[at];
+                if byte != b'\r' {
+                    buf[kept] = byte;
+                    kept += 1;
+                }
+            }
+            if kept == 0 {
+                continue;
+            }
+            self.last = buf[kept - 1];
+            self.since_line = match buf[..kept].iter().rposition(|b| *b == b'\n') {
+                Some(at) => kept - at,
+                None => self.since_line + kept,
+            };
+            if self.since_line > LINE_LIMIT {
+                return Err(std::io::Error::other(format!("a line is longer than {LINE_LIMIT} bytes")));
+            }
+            return Ok(kept);
         }
-        Ok(read)
     }
 }
 
@@ -51,7 +79,11 @@ pub struct MappedCsv {
     notes: Vec<String>,
     /// The first line of values, which was looked at to find out units.
     first: Option<csv::ByteRecord>,
+    /// Number of its line.
+    first_line: u64,
     record: csv::ByteRecord,
+    /// Number of the line of `record`, from 1.
+    line: u64,
     port: String,
     missing: Missing,
     size: u64,
@@ -84,7 +116,7 @@ impl MappedCsv {
             .comment(Some(b'#'))
             .trim(csv::Trim::Headers)
             .has_headers(false)
-            .from_reader(Bounded { inner: input as Box<dyn Read + Send>, since_line: 0 });
+            .from_reader(Bounded::new(input as Box<dyn Read + Send>));
         let mut header = csv::ByteRecord::new();
         let mut record = csv::ByteRecord::new();
         if !lines.read_byte_record(&mut header).map_err(|e| unreadable(&said(&e)))? {
@@ -124,6 +156,7 @@ impl MappedCsv {
             bind(mapping, &columns).map_err(|problems| problems.into_iter().map(|p| p.file(path)).collect::<Problems>())?;
         let Binding { columns: bound, notes } = binding;
         let first = there.then(|| record.clone());
+        let first_line = lines.position().line().saturating_sub(1);
         Ok(MappedCsv {
             path: path.to_path_buf(),
             lines,
@@ -131,7 +164,9 @@ impl MappedCsv {
             bound,
             notes,
             first,
+            first_line,
             record,
+            line: 0,
             port,
             missing: Missing::default(),
             size,
@@ -161,21 +196,20 @@ impl MappedCsv {
     }
 
     fn record_of(&mut self, context: &mut Context, problems: &mut Problems) -> Result<Option<(u32, Record)>, Problem> {
-        let line = || self.record.position().map_or(0, csv::Position::line);
+        let line = self.line;
         let mut out = Record { time: fanin_units::Time::ZERO, queue: NO_QUEUE, frame: 0, flow: NO_FLOW, flags: 0 };
         let mut port = None;
         for bound in &self.bound {
             let text = self.record.get(bound.index).unwrap_or_default().trim_ascii();
             if text.is_empty() {
                 if matches!(bound.role, Role::Time | Role::Queue | Role::Port) {
-                    self.missing.add(|| self.names[bound.index].clone(), || format!("line {}", line()));
+                    self.missing.add(|| self.names[bound.index].clone(), || format!("line {line}"));
                     return Ok(None);
                 }
                 continue;
             }
-            let placed = |problem: Problem| {
-                problem.file(&self.path).place(format!("line {}", line())).column(self.names[bound.index].clone())
-            };
+            let placed =
+                |problem: Problem| problem.file(&self.path).place(format!("line {line}")).column(self.names[bound.index].clone());
             let done: Result<(), NumberError> = match bound.role {
                 Role::Time => {
                     let ps = if bound.unit == Unit::Iso { from_date(text) } else { from_text(text, steps(bound.unit)) };
@@ -217,9 +251,8 @@ impl MappedCsv {
 fn said(error: &csv::Error) -> String {
     match error.kind() {
         csv::ErrorKind::Io(e) => e.to_string(),
-        csv::ErrorKind::UnequalLengths { pos, expected_len, len } => {
-            let line = pos.as_ref().map_or(0, csv::Position::line);
-            format!("line {line} has {len} values, the first line has {expected_len}")
+        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
+            format!("there are {len} values, and {expected_len} in the first line")
         }
         _ => error.to_string(),
     }
@@ -233,19 +266,22 @@ impl TraceReader for MappedCsv {
         let mut read = 0_u32;
         while (read as usize) < BATCH {
             match self.first.take() {
-                Some(first) => self.record = first,
+                Some(first) => (self.record, self.line) = (first, self.first_line),
                 None => match self.lines.read_byte_record(&mut self.record) {
-                    Ok(true) => {}
+                    // What was read ended in a line feed.
+                    Ok(true) => self.line = self.lines.position().line().saturating_sub(1),
                     Ok(false) => break,
                     Err(error) => {
-                        problems.push(Problem::new(format!("cannot be read: {}", said(&error))).file(&self.path));
+                        let line = self.lines.position().line().saturating_sub(1).max(1);
+                        let problem = Problem::new(format!("cannot be read: {}", said(&error))).file(&self.path);
+                        problems.push(problem.place(format!("line {line}")));
                         break;
                     }
                 },
             }
-            let line = self.record.position().map_or(0, csv::Position::line);
+            let line = self.line.max(1);
             if read == 0 {
-                batch.first_row = line.saturating_sub(1);
+                batch.first_row = line - 1;
             }
             read += 1;
             if let Some((port, record)) = self.record_of(context, &mut problems)? {

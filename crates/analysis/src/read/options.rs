@@ -245,7 +245,7 @@ impl<'a> Reading<'a> {
                     self.wrong(key, &value, &error.to_string(), &accepted);
                     if let (QuantityError::UnknownUnit(unit), Some(problem)) = (error, self.problems.last_mut()) {
                         let meant = Q::UNITS.iter().find(|(name, _)| name.eq_ignore_ascii_case(&unit));
-                        problem.suggestion = meant.map(|(name, _)| format!("did you mean '{name}'?"));
+                        problem.suggestion = meant.map(|(name, _)| format!("did you mean '{name}'?").into());
                     }
                 }
             },

@@ -6,19 +6,19 @@ use std::path::Path;
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Problem {
     /// The file, if it is about one.
-    pub file: Option<String>,
+    pub file: Option<Box<str>>,
     /// Where in it, for example `line 17`, `row 5` or `packet 3`; counted from 1.
-    pub place: Option<String>,
+    pub place: Option<Box<str>>,
     /// The column or option.
-    pub column: Option<String>,
+    pub column: Option<Box<str>>,
     /// The value that was found.
-    pub value: Option<String>,
+    pub value: Option<Box<str>>,
     /// What is wrong.
-    pub message: String,
+    pub message: Box<str>,
     /// What is accepted.
-    pub accepted: Option<String>,
+    pub accepted: Option<Box<str>>,
     /// What was probably meant.
-    pub suggestion: Option<String>,
+    pub suggestion: Option<Box<str>>,
 }
 
 /// Longest value that a message repeats [characters].
@@ -27,49 +27,49 @@ const SHOWN: usize = 60;
 impl Problem {
     /// About a file as a whole, or about nothing but the message.
     pub fn new(message: impl Into<String>) -> Self {
-        Problem { message: message.into(), ..Problem::default() }
+        Problem { message: message.into().into(), ..Problem::default() }
     }
 
     #[must_use]
     pub fn file(mut self, file: &Path) -> Self {
-        self.file = Some(file.display().to_string());
+        self.file = Some(file.display().to_string().into());
         self
     }
 
     #[must_use]
     pub fn place(mut self, place: impl Into<String>) -> Self {
-        self.place = Some(place.into());
+        self.place = Some(place.into().into());
         self
     }
 
     #[must_use]
     pub fn column(mut self, column: impl Into<String>) -> Self {
-        self.column = Some(column.into());
+        self.column = Some(column.into().into());
         self
     }
 
     #[must_use]
     pub fn value(mut self, value: impl Into<String>) -> Self {
-        self.value = Some(shortened(&value.into()));
+        self.value = Some(shortened(&value.into()).into());
         self
     }
 
     #[must_use]
     pub fn accepted(mut self, accepted: impl Into<String>) -> Self {
-        self.accepted = Some(accepted.into());
+        self.accepted = Some(accepted.into().into());
         self
     }
 
     #[must_use]
     pub fn suggestion(mut self, suggestion: impl Into<String>) -> Self {
-        self.suggestion = Some(suggestion.into());
+        self.suggestion = Some(suggestion.into().into());
         self
     }
 
     /// As it is, or with a suggestion if there is one.
     #[must_use]
     pub fn maybe(self, suggestion: Option<String>) -> Self {
-        Problem { suggestion, ..self }
+        Problem { suggestion: suggestion.map(Into::into), ..self }
     }
 }
 

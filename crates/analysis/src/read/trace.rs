@@ -300,8 +300,8 @@ impl Run<'_> {
 
     fn take(&mut self, source: &Source, open: &mut Open, count: usize, context: &Context) -> Result<(), Failure> {
         let names = context.ports.names();
-        for port in self.lanes.len()..names.len() {
-            let lane = self.lane(&names[port], context)?;
+        for name in &names[self.lanes.len()..] {
+            let lane = self.lane(name, context)?;
             self.lanes.push(lane);
         }
         let to = self.options.to.unwrap_or(Time::MAX);

@@ -3406,6 +3406,30 @@ class RegistersDict(TypedDict, total=False):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class CaptureFrames(Table):
+    """Frames at the NICs of hosts, both ways, byte for byte. Source: pcapng."""
+
+    hosts: Sequence[str]
+    """Hosts whose NICs are captured: names as in the results (`h3`), `*` stands for anything.
+
+    Must be given.
+    """
+
+    snap: Size | None = None
+    """Most bytes that are kept of a frame; absent: all. 94 B hold all headers, stamps are at the end.
+
+    Accepted: from 64B to 65535B.
+    """
+
+
+class CaptureFramesDict(TypedDict, total=False):
+    """`CaptureFrames` as a plain dictionary; the class says what each key means."""
+
+    hosts: Required[Sequence[str]]
+    snap: Size
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Telemetry(Table):
     """What the result folder holds besides flows and totals. docs/results.md describes the tables."""
 
@@ -3434,6 +3458,9 @@ class Telemetry(Table):
     less, all others are so much longer. See docs/telemetry.md.
     """
 
+    capture: CaptureFrames | CaptureFramesDict | None = None
+    """Frames as tcpdump would capture them at the NICs of hosts, in `packets.pcapng`. Absent: none. See docs/wire.md."""
+
     drops: bool | None = None
     """Whether `drops.parquet` lists each dropped packet.
 
@@ -3448,6 +3475,7 @@ class TelemetryDict(TypedDict, total=False):
     queues: Sequence[str]
     keep: Keep
     registers: Registers | RegistersDict
+    capture: CaptureFrames | CaptureFramesDict
     drops: bool
 
 
@@ -3747,6 +3775,8 @@ __all__ = [
     "Keep",
     "Registers",
     "RegistersDict",
+    "CaptureFrames",
+    "CaptureFramesDict",
     "Telemetry",
     "TelemetryDict",
     "PortModel",

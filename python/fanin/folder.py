@@ -11,6 +11,9 @@ from fanin.results import MANIFEST, SCHEMAS, SUMMARY
 
 __all__ = ["PROBE_BYTES", "OutputError", "clear", "inspect"]
 
+PACKETS: Final = "packets.pcapng"
+"""What `telemetry.capture` writes."""
+
 PROBE_BYTES: Final = 4 << 20
 """How much must fit onto the disk for a run to start [bytes]. A run needs more; how much is not known beforehand."""
 
@@ -68,5 +71,5 @@ def inspect(out: Path, *, overwrite: bool) -> None:
 def clear(out: Path) -> None:
     """Remove the files of an earlier result, its converted tables too, the manifest last, and nothing else."""
     tables = [f"{table}.{ending}" for table in SCHEMAS for ending in ("parquet", "csv", "jsonl", "arrow")]
-    for name in [*tables, SUMMARY, "report.html", ".ballast", MANIFEST]:
+    for name in [*tables, PACKETS, SUMMARY, "report.html", ".ballast", MANIFEST]:
         (out / name).unlink(missing_ok=True)

@@ -1,5 +1,6 @@
 //! Checks of a scenario as a whole: what no parameter can tell by itself.
 
+mod capture;
 mod load;
 mod network;
 mod switch;
@@ -14,7 +15,7 @@ use fanin_params::{Cx, Problem, Severity};
 use fanin_switch::Marking;
 use fanin_traffic::{Entry, Traffic, TrafficContext, TrafficKind, MAX_FLOWS};
 use fanin_transport::{CongestionControl, TransportConfig};
-use fanin_units::{Amount, Bytes, LinkId, Time};
+use fanin_units::{Amount, Bytes, HostId, LinkId, Time};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -23,6 +24,8 @@ pub(crate) struct Findings {
     pub problems: Vec<Problem>,
     /// The ports that `telemetry.queues` names.
     pub watched: Vec<LinkId>,
+    /// The hosts that `telemetry.capture` names.
+    pub captured: Vec<HostId>,
     /// The ports that `switch.buffer.except` names, ascending, and their buffers.
     pub buffers: Vec<(LinkId, Amount)>,
     /// What was decided from the content of files.
@@ -40,6 +43,7 @@ pub(crate) fn check(parts: &Parts, network: Option<&Network>, base_dir: &Path) -
     frame_sizes(parts, &mut cx);
     ecn(parts, &mut cx);
     let mut watched = Vec::new();
+    let mut captured = Vec::new();
     let mut buffers = Vec::new();
     let mut problems = Vec::new();
     let mut notes = Vec::new();
@@ -51,12 +55,13 @@ pub(crate) fn check(parts: &Parts, network: Option<&Network>, base_dir: &Path) -
         let largest = telemetry::largest_buffer(parts, &watched, &buffers);
         telemetry::keep(parts, &watched, largest, &mut cx);
         telemetry::registers(parts, &watched, largest, (&mut notes, &mut cx));
+        captured = capture::check(parts, network, &mut cx);
         switch::paths(parts, network, &mut cx);
         switch::time_to_live(parts, network, &mut cx);
         problems = traffic(parts, network, (base_dir, &mut notes), &mut cx);
     }
     problems.extend(cx.into_problems());
-    Findings { problems, watched, buffers, notes }
+    Findings { problems, watched, captured, buffers, notes }
 }
 
 fn each_transport(parts: &Parts, cx: &mut Cx) {

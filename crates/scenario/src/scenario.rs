@@ -11,7 +11,7 @@ use fanin_switch::Buffer;
 use fanin_topology::{Routes, Topology, TopologyConfig};
 use fanin_traffic::{Sizes, Traffic, TrafficContext, TrafficKind};
 use fanin_transport::TransportConfig;
-use fanin_units::{Amount, LinkId, Span, Time};
+use fanin_units::{Amount, HostId, LinkId, Span, Time};
 use std::path::{Path, PathBuf};
 
 /// A scenario without errors: the document, and what follows from it.
@@ -23,6 +23,7 @@ pub struct Scenario {
     routes: Routes,
     transports: Vec<(String, TransportConfig)>,
     watched: Vec<LinkId>,
+    captured: Vec<HostId>,
     buffers: Vec<(LinkId, Amount)>,
     warnings: Vec<Problem>,
     notes: Vec<String>,
@@ -124,6 +125,7 @@ impl Scenario {
                     routes,
                     transports,
                     watched: findings.watched,
+                    captured: findings.captured,
                     buffers: findings.buffers,
                     warnings: problems,
                     notes: findings.notes,
@@ -185,6 +187,11 @@ impl Scenario {
         let Buffer::Static(buffer) = &self.doc.switch.buffer else { return None };
         let other = self.buffers.binary_search_by_key(&port, |(port, _)| *port).ok();
         Some(other.map_or(buffer.per_port, |i| self.buffers[i].1))
+    }
+
+    /// The hosts that `telemetry.capture` names, ascending.
+    pub fn captured(&self) -> &[HostId] {
+        &self.captured
     }
 
     /// When the run stops; `None`: when all flows are complete.

@@ -145,6 +145,16 @@ choice! {
 }
 
 params! {
+    /// Frames at the NICs of hosts, both ways, byte for byte. Source: pcapng.
+    pub struct CaptureFrames {
+        /// Hosts whose NICs are captured: names as in the results (`h3`), `*` stands for anything.
+        pub hosts: Vec<String>;
+        /// Most bytes that are kept of a frame; absent: all. 94 B hold all headers, stamps are at the end.
+        pub snap: Option<Bytes>, in Bytes(64)..=Bytes(65_535);
+    }
+}
+
+params! {
     /// What the result folder holds besides flows and totals. docs/results.md describes the tables.
     pub struct Telemetry {
         /// Period of the samples in `ports.parquet`; "off": no such table.
@@ -158,6 +168,8 @@ params! {
         /// `stamps.parquet`. Absent: no stamps. Present, hosts leave room for 8 B in every frame: full segments carry so much
         /// less, all others are so much longer. See docs/telemetry.md.
         pub registers: Option<Registers>;
+        /// Frames as tcpdump would capture them at the NICs of hosts, in `packets.pcapng`. Absent: none. See docs/wire.md.
+        pub capture: Option<CaptureFrames>;
         /// Whether `drops.parquet` lists each dropped packet.
         pub drops: bool = true;
     }

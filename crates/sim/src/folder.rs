@@ -8,6 +8,7 @@ use fanin_params::Problem;
 use fanin_scenario::Scenario;
 use fanin_telemetry::TableError;
 use fanin_units::Time;
+use fanin_wire::CaptureFile;
 use serde_json::{json, Map, Value};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -123,6 +124,7 @@ pub fn run(scenario: &Scenario, folder: &Path, observer: &mut dyn Observer) -> R
 fn clear(folder: &Path) -> Result<(), (PathBuf, std::io::Error)> {
     let mut names = vec!["summary.json".to_string(), "report.html".to_string()];
     if folder.join("manifest.json").exists() {
+        names.push(CaptureFile::NAME.to_string());
         names.extend(TABLES.iter().flat_map(|table| FORMATS.map(|format| format!("{table}.{format}"))));
     }
     for path in names.iter().map(|name| folder.join(name)) {

@@ -433,6 +433,9 @@ impl World {
     #[inline(always)]
     fn transmit(&mut self, nic: usize, packet: PacketId) {
         self.totals.sent += 1;
+        if self.observed {
+            self.capture_sent(nic, packet);
+        }
         self.catch_up(nic);
         self.send(nic, packet, false);
     }

@@ -41,6 +41,8 @@ pub struct Kept {
     pub queues: Vec<QueueRow>,
     pub drops: Vec<DropRow>,
     pub stamps: Vec<StampRow>,
+    /// The content of `packets.pcapng`; empty without `telemetry.capture`.
+    pub packets: Vec<u8>,
     pub fingerprint: u64,
 }
 
@@ -96,6 +98,9 @@ impl World {
         }
         self.recorder.finish_queries(self.traffic.queries().iter(), &self.host_names)?;
         self.recorder.settle()?;
+        if let Some(capture) = &mut self.recorder.capture {
+            capture.finish()?;
+        }
         let recorder = &self.recorder;
         Ok(Kept {
             flows: recorder.flows.kept().to_vec(),
@@ -104,6 +109,7 @@ impl World {
             queues: recorder.queues.kept().to_vec(),
             drops: recorder.drops.kept().to_vec(),
             stamps: recorder.stamps.kept().to_vec(),
+            packets: recorder.capture.as_ref().map_or(Vec::new(), |capture| capture.kept().to_vec()),
             fingerprint: recorder.fingerprint(),
         })
     }

@@ -3,6 +3,7 @@
 //! [`run`] takes a validated scenario to a result folder. [`world`] and [`drive`] do the same in steps, for tests.
 
 mod bench;
+mod capture;
 mod explicit;
 mod fib;
 mod flow;

@@ -1,5 +1,6 @@
 //! What a run leaves behind: tables, outcomes, and the fingerprint.
 
+use crate::capture::Capturing;
 use crate::flow::Outcome;
 use crate::pool::PacketId;
 use fanin_switch::DropReason;
@@ -15,6 +16,9 @@ use std::path::Path;
 /// Names of all tables.
 pub const TABLES: [&str; 6] = [FlowRow::TABLE, QueryRow::TABLE, PortRow::TABLE, QueueRow::TABLE, DropRow::TABLE, StampRow::TABLE];
 
+/// What the manifest calls captured frames.
+const PACKETS: &str = "packets";
+
 /// The tables of a run and what its summary needs.
 pub struct Recorder {
     pub flows: Table<FlowRow>,
@@ -23,6 +27,8 @@ pub struct Recorder {
     pub queues: Table<QueueRow>,
     pub drops: Table<DropRow>,
     pub stamps: Table<StampRow>,
+    /// Frames at captured hosts.
+    pub capture: Option<Box<Capturing>>,
     /// One entry per flow that has ended.
     pub outcomes: Vec<Outcome>,
     pub drop_counts: BTreeMap<&'static str, u64>,
@@ -114,6 +120,7 @@ impl Recorder {
             queues: table(tables.queues, destination)?,
             drops: table(tables.drops, destination)?,
             stamps: table(tables.stamps, destination)?,
+            capture: None,
             outcomes: Vec::new(),
             drop_counts: BTreeMap::new(),
             mark_counts: BTreeMap::new(),
@@ -270,26 +277,32 @@ impl Recorder {
     /// Closes all tables; gives their names and numbers of rows.
     pub fn finish(&mut self) -> Result<Vec<(&'static str, u64)>, TableError> {
         self.settle()?;
-        Ok(vec![
+        let mut rows = vec![
             (FlowRow::TABLE, self.flows.finish()?),
             (QueryRow::TABLE, self.queries.finish()?),
             (PortRow::TABLE, self.ports.finish()?),
             (QueueRow::TABLE, self.queues.finish()?),
             (DropRow::TABLE, self.drops.finish()?),
             (StampRow::TABLE, self.stamps.finish()?),
-        ])
+        ];
+        if let Some(capture) = &mut self.capture {
+            rows.push((PACKETS, capture.finish()?));
+        }
+        Ok(rows)
     }
 
     /// Makes all tables readable as far as they have been written; gives their names and numbers of rows.
     pub fn seal(&mut self) -> Vec<(&'static str, u64)> {
-        vec![
+        let mut rows = vec![
             (FlowRow::TABLE, self.flows.seal().unwrap_or(0)),
             (QueryRow::TABLE, self.queries.seal().unwrap_or(0)),
             (PortRow::TABLE, self.ports.seal().unwrap_or(0)),
             (QueueRow::TABLE, self.queues.seal().unwrap_or(0)),
             (DropRow::TABLE, self.drops.seal().unwrap_or(0)),
             (StampRow::TABLE, self.stamps.seal().unwrap_or(0)),
-        ]
+        ];
+        rows.extend(self.capture.as_ref().map(|capture| (PACKETS, capture.written())));
+        rows
     }
 
     /// Closes all tables, those that do not fit without the rows that do not. What is worth most, and smallest, comes first.
@@ -299,13 +312,15 @@ impl Recorder {
         }
         // A failure here is met again when the table is closed.
         let _ = self.settle();
-        vec![
+        let mut rows = vec![
             (FlowRow::TABLE, close(&mut self.flows)),
             (QueryRow::TABLE, close(&mut self.queries)),
             (PortRow::TABLE, close(&mut self.ports)),
             (DropRow::TABLE, close(&mut self.drops)),
             (StampRow::TABLE, close(&mut self.stamps)),
             (QueueRow::TABLE, close(&mut self.queues)),
-        ]
+        ];
+        rows.extend(self.capture.as_mut().map(|capture| (PACKETS, capture.finish().unwrap_or_else(|_| capture.written()))));
+        rows
     }
 }

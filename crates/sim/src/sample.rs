@@ -41,6 +41,9 @@ impl World {
 
     /// Brings everything up to the end: last sample, flows that did not end, port counters into the fingerprint.
     pub(crate) fn wind_up(&mut self) {
+        if let Some(capture) = &mut self.recorder.capture {
+            capture.settle(self.now);
+        }
         if self.next_sample < Time::MAX {
             self.sample_ports();
         } else {

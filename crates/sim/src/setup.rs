@@ -1,5 +1,6 @@
 //! From a validated scenario to a world at time zero.
 
+use crate::capture::Capturing;
 use crate::fib::Fib;
 use crate::folder::RunError;
 use crate::host::{Conns, Host};
@@ -125,6 +126,8 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
             },
         })
         .collect();
+    let mut recorder = Recorder::new(destination, tables, groups)?;
+    recorder.capture = Capturing::new(scenario, &framing, destination)?;
     Ok(World {
         now: Time::ZERO,
         stop: scenario.stop().unwrap_or(Time::MAX),
@@ -157,10 +160,10 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
         next_app: Time::ZERO,
         sample_period,
         next_sample,
-        observed: registers.is_some(),
+        observed: registers.is_some() || recorder.capture.is_some(),
         stamps: registers.map(|registers| Box::new(Stamps::new(registers))),
         watched: watched.to_vec(),
-        recorder: Recorder::new(destination, tables, groups)?,
+        recorder,
         totals: Totals::default(),
         failure: None,
         standstill: (Time::ZERO, 0),

@@ -54,6 +54,8 @@ impl World {
     #[cold]
     #[inline(never)]
     pub(crate) fn observe_delivery(&mut self, host: u32, packet: PacketId) {
+        let stamp = self.stamps.as_ref().map_or(Stamp::EMPTY, |stamps| stamps.of(packet));
+        self.capture_received(host, packet, stamp);
         self.read_stamp(host, packet);
     }
 

@@ -4,12 +4,14 @@
 
 pub mod address;
 mod capture;
+mod file;
 mod frame;
 mod headers;
 mod trailer;
 mod write;
 
 pub use capture::{Capture, CaptureError, Direction, Format, Frame, Interface, Skipped, Trouble};
+pub use file::CaptureFile;
 pub use frame::{Framer, NotEthernet, FCS};
 pub use headers::{Headers, LinkType, Tcp};
 pub use write::Encoder;

@@ -1,0 +1,96 @@
+//! Captures: hosts that there are, frames that Ethernet can carry, cuts that lose what is looked for.
+
+use super::transport::warn;
+use super::{used_transports, Network, IP_AND_UDP};
+use crate::doc::Parts;
+use crate::pattern;
+use crate::sections::{CaptureFrames, Framing, STAMP_BYTES};
+use fanin_params::{Cx, Node, Value};
+use fanin_traffic::TrafficKind;
+use fanin_transport::TransportConfig;
+use fanin_units::{Bytes, HostId};
+
+/// Frame check sequence: counted in frames, and not captured.
+const FCS: u64 = 4;
+/// Hosts that 10.0.0.0/8 has addresses for.
+const MOST_HOSTS: usize = (1 << 24) - 2;
+
+/// The hosts that `telemetry.capture` names, in order of their ids.
+pub(super) fn check(parts: &Parts, network: &Network, cx: &mut Cx) -> Vec<HostId> {
+    let Some(capture) = parts.telemetry.as_ref().and_then(|telemetry| telemetry.capture.as_ref()) else { return Vec::new() };
+    let hosts = network.host_infos();
+    let names: Vec<&str> = hosts.iter().map(|host| host.name).collect();
+    let mut chosen = vec![false; names.len()];
+    cx.key("telemetry", |cx| {
+        cx.key("capture", |cx| {
+            if capture.hosts.is_empty() {
+                let accepted = "names of hosts, or no capture".to_string();
+                cx.key("hosts", |cx| cx.error(None, "is empty: nothing is captured", Some(accepted)).severity);
+            }
+            for (i, wanted) in capture.hosts.iter().enumerate() {
+                let mut any = false;
+                for (chosen, _) in chosen.iter_mut().zip(&names).filter(|(_, name)| pattern::fits(wanted, name)) {
+                    (any, *chosen) = (true, true);
+                }
+                if !any {
+                    cx.key("hosts", |cx| cx.index(i, |cx| unknown(wanted, &names, cx)));
+                }
+            }
+            if names.len() > MOST_HOSTS {
+                let message = format!("has no addresses for {} hosts in 10.0.0.0/8", names.len());
+                cx.error(None, message, Some(format!("networks of at most {MOST_HOSTS} hosts")));
+            }
+            if let Some(framing) = &parts.framing {
+                ethernet(framing, cx);
+            }
+            snap(capture, parts, cx);
+        });
+    });
+    (0u32..).zip(chosen).filter(|(_, chosen)| *chosen).map(|(i, _)| HostId(i)).collect()
+}
+
+/// A name or pattern of hosts that is none of `names`.
+fn unknown(wanted: &str, names: &[&str], cx: &mut Cx) {
+    let node: Node = Value::Text(wanted.to_string()).into();
+    cx.unknown(Some(&node), "host", wanted, names);
+    if let Some(problem) = cx.last() {
+        problem.line = None;
+        problem.message = if wanted.contains('*') { "matches no host".to_string() } else { "is no host".to_string() };
+        let few: Vec<&str> = names.iter().take(4).copied().collect();
+        let more = if names.len() > few.len() { format!(", … ({} hosts)", names.len()) } else { String::new() };
+        problem.accepted = Some(format!("names and patterns such as \"h*\"; the hosts are {}{more}", few.join(", ")));
+    }
+}
+
+/// Frames of another length than Ethernet's have no bytes. The rule of `fanin_wire::Framer`, with a test that it is the same.
+fn ethernet(framing: &Framing, cx: &mut Cx) {
+    let (header, smallest) = (framing.header.get(), framing.min_frame.get());
+    if !matches!((header, smallest), (18, 64) | (22, 64 | 68)) {
+        let message = format!(
+            "holds frames of Ethernet, and in this scenario framing.header is {} and framing.min_frame is {}",
+            framing.header, framing.min_frame
+        );
+        let accepted =
+            "header = \"18B\" with min_frame = \"64B\", or \"22B\" (a priority tag) with \"64B\" or \"68B\"; or no capture";
+        cx.error(None, message, Some(accepted.to_string()));
+    }
+}
+
+/// A stamp is the end of its frame.
+fn snap(capture: &CaptureFrames, parts: &Parts, cx: &mut Cx) {
+    let (Some(snap), Some(framing)) = (capture.snap, &parts.framing) else { return };
+    if parts.trailer() == 0 {
+        return;
+    }
+    let segments = used_transports(parts).into_iter().map(|(_, TransportConfig::Tcp(tcp))| u64::from(tcp.mtu));
+    let datagrams = parts.traffic.iter().filter_map(|(_, entry)| match &entry.kind {
+        TrafficKind::Cbr(source) => Some(source.packet.get() + IP_AND_UDP + u64::from(STAMP_BYTES)),
+        TrafficKind::OnOff(source) => Some(source.packet.get() + IP_AND_UDP + u64::from(STAMP_BYTES)),
+        _ => None,
+    });
+    let longest = segments.chain(datagrams).max().unwrap_or(0) + framing.header.get() - FCS.min(framing.header.get());
+    if snap.get() < longest {
+        let message = format!("cuts the stamps of telemetry.registers off: they are the last {STAMP_BYTES} B of a frame, and frames are up to {longest} B long here");
+        warn(cx, "snap", &snap, message).suggestion = Some(format!("\"{}\", or no snap", Bytes(longest)));
+    }
+}

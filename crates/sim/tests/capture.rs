@@ -1,0 +1,204 @@
+//! `telemetry.capture`: frames at NICs agree with what was simulated, and change nothing of it.
+
+use fanin_scenario::Scenario;
+use fanin_sim::{world, Destination, Kept, Pause};
+use fanin_telemetry::Stamp;
+use fanin_units::HostId;
+use fanin_wire::{address, Capture, Direction, Framer, Headers};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::path::Path;
+
+fn scenario(text: &str) -> Scenario {
+    Scenario::from_toml(text, Path::new(".")).unwrap_or_else(|problems| panic!("{problems:#?}"))
+}
+
+fn run(text: &str) -> Kept {
+    let mut world = world(&scenario(text), &Destination::Memory).expect("a world");
+    while world.advance(100_000).expect("tables in memory") == Pause::Budget {}
+    world.into_kept().expect("tables in memory")
+}
+
+/// A frame of a capture, taken apart.
+#[derive(Debug)]
+struct Seen {
+    host: String,
+    time_ps: u64,
+    direction: Direction,
+    frame_bytes: u32,
+    kept: usize,
+    headers: Headers,
+    stamp: Option<Stamp>,
+}
+
+fn frames(file: &[u8]) -> Vec<Seen> {
+    let mut capture = Capture::new(file).unwrap();
+    let mut frames = Vec::new();
+    loop {
+        let Some(frame) = capture.next_frame().unwrap() else { return frames };
+        let headers = frame.headers().expect("headers");
+        let interface = frame.interface;
+        let mut seen = Seen {
+            host: String::new(),
+            time_ps: u64::try_from(frame.time_ps).unwrap(),
+            direction: frame.direction.expect("a direction"),
+            frame_bytes: frame.frame_bytes(),
+            kept: frame.data.len(),
+            headers,
+            stamp: frame.stamp(&headers),
+        };
+        seen.host.push_str(&capture.interfaces()[interface].name);
+        frames.push(seen);
+    }
+}
+
+fn names(file: &[u8]) -> Vec<(String, Option<u64>)> {
+    let mut capture = Capture::new(file).unwrap();
+    capture.next_frame().unwrap();
+    capture.interfaces().iter().map(|i| (i.name.clone(), i.speed)).collect()
+}
+
+const PAIR: &str = "[topology]\nkind = \"single_switch\"\nhosts = 3\nlink = { rate = \"10Gbps\", delay = \"1us\" }\n\
+                    [[traffic]]\nkind = \"cbr\"\nsrc = \"h0\"\ndst = \"h1\"\nrate = \"1Gbps\"\nsize = \"3000B\"\npacket = \"1000B\"\n";
+
+/// Closed form: a datagram of 1000 B is a frame of 1046 B and 1066 B of wire time, which at 10 Gb/s takes 852.8 ns; it goes
+/// out at k · 8 µs and is there two such times and two delays later, whatever the host needs to look at it.
+#[test]
+fn frames_are_captured_when_the_first_bit_goes_and_the_last_has_come() {
+    for delay in ["0s", "5us"] {
+        let kept = run(&format!(
+            "{PAIR}[host]\nprocessing_delay = \"{delay}\"\n[telemetry]\nsample = \"off\"\ncapture = {{ hosts = [\"h1\", \"h0\"] }}\n"
+        ));
+        assert_eq!(names(&kept.packets), [("h0".into(), Some(10_000_000_000)), ("h1".into(), Some(10_000_000_000))]);
+        let frames = frames(&kept.packets);
+        let seen: Vec<(&str, u64, Direction)> = frames.iter().map(|f| (f.host.as_str(), f.time_ps, f.direction)).collect();
+        let expected: Vec<(&str, u64, Direction)> = (0..3)
+            .flat_map(|k| {
+                let sent = k * 8_000_000;
+                // 2 · 852.8 ns are 1705.6 ns, rounded down to nanoseconds in the file.
+                [("h0", sent, Direction::Out), ("h1", sent + 2_000_000 + 1_705_000, Direction::In)]
+            })
+            .collect();
+        assert_eq!(seen, expected);
+        for frame in &frames {
+            assert_eq!((frame.frame_bytes, frame.headers.payload, frame.stamp), (1046, 1000, None));
+            let ttl = if frame.direction == Direction::Out { 64 } else { 63 };
+            assert_eq!((frame.headers.ttl, frame.headers.protocol), (ttl, 17));
+        }
+    }
+}
+
+/// An incast with drops, marks, retransmissions, and ports that stamp.
+fn incast(telemetry: &str, host: &str) -> String {
+    format!(
+        "[topology]\nkind = \"leaf_spine\"\nleaves = 2\nspines = 1\nhosts_per_leaf = 5\n\
+         [switch]\nbuffer = {{ kind = \"static\", per_port = \"30KB\" }}\nmarking = {{ kind = \"threshold\", k = \"15KB\" }}\n\
+         [transport]\nkind = \"tcp\"\ncongestion_control = \"dctcp\"\nrto_min = \"5ms\"\n[host]\n{host}\n\
+         [telemetry]\nqueues = [\"leaf1->h9\", \"leaf0->spine0\"]\nregisters = {{}}\nsample = \"off\"\n{telemetry}\n\
+         [[traffic]]\nkind = \"incast\"\nreceiver = \"h9\"\nsize = \"300KB\"\nrepetitions = 2\ninterval = \"20ms\"\n"
+    )
+}
+
+#[test]
+fn what_a_receiver_captures_is_what_its_tables_say() {
+    for host in ["", "nic = \"fifo\"\nprocessing_delay = \"3us\""] {
+        let kept = run(&incast("capture = { hosts = [\"*\"] }", host));
+        let frames = frames(&kept.packets);
+        assert!(frames.windows(2).all(|pair| pair[0].time_ps <= pair[1].time_ps), "in order of time");
+
+        // Stamp by stamp: registers, flow, size and mark.
+        let received = |f: &&Seen| f.host == "h9" && f.direction == Direction::In;
+        let processing = if host.is_empty() { 0 } else { 3_000_000 };
+        let stamped = frames.iter().filter(received).filter(|f| f.stamp.is_some_and(|s| s.is_stamped()));
+        let from_frames: Vec<_> = stamped
+            .map(|f| {
+                let (source, destination) = f.headers.ports.unwrap();
+                let flow = address::flow(source, destination).unwrap().0 .0;
+                let stamp = f.stamp.unwrap();
+                (f.time_ps, stamp.time, stamp.length, flow, f.frame_bytes, f.headers.ecn == 3)
+            })
+            .collect();
+        let from_table: Vec<_> = kept
+            .stamps
+            .iter()
+            .filter(|row| row.host.to_string() == "h9")
+            .map(|row| {
+                let arrived = (row.received_ps - processing) / 1000 * 1000;
+                (arrived, row.stamp_time, row.stamp_length, row.flow, u32::from(row.frame_bytes), row.marked)
+            })
+            .collect();
+        assert!(from_table.len() > 3000 && from_table.iter().any(|row| row.5), "{}", from_table.len());
+        assert_eq!(from_frames, from_table);
+
+        // Every frame has room for a stamp, which no port fills before the first.
+        assert!(frames.iter().all(|f| f.stamp.is_some()));
+        assert!(frames.iter().filter(|f| f.direction == Direction::Out).all(|f| f.stamp == Some(Stamp::EMPTY)));
+        assert!(frames.iter().any(|f| f.frame_bytes == 1518) && frames.iter().all(|f| f.frame_bytes <= 1518));
+
+        // What is sent with data arrives once or is dropped; a packet loses one hop at each switch.
+        let key = |f: &Seen| (f.headers.src, f.headers.ports, f.headers.tcp.map(|t| (t.seq, t.flags)));
+        let mut balance: BTreeMap<_, i64> = BTreeMap::new();
+        let (mut sent, mut arrived) = (0, 0);
+        let h9 = IpAddr::V4(address::ip(HostId(9)));
+        for f in frames.iter().filter(|f| f.headers.dst == h9 && f.headers.payload > 0) {
+            let out = f.direction == Direction::Out;
+            let IpAddr::V4(src) = f.headers.src else { panic!("{f:?}") };
+            let far = address::host(src).unwrap().0 < 5;
+            assert_eq!(f.headers.ttl, if out { 64 } else { 64 - if far { 3 } else { 1 } });
+            let count = balance.entry(key(f)).or_default();
+            *count += if out { 1 } else { -1 };
+            assert!(*count >= 0, "received before it was sent: {f:?}");
+            *(if out { &mut sent } else { &mut arrived }) += 1;
+        }
+        let dropped = kept.drops.iter().filter(|d| d.payload_bytes > 0).count() as u64;
+        assert!(dropped > 0);
+        assert_eq!((sent, sent - arrived), (kept.flows.iter().map(|f| f.packets_sent).sum::<u64>(), dropped));
+
+        // No one sends to himself, packets of flows that have ended included.
+        assert!(frames.iter().all(|f| f.headers.src != f.headers.dst));
+    }
+}
+
+#[test]
+fn a_capture_changes_nothing() {
+    let without = run(&incast("", ""));
+    let with = run(&incast("capture = { hosts = [\"*\"], snap = \"94B\" }", ""));
+    assert_eq!((without.fingerprint, &without.flows, &without.queues), (with.fingerprint, &with.flows, &with.queues));
+    assert_eq!((without.stamps, without.packets.len()), (with.stamps, 0));
+    let frames = frames(&with.packets);
+    assert!(frames.iter().all(|f| f.kept == (f.frame_bytes as usize - 4).min(94)));
+    assert!(frames.iter().any(|f| f.kept < f.frame_bytes as usize - 4 && f.stamp.is_none() && f.headers.tcp.is_some()));
+}
+
+/// A FIFO NIC knows beforehand when it will send: what it would have sent after the end was not sent.
+#[test]
+fn nothing_is_captured_after_the_end() {
+    let text = incast("capture = { hosts = [\"h0\"] }", "nic = \"fifo\"");
+    let all = frames(&run(&text).packets);
+    let times: Vec<u64> = all.iter().filter(|f| f.direction == Direction::Out).map(|f| f.time_ps).collect();
+    let middle = times[10];
+    let cut = frames(&run(&format!("duration = \"{}ps\"\n{text}", middle + 999)).packets);
+    let expected = all.iter().filter(|f| f.time_ps <= middle).count();
+    assert_eq!(cut.len(), expected);
+    assert!(expected > 10 && expected < all.len());
+}
+
+/// The scenario refuses what has no bytes, and nothing else: it cannot ask the crate that makes them.
+#[test]
+fn scenario_and_frames_agree_on_what_is_ethernet() {
+    for header in [0_u16, 4, 14, 18, 20, 22, 26] {
+        for min_frame in [0_u16, 60, 64, 68, 84] {
+            let text = format!(
+                "{PAIR}[framing]\nheader = \"{header}B\"\nmin_frame = \"{min_frame}B\"\n[telemetry]\ncapture = {{ hosts = [\"h0\"] }}\n"
+            );
+            let valid = Scenario::from_toml(&text, Path::new(".")).is_ok();
+            let framing = fanin_packet::Framing { header, min_frame, gap: 20 };
+            assert_eq!(valid, Framer::new(&framing).is_ok(), "{header} {min_frame}");
+            if valid {
+                let frames = frames(&run(&text).packets);
+                assert_eq!(frames.len(), 3);
+                assert!(frames.iter().all(|f| f.frame_bytes == 1028 + u32::from(header)));
+            }
+        }
+    }
+}

@@ -2,9 +2,9 @@
 
 mod common;
 
-use common::{block, interface, option, packet, pcap, section, tcp_frame, Order};
+use common::{block, framed, interface, option, other_frames, packet, pcap, section, tcp_frame, Order};
 use fanin_telemetry::Stamp;
-use fanin_wire::{Capture, CaptureError, Direction, Format, Frame, LinkType, Skipped, Trouble};
+use fanin_wire::{Capture, CaptureError, Direction, Format, Frame, Headers, LinkType, Skipped, Trouble};
 use std::io::Read;
 
 /// What a test looks at in a frame.
@@ -308,4 +308,64 @@ fn a_stamp_is_found_where_the_whole_frame_was_kept() {
         let frame = capture.next_frame().unwrap().unwrap();
         assert_eq!(frame.stamp(&frame.headers().unwrap()), expected);
     }
+}
+
+/// Ports, payload, VLAN, ECN and sequence number of the frames of all kinds, whatever the link.
+#[test]
+fn headers_behind_tags_extensions_and_other_links() {
+    let port = Some((1000, 80));
+    let expected = [
+        Some((6, port, 10, None, Some(9))),
+        Some((6, None, 30, None, None)), // a fragment of IPv6: not looked into
+        Some((6, None, 30, None, None)),
+        Some((17, Some((53, 54)), 0, None, None)),
+        Some((6, port, 10, Some(5), Some(9))),
+        Some((6, port, 10, Some(5), Some(9))),
+        Some((6, None, 30, None, None)), // a later fragment has no ports
+        None,
+        Some((6, port, 10, None, Some(9))),
+        None,
+    ];
+    for link in [1, 113, 276] {
+        for ((ether_type, packet), expected) in other_frames().into_iter().zip(&expected) {
+            let frame = framed(link, ether_type, &packet);
+            let headers = Headers::parse(LinkType::of(link), &frame);
+            let found = headers.map(|h| (h.protocol, h.ports, h.payload, h.vlan, h.tcp.map(|t| t.seq)));
+            assert_eq!(found, *expected, "{link} {ether_type:x}");
+            if let Some(h) = headers {
+                assert_eq!((h.dscp, h.ecn, h.end), (46, 2, frame.len()), "{link} {ether_type:x}");
+            }
+        }
+    }
+    for link in [0, 101] {
+        let headers = Headers::parse(LinkType::of(link), &framed(link, 0x0800, &tcp_frame()[14..])).unwrap();
+        assert_eq!((headers.ports, headers.payload, headers.ttl), (port, 10, 64));
+        assert_eq!(headers.tcp.unwrap().flags, 0x18);
+    }
+    assert_eq!(Headers::parse(LinkType::of(105), &tcp_frame()), None);
+}
+
+/// Fields that were kept are told, those that were cut off are not.
+#[test]
+fn headers_that_were_cut() {
+    let frame = tcp_frame();
+    let parse = |kept: usize| Headers::parse(LinkType::Ethernet, &frame[..kept]);
+    assert_eq!(parse(33), None);
+    for (kept, ports, tcp) in [(34, false, false), (38, true, false), (49, true, false), (50, true, true), (54, true, true)] {
+        let headers = parse(kept).unwrap();
+        assert_eq!(
+            (headers.ports.is_some(), headers.tcp.is_some(), headers.payload, headers.end),
+            (ports, tcp, 10, 64),
+            "{kept}"
+        );
+    }
+}
+
+/// A NIC that segments by itself captures datagrams without a length.
+#[test]
+fn a_length_of_0_is_that_of_the_captured_bytes() {
+    let mut frame = tcp_frame();
+    frame[16..18].fill(0);
+    let headers = Headers::parse(LinkType::Ethernet, &frame).unwrap();
+    assert_eq!((headers.payload, headers.end), (10, 64));
 }

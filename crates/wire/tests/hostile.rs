@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{block, interface, option, packet, pcap, section, tcp_frame, Order};
+use common::{block, framed, interface, option, other_frames, packet, pcap, section, tcp_frame, Order};
 use fanin_wire::{Capture, CaptureError, Headers, LinkType, Trouble};
 use proptest::prelude::*;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -243,6 +243,26 @@ proptest! {
         if let Some(headers) = Headers::parse(LinkType::of(link), frame) {
             prop_assert!(headers.end >= 20);
             prop_assert!(headers.payload <= 65_535);
+        }
+    }
+
+    /// In memory of its own, so that a memory checker sees a read beyond its end.
+    #[test]
+    fn headers_of_damaged_frames_of_all_kinds(
+        which in 0..10_usize,
+        link in prop_oneof![Just(0_u32), Just(1), Just(101), Just(113), Just(276)],
+        changes in proptest::collection::vec((any::<usize>(), any::<u8>()), 0..4),
+        cut: Option<usize>,
+    ) {
+        let (ether_type, packet) = other_frames().swap_remove(which);
+        let mut frame = framed(link, ether_type, &packet);
+        for (at, value) in changes {
+            let at = at % frame.len();
+            frame[at] = value;
+        }
+        frame.truncate(cut.map_or(usize::MAX, |cut| cut % (frame.len() + 1)));
+        if let Some(headers) = Headers::parse(LinkType::of(link), &frame.into_boxed_slice()) {
+            prop_assert!(headers.end >= 20);
         }
     }
 }

@@ -93,3 +93,49 @@ pub fn tcp_frame() -> Vec<u8> {
     frame.extend([0; 10]);
     frame
 }
+
+/// Frames of other kinds, as what follows an Ethernet header, with their EtherType: tags, extension headers, other protocols.
+pub fn other_frames() -> Vec<(u16, Vec<u8>)> {
+    let segment = tcp_frame()[34..].to_vec();
+    let ipv6 = |next: u8, rest: &[u8]| {
+        let mut packet = vec![0x6b, 0xa0, 0, 0]; // DSCP 46, ECT(0)
+        packet.extend((rest.len() as u16).to_be_bytes());
+        packet.extend([next, 63]);
+        packet.extend([0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xfd, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2]);
+        packet.extend(rest);
+        packet
+    };
+    let hop_by_hop = |next: u8| vec![next, 0, 1, 4, 0, 0, 0, 0];
+    let routing = |next: u8| vec![next, 2, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2];
+    let fragment = |next: u8, offset: u16| [&[next, 0][..], &(offset << 3 | 1).to_be_bytes(), &[0, 0, 0, 9]].concat();
+    let authentication = |next: u8| vec![next, 2, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2, 9, 9, 9, 9];
+    let tagged = |inner: u16, rest: &[u8]| [&[0xa0, 5][..], &inner.to_be_bytes(), rest].concat();
+    let ipv4 = tcp_frame()[14..].to_vec();
+    let mut fragment4 = ipv4.clone();
+    fragment4[7] = 3;
+    vec![
+        (0x86dd, ipv6(6, &segment)),
+        (0x86dd, ipv6(0, &[hop_by_hop(43), routing(44), fragment(6, 0), segment.clone()].concat())),
+        (0x86dd, ipv6(44, &[fragment(6, 7), segment.clone()].concat())),
+        (0x86dd, ipv6(51, &[authentication(60), hop_by_hop(17), vec![0, 53, 0, 54, 0, 8, 0, 0]].concat())),
+        (0x8100, tagged(0x0800, &ipv4)),
+        (0x88a8, tagged(0x8100, &tagged(0x86dd, &ipv6(6, &segment)))),
+        (0x0800, fragment4),
+        (0x0806, [&[0, 1, 8, 0, 6, 4, 0, 1][..], &[7; 20]].concat()),
+        (0x88e5, [&[0x20, 0, 0, 0, 0, 1, 1, 2, 3, 4, 5, 6, 7, 8, 8, 0][..], &ipv4].concat()),
+        (0x0026, vec![0xaa; 38]),
+    ]
+}
+
+/// A frame with the header of one of the link types that are looked into.
+pub fn framed(link: u32, ether_type: u16, packet: &[u8]) -> Vec<u8> {
+    let kind = ether_type.to_be_bytes();
+    let header: Vec<u8> = match link {
+        1 => [&[2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1][..], &kind].concat(),
+        113 => [&[0, 4, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0][..], &kind].concat(),
+        276 => [&kind[..], &[0; 18]].concat(),
+        0 => vec![24, 0, 0, 0],
+        _ => vec![],
+    };
+    [&header[..], packet].concat()
+}

@@ -1,29 +1,551 @@
 //! One port, record by record.
 
-use crate::{Disorder, FlowLookup, PortReport, Record, Settings};
+use crate::before::{Before, Recent};
+use crate::burst::{close, Closed, Context};
+use crate::flows::{Flows, Shares};
+use crate::histogram::Histogram;
+use crate::rate::RateEstimator;
+use crate::series::Series;
+use crate::standing::Standing;
+use crate::{Detect, Disorder, FlowLookup, Record, Settings, MARKED, NO_QUEUE};
+use std::collections::BTreeMap;
+
+/// Round trips that a flow must have been there before a burst to be background.
+pub(crate) const BACKGROUND_RTTS: u64 = 20;
+/// The same where no round trip is known: 1 ms.
+const BACKGROUND: u64 = 1_000_000_000;
+/// A flow that pauses for this many times as long begins anew.
+const PAUSE: u64 = 10;
+/// A full frame, where frames are unknown.
+const FULL: u64 = 1518;
+
+/// Counts of a burst up to some moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub records: u64,
+    pub bytes: u64,
+    pub dropped_packets: u64,
+    pub dropped_bytes: u64,
+    pub marked: u64,
+    pub unsized_packets: u64,
+    pub flows: usize,
+}
+
+/// The burst that is open, or would be if one began now.
+#[derive(Debug, Default)]
+pub(crate) struct Candidate {
+    /// Its number, from 1.
+    number: u64,
+    pub start: u64,
+    pub start_queue: u64,
+    pub cut: bool,
+    pub counts: Counts,
+    /// Slots of its flows, and whether they were there before.
+    pub flows: Vec<(u32, bool)>,
+    pub unnamed: bool,
+    pub peak: u64,
+    pub peak_time: u64,
+    pub before: Option<Before>,
+    pub direct: Shares,
+    pub indirect: Shares,
+    /// The peak is later than `direct` and `indirect`.
+    dirty: bool,
+    settled: bool,
+}
+
+/// Where a burst ends, if it does not go on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct End {
+    pub time: u64,
+    pub counts: Counts,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Outside,
+    Inside,
+    /// Ended, unless it begins again within the span to merge.
+    Ending,
+}
+
+/// Detection by arrival rate.
+#[derive(Debug)]
+struct ByRate {
+    width: u64,
+    /// Wire bytes of a window above which it is hot.
+    hot: f64,
+    start: u64,
+    wire: u64,
+    largest: u64,
+}
+
+/// All that is counted over the whole trace.
+#[derive(Debug, Default)]
+pub(crate) struct Totals {
+    pub records: u64,
+    pub first: u64,
+    pub accepted: u64,
+    pub largest_frame: u64,
+    pub peak: Option<(u64, u64)>,
+    pub dropped: u64,
+    pub marked: u64,
+    pub without_frame: u64,
+    pub without_queue: u64,
+    pub without_flow: u64,
+    pub before_from: u64,
+    pub jumps: u64,
+    pub missing: u64,
+    pub duplicates: u64,
+    pub bursts: u64,
+    pub burst_ps: u128,
+}
 
 /// Analysis of one port: records in order of time, then the report.
-pub struct PortAnalyzer;
+pub struct PortAnalyzer {
+    pub(crate) settings: Settings,
+    pub(crate) name: String,
+    pub(crate) lookup: FlowLookup,
+    pub(crate) above: u64,
+    pub(crate) until: u64,
+    pub(crate) guard: u64,
+    from: u64,
+    merge: u64,
+    by_rate: Option<ByRate>,
+    last: Record,
+    pub(crate) totals: Totals,
+    pub(crate) flows: Flows,
+    pub(crate) standing: Standing,
+    pub(crate) estimator: RateEstimator,
+    recent: Recent,
+    series: Series,
+    candidate: Candidate,
+    state: State,
+    begun: bool,
+    end: Option<End>,
+    previous_end: Option<u64>,
+    pub(crate) durations: Histogram,
+    pub(crate) peaks: Histogram,
+    pub(crate) gaps: Histogram,
+    /// The highest bursts, by height and then by age.
+    pub(crate) kept: BTreeMap<(u64, u64), Closed>,
+}
 
 impl PortAnalyzer {
-    /// Settings must have no [problems](Settings::problems).
+    /// Analysis of the port called `port`.
     ///
     /// # Panics
-    /// On settings with problems.
-    pub fn new(_settings: &Settings, _port: &str, _flows: FlowLookup) -> Self {
-        PortAnalyzer
+    /// On settings with [problems](Settings::problems).
+    pub fn new(settings: &Settings, port: &str, flows: FlowLookup) -> Self {
+        let problems = settings.problems();
+        assert!(problems.is_empty(), "{}", problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "));
+        let (above, until) = settings.thresholds();
+        let guard = settings.rtt.map_or(BACKGROUND, |rtt| rtt.ps().saturating_mul(BACKGROUND_RTTS)).max(1);
+        let by_rate = match (settings.detect, settings.rate) {
+            (Detect::Rate { window, share }, Some(rate)) => {
+                let hot = share * rate.bps() as f64 / 8e12 * window.ps() as f64;
+                Some(ByRate { width: window.ps(), hot, start: 0, wire: 0, largest: 0 })
+            }
+            _ => None,
+        };
+        PortAnalyzer {
+            name: port.to_string(),
+            lookup: flows,
+            above: above.0,
+            until: until.0,
+            guard,
+            from: settings.from.map_or(0, |t| t.ps()),
+            merge: settings.merge.ps(),
+            by_rate,
+            last: Record { time: fanin_units::Time::ZERO, queue: NO_QUEUE, frame: 0, flow: 0, flags: 0 },
+            totals: Totals::default(),
+            flows: Flows::new(),
+            standing: Standing::new(settings.rate.map(|r| r.bps()), settings.overhead.0, settings.tick.ps()),
+            estimator: RateEstimator::default(),
+            recent: Recent::new(guard),
+            series: Series::default(),
+            candidate: Candidate::default(),
+            state: State::Outside,
+            begun: false,
+            end: None,
+            previous_end: None,
+            durations: Histogram::new(),
+            peaks: Histogram::new(),
+            gaps: Histogram::new(),
+            kept: BTreeMap::new(),
+            settings: settings.clone(),
+        }
     }
 
     /// Takes the next record.
     ///
     /// # Errors
-    /// A record earlier than the one before; the record is not taken, and the analysis may go on.
-    pub fn push(&mut self, _record: &Record) -> Result<(), Disorder> {
-        todo!("in the making")
+    /// A record earlier than the one before: it is not taken, and the analysis may go on without it.
+    #[inline]
+    pub fn push(&mut self, r: &Record) -> Result<(), Disorder> {
+        let now = r.time.ps();
+        if now <= self.last.time.ps() && self.totals.records > 0 {
+            if now < self.last.time.ps() {
+                return Err(Disorder { after: self.last.time, time: r.time });
+            }
+            // The same packet twice: a second one would have found the first in front of it.
+            if *r == self.last
+                && !r.dropped()
+                && r.frame > 0
+                && r.queue > 0
+                && r.queue != NO_QUEUE
+                && self.settings.tick.ps() == 0
+            {
+                self.totals.duplicates += 1;
+                return Ok(());
+            }
+        }
+        self.count(r, now);
+        let slot = self.flows.slot(r.flow, now);
+        if r.queue == NO_QUEUE {
+            self.totals.without_queue += 1;
+        } else {
+            self.found(r, now);
+        }
+        if now < self.from {
+            self.totals.before_from += 1;
+        } else if self.by_rate.is_some() {
+            self.step_by_rate(r, now);
+        } else if r.queue != NO_QUEUE {
+            self.step(r, now);
+        }
+        self.accept(r, now, slot);
+        self.last = *r;
+        Ok(())
     }
 
-    /// The report.
-    pub fn finish(self) -> PortReport {
-        todo!("in the making")
+    #[inline(always)]
+    fn count(&mut self, r: &Record, now: u64) {
+        let t = &mut self.totals;
+        if t.records == 0 {
+            t.first = now;
+        }
+        t.records += 1;
+        t.dropped += u64::from(r.dropped());
+        t.marked += u64::from(r.flags & MARKED != 0);
+        t.without_frame += u64::from(r.frame == 0);
+        t.without_flow += u64::from(r.flow == crate::NO_FLOW);
+        t.largest_frame = t.largest_frame.max(u64::from(r.frame));
+    }
+
+    /// What the queue tells of the packets before.
+    #[inline(always)]
+    fn found(&mut self, r: &Record, now: u64) {
+        let largest = self.totals.largest_frame;
+        let seen = self.standing.found(now, r.queue, largest, &mut self.flows, self.settings.top);
+        if seen.unexplained > 0 {
+            self.unexplained(now, seen.unexplained);
+        }
+        if self.settings.rate.is_none() {
+            let known = (largest, self.settings.overhead.0, seen.unexplained == 0);
+            self.estimator.found(now, r.queue, self.totals.accepted, self.standing.departed, known);
+        }
+        let t = &mut self.totals;
+        if t.peak.is_none_or(|peak| r.queue > peak.0) {
+            t.peak = Some((r.queue, now));
+        }
+    }
+
+    #[inline(never)]
+    fn unexplained(&mut self, now: u64, bytes: u64) {
+        self.flows.add(crate::flows::UNKNOWN, bytes);
+        let known = self.totals.records > 1 && self.last.frame > 0 && self.last.queue != NO_QUEUE;
+        // Within a tick of the clock the order of arrivals is unknown.
+        let tick = self.settings.tick.ps();
+        let close = tick > 0 && now - self.last.time.ps() <= tick;
+        let slack = if !close {
+            0
+        } else {
+            self.settings.rate.map_or(4 * FULL, |rate| rate.bytes_in(self.settings.tick).0 + self.totals.largest_frame)
+        };
+        if known && bytes > slack {
+            self.totals.jumps += 1;
+            self.totals.missing = self.totals.missing.saturating_add(bytes);
+            self.standing.holes = true;
+        }
+    }
+
+    /// Detection by the queue.
+    #[inline(always)]
+    fn step(&mut self, r: &Record, now: u64) {
+        let q = r.queue;
+        let low = q <= self.until;
+        match self.state {
+            State::Outside => {
+                if low || !self.begun {
+                    self.begin(now, q, !low);
+                }
+                if q > self.above {
+                    self.enter();
+                }
+            }
+            State::Inside => {
+                if low {
+                    self.series.push(r, 0);
+                    self.may_end(now);
+                    if self.merge == 0 {
+                        self.close(false);
+                        self.begin(now, q, false);
+                    }
+                }
+            }
+            State::Ending => self.step_ending(q, now, low),
+        }
+        self.may_be_empty(q);
+        if q > self.candidate.peak && self.state == State::Inside {
+            self.peak(q, now);
+        }
+    }
+
+    fn step_ending(&mut self, q: u64, now: u64, low: bool) {
+        let ended = self.end.map_or(now, |end| end.time);
+        if low && now - ended >= self.merge {
+            self.close(false);
+            self.begin(now, q, false);
+        } else if q > self.above {
+            self.state = State::Inside;
+        }
+    }
+
+    #[inline(always)]
+    fn may_be_empty(&mut self, q: u64) {
+        let one = if self.totals.largest_frame == 0 { FULL } else { self.totals.largest_frame };
+        if q <= one {
+            if self.candidate.dirty {
+                self.settle();
+            }
+            self.flows.empty();
+        }
+    }
+
+    #[inline(always)]
+    fn peak(&mut self, q: u64, now: u64) {
+        self.candidate.peak = q;
+        self.candidate.peak_time = now;
+        self.candidate.dirty = true;
+        self.standing.peak(q);
+        self.flows.peak();
+    }
+
+    /// Culprits at the last peak, before what they are made from goes.
+    fn settle(&mut self) {
+        let top = self.settings.top;
+        self.candidate.dirty = false;
+        self.candidate.settled = true;
+        self.candidate.direct = self.standing.take_peak(&mut self.flows, top);
+        self.candidate.indirect = self.flows.upto_peak(top);
+    }
+
+    /// A burst would begin here.
+    #[inline(always)]
+    fn begin(&mut self, now: u64, queue: u64, cut: bool) {
+        self.begun = true;
+        let c = &mut self.candidate;
+        c.number += 1;
+        c.start = now;
+        c.start_queue = queue;
+        c.cut = cut;
+        c.counts = Counts::default();
+        c.flows.clear();
+        c.unnamed = false;
+        c.peak = 0;
+        c.peak_time = now;
+        c.before = None;
+        if c.settled {
+            c.settled = false;
+            c.direct = Shares::default();
+            c.indirect = Shares::default();
+        }
+        c.dirty = false;
+        self.series.clear();
+    }
+
+    /// It is a burst.
+    fn enter(&mut self) {
+        self.state = State::Inside;
+        self.candidate.before = self.recent.before(self.candidate.start, self.totals.first);
+    }
+
+    fn may_end(&mut self, time: u64) {
+        if self.candidate.dirty {
+            self.settle();
+        }
+        self.state = State::Ending;
+        self.end = Some(End { time, counts: self.counts() });
+    }
+
+    fn counts(&self) -> Counts {
+        Counts { flows: self.candidate.flows.len(), ..self.candidate.counts }
+    }
+
+    /// Detection by arrival rate.
+    #[inline(always)]
+    fn step_by_rate(&mut self, r: &Record, now: u64) {
+        let queue = if r.queue == NO_QUEUE { 0 } else { r.queue };
+        let over = self.by_rate.as_ref().is_some_and(|w| now - w.start >= w.width);
+        if over || !self.begun {
+            self.roll(now, queue);
+        }
+        if let Some(w) = &mut self.by_rate {
+            w.wire += u64::from(r.frame) + self.settings.overhead.0;
+        }
+        if r.queue != NO_QUEUE {
+            self.may_be_empty(queue);
+            if queue > self.candidate.peak {
+                self.peak(queue, now);
+            }
+        }
+    }
+
+    /// A window is over.
+    #[inline(never)]
+    fn roll(&mut self, now: u64, queue: u64) {
+        let Some(w) = &mut self.by_rate else { return };
+        let (hot, over, wire) = (w.wire as f64 > w.hot, w.start + w.width, w.wire);
+        w.start = now / w.width * w.width;
+        w.wire = 0;
+        let start = w.start;
+        if hot && self.begun {
+            if self.totals.without_queue == self.totals.records && wire > w.largest {
+                w.largest = wire;
+                self.candidate.peak_time = over - w.width;
+            }
+            if self.state == State::Outside {
+                self.enter();
+            }
+            if self.totals.without_queue > 0 {
+                self.flows.peak();
+                self.candidate.dirty = true;
+            }
+            self.state = State::Ending;
+            self.end = Some(End { time: over, counts: self.counts() });
+        }
+        if let (State::Ending, Some(end)) = (self.state, self.end) {
+            if start > end.time && start - end.time >= self.merge {
+                self.close(false);
+            }
+        }
+        if self.state == State::Outside {
+            if let Some(w) = &mut self.by_rate {
+                w.largest = 0;
+            }
+            if self.totals.without_queue > 0 {
+                self.flows.empty();
+            }
+            self.begin(start, queue, false);
+        }
+    }
+
+    /// The packet itself.
+    #[inline(always)]
+    fn accept(&mut self, r: &Record, now: u64, slot: u32) {
+        let pause = self.guard.saturating_mul(PAUSE);
+        let s = self.flows.get(slot);
+        if now - s.last > pause {
+            s.active_since = now;
+        }
+        s.last = now;
+        if self.begun {
+            let c = &mut self.candidate;
+            if slot == 0 {
+                c.unnamed = true;
+            } else if s.epoch != c.number {
+                s.epoch = c.number;
+                c.flows.push((slot, s.active_since.saturating_add(self.guard) <= c.start));
+            }
+            c.counts.records += 1;
+            c.counts.bytes += u64::from(r.frame);
+            c.counts.unsized_packets += u64::from(r.frame == 0);
+            c.counts.marked += u64::from(r.flags & MARKED != 0);
+            if r.dropped() {
+                c.counts.dropped_packets += 1;
+                c.counts.dropped_bytes += u64::from(r.frame);
+            }
+            self.series.push(r, slot);
+        }
+        if !r.dropped() {
+            self.totals.accepted += u64::from(r.frame);
+            self.flows.add(slot, u64::from(r.frame));
+            if r.queue != NO_QUEUE {
+                self.standing.push(slot, r.frame);
+            }
+        }
+        let queue = (r.queue != NO_QUEUE).then_some(r.queue);
+        self.recent.add(now, u64::from(r.frame) + self.settings.overhead.0, queue);
+    }
+
+    /// The burst has ended.
+    fn close(&mut self, open: bool) {
+        let Some(end) = self.end.take() else { return };
+        if self.candidate.dirty {
+            self.settle();
+        }
+        self.state = State::Outside;
+        let index = self.totals.bursts;
+        self.totals.bursts += 1;
+        let start = self.candidate.start;
+        self.totals.burst_ps += u128::from(end.time - start);
+        self.durations.add(end.time - start);
+        let gap = self.previous_end.map(|previous| start.saturating_sub(previous));
+        if let Some(gap) = gap {
+            self.gaps.add(gap);
+        }
+        self.previous_end = Some(end.time);
+        let has_queue = self.totals.without_queue < self.totals.records;
+        if has_queue {
+            self.peaks.add(self.candidate.peak);
+        }
+        let height = if has_queue { self.candidate.peak } else { end.counts.bytes };
+        let key = (height, u64::MAX - index);
+        if self.kept.len() >= self.settings.max_bursts {
+            if self.kept.first_key_value().is_some_and(|(lowest, _)| *lowest > key) {
+                return;
+            }
+            self.kept.pop_first();
+        }
+        let rate = self.settings.rate.map(|r| r.bps() as f64);
+        let context = Context {
+            settings: &self.settings,
+            lookup: &self.lookup,
+            rate: rate.or_else(|| self.estimator.estimate(self.standing.holes).map(|e| e.middle)),
+            guard: self.guard,
+            first: self.totals.first,
+            has_queue,
+        };
+        let closed = close(&context, &mut self.candidate, end, (index, gap, open), (&self.series, &mut self.flows));
+        self.kept.insert(key, closed);
+    }
+
+    /// The trace has ended: a burst that is open is closed.
+    pub(crate) fn end_of_trace(&mut self) {
+        let last = self.last.time.ps();
+        if self.by_rate.is_some() && self.begun {
+            let (over, inside) = self.by_rate.as_ref().map_or((last, false), |w| (w.start + w.width, w.wire as f64 > w.hot));
+            self.roll(over, 0);
+            if let (true, Some(end)) = (inside, &mut self.end) {
+                end.time = end.time.min(last.max(self.candidate.start));
+                end.counts = Counts { flows: self.candidate.flows.len(), ..self.candidate.counts };
+            }
+            self.close(inside);
+        } else if self.state == State::Inside {
+            self.may_end(last);
+            self.close(true);
+        } else {
+            self.close(false);
+        }
+    }
+}
+
+impl PortAnalyzer {
+    pub(crate) fn by_rate_unset(&self) -> bool {
+        self.by_rate.is_none()
+    }
+
+    pub(crate) fn last_time(&self) -> u64 {
+        self.last.time.ps()
     }
 }

@@ -1,0 +1,185 @@
+//! What is remembered of each flow of a port.
+
+use crate::NO_FLOW;
+use std::collections::BTreeMap;
+
+/// The place of bytes whose flow is unknown.
+pub const UNKNOWN: u32 = 0;
+
+/// Flows of one port that are told apart; the packets of further ones count as unattributed.
+pub const MAX_FLOWS: usize = 1 << 20;
+
+/// Flow numbers below this are found by index.
+const DENSE: u32 = 1 << 22;
+
+/// One flow at one port.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Slot {
+    /// Its number.
+    pub flow: u32,
+    /// Number of the burst that counted it last.
+    pub epoch: u64,
+    /// Bytes since the last new peak.
+    pending: u64,
+    /// Bytes from when the queue was last empty to the last new peak.
+    upto_peak: u64,
+    /// For sums that are made at once.
+    scratch: u64,
+    /// Begin of the activity that its last packet belongs to, ps.
+    pub active_since: u64,
+    /// Its last packet, ps.
+    pub last: u64,
+}
+
+/// Bytes by flow: a list, and what belongs to nobody.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shares {
+    /// Flow and bytes, most first, then by number; the first `top` of them.
+    pub list: Vec<(u32, u64)>,
+    /// Bytes of all flows, listed or not.
+    pub attributed: u64,
+    /// Bytes that no flow can be named for.
+    pub unattributed: u64,
+}
+
+/// All flows of one port.
+#[derive(Debug)]
+pub struct Flows {
+    slots: Vec<Slot>,
+    dense: Vec<u32>,
+    sparse: BTreeMap<u32, u32>,
+    /// Slots with `pending`.
+    touched: Vec<u32>,
+    /// Slots with `upto_peak`.
+    counted: Vec<u32>,
+    /// Packets of flows beyond the limit.
+    pub overflow: u64,
+}
+
+impl Flows {
+    pub fn new() -> Self {
+        let unknown = Slot { flow: NO_FLOW, ..Slot::default() };
+        Flows {
+            slots: vec![unknown],
+            dense: Vec::new(),
+            sparse: BTreeMap::new(),
+            touched: Vec::new(),
+            counted: Vec::new(),
+            overflow: 0,
+        }
+    }
+
+    /// The slot of a flow, made when new at `now`.
+    #[inline(always)]
+    pub fn slot(&mut self, flow: u32, now: u64) -> u32 {
+        match self.dense.get(flow as usize) {
+            Some(&slot) if slot != 0 => slot,
+            _ => self.slot_slow(flow, now),
+        }
+    }
+
+    #[inline(never)]
+    fn slot_slow(&mut self, flow: u32, now: u64) -> u32 {
+        if flow == NO_FLOW {
+            return UNKNOWN;
+        }
+        if let Some(&slot) = self.sparse.get(&flow) {
+            return slot;
+        }
+        if self.slots.len() > MAX_FLOWS {
+            self.overflow += 1;
+            return UNKNOWN;
+        }
+        let slot = self.slots.len() as u32;
+        self.slots.push(Slot { flow, active_since: now, last: now, ..Slot::default() });
+        if flow < DENSE {
+            if self.dense.len() <= flow as usize {
+                self.dense.resize(flow as usize + 1, 0);
+            }
+            self.dense[flow as usize] = slot;
+        } else {
+            self.sparse.insert(flow, slot);
+        }
+        slot
+    }
+
+    #[inline(always)]
+    pub fn get(&mut self, slot: u32) -> &mut Slot {
+        &mut self.slots[slot as usize]
+    }
+
+    /// Bytes of a packet that the queue took.
+    #[inline(always)]
+    pub fn add(&mut self, slot: u32, bytes: u64) {
+        let s = &mut self.slots[slot as usize];
+        if s.pending == 0 && bytes > 0 {
+            self.touched.push(slot);
+        }
+        s.pending = s.pending.saturating_add(bytes);
+    }
+
+    /// A new peak: what came since the last one led to it.
+    #[inline(always)]
+    pub fn peak(&mut self) {
+        while let Some(slot) = self.touched.pop() {
+            let s = &mut self.slots[slot as usize];
+            if s.upto_peak == 0 {
+                self.counted.push(slot);
+            }
+            s.upto_peak = s.upto_peak.saturating_add(s.pending);
+            s.pending = 0;
+        }
+    }
+
+    /// The queue is empty: what follows is another story.
+    #[inline(always)]
+    pub fn empty(&mut self) {
+        while let Some(slot) = self.touched.pop() {
+            self.slots[slot as usize].pending = 0;
+        }
+        while let Some(slot) = self.counted.pop() {
+            self.slots[slot as usize].upto_peak = 0;
+        }
+    }
+
+    /// Bytes by flow up to the last peak.
+    pub fn upto_peak(&self, top: usize) -> Shares {
+        shares(self.counted.iter().map(|&s| (self.slots[s as usize].flow, self.slots[s as usize].upto_peak)).collect(), top)
+    }
+
+    /// Sums of bytes by slot.
+    pub fn sum(&mut self, parts: impl Iterator<Item = (u32, u64)>, top: usize) -> Shares {
+        let mut seen = Vec::new();
+        for (slot, bytes) in parts.filter(|p| p.1 > 0) {
+            let s = &mut self.slots[slot as usize];
+            if s.scratch == 0 {
+                seen.push(slot);
+            }
+            s.scratch = s.scratch.saturating_add(bytes);
+        }
+        let list = seen
+            .into_iter()
+            .map(|slot| {
+                let s = &mut self.slots[slot as usize];
+                (s.flow, std::mem::take(&mut s.scratch))
+            })
+            .collect();
+        shares(list, top)
+    }
+}
+
+fn shares(mut list: Vec<(u32, u64)>, top: usize) -> Shares {
+    let total = |list: &[(u32, u64)]| list.iter().fold(0u64, |sum, part| sum.saturating_add(part.1));
+    let all = total(&list);
+    list.retain(|part| part.0 != NO_FLOW);
+    let attributed = total(&list);
+    let order = |part: &(u32, u64)| (std::cmp::Reverse(part.1), part.0);
+    if top < list.len() {
+        if top > 0 {
+            list.select_nth_unstable_by_key(top - 1, order);
+        }
+        list.truncate(top);
+    }
+    list.sort_unstable_by_key(order);
+    Shares { list, attributed, unattributed: all - attributed }
+}

@@ -1,0 +1,337 @@
+//! Stretches of constant slope.
+//!
+//! 1. The queue over a stretch is averaged in at most 64 bins of equal time (of the line that joins its points).
+//! 2. Two exact optimal partitions into 1 … 6 segments by dynamic programming: least squares of the increments around their mean
+//!    (best where noise accumulates) and least squares of the levels around a line (best where it does not).
+//! 3. Of these, the partition with the largest likelihood under the model of [`crate::noise`], less a penalty for each bend, is taken.
+//! 4. Each part is looked at again in the same way, with bins of its own, until nothing more is found.
+//! 5. Bends move to where they fit the points best; those that are not significant, or that move the fitted queue by less than 1 %
+//!    of its peak, are removed.
+
+use crate::noise;
+use crate::series::Point;
+use crate::student::normal;
+
+/// Most bins of a stretch.
+const BINS: usize = 128;
+/// Least bins in which a bend is sought.
+const LEAST_BINS: usize = 10;
+/// Points to a bin, at least.
+const POINTS: usize = 4;
+/// Most parts of a stretch in one step.
+const PARTS: usize = 8;
+/// How often parts are looked at again.
+const DEPTH: u32 = 4;
+/// Noise below this part of the range of the queue does not count: an exact line stays a line.
+const FLOOR: f64 = 1e-3;
+/// A bend that moves the fitted queue by less than this part of its peak is none.
+const RELEVANT: f64 = 0.01;
+/// Points of a phase, at least.
+const LEAST_POINTS: usize = 6;
+
+/// A phase, slopes in bytes per ps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stretch {
+    pub start: u64,
+    pub end: u64,
+    pub slope: f64,
+    pub low: f64,
+    pub high: f64,
+    pub points: usize,
+    pub start_queue: f64,
+    pub end_queue: f64,
+    error: f64,
+}
+
+/// What a bend must add to the log-likelihood; by simulation (tests/phases.rs).
+fn penalty(bins: usize) -> f64 {
+    let n = bins as f64;
+    PENALTY + libm::log(n) * (0.8 + 20.0 / n)
+}
+const PENALTY: f64 = 4.0;
+
+/// Time averages of the queue in `n` equal bins from `from` to `to`, the points joined by lines.
+fn bins(points: &[Point], from: u64, to: u64, n: usize) -> Vec<f64> {
+    let width = (to - from) as f64 / n as f64;
+    let mut area = vec![0.0; n];
+    let x = |p: &Point| (p.time.saturating_sub(from) as f64 / width).min(n as f64);
+    let mut add = |x0: f64, q0: f64, x1: f64, q1: f64| {
+        // The trapezoid from x0 to x1, cut at the borders of bins.
+        let slope = if x1 > x0 { (q1 - q0) / (x1 - x0) } else { 0.0 };
+        let (mut left, mut height) = (x0, q0);
+        while left < x1 {
+            let bin = (left as usize).min(n - 1);
+            let right = if bin + 1 == n { x1 } else { x1.min((bin + 1) as f64) };
+            let next = q0 + slope * (right - x0);
+            area[bin] += (right - left) * (height + next) / 2.0;
+            if right <= left {
+                break;
+            }
+            (left, height) = (right, next);
+        }
+    };
+    let (Some(first), Some(last)) = (points.first(), points.last()) else { return area };
+    add(0.0, first.queue as f64, x(first), first.queue as f64);
+    for pair in points.windows(2) {
+        add(x(&pair[0]), pair[0].queue as f64, x(&pair[1]), pair[1].queue as f64);
+    }
+    add(x(last), last.queue as f64, n as f64, last.queue as f64);
+    area
+}
+
+fn range(y: &[f64]) -> f64 {
+    let low = y.iter().copied().fold(f64::INFINITY, f64::min);
+    y.iter().copied().fold(f64::NEG_INFINITY, f64::max) - low
+}
+
+/// Least sums of squares of partitions of `0..n` into 1 … [`PARTS`] parts of at least `least`: the inner borders of each.
+fn partitions(n: usize, least: usize, cost: impl Fn(usize, usize) -> f64) -> Vec<Vec<usize>> {
+    let most = PARTS.min(n / least.max(1));
+    let mut best = vec![vec![f64::INFINITY; n + 1]; most + 1];
+    let mut from = vec![vec![0usize; n + 1]; most + 1];
+    best[0][0] = 0.0;
+    for end in least..=n {
+        for start in 0..=end - least {
+            let c = cost(start, end);
+            for part in 1..=most {
+                let total = best[part - 1][start] + c;
+                if total < best[part][end] {
+                    best[part][end] = total;
+                    from[part][end] = start;
+                }
+            }
+        }
+    }
+    (2..=most)
+        .filter(|&parts| best[parts][n].is_finite())
+        .map(|parts| {
+            let mut end = n;
+            let mut borders = Vec::with_capacity(parts - 1);
+            for part in (2..=parts).rev() {
+                end = from[part][end];
+                borders.push(end);
+            }
+            borders.reverse();
+            borders
+        })
+        .collect()
+}
+
+/// Candidates for bends, in bins from the centre of the first.
+fn candidates(y: &[f64]) -> Vec<Vec<f64>> {
+    let n = y.len();
+    // Increments around their means.
+    let mut sums = vec![(0.0, 0.0); n];
+    for i in 1..n {
+        let d = y[i] - y[i - 1];
+        sums[i] = (sums[i - 1].0 + d, sums[i - 1].1 + d * d);
+    }
+    let increments = |i: usize, j: usize| {
+        let (s, q) = (sums[j].0 - sums[i].0, sums[j].1 - sums[i].1);
+        (q - s * s / (j - i) as f64).max(0.0)
+    };
+    let mut all: Vec<Vec<f64>> =
+        partitions(n - 1, 2, increments).into_iter().map(|borders| borders.into_iter().map(|b| b as f64).collect()).collect();
+    // Levels around lines.
+    let mut sums = vec![[0.0; 3]; n + 1];
+    let middle = y.iter().sum::<f64>() / n as f64;
+    for i in 0..n {
+        let (x, v) = (i as f64, y[i] - middle);
+        sums[i + 1] = [sums[i][0] + v, sums[i][1] + v * v, sums[i][2] + x * v];
+    }
+    let lines = |i: usize, j: usize| {
+        let m = (j - i) as f64;
+        let [v, vv, xv] = [0, 1, 2].map(|k| sums[j][k] - sums[i][k]);
+        let x = (i + j - 1) as f64 / 2.0;
+        let (sxx, sxv) = (m * (m * m - 1.0) / 12.0, xv - x * v);
+        (vv - v * v / m - sxv * sxv / sxx).max(0.0)
+    };
+    all.extend(
+        partitions(n, 4, lines).into_iter().map(|borders| borders.into_iter().map(|b| b as f64 - 0.5).collect::<Vec<_>>()),
+    );
+    all.dedup();
+    all
+}
+
+/// Bends of `y`, in bins from the centre of the first; none is the usual answer.
+fn bends(y: &[f64]) -> Vec<f64> {
+    let floor = FLOOR * range(y);
+    let floor = floor * floor;
+    if floor <= 0.0 {
+        return Vec::new();
+    }
+    let each = penalty(y.len());
+    let mut best = (noise::likelihood(y, &[], floor), Vec::new());
+    for knots in candidates(y) {
+        let score = noise::likelihood(y, &knots, floor) - each * knots.len() as f64;
+        if score > best.0 {
+            best = (score, knots);
+        }
+    }
+    best.1
+}
+
+/// Points of a stretch: those inside, and one at each side to join to.
+fn inside(points: &[Point], from: u64, to: u64) -> &[Point] {
+    let first = points.partition_point(|p| p.time < from);
+    let last = points.partition_point(|p| p.time <= to);
+    &points[first..last.max(first)]
+}
+
+fn split(points: &[Point], from: u64, to: u64, depth: u32, borders: &mut Vec<u64>) {
+    let part = inside(points, from, to);
+    let n = BINS.min(part.len() / POINTS);
+    if n < LEAST_BINS || to - from < n as u64 || depth == 0 {
+        return;
+    }
+    let y = bins(part, from, to, n);
+    let width = (to - from) as f64 / n as f64;
+    let found: Vec<u64> = bends(&y).into_iter().map(|knot| refine(points, (from, to), knot + 0.5, width)).collect();
+    if found.is_empty() {
+        return;
+    }
+    let mut left = from;
+    for border in found.into_iter().chain([to]) {
+        if border <= left || border > to {
+            continue;
+        }
+        split(points, left, border, depth - 1, borders);
+        if border < to {
+            borders.push(border);
+        }
+        left = border;
+    }
+}
+
+/// The bend near `at` bins that fits the points best: two lines that meet, least squares.
+fn refine(points: &[Point], (from, to): (u64, u64), at: f64, width: f64) -> u64 {
+    let time = |x: f64| from + libm::round((x * width).max(0.0)) as u64;
+    let (left, right) = (time(at - 4.0), time(at + 4.0).min(to));
+    let near = inside(points, left, right);
+    let guess = time(at);
+    if near.len() < 8 {
+        return guess;
+    }
+    let scale = 1.0 / (right - left).max(1) as f64;
+    let level = near[0].queue as f64;
+    let mut best = (f64::INFINITY, guess);
+    const STEPS: u32 = 48;
+    // Sums from each point to the end, for the column max(0, x - knot).
+    let xy: Vec<(f64, f64)> = near.iter().map(|p| ((p.time - left) as f64 * scale, p.queue as f64 - level)).collect();
+    let mut after = vec![[0.0; 5]; xy.len() + 1];
+    for (i, &(x, y)) in xy.iter().enumerate().rev() {
+        let s = after[i + 1];
+        after[i] = [s[0] + 1.0, s[1] + x, s[2] + x * x, s[3] + y, s[4] + x * y];
+    }
+    let [n, sx, sxx, sy, sxy] = after[0];
+    for step in 0..=STEPS {
+        let knot_time = time(at - 1.5 + 3.0 * f64::from(step) / f64::from(STEPS));
+        if knot_time <= left || knot_time >= right {
+            continue;
+        }
+        let k = (knot_time - left) as f64 * scale;
+        let [m, rx, rxx, ry, rxy] = after[near.partition_point(|p| p.time < knot_time)];
+        let (h, hx, hh, hy) = (rx - k * m, rxx - k * rx, rxx - 2.0 * k * rx + k * k * m, rxy - k * ry);
+        // Explained sum of squares of columns 1, x, hinge.
+        let a = [[n, sx, h], [sx, sxx, hx], [h, hx, hh]];
+        let b = [sy, sxy, hy];
+        if let Some(explained) = explained(a, b) {
+            if -explained < best.0 {
+                best = (-explained, knot_time);
+            }
+        }
+    }
+    best.1
+}
+
+/// bᵀ·A⁻¹·b for three columns.
+fn explained(a: [[f64; 3]; 3], b: [f64; 3]) -> Option<f64> {
+    let det2 = |i: usize, j: usize, k: usize, l: usize| a[i][k] * a[j][l] - a[i][l] * a[j][k];
+    let det = a[0][0] * det2(1, 2, 1, 2) - a[0][1] * det2(1, 2, 0, 2) + a[0][2] * det2(1, 2, 0, 1);
+    if det.is_nan() || det <= 1e-12 * a[0][0] * a[1][1] * a[2][2] {
+        return None;
+    }
+    let cofactors = [
+        [det2(1, 2, 1, 2), -det2(1, 2, 0, 2), det2(1, 2, 0, 1)],
+        [-det2(0, 2, 1, 2), det2(0, 2, 0, 2), -det2(0, 2, 0, 1)],
+        [det2(0, 1, 1, 2), -det2(0, 1, 0, 2), det2(0, 1, 0, 1)],
+    ];
+    let sum: f64 = (0..3).map(|i| b[i] * (0..3).map(|j| cofactors[j][i] * b[j]).sum::<f64>()).sum();
+    Some(sum / det)
+}
+
+fn measure(points: &[Point], from: u64, to: u64, confidence: f64, peak: f64) -> Option<Stretch> {
+    let part = inside(points, from, to);
+    let n = 48.min((part.len() / 4).max(24.min(part.len() / 2)));
+    if n < 3 || to - from < n as u64 {
+        return None;
+    }
+    let y = bins(part, from, to, n);
+    let width = (to - from) as f64 / n as f64;
+    let floor = (FLOOR * FLOOR * range(&y) * range(&y)).max(1e-12 * peak * peak).max(1e-12);
+    let s = noise::slope(&y, floor, confidence)?;
+    let half = s.half / width;
+    let slope = s.slope / width;
+    let mean = y.iter().sum::<f64>() / n as f64;
+    let reach = s.slope * n as f64 / 2.0;
+    Some(Stretch {
+        start: from,
+        end: to,
+        slope,
+        low: slope - half,
+        high: slope + half,
+        points: part.len(),
+        start_queue: (mean - reach).max(0.0),
+        end_queue: (mean + reach).max(0.0),
+        error: half / -normal((1.0 - confidence) / 2.0),
+    })
+}
+
+/// The phases of a queue; empty where there are too few points for a slope.
+pub fn find(points: &[Point], confidence: f64) -> Vec<Stretch> {
+    let (Some(first), Some(last)) = (points.first(), points.last()) else { return Vec::new() };
+    if last.time <= first.time {
+        return Vec::new();
+    }
+    let peak = points.iter().map(|p| p.queue).max().unwrap_or(0) as f64;
+    let mut borders = vec![first.time];
+    split(points, first.time, last.time, DEPTH, &mut borders);
+    borders.push(last.time);
+    borders.dedup();
+    let measured = |from: u64, to: u64| measure(points, from, to, confidence, peak);
+    // Parts with too few points join the shorter neighbour; then the least bend goes, until all count.
+    let mut i = 0;
+    while borders.len() > 2 && i + 1 < borders.len() {
+        if inside(points, borders[i], borders[i + 1]).len() < LEAST_POINTS {
+            borders.remove(if i == 0 { 1 } else { i });
+            i = i.saturating_sub(1);
+        } else {
+            i += 1;
+        }
+    }
+    let mut parts: Vec<Option<Stretch>> = borders.windows(2).map(|b| measured(b[0], b[1])).collect();
+    loop {
+        let weakest = (1..parts.len())
+            .filter_map(|i| {
+                let bend = parts[i - 1].zip(parts[i]).map_or(0.0, |(a, b)| strength(&a, &b, peak));
+                (bend < 1.0).then_some((i, bend))
+            })
+            .min_by(|a, b| a.1.total_cmp(&b.1));
+        let Some((i, _)) = weakest else { break };
+        borders.remove(i);
+        parts[i - 1] = measured(borders[i - 1], borders[i]);
+        parts.remove(i);
+    }
+    parts.into_iter().flatten().collect()
+}
+
+/// How much of a bend there is between two stretches: below 1 it is none.
+fn strength(a: &Stretch, b: &Stretch, peak: f64) -> f64 {
+    let change = (a.slope - b.slope).abs();
+    let error = (a.error * a.error + b.error * b.error).sqrt();
+    let significant = if error > 0.0 { change / (3.0 * error) } else { f64::INFINITY };
+    let (left, right) = ((a.end - a.start) as f64, (b.end - b.start) as f64);
+    let moved = change * left * right / (left + right);
+    let relevant = if peak > 0.0 { moved / (RELEVANT * peak) } else { 0.0 };
+    significant.min(relevant)
+}

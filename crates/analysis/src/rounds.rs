@@ -1,0 +1,147 @@
+//! Rounds of a burst, for flows whose round trip is known.
+//!
+//! Round 1 of a flow are its packets that arrive before anything they caused can: before its first packet has left this queue and a
+//! round trip of the idle network has passed. Round k + 1 begins with the next packet and lasts likewise. A burst's round k is that of
+//! all its flows together (S-ECN fig. 6).
+
+use crate::series::Entry;
+use crate::Round;
+use std::collections::BTreeMap;
+
+/// Rounds that are listed.
+const MOST: usize = 64;
+
+/// What is needed of a flow.
+#[derive(Clone, Copy, Debug)]
+pub struct Clock {
+    /// Its round trip, ps.
+    pub rtt: u64,
+    /// It was there before the burst.
+    pub background: bool,
+}
+
+/// The first round of the flows that were not there before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct First {
+    pub start: u64,
+    pub end: u64,
+    pub packets: u64,
+    pub bytes: u64,
+    /// Size of its last packet.
+    pub last: u64,
+}
+
+impl First {
+    /// Arrival rate in bytes per ps: from the first arrival to the last, which is not in it.
+    pub fn rate(&self) -> Option<f64> {
+        (self.packets > 1 && self.end > self.start).then(|| (self.bytes - self.last) as f64 / (self.end - self.start) as f64)
+    }
+}
+
+struct State {
+    clock: Clock,
+    round: usize,
+    until: u64,
+}
+
+/// Rounds of the entries, which are the burst's first (`all`: and last) up to `end`. `drain`: ps per byte of queue.
+pub fn rounds(
+    entries: &[Entry],
+    (end, all): (u64, bool),
+    drain: f64,
+    clock_of: &mut dyn FnMut(u32) -> Option<Clock>,
+) -> (Vec<Round>, First) {
+    let mut flows: BTreeMap<u32, Option<State>> = BTreeMap::new();
+    let mut found: Vec<Round> = Vec::new();
+    let mut ends: Vec<u64> = Vec::new();
+    let mut first = First::default();
+    let mut covered = end;
+    for entry in entries {
+        let r = &entry.record;
+        let now = r.time.ps();
+        if now > end {
+            break;
+        }
+        covered = now;
+        if entry.slot == 0 {
+            continue;
+        }
+        let state =
+            flows.entry(entry.slot).or_insert_with(|| clock_of(entry.slot).map(|clock| State { clock, round: 0, until: 0 }));
+        let Some(state) = state else { continue };
+        let fresh = now >= state.until;
+        if fresh {
+            state.round += 1;
+            let wait = if r.queue == crate::NO_QUEUE { 0.0 } else { r.queue as f64 * drain };
+            state.until = now.saturating_add(wait as u64).saturating_add(state.clock.rtt);
+        }
+        let k = state.round;
+        if k > MOST {
+            continue;
+        }
+        if found.len() < k {
+            found.push(Round { round: k as u32, start_ps: now, end_ps: now, flows: 0, packets: 0, bytes: 0 });
+            ends.push(0);
+        }
+        let round = &mut found[k - 1];
+        round.flows += u64::from(fresh);
+        round.packets += 1;
+        round.bytes += u64::from(r.frame);
+        round.end_ps = now;
+        ends[k - 1] = ends[k - 1].max(state.until);
+        if k == 1 && !state.clock.background {
+            if first.packets == 0 {
+                first.start = now;
+            }
+            first.packets += 1;
+            first.bytes += u64::from(r.frame);
+            first.last = u64::from(r.frame);
+            first.end = now;
+        }
+    }
+    if !all {
+        // A round that may go on beyond what was kept is not told.
+        let whole = ends.iter().position(|&until| until > covered).unwrap_or(ends.len());
+        found.truncate(whole);
+    }
+    (found, first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Record;
+    use fanin_units::Time;
+
+    fn entry(us: u64, queue: u64, slot: u32) -> Entry {
+        Entry { record: Record { time: Time::from_ps(us * 1_000_000), queue, frame: 1000, flow: slot, flags: 0 }, slot }
+    }
+
+    #[test]
+    fn a_round_lasts_until_its_first_packet_has_left_and_come_round() {
+        // 8000 ps a byte (1 Gb/s), round trip 50 us. The first packet of flow 2 finds 10 kB: it leaves at 80 us, its answer comes at 131.
+        let log = [entry(0, 0, 1), entry(1, 10_000, 2), entry(49, 0, 1), entry(50, 0, 1), entry(130, 0, 2), entry(131, 0, 2)];
+        let mut clock = |_| Some(Clock { rtt: 50_000_000, background: false });
+        let (found, first) = rounds(&log, (200_000_000, true), 8_000.0, &mut clock);
+        assert_eq!(found.len(), 2);
+        assert_eq!((found[0].packets, found[0].flows, found[0].end_ps), (4, 2, 130_000_000));
+        assert_eq!((found[1].packets, found[1].flows, found[1].start_ps), (2, 2, 50_000_000));
+        assert_eq!(first.packets, 4);
+        assert!((first.rate().unwrap() - 3000.0 / 130e6).abs() < 1e-12);
+    }
+
+    #[test]
+    fn rounds_that_outlast_what_was_kept_are_not_told() {
+        let log = [entry(0, 0, 1), entry(60, 0, 1)];
+        let mut clock = |_| Some(Clock { rtt: 50_000_000, background: false });
+        assert_eq!(rounds(&log, (900_000_000, false), 8_000.0, &mut clock).0.len(), 1);
+        assert_eq!(rounds(&log, (900_000_000, true), 8_000.0, &mut clock).0.len(), 2);
+    }
+
+    #[test]
+    fn flows_without_a_round_trip_have_no_rounds() {
+        let (found, first) = rounds(&[entry(0, 0, 1)], (1, true), 8_000.0, &mut |_| None);
+        assert!(found.is_empty());
+        assert_eq!(first.rate(), None);
+    }
+}

@@ -36,6 +36,7 @@ rust-test: doctor ## unit tests, lints
 .PHONY: python-test
 python-test: $(VENV)/.built $(VENV)/.dev ## tests of package, command line and report, types, lints
 	@.ci/chromium
+	@.ci/tshark
 	@echo "SKIPPED: the comparison with ns-3, a target of its own: make ns3-test"
 	$(BIN)/python -m ruff check python tests/python examples
 	$(BIN)/python -m mypy
@@ -44,6 +45,10 @@ python-test: $(VENV)/.built $(VENV)/.dev ## tests of package, command line and r
 .PHONY: browser
 browser: ## install chromium for the tests of the report, as root on Debian
 	apt-get update -q && apt-get install -y -q --no-install-recommends chromium chromium-driver
+
+.PHONY: tshark
+tshark: ## install Wireshark's tshark for the tests of captures, as root on Debian
+	apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends tshark
 
 .PHONY: bench
 bench: $(VENV)/.built ## packet-hops per second, instructions, memory; and ns-3 beside it

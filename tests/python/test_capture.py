@@ -1,0 +1,180 @@
+"""`telemetry.capture`: packets.pcapng, read by others: scapy builds each frame again, Wireshark judges the checksums."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fanin
+
+ROOT = Path(__file__).parents[2]
+TSHARK = shutil.which("tshark")
+LUA = ROOT / "docs" / "wireshark" / "fanin_stamp.lua"
+
+SCENARIO: dict[str, Any] = {
+    "name": "capture",
+    "topology": {"kind": "leaf_spine", "leaves": 2, "spines": 1, "hosts_per_leaf": 4},
+    "switch": {
+        "buffer": {"kind": "static", "per_port": "30KB"},
+        "marking": {"kind": "threshold", "k": "15KB"},
+        "scheduling": {"kind": "strict", "classes": 4},
+    },
+    "transport": {"kind": "tcp", "congestion_control": "dctcp", "rto_min": "5ms", "ack_every": 1},
+    "traffic": [
+        {"kind": "incast", "receiver": "h7", "size": "60KB", "class": 2},
+        {"kind": "cbr", "src": "h0", "dst": "h7", "rate": "1Gbps", "size": "20KB", "packet": "100B"},
+    ],
+    "telemetry": {"sample": "off", "queues": ["leaf1->h7"], "registers": {}, "capture": {"hosts": ["h7"]}},
+}
+
+pytestmark = pytest.mark.native
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> fanin.Result:
+    """Return a run with drops, marks, SACK, stamps, datagrams and two classes."""
+    ran = fanin.run(fanin.Scenario(SCENARIO), out=tmp_path_factory.mktemp("capture") / "out")
+    assert ran.manifest["files"]["drops"] > 0
+    return ran
+
+
+def tshark(file: Path, *arguments: str) -> list[str]:
+    """Run tshark with all checksums checked; its lines."""
+    checks = [word for protocol in ("ip", "tcp", "udp") for word in ("-o", f"{protocol}.check_checksum:TRUE")]
+    command = [str(TSHARK), "-r", str(file), *checks, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def test_scapy_builds_the_same_frames(result: fanin.Result) -> None:
+    """Taken apart, stripped of lengths and checksums and built again, each frame gives the same bytes."""
+    from scapy.layers.inet import IP, TCP, UDP
+    from scapy.layers.l2 import Ether
+    from scapy.utils import PcapNgReader
+
+    options: set[str] = set()
+    classes: set[int] = set()
+    frames = 0
+    with PcapNgReader(str(result.path / "packets.pcapng")) as reader:
+        for packet in reader:
+            frames += 1
+            raw = bytes(packet.original)
+            ip = raw[14:]
+            datagram = IP(ip[: int.from_bytes(ip[2:4])])
+            if TCP in datagram:
+                options |= {name for name, _ in datagram[TCP].options if isinstance(name, str)}
+                del datagram[TCP].chksum, datagram[TCP].dataofs
+            else:
+                del datagram[UDP].chksum, datagram[UDP].len
+            del datagram.chksum, datagram.len, datagram.ihl
+            classes.add(datagram.tos >> 5)
+            built = bytes(Ether(raw[:14]) / datagram)
+            assert raw[: len(built)] == built
+            padding, stamp = raw[len(built) : -8], raw[-8:]
+            assert not any(padding)
+            assert (len(raw) == 60) if padding else len(raw) >= 60
+            assert stamp[0] == 0xFA
+    assert frames == result.manifest["files"]["packets"] > 500
+    assert options == {"MSS", "SAckOK", "Timestamp", "NOP", "WScale", "SAck"}
+    assert classes == {0, 2}
+
+
+@pytest.mark.skipif(not TSHARK, reason="tshark is not installed: make tshark")
+def test_wireshark_finds_every_checksum_good(result: fanin.Result) -> None:
+    file = result.path / "packets.pcapng"
+    status = ("ip.checksum.status", "tcp.checksum.status", "udp.checksum.status", "eth.fcs.status")
+    lines = tshark(file, "-T", "fields", *(word for name in status for word in ("-e", name)))
+    kinds = {line: lines.count(line) for line in set(lines)}
+    assert set(kinds) == {"1\t1\t\t", "1\t\t1\t"}, "1 is good; no frame check sequence was captured"
+    assert sum(kinds.values()) == result.manifest["files"]["packets"]
+    told = tshark(file, "-q", "-z", "expert,warn") + tshark(file, "-q", "-z", "expert,error")
+    assert not [line for line in told if "alformed" in line or "hecksum" in line], told
+    trees = tshark(file, "-q", "-z", "io,phs")
+    found = {line.split()[0] for line in trees if "frames:" in line}
+    assert found == {"eth", "ip", "tcp", "udp", "data"}, "no port or payload is taken for another protocol"
+
+
+@pytest.mark.skipif(not TSHARK, reason="tshark is not installed: make tshark")
+def test_wireshark_shows_interface_time_and_stamps(result: fanin.Result) -> None:
+    file = result.path / "packets.pcapng"
+    stamps = result.stamps.filter(host="h7").sort("received_ps", maintain_order=True)
+    fields = ("frame.time_epoch", "frame.interface_name", "fanin.port", "fanin.queue", "fanin.time", "frame.len")
+    words = [word for name in fields for word in ("-e", name)]
+    lines = tshark(file, "-X", f"lua_script:{LUA}", "-Y", "fanin", "-T", "fields", *words)
+    assert len(lines) == stamps.height > 100
+    for line, row in zip(lines, stamps.iter_rows(named=True), strict=True):
+        time, interface, port, queue, ticks, length = line.split("\t")
+        seconds, nanoseconds = time.split(".")
+        assert int(seconds) * 10**9 + int(nanoseconds) == row["received_ps"] // 1000
+        assert (interface, port, int(length)) == ("h7", "0", row["frame_bytes"] - 4)
+        assert int(queue) == row["stamp_length"] * 8
+        assert float(ticks) == pytest.approx(row["stamp_time"] * 800e-9)
+
+
+FULL = """
+import json, sys
+import fanin
+try:
+    fanin.run(fanin.Scenario(json.loads(sys.argv[1])), out=sys.argv[2])
+except OSError as error:
+    print(error)
+"""
+
+
+def limit() -> None:
+    """Refuse to let any file grow beyond 5 MB, as a full disk would."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (5_000_000, 5_000_000))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits for files")
+def test_a_capture_that_does_not_fit_is_readable_and_told(tmp_path: Path) -> None:
+    scenario = {**SCENARIO, "traffic": [{"kind": "incast", "receiver": "h7", "size": "2MB", "class": 2}]}
+    command = [sys.executable, "-c", FULL, json.dumps(scenario), str(tmp_path / "out")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, preexec_fn=limit, env={**os.environ})
+    assert "packets.pcapng: cannot be written" in done.stdout, done
+    manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
+    assert manifest["status"] == "partial"
+    assert "packets.pcapng" in manifest["reason"]
+    assert not (tmp_path / "out" / "summary.json").exists()
+    frames = manifest["files"]["packets"]
+    assert frames > 2_000
+    assert blocks((tmp_path / "out" / "packets.pcapng").read_bytes()).count(6) == frames
+    assert fanin.load(tmp_path / "out").flows.height == manifest["files"]["flows"] == 7
+
+
+def blocks(file: bytes) -> list[int]:
+    """Kinds of a pcapng file's blocks; it ends with a whole one."""
+    kinds, at = [], 0
+    while at < len(file):
+        kind, length = (int.from_bytes(file[at + i : at + i + 4], "little") for i in (0, 4))
+        assert int.from_bytes(file[at + length - 4 : at + length], "little") == length
+        kinds.append(kind)
+        at += length
+    assert at == len(file)
+    return kinds
+
+
+def test_a_result_that_is_replaced_takes_its_capture_along(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    fanin.run(fanin.Scenario(SCENARIO), out=out)
+    assert (out / "packets.pcapng").exists()
+    telemetry = {**SCENARIO["telemetry"]}
+    del telemetry["capture"]
+    again = fanin.run(fanin.Scenario({**SCENARIO, "telemetry": telemetry}), out=out, overwrite=True)
+    assert not (out / "packets.pcapng").exists()
+    assert "packets" not in again.manifest["files"]
+
+
+def test_a_missing_tshark_is_told_and_no_failure(tmp_path: Path) -> None:
+    command = [str(ROOT / ".ci" / "tshark")]
+    done = subprocess.run(command, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert done.stdout.startswith("SKIPPED: captures are not opened with Wireshark")
+    assert "apt-get install tshark" in done.stdout

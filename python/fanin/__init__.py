@@ -1,4 +1,4 @@
-"""Fanin: packet-exact simulation of data-center networks.
+"""Fanin: packet-exact simulation of data-center networks, and analysis of microbursts in their queues and in real ones.
 
 >>> import fanin
 >>> result = fanin.run("scenarios/demo.toml", "out/demo")  # doctest: +SKIP
@@ -7,6 +7,7 @@
 
 from fanin import reproduce
 from fanin._core import version as _version
+from fanin.analysis import Analysis, AnalysisProgress, TraceError, analyze
 from fanin.folder import OutputError
 from fanin.progress import ProgressState
 from fanin.results import Result, ResultError, load
@@ -16,6 +17,8 @@ from fanin.scenario import Check, Problem, Scenario, ScenarioError
 __version__ = _version()
 
 __all__ = [
+    "Analysis",
+    "AnalysisProgress",
     "Check",
     "OutputError",
     "Problem",
@@ -24,7 +27,9 @@ __all__ = [
     "ResultError",
     "Scenario",
     "ScenarioError",
+    "TraceError",
     "__version__",
+    "analyze",
     "load",
     "reproduce",
     "run",

@@ -1,9 +1,22 @@
-"""The native core: reads scenarios, runs them and writes result folders."""
+"""The native core: reads scenarios, runs them, writes result folders, analyses traces."""
 
 from collections.abc import Callable
 from typing import Any, Literal
 
-__all__ = ["ScenarioError", "bench", "check", "python_types", "reference", "run", "schema", "vectors", "version"]
+__all__ = [
+    "ScenarioError",
+    "TraceError",
+    "analyze",
+    "bench",
+    "check",
+    "python_types",
+    "reference",
+    "run",
+    "schema",
+    "trace_records",
+    "vectors",
+    "version",
+]
 
 class ScenarioError(ValueError):
     """A scenario that cannot be run."""
@@ -22,6 +35,18 @@ def run(
     progress: Callable[[dict[str, Any]], None] | None,
 ) -> dict[str, Any]:
     """Run a scenario, write its result folder and return the summary."""
+
+class TraceError(ValueError):
+    """A trace that cannot be analysed."""
+
+    problems: list[dict[str, Any]]
+    """Everything wrong with it: file, place, column, value, message, accepted, suggestion, and all of it as text."""
+
+def analyze(settings: str, progress: Callable[[dict[str, Any]], None] | None) -> str:
+    """Analyse a trace as the settings (JSON) say; the report as JSON."""
+
+def trace_records(settings: str, port: str, from_ps: int, to_ps: int, most: int) -> dict[str, Any]:
+    """Return the records of a port between two times: columns as bytes, ``count`` and ``reduced``."""
 
 def schema() -> str:
     """Return the JSON Schema of scenarios."""

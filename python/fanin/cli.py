@@ -1,4 +1,4 @@
-"""The command line: ``fanin run|report|check|convert|reproduce|schema|vectors|bench|version``."""
+"""The command line: ``fanin run|report|analyze|check|convert|reproduce|schema|vectors|bench|version``."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ import polars as pl
 import typer
 from rich import box
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from fanin import _core, benchmark, overview, reproduce, runner, show
+from fanin import _core, benchmark, overview, reproduce, runner, show, tables
+from fanin.analysis import Analysis, AnalysisProgress, TraceError, analyze
 from fanin.folder import OutputError
 from fanin.results import SCHEMAS, Result, ResultError, load
 from fanin.scenario import Problem, Scenario, ScenarioError
@@ -62,6 +64,10 @@ def _failures(file: Path | None = None) -> Iterator[None]:
             _say_problem(Problem.from_core(problem), file)
         if not error.problems:
             _say(f"error: {error}", "red")
+        raise typer.Exit(EXIT_BAD_INPUT) from None
+    except TraceError as error:
+        for told in error.problems:
+            _say(f"error: {told['text']}", "red")
         raise typer.Exit(EXIT_BAD_INPUT) from None
     except (ResultError, ValueError, TypeError) as error:
         _say(f"error: {error}", "red")
@@ -174,7 +180,7 @@ def _simulate(scenario: Scenario, out: Path, *, force: bool, progress: bool) -> 
         raise typer.Exit(EXIT_FAILED) from None
 
 
-_LESS_WANTED: Final = ("Packets", "Sent", "Utilisation")
+_LESS_WANTED: Final = ("Packets", "Sent", "Utilisation", "Fall", "In bursts", "Time", "Arrived", "Marks", "Flows")
 """Columns that a narrow terminal goes without, in this order: a number that is cut short is worse than none."""
 
 
@@ -228,6 +234,151 @@ def report(
     """Write one HTML page about a result; it needs neither network nor other files."""
     with _failures():
         typer.echo(load(result).report(out))
+
+
+class By(StrEnum):
+    """What bursts are found by."""
+
+    QUEUE = "queue"
+    RATE = "rate"
+
+
+@app.command("analyze", epilog=EXIT_HELP)
+def analyze_(
+    traces: Annotated[
+        list[Path],
+        typer.Argument(metavar="TRACE...", help="A result folder, or files: Parquet, CSV, TSV, pcap, pcapng.", show_default=False),
+    ],
+    ports: Annotated[list[str] | None, typer.Option("--port", metavar="PORT", help="Only this port; may be repeated.")] = None,
+    rate: Annotated[
+        str | None, typer.Option("--rate", metavar="RATE", help="Speed of the ports, for example 10Gbps; a result says it itself.")
+    ] = None,
+    by: Annotated[
+        By | None, typer.Option("--by", help="What makes a burst; the queue, unless the trace has none.", case_sensitive=False)
+    ] = None,
+    above: Annotated[
+        str | None,
+        typer.Option("--above", metavar="SIZE", help="A burst begins above this queue; what drains in 100 us if not given."),
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option("--until", metavar="SIZE", help="A burst ends at this queue; a quarter of --above if not given.")
+    ] = None,
+    window: Annotated[
+        str | None, typer.Option("--window", metavar="TIME", help="Window of the arrival rate; 25us if not given.")
+    ] = None,
+    share: Annotated[
+        float | None, typer.Option("--share", help="Share of the speed above which a window is part of a burst; 0.5 if not given.")
+    ] = None,
+    merge: Annotated[str | None, typer.Option("--merge", metavar="TIME", help="Bursts closer than this are one.")] = None,
+    rtt: Annotated[
+        str | None, typer.Option("--rtt", metavar="TIME", help="Idle round trip, to tell rounds apart; a result knows it.")
+    ] = None,
+    overhead: Annotated[
+        str | None, typer.Option("--overhead", metavar="SIZE", help="Wire bytes of a frame beyond its length; 20B if not given.")
+    ] = None,
+    start: Annotated[str | None, typer.Option("--from", metavar="TIME", help="Seek bursts from here on.")] = None,
+    stop: Annotated[str | None, typer.Option("--to", metavar="TIME", help="Read up to here.")] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            "--columns", metavar="ROLE=COLUMN[:UNIT],...", help="What columns mean: time=ts:ns,queue=qlen:cells(208B),port=ifname"
+        ),
+    ] = None,
+    sort: Annotated[bool, typer.Option("--sort", help="Sort the whole trace in memory first.")] = False,
+    confidence: Annotated[float, typer.Option("--confidence", help="Of the intervals around slopes.")] = 0.95,
+    top: Annotated[int, typer.Option("--top", min=1, max=1000, help="Bursts shown by port, and culprits by burst.")] = 5,
+    max_bursts: Annotated[int, typer.Option("--max-bursts", min=1, help="Bursts of a port kept with all detail.")] = 10_000,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="FILE", help="Also write a page (.html) or the whole report (.json).")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress, no notes, no tables.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Find the bursts of a queue trace, simulated or real: phases, slopes, laws, culprits."""
+    with _failures():
+        if out is not None and out.suffix.lower() not in (".html", ".json"):
+            raise ValueError(f"--out {out}: ends in neither .html nor .json")
+        if out is not None and out.resolve() in [trace.resolve() for trace in traces]:
+            raise ValueError(f"--out {out}: is a file of the trace itself")
+        with _reading(shown=not quiet and not as_json) as progress:
+            found = analyze(
+                [str(trace) for trace in traces],
+                port=ports or None,
+                rate=rate,
+                by=None if by is None else "queue" if by is By.QUEUE else "rate",
+                above=above,
+                until=until,
+                window=window,
+                share=share,
+                merge=merge,
+                rtt=rtt,
+                overhead=overhead,
+                start=start,
+                stop=stop,
+                columns=columns,
+                sort=sort,
+                confidence=confidence,
+                top=top,
+                max_bursts=max_bursts,
+                progress=progress,
+            )
+        if out is not None and out.suffix.lower() == ".html":
+            found.report(out)
+        elif out is not None:
+            found.to_json(out)
+    if as_json:
+        typer.echo(found.to_json(), nl=False)
+    elif not quiet:
+        show_analysis(found, top)
+        if out is not None:
+            typer.echo(out)
+
+
+@contextmanager
+def _reading(*, shown: bool) -> Iterator[Callable[[AnalysisProgress], None] | None]:
+    """Draw how much of a trace has been read, where standard error is a terminal."""
+    console = Console(stderr=True)
+    if not shown or not console.is_terminal:
+        yield None
+        return
+    columns = (BarColumn(bar_width=14), TextColumn("{task.percentage:>3.0f} %"), TextColumn("{task.description}"))
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("reading", total=1.0)
+
+        def draw(state: AnalysisProgress) -> None:
+            speed = state["records"] / max(state["wall_s"], 1e-9)
+            told = f"{show.count(state['records'])} records · {speed / 1e6:.1f} M records/s"
+            bar.update(task, completed=state["done"], description=told)
+
+        yield draw
+
+
+_PORTS_SHOWN: Final = 8
+"""Ports whose bursts are shown; the table of ports names the others."""
+
+
+def show_analysis(found: Analysis, top: int) -> None:
+    """Print the tables of an analysis to standard output, and what is to be said to standard error."""
+    console = _out()
+    for note in tables.all_notes(found.document):
+        _say(f"note: {note}", "cyan")
+    console.print(_fitting(console, "Ports", *tables.port_rows(found.document)))
+    with_bursts = [port for port in found.document["ports"] if port["bursts"]]
+    for port in with_bursts[:_PORTS_SHOWN]:
+        shown = min(top, len(port["bursts"]))
+        of = f"{shown} of {port['bursts_found']:,} bursts" if shown < port["bursts_found"] else f"{shown} burst{'s' * (shown > 1)}"
+        console.print(_fitting(console, f"{port['port']}: {of}, the highest first", *tables.burst_rows(port, top)))
+        burst = tables.largest(port, 1)[0]
+        if burst["phases"]:
+            console.print(_fitting(console, f"Phases of burst {burst['index']}", *tables.phase_rows(burst)))
+        if burst["direct"]:
+            console.print(_fitting(console, f"Culprits of burst {burst['index']}", *tables.culprit_rows(burst, top)))
+        words = tables.law_line(burst)
+        if words:
+            console.print(Text(f"Burst {burst['index']}: {words}", style="bold"), soft_wrap=True)
+            console.print()
+    if len(with_bursts) > _PORTS_SHOWN:
+        console.print(Text(f"{len(with_bursts) - _PORTS_SHOWN} more ports have bursts: --port names one", style="dim"))
 
 
 @app.command(epilog=EXIT_HELP)

@@ -14,7 +14,18 @@ from fanin import series, show
 if TYPE_CHECKING:
     from fanin.results import Result
 
-__all__ = ["COLORS", "by_size", "drops_marks", "fct_cdf", "queue", "template", "throughput"]
+__all__ = [
+    "COLORS",
+    "by_size",
+    "drops_marks",
+    "fct_cdf",
+    "framed",
+    "packet_traces",
+    "plain",
+    "queue",
+    "template",
+    "throughput",
+]
 
 COLORS: Final = ("#1f6feb", "#d9730d", "#1a9c6b", "#b3408f", "#7a5cc7", "#8a6d3b", "#0e8fa8", "#59636e")
 """Distinguishable also with the common colour deficiencies; orange-red and blue are never told apart by hue alone."""
@@ -41,13 +52,14 @@ def template() -> go.layout.Template:
     )
 
 
-def _figure(
+def framed(
     traces: Sequence[go.Scatter],
     title: str,
     x: dict[str, Any],
     y: dict[str, Any],
     note: str = "",
 ) -> go.Figure:
+    """Return traces in the look of all figures; the note stands below the title."""
     figure = go.Figure(list(traces))
     subtitle = {"subtitle": {"text": note, "font": {"size": 12}}} if note else {}
     figure.update_layout(
@@ -107,17 +119,17 @@ def fct_cdf(result: Result, *, slowdown: bool = False) -> go.Figure:
             go.Scatter(
                 x=_in_units(curve["value"], scale),
                 y=curve["fraction"].to_numpy(),
-                name=f"{_plain(name)} ({frame.height:,})",
+                name=f"{plain(name)} ({frame.height:,})",
                 mode="lines",
                 line={"shape": "hv", "width": 2, **({"color": "#59636e", "dash": "dot"} if all_flows else {})},
-                hovertemplate=f"%{{x:.4g}} {unit}: %{{y:.2%}}<extra>{_plain(name)}</extra>",
+                hovertemplate=f"%{{x:.4g}} {unit}: %{{y:.2%}}<extra>{plain(name)}</extra>",
             )
         )
     what = "Slowdown" if slowdown else "Flow completion time"
     ends = [float(value) for trace in traces if len(trace.x) for value in (trace.x[0], trace.x[-1])]
     x = _log_axis(what if slowdown else f"{what} [{unit}]", ends)
     note = "Completed flows, by traffic entry." + (" Curves thinned, the hundred largest values kept." if thinned else "")
-    return _figure(traces, f"Distribution of the {what.lower()}", x, {"title": {"text": "Fraction of flows"}}, note)
+    return framed(traces, f"Distribution of the {what.lower()}", x, {"title": {"text": "Fraction of flows"}}, note)
 
 
 def _median(column: pl.Series) -> float | None:
@@ -125,7 +137,7 @@ def _median(column: pl.Series) -> float | None:
     return float(middle) if isinstance(middle, int | float) else None
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Plotly reads a little HTML in names; a group called ``<b>`` is to stay one."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
@@ -156,7 +168,7 @@ def by_size(result: Result, what: Literal["fct", "slowdown"]) -> go.Figure:
     title = "Slowdown" if what == "slowdown" else "Flow completion time"
     y = _log_axis(title if what == "slowdown" else f"{title} [{unit}]", [value / scale for value in known])
     note = "Completion time over the completion time alone on an idle network." if what == "slowdown" else ""
-    return _figure(traces, f"{title} by flow size", {"title": {"text": "Flow size"}, "type": "category"}, y, note)
+    return framed(traces, f"{title} by flow size", {"title": {"text": "Flow size"}, "type": "category"}, y, note)
 
 
 def queue(
@@ -173,7 +185,7 @@ def queue(
     unit, scale = show.axis_unit(show.TIME_UNITS, _largest(frame["time_ps"]))
     size_unit, size_scale = show.axis_unit(show.SIZE_UNITS, data.peak_bytes)
     if data.kind == "packet":
-        traces = _packet_traces(data, unit, scale, (size_unit, size_scale))
+        traces = packet_traces(data, unit, scale, (size_unit, size_scale))
         note = (
             f"{data.records:,} packets, smallest and largest queue of each of {max_points // 2:,} parts of the time."
             if data.reduced
@@ -199,10 +211,11 @@ def queue(
             f", smallest and largest of each of {max_points // 2:,} parts of the time." if data.reduced else "."
         )
     x, y = {"title": {"text": f"Time [{unit}]"}}, {"title": {"text": f"Queue [{size_unit}]"}}
-    return _figure(traces, f"Queue of {_plain(port)}", x, y, note)
+    return framed(traces, f"Queue of {plain(port)}", x, y, note)
 
 
-def _packet_traces(data: series.QueueSeries, unit: str, scale: float, size_unit: tuple[str, float]) -> list[go.Scatter]:
+def packet_traces(data: series.QueueSeries, unit: str, scale: float, size_unit: tuple[str, float]) -> list[go.Scatter]:
+    """Return the traces of a queue, packet by packet: the line, and packets that were queued, marked or dropped."""
     size_name, size_scale = size_unit
     traces = [
         go.Scatter(
@@ -220,6 +233,7 @@ def _packet_traces(data: series.QueueSeries, unit: str, scale: float, size_unit:
     ]
     if data.reduced:
         return traces
+    counted = data.frame["queue_packets"].null_count() == 0
     kinds = (
         (~pl.col("marked") & ~pl.col("dropped"), "queued", COLORS[0], "circle", 4),
         (pl.col("marked") & ~pl.col("dropped"), "marked CE", MARK_COLOR, "circle", 4),
@@ -232,13 +246,13 @@ def _packet_traces(data: series.QueueSeries, unit: str, scale: float, size_unit:
                 go.Scatter(
                     x=_in_units(rows["time_ps"], scale),
                     y=_in_units(rows["queue_bytes"], size_scale),
-                    customdata=rows.select("queue_packets", "flow", "frame_bytes").to_numpy(),
+                    customdata=rows.select("flow", "frame_bytes", *(["queue_packets"] if counted else [])).to_numpy(),
                     name=name,
                     mode="markers",
                     marker={"size": diameter, "color": color, "symbol": symbol},
                     hovertemplate=(
-                        f"%{{x:.9g}} {unit}<br>%{{y:.4g}} {size_name}, %{{customdata[0]}} packets<br>"
-                        f"flow %{{customdata[1]}}, %{{customdata[2]}} B frame<extra>{name}</extra>"
+                        f"%{{x:.9g}} {unit}<br>%{{y:.4g}} {size_name}{', %{customdata[2]} packets' if counted else ''}<br>"
+                        f"flow %{{customdata[0]}}, %{{customdata[1]}} B frame<extra>{name}</extra>"
                     ),
                 )
             )
@@ -275,17 +289,17 @@ def throughput(result: Result, ports: str | Sequence[str] | None = None) -> go.F
         go.Scatter(
             x=_in_units(data.frame["time_ps"], time_scale),
             y=_in_units(rate, scale),
-            name=_plain(name),
+            name=plain(name),
             mode="lines",
             line={"shape": "vh", "width": width},
-            hovertemplate=f"%{{x:.6g}} {time_unit}: %{{y:.4g}} {unit}<extra>{_plain(name)}</extra>",
+            hovertemplate=f"%{{x:.6g}} {time_unit}: %{{y:.4g}} {unit}<extra>{plain(name)}</extra>",
         )
         for (name, data), rate in zip(curves, rates, strict=True)
     ]
     note = f"Frames, preamble and gap not counted; {_sampling_note(curves[0][1])}" if curves else ""
     x, y = {"title": {"text": f"Time [{time_unit}]"}}, {"title": {"text": f"Throughput [{unit}]"}}
     title = "Throughput " + ("into all hosts" if ports is None else f"of {traces[0].name}" if len(traces) == 1 else "by port")
-    return _figure(traces, title, x, y, note)
+    return framed(traces, title, x, y, note)
 
 
 def drops_marks(result: Result, port: str | None = None) -> go.Figure:
@@ -306,7 +320,7 @@ def drops_marks(result: Result, port: str | None = None) -> go.Figure:
         )
         for column, name, color in (("marks", "ECN marks", MARK_COLOR), ("drops", "drops", DROP_COLOR))
     ]
-    where = "all ports" if port is None else _plain(port)
+    where = "all ports" if port is None else plain(port)
     x = {"title": {"text": f"Time [{time_unit}]"}}
     y = {"title": {"text": f"Packets per {_interval(data)}"}}
-    return _figure(traces, f"Drops and ECN marks, {where}", x, y, _sampling_note(data))
+    return framed(traces, f"Drops and ECN marks, {where}", x, y, _sampling_note(data))

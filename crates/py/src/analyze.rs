@@ -1,9 +1,11 @@
 //! Traces in, reports out.
 
 use fanin_analysis::read::{self, Control, Failure, Observer, Options, Problem, Progress};
+use fanin_analysis::MARKED;
+use fanin_units::Time;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyBytes, PyDict, PyList};
 use std::time::{Duration, Instant};
 
 pyo3::create_exception!(_core, TraceError, PyValueError, "A trace that cannot be analysed; `problems` says all that is wrong.");
@@ -84,6 +86,40 @@ pub fn analyze(py: Python<'_>, settings: &str, progress: Option<Py<PyAny>>) -> P
         Err(Failure::Problems(problems)) => Err(trace_error(py, &problems)),
         Err(Failure::Stopped) => Err(watcher.raised.unwrap_or_else(|| PyKeyboardInterrupt::new_err("interrupted"))),
     }
+}
+
+/// The records of a port between two times [ps], both included: columns as bytes, in the machine's order.
+#[pyfunction]
+pub fn trace_records<'py>(
+    py: Python<'py>,
+    settings: &str,
+    port: &str,
+    from_ps: u64,
+    to_ps: u64,
+    most: usize,
+) -> PyResult<Bound<'py, PyDict>> {
+    let options = Options::from_json(settings).map_err(|problems| trace_error(py, &problems))?;
+    let now = Instant::now();
+    let mut watcher = Watcher { start: now, last: now, callback: None, raised: None };
+    let window = (Time::from_ps(from_ps), Time::from_ps(to_ps));
+    let most = most.clamp(2, 10_000_000);
+    let found = match py.detach(|| read::records(&options, port, window, most, &mut watcher)) {
+        Ok(found) => found,
+        Err(Failure::Problems(problems)) => return Err(trace_error(py, &problems)),
+        Err(Failure::Stopped) => return Err(watcher.raised.unwrap_or_else(|| PyKeyboardInterrupt::new_err("interrupted"))),
+    };
+    let records = &found.records;
+    let answer = PyDict::new(py);
+    let column = |bytes: Vec<u8>| PyBytes::new(py, &bytes);
+    answer.set_item("time_ps", column(records.iter().flat_map(|r| r.time.ps().to_ne_bytes()).collect()))?;
+    answer.set_item("queue_bytes", column(records.iter().flat_map(|r| r.queue.to_ne_bytes()).collect()))?;
+    answer.set_item("frame_bytes", column(records.iter().flat_map(|r| r.frame.to_ne_bytes()).collect()))?;
+    answer.set_item("flow", column(records.iter().flat_map(|r| r.flow.to_ne_bytes()).collect()))?;
+    answer.set_item("marked", column(records.iter().map(|r| u8::from(r.flags & MARKED != 0)).collect()))?;
+    answer.set_item("dropped", column(records.iter().map(|r| u8::from(r.dropped())).collect()))?;
+    answer.set_item("count", found.count)?;
+    answer.set_item("reduced", found.reduced)?;
+    Ok(answer)
 }
 
 /// Panics of the `parquet` crate over damaged files are caught and become errors; nobody is to read of them on standard error.

@@ -17,14 +17,15 @@ import tomli_w
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from fanin import figures, overview, series, show
+from fanin import burst_figure, figures, overview, series, show, tables
+from fanin.analysis import Analysis, TraceError, analyze
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
     from fanin.results import Result
 
-__all__ = ["MAX_PORTS", "PEAK_PACKETS", "PEAK_SAMPLES", "render", "write"]
+__all__ = ["MAX_PORTS", "PEAK_PACKETS", "PEAK_SAMPLES", "render", "render_analysis", "write", "write_analysis"]
 
 MAX_PORTS: Final = 6
 """Ports whose queues are drawn."""
@@ -34,6 +35,9 @@ PEAK_PACKETS: Final = 8000
 
 BUSY_SHARE: Final = 0.999
 """Share of the bytes after which a long rest of the run is not shown at first."""
+
+BURSTS: Final = 10
+"""Bursts of a port that are listed."""
 
 PEAK_SAMPLES: Final = 1000
 """Samples around the largest queue, likewise."""
@@ -55,6 +59,9 @@ class Panel:
     port: str
     charts: list[Chart]
     watched: bool
+    tables: list[tuple[str, tuple[list[str], list[list[str]]]]]
+    words: str
+    notes: list[str]
 
 
 class _Charts:
@@ -75,22 +82,60 @@ class _Charts:
         return Chart(key, heading, note)
 
 
+def _analysis(result: Result) -> Analysis | None:
+    """Return the bursts of the watched ports, if any port was watched."""
+    from fanin.results import ResultError
+
+    if not (result.path / "queues.parquet").is_file():
+        return None
+    try:
+        return analyze(result)
+    except TraceError as error:
+        raise ResultError(str(error)) from error
+
+
+def _bursts(analysis: Analysis | None, port: str) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """Return the report of a port and its largest burst, if it had any."""
+    ports = analysis.document["ports"] if analysis is not None else []
+    entry = next((entry for entry in ports if entry["port"] == port and entry["bursts"]), None)
+    return None if entry is None else (entry, tables.largest(entry, 1)[0])
+
+
+def _burst_tables(entry: dict[str, Any], burst: dict[str, Any]) -> list[tuple[str, tuple[list[str], list[list[str]]]]]:
+    found, shown = entry["bursts_found"], min(BURSTS, len(entry["bursts"]))
+    of = f"The {shown} highest of {found:,} bursts" if found > shown else "Bursts, the highest first"
+    made = [(f"{of} at {entry['port']}", tables.burst_rows(entry, BURSTS))]
+    if burst["phases"]:
+        made.append((f"Phases of burst {burst['index']}", tables.phase_rows(burst)))
+    if burst["direct"]:
+        made.append((f"Flows in the queue at the peak of burst {burst['index']}", tables.culprit_rows(burst, BURSTS)))
+    return made
+
+
 def _queue_panels(result: Result, charts: _Charts, focus: int | None) -> list[Panel]:
     panels = []
+    analysis = _analysis(result)
     for index, port in enumerate(series.shown_ports(result, MAX_PORTS)):
         try:
             data = series.queue_series(result, port)
         except ValueError:  # listed in the summary, and neither watched nor sampled
             continue
         figure = _focused(figures.queue(result, port), focus if data.peak_ps < (focus or 0) else None)
+        found = _bursts(analysis, port) if data.kind == "packet" else None
+        if found is not None and not data.reduced:
+            burst_figure.add_layer(figure, *found, (_time_scale(figure), _size_scale(figure)))
         drawn = [charts.add(f"queue-{index}", figure, f"Queue of {port}")]
         if data.reduced:
             rows, what = (PEAK_PACKETS, "packet") if data.kind == "packet" else (PEAK_SAMPLES, "sample")
             window = series.peak_window(result, port, rows)
             near = figures.queue(result, port, window_ps=window, max_points=2 * rows)
+            if found is not None:
+                burst_figure.add_layer(near, *found, (_time_scale(near), _size_scale(near)))
             _shade(charts.figures[f"queue-{index}"], figure, _at_burst(result, port, near, window))
             drawn.append(charts.add(f"queue-{index}-peak", near, f"Around the largest queue of {port}, every {what}"))
-        panels.append(Panel(port, drawn, data.kind == "packet"))
+        listed = [] if found is None else _burst_tables(*found)
+        words = "" if found is None else tables.law_line(found[1])
+        panels.append(Panel(port, drawn, data.kind == "packet", listed, words, []))
     return panels
 
 
@@ -109,6 +154,11 @@ def _at_burst(result: Result, port: str, figure: go.Figure, window: tuple[int, i
 def _time_scale(figure: go.Figure) -> float:
     unit = figure.layout.xaxis.title.text.rsplit("[", 1)[-1].rstrip("]")
     return dict(show.TIME_UNITS)[unit]
+
+
+def _size_scale(figure: go.Figure) -> float:
+    unit = figure.layout.yaxis.title.text.rsplit("[", 1)[-1].rstrip("]")
+    return dict(show.SIZE_UNITS)[unit]
 
 
 def _shade(drawn: dict[str, Any], figure: go.Figure, window: tuple[int, int] | None) -> None:
@@ -185,11 +235,9 @@ def render(result: Result) -> str:
         charts.add("drops-marks", _focused(figures.drops_marks(result), focus)),
     ]
     panels = _queue_panels(result, charts, focus)
-    scripts = [get_plotlyjs(), _asset("script.js")]
-    if any("</script" in script.lower() for script in scripts):
-        raise RuntimeError("a script of the report would end its own element")
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    return environment.from_string(_asset("page.html")).render(
+    return _page(
+        "page.html",
+        charts,
         title=str(manifest.get("name") or result.path.name),
         status=result.status,
         reason=manifest.get("reason"),
@@ -205,10 +253,62 @@ def render(result: Result) -> str:
         panels=panels,
         over_time=over_time,
         scenario=_scenario_text(result.scenario),
+    )
+
+
+def _page(template: str, charts: _Charts, **content: Any) -> str:
+    """Return a page with its style, scripts and data inside."""
+    scripts = [get_plotlyjs(), _asset("script.js")]
+    if any("</script" in script.lower() for script in scripts):
+        raise RuntimeError("a script of the report would end its own element")
+    parts = jinja2.DictLoader({name: _asset(name) for name in ("page.html", "analysis.html", "parts.html")})
+    environment = jinja2.Environment(
+        loader=parts, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    return environment.get_template(template).render(
+        **content,
         style=Markup(_asset("style.css")),  # noqa: S704
         scripts=[Markup(script) for script in scripts],  # noqa: S704
         script_hashes=Markup(" ".join(_hash_source(script) for script in scripts)),  # noqa: S704
         data=_script_json(charts.figures),
+    )
+
+
+def render_analysis(analysis: Analysis) -> str:
+    """Return the page about an analysed trace; equal traces and settings give equal pages.
+
+    Parameters
+    ----------
+    analysis : Analysis
+        What was found; the trace is read again for each figure.
+
+    Raises
+    ------
+    TraceError
+        The trace is not there any more.
+    """
+    charts = _Charts()
+    document = analysis.document
+    panels = []
+    for index, entry in enumerate([port for port in document["ports"] if port["records"]][:MAX_PORTS]):
+        burst = analysis.burst(entry["port"])
+        title = f"Largest burst at {entry['port']}" if burst else f"All records of {entry['port']}"
+        figure = analysis.plot(entry["port"], max_points=2 * PEAK_PACKETS)
+        drawn = [charts.add(f"burst-{index}", figure, title)]
+        listed, words = ([], "") if burst is None else (_burst_tables(entry, burst), tables.law_line(burst))
+        panels.append(Panel(entry["port"], drawn, False, listed, words, entry["notes"]))
+    names = [Path(source["path"]).name for source in document["sources"]]
+    found = sum(port["bursts_found"] for port in document["ports"])
+    return _page(
+        "analysis.html",
+        charts,
+        title=names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more",
+        bursts=found,
+        sources=[(source["path"], f"{source['kind']}, {source['records']:,} records") for source in document["sources"]],
+        notes=analysis.notes,
+        ports=tables.port_rows(document),
+        panels=panels,
+        settings=json.dumps(document["settings"], indent=1),
     )
 
 
@@ -224,8 +324,15 @@ def _provenance(result: Result) -> list[tuple[str, str]]:
 
 def write(result: Result, path: str | os.PathLike[str]) -> None:
     """Write the page about a run, completely or not at all; see `render`."""
-    target = Path(path)
-    page = render(result)
+    _write(Path(path), render(result))
+
+
+def write_analysis(analysis: Analysis, path: str | os.PathLike[str]) -> None:
+    """Write the page about an analysed trace, completely or not at all; see `render_analysis`."""
+    _write(Path(path), render_analysis(analysis))
+
+
+def _write(target: Path, page: str) -> None:
     part = target.with_name(f".{target.name}.part")
     try:
         part.write_text(page, encoding="utf-8")

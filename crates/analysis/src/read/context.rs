@@ -93,7 +93,7 @@ pub struct Flows {
     names: Vec<Arc<str>>,
     index: BTreeMap<Box<[u8]>, u32>,
     /// From a result's flows.parquet, by number.
-    pub known: Vec<Known>,
+    pub known: BTreeMap<u32, Known>,
 }
 
 impl Flows {
@@ -131,7 +131,7 @@ impl Flows {
     }
 
     fn info(&self, flow: u32) -> FlowInfo {
-        if let Some(known) = self.known.get(flow as usize) {
+        if let Some(known) = self.known.get(&flow) {
             let name = match &known.id {
                 Some(id) => format!("{id}: {} → {}", known.src, known.dst),
                 None => format!("{flow}: {} → {}", known.src, known.dst),
@@ -225,7 +225,7 @@ pub struct Context {
 
 impl Context {
     /// Takes what a result says of its flows.
-    pub fn lock_known(&mut self, known: Vec<Known>) {
+    pub fn know(&mut self, known: BTreeMap<u32, Known>) {
         self.flows.lock().known = known;
     }
 

@@ -18,12 +18,14 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod trace;
+mod window;
 
 pub use mapping::Mapping;
 pub use options::{By, Options};
 pub use problem::{Problem, Problems};
 pub use source::Kind;
-pub use trace::{analyze, Control, Failure, Observer, Progress, SourceReport, TraceReport};
+pub use trace::{analyze, records, Control, Failure, Observer, Progress, SourceReport, TraceReport};
+pub use window::Records;
 
 use context::{Batch, Context};
 

@@ -29,9 +29,22 @@ pub struct Late {
     pub time: Time,
 }
 
-/// One port's records on their way into the analysis.
-pub struct Lane {
-    analyzer: PortAnalyzer,
+/// Where the records of a port go, in order of time.
+pub trait Sink {
+    fn take(&mut self, record: &Record);
+}
+
+impl Sink for PortAnalyzer {
+    #[inline]
+    fn take(&mut self, record: &Record) {
+        let taken = self.push(record);
+        debug_assert!(taken.is_ok(), "the lane is in order");
+    }
+}
+
+/// One port's records on their way.
+pub struct Lane<S> {
+    sink: S,
     order: Order,
     held: Vec<Record>,
     /// Whether `held` is in order.
@@ -44,10 +57,10 @@ pub struct Lane {
     pub lag: Span,
 }
 
-impl Lane {
-    pub fn new(analyzer: PortAnalyzer, order: Order) -> Self {
+impl<S: Sink> Lane<S> {
+    pub fn new(sink: S, order: Order) -> Self {
         Lane {
-            analyzer,
+            sink,
             order,
             held: Vec::new(),
             sorted: true,
@@ -78,7 +91,7 @@ impl Lane {
             self.latest = record.time;
         }
         match self.order {
-            Order::Sorted => self.hand_on(record),
+            Order::Sorted => self.sink.take(record),
             Order::Nearly => {
                 self.held.push(*record);
                 if self.held.len() == 2 * WINDOW {
@@ -95,11 +108,6 @@ impl Lane {
         self.held.len()
     }
 
-    fn hand_on(&mut self, record: &Record) {
-        let taken = self.analyzer.push(record);
-        debug_assert!(taken.is_ok(), "the lane is in order");
-    }
-
     /// Hands the `count` earliest records on; of equal times the first to come goes first.
     fn release(&mut self, count: usize) {
         if !self.sorted {
@@ -107,7 +115,7 @@ impl Lane {
             self.sorted = true;
         }
         let held = std::mem::take(&mut self.held);
-        held[..count].iter().for_each(|record| self.hand_on(record));
+        held[..count].iter().for_each(|record| self.sink.take(record));
         if let Some(last) = held[..count].last() {
             self.released = last.time;
         }
@@ -115,9 +123,56 @@ impl Lane {
         self.held.drain(..count);
     }
 
-    /// Hands everything on; gives the analysis.
-    pub fn finish(mut self) -> PortAnalyzer {
+    /// Hands everything on; gives what took it.
+    pub fn finish(mut self) -> S {
         self.release(self.held.len());
-        self.analyzer
+        self.sink
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Sink for Vec<Record> {
+        fn take(&mut self, record: &Record) {
+            self.push(*record);
+        }
+    }
+
+    fn at(ps: u64, flow: u32) -> Record {
+        Record { time: Time::from_ps(ps), queue: 0, frame: 0, flow, flags: 0 }
+    }
+
+    #[test]
+    fn interleaved_receivers_are_put_in_order_and_equal_times_stay_as_they_came() {
+        let mut lane = Lane::new(Vec::new(), Order::Nearly);
+        let count = 5 * WINDOW as u64 + 3;
+        // Groups of thirty come backwards, two of each time.
+        for i in 0..count {
+            let group = i / 30;
+            lane.push(&at(1_000 * group + (29 - i % 30) / 2, i as u32)).unwrap();
+        }
+        assert!(lane.overtaken > 0 && lane.lag == Span::from_ps(14));
+        let records = lane.finish();
+        assert_eq!(records.len() as u64, count);
+        assert!(records.windows(2).all(|w| (w[0].time, w[0].flow) < (w[1].time, w[1].flow) || w[0].time < w[1].time));
+    }
+
+    #[test]
+    fn more_disorder_than_the_window_holds_is_an_error_unless_all_is_sorted() {
+        let mut nearly = Lane::new(Vec::new(), Order::Nearly);
+        let mut any = Lane::new(Vec::new(), Order::Any);
+        for i in 0..2 * WINDOW as u64 {
+            nearly.push(&at(10 + i, 0)).unwrap();
+            any.push(&at(10 + i, 0)).unwrap();
+        }
+        let released = Time::from_ps(10 + WINDOW as u64 - 1);
+        assert_eq!(nearly.push(&at(3, 0)), Err(Late { after: released, time: Time::from_ps(3) }));
+        any.push(&at(3, 7)).unwrap();
+        assert_eq!(any.finish()[0].flow, 7);
+        let mut sorted = Lane::new(Vec::new(), Order::Sorted);
+        sorted.push(&at(5, 0)).unwrap();
+        assert_eq!(sorted.push(&at(4, 0)), Err(Late { after: Time::from_ps(5), time: Time::from_ps(4) }));
     }
 }

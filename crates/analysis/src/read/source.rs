@@ -1,6 +1,6 @@
 //! What kind of file it is, by its content, and how it is opened.
 
-use super::context::{Context, Origin, BATCH};
+use super::context::{Context, Known, Origin, BATCH};
 use super::csv::MappedCsv;
 use super::mapped::MappedParquet;
 use super::mapping::{bind, Binding, Bound, Mapping, Role, Unit};
@@ -9,6 +9,7 @@ use super::problem::{Problem, Problems};
 use super::stamps::Stamps;
 use super::table::Table;
 use super::TraceReader;
+use crate::NO_FLOW;
 use fanin_telemetry::Registers;
 use fanin_units::{BitRate, Bytes, Span, Time};
 use serde::Serialize;
@@ -387,7 +388,7 @@ pub fn learn_flows(folder: &Path, context: &mut Context) {
         return;
     }
     if let Err(problems) = flows_of(&path, context) {
-        context.lock_known(Vec::new());
+        context.know(BTreeMap::new());
         context.notes.extend(problems.iter().map(|p| format!("flows go by their numbers: {p}")));
     }
 }
@@ -404,20 +405,13 @@ fn flows_of(path: &Path, context: &mut Context) -> Result<(), Problems> {
     let rtt = find("base_rtt_ps");
     indices.extend(rtt);
     table.choose(&indices)?;
-    let mut known: Vec<super::context::Known> = Vec::new();
+    let mut known: BTreeMap<u32, Known> = BTreeMap::new();
     let mut names: BTreeMap<Vec<u8>, Arc<str>> = BTreeMap::new();
+    let blank: Arc<str> = "".into();
     loop {
         let rows = table.next(BATCH)?;
         if rows == 0 {
             break;
-        }
-        let first = known.len();
-        let mut numbers = vec![u64::MAX; rows];
-        table.numbers(0, 1, |row, v| {
-            numbers[row] = v.and_then(Result::ok).and_then(|v| u64::try_from(v).ok()).unwrap_or(u64::MAX)
-        });
-        if numbers.iter().enumerate().any(|(row, n)| *n != (first + row) as u64) {
-            return Err(Problem::new("does not number its flows 0, 1, 2, …").file(path).into());
         }
         let mut intern = |text: Option<&[u8]>| -> Arc<str> {
             let text = text.unwrap_or_default();
@@ -428,24 +422,21 @@ fn flows_of(path: &Path, context: &mut Context) -> Result<(), Problems> {
             names.insert(text.to_vec(), name.clone());
             name
         };
-        let blank: Arc<str> = "".into();
-        known.extend((0..rows).map(|_| super::context::Known {
-            src: blank.clone(),
-            dst: blank.clone(),
-            id: None,
-            start: Time::ZERO,
-            base_rtt: None,
-        }));
-        table.texts(1, |row, text| known[first + row].src = intern(text));
-        table.texts(2, |row, text| known[first + row].dst = intern(text));
-        table.texts(3, |row, text| known[first + row].id = text.map(|t| String::from_utf8_lossy(t).into()));
+        let mut numbers = vec![NO_FLOW; rows];
+        let nobody = Known { src: blank.clone(), dst: blank.clone(), id: None, start: Time::ZERO, base_rtt: None };
+        let mut batch = vec![nobody; rows];
         let ps = |v: Option<Result<u128, super::number::NumberError>>| v.and_then(Result::ok).and_then(|v| u64::try_from(v).ok());
-        table.numbers(4, 1, |row, v| known[first + row].start = Time::from_ps(ps(v).unwrap_or(0)));
+        table.numbers(0, 1, |row, v| numbers[row] = ps(v).and_then(|v| u32::try_from(v).ok()).unwrap_or(NO_FLOW));
+        table.texts(1, |row, text| batch[row].src = intern(text));
+        table.texts(2, |row, text| batch[row].dst = intern(text));
+        table.texts(3, |row, text| batch[row].id = text.map(|t| String::from_utf8_lossy(t).into()));
+        table.numbers(4, 1, |row, v| batch[row].start = Time::from_ps(ps(v).unwrap_or(0)));
         if rtt.is_some() {
-            table.numbers(5, 1, |row, v| known[first + row].base_rtt = ps(v).map(Span::from_ps));
+            table.numbers(5, 1, |row, v| batch[row].base_rtt = ps(v).map(Span::from_ps));
         }
+        known.extend(numbers.into_iter().zip(batch).filter(|(number, _)| *number != NO_FLOW));
     }
-    context.lock_known(known);
+    context.know(known);
     Ok(())
 }
 

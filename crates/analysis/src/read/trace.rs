@@ -2,9 +2,10 @@
 
 use super::context::{Batch, Context};
 use super::options::{By, Options};
-use super::order::{Lane, Order, MOST, WINDOW};
+use super::order::{Lane, Order, Sink, MOST, WINDOW};
 use super::problem::{did_you_mean, listed, Problem, Problems};
 use super::source::{learn_flows, origin, Kind, Manifest, Source};
+use super::window::{Records, Window};
 use super::TraceReader;
 use crate::{PortAnalyzer, PortReport, Record, Settings, SCHEMA};
 use fanin_units::{Span, Time};
@@ -97,42 +98,88 @@ const MAX_FILES: usize = 10_000;
 /// # Errors
 /// See [`Failure`].
 pub fn analyze(options: &Options, observer: &mut dyn Observer) -> Result<TraceReport, Failure> {
-    let mut sources = find(options)?;
-    let mut context = Context { origin: origin(&sources), ..Context::default() };
-    context.notes.extend(context.origin.note());
-    let by = detection(options, &sources)?;
-    for source in &sources {
-        let folder = source.path.parent().unwrap_or(Path::new("."));
-        if source.manifest.is_some() && sources.len() == 1 && matches!(source.kind, Kind::Result | Kind::Parquet | Kind::Stamps) {
-            learn_flows(folder, &mut context);
+    let mut trace = Trace::open(options)?;
+    let make = |settings: &Settings, name: &str, context: &Context| PortAnalyzer::new(settings, name, context.flows.lookup());
+    let mut run = trace.run(options, &make);
+    run.read(&trace.sources, &mut trace.context, observer)?;
+    run.report(&trace.sources, trace.context)
+}
+
+/// Gives the records of one port between two times, both included; more than `most` are reduced to the smallest and the
+/// largest queue of each part of the time.
+///
+/// # Errors
+/// See [`Failure`].
+pub fn records(
+    options: &Options,
+    port: &str,
+    (from, to): (Time, Time),
+    most: usize,
+    observer: &mut dyn Observer,
+) -> Result<Records, Failure> {
+    let options = Options { ports: vec![port.to_string()], to: Some(to), ..options.clone() };
+    let mut trace = Trace::open(&options)?;
+    let make = |_: &Settings, _: &str, _: &Context| Window::new(from, to, most);
+    let mut run = trace.run(&options, &make);
+    run.read(&trace.sources, &mut trace.context, observer)?;
+    let found = std::mem::take(&mut run.lanes).into_iter().flatten().next();
+    Ok(found.map_or_else(|| Window::new(from, to, most), Lane::finish).finish())
+}
+
+/// A trace whose files have been looked at.
+struct Trace {
+    sources: Vec<Source>,
+    context: Context,
+    by: By,
+}
+
+/// Makes what takes the records of a port.
+type Make<'a, S> = &'a dyn Fn(&Settings, &str, &Context) -> S;
+
+impl Trace {
+    fn open(options: &Options) -> Result<Trace, Failure> {
+        let mut sources = find(options)?;
+        let mut context = Context { origin: origin(&sources), ..Context::default() };
+        context.notes.extend(context.origin.note());
+        let by = detection(options, &sources)?;
+        for source in &sources {
+            let folder = source.path.parent().unwrap_or(Path::new("."));
+            let table = matches!(source.kind, Kind::Result | Kind::Parquet | Kind::Stamps);
+            if source.manifest.is_some() && sources.len() == 1 && table {
+                learn_flows(folder, &mut context);
+            }
+            if let Some(manifest) = source.manifest.as_ref().filter(|m| m.status != "complete") {
+                let reason = manifest.reason.as_ref().map_or(String::new(), |r| format!(": {r}"));
+                context.note(format!("{}: the result is {}{reason}", folder.display(), manifest.status));
+            }
         }
-        if let Some(manifest) = source.manifest.as_ref().filter(|m| m.status != "complete") {
-            let reason = manifest.reason.as_ref().map_or(String::new(), |r| format!(": {r}"));
-            context.note(format!("{}: the result is {}{reason}", folder.display(), manifest.status));
+        // Of equal starts the order on the command line decides.
+        sources.sort_by_key(|s| s.first.unwrap_or(u128::MAX));
+        Ok(Trace { sources, context, by })
+    }
+
+    fn run<'a, S>(&self, options: &'a Options, make: Make<'a, S>) -> Run<'a, S> {
+        let sources = &self.sources;
+        Run {
+            options,
+            make,
+            by: self.by,
+            order: if options.sort {
+                Order::Any
+            } else if sources.len() == 1 && sources[0].in_order {
+                Order::Sorted
+            } else {
+                Order::Nearly
+            },
+            manifest: sources.iter().find_map(|s| s.manifest.clone()).unwrap_or_default(),
+            registers: sources.iter().find_map(|s| s.registers),
+            speed: sources.iter().find_map(|s| s.speed),
+            lanes: Vec::new(),
+            held: 0,
+            records: 0,
+            counts: vec![0; sources.len()],
         }
     }
-    // Of equal starts the order on the command line decides.
-    sources.sort_by_key(|s| s.first.unwrap_or(u128::MAX));
-    let mut run = Run {
-        options,
-        by,
-        order: if options.sort {
-            Order::Any
-        } else if sources.len() == 1 && sources[0].in_order {
-            Order::Sorted
-        } else {
-            Order::Nearly
-        },
-        manifest: sources.iter().find_map(|s| s.manifest.clone()).unwrap_or_default(),
-        registers: sources.iter().find_map(|s| s.registers),
-        speed: sources.iter().find_map(|s| s.speed),
-        lanes: Vec::new(),
-        held: 0,
-        records: 0,
-        counts: vec![0; sources.len()],
-    };
-    run.read(&sources, &mut context, observer)?;
-    run.report(&sources, context)
 }
 
 fn find(options: &Options) -> Result<Vec<Source>, Problems> {
@@ -203,15 +250,16 @@ fn detection(options: &Options, sources: &[Source]) -> Result<By, Problems> {
 }
 
 /// Reading under way.
-struct Run<'a> {
+struct Run<'a, S> {
     options: &'a Options,
+    make: Make<'a, S>,
     by: By,
     order: Order,
     manifest: Manifest,
     registers: Option<fanin_telemetry::Registers>,
     speed: Option<fanin_units::BitRate>,
     /// By port; None: not asked for.
-    lanes: Vec<Option<Lane>>,
+    lanes: Vec<Option<Lane<S>>>,
     held: usize,
     records: u64,
     counts: Vec<u64>,
@@ -232,7 +280,7 @@ impl Open {
     }
 }
 
-impl Run<'_> {
+impl<S: Sink> Run<'_, S> {
     fn read(&mut self, sources: &[Source], context: &mut Context, observer: &mut dyn Observer) -> Result<(), Failure> {
         let mut waiting = 0;
         let mut open: Vec<Open> = Vec::new();
@@ -356,7 +404,7 @@ impl Run<'_> {
         settings
     }
 
-    fn lane(&self, name: &str, context: &Context) -> Result<Option<Lane>, Problems> {
+    fn lane(&self, name: &str, context: &Context) -> Result<Option<Lane<S>>, Problems> {
         if !self.options.ports.is_empty() && !self.options.ports.iter().any(|p| p == name) {
             return Ok(None);
         }
@@ -369,10 +417,11 @@ impl Run<'_> {
         if !problems.is_empty() {
             return Err(problems);
         }
-        let analyzer = PortAnalyzer::new(&settings, name, context.flows.lookup());
-        Ok(Some(Lane::new(analyzer, self.order)))
+        Ok(Some(Lane::new((self.make)(&settings, name, context), self.order)))
     }
+}
 
+impl Run<'_, PortAnalyzer> {
     fn report(self, sources: &[Source], context: Context) -> Result<TraceReport, Failure> {
         let names = context.ports.names();
         let missing: Problems = self

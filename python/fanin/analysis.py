@@ -1,0 +1,497 @@
+"""Analysis of queue traces: bursts, phases, laws and culprits, of simulated ports and of real ones."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, cast
+
+import polars as pl
+
+from fanin import _core, tables
+from fanin._core import TraceError
+from fanin.results import Result
+
+if TYPE_CHECKING:
+    from plotly.graph_objects import Figure
+
+__all__ = ["Analysis", "AnalysisProgress", "Source", "TraceError", "analyze"]
+
+type_of_source = str | os.PathLike[str] | Result
+Source = type_of_source | Sequence[str | os.PathLike[str]]
+"""A result, or the path of a result folder, of a file, or of several files that are one trace."""
+
+_MAX_POINTS: Final = 8000
+"""Records of a figure that are drawn one by one; more are reduced to the smallest and largest of each part of the time."""
+
+_MARGIN: Final = 0.15
+"""What is shown before and after a burst, as a share of its length."""
+
+_U64, _F64, _STR = pl.UInt64(), pl.Float64(), pl.String()
+
+_PORT: Final[dict[str, pl.DataType]] = {
+    "port": _STR,
+    "records": _U64,
+    "first_ps": _U64,
+    "last_ps": _U64,
+    "rate_bps": _U64,
+    "rate_from": _STR,
+    "overhead_bytes": _U64,
+    "peak_bytes": _U64,
+    "peak_ps": _U64,
+    "bursts_found": _U64,
+    "burst_ps": _U64,
+    "dropped": _U64,
+    "marked": _U64,
+    "missing_bytes": _U64,
+}
+_BURST: Final[dict[str, pl.DataType]] = {
+    "index": _U64,
+    "start_ps": _U64,
+    "end_ps": _U64,
+    "duration_ps": _U64,
+    "peak_ps": _U64,
+    "peak_bytes": _U64,
+    "start_bytes": _U64,
+    "records": _U64,
+    "arrived_bytes": _U64,
+    "dropped_packets": _U64,
+    "dropped_bytes": _U64,
+    "marked_packets": _U64,
+    "rise_bps": _F64,
+    "fall_bps": _F64,
+    "gap_ps": _U64,
+    "open": pl.Boolean(),
+    "cut": pl.Boolean(),
+    "flows": _U64,
+    "direct_unattributed_bytes": _U64,
+    "indirect_unattributed_bytes": _U64,
+    "words": _STR,
+}
+_PHASE: Final[dict[str, pl.DataType]] = {
+    "start_ps": _U64,
+    "end_ps": _U64,
+    "slope_bps": _F64,
+    "low_bps": _F64,
+    "high_bps": _F64,
+    "records": _U64,
+    "start_bytes": _F64,
+    "end_bytes": _F64,
+}
+_LAW: Final[dict[str, pl.DataType]] = {
+    "law": pl.UInt8(),
+    "background": _STR,
+    "background_flows": _U64,
+    "first_round_bps": _F64,
+    "bound_bps": _F64,
+    "slope_bps": _F64,
+    "low_bps": _F64,
+    "high_bps": _F64,
+    "phase": _U64,
+    "holds": pl.Boolean(),
+    "words": _STR,
+}
+_ROUND: Final[dict[str, pl.DataType]] = {
+    "round": _U64,
+    "start_ps": _U64,
+    "end_ps": _U64,
+    "flows": _U64,
+    "packets": _U64,
+    "bytes": _U64,
+}
+_CULPRIT: Final[dict[str, pl.DataType]] = {"flow": _U64, "name": _STR, "bytes": _U64, "share": _F64}
+
+
+class AnalysisProgress(TypedDict):
+    """What a progress function is told about ten times a second.
+
+    Attributes
+    ----------
+    done : float
+        Share of the trace that has been read, from 0 to 1.
+    records : int
+        Records read.
+    wall_s : float
+        Time since the start [s].
+    """
+
+    done: float
+    records: int
+    wall_s: float
+
+
+def _paths(source: Source) -> list[str]:
+    if isinstance(source, Result):
+        return [str(source.path)]
+    if isinstance(source, str | os.PathLike):
+        return [os.fspath(source)]
+    return [os.fspath(path) for path in source]
+
+
+def analyze(  # noqa: PLR0913 (one parameter per setting)
+    source: Source,
+    *,
+    port: str | Sequence[str] | None = None,
+    rate: str | None = None,
+    by: Literal["queue", "rate"] | None = None,
+    above: str | None = None,
+    until: str | None = None,
+    window: str | None = None,
+    share: float | None = None,
+    merge: str | None = None,
+    rtt: str | None = None,
+    overhead: str | None = None,
+    start: str | None = None,
+    stop: str | None = None,
+    columns: str | Mapping[str, str] | None = None,
+    sort: bool = False,
+    confidence: float = 0.95,
+    top: int = 10,
+    max_bursts: int = 10_000,
+    progress: Callable[[AnalysisProgress], None] | None = None,
+) -> Analysis:
+    """Find the bursts of a trace: their phases and slopes, the law that they follow, the flows that made them.
+
+    The trace is read once, in bounded memory. Other Python threads go on meanwhile; Ctrl-C raises `KeyboardInterrupt`.
+    docs/analyze.md says what can be read, and what each number means.
+
+    Parameters
+    ----------
+    source : Result, path-like or sequence of path-like
+        A result folder; or files (Parquet, CSV, TSV, pcap, pcapng; told by their content), which are one trace.
+    port : str or sequence of str, optional
+        Only these ports; all of them if not given.
+    rate : str, optional
+        Speed of the ports, for example ``"10Gbps"``. A result says it itself; otherwise it is estimated where that is possible.
+    by : {"queue", "rate"}, optional
+        What makes a burst: the queue, or the arrival rate in a window. The queue if not given, unless there is none.
+    above, until : str, optional
+        A burst begins when an arrival finds more than `above` and ends when one finds no more than `until`, for example
+        ``"50KB"``. If not given: what the port drains in 100 µs (24288 B where its speed is unknown), and a quarter of `above`.
+    window : str, optional
+        Length of the window for detection by rate; ``"25us"`` if not given.
+    share : float, optional
+        Share of the port's speed above which a window belongs to a burst; 0.5 if not given.
+    merge : str, optional
+        Bursts closer than this are one; ``"0ps"`` if not given.
+    rtt : str, optional
+        Round trip on the idle network, by which rounds are told apart. A result knows it for each flow.
+    overhead : str, optional
+        Wire bytes of a frame beyond its length; ``"20B"`` if not given (preamble and gap), in a result what its links have.
+    start, stop : str, optional
+        Bursts are sought from `start` on; records after `stop` are not read. Times of the trace, for example ``"1.5ms"``.
+    columns : str or mapping, optional
+        Which column of a table means what, and in which unit: ``"time=ts:ns,queue=qlen:cells(208B),flow=five_tuple"``, or
+        ``{"time": "ts:ns", "queue": "qlen:KB"}``. Guessed by common names if not given; `Analysis.notes` says how.
+    sort : bool
+        Sort the whole trace in memory, for files with more disorder than receivers bring about.
+    confidence : float
+        Of the intervals around slopes.
+    top : int
+        Culprits listed for each burst.
+    max_bursts : int
+        Bursts of a port that are kept with all detail: the highest ones. The others are counted.
+    progress : callable, optional
+        Told an `AnalysisProgress` about ten times a second; what it raises ends the analysis.
+
+    Returns
+    -------
+    Analysis
+        The report.
+
+    Raises
+    ------
+    TraceError
+        The trace cannot be read, or a setting cannot be used; everything that is wrong is in its ``problems``.
+
+    Examples
+    --------
+    >>> analysis = fanin.analyze("switch7.csv", rate="10Gbps", columns="time=ts:ns,queue=qlen:KB")  # doctest: +SKIP
+    >>> analysis.bursts.sort("peak_bytes").tail(3)  # doctest: +SKIP
+    """
+    if isinstance(source, Sequence) and not isinstance(source, str) and not source:
+        raise ValueError("no file is given")
+    settings = {
+        "paths": _paths(source),
+        "port": [port] if isinstance(port, str) else None if port is None else list(port),
+        "rate": rate,
+        "by": by,
+        "above": above,
+        "until": until,
+        "window": window,
+        "share": share,
+        "merge": merge,
+        "rtt": rtt,
+        "overhead": overhead,
+        "from": start,
+        "to": stop,
+        "columns": columns if columns is None or isinstance(columns, str) else dict(columns),
+        "sort": sort,
+        "confidence": confidence,
+        "top": top,
+        "max_bursts": max_bursts,
+    }
+    text = json.dumps(settings)
+    return Analysis(_core.analyze(text, cast("Callable[[dict[str, Any]], None] | None", progress)), text)
+
+
+def _frame(rows: list[dict[str, Any]], schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
+    return pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=dict(schema))
+
+
+class Analysis:
+    """What `fanin.analyze` found.
+
+    Times count in picoseconds from the trace's zero (or from second `origin_s` of its clock), sizes in frame bytes, rates in
+    bit/s of frame bytes.
+
+    Attributes
+    ----------
+    document : dict
+        Everything, as docs/analyze.md describes it; `to_json` writes it.
+    """
+
+    document: dict[str, Any]
+
+    def __init__(self, report: str, settings: str) -> None:
+        self.document = json.loads(report)
+        self._text = report
+        self._settings = settings
+
+    # -- what there is ----------------------------------------------------------------------------------------------
+
+    @property
+    def notes(self) -> list[str]:
+        """What is to be said of the trace: guessed columns, records put in order, packets without a stamp."""
+        return [str(note) for note in self.document["notes"]]
+
+    @property
+    def origin_s(self) -> int:
+        """Second of the trace's own clock from which times count; 0 where they are the trace's own."""
+        return int(self.document["origin_s"])
+
+    def port(self, name: str | None = None) -> dict[str, Any]:
+        """Return the report of a port.
+
+        Parameters
+        ----------
+        name : str, optional
+            The port; the one with the largest queue if not given.
+
+        Raises
+        ------
+        ValueError
+            There is no such port.
+        """
+        ports: list[dict[str, Any]] = self.document["ports"]
+        for entry in ports:
+            if name is None or entry["port"] == name:
+                return entry
+        there = ", ".join(entry["port"] for entry in ports[:20]) or "none: the trace has no records"
+        raise ValueError(f"there is no port '{name or ''}' in this trace; there are: {there}")
+
+    @cached_property
+    def ports(self) -> pl.DataFrame:
+        """One row per port, the largest queue first: records, speed [bit/s], largest queue [bytes], bursts, drops, marks."""
+        return _frame(self.document["ports"], _PORT)
+
+    def _rows(self, part: str | None) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = []
+        for port in self.document["ports"]:
+            for burst in port["bursts"]:
+                key = {"port": port["port"], "burst": burst["index"]}
+                rows += [key | burst] if part is None else [key | row for row in burst[part] or []]
+        return rows
+
+    @cached_property
+    def bursts(self) -> pl.DataFrame:
+        """One row per burst: times [ps], sizes [bytes], slopes [bit/s], and the law with its verdict where one applies."""
+        rows = self._rows(None)
+        for row in rows:
+            law = row["law"] or {}
+            row["law_holds"], row["bound_bps"], row["law"] = law.get("holds"), law.get("bound_bps"), law.get("law")
+            row["slope_bps"], row["words"] = law.get("slope_bps"), law.get("words") or row.get("words")
+        more = {"law": pl.UInt8(), "law_holds": pl.Boolean(), "slope_bps": _F64, "bound_bps": _F64}
+        return _frame(rows, {"port": _STR, **_BURST, **more})
+
+    @cached_property
+    def phases(self) -> pl.DataFrame:
+        """One row per phase of a burst: times [ps], slope with its confidence interval [bit/s], fitted queue [bytes]."""
+        return _frame(self._rows("phases"), {"port": _STR, "burst": _U64, **_PHASE})
+
+    @cached_property
+    def rounds(self) -> pl.DataFrame:
+        """One row per round of a burst: times [ps], flows, packets, bytes."""
+        return _frame(self._rows("rounds"), {"port": _STR, "burst": _U64, **_ROUND})
+
+    @cached_property
+    def laws(self) -> pl.DataFrame:
+        """One row per burst that a law applies to: the bound, the slope with its interval [bit/s], the verdict."""
+        rows = [{"port": row["port"], "burst": row["burst"], **row["law"]} for row in self._rows(None) if row["law"]]
+        return _frame(rows, {"port": _STR, "burst": _U64, **_LAW})
+
+    @cached_property
+    def culprits(self) -> pl.DataFrame:
+        """One row per flow that made a burst, with its bytes and share.
+
+        ``kind`` is ``direct`` (it stood in the queue at the peak) or ``indirect`` (it arrived since the queue was last empty).
+        """
+        frames = [
+            _frame(self._rows(kind), {"port": _STR, "burst": _U64, **_CULPRIT}).with_columns(kind=pl.lit(kind))
+            for kind in ("direct", "indirect")
+        ]
+        return pl.concat(frames).sort("port", "burst", "kind", maintain_order=True)
+
+    # -- figures ----------------------------------------------------------------------------------------------------
+
+    def burst(self, port: str | None = None, index: int | None = None) -> dict[str, Any] | None:
+        """Return a burst of a port; the one with the highest peak if no index is given, None if there is none.
+
+        Parameters
+        ----------
+        port : str, optional
+            The port; the one with the largest queue if not given.
+        index : int, optional
+            Its number at the port, as `bursts` has it.
+
+        Raises
+        ------
+        ValueError
+            There is no such port or burst.
+        """
+        entry = self.port(port)
+        bursts: list[dict[str, Any]] = entry["bursts"]
+        if index is None:
+            return max(bursts, key=lambda b: (b["peak_bytes"] or 0, b["arrived_bytes"] or 0, -b["index"]), default=None)
+        for burst in bursts:
+            if burst["index"] == index:
+                return burst
+        found = entry["bursts_found"]
+        raise ValueError(f"port '{entry['port']}' has no burst {index} in this report; it has {len(bursts)} of {found} bursts")
+
+    def series(self, port: str, start_ps: int, stop_ps: int, *, max_points: int = _MAX_POINTS) -> tuple[pl.DataFrame, int, bool]:
+        """Read the records of a port between two times again.
+
+        Parameters
+        ----------
+        port : str
+            The port.
+        start_ps, stop_ps : int
+            Both included [ps].
+        max_points : int
+            More records than this are reduced to the smallest and the largest queue of each part of the time.
+
+        Returns
+        -------
+        polars.DataFrame
+            ``time_ps``, ``queue_bytes`` (null where it is unknown), ``frame_bytes``, ``flow``, ``marked``, ``dropped``.
+        int
+            How many records there are.
+        bool
+            Whether they were reduced.
+        """
+        import numpy as np
+
+        raw = _core.trace_records(self._settings, port, start_ps, stop_ps, max_points)
+        types = {"time_ps": "u8", "queue_bytes": "u8", "frame_bytes": "u4", "flow": "u4", "marked": "?", "dropped": "?"}
+        frame = pl.DataFrame({name: np.frombuffer(raw[name], dtype=kind) for name, kind in types.items()})
+        unknown = pl.col("queue_bytes") == 2**64 - 1
+        frame = frame.with_columns(queue_bytes=pl.when(unknown).then(None).otherwise(pl.col("queue_bytes")))
+        return frame, int(raw["count"]), bool(raw["reduced"])
+
+    def plot(self, port: str | None = None, burst: int | None = None, *, max_points: int = _MAX_POINTS) -> Figure:
+        """Return a burst as a figure: the queue with its phases shaded, the fitted slopes with their values, what the law says.
+
+        The trace is read again for it.
+
+        Parameters
+        ----------
+        port : str, optional
+            The port; the one with the largest queue if not given.
+        burst : int, optional
+            Number of the burst; the highest one if not given, the whole trace if the port has none.
+        max_points : int
+            More records than this are reduced to the smallest and the largest queue of each part of the time.
+
+        Raises
+        ------
+        ValueError
+            There is no such port or burst.
+        """
+        from fanin import burst_figure
+
+        entry = self.port(port)
+        chosen = self.burst(entry["port"], burst)
+        first, last = entry["first_ps"] or 0, entry["last_ps"] or 0
+        window = (first, last)
+        if chosen is not None:
+            margin = int(_MARGIN * chosen["duration_ps"]) + 1
+            window = (max(first, chosen["start_ps"] - margin), min(last, chosen["end_ps"] + margin))
+        frame, count, reduced = self.series(entry["port"], *window, max_points=max_points)
+        return burst_figure.figure(entry, chosen, frame, count, reduced)
+
+    def save_pdf(
+        self, path: str | os.PathLike[str], port: str | None = None, burst: int | None = None, *, width: str = "column"
+    ) -> Path:
+        """Write a burst as a figure for a paper: vector, embedded TrueType fonts, distinguishable in grey.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to; ``.pdf``, ``.svg`` or ``.png``.
+        port, burst
+            As for `plot`.
+        width : {"column", "page"}
+            Width of the figure: 3.33 in or 7 in.
+        """
+        from fanin import paper
+
+        return paper.save(self.plot(port, burst), path, width=width)
+
+    # -- files and pages --------------------------------------------------------------------------------------------
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return the whole report as JSON, and write it to `path` if given; equal traces and settings give equal bytes."""
+        text = json.dumps(self.document, indent=1, ensure_ascii=False) + "\n"
+        if path is not None:
+            Path(path).write_text(text, encoding="utf-8")
+        return text
+
+    def report(self, path: str | os.PathLike[str]) -> Path:
+        """Write one HTML page with tables and figures; it needs neither network nor other files.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to.
+        """
+        from fanin import report
+
+        target = Path(path)
+        report.write_analysis(self, target)
+        return target
+
+    def __repr__(self) -> str:
+        ports = self.document["ports"]
+        bursts = sum(port["bursts_found"] for port in ports)
+        return f"<fanin.Analysis: {len(ports)} ports, {bursts} bursts>"
+
+    def _repr_html_(self) -> str:
+        def table(content: tuple[list[str], list[list[str]]]) -> str:
+            def row(cells: list[str], tag: str) -> str:
+                return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+            return "<table>" + row(content[0], "th") + "".join(row(cells, "td") for cells in content[1]) + "</table>"
+
+        notes = "".join(f"<p>{html.escape(note)}</p>" for note in tables.all_notes(self.document))
+        parts = [table(tables.port_rows(self.document))]
+        for port in self.document["ports"][:8]:
+            if port["bursts"]:
+                parts.append(f"<b>{html.escape(port['port'])}</b>{table(tables.burst_rows(port, 5))}")
+                law = tables.law_line(tables.largest(port, 1)[0])
+                parts.append(f"<p>{html.escape(law)}</p>" if law else "")
+        return f"<div>{notes}{''.join(parts)}</div>"

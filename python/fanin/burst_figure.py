@@ -1,0 +1,175 @@
+"""A burst as a figure: the queue, its phases, the fitted slopes, what the law says of them."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any, Final
+
+import plotly.graph_objects as go
+import polars as pl
+
+from fanin import figures, series, show, tables
+
+__all__ = ["add_layer", "figure"]
+
+_SHADES: Final = ("#7a5cc7", "#1a9c6b")
+"""Phases in turn."""
+
+_FIT: Final = "#b3408f"
+_SPEED: Final = "#59636e"
+_FULL_FRAME: Final = 1518
+
+
+def figure(port: dict[str, Any], burst: dict[str, Any] | None, frame: pl.DataFrame, count: int, reduced: bool) -> go.Figure:
+    """Return the figure of a burst from its records.
+
+    Parameters
+    ----------
+    port : dict
+        Report of the port.
+    burst : dict or None
+        The burst; None draws the records alone.
+    frame : polars.DataFrame
+        Records, as `fanin.Analysis.series` gives them.
+    count : int
+        How many records there are in all.
+    reduced : bool
+        Whether `frame` holds only the outline.
+    """
+    last = frame["time_ps"].max() if frame.height else 0
+    unit, scale = show.axis_unit(show.TIME_UNITS, float(last) if isinstance(last, int) else 0.0)
+    if port["peak_bytes"] is None:
+        drawn = _rates(port, frame, unit, scale)
+        note = f"{count:,} packets, their bytes added up by window." if not reduced else f"Some of {count:,} packets: zoom in."
+        out = figures.framed(drawn, f"Arrivals at {figures.plain(port['port'])}", _time(unit), _rate_axis(port, frame), note)
+        if burst is not None:
+            _shade_burst(out, burst, scale)
+        return out
+    size_unit, size_scale = show.axis_unit(
+        show.SIZE_UNITS, float(port["peak_bytes"]) if burst is None else burst["peak_bytes"] or 1
+    )
+    line = frame.select("time_ps", "queue_bytes")
+    records = frame.with_columns(queue_packets=pl.lit(None, pl.UInt32))
+    data = series.QueueSeries(port["port"], "packet", records, line, count, reduced)
+    traces = figures.packet_traces(data, unit, scale, (size_unit, size_scale))
+    note = (
+        f"{count:,} packets, smallest and largest queue of each part of the time."
+        if reduced
+        else f"{count:,} packets, each as it found the queue."
+    )
+    y = {"title": {"text": f"Queue [{size_unit}]"}}
+    title = f"Queue of {figures.plain(port['port'])}"
+    if burst is not None:
+        title += f", burst {burst['index']}"
+    out = figures.framed(traces, title, _time(unit), y, note)
+    if burst is not None:
+        add_layer(out, port, burst, (scale, size_scale))
+    return out
+
+
+def _time(unit: str) -> dict[str, Any]:
+    return {"title": {"text": f"Time [{unit}]"}}
+
+
+def _rate_axis(port: dict[str, Any], frame: pl.DataFrame) -> dict[str, Any]:
+    unit, _ = show.axis_unit(show.RATE_UNITS, _largest_rate(port, frame))
+    return {"title": {"text": f"Arrivals [{unit}]"}}
+
+
+def _by_window(port: dict[str, Any], frame: pl.DataFrame) -> pl.DataFrame:
+    window = int(port["detect"].get("window_ps") or 25_000_000)
+    groups = frame.group_by(slot=pl.col("time_ps") // window).agg(sent=pl.col("frame_bytes").cast(pl.UInt64).sum()).sort("slot")
+    if not groups.height:
+        return pl.DataFrame(schema={"time_ps": pl.UInt64, "bps": pl.Float64})
+    slots = pl.DataFrame({"slot": pl.int_range(int(groups["slot"][0]), int(groups["slot"][-1]) + 1, eager=True).cast(pl.UInt64)})
+    if slots.height <= 1_000_000:
+        groups = slots.join(groups, on="slot", how="left").with_columns(pl.col("sent").fill_null(0))
+    return groups.select(time_ps=(pl.col("slot") + 1) * window, bps=pl.col("sent") * (8e12 / window))
+
+
+def _largest_rate(port: dict[str, Any], frame: pl.DataFrame) -> float:
+    top = _by_window(port, frame)["bps"].max()
+    return float(top) if isinstance(top, float) else 0.0
+
+
+def _rates(port: dict[str, Any], frame: pl.DataFrame, unit: str, scale: float) -> list[go.Scatter]:
+    rate_unit, rate_scale = show.axis_unit(show.RATE_UNITS, _largest_rate(port, frame))
+    rates = _by_window(port, frame)
+    traces = [
+        go.Scatter(
+            x=(rates["time_ps"].cast(pl.Float64) / scale).to_numpy(),
+            y=(rates["bps"] / rate_scale).to_numpy(),
+            name="arrivals",
+            mode="lines",
+            line={"shape": "vh", "width": 1.2, "color": figures.COLORS[0]},
+            hovertemplate=f"%{{x:.9g}} {unit}: %{{y:.4g}} {rate_unit}<extra></extra>",
+        )
+    ]
+    share = port["detect"].get("share")
+    if share is not None and port["rate_bps"] is not None and rates.height:
+        level = share * port["rate_bps"] / rate_scale
+        ends = [float(rates["time_ps"][0]) / scale, float(rates["time_ps"][-1]) / scale]
+        name = f"{share:.0%} of {show.rate(port['rate_bps'])}"
+        traces.append(_straight(ends, [level, level], name, _SPEED, "dot"))
+    return traces
+
+
+def _straight(x: list[float], y: list[float], name: str, color: str, dash: str) -> go.Scatter:
+    line = {"color": color, "width": 2.5 if dash == "solid" else 1.5, "dash": dash}
+    return go.Scatter(x=x, y=y, name=name, mode="lines", line=line, hovertemplate=f"{name}<extra></extra>")
+
+
+def _shade_burst(out: go.Figure, burst: dict[str, Any], scale: float) -> None:
+    out.add_vrect(
+        x0=burst["start_ps"] / scale, x1=burst["end_ps"] / scale, fillcolor="#d9730d", opacity=0.12, line_width=0, layer="below"
+    )
+
+
+def add_layer(out: go.Figure, port: dict[str, Any], burst: dict[str, Any], scales: tuple[float, float]) -> None:
+    """Draw a burst's phases, fitted slopes and law into a figure of the queue.
+
+    Parameters
+    ----------
+    out : plotly.graph_objects.Figure
+        The queue over time.
+    port, burst : dict
+        Reports of the port and of the burst.
+    scales : (float, float)
+        Picoseconds and bytes of one unit of the axes.
+    """
+    time_scale, size_scale = scales
+    for number, phase in enumerate(burst["phases"], 1):
+        ends = [phase["start_ps"] / time_scale, phase["end_ps"] / time_scale]
+        out.add_vrect(x0=ends[0], x1=ends[1], fillcolor=_SHADES[(number - 1) % 2], opacity=0.10, line_width=0, layer="below")
+        fitted = [phase["start_bytes"] / size_scale, phase["end_bytes"] / size_scale]
+        out.add_trace(_straight(ends, fitted, f"phase {number}: {show.rate(phase['slope_bps'])}", _FIT, "solid"))
+    reference = _reference(port, burst)
+    if reference is not None:
+        name, bps, phase = reference
+        span = phase["end_ps"] - phase["start_ps"]
+        ends = [phase["start_ps"] / time_scale, phase["end_ps"] / time_scale]
+        grown = phase["start_bytes"] + bps * span / 8e12
+        out.add_trace(_straight(ends, [phase["start_bytes"] / size_scale, grown / size_scale], name, _SPEED, "dash"))
+    out.update_layout(showlegend=True)
+    words = tables.law_line(burst)
+    if words:
+        note = (out.layout.meta or {}).get("note", "")
+        lines = "<br>".join(textwrap.wrap(figures.plain(f"{note} {words}"), 150))
+        out.update_layout(meta={"note": f"{note} {words}".strip()})
+        if out.layout.title.text:
+            out.update_layout(
+                title={"subtitle": {"text": lines, "font": {"size": 12}}}, margin={"t": 96 + 14 * lines.count("<br>")}
+            )
+
+
+def _reference(port: dict[str, Any], burst: dict[str, Any]) -> tuple[str, float, dict[str, Any]] | None:
+    """Return the slope to compare with: its name, its value [bit/s of frame bytes], the phase that is judged."""
+    law = burst["law"]
+    if law is not None and law["phase"] < len(burst["phases"]):
+        name = "bound 2aR/(a+R)" if law["law"] == 3 else "R"
+        return f"{name}: {show.rate(law['bound_bps'])}", law["bound_bps"], burst["phases"][law["phase"]]
+    if port["rate_bps"] is None or not burst["phases"]:
+        return None
+    frames = port["rate_bps"] * _FULL_FRAME / (_FULL_FRAME + port["overhead_bytes"])
+    longest = max(burst["phases"], key=lambda phase: phase["end_ps"] - phase["start_ps"])
+    return f"R: {show.rate(frames)}", frames, longest

@@ -1,0 +1,123 @@
+"""The tables of an analysis, as the command line, notebooks and pages show them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fanin import show
+
+__all__ = ["all_notes", "burst_rows", "culprit_rows", "largest", "law_line", "phase_rows", "port_rows", "slope"]
+
+_FROM = {"given": "", "result": "", "estimated": " estimated", "lower_bound": " at least", "unknown": ""}
+
+
+def slope(entry: dict[str, Any]) -> str:
+    """Return a slope with its confidence interval, for example ``1.005 Gb/s (0.998 – 1.012)``."""
+    unit, scale = show.axis_unit(show.RATE_UNITS, max(abs(entry[key]) for key in ("slope_bps", "low_bps", "high_bps")))
+    value, low, high = (f"{entry[key] / scale:.4g}" for key in ("slope_bps", "low_bps", "high_bps"))
+    return f"{value} {unit} ({low} – {high})"
+
+
+def _speed(port: dict[str, Any]) -> str:
+    text = show.rate(port["rate_bps"])
+    if port["rate_from"] == "lower_bound" and port["rate_bps"] is not None:
+        return f"≥ {text}"
+    if port["rate_from"] == "estimated" and port["rate_bps"] is not None:
+        return f"≈ {text}"
+    return text
+
+
+def port_rows(document: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Return one row per port."""
+    head = ["Port", "Records", "Time", "Speed", "Largest queue", "Bursts", "In bursts", "Drops", "Marks"]
+    rows = []
+    for port in document["ports"]:
+        known = port["first_ps"] is not None and port["last_ps"] is not None
+        span = port["last_ps"] - port["first_ps"] if known else None
+        rows.append(
+            [
+                port["port"],
+                show.count(port["records"]),
+                show.duration(span),
+                _speed(port),
+                show.size(port["peak_bytes"]),
+                show.count(port["bursts_found"]),
+                f"{port['burst_ps'] / span:.2%}" if span else show.NOTHING,
+                show.count(port["dropped"]),
+                show.count(port["marked"]),
+            ]
+        )
+    return head, rows
+
+
+def largest(port: dict[str, Any], limit: int) -> list[dict[str, Any]]:
+    """Return the bursts of a port with the highest peaks (or the most bytes, where no queue is known), highest first."""
+    bursts: list[dict[str, Any]] = port["bursts"]
+    return sorted(bursts, key=lambda b: (-(b["peak_bytes"] or 0), -(b["arrived_bytes"] or 0), b["index"]))[:limit]
+
+
+def burst_rows(port: dict[str, Any], limit: int) -> tuple[list[str], list[list[str]]]:
+    """Return one row per burst, the highest `limit` of them, highest first."""
+    head = ["Burst", "Start", "Duration", "Peak", "Arrived", "Rise", "Fall", "Drops", "Marks", "Flows", "Law"]
+    rows = []
+    for burst in largest(port, limit):
+        law = burst["law"]
+        verdict = {True: "holds", False: "does not hold", None: "undecided"}
+        rows.append(
+            [
+                str(burst["index"]),
+                show.duration(burst["start_ps"]),
+                ("≥ " if burst["open"] or burst["cut"] else "") + show.duration(burst["duration_ps"]),
+                show.size(burst["peak_bytes"]),
+                show.size(burst["arrived_bytes"]),
+                show.rate(burst["rise_bps"]),
+                show.rate(burst["fall_bps"]),
+                show.count(burst["dropped_packets"]),
+                show.count(burst["marked_packets"]),
+                show.count(burst["flows"]),
+                f"{law['law']} {verdict[law['holds']]}" if law else show.NOTHING,
+            ]
+        )
+    return head, rows
+
+
+def phase_rows(burst: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Return one row per phase of a burst."""
+    rows = [
+        [
+            str(number),
+            show.duration(phase["start_ps"] - burst["start_ps"]),
+            show.duration(phase["end_ps"] - phase["start_ps"]),
+            slope(phase),
+            show.size(phase["start_bytes"]),
+            show.size(phase["end_bytes"]),
+        ]
+        for number, phase in enumerate(burst["phases"], 1)
+    ]
+    return ["Phase", "After", "Length", "Slope (interval)", "From", "To"], rows
+
+
+def culprit_rows(burst: dict[str, Any], limit: int) -> tuple[list[str], list[list[str]]]:
+    """Return the flows that stood in the queue at the peak of a burst, with what they sent since it was last empty where that is known."""
+    since = {entry["flow"]: entry["bytes"] for entry in burst["indirect"]}
+    shown = burst["direct"][:limit]
+    head = ["Flow", "In the queue at the peak", "Share"]
+    rows = [[entry["name"], show.size(entry["bytes"]), f"{entry['share']:.1%}"] for entry in shown]
+    if all(entry["flow"] in since for entry in shown):
+        head.append("Since it was empty")
+        rows = [[*row, show.size(since[entry["flow"]])] for row, entry in zip(rows, shown, strict=True)]
+    return head, rows
+
+
+def law_line(burst: dict[str, Any]) -> str:
+    """Return what a law says of a burst, or why none is claimed; empty if there is nothing to say."""
+    law = burst["law"]
+    return str(law["words"] if law else burst.get("words") or "")
+
+
+def all_notes(document: dict[str, Any]) -> list[str]:
+    """Return the notes of a trace and of its ports."""
+    notes = [str(note) for note in document["notes"]]
+    for port in document["ports"]:
+        notes += [f"{port['port']}: {note}" for note in port["notes"]]
+    return notes

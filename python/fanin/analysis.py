@@ -316,7 +316,7 @@ class Analysis:
             row["law_holds"], row["bound_bps"], row["law"] = law.get("holds"), law.get("bound_bps"), law.get("law")
             row["slope_bps"], row["words"] = law.get("slope_bps"), law.get("words") or row.get("words")
         more = {"law": pl.UInt8(), "law_holds": pl.Boolean(), "slope_bps": _F64, "bound_bps": _F64}
-        return _frame(rows, {"port": _STR, **_BURST, **more})
+        return _frame(rows, {"port": _STR, "burst": _U64, **_BURST, **more}).drop("index")
 
     @cached_property
     def phases(self) -> pl.DataFrame:

@@ -168,8 +168,9 @@ def _reference(port: dict[str, Any], burst: dict[str, Any]) -> tuple[str, float,
     if law is not None and law["phase"] < len(burst["phases"]):
         name = "bound 2aR/(a+R)" if law["law"] == 3 else "R"
         return f"{name}: {show.rate(law['bound_bps'])}", law["bound_bps"], burst["phases"][law["phase"]]
-    if port["rate_bps"] is None or not burst["phases"]:
+    rising = [phase for phase in burst["phases"] if phase["slope_bps"] > 0]
+    if port["rate_bps"] is None or not rising:
         return None
     frames = port["rate_bps"] * _FULL_FRAME / (_FULL_FRAME + port["overhead_bytes"])
-    longest = max(burst["phases"], key=lambda phase: phase["end_ps"] - phase["start_ps"])
+    longest = max(rising, key=lambda phase: phase["end_ps"] - phase["start_ps"])
     return f"R: {show.rate(frames)}", frames, longest

@@ -246,13 +246,13 @@ def packet_traces(data: series.QueueSeries, unit: str, scale: float, size_unit: 
                 go.Scatter(
                     x=_in_units(rows["time_ps"], scale),
                     y=_in_units(rows["queue_bytes"], size_scale),
-                    customdata=rows.select("flow", "frame_bytes", *(["queue_packets"] if counted else [])).to_numpy(),
+                    customdata=rows.select("queue_packets", "flow", "frame_bytes").to_numpy(),
                     name=name,
                     mode="markers",
                     marker={"size": diameter, "color": color, "symbol": symbol},
                     hovertemplate=(
-                        f"%{{x:.9g}} {unit}<br>%{{y:.4g}} {size_name}{', %{customdata[2]} packets' if counted else ''}<br>"
-                        f"flow %{{customdata[0]}}, %{{customdata[1]}} B frame<extra>{name}</extra>"
+                        f"%{{x:.9g}} {unit}<br>%{{y:.4g}} {size_name}{', %{customdata[0]} packets' if counted else ''}<br>"
+                        f"flow %{{customdata[1]}}, %{{customdata[2]}} B frame<extra>{name}</extra>"
                     ),
                 )
             )

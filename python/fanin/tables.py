@@ -98,7 +98,7 @@ def phase_rows(burst: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
 
 
 def culprit_rows(burst: dict[str, Any], limit: int) -> tuple[list[str], list[list[str]]]:
-    """Return the flows that stood in the queue at the peak of a burst, with what they sent since it was last empty where that is known."""
+    """Return the flows that stood in the queue at the peak of a burst, and what they sent since it was last empty, if known."""
     since = {entry["flow"]: entry["bytes"] for entry in burst["indirect"]}
     shown = burst["direct"][:limit]
     head = ["Flow", "In the queue at the peak", "Share"]

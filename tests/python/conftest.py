@@ -24,6 +24,7 @@ if not NATIVE:
         sys.path.insert(0, str(ROOT / "python"))
     stand_in = ModuleType("fanin._core")
     stand_in.ScenarioError = type("ScenarioError", (ValueError,), {"problems": []})  # type: ignore[attr-defined]
+    stand_in.TraceError = type("TraceError", (ValueError,), {"problems": []})  # type: ignore[attr-defined]
     stand_in.version = lambda: "0.1.0"  # type: ignore[attr-defined]
     stand_in.__file__ = "not compiled"
     sys.modules["fanin._core"] = stand_in

@@ -94,7 +94,10 @@ impl Manifest {
 
 /// A file of the trace, found and looked at.
 pub struct Source {
+    /// The file.
     pub path: PathBuf,
+    /// What the user gave: of a result its folder.
+    pub given: PathBuf,
     pub kind: Kind,
     /// Whether its records know the queue.
     pub has_queue: bool,
@@ -156,6 +159,7 @@ impl Source {
         }
         let mut source = Source {
             path: path.to_path_buf(),
+            given: path.to_path_buf(),
             kind: Kind::Csv,
             has_queue: true,
             in_order: false,
@@ -221,6 +225,7 @@ impl Source {
             source.kind = Kind::Result;
         }
         source.manifest = Some(manifest);
+        source.given = folder.to_path_buf();
         Ok(source)
     }
 

@@ -473,7 +473,7 @@ impl Run<'_, PortAnalyzer> {
             notes,
             origin_s: context.origin.seconds(),
             sources: reports
-                .map(|(s, records)| SourceReport { path: s.path.display().to_string(), kind: s.kind, records: *records })
+                .map(|(s, records)| SourceReport { path: s.given.display().to_string(), kind: s.kind, records: *records })
                 .collect(),
             ports,
         })

@@ -432,6 +432,7 @@ _SINKS: Final[dict[Format, Callable[[pl.LazyFrame, Path], Any]]] = {
 _ABSENT: Final = {
     "queues": "this run watched no port; telemetry.queues names them",
     "ports": "this run took no samples; telemetry.sample sets how often",
+    "stamps": "this run's packets carried no stamps; telemetry.registers turns them on",
 }
 
 

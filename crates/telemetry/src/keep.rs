@@ -339,6 +339,13 @@ mod tests {
         assert_eq!((rows[0].seen, rows[0].kept, rows[1].seen, rows[1].kept), (4, 2, 3, 2));
     }
 
+    /// What a remembered record takes is what `fanin check` reckons with, 88 B.
+    #[test]
+    fn a_record_in_a_ring_takes_88_bytes() {
+        let bytes = std::mem::size_of::<Remembered<crate::QueueRow>>();
+        assert_eq!(bytes, 88);
+    }
+
     /// Two crossings whose times overlap, and a third that comes within the queue's staying above: no crossing.
     #[test]
     fn a_trigger_keeps_what_lies_around_it_once() {

@@ -17,7 +17,7 @@ const MOST_STAMPING: usize = 255;
 /// The largest IP packet of Ethernet. Source: IEEE 802.3 §3.2.7.
 const ETHERNET_MTU: u64 = 1_500;
 
-/// Records in memory, about 80 B each, from which a warning says how much that is.
+/// Records in memory, 88 B each, from which a warning says how much that is.
 const MANY_RECORDS: u64 = 25_000_000;
 
 /// The ports of switches that `telemetry.queues` names, in order of their ids.
@@ -132,7 +132,7 @@ pub(super) fn keep(parts: &Parts, watched: &[LinkId], buffer: Largest, cx: &mut 
                 let message = format!(
                     "holds up to {most} records of {} ports in memory, about {} GB",
                     watched.len(),
-                    most * 80 / 1_000_000_000
+                    most * 88 / 1_000_000_000
                 );
                 warn(cx, "records", &records, message).suggestion =
                     Some("fewer records, or fewer ports in telemetry.queues".to_string());

@@ -294,19 +294,22 @@ fn a_stamp_is_found_where_the_whole_frame_was_kept() {
     let stamp = Stamp { port: 1, length: 2, time: 3 };
     let frame = [&tcp_frame()[..], &stamp.to_bytes()].concat();
     let fcs = [&frame[..], &[0xde, 0xad, 0xbe, 0xef]].concat();
+    let right = [&frame[..], &crc32fast::hash(&frame).to_le_bytes()].concat();
     let file = [
         section(le),
         interface(le, 1, &[]),
         packet(le, 0, 0, 72, &frame, &[]),
         packet(le, 0, 0, 76, &fcs, &[option(le, 2, &le.u32(4 << 5))]),
+        packet(le, 0, 0, 76, &right, &[]), // nothing says so, but its CRC
+        packet(le, 0, 0, 76, &fcs, &[]),   // four bytes of something
         packet(le, 0, 0, 73, &frame, &[]),
         packet(le, 0, 0, 64, &tcp_frame(), &[]),
     ]
     .concat();
     let mut capture = Capture::new(&file[..]).unwrap();
-    for expected in [Some(stamp), Some(stamp), None, None] {
+    for (expected, bytes) in [(Some(stamp), 76), (Some(stamp), 76), (Some(stamp), 76), (None, 80), (None, 77), (None, 68)] {
         let frame = capture.next_frame().unwrap().unwrap();
-        assert_eq!(frame.stamp(&frame.headers().unwrap()), expected);
+        assert_eq!((frame.stamp(&frame.headers().unwrap()), frame.frame_bytes()), (expected, bytes));
     }
 }
 

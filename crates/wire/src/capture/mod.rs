@@ -145,16 +145,31 @@ impl Frame<'_> {
         Headers::parse(self.link, self.data)
     }
 
+    /// Bytes of frame check sequence at its end: as the file says, or where it does not, 4 if they are the right ones.
+    pub fn check_sequence(&self) -> u8 {
+        self.fcs.unwrap_or_else(|| {
+            let found = self.link == LinkType::Ethernet && !self.is_cut() && trailer::has_check_sequence(self.data);
+            if found {
+                4
+            } else {
+                0
+            }
+        })
+    }
+
     /// The stamp at its end, if there is one: after the datagram that `headers` tell of, before the frame check sequence
     /// where that was captured. A frame that was cut has none.
     pub fn stamp(&self, headers: &Headers) -> Option<Stamp> {
-        (self.link == LinkType::Ethernet && !self.is_cut()).then(|| trailer::stamp(self.data, headers.end, self.fcs)).flatten()
+        if self.link != LinkType::Ethernet || self.is_cut() || headers.end + Stamp::BYTES > self.data.len() {
+            return None;
+        }
+        trailer::stamp(self.data, headers.end, self.check_sequence())
     }
 
     /// Bytes that it takes in a queue: on Ethernet with frame check sequence and padding, which most captures lack.
     pub fn frame_bytes(&self) -> u32 {
         match self.link {
-            LinkType::Ethernet => (self.length.saturating_add(4 - u32::from(self.fcs.unwrap_or(0).min(4)))).max(64),
+            LinkType::Ethernet => self.length.saturating_add(4 - u32::from(self.check_sequence().min(4))).max(64),
             _ => self.length,
         }
     }

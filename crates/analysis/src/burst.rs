@@ -57,7 +57,7 @@ pub struct Closed {
 pub fn close(
     context: &Context,
     candidate: &mut Candidate,
-    end: End,
+    end: &End,
     (index, gap, open): (u64, Option<u64>, bool),
     (series, flows): (&Series, &mut Flows),
 ) -> Closed {

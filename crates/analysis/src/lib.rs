@@ -1,4 +1,13 @@
 //! Bursts, phases, laws and culprits from the queue records of a port, in one pass and bounded memory.
+//!
+//! One [`PortAnalyzer`] per port takes [`Record`]s in order of time and makes a [`PortReport`]. How it decides: docs/analysis-methods.md.
+//!
+//! Memory by port: 64 B for each flow (at most 2^20 are told apart), 8 B for each packet that waits or waited at the last peak (at most
+//! 2^20), 0.3 MB for the burst that is open, and about 3 KB for each burst that is listed.
+//!
+//! Speed, one core of the reference machine under load, processor time (`cargo run --release -p fanin-analysis --example speed`):
+//! 47 million records a second where there is no burst, about 10 million where a tenth of the records lie in bursts of some hundred packets,
+//! 1 to 2 million where bursts follow each other without a pause: a burst costs half a millisecond, nearly all of it for its phases.
 
 mod before;
 mod burst;

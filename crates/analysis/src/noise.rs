@@ -29,7 +29,10 @@ const FINE: [(f64, f64); 10] = [
     (1.5, 0.1),
 ];
 /// The grid for comparing partitions.
-const COARSE: [f64; 7] = [0.0, 0.05, 0.15, 0.4, 0.8, 1.2, 1.5];
+pub const COARSE: [f64; 7] = [0.0, 0.05, 0.15, 0.4, 0.8, 1.2, 1.5];
+
+/// A grid for a first look.
+pub const ROUGH: [f64; 3] = [0.0, 0.3, 1.2];
 
 type Matrix = [[f64; COLUMNS]; COLUMNS];
 
@@ -130,12 +133,12 @@ fn fit(y: &[f64], knots: &[f64], gain: f64, floor: f64) -> Option<Fit> {
     })
 }
 
-/// The largest log-likelihood of a line with these knots (positions in bins), over the coarse grid.
-pub fn likelihood(y: &[f64], knots: &[f64], floor: f64) -> f64 {
+/// The largest log-likelihood of a line with these knots (positions in bins), over a grid of K.
+pub fn likelihood(y: &[f64], knots: &[f64], floor: f64, gains: &[f64]) -> f64 {
     if y.len() < knots.len() + 4 {
         return f64::NEG_INFINITY;
     }
-    let best = COARSE.iter().filter_map(|&gain| fit(y, knots, gain, floor)).map(|fit| fit.likelihood);
+    let best = gains.iter().filter_map(|&gain| fit(y, knots, gain, floor)).map(|fit| fit.likelihood);
     best.fold(f64::NEG_INFINITY, f64::max)
 }
 

@@ -1,7 +1,7 @@
 //! Stretches of constant slope.
 //!
-//! 1. The queue over a stretch is averaged in at most 64 bins of equal time (of the line that joins its points).
-//! 2. Two exact optimal partitions into 1 … 6 segments by dynamic programming: least squares of the increments around their mean
+//! 1. The queue over a stretch is averaged in at most 128 bins of equal time (of the line that joins its points).
+//! 2. Two exact optimal partitions into 1 … 8 segments by dynamic programming: least squares of the increments around their mean
 //!    (best where noise accumulates) and least squares of the levels around a line (best where it does not).
 //! 3. Of these, the partition with the largest likelihood under the model of [`crate::noise`], less a penalty for each bend, is taken.
 //! 4. Each part is looked at again in the same way, with bins of its own, until nothing more is found.
@@ -20,6 +20,8 @@ const LEAST_BINS: usize = 10;
 const POINTS: usize = 4;
 /// Most parts of a stretch in one step.
 const PARTS: usize = 8;
+/// Candidates that are compared at all kinds of noise.
+const CLOSELY: usize = 3;
 /// How often parts are looked at again.
 const DEPTH: u32 = 4;
 /// Noise below this part of the range of the queue does not count: an exact line stays a line.
@@ -87,28 +89,31 @@ fn range(y: &[f64]) -> f64 {
 /// Least sums of squares of partitions of `0..n` into 1 … [`PARTS`] parts of at least `least`: the inner borders of each.
 fn partitions(n: usize, least: usize, cost: impl Fn(usize, usize) -> f64) -> Vec<Vec<usize>> {
     let most = PARTS.min(n / least.max(1));
-    let mut best = vec![vec![f64::INFINITY; n + 1]; most + 1];
-    let mut from = vec![vec![0usize; n + 1]; most + 1];
+    let mut best = vec![[f64::INFINITY; PARTS + 1]; n + 1];
+    let mut from = vec![[0u16; PARTS + 1]; n + 1];
     best[0][0] = 0.0;
     for end in least..=n {
-        for start in 0..=end - least {
+        let (mut ends, mut starts) = ([f64::INFINITY; PARTS + 1], [0u16; PARTS + 1]);
+        for (start, before) in best.iter().enumerate().take(end - least + 1) {
             let c = cost(start, end);
-            for part in 1..=most {
-                let total = best[part - 1][start] + c;
-                if total < best[part][end] {
-                    best[part][end] = total;
-                    from[part][end] = start;
+            for part in 1..=PARTS {
+                let total = before[part - 1] + c;
+                if total < ends[part] {
+                    ends[part] = total;
+                    starts[part] = start as u16;
                 }
             }
         }
+        best[end] = ends;
+        from[end] = starts;
     }
     (2..=most)
-        .filter(|&parts| best[parts][n].is_finite())
+        .filter(|&parts| best[n][parts].is_finite())
         .map(|parts| {
             let mut end = n;
             let mut borders = Vec::with_capacity(parts - 1);
             for part in (2..=parts).rev() {
-                end = from[part][end];
+                end = usize::from(from[end][part]);
                 borders.push(end);
             }
             borders.reverse();
@@ -161,9 +166,16 @@ fn bends(y: &[f64]) -> Vec<f64> {
         return Vec::new();
     }
     let each = penalty(y.len());
-    let mut best = (noise::likelihood(y, &[], floor), Vec::new());
-    for knots in candidates(y) {
-        let score = noise::likelihood(y, &knots, floor) - each * knots.len() as f64;
+    // All are looked at roughly, the best of them closely.
+    let mut rough: Vec<(f64, Vec<f64>)> = candidates(y)
+        .into_iter()
+        .map(|knots| (noise::likelihood(y, &knots, floor, &noise::ROUGH) - each * knots.len() as f64, knots))
+        .collect();
+    rough.sort_by(|a, b| b.0.total_cmp(&a.0));
+    rough.truncate(CLOSELY);
+    let mut best = (noise::likelihood(y, &[], floor, &noise::COARSE), Vec::new());
+    for (_, knots) in rough {
+        let score = noise::likelihood(y, &knots, floor, &noise::COARSE) - each * knots.len() as f64;
         if score > best.0 {
             best = (score, knots);
         }
@@ -205,7 +217,7 @@ fn split(points: &[Point], from: u64, to: u64, depth: u32, borders: &mut Vec<u64
 
 /// The bend near `at` bins that fits the points best: two lines that meet, least squares.
 fn refine(points: &[Point], (from, to): (u64, u64), at: f64, width: f64) -> u64 {
-    let time = |x: f64| from + libm::round((x * width).max(0.0)) as u64;
+    let time = |x: f64| from.saturating_add(libm::round((x * width).max(0.0)) as u64).min(to);
     let (left, right) = (time(at - 4.0), time(at + 4.0).min(to));
     let near = inside(points, left, right);
     let guess = time(at);

@@ -91,36 +91,93 @@ const KINDS: [Noise; 9] = [
     Noise::Missing,
 ];
 
+/// Size of the noise: typical of a burst whose line rises by 400 KB.
+fn size(kind: Noise) -> f64 {
+    match kind {
+        Noise::Walk | Noise::Missing => 1500.0,
+        Noise::Both => 1000.0,
+        _ => 5000.0,
+    }
+}
+
+/// How often a line bends, and how often the interval of an unbent one holds its slope (share of `runs`).
+fn errors(kind: Noise, n: usize, runs: u64) -> (f64, f64) {
+    let (mut bent, mut covered) = (0u32, 0u32);
+    for seed in 0..runs {
+        let mut rng = Random(seed * 7919 + 13);
+        let slope = if seed % 2 == 0 { 0.0 } else { 400_000.0 };
+        let points = series(n, kind, &|x| 1_000_000.0 + slope * x, size(kind), &mut rng);
+        let found = find(&points, 0.95);
+        bent += u32::from(found.len() > 1);
+        covered += u32::from(found.len() == 1 && found[0].low <= slope / 1e9 && slope / 1e9 <= found[0].high);
+    }
+    (f64::from(bent) / runs as f64, f64::from(covered) / runs as f64)
+}
+
+/// 1350 lines and constants, 9 kinds of noise: at most 1 % bend, and at most 4 % of any kind.
 #[test]
-#[ignore]
+fn noise_makes_no_phases() {
+    let mut all = 0.0;
+    for kind in KINDS {
+        let (bent, _) = errors(kind, 300, 150);
+        assert!(bent <= 0.04, "{kind:?}: {bent}");
+        all += bent / KINDS.len() as f64;
+    }
+    assert!(all <= 0.01, "{all}");
+}
+
+/// The interval of 95 % holds the truth in 90 … 99.5 % of 400 lines each, for noise that accumulates and noise that does not. (A walk whose
+/// records are partly missing, a sum of both and strongly correlated levels are in the ignored table.)
+#[test]
+fn intervals_hold_what_they_promise() {
+    for kind in [Noise::White, Noise::Quantised, Noise::Walk] {
+        let (_, covered) = errors(kind, 300, 400);
+        assert!((0.90..=0.995).contains(&covered), "{kind:?}: {covered}");
+    }
+}
+
+/// Steep, gentle, plateau: the bends are found where they are, in each kind of noise.
+#[test]
+fn bends_are_found_where_they_are() {
+    let mean = |x: f64| if x < 0.15 { 2_000_000.0 * x } else { (300_000.0 + 500_000.0 * (x - 0.15)).min(512_000.0) };
+    for (kind, size) in [
+        (Noise::White, 2000.0),
+        (Noise::Ar(0.5), 2000.0),
+        (Noise::Walk, 400.0),
+        (Noise::Quantised, 2000.0),
+        (Noise::Missing, 400.0),
+    ] {
+        let mut right = 0;
+        for seed in 0..40 {
+            let found = find(&series(1000, kind, &mean, size, &mut Random(seed + 99)), 0.95);
+            let at = |i: usize, x: f64| (found[i].end as f64 / 1e9 - x).abs() < 0.05;
+            right += u32::from(found.len() >= 3 && at(0, 0.15) && found[0].slope > 1.5 * found[1].slope);
+        }
+        assert!(right >= 36, "{kind:?}: {right} of 40");
+    }
+}
+
+/// An exact line, and a step pattern, without any noise.
+#[test]
+fn exact_queues_are_described_exactly() {
+    let line: Vec<Point> = (0..500).map(|i| Point { time: i * 1000, queue: 100 + 7 * i }).collect();
+    let found = find(&line, 0.95);
+    assert_eq!(found.len(), 1);
+    assert!((found[0].slope - 0.007).abs() < 1e-6, "{found:?}");
+    let steps: Vec<Point> =
+        (0..600u64).map(|i| Point { time: i * 1000, queue: (i / 200) * 100_000 + (i % 200).min(100) * 1000 }).collect();
+    let found = find(&steps, 0.95);
+    assert_eq!(found.len(), 6, "{found:?}");
+}
+
+/// The table behind the penalty and the docs: `cargo test --release -p fanin-analysis calibrate -- --ignored --nocapture`.
+#[test]
+#[ignore = "a table to read, not a judgement"]
 fn calibrate() {
     for n in [40, 80, 200, 1000, 4000] {
         for kind in KINDS {
-            let (mut bent, mut covered, mut width) = (0, 0, 0.0);
-            let runs = 400;
-            for seed in 0..runs {
-                let mut rng = Random(seed * 7919 + 13);
-                let slope = if seed % 2 == 0 { 0.0 } else { 400_000.0 };
-                let size = if matches!(kind, Noise::Walk | Noise::Missing) {
-                    1500.0
-                } else if kind == Noise::Both {
-                    1000.0
-                } else {
-                    5000.0
-                };
-                let p = series(n, kind, &|x| 1_000_000.0 + slope * x, size, &mut rng);
-                let found = find(&p, 0.95);
-                bent += u32::from(found.len() > 1);
-                let w = found.iter().find(|s| s.low <= slope / 1e9 && slope / 1e9 <= s.high).is_some() && found.len() == 1;
-                covered += u32::from(w);
-                width += (found[0].high - found[0].low) / 4e5 * 1e9;
-            }
-            println!(
-                "{n:5} {kind:?}: bent {:.3} covered {:.3} mean width {:.3}",
-                bent as f64 / runs as f64,
-                covered as f64 / runs as f64,
-                width / runs as f64
-            );
+            let (bent, covered) = errors(kind, n, 400);
+            println!("{n:5} {kind:?}: bent {bent:.4}, covered {covered:.4}");
         }
     }
 }

@@ -54,10 +54,12 @@ pub(crate) struct Candidate {
 }
 
 /// Where a burst ends, if it does not go on.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct End {
     pub time: u64,
     pub counts: Counts,
+    /// Peak and its time, and culprits, where records beyond the end are already in the candidate's (detection by rate).
+    at: Option<(u64, u64, Shares, Shares)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -302,7 +304,7 @@ impl PortAnalyzer {
     }
 
     fn step_ending(&mut self, q: u64, now: u64, low: bool) {
-        let ended = self.end.map_or(now, |end| end.time);
+        let ended = self.end.as_ref().map_or(now, |end| end.time);
         if low && now - ended >= self.merge {
             self.close(false);
             self.begin(now, q, false);
@@ -344,6 +346,9 @@ impl PortAnalyzer {
     #[inline(always)]
     fn begin(&mut self, now: u64, queue: u64, cut: bool) {
         self.begun = true;
+        if self.candidate.dirty {
+            self.standing.forget_peak();
+        }
         let c = &mut self.candidate;
         c.number += 1;
         c.start = now;
@@ -375,7 +380,7 @@ impl PortAnalyzer {
             self.settle();
         }
         self.state = State::Ending;
-        self.end = Some(End { time, counts: self.counts() });
+        self.end = Some(End { time, counts: self.counts(), at: None });
     }
 
     fn counts(&self) -> Counts {
@@ -405,7 +410,7 @@ impl PortAnalyzer {
     #[inline(never)]
     fn roll(&mut self, now: u64, queue: u64) {
         let Some(w) = &mut self.by_rate else { return };
-        let (hot, over, wire) = (w.wire as f64 > w.hot, w.start + w.width, w.wire);
+        let (hot, over, wire) = (w.wire as f64 > w.hot, w.start.saturating_add(w.width), w.wire);
         w.start = now / w.width * w.width;
         w.wire = 0;
         let start = w.start;
@@ -422,12 +427,16 @@ impl PortAnalyzer {
                 self.candidate.dirty = true;
             }
             self.state = State::Ending;
-            self.end = Some(End { time: over, counts: self.counts() });
-        }
-        if let (State::Ending, Some(end)) = (self.state, self.end) {
-            if start > end.time && start - end.time >= self.merge {
-                self.close(false);
+            if self.candidate.dirty {
+                self.settle();
             }
+            let c = &self.candidate;
+            let at = Some((c.peak, c.peak_time, c.direct.clone(), c.indirect.clone()));
+            self.end = Some(End { time: over, counts: self.counts(), at });
+        }
+        let over = self.end.as_ref().is_some_and(|end| start > end.time && start - end.time >= self.merge);
+        if self.state == State::Ending && over {
+            self.close(false);
         }
         if self.state == State::Outside {
             if let Some(w) = &mut self.by_rate {
@@ -480,9 +489,13 @@ impl PortAnalyzer {
 
     /// The burst has ended.
     fn close(&mut self, open: bool) {
-        let Some(end) = self.end.take() else { return };
+        let Some(mut end) = self.end.take() else { return };
         if self.candidate.dirty {
             self.settle();
+        }
+        if let Some(at) = end.at.take() {
+            let c = &mut self.candidate;
+            (c.peak, c.peak_time, c.direct, c.indirect) = at;
         }
         self.state = State::Outside;
         let index = self.totals.bursts;
@@ -516,7 +529,7 @@ impl PortAnalyzer {
             first: self.totals.first,
             has_queue,
         };
-        let closed = close(&context, &mut self.candidate, end, (index, gap, open), (&self.series, &mut self.flows));
+        let closed = close(&context, &mut self.candidate, &end, (index, gap, open), (&self.series, &mut self.flows));
         self.kept.insert(key, closed);
     }
 
@@ -524,7 +537,8 @@ impl PortAnalyzer {
     pub(crate) fn end_of_trace(&mut self) {
         let last = self.last.time.ps();
         if self.by_rate.is_some() && self.begun {
-            let (over, inside) = self.by_rate.as_ref().map_or((last, false), |w| (w.start + w.width, w.wire as f64 > w.hot));
+            let (over, inside) =
+                self.by_rate.as_ref().map_or((last, false), |w| (w.start.saturating_add(w.width), w.wire as f64 > w.hot));
             self.roll(over, 0);
             if let (true, Some(end)) = (inside, &mut self.end) {
                 end.time = end.time.min(last.max(self.candidate.start));

@@ -194,6 +194,12 @@ impl Standing {
         self.at_peak = None;
     }
 
+    /// The last peak was of no burst.
+    pub fn forget_peak(&mut self) {
+        self.peak = None;
+        self.at_peak = None;
+    }
+
     /// Sums the queue at the peak by flow.
     fn fold(&mut self, flows: &mut Flows, top: usize) {
         let Some(peak) = self.peak.take() else { return };

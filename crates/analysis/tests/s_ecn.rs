@@ -1,73 +1,117 @@
-//! The scenarios of the S-ECN paper, simulated and analysed.
+//! The scenarios of the S-ECN paper, simulated and analysed: phases, rounds, laws (S-ECN §III-B, C).
 
 mod common;
 
 use common::{analyse, gigabit, simulate, Trace};
+use fanin_analysis::{Background, Burst, PortReport, RateFrom, Settings};
 use fanin_units::Time;
+
+/// 1 Gb/s in frame bytes, for frames of 1518 B.
+const R: f64 = 1e9 * 1518.0 / 1538.0;
 
 fn paper(name: &str) -> Trace {
     let path = format!("{}/../../scenarios/papers/s-ecn/{name}.toml", env!("CARGO_MANIFEST_DIR"));
     simulate(&std::fs::read_to_string(path).expect("a scenario"), "root->tor3")
 }
 
-#[test]
-#[ignore]
-fn look() {
-    for name in ["sync", "async", "one-bg", "same-hop", "prev-hop"] {
-        let trace = paper(name);
-        let mut settings = gigabit();
-        if !name.ends_with("sync") {
-            settings.from = Some(Time::from_ps(500_000_000_000));
-        }
-        let report = analyse(&settings, &trace.records, &trace.flows);
-        println!("=== {name}: {} records, {} bursts {:?}", report.records, report.bursts_found, report.notes);
-        for b in report.bursts.iter().take(3) {
-            println!(
-                " burst {} {:.3}..{:.3} ms peak {:?} at {:.3} flows {} drops {} direct {:.3} ({}) indirect {:.3} ({})",
-                b.index,
-                b.start_ps as f64 / 1e9,
-                b.end_ps as f64 / 1e9,
-                b.peak_bytes,
-                b.peak_ps as f64 / 1e9,
-                b.flows,
-                b.dropped_packets,
-                b.direct.iter().map(|c| c.share).sum::<f64>(),
-                b.direct_unattributed_bytes,
-                b.indirect.iter().map(|c| c.share).sum::<f64>(),
-                b.indirect_unattributed_bytes
-            );
-            for p in b.phases.iter().take(10) {
-                println!(
-                    "   {:9.3} .. {:9.3} ms  {:8.3} Gb/s [{:.3}, {:.3}]  {:.0} -> {:.0}  n={}",
-                    (p.start_ps - b.start_ps) as f64 / 1e9,
-                    (p.end_ps - b.start_ps) as f64 / 1e9,
-                    p.slope_bps / 1e9,
-                    p.low_bps / 1e9,
-                    p.high_bps / 1e9,
-                    p.start_bytes,
-                    p.end_bytes,
-                    p.records
-                );
-            }
-            for r in b.rounds.iter().take(4) {
-                println!(
-                    "   round {} {:.3}..{:.3} flows {} packets {}",
-                    r.round,
-                    (r.start_ps - b.start_ps) as f64 / 1e9,
-                    (r.end_ps - b.start_ps) as f64 / 1e9,
-                    r.flows,
-                    r.packets
-                );
-            }
-            println!("   {:?} {:?}", b.law, b.words);
-        }
-    }
+/// The burst of the fan-in; `background`: it begins after half a second.
+fn first(name: &str, background: bool) -> (PortReport, Burst) {
+    let trace = paper(name);
+    let from = background.then(|| Time::from_ps(500_000_000_000));
+    let report = analyse(&Settings { from, ..gigabit() }, &trace.records, &trace.flows);
+    assert_eq!(report.jumps, 0, "a simulated trace is whole");
+    let burst = report.bursts[0].clone();
+    (report, burst)
 }
+
 #[test]
-#[ignore]
-fn dump() {
-    let trace = paper("same-hop");
-    for r in trace.records.iter().filter(|r| r.time.ps() > 500_000_000_000 && r.time.ps() < 507_000_000_000) {
-        println!("DUMP {} {} {} {}", r.time.ps(), r.queue, r.flow, r.flags);
-    }
+fn synchronous_fan_in_is_steep_then_at_port_speed_then_full() {
+    let (_, b) = first("sync", false);
+    let p = &b.phases;
+    assert!(p.len() >= 3, "{p:?}");
+    assert!(p[0].slope_bps > 1.4 * R, "{:?}", p[0]);
+    assert!(p[1].slope_bps > 0.95 * R && p[1].slope_bps < 1.05 * R, "{:?}", p[1]);
+    assert!(p[2].slope_bps.abs() < 0.02 * R && p[2].start_bytes > 500_000.0, "{:?}", p[2]);
+    // Phase 1 ends with the first round.
+    assert_eq!((b.rounds[0].flows, b.flows), (18, 18));
+    let lag = p[0].end_ps as f64 - b.rounds[0].end_ps as f64;
+    assert!(lag.abs() < 0.2e9, "{lag}");
+    let law = b.law.as_ref().expect("a law");
+    assert_eq!((law.law, law.background, law.phase, law.holds), (1, Background::None, 1, Some(true)), "{}", law.words);
+    assert_eq!((b.direct_unattributed_bytes, b.indirect_unattributed_bytes), (0, 0));
+}
+
+#[test]
+fn asynchronous_fan_in_starts_gently_and_goes_on_at_port_speed() {
+    let (_, b) = first("async", false);
+    let (_, sync) = first("sync", false);
+    assert!(b.phases[0].slope_bps < sync.phases[0].slope_bps, "{:?}", b.phases[0]);
+    let law = b.law.as_ref().unwrap_or_else(|| panic!("{:?}", b.words));
+    assert_eq!((law.law, law.background), (1, Background::None), "{}", law.words);
+    assert!(law.holds != Some(false), "{}", law.words);
+}
+
+#[test]
+fn one_background_flow_makes_the_second_phase_gentler() {
+    let (_, b) = first("one-bg", true);
+    let law = b.law.as_ref().expect("a law");
+    assert_eq!(
+        (law.law, law.background, law.background_flows, law.holds),
+        (2, Background::OneFlow, 1, Some(true)),
+        "{}",
+        law.words
+    );
+    assert!(b.phases[0].slope_bps > R);
+}
+
+#[test]
+fn background_that_queues_here_is_law_2_and_elsewhere_law_3() {
+    let (_, same) = first("same-hop", true);
+    let law = same.law.as_ref().expect("a law");
+    assert_eq!(
+        (law.law, law.background, law.background_flows, law.holds),
+        (2, Background::SameHop, 3, Some(true)),
+        "{}",
+        law.words
+    );
+    let (_, previous) = first("prev-hop", true);
+    let law = previous.law.as_ref().expect("a law");
+    assert_eq!((law.law, law.background, law.background_flows), (3, Background::PreviousHop, 3), "{}", law.words);
+    let a = law.first_round_bps.expect("a first round");
+    assert!((law.bound_bps - 2.0 * a * R / (a + R)).abs() < 0.01 * R);
+    assert!(law.words.contains("previous hop"), "{}", law.words);
+}
+
+#[test]
+fn without_flows_no_law_is_claimed_but_the_slope_is_compared() {
+    let trace = paper("sync");
+    let bare: Vec<_> = trace.records.iter().map(|r| fanin_analysis::Record { flow: fanin_analysis::NO_FLOW, ..*r }).collect();
+    let report = analyse(&gigabit(), &bare, &fanin_analysis::unknown_flows());
+    let b = &report.bursts[0];
+    assert!(b.law.is_none() && b.rounds.is_empty());
+    let words = b.words.as_ref().expect("words");
+    assert!(words.contains("cannot tell background") && words.contains("of the port's speed"), "{words}");
+}
+
+#[test]
+fn the_speed_of_the_port_can_be_estimated() {
+    let trace = paper("sync");
+    let report = analyse(&Settings { rate: None, ..gigabit() }, &trace.records, &trace.flows);
+    assert_eq!(report.rate_from, RateFrom::Estimated);
+    let rate = report.rate_bps.expect("an estimate") as f64;
+    assert!((rate / 1e9 - 1.0).abs() < 0.01, "{rate}");
+}
+
+/// One in five records is missing: what is lacking is said, nothing is invented, and the phases are the same.
+#[test]
+fn missing_records_are_noticed_and_change_no_phase() {
+    let trace = paper("sync");
+    let kept: Vec<_> = trace.records.iter().enumerate().filter(|(i, _)| (i * 7919) % 5 != 0).map(|(_, r)| *r).collect();
+    let report = analyse(&gigabit(), &kept, &trace.flows);
+    assert!(report.jumps > 0 && report.missing_bytes > 0);
+    let b = &report.bursts[0];
+    assert!(b.direct_unattributed_bytes > 0);
+    let shares: f64 = b.direct.iter().map(|c| c.share).sum();
+    assert!(shares < 1.0, "{shares}");
+    assert!(b.phases[0].slope_bps > 1.4 * R && (b.phases[1].slope_bps / R - 1.0).abs() < 0.1, "{:?}", b.phases);
 }

@@ -1,6 +1,7 @@
 //! Fidelity: the simulator against closed forms, identities and its own promises. docs/fidelity.md lists every test with
 //! theory, tolerance and what was measured; `cargo test -p fanin-sim --test fidelity -- --nocapture` prints the numbers.
 
+mod burst_laws;
 mod closed_forms;
 mod common;
 mod dctcp;

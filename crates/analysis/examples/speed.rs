@@ -53,7 +53,6 @@ fn main() {
         ("bursts of 1000 packets, 10 % of the records, 100 flows", trace(500, 9_500, 100, RECORDS)),
         ("bursts back to back, 18 flows", trace(500, 500, 18, RECORDS)),
         ("bursts back to back, 5000 flows", trace(500, 500, 5_000, RECORDS)),
-        ("short bursts back to back, 18 flows", trace(120, 130, 18, RECORDS)),
         ("a queue of white noise", noise(RECORDS)),
     ];
     let settings = Settings { rate: Some(BitRate::from_gbps(10)), overhead: Bytes(20), ..Settings::default() };

@@ -600,8 +600,7 @@ def _list_figures(as_json: bool) -> None:
     known = reproduce.figures()
     if as_json:
         facts = [
-            {"id": f.id, "title": f.title, "paper": reproduce.PAPERS[f.paper], "seeds": f.seeds, "core_s": f.seconds}
-            for f in known
+            {"id": f.id, "title": f.title, "paper": reproduce.PAPERS[f.paper], "seeds": f.seeds, "core_s": f.seconds} for f in known
         ]
         typer.echo(json.dumps(facts, ensure_ascii=False))
         return

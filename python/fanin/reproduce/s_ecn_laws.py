@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import fmean, pstdev
 from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
@@ -109,9 +110,13 @@ def _fan_in(drawn: _Draw, receiver: str, senders: str, *, start_us: float, jitte
 
 
 def _background(drawn: _Draw, variant: str, flows: int, packets: float) -> tuple[dict[str, Any], int]:
-    """Return a transport in congestion avoidance from its first packet on, with so many packets in all flows' windows."""
+    """Return a transport in congestion avoidance from its first packet on, with so many packets in all flows' windows.
+
+    The window of a single flow stays: what is above the pipe would stand in its own NIC, a hidden buffer (`s_ecn_limits`).
+    """
     window = max(4, math.ceil(packets / flows))
-    return _tcp(variant, initial_window=window, initial_ssthresh=f"{window * 1448}B"), window * flows
+    bounded = {"receive_window": {"kind": "fixed", "size": f"{window * 1448}B"}} if flows == 1 else {}
+    return _tcp(variant, initial_window=window, initial_ssthresh=f"{window * 1448}B", **bounded), window * flows
 
 
 def law1(seed: int, variant: str) -> Network:
@@ -132,12 +137,16 @@ def law1(seed: int, variant: str) -> Network:
 
 
 def law2(seed: int, variant: str) -> Network:
-    """Background at the same hop: as law 1, with 1 to 9 flows in congestion avoidance towards the same port."""
+    """Background at the same hop: as law 1, with 1 to 9 flows in congestion avoidance towards the same port.
+
+    Several flows have a queue at the port; one flow fills the pipe and no more.
+    """
     drawn = _draw(f"law 2, {seed}", links=2)
     rng, n, rtt_us = drawn.rng, drawn.flows, drawn.rtt_us(2)
     b = rng.randint(1, 9)
     pipe = rtt_us / drawn.packet_us()
-    transport, standing = _background(drawn, variant, b, pipe + rng.uniform(0.1, 1.0) * drawn.first_round)
+    above = rng.uniform(0.1, 1.0) * drawn.first_round
+    transport, standing = _background(drawn, variant, b, pipe if b == 1 else pipe + above)
     port, start_us = f"switch0->h{n + b}", 20 * drawn.packet_us(standing) + 20 * rtt_us
     scenario = Scenario(
         name="s-ecn-law2",
@@ -235,11 +244,21 @@ def _rows(variant: str, table: pl.DataFrame) -> list[Row]:
         largest = table.filter(pl.col("law") == law).select(value.max()).item()
         return float(largest) if isinstance(largest, int | float) else float("nan")
 
-    off, slope, over = (pl.col("slope") - 1).abs(), pl.col("slope"), pl.col("slope") / pl.col("bound")
+    slope, over = pl.col("slope"), pl.col("slope") / pl.col("bound")
+    first = table.filter(pl.col("law") == 1)["slope"].to_list()
+    mean = fmean(first)
+    spread = pstdev(first) / mean
     return [
-        Row(name=f"{variant}, law 1: largest |slope − R|", paper=0.005, fanin=extreme(1, off), high=SLOPE_CV, unit="R"),
+        Row(name=f"{variant}, law 1: mean slope", paper=1.005, fanin=mean, low=1 - SLOPE_CV, high=1 + SLOPE_CV, unit="R"),
+        Row(name=f"{variant}, law 1: coefficient of variation", paper=SLOPE_CV, fanin=spread, high=SLOPE_CV),
         Row(name=f"{variant}, law 2: largest slope", paper="< R", fanin=extreme(2, slope), high=1, unit="R"),
-        Row(name=f"{variant}, law 3: largest slope over 2aR/(a + R)", paper="≤ 1", fanin=extreme(3, over), high=1 + SLOPE_CV),
+        Row(
+            name=f"{variant}, law 3: largest slope over 2aR/(a + R)",
+            paper="≤ 1",
+            fanin=extreme(3, over),
+            high=1 + SLOPE_CV,
+            note="a is a mean over a first round that may be 16 to 24 packets, where one packet more or less is 4 to 6 %",
+        ),
         Row(name=f"{variant}, law 3: largest slope", paper="≤ 2 R", fanin=extreme(3, slope), high=2, unit="R"),
     ]
 

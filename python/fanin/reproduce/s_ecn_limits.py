@@ -16,7 +16,7 @@ from fanin.scenario import Scenario
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure as Plot
 
-RATE_CV: Final = 0.018
+SLOPE_CV: Final = 0.018
 """Coefficient of variation of the paper's slopes (§III-B, 18 flows)."""
 BACKGROUND_MS: Final = 20
 """When the fan-in begins where there is background."""
@@ -132,32 +132,37 @@ def slope(result: Result, job: Job) -> dict[str, float]:
 def laws_end(context: Context) -> Findings:
     """Not in the paper: what its laws assume without saying so."""
     base = context.scenario("pacing").replace({"switch.buffer.per_port": "512KB", "duration": "6ms"})
-    jobs = [job for case in CASES for job in context.each_seed(_scenario(base, case), case=case.name, law=case.law)]
+    jobs = [
+        job
+        for number, case in enumerate(CASES, 1)
+        for job in context.each_seed(_scenario(base, case), number=number, case=case.name, law=case.law)
+    ]
     found = context.runs(jobs, slope)
-    table = pl.DataFrame({"case": job.key["case"], "seed": job.seed, **values} for job, values in zip(jobs, found, strict=True))
-    rows = [_row(case, table.filter(pl.col("case") == case.name)) for case in CASES]
+    table = pl.DataFrame({**job.key, "seed": job.seed, **values} for job, values in zip(jobs, found, strict=True))
+    rows = [_row(number, case, table.filter(pl.col("number") == number)) for number, case in enumerate(CASES, 1)]
     return Findings(rows=rows, plots={"laws-end": _plot(table)}, data={"laws-end": table})
 
 
-def _row(case: Case, runs: pl.DataFrame) -> Row:
+def _row(number: int, case: Case, runs: pl.DataFrame) -> Row:
     value = fmean(runs["slope"])
+    name = f"{number} {case.name}"
     if case.law == 1:
-        return Row(name=case.name, paper="R", fanin=value, low=1 - 3 * RATE_CV, high=1 + 3 * RATE_CV, unit="R", note=case.note)
+        return Row(name=name, paper="R", fanin=value, low=1 - 3 * SLOPE_CV, high=1 + 3 * SLOPE_CV, unit="R", note=case.note)
     if case.law == 2:
-        return Row(name=case.name, paper="< R", fanin=value, high=1, unit="R", note=case.note)
+        return Row(name=name, paper="< R", fanin=value, high=1, unit="R", note=case.note)
     a = fmean(runs["arrival"])
     bound = 2 * a / (a + 1)
-    name = f"{case.name} (a = {a:.2g} R)"
-    return Row(name=name, paper=f"≤ {bound:.3g}", fanin=value, high=bound * (1 + RATE_CV), unit="R", note=case.note)
+    name = f"{name} (a = {a:.2g} R)"
+    return Row(name=name, paper=f"≤ {bound:.3g}", fanin=value, high=bound * (1 + SLOPE_CV), unit="R", note=case.note)
 
 
 def _plot(table: pl.DataFrame) -> Plot:
     from plotly.graph_objects import Figure as Plot
 
     plot = Plot()
-    for number, case in enumerate(CASES, 1):
-        part = table.filter(pl.col("case") == case.name)
-        plot.add_scatter(x=[number] * part.height, y=part["slope"], mode="markers", name=f"{number}: {case.name}")
-    plot.update_xaxes(title="Case")
+    for law, symbol in ((1, "circle"), (2, "square"), (3, "diamond")):
+        part = table.filter(pl.col("law") == law)
+        plot.add_scatter(x=part["number"], y=part["slope"], mode="markers", marker={"symbol": symbol}, name=f"law {law}")
+    plot.update_xaxes(title="Case, by its number in the table")
     plot.update_yaxes(title="Slope of phase 2 / R", rangemode="tozero")
     return plot

@@ -131,8 +131,8 @@ def fig4b(context: Context) -> Findings:
     ]
     steps = [first[more] - first[fewer] for fewer, more in itertools.pairwise(FLOWS)]
     rows.append(Row(name="phase 1, smallest increase from 9 to 18 to … flows", paper="> 0", fanin=min(steps), low=0, unit="Gb/s"))
-    curves = [(f"{flows}, P1", [found.first_phase for found in by_flows[flows]]) for flows in FLOWS[:4]]
-    curves += [(f"{flows}, P2", second[flows]) for flows in FLOWS[:4]]
+    curves = [(f"{flows}, P1", [found.first_phase for found in by_flows[flows]]) for flows in FLOWS[:3]]
+    curves += [(f"{flows}, P2", second[flows]) for flows in FLOWS[:3]]
     plot = cdf(curves, "Slopes of both phases, synchronous fan-in")
     return Findings(rows=rows, plots={"slopes": plot}, data={"runs": ramps_frame(ramps), "phases": phases_frame(ramps)})
 

@@ -615,12 +615,15 @@ def _list_figures(as_json: bool) -> None:
 def _show_reproduction(result: reproduce.Reproduction, folder: Path) -> None:
     console = _out()
     table = Table(title=f"{result.id}: {result.about.title}", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for index, name in enumerate(reproduce.HEAD):
-        table.add_column(name, justify="right" if 0 < index < 4 else "left", no_wrap=0 < index < 6)
+    for index, name in enumerate(reproduce.HEAD[:-1]):
+        table.add_column(name, justify="right" if 0 < index < 4 else "left", no_wrap=index > 0)
     for row in result.found:
         style = "" if row.ok else "yellow" if row.note else "red"
-        table.add_row(*(Text(cell, style=style) for cell in reproduce.cells(row)))
+        table.add_row(*(Text(cell, style=style) for cell in reproduce.cells(row)[:-1]))
     console.print(table)
+    for note in dict.fromkeys(row.note for row in result.found if row.note and not row.ok):
+        names = "; ".join(row.name for row in result.found if row.note == note and not row.ok)
+        console.print(Text.assemble((f"{names}: ", "yellow"), note))
     console.print(Text(f"result: {folder}"), soft_wrap=True)
 
 

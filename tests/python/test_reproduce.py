@@ -44,8 +44,13 @@ def content(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-def leftovers() -> set[str]:
-    return {entry.name for entry in Path(tempfile.gettempdir()).glob("fanin-reproduce-*")}
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder for temporary files that nobody else uses."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    return folder
 
 
 # -- rows ---------------------------------------------------------------------------------------------------------------
@@ -135,15 +140,14 @@ def test_the_papers_scenarios_are_valid() -> None:
 
 @pytest.mark.native
 @pytest.mark.usefixtures("registry")
-def test_the_number_of_jobs_does_not_change_a_byte(tmp_path: Path) -> None:
-    before = leftovers()
+def test_the_number_of_jobs_does_not_change_a_byte(tmp_path: Path, temporary: Path) -> None:
     for jobs in (1, 2):
         made = reproduce.run("test/order", out=tmp_path / str(jobs), jobs=jobs, progress=False)
         assert made.rows["ok"].to_list() == [True, True, False]
     one, two = content(tmp_path / "1"), content(tmp_path / "2")
     assert one == two
     assert set(one) == {"order.pdf", "order.svg", "order.png", "data/peaks.csv", "data/peaks.parquet", "rows.json", "manifest.json"}
-    assert leftovers() == before
+    assert not list(temporary.glob("fanin-reproduce-*"))
     manifest = json.loads(one["manifest.json"])
     assert manifest["version"] == fanin.__version__
     assert [run["seed"] for run in manifest["runs"]] == manifest["seeds"] == [1, 2, 3, 4]
@@ -156,14 +160,13 @@ def test_the_number_of_jobs_does_not_change_a_byte(tmp_path: Path) -> None:
 @pytest.mark.native
 @pytest.mark.usefixtures("registry")
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_failed_run_names_scenario_and_seed_and_others_go_on(tmp_path: Path, jobs: int) -> None:
-    before = leftovers()
+def test_a_failed_run_names_scenario_and_seed_and_others_go_on(tmp_path: Path, temporary: Path, jobs: int) -> None:
     done = call("reproduce", "test/broken", "test/fine", "-o", tmp_path, "--jobs", str(jobs))
     assert done.exit_code == 1
     assert "error: test/broken: tiny, load 0.5, seed 2: LookupError: no burst was found (fake_figures.py:" in done.stderr
     assert not (tmp_path / "test" / "broken").exists()
     assert (tmp_path / "test" / "fine" / "rows.json").is_file()
-    assert leftovers() == before
+    assert not list(temporary.glob("fanin-reproduce-*"))
 
 
 @pytest.mark.native

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, pstdev
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ import polars as pl
 import fanin
 from fanin import figures
 from fanin.reproduce._jobs import Job
+from fanin.reproduce._rows import Row
 
 __all__ = [
     "FAN_IN",
@@ -39,6 +40,7 @@ __all__ = [
     "steps",
     "steps_frame",
     "trace",
+    "unless_ok",
     "variation",
 ]
 
@@ -340,6 +342,11 @@ def variation(values: Iterable[float]) -> float:
     """Return the coefficient of variation of the numbers among `values`."""
     known = [value for value in values if math.isfinite(value)]
     return pstdev(known) / fmean(known) if known else math.nan
+
+
+def unless_ok(row: Row, note: str) -> Row:
+    """Return the row with the reason why it is outside its bounds, if it is."""
+    return row if row.ok else replace(row, note=note)
 
 
 def layout(plot: go.Figure, x: str, y: str, title: str) -> go.Figure:

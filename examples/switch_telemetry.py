@@ -2,10 +2,10 @@
 # # A trace like a switch's
 # Writes the two traces of docs/analyze.md: what a 10 Gb/s switch's telemetry could report of one port during a fan-in, as
 # CSV with the switch's own names and units, and what tcpdump on the receiving host would see, with stamps, as pcapng.
-# `python examples/switch_telemetry.py [FOLDER]`; then
-# `fanin analyze FOLDER/switch7.csv --rate 10Gbps --columns time=ts_ns:ns,...`
+# `python examples/switch_telemetry.py examples/traces` wrote those of this folder; each run writes the same bytes.
 
 # %%
+import gzip
 import shutil
 import sys
 from pathlib import Path
@@ -18,17 +18,21 @@ folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path("traces")
 folder.mkdir(parents=True, exist_ok=True)
 
 # %% [markdown]
-# 24 hosts answer one at once: slow start into a shallow buffer. Hosts' starts are spread over 20 µs, as in a real cluster.
+# A few short messages, then 24 hosts answer one at once: slow start into a shallow buffer. Their starts are spread over
+# 20 µs, as in a real cluster.
 
 # %%
 scenario = {
     "name": "switch7",
     "seed": 7,
-    "duration": "1500us",
+    "duration": "3ms",
     "topology": {"kind": "single_switch", "hosts": 25, "link": {"rate": "10Gbps", "delay": "5us"}},
     "switch": {"buffer": {"kind": "static", "per_port": "400KB"}},
     "transport": {"kind": "tcp", "congestion_control": "newreno", "handshake": False, "initial_window": 3, "ack_every": 1},
-    "traffic": [{"kind": "incast", "receiver": "h24", "senders": ["h0..h23"], "size": "200KB", "jitter": "20us"}],
+    "traffic": [
+        {"kind": "flows", "flows": [{"src": f"h{n}", "dst": "h24", "size": "9KB", "start": f"{90 * n}us"} for n in range(1, 12)]},
+        {"kind": "incast", "receiver": "h24", "senders": ["h0..h23"], "size": "48KB", "start": "1500us", "jitter": "20us"},
+    ],
     "telemetry": {"queues": ["*->h24"], "registers": {}, "capture": {"hosts": ["h24"]}},
 }
 result = fanin.run(scenario, folder / "run", progress=False, overwrite=True)
@@ -55,7 +59,8 @@ report = result.queues.join(flows, on="flow", maintain_order="left").select(
     tail_drop=pl.col("dropped").cast(pl.UInt8),
 )
 report.write_csv(folder / "switch7.csv")
-shutil.copy(result.path / "packets.pcapng", folder / "host25.pcapng")
+packets = (result.path / "packets.pcapng").read_bytes()
+(folder / "host25.pcapng.gz").write_bytes(gzip.compress(packets, mtime=0))
 shutil.rmtree(result.path)
 
 # %% [markdown]
@@ -69,5 +74,5 @@ print(f"{report.height} packets, largest queue {burst['peak_bytes'] / 1000:.1f} 
 with pl.Config(tbl_cols=-1, tbl_width_chars=120):
     print(analysis.phases.filter(pl.col("burst") == burst["burst"]))
     print(analysis.culprits.filter(pl.col("burst") == burst["burst"], pl.col("kind") == "direct").head(5))
-stamped = fanin.analyze(folder / "host25.pcapng", rate="10Gbps")
+stamped = fanin.analyze(folder / "host25.pcapng.gz", rate="10Gbps")
 print(stamped.ports)

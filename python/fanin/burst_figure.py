@@ -142,7 +142,7 @@ def add_layer(out: go.Figure, port: dict[str, Any], burst: dict[str, Any], scale
         ends = [phase["start_ps"] / time_scale, phase["end_ps"] / time_scale]
         out.add_vrect(x0=ends[0], x1=ends[1], fillcolor=_SHADES[(number - 1) % 2], opacity=0.10, line_width=0, layer="below")
         fitted = [phase["start_bytes"] / size_scale, phase["end_bytes"] / size_scale]
-        out.add_trace(_straight(ends, fitted, f"phase {number}: {show.rate(phase['slope_bps'])}", _FIT, "solid"))
+        out.add_trace(_straight(ends, fitted, f"phase {number}: {_rate(phase['slope_bps'])}", _FIT, "solid"))
     reference = _reference(port, burst)
     if reference is not None:
         name, bps, phase = reference
@@ -160,6 +160,11 @@ def add_layer(out: go.Figure, port: dict[str, Any], burst: dict[str, Any], scale
             out.update_layout(
                 title={"subtitle": {"text": lines, "font": {"size": 12}}}, margin={"t": 96 + 14 * lines.count("<br>")}
             )
+
+
+def _rate(bps: float) -> str:
+    """Return a slope as text; less than a bit in a second is none."""
+    return show.rate(bps if abs(bps) >= 1 else 0)
 
 
 def _reference(port: dict[str, Any], burst: dict[str, Any]) -> tuple[str, float, dict[str, Any]] | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from fanin import show
 
-__all__ = ["all_notes", "burst_rows", "culprit_rows", "largest", "law_line", "phase_rows", "port_rows", "slope"]
+__all__ = ["all_notes", "burst_rows", "culprit_rows", "largest", "law_line", "moment", "phase_rows", "port_rows", "slope"]
 
 _FROM = {"given": "", "result": "", "estimated": " estimated", "lower_bound": " at least", "unknown": ""}
 
@@ -14,8 +14,16 @@ _FROM = {"given": "", "result": "", "estimated": " estimated", "lower_bound": " 
 def slope(entry: dict[str, Any]) -> str:
     """Return a slope with its confidence interval, for example ``1.005 Gb/s (0.998 – 1.012)``."""
     unit, scale = show.axis_unit(show.RATE_UNITS, max(abs(entry[key]) for key in ("slope_bps", "low_bps", "high_bps")))
-    value, low, high = (f"{entry[key] / scale:.4g}" for key in ("slope_bps", "low_bps", "high_bps"))
+    # What is a billionth of the interval's ends is nothing.
+    shown = [entry[key] / scale if abs(entry[key]) > 1e-6 * scale else 0.0 for key in ("slope_bps", "low_bps", "high_bps")]
+    value, low, high = (f"{number:.4g}" for number in shown)
     return f"{value} {unit} ({low} – {high})"
+
+
+def moment(ps: int) -> str:
+    """Return a time of the trace to the nanosecond, for example ``1.000011576 s``, so that it can be found again."""
+    unit, scale = show.axis_unit(show.TIME_UNITS, ps)
+    return f"{ps / scale:.10g} {unit}"
 
 
 def _speed(port: dict[str, Any]) -> str:
@@ -66,7 +74,7 @@ def burst_rows(port: dict[str, Any], limit: int) -> tuple[list[str], list[list[s
         rows.append(
             [
                 str(burst["index"]),
-                show.duration(burst["start_ps"]),
+                moment(burst["start_ps"]),
                 ("≥ " if burst["open"] or burst["cut"] else "") + show.duration(burst["duration_ps"]),
                 show.size(burst["peak_bytes"]),
                 show.size(burst["arrived_bytes"]),
@@ -112,7 +120,8 @@ def culprit_rows(burst: dict[str, Any], limit: int) -> tuple[list[str], list[lis
 def law_line(burst: dict[str, Any]) -> str:
     """Return what a law says of a burst, or why none is claimed; empty if there is nothing to say."""
     law = burst["law"]
-    return str(law["words"] if law else burst.get("words") or "")
+    words = str(law["words"] if law else burst.get("words") or "")
+    return f"{words[0].upper()}{words[1:].rstrip('.')}." if words else ""
 
 
 def all_notes(document: dict[str, Any]) -> list[str]:

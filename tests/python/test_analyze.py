@@ -5,7 +5,10 @@ from __future__ import annotations
 import gzip
 import json
 import re
+import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -309,7 +312,7 @@ class TestOutput:
         reference = next(trace for trace in figure.data if trace.name.startswith("R: "))
         drawn_slope = (reference.y[1] - reference.y[0]) * 1e3 * 8 / ((reference.x[1] - reference.x[0]) * 1e-3)
         assert drawn_slope == pytest.approx(R, rel=1e-4)
-        assert burst["law"]["words"] in figure.layout.meta["note"]
+        assert tables.law_line(burst) in figure.layout.meta["note"]
         dropped = next(trace for trace in figure.data if trace.name == "dropped")
         assert len(dropped.x) == burst["dropped_packets"]
 
@@ -345,6 +348,25 @@ class TestOutput:
         ]
         assert charts
         assert all(len(chart["layout"]["shapes"]) >= len(burst["phases"]) for chart in charts)
+
+
+def test_the_example_of_the_page_is_what_the_command_prints() -> None:
+    page = (ROOT / "docs" / "analyze.md").read_text(encoding="utf-8")
+    told = re.search(r"```\n(fanin analyze examples.*?)```\n```\n(.*?)```", page, re.DOTALL)
+    assert told is not None
+    arguments = shlex.split(told[1].replace("\\\n", " "))[1:]
+    arguments[1] = str(ROOT / arguments[1])
+    done = CliRunner().invoke(app, arguments, env={"COLUMNS": "118"})
+    assert done.exit_code == 0, done.stderr
+    lines = [line.rstrip() for line in done.stdout.strip().splitlines()]
+    assert [line for line in lines if line] == [line for line in told[2].splitlines() if line]
+
+
+def test_the_traces_of_the_examples_are_what_their_script_writes(tmp_path: Path) -> None:
+    script = ROOT / "examples" / "switch_telemetry.py"
+    subprocess.run([sys.executable, str(script), str(tmp_path)], check=True, capture_output=True, timeout=300)
+    for file in sorted((ROOT / "examples" / "traces").iterdir()):
+        assert (tmp_path / file.name).read_bytes() == file.read_bytes(), file.name
 
 
 @pytest.mark.browser

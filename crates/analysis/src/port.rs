@@ -264,7 +264,9 @@ impl PortAnalyzer {
         } else {
             self.settings.rate.map_or(4 * FULL, |rate| rate.bytes_in(self.settings.tick).0 + self.totals.largest_frame)
         };
-        if known && bytes > slack {
+        // A length is as coarse as its unit.
+        let unit = self.settings.unit.0.saturating_sub(1);
+        if known && bytes > slack + unit {
             self.totals.jumps += 1;
             self.totals.missing = self.totals.missing.saturating_add(bytes);
             self.standing.holes = true;

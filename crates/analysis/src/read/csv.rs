@@ -178,6 +178,13 @@ impl MappedCsv {
         self.bound.iter().any(|b| b.role == Role::Queue)
     }
 
+    /// The unit of a role whose first value is a whole number.
+    pub fn whole(&self, role: Role) -> Option<Unit> {
+        let bound = self.bound.iter().find(|b| b.role == role)?;
+        let text = self.first.as_ref()?.get(bound.index)?.trim_ascii();
+        (!text.is_empty() && text.iter().all(u8::is_ascii_digit)).then_some(bound.unit)
+    }
+
     /// The earliest time of the first `lines` lines [ps on the trace's clock].
     pub fn first_time(&mut self, lines: usize) -> Option<u128> {
         let time = *self.bound.iter().find(|b| b.role == Role::Time)?;

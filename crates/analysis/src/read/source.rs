@@ -109,6 +109,10 @@ pub struct Source {
     pub speed: Option<BitRate>,
     /// What its stamps count in.
     pub registers: Option<Registers>,
+    /// Step of the times, where they are whole numbers of microseconds or more.
+    pub tick: Span,
+    /// Step of the queue lengths, where they are whole numbers of cells, packets or kilobytes.
+    pub unit: Bytes,
     pub manifest: Option<Manifest>,
     gzip: bool,
     size: u64,
@@ -166,6 +170,8 @@ impl Source {
             first: None,
             speed: None,
             registers: None,
+            tick: Span::ZERO,
+            unit: Bytes(1),
             manifest: None,
             gzip: false,
             size: metadata.len(),
@@ -292,6 +298,9 @@ impl Source {
             self.binding = bind(mapping, &columns).map_err(|problems| self.all(problems))?;
         }
         self.has_queue = self.binding.get(Role::Queue).is_some();
+        let whole = |role: Role| self.binding.get(role).filter(|b| table.is_integer(b.index)).map(|b| b.unit);
+        let (time, queue) = (whole(Role::Time), whole(Role::Queue));
+        self.step(time, queue);
         let Some(Bound { index, unit, .. }) = self.binding.get(Role::Time) else { return Ok(()) };
         table.choose(&[index])?;
         let mut first: Option<u128> = None;
@@ -310,6 +319,16 @@ impl Source {
         Ok(())
     }
 
+    /// Notes in what steps times and queues are counted, if they are whole numbers of a unit.
+    fn step(&mut self, time: Option<Unit>, queue: Option<Unit>) {
+        if let Some(Unit::Steps(ps)) = time.filter(|u| matches!(u, Unit::Steps(ps) if *ps >= 1_000_000)) {
+            self.tick = Span::from_ps(ps);
+        }
+        if let Some(Unit::Steps(bytes)) = queue {
+            self.unit = Bytes(bytes);
+        }
+    }
+
     fn all(&self, problems: Problems) -> Problems {
         problems.into_iter().map(|p| if p.file.is_none() { p.file(&self.path) } else { p }).collect()
     }
@@ -318,6 +337,8 @@ impl Source {
         self.kind = Kind::Csv;
         let mut lines = MappedCsv::new(&self.path, self.opened()?, self.size, mapping, String::new())?;
         self.has_queue = lines.has_queue();
+        let (time, queue) = (lines.whole(Role::Time), lines.whole(Role::Queue));
+        self.step(time, queue);
         self.first = lines.first_time(BATCH);
         Ok(())
     }

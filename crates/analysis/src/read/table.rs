@@ -267,6 +267,12 @@ impl Table {
         }
     }
 
+    /// Whether a column of the file holds whole numbers.
+    pub fn is_integer(&self, index: usize) -> bool {
+        let kind = self.metadata.file_metadata().schema_descr().column(index).physical_type();
+        matches!(kind, Type::INT32 | Type::INT64)
+    }
+
     /// Whether the column holds text.
     pub fn is_text(&self, chosen: usize) -> bool {
         matches!(self.columns[chosen].reader, Some(Reader::Text(..)))

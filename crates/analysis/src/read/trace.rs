@@ -8,7 +8,7 @@ use super::source::{learn_flows, origin, Kind, Manifest, Source};
 use super::window::{Records, Window};
 use super::TraceReader;
 use crate::{PortAnalyzer, PortReport, Record, Settings, SCHEMA};
-use fanin_units::{Span, Time};
+use fanin_units::{Bytes, Span, Time};
 use serde::Serialize;
 use serde_json::Value;
 use std::path::Path;
@@ -173,6 +173,10 @@ impl Trace {
             },
             manifest: sources.iter().find_map(|s| s.manifest.clone()).unwrap_or_default(),
             registers: sources.iter().find_map(|s| s.registers),
+            steps: (
+                sources.iter().map(|s| s.tick).max().unwrap_or_default(),
+                sources.iter().map(|s| s.unit).max().unwrap_or(Bytes(1)),
+            ),
             speed: sources.iter().find_map(|s| s.speed),
             lanes: Vec::new(),
             held: 0,
@@ -257,6 +261,8 @@ struct Run<'a, S> {
     order: Order,
     manifest: Manifest,
     registers: Option<fanin_telemetry::Registers>,
+    /// Steps of times and queue lengths, the coarsest of all files.
+    steps: (Span, Bytes),
     speed: Option<fanin_units::BitRate>,
     /// By port; None: not asked for.
     lanes: Vec<Option<Lane<S>>>,
@@ -397,10 +403,10 @@ impl<S: Sink> Run<'_, S> {
             settings.rate = self.speed;
             settings.rate_of_result = true;
         }
-        if let Some(registers) = self.registers {
-            settings.tick = registers.tick;
-            settings.unit = registers.unit;
-        }
+        (settings.tick, settings.unit) = match self.registers {
+            Some(registers) => (registers.tick, registers.unit),
+            None => self.steps,
+        };
         settings
     }
 

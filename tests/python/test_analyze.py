@@ -7,8 +7,10 @@ import json
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +69,14 @@ def csv_of(sync: fanin.Result, path: Path, *, distinct: bool = False) -> Path:
 
 
 MAP = "time=ts:ns,port=ifname,queue=q,frame=len,flow=five_tuple,marked=ce,dropped=drop"
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a CSV with 6 million records."""
+    path = tmp_path_factory.mktemp("large") / "a.csv"
+    pl.DataFrame({"time_ns": np.arange(6_000_000), "queue_bytes": np.arange(6_000_000) % 7}).write_csv(path)
+    return path
 
 
 class TestNumbers:
@@ -261,9 +271,7 @@ class TestMessages:
         done = CliRunner().invoke(app, ["analyze", str(tmp_path / "x"), "-o", "y.txt"])
         assert (done.exit_code, done.stderr) == (2, "error: --out y.txt: ends in neither .html nor .json\n")
 
-    def test_progress_may_end_it(self, tmp_path: Path) -> None:
-        rows = pl.DataFrame({"time_ns": np.arange(6_000_000), "queue_bytes": np.arange(6_000_000) % 7})
-        rows.write_csv(tmp_path / "a.csv")
+    def test_progress_may_end_it(self, large: Path) -> None:
         seen: list[fanin.AnalysisProgress] = []
 
         def stop(state: fanin.AnalysisProgress) -> None:
@@ -271,10 +279,38 @@ class TestMessages:
             raise RuntimeError("enough")
 
         with pytest.raises(RuntimeError, match="enough"):
-            fanin.analyze(tmp_path / "a.csv", progress=stop)
+            fanin.analyze(large, progress=stop)
         assert len(seen) == 1
         assert 0 < seen[0]["done"] < 1
         assert 0 < seen[0]["records"] < 6_000_000
+
+    def test_ctrl_c_ends_it_at_once(self, large: Path) -> None:
+        text = f"import sys, fanin.cli; print('on', flush=True); fanin.cli.app(['analyze', {str(large)!r}, '--sort'])"
+        with subprocess.Popen([sys.executable, "-c", text], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+            assert running.stdout is not None
+            running.stdout.readline()
+            time.sleep(0.5)
+            began = time.monotonic()
+            running.send_signal(signal.SIGINT)
+            _, said = running.communicate(timeout=60)
+        assert running.returncode == 130, said
+        assert said.strip().endswith("interrupted")
+        assert time.monotonic() - began < 10
+
+    def test_memory_does_not_grow_with_the_trace(self, tmp_path: Path) -> None:
+        def peak(rows: int) -> int:
+            number = pl.int_range(rows, dtype=pl.Int64, eager=True)
+            frame = pl.DataFrame({"t": number * 1_230_400, "q": number % 400 * 1518, "flow": number % 50, "len": number * 0 + 1518})
+            frame.write_parquet(tmp_path / "a.parquet", row_group_size=1 << 17)
+            text = f"""import fanin
+found = fanin.analyze({str(tmp_path / "a.parquet")!r}, columns="time=t:ps,queue=q,flow=flow,frame=len", rate="10Gbps")
+assert found.port()["records"] == {rows}
+print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))"""
+            done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)
+            return int(done.stdout)
+
+        small, large = peak(300_000), peak(6_000_000)
+        assert large - small < 30_000, f"{small} KiB for 300,000 records, {large} KiB for 6,000,000"
 
 
 class TestOutput:

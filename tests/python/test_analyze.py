@@ -303,7 +303,7 @@ class TestMessages:
             frame = pl.DataFrame({"t": number * 1_230_400, "q": number % 400 * 1518, "flow": number % 50, "len": number * 0 + 1518})
             frame.write_parquet(tmp_path / "a.parquet", row_group_size=1 << 17)
             text = f"""import fanin
-found = fanin.analyze({str(tmp_path / "a.parquet")!r}, columns="time=t:ps,queue=q,flow=flow,frame=len", rate="10Gbps")
+found = fanin.analyze({str(tmp_path / "a.parquet")!r}, columns="time=t:ps,queue=q,flow=flow,frame=len", rate="10Gbps", max_bursts=100)
 assert found.port()["records"] == {rows}
 print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))"""
             done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True)

@@ -16,7 +16,7 @@ impl Observer for Patient {
     }
 }
 
-/// Fan-in of 40 flows every 2 ms at 20 Gb/s until 200 packets stand, then one flow at 9 Gb/s.
+/// Fan-in of 40 flows every 4 ms at 20 Gb/s until 200 packets stand, then one flow at 9 Gb/s.
 fn write(folder: &Path, records: u64) {
     std::fs::create_dir_all(folder).unwrap();
     let manifest = r#"{"schema": "manifest/1", "status": "complete", "watched":
@@ -28,7 +28,7 @@ fn write(folder: &Path, records: u64) {
     let mut start = 0;
     for i in 0..records {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        if !ramp && time > start + 2_000_000_000 {
+        if !ramp && time > start + 4_000_000_000 {
             (ramp, start) = (true, time);
         }
         ramp &= queue < 200 * 1518;

@@ -103,7 +103,7 @@ def mean_slope(runs: Sequence[Evolution]) -> float:
     return fmean(run.judged.slope for run in runs)
 
 
-@figure("s-ecn/fig11", title="Pacing changes neither the slope of a burst nor the incast collapse", seeds=20, short=4, seconds=120)
+@figure("s-ecn/fig11", title="Pacing: queue of 18 flows, incast of 1 to 39", seeds=20, short=4, seconds=120)
 def fig11(context: Context) -> Findings:
     """Fig. 11: queue length evolution (left) and incast performance (right)."""
     from plotly.graph_objects import Figure as Plot
@@ -206,7 +206,7 @@ def _incast_rows(mean: pl.DataFrame) -> list[Row]:
     ]
 
 
-@figure("s-ecn/fig12", title="Segmentation offload adds jitter; phases and slopes stay", seeds=100, short=3, seconds=60)
+@figure("s-ecn/fig12", title="Segmentation offload (TSO): queue of 18 flows", seeds=100, short=3, seconds=60)
 def fig12(context: Context) -> Findings:
     """Fig. 12: queue length evolution when TSO is turned on."""
     base = context.scenario("sync").replace(duration="8ms")

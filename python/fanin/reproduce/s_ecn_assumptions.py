@@ -33,7 +33,7 @@ VARIANTS: Final[dict[str, dict[str, Any]]] = {
 OPENED: Final = "SYN/ACKs wait in the watched queue, and early flows reach their 64 KiB window (docs/papers/s-ecn-observations.md)"
 
 
-@figure("s-ecn/starts", title="What the spread of starts does to figures 4, 6, 8, 9 and 10", seeds=20, short=3, seconds=150)
+@figure("s-ecn/starts", title="What the spread of starts does to figures 4, 6, 8, 9 and 10", seeds=20, short=3, seconds=35)
 def starts(context: Context) -> Findings:
     """Phase 2 without background does not depend on it; the end of phase 1, and steps over a standing queue, do."""
     key = [({"spread_us": us}, text) for text, us in SPREADS.items()]
@@ -86,7 +86,7 @@ def starts(context: Context) -> Findings:
     return Findings(rows=rows, plots={"phase2": plot}, data=data | {"prev_hop": ramps_frame(prev)})
 
 
-@figure("s-ecn/assumptions", title="What figure 4 owes to delays and hosts", seeds=20, short=3, seconds=40)
+@figure("s-ecn/assumptions", title="What figure 4 owes to delays and hosts", seeds=20, short=3, seconds=9)
 def assumptions(context: Context) -> Findings:
     """Phase 2 is the same with all of them."""
     jobs = [

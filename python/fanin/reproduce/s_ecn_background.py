@@ -81,7 +81,7 @@ def _of(runs: Iterable[Run], **key: Any) -> list[Run]:
     return [found for found in runs if key.items() <= found.key.items()]
 
 
-@figure("s-ecn/fig8", title="Fan-in beside one background flow: slopes of both phases", seeds=100, short=4, seconds=60)
+@figure("s-ecn/fig8", title="Fan-in beside one background flow: slopes of both phases", seeds=100, short=4, seconds=11)
 def fig8(context: Context) -> Findings:
     """The long flow is in congestion avoidance; its window is varied as well."""
     ramps = context.runs(jobs(context, "one-bg", {}), ramp)
@@ -119,7 +119,7 @@ def fig8(context: Context) -> Findings:
 
 
 @figure(
-    "s-ecn/fig9", title="Fan-in beside background flows at the same hop: steps and their slopes", seeds=100, short=4, seconds=120
+    "s-ecn/fig9", title="Fan-in beside background flows at the same hop: steps and their slopes", seeds=100, short=4, seconds=16
 )
 def fig9(context: Context) -> Findings:
     """Each round is a step that waits behind what was queued before."""
@@ -171,7 +171,7 @@ def buffer(kilobytes: int) -> dict[str, Any]:
     return {"switch.buffer.except": [{"ports": ["tor2->*"], "per_port": f"{kilobytes}KB"}]}
 
 
-@figure("s-ecn/fig10", title="Fan-in and a hidden buffer at the previous hop: slope of phase 2", seeds=100, short=4, seconds=150)
+@figure("s-ecn/fig10", title="Fan-in and a hidden buffer at the previous hop: slope of phase 2", seeds=100, short=4, seconds=25)
 def fig10(context: Context) -> Findings:
     """The buffer of the previous hop is 128, 256 and 512 KB."""
     ramps = context.runs([job for kb in HIDDEN for job in jobs(context, "prev-hop", buffer(kb), key={"buffer_kb": kb})], ramp)

@@ -78,7 +78,7 @@ def _phase_2(name: str, slopes: list[float], note: str = "") -> list[Row]:
     return [unless_ok(row, note) for row in rows]
 
 
-@figure("s-ecn/fig4a", title="Synchronous fan-in: queue of 18 flows over time", seeds=1, short=1, seconds=3)
+@figure("s-ecn/fig4a", title="Synchronous fan-in: queue of 18 flows over time", seeds=1, short=1, seconds=2)
 def fig4a(context: Context) -> Findings:
     """One run: two phases."""
     one = jobs(context)[:1]
@@ -99,7 +99,7 @@ def fig4a(context: Context) -> Findings:
     return Findings(rows=rows, plots={"queue": plot}, data={"queue": queue, "phases": phases_frame([found])})
 
 
-@figure("s-ecn/fig4b", title="Synchronous fan-in: slopes of both phases by number of flows", seeds=RUNS, short=4, seconds=150)
+@figure("s-ecn/fig4b", title="Synchronous fan-in: slopes of both phases by number of flows", seeds=RUNS, short=4, seconds=25)
 def fig4b(context: Context) -> Findings:
     """Distributions over the repetitions."""
     ramps = context.runs([job for flows in FLOWS for job in jobs(context, flows=flows)], ramp)
@@ -141,7 +141,7 @@ def _packets(result: fanin.Result, job: Job) -> pl.DataFrame:
     return numbered(result).filter(pl.col("round") <= 3).drop("time_ps")
 
 
-@figure("s-ecn/fig6", title="Synchronous fan-in: when each round of each flow is sent", seeds=100, short=4, seconds=30)
+@figure("s-ecn/fig6", title="Synchronous fan-in: when each round of each flow is sent", seeds=100, short=4, seconds=5)
 def fig6(context: Context) -> Findings:
     """One run is shown; rows are means over all."""
     ramps = context.runs(jobs(context), ramp)
@@ -181,7 +181,7 @@ def fig6(context: Context) -> Findings:
     return Findings(rows=rows, plots={"rounds": plot}, data={"packets": packets, "runs": ended})
 
 
-@figure("s-ecn/fig7", title="Asynchronous fan-in: queue and slopes of 18 flows", seeds=100, short=4, seconds=60)
+@figure("s-ecn/fig7", title="Asynchronous fan-in: queue and slopes of 18 flows", seeds=100, short=4, seconds=10)
 def fig7(context: Context) -> Findings:
     """Starts within 2 ms instead."""
     synchronous = context.runs(jobs(context), ramp)

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -178,11 +180,9 @@ def test_a_wrong_scenario_is_a_failed_run(monkeypatch: pytest.MonkeyPatch) -> No
         reproduce.run("test/order", jobs=1, progress=False)
 
 
-@pytest.mark.native
-@pytest.mark.parametrize("jobs", [1, 2])
-@pytest.mark.parametrize("group", [True, False], ids=["terminal", "kill"])
-def test_ctrl_c_ends_it_at_once_and_leaves_nothing(tmp_path: Path, jobs: int, group: bool) -> None:
-    """A terminal sends the signal to the whole process group, `kill` to the parent alone."""
+@contextmanager
+def endless(tmp_path: Path, jobs: int) -> Iterator[subprocess.Popen[str]]:
+    """A process group in the midst of an endless figure; its temporary files are in tmp_path / tmp."""
     script = tmp_path / "main.py"
     script.write_text(
         "import sys, fake_figures\n"
@@ -197,27 +197,55 @@ def test_ctrl_c_ends_it_at_once_and_leaves_nothing(tmp_path: Path, jobs: int, gr
     temporary = tmp_path / "tmp"
     temporary.mkdir()
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent), "TMPDIR": str(temporary)}
-    process = subprocess.Popen(
-        [sys.executable, str(script), str(tmp_path / "out"), str(jobs)],
-        env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True,
-    )  # fmt: skip
+    command = [sys.executable, str(script), str(tmp_path / "out"), str(jobs)]
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True, start_new_session=True)
     try:
         deadline = time.monotonic() + 60
         while len(list(temporary.glob("fanin-reproduce-*/*/result/manifest.json"))) < jobs:
             assert time.monotonic() < deadline
             assert process.poll() is None, process.communicate()[1]
             time.sleep(0.05)
+        yield process
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("group", [True, False], ids=["terminal", "kill"])
+def test_ctrl_c_ends_it_at_once_and_leaves_nothing(tmp_path: Path, jobs: int, group: bool) -> None:
+    """A terminal sends the signal to the whole process group, `kill` to the parent alone."""
+    with endless(tmp_path, jobs) as process:
         (os.killpg if group else os.kill)(process.pid, signal.SIGINT)
         told = process.communicate(timeout=20)[1]
-    finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
     assert process.returncode == 130
     assert told.splitlines()[-1] == "interrupted"
     assert "Traceback" not in told
-    assert not list(temporary.glob("fanin-*"))
+    assert not list((tmp_path / "tmp").glob("fanin-*"))
     assert not (tmp_path / "out").exists()
+
+
+def group_members(group: int) -> list[int]:
+    members = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[2]) == group and fields[0] not in "ZX":
+                members.append(int(entry.name))
+    return members
+
+
+@pytest.mark.native
+def test_workers_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
+    with endless(tmp_path, 2) as process:
+        assert len(group_members(process.pid)) >= 3
+        process.kill()
+        deadline = time.monotonic() + 20
+        while group_members(process.pid):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
 
 
 # -- command line -------------------------------------------------------------------------------------------------------

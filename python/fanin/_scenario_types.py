@@ -792,7 +792,11 @@ class ProbabilitySlopeFormDict(TypedDict, total=False):
 
 
 SlopeForm: TypeAlias = (
-    SlopeParams | SlopeParamsDict | ProbabilitySlopeForm | ProbabilitySlopeFormDict | Literal["registers", "probability"]
+    SlopeParams
+    | SlopeParamsDict
+    | ProbabilitySlopeForm
+    | ProbabilitySlopeFormDict
+    | Literal["registers", "probability"]
 )
 """How the slope becomes a mark.
 
@@ -1252,7 +1256,15 @@ class DctcpDict(TypedDict, total=False):
 
 
 CongestionControl: TypeAlias = (
-    NewReno | NewRenoDict | Reno | RenoDict | Cubic | CubicDict | Dctcp | DctcpDict | Literal["newreno", "reno", "cubic", "dctcp"]
+    NewReno
+    | NewRenoDict
+    | Reno
+    | RenoDict
+    | Cubic
+    | CubicDict
+    | Dctcp
+    | DctcpDict
+    | Literal["newreno", "reno", "cubic", "dctcp"]
 )
 """How the sender finds its rate.
 
@@ -1362,7 +1374,13 @@ class GrowingWindowDict(TypedDict, total=False):
     max: Size
 
 
-ReceiveWindow: TypeAlias = FixedWindow | FixedWindowDict | GrowingWindow | GrowingWindowDict | Literal["fixed", "auto"]
+ReceiveWindow: TypeAlias = (
+    FixedWindow
+    | FixedWindowDict
+    | GrowingWindow
+    | GrowingWindowDict
+    | Literal["fixed", "auto"]
+)
 """The receive window.
 
 - `fixed`: One size.
@@ -1427,7 +1445,13 @@ class PacedDict(TypedDict, total=False):
     gain: float
 
 
-Pacing: TypeAlias = NonePacing | NonePacingDict | Paced | PacedDict | Literal["none", "fq"]
+Pacing: TypeAlias = (
+    NonePacing
+    | NonePacingDict
+    | Paced
+    | PacedDict
+    | Literal["none", "fq"]
+)
 """Whether segments are spread over the RTT.
 
 - `none`: Not paced.
@@ -1724,7 +1748,11 @@ class TcpDict(TypedDict, total=False):
     tso_max: Size
 
 
-TransportConfig: TypeAlias = Tcp | TcpDict | Literal["tcp"]
+TransportConfig: TypeAlias = (
+    Tcp
+    | TcpDict
+    | Literal["tcp"]
+)
 """The transport of a flow.
 
 - `tcp`: TCP.
@@ -3148,7 +3176,14 @@ class HtsimMatrixDict(TypedDict, total=False):
     time_unit: Required[TimeUnit]
 
 
-FlowFile: TypeAlias = CsvFlows | CsvFlowsDict | HpccFlows | HpccFlowsDict | HtsimMatrix | HtsimMatrixDict
+FlowFile: TypeAlias = (
+    CsvFlows
+    | CsvFlowsDict
+    | HpccFlows
+    | HpccFlowsDict
+    | HtsimMatrix
+    | HtsimMatrixDict
+)
 """A file of flows.
 
 - `csv`: Comma-separated values with a heading.
@@ -3329,7 +3364,15 @@ class KeepAroundDict(TypedDict, total=False):
     records: int
 
 
-Keep: TypeAlias = AllKeep | AllKeepDict | KeepLast | KeepLastDict | KeepAround | KeepAroundDict | Literal["all", "last"]
+Keep: TypeAlias = (
+    AllKeep
+    | AllKeepDict
+    | KeepLast
+    | KeepLastDict
+    | KeepAround
+    | KeepAroundDict
+    | Literal["all", "last"]
+)
 """Which records of watched ports are kept.
 
 - `all`: Each.

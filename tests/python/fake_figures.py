@@ -35,6 +35,13 @@ def fails_at(result: fanin.Result, job: Job, *, seed: int) -> int:
     return job.seed
 
 
+def dies_at(result: fanin.Result, job: Job, *, seed: int) -> int:
+    """As a process that runs out of memory does."""
+    if job.seed == seed:
+        os._exit(9)
+    return job.seed
+
+
 def waits(result: fanin.Result, job: Job) -> int:
     print("reduced", flush=True)
     time.sleep(0.2)
@@ -77,7 +84,12 @@ def endless(context: Context) -> Findings:
     raise AssertionError("nobody waits that long")
 
 
-RUNS = {"order": order, "off": off, "fine": fine, "broken": broken, "endless": endless}
+def killed(context: Context) -> Findings:
+    context.runs(context.each_seed(fanin.Scenario(TINY)), partial(dies_at, seed=2))
+    raise AssertionError("the worker of seed 2 dies")
+
+
+RUNS = {"killed": killed, "order": order, "off": off, "fine": fine, "broken": broken, "endless": endless}
 
 
 def figure(name: str) -> Figure:

@@ -173,6 +173,16 @@ def test_a_failed_run_names_scenario_and_seed_and_others_go_on(tmp_path: Path, t
 
 @pytest.mark.native
 @pytest.mark.usefixtures("registry")
+def test_a_worker_that_is_killed_is_told_and_others_go_on(tmp_path: Path, temporary: Path) -> None:
+    done = call("reproduce", "test/killed", "test/order", "-o", tmp_path / "out", "--jobs", "2", "--short")
+    assert done.exit_code == 1
+    assert "error: test/killed: a worker process ended from outside (out of memory?)" in done.stderr
+    assert (tmp_path / "out" / "test" / "order" / "rows.json").is_file()
+    assert not list(temporary.glob("fanin-reproduce-*"))
+
+
+@pytest.mark.native
+@pytest.mark.usefixtures("registry")
 def test_a_wrong_scenario_is_a_failed_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(fake_figures.TINY, "seed", 1)
     monkeypatch.setitem(fake_figures.TINY, "telemetry", {"queues": ["switch9->h0"]})
@@ -326,7 +336,7 @@ def test_from_python() -> None:
     assert "test/off: The off figure" in made._repr_html_()
     with pytest.raises(ValueError, match="has no plot"):
         made.figure  # noqa: B018
-    with pytest.raises(ValueError, match="stands for 5 figures"):
+    with pytest.raises(ValueError, match="stands for 6 figures"):
         reproduce.run("test")
     with pytest.raises(ValueError, match=r"seeds: 0 .*accepted: 1 or more"):
         reproduce.run("test/off", progress=False, seeds=0)

@@ -361,6 +361,9 @@ pub fn bind(mapping: Option<&Mapping>, columns: &[Column]) -> Result<Binding, Pr
                     add(&mut binding, &mut problems, role, index, unit, &columns[index]);
                 }
             }
+            if binding.get(Role::Queue).is_none() {
+                problems.extend(counted_queue(columns));
+            }
             if !binding.columns.is_empty() {
                 let said = binding.columns.iter().map(|b| {
                     let unit = match b.unit {
@@ -443,6 +446,24 @@ fn guess(role: Role, columns: &[Column]) -> Option<(usize, Option<Unit>)> {
     role.common().iter().find_map(|name| {
         let index = bare.iter().position(|(stem, _)| stem == name)?;
         Some((index, bare[index].1))
+    })
+}
+
+/// A column that by its name is a queue in cells or packets, of which nobody says how large they are.
+fn counted_queue(columns: &[Column]) -> Option<Problem> {
+    columns.iter().find_map(|column| {
+        let lower = column.name.to_lowercase();
+        let (stem, kind) = ["cells", "packets", "pkts"].iter().find_map(|kind| {
+            let stem = lower.trim_end_matches([')', ']']).strip_suffix(kind)?;
+            Some((stem.trim_end_matches(['_', '.', '-', ' ', '(', '[']), *kind))
+        })?;
+        let kind = if kind == "pkts" { "packets" } else { kind };
+        Role::Queue.common().contains(&stem).then(|| {
+            Problem::new(format!("counts {kind}, it seems, and nothing says how large they are"))
+                .column(Role::Queue.name())
+                .value(&column.name)
+                .suggestion(format!("name the columns, among them queue={}:{kind}({})", column.name, example(kind)))
+        })
     })
 }
 
@@ -596,6 +617,15 @@ mod tests {
             assert_eq!(binding.get(Role::Time).unwrap().unit, unit, "{first}");
             assert!(binding.notes[0].starts_with("the queue in 'qlen' is taken as bytes"), "{:?}", binding.notes);
         }
+    }
+
+    #[test]
+    fn a_queue_in_cells_is_no_queue_that_is_not_there() {
+        let text = message(&bind(None, &columns(&["ts_ns", "qlen_cells", "len"])).unwrap_err());
+        assert!(text.contains("queue: 'qlen_cells' counts cells, it seems, and nothing says how large they are"), "{text}");
+        assert!(text.contains("queue=qlen_cells:cells(208B)"), "{text}");
+        let text = message(&bind(None, &columns(&["ts_ns", "Queue_Depth (pkts)", "len"])).unwrap_err());
+        assert!(text.contains("packets(1518B)"), "{text}");
     }
 
     #[test]

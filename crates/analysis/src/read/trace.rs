@@ -240,7 +240,12 @@ fn detection(options: &Options, sources: &[Source]) -> Result<By, Problems> {
         let known =
             |s: &Source| s.speed.is_some() || s.manifest.as_ref().is_some_and(|m| m.watched.values().any(|w| w.rate.is_some()));
         problems.extend(sources.iter().filter(|s| !known(s)).map(|source| {
-            let why = if source.has_queue { "" } else { "there is no queue in it, so that only the arrival rate tells bursts; " };
+            let table = matches!(source.kind, Kind::Csv | Kind::Parquet);
+            let why = match (source.has_queue, table) {
+                (true, _) => "",
+                (false, true) => "no column of it is known as the queue (--columns names one), and without it only the arrival rate tells bursts; ",
+                (false, false) => "there is no queue in it, so that only the arrival rate tells bursts; ",
+            };
             Problem::new(format!("{why}the speed of the port is not known"))
                 .file(&source.path)
                 .suggestion("give it, for example --rate 10Gbps")

@@ -252,6 +252,8 @@ def _rows(variant: str, table: pl.DataFrame) -> list[Row]:
         Row(name=f"{variant}, law 1: mean slope", paper=1.005, fanin=mean, low=1 - SLOPE_CV, high=1 + SLOPE_CV, unit="R"),
         Row(name=f"{variant}, law 1: coefficient of variation", paper=SLOPE_CV, fanin=spread, high=SLOPE_CV),
         Row(name=f"{variant}, law 2: largest slope", paper="< R", fanin=extreme(2, slope), high=1, unit="R"),
+        # Not in the paper: only fan-in's ACKs, a/(a + R) of all, make the queue grow.
+        Row(name=f"{variant}, law 2: largest over aR/(a + R)", paper=None, fanin=extreme(2, 2 * over), high=1 + SLOPE_CV),
         Row(
             name=f"{variant}, law 3: largest slope over 2aR/(a + R)",
             paper="≤ 1",

@@ -1,6 +1,7 @@
 //! The parameters of TCP, with the defaults of two profiles side by side.
 
 use crate::cc::{CongestionControl, Cubic, NewReno};
+use fanin_packet::NOTICE_BYTES;
 use fanin_params::{names, params, Node};
 use fanin_units::{Bytes, Span};
 
@@ -257,6 +258,10 @@ profiled! {
         pub ecn_echo: EcnEcho = EcnEcho::Classic;
         /// Which packets are ECN-capable.
         pub ect_on: EctOn = EctOn::NewData;
+        /// Acts on drop notifications of switches: what was dropped is sent again at once, and the window falls, at most once per
+        /// RTT. Segments are 20 bytes smaller, so that a full frame has room for a notification; both ends should have it.
+        /// Source: PDN §IV.
+        pub drop_notification: bool = false;
         /// Pacing.
         pub pacing: Pacing = Pacing::None(Unpaced {});
         /// Segmentation offload: segments leave in back-to-back bursts of up to `tso_max`, and the sender waits for a
@@ -301,11 +306,20 @@ impl Tcp {
     }
 
     /// Payload bytes of a full segment on a path that carries IP packets of `mtu` bytes: `mss`, or what fits; never more
-    /// than fits. Source: RFC 6691 §2.
+    /// than fits. Source: RFC 6691 §2; PDN §IV for the room of a notification.
     pub fn payload(&self, mtu: u16, timestamps: bool) -> u16 {
         let options = if timestamps { TIMESTAMP_BYTES } else { 0 };
-        let fits = mtu.saturating_sub(IP_AND_TCP + options).max(1);
+        let fits = mtu.saturating_sub(IP_AND_TCP + options + self.notice_room()).max(1);
         self.mss.map_or(fits, |mss| mss.min(fits))
+    }
+
+    /// Bytes that segments leave for a notification at the end of their frame. Source: PDN §IV.
+    pub fn notice_room(&self) -> u16 {
+        if self.drop_notification {
+            NOTICE_BYTES
+        } else {
+            0
+        }
     }
 
     /// What a SYN announces as MSS: without options. Source: RFC 6691 §2.

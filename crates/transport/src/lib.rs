@@ -8,6 +8,7 @@
 pub mod cc;
 mod config;
 mod endpoint;
+mod noticed;
 mod reassembly;
 mod report;
 mod rtt;
@@ -18,5 +19,5 @@ pub use config::{
     BackoffReset, EcnEcho, EctOn, FixedWindow, GrowingWindow, IdleRestart, InitialWindow, Paced, Pacing, Profile, ReceiveWindow,
     RtoFloor, RttSampling, SpuriousRto, Tcp, TransportConfig, Unpaced,
 };
-pub use endpoint::{Connection, Phase, Role, TcpEndpoint, TcpState};
+pub use endpoint::{Connection, NoticeOutcome, Phase, Role, TcpEndpoint, TcpState};
 pub use report::{AbortReason, TcpEvent, TcpStats};

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Fate, Net};
+use fanin_packet::TcpFlags;
 use fanin_transport::cc::{CongestionControl, Cubic, Dctcp, NewReno, Reno};
 use fanin_transport::*;
 use fanin_units::{Bytes, Purpose, Span, Stream, Time};
@@ -30,6 +31,7 @@ prop_compose! {
         ack_every in 1u32..4,
         dup_thresh in 2u32..5,
         iw in prop::option::of(1u32..20),
+        notified in any::<bool>(),
     ) -> Tcp {
         let mut cfg = Tcp::new(if linux { Profile::Linux } else { Profile::Rfc }, control);
         cfg.handshake = handshake;
@@ -60,6 +62,7 @@ prop_compose! {
         cfg.delayed_ack_timeout = Span::from_ms(2);
         cfg.timestamp_tick = Span::from_us(100);
         cfg.max_retries = 200;
+        cfg.drop_notification = notified;
         cfg.syn_retries = 200;
         cfg
     }
@@ -83,7 +86,25 @@ fn misfortune(seed: u64, troubles: [u64; 4]) -> impl FnMut(Time, usize, &fanin_p
         if late {
             delay += Span::from_us(random.below(2_000));
         }
-        Fate { delay, drop, again: twice.then(|| Span::from_us(50 + random.below(5_000))), mark }
+        Fate { delay, drop, again: twice.then(|| Span::from_us(50 + random.below(5_000))), mark, ..Fate::default() }
+    }
+}
+
+/// The same, and senders are told of drops: percentages of drops told, told twice, told wrongly of packets that arrive, and with an
+/// operation other than the first.
+fn told(seed: u64, troubles: [u64; 4], percent: [u64; 4]) -> impl FnMut(Time, usize, &fanin_packet::Packet) -> Fate {
+    let mut fate = misfortune(seed, troubles);
+    let mut random = Stream::new(seed, Purpose::Jitter, 1);
+    move |now, from, p| {
+        let mut fate = fate(now, from, p);
+        let mut one = |percent: u64| random.below(100) < percent;
+        let (known, twice, wrong, other) = (one(percent[0]), one(percent[1]), one(percent[2]), one(percent[3]));
+        if if fate.drop { known } else { wrong } {
+            fate.told[0] = Some(Span::from_us(1 + random.below(200)));
+            fate.told[1] = twice.then(|| Span::from_us(1 + random.below(20_000)));
+        }
+        fate.operation = if other { random.below(4) as u8 } else { 1 };
+        fate
     }
 }
 
@@ -137,6 +158,78 @@ proptest! {
                 prop_assert_eq!(net.ends[end].tcp.stats().timeouts, 0);
                 prop_assert_eq!(net.ends[end].tcp.stats().bytes_sent, written);
             }
+        }
+    }
+
+    /// Drop notifications, true or false, early or late, once or twice, with good and with unknown operations, harm nothing;
+    /// without losses they cost one segment each.
+    #[test]
+    fn notifications_do_no_harm(
+        cfg in configs(),
+        seed in any::<u64>(),
+        troubles in troubles(),
+        percent in prop_oneof![Just([100, 0, 0, 0]), [0u64..101, 0u64..60, 0u64..40, 0u64..60]],
+        iss in prop_oneof![any::<[u32; 2]>(), Just([u32::MAX - 5_000, u32::MAX]), Just([1 << 31, (1 << 31) - 1_000])],
+        writes in prop::collection::vec((0usize..2, 0u64..60_000), 1..6),
+        tx in 0u64..3,
+    ) {
+        let cfg = Tcp { drop_notification: true, ..cfg };
+        let quiet = troubles == [0, 0, 0, 0];
+        let mut net = Net::new(cfg, iss, Span::from_us(tx), told(seed, troubles, percent));
+        let mut written = [0, 0];
+        for (end, bytes) in writes {
+            net.write(end, bytes);
+            written[end] += bytes;
+            for _ in 0..bytes % 40 {
+                net.step();
+            }
+        }
+        for end in 0..2 {
+            net.close(end);
+        }
+        net.run(Span::from_s(4_000), 400_000);
+        for (end, written) in written.into_iter().enumerate() {
+            let (me, other) = (&net.ends[end], &net.ends[1 - end]);
+            prop_assert!(!me.aborted && me.connected, "{:?}\nOTHER {:?}", me.tcp, other.tcp);
+            prop_assert_eq!(other.delivered, written, "{:?}", me.tcp);
+            prop_assert_eq!(me.acked, written);
+            let stats = me.tcp.stats();
+            prop_assert!(stats.notice_reductions <= stats.notices);
+            if quiet && percent[2] == 0 {
+                prop_assert_eq!((stats.retransmits, stats.notices), (0, 0));
+            }
+        }
+    }
+
+    /// When every drop is told at once and packets keep their order, no timer is needed: nothing times out, and each drop costs one
+    /// segment exactly.
+    #[test]
+    fn with_every_drop_told_nothing_times_out(
+        cfg in configs(),
+        seed in any::<u64>(),
+        percent in 0u64..30,
+        bytes in 1u64..300_000,
+        after in 1u64..150,
+    ) {
+        let mut cfg = Tcp { drop_notification: true, spurious_rto: SpuriousRto::None, ..cfg };
+        cfg.receive_window = Tcp::default().receive_window; // a window probe is no data
+        let mut random = Stream::new(seed, Purpose::Jitter, 0);
+        let mut net = Net::new(cfg, [u32::MAX - 9_000, 7], Span::from_us(1), move |_, _, p| {
+            let counts = p.payload > 0 || p.flags.0 & (TcpFlags::SYN.0 | TcpFlags::FIN.0) != 0;
+            let drop = counts && random.below(100) < percent;
+            let told = [drop.then(|| Span::from_us(after)), None];
+            Fate { delay: Span::from_us(100), drop, told, operation: 1, ..Fate::default() }
+        });
+        net.write(0, bytes);
+        net.close(0);
+        net.close(1);
+        net.run(Span::from_s(100), 400_000);
+        prop_assert_eq!(net.ends[1].delivered, bytes);
+        for end in &net.ends {
+            let stats = end.tcp.stats();
+            prop_assert_eq!(stats.timeouts, 0, "{:?}", end.tcp);
+            prop_assert!(stats.retransmits <= u64::from(stats.notices), "{:?}", end.tcp);
+            prop_assert_eq!(stats.duplicate_bytes, 0);
         }
     }
 

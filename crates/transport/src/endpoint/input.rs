@@ -140,14 +140,14 @@ impl TcpEndpoint {
         let mut repair = self.repair.take().unwrap_or_default();
         let acked = ack - self.una;
         let ece = self.ecn_on && p.flags.has(TcpFlags::ECE);
-        let covered = repair.board.advance(ack);
+        let covered = repair.advance(ack);
         let mut sacked = 0;
         if self.sack_on {
             for block in p.sack() {
                 let at = |wire: u32| ack.wrapping_add_signed(i64::from(wire.wrapping_sub(p.ack) as i32));
                 let (start, end) = (at(block.start), at(block.end));
                 if start < end && start > ack && end <= self.nxt {
-                    sacked += repair.board.insert(start, end);
+                    sacked += repair.insert(start, end);
                 }
             }
         }

@@ -3,6 +3,7 @@
 use super::{due, Phase, Sync, TcpEndpoint};
 use crate::cc::{Congestion, Controller};
 use crate::config::{SpuriousRto, Tcp};
+use crate::noticed::Noticed;
 use crate::report::{AbortReason, Pending};
 use crate::scoreboard::Scoreboard;
 use fanin_units::Time;
@@ -26,10 +27,23 @@ pub(super) struct Prr {
     recover_fs: u64,
 }
 
+impl Prr {
+    /// At the start of a recovery with `flight` bytes outstanding.
+    pub fn over(flight: u64) -> Self {
+        Prr { delivered: 0, out: 0, recover_fs: flight.max(1) }
+    }
+}
+
 /// What a sender remembers while it repairs losses.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Repair {
     pub board: Scoreboard,
+    /// What drop notifications have told of.
+    pub noticed: Noticed,
+    /// The recovery was begun by a drop notification and no duplicate ACKs have asked for it.
+    pub by_notice: bool,
+    /// When the window was last reduced for a loss, duplicate ACKs and timeouts included.
+    pub cut_at: Option<Time>,
     /// RecoveryPoint of RFC 6675, "recover" of RFC 6582: SND.NXT at the last recovery or timeout.
     pub recover: u64,
     /// The first retransmission of a recovery leaves whatever the window. Source: RFC 6675 §5 step 4.3.
@@ -50,6 +64,56 @@ pub(super) struct Repair {
     pub eifel_due: bool,
     /// pipe_prev of RFC 4015 §3.2.
     pipe_prev: u64,
+}
+
+impl Repair {
+    /// Bytes in flight. Source: RFC 6675 §4 SetPipe; what a notification has told of is not in the network until it is sent
+    /// again, and then once, whatever the watermarks of the scoreboard say.
+    pub fn pipe(&self, una: u64, nxt: u64) -> u64 {
+        let mut pipe = self.board.pipe(una, nxt) as i64;
+        for r in self.noticed.iter() {
+            let below = |edge: u64| edge.clamp(r.from, r.to).abs_diff(r.from) as i64;
+            let (all, sent) = (below(r.to), if r.sent { below(r.to) } else { 0 });
+            pipe -= all - below(self.board.lost_edge()) + below(self.board.high_rxt()) - sent;
+        }
+        debug_assert!(pipe >= 0, "{self:?}");
+        pipe as u64
+    }
+
+    /// Bytes that duplicate ACKs show to be lost and no notification has told of.
+    fn lost_untold(&self) -> u64 {
+        let edge = self.board.lost_edge();
+        self.board.lost() - self.noticed.iter().map(|r| edge.clamp(r.from, r.to) - r.from).sum::<u64>()
+    }
+
+    /// The first hole at or above HighRxt and below `limit` of which no notification has told: those are looked after.
+    pub fn next_hole(&self, limit: u64) -> Option<(u64, u64)> {
+        let mut at = self.board.high_rxt();
+        while let Some((from, to)) = self.board.hole_from(at, limit) {
+            if let Some(untold) = self.noticed.untold(from, to) {
+                return Some(untold);
+            }
+            at = to;
+        }
+        None
+    }
+
+    /// The next lost hole that has not been sent again. Source: RFC 6675 §4 NextSeg rule 1.
+    pub fn next_lost(&self) -> Option<(u64, u64)> {
+        self.next_hole(self.board.lost_edge())
+    }
+
+    /// The cumulative ACK has come to `una`; gives the SACKed bytes that it covers.
+    pub fn advance(&mut self, una: u64) -> u64 {
+        self.noticed.remove(0, una);
+        self.board.advance(una)
+    }
+
+    /// Notes a SACK block; gives the number of bytes that are new.
+    pub fn insert(&mut self, start: u64, end: u64) -> u64 {
+        self.noticed.remove(start, end);
+        self.board.insert(start, end)
+    }
 }
 
 /// What an ACK tells loss recovery.
@@ -94,10 +158,10 @@ impl TcpEndpoint {
         }
         if self.sack_on {
             r.board.find_lost(cfg.dup_thresh, self.w.mss);
-            if news.duplicate && (self.dup_acks >= cfg.dup_thresh || r.board.first_is_lost()) {
+            if news.duplicate && self.loss_beyond_notices(cfg, r) {
                 self.enter_recovery(cfg, now, r, news.delivered);
             }
-        } else if news.duplicate && self.dup_acks >= cfg.dup_thresh {
+        } else if news.duplicate && self.dup_acks >= cfg.dup_thresh && !r.noticed.covers(self.una) {
             // "Careful": duplicates of what a timeout sent again are no losses, by the ACK heuristic of RFC 6582 §4.1.
             let new_loss = self.una > r.recover || r.recover == 0;
             let heuristic = self.w.cwnd > u64::from(self.w.mss) && u64::from(self.last_acked) <= self.w.segments(4);
@@ -105,6 +169,12 @@ impl TcpEndpoint {
                 self.enter_recovery(cfg, now, r, news.delivered);
             }
         }
+    }
+
+    /// Whether duplicate ACKs tell of a loss that no notification has told of.
+    pub(super) fn loss_beyond_notices(&self, cfg: &Tcp, r: &Repair) -> bool {
+        let by_count = self.dup_acks >= cfg.dup_thresh && !r.noticed.covers(self.una);
+        by_count || (self.sack_on && r.lost_untold() > 0)
     }
 
     fn enter_recovery(&mut self, cfg: &Tcp, now: Time, r: &mut Repair, delivered: u64) {
@@ -117,6 +187,8 @@ impl TcpEndpoint {
         self.phase = Phase::Recovery;
         self.burst = 0;
         self.untime(cfg);
+        r.cut_at = Some(now);
+        r.by_notice = false;
         r.recover = self.nxt;
         r.first_due = true;
         r.partial = false;
@@ -126,16 +198,16 @@ impl TcpEndpoint {
             // Source: RFC 5681 §3.2 step 3.
             self.w.cwnd = self.w.ssthresh + self.w.segments(cfg.dup_thresh);
         } else if cfg.prr {
-            r.prr = Prr { delivered: 0, out: 0, recover_fs: self.nxt - self.una };
+            r.prr = Prr::over(self.nxt - self.una);
             self.prr_on_ack(r, delivered);
         }
     }
 
     /// Source: RFC 6937 §3, with the slow-start reduction bound.
-    fn prr_on_ack(&mut self, r: &mut Repair, delivered: u64) {
+    pub(super) fn prr_on_ack(&mut self, r: &mut Repair, delivered: u64) {
+        let pipe = r.pipe(self.una, self.nxt);
         let prr = &mut r.prr;
         prr.delivered += delivered;
-        let pipe = r.board.pipe(self.una, self.nxt);
         let ssthresh = self.w.ssthresh;
         let count = if pipe > ssthresh {
             let share = (u128::from(prr.delivered) * u128::from(ssthresh)).div_ceil(u128::from(prr.recover_fs)) as u64;
@@ -149,8 +221,8 @@ impl TcpEndpoint {
 
     /// The window falls to ssthresh over a round, by PRR. Source: RFC 6937; Linux tcp_enter_cwr.
     pub(super) fn begin_cwr(&mut self, r: &mut Repair, acked: u64) {
-        r.board.advance(self.una);
-        r.prr = Prr { delivered: 0, out: 0, recover_fs: (self.nxt - self.una + acked).max(1) };
+        r.advance(self.una);
+        r.prr = Prr::over(self.nxt - self.una + acked);
         r.recover = self.nxt;
         self.phase = Phase::Cwr;
         self.calm = false;
@@ -172,7 +244,7 @@ impl TcpEndpoint {
             // DCTCP counts marks here too; nothing grows.
             self.tell_control(cfg, now, (news.acked, news.ts_echo), (news.ece, false));
         }
-        let reno = !self.sack_on && self.cc.new_ack_ends_recovery();
+        let reno = !self.sack_on && self.cc.new_ack_ends_recovery() && !r.by_notice;
         if self.una >= r.recover || (reno && news.acked > 0) {
             self.phase = Phase::Open;
             r.first_due = false;
@@ -185,6 +257,9 @@ impl TcpEndpoint {
             r.board.find_lost(cfg.dup_thresh, self.w.mss);
             return true;
         }
+        if r.by_notice {
+            return self.told_recovery_on_ack(cfg, r, news);
+        }
         if self.sack_on {
             r.board.find_lost(cfg.dup_thresh, self.w.mss);
             if cfg.prr {
@@ -193,9 +268,9 @@ impl TcpEndpoint {
             return true;
         }
         if news.acked > 0 {
-            // A partial ACK. Source: RFC 6582 §3.2 step 3.
+            // A partial ACK. Source: RFC 6582 §3.2 step 3. What a notification has told of is on its way again.
             r.board.begin(self.una);
-            r.first_due = true;
+            r.first_due = !r.noticed.covers(self.una);
             self.w.cwnd = self.w.cwnd.saturating_sub(news.acked);
             if news.acked >= mss {
                 self.w.cwnd += mss;
@@ -275,7 +350,7 @@ impl TcpEndpoint {
         r.eifel = None;
         r.board.none_lost();
         self.new_ack_with(cfg, now, r, news);
-        let flight = r.board.pipe(self.una, self.nxt);
+        let flight = r.pipe(self.una, self.nxt);
         let acked = news.acked.min(cfg.initial_window_bytes(self.w.mss));
         self.w.cwnd = (flight + acked).max(u64::from(self.w.mss));
         self.w.ssthresh = r.pipe_prev;
@@ -340,8 +415,11 @@ impl TcpEndpoint {
         // tcp_enter_loss, which halves cwnd.
         let event = Congestion { now, flight: flight.min(self.w.cwnd), after_ecn: false, first };
         self.cc.on_rto(&mut self.w, &event);
-        r.board.advance(self.una);
+        r.advance(self.una);
         r.board.all_lost(self.una, self.nxt);
+        r.noticed.clear();
+        r.by_notice = false;
+        r.cut_at = Some(now);
         r.recover = self.nxt;
         r.rto_una = self.una;
         r.first_due = false;

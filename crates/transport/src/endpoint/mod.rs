@@ -10,9 +10,12 @@ use fanin_units::{Span, Time};
 
 mod input;
 mod loss;
+mod notice;
 mod open_close;
 mod output;
 mod receive;
+
+pub use notice::NoticeOutcome;
 
 use loss::Repair;
 use receive::Growth;
@@ -177,6 +180,8 @@ pub struct TcpEndpoint {
     /// FIN of the other end came before ours was sent.
     passive_close: bool,
     syn_again: bool,
+    /// A switch has told that it dropped the SYN, and asked for less.
+    syn_dropped: bool,
     holding: bool,
 
     // Line 2: what a sender keeps per round.
@@ -303,6 +308,7 @@ impl TcpEndpoint {
             fin_sent: false,
             passive_close: false,
             syn_again: false,
+            syn_dropped: false,
             holding: false,
         };
         endpoint.start(cfg, now);
@@ -413,7 +419,7 @@ impl TcpEndpoint {
     /// again. Source: RFC 6675 §4.
     pub fn pipe(&self) -> u64 {
         match &self.repair {
-            Some(r) if !self.calm => r.board.pipe(self.una, self.nxt),
+            Some(r) if !self.calm => r.pipe(self.una, self.nxt),
             _ => self.inflight(),
         }
     }
@@ -479,7 +485,7 @@ impl TcpEndpoint {
             && self.phase == Phase::Open
             && self.dup_acks == 0
             && !self.fin_sent
-            && self.repair.as_ref().is_none_or(|r| r.board.is_empty());
+            && self.repair.as_ref().is_none_or(|r| r.board.is_empty() && r.noticed.is_empty());
     }
 
     fn paced<'a>(&self, cfg: &'a Tcp) -> Option<&'a crate::config::Paced> {

@@ -44,7 +44,7 @@ impl TcpEndpoint {
     /// The initial window. Source: RFC 5681 §3.1: one segment after a lost SYN or SYN/ACK.
     fn established(&mut self, cfg: &Tcp) {
         self.sync = Sync::Open;
-        self.w.cwnd = if self.syn_again { self.w.segments(1) } else { cfg.initial_window_bytes(self.w.mss) };
+        self.w.cwnd = if self.syn_again || self.syn_dropped { self.w.segments(1) } else { cfg.initial_window_bytes(self.w.mss) };
         self.max_flight = self.w.cwnd;
         self.max_window = self.edge - self.una;
         self.retries = 0;

@@ -14,6 +14,8 @@ enum Why {
     Hole,
     /// The rescue retransmission. Source: RFC 6675 §4 NextSeg rule 4.
     Rescue,
+    /// A drop notification has told of it.
+    Told,
 }
 
 /// The segment to send next: [from, to) in the stream, the FIN's place included.
@@ -114,11 +116,14 @@ impl TcpEndpoint {
             return if paced_out { None } else { self.new_data(self.w.cwnd.saturating_sub(flight)) };
         };
         let hole = |(from, to): (u64, u64), why| Some(Next { from, to: self.segment_end(from, to), why });
+        if let Some(told) = r.noticed.next() {
+            return hole(told, Why::Told); // at once, whatever window and pacing say
+        }
         match self.phase {
-            Phase::Recovery if r.first_due => r.board.next_hole(self.nxt).and_then(|first| hole(first, Why::Hole)),
+            Phase::Recovery if r.first_due => r.next_hole(self.nxt).and_then(|first| hole(first, Why::Hole)),
             _ if paced_out => None,
             Phase::Recovery if self.sack_on => {
-                let room = self.w.cwnd.saturating_sub(r.board.pipe(self.una, self.nxt));
+                let room = self.w.cwnd.saturating_sub(r.pipe(self.una, self.nxt));
                 if room < mss {
                     return None;
                 }
@@ -126,13 +131,13 @@ impl TcpEndpoint {
             }
             Phase::Recovery => self.new_data(self.w.cwnd.saturating_sub(flight)),
             Phase::Loss => {
-                let room = self.w.cwnd.saturating_sub(r.board.pipe(self.una, self.nxt));
+                let room = self.w.cwnd.saturating_sub(r.pipe(self.una, self.nxt));
                 match r.f_rto {
                     FRto::Second(0) => return None,
                     FRto::Second(_) => return self.new_data(room),
                     _ => {}
                 }
-                match r.board.next_lost() {
+                match r.next_lost() {
                     // A FIN on top of a full segment needs no room.
                     Some(lost) => hole(lost, Why::Hole).filter(|next| next.to.min(self.end).saturating_sub(next.from) <= room),
                     None => self.new_data(room),
@@ -143,7 +148,7 @@ impl TcpEndpoint {
                 if self.sack_on {
                     // SACKed segments make room: limited transmit. Source: RFC 6675 §5 step 3.
                     if cfg.limited_transmit || self.dup_acks == 0 {
-                        pipe = r.board.pipe(self.una, self.nxt);
+                        pipe = r.pipe(self.una, self.nxt);
                     }
                 } else if cfg.limited_transmit {
                     // Source: RFC 3042 §2.
@@ -159,16 +164,20 @@ impl TcpEndpoint {
     /// Deviation: the rescue is not spent on a segment that this recovery has already sent again.
     fn next_seg(&self, r: &Repair, mss: u64, room: u64) -> Option<Next> {
         let hole = |(from, to): (u64, u64), why| Some(Next { from, to: self.segment_end(from, to), why });
-        if let Some(lost) = r.board.next_lost() {
+        if let Some(lost) = r.next_lost() {
             return hole(lost, Why::Hole);
         }
         if let Some(new) = self.new_data(room) {
             return Some(new);
         }
-        if let Some(open) = r.board.next_hole(r.board.highest()) {
+        if r.by_notice {
+            return None; // no duplicate ACKs speak of a loss: what is open is on its way
+        }
+        if let Some(open) = r.next_hole(r.board.highest()) {
             return hole(open, Why::Hole);
         }
-        let last = r.board.last_hole(self.nxt, mss).filter(|last| self.una > r.rescue_rxt && last.1 > r.board.high_rxt())?;
+        let sent_again = |last: &(u64, u64)| last.1 <= r.board.high_rxt() || r.noticed.covers(last.1 - 1);
+        let last = r.board.last_hole(self.nxt, mss).filter(|last| self.una > r.rescue_rxt && !sent_again(last))?;
         Some(Next { from: last.0, to: last.1, why: Why::Rescue })
     }
 
@@ -278,15 +287,17 @@ impl TcpEndpoint {
     fn send_again(&mut self, cfg: &Tcp, now: Time, next: Next, out: &mut Packet) {
         let clock = self.ts_clock(cfg, now);
         if let Some(r) = self.repair.as_deref_mut() {
-            if r.first_due {
+            if next.why == Why::Told {
+                r.noticed.sent_again(next.from, next.to);
+            } else if r.first_due {
                 // Source: RFC 6675 §5 step 4.3.
                 r.first_due = false;
                 r.rescue_rxt = next.to;
             }
-            if next.why == Why::Rescue {
-                r.rescue_rxt = r.recover;
-            } else {
-                r.board.sent_again(next.from, next.to);
+            match next.why {
+                Why::Rescue => r.rescue_rxt = r.recover,
+                Why::New | Why::Hole => r.board.sent_again(next.to),
+                Why::Told => {}
             }
             r.prr.out += next.to - next.from;
             if r.eifel_due {
@@ -294,7 +305,9 @@ impl TcpEndpoint {
                 r.eifel_due = false;
             }
         }
-        if self.rto_at == Time::MAX {
+        // The timer is the oldest segment's, which is in the network from now on.
+        let oldest_told = next.why == Why::Told && next.from == self.una;
+        if self.rto_at == Time::MAX || oldest_told {
             self.rto_at = now + self.rtt.rto;
         }
         self.last_sent = now;

@@ -4,17 +4,20 @@
 pub mod script;
 pub mod ten;
 
-use fanin_packet::{Ecn, Packet, TcpFlags};
+use fanin_packet::{DropNotice, Ecn, Operation, Packet, TcpFlags};
 use fanin_transport::{Connection, Phase, Tcp, TcpEndpoint, TcpEvent};
 use fanin_units::{Span, Time};
 
-/// What becomes of a packet: (delay, drop, duplicate delay, mark).
+/// What becomes of a packet: (delay, drop, duplicate delay, mark), and when its sender is told that it was dropped, be it true
+/// or not: once or twice, with this operation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fate {
     pub delay: Span,
     pub drop: bool,
     pub again: Option<Span>,
     pub mark: bool,
+    pub told: [Option<Span>; 2],
+    pub operation: u8,
 }
 
 /// One end with its NIC and what it knows about its window.
@@ -43,6 +46,7 @@ pub struct Net<F: FnMut(Time, usize, &Packet) -> Fate> {
     iss: [u32; 2],
     pub now: Time,
     flying: Vec<(Time, u64, usize, Packet)>,
+    notices: Vec<(Time, usize, DropNotice)>,
     sequence: u64,
     pub tx: Span,
     fate: F,
@@ -73,7 +77,8 @@ impl<F: FnMut(Time, usize, &Packet) -> Fate> Net<F> {
             sent_offset: 0,
             dup_acks: 0,
         });
-        let mut net = Net { cfg, ends, iss, now: Time::ZERO, flying: Vec::new(), sequence: 0, tx, fate, steps: 0 };
+        let mut net =
+            Net { cfg, ends, iss, now: Time::ZERO, flying: Vec::new(), notices: Vec::new(), sequence: 0, tx, fate, steps: 0 };
         net.drain(0);
         net.drain(1);
         net
@@ -103,6 +108,10 @@ impl<F: FnMut(Time, usize, &Packet) -> Fate> Net<F> {
             self.ends[1 - from].told = u64::from(p.window);
         }
         let fate = (self.fate)(self.now, from, &p);
+        for delay in fate.told.into_iter().flatten() {
+            let notice = DropNotice { seq: p.seq, length: p.payload, operation: Operation(fate.operation) };
+            self.notices.push((self.now + delay, from, notice));
+        }
         let mut deliver = |delay: Span, p: Packet| {
             self.sequence += 1;
             self.flying.push((self.now + delay, self.sequence, 1 - from, p));
@@ -189,13 +198,18 @@ impl<F: FnMut(Time, usize, &Packet) -> Fate> Net<F> {
             .map(|e| (self.ends[e].nic_free, e))
             .min()
             .unwrap_or((Time::MAX, 0));
-        let at = packet.map_or(Time::MAX, |p| p.0).min(timer.0).min(nic.0);
+        let notice = self.notices.iter().enumerate().min_by_key(|(_, n)| n.0).map_or((Time::MAX, 0), |(i, n)| (n.0, i));
+        let at = packet.map_or(Time::MAX, |p| p.0).min(timer.0).min(nic.0).min(notice.0);
         if at == Time::MAX {
             return false;
         }
         assert!(at >= self.now, "time goes back: {at} < {}", self.now);
         self.now = at;
-        if let Some((_, i)) = packet.filter(|p| p.0 == at) {
+        if notice.0 == at {
+            let (_, to, notice) = self.notices.remove(notice.1);
+            self.ends[to].tcp.on_notice(&self.cfg, at, &notice);
+            self.drain(to);
+        } else if let Some((_, i)) = packet.filter(|p| p.0 == at) {
             let (_, _, to, p) = self.flying.swap_remove(i);
             self.ends[to].arrived_bytes += u64::from(p.payload);
             self.ends[to].tcp.on_packet(&self.cfg, at, &p);

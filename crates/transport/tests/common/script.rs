@@ -6,14 +6,15 @@
 //! +0    > . 1:1001 ack 1      a packet that leaves at this time: flags, [from:to) or a bare number, ack, sack, win, ecn, ts
 //! +0.1  < . 1 ack 1001        a packet that arrives: `win` is 65535 unless given
 //! +0    > none                nothing has left that was not expected, and nothing can leave now
+//! +0    drop 1:1001 op 2      a switch tells that it dropped this; operation 1 (retransmit and halve) unless given
 //! +0    = cwnd 4000           cwnd, ssthresh, phase, state, rto, srtt, timeouts … are so
 //! +0    ! Delivered 1000      the next event
 //! ```
 //! Sequence numbers are relative: SYN is 0, the first byte 1. Flags: S F R P . (ACK) E (ECE) W (CWR); P is not compared.
 //! Timers run at their own times; packets that leave before they are expected fail the script.
 
-use fanin_packet::{Ecn, Packet, SackBlock, SynOptions, TcpFlags, Timestamps};
-use fanin_transport::{Connection, Role, Tcp, TcpEndpoint};
+use fanin_packet::{DropNotice, Ecn, Operation, Packet, SackBlock, SynOptions, TcpFlags, Timestamps};
+use fanin_transport::{Connection, NoticeOutcome, Role, Tcp, TcpEndpoint};
 use fanin_units::{Span, Time};
 use std::collections::VecDeque;
 
@@ -27,6 +28,7 @@ pub struct Script<'a> {
     now: Time,
     left: VecDeque<(Time, Packet)>,
     line: String,
+    outcome: Option<NoticeOutcome>,
 }
 
 /// Runs `text` against an initiator of a connection that is open (or not, with `handshake`).
@@ -37,7 +39,7 @@ pub fn run(cfg: &Tcp, text: &str) -> TcpEndpoint {
 pub fn run_as(cfg: &Tcp, role: Role, text: &str) -> TcpEndpoint {
     let conn = Connection { role, open: !cfg.handshake, iss: ISS, irs: IRS, ts_offset: 0, mtu: cfg.mtu };
     let tcp = TcpEndpoint::new(cfg, conn, Time::ZERO);
-    let mut script = Script { cfg, tcp, now: Time::ZERO, left: VecDeque::new(), line: String::new() };
+    let mut script = Script { cfg, tcp, now: Time::ZERO, left: VecDeque::new(), line: String::new(), outcome: None };
     script.drain();
     for line in text.lines().map(str::trim).filter(|l| !l.is_empty() && !l.starts_with('#')) {
         script.line = line.to_string();
@@ -90,6 +92,13 @@ impl Script<'_> {
             "<" => {
                 let p = self.arriving(&words[1..]);
                 self.tcp.on_packet(self.cfg, self.now, &p);
+            }
+            "drop" => {
+                let (from, to) = Self::range(words[1]);
+                let operation = words.iter().position(|w| *w == "op").map_or(1, |i| words[i + 1].parse().expect(line));
+                let (seq, length) = (ISS.wrapping_add(from), (to - from) as u16);
+                let notice = DropNotice { seq, length, operation: Operation(operation) };
+                self.outcome = Some(self.tcp.on_notice(self.cfg, self.now, &notice));
             }
             ">" => return self.expect(&words[1..]),
             "=" => return self.compare(words[1], words[2]),
@@ -243,6 +252,9 @@ impl Script<'_> {
             "recoveries" => stats.recoveries.to_string(),
             "spurious" => stats.spurious_rtos.to_string(),
             "reductions" => stats.ecn_reductions.to_string(),
+            "outcome" => format!("{:?}", self.outcome.unwrap()),
+            "notices" => stats.notices.to_string(),
+            "cuts" => stats.notice_reductions.to_string(),
             "dupacks" => stats.dup_acks.to_string(),
             "marked" => stats.marked.to_string(),
             "probes" => stats.window_probes.to_string(),

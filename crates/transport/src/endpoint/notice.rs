@@ -1,0 +1,191 @@
+//! Drop notifications: a switch tells that it dropped a packet of ours. Source: PDN §IV.
+
+use super::loss::{FRto, Prr, Repair};
+use super::{due, Phase, Sync, TcpEndpoint};
+use crate::cc::{Congestion, Controller};
+use crate::config::Tcp;
+use fanin_packet::{DropNotice, Operation};
+use fanin_units::{Span, Time};
+
+/// What an endpoint did about a drop notification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoticeOutcome {
+    /// The packet is sent again.
+    Repairs,
+    /// It is known to be lost already and waits to be sent again.
+    Known,
+    /// The data has arrived: it is acknowledged, cumulatively or selectively.
+    Arrived,
+    /// Nothing that this end has in flight: never sent, without data, or the connection is closed.
+    Unknown,
+    /// An operation that nobody has defined.
+    Refused,
+    /// `drop_notification` is off.
+    Off,
+}
+
+impl TcpEndpoint {
+    /// A switch has dropped a packet that this end sent.
+    ///
+    /// The bytes are sent again at once, whatever window and pacing say: they take the place that the dropped packet had.
+    /// With [`Operation::RETRANSMIT_AND_HALVE`] the congestion control reduces the window as for a loss, and the sender is in
+    /// recovery until all that was outstanding is acknowledged. It reduces once per RTT at most: a further drop counts when
+    /// SRTT has gone by since the last reduction and the packet was sent after it. Duplicate ACKs of data that a
+    /// notification has told of mean nothing new.
+    ///
+    /// A notification that comes late or twice costs one segment at most: it cannot be told from that of a retransmission
+    /// which was dropped again.
+    ///
+    /// Source: PDN §IV. Deviation: the reduction is the congestion control's (CUBIC's is not by half); cwnd is not below what
+    /// it was where a half would be below two segments.
+    pub fn on_notice(&mut self, cfg: &Tcp, now: Time, notice: &DropNotice) -> NoticeOutcome {
+        if !cfg.drop_notification {
+            return NoticeOutcome::Off;
+        }
+        let halve = match notice.operation {
+            Operation::RETRANSMIT_AND_HALVE => true,
+            Operation::RETRANSMIT => false,
+            _ => return NoticeOutcome::Refused,
+        };
+        let outcome = match self.sync {
+            Sync::SynSent | Sync::SynReceived => self.syn_was_dropped(cfg, now, notice, halve),
+            Sync::Open => match self.range_of(notice) {
+                Ok((from, to)) => self.data_was_dropped(cfg, now, (from, to), halve),
+                Err(outcome) => outcome,
+            },
+            Sync::Listen | Sync::TimeWait | Sync::Closed => NoticeOutcome::Unknown,
+        };
+        self.stats.notices += u32::from(outcome == NoticeOutcome::Repairs);
+        outcome
+    }
+
+    /// The SYN or SYN/ACK is sent again; the timer starts anew and has not expired, so its back-off and RFC 6298 §5.7 do not
+    /// apply. With a reduction the initial window is one segment. Source: RFC 5681 §3.1.
+    fn syn_was_dropped(&mut self, cfg: &Tcp, now: Time, notice: &DropNotice, halve: bool) -> NoticeOutcome {
+        if notice.seq != self.wire(0) || notice.length != 0 {
+            return NoticeOutcome::Unknown;
+        }
+        if self.due & due::SYN != 0 {
+            return NoticeOutcome::Known;
+        }
+        self.syn_dropped |= halve;
+        self.untime(cfg);
+        self.due |= due::SYN;
+        self.rto_at = now + self.rtt.rto;
+        NoticeOutcome::Repairs
+    }
+
+    /// The place in the stream of what was dropped, cut to what is not acknowledged; a FIN rides on the last byte.
+    fn range_of(&self, notice: &DropNotice) -> Result<(u64, u64), NoticeOutcome> {
+        let from = self.una as i64 + i64::from(notice.seq.wrapping_sub(self.wire(self.una)) as i32);
+        let mut to = from + i64::from(notice.length);
+        let (una, nxt, end) = (self.una as i64, self.nxt as i64, self.end as i64);
+        if self.fin_sent && to == end {
+            to = nxt;
+        }
+        if from == to || to > nxt {
+            return Err(NoticeOutcome::Unknown);
+        }
+        if to <= una {
+            return Err(NoticeOutcome::Arrived);
+        }
+        Ok((from.max(una) as u64, to as u64))
+    }
+
+    fn data_was_dropped(&mut self, cfg: &Tcp, now: Time, (from, to): (u64, u64), halve: bool) -> NoticeOutcome {
+        let mut r = self.repair.take().unwrap_or_default();
+        r.advance(self.una);
+        let outcome = self.note_drop(cfg, now, &mut r, (from, to), halve);
+        self.repair = Some(r);
+        self.settle();
+        outcome
+    }
+
+    fn note_drop(&mut self, cfg: &Tcp, now: Time, r: &mut Repair, (from, to): (u64, u64), halve: bool) -> NoticeOutcome {
+        // After a timeout everything is lost, and sent again in order: this tells of something new only below.
+        let limit = if self.phase == Phase::Loss { to.min(r.board.high_rxt()) } else { to };
+        let repairing = matches!(self.phase, Phase::Recovery | Phase::Loss);
+        let Some(first) = r.board.hole_from(from, to) else { return NoticeOutcome::Arrived };
+        let new = first.0 >= self.reduced_until;
+        let mut again = repairing && first.0 < r.board.high_rxt();
+        let (mut at, mut news) = (from, 0);
+        while let Some((a, b)) = r.board.hole_from(at, limit) {
+            again |= r.noticed.covers(a);
+            news += r.noticed.lose(a, b);
+            at = b;
+        }
+        if news == 0 {
+            return NoticeOutcome::Known;
+        }
+        self.burst = 0;
+        self.untime(cfg);
+        if self.phase == Phase::Loss {
+            r.f_rto = FRto::Off; // a loss it was
+            r.eifel = None;
+        }
+        // What was sent before the last reduction belongs to it. As long as no RTT is known, so does what was sent again.
+        let rtt = self.rtt.srtt;
+        let rtt_over = r.cut_at.is_none_or(|at| now >= at + rtt);
+        if halve && rtt_over && (new || (again && rtt > Span::ZERO)) {
+            self.reduce_for_notice(cfg, now, r);
+        }
+        NoticeOutcome::Repairs
+    }
+
+    /// The window falls as for a loss, and recovery begins or goes on to what is outstanding now.
+    fn reduce_for_notice(&mut self, cfg: &Tcp, now: Time, r: &mut Repair) {
+        let before = self.w.cwnd;
+        let flight = self.nxt - self.una;
+        // In recovery the window is ssthresh; cwnd moves around it. What limited transmit sent does not count.
+        let window = if self.phase == Phase::Recovery { self.w.ssthresh } else { before };
+        let flight = flight.saturating_sub(r.limited_sent).min(window);
+        let after_ecn = self.reduced_by_ecn && self.una < self.reduced_until;
+        self.cc.on_loss(&mut self.w, &Congestion { now, flight, after_ecn, first: true });
+        self.w.cwnd = self.w.cwnd.min(before).max(u64::from(self.w.mss));
+        self.stats.notice_reductions += 1;
+        self.reduced_until = self.nxt;
+        self.reduced_by_ecn = false;
+        r.cut_at = Some(now);
+        r.limited_sent = 0;
+        if self.phase == Phase::Loss {
+            return;
+        }
+        if self.phase != Phase::Recovery {
+            self.stats.recoveries += 1;
+            self.phase = Phase::Recovery;
+            r.by_notice = true;
+            r.first_due = false;
+            r.board.begin(self.una);
+        }
+        r.recover = self.nxt;
+        if self.sack_on && cfg.prr {
+            r.prr = Prr::over(self.nxt - self.una);
+            self.prr_on_ack(r, 0);
+        }
+    }
+
+    /// An ACK in a recovery that a notification began, short of its end: data before the hole may still arrive, so a partial
+    /// ACK tells of no loss, and the window is not below ssthresh.
+    pub(super) fn told_recovery_on_ack(&mut self, cfg: &Tcp, r: &mut Repair, news: &super::loss::AckNews) -> bool {
+        let mss = u64::from(self.w.mss);
+        if self.sack_on {
+            r.board.find_lost(cfg.dup_thresh, self.w.mss);
+            if cfg.prr {
+                self.prr_on_ack(r, news.delivered);
+            }
+        } else if news.acked > 0 {
+            // Source: RFC 6582 §3.2 step 3, as far as duplicate ACKs have inflated it.
+            let deflated = self.w.cwnd.saturating_sub(news.acked) + mss.min(news.acked);
+            self.w.cwnd = deflated.max(self.w.cwnd.min(self.w.ssthresh));
+        } else if news.duplicate {
+            self.w.cwnd += mss; // Source: RFC 5681 §3.2 step 4.
+        }
+        if news.duplicate && self.loss_beyond_notices(cfg, r) {
+            // A loss of which no switch has told: the rest is ordinary recovery, within the same reduction.
+            r.by_notice = false;
+            r.first_due = true;
+            r.board.begin(self.una);
+        }
+        true
+    }
+}

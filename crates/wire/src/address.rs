@@ -35,6 +35,9 @@ pub fn mac(host: HostId) -> [u8; 6] {
     [2, 0, a, b, c, d]
 }
 
+/// The sender of frames that a switch makes itself; no host's.
+pub const SWITCH_MAC: [u8; 6] = [2, 0, 0, 0, 0, 0];
+
 /// The ports of a flow: of its initiator, and of its responder. Flow n has 61000 + n mod 4096 and 42000 + n div 4096; after
 /// 77,824,000 flows the pairs come again.
 pub fn ports(flow: FlowId) -> (u16, u16) {

@@ -1,5 +1,6 @@
 //! From the first byte of a captured frame to the transport's header.
 
+use crate::notification;
 use etherparse::{EtherType, LaxLinkExtSlice, LaxNetSlice, LaxSlicedPacket};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -72,7 +73,10 @@ impl Headers {
     /// Parses a frame; none where it carries no IP that can be read.
     pub fn parse(link: LinkType, frame: &[u8]) -> Option<Headers> {
         let packet = match link {
-            LinkType::Ethernet => LaxSlicedPacket::from_ethernet(frame).ok()?,
+            LinkType::Ethernet => match notification::carrier(frame) {
+                Some((start, ether_type)) => LaxSlicedPacket::from_ether_type(EtherType(ether_type), &frame[start..]),
+                None => LaxSlicedPacket::from_ethernet(frame).ok()?,
+            },
             LinkType::Raw => LaxSlicedPacket::from_ip(frame).ok()?,
             LinkType::Loopback => LaxSlicedPacket::from_ip(frame.get(4..)?).ok()?,
             LinkType::LinuxSll => {

@@ -7,6 +7,7 @@ mod capture;
 mod file;
 mod frame;
 mod headers;
+pub mod notification;
 mod trailer;
 mod write;
 

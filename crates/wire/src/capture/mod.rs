@@ -5,6 +5,7 @@ mod ng;
 mod source;
 
 use crate::headers::{Headers, LinkType};
+use crate::notification::{self, Notice};
 use crate::trailer;
 use fanin_telemetry::Stamp;
 use source::Source;
@@ -163,7 +164,24 @@ impl Frame<'_> {
         if self.link != LinkType::Ethernet || self.is_cut() || headers.end + Stamp::BYTES > self.data.len() {
             return None;
         }
-        trailer::stamp(self.data, headers.end, self.check_sequence())
+        match self.notice() {
+            Some(notice) => trailer::stamp(&self.data[..self.end_of_data() - notice.size()], headers.end, 0),
+            None => trailer::stamp(self.data, headers.end, self.check_sequence()),
+        }
+    }
+
+    /// The drop notification at its end, if there is one that can be read; a frame that was cut has none. Source: PDN §IV.
+    pub fn notice(&self) -> Option<Notice> {
+        if self.link != LinkType::Ethernet || self.is_cut() {
+            return None;
+        }
+        let (start, _) = notification::carrier(self.data)?;
+        Notice::at_the_end_of(self.data.get(start..self.end_of_data())?).ok()
+    }
+
+    /// Where the frame check sequence begins, or would.
+    fn end_of_data(&self) -> usize {
+        self.data.len().saturating_sub(usize::from(self.check_sequence()))
     }
 
     /// Bytes that it takes in a queue: on Ethernet with frame check sequence and padding, which most captures lack.

@@ -861,6 +861,85 @@ Marking: TypeAlias = (
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class NoneNotificationConfig(Table):
+    """Senders are told nothing."""
+
+    kind: ClassVar[Literal["none"]] = "none"
+
+
+class NoneNotificationConfigDict(TypedDict, total=False):
+    """`NoneNotificationConfig` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["none"]]
+
+
+Operations: TypeAlias = Literal["retransmit_and_halve", "retransmit"]
+"""What a notification asks of the sender.
+
+- `retransmit_and_halve`: Send the packet again and reduce the window. Source: PDN §IV.
+- `retransmit`: Send the packet again; the window stays.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PdnParams(Table):
+    """Packet drop notification: the sender is told at once what was dropped. Source: PDN §IV."""
+
+    kind: ClassVar[Literal["pdn"]] = "pdn"
+
+    queue: Size | None = None
+    """Room of each port's notification queue, 20 bytes each; what does not fit is lost and counted. Source: PDN §V (20
+    bytes sufficed in its simulations).
+
+    Default: "2KB". Accepted: from 20B to 1MB.
+    """
+
+    operation: Operations | None = None
+    """What the sender is asked to do.
+
+    Default: "retransmit_and_halve".
+    """
+
+    max_frame: Size | None = None
+    """The largest frame: a notification waits while the next one, with it, would be larger. Source: IEEE 802.3 §3.2.7
+    (1518 bytes).
+
+    Default: "1518B". Accepted: from 84B to 65535B.
+    """
+
+    unaware: Sequence[str] | None = None
+    """Switches and hosts that know nothing of notifications, by name, `*` stands for anything: they tell of no drops,
+    and a notification that would have to cross one is lost and counted.
+
+    Default: [].
+    """
+
+
+class PdnParamsDict(TypedDict, total=False):
+    """`PdnParams` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["pdn"]]
+    queue: Size
+    operation: Operations
+    max_frame: Size
+    unaware: Sequence[str]
+
+
+NotificationConfig: TypeAlias = (
+    NoneNotificationConfig
+    | NoneNotificationConfigDict
+    | PdnParams
+    | PdnParamsDict
+    | Literal["none", "pdn"]
+)
+"""Whether senders are told of packets that are dropped for want of room.
+
+- `none`: They are not.
+- `pdn`: By packet drop notifications.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class FifoScheduling(Table):
     """One queue for all classes."""
 
@@ -1081,6 +1160,12 @@ class Switch(Table):
     Default: { kind = "none" }.
     """
 
+    notification: NotificationConfig | None = None
+    """Whether senders are told of packets that are dropped for want of room.
+
+    Default: { kind = "none" }.
+    """
+
     scheduling: Scheduling | None = None
     """In which order packets leave.
 
@@ -1108,6 +1193,7 @@ class SwitchDict(TypedDict, total=False):
     cell: Size
     buffer: Buffer
     marking: Marking
+    notification: NotificationConfig
     scheduling: Scheduling
     routing: PathChoice
     ttl: int
@@ -1684,6 +1770,14 @@ class Tcp(Table):
     Default: "new_data".
     """
 
+    drop_notification: bool | None = None
+    """Acts on drop notifications of switches: what was dropped is sent again at once, and the window falls, at most once per
+    RTT. Segments are 20 bytes smaller, so that a full frame has room for a notification; both ends should have it.
+    Source: PDN §IV.
+
+    Default: false.
+    """
+
     pacing: Pacing | None = None
     """Pacing.
 
@@ -1743,6 +1837,7 @@ class TcpDict(TypedDict, total=False):
     ecn: bool
     ecn_echo: EcnEcho
     ect_on: EctOn
+    drop_notification: bool
     pacing: Pacing
     tso: bool
     tso_max: Size
@@ -3568,7 +3663,7 @@ class ScenarioDoc(Table):
     transport: TransportConfig | None = None
     """The transport of traffic that names none; called "default" in results.
 
-    Default: { kind = "tcp", profile = "rfc", congestion_control = { kind = "newreno" }, handshake = true, mtu = 1500, initial_window_rule = "rfc5681", slow_start_limit = 1, cwnd_validation = true, idle_restart = "rfc5681", sack = true, dup_thresh = 3, limited_transmit = true, prr = false, rto_initial = "1s", rto_min = "1s", rto_floor = "rto", rto_max = "60s", clock_granularity = "1ms", backoff_reset = "sample", rtt_sampling = "timed_segment", spurious_rto = "none", max_retries = 15, syn_retries = 8, time_wait = "240s", timestamps = true, timestamp_tick = "1ms", ack_every = 2, delayed_ack_timeout = "200ms", quick_acks = 0, receive_window = { kind = "fixed", size = "16777216B" }, ecn = false, ecn_echo = "classic", ect_on = "new_data", pacing = { kind = "none" }, tso = false, tso_max = "65536B" }.
+    Default: { kind = "tcp", profile = "rfc", congestion_control = { kind = "newreno" }, handshake = true, mtu = 1500, initial_window_rule = "rfc5681", slow_start_limit = 1, cwnd_validation = true, idle_restart = "rfc5681", sack = true, dup_thresh = 3, limited_transmit = true, prr = false, rto_initial = "1s", rto_min = "1s", rto_floor = "rto", rto_max = "60s", clock_granularity = "1ms", backoff_reset = "sample", rtt_sampling = "timed_segment", spurious_rto = "none", max_retries = 15, syn_retries = 8, time_wait = "240s", timestamps = true, timestamp_tick = "1ms", ack_every = 2, delayed_ack_timeout = "200ms", quick_acks = 0, receive_window = { kind = "fixed", size = "16777216B" }, ecn = false, ecn_echo = "classic", ect_on = "new_data", drop_notification = false, pacing = { kind = "none" }, tso = false, tso_max = "65536B" }.
     """
 
     transports: Mapping[str, TransportConfig] | None = None
@@ -3657,6 +3752,12 @@ __all__ = [
     "SEcnParams",
     "SEcnParamsDict",
     "Marking",
+    "NoneNotificationConfig",
+    "NoneNotificationConfigDict",
+    "Operations",
+    "PdnParams",
+    "PdnParamsDict",
+    "NotificationConfig",
     "FifoScheduling",
     "FifoSchedulingDict",
     "StrictParams",

@@ -3,6 +3,7 @@
 mod capture;
 mod load;
 mod network;
+mod notification;
 mod switch;
 mod telemetry;
 mod transport;
@@ -15,7 +16,7 @@ use fanin_params::{Cx, Problem, Severity};
 use fanin_switch::Marking;
 use fanin_traffic::{Entry, Traffic, TrafficContext, TrafficKind, MAX_FLOWS};
 use fanin_transport::{CongestionControl, TransportConfig};
-use fanin_units::{Amount, Bytes, HostId, LinkId, Time};
+use fanin_units::{Amount, Bytes, HostId, LinkId, NodeId, Time};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -28,6 +29,8 @@ pub(crate) struct Findings {
     pub captured: Vec<HostId>,
     /// The ports that `switch.buffer.except` names, ascending, and their buffers.
     pub buffers: Vec<(LinkId, Amount)>,
+    /// The nodes that `switch.notification.unaware` names, ascending.
+    pub unaware: Vec<NodeId>,
     /// What was decided from the content of files.
     pub notes: Vec<String>,
 }
@@ -45,6 +48,7 @@ pub(crate) fn check(parts: &Parts, network: Option<&Network>, base_dir: &Path) -
     let mut watched = Vec::new();
     let mut captured = Vec::new();
     let mut buffers = Vec::new();
+    let mut unaware = Vec::new();
     let mut problems = Vec::new();
     let mut notes = Vec::new();
     if let Some(network) = network {
@@ -56,12 +60,13 @@ pub(crate) fn check(parts: &Parts, network: Option<&Network>, base_dir: &Path) -
         telemetry::keep(parts, &watched, largest, &mut cx);
         telemetry::registers(parts, &watched, largest, (&mut notes, &mut cx));
         captured = capture::check(parts, network, &mut cx);
+        unaware = notification::check(parts, network, &mut cx);
         switch::paths(parts, network, &mut cx);
         switch::time_to_live(parts, network, &mut cx);
         problems = traffic(parts, network, (base_dir, &mut notes), &mut cx);
     }
     problems.extend(cx.into_problems());
-    Findings { problems, watched, captured, buffers, notes }
+    Findings { problems, watched, captured, buffers, unaware, notes }
 }
 
 fn each_transport(parts: &Parts, cx: &mut Cx) {

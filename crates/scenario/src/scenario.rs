@@ -11,7 +11,7 @@ use fanin_switch::Buffer;
 use fanin_topology::{Routes, Topology, TopologyConfig};
 use fanin_traffic::{Sizes, Traffic, TrafficContext, TrafficKind};
 use fanin_transport::TransportConfig;
-use fanin_units::{Amount, HostId, LinkId, Span, Time};
+use fanin_units::{Amount, HostId, LinkId, NodeId, Span, Time};
 use std::path::{Path, PathBuf};
 
 /// A scenario without errors: the document, and what follows from it.
@@ -25,6 +25,7 @@ pub struct Scenario {
     watched: Vec<LinkId>,
     captured: Vec<HostId>,
     buffers: Vec<(LinkId, Amount)>,
+    unaware: Vec<NodeId>,
     warnings: Vec<Problem>,
     notes: Vec<String>,
     files: Vec<(String, String)>,
@@ -127,6 +128,7 @@ impl Scenario {
                     watched: findings.watched,
                     captured: findings.captured,
                     buffers: findings.buffers,
+                    unaware: findings.unaware,
                     warnings: problems,
                     notes: findings.notes,
                     files,
@@ -179,6 +181,11 @@ impl Scenario {
     /// The ports that `telemetry.queues` names, ascending.
     pub fn watched(&self) -> &[LinkId] {
         &self.watched
+    }
+
+    /// Whether a switch or host knows nothing of notifications.
+    pub fn is_unaware(&self, node: NodeId) -> bool {
+        self.unaware.binary_search(&node).is_ok()
     }
 
     /// The buffer of a switch's port where every port has one of its own: `switch.buffer.per_port`, or what

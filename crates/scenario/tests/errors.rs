@@ -487,3 +487,27 @@ fn a_segment_size_that_leaves_no_room_for_a_stamp() {
     );
     assert_eq!(wrong(&[("rto_min", "mss = 1440\nrto_min")], stamped), "sound");
 }
+
+#[test]
+fn drop_notifications_of_nodes_that_there_are_not() {
+    let found = wrong(
+        &[],
+        "[switch]\nnotification = { kind = \"pdn\", unaware = [\"switch9\", \"x*\", \"h0\"], operation = \"halve\" }\n",
+    );
+    for expected in
+        ["switch.notification.operation, line", "\"halve\" is not a known name; accepted: retransmit_and_halve, retransmit"]
+    {
+        assert!(found.contains(expected), "{expected}\n{found}");
+    }
+    let found = wrong(&[], "[switch]\nnotification = { kind = \"pdn\", unaware = [\"switch9\", \"x*\", \"h0\"] }\n");
+    for expected in [
+        "switch.notification.unaware[0], line 14: \"switch9\" is no switch and no host",
+        "switch.notification.unaware[1], line 14: \"x*\" matches no switch and no host",
+    ] {
+        assert!(found.contains(expected), "{expected}\n{found}");
+    }
+    let found = wrong(&[], "[switch]\nnotification = { kind = \"pdn\", unaware = [\"switch*\"] }\n");
+    assert!(found.contains("names every switch: nobody sends notifications"), "{found}");
+    let found = wrong(&[("kind = \"tcp\"", "kind = \"tcp\"\ndrop_notification = true\nmss = 1460\ntimestamps = false")], "");
+    assert!(found.contains("at most 1440: the MTU of 1500 less 60B of headers and drop notification"), "{found}");
+}

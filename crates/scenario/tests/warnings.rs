@@ -341,3 +341,27 @@ fn the_cost_of_stamps_is_told() {
     let small = SOUND.replace("rto_min", "mss = 1000\nrto_min");
     assert!(notes(&format!("{small}{stamped}")).contains("full segments still carry 1000 B"));
 }
+
+#[test]
+fn drop_notifications_with_one_end_only() {
+    let pdn = |more: &str| format!("[switch]\nnotification = {{ kind = \"pdn\"{more} }}\n");
+    let found = changed(&[("[switch]\n", &pdn(""))], "");
+    assert_eq!(found, "s.toml: warning: switch.notification, line 6: is heeded by no transport in use; set drop_notification = true at a transport\n");
+    let heeds = ("kind = \"tcp\"", "kind = \"tcp\"\ndrop_notification = true");
+    let found = changed(&[heeds], "");
+    assert_eq!(
+        found,
+        "s.toml: warning: transport.drop_notification, line 10: true waits for notifications that no switch sends; set switch.notification = \"pdn\"\n"
+    );
+    assert_eq!(changed(&[heeds, ("[switch]\n", &pdn(""))], ""), "");
+    let found = changed(&[heeds, ("[switch]\n", &pdn(", max_frame = \"1500B\""))], "");
+    assert!(found.contains("switch.notification.max_frame, line 6: \"1500B\" has no room for a notification in a full frame of transport default: it takes 1518 B with it"), "{found}");
+    let unlimited = ("{ kind = \"static\", per_port = \"512KB\" }", "\"unlimited\"");
+    let found = changed(&[heeds, ("[switch]\n", &pdn("")), unlimited], "");
+    assert!(
+        found.contains(
+            "switch.notification, line 6: has nothing to tell: with an unlimited buffer nothing is dropped for want of room"
+        ),
+        "{found}"
+    );
+}

@@ -5,11 +5,12 @@ use crate::pool::PacketId;
 use crate::port::Owner;
 use crate::record::Destination;
 use crate::world::World;
-use fanin_packet::{Framing, Packet, Side};
+use fanin_packet::{Framing, Notification, Packet, Side};
 use fanin_scenario::Scenario;
 use fanin_telemetry::{Stamp, TableError};
 use fanin_units::{HostId, Span, Time};
-use fanin_wire::{CaptureFile, Direction, Framer};
+use fanin_wire::notification::{self, Notice};
+use fanin_wire::{address, CaptureFile, Direction, Framer};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -28,6 +29,7 @@ struct Pending {
     stamp: Option<Stamp>,
     /// As it was then: switches change packets.
     packet: Packet,
+    came_with: Option<CameWith>,
 }
 
 impl PartialEq for Pending {
@@ -50,6 +52,14 @@ impl Ord for Pending {
     }
 }
 
+/// A drop notification at the end of a frame that a host receives.
+#[derive(Clone, Copy)]
+struct CameWith {
+    notice: Notice,
+    /// There is nothing else in the frame.
+    alone: bool,
+}
+
 /// A capture in progress.
 pub struct Capturing {
     file: CaptureFile,
@@ -65,6 +75,8 @@ pub struct Capturing {
     pending: BinaryHeap<Reverse<Pending>>,
     known: u64,
     ended: Option<Time>,
+    /// What the next frame that is received came with.
+    came_with: Option<CameWith>,
     bytes: Vec<u8>,
 }
 
@@ -108,6 +120,7 @@ impl Capturing {
             pending: BinaryHeap::new(),
             known: 0,
             ended: None,
+            came_with: None,
             bytes: Vec::new(),
         })))
     }
@@ -116,7 +129,8 @@ impl Capturing {
         let key = (time, self.known);
         self.known += 1;
         let stamp = self.stamped.then_some(stamp);
-        self.pending.push(Reverse(Pending { key, interface, direction, src, stamp, packet: *packet }));
+        let came_with = if direction == Direction::In { self.came_with.take() } else { None };
+        self.pending.push(Reverse(Pending { key, interface, direction, src, stamp, packet: *packet, came_with }));
     }
 
     /// Writes the frames before which no other becomes known: what a host sees now has arrived no earlier.
@@ -128,7 +142,16 @@ impl Capturing {
     fn release(&mut self, time: Time) -> Result<(), TableError> {
         while self.pending.peek().is_some_and(|Reverse(next)| next.key.0 <= time) {
             let Some(Reverse(next)) = self.pending.pop() else { break };
-            self.framer.write(&next.packet, next.src, next.stamp, &mut self.bytes);
+            match next.came_with {
+                Some(CameWith { notice, alone: true }) => {
+                    self.bytes = notice.alone(address::mac(next.packet.dst), address::SWITCH_MAC);
+                }
+                Some(CameWith { notice, alone: false }) => {
+                    self.framer.write(&next.packet, next.src, next.stamp, &mut self.bytes);
+                    notification::attach(&mut self.bytes, &notice).expect("an IPv4 packet and nothing behind it");
+                }
+                None => self.framer.write(&next.packet, next.src, next.stamp, &mut self.bytes),
+            }
             self.file.frame(next.interface, next.key.0, &self.bytes, next.direction)?;
         }
         Ok(())
@@ -178,6 +201,22 @@ impl World {
         capturing.push(start, p, HostId(host), Stamp::EMPTY, (interface, Direction::Out));
         let result = capturing.release_known(self.now);
         self.check(result);
+    }
+
+    /// A notification has reached a host: with the packet that is delivered next, or alone in the frame `p`.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn capture_notice(&mut self, host: u32, notification: &Notification, alone: Option<&Packet>) {
+        let Some(capturing) = self.recorder.capture.as_deref_mut() else { return };
+        let interface = capturing.interfaces[host as usize];
+        if interface == NONE {
+            return;
+        }
+        capturing.came_with = Some(CameWith { notice: Notice::of(notification), alone: alone.is_some() });
+        if let Some(p) = alone {
+            let arrived = Time::from_ps(self.now.ps().saturating_sub(capturing.processing.ps()));
+            capturing.push(arrived, p, notification.receiver, Stamp::EMPTY, (interface, Direction::In));
+        }
     }
 
     /// A packet has reached its host, with `stamp`.

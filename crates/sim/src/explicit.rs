@@ -15,6 +15,7 @@ impl World {
         let (frame, class) = (p.frame, self.class_at(l, p.class));
         if self.links[l].free_at <= self.now.ps() {
             // Idle: onto the wire at once, through no queue and no buffer, as at a FIFO port.
+            self.attach_notice(l, packet);
             self.send(l, packet, false);
             return;
         }
@@ -37,7 +38,10 @@ impl World {
     pub(crate) fn explicit_departure(&mut self, l: usize) {
         let Some(explicit) = self.ports[l].explicit.as_deref_mut() else { return };
         explicit.armed = false;
-        let Some(class) = explicit.scheduler.next() else { return };
+        let Some(class) = explicit.scheduler.next() else {
+            self.send_notice_alone(l);
+            return self.arm_for_notices(l);
+        };
         let Some(packet) = explicit.queues[class].pop_front() else { return };
         let frame = self.pool[packet].frame;
         explicit.scheduler.dequeued(class, frame);
@@ -45,12 +49,15 @@ impl World {
         explicit.packets -= 1;
         let more = explicit.packets > 0;
         self.shared_release(l, class, frame);
+        self.attach_notice(l, packet);
         self.send(l, packet, true);
         if more {
             if let Some(explicit) = self.ports[l].explicit.as_deref_mut() {
                 explicit.armed = true;
             }
             self.wheel.set(l as u32, Time::from_ps(self.links[l].free_at));
+        } else {
+            self.arm_for_notices(l);
         }
     }
 

@@ -154,7 +154,7 @@ impl World {
     /// `waited`: it stood in the queue before, which it has left.
     pub(crate) fn after_dequeue(&mut self, l: usize, start: Time, packet: PacketId, waited: bool) {
         if waited {
-            self.ports[l].queue_cells -= cells(self.pool[packet].frame, self.cell);
+            self.ports[l].queue_cells -= cells(self.queued_frame(packet), self.cell);
         }
         let (bytes, packets) = self.queue(l);
         let port = &mut self.ports[l];
@@ -175,6 +175,9 @@ impl World {
     #[inline(never)]
     pub(crate) fn drop_packet(&mut self, l: usize, packet: PacketId, reason: DropReason) {
         self.ports[l].drops += 1;
+        if self.notify.is_some() {
+            self.raise_notice(l, packet, reason);
+        }
         let (queue_bytes, _) = self.queue(l);
         let port = self.ports[l].name.clone();
         self.drop_with(packet, reason, port, queue_bytes);

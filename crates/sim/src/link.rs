@@ -44,6 +44,8 @@ pub mod flag {
     pub const DEQUEUE: u8 = 1 << 3;
     /// Departures are events of their own (classes, shared buffer): see `explicit.rs`.
     pub const EXPLICIT: u8 = 1 << 4;
+    /// Frames may carry drop notifications: see `notify.rs`. Only with [`EXPLICIT`].
+    pub const NOTICES: u8 = 1 << 5;
     /// Anything that the straight path does not do.
     pub const SPECIAL: u8 = PIPELINE | DEQUEUE | EXPLICIT;
 }

@@ -5,6 +5,7 @@ use crate::fib::Fib;
 use crate::folder::RunError;
 use crate::host::{Conns, Host};
 use crate::link::{flag, FarEnd, Link, Rings};
+use crate::notify::Notify;
 use crate::pool::Pool;
 use crate::port::{Explicit, Limit, Owner, Port};
 use crate::record::{Destination, Recorder, Tables};
@@ -13,7 +14,7 @@ use crate::world::{SwitchNode, Totals, World};
 use fanin_engine::{Timers, Wheel};
 use fanin_packet::Framing;
 use fanin_scenario::{NicOrder, PortModel, Sampling, Scenario};
-use fanin_switch::{At, Buffer, Marker, PathChooser, Scheduler, Scheduling, SharedBuffer, Switch};
+use fanin_switch::{At, Buffer, Marker, NotificationConfig, PathChooser, Scheduler, Scheduling, SharedBuffer, Switch};
 use fanin_telemetry::{Keep, Name, Registers};
 use fanin_topology::{Routes, Topology};
 use fanin_units::{Amount, HostId, LinkId, NodeId, Purpose, Span, Stream, Time};
@@ -47,6 +48,14 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
     let mut links = Vec::with_capacity(topology.links.len());
     let mut ports = Vec::with_capacity(topology.links.len());
     let watched = scenario.watched();
+    let mut notify = match &switch.notification {
+        NotificationConfig::None(_) => None,
+        NotificationConfig::Pdn(params) => {
+            let switches = (topology.hosts.len()..topology.nodes.len()).map(|node| NodeId(node as u32));
+            let aware = switches.map(|switch| !scenario.is_unaware(switch)).collect();
+            Some((params, Box::new(Notify::new(params, &framing, aware))))
+        }
+    };
     for (i, wire) in topology.links.iter().enumerate() {
         let id = LinkId(i as u32);
         // What a packet spends inside the node at the far end before it is looked at there is part of the delay.
@@ -83,7 +92,10 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
                 (Buffer::Dynamic(_), _) => Limit::Shared,
                 (Buffer::Unlimited(_), _) => Limit::Unlimited,
             };
-            equip(&mut link, &mut port, switch, engine.ports == PortModel::Explicit);
+            equip(&mut link, &mut port, switch, engine.ports == PortModel::Explicit || notify.is_some());
+        }
+        if let Some((params, notify)) = &mut notify {
+            notify.add_port(params, &mut link, &port, !scenario.is_unaware(wire.to));
         }
         links.push(link);
         ports.push(port);
@@ -162,6 +174,7 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
         next_sample,
         observed: registers.is_some() || recorder.capture.is_some(),
         stamps: registers.map(|registers| Box::new(Stamps::new(registers))),
+        notify: notify.map(|(_, notify)| notify),
         watched: watched.to_vec(),
         recorder,
         totals: Totals::default(),

@@ -65,6 +65,31 @@ fn marks_by_reason(world: &World, marks: u64) -> BTreeMap<&'static str, u64> {
     reasons
 }
 
+/// What has become of drop notifications; null where switches send none.
+fn notifications(world: &World) -> Value {
+    let Some(notify) = world.notify.as_deref() else { return Value::Null };
+    let c = notify.counts;
+    json!({
+        "raised": c.raised,
+        "attached": c.attached,
+        "empty_frames": c.empty_frames,
+        "overflowed": c.overflowed,
+        "no_way": c.no_way,
+        "expired": c.expired,
+        "on_the_way": notify.on_the_way(),
+        "repaired": c.repaired,
+        "known": c.known,
+        "arrived": c.arrived,
+        "unknown": c.unknown,
+        "refused": c.refused,
+        "unheard": c.unheard,
+        "ended": c.ended,
+        "largest_queue": notify.peak().map(|(l, bytes)| {
+            json!({"port": world.ports[l].name.to_string(), "bytes": bytes.get()})
+        }),
+    })
+}
+
 fn aborted(flow: &Aborted) -> Value {
     let reason = match flow.reason {
         AbortReason::RetriesExhausted => "retries_exhausted",
@@ -123,6 +148,7 @@ pub(crate) fn summary(world: &World, queries: &[Option<Span>]) -> Value {
         "drops": recorder.drop_counts.values().sum::<u64>(),
         "marks_by_reason": marks_by_reason(world, marks),
         "drops_by_reason": recorder.drop_counts,
+        "notifications": notifications(world),
         "largest_queue": hottest.first().map(|l| {
             let p = &world.ports[*l];
             json!({"port": p.name.to_string(), "bytes": p.peak_bytes, "packets": p.peak_packets, "time_ps": p.peak_time.ps()})

@@ -7,6 +7,7 @@
 use crate::fib::Fib;
 use crate::host::{Conns, Host};
 use crate::link::{flag, FarEnd, Link, Rings};
+use crate::notify::Notify;
 use crate::pool::Pool;
 use crate::port::{Owner, Port};
 use crate::record::Recorder;
@@ -101,6 +102,8 @@ pub struct World {
     pub(crate) observed: bool,
     /// Stamps, where packets carry them.
     pub(crate) stamps: Option<Box<Stamps>>,
+    /// Drop notifications, where switches send them.
+    pub(crate) notify: Option<Box<Notify>>,
     /// The ports that are watched, by their numbers.
     pub(crate) watched: Vec<LinkId>,
     pub(crate) sample_period: Span,
@@ -144,9 +147,12 @@ impl World {
     }
 
     /// Packets that exist now: queued, on a wire, or waiting at a NIC. At any moment
-    /// sent = delivered + stray + dropped + in flight, where `sent` counts what NICs have sent.
+    /// sent = delivered + stray + dropped + in flight, where `sent` counts what NICs have sent. Frames with nothing but a
+    /// notification in them are no packets.
     pub fn in_flight(&self) -> u64 {
-        self.pool.in_flight() as u64 - self.hosts.iter().map(|h| h.waiting_packets()).sum::<u64>()
+        self.pool.in_flight() as u64
+            - self.hosts.iter().map(|h| h.waiting_packets()).sum::<u64>()
+            - self.notify.as_deref().map_or(0, |notify| notify.alone)
     }
 
     /// Simulated time reached.
@@ -250,7 +256,11 @@ impl World {
         if link.head != link.tail {
             self.wheel.set((self.arrivals + l) as u32, Time::from_ps(link.front(&self.rings).arrive));
         }
-        match link.far_end() {
+        let far_end = link.far_end();
+        if link.flags & flag::NOTICES != 0 && self.detach_notice(l, packet) {
+            return;
+        }
+        match far_end {
             FarEnd::Switch(s) => self.forward(s, packet),
             FarEnd::Host(h) => self.deliver(h, packet),
         }

@@ -202,3 +202,49 @@ fn scenario_and_frames_agree_on_what_is_ethernet() {
         }
     }
 }
+
+/// Drop notifications are in the capture of the host that they are for, each once, behind a packet or alone; taken off, the
+/// packets are those of the same capture without them, and stamps are where they were.
+#[test]
+fn notifications_are_captured_where_they_arrive() {
+    let text = |more: &str| {
+        format!(
+            "[topology]\nkind = \"single_switch\"\nhosts = 3\nlink = {{ rate = \"1Gbps\", delay = \"10us\" }}\n[switch]\n\
+             buffer = {{ kind = \"static\", per_port = \"20 packets\" }}\nnotification = \"pdn\"\n[transport]\nkind = \"tcp\"\nhandshake = false\n\
+             initial_window = 30\ndrop_notification = true\n[[traffic]]\nkind = \"incast\"\nreceiver = \"h2\"\nsize = \"60KB\"\n\
+             [[traffic]]\nkind = \"incast\"\nreceiver = \"h0\"\nsize = \"90KB\"\n\
+             [telemetry]\nsample = \"off\"\nqueues = [\"switch0->*\"]\n{more}\n"
+        )
+    };
+    for registers in ["", "registers = {}"] {
+        let kept = run(&text(&format!("{registers}\ncapture = {{ hosts = [\"h*\"] }}")));
+        let mut capture = Capture::new(&kept.packets[..]).unwrap();
+        let (mut alone, mut behind, mut told) = (0, 0, Vec::new());
+        while let Some(frame) = capture.next_frame().unwrap() {
+            let Some(notice) = frame.notice() else {
+                assert!(frame.headers().is_some());
+                continue;
+            };
+            assert_eq!(frame.direction, Some(Direction::In));
+            told.push(notice.seq);
+            let mut bytes = frame.data.to_vec();
+            assert_eq!(fanin_wire::notification::detach(&mut bytes), Ok(Some(notice)));
+            match frame.headers() {
+                Some(headers) => {
+                    behind += 1;
+                    assert_eq!(frame.stamp(&headers).is_some(), !registers.is_empty());
+                    assert_eq!(Headers::parse(fanin_wire::LinkType::Ethernet, &bytes), Some(headers));
+                }
+                None => {
+                    alone += 1;
+                    assert_eq!((frame.data.len(), frame.frame_bytes()), (60, 64));
+                }
+            }
+        }
+        let mut dropped: Vec<u32> = kept.drops.iter().filter(|row| row.payload_bytes > 0).map(|row| row.seq).collect();
+        dropped.sort_unstable();
+        told.sort_unstable();
+        assert!(alone > 0 && behind > 0, "{alone} alone, {behind} behind a packet");
+        assert_eq!(told, dropped);
+    }
+}

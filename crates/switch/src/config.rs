@@ -1,7 +1,9 @@
 //! Everything that a scenario says of its switches.
 
 use crate::buffer::CELL;
-use crate::{Buffer, Ecmp, FifoParams, Marking, NoMarking, PathChoice, Scheduling, StaticBuffer, Unit};
+use crate::{
+    Buffer, Ecmp, FifoParams, Marking, NoMarking, NoNotification, NotificationConfig, PathChoice, Scheduling, StaticBuffer, Unit,
+};
 use fanin_params::{params, Cx};
 use fanin_units::{Amount, Bytes, Span};
 
@@ -18,6 +20,8 @@ params! {
         pub buffer: Buffer = Buffer::Static(StaticBuffer::of(Amount::Bytes(512_000)));
         /// How packets are told of congestion.
         pub marking: Marking = Marking::None(NoMarking {});
+        /// Whether senders are told of packets that are dropped for want of room.
+        pub notification: NotificationConfig = NotificationConfig::None(NoNotification {});
         /// In which order packets leave.
         pub scheduling: Scheduling = Scheduling::Fifo(FifoParams {});
         /// Which of several shortest paths a packet takes.

@@ -8,6 +8,7 @@
 mod buffer;
 mod config;
 mod marking;
+mod notification;
 mod path;
 mod scheduling;
 mod vectors;
@@ -17,6 +18,9 @@ mod view;
 pub use buffer::{Buffer, DynamicBuffer, PortBuffer, SharedBuffer, StaticBuffer, UnlimitedBuffer};
 pub use config::Switch;
 pub use marking::*;
+pub use notification::{
+    empty_frame, notice_of, tells_of, NoNotification, NoticeQueue, NotificationConfig, Operations, PdnParams,
+};
 pub use path::{ecmp, five_tuple_hash, Ecmp, FlowletParams, PathChoice, PathChooser, RoundRobinParams, Spray};
 pub use scheduling::{DrrParams, FifoParams, Scheduler, Scheduling, StrictDrrParams, StrictParams, MAX_CLASSES};
 pub use vectors::{vectors, Column, Role, SEcnCase, SEcnVectorParams, Sequence, Vectors, VECTORS};

@@ -39,6 +39,16 @@ impl<'a> Network<'a> {
         Network { ports: (0u32..).zip(&topology.links).map(port).collect(), topology, routes }
     }
 
+    /// Names of all nodes, by their ids: hosts first.
+    pub fn node_names(&self) -> Vec<&'a str> {
+        self.topology.nodes.iter().map(|node| node.name.as_str()).collect()
+    }
+
+    /// The switches.
+    pub fn switches(&self) -> impl Iterator<Item = NodeId> {
+        (self.topology.hosts.len() as u32..self.topology.nodes.len() as u32).map(NodeId)
+    }
+
     /// The hosts as traffic sees them.
     pub fn host_infos(&self) -> Vec<HostInfo<'a>> {
         host_infos(self.topology, self.routes)
@@ -55,9 +65,7 @@ impl<'a> Network<'a> {
 
     /// Whether a packet ever has several shortest paths.
     pub fn multipath(&self) -> bool {
-        let first_switch = self.topology.hosts.len();
-        let mut switches = (first_switch..self.topology.nodes.len()).map(|node| NodeId(node as u32));
-        switches.any(|switch| (0..self.routes.attachments()).any(|to| self.routes.lookup(switch, to).len() > 1))
+        self.switches().any(|switch| (0..self.routes.attachments()).any(|to| self.routes.lookup(switch, to).len() > 1))
     }
 
     /// Time from a full-size packet's departure to the arrival of its acknowledgement, on an idle network.

@@ -47,13 +47,19 @@ fn contradictions(tcp: &Tcp, trailer: u16, cx: &mut Cx) {
             });
         }
     }
-    let room = tcp.mtu - trailer - HEADERS - if tcp.timestamps { TIMESTAMPS } else { 0 };
+    let notice = tcp.notice_room();
+    let room = tcp.mtu - trailer - notice - HEADERS - if tcp.timestamps { TIMESTAMPS } else { 0 };
     if tcp.mss.is_some_and(|mss| mss > room) {
         let accepted = format!(
             "at most {room}: the MTU of {} less {} of {}",
             tcp.mtu,
             Bytes(u64::from(tcp.mtu - room)),
-            if trailer > 0 { "headers and stamp" } else { "headers" }
+            match (trailer > 0, notice > 0) {
+                (false, false) => "headers",
+                (true, false) => "headers and stamp",
+                (false, true) => "headers and drop notification",
+                (true, true) => "headers, stamp and drop notification",
+            }
         );
         error(cx, "mss", &tcp.mss, "does not fit the MTU", &accepted);
     }

@@ -7,6 +7,7 @@ mod common;
 mod dctcp;
 mod determinism;
 mod nic;
+mod notices;
 mod order;
 mod ports;
 mod random;

@@ -51,7 +51,7 @@ def lines(frame: pl.DataFrame, x: str, y: str, by: str) -> list[go.Scatter]:
     return [go.Scatter(x=part[x].to_list(), y=part[y].to_list(), name=str(name), mode="lines+markers") for name, part in parts]
 
 
-def rate(result: Result) -> float:
+def delivered(result: Result) -> float:
     """Return the goodput of all flows from the first start to the last completion [bit/s]."""
     took = (pl.col("finish_ps").max() - pl.col("start_ps").min()) / SECOND
     return float(result.scan("flows").select(pl.col("delivered_bytes").sum() * 8 / took).collect().item())
@@ -62,7 +62,7 @@ def reading(result: Result, job: Job) -> dict[str, Any]:
     seen = result.scan("queues").select("time_ps", "queue_bytes").collect()
     value: dict[str, Any] = {
         "peak": int(seen["queue_bytes"].max()) / 1000,  # type: ignore[arg-type]
-        "goodput": rate(result) / 1e6,
+        "goodput": delivered(result) / 1e6,
         "drops": result.summary["drops"],
         "timeouts": result.summary["timeouts"],
     }
@@ -98,7 +98,7 @@ IW: Final = (
 )
 
 
-@figure("s-ecn/fig14", title="Queue of nine flows by marking policy", seeds=100, short=10, seconds=60)
+@figure("s-ecn/fig14", title="Queue of nine flows by marking policy", seeds=100, short=10, seconds=20)
 def fig14(context: Context) -> Findings:
     """Peak queue of one read of 20 MB from nine hosts."""
     base = context.scenario("fig14")
@@ -137,7 +137,7 @@ def fig14(context: Context) -> Findings:
     return Findings(rows=rows, plots={"fig14": plot}, data={"peaks": table, "runs": runs, "queue": shown})
 
 
-@figure("s-ecn/fig15", title="Peak queue by number of flows", seeds=100, short=10, seconds=150)
+@figure("s-ecn/fig15", title="Peak queue by number of flows", seeds=100, short=10, seconds=60)
 def fig15(context: Context) -> Findings:
     """Peak queue with 9 to 45 flows."""
     base = context.scenario("fig14")
@@ -177,7 +177,7 @@ def goodput(result: Result, job: Job) -> list[float]:
     return [packets * 1448 * 8 / 0.1 / 1e6 for packets in port["tx_packets"][:100]]
 
 
-@figure("s-ecn/fig16", title="Goodput of 3 to 30 long flows", seeds=1, short=1, seconds=20)
+@figure("s-ecn/fig16", title="Goodput of 3 to 30 long flows", seeds=1, short=1, seconds=5)
 def fig16(context: Context) -> Findings:
     """Goodput with three flows more every second."""
     base = context.scenario("fig16")
@@ -357,7 +357,7 @@ def changed(base: Scenario, policy: str, changes: Mapping[str, Any]) -> Scenario
     return scenario.replace(changes)
 
 
-@figure("s-ecn/ablation", title="What the peaks of fig. 14 and 15 depend on", seeds=20, short=1, seconds=300)
+@figure("s-ecn/ablation", title="What the peaks of fig. 14 and 15 depend on", seeds=20, short=1, seconds=100)
 def ablation(context: Context) -> Findings:
     """Peak queue of 9 and 36 flows with one assumption changed at a time."""
     base = context.scenario("fig14")

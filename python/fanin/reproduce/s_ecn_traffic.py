@@ -134,7 +134,7 @@ NO_TIMEOUTS: Final = (
 SLIGHTLY: Final = "the paper gives no number; at most 10 % is taken for slightly"
 
 
-@figure("s-ecn/fig18", title="Query completion under web-search traffic", seeds=1, short=1, seconds=1500)
+@figure("s-ecn/fig18", title="Query completion under web-search traffic", seeds=1, short=1, seconds=1050)
 def fig18(context: Context) -> Findings:
     """Mean and 99th percentile of query completion by load."""
     frame = _measure(context)
@@ -169,7 +169,7 @@ SMALL: Final = {
 """How much shorter the paper's small flows take with S-ECN, by load [%]."""
 
 
-@figure("s-ecn/fig19", title="Completion of background flows under web-search traffic", seeds=1, short=1, seconds=1500)
+@figure("s-ecn/fig19", title="Completion of background flows under web-search traffic", seeds=1, short=1, seconds=1050)
 def fig19(context: Context) -> Findings:
     """Mean and 99th percentile of small flows' completion, mean of large flows', by load."""
     frame = _measure(context)

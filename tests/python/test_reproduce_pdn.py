@@ -1,0 +1,28 @@
+"""Short forms of PDN's figures: each number is within its bounds, or off for the reason that is given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fanin import reproduce
+from fanin.reproduce import pdn
+
+pytestmark = pytest.mark.native
+
+LONGER_THAN_A_QUEUE = {f"{n} servers, NewReno, RTO_min {timer}" for n, timer in ((100, "1ms"), (100, "200us"), (150, "200us"))}
+OFF: dict[str, set[str]] = {"pdn/fig8": set(), "pdn/fig9": set(), "pdn/fig10": set(), "pdn/timers": LONGER_THAN_A_QUEUE}
+
+
+@pytest.mark.parametrize("id", sorted(OFF))
+def test_short_form(id: str, tmp_path: Path) -> None:
+    made = reproduce.run(id, short=True, out=tmp_path, progress=False)
+    assert {row.name.partition(":")[0] for row in made.found if not row.ok} == OFF[id], made.rows
+    assert made.ok
+    assert all(not frame.is_empty() for frame in made.data.values())
+
+
+def test_the_collapse_is_where_it_was_derived() -> None:
+    assert pytest.approx(74.5, abs=0.05) == pdn.DERIVED
+    assert pdn.BOUNDS[0] < 72 < pdn.BOUNDS[1]

@@ -106,9 +106,15 @@ def _table(jobs: Sequence[Job], values: Sequence[Mapping[str, Any]], *by: str) -
     return frame.group_by(*by, maintain_order=True).agg(pl.col(numbers).mean())
 
 
-def _lines(table: pl.DataFrame, x: str, y: str) -> list[go.Scatter]:
-    parts = [(name, table.filter(pl.col("policy") == name)) for name in (DCTCP, S_ECN, NINE)]
-    return [go.Scatter(x=part[x].to_list(), y=part[y].to_list(), name=name, mode="lines+markers") for name, part in parts]
+def _against(table: pl.DataFrame, what: str, value: str) -> list[go.Scatter]:
+    """Return a line for each form of S-ECN: a value by rate, DCTCP's being 100 %."""
+    part = table.filter(pl.col("what") == what)
+    base = part.filter(pl.col("policy") == DCTCP)[value]
+    parts = [(name, part.filter(pl.col("policy") == name)) for name in (S_ECN, NINE)]
+    return [
+        go.Scatter(x=[str(rate) for rate in RATES], y=(100 * line[value] / base).to_list(), name=name, mode="lines+markers")
+        for name, line in parts
+    ]
 
 
 @figure(
@@ -121,7 +127,7 @@ def _lines(table: pl.DataFrame, x: str, y: str) -> list[go.Scatter]:
 def rates(context: Context) -> Findings:
     """DCTCP and S-ECN at four rates in three situations."""
     base = context.scenario("beyond")
-    flows = 300 if context.short else 3000
+    flows = 1000 if context.short else 3000
     jobs = [
         job
         for rate in RATES
@@ -164,14 +170,15 @@ def rates(context: Context) -> Findings:
             Row(name=f"{name}: mean of queries, against DCTCP", paper=None, fanin=shorter, high=0, unit="%"),
             Row(name=f"{name}: mean of flows above 10 MB, against one frame", paper=None, fanin=longer, high=0, unit="%"),
         ]
-    axis = {"xaxis": {"type": "log", "tickvals": list(RATES), "ticktext": [str(rate) for rate in RATES]}}
-    reads, mixed = table.filter(pl.col("what") == "read"), table.filter(pl.col("what") == "mix")
     shown = (
-        ("rates-peak", reads, "peak_kb", "Peak queue, 16 to 1", "peak queue [KB]"),
-        ("rates-queries", mixed, "query_p99_us", "Queries under web search, 99th percentile", "completion [µs]"),
-        ("rates-large", mixed, "large_mean_us", "Flows above 10 MB, mean", "completion [µs]"),
+        ("rates-peak", "read", "peak_kb", "Peak queue, 16 to 1"),
+        ("rates-queries", "mix", "query_mean_us", "Queries under web search, mean"),
+        ("rates-large", "mix", "large_mean_us", "Flows above 10 MB under web search, mean"),
     )
-    plots = {name: chart(_lines(part, "rate", value), title, "Gb/s", y, **axis) for name, part, value, title, y in shown}
+    plots = {
+        name: chart(_against(table, what, value), title, "Gb/s", "% of DCTCP", xaxis={"type": "category"})
+        for name, what, value, title in shown
+    }
     return Findings(rows=rows, plots=plots, data={"rates": table})
 
 
@@ -193,15 +200,24 @@ SETTINGS: Final[Mapping[str, dict[str, Any]]] = {
 }
 """Marking at 1 Gb/s: the credit is what the sum remembers of time that was not used."""
 
-_CHECKED: Final = "transport.congestion_control"
+CREDITS: Final[Mapping[str, str]] = {
+    "0": "credit 0",
+    "1": "S-ECN",
+    "2": "credit 3076",
+    "9": "credit 9 × 1538",
+    "42.6": "credit 65535",
+}
+"""Credit in full frames → its name in `SETTINGS`."""
+
+_CONTROL: Final = "transport.congestion_control"
 CONDITIONS: Final[Mapping[str, dict[str, Any]]] = {
     "full frames": {},
     "sizes mixed": {},
     "two flows": {},
     "two flows, TSO": {"transport.tso": True},
     "ACKs every 50 µs": {"transport.ack_every": 64, "transport.quick_acks": 0, "transport.delayed_ack_timeout": "50us"},
-    "NewReno, classic ECN": {_CHECKED: "newreno", "transport.ecn": True},
-    "CUBIC, classic ECN": {_CHECKED: "cubic", "transport.ecn": True},
+    "NewReno, classic ECN": {_CONTROL: "newreno", "transport.ecn": True},
+    "CUBIC, classic ECN": {_CONTROL: "cubic", "transport.ecn": True},
 }
 """What makes arrivals uneven: segments of three sizes, segments sent in bursts, ACKs that come in batches."""
 
@@ -273,10 +289,18 @@ def sensitivity(context: Context) -> Findings:
                 fanin=100 * at[condition, "S-ECN"]["wire_share"], low=99, high=101, unit="%"),
         ]  # fmt: skip
     plots = {}
-    for value, title in (("wire_share", "Use of the link"), ("peak_kb", "Peak queue [KB]"), ("mean_kb", "Mean queue [KB]")):
+    for value, scale, title in (("by_slope_share", 100, "Marked by the slope [%]"), ("peak_kb", 1, "Peak queue [KB]")):
         traces = [
-            go.Scatter(x=list(SETTINGS), y=[at[condition, name][value] for name in SETTINGS], name=condition, mode="markers")
+            go.Scatter(
+                x=list(CREDITS),
+                y=[scale * at[condition, name][value] for name in CREDITS.values()],
+                name=condition,
+                mode="lines+markers",
+            )
             for condition in CONDITIONS
         ]
-        plots[f"sensitivity-{value.split('_')[0]}"] = chart(traces, title, "marking", title)
+        axis = {"type": "category"}
+        plots[f"sensitivity-{'marks' if value == 'by_slope_share' else 'peak'}"] = chart(
+            traces, title, "credit [full frames]", title, xaxis=axis
+        )
     return Findings(rows=rows, plots=plots, data={"sensitivity": table})

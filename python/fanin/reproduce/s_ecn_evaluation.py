@@ -388,7 +388,7 @@ def ablation(context: Context) -> Findings:
     rows = [
         Row(name="9 flows, DCTCP over S-ECN, median of all changes", paper="> 2",
             fanin=median(peak[name, "DCTCP", 9] / peak[name, "S-ECN", 9] for name in ABLATIONS), low=2,
-            note="2.03 with 20 seeds; single runs lie between 1.8 and 2.2"),
+            note="2.03 with 20 seeds; nine in ten single runs lie between 1.8 and 2.2"),
         Row(name="changes under which S-ECN's peak is below DCTCP's", paper=len(ABLATIONS), fanin=lower, low=len(ABLATIONS)),
         Row(name="K = 2 KB: nearest that a change comes to 65.7", paper=0,
             fanin=min(abs(peak[name, "K = 2 KB", 9] - 65.7) for name in ABLATIONS), high=1.518, unit="KB",

@@ -1491,6 +1491,14 @@ EctOn: TypeAlias = Literal["new_data", "data", "all"]
 """
 
 
+DropResend: TypeAlias = Literal["at_once", "window"]
+"""When a segment leaves again of which a drop notification has told.
+
+- `at_once`: At once, whatever congestion window and pacing say. Source: PDN §IV.
+- `window`: When the window has room for it, before anything new; at once where nothing else is in flight.
+"""
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class NonePacing(Table):
     """As many segments back to back as the window allows."""
@@ -1778,6 +1786,12 @@ class Tcp(Table):
     Default: false.
     """
 
+    drop_resend: DropResend | None = None
+    """When what they tell of is sent again.
+
+    Default: "at_once".
+    """
+
     pacing: Pacing | None = None
     """Pacing.
 
@@ -1838,6 +1852,7 @@ class TcpDict(TypedDict, total=False):
     ecn_echo: EcnEcho
     ect_on: EctOn
     drop_notification: bool
+    drop_resend: DropResend
     pacing: Pacing
     tso: bool
     tso_max: Size
@@ -3663,7 +3678,7 @@ class ScenarioDoc(Table):
     transport: TransportConfig | None = None
     """The transport of traffic that names none; called "default" in results.
 
-    Default: { kind = "tcp", profile = "rfc", congestion_control = { kind = "newreno" }, handshake = true, mtu = 1500, initial_window_rule = "rfc5681", slow_start_limit = 1, cwnd_validation = true, idle_restart = "rfc5681", sack = true, dup_thresh = 3, limited_transmit = true, prr = false, rto_initial = "1s", rto_min = "1s", rto_floor = "rto", rto_max = "60s", clock_granularity = "1ms", backoff_reset = "sample", rtt_sampling = "timed_segment", spurious_rto = "none", max_retries = 15, syn_retries = 8, time_wait = "240s", timestamps = true, timestamp_tick = "1ms", ack_every = 2, delayed_ack_timeout = "200ms", quick_acks = 0, receive_window = { kind = "fixed", size = "16777216B" }, ecn = false, ecn_echo = "classic", ect_on = "new_data", drop_notification = false, pacing = { kind = "none" }, tso = false, tso_max = "65536B" }.
+    Default: { kind = "tcp", profile = "rfc", congestion_control = { kind = "newreno" }, handshake = true, mtu = 1500, initial_window_rule = "rfc5681", slow_start_limit = 1, cwnd_validation = true, idle_restart = "rfc5681", sack = true, dup_thresh = 3, limited_transmit = true, prr = false, rto_initial = "1s", rto_min = "1s", rto_floor = "rto", rto_max = "60s", clock_granularity = "1ms", backoff_reset = "sample", rtt_sampling = "timed_segment", spurious_rto = "none", max_retries = 15, syn_retries = 8, time_wait = "240s", timestamps = true, timestamp_tick = "1ms", ack_every = 2, delayed_ack_timeout = "200ms", quick_acks = 0, receive_window = { kind = "fixed", size = "16777216B" }, ecn = false, ecn_echo = "classic", ect_on = "new_data", drop_notification = false, drop_resend = "at_once", pacing = { kind = "none" }, tso = false, tso_max = "65536B" }.
     """
 
     transports: Mapping[str, TransportConfig] | None = None
@@ -3804,6 +3819,7 @@ __all__ = [
     "ReceiveWindow",
     "EcnEcho",
     "EctOn",
+    "DropResend",
     "NonePacing",
     "NonePacingDict",
     "Paced",

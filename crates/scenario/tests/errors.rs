@@ -510,4 +510,6 @@ fn drop_notifications_of_nodes_that_there_are_not() {
     assert!(found.contains("names every switch: nobody sends notifications"), "{found}");
     let found = wrong(&[("kind = \"tcp\"", "kind = \"tcp\"\ndrop_notification = true\nmss = 1460\ntimestamps = false")], "");
     assert!(found.contains("at most 1440: the MTU of 1500 less 60B of headers and drop notification"), "{found}");
+    let found = wrong(&[("kind = \"tcp\"", "kind = \"tcp\"\ndrop_resend = \"window\"")], "");
+    assert!(found.contains("\"window\" has no effect while drop_notification is off"), "{found}");
 }

@@ -94,6 +94,16 @@ names! {
     }
 }
 
+names! {
+    /// When a segment leaves again of which a drop notification has told.
+    pub enum DropResend {
+        /// At once, whatever congestion window and pacing say. Source: PDN §IV.
+        "at_once" => AtOnce,
+        /// When the window has room for it, before anything new; at once where nothing else is in flight.
+        "window" => Window,
+    }
+}
+
 params! {
     /// As many segments back to back as the window allows.
     pub struct Unpaced { }
@@ -262,6 +272,8 @@ profiled! {
         /// RTT. Segments are 20 bytes smaller, so that a full frame has room for a notification; both ends should have it.
         /// Source: PDN §IV.
         pub drop_notification: bool = false;
+        /// When what they tell of is sent again.
+        pub drop_resend: DropResend = DropResend::AtOnce;
         /// Pacing.
         pub pacing: Pacing = Pacing::None(Unpaced {});
         /// Segmentation offload: segments leave in back-to-back bursts of up to `tso_max`, and the sender waits for a

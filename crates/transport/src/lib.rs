@@ -16,8 +16,8 @@ mod scoreboard;
 
 pub use cc::CongestionControl;
 pub use config::{
-    BackoffReset, EcnEcho, EctOn, FixedWindow, GrowingWindow, IdleRestart, InitialWindow, Paced, Pacing, Profile, ReceiveWindow,
-    RtoFloor, RttSampling, SpuriousRto, Tcp, TransportConfig, Unpaced,
+    BackoffReset, DropResend, EcnEcho, EctOn, FixedWindow, GrowingWindow, IdleRestart, InitialWindow, Paced, Pacing, Profile,
+    ReceiveWindow, RtoFloor, RttSampling, SpuriousRto, Tcp, TransportConfig, Unpaced,
 };
 pub use endpoint::{Connection, NoticeOutcome, Phase, Role, TcpEndpoint, TcpState};
 pub use report::{AbortReason, TcpEvent, TcpStats};

@@ -210,9 +210,13 @@ proptest! {
         percent in 0u64..30,
         bytes in 1u64..300_000,
         after in 1u64..150,
+        by_window in any::<bool>(),
     ) {
         let mut cfg = Tcp { drop_notification: true, spurious_rto: SpuriousRto::None, ..cfg };
         cfg.receive_window = Tcp::default().receive_window; // a window probe is no data
+        if by_window {
+            cfg.drop_resend = DropResend::Window;
+        }
         let mut random = Stream::new(seed, Purpose::Jitter, 0);
         let mut net = Net::new(cfg, [u32::MAX - 9_000, 7], Span::from_us(1), move |_, _, p| {
             let counts = p.payload > 0 || p.flags.0 & (TcpFlags::SYN.0 | TcpFlags::FIN.0) != 0;

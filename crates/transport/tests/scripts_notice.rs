@@ -76,6 +76,37 @@ fn what_was_dropped_is_sent_again_at_once_and_the_window_halves() {
     }
 }
 
+/// With `drop_resend = "window"` it waits until the halved window has room, before new data; with nothing in flight it does not.
+#[test]
+fn what_was_dropped_may_wait_for_the_window() {
+    let cfg = Tcp { drop_resend: DropResend::Window, ..told(base()) };
+    after_ten(
+        &cfg,
+        100_000,
+        "
+        +0.01 drop 2001:3001
+        +0 > none
+        +0 = outcome Repairs
+        +0 = cwnd 5000
+        +0 = pipe 9000
+        +0.09 < . 1 ack 2001
+        +0 < . 1 ack 2001 sack 3001:5001
+        +0 = pipe 5000
+        +0 > none
+        +0 < . 1 ack 2001 sack 3001:6001
+        +0 > . 2001:3001
+        +0 < . 1 ack 2001 sack 3001:7001
+        +0 > . 10001:11001
+        +0 = retransmits 1
+        ",
+    );
+    let one = Tcp { initial_window: Some(1), ..cfg };
+    run(
+        &one,
+        "+0 write 3000\n+0 > . 1:1001\n+0.01 drop 1:1001\n+0 > . 1:1001\n+0.1 < . 1 ack 1001\n+0 > . 1001:2001\n+0 > . 2001:3001",
+    );
+}
+
 /// A burst of drops is one congestion: all are sent again, the window halves once, in whatever order they are told.
 #[test]
 fn a_burst_of_drops_halves_once() {

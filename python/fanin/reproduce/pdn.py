@@ -351,6 +351,7 @@ TIMERS: Final = ("200ms", "10ms", "1ms", "200us")
 """RTO_min; the first is the paper's, the last what Vasudevan et al. ask for."""
 NEIGHBOURS: Final[dict[str, dict[str, Any]]] = {
     "NewReno": {},
+    "NewReno, resent by the window": {"transport.drop_resend": "window"},
     "CUBIC": {"transport.congestion_control": "cubic", "transport.sack": True},
     "DCTCP, 30 KB": {
         "transport.congestion_control": "dctcp",
@@ -370,8 +371,9 @@ def both(context: Context, changes: dict[str, Any], servers: int, **key: Any) ->
     changes = {"topology.left": servers, "traffic[0].receiver": f"h{servers}"} | changes
     base = context.scenario("fan-in").replace(changes)
     key = {"servers": servers} | key
+    plain = base.replace(PLAIN | ({"transport.drop_resend": "at_once"} if "transport.drop_resend" in changes else {}))
     return [
-        Job(base.replace(PLAIN), context.seeds[0], key | {"variant": "plain"}),
+        Job(plain, context.seeds[0], key | {"variant": "plain"}),
         Job(base, context.seeds[0], key | {"variant": "PDN"}),
     ]
 

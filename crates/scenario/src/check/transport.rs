@@ -125,6 +125,9 @@ fn without_effect(tcp: &Tcp, cx: &mut Cx) {
         idle!(time_wait, "on connections that never close", "handshake = true, or no time_wait");
         idle!(syn_retries, "on connections that are open already", "handshake = true, or no syn_retries");
     }
+    if !tcp.drop_notification {
+        idle!(drop_resend, "while drop_notification is off", "drop_notification = true, or no drop_resend");
+    }
     if !tcp.sack && !tcp.ecn && tcp.prr {
         idle!(prr, "without sack and without ecn", "sack = true, or prr = false");
     }

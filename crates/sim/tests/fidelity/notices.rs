@@ -253,6 +253,42 @@ fn mixed_fabrics_lose_notifications_and_count_them() {
     assert!(through.counts.repaired == through.counts.raised && through.timeouts() == 0, "{:?}", through.counts);
 }
 
+/// Notifications cross three tiers to the senders of an incast, by any choice of paths, and nothing times out.
+#[test]
+fn notifications_cross_three_tiers() {
+    for routing in ["ecmp", "spray"] {
+        let ran = play(&format!(
+            r#"
+            [topology]
+            kind = "fat_tree"
+            k = 4
+            [switch]
+            buffer = {{ kind = "static", per_port = "60KB" }}
+            notification = "pdn"
+            routing = "{routing}"
+            [transport]
+            kind = "tcp"
+            drop_notification = true
+            handshake = false
+            initial_window = 20
+            rto_min = "200ms"
+            ack_every = 1
+            [[traffic]]
+            kind = "incast"
+            receiver = "h15"
+            size = "100KB"
+            [telemetry]
+            sample = "off"
+            "#
+        ));
+        let c = ran.counts;
+        assert!(c.raised > 0 && c.raised == ran.drops && c.repaired == c.raised && c.lost() == 0, "{routing}: {c:?}");
+        // Most senders are in other pods: up to five links lie on the way.
+        assert!(c.attached + c.empty_frames > 3 * c.raised, "{routing}: {c:?}");
+        assert_eq!(ran.timeouts(), 0, "{routing}");
+    }
+}
+
 /// The operation "retransmit": the same segments come again, and no window falls.
 #[test]
 fn retransmit_only_keeps_the_window() {

@@ -27,7 +27,8 @@ pub enum NoticeOutcome {
 impl TcpEndpoint {
     /// A switch has dropped a packet that this end sent.
     ///
-    /// The bytes are sent again at once, whatever window and pacing say: they take the place that the dropped packet had.
+    /// The bytes are sent again at once, whatever window and pacing say (or with `drop_resend = "window"`, when the window has
+    /// room): they take the place that the dropped packet had.
     /// With [`Operation::RETRANSMIT_AND_HALVE`] the congestion control reduces the window as for a loss, and the sender is in
     /// recovery until all that was outstanding is acknowledged. It reduces once per RTT at most: a further drop counts when
     /// SRTT has gone by since the last reduction and the packet was sent after it. Duplicate ACKs of data that a
@@ -139,9 +140,16 @@ impl TcpEndpoint {
         // In recovery the window is ssthresh; cwnd moves around it. What limited transmit sent does not count.
         let window = if self.phase == Phase::Recovery { self.w.ssthresh } else { before };
         let flight = flight.saturating_sub(r.limited_sent).min(window);
+        // Without SACK, duplicate ACKs tell how many segments have left the network. Source: RFC 5681 §3.2 steps 3 and 4.
+        let left = match self.phase {
+            _ if self.sack_on => 0,
+            Phase::Recovery => before.saturating_sub(self.w.ssthresh),
+            Phase::Loss => 0,
+            Phase::Open | Phase::Cwr => self.w.segments(self.dup_acks),
+        };
         let after_ecn = self.reduced_by_ecn && self.una < self.reduced_until;
         self.cc.on_loss(&mut self.w, &Congestion { now, flight, after_ecn, first: true });
-        self.w.cwnd = self.w.cwnd.min(before).max(u64::from(self.w.mss));
+        self.w.cwnd = self.w.cwnd.min(before).max(u64::from(self.w.mss)) + left;
         self.stats.notice_reductions += 1;
         self.reduced_until = self.nxt;
         self.reduced_by_ecn = false;

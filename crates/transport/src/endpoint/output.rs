@@ -2,7 +2,7 @@
 
 use super::loss::{FRto, Repair};
 use super::{due, Phase, Sync, TcpEndpoint, UNTIMED};
-use crate::config::{EctOn, IdleRestart, Tcp};
+use crate::config::{DropResend, EctOn, IdleRestart, Tcp};
 use fanin_packet::{Ecn, Packet, SackBlock, SynOptions, TcpFlags, Timestamps};
 use fanin_units::{Span, Time};
 
@@ -116,8 +116,19 @@ impl TcpEndpoint {
             return if paced_out { None } else { self.new_data(self.w.cwnd.saturating_sub(flight)) };
         };
         let hole = |(from, to): (u64, u64), why| Some(Next { from, to: self.segment_end(from, to), why });
-        if let Some(told) = r.noticed.next() {
-            return hole(told, Why::Told); // at once, whatever window and pacing say
+        if let Some((from, to)) = r.noticed.next() {
+            let next = Next { from, to: self.segment_end(from, to), why: Why::Told };
+            let mut pipe = r.pipe(self.una, self.nxt);
+            if !self.sack_on && matches!(self.phase, Phase::Open | Phase::Cwr) {
+                pipe = pipe.saturating_sub(self.w.segments(self.dup_acks));
+            }
+            let fits = !paced_out && next.to.min(self.end).saturating_sub(from) <= self.w.cwnd.saturating_sub(pipe);
+            if cfg.drop_resend == DropResend::AtOnce || fits || pipe == 0 {
+                return Some(next);
+            }
+            if !r.first_due {
+                return None;
+            }
         }
         match self.phase {
             Phase::Recovery if r.first_due => r.next_hole(self.nxt).and_then(|first| hole(first, Why::Hole)),

@@ -92,6 +92,7 @@ _LAW: Final[dict[str, pl.DataType]] = {
     "low_bps": _F64,
     "high_bps": _F64,
     "phase": _U64,
+    "last_phase": _U64,
     "holds": pl.Boolean(),
     "words": _STR,
 }
@@ -151,7 +152,7 @@ def analyze(  # noqa: PLR0913 (one parameter per setting)
     sort: bool = False,
     confidence: float = 0.95,
     top: int = 10,
-    max_bursts: int = 10_000,
+    max_bursts: int = 1_000,
     progress: Callable[[AnalysisProgress], None] | None = None,
 ) -> Analysis:
     """Find the bursts of a trace: their phases and slopes, the law that they follow, the flows that made them.

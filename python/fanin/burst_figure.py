@@ -168,11 +168,12 @@ def _rate(bps: float) -> str:
 
 
 def _reference(port: dict[str, Any], burst: dict[str, Any]) -> tuple[str, float, dict[str, Any]] | None:
-    """Return the slope to compare with: its name, its value [bit/s of frame bytes], the phase that is judged."""
+    """Return the slope to compare with: its name, its value [bit/s of frame bytes], the stretch that is judged."""
     law = burst["law"]
-    if law is not None and law["phase"] < len(burst["phases"]):
+    if law is not None:
         name = "bound 2aR/(a+R)" if law["law"] == 3 else "R"
-        return f"{name}: {show.rate(law['bound_bps'])}", law["bound_bps"], burst["phases"][law["phase"]]
+        stretch = burst["phases"][law["phase"]] | {"end_ps": burst["phases"][law["last_phase"]]["end_ps"]}
+        return f"{name}: {show.rate(law['bound_bps'])}", law["bound_bps"], stretch
     rising = [phase for phase in burst["phases"] if phase["slope_bps"] > 0]
     if port["rate_bps"] is None or not rising:
         return None

@@ -2,9 +2,10 @@
 
 use crate::before::Before;
 use crate::flows::{Flows, Shares};
+use crate::laws::first_phase;
 use crate::phases::{self, Stretch};
 use crate::port::{Candidate, Counts, End};
-use crate::rounds::{rounds, Clock, First};
+use crate::rounds::{rounds, Clock};
 use crate::series::Series;
 use crate::{Burst, Culprit, FlowLookup, Phase, Settings};
 use std::collections::BTreeSet;
@@ -40,7 +41,9 @@ pub struct Evidence {
     /// The trace shows too little of the time before the burst to tell who was there.
     pub blind: bool,
     pub start_queue: u64,
-    pub first: First,
+    /// Arrival rate of the flows that were not there before, bytes per ps: over phase 1 where there is one, else over their first
+    /// round.
+    pub fan_in_rate: Option<f64>,
     /// Bytes of background flows per phase, as far as the beginning of the burst was kept.
     pub background_bytes: Vec<u64>,
 }
@@ -73,6 +76,7 @@ pub fn close(
     let last = series.points(end.time).last().map_or(0, |p| p.queue);
     let mut evidence = evidence(context, candidate, counts, sized, flows);
     let drain = context.rate.map(|rate| BPS / rate * (1.0 + context.settings.overhead.0 as f64 / evidence.frame.max(1.0)));
+    let phases: Vec<Phase> = stretches.iter().map(phase).collect();
     let mut found = Vec::new();
     if let (Some(drain), false) = (drain, candidate.unnamed && counts.flows == 0) {
         let background: BTreeSet<u32> = candidate.flows[..counts.flows].iter().filter(|f| f.1).map(|f| f.0).collect();
@@ -80,8 +84,17 @@ pub fn close(
             let rtt = (context.lookup)(flows.get(slot).flow).base_rtt.or(context.settings.rtt)?;
             Some(Clock { rtt: rtt.ps(), background: background.contains(&slot) })
         };
-        (found, evidence.first) = rounds(&series.head, (end.time, series.complete_head()), drain, &mut clock_of);
-        evidence.background_bytes = by_phase(series, &stretches, &background);
+        let first;
+        (found, first) = rounds(&series.head, (end.time, series.complete_head()), drain, &mut clock_of);
+        evidence.background_bytes = by_phase(series, &stretches, |slot| background.contains(&slot));
+        let fan_in = by_phase(series, &stretches, |slot| slot != 0 && !background.contains(&slot));
+        evidence.fan_in_rate = first_phase(&phases, &found)
+            .filter(|one| series.covers(phases[one.end - 1].end_ps))
+            .map(|one| {
+                let time = phases[one.end - 1].end_ps - phases[one.start].start_ps;
+                fan_in[one].iter().sum::<u64>() as f64 / time.max(1) as f64
+            })
+            .or_else(|| first.rate());
     }
     let burst = Burst {
         index,
@@ -106,7 +119,7 @@ pub fn close(
         direct_unattributed_bytes: candidate.direct.unattributed,
         indirect: Vec::new(),
         indirect_unattributed_bytes: candidate.indirect.unattributed,
-        phases: stretches.iter().map(phase).collect(),
+        phases,
         rounds: found,
         law: None,
         words: None,
@@ -161,15 +174,16 @@ fn evidence(context: &Context, candidate: &mut Candidate, counts: Counts, sized:
         before: candidate.before,
         blind: blind && !started,
         start_queue: candidate.start_queue,
-        first: First::default(),
+        fan_in_rate: None,
         background_bytes: Vec::new(),
     }
 }
 
-fn by_phase(series: &Series, stretches: &[Stretch], background: &BTreeSet<u32>) -> Vec<u64> {
+/// Bytes of the flows `of` in each phase, as far as the beginning of the burst was kept.
+fn by_phase(series: &Series, stretches: &[Stretch], of: impl Fn(u32) -> bool) -> Vec<u64> {
     let mut bytes = vec![0u64; stretches.len()];
     let mut phase = 0;
-    for entry in series.head.iter().filter(|e| background.contains(&e.slot)) {
+    for entry in series.head.iter().filter(|e| of(e.slot) && !e.record.dropped()) {
         let now = entry.record.time.ps();
         while phase + 1 < stretches.len() && now >= stretches[phase].end {
             phase += 1;

@@ -4,6 +4,7 @@
 
 use crate::burst::Evidence;
 use crate::{Background, Burst, Law, Phase, Round};
+use std::ops::Range;
 
 /// Law 1 says "equal": within this part of R', the interval decides.
 pub const EQUAL: f64 = 0.05;
@@ -59,37 +60,70 @@ fn ms(ps: u64) -> String {
     }
 }
 
-/// The phase that the acknowledgements clock: the first rising one that lies mostly after the first round; without rounds, the rising
-/// one after the first rising one.
-pub fn judged(phases: &[Phase], rounds: &[Round]) -> Option<usize> {
+/// The phases that acknowledgements clock, together the paper's phase 2: from the first rising one that lies mostly after the first
+/// round (without rounds, the rising one after the first rising one) up to the first that does not rise.
+pub fn judged(phases: &[Phase], rounds: &[Round]) -> Option<Range<usize>> {
     let rising = |p: &Phase| p.low_bps > 0.0;
     let steep = phases.iter().position(rising)?;
-    if let Some(first) = rounds.first() {
-        let clocked = |p: &Phase| p.end_ps.saturating_sub(first.end_ps.max(p.start_ps)) * 2 > p.end_ps - p.start_ps;
-        return phases.iter().position(|p| rising(p) && clocked(p));
+    let start = match rounds.first() {
+        Some(first) => {
+            let clocked = |p: &Phase| p.end_ps.saturating_sub(first.end_ps.max(p.start_ps)) * 2 > p.end_ps - p.start_ps;
+            phases.iter().position(|p| rising(p) && clocked(p))?
+        }
+        None => steep + 1,
+    };
+    let length = phases.get(start..)?.iter().take_while(|p| rising(p)).count();
+    (length > 0).then_some(start..start + length)
+}
+
+/// Phase 1: from the first rising phase up to the one that is judged.
+pub fn first_phase(phases: &[Phase], rounds: &[Round]) -> Option<Range<usize>> {
+    let steep = phases.iter().position(|p| p.low_bps > 0.0)?;
+    judged(phases, rounds).map(|judged| steep..judged.start).filter(|one| !one.is_empty())
+}
+
+/// The mean slope of phases and its interval: their lengths weigh, their errors are taken as independent.
+fn together(phases: &[Phase]) -> Phase {
+    let first = &phases[0];
+    let last = &phases[phases.len() - 1];
+    let whole = (last.end_ps - first.start_ps).max(1) as f64;
+    let weigh = |p: &Phase| (p.end_ps - p.start_ps) as f64 / whole;
+    let slope_bps: f64 = phases.iter().map(|p| weigh(p) * p.slope_bps).sum();
+    let square: f64 = phases.iter().map(|p| weigh(p) * (p.high_bps - p.low_bps) / 2.0).map(|half| half * half).sum();
+    let half = libm::sqrt(square);
+    Phase {
+        start_ps: first.start_ps,
+        end_ps: last.end_ps,
+        slope_bps,
+        low_bps: slope_bps - half,
+        high_bps: slope_bps + half,
+        records: phases.iter().map(|p| p.records).sum(),
+        start_bytes: first.start_bytes,
+        end_bytes: last.end_bytes,
     }
-    phases.get(steep + 1).filter(|p| rising(p)).map(|_| steep + 1)
 }
 
 /// Fills in the law, or the words that say why there is none.
 pub fn judge(burst: &mut Burst, e: &Evidence, speed: Option<Speed>) {
-    let Some(phase) = judged(&burst.phases, &burst.rounds) else {
+    let Some(range) = judged(&burst.phases, &burst.rounds) else {
         burst.words = Some(no_phase(burst));
         return;
     };
-    let p = &burst.phases[phase];
+    let p = &together(&burst.phases[range.clone()]);
     let Some(speed) = speed else {
         burst.words = Some(format!(
-            "the queue grew by {} from {} after the burst's start on; no law can be judged: the port's speed is unknown (give it, or records with frame sizes)",
+            "the queue grew by {} from {} to {} after the burst's start; no law can be judged: the port's speed is unknown (give it, or records with frame sizes)",
             rate(p.slope_bps),
-            ms(p.start_ps - burst.start_ps)
+            ms(p.start_ps - burst.start_ps),
+            ms(p.end_ps - burst.start_ps)
         ));
         return;
     };
     let r = speed.of_frames(e.frame);
     let compared = format!(
-        "from {} after the burst's start on, the queue grew by {} ({} to {}), {:.2} of the port's speed in frame bytes ({}{})",
+        "from {} to {} after the burst's start, the queue grew by {} ({} to {}), {:.2} of the port's speed in frame bytes ({}{})",
         ms(p.start_ps - burst.start_ps),
+        ms(p.end_ps - burst.start_ps),
         rate(p.slope_bps),
         rate(p.low_bps),
         rate(p.high_bps),
@@ -111,7 +145,7 @@ pub fn judge(burst: &mut Burst, e: &Evidence, speed: Option<Speed>) {
         burst.words = Some(format!("{compared}; no fan-in: {} new flow(s), so no law of fan-in applies", e.fan_in));
         return;
     }
-    match law(p, e, r, speed.wire, phase) {
+    match law(p, e, r, speed.wire, range) {
         Ok(mut law) => {
             law.words = format!("{compared}; {}", advice(&law, burst, e, r));
             burst.law = Some(law);
@@ -159,9 +193,9 @@ fn background(e: &Evidence, wire: f64) -> Result<Background, String> {
     }
 }
 
-fn law(p: &Phase, e: &Evidence, r: f64, wire: f64, phase: usize) -> Result<Law, String> {
+fn law(p: &Phase, e: &Evidence, r: f64, wire: f64, range: Range<usize>) -> Result<Law, String> {
     let background = background(e, wire)?;
-    let a = e.first.rate().map(|rate| rate * crate::burst::BPS);
+    let a = e.fan_in_rate.map(|rate| rate * crate::burst::BPS);
     let (low, high) = (p.low_bps, p.high_bps);
     let (number, bound, holds) = match background {
         Background::None => {
@@ -187,7 +221,8 @@ fn law(p: &Phase, e: &Evidence, r: f64, wire: f64, phase: usize) -> Result<Law, 
         slope_bps: p.slope_bps,
         low_bps: low,
         high_bps: high,
-        phase,
+        phase: range.start,
+        last_phase: range.end - 1,
         holds,
         words: String::new(),
     })
@@ -219,10 +254,10 @@ fn advice(law: &Law, burst: &Burst, e: &Evidence, r: f64) -> String {
             e.background
         ),
         _ => {
-            let hidden = e.background_bytes.get(law.phase).copied().unwrap_or(0) as f64;
+            let hidden = e.background_bytes.get(law.phase..=law.last_phase).map_or(0, |b| b.iter().sum::<u64>()) as f64;
             format!(
                 "{} background flows from different hosts came back to back while no queue stood here: look at the previous hop, where \
-                 they queue (hidden buffer). Law 3 (slope at most {} = 2aR/(a+R), a = {}) {held}. {} of this phase came from them",
+                 they queue (hidden buffer). Law 3 (slope at most {} = 2aR/(a+R), a = {}) {held}. {} came from them in that time",
                 e.background,
                 rate(law.bound_bps),
                 rate(law.first_round_bps.unwrap_or(0.0)),

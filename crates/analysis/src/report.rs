@@ -176,15 +176,17 @@ pub struct Law {
     pub law: u8,
     pub background: Background,
     pub background_flows: u64,
-    /// Arrival rate of the fan-in flows' first round.
+    /// a: arrival rate of the fan-in flows in phase 1; where no phase precedes the judged one, over their first round.
     pub first_round_bps: Option<f64>,
     /// What the law says of the slope: equal (law 1), less (law 2), at most (law 3).
     pub bound_bps: f64,
     pub slope_bps: f64,
     pub low_bps: f64,
     pub high_bps: f64,
-    /// Index of the phase that is judged.
+    /// Index of the first phase that is judged.
     pub phase: usize,
+    /// Index of the last one: what rises without a pause is judged as a whole.
+    pub last_phase: usize,
     /// By the confidence interval; absent: it cannot say.
     pub holds: Option<bool>,
     pub words: String,

@@ -78,6 +78,11 @@ impl Series {
         self.last.is_none()
     }
 
+    /// Whether the head holds every record up to `time`.
+    pub fn covers(&self, time: u64) -> bool {
+        self.complete_head() || self.head.last().is_some_and(|e| e.record.time.ps() >= time)
+    }
+
     /// All points up to `end`, in order.
     pub fn points(&self, end: u64) -> Vec<Point> {
         let head = self.head.iter().map(|e| Point { time: e.record.time.ps(), queue: e.record.queue });

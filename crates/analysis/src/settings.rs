@@ -65,7 +65,7 @@ impl Default for Settings {
             rtt: None,
             confidence: 0.95,
             top: 10,
-            max_bursts: 10_000,
+            max_bursts: 1_000,
             from: None,
             tick: Span::ZERO,
             unit: Bytes(1),

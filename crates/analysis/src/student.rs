@@ -2,7 +2,7 @@
 
 /// Quantile of the standard normal distribution; error below 1.2e-9 relative.
 ///
-/// Source: Acklam's rational approximation.
+/// Source: Acklam.
 pub fn normal(p: f64) -> f64 {
     const A: [f64; 6] = [
         -39.696_830_286_653_76,
@@ -41,7 +41,7 @@ pub fn normal(p: f64) -> f64 {
 
 /// Half width, in standard errors, of the two-sided interval of Student's t with `dof` degrees of freedom.
 ///
-/// Source: Hill, Algorithm 396: Student's t-Quantiles, CACM 1970. The relative error is below 1 % from 3 degrees of freedom on;
+/// Source: Hill. The relative error is below 1 % from 3 degrees of freedom on;
 /// 1 and 2 are exact.
 pub fn student(confidence: f64, dof: f64) -> f64 {
     let p = (1.0 - confidence).max(1e-12);

@@ -100,7 +100,9 @@ class TestNumbers:
         assert law["low_bps"] < R < law["high_bps"]
         phases = found.phases.filter(pl.col("burst") == law["burst"])
         assert phases["slope_bps"][0] > 1.3 * R
-        assert phases["slope_bps"][int(law["phase"])] == law["slope_bps"]
+        judged = phases[int(law["phase"]) : int(law["last_phase"]) + 1]
+        length = (judged["end_ps"] - judged["start_ps"]).cast(pl.Float64)
+        assert (judged["slope_bps"] * length).sum() / length.sum() == pytest.approx(law["slope_bps"])
         row = found.bursts.filter(pl.col("law") == 1).row(0, named=True)
         assert (row["law_holds"], row["slope_bps"], row["words"]) == (True, law["slope_bps"], law["words"])
         assert "law 1 (slope = port speed) holds" in law["words"]
@@ -405,7 +407,13 @@ def test_the_traces_of_the_examples_are_what_their_script_writes(tmp_path: Path)
     script = ROOT / "examples" / "switch_telemetry.py"
     subprocess.run([sys.executable, str(script), str(tmp_path)], check=True, capture_output=True, timeout=300)
     for file in sorted((ROOT / "examples" / "traces").iterdir()):
-        assert (tmp_path / file.name).read_bytes() == file.read_bytes(), file.name
+        assert _content(tmp_path / file.name) == _content(file), file.name
+
+
+def _content(file: Path) -> bytes:
+    """What is in a file, but for the hash of the scenario in a capture's comment, which every new parameter changes."""
+    data = file.read_bytes()
+    return re.sub(rb"scenario_hash [0-9a-f]{64}", b"scenario_hash", gzip.decompress(data)) if file.suffix == ".gz" else data
 
 
 @pytest.mark.browser

@@ -8,7 +8,8 @@ use std::ops::Range;
 
 /// Law 1 says "equal": within this part of R', the interval decides.
 pub const EQUAL: f64 = 0.05;
-/// Several background flows from different hosts that together bring this part of R, while no queue stood: they queue elsewhere.
+/// Background that brings this part of R queues elsewhere, if it goes on doing so in phase 2, or if it is several flows of different
+/// hosts and no queue stood here.
 pub const BACK_TO_BACK: f64 = 0.8;
 /// Frames that may stand in the queue before a burst without being called a standing queue.
 pub const STANDING: f64 = 4.0;
@@ -145,7 +146,7 @@ pub fn judge(burst: &mut Burst, e: &Evidence, speed: Option<Speed>) {
         burst.words = Some(format!("{compared}; no fan-in: {} new flow(s), so no law of fan-in applies", e.fan_in));
         return;
     }
-    match law(p, e, r, speed.wire, range) {
+    match law(&burst.phases, e, r, speed.wire, range) {
         Ok(mut law) => {
             law.words = format!("{compared}; {}", advice(&law, burst, e, r));
             burst.law = Some(law);
@@ -164,16 +165,23 @@ fn no_phase(burst: &Burst) -> String {
     }
 }
 
-fn background(e: &Evidence, wire: f64) -> Result<Background, String> {
+/// `after`: rate of the background flows in the first phase that is judged, [bit/s] of frame bytes.
+fn background(e: &Evidence, after: f64, r: f64, wire: f64) -> Result<Background, String> {
     if e.background == 0 {
         return Ok(Background::None);
     }
-    if e.background == 1 {
-        return Ok(Background::OneFlow);
-    }
     let stood = e.before.and_then(|b| b.queue).unwrap_or(0.0).max(e.start_queue as f64);
+    // Flows that acknowledgements clock fall to their share of the port. Those that do not are served by a queue elsewhere, be it in a
+    // switch or in their own host: also one flow alone, where others of the same queue are locked out.
+    let hidden = stood <= STANDING * e.frame && after >= BACK_TO_BACK * r;
+    if e.background == 1 {
+        return Ok(if hidden { Background::PreviousHop } else { Background::OneFlow });
+    }
     if stood > STANDING * e.frame {
         return Ok(Background::SameHop);
+    }
+    if hidden {
+        return Ok(Background::PreviousHop);
     }
     let Some(before) = e.before else {
         return Err(format!(
@@ -193,8 +201,12 @@ fn background(e: &Evidence, wire: f64) -> Result<Background, String> {
     }
 }
 
-fn law(p: &Phase, e: &Evidence, r: f64, wire: f64, range: Range<usize>) -> Result<Law, String> {
-    let background = background(e, wire)?;
+fn law(phases: &[Phase], e: &Evidence, r: f64, wire: f64, range: Range<usize>) -> Result<Law, String> {
+    let p = &together(&phases[range.clone()]);
+    let first = &phases[range.start];
+    let bytes = e.background_bytes.get(range.start).copied().unwrap_or(0) as f64;
+    let after = bytes * crate::burst::BPS / (first.end_ps - first.start_ps).max(1) as f64;
+    let background = background(e, after, r, wire)?;
     let a = e.fan_in_rate.map(|rate| rate * crate::burst::BPS);
     let (low, high) = (p.low_bps, p.high_bps);
     let (number, bound, holds) = match background {
@@ -256,7 +268,7 @@ fn advice(law: &Law, burst: &Burst, e: &Evidence, r: f64) -> String {
         _ => {
             let hidden = e.background_bytes.get(law.phase..=law.last_phase).map_or(0, |b| b.iter().sum::<u64>()) as f64;
             format!(
-                "{} background flows from different hosts came back to back while no queue stood here: look at the previous hop, where \
+                "{} background flow(s) came back to back while no queue stood here: look at the previous hop, or the sender's NIC, where \
                  they queue (hidden buffer). Law 3 (slope at most {} = 2aR/(a+R), a = {}) {held}. {} came from them in that time",
                 e.background,
                 rate(law.bound_bps),

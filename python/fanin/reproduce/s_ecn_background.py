@@ -211,7 +211,7 @@ def fig10(context: Context) -> Findings:
         ),
         unless_ok(
             Row(
-                name="phase 2 over 2aR/(a + R), largest of all runs, a: from first to last packet of the first round",
+                name="phase 2 over 2aR/(a + R), largest of all runs, a: new flows' packets in phase 1, as fanin analyze has it",
                 paper="≤ 1",
                 fanin=max((f.second_phase / _bound(f.first_rate) for f in ramps), default=math.nan),
                 high=1.0,

@@ -44,14 +44,13 @@ pub mod flag {
     pub const DEQUEUE: u8 = 1 << 3;
     /// Departures are events of their own (classes, shared buffer): see `explicit.rs`.
     pub const EXPLICIT: u8 = 1 << 4;
-    /// Frames may carry drop notifications: see `notify.rs`. Only with [`EXPLICIT`].
-    pub const NOTICES: u8 = 1 << 5;
     /// Anything that the straight path does not do.
     pub const SPECIAL: u8 = PIPELINE | DEQUEUE | EXPLICIT;
 }
 
-/// The far end of a link.
+/// The far end of a link: a host, or and whether it takes drop notifications off frames.
 const TO_HOST: u32 = 1 << 31;
+const TAKES_NOTICES: u32 = 1 << 30;
 
 /// The hot half of a link; the cold half is [`crate::port::Port`].
 #[repr(C, align(64))]
@@ -133,11 +132,23 @@ impl Link {
     /// Where it leads.
     #[inline(always)]
     pub fn far_end(&self) -> FarEnd {
+        let node = self.to & !(TO_HOST | TAKES_NOTICES);
         if self.to & TO_HOST != 0 {
-            FarEnd::Host(self.to & !TO_HOST)
+            FarEnd::Host(node)
         } else {
-            FarEnd::Switch(self.to)
+            FarEnd::Switch(node)
         }
+    }
+
+    /// Whether frames here may carry drop notifications: see `notify.rs`. Only with [`flag::EXPLICIT`].
+    #[inline(always)]
+    pub fn carries_notices(&self) -> bool {
+        self.to & TAKES_NOTICES != 0
+    }
+
+    /// Frames here may carry drop notifications.
+    pub fn carry_notices(&mut self) {
+        self.to |= TAKES_NOTICES;
     }
 
     /// Serialisation time of a frame, in picoseconds.

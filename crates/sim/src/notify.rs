@@ -5,7 +5,7 @@
 
 use crate::fib::NextHop;
 use crate::host::Protocol;
-use crate::link::{flag, FarEnd, Link};
+use crate::link::{FarEnd, Link};
 use crate::pool::PacketId;
 use crate::port::{Owner, Port};
 use crate::world::World;
@@ -99,7 +99,7 @@ impl Notify {
     pub fn add_port(&mut self, params: &PdnParams, link: &mut Link, port: &Port, far_end_knows: bool) {
         let knows = matches!(port.owner, Owner::Switch(s) if self.aware[s as usize]) && far_end_knows;
         if knows {
-            link.flags |= flag::NOTICES;
+            link.carry_notices();
         }
         self.queues.push(knows.then(|| NoticeQueue::new(params)));
     }

@@ -256,8 +256,9 @@ impl World {
         if link.head != link.tail {
             self.wheel.set((self.arrivals + l) as u32, Time::from_ps(link.front(&self.rings).arrive));
         }
+        // One place each where packets are forwarded and delivered: another, and the compiler would inline neither.
         let far_end = link.far_end();
-        if link.flags & flag::NOTICES != 0 && self.detach_notice(l, packet) {
+        if link.carries_notices() && self.detach_notice(l, packet) {
             return;
         }
         match far_end {

@@ -51,7 +51,7 @@ macro_rules! registry {
 
             /// The link that `p` takes, out of `0..n`; `switch_seed` tells this switch's hash from every other's, `rng` is
             /// the switch's own stream.
-            #[inline]
+            #[inline(always)]
             pub fn pick(&mut self, now: Time, p: &Packet, n: usize, switch_seed: u32, rng: &mut Stream) -> usize {
                 match self { $( PathChooser::$name(state) => state.pick(now, p, n, switch_seed, rng), )* }
             }

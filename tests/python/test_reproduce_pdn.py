@@ -12,7 +12,12 @@ from fanin.reproduce import pdn
 pytestmark = pytest.mark.native
 
 LONGER_THAN_A_QUEUE = {f"{n} servers, NewReno, RTO_min {timer}" for n, timer in ((100, "1ms"), (100, "200us"), (150, "200us"))}
-OFF: dict[str, set[str]] = {"pdn/fig8": set(), "pdn/fig9": set(), "pdn/fig10": set(), "pdn/timers": LONGER_THAN_A_QUEUE}
+OFF: dict[str, set[str]] = {
+    "pdn/fig8": set(),
+    "pdn/fig9": set(),
+    "pdn/fig10": set(),
+    "pdn/timers": LONGER_THAN_A_QUEUE,
+}
 
 
 @pytest.mark.parametrize("id", sorted(OFF))

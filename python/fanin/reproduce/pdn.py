@@ -413,3 +413,43 @@ def timers(context: Context) -> Findings:
             record = {"what": what, "servers": servers, "variant": run.variant, "completion_ms": run.seconds * 1e3}
             records.append(record | {"timeouts": run.timeouts, "drops": run.drops})
     return Findings(rows=rows, data={"runs": pl.DataFrame(records)})
+
+
+OTHERS: Final[dict[str, dict[str, Any]]] = {
+    "NewReno": {},
+    "CUBIC": {"transport.congestion_control": "cubic"},
+    "CUBIC with SACK": {"transport.congestion_control": "cubic", "transport.sack": True},
+}
+"""What flows 3 to 5 are."""
+SILENT: Final[dict[str, Any]] = {"switch.notification": "none", "transports.notified.drop_notification": False}
+
+
+@figure("pdn/neighbours", title="Beyond the paper: what PDN takes from NewReno and CUBIC beside it", seeds=6, short=6, seconds=100)
+def neighbours(context: Context) -> Findings:
+    """Flows 1 and 2 get no more with notification than without."""
+    base = context.scenario("fairness")
+    jobs = [
+        Job(base.replace(changes | silence), seed, {"others": others, "told": told})
+        for others, changes in OTHERS.items()
+        for told, silence in (("with", {}), ("without", SILENT))
+        for seed in context.seeds
+    ]
+    records = []
+    for job, (points, _) in zip(jobs, context.runs(jobs, shares), strict=True):
+        table = pl.DataFrame(points).filter(pl.col("time_s").is_between(STARTS[-1] + 1 - BIN / 2, STARTS[-1] + 2 - BIN / 2))
+        for flow in range(len(STARTS)):
+            rate = float(table.filter(pl.col("flow") == flow)["mbps"].sum()) * BIN
+            records.append({**job.key, "seed": job.seed, "flow": flow + 1, "mbps": rate})
+    rates = pl.DataFrame(records)
+    first = rates.filter(pl.col("flow") <= 2).group_by("others", "told").agg(pl.col("mbps").mean())
+    mean = {(row["others"], row["told"]): row["mbps"] for row in first.to_dicts()}
+    rows = [
+        Row(
+            name=f"flows 1 and 2 beside three of {others}: mean with PDN over without",
+            paper="fair",
+            fanin=mean[others, "with"] / mean[others, "without"],
+            high=1.2,  # as in fig10: "about"
+        )
+        for others in OTHERS
+    ]
+    return Findings(rows=rows, data={"rates": rates})

@@ -152,7 +152,8 @@ def analyze(  # noqa: PLR0913 (one parameter per setting)
     sort: bool = False,
     confidence: float = 0.95,
     top: int = 10,
-    max_bursts: int = 1_000,
+    max_bursts: int = 10_000,
+    detailed: int = 200,
     progress: Callable[[AnalysisProgress], None] | None = None,
 ) -> Analysis:
     """Find the bursts of a trace: their phases and slopes, the law that they follow, the flows that made them.
@@ -195,7 +196,9 @@ def analyze(  # noqa: PLR0913 (one parameter per setting)
     top : int
         Culprits listed for each burst.
     max_bursts : int
-        Bursts of a port that are kept with all detail: the highest ones. The others are counted.
+        Bursts of a port that are listed: the highest ones. The others are counted.
+    detailed : int
+        Of these, how many get phases, rounds and a law: the highest ones.
     progress : callable, optional
         Told an `AnalysisProgress` about ten times a second; what it raises ends the analysis.
 
@@ -235,6 +238,7 @@ def analyze(  # noqa: PLR0913 (one parameter per setting)
         "confidence": confidence,
         "top": top,
         "max_bursts": max_bursts,
+        "detailed": detailed,
     }
     text = json.dumps(settings)
     return Analysis(_core.analyze(text, cast("Callable[[dict[str, Any]], None] | None", progress)), text)

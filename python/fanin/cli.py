@@ -287,7 +287,8 @@ def analyze_(
     sort: Annotated[bool, typer.Option("--sort", help="Sort the whole trace in memory first.")] = False,
     confidence: Annotated[float, typer.Option("--confidence", help="Of the intervals around slopes.")] = 0.95,
     top: Annotated[int, typer.Option("--top", min=1, max=1000, help="Bursts shown by port, and culprits by burst.")] = 5,
-    max_bursts: Annotated[int, typer.Option("--max-bursts", min=1, help="Bursts of a port kept with all detail.")] = 1_000,
+    max_bursts: Annotated[int, typer.Option("--max-bursts", min=1, help="Bursts of a port that are listed, the highest.")] = 10_000,
+    detailed: Annotated[int, typer.Option("--detailed", min=0, help="Of these, how many get phases and a law, the highest.")] = 200,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="FILE", help="Also write a page (.html) or the whole report (.json).")
     ] = None,
@@ -320,6 +321,7 @@ def analyze_(
                 confidence=confidence,
                 top=top,
                 max_bursts=max_bursts,
+                detailed=detailed,
                 progress=progress,
             )
         if out is not None and out.suffix.lower() == ".html":

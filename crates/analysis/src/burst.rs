@@ -53,22 +53,26 @@ pub struct Closed {
     pub burst: Burst,
     direct: Shares,
     indirect: Shares,
-    pub evidence: Evidence,
+    /// Absent: too low a burst for phases and laws.
+    pub evidence: Option<Evidence>,
 }
 
-/// Makes the report of a burst. `(index, gap, open)`.
+/// Makes the report of a burst. `(index, gap, open, detailed)`.
 pub fn close(
     context: &Context,
     candidate: &mut Candidate,
     end: &End,
-    (index, gap, open): (u64, Option<u64>, bool),
+    (index, gap, open, detailed): (u64, Option<u64>, bool, bool),
     (series, flows): (&Series, &mut Flows),
 ) -> Closed {
     let counts = end.counts;
     let start = candidate.start;
     let sized = counts.records - counts.unsized_packets;
-    let stretches =
-        if context.has_queue { phases::find(&series.points(end.time), context.settings.confidence) } else { Vec::new() };
+    let stretches = if context.has_queue && detailed {
+        phases::find(&series.points(end.time), context.settings.confidence)
+    } else {
+        Vec::new()
+    };
     let slope = |from: (u64, u64), to: (u64, u64)| {
         (context.has_queue && to.0 > from.0).then(|| (to.1 as f64 - from.1 as f64) / (to.0 - from.0) as f64 * BPS)
     };
@@ -78,7 +82,7 @@ pub fn close(
     let drain = context.rate.map(|rate| BPS / rate * (1.0 + context.settings.overhead.0 as f64 / evidence.frame.max(1.0)));
     let phases: Vec<Phase> = stretches.iter().map(phase).collect();
     let mut found = Vec::new();
-    if let (Some(drain), false) = (drain, candidate.unnamed && counts.flows == 0) {
+    if let (Some(drain), false) = (drain, !detailed || candidate.unnamed && counts.flows == 0) {
         let background: BTreeSet<u32> = candidate.flows[..counts.flows].iter().filter(|f| f.1).map(|f| f.0).collect();
         let mut clock_of = |slot: u32| {
             let rtt = (context.lookup)(flows.get(slot).flow).base_rtt.or(context.settings.rtt)?;
@@ -124,6 +128,7 @@ pub fn close(
         law: None,
         words: None,
     };
+    let evidence = detailed.then_some(evidence);
     Closed { burst, direct: std::mem::take(&mut candidate.direct), indirect: std::mem::take(&mut candidate.indirect), evidence }
 }
 
@@ -196,6 +201,13 @@ fn by_phase(series: &Series, stretches: &[Stretch], of: impl Fn(u32) -> bool) ->
 }
 
 impl Closed {
+    /// Higher bursts have come: phases, rounds and law are no longer of interest.
+    pub fn forget_detail(&mut self) {
+        self.burst.phases = Vec::new();
+        self.burst.rounds = Vec::new();
+        self.evidence = None;
+    }
+
     /// The burst with its culprits by name.
     pub fn named(self, lookup: &FlowLookup) -> Burst {
         let culprits = |shares: Shares| -> Vec<Culprit> {

@@ -81,11 +81,21 @@ impl PortAnalyzer {
             left_out > 0,
             format!("{left_out} of {} bursts are counted, but only the {} highest are listed", t.bursts, self.kept.len()),
         );
+        let plain = self.kept.values().filter(|c| c.evidence.is_none()).count();
+        note(
+            plain > 0,
+            format!(
+                "phases and laws are sought of the {} highest bursts; {plain} more are listed without",
+                self.kept.len() - plain
+            ),
+        );
         let mut closed: Vec<_> = std::mem::take(&mut self.kept).into_values().collect();
         closed.sort_by_key(|c| c.burst.index);
         for c in &mut closed {
-            let evidence = std::mem::take(&mut c.evidence);
-            judge(&mut c.burst, &evidence, speed);
+            match c.evidence.take() {
+                Some(evidence) => judge(&mut c.burst, &evidence, speed),
+                None => c.burst.words = Some("not among the highest bursts, of which phases are sought".into()),
+            }
         }
         PortReport {
             port: std::mem::take(&mut self.name),

@@ -8,7 +8,7 @@ use crate::rate::RateEstimator;
 use crate::series::Series;
 use crate::standing::Standing;
 use crate::{Detect, Disorder, FlowLookup, Record, Settings, MARKED, NO_QUEUE};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Round trips that a flow must have been there before a burst to be background.
 pub(crate) const BACKGROUND_RTTS: u64 = 20;
@@ -130,6 +130,8 @@ pub struct PortAnalyzer {
     pub(crate) gaps: Histogram,
     /// The highest bursts, by height and then by age.
     pub(crate) kept: BTreeMap<(u64, u64), Closed>,
+    /// Those among them that have phases.
+    detailed: BTreeSet<(u64, u64)>,
 }
 
 impl PortAnalyzer {
@@ -174,6 +176,7 @@ impl PortAnalyzer {
             peaks: Histogram::new(),
             gaps: Histogram::new(),
             kept: BTreeMap::new(),
+            detailed: BTreeSet::new(),
             settings: settings.clone(),
         }
     }
@@ -520,7 +523,10 @@ impl PortAnalyzer {
             if self.kept.first_key_value().is_some_and(|(lowest, _)| *lowest > key) {
                 return;
             }
-            self.kept.pop_first();
+            // The lowest of all has detail only where all have.
+            if let Some((lowest, _)) = self.kept.pop_first() {
+                self.detailed.remove(&lowest);
+            }
         }
         let rate = self.settings.rate.map(|r| r.bps() as f64);
         let context = Context {
@@ -531,7 +537,16 @@ impl PortAnalyzer {
             first: self.totals.first,
             has_queue,
         };
-        let closed = close(&context, &mut self.candidate, &end, (index, gap, open), (&self.series, &mut self.flows));
+        let detailed = self.detailed.len() < self.settings.detailed || self.detailed.first().is_some_and(|lowest| *lowest < key);
+        if detailed {
+            self.detailed.insert(key);
+            if self.detailed.len() > self.settings.detailed {
+                if let Some(kept) = self.detailed.pop_first().and_then(|lowest| self.kept.get_mut(&lowest)) {
+                    kept.forget_detail();
+                }
+            }
+        }
+        let closed = close(&context, &mut self.candidate, &end, (index, gap, open, detailed), (&self.series, &mut self.flows));
         self.kept.insert(key, closed);
     }
 

@@ -44,8 +44,10 @@ pub struct Settings {
     pub confidence: f64,
     /// Culprits listed by burst.
     pub top: usize,
-    /// Bursts kept with all detail: the highest. The others are counted and enter the histograms.
+    /// Bursts that are listed: the highest. The others are counted and enter the histograms.
     pub max_bursts: usize,
+    /// Of these, how many get phases, rounds and a law: the highest. A fit costs as much as thousands of records.
+    pub detailed: usize,
     /// Bursts are sought from here on; what came before only tells which flows were there already, and what queue stood.
     pub from: Option<Time>,
     /// Tick of the time stamps; zero where they are exact.
@@ -65,7 +67,8 @@ impl Default for Settings {
             rtt: None,
             confidence: 0.95,
             top: 10,
-            max_bursts: 1_000,
+            max_bursts: 10_000,
+            detailed: 200,
             from: None,
             tick: Span::ZERO,
             unit: Bytes(1),

@@ -356,3 +356,25 @@ fn marks_and_drops_are_counted() {
     let b = &r.bursts[0];
     assert_eq!((b.marked_packets, b.dropped_packets, b.dropped_bytes), (1, 1, 1000));
 }
+
+/// Whichever bursts come first, phases are those of the highest.
+#[test]
+fn only_the_highest_bursts_get_phases() {
+    for descending in [false, true] {
+        let mut records = Vec::new();
+        for burst in 0..10u64 {
+            let height = if descending { 10 - burst } else { burst + 1 };
+            for i in 0..100 {
+                records.push(record(burst * 1000 + i, height * i * 100, 1));
+            }
+            records.push(record(burst * 1000 + 500, 0, 1));
+        }
+        let r = report(&Settings { detailed: 3, max_bursts: 8, ..thresholds(2500, 1000) }, &records);
+        let detailed: Vec<u64> = r.bursts.iter().filter(|b| !b.phases.is_empty()).filter_map(|b| b.peak_bytes).collect();
+        let mut peaks = detailed.clone();
+        peaks.sort_unstable();
+        assert_eq!((r.bursts.len(), peaks), (8, vec![79_200, 89_100, 99_000]), "descending {descending}");
+        assert!(r.notes.iter().any(|n| n.contains("of the 3 highest bursts; 5 more")), "{:?}", r.notes);
+        assert!(r.bursts.iter().all(|b| !b.phases.is_empty() || b.words.as_ref().is_some_and(|w| w.contains("not among"))));
+    }
+}

@@ -38,7 +38,7 @@ pub struct Options {
     pub settings: Settings,
 }
 
-const KEYS: [&str; 19] = [
+const KEYS: [&str; 20] = [
     "paths",
     "port",
     "columns",
@@ -55,6 +55,7 @@ const KEYS: [&str; 19] = [
     "confidence",
     "top",
     "max_bursts",
+    "detailed",
     "from",
     "to",
     "schema",
@@ -98,6 +99,7 @@ impl Options {
             confidence: reading.number("confidence").unwrap_or(defaults.confidence),
             top: reading.count("top").unwrap_or(defaults.top),
             max_bursts: reading.count("max_bursts").unwrap_or(defaults.max_bursts),
+            detailed: reading.count("detailed").unwrap_or(defaults.detailed),
             from: reading.quantity::<Span>("from").map(|s| Time::from_ps(s.ps())),
             ..defaults
         };
@@ -207,6 +209,7 @@ impl Options {
             "confidence": s.confidence,
             "top": s.top,
             "max_bursts": s.max_bursts,
+            "detailed": s.detailed,
             "from_ps": s.from.map(Time::ps),
             "to_ps": self.to.map(Time::ps),
             "columns": text(self.columns.as_ref().map(ToString::to_string)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -240,6 +241,9 @@ def analyze(  # noqa: PLR0913 (one parameter per setting)
         "max_bursts": max_bursts,
         "detailed": detailed,
     }
+    endless = [name for name, value in settings.items() if isinstance(value, float) and not math.isfinite(value)]
+    if endless:
+        raise ValueError("; ".join(f"{name}: {settings[name]} is no number to calculate with" for name in endless))
     text = json.dumps(settings)
     return Analysis(_core.analyze(text, cast("Callable[[dict[str, Any]], None] | None", progress)), text)
 

@@ -2,7 +2,7 @@
 
 use crate::before::Before;
 use crate::flows::{Flows, Shares};
-use crate::laws::first_phase;
+use crate::laws::{first_phase, judged};
 use crate::phases::{self, Stretch};
 use crate::port::{Candidate, Counts, End};
 use crate::rounds::{rounds, Clock};
@@ -91,6 +91,13 @@ pub fn close(
         let first;
         (found, first) = rounds(&series.head, (end.time, series.complete_head()), drain, &mut clock_of);
         evidence.background_bytes = by_phase(series, &stretches, |slot| background.contains(&slot));
+        if let Some(judged) = judged(&phases, &found) {
+            // Who comes later has no part in what is judged.
+            let end = phases[judged.end - 1].end_ps;
+            let head = series.head.iter().take_while(|e| e.record.time.ps() <= end);
+            let slots: BTreeSet<u32> = head.map(|e| e.slot).filter(|slot| *slot != 0 && !background.contains(slot)).collect();
+            evidence.fan_in = slots.len() as u64;
+        }
         let fan_in = by_phase(series, &stretches, |slot| slot != 0 && !background.contains(&slot));
         evidence.fan_in_rate = first_phase(&phases, &found)
             .filter(|one| series.covers(phases[one.end - 1].end_ps))

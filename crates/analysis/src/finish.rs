@@ -14,6 +14,8 @@ impl PortAnalyzer {
         let (rate, from) = match (self.settings.rate, estimate, bound) {
             (Some(rate), ..) if self.settings.rate_of_result => (Some(rate.bps()), RateFrom::Result),
             (Some(rate), ..) => (Some(rate.bps()), RateFrom::Given),
+            // What the missing records brought was sent too.
+            (None, Some(e), _) if t.jumps > 0 => (Some(e.middle as u64), RateFrom::LowerBound),
             (None, Some(e), _) => (Some(e.middle as u64), RateFrom::Estimated),
             (None, None, Some(bound)) => (Some(bound as u64), RateFrom::LowerBound),
             (None, None, None) => (None, RateFrom::Unknown),
@@ -44,7 +46,11 @@ impl PortAnalyzer {
             );
         }
         note(
-            from == RateFrom::LowerBound,
+            from == RateFrom::LowerBound && estimate.is_some(),
+            "records are missing: the port's speed is at least that; no law is judged by it".into(),
+        );
+        note(
+            from == RateFrom::LowerBound && estimate.is_none(),
             "frames are unknown: the port's speed is at least the steepest fall of its queue; no law is judged by that".into(),
         );
         note(

@@ -74,6 +74,14 @@ fn background_that_queues_here_is_law_2_and_elsewhere_law_3() {
         "{}",
         law.words
     );
+    // From the beginning of the trace, the burst opens with long flows: the fan-in that comes half a second later is not what is judged.
+    let (_, whole) = first("same-hop", false);
+    assert!(
+        whole.law.is_none() && whole.words.as_ref().is_some_and(|w| w.contains("no fan-in")),
+        "{:?} {:?}",
+        whole.law,
+        whole.words
+    );
     let (_, previous) = first("prev-hop", true);
     let law = previous.law.as_ref().expect("a law");
     assert_eq!((law.law, law.background, law.background_flows), (3, Background::PreviousHop, 3), "{}", law.words);
@@ -101,6 +109,18 @@ fn the_speed_of_the_port_can_be_estimated() {
     assert_eq!(report.rate_from, RateFrom::Estimated);
     let rate = report.rate_bps.expect("an estimate") as f64;
     assert!((rate / 1e9 - 1.0).abs() < 0.01, "{rate}");
+}
+
+/// What the missing records brought was sent too: what is left gives no more than a lower bound, and no law.
+#[test]
+fn the_speed_is_a_lower_bound_where_records_are_missing() {
+    let trace = paper("sync");
+    let kept: Vec<_> = trace.records.iter().enumerate().filter(|(i, _)| (i * 7919) % 2 != 0).map(|(_, r)| *r).collect();
+    let report = analyse(&Settings { rate: None, ..gigabit() }, &kept, &trace.flows);
+    assert_eq!(report.rate_from, RateFrom::LowerBound);
+    assert!(report.rate_bps.is_some_and(|bps| bps < 1_000_000_000));
+    assert!(report.bursts.iter().all(|b| b.law.is_none()));
+    assert!(report.notes.iter().any(|n| n.contains("at least that")), "{:?}", report.notes);
 }
 
 /// One in five records is missing: what is lacking is said, nothing is invented, and the phases are the same.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 import threading
@@ -46,8 +47,15 @@ app = typer.Typer(
 )
 
 
+PIPE_COLUMNS: Final = 120
+"""Width of tables in files and pipes, which have none of their own: nothing is cut off."""
+
+
 def _out() -> Console:
-    return Console(soft_wrap=False)
+    console = Console(soft_wrap=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = PIPE_COLUMNS
+    return console
 
 
 def _say(text: str, style: str = "") -> None:
@@ -299,6 +307,8 @@ def analyze_(
     with _failures():
         if out is not None and out.suffix.lower() not in (".html", ".json"):
             raise ValueError(f"--out {out}: ends in neither .html nor .json")
+        if out is not None and not out.absolute().parent.is_dir():
+            raise ValueError(f"--out {out}: there is no folder {out.parent}")
         if out is not None and out.resolve() in [trace.resolve() for trace in traces]:
             raise ValueError(f"--out {out}: is a file of the trace itself")
         with _reading(shown=not quiet and not as_json) as progress:

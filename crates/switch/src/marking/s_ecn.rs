@@ -67,7 +67,7 @@ params! {
     }
 }
 
-/// Fraction bits of bytes in the registers: R is exact to 0.003 % from 10 Mb/s on.
+/// Fraction bits of bytes in the registers: R is exact to 0.01 % from 10 Mb/s and 8 ns on.
 const FRACTION: u32 = 20;
 /// The longest interval that the registers tell apart, in clocks: 134 ms at 8 ns, in which 10 Mb/s send 167 KB.
 const LONGEST: u64 = (1 << 24) - 1;

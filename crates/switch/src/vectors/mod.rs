@@ -7,7 +7,7 @@ mod s_ecn;
 
 pub use s_ecn::{Case as SEcnCase, SEcnVectorParams};
 
-use fanin_params::{Cx, Node, Param, Problem};
+use fanin_params::{Cx, Node, Param, Problem, Severity};
 
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +104,8 @@ macro_rules! registry {
                     None
                 }
             };
-            made.ok_or_else(|| cx.into_problems())
+            let problems = cx.into_problems();
+            made.filter(|_| problems.iter().all(|p| p.severity != Severity::Error)).ok_or(problems)
         }
     };
 }

@@ -76,5 +76,7 @@ fn what_is_wrong_is_said_all_at_once() {
     let wrong = said("s-ecn", table(&[("cases", list(&["pair"])), ("rates", list(&["1Mbps"])), ("k", text("2"))]));
     assert_eq!(wrong.len(), 3, "{wrong:?}");
     assert!(wrong[0].contains("cases[0]") && wrong[0].contains("did you mean 'pairs'"), "{wrong:?}");
+    let misspelt = said("s-ecn", table(&[("cases", list(&["pairs"])), ("credt", text("1B"))]));
+    assert!(misspelt.len() == 1 && misspelt[0].contains("credt"), "{misspelt:?}");
     assert!(wrong[1].contains("from 10Mbps to 1600Gbps") || wrong[1].contains("1.6Tbps"), "{wrong:?}");
 }

@@ -1,17 +1,15 @@
 //! Traces in, reports out.
 
+use crate::watcher::Watcher;
 use fanin_analysis::read::{self, Control, Failure, Observer, Options, Problem, Progress};
 use fanin_analysis::MARKED;
 use fanin_units::Time;
-use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 pyo3::create_exception!(_core, TraceError, PyValueError, "A trace that cannot be analysed; `problems` says all that is wrong.");
-
-/// How often Python hears of progress, and looks for Ctrl-C.
-const REPORT_EVERY: Duration = Duration::from_millis(100);
 
 fn trace_error(py: Python<'_>, problems: &[Problem]) -> PyErr {
     let error = TraceError::new_err(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
@@ -37,40 +35,38 @@ fn trace_error(py: Python<'_>, problems: &[Problem]) -> PyErr {
     }
 }
 
-/// Tells Python about an analysis, and listens to it.
-struct Watcher {
+/// An analysis, told to Python.
+struct Analysis {
     start: Instant,
-    last: Instant,
-    callback: Option<Py<PyAny>>,
-    /// What ended it from outside: Ctrl-C, or the callback's own error.
-    raised: Option<PyErr>,
+    watcher: Watcher,
 }
 
-impl Watcher {
-    fn tell(&self, py: Python<'_>, progress: Progress) -> PyResult<()> {
-        py.check_signals()?;
-        let Some(callback) = &self.callback else { return Ok(()) };
-        let report = PyDict::new(py);
-        report.set_item("done", progress.done)?;
-        report.set_item("records", progress.records)?;
-        report.set_item("wall_s", self.start.elapsed().as_secs_f64())?;
-        callback.call1(py, (report,))?;
-        Ok(())
+impl Analysis {
+    fn new(callback: Option<Py<PyAny>>) -> Self {
+        Analysis { start: Instant::now(), watcher: Watcher::new(callback) }
+    }
+
+    /// Why it ended early.
+    fn failure(self, py: Python<'_>, failure: &Failure) -> PyErr {
+        match failure {
+            Failure::Problems(problems) => trace_error(py, problems),
+            Failure::Stopped => self.watcher.raised(),
+        }
     }
 }
 
-impl Observer for Watcher {
+impl Observer for Analysis {
     fn progress(&mut self, progress: Progress) -> Control {
-        if self.last.elapsed() < REPORT_EVERY {
-            return Control::Continue;
-        }
-        self.last = Instant::now();
-        match Python::attach(|py| self.tell(py, progress)) {
-            Ok(()) => Control::Continue,
-            Err(error) => {
-                self.raised = Some(error);
-                Control::Stop
-            }
+        let start = self.start;
+        let goes_on = self.watcher.goes_on(|report| {
+            report.set_item("done", progress.done)?;
+            report.set_item("records", progress.records)?;
+            report.set_item("wall_s", start.elapsed().as_secs_f64())
+        });
+        if goes_on {
+            Control::Continue
+        } else {
+            Control::Stop
         }
     }
 }
@@ -79,12 +75,10 @@ impl Observer for Watcher {
 #[pyfunction]
 pub fn analyze(py: Python<'_>, settings: &str, progress: Option<Py<PyAny>>) -> PyResult<String> {
     let options = Options::from_json(settings).map_err(|problems| trace_error(py, &problems))?;
-    let now = Instant::now();
-    let mut watcher = Watcher { start: now, last: now, callback: progress, raised: None };
-    match py.detach(|| read::analyze(&options, &mut watcher)) {
+    let mut analysis = Analysis::new(progress);
+    match py.detach(|| read::analyze(&options, &mut analysis)) {
         Ok(report) => serde_json::to_string(&report).map_err(|e| PyRuntimeError::new_err(e.to_string())),
-        Err(Failure::Problems(problems)) => Err(trace_error(py, &problems)),
-        Err(Failure::Stopped) => Err(watcher.raised.unwrap_or_else(|| PyKeyboardInterrupt::new_err("interrupted"))),
+        Err(failure) => Err(analysis.failure(py, &failure)),
     }
 }
 
@@ -99,14 +93,12 @@ pub fn trace_records<'py>(
     most: usize,
 ) -> PyResult<Bound<'py, PyDict>> {
     let options = Options::from_json(settings).map_err(|problems| trace_error(py, &problems))?;
-    let now = Instant::now();
-    let mut watcher = Watcher { start: now, last: now, callback: None, raised: None };
+    let mut analysis = Analysis::new(None);
     let window = (Time::from_ps(from_ps), Time::from_ps(to_ps));
     let most = most.clamp(2, 10_000_000);
-    let found = match py.detach(|| read::records(&options, port, window, most, &mut watcher)) {
+    let found = match py.detach(|| read::records(&options, port, window, most, &mut analysis)) {
         Ok(found) => found,
-        Err(Failure::Problems(problems)) => return Err(trace_error(py, &problems)),
-        Err(Failure::Stopped) => return Err(watcher.raised.unwrap_or_else(|| PyKeyboardInterrupt::new_err("interrupted"))),
+        Err(failure) => return Err(analysis.failure(py, &failure)),
     };
     let records = &found.records;
     let answer = PyDict::new(py);

@@ -1,20 +1,19 @@
 //! `fanin._core`: scenarios in, result folders out. The global interpreter lock is released while a run is under way.
 
 mod analyze;
+mod watcher;
 
+use crate::watcher::Watcher;
 use fanin_params::{Problem, Severity};
 use fanin_scenario::Scenario;
 use fanin_sim::{Control, Observer, Progress, RunError};
-use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError, PyValueError};
+use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 pyo3::create_exception!(_core, ScenarioError, PyValueError, "A scenario that cannot be run; `problems` says all that is wrong.");
-
-/// How often Python hears of progress, and looks for Ctrl-C.
-const REPORT_EVERY: Duration = Duration::from_millis(100);
 
 fn read(text: &str, format: &str, base_dir: &str) -> PyResult<Result<Scenario, Vec<Problem>>> {
     let base = Path::new(base_dir);
@@ -103,44 +102,28 @@ fn cpu_seconds() -> f64 {
     seconds(usage.ru_utime) + seconds(usage.ru_stime)
 }
 
-/// Tells Python about a run, and listens to it.
-struct Watcher {
+/// A run, told to Python.
+struct Run {
     meter: Meter,
-    last: Instant,
-    callback: Option<Py<PyAny>>,
-    /// What ended the run from outside: Ctrl-C, or the callback's own error.
-    raised: Option<PyErr>,
+    watcher: Watcher,
 }
 
-impl Watcher {
-    fn tell(&self, py: Python<'_>, progress: &Progress) -> PyResult<()> {
-        py.check_signals()?;
-        let Some(callback) = &self.callback else { return Ok(()) };
-        let report = PyDict::new(py);
-        report.set_item("sim_ps", progress.now.ps())?;
-        report.set_item("end_ps", progress.stop.map(|t| t.ps()))?;
-        report.set_item("events", progress.totals.events)?;
-        report.set_item("packet_hops", progress.totals.packet_hops)?;
-        report.set_item("flows_done", progress.totals.ended)?;
-        report.set_item("flows_total", progress.flows)?;
-        report.set_item("wall_s", self.meter.read().0)?;
-        callback.call1(py, (report,))?;
-        Ok(())
-    }
-}
-
-impl Observer for Watcher {
+impl Observer for Run {
     fn progress(&mut self, progress: &Progress) -> Control {
-        if self.last.elapsed() < REPORT_EVERY {
-            return Control::Continue;
-        }
-        self.last = Instant::now();
-        match Python::attach(|py| self.tell(py, progress)) {
-            Ok(()) => Control::Continue,
-            Err(error) => {
-                self.raised = Some(error);
-                Control::Stop
-            }
+        let meter = &self.meter;
+        let goes_on = self.watcher.goes_on(|report| {
+            report.set_item("sim_ps", progress.now.ps())?;
+            report.set_item("end_ps", progress.stop.map(|t| t.ps()))?;
+            report.set_item("events", progress.totals.events)?;
+            report.set_item("packet_hops", progress.totals.packet_hops)?;
+            report.set_item("flows_done", progress.totals.ended)?;
+            report.set_item("flows_total", progress.flows)?;
+            report.set_item("wall_s", meter.read().0)
+        });
+        if goes_on {
+            Control::Continue
+        } else {
+            Control::Stop
         }
     }
 
@@ -160,10 +143,10 @@ fn run<'py>(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let scenario = read(text, format, base_dir)?.map_err(|problems| scenario_error(py, &problems))?;
-    let mut watcher = Watcher { meter: Meter::start(), last: Instant::now(), callback: progress, raised: None };
-    let result = py.detach(|| fanin_sim::run(&scenario, Path::new(out_dir), &mut watcher));
+    let mut run = Run { meter: Meter::start(), watcher: Watcher::new(progress) };
+    let result = py.detach(|| fanin_sim::run(&scenario, Path::new(out_dir), &mut run));
     match result {
-        Ok(_) if watcher.raised.is_some() => Err(watcher.raised.unwrap_or_else(|| PyKeyboardInterrupt::new_err("interrupted"))),
+        Ok(_) if run.watcher.stopped() => Err(run.watcher.raised()),
         Ok(outcome) => to_python(py, &outcome.summary),
         Err(RunError::Problems(problems)) => Err(scenario_error(py, &problems)),
         Err(error @ RunError::Write { .. }) => Err(PyOSError::new_err(error.to_string())),

@@ -90,7 +90,8 @@ pub struct Known {
 /// Flows by number.
 #[derive(Debug, Default)]
 pub struct Flows {
-    names: Vec<Arc<str>>,
+    /// Names, and sending hosts where the trace tells them.
+    names: Vec<(Arc<str>, Option<Arc<str>>)>,
     index: BTreeMap<Box<[u8]>, u32>,
     /// From a result's flows.parquet, by number.
     pub known: BTreeMap<u32, Known>,
@@ -102,6 +103,14 @@ impl Flows {
     /// # Errors
     /// There are too many.
     pub fn named(&mut self, name: &[u8]) -> Result<u32, Problem> {
+        self.named_from(name, || None)
+    }
+
+    /// The same, of a flow whose sending host is known.
+    ///
+    /// # Errors
+    /// There are too many.
+    pub fn named_from(&mut self, name: &[u8], src: impl FnOnce() -> Option<Arc<str>>) -> Result<u32, Problem> {
         if name.is_empty() {
             return Ok(NO_FLOW);
         }
@@ -114,7 +123,7 @@ impl Flows {
                 .suggestion("leave the flow out of --columns"));
         }
         let index = FIRST_NAMED + self.names.len() as u32;
-        self.names.push(String::from_utf8_lossy(name).into());
+        self.names.push((String::from_utf8_lossy(name).into(), src()));
         self.index.insert(name.into(), index);
         Ok(index)
     }
@@ -144,8 +153,10 @@ impl Flows {
                 name: name.into(),
             };
         }
-        let named = flow.checked_sub(FIRST_NAMED).and_then(|i| self.names.get(i as usize));
-        FlowInfo { name: named.cloned().unwrap_or_else(|| flow.to_string().into()), ..FlowInfo::default() }
+        match flow.checked_sub(FIRST_NAMED).and_then(|i| self.names.get(i as usize)).cloned() {
+            Some((name, src)) => FlowInfo { name, src, ..FlowInfo::default() },
+            None => FlowInfo { name: flow.to_string().into(), ..FlowInfo::default() },
+        }
     }
 }
 
@@ -270,6 +281,8 @@ mod tests {
         assert_eq!(&*lookup(big).name, "1099511627776");
         assert_eq!(shared.lock().named(b"y").unwrap(), b);
         assert_eq!(shared.lock().named(b"").unwrap(), NO_FLOW);
+        let c = shared.lock().named_from(b"10.0.0.2 > x", || Some("10.0.0.2".into())).unwrap();
+        assert_eq!((lookup(c).src.as_deref(), lookup(a).src), (Some("10.0.0.2"), None));
     }
 
     #[test]

@@ -251,7 +251,8 @@ impl TraceReader for Packets {
                     match self.flow {
                         Some((last, flow)) if last == key => flow,
                         _ => {
-                            let flow = context.flows.lock().named(flow_name(headers).as_bytes())?;
+                            let src = || Some(headers.src.to_string().into());
+                            let flow = context.flows.lock().named_from(flow_name(headers).as_bytes(), src)?;
                             self.flow = Some((key, flow));
                             flow
                         }

@@ -1,5 +1,7 @@
 //! What the port carried shortly before a burst.
 
+use fanin_units::BPS;
+
 /// Windows that are remembered.
 const WINDOWS: usize = 16;
 /// Windows that are asked for.
@@ -77,7 +79,7 @@ impl Recent {
         }
         let span = (to - from) as f64 * self.width as f64;
         let queue = (queues > 0).then(|| queue as f64 / queues as f64);
-        Some(Before { rate_bps: wire as f64 * 8e12 / span, queue, packets })
+        Some(Before { rate_bps: wire as f64 * BPS / span, queue, packets })
     }
 }
 
@@ -93,7 +95,7 @@ mod tests {
         }
         let b = recent.before(12_000, 0).unwrap();
         assert_eq!(b.packets, 80);
-        assert!((b.rate_bps - 80.0 * 10.0 * 8e12 / 8000.0).abs() < 1.0);
+        assert!((b.rate_bps - 80.0 * 10.0 * BPS / 8000.0).abs() < 1.0);
         assert!((b.queue.unwrap() - 7_950.0).abs() < 1.0);
         assert_eq!(recent.before(500, 0), None, "before the first window nothing is known");
     }

@@ -8,11 +8,9 @@ use crate::port::{Candidate, Counts, End};
 use crate::rounds::{rounds, Clock};
 use crate::series::Series;
 use crate::{Burst, Culprit, FlowLookup, Phase, Settings};
+use fanin_units::BPS;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-
-/// bit/s of a slope in bytes per ps.
-pub const BPS: f64 = 8e12;
 
 /// What closing needs of the port.
 pub struct Context<'a> {

@@ -4,6 +4,7 @@
 
 use crate::burst::Evidence;
 use crate::{Background, Burst, Law, Phase, Round};
+use fanin_units::BPS;
 use std::ops::Range;
 
 /// Law 1 says "equal": within this part of R', the interval decides.
@@ -146,7 +147,7 @@ pub fn judge(burst: &mut Burst, e: &Evidence, speed: Option<Speed>) {
         burst.words = Some(format!("{compared}; no fan-in: {} new flow(s), so no law of fan-in applies", e.fan_in));
         return;
     }
-    match law(&burst.phases, e, r, speed.wire, range) {
+    match law((p, &burst.phases[range.start]), e, r, speed.wire, range) {
         Ok(mut law) => {
             law.words = format!("{compared}; {}", advice(&law, burst, e, r));
             burst.law = Some(law);
@@ -201,13 +202,12 @@ fn background(e: &Evidence, after: f64, r: f64, wire: f64) -> Result<Background,
     }
 }
 
-fn law(phases: &[Phase], e: &Evidence, r: f64, wire: f64, range: Range<usize>) -> Result<Law, String> {
-    let p = &together(&phases[range.clone()]);
-    let first = &phases[range.start];
+/// `p`: all that is judged; `first`: its first phase.
+fn law((p, first): (&Phase, &Phase), e: &Evidence, r: f64, wire: f64, range: Range<usize>) -> Result<Law, String> {
     let bytes = e.background_bytes.get(range.start).copied().unwrap_or(0) as f64;
-    let after = bytes * crate::burst::BPS / (first.end_ps - first.start_ps).max(1) as f64;
+    let after = bytes * BPS / (first.end_ps - first.start_ps).max(1) as f64;
     let background = background(e, after, r, wire)?;
-    let a = e.fan_in_rate.map(|rate| rate * crate::burst::BPS);
+    let a = e.fan_in_rate.map(|rate| rate * BPS);
     let (low, high) = (p.low_bps, p.high_bps);
     let (number, bound, holds) = match background {
         Background::None => {

@@ -6,8 +6,10 @@ use crate::flows::{Flows, Shares};
 use crate::histogram::Histogram;
 use crate::rate::RateEstimator;
 use crate::series::Series;
+use crate::settings::FULL_FRAME;
 use crate::standing::Standing;
 use crate::{Detect, Disorder, FlowLookup, Record, Settings, MARKED, NO_QUEUE};
+use fanin_units::BPS;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Round trips that a flow must have been there before a burst to be background.
@@ -16,8 +18,6 @@ pub(crate) const BACKGROUND_RTTS: u64 = 20;
 const BACKGROUND: u64 = 1_000_000_000;
 /// A flow that pauses for this many times as long begins anew.
 const PAUSE: u64 = 10;
-/// A full frame, where frames are unknown.
-const FULL: u64 = 1518;
 
 /// Counts of a burst up to some moment.
 #[derive(Clone, Copy, Debug, Default)]
@@ -146,7 +146,7 @@ impl PortAnalyzer {
         let guard = settings.rtt.map_or(BACKGROUND, |rtt| rtt.ps().saturating_mul(BACKGROUND_RTTS)).max(1);
         let by_rate = match (settings.detect, settings.rate) {
             (Detect::Rate { window, share }, Some(rate)) => {
-                let hot = share * rate.bps() as f64 / 8e12 * window.ps() as f64;
+                let hot = share * rate.bps() as f64 / BPS * window.ps() as f64;
                 Some(ByRate { width: window.ps(), hot, start: 0, wire: 0, largest: 0 })
             }
             _ => None,
@@ -265,7 +265,7 @@ impl PortAnalyzer {
         let slack = if !close {
             0
         } else {
-            self.settings.rate.map_or(4 * FULL, |rate| rate.bytes_in(self.settings.tick).0 + self.totals.largest_frame)
+            self.settings.rate.map_or(4 * FULL_FRAME, |rate| rate.bytes_in(self.settings.tick).0 + self.totals.largest_frame)
         };
         // A length is as coarse as its unit.
         let unit = self.settings.unit.0.saturating_sub(1);
@@ -320,7 +320,7 @@ impl PortAnalyzer {
 
     #[inline(always)]
     fn may_be_empty(&mut self, q: u64) {
-        let one = if self.totals.largest_frame == 0 { FULL } else { self.totals.largest_frame };
+        let one = if self.totals.largest_frame == 0 { FULL_FRAME } else { self.totals.largest_frame };
         if q <= one {
             if self.candidate.dirty {
                 self.settle();

@@ -3,12 +3,14 @@
 //! Between two arrivals of one busy period, bytes sent = bytes accepted − growth of the queue. The error is one frame at each end,
 //! so windows last until 64 frames of the largest size have been sent.
 
+use fanin_units::BPS;
+
 /// Estimates kept.
 const KEPT: usize = 1024;
 /// Frames sent in a window.
 const FRAMES: u64 = 64;
 /// Fall of the queue, in bytes, over which a lower bound is taken where frames are unknown.
-const FALL: u64 = 16 * 1518;
+const FALL: u64 = 16 * crate::settings::FULL_FRAME;
 
 #[derive(Clone, Copy, Debug)]
 struct Window {
@@ -64,7 +66,7 @@ impl RateEstimator {
         let sent = (accepted - w.accepted + w.queue).saturating_sub(queue);
         if sent >= FRAMES * largest && time > w.time {
             let wire = sent + overhead * (departed - w.departed);
-            self.keep(wire as f64 * 8e12 / (time - w.time) as f64);
+            self.keep(wire as f64 * BPS / (time - w.time) as f64);
             self.window = Some(Window { time, queue, accepted, departed });
         }
     }
@@ -88,7 +90,7 @@ impl RateEstimator {
         match self.fall {
             Some((since, from, last)) if queue <= last => {
                 if from - queue >= FALL && time > since {
-                    self.steepest = self.steepest.max((from - queue) as f64 * 8e12 / (time - since) as f64);
+                    self.steepest = self.steepest.max((from - queue) as f64 * BPS / (time - since) as f64);
                     self.fall = Some((time, queue, queue));
                 } else {
                     self.fall = Some((since, from, queue));

@@ -93,8 +93,10 @@ impl std::fmt::Display for SettingError {
 
 impl std::error::Error for SettingError {}
 
+/// A full frame of Ethernet, where frames are unknown.
+pub(crate) const FULL_FRAME: u64 = 1518;
 /// Queue thresholds where the port's speed is unknown: 16 full frames.
-const UNKNOWN_RATE_ABOVE: u64 = 16 * 1518;
+const UNKNOWN_RATE_ABOVE: u64 = 16 * FULL_FRAME;
 
 impl Settings {
     /// Everything that cannot be used, all at once.

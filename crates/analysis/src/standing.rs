@@ -6,6 +6,7 @@
 //! seen and where the speed is known, packets that the port must have sent meanwhile leave the front.
 
 use crate::flows::{Flows, Shares, UNKNOWN};
+use fanin_units::BPS;
 use std::collections::VecDeque;
 
 /// Packets that are remembered; the oldest of more count as unattributed.
@@ -64,7 +65,7 @@ pub struct Standing {
 
 impl Standing {
     pub fn new(rate_bps: Option<u64>, overhead: u64, tick: u64) -> Self {
-        let pace = rate_bps.map(|bps| Pace { bytes_per_ps: bps as f64 / 8e12, overhead, tick, since: 0, sent: 0.0 });
+        let pace = rate_bps.map(|bps| Pace { bytes_per_ps: bps as f64 / BPS, overhead, tick, since: 0, sent: 0.0 });
         Standing {
             ring: VecDeque::new(),
             base: 0,

@@ -12,7 +12,7 @@ mod time;
 
 pub use ids::{FlowId, HostId, LinkId, NodeId};
 pub use quantity::{Quantity, QuantityError};
-pub use rate::{BitRate, WireClock};
+pub use rate::{BitRate, WireClock, BPS};
 pub use rng::{Purpose, Stream};
 pub use size::{Amount, Bytes};
 pub use time::{Span, Time};

@@ -21,6 +21,9 @@ const UNITS: &[(&str, u64)] = &[
 /// Bits times picoseconds per second: eight bits a byte, 10^12 ps a second.
 const BIT_PS: u64 = 8 * 1_000_000_000_000;
 
+/// Bits per second that a byte per picosecond is: for slopes and rates that are fitted, not counted.
+pub const BPS: f64 = BIT_PS as f64;
+
 /// Bits per second.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct BitRate(pub u64);

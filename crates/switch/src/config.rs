@@ -65,7 +65,7 @@ impl Switch {
         };
         for threshold in self.marking.amounts() {
             for most in buffers.iter().filter(|most| self.never_above(threshold, **most)) {
-                cx.warn(None, format!("never acts: its threshold, {threshold}, is not below the buffer, {most}"), None);
+                cx.warn(None, format!("{} the buffer, {most}", self.marking.out_of_reach(threshold)), None);
             }
         }
     }

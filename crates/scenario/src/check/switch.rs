@@ -61,8 +61,8 @@ fn dynamic(buffer: &DynamicBuffer, switch: &Switch, cx: &mut Cx) {
         // What is above the whole buffer is warned of by the switch itself.
         if same_unit && threshold.count() < buffer.total.count() && threshold.count() >= alone {
             cx.key("marking", |cx| {
-                let message = format!("never acts: its threshold, {threshold}, is not below what one queue may hold, alpha/(1 + alpha) of the buffer");
-                cx.warn(None, message, None);
+                let message = switch.marking.out_of_reach(threshold);
+                cx.warn(None, format!("{message} what one queue may hold, alpha/(1 + alpha) of the buffer"), None);
             });
         }
     }

@@ -39,6 +39,11 @@ pub(crate) trait Policy: Sized {
         true
     }
 
+    /// Whether it does nothing while the queue is below all of these amounts.
+    fn idle_below(_params: &Self::Params) -> bool {
+        true
+    }
+
     /// A packet that admission has let pass is about to be queued.
     fn on_enqueue(&mut self, _view: &PortView, _p: &Packet, _rng: &mut Stream) -> MarkVerdict {
         MarkVerdict::Pass
@@ -144,6 +149,12 @@ macro_rules! registry {
             /// Whether ECN-capable packets are marked at all.
             pub fn marks(&self) -> bool {
                 match self { $( Marking::$name(params) => <$state as Policy>::marks(params), )* }
+            }
+
+            /// What a threshold of this policy that no queue reaches means, for messages.
+            pub fn out_of_reach(&self, threshold: Amount) -> String {
+                let idle = match self { $( Marking::$name(params) => <$state as Policy>::idle_below(params), )* };
+                format!("{}: its threshold, {threshold}, is not below", if idle { "never acts" } else { "acts without it" })
             }
 
             /// The amounts that queues are compared with.

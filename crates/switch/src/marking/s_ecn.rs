@@ -3,7 +3,7 @@
 use super::{At, Policy};
 use crate::{MarkReason, MarkVerdict, PortView, Unit};
 use fanin_packet::{Ecn, Packet};
-use fanin_params::{choice, names, params};
+use fanin_params::{choice, names, params, Cx};
 use fanin_units::{Amount, BitRate, Bytes, Span, Stream, Time};
 
 /// The queue was growing.
@@ -223,6 +223,17 @@ impl Policy for SEcn {
 
     fn new(params: &SEcnParams) -> Self {
         SEcn { params: params.clone(), registers: None, last: None, owed: 0 }
+    }
+
+    fn check(params: &SEcnParams, cx: &mut Cx) {
+        if params.k.is_some_and(|k| k.count() == 0) {
+            let accepted = "more than zero: at zero each packet would be marked; no k: the slope alone decides";
+            cx.key("k", |cx| cx.error(None, "is zero", Some(accepted.into())).severity);
+        }
+    }
+
+    fn idle_below(_params: &SEcnParams) -> bool {
+        false
     }
 
     fn amounts(params: &SEcnParams) -> Vec<Amount> {

@@ -214,3 +214,13 @@ proptest::proptest! {
         }
     }
 }
+
+#[test]
+fn a_threshold_of_zero_is_refused_and_one_out_of_reach_leaves_the_slope() {
+    let marking = |k| Marking::SEcn(SEcnParams { k: Some(k), ..params() });
+    let mut cx = fanin_params::Cx::new();
+    marking(Amount::Bytes(0)).check(&mut cx);
+    let said: Vec<String> = cx.into_problems().iter().map(ToString::to_string).collect();
+    assert!(said.len() == 1 && said[0].contains("k: is zero"), "{said:?}");
+    assert!(marking(Amount::Bytes(9)).out_of_reach(Amount::Bytes(9)).starts_with("acts without it"));
+}

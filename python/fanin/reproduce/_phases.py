@@ -11,12 +11,14 @@ import polars as pl
 import fanin
 from fanin.results import Result
 
-__all__ = ["FULL_FRAME", "FULL_WIRE", "Judged", "judge"]
+__all__ = ["FULL_FRAME", "FULL_WIRE", "SLOPE_CV", "Judged", "judge"]
 
 FULL_FRAME: Final = 1518
 """Frame of a full segment [bytes], as queues count it."""
 FULL_WIRE: Final = 1538
 """Its wire time [bytes], with preamble and gap."""
+SLOPE_CV: Final = 0.018
+"""Coefficient of variation of the paper's slopes (§III-B, 18 flows)."""
 NEARLY: Final = 0.95
 """Part of the largest queue before the first drop up to which slopes are taken: where the buffer is full there is none."""
 

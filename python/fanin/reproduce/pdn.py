@@ -349,8 +349,7 @@ def fig10(context: Context) -> Findings:
 
 TIMERS: Final = ("200ms", "10ms", "1ms", "200us")
 """RTO_min; the first is the paper's, the last what Vasudevan et al. ask for."""
-NEIGHBOURS: Final[dict[str, dict[str, Any]]] = {
-    "NewReno": {},
+SENDERS: Final[dict[str, dict[str, Any]]] = {
     "NewReno, resent by the window": {"transport.drop_resend": "window"},
     "CUBIC": {"transport.congestion_control": "cubic", "transport.sack": True},
     "DCTCP, 30 KB": {
@@ -392,7 +391,7 @@ def timers(context: Context) -> Findings:
         for timer in TIMERS:
             clock = {"transport.rto_min": timer, "transport.rto_initial": timer, "transport.clock_granularity": "1us"}
             listed += both(context, clock, servers, what=f"NewReno, RTO_min {timer}")
-    for name, changes in list(NEIGHBOURS.items())[1:]:
+    for name, changes in SENDERS.items():
         listed += both(context, changes, 150, what=name)
     runs = context.runs(listed, measure)
     rows, records = [], []

@@ -23,7 +23,6 @@ MARKING: Final[Mapping[str, dict[str, Any]]] = {
 }
 """The marking policies of fig. 14, and S-ECN's other form."""
 
-WATCHED: Final = "root->tor3"
 MICROSECOND: Final = 1_000_000
 SECOND: Final = 1_000_000_000_000
 SHOWN: Final = 4_000 * MICROSECOND

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from fanin.reproduce import Context, Findings, Job, Row, figure
-from fanin.reproduce._phases import FULL_FRAME, FULL_WIRE, Judged, judge
+from fanin.reproduce._phases import FULL_FRAME, FULL_WIRE, SLOPE_CV, Judged, judge
 from fanin.results import Result
 from fanin.scenario import Scenario
 
@@ -30,8 +30,6 @@ VARIANTS: Final[dict[str, dict[str, Any]]] = {
 """The variants of the paper's footnote 1, as keys of ``transport``."""
 
 RATES_GBPS: Final = (1, 10, 40, 100)
-SLOPE_CV: Final = 0.018
-"""Coefficient of variation of the paper's slopes (§III-B, 18 flows)."""
 ROUNDS: Final = 7
 """A run ends when the port has served so many first rounds: rounds 1, 2 and 3."""
 

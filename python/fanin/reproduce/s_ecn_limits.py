@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from fanin.reproduce import Context, Findings, Job, Row, figure
-from fanin.reproduce._phases import judge
+from fanin.reproduce._phases import SLOPE_CV, judge
 from fanin.results import Result
 from fanin.scenario import Scenario
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure as Plot
 
-SLOPE_CV: Final = 0.018
-"""Coefficient of variation of the paper's slopes (§III-B, 18 flows)."""
 BACKGROUND_MS: Final = 20
 """When the fan-in begins where there is background."""
 

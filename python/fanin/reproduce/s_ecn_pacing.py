@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import polars as pl
 
 from fanin.reproduce import Context, Findings, Job, Row, figure
-from fanin.reproduce._phases import Judged, judge
+from fanin.reproduce._phases import SLOPE_CV, Judged, judge
 from fanin.results import Result
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 WATCHED: Final = "switch0->h39"
 TESTBED: Final = "root->tor3"
-SLOPE_CV: Final = 0.018
-"""Coefficient of variation of the paper's slopes (§III-B, 18 flows)."""
 
 PACINGS: Final[dict[str, Any]] = {
     "not paced": "none",

@@ -28,6 +28,10 @@ def peak(result: fanin.Result, job: Job, *, wait_s: float = 0.0) -> tuple[int, i
     return job.seed, largest, str(result.path), os.getpid()
 
 
+def peaks(result: fanin.Result, job: Job) -> list[int]:
+    return [peak(result, job)[1]]
+
+
 def fails_at(result: fanin.Result, job: Job, *, seed: int) -> int:
     if job.seed == seed:
         raise LookupError("no burst was found")

@@ -9,8 +9,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,9 @@ import fake_figures
 import fanin
 from fanin import reproduce
 from fanin.cli import app
-from fanin.reproduce import Context, Findings, Row, _registry
+from fanin.reproduce import Context, Findings, Job, Row, _registry
 from fanin.reproduce._context import SCENARIOS
+from fanin.reproduce._jobs import Pool
 
 ROOT = Path(__file__).parents[2]
 
@@ -157,6 +159,31 @@ def test_the_number_of_jobs_does_not_change_a_byte(tmp_path: Path, temporary: Pa
     expected = fanin.run(fanin.Scenario(fake_figures.TINY).replace(seed=3), progress=False)
     assert manifest["runs"][2]["hash"] == expected.manifest["scenario_hash"]
     assert pl.read_csv(tmp_path / "2" / "data" / "peaks.csv")["peak_bytes"][2] == expected.queues["queue_bytes"].max()
+
+
+@pytest.mark.native
+def test_runs_that_figures_share_are_done_once() -> None:
+    tiny = fanin.Scenario(fake_figures.TINY)
+    told: list[int] = []
+    with Pool(1) as pool:
+
+        def folders(scenario: fanin.Scenario, reduce: Callable[..., Any] = fake_figures.peak, **key: str) -> list[str]:
+            """Each run has a folder of its own, so its name tells of which run a value is."""
+            values, _ = pool.map([Job(scenario, seed, key) for seed in (1, 2)], reduce, lambda: told.append(1))
+            return [folder for _, _, folder, _ in values]
+
+        first = folders(tiny, kind="a")
+        assert folders(fanin.Scenario(fake_figures.TINY), kind="a") == first
+        others = (
+            folders(tiny, kind="b"),
+            folders(tiny.replace(name="x"), kind="a"),
+            folders(tiny, partial(fake_figures.peak), kind="a"),
+        )
+        assert len({*first, *(folder for other in others for folder in other)}) == 8
+        assert len(told) == 10
+        one, two = (pool.map([Job(tiny, 1)], fake_figures.peaks, lambda: None)[0][0] for _ in range(2))
+        assert one == two
+        assert one is not two
 
 
 @pytest.mark.native

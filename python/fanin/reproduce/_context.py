@@ -113,7 +113,8 @@ class Context:
     def runs(self, jobs: Iterable[Job], reduce: Callable[[Result, Job], T]) -> list[T]:
         """Run jobs on all cores; return what `reduce` makes of each result, in the order of the jobs.
 
-        A result folder is removed as soon as it is reduced. More jobs at once do not change the values.
+        A result folder is removed as soon as it is reduced. More jobs at once do not change the values. What another figure has
+        run and reduced in the same way before is not run again.
 
         Parameters
         ----------

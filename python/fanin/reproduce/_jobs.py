@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import pickle
 import shutil
 import signal
 import tempfile
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -67,6 +68,11 @@ class Outcome(Generic[T]):
     value: T | None = None
     hash: str = ""
     failure: str = ""
+
+
+def _identity(job: Job, reduce: Callable[[Result, Job], Any]) -> Hashable:
+    """Return what two jobs have in common whose values are the same."""
+    return job.scenario, job.seed, tuple(sorted(job.key.items())), pickle.dumps(reduce)
 
 
 _stop: Any = None
@@ -126,6 +132,8 @@ def _one_thread_each() -> Iterator[None]:
 class Pool:
     """Worker processes, kept from one batch to the next; used as a context manager.
 
+    A job that it has done before, with the same reduction, is not done again: figures that show the same runs share them.
+
     Parameters
     ----------
     jobs : int, optional
@@ -139,6 +147,8 @@ class Pool:
         self._folder = ""
         self._executor: ProcessPoolExecutor | None = None
         self._stop: Any = None
+        self._known: dict[Hashable, bytes] = {}
+        """Outcomes by identity of job and reduction; pickled, so that nobody changes another's."""
 
     def __enter__(self) -> Self:
         self._folder = tempfile.mkdtemp(prefix="fanin-reproduce-")
@@ -160,14 +170,21 @@ class Pool:
         reduce : callable
             Makes numbers of a result; a function of a module, or a `functools.partial` of one.
         done : callable
-            Called after each run.
+            Called after each run, and for each that was done before.
 
         Raises
         ------
         RunError
             A run failed. The others are stopped.
         """
-        outcomes = self._here(jobs, reduce, done) if min(self.jobs, len(jobs)) <= 1 else self._spread(jobs, reduce, done)
+        names = [_identity(job, reduce) for job in jobs]
+        new = {name: job for name, job in zip(names, jobs, strict=True) if name not in self._known}
+        for _ in range(len(jobs) - len(new)):
+            done()
+        todo = list(new.values())
+        made = self._here(todo, reduce, done) if min(self.jobs, len(todo)) <= 1 else self._spread(todo, reduce, done)
+        self._known |= {name: pickle.dumps(outcome) for name, outcome in zip(new, made, strict=True)}
+        outcomes: list[Outcome[T]] = [pickle.loads(self._known[name]) for name in names]  # noqa: S301 (our own, from above)
         return [outcome.value for outcome in outcomes], [outcome.hash for outcome in outcomes]  # type: ignore[misc]
 
     def _here(self, jobs: Sequence[Job], reduce: Callable[[Result, Job], T], done: Callable[[], None]) -> list[Outcome[T]]:

@@ -82,15 +82,7 @@ def completions(result: Result, job: Job) -> list[dict[str, Any]]:
     return [{**row, "unfinished": unfinished, "sim_s": facts["sim_s"], "packet_hops": facts["hops"]} for row in rows]
 
 
-_made: Final[dict[tuple[bool, tuple[int, ...]], tuple[pl.DataFrame, list[dict[str, Any]]]]] = {}
-"""Both figures show the same runs: whichever comes second takes them from here."""
-
-
 def _measure(context: Context) -> pl.DataFrame:
-    known = _made.get((context.short, context.seeds))
-    if known is not None:
-        context.runs_done += known[1]
-        return known[0]
     base = context.scenario("fig18")
     scale = SHORTER if context.short else 1
     jobs = [
@@ -101,9 +93,7 @@ def _measure(context: Context) -> pl.DataFrame:
     ]
     values: Sequence[list[dict[str, Any]]] = context.runs(jobs, completions)
     rows = [{**job.key, "seed": job.seed, **row} for job, found in zip(jobs, values, strict=True) for row in found]
-    frame = pl.DataFrame(rows, infer_schema_length=None).sort("load", "policy", "kind", "seed")
-    _made[context.short, context.seeds] = frame, list(context.runs_done)
-    return frame
+    return pl.DataFrame(rows, infer_schema_length=None).sort("load", "policy", "kind", "seed")
 
 
 def _reduction(frame: pl.DataFrame, kind: str, value: str) -> dict[float, float]:

@@ -914,6 +914,13 @@ class PdnParams(Table):
     Default: [].
     """
 
+    loss: float | None = None
+    """Probability that a notification is lost on each link that it crosses, whatever the reason; the frame that carries it
+    arrives.
+
+    Default: 0.0. Accepted: from 0 to 1.
+    """
+
 
 class PdnParamsDict(TypedDict, total=False):
     """`PdnParams` as a plain dictionary; the class says what each key means."""
@@ -923,6 +930,7 @@ class PdnParamsDict(TypedDict, total=False):
     operation: Operations
     max_frame: Size
     unaware: Sequence[str]
+    loss: float
 
 
 NotificationConfig: TypeAlias = (

@@ -506,6 +506,11 @@ fn drop_notifications_of_nodes_that_there_are_not() {
     ] {
         assert!(found.contains(expected), "{expected}\n{found}");
     }
+    for loss in ["-0.01", "1.01"] {
+        let found = wrong(&[], &format!("[switch]\nnotification = {{ kind = \"pdn\", loss = {loss} }}\n"));
+        let expected = format!("switch.notification.loss, line 14: {loss}");
+        assert!(found.contains(&expected) && found.contains("from 0 to 1"), "{found}");
+    }
     let found = wrong(&[], "[switch]\nnotification = { kind = \"pdn\", unaware = [\"switch*\"] }\n");
     assert!(found.contains("names every switch: nobody sends notifications"), "{found}");
     let found = wrong(&[("kind = \"tcp\"", "kind = \"tcp\"\ndrop_notification = true\nmss = 1460\ntimestamps = false")], "");

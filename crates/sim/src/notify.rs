@@ -12,11 +12,11 @@ use crate::world::World;
 use fanin_packet::{Framing, Notification, Operation, Packet, NOTICE_BYTES};
 use fanin_switch::{empty_frame, notice_of, tells_of, DropReason, NoticeQueue, PdnParams};
 use fanin_transport::{NoticeOutcome, TransportConfig};
-use fanin_units::{Bytes, Time};
+use fanin_units::{Bytes, Purpose, Stream, Time};
 use std::collections::BTreeMap;
 
-/// What has become of notifications. At any time raised = overflowed + no_way + expired + on the way + reached, and reached =
-/// repaired + known + arrived + unknown + refused + unheard + ended.
+/// What has become of notifications. At any time raised = overflowed + no_way + expired + lost + on the way + reached, and
+/// reached = repaired + known + arrived + unknown + refused + unheard + ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NoticeCounts {
     /// Drops that a switch told of.
@@ -31,6 +31,8 @@ pub struct NoticeCounts {
     pub no_way: u64,
     /// Had crossed as many switches as they may.
     pub expired: u64,
+    /// Got lost on a link, by `loss`.
+    pub lost: u64,
     /// Made the sender send something again.
     pub repaired: u64,
     /// Told what the sender knew.
@@ -53,9 +55,9 @@ impl NoticeCounts {
         self.repaired + self.known + self.arrived + self.unknown + self.refused + self.unheard + self.ended
     }
 
-    /// Those that got lost.
-    pub fn lost(&self) -> u64 {
-        self.overflowed + self.no_way + self.expired
+    /// Those that never come to a host.
+    pub fn stranded(&self) -> u64 {
+        self.overflowed + self.no_way + self.expired + self.lost
     }
 }
 
@@ -71,6 +73,10 @@ pub struct Notify {
     operation: Operation,
     /// The queue of each port, by link; none where either end of the link knows nothing of notifications.
     queues: Vec<Option<NoticeQueue>>,
+    /// Probability of being lost on a link, and what draws for each link.
+    loss: f64,
+    draws: Vec<Stream>,
+    seed: u64,
     /// Whether a switch knows them.
     aware: Vec<bool>,
     /// What frames on the wire carry.
@@ -83,10 +89,13 @@ pub struct Notify {
 
 impl Notify {
     /// Notifications as `params` has them, and no port with a queue.
-    pub fn new(params: &PdnParams, framing: &Framing, aware: Vec<bool>) -> Self {
+    pub fn new(params: &PdnParams, framing: &Framing, aware: Vec<bool>, seed: u64) -> Self {
         Notify {
             operation: params.operation(),
             queues: Vec::new(),
+            loss: params.loss,
+            draws: Vec::new(),
+            seed,
             aware,
             carried: BTreeMap::new(),
             alone: 0,
@@ -101,6 +110,7 @@ impl Notify {
         if knows {
             link.carry_notices();
         }
+        self.draws.push(Stream::new(self.seed, Purpose::NoticeLoss, self.queues.len() as u64));
         self.queues.push(knows.then(|| NoticeQueue::new(params)));
     }
 
@@ -113,6 +123,11 @@ impl Notify {
     pub fn peak(&self) -> Option<(usize, Bytes)> {
         let peaks = self.queues.iter().enumerate().filter_map(|(l, queue)| Some((l, queue.as_ref()?.peak_bytes())));
         peaks.rev().max_by_key(|(_, bytes)| *bytes).filter(|(_, bytes)| bytes.get() > 0)
+    }
+
+    /// Whether the notification that has come over link `l` is lost there.
+    fn is_lost(&mut self, l: usize) -> bool {
+        self.loss > 0.0 && self.draws[l].unit() < self.loss
     }
 
     /// Bytes of a frame that are a notification.
@@ -242,6 +257,10 @@ impl World {
         } else {
             self.pool[packet].frame -= NOTICE_BYTES;
         }
+        if notify.is_lost(l) {
+            notify.counts.lost += 1;
+            return alone;
+        }
         match self.links[l].far_end() {
             FarEnd::Host(host) => {
                 if self.observed {
@@ -299,5 +318,57 @@ impl World {
     /// Notifications that are queued or on a wire.
     pub fn notices_on_the_way(&self) -> u64 {
         self.notify.as_deref().map_or(0, Notify::on_the_way)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Destination;
+    use crate::world::Pause;
+    use fanin_scenario::Scenario;
+    use fanin_units::{HostId, LinkId};
+    use std::path::Path;
+
+    /// No shortest path is longer back than forth, so a notification expires where tables have a loop only, as while real ones
+    /// change: it crosses as many links as its time to live, to and fro, and is counted.
+    #[test]
+    fn in_a_loop_a_notification_expires() {
+        let text = r#"
+            duration = "3ms"
+            [topology]
+            kind = "dumbbell"
+            left = 8
+            right = 1
+            [switch]
+            buffer = { kind = "static", per_port = "30KB" }
+            notification = { kind = "pdn", queue = "20KB" }
+            ttl = 9
+            [transport]
+            kind = "tcp"
+            drop_notification = true
+            handshake = false
+            initial_window = 40
+            max_retries = 1
+            [[traffic]]
+            kind = "incast"
+            receiver = "h8"
+            size = "50KB"
+            "#;
+        let scenario = Scenario::from_toml(text, Path::new(".")).expect("a valid scenario");
+        let mut world = crate::setup::world(&scenario, &Destination::Memory).expect("a world");
+        let link =
+            |world: &World, name: &str| world.ports.iter().position(|p| p.name.to_string() == name).expect("a port") as u32;
+        // The drops are at the left switch. To the servers it sends by the right one, which sends back.
+        let (over, servers) = (link(&world, "left->right"), scenario.routes().attachment_of(HostId(0)));
+        world.fib.set(0, usize::from(servers), &[LinkId(over)]);
+        while world.advance(50).expect("tables in memory") == Pause::Budget {
+            let c = world.notify.as_deref().expect("notifications").counts;
+            assert_eq!(c.raised, c.stranded() + world.notices_on_the_way() + c.reached(), "{c:?}");
+        }
+        let c = world.notices().expect("notifications");
+        assert!(c.raised > 20 && c.expired == c.raised, "{c:?}");
+        assert_eq!(c.attached + c.empty_frames, 9 * c.expired, "{c:?}");
+        assert_eq!(world.in_flight(), 0);
     }
 }

@@ -53,7 +53,7 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
         NotificationConfig::Pdn(params) => {
             let switches = (topology.hosts.len()..topology.nodes.len()).map(|node| NodeId(node as u32));
             let aware = switches.map(|switch| !scenario.is_unaware(switch)).collect();
-            Some((params, Box::new(Notify::new(params, &framing, aware))))
+            Some((params, Box::new(Notify::new(params, &framing, aware, seed))))
         }
     };
     for (i, wire) in topology.links.iter().enumerate() {

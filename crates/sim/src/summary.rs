@@ -76,6 +76,7 @@ fn notifications(world: &World) -> Value {
         "overflowed": c.overflowed,
         "no_way": c.no_way,
         "expired": c.expired,
+        "lost": c.lost,
         "on_the_way": notify.on_the_way(),
         "repaired": c.repaired,
         "known": c.known,

@@ -38,6 +38,9 @@ params! {
         /// Switches and hosts that know nothing of notifications, by name, `*` stands for anything: they tell of no drops,
         /// and a notification that would have to cross one is lost and counted.
         pub unaware: Vec<String> = Vec::new();
+        /// Probability that a notification is lost on each link that it crosses, whatever the reason; the frame that carries it
+        /// arrives.
+        pub loss: f64 = 0.0, in 0.0..=1.0;
     }
 }
 
@@ -151,7 +154,7 @@ mod tests {
     use fanin_units::{FlowId, HostId};
 
     fn params() -> PdnParams {
-        PdnParams { queue: Bytes(79), operation: Operations::Retransmit, max_frame: Bytes(1_518), unaware: Vec::new() }
+        PdnParams { queue: Bytes(79), operation: Operations::Retransmit, max_frame: Bytes(1_518), unaware: Vec::new(), loss: 0.0 }
     }
 
     fn notification(seq: u32) -> Notification {

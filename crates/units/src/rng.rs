@@ -22,6 +22,8 @@ pub enum Purpose {
     Ports = 8,
     /// Initial sequence numbers and timestamp offsets.
     Transport = 9,
+    /// Loss of drop notifications on a link.
+    NoticeLoss = 10,
 }
 
 /// A PCG-XSH-RR 64/32 generator: 16 bytes, own increment per stream. Source: PCG.

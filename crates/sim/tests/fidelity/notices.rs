@@ -67,7 +67,7 @@ impl Outcome {
 fn balance(world: &mut World) {
     let ports = world.ports_now();
     let (t, c) = (world.totals(), world.notices().expect("notifications"));
-    assert_eq!(c.raised, c.lost() + world.notices_on_the_way() + c.reached(), "{c:?}");
+    assert_eq!(c.raised, c.stranded() + world.notices_on_the_way() + c.reached(), "{c:?}");
     assert_eq!(t.sent, t.delivered + t.stray + t.dropped + world.in_flight(), "{t:?}");
     let exist = ports.iter().map(|p| p.on_wire + p.queue_packets).sum::<u64>();
     assert!(world.in_flight() <= exist && exist - world.in_flight() <= world.notices_on_the_way());
@@ -97,7 +97,7 @@ fn every_drop_is_told_and_nothing_times_out() {
         let ran = play(&fan_in(n, HEEDS, PDN));
         let c = ran.counts;
         assert!(c.raised > 0 && c.raised == ran.drops, "{c:?}");
-        assert_eq!((c.repaired, c.lost()), (c.raised, 0), "{c:?}");
+        assert_eq!((c.repaired, c.stranded()), (c.raised, 0), "{c:?}");
         assert_eq!((ran.timeouts(), ran.retransmits()), (0, c.raised));
         let best = Span::from_secs_f64(f64::from(n) * 10_000.0 * 8.0 / 1e9) + Span::from_us(100);
         assert!(ran.last() - best < Span::from_ms(3), "{n}: {} over {best}", ran.last());
@@ -236,7 +236,7 @@ fn mixed_fabrics_lose_notifications_and_count_them() {
     let with = |unaware: &str| format!("notification = {{ kind = \"pdn\", unaware = [{unaware}] }}");
     // The drops are at the left switch: its own notifications go straight to the servers.
     let right = play(&fan_in(90, HEEDS, &with("\"right\"")));
-    assert!(right.counts.raised > 0 && right.counts.lost() == 0 && right.timeouts() == 0, "{:?}", right.counts);
+    assert!(right.counts.raised > 0 && right.counts.stranded() == 0 && right.timeouts() == 0, "{:?}", right.counts);
     let left = play(&fan_in(90, HEEDS, &with("\"left\"")));
     assert!(left.counts.raised == 0 && left.drops > 0 && left.timeouts() > 0, "{:?}", left.counts);
     let hosts = play(&fan_in(90, HEEDS, &with("\"h*\"")));
@@ -282,11 +282,85 @@ fn notifications_cross_three_tiers() {
             "#
         ));
         let c = ran.counts;
-        assert!(c.raised > 0 && c.raised == ran.drops && c.repaired == c.raised && c.lost() == 0, "{routing}: {c:?}");
+        assert!(c.raised > 0 && c.raised == ran.drops && c.repaired == c.raised && c.stranded() == 0, "{routing}: {c:?}");
         // Most senders are in other pods: up to five links lie on the way.
         assert!(c.attached + c.empty_frames > 3 * c.raised, "{routing}: {c:?}");
         assert_eq!(ran.timeouts(), 0, "{routing}");
     }
+}
+
+/// Where every notification is lost, losses are found as without any: by timeouts where windows are small, by duplicate ACKs where
+/// they are not.
+#[test]
+fn when_all_are_lost_it_is_as_without() {
+    let deaf = play(&fan_in(90, HEEDS, "notification = { kind = \"pdn\", loss = 1.0 }"));
+    assert!(deaf.counts.raised > 0 && deaf.counts.lost == deaf.counts.raised, "{:?}", deaf.counts);
+    assert!(deaf.timeouts() > 0 && deaf.last() > Span::from_ms(200));
+    // A long flow with SACK, ten times as fast as the bottleneck in slow start.
+    let long = |switch| {
+        let text = fan_in(1, HEEDS, switch).replace("\"10KB\"", "\"10MB\"").replace("sack = false", "sack = true");
+        finish(make(&text.replace("host_link = { rate = \"1Gbps\"", "host_link = { rate = \"10Gbps\""))).kept.flows[0].clone()
+    };
+    let (lost, without) = (long("notification = { kind = \"pdn\", loss = 1.0 }"), long(""));
+    let tells = |f: &FlowRow| (f.retransmits, f.recoveries, f.timeouts, f.packets_sent);
+    assert!(without.retransmits > 100 && without.recoveries > 0 && without.timeouts == 0, "{without:?}");
+    assert_eq!(tells(&lost), tells(&without));
+}
+
+/// `loss` is the share of link crossings, over one link and over two, and what was lost costs timeouts.
+#[test]
+fn loss_is_a_share_of_crossings() {
+    for (share, fast) in [(0.01, false), (0.1, false), (0.1, true), (0.5, true)] {
+        let text = fan_in(150, HEEDS, &format!("notification = {{ kind = \"pdn\", loss = {share} }}"));
+        let uplink = "bottleneck = { rate = \"1Gbps\"";
+        // The drops are then at the right switch, and the left one is on the way.
+        let ran = play(&if fast { text.replace(uplink, "bottleneck = { rate = \"10Gbps\"") } else { text });
+        let c = ran.counts;
+        let crossings = (c.attached + c.empty_frames) as f64;
+        let deviation = (crossings * share * (1.0 - share)).sqrt();
+        println!("{share}: {} of {crossings} lost, {} raised, {} timeouts", c.lost, c.raised, ran.timeouts());
+        assert!((c.lost as f64 - crossings * share).abs() < 4.0 * deviation, "{share}: {c:?}");
+        assert_eq!(c.stranded(), c.lost, "{c:?}");
+        assert!(if fast { crossings > c.raised as f64 } else { crossings == c.raised as f64 }, "{c:?}");
+        assert!(ran.timeouts() > 0);
+    }
+}
+
+/// Drawing whether notifications are lost disturbs nothing: a probability that is never met gives the same run, to the bit, with
+/// paths, marks and starts at random.
+#[test]
+fn loss_disturbs_no_other_draw() {
+    let text = |loss: &str| {
+        format!(
+            r#"
+            [topology]
+            kind = "fat_tree"
+            k = 4
+            [switch]
+            buffer = {{ kind = "static", per_port = "60KB" }}
+            marking = {{ kind = "red", min = "5 packets", max = "30 packets", weight = 0.2 }}
+            notification = {{ kind = "pdn"{loss} }}
+            routing = "spray"
+            [transport]
+            kind = "tcp"
+            drop_notification = true
+            handshake = false
+            initial_window = 20
+            [[traffic]]
+            kind = "incast"
+            receiver = "h15"
+            size = "100KB"
+            jitter = "50us"
+            "#
+        )
+    };
+    let without = run(&text(""));
+    assert!(without.totals.dropped > 0);
+    assert_eq!(without, run(&text(", loss = 0")));
+    assert_eq!(without, run(&text(", loss = 1e-300")));
+    let lossy = run(&text(", loss = 0.2"));
+    assert_ne!(without.kept.fingerprint, lossy.kept.fingerprint);
+    assert_eq!(lossy, run(&text(", loss = 0.2")));
 }
 
 /// The operation "retransmit": the same segments come again, and no window falls.
@@ -302,6 +376,7 @@ mod random {
     use crate::random::{classes, fifo};
     use fanin_scenario::Scenario;
     use proptest::prelude::*;
+    use proptest::sample::select;
     use std::path::Path;
 
     proptest! {
@@ -310,9 +385,9 @@ mod random {
         /// In any network, with any buffer, scheduler, marking and transport: every notification is accounted for, every packet
         /// too, twice the same is the same, and notifications that nobody heeds change no transport's decision.
         #[test]
-        fn notifications_are_accounted_for(random in prop_oneof![fifo(), classes()], queue in 1u32..4, all in any::<bool>(), budgets in prop::collection::vec(1u64..400, 1..20)) {
+        fn notifications_are_accounted_for(random in prop_oneof![fifo(), classes()], queue in 1u32..4, loss in select(vec![0.0, 0.02, 0.5, 1.0]), all in any::<bool>(), budgets in prop::collection::vec(1u64..400, 1..20)) {
             let unaware = if all { "" } else { "\"h1\"" };
-            let notification = format!("[switch]\nnotification = {{ kind = \"pdn\", queue = \"{}B\", unaware = [{unaware}] }}\n", 20 * queue);
+            let notification = format!("[switch]\nnotification = {{ kind = \"pdn\", queue = \"{}B\", loss = {loss}, unaware = [{unaware}] }}\n", 20 * queue);
             let text = random.with("auto", true).replace("[switch]\n", &notification).replace("kind = \"tcp\"\n", "kind = \"tcp\"\ndrop_notification = true\n");
             prop_assume!(Scenario::from_toml(&text, Path::new(".")).is_ok());
             let mut world = make(&text);

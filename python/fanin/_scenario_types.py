@@ -900,6 +900,13 @@ class PdnParams(Table):
     Default: "retransmit_and_halve".
     """
 
+    acks: bool | None = None
+    """Whether to tell of acknowledgments without data as well: their sender acknowledges again. Without, one that was the
+    last of a window costs the other end a timeout.
+
+    Default: true.
+    """
+
     max_frame: Size | None = None
     """The largest frame: a notification waits while the next one, with it, would be larger. Source: IEEE 802.3 §3.2.7
     (1518 bytes).
@@ -928,6 +935,7 @@ class PdnParamsDict(TypedDict, total=False):
     kind: Required[Literal["pdn"]]
     queue: Size
     operation: Operations
+    acks: bool
     max_frame: Size
     unaware: Sequence[str]
     loss: float

@@ -6,7 +6,7 @@ use fanin_units::{FlowId, HostId};
 /// The part of a notification that a transport acts on; addresses and ports have found the connection by then.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DropNotice {
-    /// Sequence number of the packet that was dropped.
+    /// Sequence number of the packet that was dropped; of an acknowledgment without data, its acknowledgment number.
     pub seq: u32,
     /// Its payload bytes; zero for a packet without data.
     pub length: u16,
@@ -25,6 +25,8 @@ impl Operation {
     pub const RETRANSMIT_AND_HALVE: Operation = Operation(1);
     /// Send the packet again; the window stays.
     pub const RETRANSMIT: Operation = Operation(2);
+    /// Acknowledge again, if this was the newest acknowledgment: for one without data, which has nothing to be retransmitted.
+    pub const ACKNOWLEDGE: Operation = Operation(3);
 }
 
 /// A notification on its way. Addresses and ports of the paper are flow, side and hosts here, as in a packet.

@@ -71,6 +71,8 @@ struct Carried {
 /// All of a world's notifications.
 pub struct Notify {
     operation: Operation,
+    /// Whether acknowledgments without data are told of.
+    acks: bool,
     /// The queue of each port, by link; none where either end of the link knows nothing of notifications.
     queues: Vec<Option<NoticeQueue>>,
     /// Probability of being lost on a link, and what draws for each link.
@@ -92,6 +94,7 @@ impl Notify {
     pub fn new(params: &PdnParams, framing: &Framing, aware: Vec<bool>, seed: u64) -> Self {
         Notify {
             operation: params.operation(),
+            acks: params.acks,
             queues: Vec::new(),
             loss: params.loss,
             draws: Vec::new(),
@@ -161,7 +164,7 @@ impl World {
             return;
         }
         let p = &self.pool[packet];
-        let Some(notice) = notice_of(p, notify.operation) else { return };
+        let Some(notice) = notice_of(p, notify.operation, notify.acks) else { return };
         let Some(id) = self.conns.of(p.flow) else { return };
         let flow = &self.conns[id].flow;
         notify.counts.raised += 1;

@@ -32,6 +32,9 @@ params! {
         pub queue: Bytes = Bytes(2_000), in Bytes(20)..=Bytes(1_000_000);
         /// What the sender is asked to do.
         pub operation: Operations = Operations::RetransmitAndHalve;
+        /// Whether to tell of acknowledgments without data as well: their sender acknowledges again. Without, one that was the
+        /// last of a window costs the other end a timeout.
+        pub acks: bool = true;
         /// The largest frame: a notification waits while the next one, with it, would be larger. Source: IEEE 802.3 §3.2.7
         /// (1518 bytes).
         pub max_frame: Bytes = Bytes(1_518), in Bytes(84)..=Bytes(65_535);
@@ -69,15 +72,19 @@ pub fn tells_of(reason: DropReason) -> bool {
     reason != DropReason::TTL && reason != DropReason::NO_ROUTE
 }
 
-/// What is told of a dropped packet; none where there is nothing to send again: TCP only, and of TCP what takes sequence
-/// space.
+/// What is told of a dropped packet; none where there is nothing to send again: datagrams, RST, and acknowledgments without
+/// data unless `acks`.
 ///
-/// Deviation: the paper speaks of TCP packets. An acknowledgment without data has nothing to be sent again, and the next one
-/// says more; SYN and FIN have, and a payload length of zero.
-pub fn notice_of(p: &Packet, operation: Operation) -> Option<DropNotice> {
-    let counts = p.payload > 0 || p.flags.has(TcpFlags::SYN) || p.flags.has(TcpFlags::FIN);
-    let told = p.protocol() == Protocol::Tcp && counts && !p.flags.has(TcpFlags::RST);
-    told.then_some(DropNotice { seq: p.seq, length: p.payload, operation })
+/// SYN and FIN have a payload length of zero. Deviation: the paper has the sender retransmit "from the TCP transmitting
+/// buffer", where no acknowledgment is; one is told of by its acknowledgment number, with an operation of its own.
+pub fn notice_of(p: &Packet, operation: Operation, acks: bool) -> Option<DropNotice> {
+    if p.protocol() != Protocol::Tcp || p.flags.has(TcpFlags::RST) {
+        return None;
+    }
+    if p.payload > 0 || p.flags.has(TcpFlags::SYN) || p.flags.has(TcpFlags::FIN) {
+        return Some(DropNotice { seq: p.seq, length: p.payload, operation });
+    }
+    acks.then_some(DropNotice { seq: p.ack, length: 0, operation: Operation::ACKNOWLEDGE })
 }
 
 /// Frame bytes of a frame with a notification and nothing else.
@@ -154,7 +161,14 @@ mod tests {
     use fanin_units::{FlowId, HostId};
 
     fn params() -> PdnParams {
-        PdnParams { queue: Bytes(79), operation: Operations::Retransmit, max_frame: Bytes(1_518), unaware: Vec::new(), loss: 0.0 }
+        PdnParams {
+            queue: Bytes(79),
+            operation: Operations::Retransmit,
+            acks: true,
+            max_frame: Bytes(1_518),
+            unaware: Vec::new(),
+            loss: 0.0,
+        }
     }
 
     fn notification(seq: u32) -> Notification {
@@ -187,22 +201,24 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_sequence_space_is_told_of() {
+    fn what_can_be_sent_again_is_told_of() {
         let told = |flags: TcpFlags, payload| {
             let mut p = Packet::default();
             p.set_tcp(flags, 77, 5, 6, payload);
             p.set_timestamps(Timestamps { value: 1, echo: 2 });
-            notice_of(&p, Operation::RETRANSMIT_AND_HALVE).map(|n| (n.seq, n.length, n.operation))
+            notice_of(&p, Operation::RETRANSMIT_AND_HALVE, true).map(|n| (n.seq, n.length, n.operation))
         };
         let halve = Operation::RETRANSMIT_AND_HALVE;
         assert_eq!(told(TcpFlags::ACK, 1_000), Some((77, 1_000, halve)));
         assert_eq!(told(TcpFlags::SYN, 0), Some((77, 0, halve)));
         assert_eq!(told(TcpFlags::ACK.with(TcpFlags::FIN), 0), Some((77, 0, halve)));
-        assert_eq!(told(TcpFlags::ACK, 0), None);
+        assert_eq!(told(TcpFlags::ACK, 0), Some((5, 0, Operation::ACKNOWLEDGE)));
         assert_eq!(told(TcpFlags::ACK.with(TcpFlags::RST), 0), None);
         let mut p = Packet::default();
+        p.set_tcp(TcpFlags::ACK, 77, 5, 6, 0);
+        assert_eq!(notice_of(&p, halve, false), None);
         p.set_udp(3, 1_000);
-        assert_eq!(notice_of(&p, halve), None);
+        assert_eq!(notice_of(&p, halve, true), None);
     }
 
     #[test]

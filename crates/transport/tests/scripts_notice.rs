@@ -207,12 +207,86 @@ fn retransmit_only_leaves_the_window() {
 #[test]
 fn unknown_operations_are_refused() {
     for (cfg, outcome) in [(told(base()), "Refused"), (base(), "Off")] {
-        for operation in [0, 3, 255] {
+        for operation in [0, 4, 255] {
             let text =
                 format!("+0 drop 1:1001 op {operation}\n+0 = outcome {outcome}\n+0 > none\n+0 = cwnd 10000\n+0 = notices 0");
             after_ten(&cfg, 10_000, &text);
         }
     }
+}
+
+/// The newest acknowledgment is sent again, SACK blocks and all; one whose place a newer one has taken, or will take, is not. It
+/// tells nothing of data, so the window stays.
+#[test]
+fn a_dropped_acknowledgment_is_sent_again_if_it_was_the_newest() {
+    run(
+        &Tcp { ack_every: 2, ..told(base()) },
+        "
+        +0 write 3000
+        +0 > . 1:1001
+        +0 > . 1001:2001
+        +0 > . 2001:3001
+        +0 = cwnd 10000
+        +0.1 < . 1:1001 ack 1
+        +0 < . 1001:2001 ack 1
+        +0 > . 3001 ack 2001
+        +0.01 drop ack 2001
+        +0 = outcome Repairs
+        +0 > . 3001 ack 2001
+        +0 > none
+        # Again dropped, again sent.
+        +0.01 drop ack 2001
+        +0 > . 3001 ack 2001
+        # Data has come whose acknowledgment is delayed: it is due.
+        +0.01 < . 2001:3001 ack 1
+        +0 > none
+        +0 drop ack 2001
+        +0 = outcome Repairs
+        +0 > . 3001 ack 3001
+        +0 drop ack 2001
+        +0 = outcome Known
+        +0 > none
+        +0 < . 4001:5001 ack 1
+        +0 > . 3001 ack 3001 sack 4001:5001
+        +0 drop ack 3001
+        +0 > . 3001 ack 3001 sack 4001:5001
+        +0 drop ack 9001
+        +0 = outcome Known
+        +0 drop ack 0
+        +0 = outcome Known
+        +0 > none
+        +0 = cwnd 10000
+        +0 = recoveries 0
+        +0 = retransmits 0
+        ",
+    );
+}
+
+/// Of a handshake the third packet: it is an acknowledgment without data. And the last of a connection, from TIME-WAIT.
+#[test]
+fn acknowledgments_of_the_handshake_and_of_the_end_are_sent_again() {
+    run(
+        &Tcp { handshake: true, ..told(base()) },
+        "
+        +0 write 1000
+        +0 close
+        +0 > S 0
+        +0 drop ack 1
+        +0 = outcome Unknown
+        +0.1 < S. 0 ack 1
+        +0 > . 1 ack 1
+        +0 > F. 1:1001 ack 1
+        +0 drop ack 1
+        +0 = outcome Repairs
+        +0 > . 1002 ack 1
+        +0.1 < F. 1 ack 1002
+        +0 > . 1002 ack 2
+        +0 = state TimeWait
+        +0 drop ack 2
+        +0 = outcome Repairs
+        +0 > . 1002 ack 2
+        ",
+    );
 }
 
 /// Acknowledged, selectively acknowledged, never sent, without data, or repeated before the copy has left: nothing happens.

@@ -363,6 +363,50 @@ fn loss_disturbs_no_other_draw() {
     assert_eq!(lossy, run(&text(", loss = 0.2")));
 }
 
+/// Two incasts in opposite directions over one link: acknowledgments of each find the port full of the other's data. Told of,
+/// none costs a timeout; with `acks = false` those that were the last of their window do.
+#[test]
+fn acknowledgments_that_are_dropped_are_told_of() {
+    let text = |acks: bool| {
+        format!(
+            r#"
+            [topology]
+            kind = "dumbbell"
+            left = 40
+            right = 40
+            [switch]
+            buffer = {{ kind = "static", per_port = "40 packets" }}
+            notification = {{ kind = "pdn", acks = {acks} }}
+            [transport]
+            kind = "tcp"
+            drop_notification = true
+            handshake = false
+            initial_window = 10
+            rto_min = "200ms"
+            ack_every = 1
+            [[traffic]]
+            kind = "incast"
+            senders = ["h0..h39"]
+            receiver = "h79"
+            size = "30KB"
+            [[traffic]]
+            kind = "incast"
+            senders = ["h40..h78"]
+            receiver = "h0"
+            size = "30KB"
+            [telemetry]
+            sample = "off"
+            "#
+        )
+    };
+    let told = play(&text(true));
+    let c = told.counts;
+    assert_eq!((c.raised, c.repaired + c.known, told.timeouts()), (told.drops, c.raised, 0), "{c:?}");
+    assert!(c.repaired > told.retransmits(), "some were acknowledgments: {c:?}");
+    let untold = play(&text(false));
+    assert!(untold.counts.raised < untold.drops && untold.timeouts() > 0, "{:?}", untold.counts);
+}
+
 /// The operation "retransmit": the same segments come again, and no window falls.
 #[test]
 fn retransmit_only_keeps_the_window() {

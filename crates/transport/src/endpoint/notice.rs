@@ -37,6 +37,8 @@ impl TcpEndpoint {
     /// A notification that comes late or twice costs one segment at most: it cannot be told from that of a retransmission
     /// which was dropped again.
     ///
+    /// With [`Operation::ACKNOWLEDGE`] it was an acknowledgment without data: the newest one is sent again.
+    ///
     /// Source: PDN §IV. Deviation: the reduction is the congestion control's (CUBIC's is not by half); cwnd is not below what
     /// it was where a half would be below two segments.
     pub fn on_notice(&mut self, cfg: &Tcp, now: Time, notice: &DropNotice) -> NoticeOutcome {
@@ -44,20 +46,34 @@ impl TcpEndpoint {
             return NoticeOutcome::Off;
         }
         let halve = match notice.operation {
-            Operation::RETRANSMIT_AND_HALVE => true,
-            Operation::RETRANSMIT => false,
+            Operation::RETRANSMIT_AND_HALVE => Some(true),
+            Operation::RETRANSMIT => Some(false),
+            Operation::ACKNOWLEDGE => None,
             _ => return NoticeOutcome::Refused,
         };
-        let outcome = match self.sync {
-            Sync::SynSent | Sync::SynReceived => self.syn_was_dropped(cfg, now, notice, halve),
-            Sync::Open => match self.range_of(notice) {
+        let outcome = match (self.sync, halve) {
+            (Sync::SynSent | Sync::SynReceived, Some(halve)) => self.syn_was_dropped(cfg, now, notice, halve),
+            (Sync::Open, Some(halve)) => match self.range_of(notice) {
                 Ok((from, to)) => self.data_was_dropped(cfg, now, (from, to), halve),
                 Err(outcome) => outcome,
             },
-            Sync::Listen | Sync::TimeWait | Sync::Closed => NoticeOutcome::Unknown,
+            (Sync::Open | Sync::TimeWait, None) => self.ack_was_dropped(notice),
+            _ => NoticeOutcome::Unknown,
         };
         self.stats.notices += u32::from(outcome == NoticeOutcome::Repairs);
         outcome
+    }
+
+    /// The newest acknowledgment is sent again; older ones, whose place newer ones have taken, are not. One that is being delayed
+    /// is due: the other end has waited for the one before it.
+    ///
+    /// If other acknowledgments of the same number have arrived (of data beyond a hole), the copy is one duplicate more.
+    fn ack_was_dropped(&mut self, notice: &DropNotice) -> NoticeOutcome {
+        if notice.seq != self.wire_rcv_nxt() && self.unacked == 0 {
+            return NoticeOutcome::Known;
+        }
+        self.due |= due::ACK;
+        NoticeOutcome::Repairs
     }
 
     /// The SYN or SYN/ACK is sent again; the timer starts anew and has not expired, so its back-off and RFC 6298 §5.7 do not

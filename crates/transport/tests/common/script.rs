@@ -7,6 +7,7 @@
 //! +0.1  < . 1 ack 1001        a packet that arrives: `win` is 65535 unless given
 //! +0    > none                nothing has left that was not expected, and nothing can leave now
 //! +0    drop 1:1001 op 2      a switch tells that it dropped this; operation 1 (retransmit and halve) unless given
+//! +0    drop ack 1001         it dropped an acknowledgment of ours without data
 //! +0    = cwnd 4000           cwnd, ssthresh, phase, state, rto, srtt, timeouts … are so
 //! +0    ! Delivered 1000      the next event
 //! ```
@@ -92,6 +93,11 @@ impl Script<'_> {
             "<" => {
                 let p = self.arriving(&words[1..]);
                 self.tcp.on_packet(self.cfg, self.now, &p);
+            }
+            "drop" if words[1] == "ack" => {
+                let seq = IRS.wrapping_add(number(2) as u32);
+                let notice = DropNotice { seq, length: 0, operation: Operation::ACKNOWLEDGE };
+                self.outcome = Some(self.tcp.on_notice(self.cfg, self.now, &notice));
             }
             "drop" => {
                 let (from, to) = Self::range(words[1]);

@@ -439,10 +439,24 @@ TopologyConfig: TypeAlias = (
 """
 
 
+Ip: TypeAlias = Literal["v4", "v6"]
+"""Version of the Internet Protocol that all hosts speak.
+
+- `v4`: IPv4: a header of 20 B. Source: RFC 791.
+- `v6`: IPv6: a header of 40 B, so that a full segment carries 20 B less, and drop notifications of 44 B. Source: RFC 8200.
+"""
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Framing(Table):
     """How an IP packet sits on the wire. The defaults are Ethernet's: a full-size packet of 1500 B is a frame of 1518 B in
     queues and takes 1538 B of wire time.
+    """
+
+    ip: Ip | None = None
+    """Version of IP.
+
+    Default: "v4".
     """
 
     header: Size | None = None
@@ -467,6 +481,7 @@ class Framing(Table):
 class FramingDict(TypedDict, total=False):
     """`Framing` as a plain dictionary; the class says what each key means."""
 
+    ip: Ip
     header: Size
     min_frame: Size
     gap: Size
@@ -888,8 +903,8 @@ class PdnParams(Table):
     kind: ClassVar[Literal["pdn"]] = "pdn"
 
     queue: Size | None = None
-    """Room of each port's notification queue, 20 bytes each; what does not fit is lost and counted. Source: PDN §V (20
-    bytes sufficed in its simulations).
+    """Room of each port's notification queue, 20 bytes each, or 44 with IPv6; what does not fit is lost and counted.
+    Source: PDN §V (20 bytes sufficed in its simulations).
 
     Default: "2KB". Accepted: from 20B to 1MB.
     """
@@ -1596,13 +1611,14 @@ class Tcp(Table):
     """
 
     mtu: int | None = None
-    """Maximum transmission unit: bytes of the largest IP packet.
+    """Maximum transmission unit: bytes of the largest IP packet; with IPv6 at least 1280 (RFC 8200 §5).
 
     Default: 1500. Accepted: from 576 to 65000.
     """
 
     mss: int | None = None
-    """Payload bytes of a full segment. Absent: MTU − 40, and 12 less with timestamps (RFC 6691): 1448 or 1460.
+    """Payload bytes of a full segment. Absent: MTU − 40, and 12 less with timestamps (RFC 6691): 1448 or 1460; with IPv6
+    20 less, 1428 or 1440.
 
     Accepted: from 64 to 64000.
     """
@@ -1796,8 +1812,8 @@ class Tcp(Table):
 
     drop_notification: bool | None = None
     """Acts on drop notifications of switches: what was dropped is sent again at once, and the window falls, at most once per
-    RTT. Segments are 20 bytes smaller, so that a full frame has room for a notification; both ends should have it.
-    Source: PDN §IV.
+    RTT. Segments are 20 bytes smaller, with IPv6 44, so that a full frame has room for a notification; both ends should
+    have it. Source: PDN §IV.
 
     Default: false.
     """
@@ -3033,7 +3049,8 @@ class Cbr(Table):
     """
 
     packet: Size | None = None
-    """Application bytes of one datagram. Source: RFC 791 (20 B of header) and RFC 768 (8 B), out of 1500 B.
+    """Application bytes of one datagram. Source: RFC 791 (20 B of header) and RFC 768 (8 B), out of 1500 B; over IPv6 1452B
+    fill a frame (RFC 8200, 40 B).
 
     Default: "1472B". Accepted: from 1B to 65507B.
     """
@@ -3153,7 +3170,8 @@ class OnOff(Table):
     """
 
     packet: Size | None = None
-    """Application bytes of one datagram. Source: RFC 791 (20 B of header) and RFC 768 (8 B), out of 1500 B.
+    """Application bytes of one datagram. Source: RFC 791 (20 B of header) and RFC 768 (8 B), out of 1500 B; over IPv6 1452B
+    fill a frame (RFC 8200, 40 B).
 
     Default: "1472B". Accepted: from 1B to 65507B.
     """
@@ -3542,7 +3560,7 @@ class CaptureFrames(Table):
     """
 
     snap: Size | None = None
-    """Most bytes that are kept of a frame; absent: all. 94 B hold all headers, stamps are at the end.
+    """Most bytes that are kept of a frame; absent: all. 94 B hold all headers, with IPv6 114 B; stamps are at the end.
 
     Accepted: from 64B to 65535B.
     """
@@ -3755,6 +3773,7 @@ __all__ = [
     "FromFile",
     "FromFileDict",
     "TopologyConfig",
+    "Ip",
     "Framing",
     "FramingDict",
     "PortBuffer",

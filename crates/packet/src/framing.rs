@@ -1,6 +1,8 @@
 //! How an IP packet sits on the wire.
 
-/// Bytes that the link layer adds. The defaults are Ethernet's.
+use crate::IpVersion;
+
+/// Bytes that the link layer and IP add. The defaults are Ethernet's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Framing {
     /// Header and frame check sequence, and a trailer where there is one: counted in queues and on the wire (14 + 4).
@@ -9,13 +11,13 @@ pub struct Framing {
     pub min_frame: u16,
     /// Preamble and inter-packet gap: wire time only (8 + 12).
     pub gap: u16,
+    /// Version of IP.
+    pub ip: IpVersion,
 }
 
 impl Framing {
-    /// IEEE 802.3: 38 bytes in all over the IP packet.
-    pub const ETHERNET: Framing = Framing { header: 18, min_frame: 64, gap: 20 };
-    /// IPv4 header without options.
-    pub const IPV4_HEADER: u16 = 20;
+    /// IEEE 802.3: 38 bytes in all over the packet, which is one of IPv4.
+    pub const ETHERNET: Framing = Framing { header: 18, min_frame: 64, gap: 20, ip: IpVersion::V4 };
 
     /// The same with `bytes` more in each frame behind the IP packet, before the frame check sequence. They count towards the
     /// smallest frame: padding lies between the IP packet and them.
@@ -23,10 +25,10 @@ impl Framing {
         Framing { header: self.header + bytes, ..self }
     }
 
-    /// Frame bytes of an IPv4 packet with a transport header and payload of `transport` bytes together.
+    /// Frame bytes of an IP packet with a transport header and payload of `transport` bytes together.
     #[inline(always)]
     pub fn frame(&self, transport: u16) -> u16 {
-        (transport + Self::IPV4_HEADER + self.header).max(self.min_frame)
+        (transport + self.ip.header() + self.header).max(self.min_frame)
     }
 
     /// Bytes of wire time that a frame occupies.

@@ -7,11 +7,13 @@
 use fanin_units::{FlowId, HostId};
 
 mod framing;
+mod ip;
 mod notice;
 mod tcp;
 
 pub use framing::Framing;
-pub use notice::{DropNotice, Notification, Operation, NOTICE_BYTES};
+pub use ip::IpVersion;
+pub use notice::{DropNotice, Notification, Operation};
 pub use tcp::{SackBlock, SynOptions, TcpFlags, Timestamps};
 
 /// ECN field of the IP header. Source: RFC 3168 §5.

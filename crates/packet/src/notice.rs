@@ -46,7 +46,3 @@ pub struct Notification {
     /// Switches that it may still cross.
     pub ttl: u8,
 }
-
-/// Bytes of a notification behind an IPv4 packet: addresses 4 + 4, ports 2 + 2, sequence number 4, length 2, type 1,
-/// operation 1. Source: PDN fig. 3.
-pub const NOTICE_BYTES: u16 = 20;

@@ -57,3 +57,14 @@ fn udp_has_its_own_header() {
     p.set_udp(3, 1472);
     assert_eq!((p.protocol(), p.transport_header(), wire(&p)), (Protocol::Udp, 8, 1538));
 }
+
+/// RFC 8200 §3: 40 bytes of header; Ethernet's 38 and the payload besides.
+#[test]
+fn a_header_of_ipv6_is_twenty_bytes_longer() {
+    let ethernet = Framing { ip: IpVersion::V6, ..Framing::ETHERNET };
+    let on_wire = |p: &Packet| ethernet.on_wire(ethernet.frame(p.transport_header() + p.payload));
+    assert_eq!((on_wire(&segment(1428, true)), on_wire(&segment(1440, false))), (1538, 1538));
+    assert_eq!(on_wire(&segment(0, false)), 98); // 40 + 20 + 18 = 78, no padding, + 20
+    assert_eq!((IpVersion::V4.header(), IpVersion::V6.header()), (20, 40));
+    assert_eq!((IpVersion::V4.notice(), IpVersion::V6.notice()), (20, 44));
+}

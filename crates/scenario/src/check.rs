@@ -12,6 +12,7 @@ pub(crate) use network::{core_rate, host_infos, Network};
 
 use self::transport::shown;
 use crate::doc::{Parts, DEFAULT_TRANSPORT};
+use fanin_packet::IpVersion;
 use fanin_params::{Cx, Problem, Severity};
 use fanin_switch::Marking;
 use fanin_traffic::{Entry, Traffic, TrafficContext, TrafficKind, MAX_FLOWS};
@@ -44,6 +45,7 @@ pub(crate) fn check(parts: &Parts, network: Option<&Network>, base_dir: &Path) -
     }
     classes(parts, &mut cx);
     frame_sizes(parts, &mut cx);
+    long_datagrams(parts, &mut cx);
     ecn(parts, &mut cx);
     let mut watched = Vec::new();
     let mut captured = Vec::new();
@@ -79,7 +81,7 @@ fn each_transport(parts: &Parts, cx: &mut Cx) {
     for (i, (name, config)) in parts.transports.iter().enumerate() {
         let body = |cx: &mut Cx| {
             if let Some(config) = config {
-                transport::check(config, parts.trailer(), cx);
+                transport::check(config, parts, cx);
             }
         };
         let used = |entry: &Entry| transport_of(parts, entry).is_some_and(|(used, _)| used == name);
@@ -172,8 +174,22 @@ fn classes(parts: &Parts, cx: &mut Cx) {
     }
 }
 
-/// Headers of a datagram. Source: RFC 791 §3.1 (20 bytes), RFC 768 (8 bytes).
-const IP_AND_UDP: u64 = 28;
+/// Headers of a datagram.
+fn ip_and_udp(parts: &Parts) -> u64 {
+    u64::from(parts.ip().header()) + UDP_HEADER
+}
+
+/// Source: RFC 768.
+const UDP_HEADER: u64 = 8;
+
+/// The entries that send datagrams, by their positions in the document, and how large these are.
+fn datagrams(parts: &Parts) -> impl Iterator<Item = (usize, Bytes)> + use<'_> {
+    parts.traffic.iter().filter_map(|(i, entry)| match &entry.kind {
+        TrafficKind::Cbr(source) => Some((*i, source.packet)),
+        TrafficKind::OnOff(source) => Some((*i, source.packet)),
+        _ => None,
+    })
+}
 
 /// A frame has to fit the 16 bits of its length.
 fn wire_overhead(parts: &Parts, network: &Network, cx: &mut Cx) {
@@ -199,18 +215,38 @@ fn frame_sizes(parts: &Parts, cx: &mut Cx) {
         }
     }
     let room = room - u64::from(parts.trailer());
-    for (i, entry) in &parts.traffic {
-        let packet = match &entry.kind {
-            TrafficKind::Cbr(source) => source.packet,
-            TrafficKind::OnOff(source) => source.packet,
-            _ => continue,
-        };
-        if packet.get() + IP_AND_UDP > room {
-            let accepted = format!("at most {}", Bytes(room - IP_AND_UDP));
-            at_entry(cx, *i, |cx| {
+    for (i, packet) in datagrams(parts) {
+        let headers = ip_and_udp(parts);
+        if packet.get() + headers > room {
+            let accepted = format!("at most {}", Bytes(room - headers));
+            at_entry(cx, i, |cx| {
                 cx.key("packet", |cx| {
                     cx.error(Some(&shown(&packet)), "does not fit a frame with its headers", Some(accepted)).severity
                 });
+            });
+        }
+    }
+}
+
+/// The largest IP packet of Ethernet. Source: IEEE 802.3 §3.2.7.
+const ETHERNET_MTU: u64 = 1_500;
+
+/// Datagrams that would fill their frame, were there no stamp in it and no longer header than IPv4's.
+fn long_datagrams(parts: &Parts, cx: &mut Cx) {
+    let usual = u64::from(IpVersion::V4.header()) + UDP_HEADER;
+    let (headers, stamp) = (ip_and_udp(parts), u64::from(parts.trailer()));
+    for (i, packet) in datagrams(parts) {
+        if packet.get() + usual <= ETHERNET_MTU && packet.get() + headers + stamp > ETHERNET_MTU {
+            let what = match (headers > usual, stamp > 0) {
+                (true, true) => "the header of IPv6 and the stamp of telemetry.registers",
+                (true, false) => "the header of IPv6",
+                (false, _) => "the stamp of telemetry.registers",
+            };
+            at_entry(cx, i, |cx| {
+                let message =
+                    format!("leaves no room for {what} in a frame of Ethernet: its frames are longer than others can be");
+                transport::warn(cx, "packet", &packet, message).suggestion =
+                    Some(format!("\"{}\"", Bytes(ETHERNET_MTU - headers - stamp)));
             });
         }
     }

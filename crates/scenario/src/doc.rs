@@ -1,6 +1,7 @@
 //! The scenario as it is written.
 
 use crate::sections::{Engine, Framing, Host, Telemetry};
+use fanin_packet::IpVersion;
 use fanin_params::{params, Cx, Node, Param, Value};
 use fanin_switch::Switch;
 use fanin_topology::TopologyConfig;
@@ -99,6 +100,11 @@ impl Parts {
     /// Bytes of each frame that lie behind the IP packet and any padding.
     pub fn trailer(&self) -> u16 {
         self.telemetry.as_ref().map_or(0, Telemetry::trailer)
+    }
+
+    /// Version of IP.
+    pub fn ip(&self) -> IpVersion {
+        self.framing.as_ref().map_or(IpVersion::default(), Framing::version)
     }
 
     /// The parts of a document with errors, which were reported when it was read as a whole.

@@ -1,18 +1,52 @@
 //! The parts of a scenario that belong to no model crate: framing, hosts, telemetry, engine.
 
+use fanin_packet::IpVersion;
 use fanin_params::{choice, names, params, Cx, Node, Param, Schema, Value};
 use fanin_units::{Bytes, Span};
+
+names! {
+    /// Version of the Internet Protocol that all hosts speak.
+    pub enum Ip {
+        /// IPv4: a header of 20 B. Source: RFC 791.
+        "v4" => V4,
+        /// IPv6: a header of 40 B, so that a full segment carries 20 B less, and drop notifications of 44 B. Source: RFC 8200.
+        "v6" => V6,
+    }
+}
 
 params! {
     /// How an IP packet sits on the wire. The defaults are Ethernet's: a full-size packet of 1500 B is a frame of 1518 B in
     /// queues and takes 1538 B of wire time.
     pub struct Framing {
+        /// Version of IP.
+        pub ip: Ip = Ip::V4;
         /// Link-layer header and frame check sequence: counted in queues and on the wire. Source: IEEE 802.3 (14 + 4 bytes).
         pub header: Bytes = Bytes(18), in Bytes(0)..=Bytes(1_000);
         /// Smallest frame; shorter ones are padded. Source: IEEE 802.3.
         pub min_frame: Bytes = Bytes(64), in Bytes(0)..=Bytes(1_500);
         /// Preamble and inter-packet gap: wire time only. Source: IEEE 802.3 (8 + 12 bytes).
         pub gap: Bytes = Bytes(20), in Bytes(0)..=Bytes(1_000);
+    }
+}
+
+impl Framing {
+    /// Version of IP.
+    pub fn version(&self) -> IpVersion {
+        match self.ip {
+            Ip::V4 => IpVersion::V4,
+            Ip::V6 => IpVersion::V6,
+        }
+    }
+
+    /// The same for packets; the ranges above are within 16 bits.
+    pub fn of_packets(&self) -> fanin_packet::Framing {
+        let small = |bytes: Bytes| bytes.get() as u16;
+        fanin_packet::Framing {
+            header: small(self.header),
+            min_frame: small(self.min_frame),
+            gap: small(self.gap),
+            ip: self.version(),
+        }
     }
 }
 
@@ -149,7 +183,7 @@ params! {
     pub struct CaptureFrames {
         /// Hosts whose NICs are captured: names as in the results (`h3`), `*` stands for anything.
         pub hosts: Vec<String>;
-        /// Most bytes that are kept of a frame; absent: all. 94 B hold all headers, stamps are at the end.
+        /// Most bytes that are kept of a frame; absent: all. 94 B hold all headers, with IPv6 114 B; stamps are at the end.
         pub snap: Option<Bytes>, in Bytes(64)..=Bytes(65_535);
     }
 }

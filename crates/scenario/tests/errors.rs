@@ -307,6 +307,47 @@ fn frames_that_no_length_field_holds() {
 }
 
 #[test]
+fn packets_too_small_for_ipv6_and_segments_too_large() {
+    let v6 = "[framing]\nip = \"v6\"\n";
+    let suggestion = |mtu: u16| format!("mtu = {mtu}, with mss for smaller segments; or framing.ip = \"v4\"");
+    let mtu = |mtu: u16| format!("mtu = {mtu}\n[[traffic]]");
+    assert_eq!(wrong(&[("[[traffic]]", &mtu(1280))], v6), "sound");
+    assert_eq!(
+        wrong(&[("[[traffic]]", &mtu(1279))], v6),
+        lines(&[&format!(
+            "transport.mtu, line 9: 1279 is too small for IPv6; accepted: at least 1280: the 1280 B that every link of IPv6 carries (RFC 8200); {}",
+            suggestion(1280)
+        )])
+    );
+    let stamps = format!("{v6}[telemetry]\nqueues = [\"*\"]\nregisters = {{}}\n");
+    let found = wrong(&[("[[traffic]]", &mtu(1287))], &stamps);
+    assert!(found.contains("at least 1288: the 1280 B that every link of IPv6 carries (RFC 8200) and 8 B for stamps"), "{found}");
+    assert_eq!(wrong(&[("[[traffic]]", &mtu(1288))], &stamps), "sound");
+    let told = "drop_notification = true\nmss = 1385\n[switch]\nnotification = { kind = \"pdn\", queue = \"43B\" }\n[[traffic]]";
+    assert_eq!(
+        wrong(&[("[[traffic]]", told)], v6),
+        lines(&[
+            "transport.mss, line 10: 1385 does not fit the MTU; accepted: at most 1384: the MTU of 1500 less 116B of headers and drop notification",
+            "switch.notification.queue, line 12: \"43B\" has no room for one notification of IPv6; accepted: at least 44B",
+        ])
+    );
+    assert_eq!(
+        wrong(&[("[[traffic]]", "mss = 1449\n[[traffic]]")], ""),
+        lines(&["transport.mss, line 9: 1449 does not fit the MTU; accepted: at most 1448: the MTU of 1500 less 52B of headers"])
+    );
+    let long = "[[traffic]]\nkind = \"cbr\"\nsrc = \"h0\"\ndst = \"h1\"\nrate = \"1Gbps\"\nsize = \"1MB\"\npacket = \"65470B\"\n";
+    assert_eq!(wrong(&[], long), "sound");
+    assert_eq!(
+        wrong(&[], &format!("{long}{v6}")),
+        lines(&["traffic[1].packet, line 19: \"65470B\" does not fit a frame with its headers; accepted: at most 65469B"])
+    );
+    assert_eq!(
+        wrong(&[], "[framing]\nip = \"6\"\n"),
+        lines(&["framing.ip, line 14: \"6\" is not a known name; accepted: v4, v6; did you mean 'v6'?"])
+    );
+}
+
+#[test]
 fn values_that_do_nothing() {
     assert_eq!(
         wrong(&[("[[traffic]]", "tso_max = \"32KB\"\nack_every = 1\necn_echo = \"dctcp\"\n[switch]\ncell = \"208B\"\n[[traffic]]")], "delay = \"1us\"\n"),

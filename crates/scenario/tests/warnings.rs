@@ -304,6 +304,46 @@ fn datagrams_that_leave_no_room_for_a_stamp() {
     assert_eq!(changed(&[], &datagrams(1472)), line(expected));
     assert_eq!(changed(&[], &datagrams(1464)), "");
     assert_eq!(changed(&[], &datagrams(8972)), "", "a jumbo frame already");
+    let both = changed(&[], &(datagrams(1465) + "[framing]\nip = \"v6\"\n"));
+    assert!(
+        both.contains("no room for the header of IPv6 and the stamp of telemetry.registers in") && both.contains("\"1444B\""),
+        "{both}"
+    );
+}
+
+#[test]
+fn datagrams_that_leave_no_room_for_a_longer_header() {
+    let datagrams = |packet: &str| {
+        format!("[framing]\nip = \"v6\"\n[[traffic]]\nkind = \"cbr\"\nsrc = \"h0\"\ndst = \"h8\"\nrate = \"1Gbps\"\nsize = \"1MB\"\n{packet}")
+    };
+    let expected = "traffic[1].packet, line 19: \"1472B\" leaves no room for the header of IPv6 in a frame of Ethernet: its frames are longer than others can be; \"1452B\"";
+    assert_eq!(changed(&[], &datagrams("")), line(expected), "the default is that of IPv4");
+    assert_eq!(changed(&[], &datagrams("packet = \"1452B\"\n")), "");
+    assert_eq!(changed(&[], &datagrams("packet = \"1473B\"\n")), "", "a jumbo frame over IPv4 already");
+}
+
+/// First windows, receive windows and the room of notifications count with what IPv6 leaves of a frame.
+#[test]
+fn warnings_follow_the_version_of_ip() {
+    let first = |ip: &str, buffer: &str| {
+        let buffer = format!("per_port = \"{buffer}\"");
+        changed(
+            &[("per_port = \"512KB\"", &buffer), ("marking", "# marking"), ("dctcp", "newreno")],
+            &format!("[telemetry]\nsample = \"off\"\n[framing]\nip = \"{ip}\"\n"),
+        )
+    };
+    // Eight windows of three segments of 1448 B, or of 1428 B, in frames of 1518 B.
+    let short = "sends 36432B in the first windows of 8 flows to a port that holds 36431B";
+    for ip in ["v4", "v6"] {
+        assert!(first(ip, "36431B").contains(short), "{}", first(ip, "36431B"));
+        assert_eq!(first(ip, "36432B"), "");
+    }
+    let max_frame = |frame: &str| {
+        let pdn = format!("[switch]\nnotification = {{ kind = \"pdn\", max_frame = \"{frame}\" }}");
+        changed(&[("[switch]", &pdn), ("rto_min", "drop_notification = true\nrto_min")], "[framing]\nip = \"v6\"\n")
+    };
+    assert_eq!(max_frame("1518B"), "");
+    assert!(max_frame("1517B").contains("it takes 1518 B with it"), "{}", max_frame("1517B"));
 }
 
 #[test]

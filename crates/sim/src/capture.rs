@@ -5,7 +5,7 @@ use crate::pool::PacketId;
 use crate::port::Owner;
 use crate::record::Destination;
 use crate::world::World;
-use fanin_packet::{Framing, Notification, Packet, Side};
+use fanin_packet::{Framing, IpVersion, Notification, Packet, Side};
 use fanin_scenario::Scenario;
 use fanin_telemetry::{Stamp, TableError};
 use fanin_units::{HostId, Span, Time};
@@ -64,6 +64,7 @@ struct CameWith {
 pub struct Capturing {
     file: CaptureFile,
     framer: Framer,
+    ip: IpVersion,
     /// Whether frames have room for stamps.
     stamped: bool,
     /// By host.
@@ -108,11 +109,12 @@ impl Capturing {
         let mut interfaces = vec![NONE; topology.hosts.len()];
         for host in scenario.captured() {
             let nic = topology.link(topology.host_link(topology.hosts[host.index()]));
-            interfaces[host.index()] = file.interface(*host, topology.host_name(*host), nic.rate);
+            interfaces[host.index()] = file.interface((*host, framing.ip), topology.host_name(*host), nic.rate);
         }
         Ok(Some(Box::new(Capturing {
             file,
             framer: Framer::new(framing).expect("a framing that validation accepts for captures"),
+            ip: framing.ip,
             stamped: doc.telemetry.trailer() > 0,
             interfaces,
             processing: doc.host.processing_delay,
@@ -148,7 +150,7 @@ impl Capturing {
                 }
                 Some(CameWith { notice, alone: false }) => {
                     self.framer.write(&next.packet, next.src, next.stamp, &mut self.bytes);
-                    notification::attach(&mut self.bytes, &notice).expect("an IPv4 packet and nothing behind it");
+                    notification::attach(&mut self.bytes, &notice).expect("an IP packet and nothing behind it");
                 }
                 None => self.framer.write(&next.packet, next.src, next.stamp, &mut self.bytes),
             }
@@ -212,7 +214,7 @@ impl World {
         if interface == NONE {
             return;
         }
-        capturing.came_with = Some(CameWith { notice: Notice::of(notification), alone: alone.is_some() });
+        capturing.came_with = Some(CameWith { notice: Notice::of(notification, capturing.ip), alone: alone.is_some() });
         if let Some(p) = alone {
             let arrived = Time::from_ps(self.now.ps().saturating_sub(capturing.processing.ps()));
             capturing.push(arrived, p, notification.receiver, Stamp::EMPTY, (interface, Direction::In));

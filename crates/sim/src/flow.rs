@@ -139,7 +139,8 @@ impl World {
         let mut draws = Stream::new(self.seed, Purpose::Transport, self.flow_key(spec));
         let iss = [draws.next_u32(), draws.next_u32()];
         let ts_offset = [draws.next_u32(), draws.next_u32()];
-        Connection::pair(cfg, iss, ts_offset).map(|connection| Protocol::Tcp(TcpEndpoint::new(cfg, connection, self.now)))
+        Connection::pair(cfg, self.framing.ip, iss, ts_offset)
+            .map(|connection| Protocol::Tcp(TcpEndpoint::new(cfg, connection, self.now)))
     }
 
     /// The application's first wish: the request, or the data where there is none.
@@ -324,7 +325,7 @@ impl World {
             }
         };
         let header = if cfg.timestamps { 32 } else { 20 };
-        let segment = (u64::from(cfg.payload(cfg.mtu, cfg.timestamps)), header);
+        let segment = (u64::from(cfg.payload(cfg.mtu, self.framing.ip, cfg.timestamps)), header);
         let ack = cfg.handshake.then(|| self.framing.frame(header));
         let mut total = self.stream(&path, ack, spec.size, segment);
         if spec.request > 0 {

@@ -9,7 +9,7 @@ use crate::link::{FarEnd, Link};
 use crate::pool::PacketId;
 use crate::port::{Owner, Port};
 use crate::world::World;
-use fanin_packet::{Framing, Notification, Operation, Packet, NOTICE_BYTES};
+use fanin_packet::{Framing, IpVersion, Notification, Operation, Packet};
 use fanin_switch::{empty_frame, notice_of, tells_of, DropReason, NoticeQueue, PdnParams};
 use fanin_transport::{NoticeOutcome, TransportConfig};
 use fanin_units::{Bytes, Purpose, Stream, Time};
@@ -86,6 +86,8 @@ pub struct Notify {
     /// Frames on the wire with nothing else in them.
     pub alone: u64,
     empty_frame: u16,
+    /// Of packets and so of notifications.
+    ip: IpVersion,
     pub counts: NoticeCounts,
 }
 
@@ -103,6 +105,7 @@ impl Notify {
             carried: BTreeMap::new(),
             alone: 0,
             empty_frame: empty_frame(framing),
+            ip: framing.ip,
             counts: NoticeCounts::default(),
         }
     }
@@ -114,7 +117,7 @@ impl Notify {
             link.carry_notices();
         }
         self.draws.push(Stream::new(self.seed, Purpose::NoticeLoss, self.queues.len() as u64));
-        self.queues.push(knows.then(|| NoticeQueue::new(params)));
+        self.queues.push(knows.then(|| NoticeQueue::new(params, self.ip)));
     }
 
     /// Notifications that are queued or on a wire.
@@ -136,7 +139,7 @@ impl Notify {
     /// Bytes of a frame that are a notification.
     fn carried_bytes(&self, packet: PacketId) -> u16 {
         if self.carried.contains_key(&packet) {
-            NOTICE_BYTES
+            self.ip.notice()
         } else {
             0
         }
@@ -229,7 +232,7 @@ impl World {
         let Some(notify) = self.notify.as_deref_mut() else { return };
         let Some(queue) = notify.queues[l].as_mut() else { return };
         let Some(notification) = queue.attach(self.pool[packet].frame) else { return };
-        self.pool[packet].frame += NOTICE_BYTES;
+        self.pool[packet].frame += notify.ip.notice();
         notify.carried.insert(packet, Carried { notification, alone: false });
         notify.counts.attached += 1;
     }
@@ -258,7 +261,7 @@ impl World {
             notify.alone -= 1;
             self.pool.free(packet);
         } else {
-            self.pool[packet].frame -= NOTICE_BYTES;
+            self.pool[packet].frame -= notify.ip.notice();
         }
         if notify.is_lost(l) {
             notify.counts.lost += 1;

@@ -38,9 +38,7 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
     let (switch, engine, telemetry) = (&doc.switch, &doc.engine, &doc.telemetry);
     let seed = scenario.seed();
     let traffic = scenario.traffic().map_err(RunError::Problems)?;
-    let framing = &doc.framing;
-    let framing =
-        Framing { header: framing.header.get() as u16, min_frame: framing.min_frame.get() as u16, gap: framing.gap.get() as u16 };
+    let framing = doc.framing.of_packets();
     let registers = telemetry.registers.as_ref().map(|registers| Registers { tick: registers.tick, unit: registers.unit });
     let cell = switch.cell_bytes();
 
@@ -253,7 +251,7 @@ fn equip(link: &mut Link, port: &mut Port, switch: &Switch, explicit: bool) {
 /// fabric must not make the wheel's buckets wide; its events take the heap. Buckets stay well below the shortest delay, so
 /// that events rarely fall into the bucket that is open.
 fn rhythm(topology: &Topology, framing: Framing) -> (Span, Span) {
-    let full = fanin_units::Bytes(u64::from(framing.on_wire(framing.frame(1480))));
+    let full = fanin_units::Bytes(u64::from(framing.on_wire(framing.frame(1500 - framing.ip.header()))));
     let mut ahead: Vec<Span> = topology.links.iter().map(|l| l.delay + l.rate.time_to_send(full)).collect();
     ahead.sort_unstable();
     let horizon = ahead.get(ahead.len() * 9 / 10).copied().unwrap_or(Span::from_us(1));

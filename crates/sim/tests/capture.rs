@@ -1,10 +1,11 @@
 //! `telemetry.capture`: frames at NICs agree with what was simulated, and change nothing of it.
 
-use fanin_packet::Operation;
+use fanin_packet::{IpVersion, Operation};
 use fanin_scenario::Scenario;
 use fanin_sim::{world, Destination, Kept, Pause};
 use fanin_telemetry::Stamp;
 use fanin_units::HostId;
+use fanin_wire::notification::{Addresses, Notice};
 use fanin_wire::{address, Capture, Direction, Framer, Headers};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -102,8 +103,14 @@ fn incast(telemetry: &str, host: &str) -> String {
 
 #[test]
 fn what_a_receiver_captures_is_what_its_tables_say() {
-    for host in ["", "nic = \"fifo\"\nprocessing_delay = \"3us\""] {
-        let kept = run(&incast("capture = { hosts = [\"*\"] }", host));
+    for (host, ip) in [
+        ("", IpVersion::V4),
+        ("nic = \"fifo\"\nprocessing_delay = \"3us\"", IpVersion::V4),
+        ("", IpVersion::V6),
+        ("nic = \"fifo\"\nprocessing_delay = \"3us\"", IpVersion::V6),
+    ] {
+        let version = if ip == IpVersion::V6 { "[framing]\nip = \"v6\"\n" } else { "" };
+        let kept = run(&(incast("capture = { hosts = [\"*\"] }", host) + version));
         let frames = frames(&kept.packets);
         assert!(frames.windows(2).all(|pair| pair[0].time_ps <= pair[1].time_ps), "in order of time");
 
@@ -140,11 +147,10 @@ fn what_a_receiver_captures_is_what_its_tables_say() {
         let key = |f: &Seen| (f.headers.src, f.headers.ports, f.headers.tcp.map(|t| (t.seq, t.flags)));
         let mut balance: BTreeMap<_, i64> = BTreeMap::new();
         let (mut sent, mut arrived) = (0, 0);
-        let h9 = IpAddr::V4(address::ip(HostId(9)));
+        let h9 = address::ip(HostId(9), ip);
         for f in frames.iter().filter(|f| f.headers.dst == h9 && f.headers.payload > 0) {
             let out = f.direction == Direction::Out;
-            let IpAddr::V4(src) = f.headers.src else { panic!("{f:?}") };
-            let far = address::host(src).unwrap().0 < 5;
+            let far = address::host(f.headers.src).unwrap().0 < 5;
             assert_eq!(f.headers.ttl, if out { 64 } else { 64 - if far { 3 } else { 1 } });
             let count = balance.entry(key(f)).or_default();
             *count += if out { 1 } else { -1 };
@@ -193,7 +199,7 @@ fn scenario_and_frames_agree_on_what_is_ethernet() {
                 "{PAIR}[framing]\nheader = \"{header}B\"\nmin_frame = \"{min_frame}B\"\n[telemetry]\ncapture = {{ hosts = [\"h0\"] }}\n"
             );
             let valid = Scenario::from_toml(&text, Path::new(".")).is_ok();
-            let framing = fanin_packet::Framing { header, min_frame, gap: 20 };
+            let framing = fanin_packet::Framing { header, min_frame, ..fanin_packet::Framing::ETHERNET };
             assert_eq!(valid, Framer::new(&framing).is_ok(), "{header} {min_frame}");
             if valid {
                 let frames = frames(&run(&text).packets);
@@ -204,21 +210,28 @@ fn scenario_and_frames_agree_on_what_is_ethernet() {
     }
 }
 
+fn addresses(notice: &Notice) -> [IpAddr; 2] {
+    match notice.addresses {
+        Addresses::V4 { src, dst } => [src.into(), dst.into()],
+        Addresses::V6 { src, dst } => [src.into(), dst.into()],
+    }
+}
+
 /// Drop notifications are in the capture of the host that they are for, each once, behind a packet or alone; taken off, the
 /// packets are those of the same capture without them, and stamps are where they were.
 #[test]
 fn notifications_are_captured_where_they_arrive() {
-    let text = |more: &str| {
+    let text = |ip: &str, more: &str| {
         format!(
-            "[topology]\nkind = \"single_switch\"\nhosts = 3\nlink = {{ rate = \"1Gbps\", delay = \"10us\" }}\n[switch]\n\
+            "[framing]\nip = \"{ip}\"\n[topology]\nkind = \"single_switch\"\nhosts = 3\nlink = {{ rate = \"1Gbps\", delay = \"10us\" }}\n[switch]\n\
              buffer = {{ kind = \"static\", per_port = \"20 packets\" }}\nnotification = \"pdn\"\n[transport]\nkind = \"tcp\"\nhandshake = false\n\
              initial_window = 30\ndrop_notification = true\n[[traffic]]\nkind = \"incast\"\nreceiver = \"h2\"\nsize = \"60KB\"\n\
              [[traffic]]\nkind = \"incast\"\nreceiver = \"h0\"\nsize = \"90KB\"\n\
              [telemetry]\nsample = \"off\"\nqueues = [\"switch0->*\"]\n{more}\n"
         )
     };
-    for registers in ["", "registers = {}"] {
-        let kept = run(&text(&format!("{registers}\ncapture = {{ hosts = [\"h*\"] }}")));
+    for (ip, registers) in [("v4", ""), ("v4", "registers = {}"), ("v6", ""), ("v6", "registers = {}")] {
+        let kept = run(&text(ip, &format!("{registers}\ncapture = {{ hosts = [\"h*\"] }}")));
         let mut capture = Capture::new(&kept.packets[..]).unwrap();
         let (mut alone, mut behind, mut told, mut acks) = (0, 0, Vec::new(), 0);
         while let Some(frame) = capture.next_frame().unwrap() {
@@ -233,6 +246,11 @@ fn notifications_are_captured_where_they_arrive() {
             } else {
                 told.push(notice.seq);
             }
+            assert_eq!(
+                (notice.size(), &frame.data[12..14]),
+                if ip == "v4" { (20, &[0xA8, 0x00][..]) } else { (44, &[0xA6, 0xDD][..]) }
+            );
+            assert!(addresses(&notice).map(address::host).iter().all(|host| host.is_some_and(|host| host.0 < 3)));
             let mut bytes = frame.data.to_vec();
             assert_eq!(fanin_wire::notification::detach(&mut bytes), Ok(Some(notice)));
             match frame.headers() {

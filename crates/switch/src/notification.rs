@@ -4,7 +4,7 @@
 //! next frame that has room for it, or in an empty frame when the port is idle; the next switch takes it off and does the same.
 
 use crate::DropReason;
-use fanin_packet::{DropNotice, Framing, Notification, Operation, Packet, Protocol, TcpFlags, NOTICE_BYTES};
+use fanin_packet::{DropNotice, Framing, IpVersion, Notification, Operation, Packet, Protocol, TcpFlags};
 use fanin_params::{choice, names, params};
 use fanin_units::Bytes;
 use std::collections::VecDeque;
@@ -27,8 +27,8 @@ params! {
 params! {
     /// Packet drop notification: the sender is told at once what was dropped. Source: PDN §IV.
     pub struct PdnParams {
-        /// Room of each port's notification queue, 20 bytes each; what does not fit is lost and counted. Source: PDN §V (20
-        /// bytes sufficed in its simulations).
+        /// Room of each port's notification queue, 20 bytes each, or 44 with IPv6; what does not fit is lost and counted.
+        /// Source: PDN §V (20 bytes sufficed in its simulations).
         pub queue: Bytes = Bytes(2_000), in Bytes(20)..=Bytes(1_000_000);
         /// What the sender is asked to do.
         pub operation: Operations = Operations::RetransmitAndHalve;
@@ -89,7 +89,7 @@ pub fn notice_of(p: &Packet, operation: Operation, acks: bool) -> Option<DropNot
 
 /// Frame bytes of a frame with a notification and nothing else.
 pub fn empty_frame(framing: &Framing) -> u16 {
-    (framing.header + NOTICE_BYTES).max(framing.min_frame)
+    (framing.header + framing.ip.notice()).max(framing.min_frame)
 }
 
 /// The notification queue of one port.
@@ -98,16 +98,19 @@ pub struct NoticeQueue {
     waiting: VecDeque<Notification>,
     /// Notifications that may wait.
     most: usize,
+    /// Bytes of each.
+    bytes: u16,
     max_frame: u16,
     peak: usize,
 }
 
 impl NoticeQueue {
-    /// An empty queue.
-    pub fn new(params: &PdnParams) -> Self {
+    /// An empty queue for notifications of packets of `ip`.
+    pub fn new(params: &PdnParams, ip: IpVersion) -> Self {
         NoticeQueue {
             waiting: VecDeque::new(),
-            most: (params.queue.get() / u64::from(NOTICE_BYTES)) as usize,
+            most: (params.queue.get() / u64::from(ip.notice())) as usize,
+            bytes: ip.notice(),
             max_frame: params.max_frame.get() as u16,
             peak: 0,
         }
@@ -125,7 +128,7 @@ impl NoticeQueue {
 
     /// A frame of `frame` bytes is next on the wire: the notification that goes with it, if one waits and there is room.
     pub fn attach(&mut self, frame: u16) -> Option<Notification> {
-        let room = u32::from(frame) + u32::from(NOTICE_BYTES) <= u32::from(self.max_frame);
+        let room = u32::from(frame) + u32::from(self.bytes) <= u32::from(self.max_frame);
         if room {
             self.waiting.pop_front()
         } else {
@@ -150,7 +153,7 @@ impl NoticeQueue {
 
     /// Bytes of the most that ever waited.
     pub fn peak_bytes(&self) -> Bytes {
-        Bytes(self.peak as u64 * u64::from(NOTICE_BYTES))
+        Bytes(self.peak as u64 * u64::from(self.bytes))
     }
 }
 
@@ -179,7 +182,7 @@ mod tests {
 
     #[test]
     fn the_queue_is_bounded_and_keeps_its_order() {
-        let mut queue = NoticeQueue::new(&params());
+        let mut queue = NoticeQueue::new(&params(), IpVersion::V4);
         let joined: Vec<bool> = (0..5).map(|seq| queue.push(notification(seq))).collect();
         assert_eq!(joined, [true, true, true, false, false]); // three times 20 of 79 bytes
         assert_eq!((queue.len(), queue.peak_bytes()), (3, Bytes(60)));
@@ -193,11 +196,21 @@ mod tests {
 
     #[test]
     fn a_full_frame_carries_none() {
-        let mut queue = NoticeQueue::new(&params());
+        let mut queue = NoticeQueue::new(&params(), IpVersion::V4);
         queue.push(notification(1));
         assert_eq!(queue.attach(1_499), None);
         assert_eq!(queue.attach(u16::MAX), None);
         assert_eq!(queue.attach(1_498), Some(notification(1)));
+    }
+
+    /// Addresses of 16 bytes make a notification 44 bytes long: one of 79, and a frame of 1518 − 44.
+    #[test]
+    fn notifications_of_ipv6_take_more_room() {
+        let mut queue = NoticeQueue::new(&params(), IpVersion::V6);
+        assert_eq!([1, 2].map(|seq| queue.push(notification(seq))), [true, false]);
+        assert_eq!((queue.len(), queue.peak_bytes()), (1, Bytes(44)));
+        assert_eq!(queue.attach(1_475), None);
+        assert_eq!(queue.attach(1_474), Some(notification(1)));
     }
 
     #[test]
@@ -230,6 +243,8 @@ mod tests {
     #[test]
     fn an_empty_frame_is_a_minimum_frame() {
         assert_eq!(empty_frame(&Framing::ETHERNET), 64);
+        assert_eq!(empty_frame(&Framing { ip: IpVersion::V6, ..Framing::ETHERNET }), 64);
+        assert_eq!(empty_frame(&Framing { header: 22, ip: IpVersion::V6, ..Framing::ETHERNET }), 66);
         assert_eq!(empty_frame(&Framing { header: 18, min_frame: 0, ..Framing::ETHERNET }), 38);
     }
 }

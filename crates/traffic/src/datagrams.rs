@@ -17,7 +17,8 @@ params! {
         pub rate: BitRate, in BitRate(1)..;
         /// What `rate` counts.
         pub counts: RateCounts = RateCounts::Payload;
-        /// Application bytes of one datagram. Source: RFC 791 (20 B of header) and RFC 768 (8 B), out of 1500 B.
+        /// Application bytes of one datagram. Source: RFC 791 (20 B of header) and RFC 768 (8 B), out of 1500 B; over IPv6 1452B
+        /// fill a frame (RFC 8200, 40 B).
         pub packet: Bytes = Bytes(1472), in Bytes(1)..=Bytes(65_507);
         /// Application bytes in all; absent: until `stop`.
         pub size: Option<Bytes>, in Bytes(1)..;
@@ -43,7 +44,8 @@ params! {
         pub off: Span, in Span::from_ns(100)..=LONGEST;
         /// Whether the lengths of the periods are exponentially distributed.
         pub exponential: bool = false;
-        /// Application bytes of one datagram. Source: RFC 791 (20 B of header) and RFC 768 (8 B), out of 1500 B.
+        /// Application bytes of one datagram. Source: RFC 791 (20 B of header) and RFC 768 (8 B), out of 1500 B; over IPv6 1452B
+        /// fill a frame (RFC 8200, 40 B).
         pub packet: Bytes = Bytes(1472), in Bytes(1)..=Bytes(65_507);
         /// Application bytes in all; absent: until `stop`.
         pub size: Option<Bytes>, in Bytes(1)..;

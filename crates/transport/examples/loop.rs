@@ -4,7 +4,7 @@
 //! `valgrind --tool=callgrind --toggle-collect='*round_trips*' target/release/examples/loop newreno 100000`, and divide. Further arguments:
 //! every how many segments one is marked (0: none), and the profile.
 
-use fanin_packet::{Ecn, Packet};
+use fanin_packet::{Ecn, IpVersion, Packet};
 use fanin_transport::cc::{CongestionControl, Cubic, Dctcp, NewReno};
 use fanin_transport::{Connection, Profile, Tcp, TcpEndpoint};
 use fanin_units::{Bytes, Span, Time};
@@ -56,7 +56,7 @@ fn main() {
     cfg.handshake = false;
     cfg.ack_every = 1;
     cfg.initial_ssthresh = Some(Bytes(40 * 1448));
-    let mut ends = Connection::pair(&cfg, [1, 2], [3, 4]).map(|c| TcpEndpoint::new(&cfg, c, Time::ZERO));
+    let mut ends = Connection::pair(&cfg, IpVersion::V4, [1, 2], [3, 4]).map(|c| TcpEndpoint::new(&cfg, c, Time::ZERO));
     ends[0].write(&cfg, Time::ZERO, n * 1448);
     round_trips(&cfg, &mut ends, n, mark_every);
     let stats = ends[0].stats();

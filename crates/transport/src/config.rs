@@ -1,7 +1,7 @@
 //! The parameters of TCP, with the defaults of two profiles side by side.
 
 use crate::cc::{CongestionControl, Cubic, NewReno};
-use fanin_packet::NOTICE_BYTES;
+use fanin_packet::IpVersion;
 use fanin_params::{names, params, Node};
 use fanin_units::{Bytes, Span};
 
@@ -196,9 +196,10 @@ profiled! {
         /// Open with a three-way handshake and close with FIN; without it connections are open from the start and never
         /// close, as persistent connections between servers. Source: RFC 9293 §3.5, §3.6.
         pub handshake: bool = true;
-        /// Maximum transmission unit: bytes of the largest IP packet.
+        /// Maximum transmission unit: bytes of the largest IP packet; with IPv6 at least 1280 (RFC 8200 §5).
         pub mtu: u16 = 1500, in 576..=65_000;
-        /// Payload bytes of a full segment. Absent: MTU − 40, and 12 less with timestamps (RFC 6691): 1448 or 1460.
+        /// Payload bytes of a full segment. Absent: MTU − 40, and 12 less with timestamps (RFC 6691): 1448 or 1460; with IPv6
+        /// 20 less, 1428 or 1440.
         pub mss: Option<u16> = None, in 64u16..=64_000;
         /// Window after the handshake, in segments; `linux`: 10. Absent: by `initial_window_rule`.
         /// Source: Linux TCP_INIT_CWND.
@@ -269,8 +270,8 @@ profiled! {
         /// Which packets are ECN-capable.
         pub ect_on: EctOn = EctOn::NewData;
         /// Acts on drop notifications of switches: what was dropped is sent again at once, and the window falls, at most once per
-        /// RTT. Segments are 20 bytes smaller, so that a full frame has room for a notification; both ends should have it.
-        /// Source: PDN §IV.
+        /// RTT. Segments are 20 bytes smaller, with IPv6 44, so that a full frame has room for a notification; both ends should
+        /// have it. Source: PDN §IV.
         pub drop_notification: bool = false;
         /// When what they tell of is sent again.
         pub drop_resend: DropResend = DropResend::AtOnce;
@@ -317,27 +318,27 @@ impl Tcp {
         }
     }
 
-    /// Payload bytes of a full segment on a path that carries IP packets of `mtu` bytes: `mss`, or what fits; never more
+    /// Payload bytes of a full segment on a path that carries packets of `ip` of `mtu` bytes: `mss`, or what fits; never more
     /// than fits. Source: RFC 6691 §2; PDN §IV for the room of a notification.
-    pub fn payload(&self, mtu: u16, timestamps: bool) -> u16 {
+    pub fn payload(&self, mtu: u16, ip: IpVersion, timestamps: bool) -> u16 {
         let options = if timestamps { TIMESTAMP_BYTES } else { 0 };
-        let fits = mtu.saturating_sub(IP_AND_TCP + options + self.notice_room()).max(1);
+        let fits = mtu.saturating_sub(ip.header() + TCP_HEADER + options + self.notice_room(ip)).max(1);
         self.mss.map_or(fits, |mss| mss.min(fits))
     }
 
     /// Bytes that segments leave for a notification at the end of their frame. Source: PDN §IV.
-    pub fn notice_room(&self) -> u16 {
+    pub fn notice_room(&self, ip: IpVersion) -> u16 {
         if self.drop_notification {
-            NOTICE_BYTES
+            ip.notice()
         } else {
             0
         }
     }
 
     /// What a SYN announces as MSS: without options. Source: RFC 6691 §2.
-    pub fn announced_mss(&self, mtu: u16) -> u16 {
+    pub fn announced_mss(&self, mtu: u16, ip: IpVersion) -> u16 {
         let options = if self.timestamps { TIMESTAMP_BYTES } else { 0 };
-        self.payload(mtu, self.timestamps) + options
+        self.payload(mtu, ip, self.timestamps) + options
     }
 
     /// Initial window in bytes.
@@ -375,8 +376,8 @@ impl Default for Tcp {
     }
 }
 
-/// IPv4 and TCP header without options.
-const IP_AND_TCP: u16 = 40;
+/// TCP header without options. Source: RFC 9293 §3.1.
+const TCP_HEADER: u16 = 20;
 /// The timestamps option with its padding. Source: RFC 7323 appendix A.
 pub(crate) const TIMESTAMP_BYTES: u16 = 12;
 
@@ -457,8 +458,11 @@ mod tests {
 
     #[test]
     fn segment_sizes_and_initial_windows_follow_the_rfcs() {
+        use IpVersion::{V4, V6};
         let mut tcp = Tcp::default();
-        assert_eq!((tcp.payload(1500, true), tcp.payload(1500, false), tcp.announced_mss(1500)), (1448, 1460, 1460));
+        assert_eq!((tcp.payload(1500, V6, true), tcp.payload(1500, V6, false), tcp.announced_mss(1500, V6)), (1428, 1440, 1440));
+        assert_eq!(tcp.payload(1280, V6, false), 1220); // RFC 9293 §3.7.1
+        assert_eq!((tcp.payload(1500, V4, true), tcp.payload(1500, V4, false), tcp.announced_mss(1500, V4)), (1448, 1460, 1460));
         assert_eq!(tcp.initial_window_bytes(1448), 3 * 1448);
         assert_eq!(tcp.initial_window_bytes(8948), 2 * 8948);
         assert_eq!(tcp.initial_window_bytes(536), 4 * 536);
@@ -468,9 +472,9 @@ mod tests {
         tcp.initial_window = Some(1);
         assert_eq!(tcp.initial_window_bytes(1448), 1448);
         tcp.mss = Some(1000);
-        assert_eq!((tcp.payload(1500, true), tcp.announced_mss(1500)), (1000, 1012));
+        assert_eq!((tcp.payload(1500, V4, true), tcp.announced_mss(1500, V4)), (1000, 1012));
         tcp.mss = Some(9000);
-        assert_eq!((tcp.payload(1500, true), tcp.announced_mss(1500)), (1448, 1460));
+        assert_eq!((tcp.payload(1500, V4, true), tcp.announced_mss(1500, V4)), (1448, 1460));
     }
 
     #[test]

@@ -590,12 +590,14 @@ fn a_dropped_fin_is_sent_again() {
     );
 }
 
-/// Segments leave room for a notification: 20 bytes less, announced and sent; a smaller `mss` stays.
+/// Segments leave room for a notification: 20 bytes less, or 44 with IPv6, announced and sent; a smaller `mss` stays.
 #[test]
 fn segments_leave_room_for_a_notification() {
+    use fanin_packet::IpVersion::{V4, V6};
     let mut cfg = told(Tcp { handshake: true, mss: None, ..base() });
-    assert_eq!((cfg.payload(1500, false), cfg.payload(1500, true), cfg.announced_mss(1500)), (1440, 1428, 1440));
+    assert_eq!((cfg.payload(1500, V4, false), cfg.payload(1500, V4, true), cfg.announced_mss(1500, V4)), (1440, 1428, 1440));
+    assert_eq!((cfg.payload(1500, V6, false), cfg.payload(1500, V6, true), cfg.announced_mss(1500, V6)), (1396, 1384, 1396));
     run(&cfg, "+0 > S 0 mss 1440\n+0.1 < S. 0 ack 1 mss 1460\n+0 > . 1 ack 1\n+0 = mss 1440\n+0 write 2000\n+0 > . 1:1441\n+0 > . 1441:2001");
     cfg.mss = Some(1000);
-    assert_eq!(cfg.payload(1500, true), 1000);
+    assert_eq!(cfg.payload(1500, V4, true), 1000);
 }

@@ -47,7 +47,15 @@ fn lost_twice(control: CongestionControl, rounds: u32) -> (u64, u64, u64, usize)
     cfg.rto_initial = Span::from_ms(200);
     cfg.slow_start_limit = 65_535;
     cfg.receive_window = ReceiveWindow::Fixed(FixedWindow { size: Bytes(16 << 20) });
-    let conn = Connection { role: Role::Initiator, open: true, iss: 0, irs: 0, ts_offset: 0, mtu: 1500 };
+    let conn = Connection {
+        role: Role::Initiator,
+        open: true,
+        iss: 0,
+        irs: 0,
+        ts_offset: 0,
+        mtu: 1500,
+        ip: fanin_packet::IpVersion::V4,
+    };
     let tcp = TcpEndpoint::new(&cfg, conn, Time::ZERO);
     let mut run = Run { tcp, cfg, now: Time::ZERO };
     run.tcp.write(&run.cfg, run.now, 10_000_000);

@@ -1,10 +1,11 @@
 //! Addresses: which MAC, IP address and ports stand for a simulated host and flow. All are invented, and say who it is.
 
-use fanin_packet::Side;
+use fanin_packet::{IpVersion, Side};
 use fanin_units::{FlowId, HostId};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Hosts that 10.0.0.0/8 has room for, network and broadcast addresses left out.
+/// Hosts that 10.0.0.0/8 has room for, network and broadcast addresses left out; as many have MAC addresses here, and addresses of
+/// IPv6.
 pub const MOST_HOSTS: u32 = (1 << 24) - 2;
 
 /// The ports of the end that opens connections start here …
@@ -17,21 +18,40 @@ const SERVER: u16 = 42_000;
 /// Up to where the clients' begin.
 const SERVERS: u32 = 19_000;
 
+/// The network that addresses of IPv6 are in: one of those that a site gives itself, with zeroes where it would draw random bits.
+/// Source: RFC 4193 §3.1.
+const ULA: u128 = 0xfd << 120;
+
 /// 10.0.0.0 plus host number plus one: host 0 has 10.0.0.1, host 255 has 10.0.1.0.
-pub fn ip(host: HostId) -> Ipv4Addr {
+pub fn ipv4(host: HostId) -> Ipv4Addr {
     Ipv4Addr::from_bits(u32::from_be_bytes([10, 0, 0, 0]) | ((host.0 + 1) & 0x00ff_ffff))
 }
 
-/// The host that has an address, if a simulated one can have it.
-pub fn host(ip: Ipv4Addr) -> Option<HostId> {
-    let [ten, rest @ ..] = ip.octets();
-    let number = u32::from_be_bytes([0, rest[0], rest[1], rest[2]]);
-    (ten == 10 && (1..=MOST_HOSTS).contains(&number)).then(|| HostId(number - 1))
+/// fd00:: plus host number plus one: host 0 has fd00::1, host 255 has fd00::100.
+pub fn ipv6(host: HostId) -> Ipv6Addr {
+    Ipv6Addr::from_bits(ULA | u128::from((host.0 + 1) & 0x00ff_ffff))
 }
 
-/// Locally administered, 02:00 and the IP address: host 0 has 02:00:0a:00:00:01.
+/// A host's address of a version of IP.
+pub fn ip(host: HostId, version: IpVersion) -> IpAddr {
+    match version {
+        IpVersion::V4 => ipv4(host).into(),
+        IpVersion::V6 => ipv6(host).into(),
+    }
+}
+
+/// The host that has an address, if a simulated one can have it.
+pub fn host(ip: IpAddr) -> Option<HostId> {
+    let number = match ip {
+        IpAddr::V4(ip) => ip.to_bits().checked_sub(u32::from_be_bytes([10, 0, 0, 0]))?,
+        IpAddr::V6(ip) => u32::try_from(ip.to_bits().checked_sub(ULA)?).ok()?,
+    };
+    (1..=MOST_HOSTS).contains(&number).then(|| HostId(number - 1))
+}
+
+/// Locally administered, 02:00 and the address of IPv4: host 0 has 02:00:0a:00:00:01.
 pub fn mac(host: HostId) -> [u8; 6] {
-    let [a, b, c, d] = ip(host).octets();
+    let [a, b, c, d] = ipv4(host).octets();
     [2, 0, a, b, c, d]
 }
 
@@ -59,15 +79,22 @@ mod tests {
 
     #[test]
     fn addresses_tell_the_host() {
-        assert_eq!(ip(HostId(0)), Ipv4Addr::new(10, 0, 0, 1));
-        assert_eq!(ip(HostId(255)), Ipv4Addr::new(10, 0, 1, 0));
-        assert_eq!(ip(HostId(MOST_HOSTS - 1)), Ipv4Addr::new(10, 255, 255, 254));
+        assert_eq!(ipv4(HostId(0)), Ipv4Addr::new(10, 0, 0, 1));
+        assert_eq!(ipv4(HostId(255)), Ipv4Addr::new(10, 0, 1, 0));
+        assert_eq!(ipv4(HostId(MOST_HOSTS - 1)), Ipv4Addr::new(10, 255, 255, 254));
+        let text = |host| ipv6(HostId(host)).to_string();
+        assert_eq!([0, 255, MOST_HOSTS - 1].map(text), ["fd00::1", "fd00::100", "fd00::ff:fffe"]);
         assert_eq!(mac(HostId(8)), [2, 0, 10, 0, 0, 9]);
         for h in [0, 1, 255, 256, 70_000, MOST_HOSTS - 1] {
-            assert_eq!(host(ip(HostId(h))), Some(HostId(h)));
+            for version in [IpVersion::V4, IpVersion::V6] {
+                assert_eq!(host(ip(HostId(h), version)), Some(HostId(h)));
+            }
         }
-        for other in [[10, 0, 0, 0], [10, 255, 255, 255], [11, 0, 0, 1], [192, 168, 0, 1]] {
-            assert_eq!(host(Ipv4Addr::from(other)), None);
+        for other in ["10.0.0.0", "10.255.255.255", "11.0.0.1", "192.168.0.1", "9.255.255.255", "fd00::", "fd00::ff:ffff"] {
+            assert_eq!(host(other.parse().unwrap()), None, "{other}");
+        }
+        for other in ["fd00::1:0:0:1", "fd01::1", "::1", "::10.0.0.1", "2001:db8::1", "ff02::1"] {
+            assert_eq!(host(other.parse().unwrap()), None, "{other}");
         }
     }
 

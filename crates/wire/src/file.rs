@@ -2,6 +2,7 @@
 
 use crate::capture::Direction;
 use crate::write::Encoder;
+use fanin_packet::IpVersion;
 use fanin_telemetry::TableError;
 use fanin_units::{BitRate, HostId, Time};
 use std::fs::File;
@@ -68,9 +69,9 @@ impl CaptureFile {
         CaptureFile { path, storage, end: 0, waiting, frames_waiting: 0, frames: 0, interfaces: 0, snap }
     }
 
-    /// Adds an interface, before any frame is; gives its number.
-    pub fn interface(&mut self, host: HostId, name: &str, rate: BitRate) -> u32 {
-        Encoder(&mut self.waiting).interface(host, name, rate, self.snap);
+    /// Adds the NIC of a host with its address of `ip`, before any frame is there; gives its number.
+    pub fn interface(&mut self, (host, ip): (HostId, IpVersion), name: &str, rate: BitRate) -> u32 {
+        Encoder(&mut self.waiting).interface((host, ip), name, rate, self.snap);
         self.interfaces += 1;
         self.interfaces - 1
     }
@@ -160,7 +161,7 @@ mod tests {
     fn what_did_not_fit_waits_until_there_is_space() {
         let disk = Arc::new(Mutex::new(Disk { space: 3 << 20, ..Disk::default() }));
         let mut file = CaptureFile::new("p".into(), Some(Box::new(disk.clone())), ("fanin", "test"), None);
-        assert_eq!(file.interface(HostId(0), "h0", BitRate::from_gbps(10)), 0);
+        assert_eq!(file.interface((HostId(0), IpVersion::V4), "h0", BitRate::from_gbps(10)), 0);
         let push = |file: &mut CaptureFile, i: u64| file.frame(0, Time::from_ps(i * 1_000_000), &[i as u8; 1000], Direction::Out);
         let mut i = 0;
         while push(&mut file, i).is_ok() {
@@ -181,7 +182,7 @@ mod tests {
     fn a_real_disk_that_refuses_leaves_the_file_as_it_was() {
         let folder = tempfile::tempdir().unwrap();
         let mut file = CaptureFile::create(folder.path(), "fanin", "test", None).unwrap();
-        file.interface(HostId(0), "h0", BitRate::from_gbps(10));
+        file.interface((HostId(0), IpVersion::V4), "h0", BitRate::from_gbps(10));
         file.frame(0, Time::ZERO, &[7], Direction::In).unwrap();
         assert_eq!(file.finish().unwrap(), 1);
         let path = folder.path().join(CaptureFile::NAME);
@@ -196,7 +197,7 @@ mod tests {
     #[test]
     fn in_memory_nothing_is_written() {
         let mut file = CaptureFile::keep("fanin", "test", None);
-        file.interface(HostId(0), "h0", BitRate::from_gbps(10));
+        file.interface((HostId(0), IpVersion::V4), "h0", BitRate::from_gbps(10));
         for i in 0..2000 {
             file.frame(0, Time::from_ps(i * 1_000_000), &[1; 1000], Direction::In).unwrap();
         }

@@ -2,10 +2,10 @@
 
 use crate::address;
 use etherparse::{
-    ether_type, ip_number, EtherType, Ethernet2Header, IpDscp, IpEcn, Ipv4Header, SingleVlanHeader, TcpHeader, UdpHeader, VlanId,
-    VlanPcp,
+    ether_type, ip_number, EtherType, Ethernet2Header, IpDscp, IpEcn, Ipv4Header, Ipv6FlowLabel, Ipv6Header, SingleVlanHeader,
+    TcpHeader, UdpHeader, VlanId, VlanPcp,
 };
-use fanin_packet::{Framing, Packet, Protocol, Side, TcpFlags};
+use fanin_packet::{Framing, IpVersion, Packet, Protocol, Side, TcpFlags};
 use fanin_telemetry::Stamp;
 use fanin_units::HostId;
 
@@ -25,6 +25,7 @@ pub struct NotEthernet;
 pub struct Framer {
     /// Whether there is room for a priority tag of IEEE 802.1Q.
     tagged: bool,
+    ip: IpVersion,
 }
 
 impl Framer {
@@ -35,8 +36,8 @@ impl Framer {
     /// Where it is neither.
     pub fn new(framing: &Framing) -> Result<Framer, NotEthernet> {
         match (framing.header, framing.min_frame) {
-            (18, 64) => Ok(Framer { tagged: false }),
-            (22, 64 | 68) => Ok(Framer { tagged: true }),
+            (18, 64) => Ok(Framer { tagged: false, ip: framing.ip }),
+            (22, 64 | 68) => Ok(Framer { tagged: true, ip: framing.ip }),
             _ => Err(NotEthernet),
         }
     }
@@ -54,7 +55,11 @@ impl Framer {
     pub fn write(self, p: &Packet, src: HostId, stamp: Option<Stamp>, bytes: &mut Vec<u8>) {
         bytes.clear();
         let (to, from) = (address::mac(p.dst), address::mac(src));
-        let payload_type = if self.tagged { EtherType::VLAN_TAGGED_FRAME } else { ether_type::IPV4 };
+        let ip_type = match self.ip {
+            IpVersion::V4 => ether_type::IPV4,
+            IpVersion::V6 => ether_type::IPV6,
+        };
+        let payload_type = if self.tagged { EtherType::VLAN_TAGGED_FRAME } else { ip_type };
         let ethernet = Ethernet2Header { source: from, destination: to, ether_type: payload_type };
         bytes.extend_from_slice(&ethernet.to_bytes());
         if self.tagged {
@@ -62,36 +67,77 @@ impl Framer {
                 pcp: VlanPcp::try_new(p.class & 7).unwrap_or_default(),
                 drop_eligible_indicator: false,
                 vlan_id: VlanId::default(), // 0: a priority and no VLAN
-                ether_type: ether_type::IPV4,
+                ether_type: ip_type,
             };
             bytes.extend_from_slice(&tag.to_bytes());
         }
         let transport = p.transport_header() + p.payload;
-        let mut ip = Ipv4Header {
-            dscp: IpDscp::try_new((p.class & 7) << 3).unwrap_or_default(),
-            ecn: IpEcn::try_new(p.ecn as u8).unwrap_or_default(),
-            total_len: Framing::IPV4_HEADER + transport,
-            // RFC 6864 §4.1: of a datagram that is not fragmented it means nothing.
-            identification: if p.protocol() == Protocol::Udp { p.seq as u16 } else { 0 },
-            dont_fragment: true,
-            time_to_live: p.ttl,
-            protocol: if p.protocol() == Protocol::Udp { ip_number::UDP } else { ip_number::TCP },
-            source: address::ip(src).octets(),
-            destination: address::ip(p.dst).octets(),
-            ..Ipv4Header::default()
+        let ip = match self.ip {
+            IpVersion::V4 => {
+                let header = ipv4(p, src, transport);
+                bytes.extend_from_slice(&header.to_bytes());
+                Ip::V4(header)
+            }
+            IpVersion::V6 => {
+                let header = ipv6(p, src, transport);
+                bytes.extend_from_slice(&header.to_bytes());
+                Ip::V6(header)
+            }
         };
-        ip.header_checksum = ip.calc_header_checksum();
-        bytes.extend_from_slice(&ip.to_bytes());
         match p.protocol() {
             Protocol::Tcp => bytes.extend_from_slice(&tcp(p, &ip).to_bytes()),
             Protocol::Udp => bytes.extend_from_slice(&udp(p, &ip).to_bytes()),
         }
-        let end = usize::from(self.header() + Framing::IPV4_HEADER + transport);
+        let end = usize::from(self.header() + self.ip.header() + transport);
         let room = usize::from(p.frame.saturating_sub(FCS)).saturating_sub(stamp.map_or(0, |_| Stamp::BYTES));
         assert!(end <= room, "a frame of {} B for {end} B of packet", p.frame);
         bytes.resize(room, 0);
         bytes.extend(stamp.iter().flat_map(Stamp::to_bytes));
     }
+}
+
+/// A header of IP, which checksums of transports cover a part of.
+enum Ip {
+    V4(Ipv4Header),
+    V6(Ipv6Header),
+}
+
+/// Source: RFC 791 §3.1, RFC 3168 §5, RFC 2474 §4.2.2.
+fn ipv4(p: &Packet, src: HostId, transport: u16) -> Ipv4Header {
+    let mut ip = Ipv4Header {
+        dscp: IpDscp::try_new((p.class & 7) << 3).unwrap_or_default(),
+        ecn: IpEcn::try_new(p.ecn as u8).unwrap_or_default(),
+        total_len: IpVersion::V4.header() + transport,
+        // RFC 6864 §4.1: of a datagram that is not fragmented it means nothing.
+        identification: if p.protocol() == Protocol::Udp { p.seq as u16 } else { 0 },
+        dont_fragment: true,
+        time_to_live: p.ttl,
+        protocol: if p.protocol() == Protocol::Udp { ip_number::UDP } else { ip_number::TCP },
+        source: address::ipv4(src).octets(),
+        destination: address::ipv4(p.dst).octets(),
+        ..Ipv4Header::default()
+    };
+    ip.header_checksum = ip.calc_header_checksum();
+    ip
+}
+
+/// The same in IPv6. Source: RFC 8200 §3 and §7.
+fn ipv6(p: &Packet, src: HostId, transport: u16) -> Ipv6Header {
+    Ipv6Header {
+        traffic_class: (p.class & 7) << 5 | p.ecn as u8,
+        flow_label: flow_label(p.hash),
+        payload_length: transport,
+        next_header: if p.protocol() == Protocol::Udp { ip_number::UDP } else { ip_number::TCP },
+        hop_limit: p.ttl,
+        source: address::ipv6(src).octets(),
+        destination: address::ipv6(p.dst).octets(),
+    }
+}
+
+/// One label for all packets of a flow in one direction, from the hash of its 5-tuple; never zero, which is no label.
+/// Source: RFC 6437 §3.
+fn flow_label(hash: u32) -> Ipv6FlowLabel {
+    Ipv6FlowLabel::try_new(1 + hash % Ipv6FlowLabel::MAX_U32).unwrap_or_default()
 }
 
 /// Zeroes to compute checksums over.
@@ -105,14 +151,19 @@ fn ports(p: &Packet) -> (u16, u16) {
     }
 }
 
-fn udp(p: &Packet, ip: &Ipv4Header) -> UdpHeader {
+fn udp(p: &Packet, ip: &Ip) -> UdpHeader {
     let (source_port, destination_port) = ports(p);
     let mut udp = UdpHeader { source_port, destination_port, length: p.transport_header() + p.payload, checksum: 0 };
-    udp.checksum = udp.calc_checksum_ipv4(ip, &PAYLOAD[..usize::from(p.payload)]).unwrap_or_default();
+    let payload = &PAYLOAD[..usize::from(p.payload)];
+    let checksum = match ip {
+        Ip::V4(ip) => udp.calc_checksum_ipv4(ip, payload),
+        Ip::V6(ip) => udp.calc_checksum_ipv6(ip, payload),
+    };
+    udp.checksum = checksum.unwrap_or_default();
     udp
 }
 
-fn tcp(p: &Packet, ip: &Ipv4Header) -> TcpHeader {
+fn tcp(p: &Packet, ip: &Ip) -> TcpHeader {
     let (source, destination) = ports(p);
     let mut tcp = TcpHeader::new(source, destination, p.seq, p.window);
     tcp.acknowledgment_number = if p.flags.has(TcpFlags::ACK) { p.ack } else { 0 };
@@ -126,7 +177,12 @@ fn tcp(p: &Packet, ip: &Ipv4Header) -> TcpHeader {
     let (options, n) = options(p);
     let fits = tcp.set_options_raw(&options[..n]).is_ok();
     debug_assert!(fits && n == usize::from(p.tcp_option_bytes()));
-    tcp.checksum = tcp.calc_checksum_ipv4(ip, &PAYLOAD[..usize::from(p.payload)]).unwrap_or_default();
+    let payload = &PAYLOAD[..usize::from(p.payload)];
+    let checksum = match ip {
+        Ip::V4(ip) => tcp.calc_checksum_ipv4(ip, payload),
+        Ip::V6(ip) => tcp.calc_checksum_ipv6(ip, payload),
+    };
+    tcp.checksum = checksum.unwrap_or_default();
     tcp
 }
 

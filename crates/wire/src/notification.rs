@@ -5,7 +5,7 @@
 //! notification tells of is told by its type, as a frame with an IPv4 packet may carry one of an IPv6 connection.
 
 use crate::address;
-use fanin_packet::{Notification, Side};
+use fanin_packet::{IpVersion, Notification, Side};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// EtherTypes of frames with a notification.
@@ -73,15 +73,20 @@ impl std::fmt::Display for BadNotice {
 impl std::error::Error for BadNotice {}
 
 impl Notice {
-    /// A simulated notification: who sent the packet that was dropped, and to whom.
-    pub fn of(notification: &Notification) -> Notice {
+    /// A simulated notification: who sent the packet of `ip` that was dropped, and to whom.
+    pub fn of(notification: &Notification, ip: IpVersion) -> Notice {
         let (client, server) = address::ports(notification.flow);
         let ports = match notification.to {
             Side::Initiator => (client, server),
             Side::Responder => (server, client),
         };
+        let (sender, receiver) = (notification.sender, notification.receiver);
+        let addresses = match ip {
+            IpVersion::V4 => Addresses::V4 { src: address::ipv4(sender), dst: address::ipv4(receiver) },
+            IpVersion::V6 => Addresses::V6 { src: address::ipv6(sender), dst: address::ipv6(receiver) },
+        };
         Notice {
-            addresses: Addresses::V4 { src: address::ip(notification.sender), dst: address::ip(notification.receiver) },
+            addresses,
             ports,
             seq: notification.notice.seq,
             length: notification.notice.length,
@@ -91,10 +96,11 @@ impl Notice {
 
     /// Bytes on the wire.
     pub fn size(&self) -> usize {
-        match self.addresses {
-            Addresses::V4 { .. } => 20,
-            Addresses::V6 { .. } => 44,
-        }
+        let ip = match self.addresses {
+            Addresses::V4 { .. } => IpVersion::V4,
+            Addresses::V6 { .. } => IpVersion::V6,
+        };
+        usize::from(ip.notice())
     }
 
     /// Appends the notification's bytes, in network order.

@@ -5,7 +5,9 @@
 
 use crate::address;
 use crate::capture::Direction;
+use fanin_packet::IpVersion;
 use fanin_units::{BitRate, HostId, Time};
+use std::net::IpAddr;
 
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
@@ -67,16 +69,19 @@ impl Encoder<'_> {
         self.end(at);
     }
 
-    /// A host's NIC. Interfaces are numbered in order, from 0. `snap`: bytes that are kept of each frame at most.
-    pub fn interface(&mut self, host: HostId, name: &str, rate: BitRate, snap: Option<u32>) {
+    /// A host's NIC with its address of `ip`. Interfaces are numbered in order, from 0. `snap`: bytes that are kept of each frame at
+    /// most.
+    pub fn interface(&mut self, (host, ip): (HostId, IpVersion), name: &str, rate: BitRate, snap: Option<u32>) {
         let at = self.begin(INTERFACE);
         self.0.extend(ETHERNET.to_le_bytes());
         self.0.extend([0; 2]);
         self.0.extend(snap.unwrap_or(0).to_le_bytes());
         self.text(2, name);
         self.text(3, &format!("simulated NIC of {name}, {rate}"));
-        let [a, b, c, d] = address::ip(host).octets();
-        self.option(4, &[a, b, c, d, 255, 0, 0, 0]);
+        match address::ip(host, ip) {
+            IpAddr::V4(address) => self.option(4, &[address.octets(), [255, 0, 0, 0]].concat()),
+            IpAddr::V6(address) => self.option(5, &[&address.octets()[..], &[64]].concat()),
+        }
         self.option(6, &address::mac(host));
         self.option(8, &rate.bps().to_le_bytes());
         self.option(9, &[NANOSECONDS]);

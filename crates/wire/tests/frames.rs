@@ -1,13 +1,13 @@
 //! Frames byte for byte, and back.
 
-use fanin_packet::{Ecn, Framing, Packet, Protocol, SackBlock, Side, SynOptions, TcpFlags, Timestamps};
+use fanin_packet::{Ecn, Framing, IpVersion, Packet, Protocol, SackBlock, Side, SynOptions, TcpFlags, Timestamps};
 use fanin_telemetry::Stamp;
 use fanin_units::{BitRate, FlowId, HostId, Time};
 use fanin_wire::{address, Capture, Direction, Encoder, Framer, Headers, LinkType, NotEthernet};
 use proptest::prelude::*;
-use std::net::IpAddr;
 
-const TAGGED: Framing = Framing { header: 22, min_frame: 64, gap: 20 };
+const ETHERNET6: Framing = Framing { ip: IpVersion::V6, ..Framing::ETHERNET };
+const TAGGED: Framing = Framing { header: 22, ..Framing::ETHERNET };
 
 /// As hosts do: the frame's length follows from what it holds, and from the room that is left for a stamp.
 fn sized(mut p: Packet, framing: Framing, stamp: bool) -> Packet {
@@ -38,8 +38,17 @@ fn sum(bytes: &[u8]) -> u16 {
     sum as u16
 }
 
-/// Checks the checksums of IP and of the transport, `ip` bytes into a frame.
+/// Checks the checksums of IP and of the transport, `ip` bytes into a frame. Source: RFC 8200 §8.1 for the pseudo-header of IPv6.
 fn assert_checksums(frame: &[u8], ip: usize) {
+    if frame[ip] >> 4 == 6 {
+        let length = u16::from_be_bytes([frame[ip + 4], frame[ip + 5]]);
+        let segment = &frame[ip + 40..][..usize::from(length)];
+        let pseudo = [&frame[ip + 8..ip + 40], &[0, 0], &length.to_be_bytes(), &[0, 0, 0, frame[ip + 6]], segment].concat();
+        assert_eq!(sum(&pseudo), 0xffff, "transport");
+        // RFC 8200 §8.1: a datagram without checksum is none.
+        assert!(frame[ip + 6] != 17 || frame[ip + 46..ip + 48] != [0, 0]);
+        return;
+    }
     let total = usize::from(u16::from_be_bytes([frame[ip + 2], frame[ip + 3]]));
     assert_eq!(sum(&frame[ip..ip + 20]), 0xffff, "IP");
     let segment = &frame[ip + 20..ip + total];
@@ -50,24 +59,48 @@ fn assert_checksums(frame: &[u8], ip: usize) {
 fn base(dst: u32, to: Side, flow: u32) -> Packet {
     let mut p = Packet::default();
     (p.flow, p.dst, p.to, p.ttl) = (FlowId(flow), HostId(dst), to, 64);
+    p.hash = 0x1234_5678_u32.wrapping_add(flow);
     p
 }
 
 /// The golden bytes were built by scapy 2.8 from the same fields.
 #[test]
 fn golden_frames() {
+    let ethernet = Framing::ETHERNET;
+    let golden = [
+        include_str!("golden/syn.hex"),
+        include_str!("golden/data.hex"),
+        include_str!("golden/ack.hex"),
+        include_str!("golden/udp.hex"),
+    ];
+    assert_golden(ethernet, golden);
+}
+
+/// The same packets in IPv6.
+#[test]
+fn golden_frames_of_ipv6() {
+    let golden = [
+        include_str!("golden/syn6.hex"),
+        include_str!("golden/data6.hex"),
+        include_str!("golden/ack6.hex"),
+        include_str!("golden/udp6.hex"),
+    ];
+    assert_golden(ETHERNET6, golden);
+}
+
+fn assert_golden(ethernet: Framing, golden: [&str; 4]) {
     let mut syn = base(9, Side::Responder, 4097);
     syn.set_tcp(TcpFlags::SYN.with(TcpFlags::ECE).with(TcpFlags::CWR), 0, 99, 65_535, 0);
     syn.set_timestamps(Timestamps { value: 0x0102_0304, echo: 0 });
     syn.set_syn_options(SynOptions { mss: 1460, window_scale: Some(7), sack_permitted: true });
-    let syn = bytes(&sized(syn, Framing::ETHERNET, false), 0, Framing::ETHERNET, None);
+    let syn = bytes(&sized(syn, ethernet, false), 0, ethernet, None);
 
     let mut data = base(9, Side::Responder, 4097);
     data.set_tcp(TcpFlags::ACK.with(TcpFlags::PSH), 1, 1, 502, 20);
     data.set_timestamps(Timestamps { value: 5, echo: 6 });
     (data.ecn, data.class, data.ttl) = (Ecn::Ce, 3, 61);
     let stamp = Stamp { port: 2, length: 0x1234, time: 0xdead_beef };
-    let data = bytes(&sized(data, Framing::ETHERNET, true), 0, Framing::ETHERNET, Some(stamp));
+    let data = bytes(&sized(data, ethernet, true), 0, ethernet, Some(stamp));
 
     let mut ack = base(0, Side::Initiator, 4097);
     ack.set_tcp(TcpFlags::ACK.with(TcpFlags::ECE), 1, 21, 501, 0);
@@ -75,21 +108,30 @@ fn golden_frames() {
     ack.push_sack(SackBlock { start: 1469, end: 2917 });
     ack.push_sack(SackBlock { start: 4365, end: 5813 });
     ack.ecn = Ecn::Ect0;
-    let ack = bytes(&sized(ack, Framing::ETHERNET, false), 9, Framing::ETHERNET, None);
+    let ack = bytes(&sized(ack, ethernet, false), 9, ethernet, None);
 
     let mut udp = base(300, Side::Responder, 5);
     udp.set_udp(65_538, 3);
-    let udp = bytes(&sized(udp, Framing::ETHERNET, true), 0, Framing::ETHERNET, Some(Stamp::EMPTY));
+    let udp = bytes(&sized(udp, ethernet, true), 0, ethernet, Some(Stamp::EMPTY));
 
-    for (name, frame, golden) in [
-        ("syn", syn, include_str!("golden/syn.hex")),
-        ("data", data, include_str!("golden/data.hex")),
-        ("ack", ack, include_str!("golden/ack.hex")),
-        ("udp", udp, include_str!("golden/udp.hex")),
-    ] {
+    for (frame, golden) in [syn, data, ack, udp].into_iter().zip(golden) {
         assert_checksums(&frame, 14);
-        assert_eq!(hex(&frame), golden.trim_end(), "{name}");
+        assert_eq!(hex(&frame), golden.trim_end());
     }
+}
+
+/// RFC 6437 §2: a label is uniform in 1 to 0xFFFFF and the same for all packets of a flow in one direction.
+#[test]
+fn flows_have_labels() {
+    let label = |hash, seq| {
+        let mut p = base(1, Side::Responder, 0);
+        p.set_tcp(TcpFlags::ACK, seq, 1, 1, 10);
+        p.hash = hash;
+        let frame = bytes(&sized(p, ETHERNET6, false), 0, ETHERNET6, None);
+        u32::from_be_bytes([0, frame[15] & 15, frame[16], frame[17]])
+    };
+    assert_eq!(label(77, 1), label(77, 2));
+    assert_eq!([0, 1, 0xf_fffe, 0xf_ffff, u32::MAX].map(|hash| label(hash, 1)), [1, 2, 0xf_ffff, 1, 4096]);
 }
 
 #[test]
@@ -107,7 +149,7 @@ fn a_framing_of_22_bytes_has_a_priority_tag() {
 #[test]
 fn other_framings_are_refused() {
     for (header, min_frame) in [(0, 0), (18, 0), (18, 84), (22, 60), (26, 64)] {
-        assert_eq!(Framer::new(&Framing { header, min_frame, gap: 20 }), Err(NotEthernet));
+        assert_eq!(Framer::new(&Framing { header, min_frame, ..Framing::ETHERNET }), Err(NotEthernet));
     }
     assert!(Framer::new(&Framing { gap: 0, ..Framing::ETHERNET }).is_ok(), "the gap is not in the frame");
 }
@@ -123,11 +165,13 @@ fn a_frame_that_is_too_short_is_a_broken_invariant() {
 
 #[test]
 fn the_largest_packets_have_their_bytes() {
-    let mut p = base(1, Side::Responder, 0);
-    p.set_tcp(TcpFlags::ACK, 1, 1, 1, u16::MAX - 18 - 20 - 20 - 8);
-    let p = sized(p, Framing::ETHERNET, true);
-    assert_eq!(p.frame, u16::MAX);
-    assert_checksums(&bytes(&p, 0, Framing::ETHERNET, Some(Stamp::EMPTY)), 14);
+    for framing in [Framing::ETHERNET, ETHERNET6] {
+        let mut p = base(1, Side::Responder, 0);
+        p.set_tcp(TcpFlags::ACK, 1, 1, 1, u16::MAX - 18 - framing.ip.header() - 20 - 8);
+        let p = sized(p, framing, true);
+        assert_eq!(p.frame, u16::MAX);
+        assert_checksums(&bytes(&p, 0, framing, Some(Stamp::EMPTY)), 14);
+    }
 }
 
 fn packets() -> impl Strategy<Value = Packet> {
@@ -198,9 +242,10 @@ proptest! {
     /// What a packet says is in its bytes, in a capture, and comes back.
     #[test]
     fn round_trip(
-        p in packets(), src in 0..address::MOST_HOSTS, stamp: Option<(u8, u16, u32)>, tagged: bool, ps: u64, sent: bool,
+        p in packets(), src in 0..address::MOST_HOSTS, stamp: Option<(u8, u16, u32)>, (tagged, v6) in any::<(bool, bool)>(), ps: u64, sent: bool,
     ) {
-        let framing = if tagged { TAGGED } else { Framing::ETHERNET };
+        let version = if v6 { IpVersion::V6 } else { IpVersion::V4 };
+        let framing = Framing { ip: version, ..if tagged { TAGGED } else { Framing::ETHERNET } };
         let stamp = stamp.map(|(port, length, time)| Stamp { port, length, time });
         let p = sized(p, framing, stamp.is_some());
         let frame = bytes(&p, src, framing, stamp);
@@ -211,7 +256,7 @@ proptest! {
         let mut encoder = Encoder(&mut file);
         let direction = if sent { Direction::Out } else { Direction::In };
         encoder.section("fanin", "a test");
-        encoder.interface(HostId(src), "h", BitRate::from_gbps(10), None);
+        encoder.interface((HostId(src), version), "h", BitRate::from_gbps(10), None);
         encoder.packet(0, Time::from_ps(ps), &frame, None, direction);
         let mut capture = Capture::new(&file[..]).unwrap();
         let back = capture.next_frame().unwrap().unwrap();
@@ -221,7 +266,7 @@ proptest! {
 
         let headers = back.headers().unwrap();
         prop_assert_eq!(back.stamp(&headers), stamp);
-        prop_assert_eq!((headers.src, headers.dst), (IpAddr::V4(address::ip(HostId(src))), IpAddr::V4(address::ip(p.dst))));
+        prop_assert_eq!((headers.src, headers.dst), (address::ip(HostId(src), version), address::ip(p.dst, version)));
         prop_assert_eq!((headers.ecn, headers.dscp, headers.ttl), (p.ecn as u8, p.class * 8, p.ttl));
         prop_assert_eq!((headers.vlan, headers.payload), (tagged.then_some(0), u32::from(p.payload)));
         let (source, destination) = headers.ports.unwrap();
@@ -230,14 +275,14 @@ proptest! {
         match p.protocol() {
             Protocol::Udp => {
                 prop_assert_eq!((headers.protocol, headers.tcp), (17, None));
-                prop_assert_eq!(&frame[ip + 4..ip + 6], &(p.seq as u16).to_be_bytes());
+                prop_assert!(v6 || frame[ip + 4..ip + 6] == (p.seq as u16).to_be_bytes());
             }
             Protocol::Tcp => {
                 let tcp = headers.tcp.unwrap();
                 let ack = if p.flags.has(TcpFlags::ACK) { p.ack } else { 0 };
                 prop_assert_eq!((headers.protocol, tcp.seq, tcp.ack), (6, p.seq, ack));
                 prop_assert_eq!((tcp.flags, tcp.window), (p.flags.0, p.window));
-                let mut found = options(&frame[ip + 20..][..usize::from(p.transport_header())]);
+                let mut found = options(&frame[ip + usize::from(version.header())..][..usize::from(p.transport_header())]);
                 found.sort();
                 prop_assert_eq!(found, expected_options(&p));
             }
@@ -250,7 +295,7 @@ fn interfaces_are_described_and_frames_cut() {
     let mut file = Vec::new();
     let mut encoder = Encoder(&mut file);
     encoder.section("fanin", &"ä".repeat(40_000)); // longer than an option may be
-    encoder.interface(HostId(3), "leaf0-h3", BitRate::from_gbps(400), Some(5));
+    encoder.interface((HostId(3), IpVersion::V4), "leaf0-h3", BitRate::from_gbps(400), Some(5));
     encoder.packet(0, Time::from_ps(1), &[1, 2, 3, 4, 5, 6, 7, 8], Some(5), Direction::In);
     let mut capture = Capture::new(&file[..]).unwrap();
     let frame = capture.next_frame().unwrap().unwrap();

@@ -1,12 +1,11 @@
 //! Captures: hosts that there are, frames that Ethernet can carry, cuts that lose what is looked for.
 
 use super::transport::warn;
-use super::{used_transports, Network, IP_AND_UDP};
+use super::{datagrams, ip_and_udp, used_transports, Network};
 use crate::doc::Parts;
 use crate::pattern;
 use crate::sections::{CaptureFrames, Framing, STAMP_BYTES};
 use fanin_params::{Cx, Node, Value};
-use fanin_traffic::TrafficKind;
 use fanin_transport::TransportConfig;
 use fanin_units::{Bytes, HostId};
 
@@ -83,11 +82,8 @@ fn snap(capture: &CaptureFrames, parts: &Parts, cx: &mut Cx) {
         return;
     }
     let segments = used_transports(parts).into_iter().map(|(_, TransportConfig::Tcp(tcp))| u64::from(tcp.mtu));
-    let datagrams = parts.traffic.iter().filter_map(|(_, entry)| match &entry.kind {
-        TrafficKind::Cbr(source) => Some(source.packet.get() + IP_AND_UDP + u64::from(STAMP_BYTES)),
-        TrafficKind::OnOff(source) => Some(source.packet.get() + IP_AND_UDP + u64::from(STAMP_BYTES)),
-        _ => None,
-    });
+    let headers = ip_and_udp(parts) + u64::from(STAMP_BYTES);
+    let datagrams = datagrams(parts).map(|(_, packet)| packet.get() + headers);
     let longest = segments.chain(datagrams).max().unwrap_or(0) + framing.header.get() - FCS.min(framing.header.get());
     if snap.get() < longest {
         let message = format!("cuts the stamps of telemetry.registers off: they are the last {STAMP_BYTES} B of a frame, and frames are up to {longest} B long here");

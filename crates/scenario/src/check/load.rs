@@ -152,7 +152,7 @@ fn first_round(parts: &Parts, by_entry: &BTreeMap<usize, Vec<&FlowSpec>>, cx: &m
         };
         let mut round = by_entry.get(i).into_iter().flatten().peekable();
         let Some(query) = round.peek().map(|flow| flow.query) else { continue };
-        let mss = u64::from(tcp.payload(tcp.mtu - parts.trailer(), tcp.timestamps)).max(1);
+        let mss = u64::from(tcp.payload(tcp.mtu - parts.trailer(), parts.ip(), tcp.timestamps)).max(1);
         let window = tcp.initial_window_bytes(u32::try_from(mss).unwrap_or(u32::MAX));
         let overhead = u64::from(tcp.mtu) + framing.header.get() - mss.min(u64::from(tcp.mtu));
         let (mut flows, mut bytes) = (0u64, 0u64);

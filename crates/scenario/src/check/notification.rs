@@ -7,7 +7,7 @@ use crate::pattern;
 use fanin_params::{Cx, Node, Value};
 use fanin_switch::{Buffer, NotificationConfig, PdnParams};
 use fanin_transport::TransportConfig;
-use fanin_units::NodeId;
+use fanin_units::{Bytes, NodeId};
 
 /// Checks notifications as a whole; gives the nodes that know nothing of them, ascending.
 pub(super) fn check(parts: &Parts, network: &Network, cx: &mut Cx) -> Vec<NodeId> {
@@ -22,6 +22,7 @@ pub(super) fn check(parts: &Parts, network: &Network, cx: &mut Cx) -> Vec<NodeId
     cx.key("switch", |cx| {
         cx.key("notification", |cx| {
             who_is_told(parts, pdn, cx);
+            room(parts, pdn, cx);
             cx.key("unaware", |cx| unaware(pdn, network, cx))
         })
     })
@@ -59,6 +60,15 @@ fn who_is_told(parts: &Parts, pdn: &PdnParams, cx: &mut Cx) {
                 format!("has no room for a notification in a full frame of transport {name}: it takes {full} B with it");
             warn(cx, "max_frame", &pdn.max_frame, message).suggestion = Some(format!("at least {full} B"));
         }
+    }
+}
+
+/// A queue with room for not even one: the parameter accepts 20 B, as one of IPv4 takes, and one of IPv6 takes more.
+fn room(parts: &Parts, pdn: &PdnParams, cx: &mut Cx) {
+    let bytes = Bytes(u64::from(parts.ip().notice()));
+    if pdn.queue < bytes {
+        let accepted = Some(format!("at least {bytes}"));
+        cx.key("queue", |cx| cx.error(Some(&shown(&pdn.queue)), "has no room for one notification of IPv6", accepted).severity);
     }
 }
 

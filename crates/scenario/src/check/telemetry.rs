@@ -2,20 +2,16 @@
 
 use super::switch::{in_bytes, port_buffer};
 use super::transport::{shown, warn};
-use super::{at_entry, used_transports, Network, IP_AND_UDP};
+use super::{used_transports, Network};
 use crate::doc::Parts;
 use crate::pattern;
 use crate::sections::{Keep, Registers, Sampling, STAMP_BYTES};
 use fanin_params::{Cx, Node, Value};
-use fanin_traffic::TrafficKind;
 use fanin_transport::TransportConfig;
 use fanin_units::{Amount, Bytes, LinkId, Span};
 
 /// Ports that a stamp's number can tell apart: 255 says that none has filled it in.
 const MOST_STAMPING: usize = 255;
-
-/// The largest IP packet of Ethernet. Source: IEEE 802.3 §3.2.7.
-const ETHERNET_MTU: u64 = 1_500;
 
 /// Records in memory, 88 B each, from which a warning says how much that is.
 const MANY_RECORDS: u64 = 25_000_000;
@@ -167,9 +163,8 @@ pub(super) fn registers(parts: &Parts, watched: &[LinkId], buffer: Largest, (not
         }
         cx.key("registers", |cx| short(registers, buffer, parts, cx));
     });
-    datagrams(parts, cx);
     for (name, TransportConfig::Tcp(tcp)) in used_transports(parts) {
-        let payload = |mtu| u32::from(tcp.payload(mtu, tcp.timestamps));
+        let payload = |mtu| u32::from(tcp.payload(mtu, parts.ip(), tcp.timestamps));
         let (without, with) = (payload(tcp.mtu), payload(tcp.mtu - STAMP_BYTES));
         let less = if with < without {
             format!(
@@ -207,23 +202,4 @@ fn short(registers: &Registers, buffer: Largest, parts: &Parts, cx: &mut Cx) {
 /// In seconds, for people.
 fn seconds(span: Span) -> String {
     format!("{:.1} s", span.as_secs_f64())
-}
-
-/// Datagrams that filled their frame before there were stamps in it.
-fn datagrams(parts: &Parts, cx: &mut Cx) {
-    for (i, entry) in &parts.traffic {
-        let packet = match &entry.kind {
-            TrafficKind::Cbr(source) => source.packet,
-            TrafficKind::OnOff(source) => source.packet,
-            _ => continue,
-        };
-        let (ip, stamp) = (packet.get() + IP_AND_UDP, u64::from(STAMP_BYTES));
-        if ip <= ETHERNET_MTU && ip + stamp > ETHERNET_MTU {
-            at_entry(cx, *i, |cx| {
-                let message = "leaves no room for the stamp of telemetry.registers in a frame of Ethernet: its frames are longer than others can be";
-                warn(cx, "packet", &packet, message).suggestion =
-                    Some(format!("\"{}\"", Bytes(ETHERNET_MTU - IP_AND_UDP - stamp)));
-            });
-        }
-    }
 }

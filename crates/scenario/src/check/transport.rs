@@ -1,18 +1,23 @@
 //! Transports: values that contradict one another, and values that do nothing.
 
+use crate::doc::Parts;
+use fanin_packet::IpVersion;
 use fanin_params::{Cx, Node, Param, Problem};
 use fanin_transport::{CongestionControl, EcnEcho, ReceiveWindow, RttSampling, SpuriousRto, Tcp, TransportConfig};
 use fanin_units::{Bytes, Span};
 
-/// IPv4 and TCP header without options, and the timestamps option.
-const HEADERS: u16 = 40;
+/// TCP header without options, and the timestamps option.
+const TCP_HEADER: u16 = 20;
 const TIMESTAMPS: u16 = 12;
+/// Source: RFC 8200 §5.
+const LEAST_IPV6_MTU: u16 = 1_280;
 
-/// Checks one transport by itself; `cx` stands at its table. `trailer`: bytes that telemetry takes of its MTU.
-pub(super) fn check(config: &TransportConfig, trailer: u16, cx: &mut Cx) {
+/// Checks one transport by itself and with what else takes room in its frames; `cx` stands at its table.
+pub(super) fn check(config: &TransportConfig, parts: &Parts, cx: &mut Cx) {
     match config {
         TransportConfig::Tcp(tcp) => {
-            contradictions(tcp, trailer, cx);
+            contradictions(tcp, cx);
+            sizes(tcp, (parts.trailer(), parts.ip()), cx);
             without_effect(tcp, cx);
         }
     }
@@ -33,7 +38,7 @@ pub(super) fn warn<'a>(cx: &'a mut Cx, key: &str, value: &impl Param, message: i
     cx.last().expect("just recorded")
 }
 
-fn contradictions(tcp: &Tcp, trailer: u16, cx: &mut Cx) {
+fn contradictions(tcp: &Tcp, cx: &mut Cx) {
     if tcp.rto_min > tcp.rto_max {
         error(cx, "rto_min", &tcp.rto_min, "is above rto_max", &format!("at most {}", tcp.rto_max));
     }
@@ -46,22 +51,6 @@ fn contradictions(tcp: &Tcp, trailer: u16, cx: &mut Cx) {
                 error(cx, "initial", &window.initial, "is above max", &format!("at most {}", window.max))
             });
         }
-    }
-    let notice = tcp.notice_room();
-    let room = tcp.mtu - trailer - notice - HEADERS - if tcp.timestamps { TIMESTAMPS } else { 0 };
-    if tcp.mss.is_some_and(|mss| mss > room) {
-        let accepted = format!(
-            "at most {room}: the MTU of {} less {} of {}",
-            tcp.mtu,
-            Bytes(u64::from(tcp.mtu - room)),
-            match (trailer > 0, notice > 0) {
-                (false, false) => "headers",
-                (true, false) => "headers and stamp",
-                (false, true) => "headers and drop notification",
-                (true, true) => "headers, stamp and drop notification",
-            }
-        );
-        error(cx, "mss", &tcp.mss, "does not fit the MTU", &accepted);
     }
     if tcp.rtt_sampling == RttSampling::Timestamps && !tcp.timestamps {
         error(cx, "rtt_sampling", &tcp.rtt_sampling, "needs timestamps", "\"timed_segment\", or timestamps = true");
@@ -88,6 +77,36 @@ fn contradictions(tcp: &Tcp, trailer: u16, cx: &mut Cx) {
         );
         warn(cx, "delayed_ack_timeout", &tcp.delayed_ack_timeout, message).suggestion =
             Some("lower delayed_ack_timeout, or set ack_every = 1".to_string());
+    }
+}
+
+/// Packets that are too small for their version of IP, segments that are too large for them. `trailer`: bytes that telemetry takes of
+/// the MTU.
+fn sizes(tcp: &Tcp, (trailer, ip): (u16, IpVersion), cx: &mut Cx) {
+    let least = LEAST_IPV6_MTU + trailer;
+    if ip == IpVersion::V6 && tcp.mtu < least {
+        let stamp = if trailer > 0 { format!(" and {trailer} B for stamps") } else { String::new() };
+        let accepted = format!("at least {least}: the {LEAST_IPV6_MTU} B that every link of IPv6 carries (RFC 8200){stamp}");
+        cx.key("mtu", |cx| {
+            let problem = cx.error(Some(&shown(&tcp.mtu)), "is too small for IPv6", Some(accepted));
+            problem.suggestion = Some(format!("mtu = {least}, with mss for smaller segments; or framing.ip = \"v4\""));
+        });
+    }
+    let notice = tcp.notice_room(ip);
+    let room = tcp.mtu - trailer - notice - ip.header() - TCP_HEADER - if tcp.timestamps { TIMESTAMPS } else { 0 };
+    if tcp.mss.is_some_and(|mss| mss > room) {
+        let accepted = format!(
+            "at most {room}: the MTU of {} less {} of {}",
+            tcp.mtu,
+            Bytes(u64::from(tcp.mtu - room)),
+            match (trailer > 0, notice > 0) {
+                (false, false) => "headers",
+                (true, false) => "headers and stamp",
+                (false, true) => "headers and drop notification",
+                (true, true) => "headers, stamp and drop notification",
+            }
+        );
+        error(cx, "mss", &tcp.mss, "does not fit the MTU", &accepted);
     }
 }
 

@@ -6,6 +6,7 @@ mod closed_forms;
 mod common;
 mod dctcp;
 mod determinism;
+mod ipv6;
 mod nic;
 mod notices;
 mod order;

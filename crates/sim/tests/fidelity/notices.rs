@@ -431,7 +431,8 @@ mod random {
         #[test]
         fn notifications_are_accounted_for(random in prop_oneof![fifo(), classes()], queue in 1u32..4, loss in select(vec![0.0, 0.02, 0.5, 1.0]), all in any::<bool>(), budgets in prop::collection::vec(1u64..400, 1..20)) {
             let unaware = if all { "" } else { "\"h1\"" };
-            let notification = format!("[switch]\nnotification = {{ kind = \"pdn\", queue = \"{}B\", loss = {loss}, unaware = [{unaware}] }}\n", 20 * queue);
+            let bytes = if random.text.contains("ip = \"v6\"") { 44 } else { 20 };
+            let notification = format!("[switch]\nnotification = {{ kind = \"pdn\", queue = \"{}B\", loss = {loss}, unaware = [{unaware}] }}\n", bytes * queue);
             let text = random.with("auto", true).replace("[switch]\n", &notification).replace("kind = \"tcp\"\n", "kind = \"tcp\"\ndrop_notification = true\n");
             prop_assume!(Scenario::from_toml(&text, Path::new(".")).is_ok());
             let mut world = make(&text);

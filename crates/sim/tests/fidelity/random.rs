@@ -122,8 +122,8 @@ fn traffic() -> impl Strategy<Value = String> {
 }
 
 fn around(switch: impl Strategy<Value = String>, classes: bool) -> impl Strategy<Value = Random> {
-    let nic = select(vec!["fair", "fifo"]);
-    (topology(), switch, transport(), prop::collection::vec(traffic(), 1..4), nic, 1..1000u32).prop_map(move |(topology, switch, transport, traffic, nic, seed)| {
+    let nic = (select(vec!["fair", "fifo"]), select(vec!["v4", "v4", "v6"]));
+    (topology(), switch, transport(), prop::collection::vec(traffic(), 1..4), nic, 1..1000u32).prop_map(move |(topology, switch, transport, traffic, (nic, ip), seed)| {
         let mut traffic = traffic.concat();
         if !classes {
             for class in 1..3 {
@@ -132,7 +132,7 @@ fn around(switch: impl Strategy<Value = String>, classes: bool) -> impl Strategy
         }
         let cells = if switch.contains(" cells") { "cell = \"200B\"\n" } else { "" };
         let text = format!(
-            "seed = {seed}\nduration = \"4ms\"\n[topology]\n{topology}\n[switch]\n{cells}{switch}[host]\nnic = \"{nic}\"\n[transport]\nkind = \"tcp\"\n{transport}{traffic}"
+            "seed = {seed}\nduration = \"4ms\"\n[topology]\n{topology}\n[switch]\n{cells}{switch}[host]\nnic = \"{nic}\"\n[framing]\nip = \"{ip}\"\n[transport]\nkind = \"tcp\"\n{transport}{traffic}"
         );
         Random { text }
     })

@@ -5,7 +5,7 @@ use crate::config::{GrowingWindow, Pacing, ReceiveWindow, RttSampling, Tcp};
 use crate::reassembly::Reassembly;
 use crate::report::{AbortReason, Pending, TcpEvent, TcpStats};
 use crate::rtt::Rtt;
-use fanin_packet::Packet;
+use fanin_packet::{IpVersion, Packet};
 use fanin_units::{Span, Time};
 
 mod input;
@@ -43,11 +43,13 @@ pub struct Connection {
     pub ts_offset: u32,
     /// Bytes of the largest IP packet on the path.
     pub mtu: u16,
+    /// Version of IP on the path.
+    pub ip: IpVersion,
 }
 
 impl Connection {
-    /// Both ends, initiator first, of a connection as `cfg` has it: with a handshake or already open.
-    pub fn pair(cfg: &Tcp, iss: [u32; 2], ts_offset: [u32; 2]) -> [Connection; 2] {
+    /// Both ends, initiator first, of a connection over `ip` as `cfg` has it: with a handshake or already open.
+    pub fn pair(cfg: &Tcp, ip: IpVersion, iss: [u32; 2], ts_offset: [u32; 2]) -> [Connection; 2] {
         [(Role::Initiator, 0), (Role::Responder, 1)].map(|(role, i)| Connection {
             role,
             open: !cfg.handshake,
@@ -55,6 +57,7 @@ impl Connection {
             irs: iss[1 - i],
             ts_offset: ts_offset[i],
             mtu: cfg.mtu,
+            ip,
         })
     }
 }
@@ -147,6 +150,7 @@ pub struct TcpEndpoint {
     ts_now: u32,
     ts_recent: u32,
     mtu: u16,
+    ip: IpVersion,
     snd_scale: u8,
     rcv_scale: u8,
     /// Segments received in order and not yet acknowledged.
@@ -241,7 +245,7 @@ impl TcpEndpoint {
                 (initial.get(), Some(Box::new(Growth::new(max.get().max(initial.get()), initial.get(), now))))
             }
         };
-        let mss = u32::from(cfg.payload(conn.mtu, cfg.timestamps));
+        let mss = u32::from(cfg.payload(conn.mtu, conn.ip, cfg.timestamps));
         let ssthresh = cfg.initial_ssthresh.map_or(Window::INFINITE, |s| s.get());
         let mut endpoint = TcpEndpoint {
             una: 0,
@@ -283,6 +287,7 @@ impl TcpEndpoint {
             last_acked: 0,
             burst: 0,
             mtu: conn.mtu,
+            ip: conn.ip,
             snd_scale: 0,
             rcv_scale: 0,
             unacked: 0,

@@ -72,7 +72,7 @@ impl TcpEndpoint {
         // Source: RFC 6691 §2, RFC 9293 §3.7.1.
         let options = if self.ts_on { TIMESTAMP_BYTES } else { 0 };
         let theirs = syn.mss.saturating_sub(options).max(64);
-        self.w.mss = u32::from(cfg.payload(self.mtu, self.ts_on).min(theirs));
+        self.w.mss = u32::from(cfg.payload(self.mtu, self.ip, self.ts_on).min(theirs));
         self.rcv_edge = 1 + self.offer().min(u64::from(u16::MAX));
         self.last_data = now;
     }

@@ -478,7 +478,7 @@ impl TcpEndpoint {
             out.set_timestamps(Timestamps { value, echo: self.ts_recent });
         }
         out.set_syn_options(SynOptions {
-            mss: cfg.announced_mss(self.mtu),
+            mss: cfg.announced_mss(self.mtu, self.ip),
             window_scale: Some(cfg.window_scale()),
             sack_permitted: if answer { self.sack_on } else { cfg.sack },
         });

@@ -55,7 +55,7 @@ pub struct Net<F: FnMut(Time, usize, &Packet) -> Fate> {
 
 impl<F: FnMut(Time, usize, &Packet) -> Fate> Net<F> {
     pub fn new(cfg: Tcp, iss: [u32; 2], tx: Span, fate: F) -> Self {
-        let conns = Connection::pair(&cfg, iss, [7, u32::MAX - 3]);
+        let conns = Connection::pair(&cfg, fanin_packet::IpVersion::V4, iss, [7, u32::MAX - 3]);
         let window = match &cfg.receive_window {
             fanin_transport::ReceiveWindow::Fixed(w) => w.size.get(),
             fanin_transport::ReceiveWindow::Auto(w) => w.initial.get(),

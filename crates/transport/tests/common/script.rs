@@ -38,7 +38,15 @@ pub fn run(cfg: &Tcp, text: &str) -> TcpEndpoint {
 }
 
 pub fn run_as(cfg: &Tcp, role: Role, text: &str) -> TcpEndpoint {
-    let conn = Connection { role, open: !cfg.handshake, iss: ISS, irs: IRS, ts_offset: 0, mtu: cfg.mtu };
+    let conn = Connection {
+        role,
+        open: !cfg.handshake,
+        iss: ISS,
+        irs: IRS,
+        ts_offset: 0,
+        mtu: cfg.mtu,
+        ip: fanin_packet::IpVersion::V4,
+    };
     let tcp = TcpEndpoint::new(cfg, conn, Time::ZERO);
     let mut script = Script { cfg, tcp, now: Time::ZERO, left: VecDeque::new(), line: String::new(), outcome: None };
     script.drain();

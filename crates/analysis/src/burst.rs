@@ -124,6 +124,7 @@ pub fn close(
         open,
         cut: candidate.cut,
         flows: counts.flows as u64,
+        notifications: None,
         direct: Vec::new(),
         direct_unattributed_bytes: candidate.direct.unattributed,
         indirect: Vec::new(),

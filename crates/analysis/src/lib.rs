@@ -34,6 +34,7 @@ mod student;
 pub use port::PortAnalyzer;
 pub use record::{Disorder, Record, DROPPED, MARKED, NO_FLOW, NO_QUEUE};
 pub use report::{
-    Background, Burst, Culprit, DetectReport, HistogramReport, Histograms, Law, Phase, PortReport, RateFrom, Round, SCHEMA,
+    Background, Burst, Culprit, DetectReport, HistogramReport, Histograms, Law, NoticeFlow, NoticeReport, NoticeValue, Phase,
+    PortReport, RateFrom, Round, SCHEMA,
 };
 pub use settings::{unknown_flows, Detect, FlowInfo, FlowLookup, SettingError, Settings};

@@ -110,6 +110,8 @@ pub struct Burst {
     pub cut: bool,
     /// Distinct flows that arrived; unknown flows are not counted.
     pub flows: u64,
+    /// Drop notifications that were captured in its time, of whatever flow; absent where the trace has none.
+    pub notifications: Option<u64>,
     /// Who stood in the queue at the peak.
     pub direct: Vec<Culprit>,
     pub direct_unattributed_bytes: u64,
@@ -131,6 +133,56 @@ pub struct Culprit {
     pub bytes: u64,
     /// Of all bytes in question, unattributed ones included.
     pub share: f64,
+}
+
+/// Drop notifications of a trace. frames = read + cut + short + those of `types` that have no name.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NoticeReport {
+    /// Frames that say that they carry one.
+    pub frames: u64,
+    /// Of these, with nothing else in them, and at the end of another frame.
+    pub alone: u64,
+    pub attached: u64,
+    /// Notifications that could be read.
+    pub read: u64,
+    /// Frames whose end was not captured, and frames too short for what they say they carry.
+    pub cut: u64,
+    pub short: u64,
+    /// By the byte that tells the type; types without a name are not defined and were not read.
+    pub types: Vec<NoticeValue>,
+    /// By the byte that tells the operation, of those that were read; without a name: not defined.
+    pub operations: Vec<NoticeValue>,
+    /// Payload bytes of the packets that were dropped.
+    pub told_bytes: u64,
+    /// Notifications of a segment of which there was one before.
+    pub repeated: u64,
+    /// First and last one that was read; absent where the trace's queues have another clock.
+    pub first_ps: Option<u64>,
+    pub last_ps: Option<u64>,
+    /// Flows that were told of.
+    pub flows: u64,
+    /// Those with the most notifications.
+    pub top: Vec<NoticeFlow>,
+    pub notes: Vec<String>,
+}
+
+/// How often a value occurred.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NoticeValue {
+    pub value: u8,
+    pub name: Option<&'static str>,
+    pub count: u64,
+}
+
+/// What was told of a flow.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct NoticeFlow {
+    pub name: String,
+    pub count: u64,
+    pub repeated: u64,
+    pub bytes: u64,
+    pub first_ps: Option<u64>,
+    pub last_ps: Option<u64>,
 }
 
 /// A stretch of constant slope.

@@ -5,7 +5,7 @@
 //! notification tells of is told by its type, as a frame with an IPv4 packet may carry one of an IPv6 connection.
 
 use crate::address;
-use fanin_packet::{IpVersion, Notification, Side};
+use fanin_packet::{IpVersion, Notification, Operation, Side};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// EtherTypes of frames with a notification.
@@ -25,6 +25,24 @@ const SHORTEST: usize = 60;
 /// here are reserved: their length is not known either.
 const DROP_IPV4: u8 = 1;
 const DROP_IPV6: u8 = 2;
+
+/// What a type is called; none where it is not defined.
+pub fn type_name(kind: u8) -> Option<&'static str> {
+    match kind {
+        DROP_IPV4 => Some("drop_ipv4"),
+        DROP_IPV6 => Some("drop_ipv6"),
+        _ => None,
+    }
+}
+
+/// What an operation is called; none where it is not defined.
+pub fn operation_name(operation: u8) -> Option<&'static str> {
+    match Operation(operation) {
+        Operation::RETRANSMIT_AND_HALVE => Some("retransmit_and_halve"),
+        Operation::RETRANSMIT => Some("retransmit"),
+        _ => None,
+    }
+}
 
 /// Where the dropped packet came from and went to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +75,8 @@ pub enum BadNotice {
     NotIp(u16),
     /// It has one already: there is room for one.
     Full,
+    /// Its end was not captured.
+    Cut,
 }
 
 impl std::fmt::Display for BadNotice {
@@ -66,6 +86,7 @@ impl std::fmt::Display for BadNotice {
             BadNotice::Type(n) => write!(f, "a drop notification of type {n}, which is not defined"),
             BadNotice::NotIp(n) => write!(f, "a frame of EtherType {n:#06x} carries no drop notification"),
             BadNotice::Full => write!(f, "the frame carries a drop notification already"),
+            BadNotice::Cut => write!(f, "the frame was cut before its drop notification"),
         }
     }
 }
@@ -94,6 +115,14 @@ impl Notice {
         }
     }
 
+    /// Its type on the wire.
+    pub fn kind(&self) -> u8 {
+        match self.addresses {
+            Addresses::V4 { .. } => DROP_IPV4,
+            Addresses::V6 { .. } => DROP_IPV6,
+        }
+    }
+
     /// Bytes on the wire.
     pub fn size(&self) -> usize {
         let ip = match self.addresses {
@@ -105,23 +134,21 @@ impl Notice {
 
     /// Appends the notification's bytes, in network order.
     pub fn write(&self, bytes: &mut Vec<u8>) {
-        let kind = match self.addresses {
+        match self.addresses {
             Addresses::V4 { src, dst } => {
                 bytes.extend(src.octets());
                 bytes.extend(dst.octets());
-                DROP_IPV4
             }
             Addresses::V6 { src, dst } => {
                 bytes.extend(src.octets());
                 bytes.extend(dst.octets());
-                DROP_IPV6
             }
-        };
+        }
         bytes.extend(self.ports.0.to_be_bytes());
         bytes.extend(self.ports.1.to_be_bytes());
         bytes.extend(self.seq.to_be_bytes());
         bytes.extend(self.length.to_be_bytes());
-        bytes.extend([kind, self.operation]);
+        bytes.extend([self.kind(), self.operation]);
     }
 
     /// The notification that `bytes` end with.

@@ -1,5 +1,6 @@
 //! What the readers of one trace share: port and flow numbers, the origin of time, what is to be said.
 
+use super::notices::Notices;
 use super::number::{date, NumberError};
 use super::problem::Problem;
 use crate::{FlowInfo, FlowLookup, Record, NO_FLOW};
@@ -232,6 +233,7 @@ pub struct Context {
     pub flows: SharedFlows,
     pub origin: Origin,
     pub notes: Vec<String>,
+    pub notices: Notices,
 }
 
 impl Context {

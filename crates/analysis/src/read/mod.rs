@@ -7,6 +7,7 @@ mod csv;
 mod guard;
 mod mapped;
 mod mapping;
+mod notices;
 mod number;
 mod options;
 mod order;

@@ -10,6 +10,7 @@ use fanin_units::Time;
 use fanin_wire::{Capture, CaptureError, Direction, Headers, Interface, Trouble};
 use std::collections::BTreeMap;
 use std::io::Read;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
@@ -80,6 +81,8 @@ pub struct Packets {
     port: String,
     unwraps: BTreeMap<u8, Unwrap>,
     frames: u64,
+    /// Frames with nothing but a drop notification, which are no packets.
+    notices: u64,
     without_stamp: u64,
     undated: u64,
     saturated: u64,
@@ -88,7 +91,7 @@ pub struct Packets {
 }
 
 /// What tells flows apart.
-type Key = (std::net::IpAddr, std::net::IpAddr, u8, Option<(u16, u16)>);
+type Key = (IpAddr, IpAddr, u8, Option<(u16, u16)>);
 
 /// Counts what is read of a file.
 struct Counted {
@@ -130,6 +133,7 @@ impl Packets {
             port,
             unwraps: BTreeMap::new(),
             frames: 0,
+            notices: 0,
             without_stamp: 0,
             undated: 0,
             saturated: 0,
@@ -141,20 +145,25 @@ impl Packets {
 
 /// `10.0.0.1:80 > 10.0.0.2:5000 tcp`
 fn flow_name(headers: &Headers) -> String {
-    let (from, to) = match headers.ports {
+    name_of((headers.src, headers.dst), headers.ports, headers.protocol)
+}
+
+/// The same from what makes a flow.
+pub fn name_of((src, dst): (IpAddr, IpAddr), ports: Option<(u16, u16)>, protocol: u8) -> String {
+    let (from, to) = match ports {
         Some((from, to)) => (format!(":{from}"), format!(":{to}")),
         None => (String::new(), String::new()),
     };
-    let host = |address: std::net::IpAddr| match address {
-        std::net::IpAddr::V6(v6) if headers.ports.is_some() => format!("[{v6}]"),
+    let host = |address: IpAddr| match address {
+        IpAddr::V6(v6) if ports.is_some() => format!("[{v6}]"),
         other => other.to_string(),
     };
-    let protocol = match headers.protocol {
+    let protocol = match protocol {
         6 => "tcp".to_string(),
         17 => "udp".to_string(),
         other => format!("protocol {other}"),
     };
-    format!("{}{from} > {}{to} {protocol}", host(headers.src), host(headers.dst))
+    format!("{}{from} > {}{to} {protocol}", host(src), host(dst))
 }
 
 fn port_name(interface: &Interface, direction: Option<Direction>, otherwise: &str) -> String {
@@ -188,6 +197,13 @@ impl TraceReader for Packets {
                 self.undated += 1;
                 continue;
             };
+            // Where queues have the switch's clock, the capture's own tells nothing.
+            let clock = !self.look.stamped || self.look.same_clock;
+            context.notices.see(&frame, clock.then(|| context.origin.time(ps).ok()).flatten());
+            if frame.is_notice_only() {
+                self.notices += 1;
+                continue;
+            }
             let headers = frame.headers();
             let bytes = frame.frame_bytes().min(1 << 24);
             let stamp = match &headers {
@@ -283,7 +299,8 @@ impl TraceReader for Packets {
             notes.push(format!("{file}: the file ends inside {place}; all packets before were read"));
         }
         if self.without_stamp > 0 {
-            notes.push(format!("{file}: {} of {} packets carry no stamp and were passed over", self.without_stamp, self.frames));
+            let packets = self.frames - self.notices;
+            notes.push(format!("{file}: {} of {packets} packets carry no stamp and were passed over", self.without_stamp));
         }
         if self.undated > 0 || self.capture.skipped().untimed > 0 {
             let packets = self.undated + self.capture.skipped().untimed;

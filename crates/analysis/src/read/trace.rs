@@ -7,7 +7,7 @@ use super::problem::{did_you_mean, listed, Problem, Problems};
 use super::source::{learn_flows, origin, Kind, Manifest, Source};
 use super::window::{Records, Window};
 use super::TraceReader;
-use crate::{PortAnalyzer, PortReport, Record, Settings, SCHEMA};
+use crate::{NoticeReport, PortAnalyzer, PortReport, Record, Settings, SCHEMA};
 use fanin_units::{Bytes, Span, Time};
 use serde::Serialize;
 use serde_json::Value;
@@ -23,6 +23,8 @@ pub struct TraceReport {
     /// Second of the trace's own clock from which times count.
     pub origin_s: u64,
     pub sources: Vec<SourceReport>,
+    /// What captures hold of drop notifications; absent where there are none.
+    pub notifications: Option<NoticeReport>,
     /// The port with the largest queue first.
     pub ports: Vec<PortReport>,
 }
@@ -141,6 +143,7 @@ impl Trace {
         let mut sources = find(options)?;
         let mut context = Context { origin: origin(&sources), ..Context::default() };
         context.notes.extend(context.origin.note());
+        context.notices.until = options.to.unwrap_or(Time::MAX);
         let by = detection(options, &sources)?;
         for source in &sources {
             let folder = source.path.parent().unwrap_or(Path::new("."));
@@ -477,6 +480,7 @@ impl Run<'_, PortAnalyzer> {
             ports.push(report);
         }
         ports.sort_by(|a, b| b.peak_bytes.cmp(&a.peak_bytes).then_with(|| a.port.cmp(&b.port)));
+        let notifications = context.notices.finish(self.options.settings.top, &mut ports);
         let reports = sources.iter().zip(&self.counts);
         Ok(TraceReport {
             schema: SCHEMA,
@@ -486,6 +490,7 @@ impl Run<'_, PortAnalyzer> {
             sources: reports
                 .map(|(s, records)| SourceReport { path: s.given.display().to_string(), kind: s.kind, records: *records })
                 .collect(),
+            notifications,
             ports,
         })
     }

@@ -5,7 +5,7 @@ mod ng;
 mod source;
 
 use crate::headers::{Headers, LinkType};
-use crate::notification::{self, Notice};
+use crate::notification::{self, BadNotice, Notice};
 use crate::trailer;
 use fanin_telemetry::Stamp;
 use source::Source;
@@ -172,11 +172,31 @@ impl Frame<'_> {
 
     /// The drop notification at its end, if there is one that can be read; a frame that was cut has none. Source: PDN §IV.
     pub fn notice(&self) -> Option<Notice> {
-        if self.link != LinkType::Ethernet || self.is_cut() {
-            return None;
-        }
-        let (start, _) = notification::carrier(self.data)?;
-        Notice::at_the_end_of(self.data.get(start..self.end_of_data())?).ok()
+        self.notification()?.ok()
+    }
+
+    /// The same where the frame says that it carries one, or why it cannot be read.
+    pub fn notification(&self) -> Option<Result<Notice, BadNotice>> {
+        let start = self.carrier()?;
+        Some(if self.is_cut() {
+            Err(BadNotice::Cut)
+        } else {
+            Notice::at_the_end_of(self.data.get(start..self.end_of_data()).unwrap_or_default())
+        })
+    }
+
+    /// Whether there is no packet in it: padding and a drop notification, or the notification alone.
+    pub fn is_notice_only(&self) -> bool {
+        let Some(start) = self.carrier() else { return false };
+        // An IP packet begins with its version.
+        let padding = self.data.get(start) == Some(&0);
+        padding || self.notice().is_some_and(|notice| start + notice.size() == self.end_of_data())
+    }
+
+    /// Where the packet of a frame begins that says that it carries a drop notification.
+    fn carrier(&self) -> Option<usize> {
+        let start = (self.link == LinkType::Ethernet).then(|| notification::carrier(self.data))??.0;
+        (start <= self.end_of_data()).then_some(start)
     }
 
     /// Where the frame check sequence begins, or would.
@@ -184,10 +204,14 @@ impl Frame<'_> {
         self.data.len().saturating_sub(usize::from(self.check_sequence()))
     }
 
-    /// Bytes that it takes in a queue: on Ethernet with frame check sequence and padding, which most captures lack.
+    /// Bytes that it takes in a queue: on Ethernet with frame check sequence and padding, which most captures lack, and without
+    /// a drop notification, which is attached to it when it has left its queue.
     pub fn frame_bytes(&self) -> u32 {
         match self.link {
-            LinkType::Ethernet => self.length.saturating_add(4 - u32::from(self.check_sequence().min(4))).max(64),
+            LinkType::Ethernet => {
+                let notice = self.notice().map_or(0, |notice| notice.size() as u32);
+                self.length.saturating_sub(notice).saturating_add(4 - u32::from(self.check_sequence().min(4))).max(64)
+            }
             _ => self.length,
         }
     }

@@ -69,6 +69,7 @@ _BURST: Final[dict[str, pl.DataType]] = {
     "open": pl.Boolean(),
     "cut": pl.Boolean(),
     "flows": _U64,
+    "notifications": _U64,
     "direct_unattributed_bytes": _U64,
     "indirect_unattributed_bytes": _U64,
     "words": _STR,
@@ -104,6 +105,14 @@ _ROUND: Final[dict[str, pl.DataType]] = {
     "flows": _U64,
     "packets": _U64,
     "bytes": _U64,
+}
+_TOLD: Final[dict[str, pl.DataType]] = {
+    "name": _STR,
+    "count": _U64,
+    "repeated": _U64,
+    "bytes": _U64,
+    "first_ps": _U64,
+    "last_ps": _U64,
 }
 _CULPRIT: Final[dict[str, pl.DataType]] = {"flow": _U64, "name": _STR, "bytes": _U64, "share": _F64}
 
@@ -355,6 +364,17 @@ class Analysis:
         ]
         return pl.concat(frames).sort("port", "burst", "kind", maintain_order=True)
 
+    @property
+    def notifications(self) -> dict[str, Any] | None:
+        """Drop notifications (PDN) that a capture holds, as docs/analyze.md describes them; None where there are none."""
+        found: dict[str, Any] | None = self.document["notifications"]
+        return found
+
+    @cached_property
+    def notified(self) -> pl.DataFrame:
+        """One row per flow with drop notifications, the `top` of them: how many, how many repeated, dropped bytes, times [ps]."""
+        return _frame((self.notifications or {}).get("top", []), _TOLD)
+
     # -- figures ----------------------------------------------------------------------------------------------------
 
     def burst(self, port: str | None = None, index: int | None = None) -> dict[str, Any] | None:
@@ -498,6 +518,7 @@ class Analysis:
 
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in tables.all_notes(self.document))
         parts = [table(tables.port_rows(self.document))]
+        parts += [f"<p>{html.escape(line)}</p>" for line in tables.notice_lines(self.document)]
         for port in self.document["ports"][:8]:
             if port["bursts"]:
                 parts.append(f"<b>{html.escape(port['port'])}</b>{table(tables.burst_rows(port, 5))}")

@@ -375,6 +375,11 @@ def show_analysis(found: Analysis, top: int) -> None:
     for note in tables.all_notes(found.document):
         _say(f"note: {note}", "cyan")
     console.print(_fitting(console, "Ports", *tables.port_rows(found.document)))
+    for line in tables.notice_lines(found.document):
+        console.print(Text(line), soft_wrap=True)
+    told = tables.notice_rows(found.document, top)
+    if told[1]:
+        console.print(_fitting(console, "Flows that were told of drops", *told))
     with_bursts = [port for port in found.document["ports"] if port["bursts"]]
     for port in with_bursts[:_PORTS_SHOWN]:
         shown = min(top, len(port["bursts"]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,7 +10,39 @@ import polars as pl
 
 from fanin import show
 
-__all__ = ["Fact", "aborted_lines", "drops_text", "facts", "fct_rows", "group_rows", "port_rows"]
+__all__ = [
+    "Fact",
+    "aborted_lines",
+    "drops_text",
+    "facts",
+    "fct_rows",
+    "group_rows",
+    "notification_lines",
+    "notification_rows",
+    "port_rows",
+]
+
+_NOTIFICATIONS: Sequence[tuple[str, str]] = (
+    ("raised", "raised: a switch dropped a packet and told its sender"),
+    ("attached", "attached to a frame that was going anyway"),
+    ("empty_frames", "sent in a frame of its own, as the port was idle"),
+    ("repaired", "repaired: the sender sent again what was dropped"),
+    ("known", "known: the sender had sent it again before"),
+    ("arrived", "arrived: the data had been acknowledged meanwhile"),
+    ("unknown", "unknown: of nothing that the sender had in flight"),
+    ("refused", "refused: asked for an operation that there is not"),
+    ("unheard", "unheard: the sender's transport has drop_notification off"),
+    ("ended", "ended: came after the end of the flow"),
+    ("on_the_way", "on the way when the run ended"),
+    ("overflowed", "lost, overflowed: the notification queue was full"),
+    ("no_way", "lost, no way: the next node knows nothing of notifications"),
+    ("expired", "lost, expired: crossed as many switches as they may"),
+    ("lost", "lost on a link, by switch.notification.loss"),
+)
+"""Counters of notifications in the order in which they are shown, and what each means."""
+
+_LOST = {"overflowed": "queue full", "no_way": "no way", "expired": "expired", "lost": "on links"}
+"""Counters of notifications that never came to a host, in few words."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +118,19 @@ def facts(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[Fact]
     out.append(Fact("goodput", "Goodput", show.rate(summary.get("goodput_bps")), f"{delivered} delivered"))
     drops = summary.get("drops", 0)
     out.append(Fact("drops", "Drops", show.count(drops), drops_text(summary), "bad" if drops else "good"))
+    notices = summary.get("notifications")
+    if notices is not None:
+        astray = sum(notices.get(key, 0) for key in _LOST)
+        reasons = ", ".join(f"{show.count(notices[key])} {name}" for key, name in _LOST.items() if notices.get(key))
+        peak = notices.get("largest_queue")
+        told = [
+            f"{show.count(notices.get('repaired', 0))} repaired",
+            f"{show.count(astray)} lost" + (f" ({reasons})" if reasons else ""),
+            *([f"{show.count(notices['unheard'])} unheard"] if notices.get("unheard") else []),
+            *([f"queue up to {show.size(peak['bytes'])} at {peak['port']}"] if peak else []),
+        ]
+        tone: Literal["plain", "bad"] = "bad" if astray or notices.get("unheard") else "plain"
+        out.append(Fact("notifications", "Drop notifications", show.count(notices.get("raised", 0)), ", ".join(told), tone))
     sent = summary.get("packets_sent") or 0
     marks = summary.get("marks", 0)
     out.append(Fact("marks", "ECN marks", show.count(marks), f"of {show.count(sent)} data packets" if sent else ""))
@@ -134,6 +179,39 @@ def aborted_lines(summary: Mapping[str, Any]) -> list[str]:
     if count > len(flows):
         flows.append(f"{f'and {count - len(flows):,} more' if flows else 'which'}: flows.parquet, status = aborted")
     return [f"{head}:", *(f"  {flow}" for flow in flows)]
+
+
+def notification_rows(summary: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Return head and rows of the table of what became of drop notifications; no rows where switches send none."""
+    notices = summary.get("notifications")
+    if notices is None:
+        return ["Notifications", "Count"], []
+    rows = [[words, show.count(notices.get(key, 0))] for key, words in _NOTIFICATIONS]
+    largest = notices.get("largest_queue")
+    where, peak = (f", at {largest['port']}", largest["bytes"]) if largest else ("", 0)
+    rows.append([f"largest notification queue{where}", show.size(peak)])
+    return ["Notifications", "Count"], rows
+
+
+def notification_lines(summary: Mapping[str, Any]) -> list[str]:
+    """Return what it means that drop notifications were lost or not heeded; empty where none were."""
+    notices = summary.get("notifications") or {}
+    raised = show.count(notices.get("raised", 0))
+    lines = []
+    astray = {name: notices.get(key, 0) for key, name in _LOST.items()}
+    if any(astray.values()):
+        reasons = ", ".join(f"{show.count(count)} {name}" for name, count in astray.items() if count)
+        lost = show.count(sum(astray.values()))
+        lines.append(
+            f"{lost} of {raised} notifications were lost ({reasons}): their senders learn of the drop from duplicate "
+            "acknowledgments or a timeout."
+        )
+    if notices.get("unheard"):
+        lines.append(
+            f"{show.count(notices['unheard'])} of {raised} notifications came to a transport that does not heed them: set "
+            "drop_notification = true."
+        )
+    return lines
 
 
 def fct_rows(summary: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:

@@ -6,7 +6,19 @@ from typing import Any
 
 from fanin import show
 
-__all__ = ["all_notes", "burst_rows", "culprit_rows", "largest", "law_line", "moment", "phase_rows", "port_rows", "slope"]
+__all__ = [
+    "all_notes",
+    "burst_rows",
+    "culprit_rows",
+    "largest",
+    "law_line",
+    "moment",
+    "notice_lines",
+    "notice_rows",
+    "phase_rows",
+    "port_rows",
+    "slope",
+]
 
 _FROM = {"given": "", "result": "", "estimated": " estimated", "lower_bound": " at least", "unknown": ""}
 
@@ -67,8 +79,12 @@ def largest(port: dict[str, Any], limit: int) -> list[dict[str, Any]]:
 def burst_rows(port: dict[str, Any], limit: int) -> tuple[list[str], list[list[str]]]:
     """Return one row per burst, the highest `limit` of them, highest first."""
     head = ["Burst", "Start", "Duration", "Peak", "Arrived", "Rise", "Fall", "Drops", "Marks", "Flows", "Law"]
+    shown = largest(port, limit)
+    told = any(burst["notifications"] is not None for burst in shown)
+    if told:
+        head.insert(9, "Told")
     rows = []
-    for burst in largest(port, limit):
+    for burst in shown:
         law = burst["law"]
         verdict = {True: "holds", False: "does not hold", None: "undecided"}
         rows.append(
@@ -82,6 +98,7 @@ def burst_rows(port: dict[str, Any], limit: int) -> tuple[list[str], list[list[s
                 show.rate(burst["fall_bps"]),
                 show.count(burst["dropped_packets"]),
                 show.count(burst["marked_packets"]),
+                *([show.count(burst["notifications"])] if told else []),
                 show.count(burst["flows"]),
                 f"{law['law']} {verdict[law['holds']]}" if law else show.NOTHING,
             ]
@@ -114,6 +131,48 @@ def culprit_rows(burst: dict[str, Any], limit: int) -> tuple[list[str], list[lis
     if all(entry["flow"] in since for entry in shown):
         head.append("Since it was empty")
         rows = [[*row, show.size(since[entry["flow"]])] for row, entry in zip(rows, shown, strict=True)]
+    return head, rows
+
+
+def notice_lines(document: dict[str, Any]) -> list[str]:
+    """Return what a trace holds of drop notifications, in sentences; empty where there are none."""
+    found = document["notifications"]
+    if found is None:
+        return []
+    first, last = found["first_ps"], found["last_ps"]
+    when = "" if first is None or last is None else f", from {moment(first)} to {moment(last)}"
+    where = f"{show.count(found['alone'])} in frames of their own, {show.count(found['attached'])} behind other frames"
+    lines = [f"{show.count(found['frames'])} drop notifications ({where}){when}."]
+    if found["read"]:
+        asked = [f"{show.count(entry['count'])} {entry['name']}" for entry in found["operations"] if entry["name"]]
+        of = f"{show.count(found['flows'])} flow{'s' * (found['flows'] != 1)}"
+        again = f" {show.count(found['repeated'])} repeat an earlier one: copies that were dropped again, or frames captured twice."
+        lines.append(
+            f"They tell of {show.size(found['told_bytes'])} that {of} lost"
+            + (f", and ask: {', '.join(asked)}." if asked else ".")
+            + (again if found["repeated"] else "")
+        )
+    unread = [f"{show.count(found['cut'])} cut off by the capture"] if found["cut"] else []
+    unread += [f"{show.count(found['short'])} too short"] if found["short"] else []
+    unread += [f"{show.count(e['count'])} of type {e['value']}, which is not defined" for e in found["types"] if e["name"] is None]
+    if unread:
+        lines.append(f"Not read: {'; '.join(unread)}.")
+    odd = [f"{show.count(e['count'])} for operation {e['value']}" for e in found["operations"] if e["name"] is None]
+    if odd:
+        lines.append(f"Operations that are not defined: {', '.join(odd)}.")
+    return lines + [f"{note[0].upper()}{note[1:]}." for note in found["notes"]]
+
+
+def notice_rows(document: dict[str, Any], limit: int) -> tuple[list[str], list[list[str]]]:
+    """Return the flows with the most drop notifications; no rows where there are none."""
+    found = document["notifications"]
+    timed = found is not None and found["first_ps"] is not None
+    head = ["Flow", "Told", "Repeated", "Bytes", *(["First", "Last"] if timed else [])]
+    rows = []
+    for entry in found["top"][:limit] if found else []:
+        known = [show.NOTHING if entry[key] is None else moment(entry[key]) for key in ("first_ps", "last_ps")]
+        counts = [show.count(entry["count"]), show.count(entry["repeated"]), show.size(entry["bytes"])]
+        rows.append([entry["name"], *counts, *(known if timed else [])])
     return head, rows
 
 

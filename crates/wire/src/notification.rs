@@ -40,6 +40,7 @@ pub fn operation_name(operation: u8) -> Option<&'static str> {
     match Operation(operation) {
         Operation::RETRANSMIT_AND_HALVE => Some("retransmit_and_halve"),
         Operation::RETRANSMIT => Some("retransmit"),
+        Operation::ACKNOWLEDGE => Some("acknowledge"),
         _ => None,
     }
 }

@@ -248,6 +248,8 @@ def render(result: Result) -> str:
         fct=overview.fct_rows(summary),
         groups=overview.group_rows(result.completions),
         ports=overview.port_rows(summary),
+        notifications=overview.notification_rows(summary),
+        notification_lines=overview.notification_lines(summary),
         by_size=by_size,
         cdfs=cdfs,
         panels=panels,
@@ -307,6 +309,8 @@ def render_analysis(analysis: Analysis) -> str:
         sources=[(source["path"], f"{source['kind']}, {source['records']:,} records") for source in document["sources"]],
         notes=analysis.notes,
         ports=tables.port_rows(document),
+        notice_lines=tables.notice_lines(document),
+        told=tables.notice_rows(document, BURSTS),
         panels=panels,
         settings=json.dumps(document["settings"], indent=1),
     )

@@ -62,7 +62,7 @@ pub struct Notices {
     flows: BTreeMap<Flow, Told>,
     /// Of flows beyond those that are told apart.
     of_other_flows: u64,
-    segments: BTreeSet<(Flow, u32, u16)>,
+    segments: BTreeSet<(Flow, u32, u16, u8)>,
     /// Whether repetitions may have gone unseen.
     forgetful: bool,
     times: Vec<Time>,
@@ -122,7 +122,7 @@ impl Notices {
             Addresses::V6 { src, dst } => (IpAddr::V6(src), IpAddr::V6(dst)),
         };
         let flow = (src, dst, notice.ports);
-        let segment = (flow, notice.seq, notice.length);
+        let segment = (flow, notice.seq, notice.length, notice.operation);
         let repeated = if self.segments.len() < self.most.segments {
             !self.segments.insert(segment)
         } else {

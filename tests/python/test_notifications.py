@@ -1,0 +1,205 @@
+"""Drop notifications: what a run says became of them, and what a capture shows of them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import fanin
+from fake_result import write_result
+from fanin import overview, report, tables
+from fanin.cli import app
+from test_report import CHROMIUM, DRIVER, browser, open_page
+
+__all__ = ["browser"]
+
+ROOT = Path(__file__).parents[2]
+RAISED = 1_000
+COUNTS: dict[str, Any] = {
+    "raised": RAISED,
+    "attached": 700,
+    "empty_frames": 900,
+    "overflowed": 2,
+    "no_way": 3,
+    "expired": 0,
+    "lost": 5,
+    "on_the_way": 1,
+    "repaired": 950,
+    "known": 10,
+    "arrived": 4,
+    "unknown": 6,
+    "refused": 0,
+    "unheard": 12,
+    "ended": 7,
+    "largest_queue": {"port": "leaf0->h3", "bytes": 140},
+}
+
+
+def with_counts(folder: Path, counts: dict[str, Any] | None) -> fanin.Result:
+    """Return a result whose summary says this of notifications."""
+    path = write_result(folder, bursts=1) / "summary.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"notifications": counts}))
+    return fanin.load(folder)
+
+
+def fact(result: fanin.Result) -> overview.Fact | None:
+    return next((f for f in overview.facts(result.summary, result.manifest) if f.key == "notifications"), None)
+
+
+def test_a_run_says_in_one_line_what_became_of_them(tmp_path: Path) -> None:
+    shown = fact(with_counts(tmp_path / "a", COUNTS))
+    assert shown is not None
+    assert (shown.text, shown.tone) == ("1,000", "bad")
+    assert shown.note == "950 repaired, 10 lost (2 queue full, 3 no way, 5 on links), 12 unheard, queue up to 140 B at leaf0->h3"
+    none_lost = COUNTS | {"overflowed": 0, "no_way": 0, "lost": 0, "unheard": 0, "largest_queue": None}
+    shown = fact(with_counts(tmp_path / "b", none_lost))
+    assert shown is not None
+    assert (shown.note, shown.tone) == ("950 repaired, 0 lost", "plain")
+    assert fact(with_counts(tmp_path / "c", None)) is None
+
+
+def test_the_page_says_each_counter_in_plain_words_and_what_a_loss_means(tmp_path: Path) -> None:
+    text = report.render(with_counts(tmp_path / "a", COUNTS))
+    section = re.search(r'<section id="notifications">(.*?)</section>', text, re.DOTALL)
+    assert section is not None
+    shown = re.findall(r'<th scope="row">(.*?)</th><td>(.*?)</td>', section[1])
+    assert len(shown) == len(COUNTS), "each counter once"
+    counts = sorted(str(value) for key, value in COUNTS.items() if key != "largest_queue")
+    assert sorted(count.replace(",", "") for _, count in shown if not count.endswith(" B")) == counts
+    assert ("lost on a link, by switch.notification.loss", "5") in shown
+    assert ("largest notification queue, at leaf0-&gt;h3", "140 B") in shown
+    lines = re.findall(r'<p class="notice bad">(.*?)</p>', section[1])
+    assert lines == [
+        "10 of 1,000 notifications were lost (2 queue full, 3 no way, 5 on links): their senders learn of the drop from "
+        "duplicate acknowledgments or a timeout.",
+        "12 of 1,000 notifications came to a transport that does not heed them: set drop_notification = true.",
+    ]
+    assert 'id="notifications"' not in report.render(with_counts(tmp_path / "b", None))
+
+
+def test_the_counters_are_those_of_the_documentation_and_of_the_simulator() -> None:
+    keys = {key for key, _ in overview._NOTIFICATIONS} | {"largest_queue"}
+    assert keys == set(COUNTS)
+    documented = re.search(r"null without: `\{(.*?)\}`", (ROOT / "docs" / "results.md").read_text())
+    assert documented is not None
+    assert keys == set(documented[1].split(", "))
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> fanin.Result:
+    """Return PDN's fan-in with all hosts captured, and stamps of the port between the racks."""
+    scenario = fanin.Scenario.from_file(ROOT / "scenarios" / "papers" / "pdn" / "fan-in.toml")
+    changed = scenario.replace(
+        {
+            "topology.left": 90,
+            "traffic.0.receiver": "h90",
+            "telemetry.queues": ["left->right"],
+            "telemetry.registers": {},
+            "telemetry.capture": {"hosts": ["*"]},
+            "switch.notification": {"kind": "pdn", "loss": 0.1},
+        }
+    )
+    return fanin.run(changed, tmp_path_factory.mktemp("told") / "out", progress=False)
+
+
+@pytest.mark.native
+def test_a_capture_shows_what_the_simulator_counted(told: fanin.Result) -> None:
+    counts = told.summary["notifications"]
+    assert set(counts) == set(COUNTS)
+    assert counts["lost"] > 0
+    found = fanin.analyze(told.path / "packets.pcapng", rate="1Gbps")
+    notices = found.notifications
+    assert notices is not None
+    # From the switch that drops to the servers is one link, so that what was not lost on it was captured.
+    assert notices["frames"] == notices["read"] == counts["raised"] - counts["lost"]
+    assert notices["frames"] == notices["alone"] + notices["attached"]
+    drops = told.drops
+    assert drops.height == counts["raised"]
+    assert notices["told_bytes"] == 1000 * notices["read"]
+    assert found.notified.height == 10
+    assert found.notified["count"].is_sorted(descending=True)
+    first = drops["time_ps"].min()
+    assert isinstance(first, int)
+    assert first < notices["first_ps"] <= notices["last_ps"]
+    # All came while the queue was there.
+    assert found.bursts["notifications"].sum() == notices["read"]
+    assert found.bursts.schema["notifications"] == pl.UInt64()
+
+
+@pytest.mark.native
+def test_terminal_page_and_notebook_show_them(told: fanin.Result, tmp_path: Path) -> None:
+    capture, page = told.path / "packets.pcapng", tmp_path / "a.html"
+    ran = CliRunner().invoke(app, ["analyze", str(capture), "--rate", "1Gbps", "--top", "3"])
+    found = fanin.analyze(capture, rate="1Gbps")
+    lines = tables.notice_lines(found.document)
+    assert len(lines) == 2
+    for line in lines:
+        assert line in ran.stdout
+    assert "Flows that were told of drops" in ran.stdout
+    assert "Told" in ran.stdout
+    text = found.report(page).read_text()
+    assert all(line.replace("'", "&#39;") in text for line in lines)
+    assert "Flows with the most notifications" in text
+    assert lines[0] in found._repr_html_()
+    # A result's own tables have none, and then nothing is shown.
+    plain = fanin.analyze(told)
+    assert plain.notifications is None
+    assert plain.notified.is_empty()
+    assert "otification" not in CliRunner().invoke(app, ["analyze", str(told.path)]).stdout
+    assert 'id="notifications"' not in plain.report(page).read_text()
+
+
+def test_what_could_not_be_read_is_said() -> None:
+    found = {
+        "frames": 20,
+        "alone": 5,
+        "attached": 15,
+        "read": 10,
+        "cut": 3,
+        "short": 1,
+        "types": [{"value": 1, "name": "drop_ipv4", "count": 10}, {"value": 9, "name": None, "count": 6}],
+        "operations": [{"value": 2, "name": "retransmit", "count": 8}, {"value": 77, "name": None, "count": 2}],
+        "told_bytes": 10_000,
+        "repeated": 0,
+        "first_ps": None,
+        "last_ps": None,
+        "flows": 1,
+        "top": [{"name": "a > b", "count": 10, "repeated": 0, "bytes": 10_000, "first_ps": None, "last_ps": None}],
+        "notes": ["the time of 20 is not known"],
+    }
+    assert tables.notice_lines({"notifications": found}) == [
+        "20 drop notifications (5 in frames of their own, 15 behind other frames).",
+        "They tell of 10 KB that 1 flow lost, and ask: 8 retransmit.",
+        "Not read: 3 cut off by the capture; 1 too short; 6 of type 9, which is not defined.",
+        "Operations that are not defined: 2 for operation 77.",
+        "The time of 20 is not known.",
+    ]
+    assert tables.notice_rows({"notifications": found}, 5) == (
+        ["Flow", "Told", "Repeated", "Bytes"],
+        [["a > b", "10", "0", "10 KB"]],
+    )
+    assert tables.notice_lines({"notifications": None}) == []
+    assert tables.notice_rows({"notifications": None}, 5)[1] == []
+
+
+@pytest.mark.native
+@pytest.mark.browser
+@pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="chromium and chromedriver are not installed: make browser")
+def test_both_pages_in_a_browser(browser: Any, told: fanin.Result, tmp_path: Path) -> None:
+    report.write(told, tmp_path / "run.html")
+    for page in (tmp_path / "run.html", fanin.analyze(told.path / "packets.pcapng", rate="1Gbps").report(tmp_path / "trace.html")):
+        open_page(browser, page)
+        section = browser.find_element("id", "notifications")
+        assert section.is_displayed()
+        wide = "return arguments[0].querySelector('table').scrollWidth <= arguments[0].querySelector('.scroll').clientWidth"
+        assert browser.execute_script(wide, section), "no column is hidden"
+        assert browser.get_log("browser") == []
+    tile = "fact-notifications"
+    open_page(browser, tmp_path / "run.html")
+    assert "lost" in browser.find_element("id", tile).text

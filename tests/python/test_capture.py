@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import shutil
+import struct
 import subprocess
 import sys
+from ipaddress import IPv6Address
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import fanin
@@ -38,12 +42,38 @@ SCENARIO: dict[str, Any] = {
 pytestmark = pytest.mark.native
 
 
-@pytest.fixture(scope="module")
-def result(tmp_path_factory: pytest.TempPathFactory) -> fanin.Result:
-    """Return a run with drops, marks, SACK, stamps, datagrams and two classes."""
-    ran = fanin.run(fanin.Scenario(SCENARIO), out=tmp_path_factory.mktemp("capture") / "out")
+@pytest.fixture(scope="module", params=["v4", "v6"])
+def result(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> fanin.Result:
+    """Return a run with drops, marks, SACK, stamps, datagrams and two classes, over either version of IP."""
+    scenario = fanin.Scenario(SCENARIO).replace({"framing.ip": request.param})
+    ran = fanin.run(scenario, out=tmp_path_factory.mktemp("capture") / "out")
     assert ran.manifest["files"]["drops"] > 0
     return ran
+
+
+def version(result: fanin.Result) -> str:
+    """Return the version of IP of a run."""
+    return str(result.scenario["framing"]["ip"])
+
+
+def rebuilt(ethernet: bytes, ip: bytes) -> tuple[bytes, Any]:
+    """Return what scapy makes of a packet that it has taken apart and stripped of lengths and checksums; and the packet."""
+    from scapy.layers.inet import IP, TCP, UDP
+    from scapy.layers.inet6 import IPv6
+    from scapy.layers.l2 import Ether
+
+    datagram: Any
+    if ip[0] >> 4 == 4:
+        datagram = IP(ip[: int.from_bytes(ip[2:4])])
+        del datagram.chksum, datagram.len, datagram.ihl
+    else:
+        datagram = IPv6(ip[: 40 + int.from_bytes(ip[4:6])])
+        del datagram.plen
+    if TCP in datagram:
+        del datagram[TCP].chksum, datagram[TCP].dataofs
+    else:
+        del datagram[UDP].chksum, datagram[UDP].len
+    return bytes(Ether(ethernet) / datagram), datagram
 
 
 def tshark(file: Path, *arguments: str) -> list[str]:
@@ -55,10 +85,11 @@ def tshark(file: Path, *arguments: str) -> list[str]:
 
 def test_scapy_builds_the_same_frames(result: fanin.Result) -> None:
     """Taken apart, stripped of lengths and checksums and built again, each frame gives the same bytes."""
-    from scapy.layers.inet import IP, TCP, UDP
-    from scapy.layers.l2 import Ether
+    from scapy.layers.inet import TCP
     from scapy.utils import PcapNgReader
 
+    v6 = version(result) == "v6"
+    labels: dict[Any, set[int]] = {}
     options: set[str] = set()
     classes: set[int] = set()
     frames = 0
@@ -66,16 +97,13 @@ def test_scapy_builds_the_same_frames(result: fanin.Result) -> None:
         for packet in reader:
             frames += 1
             raw = bytes(packet.original)
-            ip = raw[14:]
-            datagram = IP(ip[: int.from_bytes(ip[2:4])])
+            built, datagram = rebuilt(raw[:14], raw[14:])
             if TCP in datagram:
                 options |= {name for name, _ in datagram[TCP].options if isinstance(name, str)}
-                del datagram[TCP].chksum, datagram[TCP].dataofs
-            else:
-                del datagram[UDP].chksum, datagram[UDP].len
-            del datagram.chksum, datagram.len, datagram.ihl
-            classes.add(datagram.tos >> 5)
-            built = bytes(Ether(raw[:14]) / datagram)
+            if v6:
+                labels.setdefault((datagram.src, datagram.dst, datagram.sport, datagram.dport), set()).add(datagram.fl)
+            assert datagram.src.startswith("fd00::" if v6 else "10.0.0.")
+            classes.add((datagram.tc if v6 else datagram.tos) >> 5)
             assert raw[: len(built)] == built
             padding, stamp = raw[len(built) : -8], raw[-8:]
             assert not any(padding)
@@ -84,21 +112,78 @@ def test_scapy_builds_the_same_frames(result: fanin.Result) -> None:
     assert frames == result.manifest["files"]["packets"] > 500
     assert options == {"MSS", "SAckOK", "Timestamp", "NOP", "WScale", "SAck"}
     assert classes == {0, 2}
+    assert all(len(of_flow) == 1 and 0 not in of_flow for of_flow in labels.values()), "one label for each flow and direction"
+    assert len(set.union(set(), *labels.values())) == len(labels) == (16 - 1 if v6 else 0)
+
+
+def test_notifications_behind_ipv6(tmp_path: Path) -> None:
+    """EtherType 0xA6DD, and 44 B at the end that tell of the drops that there were; without them, frames as ever."""
+    from scapy.utils import PcapNgReader
+
+    scenario = fanin.Scenario(SCENARIO).replace(
+        {
+            "framing.ip": "v6",
+            "switch.notification": {"kind": "pdn", "acks": False},
+            "switch.marking": "none",
+            "transport.congestion_control": "newreno",
+            "transport.drop_notification": True,
+            "traffic[0].size": "200KB",
+            "traffic[1]": {"kind": "incast", "receiver": "h0", "size": "200KB", "class": 2},
+            "telemetry.capture.hosts": ["*"],
+        }
+    )
+    result = fanin.run(scenario, out=tmp_path / "out")
+    told, behind = [], 0
+    with PcapNgReader(str(result.path / "packets.pcapng")) as reader:
+        for packet in reader:
+            raw = bytes(packet.original)
+            if raw[12:14] != b"\xa6\xdd":
+                continue
+            *addresses, _, _, seq, length, kind, operation = struct.unpack("!16s16sHHIHBB", raw[-44:])
+            assert all(str(IPv6Address(address)) in {f"fd00::{n}" for n in range(1, 9)} for address in addresses)
+            assert (kind, operation, length > 0) == (2, 1, True)
+            told.append((seq, length))
+            if raw[14] >> 4 == 6:
+                behind += 1
+                built, _ = rebuilt(raw[:12] + b"\x86\xdd", raw[14:])
+                assert raw[14 : len(built)] == built[14:]
+            else:
+                assert len(raw) == 60
+                assert not any(raw[14:-44])
+    dropped = result.drops.filter(pl.col("payload_bytes") > 0).select("seq", "payload_bytes").rows()
+    assert sorted(told) == sorted(dropped)
+    assert 0 < behind < len(told)
+
+
+def test_a_capture_of_ipv6_is_analysed(result: fanin.Result) -> None:
+    """Bursts from a capture are those from the stamps, and flows have their names."""
+    capture = fanin.analyze(result.path / "packets.pcapng", above="10KB")
+    stamps = fanin.analyze(result.path / "stamps.parquet", above="10KB")
+    theirs, ours = capture.burst("leaf1->h7", 0), stamps.burst("leaf1->h7", 0)
+    assert theirs is not None
+    assert ours is not None
+    for key in ("start_ps", "end_ps", "peak_bytes", "marked_packets"):
+        assert theirs[key] == ours[key], key
+    host = r"\[fd00::\d\]" if version(result) == "v6" else r"10\.0\.0\.\d"
+    for flow in theirs["direct"]:
+        assert re.fullmatch(rf"{host}:\d+ > {host}:\d+ (tcp|udp)", flow["name"]), flow
 
 
 @pytest.mark.skipif(not TSHARK, reason="tshark is not installed: make tshark")
 def test_wireshark_finds_every_checksum_good(result: fanin.Result) -> None:
     file = result.path / "packets.pcapng"
+    v6 = version(result) == "v6"
     status = ("ip.checksum.status", "tcp.checksum.status", "udp.checksum.status", "eth.fcs.status")
     lines = tshark(file, "-T", "fields", *(word for name in status for word in ("-e", name)))
     kinds = {line: lines.count(line) for line in set(lines)}
-    assert set(kinds) == {"1\t1\t\t", "1\t\t1\t"}, "1 is good; no frame check sequence was captured"
+    ip = "" if v6 else "1"  # IPv6's header has none
+    assert set(kinds) == {f"{ip}\t1\t\t", f"{ip}\t\t1\t"}, "1 is good; no frame check sequence was captured"
     assert sum(kinds.values()) == result.manifest["files"]["packets"]
     told = tshark(file, "-q", "-z", "expert,warn") + tshark(file, "-q", "-z", "expert,error")
     assert not [line for line in told if "alformed" in line or "hecksum" in line], told
     trees = tshark(file, "-q", "-z", "io,phs")
     found = {line.split()[0] for line in trees if "frames:" in line}
-    assert found == {"eth", "ip", "tcp", "udp", "data"}, "no port or payload is taken for another protocol"
+    assert found == {"eth", "ipv6" if v6 else "ip", "tcp", "udp", "data"}, "no port or payload is taken for another protocol"
 
 
 @pytest.mark.skipif(not TSHARK, reason="tshark is not installed: make tshark")

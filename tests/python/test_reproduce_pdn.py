@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fanin import reproduce
-from fanin.reproduce import pdn
+from fanin.reproduce import pdn, pdn_ipv6
 
 pytestmark = pytest.mark.native
 
@@ -16,6 +16,7 @@ OFF: dict[str, set[str]] = {
     "pdn/fig8": set(),
     "pdn/fig9": set(),
     "pdn/fig10": set(),
+    "pdn/ipv6": set(),
     "pdn/timers": LONGER_THAN_A_QUEUE,
 }
 
@@ -31,3 +32,4 @@ def test_short_form(id: str, tmp_path: Path) -> None:
 def test_the_collapse_is_where_it_was_derived() -> None:
     assert pytest.approx(74.5, abs=0.05) == pdn.DERIVED
     assert pdn.BOUNDS[0] < 72 < pdn.BOUNDS[1]
+    assert pytest.approx(73.2, abs=0.05) == pdn_ipv6.DERIVED

@@ -427,6 +427,42 @@ fn a_capture_without_stamps_has_arrivals_and_no_queue() {
     assert!(failure(&path, Some("time=ts:ns")).contains("columns: 'time=ts:ns' has no effect: a capture has no columns"));
 }
 
+/// The same packets over IPv6, every other one with a drop notification of 44 bytes at the end: the packet is what it would be without.
+#[test]
+fn ipv6_is_read_with_and_without_notifications() {
+    let v4 = capture(10);
+    let (mut v6, mut rest) = (v4[..24].to_vec(), &v4[24..]);
+    let mut told_of = [true, false].into_iter().cycle();
+    let address = |last: u8| [&[0xfd][..], &[0; 14], &[last]].concat();
+    while !rest.is_empty() {
+        let (record, tail) = rest.split_at(16 + 1_014);
+        rest = tail;
+        let (head, frame) = record.split_at(16);
+        let told = told_of.next() == Some(true);
+        let mut ours = frame[..12].to_vec();
+        ours.extend(if told { [0xA6, 0xDD] } else { [0x86, 0xDD] });
+        ours.extend([0x60, (frame[15] & 3) << 4, 0, 7]);
+        ours.extend(980_u16.to_be_bytes());
+        ours.extend([17, 64]);
+        ours.extend([address(1), address(2)].concat());
+        ours.extend(&frame[34..]);
+        if told {
+            ours.extend([address(2), address(1)].concat());
+            ours.extend([0, 80, 0, 81, 0, 0, 0, 9, 3, 0xe8, 2, 1]);
+        }
+        v6.extend(&head[..8]);
+        v6.extend([(ours.len() as u32).to_le_bytes(); 2].concat());
+        v6.extend(ours);
+    }
+    let folder = Folder::new();
+    let (records, _, _) = all(&folder.file("v4.pcap", &v4), None).unwrap();
+    let (ours, _, _) = all(&folder.file("v6.pcap", &v6), None).unwrap();
+    assert_eq!(ours.len(), 10);
+    for (one, other) in records.iter().zip(&ours) {
+        assert_eq!(*other, Record { frame: one.frame + 20, ..*one });
+    }
+}
+
 #[test]
 fn damaged_captures_are_errors_or_other_records() {
     let folder = Folder::new();

@@ -971,6 +971,83 @@ NotificationConfig: TypeAlias = (
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class NoneTrimmingConfig(Table):
+    """What finds no room is dropped."""
+
+    kind: ClassVar[Literal["none"]] = "none"
+
+
+class NoneTrimmingConfigDict(TypedDict, total=False):
+    """`NoneTrimmingConfig` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["none"]]
+
+
+Cut: TypeAlias = Literal["arriving", "either"]
+"""Whose payload is cut off when a data packet finds its queue full.
+
+- `arriving`: Its own.
+- `either`: Its own or, as often, that of the last packet in the queue, whose place it takes: so that not always the same flow
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NdpParams(Table):
+    """What finds no room loses its payload. Source: NDP §3.1."""
+
+    kind: ClassVar[Literal["ndp"]] = "ndp"
+
+    headers: Size | None = None
+    """Room for headers that wait, at each port, beside the buffer for data. Source: NDP §3.1 (as much as for data:
+    eight packets, here of 1518 bytes).
+
+    Default: "12144B". Accepted: from 128B to 10MB.
+    """
+
+    ratio: int | None = None
+    """Headers that leave for each data packet while both wait. Source: NDP §3.1 (10).
+
+    Default: 10. Accepted: from 1 to 1000000.
+    """
+
+    cut: Cut | None = None
+    """Whose payload is cut off.
+
+    Default: "either".
+    """
+
+    unaware: Sequence[str] | None = None
+    """Switches that do not trim, by name, `*` stands for anything.
+
+    Default: [].
+    """
+
+
+class NdpParamsDict(TypedDict, total=False):
+    """`NdpParams` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["ndp"]]
+    headers: Size
+    ratio: int
+    cut: Cut
+    unaware: Sequence[str]
+
+
+TrimmingConfig: TypeAlias = (
+    NoneTrimmingConfig
+    | NoneTrimmingConfigDict
+    | NdpParams
+    | NdpParamsDict
+    | Literal["none", "ndp"]
+)
+"""Whether packets that find no room lose their payload instead of being dropped.
+
+- `none`: They are dropped.
+- `ndp`: As NDP's switches do it.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class FifoScheduling(Table):
     """One queue for all classes."""
 
@@ -1197,6 +1274,12 @@ class Switch(Table):
     Default: { kind = "none" }.
     """
 
+    trimming: TrimmingConfig | None = None
+    """Whether packets that find no room lose their payload instead of being dropped.
+
+    Default: { kind = "none" }.
+    """
+
     scheduling: Scheduling | None = None
     """In which order packets leave.
 
@@ -1225,6 +1308,7 @@ class SwitchDict(TypedDict, total=False):
     buffer: Buffer
     marking: Marking
     notification: NotificationConfig
+    trimming: TrimmingConfig
     scheduling: Scheduling
     routing: PathChoice
     ttl: int
@@ -1818,8 +1902,15 @@ class Tcp(Table):
     Default: false.
     """
 
+    trim_nack: bool | None = None
+    """Answers trimmed packets: a receiver of headers whose payload a switch has cut off tells the sender at once, by an ACK
+    with a NACK, and the sender acts on it as on a drop notification. Both ends have it. Source: NDP §3.1, CP.
+
+    Default: false.
+    """
+
     drop_resend: DropResend | None = None
-    """When what they tell of is sent again.
+    """When what drop notifications and NACKs tell of is sent again.
 
     Default: "at_once".
     """
@@ -1884,6 +1975,7 @@ class TcpDict(TypedDict, total=False):
     ecn_echo: EcnEcho
     ect_on: EctOn
     drop_notification: bool
+    trim_nack: bool
     drop_resend: DropResend
     pacing: Pacing
     tso: bool
@@ -3712,7 +3804,7 @@ class ScenarioDoc(Table):
     transport: TransportConfig | None = None
     """The transport of traffic that names none; called "default" in results.
 
-    Default: { kind = "tcp", profile = "rfc", congestion_control = { kind = "newreno" }, handshake = true, mtu = 1500, initial_window_rule = "rfc5681", slow_start_limit = 1, cwnd_validation = true, idle_restart = "rfc5681", sack = true, dup_thresh = 3, limited_transmit = true, prr = false, rto_initial = "1s", rto_min = "1s", rto_floor = "rto", rto_max = "60s", clock_granularity = "1ms", backoff_reset = "sample", rtt_sampling = "timed_segment", spurious_rto = "none", max_retries = 15, syn_retries = 8, time_wait = "240s", timestamps = true, timestamp_tick = "1ms", ack_every = 2, delayed_ack_timeout = "200ms", quick_acks = 0, receive_window = { kind = "fixed", size = "16777216B" }, ecn = false, ecn_echo = "classic", ect_on = "new_data", drop_notification = false, drop_resend = "at_once", pacing = { kind = "none" }, tso = false, tso_max = "65536B" }.
+    Default: { kind = "tcp", profile = "rfc", congestion_control = { kind = "newreno" }, handshake = true, mtu = 1500, initial_window_rule = "rfc5681", slow_start_limit = 1, cwnd_validation = true, idle_restart = "rfc5681", sack = true, dup_thresh = 3, limited_transmit = true, prr = false, rto_initial = "1s", rto_min = "1s", rto_floor = "rto", rto_max = "60s", clock_granularity = "1ms", backoff_reset = "sample", rtt_sampling = "timed_segment", spurious_rto = "none", max_retries = 15, syn_retries = 8, time_wait = "240s", timestamps = true, timestamp_tick = "1ms", ack_every = 2, delayed_ack_timeout = "200ms", quick_acks = 0, receive_window = { kind = "fixed", size = "16777216B" }, ecn = false, ecn_echo = "classic", ect_on = "new_data", drop_notification = false, trim_nack = false, drop_resend = "at_once", pacing = { kind = "none" }, tso = false, tso_max = "65536B" }.
     """
 
     transports: Mapping[str, TransportConfig] | None = None
@@ -3808,6 +3900,12 @@ __all__ = [
     "PdnParams",
     "PdnParamsDict",
     "NotificationConfig",
+    "NoneTrimmingConfig",
+    "NoneTrimmingConfigDict",
+    "Cut",
+    "NdpParams",
+    "NdpParamsDict",
+    "TrimmingConfig",
     "FifoScheduling",
     "FifoSchedulingDict",
     "StrictParams",

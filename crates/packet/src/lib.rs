@@ -14,7 +14,7 @@ mod tcp;
 pub use framing::Framing;
 pub use ip::IpVersion;
 pub use notice::{DropNotice, Notification, Operation};
-pub use tcp::{SackBlock, SynOptions, TcpFlags, Timestamps};
+pub use tcp::{Nack, SackBlock, SynOptions, TcpFlags, Timestamps, NACK_OPTION_BYTES};
 
 /// ECN field of the IP header. Source: RFC 3168 §5.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -73,7 +73,7 @@ pub struct Packet {
     pub hash: u32,
     /// Frame bytes: what a queue counts.
     pub frame: u16,
-    /// Transport payload bytes.
+    /// Transport payload bytes; of a trimmed packet those that it had.
     pub payload: u16,
     /// ECN field.
     pub ecn: Ecn,
@@ -91,9 +91,10 @@ pub struct Packet {
     pub window: u16,
     /// TCP flags.
     pub flags: TcpFlags,
-    /// Protocol and option presence, see [`Packet::protocol`], [`Packet::timestamps`], [`Packet::sack`].
+    /// Protocol, option presence and whether the payload is there, see [`Packet::protocol`], [`Packet::timestamps`],
+    /// [`Packet::sack`], [`Packet::nack`], [`Packet::is_trimmed`].
     shape: u8,
-    /// TCP options that take space: timestamps first, then SACK blocks, or the SYN's options.
+    /// TCP options that take space: timestamps first, then SACK blocks, or the SYN's options; a NACK last.
     options: [u32; 8],
 }
 
@@ -138,6 +139,18 @@ impl Packet {
         self.flags = TcpFlags::NONE;
         self.seq = seq;
         self.payload = payload;
+    }
+
+    /// Whether a switch has cut its payload off: headers are all there is.
+    #[inline]
+    pub fn is_trimmed(&self) -> bool {
+        self.shape & tcp::TRIMMED != 0
+    }
+
+    /// Cuts the payload off: the frame is `frame` bytes from now on, and `payload` tells how much there was.
+    pub fn trim(&mut self, frame: u16) {
+        self.shape |= tcp::TRIMMED;
+        self.frame = frame;
     }
 
     /// Bytes of the transport header, options padded to four bytes.

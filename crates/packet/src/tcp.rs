@@ -5,6 +5,11 @@ use crate::Packet;
 pub(crate) const UDP: u8 = 0x80;
 const TIMESTAMPS: u8 = 0x08;
 const SACK_COUNT: u8 = 0x07;
+/// A switch has cut the payload off.
+pub(crate) const TRIMMED: u8 = 0x10;
+const NACK: u8 = 0x20;
+/// Where the NACK option stands: with it there is one SACK block less, and beside timestamps two.
+const NACK_AT: usize = 6;
 
 /// TCP flag bits. Source: RFC 9293 §3.1, RFC 3168 §6.1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -49,6 +54,19 @@ pub struct Timestamps {
     pub echo: u32,
 }
 
+/// The NACK option: a packet of the other end came without its payload, which a switch had cut off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Nack {
+    /// Sequence number of what was cut off.
+    pub seq: u32,
+    /// Bytes of it.
+    pub length: u16,
+}
+
+/// Bytes of the NACK option with its padding. Source: RFC 6994 §3 (kind, length, two bytes of experiment), and a sequence
+/// number and a length.
+pub const NACK_OPTION_BYTES: u16 = 12;
+
 /// What only a SYN carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SynOptions {
@@ -87,10 +105,44 @@ impl Packet {
         self.options[1] = ts.echo;
     }
 
-    /// How many SACK blocks still fit: 3 in all beside timestamps, 4 without. Source: RFC 2018 §3.
+    /// How many SACK blocks still fit into the 40 bytes of options: 3 in all beside timestamps, 4 without; with a NACK 1 and
+    /// 3. Source: RFC 2018 §3.
     pub fn sack_room(&self) -> usize {
-        let total = if self.shape & TIMESTAMPS != 0 { 3 } else { 4 };
+        let total = match (self.shape & TIMESTAMPS != 0, self.shape & NACK != 0) {
+            (false, false) => 4,
+            (true, false) | (false, true) => 3,
+            (true, true) => 1,
+        };
         total - self.sack_len()
+    }
+
+    /// The NACK option, if present.
+    #[inline]
+    pub fn nack(&self) -> Option<Nack> {
+        let [seq, length] = [self.options[NACK_AT], self.options[NACK_AT + 1]];
+        (self.shape & NACK != 0).then_some(Nack { seq, length: length as u16 })
+    }
+
+    /// Adds the NACK option; call before [`Packet::push_sack`], and not on a SYN.
+    pub fn set_nack(&mut self, nack: Nack) {
+        debug_assert!(self.shape & SACK_COUNT == 0 && !self.flags.has(TcpFlags::SYN));
+        self.shape |= NACK;
+        self.options[NACK_AT] = nack.seq;
+        self.options[NACK_AT + 1] = u32::from(nack.length);
+    }
+
+    /// What a trimmed segment still says of the other direction: the same without payload, as an ACK and nothing else.
+    pub fn acknowledgment(&self) -> Packet {
+        Packet { flags: TcpFlags::ACK, payload: 0, shape: self.shape & !TRIMMED, ..*self }
+    }
+
+    /// Whether this is a segment of an open connection as nearly all are: ACK, and neither SYN, FIN nor RST, nor trimmed, nor
+    /// with a NACK.
+    #[inline(always)]
+    pub fn is_plain_segment(&self) -> bool {
+        const FLAGS: u8 = TcpFlags::SYN.0 | TcpFlags::FIN.0 | TcpFlags::RST.0 | TcpFlags::ACK.0;
+        const ALL: u16 = u16::from_le_bytes([FLAGS, TRIMMED | NACK]);
+        u16::from_le_bytes([self.flags.0, self.shape]) & ALL == TcpFlags::ACK.0 as u16
     }
 
     /// Number of SACK blocks.
@@ -146,7 +198,7 @@ impl Packet {
     }
 
     /// Bytes of TCP options as on the wire, padded to a multiple of four: timestamps 12, SACK 4 + 8 n, and on a SYN
-    /// MSS 4, window scale 4, SACK-permitted 4 (2 when it shares its word with the timestamps, as Linux packs it).
+    /// MSS 4, window scale 4, SACK-permitted 4 (2 when it shares its word with the timestamps, as Linux packs it); NACK 12.
     #[inline(always)]
     pub fn tcp_option_bytes(&self) -> u16 {
         let ts = self.shape & TIMESTAMPS != 0;
@@ -159,10 +211,11 @@ impl Packet {
             };
             return bytes;
         }
-        let sack = match self.shape & SACK_COUNT {
+        let others = match self.shape & (SACK_COUNT | NACK) {
             0 => 0,
-            n => 4 + 8 * u16::from(n),
+            NACK => NACK_OPTION_BYTES,
+            n => 4 + 8 * u16::from(n & SACK_COUNT) + if n & NACK != 0 { NACK_OPTION_BYTES } else { 0 },
         };
-        sack + if ts { 12 } else { 0 }
+        others + if ts { 12 } else { 0 }
     }
 }

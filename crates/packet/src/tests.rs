@@ -68,3 +68,50 @@ fn a_header_of_ipv6_is_twenty_bytes_longer() {
     assert_eq!((IpVersion::V4.header(), IpVersion::V6.header()), (20, 40));
     assert_eq!((IpVersion::V4.notice(), IpVersion::V6.notice()), (20, 44));
 }
+
+#[test]
+fn a_nack_takes_twelve_bytes_of_options_and_the_room_of_sack_blocks() {
+    for (timestamps, room) in [(false, 3), (true, 1)] {
+        let mut p = Packet::default();
+        p.set_tcp(TcpFlags::ACK, 1, 2, 3, 0);
+        if timestamps {
+            p.set_timestamps(Timestamps { value: 8, echo: 9 });
+        }
+        assert!(p.is_plain_segment() && p.nack().is_none());
+        p.set_nack(Nack { seq: u32::MAX, length: 1448 });
+        assert_eq!((p.nack(), p.sack_room()), (Some(Nack { seq: u32::MAX, length: 1448 }), room));
+        let without = p.tcp_option_bytes();
+        assert_eq!(without, 12 + if timestamps { 12 } else { 0 });
+        let blocks: Vec<SackBlock> = (0..room as u32).map(|i| SackBlock { start: 10 * i, end: 10 * i + 5 }).collect();
+        blocks.iter().for_each(|block| p.push_sack(*block));
+        assert_eq!(p.sack().collect::<Vec<_>>(), blocks);
+        assert_eq!(p.nack().map(|n| n.length), Some(1448));
+        assert_eq!(p.tcp_option_bytes(), without + 4 + 8 * room as u16);
+        assert!(p.tcp_option_bytes() <= 40 && p.sack_room() == 0 && !p.is_plain_segment());
+        assert_eq!(p.timestamps().is_some(), timestamps);
+    }
+}
+
+#[test]
+fn a_trimmed_packet_keeps_its_headers_and_tells_what_it_had() {
+    let mut p = Packet::default();
+    p.set_tcp(TcpFlags::ACK, 1, 2, 3, 1448);
+    p.frame = 1506;
+    assert!(p.is_plain_segment() && !p.is_trimmed());
+    p.trim(64);
+    assert!(p.is_trimmed() && !p.is_plain_segment());
+    assert_eq!((p.frame, p.payload, p.transport_header(), p.seq), (64, 1448, 20, 1));
+    p.set_tcp(TcpFlags::ACK, 1, 2, 3, 0);
+    assert!(!p.is_trimmed() && p.is_plain_segment());
+}
+
+#[test]
+fn plain_segments_are_those_of_open_connections() {
+    for flags in 0..=255u8 {
+        let mut p = Packet::default();
+        p.set_tcp(TcpFlags(flags), 1, 2, 3, 0);
+        let f = TcpFlags(flags);
+        let unusual = [TcpFlags::SYN, TcpFlags::FIN, TcpFlags::RST].iter().any(|flag| f.has(*flag));
+        assert_eq!(p.is_plain_segment(), f.has(TcpFlags::ACK) && !unusual);
+    }
+}

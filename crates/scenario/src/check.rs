@@ -7,6 +7,7 @@ mod notification;
 mod switch;
 mod telemetry;
 mod transport;
+mod trimming;
 
 pub(crate) use network::{core_rate, host_infos, Network};
 
@@ -30,7 +31,7 @@ pub(crate) struct Findings {
     pub captured: Vec<HostId>,
     /// The ports that `switch.buffer.except` names, ascending, and their buffers.
     pub buffers: Vec<(LinkId, Amount)>,
-    /// The nodes that `switch.notification.unaware` names, ascending.
+    /// The nodes that `switch.notification.unaware` or `switch.trimming.unaware` names, ascending.
     pub unaware: Vec<NodeId>,
     /// What was decided from the content of files.
     pub notes: Vec<String>,
@@ -63,6 +64,7 @@ pub(crate) fn check(parts: &Parts, network: Option<&Network>, base_dir: &Path) -
         telemetry::registers(parts, &watched, largest, (&mut notes, &mut cx));
         captured = capture::check(parts, network, &mut cx);
         unaware = notification::check(parts, network, &mut cx);
+        unaware.append(&mut trimming::check(parts, network, &mut cx)); // with both the scenario is refused
         switch::paths(parts, network, &mut cx);
         switch::time_to_live(parts, network, &mut cx);
         problems = traffic(parts, network, (base_dir, &mut notes), &mut cx);

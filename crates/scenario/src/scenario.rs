@@ -183,7 +183,7 @@ impl Scenario {
         &self.watched
     }
 
-    /// Whether a switch or host knows nothing of notifications.
+    /// Whether a switch or host knows nothing of notifications, or a switch does not trim.
     pub fn is_unaware(&self, node: NodeId) -> bool {
         self.unaware.binary_search(&node).is_ok()
     }

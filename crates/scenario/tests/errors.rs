@@ -557,5 +557,38 @@ fn drop_notifications_of_nodes_that_there_are_not() {
     let found = wrong(&[("kind = \"tcp\"", "kind = \"tcp\"\ndrop_notification = true\nmss = 1460\ntimestamps = false")], "");
     assert!(found.contains("at most 1440: the MTU of 1500 less 60B of headers and drop notification"), "{found}");
     let found = wrong(&[("kind = \"tcp\"", "kind = \"tcp\"\ndrop_resend = \"window\"")], "");
-    assert!(found.contains("\"window\" has no effect while drop_notification is off"), "{found}");
+    assert!(found.contains("\"window\" has no effect while drop_notification and trim_nack are off"), "{found}");
+}
+
+#[test]
+fn trimming_beside_notifications_of_hosts_and_without_room() {
+    let trimming = |more: &str| format!("[switch]\ntrimming = {{ kind = \"ndp\"{more} }}\n");
+    let found = wrong(&[], &trimming(", unaware = [\"switch9\", \"h0\", \"h*\"], ratio = 0, cut = \"head\", headers = \"100B\""));
+    for expected in [
+        "switch.trimming.ratio, line 14: 0 is out of range",
+        "\"head\" is not a known name; accepted: arriving, either",
+        "switch.trimming.headers, line 14: \"100B\" is out of range",
+    ] {
+        assert!(found.contains(expected), "{expected}\n{found}");
+    }
+    let found = wrong(&[], &trimming(", unaware = [\"switch9\", \"h0\", \"h*\"]"));
+    for expected in [
+        "switch.trimming.unaware[0], line 14: \"switch9\" is no switch; accepted",
+        "switch.trimming.unaware[1], line 14: \"h0\" is no switch; accepted",
+        "switch.trimming.unaware[2], line 14: \"h*\" matches no switch; accepted",
+    ] {
+        assert!(found.contains(expected), "{expected}\n{found}");
+    }
+    let found = wrong(&[], &trimming(", unaware = [\"*\"]"));
+    assert!(
+        found.contains("names every switch: nobody trims; accepted: at least one switch that is not in it, or no trimming"),
+        "{found}"
+    );
+    let found = wrong(&[], "[switch]\nnotification = \"pdn\"\ntrimming = \"ndp\"\n");
+    assert!(found.contains("switch.trimming, line 15: leaves nothing to tell of beside switch.notification"), "{found}");
+    let found = wrong(&[], &format!("{}[framing]\nheader = \"200B\"\n", trimming(", headers = \"128B\"")));
+    assert!(
+        found.contains("switch.trimming.headers, line 14: \"128B\" has no room for a single header; accepted: at least 240B"),
+        "{found}"
+    );
 }

@@ -405,3 +405,23 @@ fn drop_notifications_with_one_end_only() {
         "{found}"
     );
 }
+
+#[test]
+fn trimming_with_one_end_only() {
+    let trims = ("[switch]\n", "[switch]\ntrimming = \"ndp\"\n");
+    let found = changed(&[trims], "");
+    assert_eq!(
+        found,
+        "s.toml: warning: switch.trimming, line 6: is answered by no transport in use; set trim_nack = true at a transport\n"
+    );
+    let answers = ("kind = \"tcp\"", "kind = \"tcp\"\ntrim_nack = true\ndrop_resend = \"window\"");
+    let found = changed(&[answers], "");
+    assert_eq!(
+        found,
+        "s.toml: warning: transport.trim_nack, line 10: true answers trimmed packets, and no switch trims; set switch.trimming = \"ndp\"\n"
+    );
+    assert_eq!(changed(&[answers, trims], ""), "");
+    let unlimited = ("{ kind = \"static\", per_port = \"512KB\" }", "\"unlimited\"");
+    let found = changed(&[answers, trims, unlimited], "");
+    assert!(found.contains("switch.trimming, line 6: has nothing to trim: with an unlimited buffer"), "{found}");
+}

@@ -8,7 +8,7 @@ use fanin_units::Time;
 impl World {
     /// Offers a packet to a port with explicit departures.
     pub(crate) fn offer_explicit(&mut self, l: usize, packet: PacketId) {
-        if !self.admit(l, packet) {
+        if (self.trim.is_some() && self.offer_header(l, packet)) || !self.admit(l, packet) {
             return;
         }
         let p = &self.pool[packet];
@@ -38,6 +38,10 @@ impl World {
     pub(crate) fn explicit_departure(&mut self, l: usize) {
         let Some(explicit) = self.ports[l].explicit.as_deref_mut() else { return };
         explicit.armed = false;
+        if self.trim.is_some() && self.header_departs(l) {
+            return;
+        }
+        let Some(explicit) = self.ports[l].explicit.as_deref_mut() else { return };
         let Some(class) = explicit.scheduler.next() else {
             self.send_notice_alone(l);
             return self.arm_for_notices(l);
@@ -58,6 +62,7 @@ impl World {
             self.wheel.set(l as u32, Time::from_ps(self.links[l].free_at));
         } else {
             self.arm_for_notices(l);
+            self.arm_for_headers(l);
         }
     }
 

@@ -114,9 +114,11 @@ impl World {
                 Limit::Shared => self.shared_refuses(l, class, packet),
             };
             if let Some(reason) = refused {
+                if self.trim.is_some() && self.take_the_last_place(l, class, packet) {
+                    return false;
+                }
                 self.ports[l].marker.on_refused(&view, &self.pool[packet]);
-                self.record_arrival(l, packet, false, true);
-                self.drop_packet(l, packet, reason);
+                self.refuse(l, packet, reason);
                 return false;
             }
         }
@@ -126,8 +128,7 @@ impl World {
             MarkVerdict::Pass => false,
             MarkVerdict::Mark(reason) => self.mark(l, packet, reason),
             MarkVerdict::Drop(reason) => {
-                self.record_arrival(l, packet, false, true);
-                self.drop_packet(l, packet, reason);
+                self.refuse(l, packet, reason);
                 return false;
             }
         };
@@ -138,8 +139,19 @@ impl World {
         true
     }
 
+    /// A packet is not taken by a port: it is dropped, or goes on without its payload.
+    #[cold]
+    #[inline(never)]
+    fn refuse(&mut self, l: usize, packet: PacketId, reason: DropReason) {
+        if self.trim.is_some() && self.trim_refused(l, packet) {
+            return;
+        }
+        self.record_arrival(l, packet, false, true);
+        self.drop_packet(l, packet, reason);
+    }
+
     /// Sets CE on an ECN-capable packet.
-    fn mark(&mut self, l: usize, packet: PacketId, reason: MarkReason) -> bool {
+    pub(crate) fn mark(&mut self, l: usize, packet: PacketId, reason: MarkReason) -> bool {
         let p = &mut self.pool[packet];
         if p.ecn == Ecn::NotEct {
             return false;
@@ -210,6 +222,9 @@ impl World {
 
     fn discard(&mut self, packet: PacketId) {
         self.totals.dropped += 1;
+        if let Some(trim) = &mut self.trim {
+            trim.note_drop(&self.pool[packet]);
+        }
         if self.observed {
             self.observe_drop(packet);
         }
@@ -219,7 +234,7 @@ impl World {
     }
 
     /// Records an arrival at a watched port.
-    fn record_arrival(&mut self, l: usize, packet: PacketId, marked: bool, dropped: bool) {
+    pub(crate) fn record_arrival(&mut self, l: usize, packet: PacketId, marked: bool, dropped: bool) {
         let Some(number) = self.ports[l].watched else { return };
         let (queue_bytes, queue_packets) = self.queue(l);
         if !dropped {

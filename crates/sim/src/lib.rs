@@ -20,6 +20,7 @@ mod sample;
 mod setup;
 mod stamp;
 mod summary;
+mod trim;
 mod watched;
 mod world;
 
@@ -29,4 +30,5 @@ pub use inspect::{Kept, PortNow};
 pub use notify::NoticeCounts;
 pub use record::Destination;
 pub use setup::world;
+pub use trim::TrimCounts;
 pub use world::{Pause, Totals, World};

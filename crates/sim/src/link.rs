@@ -48,9 +48,9 @@ pub mod flag {
     pub const SPECIAL: u8 = PIPELINE | DEQUEUE | EXPLICIT;
 }
 
-/// The far end of a link: a host, or and whether it takes drop notifications off frames.
+/// The far end of a link: whether it is a host, and whether what arrives there is looked at first.
 const TO_HOST: u32 = 1 << 31;
-const TAKES_NOTICES: u32 = 1 << 30;
+const LOOKED_AT: u32 = 1 << 30;
 
 /// The hot half of a link; the cold half is [`crate::port::Port`].
 #[repr(C, align(64))]
@@ -132,7 +132,7 @@ impl Link {
     /// Where it leads.
     #[inline(always)]
     pub fn far_end(&self) -> FarEnd {
-        let node = self.to & !(TO_HOST | TAKES_NOTICES);
+        let node = self.to & !(TO_HOST | LOOKED_AT);
         if self.to & TO_HOST != 0 {
             FarEnd::Host(node)
         } else {
@@ -140,15 +140,16 @@ impl Link {
         }
     }
 
-    /// Whether frames here may carry drop notifications: see `notify.rs`. Only with [`flag::EXPLICIT`].
+    /// Whether what arrives here is looked at before it is forwarded or delivered: frames may carry drop notifications
+    /// (`notify.rs`), or trimmed packets and NACKs come (`trim.rs`). Only with [`flag::EXPLICIT`].
     #[inline(always)]
-    pub fn carries_notices(&self) -> bool {
-        self.to & TAKES_NOTICES != 0
+    pub fn is_looked_at(&self) -> bool {
+        self.to & LOOKED_AT != 0
     }
 
-    /// Frames here may carry drop notifications.
-    pub fn carry_notices(&mut self) {
-        self.to |= TAKES_NOTICES;
+    /// What arrives here is to be looked at first.
+    pub fn look_at_arrivals(&mut self) {
+        self.to |= LOOKED_AT;
     }
 
     /// Serialisation time of a frame, in picoseconds.
@@ -213,6 +214,13 @@ impl Link {
     #[inline(always)]
     pub fn front(&self, rings: &Rings) -> Entry {
         rings.0[(self.base + (self.head & self.mask)) as usize]
+    }
+
+    /// The packets that are queued here or on the wire.
+    pub fn packets<'a>(&self, rings: &'a Rings) -> impl Iterator<Item = PacketId> + 'a {
+        let (base, mask, head) = (self.base, self.mask, self.head);
+        let at = move |i: u32| (base + (head.wrapping_add(i) & mask)) as usize;
+        (0..self.tail.wrapping_sub(head)).map(move |i| rings.0[at(i)].packet)
     }
 
     /// Hints that the front entry is read soon.

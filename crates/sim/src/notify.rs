@@ -114,7 +114,7 @@ impl Notify {
     pub fn add_port(&mut self, params: &PdnParams, link: &mut Link, port: &Port, far_end_knows: bool) {
         let knows = matches!(port.owner, Owner::Switch(s) if self.aware[s as usize]) && far_end_knows;
         if knows {
-            link.carry_notices();
+            link.look_at_arrivals();
         }
         self.draws.push(Stream::new(self.seed, Purpose::NoticeLoss, self.queues.len() as u64));
         self.queues.push(knows.then(|| NoticeQueue::new(params, self.ip)));
@@ -252,7 +252,6 @@ impl World {
 
     /// A frame has come over a link whose ends know notifications: takes off what it carries. True when there was nothing
     /// else in it.
-    #[inline(never)]
     pub(crate) fn detach_notice(&mut self, l: usize, packet: PacketId) -> bool {
         let Some(notify) = self.notify.as_deref_mut() else { return false };
         let Some(Carried { mut notification, alone }) = notify.carried.remove(&packet) else { return false };

@@ -10,11 +10,14 @@ use crate::pool::Pool;
 use crate::port::{Explicit, Limit, Owner, Port};
 use crate::record::{Destination, Recorder, Tables};
 use crate::stamp::Stamps;
+use crate::trim::Trim;
 use crate::world::{SwitchNode, Totals, World};
 use fanin_engine::{Timers, Wheel};
 use fanin_packet::Framing;
 use fanin_scenario::{NicOrder, PortModel, Sampling, Scenario};
-use fanin_switch::{At, Buffer, Marker, NotificationConfig, PathChooser, Scheduler, Scheduling, SharedBuffer, Switch};
+use fanin_switch::{
+    At, Buffer, Marker, NotificationConfig, PathChooser, Scheduler, Scheduling, SharedBuffer, Switch, TrimmingConfig,
+};
 use fanin_telemetry::{Keep, Name, Registers};
 use fanin_topology::{Routes, Topology};
 use fanin_units::{Amount, HostId, LinkId, NodeId, Purpose, Span, Stream, Time};
@@ -54,6 +57,11 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
             Some((params, Box::new(Notify::new(params, &framing, aware, seed))))
         }
     };
+    let stamped = framing.with_trailer(telemetry.trailer());
+    let mut trim = match &switch.trimming {
+        TrimmingConfig::None(_) => None,
+        TrimmingConfig::Ndp(params) => Some((params, Box::new(Trim::new(params, stamped)))),
+    };
     for (i, wire) in topology.links.iter().enumerate() {
         let id = LinkId(i as u32);
         // What a packet spends inside the node at the far end before it is looked at there is part of the delay.
@@ -90,10 +98,16 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
                 (Buffer::Dynamic(_), _) => Limit::Shared,
                 (Buffer::Unlimited(_), _) => Limit::Unlimited,
             };
-            equip(&mut link, &mut port, switch, engine.ports == PortModel::Explicit || notify.is_some());
+            equip(&mut link, &mut port, switch, engine.ports == PortModel::Explicit || notify.is_some() || trim.is_some());
         }
         if let Some((params, notify)) = &mut notify {
             notify.add_port(params, &mut link, &port, !scenario.is_unaware(wire.to));
+        }
+        if let Some((params, trim)) = &mut trim {
+            trim.add_port(params, matches!(owner, Owner::Switch(_)) && !scenario.is_unaware(wire.from));
+            if matches!((owner, link.far_end()), (Owner::Switch(_), FarEnd::Host(_))) {
+                link.look_at_arrivals();
+            }
         }
         links.push(link);
         ports.push(port);
@@ -164,7 +178,7 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
             .into(),
         traffic,
         entry_keys,
-        framing: framing.with_trailer(telemetry.trailer()),
+        framing: stamped,
         seed,
         fifo_nic: doc.host.nic == NicOrder::Fifo,
         next_app: Time::ZERO,
@@ -173,6 +187,7 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
         observed: registers.is_some() || recorder.capture.is_some(),
         stamps: registers.map(|registers| Box::new(Stamps::new(registers))),
         notify: notify.map(|(_, notify)| notify),
+        trim: trim.map(|(_, trim)| trim),
         watched: watched.to_vec(),
         recorder,
         totals: Totals::default(),

@@ -91,6 +91,32 @@ fn notifications(world: &World) -> Value {
     })
 }
 
+/// What has become of trimmed packets; null where no switch trims.
+fn trimming(world: &World) -> Value {
+    let Some(trim) = world.trim.as_deref() else { return Value::Null };
+    let c = trim.counts;
+    let (headers, nacks) = world.trims_on_the_way();
+    json!({
+        "trimmed": c.trimmed,
+        "tails": c.tails,
+        "headers_lost": c.headers_lost,
+        "headers_on_the_way": headers,
+        "nacked": c.nacked,
+        "unheard": c.unheard,
+        "ended": c.ended,
+        "nacks_lost": c.nacks_lost,
+        "nacks_on_the_way": nacks,
+        "nacks_ended": c.nacks_ended,
+        "repaired": c.repaired,
+        "known": c.known,
+        "arrived": c.arrived,
+        "unknown": c.unknown,
+        "largest_queue": trim.peak().map(|(l, bytes)| {
+            json!({"port": world.ports[l].name.to_string(), "bytes": bytes.get()})
+        }),
+    })
+}
+
 fn aborted(flow: &Aborted) -> Value {
     let reason = match flow.reason {
         AbortReason::RetriesExhausted => "retries_exhausted",
@@ -150,6 +176,7 @@ pub(crate) fn summary(world: &World, queries: &[Option<Span>]) -> Value {
         "marks_by_reason": marks_by_reason(world, marks),
         "drops_by_reason": recorder.drop_counts,
         "notifications": notifications(world),
+        "trimming": trimming(world),
         "largest_queue": hottest.first().map(|l| {
             let p = &world.ports[*l];
             json!({"port": p.name.to_string(), "bytes": p.peak_bytes, "packets": p.peak_packets, "time_ps": p.peak_time.ps()})

@@ -8,10 +8,11 @@ use crate::fib::Fib;
 use crate::host::{Conns, Host};
 use crate::link::{flag, FarEnd, Link, Rings};
 use crate::notify::Notify;
-use crate::pool::Pool;
+use crate::pool::{PacketId, Pool};
 use crate::port::{Owner, Port};
 use crate::record::Recorder;
 use crate::stamp::Stamps;
+use crate::trim::Trim;
 use fanin_engine::{Table, Timers, Wheel};
 use fanin_packet::Framing;
 use fanin_switch::{PathChooser, SharedBuffer};
@@ -104,6 +105,8 @@ pub struct World {
     pub(crate) stamps: Option<Box<Stamps>>,
     /// Drop notifications, where switches send them.
     pub(crate) notify: Option<Box<Notify>>,
+    /// Trimming, where switches trim.
+    pub(crate) trim: Option<Box<Trim>>,
     /// The ports that are watched, by their numbers.
     pub(crate) watched: Vec<LinkId>,
     pub(crate) sample_period: Span,
@@ -258,12 +261,22 @@ impl World {
         }
         // One place each where packets are forwarded and delivered: another, and the compiler would inline neither.
         let far_end = link.far_end();
-        if link.carries_notices() && self.detach_notice(l, packet) {
+        if link.is_looked_at() && self.look_at_arrival(l, packet) {
             return;
         }
         match far_end {
             FarEnd::Switch(s) => self.forward(s, packet),
             FarEnd::Host(h) => self.deliver(h, packet),
+        }
+    }
+
+    /// Drop notifications are taken off what arrives, trimmed packets and NACKs go their own way. True when nothing is left.
+    #[inline(never)]
+    fn look_at_arrival(&mut self, l: usize, packet: PacketId) -> bool {
+        if self.trim.is_some() {
+            self.deliver_trimmed(l, packet)
+        } else {
+            self.detach_notice(l, packet)
         }
     }
 

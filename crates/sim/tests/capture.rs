@@ -273,3 +273,46 @@ fn notifications_are_captured_where_they_arrive() {
         assert!(acks > 0);
     }
 }
+
+/// Trimmed packets are in the capture of their receiver as short frames whose headers tell what they had, with the stamp where it
+/// was; and NACKs, of the same bytes, in that of their sender.
+#[test]
+fn trimmed_packets_and_nacks_are_captured() {
+    let text = |more: &str| {
+        format!(
+            "[topology]\nkind = \"single_switch\"\nhosts = 3\nlink = {{ rate = \"1Gbps\", delay = \"10us\" }}\n[switch]\n\
+             buffer = {{ kind = \"static\", per_port = \"10 packets\" }}\ntrimming = \"ndp\"\n[transport]\nkind = \"tcp\"\nhandshake = false\n\
+             initial_window = 30\ntrim_nack = true\n[[traffic]]\nkind = \"incast\"\nreceiver = \"h2\"\nsize = \"60KB\"\n\
+             [telemetry]\nsample = \"off\"\nqueues = [\"switch0->*\"]\n{more}\n"
+        )
+    };
+    for registers in ["", "registers = {}"] {
+        let text = text(&format!("{registers}\ncapture = {{ hosts = [\"h*\"] }}"));
+        let mut world = world(&scenario(&text), &Destination::Memory).expect("a world");
+        while world.advance(100_000).expect("tables in memory") == Pause::Budget {}
+        let counts = world.trims().expect("trimming");
+        let kept = world.into_kept().expect("tables in memory");
+        let mut capture = Capture::new(&kept.packets[..]).unwrap();
+        let (mut trimmed, mut nacks) = (Vec::new(), Vec::new());
+        while let Some(frame) = capture.next_frame().unwrap() {
+            let headers = frame.headers().unwrap();
+            let stamp = frame.stamp(&headers);
+            assert_eq!(stamp.is_some(), !registers.is_empty());
+            if frame.is_trimmed(&headers) {
+                assert_eq!(frame.direction, Some(Direction::In));
+                assert!(headers.payload > 0 && stamp.is_none_or(|stamp| stamp.is_stamped()));
+                assert_eq!(frame.frame_bytes(), 20 + 32 + 18 + if registers.is_empty() { 0 } else { 8 });
+                trimmed.push((headers.dst, headers.tcp.unwrap().seq, headers.payload));
+            }
+            let tcp = &frame.data[34..headers.payload_at];
+            if let (Some(at), Some(Direction::Out)) = (tcp.windows(4).position(|w| w == [253, 10, 0x4e, 0x44]), frame.direction) {
+                let seq = u32::from_be_bytes(*tcp[at + 4..].first_chunk().unwrap());
+                let length = u16::from_be_bytes(*tcp[at + 8..].first_chunk().unwrap());
+                nacks.push((headers.src, seq, u32::from(length)));
+            }
+        }
+        assert_eq!((trimmed.len() as u64, counts.nacked), (counts.trimmed, counts.trimmed));
+        assert!(trimmed.len() > 5);
+        assert_eq!(trimmed, nacks);
+    }
+}

@@ -2,7 +2,8 @@
 
 use crate::buffer::CELL;
 use crate::{
-    Buffer, Ecmp, FifoParams, Marking, NoMarking, NoNotification, NotificationConfig, PathChoice, Scheduling, StaticBuffer, Unit,
+    Buffer, Ecmp, FifoParams, Marking, NoMarking, NoNotification, NoTrimming, NotificationConfig, PathChoice, Scheduling,
+    StaticBuffer, TrimmingConfig, Unit,
 };
 use fanin_params::{params, Cx};
 use fanin_units::{Amount, Bytes, Span};
@@ -22,6 +23,8 @@ params! {
         pub marking: Marking = Marking::None(NoMarking {});
         /// Whether senders are told of packets that are dropped for want of room.
         pub notification: NotificationConfig = NotificationConfig::None(NoNotification {});
+        /// Whether packets that find no room lose their payload instead of being dropped.
+        pub trimming: TrimmingConfig = TrimmingConfig::None(NoTrimming {});
         /// In which order packets leave.
         pub scheduling: Scheduling = Scheduling::Fifo(FifoParams {});
         /// Which of several shortest paths a packet takes.

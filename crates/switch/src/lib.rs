@@ -11,6 +11,7 @@ mod marking;
 mod notification;
 mod path;
 mod scheduling;
+mod trimming;
 mod vectors;
 mod verdict;
 mod view;
@@ -23,6 +24,7 @@ pub use notification::{
 };
 pub use path::{ecmp, five_tuple_hash, Ecmp, FlowletParams, PathChoice, PathChooser, RoundRobinParams, Spray};
 pub use scheduling::{DrrParams, FifoParams, Scheduler, Scheduling, StrictDrrParams, StrictParams, MAX_CLASSES};
+pub use trimming::{header_frame, is_header, is_trimmable, Cut, HeaderQueue, NdpParams, NoTrimming, TrimmingConfig};
 pub use vectors::{vectors, Column, Role, SEcnCase, SEcnVectorParams, Sequence, Vectors, VECTORS};
 pub use verdict::{DropReason, MarkReason, MarkVerdict};
 pub use view::{cells, PortView, Unit};

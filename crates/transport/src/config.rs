@@ -273,7 +273,10 @@ profiled! {
         /// RTT. Segments are 20 bytes smaller, with IPv6 44, so that a full frame has room for a notification; both ends should
         /// have it. Source: PDN §IV.
         pub drop_notification: bool = false;
-        /// When what they tell of is sent again.
+        /// Answers trimmed packets: a receiver of headers whose payload a switch has cut off tells the sender at once, by an ACK
+        /// with a NACK, and the sender acts on it as on a drop notification. Both ends have it. Source: NDP §3.1, CP.
+        pub trim_nack: bool = false;
+        /// When what drop notifications and NACKs tell of is sent again.
         pub drop_resend: DropResend = DropResend::AtOnce;
         /// Pacing.
         pub pacing: Pacing = Pacing::None(Unpaced {});

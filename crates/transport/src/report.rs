@@ -57,9 +57,9 @@ pub struct TcpStats {
     pub spurious_rtos: u32,
     /// Probes of a closed window.
     pub window_probes: u32,
-    /// Drop notifications that something was sent again for.
+    /// Drop notifications and NACKs that something was sent again for.
     pub notices: u32,
-    /// Window reductions that drop notifications asked for.
+    /// Window reductions that they asked for.
     pub notice_reductions: u32,
 }
 

@@ -237,6 +237,79 @@ proptest! {
         }
     }
 
+    /// When packets lose their payload instead of being dropped, no timer is needed: nothing times out, nothing arrives twice, and
+    /// each trimmed packet costs one segment exactly. Headers overtake data.
+    #[test]
+    fn with_every_loss_trimmed_nothing_times_out(
+        cfg in configs(),
+        seed in any::<u64>(),
+        percent in 0u64..30,
+        bytes in 1u64..300_000,
+        header_takes in 1u64..=100,
+        by_window in any::<bool>(),
+    ) {
+        let mut cfg = Tcp { trim_nack: true, drop_notification: false, spurious_rto: SpuriousRto::None, ..cfg };
+        cfg.receive_window = Tcp::default().receive_window; // a window probe is no data
+        if by_window {
+            cfg.drop_resend = DropResend::Window;
+        }
+        let mut random = Stream::new(seed, Purpose::Jitter, 0);
+        let mut net = Net::new(cfg, [u32::MAX - 9_000, 7], Span::from_us(1), move |_, _, p| {
+            let trim = p.payload > 0 && random.below(100) < percent;
+            Fate { delay: Span::from_us(if trim { header_takes } else { 100 }), trim, ..Fate::default() }
+        });
+        net.write(0, bytes);
+        net.close(0);
+        net.close(1);
+        net.run(Span::from_s(100), 400_000);
+        prop_assert_eq!(net.ends[1].delivered, bytes);
+        for end in &net.ends {
+            let stats = end.tcp.stats();
+            prop_assert_eq!(stats.timeouts, 0, "{:?}", end.tcp);
+            prop_assert_eq!(stats.retransmits, u64::from(stats.notices), "{:?}", end.tcp);
+            prop_assert_eq!(stats.duplicate_bytes, 0);
+        }
+    }
+
+    /// Whatever is trimmed, answered or not, dropped besides, late or twice: exactly the bytes written are delivered.
+    #[test]
+    fn trimming_does_no_harm(
+        cfg in configs(),
+        answered in any::<bool>(),
+        seed in any::<u64>(),
+        troubles in troubles(),
+        percent in 0u64..50,
+        iss in prop_oneof![any::<[u32; 2]>(), Just([u32::MAX - 5_000, u32::MAX]), Just([1 << 31, (1 << 31) - 1_000])],
+        writes in prop::collection::vec((0usize..2, 0u64..60_000), 1..6),
+        tx in 0u64..3,
+    ) {
+        let cfg = Tcp { trim_nack: answered, drop_notification: false, ..cfg };
+        let mut misfortune = misfortune(seed, troubles);
+        let mut random = Stream::new(seed, Purpose::Jitter, 1);
+        let mut net = Net::new(cfg, iss, Span::from_us(tx), move |now, from, p| {
+            Fate { trim: random.below(100) < percent, ..misfortune(now, from, p) }
+        });
+        let mut written = [0, 0];
+        for (end, bytes) in writes {
+            net.write(end, bytes);
+            written[end] += bytes;
+            for _ in 0..bytes % 40 {
+                net.step();
+            }
+        }
+        for end in 0..2 {
+            net.close(end);
+        }
+        net.run(Span::from_s(4_000), 400_000);
+        for (end, written) in written.into_iter().enumerate() {
+            let (me, other) = (&net.ends[end], &net.ends[1 - end]);
+            prop_assert!(!me.aborted && me.connected, "{:?}\nOTHER {:?}", me.tcp, other.tcp);
+            prop_assert_eq!(other.delivered, written, "{:?}", me.tcp);
+            prop_assert_eq!(me.acked, written);
+            prop_assert!(answered || me.tcp.stats().notices == 0);
+        }
+    }
+
     /// A reader that stops and goes: the window closes and opens, and nothing beyond it is ever sent.
     #[test]
     fn a_slow_reader_is_not_overrun(

@@ -13,6 +13,8 @@ use fanin_units::HostId;
 pub const FCS: u16 = 4;
 const ETHERNET: u16 = 14;
 const TAG: u16 = 4;
+/// The experiment that a NACK option names; not registered with IANA. Source: RFC 6994 §3.
+pub const NACK_EXPERIMENT: u16 = 0x4e44;
 /// Options of a TCP header.
 const MOST_OPTIONS: usize = 40;
 
@@ -49,6 +51,9 @@ impl Framer {
 
     /// Writes a packet that `src` has sent into `bytes`, as captures have it: without frame check sequence. `stamp`: what its
     /// last eight bytes hold, where hosts leave room for stamps.
+    ///
+    /// A trimmed packet ends behind its TCP header. Lengths and checksums are those that it had with its payload: the switch
+    /// cuts, and changes nothing but the hop count and the checksum over it.
     ///
     /// # Panics
     /// When its headers and payload do not fit its `frame` bytes.
@@ -88,7 +93,8 @@ impl Framer {
             Protocol::Tcp => bytes.extend_from_slice(&tcp(p, &ip).to_bytes()),
             Protocol::Udp => bytes.extend_from_slice(&udp(p, &ip).to_bytes()),
         }
-        let end = usize::from(self.header() + self.ip.header() + transport);
+        let kept = if p.is_trimmed() { p.transport_header() } else { transport };
+        let end = usize::from(self.header() + self.ip.header() + kept);
         let room = usize::from(p.frame.saturating_sub(FCS)).saturating_sub(stamp.map_or(0, |_| Stamp::BYTES));
         assert!(end <= room, "a frame of {} B for {end} B of packet", p.frame);
         bytes.resize(room, 0);
@@ -186,8 +192,8 @@ fn tcp(p: &Packet, ip: &Ip) -> TcpHeader {
     tcp
 }
 
-/// Options in the order and with the padding of Linux. Source: RFC 9293 §3.1 (kinds 0 to 2), RFC 7323 §2.2 and §3.2,
-/// RFC 2018 §2 and §3, Linux tcp_options_write.
+/// Options in the order and with the padding of Linux; a NACK before SACK blocks. Source: RFC 9293 §3.1 (kinds 0 to 2),
+/// RFC 7323 §2.2 and §3.2, RFC 2018 §2 and §3, RFC 6994 §3, Linux tcp_options_write.
 fn options(p: &Packet) -> ([u8; MOST_OPTIONS], usize) {
     const NOP: u8 = 1;
     const MSS: u8 = 2;
@@ -195,6 +201,7 @@ fn options(p: &Packet) -> ([u8; MOST_OPTIONS], usize) {
     const SACK_PERMITTED: u8 = 4;
     const SACK: u8 = 5;
     const TIMESTAMPS: u8 = 8;
+    const EXPERIMENT: u8 = 253;
     let mut bytes = [0; MOST_OPTIONS];
     let mut n = 0;
     let mut put = |more: &[u8]| {
@@ -221,6 +228,12 @@ fn options(p: &Packet) -> ([u8; MOST_OPTIONS], usize) {
     }
     if let Some(shift) = syn.and_then(|syn| syn.window_scale) {
         put(&[NOP, WINDOW_SCALE, 3, shift]);
+    }
+    if let Some(nack) = p.nack() {
+        put(&[NOP, NOP, EXPERIMENT, 10]);
+        put(&NACK_EXPERIMENT.to_be_bytes());
+        put(&nack.seq.to_be_bytes());
+        put(&nack.length.to_be_bytes());
     }
     if p.sack_len() > 0 {
         put(&[NOP, NOP, SACK, 2 + 8 * p.sack_len() as u8]);

@@ -65,8 +65,10 @@ pub struct Headers {
     /// Bytes that follow the transport's header, by the lengths that the headers give; of other protocols, that follow IP's.
     pub payload: u32,
     pub tcp: Option<Tcp>,
-    /// Where the IP datagram ends in the frame; beyond the frame's end where it was cut.
+    /// Where the IP datagram ends in the frame; beyond the frame's end where it was cut, or a switch has trimmed it.
     pub end: usize,
+    /// Where the transport's header ends, or IP's where it is another protocol's; beyond the frame's end likewise.
+    pub payload_at: usize,
 }
 
 impl Headers {
@@ -110,6 +112,7 @@ impl Headers {
                     payload: 0,
                     tcp: None,
                     end: 0,
+                    payload_at: 0,
                 };
                 let datagram = Some(usize::from(header.total_len())).filter(|bytes| *bytes > 0).map(|bytes| start + bytes);
                 (headers, datagram, payload, header.fragments_offset().value() == 0)
@@ -132,6 +135,7 @@ impl Headers {
                     payload: 0,
                     tcp: None,
                     end: 0,
+                    payload_at: 0,
                 };
                 let datagram = Some(usize::from(header.payload_length())).filter(|bytes| *bytes > 0);
                 (headers, datagram.map(|bytes| start + header.slice().len() + bytes), payload, first)
@@ -141,12 +145,12 @@ impl Headers {
         let start = at(payload.payload);
         // Where segmentation is left to the NIC, the length is 0, and the captured bytes tell.
         headers.end = datagram.map_or(start + payload.payload.len(), |datagram| datagram.max(start));
-        headers.transport(payload.payload, headers.end - start, first);
+        headers.payload_at = start + headers.transport(payload.payload, headers.end - start, first);
         Some(headers)
     }
 
-    /// Reads the fixed part of the transport's header: options may be cut off.
-    fn transport(&mut self, bytes: &[u8], length: usize, first: bool) {
+    /// Reads the fixed part of the transport's header, and gives the bytes of all of it: options may be cut off.
+    fn transport(&mut self, bytes: &[u8], length: usize, first: bool) -> usize {
         let short = |at: usize| bytes.get(at..at + 2).map(|b| u16::from_be_bytes([b[0], b[1]]));
         let long = |at: usize| Some(u32::from(short(at)?) << 16 | u32::from(short(at + 2)?));
         let mut header = 0;
@@ -162,5 +166,6 @@ impl Headers {
             }
         }
         self.payload = u32::try_from(length.saturating_sub(header)).unwrap_or(u32::MAX);
+        header
     }
 }

@@ -1,6 +1,6 @@
 //! Frames byte for byte, and back.
 
-use fanin_packet::{Ecn, Framing, IpVersion, Packet, Protocol, SackBlock, Side, SynOptions, TcpFlags, Timestamps};
+use fanin_packet::{Ecn, Framing, IpVersion, Nack, Packet, Protocol, SackBlock, Side, SynOptions, TcpFlags, Timestamps};
 use fanin_telemetry::Stamp;
 use fanin_units::{BitRate, FlowId, HostId, Time};
 use fanin_wire::{address, Capture, Direction, Encoder, Framer, Headers, LinkType, NotEthernet};
@@ -134,6 +134,32 @@ fn flows_have_labels() {
     assert_eq!([0, 1, 0xf_fffe, 0xf_ffff, u32::MAX].map(|hash| label(hash, 1)), [1, 2, 0xf_ffff, 1, 4096]);
 }
 
+/// The same for a packet whose payload of 1000 B a switch has cut off, with the checksum that it had, and for the NACK of it.
+#[test]
+fn golden_frames_of_trimming() {
+    for (ethernet, frame, golden) in [
+        (Framing::ETHERNET, 64, [include_str!("golden/trimmed.hex"), include_str!("golden/nack.hex")]),
+        (ETHERNET6, 78, [include_str!("golden/trimmed6.hex"), include_str!("golden/nack6.hex")]),
+    ] {
+        let mut trimmed = base(9, Side::Responder, 4097);
+        trimmed.set_tcp(TcpFlags::ACK.with(TcpFlags::PSH), 70_001, 1, 502, 1000);
+        (trimmed.ecn, trimmed.class, trimmed.ttl) = (Ecn::Ce, 3, 62);
+        trimmed.trim(frame);
+        let trimmed = bytes(&trimmed, 0, ethernet, None);
+        let headers = 14 + usize::from(ethernet.ip.header()) + 20;
+        assert_checksums(&[&trimmed[..headers], &[0; 1000]].concat(), 14);
+
+        let mut nack = base(0, Side::Initiator, 4097);
+        nack.set_tcp(TcpFlags::ACK, 1, 60_001, 501, 0);
+        nack.set_timestamps(Timestamps { value: 8, echo: 5 });
+        nack.set_nack(Nack { seq: 70_001, length: 1000 });
+        nack.push_sack(SackBlock { start: 61_001, end: 62_001 });
+        let nack = bytes(&sized(nack, ethernet, false), 9, ethernet, None);
+        assert_checksums(&nack, 14);
+        assert_eq!([hex(&trimmed), hex(&nack)], golden.map(str::trim_end));
+    }
+}
+
 #[test]
 fn a_framing_of_22_bytes_has_a_priority_tag() {
     let mut p = base(1, Side::Responder, 0);
@@ -178,7 +204,8 @@ fn packets() -> impl Strategy<Value = Packet> {
     let fields = (any::<(u32, u32, u32, u32, u16)>(), 0..=7_u8, 1..=255_u8, any::<bool>(), 0..3_u8, 0..9000_u16);
     let options = (any::<Option<(u32, u32)>>(), proptest::collection::vec(any::<(u32, u32)>(), 0..=4), any::<u8>());
     let syn = (any::<u16>(), proptest::option::of(0..=14_u8), any::<bool>());
-    (fields, options, syn).prop_map(|(fields, (ts, sacks, flags), (mss, window_scale, sack_permitted))| {
+    let nack = proptest::option::of(any::<(u32, u16)>());
+    (fields, options, syn, nack).prop_map(|(fields, (ts, sacks, flags), (mss, window_scale, sack_permitted), nack)| {
         let ((flow, dst, seq, ack, window), class, ttl, initiator, kind, payload) = fields;
         let to = if initiator { Side::Initiator } else { Side::Responder };
         let mut p = base(dst % address::MOST_HOSTS, to, flow);
@@ -197,6 +224,9 @@ fn packets() -> impl Strategy<Value = Packet> {
         if kind == 1 {
             p.set_syn_options(SynOptions { mss, window_scale, sack_permitted });
         } else {
+            if let Some((seq, length)) = nack {
+                p.set_nack(Nack { seq, length });
+            }
             for (start, end) in sacks.into_iter().take(p.sack_room()) {
                 p.push_sack(SackBlock { start, end });
             }
@@ -231,6 +261,9 @@ fn expected_options(p: &Packet) -> Vec<(u8, Vec<u8>)> {
         expected.extend(syn.window_scale.map(|shift| (3, vec![shift])));
     }
     expected.extend(p.timestamps().map(|ts| (8, [ts.value.to_be_bytes(), ts.echo.to_be_bytes()].concat())));
+    if let Some(nack) = p.nack() {
+        expected.push((253, [&[0x4e, 0x44][..], &nack.seq.to_be_bytes(), &nack.length.to_be_bytes()].concat()));
+    }
     if p.sack_len() > 0 {
         expected.push((5, p.sack().flat_map(|b| [b.start.to_be_bytes(), b.end.to_be_bytes()].concat()).collect()));
     }
@@ -242,15 +275,28 @@ proptest! {
     /// What a packet says is in its bytes, in a capture, and comes back.
     #[test]
     fn round_trip(
-        p in packets(), src in 0..address::MOST_HOSTS, stamp: Option<(u8, u16, u32)>, (tagged, v6) in any::<(bool, bool)>(), ps: u64, sent: bool,
+        p in packets(), src in 0..address::MOST_HOSTS, stamp: Option<(u8, u16, u32)>,
+        (tagged, trimmed, sent, v6) in any::<(bool, bool, bool, bool)>(), ps: u64,
     ) {
         let version = if v6 { IpVersion::V6 } else { IpVersion::V4 };
         let framing = Framing { ip: version, ..if tagged { TAGGED } else { Framing::ETHERNET } };
         let stamp = stamp.map(|(port, length, time)| Stamp { port, length, time });
-        let p = sized(p, framing, stamp.is_some());
+        let mut p = sized(p, framing, stamp.is_some());
+        let mut bare = p;
+        bare.payload = 0;
+        let bare = sized(bare, framing, stamp.is_some()).frame;
+        if trimmed && bare < p.frame && p.protocol() == Protocol::Tcp {
+            p.trim(bare);
+        }
         let frame = bytes(&p, src, framing, stamp);
         let ip = usize::from(framing.header) - 4;
-        assert_checksums(&frame, ip);
+        let headers_end = ip + usize::from(version.header() + p.transport_header());
+        let mut whole = frame.clone();
+        if p.is_trimmed() {
+            whole.truncate(headers_end);
+            whole.resize(headers_end + usize::from(p.payload), 0);
+        }
+        assert_checksums(&whole, ip);
 
         let mut file = Vec::new();
         let mut encoder = Encoder(&mut file);
@@ -266,6 +312,7 @@ proptest! {
 
         let headers = back.headers().unwrap();
         prop_assert_eq!(back.stamp(&headers), stamp);
+        prop_assert_eq!((back.is_trimmed(&headers), headers.payload_at), (p.is_trimmed(), headers_end));
         prop_assert_eq!((headers.src, headers.dst), (address::ip(HostId(src), version), address::ip(p.dst, version)));
         prop_assert_eq!((headers.ecn, headers.dscp, headers.ttl), (p.ecn as u8, p.class * 8, p.ttl));
         prop_assert_eq!((headers.vlan, headers.payload), (tagged.then_some(0), u32::from(p.payload)));

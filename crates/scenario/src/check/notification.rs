@@ -23,7 +23,8 @@ pub(super) fn check(parts: &Parts, network: &Network, cx: &mut Cx) -> Vec<NodeId
         cx.key("notification", |cx| {
             who_is_told(parts, pdn, cx);
             room(parts, pdn, cx);
-            cx.key("unaware", |cx| unaware(pdn, network, cx))
+            let nobody = ("switch and no host", "nobody sends notifications", "no notification");
+            cx.key("unaware", |cx| unaware(&pdn.unaware, network.node_names(), nobody, network, cx))
         })
     })
 }
@@ -72,34 +73,40 @@ fn room(parts: &Parts, pdn: &PdnParams, cx: &mut Cx) {
     }
 }
 
-/// The nodes that `unaware` names.
-fn unaware(pdn: &PdnParams, network: &Network, cx: &mut Cx) -> Vec<NodeId> {
-    let names = network.node_names();
+/// The nodes that `unaware` names; `names` are those of the nodes that it may, by their ids, and empty of others. Words: what is
+/// none of them, what it means to name every switch, and what to write instead.
+pub(super) fn unaware(
+    patterns: &[String],
+    names: Vec<&str>,
+    (none, nobody, instead): (&str, &str, &str),
+    network: &Network,
+    cx: &mut Cx,
+) -> Vec<NodeId> {
     let mut chosen = vec![false; names.len()];
-    for (i, wanted) in pdn.unaware.iter().enumerate() {
+    for (i, wanted) in patterns.iter().enumerate() {
         let mut any = false;
-        for (chosen, _) in chosen.iter_mut().zip(&names).filter(|(_, name)| pattern::fits(wanted, name)) {
+        for (chosen, _) in chosen.iter_mut().zip(&names).filter(|(_, name)| !name.is_empty() && pattern::fits(wanted, name)) {
             *chosen = true;
             any = true;
         }
         if !any {
-            cx.index(i, |cx| unknown(wanted, &names, cx));
+            cx.index(i, |cx| unknown(wanted, &names, none, cx));
         }
     }
     if network.switches().all(|switch| chosen[switch.index()]) {
-        let accepted = "at least one switch that is not in it, or no notification".to_string();
-        cx.error(Some(&shown(&pdn.unaware)), "names every switch: nobody sends notifications", Some(accepted));
+        let accepted = format!("at least one switch that is not in it, or {instead}");
+        cx.error(Some(&shown(&patterns.to_vec())), format!("names every switch: {nobody}"), Some(accepted));
     }
     (0u32..).zip(&chosen).filter(|(_, chosen)| **chosen).map(|(i, _)| NodeId(i)).collect()
 }
 
-fn unknown(wanted: &str, names: &[&str], cx: &mut Cx) {
+fn unknown(wanted: &str, names: &[&str], none: &str, cx: &mut Cx) {
+    let names: Vec<&str> = names.iter().copied().filter(|name| !name.is_empty()).collect();
     let node: Node = Value::Text(wanted.to_string()).into();
-    cx.unknown(Some(&node), "node", wanted, names);
+    cx.unknown(Some(&node), "node", wanted, &names);
     if let Some(problem) = cx.last() {
         problem.line = None;
-        problem.message =
-            if wanted.contains('*') { "matches no switch and no host" } else { "is no switch and no host" }.to_string();
+        problem.message = format!("{} no {none}", if wanted.contains('*') { "matches" } else { "is" });
         let few: Vec<&str> = names.iter().rev().take(4).copied().collect();
         let more = if names.len() > few.len() { format!(", … ({} in all)", names.len()) } else { String::new() };
         problem.accepted = Some(format!("names and patterns such as \"leaf*\"; there are {}{more}", few.join(", ")));

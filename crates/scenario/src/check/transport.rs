@@ -7,7 +7,7 @@ use fanin_transport::{CongestionControl, EcnEcho, ReceiveWindow, RttSampling, Sp
 use fanin_units::{Bytes, Span};
 
 /// TCP header without options, and the timestamps option.
-const TCP_HEADER: u16 = 20;
+pub(super) const TCP_HEADER: u16 = 20;
 const TIMESTAMPS: u16 = 12;
 /// Source: RFC 8200 §5.
 const LEAST_IPV6_MTU: u16 = 1_280;
@@ -144,8 +144,9 @@ fn without_effect(tcp: &Tcp, cx: &mut Cx) {
         idle!(time_wait, "on connections that never close", "handshake = true, or no time_wait");
         idle!(syn_retries, "on connections that are open already", "handshake = true, or no syn_retries");
     }
-    if !tcp.drop_notification {
-        idle!(drop_resend, "while drop_notification is off", "drop_notification = true, or no drop_resend");
+    if !tcp.drop_notification && !tcp.trim_nack {
+        let remedy = "drop_notification = true, trim_nack = true, or no drop_resend";
+        idle!(drop_resend, "while drop_notification and trim_nack are off", remedy);
     }
     if !tcp.sack && !tcp.ecn && tcp.prr {
         idle!(prr, "without sack and without ecn", "sack = true, or prr = false");

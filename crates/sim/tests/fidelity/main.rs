@@ -14,4 +14,5 @@ mod ports;
 mod random;
 mod stamps;
 mod tcp_laws;
+mod trimming;
 mod watchdog;

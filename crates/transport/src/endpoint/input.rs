@@ -156,8 +156,8 @@ impl TcpEndpoint {
         self.una = ack;
         let outstanding = self.nxt > ack;
         // Source: RFC 5681 §2 "duplicate acknowledgment"; with SACK, RFC 6675 §2: new SACK information makes one, also on an
-        // ACK that is cumulative, and then (§5) it counts after the reset.
-        let plain = acked == 0 && p.payload == 0 && !window_moved && !p.flags.has(TcpFlags::FIN);
+        // ACK that is cumulative, and then (§5) it counts after the reset. One with a NACK was not caused by data that arrived.
+        let plain = acked == 0 && p.payload == 0 && !window_moved && !p.flags.has(TcpFlags::FIN) && p.nack().is_none();
         let duplicate = outstanding && if self.sack_on { sacked > 0 } else { plain };
         if acked > 0 {
             self.retries = 0;

@@ -5,7 +5,7 @@ use crate::config::{GrowingWindow, Pacing, ReceiveWindow, RttSampling, Tcp};
 use crate::reassembly::Reassembly;
 use crate::report::{AbortReason, Pending, TcpEvent, TcpStats};
 use crate::rtt::Rtt;
-use fanin_packet::{IpVersion, Packet};
+use fanin_packet::{IpVersion, Nack, Packet};
 use fanin_units::{Span, Time};
 
 mod input;
@@ -14,6 +14,7 @@ mod notice;
 mod open_close;
 mod output;
 mod receive;
+mod trimmed;
 
 pub use notice::NoticeOutcome;
 
@@ -109,6 +110,8 @@ mod due {
     pub const ACK: u8 = 8;
     pub const PROBE: u8 = 16;
     pub const FIN: u8 = 32;
+    /// An ACK with a NACK.
+    pub const NACK: u8 = 64;
 }
 
 /// No segment is being timed.
@@ -234,6 +237,8 @@ pub struct TcpEndpoint {
     last_acked: u32,
     /// Payload bytes left in the present burst (TSO).
     burst: u32,
+    /// What the next ACK tells to have come without payload.
+    nack: Nack,
 }
 
 impl TcpEndpoint {
@@ -286,6 +291,7 @@ impl TcpEndpoint {
             dup_acks: 0,
             last_acked: 0,
             burst: 0,
+            nack: Nack::default(),
             mtu: conn.mtu,
             ip: conn.ip,
             snd_scale: 0,
@@ -509,9 +515,7 @@ impl TcpEndpoint {
     /// Takes a packet in.
     #[inline]
     pub fn on_packet(&mut self, cfg: &Tcp, now: Time, p: &Packet) {
-        use fanin_packet::TcpFlags;
-        const UNUSUAL: u8 = TcpFlags::SYN.0 | TcpFlags::FIN.0 | TcpFlags::RST.0;
-        if self.sync == Sync::Open && p.flags.0 & (UNUSUAL | TcpFlags::ACK.0) == TcpFlags::ACK.0 {
+        if self.sync == Sync::Open && p.is_plain_segment() {
             self.on_segment(cfg, now, p);
         } else {
             self.on_unusual(cfg, now, p);

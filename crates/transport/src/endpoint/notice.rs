@@ -45,6 +45,11 @@ impl TcpEndpoint {
         if !cfg.drop_notification {
             return NoticeOutcome::Off;
         }
+        self.packet_was_lost(cfg, now, notice)
+    }
+
+    /// The other end, or a switch, has told that a packet of this end is lost for sure.
+    pub(super) fn packet_was_lost(&mut self, cfg: &Tcp, now: Time, notice: &DropNotice) -> NoticeOutcome {
         let halve = match notice.operation {
             Operation::RETRANSMIT_AND_HALVE => Some(true),
             Operation::RETRANSMIT => Some(false),

@@ -77,9 +77,17 @@ impl TcpEndpoint {
         self.last_data = now;
     }
 
-    /// A packet with SYN, FIN or RST, without ACK, or outside the established state.
+    /// A packet with SYN, FIN or RST, without ACK, trimmed, with a NACK, or outside the established state.
     #[inline(never)]
     pub(super) fn on_unusual(&mut self, cfg: &Tcp, now: Time, p: &Packet) {
+        if p.is_trimmed() {
+            self.on_trimmed(cfg, now, p);
+            return;
+        }
+        if p.nack().is_some() {
+            self.on_nack(cfg, now, p);
+            return;
+        }
         let has = |flag| p.flags.has(flag);
         let rst = has(TcpFlags::RST);
         match self.sync {

@@ -14,7 +14,7 @@ enum Why {
     Hole,
     /// The rescue retransmission. Source: RFC 6675 §4 NextSeg rule 4.
     Rescue,
-    /// A drop notification has told of it.
+    /// A drop notification or a NACK has told of it.
     Told,
 }
 
@@ -416,8 +416,18 @@ impl TcpEndpoint {
 
     #[inline(always)]
     fn fill_ack(&mut self, cfg: &Tcp, now: Time, out: &mut Packet) {
+        self.fill_bare_ack(cfg, now, out);
+        self.push_blocks(out);
+    }
+
+    #[inline(always)]
+    fn fill_bare_ack(&mut self, cfg: &Tcp, now: Time, out: &mut Packet) {
         self.quick = self.quick.saturating_sub(1);
         self.fill(cfg, now, out, (TcpFlags::ACK, self.nxt, 0));
+    }
+
+    #[inline(always)]
+    fn push_blocks(&self, out: &mut Packet) {
         if self.sack_on && self.ooo.is_some() {
             self.push_sack(out);
         }
@@ -451,6 +461,11 @@ impl TcpEndpoint {
                 out.flags = TcpFlags(if self.echo { others } else { others | TcpFlags::ECE.0 });
             }
             due::ACK => self.fill_ack(cfg, now, out),
+            due::NACK => {
+                self.fill_bare_ack(cfg, now, out);
+                out.set_nack(self.nack);
+                self.push_blocks(out);
+            }
             // Below the window: the other end must answer. Source: Linux tcp_xmit_probe_skb.
             due::PROBE => self.fill(cfg, now, out, (TcpFlags::ACK, self.una - 1, 0)),
             _ => self.fill(cfg, now, out, (TcpFlags::ACK.with(TcpFlags::FIN), self.end, 0)),

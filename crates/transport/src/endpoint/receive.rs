@@ -120,7 +120,7 @@ impl TcpEndpoint {
 
     /// Marks, and CWR. Source: RFC 3168 §6.1.3, RFC 8257 §3.2.
     #[inline(always)]
-    fn note_ecn(&mut self, cfg: &Tcp, p: &Packet) {
+    pub(super) fn note_ecn(&mut self, cfg: &Tcp, p: &Packet) {
         let ce = p.ecn == Ecn::Ce;
         self.stats.marked += u64::from(ce);
         match cfg.ecn_echo {

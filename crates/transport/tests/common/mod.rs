@@ -8,12 +8,14 @@ use fanin_packet::{DropNotice, Ecn, Operation, Packet, TcpFlags};
 use fanin_transport::{Connection, Phase, Tcp, TcpEndpoint, TcpEvent};
 use fanin_units::{Span, Time};
 
-/// What becomes of a packet: (delay, drop, duplicate delay, mark), and when its sender is told that it was dropped, be it true
+/// What becomes of a packet: (delay, drop, trim, duplicate delay, mark), and when its sender is told that it was dropped, be it true
 /// or not: once or twice, with this operation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fate {
     pub delay: Span,
     pub drop: bool,
+    /// Where it has payload.
+    pub trim: bool,
     pub again: Option<Span>,
     pub mark: bool,
     pub told: [Option<Span>; 2],
@@ -118,6 +120,9 @@ impl<F: FnMut(Time, usize, &Packet) -> Fate> Net<F> {
         };
         if !fate.drop {
             let mut p = p;
+            if fate.trim && p.payload > 0 {
+                p.trim(64);
+            }
             if fate.mark && p.ecn != Ecn::NotEct {
                 p.ecn = Ecn::Ce;
             }
@@ -211,7 +216,7 @@ impl<F: FnMut(Time, usize, &Packet) -> Fate> Net<F> {
             self.drain(to);
         } else if let Some((_, i)) = packet.filter(|p| p.0 == at) {
             let (_, _, to, p) = self.flying.swap_remove(i);
-            self.ends[to].arrived_bytes += u64::from(p.payload);
+            self.ends[to].arrived_bytes += if p.is_trimmed() { 0 } else { u64::from(p.payload) };
             self.ends[to].tcp.on_packet(&self.cfg, at, &p);
             self.drain(to);
         } else if nic.0 == at {

@@ -3,8 +3,8 @@
 //! A line is `+SECONDS what`, the time counted from the line before:
 //! ```text
 //! +0    write 3000            application calls: write N, close, hold (stop reading), read N
-//! +0    > . 1:1001 ack 1      a packet that leaves at this time: flags, [from:to) or a bare number, ack, sack, win, ecn, ts
-//! +0.1  < . 1 ack 1001        a packet that arrives: `win` is 65535 unless given
+//! +0    > . 1:1001 ack 1      a packet that leaves at this time: flags, [from:to) or a bare number, ack, sack, win, ecn, ts, nack
+//! +0.1  < . 1 ack 1001        a packet that arrives: `win` is 65535 unless given; `trimmed`: without its payload
 //! +0    > none                nothing has left that was not expected, and nothing can leave now
 //! +0    drop 1:1001 op 2      a switch tells that it dropped this; operation 1 (retransmit and halve) unless given
 //! +0    drop ack 1001         it dropped an acknowledgment of ours without data
@@ -14,7 +14,7 @@
 //! Sequence numbers are relative: SYN is 0, the first byte 1. Flags: S F R P . (ACK) E (ECE) W (CWR); P is not compared.
 //! Timers run at their own times; packets that leave before they are expected fail the script.
 
-use fanin_packet::{DropNotice, Ecn, Operation, Packet, SackBlock, SynOptions, TcpFlags, Timestamps};
+use fanin_packet::{DropNotice, Ecn, Nack, Operation, Packet, SackBlock, SynOptions, TcpFlags, Timestamps};
 use fanin_transport::{Connection, NoticeOutcome, Role, Tcp, TcpEndpoint};
 use fanin_units::{Span, Time};
 use std::collections::VecDeque;
@@ -175,6 +175,12 @@ impl Script<'_> {
                 sack_permitted: words.contains(&"sackok"),
             });
         }
+        if let Some((from, to)) = get("nack").map(Self::range) {
+            p.set_nack(Nack { seq: ISS.wrapping_add(from), length: (to - from) as u16 });
+        }
+        if words.contains(&"trimmed") {
+            p.trim(64);
+        }
         for (start, end) in get("sack").map(Self::blocks).unwrap_or_default() {
             p.push_sack(SackBlock { start: ISS.wrapping_add(start), end: ISS.wrapping_add(end) });
         }
@@ -218,6 +224,8 @@ impl Script<'_> {
         let sack: Vec<(u32, u32)> =
             p.sack().map(|b| (b.start.wrapping_sub(ISS_OF_PEER), b.end.wrapping_sub(ISS_OF_PEER))).collect();
         assert_eq!(sack, get("sack").map(Self::blocks).unwrap_or_default(), "{}", say("sack"));
+        let nack = p.nack().map(|nack| (nack.seq.wrapping_sub(ISS_OF_PEER), u32::from(nack.length)));
+        assert_eq!(nack, get("nack").map(Self::range).map(|(from, to)| (from, to - from)), "{}", say("nack"));
         if let Some(ecn) = get("ecn") {
             let has = match p.ecn {
                 Ecn::NotEct => "not",

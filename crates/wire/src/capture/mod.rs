@@ -161,13 +161,23 @@ impl Frame<'_> {
     /// The stamp at its end, if there is one: after the datagram that `headers` tell of, before the frame check sequence
     /// where that was captured. A frame that was cut has none.
     pub fn stamp(&self, headers: &Headers) -> Option<Stamp> {
-        if self.link != LinkType::Ethernet || self.is_cut() || headers.end + Stamp::BYTES > self.data.len() {
+        if self.link != LinkType::Ethernet || self.is_cut() {
+            return None;
+        }
+        let end = if self.is_trimmed(headers) { headers.payload_at } else { headers.end };
+        if end + Stamp::BYTES > self.data.len() {
             return None;
         }
         match self.notice() {
-            Some(notice) => trailer::stamp(&self.data[..self.end_of_data() - notice.size()], headers.end, 0),
-            None => trailer::stamp(self.data, headers.end, self.check_sequence()),
+            Some(notice) => trailer::stamp(&self.data[..self.end_of_data() - notice.size()], end, 0),
+            None => trailer::stamp(self.data, end, self.check_sequence()),
         }
+    }
+
+    /// Whether a switch has cut the payload off: `headers`, which are TCP's, speak of more than the frame had on the wire.
+    /// Source: NDP §3.1.
+    pub fn is_trimmed(&self, headers: &Headers) -> bool {
+        self.link == LinkType::Ethernet && headers.tcp.is_some() && !self.is_cut() && headers.end > self.end_of_data()
     }
 
     /// The drop notification at its end, if there is one that can be read; a frame that was cut has none. Source: PDN §IV.

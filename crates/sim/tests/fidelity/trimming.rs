@@ -1,0 +1,331 @@
+//! Trimming in a network: what is cut is accounted for, headers come when they say, and losses cost no timeout.
+
+use crate::common::*;
+use fanin_sim::{Pause, TrimCounts, World};
+use fanin_telemetry::{DropRow, FlowRow};
+use fanin_units::{Span, Time};
+
+/// `n` servers at the left of a dumbbell send 10 KB each to one client at the right, all at once: 1 Gb/s, a propagation round trip
+/// of 100 us, initial window 1, segments of 1000 B in frames of 1058 B, as PDN §V has it.
+fn fan_in(n: u32, transport: &str, trimming: &str) -> String {
+    format!(
+        r#"
+        [topology]
+        kind = "dumbbell"
+        left = {n}
+        right = 1
+        host_link = {{ rate = "1Gbps", delay = "16667ns" }}
+        bottleneck = {{ rate = "1Gbps", delay = "16666ns" }}
+        [switch]
+        buffer = {{ kind = "static", per_port = "300KB" }}
+        trimming = {{ kind = "ndp"{trimming} }}
+        [transport]
+        kind = "tcp"
+        congestion_control = "newreno"
+        sack = false
+        timestamps = false
+        mss = 1000
+        initial_window = 1
+        ack_every = 1
+        rto_min = "200ms"
+        rto_initial = "200ms"
+        {transport}
+        [[traffic]]
+        kind = "incast"
+        receiver = "h{n}"
+        senders = ["all"]
+        size = "10KB"
+        [telemetry]
+        sample = "off"
+        "#
+    )
+}
+
+const NACK: &str = "trim_nack = true";
+/// Room for all headers that there can be.
+const ROOM: &str = ", headers = \"1MB\"";
+
+struct Outcome {
+    counts: TrimCounts,
+    flows: Vec<FlowRow>,
+    drops: Vec<DropRow>,
+}
+
+impl Outcome {
+    fn last(&self) -> Span {
+        self.flows.iter().map(|f| Time::from_ps(f.finish_ps.expect("complete")).since(Time::ZERO)).max().expect("flows")
+    }
+    fn timeouts(&self) -> u64 {
+        self.flows.iter().map(|f| u64::from(f.timeouts)).sum()
+    }
+    fn retransmits(&self) -> u64 {
+        self.flows.iter().map(|f| f.retransmits).sum()
+    }
+}
+
+/// What must hold of trimmed packets, NACKs and all packets at any time.
+fn balance(world: &mut World) {
+    let ports = world.ports_now();
+    let (t, c) = (world.totals(), world.trims().expect("trimming"));
+    let (headers, nacks) = world.trims_on_the_way();
+    assert_eq!(c.trimmed, c.headers_gone() + headers, "{c:?}");
+    assert_eq!(c.nacked, c.nacks_gone() + nacks, "{c:?}");
+    assert!(c.tails <= c.trimmed);
+    assert_eq!(t.sent, t.delivered + t.stray + t.dropped + world.in_flight(), "{t:?}");
+    let exist = ports.iter().map(|p| p.on_wire + p.queue_packets).sum::<u64>() + world.headers_waiting();
+    assert_eq!(world.in_flight(), exist);
+    assert_eq!(t.packet_hops, ports.iter().map(|p| p.tx_packets - p.on_wire).sum::<u64>());
+}
+
+fn play(text: &str) -> Outcome {
+    let mut world = make(text);
+    let mut step = 1;
+    while world.advance(step).expect("tables in memory") == Pause::Budget {
+        balance(&mut world);
+        step = step % 97 + 13;
+    }
+    balance(&mut world);
+    let counts = world.trims().expect("trimming");
+    let kept = world.into_kept().expect("tables");
+    Outcome { counts, flows: kept.flows, drops: kept.drops }
+}
+
+/// Below the collapse nothing is trimmed. Above it, with room for all headers, nothing is dropped: each trimmed packet makes its
+/// sender send one segment again, nothing times out, and the transfer is within 3 ms of the best case, as with PDN, and the time
+/// that the headers take on the link, 84 B each.
+#[test]
+fn every_loss_is_trimmed_and_nothing_times_out() {
+    let quiet = play(&fan_in(40, NACK, ROOM));
+    assert_eq!(quiet.counts, TrimCounts::default());
+    for cut in ["", ", cut = \"arriving\""] {
+        for n in [90, 150] {
+            for more in ["", "\ndrop_resend = \"window\"", "\nsack = true"] {
+                let transport = format!("{NACK}{more}").replace("sack = true", "");
+                let text = fan_in(n, &transport, &format!("{ROOM}{cut}"));
+                let text = if more.contains("sack") { text.replace("sack = false", "sack = true") } else { text };
+                let ran = play(&text);
+                let c = ran.counts;
+                assert!(c.trimmed > 0 && (c.tails > 0) == cut.is_empty(), "{c:?}");
+                assert_eq!((c.repaired, c.nacked, ran.drops.len()), (c.trimmed, c.trimmed, 0), "{c:?}");
+                assert_eq!((ran.timeouts(), ran.retransmits()), (0, c.trimmed), "{n} {more} {cut}");
+                let best = Span::from_secs_f64(f64::from(n) * 10_000.0 * 8.0 / 1e9) + Span::from_us(100);
+                let headers = Span::from_ns(84 * 8) * c.trimmed;
+                println!("{n}{more}{cut}: {} over {best}, {} trimmed", ran.last(), c.trimmed);
+                assert!(ran.last() < best + headers + Span::from_ms(3), "{n}: {} over {best}", ran.last());
+            }
+        }
+    }
+}
+
+/// The same without anyone who answers: headers come and are counted, and senders wait for RTO_min.
+#[test]
+fn without_ears_there_are_timeouts() {
+    let ran = play(&fan_in(90, "", ROOM));
+    let c = ran.counts;
+    assert!(c.unheard > 0 && c.unheard + c.ended == c.trimmed && c.nacked == 0, "{c:?}");
+    assert!(ran.timeouts() > 0 && ran.last() > Span::from_ms(200));
+}
+
+/// A queue of headers with room for 15 loses the others, with a reason, and some senders wait for their timers: all ten segments of
+/// 150 servers come at once.
+#[test]
+fn a_full_queue_of_headers_loses_and_counts() {
+    let text = fan_in(150, &format!("{NACK}\nhandshake = false"), ", headers = \"1KB\"");
+    let ran = play(&text.replace("initial_window = 1", "initial_window = 10"));
+    let lost: Vec<&DropRow> = ran.drops.iter().filter(|row| row.reason.to_string() == "headers_full").collect();
+    assert!(ran.counts.headers_lost > 0 && lost.len() == ran.drops.len());
+    assert_eq!(lost.iter().filter(|row| row.payload_bytes > 0).count() as u64, ran.counts.headers_lost);
+    assert!(lost.iter().all(|row| row.frame_bytes == 64));
+    assert!(ran.timeouts() > 0);
+}
+
+/// Two hosts send 30 full segments each to a third; the port holds 20.
+fn two_to_one(switch: &str, more: &str) -> String {
+    format!(
+        r#"
+        [topology]
+        kind = "single_switch"
+        hosts = 3
+        link = {{ rate = "1Gbps", delay = "10us" }}
+        [switch]
+        buffer = {{ kind = "static", per_port = "20 packets" }}
+        {switch}
+        [transport]
+        kind = "tcp"
+        timestamps = false
+        handshake = false
+        initial_window = 30
+        trim_nack = true
+        [[traffic]]
+        kind = "incast"
+        receiver = "h2"
+        senders = ["h0", "h1"]
+        size = "43800B"
+        [telemetry]
+        sample = "off"
+        {more}
+        "#
+    )
+}
+
+/// When the sender hears of it, to the picosecond. Of two packets that arrive together the second is cut; its header waits for the
+/// packet that has just begun to leave (1538 B of wire time), leaves before all data (84 B), and reaches the receiver just when
+/// that has sent an ACK of the data before it (84 B). The NACK, 20 + 20 + 12 + 18 = 70 B in a frame, 90 B of wire time, crosses two links.
+#[test]
+fn a_nack_comes_as_soon_as_headers_can() {
+    let mut world = make(&two_to_one("trimming = { kind = \"ndp\", cut = \"arriving\" }", ""));
+    let (mut cut, mut heard) = (None, None);
+    while heard.is_none() {
+        assert_eq!(world.advance(1).expect("tables"), Pause::Budget);
+        let c = world.trims().expect("trimming");
+        cut = cut.or((c.trimmed == 1).then(|| world.now()));
+        heard = (c.repaired == 1).then(|| world.now());
+    }
+    let byte = Span::from_ns(8);
+    let way = byte * 1538 + byte * 84 + Span::from_us(10) + (byte * 90 + Span::from_us(10)) * 2;
+    assert_eq!(heard.map(|at| at.since(cut.expect("a cut"))), Some(way));
+    let ran = finish(world);
+    assert!(ran.kept.drops.is_empty() && ran.kept.flows.iter().all(|f| f.timeouts == 0 && f.status.to_string() == "complete"));
+}
+
+/// Rows of a watched port: one for each arrival, of a trimmed packet with the bytes that are left of it. So their sum is what the port
+/// sends, and what tails have lost after their arrival.
+#[test]
+fn rows_of_a_watched_port_say_what_came() {
+    for (cut, tails) in [("arriving", false), ("either", true)] {
+        let trimming = format!("trimming = {{ kind = \"ndp\", cut = \"{cut}\" }}");
+        let text = two_to_one(&trimming, "queues = [\"switch0->h2\"]");
+        let mut world = make(&text);
+        while world.advance(64).expect("tables") == Pause::Budget {}
+        let c = world.trims().expect("trimming");
+        let ran = run(&text);
+        let rows = &ran.kept.queues;
+        let port = ran.port("switch0->h2");
+        assert_eq!(rows.len() as u64, port.tx_packets);
+        assert!(c.trimmed > 0 && (c.tails > 0) == tails, "{c:?}");
+        assert!(rows.iter().all(|row| !row.dropped && row.queue_packets <= 20));
+        assert_eq!(rows.iter().filter(|row| row.frame_bytes == 64).count() as u64, c.trimmed - c.tails);
+        let sum = rows.iter().map(|row| u64::from(row.frame_bytes)).sum::<u64>();
+        assert_eq!(sum, port.tx_bytes + c.tails * (1518 - 64));
+    }
+}
+
+/// Thirty hosts send at once: the port sends one packet, holds eight and is left with the headers of the others. Ten of
+/// them leave for each data packet, or as many as `ratio` says, as long as both wait.
+#[test]
+fn headers_and_data_take_turns() {
+    for ratio in [10, 3] {
+        let ran = run(&format!(
+            r#"
+            [topology]
+            kind = "single_switch"
+            hosts = 31
+            link = {{ rate = "1Gbps", delay = "1ms" }}
+            [switch]
+            buffer = {{ kind = "static", per_port = "8 packets" }}
+            trimming = {{ kind = "ndp", ratio = {ratio} }}
+            [transport]
+            kind = "tcp"
+            timestamps = false
+            handshake = false
+            initial_window = 2
+            trim_nack = true
+            [[traffic]]
+            kind = "incast"
+            receiver = "h30"
+            size = "2920B"
+            [telemetry]
+            sample = "off"
+            capture = {{ hosts = ["h30"] }}
+            "#
+        ));
+        let mut capture = fanin_wire::Capture::new(&ran.kept.packets[..]).expect("a capture");
+        let mut order = String::new();
+        while let Some(frame) = capture.next_frame().expect("a frame") {
+            if frame.direction == Some(fanin_wire::Direction::In) {
+                let headers = frame.headers().expect("headers");
+                assert_eq!(headers.payload, 1460);
+                order.push(if frame.frame_bytes() == 64 { 'h' } else { 'D' });
+            }
+        }
+        // Of the first window, 60 packets in two rounds of 30, before any copy can come: nine are data, one of them sent at once.
+        let mut expected = String::from("D");
+        let mut headers = 51;
+        for _ in 0..8 {
+            let turn = headers.min(ratio);
+            expected += &"h".repeat(turn);
+            expected.push('D');
+            headers -= turn;
+        }
+        expected += &"h".repeat(headers);
+        assert_eq!(order[..60], expected);
+    }
+}
+
+/// Datagrams are dropped as ever, since nobody sends them again; packets of TCP beside them are trimmed.
+#[test]
+fn datagrams_are_not_trimmed() {
+    let more = "\n[[traffic]]\nkind = \"cbr\"\nsrc = \"h1\"\ndst = \"h2\"\nrate = \"900Mbps\"\ncounts = \"wire\"\npacket = \"1000B\"\nsize = \"100KB\"";
+    let ran = play(&two_to_one("trimming = \"ndp\"", more));
+    assert!(ran.counts.trimmed > 0 && !ran.drops.is_empty());
+    assert!(ran.drops.iter().all(|row| row.payload_bytes == 1000 && row.reason.to_string() == "buffer_full"));
+    assert_eq!(ran.timeouts(), 0);
+}
+
+/// Switches that do not trim drop; headers cross them as packets like others.
+#[test]
+fn mixed_fabrics_drop_where_they_do_not_trim() {
+    let right = play(&fan_in(90, NACK, &format!("{ROOM}, unaware = [\"right\"]")));
+    assert!(
+        right.counts.repaired == right.counts.trimmed && right.drops.is_empty() && right.timeouts() == 0,
+        "{:?}",
+        right.counts
+    );
+    let left = play(&fan_in(90, NACK, &format!("{ROOM}, unaware = [\"left\"]")));
+    assert!(left.counts.trimmed == 0 && !left.drops.is_empty() && left.timeouts() > 0, "{:?}", left.counts);
+    assert!(left.drops.iter().all(|row| row.reason.to_string() == "buffer_full"));
+}
+
+mod random {
+    use super::*;
+    use crate::random::{classes, fifo};
+    use fanin_scenario::Scenario;
+    use proptest::prelude::*;
+    use std::path::Path;
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+
+        /// In any network, with any buffer, scheduler, marking and transport: every trimmed packet, every NACK and every packet is
+        /// accounted for, datagrams are not trimmed, twice the same is the same, and so it is whether ports are watched or not.
+        #[test]
+        fn what_is_trimmed_is_accounted_for(
+            random in prop_oneof![fifo(), classes()],
+            (headers, ratio) in (128u32..2_000, 1u32..12),
+            (either, all, heard) in (any::<bool>(), any::<bool>(), any::<bool>()),
+            budgets in prop::collection::vec(1u64..400, 1..20),
+        ) {
+            let unaware = if all { "" } else { "\"*0\", \"left\"" };
+            let cut = if either { "either" } else { "arriving" };
+            let trimming = format!("[switch]\ntrimming = {{ kind = \"ndp\", headers = \"{headers}B\", ratio = {ratio}, cut = \"{cut}\", unaware = [{unaware}] }}\n");
+            let with = |telemetry| random.with("auto", telemetry).replace("[switch]\n", &trimming).replace("kind = \"tcp\"\n", &format!("kind = \"tcp\"\ntrim_nack = {heard}\n"));
+            let text = with(true);
+            prop_assume!(Scenario::from_toml(&text, Path::new(".")).is_ok());
+            let mut world = make(&text);
+            for budget in budgets.iter().cycle() {
+                let pause = world.advance(*budget).expect("tables in memory");
+                balance(&mut world);
+                if pause != Pause::Budget {
+                    prop_assert_eq!(pause, Pause::Done);
+                    break;
+                }
+            }
+            let c = world.trims().expect("trimming");
+            prop_assert!(heard || c.nacked == 0);
+            prop_assert!(either || c.tails == 0);
+            let kept = world.into_kept().expect("tables in memory");
+            prop_assert_eq!(&run(&text).kept, &kept);
+            prop_assert_eq!(run(&with(false)).kept.fingerprint, kept.fingerprint);
+        }
+    }
+}

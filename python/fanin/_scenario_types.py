@@ -440,7 +440,7 @@ TopologyConfig: TypeAlias = (
 
 
 Ip: TypeAlias = Literal["v4", "v6"]
-"""Version of the Internet Protocol that all hosts speak.
+"""Version of the Internet Protocol that all hosts speak. Flows have the same ports and take the same paths over either.
 
 - `v4`: IPv4: a header of 20 B. Source: RFC 791.
 - `v6`: IPv6: a header of 40 B, so that a full segment carries 20 B less, and drop notifications of 44 B. Source: RFC 8200.

@@ -5,7 +5,7 @@ use fanin_params::{choice, names, params, Cx, Node, Param, Schema, Value};
 use fanin_units::{Bytes, Span};
 
 names! {
-    /// Version of the Internet Protocol that all hosts speak.
+    /// Version of the Internet Protocol that all hosts speak. Flows have the same ports and take the same paths over either.
     pub enum Ip {
         /// IPv4: a header of 20 B. Source: RFC 791.
         "v4" => V4,

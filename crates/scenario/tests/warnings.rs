@@ -338,6 +338,19 @@ fn warnings_follow_the_version_of_ip() {
         assert!(first(ip, "36431B").contains(short), "{}", first(ip, "36431B"));
         assert_eq!(first(ip, "36432B"), "");
     }
+    // Smaller segments are smaller frames: 1000 B and 90 B of headers, four of them (RFC 5681), of 20 B less over IPv4.
+    for (ip, fits) in [("v4", "34240B"), ("v6", "34880B")] {
+        let small = |buffer: &str| {
+            let buffer = format!("per_port = \"{buffer}\"");
+            let more = format!("[telemetry]\nsample = \"off\"\n[framing]\nip = \"{ip}\"\n");
+            changed(
+                &[("per_port = \"512KB\"", &buffer), ("marking", "# marking"), ("congestion_control = \"dctcp\"", "mss = 1000")],
+                &more,
+            )
+        };
+        assert_eq!(small(fits), "");
+        assert!(small("34239B").contains("packets are lost in the first round"));
+    }
     let max_frame = |frame: &str| {
         let pdn = format!("[switch]\nnotification = {{ kind = \"pdn\", max_frame = \"{frame}\" }}");
         changed(&[("[switch]", &pdn), ("rto_min", "drop_notification = true\nrto_min")], "[framing]\nip = \"v6\"\n")

@@ -1,7 +1,7 @@
 //! What the flows themselves ask of the network, seen in a sample of them.
 
 use super::switch::port_buffer;
-use super::transport::warn;
+use super::transport::{headers, warn};
 use super::{at_entry, at_transport, transport_of, Network};
 use crate::doc::Parts;
 use fanin_params::Cx;
@@ -154,7 +154,7 @@ fn first_round(parts: &Parts, by_entry: &BTreeMap<usize, Vec<&FlowSpec>>, cx: &m
         let Some(query) = round.peek().map(|flow| flow.query) else { continue };
         let mss = u64::from(tcp.payload(tcp.mtu - parts.trailer(), parts.ip(), tcp.timestamps)).max(1);
         let window = tcp.initial_window_bytes(u32::try_from(mss).unwrap_or(u32::MAX));
-        let overhead = u64::from(tcp.mtu) + framing.header.get() - mss.min(u64::from(tcp.mtu));
+        let overhead = u64::from(headers(tcp, parts.ip()) + parts.trailer()) + framing.header.get();
         let (mut flows, mut bytes) = (0u64, 0u64);
         for flow in round.take_while(|flow| flow.query == query) {
             let first = flow.size.min(window);

@@ -1,12 +1,10 @@
 //! The network as the checks see it.
 
+use super::transport::TCP_HEADER;
 use crate::doc::Parts;
 use fanin_topology::{NodeKind, Routes, Topology};
 use fanin_traffic::HostInfo;
 use fanin_units::{BitRate, Bytes, HostId, LinkId, NodeId, Span};
-
-/// Of an acknowledgement, at the least. Source: RFC 9293 §3.1.
-const TCP_HEADER: u64 = 20;
 
 /// An output port with its link; the position is the link's id.
 pub(crate) struct PortSeen {
@@ -75,7 +73,7 @@ impl<'a> Network<'a> {
     pub fn base_rtt(&self, [src, dst]: [HostId; 2], parts: &Parts, mtu: u16) -> Option<Span> {
         let (framing, switch, host) = (parts.framing.as_ref()?, parts.switch.as_ref()?, parts.host.as_ref()?);
         let wire = |ip_bytes: u64| Bytes(ip_bytes + framing.header.get()).max(framing.min_frame) + framing.gap;
-        let sizes = [wire(u64::from(mtu)), wire(u64::from(parts.ip().header()) + TCP_HEADER)];
+        let sizes = [wire(u64::from(mtu)), wire(u64::from(parts.ip().header() + TCP_HEADER))];
         Some(self.routes.min_rtt(self.topology, [src, dst], sizes, switch.latency) + host.processing_delay.saturating_mul(2))
     }
 

@@ -12,6 +12,11 @@ const TIMESTAMPS: u16 = 12;
 /// Source: RFC 8200 §5.
 const LEAST_IPV6_MTU: u16 = 1_280;
 
+/// Headers of IP and TCP before the data of a segment.
+pub(super) fn headers(tcp: &Tcp, ip: IpVersion) -> u16 {
+    ip.header() + TCP_HEADER + if tcp.timestamps { TIMESTAMPS } else { 0 }
+}
+
 /// Checks one transport by itself and with what else takes room in its frames; `cx` stands at its table.
 pub(super) fn check(config: &TransportConfig, parts: &Parts, cx: &mut Cx) {
     match config {
@@ -93,7 +98,7 @@ fn sizes(tcp: &Tcp, (trailer, ip): (u16, IpVersion), cx: &mut Cx) {
         });
     }
     let notice = tcp.notice_room(ip);
-    let room = tcp.mtu - trailer - notice - ip.header() - TCP_HEADER - if tcp.timestamps { TIMESTAMPS } else { 0 };
+    let room = tcp.mtu - trailer - notice - headers(tcp, ip);
     if tcp.mss.is_some_and(|mss| mss > room) {
         let accepted = format!(
             "at most {room}: the MTU of {} less {} of {}",

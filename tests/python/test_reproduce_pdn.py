@@ -18,6 +18,7 @@ OFF: dict[str, set[str]] = {
     "pdn/fig10": set(),
     "pdn/ipv6": set(),
     "pdn/timers": LONGER_THAN_A_QUEUE,
+    "pdn/trimming": set(),
 }
 
 

@@ -50,6 +50,26 @@ browser: ## install chromium for the tests of the report, as root on Debian
 tshark: ## install Wireshark's tshark for the tests of captures, as root on Debian
 	apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends tshark
 
+# Sanitizer coverage is a part of the stable compiler; libFuzzer is C++ that its crate compiles.
+FUZZ_HOST = $(shell rustc -vV | sed -n 's/^host: //p')
+FUZZ_COVERAGE := $(addprefix -Cllvm-args=-sanitizer-coverage-,level=4 inline-8bit-counters pc-table trace-compares)
+FUZZ_SECONDS ?= 60
+FUZZ_OUT = $(CARGO_TARGET_DIR)/fuzz
+
+.PHONY: fuzz
+fuzz: ## hostile bytes for all that reads files and frames, FUZZ_SECONDS=60 for each target; FUZZ="capture csv" some of them
+	CARGO_TARGET_DIR=$(FUZZ_OUT) RUSTFLAGS="-Cpasses=sancov-module $(FUZZ_COVERAGE)" \
+	  cargo build --quiet --package fanin-fuzz --features libfuzzer --profile fuzz --target $(FUZZ_HOST)
+	cargo run --quiet --package fanin-fuzz --example seeds -- $(FUZZ_OUT)/seeds > $(FUZZ_OUT)/targets
+	@mkdir -p $(FUZZ_OUT)/found; while read -r name longest; do \
+	  case " $(or $(FUZZ),$$name) " in *" $$name "*) ;; *) continue ;; esac; \
+	  echo "fuzzing $$name for $(FUZZ_SECONDS) s"; mkdir -p $(FUZZ_OUT)/corpus/$$name crates/fuzz/found/$$name; \
+	  TMPDIR=$(firstword $(wildcard /dev/shm /tmp)) FUZZ_TARGET=$$name $(FUZZ_OUT)/$(FUZZ_HOST)/fuzz/fuzz -max_total_time=$(FUZZ_SECONDS) -max_len=$$longest -timeout=10 \
+	    -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix=$(FUZZ_OUT)/found/$$name- \
+	    $(FUZZ_OUT)/corpus/$$name $(FUZZ_OUT)/seeds/$$name crates/fuzz/found/$$name >$(FUZZ_OUT)/$$name.log 2>&1 </dev/null \
+	    || { tail -n 40 $(FUZZ_OUT)/$$name.log; echo "found something: see CONTRIBUTING.md, Fuzzing" >&2; exit 1; }; \
+	  grep -E 'DONE|number_of_executed_units' $(FUZZ_OUT)/$$name.log; done < $(FUZZ_OUT)/targets
+
 .PHONY: bench
 bench: $(VENV)/.built ## packet-hops per second, instructions, memory; and ns-3 beside it
 	@if [ -e /usr/include/ns3/core-module.h ]; then $(MAKE) -s -C benches/ns3; fi

@@ -26,9 +26,10 @@ fn report(path: &Path, more: &Value) -> Result<TraceReport, Failure> {
 }
 
 /// Twelve servers and one port with room for 60 KB, and more on its way to some of them; summary and capture.
-fn run(folder: &Path, telemetry: &str) -> (Value, PathBuf) {
+fn run(folder: &Path, ip: &str, telemetry: &str) -> (Value, PathBuf) {
     let text = format!(
         r#"
+        framing = {{ ip = "{ip}" }}
         [topology]
         kind = "dumbbell"
         left = 12
@@ -66,9 +67,10 @@ fn run(folder: &Path, telemetry: &str) -> (Value, PathBuf) {
 /// registers the bursts of the watched port say how many came in their time.
 #[test]
 fn a_simulated_capture_shows_what_the_simulator_counted() {
-    for registers in ["", "registers = {}\nqueues = [\"left->right\"]\n"] {
+    let stamps = "registers = {}\nqueues = [\"left->right\"]\n";
+    for (ip, registers) in [("v4", ""), ("v4", stamps), ("v6", ""), ("v6", stamps)] {
         let folder = tempfile::tempdir().expect("a folder");
-        let (summary, path) = run(folder.path(), &format!("{registers}capture = {{ hosts = [\"*\"] }}"));
+        let (summary, path) = run(folder.path(), ip, &format!("{registers}capture = {{ hosts = [\"*\"] }}"));
         let counts = &summary["notifications"];
         let report = report(&path, &json!({"top": 3})).unwrap();
         let found = report.notifications.expect("notifications");
@@ -78,13 +80,17 @@ fn a_simulated_capture_shows_what_the_simulator_counted() {
         // One link lies between the switch that drops and the servers, so that each crosses one.
         assert_eq!((counts["empty_frames"].as_u64(), counts["attached"].as_u64()), (Some(found.alone), Some(found.attached)));
         assert!(found.alone > 0 && found.attached > 0, "{found:?}");
-        assert_eq!(found.types.iter().map(|t| (t.value, t.name, t.count)).collect::<Vec<_>>(), [(1, Some("drop_ipv4"), reached)]);
+        assert_eq!(
+            found.types.iter().map(|t| (t.value, t.name, t.count)).collect::<Vec<_>>(),
+            if ip == "v4" { [(1, Some("drop_ipv4"), reached)] } else { [(2, Some("drop_ipv6"), reached)] }
+        );
         let asked: Vec<_> = found.operations.iter().map(|o| (o.name, o.count)).collect();
         let acks = reached - asked[0].1;
         assert_eq!(asked, [(Some("retransmit_and_halve"), reached - acks), (Some("acknowledge"), acks)]);
         // Twelve servers' data, and what two of them acknowledge to the client.
         assert_eq!((found.flows, found.top.len()), (14, 3));
-        assert!(found.top[0].name.starts_with("10.0.0.") && found.top[0].name.ends_with(" > 10.0.0.13:42000 tcp"), "{found:?}");
+        let (from, to) = if ip == "v4" { ("10.0.0.", " > 10.0.0.13:42000 tcp") } else { ("[", "]:42000 tcp") };
+        assert!(found.top[0].name.starts_with(from) && found.top[0].name.ends_with(to), "{found:?}");
         assert!(found.top[0].count >= found.top[1].count && found.top[0].bytes > 0);
         // What was sent again was lost once at least, and each loss is told of once.
         assert!(found.repeated > 0 && found.repeated < reached);
@@ -119,7 +125,7 @@ fn frames(path: &Path) -> u64 {
 #[test]
 fn what_a_snap_cuts_off_is_counted() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (summary, path) = run(folder.path(), "capture = { hosts = [\"*\"], snap = \"64B\" }");
+    let (summary, path) = run(folder.path(), "v4", "capture = { hosts = [\"*\"], snap = \"64B\" }");
     let found = report(&path, &json!({})).unwrap().notifications.expect("notifications");
     assert_eq!(Some(found.frames), summary["notifications"]["raised"].as_u64());
     // A frame with nothing else is short enough.

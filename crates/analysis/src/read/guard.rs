@@ -95,7 +95,7 @@ impl Walk<'_> {
             }
             9 | 10 => {
                 let (kind, count) = self.list()?;
-                (0..count).try_for_each(|_| if kind <= 2 { self.forward(1) } else { self.skip(kind, depth - 1) })
+                (0..count).try_for_each(|_| self.skip(Self::element(kind)?, depth - 1))
             }
             11 => {
                 let count = self.varint()?;
@@ -104,12 +104,23 @@ impl Walk<'_> {
                 }
                 let kinds = self.byte()?;
                 (0..count).try_for_each(|_| {
-                    self.skip(kinds >> 4, depth - 1)?;
-                    self.skip(kinds & 15, depth - 1)
+                    self.skip(Self::element(kinds >> 4)?, depth - 1)?;
+                    self.skip(Self::element(kinds & 15)?, depth - 1)
                 })
             }
             12 => self.fields(depth - 1, |_, _, _| Ok(false)),
             _ => Err(Broken),
+        }
+    }
+
+    /// The type of the elements of a list or a map, of which each takes a byte at least, so that a walk ends with its bytes whatever
+    /// counts it is told. Booleans are refused: Parquet has no list of them here, and the `parquet` crate reads such as if they
+    /// took no bytes, 2^31 of them out of nothing.
+    fn element(kind: u8) -> Walked<u8> {
+        if kind <= 2 {
+            Err(Broken)
+        } else {
+            Ok(kind)
         }
     }
 
@@ -391,6 +402,21 @@ mod tests {
         }
         out.push(0);
         out
+    }
+
+    /// Elements without bytes would be skipped for hours: of a map, which has no length to be checked, 2^63 booleans.
+    #[test]
+    fn counts_of_nothing_are_refused() {
+        let endless = [0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f];
+        for kinds in [0x11, 0x12, 0x15, 0x51, 0x22] {
+            let map = [&[0x0b, 30][..], &endless, &[kinds, 1, 1, 1, 1, 0]].concat();
+            assert_eq!(check_footer(&map), Err("its metadata are damaged"), "{kinds:#x}");
+        }
+        let integers = [&[0x0b, 30][..], &endless, &[0x55, 1, 1, 1, 1, 0]].concat();
+        assert_eq!(check_footer(&integers), Err("its metadata are damaged"));
+        assert_eq!(check_footer(&[0x09, 30, 0x21, 1, 1, 0]), Err("its metadata are damaged"));
+        assert_eq!(check_footer(&[0x0b, 30, 2, 0x55, 1, 1, 1, 1, 0]), Ok(()));
+        assert_eq!(check_footer(&[0x0b, 30, 0, 0]), Ok(()));
     }
 
     #[test]

@@ -1,0 +1,33 @@
+//! What hostile bytes are given to, and what must hold of each answer: no panic, no hang, no memory that a length field asks for, and
+//! nothing that contradicts itself.
+//!
+//! `make fuzz` looks for such bytes, guided by coverage; the tests of this crate run what it has found, and some more.
+
+mod frames;
+mod traces;
+
+/// Something that reads what others wrote.
+pub struct Target {
+    pub name: &'static str,
+    /// Reads bytes; panics when something does not hold.
+    pub run: fn(&[u8]),
+    /// Longest input that is tried, and the most that may be allocated at once [bytes].
+    pub longest: usize,
+    pub allocation: usize,
+}
+
+/// All of them. A capture's reader holds one block and doubles its buffer; pages of Parquet may unpack to 256 MiB.
+pub const TARGETS: [Target; 7] = [
+    Target { name: "notification", run: frames::notification, longest: 256, allocation: 1 << 20 },
+    Target { name: "frame", run: frames::frame, longest: 2_048, allocation: 1 << 20 },
+    Target { name: "stamp", run: frames::stamp, longest: 1_024, allocation: 1 << 20 },
+    Target { name: "capture", run: frames::capture, longest: 16_384, allocation: 2 << 20 },
+    Target { name: "packets", run: traces::packets, longest: 16_384, allocation: 32 << 20 },
+    Target { name: "csv", run: traces::table, longest: 8_192, allocation: 32 << 20 },
+    Target { name: "parquet", run: traces::table, longest: 32_768, allocation: 300 << 20 },
+];
+
+/// The target of that name.
+pub fn target(name: &str) -> Option<&'static Target> {
+    TARGETS.iter().find(|target| target.name == name)
+}

@@ -1,0 +1,92 @@
+//! Files of a trace, through the whole analysis.
+
+use fanin_analysis::read::{analyze, records, Control, Failure, Observer, Options, Progress, TraceReport};
+use fanin_units::Time;
+use serde_json::json;
+use std::path::Path;
+
+/// Stops what goes on reading a small file for ever.
+struct Patient(u32);
+
+impl Observer for Patient {
+    fn progress(&mut self, now: Progress) -> Control {
+        self.0 -= 1;
+        assert!(self.0 > 0, "still reading after many batches");
+        assert!((0.0..=1.0).contains(&now.done));
+        Control::Continue
+    }
+}
+
+const PATIENCE: u32 = 10_000;
+
+/// Mappings of columns that inputs are read by; the first: none.
+const COLUMNS: [&str; 4] = [
+    "",
+    "time=ts:us,port=ifname,queue=qlen:cells(208B),flow=five tuple,frame=len,marked=ecn:ecn,dropped=drop",
+    "time=1:ns,queue=2",
+    "time=when,queue=qlen:KB,port=intf,marked=ce,flow=flow_id",
+];
+
+/// A capture, analysed; the first byte chooses how.
+pub fn packets(data: &[u8]) {
+    let Some((how, file)) = data.split_first() else { return };
+    let options = json!({"sort": how & 1 > 0, "by": if how & 2 > 0 { Some("rate") } else { None }});
+    run(file, options);
+}
+
+/// A table, analysed; the first byte chooses how.
+pub fn table(data: &[u8]) {
+    let Some((how, file)) = data.split_first() else { return };
+    let columns = Some(COLUMNS[usize::from(how & 3)]).filter(|text| !text.is_empty());
+    run(file, json!({"sort": how & 4 > 0, "by": if how & 8 > 0 { Some("rate") } else { None }, "columns": columns}));
+}
+
+fn run(file: &[u8], mut settings: serde_json::Value) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("trace");
+    std::fs::write(&path, file).expect("a file");
+    settings["paths"] = json!([path]);
+    settings["rate"] = json!("10Gbps");
+    settings["max_bursts"] = json!(50);
+    let options = Options::from_json(&settings.to_string()).expect("options");
+    match analyze(&options, &mut Patient(PATIENCE)) {
+        Ok(report) => holds(&report, &options),
+        Err(failure) => is_told(&failure, &path),
+    }
+}
+
+/// What is wrong is told, of this file, in a few lines.
+fn is_told(failure: &Failure, path: &Path) {
+    let Failure::Problems(problems) = failure else { panic!("nobody stopped it") };
+    assert!(!problems.is_empty() && problems.len() <= 60);
+    let text = failure.to_string();
+    assert!(text.len() < 100_000, "{} bytes of message", text.len());
+    let name = path.display().to_string();
+    assert!(problems.iter().all(|problem| !problem.to_string().is_empty()));
+    assert!(text.contains(&name) || text.contains("columns") || text.contains("port") || text.contains("sort"), "{text}");
+}
+
+fn holds(report: &TraceReport, options: &Options) {
+    serde_json::to_string(report).expect("JSON");
+    for port in &report.ports {
+        assert!(port.bursts.len() as u64 + port.bursts_left_out == port.bursts_found);
+        assert!(port.first_ps <= port.last_ps && port.first_ps.is_some() == (port.records > 0));
+        for burst in &port.bursts {
+            assert!(burst.start_ps <= burst.peak_ps && burst.peak_ps <= burst.end_ps);
+            assert!(burst.peak_bytes <= port.peak_bytes);
+            let shares = burst.direct.iter().chain(&burst.indirect).map(|culprit| culprit.share);
+            assert!(shares.clone().all(|share| (0.0..=1.0).contains(&share)), "{:?}", shares.collect::<Vec<_>>());
+        }
+    }
+    if let Some(told) = &report.notifications {
+        let undefined: u64 = told.types.iter().filter(|kind| kind.name.is_none()).map(|kind| kind.count).sum();
+        assert_eq!(told.frames, told.read + told.cut + told.short + undefined);
+        assert_eq!(told.frames, told.alone + told.attached);
+    }
+    if let Some(port) = report.ports.first() {
+        let read = records(options, &port.port, (Time::ZERO, Time::MAX), 100, &mut Patient(PATIENCE));
+        if let Err(error) = read {
+            panic!("it was read before: {error}");
+        }
+    }
+}

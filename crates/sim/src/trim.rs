@@ -161,8 +161,6 @@ impl World {
             trim.cut_off(&mut self.pool[last]);
             trim.counts.tails += 1;
         }
-        let result = self.recorder.queue_dequeued(last, false); // no longer to be marked when it leaves
-        self.check(result);
         self.join_headers(l, last, false);
         true
     }
@@ -180,9 +178,9 @@ impl World {
         }
         if comes {
             self.record_arrival(l, packet, false, !fits);
-            let result = self.recorder.queue_dequeued(packet, false);
-            self.check(result);
         }
+        let result = self.recorder.queue_dequeued(packet, false); // nothing marks it when it leaves
+        self.check(result);
         if idle {
             self.put_on_wire(l, packet);
         } else if fits {

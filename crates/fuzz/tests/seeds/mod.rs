@@ -6,8 +6,9 @@ use fanin_wire::Capture;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// An incast with drops that are told of, marks, stamps, and a capture of all hosts.
-fn simulate(ip: &str, snap: &str, folder: &Path) {
+/// An incast with losses that are told of, marks, stamps, and a capture of two hosts.
+fn simulate(ip: &str, snap: &str, told: [&str; 2], folder: &Path) {
+    let [at_switch, at_host] = told;
     let text = format!(
         r#"
         framing = {{ ip = "{ip}" }}
@@ -18,11 +19,11 @@ fn simulate(ip: &str, snap: &str, folder: &Path) {
         [switch]
         buffer = {{ kind = "static", per_port = "2KB" }}
         marking = {{ kind = "threshold", k = "1KB" }}
-        notification = "pdn"
+        {at_switch}
         [transport]
         kind = "tcp"
         congestion_control = "dctcp"
-        drop_notification = true
+        {at_host}
         handshake = false
         mss = 500
         initial_window = 8
@@ -54,9 +55,11 @@ fn simulate(ip: &str, snap: &str, folder: &Path) {
 pub fn seeds() -> BTreeMap<&'static str, Vec<Vec<u8>>> {
     let mut seeds: BTreeMap<&'static str, Vec<Vec<u8>>> = BTreeMap::new();
     let mut add = |target, head: &[u8], rest: &[u8]| seeds.entry(target).or_default().push([head, rest].concat());
-    for (ip, snap) in [("v4", "64B"), ("v4", "1518B"), ("v6", "1518B")] {
+    let pdn = ["notification = \"pdn\"", "drop_notification = true"];
+    let trimming = ["trimming = \"ndp\"", "trim_nack = true"];
+    for (ip, snap, told) in [("v4", "64B", pdn), ("v4", "1518B", pdn), ("v6", "1518B", pdn), ("v4", "1518B", trimming)] {
         let folder = tempfile::tempdir().expect("a folder");
-        simulate(ip, snap, folder.path());
+        simulate(ip, snap, told, folder.path());
         let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
         let file = read("packets.pcapng");
         if snap == "64B" {
@@ -75,7 +78,10 @@ pub fn seeds() -> BTreeMap<&'static str, Vec<Vec<u8>>> {
         }
         let mut capture = Capture::new(&file[..]).expect("a capture");
         let mut stamps = vec![16; 10];
+        let mut special = 0;
         while let Some(frame) = capture.next_frame().expect("a frame") {
+            let trimmed = frame.headers().is_some_and(|headers| frame.is_trimmed(&headers));
+            special += usize::from(frame.notice().is_some() || trimmed);
             if frame.notice().is_some() {
                 add("notification", &[], frame.data);
             }
@@ -84,6 +90,7 @@ pub fn seeds() -> BTreeMap<&'static str, Vec<Vec<u8>>> {
                 stamps.extend(stamp.to_bytes());
             }
         }
+        assert!(special > 0, "{ip} {told:?}: nothing was told of");
         stamps.truncate(1_024);
         add("stamp", &[], &stamps);
     }

@@ -214,7 +214,8 @@ proptest! {
     ) {
         let mut cfg = Tcp { drop_notification: true, spurious_rto: SpuriousRto::None, ..cfg };
         cfg.receive_window = Tcp::default().receive_window; // a window probe is no data
-        if by_window {
+        if by_window && cfg.sack {
+            // Without SACK it is not known what has left the network: the timer may be all that gives a copy its place.
             cfg.drop_resend = DropResend::Window;
         }
         let mut random = Stream::new(seed, Purpose::Jitter, 0);
@@ -250,7 +251,8 @@ proptest! {
     ) {
         let mut cfg = Tcp { trim_nack: true, drop_notification: false, spurious_rto: SpuriousRto::None, ..cfg };
         cfg.receive_window = Tcp::default().receive_window; // a window probe is no data
-        if by_window {
+        if by_window && cfg.sack {
+            // Without SACK it is not known what has left the network: the timer may be all that gives a copy its place.
             cfg.drop_resend = DropResend::Window;
         }
         let mut random = Stream::new(seed, Purpose::Jitter, 0);
@@ -275,7 +277,7 @@ proptest! {
     #[test]
     fn trimming_does_no_harm(
         cfg in configs(),
-        answered in any::<bool>(),
+        (answered, by_window) in any::<(bool, bool)>(),
         seed in any::<u64>(),
         troubles in troubles(),
         percent in 0u64..50,
@@ -283,7 +285,8 @@ proptest! {
         writes in prop::collection::vec((0usize..2, 0u64..60_000), 1..6),
         tx in 0u64..3,
     ) {
-        let cfg = Tcp { trim_nack: answered, drop_notification: false, ..cfg };
+        let drop_resend = if by_window { DropResend::Window } else { DropResend::AtOnce };
+        let cfg = Tcp { trim_nack: answered, drop_notification: false, drop_resend, ..cfg };
         let mut misfortune = misfortune(seed, troubles);
         let mut random = Stream::new(seed, Purpose::Jitter, 1);
         let mut net = Net::new(cfg, iss, Span::from_us(tx), move |now, from, p| {

@@ -15,11 +15,13 @@ import fanin
 from fake_result import write_result
 from fanin import overview, report, tables
 from fanin.cli import app
+from test_capture import TSHARK, tshark
 from test_report import CHROMIUM, DRIVER, browser, open_page
 
 __all__ = ["browser"]
 
 ROOT = Path(__file__).parents[2]
+LUA = ROOT / "docs" / "wireshark" / "fanin_pdn.lua"
 RAISED = 1_000
 COUNTS: dict[str, Any] = {
     "raised": RAISED,
@@ -46,6 +48,10 @@ def with_counts(folder: Path, counts: dict[str, Any] | None) -> fanin.Result:
     path = write_result(folder, bursts=1) / "summary.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | {"notifications": counts}))
     return fanin.load(folder)
+
+
+def each(fields: list[str]) -> list[str]:
+    return [word for name in fields for word in ("-e", name)]
 
 
 def fact(result: fanin.Result) -> overview.Fact | None:
@@ -153,6 +159,48 @@ def test_terminal_page_and_notebook_show_them(told: fanin.Result, tmp_path: Path
     assert plain.notified.is_empty()
     assert "otification" not in CliRunner().invoke(app, ["analyze", str(told.path)]).stdout
     assert 'id="notifications"' not in plain.report(page).read_text()
+
+
+@pytest.mark.native
+@pytest.mark.skipif(not TSHARK, reason="tshark is not installed: make tshark")
+@pytest.mark.parametrize("ip", ["v4", "v6"])
+def test_wireshark_shows_notifications_and_the_packets_before_them(ip: str, tmp_path: Path) -> None:
+    scenario = {
+        "name": "both-ways",
+        "framing": {"ip": ip},
+        "topology": {"kind": "single_switch", "hosts": 3, "link": {"rate": "1Gbps", "delay": "10us"}},
+        "switch": {"buffer": {"kind": "static", "per_port": "20 packets"}, "notification": "pdn"},
+        "transport": {"kind": "tcp", "handshake": False, "initial_window": 30, "drop_notification": True},
+        "traffic": [{"kind": "incast", "receiver": f"h{to}", "size": "60KB"} for to in (0, 2)],
+        "telemetry": {"sample": "off", "capture": {"hosts": ["*"]}},
+    }
+    ran = fanin.run(fanin.Scenario(scenario), tmp_path / "out", progress=False)
+    version, suffix = ("ip", "") if ip == "v4" else ("ipv6", "6")
+    fields = [f"pdn.src{suffix}", "pdn.sport", "pdn.seq", "pdn.length", "pdn.operation", f"{version}.src", f"{version}.dst"]
+    checked = [f"{version}.dst", f"pdn.src{suffix}"]
+    lines = tshark(ran.path / "packets.pcapng", "-X", f"lua_script:{LUA}", "-Y", "pdn", "-T", "fields", *each(fields))
+    assert len(lines) == ran.summary["notifications"]["raised"] == ran.drops.height
+    rows = [dict(zip(fields, line.split("\t"), strict=True)) for line in lines]
+    data = [row for row in rows if row["pdn.operation"] == "1"]
+    told = sorted((int(row["pdn.seq"]), int(row["pdn.length"])) for row in data)
+    dropped = ran.drops.filter(pl.col("payload_bytes") > 0)
+    assert told == sorted(zip(dropped["seq"].to_list(), dropped["payload_bytes"].to_list(), strict=True))
+    assert {row["pdn.operation"] for row in rows} == {"1", "3"}
+    behind = [row for row in rows if row[f"{version}.dst"]]
+    assert 0 < len(behind) < len(rows), "some came alone"
+    assert all(row[checked[0]] == row[checked[1]] for row in behind), "on the last link, to the host that is told"
+    status = tshark(
+        ran.path / "packets.pcapng",
+        "-X",
+        f"lua_script:{LUA}",
+        "-Y",
+        f"pdn && {version}",
+        "-T",
+        "fields",
+        "-e",
+        "tcp.checksum.status",
+    )
+    assert set(status) == {"1"}, "1 is good"
 
 
 def test_what_could_not_be_read_is_said() -> None:

@@ -11,38 +11,106 @@ import polars as pl
 from fanin import show
 
 __all__ = [
+    "NEWS",
     "Fact",
+    "News",
     "aborted_lines",
     "drops_text",
     "facts",
     "fct_rows",
     "group_rows",
-    "notification_lines",
-    "notification_rows",
+    "news_lines",
+    "news_rows",
     "port_rows",
 ]
 
-_NOTIFICATIONS: Sequence[tuple[str, str]] = (
-    ("raised", "raised: a switch dropped a packet and told its sender"),
-    ("attached", "attached to a frame that was going anyway"),
-    ("empty_frames", "sent in a frame of its own, as the port was idle"),
-    ("repaired", "repaired: the sender sent again what was dropped"),
-    ("known", "known: the sender had sent it again before"),
-    ("arrived", "arrived: the data had been acknowledged meanwhile"),
-    ("unknown", "unknown: of nothing that the sender had in flight"),
-    ("refused", "refused: asked for an operation that there is not"),
-    ("unheard", "unheard: the sender's transport has drop_notification off"),
-    ("ended", "ended: came after the end of the flow"),
-    ("on_the_way", "on the way when the run ended"),
-    ("overflowed", "lost, overflowed: the notification queue was full"),
-    ("no_way", "lost, no way: the next node knows nothing of notifications"),
-    ("expired", "lost, expired: crossed as many switches as they may"),
-    ("lost", "lost on a link, by switch.notification.loss"),
-)
-"""Counters of notifications in the order in which they are shown, and what each means."""
 
-_LOST = {"overflowed": "queue full", "no_way": "no way", "expired": "expired", "lost": "on links"}
-"""Counters of notifications that never came to a host, in few words."""
+@dataclass(frozen=True)
+class News:
+    """How senders are told of lost packets, and what may become of what tells them: an object of ``summary.json``.
+
+    Attributes
+    ----------
+    key : str
+        Its key there.
+    title, noun, caption, peak : str
+        What it is called; what the table of counters is called; what its largest queue is called.
+    first : str
+        The counter of all of them.
+    counters : sequence of (str, str)
+        Counters in the order in which they are shown, and what each means.
+    lost : mapping
+        Counters of those that told nobody → why, in few words.
+    remedy : str
+        The setting of a transport that does not heed them.
+    """
+
+    key: str
+    title: str
+    noun: str
+    caption: str
+    peak: str
+    first: str
+    counters: Sequence[tuple[str, str]]
+    lost: Mapping[str, str]
+    remedy: str
+
+
+NEWS: Sequence[News] = (
+    News(
+        key="notifications",
+        title="Drop notifications",
+        noun="notifications",
+        caption="What became of them; attached and empty frames count once per link",
+        peak="largest notification queue",
+        first="raised",
+        counters=(
+            ("raised", "raised: a switch dropped a packet and told its sender"),
+            ("attached", "attached to a frame that was going anyway"),
+            ("empty_frames", "sent in a frame of its own, as the port was idle"),
+            ("repaired", "repaired: the sender sent again what was dropped"),
+            ("known", "known: the sender had sent it again before"),
+            ("arrived", "arrived: the data had been acknowledged meanwhile"),
+            ("unknown", "unknown: of nothing that the sender had in flight"),
+            ("refused", "refused: asked for an operation that there is not"),
+            ("unheard", "unheard: the sender's transport has drop_notification off"),
+            ("ended", "ended: came after the end of the flow"),
+            ("on_the_way", "on the way when the run ended"),
+            ("overflowed", "lost, overflowed: the notification queue was full"),
+            ("no_way", "lost, no way: the next node knows nothing of notifications"),
+            ("expired", "lost, expired: crossed as many switches as they may"),
+            ("lost", "lost on a link, by switch.notification.loss"),
+        ),
+        lost={"overflowed": "queue full", "no_way": "no way", "expired": "expired", "lost": "on links"},
+        remedy="drop_notification = true",
+    ),
+    News(
+        key="trimming",
+        title="Trimmed packets",
+        noun="trimmed packets",
+        caption="What became of them and of the NACKs that answered them",
+        peak="largest queue of headers",
+        first="trimmed",
+        counters=(
+            ("trimmed", "trimmed: a switch cut the payload off"),
+            ("tails", "of them, the last of a queue, for the packet that came"),
+            ("nacked", "nacked: the receiver answered the headers"),
+            ("unheard", "unheard: the receiver's transport has trim_nack off, or is not open"),
+            ("ended", "ended: the headers came after the end of the flow"),
+            ("headers_on_the_way", "headers on the way when the run ended"),
+            ("headers_lost", "lost, headers: dropped after all"),
+            ("repaired", "repaired: a NACK made the sender send again what was cut off"),
+            ("known", "known: the sender had sent it again before"),
+            ("arrived", "arrived: the data had been acknowledged meanwhile"),
+            ("unknown", "unknown: of nothing that the sender had in flight"),
+            ("nacks_ended", "ended: the NACK came after the end of the flow"),
+            ("nacks_on_the_way", "NACKs on the way when the run ended"),
+            ("nacks_lost", "lost, NACKs: dropped"),
+        ),
+        lost={"headers_lost": "headers", "nacks_lost": "NACKs"},
+        remedy="trim_nack = true",
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -118,19 +186,7 @@ def facts(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[Fact]
     out.append(Fact("goodput", "Goodput", show.rate(summary.get("goodput_bps")), f"{delivered} delivered"))
     drops = summary.get("drops", 0)
     out.append(Fact("drops", "Drops", show.count(drops), drops_text(summary), "bad" if drops else "good"))
-    notices = summary.get("notifications")
-    if notices is not None:
-        astray = sum(notices.get(key, 0) for key in _LOST)
-        reasons = ", ".join(f"{show.count(notices[key])} {name}" for key, name in _LOST.items() if notices.get(key))
-        peak = notices.get("largest_queue")
-        told = [
-            f"{show.count(notices.get('repaired', 0))} repaired",
-            f"{show.count(astray)} lost" + (f" ({reasons})" if reasons else ""),
-            *([f"{show.count(notices['unheard'])} unheard"] if notices.get("unheard") else []),
-            *([f"queue up to {show.size(peak['bytes'])} at {peak['port']}"] if peak else []),
-        ]
-        tone: Literal["plain", "bad"] = "bad" if astray or notices.get("unheard") else "plain"
-        out.append(Fact("notifications", "Drop notifications", show.count(notices.get("raised", 0)), ", ".join(told), tone))
+    out += [_news_fact(news, summary[news.key]) for news in NEWS if summary.get(news.key) is not None]
     sent = summary.get("packets_sent") or 0
     marks = summary.get("marks", 0)
     out.append(Fact("marks", "ECN marks", show.count(marks), f"of {show.count(sent)} data packets" if sent else ""))
@@ -148,6 +204,25 @@ def facts(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[Fact]
     out.append(Fact("simulated", "Simulated", show.duration(manifest.get("sim_ps")), _wall(manifest)))
     out.append(Fact("packet_hops", "Packet-hops", show.count(hops), speed))
     return out
+
+
+def _astray(news: News, counts: Mapping[str, Any]) -> tuple[int, str]:
+    """Return how many told nobody, and why; the reasons are empty where there were none."""
+    told_nobody = {name: counts.get(key, 0) for key, name in news.lost.items()}
+    return sum(told_nobody.values()), ", ".join(f"{show.count(count)} {name}" for name, count in told_nobody.items() if count)
+
+
+def _news_fact(news: News, counts: Mapping[str, Any]) -> Fact:
+    lost, reasons = _astray(news, counts)
+    peak = counts.get("largest_queue")
+    told = [
+        f"{show.count(counts.get('repaired', 0))} repaired",
+        f"{show.count(lost)} lost" + (f" ({reasons})" if reasons else ""),
+        *([f"{show.count(counts['unheard'])} unheard"] if counts.get("unheard") else []),
+        *([f"queue up to {show.size(peak['bytes'])} at {peak['port']}"] if peak else []),
+    ]
+    tone: Literal["plain", "bad"] = "bad" if lost or counts.get("unheard") else "plain"
+    return Fact(news.key, news.title, show.count(counts.get(news.first, 0)), ", ".join(told), tone)
 
 
 def _tone(missing: int, failed: int | None = 0) -> Literal["plain", "good", "bad"]:
@@ -181,36 +256,30 @@ def aborted_lines(summary: Mapping[str, Any]) -> list[str]:
     return [f"{head}:", *(f"  {flow}" for flow in flows)]
 
 
-def notification_rows(summary: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Return head and rows of the table of what became of drop notifications; no rows where switches send none."""
-    notices = summary.get("notifications")
-    if notices is None:
-        return ["Notifications", "Count"], []
-    rows = [[words, show.count(notices.get(key, 0))] for key, words in _NOTIFICATIONS]
-    largest = notices.get("largest_queue")
+def news_rows(news: News, summary: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Return head and rows of the table of what became of them; no rows where switches send none."""
+    head = [news.title, "Count"]
+    counts = summary.get(news.key)
+    if counts is None:
+        return head, []
+    rows = [[words, show.count(counts.get(key, 0))] for key, words in news.counters]
+    largest = counts.get("largest_queue")
     where, peak = (f", at {largest['port']}", largest["bytes"]) if largest else ("", 0)
-    rows.append([f"largest notification queue{where}", show.size(peak)])
-    return ["Notifications", "Count"], rows
+    rows.append([f"{news.peak}{where}", show.size(peak)])
+    return head, rows
 
 
-def notification_lines(summary: Mapping[str, Any]) -> list[str]:
-    """Return what it means that drop notifications were lost or not heeded; empty where none were."""
-    notices = summary.get("notifications") or {}
-    raised = show.count(notices.get("raised", 0))
+def news_lines(news: News, summary: Mapping[str, Any]) -> list[str]:
+    """Return what it means that some were lost or not heeded; empty where none were."""
+    counts = summary.get(news.key) or {}
+    of = f"of {show.count(counts.get(news.first, 0))} {news.noun}"
     lines = []
-    astray = {name: notices.get(key, 0) for key, name in _LOST.items()}
-    if any(astray.values()):
-        reasons = ", ".join(f"{show.count(count)} {name}" for name, count in astray.items() if count)
-        lost = show.count(sum(astray.values()))
-        lines.append(
-            f"{lost} of {raised} notifications were lost ({reasons}): their senders learn of the drop from duplicate "
-            "acknowledgments or a timeout."
-        )
-    if notices.get("unheard"):
-        lines.append(
-            f"{show.count(notices['unheard'])} of {raised} notifications came to a transport that does not heed them: set "
-            "drop_notification = true."
-        )
+    lost, reasons = _astray(news, counts)
+    if lost:
+        means = "their senders learn of it from duplicate acknowledgments or a timeout"
+        lines.append(f"{show.count(lost)} {of} told nobody ({reasons}): {means}.")
+    if counts.get("unheard"):
+        lines.append(f"{show.count(counts['unheard'])} {of} came to a transport that does not heed them: set {news.remedy}.")
     return lines
 
 

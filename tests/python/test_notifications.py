@@ -82,19 +82,43 @@ def test_the_page_says_each_counter_in_plain_words_and_what_a_loss_means(tmp_pat
     assert ("largest notification queue, at leaf0-&gt;h3", "140 B") in shown
     lines = re.findall(r'<p class="notice bad">(.*?)</p>', section[1])
     assert lines == [
-        "10 of 1,000 notifications were lost (2 queue full, 3 no way, 5 on links): their senders learn of the drop from "
+        "10 of 1,000 notifications told nobody (2 queue full, 3 no way, 5 on links): their senders learn of it from "
         "duplicate acknowledgments or a timeout.",
         "12 of 1,000 notifications came to a transport that does not heed them: set drop_notification = true.",
     ]
     assert 'id="notifications"' not in report.render(with_counts(tmp_path / "b", None))
 
 
-def test_the_counters_are_those_of_the_documentation_and_of_the_simulator() -> None:
-    keys = {key for key, _ in overview._NOTIFICATIONS} | {"largest_queue"}
-    assert keys == set(COUNTS)
-    documented = re.search(r"null without: `\{(.*?)\}`", (ROOT / "docs" / "results.md").read_text())
+@pytest.mark.parametrize("news", overview.NEWS, ids=lambda news: news.key)
+def test_the_counters_are_those_of_the_documentation(news: overview.News) -> None:
+    keys = [key for key, _ in news.counters] + ["largest_queue"]
+    documented = re.search(
+        rf"^\| `{news.key}` .* null without: `\{{(.*?)\}}`", (ROOT / "docs" / "results.md").read_text(), re.MULTILINE
+    )
     assert documented is not None
-    assert keys == set(documented[1].split(", "))
+    assert sorted(keys) == sorted(documented[1].split(", "))
+    assert {news.first, *news.lost} <= set(keys)
+
+
+@pytest.mark.native
+def test_trimming_is_told_of_in_the_same_way(tmp_path: Path) -> None:
+    scenario = fanin.Scenario.from_file(ROOT / "scenarios" / "papers" / "pdn" / "fan-in.toml").replace(
+        {"switch.notification": "none", "transport.drop_notification": False, "switch.trimming": "ndp", "transport.trim_nack": True}
+    )
+    ran = fanin.run(scenario, tmp_path / "out", progress=False)
+    news, counts = overview.NEWS[1], ran.summary["trimming"]
+    assert set(counts) == {key for key, _ in news.counters} | {"largest_queue"}
+    shown = next(f for f in overview.facts(ran.summary, ran.manifest) if f.key == "trimming")
+    lost = counts["headers_lost"]
+    assert lost > 0
+    assert counts["nacks_lost"] == 0
+    assert (shown.text, shown.tone) == (f"{counts['trimmed']:,}", "bad")
+    assert f"{counts['repaired']:,} repaired, {lost:,} lost ({lost:,} headers), queue up to 12.1 KB at left->right" in shown.note
+    (line,) = overview.news_lines(news, ran.summary)
+    assert line.startswith(f"{lost:,} of {counts['trimmed']:,} trimmed packets told nobody ({lost:,} headers)")
+    text = report.render(ran)
+    assert 'id="trimming"' in text
+    assert 'id="notifications"' not in text
 
 
 @pytest.fixture(scope="module")

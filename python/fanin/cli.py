@@ -366,7 +366,7 @@ def _reading(*, shown: bool) -> Iterator[Callable[[AnalysisProgress], None] | No
 
 
 _PORTS_SHOWN: Final = 8
-"""Ports whose bursts are shown; the table of ports names the others."""
+"""Ports whose bursts are shown, those with the highest; the table of ports names the others."""
 
 
 def show_analysis(found: Analysis, top: int) -> None:
@@ -380,7 +380,7 @@ def show_analysis(found: Analysis, top: int) -> None:
     told = tables.notice_rows(found.document, top)
     if told[1]:
         console.print(_fitting(console, "Flows that were told of drops", *told))
-    with_bursts = [port for port in found.document["ports"] if port["bursts"]]
+    with_bursts = tables.highest_first([port for port in found.document["ports"] if port["bursts"]])
     for port in with_bursts[:_PORTS_SHOWN]:
         shown = min(top, len(port["bursts"]))
         of = f"{shown} of {port['bursts_found']:,} bursts" if shown < port["bursts_found"] else f"{shown} burst{'s' * (shown > 1)}"

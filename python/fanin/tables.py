@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from fanin import show
@@ -10,6 +11,7 @@ __all__ = [
     "all_notes",
     "burst_rows",
     "culprit_rows",
+    "highest_first",
     "largest",
     "law_line",
     "moment",
@@ -70,10 +72,20 @@ def port_rows(document: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     return head, rows
 
 
+def _height(burst: dict[str, Any]) -> tuple[int, int]:
+    """Return by what bursts are compared: peaks, or bytes where no queue is known."""
+    return burst["peak_bytes"] or 0, burst["arrived_bytes"] or 0
+
+
 def largest(port: dict[str, Any], limit: int) -> list[dict[str, Any]]:
     """Return the bursts of a port with the highest peaks (or the most bytes, where no queue is known), highest first."""
     bursts: list[dict[str, Any]] = port["bursts"]
-    return sorted(bursts, key=lambda b: (-(b["peak_bytes"] or 0), -(b["arrived_bytes"] or 0), b["index"]))[:limit]
+    return sorted(bursts, key=_height, reverse=True)[:limit]
+
+
+def highest_first(ports: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return ports with bursts, that with the highest one first."""
+    return sorted(ports, key=lambda port: max(_height(burst) for burst in port["bursts"]), reverse=True)
 
 
 def burst_rows(port: dict[str, Any], limit: int) -> tuple[list[str], list[list[str]]]:

@@ -69,7 +69,8 @@ impl PortAnalyzer {
             t.without_flow > 0,
             format!("{} of {} records have no flow: their bytes are unattributed", t.without_flow, t.records),
         );
-        note(t.without_queue > 0, format!("{} of {} records have no queue", t.without_queue, t.records));
+        let some = t.without_queue > 0 && t.without_queue < t.records;
+        note(some, format!("{} of {} records have no queue", t.without_queue, t.records));
         note(
             self.by_rate_unset() && t.records > 0 && t.without_queue == t.records,
             "no record has a queue: bursts can be found by arrival rate only".into(),

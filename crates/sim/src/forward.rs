@@ -142,12 +142,11 @@ impl World {
     /// A packet is not taken by a port: it is dropped, or goes on without its payload.
     #[cold]
     #[inline(never)]
-    fn refuse(&mut self, l: usize, packet: PacketId, reason: DropReason) {
-        if self.trim.is_some() && self.trim_refused(l, packet) {
-            return;
-        }
+    pub(crate) fn refuse(&mut self, l: usize, packet: PacketId, reason: DropReason) {
         self.record_arrival(l, packet, false, true);
-        self.drop_packet(l, packet, reason);
+        if self.trim.is_none() || !self.trim_refused(l, packet) {
+            self.drop_packet(l, packet, reason);
+        }
     }
 
     /// Sets CE on an ECN-capable packet.
@@ -233,12 +232,12 @@ impl World {
         self.datagram_lost(flow);
     }
 
-    /// Records an arrival at a watched port.
+    /// Records an arrival at a watched port: what comes of the packet in its queue.
     pub(crate) fn record_arrival(&mut self, l: usize, packet: PacketId, marked: bool, dropped: bool) {
         let Some(number) = self.ports[l].watched else { return };
         let (queue_bytes, queue_packets) = self.queue(l);
         if !dropped {
-            self.stamp(packet, number, Bytes(queue_bytes));
+            self.stamp_at(l, packet);
         }
         let p = &self.pool[packet];
         let row = QueueRow {
@@ -254,6 +253,13 @@ impl World {
         let later = !dropped && self.ports[l].marker.acts_at_dequeue();
         let result = self.recorder.queue(number, row, later.then_some(packet));
         self.check(result);
+    }
+
+    /// Writes the registers of port `l` into a packet that it sends on, where it is watched.
+    pub(crate) fn stamp_at(&mut self, l: usize, packet: PacketId) {
+        if let Some(number) = self.ports[l].watched {
+            self.stamp(packet, number, Bytes(self.queue(l).0));
+        }
     }
 
     /// The switch that a port belongs to.

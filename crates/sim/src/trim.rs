@@ -151,7 +151,10 @@ impl World {
         let marked = match port.marker.on_enqueue(&view, &self.pool[packet], &mut port.rng) {
             MarkVerdict::Pass => false,
             MarkVerdict::Mark(reason) => self.mark(l, packet, reason),
-            MarkVerdict::Drop(_) => return self.trim_refused(l, packet),
+            MarkVerdict::Drop(reason) => {
+                self.refuse(l, packet, reason);
+                return true;
+            }
         };
         self.record_arrival(l, packet, marked, false);
         if let Some(place) = self.ports[l].explicit.as_deref_mut().and_then(|e| e.queues[class].back_mut()) {
@@ -161,12 +164,14 @@ impl World {
             trim.cut_off(&mut self.pool[last]);
             trim.counts.tails += 1;
         }
+        let result = self.recorder.queue_dequeued(last, false); // nothing marks it when it leaves
+        self.check(result);
         self.join_headers(l, last, false);
         true
     }
 
     /// A packet without payload goes onto the wire of an idle port, or waits among the headers, or is dropped. `comes`: it has
-    /// just arrived here. No marking: the queue that marks is that of data.
+    /// just arrived here. No row and no marking: the queue that has rows and marks is that of data.
     fn join_headers(&mut self, l: usize, packet: PacketId, comes: bool) {
         let Some(headers) = self.trim.as_deref_mut().and_then(|trim| trim.ports[l].as_mut()) else { return };
         let frame = self.pool[packet].frame;
@@ -176,11 +181,9 @@ impl World {
             headers.queue.push(frame);
             headers.waiting.push_back(packet);
         }
-        if comes {
-            self.record_arrival(l, packet, false, !fits);
+        if comes && fits {
+            self.stamp_at(l, packet);
         }
-        let result = self.recorder.queue_dequeued(packet, false); // nothing marks it when it leaves
-        self.check(result);
         if idle {
             self.put_on_wire(l, packet);
         } else if fits {

@@ -146,7 +146,7 @@ rows! {
         "B" frame_bytes: u16,
         /// Marked with CE at this port.
         "" marked: bool,
-        /// Dropped at this port.
+        /// Dropped at this port, or trimmed on its arrival.
         "" dropped: bool,
     }
 

@@ -191,10 +191,10 @@ fn a_nack_comes_as_soon_as_headers_can() {
     assert!(ran.kept.drops.is_empty() && ran.kept.flows.iter().all(|f| f.timeouts == 0 && f.status.to_string() == "complete"));
 }
 
-/// Rows of a watched port: one for each arrival, of a trimmed packet with the bytes that are left of it. So their sum is what the port
-/// sends, and what tails have lost after their arrival.
+/// Rows of a watched port are of the data's queue: one, whole, for each arrival there, dropped where it was cut. Headers have none.
+/// So what was accepted is what the port sends besides headers, and tails, which were cut afterwards.
 #[test]
-fn rows_of_a_watched_port_say_what_came() {
+fn rows_of_a_watched_port_are_of_its_data() {
     for (cut, tails) in [("arriving", false), ("either", true)] {
         let trimming = format!("trimming = {{ kind = \"ndp\", cut = \"{cut}\" }}");
         let text = two_to_one(&trimming, "queues = [\"switch0->h2\"]");
@@ -204,13 +204,26 @@ fn rows_of_a_watched_port_say_what_came() {
         let ran = run(&text);
         let rows = &ran.kept.queues;
         let port = ran.port("switch0->h2");
+        assert!(c.trimmed > 0 && (c.tails > 0) == tails && ran.kept.drops.is_empty() && port.drops == 0, "{c:?}");
         assert_eq!(rows.len() as u64, port.tx_packets);
-        assert!(c.trimmed > 0 && (c.tails > 0) == tails, "{c:?}");
-        assert!(rows.iter().all(|row| !row.dropped && row.queue_packets <= 20));
-        assert_eq!(rows.iter().filter(|row| row.frame_bytes == 64).count() as u64, c.trimmed - c.tails);
-        let sum = rows.iter().map(|row| u64::from(row.frame_bytes)).sum::<u64>();
-        assert_eq!(sum, port.tx_bytes + c.tails * (1518 - 64));
+        assert!(rows
+            .iter()
+            .all(|row| row.frame_bytes > 64 && row.queue_packets <= 20 && (!row.dropped || row.queue_packets == 20)));
+        assert_eq!(rows.iter().filter(|row| row.dropped).count() as u64, c.trimmed - c.tails);
+        let accepted = rows.iter().filter(|row| !row.dropped).map(|row| u64::from(row.frame_bytes)).sum::<u64>();
+        assert_eq!(accepted + (c.trimmed - c.tails) * 64, port.tx_bytes + c.tails * (1518 - 64));
     }
+}
+
+/// Headers carry stamps as data do, of the data's queue, though they have no rows; those that come as headers too.
+#[test]
+fn headers_are_stamped_without_a_row() {
+    let more = "queues = [\"switch0->h2\"]\nregisters = {}";
+    let ran = run(&two_to_one("trimming = { kind = \"ndp\", cut = \"arriving\" }", more).replace("20 packets", "30360B"));
+    let headers: Vec<_> = ran.kept.stamps.iter().filter(|row| row.frame_bytes < 100).collect();
+    assert!(!headers.is_empty() && headers.iter().all(|row| row.stamp_length == (30_360_u64 / 8) as u16), "{headers:?}");
+    assert_eq!(ran.kept.stamps.len(), ran.kept.queues.len());
+    assert_eq!(headers.len(), ran.kept.queues.iter().filter(|row| row.dropped).count());
 }
 
 /// What takes the last place of a queue is marked as what is admitted: by the queue without the packet whose place it takes, at
@@ -231,9 +244,9 @@ fn what_takes_the_last_place_is_marked_as_others_are() {
         let c = world.trims().expect("trimming");
         assert!(c.tails > 10 && c.tails + 10 < c.trimmed, "{c:?}");
         let ran = run(&text);
-        // Acknowledgments of what h2 sends have rows among the headers.
-        let (headers, data): (Vec<_>, Vec<_>) = ran.kept.queues.iter().partition(|row| row.frame_bytes < 100);
-        assert!(headers.len() > 100 && headers.iter().all(|row| !row.marked));
+        // Acknowledgments of what h2 sends have no rows.
+        assert!(ran.kept.queues.iter().all(|row| row.frame_bytes > 100 && !(row.marked && row.dropped)));
+        let data: Vec<_> = ran.kept.queues.iter().filter(|row| !row.dropped).collect();
         if at == "enqueue" {
             // What finds five packets takes the place of one of them: it has found four.
             assert!(data.iter().all(|row| row.marked == (row.queue_packets.min(4) > k)));

@@ -417,7 +417,8 @@ class Analysis:
         Returns
         -------
         polars.DataFrame
-            ``time_ps``, ``queue_bytes`` (null where it is unknown), ``frame_bytes``, ``flow``, ``marked``, ``dropped``.
+            ``time_ps``, ``queue_bytes`` (null where it is unknown), ``frame_bytes``, ``flow``, ``marked``, ``dropped``,
+            ``replaced``.
         int
             How many records there are.
         bool
@@ -426,7 +427,8 @@ class Analysis:
         import numpy as np
 
         raw = _core.trace_records(self._settings, port, start_ps, stop_ps, max_points)
-        types = {"time_ps": "u8", "queue_bytes": "u8", "frame_bytes": "u4", "flow": "u4", "marked": "?", "dropped": "?"}
+        types = {"time_ps": "u8", "queue_bytes": "u8", "frame_bytes": "u4", "flow": "u4"}
+        types |= dict.fromkeys(("marked", "dropped", "replaced"), "?")
         frame = pl.DataFrame({name: np.frombuffer(raw[name], dtype=kind) for name, kind in types.items()})
         unknown = pl.col("queue_bytes") == 2**64 - 1
         frame = frame.with_columns(queue_bytes=pl.when(unknown).then(None).otherwise(pl.col("queue_bytes")))

@@ -79,6 +79,7 @@ SCHEMAS: Final[Mapping[str, Mapping[str, pl.DataType]]] = {
         "frame_bytes": pl.UInt16(),
         "marked": pl.Boolean(),
         "dropped": pl.Boolean(),
+        "replaced": pl.Boolean(),
     },
     "drops": {
         "time_ps": pl.UInt64(),

@@ -207,7 +207,8 @@ def _emptied(rows: pl.LazyFrame) -> pl.LazyFrame:
 
     The rate is the one at which the queue shrank wherever it did not run empty between two packets.
     """
-    after = pl.col("queue_bytes") + pl.when("dropped").then(0).otherwise(pl.col("frame_bytes")).cast(pl.UInt64)
+    full = pl.col("dropped") | pl.col("replaced").fill_null(value=False)
+    after = pl.col("queue_bytes") + pl.when(full).then(0).otherwise(pl.col("frame_bytes")).cast(pl.UInt64)
     steps = rows.select(
         "time_ps",
         after=after,

@@ -66,6 +66,7 @@ def packets(bursts: int, senders: int, each: int, seed: int) -> list[dict[str, A
                     "frame_bytes": FRAME,
                     "marked": not dropped and found >= MARK_AT,
                     "dropped": dropped,
+                    "replaced": False,
                 }
             )
     return out

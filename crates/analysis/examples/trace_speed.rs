@@ -45,6 +45,7 @@ fn write(folder: &Path, records: u64) {
             frame_bytes: 1518,
             marked: queue > 65 * 1518,
             dropped: false,
+            replaced: false,
         };
         table.push(row).unwrap();
         queue += 1518;

@@ -194,7 +194,7 @@ fn evidence(context: &Context, candidate: &mut Candidate, counts: Counts, sized:
 fn by_phase(series: &Series, stretches: &[Stretch], of: impl Fn(u32) -> bool) -> Vec<u64> {
     let mut bytes = vec![0u64; stretches.len()];
     let mut phase = 0;
-    for entry in series.head.iter().filter(|e| of(e.slot) && !e.record.dropped()) {
+    for entry in series.head.iter().filter(|e| of(e.slot) && !e.record.loses()) {
         let now = entry.record.time.ps();
         while phase + 1 < stretches.len() && now >= stretches[phase].end {
             phase += 1;

@@ -52,6 +52,9 @@ pub struct Flows {
     touched: Vec<u32>,
     /// Slots with `upto_peak`.
     counted: Vec<u32>,
+    /// Bytes by slot that the queue took and gave up again, since the last new peak and up to it.
+    cut: BTreeMap<u32, u64>,
+    cut_upto_peak: BTreeMap<u32, u64>,
     /// Packets of flows beyond the limit.
     pub overflow: u64,
 }
@@ -65,6 +68,8 @@ impl Flows {
             sparse: BTreeMap::new(),
             touched: Vec::new(),
             counted: Vec::new(),
+            cut: BTreeMap::new(),
+            cut_upto_peak: BTreeMap::new(),
             overflow: 0,
         }
     }
@@ -118,6 +123,11 @@ impl Flows {
         s.pending = s.pending.saturating_add(bytes);
     }
 
+    /// Bytes of a packet that the queue took and gave up again.
+    pub fn cut(&mut self, slot: u32, bytes: u64) {
+        *self.cut.entry(slot).or_default() += bytes;
+    }
+
     /// A new peak: what came since the last one led to it.
     #[inline(always)]
     pub fn peak(&mut self) {
@@ -128,6 +138,11 @@ impl Flows {
             }
             s.upto_peak = s.upto_peak.saturating_add(s.pending);
             s.pending = 0;
+        }
+        if !self.cut.is_empty() {
+            while let Some((slot, bytes)) = self.cut.pop_first() {
+                *self.cut_upto_peak.entry(slot).or_default() += bytes;
+            }
         }
     }
 
@@ -140,11 +155,19 @@ impl Flows {
         while let Some(slot) = self.counted.pop() {
             self.slots[slot as usize].upto_peak = 0;
         }
+        if !self.cut.is_empty() || !self.cut_upto_peak.is_empty() {
+            self.cut.clear();
+            self.cut_upto_peak.clear();
+        }
     }
 
     /// Bytes by flow up to the last peak.
     pub fn upto_peak(&self, top: usize) -> Shares {
-        shares(self.counted.iter().map(|&s| (self.slots[s as usize].flow, self.slots[s as usize].upto_peak)).collect(), top)
+        let part = |&slot: &u32| {
+            let (s, cut) = (&self.slots[slot as usize], self.cut_upto_peak.get(&slot).copied().unwrap_or(0));
+            (s.flow, s.upto_peak.saturating_sub(cut))
+        };
+        shares(self.counted.iter().map(part).filter(|part| part.1 > 0).collect(), top)
     }
 
     /// Sums of bytes by slot.

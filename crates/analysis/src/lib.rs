@@ -32,7 +32,7 @@ mod standing;
 mod student;
 
 pub use port::PortAnalyzer;
-pub use record::{Disorder, Record, DROPPED, MARKED, NO_FLOW, NO_QUEUE};
+pub use record::{Disorder, Record, DROPPED, MARKED, NO_FLOW, NO_QUEUE, REPLACED};
 pub use report::{
     Background, Burst, Culprit, DetectReport, HistogramReport, Histograms, Law, NoticeFlow, NoticeReport, NoticeValue, Phase,
     PortReport, RateFrom, Round, SCHEMA,

@@ -8,7 +8,7 @@ use crate::rate::RateEstimator;
 use crate::series::Series;
 use crate::settings::FULL_FRAME;
 use crate::standing::Standing;
-use crate::{Detect, Disorder, FlowLookup, Record, Settings, MARKED, NO_QUEUE};
+use crate::{Detect, Disorder, FlowLookup, Record, Settings, MARKED, NO_QUEUE, REPLACED};
 use fanin_units::BPS;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -193,12 +193,7 @@ impl PortAnalyzer {
                 return Err(Disorder { after: self.last.time, time: r.time });
             }
             // The same packet twice: a second one would have found the first in front of it.
-            if *r == self.last
-                && !r.dropped()
-                && r.frame > 0
-                && r.queue > 0
-                && r.queue != NO_QUEUE
-                && self.settings.tick.ps() == 0
+            if *r == self.last && !r.loses() && r.frame > 0 && r.queue > 0 && r.queue != NO_QUEUE && self.settings.tick.ps() == 0
             {
                 self.totals.duplicates += 1;
                 return Ok(());
@@ -230,7 +225,7 @@ impl PortAnalyzer {
             t.first = now;
         }
         t.records += 1;
-        t.dropped += u64::from(r.dropped());
+        t.dropped += u64::from(r.loses());
         t.marked += u64::from(r.flags & MARKED != 0);
         t.without_frame += u64::from(r.frame == 0);
         t.without_flow += u64::from(r.flow == crate::NO_FLOW);
@@ -475,21 +470,36 @@ impl PortAnalyzer {
             c.counts.bytes += u64::from(r.frame);
             c.counts.unsized_packets += u64::from(r.frame == 0);
             c.counts.marked += u64::from(r.flags & MARKED != 0);
-            if r.dropped() {
+            if r.loses() {
+                // What gives up its place is as large as what takes it.
                 c.counts.dropped_packets += 1;
                 c.counts.dropped_bytes += u64::from(r.frame);
             }
             self.series.push(r, slot);
         }
-        if !r.dropped() {
+        if !r.loses() {
             self.totals.accepted += u64::from(r.frame);
             self.flows.add(slot, u64::from(r.frame));
             if r.queue != NO_QUEUE {
                 self.standing.push(slot, r.frame);
             }
+        } else if !r.dropped() {
+            self.replace(r, slot);
         }
         let queue = (r.queue != NO_QUEUE).then_some(r.queue);
         self.recent.add(now, u64::from(r.frame) + self.settings.overhead.0, queue);
+    }
+
+    /// The packet takes the place of the last one: one flow's bytes for another's, so that what was accepted stays as much.
+    #[inline(never)]
+    fn replace(&mut self, r: &Record, slot: u32) {
+        debug_assert!(r.flags & REPLACED != 0);
+        self.flows.add(slot, u64::from(r.frame));
+        if r.queue != NO_QUEUE {
+            if let Some(cut) = self.standing.replace(slot, r.frame) {
+                self.flows.cut(cut, u64::from(r.frame));
+            }
+        }
     }
 
     /// The burst has ended.

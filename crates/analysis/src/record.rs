@@ -11,6 +11,9 @@ pub const MARKED: u8 = 1;
 /// The packet was dropped: it never stood in the queue.
 pub const DROPPED: u8 = 2;
 
+/// The packet took the place of the last one in the queue, which was cut off its payload there: the queue stays as long as it was.
+pub const REPLACED: u8 = 4;
+
 /// One arrival at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
@@ -22,7 +25,7 @@ pub struct Record {
     pub frame: u32,
     /// Its flow; [`NO_FLOW`]: unknown. Small numbers are fastest.
     pub flow: u32,
-    /// [`MARKED`], [`DROPPED`].
+    /// [`MARKED`], [`DROPPED`], [`REPLACED`].
     pub flags: u8,
 }
 
@@ -31,6 +34,12 @@ impl Record {
     #[inline(always)]
     pub fn dropped(&self) -> bool {
         self.flags & DROPPED != 0
+    }
+
+    /// Whether a packet is lost at this arrival: this one, or that whose place it takes.
+    #[inline(always)]
+    pub fn loses(&self) -> bool {
+        self.flags & (DROPPED | REPLACED) != 0
     }
 }
 

@@ -26,6 +26,8 @@ struct Peak {
     queue: u64,
     /// Bytes from front to back, more than `queue` when the front has left in part.
     bytes: u64,
+    /// What was last, if its place has been taken since.
+    last: Option<Packet>,
 }
 
 /// What the port must have sent, by its speed.
@@ -152,6 +154,31 @@ impl Standing {
         self.last_queue = self.bytes;
     }
 
+    /// A packet takes the place of the last one, and its size, so that the queue stays what it was. Gives the slot of that one;
+    /// none where none is known to stand here.
+    #[inline(never)]
+    pub fn replace(&mut self, slot: u32, frame: u32) -> Option<u32> {
+        let end = self.base + self.ring.len() as u64;
+        let back = if end > self.front { self.ring.back_mut() } else { None };
+        let Some(back) = back else {
+            self.push(slot, frame);
+            return None;
+        };
+        let was = *back;
+        if let Some(peak) = self.peak.as_mut().filter(|peak| peak.back == end && peak.last.is_none()) {
+            peak.last = Some(was);
+        }
+        if was.slot == UNKNOWN && was.frame > frame {
+            // Of several packets that no record tells of only one has gone.
+            back.frame -= frame;
+            self.bytes -= u64::from(frame);
+            self.push(slot, frame);
+        } else {
+            back.slot = slot;
+        }
+        Some(was.slot)
+    }
+
     /// Forgets the oldest half: what it held becomes unknown.
     #[inline(never)]
     fn shed(&mut self) {
@@ -191,7 +218,8 @@ impl Standing {
     /// The queue is at a new peak.
     #[inline(always)]
     pub fn peak(&mut self, queue: u64) {
-        self.peak = Some(Peak { front: self.front, back: self.base + self.ring.len() as u64, queue, bytes: self.bytes });
+        self.peak =
+            Some(Peak { front: self.front, back: self.base + self.ring.len() as u64, queue, bytes: self.bytes, last: None });
         self.at_peak = None;
     }
 
@@ -206,8 +234,10 @@ impl Standing {
         let Some(peak) = self.peak.take() else { return };
         let (from, to) = ((peak.front - self.base) as usize, (peak.back - self.base) as usize);
         let mut surplus = peak.bytes.saturating_sub(peak.queue);
+        let last = peak.last.filter(|_| to > from);
+        let known = if last.is_some() { to - 1 } else { to };
         let mut sum = flows.sum(
-            self.ring.range(from..to).map(|packet| {
+            self.ring.range(from..known).chain(last.as_ref()).map(|packet| {
                 let gone = surplus.min(u64::from(packet.frame));
                 surplus -= gone;
                 (packet.slot, u64::from(packet.frame) - gone)

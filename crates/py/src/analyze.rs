@@ -2,7 +2,7 @@
 
 use crate::watcher::Watcher;
 use fanin_analysis::read::{self, Control, Failure, Observer, Options, Problem, Progress};
-use fanin_analysis::MARKED;
+use fanin_analysis::{MARKED, REPLACED};
 use fanin_units::Time;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -109,6 +109,7 @@ pub fn trace_records<'py>(
     answer.set_item("flow", column(records.iter().flat_map(|r| r.flow.to_ne_bytes()).collect()))?;
     answer.set_item("marked", column(records.iter().map(|r| u8::from(r.flags & MARKED != 0)).collect()))?;
     answer.set_item("dropped", column(records.iter().map(|r| u8::from(r.dropped())).collect()))?;
+    answer.set_item("replaced", column(records.iter().map(|r| u8::from(r.flags & REPLACED != 0)).collect()))?;
     answer.set_item("count", found.count)?;
     answer.set_item("reduced", found.reduced)?;
     Ok(answer)

@@ -10,6 +10,17 @@ use fanin_switch::{cells, DropReason, MarkReason, MarkVerdict};
 use fanin_telemetry::{DropRow, Name, QueueRow};
 use fanin_units::{Amount, Bytes, Time};
 
+/// What becomes of a packet that comes to a port's queue.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It is taken.
+    Taken,
+    /// It is taken in the place of the last one.
+    Replaces,
+    /// It is not.
+    Refused,
+}
+
 impl World {
     /// A packet has reached a switch.
     #[inline(always)]
@@ -132,7 +143,7 @@ impl World {
                 return false;
             }
         };
-        self.record_arrival(l, packet, marked, false);
+        self.record_arrival(l, packet, marked, Fate::Taken);
         if waits {
             self.ports[l].queue_cells += cells(frame, self.cell);
         }
@@ -143,7 +154,7 @@ impl World {
     #[cold]
     #[inline(never)]
     pub(crate) fn refuse(&mut self, l: usize, packet: PacketId, reason: DropReason) {
-        self.record_arrival(l, packet, false, true);
+        self.record_arrival(l, packet, false, Fate::Refused);
         if self.trim.is_none() || !self.trim_refused(l, packet) {
             self.drop_packet(l, packet, reason);
         }
@@ -233,9 +244,10 @@ impl World {
     }
 
     /// Records an arrival at a watched port: what comes of the packet in its queue.
-    pub(crate) fn record_arrival(&mut self, l: usize, packet: PacketId, marked: bool, dropped: bool) {
+    pub(crate) fn record_arrival(&mut self, l: usize, packet: PacketId, marked: bool, fate: Fate) {
         let Some(number) = self.ports[l].watched else { return };
         let (queue_bytes, queue_packets) = self.queue(l);
+        let dropped = fate == Fate::Refused;
         if !dropped {
             self.stamp_at(l, packet);
         }
@@ -249,6 +261,7 @@ impl World {
             frame_bytes: p.frame,
             marked,
             dropped,
+            replaced: fate == Fate::Replaces,
         };
         let later = !dropped && self.ports[l].marker.acts_at_dequeue();
         let result = self.recorder.queue(number, row, later.then_some(packet));

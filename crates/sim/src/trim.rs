@@ -3,6 +3,7 @@
 //! A trimmed packet stays a packet: it is in flight until its receiver has its headers, or they are dropped. Its receiver answers
 //! with a NACK, which is an acknowledgment and travels as one.
 
+use crate::forward::Fate;
 use crate::host::{Protocol, Ready};
 use crate::link::FarEnd;
 use crate::pool::PacketId;
@@ -156,7 +157,7 @@ impl World {
                 return true;
             }
         };
-        self.record_arrival(l, packet, marked, false);
+        self.record_arrival(l, packet, marked, Fate::Replaces);
         if let Some(place) = self.ports[l].explicit.as_deref_mut().and_then(|e| e.queues[class].back_mut()) {
             *place = packet;
         }

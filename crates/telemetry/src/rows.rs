@@ -148,6 +148,8 @@ rows! {
         "" marked: bool,
         /// Dropped at this port, or trimmed on its arrival.
         "" dropped: bool,
+        /// Took the place of the last packet in the queue, which was trimmed.
+        "" replaced: bool,
     }
 
     /// A dropped packet.

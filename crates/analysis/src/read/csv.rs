@@ -6,7 +6,7 @@ use super::mapping::{bind, Binding, Bound, Column, Mapping, Role, Unit};
 use super::number::{from_date, from_text, NumberError};
 use super::problem::{Problem, Problems};
 use super::TraceReader;
-use crate::{Record, DROPPED, MARKED, NO_FLOW, NO_QUEUE};
+use crate::{Record, DROPPED, MARKED, NO_FLOW, NO_QUEUE, REPLACED};
 use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 
@@ -226,6 +226,7 @@ impl MappedCsv {
                 Role::Frame => from_text(text, steps(bound.unit)).and_then(frame).map(|f| out.frame = f),
                 Role::Marked => flag_text(bound.unit, text).map(|set| out.flags |= if set { MARKED } else { 0 }),
                 Role::Dropped => flag_text(bound.unit, text).map(|set| out.flags |= if set { DROPPED } else { 0 }),
+                Role::Replaced => flag_text(bound.unit, text).map(|set| out.flags |= if set { REPLACED } else { 0 }),
                 Role::Port => {
                     port = Some(context.ports.index(text).map_err(placed)?);
                     Ok(())

@@ -6,7 +6,7 @@ use super::number::NumberError;
 use super::problem::{Problem, Problems};
 use super::table::Table;
 use super::TraceReader;
-use crate::{Record, DROPPED, MARKED, NO_FLOW, NO_QUEUE};
+use crate::{Record, DROPPED, MARKED, NO_FLOW, NO_QUEUE, REPLACED};
 use fanin_units::Time;
 
 /// Values that are wrong and told, at most; after so many nothing more is read.
@@ -89,7 +89,7 @@ pub fn wrong(role: Role, unit: Unit, error: NumberError) -> Problem {
         Role::Queue => (error.message(), "a number from 0 to 1 TB"),
         Role::Frame => (error.message(), "a number from 0 to 16777216 B"),
         Role::Marked if unit == Unit::Ecn => ("is not a value of the ECN bits", "0, 1, 2, 3 (CE)"),
-        Role::Marked | Role::Dropped => ("is neither yes nor no", "1, 0, true, false, yes, no"),
+        Role::Marked | Role::Dropped | Role::Replaced => ("is neither yes nor no", "1, 0, true, false, yes, no"),
         Role::Port | Role::Flow => (error.message(), "text, or a number from 0 on"),
     };
     Problem::new(message).accepted(accepted)
@@ -231,8 +231,12 @@ impl MappedParquet {
                     }));
                 });
             }
-            Role::Marked | Role::Dropped => {
-                let bit = if role == Role::Marked { MARKED } else { DROPPED };
+            Role::Marked | Role::Dropped | Role::Replaced => {
+                let bit = match role {
+                    Role::Marked => MARKED,
+                    Role::Dropped => DROPPED,
+                    _ => REPLACED,
+                };
                 let flags = &mut r.flags;
                 let mut set = |row: usize, value: Option<Result<bool, NumberError>>| match value {
                     Some(Ok(true)) => flags[row] |= bit,

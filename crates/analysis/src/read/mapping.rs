@@ -19,11 +19,14 @@ pub enum Role {
     Marked,
     /// Whether it was dropped.
     Dropped,
+    /// Whether it took the place of the last one in the queue, which was trimmed.
+    Replaced,
 }
 
 impl Role {
     /// All of them, in the order of the documentation.
-    pub const ALL: [Role; 7] = [Role::Time, Role::Queue, Role::Port, Role::Flow, Role::Frame, Role::Marked, Role::Dropped];
+    pub const ALL: [Role; 8] =
+        [Role::Time, Role::Queue, Role::Port, Role::Flow, Role::Frame, Role::Marked, Role::Dropped, Role::Replaced];
 
     /// As `--columns` has it.
     pub const fn name(self) -> &'static str {
@@ -35,6 +38,7 @@ impl Role {
             Role::Frame => "frame",
             Role::Marked => "marked",
             Role::Dropped => "dropped",
+            Role::Replaced => "replaced",
         }
     }
 
@@ -65,6 +69,7 @@ impl Role {
             Role::Frame => &["frame", "frame_len", "frame.len", "len", "length", "pkt_len", "packet_length", "pkt_size", "size"],
             Role::Marked => &["marked", "ce", "ecn_marked", "mark"],
             Role::Dropped => &["dropped", "drop", "is_drop", "lost"],
+            Role::Replaced => &["replaced"],
         }
     }
 
@@ -75,7 +80,7 @@ impl Role {
             Role::Queue => "B, KB, MB, KiB, MiB, packets(SIZE), cells(SIZE), for example cells(208B)",
             Role::Frame => "B",
             Role::Marked => "flag (0 or 1), ecn (the two bits of the header; 3 is CE)",
-            Role::Dropped => "flag (0 or 1)",
+            Role::Dropped | Role::Replaced => "flag (0 or 1)",
             Role::Port | Role::Flow => "none",
         }
     }
@@ -139,7 +144,7 @@ impl Unit {
             },
             Role::Frame => find(&SIZES[..3]),
             Role::Marked if text == "ecn" => Some(Unit::Ecn),
-            Role::Marked | Role::Dropped => (text == "flag").then_some(Unit::Flag),
+            Role::Marked | Role::Dropped | Role::Replaced => (text == "flag").then_some(Unit::Flag),
             Role::Port | Role::Flow => None,
         };
         found.ok_or_else(|| {
@@ -434,7 +439,7 @@ fn add(binding: &mut Binding, problems: &mut Problems, role: Role, index: usize,
             }
         },
         (Role::Frame, None) => Unit::Steps(1),
-        (Role::Marked | Role::Dropped, None) => Unit::Flag,
+        (Role::Marked | Role::Dropped | Role::Replaced, None) => Unit::Flag,
         (Role::Port | Role::Flow, None) => Unit::Name,
     };
     binding.columns.push(Bound { role, index, unit });
@@ -556,7 +561,7 @@ mod tests {
                 .unwrap_err();
         let text = message(&problems);
         for part in [
-            "--columns: 'tme' is nothing that a column can mean; accepted: time, queue, port, flow, frame, marked, dropped; did you mean 'time'?",
+            "--columns: 'tme' is nothing that a column can mean; accepted: time, queue, port, flow, frame, marked, dropped, replaced; did you mean 'time'?",
             "--columns: queue: 'cells' is no unit of it",
             "say how large one is, for example cells(208B)",
             "time: 'NS' is no unit of it; accepted: ps, ns, us, ms, s, iso (2026-11-21T08:00:00.5Z); did you mean 'ns'?",

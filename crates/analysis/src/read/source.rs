@@ -389,7 +389,7 @@ impl Source {
     }
 }
 
-/// The columns of a result's own table.
+/// The columns of a result's own table; older results do not tell of places that were taken.
 fn of_queues(columns: &[super::mapping::Column]) -> Option<Binding> {
     let roles = [
         ("time_ps", Role::Time, Unit::Steps(1)),
@@ -400,11 +400,13 @@ fn of_queues(columns: &[super::mapping::Column]) -> Option<Binding> {
         ("marked", Role::Marked, Unit::Flag),
         ("dropped", Role::Dropped, Unit::Flag),
     ];
-    let bound = roles.iter().map(|(name, role, unit)| {
-        let index = columns.iter().position(|c| c.name == *name)?;
-        Some(Bound { role: *role, index, unit: *unit })
-    });
-    Some(Binding { columns: bound.collect::<Option<_>>()?, notes: Vec::new() })
+    let bound = |(name, role, unit): (&str, Role, Unit)| {
+        let index = columns.iter().position(|c| c.name == name)?;
+        Some(Bound { role, index, unit })
+    };
+    let mut columns: Vec<Bound> = roles.into_iter().map(bound).collect::<Option<_>>()?;
+    columns.extend(bound(("replaced", Role::Replaced, Unit::Flag)));
+    Some(Binding { columns, notes: Vec::new() })
 }
 
 /// Reads the flows of a result into what is known; a table that cannot be read is said, not fatal.

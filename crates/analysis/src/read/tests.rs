@@ -4,7 +4,7 @@ use super::context::{Batch, Context};
 use super::mapping::Mapping;
 use super::problem::Problems;
 use super::source::{origin, Kind, Source};
-use crate::{Record, DROPPED, MARKED, NO_FLOW, NO_QUEUE};
+use crate::{Record, DROPPED, MARKED, NO_FLOW, NO_QUEUE, REPLACED};
 use fanin_telemetry::{QueueRow, Table};
 use fanin_units::Time;
 use parquet::basic::{Compression, Encoding, ZstdLevel};
@@ -65,16 +65,17 @@ fn record(ps: u64, queue: u64, frame: u32, flow: u32, flags: u8) -> Record {
     Record { time: Time::from_ps(ps), queue, frame, flow, flags }
 }
 
-const CSV: &str = "\u{feff}# switch 7\r\nts;ifname;qlen;five tuple;len;ecn;drop\r\n\
-                   1.5;Eth1/1;10;a>b;1518;3;0\r\n2;Eth1/1;;a>b;1518;3;0\r\n2.5;Eth1/2;11;\"c;d\";;0;1\r\n";
-const CSV_MAP: &str = "time=ts:us,port=ifname,queue=qlen:cells(208B),flow=five tuple,frame=len,marked=ecn:ecn,dropped=drop";
+const CSV: &str = "\u{feff}# switch 7\r\nts;ifname;qlen;five tuple;len;ecn;drop;repl\r\n\
+                   1.5;Eth1/1;10;a>b;1518;3;0;1\r\n2;Eth1/1;;a>b;1518;3;0;0\r\n2.5;Eth1/2;11;\"c;d\";;0;1;0\r\n";
+const CSV_MAP: &str =
+    "time=ts:us,port=ifname,queue=qlen:cells(208B),flow=five tuple,frame=len,marked=ecn:ecn,dropped=drop,replaced=repl";
 
 #[test]
 fn csv_with_names_units_and_gaps() {
     let folder = Folder::new();
     let (records, ports, notes) = all(&folder.file("a.txt", CSV), Some(CSV_MAP)).unwrap();
     assert_eq!(records[0].time, Time::from_ps(1_500_000));
-    assert_eq!((records[0].queue, records[0].frame, records[0].flags), (2_080, 1518, MARKED));
+    assert_eq!((records[0].queue, records[0].frame, records[0].flags), (2_080, 1518, MARKED | REPLACED));
     assert_eq!((records[1].queue, records[1].frame, records[1].flags), (2_288, 0, DROPPED));
     assert_ne!(records[0].flow, records[1].flow);
     assert_eq!(ports, ["Eth1/1", "Eth1/2"]);
@@ -290,6 +291,7 @@ fn queues(folder: &Path, rows: u32) -> PathBuf {
             frame_bytes: 1518,
             marked: i % 2 == 0,
             dropped: i % 11 == 0,
+            replaced: i % 5 == 0,
         };
         table.push(row).unwrap();
     }
@@ -306,7 +308,7 @@ fn a_results_queues_come_back_row_by_row() {
     let (records, ports, notes) = all(&path, None).unwrap();
     assert!(notes.is_empty(), "{notes:?}");
     assert_eq!(records.len(), 70_000);
-    let flags = |i: u32| (u8::from(i % 2 == 0) * MARKED) | (u8::from(i % 11 == 0) * DROPPED);
+    let flags = |i: u32| (u8::from(i % 2 == 0) * MARKED) | (u8::from(i % 11 == 0) * DROPPED) | (u8::from(i % 5 == 0) * REPLACED);
     for i in [0_u32, 1, 5, 65_535, 65_536, 69_999] {
         let expected = record(u64::from(i) * 1_230_400, u64::from(i % 100) * 1518, 1518, i % 3, flags(i));
         assert_eq!(records[i as usize], expected, "{i}");

@@ -1,6 +1,6 @@
 //! Traces of simulated scenarios.
 
-use fanin_analysis::{FlowInfo, FlowLookup, PortAnalyzer, PortReport, Record, Settings, DROPPED, MARKED};
+use fanin_analysis::{FlowInfo, FlowLookup, PortAnalyzer, PortReport, Record, Settings, DROPPED, MARKED, REPLACED};
 use fanin_scenario::Scenario;
 use fanin_sim::{Control, Observer, Progress};
 use fanin_units::{BitRate, Span, Time};
@@ -71,7 +71,7 @@ pub fn simulate(scenario: &str, port: &str) -> Trace {
             queue: number(&row["queue_bytes"]),
             frame: number(&row["frame_bytes"]) as u32,
             flow: number(&row["flow"]) as u32,
-            flags: flag("marked", MARKED) | flag("dropped", DROPPED),
+            flags: flag("marked", MARKED) | flag("dropped", DROPPED) | flag("replaced", REPLACED),
         });
     });
     let mut flows: BTreeMap<u32, FlowInfo> = BTreeMap::new();

@@ -211,6 +211,8 @@ fn rows_of_a_watched_port_are_of_its_data() {
             .all(|row| row.frame_bytes > 64 && row.queue_packets <= 20 && (!row.dropped || row.queue_packets == 20)));
         assert_eq!(rows.iter().filter(|row| row.dropped).count() as u64, c.trimmed - c.tails);
         let accepted = rows.iter().filter(|row| !row.dropped).map(|row| u64::from(row.frame_bytes)).sum::<u64>();
+        assert_eq!(rows.iter().filter(|row| row.replaced).count() as u64, c.tails);
+        assert!(rows.iter().all(|row| !row.replaced || (row.queue_packets == 20 && !row.dropped)));
         assert_eq!(accepted + (c.trimmed - c.tails) * 64, port.tx_bytes + c.tails * (1518 - 64));
     }
 }

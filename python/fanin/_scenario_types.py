@@ -999,9 +999,9 @@ class NdpParams(Table):
 
     headers: Size | None = None
     """Room for headers that wait, at each port, beside the buffer for data. Source: NDP §3.1 (as much as for data:
-    eight packets, here of 1518 bytes).
+    eight packets, of 9000 bytes).
 
-    Default: "12144B". Accepted: from 128B to 10MB.
+    Default: "72KB". Accepted: from 128B to 10MB.
     """
 
     ratio: int | None = None

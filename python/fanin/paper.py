@@ -39,7 +39,7 @@ _STYLE: Final[Any] = {
     "ps.fonttype": 42,
     "svg.hashsalt": "fanin",
 }
-_COLORS: Final = ("#0b4fb3", "#c25e00", "#0b7a50", "#8a2a6b", "#4d4d4d", "#7a5cc7")
+_COLORS: Final = ("#0b4fb3", "#c25e00", "#0b7a50", "#8a2a6b", "#4d4d4d", "#7a5cc7", "#a08000", "#008a9a")
 _DASHES: Final = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 _STEPS: Final = {"hv": "steps-post", "vh": "steps-pre"}
 _MARKERS: Final = {"circle": "o", "square": "s", "diamond": "D", "triangle-up": "^", "x": "x"}
@@ -69,20 +69,31 @@ def to_matplotlib(figure: PlotlyFigure, *, width: str = "column") -> Figure:
         out = MplFigure(figsize=(WIDTHS[width], WIDTHS[width] * (0.62 if width == "column" else 0.36)), layout="constrained")
         axes = out.subplots()
         _axes(axes, figure)
-        colors, dashes = cycle(_COLORS), cycle(_DASHES)
+        colors, dashes, markers = cycle(_COLORS), cycle(_DASHES), cycle(dict.fromkeys(_MARKERS.values()))
         names: list[str] = []
         for trace in figure.data:
             if trace.x is None or not len(trace.x):
                 continue
-            _trace(axes, trace, next(colors), next(dashes))
+            _trace(axes, trace, next(colors), next(dashes), next(markers))
             names.append(_text(trace.name or ""))
         if figure.layout.yaxis.rangemode == "tozero":
             axes.set_ylim(bottom=0)
         if len(names) > 1:
-            room = 18 * WIDTHS[width]  # letters of this size side by side
-            fits = sum(len(name) + 7 for name in names) <= room
-            out.legend(loc="outside upper center", ncols=len(names) if fits else 2, handlelength=2.0, columnspacing=1.2)
+            _legend(out, len(names))
     return out
+
+
+def _legend(out: Figure, names: int) -> None:
+    """Add a legend above the axes, in as many columns as fit; the figure grows by rows beyond the second."""
+    for columns in range(names, 0, -1):
+        legend = out.legend(loc="outside upper center", ncols=columns, handlelength=2.0, columnspacing=1.2)
+        out.draw_without_rendering()
+        if legend.get_window_extent().width <= out.bbox.width:
+            break
+        if columns > 1:
+            legend.remove()
+    rows = -(-names // columns)
+    out.set_figheight(out.get_figheight() + max(0, rows - 2) * 0.16)
 
 
 def _axes(axes: Axes, figure: PlotlyFigure) -> None:
@@ -96,14 +107,16 @@ def _axes(axes: Axes, figure: PlotlyFigure) -> None:
             (axes.set_xscale if axis == "x" else axes.set_yscale)("log")
 
 
-def _trace(axes: Axes, trace: Any, color: str, dash: Any) -> None:
+def _trace(axes: Axes, trace: Any, color: str, dash: Any, marker: str) -> None:
     mode = trace.mode or "lines"
     options: dict[str, Any] = {"label": _text(trace.name or ""), "color": color, "linestyle": "none"}
     if "lines" in mode:
         options["linestyle"] = dash
         options["drawstyle"] = _STEPS.get(trace.line.shape or "linear", "default")
     if "markers" in mode:
-        options["marker"] = _MARKERS.get(trace.marker.symbol or "circle", "o")
+        # Points that lie on each other are told apart by their form, lines by their dashes.
+        default = marker if mode == "markers" else "o"
+        options["marker"] = _MARKERS.get(trace.marker.symbol, default)
         options["markersize"] = 3.5 if len(trace.x) <= 100 else 1.2
     if len(trace.x) > 2000:
         options["rasterized"] = "lines" not in mode

@@ -91,7 +91,7 @@ def test_the_page_says_each_counter_in_plain_words_and_what_a_loss_means(tmp_pat
 
 @pytest.mark.parametrize("news", overview.NEWS, ids=lambda news: news.key)
 def test_the_counters_are_those_of_the_documentation(news: overview.News) -> None:
-    keys = [key for key, _ in news.counters] + ["largest_queue"]
+    keys = [key for key, _ in news.counters] + ["largest_queue"] + ["by_reason"] * (news.key == "trimming")
     documented = re.search(
         rf"^\| `{news.key}` .* null without: `\{{(.*?)\}}`", (ROOT / "docs" / "results.md").read_text(), re.MULTILINE
     )
@@ -107,7 +107,8 @@ def test_trimming_is_told_of_in_the_same_way(tmp_path: Path) -> None:
     )
     ran = fanin.run(scenario, tmp_path / "out", progress=False)
     news, counts = overview.NEWS[1], ran.summary["trimming"]
-    assert set(counts) == {key for key, _ in news.counters} | {"largest_queue"}
+    assert set(counts) == {key for key, _ in news.counters} | {"largest_queue", "by_reason"}
+    assert counts["by_reason"] == {"buffer_full": counts["trimmed"]}
     shown = next(f for f in overview.facts(ran.summary, ran.manifest) if f.key == "trimming")
     lost = counts["headers_lost"]
     assert lost > 0

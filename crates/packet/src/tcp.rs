@@ -136,6 +136,11 @@ impl Packet {
         Packet { flags: TcpFlags::ACK, payload: 0, shape: self.shape & !TRIMMED, ..*self }
     }
 
+    /// The same without the NACK option, as an end sees it that does not know the option. Source: RFC 9293 §3.2 (MUST-6).
+    pub fn without_nack(&self) -> Packet {
+        Packet { shape: self.shape & !NACK, ..*self }
+    }
+
     /// Whether this is a segment of an open connection as nearly all are: ACK, and neither SYN, FIN nor RST, nor trimmed, nor
     /// with a NACK.
     #[inline(always)]

@@ -588,7 +588,7 @@ fn trimming_beside_notifications_of_hosts_and_without_room() {
     assert!(found.contains("switch.trimming, line 15: leaves nothing to tell of beside switch.notification"), "{found}");
     let found = wrong(&[], &format!("{}[framing]\nheader = \"200B\"\n", trimming(", headers = \"128B\"")));
     assert!(
-        found.contains("switch.trimming.headers, line 14: \"128B\" has no room for a single header; accepted: at least 240B"),
+        found.contains("switch.trimming.headers, line 14: \"128B\" has no room for a single header; accepted: at least 252B"),
         "{found}"
     );
 }

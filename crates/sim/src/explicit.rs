@@ -19,19 +19,24 @@ impl World {
             self.send(l, packet, false);
             return;
         }
-        let free_at = self.links[l].free_at;
         self.shared_commit(l, class, frame);
         let Some(explicit) = self.ports[l].explicit.as_deref_mut() else { return };
         explicit.queues[class].push_back(packet);
         explicit.scheduler.enqueue(class, frame);
         explicit.bytes += u64::from(frame);
         explicit.packets += 1;
-        if !explicit.armed {
-            explicit.armed = true;
-            self.wheel.set(l as u32, Time::from_ps(free_at));
-        }
         let (bytes, packets) = (u32::try_from(explicit.bytes).expect("a queue of less than 4 GiB"), explicit.packets);
         self.ports[l].note_queue(self.now, bytes, packets);
+        self.arm(l);
+    }
+
+    /// Sets the departure event of a port that has something to send, where none is set: when its wire is free.
+    pub(crate) fn arm(&mut self, l: usize) {
+        let Some(explicit) = self.ports[l].explicit.as_deref_mut() else { return };
+        if !explicit.armed {
+            explicit.armed = true;
+            self.wheel.set(l as u32, Time::from_ps(self.links[l].free_at));
+        }
     }
 
     /// The wire is free: the scheduler says whose packet is next.
@@ -56,10 +61,7 @@ impl World {
         self.attach_notice(l, packet);
         self.send(l, packet, true);
         if more {
-            if let Some(explicit) = self.ports[l].explicit.as_deref_mut() {
-                explicit.armed = true;
-            }
-            self.wheel.set(l as u32, Time::from_ps(self.links[l].free_at));
+            self.arm(l);
         } else {
             self.arm_for_notices(l);
             self.arm_for_headers(l);

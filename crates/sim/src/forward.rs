@@ -155,7 +155,7 @@ impl World {
     #[inline(never)]
     pub(crate) fn refuse(&mut self, l: usize, packet: PacketId, reason: DropReason) {
         self.record_arrival(l, packet, false, Fate::Refused);
-        if self.trim.is_none() || !self.trim_refused(l, packet) {
+        if self.trim.is_none() || !self.trim_refused(l, packet, reason) {
             self.drop_packet(l, packet, reason);
         }
     }

@@ -12,7 +12,7 @@ use crate::world::World;
 use fanin_packet::{Framing, IpVersion, Notification, Operation, Packet};
 use fanin_switch::{empty_frame, notice_of, tells_of, DropReason, NoticeQueue, PdnParams};
 use fanin_transport::{NoticeOutcome, TransportConfig};
-use fanin_units::{Bytes, Purpose, Stream, Time};
+use fanin_units::{Bytes, Purpose, Stream};
 use std::collections::BTreeMap;
 
 /// What has become of notifications. At any time raised = overflowed + no_way + expired + lost + on the way + reached, and
@@ -220,11 +220,7 @@ impl World {
         if notify.queues[l].as_ref().is_none_or(NoticeQueue::is_empty) {
             return;
         }
-        let Some(explicit) = self.ports[l].explicit.as_deref_mut() else { return };
-        if !explicit.armed {
-            explicit.armed = true;
-            self.wheel.set(l as u32, Time::from_ps(self.links[l].free_at));
-        }
+        self.arm(l);
     }
 
     /// A frame is about to leave port `l`: a notification goes with it if one waits and there is room.

@@ -60,7 +60,7 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
     let stamped = framing.with_trailer(telemetry.trailer());
     let mut trim = match &switch.trimming {
         TrimmingConfig::None(_) => None,
-        TrimmingConfig::Ndp(params) => Some((params, Box::new(Trim::new(params, stamped)))),
+        TrimmingConfig::Ndp(params) => Some((params, Box::new(Trim::new(params, framing, telemetry.trailer())))),
     };
     for (i, wire) in topology.links.iter().enumerate() {
         let id = LinkId(i as u32);

@@ -99,10 +99,12 @@ fn trimming(world: &World) -> Value {
     json!({
         "trimmed": c.trimmed,
         "tails": c.tails,
+        "by_reason": trim.reasons,
         "headers_lost": c.headers_lost,
         "headers_on_the_way": headers,
         "nacked": c.nacked,
         "unheard": c.unheard,
+        "not_open": c.not_open,
         "ended": c.ended,
         "nacks_lost": c.nacks_lost,
         "nacks_on_the_way": nacks,

@@ -10,12 +10,12 @@ use crate::pool::PacketId;
 use crate::world::World;
 use fanin_packet::{Framing, Packet};
 use fanin_switch::{cells, header_frame, is_header, is_trimmable, Cut, DropReason, HeaderQueue, MarkVerdict, NdpParams};
-use fanin_transport::{NoticeOutcome, TransportConfig};
+use fanin_transport::{NoticeOutcome, TransportConfig, TrimOutcome};
 use fanin_units::{Bytes, Time};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// What has become of trimmed packets and of NACKs. At any time trimmed = headers_lost + headers on the way + nacked + unheard +
-/// ended, and nacked = nacks_lost + NACKs on the way + nacks_ended + repaired + known + arrived + unknown.
+/// not_open + ended, and nacked = nacks_lost + NACKs on the way + nacks_ended + repaired + known + arrived + unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrimCounts {
     /// Packets that lost their payload.
@@ -26,8 +26,10 @@ pub struct TrimCounts {
     pub headers_lost: u64,
     /// Made the receiver send a NACK.
     pub nacked: u64,
-    /// Came to a transport without `trim_nack`, or to an end that is not open.
+    /// Came to a transport without `trim_nack`.
     pub unheard: u64,
+    /// Came to an end that is not open.
+    pub not_open: u64,
     /// Came after the flow's end.
     pub ended: u64,
     /// NACKs that were dropped.
@@ -47,7 +49,7 @@ pub struct TrimCounts {
 impl TrimCounts {
     /// Trimmed packets that are no longer on the way.
     pub fn headers_gone(&self) -> u64 {
-        self.headers_lost + self.nacked + self.unheard + self.ended
+        self.headers_lost + self.nacked + self.unheard + self.not_open + self.ended
     }
 
     /// NACKs that are no longer on the way.
@@ -66,15 +68,20 @@ struct Headers {
 pub struct Trim {
     cut: Cut,
     framing: Framing,
+    /// Bytes behind the IP packet, which `framing` counts: stamps.
+    trailer: u16,
     /// By link; none where it is a host's, or that of a switch which does not trim.
     ports: Vec<Option<Headers>>,
     pub counts: TrimCounts,
+    /// Why packets were trimmed; those that were the last of a queue, for want of room.
+    pub reasons: BTreeMap<&'static str, u64>,
 }
 
 impl Trim {
-    /// Trimming as `params` has it, and no port. `framing`: with the room of stamps.
-    pub fn new(params: &NdpParams, framing: Framing) -> Self {
-        Trim { cut: params.cut, framing, ports: Vec::new(), counts: TrimCounts::default() }
+    /// Trimming as `params` has it, and no port. `trailer`: bytes behind each IP packet, for stamps.
+    pub fn new(params: &NdpParams, framing: Framing, trailer: u16) -> Self {
+        let framing = framing.with_trailer(trailer);
+        Trim { cut: params.cut, framing, trailer, ports: Vec::new(), counts: TrimCounts::default(), reasons: BTreeMap::new() }
     }
 
     /// Adds the next port.
@@ -95,9 +102,14 @@ impl Trim {
         self.counts.nacks_lost += u64::from(p.nack().is_some());
     }
 
-    fn cut_off(&mut self, p: &mut Packet) {
+    fn can_cut(&self, p: &Packet) -> bool {
+        is_trimmable(p, &self.framing, self.trailer)
+    }
+
+    fn cut_off(&mut self, p: &mut Packet, reason: DropReason) {
         p.trim(header_frame(p, &self.framing));
         self.counts.trimmed += 1;
+        *self.reasons.entry(reason.name()).or_default() += 1;
     }
 }
 
@@ -105,7 +117,7 @@ impl World {
     /// A packet comes to port `l`: where it is nothing but headers and the port trims, it goes among them. True when it did.
     pub(crate) fn offer_header(&mut self, l: usize, packet: PacketId) -> bool {
         let Some(trim) = self.trim.as_deref() else { return false };
-        if trim.ports[l].is_none() || !is_header(&self.pool[packet], &trim.framing) {
+        if trim.ports[l].is_none() || !is_header(&self.pool[packet], &trim.framing, trim.trailer) {
             return false;
         }
         self.join_headers(l, packet, true);
@@ -114,12 +126,12 @@ impl World {
 
     /// Port `l` does not take a packet: where it trims, the packet goes on without its payload. True when it does, or its
     /// headers found no room either.
-    pub(crate) fn trim_refused(&mut self, l: usize, packet: PacketId) -> bool {
+    pub(crate) fn trim_refused(&mut self, l: usize, packet: PacketId, reason: DropReason) -> bool {
         let Some(trim) = self.trim.as_deref_mut() else { return false };
-        if trim.ports[l].is_none() || !is_trimmable(&self.pool[packet], &trim.framing) {
+        if trim.ports[l].is_none() || !trim.can_cut(&self.pool[packet]) {
             return false;
         }
-        trim.cut_off(&mut self.pool[packet]);
+        trim.cut_off(&mut self.pool[packet], reason);
         self.join_headers(l, packet, true);
         true
     }
@@ -138,7 +150,7 @@ impl World {
         }
         let Some(last) = self.ports[l].explicit.as_deref().and_then(|e| e.queues[class].back().copied()) else { return false };
         let (mine, other) = (&self.pool[packet], &self.pool[last]);
-        let alike = mine.frame == other.frame && is_trimmable(mine, &trim.framing) && is_trimmable(other, &trim.framing);
+        let alike = mine.frame == other.frame && trim.can_cut(mine) && trim.can_cut(other);
         if !alike || self.ports[l].rng.below(2) == 0 {
             return false;
         }
@@ -162,7 +174,7 @@ impl World {
             *place = packet;
         }
         if let Some(trim) = self.trim.as_deref_mut() {
-            trim.cut_off(&mut self.pool[last]);
+            trim.cut_off(&mut self.pool[last], DropReason::BUFFER_FULL);
             trim.counts.tails += 1;
         }
         let result = self.recorder.queue_dequeued(last, false); // nothing marks it when it leaves
@@ -231,14 +243,6 @@ impl World {
         }
     }
 
-    fn arm(&mut self, l: usize) {
-        let Some(explicit) = self.ports[l].explicit.as_deref_mut() else { return };
-        if !explicit.armed {
-            explicit.armed = true;
-            self.wheel.set(l as u32, Time::from_ps(self.links[l].free_at));
-        }
-    }
-
     /// What has come over a link to a host: a trimmed packet or a NACK goes to its endpoint here, and what comes of it is
     /// counted. False when it is neither.
     pub(crate) fn deliver_trimmed(&mut self, l: usize, packet: PacketId) -> bool {
@@ -264,8 +268,9 @@ impl World {
         let TransportConfig::Tcp(cfg) = &self.transports[usize::from(conn.flow.spec.transport)].1;
         let counter = if p.is_trimmed() {
             match endpoint.on_trimmed(cfg, self.now, &p) {
-                true => &mut counts.nacked,
-                false => &mut counts.unheard,
+                TrimOutcome::Nacked => &mut counts.nacked,
+                TrimOutcome::NotOpen => &mut counts.not_open,
+                TrimOutcome::Off => &mut counts.unheard,
             }
         } else {
             match endpoint.on_nack(cfg, self.now, &p) {

@@ -28,8 +28,8 @@ params! {
     /// What finds no room loses its payload. Source: NDP §3.1.
     pub struct NdpParams {
         /// Room for headers that wait, at each port, beside the buffer for data. Source: NDP §3.1 (as much as for data:
-        /// eight packets, here of 1518 bytes).
-        pub headers: Bytes = Bytes(12_144), in Bytes(128)..=Bytes(10_000_000);
+        /// eight packets, of 9000 bytes).
+        pub headers: Bytes = Bytes(72_000), in Bytes(128)..=Bytes(10_000_000);
         /// Headers that leave for each data packet while both wait. Source: NDP §3.1 (10).
         pub ratio: u32 = 10, in 1..=1_000_000;
         /// Whose payload is cut off.
@@ -59,17 +59,18 @@ pub fn header_frame(p: &Packet, framing: &Framing) -> u16 {
     framing.frame(p.transport_header())
 }
 
-/// Whether a packet is one for the queue of headers: TCP, with nothing that could be cut off. Acknowledgments, SYN, FIN, what was
-/// trimmed before, and payloads that do not fill the smallest frame.
+/// Whether a packet can lose its payload: TCP, as nobody sends datagrams again, with more payload than fills the smallest frame and
+/// than the `trailer` bytes that frames have behind it.
 ///
-/// So the length on the wire tells what was trimmed: the IP header speaks of more than the frame holds.
-pub fn is_header(p: &Packet, framing: &Framing) -> bool {
-    p.protocol() == Protocol::Tcp && p.frame <= header_frame(p, framing)
+/// So the length on the wire tells what was trimmed: the IP header speaks of more than the frame holds, trailer included.
+pub fn is_trimmable(p: &Packet, framing: &Framing, trailer: u16) -> bool {
+    p.protocol() == Protocol::Tcp && p.frame > header_frame(p, framing) + trailer
 }
 
-/// Whether a packet can lose its payload: TCP, as nobody sends datagrams again.
-pub fn is_trimmable(p: &Packet, framing: &Framing) -> bool {
-    p.protocol() == Protocol::Tcp && p.frame > header_frame(p, framing)
+/// Whether a packet is one for the queue of headers: TCP that cannot be trimmed. Acknowledgments, SYN, FIN, what was trimmed
+/// before, and short payloads.
+pub fn is_header(p: &Packet, framing: &Framing, trailer: u16) -> bool {
+    p.protocol() == Protocol::Tcp && !is_trimmable(p, framing, trailer)
 }
 
 /// The queue of headers of one port, and whose turn it is. The caller holds the packets.
@@ -185,17 +186,27 @@ mod tests {
             [(0, false, true), (6, false, true), (7, false, false), (0, true, true), (1, true, false), (1460, false, false)]
         {
             let mut p = tcp(payload, timestamps);
-            assert_eq!((is_header(&p, e), is_trimmable(&p, e)), (header, !header), "{payload}");
+            assert_eq!((is_header(&p, e, 0), is_trimmable(&p, e, 0)), (header, !header), "{payload}");
             if !header {
                 p.trim(header_frame(&p, e));
-                assert_eq!((p.frame, is_header(&p, e), is_trimmable(&p, e)), (if timestamps { 70 } else { 64 }, true, false));
+                assert_eq!(
+                    (p.frame, is_header(&p, e, 0), is_trimmable(&p, e, 0)),
+                    (if timestamps { 70 } else { 64 }, true, false)
+                );
             }
         }
         let mut p = Packet::default();
         for payload in [1, 1000] {
             p.set_udp(1, payload);
             p.frame = e.frame(p.transport_header() + payload);
-            assert!(!is_header(&p, e) && !is_trimmable(&p, e));
+            assert!(!is_header(&p, e, 0) && !is_trimmable(&p, e, 0));
+        }
+        // With stamps eight bytes of payload are not seen to be missing: the stamp has as many.
+        let stamped = &e.with_trailer(8);
+        for (payload, header) in [(8, true), (9, false)] {
+            let mut p = tcp(payload, true);
+            p.frame = stamped.frame(p.transport_header() + payload);
+            assert_eq!((is_header(&p, stamped, 8), is_trimmable(&p, stamped, 8)), (header, !header));
         }
     }
 

@@ -19,5 +19,5 @@ pub use config::{
     BackoffReset, DropResend, EcnEcho, EctOn, FixedWindow, GrowingWindow, IdleRestart, InitialWindow, Paced, Pacing, Profile,
     ReceiveWindow, RtoFloor, RttSampling, SpuriousRto, Tcp, TransportConfig, Unpaced,
 };
-pub use endpoint::{Connection, NoticeOutcome, Phase, Role, TcpEndpoint, TcpState};
+pub use endpoint::{Connection, NoticeOutcome, Phase, Role, TcpEndpoint, TcpState, TrimOutcome};
 pub use report::{AbortReason, TcpEvent, TcpStats};

@@ -188,8 +188,8 @@ fn stale_nacks_do_no_harm() {
 
 /// An end without `trim_nack` takes nothing from a NACK.
 #[test]
-fn a_sender_that_does_not_know_them_ignores_them() {
-    after_ten(&base(), 10_000, "+0.1 < . 1 ack 2001 nack 2001:3001\n+0 > none\n+0 = notices 0\n+0 = acked 0");
+fn a_sender_that_does_not_know_them_takes_the_rest_as_an_ack() {
+    after_ten(&base(), 10_000, "+0.1 < . 1 ack 2001 nack 2001:3001\n+0 > none\n+0 = notices 0\n+0 = acked 2000");
 }
 
 /// A mark on a header is echoed as one on data: the queue that marked it held it whole. DCTCP tells of the change at once, first what
@@ -221,6 +221,9 @@ fn marks_on_headers_are_echoed() {
         +0 < . 1001:2001 ack 1 ecn ce trimmed
         +0 > . 1 ack 1001
         +0 > E. 1 ack 1001 nack 1001:2001
+        # Headers without a mark end nothing: their packet was cut on arrival, where none could be set.
+        +0 < . 2001:3001 ack 1 ecn ect trimmed
+        +0 > E. 1 ack 1001 nack 2001:3001
         +0 < . 1001:2001 ack 1 ecn ect
         +0 > . 1 ack 2001
         ",

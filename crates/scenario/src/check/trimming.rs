@@ -1,11 +1,11 @@
 //! Trimming: names that nobody has, one end without the other, and notifications beside it.
 
 use super::notification::unaware;
-use super::transport::{shown, warn, TCP_HEADER};
+use super::transport::{headers, shown, warn, TCP_HEADER};
 use super::{at_transport, used_transports, Network};
 use crate::doc::Parts;
 use fanin_params::Cx;
-use fanin_switch::{Buffer, Marking, NdpParams, NotificationConfig, Switch, TrimmingConfig};
+use fanin_switch::{Buffer, NdpParams, NotificationConfig, Switch, TrimmingConfig};
 use fanin_transport::TransportConfig;
 use fanin_units::{Bytes, NodeId};
 
@@ -47,7 +47,7 @@ fn what_for(parts: &Parts, switch: &Switch, cx: &mut Cx) {
         let message = "leaves nothing to tell of beside switch.notification: what would be dropped goes on without its payload";
         cx.error(None, message, Some("either switch.notification or switch.trimming".to_string()));
     }
-    if matches!((&switch.buffer, &switch.marking), (Buffer::Unlimited(_), marking) if !matches!(marking, Marking::Red(_))) {
+    if matches!(switch.buffer, Buffer::Unlimited(_)) && !switch.marking.drops() {
         cx.warn(None, "has nothing to trim: with an unlimited buffer nothing is refused for want of room", None);
     }
     if parts.all_traffic && !used_transports(parts).iter().any(|(_, TransportConfig::Tcp(tcp))| tcp.trim_nack) {
@@ -61,7 +61,10 @@ fn what_for(parts: &Parts, switch: &Switch, cx: &mut Cx) {
 /// A queue that holds no header.
 fn room(parts: &Parts, ndp: &NdpParams, cx: &mut Cx) {
     let Some(framing) = &parts.framing else { return };
-    let smallest = (framing.header + Bytes(u64::from(parts.ip().header() + TCP_HEADER + parts.trailer()))).max(framing.min_frame);
+    // The longest acknowledgment without SACK blocks of those that are in use.
+    let longest = used_transports(parts).iter().map(|(_, TransportConfig::Tcp(tcp))| headers(tcp, parts.ip())).max();
+    let longest = longest.unwrap_or(parts.ip().header() + TCP_HEADER);
+    let smallest = (framing.header + Bytes(u64::from(longest + parts.trailer()))).max(framing.min_frame);
     if ndp.headers < smallest {
         cx.key("headers", |cx| {
             cx.error(Some(&shown(&ndp.headers)), "has no room for a single header", Some(format!("at least {smallest}"))).severity

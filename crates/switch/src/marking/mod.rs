@@ -39,6 +39,11 @@ pub(crate) trait Policy: Sized {
         true
     }
 
+    /// Whether it drops packets.
+    fn drops(_params: &Self::Params) -> bool {
+        false
+    }
+
     /// Whether it does nothing while the queue is below all of these amounts.
     fn idle_below(_params: &Self::Params) -> bool {
         true
@@ -149,6 +154,11 @@ macro_rules! registry {
             /// Whether ECN-capable packets are marked at all.
             pub fn marks(&self) -> bool {
                 match self { $( Marking::$name(params) => <$state as Policy>::marks(params), )* }
+            }
+
+            /// Whether packets are dropped.
+            pub fn drops(&self) -> bool {
+                match self { $( Marking::$name(params) => <$state as Policy>::drops(params), )* }
             }
 
             /// What a threshold of this policy that no queue reaches means, for messages.

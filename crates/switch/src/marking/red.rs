@@ -171,6 +171,10 @@ impl Policy for Red {
         params.ecn
     }
 
+    fn drops(_params: &RedParams) -> bool {
+        true
+    }
+
     fn on_enqueue(&mut self, view: &PortView, p: &Packet, rng: &mut Stream) -> MarkVerdict {
         self.avg = self.average(view);
         let markable = self.params.ecn && p.ecn != Ecn::NotEct;

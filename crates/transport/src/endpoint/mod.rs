@@ -17,6 +17,7 @@ mod receive;
 mod trimmed;
 
 pub use notice::NoticeOutcome;
+pub use trimmed::TrimOutcome;
 
 use loss::Repair;
 use receive::Growth;

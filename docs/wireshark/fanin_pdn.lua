@@ -17,6 +17,10 @@ local ADDRESS = { [1] = 4, [2] = 16 } -- bytes, by type
 
 function pdn.dissector(buffer, info, tree)
   local all = buffer:len()
+  if buffer:reported_len() > all and all > 0 then -- the capture holds its beginning only: what was at the end is not known
+    local version = buffer(0, 1):bitfield(0, 4)
+    return Dissector.get(version == 4 and "ip" or version == 6 and "ipv6" or "data"):call(buffer, info, tree)
+  end
   local address = all >= 2 and ADDRESS[buffer(all - 2, 1):uint()]
   local size = address and 2 * address + 12
   if not size or all < size then return 0 end

@@ -279,6 +279,10 @@ def news_lines(news: News, summary: Mapping[str, Any]) -> list[str]:
     if lost:
         means = "their senders learn of it from duplicate acknowledgments or a timeout"
         lines.append(f"{show.count(lost)} {of} told nobody ({reasons}): {means}.")
+    untold = summary.get("drops", 0) - counts.get("raised", 0) if news.key == "notifications" and counts else 0
+    if untold > 0:
+        why = "unaware switches, acks = false, datagrams, or flows that had ended"
+        lines.append(f"{show.count(untold)} of {show.count(summary['drops'])} drops were not told of ({why}).")
     if counts.get("unheard"):
         lines.append(f"{show.count(counts['unheard'])} {of} came to a transport that does not heed them: set {news.remedy}.")
     return lines

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fanin import show
@@ -166,13 +166,22 @@ def notice_lines(document: dict[str, Any]) -> list[str]:
         )
     unread = [f"{show.count(found['cut'])} cut off by the capture"] if found["cut"] else []
     unread += [f"{show.count(found['short'])} too short"] if found["short"] else []
-    unread += [f"{show.count(e['count'])} of type {e['value']}, which is not defined" for e in found["types"] if e["name"] is None]
+    unread += _undefined("of type", "which is not defined", found["types"])
     if unread:
         lines.append(f"Not read: {'; '.join(unread)}.")
-    odd = [f"{show.count(e['count'])} for operation {e['value']}" for e in found["operations"] if e["name"] is None]
+    odd = _undefined("for operation", "", found["operations"])
     if odd:
         lines.append(f"Operations that are not defined: {', '.join(odd)}.")
     return lines + [f"{note[0].upper()}{note[1:]}." for note in found["notes"]]
+
+
+def _undefined(what: str, but: str, entries: Sequence[dict[str, Any]]) -> list[str]:
+    """Return how many have values that nobody has defined: the three most frequent, and the rest together."""
+    odd = sorted((entry for entry in entries if entry["name"] is None), key=lambda entry: -int(entry["count"]))
+    lines = [f"{show.count(entry['count'])} {what} {entry['value']}" + (f", {but}" if but else "") for entry in odd[:3]]
+    if len(odd) > 3:
+        lines.append(f"{show.count(sum(entry['count'] for entry in odd[3:]))} {what} of {len(odd) - 3} other values")
+    return lines
 
 
 def notice_rows(document: dict[str, Any], limit: int) -> tuple[list[str], list[list[str]]]:

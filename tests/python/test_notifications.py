@@ -46,7 +46,7 @@ COUNTS: dict[str, Any] = {
 def with_counts(folder: Path, counts: dict[str, Any] | None) -> fanin.Result:
     """Return a result whose summary says this of notifications."""
     path = write_result(folder, bursts=1) / "summary.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"notifications": counts}))
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"notifications": counts, "drops": 1_250}))
     return fanin.load(folder)
 
 
@@ -84,6 +84,7 @@ def test_the_page_says_each_counter_in_plain_words_and_what_a_loss_means(tmp_pat
     assert lines == [
         "10 of 1,000 notifications told nobody (2 queue full, 3 no way, 5 on links): their senders learn of it from "
         "duplicate acknowledgments or a timeout.",
+        "250 of 1,250 drops were not told of (unaware switches, acks = false, datagrams, or flows that had ended).",
         "12 of 1,000 notifications came to a transport that does not heed them: set drop_notification = true.",
     ]
     assert 'id="notifications"' not in report.render(with_counts(tmp_path / "b", None))
@@ -103,7 +104,13 @@ def test_the_counters_are_those_of_the_documentation(news: overview.News) -> Non
 @pytest.mark.native
 def test_trimming_is_told_of_in_the_same_way(tmp_path: Path) -> None:
     scenario = fanin.Scenario.from_file(ROOT / "scenarios" / "papers" / "pdn" / "fan-in.toml").replace(
-        {"switch.notification": "none", "transport.drop_notification": False, "switch.trimming": "ndp", "transport.trim_nack": True}
+        {
+            "switch.notification": "none",
+            "transport.drop_notification": False,
+            "switch.trimming.kind": "ndp",
+            "switch.trimming.headers": "12KB",
+            "transport.trim_nack": True,
+        }
     )
     ran = fanin.run(scenario, tmp_path / "out", progress=False)
     news, counts = overview.NEWS[1], ran.summary["trimming"]
@@ -114,7 +121,7 @@ def test_trimming_is_told_of_in_the_same_way(tmp_path: Path) -> None:
     assert lost > 0
     assert counts["nacks_lost"] == 0
     assert (shown.text, shown.tone) == (f"{counts['trimmed']:,}", "bad")
-    assert f"{counts['repaired']:,} repaired, {lost:,} lost ({lost:,} headers), queue up to 12.1 KB at left->right" in shown.note
+    assert f"{counts['repaired']:,} repaired, {lost:,} lost ({lost:,} headers), queue up to 12 KB at left->right" in shown.note
     (line,) = overview.news_lines(news, ran.summary)
     assert line.startswith(f"{lost:,} of {counts['trimmed']:,} trimmed packets told nobody ({lost:,} headers)")
     text = report.render(ran)

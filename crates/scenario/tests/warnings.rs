@@ -407,6 +407,20 @@ fn drop_notifications_with_one_end_only() {
         "s.toml: warning: transport.drop_notification, line 10: true waits for notifications that no switch sends; set switch.notification = \"pdn\"\n"
     );
     assert_eq!(changed(&[heeds, ("[switch]\n", &pdn(""))], ""), "");
+    let found = changed(&[heeds, ("[switch]\n", &pdn(", loss = 1.0"))], "");
+    assert!(
+        found.contains("switch.notification.loss, line 6: 1.0 loses every notification: no sender is told of a drop"),
+        "{found}"
+    );
+    let found = changed(&[heeds, ("[switch]\n", &pdn(", unaware = [\"h*\"]"))], "");
+    assert!(found.contains("switch.notification.unaware, line 6: names every host: no sender is told of a drop"), "{found}");
+    let capture = "[telemetry]\nsample = \"off\"\ncapture = { hosts = [\"h8\"], snap = \"1513B\" }\n";
+    let found = changed(&[heeds, ("[switch]\n", &pdn(""))], capture);
+    assert!(
+        found.contains("cuts drop notifications off: they are the end of a frame, and frames with one are up to 1514 B long"),
+        "{found}"
+    );
+    assert_eq!(changed(&[heeds, ("[switch]\n", &pdn(""))], &capture.replace("1513", "1514")), "");
     let found = changed(&[heeds, ("[switch]\n", &pdn(", max_frame = \"1500B\""))], "");
     assert!(found.contains("switch.notification.max_frame, line 6: \"1500B\" has no room for a notification in a full frame of transport default: it takes 1518 B with it"), "{found}");
     let unlimited = ("{ kind = \"static\", per_port = \"512KB\" }", "\"unlimited\"");

@@ -6,6 +6,7 @@ use crate::doc::Parts;
 use crate::pattern;
 use crate::sections::{CaptureFrames, Framing, STAMP_BYTES};
 use fanin_params::{Cx, Node, Value};
+use fanin_switch::NotificationConfig;
 use fanin_transport::TransportConfig;
 use fanin_units::{Bytes, HostId};
 
@@ -75,9 +76,18 @@ fn ethernet(framing: &Framing, cx: &mut Cx) {
     }
 }
 
-/// A stamp is the end of its frame.
+/// A stamp is the end of its frame, a drop notification behind it.
 fn snap(capture: &CaptureFrames, parts: &Parts, cx: &mut Cx) {
     let (Some(snap), Some(framing)) = (capture.snap, &parts.framing) else { return };
+    if let Some(NotificationConfig::Pdn(pdn)) = parts.switch.as_ref().map(|switch| &switch.notification) {
+        let longest = pdn.max_frame.get() - FCS;
+        if snap.get() < longest {
+            let message = format!(
+                "cuts drop notifications off: they are the end of a frame, and frames with one are up to {longest} B long"
+            );
+            warn(cx, "snap", &snap, message).suggestion = Some(format!("\"{}\", or no snap", Bytes(longest)));
+        }
+    }
     if parts.trailer() == 0 {
         return;
     }

@@ -24,7 +24,14 @@ pub(super) fn check(parts: &Parts, network: &Network, cx: &mut Cx) -> Vec<NodeId
             who_is_told(parts, pdn, cx);
             room(parts, pdn, cx);
             let nobody = ("switch and no host", "nobody sends notifications", "no notification");
-            cx.key("unaware", |cx| unaware(&pdn.unaware, network.node_names(), nobody, network, cx))
+            let found = cx.key("unaware", |cx| unaware(&pdn.unaware, network.node_names(), nobody, network, cx));
+            let hosts = network.switches().next().map_or(0, NodeId::index);
+            if hosts > 0 && (0..hosts).all(|host| found.iter().any(|node| node.index() == host)) {
+                cx.key("unaware", |cx| {
+                    cx.warn(None, "names every host: no sender is told of a drop", None);
+                });
+            }
+            found
         })
     })
 }
@@ -45,6 +52,9 @@ fn nobody_tells(parts: &Parts, cx: &mut Cx) {
 fn who_is_told(parts: &Parts, pdn: &PdnParams, cx: &mut Cx) {
     if matches!(parts.switch.as_ref().map(|switch| &switch.buffer), Some(Buffer::Unlimited(_))) {
         cx.warn(None, "has nothing to tell: with an unlimited buffer nothing is dropped for want of room", None);
+    }
+    if pdn.loss == 1.0 {
+        warn(cx, "loss", &pdn.loss, "loses every notification: no sender is told of a drop");
     }
     let used = used_transports(parts);
     if parts.all_traffic && !used.iter().any(|(_, TransportConfig::Tcp(tcp))| tcp.drop_notification) {

@@ -121,7 +121,7 @@ def test_trimming_is_told_of_in_the_same_way(tmp_path: Path) -> None:
     assert lost > 0
     assert counts["nacks_lost"] == 0
     assert (shown.text, shown.tone) == (f"{counts['trimmed']:,}", "bad")
-    assert f"{counts['repaired']:,} repaired, {lost:,} lost ({lost:,} headers), queue up to 12 KB at left->right" in shown.note
+    assert f"{counts['repaired']:,} repaired, {lost:,} lost ({lost:,} headers), queue up to 11.97 KB at left->right" in shown.note
     (line,) = overview.news_lines(news, ran.summary)
     assert line.startswith(f"{lost:,} of {counts['trimmed']:,} trimmed packets told nobody ({lost:,} headers)")
     text = report.render(ran)

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Fate, Net};
-use fanin_packet::TcpFlags;
+use fanin_packet::{Packet, TcpFlags};
 use fanin_transport::cc::{CongestionControl, Cubic, Dctcp, NewReno, Reno};
 use fanin_transport::*;
 use fanin_units::{Bytes, Purpose, Span, Stream, Time};
@@ -108,6 +108,23 @@ fn told(seed: u64, troubles: [u64; 4], percent: [u64; 4]) -> impl FnMut(Time, us
     }
 }
 
+/// Writes at both ends, with the network going on between; then both close, until nothing happens any more. Bytes written by each.
+fn exchange<F: FnMut(Time, usize, &Packet) -> Fate>(net: &mut Net<F>, writes: Vec<(usize, u64)>) -> [u64; 2] {
+    let mut written = [0, 0];
+    for (end, bytes) in writes {
+        net.write(end, bytes);
+        written[end] += bytes;
+        for _ in 0..bytes % 40 {
+            net.step();
+        }
+    }
+    for end in 0..2 {
+        net.close(end);
+    }
+    net.run(Span::from_s(4_000), 400_000);
+    written
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
 
@@ -122,18 +139,7 @@ proptest! {
     ) {
         let closing = cfg.handshake;
         let mut net = Net::new(cfg, iss, Span::from_us(tx), misfortune(seed, troubles));
-        let mut written = [0, 0];
-        for (end, bytes) in writes {
-            net.write(end, bytes);
-            written[end] += bytes;
-            for _ in 0..bytes % 40 {
-                net.step();
-            }
-        }
-        for end in 0..2 {
-            net.close(end);
-        }
-        net.run(Span::from_s(4_000), 400_000);
+        let written = exchange(&mut net, writes);
         for (end, written) in written.into_iter().enumerate() {
             let (me, other) = (&net.ends[end], &net.ends[1 - end]);
             prop_assert!(!me.aborted && me.connected, "{:?}\nOTHER {:?}", me.tcp, other.tcp);
@@ -176,18 +182,7 @@ proptest! {
         let cfg = Tcp { drop_notification: true, ..cfg };
         let quiet = troubles == [0, 0, 0, 0];
         let mut net = Net::new(cfg, iss, Span::from_us(tx), told(seed, troubles, percent));
-        let mut written = [0, 0];
-        for (end, bytes) in writes {
-            net.write(end, bytes);
-            written[end] += bytes;
-            for _ in 0..bytes % 40 {
-                net.step();
-            }
-        }
-        for end in 0..2 {
-            net.close(end);
-        }
-        net.run(Span::from_s(4_000), 400_000);
+        let written = exchange(&mut net, writes);
         for (end, written) in written.into_iter().enumerate() {
             let (me, other) = (&net.ends[end], &net.ends[1 - end]);
             prop_assert!(!me.aborted && me.connected, "{:?}\nOTHER {:?}", me.tcp, other.tcp);
@@ -292,18 +287,7 @@ proptest! {
         let mut net = Net::new(cfg, iss, Span::from_us(tx), move |now, from, p| {
             Fate { trim: random.below(100) < percent, ..misfortune(now, from, p) }
         });
-        let mut written = [0, 0];
-        for (end, bytes) in writes {
-            net.write(end, bytes);
-            written[end] += bytes;
-            for _ in 0..bytes % 40 {
-                net.step();
-            }
-        }
-        for end in 0..2 {
-            net.close(end);
-        }
-        net.run(Span::from_s(4_000), 400_000);
+        let written = exchange(&mut net, writes);
         for (end, written) in written.into_iter().enumerate() {
             let (me, other) = (&net.ends[end], &net.ends[1 - end]);
             prop_assert!(!me.aborted && me.connected, "{:?}\nOTHER {:?}", me.tcp, other.tcp);

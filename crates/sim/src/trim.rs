@@ -221,7 +221,7 @@ impl World {
         let data = self.ports[l].explicit.as_deref().is_some_and(|explicit| explicit.packets > 0);
         let Some(headers) = self.trim.as_deref_mut().and_then(|trim| trim.ports[l].as_mut()) else { return false };
         if !headers.queue.is_next(data) {
-            headers.queue.data_sent();
+            headers.queue.turn_over();
             return false;
         }
         let Some(packet) = headers.waiting.pop_front() else { return false };

@@ -85,7 +85,7 @@ pub fn is_header(p: &Packet, framing: &Framing, trailer: u16) -> bool {
 /// assert!(queue.is_next(true));
 /// queue.sent(64, true);
 /// assert!(!queue.is_next(true)); // one header for each data packet
-/// queue.data_sent();
+/// queue.turn_over();
 /// assert!(queue.is_next(true));
 /// ```
 #[derive(Clone, Debug)]
@@ -133,8 +133,8 @@ impl HeaderQueue {
         self.served += u32::from(data);
     }
 
-    /// A data packet has left.
-    pub fn data_sent(&mut self) {
+    /// It is not a header's turn: data leaves, or nothing waits.
+    pub fn turn_over(&mut self) {
         self.served = 0;
     }
 
@@ -223,7 +223,7 @@ mod tests {
                 q.sent(64, data > 0);
                 order.push('h');
             } else {
-                q.data_sent();
+                q.turn_over();
                 data -= 1;
                 order.push('D');
             }
@@ -269,7 +269,7 @@ mod tests {
                         data_in_turn = 0;
                     }
                     _ if data > 0 => {
-                        q.data_sent();
+                        q.turn_over();
                         data -= 1;
                         headers_in_turn = 0;
                         data_in_turn = if q.is_empty() { 0 } else { data_in_turn + 1 };

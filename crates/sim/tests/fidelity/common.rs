@@ -2,7 +2,8 @@
 
 use fanin_scenario::Scenario;
 use fanin_sim::{world, Destination, Kept, Pause, PortNow, Totals, World};
-use fanin_units::Time;
+use fanin_telemetry::FlowRow;
+use fanin_units::{Span, Time};
 use std::path::Path;
 
 /// Picoseconds in a second.
@@ -106,4 +107,56 @@ pub fn mean(values: &[f64]) -> f64 {
 pub fn near(what: &str, measured: f64, theory: f64, tolerance: f64) {
     println!("{what}: theory {theory:.6}, measured {measured:.6}, off by {:+.4} %", 100.0 * (measured / theory - 1.0));
     assert!((measured / theory - 1.0).abs() <= tolerance, "{what}: theory {theory}, measured {measured}, tolerance {tolerance}");
+}
+
+/// `n` servers at the left of a dumbbell send 10 KB each to one client at the right, all at once, as PDN §V has it: 1 Gb/s, a
+/// propagation round trip of 100 us, initial window 1. Segments of 1000 B in frames of 1058 B.
+pub fn fan_in(n: u32, transport: &str, switch: &str) -> String {
+    format!(
+        r#"
+        [topology]
+        kind = "dumbbell"
+        left = {n}
+        right = 1
+        host_link = {{ rate = "1Gbps", delay = "16667ns" }}
+        bottleneck = {{ rate = "1Gbps", delay = "16666ns" }}
+        [switch]
+        buffer = {{ kind = "static", per_port = "300KB" }}
+        {switch}
+        [transport]
+        kind = "tcp"
+        congestion_control = "newreno"
+        sack = false
+        timestamps = false
+        mss = 1000
+        initial_window = 1
+        ack_every = 1
+        rto_min = "200ms"
+        rto_initial = "200ms"
+        {transport}
+        [[traffic]]
+        kind = "incast"
+        receiver = "h{n}"
+        senders = ["all"]
+        size = "10KB"
+        [telemetry]
+        sample = "off"
+        "#
+    )
+}
+
+/// Flows that have all completed, together.
+pub trait Completed {
+    fn flows(&self) -> &[FlowRow];
+
+    /// When the last byte of the last one arrived, since the start.
+    fn last(&self) -> Span {
+        self.flows().iter().map(|f| Time::from_ps(f.finish_ps.expect("complete")).since(Time::ZERO)).max().expect("flows")
+    }
+    fn timeouts(&self) -> u64 {
+        self.flows().iter().map(|f| u64::from(f.timeouts)).sum()
+    }
+    fn retransmits(&self) -> u64 {
+        self.flows().iter().map(|f| f.retransmits).sum()
+    }
 }

@@ -5,42 +5,6 @@ use fanin_sim::{NoticeCounts, Pause, World};
 use fanin_telemetry::FlowRow;
 use fanin_units::{Span, Time};
 
-/// `n` servers at the left of a dumbbell send 10 KB each to one client at the right, all at once, as PDN §V has it: 1 Gb/s, a
-/// propagation round trip of 100 us, initial window 1. Segments of 1000 B in frames of 1058 B.
-fn fan_in(n: u32, transport: &str, switch: &str) -> String {
-    format!(
-        r#"
-        [topology]
-        kind = "dumbbell"
-        left = {n}
-        right = 1
-        host_link = {{ rate = "1Gbps", delay = "16667ns" }}
-        bottleneck = {{ rate = "1Gbps", delay = "16666ns" }}
-        [switch]
-        buffer = {{ kind = "static", per_port = "300KB" }}
-        {switch}
-        [transport]
-        kind = "tcp"
-        congestion_control = "newreno"
-        sack = false
-        timestamps = false
-        mss = 1000
-        initial_window = 1
-        ack_every = 1
-        rto_min = "200ms"
-        rto_initial = "200ms"
-        {transport}
-        [[traffic]]
-        kind = "incast"
-        receiver = "h{n}"
-        senders = ["all"]
-        size = "10KB"
-        [telemetry]
-        sample = "off"
-        "#
-    )
-}
-
 const PDN: &str = "notification = \"pdn\"";
 const HEEDS: &str = "drop_notification = true";
 
@@ -51,15 +15,9 @@ struct Outcome {
     drops: u64,
 }
 
-impl Outcome {
-    fn last(&self) -> Span {
-        self.flows.iter().map(|f| Time::from_ps(f.finish_ps.expect("complete")).since(Time::ZERO)).max().expect("flows")
-    }
-    fn timeouts(&self) -> u64 {
-        self.flows.iter().map(|f| u64::from(f.timeouts)).sum()
-    }
-    fn retransmits(&self) -> u64 {
-        self.flows.iter().map(|f| f.retransmits).sum()
+impl Completed for Outcome {
+    fn flows(&self) -> &[FlowRow] {
+        &self.flows
     }
 }
 

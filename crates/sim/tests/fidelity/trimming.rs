@@ -3,42 +3,11 @@
 use crate::common::*;
 use fanin_sim::{Pause, TrimCounts, World};
 use fanin_telemetry::{DropRow, FlowRow};
-use fanin_units::{Span, Time};
+use fanin_units::Span;
 
-/// `n` servers at the left of a dumbbell send 10 KB each to one client at the right, all at once: 1 Gb/s, a propagation round trip
-/// of 100 us, initial window 1, segments of 1000 B in frames of 1058 B, as PDN §V has it.
-fn fan_in(n: u32, transport: &str, trimming: &str) -> String {
-    format!(
-        r#"
-        [topology]
-        kind = "dumbbell"
-        left = {n}
-        right = 1
-        host_link = {{ rate = "1Gbps", delay = "16667ns" }}
-        bottleneck = {{ rate = "1Gbps", delay = "16666ns" }}
-        [switch]
-        buffer = {{ kind = "static", per_port = "300KB" }}
-        trimming = {{ kind = "ndp"{trimming} }}
-        [transport]
-        kind = "tcp"
-        congestion_control = "newreno"
-        sack = false
-        timestamps = false
-        mss = 1000
-        initial_window = 1
-        ack_every = 1
-        rto_min = "200ms"
-        rto_initial = "200ms"
-        {transport}
-        [[traffic]]
-        kind = "incast"
-        receiver = "h{n}"
-        senders = ["all"]
-        size = "10KB"
-        [telemetry]
-        sample = "off"
-        "#
-    )
+/// PDN's fan-in, and switches that trim.
+fn trimmed_fan_in(n: u32, transport: &str, trimming: &str) -> String {
+    fan_in(n, transport, &format!("trimming = {{ kind = \"ndp\"{trimming} }}"))
 }
 
 const NACK: &str = "trim_nack = true";
@@ -51,15 +20,9 @@ struct Outcome {
     drops: Vec<DropRow>,
 }
 
-impl Outcome {
-    fn last(&self) -> Span {
-        self.flows.iter().map(|f| Time::from_ps(f.finish_ps.expect("complete")).since(Time::ZERO)).max().expect("flows")
-    }
-    fn timeouts(&self) -> u64 {
-        self.flows.iter().map(|f| u64::from(f.timeouts)).sum()
-    }
-    fn retransmits(&self) -> u64 {
-        self.flows.iter().map(|f| f.retransmits).sum()
+impl Completed for Outcome {
+    fn flows(&self) -> &[FlowRow] {
+        &self.flows
     }
 }
 
@@ -95,13 +58,13 @@ fn play(text: &str) -> Outcome {
 /// that the headers take on the link, 84 B each.
 #[test]
 fn every_loss_is_trimmed_and_nothing_times_out() {
-    let quiet = play(&fan_in(40, NACK, ROOM));
+    let quiet = play(&trimmed_fan_in(40, NACK, ROOM));
     assert_eq!(quiet.counts, TrimCounts::default());
     for cut in ["", ", cut = \"arriving\""] {
         for n in [90, 150] {
             for more in ["", "\ndrop_resend = \"window\"", "\nsack = true"] {
                 let transport = format!("{NACK}{more}").replace("sack = true", "");
-                let text = fan_in(n, &transport, &format!("{ROOM}{cut}"));
+                let text = trimmed_fan_in(n, &transport, &format!("{ROOM}{cut}"));
                 let text = if more.contains("sack") { text.replace("sack = false", "sack = true") } else { text };
                 let ran = play(&text);
                 let c = ran.counts;
@@ -123,7 +86,7 @@ fn every_loss_is_trimmed_and_nothing_times_out() {
 /// The same without anyone who answers: headers come and are counted, and senders wait for RTO_min.
 #[test]
 fn without_ears_there_are_timeouts() {
-    let ran = play(&fan_in(90, "", ROOM));
+    let ran = play(&trimmed_fan_in(90, "", ROOM));
     let c = ran.counts;
     assert!(c.unheard > 0 && c.unheard + c.ended == c.trimmed && c.nacked == 0, "{c:?}");
     assert!(ran.timeouts() > 0 && ran.last() > Span::from_ms(200));
@@ -133,7 +96,7 @@ fn without_ears_there_are_timeouts() {
 /// 150 servers come at once.
 #[test]
 fn a_full_queue_of_headers_loses_and_counts() {
-    let text = fan_in(150, &format!("{NACK}\nhandshake = false"), ", headers = \"1KB\"");
+    let text = trimmed_fan_in(150, &format!("{NACK}\nhandshake = false"), ", headers = \"1KB\"");
     let ran = play(&text.replace("initial_window = 1", "initial_window = 10"));
     let lost: Vec<&DropRow> = ran.drops.iter().filter(|row| row.reason.to_string() == "headers_full").collect();
     assert!(ran.counts.headers_lost > 0 && lost.len() == ran.drops.len());
@@ -323,13 +286,13 @@ fn datagrams_are_not_trimmed() {
 /// Switches that do not trim drop; headers cross them as packets like others.
 #[test]
 fn mixed_fabrics_drop_where_they_do_not_trim() {
-    let right = play(&fan_in(90, NACK, &format!("{ROOM}, unaware = [\"right\"]")));
+    let right = play(&trimmed_fan_in(90, NACK, &format!("{ROOM}, unaware = [\"right\"]")));
     assert!(
         right.counts.repaired == right.counts.trimmed && right.drops.is_empty() && right.timeouts() == 0,
         "{:?}",
         right.counts
     );
-    let left = play(&fan_in(90, NACK, &format!("{ROOM}, unaware = [\"left\"]")));
+    let left = play(&trimmed_fan_in(90, NACK, &format!("{ROOM}, unaware = [\"left\"]")));
     assert!(left.counts.trimmed == 0 && !left.drops.is_empty() && left.timeouts() > 0, "{:?}", left.counts);
     assert!(left.drops.iter().all(|row| row.reason.to_string() == "buffer_full"));
 }

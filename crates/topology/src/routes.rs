@@ -66,22 +66,34 @@ impl Routes {
         let mut pools: Vec<Pool> = (0..switches).map(|_| Pool::default()).collect();
         let mut search = Search::new(topology);
         let mut longest = 0;
-        for (a, node) in attachment_nodes.iter().enumerate() {
+        let neighbours: Vec<Vec<NodeId>> = attachment_nodes.iter().map(|node| search.neighbours(*node)).collect();
+        let twin = twins(&neighbours);
+        let row = |switch: NodeId| switch.index() - topology.hosts.len();
+        let mut intern = |switch: NodeId, group: &[LinkId]| {
+            pools[row(switch)].intern(group).ok_or_else(|| {
+                let message = format!("has the switch \"{}\" with too many groups of links", topology.nodes[switch.index()].name);
+                too_large(message, "at most 65534 links in all groups of a switch")
+            })
+        };
+        for (a, node) in attachment_nodes.iter().enumerate().filter(|(a, _)| twin[*a] == *a) {
             search.run(*node);
             longest = attachment_nodes.iter().map(|other| search.distance[other.index()] + 1).fold(longest, u32::max);
-            for (s, pool) in pools.iter_mut().enumerate() {
-                let switch = NodeId((topology.hosts.len() + s) as u32);
-                if switch == *node {
-                    continue;
-                }
-                let group = search.towards(switch);
-                let Some(at) = pool.intern(group) else {
-                    let message =
-                        format!("has the switch \"{}\" with too many groups of links", topology.nodes[switch.index()].name);
-                    return Err(too_large(message, "at most 65534 links in all groups of a switch"));
-                };
-                entries[s * attachments + a] = at;
+            for switch in (topology.hosts.len() as u32..topology.nodes.len() as u32).map(NodeId).filter(|switch| switch != node) {
+                entries[row(switch) * attachments + a] = intern(switch, search.towards(switch))?;
             }
+        }
+        for row in entries.chunks_exact_mut(attachments) {
+            (0..attachments).for_each(|a| row[a] = row[twin[a]]);
+        }
+        for (a, node) in attachment_nodes.iter().enumerate().filter(|(a, _)| twin[*a] != *a) {
+            entries[row(*node) * attachments + a] = HERE;
+            for switch in &neighbours[a] {
+                entries[row(*switch) * attachments + a] = intern(*switch, search.links(*switch, |to| to == *node))?;
+            }
+            // The twin itself is two steps away, over any neighbour.
+            let twin = attachment_nodes[twin[a]];
+            let group = search.links(twin, |to| topology.host_id(to).is_none());
+            entries[row(twin) * attachments + a] = intern(twin, group)?;
         }
         let mut base = Vec::with_capacity(switches);
         let mut groups = Vec::new();
@@ -246,6 +258,15 @@ impl Routes {
     }
 }
 
+/// For each attachment the first with the same neighbours, itself if there is none before it.
+///
+/// Such twins are equally far from all else, and all but the neighbours reach both over the same links: the edge switches of a
+/// pod, the leaves of a fabric. One search does for all of them; without this a fat tree costs its edge switches × links.
+fn twins(neighbours: &[Vec<NodeId>]) -> Vec<usize> {
+    let mut first: BTreeMap<&[NodeId], usize> = BTreeMap::new();
+    neighbours.iter().enumerate().map(|(a, around)| *first.entry(around).or_insert(a)).collect()
+}
+
 /// The groups of one switch, each stored once.
 #[derive(Default)]
 struct Pool {
@@ -300,13 +321,39 @@ impl<'a> Search<'a> {
 
     /// The links of `switch` that lead one step nearer.
     fn towards(&mut self, switch: NodeId) -> &[LinkId] {
-        let topology = self.topology;
-        let (distance, here) = (&self.distance, self.distance[switch.index()]);
-        self.group.clear();
-        self.group.extend(topology.out_links(switch).iter().copied().filter(|link| {
-            let to = distance[topology.link(*link).to.index()];
-            to != u32::MAX && to + 1 == here
-        }));
+        let distance = std::mem::take(&mut self.distance);
+        let here = distance[switch.index()];
+        self.links(switch, |to| distance[to.index()] != u32::MAX && distance[to.index()] + 1 == here);
+        self.distance = distance;
         &self.group
+    }
+
+    /// The links of `switch` whose far ends are among those `wanted`.
+    fn links(&mut self, switch: NodeId, wanted: impl Fn(NodeId) -> bool) -> &[LinkId] {
+        let topology = self.topology;
+        self.group.clear();
+        self.group.extend(topology.out_links(switch).iter().copied().filter(|link| wanted(topology.link(*link).to)));
+        &self.group
+    }
+
+    /// The switches that `switch` has links to, each once, ascending.
+    fn neighbours(&self, switch: NodeId) -> Vec<NodeId> {
+        let ends = self.topology.out_links(switch).iter().map(|link| self.topology.link(*link).to);
+        let mut found: Vec<NodeId> = ends.filter(|end| self.topology.host_id(*end).is_none()).collect();
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_search_does_for_all_with_the_same_neighbours() {
+        let node = |names: &[u32]| names.iter().map(|n| NodeId(*n)).collect::<Vec<_>>();
+        let around = [node(&[1, 2]), node(&[3]), node(&[1, 2]), node(&[]), node(&[3]), node(&[1])];
+        assert_eq!(twins(&around), [0, 1, 0, 3, 1, 5]);
     }
 }

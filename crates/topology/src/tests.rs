@@ -3,7 +3,7 @@ use crate::draft::Findings;
 use crate::import::{parse, Defaults};
 use crate::*;
 use fanin_params::{Cx, Node as Doc, Param, Problem, Value};
-use fanin_units::{BitRate, Bytes, HostId, LinkId, Span};
+use fanin_units::{BitRate, Bytes, HostId, LinkId, NodeId, Span};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -51,16 +51,36 @@ fn check_invariants(t: &Topology) {
         assert_eq!(t.host(&t.nodes[node.index()].name), Some(HostId(h as u32)));
     }
     let routes = Routes::shortest(t).unwrap();
-    let switches: Vec<_> = (t.hosts.len()..t.nodes.len()).map(|n| fanin_units::NodeId(n as u32)).collect();
+    let switches: Vec<_> = (t.hosts.len()..t.nodes.len()).map(|n| NodeId(n as u32)).collect();
     for host in (0..t.hosts.len() as u32).map(HostId) {
         for switch in &switches {
             let hops = routes.next_hops(*switch, host);
             assert!(!hops.is_empty() && hops.windows(2).all(|w| w[0] < w[1]));
             assert!(hops.iter().all(|l| t.link(*l).from == *switch));
+            assert_eq!(hops, nearer(t, *switch, host), "all links that lead nearer, and no others");
         }
         let path = routes.path(t, HostId(0), host, |_, n| n - 1);
         assert_eq!(path.last().map(|l| t.link(*l).to), (host.0 > 0).then(|| t.hosts[host.index()]));
     }
+}
+
+/// The links of a switch that lead one step nearer to a host, by a search of their own.
+fn nearer(t: &Topology, switch: NodeId, host: HostId) -> Vec<LinkId> {
+    let mut distance = vec![usize::MAX; t.nodes.len()];
+    let mut reached = vec![t.hosts[host.index()]];
+    distance[reached[0].index()] = 0;
+    for at in 0.. {
+        let Some(node) = reached.get(at).copied() else { break };
+        for next in t.out_links(node).iter().map(|l| t.link(*l).to) {
+            // No host forwards; each has one link.
+            if distance[next.index()] == usize::MAX {
+                distance[next.index()] = distance[node.index()] + 1;
+                reached.push(next);
+            }
+        }
+    }
+    let leads = |l: &LinkId| distance[t.link(*l).to.index()] + 1 == distance[switch.index()];
+    t.out_links(switch).iter().copied().filter(leads).collect()
 }
 
 fn host_pair(t: &Topology, a: &str, b: &str) -> (HostId, HostId) {

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, cast
 
 import polars as pl
 
-from fanin import _core, tables
+from fanin import _core, _files, tables
 from fanin._core import TraceError
 from fanin.results import Result
 
@@ -489,7 +489,7 @@ class Analysis:
         """Return the whole report as JSON, and write it to `path` if given; equal traces and settings give equal bytes."""
         text = json.dumps(self.document, indent=1, ensure_ascii=False) + "\n"
         if path is not None:
-            Path(path).write_text(text, encoding="utf-8")
+            _files.write_text(path, text)
         return text
 
     def report(self, path: str | os.PathLike[str]) -> Path:

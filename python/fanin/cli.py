@@ -23,7 +23,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from fanin import _core, benchmark, overview, reproduce, runner, show, tables
+from fanin import _core, _files, benchmark, overview, reproduce, runner, show, tables
 from fanin.analysis import Analysis, AnalysisProgress, TraceError, analyze
 from fanin.folder import OutputError
 from fanin.results import SCHEMAS, Result, ResultError, load
@@ -478,7 +478,8 @@ def convert(
             raise ValueError(f"{', '.join(old)}: there already; --force replaces")
         target.mkdir(parents=True, exist_ok=True)
         for name, frame in chosen.items():
-            _SINKS[to](frame, paths[name])
+            with _files.replacing(paths[name]) as part:
+                _SINKS[to](frame, part)
             typer.echo(paths[name])
 
 
@@ -532,7 +533,7 @@ def vectors_(
         if out is None:
             write(document, sys.stdout)
         else:
-            with out.open("w", encoding="utf-8", newline="") as file:
+            with _files.replacing(out) as part, part.open("w", encoding="utf-8", newline="") as file:
                 write(document, file)
 
 

@@ -9,6 +9,8 @@ from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from fanin import _files
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -150,5 +152,7 @@ def save(figure: PlotlyFigure, path: str | os.PathLike[str], *, width: str = "co
     target = Path(path)
     stamp = {".pdf": "CreationDate", ".svg": "Date"}.get(target.suffix.lower())
     with mpl.rc_context(_STYLE):
-        to_matplotlib(figure, width=width).savefig(target, dpi=300, metadata={stamp: None} if stamp else None)
+        drawn = to_matplotlib(figure, width=width)
+        with _files.replacing(target) as part:
+            drawn.savefig(part, dpi=300, metadata={stamp: None} if stamp else None, format=target.suffix[1:] or "png")
     return target

@@ -17,7 +17,7 @@ import tomli_w
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from fanin import burst_figure, figures, overview, series, show, tables
+from fanin import _files, burst_figure, figures, overview, series, show, tables
 from fanin.analysis import Analysis, TraceError, analyze
 
 if TYPE_CHECKING:
@@ -327,18 +327,9 @@ def _provenance(result: Result) -> list[tuple[str, str]]:
 
 def write(result: Result, path: str | os.PathLike[str]) -> None:
     """Write the page about a run, completely or not at all; see `render`."""
-    _write(Path(path), render(result))
+    _files.write_text(path, render(result))
 
 
 def write_analysis(analysis: Analysis, path: str | os.PathLike[str]) -> None:
     """Write the page about an analysed trace, completely or not at all; see `render_analysis`."""
-    _write(Path(path), render_analysis(analysis))
-
-
-def _write(target: Path, page: str) -> None:
-    part = target.with_name(f".{target.name}.part")
-    try:
-        part.write_text(page, encoding="utf-8")
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+    _files.write_text(path, render_analysis(analysis))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from fanin import _core, paper
+from fanin import _core, _files, paper
 from fanin.folder import OutputError
 from fanin.reproduce._registry import PAPERS, Figure
 from fanin.reproduce._rows import Row
@@ -106,9 +106,10 @@ class Reproduction:
         for name, plot in self.plots.items():
             files += [paper.save(plot, out / f"{name}.{ending}") for ending in ENDINGS]
         for name, frame in self.data.items():
-            frame.write_csv(out / "data" / f"{name}.csv")
-            frame.write_parquet(out / "data" / f"{name}.parquet")
-            files += [out / "data" / f"{name}.csv", out / "data" / f"{name}.parquet"]
+            for ending, write in (("csv", frame.write_csv), ("parquet", frame.write_parquet)):
+                files.append(out / "data" / f"{name}.{ending}")
+                with _files.replacing(files[-1]) as part:
+                    write(part)
         files.append(_write(out / "rows.json", self.to_dict()))
         listed = sorted(str(file.relative_to(out)) for file in files)
         return [*files, _write(out / MANIFEST, self.manifest | {"files": listed})]
@@ -128,8 +129,7 @@ def manifest(figure: Figure, *, seeds: Iterable[int], short: bool, runs: list[di
 
 
 def _write(path: Path, document: dict[str, Any]) -> Path:
-    path.write_text(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
-    return path
+    return _files.write_text(path, json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def inspect(out: Path) -> list[str]:
@@ -150,7 +150,7 @@ def inspect(out: Path) -> list[str]:
         ours = {str(name) for name in old["files"]} | {MANIFEST} if old["schema"] == SCHEMA else set()
     except (OSError, ValueError, KeyError, TypeError):
         ours = set()
-    others = sorted(there - ours)
+    others = sorted(name for name in there - ours if not Path(name).name.startswith(_files.OURS))
     if others:
         listed = f"{', '.join(others[:3])}{' …' if len(others) > 3 else ''}"
         raise OutputError(f"{out}: holds what is not of an earlier reproduction ({listed}); choose another folder")

@@ -1,0 +1,58 @@
+"""Files: what is written is whole or not there."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+__all__ = ["OURS", "replacing", "write_text"]
+
+OURS: Final = ".fanin-"
+"""How names of files begin that are only there while something is written. What a killed process left of them is nobody's."""
+
+_numbers = itertools.count()
+
+
+@contextlib.contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give a name beside `path` to write to; what is written there becomes `path` if no error comes.
+
+    A crash or a full disk so leaves the old file or none, never half a one that looks whole. A device or a pipe, such as
+    /dev/stdout, is given as it is: nothing can take its place.
+
+    Raises
+    ------
+    OSError
+        It cannot be written; the error names `path`.
+    """
+    target = Path(path)
+    if target.exists() and not target.is_file():
+        yield target
+        return
+    target = target.resolve()  # what a link leads to is replaced, not the link
+    part = target.with_name(f"{OURS}part-{os.getpid()}-{next(_numbers)}{target.suffix}")
+    try:
+        yield part
+        if target.exists():
+            shutil.copymode(target, part)
+        with part.open("rb") as file:
+            os.fsync(file.fileno())  # else the name could reach the disk before the content
+        part.replace(target)
+    except OSError as error:
+        if error.filename is None or os.fspath(error.filename) == os.fspath(part):
+            error.filename, error.filename2 = os.fspath(path), None
+        raise
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> Path:
+    """Write a text file whole or not at all; see `replacing`."""
+    with replacing(path) as part:
+        part.write_text(text, encoding="utf-8")
+    return Path(path)

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import Final
 
+from fanin._files import OURS
 from fanin.results import MANIFEST, SCHEMAS, SUMMARY
 
 __all__ = ["PROBE_BYTES", "OutputError", "clear", "inspect"]
@@ -16,6 +17,10 @@ PACKETS: Final = "packets.pcapng"
 
 PROBE_BYTES: Final = 4 << 20
 """How much must fit onto the disk for a run to start [bytes]. A run needs more; how much is not known beforehand."""
+
+
+_LEFT_OVER: Final = (".ballast", f".{MANIFEST}.new", f".{SUMMARY}.new")
+"""What a run that is killed may leave besides the names that begin with `OURS`."""
 
 
 class OutputError(OSError):
@@ -42,7 +47,7 @@ def inspect(out: Path, *, overwrite: bool) -> None:
         raise OutputError(f"{out}: is a file, not a folder")
     if out.is_dir():
         try:
-            content = sorted(entry.name for entry in out.iterdir())
+            content = sorted(entry.name for entry in out.iterdir() if not _is_left_over(entry.name))
         except OSError as error:
             raise OutputError(f"{out}: cannot be read: {error.strerror}") from error
         if content and MANIFEST not in content:
@@ -55,7 +60,7 @@ def inspect(out: Path, *, overwrite: bool) -> None:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(f"{out}: cannot be made: {error.strerror}") from error
-    probe = out / f".fanin-probe-{os.getpid()}"
+    probe = out / f"{OURS}probe-{os.getpid()}"
     try:
         with probe.open("wb") as file:
             file.write(b"\0" * PROBE_BYTES)
@@ -68,8 +73,13 @@ def inspect(out: Path, *, overwrite: bool) -> None:
             probe.unlink()
 
 
+def _is_left_over(name: str) -> bool:
+    return name in _LEFT_OVER or name.startswith(OURS)
+
+
 def clear(out: Path) -> None:
-    """Remove the files of an earlier result, its converted tables too, the manifest last, and nothing else."""
+    """Remove the files of an earlier result, converted tables and what a killed run left too, the manifest last; nothing else."""
     tables = [f"{table}.{ending}" for table in SCHEMAS for ending in ("parquet", "csv", "jsonl", "arrow")]
-    for name in [*tables, PACKETS, SUMMARY, "report.html", ".ballast", MANIFEST]:
+    left_over = [entry.name for entry in out.iterdir() if _is_left_over(entry.name)]
+    for name in [*tables, PACKETS, SUMMARY, "report.html", *left_over, MANIFEST]:
         (out / name).unlink(missing_ok=True)

@@ -177,6 +177,21 @@ def test_another_folder_is_never_touched(scenario: Path, tmp_path: Path) -> None
     assert "cannot be made: Not a directory" in call("run", scenario, "-o", tmp_path / "file" / "out").stderr
 
 
+def test_what_a_killed_run_left_is_nobodys(scenario: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    left_over = [".fanin-probe-4711", ".fanin-part-4711-0.csv", ".ballast", ".manifest.json.new"]
+    for name in left_over:
+        (out / name).write_text("half")
+    done = call("run", scenario, "-o", out)
+    assert done.exit_code == 0, done.output
+    assert not set(left_over) & set(names(out))
+    (tmp_path / "other").mkdir()
+    for name in (".fanin-probe-4711", "mine.csv"):
+        (tmp_path / "other" / name).write_text("")
+    assert "holds no earlier result (mine.csv" in call("run", scenario, "-o", tmp_path / "other", "--force").stderr
+
+
 def test_a_full_disk_is_found_before_the_run(scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_: int) -> None:
         raise OSError(28, "No space left on device")

@@ -1,4 +1,4 @@
-"""Files: what is written is whole or not there."""
+"""Files: what is written is whole or not there; what is read is a file, not a pipe that nobody feeds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-__all__ = ["OURS", "replacing", "write_text"]
+__all__ = ["OURS", "read_text", "replacing", "write_text"]
 
 OURS: Final = ".fanin-"
 """How names of files begin that are only there while something is written. What a killed process left of them is nobody's."""
@@ -56,3 +56,18 @@ def write_text(path: str | os.PathLike[str], text: str) -> Path:
     with replacing(path) as part:
         part.write_text(text, encoding="utf-8")
     return Path(path)
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file.
+
+    Raises
+    ------
+    OSError
+        It cannot be read, or is a pipe or a device, which could be waited for without end.
+    UnicodeDecodeError
+        It is not UTF-8.
+    """
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise OSError(None, "is a pipe or a device, not a file", str(path))
+    return path.read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from fanin import show
+from fanin import _files, show
 from fanin.overview import facts, fct_rows
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def load(path: str | os.PathLike[str]) -> Result:
 
 def _read_json(path: Path) -> dict[str, Any]:
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(_files.read_text(path))
     except FileNotFoundError:
         raise ResultError(f"{path}: there is no such file") from None
     except (OSError, UnicodeDecodeError) as error:

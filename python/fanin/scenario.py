@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, Self
 
 import tomli_w
 
-from fanin import _core
+from fanin import _core, _files
 from fanin._core import ScenarioError
 
 __all__ = ["Check", "Problem", "Scenario", "ScenarioError"]
@@ -153,13 +153,13 @@ class Scenario:
         Raises
         ------
         OSError
-            The file cannot be read.
+            The file cannot be read, or is a pipe or a device.
         ValueError
             It is not text, or is a JSON file without an object in it.
         """
         path = Path(path)
         try:
-            text = path.read_text(encoding="utf-8")
+            text = _files.read_text(path)
         except UnicodeDecodeError as error:
             raise ValueError(f"{path}: is not UTF-8 text (byte {error.start})") from None
         if path.suffix != ".json":

@@ -1,4 +1,4 @@
-"""What is written is whole or not there."""
+"""What is written is whole or not there; what is read is a file."""
 
 from __future__ import annotations
 
@@ -85,3 +85,27 @@ def test_figures_too(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(OSError, match="No space"):
         paper.save(fct_cdf(fanin.load(folder)), tmp_path / "cdf.pdf")
     assert names(tmp_path) == []
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("command", ["check PIPE", "run PIPE -o OUT", "analyze PIPE", "report FOLDER"])
+def test_a_pipe_that_nobody_feeds_is_not_waited_for(tmp_path: Path, command: str) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "folder" / "manifest.json")
+    paths = {"PIPE": tmp_path / "pipe.json", "FOLDER": tmp_path / "folder", "OUT": tmp_path / "out"}
+    words = [str(paths.get(word, word)) for word in command.split()]
+    call = [sys.executable, "-c", "from fanin.cli import app; app()", *words]
+    done = subprocess.run(call, capture_output=True, text=True, check=False, timeout=30)
+    assert done.returncode == 2
+    assert str(paths[command.split()[1]]) in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_text_is_not_read_from_a_pipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="is a pipe or a device, not a file") as caught:
+        _files.read_text(tmp_path / "pipe")
+    assert caught.value.filename == str(tmp_path / "pipe")
+    with pytest.raises(IsADirectoryError):
+        _files.read_text(tmp_path)

@@ -318,7 +318,12 @@ fn unreadable(path: &Path, cause: &str) -> Vec<Problem> {
 }
 
 fn read_file(path: &Path) -> Result<String, Vec<Problem>> {
-    let size = std::fs::metadata(path).map_err(|error| unreadable(path, &error.to_string()))?.len();
+    let metadata = std::fs::metadata(path).map_err(|error| unreadable(path, &error.to_string()))?;
+    if !metadata.is_file() && !metadata.is_dir() {
+        // To open it would wait for ever where nobody writes into a named pipe.
+        return Err(unreadable(path, "it is a pipe or a device, not a file"));
+    }
+    let size = metadata.len();
     if size > MAX_DOCUMENT.get() {
         return Err(unreadable(
             path,

@@ -240,6 +240,46 @@ fn a_file_that_cannot_be_read() {
     assert!(render(&problems, "s.toml").contains("cannot be read: byte 8 is not UTF-8"));
 }
 
+/// To open a pipe that nobody writes into waits for ever: it is refused before, whichever input names it.
+#[test]
+fn a_pipe_in_place_of_a_file() {
+    let dir = std::env::temp_dir().join(format!("fanin-pipe-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let pipe = dir.join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let (told, answer) = std::sync::mpsc::channel();
+    let here = dir.clone();
+    std::thread::spawn(move || {
+        let with = |traffic: &str, topology: &str| {
+            let text = format!("[topology]\n{topology}\n[[traffic]]\n{traffic}\n");
+            render(&Scenario::from_toml(&text, &here).unwrap_err(), "s.toml")
+        };
+        let incast = "kind = \"incast\"\nreceiver = \"h0\"\nsize = \"1KB\"";
+        let single = "kind = \"single_switch\"";
+        let flows = |format: &str| with(&format!("kind = \"file\"\nformat = {{ path = \"pipe\", {format} }}"), single);
+        let sizes = "kind = \"poisson\"\nload = 0.1\nstop = \"1ms\"\nsizes = { kind = \"file\", path = \"pipe\" }";
+        told.send(with(incast, "kind = \"file\"\nformat = \"hpcc\"\npath = \"pipe\"")).unwrap();
+        told.send(with(sizes, single)).unwrap();
+        told.send(flows("kind = \"csv\"")).unwrap();
+        told.send(flows("kind = \"hpcc_flow\"")).unwrap();
+        told.send(flows("kind = \"htsim_cm\", time_unit = \"ps\"")).unwrap();
+        told.send(render(&Scenario::load(&here.join("pipe")).unwrap_err(), "s.toml")).unwrap();
+    });
+    for (input, path) in [
+        ("topology", "topology.path"),
+        ("sizes", "traffic[0].sizes.path"),
+        ("csv", "traffic[0].format.path"),
+        ("hpcc_flow", "traffic[0].format.path"),
+        ("htsim_cm", "traffic[0].format.path"),
+        ("scenario", "it is a pipe or a device"),
+    ] {
+        let found = answer.recv_timeout(std::time::Duration::from_secs(20)).expect(input);
+        let named = found.contains("is no regular file") || input == "scenario";
+        assert!(named && found.contains(path) && found.contains(&pipe.display().to_string()), "{input}: {found}");
+    }
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
 #[test]
 fn a_transport_that_does_not_exist() {
     assert_eq!(

@@ -460,7 +460,7 @@ fn files_are_found_by_path_and_their_problems_named() {
         )
         .unwrap_err(),
     );
-    assert!(folder.contains("is no file"), "{folder}");
+    assert!(folder.contains("is no regular file"), "{folder}");
     let dir = std::env::temp_dir().join(format!("fanin-topology-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
     std::fs::write(dir.join("net.txt"), HPCC).unwrap();

@@ -45,13 +45,17 @@ impl FileError {
 
 /// Opens a file for reading.
 pub(crate) fn open(path: &Path) -> Result<BufReader<File>, FileError> {
-    match File::open(path) {
-        Ok(file) if file.metadata().is_ok_and(|m| m.is_dir()) => Err(FileError::whole("is a folder", "a file")),
-        Ok(file) => Ok(BufReader::with_capacity(MAX_LINE, file)),
-        Err(error) => {
-            Err(FileError::whole(&format!("cannot be read: {error} ({})", path.display()), "a file, relative to the scenario"))
-        }
+    let unreadable =
+        |error| FileError::whole(&format!("cannot be read: {error} ({})", path.display()), "a file, relative to the scenario");
+    // Before it is opened: that waits for ever where nobody writes into a named pipe.
+    let kind = std::fs::metadata(path).map_err(unreadable)?;
+    if kind.is_dir() {
+        return Err(FileError::whole("is a folder", "a file"));
     }
+    if !kind.is_file() {
+        return Err(FileError::whole(&format!("is no regular file ({})", path.display()), "a file, not a pipe or a device"));
+    }
+    File::open(path).map(|file| BufReader::with_capacity(MAX_LINE, file)).map_err(unreadable)
 }
 
 /// Records a file's errors at `key` of an entry.

@@ -146,7 +146,7 @@ def inspect(out: Path) -> list[str]:
     if not there:
         return []
     try:
-        old = json.loads((out / MANIFEST).read_text(encoding="utf-8"))
+        old = json.loads(_files.read_text(out / MANIFEST))
         ours = {str(name) for name in old["files"]} | {MANIFEST} if old["schema"] == SCHEMA else set()
     except (OSError, ValueError, KeyError, TypeError):
         ours = set()

@@ -73,10 +73,11 @@ fn load(path: &Path) -> Result<String, (String, String)> {
     let readable = || "a readable file".to_string();
     let bounded = || format!("a file of at most {} MiB", MAX_FILE >> 20);
     let failed = |error: std::io::Error| (format!("cannot be read: {error} ({})", path.display()), readable());
-    let file = std::fs::File::open(path).map_err(failed)?;
-    if !file.metadata().map_err(failed)?.is_file() {
-        return Err((format!("is no file ({})", path.display()), readable()));
+    // Before it is opened: that waits for ever where nobody writes into a named pipe.
+    if !std::fs::metadata(path).map_err(failed)?.is_file() {
+        return Err((format!("is no regular file ({})", path.display()), readable()));
     }
+    let file = std::fs::File::open(path).map_err(failed)?;
     let mut bytes = Vec::new();
     file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() as u64 > MAX_FILE {

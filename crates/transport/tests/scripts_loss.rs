@@ -462,6 +462,33 @@ fn prr_spreads_the_reduction_over_the_round() {
     run(&cfg, &text);
 }
 
+/// PRR rounds its share up (RFC 6937 §3: CEIL). Half of an odd flight is rounded down, so two delivered segments earn a byte less
+/// than one of them: without the ceiling each new segment would leave one ACK later.
+#[test]
+fn prr_rounds_its_share_up() {
+    let cfg = Tcp { mss: Some(999), prr: true, limited_transmit: false, initial_window: Some(21), ..base() };
+    let at = |segment: u64| 1 + 999 * segment;
+    let mut text = "+0 write 100000\n".to_string();
+    for i in 0..21 {
+        text += &format!("+0 > . {}:{}\n", at(i), at(i + 1));
+    }
+    text += &format!("+0 > none\n+0.1 < . 1 ack 1 sack {0}:{1}\n+0 < . 1 ack 1 sack {0}:{2}\n", at(1), at(2), at(3));
+    // The third duplicate: RecoverFS 20979, ssthresh 10489. It has delivered one segment: CEIL(999 × 10489 / 20979) = 500.
+    text += &format!("+0 < . 1 ack 1 sack {}:{}\n+0 = ssthresh 10489\n+0 > . 1:1000\n", at(1), at(4));
+    // Each ACK delivers a segment. The first copy has left already; what the share allows beyond it, until a full segment may leave.
+    for (sacked, allowed) in [(5, 0), (6, 500), (7, 999), (8, 500), (9, 999), (10, 500), (11, 999)] {
+        text += &format!("+0 < . 1 ack 1 sack {}:{}\n", at(1), at(sacked));
+        let new = (sacked - 5) / 2;
+        if allowed == 999 {
+            text += &format!("+0 > . {}:{}\n", at(20 + new), at(21 + new));
+        }
+        // 21 segments without the SACKed ones, of which the first was lost and sent again, and the new ones.
+        let pipe = 999 * (21 - (sacked - 1) + new);
+        text += &format!("+0 > none\n+0 = pipe {pipe}\n+0 = cwnd {}\n", pipe + allowed % 999);
+    }
+    run(&cfg, &text);
+}
+
 /// PRR with heavy loss: below ssthresh it grows by slow start, one segment more than delivered (SSRB).
 #[test]
 fn prr_is_bounded_by_slow_start_below_ssthresh() {

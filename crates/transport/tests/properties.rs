@@ -125,8 +125,13 @@ fn exchange<F: FnMut(Time, usize, &Packet) -> Fate>(net: &mut Net<F>, writes: Ve
     written
 }
 
+/// How many cases of each property: 2,000, or what PROPTEST_CASES says, which a number given here would hide.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(2_000)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), ..ProptestConfig::default() })]
 
     #[test]
     fn exactly_the_bytes_written_arrive(

@@ -9,7 +9,7 @@ import sys
 import threading
 import tomllib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from types import FrameType
@@ -59,7 +59,8 @@ def _out() -> Console:
 
 
 def _say(text: str, style: str = "") -> None:
-    Console(stderr=True).print(Text(text, style=style), soft_wrap=True)
+    with suppress(OSError):  # a terminal that is gone: the exit status still tells
+        Console(stderr=True).print(Text(text, style=style), soft_wrap=True)
 
 
 @contextmanager
@@ -158,13 +159,24 @@ def _as_error(problems: tuple[Problem, ...]) -> ScenarioError:
     return error
 
 
-def _terminated(_signal: int, _frame: FrameType | None) -> None:
+_ENDS: Final = (signal.SIGTERM, signal.SIGHUP)
+"""What else ends a run as Ctrl-C does: a batch system's time limit, and a terminal that is closed."""
+
+
+def _interrupted(_signal: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _simulate(scenario: Scenario, out: Path, *, force: bool, progress: bool) -> Result:
+def _end_like_ctrl_c() -> None:
+    """Let `_ENDS` keep the result folder as Ctrl-C does; what is ignored, as SIGHUP is after nohup, stays ignored."""
     if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, _terminated)  # a batch system's time limit keeps the folder like Ctrl-C does
+        for end in _ENDS:
+            if signal.getsignal(end) != signal.SIG_IGN:
+                signal.signal(end, _interrupted)
+
+
+def _simulate(scenario: Scenario, out: Path, *, force: bool, progress: bool) -> Result:
+    _end_like_ctrl_c()
     try:
         return runner.run(scenario, out, progress=progress, overwrite=force)
     except KeyboardInterrupt:
@@ -592,8 +604,7 @@ def reproduce_(
         chosen = reproduce.figures() if everything else reproduce.choose(ids or [])
         root = out or Path("out/reproduce")
         single = out is not None and len(chosen) == 1
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, _terminated)
+        _end_like_ctrl_c()
         made, failed = reproduce.run_all(
             chosen,
             out=lambda figure: root if single else root / figure.id,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Final, Protocol, Self, TypedDict
 
@@ -135,7 +136,8 @@ class Bar:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if error is None and self._task is not None:
             self._progress.update(self._task, completed=1.0, total=1.0)
-        self._progress.stop()
+        with suppress(OSError):  # the terminal is gone
+            self._progress.stop()
 
     def __call__(self, state: ProgressState, /) -> None:
         """Draw the state of the run."""
@@ -146,4 +148,5 @@ class Bar:
             )
         elif state["wall_s"] - self._logged_s >= LOG_EVERY_S:
             self._logged_s = state["wall_s"]
-            self._console.print(describe(state, done), markup=False, highlight=False)
+            with suppress(OSError):  # whoever read it is gone: no reason to end the run
+                self._console.print(describe(state, done), markup=False, highlight=False)

@@ -6,6 +6,7 @@ import doctest
 import importlib
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -209,7 +210,7 @@ def test_other_threads_go_on_and_progress_is_told() -> None:
     assert set(seen[0]) == set(fanin.ProgressState.__annotations__)
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_run_ends_within_a_second_and_keeps_its_folder(tmp_path: Path, how: signal.Signals) -> None:
     path = tmp_path / "endless.toml"
     path.write_text(fanin.Scenario(ENDLESS).to_toml())
@@ -234,6 +235,35 @@ def test_an_interrupted_run_ends_within_a_second_and_keeps_its_folder(tmp_path: 
     assert result.flows.height == 16
     assert result.ports.height > 0
     report.render(result)
+
+
+def test_a_closed_terminal_ends_a_run_unless_it_was_told_not_to(tmp_path: Path) -> None:
+    """As a terminal does: SIGHUP, and then nothing can be written to it. After nohup the signal is ignored, and stays so."""
+    path = tmp_path / "endless.toml"
+    path.write_text(fanin.Scenario(ENDLESS).to_toml())
+    for nohup in (False, True):
+        out = tmp_path / f"out-{nohup}"
+        ours, theirs = pty.openpty()
+        code = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN); " if nohup else ""
+        call = [sys.executable, "-c", f"{code}from fanin.cli import app; app()", "run", str(path), "-o", str(out)]
+        process = subprocess.Popen(call, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
+        os.close(theirs)
+        deadline = time.monotonic() + 30
+        while not (out / "manifest.json").is_file() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(0.5)
+        if nohup:
+            process.send_signal(signal.SIGHUP)
+            time.sleep(1)
+            assert process.poll() is None
+            process.send_signal(signal.SIGINT)
+        else:
+            os.close(ours)
+            process.send_signal(signal.SIGHUP)
+        assert process.wait(timeout=30) == 130
+        assert fanin.load(out).status == "partial"
+        if nohup:
+            os.close(ours)
 
 
 def test_a_benchmark_runs_in_its_own_process() -> None:

@@ -251,11 +251,14 @@ def endless(tmp_path: Path, jobs: int) -> Iterator[subprocess.Popen[str]]:
 
 @pytest.mark.native
 @pytest.mark.parametrize("jobs", [1, 2])
-@pytest.mark.parametrize("group", [True, False], ids=["terminal", "kill"])
-def test_ctrl_c_ends_it_at_once_and_leaves_nothing(tmp_path: Path, jobs: int, group: bool) -> None:
+@pytest.mark.parametrize(
+    ("group", "how"),
+    [(True, signal.SIGINT), (False, signal.SIGINT), (True, signal.SIGHUP), (False, signal.SIGHUP), (False, signal.SIGTERM)],
+)
+def test_ctrl_c_ends_it_at_once_and_leaves_nothing(tmp_path: Path, jobs: int, group: bool, how: signal.Signals) -> None:
     """A terminal sends the signal to the whole process group, `kill` to the parent alone."""
     with endless(tmp_path, jobs) as process:
-        (os.killpg if group else os.kill)(process.pid, signal.SIGINT)
+        (os.killpg if group else os.kill)(process.pid, how)
         told = process.communicate(timeout=20)[1]
     assert process.returncode == 130
     assert told.splitlines()[-1] == "interrupted"

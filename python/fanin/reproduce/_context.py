@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
@@ -50,7 +51,8 @@ class RunsBar:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._progress.stop()
+        with suppress(OSError):  # the terminal is gone
+            self._progress.stop()
 
     def batch(self, id: str, runs: int) -> None:
         """Take note that a figure is going to do so many more runs."""

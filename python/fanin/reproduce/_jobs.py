@@ -198,7 +198,8 @@ class Pool:
         if self._executor is None:
             # Not fork: Polars has threads, and locks that they hold would stay locked in the child.
             context = multiprocessing.get_context("spawn")
-            self._stop = context.Event()
+            with _interrupts_wait():  # the first event starts a process of its own
+                self._stop = context.Event()
             self._executor = ProcessPoolExecutor(self.jobs, mp_context=context, initializer=_begin, initargs=(self._stop,))
         futures: dict[Future[Outcome[T]], int] = {}
         try:
@@ -235,8 +236,8 @@ def _judged(job: Job, outcome: Outcome[T]) -> Outcome[T]:
 
 @contextlib.contextmanager
 def _interrupts_wait() -> Iterator[None]:
-    """Hold Ctrl-C back while workers start. They inherit that it is blocked: the parent decides what becomes of them."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    """Hold back what a terminal sends to all while workers start. They inherit that it is blocked: the parent decides for them."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
     try:
         yield
     finally:

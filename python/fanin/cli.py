@@ -39,12 +39,24 @@ EXIT_HELP: Final = "Exit status: 0 done, 1 the run failed or is partial, 2 bad i
 
 app = typer.Typer(
     name="fanin",
-    help="Packet-exact simulation of data-center networks.",
     epilog=EXIT_HELP,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        typer.echo(_core.version())
+        raise typer.Exit
+
+
+@app.callback()
+def _fanin(
+    _version: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)] = False,
+) -> None:
+    """Packet-exact simulation of data-center networks."""
 
 
 PIPE_COLUMNS: Final = 120

@@ -308,7 +308,9 @@ def test_schema_and_version(core: ModuleType) -> None:
     assert call("schema", "--reference").stdout == "# Scenario reference\n"
     assert call("schema", "--python").stdout == '"""Typed classes."""\n'
     assert call("schema", "--python", "--reference").exit_code == 2
-    assert call("version").stdout == "0.1.0\n"
+    for asked in ("version", "--version"):
+        assert call(asked).stdout == "0.1.0\n"
+    assert fanin.__version__ == "0.1.0"
 
 
 def test_help_names_every_command_and_the_exit_status() -> None:

@@ -122,6 +122,8 @@ def _setting(setting: str) -> tuple[str, Any]:
         return path.strip(), tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return path.strip(), text  # the shell has eaten the quotes of a string
+    except RecursionError:
+        raise ValueError(f"--set {path.strip()}: nests too deep") from None
 
 
 ScenarioArgument = Annotated[

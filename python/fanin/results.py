@@ -136,6 +136,8 @@ def _read_json(path: Path) -> dict[str, Any]:
         raise ResultError(f"{path}: cannot be read: {error}") from error
     except json.JSONDecodeError as error:
         raise ResultError(f"{path}: is damaged: {error}") from error
+    except RecursionError:
+        raise ResultError(f"{path}: is damaged: it nests too deep") from None
     if not isinstance(document, dict):
         raise ResultError(f"{path}: is damaged: not an object")
     return document

@@ -21,6 +21,14 @@ from fanin._core import ScenarioError
 
 __all__ = ["Check", "Problem", "Scenario", "ScenarioError"]
 
+_LEVELS: Final = 32
+"""How deep tables and lists may nest, as in the core."""
+
+_MANY_DOTS: Final = 1000
+"""No line of a sound TOML file has so many."""
+
+_TOO_DEEP: Final = f"nests too deep; accepted: at most {_LEVELS} levels of tables and lists"
+
 _STEP: Final = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 
 
@@ -124,6 +132,8 @@ class Scenario:
     ------
     TypeError
         A value is of a type that no document can hold.
+    ValueError
+        It nests too deep, or a number is not finite.
 
     Examples
     --------
@@ -135,6 +145,8 @@ class Scenario:
 
     def __init__(self, document: Mapping[str, Any] | None = None, *, base_dir: str | os.PathLike[str] = ".", **tables: Any) -> None:
         merged = {**(document or {}), **tables}
+        if _is_too_deep(merged):
+            raise ValueError(f"the scenario {_TOO_DEEP}")
         self._data: dict[str, Any] | None = {key: _plain(value, key) for key, value in merged.items() if value is not None}
         self._text: str | None = None
         self._base_dir = Path(base_dir)
@@ -156,6 +168,8 @@ class Scenario:
             The file cannot be read, or is a pipe or a device.
         ValueError
             It is not text, or is a JSON file without an object in it.
+        ScenarioError
+            It is a JSON file that nests too deep.
         """
         path = Path(path)
         try:
@@ -168,6 +182,10 @@ class Scenario:
             document = json.loads(text)
         except json.JSONDecodeError as error:
             raise ValueError(f"{path}: is not JSON: {error}") from None
+        except RecursionError:
+            document = None
+        if document is None or _is_too_deep(document):
+            _refuse(text, "json", path.parent)
         if not isinstance(document, dict):
             raise ValueError(f"{path}: holds no JSON object")
         return cls(document, base_dir=path.parent)
@@ -189,11 +207,19 @@ class Scenario:
             copy: dict[str, Any] = _plain(self._data, "")
             return copy
         text = self._text or ""
+        if any(line.count(".") > _MANY_DOTS for line in text.splitlines()):
+            _refuse(text, "toml", self._base_dir)  # tomllib would take minutes for one long key
         try:
-            return tomllib.loads(text)
+            document = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            _core.check(text, "toml", str(self._base_dir))  # its message has the line and is the one users know
+            _refuse(text, "toml", self._base_dir)  # its message has the line and is the one users know
             raise ValueError(f"is not TOML: {error}") from None
+        except RecursionError:
+            _refuse(text, "toml", self._base_dir)
+            raise ValueError(_TOO_DEEP) from None
+        if _is_too_deep(document):
+            _refuse(text, "toml", self._base_dir)
+        return document
 
     def to_toml(self) -> str:
         """Return the document as TOML; the very text that it was made from, if it was made from one."""
@@ -233,10 +259,7 @@ class Scenario:
         """
         text, kind = self.source()
         found = _core.check(text, kind, str(self._base_dir))
-        if not found.get("resolved"):
-            error = ScenarioError(found.get("rendered") or "the scenario has errors")
-            error.problems = list(found["problems"])
-            raise error
+        _raise_problems(found)
         resolved: dict[str, Any] = json.loads(found["resolved"])
         return resolved
 
@@ -299,6 +322,28 @@ class Scenario:
             f"<div><b>{html.escape(str(name))}</b> – {html.escape(state)}<ul>{items}</ul>"
             f"<details><summary>TOML</summary><pre>{html.escape(self.to_toml())}</pre></details></div>"
         )
+
+
+def _is_too_deep(document: Any) -> bool:
+    level = [document]
+    for _ in range(_LEVELS):
+        entries = [value.values() if isinstance(value, Mapping) else value for value in level]
+        level = [value for inside in entries for value in inside if isinstance(value, Mapping | list | tuple)]
+        if not level:
+            return False
+    return True
+
+
+def _refuse(text: str, kind: Literal["toml", "json"], base_dir: Path) -> None:
+    """Raise with what the core says is wrong with a text, lines included; do nothing if nothing is."""
+    _raise_problems(_core.check(text, kind, str(base_dir)))
+
+
+def _raise_problems(found: Mapping[str, Any]) -> None:
+    if not found.get("resolved"):
+        error = ScenarioError(found.get("rendered") or "the scenario has errors")
+        error.problems = list(found["problems"])
+        raise error
 
 
 def _plain(value: Any, path: str) -> Any:

@@ -10,8 +10,11 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+import fanin
 from fanin import Problem, Scenario, ScenarioError, _core
+from fanin.cli import app
 
 TOML = """
 name = "demo"
@@ -184,8 +187,9 @@ def test_resolved_raises_with_every_problem(core: ModuleType) -> None:
 def test_a_text_that_is_not_toml_is_a_problem_of_check(core: ModuleType) -> None:
     check = Scenario.from_toml("seed = = 1").check()
     assert check.errors[0].line == 1
-    with pytest.raises(ValueError, match="is not TOML"):
+    with pytest.raises(ScenarioError) as caught:
         Scenario.from_toml("seed = = 1").to_dict()
+    assert caught.value.problems[0]["line"] == 1
 
 
 def test_equality_and_hash_follow_the_contents() -> None:
@@ -208,3 +212,48 @@ def test_a_problem_reads_like_a_sentence() -> None:
     problem = Problem("error", "traffic[2].size", "has no unit", 14, "5", "a size such as 5KB", 'write "5B"')
     assert str(problem) == 'traffic[2].size, line 14: 5 has no unit; accepted: a size such as 5KB; write "5B"'
     assert str(Problem("error", "", "is empty")) == "is empty"
+
+
+DEEP = {
+    "json": '{"seed": 1,\n"a":\n' + "[" * 200_000 + "]" * 200_000 + "}",
+    "objects.json": '{"seed": 1,\n"a":\n' + '{"b":' * 500 + "1" + "}" * 500 + "}",
+    "levels.json": '{"seed": 1,\n"a":\n' + "[" * 40 + "]" * 40 + "}",
+    "toml": "seed = 1\n\na = " + "[" * 200_000 + "]" * 200_000,
+    "inline.toml": "seed = 1\n\na = " + "{b = " * 500 + "1" + "}" * 500,
+    "key.toml": "seed = 1\n\n" + "a." * 200_000 + "b = 1",
+}
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("name", DEEP)
+@pytest.mark.parametrize("options", [[], ["--set", "seed=2"]], ids=["plain", "set"])
+def test_a_document_that_nests_without_end_is_refused_with_its_line(tmp_path: Path, name: str, options: list[str]) -> None:
+    path = tmp_path / f"deep.{name}"
+    path.write_text(DEEP[name])
+    done = CliRunner(env={"NO_COLOR": "1"}).invoke(app, ["check", str(path), *options])
+    assert done.exit_code == 2, done.output
+    assert len(done.stderr.splitlines()) <= 2
+    assert "line 3: " in done.stderr
+    assert "nests too deep; accepted: at most 32 levels" in done.stderr
+
+
+def test_values_that_nest_without_end_are_refused() -> None:
+    circle: list[object] = []
+    circle.append(circle)
+    with pytest.raises(ValueError, match="nests too deep; accepted: at most 32 levels"):
+        Scenario(a=circle)
+    deep: object = 1
+    for _ in range(31):
+        deep = [deep]
+    assert Scenario(a=deep).to_dict() == {"a": deep}
+    with pytest.raises(ValueError, match="nests too deep"):
+        Scenario(a=[deep])
+    done = CliRunner().invoke(app, ["vectors", "s-ecn", "--set", "a=" + "[" * 50_000])
+    assert done.exit_code == 2
+    assert "--set a: nests too deep" in done.stderr
+
+
+def test_a_damaged_result_that_nests_without_end_is_told_of(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text("[" * 200_000)
+    with pytest.raises(fanin.ResultError, match="is damaged: it nests too deep"):
+        fanin.load(tmp_path)

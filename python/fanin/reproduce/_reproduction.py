@@ -148,7 +148,7 @@ def inspect(out: Path) -> list[str]:
     try:
         old = json.loads(_files.read_text(out / MANIFEST))
         ours = {str(name) for name in old["files"]} | {MANIFEST} if old["schema"] == SCHEMA else set()
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         ours = set()
     others = sorted(name for name in there - ours if not Path(name).name.startswith(_files.OURS))
     if others:

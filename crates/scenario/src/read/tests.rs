@@ -45,6 +45,10 @@ fn depth_and_size_are_bounded() {
     assert!(read_toml(&list(MAX_DEPTH - 1)).0.is_some());
     assert!(toml_errors(&list(MAX_DEPTH + 5)).contains("nests too deep; accepted: at most 32 levels"));
     assert!(toml_errors(&list(100_000)).contains("nests too deep"));
+    for key in [format!("{}b = 1", "a.".repeat(200_000)), format!("[{}b]", "a.".repeat(200_000))] {
+        let found = toml_errors(&format!("c = 1\n# 1.2\n{key}\n"));
+        assert!(found.starts_with("s.toml: line 3: nests too deep; accepted: at most 32 levels"), "{found}");
+    }
     let json = |depth: usize| format!("{{\"a\": {}1{}}}", "[".repeat(depth), "]".repeat(depth));
     assert!(read_json(&json(MAX_DEPTH - 1)).is_ok());
     assert!(read_json(&json(MAX_DEPTH + 5)).unwrap_err()[0].to_string().contains("nests too deep"));

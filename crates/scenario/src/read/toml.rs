@@ -22,7 +22,8 @@ pub fn read_toml(text: &str) -> (Option<Node>, Vec<Problem>) {
     let contained = !found.iter().any(|(_, message)| runs_on(message));
     let mut problems: Vec<Problem> = Vec::new();
     for (span, message) in found {
-        let line = lines.at(span.start);
+        // A key with too many dots has no place of its own.
+        let line = if message == LONG_KEY { most_dots(text) } else { lines.at(span.start) };
         // What follows the first error of a line is mostly its consequence.
         if problems.last().is_some_and(|p| p.line == Some(line)) {
             continue;
@@ -38,9 +39,18 @@ pub fn read_toml(text: &str) -> (Option<Node>, Vec<Problem>) {
     (contained.then_some(node).flatten(), problems)
 }
 
+/// What the parser says of a key with too many dots.
+const LONG_KEY: &str = "recursion limit";
+
+/// The line with the most dots.
+fn most_dots(text: &str) -> u32 {
+    let dots = text.lines().zip(1u32..).map(|(line, number)| (line.bytes().filter(|b| *b == b'.').count(), number));
+    dots.max_by_key(|(dots, number)| (*dots, u32::MAX - number)).map_or(1, |(_, number)| number)
+}
+
 /// Whether an error may have swallowed what follows it.
 fn runs_on(message: &str) -> bool {
-    ["array", "inline table", "multi-line", "recurse", "table header"].iter().any(|part| message.contains(part))
+    ["array", "inline table", "multi-line", "recurse", LONG_KEY, "table header"].iter().any(|part| message.contains(part))
 }
 
 fn describe(text: &str, span: Range<usize>, line: u32, message: &str) -> Problem {
@@ -53,7 +63,9 @@ fn describe(text: &str, span: Range<usize>, line: u32, message: &str) -> Problem
     let (what, accepted) = match what {
         "duplicate key" => ("is given twice", Some("each key once")),
         "string values must be quoted" => ("is neither a number, true nor false", Some("text in quotes, for example \"10us\"")),
-        "cannot recurse further; max recursion depth met" => return syntax(Some(line), None, TOO_DEEP, Some(depth_accepted())),
+        "cannot recurse further; max recursion depth met" | LONG_KEY => {
+            return syntax(Some(line), None, TOO_DEEP, Some(depth_accepted()))
+        }
         _ => (what, (!expected.is_empty()).then_some(expected)),
     };
     let what =

@@ -631,8 +631,9 @@ class ThresholdParams(Table):
     kind: ClassVar[Literal["threshold"]] = "threshold"
 
     k: AmountOfBuffer | None = None
-    """K. A packet is marked when strictly more than K waits, itself and the packet being sent not counted. Source:
-    dctcp §3.1 ("greater than K upon its arrival"); 65 packets is its value at 10 Gb/s (§3.5: 20 at 1 Gb/s).
+    """K. A packet is marked when strictly more than K waits, itself and the packet being sent not counted. Source: DCTCP
+    §3.1 (1) ("greater than K upon its arrival"); DCTCP §3.5, "Practical considerations" (65 packets at 10 Gb/s, 20 at
+    1 Gb/s).
 
     Default: "65 packets".
     """

@@ -22,8 +22,9 @@ names! {
 params! {
     /// An ECN-capable packet is marked when the queue is above K.
     pub struct ThresholdParams {
-        /// K. A packet is marked when strictly more than K waits, itself and the packet being sent not counted. Source:
-        /// dctcp §3.1 ("greater than K upon its arrival"); 65 packets is its value at 10 Gb/s (§3.5: 20 at 1 Gb/s).
+        /// K. A packet is marked when strictly more than K waits, itself and the packet being sent not counted. Source: DCTCP
+        /// §3.1 (1) ("greater than K upon its arrival"); DCTCP §3.5, "Practical considerations" (65 packets at 10 Gb/s, 20 at
+        /// 1 Gb/s).
         pub k: Amount = Amount::Packets(65);
         /// When the queue is looked at.
         pub at: At = At::Enqueue;

@@ -8,6 +8,7 @@ mod switch;
 mod telemetry;
 mod transport;
 mod trimming;
+mod volume;
 
 pub(crate) use network::{core_rate, host_infos, Network};
 
@@ -67,7 +68,7 @@ pub(crate) fn check(parts: &Parts, network: Option<&Network>, base_dir: &Path) -
         unaware.append(&mut trimming::check(parts, network, &mut cx)); // with both the scenario is refused
         switch::paths(parts, network, &mut cx);
         switch::time_to_live(parts, network, &mut cx);
-        problems = traffic(parts, network, (base_dir, &mut notes), &mut cx);
+        problems = traffic(parts, (network, &watched), (base_dir, &mut notes), &mut cx);
     }
     problems.extend(cx.into_problems());
     Findings { problems, watched, captured, buffers, unaware, notes }
@@ -291,7 +292,12 @@ fn ecn(parts: &Parts, cx: &mut Cx) {
 }
 
 /// Builds the traffic, with all its own checks, and looks at what it asks of the network.
-fn traffic(parts: &Parts, network: &Network, (base_dir, notes): (&Path, &mut Vec<String>), cx: &mut Cx) -> Vec<Problem> {
+fn traffic(
+    parts: &Parts,
+    (network, watched): (&Network, &[LinkId]),
+    (base_dir, notes): (&Path, &mut Vec<String>),
+    cx: &mut Cx,
+) -> Vec<Problem> {
     let names: Vec<String> = parts.transports.iter().map(|(name, _)| name.clone()).collect();
     let context = TrafficContext {
         hosts: network.host_infos(),
@@ -315,7 +321,8 @@ fn traffic(parts: &Parts, network: &Network, (base_dir, notes): (&Path, &mut Vec
     let problems = in_document(built.warnings().to_vec(), parts);
     notes.extend_from_slice(built.notes());
     if parts.all_traffic {
-        load::check(parts, &mut built, network, cx);
+        let sample = load::check(parts, &mut built, network, cx);
+        volume::check(parts, (sample, &mut built), network, watched, cx);
     }
     problems
 }

@@ -452,3 +452,47 @@ fn trimming_with_one_end_only() {
     let found = changed(&[answers, trims, unlimited], "");
     assert!(found.contains("switch.trimming, line 6: has nothing to trim: with an unlimited buffer"), "{found}");
 }
+
+#[test]
+fn more_packets_than_anyone_waits_for() {
+    // Eight senders, 1448 B of each packet.
+    let remedy = "a shorter duration or an earlier stop, a lower load, fewer or smaller flows";
+    let found = changed(&[("\"100KB\"", "\"2TB\"")], "[telemetry]\nsample = \"off\"\n");
+    let expected = format!("traffic, line 13: asks for about 1.1e10 packets: the run will take hours, or days; {remedy}");
+    assert!(found.contains(&line(&expected)), "{found}");
+    assert!(!changed(&[("\"100KB\"", "\"1TB\"")], "").contains("packets: the run"));
+    // In a second the receiver's link carries a million.
+    assert_eq!(changed(&[("\"100KB\"", "\"2TB\""), ("name = \"x\"", "name = \"x\"\nduration = \"1s\"")], ""), "");
+    // More flows than are looked at: 50,000 of 10 million.
+    let poisson = "[[traffic]]\nkind = \"poisson\"\nper_second = 1000000\nstop = \"10s\"\nsizes = { kind = \"fixed\", size = \"2MB\" }\n[telemetry]\nsample = \"off\"\n";
+    assert!(changed(&[], poisson).contains("asks for about 1.4e10 packets"), "{}", changed(&[], poisson));
+    // Datagrams, and flows that wait for others.
+    let cbr = "[[traffic]]\nkind = \"cbr\"\nsrc = \"h0\"\ndst = \"h1\"\nrate = \"10Gbps\"\nstop = \"20000s\"\n[telemetry]\nsample = \"off\"\n";
+    assert!(changed(&[], cbr).contains("asks for about 1.7e10 packets"), "{}", changed(&[], cbr));
+    let later = "[[traffic]]\nkind = \"incast\"\nreceiver = \"h8\"\nsize = \"2TB\"\nafter = [\"incast\"]\n[telemetry]\nsample = \"off\"\n";
+    assert!(changed(&[], later).contains("asks for about 1.1e10 packets"), "{}", changed(&[], later));
+}
+
+#[test]
+fn tables_that_fill_the_disk() {
+    // 18 ports, 1 µs, 100 s; as long without a duration, from 125 GB at 10 Gb/s.
+    let samples = "telemetry.sample, line 19: \"1us\" makes about 1.8e9 samples of 18 ports in 100.000 s: ports.parquet will have about 7.2 GB; a longer period, or \"off\"";
+    let found = changed(&[("name = \"x\"", "name = \"x\"\nduration = \"100s\"")], "[telemetry]\nsample = \"1us\"\n");
+    assert_eq!(found, line(samples));
+    let found = changed(&[("\"100KB\"", "\"15625MB\"")], "[telemetry]\nsample = \"1us\"\n");
+    assert!(found.contains("makes about 1.8e9 samples of 18 ports in 100.000 s"), "{found}");
+    assert_eq!(changed(&[("name = \"x\"", "name = \"x\"\nduration = \"100s\"")], "[telemetry]\nsample = \"10us\"\n"), "");
+    // Each packet crosses the watched port once, and no acknowledgment does.
+    let watched = "[telemetry]\nsample = \"off\"\nqueues = [\"*->h8\"]\n";
+    let found = changed(&[("\"100KB\"", "\"100GB\"")], watched);
+    let records = "telemetry.queues, line 19: records about 5.5e8 packets at 1 port: queues.parquet will have about 5.8 GB; fewer ports, or telemetry.keep of kind \"last\" or \"around\"";
+    assert_eq!(found, line(records));
+    let stamped = changed(&[("\"100KB\"", "\"50GB\"")], &format!("{watched}registers = {{}}\n"));
+    assert!(stamped.contains("packets at 1 port: queues.parquet and stamps.parquet will have about 5.8 GB"), "{stamped}");
+    assert_eq!(changed(&[("\"100KB\"", "\"100GB\"")], &format!("{watched}keep = \"last\"\n")), "");
+    assert_eq!(changed(&[("\"100KB\"", "\"100GB\"")], "[telemetry]\nsample = \"off\"\nqueues = [\"*->h0\"]\n"), "");
+    // A row for each flow.
+    let many = "[[traffic]]\nkind = \"poisson\"\nper_second = 100000000\nstop = \"1s\"\nsizes = { kind = \"fixed\", size = \"1KB\" }\n[telemetry]\nsample = \"off\"\n[engine]\nmax_flows = 200000000\n";
+    let found = changed(&[], many);
+    assert!(found.contains("traffic, line 13: asks for about 1.0e8 flows: flows.parquet will have about 4.0 GB"), "{found}");
+}

@@ -81,6 +81,7 @@ pub(crate) struct Arrivals {
     stop: Time,
     left: u64,
     total: Option<u64>,
+    expected: f64,
 }
 
 impl Arrivals {
@@ -183,6 +184,7 @@ impl Arrivals {
             stop: stop.unwrap_or(Time::MAX),
             left: params.count.unwrap_or(u64::MAX),
             total: params.count.filter(|_| stop.is_none()),
+            expected,
         })
     }
 
@@ -215,6 +217,11 @@ impl Arrivals {
         self.left -= 1;
         self.schedule(slot, at);
         Some((at, slot))
+    }
+
+    /// Number of arrivals to be expected.
+    pub fn expected(&self) -> f64 {
+        self.expected
     }
 
     /// Number of arrivals, where only that ends them.

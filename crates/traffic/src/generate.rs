@@ -68,6 +68,11 @@ pub(crate) trait Generate: Send {
     /// Number of flows, if known.
     fn total(&self) -> Option<u64>;
 
+    /// Number of flows to be expected before the first one is given: exact where it is known, a mean where chance decides.
+    fn expected(&self) -> Option<f64> {
+        self.total().map(|total| total as f64)
+    }
+
     /// What went wrong while reading, if something did.
     fn failure(&self) -> Option<String> {
         None

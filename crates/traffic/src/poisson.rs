@@ -269,4 +269,8 @@ impl Generate for Poisson {
     fn total(&self) -> Option<u64> {
         self.arrivals.total()
     }
+
+    fn expected(&self) -> Option<f64> {
+        Some(self.arrivals.expected())
+    }
 }

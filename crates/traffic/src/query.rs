@@ -249,4 +249,11 @@ impl Generate for Queries {
         let first = per_query.next()?;
         per_query.all(|n| n == first).then(|| self.arrivals.total())?.map(|queries| queries * self.stride)
     }
+
+    fn expected(&self) -> Option<f64> {
+        // The clients differ by what they ask of, not by how often they do, or hardly.
+        let results = u64::from(self.aggregate.is_some());
+        let flows: u64 = self.clients.iter().map(|client| client.responses + results).sum();
+        Some(self.arrivals.expected() * flows as f64 / self.clients.len() as f64)
+    }
 }

@@ -18,6 +18,8 @@ struct Running {
     /// Not before this.
     start: Time,
     delay: Span,
+    /// How many flows it will give, or about so many.
+    expected: Option<f64>,
     generate: Box<dyn Generate>,
     begun: bool,
     complete: bool,
@@ -165,6 +167,7 @@ impl Traffic {
                 class: entry.class,
                 start: entry.start,
                 delay: entry.delay,
+                expected: made.generate.expected(),
                 generate: made.generate,
                 begun: false,
                 complete: false,
@@ -276,6 +279,14 @@ impl Traffic {
     /// Number of flows, if known before the run.
     pub fn total_hint(&self) -> Option<u64> {
         self.entries.iter().map(|entry| entry.generate.total()).try_fold(0u64, |sum, total| Some(sum.saturating_add(total?)))
+    }
+
+    /// Number of flows to be expected of an entry: exact where it is known, a mean where chance decides.
+    ///
+    /// # Panics
+    /// When there is no such entry.
+    pub fn expected_flows(&self, entry: u16) -> Option<f64> {
+        self.entries[usize::from(entry)].expected
     }
 
     /// Flows given so far.

@@ -23,8 +23,8 @@ const FAR_ABOVE: u64 = 1_000;
 /// RTO_min of data centers, at most.
 const USUAL: Span = Span::from_ms(10);
 
-/// Checks a sample of the flows; `traffic` is used up.
-pub(super) fn check(parts: &Parts, traffic: &mut Traffic, network: &Network, cx: &mut Cx) {
+/// Checks a sample of the flows, and gives it; they are taken from `traffic`.
+pub(super) fn check(parts: &Parts, traffic: &mut Traffic, network: &Network, cx: &mut Cx) -> Vec<FlowSpec> {
     let sample: Vec<FlowSpec> = std::iter::from_fn(|| traffic.pop()).take(SAMPLE).collect();
     let mut by_entry: BTreeMap<usize, Vec<&FlowSpec>> = BTreeMap::new();
     for flow in &sample {
@@ -35,6 +35,7 @@ pub(super) fn check(parts: &Parts, traffic: &mut Traffic, network: &Network, cx:
     timeouts(parts, &by_entry, network, cx);
     first_round(parts, &by_entry, cx);
     receive_windows(parts, &sample, network, cx);
+    sample
 }
 
 /// Classes that a file of flows gives and the switches do not have.

@@ -77,6 +77,11 @@ impl<'a> Network<'a> {
         Some(self.routes.min_rtt(self.topology, [src, dst], sizes, switch.latency) + host.processing_delay.saturating_mul(2))
     }
 
+    /// A shortest path; `number` chooses among several.
+    pub fn path(&self, [src, dst]: [HostId; 2], number: usize) -> Vec<LinkId> {
+        self.routes.path(self.topology, src, dst, |node, links| (number + node.index()) % links)
+    }
+
     /// The slowest link on a shortest path.
     pub fn bottleneck(&self, src: HostId, dst: HostId) -> Option<BitRate> {
         let path = self.routes.path(self.topology, src, dst, |_, _| 0);

@@ -1,0 +1,223 @@
+//! Runs that take days, and tables that fill disks: estimated from the traffic before they do.
+
+use super::transport::warn;
+use super::Network;
+use crate::doc::Parts;
+use crate::sections::{Keep, Sampling};
+use fanin_params::Cx;
+use fanin_traffic::{DatagramSpec, FlowKind, FlowSpec, Traffic};
+use fanin_transport::TransportConfig;
+use fanin_units::{Bytes, LinkId, Span};
+use std::collections::BTreeMap;
+
+/// Packets that take the simulator hours: it does some ten million hops a second.
+const MANY_PACKETS: f64 = 1e10;
+/// A table that is worth a word [bytes].
+const LARGE: f64 = 3e9;
+/// Bytes of a row on the disk, as in results of web-search traffic at loads from 0.1 to 0.7.
+const FLOW_ROW: f64 = 40.0;
+const PORT_ROW: f64 = 4.0;
+const QUEUE_ROW: f64 = 10.5;
+/// How many more flows are looked at, which wait for others.
+const MORE: usize = 50_000;
+/// Acknowledgments for a packet of data, as with delayed ACKs.
+const ACKS: f64 = 0.5;
+/// Flows whose paths are looked at.
+const PATHS: usize = 20_000;
+
+/// What a run will come to.
+struct Volume {
+    flows: f64,
+    packets: f64,
+    /// How often a packet crosses a watched port, on average.
+    crossings: f64,
+    /// How long it lasts at least [s].
+    lasts: f64,
+}
+
+/// Warns of very many packets and very large tables; `sample` are the first flows, `traffic` gives those that follow.
+pub(super) fn check(
+    parts: &Parts,
+    (sample, traffic): (Vec<FlowSpec>, &mut Traffic),
+    network: &Network,
+    watched: &[LinkId],
+    cx: &mut Cx,
+) {
+    let sample = with_those_that_wait(sample, traffic);
+    let Some(volume) = Volume::of(parts, (&sample, traffic), network, watched) else { return };
+    if volume.packets > MANY_PACKETS {
+        let message = format!("asks for about {} packets: the run will take hours, or days", short(volume.packets));
+        cx.key("traffic", |cx| {
+            cx.warn(None, message, None).suggestion =
+                Some("a shorter duration or an earlier stop, a lower load, fewer or smaller flows".to_string());
+        });
+    }
+    if let Some(size) = large(volume.flows * FLOW_ROW) {
+        let message = format!("asks for about {} flows: flows.parquet will have {size}", short(volume.flows));
+        cx.key("traffic", |cx| {
+            cx.warn(None, message, None).suggestion =
+                Some("fewer flows: a shorter duration, a lower load, or larger ones".to_string());
+        });
+    }
+    let Some(telemetry) = &parts.telemetry else { return };
+    cx.key("telemetry", |cx| {
+        if let Sampling::Every(period) = telemetry.sample {
+            let rows = volume.lasts / period.as_secs_f64() * network.ports.len() as f64;
+            if let Some(size) = large(rows * PORT_ROW) {
+                let message = format!(
+                    "makes about {} samples of {} ports in {:.3} s: ports.parquet will have {size}",
+                    short(rows),
+                    network.ports.len(),
+                    volume.lasts
+                );
+                warn(cx, "sample", &telemetry.sample, message).suggestion = Some("a longer period, or \"off\"".to_string());
+            }
+        }
+        let records = volume.packets * volume.crossings;
+        // A stamp is a row of another table, for each packet that a watched port has sent.
+        let tables = if telemetry.registers.is_some() { 2.0 } else { 1.0 };
+        if let (Keep::All(_), Some(size)) = (&telemetry.keep, large(records * QUEUE_ROW * tables)) {
+            let message = format!(
+                "records about {} packets at {} port{}: {} will have {size}",
+                short(records),
+                watched.len(),
+                if watched.len() == 1 { "" } else { "s" },
+                if tables > 1.0 { "queues.parquet and stamps.parquet" } else { "queues.parquet" }
+            );
+            cx.key("queues", |cx| {
+                cx.warn(None, message, None).suggestion =
+                    Some("fewer ports, or telemetry.keep of kind \"last\" or \"around\"".to_string());
+            });
+        }
+    });
+}
+
+/// Flows that wait for others too: each is taken to be complete when it starts.
+fn with_those_that_wait(mut sample: Vec<FlowSpec>, traffic: &mut Traffic) -> Vec<FlowSpec> {
+    sample.iter().for_each(|flow| traffic.on_complete(flow, flow.start));
+    for _ in 0..MORE {
+        let Some(flow) = traffic.pop() else { break };
+        traffic.on_complete(&flow, flow.start);
+        sample.push(flow);
+    }
+    sample
+}
+
+/// What is seen of an entry's flows.
+#[derive(Default)]
+struct Seen {
+    flows: f64,
+    first: f64,
+    last: f64,
+}
+
+/// What goes through a host's link.
+#[derive(Clone, Copy, Default)]
+struct Load {
+    packets: f64,
+    bytes: f64,
+}
+
+impl Load {
+    fn add(&mut self, packets: f64, bytes: f64) {
+        *self = Load { packets: self.packets + packets, bytes: self.bytes + bytes };
+    }
+}
+
+impl Volume {
+    fn of(parts: &Parts, (sample, traffic): (&[FlowSpec], &Traffic), network: &Network, watched: &[LinkId]) -> Option<Volume> {
+        let stop = parts.duration.map(Span::as_secs_f64);
+        let mut entries: BTreeMap<u16, Seen> = BTreeMap::new();
+        for flow in sample {
+            let at = flow.start.as_secs_f64();
+            let seen = entries.entry(flow.entry).or_insert(Seen { flows: 0.0, first: at, last: at });
+            *seen = Seen { flows: seen.flows + 1.0, last: seen.last.max(at), ..*seen };
+        }
+        // For how many flows one that is seen stands.
+        let weight = |entry: u16, seen: &Seen| traffic.expected_flows(entry).map_or(1.0, |all| (all / seen.flows).max(1.0));
+        let weights: BTreeMap<u16, f64> = entries.iter().map(|(entry, seen)| (*entry, weight(*entry, seen))).collect();
+        let hosts = network.host_infos();
+        let (mut sent, mut received) = (vec![Load::default(); hosts.len()], vec![Load::default(); hosts.len()]);
+        let mut flows = 0.0;
+        for flow in sample {
+            let (packets, bytes) = asked(parts, flow, stop)?;
+            let weight = weights[&flow.entry];
+            flows += weight;
+            sent[flow.src.index()].add(weight * packets, weight * bytes);
+            received[flow.dst.index()].add(weight * packets, weight * bytes);
+        }
+        // What a link cannot carry in the time that there is, is not sent.
+        let carried = |loads: &[Load]| -> f64 {
+            let each = loads.iter().zip(&hosts).map(|(load, host)| {
+                let most = stop.map_or(f64::INFINITY, |stop| host.rate.bps() as f64 / BITS_PER_BYTE * stop);
+                load.packets * if load.bytes > most { most / load.bytes } else { 1.0 }
+            });
+            each.sum()
+        };
+        let starts = entries.iter().map(|(entry, seen)| seen.first + (seen.last - seen.first) * weights[entry]);
+        let busy = received.iter().zip(&hosts).map(|(load, host)| load.bytes * BITS_PER_BYTE / host.rate.bps() as f64);
+        let lasts = stop.unwrap_or_else(|| starts.chain(busy).fold(0.0, f64::max));
+        let packets = carried(&sent).min(carried(&received));
+        Some(Volume { flows, packets, crossings: crossings(sample, network, watched), lasts })
+    }
+}
+
+const BITS_PER_BYTE: f64 = Bytes(1).bits() as f64;
+
+/// Data packets of a flow, and its bytes; nothing where its transport could not be read.
+fn asked(parts: &Parts, flow: &FlowSpec, stop: Option<f64>) -> Option<(f64, f64)> {
+    let payload = match &flow.kind {
+        FlowKind::Transfer => {
+            let TransportConfig::Tcp(tcp) = parts.transports.get(usize::from(flow.transport))?.1.as_ref()?;
+            f64::from(tcp.payload(tcp.mtu - parts.trailer(), parts.ip(), tcp.timestamps)).max(1.0)
+        }
+        FlowKind::Datagrams(spec) => spec.packet.get() as f64,
+    };
+    let bytes = match &flow.kind {
+        FlowKind::Transfer => flow.size as f64 + flow.request as f64,
+        FlowKind::Datagrams(spec) if flow.size > 0 => (flow.size as f64).min(most(spec, flow, stop)),
+        FlowKind::Datagrams(spec) => most(spec, flow, stop),
+    };
+    Some((libm::ceil(bytes / payload), bytes))
+}
+
+/// Bytes that a source of datagrams sends until it ends.
+fn most(spec: &DatagramSpec, flow: &FlowSpec, stop: Option<f64>) -> f64 {
+    let until = stop.map_or(spec.until.as_secs_f64(), |stop| stop.min(spec.until.as_secs_f64()));
+    let (on, off) = (spec.on.map_or(1.0, Span::as_secs_f64), spec.off.map_or(0.0, Span::as_secs_f64));
+    let share = if spec.on.is_some() { on / (on + off) } else { 1.0 };
+    (until - flow.start.as_secs_f64()).max(0.0) * spec.rate.bps() as f64 / BITS_PER_BYTE * share
+}
+
+/// How many watched ports a packet crosses on average, on some of its paths.
+fn crossings(sample: &[FlowSpec], network: &Network, watched: &[LinkId]) -> f64 {
+    if watched.is_empty() || sample.is_empty() {
+        return 0.0;
+    }
+    let step = sample.len().div_ceil(PATHS);
+    let (mut bytes, mut crossed) = (0.0, 0.0);
+    for (i, flow) in sample.iter().enumerate().step_by(step) {
+        let size = flow.size.max(1) as f64;
+        let on = |ends| network.path(ends, i).iter().filter(|link| watched.binary_search(link).is_ok()).count() as f64;
+        let acks = if flow.kind == FlowKind::Transfer { ACKS } else { 0.0 };
+        bytes += size;
+        crossed += size * (on([flow.src, flow.dst]) + acks * on([flow.dst, flow.src]));
+    }
+    crossed / bytes
+}
+
+/// The size of a table that is worth a word, for people.
+fn large(bytes: f64) -> Option<String> {
+    (bytes > LARGE).then(|| format!("about {} GB", short(bytes / 1e9)))
+}
+
+/// Two digits that count.
+fn short(number: f64) -> String {
+    if number < 100.0 {
+        format!("{number:.1}")
+    } else if number < 10_000.0 {
+        format!("{number:.0}")
+    } else {
+        format!("{number:.1e}")
+    }
+}

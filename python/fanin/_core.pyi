@@ -9,6 +9,8 @@ __all__ = [
     "analyze",
     "bench",
     "check",
+    "counters",
+    "counters_page",
     "python_types",
     "reference",
     "run",
@@ -56,6 +58,12 @@ def reference() -> str:
 
 def python_types() -> str:
     """Return the source of the typed classes of scenarios."""
+
+def counters() -> list[dict[str, Any]]:
+    """Return the counters of mechanisms by group: ``name``, ``doc``, and ``counters`` with ``name``, ``doc`` and ``kind``."""
+
+def counters_page() -> str:
+    """Return the reference of counters in Markdown."""
 
 def version() -> str:
     """Return the version of the core."""

@@ -488,30 +488,6 @@ class FramingDict(TypedDict, total=False):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PortBuffer(Table):
-    """The buffer of some ports of switches."""
-
-    ports: Sequence[str]
-    """Which: names as in the results (`tor2->root`), `*` stands for anything (`tor2->*`).
-
-    Must be given.
-    """
-
-    per_port: AmountOfBuffer
-    """Buffer of each of them.
-
-    Must be given.
-    """
-
-
-class PortBufferDict(TypedDict, total=False):
-    """`PortBuffer` as a plain dictionary; the class says what each key means."""
-
-    ports: Required[Sequence[str]]
-    per_port: Required[AmountOfBuffer]
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
 class StaticBuffer(Table):
     """Every port has a buffer of its own."""
 
@@ -524,17 +500,8 @@ class StaticBuffer(Table):
     Default: "512KB".
     """
 
-    except_: Sequence[PortBuffer | PortBufferDict] | None = None
-    """Ports with a buffer of another size. Source: S-ECN §III-B(5) (one switch of the testbed).
 
-    Default: [].
-    """
-
-
-_StaticBufferReserved = TypedDict("_StaticBufferReserved", {"except": "Sequence[PortBuffer | PortBufferDict]"}, total=False)
-
-
-class StaticBufferDict(_StaticBufferReserved, total=False):
+class StaticBufferDict(TypedDict, total=False):
     """`StaticBuffer` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["static"]]
@@ -876,32 +843,17 @@ Marking: TypeAlias = (
 """
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class NoneNotificationConfig(Table):
-    """Senders are told nothing."""
-
-    kind: ClassVar[Literal["none"]] = "none"
-
-
-class NoneNotificationConfigDict(TypedDict, total=False):
-    """`NoneNotificationConfig` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["none"]]
-
-
 Operations: TypeAlias = Literal["retransmit_and_halve", "retransmit"]
 """What a notification asks of the sender.
 
-- `retransmit_and_halve`: Send the packet again and reduce the window. Source: PDN §IV.
-- `retransmit`: Send the packet again; the window stays.
+- `retransmit_and_halve`: Retransmit the packet and reduce the window. Source: PDN §IV.
+- `retransmit`: Retransmit the packet; the window stays.
 """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PdnParams(Table):
-    """Packet drop notification: the sender is told at once what was dropped. Source: PDN §IV."""
-
-    kind: ClassVar[Literal["pdn"]] = "pdn"
+    """Packet drop notification: the sender of a dropped packet is notified at once. Source: PDN §IV."""
 
     queue: Size | None = None
     """Room of each port's notification queue, 20 bytes each, or 44 with IPv6; what does not fit is lost and counted.
@@ -917,8 +869,8 @@ class PdnParams(Table):
     """
 
     acks: bool | None = None
-    """Whether to tell of acknowledgments without data as well: their sender acknowledges again. Without, one that was the
-    last of a window costs the other end a timeout.
+    """Whether to notify of acknowledgments without data as well: their sender acknowledges again. Without, one that was
+    the last of a window costs the other end a timeout.
 
     Default: true.
     """
@@ -931,8 +883,8 @@ class PdnParams(Table):
     """
 
     unaware: Sequence[str] | None = None
-    """Switches and hosts that know nothing of notifications, by name, `*` stands for anything: they tell of no drops,
-    and a notification that would have to cross one is lost and counted.
+    """Switches and hosts without PDN, by name, `*` stands for anything: they notify of no drops, and a notification
+    whose next hop is one of them is lost and counted.
 
     Default: [].
     """
@@ -948,40 +900,12 @@ class PdnParams(Table):
 class PdnParamsDict(TypedDict, total=False):
     """`PdnParams` as a plain dictionary; the class says what each key means."""
 
-    kind: Required[Literal["pdn"]]
     queue: Size
     operation: Operations
     acks: bool
     max_frame: Size
     unaware: Sequence[str]
     loss: float
-
-
-NotificationConfig: TypeAlias = (
-    NoneNotificationConfig
-    | NoneNotificationConfigDict
-    | PdnParams
-    | PdnParamsDict
-    | Literal["none", "pdn"]
-)
-"""Whether senders are told of packets that are dropped for want of room.
-
-- `none`: They are not.
-- `pdn`: By packet drop notifications.
-"""
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class NoneTrimmingConfig(Table):
-    """What finds no room is dropped."""
-
-    kind: ClassVar[Literal["none"]] = "none"
-
-
-class NoneTrimmingConfigDict(TypedDict, total=False):
-    """`NoneTrimmingConfig` as a plain dictionary; the class says what each key means."""
-
-    kind: Required[Literal["none"]]
 
 
 Cut: TypeAlias = Literal["arriving", "either"]
@@ -993,10 +917,8 @@ Cut: TypeAlias = Literal["arriving", "either"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class NdpParams(Table):
+class TrimmingParams(Table):
     """What finds no room loses its payload. Source: NDP §3.1."""
-
-    kind: ClassVar[Literal["ndp"]] = "ndp"
 
     headers: Size | None = None
     """Room for headers that wait, at each port, beside the buffer for data. Source: NDP §3.1 (as much as for data:
@@ -1024,28 +946,31 @@ class NdpParams(Table):
     """
 
 
-class NdpParamsDict(TypedDict, total=False):
-    """`NdpParams` as a plain dictionary; the class says what each key means."""
+class TrimmingParamsDict(TypedDict, total=False):
+    """`TrimmingParams` as a plain dictionary; the class says what each key means."""
 
-    kind: Required[Literal["ndp"]]
     headers: Size
     ratio: int
     cut: Cut
     unaware: Sequence[str]
 
 
-TrimmingConfig: TypeAlias = (
-    NoneTrimmingConfig
-    | NoneTrimmingConfigDict
-    | NdpParams
-    | NdpParamsDict
-    | Literal["none", "ndp"]
-)
-"""Whether packets that find no room lose their payload instead of being dropped.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Mechanisms(Table):
+    """What switches do beyond forwarding, queueing and marking; each mechanism whose table is present runs."""
 
-- `none`: They are dropped.
-- `ndp`: As NDP's switches do it.
-"""
+    pdn: PdnParams | PdnParamsDict | None = None
+    """Packet drop notification: the sender of a dropped packet is notified at once. Absent: it does not run."""
+
+    trimming: TrimmingParams | TrimmingParamsDict | None = None
+    """Trimming: what finds no room loses its payload instead of being dropped. Absent: it does not run."""
+
+
+class MechanismsDict(TypedDict, total=False):
+    """`Mechanisms` as a plain dictionary; the class says what each key means."""
+
+    pdn: PdnParams | PdnParamsDict
+    trimming: TrimmingParams | TrimmingParamsDict
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -1148,6 +1073,57 @@ is belongs to the last.
 - `drr`: Deficit round robin.
 - `strict_drr`: Some classes by strict priority, the others by deficit round robin over what is left.
 """
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Except(Table):
+    """Settings of some ports or switches. A port is selected when it meets every selector that is given: `ports`, `switches`,
+    `rate`, `tier`.
+    """
+
+    ports: Sequence[str] | None = None
+    """Ports by name, as in the results (`tor2->root`); `*` stands for anything (`tor2->*`)."""
+
+    switches: Sequence[str] | None = None
+    """The ports of these switches, by name; `*` stands for anything."""
+
+    rate: BitRate | None = None
+    """The ports of this rate."""
+
+    tier: int | None = None
+    """The ports of switches of this tier: 0 next to hosts (ToR, leaf, edge), 1 above them (spine, aggregation), 2 core."""
+
+    buffer: AmountOfBuffer | None = None
+    """The buffer of each selected port, in place of `switch.buffer`, static or unlimited."""
+
+    alpha: float | None = None
+    """α of each selected port, in place of that of a dynamic `switch.buffer`.
+
+    Accepted: from 0.001 to 1024.
+    """
+
+    marking: Marking | None = None
+    """How the selected ports mark packets."""
+
+    scheduling: Scheduling | None = None
+    """In which order packets leave the selected ports."""
+
+    mechanisms: Mechanisms | MechanismsDict | None = None
+    """All mechanisms of the selected switches, in place of `switch.mechanisms`; `{}`: none. Not with `ports` or `rate`."""
+
+
+class ExceptDict(TypedDict, total=False):
+    """`Except` as a plain dictionary; the class says what each key means."""
+
+    ports: Sequence[str]
+    switches: Sequence[str]
+    rate: BitRate
+    tier: int
+    buffer: AmountOfBuffer
+    alpha: float
+    marking: Marking
+    scheduling: Scheduling
+    mechanisms: Mechanisms | MechanismsDict
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -1260,31 +1236,28 @@ class Switch(Table):
     buffer: Buffer | None = None
     """How much may wait.
 
-    Default: { kind = "static", per_port = "512KB", except = [] }.
+    Default: { kind = "static", per_port = "512KB" }.
     """
 
     marking: Marking | None = None
-    """How packets are told of congestion.
+    """How ports mark packets.
 
     Default: { kind = "none" }.
     """
 
-    notification: NotificationConfig | None = None
-    """Whether senders are told of packets that are dropped for want of room.
-
-    Default: { kind = "none" }.
-    """
-
-    trimming: TrimmingConfig | None = None
-    """Whether packets that find no room lose their payload instead of being dropped.
-
-    Default: { kind = "none" }.
-    """
+    mechanisms: Mechanisms | MechanismsDict | None = None
+    """What switches do besides."""
 
     scheduling: Scheduling | None = None
     """In which order packets leave.
 
     Default: { kind = "fifo" }.
+    """
+
+    except_: Sequence[Except | ExceptDict] | None = None
+    """Ports and switches that differ. Source: DCTCP §4 (K = 20 packets at 1 Gb/s, 65 at 10 Gb/s).
+
+    Default: [].
     """
 
     routing: PathChoice | None = None
@@ -1301,15 +1274,17 @@ class Switch(Table):
     """
 
 
-class SwitchDict(TypedDict, total=False):
+_SwitchReserved = TypedDict("_SwitchReserved", {"except": "Sequence[Except | ExceptDict]"}, total=False)
+
+
+class SwitchDict(_SwitchReserved, total=False):
     """`Switch` as a plain dictionary; the class says what each key means."""
 
     latency: Duration
     cell: Size
     buffer: Buffer
     marking: Marking
-    notification: NotificationConfig
-    trimming: TrimmingConfig
+    mechanisms: Mechanisms | MechanismsDict
     scheduling: Scheduling
     routing: PathChoice
     ttl: int
@@ -3716,6 +3691,15 @@ class TelemetryDict(TypedDict, total=False):
     drops: bool
 
 
+Ties: TypeAlias = Literal["drawn", "by_link"]
+"""In which order packets are handled that arrive in the same picosecond. At a full drop-tail port the first one gets the place
+that has become free.
+
+- `drawn`: Drawn anew for each instant, from seed, time and link: no host is favoured, and unrelated flows change nothing.
+- `by_link`: By number of the link: of hosts that send in step the first in the topology always wins.
+"""
+
+
 PortModel: TypeAlias = Literal["auto", "explicit"]
 """How output ports are simulated. The results are the same, bit by bit.
 
@@ -3726,7 +3710,13 @@ PortModel: TypeAlias = Literal["auto", "explicit"]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Engine(Table):
-    """How the simulation runs. Nothing here changes what is simulated, only how, and when it gives up."""
+    """How the simulation runs. But for `ties`, nothing here changes what is simulated, only how, and when it gives up."""
+
+    ties: Ties | None = None
+    """In which order packets are handled that arrive in the same picosecond.
+
+    Default: "drawn".
+    """
 
     ports: PortModel | None = None
     """How output ports are simulated.
@@ -3756,6 +3746,7 @@ class Engine(Table):
 class EngineDict(TypedDict, total=False):
     """`Engine` as a plain dictionary; the class says what each key means."""
 
+    ties: Ties
     ports: PortModel
     max_events: int
     stall_events: int
@@ -3869,8 +3860,6 @@ __all__ = [
     "Ip",
     "Framing",
     "FramingDict",
-    "PortBuffer",
-    "PortBufferDict",
     "StaticBuffer",
     "StaticBufferDict",
     "DynamicBuffer",
@@ -3895,18 +3884,14 @@ __all__ = [
     "SEcnParams",
     "SEcnParamsDict",
     "Marking",
-    "NoneNotificationConfig",
-    "NoneNotificationConfigDict",
     "Operations",
     "PdnParams",
     "PdnParamsDict",
-    "NotificationConfig",
-    "NoneTrimmingConfig",
-    "NoneTrimmingConfigDict",
     "Cut",
-    "NdpParams",
-    "NdpParamsDict",
-    "TrimmingConfig",
+    "TrimmingParams",
+    "TrimmingParamsDict",
+    "Mechanisms",
+    "MechanismsDict",
     "FifoScheduling",
     "FifoSchedulingDict",
     "StrictParams",
@@ -3916,6 +3901,8 @@ __all__ = [
     "StrictDrrParams",
     "StrictDrrParamsDict",
     "Scheduling",
+    "Except",
+    "ExceptDict",
     "Ecmp",
     "EcmpDict",
     "Spray",
@@ -4030,6 +4017,7 @@ __all__ = [
     "CaptureFramesDict",
     "Telemetry",
     "TelemetryDict",
+    "Ties",
     "PortModel",
     "Engine",
     "EngineDict",

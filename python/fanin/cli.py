@@ -23,7 +23,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from fanin import _core, _files, benchmark, overview, reproduce, runner, show, tables
+from fanin import _core, _files, benchmark, counters, overview, reproduce, runner, show, tables
 from fanin.analysis import Analysis, AnalysisProgress, TraceError, analyze
 from fanin.folder import OutputError
 from fanin.results import SCHEMAS, Result, ResultError, load
@@ -255,9 +255,20 @@ def show_summary(result: Result) -> None:
     ):
         if rows:
             console.print(_fitting(console, title, head, rows))
+    for group in counters.groups(result.summary):
+        console.print(_counter_table(group))
     for line in overview.aborted_lines(result.summary):
         console.print(Text(line, style="yellow"), soft_wrap=True)
     console.print(Text(f"result: {result.path}"))
+
+
+def _counter_table(group: counters.Group) -> Table:
+    table = Table(title=f"{group.title}: {group.doc}", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for index, name in enumerate(counters.HEAD):
+        table.add_column(name, justify="right" if index == 1 else "left", no_wrap=index < 2)
+    for row in counters.rows(group, zeros=False):
+        table.add_row(*map(Text, row))
+    return table
 
 
 @app.command(epilog=EXIT_HELP)
@@ -449,12 +460,14 @@ def check(scenario: ScenarioArgument, settings: SetOption = None, as_json: JsonO
 def schema(
     reference: Annotated[bool, typer.Option("--reference", help="The reference page in Markdown instead.")] = False,
     python: Annotated[bool, typer.Option("--python", help="The typed Python classes instead.")] = False,
+    counters: Annotated[bool, typer.Option("--counters", help="The reference page of counters instead.")] = False,
 ) -> None:
     """Print the JSON Schema of scenarios."""
-    if reference and python:
-        _say("error: --reference and --python exclude each other", "red")
+    if reference + python + counters > 1:
+        _say("error: --reference, --python and --counters exclude one another", "red")
         raise typer.Exit(EXIT_BAD_INPUT)
-    typer.echo(_core.reference() if reference else _core.python_types() if python else _core.schema(), nl=False)
+    made = _core.reference if reference else _core.python_types if python else _core.counters_page if counters else _core.schema
+    typer.echo(made(), nl=False)
 
 
 class Format(StrEnum):

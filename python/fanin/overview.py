@@ -2,116 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import polars as pl
 
-from fanin import show
+from fanin import counters, show
 
 __all__ = [
-    "NEWS",
     "Fact",
-    "News",
     "aborted_lines",
     "drops_text",
     "facts",
     "fct_rows",
     "group_rows",
-    "news_lines",
-    "news_rows",
     "port_rows",
 ]
-
-
-@dataclass(frozen=True)
-class News:
-    """How senders are told of lost packets, and what may become of what tells them: an object of ``summary.json``.
-
-    Attributes
-    ----------
-    key : str
-        Its key there.
-    title, noun, caption, peak : str
-        What it is called; what the table of counters is called; what its largest queue is called.
-    first : str
-        The counter of all of them.
-    counters : sequence of (str, str)
-        Counters in the order in which they are shown, and what each means.
-    lost : mapping
-        Counters of those that told nobody → why, in few words.
-    remedy : str
-        The setting of a transport that does not heed them.
-    """
-
-    key: str
-    title: str
-    noun: str
-    caption: str
-    peak: str
-    first: str
-    counters: Sequence[tuple[str, str]]
-    lost: Mapping[str, str]
-    remedy: str
-
-
-NEWS: Sequence[News] = (
-    News(
-        key="notifications",
-        title="Drop notifications",
-        noun="notifications",
-        caption="What became of them; attached and empty frames count once per link",
-        peak="largest notification queue",
-        first="raised",
-        counters=(
-            ("raised", "raised: a switch dropped a packet and told its sender"),
-            ("attached", "attached to a frame that was going anyway"),
-            ("empty_frames", "sent in a frame of its own, as the port was idle"),
-            ("repaired", "repaired: the sender sent again what was dropped"),
-            ("known", "known: the sender had sent it again before, or a newer acknowledgment"),
-            ("arrived", "arrived: the data had been acknowledged meanwhile"),
-            ("unknown", "unknown: of nothing that the sender had in flight"),
-            ("refused", "refused: asked for an operation that there is not"),
-            ("unheard", "unheard: the sender's transport has drop_notification off"),
-            ("ended", "ended: came after the end of the flow"),
-            ("on_the_way", "on the way when the run ended"),
-            ("overflowed", "lost, overflowed: the notification queue was full"),
-            ("no_way", "lost, no way: the next node knows nothing of notifications"),
-            ("expired", "lost, expired: crossed as many switches as they may"),
-            ("lost", "lost on a link, by switch.notification.loss"),
-        ),
-        lost={"overflowed": "queue full", "no_way": "no way", "expired": "expired", "lost": "on links"},
-        remedy="drop_notification = true",
-    ),
-    News(
-        key="trimming",
-        title="Trimmed packets",
-        noun="trimmed packets",
-        caption="What became of them and of the NACKs that answered them",
-        peak="largest queue of headers",
-        first="trimmed",
-        counters=(
-            ("trimmed", "trimmed: a switch cut the payload off"),
-            ("tails", "of them, the last of a queue, for the packet that came"),
-            ("nacked", "nacked: the receiver answered the headers"),
-            ("unheard", "unheard: the receiver's transport has trim_nack off"),
-            ("not_open", "not open: the receiver's connection was not open"),
-            ("ended", "ended: the headers came after the end of the flow"),
-            ("headers_on_the_way", "headers on the way when the run ended"),
-            ("headers_lost", "lost, headers: dropped after all"),
-            ("repaired", "repaired: a NACK made the sender send again what was cut off"),
-            ("known", "known: the sender had sent it again before"),
-            ("arrived", "arrived: the data had been acknowledged meanwhile"),
-            ("unknown", "unknown: of nothing that the sender had in flight"),
-            ("nacks_ended", "ended: the NACK came after the end of the flow"),
-            ("nacks_on_the_way", "NACKs on the way when the run ended"),
-            ("nacks_lost", "lost, NACKs: dropped"),
-        ),
-        lost={"headers_lost": "headers", "nacks_lost": "NACKs"},
-        remedy="trim_nack = true",
-    ),
-)
 
 
 @dataclass(frozen=True)
@@ -150,9 +57,11 @@ def facts(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[Fact]
     flows = summary.get("flows") or {}
     total, done = flows.get("total", 0), flows.get("complete", 0)
     unfinished = [f"{flows[state]:,} {state}" for state in ("incomplete", "aborted") if flows.get(state)]
-    out = [
-        Fact("flows", "Flows complete", f"{done:,} of {total:,}", ", ".join(unfinished), _tone(total - done, flows.get("aborted"))),
-    ]
+    datagrams = summary.get("datagrams") or {}
+    out = []
+    if total or not datagrams.get("flows"):
+        tone = _tone(total - done, flows.get("aborted"))
+        out.append(Fact("flows", "Flows complete", f"{done:,} of {total:,}", ", ".join(unfinished), tone))
     everything = next((entry for entry in summary.get("fct") or [] if entry.get("bin") == "all"), None)
     if everything and everything.get("flows"):
         out.append(
@@ -183,11 +92,17 @@ def facts(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[Fact]
                 _tone(missing),
             )
         )
+    if datagrams.get("flows"):
+        sent, received = datagrams.get("sent", 0), datagrams.get("received", 0)
+        share = f", {100 * received / sent:.4g} % of {show.count(sent)}" if sent else ""
+        plural = "s" * (datagrams["flows"] != 1)
+        note = f"in {datagrams['flows']:,} flow{plural}{share}"
+        out.append(Fact("datagrams", "Datagrams received", show.count(received), note))
     delivered = show.size(summary.get("delivered_bytes"))
     out.append(Fact("goodput", "Goodput", show.rate(summary.get("goodput_bps")), f"{delivered} delivered"))
     drops = summary.get("drops", 0)
     out.append(Fact("drops", "Drops", show.count(drops), drops_text(summary), "bad" if drops else "good"))
-    out += [_news_fact(news, summary[news.key]) for news in NEWS if summary.get(news.key) is not None]
+    out += [_mechanism_fact(group) for group in counters.groups(summary)]
     sent = summary.get("packets_sent") or 0
     marks = summary.get("marks", 0)
     out.append(Fact("marks", "ECN marks", show.count(marks), f"of {show.count(sent)} data packets" if sent else ""))
@@ -207,23 +122,9 @@ def facts(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[Fact]
     return out
 
 
-def _astray(news: News, counts: Mapping[str, Any]) -> tuple[int, str]:
-    """Return how many told nobody, and why; the reasons are empty where there were none."""
-    told_nobody = {name: counts.get(key, 0) for key, name in news.lost.items()}
-    return sum(told_nobody.values()), ", ".join(f"{show.count(count)} {name}" for name, count in told_nobody.items() if count)
-
-
-def _news_fact(news: News, counts: Mapping[str, Any]) -> Fact:
-    lost, reasons = _astray(news, counts)
-    peak = counts.get("largest_queue")
-    told = [
-        f"{show.count(counts.get('repaired', 0))} repaired",
-        f"{show.count(lost)} lost" + (f" ({reasons})" if reasons else ""),
-        *([f"{show.count(counts['unheard'])} unheard"] if counts.get("unheard") else []),
-        *([f"queue up to {show.size(peak['bytes'])} at {peak['port']}"] if peak else []),
-    ]
-    tone: Literal["plain", "bad"] = "bad" if lost or counts.get("unheard") else "plain"
-    return Fact(news.key, news.title, show.count(counts.get(news.first, 0)), ", ".join(told), tone)
+def _mechanism_fact(group: counters.Group) -> Fact:
+    text = group.counts[0].text if group.counts else show.NOTHING
+    return Fact(group.name, group.title, text, group.note, "bad" if group.failures else "plain")
 
 
 def _tone(missing: int, failed: int | None = 0) -> Literal["plain", "good", "bad"]:
@@ -255,37 +156,6 @@ def aborted_lines(summary: Mapping[str, Any]) -> list[str]:
     if count > len(flows):
         flows.append(f"{f'and {count - len(flows):,} more' if flows else 'which'}: flows.parquet, status = aborted")
     return [f"{head}:", *(f"  {flow}" for flow in flows)]
-
-
-def news_rows(news: News, summary: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Return head and rows of the table of what became of them; no rows where switches send none."""
-    head = [news.title, "Count"]
-    counts = summary.get(news.key)
-    if counts is None:
-        return head, []
-    rows = [[words, show.count(counts.get(key, 0))] for key, words in news.counters]
-    largest = counts.get("largest_queue")
-    where, peak = (f", at {largest['port']}", largest["bytes"]) if largest else ("", 0)
-    rows.append([f"{news.peak}{where}", show.size(peak)])
-    return head, rows
-
-
-def news_lines(news: News, summary: Mapping[str, Any]) -> list[str]:
-    """Return what it means that some were lost or not heeded; empty where none were."""
-    counts = summary.get(news.key) or {}
-    of = f"of {show.count(counts.get(news.first, 0))} {news.noun}"
-    lines = []
-    lost, reasons = _astray(news, counts)
-    if lost:
-        means = "their senders learn of it from duplicate acknowledgments or a timeout"
-        lines.append(f"{show.count(lost)} {of} told nobody ({reasons}): {means}.")
-    untold = summary.get("drops", 0) - counts.get("raised", 0) if news.key == "notifications" and counts else 0
-    if untold > 0:
-        why = "unaware switches, acks = false, datagrams, or flows that had ended"
-        lines.append(f"{show.count(untold)} of {show.count(summary['drops'])} drops were not told of ({why}).")
-    if counts.get("unheard"):
-        lines.append(f"{show.count(counts['unheard'])} {of} came to a transport that does not heed them: set {news.remedy}.")
-    return lines
 
 
 def fct_rows(summary: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import polars as pl
 
-from fanin import _files, show
+from fanin import _files, counters, show
 from fanin.overview import facts, fct_rows
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ __all__ = ["SCHEMAS", "Result", "ResultError", "load"]
 MANIFEST: Final = "manifest.json"
 SUMMARY: Final = "summary.json"
 SCHEMA_VERSION: Final = 1
+DATAGRAMS: Final = "udp"
+"""``transport`` of flows of datagrams, which are no transfers."""
 
 SCHEMAS: Final[Mapping[str, Mapping[str, pl.DataType]]] = {
     "flows": {
@@ -327,10 +329,19 @@ class Result:
 
     @cached_property
     def completions(self) -> pl.DataFrame:
-        """Completed flows with ``fct_ps`` (finish − start) [ps] and ``slowdown`` (``fct_ps`` over ``ideal_ps``)."""
+        """Completed transfers with ``fct_ps`` (finish − start) [ps] and ``slowdown`` (``fct_ps`` over ``ideal_ps``)."""
         fct = pl.col("finish_ps") - pl.col("start_ps")
-        done = self.flows.filter(pl.col("status") == "complete", pl.col("finish_ps").is_not_null())
+        transfer = pl.col("transport") != DATAGRAMS
+        done = self.flows.filter(pl.col("status") == "complete", pl.col("finish_ps").is_not_null(), transfer)
         return done.with_columns(fct_ps=fct, slowdown=fct / pl.col("ideal_ps"))
+
+    @cached_property
+    def mechanisms(self) -> pl.DataFrame:
+        """One row per counter of the mechanisms that ran: ``group``, ``counter``, ``count``, ``kind``, ``doc``.
+
+        ``kind`` is ``success`` (the mechanism did what it is for), ``failure`` (it could not) or ``step``.
+        """
+        return counters.frame(self.summary)
 
     # -- figures ----------------------------------------------------------------------------------------------------
 
@@ -479,4 +490,10 @@ class Result:
         head, rows = fct_rows(self.summary)
         totals = "".join(row([fact.name, fact.text]) for fact in facts(self.summary, self.manifest))
         bins = row(head, "th") + "".join(row(cells) for cells in rows)
-        return f"<div>{title}<table>{totals}</table><table>{bins}</table></div>"
+        counted = "".join(
+            f"<p>{html.escape(group.title)}: {html.escape(group.doc)}</p><table>{row(counters.HEAD, 'th')}"
+            + "".join(map(row, counters.rows(group, zeros=False)))
+            + "</table>"
+            for group in counters.groups(self.summary)
+        )
+        return f"<div>{title}<table>{totals}</table><table>{bins}</table>{counted}</div>"

@@ -46,7 +46,8 @@ class Case:
     """An experiment.
 
     `control` is Fanin's congestion control; `ns3` is what ns-3 calls the same thing. `watch` is the port (from, to)
-    whose queue is compared.
+    whose queue is compared. `ties` and `seed` are Fanin's: ns-3 takes events of the same time in the order in which they were
+    scheduled.
     """
 
     name: str
@@ -64,6 +65,8 @@ class Case:
     initial_window: int = 10
     slow_start_limit: int = 65_535
     rto_min: int = 10 * MS
+    ties: str = "drawn"
+    seed: int = 1
     tcp: dict[str, Any] = field(default_factory=dict)
     control_keys: dict[str, Any] = field(default_factory=dict)
     ns3_options: dict[str, Option] = field(default_factory=dict)
@@ -112,6 +115,8 @@ class Case:
             transport["ect_on"] = "all"
         document = {
             "name": self.name,
+            "seed": self.seed,
+            "engine": {"ties": self.ties},
             "topology": {"kind": "file", "path": "network.json"},
             "framing": FRAMING,
             "switch": {"buffer": {"kind": "static", "per_port": f"{self.buffer} packets"}, "marking": marking},

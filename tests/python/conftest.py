@@ -26,6 +26,7 @@ if not NATIVE:
     stand_in.ScenarioError = type("ScenarioError", (ValueError,), {"problems": []})  # type: ignore[attr-defined]
     stand_in.TraceError = type("TraceError", (ValueError,), {"problems": []})  # type: ignore[attr-defined]
     stand_in.version = lambda: "0.1.0"  # type: ignore[attr-defined]
+    stand_in.counters = list  # type: ignore[attr-defined]
     stand_in.__file__ = "not compiled"
     sys.modules["fanin._core"] = stand_in
     import fanin
@@ -46,7 +47,7 @@ def core(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     import fake_core
     from fanin import _core
 
-    for name in ("check", "run", "schema", "reference", "python_types", "version", "bench"):
+    for name in ("check", "run", "schema", "reference", "python_types", "counters_page", "version", "bench"):
         monkeypatch.setattr(_core, name, getattr(fake_core, name), raising=False)
     return fake_core
 

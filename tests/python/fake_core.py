@@ -118,6 +118,10 @@ def python_types() -> str:
     return '"""Typed classes."""\n'
 
 
+def counters_page() -> str:
+    return "# Counters of mechanisms\n"
+
+
 def version() -> str:
     return "0.1.0"
 

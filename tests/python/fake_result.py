@@ -257,6 +257,8 @@ def write_result(
             "mean_ps": sum(spans) / len(spans),
             **{f"p{p}_ps": percentile(spans, p / 100) for p in (50, 95, 99)},
         },
+        "datagrams": {"flows": 0, "sent": 0, "received": 0, "delivered_bytes": 0},
+        "mechanisms": {},
         "goodput_bps": float(flows["delivered_bytes"].sum()) * 8e12 / end_ps,
         "delivered_bytes": int(flows["delivered_bytes"].sum()),
         "packets_sent": int(flows["packets_sent"].sum()),

@@ -123,7 +123,7 @@ def test_notifications_behind_ipv6(tmp_path: Path) -> None:
     scenario = fanin.Scenario(SCENARIO).replace(
         {
             "framing.ip": "v6",
-            "switch.notification": {"kind": "pdn", "acks": False},
+            "switch.mechanisms.pdn.acks": False,
             "switch.marking": "none",
             "transport.congestion_control": "newreno",
             "transport.drop_notification": True,

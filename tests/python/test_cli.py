@@ -307,6 +307,7 @@ def test_schema_and_version(core: ModuleType) -> None:
     assert json.loads(call("schema").stdout)["$schema"].startswith("https://json-schema.org/")
     assert call("schema", "--reference").stdout == "# Scenario reference\n"
     assert call("schema", "--python").stdout == '"""Typed classes."""\n'
+    assert call("schema", "--counters").stdout == "# Counters of mechanisms\n"
     assert call("schema", "--python", "--reference").exit_code == 2
     for asked in ("version", "--version"):
         assert call(asked).stdout == "0.1.0\n"

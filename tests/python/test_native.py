@@ -66,6 +66,7 @@ def test_generated_files_are_those_of_this_version() -> None:
         ("docs/scenario.schema.json", _core.schema()),
         ("docs/scenario.md", _core.reference()),
         ("python/fanin/_scenario_types.py", _core.python_types()),
+        ("docs/counters.md", _core.counters_page()),
     ):
         assert (ROOT / name).read_text(encoding="utf-8") == text, f"{name} is out of date: make schema"
 

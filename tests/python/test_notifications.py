@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from pathlib import Path
@@ -9,11 +10,12 @@ from typing import Any
 
 import polars as pl
 import pytest
+from rich import console
 from typer.testing import CliRunner
 
 import fanin
 from fake_result import write_result
-from fanin import overview, report, tables
+from fanin import _core, cli, counters, overview, report, tables
 from fanin.cli import app
 from test_capture import TSHARK, tshark
 from test_report import CHROMIUM, DRIVER, browser, open_page
@@ -22,31 +24,31 @@ __all__ = ["browser"]
 
 ROOT = Path(__file__).parents[2]
 LUA = ROOT / "docs" / "wireshark" / "fanin_pdn.lua"
-RAISED = 1_000
 COUNTS: dict[str, Any] = {
-    "raised": RAISED,
+    "raised": 1_000,
+    "not_raised": 250,
     "attached": 700,
     "empty_frames": 900,
     "overflowed": 2,
-    "no_way": 3,
+    "next_hop_unaware": 3,
     "expired": 0,
     "lost": 5,
     "on_the_way": 1,
-    "repaired": 950,
-    "known": 10,
+    "retransmitted": 950,
+    "redundant": 10,
     "arrived": 4,
     "unknown": 6,
-    "refused": 0,
-    "unheard": 12,
-    "ended": 7,
+    "undefined": 0,
+    "ignored": 12,
+    "flow_ended": 7,
     "largest_queue": {"port": "leaf0->h3", "bytes": 140},
 }
 
 
-def with_counts(folder: Path, counts: dict[str, Any] | None) -> fanin.Result:
-    """Return a result whose summary says this of notifications."""
+def with_counts(folder: Path, mechanisms: dict[str, Any]) -> fanin.Result:
+    """Return a result whose summary says this of mechanisms."""
     path = write_result(folder, bursts=1) / "summary.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"notifications": counts, "drops": 1_250}))
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"mechanisms": mechanisms, "drops": 1_250}))
     return fanin.load(folder)
 
 
@@ -54,79 +56,118 @@ def each(fields: list[str]) -> list[str]:
     return [word for name in fields for word in ("-e", name)]
 
 
-def fact(result: fanin.Result) -> overview.Fact | None:
-    return next((f for f in overview.facts(result.summary, result.manifest) if f.key == "notifications"), None)
-
-
-def test_a_run_says_in_one_line_what_became_of_them(tmp_path: Path) -> None:
-    shown = fact(with_counts(tmp_path / "a", COUNTS))
-    assert shown is not None
-    assert (shown.text, shown.tone) == ("1,000", "bad")
-    assert shown.note == "950 repaired, 10 lost (2 queue full, 3 no way, 5 on links), 12 unheard, queue up to 140 B at leaf0->h3"
-    none_lost = COUNTS | {"overflowed": 0, "no_way": 0, "lost": 0, "unheard": 0, "largest_queue": None}
-    shown = fact(with_counts(tmp_path / "b", none_lost))
-    assert shown is not None
-    assert (shown.note, shown.tone) == ("950 repaired, 0 lost", "plain")
-    assert fact(with_counts(tmp_path / "c", None)) is None
-
-
-def test_the_page_says_each_counter_in_plain_words_and_what_a_loss_means(tmp_path: Path) -> None:
-    text = report.render(with_counts(tmp_path / "a", COUNTS))
-    section = re.search(r'<section id="notifications">(.*?)</section>', text, re.DOTALL)
-    assert section is not None
-    shown = re.findall(r'<th scope="row">(.*?)</th><td>(.*?)</td>', section[1])
-    assert len(shown) == len(COUNTS), "each counter once"
-    counts = sorted(str(value) for key, value in COUNTS.items() if key != "largest_queue")
-    assert sorted(count.replace(",", "") for _, count in shown if not count.endswith(" B")) == counts
-    assert ("lost on a link, by switch.notification.loss", "5") in shown
-    assert ("largest notification queue, at leaf0-&gt;h3", "140 B") in shown
-    lines = re.findall(r'<p class="notice bad">(.*?)</p>', section[1])
-    assert lines == [
-        "10 of 1,000 notifications told nobody (2 queue full, 3 no way, 5 on links): their senders learn of it from "
-        "duplicate acknowledgments or a timeout.",
-        "250 of 1,250 drops were not told of (unaware switches, acks = false, datagrams, or flows that had ended).",
-        "12 of 1,000 notifications came to a transport that does not heed them: set drop_notification = true.",
-    ]
-    assert 'id="notifications"' not in report.render(with_counts(tmp_path / "b", None))
-
-
-@pytest.mark.parametrize("news", overview.NEWS, ids=lambda news: news.key)
-def test_the_counters_are_those_of_the_documentation(news: overview.News) -> None:
-    keys = [key for key, _ in news.counters] + ["largest_queue"] + ["by_reason"] * (news.key == "trimming")
-    documented = re.search(
-        rf"^\| `{news.key}` .* null without: `\{{(.*?)\}}`", (ROOT / "docs" / "results.md").read_text(), re.MULTILINE
-    )
-    assert documented is not None
-    assert sorted(keys) == sorted(documented[1].split(", "))
-    assert {news.first, *news.lost} <= set(keys)
+def fact(result: fanin.Result, key: str = "notifications") -> overview.Fact | None:
+    return next((f for f in overview.facts(result.summary, result.manifest) if f.key == key), None)
 
 
 @pytest.mark.native
-def test_trimming_is_told_of_in_the_same_way(tmp_path: Path) -> None:
+def test_a_run_says_in_one_line_what_became_of_them(tmp_path: Path) -> None:
+    shown = fact(with_counts(tmp_path / "a", {"notifications": COUNTS}))
+    assert shown is not None
+    assert (shown.name, shown.text, shown.tone) == ("Notifications", "1,000 raised", "bad")
+    assert shown.note == ("950 retransmitted, 2 overflowed, 3 next hop unaware, 5 lost, 12 ignored, queue up to 140 B at leaf0->h3")
+    none_lost = COUNTS | {"overflowed": 0, "next_hop_unaware": 0, "lost": 0, "ignored": 0, "largest_queue": None}
+    shown = fact(with_counts(tmp_path / "b", {"notifications": none_lost}))
+    assert shown is not None
+    assert (shown.note, shown.tone) == ("950 retransmitted", "plain")
+    assert fact(with_counts(tmp_path / "c", {})) is None
+
+
+@pytest.mark.native
+def test_the_page_shows_each_counter_with_its_meaning_and_each_failure(tmp_path: Path) -> None:
+    text = report.render(with_counts(tmp_path / "a", {"notifications": COUNTS}))
+    section = re.search(r'<section id="notifications" class="counters">(.*?)</section>', text, re.DOTALL)
+    assert section is not None
+    shown = re.findall(r'<th scope="row">(.*?)</th><td>(.*?)</td><td>(.*?)</td>', section[1])
+    assert len(shown) == len(COUNTS), "each counter once"
+    assert {name: count.replace(",", "") for name, count, _ in shown if name != "largest_queue"} == {
+        name: str(count) for name, count in COUNTS.items() if name != "largest_queue"
+    }
+    assert ("lost", "5", "Lost on a link, by `loss`.") in shown
+    assert ("largest_queue", "140 B", "At leaf0-&gt;h3.") in shown
+    lines = re.findall(r'<p class="notice bad">(.*?)</p>', section[1])
+    assert lines == [
+        "2 overflowed: Lost: the notification queue was full.",
+        "3 next hop unaware: Lost: the next hop does not run PDN, or there is no route.",
+        "5 lost: Lost on a link, by `loss`.",
+        "12 ignored: Notifications to a sender whose transport does not act on them: set `drop_notification` = true.",
+    ]
+    assert 'id="notifications"' not in report.render(with_counts(tmp_path / "b", {}))
+
+
+@pytest.mark.native
+def test_counters_that_this_version_does_not_know_are_shown_by_name(tmp_path: Path) -> None:
+    result = with_counts(tmp_path / "a", {"lookahead": {"sent": 3, "by_reason": {"full": 2}}, "trimming": {"trimmed": 4, "new": 1}})
+    assert [group.name for group in counters.groups(result.summary)] == ["trimming", "lookahead"]
+    rows = result.mechanisms.filter(pl.col("count") > 0).select("group", "counter", "count").rows()
+    assert rows == [("trimming", "trimmed", 4), ("trimming", "new", 1), ("lookahead", "sent", 3)]
+    for text in (report.render(result), result._repr_html_()):
+        assert "Lookahead" in text
+        assert "by_reason: full" in text
+
+
+@pytest.mark.native
+def test_terminal_page_notebook_and_frame_have_every_counter_of_the_core(tmp_path: Path) -> None:
+    declared = {group["name"]: group["counters"] for group in _core.counters()}
+    result = with_counts(tmp_path / "a", {name: {c["name"]: 1 for c in listed} for name, listed in declared.items()})
+    frame = result.mechanisms
+    assert frame.rows() == [(group, c["name"], 1, c["kind"], c["doc"]) for group, listed in declared.items() for c in listed]
+    texts = [html.unescape(report.render(result)), html.unescape(result._repr_html_()), shown_in_terminal(result)]
+    for counter in frame["counter"].unique():
+        assert all(counter in text for text in texts), counter
+    page = (ROOT / "docs" / "counters.md").read_text(encoding="utf-8")
+    assert page == _core.counters_page()
+    assert all(doc in page for doc in frame["doc"])
+
+
+def shown_in_terminal(result: fanin.Result) -> str:
+    with console.Console(width=200).capture() as capture, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cli, "_out", lambda: capture._console)
+        cli.show_summary(result)
+    return capture.get()
+
+
+@pytest.mark.native
+def test_trimming_is_shown_in_the_same_way(tmp_path: Path) -> None:
     scenario = fanin.Scenario.from_file(ROOT / "scenarios" / "papers" / "pdn" / "fan-in.toml").replace(
         {
-            "switch.notification": "none",
+            "switch.mechanisms.pdn": None,
             "transport.drop_notification": False,
-            "switch.trimming.kind": "ndp",
-            "switch.trimming.headers": "12KB",
+            "switch.mechanisms.trimming.headers": "12KB",
             "transport.trim_nack": True,
         }
     )
     ran = fanin.run(scenario, tmp_path / "out", progress=False)
-    news, counts = overview.NEWS[1], ran.summary["trimming"]
-    assert set(counts) == {key for key, _ in news.counters} | {"largest_queue", "by_reason"}
+    assert set(ran.summary["mechanisms"]) == {"trimming"}
+    counts = ran.summary["mechanisms"]["trimming"]
     assert counts["by_reason"] == {"buffer_full": counts["trimmed"]}
-    shown = next(f for f in overview.facts(ran.summary, ran.manifest) if f.key == "trimming")
+    shown = fact(ran, "trimming")
+    assert shown is not None
     lost = counts["headers_lost"]
     assert lost > 0
     assert counts["nacks_lost"] == 0
-    assert (shown.text, shown.tone) == (f"{counts['trimmed']:,}", "bad")
-    assert f"{counts['repaired']:,} repaired, {lost:,} lost ({lost:,} headers), queue up to 11.97 KB at left->right" in shown.note
-    (line,) = overview.news_lines(news, ran.summary)
-    assert line.startswith(f"{lost:,} of {counts['trimmed']:,} trimmed packets told nobody ({lost:,} headers)")
+    assert (shown.text, shown.tone) == (f"{counts['trimmed']:,} trimmed", "bad")
+    assert shown.note == (
+        f"{counts['nack_retransmitted']:,} nack retransmitted, {lost:,} headers lost, queue up to 11.97 KB at left->right"
+    )
+    (group,) = counters.groups(ran.summary)
+    assert counters.lines(group) == [f"{lost:,} headers lost: Trimmed packets that were dropped after all."]
     text = report.render(ran)
     assert 'id="trimming"' in text
     assert 'id="notifications"' not in text
+
+
+@pytest.mark.native
+def test_both_may_run_together(tmp_path: Path) -> None:
+    scenario = fanin.Scenario.from_file(ROOT / "scenarios" / "papers" / "pdn" / "fan-in.toml").replace(
+        {"switch.mechanisms.trimming.headers": "12KB", "transport.trim_nack": True}
+    )
+    ran = fanin.run(scenario, tmp_path / "out", progress=False)
+    counted = ran.summary["mechanisms"]
+    # Headers for which there is no room are dropped, and notified of.
+    assert counted["notifications"]["raised"] == counted["trimming"]["headers_lost"] == ran.summary["drops"] > 0
+    assert ran.summary["timeouts"] == 0
+    assert [group.name for group in counters.groups(ran.summary)] == ["notifications", "trimming"]
 
 
 @pytest.fixture(scope="module")
@@ -140,7 +181,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> fanin.Result:
             "telemetry.queues": ["left->right"],
             "telemetry.registers": {},
             "telemetry.capture": {"hosts": ["*"]},
-            "switch.notification": {"kind": "pdn", "loss": 0.1},
+            "switch.mechanisms.pdn.loss": 0.1,
         }
     )
     return fanin.run(changed, tmp_path_factory.mktemp("told") / "out", progress=False)
@@ -148,7 +189,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> fanin.Result:
 
 @pytest.mark.native
 def test_a_capture_shows_what_the_simulator_counted(told: fanin.Result) -> None:
-    counts = told.summary["notifications"]
+    counts = told.summary["mechanisms"]["notifications"]
     assert set(counts) == set(COUNTS)
     assert counts["lost"] > 0
     found = fanin.analyze(told.path / "packets.pcapng", rate="1Gbps")
@@ -201,7 +242,7 @@ def test_wireshark_shows_notifications_and_the_packets_before_them(ip: str, tmp_
         "name": "both-ways",
         "framing": {"ip": ip},
         "topology": {"kind": "single_switch", "hosts": 3, "link": {"rate": "1Gbps", "delay": "10us"}},
-        "switch": {"buffer": {"kind": "static", "per_port": "20 packets"}, "notification": "pdn"},
+        "switch": {"buffer": {"kind": "static", "per_port": "20 packets"}, "mechanisms": {"pdn": {}}},
         "transport": {"kind": "tcp", "handshake": False, "initial_window": 30, "drop_notification": True},
         "traffic": [{"kind": "incast", "receiver": f"h{to}", "size": "60KB"} for to in (0, 2)],
         "telemetry": {"sample": "off", "capture": {"hosts": ["*"]}},
@@ -211,7 +252,7 @@ def test_wireshark_shows_notifications_and_the_packets_before_them(ip: str, tmp_
     fields = [f"pdn.src{suffix}", "pdn.sport", "pdn.seq", "pdn.length", "pdn.operation", f"{version}.src", f"{version}.dst"]
     checked = [f"{version}.dst", f"pdn.src{suffix}"]
     lines = tshark(ran.path / "packets.pcapng", "-X", f"lua_script:{LUA}", "-Y", "pdn", "-T", "fields", *each(fields))
-    assert len(lines) == ran.summary["notifications"]["raised"] == ran.drops.height
+    assert len(lines) == ran.summary["mechanisms"]["notifications"]["raised"] == ran.drops.height
     rows = [dict(zip(fields, line.split("\t"), strict=True)) for line in lines]
     data = [row for row in rows if row["pdn.operation"] == "1"]
     told = sorted((int(row["pdn.seq"]), int(row["pdn.length"])) for row in data)

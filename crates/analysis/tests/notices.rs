@@ -38,7 +38,7 @@ fn run(folder: &Path, ip: &str, telemetry: &str) -> (Value, PathBuf) {
         bottleneck = {{ rate = "1Gbps", delay = "10us" }}
         [switch]
         buffer = {{ kind = "static", per_port = "60KB" }}
-        notification = "pdn"
+        mechanisms.pdn = {{}}
         [transport]
         kind = "tcp"
         drop_notification = true
@@ -52,6 +52,8 @@ fn run(folder: &Path, ip: &str, telemetry: &str) -> (Value, PathBuf) {
         [[traffic]]
         kind = "flows"
         flows = [{{ src = "h12", dst = "h0", size = "500KB" }}, {{ src = "h12", dst = "h5", size = "500KB" }}]
+        [engine]
+        ties = "by_link"
         [telemetry]
         sample = "off"
         {telemetry}
@@ -71,10 +73,13 @@ fn a_simulated_capture_shows_what_the_simulator_counted() {
     for (ip, registers) in [("v4", ""), ("v4", stamps), ("v6", ""), ("v6", stamps)] {
         let folder = tempfile::tempdir().expect("a folder");
         let (summary, path) = run(folder.path(), ip, &format!("{registers}capture = {{ hosts = [\"*\"] }}"));
-        let counts = &summary["notifications"];
+        let counts = &summary["mechanisms"]["notifications"];
         let report = report(&path, &json!({"top": 3})).unwrap();
         let found = report.notifications.expect("notifications");
-        let reached: u64 = ["repaired", "known", "arrived", "unknown"].iter().filter_map(|key| counts[key].as_u64()).sum();
+        let reached: u64 = ["retransmitted", "redundant", "arrived", "unknown", "flow_ended"]
+            .iter()
+            .filter_map(|key| counts[key].as_u64())
+            .sum();
         assert!(reached > 100 && counts["raised"] == reached, "{counts}");
         assert_eq!((found.frames, found.read, found.cut, found.short), (reached, reached, 0, 0));
         // One link lies between the switch that drops and the servers, so that each crosses one.
@@ -102,7 +107,7 @@ fn a_simulated_capture_shows_what_the_simulator_counted() {
             assert!(during > 0 && during <= reached, "{during} of {reached}");
             // No frame of a notification alone is taken for a packet without a stamp.
             let packets = report.notes.iter().find_map(|note| note.split(" of ").nth(1)?.split(' ').next()?.parse::<u64>().ok());
-            let all = summary["notifications"]["empty_frames"].as_u64().expect("a count");
+            let all = summary["mechanisms"]["notifications"]["empty_frames"].as_u64().expect("a count");
             assert_eq!(packets.map(|n| n + all), Some(frames(&path)), "{:?}", report.notes);
         } else {
             let records: u64 = report.ports.iter().map(|p| p.records).sum();
@@ -127,11 +132,11 @@ fn what_a_snap_cuts_off_is_counted() {
     let folder = tempfile::tempdir().expect("a folder");
     let (summary, path) = run(folder.path(), "v4", "capture = { hosts = [\"*\"], snap = \"64B\" }");
     let found = report(&path, &json!({})).unwrap().notifications.expect("notifications");
-    assert_eq!(Some(found.frames), summary["notifications"]["raised"].as_u64());
+    assert_eq!(Some(found.frames), summary["mechanisms"]["notifications"]["raised"].as_u64());
     // A frame with nothing else is short enough.
     assert_eq!((found.read, found.cut), (found.alone, found.attached));
     assert!(found.cut > 0 && found.alone > 0, "{found:?}");
-    assert_eq!(summary["notifications"]["empty_frames"].as_u64(), Some(found.alone));
+    assert_eq!(summary["mechanisms"]["notifications"]["empty_frames"].as_u64(), Some(found.alone));
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn incast(cut: &str) -> String {
         link = {{ rate = "10Gbps", delay = "1us" }}
         [switch]
         buffer = {{ kind = "static", per_port = "100KB" }}
-        trimming = {{ kind = "ndp", cut = "{cut}" }}
+        mechanisms.trimming = {{ cut = "{cut}" }}
         [transport]
         kind = "tcp"
         congestion_control = "newreno"

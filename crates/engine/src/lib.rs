@@ -10,4 +10,4 @@ mod wheel;
 
 pub use table::Table;
 pub use timers::Timers;
-pub use wheel::Wheel;
+pub use wheel::{Ties, Wheel};

@@ -1,6 +1,6 @@
 //! Arrays indexed in the inner loop.
 
-use std::ops::{Deref, Index, IndexMut};
+use std::ops::{Deref, DerefMut, Index, IndexMut};
 
 /// A vector that only grows and whose indices come from the tables of the simulation itself, never from outside, so that
 /// release builds do without bounds checks: they were a fifth of all instructions of a hop. Debug builds, and so all Rust
@@ -43,6 +43,14 @@ impl<T> Deref for Table<T> {
     #[inline(always)]
     fn deref(&self) -> &[T] {
         &self.0
+    }
+}
+
+/// A slice here too.
+impl<T> DerefMut for Table<T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.0
     }
 }
 

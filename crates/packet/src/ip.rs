@@ -18,13 +18,12 @@ impl IpVersion {
         self as u16
     }
 
-    /// Bytes of a drop notification: two addresses, ports 2 + 2, sequence number 4, length 2, type 1, operation 1.
-    /// Source: PDN fig. 3 for the 20 bytes of IPv4; with its fields and addresses of 16 bytes they are 44.
-    pub const fn notice(self) -> u16 {
+    /// Bytes of two addresses and two ports: what names a flow in a message about it.
+    pub const fn tuple(self) -> u16 {
         let address = match self {
             IpVersion::V4 => 4,
             IpVersion::V6 => 16,
         };
-        2 * address + 12
+        2 * address + 4
     }
 }

@@ -1,20 +1,26 @@
-//! The packet: one cache line, with typed access to its headers.
+//! The packet, in two parts: the [`Envelope`], which is all that a switch may see, and the [`Header`], which only the two
+//! ends of a flow read.
 //!
-//! A packet is what crosses links. Switches read size, class, ECN, destination and hash; only transports read the rest.
 //! Sizes follow Ethernet: `frame` is header + IP packet + FCS, padded to the minimum frame, without preamble and
 //! inter-packet gap: what a queue holds.
 
 use fanin_units::{FlowId, HostId};
 
+pub mod address;
+mod control;
 mod framing;
 mod ip;
-mod notice;
+mod signal;
 mod tcp;
 
+pub use control::{Control, CONTROL_BODY};
 pub use framing::Framing;
 pub use ip::IpVersion;
-pub use notice::{DropNotice, Notification, Operation};
-pub use tcp::{Nack, SackBlock, SynOptions, TcpFlags, Timestamps, NACK_OPTION_BYTES};
+pub use signal::{Lost, Part, Reference, Signal, Signals};
+pub use tcp::{Nack, SackBlock, Segment, SegmentMut, SynOptions, TcpFlags, TcpHeader, Timestamps, NACK_OPTION_BYTES};
+
+/// A packet's place in the pool of all packets that exist: what stands for it where it waits.
+pub type PacketId = u32;
 
 /// ECN field of the IP header. Source: RFC 3168 §5.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -31,17 +37,8 @@ pub enum Ecn {
     Ce = 3,
 }
 
-/// Transport protocol, as the IP header names it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-#[repr(u8)]
-pub enum Protocol {
-    #[default]
-    Tcp = 6,
-    Udp = 17,
-}
-
 /// Which end of its connection a packet travels to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 #[repr(u8)]
 pub enum Side {
     /// To the end that opened the connection.
@@ -61,106 +58,217 @@ impl Side {
     }
 }
 
-/// A packet in flight: exactly one cache line.
-#[derive(Clone, Copy, Debug)]
-#[repr(C, align(64))]
-pub struct Packet {
-    /// The flow (connection) it belongs to.
+/// What nodes on the way see of a packet: addresses, sizes, class, ECN field. Half a cache line; two share one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C, align(32))]
+pub struct Envelope {
+    /// The flow that it belongs to: with `to` it stands for the ports of the 5-tuple.
     pub flow: FlowId,
+    /// Source host.
+    pub src: HostId,
     /// Destination host.
     pub dst: HostId,
     /// Hash of the 5-tuple as hardware computes it once per packet; path choice and flow tables start from it.
     pub hash: u32,
+    /// The same with source and destination exchanged: the hash of what `dst` answers.
+    pub reverse_hash: u32,
     /// Frame bytes: what a queue counts.
     pub frame: u16,
-    /// Transport payload bytes; of a trimmed packet those that it had.
+    /// Bytes behind the transport header; of a trimmed packet those that it had.
     pub payload: u16,
+    /// Bytes of the transport header, or of a control frame's body.
+    pub header: u8,
     /// ECN field.
     pub ecn: Ecn,
     /// Traffic class, 0 is served first by strict priority.
     pub class: u8,
     /// Hops left.
     pub ttl: u8,
-    /// Which end it travels to; with `flow` this is the demultiplexing key.
+    /// Which end of the flow it travels to; with `flow` this is the demultiplexing key.
     pub to: Side,
-    /// TCP: sequence number of the first payload byte. UDP: datagram number.
-    pub seq: u32,
-    /// TCP: next sequence number expected.
-    pub ack: u32,
-    /// TCP: receive window as on the wire (scaled).
-    pub window: u16,
-    /// TCP flags.
-    pub flags: TcpFlags,
-    /// Protocol, option presence and whether the payload is there, see [`Packet::protocol`], [`Packet::timestamps`],
-    /// [`Packet::sack`], [`Packet::nack`], [`Packet::is_trimmed`].
-    shape: u8,
-    /// TCP options that take space: timestamps first, then SACK blocks, or the SYN's options; a NACK last.
-    options: [u32; 8],
+    /// What the header is.
+    pub kind: Kind,
+    /// A switch has cut its payload off: headers are all there is.
+    pub trimmed: bool,
+    /// On the wire a control message is at the end of its frame, which is so much longer.
+    pub carries: bool,
 }
 
-const _: () = assert!(std::mem::size_of::<Packet>() == 64);
+const _: () = assert!(std::mem::size_of::<Envelope>() == 32);
 
-impl Default for Packet {
+/// What a packet is, as its EtherType and IP header name it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
+pub enum Kind {
+    /// Carries a transport that sends again what is lost.
+    #[default]
+    Reliable,
+    /// Carries datagrams, which nobody sends again.
+    Datagram,
+    /// A message between nodes.
+    Control,
+}
+
+impl Default for Envelope {
     fn default() -> Self {
-        Packet {
+        Envelope {
             flow: FlowId(0),
+            src: HostId(0),
             dst: HostId(0),
             hash: 0,
+            reverse_hash: 0,
             frame: 0,
             payload: 0,
+            header: 0,
             ecn: Ecn::NotEct,
             class: 0,
             ttl: 64,
             to: Side::Responder,
-            seq: 0,
-            ack: 0,
-            window: 0,
-            flags: TcpFlags::NONE,
-            shape: 0,
-            options: [0; 8],
+            kind: Kind::Reliable,
+            trimmed: false,
+            carries: false,
         }
     }
 }
 
-impl Packet {
-    /// The transport protocol.
-    #[inline(always)]
-    pub fn protocol(&self) -> Protocol {
-        if self.shape & tcp::UDP == 0 {
-            Protocol::Tcp
-        } else {
-            Protocol::Udp
-        }
-    }
-
-    /// Turns this into a UDP datagram number `seq` with `payload` bytes.
-    pub fn set_udp(&mut self, seq: u32, payload: u16) {
-        self.shape = tcp::UDP;
-        self.flags = TcpFlags::NONE;
-        self.seq = seq;
-        self.payload = payload;
-    }
-
-    /// Whether a switch has cut its payload off: headers are all there is.
-    #[inline]
-    pub fn is_trimmed(&self) -> bool {
-        self.shape & tcp::TRIMMED != 0
-    }
-
+impl Envelope {
     /// Cuts the payload off: the frame is `frame` bytes from now on, and `payload` tells how much there was.
     pub fn trim(&mut self, frame: u16) {
-        self.shape |= tcp::TRIMMED;
+        self.trimmed = true;
         self.frame = frame;
     }
+}
 
-    /// Bytes of the transport header, options padded to four bytes.
-    #[inline]
-    pub fn transport_header(&self) -> u16 {
-        if self.protocol() == Protocol::Udp {
-            8
-        } else {
-            20 + self.tcp_option_bytes()
+/// A UDP datagram.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct UdpHeader {
+    /// Its number within the flow, which stands for content that real ones would have.
+    pub number: u32,
+}
+
+/// What only the ends of a flow read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Header {
+    Tcp(TcpHeader),
+    Udp(UdpHeader),
+    /// A message of a switch, to a host or to another switch.
+    Control(Control),
+}
+
+const _: () = assert!(std::mem::size_of::<Header>() == 48);
+
+impl Default for Header {
+    fn default() -> Self {
+        Header::Tcp(TcpHeader::default())
+    }
+}
+
+impl Header {
+    /// What the envelope says of it.
+    #[inline(always)]
+    pub fn kind(&self) -> Kind {
+        match self {
+            Header::Tcp(_) => Kind::Reliable,
+            Header::Udp(_) => Kind::Datagram,
+            Header::Control(_) => Kind::Control,
         }
+    }
+
+    /// Bytes of a transport's header, options padded to four bytes. Zero for a control frame, whose envelope tells.
+    #[inline(always)]
+    pub fn bytes(&self) -> u16 {
+        match self {
+            Header::Tcp(tcp) => tcp.bytes(),
+            Header::Udp(_) => 8, // Source: RFC 768.
+            Header::Control(_) => 0,
+        }
+    }
+
+    /// The TCP header.
+    ///
+    /// # Panics
+    /// When it is another.
+    #[inline(always)]
+    pub fn tcp(&self) -> &TcpHeader {
+        match self {
+            Header::Tcp(tcp) => tcp,
+            other => panic!("no TCP header: {other:?}"),
+        }
+    }
+
+    /// The place of a TCP header, whatever was there before.
+    #[inline(always)]
+    pub fn make_tcp(&mut self) -> &mut TcpHeader {
+        if !matches!(self, Header::Tcp(_)) {
+            *self = Header::Tcp(TcpHeader::default());
+        }
+        match self {
+            Header::Tcp(tcp) => tcp,
+            _ => unreachable!("just made"),
+        }
+    }
+
+    /// The number that tables of packets show: sequence number, or number of the datagram.
+    pub fn number(&self) -> u32 {
+        match self {
+            Header::Tcp(tcp) => tcp.seq,
+            Header::Udp(udp) => udp.number,
+            Header::Control(_) => 0,
+        }
+    }
+
+    /// How a switch that drops the packet may name it to its sender; `None` where there is nothing to send again: datagrams,
+    /// resets, control frames. `payload`: as in the envelope.
+    pub fn reference(&self, payload: u16) -> Option<Reference> {
+        match self {
+            Header::Tcp(tcp) => tcp.reference(payload),
+            Header::Udp(_) | Header::Control(_) => None,
+        }
+    }
+
+    /// Whether it carries a signal for its receiver besides data and acknowledgments (TCP's NACK option).
+    pub fn carries_signal(&self) -> bool {
+        matches!(self, Header::Tcp(tcp) if tcp.nack().is_some())
+    }
+}
+
+/// A packet by value: what transports make and take, and captures write. In the simulator its two parts lie apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Packet {
+    pub envelope: Envelope,
+    pub header: Header,
+}
+
+impl Packet {
+    /// A TCP segment without options.
+    pub fn of_tcp(flags: TcpFlags, seq: u32, ack: u32, window: u16, payload: u16) -> Packet {
+        let mut p = Packet::default();
+        p.segment_mut().set(flags, seq, ack, window, payload);
+        p
+    }
+
+    /// A datagram.
+    pub fn of_udp(number: u32, payload: u16) -> Packet {
+        let envelope = Envelope { payload, kind: Kind::Datagram, ..Envelope::default() };
+        Packet { envelope, header: Header::Udp(UdpHeader { number }) }
+    }
+
+    /// It as a TCP segment, to be read.
+    ///
+    /// # Panics
+    /// When it is none.
+    pub fn segment(&self) -> Segment<'_> {
+        Segment { envelope: &self.envelope, tcp: self.header.tcp() }
+    }
+
+    /// It as a TCP segment, to be written; it becomes one.
+    pub fn segment_mut(&mut self) -> SegmentMut<'_> {
+        SegmentMut { envelope: &mut self.envelope, tcp: self.header.make_tcp() }
+    }
+
+    /// Bytes of the transport header, as [`Header::bytes`].
+    pub fn header_bytes(&self) -> u16 {
+        self.header.bytes()
     }
 }
 

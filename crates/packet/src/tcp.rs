@@ -1,12 +1,9 @@
-//! The TCP header inside a packet. Source: RFC 9293 §3.1, RFC 7323 §3.2, RFC 2018 §3.
+//! The TCP header of a packet. Source: RFC 9293 §3.1, RFC 7323 §3.2, RFC 2018 §3.
 
-use crate::Packet;
+use crate::{Envelope, Kind, Part, Reference};
 
-pub(crate) const UDP: u8 = 0x80;
 const TIMESTAMPS: u8 = 0x08;
 const SACK_COUNT: u8 = 0x07;
-/// A switch has cut the payload off.
-pub(crate) const TRIMMED: u8 = 0x10;
 const NACK: u8 = 0x20;
 /// Where the NACK option stands: with it there is one SACK block less, and beside timestamps two.
 const NACK_AT: usize = 6;
@@ -78,16 +75,98 @@ pub struct SynOptions {
     pub sack_permitted: bool,
 }
 
-impl Packet {
-    /// Turns this into a TCP segment without options.
+/// The TCP header of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct TcpHeader {
+    /// Sequence number of the first payload byte.
+    pub seq: u32,
+    /// Next sequence number expected.
+    pub ack: u32,
+    /// Receive window as on the wire (scaled).
+    pub window: u16,
+    pub flags: TcpFlags,
+    /// Presence of options, see [`TcpHeader::timestamps`], [`TcpHeader::sack`], [`TcpHeader::nack`].
+    shape: u8,
+    /// Options that take space: timestamps first, then SACK blocks, or the SYN's options; a NACK last.
+    options: [u32; 8],
+}
+
+/// A TCP segment as its receiver reads it.
+#[derive(Clone, Copy, Debug)]
+pub struct Segment<'a> {
+    pub envelope: &'a Envelope,
+    pub tcp: &'a TcpHeader,
+}
+
+impl std::ops::Deref for Segment<'_> {
+    type Target = TcpHeader;
     #[inline(always)]
-    pub fn set_tcp(&mut self, flags: TcpFlags, seq: u32, ack: u32, window: u16, payload: u16) {
+    fn deref(&self) -> &TcpHeader {
+        self.tcp
+    }
+}
+
+/// A TCP segment as its sender writes it: header, payload and ECN field; all else is the host's.
+#[derive(Debug)]
+pub struct SegmentMut<'a> {
+    pub envelope: &'a mut Envelope,
+    pub tcp: &'a mut TcpHeader,
+}
+
+impl std::ops::Deref for SegmentMut<'_> {
+    type Target = TcpHeader;
+    #[inline(always)]
+    fn deref(&self) -> &TcpHeader {
+        self.tcp
+    }
+}
+
+impl std::ops::DerefMut for SegmentMut<'_> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut TcpHeader {
+        self.tcp
+    }
+}
+
+impl SegmentMut<'_> {
+    /// Makes it a segment of `payload` bytes without options.
+    #[inline(always)]
+    pub fn set(&mut self, flags: TcpFlags, seq: u32, ack: u32, window: u16, payload: u16) {
+        self.tcp.set(flags, seq, ack, window);
+        self.envelope.payload = payload;
+        self.envelope.kind = Kind::Reliable;
+        self.envelope.trimmed = false;
+    }
+}
+
+impl TcpHeader {
+    /// A header without options.
+    #[inline(always)]
+    pub fn set(&mut self, flags: TcpFlags, seq: u32, ack: u32, window: u16) {
         self.shape = 0;
         self.flags = flags;
         self.seq = seq;
         self.ack = ack;
         self.window = window;
-        self.payload = payload;
+    }
+
+    /// Its bytes, options padded to four.
+    #[inline(always)]
+    pub fn bytes(&self) -> u16 {
+        20 + self.option_bytes()
+    }
+
+    /// See [`Header::reference`](crate::Header::reference). SYN and FIN count as data of no bytes.
+    pub(crate) fn reference(&self, payload: u16) -> Option<Reference> {
+        if self.flags.has(TcpFlags::RST) {
+            return None;
+        }
+        let data = payload > 0 || self.flags.has(TcpFlags::SYN) || self.flags.has(TcpFlags::FIN);
+        Some(if data {
+            Reference { number: self.seq, length: payload, part: Part::Data }
+        } else {
+            Reference { number: self.ack, length: 0, part: Part::Acknowledgment }
+        })
     }
 
     /// The timestamps option, if present.
@@ -96,7 +175,7 @@ impl Packet {
         (self.shape & TIMESTAMPS != 0).then(|| Timestamps { value: self.options[0], echo: self.options[1] })
     }
 
-    /// Adds the timestamps option; call before [`Packet::push_sack`].
+    /// Adds the timestamps option; call before [`TcpHeader::push_sack`].
     #[inline(always)]
     pub fn set_timestamps(&mut self, ts: Timestamps) {
         debug_assert_eq!(self.shape & SACK_COUNT, 0);
@@ -123,7 +202,7 @@ impl Packet {
         (self.shape & NACK != 0).then_some(Nack { seq, length: length as u16 })
     }
 
-    /// Adds the NACK option; call before [`Packet::push_sack`], and not on a SYN.
+    /// Adds the NACK option; call before [`TcpHeader::push_sack`], and not on a SYN.
     pub fn set_nack(&mut self, nack: Nack) {
         debug_assert!(self.shape & SACK_COUNT == 0 && !self.flags.has(TcpFlags::SYN));
         self.shape |= NACK;
@@ -131,22 +210,21 @@ impl Packet {
         self.options[NACK_AT + 1] = u32::from(nack.length);
     }
 
-    /// What a trimmed segment still says of the other direction: the same without payload, as an ACK and nothing else.
-    pub fn acknowledgment(&self) -> Packet {
-        Packet { flags: TcpFlags::ACK, payload: 0, shape: self.shape & !TRIMMED, ..*self }
+    /// What a segment without its payload still says of the other direction: the same as an ACK and nothing else.
+    pub fn acknowledgment(&self) -> TcpHeader {
+        TcpHeader { flags: TcpFlags::ACK, ..*self }
     }
 
     /// The same without the NACK option, as an end sees it that does not know the option. Source: RFC 9293 §3.2 (MUST-6).
-    pub fn without_nack(&self) -> Packet {
-        Packet { shape: self.shape & !NACK, ..*self }
+    pub fn without_nack(&self) -> TcpHeader {
+        TcpHeader { shape: self.shape & !NACK, ..*self }
     }
 
-    /// Whether this is a segment of an open connection as nearly all are: ACK, and neither SYN, FIN nor RST, nor trimmed, nor
-    /// with a NACK.
+    /// Whether this is a segment of an open connection as nearly all are: ACK, and neither SYN, FIN nor RST, nor with a NACK.
     #[inline(always)]
-    pub fn is_plain_segment(&self) -> bool {
+    pub fn is_plain(&self) -> bool {
         const FLAGS: u8 = TcpFlags::SYN.0 | TcpFlags::FIN.0 | TcpFlags::RST.0 | TcpFlags::ACK.0;
-        const ALL: u16 = u16::from_le_bytes([FLAGS, TRIMMED | NACK]);
+        const ALL: u16 = u16::from_le_bytes([FLAGS, NACK]);
         u16::from_le_bytes([self.flags.0, self.shape]) & ALL == TcpFlags::ACK.0 as u16
     }
 
@@ -158,6 +236,12 @@ impl Packet {
         } else {
             usize::from(self.shape & SACK_COUNT)
         }
+    }
+
+    /// Whether a segment that is no SYN has SACK blocks.
+    #[inline(always)]
+    pub fn has_sack(&self) -> bool {
+        self.shape & SACK_COUNT != 0
     }
 
     /// Adds a SACK block.
@@ -205,7 +289,7 @@ impl Packet {
     /// Bytes of TCP options as on the wire, padded to a multiple of four: timestamps 12, SACK 4 + 8 n, and on a SYN
     /// MSS 4, window scale 4, SACK-permitted 4 (2 when it shares its word with the timestamps, as Linux packs it); NACK 12.
     #[inline(always)]
-    pub fn tcp_option_bytes(&self) -> u16 {
+    pub fn option_bytes(&self) -> u16 {
         let ts = self.shape & TIMESTAMPS != 0;
         if let Some(syn) = self.syn_options() {
             let mut bytes = 4 + if syn.window_scale.is_some() { 4 } else { 0 };

@@ -1,6 +1,6 @@
 //! Errors as values with a path: collected, never thrown at the first.
 
-use crate::Node;
+use crate::{Node, Param};
 
 /// How bad a [`Problem`] is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -128,6 +128,18 @@ impl Cx {
         self.problems.last_mut().expect("just pushed")
     }
 
+    /// An error about `value` at `key`, also where it is a default that the document does not mention.
+    pub fn error_at(&mut self, key: &str, value: &impl Param, message: impl Into<String>, accepted: &str) -> &mut Problem {
+        self.key(key, |cx| cx.error(Some(&shown(value)), message, Some(accepted.to_string())).severity);
+        self.problems.last_mut().expect("just pushed")
+    }
+
+    /// A warning about `value` at `key`.
+    pub fn warn_at(&mut self, key: &str, value: &impl Param, message: impl Into<String>) -> &mut Problem {
+        self.key(key, |cx| cx.warn(Some(&shown(value)), message, None).severity);
+        self.problems.last_mut().expect("just pushed")
+    }
+
     /// An unknown key or name: lists what there is and suggests the nearest.
     pub fn unknown(&mut self, node: Option<&Node>, what: &str, given: &str, known: &[&str]) {
         let nearest = nearest(given, known);
@@ -159,6 +171,11 @@ impl Cx {
     pub fn into_problems(self) -> Vec<Problem> {
         self.problems
     }
+}
+
+/// A value as documents have it.
+pub fn shown(value: &impl Param) -> Node {
+    value.to_value().into()
 }
 
 fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {

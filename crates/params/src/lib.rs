@@ -4,14 +4,17 @@
 //! definition come parsing that collects every error, defaults, ranges, the JSON Schema, the typed Python classes and the
 //! reference page. A document is a tree of [`Node`]s, whatever it was read from.
 
+mod counters;
 mod error;
 mod macros;
 mod node;
+pub mod pattern;
 mod range;
 mod schema;
 mod types;
 
-pub use error::{Cx, Problem, Severity};
+pub use counters::{CounterDef, CounterKind, Counters};
+pub use error::{shown, Cx, Problem, Severity};
 pub use node::{Node, Value};
 pub use range::{describe_range, range_bounds, BoundValue, RangeCheck};
 pub use schema::{join_choice, join_docs, ChoiceSchema, Field, NamesSchema, Schema, StructSchema, Variant};

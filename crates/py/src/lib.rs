@@ -172,6 +172,24 @@ fn python_types() -> String {
     fanin_scenario::python_types()
 }
 
+/// The counters of mechanisms, by group.
+#[pyfunction]
+fn counters(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    let counter =
+        |def: &fanin_params::CounterDef| serde_json::json!({ "name": def.name, "doc": def.doc, "kind": def.kind.name() });
+    let group = |group: &fanin_sim::CounterGroup| {
+        let counters: Vec<_> = group.counters.iter().map(counter).collect();
+        serde_json::json!({ "name": group.name, "doc": group.doc, "counters": counters })
+    };
+    to_python(py, &fanin_sim::counters().iter().map(group).collect())
+}
+
+/// The reference page of counters, in Markdown.
+#[pyfunction]
+fn counters_page() -> String {
+    fanin_sim::counters_page()
+}
+
 /// The version of the core.
 #[pyfunction]
 fn version() -> &'static str {
@@ -249,6 +267,8 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(schema, m)?)?;
     m.add_function(wrap_pyfunction!(reference, m)?)?;
     m.add_function(wrap_pyfunction!(python_types, m)?)?;
+    m.add_function(wrap_pyfunction!(counters, m)?)?;
+    m.add_function(wrap_pyfunction!(counters_page, m)?)?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(run_bench, m)?)?;
     m.add_function(wrap_pyfunction!(vectors, m)?)?;

@@ -1,25 +1,29 @@
 //! Checks of a scenario as a whole: what no parameter can tell by itself.
 
 mod capture;
+mod except;
 mod load;
+mod mechanisms;
+mod names;
 mod network;
-mod notification;
+mod settings;
 mod switch;
 mod telemetry;
 mod transport;
-mod trimming;
 mod volume;
 
 pub(crate) use network::{core_rate, host_infos, Network};
 
+use self::settings::{at_setting, path, Settings};
 use self::transport::shown;
 use crate::doc::{Parts, DEFAULT_TRANSPORT};
+use crate::exceptions::Exceptions;
 use fanin_packet::IpVersion;
 use fanin_params::{Cx, Problem, Severity};
 use fanin_switch::Marking;
 use fanin_traffic::{Entry, Traffic, TrafficContext, TrafficKind, MAX_FLOWS};
-use fanin_transport::{CongestionControl, TransportConfig};
-use fanin_units::{Amount, Bytes, HostId, LinkId, NodeId, Time};
+use fanin_transport::{TransportConfig, TransportParams};
+use fanin_units::{Bytes, HostId, LinkId, Time};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -30,10 +34,8 @@ pub(crate) struct Findings {
     pub watched: Vec<LinkId>,
     /// The hosts that `telemetry.capture` names.
     pub captured: Vec<HostId>,
-    /// The ports that `switch.buffer.except` names, ascending, and their buffers.
-    pub buffers: Vec<(LinkId, Amount)>,
-    /// The nodes that `switch.notification.unaware` or `switch.trimming.unaware` names, ascending.
-    pub unaware: Vec<NodeId>,
+    /// Where the entries of `switch.except` hold.
+    pub exceptions: Exceptions,
     /// What was decided from the content of files.
     pub notes: Vec<String>,
 }
@@ -45,33 +47,39 @@ pub(crate) fn check(parts: &Parts, network: Option<&Network>, base_dir: &Path) -
     if let Some(switch) = &parts.switch {
         cx.key("switch", |cx| switch::check(switch, cx));
     }
-    classes(parts, &mut cx);
+    let exceptions = network.map(|network| except::resolve(parts, network, &mut cx)).unwrap_or_default();
+    let settings = parts.switch.as_ref().map(|switch| Settings::of(switch, &exceptions, network));
+    let mut notes = Vec::new();
+    if let Some(settings) = &settings {
+        switch::in_use(settings, &mut cx);
+        classes(parts, settings, (&mut notes, &mut cx));
+    }
     frame_sizes(parts, &mut cx);
     long_datagrams(parts, &mut cx);
-    ecn(parts, &mut cx);
+    if let Some(settings) = &settings {
+        ecn(parts, settings, &mut cx);
+        mechanisms::check(parts, settings, network, &mut cx);
+    }
     let mut watched = Vec::new();
     let mut captured = Vec::new();
-    let mut buffers = Vec::new();
-    let mut unaware = Vec::new();
     let mut problems = Vec::new();
-    let mut notes = Vec::new();
     if let Some(network) = network {
         wire_overhead(parts, network, &mut cx);
         watched = telemetry::watched(parts, network, &mut cx);
-        buffers = switch::buffers(parts, network, &mut cx);
-        telemetry::sampling(parts, network, &mut cx);
-        let largest = telemetry::largest_buffer(parts, &watched, &buffers);
+        let mut largest = telemetry::Largest::Unknown;
+        if let Some(settings) = &settings {
+            telemetry::sampling(parts, settings, network, &mut cx);
+            largest = telemetry::largest_buffer(settings, &watched);
+        }
         telemetry::keep(parts, &watched, largest, &mut cx);
         telemetry::registers(parts, &watched, largest, (&mut notes, &mut cx));
-        captured = capture::check(parts, network, &mut cx);
-        unaware = notification::check(parts, network, &mut cx);
-        unaware.append(&mut trimming::check(parts, network, &mut cx)); // with both the scenario is refused
+        captured = capture::check(parts, settings.as_ref(), network, &mut cx);
         switch::paths(parts, network, &mut cx);
         switch::time_to_live(parts, network, &mut cx);
-        problems = traffic(parts, (network, &watched), (base_dir, &mut notes), &mut cx);
+        problems = traffic(parts, (settings.as_ref(), network, &watched), (base_dir, &mut notes), &mut cx);
     }
     problems.extend(cx.into_problems());
-    Findings { problems, watched, captured, buffers, unaware, notes }
+    Findings { problems, watched, captured, exceptions, notes }
 }
 
 fn each_transport(parts: &Parts, cx: &mut Cx) {
@@ -90,7 +98,7 @@ fn each_transport(parts: &Parts, cx: &mut Cx) {
         let used = |entry: &Entry| transport_of(parts, entry).is_some_and(|(used, _)| used == name);
         let idle = parts.all_traffic && config.is_some() && !parts.traffic.iter().any(|(_, entry)| used(entry));
         if i == 0 {
-            let default = TransportConfig::Tcp(fanin_transport::Tcp::default());
+            let default = TransportConfig::default();
             cx.key("transport", |cx| {
                 body(cx);
                 if idle && config.as_ref() != Some(&default) {
@@ -146,34 +154,39 @@ fn at_entry(cx: &mut Cx, index: usize, body: impl FnOnce(&mut Cx)) {
     cx.key("traffic", |cx| cx.index(index, body));
 }
 
-/// Classes that the scheduler does not have, and a scheduler that has nothing to choose between.
-fn classes(parts: &Parts, cx: &mut Cx) {
-    let Some(switch) = &parts.switch else { return };
-    let classes = switch.scheduling.classes();
-    for (i, entry) in &parts.traffic {
-        if usize::from(entry.class) >= classes {
+/// Classes that no port has, and schedulers that have nothing to choose between. A class that only some ports have is none of
+/// these: at the others it belongs to their last.
+fn classes(parts: &Parts, settings: &Settings, (notes, cx): (&mut Vec<String>, &mut Cx)) {
+    let [(entry, most), (fewest_entry, fewest)] = settings.most_and_fewest_classes();
+    let classes = most.classes();
+    for (i, traffic) in &parts.traffic {
+        if usize::from(traffic.class) >= classes {
             at_entry(cx, *i, |cx| {
                 cx.key("class", |cx| {
-                    let accepted =
-                        format!("0 to {}, the classes of switch.scheduling \"{}\"", classes - 1, switch.scheduling.kind());
-                    cx.error(
-                        Some(&shown(&entry.class)),
-                        "is a class that the switches do not have",
-                        Some(if classes == 1 { accepted.replace("0 to 0", "0") } else { accepted }),
-                    );
+                    let highest = if classes == 1 { "0".to_string() } else { format!("0 to {}", classes - 1) };
+                    let accepted = format!("{highest}, the classes of {} \"{}\"", path(entry, "scheduling"), most.kind());
+                    cx.error(Some(&shown(&traffic.class)), "is a class that the switches do not have", Some(accepted));
                 });
             });
         }
     }
     let in_use: BTreeSet<u8> = parts.traffic.iter().map(|(_, entry)| entry.class).collect();
+    let highest = in_use.last().copied().unwrap_or_default();
+    if (fewest.classes()..classes).contains(&usize::from(highest)) {
+        notes.push(format!(
+            "{} \"{}\" has classes up to {}: at its ports, packets of higher classes belong to that one",
+            path(fewest_entry, "scheduling"),
+            fewest.kind(),
+            fewest.classes() - 1
+        ));
+    }
     let from_file = parts.traffic.iter().any(|(_, entry)| matches!(entry.kind, TrafficKind::File(_)));
-    if classes > 1 && in_use.len() == 1 && parts.all_traffic && !from_file {
-        cx.key("switch", |cx| {
-            cx.key("scheduling", |cx| {
-                let class = in_use.iter().next().copied().unwrap_or_default();
-                cx.warn(None, format!("has nothing to choose between: all traffic is of class {class}"), None);
-            });
-        });
+    if in_use.len() != 1 || !parts.all_traffic || from_file {
+        return;
+    }
+    for (entry, _) in settings.schedulings().filter(|(_, scheduling)| scheduling.classes() > 1) {
+        let message = format!("has nothing to choose between: all traffic is of class {highest}");
+        at_setting(entry, "scheduling", cx, |cx| cx.warn(None, message, None).severity);
     }
 }
 
@@ -207,11 +220,11 @@ fn frame_sizes(parts: &Parts, cx: &mut Cx) {
     let Some(framing) = &parts.framing else { return };
     let room = u64::from(u16::MAX) - framing.header.get();
     for (name, config) in parts.transports.iter().filter_map(|(name, config)| Some((name, config.as_ref()?))) {
-        let TransportConfig::Tcp(tcp) = config;
-        if u64::from(tcp.mtu) > room {
+        let mtu = config.mtu();
+        if u64::from(mtu) > room {
             at_transport(cx, name, |cx| {
                 cx.key("mtu", |cx| {
-                    cx.error(Some(&shown(&tcp.mtu)), "does not fit a frame with framing.header", Some(format!("at most {room}")))
+                    cx.error(Some(&shown(&mtu)), "does not fit a frame with framing.header", Some(format!("at most {room}")))
                         .severity
                 });
             });
@@ -256,12 +269,11 @@ fn long_datagrams(parts: &Parts, cx: &mut Cx) {
 }
 
 /// ECN at one end only.
-fn ecn(parts: &Parts, cx: &mut Cx) {
-    let Some(switch) = &parts.switch else { return };
+fn ecn(parts: &Parts, settings: &Settings, cx: &mut Cx) {
     let used = used_transports(parts);
-    let marks = switch.marking.marks();
+    let marks = settings.markings().any(|(_, marking)| marking.marks());
     for (name, config) in &used {
-        if transport::uses_ecn(config) && !marks {
+        if config.uses_ecn() && !marks {
             at_transport(cx, name, |cx| {
                 let problem = cx.warn(None, "uses ECN, and no switch marks", None);
                 problem.suggestion =
@@ -269,32 +281,31 @@ fn ecn(parts: &Parts, cx: &mut Cx) {
             });
         }
     }
-    if let Marking::Red(red) = &switch.marking {
-        let dctcp = |config: &TransportConfig| matches!(config, TransportConfig::Tcp(tcp) if tcp.ecn && matches!(tcp.congestion_control, CongestionControl::Dctcp(_)));
-        if red.ecn && red.hard_drop && used.iter().any(|(_, config)| dctcp(config)) {
-            cx.key("switch", |cx| {
-                cx.key("marking", |cx| {
-                    let message = "drops packets of DCTCP above its upper limit, where DCTCP takes marks";
+    let by_marks = used.iter().find_map(|(_, config)| config.needs_marks());
+    let unused = !used.is_empty() && parts.all_traffic && !used.iter().any(|(_, config)| config.uses_ecn());
+    for (entry, marking) in settings.markings() {
+        if let (Marking::Red(red), Some(control)) = (marking, by_marks) {
+            if red.ecn && red.hard_drop {
+                at_setting(entry, "marking", cx, |cx| {
+                    let message = format!("drops packets of {control} above its upper limit, where {control} takes marks");
                     transport::warn(cx, "hard_drop", &red.hard_drop, message).suggestion =
                         Some("set hard_drop = false".to_string());
-                })
-            });
+                });
+            }
         }
-    }
-    if marks && !used.is_empty() && parts.all_traffic && !used.iter().any(|(_, config)| transport::uses_ecn(config)) {
-        cx.key("switch", |cx| {
-            cx.key("marking", |cx| {
+        if unused && marking.marks() {
+            at_setting(entry, "marking", cx, |cx| {
                 let problem = cx.warn(None, "marks ECN-capable packets, and no transport in use sends any", None);
                 problem.suggestion = Some("set ecn = true, or congestion_control = \"dctcp\"".to_string());
             });
-        });
+        }
     }
 }
 
 /// Builds the traffic, with all its own checks, and looks at what it asks of the network.
 fn traffic(
     parts: &Parts,
-    (network, watched): (&Network, &[LinkId]),
+    (settings, network, watched): (Option<&Settings>, &Network, &[LinkId]),
     (base_dir, notes): (&Path, &mut Vec<String>),
     cx: &mut Cx,
 ) -> Vec<Problem> {
@@ -321,7 +332,7 @@ fn traffic(
     let problems = in_document(built.warnings().to_vec(), parts);
     notes.extend_from_slice(built.notes());
     if parts.all_traffic {
-        let sample = load::check(parts, &mut built, network, cx);
+        let sample = load::check(parts, settings, &mut built, network, cx);
         volume::check(parts, (sample, &mut built), network, watched, cx);
     }
     problems

@@ -30,7 +30,7 @@ params! {
         /// All hosts.
         pub host: Host = all_defaults();
         /// The transport of traffic that names none; called "default" in results.
-        pub transport: TransportConfig = TransportConfig::Tcp(fanin_transport::Tcp::default());
+        pub transport: TransportConfig = TransportConfig::default();
         /// Further transports by name, for `[[traffic]]` tables to name.
         pub transports: BTreeMap<String, TransportConfig> = BTreeMap::new();
         /// What the applications ask of the network.
@@ -156,5 +156,5 @@ fn or_defaults<T: Param>(document: &Node, key: &str) -> Option<T> {
 }
 
 fn absent(document: &Node, key: &str) -> Option<TransportConfig> {
-    document.get(key).is_none().then(|| TransportConfig::Tcp(fanin_transport::Tcp::default()))
+    document.get(key).is_none().then(TransportConfig::default)
 }

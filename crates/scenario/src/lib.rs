@@ -7,9 +7,9 @@
 mod canonical;
 mod check;
 mod doc;
+mod exceptions;
 mod generate;
 mod locate;
-mod pattern;
 mod read;
 mod render;
 mod scenario;
@@ -22,6 +22,6 @@ pub use read::{read_json, read_toml, MAX_DEPTH, MAX_DOCUMENT};
 pub use render::render;
 pub use scenario::Scenario;
 pub use sections::{
-    Engine, Framing, Host, Ip, Keep, KeepAll, KeepAround, KeepLast, NicOrder, PortModel, Registers, Sampling, Telemetry,
+    Engine, Framing, Host, Ip, Keep, KeepAll, KeepAround, KeepLast, NicOrder, PortModel, Registers, Sampling, Telemetry, Ties,
     SHORTEST_SAMPLING, STAMP_BYTES,
 };

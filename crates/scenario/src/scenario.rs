@@ -3,15 +3,16 @@
 use crate::canonical::{canonical_json, sha256};
 use crate::check::{check, core_rate, host_infos, Network};
 use crate::doc::{Parts, ScenarioDoc, DEFAULT_TRANSPORT};
+use crate::exceptions::Exceptions;
 use crate::generate::{sorted, to_json};
 use crate::locate::locate;
 use crate::read::{read_json, read_toml, MAX_DOCUMENT};
 use fanin_params::{Cx, Node, Param, Problem, Severity, Value};
-use fanin_switch::Buffer;
+use fanin_switch::{Mechanisms, PortSettings};
 use fanin_topology::{Routes, Topology, TopologyConfig};
 use fanin_traffic::{Sizes, Traffic, TrafficContext, TrafficKind};
-use fanin_transport::TransportConfig;
-use fanin_units::{Amount, HostId, LinkId, NodeId, Span, Time};
+use fanin_transport::{TransportConfig, TransportParams};
+use fanin_units::{HostId, LinkId, NodeId, Span, Time};
 use std::path::{Path, PathBuf};
 
 /// A scenario without errors: the document, and what follows from it.
@@ -24,8 +25,7 @@ pub struct Scenario {
     transports: Vec<(String, TransportConfig)>,
     watched: Vec<LinkId>,
     captured: Vec<HostId>,
-    buffers: Vec<(LinkId, Amount)>,
-    unaware: Vec<NodeId>,
+    exceptions: Exceptions,
     warnings: Vec<Problem>,
     notes: Vec<String>,
     files: Vec<(String, String)>,
@@ -116,7 +116,7 @@ impl Scenario {
                 let named = doc.transports.iter().map(|(name, config)| (name.clone(), config.clone()));
                 let transports = std::iter::once((DEFAULT_TRANSPORT.to_string(), doc.transport.clone()))
                     .chain(named)
-                    .map(|(name, config)| (name, with_room(config, doc.telemetry.trailer())))
+                    .map(|(name, config)| (name, config.with_mtu_less(doc.telemetry.trailer())))
                     .collect();
                 let base_dir = base_dir.to_path_buf();
                 Ok(Scenario {
@@ -127,8 +127,7 @@ impl Scenario {
                     transports,
                     watched: findings.watched,
                     captured: findings.captured,
-                    buffers: findings.buffers,
-                    unaware: findings.unaware,
+                    exceptions: findings.exceptions,
                     warnings: problems,
                     notes: findings.notes,
                     files,
@@ -183,17 +182,14 @@ impl Scenario {
         &self.watched
     }
 
-    /// Whether a switch or host knows nothing of notifications, or a switch does not trim.
-    pub fn is_unaware(&self, node: NodeId) -> bool {
-        self.unaware.binary_search(&node).is_ok()
+    /// The settings of a switch's port.
+    pub fn port(&self, port: LinkId) -> PortSettings<'_> {
+        self.doc.switch.port(self.exceptions.port(port))
     }
 
-    /// The buffer of a switch's port where every port has one of its own: `switch.buffer.per_port`, or what
-    /// `switch.buffer.except` says of the port. `None`: shared, or without limit.
-    pub fn port_buffer(&self, port: LinkId) -> Option<Amount> {
-        let Buffer::Static(buffer) = &self.doc.switch.buffer else { return None };
-        let other = self.buffers.binary_search_by_key(&port, |(port, _)| *port).ok();
-        Some(other.map_or(buffer.per_port, |i| self.buffers[i].1))
+    /// The mechanisms that are set at a switch.
+    pub fn mechanisms(&self, switch: NodeId) -> &Mechanisms {
+        self.doc.switch.mechanisms_of(self.exceptions.switch(switch))
     }
 
     /// The hosts that `telemetry.capture` names, ascending.
@@ -266,13 +262,6 @@ impl Scenario {
             text.push_str(&format!("\n{path} {digest}"));
         }
         sha256(text.as_bytes())
-    }
-}
-
-/// A transport that fills its frames up to `trailer` bytes.
-fn with_room(config: TransportConfig, trailer: u16) -> TransportConfig {
-    match config {
-        TransportConfig::Tcp(tcp) => TransportConfig::Tcp(fanin_transport::Tcp { mtu: tcp.mtu - trailer, ..tcp }),
     }
 }
 

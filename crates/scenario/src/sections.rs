@@ -219,9 +219,22 @@ names! {
     }
 }
 
+names! {
+    /// In which order packets are handled that arrive in the same picosecond. At a full drop-tail port the first one gets the place
+    /// that has become free.
+    pub enum Ties {
+        /// Drawn anew for each instant, from seed, time and link: no host is favoured, and unrelated flows change nothing.
+        "drawn" => Drawn,
+        /// By number of the link: of hosts that send in step the first in the topology always wins.
+        "by_link" => ByLink,
+    }
+}
+
 params! {
-    /// How the simulation runs. Nothing here changes what is simulated, only how, and when it gives up.
+    /// How the simulation runs. But for `ties`, nothing here changes what is simulated, only how, and when it gives up.
     pub struct Engine {
+        /// In which order packets are handled that arrive in the same picosecond.
+        pub ties: Ties = Ties::Drawn;
         /// How output ports are simulated.
         pub ports: PortModel = PortModel::Auto;
         /// The run ends, marked partial, after this many events.

@@ -23,6 +23,16 @@ buffer = { kind = "dynamic", total = "20000 cells", alpha = 0.5 }
 marking = { kind = "red", min = "20 packets", max = "60 packets", max_p = 0.1 }
 scheduling = { kind = "strict", classes = 2 }
 routing = { kind = "flowlet", gap = "100us" }
+[[switch.except]]
+ports = ["leaf*->h*"]
+switches = ["leaf*"]
+rate = "10Gbps"
+alpha = 2.0
+marking = { kind = "threshold", k = "300 cells" }
+[[switch.except]]
+tier = 1
+scheduling = { kind = "drr", quanta = ["1518B", "3036B"] }
+[switch.except.mechanisms.trimming]
 [host]
 nic = "fifo"
 processing_delay = "1us"

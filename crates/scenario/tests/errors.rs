@@ -304,24 +304,6 @@ fn ports_that_match_nothing() {
 }
 
 #[test]
-fn buffers_of_ports_that_there_are_not_and_of_ports_named_twice() {
-    let ports =
-        "accepted: names and patterns such as \"leaf0->*\"; the ports are switch0->h0, switch0->h1, switch0->h2, switch0->h3";
-    assert_eq!(
-        wrong(
-            &[],
-            "[switch.buffer]\nkind = \"static\"\nexcept = [\n  { ports = [\"switch0->h1\", \"h0->*\"], per_port = \"1KB\" },\n  \
-             { ports = [\"*->h2\", \"*\"], per_port = \"2KB\" },\n  { ports = [], per_port = \"3KB\" },\n]\n"
-        ),
-        lines(&[
-            &format!("switch.buffer.except[0].ports[1], line 16: \"h0->*\" matches no port; {ports}"),
-            "switch.buffer.except[1].ports[1], line 17: \"*\" is switch0->h1 once more: switch.buffer.except[0] names it too; accepted: one buffer for each port",
-            "switch.buffer.except[2].ports, line 18: is empty: the entry has no effect; accepted: names of ports",
-        ])
-    );
-}
-
-#[test]
 fn classes_that_the_switches_do_not_have() {
     assert_eq!(
         wrong(&[], "class = 3\n"),
@@ -363,12 +345,12 @@ fn packets_too_small_for_ipv6_and_segments_too_large() {
     let found = wrong(&[("[[traffic]]", &mtu(1287))], &stamps);
     assert!(found.contains("at least 1288: the 1280 B that every link of IPv6 carries (RFC 8200) and 8 B for stamps"), "{found}");
     assert_eq!(wrong(&[("[[traffic]]", &mtu(1288))], &stamps), "sound");
-    let told = "drop_notification = true\nmss = 1385\n[switch]\nnotification = { kind = \"pdn\", queue = \"43B\" }\n[[traffic]]";
+    let told = "drop_notification = true\nmss = 1385\n[switch]\nmechanisms.pdn = { queue = \"43B\" }\n[[traffic]]";
     assert_eq!(
         wrong(&[("[[traffic]]", told)], v6),
         lines(&[
             "transport.mss, line 10: 1385 does not fit the MTU; accepted: at most 1384: the MTU of 1500 less 116B of headers and drop notification",
-            "switch.notification.queue, line 12: \"43B\" has no room for one notification of IPv6; accepted: at least 44B",
+            "switch.mechanisms.pdn.queue, line 12: \"43B\" has no room for one notification of IPv6; accepted: at least 44B",
         ])
     );
     assert_eq!(
@@ -415,7 +397,7 @@ fn values_that_contradict_one_another() {
             "transport.rto_min, line 7: \"2s\" is above rto_max; accepted: at most 1500ms",
             "transport.rtt_sampling, line 9: \"timestamps\" needs timestamps; accepted: \"timed_segment\", or timestamps = true",
             "transport.mss, line 11: 1480 does not fit the MTU; accepted: at most 1460: the MTU of 1500 less 40B of headers",
-            "transport.ecn, line 12: false takes from DCTCP the marks that it works by; accepted: true, or another congestion_control",
+            "transport.ecn, line 12: false disables ECN, which DCTCP requires; accepted: true, or another congestion_control",
         ])
     );
 }
@@ -571,28 +553,25 @@ fn a_segment_size_that_leaves_no_room_for_a_stamp() {
 
 #[test]
 fn drop_notifications_of_nodes_that_there_are_not() {
-    let found = wrong(
-        &[],
-        "[switch]\nnotification = { kind = \"pdn\", unaware = [\"switch9\", \"x*\", \"h0\"], operation = \"halve\" }\n",
-    );
+    let found = wrong(&[], "[switch]\nmechanisms.pdn = { unaware = [\"switch9\", \"x*\", \"h0\"], operation = \"halve\" }\n");
     for expected in
-        ["switch.notification.operation, line", "\"halve\" is not a known name; accepted: retransmit_and_halve, retransmit"]
+        ["switch.mechanisms.pdn.operation, line", "\"halve\" is not a known name; accepted: retransmit_and_halve, retransmit"]
     {
         assert!(found.contains(expected), "{expected}\n{found}");
     }
-    let found = wrong(&[], "[switch]\nnotification = { kind = \"pdn\", unaware = [\"switch9\", \"x*\", \"h0\"] }\n");
+    let found = wrong(&[], "[switch]\nmechanisms.pdn = { unaware = [\"switch9\", \"x*\", \"h0\"] }\n");
     for expected in [
-        "switch.notification.unaware[0], line 14: \"switch9\" is no switch and no host",
-        "switch.notification.unaware[1], line 14: \"x*\" matches no switch and no host",
+        "switch.mechanisms.pdn.unaware[0], line 14: \"switch9\" is no switch and no host",
+        "switch.mechanisms.pdn.unaware[1], line 14: \"x*\" matches no switch and no host",
     ] {
         assert!(found.contains(expected), "{expected}\n{found}");
     }
     for loss in ["-0.01", "1.01"] {
-        let found = wrong(&[], &format!("[switch]\nnotification = {{ kind = \"pdn\", loss = {loss} }}\n"));
-        let expected = format!("switch.notification.loss, line 14: {loss}");
+        let found = wrong(&[], &format!("[switch]\nmechanisms.pdn = {{ loss = {loss} }}\n"));
+        let expected = format!("switch.mechanisms.pdn.loss, line 14: {loss}");
         assert!(found.contains(&expected) && found.contains("from 0 to 1"), "{found}");
     }
-    let found = wrong(&[], "[switch]\nnotification = { kind = \"pdn\", unaware = [\"switch*\"] }\n");
+    let found = wrong(&[], "[switch]\nmechanisms.pdn = { unaware = [\"switch*\"] }\n");
     assert!(found.contains("names every switch: nobody sends notifications"), "{found}");
     let found = wrong(&[("kind = \"tcp\"", "kind = \"tcp\"\ndrop_notification = true\nmss = 1460\ntimestamps = false")], "");
     assert!(found.contains("at most 1440: the MTU of 1500 less 60B of headers and drop notification"), "{found}");
@@ -601,21 +580,21 @@ fn drop_notifications_of_nodes_that_there_are_not() {
 }
 
 #[test]
-fn trimming_beside_notifications_of_hosts_and_without_room() {
-    let trimming = |more: &str| format!("[switch]\ntrimming = {{ kind = \"ndp\"{more} }}\n");
+fn trimming_of_hosts_and_without_room() {
+    let trimming = |more: &str| format!("[switch]\nmechanisms.trimming = {{ {} }}\n", more.trim_start_matches(", "));
     let found = wrong(&[], &trimming(", unaware = [\"switch9\", \"h0\", \"h*\"], ratio = 0, cut = \"head\", headers = \"100B\""));
     for expected in [
-        "switch.trimming.ratio, line 14: 0 is out of range",
+        "switch.mechanisms.trimming.ratio, line 14: 0 is out of range",
         "\"head\" is not a known name; accepted: arriving, either",
-        "switch.trimming.headers, line 14: \"100B\" is out of range",
+        "switch.mechanisms.trimming.headers, line 14: \"100B\" is out of range",
     ] {
         assert!(found.contains(expected), "{expected}\n{found}");
     }
     let found = wrong(&[], &trimming(", unaware = [\"switch9\", \"h0\", \"h*\"]"));
     for expected in [
-        "switch.trimming.unaware[0], line 14: \"switch9\" is no switch; accepted",
-        "switch.trimming.unaware[1], line 14: \"h0\" is no switch; accepted",
-        "switch.trimming.unaware[2], line 14: \"h*\" matches no switch; accepted",
+        "switch.mechanisms.trimming.unaware[0], line 14: \"switch9\" is no switch; accepted",
+        "switch.mechanisms.trimming.unaware[1], line 14: \"h0\" is no switch; accepted",
+        "switch.mechanisms.trimming.unaware[2], line 14: \"h*\" matches no switch; accepted",
     ] {
         assert!(found.contains(expected), "{expected}\n{found}");
     }
@@ -624,11 +603,11 @@ fn trimming_beside_notifications_of_hosts_and_without_room() {
         found.contains("names every switch: nobody trims; accepted: at least one switch that is not in it, or no trimming"),
         "{found}"
     );
-    let found = wrong(&[], "[switch]\nnotification = \"pdn\"\ntrimming = \"ndp\"\n");
-    assert!(found.contains("switch.trimming, line 15: leaves nothing to tell of beside switch.notification"), "{found}");
     let found = wrong(&[], &format!("{}[framing]\nheader = \"200B\"\n", trimming(", headers = \"128B\"")));
     assert!(
-        found.contains("switch.trimming.headers, line 14: \"128B\" has no room for a single header; accepted: at least 252B"),
+        found.contains(
+            "switch.mechanisms.trimming.headers, line 14: \"128B\" has no room for a single header; accepted: at least 252B"
+        ),
         "{found}"
     );
 }

@@ -279,9 +279,9 @@ fn a_length_register_that_is_too_short() {
     let found = changed(&unlimited, &stamped(""));
     assert_eq!(found, line("telemetry.registers.unit, line 20: \"8B\" cannot tell queues above 524280B (65535 units), and the buffer is unlimited"));
     // Only the ports that are watched matter.
-    let own = "per_port = \"512KB\", except = [{ ports = [\"*->h7\"], per_port = \"9MB\" }]";
-    assert!(!changed(&[("per_port = \"512KB\"", own)], &stamped("")).contains("registers"));
-    assert!(changed(&[("per_port = \"512KB\"", &own.replace("h7", "h8"))], &stamped("")).contains("a port holds 9MB; \"138B\""));
+    let own = |host: &str| format!("[[switch.except]]\nports = [\"*->{host}\"]\nbuffer = \"9MB\"\n{}", stamped(""));
+    assert!(!changed(&[], &own("h7")).contains("registers"));
+    assert!(changed(&[], &own("h8")).contains("a port holds 9MB; \"138B\""));
 }
 
 #[test]
@@ -352,7 +352,7 @@ fn warnings_follow_the_version_of_ip() {
         assert!(small("34239B").contains("packets are lost in the first round"));
     }
     let max_frame = |frame: &str| {
-        let pdn = format!("[switch]\nnotification = {{ kind = \"pdn\", max_frame = \"{frame}\" }}");
+        let pdn = format!("[switch]\nmechanisms.pdn = {{ max_frame = \"{frame}\" }}");
         changed(&[("[switch]", &pdn), ("rto_min", "drop_notification = true\nrto_min")], "[framing]\nip = \"v6\"\n")
     };
     assert_eq!(max_frame("1518B"), "");
@@ -397,37 +397,37 @@ fn the_cost_of_stamps_is_told() {
 
 #[test]
 fn drop_notifications_with_one_end_only() {
-    let pdn = |more: &str| format!("[switch]\nnotification = {{ kind = \"pdn\"{more} }}\n");
+    let pdn = |more: &str| format!("[switch]\nmechanisms.pdn = {{ {} }}\n", more.trim_start_matches(", "));
     let found = changed(&[("[switch]\n", &pdn(""))], "");
-    assert_eq!(found, "s.toml: warning: switch.notification, line 6: is heeded by no transport in use; set drop_notification = true at a transport\n");
+    assert_eq!(found, "s.toml: warning: switch.mechanisms.pdn, line 6: no transport in use acts on notifications; set drop_notification = true at a transport\n");
     let heeds = ("kind = \"tcp\"", "kind = \"tcp\"\ndrop_notification = true");
     let found = changed(&[heeds], "");
     assert_eq!(
         found,
-        "s.toml: warning: transport.drop_notification, line 10: true waits for notifications that no switch sends; set switch.notification = \"pdn\"\n"
+        "s.toml: warning: transport.drop_notification, line 10: true acts on signals that no switch sends; add [switch.mechanisms.pdn]\n"
     );
     assert_eq!(changed(&[heeds, ("[switch]\n", &pdn(""))], ""), "");
     let found = changed(&[heeds, ("[switch]\n", &pdn(", loss = 1.0"))], "");
+    assert!(found.contains("switch.mechanisms.pdn.loss, line 6: 1.0 loses every notification: no sender is notified"), "{found}");
+    let found = changed(&[heeds, ("[switch]\n", &pdn(", unaware = [\"h*\"]"))], "");
     assert!(
-        found.contains("switch.notification.loss, line 6: 1.0 loses every notification: no sender is told of a drop"),
+        found.contains("switch.mechanisms.pdn.unaware, line 6: names every host: no sender is notified of a drop"),
         "{found}"
     );
-    let found = changed(&[heeds, ("[switch]\n", &pdn(", unaware = [\"h*\"]"))], "");
-    assert!(found.contains("switch.notification.unaware, line 6: names every host: no sender is told of a drop"), "{found}");
     let capture = "[telemetry]\nsample = \"off\"\ncapture = { hosts = [\"h8\"], snap = \"1513B\" }\n";
     let found = changed(&[heeds, ("[switch]\n", &pdn(""))], capture);
     assert!(
-        found.contains("cuts drop notifications off: they are the end of a frame, and frames with one are up to 1514 B long"),
+        found.contains("cuts control messages off: they are the end of a frame, and frames with one are up to 1514 B long"),
         "{found}"
     );
     assert_eq!(changed(&[heeds, ("[switch]\n", &pdn(""))], &capture.replace("1513", "1514")), "");
     let found = changed(&[heeds, ("[switch]\n", &pdn(", max_frame = \"1500B\""))], "");
-    assert!(found.contains("switch.notification.max_frame, line 6: \"1500B\" has no room for a notification in a full frame of transport default: it takes 1518 B with it"), "{found}");
+    assert!(found.contains("switch.mechanisms.pdn.max_frame, line 6: \"1500B\" has no room for a notification in a full frame of transport default: it takes 1518 B with it"), "{found}");
     let unlimited = ("{ kind = \"static\", per_port = \"512KB\" }", "\"unlimited\"");
     let found = changed(&[heeds, ("[switch]\n", &pdn("")), unlimited], "");
     assert!(
         found.contains(
-            "switch.notification, line 6: has nothing to tell: with an unlimited buffer nothing is dropped for want of room"
+            "switch.mechanisms.pdn, line 6: has no drops to notify of: with an unlimited buffer nothing is dropped for want of room"
         ),
         "{found}"
     );
@@ -435,22 +435,22 @@ fn drop_notifications_with_one_end_only() {
 
 #[test]
 fn trimming_with_one_end_only() {
-    let trims = ("[switch]\n", "[switch]\ntrimming = \"ndp\"\n");
+    let trims = ("[switch]\n", "[switch]\nmechanisms.trimming = {}\n");
     let found = changed(&[trims], "");
     assert_eq!(
         found,
-        "s.toml: warning: switch.trimming, line 6: is answered by no transport in use; set trim_nack = true at a transport\n"
+        "s.toml: warning: switch.mechanisms.trimming, line 6: no transport in use acts on trimmed packets; set trim_nack = true at a transport\n"
     );
     let answers = ("kind = \"tcp\"", "kind = \"tcp\"\ntrim_nack = true\ndrop_resend = \"window\"");
     let found = changed(&[answers], "");
     assert_eq!(
         found,
-        "s.toml: warning: transport.trim_nack, line 10: true answers trimmed packets, and no switch trims; set switch.trimming = \"ndp\"\n"
+        "s.toml: warning: transport.trim_nack, line 10: true acts on signals that no switch sends; add [switch.mechanisms.trimming]\n"
     );
     assert_eq!(changed(&[answers, trims], ""), "");
     let unlimited = ("{ kind = \"static\", per_port = \"512KB\" }", "\"unlimited\"");
     let found = changed(&[answers, trims, unlimited], "");
-    assert!(found.contains("switch.trimming, line 6: has nothing to trim: with an unlimited buffer"), "{found}");
+    assert!(found.contains("switch.mechanisms.trimming, line 6: has nothing to trim: with an unlimited buffer"), "{found}");
 }
 
 #[test]

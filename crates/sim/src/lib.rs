@@ -1,34 +1,21 @@
 //! The simulator: the only place where topology, switches, transports and traffic meet.
 //!
 //! [`run`] takes a validated scenario to a result folder. [`world`] and [`drive`] do the same in steps, for tests.
+//!
+//! `fabric` and `hosts` share a `core` (events, links, packets) and know nothing of each other; `ledger` writes down what
+//! happens and decides nothing; `world` moves all of them; `run` begins and ends it. No mechanism and no transport has a name here.
 
-mod bench;
-mod capture;
-mod explicit;
-mod fib;
-mod flow;
-mod folder;
-mod forward;
-mod host;
-mod inspect;
-mod link;
-mod notify;
-mod pool;
-mod port;
-mod record;
-mod sample;
-mod setup;
-mod stamp;
-mod summary;
-mod trim;
-mod watched;
+mod core;
+mod fabric;
+mod hosts;
+mod ledger;
+mod run;
 mod world;
 
-pub use bench::{measure, workload, Measured, Workload, WORKLOADS};
-pub use folder::{drive, finish, run, Control, Observer, Outcome, Progress, Rows, RunError};
-pub use inspect::{Kept, PortNow};
-pub use notify::NoticeCounts;
-pub use record::Destination;
-pub use setup::world;
-pub use trim::TrimCounts;
-pub use world::{Pause, Totals, World};
+pub use ledger::{Destination, Totals};
+pub use run::bench::{measure, workload, Measured, Workload, WORKLOADS};
+pub use run::counters::{counters, counters_page, CounterGroup};
+pub use run::folder::{drive, finish, run, Control, Observer, Outcome, Progress, Rows, RunError};
+pub use run::inspect::{Kept, PortNow};
+pub use run::setup::world;
+pub use world::{Pause, World};

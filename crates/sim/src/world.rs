@@ -1,62 +1,19 @@
 //! The world: all state of a run, and the loop that moves it.
 //!
-//! Order of events of the same time: (1) departures, by link; (2) arrivals, by link; (3) timeouts, by host, flow and side;
-//! (4) applications, in order of the traffic entries; (5) sampling. Links are numbered in order of creation by the
-//! topology, flows in order of creation, so no order depends on when an event was set.
+//! Order of events of the same time: (1) departures, by link; (2) arrivals, in the order of `engine.ties`; (3) timeouts, by
+//! host, flow and side, then those of switches; (4) applications, in order of the traffic entries; (5) sampling. Links are
+//! numbered in order of creation by the topology, flows in order of their start, so no order depends on when an event was set.
 
-use crate::fib::Fib;
-use crate::host::{Conns, Host};
-use crate::link::{flag, FarEnd, Link, Rings};
-use crate::notify::Notify;
-use crate::pool::{PacketId, Pool};
-use crate::port::{Owner, Port};
-use crate::record::Recorder;
-use crate::stamp::Stamps;
-use crate::trim::Trim;
-use fanin_engine::{Table, Timers, Wheel};
-use fanin_packet::Framing;
-use fanin_switch::{PathChooser, SharedBuffer};
-use fanin_telemetry::{Name, TableError};
-use fanin_traffic::Traffic;
-use fanin_transport::TransportConfig;
-use fanin_units::{LinkId, Span, Stream, Time};
-
-/// A switch's own state.
-pub struct SwitchNode {
-    pub name: Name,
-    /// Distinguishes its hash from every other switch's.
-    pub seed: u32,
-    pub paths: PathChooser,
-    pub rng: Stream,
-    /// The buffer that its ports share, if they do.
-    pub shared: Option<SharedBuffer>,
-}
-
-/// Counts of a run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
-    /// Packets that crossed a link.
-    pub packet_hops: u64,
-    /// Events handled.
-    pub events: u64,
-    /// Departures among the events of the present budget.
-    departures: u64,
-    /// Packets that hosts gave to their NICs.
-    pub sent: u64,
-    /// Packets that reached their endpoint.
-    pub delivered: u64,
-    /// Packets that reached a host whose flow had ended.
-    pub stray: u64,
-    /// Packets dropped, all reasons.
-    pub dropped: u64,
-    /// Flows started.
-    pub started: u64,
-    /// Flows ended: complete or aborted.
-    pub ended: u64,
-}
-
-/// A timeout's place in the order: host, then flow and side.
-pub type TimerKey = (u32, u64);
+use crate::core::Core;
+use crate::fabric::link::FarEnd;
+use crate::fabric::port::Owner;
+use crate::fabric::Fabric;
+use crate::hosts::Hosts;
+use crate::ledger::Totals;
+use fanin_telemetry::TableError;
+use fanin_traffic::{FlowSpec, Traffic};
+use fanin_units::{Span, Time};
+use std::collections::BTreeMap;
 
 /// Why a call of [`World::advance`] came back.
 #[derive(Debug, PartialEq)]
@@ -71,51 +28,19 @@ pub enum Pause {
 
 /// A run in progress.
 pub struct World {
-    pub(crate) now: Time,
-    pub(crate) stop: Time,
-    pub(crate) wheel: Wheel,
-    pub(crate) timers: Timers<TimerKey>,
-    /// The earliest thing that is not in the wheel; the inner loop runs up to it.
-    pub(crate) barrier: Time,
-    /// Slots of departures are link numbers, those of arrivals follow from here on.
-    pub(crate) arrivals: usize,
-    pub(crate) links: Table<Link>,
-    pub(crate) ports: Table<Port>,
-    pub(crate) rings: Rings,
-    pub(crate) pool: Pool,
-    pub(crate) fib: Fib,
-    pub(crate) switches: Table<SwitchNode>,
-    pub(crate) cell: u32,
-    /// Switches that a packet may cross.
-    pub(crate) ttl: u8,
-    pub(crate) hosts: Table<Host>,
-    pub(crate) host_names: Vec<Name>,
-    pub(crate) conns: Conns,
-    pub(crate) transports: Table<(Name, TransportConfig)>,
+    pub(crate) core: Core,
+    pub(crate) fabric: Fabric,
+    pub(crate) hosts: Hosts,
     pub(crate) traffic: Traffic,
-    /// The names of the traffic entries as numbers (FNV-1a 64).
-    pub(crate) entry_keys: Vec<u64>,
-    pub(crate) framing: Framing,
-    pub(crate) seed: u64,
-    pub(crate) fifo_nic: bool,
+    /// Flows whose opener does not know yet that they may start, by the time when it will.
+    pub(crate) informed: BTreeMap<(Time, u16, u64), FlowSpec>,
+    /// Links and ports do not fit into a core's cache: what the next events need is fetched ahead of them.
+    pub(crate) prefetches: bool,
+    pub(crate) stop: Time,
     pub(crate) next_app: Time,
-    /// Whether anything is written down of packets that reach hosts or are dropped.
-    pub(crate) observed: bool,
-    /// Stamps, where packets carry them.
-    pub(crate) stamps: Option<Box<Stamps>>,
-    /// Drop notifications, where switches send them.
-    pub(crate) notify: Option<Box<Notify>>,
-    /// Trimming, where switches trim.
-    pub(crate) trim: Option<Box<Trim>>,
-    /// The ports that are watched, by their numbers.
-    pub(crate) watched: Vec<LinkId>,
     pub(crate) sample_period: Span,
     pub(crate) next_sample: Time,
-    pub(crate) recorder: Recorder,
-    pub(crate) totals: Totals,
-    /// The first table error; ends the run.
-    pub(crate) failure: Option<TableError>,
-    /// Events handled without time moving on, as far as has been looked.
+    /// Events handled without time moving on, when this was last checked.
     pub(crate) standstill: (Time, u64),
     /// After so many of them the run is taken to hang.
     pub(crate) stall_events: u64,
@@ -128,14 +53,14 @@ impl World {
     /// # Errors
     /// When a result table cannot be written.
     pub fn advance(&mut self, budget: u64) -> Result<Pause, TableError> {
-        let end = self.totals.events.saturating_add(budget).min(self.max_events);
-        while self.totals.events < end {
+        let end = self.core.ledger.totals.events.saturating_add(budget).min(self.max_events);
+        while self.core.ledger.totals.events < end {
             self.find_barrier();
-            fanin_run_loop(self, end - self.totals.events);
-            if let Some(error) = self.failure.take() {
+            fanin_run_loop(self, end - self.core.ledger.totals.events);
+            if let Some(error) = self.core.failure.take() {
                 return Err(error);
             }
-            if self.totals.events < end {
+            if self.core.ledger.totals.events < end {
                 if let Some(pause) = self.beyond_the_wheel() {
                     return Ok(pause);
                 }
@@ -146,65 +71,107 @@ impl World {
 
     /// Counts so far.
     pub fn totals(&self) -> Totals {
-        self.totals
+        self.core.ledger.totals
     }
 
-    /// Packets that exist now: queued, on a wire, or waiting at a NIC. At any moment
+    /// Packets that exist now: queued, held by a mechanism, on a wire, or waiting at a NIC. At any moment
     /// sent = delivered + stray + dropped + in flight, where `sent` counts what NICs have sent. Frames with nothing but a
-    /// notification in them are no packets.
+    /// control message in them are no packets.
     pub fn in_flight(&self) -> u64 {
-        self.pool.in_flight() as u64
-            - self.hosts.iter().map(|h| h.waiting_packets()).sum::<u64>()
-            - self.notify.as_deref().map_or(0, |notify| notify.alone)
+        self.core.pool.in_flight() - self.hosts.waiting_packets()
     }
 
     /// Simulated time reached.
     pub fn now(&self) -> Time {
-        self.now
+        self.core.now
     }
 
-    pub(crate) fn find_barrier(&mut self) {
-        self.next_app = self.traffic.next_start().unwrap_or(Time::MAX);
-        self.barrier = self.timers.next().min(self.next_app).min(self.next_sample).min(self.stop);
+    /// The earliest event that is not in the wheel. Completions of the present instant are one of the applications'.
+    fn find_barrier(&mut self) {
+        let present = if self.hosts.completed.is_empty() { Time::MAX } else { self.core.now };
+        let informed = self.informed.first_key_value().map_or(Time::MAX, |((at, ..), _)| *at);
+        self.next_app = self.traffic.next_start().unwrap_or(Time::MAX).min(informed).min(present);
+        self.core.barrier = self.core.timers.next().min(self.next_app).min(self.next_sample).min(self.stop);
     }
 
     /// The wheel has nothing up to the barrier: whatever stands there is next.
     fn beyond_the_wheel(&mut self) -> Option<Pause> {
-        let barrier = self.barrier;
-        let idle = self.conns.active() == 0 && self.next_app == Time::MAX;
-        if idle && self.stop == Time::MAX {
+        // What was set in the inner loop may stand before the barrier that was found at its beginning.
+        self.find_barrier();
+        let barrier = self.core.barrier;
+        let timers = self.core.timers.next();
+        let drained = self.hosts.ends.sinks() == 0 || self.core.wheel.is_empty();
+        if self.hosts.ends.active() == 0 && self.next_app == Time::MAX && self.stop == Time::MAX && drained {
             // A flow that waits for one that was aborted never starts.
             let all_started = self.traffic.blocked().is_empty();
             return Some(if all_started { Pause::Done } else { Pause::Stuck(self.who_waits("nothing is left to happen")) });
         }
-        if self.wheel.is_empty() && self.timers.is_empty() && self.next_app == Time::MAX && self.stop == Time::MAX {
+        if self.core.wheel.is_empty() && self.core.timers.is_empty() && self.next_app == Time::MAX && self.stop == Time::MAX {
             return Some(Pause::Stuck(self.who_waits("nothing is left to happen")));
         }
-        if barrier >= self.stop && self.timers.next() > barrier && self.next_app > barrier && self.next_sample > barrier {
-            self.now = self.stop;
+        if barrier >= self.stop && timers > barrier && self.next_app > barrier && self.next_sample > barrier {
+            self.core.now = self.stop;
             return Some(Pause::Done);
         }
-        self.now = barrier;
-        self.totals.events += 1;
-        if self.timers.next() == barrier {
+        self.core.now = barrier;
+        self.core.ledger.totals.events += 1;
+        if timers == barrier {
             self.timeout();
         } else if self.next_app == barrier {
-            self.start_next_flow();
+            self.applications();
         } else {
             self.sample();
         }
         None
     }
 
+    /// The first timer is due: of a host's end, or of a mechanism at a switch.
+    fn timeout(&mut self) {
+        let Some((at, (node, key))) = self.core.timers.pop() else { return };
+        match node.checked_sub(self.fabric.hosts) {
+            None => self.hosts.timeout(&mut self.core, at, key),
+            Some(s) => self.fabric.run_timer_hook(&mut self.core, s, key as usize),
+        }
+    }
+
+    /// Applications see completions, in the order of their flows; then flows start.
+    ///
+    /// A flow that follows completions at other hosts starts when a message from there would have reached its opener on an idle
+    /// network, and not before its time.
+    fn applications(&mut self) {
+        let now = self.core.now;
+        if !self.hosts.completed.is_empty() {
+            let mut completed = std::mem::take(&mut self.hosts.completed);
+            completed.sort_unstable_by_key(|spec| (spec.entry, spec.index));
+            completed.iter().for_each(|spec| self.traffic.on_complete(spec, now));
+            return;
+        }
+        if self.traffic.next_start() == Some(now) {
+            let Some(mut spec) = self.traffic.pop() else { return };
+            spec.start = spec.start.max(self.hosts.informed_at(&self.core, &self.fabric, &spec));
+            let key = (spec.start, spec.entry, spec.index);
+            if spec.start == now && self.informed.first_key_value().is_none_or(|(first, _)| key < *first) {
+                return self.hosts.start(&mut self.core, &self.fabric, spec);
+            }
+            self.informed.insert(key, spec);
+        }
+        if self.informed.first_key_value().is_some_and(|((at, ..), _)| *at == now) {
+            if let Some((_, spec)) = self.informed.pop_first() {
+                self.hosts.start(&mut self.core, &self.fabric, spec);
+            }
+        }
+    }
+
     /// The watchdog: whether the last budget has moved time on, and whether any is left.
     fn still_going(&mut self) -> Pause {
         let (since, events) = self.standstill;
-        if self.now > since {
-            self.standstill = (self.now, self.totals.events);
-        } else if self.totals.events - events > self.stall_events {
+        let (now, all) = (self.core.now, self.core.ledger.totals.events);
+        if now > since {
+            self.standstill = (now, all);
+        } else if all - events > self.stall_events {
             return Pause::Stuck(self.who_waits("simulated time stands still"));
         }
-        if self.totals.events >= self.max_events {
+        if all >= self.max_events {
             return Pause::Stuck(self.who_waits(&format!("max_events ({}) is reached", self.max_events)));
         }
         Pause::Budget
@@ -212,10 +179,10 @@ impl World {
 
     /// Names up to ten flows that wait, and for what.
     fn who_waits(&self, what: &str) -> String {
-        let mut message = format!("{what} at {}", self.now);
-        let waiting = self.conns.describe_waiting(10);
+        let mut message = format!("{what} at {}", self.core.now);
+        let waiting = self.hosts.ends.describe_waiting(10);
         if !waiting.is_empty() {
-            message.push_str(&format!("; {} flows wait: {}", self.conns.active(), waiting.join("; ")));
+            message.push_str(&format!("; {} flows wait: {}", self.hosts.ends.open(), waiting.join("; ")));
         }
         let blocked = self.traffic.blocked();
         if !blocked.is_empty() {
@@ -224,22 +191,23 @@ impl World {
         message
     }
 
-    /// Fetches what the next events need, a step of the chain link → ring entry → packet for each: in large fabrics a hop is
-    /// memory latency, and the wheel knows what comes.
+    /// Fetches what the next events need, a step of the chain link → ring entry → envelope for each: in large fabrics a hop is
+    /// memory latency, and the wheel knows what is next.
     #[inline(always)]
-    fn look_ahead(&self) {
-        let Some(slots) = self.wheel.next_slots() else { return };
-        let link = |slot: u32| &self.links[slot as usize - if slot as usize >= self.arrivals { self.arrivals } else { 0 }];
-        crate::link::prefetch(link(slots[2]));
-        link(slots[1]).prefetch_front(&self.rings);
-        self.pool.prefetch(link(slots[0]).front(&self.rings).packet);
+    fn prefetch(&self) {
+        let core = &self.core;
+        let Some(slots) = core.wheel.next_slots() else { return };
+        let link = |slot: u32| &core.links[slot as usize - if slot as usize >= core.arrivals { core.arrivals } else { 0 }];
+        crate::fabric::link::prefetch(link(slots[2]));
+        link(slots[1]).prefetch_front(&core.rings);
+        core.pool.prefetch(link(slots[0]).front(&core.rings).packet);
     }
 
     #[inline(always)]
     fn handle(&mut self, slot: u32) {
         let slot = slot as usize;
-        if slot >= self.arrivals {
-            self.arrival(slot - self.arrivals);
+        if slot >= self.core.arrivals {
+            self.arrival(slot - self.core.arrivals);
         } else {
             self.departure(slot);
         }
@@ -248,102 +216,43 @@ impl World {
     /// The packet at the head of a link has reached its far end.
     #[inline(always)]
     fn arrival(&mut self, l: usize) {
-        let link = &mut self.links[l];
+        let core = &mut self.core;
+        let link = &mut core.links[l];
         if link.served == link.head {
-            // Nobody has looked at the queue since this packet left it.
-            self.catch_up(l);
+            // The sending end has not noted this departure: it does so before the packet is handed over.
+            core.catch_up(l);
         }
-        let link = &mut self.links[l];
-        let packet = link.front(&self.rings).packet;
+        let link = &mut core.links[l];
+        let packet = link.front(&core.rings).packet;
         link.head = link.head.wrapping_add(1);
         if link.head != link.tail {
-            self.wheel.set((self.arrivals + l) as u32, Time::from_ps(link.front(&self.rings).arrive));
+            core.wheel.set((core.arrivals + l) as u32, Time::from_ps(link.front(&core.rings).arrive));
         }
         // One place each where packets are forwarded and delivered: another, and the compiler would inline neither.
         let far_end = link.far_end();
-        if link.is_looked_at() && self.look_at_arrival(l, packet) {
-            return;
+        if link.has_ingress_hook() {
+            return self.arrival_hooked(l, packet);
         }
         match far_end {
-            FarEnd::Switch(s) => self.forward(s, packet),
-            FarEnd::Host(h) => self.deliver(h, packet),
+            FarEnd::Switch(s) => self.fabric.forward(core, s, l, packet),
+            FarEnd::Host(h) => self.hosts.deliver(core, h, packet),
         }
     }
 
-    /// Drop notifications are taken off what arrives, trimmed packets and NACKs go their own way. True when nothing is left.
     #[inline(never)]
-    fn look_at_arrival(&mut self, l: usize, packet: PacketId) -> bool {
-        if self.trim.is_some() {
-            self.deliver_trimmed(l, packet)
-        } else {
-            self.detach_notice(l, packet)
+    fn arrival_hooked(&mut self, l: usize, packet: u32) {
+        match self.core.links[l].far_end() {
+            FarEnd::Switch(s) => self.fabric.arrive_hooked(&mut self.core, s, l, packet),
+            FarEnd::Host(h) => self.hosts.deliver_hooked(&mut self.core, h, packet),
         }
     }
 
     /// A port whose departures are events has sent a packet.
     fn departure(&mut self, l: usize) {
-        self.totals.departures += 1;
-        match self.ports[l].owner {
-            Owner::Host(h) => {
-                self.hosts[h as usize].armed = false;
-                self.run_nic(h);
-            }
-            Owner::Switch(_) => self.explicit_departure(l),
-        }
-    }
-
-    /// Brings a FIFO port's queue up to now: whatever has begun serialisation since the last look leaves it.
-    #[inline(always)]
-    pub(crate) fn catch_up(&mut self, l: usize) {
-        let link = &mut self.links[l];
-        if link.flags & flag::DEQUEUE != 0 {
-            return self.catch_up_dequeues(l);
-        }
-        let port = &mut self.ports[l];
-        while let Some((_, entry)) = link.next_departure(&self.rings, self.now) {
-            port.count_sent(entry.frame);
-        }
-    }
-
-    #[inline(never)]
-    fn catch_up_dequeues(&mut self, l: usize) {
-        while let Some((start, entry)) = self.links[l].next_departure(&self.rings, self.now) {
-            self.ports[l].count_sent(entry.frame);
-            self.after_dequeue(l, start, entry.packet, true);
-        }
-    }
-
-    /// Gives a packet to a port's serialiser or FIFO; all admission is done. The queue is up to now. `waited`: it comes out
-    /// of a queue of its own (explicit departures).
-    #[inline(always)]
-    pub(crate) fn send(&mut self, l: usize, packet: u32, waited: bool) {
-        let frame = self.pool[packet].frame;
-        let link = &mut self.links[l];
-        let now = self.now;
-        let idle = link.free_at <= now.ps();
-        if link.push(&mut self.rings, now, packet, frame) {
-            self.wheel.set((self.arrivals + l) as u32, Time::from_ps(link.front(&self.rings).arrive));
-        }
-        if idle {
-            self.ports[l].count_sent(frame);
-            if link.flags & flag::DEQUEUE != 0 {
-                self.after_dequeue(l, now, packet, waited);
-            }
-        }
-    }
-
-    /// Adds a timeout; the inner loop must not run past it.
-    #[inline]
-    pub(crate) fn set_timer(&mut self, at: Time, key: TimerKey) {
-        self.timers.push(at, key);
-        self.barrier = self.barrier.min(at);
-    }
-
-    /// Records the first table error; the run ends at the next look.
-    pub(crate) fn check(&mut self, result: Result<(), TableError>) {
-        if let Err(error) = result {
-            self.failure.get_or_insert(error);
-            self.barrier = Time::ZERO;
+        self.core.ledger.totals.departures += 1;
+        match self.core.ports[l].owner {
+            Owner::Host(h) => self.hosts.departure(&mut self.core, h),
+            Owner::Switch(..) => self.fabric.departure(&mut self.core, l),
         }
     }
 }
@@ -355,13 +264,16 @@ impl World {
 pub extern "Rust" fn fanin_run_loop(world: &mut World, budget: u64) {
     let mut left = budget;
     while left > 0 {
-        let Some((time, slot)) = world.wheel.pop_until(world.barrier) else { break };
-        world.now = time;
+        let Some((time, slot)) = world.core.wheel.pop_until(world.core.barrier) else { break };
+        world.core.now = time;
         left -= 1;
-        world.look_ahead();
+        if world.prefetches {
+            world.prefetch();
+        }
         world.handle(slot);
     }
-    let (events, departures) = (budget - left, std::mem::take(&mut world.totals.departures));
-    world.totals.events += events;
-    world.totals.packet_hops += events - departures; // the rest are arrivals
+    let totals = &mut world.core.ledger.totals;
+    let (events, departures) = (budget - left, std::mem::take(&mut totals.departures));
+    totals.events += events;
+    totals.packet_hops += events - departures; // the rest are arrivals
 }

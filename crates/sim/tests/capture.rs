@@ -1,6 +1,6 @@
 //! `telemetry.capture`: frames at NICs agree with what was simulated, and change nothing of it.
 
-use fanin_packet::{IpVersion, Operation};
+use fanin_packet::IpVersion;
 use fanin_scenario::Scenario;
 use fanin_sim::{world, Destination, Kept, Pause};
 use fanin_telemetry::Stamp;
@@ -10,6 +10,9 @@ use fanin_wire::{address, Capture, Direction, Framer, Headers};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::Path;
+
+/// The operation of PDN that asks for another acknowledgment.
+const ACKNOWLEDGE: u8 = 3;
 
 fn scenario(text: &str) -> Scenario {
     Scenario::from_toml(text, Path::new(".")).unwrap_or_else(|problems| panic!("{problems:#?}"))
@@ -224,7 +227,7 @@ fn notifications_are_captured_where_they_arrive() {
     let text = |ip: &str, more: &str| {
         format!(
             "[framing]\nip = \"{ip}\"\n[topology]\nkind = \"single_switch\"\nhosts = 3\nlink = {{ rate = \"1Gbps\", delay = \"10us\" }}\n[switch]\n\
-             buffer = {{ kind = \"static\", per_port = \"20 packets\" }}\nnotification = \"pdn\"\n[transport]\nkind = \"tcp\"\nhandshake = false\n\
+             buffer = {{ kind = \"static\", per_port = \"20 packets\" }}\nmechanisms.pdn = {{}}\n[transport]\nkind = \"tcp\"\nhandshake = false\n\
              initial_window = 30\ndrop_notification = true\n[[traffic]]\nkind = \"incast\"\nreceiver = \"h2\"\nsize = \"60KB\"\n\
              [[traffic]]\nkind = \"incast\"\nreceiver = \"h0\"\nsize = \"90KB\"\n\
              [telemetry]\nsample = \"off\"\nqueues = [\"switch0->*\"]\n{more}\n"
@@ -240,7 +243,7 @@ fn notifications_are_captured_where_they_arrive() {
                 continue;
             };
             assert_eq!(frame.direction, Some(Direction::In));
-            if notice.operation == Operation::ACKNOWLEDGE.0 {
+            if notice.operation == ACKNOWLEDGE {
                 assert_eq!(notice.length, 0);
                 acks += 1;
             } else {
@@ -281,7 +284,7 @@ fn trimmed_packets_and_nacks_are_captured() {
     let text = |more: &str| {
         format!(
             "[topology]\nkind = \"single_switch\"\nhosts = 3\nlink = {{ rate = \"1Gbps\", delay = \"10us\" }}\n[switch]\n\
-             buffer = {{ kind = \"static\", per_port = \"10 packets\" }}\ntrimming = \"ndp\"\n[transport]\nkind = \"tcp\"\nhandshake = false\n\
+             buffer = {{ kind = \"static\", per_port = \"10 packets\" }}\nmechanisms.trimming = {{}}\n[transport]\nkind = \"tcp\"\nhandshake = false\n\
              initial_window = 30\ntrim_nack = true\n[[traffic]]\nkind = \"incast\"\nreceiver = \"h2\"\nsize = \"60KB\"\n\
              [telemetry]\nsample = \"off\"\nqueues = [\"switch0->*\"]\n{more}\n"
         )
@@ -290,7 +293,7 @@ fn trimmed_packets_and_nacks_are_captured() {
         let text = text(&format!("{registers}\ncapture = {{ hosts = [\"h*\"] }}"));
         let mut world = world(&scenario(&text), &Destination::Memory).expect("a world");
         while world.advance(100_000).expect("tables in memory") == Pause::Budget {}
-        let counts = world.trims().expect("trimming");
+        let (nacked, trimmed_there) = (world.signals().trimming.nacked, world.counter("trimming", "trimmed"));
         let kept = world.into_kept().expect("tables in memory");
         let mut capture = Capture::new(&kept.packets[..]).unwrap();
         let (mut trimmed, mut nacks) = (Vec::new(), Vec::new());
@@ -311,7 +314,7 @@ fn trimmed_packets_and_nacks_are_captured() {
                 nacks.push((headers.src, seq, u32::from(length)));
             }
         }
-        assert_eq!((trimmed.len() as u64, counts.nacked), (counts.trimmed, counts.trimmed));
+        assert_eq!((trimmed.len() as u64, nacked), (trimmed_there, trimmed_there));
         assert!(trimmed.len() > 5);
         assert_eq!(trimmed, nacks);
     }

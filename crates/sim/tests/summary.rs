@@ -32,28 +32,6 @@ fn marks_are_counted_by_reason() {
     }
 }
 
-/// A port that `except` names has the buffer that is said there, whichever way ports are simulated; the others have theirs.
-#[test]
-fn a_port_may_have_a_buffer_of_its_own() {
-    for ports in ["auto", "explicit"] {
-        let text = format!(
-            "[topology]\nkind = \"racks\"\n[switch]\nbuffer = {{ kind = \"static\", per_port = \"100 packets\", except = [\n\
-             {{ ports = [\"tor2->*\"], per_port = \"20 packets\" }}, {{ ports = [\"tor1->root\"], per_port = \"30360B\" }}] }}\n\
-             [transport]\nkind = \"tcp\"\nhandshake = false\ninitial_window = 200\n[engine]\nports = \"{ports}\"\n\
-             [[traffic]]\nkind = \"incast\"\nreceiver = \"h9\"\nsenders = [\"h0..h8\"]\nsize = \"200KB\"\n"
-        );
-        let scenario = Scenario::from_toml(&text, Path::new(".")).expect("a valid scenario");
-        let mut world = world(&scenario, &Destination::Memory).expect("a world");
-        while world.advance(100_000).expect("tables in memory") == Pause::Budget {}
-        let summary = finish(&mut world).expect("tables in memory").0;
-        let most = |name: &str| {
-            let seen = summary["ports"].as_array().into_iter().flatten().find(|port| port["port"] == name);
-            seen.and_then(|port| port["max_packets"].as_u64()).expect("a port")
-        };
-        assert_eq!(["tor0->root", "tor1->root", "tor2->root", "root->tor3"].map(most), [100, 20, 20, 100], "{ports}");
-    }
-}
-
 /// A link's wire overhead is its own: a packet of 1040 IP bytes holds each of two links for 1040 + overhead bytes of time.
 #[test]
 fn wire_overhead_is_a_parameter_of_the_link() {
@@ -69,5 +47,28 @@ fn wire_overhead_is_a_parameter_of_the_link() {
         let all = finish(&mut world).expect("tables in memory").0["fct"][0].clone();
         assert_eq!(all["p50_ps"].as_u64(), Some(2 * (1_000_000 + (1040 + overhead) * 800)));
         assert_eq!(all["slowdown_mean"].as_f64(), Some(1.0), "the ideal knows of it");
+    }
+}
+
+/// What the summary counts of mechanisms, and what the reference page says that there is, are the same.
+#[test]
+fn mechanisms_have_the_counters_that_are_declared() {
+    let text =
+        "[topology]\nkind = \"single_switch\"\nhosts = 9\n[switch]\nbuffer = { kind = \"static\", per_port = \"16 packets\" }\n\
+                [switch.mechanisms.pdn]\n[switch.mechanisms.trimming]\n\n\
+                [transport]\nkind = \"tcp\"\nhandshake = false\ntrim_nack = true\ndrop_notification = true\n\
+                [[traffic]]\nkind = \"incast\"\nreceiver = \"h8\"\nsize = \"200KB\"\n";
+    let scenario = Scenario::from_toml(text, Path::new(".")).expect("a valid scenario");
+    let mut world = world(&scenario, &Destination::Memory).expect("a world");
+    while world.advance(100_000).expect("tables in memory") == Pause::Budget {}
+    let mechanisms = finish(&mut world).expect("tables in memory").0["mechanisms"].clone();
+    for group in fanin_sim::counters() {
+        let counted = mechanisms[group.name].as_object().expect("a table");
+        let mut there: Vec<&str> = counted.keys().map(String::as_str).collect();
+        there.retain(|key| !["by_reason", "largest_queue"].contains(key));
+        let mut declared: Vec<&str> = group.counters.iter().map(|def| def.name).collect();
+        there.sort_unstable();
+        declared.sort_unstable();
+        assert_eq!(there, declared);
     }
 }

@@ -1,10 +1,8 @@
 //! Everything that a scenario says of its switches.
 
-use crate::buffer::CELL;
-use crate::{
-    Buffer, Ecmp, FifoParams, Marking, NoMarking, NoNotification, NoTrimming, NotificationConfig, PathChoice, Scheduling,
-    StaticBuffer, TrimmingConfig, Unit,
-};
+use crate::admission::CELL;
+use crate::{Buffer, Ecmp, Except, FifoParams, Marking, Mechanisms, NoMarking, Origins, PathChoice, PortSettings, Scheduling};
+use crate::{Setting, StaticBuffer, Unit};
 use fanin_params::{params, Cx};
 use fanin_units::{Amount, Bytes, Span};
 
@@ -18,15 +16,15 @@ params! {
         /// (memory in fixed cells); 80 bytes is common, 208 in large chips.
         pub cell: Bytes = Bytes(80), in CELL;
         /// How much may wait.
-        pub buffer: Buffer = Buffer::Static(StaticBuffer::of(Amount::Bytes(512_000)));
-        /// How packets are told of congestion.
+        pub buffer: Buffer = Buffer::Static(StaticBuffer { per_port: Amount::Bytes(512_000) });
+        /// How ports mark packets.
         pub marking: Marking = Marking::None(NoMarking {});
-        /// Whether senders are told of packets that are dropped for want of room.
-        pub notification: NotificationConfig = NotificationConfig::None(NoNotification {});
-        /// Whether packets that find no room lose their payload instead of being dropped.
-        pub trimming: TrimmingConfig = TrimmingConfig::None(NoTrimming {});
+        /// What switches do besides.
+        pub mechanisms: Mechanisms = Mechanisms::NONE;
         /// In which order packets leave.
         pub scheduling: Scheduling = Scheduling::Fifo(FifoParams {});
+        /// Ports and switches that differ. Source: DCTCP §4 (K = 20 packets at 1 Gb/s, 65 at 10 Gb/s).
+        pub except: Vec<Except> = Vec::new();
         /// Which of several shortest paths a packet takes.
         pub routing: PathChoice = PathChoice::Ecmp(Ecmp {});
         /// Time to live that hosts send with: every switch takes one off and drops the packet when none is left, so that it
@@ -44,32 +42,71 @@ impl Switch {
         u32::try_from(self.cell.0).unwrap_or(u32::MAX).max(1)
     }
 
-    /// Whether cells have to be counted.
+    /// Whether cells have to be counted at some port.
     pub fn counts_cells(&self) -> bool {
-        self.buffer.counts_cells() || self.marking.amounts().iter().any(|a| Unit::of(*a) == Unit::Cells)
+        let in_cells = |amount: &Amount| Unit::of(*amount) == Unit::Cells;
+        let markings = std::iter::once(&self.marking).chain(self.except.iter().filter_map(|entry| entry.marking.as_ref()));
+        self.buffer.counts_cells()
+            || self.except.iter().filter_map(|entry| entry.buffer.as_ref()).any(in_cells)
+            || markings.flat_map(Marking::amounts).any(|amount| in_cells(&amount))
+    }
+
+    /// The settings of a port that has these exceptions.
+    pub fn port(&self, from: Origins) -> PortSettings<'_> {
+        let entry = |setting| from.of(setting).and_then(|i| self.except.get(i));
+        let (own, alpha) = match &self.buffer {
+            Buffer::Static(buffer) => (Some(buffer.per_port), None),
+            Buffer::Dynamic(buffer) => (None, Some(buffer.alpha)),
+            Buffer::Unlimited(_) => (None, None),
+        };
+        PortSettings {
+            buffer: entry(Setting::Buffer).and_then(|entry| entry.buffer).or(own),
+            alpha: entry(Setting::Alpha).and_then(|entry| entry.alpha).or(alpha),
+            marking: entry(Setting::Marking).and_then(|entry| entry.marking.as_ref()).unwrap_or(&self.marking),
+            scheduling: entry(Setting::Scheduling).and_then(|entry| entry.scheduling.as_ref()).unwrap_or(&self.scheduling),
+        }
+    }
+
+    /// The mechanisms of a switch that has them from this entry of `except`; `None`: from `mechanisms`.
+    pub fn mechanisms_of(&self, entry: Option<usize>) -> &Mechanisms {
+        entry.and_then(|i| self.except.get(i)?.mechanisms.as_ref()).unwrap_or(&self.mechanisms)
     }
 
     /// Records what single keys cannot show to be wrong, at the present path of `cx`.
     pub fn check(&self, cx: &mut Cx) {
         cx.key("buffer", |cx| self.buffer.check(cx));
-        cx.key("marking", |cx| {
-            self.marking.check(cx);
-            self.check_thresholds(cx);
-        });
+        cx.key("marking", |cx| self.marking.check(cx));
         cx.key("scheduling", |cx| self.scheduling.check(cx));
+        for (i, entry) in self.except.iter().enumerate() {
+            cx.key("except", |cx| cx.index(i, |cx| entry.check(self, cx)));
+        }
     }
 
-    /// Warns of thresholds that no queue can exceed.
-    fn check_thresholds(&self, cx: &mut Cx) {
-        let buffers: Vec<Amount> = match &self.buffer {
-            Buffer::Static(b) => b.amounts().collect(),
-            Buffer::Dynamic(b) => vec![b.total],
-            Buffer::Unlimited(_) => return,
-        };
-        for threshold in self.marking.amounts() {
-            for most in buffers.iter().filter(|most| self.never_above(threshold, **most)) {
-                cx.warn(None, format!("{} the buffer, {most}", self.marking.out_of_reach(threshold)), None);
-            }
+    /// Warns of thresholds that no queue of a port with these exceptions can exceed.
+    pub fn check_thresholds(&self, from: Origins, cx: &mut Cx) {
+        let port = self.port(from);
+        let marking = from.of(Setting::Marking);
+        // The entry that decides what the port holds, where it is not the one that decides how it marks.
+        let other = |setting| from.of(setting).filter(|i| marking != Some(*i));
+        for threshold in port.marking.amounts() {
+            let message = port.marking.out_of_reach(threshold);
+            let message = match (port.buffer, port.alpha, &self.buffer) {
+                (Some(most), _, _) if self.never_above(threshold, most) => {
+                    let of = other(Setting::Buffer).map_or(String::new(), |i| format!(" of switch.except[{i}]"));
+                    format!("{message} the buffer{of}, {most}")
+                }
+                (None, _, Buffer::Dynamic(shared)) if self.never_above(threshold, shared.total) => {
+                    format!("{message} the buffer, {}", shared.total)
+                }
+                (None, Some(alpha), Buffer::Dynamic(shared))
+                    if Unit::of(threshold) == Unit::of(shared.total) && threshold.count() >= shared.alone(alpha) =>
+                {
+                    let with = other(Setting::Alpha).map_or(String::new(), |i| format!(" with the alpha of switch.except[{i}]"));
+                    format!("{message} what one queue may hold{with}, alpha/(1 + alpha) of the buffer")
+                }
+                _ => continue,
+            };
+            Except::at(marking, "marking", cx, |cx| cx.warn(None, message, None).severity);
         }
     }
 

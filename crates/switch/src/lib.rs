@@ -2,29 +2,27 @@
 //!
 //! Each stage is a question over an immutable view, answered by a verdict that carries a reason; whoever runs the pipeline
 //! carries the verdict out and counts it. Where deciding and bookkeeping differ they are two functions: `check` then
-//! `commit`. Nothing here knows of events, telemetry or transports: time comes in as an argument, and a packet is its size,
-//! class, ECN field, destination and hash.
+//! `commit`. Nothing here knows of events, telemetry or transports: time comes in as an argument, and a packet is its
+//! envelope. What a switch does beyond these stages is a [mechanism](MechanismState).
 
-mod buffer;
+mod admission;
 mod config;
+mod except;
 mod marking;
-mod notification;
+mod mechanism;
 mod path;
 mod scheduling;
-mod trimming;
 mod vectors;
 mod verdict;
 mod view;
 
-pub use buffer::{Buffer, DynamicBuffer, PortBuffer, SharedBuffer, StaticBuffer, UnlimitedBuffer};
+pub use admission::{Admission, Buffer, DynamicBuffer, SharedBuffer, StaticBuffer, UnlimitedBuffer};
 pub use config::Switch;
+pub use except::{Except, Origins, PortSettings, Setting};
 pub use marking::*;
-pub use notification::{
-    empty_frame, notice_of, tells_of, NoNotification, NoticeQueue, NotificationConfig, Operations, PdnParams,
-};
+pub use mechanism::*;
 pub use path::{ecmp, five_tuple_hash, Ecmp, FlowletParams, PathChoice, PathChooser, RoundRobinParams, Spray};
 pub use scheduling::{DrrParams, FifoParams, Scheduler, Scheduling, StrictDrrParams, StrictParams, MAX_CLASSES};
-pub use trimming::{header_frame, is_header, is_trimmable, Cut, HeaderQueue, NdpParams, NoTrimming, TrimmingConfig};
 pub use vectors::{vectors, Column, Role, SEcnCase, SEcnVectorParams, Sequence, Vectors, VECTORS};
 pub use verdict::{DropReason, MarkReason, MarkVerdict};
 pub use view::{cells, PortView, Unit};

@@ -1,7 +1,7 @@
 //! Every policy under one set of operations, and the stages' own edges.
 
 use crate::*;
-use fanin_packet::{Ecn, Packet};
+use fanin_packet::{Ecn, Envelope};
 use fanin_params::{Cx, Param, Severity, Value};
 use fanin_units::{Amount, BitRate, Purpose, Span, Stream, Time};
 use proptest::prelude::*;
@@ -14,8 +14,8 @@ fn by_default<T: Param>(kind: &str) -> T {
     parsed.unwrap_or_else(|| panic!("{kind}: {:?}", cx.into_problems()))
 }
 
-pub(crate) fn packet(frame: u16, ecn: Ecn) -> Packet {
-    let mut p = Packet::default();
+pub(crate) fn packet(frame: u16, ecn: Ecn) -> Envelope {
+    let mut p = Envelope::default();
     (p.frame, p.ecn) = (frame, ecn);
     p
 }
@@ -91,7 +91,7 @@ fn with_alpha_each_of_n_greedy_queues_gets_its_closed_form_share() {
         while grew {
             grew = false;
             for queue in &mut queues {
-                if buffer.check(*queue, 100).is_ok() {
+                if buffer.check(alpha, *queue, 100).is_ok() {
                     buffer.commit(*queue, 100);
                     *queue += 100;
                     grew = true;
@@ -110,19 +110,19 @@ fn a_reservation_is_there_when_the_shared_part_is_gone() {
     let params = DynamicBuffer { total: Amount::Packets(12), alpha: 100.0, reserved: Some(Amount::Packets(2)) };
     let mut buffer = SharedBuffer::new(&params, 3, 80);
     let mut greedy = 0;
-    while buffer.check(greedy, 64).is_ok() {
+    while buffer.check(100.0, greedy, 64).is_ok() {
         buffer.commit(greedy, 64);
         greedy += 1;
     }
     assert_eq!((greedy, buffer.used(), buffer.free()), (8, 6, 0)); // 2 of its own, 6 = 12 − 3·2 shared
-    assert_eq!(buffer.check(greedy, 64), Err(DropReason::SHARED_BUFFER_FULL));
+    assert_eq!(buffer.check(100.0, greedy, 64), Err(DropReason::SHARED_BUFFER_FULL));
     for queue in 0..2 {
-        assert_eq!(buffer.check(queue, 64), Ok(()));
+        assert_eq!(buffer.check(100.0, queue, 64), Ok(()));
         buffer.commit(queue, 64);
     }
-    assert_eq!(buffer.check(2, 64), Err(DropReason::SHARED_BUFFER_FULL));
+    assert_eq!(buffer.check(100.0, 2, 64), Err(DropReason::SHARED_BUFFER_FULL));
     buffer.release(greedy, 64);
-    assert_eq!(buffer.check(2, 64), Ok(()));
+    assert_eq!(buffer.check(100.0, 2, 64), Ok(()));
 }
 
 #[test]
@@ -152,9 +152,9 @@ fn impossible_switches_are_refused_and_idle_thresholds_warned_of() {
         (Amount::Bytes(800), Amount::Cells(10), true),
         (Amount::Bytes(100_000_000), Amount::Packets(5), false),
     ] {
-        switch.buffer = Buffer::Static(StaticBuffer::of(most));
+        switch.buffer = Buffer::Static(StaticBuffer { per_port: most });
         switch.marking = Marking::Threshold(ThresholdParams { k, at: At::Enqueue });
-        let found = messages(|cx| switch.check(cx));
+        let found = messages(|cx| switch.check_thresholds(Origins::default(), cx));
         assert_eq!(
             found.iter().any(|(s, m)| *s == Severity::Warning && m.contains("never acts")),
             warned,
@@ -237,7 +237,7 @@ fn drive(marking: &Marking, scheduling: &Scheduling, buffer: &DynamicBuffer, ops
                 let port = &mut ports[port];
                 let (view, p) = (port.view(now), packet(frame, ecn));
                 let queued = port.queued(shared.unit());
-                if shared.check(queued, frame).is_err() {
+                if shared.check(buffer.alpha, queued, frame).is_err() {
                     port.marker.on_refused(&view, &p);
                     dropped += 1;
                     continue;

@@ -19,11 +19,17 @@ pub struct PortView {
     pub rate: BitRate,
     /// Bytes of wire time that each frame takes besides its own: preamble and gap.
     pub overhead: u16,
-    /// When the port is done with what it has begun to send; not after `now`: idle since then.
+    /// When the wire is free of the frame that is being sent; not after `now`: free since then.
     pub free_at: Time,
 }
 
 impl PortView {
+    /// Whether the wire is free, so that a packet would leave at once.
+    #[inline(always)]
+    pub fn is_idle(&self) -> bool {
+        self.free_at <= self.now
+    }
+
     /// The queue counted in `unit`.
     #[inline(always)]
     pub fn queue(&self, unit: Unit) -> u64 {

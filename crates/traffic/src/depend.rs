@@ -3,6 +3,7 @@
 use crate::context::text;
 use crate::list::{On, Place, Wait};
 use fanin_params::Cx;
+use fanin_units::{HostId, Time};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Something that completes.
@@ -30,7 +31,12 @@ pub(crate) struct Trigger {
     released: usize,
     /// What it waits for.
     on: Vec<Node>,
+    /// Where what has completed so far is known.
+    known: Known,
 }
+
+/// Where completions are known: by host, the latest that its applications saw. Nobody else knows of them yet.
+pub(crate) type Known = BTreeMap<HostId, Time>;
 
 /// All dependencies of a scenario's traffic.
 #[derive(Default)]
@@ -61,7 +67,14 @@ impl Dependencies {
     pub fn entry(&mut self, cx: &mut Cx, known: &Names, entry: u16, names: &[String]) {
         let on = cx.key("after", |cx| resolve(cx, known, names, Some(Node::Entry(entry))));
         if !names.is_empty() {
-            self.push(Trigger { one_by_one: false, missing: 0, targets: vec![Target::Entry(entry)], released: 0, on });
+            self.push(Trigger {
+                one_by_one: false,
+                missing: 0,
+                targets: vec![Target::Entry(entry)],
+                released: 0,
+                on,
+                known: Known::new(),
+            });
         }
     }
 
@@ -82,7 +95,7 @@ impl Dependencies {
             On::Flows(flows) => flows.iter().map(|flow| Node::Flow(entry, *flow)).collect(),
         };
         let targets = wait.targets.iter().map(|flow| Target::Flow(entry, *flow)).collect();
-        self.push(Trigger { one_by_one: wait.one_by_one, missing: 0, targets, released: 0, on });
+        self.push(Trigger { one_by_one: wait.one_by_one, missing: 0, targets, released: 0, on, known: Known::new() });
     }
 
     fn push(&mut self, mut trigger: Trigger) {
@@ -94,17 +107,26 @@ impl Dependencies {
         self.triggers.push(trigger);
     }
 
-    /// `node` is complete: what that releases.
-    pub fn complete(&mut self, node: Node) -> Vec<Target> {
+    /// Whether something waits for `node`.
+    pub fn is_awaited(&self, node: Node) -> bool {
+        self.of.contains_key(&node)
+    }
+
+    /// `node` is complete, which is known at `known`: what that releases, each with where the completions behind it are known.
+    pub fn complete(&mut self, node: Node, known: &Known) -> Vec<(Target, Known)> {
         let mut released = Vec::new();
         for number in self.of.remove(&node).unwrap_or_default() {
             let trigger = &mut self.triggers[number as usize];
             trigger.missing = trigger.missing.saturating_sub(1);
             if trigger.one_by_one {
-                released.extend(trigger.targets.get(trigger.released));
+                released.extend(trigger.targets.get(trigger.released).map(|target| (*target, known.clone())));
                 trigger.released += 1;
-            } else if trigger.missing == 0 {
-                released.append(&mut trigger.targets);
+                continue;
+            }
+            // Completions are seen in order of time: the later one is the latest.
+            trigger.known.extend(known);
+            if trigger.missing == 0 {
+                released.extend(trigger.targets.drain(..).map(|target| (target, trigger.known.clone())));
             }
         }
         released

@@ -18,12 +18,26 @@ pub(crate) struct Draft {
     pub query: Option<QueryDraft>,
     pub id: Option<Box<str>>,
     pub kind: FlowKind,
+    /// It follows a completion that is known at this host since then.
+    pub known: Option<(Time, HostId)>,
 }
 
 impl Draft {
     /// A plain transfer.
     pub fn transfer(src: HostId, dst: HostId, size: u64, start: Time, index: u64) -> Self {
-        Draft { src, dst, size, request: 0, start, index, class: None, query: None, id: None, kind: FlowKind::Transfer }
+        Draft {
+            src,
+            dst,
+            size,
+            request: 0,
+            start,
+            index,
+            class: None,
+            query: None,
+            id: None,
+            kind: FlowKind::Transfer,
+            known: None,
+        }
     }
 
     pub fn request(mut self, bytes: u64) -> Self {

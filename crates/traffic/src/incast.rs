@@ -111,6 +111,8 @@ pub(crate) struct Rounds {
     next_round: Option<Time>,
     open: u64,
     pending: Pending,
+    /// When the receiver had all of the last round, where the next one follows it.
+    known: Option<(Time, HostId)>,
 }
 
 impl Rounds {
@@ -180,6 +182,7 @@ impl Rounds {
             next_round: None,
             open: 0,
             pending: Pending::default(),
+            known: None,
         })
     }
 
@@ -214,7 +217,7 @@ impl Rounds {
                 let start = at.saturating_add(Build::jitter(stream, self.jitter));
                 let draft =
                     Draft::transfer(*sender, self.receiver, self.portion.of(flows, flow), start, self.round * flows + flow);
-                self.pending.push(Draft { query: Some(query), ..draft.request(self.request) });
+                self.pending.push(Draft { query: Some(query), known: self.known, ..draft.request(self.request) });
             }
         }
         self.open += flows;
@@ -244,6 +247,7 @@ impl Generate for Rounds {
         if let Pace::After(gap) = self.pace {
             if self.open == 0 && self.left > 0 {
                 self.next_round = Some(now.saturating_add(gap));
+                self.known = Some((now, self.receiver));
                 self.fill();
             }
         }

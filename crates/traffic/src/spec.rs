@@ -2,6 +2,7 @@
 
 use fanin_params::names;
 use fanin_units::{BitRate, Bytes, HostId, Purpose, Span, Stream, Time};
+use std::sync::Arc;
 
 /// One transfer asked of the network.
 #[derive(Clone, Debug, PartialEq)]
@@ -30,6 +31,27 @@ pub struct FlowSpec {
     pub id: Option<Box<str>>,
     /// How the bytes are sent.
     pub kind: FlowKind,
+    /// It follows completions, each known since then at the host whose application saw it: the host that opens the flow knows
+    /// of them when a message from there has reached it.
+    pub known: Option<Arc<[(Time, HostId)]>>,
+}
+
+impl FlowSpec {
+    /// The host that opens the connection: it asks for the data, or sends it unasked.
+    pub fn opener(&self) -> HostId {
+        match self.kind {
+            FlowKind::Transfer if self.request > 0 => self.dst,
+            _ => self.src,
+        }
+    }
+
+    /// The host whose application sees that the flow is complete: it has all the data, or has sent all datagrams.
+    pub fn completes_at(&self) -> HostId {
+        match self.kind {
+            FlowKind::Transfer => self.dst,
+            FlowKind::Datagrams(_) => self.src,
+        }
+    }
 }
 
 /// How the bytes of a flow are sent.

@@ -1,7 +1,7 @@
 //! All entries merged, with their dependencies.
 
 use crate::context::{Build, Directory, TrafficContext, HORIZON, LONGEST};
-use crate::depend::{Dependencies, Names, Node, Target};
+use crate::depend::{Dependencies, Known, Names, Node, Target};
 use crate::entry::{build, Entry, TrafficKind};
 use crate::generate::{Generate, QueryDraft};
 use crate::spec::{FlowSpec, Query};
@@ -27,6 +27,10 @@ struct Running {
     open: u64,
     /// Start of its next flow; an entry of the merge queue that says otherwise is stale.
     head: Option<Time>,
+    /// Where its completions are known, if something waits for the entry.
+    known: Known,
+    /// Where those are known after which it began.
+    after: Known,
     /// Queries of which some flows have not been popped: number within the entry → (number, flows left).
     queries: BTreeMap<u64, (u32, u32)>,
 }
@@ -36,6 +40,8 @@ pub struct Traffic {
     entries: Vec<Running>,
     merge: BinaryHeap<Reverse<(Time, u16)>>,
     dependencies: Dependencies,
+    /// Where the completions are known that released a flow.
+    released: BTreeMap<(u16, u64), Known>,
     /// Names of flows that something waits for, for messages.
     flow_names: BTreeMap<(u16, u32), Box<str>>,
     queries: Vec<Query>,
@@ -173,12 +179,15 @@ impl Traffic {
                 complete: false,
                 open: 0,
                 head: None,
+                known: Known::new(),
+                after: Known::new(),
                 queries: BTreeMap::new(),
             });
         let mut traffic = Traffic {
             entries: running.collect(),
             merge: BinaryHeap::new(),
             dependencies,
+            released: BTreeMap::new(),
             flow_names,
             queries: Vec::new(),
             now: Time::ZERO,
@@ -209,6 +218,9 @@ impl Traffic {
         self.popped += 1;
         running.open += 1;
         let query = draft.query.map(|query| query_number(&mut self.queries, running, i, query));
+        let mut known = running.after.clone();
+        known.extend(self.released.remove(&(i, draft.index)).unwrap_or_default());
+        known.extend(draft.known.map(|(time, host)| (host, time)));
         let flow = FlowSpec {
             src: draft.src,
             dst: draft.dst,
@@ -222,6 +234,7 @@ impl Traffic {
             query,
             id: draft.id,
             kind: draft.kind,
+            known: (!known.is_empty()).then(|| known.into_iter().map(|(host, time)| (time, host)).collect()),
         };
         running.head = None;
         self.refresh(i);
@@ -238,9 +251,12 @@ impl Traffic {
         assert!(running.open > 0, "flow {} of '{}' completes, and none is open", flow.index, running.name);
         running.open -= 1;
         running.generate.on_complete(flow.index, self.now);
+        if self.dependencies.is_awaited(Node::Entry(flow.entry)) {
+            running.known.insert(flow.completes_at(), self.now);
+        }
         let mut done = VecDeque::new();
         if let Ok(index) = u32::try_from(flow.index) {
-            done.push_back(Node::Flow(flow.entry, index));
+            done.push_back((Node::Flow(flow.entry, index), Known::from([(flow.completes_at(), self.now)])));
         }
         self.refresh(flow.entry);
         done.extend(self.completed(flow.entry));
@@ -347,18 +363,19 @@ impl Traffic {
     }
 
     /// The entry as a completed node, the first time that it is.
-    fn completed(&mut self, i: u16) -> Option<Node> {
+    fn completed(&mut self, i: u16) -> Option<(Node, Known)> {
         let running = &mut self.entries[usize::from(i)];
         let now_complete = running.begun && !running.complete && running.open == 0 && running.generate.exhausted();
         running.complete |= now_complete;
-        now_complete.then_some(Node::Entry(i))
+        now_complete.then(|| (Node::Entry(i), std::mem::take(&mut running.known)))
     }
 
-    fn propagate(&mut self, mut done: VecDeque<Node>) {
-        while let Some(node) = done.pop_front() {
-            for target in self.dependencies.complete(node) {
+    fn propagate(&mut self, mut done: VecDeque<(Node, Known)>) {
+        while let Some((node, known)) = done.pop_front() {
+            for (target, known) in self.dependencies.complete(node, &known) {
                 match target {
                     Target::Flow(i, flow) => {
+                        self.released.insert((i, u64::from(flow)), known);
                         self.entries[usize::from(i)].generate.release(u64::from(flow), self.now);
                         self.refresh(i);
                     }
@@ -366,6 +383,7 @@ impl Traffic {
                         let running = &mut self.entries[usize::from(i)];
                         let at = running.start.max(self.now.saturating_add(running.delay));
                         running.begun = true;
+                        running.after = known;
                         running.generate.begin(at);
                         self.refresh(i);
                         done.extend(self.completed(i));

@@ -6,35 +6,58 @@
 
 use fanin_packet::{Ecn, IpVersion, Packet};
 use fanin_transport::cc::{CongestionControl, Cubic, Dctcp, NewReno};
-use fanin_transport::{Connection, Profile, Tcp, TcpEndpoint};
+use fanin_transport::{Connection, Kinds, Profile, Tcp, TcpEndpoint, Transport};
 use fanin_units::{Bytes, Span, Time};
+
+/// Packets under way at most, and places for them.
+const FLYING: u64 = 40;
+const POOL: u64 = 64;
+
+/// A packet arrives: the events that follow.
+#[inline(never)]
+fn receive(cfg: &Tcp, now: Time, end: &mut TcpEndpoint, p: &Packet) -> u64 {
+    end.on_packet(cfg, now, &p.envelope, &p.header);
+    let mut events = 0;
+    while end.poll_event().is_some() {
+        events += 1;
+    }
+    events
+}
+
+#[inline(never)]
+fn send_data(cfg: &Tcp, now: Time, end: &mut TcpEndpoint, p: &mut Packet) -> bool {
+    end.poll(cfg, now, Kinds::DATA, &mut p.envelope, &mut p.header)
+}
+
+#[inline(never)]
+fn send_control(cfg: &Tcp, now: Time, end: &mut TcpEndpoint, p: &mut Packet) -> bool {
+    end.poll(cfg, now, Kinds::CONTROL, &mut p.envelope, &mut p.header)
+}
 
 #[inline(never)]
 fn round_trips(cfg: &Tcp, ends: &mut [TcpEndpoint; 2], n: u64, mark_every: u64) -> u64 {
     let [sender, receiver] = ends;
+    // Packets lie in a pool, as in the simulator.
+    let mut pool = vec![Packet::default(); POOL as usize];
     let (mut data, mut ack) = (Packet::default(), Packet::default());
     let mut now = Time::from_ps(1_000_000);
-    let mut events = 0;
-    let mut flying = std::collections::VecDeque::with_capacity(64);
+    let (mut events, mut sent) = (0, 0);
     for i in 0..n {
         now += Span::from_ns(1_200);
-        while flying.len() < 40 && sender.poll_data(cfg, now, &mut data) {
-            flying.push_back(data);
+        while sent - i < FLYING && send_data(cfg, now, sender, &mut pool[(sent % POOL) as usize]) {
+            sent += 1;
         }
-        let Some(mut p) = flying.pop_front() else { break };
+        if sent == i {
+            break;
+        }
+        let p = &mut pool[(i % POOL) as usize];
         if mark_every > 0 && i % mark_every == 0 {
-            p.ecn = Ecn::Ce;
+            p.envelope.ecn = Ecn::Ce;
         }
-        receiver.on_packet(cfg, now, &p);
-        while receiver.poll_event().is_some() {
-            events += 1;
-        }
-        while receiver.poll_control(cfg, now, &mut ack) {
-            sender.on_packet(cfg, now, &ack);
-            while sender.poll_event().is_some() {
-                events += 1;
-            }
-            events += u64::from(sender.poll_control(cfg, now, &mut data));
+        events += receive(cfg, now, receiver, p);
+        while send_control(cfg, now, receiver, &mut ack) {
+            events += receive(cfg, now, sender, &ack);
+            events += u64::from(send_control(cfg, now, sender, &mut data));
         }
         std::hint::black_box((sender.next_timeout(), receiver.next_timeout()));
     }

@@ -5,6 +5,8 @@ use fanin_packet::IpVersion;
 use fanin_params::{names, params, Node};
 use fanin_units::{Bytes, Span};
 
+mod check;
+
 names! {
     /// Which defaults apply to keys that are not given.
     pub enum Profile {
@@ -293,7 +295,7 @@ fn profile_defaults(node: &Node) -> Tcp {
     let named = |key: &str| node.get(key).and_then(|entry| entry.text().or_else(|| entry.get("kind").and_then(Node::text)));
     let profile = if named("profile") == Some("linux") { Profile::Linux } else { Profile::Rfc };
     let mut tcp = Tcp::bare(profile);
-    tcp.suit(named("congestion_control").unwrap_or(""));
+    CongestionControl::suit(named("congestion_control").unwrap_or(""), &mut tcp);
     tcp
 }
 
@@ -301,38 +303,23 @@ impl Tcp {
     /// The defaults of `profile` with `control`.
     pub fn new(profile: Profile, control: CongestionControl) -> Self {
         let mut tcp = Self::bare(profile);
-        tcp.suit(control.kind());
+        CongestionControl::suit(control.kind(), &mut tcp);
         tcp.congestion_control = control;
         tcp
-    }
-
-    /// What a congestion control asks of the rest of TCP.
-    fn suit(&mut self, control: &str) {
-        match control {
-            "dctcp" => {
-                self.ecn = true;
-                self.ecn_echo = EcnEcho::Dctcp;
-                if self.profile == Profile::Linux {
-                    self.ect_on = EctOn::All;
-                }
-            }
-            "reno" => self.sack = false,
-            _ => {}
-        }
     }
 
     /// Payload bytes of a full segment on a path that carries packets of `ip` of `mtu` bytes: `mss`, or what fits; never more
     /// than fits. Source: RFC 6691 §2; PDN §IV for the room of a notification.
     pub fn payload(&self, mtu: u16, ip: IpVersion, timestamps: bool) -> u16 {
         let options = if timestamps { TIMESTAMP_BYTES } else { 0 };
-        let fits = mtu.saturating_sub(ip.header() + TCP_HEADER + options + self.notice_room(ip)).max(1);
+        let fits = mtu.saturating_sub(ip.header() + TCP_HEADER + options + self.notification_room(ip)).max(1);
         self.mss.map_or(fits, |mss| mss.min(fits))
     }
 
     /// Bytes that segments leave for a notification at the end of their frame. Source: PDN §IV.
-    pub fn notice_room(&self, ip: IpVersion) -> u16 {
+    pub fn notification_room(&self, ip: IpVersion) -> u16 {
         if self.drop_notification {
-            ip.notice()
+            crate::endpoint::notification_bytes(ip)
         } else {
             0
         }
@@ -383,14 +370,6 @@ impl Default for Tcp {
 const TCP_HEADER: u16 = 20;
 /// The timestamps option with its padding. Source: RFC 7323 appendix A.
 pub(crate) const TIMESTAMP_BYTES: u16 = 12;
-
-fanin_params::choice! {
-    /// The transport of a flow.
-    pub enum TransportConfig {
-        /// TCP.
-        "tcp" => Tcp(Tcp),
-    }
-}
 
 #[cfg(test)]
 mod tests {

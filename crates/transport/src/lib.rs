@@ -1,23 +1,33 @@
 //! Transports of the end hosts, sans-IO: time comes in as an argument, effects leave as values.
 //!
-//! [`TcpEndpoint`] is one end of a full-duplex connection that carries counts instead of bytes. The caller hands it packets
-//! (`on_packet`), expired timeouts (`on_timer`) and application calls (`write`, `close`), then drains `poll_control`, pulls
-//! `poll_data` whenever its NIC has room, reads `poll_event`, and calls `on_timer` at `next_timeout`. It fills the transport
-//! fields of a packet only; flow, destination, hash, frame, class and side are the caller's.
+//! A transport implements [`Transport`], its parameters [`TransportParams`], and one line in `registry.rs` makes it a variant of
+//! [`Endpoint`] and [`TransportConfig`]. The caller hands an endpoint packets (`on_packet`), signals (`on_signal`), expired
+//! timeouts (`on_timer`) and application calls (`write`, `close`), then polls what is due, reads `poll_event`, and calls
+//! `on_timer` at `next_timeout`. Data is counted, not carried. Flow, destination, hash, frame, class and side of a packet are
+//! the caller's.
 
 pub mod cc;
 mod config;
 mod endpoint;
-mod noticed;
+mod notified;
 mod reassembly;
+mod registry;
 mod report;
 mod rtt;
 mod scoreboard;
+mod send_times;
+mod signals;
+mod transport;
+mod udp;
 
 pub use cc::CongestionControl;
 pub use config::{
     BackoffReset, DropResend, EcnEcho, EctOn, FixedWindow, GrowingWindow, IdleRestart, InitialWindow, Paced, Pacing, Profile,
-    ReceiveWindow, RtoFloor, RttSampling, SpuriousRto, Tcp, TransportConfig, Unpaced,
+    ReceiveWindow, RtoFloor, RttSampling, SpuriousRto, Tcp, Unpaced,
 };
-pub use endpoint::{Connection, NoticeOutcome, Phase, Role, TcpEndpoint, TcpState, TrimOutcome};
-pub use report::{AbortReason, TcpEvent, TcpStats};
+pub use endpoint::{Connection, Phase, Role, TcpEndpoint, TcpState};
+pub use registry::{Endpoint, TransportConfig};
+pub use report::{AbortReason, Event, Stats};
+pub use signals::{NotificationCounts, SignalCounts, SignalLog, TrimmingCounts};
+pub use transport::{CheckSite, Kinds, LossTimer, Shape, Transport, TransportParams};
+pub use udp::UdpEndpoint;

@@ -11,7 +11,7 @@ pub enum AbortReason {
 
 /// Something that the application or the simulation wants to know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TcpEvent {
+pub enum Event {
     /// The handshake is done. Connections that are open from the start do not report it.
     Connected,
     /// Data arrived in order: bytes in all since the start.
@@ -28,7 +28,7 @@ pub enum TcpEvent {
 
 /// Counters of one endpoint, since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct TcpStats {
+pub struct Stats {
     /// Segments with payload, retransmissions included.
     pub packets_sent: u64,
     /// Payload bytes in them.

@@ -173,6 +173,16 @@ impl Scoreboard {
         (start < end).then_some((start, end))
     }
 
+    /// The holes in [from, to).
+    pub fn holes(&self, from: u64, to: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let mut at = from;
+        std::iter::from_fn(move || {
+            let hole = self.hole_from(at, to)?;
+            at = hole.1;
+            Some(hole)
+        })
+    }
+
     /// The last un-SACKed bytes below `nxt`, at most `mss` of them. Source: RFC 6675 §4 NextSeg rule 4.
     pub fn last_hole(&self, nxt: u64, mss: u64) -> Option<(u64, u64)> {
         let mut end = nxt;

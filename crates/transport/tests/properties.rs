@@ -220,7 +220,7 @@ proptest! {
         }
         let mut random = Stream::new(seed, Purpose::Jitter, 0);
         let mut net = Net::new(cfg, [u32::MAX - 9_000, 7], Span::from_us(1), move |_, _, p| {
-            let counts = p.payload > 0 || p.flags.0 & (TcpFlags::SYN.0 | TcpFlags::FIN.0) != 0;
+            let counts = p.envelope.payload > 0 || p.header.tcp().flags.0 & (TcpFlags::SYN.0 | TcpFlags::FIN.0) != 0;
             let drop = counts && random.below(100) < percent;
             let told = [drop.then(|| Span::from_us(after)), None];
             Fate { delay: Span::from_us(100), drop, told, operation: 1, ..Fate::default() }
@@ -257,7 +257,7 @@ proptest! {
         }
         let mut random = Stream::new(seed, Purpose::Jitter, 0);
         let mut net = Net::new(cfg, [u32::MAX - 9_000, 7], Span::from_us(1), move |_, _, p| {
-            let trim = p.payload > 0 && random.below(100) < percent;
+            let trim = p.envelope.payload > 0 && random.below(100) < percent;
             Fate { delay: Span::from_us(if trim { header_takes } else { 100 }), trim, ..Fate::default() }
         });
         net.write(0, bytes);
@@ -344,7 +344,7 @@ fn ten_gigabytes_wrap_the_sequence_space_twice() {
     let mut random = Stream::new(3, Purpose::Jitter, 0);
     let mut net = Net::new(cfg, [u32::MAX - 100_000, 5], Span::from_us(1), move |_, from, p| Fate {
         delay: Span::from_us(10),
-        drop: from == 0 && p.payload > 0 && random.below(5_000) == 0,
+        drop: from == 0 && p.envelope.payload > 0 && random.below(5_000) == 0,
         ..Fate::default()
     });
     let bytes = 10_000_000_000;

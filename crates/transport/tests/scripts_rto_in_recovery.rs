@@ -19,19 +19,18 @@ impl Run {
     fn send(&mut self) -> Vec<u32> {
         let mut p = Packet::default();
         let mut sent = Vec::new();
-        while self.tcp.poll_data(&self.cfg, self.now, &mut p) {
-            sent.push(p.seq);
+        while self.tcp.poll(&self.cfg, self.now, Kinds::DATA, &mut p.envelope, &mut p.header) {
+            sent.push(p.header.number());
         }
         sent
     }
 
     fn ack(&mut self, ack: u32, sacked_to: Option<u32>) {
-        let mut p = Packet::default();
-        p.set_tcp(TcpFlags::ACK, 0, ack, u16::MAX, 0);
+        let mut p = Packet::of_tcp(TcpFlags::ACK, 0, ack, u16::MAX, 0);
         if let Some(end) = sacked_to {
-            p.push_sack(SackBlock { start: ack + MSS as u32, end });
+            p.segment_mut().push_sack(SackBlock { start: ack + MSS as u32, end });
         }
-        self.tcp.on_packet(&self.cfg, self.now, &p);
+        self.tcp.on_packet(&self.cfg, self.now, &p.envelope, &p.header);
     }
 }
 

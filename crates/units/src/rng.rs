@@ -22,8 +22,10 @@ pub enum Purpose {
     Ports = 8,
     /// Initial sequence numbers and timestamp offsets.
     Transport = 9,
-    /// Loss of drop notifications on a link.
-    NoticeLoss = 10,
+    /// What a mechanism of a switch draws at a port.
+    Mechanism = 10,
+    /// Order of packets that arrive at the same time.
+    Ties = 11,
 }
 
 /// A PCG-XSH-RR 64/32 generator: 16 bytes, own increment per stream. Source: PCG.

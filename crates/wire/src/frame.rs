@@ -2,12 +2,11 @@
 
 use crate::address;
 use etherparse::{
-    ether_type, ip_number, EtherType, Ethernet2Header, IpDscp, IpEcn, Ipv4Header, Ipv6FlowLabel, Ipv6Header, SingleVlanHeader,
-    TcpHeader, UdpHeader, VlanId, VlanPcp,
+    ether_type, ip_number, EtherType, Ethernet2Header, IpDscp, IpEcn, IpNumber, Ipv4Header, Ipv6FlowLabel, Ipv6Header,
+    SingleVlanHeader, TcpHeader, UdpHeader, VlanId, VlanPcp,
 };
-use fanin_packet::{Framing, IpVersion, Packet, Protocol, Side, TcpFlags};
+use fanin_packet::{Control, Envelope, Framing, Header, IpVersion, Packet, Segment, Side, TcpFlags};
 use fanin_telemetry::Stamp;
-use fanin_units::HostId;
 
 /// Frame check sequence: part of a frame's length, and not in captures.
 pub const FCS: u16 = 4;
@@ -49,56 +48,77 @@ impl Framer {
         ETHERNET + if self.tagged { TAG } else { 0 }
     }
 
-    /// Writes a packet that `src` has sent into `bytes`, as captures have it: without frame check sequence. `stamp`: what its
+    /// Writes a packet into `bytes`, as captures have it: without frame check sequence. `stamp`: what its
     /// last eight bytes hold, where hosts leave room for stamps.
+    ///
+    /// A control message stands behind the padding of a frame of its own, without stamp.
     ///
     /// A trimmed packet ends behind its TCP header. Lengths and checksums are those that it had with its payload: the switch
     /// cuts, and changes nothing but the hop count and the checksum over it.
     ///
     /// # Panics
     /// When its headers and payload do not fit its `frame` bytes.
-    pub fn write(self, p: &Packet, src: HostId, stamp: Option<Stamp>, bytes: &mut Vec<u8>) {
+    pub fn write(self, p: &Packet, stamp: Option<Stamp>, bytes: &mut Vec<u8>) {
         bytes.clear();
-        let (to, from) = (address::mac(p.dst), address::mac(src));
+        let envelope = &p.envelope;
+        if let Header::Control(control) = &p.header {
+            self.write_control(envelope, control, bytes);
+            return;
+        }
         let ip_type = match self.ip {
             IpVersion::V4 => ether_type::IPV4,
             IpVersion::V6 => ether_type::IPV6,
         };
-        let payload_type = if self.tagged { EtherType::VLAN_TAGGED_FRAME } else { ip_type };
-        let ethernet = Ethernet2Header { source: from, destination: to, ether_type: payload_type };
-        bytes.extend_from_slice(&ethernet.to_bytes());
-        if self.tagged {
-            let tag = SingleVlanHeader {
-                pcp: VlanPcp::try_new(p.class & 7).unwrap_or_default(),
-                drop_eligible_indicator: false,
-                vlan_id: VlanId::default(), // 0: a priority and no VLAN
-                ether_type: ip_type,
-            };
-            bytes.extend_from_slice(&tag.to_bytes());
-        }
-        let transport = p.transport_header() + p.payload;
+        self.write_ethernet(envelope, address::mac(envelope.src), ip_type, bytes);
+        let transport = p.header_bytes() + envelope.payload;
         let ip = match self.ip {
             IpVersion::V4 => {
-                let header = ipv4(p, src, transport);
+                let header = ipv4(p, transport);
                 bytes.extend_from_slice(&header.to_bytes());
                 Ip::V4(header)
             }
             IpVersion::V6 => {
-                let header = ipv6(p, src, transport);
+                let header = ipv6(p, transport);
                 bytes.extend_from_slice(&header.to_bytes());
                 Ip::V6(header)
             }
         };
-        match p.protocol() {
-            Protocol::Tcp => bytes.extend_from_slice(&tcp(p, &ip).to_bytes()),
-            Protocol::Udp => bytes.extend_from_slice(&udp(p, &ip).to_bytes()),
+        match p.header {
+            Header::Tcp(_) => bytes.extend_from_slice(&tcp(p.segment(), &ip).to_bytes()),
+            Header::Udp(_) | Header::Control(_) => bytes.extend_from_slice(&udp(p, &ip).to_bytes()),
         }
-        let kept = if p.is_trimmed() { p.transport_header() } else { transport };
+        let kept = if envelope.trimmed { p.header_bytes() } else { transport };
         let end = usize::from(self.header() + self.ip.header() + kept);
-        let room = usize::from(p.frame.saturating_sub(FCS)).saturating_sub(stamp.map_or(0, |_| Stamp::BYTES));
-        assert!(end <= room, "a frame of {} B for {end} B of packet", p.frame);
+        let room = usize::from(envelope.frame.saturating_sub(FCS)).saturating_sub(stamp.map_or(0, |_| Stamp::BYTES));
+        assert!(end <= room, "a frame of {} B for {end} B of packet", envelope.frame);
         bytes.resize(room, 0);
         bytes.extend(stamp.iter().flat_map(Stamp::to_bytes));
+    }
+
+    fn write_control(self, envelope: &Envelope, control: &Control, bytes: &mut Vec<u8>) {
+        self.write_ethernet(envelope, address::SWITCH_MAC, EtherType(control.ether_type), bytes);
+        let body = control.body(envelope.header);
+        let end = usize::from(envelope.frame.saturating_sub(FCS));
+        assert!(bytes.len() + body.len() <= end, "a frame of {} B for {} B of message", envelope.frame, body.len());
+        bytes.resize(end - body.len(), 0);
+        bytes.extend_from_slice(body);
+    }
+
+    /// The header of the frame.
+    fn write_ethernet(self, envelope: &Envelope, from: [u8; 6], kind: EtherType, bytes: &mut Vec<u8>) {
+        let payload_type = if self.tagged { EtherType::VLAN_TAGGED_FRAME } else { kind };
+        let to = address::mac(envelope.dst);
+        let ethernet = Ethernet2Header { source: from, destination: to, ether_type: payload_type };
+        bytes.extend_from_slice(&ethernet.to_bytes());
+        if self.tagged {
+            let tag = SingleVlanHeader {
+                pcp: VlanPcp::try_new(envelope.class & 7).unwrap_or_default(),
+                drop_eligible_indicator: false,
+                vlan_id: VlanId::default(), // 0: a priority and no VLAN
+                ether_type: kind,
+            };
+            bytes.extend_from_slice(&tag.to_bytes());
+        }
     }
 }
 
@@ -109,18 +129,22 @@ enum Ip {
 }
 
 /// Source: RFC 791 §3.1, RFC 3168 §5, RFC 2474 §4.2.2.
-fn ipv4(p: &Packet, src: HostId, transport: u16) -> Ipv4Header {
+fn ipv4(p: &Packet, transport: u16) -> Ipv4Header {
+    let envelope = &p.envelope;
     let mut ip = Ipv4Header {
-        dscp: IpDscp::try_new((p.class & 7) << 3).unwrap_or_default(),
-        ecn: IpEcn::try_new(p.ecn as u8).unwrap_or_default(),
+        dscp: IpDscp::try_new((envelope.class & 7) << 3).unwrap_or_default(),
+        ecn: IpEcn::try_new(envelope.ecn as u8).unwrap_or_default(),
         total_len: IpVersion::V4.header() + transport,
         // RFC 6864 §4.1: of a datagram that is not fragmented it means nothing.
-        identification: if p.protocol() == Protocol::Udp { p.seq as u16 } else { 0 },
+        identification: match p.header {
+            Header::Udp(udp) => udp.number as u16,
+            Header::Tcp(_) | Header::Control(_) => 0,
+        },
         dont_fragment: true,
-        time_to_live: p.ttl,
-        protocol: if p.protocol() == Protocol::Udp { ip_number::UDP } else { ip_number::TCP },
-        source: address::ipv4(src).octets(),
-        destination: address::ipv4(p.dst).octets(),
+        time_to_live: envelope.ttl,
+        protocol: ip_number(&p.header),
+        source: address::ipv4(envelope.src).octets(),
+        destination: address::ipv4(envelope.dst).octets(),
         ..Ipv4Header::default()
     };
     ip.header_checksum = ip.calc_header_checksum();
@@ -128,15 +152,23 @@ fn ipv4(p: &Packet, src: HostId, transport: u16) -> Ipv4Header {
 }
 
 /// The same in IPv6. Source: RFC 8200 §3 and §7.
-fn ipv6(p: &Packet, src: HostId, transport: u16) -> Ipv6Header {
+fn ipv6(p: &Packet, transport: u16) -> Ipv6Header {
+    let envelope = &p.envelope;
     Ipv6Header {
-        traffic_class: (p.class & 7) << 5 | p.ecn as u8,
-        flow_label: flow_label(p.hash),
+        traffic_class: (envelope.class & 7) << 5 | envelope.ecn as u8,
+        flow_label: flow_label(envelope.hash),
         payload_length: transport,
-        next_header: if p.protocol() == Protocol::Udp { ip_number::UDP } else { ip_number::TCP },
-        hop_limit: p.ttl,
-        source: address::ipv6(src).octets(),
-        destination: address::ipv6(p.dst).octets(),
+        next_header: ip_number(&p.header),
+        hop_limit: envelope.ttl,
+        source: address::ipv6(envelope.src).octets(),
+        destination: address::ipv6(envelope.dst).octets(),
+    }
+}
+
+fn ip_number(header: &Header) -> IpNumber {
+    match header {
+        Header::Tcp(_) => ip_number::TCP,
+        Header::Udp(_) | Header::Control(_) => ip_number::UDP,
     }
 }
 
@@ -149,18 +181,19 @@ fn flow_label(hash: u32) -> Ipv6FlowLabel {
 /// Zeroes to compute checksums over.
 const PAYLOAD: &[u8] = &[0; u16::MAX as usize];
 
-fn ports(p: &Packet) -> (u16, u16) {
-    let (client, server) = address::ports(p.flow);
-    match p.to {
+fn ports(envelope: &Envelope) -> (u16, u16) {
+    let (client, server) = address::ports(envelope.flow);
+    match envelope.to {
         Side::Responder => (client, server),
         Side::Initiator => (server, client),
     }
 }
 
 fn udp(p: &Packet, ip: &Ip) -> UdpHeader {
-    let (source_port, destination_port) = ports(p);
-    let mut udp = UdpHeader { source_port, destination_port, length: p.transport_header() + p.payload, checksum: 0 };
-    let payload = &PAYLOAD[..usize::from(p.payload)];
+    let (source_port, destination_port) = ports(&p.envelope);
+    let length = p.header_bytes() + p.envelope.payload;
+    let mut udp = UdpHeader { source_port, destination_port, length, checksum: 0 };
+    let payload = &PAYLOAD[..usize::from(p.envelope.payload)];
     let checksum = match ip {
         Ip::V4(ip) => udp.calc_checksum_ipv4(ip, payload),
         Ip::V6(ip) => udp.calc_checksum_ipv6(ip, payload),
@@ -169,8 +202,8 @@ fn udp(p: &Packet, ip: &Ip) -> UdpHeader {
     udp
 }
 
-fn tcp(p: &Packet, ip: &Ip) -> TcpHeader {
-    let (source, destination) = ports(p);
+fn tcp(p: Segment<'_>, ip: &Ip) -> TcpHeader {
+    let (source, destination) = ports(p.envelope);
     let mut tcp = TcpHeader::new(source, destination, p.seq, p.window);
     tcp.acknowledgment_number = if p.flags.has(TcpFlags::ACK) { p.ack } else { 0 };
     tcp.fin = p.flags.has(TcpFlags::FIN);
@@ -180,10 +213,10 @@ fn tcp(p: &Packet, ip: &Ip) -> TcpHeader {
     tcp.ack = p.flags.has(TcpFlags::ACK);
     tcp.ece = p.flags.has(TcpFlags::ECE);
     tcp.cwr = p.flags.has(TcpFlags::CWR);
-    let (options, n) = options(p);
+    let (options, n) = options(p.tcp);
     let fits = tcp.set_options_raw(&options[..n]).is_ok();
-    debug_assert!(fits && n == usize::from(p.tcp_option_bytes()));
-    let payload = &PAYLOAD[..usize::from(p.payload)];
+    debug_assert!(fits && n == usize::from(p.option_bytes()));
+    let payload = &PAYLOAD[..usize::from(p.envelope.payload)];
     let checksum = match ip {
         Ip::V4(ip) => tcp.calc_checksum_ipv4(ip, payload),
         Ip::V6(ip) => tcp.calc_checksum_ipv6(ip, payload),
@@ -194,7 +227,7 @@ fn tcp(p: &Packet, ip: &Ip) -> TcpHeader {
 
 /// Options in the order and with the padding of Linux; a NACK before SACK blocks. Source: RFC 9293 §3.1 (kinds 0 to 2),
 /// RFC 7323 §2.2 and §3.2, RFC 2018 §2 and §3, RFC 6994 §3, Linux tcp_options_write.
-fn options(p: &Packet) -> ([u8; MOST_OPTIONS], usize) {
+fn options(p: &fanin_packet::TcpHeader) -> ([u8; MOST_OPTIONS], usize) {
     const NOP: u8 = 1;
     const MSS: u8 = 2;
     const WINDOW_SCALE: u8 = 3;

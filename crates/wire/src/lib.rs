@@ -2,8 +2,8 @@
 //!
 //! docs/wire.md says what is real in a frame and what is invented.
 
-pub mod address;
 mod capture;
+pub mod control;
 mod file;
 mod frame;
 mod headers;
@@ -12,6 +12,7 @@ mod trailer;
 mod write;
 
 pub use capture::{Capture, CaptureError, Direction, Format, Frame, Interface, Skipped, Trouble};
+pub use fanin_packet::address;
 pub use file::CaptureFile;
 pub use frame::{Framer, NotEthernet, FCS};
 pub use headers::{Headers, LinkType, Tcp};

@@ -4,8 +4,8 @@
 //! behind everything else, before the frame check sequence. The EtherType tells of the frame's own packet; whose packet the
 //! notification tells of is told by its type, as a frame with an IPv4 packet may carry one of an IPv6 connection.
 
-use crate::address;
-use fanin_packet::{IpVersion, Notification, Operation, Side};
+use crate::control::ether_type;
+use fanin_packet::IpVersion;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// EtherTypes of frames with a notification.
@@ -13,8 +13,6 @@ pub const IPV4_WITH_NOTICE: u16 = 0xA800;
 pub const IPV6_WITH_NOTICE: u16 = 0xA6DD;
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86DD;
-/// Tags of IEEE 802.1Q and 802.1ad, four bytes each, before the EtherType.
-const TAGS: [u16; 2] = [0x8100, 0x88A8];
 /// Addresses before the EtherType, and the shortest frame without its check sequence. Source: IEEE 802.3 §3.2.
 const MACS: usize = 12;
 const SHORTEST: usize = 60;
@@ -25,6 +23,8 @@ const SHORTEST: usize = 60;
 /// here are reserved: their length is not known either.
 const DROP_IPV4: u8 = 1;
 const DROP_IPV6: u8 = 2;
+/// Bytes besides addresses and ports: sequence number, length, type, operation. Source: PDN fig. 3.
+const FIELDS: u16 = 8;
 
 /// What a type is called; none where it is not defined.
 pub fn type_name(kind: u8) -> Option<&'static str> {
@@ -37,10 +37,10 @@ pub fn type_name(kind: u8) -> Option<&'static str> {
 
 /// What an operation is called; none where it is not defined.
 pub fn operation_name(operation: u8) -> Option<&'static str> {
-    match Operation(operation) {
-        Operation::RETRANSMIT_AND_HALVE => Some("retransmit_and_halve"),
-        Operation::RETRANSMIT => Some("retransmit"),
-        Operation::ACKNOWLEDGE => Some("acknowledge"),
+    match operation {
+        1 => Some("retransmit_and_halve"),
+        2 => Some("retransmit"),
+        3 => Some("acknowledge"),
         _ => None,
     }
 }
@@ -95,27 +95,6 @@ impl std::fmt::Display for BadNotice {
 impl std::error::Error for BadNotice {}
 
 impl Notice {
-    /// A simulated notification: who sent the packet of `ip` that was dropped, and to whom.
-    pub fn of(notification: &Notification, ip: IpVersion) -> Notice {
-        let (client, server) = address::ports(notification.flow);
-        let ports = match notification.to {
-            Side::Initiator => (client, server),
-            Side::Responder => (server, client),
-        };
-        let (sender, receiver) = (notification.sender, notification.receiver);
-        let addresses = match ip {
-            IpVersion::V4 => Addresses::V4 { src: address::ipv4(sender), dst: address::ipv4(receiver) },
-            IpVersion::V6 => Addresses::V6 { src: address::ipv6(sender), dst: address::ipv6(receiver) },
-        };
-        Notice {
-            addresses,
-            ports,
-            seq: notification.notice.seq,
-            length: notification.notice.length,
-            operation: notification.notice.operation.0,
-        }
-    }
-
     /// Its type on the wire.
     pub fn kind(&self) -> u8 {
         match self.addresses {
@@ -130,7 +109,7 @@ impl Notice {
             Addresses::V4 { .. } => IpVersion::V4,
             Addresses::V6 { .. } => IpVersion::V6,
         };
-        usize::from(ip.notice())
+        usize::from(ip.tuple() + FIELDS)
     }
 
     /// Appends the notification's bytes, in network order.
@@ -193,18 +172,6 @@ impl Notice {
         frame.resize((MACS + 2).max(SHORTEST - self.size()), 0);
         self.write(&mut frame);
         frame
-    }
-}
-
-/// Where a frame's EtherType stands, behind any tags, and what it is.
-fn ether_type(frame: &[u8]) -> Option<(usize, u16)> {
-    let mut at = MACS;
-    loop {
-        let kind = u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]);
-        if !TAGS.contains(&kind) {
-            return Some((at, kind));
-        }
-        at += 4;
     }
 }
 

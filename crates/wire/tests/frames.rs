@@ -1,6 +1,8 @@
 //! Frames byte for byte, and back.
 
-use fanin_packet::{Ecn, Framing, IpVersion, Nack, Packet, Protocol, SackBlock, Side, SynOptions, TcpFlags, Timestamps};
+use fanin_packet::{
+    Control, Ecn, Envelope, Framing, Header, IpVersion, Kind, Nack, Packet, SackBlock, Side, SynOptions, TcpFlags, Timestamps,
+};
 use fanin_telemetry::Stamp;
 use fanin_units::{BitRate, FlowId, HostId, Time};
 use fanin_wire::{address, Capture, Direction, Encoder, Framer, Headers, LinkType, NotEthernet};
@@ -12,14 +14,15 @@ const TAGGED: Framing = Framing { header: 22, ..Framing::ETHERNET };
 /// As hosts do: the frame's length follows from what it holds, and from the room that is left for a stamp.
 fn sized(mut p: Packet, framing: Framing, stamp: bool) -> Packet {
     let room = if stamp { Stamp::BYTES as u16 } else { 0 };
-    p.frame = framing.frame(p.transport_header() + p.payload + room);
+    p.envelope.frame = framing.frame(p.header_bytes() + p.envelope.payload + room);
     p
 }
 
 fn bytes(p: &Packet, src: u32, framing: Framing, stamp: Option<Stamp>) -> Vec<u8> {
     let mut bytes = vec![1, 2, 3];
-    Framer::new(&framing).unwrap().write(p, HostId(src), stamp, &mut bytes);
-    assert_eq!(bytes.len() + 4, usize::from(p.frame));
+    let envelope = Envelope { src: HostId(src), ..p.envelope };
+    Framer::new(&framing).unwrap().write(&Packet { envelope, ..*p }, stamp, &mut bytes);
+    assert_eq!(bytes.len() + 4, usize::from(p.envelope.frame));
     bytes
 }
 
@@ -58,9 +61,15 @@ fn assert_checksums(frame: &[u8], ip: usize) {
 
 fn base(dst: u32, to: Side, flow: u32) -> Packet {
     let mut p = Packet::default();
-    (p.flow, p.dst, p.to, p.ttl) = (FlowId(flow), HostId(dst), to, 64);
-    p.hash = 0x1234_5678_u32.wrapping_add(flow);
+    let e = &mut p.envelope;
+    (e.flow, e.dst, e.to, e.ttl) = (FlowId(flow), HostId(dst), to, 64);
+    e.hash = 0x1234_5678_u32.wrapping_add(flow);
     p
+}
+
+fn set_udp(p: &mut Packet, number: u32, payload: u16) {
+    let udp = Packet::of_udp(number, payload);
+    (p.header, p.envelope.kind, p.envelope.payload) = (udp.header, udp.envelope.kind, payload);
 }
 
 /// The golden bytes were built by scapy 2.8 from the same fields.
@@ -90,28 +99,28 @@ fn golden_frames_of_ipv6() {
 
 fn assert_golden(ethernet: Framing, golden: [&str; 4]) {
     let mut syn = base(9, Side::Responder, 4097);
-    syn.set_tcp(TcpFlags::SYN.with(TcpFlags::ECE).with(TcpFlags::CWR), 0, 99, 65_535, 0);
-    syn.set_timestamps(Timestamps { value: 0x0102_0304, echo: 0 });
-    syn.set_syn_options(SynOptions { mss: 1460, window_scale: Some(7), sack_permitted: true });
+    syn.segment_mut().set(TcpFlags::SYN.with(TcpFlags::ECE).with(TcpFlags::CWR), 0, 99, 65_535, 0);
+    syn.segment_mut().set_timestamps(Timestamps { value: 0x0102_0304, echo: 0 });
+    syn.segment_mut().set_syn_options(SynOptions { mss: 1460, window_scale: Some(7), sack_permitted: true });
     let syn = bytes(&sized(syn, ethernet, false), 0, ethernet, None);
 
     let mut data = base(9, Side::Responder, 4097);
-    data.set_tcp(TcpFlags::ACK.with(TcpFlags::PSH), 1, 1, 502, 20);
-    data.set_timestamps(Timestamps { value: 5, echo: 6 });
-    (data.ecn, data.class, data.ttl) = (Ecn::Ce, 3, 61);
+    data.segment_mut().set(TcpFlags::ACK.with(TcpFlags::PSH), 1, 1, 502, 20);
+    data.segment_mut().set_timestamps(Timestamps { value: 5, echo: 6 });
+    (data.envelope.ecn, data.envelope.class, data.envelope.ttl) = (Ecn::Ce, 3, 61);
     let stamp = Stamp { port: 2, length: 0x1234, time: 0xdead_beef };
     let data = bytes(&sized(data, ethernet, true), 0, ethernet, Some(stamp));
 
     let mut ack = base(0, Side::Initiator, 4097);
-    ack.set_tcp(TcpFlags::ACK.with(TcpFlags::ECE), 1, 21, 501, 0);
-    ack.set_timestamps(Timestamps { value: 8, echo: 5 });
-    ack.push_sack(SackBlock { start: 1469, end: 2917 });
-    ack.push_sack(SackBlock { start: 4365, end: 5813 });
-    ack.ecn = Ecn::Ect0;
+    ack.segment_mut().set(TcpFlags::ACK.with(TcpFlags::ECE), 1, 21, 501, 0);
+    ack.segment_mut().set_timestamps(Timestamps { value: 8, echo: 5 });
+    ack.segment_mut().push_sack(SackBlock { start: 1469, end: 2917 });
+    ack.segment_mut().push_sack(SackBlock { start: 4365, end: 5813 });
+    ack.envelope.ecn = Ecn::Ect0;
     let ack = bytes(&sized(ack, ethernet, false), 9, ethernet, None);
 
     let mut udp = base(300, Side::Responder, 5);
-    udp.set_udp(65_538, 3);
+    set_udp(&mut udp, 65_538, 3);
     let udp = bytes(&sized(udp, ethernet, true), 0, ethernet, Some(Stamp::EMPTY));
 
     for (frame, golden) in [syn, data, ack, udp].into_iter().zip(golden) {
@@ -125,8 +134,8 @@ fn assert_golden(ethernet: Framing, golden: [&str; 4]) {
 fn flows_have_labels() {
     let label = |hash, seq| {
         let mut p = base(1, Side::Responder, 0);
-        p.set_tcp(TcpFlags::ACK, seq, 1, 1, 10);
-        p.hash = hash;
+        p.segment_mut().set(TcpFlags::ACK, seq, 1, 1, 10);
+        p.envelope.hash = hash;
         let frame = bytes(&sized(p, ETHERNET6, false), 0, ETHERNET6, None);
         u32::from_be_bytes([0, frame[15] & 15, frame[16], frame[17]])
     };
@@ -142,18 +151,18 @@ fn golden_frames_of_trimming() {
         (ETHERNET6, 78, [include_str!("golden/trimmed6.hex"), include_str!("golden/nack6.hex")]),
     ] {
         let mut trimmed = base(9, Side::Responder, 4097);
-        trimmed.set_tcp(TcpFlags::ACK.with(TcpFlags::PSH), 70_001, 1, 502, 1000);
-        (trimmed.ecn, trimmed.class, trimmed.ttl) = (Ecn::Ce, 3, 62);
-        trimmed.trim(frame);
+        trimmed.segment_mut().set(TcpFlags::ACK.with(TcpFlags::PSH), 70_001, 1, 502, 1000);
+        (trimmed.envelope.ecn, trimmed.envelope.class, trimmed.envelope.ttl) = (Ecn::Ce, 3, 62);
+        trimmed.envelope.trim(frame);
         let trimmed = bytes(&trimmed, 0, ethernet, None);
         let headers = 14 + usize::from(ethernet.ip.header()) + 20;
         assert_checksums(&[&trimmed[..headers], &[0; 1000]].concat(), 14);
 
         let mut nack = base(0, Side::Initiator, 4097);
-        nack.set_tcp(TcpFlags::ACK, 1, 60_001, 501, 0);
-        nack.set_timestamps(Timestamps { value: 8, echo: 5 });
-        nack.set_nack(Nack { seq: 70_001, length: 1000 });
-        nack.push_sack(SackBlock { start: 61_001, end: 62_001 });
+        nack.segment_mut().set(TcpFlags::ACK, 1, 60_001, 501, 0);
+        nack.segment_mut().set_timestamps(Timestamps { value: 8, echo: 5 });
+        nack.segment_mut().set_nack(Nack { seq: 70_001, length: 1000 });
+        nack.segment_mut().push_sack(SackBlock { start: 61_001, end: 62_001 });
         let nack = bytes(&sized(nack, ethernet, false), 9, ethernet, None);
         assert_checksums(&nack, 14);
         assert_eq!([hex(&trimmed), hex(&nack)], golden.map(str::trim_end));
@@ -163,13 +172,30 @@ fn golden_frames_of_trimming() {
 #[test]
 fn a_framing_of_22_bytes_has_a_priority_tag() {
     let mut p = base(1, Side::Responder, 0);
-    p.set_tcp(TcpFlags::ACK, 1, 1, 1, 0);
-    p.class = 5;
+    p.segment_mut().set(TcpFlags::ACK, 1, 1, 1, 0);
+    p.envelope.class = 5;
     let frame = bytes(&sized(p, TAGGED, false), 0, TAGGED, None);
     assert_eq!(frame[12..18], [0x81, 0x00, 5 << 5, 0, 0x08, 0x00]);
     assert_checksums(&frame, 18);
     let headers = Headers::parse(LinkType::Ethernet, &frame).unwrap();
     assert_eq!((headers.vlan, headers.dscp, headers.payload), (Some(0), 40, 0));
+}
+
+/// A message alone in its frame is the end of it, and a drop notification reads back.
+#[test]
+fn a_control_message_has_a_frame_of_its_own() {
+    for (framing, tag) in [(Framing::ETHERNET, &[][..]), (TAGGED, &[0x81, 0, 0, 0][..])] {
+        let mut p = base(1, Side::Initiator, 0);
+        let body: Vec<u8> = (0..18).chain([1, 2]).collect();
+        p.header = Header::Control(Control::new(0xA800, &body));
+        (p.envelope.kind, p.envelope.header, p.envelope.frame) = (Kind::Control, 20, 68);
+        let mut frame = bytes(&p, 7, framing, None);
+        assert_eq!(frame[..12], [address::mac(HostId(1)), address::SWITCH_MAC].concat());
+        assert_eq!(frame[12..14 + tag.len()], [tag, &[0xA8, 0x00]].concat());
+        assert!(frame[14 + tag.len()..44].iter().all(|byte| *byte == 0) && frame[44..] == body);
+        let notice = fanin_wire::notification::detach(&mut frame).unwrap().unwrap();
+        assert_eq!((notice.length, notice.operation), (0x1011, 2));
+    }
 }
 
 #[test]
@@ -184,8 +210,8 @@ fn other_framings_are_refused() {
 #[should_panic(expected = "a frame of 64 B for 94 B of packet")]
 fn a_frame_that_is_too_short_is_a_broken_invariant() {
     let mut p = base(1, Side::Responder, 0);
-    p.set_tcp(TcpFlags::ACK, 1, 1, 1, 40);
-    p.frame = 64;
+    p.segment_mut().set(TcpFlags::ACK, 1, 1, 1, 40);
+    p.envelope.frame = 64;
     bytes(&p, 0, Framing::ETHERNET, None);
 }
 
@@ -193,9 +219,9 @@ fn a_frame_that_is_too_short_is_a_broken_invariant() {
 fn the_largest_packets_have_their_bytes() {
     for framing in [Framing::ETHERNET, ETHERNET6] {
         let mut p = base(1, Side::Responder, 0);
-        p.set_tcp(TcpFlags::ACK, 1, 1, 1, u16::MAX - 18 - framing.ip.header() - 20 - 8);
+        p.segment_mut().set(TcpFlags::ACK, 1, 1, 1, u16::MAX - 18 - framing.ip.header() - 20 - 8);
         let p = sized(p, framing, true);
-        assert_eq!(p.frame, u16::MAX);
+        assert_eq!(p.envelope.frame, u16::MAX);
         assert_checksums(&bytes(&p, 0, framing, Some(Stamp::EMPTY)), 14);
     }
 }
@@ -209,26 +235,26 @@ fn packets() -> impl Strategy<Value = Packet> {
         let ((flow, dst, seq, ack, window), class, ttl, initiator, kind, payload) = fields;
         let to = if initiator { Side::Initiator } else { Side::Responder };
         let mut p = base(dst % address::MOST_HOSTS, to, flow);
-        (p.class, p.ttl) = (class, ttl);
-        p.ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce][usize::from(flags >> 6)];
+        (p.envelope.class, p.envelope.ttl) = (class, ttl);
+        p.envelope.ecn = [Ecn::NotEct, Ecn::Ect0, Ecn::Ect1, Ecn::Ce][usize::from(flags >> 6)];
         if kind == 0 {
-            p.set_udp(seq, payload);
+            set_udp(&mut p, seq, payload);
             return p;
         }
         let flags = TcpFlags(flags & !TcpFlags::SYN.0 & !0x20);
         let flags = if kind == 1 { flags.with(TcpFlags::SYN) } else { flags };
-        p.set_tcp(flags, seq, ack, window, payload);
+        p.segment_mut().set(flags, seq, ack, window, payload);
         if let Some((value, echo)) = ts {
-            p.set_timestamps(Timestamps { value, echo });
+            p.segment_mut().set_timestamps(Timestamps { value, echo });
         }
         if kind == 1 {
-            p.set_syn_options(SynOptions { mss, window_scale, sack_permitted });
+            p.segment_mut().set_syn_options(SynOptions { mss, window_scale, sack_permitted });
         } else {
             if let Some((seq, length)) = nack {
-                p.set_nack(Nack { seq, length });
+                p.segment_mut().set_nack(Nack { seq, length });
             }
-            for (start, end) in sacks.into_iter().take(p.sack_room()) {
-                p.push_sack(SackBlock { start, end });
+            for (start, end) in sacks.into_iter().take(p.header.tcp().sack_room()) {
+                p.segment_mut().push_sack(SackBlock { start, end });
             }
         }
         p
@@ -254,6 +280,7 @@ fn options(header: &[u8]) -> Vec<(u8, Vec<u8>)> {
 }
 
 fn expected_options(p: &Packet) -> Vec<(u8, Vec<u8>)> {
+    let p = p.header.tcp();
     let mut expected = Vec::new();
     if let Some(syn) = p.syn_options() {
         expected.push((2, syn.mss.to_be_bytes().to_vec()));
@@ -283,20 +310,20 @@ proptest! {
         let stamp = stamp.map(|(port, length, time)| Stamp { port, length, time });
         let mut p = sized(p, framing, stamp.is_some());
         let mut bare = p;
-        bare.payload = 0;
-        let bare = sized(bare, framing, stamp.is_some()).frame;
+        bare.envelope.payload = 0;
+        let bare = sized(bare, framing, stamp.is_some()).envelope.frame;
         // With a stamp, eight bytes of payload would not be seen to be missing: switches do not trim them.
         let trailer = if stamp.is_some() { Stamp::BYTES as u16 } else { 0 };
-        if trimmed && bare + trailer < p.frame && p.protocol() == Protocol::Tcp {
-            p.trim(bare);
+        if trimmed && bare + trailer < p.envelope.frame && p.envelope.kind == Kind::Reliable {
+            p.envelope.trim(bare);
         }
         let frame = bytes(&p, src, framing, stamp);
         let ip = usize::from(framing.header) - 4;
-        let headers_end = ip + usize::from(version.header() + p.transport_header());
+        let headers_end = ip + usize::from(version.header() + p.header_bytes());
         let mut whole = frame.clone();
-        if p.is_trimmed() {
+        if p.envelope.trimmed {
             whole.truncate(headers_end);
-            whole.resize(headers_end + usize::from(p.payload), 0);
+            whole.resize(headers_end + usize::from(p.envelope.payload), 0);
         }
         assert_checksums(&whole, ip);
 
@@ -310,31 +337,32 @@ proptest! {
         let back = capture.next_frame().unwrap().unwrap();
         prop_assert_eq!(back.data, &frame[..]);
         prop_assert_eq!((back.time_ps, back.direction), (i128::from(ps / 1000 * 1000), Some(direction)));
-        prop_assert_eq!(back.frame_bytes(), u32::from(p.frame).max(64));
+        prop_assert_eq!(back.frame_bytes(), u32::from(p.envelope.frame).max(64));
 
         let headers = back.headers().unwrap();
         prop_assert_eq!(back.stamp(&headers), stamp);
-        prop_assert_eq!((back.is_trimmed(&headers), headers.payload_at), (p.is_trimmed(), headers_end));
-        prop_assert_eq!((headers.src, headers.dst), (address::ip(HostId(src), version), address::ip(p.dst, version)));
-        prop_assert_eq!((headers.ecn, headers.dscp, headers.ttl), (p.ecn as u8, p.class * 8, p.ttl));
-        prop_assert_eq!((headers.vlan, headers.payload), (tagged.then_some(0), u32::from(p.payload)));
+        prop_assert_eq!((back.is_trimmed(&headers), headers.payload_at), (p.envelope.trimmed, headers_end));
+        prop_assert_eq!((headers.src, headers.dst), (address::ip(HostId(src), version), address::ip(p.envelope.dst, version)));
+        prop_assert_eq!((headers.ecn, headers.dscp, headers.ttl), (p.envelope.ecn as u8, p.envelope.class * 8, p.envelope.ttl));
+        prop_assert_eq!((headers.vlan, headers.payload), (tagged.then_some(0), u32::from(p.envelope.payload)));
         let (source, destination) = headers.ports.unwrap();
         let (flow, to) = address::flow(source, destination).unwrap();
-        prop_assert_eq!((flow.0, to), (p.flow.0 % 77_824_000, p.to));
-        match p.protocol() {
-            Protocol::Udp => {
+        prop_assert_eq!((flow.0, to), (p.envelope.flow.0 % 77_824_000, p.envelope.to));
+        match &p.header {
+            Header::Udp(udp) => {
                 prop_assert_eq!((headers.protocol, headers.tcp), (17, None));
-                prop_assert!(v6 || frame[ip + 4..ip + 6] == (p.seq as u16).to_be_bytes());
+                prop_assert!(v6 || frame[ip + 4..ip + 6] == (udp.number as u16).to_be_bytes());
             }
-            Protocol::Tcp => {
+            Header::Tcp(sent) => {
                 let tcp = headers.tcp.unwrap();
-                let ack = if p.flags.has(TcpFlags::ACK) { p.ack } else { 0 };
-                prop_assert_eq!((headers.protocol, tcp.seq, tcp.ack), (6, p.seq, ack));
-                prop_assert_eq!((tcp.flags, tcp.window), (p.flags.0, p.window));
-                let mut found = options(&frame[ip + usize::from(version.header())..][..usize::from(p.transport_header())]);
+                let ack = if sent.flags.has(TcpFlags::ACK) { sent.ack } else { 0 };
+                prop_assert_eq!((headers.protocol, tcp.seq, tcp.ack), (6, sent.seq, ack));
+                prop_assert_eq!((tcp.flags, tcp.window), (sent.flags.0, sent.window));
+                let mut found = options(&frame[ip + usize::from(version.header())..][..usize::from(p.header_bytes())]);
                 found.sort();
                 prop_assert_eq!(found, expected_options(&p));
             }
+            Header::Control(_) => unreachable!("no strategy makes one"),
         }
     }
 }

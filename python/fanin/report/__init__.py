@@ -17,7 +17,7 @@ import tomli_w
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from fanin import _files, burst_figure, figures, overview, series, show, tables
+from fanin import _files, burst_figure, counters, figures, overview, series, show, tables
 from fanin.analysis import Analysis, TraceError, analyze
 
 if TYPE_CHECKING:
@@ -248,7 +248,7 @@ def render(result: Result) -> str:
         fct=overview.fct_rows(summary),
         groups=overview.group_rows(result.completions),
         ports=overview.port_rows(summary),
-        told=[(news, overview.news_lines(news, summary), overview.news_rows(news, summary)) for news in overview.NEWS],
+        mechanisms=[(group, counters.lines(group), (counters.HEAD, counters.rows(group))) for group in counters.groups(summary)],
         by_size=by_size,
         cdfs=cdfs,
         panels=panels,

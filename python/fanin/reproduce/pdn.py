@@ -27,7 +27,7 @@ RTT: Final = 100e-6
 """Of propagation; in s."""
 RTO: Final = 0.2
 
-PLAIN: Final[dict[str, Any]] = {"switch.notification": "none", "transport.drop_notification": False}
+PLAIN: Final[dict[str, Any]] = {"switch.mechanisms.pdn": None, "transport.drop_notification": False}
 VARIANTS: Final[dict[str, dict[str, Any]]] = {
     "NewReno": PLAIN,
     "NewReno, starts within 400 us": PLAIN | {"traffic[0].jitter": "400us"},
@@ -59,7 +59,7 @@ class Run:
 def measure(result: Result, job: Job) -> Run:
     """Reduce a fan-in: from the start to the last byte of the last server."""
     summary = result.summary
-    notices = summary["notifications"]
+    notices = summary["mechanisms"].get("notifications")
     longest = notices["largest_queue"] if notices else None
     return Run(
         variant=str(job.key["variant"]),

@@ -17,8 +17,8 @@ from fanin.reproduce._rows import Findings, Row
 from fanin.results import Result
 
 WINDOW: Final[dict[str, Any]] = {"transport.drop_resend": "window"}
-NDP: Final[dict[str, Any]] = pdn.PLAIN | {"switch.trimming": "ndp", "transport.trim_nack": True}
-SMALL: Final[dict[str, Any]] = NDP | {"switch.trimming": {"kind": "ndp", "headers": "12144B"}}
+NDP: Final[dict[str, Any]] = pdn.PLAIN | {"switch.mechanisms.trimming": {}, "transport.trim_nack": True}
+SMALL: Final[dict[str, Any]] = NDP | {"switch.mechanisms.trimming.headers": "12144B"}
 """Room for headers as large as eight full frames of Ethernet; NDP's eight, the default, are of 9000 B."""
 VARIANTS: Final[dict[str, dict[str, Any]]] = {
     "NewReno": pdn.PLAIN,
@@ -71,7 +71,7 @@ class Run:
 def measure(result: Result, job: Job) -> Run:
     """Reduce a fan-in: from its start to the last byte of the last server."""
     summary = result.summary
-    trimming = summary["trimming"] or {}
+    trimming = summary["mechanisms"].get("trimming", {})
     flows = result.flows.with_columns((pl.col("finish_ps") / 1e9).alias("finish"), (pl.col("start_ps") / 1e9).alias("start"))
     fan_in = flows.filter(pl.col("group") != "bystander")
     other = flows.filter(pl.col("group") == "bystander")

@@ -168,7 +168,7 @@ def fig9(context: Context) -> Findings:
 
 def buffer(kilobytes: int) -> dict[str, Any]:
     """Return what gives the previous hop of prev-hop.toml a buffer of this many KB."""
-    return {"switch.buffer.except": [{"ports": ["tor2->*"], "per_port": f"{kilobytes}KB"}]}
+    return {"switch.except": [{"switches": ["tor2"], "buffer": f"{kilobytes}KB"}]}
 
 
 @figure("s-ecn/fig10", title="Fan-in and a hidden buffer at the previous hop: slope of phase 2", seeds=100, short=4, seconds=25)

@@ -70,7 +70,7 @@ CASES: Final = (
         "law 1, delayed ACKs, slow start counts bytes (RFC 3465)",
         1,
         {"transport.ack_every": 2, "transport.delayed_ack_timeout": "40ms", "transport.slow_start_limit": 2},
-        "an odd segment at the end of a flow's share of the queue waits for the next one: up to a twentieth less",
+        "an odd segment at the end of a flow's share of the queue waits for the next one: about a twentieth less",
     ),
     Case(
         "law 1, TSO",

@@ -191,7 +191,6 @@ def _incast_rows(mean: pl.DataFrame) -> list[Row]:
             "incast, 24 senders and more: goodput paced as in ns-2 over not paced",
             "little effect",
             _many(ns2) / _many(plain),
-            "without pacing a few queries lose a retransmission as well and wait twice (200 and 400 ms)",
         ),
         Row(
             name="incast, any number: largest gain by pacing as in ns-2",

@@ -55,8 +55,8 @@ fn simulate(ip: &str, snap: &str, told: [&str; 2], folder: &Path) {
 pub fn seeds() -> BTreeMap<&'static str, Vec<Vec<u8>>> {
     let mut seeds: BTreeMap<&'static str, Vec<Vec<u8>>> = BTreeMap::new();
     let mut add = |target, head: &[u8], rest: &[u8]| seeds.entry(target).or_default().push([head, rest].concat());
-    let pdn = ["notification = \"pdn\"", "drop_notification = true"];
-    let trimming = ["trimming = \"ndp\"", "trim_nack = true"];
+    let pdn = ["mechanisms.pdn = {}", "drop_notification = true"];
+    let trimming = ["mechanisms.trimming = {}", "trim_nack = true"];
     for (ip, snap, told) in [("v4", "64B", pdn), ("v4", "1518B", pdn), ("v6", "1518B", pdn), ("v4", "1518B", trimming)] {
         let folder = tempfile::tempdir().expect("a folder");
         simulate(ip, snap, told, folder.path());

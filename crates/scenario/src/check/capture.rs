@@ -1,13 +1,14 @@
 //! Captures: hosts that there are, frames that Ethernet can carry, cuts that lose what is looked for.
 
+use super::names::{unknown, HOST};
+use super::settings::Settings;
 use super::transport::warn;
 use super::{datagrams, ip_and_udp, used_transports, Network};
 use crate::doc::Parts;
-use crate::pattern;
 use crate::sections::{CaptureFrames, Framing, STAMP_BYTES};
-use fanin_params::{Cx, Node, Value};
-use fanin_switch::NotificationConfig;
-use fanin_transport::TransportConfig;
+use fanin_params::pattern;
+use fanin_params::Cx;
+use fanin_transport::TransportParams;
 use fanin_units::{Bytes, HostId};
 
 /// Frame check sequence: counted in frames, and not captured.
@@ -16,7 +17,7 @@ const FCS: u64 = 4;
 const MOST_HOSTS: usize = (1 << 24) - 2;
 
 /// The hosts that `telemetry.capture` names, in order of their ids.
-pub(super) fn check(parts: &Parts, network: &Network, cx: &mut Cx) -> Vec<HostId> {
+pub(super) fn check(parts: &Parts, settings: Option<&Settings>, network: &Network, cx: &mut Cx) -> Vec<HostId> {
     let Some(capture) = parts.telemetry.as_ref().and_then(|telemetry| telemetry.capture.as_ref()) else { return Vec::new() };
     let hosts = network.host_infos();
     let names: Vec<&str> = hosts.iter().map(|host| host.name).collect();
@@ -33,7 +34,7 @@ pub(super) fn check(parts: &Parts, network: &Network, cx: &mut Cx) -> Vec<HostId
                     (any, *chosen) = (true, true);
                 }
                 if !any {
-                    cx.key("hosts", |cx| cx.index(i, |cx| unknown(wanted, &names, cx)));
+                    cx.key("hosts", |cx| cx.index(i, |cx| unknown(&HOST, wanted, &names, cx)));
                 }
             }
             if names.len() > MOST_HOSTS {
@@ -43,23 +44,10 @@ pub(super) fn check(parts: &Parts, network: &Network, cx: &mut Cx) -> Vec<HostId
             if let Some(framing) = &parts.framing {
                 ethernet(framing, cx);
             }
-            snap(capture, parts, cx);
+            snap(capture, parts, settings, cx);
         });
     });
     (0u32..).zip(chosen).filter(|(_, chosen)| *chosen).map(|(i, _)| HostId(i)).collect()
-}
-
-/// A name or pattern of hosts that is none of `names`.
-fn unknown(wanted: &str, names: &[&str], cx: &mut Cx) {
-    let node: Node = Value::Text(wanted.to_string()).into();
-    cx.unknown(Some(&node), "host", wanted, names);
-    if let Some(problem) = cx.last() {
-        problem.line = None;
-        problem.message = if wanted.contains('*') { "matches no host".to_string() } else { "is no host".to_string() };
-        let few: Vec<&str> = names.iter().take(4).copied().collect();
-        let more = if names.len() > few.len() { format!(", … ({} hosts)", names.len()) } else { String::new() };
-        problem.accepted = Some(format!("names and patterns such as \"h*\"; the hosts are {}{more}", few.join(", ")));
-    }
 }
 
 /// Frames of another length than Ethernet's have no bytes. The rule of `fanin_wire::Framer`, with a test that it is the same.
@@ -76,22 +64,22 @@ fn ethernet(framing: &Framing, cx: &mut Cx) {
     }
 }
 
-/// A stamp is the end of its frame, a drop notification behind it.
-fn snap(capture: &CaptureFrames, parts: &Parts, cx: &mut Cx) {
+/// A stamp is the end of its frame, a control message behind it.
+fn snap(capture: &CaptureFrames, parts: &Parts, settings: Option<&Settings>, cx: &mut Cx) {
     let (Some(snap), Some(framing)) = (capture.snap, &parts.framing) else { return };
-    if let Some(NotificationConfig::Pdn(pdn)) = parts.switch.as_ref().map(|switch| &switch.notification) {
-        let longest = pdn.max_frame.get() - FCS;
+    let sets = settings.map(Settings::mechanisms).unwrap_or_default();
+    if let Some(largest) = sets.iter().filter_map(|(_, mechanisms)| mechanisms.largest_frame()).max() {
+        let longest = largest.get() - FCS;
         if snap.get() < longest {
-            let message = format!(
-                "cuts drop notifications off: they are the end of a frame, and frames with one are up to {longest} B long"
-            );
+            let message =
+                format!("cuts control messages off: they are the end of a frame, and frames with one are up to {longest} B long");
             warn(cx, "snap", &snap, message).suggestion = Some(format!("\"{}\", or no snap", Bytes(longest)));
         }
     }
     if parts.trailer() == 0 {
         return;
     }
-    let segments = used_transports(parts).into_iter().map(|(_, TransportConfig::Tcp(tcp))| u64::from(tcp.mtu));
+    let segments = used_transports(parts).into_iter().map(|(_, config)| u64::from(config.mtu()));
     let headers = ip_and_udp(parts) + u64::from(STAMP_BYTES);
     let datagrams = datagrams(parts).map(|(_, packet)| packet.get() + headers);
     let longest = segments.chain(datagrams).max().unwrap_or(0) + framing.header.get() - FCS.min(framing.header.get());

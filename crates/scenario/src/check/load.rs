@@ -1,12 +1,12 @@
 //! What the flows themselves ask of the network, seen in a sample of them.
 
-use super::switch::port_buffer;
-use super::transport::{headers, warn};
+use super::settings::Settings;
+use super::transport::warn;
 use super::{at_entry, at_transport, transport_of, Network};
 use crate::doc::Parts;
 use fanin_params::Cx;
 use fanin_traffic::{FlowSpec, Traffic, TrafficKind};
-use fanin_transport::{ReceiveWindow, TransportConfig};
+use fanin_transport::TransportParams;
 use fanin_units::{BitRate, Bytes, HostId, Span};
 use std::collections::BTreeMap;
 
@@ -24,23 +24,34 @@ const FAR_ABOVE: u64 = 1_000;
 const USUAL: Span = Span::from_ms(10);
 
 /// Checks a sample of the flows, and gives it; they are taken from `traffic`.
-pub(super) fn check(parts: &Parts, traffic: &mut Traffic, network: &Network, cx: &mut Cx) -> Vec<FlowSpec> {
+pub(super) fn check(
+    parts: &Parts,
+    settings: Option<&Settings>,
+    traffic: &mut Traffic,
+    network: &Network,
+    cx: &mut Cx,
+) -> Vec<FlowSpec> {
     let sample: Vec<FlowSpec> = std::iter::from_fn(|| traffic.pop()).take(SAMPLE).collect();
     let mut by_entry: BTreeMap<usize, Vec<&FlowSpec>> = BTreeMap::new();
     for flow in &sample {
         by_entry.entry(usize::from(flow.entry)).or_default().push(flow);
     }
-    classes(parts, &sample, cx);
     overload(parts, &sample, network, cx);
-    timeouts(parts, &by_entry, network, cx);
-    first_round(parts, &by_entry, cx);
+    if let Some(settings) = settings {
+        classes(parts, settings, &sample, cx);
+        if !settings.unlimited() {
+            timeouts(parts, &by_entry, network, cx);
+        }
+        first_round(parts, settings, &by_entry, network, cx);
+    }
     receive_windows(parts, &sample, network, cx);
     sample
 }
 
 /// Classes that a file of flows gives and the switches do not have.
-fn classes(parts: &Parts, sample: &[FlowSpec], cx: &mut Cx) {
-    let Some(classes) = parts.switch.as_ref().map(|switch| switch.scheduling.classes()) else { return };
+fn classes(parts: &Parts, settings: &Settings, sample: &[FlowSpec], cx: &mut Cx) {
+    let [(_, most), _] = settings.most_and_fewest_classes();
+    let classes = most.classes();
     let mut seen: BTreeMap<u16, &FlowSpec> = BTreeMap::new();
     for flow in sample.iter().filter(|flow| usize::from(flow.class) >= classes) {
         seen.entry(flow.entry).or_insert(flow);
@@ -111,26 +122,21 @@ fn overload(parts: &Parts, sample: &[FlowSpec], network: &Network, cx: &mut Cx) 
 
 /// RTO_min against the RTT, for traffic in which the loss of a tail is likely.
 fn timeouts(parts: &Parts, by_entry: &BTreeMap<usize, Vec<&FlowSpec>>, network: &Network, cx: &mut Cx) {
-    if parts.switch.as_ref().and_then(port_buffer).is_none() {
-        return;
-    }
     for (i, entry) in &parts.traffic {
         let synchronised = matches!(entry.kind, TrafficKind::Incast(_) | TrafficKind::Query(_));
-        let Some((name, TransportConfig::Tcp(tcp))) = transport_of(parts, entry).filter(|_| synchronised) else { continue };
+        let Some((name, config)) = transport_of(parts, entry).filter(|_| synchronised) else { continue };
         let flows = by_entry.get(i).into_iter().flatten().take(PAIRS);
-        let Some(rtt) = flows.filter_map(|flow| network.base_rtt([flow.src, flow.dst], parts, tcp.mtu)).max() else { continue };
+        let Some(rtt) = flows.filter_map(|flow| network.base_rtt([flow.src, flow.dst], parts, config.mtu())).max() else {
+            continue;
+        };
         let far_above = |timeout: Span| timeout > USUAL && timeout > rtt.saturating_mul(FAR_ABOVE);
         let times =
             |timeout: Span| format!("is {} times the RTT of traffic[{i}] ({})", timeout.ps() / rtt.ps().max(1), rounded(rtt));
         let remedy = Some(format!("data centers use 1ms to {USUAL}"));
         at_transport(cx, name, |cx| {
-            if far_above(tcp.rto_min) {
-                let message = format!("{}: each lost tail of a burst costs that much", times(tcp.rto_min));
-                warn(cx, "rto_min", &tcp.rto_min, message).suggestion = remedy;
-            } else if !tcp.handshake && far_above(tcp.rto_initial) {
-                let message =
-                    format!("{}: without a handshake nothing tells the RTT before a lost first window", times(tcp.rto_initial));
-                warn(cx, "rto_initial", &tcp.rto_initial, message).suggestion = remedy;
+            if let Some(timer) = config.loss_timers().iter().find(|timer| far_above(timer.value)) {
+                let message = format!("{}: {}", times(timer.value), timer.cost);
+                warn(cx, timer.key, &timer.value, message).suggestion = remedy;
             }
         });
     }
@@ -143,19 +149,20 @@ fn rounded(span: Span) -> Span {
 }
 
 /// The first windows of an incast against the buffer in front of the receiver.
-fn first_round(parts: &Parts, by_entry: &BTreeMap<usize, Vec<&FlowSpec>>, cx: &mut Cx) {
-    let Some(buffer) = parts.switch.as_ref().and_then(port_buffer) else { return };
+fn first_round(parts: &Parts, settings: &Settings, by_entry: &BTreeMap<usize, Vec<&FlowSpec>>, network: &Network, cx: &mut Cx) {
     let Some(framing) = &parts.framing else { return };
     for (i, entry) in &parts.traffic {
         let TrafficKind::Incast(incast) = &entry.kind else { continue };
-        let Some((_, TransportConfig::Tcp(tcp))) = transport_of(parts, entry).filter(|_| incast.jitter == Span::ZERO) else {
+        let Some((_, config)) = transport_of(parts, entry).filter(|_| incast.jitter == Span::ZERO) else {
             continue;
         };
         let mut round = by_entry.get(i).into_iter().flatten().peekable();
-        let Some(query) = round.peek().map(|flow| flow.query) else { continue };
-        let mss = u64::from(tcp.payload(tcp.mtu - parts.trailer(), parts.ip(), tcp.timestamps)).max(1);
-        let window = tcp.initial_window_bytes(u32::try_from(mss).unwrap_or(u32::MAX));
-        let overhead = u64::from(headers(tcp, parts.ip()) + parts.trailer()) + framing.header.get();
+        let Some((query, receiver)) = round.peek().map(|flow| (flow.query, flow.dst)) else { continue };
+        let Some(buffer) = settings.most(network.port_to(receiver)) else { continue };
+        let config = config.clone().with_mtu_less(parts.trailer());
+        let shape = config.shape(parts.ip());
+        let (mss, window) = (shape.payload.max(1), config.first_window(parts.ip()));
+        let overhead = u64::from(parts.ip().header() + shape.header + parts.trailer()) + framing.header.get();
         let (mut flows, mut bytes) = (0u64, 0u64);
         for flow in round.take_while(|flow| flow.query == query) {
             let first = flow.size.min(window);
@@ -186,8 +193,8 @@ fn receive_windows(parts: &Parts, sample: &[FlowSpec], network: &Network, cx: &m
             continue;
         }
         pairs.push((flow.src, flow.dst));
-        let Some((_, Some(TransportConfig::Tcp(tcp)))) = parts.transports.get(usize::from(flow.transport)) else { continue };
-        let Some(rtt) = network.base_rtt([flow.src, flow.dst], parts, tcp.mtu) else { continue };
+        let Some((_, Some(config))) = parts.transports.get(usize::from(flow.transport)) else { continue };
+        let Some(rtt) = network.base_rtt([flow.src, flow.dst], parts, config.mtu()) else { continue };
         let Some(rate) = network.bottleneck(flow.src, flow.dst) else { continue };
         let product = rate.bytes_in(rtt);
         let best = largest.entry(flow.transport).or_insert((product, rate, rtt));
@@ -196,14 +203,11 @@ fn receive_windows(parts: &Parts, sample: &[FlowSpec], network: &Network, cx: &m
         }
     }
     for (transport, (product, rate, rtt)) in largest {
-        let Some((name, Some(TransportConfig::Tcp(tcp)))) = parts.transports.get(usize::from(transport)) else { continue };
-        let window = match &tcp.receive_window {
-            ReceiveWindow::Fixed(window) => window.size,
-            ReceiveWindow::Auto(window) => window.max,
-        };
+        let Some((name, Some(config))) = parts.transports.get(usize::from(transport)) else { continue };
+        let Some((key, window)) = config.receive_window() else { continue };
         if window < product {
             at_transport(cx, name, |cx| {
-                cx.key("receive_window", |cx| {
+                cx.key(key, |cx| {
                     let message = format!(
                         "of at most {window} is below {product}, what {rate} carry in an RTT of {}: it limits the rate",
                         rounded(rtt)

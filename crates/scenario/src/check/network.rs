@@ -1,16 +1,20 @@
 //! The network as the checks see it.
 
-use super::transport::TCP_HEADER;
 use crate::doc::Parts;
 use fanin_topology::{NodeKind, Routes, Topology};
 use fanin_traffic::HostInfo;
 use fanin_units::{BitRate, Bytes, HostId, LinkId, NodeId, Span};
 
+/// Bytes of the transport header of an acknowledgment, options left out.
+const ACKNOWLEDGMENT: u16 = 20;
+
 /// An output port with its link; the position is the link's id.
 pub(crate) struct PortSeen {
     pub name: String,
     pub rate: BitRate,
-    /// Whether it belongs to a switch.
+    /// The node that it belongs to.
+    pub from: NodeId,
+    /// Whether that is a switch.
     pub of_switch: bool,
 }
 
@@ -35,6 +39,7 @@ impl<'a> Network<'a> {
         let port = |(id, link): (u32, &fanin_topology::Link)| PortSeen {
             name: topology.link_name(LinkId(id)),
             rate: link.rate,
+            from: link.from,
             of_switch: topology.host_id(link.from).is_none(),
         };
         Network { ports: (0u32..).zip(&topology.links).map(port).collect(), topology, routes }
@@ -48,6 +53,24 @@ impl<'a> Network<'a> {
     /// The switches.
     pub fn switches(&self) -> impl Iterator<Item = NodeId> {
         (self.topology.hosts.len() as u32..self.topology.nodes.len() as u32).map(NodeId)
+    }
+
+    /// The ports of switches.
+    pub fn switch_ports(&self) -> impl Iterator<Item = (LinkId, &PortSeen)> {
+        (0u32..).map(LinkId).zip(&self.ports).filter(|(_, port)| port.of_switch)
+    }
+
+    /// The port that leads to a host.
+    pub fn port_to(&self, host: HostId) -> LinkId {
+        self.topology.link(self.topology.host_link(self.topology.hosts[host.index()])).reverse
+    }
+
+    /// A switch's distance from the nearest host, less one; of a host 0.
+    pub fn tier(&self, node: NodeId) -> u8 {
+        match self.topology.nodes[node.index()].kind {
+            NodeKind::Switch { layer } => layer,
+            NodeKind::Host => 0,
+        }
     }
 
     /// The hosts as traffic sees them.
@@ -73,7 +96,7 @@ impl<'a> Network<'a> {
     pub fn base_rtt(&self, [src, dst]: [HostId; 2], parts: &Parts, mtu: u16) -> Option<Span> {
         let (framing, switch, host) = (parts.framing.as_ref()?, parts.switch.as_ref()?, parts.host.as_ref()?);
         let wire = |ip_bytes: u64| Bytes(ip_bytes + framing.header.get()).max(framing.min_frame) + framing.gap;
-        let sizes = [wire(u64::from(mtu)), wire(u64::from(parts.ip().header() + TCP_HEADER))];
+        let sizes = [wire(u64::from(mtu)), wire(u64::from(parts.ip().header() + ACKNOWLEDGMENT))];
         Some(self.routes.min_rtt(self.topology, [src, dst], sizes, switch.latency) + host.processing_delay.saturating_mul(2))
     }
 

@@ -1,20 +1,16 @@
 //! Switches: what their own check leaves to the whole.
 
-use super::telemetry::unknown;
-use super::transport::{shown, warn};
+use super::settings::{at_setting, in_bytes, Settings, FRAME};
+use super::transport::shown;
 use super::Network;
 use crate::doc::Parts;
-use crate::pattern;
 use fanin_params::{Cx, Param};
 use fanin_switch::{Buffer, DynamicBuffer, Marking, PathChoice, RedParams, Switch};
-use fanin_units::{Amount, Bytes, LinkId};
 
 /// A shared buffer of which a single queue may take more than this is hardly shared.
 const GREEDY_ALPHA: f64 = 16.0;
 /// A queue that may not hold this many full frames cannot take a burst.
 const BURST_FRAMES: u64 = 10;
-/// A full Ethernet frame.
-const FRAME: u64 = 1518;
 
 /// Checks the switches by themselves; `cx` stands at their table.
 pub(super) fn check(switch: &Switch, cx: &mut Cx) {
@@ -26,114 +22,49 @@ pub(super) fn check(switch: &Switch, cx: &mut Cx) {
             cx.error(Some(&shown(&switch.cell)), "has no effect: nothing counts in cells", Some(remedy.to_string())).severity
         });
     }
-    if let Marking::Red(red) = &switch.marking {
+}
+
+/// Checks what depends on which settings are in use.
+pub(super) fn in_use(settings: &Settings, cx: &mut Cx) {
+    for origins in settings.origins() {
+        cx.key("switch", |cx| settings.switch.check_thresholds(origins, cx));
+    }
+    for (entry, marking) in settings.markings() {
+        let Marking::Red(red) = marking else { continue };
         let default = RedParams::parse(&fanin_params::Value::Table(Vec::new()).into(), &mut Cx::new());
         if !red.ecn && default.is_some_and(|default| default.hard_drop != red.hard_drop) {
-            let remedy = "ecn = true, or no hard_drop";
-            cx.key("marking", |cx| {
-                cx.key("hard_drop", |cx| {
-                    let message = "has no effect: without ecn all packets are dropped";
-                    cx.error(Some(&shown(&red.hard_drop)), message, Some(remedy.to_string())).severity
-                })
+            let message = "has no effect: without ecn all packets are dropped";
+            at_setting(entry, "marking", cx, |cx| {
+                cx.error_at("hard_drop", &red.hard_drop, message, "ecn = true, or no hard_drop").severity
             });
         }
     }
-    if let Buffer::Dynamic(buffer) = &switch.buffer {
-        dynamic(buffer, switch, cx);
-    }
-}
-
-fn dynamic(buffer: &DynamicBuffer, switch: &Switch, cx: &mut Cx) {
-    let share = buffer.alpha / (1.0 + buffer.alpha);
-    let alone = libm::floor(share * buffer.total.count() as f64) as u64;
-    cx.key("buffer", |cx| {
-        if buffer.alpha > GREEDY_ALPHA {
-            let message = format!("lets a single queue take {:.0} % of the buffer", 100.0 * share);
-            warn(cx, "alpha", &buffer.alpha, message).suggestion = Some("chips offer 1/128 to 8".to_string());
-        }
-        let frames = in_bytes(buffer.total, switch).map(|total| libm::floor(share * total as f64) as u64 / FRAME);
-        if let Some(frames) = frames.filter(|frames| *frames < BURST_FRAMES) {
-            warn(cx, "alpha", &buffer.alpha, format!("lets a queue that is alone hold no more than {frames} full frames"));
-        }
-    });
-    for threshold in switch.marking.amounts() {
-        let same_unit = std::mem::discriminant(&threshold) == std::mem::discriminant(&buffer.total);
-        // What is above the whole buffer is warned of by the switch itself.
-        if same_unit && threshold.count() < buffer.total.count() && threshold.count() >= alone {
-            cx.key("marking", |cx| {
-                let message = switch.marking.out_of_reach(threshold);
-                cx.warn(None, format!("{message} what one queue may hold, alpha/(1 + alpha) of the buffer"), None);
-            });
+    if let Buffer::Dynamic(buffer) = &settings.switch.buffer {
+        for (entry, alpha) in settings.alphas() {
+            let place = if entry.is_none() { "buffer" } else { "alpha" };
+            at_setting(entry, place, cx, |cx| share(buffer, alpha, (settings.switch, entry.is_none()), cx));
         }
     }
 }
 
-/// The ports that `switch.buffer.except` names, in order of their ids, and the buffer of each.
-pub(super) fn buffers(parts: &Parts, network: &Network, cx: &mut Cx) -> Vec<(LinkId, Amount)> {
-    let Some(Buffer::Static(buffer)) = parts.switch.as_ref().map(|switch| &switch.buffer) else { return Vec::new() };
-    let ports: Vec<(LinkId, &str)> = network
-        .ports
-        .iter()
-        .zip(0u32..)
-        .filter(|(port, _)| port.of_switch)
-        .map(|(port, id)| (LinkId(id), port.name.as_str()))
-        .collect();
-    let names: Vec<&str> = ports.iter().map(|(_, name)| *name).collect();
-    // Which entry a port has its buffer from.
-    let mut chosen: Vec<Option<usize>> = vec![None; ports.len()];
-    for (i, entry) in buffer.except.iter().enumerate() {
-        if entry.ports.is_empty() {
-            except(cx, i, |cx| cx.error(None, "is empty: the entry has no effect", Some("names of ports".to_string())).severity);
+/// What a single queue may take of a shared buffer; `cx` is at the buffer, or at an exception's α.
+fn share(buffer: &DynamicBuffer, alpha: f64, (switch, own): (&Switch, bool), cx: &mut Cx) {
+    let share = alpha / (1.0 + alpha);
+    let warn = |cx: &mut Cx, message: String, suggestion: Option<String>| {
+        let body = |cx: &mut Cx| cx.warn(Some(&shown(&alpha)), message, None).suggestion = suggestion;
+        if own {
+            cx.key("alpha", body);
+        } else {
+            body(cx);
         }
-        for (j, wanted) in entry.ports.iter().enumerate() {
-            let (mut any, mut twice) = (false, None);
-            for (name, chosen) in names.iter().zip(&mut chosen).filter(|(name, _)| pattern::fits(wanted, name)) {
-                any = true;
-                match chosen.replace(i) {
-                    Some(earlier) if earlier != i => twice = twice.or(Some((*name, earlier))),
-                    _ => {}
-                }
-            }
-            if !any {
-                except(cx, i, |cx| cx.index(j, |cx| unknown(wanted, &names, cx)));
-            }
-            if let Some((name, earlier)) = twice {
-                except(cx, i, |cx| {
-                    cx.index(j, |cx| {
-                        let message = format!("is {name} once more: switch.buffer.except[{earlier}] names it too");
-                        cx.error(Some(&shown(wanted)), message, Some("one buffer for each port".to_string())).severity
-                    })
-                });
-            }
-        }
+    };
+    if alpha > GREEDY_ALPHA {
+        let message = format!("lets a single queue take {:.0} % of the buffer", 100.0 * share);
+        warn(cx, message, Some("chips offer 1/128 to 8".to_string()));
     }
-    let amounts = ports.iter().zip(&chosen);
-    amounts.filter_map(|((id, _), entry)| Some((*id, buffer.except[(*entry)?].per_port))).collect()
-}
-
-/// Runs `body` at the ports of an entry of `switch.buffer.except`.
-fn except<T>(cx: &mut Cx, entry: usize, body: impl FnOnce(&mut Cx) -> T) -> T {
-    cx.key("switch", |cx| cx.key("buffer", |cx| cx.key("except", |cx| cx.index(entry, |cx| cx.key("ports", body)))))
-}
-
-/// An amount in bytes, packets counted as full frames.
-pub(super) fn in_bytes(amount: Amount, switch: &Switch) -> Option<u64> {
-    match amount {
-        Amount::Bytes(n) => Some(n),
-        Amount::Packets(n) => n.checked_mul(FRAME),
-        Amount::Cells(n) => n.checked_mul(u64::from(switch.cell_bytes())),
-    }
-}
-
-/// The most that one port can hold by itself; `None` where there is no limit.
-pub(super) fn port_buffer(switch: &Switch) -> Option<Bytes> {
-    match &switch.buffer {
-        Buffer::Static(buffer) => in_bytes(buffer.per_port, switch).map(Bytes),
-        Buffer::Dynamic(buffer) => {
-            let share = buffer.alpha / (1.0 + buffer.alpha);
-            in_bytes(buffer.total, switch).map(|total| Bytes(libm::floor(share * total as f64) as u64))
-        }
-        Buffer::Unlimited(_) => None,
+    let frames = in_bytes(buffer.total, switch).map(|total| libm::floor(share * total as f64) as u64 / FRAME);
+    if let Some(frames) = frames.filter(|frames| *frames < BURST_FRAMES) {
+        warn(cx, format!("lets a queue that is alone hold no more than {frames} full frames"), None);
     }
 }
 

@@ -1,14 +1,15 @@
 //! Telemetry: ports that match nothing, samples that miss what they are taken for, registers that are too short.
 
-use super::switch::{in_bytes, port_buffer};
+use super::names::{unknown, PORT};
+use super::settings::Settings;
 use super::transport::{shown, warn};
 use super::{used_transports, Network};
 use crate::doc::Parts;
-use crate::pattern;
 use crate::sections::{Keep, Registers, Sampling, STAMP_BYTES};
+use fanin_params::pattern;
 use fanin_params::{Cx, Node, Value};
-use fanin_transport::TransportConfig;
-use fanin_units::{Amount, Bytes, LinkId, Span};
+use fanin_transport::TransportParams;
+use fanin_units::{Bytes, LinkId, Span};
 
 /// Ports that a stamp's number can tell apart: 255 says that none has filled it in.
 const MOST_STAMPING: usize = 255;
@@ -31,7 +32,7 @@ pub(super) fn watched(parts: &Parts, network: &Network, cx: &mut Cx) -> Vec<Link
             }
         }
         if !any {
-            let body = |cx: &mut Cx| if of_host { hosts_only(wanted, cx) } else { unknown(wanted, &names, cx) };
+            let body = |cx: &mut Cx| if of_host { hosts_only(wanted, cx) } else { unknown(&PORT, wanted, &names, cx) };
             cx.key("telemetry", |cx| cx.key("queues", |cx| cx.index(i, body)));
         }
     }
@@ -48,32 +49,21 @@ fn hosts_only(wanted: &str, cx: &mut Cx) {
     );
 }
 
-/// A name or pattern of ports that is none of `names`.
-pub(super) fn unknown(wanted: &str, names: &[&str], cx: &mut Cx) {
-    let node: Node = Value::Text(wanted.to_string()).into();
-    cx.unknown(Some(&node), "port", wanted, names);
-    if let Some(problem) = cx.last() {
-        problem.line = None;
-        problem.message = if wanted.contains('*') { "matches no port".to_string() } else { "is no port".to_string() };
-        let few: Vec<&str> = names.iter().take(4).copied().collect();
-        let more = if names.len() > few.len() { format!(", … ({} ports)", names.len()) } else { String::new() };
-        problem.accepted = Some(format!("names and patterns such as \"leaf0->*\"; the ports are {}{more}", few.join(", ")));
-    }
-}
-
 /// A period in which the largest burst that a port can hold comes and goes.
-pub(super) fn sampling(parts: &Parts, network: &Network, cx: &mut Cx) {
-    let (Some(telemetry), Some(switch)) = (&parts.telemetry, &parts.switch) else { return };
+pub(super) fn sampling(parts: &Parts, settings: &Settings, network: &Network, cx: &mut Cx) {
+    let Some(telemetry) = &parts.telemetry else { return };
     let Sampling::Every(period) = telemetry.sample else { return };
-    let Some(buffer) = port_buffer(switch) else { return };
-    // The slowest port drains its buffer last: where even its bursts are too short, all are.
-    let Some(slowest) = network.ports.iter().filter(|port| port.of_switch).map(|port| port.rate).min() else { return };
-    let drain = slowest.time_to_send(buffer);
+    // Where even the burst that takes longest to drain is too short, all are.
+    let mut longest = None;
+    for (link, port) in network.switch_ports() {
+        let Some(buffer) = settings.most(link) else { return };
+        longest = longest.max(Some((port.rate.time_to_send(buffer), std::cmp::Reverse(port.rate), buffer)));
+    }
+    let Some((drain, std::cmp::Reverse(rate), buffer)) = longest else { return };
     if period > drain {
         cx.key("telemetry", |cx| {
-            let message = format!(
-                "is above {drain}, in which a full buffer of {buffer} drains at {slowest}: bursts fall between two samples"
-            );
+            let message =
+                format!("is above {drain}, in which a full buffer of {buffer} drains at {rate}: bursts fall between two samples");
             warn(cx, "sample", &telemetry.sample, message).suggestion =
                 Some("a shorter period, or list ports in telemetry.queues to record each packet".to_string());
         });
@@ -83,21 +73,16 @@ pub(super) fn sampling(parts: &Parts, network: &Network, cx: &mut Cx) {
 /// What the watched ports hold at most.
 #[derive(Clone, Copy)]
 pub(super) enum Largest {
-    /// No port is watched, or the switch could not be read.
+    /// No port is watched, or the switches could not be read.
     Unknown,
     Unlimited,
     Of(Bytes),
 }
 
-/// The largest buffer of a watched port; `own`: the ports that have one of their own, ascending.
-pub(super) fn largest_buffer(parts: &Parts, watched: &[LinkId], own: &[(LinkId, Amount)]) -> Largest {
-    let Some(switch) = &parts.switch else { return Largest::Unknown };
-    let of = |port: &LinkId| match own.binary_search_by_key(port, |(link, _)| *link) {
-        Ok(i) => in_bytes(own[i].1, switch).map(Bytes),
-        Err(_) => port_buffer(switch),
-    };
+/// The largest buffer of a watched port.
+pub(super) fn largest_buffer(settings: &Settings, watched: &[LinkId]) -> Largest {
     let mut largest = Largest::Unknown;
-    for buffer in watched.iter().map(of) {
+    for buffer in watched.iter().map(|port| settings.most(*port)) {
         largest = match (largest, buffer) {
             (Largest::Unlimited, _) | (_, None) => Largest::Unlimited,
             (Largest::Of(one), Some(other)) => Largest::Of(one.max(other)),
@@ -163,13 +148,13 @@ pub(super) fn registers(parts: &Parts, watched: &[LinkId], buffer: Largest, (not
         }
         cx.key("registers", |cx| short(registers, buffer, parts, cx));
     });
-    for (name, TransportConfig::Tcp(tcp)) in used_transports(parts) {
-        let payload = |mtu| u32::from(tcp.payload(mtu, parts.ip(), tcp.timestamps));
-        let (without, with) = (payload(tcp.mtu), payload(tcp.mtu - STAMP_BYTES));
+    for (name, config) in used_transports(parts) {
+        let without = config.shape(parts.ip()).payload;
+        let with = config.clone().with_mtu_less(STAMP_BYTES).shape(parts.ip()).payload;
         let less = if with < without {
             format!(
                 "a full segment carries {with} B instead of {without} B, {:.2} % less",
-                100.0 * f64::from(without - with) / f64::from(without)
+                100.0 * (without - with) as f64 / without as f64
             )
         } else {
             format!("full segments still carry {with} B")

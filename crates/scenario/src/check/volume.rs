@@ -6,7 +6,7 @@ use crate::doc::Parts;
 use crate::sections::{Keep, Sampling};
 use fanin_params::Cx;
 use fanin_traffic::{DatagramSpec, FlowKind, FlowSpec, Traffic};
-use fanin_transport::TransportConfig;
+use fanin_transport::TransportParams;
 use fanin_units::{Bytes, LinkId, Span};
 use std::collections::BTreeMap;
 
@@ -168,8 +168,8 @@ const BITS_PER_BYTE: f64 = Bytes(1).bits() as f64;
 fn asked(parts: &Parts, flow: &FlowSpec, stop: Option<f64>) -> Option<(f64, f64)> {
     let payload = match &flow.kind {
         FlowKind::Transfer => {
-            let TransportConfig::Tcp(tcp) = parts.transports.get(usize::from(flow.transport))?.1.as_ref()?;
-            f64::from(tcp.payload(tcp.mtu - parts.trailer(), parts.ip(), tcp.timestamps)).max(1.0)
+            let config = parts.transports.get(usize::from(flow.transport))?.1.as_ref()?;
+            config.clone().with_mtu_less(parts.trailer()).shape(parts.ip()).payload.max(1) as f64
         }
         FlowKind::Datagrams(spec) => spec.packet.get() as f64,
     };

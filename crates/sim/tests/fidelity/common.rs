@@ -160,3 +160,106 @@ pub trait Completed {
         self.flows().iter().map(|f| f.retransmits).sum()
     }
 }
+
+/// What has become of drop notifications: at switches, on the way, and at senders.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Notices {
+    pub raised: u64,
+    pub attached: u64,
+    pub empty_frames: u64,
+    pub overflowed: u64,
+    pub next_hop_unaware: u64,
+    pub expired: u64,
+    pub lost: u64,
+    pub retransmitted: u64,
+    pub redundant: u64,
+    pub arrived: u64,
+    pub unknown: u64,
+    pub undefined: u64,
+    pub ignored: u64,
+    pub flow_ended: u64,
+}
+
+impl Notices {
+    pub fn of(world: &World) -> Notices {
+        let at_switches = |name| world.counter("notifications", name);
+        let at_senders = world.signals().notifications;
+        Notices {
+            raised: at_switches("raised"),
+            attached: at_switches("attached"),
+            empty_frames: at_switches("empty_frames"),
+            overflowed: at_switches("overflowed"),
+            next_hop_unaware: at_switches("next_hop_unaware"),
+            expired: at_switches("expired"),
+            lost: at_switches("lost"),
+            retransmitted: at_senders.retransmitted,
+            redundant: at_senders.redundant,
+            arrived: at_senders.arrived,
+            unknown: at_senders.unknown,
+            undefined: at_senders.undefined,
+            ignored: at_senders.ignored,
+            flow_ended: world.after_end("notifications"),
+        }
+    }
+
+    /// Those that reached the host of the packet's sender.
+    pub fn reached(&self) -> u64 {
+        self.retransmitted + self.redundant + self.arrived + self.unknown + self.undefined + self.ignored + self.flow_ended
+    }
+
+    /// Those that never reach a host.
+    pub fn stranded(&self) -> u64 {
+        self.overflowed + self.next_hop_unaware + self.expired + self.lost
+    }
+}
+
+/// What has become of trimmed packets and of NACKs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Trims {
+    pub trimmed: u64,
+    pub tail_trimmed: u64,
+    pub headers_lost: u64,
+    pub nacked: u64,
+    pub ignored: u64,
+    pub not_open: u64,
+    pub flow_ended: u64,
+    pub nacks_lost: u64,
+    pub nacks_flow_ended: u64,
+    pub nack_retransmitted: u64,
+    pub nack_redundant: u64,
+    pub nack_arrived: u64,
+    pub nack_unknown: u64,
+}
+
+impl Trims {
+    pub fn of(world: &World) -> Trims {
+        let at_switches = |name| world.counter("trimming", name);
+        let (ends, totals) = (world.signals().trimming, world.totals());
+        Trims {
+            trimmed: at_switches("trimmed"),
+            tail_trimmed: at_switches("tail_trimmed"),
+            headers_lost: at_switches("headers_lost"),
+            nacked: ends.nacked,
+            ignored: ends.ignored,
+            not_open: ends.not_open,
+            flow_ended: totals.stray_trimmed,
+            nacks_lost: totals.dropped_signals,
+            nacks_flow_ended: totals.stray_signals,
+            nack_retransmitted: ends.nack_retransmitted,
+            nack_redundant: ends.nack_redundant,
+            nack_arrived: ends.nack_arrived,
+            nack_unknown: ends.nack_unknown,
+        }
+    }
+
+    /// Trimmed packets that are no longer on the way.
+    pub fn headers_gone(&self) -> u64 {
+        self.headers_lost + self.nacked + self.ignored + self.not_open + self.flow_ended
+    }
+
+    /// NACKs that are no longer on the way.
+    pub fn nacks_gone(&self) -> u64 {
+        let answered = self.nack_retransmitted + self.nack_redundant + self.nack_arrived + self.nack_unknown;
+        self.nacks_lost + self.nacks_flow_ended + answered
+    }
+}

@@ -96,7 +96,8 @@ fn random_scenarios_are_accepted() {
 
 /// What a scenario's buffer allows.
 struct Limit {
-    per_port: Option<fanin_units::Amount>,
+    /// By link.
+    per_port: Vec<Option<fanin_units::Amount>>,
     shared: Option<fanin_units::Amount>,
 }
 
@@ -104,11 +105,12 @@ impl Limit {
     fn of(text: &str) -> Limit {
         use fanin_switch::Buffer;
         let scenario = scenario(text);
-        match &scenario.doc().switch.buffer {
-            Buffer::Static(b) => Limit { per_port: Some(b.per_port), shared: None },
-            Buffer::Dynamic(b) => Limit { per_port: None, shared: Some(b.total) },
-            Buffer::Unlimited(_) => Limit { per_port: None, shared: None },
-        }
+        let links = (0..scenario.topology().links.len() as u32).map(fanin_units::LinkId);
+        let shared = match &scenario.doc().switch.buffer {
+            Buffer::Dynamic(b) => Some(b.total),
+            _ => None,
+        };
+        Limit { per_port: links.map(|link| scenario.port(link).buffer).collect(), shared }
     }
 }
 
@@ -119,18 +121,24 @@ fn balance(world: &mut World, limit: &Limit) {
     let t = world.totals();
     let in_flight = world.in_flight();
     assert_eq!(t.sent, t.delivered + t.stray + t.dropped + in_flight, "{t:?}");
-    assert_eq!(in_flight, ports.iter().map(|p| p.on_wire + p.queue_packets).sum::<u64>());
+    let exist = ports.iter().map(|p| p.on_wire + p.queue_packets).sum::<u64>() + world.held();
+    assert_eq!(in_flight + world.control_frames_on_wire(), exist);
     assert_eq!(t.packet_hops, ports.iter().map(|p| p.tx_packets - p.on_wire).sum::<u64>());
-    assert_eq!(t.dropped, ports.iter().map(|p| p.drops).sum::<u64>());
+    // Mechanisms hold packets, send frames of their own, and detour packets until their hop limit is reached, which is no port's
+    // drop: with them the sums over the network are what holds.
+    let plain = world.mechanism_counts().is_empty();
+    let at_ports = ports.iter().map(|p| p.drops).sum::<u64>();
+    assert!(t.dropped == at_ports || (!plain && t.dropped > at_ports), "{t:?}");
     let nics = || ports.iter().filter(|p| p.switch.is_none());
     assert_eq!(t.sent, nics().map(|p| p.tx_packets + p.queue_packets).sum::<u64>());
     assert_eq!(nics().map(|p| p.drops + p.marks).sum::<u64>(), 0, "hosts neither drop nor mark");
     let arrived = |to: Option<u32>| ports.iter().filter(|p| p.leads_to == to).map(|p| p.tx_packets - p.on_wire).sum::<u64>();
-    assert_eq!(t.delivered + t.stray, arrived(None));
+    assert!(!plain || t.delivered + t.stray == arrived(None), "{t:?}");
     let switches = ports.iter().filter_map(|p| p.switch).max().map_or(0, |s| s + 1);
     for s in 0..switches {
         let own: Vec<_> = ports.iter().filter(|p| p.switch == Some(s)).collect();
-        assert_eq!(arrived(Some(s)), own.iter().map(|p| p.tx_packets + p.queue_packets + p.drops).sum::<u64>(), "switch {s}");
+        let left = own.iter().map(|p| p.tx_packets + p.queue_packets + p.drops).sum::<u64>();
+        assert!(!plain || arrived(Some(s)) == left, "switch {s}");
         let held = |amount: Amount| match amount {
             Amount::Bytes(_) => own.iter().map(|p| p.queue_bytes).sum::<u64>(),
             Amount::Packets(_) => own.iter().map(|p| p.queue_packets).sum(),
@@ -140,9 +148,9 @@ fn balance(world: &mut World, limit: &Limit) {
             assert!(held(total) <= total.count(), "switch {s} holds {} of {total}", held(total));
         }
     }
-    for p in ports.iter().filter(|p| p.switch.is_some()) {
+    for (p, own) in ports.iter().zip(&limit.per_port).filter(|(p, _)| p.switch.is_some()) {
         assert!(p.queue_bytes >= 64 * p.queue_packets && p.tx_bytes >= 64 * p.tx_packets, "{p:?}");
-        let (queue, limit) = match limit.per_port {
+        let (queue, limit) = match *own {
             Some(Amount::Bytes(n)) => (p.queue_bytes.max(p.peak_bytes), n),
             Some(Amount::Packets(n)) => (p.queue_packets, n),
             Some(Amount::Cells(n)) => (p.queue_cells, n),

@@ -129,7 +129,7 @@ fn a_notification_comes_as_soon_as_its_frame() {
             link = {{ rate = "1Gbps", delay = "10us" }}
             [switch]
             buffer = {{ kind = "static", per_port = "20 packets" }}
-            notification = "pdn"
+            mechanisms.pdn = {{}}
             [transport]
             kind = "tcp"
             timestamps = false
@@ -147,7 +147,7 @@ fn a_notification_comes_as_soon_as_its_frame() {
         ));
         let heard = loop {
             assert_eq!(world.advance(1).expect("tables"), Pause::Budget);
-            if world.notices().expect("notifications").repaired == 1 {
+            if Notices::of(&world).retransmitted == 1 {
                 break world.now();
             }
         };
@@ -168,19 +168,19 @@ fn a_notification_is_44_bytes() {
         let flows = flows.map(|(src, dst)| format!("{{ src = \"{src}\", dst = \"{dst}\", size = \"5MB\" }}")).join(", ");
         let mut world = make(&format!(
             "[topology]\nkind = \"single_switch\"\nhosts = 4\nlink = {{ rate = \"1Gbps\", delay = \"5us\" }}\n\
-             [switch]\nbuffer = {{ kind = \"static\", per_port = \"30KB\" }}\nnotification = {{ kind = \"pdn\", queue = \"{queue}B\" }}\n\
+             [switch]\nbuffer = {{ kind = \"static\", per_port = \"30KB\" }}\nmechanisms.pdn = {{ queue = \"{queue}B\" }}\n\
              [transport]\nkind = \"tcp\"\nhandshake = false\ninitial_window = 60\ndrop_notification = true\n\
              [telemetry]\nsample = \"off\"\n[[traffic]]\nkind = \"flows\"\nflows = [{flows}]\n{V6}"
         ));
         while world.advance(1 << 20).expect("tables") == Pause::Budget {}
-        let (counts, ports) = (world.notices().expect("notifications"), world.ports_now());
+        let (counts, ports) = (Notices::of(&world), world.ports_now());
         let summary = fanin_sim::finish(&mut world).expect("tables").0;
         let kept = world.into_kept().expect("tables");
         let sent = |by_switch: bool| ports.iter().filter(|p| p.switch.is_some() == by_switch).map(|p| p.tx_bytes).sum::<u64>();
         let dropped: u64 = kept.drops.iter().map(|row| u64::from(row.frame_bytes)).sum();
         assert_eq!(sent(true) + dropped, sent(false) + 44 * counts.attached + 64 * counts.empty_frames);
         assert!(counts.attached > 20 && counts.empty_frames > 0, "{counts:?}");
-        let largest = summary["notifications"]["largest_queue"]["bytes"].as_u64().expect("a queue");
+        let largest = summary["mechanisms"]["notifications"]["largest_queue"]["bytes"].as_u64().expect("a queue");
         assert!(if queue < 88 { largest == 44 } else { largest > 44 && largest % 44 == 0 }, "{largest}");
     }
 }

@@ -1,8 +1,34 @@
 //! Random small scenarios: every kind of topology, buffer, marking, path choice, transport and traffic, many events of
 //! the same time.
 
+use fanin_params::{Param, Schema};
+use fanin_switch::{Marking, Mechanisms, PathChoice, Scheduling};
+use fanin_transport::{CongestionControl, TransportConfig};
 use proptest::prelude::*;
 use proptest::sample::select;
+
+/// What is registered under a key, by kind: each with its defaults.
+fn registered<T: Param>() -> Vec<&'static str> {
+    match T::schema() {
+        Schema::Choice(choice) => choice.variants.iter().map(|variant| variant.kind).collect(),
+        other => panic!("no choice: {other:?}"),
+    }
+}
+
+/// Settings written out, and whatever is registered besides.
+fn or_registered<T: Param>(written: &[&str]) -> impl Strategy<Value = String> {
+    let kinds: Vec<String> = registered::<T>().iter().map(|kind| format!("\"{kind}\"")).collect();
+    let written: Vec<String> = written.iter().map(|text| text.to_string()).collect();
+    prop_oneof![3 => select(written), 1 => select(kinds)]
+}
+
+/// Nothing, or one or two of the mechanisms that are registered.
+fn mechanisms() -> impl Strategy<Value = String> {
+    let keys: Vec<&'static str> = Mechanisms::struct_schema().fields.iter().map(|field| field.name).collect();
+    let some = prop::sample::subsequence(keys.clone(), 0..=keys.len().min(2));
+    let tables = some.prop_map(|keys| keys.iter().map(|key| format!("mechanisms.{key} = {{}}\n")).collect());
+    prop_oneof![3 => Just(String::new()), 1 => tables]
+}
 
 /// A scenario without its `[engine]` and `[telemetry]` tables.
 #[derive(Clone, Debug)]
@@ -11,6 +37,12 @@ pub struct Random {
 }
 
 impl Random {
+    /// The same without mechanisms at switches, for tests that bring their own, or none.
+    pub fn plain(&self) -> Random {
+        let lines = self.text.lines().filter(|line| !line.contains("mechanisms"));
+        Random { text: lines.map(|line| format!("{line}\n")).collect() }
+    }
+
     /// The scenario with ports simulated so and telemetry on or off.
     pub fn with(&self, ports: &str, telemetry: bool) -> String {
         let telemetry = if telemetry { "sample = \"7us\"\nqueues = [\"*\"]" } else { "sample = \"off\"\ndrops = false" };
@@ -43,7 +75,7 @@ fn fifo_switch() -> impl Strategy<Value = String> {
         "{ kind = \"static\", per_port = \"20KB\" }",
         "{ kind = \"static\", per_port = \"150 cells\" }",
     ]);
-    let marking = select(vec![
+    let marking = or_registered::<Marking>(&[
         "\"none\"",
         "{ kind = \"threshold\", k = \"3 packets\" }",
         "{ kind = \"threshold\", k = \"3 packets\", at = \"dequeue\" }",
@@ -56,11 +88,12 @@ fn fifo_switch() -> impl Strategy<Value = String> {
         "{ kind = \"red\", min = \"20 cells\", max = \"90 cells\", weight = 1.0, spacing = \"wait\", gentle = false }",
     ]);
     let latency = select(vec!["", "latency = \"500ns\"\n"]);
-    (buffer, marking, latency, routing()).prop_map(|(b, m, l, r)| format!("buffer = {b}\nmarking = {m}\n{l}routing = {r}\n"))
+    (buffer, marking, latency, routing(), mechanisms())
+        .prop_map(|(b, m, l, r, more)| format!("buffer = {b}\nmarking = {m}\n{l}routing = {r}\n{more}"))
 }
 
-fn routing() -> impl Strategy<Value = &'static str> {
-    select(vec!["\"ecmp\"", "\"spray\"", "\"round_robin\"", "{ kind = \"flowlet\", gap = \"5us\" }"])
+fn routing() -> impl Strategy<Value = String> {
+    or_registered::<PathChoice>(&["{ kind = \"flowlet\", gap = \"5us\" }", "\"ecmp\"", "\"spray\""])
 }
 
 /// Buffers and schedulers that only ports with explicit departures have.
@@ -71,34 +104,73 @@ fn explicit_switch() -> impl Strategy<Value = String> {
         "{ kind = \"dynamic\", total = \"600 cells\", alpha = 2.0 }",
         "{ kind = \"static\", per_port = \"15 packets\" }",
     ]);
-    let scheduling = select(vec![
+    let scheduling = or_registered::<Scheduling>(&[
         "\"fifo\"",
         "{ kind = \"strict\", classes = 3 }",
         "{ kind = \"drr\", quanta = [\"1518B\", \"3036B\", \"600B\"] }",
         "{ kind = \"strict_drr\", strict = 1, quanta = [\"1518B\", \"3036B\"] }",
     ]);
-    let marking = select(vec![
+    let marking = or_registered::<Marking>(&[
         "\"none\"",
         "{ kind = \"threshold\", k = \"3 packets\" }",
         "{ kind = \"threshold\", k = \"3 packets\", at = \"dequeue\" }",
         "{ kind = \"red\", min = \"2 packets\", max = \"10 packets\", weight = 0.2 }",
     ]);
-    (buffer, scheduling, marking, routing())
-        .prop_map(|(b, s, m, r)| format!("buffer = {b}\nscheduling = {s}\nmarking = {m}\nrouting = {r}\n"))
+    (buffer, scheduling, marking, routing(), mechanisms())
+        .prop_map(|(b, s, m, r, more)| format!("buffer = {b}\nscheduling = {s}\nmarking = {m}\nrouting = {r}\n{more}"))
 }
 
+/// Switches of which half have ports with settings of their own, and some no mechanisms next to hosts.
+fn with_exceptions(switch: impl Strategy<Value = String>) -> impl Strategy<Value = String> {
+    let room = (select(vec!["0 packets", "7 packets", "9KB"]), select(vec![0.25, 4.0]));
+    let marking = select(vec![
+        "\"none\"",
+        "{ kind = \"threshold\", k = \"2 packets\" }",
+        "{ kind = \"threshold\", k = \"3000B\", at = \"dequeue\" }",
+        "{ kind = \"red\", min = \"1 packets\", max = \"6 packets\", weight = 0.5 }",
+    ]);
+    let scheduling =
+        select(vec!["\"fifo\"", "{ kind = \"strict\", classes = 2 }", "{ kind = \"drr\", quanta = [\"600B\", \"1518B\"] }"]);
+    let exceptions = prop::option::of((room, marking.clone(), marking, scheduling, any::<bool>()));
+    (switch, exceptions).prop_map(|(switch, exceptions)| {
+        let Some(((buffer, alpha), one, other, scheduling, fewer)) = exceptions else { return switch };
+        let room = if switch.contains("dynamic") { format!("alpha = {alpha}") } else { format!("buffer = \"{buffer}\"") };
+        let fewer = if fewer && switch.contains("mechanisms.") { "[[switch.except]]\ntier = 0\nmechanisms = {}\n" } else { "" };
+        format!(
+            "{switch}{fewer}[[switch.except]]\nports = [\"*->h5\", \"*->h1\"]\n{room}\nmarking = {one}\n\
+             [[switch.except]]\nports = [\"*->h4\"]\ntier = 0\nscheduling = {scheduling}\nmarking = {other}\n"
+        )
+    })
+}
+
+/// A `[transport]` table.
 fn transport() -> impl Strategy<Value = String> {
-    let control = select(vec![
+    let others: Vec<&str> = registered::<TransportConfig>().into_iter().filter(|kind| *kind != "tcp").collect();
+    let tcp = tcp().prop_map(|keys| format!("kind = \"tcp\"\n{keys}"));
+    if others.is_empty() {
+        return tcp.boxed();
+    }
+    prop_oneof![3 => tcp, 1 => select(others).prop_map(|kind| format!("kind = \"{kind}\"\n"))].boxed()
+}
+
+fn tcp() -> impl Strategy<Value = String> {
+    let registered = registered::<CongestionControl>().into_iter().map(|kind| format!("congestion_control = \"{kind}\""));
+    let control = prop_oneof![3 => tcp_control(), 1 => select(registered.collect::<Vec<_>>())];
+    (control, any::<bool>(), any::<bool>(), select(vec!["", "mss = 536\n"])).prop_map(|(c, handshake, timestamps, mss)| {
+        format!("{c}\nhandshake = {handshake}\ntimestamps = {timestamps}\n{mss}rto_initial = \"300us\"\nrto_min = \"100us\"\nrto_max = \"3ms\"\nclock_granularity = \"1us\"\nmax_retries = 6\n")
+    })
+}
+
+fn tcp_control() -> impl Strategy<Value = String> {
+    select(vec![
         "congestion_control = \"newreno\"",
         "congestion_control = \"reno\"",
         "congestion_control = \"dctcp\"\nect_on = \"all\"",
         "profile = \"linux\"\ncongestion_control = \"cubic\"\necn = true",
         "congestion_control = \"newreno\"\ntso = true\ninitial_window = 40",
         "congestion_control = \"dctcp\"\npacing = \"fq\"",
-    ]);
-    (control, any::<bool>(), any::<bool>(), select(vec!["", "mss = 536\n"])).prop_map(|(c, handshake, timestamps, mss)| {
-        format!("{c}\nhandshake = {handshake}\ntimestamps = {timestamps}\n{mss}rto_initial = \"300us\"\nrto_min = \"100us\"\nrto_max = \"3ms\"\nclock_granularity = \"1us\"\nmax_retries = 6\n")
-    })
+    ])
+    .prop_map(str::to_string)
 }
 
 fn traffic() -> impl Strategy<Value = String> {
@@ -132,21 +204,21 @@ fn around(switch: impl Strategy<Value = String>, classes: bool) -> impl Strategy
         }
         let cells = if switch.contains(" cells") { "cell = \"200B\"\n" } else { "" };
         let text = format!(
-            "seed = {seed}\nduration = \"4ms\"\n[topology]\n{topology}\n[switch]\n{cells}{switch}[host]\nnic = \"{nic}\"\n[framing]\nip = \"{ip}\"\n[transport]\nkind = \"tcp\"\n{transport}{traffic}"
+            "seed = {seed}\nduration = \"4ms\"\n[topology]\n{topology}\n[switch]\n{cells}{switch}[host]\nnic = \"{nic}\"\n[framing]\nip = \"{ip}\"\n[transport]\n{transport}{traffic}"
         );
         Random { text }
     })
 }
 
-/// Scenarios whose ports are FIFO, so that they can be simulated in both ways.
+/// Scenarios whose ports are FIFO, but for exceptions, so that they can be simulated in both ways.
 pub fn fifo() -> impl Strategy<Value = Random> {
-    around(fifo_switch(), false)
+    around(with_exceptions(fifo_switch()), false)
 }
 
 /// Scenarios with classes and shared buffers.
 pub fn classes() -> impl Strategy<Value = Random> {
-    around(explicit_switch(), true).prop_map(|mut r| {
-        if r.text.contains("scheduling = \"fifo\"") {
+    around(with_exceptions(explicit_switch()), true).prop_map(|mut r| {
+        if r.text.contains("scheduling = \"fifo\"\nmarking") {
             for class in 1..3 {
                 r.text = r.text.replace(&format!("class = {class}\n"), "");
             }

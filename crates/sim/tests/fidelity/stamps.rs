@@ -78,7 +78,7 @@ fn decoded_is_exact(ran: &Ran, registers: Registers) -> usize {
 }
 
 fn with(random: &Random, ports: &str, telemetry: &str) -> String {
-    format!("{}[engine]\nports = \"{ports}\"\n[telemetry]\n{telemetry}\n", random.text)
+    format!("{}[engine]\nports = \"{ports}\"\n[telemetry]\n{telemetry}\n", random.plain().text)
 }
 
 proptest! {
@@ -279,7 +279,7 @@ fn the_manifest_describes_watched_ports() {
     let manifest = |telemetry: &str| {
         let text = format!(
             "[topology]\nkind = \"single_switch\"\nhosts = 9\nlink = {{ rate = \"10Gbps\", delay = \"1us\", wire_overhead = \"50B\" }}\n\
-             [switch]\nbuffer = {{ kind = \"static\", per_port = \"100KB\", except = [{{ ports = [\"*->h7\"], per_port = \"20 packets\" }}] }}\n\
+             [switch]\nbuffer = {{ kind = \"static\", per_port = \"100KB\" }}\n[[switch.except]]\nports = [\"*->h7\"]\nbuffer = \"20 packets\"\n\
              [transport]\nkind = \"tcp\"\nhandshake = false\nrto_min = \"1ms\"\nclock_granularity = \"10us\"\n[telemetry]\nqueues = [\"*->h8\", \"*->h7\"]\n{telemetry}\n\
              [[traffic]]\nkind = \"incast\"\nreceiver = \"h8\"\nsize = \"100KB\"\n"
         );

@@ -2,6 +2,7 @@
 
 use crate::common::*;
 use fanin_transport::Phase;
+use fanin_transport::Transport as _;
 use fanin_units::{Span, Time};
 
 /// One flow from `h0` to `h1` over links of which the second is the slower: sender at 100 Gb/s, `bottleneck` between two

@@ -1,13 +1,14 @@
 //! Trimming in a network: what is cut is accounted for, headers come when they say, and losses cost no timeout.
 
 use crate::common::*;
-use fanin_sim::{Pause, TrimCounts, World};
+use fanin_sim::{Pause, World};
 use fanin_telemetry::{DropRow, FlowRow};
 use fanin_units::Span;
 
 /// PDN's fan-in, and switches that trim.
 fn trimmed_fan_in(n: u32, transport: &str, trimming: &str) -> String {
-    fan_in(n, transport, &format!("trimming = {{ kind = \"ndp\"{trimming} }}"))
+    let trimming = trimming.trim_start_matches(", ");
+    fan_in(n, transport, &format!("mechanisms.trimming = {{ {trimming} }}"))
 }
 
 const NACK: &str = "trim_nack = true";
@@ -15,7 +16,7 @@ const NACK: &str = "trim_nack = true";
 const ROOM: &str = ", headers = \"1MB\"";
 
 struct Outcome {
-    counts: TrimCounts,
+    counts: Trims,
     flows: Vec<FlowRow>,
     drops: Vec<DropRow>,
 }
@@ -29,13 +30,13 @@ impl Completed for Outcome {
 /// What must hold of trimmed packets, NACKs and all packets at any time.
 fn balance(world: &mut World) {
     let ports = world.ports_now();
-    let (t, c) = (world.totals(), world.trims().expect("trimming"));
-    let (headers, nacks) = world.trims_on_the_way();
+    let (t, c) = (world.totals(), Trims::of(world));
+    let (headers, nacks) = world.trimmed_and_signals_on_the_way();
     assert_eq!(c.trimmed, c.headers_gone() + headers, "{c:?}");
     assert_eq!(c.nacked, c.nacks_gone() + nacks, "{c:?}");
-    assert!(c.tails <= c.trimmed);
+    assert!(c.tail_trimmed <= c.trimmed);
     assert_eq!(t.sent, t.delivered + t.stray + t.dropped + world.in_flight(), "{t:?}");
-    let exist = ports.iter().map(|p| p.on_wire + p.queue_packets).sum::<u64>() + world.headers_waiting();
+    let exist = ports.iter().map(|p| p.on_wire + p.queue_packets).sum::<u64>() + world.held();
     assert_eq!(world.in_flight(), exist);
     assert_eq!(t.packet_hops, ports.iter().map(|p| p.tx_packets - p.on_wire).sum::<u64>());
 }
@@ -48,7 +49,7 @@ fn play(text: &str) -> Outcome {
         step = step % 97 + 13;
     }
     balance(&mut world);
-    let counts = world.trims().expect("trimming");
+    let counts = Trims::of(&world);
     let kept = world.into_kept().expect("tables");
     Outcome { counts, flows: kept.flows, drops: kept.drops }
 }
@@ -59,7 +60,7 @@ fn play(text: &str) -> Outcome {
 #[test]
 fn every_loss_is_trimmed_and_nothing_times_out() {
     let quiet = play(&trimmed_fan_in(40, NACK, ROOM));
-    assert_eq!(quiet.counts, TrimCounts::default());
+    assert_eq!(quiet.counts, Trims::default());
     for cut in ["", ", cut = \"arriving\""] {
         for n in [90, 150] {
             for more in ["", "\ndrop_resend = \"window\"", "\nsack = true"] {
@@ -69,10 +70,10 @@ fn every_loss_is_trimmed_and_nothing_times_out() {
                 let ran = play(&text);
                 let c = ran.counts;
                 // All segments are of one size: each cut is a fair coin's, to five standard deviations.
-                let (tails, half) = (c.tails as f64, c.trimmed as f64 / 2.0);
-                let fair = if cut.is_empty() { (tails - half).abs() < 5.0 * (half / 2.0).sqrt() } else { c.tails == 0 };
+                let (tails, half) = (c.tail_trimmed as f64, c.trimmed as f64 / 2.0);
+                let fair = if cut.is_empty() { (tails - half).abs() < 5.0 * (half / 2.0).sqrt() } else { c.tail_trimmed == 0 };
                 assert!(c.trimmed > 0 && fair, "{c:?}");
-                assert_eq!((c.repaired, c.nacked, ran.drops.len()), (c.trimmed, c.trimmed, 0), "{c:?}");
+                assert_eq!((c.nack_retransmitted, c.nacked, ran.drops.len()), (c.trimmed, c.trimmed, 0), "{c:?}");
                 assert_eq!((ran.timeouts(), ran.retransmits()), (0, c.trimmed), "{n} {more} {cut}");
                 let best = Span::from_secs_f64(f64::from(n) * 10_000.0 * 8.0 / 1e9) + Span::from_us(100);
                 let headers = Span::from_ns(84 * 8) * c.trimmed;
@@ -88,7 +89,7 @@ fn every_loss_is_trimmed_and_nothing_times_out() {
 fn without_ears_there_are_timeouts() {
     let ran = play(&trimmed_fan_in(90, "", ROOM));
     let c = ran.counts;
-    assert!(c.unheard > 0 && c.unheard + c.ended == c.trimmed && c.nacked == 0, "{c:?}");
+    assert!(c.ignored > 0 && c.ignored + c.flow_ended == c.trimmed && c.nacked == 0, "{c:?}");
     assert!(ran.timeouts() > 0 && ran.last() > Span::from_ms(200));
 }
 
@@ -139,13 +140,13 @@ fn two_to_one(switch: &str, more: &str) -> String {
 /// that has sent an ACK of the data before it (84 B). The NACK, 20 + 20 + 12 + 18 = 70 B in a frame, 90 B of wire time, crosses two links.
 #[test]
 fn a_nack_comes_as_soon_as_headers_can() {
-    let mut world = make(&two_to_one("trimming = { kind = \"ndp\", cut = \"arriving\" }", ""));
+    let mut world = make(&two_to_one("mechanisms.trimming = { cut = \"arriving\" }", ""));
     let (mut cut, mut heard) = (None, None);
     while heard.is_none() {
         assert_eq!(world.advance(1).expect("tables"), Pause::Budget);
-        let c = world.trims().expect("trimming");
+        let c = Trims::of(&world);
         cut = cut.or((c.trimmed == 1).then(|| world.now()));
-        heard = (c.repaired == 1).then(|| world.now());
+        heard = (c.nack_retransmitted == 1).then(|| world.now());
     }
     let byte = Span::from_ns(8);
     let way = byte * 1538 + byte * 84 + Span::from_us(10) + (byte * 90 + Span::from_us(10)) * 2;
@@ -159,24 +160,24 @@ fn a_nack_comes_as_soon_as_headers_can() {
 #[test]
 fn rows_of_a_watched_port_are_of_its_data() {
     for (cut, tails) in [("arriving", false), ("either", true)] {
-        let trimming = format!("trimming = {{ kind = \"ndp\", cut = \"{cut}\" }}");
+        let trimming = format!("mechanisms.trimming = {{ cut = \"{cut}\" }}");
         let text = two_to_one(&trimming, "queues = [\"switch0->h2\"]");
         let mut world = make(&text);
         while world.advance(64).expect("tables") == Pause::Budget {}
-        let c = world.trims().expect("trimming");
+        let c = Trims::of(&world);
         let ran = run(&text);
         let rows = &ran.kept.queues;
         let port = ran.port("switch0->h2");
-        assert!(c.trimmed > 0 && (c.tails > 0) == tails && ran.kept.drops.is_empty() && port.drops == 0, "{c:?}");
+        assert!(c.trimmed > 0 && (c.tail_trimmed > 0) == tails && ran.kept.drops.is_empty() && port.drops == 0, "{c:?}");
         assert_eq!(rows.len() as u64, port.tx_packets);
         assert!(rows
             .iter()
             .all(|row| row.frame_bytes > 64 && row.queue_packets <= 20 && (!row.dropped || row.queue_packets == 20)));
-        assert_eq!(rows.iter().filter(|row| row.dropped).count() as u64, c.trimmed - c.tails);
+        assert_eq!(rows.iter().filter(|row| row.dropped).count() as u64, c.trimmed - c.tail_trimmed);
         let accepted = rows.iter().filter(|row| !row.dropped).map(|row| u64::from(row.frame_bytes)).sum::<u64>();
-        assert_eq!(rows.iter().filter(|row| row.replaced).count() as u64, c.tails);
+        assert_eq!(rows.iter().filter(|row| row.replaced).count() as u64, c.tail_trimmed);
         assert!(rows.iter().all(|row| !row.replaced || (row.queue_packets == 20 && !row.dropped)));
-        assert_eq!(accepted + (c.trimmed - c.tails) * 64, port.tx_bytes + c.tails * (1518 - 64));
+        assert_eq!(accepted + (c.trimmed - c.tail_trimmed) * 64, port.tx_bytes + c.tail_trimmed * (1518 - 64));
     }
 }
 
@@ -184,7 +185,7 @@ fn rows_of_a_watched_port_are_of_its_data() {
 #[test]
 fn headers_are_stamped_without_a_row() {
     let more = "queues = [\"switch0->h2\"]\nregisters = {}";
-    let ran = run(&two_to_one("trimming = { kind = \"ndp\", cut = \"arriving\" }", more).replace("20 packets", "30360B"));
+    let ran = run(&two_to_one("mechanisms.trimming = { cut = \"arriving\" }", more).replace("20 packets", "30360B"));
     let headers: Vec<_> = ran.kept.stamps.iter().filter(|row| row.frame_bytes < 100).collect();
     assert!(!headers.is_empty() && headers.iter().all(|row| row.stamp_length == (30_360_u64 / 8) as u16), "{headers:?}");
     assert_eq!(ran.kept.stamps.len(), ran.kept.queues.len());
@@ -196,7 +197,8 @@ fn headers_are_stamped_without_a_row() {
 #[test]
 fn what_takes_the_last_place_is_marked_as_others_are() {
     for (k, at) in [(3, "enqueue"), (4, "enqueue"), (2, "dequeue")] {
-        let switch = format!("marking = {{ kind = \"threshold\", k = \"{k} packets\", at = \"{at}\" }}\ntrimming = \"ndp\"");
+        let switch =
+            format!("marking = {{ kind = \"threshold\", k = \"{k} packets\", at = \"{at}\" }}\nmechanisms.trimming = {{}}");
         let back = "queues = [\"switch0->h2\"]\n[[traffic]]\nkind = \"incast\"\nreceiver = \"h0\"\nsize = \"2MB\"";
         let text = two_to_one(&switch, back)
             .replace("timestamps = false", "timestamps = false\necn = true\nect_on = \"data\"")
@@ -206,8 +208,8 @@ fn what_takes_the_last_place_is_marked_as_others_are() {
         while world.advance(64).expect("tables") == Pause::Budget {
             balance(&mut world);
         }
-        let c = world.trims().expect("trimming");
-        assert!(c.tails > 10 && c.tails + 10 < c.trimmed, "{c:?}");
+        let c = Trims::of(&world);
+        assert!(c.tail_trimmed > 10 && c.tail_trimmed + 10 < c.trimmed, "{c:?}");
         let ran = run(&text);
         // Acknowledgments of what h2 sends have no rows.
         assert!(ran.kept.queues.iter().all(|row| row.frame_bytes > 100 && !(row.marked && row.dropped)));
@@ -234,7 +236,7 @@ fn headers_and_data_take_turns() {
             link = {{ rate = "1Gbps", delay = "1ms" }}
             [switch]
             buffer = {{ kind = "static", per_port = "8 packets" }}
-            trimming = {{ kind = "ndp", ratio = {ratio} }}
+            mechanisms.trimming = {{ ratio = {ratio} }}
             [transport]
             kind = "tcp"
             timestamps = false
@@ -277,7 +279,7 @@ fn headers_and_data_take_turns() {
 #[test]
 fn datagrams_are_not_trimmed() {
     let more = "\n[[traffic]]\nkind = \"cbr\"\nsrc = \"h1\"\ndst = \"h2\"\nrate = \"900Mbps\"\ncounts = \"wire\"\npacket = \"1000B\"\nsize = \"100KB\"";
-    let ran = play(&two_to_one("trimming = \"ndp\"", more));
+    let ran = play(&two_to_one("mechanisms.trimming = {}", more));
     assert!(ran.counts.trimmed > 0 && !ran.drops.is_empty());
     assert!(ran.drops.iter().all(|row| row.payload_bytes == 1000 && row.reason.to_string() == "buffer_full"));
     assert_eq!(ran.timeouts(), 0);
@@ -288,7 +290,7 @@ fn datagrams_are_not_trimmed() {
 fn mixed_fabrics_drop_where_they_do_not_trim() {
     let right = play(&trimmed_fan_in(90, NACK, &format!("{ROOM}, unaware = [\"right\"]")));
     assert!(
-        right.counts.repaired == right.counts.trimmed && right.drops.is_empty() && right.timeouts() == 0,
+        right.counts.nack_retransmitted == right.counts.trimmed && right.drops.is_empty() && right.timeouts() == 0,
         "{:?}",
         right.counts
     );
@@ -310,7 +312,7 @@ fn headers_and_nacks_cross_three_tiers() {
             [switch]
             buffer = {{ kind = "static", per_port = "8 packets" }}
             marking = {{ kind = "threshold", k = "4 packets" }}
-            trimming = {{ kind = "ndp", headers = "200KB" }}
+            mechanisms.trimming = {{ headers = "200KB" }}
             routing = "{routing}"
             [transport]
             kind = "tcp"
@@ -336,7 +338,7 @@ fn headers_and_nacks_cross_three_tiers() {
         assert!(c.trimmed > 1_000 && c.nacked == c.trimmed && ran.drops.is_empty(), "{routing} {control}: {c:?}");
         // Without reordering no copy is sent for nothing; spraying makes duplicate ACKs that tell of no loss.
         if routing == "ecmp" {
-            assert_eq!((c.repaired, ran.retransmits()), (c.trimmed, c.trimmed), "{control}: {c:?}");
+            assert_eq!((c.nack_retransmitted, ran.retransmits()), (c.trimmed, c.trimmed), "{control}: {c:?}");
         }
         assert_eq!((ran.timeouts(), c.nacks_gone()), (0, c.nacked), "{routing} {control}");
     }
@@ -363,8 +365,8 @@ mod random {
         ) {
             let unaware = if all { "" } else { "\"*0\", \"left\"" };
             let cut = if either { "either" } else { "arriving" };
-            let trimming = format!("[switch]\ntrimming = {{ kind = \"ndp\", headers = \"{headers}B\", ratio = {ratio}, cut = \"{cut}\", unaware = [{unaware}] }}\n");
-            let with = |telemetry| random.with("auto", telemetry).replace("[switch]\n", &trimming).replace("kind = \"tcp\"\n", &format!("kind = \"tcp\"\ntrim_nack = {heard}\n"));
+            let trimming = format!("[switch]\nmechanisms.trimming = {{ headers = \"{headers}B\", ratio = {ratio}, cut = \"{cut}\", unaware = [{unaware}] }}\n");
+            let with = |telemetry| random.plain().with("auto", telemetry).replace("[switch]\n", &trimming).replace("kind = \"tcp\"\n", &format!("kind = \"tcp\"\ntrim_nack = {heard}\n"));
             let text = with(true);
             prop_assume!(Scenario::from_toml(&text, Path::new(".")).is_ok());
             let mut world = make(&text);
@@ -376,9 +378,9 @@ mod random {
                     break;
                 }
             }
-            let c = world.trims().expect("trimming");
+            let c = Trims::of(&world);
             prop_assert!(heard || c.nacked == 0);
-            prop_assert!(either || c.tails == 0);
+            prop_assert!(either || c.tail_trimmed == 0);
             let kept = world.into_kept().expect("tables in memory");
             prop_assert_eq!(&run(&text).kept, &kept);
             prop_assert_eq!(run(&with(false)).kept.fingerprint, kept.fingerprint);

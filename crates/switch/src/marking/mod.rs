@@ -14,7 +14,7 @@ pub use s_ecn::{AfterMark, ByChance, SEcnParams, SlopeForm, SlopeParams, SlopeRe
 pub use threshold::{At, ThresholdParams};
 
 use crate::{MarkVerdict, PortView};
-use fanin_packet::Packet;
+use fanin_packet::Envelope;
 use fanin_params::{choice, Cx};
 use fanin_units::{Amount, Stream};
 
@@ -50,15 +50,15 @@ pub(crate) trait Policy: Sized {
     }
 
     /// A packet that admission has let pass is about to be queued.
-    fn on_enqueue(&mut self, _view: &PortView, _p: &Packet, _rng: &mut Stream) -> MarkVerdict {
+    fn on_enqueue(&mut self, _view: &PortView, _p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
         MarkVerdict::Pass
     }
 
     /// Admission has refused a packet.
-    fn on_refused(&mut self, _view: &PortView, _p: &Packet) {}
+    fn on_refused(&mut self, _view: &PortView, _p: &Envelope) {}
 
     /// A packet has left the queue and is about to be sent.
-    fn on_dequeue(&mut self, _view: &PortView, _p: &Packet, _rng: &mut Stream) -> MarkVerdict {
+    fn on_dequeue(&mut self, _view: &PortView, _p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
         MarkVerdict::Pass
     }
 
@@ -106,20 +106,20 @@ macro_rules! registry {
 
             /// A packet that admission has let pass is about to be queued; `view` is the queue that it finds.
             #[inline]
-            pub fn on_enqueue(&mut self, view: &PortView, p: &Packet, rng: &mut Stream) -> MarkVerdict {
+            pub fn on_enqueue(&mut self, view: &PortView, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
                 match self { $( Marker::$name(state) => state.on_enqueue(view, p, rng), )* }
             }
 
             /// Admission has refused a packet; `view` is the queue that it found. Policies that average over arrivals see
             /// it too.
             #[inline]
-            pub fn on_refused(&mut self, view: &PortView, p: &Packet) {
+            pub fn on_refused(&mut self, view: &PortView, p: &Envelope) {
                 match self { $( Marker::$name(state) => state.on_refused(view, p), )* }
             }
 
             /// A packet has left the queue and is about to be sent; `view` is the queue that it leaves behind. Never a drop.
             #[inline]
-            pub fn on_dequeue(&mut self, view: &PortView, p: &Packet, rng: &mut Stream) -> MarkVerdict {
+            pub fn on_dequeue(&mut self, view: &PortView, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
                 match self { $( Marker::$name(state) => state.on_dequeue(view, p, rng), )* }
             }
 

@@ -2,7 +2,7 @@
 
 use super::Policy;
 use crate::{DropReason, MarkReason, MarkVerdict, PortView, Unit};
-use fanin_packet::{Ecn, Packet};
+use fanin_packet::{Ecn, Envelope};
 use fanin_params::{names, params, Cx};
 use fanin_units::{Amount, Bytes, Span, Stream};
 use std::ops::Bound;
@@ -175,7 +175,7 @@ impl Policy for Red {
         true
     }
 
-    fn on_enqueue(&mut self, view: &PortView, p: &Packet, rng: &mut Stream) -> MarkVerdict {
+    fn on_enqueue(&mut self, view: &PortView, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
         self.avg = self.average(view);
         let markable = self.params.ecn && p.ecn != Ecn::NotEct;
         match self.zone(self.avg, p.frame) {
@@ -207,7 +207,7 @@ impl Policy for Red {
         }
     }
 
-    fn on_refused(&mut self, view: &PortView, _p: &Packet) {
+    fn on_refused(&mut self, view: &PortView, _p: &Envelope) {
         self.avg = self.average(view);
         self.count = if self.avg < self.min { -1 } else { 0 };
     }

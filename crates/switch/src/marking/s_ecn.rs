@@ -2,7 +2,8 @@
 
 use super::{At, Policy};
 use crate::{MarkReason, MarkVerdict, PortView, Unit};
-use fanin_packet::{Ecn, Packet};
+use fanin_dataplane::s_ecn;
+use fanin_packet::{Ecn, Envelope};
 use fanin_params::{choice, names, params, Cx};
 use fanin_units::{Amount, BitRate, Bytes, Span, Stream, Time};
 
@@ -67,95 +68,47 @@ params! {
     }
 }
 
-/// Fraction bits of bytes in the registers: R is exact to 0.01 % from 10 Mb/s and 8 ns on.
-const FRACTION: u32 = 20;
-/// The longest interval that the registers tell apart, in clocks: 134 ms at 8 ns, in which 10 Mb/s send 167 KB.
-const LONGEST: u64 = (1 << 24) - 1;
-
-/// The register form: two adders, a multiplier and comparators.
-///
-/// I clocks after the packet before, a packet of P wire bytes arrives:
-/// sum ← max (sum + P − R·I, −credit); marked when P > R·I and sum > R·I; then sum ← min (sum − R·I, R·I).
-///
-/// | register | width | unit |
-/// |---|---|---|
-/// | R | 32 | 2⁻²⁰ B per clock |
-/// | I | 24, saturating | clocks |
-/// | P, credit | 16 | B |
-/// | R·I | 56 | 2⁻²⁰ B |
-/// | sum | 37, signed | 2⁻²⁰ B |
-///
-/// The sum needs no more than 37 bits: while P > R·I it ends at R·I < 2¹⁶ B at most, otherwise it falls.
-///
-/// Source: S-ECN §IV-C. What the paper leaves open: docs/switch/s-ecn.md.
+/// The register form at a port: [`fanin_dataplane::s_ecn`] in the port's clocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlopeRegisters {
-    /// R [2⁻²⁰ B per clock].
-    rate: u64,
-    credit: i64,
-    after_mark: AfterMark,
+    registers: s_ecn::Registers,
     clock: Span,
-    /// Clock of the last arrival.
-    last: Option<u64>,
-    sum: i64,
 }
 
 /// What one arrival made of the registers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SlopeStep {
-    /// I [clocks].
-    pub interval: u64,
-    /// R·I [2⁻²⁰ B].
-    pub sendable: i64,
-    /// The sum before the mark takes its part [2⁻²⁰ B].
-    pub added: i64,
-    /// The sum afterwards [2⁻²⁰ B].
-    pub sum: i64,
-    /// Whether the slope asks for a mark.
-    pub mark: bool,
-}
+pub type SlopeStep = s_ecn::Step;
 
 impl SlopeRegisters {
     /// Fraction bits of `sendable`, `added` and `sum`.
-    pub const FRACTION: u32 = FRACTION;
+    pub const FRACTION: u32 = s_ecn::FRACTION;
     /// The largest I [clocks].
-    pub const LONGEST: u64 = LONGEST;
+    pub const LONGEST: u64 = s_ecn::LONGEST;
 
     /// Registers of a port of `rate` before the first packet.
     pub fn new(params: &SlopeParams, rate: BitRate) -> Self {
-        SlopeRegisters {
-            rate: rate.bytes_in(params.clock * (1 << FRACTION)).get(),
-            credit: (params.credit.get() as i64) << FRACTION,
-            after_mark: params.after_mark,
-            clock: params.clock,
-            last: None,
-            sum: 0,
-        }
+        let rate = rate.bytes_in(params.clock * (1 << s_ecn::FRACTION)).get();
+        let after_mark = match params.after_mark {
+            AfterMark::Subtract => s_ecn::AfterMark::Subtract,
+            AfterMark::Reset => s_ecn::AfterMark::Reset,
+        };
+        let registers = s_ecn::Registers::new(rate, params.credit.get() as u32, after_mark);
+        SlopeRegisters { registers, clock: params.clock }
     }
 
     /// R [2⁻²⁰ B per clock].
     pub fn rate(&self) -> u64 {
-        self.rate
+        self.registers.rate()
     }
 
-    /// A packet of `wire` bytes, preamble and gap included, arrives. `markable`: only a packet that can carry a mark takes
-    /// from the sum what a mark stands for.
+    /// The sum [2⁻²⁰ B].
+    #[cfg(test)]
+    fn sum(&self) -> i64 {
+        self.registers.sum()
+    }
+
+    /// A packet of `wire` bytes arrives; see [`s_ecn::Registers::on_arrival`].
     pub fn on_arrival(&mut self, now: Time, wire: u32, markable: bool) -> SlopeStep {
-        let clock = now.ps() / self.clock.ps();
-        let interval = self.last.map_or(LONGEST, |last| (clock - last).min(LONGEST));
-        self.last = Some(clock);
-        let sendable = (self.rate * interval) as i64;
-        let arrived = i64::from(wire) << FRACTION;
-        let added = (self.sum + arrived - sendable).max(-self.credit);
-        let mark = arrived > sendable && added > sendable;
-        self.sum = match (mark, markable, self.after_mark) {
-            (false, ..) => added,
-            // It waits for the next packet that can be marked, and no more than that.
-            (true, false, _) => sendable,
-            (true, true, AfterMark::Subtract) => (added - sendable).min(sendable),
-            (true, true, AfterMark::Reset) => 0,
-        };
-        SlopeStep { interval, sendable, added, sum: self.sum, mark }
+        self.registers.on_arrival(now.ps() / self.clock.ps(), wire, markable)
     }
 }
 
@@ -186,7 +139,7 @@ impl SEcn {
     }
 
     /// Whether the arrival of `p` earns a mark by the slope; every arrival has to pass here.
-    fn slope(&mut self, view: &PortView, p: &Packet, rng: &mut Stream) -> bool {
+    fn slope(&mut self, view: &PortView, p: &Envelope, rng: &mut Stream) -> bool {
         let (wire, markable) = (u32::from(p.frame) + u32::from(view.overhead), p.ecn != Ecn::NotEct);
         match &self.params.form {
             SlopeForm::Registers(params) => {
@@ -208,7 +161,7 @@ impl SEcn {
         self.params.k.is_some_and(|k| view.queue(Unit::of(k)) >= k.count())
     }
 
-    fn verdict(&self, at_k: bool, slope: bool, p: &Packet) -> MarkVerdict {
+    fn verdict(&self, at_k: bool, slope: bool, p: &Envelope) -> MarkVerdict {
         match (at_k, slope) {
             _ if p.ecn == Ecn::NotEct => MarkVerdict::Pass,
             (true, _) => MarkVerdict::Mark(AT_K),
@@ -240,7 +193,7 @@ impl Policy for SEcn {
         params.k.into_iter().collect()
     }
 
-    fn on_enqueue(&mut self, view: &PortView, p: &Packet, rng: &mut Stream) -> MarkVerdict {
+    fn on_enqueue(&mut self, view: &PortView, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
         let slope = self.slope(view, p, rng);
         match self.params.at {
             At::Enqueue => self.verdict(self.at_k(view), slope, p),
@@ -251,7 +204,7 @@ impl Policy for SEcn {
         }
     }
 
-    fn on_dequeue(&mut self, view: &PortView, p: &Packet, _rng: &mut Stream) -> MarkVerdict {
+    fn on_dequeue(&mut self, view: &PortView, p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
         if self.params.at == At::Enqueue || p.ecn == Ecn::NotEct {
             return MarkVerdict::Pass;
         }

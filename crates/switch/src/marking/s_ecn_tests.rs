@@ -94,7 +94,7 @@ fn idle_or_draining_time_is_not_saved_up_beyond_the_credit() {
         let mut registers = SlopeRegisters::new(&registers(), BitRate::from_gbps(1));
         let now = &mut 0;
         assert!(marks(&mut registers, now, &[(0, FULL), (pause, FULL)]).iter().all(|mark| !mark), "first after {pause} ps");
-        assert_eq!(registers.sum, -1538 << FRACTION, "never below the credit");
+        assert_eq!(registers.sum(), -1538 << SlopeRegisters::FRACTION, "never below the credit");
         // Arrivals at twice the rate: the credit of one packet is used up by the second, the fourth is marked at the latest.
         let after = marks(&mut registers, now, &[(6_152_000, FULL); 6]);
         assert_eq!(after, [false, false, false, true, true, true], "after {pause} ps");
@@ -109,7 +109,11 @@ fn growth_is_not_saved_up_either() {
     // Twelve times the rate for a thousand packets; then exactly the rate: nothing.
     let after = marks(&mut registers, now, &[(12_304_000, FULL); 100]);
     assert!(after.iter().all(|mark| !mark));
-    assert!(registers.sum <= (1_000_000 / 8_000 + 1) << FRACTION, "no more than R·I of a short interval: {}", registers.sum);
+    assert!(
+        registers.sum() <= (1_000_000 / 8_000 + 1) << SlopeRegisters::FRACTION,
+        "no more than R·I of a short interval: {}",
+        registers.sum()
+    );
 }
 
 #[test]
@@ -145,7 +149,7 @@ fn from_k_on_everything_is_marked() {
     for (at, k) in [(At::Enqueue, Amount::Bytes(3 * 1518)), (At::Dequeue, Amount::Packets(3))] {
         let mut marker = Marker::new(&Marking::SEcn(SEcnParams { k: Some(k), at, ..params() }));
         let mut now = Time::from_ps(0);
-        let mut verdict = |waiting, p: &Packet| {
+        let mut verdict = |waiting, p: &Envelope| {
             now += Span::from_ms(1);
             let view = PortView { now, ..view(waiting) };
             let arriving = marker.on_enqueue(&view, p, &mut stream());
@@ -198,15 +202,15 @@ proptest::proptest! {
         let after_mark = if reset { AfterMark::Reset } else { AfterMark::Subtract };
         let params = SlopeParams { clock: Span::from_ps(clock), credit: Bytes(credit), after_mark };
         let mut registers = SlopeRegisters::new(&params, BitRate(rate));
-        proptest::prop_assert!(registers.rate < 1 << 32);
+        proptest::prop_assert!(registers.rate() < 1 << 32);
         let mut now = 0;
         for (gap, shift, wire, markable) in arrivals {
             now += gap >> shift;
-            let before = registers.sum;
+            let before = registers.sum();
             let step = registers.on_arrival(Time::from_ps(now), wire, markable);
-            let arrived = i64::from(wire) << FRACTION;
+            let arrived = i64::from(wire) << SlopeRegisters::FRACTION;
             proptest::prop_assert!(step.interval < 1 << 24 && step.sendable < 1 << 56);
-            proptest::prop_assert!(step.sum >= -((credit as i64) << FRACTION) && step.sum < 1 << 36, "{step:?}");
+            proptest::prop_assert!(step.sum >= -((credit as i64) << SlopeRegisters::FRACTION) && step.sum < 1 << 36, "{step:?}");
             proptest::prop_assert_eq!(step.mark, arrived > step.sendable && step.added > step.sendable);
             // A queue that does not grow is not marked.
             proptest::prop_assert!(!(step.mark && arrived <= step.sendable));

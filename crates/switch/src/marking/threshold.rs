@@ -2,7 +2,7 @@
 
 use super::Policy;
 use crate::{MarkReason, MarkVerdict, PortView, Unit};
-use fanin_packet::{Ecn, Packet};
+use fanin_packet::{Ecn, Envelope};
 use fanin_params::{names, params};
 use fanin_units::{Amount, Stream};
 
@@ -43,7 +43,7 @@ pub struct Threshold {
 
 impl Threshold {
     #[inline]
-    fn verdict(&self, view: &PortView, p: &Packet) -> MarkVerdict {
+    fn verdict(&self, view: &PortView, p: &Envelope) -> MarkVerdict {
         if view.queue(Unit::of(self.k)) > self.k.count() && p.ecn != Ecn::NotEct {
             MarkVerdict::Mark(ABOVE_K)
         } else {
@@ -64,7 +64,7 @@ impl Policy for Threshold {
     }
 
     #[inline]
-    fn on_enqueue(&mut self, view: &PortView, p: &Packet, _rng: &mut Stream) -> MarkVerdict {
+    fn on_enqueue(&mut self, view: &PortView, p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
         if self.at == At::Enqueue {
             self.verdict(view, p)
         } else {
@@ -73,7 +73,7 @@ impl Policy for Threshold {
     }
 
     #[inline]
-    fn on_dequeue(&mut self, view: &PortView, p: &Packet, _rng: &mut Stream) -> MarkVerdict {
+    fn on_dequeue(&mut self, view: &PortView, p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
         if self.at == At::Dequeue {
             self.verdict(view, p)
         } else {

@@ -2,7 +2,7 @@
 
 use super::hash::{mix32, reduce};
 use super::Chooser;
-use fanin_packet::Packet;
+use fanin_packet::Envelope;
 use fanin_params::params;
 use fanin_units::{Stream, Time};
 
@@ -32,7 +32,7 @@ impl Chooser for ByHash {
     }
 
     #[inline(always)]
-    fn pick(&mut self, _now: Time, p: &Packet, n: usize, switch_seed: u32, _rng: &mut Stream) -> usize {
+    fn pick(&mut self, _now: Time, p: &Envelope, n: usize, switch_seed: u32, _rng: &mut Stream) -> usize {
         ecmp(p.hash, switch_seed, n)
     }
 }

@@ -15,9 +15,9 @@ pub(crate) const fn reduce(x: u32, n: usize) -> usize {
     ((x as u64 * n as u64) >> 32) as usize
 }
 
-/// Hash of the 5-tuple, computed once per connection and direction and carried in [`Packet::hash`].
+/// Hash of the 5-tuple, computed once per connection and direction and carried in [`Envelope::hash`].
 ///
-/// [`Packet::hash`]: fanin_packet::Packet::hash
+/// [`Envelope::hash`]: fanin_packet::Envelope::hash
 pub fn five_tuple_hash(src: u32, dst: u32, sport: u16, dport: u16, proto: u8) -> u32 {
     let ports = (sport as u32) << 16 | dport as u32;
     let mut h = mix32(src ^ 0x9e37_79b9);

@@ -12,7 +12,7 @@ pub use hash::five_tuple_hash;
 pub use round_robin::RoundRobinParams;
 pub use spray::Spray;
 
-use fanin_packet::Packet;
+use fanin_packet::Envelope;
 use fanin_params::choice;
 use fanin_units::{Stream, Time};
 
@@ -25,7 +25,7 @@ pub(crate) trait Chooser: Sized {
     fn new(params: &Self::Params) -> Self;
 
     /// One of `0..n`.
-    fn pick(&mut self, now: Time, p: &Packet, n: usize, switch_seed: u32, rng: &mut Stream) -> usize;
+    fn pick(&mut self, now: Time, p: &Envelope, n: usize, switch_seed: u32, rng: &mut Stream) -> usize;
 }
 
 macro_rules! registry {
@@ -52,7 +52,7 @@ macro_rules! registry {
             /// The link that `p` takes, out of `0..n`; `switch_seed` tells this switch's hash from every other's, `rng` is
             /// the switch's own stream.
             #[inline(always)]
-            pub fn pick(&mut self, now: Time, p: &Packet, n: usize, switch_seed: u32, rng: &mut Stream) -> usize {
+            pub fn pick(&mut self, now: Time, p: &Envelope, n: usize, switch_seed: u32, rng: &mut Stream) -> usize {
                 match self { $( PathChooser::$name(state) => state.pick(now, p, n, switch_seed, rng), )* }
             }
         }

@@ -1,8 +1,8 @@
-//! Packet spraying in turn.
+//! Envelope spraying in turn.
 
 use super::hash::{mix32, reduce};
 use super::Chooser;
-use fanin_packet::Packet;
+use fanin_packet::Envelope;
 use fanin_params::params;
 use fanin_units::{Stream, Time};
 
@@ -30,7 +30,7 @@ impl Chooser for InTurn {
     }
 
     #[inline]
-    fn pick(&mut self, _now: Time, p: &Packet, n: usize, switch_seed: u32, _rng: &mut Stream) -> usize {
+    fn pick(&mut self, _now: Time, p: &Envelope, n: usize, switch_seed: u32, _rng: &mut Stream) -> usize {
         let dst = p.dst.index();
         if dst >= self.next.len() {
             self.next.resize(dst + 1, UNUSED);

@@ -2,7 +2,7 @@
 
 use super::hash::reduce;
 use super::Chooser;
-use fanin_packet::Packet;
+use fanin_packet::Envelope;
 use fanin_params::params;
 use fanin_units::{Stream, Time};
 
@@ -23,7 +23,7 @@ impl Chooser for AtRandom {
     }
 
     #[inline]
-    fn pick(&mut self, _now: Time, _p: &Packet, n: usize, _switch_seed: u32, rng: &mut Stream) -> usize {
+    fn pick(&mut self, _now: Time, _p: &Envelope, n: usize, _switch_seed: u32, rng: &mut Stream) -> usize {
         reduce(rng.next_u32(), n)
     }
 }

@@ -7,8 +7,8 @@ fn rng() -> Stream {
     Stream::new(3, Purpose::Spraying, 0)
 }
 
-fn packet(hash: u32, dst: u32) -> Packet {
-    let mut p = Packet::default();
+fn packet(hash: u32, dst: u32) -> Envelope {
+    let mut p = Envelope::default();
     (p.hash, p.dst) = (hash, HostId(dst));
     p
 }

@@ -4,7 +4,7 @@ use super::{Column, Role, Sequence, Vectors};
 use crate::marking::s_ecn::SEcn;
 use crate::marking::Policy;
 use crate::{AfterMark, At, MarkVerdict, PortView, SEcnParams, SlopeForm, SlopeParams, SlopeRegisters};
-use fanin_packet::{Ecn, Packet};
+use fanin_packet::{Ecn, Envelope};
 use fanin_params::{names, params, Param};
 use fanin_units::{Amount, BitRate, Bytes, Purpose, Span, Stream, Time};
 use std::collections::VecDeque;
@@ -182,7 +182,7 @@ struct Port {
     fresh: SlopeRegisters,
     free_at: Time,
     /// When it starts, its number, the packet.
-    waiting: VecDeque<(Time, u32, Packet)>,
+    waiting: VecDeque<(Time, u32, Envelope)>,
     queue: u64,
     k: u64,
     clock: Span,
@@ -222,7 +222,7 @@ impl Port {
         let now = self.now;
         self.depart(now);
         let view = self.view(now);
-        let mut p = Packet::default();
+        let mut p = Envelope::default();
         (p.frame, p.ecn) = (frame, ecn);
         // The policy keeps no intermediate values: the same step on a copy of its registers shows them.
         let mut shown = self.marking.registers().cloned().unwrap_or_else(|| self.fresh.clone());
@@ -239,7 +239,7 @@ impl Port {
         self.depart(now);
     }
 
-    fn row(&mut self, number: u32, leaves: bool, view: &PortView, p: &Packet, verdict: MarkVerdict, registers: [i64; 6]) {
+    fn row(&mut self, number: u32, leaves: bool, view: &PortView, p: &Envelope, verdict: MarkVerdict, registers: [i64; 6]) {
         let time = view.now.ps();
         let mut row = vec![i64::from(number), i64::from(leaves), time as i64, (time / self.clock.ps()) as i64];
         row.extend([i64::from(p.frame), i64::from(p.frame + OVERHEAD), p.ecn as i64, view.queue_bytes as i64]);

@@ -125,6 +125,14 @@ impl CubicControl {
         w.cwnd += whole as u64;
     }
 
+    /// Time in which the window is not used does not count. Source: RFC 9438 §4.2, §5.8.
+    fn pass(&mut self, now: Time) {
+        if self.epoch.start != Time::MAX {
+            self.epoch.start += now.since(self.epoch.last);
+            self.epoch.last = now;
+        }
+    }
+
     /// W_max, by fast convergence. Source: RFC 9438 §4.7.
     fn remember(&mut self, w: &Window) {
         self.before = Some(self.epoch.clone());
@@ -148,16 +156,18 @@ impl Controller for CubicControl {
     #[inline(always)]
     fn on_ack(&mut self, w: &mut Window, ack: &Ack) {
         if !ack.grow {
-            // Time in which the window is not used does not count. Source: RFC 9438 §4.2, §5.8.
-            if self.epoch.start != Time::MAX {
-                self.epoch.start += ack.now.since(self.epoch.last);
-                self.epoch.last = ack.now;
-            }
+            self.pass(ack.now);
             return;
         }
         let acked = if w.in_slow_start() { w.slow_start(ack) } else { ack.acked };
         if acked > 0 {
             self.avoid(w, &Ack { acked, ..*ack });
+        }
+    }
+
+    fn on_recovery_ack(&mut self, _: &mut Window, ack: &Ack) {
+        if ack.acked > 0 {
+            self.pass(ack.now);
         }
     }
 
@@ -213,7 +223,7 @@ mod tests {
                 let segments = w.cwnd / MSS;
                 for i in 0..segments {
                     let now = start + rtt * (round - 1) + Span::from_ps(rtt.ps() * i / segments);
-                    let ack = Ack { now, acked: MSS, ece: false, una: 0, nxt: 0, srtt: rtt, grow: true, slow_start_limit: 1 };
+                    let ack = Ack { now, acked: MSS, srtt: rtt, grow: true, slow_start_limit: 1, ..Ack::default() };
                     c.on_ack(w, &ack);
                 }
                 ((rtt * round).as_secs_f64(), w.cwnd as f64 / MSS as f64)
@@ -285,12 +295,10 @@ mod tests {
         let idle = Ack {
             now: c.epoch.last + Span::from_s(3),
             acked: MSS,
-            ece: false,
-            una: 0,
-            nxt: 0,
             srtt: Span::ZERO,
             grow: false,
             slow_start_limit: 1,
+            ..Ack::default()
         };
         c.on_ack(&mut w, &idle);
         assert_eq!(c.epoch.start, before + Span::from_s(3));

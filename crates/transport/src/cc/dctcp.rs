@@ -1,6 +1,7 @@
 //! Data Center TCP. Source: RFC 8257.
 
 use super::{newreno::RenoControl, Ack, Congestion, Controller, NewReno, Window};
+use crate::config::{EcnEcho, EctOn, Profile, Tcp};
 
 fanin_params::params! {
     /// DCTCP. Source: RFC 8257 §3.3, §4.
@@ -40,6 +41,17 @@ impl DctcpControl {
         }
     }
 
+    #[inline(always)]
+    fn count(&mut self, ack: &Ack) {
+        self.bytes_acked += ack.acked;
+        if ack.ece {
+            self.bytes_marked += ack.acked;
+        }
+        if ack.una > self.window_end {
+            self.end_of_window(ack.nxt);
+        }
+    }
+
     /// alpha = alpha·(1 − g) + g·M. Source: RFC 8257 §3.3 steps 5 to 8.
     #[inline(never)]
     fn end_of_window(&mut self, nxt: u64) {
@@ -54,17 +66,28 @@ impl DctcpControl {
 }
 
 impl Controller for DctcpControl {
+    const NEEDS_MARKS: Option<&'static str> = Some("DCTCP");
+
+    fn suit(tcp: &mut Tcp) {
+        tcp.ecn = true;
+        tcp.ecn_echo = EcnEcho::Dctcp;
+        if tcp.profile == Profile::Linux {
+            tcp.ect_on = EctOn::All;
+        }
+    }
+
     /// Counts marked bytes, then grows as RFC 5681. Source: RFC 8257 §3.3 steps 1 to 4.
     #[inline(always)]
     fn on_ack(&mut self, w: &mut Window, ack: &Ack) {
-        self.bytes_acked += ack.acked;
-        if ack.ece {
-            self.bytes_marked += ack.acked;
-        }
-        if ack.una > self.window_end {
-            self.end_of_window(ack.nxt);
-        }
+        self.count(ack);
         self.reno.on_ack(w, ack);
+    }
+
+    /// Counts marked bytes.
+    fn on_recovery_ack(&mut self, _: &mut Window, ack: &Ack) {
+        if ack.acked > 0 {
+            self.count(ack);
+        }
     }
 
     /// A loss is handled as by a conventional TCP, even after marks. Source: RFC 8257 §3.5.
@@ -87,10 +110,10 @@ impl Controller for DctcpControl {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fanin_units::{Span, Time};
+    use fanin_units::Time;
 
     fn ack(una: u64, nxt: u64, ece: bool) -> Ack {
-        Ack { now: Time::ZERO, acked: 1000, ece, una, nxt, srtt: Span::ZERO, grow: false, slow_start_limit: 1 }
+        Ack { acked: 1000, ece, una, nxt, slow_start_limit: 1, ..Ack::default() }
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! A controller sees counts and times, not packets or buffers. Adding one is a source file here, one line in the
 //! registry below and a page in `docs/transports/`.
 
-use fanin_units::{Span, Time};
+use crate::config::Tcp;
+use fanin_units::{BitRate, Span, Time};
 
 mod cubic;
 mod dctcp;
@@ -11,12 +12,12 @@ mod newreno;
 
 pub use cubic::{Cubic, CubicControl};
 pub use dctcp::{Dctcp, DctcpControl};
-pub use newreno::{NewReno, Reno, RenoControl};
+pub use newreno::{ClassicRenoControl, NewReno, Reno, RenoControl};
 
 /// What every controller steers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Congestion window, cwnd \[bytes\].
+    /// Congestion window, cwnd \[bytes\]. Below one segment: the fraction of a segment that is sent per RTT.
     pub cwnd: u64,
     /// Slow-start threshold, ssthresh \[bytes\]; [`Window::INFINITE`] before the first reduction.
     pub ssthresh: u64,
@@ -63,12 +64,17 @@ impl Window {
     }
 }
 
-/// An acknowledgment that covers new data.
-#[derive(Clone, Copy, Debug)]
+/// An acknowledgment.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Ack {
     pub now: Time,
     /// Bytes newly acknowledged cumulatively.
     pub acked: u64,
+    /// Bytes that have newly arrived: `acked` less what was acknowledged selectively before, plus what is now.
+    pub delivered: u64,
+    /// RTT of the segment that left last among those newly acknowledged, from its first bit on the host's wire; none where they
+    /// were sent again, or the controller does not ask for it ([`Controller::needs_rtt`]).
+    pub rtt: Option<Span>,
     /// It carries ECE on a connection that negotiated ECN.
     pub ece: bool,
     /// SND.UNA after it, as an offset in the stream.
@@ -98,8 +104,17 @@ pub struct Congestion {
 /// The rules of a congestion control. Every method leaves cwnd and ssthresh as the sender shall use them next; loss
 /// recovery may hold the window elsewhere meanwhile and comes back to ssthresh (RFC 5681, 6675) at its end.
 pub trait Controller {
-    /// New data was acknowledged outside loss recovery.
+    /// What it asks of the rest of TCP where the scenario does not say otherwise.
+    fn suit(_tcp: &mut Tcp) {}
+
+    /// Its name where it works by marks, so that ECN must be on.
+    const NEEDS_MARKS: Option<&'static str> = None;
+
+    /// New data was acknowledged outside fast recovery.
     fn on_ack(&mut self, w: &mut Window, ack: &Ack);
+    /// An ACK in fast recovery; `acked` is zero where it acknowledges nothing cumulatively, and `grow` is off. The window of a
+    /// recovery is ssthresh: cwnd moves around it and ends there.
+    fn on_recovery_ack(&mut self, _w: &mut Window, _ack: &Ack) {}
     /// Fast retransmit detected a loss.
     fn on_loss(&mut self, w: &mut Window, event: &Congestion);
     /// An ECN echo asks for a reduction; at most once per window of data.
@@ -118,6 +133,15 @@ pub trait Controller {
     fn new_ack_ends_recovery(&self) -> bool {
         false
     }
+    /// Whether it reads [`Ack::rtt`], for which TCP keeps the send times of all outstanding segments.
+    fn needs_rtt(&self) -> bool {
+        false
+    }
+    /// The rate of payload at which segments leave, in place of what `pacing` says; none: by `pacing`. `srtt` is zero before the
+    /// first sample.
+    fn pacing_rate(&self, _w: &Window, _srtt: Span) -> Option<BitRate> {
+        None
+    }
     /// DCTCP's estimate of the marked fraction.
     fn alpha(&self) -> Option<f64> {
         None
@@ -126,7 +150,7 @@ pub trait Controller {
 
 /// One list of the controllers: kind, parameters, state.
 macro_rules! controllers {
-    ($( $(#[doc = $doc:expr])* $kind:literal => $variant:ident($params:ident, $state:ident), )*) => {
+    ($( $(#[doc = $doc:expr])* $kind:literal => $variant:ident($params:ty, $state:ty), )*) => {
         fanin_params::choice! {
             /// How the sender finds its rate.
             pub enum CongestionControl {
@@ -136,6 +160,7 @@ macro_rules! controllers {
 
         /// The state of one connection's congestion control.
         #[derive(Clone, Debug)]
+        #[repr(u8)] // a tag of its own: less to do for each ACK
         pub enum Control {
             $( $variant($state), )*
         }
@@ -143,7 +168,22 @@ macro_rules! controllers {
         impl Control {
             /// The state at the start of a connection.
             pub fn new(config: &CongestionControl) -> Self {
-                match config { $( CongestionControl::$variant(params) => Self::$variant($state::new(params)), )* }
+                match config { $( CongestionControl::$variant(params) => Self::$variant(<$state>::new(params)), )* }
+            }
+        }
+
+        impl CongestionControl {
+            /// What the controller of this kind asks of the rest of TCP.
+            pub(crate) fn suit(kind: &str, tcp: &mut Tcp) {
+                match kind {
+                    $( $kind => <$state>::suit(tcp), )*
+                    _ => {}
+                }
+            }
+
+            /// See [`Controller::NEEDS_MARKS`].
+            pub fn needs_marks(&self) -> Option<&'static str> {
+                match self { $( Self::$variant(_) => <$state>::NEEDS_MARKS, )* }
             }
         }
 
@@ -167,6 +207,17 @@ macro_rules! controllers {
             fn new_ack_ends_recovery(&self) -> bool {
                 match self { $( Self::$variant(c) => c.new_ack_ends_recovery(), )* }
             }
+            #[inline(always)]
+            fn on_recovery_ack(&mut self, w: &mut Window, ack: &Ack) {
+                match self { $( Self::$variant(c) => c.on_recovery_ack(w, ack), )* }
+            }
+            fn needs_rtt(&self) -> bool {
+                match self { $( Self::$variant(c) => c.needs_rtt(), )* }
+            }
+            #[inline(always)]
+            fn pacing_rate(&self, w: &Window, srtt: Span) -> Option<BitRate> {
+                match self { $( Self::$variant(c) => c.pacing_rate(w, srtt), )* }
+            }
             fn alpha(&self) -> Option<f64> {
                 match self { $( Self::$variant(c) => c.alpha(), )* }
             }
@@ -178,7 +229,7 @@ controllers! {
     /// AIMD with NewReno's fast recovery. Source: RFC 5681, RFC 6582.
     "newreno" => NewReno(NewReno, RenoControl),
     /// AIMD with the fast recovery that the first new ACK ends, without SACK by default. Source: RFC 5681 §3.2.
-    "reno" => Reno(Reno, RenoControl),
+    "reno" => Reno(Reno, ClassicRenoControl),
     /// CUBIC. Source: RFC 9438.
     "cubic" => Cubic(Cubic, CubicControl),
     /// Data Center TCP: the window shrinks by the fraction of marked bytes. Source: RFC 8257.

@@ -1,6 +1,7 @@
 //! Additive increase, multiplicative decrease. Source: RFC 5681.
 
 use super::{Ack, Congestion, Controller, Window};
+use crate::config::Tcp;
 
 fanin_params::params! {
     /// NewReno has no parameters of its own.
@@ -11,29 +12,16 @@ fanin_params::params! {
     pub struct Reno { }
 }
 
-/// What gives a [`RenoControl`].
-pub trait AimdParams {
-    /// The first new ACK ends fast recovery.
-    const CLASSIC: bool;
-}
-impl AimdParams for NewReno {
-    const CLASSIC: bool = false;
-}
-impl AimdParams for Reno {
-    const CLASSIC: bool = true;
-}
-
 /// Additive increase by counted bytes, halving.
 #[derive(Clone, Debug, Default)]
 pub struct RenoControl {
     /// Bytes acknowledged towards the next increase.
     counted: u64,
-    classic: bool,
 }
 
 impl RenoControl {
-    pub fn new<P: AimdParams>(_: &P) -> Self {
-        RenoControl { counted: 0, classic: P::CLASSIC }
+    pub fn new(_: &NewReno) -> Self {
+        RenoControl::default()
     }
 
     /// Congestion avoidance: one SMSS per cwnd bytes acknowledged, at most one SMSS per RTT.
@@ -83,16 +71,45 @@ impl Controller for RenoControl {
     fn on_ecn(&mut self, w: &mut Window, event: &Congestion) {
         self.halve(w, event.flight);
     }
+}
+
+/// The same; the first new ACK ends fast recovery. Source: RFC 5681 §3.2.
+#[derive(Clone, Debug, Default)]
+pub struct ClassicRenoControl(RenoControl);
+
+impl ClassicRenoControl {
+    pub fn new(_: &Reno) -> Self {
+        ClassicRenoControl::default()
+    }
+}
+
+impl Controller for ClassicRenoControl {
+    fn suit(tcp: &mut Tcp) {
+        tcp.sack = false;
+    }
+
+    #[inline(always)]
+    fn on_ack(&mut self, w: &mut Window, ack: &Ack) {
+        self.0.on_ack(w, ack);
+    }
+
+    fn on_loss(&mut self, w: &mut Window, event: &Congestion) {
+        self.0.on_loss(w, event);
+    }
+
+    fn on_ecn(&mut self, w: &mut Window, event: &Congestion) {
+        self.0.on_ecn(w, event);
+    }
 
     fn new_ack_ends_recovery(&self) -> bool {
-        self.classic
+        true
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fanin_units::{Span, Time};
+    use fanin_units::Time;
 
     const MSS: u64 = 1000;
 
@@ -100,7 +117,7 @@ mod tests {
         Window { cwnd: cwnd * MSS, ssthresh: ssthresh * MSS, mss: 1000 }
     }
     fn ack(acked: u64) -> Ack {
-        Ack { now: Time::ZERO, acked, ece: false, una: 0, nxt: 0, srtt: Span::ZERO, grow: true, slow_start_limit: 1 }
+        Ack { acked, grow: true, slow_start_limit: 1, ..Ack::default() }
     }
     fn event(flight: u64) -> Congestion {
         Congestion { now: Time::ZERO, flight, after_ecn: false, first: true }

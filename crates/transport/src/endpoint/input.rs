@@ -1,16 +1,17 @@
 //! What arrives: acknowledgments. Source: RFC 9293 §3.10.7.4, RFC 5681, RFC 3168 §6.1.2.
 
+use super::loss::AckNews;
 use super::{due, Phase, TcpEndpoint, UNTIMED};
 use crate::cc::{Ack, Congestion, Controller};
 use crate::config::{BackoffReset, RttSampling, Tcp};
 use crate::report::Pending;
-use fanin_packet::{Packet, TcpFlags};
+use fanin_packet::{Segment, TcpFlags};
 use fanin_units::{Span, Time};
 
 impl TcpEndpoint {
     /// A segment on a synchronised connection, without SYN and RST.
     #[inline]
-    pub(super) fn on_segment(&mut self, cfg: &Tcp, now: Time, p: &Packet) {
+    pub(super) fn on_segment(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) {
         let seq = self.rcv_nxt.wrapping_add_signed(i64::from(p.seq.wrapping_sub(self.wire_rcv_nxt()) as i32));
         let mut ts_echo = 0;
         if self.ts_on {
@@ -26,20 +27,16 @@ impl TcpEndpoint {
         let una = self.una;
         let ack = una.wrapping_add_signed(i64::from(p.ack.wrapping_sub(self.wire(una)) as i32));
         let edge = ack.wrapping_add(u64::from(p.window) << self.snd_scale);
-        if self.calm && ack > una && ack <= self.nxt && p.sack_len() == 0 {
+        if self.calm && ack > una && ack <= self.nxt && !p.has_sack() {
             let ece = self.ecn_on && p.flags.has(TcpFlags::ECE);
             self.edge = self.edge.max(edge);
             self.una = ack;
-            if self.on_new_ack(cfg, now, (ack - una, ts_echo), ece) {
-                let mut repair = self.repair.take().unwrap_or_default();
-                self.begin_cwr(&mut repair, ack - una);
-                self.repair = Some(repair);
+            if self.send_times.is_none() {
+                self.on_calm_ack(cfg, now, (ack - una, ts_echo), ece, None);
+            } else {
+                self.on_calm_ack_with_rtt(cfg, now, (ack - una, ts_echo), ece);
             }
-            self.rto_at = if ack == self.nxt { Time::MAX } else { now + self.rtt.rto };
-            if ack == self.nxt {
-                self.arm_persist(now);
-            }
-        } else if !(self.calm && ack == una && p.payload > 0 && edge <= self.edge && p.sack_len() == 0) {
+        } else if !(self.calm && ack == una && p.envelope.payload > 0 && edge <= self.edge && !p.has_sack()) {
             if ack > self.nxt && ack < 1 << 63 {
                 // It acknowledges what was never sent. Source: RFC 9293 §3.10.7.4.
                 self.due |= due::ACK;
@@ -49,7 +46,7 @@ impl TcpEndpoint {
                 self.on_ack_slowly(cfg, now, p, (ack, edge, ts_echo));
             }
         }
-        if p.payload > 0 {
+        if p.envelope.payload > 0 {
             self.on_data(cfg, now, p, seq);
         } else if seq < self.rcv_nxt && !p.flags.has(TcpFlags::FIN) {
             // An empty segment below the window is a probe: it is answered. Source: RFC 9293 §3.10.7.4.
@@ -57,38 +54,75 @@ impl TcpEndpoint {
         }
     }
 
-    /// SND.UNA has advanced by `acked` bytes outside fast recovery: RTT, window, ECN, counters. Tells whether the window
-    /// shall now fall by PRR.
+    /// The plain next ACK has advanced SND.UNA.
     #[inline(always)]
-    pub(super) fn on_new_ack(&mut self, cfg: &Tcp, now: Time, (acked, ts_echo): (u64, u32), ece: bool) -> bool {
-        let grow = !ece && self.may_grow(cfg);
-        self.tell_control(cfg, now, (acked, ts_echo), (ece, grow));
-        if ece && self.una > self.reduced_until {
-            return self.reduce_for_ecn(cfg, now, acked);
+    fn on_calm_ack(&mut self, cfg: &Tcp, now: Time, (acked, ts_echo): (u64, u32), ece: bool, rtt: Option<Span>) {
+        let news = AckNews { acked, delivered: acked, duplicate: false, ece, ts_echo, rtt };
+        if self.on_new_ack(cfg, now, &news) {
+            let mut repair = self.repair.take().unwrap_or_default();
+            self.begin_cwr(&mut repair, acked);
+            self.repair = Some(repair);
+        }
+        self.rto_at = if self.una == self.nxt { Time::MAX } else { now + self.rtt.rto };
+        if self.una == self.nxt {
+            self.arm_persist(now);
+        }
+    }
+
+    #[inline(never)]
+    fn on_calm_ack_with_rtt(&mut self, cfg: &Tcp, now: Time, acked: (u64, u32), ece: bool) {
+        let rtt = self.rtt_of_ack(now);
+        self.on_calm_ack(cfg, now, acked, ece, rtt);
+    }
+
+    /// SND.UNA has advanced outside fast recovery: RTT, window, ECN, counters. Gives whether the window shall now fall by PRR.
+    #[inline(always)]
+    pub(super) fn on_new_ack(&mut self, cfg: &Tcp, now: Time, news: &AckNews) -> bool {
+        self.note_new_ack(cfg, now, news);
+        let grow = !news.ece && self.may_grow(cfg);
+        let ack = self.ack_of(cfg, now, news, grow);
+        self.cc.on_ack(&mut self.w, &ack);
+        if news.ece && self.una > self.reduced_until {
+            return self.reduce_for_ecn(cfg, now, news.acked);
         }
         false
     }
 
-    /// RTT sample, counters, and the news for congestion control.
+    /// RTT sample and counters of an ACK of new data.
     #[inline(always)]
-    pub(super) fn tell_control(&mut self, cfg: &Tcp, now: Time, (acked, ts_echo): (u64, u32), (ece, grow): (bool, bool)) {
-        self.last_acked = acked as u32;
+    pub(super) fn note_new_ack(&mut self, cfg: &Tcp, now: Time, news: &AckNews) {
+        self.last_acked = news.acked as u32;
         if self.una >= self.timed_end {
-            self.measure(cfg, now, acked, ts_echo);
+            self.measure(cfg, now, news.acked, news.ts_echo);
         }
         self.stats.acked = self.una.min(self.end) - 1;
         self.pending.add(Pending::ACKED);
-        let ack = Ack {
+    }
+
+    /// The same for the congestion control.
+    #[inline(always)]
+    pub(super) fn ack_of(&self, cfg: &Tcp, now: Time, news: &AckNews, grow: bool) -> Ack {
+        Ack {
             now,
-            acked,
-            ece,
+            acked: news.acked,
+            delivered: news.delivered,
+            rtt: news.rtt,
+            ece: news.ece,
             una: self.una,
             nxt: self.nxt,
             srtt: self.rtt.srtt,
             grow,
             slow_start_limit: cfg.slow_start_limit,
-        };
-        self.cc.on_ack(&mut self.w, &ack);
+        }
+    }
+
+    /// The RTT that the present ACK shows, for a congestion control that asks for it; SND.UNA has advanced.
+    #[inline(always)]
+    fn rtt_of_ack(&mut self, now: Time) -> Option<Span> {
+        match &mut self.send_times {
+            None => None,
+            Some(times) => times.take_rtt(now, self.una),
+        }
     }
 
     /// Whether the window was used up. Source: RFC 7661 §4.2; Linux tcp_is_cwnd_limited.
@@ -136,7 +170,7 @@ impl TcpEndpoint {
 
     /// An ACK that is not the plain next one: duplicate, with SACK blocks, during recovery, a window update.
     #[inline(never)]
-    fn on_ack_slowly(&mut self, cfg: &Tcp, now: Time, p: &Packet, (ack, edge, ts_echo): (u64, u64, u32)) {
+    fn on_ack_slowly(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>, (ack, edge, ts_echo): (u64, u64, u32)) {
         let mut repair = self.repair.take().unwrap_or_default();
         let acked = ack - self.una;
         let ece = self.ecn_on && p.flags.has(TcpFlags::ECE);
@@ -147,6 +181,11 @@ impl TcpEndpoint {
                 let at = |wire: u32| ack.wrapping_add_signed(i64::from(wire.wrapping_sub(p.ack) as i32));
                 let (start, end) = (at(block.start), at(block.end));
                 if start < end && start > ack && end <= self.nxt {
+                    if let Some(times) = &mut self.send_times {
+                        for (from, to) in repair.board.holes(start, end) {
+                            times.arrived(from, to);
+                        }
+                    }
                     sacked += repair.insert(start, end);
                 }
             }
@@ -157,7 +196,7 @@ impl TcpEndpoint {
         let outstanding = self.nxt > ack;
         // Source: RFC 5681 §2 "duplicate acknowledgment"; with SACK, RFC 6675 §2: new SACK information makes one, also on an
         // ACK that is cumulative, and then (§5) it counts after the reset. One with a NACK was not caused by data that arrived.
-        let plain = acked == 0 && p.payload == 0 && !window_moved && !p.flags.has(TcpFlags::FIN) && p.nack().is_none();
+        let plain = acked == 0 && p.envelope.payload == 0 && !window_moved && !p.flags.has(TcpFlags::FIN) && p.nack().is_none();
         let duplicate = outstanding && if self.sack_on { sacked > 0 } else { plain };
         if acked > 0 {
             self.retries = 0;
@@ -174,8 +213,8 @@ impl TcpEndpoint {
             self.stats.dup_acks += 1;
         }
         let delivered = acked - covered + sacked;
-        let restart =
-            self.repair_on_ack(cfg, now, &mut repair, super::loss::AckNews { acked, delivered, duplicate, ece, ts_echo });
+        let rtt = self.rtt_of_ack(now);
+        let restart = self.repair_on_ack(cfg, now, &mut repair, AckNews { acked, delivered, duplicate, ece, ts_echo, rtt });
         self.repair = Some(repair);
         if acked > 0 {
             if !outstanding {

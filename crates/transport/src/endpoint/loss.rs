@@ -3,10 +3,10 @@
 use super::{due, Phase, Sync, TcpEndpoint};
 use crate::cc::{Congestion, Controller};
 use crate::config::{SpuriousRto, Tcp};
-use crate::noticed::Noticed;
+use crate::notified::Notified;
 use crate::report::{AbortReason, Pending};
 use crate::scoreboard::Scoreboard;
-use fanin_units::Time;
+use fanin_units::{Span, Time};
 
 /// F-RTO's steps. Source: RFC 5682 §2.1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,10 +38,10 @@ impl Prr {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Repair {
     pub board: Scoreboard,
-    /// What drop notifications have told of.
-    pub noticed: Noticed,
+    /// What drop notifications have named.
+    pub notified: Notified,
     /// The recovery was begun by a drop notification and no duplicate ACKs have asked for it.
-    pub by_notice: bool,
+    pub by_notification: bool,
     /// When the window was last reduced for a loss, duplicate ACKs and timeouts included.
     pub cut_at: Option<Time>,
     /// RecoveryPoint of RFC 6675, "recover" of RFC 6582: SND.NXT at the last recovery or timeout.
@@ -67,11 +67,15 @@ pub(super) struct Repair {
 }
 
 impl Repair {
-    /// Bytes in flight. Source: RFC 6675 §4 SetPipe; what a notification has told of is not in the network until it is sent
+    /// Bytes in flight. Source: RFC 6675 §4 SetPipe; what a notification has named is not in the network until it is sent
     /// again, and then once, whatever the watermarks of the scoreboard say.
     pub fn pipe(&self, una: u64, nxt: u64) -> u64 {
-        let mut pipe = self.board.pipe(una, nxt) as i64;
-        for r in self.noticed.iter() {
+        let pipe = self.board.pipe(una, nxt);
+        if self.notified.is_empty() {
+            return pipe;
+        }
+        let mut pipe = pipe as i64;
+        for r in self.notified.iter() {
             let below = |edge: u64| edge.clamp(r.from, r.to).abs_diff(r.from) as i64;
             let (all, sent) = (below(r.to), if r.sent { below(r.to) } else { 0 });
             pipe -= all - below(self.board.lost_edge()) + below(self.board.high_rxt()) - sent;
@@ -80,18 +84,18 @@ impl Repair {
         pipe as u64
     }
 
-    /// Bytes that duplicate ACKs show to be lost and no notification has told of.
-    fn lost_untold(&self) -> u64 {
+    /// Bytes that duplicate ACKs show to be lost and no notification has named.
+    fn lost_not_notified(&self) -> u64 {
         let edge = self.board.lost_edge();
-        self.board.lost() - self.noticed.iter().map(|r| edge.clamp(r.from, r.to) - r.from).sum::<u64>()
+        self.board.lost() - self.notified.iter().map(|r| edge.clamp(r.from, r.to) - r.from).sum::<u64>()
     }
 
-    /// The first hole at or above HighRxt and below `limit` of which no notification has told: those are looked after.
+    /// The first hole at or above HighRxt and below `limit` that no notification has named: those are sent again by themselves.
     pub fn next_hole(&self, limit: u64) -> Option<(u64, u64)> {
         let mut at = self.board.high_rxt();
         while let Some((from, to)) = self.board.hole_from(at, limit) {
-            if let Some(untold) = self.noticed.untold(from, to) {
-                return Some(untold);
+            if let Some(not_notified) = self.notified.not_notified(from, to) {
+                return Some(not_notified);
             }
             at = to;
         }
@@ -105,13 +109,13 @@ impl Repair {
 
     /// The cumulative ACK has come to `una`; gives the SACKed bytes that it covers.
     pub fn advance(&mut self, una: u64) -> u64 {
-        self.noticed.remove(0, una);
+        self.notified.remove(0, una);
         self.board.advance(una)
     }
 
     /// Notes a SACK block; gives the number of bytes that are new.
     pub fn insert(&mut self, start: u64, end: u64) -> u64 {
-        self.noticed.remove(start, end);
+        self.notified.remove(start, end);
         self.board.insert(start, end)
     }
 }
@@ -125,6 +129,8 @@ pub(super) struct AckNews {
     pub duplicate: bool,
     pub ece: bool,
     pub ts_echo: u32,
+    /// See [`Ack::rtt`](crate::cc::Ack::rtt).
+    pub rtt: Option<Span>,
 }
 
 impl TcpEndpoint {
@@ -146,7 +152,7 @@ impl TcpEndpoint {
 
     /// [`TcpEndpoint::on_new_ack`] where the repair state is at hand.
     fn new_ack_with(&mut self, cfg: &Tcp, now: Time, r: &mut Repair, news: &AckNews) {
-        if news.acked > 0 && self.on_new_ack(cfg, now, (news.acked, news.ts_echo), news.ece) {
+        if news.acked > 0 && self.on_new_ack(cfg, now, news) {
             self.begin_cwr(r, news.acked);
         }
     }
@@ -158,10 +164,10 @@ impl TcpEndpoint {
         }
         if self.sack_on {
             r.board.find_lost(cfg.dup_thresh, self.w.mss);
-            if news.duplicate && self.loss_beyond_notices(cfg, r) {
+            if news.duplicate && self.loss_beyond_notifications(cfg, r) {
                 self.enter_recovery(cfg, now, r, news.delivered);
             }
-        } else if news.duplicate && self.dup_acks >= cfg.dup_thresh && !r.noticed.covers(self.una) {
+        } else if news.duplicate && self.dup_acks >= cfg.dup_thresh && !r.notified.covers(self.una) {
             // "Careful": duplicates of what a timeout sent again are no losses, by the ACK heuristic of RFC 6582 §4.1.
             let new_loss = self.una > r.recover || r.recover == 0;
             let heuristic = self.w.cwnd > u64::from(self.w.mss) && u64::from(self.last_acked) <= self.w.segments(4);
@@ -171,10 +177,10 @@ impl TcpEndpoint {
         }
     }
 
-    /// Whether duplicate ACKs tell of a loss that no notification has told of.
-    pub(super) fn loss_beyond_notices(&self, cfg: &Tcp, r: &Repair) -> bool {
-        let by_count = self.dup_acks >= cfg.dup_thresh && !r.noticed.covers(self.una);
-        by_count || (self.sack_on && r.lost_untold() > 0)
+    /// Whether duplicate ACKs mean a loss that no notification has named.
+    pub(super) fn loss_beyond_notifications(&self, cfg: &Tcp, r: &Repair) -> bool {
+        let by_count = self.dup_acks >= cfg.dup_thresh && !r.notified.covers(self.una);
+        by_count || (self.sack_on && r.lost_not_notified() > 0)
     }
 
     fn enter_recovery(&mut self, cfg: &Tcp, now: Time, r: &mut Repair, delivered: u64) {
@@ -188,7 +194,7 @@ impl TcpEndpoint {
         self.burst = 0;
         self.untime(cfg);
         r.cut_at = Some(now);
-        r.by_notice = false;
+        r.by_notification = false;
         r.recover = self.nxt;
         r.first_due = true;
         r.partial = false;
@@ -216,7 +222,7 @@ impl TcpEndpoint {
             let limit = prr.delivered.saturating_sub(prr.out).max(delivered) + u64::from(self.w.mss);
             (ssthresh - pipe).min(limit)
         };
-        self.w.cwnd = (pipe + count).max(u64::from(self.w.mss));
+        self.w.cwnd = (pipe + count).max(u64::from(self.w.mss).min(ssthresh));
     }
 
     /// The window falls to ssthresh over a round, by PRR. Source: RFC 6937; Linux tcp_enter_cwr.
@@ -241,10 +247,15 @@ impl TcpEndpoint {
     fn recovery_on_ack(&mut self, cfg: &Tcp, now: Time, r: &mut Repair, news: &AckNews) -> bool {
         let mss = u64::from(self.w.mss);
         if news.acked > 0 {
-            // DCTCP counts marks here too; nothing grows.
-            self.tell_control(cfg, now, (news.acked, news.ts_echo), (news.ece, false));
+            self.note_new_ack(cfg, now, news);
         }
-        let reno = !self.sack_on && self.cc.new_ack_ends_recovery() && !r.by_notice;
+        let ack = self.ack_of(cfg, now, news, false);
+        let ssthresh = self.w.ssthresh;
+        self.cc.on_recovery_ack(&mut self.w, &ack);
+        if self.w.ssthresh != ssthresh && self.sack_on && !cfg.prr {
+            self.w.cwnd = self.w.ssthresh; // Source: RFC 6675 §5 step 4.2
+        }
+        let reno = !self.sack_on && self.cc.new_ack_ends_recovery() && !r.by_notification;
         if self.una >= r.recover || (reno && news.acked > 0) {
             self.phase = Phase::Open;
             r.first_due = false;
@@ -257,8 +268,8 @@ impl TcpEndpoint {
             r.board.find_lost(cfg.dup_thresh, self.w.mss);
             return true;
         }
-        if r.by_notice {
-            return self.told_recovery_on_ack(cfg, r, news);
+        if r.by_notification {
+            return self.notified_recovery_on_ack(cfg, r, news);
         }
         if self.sack_on {
             r.board.find_lost(cfg.dup_thresh, self.w.mss);
@@ -268,9 +279,9 @@ impl TcpEndpoint {
             return true;
         }
         if news.acked > 0 {
-            // A partial ACK. Source: RFC 6582 §3.2 step 3. What a notification has told of is on its way again.
+            // A partial ACK. Source: RFC 6582 §3.2 step 3. What a notification has named is on its way again.
             r.board.begin(self.una);
-            r.first_due = !r.noticed.covers(self.una);
+            r.first_due = !r.notified.covers(self.una);
             self.w.cwnd = self.w.cwnd.saturating_sub(news.acked);
             if news.acked >= mss {
                 self.w.cwnd += mss;
@@ -417,8 +428,8 @@ impl TcpEndpoint {
         self.cc.on_rto(&mut self.w, &event);
         r.advance(self.una);
         r.board.all_lost(self.una, self.nxt);
-        r.noticed.clear();
-        r.by_notice = false;
+        r.notified.clear();
+        r.by_notification = false;
         r.cut_at = Some(now);
         r.recover = self.nxt;
         r.rto_una = self.una;

@@ -3,21 +3,26 @@
 use crate::cc::{Control, Controller, Window};
 use crate::config::{GrowingWindow, Pacing, ReceiveWindow, RttSampling, Tcp};
 use crate::reassembly::Reassembly;
-use crate::report::{AbortReason, Pending, TcpEvent, TcpStats};
+use crate::report::{AbortReason, Pending, Stats};
 use crate::rtt::Rtt;
-use fanin_packet::{IpVersion, Nack, Packet};
+use crate::send_times::SendTimes;
+use crate::signals::SignalLog;
+use crate::transport::Transport;
+use fanin_packet::{IpVersion, Nack, Segment};
 use fanin_units::{Span, Time};
 
+mod as_transport;
+mod drop_notification;
 mod input;
 mod loss;
-mod notice;
 mod open_close;
 mod output;
 mod receive;
-mod trimmed;
+mod trimming;
 
-pub use notice::NoticeOutcome;
-pub use trimmed::TrimOutcome;
+pub(crate) use drop_notification::notification_bytes;
+pub use drop_notification::NotificationCounts;
+pub use trimming::TrimmingCounts;
 
 use loss::Repair;
 use receive::Growth;
@@ -31,7 +36,7 @@ pub enum Role {
     Responder,
 }
 
-/// What an endpoint is told about its connection.
+/// What an endpoint knows of its connection at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Connection {
     pub role: Role,
@@ -188,7 +193,7 @@ pub struct TcpEndpoint {
     /// FIN of the other end came before ours was sent.
     passive_close: bool,
     syn_again: bool,
-    /// A switch has told that it dropped the SYN, and asked for less.
+    /// A switch has dropped the SYN, and asked to reduce the window.
     syn_dropped: bool,
     holding: bool,
 
@@ -204,7 +209,7 @@ pub struct TcpEndpoint {
     // Line 3: receiver.
     /// RCV.NXT.
     rcv_nxt: u64,
-    /// Right edge of the receive window as told.
+    /// Right edge of the receive window as advertised.
     rcv_edge: u64,
     /// Last.ACK.sent. Source: RFC 7323 §4.3.
     last_ack_sent: u64,
@@ -218,7 +223,7 @@ pub struct TcpEndpoint {
     growth: Option<Box<Growth>>,
 
     // Lines 4 and 5.
-    stats: TcpStats,
+    stats: Stats,
     cc: Control,
 
     // Seldom.
@@ -238,12 +243,15 @@ pub struct TcpEndpoint {
     last_acked: u32,
     /// Payload bytes left in the present burst (TSO).
     burst: u32,
-    /// What the next ACK tells to have come without payload.
+    /// The packet without payload that the next ACK reports.
     nack: Nack,
+    signals: SignalLog,
+    /// For congestion controls that ask for the RTT of each ACK.
+    send_times: Option<Box<SendTimes>>,
 }
 
 impl TcpEndpoint {
-    /// An endpoint at the start of `conn`. Drain [`TcpEndpoint::poll_control`] after it as after every input.
+    /// An endpoint at the start of `conn`. Poll it as after every input.
     pub fn new(cfg: &Tcp, conn: Connection, now: Time) -> Self {
         let (buffer, growth) = match &cfg.receive_window {
             ReceiveWindow::Fixed(w) => (w.size.get(), None),
@@ -253,6 +261,7 @@ impl TcpEndpoint {
         };
         let mss = u32::from(cfg.payload(conn.mtu, conn.ip, cfg.timestamps));
         let ssthresh = cfg.initial_ssthresh.map_or(Window::INFINITE, |s| s.get());
+        let cc = Control::new(&cfg.congestion_control);
         let mut endpoint = TcpEndpoint {
             una: 0,
             nxt: 0,
@@ -270,7 +279,8 @@ impl TcpEndpoint {
             reduced_until: 0,
             last_sent: now,
             max_window: 0,
-            cc: Control::new(&cfg.congestion_control),
+            send_times: cc.needs_rtt().then(Default::default),
+            cc,
             repair: None,
             rcv_nxt: 0,
             rcv_edge: 0,
@@ -281,7 +291,7 @@ impl TcpEndpoint {
             last_data: now,
             ooo: None,
             growth,
-            stats: TcpStats::default(),
+            stats: Stats::default(),
             ts_next: Time::ZERO,
             iss: conn.iss,
             irs: conn.irs,
@@ -293,6 +303,7 @@ impl TcpEndpoint {
             last_acked: 0,
             burst: 0,
             nack: Nack::default(),
+            signals: SignalLog::default(),
             mtu: conn.mtu,
             ip: conn.ip,
             snd_scale: 0,
@@ -327,59 +338,10 @@ impl TcpEndpoint {
         endpoint
     }
 
-    /// The application writes `bytes`; after [`TcpEndpoint::close`] they are refused.
-    pub fn write(&mut self, _cfg: &Tcp, now: Time, bytes: u64) {
-        if !self.fin_wanted {
-            self.end += bytes;
-            self.arm_persist(now);
-        }
-    }
-
     /// The application stops (`true`) or resumes (`false`) reading at once what arrives; while stopped, the receive window
     /// closes. Unread bytes are taken with [`TcpEndpoint::read`].
     pub fn hold_reads(&mut self, hold: bool) {
         self.holding = hold;
-    }
-
-    /// The earliest time at which [`TcpEndpoint::on_timer`] has something to do; `Time::MAX` if never.
-    #[inline]
-    pub fn next_timeout(&self) -> Time {
-        self.rto_at.min(self.ack_at).min(self.pace_at)
-    }
-
-    /// A timeout has come. Early and repeated calls are harmless.
-    pub fn on_timer(&mut self, cfg: &Tcp, now: Time) {
-        if self.ack_at <= now {
-            self.ack_at = Time::MAX;
-            self.due |= due::ACK;
-        }
-        if self.pace_at <= now {
-            self.pace_at = Time::MAX;
-        }
-        if self.rto_at <= now {
-            self.on_rto_timer(cfg, now);
-        }
-    }
-
-    /// The next event, oldest cause first; none when all are told.
-    #[inline]
-    pub fn poll_event(&mut self) -> Option<TcpEvent> {
-        if self.pending.0 == 0 {
-            return None;
-        }
-        Some(match self.pending.take() {
-            Pending::CONNECTED => TcpEvent::Connected,
-            Pending::DELIVERED => TcpEvent::Delivered { total: self.stats.delivered },
-            Pending::ACKED => TcpEvent::Acked { total: self.stats.acked },
-            Pending::PEER_CLOSED => TcpEvent::PeerClosed,
-            Pending::CLOSED => TcpEvent::Closed,
-            _ => TcpEvent::Aborted(self.aborted.unwrap_or(AbortReason::Reset)),
-        })
-    }
-
-    /// Counters since the start.
-    pub fn stats(&self) -> &TcpStats {
-        &self.stats
     }
 
     /// Congestion window \[bytes\]. In fast recovery without SACK it includes the inflation of RFC 5681 §3.2.
@@ -497,7 +459,7 @@ impl TcpEndpoint {
             && self.phase == Phase::Open
             && self.dup_acks == 0
             && !self.fin_sent
-            && self.repair.as_ref().is_none_or(|r| r.board.is_empty() && r.noticed.is_empty());
+            && self.repair.as_ref().is_none_or(|r| r.board.is_empty() && r.notified.is_empty());
     }
 
     fn paced<'a>(&self, cfg: &'a Tcp) -> Option<&'a crate::config::Paced> {
@@ -513,10 +475,9 @@ impl TcpEndpoint {
         self.timed_end = if cfg.rtt_sampling == RttSampling::Timestamps && self.ts_on { 0 } else { UNTIMED };
     }
 
-    /// Takes a packet in.
-    #[inline]
-    pub fn on_packet(&mut self, cfg: &Tcp, now: Time, p: &Packet) {
-        if self.sync == Sync::Open && p.is_plain_segment() {
+    #[inline(always)]
+    fn on_segment_of_any_kind(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) {
+        if self.sync == Sync::Open && p.is_plain() && !p.envelope.trimmed {
             self.on_segment(cfg, now, p);
         } else {
             self.on_unusual(cfg, now, p);
@@ -527,11 +488,102 @@ impl TcpEndpoint {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{Paced, Pacing};
+    use crate::transport::Kinds;
+    use fanin_packet::{Packet, TcpFlags};
+    use fanin_units::BitRate;
+
+    const MSS: u64 = 1000;
 
     #[test]
     fn an_endpoint_stays_small() {
         let size = std::mem::size_of::<TcpEndpoint>();
         assert!(size <= 512, "{size}");
         assert_eq!(std::mem::offset_of!(TcpEndpoint, rcv_nxt), 192);
+    }
+
+    fn us(n: u64) -> Time {
+        Time::ZERO + Span::from_us(n)
+    }
+
+    /// A sender with much to send and an RTT of 100 us.
+    fn sender(cfg: &Tcp) -> TcpEndpoint {
+        let [conn, _] = Connection::pair(cfg, IpVersion::V4, [0, 0], [0, 0]);
+        let mut tcp = TcpEndpoint::new(cfg, conn, Time::ZERO);
+        tcp.rtt.sample(cfg, Span::from_us(100), 1);
+        tcp.write(cfg, Time::ZERO, 100 * MSS);
+        tcp
+    }
+
+    fn config() -> Tcp {
+        Tcp { handshake: false, mss: Some(MSS as u16), timestamps: false, ..Tcp::default() }
+    }
+
+    fn sends(cfg: &Tcp, tcp: &mut TcpEndpoint, now: Time) -> bool {
+        let mut p = Packet::default();
+        let due = tcp.due(cfg, now, Kinds::DATA);
+        assert_eq!(tcp.poll(cfg, now, Kinds::DATA, &mut p.envelope, &mut p.header), due);
+        due
+    }
+
+    fn ack(cfg: &Tcp, tcp: &mut TcpEndpoint, now: Time, number: u32) {
+        let p = Packet::of_tcp(TcpFlags::ACK, 1, number, 1000, 0);
+        tcp.on_packet(cfg, now, &p.envelope, &p.header);
+    }
+
+    /// A quarter of a segment: one each four RTTs, whether the connection is calm or not, and never two in flight.
+    #[test]
+    fn a_window_below_one_segment_is_paced() {
+        for calm in [true, false] {
+            let cfg = config();
+            let mut tcp = sender(&cfg);
+            let quarter = |tcp: &mut TcpEndpoint| {
+                (tcp.w.cwnd, tcp.w.ssthresh) = (MSS / 4, MSS / 4);
+                tcp.calm &= calm;
+            };
+            quarter(&mut tcp);
+            assert!(sends(&cfg, &mut tcp, us(0)));
+            for round in 0..3 {
+                let start = 400 * round;
+                assert!(!sends(&cfg, &mut tcp, us(start + 50)), "one is in flight");
+                ack(&cfg, &mut tcp, us(start + 100), (round as u32 + 1) * MSS as u32 + 1);
+                quarter(&mut tcp);
+                assert_eq!((tcp.inflight(), tcp.next_timeout()), (0, us(start + 400)));
+                assert!(!sends(&cfg, &mut tcp, us(start + 399)));
+                tcp.on_timer(&cfg, us(start + 400));
+                assert!(sends(&cfg, &mut tcp, us(start + 400)));
+            }
+        }
+    }
+
+    /// In the repair of a loss too: a hole is sent where nothing else is in flight.
+    #[test]
+    fn a_window_below_one_segment_repairs_losses() {
+        let cfg = config();
+        let mut tcp = sender(&cfg);
+        assert!(sends(&cfg, &mut tcp, us(0)));
+        let timeout = tcp.next_timeout();
+        tcp.on_timer(&cfg, timeout);
+        tcp.w.cwnd = MSS / 4;
+        assert_eq!((tcp.phase(), tcp.pipe()), (Phase::Loss, 0));
+        assert!(sends(&cfg, &mut tcp, timeout) && !sends(&cfg, &mut tcp, timeout));
+        assert_eq!((tcp.stats.retransmits, tcp.pipe()), (1, MSS));
+    }
+
+    /// The rate of a controller takes precedence over `pacing`, and needs no RTT.
+    #[test]
+    fn a_controllers_rate_paces() {
+        let fq = Pacing::Fq(Paced { slow_start_gain: 2.0, gain: 1.0 });
+        for pacing in [config().pacing, fq] {
+            let cfg = Tcp { pacing, ..config() };
+            let mut tcp = sender(&cfg);
+            tcp.rtt = Rtt::new(&cfg);
+            tcp.pace(&cfg, us(10), MSS, Some(BitRate::from_mbps(8)));
+            assert_eq!(tcp.pace_at, us(1010));
+            tcp.pace(&cfg, us(1000), MSS, Some(BitRate::from_mbps(8)));
+            assert_eq!(tcp.pace_at, us(2010), "late by no fault of the rate");
+            tcp.pace(&cfg, us(3000), MSS, None);
+            assert_eq!(tcp.pace_at, us(2010), "without an RTT `pacing` has no rate");
+        }
     }
 }

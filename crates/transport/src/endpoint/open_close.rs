@@ -3,7 +3,7 @@
 use super::{due, Role, Sync, TcpEndpoint, NO_FIN};
 use crate::config::{Tcp, TIMESTAMP_BYTES};
 use crate::report::{AbortReason, Pending};
-use fanin_packet::{Packet, TcpFlags};
+use fanin_packet::{Segment, TcpFlags};
 use fanin_units::{Span, Time};
 
 impl TcpEndpoint {
@@ -54,7 +54,7 @@ impl TcpEndpoint {
         self.settle();
     }
 
-    fn take_syn_options(&mut self, cfg: &Tcp, now: Time, p: &Packet) {
+    fn take_syn_options(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) {
         let Some(syn) = p.syn_options() else { return };
         self.irs = p.seq;
         self.rcv_nxt = 1;
@@ -79,13 +79,13 @@ impl TcpEndpoint {
 
     /// A packet with SYN, FIN or RST, without ACK, trimmed, with a NACK, or outside the established state.
     #[inline(never)]
-    pub(super) fn on_unusual(&mut self, cfg: &Tcp, now: Time, p: &Packet) {
-        if p.is_trimmed() {
+    pub(super) fn on_unusual(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) {
+        if p.envelope.trimmed {
             self.on_trimmed(cfg, now, p);
             return;
         }
-        if p.nack().is_some() {
-            self.on_nack(cfg, now, p);
+        if let Some(nack) = p.nack() {
+            self.on_nack(cfg, now, p, nack);
             return;
         }
         let has = |flag| p.flags.has(flag);
@@ -136,7 +136,7 @@ impl TcpEndpoint {
             }
             Sync::TimeWait => {
                 // Our last ACK was lost: whatever comes again is old. Source: RFC 9293 §3.10.7.4.
-                if has(TcpFlags::FIN) || p.payload > 0 {
+                if has(TcpFlags::FIN) || p.envelope.payload > 0 {
                     self.due |= due::ACK;
                 }
                 if has(TcpFlags::FIN) {
@@ -152,11 +152,11 @@ impl TcpEndpoint {
     }
 
     /// A segment that may carry FIN.
-    fn on_established(&mut self, cfg: &Tcp, now: Time, p: &Packet) {
+    fn on_established(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) {
         self.on_segment(cfg, now, p);
         if self.sync == Sync::Open && p.flags.has(TcpFlags::FIN) {
             let seq = self.rcv_nxt.wrapping_add_signed(i64::from(p.seq.wrapping_sub(self.wire_rcv_nxt()) as i32));
-            let fin = seq.wrapping_add(u64::from(p.payload));
+            let fin = seq.wrapping_add(u64::from(p.envelope.payload));
             if fin >= self.rcv_nxt && fin < 1 << 63 && fin <= self.rcv_edge {
                 self.peer_fin = fin;
             }
@@ -166,7 +166,7 @@ impl TcpEndpoint {
     }
 
     /// The handshake is done: the SYN is acknowledged.
-    fn open(&mut self, cfg: &Tcp, now: Time, p: &Packet) {
+    fn open(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) {
         self.una = 1;
         if self.timed_end == 1 {
             self.rtt.sample(cfg, now.since(self.timed_at).max(Span::from_ps(1)), 1);
@@ -188,7 +188,7 @@ impl TcpEndpoint {
 
     /// The application closes its direction: FIN follows the last byte written. Connections that are open from the start
     /// stay open. Before the handshake is done, the FIN waits for it, in LISTEN too.
-    pub fn close(&mut self, _cfg: &Tcp, now: Time) {
+    pub(super) fn close_stream(&mut self, now: Time) {
         if self.open_from_start || self.fin_wanted || self.sync == Sync::Closed {
             return;
         }
@@ -214,6 +214,9 @@ impl TcpEndpoint {
         self.fin_sent = true;
         self.nxt = self.end + 1;
         self.calm = false;
+        if let Some(repair) = self.repair.as_deref_mut() {
+            repair.advance(self.una); // on the calm path it was not kept up to date
+        }
     }
 
     /// SND.UNA has advanced: perhaps over our FIN.

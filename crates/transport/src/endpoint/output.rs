@@ -2,9 +2,10 @@
 
 use super::loss::{FRto, Repair};
 use super::{due, Phase, Sync, TcpEndpoint, UNTIMED};
+use crate::cc::Controller;
 use crate::config::{DropResend, EctOn, IdleRestart, Tcp};
-use fanin_packet::{Ecn, Packet, SackBlock, SynOptions, TcpFlags, Timestamps};
-use fanin_units::{Span, Time};
+use fanin_packet::{Ecn, SackBlock, SegmentMut, SynOptions, TcpFlags, Timestamps};
+use fanin_units::{BitRate, Bytes, Span, Time};
 
 /// Why a segment is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,8 +15,8 @@ enum Why {
     Hole,
     /// The rescue retransmission. Source: RFC 6675 §4 NextSeg rule 4.
     Rescue,
-    /// A drop notification or a NACK has told of it.
-    Told,
+    /// A drop notification or a NACK has named it.
+    Notified,
 }
 
 /// The segment to send next: [from, to) in the stream, the FIN's place included.
@@ -26,30 +27,49 @@ struct Next {
     why: Why,
 }
 
+/// What a calm connection sends next.
+enum Calm {
+    New(Next),
+    Nothing,
+    /// It is not calm, or the window of the other end is short.
+    Unknown,
+}
+
 impl TcpEndpoint {
     /// Whether [`TcpEndpoint::poll_data`] would give a segment now.
-    #[inline]
-    pub fn wants_to_send(&self, cfg: &Tcp, now: Time) -> bool {
+    #[inline(always)]
+    pub(super) fn data_due(&self, cfg: &Tcp, now: Time) -> bool {
         self.next_segment(cfg, now).is_some()
     }
 
-    /// Payload bytes that the NIC shall take back to back now: up to `tso_max` with TSO, else one segment; zero when
-    /// there is nothing to send.
-    pub fn tso_bytes(&self, cfg: &Tcp, now: Time) -> u64 {
+    /// Payload bytes that the NIC shall take back to back now: with TSO up to `tso_max` of new data, otherwise one segment.
+    pub(super) fn tso_bytes(&self, cfg: &Tcp, now: Time) -> u64 {
         match self.next_segment(cfg, now) {
             None => 0,
-            Some(next) if !cfg.tso || next.why != Why::New => next.to.min(self.end).saturating_sub(next.from),
+            Some(next) if next.why != Why::New => next.to.min(self.end).saturating_sub(next.from),
             Some(next) if self.burst > 0 => u64::from(self.burst).max(next.to - next.from),
             Some(next) => self.burst_size(cfg).max(next.to - next.from),
         }
     }
 
-    /// The next data segment, new or sent again, if window and pacing allow one now. Fills the transport fields of `out`.
-    #[inline]
-    pub fn poll_data(&mut self, cfg: &Tcp, now: Time, out: &mut Packet) -> bool {
-        let Some(next) = self.next_segment(cfg, now) else { return false };
+    /// The next data segment, new or sent again, if window and pacing allow one now.
+    #[inline(always)]
+    pub(super) fn poll_data(&mut self, cfg: &Tcp, now: Time, out: &mut SegmentMut<'_>) -> bool {
+        match self.calm_segment(cfg, now) {
+            Calm::New(next) => {
+                self.send_new(cfg, now, next, out, true);
+                true
+            }
+            Calm::Nothing => false,
+            Calm::Unknown => self.poll_data_slowly(cfg, now, out),
+        }
+    }
+
+    #[inline(never)]
+    fn poll_data_slowly(&mut self, cfg: &Tcp, now: Time, out: &mut SegmentMut<'_>) -> bool {
+        let Some(next) = self.next_segment_at_any_time(cfg, now) else { return false };
         if next.why == Why::New {
-            self.send_new(cfg, now, next, out);
+            self.send_new(cfg, now, next, out, false);
         } else {
             self.send_again(cfg, now, next, out);
         }
@@ -58,24 +78,33 @@ impl TcpEndpoint {
 
     #[inline(always)]
     fn next_segment(&self, cfg: &Tcp, now: Time) -> Option<Next> {
+        match self.calm_segment(cfg, now) {
+            Calm::New(next) => Some(next),
+            Calm::Nothing => None,
+            Calm::Unknown => self.next_segment_slowly(cfg, now),
+        }
+    }
+
+    #[inline(always)]
+    fn calm_segment(&self, cfg: &Tcp, now: Time) -> Calm {
         if !self.calm {
-            return self.next_segment_slowly(cfg, now);
+            return Calm::Unknown;
         }
         let unsent = self.end - self.nxt;
         if unsent == 0 {
-            return None;
+            return Calm::Nothing;
         }
         let to = self.nxt + unsent.min(u64::from(self.w.mss));
         if to > self.edge {
-            return self.next_segment_slowly(cfg, now);
+            return Calm::Unknown;
         }
-        if to - self.una > self.w.cwnd || self.paced_out(now) {
-            return None;
+        if to - self.una > self.w.cwnd {
+            return if self.w.cwnd < u64::from(self.w.mss) { Calm::Unknown } else { Calm::Nothing };
         }
-        if cfg.tso && self.burst == 0 && self.defers(cfg) {
-            return None;
+        if self.paced_out(now) || (cfg.tso && self.burst == 0 && self.defers(cfg)) {
+            return Calm::Nothing;
         }
-        Some(Next { from: self.nxt, to, why: Why::New })
+        Calm::New(Next { from: self.nxt, to, why: Why::New })
     }
 
     /// TSO waits until the burst is worth it: a third of the window, unless nothing is in flight. Source: Linux
@@ -92,9 +121,15 @@ impl TcpEndpoint {
         let mss = u64::from(self.w.mss);
         let room = self.w.cwnd.saturating_sub(self.pipe()).min(self.edge - self.nxt);
         let mut size = room.min(self.end - self.nxt).min(cfg.tso_max.get());
-        if self.paced(cfg).is_some() {
-            let rate = self.pacing_gain(cfg) * self.w.cwnd as f64 / self.rtt.srtt.as_secs_f64();
-            size = size.min(((rate * AUTOSIZE.as_secs_f64()) as u64).max(2 * mss));
+        let at_once = match self.cc.pacing_rate(&self.w, self.rtt.srtt) {
+            Some(rate) => Some(rate.bytes_in(AUTOSIZE).get()),
+            None => self.paced(cfg).map(|_| {
+                let rate = self.pacing_gain(cfg) * self.w.cwnd as f64 / self.rtt.srtt.as_secs_f64();
+                (rate * AUTOSIZE.as_secs_f64()) as u64
+            }),
+        };
+        if let Some(at_once) = at_once {
+            size = size.min(at_once.max(2 * mss));
         }
         if size > mss {
             size - size % mss
@@ -103,9 +138,14 @@ impl TcpEndpoint {
         }
     }
 
-    /// Everything but plain new data on a calm connection.
     #[inline(never)]
     fn next_segment_slowly(&self, cfg: &Tcp, now: Time) -> Option<Next> {
+        self.next_segment_at_any_time(cfg, now)
+    }
+
+    /// The next segment whatever the state of the connection.
+    #[inline(always)]
+    fn next_segment_at_any_time(&self, cfg: &Tcp, now: Time) -> Option<Next> {
         if self.sync != Sync::Open {
             return None;
         }
@@ -113,16 +153,16 @@ impl TcpEndpoint {
         let mss = u64::from(self.w.mss);
         let flight = self.nxt - self.una;
         let Some(r) = self.repair.as_deref() else {
-            return if paced_out { None } else { self.new_data(self.w.cwnd.saturating_sub(flight)) };
+            return if paced_out { None } else { self.new_data(self.room(flight)) };
         };
         let hole = |(from, to): (u64, u64), why| Some(Next { from, to: self.segment_end(from, to), why });
-        if let Some((from, to)) = r.noticed.next() {
-            let next = Next { from, to: self.segment_end(from, to), why: Why::Told };
+        if let Some((from, to)) = r.notified.next() {
+            let next = Next { from, to: self.segment_end(from, to), why: Why::Notified };
             let mut pipe = r.pipe(self.una, self.nxt);
             if !self.sack_on && matches!(self.phase, Phase::Open | Phase::Cwr) {
                 pipe = pipe.saturating_sub(self.w.segments(self.dup_acks));
             }
-            let fits = !paced_out && next.to.min(self.end).saturating_sub(from) <= self.w.cwnd.saturating_sub(pipe);
+            let fits = !paced_out && next.to.min(self.end).saturating_sub(from) <= self.room(pipe);
             if cfg.drop_resend == DropResend::AtOnce || fits || pipe == 0 {
                 return Some(next);
             }
@@ -134,15 +174,15 @@ impl TcpEndpoint {
             Phase::Recovery if r.first_due => r.next_hole(self.nxt).and_then(|first| hole(first, Why::Hole)),
             _ if paced_out => None,
             Phase::Recovery if self.sack_on => {
-                let room = self.w.cwnd.saturating_sub(r.pipe(self.una, self.nxt));
+                let room = self.room(r.pipe(self.una, self.nxt));
                 if room < mss {
                     return None;
                 }
                 self.next_seg(r, mss, room)
             }
-            Phase::Recovery => self.new_data(self.w.cwnd.saturating_sub(flight)),
+            Phase::Recovery => self.new_data(self.room(flight)),
             Phase::Loss => {
-                let room = self.w.cwnd.saturating_sub(r.pipe(self.una, self.nxt));
+                let room = self.room(r.pipe(self.una, self.nxt));
                 match r.f_rto {
                     FRto::Second(0) => return None,
                     FRto::Second(_) => return self.new_data(room),
@@ -165,8 +205,18 @@ impl TcpEndpoint {
                     // Source: RFC 3042 §2.
                     pipe = pipe.saturating_sub(self.w.segments(self.dup_acks.min(2)));
                 }
-                self.new_data(self.w.cwnd.saturating_sub(pipe))
+                self.new_data(self.room(pipe))
             }
+        }
+    }
+
+    /// What the window leaves beside `pipe` bytes in flight. A window below one segment has room for one where nothing is in
+    /// flight; pacing makes it one per RTT and fraction.
+    fn room(&self, pipe: u64) -> u64 {
+        let mss = u64::from(self.w.mss);
+        match pipe {
+            0 if self.w.cwnd < mss => mss,
+            _ => self.w.cwnd.saturating_sub(pipe),
         }
     }
 
@@ -181,13 +231,13 @@ impl TcpEndpoint {
         if let Some(new) = self.new_data(room) {
             return Some(new);
         }
-        if r.by_notice {
+        if r.by_notification {
             return None; // no duplicate ACKs speak of a loss: what is open is on its way
         }
         if let Some(open) = r.next_hole(r.board.highest()) {
             return hole(open, Why::Hole);
         }
-        let sent_again = |last: &(u64, u64)| last.1 <= r.board.high_rxt() || r.noticed.covers(last.1 - 1);
+        let sent_again = |last: &(u64, u64)| last.1 <= r.board.high_rxt() || r.notified.covers(last.1 - 1);
         let last = r.board.last_hole(self.nxt, mss).filter(|last| self.una > r.rescue_rxt && !sent_again(last))?;
         Some(Next { from: last.0, to: last.1, why: Why::Rescue })
     }
@@ -221,13 +271,14 @@ impl TcpEndpoint {
         (len <= room).then_some(Next { from: self.nxt, to: self.nxt + len, why: Why::New })
     }
 
+    /// `fits`: the connection is calm, and the window has room for the segment.
     #[inline(always)]
-    fn send_new(&mut self, cfg: &Tcp, now: Time, next: Next, out: &mut Packet) {
+    fn send_new(&mut self, cfg: &Tcp, now: Time, next: Next, out: &mut SegmentMut<'_>, fits: bool) {
         if self.nxt == self.una && now.since(self.last_sent) > self.rtt.rto {
             self.restart_after_idle(cfg, now);
         }
         let len = next.to - next.from;
-        if !self.calm {
+        if !fits && !self.calm {
             self.note_new_while_repairing(len);
         }
         if self.timed_end == UNTIMED && self.phase == Phase::Open {
@@ -243,6 +294,9 @@ impl TcpEndpoint {
         }
         self.nxt = next.to;
         self.last_sent = now;
+        if let Some(times) = &mut self.send_times {
+            times.sent(now, next.to);
+        }
         // Source: Linux tcp_cwnd_validate.
         let flight = self.nxt - self.una;
         let limited = flight + u64::from(self.w.mss) > self.w.cwnd;
@@ -264,17 +318,18 @@ impl TcpEndpoint {
             self.cwr_due = false;
         }
         self.fill(cfg, now, out, (flags, next.from, len as u16));
-        out.ecn = if self.ecn_on { Ecn::Ect0 } else { Ecn::NotEct };
-        self.count_data(cfg, now, len);
+        out.envelope.ecn = if self.ecn_on { Ecn::Ect0 } else { Ecn::NotEct };
+        self.count_data(cfg, now, len, fits);
     }
 
     /// Counters and pacing of a segment with `len` bytes of payload.
     #[inline(always)]
-    fn count_data(&mut self, cfg: &Tcp, now: Time, len: u64) {
+    fn count_data(&mut self, cfg: &Tcp, now: Time, len: u64, fits: bool) {
         self.stats.packets_sent += 1;
         self.stats.bytes_sent += len;
-        if let crate::Pacing::Fq(_) = cfg.pacing {
-            self.pace(cfg, now, len);
+        let rate = self.cc.pacing_rate(&self.w, self.rtt.srtt);
+        if rate.is_some() || (!fits && len > self.w.cwnd) || matches!(cfg.pacing, crate::Pacing::Fq(_)) {
+            self.pace(cfg, now, len, rate);
         }
     }
 
@@ -295,11 +350,14 @@ impl TcpEndpoint {
 
     /// A retransmission.
     #[inline(never)]
-    fn send_again(&mut self, cfg: &Tcp, now: Time, next: Next, out: &mut Packet) {
+    fn send_again(&mut self, cfg: &Tcp, now: Time, next: Next, out: &mut SegmentMut<'_>) {
         let clock = self.ts_clock(cfg, now);
+        if let Some(times) = &mut self.send_times {
+            times.sent_again(next.from, next.to);
+        }
         if let Some(r) = self.repair.as_deref_mut() {
-            if next.why == Why::Told {
-                r.noticed.sent_again(next.from, next.to);
+            if next.why == Why::Notified {
+                r.notified.sent_again(next.from, next.to);
             } else if r.first_due {
                 // Source: RFC 6675 §5 step 4.3.
                 r.first_due = false;
@@ -308,7 +366,7 @@ impl TcpEndpoint {
             match next.why {
                 Why::Rescue => r.rescue_rxt = r.recover,
                 Why::New | Why::Hole => r.board.sent_again(next.to),
-                Why::Told => {}
+                Why::Notified => {}
             }
             r.prr.out += next.to - next.from;
             if r.eifel_due {
@@ -317,8 +375,8 @@ impl TcpEndpoint {
             }
         }
         // The timer is the oldest segment's, which is in the network from now on.
-        let oldest_told = next.why == Why::Told && next.from == self.una;
-        if self.rto_at == Time::MAX || oldest_told {
+        let oldest_notified = next.why == Why::Notified && next.from == self.una;
+        if self.rto_at == Time::MAX || oldest_notified {
             self.rto_at = now + self.rtt.rto;
         }
         self.last_sent = now;
@@ -334,10 +392,10 @@ impl TcpEndpoint {
             EctOn::Data => payload > 0,
             EctOn::All => true,
         };
-        out.ecn = if self.ecn_on && capable { Ecn::Ect0 } else { Ecn::NotEct };
+        out.envelope.ecn = if self.ecn_on && capable { Ecn::Ect0 } else { Ecn::NotEct };
         if payload > 0 {
             self.stats.retransmits += 1;
-            self.count_data(cfg, now, payload);
+            self.count_data(cfg, now, payload, false);
         } else {
             self.stats.control_sent += 1;
         }
@@ -377,30 +435,25 @@ impl TcpEndpoint {
         }
     }
 
-    /// The next segment may leave when this one would have been sent at gain · cwnd / SRTT.
+    /// The next segment may leave when this one would have been sent at the controller's rate; else at cwnd / SRTT where cwnd is
+    /// less than this segment; else at gain · cwnd / SRTT.
     #[inline(never)]
-    fn pace(&mut self, cfg: &Tcp, now: Time, len: u64) {
-        if self.paced(cfg).is_none() {
-            return;
-        }
-        let gap = self.rtt.srtt.scale(len as f64 / (self.pacing_gain(cfg) * self.w.cwnd as f64));
+    pub(super) fn pace(&mut self, cfg: &Tcp, now: Time, len: u64, rate: Option<BitRate>) {
+        let srtt = self.rtt.srtt;
+        let gap = match (rate, self.paced(cfg)) {
+            (Some(rate), _) => rate.time_to_send(Bytes(len)),
+            (None, _) if len > self.w.cwnd => srtt.scale(len as f64 / self.w.cwnd.max(1) as f64),
+            (None, None) => return,
+            (None, Some(_)) => srtt.scale(len as f64 / (self.pacing_gain(cfg) * self.w.cwnd as f64)),
+        };
         let from = if self.pace_at == Time::MAX { now } else { self.pace_at.max(now) };
-        self.pace_at = from + gap;
+        self.pace_at = from.saturating_add(gap);
     }
 
-    /// Whether [`TcpEndpoint::poll_control`] has a packet.
+    /// A control packet, of which one is due: SYN, ACK, FIN, RST or a window probe.
     #[inline(always)]
-    pub fn control_due(&self) -> bool {
-        self.due != 0
-    }
-
-    /// A control packet that must leave now: SYN, ACK, FIN, RST or a window probe. Fills the transport fields of `out`.
-    #[inline]
-    pub fn poll_control(&mut self, cfg: &Tcp, now: Time, out: &mut Packet) -> bool {
-        if self.due == 0 {
-            return false;
-        }
-        out.ecn = Ecn::NotEct;
+    pub(super) fn poll_control(&mut self, cfg: &Tcp, now: Time, out: &mut SegmentMut<'_>) {
+        out.envelope.ecn = Ecn::NotEct;
         if self.due == due::ACK {
             self.due = 0;
             self.fill_ack(cfg, now, out);
@@ -408,33 +461,32 @@ impl TcpEndpoint {
             self.poll_unusual(cfg, now, out);
         }
         if self.ecn_on && cfg.ect_on == EctOn::All {
-            out.ecn = Ecn::Ect0;
+            out.envelope.ecn = Ecn::Ect0;
         }
         self.stats.control_sent += 1;
-        true
     }
 
     #[inline(always)]
-    fn fill_ack(&mut self, cfg: &Tcp, now: Time, out: &mut Packet) {
+    fn fill_ack(&mut self, cfg: &Tcp, now: Time, out: &mut SegmentMut<'_>) {
         self.fill_bare_ack(cfg, now, out);
         self.push_blocks(out);
     }
 
     #[inline(always)]
-    fn fill_bare_ack(&mut self, cfg: &Tcp, now: Time, out: &mut Packet) {
+    fn fill_bare_ack(&mut self, cfg: &Tcp, now: Time, out: &mut SegmentMut<'_>) {
         self.quick = self.quick.saturating_sub(1);
         self.fill(cfg, now, out, (TcpFlags::ACK, self.nxt, 0));
     }
 
     #[inline(always)]
-    fn push_blocks(&self, out: &mut Packet) {
+    fn push_blocks(&self, out: &mut SegmentMut<'_>) {
         if self.sack_on && self.ooo.is_some() {
             self.push_sack(out);
         }
     }
 
     #[inline(never)]
-    fn push_sack(&self, out: &mut Packet) {
+    fn push_sack(&self, out: &mut SegmentMut<'_>) {
         for (start, end) in self.ooo.iter().flat_map(|o| o.blocks()) {
             if out.sack_room() > 0 {
                 out.push_sack(SackBlock { start: self.irs.wrapping_add(start as u32), end: self.irs.wrapping_add(end as u32) });
@@ -443,7 +495,7 @@ impl TcpEndpoint {
     }
 
     #[inline(never)]
-    fn poll_unusual(&mut self, cfg: &Tcp, now: Time, out: &mut Packet) {
+    fn poll_unusual(&mut self, cfg: &Tcp, now: Time, out: &mut SegmentMut<'_>) {
         let first = self.due & self.due.wrapping_neg();
         self.due &= !first;
         match first {
@@ -451,7 +503,7 @@ impl TcpEndpoint {
             due::RST => {
                 self.due = 0;
                 let flags = TcpFlags::RST.with(TcpFlags::ACK);
-                out.set_tcp(flags, self.wire(self.nxt), self.wire_rcv_nxt(), 0, 0);
+                out.set(flags, self.wire(self.nxt), self.wire_rcv_nxt(), 0, 0);
             }
             due::PRIOR_ACK => {
                 // Source: RFC 8257 §3.2: with the state before the change.
@@ -472,7 +524,7 @@ impl TcpEndpoint {
         }
     }
 
-    fn fill_syn(&mut self, cfg: &Tcp, now: Time, out: &mut Packet) {
+    fn fill_syn(&mut self, cfg: &Tcp, now: Time, out: &mut SegmentMut<'_>) {
         let answer = self.sync == Sync::SynReceived;
         let ecn = if answer { self.ecn_on } else { cfg.ecn };
         let mut flags = TcpFlags::SYN;
@@ -487,7 +539,7 @@ impl TcpEndpoint {
         }
         let window = self.buffer.min(u64::from(u16::MAX)) as u16;
         let ack = if answer { self.wire_rcv_nxt() } else { 0 };
-        out.set_tcp(flags, self.wire(0), ack, window, 0);
+        out.set(flags, self.wire(0), ack, window, 0);
         if if answer { self.ts_on } else { cfg.timestamps } {
             let value = self.ts_clock(cfg, now);
             out.set_timestamps(Timestamps { value, echo: self.ts_recent });
@@ -501,13 +553,18 @@ impl TcpEndpoint {
 
     /// Header of a segment: acknowledgment, window, echo, timestamps. Pending delayed ACKs are done with it.
     #[inline(always)]
-    fn fill(&mut self, cfg: &Tcp, now: Time, out: &mut Packet, (flags, from, payload): (TcpFlags, u64, u16)) {
+    fn fill(&mut self, cfg: &Tcp, now: Time, out: &mut SegmentMut<'_>, (flags, from, payload): (TcpFlags, u64, u16)) {
         let offer = (self.buffer.saturating_sub(self.held) >> self.rcv_scale).min(u64::from(u16::MAX));
-        let edge = (self.rcv_nxt + (offer << self.rcv_scale)).max(self.rcv_edge);
-        self.rcv_edge = edge;
-        let window = ((edge - self.rcv_nxt) >> self.rcv_scale).min(u64::from(u16::MAX)) as u16;
+        let edge = self.rcv_nxt + (offer << self.rcv_scale);
+        let window = if edge >= self.rcv_edge {
+            self.rcv_edge = edge;
+            offer
+        } else {
+            ((self.rcv_edge - self.rcv_nxt) >> self.rcv_scale).min(u64::from(u16::MAX))
+        };
+        let window = window as u16;
         let flags = if self.echo { flags.with(TcpFlags::ECE) } else { flags };
-        out.set_tcp(flags, self.wire(from), self.wire_rcv_nxt(), window, payload);
+        out.set(flags, self.wire(from), self.wire_rcv_nxt(), window, payload);
         if self.ts_on {
             let value = self.ts_clock(cfg, now);
             out.set_timestamps(Timestamps { value, echo: self.ts_recent });

@@ -3,7 +3,7 @@
 use super::{due, Sync, TcpEndpoint, NO_FIN};
 use crate::config::{EcnEcho, Tcp};
 use crate::report::Pending;
-use fanin_packet::{Ecn, Packet, TcpFlags};
+use fanin_packet::{Ecn, Segment, TcpFlags};
 use fanin_units::{Span, Time};
 
 /// Dynamic right-sizing of the receive buffer. Source: DRS; Linux
@@ -48,18 +48,18 @@ impl Growth {
 impl TcpEndpoint {
     /// A segment with payload.
     #[inline(always)]
-    pub(super) fn on_data(&mut self, cfg: &Tcp, now: Time, p: &Packet, seq: u64) {
+    pub(super) fn on_data(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>, seq: u64) {
         if self.ecn_on {
             self.note_ecn(cfg, p);
         }
-        let end = seq.wrapping_add(u64::from(p.payload));
+        let end = seq.wrapping_add(u64::from(p.envelope.payload));
         let in_order = seq == self.rcv_nxt && end <= self.rcv_edge && self.ooo.as_ref().is_none_or(|o| o.is_empty());
         if in_order {
             self.rcv_nxt = end;
-            self.stats.delivered += u64::from(p.payload);
+            self.stats.delivered += u64::from(p.envelope.payload);
             self.pending.add(Pending::DELIVERED);
             if self.growth.is_some() || self.holding || cfg.quick_acks > 0 {
-                self.note_arrival(cfg, now, u64::from(p.payload));
+                self.note_arrival(cfg, now, u64::from(p.envelope.payload));
             }
             self.unacked += 1;
             if u32::from(self.unacked) >= cfg.ack_every || self.quick > 0 {
@@ -120,8 +120,8 @@ impl TcpEndpoint {
 
     /// Marks, and CWR. Source: RFC 3168 §6.1.3, RFC 8257 §3.2.
     #[inline(always)]
-    pub(super) fn note_ecn(&mut self, cfg: &Tcp, p: &Packet) {
-        let ce = p.ecn == Ecn::Ce;
+    pub(super) fn note_ecn(&mut self, cfg: &Tcp, p: Segment<'_>) {
+        let ce = p.envelope.ecn == Ecn::Ce;
         self.stats.marked += u64::from(ce);
         match cfg.ecn_echo {
             EcnEcho::Classic => {

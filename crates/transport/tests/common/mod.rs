@@ -4,8 +4,8 @@
 pub mod script;
 pub mod ten;
 
-use fanin_packet::{DropNotice, Ecn, Operation, Packet, TcpFlags};
-use fanin_transport::{Connection, Phase, Tcp, TcpEndpoint, TcpEvent};
+use fanin_packet::{Ecn, Lost, Packet, Part, Reference, Signal, TcpFlags};
+use fanin_transport::{Connection, Event, Kinds, Phase, Tcp, TcpEndpoint, Transport};
 use fanin_units::{Span, Time};
 
 /// What becomes of a packet: (delay, drop, trim, duplicate delay, mark), and when its sender is told that it was dropped, be it true
@@ -61,7 +61,7 @@ pub struct Net<F: FnMut(Time, usize, &Packet) -> Fate> {
     iss: [u32; 2],
     pub now: Time,
     flying: Vec<(Time, u64, usize, Packet)>,
-    notices: Vec<(Time, usize, DropNotice)>,
+    notices: Vec<(Time, usize, Signal)>,
     sequence: u64,
     pub tx: Span,
     fate: F,
@@ -115,17 +115,23 @@ impl<F: FnMut(Time, usize, &Packet) -> Fate> Net<F> {
     }
 
     fn put(&mut self, from: usize, p: Packet) {
-        if p.flags.has(TcpFlags::ACK) && !p.flags.has(TcpFlags::SYN) {
+        let tcp = *p.header.tcp();
+        if tcp.flags.has(TcpFlags::ACK) && !tcp.flags.has(TcpFlags::SYN) {
             let to = 1 - from;
-            let ack = self.offset(to, p.ack, self.ends[to].sent_offset);
-            self.ends[to].told = self.ends[to].told.max(ack + (u64::from(p.window) << self.cfg.window_scale()));
-        } else if p.flags.has(TcpFlags::SYN) {
-            self.ends[1 - from].told = u64::from(p.window);
+            let ack = self.offset(to, tcp.ack, self.ends[to].sent_offset);
+            self.ends[to].told = self.ends[to].told.max(ack + (u64::from(tcp.window) << self.cfg.window_scale()));
+        } else if tcp.flags.has(TcpFlags::SYN) {
+            self.ends[1 - from].told = u64::from(tcp.window);
         }
         let fate = (self.fate)(self.now, from, &p);
         for delay in fate.told.into_iter().flatten() {
-            let notice = DropNotice { seq: p.seq, length: p.payload, operation: Operation(fate.operation) };
-            self.notices.push((self.now + delay, from, notice));
+            let part = if fate.operation == 3 { Part::Acknowledgment } else { Part::Data };
+            let packet = Reference { number: tcp.seq, length: p.envelope.payload, part };
+            let signal = match fate.operation {
+                1..=3 => Signal::Lost(Lost { packet, reduce: fate.operation == 1 }),
+                _ => Signal::Undefined,
+            };
+            self.notices.push((self.now + delay, from, signal));
         }
         let mut deliver = |delay: Span, p: Packet| {
             self.sequence += 1;
@@ -133,11 +139,11 @@ impl<F: FnMut(Time, usize, &Packet) -> Fate> Net<F> {
         };
         if !fate.drop {
             let mut p = p;
-            if fate.trim && p.payload > 0 {
-                p.trim(64);
+            if fate.trim && p.envelope.payload > 0 {
+                p.envelope.trim(64);
             }
-            if fate.mark && p.ecn != Ecn::NotEct {
-                p.ecn = Ecn::Ce;
+            if fate.mark && p.envelope.ecn != Ecn::NotEct {
+                p.envelope.ecn = Ecn::Ce;
             }
             deliver(fate.delay, p);
             if let Some(delay) = fate.again {
@@ -149,39 +155,39 @@ impl<F: FnMut(Time, usize, &Packet) -> Fate> Net<F> {
     /// Everything that an input may have caused: control packets, data as the NIC has room, events.
     fn drain(&mut self, end: usize) {
         let mut p = Packet::default();
-        while self.ends[end].tcp.poll_control(&self.cfg, self.now, &mut p) {
+        while self.ends[end].tcp.poll(&self.cfg, self.now, Kinds::CONTROL, &mut p.envelope, &mut p.header) {
             self.put(end, p);
         }
         while self.now >= self.ends[end].nic_free {
-            let wanted = self.ends[end].tcp.wants_to_send(&self.cfg, self.now);
-            let burst = self.ends[end].tcp.tso_bytes(&self.cfg, self.now);
+            let wanted = self.ends[end].tcp.due(&self.cfg, self.now, Kinds::DATA);
+            let burst = self.ends[end].tcp.burst(&self.cfg, self.now);
             let (sent, again) = (self.ends[end].tcp.stats().packets_sent, self.ends[end].tcp.stats().retransmits);
             let calm =
                 self.ends[end].tcp.phase() == Phase::Open && self.ends[end].tcp.stats().dup_acks == self.ends[end].dup_acks;
-            let got = self.ends[end].tcp.poll_data(&self.cfg, self.now, &mut p);
+            let got = self.ends[end].tcp.poll(&self.cfg, self.now, Kinds::DATA, &mut p.envelope, &mut p.header);
             let tcp = &self.ends[end].tcp;
             let new = tcp.stats().packets_sent > sent && tcp.stats().retransmits == again;
-            if new && calm && p.payload > 0 {
+            if new && calm && p.envelope.payload > 0 {
                 let outstanding = outstanding(&self.cfg, tcp);
                 // A FIN needs no room.
                 assert!(outstanding <= tcp.cwnd() + 1, "beyond cwnd: {outstanding} > {}", tcp.cwnd());
             }
-            assert_eq!(wanted, got, "wants_to_send is exact");
-            assert!(burst >= u64::from(p.payload) || !got);
+            assert_eq!(wanted, got, "due is exact");
+            assert!(burst >= u64::from(p.envelope.payload) || burst == 0 || !got);
             if !got {
                 break;
             }
             self.ends[end].nic_free = self.now + self.tx;
-            if p.payload > 0 {
-                let start = self.offset(end, p.seq, self.ends[end].sent_offset);
-                let past = start + u64::from(p.payload);
+            if p.envelope.payload > 0 {
+                let start = self.offset(end, p.header.number(), self.ends[end].sent_offset);
+                let past = start + u64::from(p.envelope.payload);
                 assert!(past <= self.ends[end].told, "beyond the window: {past} > {}", self.ends[end].told);
                 assert!(start <= self.ends[end].sent_offset, "a gap in what is sent");
                 self.ends[end].sent_offset = self.ends[end].sent_offset.max(past);
-                assert!(u32::from(p.payload) <= self.ends[end].tcp.mss());
+                assert!(u32::from(p.envelope.payload) <= self.ends[end].tcp.mss());
             }
             self.put(end, p);
-            while self.ends[end].tcp.poll_control(&self.cfg, self.now, &mut p) {
+            while self.ends[end].tcp.poll(&self.cfg, self.now, Kinds::CONTROL, &mut p.envelope, &mut p.header) {
                 self.put(end, p);
             }
             if self.tx == Span::ZERO {
@@ -191,19 +197,19 @@ impl<F: FnMut(Time, usize, &Packet) -> Fate> Net<F> {
         while let Some(event) = self.ends[end].tcp.poll_event() {
             let e = &mut self.ends[end];
             match event {
-                TcpEvent::Connected => e.connected = true,
-                TcpEvent::Delivered { total } => {
+                Event::Connected => e.connected = true,
+                Event::Delivered { total } => {
                     assert!(total >= e.delivered);
                     e.delivered = total;
                 }
-                TcpEvent::Acked { total } => {
+                Event::Acked { total } => {
                     assert!(total >= e.acked);
                     e.acked = total;
                     e.dup_acks = e.tcp.stats().dup_acks;
                 }
-                TcpEvent::PeerClosed => e.peer_closed = true,
-                TcpEvent::Closed => e.closed = true,
-                TcpEvent::Aborted(_) => e.aborted = true,
+                Event::PeerClosed => e.peer_closed = true,
+                Event::Closed => e.closed = true,
+                Event::Aborted(_) => e.aborted = true,
             }
         }
     }
@@ -226,13 +232,13 @@ impl<F: FnMut(Time, usize, &Packet) -> Fate> Net<F> {
         assert!(at >= self.now, "time goes back: {at} < {}", self.now);
         self.now = at;
         if notice.0 == at {
-            let (_, to, notice) = self.notices.remove(notice.1);
-            self.ends[to].tcp.on_notice(&self.cfg, at, &notice);
+            let (_, to, signal) = self.notices.remove(notice.1);
+            self.ends[to].tcp.on_signal(&self.cfg, at, &signal);
             self.drain(to);
         } else if let Some((_, i)) = packet.filter(|p| p.0 == at) {
             let (_, _, to, p) = self.flying.swap_remove(i);
-            self.ends[to].arrived_bytes += if p.is_trimmed() { 0 } else { u64::from(p.payload) };
-            self.ends[to].tcp.on_packet(&self.cfg, at, &p);
+            self.ends[to].arrived_bytes += if p.envelope.trimmed { 0 } else { u64::from(p.envelope.payload) };
+            self.ends[to].tcp.on_packet(&self.cfg, at, &p.envelope, &p.header);
             self.drain(to);
         } else if nic.0 == at {
             self.drain(nic.1);

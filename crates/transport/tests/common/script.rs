@@ -14,8 +14,9 @@
 //! Sequence numbers are relative: SYN is 0, the first byte 1. Flags: S F R P . (ACK) E (ECE) W (CWR); P is not compared.
 //! Timers run at their own times; packets that leave before they are expected fail the script.
 
-use fanin_packet::{DropNotice, Ecn, Nack, Operation, Packet, SackBlock, SynOptions, TcpFlags, Timestamps};
-use fanin_transport::{Connection, NoticeOutcome, Role, Tcp, TcpEndpoint};
+use fanin_packet::{Ecn, Lost, Nack, Packet, Part, Reference, SackBlock, Signal, SynOptions, TcpFlags, Timestamps};
+use fanin_params::Counters;
+use fanin_transport::{Connection, Kinds, NotificationCounts, Role, Tcp, TcpEndpoint, Transport};
 use fanin_units::{Span, Time};
 use std::collections::VecDeque;
 
@@ -29,7 +30,8 @@ pub struct Script<'a> {
     now: Time,
     left: VecDeque<(Time, Packet)>,
     line: String,
-    outcome: Option<NoticeOutcome>,
+    /// What the last drop notification was counted as.
+    outcome: Option<&'static str>,
 }
 
 /// Runs `text` against an initiator of a connection that is open (or not, with `handshake`).
@@ -62,12 +64,12 @@ impl Script<'_> {
     fn drain(&mut self) {
         let mut p = Packet::default();
         loop {
-            let wanted = self.tcp.wants_to_send(self.cfg, self.now);
-            if self.tcp.poll_control(self.cfg, self.now, &mut p) {
+            let wanted = self.tcp.due(self.cfg, self.now, Kinds::DATA);
+            if self.tcp.poll(self.cfg, self.now, Kinds::CONTROL, &mut p.envelope, &mut p.header) {
                 self.left.push_back((self.now, p));
                 continue;
             }
-            let got = self.tcp.poll_data(self.cfg, self.now, &mut p);
+            let got = self.tcp.poll(self.cfg, self.now, Kinds::DATA, &mut p.envelope, &mut p.header);
             assert_eq!(wanted, got);
             if !got {
                 break;
@@ -100,19 +102,21 @@ impl Script<'_> {
             "read" => self.tcp.read(self.cfg, self.now, number(1)),
             "<" => {
                 let p = self.arriving(&words[1..]);
-                self.tcp.on_packet(self.cfg, self.now, &p);
+                self.tcp.on_packet(self.cfg, self.now, &p.envelope, &p.header);
             }
             "drop" if words[1] == "ack" => {
-                let seq = IRS.wrapping_add(number(2) as u32);
-                let notice = DropNotice { seq, length: 0, operation: Operation::ACKNOWLEDGE };
-                self.outcome = Some(self.tcp.on_notice(self.cfg, self.now, &notice));
+                let number = IRS.wrapping_add(number(2) as u32);
+                let packet = Reference { number, length: 0, part: Part::Acknowledgment };
+                self.signal(Signal::Lost(Lost { packet, reduce: false }));
             }
             "drop" => {
                 let (from, to) = Self::range(words[1]);
                 let operation = words.iter().position(|w| *w == "op").map_or(1, |i| words[i + 1].parse().expect(line));
-                let (seq, length) = (ISS.wrapping_add(from), (to - from) as u16);
-                let notice = DropNotice { seq, length, operation: Operation(operation) };
-                self.outcome = Some(self.tcp.on_notice(self.cfg, self.now, &notice));
+                let packet = Reference { number: ISS.wrapping_add(from), length: (to - from) as u16, part: Part::Data };
+                self.signal(match operation {
+                    1 | 2 => Signal::Lost(Lost { packet, reduce: operation == 1 }),
+                    _ => Signal::Undefined,
+                });
             }
             ">" => return self.expect(&words[1..]),
             "=" => return self.compare(words[1], words[2]),
@@ -127,6 +131,16 @@ impl Script<'_> {
             other => panic!("{other}: {line}"),
         }
         self.drain();
+    }
+
+    fn signal(&mut self, signal: Signal) {
+        let before = self.tcp.signals().notifications.values();
+        self.tcp.on_signal(self.cfg, self.now, &signal);
+        let after = self.tcp.signals().notifications.values();
+        let counted = |i: &usize| after[*i] == before[*i] + 1;
+        let at: Vec<usize> = (0..after.len()).filter(counted).collect();
+        assert_eq!(at.len(), 1, "{}: counted once", self.line);
+        self.outcome = Some(NotificationCounts::defs()[at[0]].name);
     }
 
     fn flags(word: &str) -> TcpFlags {
@@ -160,31 +174,33 @@ impl Script<'_> {
         let get = |key: &str| words.iter().position(|w| *w == key).map(|i| words[i + 1]);
         let num = |key: &str, default: u32| get(key).map_or(default, |w| w.parse().expect(&self.line));
         let ack = if flags.has(TcpFlags::ACK) { ISS.wrapping_add(num("ack", 1)) } else { 0 };
-        p.set_tcp(flags, IRS.wrapping_add(from), ack, num("win", 65_535) as u16, (to - from) as u16);
+        let window = num("win", 65_535) as u16;
+        let mut s = p.segment_mut();
+        s.set(flags, IRS.wrapping_add(from), ack, window, (to - from) as u16);
         if self.cfg.timestamps {
             let (value, echo) = get("ts").map_or((0, 0), |w| {
                 let (a, b) = w.split_once(',').expect(&self.line);
                 (a.parse().unwrap(), b.parse().unwrap())
             });
-            p.set_timestamps(Timestamps { value, echo });
+            s.set_timestamps(Timestamps { value, echo });
         }
         if flags.has(TcpFlags::SYN) {
-            p.set_syn_options(SynOptions {
+            s.set_syn_options(SynOptions {
                 mss: num("mss", 1460) as u16,
                 window_scale: get("wscale").map(|w| w.parse().unwrap()),
                 sack_permitted: words.contains(&"sackok"),
             });
         }
         if let Some((from, to)) = get("nack").map(Self::range) {
-            p.set_nack(Nack { seq: ISS.wrapping_add(from), length: (to - from) as u16 });
+            s.set_nack(Nack { seq: ISS.wrapping_add(from), length: (to - from) as u16 });
         }
         if words.contains(&"trimmed") {
-            p.trim(64);
+            s.envelope.trim(64);
         }
         for (start, end) in get("sack").map(Self::blocks).unwrap_or_default() {
-            p.push_sack(SackBlock { start: ISS.wrapping_add(start), end: ISS.wrapping_add(end) });
+            s.push_sack(SackBlock { start: ISS.wrapping_add(start), end: ISS.wrapping_add(end) });
         }
-        p.ecn = match get("ecn") {
+        s.envelope.ecn = match get("ecn") {
             None => Ecn::NotEct,
             Some("ect") => Ecn::Ect0,
             Some("ce") => Ecn::Ce,
@@ -201,12 +217,13 @@ impl Script<'_> {
         let (at, p) =
             self.left.pop_front().unwrap_or_else(|| panic!("{} s, {}: nothing left", self.now.as_secs_f64(), self.line));
         let shown = Self::describe(at, &p);
+        let (envelope, p) = (p.envelope, *p.header.tcp());
         let say = |what: &str| format!("{} s, {}: {what} differs: {shown}", self.now.as_secs_f64(), self.line);
         assert_eq!(at, self.now, "{}", say("time"));
         let without_push = |f: TcpFlags| f.0 & !TcpFlags::PSH.0;
         assert_eq!(without_push(p.flags), without_push(Self::flags(words[0])), "{}", say("flags"));
         let (from, to) = Self::range(words[1]);
-        assert_eq!((p.seq.wrapping_sub(ISS), u32::from(p.payload)), (from, to - from), "{}", say("range"));
+        assert_eq!((p.seq.wrapping_sub(ISS), u32::from(envelope.payload)), (from, to - from), "{}", say("range"));
         let get = |key: &str| words.iter().position(|w| *w == key).map(|i| words[i + 1]);
         if let Some(ack) = get("ack") {
             assert_eq!(p.ack.wrapping_sub(IRS), ack.parse::<u32>().unwrap(), "{}", say("ack"));
@@ -227,7 +244,7 @@ impl Script<'_> {
         let nack = p.nack().map(|nack| (nack.seq.wrapping_sub(ISS_OF_PEER), u32::from(nack.length)));
         assert_eq!(nack, get("nack").map(Self::range).map(|(from, to)| (from, to - from)), "{}", say("nack"));
         if let Some(ecn) = get("ecn") {
-            let has = match p.ecn {
+            let has = match envelope.ecn {
                 Ecn::NotEct => "not",
                 Ecn::Ect0 | Ecn::Ect1 => "ect",
                 Ecn::Ce => "ce",
@@ -237,16 +254,17 @@ impl Script<'_> {
     }
 
     fn describe(at: Time, p: &Packet) -> String {
+        let (envelope, p) = (p.envelope, p.header.tcp());
         let from = p.seq.wrapping_sub(ISS);
         format!(
             "[{} s: flags {:#04x} {}:{} ack {} win {} {:?}]",
             at.as_secs_f64(),
             p.flags.0,
             from,
-            from + u32::from(p.payload),
+            from + u32::from(envelope.payload),
             p.ack.wrapping_sub(IRS),
             p.window,
-            p.ecn
+            envelope.ecn
         )
     }
 
@@ -274,7 +292,7 @@ impl Script<'_> {
             "recoveries" => stats.recoveries.to_string(),
             "spurious" => stats.spurious_rtos.to_string(),
             "reductions" => stats.ecn_reductions.to_string(),
-            "outcome" => format!("{:?}", self.outcome.unwrap()),
+            "outcome" => self.outcome.unwrap().to_string(),
             "notices" => stats.notices.to_string(),
             "cuts" => stats.notice_reductions.to_string(),
             "dupacks" => stats.dup_acks.to_string(),

@@ -1,0 +1,107 @@
+//! S-ECN's slope in registers: two adders, a multiplier and comparators. Source: S-ECN §IV-C.
+
+/// Fraction bits of bytes in the registers: R is exact to 0.01 % from 10 Mb/s and 8 ns on.
+pub const FRACTION: u32 = 20;
+/// The longest interval that the registers tell apart \[clocks\]: 134 ms at 8 ns, in which 10 Mb/s send 167 KB.
+pub const LONGEST: u64 = (1 << 24) - 1;
+
+/// What a mark takes from the sum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AfterMark {
+    /// R·I, what this packet's share of marks stands for.
+    Subtract,
+    /// All of it.
+    Reset,
+}
+
+/// I clocks after the packet before, a packet of P wire bytes arrives:
+/// sum ← max (sum + P − R·I, −credit); marked when P > R·I and sum > R·I; then sum ← min (sum − R·I, R·I).
+///
+/// | register | width | unit |
+/// |---|---|---|
+/// | R | 32 | 2⁻²⁰ B per clock |
+/// | I | 24, saturating | clocks |
+/// | P, credit | 16 | B |
+/// | R·I | 56 | 2⁻²⁰ B |
+/// | sum | 37, signed | 2⁻²⁰ B |
+///
+/// The sum needs no more than 37 bits: while P > R·I it ends at R·I < 2¹⁶ B at most, otherwise it falls.
+///
+/// Source: S-ECN §IV-C. What the paper leaves open: docs/switch/s-ecn.md.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Registers {
+    /// R [2⁻²⁰ B per clock].
+    rate: u64,
+    credit: i64,
+    after_mark: AfterMark,
+    /// Clock of the last arrival.
+    last: Option<u64>,
+    sum: i64,
+}
+
+/// What one arrival made of the registers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// I [clocks].
+    pub interval: u64,
+    /// R·I [2⁻²⁰ B].
+    pub sendable: i64,
+    /// The sum before the mark takes its part [2⁻²⁰ B].
+    pub added: i64,
+    /// The sum afterwards [2⁻²⁰ B].
+    pub sum: i64,
+    /// Whether the slope asks for a mark.
+    pub mark: bool,
+}
+
+impl Registers {
+    /// Registers of a port that sends `rate` \[2⁻²⁰ B per clock\], before the first packet; `credit` \[B\].
+    pub fn new(rate: u64, credit: u32, after_mark: AfterMark) -> Self {
+        Registers { rate, credit: i64::from(credit) << FRACTION, after_mark, last: None, sum: 0 }
+    }
+
+    /// R [2⁻²⁰ B per clock].
+    pub fn rate(&self) -> u64 {
+        self.rate
+    }
+
+    /// The sum [2⁻²⁰ B].
+    pub fn sum(&self) -> i64 {
+        self.sum
+    }
+
+    /// A packet of `wire` bytes, preamble and gap included, arrives at `clock`. `markable`: only a packet that can carry a mark
+    /// takes from the sum what a mark stands for.
+    pub fn on_arrival(&mut self, clock: u64, wire: u32, markable: bool) -> Step {
+        let interval = self.last.map_or(LONGEST, |last| (clock - last).min(LONGEST));
+        self.last = Some(clock);
+        let sendable = (self.rate * interval) as i64;
+        let arrived = i64::from(wire) << FRACTION;
+        let added = (self.sum + arrived - sendable).max(-self.credit);
+        let mark = arrived > sendable && added > sendable;
+        self.sum = match (mark, markable, self.after_mark) {
+            (false, ..) => added,
+            // It waits for the next packet that can be marked, and no more than that.
+            (true, false, _) => sendable,
+            (true, true, AfterMark::Subtract) => (added - sendable).min(sendable),
+            (true, true, AfterMark::Reset) => 0,
+        };
+        Step { interval, sendable, added, sum: self.sum, mark }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// At 125 B per clock a packet of 250 B every clock is twice the rate: every one after the first is marked; one every three
+    /// clocks is below it: none is.
+    #[test]
+    fn twice_the_rate_is_marked_and_less_than_the_rate_is_not() {
+        let marks = |every: u64| {
+            let mut registers = Registers::new(125 << FRACTION, 0, AfterMark::Subtract);
+            (1..=100).filter(|i| registers.on_arrival(i * every, 250, true).mark).count()
+        };
+        assert_eq!((marks(1), marks(3)), (98, 0));
+    }
+}

@@ -1,0 +1,60 @@
+//! Mechanisms of switches beside the rest of the scenario: each checks itself; what no switch sends is found here.
+
+use super::settings::{at_setting, Settings};
+use super::transport::warn;
+use super::{at_transport, used_transports, Network};
+use crate::doc::Parts;
+use fanin_packet::Signals;
+use fanin_params::Cx;
+use fanin_switch::{Mechanisms, PortSettings, Surroundings, TransportInUse};
+use fanin_transport::TransportParams;
+use fanin_units::NodeId;
+
+/// Checks the mechanisms of `parts`; names of nodes only where the network could be built.
+pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network>, cx: &mut Cx) {
+    let Some(framing) = &parts.framing else { return };
+    let used = used_transports(parts);
+    let transports: Vec<TransportInUse> = used
+        .iter()
+        .map(|(name, config)| TransportInUse {
+            name,
+            acts_on: config.acts_on(),
+            keys: config.signal_keys(),
+            mtu: config.mtu(),
+            headers: config.longest_header(parts.ip()),
+        })
+        .collect();
+    let first = network.and_then(|network| network.switches().next()).map_or(0, NodeId::index);
+    let names = network.map(Network::node_names).unwrap_or_default();
+    let nodes: Vec<(&str, bool)> = names.into_iter().enumerate().map(|(i, name)| (name, i >= first)).collect();
+    let mut sent = Signals::NONE;
+    for (entry, mechanisms) in settings.mechanisms() {
+        let here = |node: &NodeId| settings.exceptions.switch(*node) == entry;
+        let switches: Vec<&str> =
+            network.iter().flat_map(|network| network.switches()).filter(here).map(|node| nodes[node.index()].0).collect();
+        let around = Surroundings {
+            framing: framing.of_packets(),
+            trailer: parts.trailer(),
+            unlimited: settings.ports_with(entry).all(|port| PortSettings::is_unlimited(&port)),
+            marking_drops: settings.ports_with(entry).any(|port| port.marking.drops()),
+            transports: &transports,
+            all_traffic: parts.all_traffic,
+            nodes: &nodes,
+            switches: &switches,
+        };
+        at_setting(entry, "mechanisms", cx, |cx| mechanisms.check(&around, cx));
+        sent = sent.with(mechanisms.signals());
+    }
+    for (name, config) in used {
+        for (signal, key) in config.signal_keys() {
+            if !config.acts_on().has(*signal) || sent.has(*signal) {
+                continue;
+            }
+            let senders = Mechanisms::that_signal(*signal);
+            at_transport(cx, name, |cx| {
+                warn(cx, key, &true, "acts on signals that no switch sends").suggestion =
+                    senders.first().map(|sender| format!("add [switch.mechanisms.{sender}]"));
+            });
+        }
+    }
+}

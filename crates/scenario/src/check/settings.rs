@@ -1,0 +1,157 @@
+//! The settings of all ports and switches as the checks need them: what is in use, and where it stands in the document.
+
+use super::Network;
+use crate::exceptions::Exceptions;
+use fanin_params::Cx;
+use fanin_switch::{Buffer, Except, Marking, Mechanisms, Origins, PortSettings, Scheduling, Setting, Switch};
+use fanin_units::{Amount, Bytes, LinkId};
+use std::collections::BTreeSet;
+
+/// Bytes of a full Ethernet frame.
+pub(super) const FRAME: u64 = 1518;
+
+/// Where a port and its switch have their settings from.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub(super) struct Kind {
+    pub port: Origins,
+    pub mechanisms: Option<usize>,
+}
+
+/// The switches' settings and their exceptions.
+pub(super) struct Settings<'a> {
+    pub switch: &'a Switch,
+    pub exceptions: &'a Exceptions,
+    /// The kinds of ports that there are, each once.
+    kinds: Vec<Kind>,
+}
+
+impl<'a> Settings<'a> {
+    /// Without the network the entries are taken to hold somewhere, each alone, and the switches' own settings elsewhere; so
+    /// are entries that by mistake hold nowhere.
+    pub fn of(switch: &'a Switch, exceptions: &'a Exceptions, network: Option<&Network>) -> Self {
+        let kinds = match network {
+            _ if switch.except.is_empty() => vec![Kind::default()],
+            Some(network) => {
+                let ports = network
+                    .switch_ports()
+                    .map(|(link, port)| Kind { port: exceptions.port(link), mechanisms: exceptions.switch(port.from) });
+                let mut kinds = ports.collect::<BTreeSet<Kind>>();
+                let holds = |i: usize| {
+                    let from = |kind: &Kind, setting| kind.port.of(setting) == Some(i);
+                    kinds
+                        .iter()
+                        .any(|kind| kind.mechanisms == Some(i) || Setting::ALL.into_iter().any(|setting| from(kind, setting)))
+                };
+                let nowhere: Vec<Kind> = switch.except.iter().enumerate().filter(|(i, _)| !holds(*i)).map(alone).collect();
+                kinds.extend(nowhere);
+                kinds.into_iter().collect()
+            }
+            None => std::iter::once(Kind::default()).chain(switch.except.iter().enumerate().map(alone)).collect(),
+        };
+        Settings { switch, exceptions, kinds }
+    }
+
+    /// The settings of a port.
+    pub fn port(&self, link: LinkId) -> PortSettings<'a> {
+        self.switch.port(self.exceptions.port(link))
+    }
+
+    /// Where ports have their settings from, each combination once.
+    pub fn origins(&self) -> BTreeSet<Origins> {
+        self.kinds.iter().map(|kind| kind.port).collect()
+    }
+
+    /// The entries that a setting comes from, `None` for the switch's own, each with a port that has it from there.
+    fn by(&self, setting: Setting) -> Vec<(Option<usize>, PortSettings<'a>)> {
+        let mut found: Vec<(Option<usize>, PortSettings<'a>)> = Vec::new();
+        for origins in self.origins() {
+            let entry = origins.of(setting);
+            if !found.iter().any(|(known, _)| *known == entry) {
+                found.push((entry, self.switch.port(origins)));
+            }
+        }
+        found
+    }
+
+    /// The ways of marking in use, with the entries that they come from.
+    pub fn markings(&self) -> impl Iterator<Item = (Option<usize>, &'a Marking)> {
+        self.by(Setting::Marking).into_iter().map(|(entry, port)| (entry, port.marking))
+    }
+
+    /// The same of scheduling.
+    pub fn schedulings(&self) -> impl Iterator<Item = (Option<usize>, &'a Scheduling)> {
+        self.by(Setting::Scheduling).into_iter().map(|(entry, port)| (entry, port.scheduling))
+    }
+
+    /// The same of α, where the buffer is shared.
+    pub fn alphas(&self) -> impl Iterator<Item = (Option<usize>, f64)> + use<'a> {
+        self.by(Setting::Alpha).into_iter().filter_map(|(entry, port)| Some((entry, port.alpha?)))
+    }
+
+    /// The sets of mechanisms in use, with the entries that they come from.
+    pub fn mechanisms(&self) -> Vec<(Option<usize>, &'a Mechanisms)> {
+        let entries: BTreeSet<Option<usize>> = self.kinds.iter().map(|kind| kind.mechanisms).collect();
+        entries.into_iter().map(|entry| (entry, self.switch.mechanisms_of(entry))).collect()
+    }
+
+    /// The settings of ports at switches that have their mechanisms from this entry, each combination once.
+    pub fn ports_with(&self, mechanisms: Option<usize>) -> impl Iterator<Item = PortSettings<'a>> + use<'_, 'a> {
+        self.kinds.iter().filter(move |kind| kind.mechanisms == mechanisms).map(|kind| self.switch.port(kind.port))
+    }
+
+    /// The scheduling with the most classes and the one with the fewest.
+    pub fn most_and_fewest_classes(&self) -> [(Option<usize>, &'a Scheduling); 2] {
+        let own = (None, &self.switch.scheduling);
+        let all = || self.schedulings();
+        [all().max_by_key(|(_, s)| s.classes()).unwrap_or(own), all().min_by_key(|(_, s)| s.classes()).unwrap_or(own)]
+    }
+
+    /// Whether no port drops for want of room.
+    pub fn unlimited(&self) -> bool {
+        self.origins().into_iter().all(|origins| self.switch.port(origins).is_unlimited())
+    }
+
+    /// The most that a port can hold by itself; `None` where there is no limit.
+    pub fn most(&self, link: LinkId) -> Option<Bytes> {
+        let port = self.port(link);
+        match (port.buffer, port.alpha, &self.switch.buffer) {
+            (Some(own), _, _) => in_bytes(own, self.switch).map(Bytes),
+            (None, Some(alpha), Buffer::Dynamic(shared)) => {
+                let share = alpha / (1.0 + alpha);
+                in_bytes(shared.total, self.switch).map(|total| Bytes(libm::floor(share * total as f64) as u64))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A port and switch that have everything from one entry that it sets.
+fn alone((i, entry): (usize, &Except)) -> Kind {
+    let mut port = Origins::default();
+    for setting in Setting::ALL.into_iter().filter(|setting| entry.sets(*setting)) {
+        port.set(setting, i);
+    }
+    Kind { port, mechanisms: entry.mechanisms.is_some().then_some(i) }
+}
+
+/// An amount in bytes, packets counted as full frames.
+pub(super) fn in_bytes(amount: Amount, switch: &Switch) -> Option<u64> {
+    match amount {
+        Amount::Bytes(n) => Some(n),
+        Amount::Packets(n) => n.checked_mul(FRAME),
+        Amount::Cells(n) => n.checked_mul(u64::from(switch.cell_bytes())),
+    }
+}
+
+/// Runs `body` where a setting of this key stands in the document: `switch.marking`, or `switch.except[2].marking`.
+pub(super) fn at_setting<T>(entry: Option<usize>, key: &str, cx: &mut Cx, body: impl FnOnce(&mut Cx) -> T) -> T {
+    cx.key("switch", |cx| Except::at(entry, key, cx, body))
+}
+
+/// The same place as text.
+pub(super) fn path(entry: Option<usize>, key: &str) -> String {
+    match entry {
+        None => format!("switch.{key}"),
+        Some(i) => format!("switch.except[{i}].{key}"),
+    }
+}

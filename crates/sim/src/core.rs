@@ -1,0 +1,206 @@
+//! What fabric and hosts share: the clock, the events, links with their output ports, the packets, and the ledger.
+
+use crate::fabric::link::{flag, Link, Rings};
+use crate::fabric::pool::Pool;
+use crate::fabric::port::Port;
+use crate::ledger::{Fate, Ledger};
+use fanin_engine::{Table, Timers, Wheel};
+use fanin_packet::{Ecn, Envelope, Packet, PacketId};
+use fanin_switch::{cells, DropReason, MarkReason, MarkVerdict, PortNo, PortView};
+use fanin_telemetry::{DropRow, Name, QueueRow, TableError};
+use fanin_units::{Bytes, Time};
+
+/// A timeout's place in the order: node (hosts, then switches), then what it is for.
+pub type TimerKey = (u32, u64);
+
+/// See the module.
+pub struct Core {
+    pub now: Time,
+    pub wheel: Wheel,
+    pub timers: Timers<TimerKey>,
+    /// The earliest event that is not in the wheel; the inner loop runs up to it.
+    pub barrier: Time,
+    /// Slots of departures are link numbers, those of arrivals follow from here on.
+    pub arrivals: usize,
+    pub links: Table<Link>,
+    pub ports: Table<Port>,
+    pub rings: Rings,
+    pub pool: Pool,
+    /// Bytes of a buffer cell.
+    pub cell: u32,
+    pub ledger: Ledger,
+    /// The first table error; ends the run.
+    pub failure: Option<TableError>,
+}
+
+impl Core {
+    /// Brings a FIFO port's queue up to now: whatever has begun serialisation since it was last read leaves it.
+    #[inline(always)]
+    pub fn catch_up(&mut self, l: usize) {
+        let link = &mut self.links[l];
+        if link.flags & flag::DEQUEUE != 0 {
+            return self.catch_up_dequeues(l);
+        }
+        let port = &mut self.ports[l];
+        while let Some((_, entry)) = link.next_departure(&self.rings, self.now) {
+            port.count_sent(entry.frame);
+        }
+    }
+
+    #[inline(never)]
+    fn catch_up_dequeues(&mut self, l: usize) {
+        while let Some((start, entry)) = self.links[l].next_departure(&self.rings, self.now) {
+            self.ports[l].count_sent(entry.frame);
+            self.after_dequeue(l, start, entry.packet, Some(entry.frame));
+        }
+    }
+
+    /// Gives a packet to a port's serialiser or FIFO; all admission is done. The queue is up to now. `queued`: its frame in
+    /// the queue that it has left, where departures are events.
+    #[inline(always)]
+    pub fn send(&mut self, l: usize, packet: PacketId, queued: Option<u16>) {
+        let frame = self.pool[packet].frame;
+        let link = &mut self.links[l];
+        let now = self.now;
+        let idle = link.free_at <= now.ps();
+        if link.push(&mut self.rings, now, packet, frame) {
+            self.wheel.set((self.arrivals + l) as u32, Time::from_ps(link.front(&self.rings).arrive));
+        }
+        if idle {
+            self.ports[l].count_sent(frame);
+            if link.flags & flag::DEQUEUE != 0 {
+                self.after_dequeue(l, now, packet, queued);
+            }
+        }
+    }
+
+    /// Puts a frame onto the wire of a port, which is free, past its queue and what happens at dequeue.
+    pub fn send_past_the_queue(&mut self, l: usize, packet: PacketId) {
+        let frame = self.pool[packet].frame;
+        let link = &mut self.links[l];
+        if link.push(&mut self.rings, self.now, packet, frame) {
+            self.wheel.set((self.arrivals + l) as u32, Time::from_ps(link.front(&self.rings).arrive));
+        }
+        self.ports[l].count_sent(frame);
+    }
+
+    /// Bytes and packets that wait at a port, of either kind.
+    #[inline]
+    pub fn queue(&self, l: usize) -> (u64, u32) {
+        match &self.ports[l].explicit {
+            Some(explicit) => (explicit.bytes, explicit.packets),
+            None => (u64::from(self.links[l].queue_bytes), self.links[l].queue_packets()),
+        }
+    }
+
+    /// A packet's serialisation has begun, at `start`, which lies at or before now: cells, marking at dequeue. `queued`: its
+    /// frame in the queue, if it was in one.
+    pub fn after_dequeue(&mut self, l: usize, start: Time, packet: PacketId, queued: Option<u16>) {
+        if let Some(frame) = queued {
+            self.ports[l].queue_cells -= cells(frame, self.cell);
+        }
+        if !self.ports[l].marker.acts_at_dequeue() {
+            return;
+        }
+        let (bytes, packets) = self.queue(l);
+        let port = &mut self.ports[l];
+        let view = port.view(start, bytes, packets, start);
+        let verdict = port.marker.on_dequeue(&view, &self.pool[packet], &mut port.rng);
+        let marked = match verdict {
+            MarkVerdict::Mark(reason) => self.mark(l, packet, reason),
+            _ => false,
+        };
+        let result = self.ledger.tables.queue_dequeued(packet, marked);
+        self.check(result);
+    }
+
+    /// Sets CE on an ECN-capable packet.
+    pub fn mark(&mut self, l: usize, packet: PacketId, reason: MarkReason) -> bool {
+        let envelope = &mut self.pool[packet];
+        if envelope.ecn == Ecn::NotEct {
+            return false;
+        }
+        envelope.ecn = Ecn::Ce;
+        self.ports[l].marks += 1;
+        self.ledger.count_mark(reason);
+        true
+    }
+
+    /// Adds a timeout; the inner loop must not run past it.
+    #[inline]
+    pub fn set_timer(&mut self, at: Time, key: TimerKey) {
+        self.timers.push(at, key);
+        self.barrier = self.barrier.min(at);
+    }
+
+    /// Records the first table error; the run ends as soon as the inner loop does.
+    pub fn check(&mut self, result: Result<(), TableError>) {
+        if let Err(error) = result {
+            self.failure.get_or_insert(error);
+            self.barrier = Time::ZERO;
+        }
+    }
+
+    /// The switch that a port belongs to, and which of its ports it is.
+    #[inline]
+    pub fn switch_port(&self, l: usize) -> (u32, PortNo) {
+        self.ports[l].switch()
+    }
+
+    /// Records an arrival at a watched port: what its queue made of a packet that had `frame` bytes.
+    pub fn record_arrival(&mut self, l: usize, view: &PortView, packet: PacketId, frame: u16, (marked, fate): (bool, Fate)) {
+        let port = &self.ports[l];
+        let Some(number) = port.watched else { return };
+        if fate != Fate::Refused {
+            self.ledger.stamp(packet, number, self.now, Bytes(view.queue_bytes));
+        }
+        let row = QueueRow {
+            time_ps: self.now.ps(),
+            port: port.name.clone(),
+            queue_bytes: view.queue_bytes,
+            queue_packets: view.queue_packets,
+            flow: self.pool[packet].flow.0,
+            frame_bytes: frame,
+            marked,
+            dropped: fate == Fate::Refused,
+            replaced: fate == Fate::Replaces,
+        };
+        let later = fate != Fate::Refused && port.marker.acts_at_dequeue();
+        let result = self.ledger.tables.queue(number, row, later.then_some(packet));
+        self.check(result);
+    }
+
+    /// A port does not accept a packet that had `frame` bytes. `room`: for want of room, which marking policies that average over
+    /// arrivals see too.
+    pub fn note_refusal(&mut self, l: usize, view: &PortView, packet: PacketId, frame: u16, room: bool) {
+        if room {
+            let whole = Envelope { frame, ..self.pool[packet] };
+            self.ports[l].marker.on_refused(view, &whole);
+        }
+        self.record_arrival(l, view, packet, frame, (false, Fate::Refused));
+    }
+
+    /// Writes the registers of port `l` into a packet that passes it, where it is watched.
+    pub fn stamp_at(&mut self, l: usize, packet: PacketId) {
+        if let Some(number) = self.ports[l].watched {
+            let queue = Bytes(self.queue(l).0);
+            self.ledger.stamp(packet, number, self.now, queue);
+        }
+    }
+
+    /// Records and counts a drop.
+    pub fn record_drop(&mut self, packet: PacketId, dropped: &Packet, reason: DropReason, port: Name, queue_bytes: u64) {
+        let row = DropRow {
+            time_ps: self.now.ps(),
+            port,
+            flow: dropped.envelope.flow.0,
+            frame_bytes: dropped.envelope.frame,
+            payload_bytes: dropped.envelope.payload,
+            seq: dropped.header.number(),
+            reason: reason.name().into(),
+            queue_bytes,
+        };
+        let result = self.ledger.record_drop(packet, dropped, row, reason);
+        self.check(result);
+    }
+}

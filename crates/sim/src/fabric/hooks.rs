@@ -1,0 +1,330 @@
+//! Hooks of mechanisms: each is run with its own switch in view, and its verdict and effects are carried out here.
+
+use super::link::flag;
+use super::switch::{Fabric, SwitchNode};
+use super::table::Fib;
+use crate::core::Core;
+use fanin_packet::{Control, Envelope, Header, Packet, PacketId};
+use fanin_switch::{message_frame, Arrival, DropReason, Effect, Effects, Hooks, MechanismState, Message, Node, PortNo, PortView};
+use fanin_switch::{Refused, Turn, Verdict};
+use fanin_units::Time;
+
+/// A switch as its mechanisms see it.
+struct Here<'a> {
+    core: &'a mut Core,
+    fib: &'a Fib,
+    switch: &'a mut SwitchNode,
+    s: u32,
+}
+
+impl Node for Here<'_> {
+    fn now(&self) -> Time {
+        self.core.now
+    }
+
+    fn view(&self, port: PortNo) -> PortView {
+        self.core.explicit_view(self.switch.ports[port.index()] as usize)
+    }
+
+    fn route(&mut self, envelope: &Envelope) -> Option<PortNo> {
+        let link = self.switch.next_hop(self.fib, self.s, self.core.now, envelope)?;
+        Some(self.core.switch_port(link).1)
+    }
+}
+
+/// A message as a packet of the pool: alone in a frame, or without one at the end of another's.
+fn packet_of(message: &Message, frame: u16) -> Packet {
+    Packet { envelope: Envelope { frame, ..message.envelope }, header: Header::Control(message.control) }
+}
+
+/// The message that a packet of the pool is.
+fn message_of(packet: &Packet) -> Option<Message> {
+    match packet.header {
+        Header::Control(control) => Some(Message { envelope: packet.envelope, control }),
+        _ => None,
+    }
+}
+
+impl Fabric {
+    /// Runs `body` for the mechanisms of switch `s`, then carries out what they wrote into effects.
+    fn with_mechanisms<T>(
+        &mut self,
+        core: &mut Core,
+        s: u32,
+        body: impl FnOnce(&mut [MechanismState], &mut Here<'_>, &mut Effects) -> T,
+    ) -> T {
+        let mut effects = std::mem::take(&mut self.effects);
+        let switch = &mut self.switches[s as usize];
+        let mut mechanisms = std::mem::take(&mut switch.mechanisms);
+        let result = body(&mut mechanisms, &mut Here { core: &mut *core, fib: &self.fib, switch, s }, &mut effects);
+        self.switches[s as usize].mechanisms = mechanisms;
+        for (mechanism, effect) in effects.list.drain(..) {
+            self.carry_out_effect(core, s, mechanism, effect);
+        }
+        self.effects = effects; // its room is used again
+        result
+    }
+
+    /// Asks the mechanisms one after the other until one has something else to say than `Pass`; gives which, and what.
+    fn ask(
+        &mut self,
+        core: &mut Core,
+        (l, via): (Option<usize>, Option<usize>),
+        s: u32,
+        packet: PacketId,
+        hook: Hooks,
+        mut question: impl FnMut(&mut MechanismState, &mut dyn Node, &mut Arrival<'_>, PortNo, &mut Effects) -> Verdict,
+    ) -> (usize, Verdict) {
+        let port = l.map_or(PortNo(u16::MAX), |l| core.switch_port(l).1);
+        let from = via.map(|via| PortNo(self.ingress[via]));
+        let mut envelope = core.pool[packet];
+        self.with_mechanisms(core, s, |mechanisms, here, fx| {
+            for (i, mechanism) in mechanisms.iter_mut().enumerate().filter(|(_, m)| m.hooks().any(hook)) {
+                fx.mechanism = i as u8;
+                let mut arrival = Arrival { id: packet, envelope: &mut envelope, from };
+                let verdict = question(mechanism, here, &mut arrival, port, fx);
+                here.core.pool[packet] = envelope;
+                if verdict != Verdict::Pass {
+                    return (i, verdict);
+                }
+            }
+            (0, Verdict::Pass)
+        })
+    }
+
+    /// A packet has reached a switch at which something runs on arrival, over link `via`.
+    #[inline(never)]
+    pub fn arrive_hooked(&mut self, core: &mut Core, s: u32, via: usize, packet: PacketId) {
+        if let Some(message) = core.pool.detach(packet) {
+            self.take_message(core, s, via, &message);
+        }
+        if matches!(core.pool.header(packet), Header::Control(_)) {
+            let message = core.pool.free_message(packet);
+            return self.take_message(core, s, via, &message);
+        }
+        let hooks = self.switches[s as usize].hooks;
+        if !hooks.any(Hooks::INGRESS.with(Hooks::ROUTE)) {
+            return self.forward(core, s, via, packet);
+        }
+        let envelope = &mut core.pool[packet];
+        envelope.ttl -= 1;
+        if envelope.ttl == 0 {
+            return self.drop_at_switch(core, s, packet, DropReason::TTL);
+        }
+        let (_, verdict) =
+            self.ask(core, (None, Some(via)), s, packet, Hooks::INGRESS, |m, node, p, _, fx| m.on_ingress(node, p, fx));
+        match verdict {
+            Verdict::Pass => {}
+            Verdict::Drop(reason) => return self.drop_at_switch(core, s, packet, reason),
+            Verdict::Hold => return,
+            other => unreachable!("{other:?} at ingress"),
+        }
+        let Some(out) = self.switches[s as usize].next_hop(&self.fib, s, core.now, &core.pool[packet]) else {
+            return self.drop_at_switch(core, s, packet, DropReason::NO_ROUTE);
+        };
+        let (_, verdict) =
+            self.ask(core, (Some(out), Some(via)), s, packet, Hooks::ROUTE, |m, node, p, to, fx| m.on_route(node, p, to, fx));
+        match verdict {
+            Verdict::Pass => self.offer(core, out, Some(via), packet),
+            Verdict::Send | Verdict::Replace => unreachable!("{verdict:?} at route"),
+            other => self.carry_out(core, (out, Some(via)), packet, other, DropReason::NO_ROUTE),
+        }
+    }
+
+    /// A message for the mechanisms of a switch. One whose hop limit is zero was lost on the way.
+    fn take_message(&mut self, core: &mut Core, s: u32, via: usize, packet: &Packet) {
+        let Some(message) = message_of(packet).filter(|message| message.envelope.ttl > 0) else { return };
+        let from = PortNo(self.ingress[via]);
+        self.with_mechanisms(core, s, |mechanisms, here, fx| {
+            let owner = mechanisms.iter_mut().enumerate().find(|(_, m)| m.owns(message.control.ether_type));
+            if let Some((i, mechanism)) = owner {
+                fx.mechanism = i as u8;
+                mechanism.on_message(here, from, &message, fx);
+            }
+        });
+    }
+
+    /// A packet is about to be offered to port `l`. True when a mechanism has another use for it.
+    pub fn run_offer_hooks(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) -> bool {
+        let (s, _) = core.switch_port(l);
+        let (_, verdict) =
+            self.ask(core, (Some(l), via), s, packet, Hooks::OFFER, |m, node, p, port, fx| m.on_offer(node, p, port, fx));
+        if verdict == Verdict::Pass {
+            return false;
+        }
+        self.carry_out(core, (l, via), packet, verdict, DropReason::BUFFER_FULL);
+        true
+    }
+
+    /// Port `l` does not accept a packet: which mechanism has what use for it.
+    pub fn run_refusal_hooks(
+        &mut self,
+        core: &mut Core,
+        (l, via): (usize, Option<usize>),
+        packet: PacketId,
+        tail: Option<PacketId>,
+        view: &PortView,
+        reason: DropReason,
+    ) -> (usize, Verdict) {
+        if self.detouring {
+            return (0, Verdict::Pass); // a packet is detoured once at a switch
+        }
+        let (s, _) = core.switch_port(l);
+        let tail = tail.map(|tail| core.pool[tail]);
+        self.ask(core, (Some(l), via), s, packet, Hooks::REFUSAL, |m, node, p, port, fx| {
+            let packet = Arrival { id: p.id, envelope: &mut *p.envelope, from: p.from };
+            let mut refused = Refused { packet, port, view: *view, reason, tail: tail.as_ref() };
+            m.on_refusal(node, &mut refused, fx)
+        })
+    }
+
+    /// The last packet of a queue of port `l`, whose place another has taken at the wish of mechanism `i`.
+    pub fn run_tail_hook(&mut self, core: &mut Core, l: usize, tail: PacketId, i: usize) {
+        let (s, port) = core.switch_port(l);
+        let mut envelope = core.pool[tail];
+        let verdict = self.with_mechanisms(core, s, |mechanisms, here, fx| {
+            fx.mechanism = i as u8;
+            let verdict = mechanisms[i].on_tail(here, &mut Arrival { id: tail, envelope: &mut envelope, from: None }, port, fx);
+            here.core.pool[tail] = envelope;
+            verdict
+        });
+        match verdict {
+            Verdict::Hold => {} // it has its stamp
+            other => self.carry_out(core, (l, None), tail, other, DropReason::BUFFER_FULL),
+        }
+    }
+
+    /// A packet was dropped at switch `s`.
+    #[cold]
+    pub fn run_drop_hooks(&mut self, core: &mut Core, s: u32, dropped: &Packet, reason: DropReason) {
+        let envelope = &dropped.envelope;
+        let reference = dropped.header.reference(envelope.payload);
+        for i in 0..self.switches[s as usize].mechanisms.len() {
+            self.with_mechanisms(core, s, |mechanisms, here, fx| {
+                fx.mechanism = i as u8;
+                mechanisms[i].on_drop(here, envelope, reference, reason, fx);
+            });
+        }
+    }
+
+    /// A frame's first bit is about to leave port `l`: one message may go at its end.
+    pub fn run_departure_hooks(&mut self, core: &mut Core, l: usize, packet: PacketId) {
+        let (s, port) = core.switch_port(l);
+        for mechanism in &mut self.switches[s as usize].mechanisms {
+            let Some(mut message) = mechanism.on_departure(port, &core.pool[packet]) else { continue };
+            if mechanism.loses(port) {
+                message.envelope.ttl = 0;
+            }
+            return core.pool.attach(packet, &packet_of(&message, 0));
+        }
+    }
+
+    /// The wire of port `l` is free: true when a mechanism sends something of its own.
+    pub fn run_turn_hooks(&mut self, core: &mut Core, l: usize, data: bool) -> bool {
+        let (s, port) = core.switch_port(l);
+        let turn = self.with_mechanisms(core, s, |mechanisms, here, fx| {
+            for (i, mechanism) in mechanisms.iter_mut().enumerate() {
+                fx.mechanism = i as u8;
+                match mechanism.on_turn(here, port, data, fx) {
+                    Turn::Pass => {}
+                    Turn::Message(mut message) => {
+                        if mechanism.loses(port) {
+                            message.envelope.ttl = 0;
+                        }
+                        return Turn::Message(message);
+                    }
+                    packet => return packet,
+                }
+            }
+            Turn::Pass
+        });
+        match turn {
+            Turn::Pass => return false,
+            Turn::Packet(packet) => core.send_past_the_queue(l, packet),
+            Turn::Message(message) => {
+                let frame = message_frame(&self.framing, message.envelope.header);
+                let packet = core.pool.take_message(&packet_of(&message, frame));
+                core.send_past_the_queue(l, packet);
+            }
+        }
+        true
+    }
+
+    /// A timer of a mechanism has expired.
+    pub fn run_timer_hook(&mut self, core: &mut Core, s: u32, i: usize) {
+        self.with_mechanisms(core, s, |mechanisms, here, fx| {
+            fx.mechanism = i as u8;
+            mechanisms[i].on_timer(here, fx);
+        });
+    }
+
+    /// Carries out what a mechanism decided about a packet at port `l`. `reason`: why it is dropped where nobody has a use for it.
+    pub fn carry_out(
+        &mut self,
+        core: &mut Core,
+        (l, via): (usize, Option<usize>),
+        packet: PacketId,
+        verdict: Verdict,
+        reason: DropReason,
+    ) {
+        match verdict {
+            Verdict::Pass | Verdict::Replace => self.drop_packet(core, l, packet, reason),
+            Verdict::Drop(reason) => self.drop_packet(core, l, packet, reason),
+            Verdict::Hold => core.stamp_at(l, packet),
+            Verdict::Send => {
+                debug_assert!(core.links[l].free_at <= core.now.ps(), "a wire that is not free");
+                core.stamp_at(l, packet);
+                core.send_past_the_queue(l, packet);
+            }
+            Verdict::Detour(port) => {
+                let (s, _) = core.switch_port(l);
+                let other = self.switches[s as usize].ports[port.index()] as usize;
+                let before = std::mem::replace(&mut self.detouring, true);
+                self.offer(core, other, via, packet);
+                self.detouring = before;
+            }
+        }
+    }
+
+    fn carry_out_effect(&mut self, core: &mut Core, s: u32, mechanism: u8, effect: Effect) {
+        let link = |fabric: &Fabric, port: PortNo| fabric.switches[s as usize].ports[port.index()] as usize;
+        match effect {
+            Effect::Forward { packet, port } => {
+                let l = link(self, port);
+                self.offer(core, l, None, packet);
+            }
+            Effect::Drop { packet, port, reason } => {
+                let l = link(self, port);
+                self.drop_packet(core, l, packet, reason);
+            }
+            Effect::Arm(port) => {
+                let l = link(self, port);
+                let armed = core.ports[l].explicit.as_deref().is_some_and(|explicit| explicit.armed);
+                if core.links[l].free_at <= core.now.ps() && !armed {
+                    self.departure(core, l);
+                } else {
+                    core.arm(l);
+                }
+            }
+            Effect::Emit { port, message } => {
+                let l = link(self, port);
+                debug_assert!(core.links[l].flags & flag::EXPLICIT != 0, "mechanisms have explicit ports");
+                let frame = message_frame(&self.framing, message.envelope.header);
+                let packet = core.pool.take_message(&packet_of(&message, frame));
+                let Some(explicit) = core.ports[l].explicit.as_deref_mut() else { return };
+                if core.links[l].free_at <= core.now.ps() && !explicit.armed {
+                    core.send_past_the_queue(l, packet);
+                } else {
+                    explicit.control.push_back(packet);
+                    core.arm(l);
+                }
+            }
+            Effect::Timer(at) => core.set_timer(at.max(core.now), (self.hosts + s, u64::from(mechanism))),
+        }
+    }
+
+    /// The message that a packet which has come to a host carries or is, for the host to read. `Control`, and the envelope.
+    pub fn message_at_host(packet: &Packet) -> Option<(Envelope, Control)> {
+        message_of(packet).filter(|message| message.envelope.ttl > 0).map(|message| (message.envelope, message.control))
+    }
+}

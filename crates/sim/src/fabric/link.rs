@@ -1,0 +1,336 @@
+//! A directed link with the output port that feeds it: one cache line, and a ring of the packets queued or in flight.
+//!
+//! A FIFO port of constant rate needs no event of its own. When a packet arrives, its departure is
+//! max(now, port free) + size / rate, and its arrival at the far end follows. The ring holds packets in that order;
+//! `head` is the next to arrive, `served` the first that still waits, `tail` the end. Entries before `served` have begun
+//! serialisation and are no longer in the queue. What happened at a dequeue in the meantime is caught up with, in order,
+//! before the queue is asked for anything else ([`Link::next_departure`]).
+//!
+//! The sending end writes `served`, `tail`, `queue_bytes` and `free_at`; the receiving end writes `head`. Nothing that either
+//! decides depends on what the other has written: a run could be cut in two here.
+
+use fanin_engine::Table;
+use fanin_packet::PacketId;
+use fanin_units::{BitRate, Bytes, Span, Time};
+
+/// Hints to the processor that `address` is read soon; never faults.
+#[inline(always)]
+pub fn prefetch<T>(address: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch does not access memory architecturally; any address is allowed.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
+
+/// A packet on its way, 16 bytes.
+#[derive(Clone, Copy, Default)]
+pub struct Entry {
+    /// When its last bit reaches the far end (plus the latency of the switch there).
+    pub arrive: u64,
+    pub packet: PacketId,
+    /// Frame bytes; here so that the queue is known without touching the packet.
+    pub frame: u16,
+}
+
+/// Port behaviours that leave the straight path.
+pub mod flag {
+    /// `limit` counts packets, not bytes.
+    pub const LIMIT_PACKETS: u8 = 1;
+    /// `threshold` counts packets, not bytes.
+    pub const MARK_PACKETS: u8 = 1 << 1;
+    /// Admission or marking needs the full pipeline (RED, cells, shared buffer …), or arrivals are recorded.
+    pub const PIPELINE: u8 = 1 << 2;
+    /// Dequeues have consequences (marking at dequeue).
+    pub const DEQUEUE: u8 = 1 << 3;
+    /// Departures are events of their own (classes, shared buffer, mechanisms): see `queue.rs`.
+    pub const EXPLICIT: u8 = 1 << 4;
+    /// Anything that the straight path does not do.
+    pub const SPECIAL: u8 = PIPELINE | DEQUEUE | EXPLICIT;
+}
+
+/// The far end of a link: whether it is a host, and whether an ingress hook runs there.
+const TO_HOST: u32 = 1 << 31;
+const HOOKED: u32 = 1 << 30;
+
+/// The hot half of a link; the cold half is [`Port`](super::port::Port).
+#[repr(C, align(64))]
+pub struct Link {
+    /// First entry of the ring in [`Rings`].
+    base: u32,
+    /// Ring capacity − 1.
+    mask: u32,
+    pub head: u32,
+    pub served: u32,
+    pub tail: u32,
+    /// Frame bytes that wait (the packet being serialised not counted).
+    pub queue_bytes: u32,
+    /// When the port has sent all it was given.
+    pub free_at: u64,
+    /// Propagation, plus the latency of the switch at the far end.
+    delay: u64,
+    /// Serialisation at rates where a byte takes a whole number of picoseconds; otherwise zero, and `kbps` counts.
+    ps_per_byte: u32,
+    /// Most that may wait, packet by packet, in bytes or packets.
+    pub limit: u32,
+    /// A packet that finds more than this waiting is marked; `u32::MAX`: never.
+    pub threshold: u32,
+    to: u32,
+    /// Preamble and gap.
+    gap: u16,
+    pub flags: u8,
+    kbps: u32,
+}
+
+const _: () = assert!(std::mem::size_of::<Link>() == 64);
+
+/// Where a link leads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum FarEnd {
+    /// A host, by number.
+    Host(u32),
+    /// A switch, by number among switches.
+    Switch(u32),
+}
+
+impl Link {
+    /// An idle link.
+    ///
+    /// # Panics
+    /// At a rate that is no multiple of 1 kb/s or above 4 Tb/s, which validation refuses.
+    pub fn new(rings: &mut Rings, delay: Span, rate: BitRate, gap: u16, to: FarEnd) -> Self {
+        assert!(Self::supports(rate), "a link of {rate}");
+        let mask = 7;
+        let byte = rate.time_to_send(Bytes(1)).ps();
+        let exact = BitRate::of(Bytes(1), Span::from_ps(byte)) == rate && rate.time_to_send(Bytes(1 << 20)).ps() == byte << 20;
+        Link {
+            base: rings.place(mask + 1),
+            mask,
+            head: 0,
+            served: 0,
+            tail: 0,
+            queue_bytes: 0,
+            free_at: 0,
+            delay: delay.ps(),
+            ps_per_byte: if exact { u32::try_from(byte).unwrap_or(0) } else { 0 },
+            limit: u32::MAX,
+            threshold: u32::MAX,
+            to: match to {
+                FarEnd::Host(h) => h | TO_HOST,
+                FarEnd::Switch(s) => s,
+            },
+            gap,
+            flags: 0,
+            kbps: (rate.bps() / 1000) as u32,
+        }
+    }
+
+    /// Whether a link can have this rate: a multiple of 1 kb/s up to 4 Tb/s.
+    pub fn supports(rate: BitRate) -> bool {
+        rate.bps() > 0 && rate.bps() % 1000 == 0 && rate.bps() / 1000 <= u64::from(u32::MAX)
+    }
+
+    /// Where it leads.
+    #[inline(always)]
+    pub fn far_end(&self) -> FarEnd {
+        let node = self.to & !(TO_HOST | HOOKED);
+        if self.to & TO_HOST != 0 {
+            FarEnd::Host(node)
+        } else {
+            FarEnd::Switch(node)
+        }
+    }
+
+    /// Whether something runs at the far end before a packet is forwarded or delivered: a mechanism's hook, or the reading of a
+    /// control message that its frame carries.
+    #[inline(always)]
+    pub fn has_ingress_hook(&self) -> bool {
+        self.to & HOOKED != 0
+    }
+
+    /// See [`Link::has_ingress_hook`].
+    pub fn hook_ingress(&mut self) {
+        self.to |= HOOKED;
+    }
+
+    /// Serialisation time of a frame, in picoseconds.
+    #[inline(always)]
+    pub fn tx(&self, frame: u16) -> u64 {
+        let bytes = u64::from(frame) + u64::from(self.gap);
+        if self.ps_per_byte != 0 {
+            bytes * u64::from(self.ps_per_byte)
+        } else {
+            self.tx_inexact(bytes)
+        }
+    }
+
+    #[cold]
+    fn tx_inexact(&self, bytes: u64) -> u64 {
+        BitRate(u64::from(self.kbps) * 1000).time_to_send(Bytes(bytes)).ps()
+    }
+
+    /// Propagation, plus the latency of the switch at the far end, in picoseconds.
+    pub fn delay(&self) -> u64 {
+        self.delay
+    }
+
+    /// Preamble and gap of a packet here.
+    pub fn gap(&self) -> u16 {
+        self.gap
+    }
+
+    /// Packets that wait.
+    #[inline(always)]
+    pub fn queue_packets(&self) -> u32 {
+        self.tail.wrapping_sub(self.served)
+    }
+
+    /// Puts a packet at the end: it is sent when all before it are. True when it is the only one on the way, so that its
+    /// arrival must be scheduled.
+    ///
+    /// # Panics
+    /// When more than 4 GiB wait.
+    #[inline(always)]
+    pub fn push(&mut self, rings: &mut Rings, now: Time, packet: PacketId, frame: u16) -> bool {
+        if self.tail.wrapping_sub(self.head) > self.mask {
+            rings.grow(self);
+        }
+        let start = self.free_at.max(now.ps());
+        self.free_at = start + self.tx(frame);
+        let was_empty = self.head == self.tail;
+        let at = self.base + (self.tail & self.mask);
+        rings.0[at as usize] = Entry { arrive: self.free_at + self.delay, packet, frame };
+        self.tail = self.tail.wrapping_add(1);
+        if start > now.ps() {
+            // Only an unlimited buffer can come here; wrapping around would be a wrong result that looks right.
+            self.queue_bytes = self.queue_bytes.checked_add(u32::from(frame)).expect("a queue of less than 4 GiB");
+        } else {
+            // An idle port: it never waits. Everything before it has been served, as the port was idle.
+            self.served = self.tail;
+        }
+        was_empty
+    }
+
+    /// The entry that is next to arrive.
+    #[inline(always)]
+    pub fn front(&self, rings: &Rings) -> Entry {
+        rings.0[(self.base + (self.head & self.mask)) as usize]
+    }
+
+    /// Hints that the front entry is read soon.
+    #[inline(always)]
+    pub fn prefetch_front(&self, rings: &Rings) {
+        prefetch(rings.0.as_ptr().wrapping_add((self.base + (self.head & self.mask)) as usize));
+    }
+
+    /// Serves the next packet whose serialisation begins at or before `now`, if there is one: takes it off the queue and
+    /// gives the time of that. Before a queue is read, this is called until it gives `None`.
+    #[inline(always)]
+    pub fn next_departure(&mut self, rings: &Rings, now: Time) -> Option<(Time, Entry)> {
+        if self.served == self.tail {
+            return None;
+        }
+        let entry = rings.0[(self.base + (self.served & self.mask)) as usize];
+        let start = entry.arrive - self.delay - self.tx(entry.frame);
+        if start > now.ps() {
+            return None;
+        }
+        self.served = self.served.wrapping_add(1);
+        self.queue_bytes -= u32::from(entry.frame);
+        Some((Time::from_ps(start), entry))
+    }
+}
+
+impl Link {
+    /// When the wire is free of the frame that is being sent; the queue is up to now.
+    #[inline]
+    pub fn wire_free_at(&self, rings: &Rings) -> Time {
+        if self.served == self.tail {
+            return Time::from_ps(self.free_at);
+        }
+        let next = rings.0[(self.base + (self.served & self.mask)) as usize];
+        Time::from_ps(next.arrive - self.delay - self.tx(next.frame))
+    }
+}
+
+/// The rings of all links in one allocation.
+#[derive(Default)]
+pub struct Rings(Table<Entry>);
+
+impl Rings {
+    fn place(&mut self, capacity: u32) -> u32 {
+        let base = self.0.len();
+        self.0.grow(base + capacity as usize, Entry::default());
+        base as u32
+    }
+
+    /// Doubles a full ring. The old place is not used again: rings double a few times in a run and are then stable, and
+    /// all abandoned places together are smaller than the rings.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, link: &mut Link) {
+        let old = link.mask + 1;
+        let base = self.place(old * 2);
+        for i in 0..old {
+            let at = link.head.wrapping_add(i);
+            self.0[(base + (at & (old * 2 - 1))) as usize] = self.0[(link.base + (at & link.mask)) as usize];
+        }
+        link.base = base;
+        link.mask = old * 2 - 1;
+    }
+
+    /// Bytes held.
+    pub fn bytes(&self) -> usize {
+        self.0.capacity() * std::mem::size_of::<Entry>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn link(rings: &mut Rings) -> Link {
+        Link::new(rings, Span::from_us(1), BitRate::from_gbps(10), 20, FarEnd::Switch(3))
+    }
+
+    #[test]
+    fn a_packet_that_finds_the_port_idle_never_waits() {
+        let mut rings = Rings::default();
+        let mut link = link(&mut rings);
+        assert!(link.push(&mut rings, Time::ZERO, 7, 1518));
+        assert_eq!((link.queue_bytes, link.queue_packets()), (0, 0));
+        assert_eq!(link.front(&rings).arrive, 1538 * 800 + 1_000_000);
+        assert_eq!(link.far_end(), FarEnd::Switch(3));
+    }
+
+    #[test]
+    fn waiting_packets_are_served_when_their_first_bit_leaves() {
+        let mut rings = Rings::default();
+        let mut link = link(&mut rings);
+        for id in 0..20 {
+            assert_eq!(link.push(&mut rings, Time::ZERO, id, 1518), id == 0); // grows the ring twice
+        }
+        assert_eq!((link.queue_bytes, link.queue_packets()), (19 * 1518, 19));
+        let second = Time::from_ps(1538 * 800);
+        assert!(link.next_departure(&rings, Time::from_ps(second.ps() - 1)).is_none());
+        let (start, entry) = link.next_departure(&rings, second).unwrap();
+        assert_eq!((start, entry.packet, link.queue_packets()), (second, 1, 18));
+        assert!(link.next_departure(&rings, second).is_none());
+        assert_eq!(link.front(&rings).packet, 0);
+        assert_eq!(link.wire_free_at(&rings), Time::from_ps(2 * 1538 * 800), "not when all of them have left");
+    }
+
+    #[test]
+    fn serialisation_agrees_with_the_rate_at_exact_and_inexact_rates() {
+        let mut rings = Rings::default();
+        for bps in [1_000, 10_000_000, 1_000_000_000, 56_000_000_000, 10_312_500_000, 400_000_000_000, 1_600_000_000_000] {
+            let link = Link::new(&mut rings, Span::ZERO, BitRate(bps), 20, FarEnd::Host(0));
+            for frame in [64u16, 1518, 9018] {
+                assert_eq!(link.tx(frame), BitRate(bps).time_to_send(Bytes(u64::from(frame) + 20)).ps(), "{bps}");
+            }
+        }
+        assert!(!Link::supports(BitRate(0)) && !Link::supports(BitRate(1500)));
+    }
+}

@@ -1,0 +1,14 @@
+//! Links, ports and switches: what happens to a packet between two hosts.
+//!
+//! A packet's way: arrival → ingress hooks → route → offer → admission → marking → queue → departure. Each step calls only
+//! the next; what a mechanism wants besides is carried out after its hook.
+
+pub mod hooks;
+pub mod link;
+pub mod pool;
+pub mod port;
+pub mod queue;
+pub mod switch;
+pub mod table;
+
+pub use switch::{Fabric, SwitchNode};

@@ -1,0 +1,121 @@
+//! The cold half of an output port: counters, marking state, and the queues of ports that need departures as events.
+
+use fanin_packet::PacketId;
+use fanin_switch::{Admission, Marker, PortNo, PortView, Scheduler};
+use fanin_telemetry::Name;
+use fanin_units::{BitRate, Stream, Time};
+use std::collections::VecDeque;
+
+/// Whose output port it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Owner {
+    Host(u32),
+    /// A switch by number, and which of its ports.
+    Switch(u32, PortNo),
+}
+
+/// Counters first: they are the part that every packet touches.
+#[repr(C, align(64))]
+pub struct Port {
+    /// Frame bytes whose serialisation has begun.
+    pub tx_bytes: u64,
+    /// Frames whose serialisation has begun.
+    pub tx_packets: u64,
+    /// Packets marked here.
+    pub marks: u64,
+    /// Packets dropped here.
+    pub drops: u64,
+    /// Largest queue since the last sample.
+    pub interval_max: u32,
+    /// Largest queue ever.
+    pub peak_bytes: u32,
+    /// Packets in the largest queue.
+    pub peak_packets: u32,
+    /// Cells that wait; kept only where something counts in cells.
+    pub queue_cells: u32,
+    /// When the queue was largest.
+    pub peak_time: Time,
+
+    pub owner: Owner,
+    pub rate: BitRate,
+    /// Wire bytes of each frame besides its own.
+    pub overhead: u16,
+    /// Of ports that the straight path serves, limit and threshold stand in the link, and these are empty.
+    pub admission: Admission,
+    pub marker: Marker,
+    pub rng: Stream,
+    /// Its number among watched ports.
+    pub watched: Option<u32>,
+    pub explicit: Option<Box<Explicit>>,
+    pub name: Name,
+    /// Counters at the last sample: bytes, packets, marks, drops.
+    pub sampled: [u64; 4],
+}
+
+/// Queues of a port whose departures are events: classes, scheduling, shared buffer, mechanisms.
+pub struct Explicit {
+    pub queues: Vec<VecDeque<PacketId>>,
+    /// Control frames that leave before anything else.
+    pub control: VecDeque<PacketId>,
+    pub scheduler: Scheduler,
+    /// Whether a departure event is set.
+    pub armed: bool,
+    pub bytes: u64,
+    pub packets: u32,
+}
+
+impl Explicit {
+    /// Empty queues of this discipline.
+    pub fn new(scheduler: Scheduler) -> Self {
+        let queues = vec![VecDeque::new(); scheduler.classes()];
+        Explicit { queues, control: VecDeque::new(), scheduler, armed: false, bytes: 0, packets: 0 }
+    }
+
+    /// The queue of a traffic class: classes beyond the last share it.
+    pub fn class_of(&self, class: u8) -> usize {
+        usize::from(class).min(self.queues.len() - 1)
+    }
+}
+
+impl Port {
+    /// Counts a frame whose serialisation has begun.
+    #[inline(always)]
+    pub fn count_sent(&mut self, frame: u16) {
+        self.tx_bytes += u64::from(frame);
+        self.tx_packets += 1;
+    }
+
+    /// Remembers the queue after an arrival.
+    #[inline(always)]
+    pub fn note_queue(&mut self, now: Time, bytes: u32, packets: u32) {
+        if bytes > self.interval_max {
+            self.interval_max = bytes;
+            if bytes > self.peak_bytes {
+                self.peak_bytes = bytes;
+                self.peak_packets = packets;
+                self.peak_time = now;
+            }
+        }
+    }
+
+    /// The switch that it belongs to, and which of its ports it is.
+    pub fn switch(&self) -> (u32, PortNo) {
+        match self.owner {
+            Owner::Switch(s, port) => (s, port),
+            Owner::Host(_) => unreachable!("hosts have no switch ports"),
+        }
+    }
+
+    /// The queue as policies see it.
+    pub fn view(&self, now: Time, queue_bytes: u64, queue_packets: u32, free_at: Time) -> PortView {
+        PortView {
+            now,
+            queue_bytes,
+            queue_packets,
+            queue_cells: self.queue_cells,
+            rate: self.rate,
+            overhead: self.overhead,
+            free_at,
+        }
+    }
+}

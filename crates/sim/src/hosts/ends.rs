@@ -1,0 +1,267 @@
+//! The ends of flows, each at its host, and what the ledger keeps of a flow until both have ended.
+//!
+//! An end knows what its host knows. The two ends of a flow stand side by side here, and neither reads the other.
+
+use fanin_engine::Table;
+use fanin_packet::Side;
+use fanin_traffic::FlowSpec;
+use fanin_transport::{AbortReason, Endpoint, Stats};
+use fanin_units::{FlowId, HostId, Span, Time};
+
+/// An end's place: that of its flow, and its side in the lowest bit.
+pub type EndId = u32;
+const NONE: u32 = u32::MAX;
+
+/// Which side an end is.
+#[inline(always)]
+pub fn side(id: EndId) -> Side {
+    if id & 1 == 0 {
+        Side::Initiator
+    } else {
+        Side::Responder
+    }
+}
+
+/// One end of a flow, at its host.
+#[repr(C, align(64))]
+pub struct End {
+    pub protocol: Endpoint,
+
+    // One line: what each packet needs.
+    pub flow: FlowId,
+    pub host: u32,
+    pub peer: HostId,
+    /// Hash of the 5-tuple of what it sends, and of what it receives.
+    pub hash: u32,
+    pub reverse_hash: u32,
+    pub transport: u16,
+    pub class: u8,
+    /// Whether it has a turn waiting at the NIC.
+    pub queued: bool,
+    /// It sends the flow's data; the other sends the request, if there is one.
+    pub sends_data: bool,
+    /// The application of the data's sender has been asked to send.
+    pub asked: bool,
+    pub kind: EndKind,
+    /// It has nothing more to do by what it knows.
+    pub over: bool,
+    /// The other end's host has let it know that it is over there.
+    pub peer_over: bool,
+    /// Bytes of data, and of the request.
+    pub size: u64,
+    pub request: u64,
+    /// The earliest entry of this end among the timers; later ones are stale.
+    pub armed: Time,
+
+    /// When the last byte was handed to the receiving application.
+    pub finish: Option<Time>,
+    /// When the sender learned that the last byte has arrived.
+    pub acked: Option<Time>,
+    pub aborted: Option<AbortReason>,
+    /// What a message to the other end's host takes on an idle network.
+    pub latency: Span,
+}
+
+/// What an end is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EndKind {
+    /// Sends data, or receives it: both learn by packets when they are over.
+    Transfer,
+    /// Sends datagrams.
+    Source,
+    /// Counts datagrams.
+    Sink,
+}
+
+/// What an end leaves behind.
+#[derive(Clone, Copy, Debug)]
+pub struct EndReport {
+    pub stats: Stats,
+    /// Datagrams that it has received.
+    pub received: u64,
+    /// It is over by what it knows.
+    pub ended: bool,
+    pub finish: Option<Time>,
+    pub acked: Option<Time>,
+    pub aborted: Option<AbortReason>,
+}
+
+/// A flow under way, as the ledger knows it.
+pub struct OpenFlow {
+    pub id: FlowId,
+    pub spec: FlowSpec,
+    pub data_side: Side,
+    pub ideal: Span,
+    pub base_rtt: Span,
+    /// What its ends have left behind, by side.
+    pub reports: [Option<EndReport>; 2],
+}
+
+impl End {
+    /// What it leaves behind.
+    pub fn report(&self) -> EndReport {
+        EndReport {
+            stats: *self.protocol.stats(),
+            received: self.protocol.received(),
+            ended: self.over,
+            finish: self.finish,
+            acked: self.acked,
+            aborted: self.aborted,
+        }
+    }
+}
+
+/// All ends that exist, and where each flow's are.
+#[derive(Default)]
+pub struct Ends {
+    slab: Table<Option<Box<End>>>,
+    flows: Vec<Option<Box<OpenFlow>>>,
+    free: Vec<u32>,
+    /// Place of flow `first + i`.
+    of_flow: Vec<u32>,
+    first: u32,
+    ended_in_front: usize,
+    /// Ends that exist; sinks among them.
+    active: usize,
+    sinks: usize,
+}
+
+impl Ends {
+    /// Adds the ends of the next flow.
+    pub fn insert(&mut self, flow: OpenFlow, ends: [End; 2]) -> u32 {
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.slab.push(None);
+            self.slab.push(None);
+            self.flows.push(None);
+            (self.flows.len() - 1) as u32
+        });
+        self.active += 2;
+        for (i, end) in ends.into_iter().enumerate() {
+            self.sinks += usize::from(end.kind == EndKind::Sink);
+            self.slab[place as usize * 2 + i] = Some(Box::new(end));
+        }
+        self.flows[place as usize] = Some(Box::new(flow));
+        self.of_flow.push(place);
+        place
+    }
+
+    /// The number that the next flow gets.
+    pub fn next_flow(&self) -> FlowId {
+        FlowId(self.first + self.of_flow.len() as u32)
+    }
+
+    /// An end of a flow, unless it has ended.
+    #[inline(always)]
+    pub fn of(&self, flow: FlowId, side: Side) -> Option<EndId> {
+        let place = *self.of_flow.get(flow.0.wrapping_sub(self.first) as usize)?;
+        if place == NONE {
+            return None;
+        }
+        let id = place << 1 | side as u32;
+        self.slab[id as usize].is_some().then_some(id)
+    }
+
+    /// Takes out an end that is over. With the second end goes the flow.
+    pub fn remove(&mut self, id: EndId) -> Option<(Box<End>, Option<Box<OpenFlow>>)> {
+        let end = self.slab[id as usize].take()?;
+        self.active -= 1;
+        self.sinks -= usize::from(end.kind == EndKind::Sink);
+        let flow = self.flows[id as usize >> 1].as_deref_mut()?;
+        flow.reports[(id & 1) as usize] = Some(end.report());
+        if flow.reports.iter().any(Option::is_none) {
+            return Some((end, None));
+        }
+        let flow = self.flows[id as usize >> 1].take();
+        self.free.push(id >> 1);
+        self.of_flow[(end.flow.0 - self.first) as usize] = NONE;
+        self.forget_ended();
+        Some((end, flow))
+    }
+
+    /// Flows that have ended cost nothing once all before them have.
+    fn forget_ended(&mut self) {
+        while self.of_flow.get(self.ended_in_front) == Some(&NONE) {
+            self.ended_in_front += 1;
+        }
+        if self.ended_in_front > 4096 && self.ended_in_front * 2 > self.of_flow.len() {
+            self.of_flow.drain(..self.ended_in_front);
+            self.first += self.ended_in_front as u32;
+            self.ended_in_front = 0;
+        }
+    }
+
+    /// Ends that something may still happen to; those that only count datagrams are none.
+    pub fn active(&self) -> usize {
+        self.active - self.sinks
+    }
+
+    /// Ends that only count datagrams.
+    pub fn sinks(&self) -> usize {
+        self.sinks
+    }
+
+    /// The flow of a place.
+    pub fn flow(&self, id: EndId) -> Option<&OpenFlow> {
+        self.flows[id as usize >> 1].as_deref()
+    }
+
+    /// The ends that exist, in order of flows, initiators first.
+    pub fn ids(&self) -> Vec<EndId> {
+        let places = self.of_flow.iter().copied().filter(|place| *place != NONE);
+        places.flat_map(|place| [place << 1, place << 1 | 1]).filter(|id| self.exists(*id)).collect()
+    }
+
+    /// Whether an end is (still) there.
+    #[inline(always)]
+    pub fn exists(&self, id: EndId) -> bool {
+        self.slab[id as usize].is_some()
+    }
+
+    /// Up to `n` flows in words, in order: who waits for what.
+    pub fn describe_waiting(&self, n: usize) -> Vec<String> {
+        let flows = self.of_flow.iter().filter(|place| **place != NONE).take(n);
+        flows.filter_map(|place| self.describe(*place)).collect()
+    }
+
+    /// Flows of which an end exists.
+    pub fn open(&self) -> usize {
+        self.flows.iter().flatten().count()
+    }
+
+    fn describe(&self, place: u32) -> Option<String> {
+        let flow = self.flow(place << 1)?;
+        let sender = self.slab[(place << 1 | flow.data_side as u32) as usize].as_deref();
+        let (wish, state) = match sender {
+            Some(end) if end.asked => ("data to be acknowledged", end.protocol.describe()),
+            Some(end) => ("the request to arrive", end.protocol.describe()),
+            None => ("its receiver to end", "the sender has ended".to_string()),
+        };
+        let spec = &flow.spec;
+        Some(format!("flow {} (host {} to host {}, {} B) waits for {wish}: {state}", flow.id, spec.src, spec.dst, spec.size))
+    }
+
+    /// Bytes that one flow takes.
+    pub const fn bytes_each() -> usize {
+        2 * std::mem::size_of::<End>() + std::mem::size_of::<OpenFlow>()
+    }
+}
+
+impl std::ops::Index<EndId> for Ends {
+    type Output = End;
+    #[inline(always)]
+    fn index(&self, id: EndId) -> &End {
+        debug_assert!(self.exists(id));
+        // SAFETY: ids come from `of`, which gives only ends that exist, and are forgotten at `remove`: ready lists are cleared
+        // of an end before it is removed. Debug builds check.
+        unsafe { self.slab[id as usize].as_deref().unwrap_unchecked() }
+    }
+}
+
+impl std::ops::IndexMut<EndId> for Ends {
+    #[inline(always)]
+    fn index_mut(&mut self, id: EndId) -> &mut End {
+        debug_assert!(self.exists(id));
+        // SAFETY: as above.
+        unsafe { self.slab[id as usize].as_deref_mut().unwrap_unchecked() }
+    }
+}

@@ -1,0 +1,336 @@
+//! Flows: from the application's wish to the row in the table.
+//!
+//! An end is over when it has nothing more to do by what it knows: the sender's data is acknowledged, the receiver has it all, and
+//! where connections close, the end is closed. Its host lets the other know, which takes what a smallest frame takes on an
+//! idle network; an end leaves its host when it is over and knows that the other is. Nothing else passes between the two but
+//! packets.
+
+use super::ends::{side, End, EndId, EndKind, EndReport, OpenFlow};
+use super::ideal::{crossing, Paths};
+use super::{timer_key, Hosts, Ready, PEER_ABORTED, PEER_OVER};
+use crate::core::Core;
+use crate::fabric::Fabric;
+use fanin_packet::Side;
+use fanin_switch::five_tuple_hash;
+use fanin_telemetry::{FlowRow, Name};
+use fanin_traffic::{DatagramClock, FlowKind, FlowSpec};
+use fanin_transport::{AbortReason, Endpoint, UdpEndpoint};
+use fanin_units::{Bytes, Purpose, Span, Stream, Time};
+
+/// The port that servers listen on.
+const SERVER_PORT: u16 = 5_001;
+/// Bytes of a UDP header. Source: RFC 768.
+const UDP_HEADER: u16 = 8;
+
+impl Hosts {
+    /// Starts a flow: its ends are there, and the application of the initiator asks.
+    pub fn start(&mut self, core: &mut Core, fabric: &Fabric, spec: FlowSpec) {
+        core.ledger.totals.started += 1;
+        let id = self.ends.next_flow();
+        let mut ports = Stream::new(self.seed, Purpose::Ports, self.flow_key(&spec));
+        // Ephemeral ports as Linux draws them; the server's port is fixed.
+        let client = 32_768 + ports.below(28_232) as u16;
+        let datagrams = matches!(spec.kind, FlowKind::Datagrams(_));
+        let data_side = if spec.request > 0 && !datagrams { Side::Responder } else { Side::Initiator };
+        let (from, to) = if data_side == Side::Initiator { (spec.src, spec.dst) } else { (spec.dst, spec.src) };
+        let protocol = if datagrams { 17 } else { 6 };
+        let hash = [
+            five_tuple_hash(from.0, to.0, client, SERVER_PORT, protocol),
+            five_tuple_hash(to.0, from.0, SERVER_PORT, client, protocol),
+        ];
+        let nic = |host: fanin_units::HostId| self.hosts[host.index()].nic;
+        let paths = Paths {
+            there: fabric.path(core, nic(spec.src), spec.dst, hash[data_side as usize]),
+            back: fabric.path(core, nic(spec.dst), spec.src, hash[data_side.other() as usize]),
+        };
+        let (ideal, base_rtt) = self.idle_network(core, &spec, &paths);
+        let protocols = self.endpoints(core, &spec);
+        let latency = |side: Side| {
+            let path = if side == data_side { &paths.there } else { &paths.back };
+            Span::from_ps(crossing(core, path, self.framing.frame(0)))
+        };
+        let mut sides = [Side::Initiator, Side::Responder].into_iter();
+        let ends = protocols.map(|protocol| {
+            let side = sides.next().unwrap_or_default();
+            let sends_data = side == data_side;
+            let (host, peer) = if sends_data { (spec.src, spec.dst) } else { (spec.dst, spec.src) };
+            End {
+                protocol,
+                flow: id,
+                host: host.0,
+                peer,
+                hash: hash[side as usize],
+                reverse_hash: hash[side.other() as usize],
+                transport: spec.transport,
+                class: spec.class,
+                queued: false,
+                sends_data,
+                asked: sends_data && side == Side::Initiator,
+                kind: match (datagrams, sends_data) {
+                    (false, _) => EndKind::Transfer,
+                    (true, true) => EndKind::Source,
+                    (true, false) => EndKind::Sink,
+                },
+                over: false,
+                peer_over: false,
+                size: spec.size,
+                request: spec.request,
+                armed: Time::MAX,
+                finish: None,
+                acked: None,
+                aborted: None,
+                latency: latency(side),
+            }
+        });
+        let request = spec.request;
+        let flow = OpenFlow { id, spec, data_side, ideal, base_rtt, reports: [None; 2] };
+        let place = self.ends.insert(flow, ends);
+        let [initiator, responder] = [place << 1, place << 1 | 1];
+        if datagrams {
+            if self.source_is_over(initiator) {
+                return self.end_source(core, initiator); // it has nothing to send
+            }
+        } else {
+            let end = &mut self.ends[initiator];
+            let cfg = &self.transports[usize::from(end.transport)].1;
+            end.protocol.write(cfg, core.now, if end.sends_data { end.size } else { request });
+            end.protocol.close(cfg, core.now);
+            self.after_input(core, responder);
+        }
+        if self.ends.exists(initiator) {
+            self.after_input(core, initiator);
+        }
+    }
+
+    /// When the opener of a flow knows of the completions that it follows: each is known where the application saw it, and
+    /// elsewhere when a smallest frame from there has crossed an idle network.
+    pub fn informed_at(&self, core: &Core, fabric: &Fabric, spec: &FlowSpec) -> Time {
+        let opener = spec.opener();
+        let known = spec.known.iter().flat_map(|known| known.iter());
+        let informed = known.filter(|(_, host)| *host != opener).map(|(at, host)| {
+            let path = fabric.path(core, self.hosts[host.index()].nic, opener, 0);
+            *at + Span::from_ps(crossing(core, &path, self.framing.frame(0)))
+        });
+        informed.max().unwrap_or(Time::ZERO)
+    }
+
+    /// What a flow's random streams are named by: its entry's name and its number there, so that flows of other entries,
+    /// which shift `FlowId`s, do not move it to other ports and paths.
+    fn flow_key(&self, spec: &FlowSpec) -> u64 {
+        self.entry_keys[usize::from(spec.entry)].wrapping_add(spec.index)
+    }
+
+    fn endpoints(&self, core: &Core, spec: &FlowSpec) -> [Endpoint; 2] {
+        if let FlowKind::Datagrams(datagrams) = &spec.kind {
+            let frame = self.framing.frame(UDP_HEADER + datagrams.packet.get() as u16);
+            let nic = self.hosts[spec.src.index()].nic as usize;
+            let wire = u64::from(frame) + u64::from(core.links[nic].gap());
+            let clock = DatagramClock::new(datagrams, spec, Bytes(wire), self.seed);
+            return [UdpEndpoint::source(Box::new(clock)), UdpEndpoint::sink()].map(Endpoint::Udp);
+        }
+        let cfg = &self.transports[usize::from(spec.transport)].1;
+        let mut draws = Stream::new(self.seed, Purpose::Transport, self.flow_key(spec));
+        Endpoint::pair(cfg, self.framing.ip, core.now, &mut draws)
+    }
+
+    /// Completion time on an idle network, and the round trip of a full packet and what answers it; for datagrams one
+    /// without payload.
+    fn idle_network(&self, core: &Core, spec: &FlowSpec, paths: &Paths) -> (Span, Span) {
+        let (segment, opening) = match &spec.kind {
+            FlowKind::Datagrams(d) => ((d.packet.get(), UDP_HEADER), None),
+            FlowKind::Transfer => {
+                let shape = Endpoint::shape(&self.transports[usize::from(spec.transport)].1, self.framing.ip);
+                ((shape.payload, shape.header), shape.opening)
+            }
+        };
+        let ideal = paths.ideal(core, &self.framing, (spec.size, spec.request), segment, opening);
+        (ideal, paths.round_trip(core, &self.framing, segment))
+    }
+
+    /// The application at an end has `total` bytes in order.
+    #[inline(always)]
+    pub(super) fn delivered(&mut self, core: &mut Core, id: EndId, total: u64) {
+        let end = &mut self.ends[id];
+        if end.sends_data {
+            if !end.asked && total >= end.request {
+                end.asked = true;
+                let cfg = &self.transports[usize::from(end.transport)].1;
+                end.protocol.write(cfg, core.now, end.size);
+                end.protocol.close(cfg, core.now);
+            }
+        } else if end.kind == EndKind::Sink {
+            end.finish = Some(core.now); // so far
+        } else if total >= end.size && end.finish.is_none() {
+            end.finish = Some(core.now);
+            self.completed(core, id);
+        }
+    }
+
+    /// The other end has sent all it will: so has this one, once what it was asked for is written.
+    pub(super) fn close(&mut self, core: &mut Core, id: EndId) {
+        let end = &mut self.ends[id];
+        end.protocol.close(&self.transports[usize::from(end.transport)].1, core.now);
+        let host = end.host;
+        self.send_control(core, id, host);
+    }
+
+    /// The stack of an end knows that `total` bytes have arrived.
+    #[inline(always)]
+    pub(super) fn acked(&mut self, core: &Core, id: EndId, total: u64) {
+        let end = &mut self.ends[id];
+        if end.sends_data && end.asked && total >= end.size && end.acked.is_none() {
+            end.acked = Some(core.now);
+        }
+    }
+
+    /// Lets an end go that is over and whose peer is; true when it is gone.
+    #[inline(always)]
+    pub(super) fn end_if_over(&mut self, core: &mut Core, id: EndId) -> bool {
+        let end = &self.ends[id];
+        let done = if end.sends_data { end.acked.is_some() } else { end.finish.is_some() };
+        done && end.kind == EndKind::Transfer && self.end_when_over(core, id)
+    }
+
+    #[inline(never)]
+    fn end_when_over(&mut self, core: &mut Core, id: EndId) -> bool {
+        let end = &mut self.ends[id];
+        if !end.protocol.is_over(&self.transports[usize::from(end.transport)].1) {
+            return false;
+        }
+        if !end.over {
+            end.over = true;
+            let key = timer_key(end.peer.0, end.flow, side(id).other(), PEER_OVER);
+            core.set_timer(core.now + end.latency, key);
+        }
+        let gone = self.ends[id].peer_over;
+        if gone {
+            self.release(core, id);
+        }
+        gone
+    }
+
+    /// The other end is over.
+    pub(super) fn peer_is_over(&mut self, core: &mut Core, id: EndId, aborted: bool) {
+        let end = &mut self.ends[id];
+        end.peer_over = true;
+        if end.over || aborted {
+            self.release(core, id);
+        }
+    }
+
+    /// An end has given up, or the other has reset it.
+    pub(super) fn abort(&mut self, core: &mut Core, id: EndId, reason: AbortReason) {
+        let end = &mut self.ends[id];
+        end.aborted = Some(reason);
+        let key = timer_key(end.peer.0, end.flow, side(id).other(), PEER_ABORTED);
+        core.set_timer(core.now + end.latency, key);
+        self.release(core, id);
+    }
+
+    /// Whether an end is a source of datagrams that has sent all.
+    #[inline(always)]
+    pub(super) fn source_is_over(&self, id: EndId) -> bool {
+        let end = &self.ends[id];
+        end.kind == EndKind::Source && end.protocol.is_over(&self.transports[usize::from(end.transport)].1)
+    }
+
+    /// A source of datagrams has sent all: for those who wait for the flow it is complete. Its receiver counts what comes
+    /// until the end of the run, as nobody lets it know how many there are.
+    pub(super) fn end_source(&mut self, core: &mut Core, id: EndId) {
+        self.ends[id].over = true;
+        self.completed(core, id);
+        core.ledger.totals.ended += 1;
+        self.release(core, id);
+    }
+
+    /// Who waits for this flow may start.
+    fn completed(&mut self, core: &mut Core, id: EndId) {
+        let Some(flow) = self.ends.flow(id) else { return };
+        let spec = flow.spec.clone();
+        core.ledger.tables.query_answered(spec.query, core.now);
+        self.completed.push(spec);
+        core.barrier = core.now; // the applications are next at this instant
+    }
+
+    /// Takes an end out of its host; with the second the flow's row is written.
+    fn release(&mut self, core: &mut Core, id: EndId) {
+        let Some((end, flow)) = self.ends.remove(id) else { return };
+        if end.queued {
+            self.hosts[end.host as usize].ready.retain(|r| *r != Ready::Turn(id));
+        }
+        self.signals.add(&end.protocol.signals());
+        if let Some(flow) = flow {
+            core.ledger.totals.ended += u64::from(matches!(flow.spec.kind, FlowKind::Transfer));
+            self.record(core, &flow);
+        }
+    }
+
+    /// The run has ended: rows of flows that have not.
+    pub fn wind_up(&mut self, core: &mut Core) {
+        for id in self.ends.ids() {
+            let Some((end, flow)) = self.ends.remove(id) else { continue };
+            self.signals.add(&end.protocol.signals());
+            if let Some(flow) = flow {
+                self.record(core, &flow);
+            }
+        }
+    }
+
+    /// Writes a flow's row.
+    fn record(&self, core: &mut Core, flow: &OpenFlow) {
+        let spec = &flow.spec;
+        let [Some(first), Some(second)] = flow.reports else { return };
+        let (tx, rx): (EndReport, EndReport) = if flow.data_side == Side::Initiator { (first, second) } else { (second, first) };
+        let datagrams = matches!(spec.kind, FlowKind::Datagrams(_));
+        // Datagrams: all that were sent have arrived, and no more would have been sent.
+        let all = rx.received == tx.stats.packets_sent && tx.ended;
+        let finish = rx.finish.filter(|_| !datagrams || all);
+        // A sender that gave up before it knew that all had arrived has failed, whatever arrived.
+        let aborted = tx.aborted.or(rx.aborted).filter(|_| tx.acked.is_none());
+        let status = match (finish, aborted) {
+            (_, Some(_)) => "aborted",
+            _ if datagrams && all => "complete",
+            (Some(_), None) => "complete",
+            (None, None) => "incomplete",
+        };
+        let ledger = &mut core.ledger;
+        let row = FlowRow {
+            flow: flow.id.0,
+            id: spec.id.as_deref().map(Name::from),
+            group: ledger.tables.group(spec.entry),
+            query: spec.query,
+            src: ledger.host_names[spec.src.index()].clone(),
+            dst: ledger.host_names[spec.dst.index()].clone(),
+            transport: match spec.kind {
+                FlowKind::Transfer => self.transports[usize::from(spec.transport)].0.clone(),
+                FlowKind::Datagrams(_) => "udp".into(),
+            },
+            class: spec.class,
+            size_bytes: spec.size,
+            request_bytes: spec.request,
+            start_ps: spec.start.ps(),
+            finish_ps: finish.map(Time::ps),
+            acked_ps: tx.acked.map(Time::ps),
+            ideal_ps: flow.ideal.ps(),
+            base_rtt_ps: flow.base_rtt.ps(),
+            status: status.into(),
+            delivered_bytes: rx.stats.delivered,
+            packets_sent: tx.stats.packets_sent,
+            retransmits: tx.stats.retransmits,
+            timeouts: tx.stats.timeouts,
+            recoveries: tx.stats.recoveries,
+            ecn_reductions: tx.stats.ecn_reductions,
+            marked: rx.stats.marked,
+        };
+        let result = if datagrams {
+            ledger.tables.datagrams(row, rx.received)
+        } else {
+            if let Some(reason) = aborted {
+                ledger.tables.flow_aborted(&row, reason);
+            }
+            let fct = finish.filter(|_| aborted.is_none()).map(|at| at.since(spec.start));
+            ledger.tables.transfer(row, fct)
+        };
+        core.check(result);
+    }
+}

@@ -1,0 +1,87 @@
+//! Completion times on an idle network, which slowdowns are measured against.
+
+use crate::core::Core;
+use fanin_packet::Framing;
+use fanin_units::Span;
+
+/// What a flow sends: payload bytes of a full packet and its transport header.
+pub type Segment = (u64, u16);
+
+/// The paths of a flow's data and of what comes back, by link.
+pub struct Paths {
+    pub there: Vec<u32>,
+    pub back: Vec<u32>,
+}
+
+/// Time in which a frame crosses an idle path.
+pub fn crossing(core: &Core, path: &[u32], frame: u16) -> u64 {
+    let links = path.iter().map(|l| &core.links[*l as usize]);
+    links.fold(0, |sum, l| sum.saturating_add(l.delay() + l.tx(frame)))
+}
+
+impl Paths {
+    /// Completion time of a transfer alone on an idle network: its data and before that, where there are any, SYN, SYN/ACK and
+    /// the request. What follows a SYN/ACK waits for the ACK that its host sends first; so does what follows a request with
+    /// FIN. `opening`: bytes of a SYN's transport header.
+    pub fn ideal(
+        &self,
+        core: &Core,
+        framing: &Framing,
+        (size, request): (u64, u64),
+        segment: Segment,
+        opening: Option<u16>,
+    ) -> Span {
+        let ack = opening.map(|_| framing.frame(segment.1));
+        let mut total = stream(core, framing, &self.there, ack, size, segment);
+        if request > 0 {
+            total = total.saturating_add(stream(core, framing, &self.back, ack, request, segment));
+        }
+        if let Some(syn) = opening.map(|header| framing.frame(header)) {
+            total = total.saturating_add(crossing(core, &self.there, syn)).saturating_add(crossing(core, &self.back, syn));
+        }
+        Span::from_ps(total)
+    }
+
+    /// Time in which a full packet crosses an idle path and one without payload comes back on another.
+    pub fn round_trip(&self, core: &Core, framing: &Framing, (mss, header): Segment) -> Span {
+        let [data, ack] = [header + mss as u16, header].map(|bytes| framing.frame(bytes));
+        Span::from_ps(crossing(core, &self.there, data).saturating_add(crossing(core, &self.back, ack)))
+    }
+}
+
+/// Time in which `size` bytes cross a path that is idle but for a frame `ahead` of them, by the tandem-queue recursion:
+/// n − 1 full packets and a last one, store and forward at each hop h, no window limit.
+///
+/// T = Σ delay + max over hops i ≤ j of Σ_{h ≤ i} tx_h(ahead) + Σ_{i ≤ h ≤ j} tx_h(full) + (n − 2)·max_{i ≤ h ≤ j} tx_h(full)
+/// + Σ_{h ≥ j} tx_h(last); a single packet is a last one.
+fn stream(core: &Core, framing: &Framing, path: &[u32], ahead: Option<u16>, size: u64, (mss, header): Segment) -> u64 {
+    let links = || path.iter().map(|l| &core.links[*l as usize]);
+    let times = |frame: u16| links().map(|l| l.tx(frame)).collect::<Vec<u64>>();
+    let packets = size.div_ceil(mss).max(1);
+    let last = times(framing.frame(header + (size.max(1) - (packets - 1) * mss) as u16));
+    let full = times(framing.frame(header + mss as u16));
+    // Departure of the packet before, at its latest, from each hop; then of the full ones; then of the last.
+    let mut before = vec![0; path.len()];
+    let mut left = 0;
+    for (b, time) in before.iter_mut().zip(ahead.map(times).unwrap_or_default()) {
+        left += time;
+        *b = left;
+    }
+    if packets > 1 {
+        let starts = before;
+        before = vec![0; path.len()];
+        for (i, start) in starts.iter().enumerate() {
+            let (mut sum, mut slowest) = (*start, 0);
+            for (j, time) in full.iter().enumerate().skip(i) {
+                sum += time;
+                slowest = slowest.max(*time);
+                before[j] = before[j].max(sum.saturating_add((packets - 2).saturating_mul(slowest)));
+            }
+        }
+    }
+    let mut done = 0_u64;
+    for (b, time) in before.iter().zip(&last) {
+        done = done.max(*b).saturating_add(*time);
+    }
+    done.saturating_add(links().map(|l| l.delay()).sum())
+}

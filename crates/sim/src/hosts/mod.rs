@@ -1,0 +1,353 @@
+//! Hosts: endpoints, the NIC that they share, and delivery.
+//!
+//! A NIC pulls: data stays in its socket until the wire has room, as with TCP small queues, so no packet is ever lost in a
+//! host. What an endpoint must send at once (acknowledgments, handshakes) is a packet of its own in the same round.
+
+pub mod ends;
+mod flows;
+mod ideal;
+
+use crate::core::Core;
+use crate::fabric::Fabric;
+use ends::{side, EndId, Ends};
+use fanin_engine::Table;
+use fanin_packet::{Envelope, Framing, Header, PacketId, Side};
+use fanin_switch::Mechanisms;
+use fanin_telemetry::Name;
+use fanin_traffic::FlowSpec;
+use fanin_transport::{Event, Kinds, SignalCounts, TransportConfig};
+use fanin_units::{FlowId, Time};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Who is next at a NIC.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Ready {
+    /// A packet that is made already.
+    Packet(PacketId),
+    /// An end that may send data.
+    Turn(EndId),
+}
+
+/// A host's NIC.
+pub struct Host {
+    /// Its output port.
+    pub nic: u32,
+    /// In order of becoming ready; each has one turn, then goes to the end.
+    pub ready: VecDeque<Ready>,
+    /// Whether a departure event is set.
+    pub armed: bool,
+}
+
+/// A timer of an end: what it is for.
+const TIMEOUT: u64 = 0;
+/// The other end's host lets it know that the flow is over there.
+const PEER_OVER: u64 = 1;
+/// The same, and that it was aborted.
+const PEER_ABORTED: u64 = 2;
+
+/// All hosts.
+pub struct Hosts {
+    pub hosts: Table<Host>,
+    pub ends: Ends,
+    pub transports: Table<(Name, TransportConfig)>,
+    /// With room for stamps.
+    pub framing: Framing,
+    /// Time to live that hosts send with.
+    pub ttl: u8,
+    pub fifo_nic: bool,
+    pub seed: u64,
+    /// The names of the traffic entries as numbers (FNV-1a 64).
+    pub entry_keys: Vec<u64>,
+    /// Flows that are complete, as an application has all that it asked for or a source of datagrams has sent all, and of which the
+    /// applications have not been notified yet.
+    pub completed: Vec<FlowSpec>,
+    /// Messages that came to a host at which their flow had ended, by group of counters.
+    pub after_end: BTreeMap<&'static str, u64>,
+    /// Signals of ends that have ended.
+    pub signals: SignalCounts,
+}
+
+impl Hosts {
+    /// Packets that are made and not yet sent.
+    pub fn waiting_packets(&self) -> u64 {
+        let ready = self.hosts.iter().flat_map(|host| &host.ready);
+        ready.filter(|ready| matches!(ready, Ready::Packet(_))).count() as u64
+    }
+
+    /// A packet has reached a host to which frames may carry messages.
+    #[inline(never)]
+    pub fn deliver_hooked(&mut self, core: &mut Core, host: u32, packet: PacketId) {
+        if let Some(message) = core.pool.detach(packet) {
+            self.take_message(core, host, &message, false);
+        }
+        if matches!(core.pool.header(packet), Header::Control(_)) {
+            let message = core.pool.free_message(packet);
+            return self.take_message(core, host, &message, true);
+        }
+        self.deliver(core, host, packet);
+    }
+
+    /// A message for the endpoint of a flow.
+    fn take_message(&mut self, core: &mut Core, host: u32, packet: &fanin_packet::Packet, alone: bool) {
+        let Some((envelope, control)) = Fabric::message_at_host(packet) else { return };
+        if let Some(capture) = core.ledger.tables.capture.as_deref_mut() {
+            capture.message(core.now, host, (&envelope, &control), alone);
+        }
+        let Some((group, signal)) = Mechanisms::signal(&control, envelope.header) else { return };
+        let Some(id) = self.ends.of(envelope.flow, envelope.to) else {
+            *self.after_end.entry(group).or_default() += 1;
+            return;
+        };
+        let end = &mut self.ends[id];
+        debug_assert_eq!(end.host, host, "a message at another host");
+        end.protocol.on_signal(&self.transports[usize::from(end.transport)].1, core.now, &signal);
+        self.after_input(core, id);
+    }
+
+    /// A packet has reached its host.
+    #[inline(always)]
+    pub fn deliver(&mut self, core: &mut Core, host: u32, packet: PacketId) {
+        if core.ledger.observed {
+            let copy = core.pool.packet(packet);
+            let result = core.ledger.record_delivery(core.now, host, packet, &copy);
+            core.check(result);
+        }
+        let envelope = &core.pool[packet];
+        debug_assert_eq!(envelope.dst.0, host, "a packet at a host that it was not sent to");
+        let Some(id) = self.ends.of(envelope.flow, envelope.to) else { return stray(core, packet) };
+        core.ledger.totals.delivered += 1;
+        let end = &mut self.ends[id];
+        let cfg = &self.transports[usize::from(end.transport)].1;
+        end.protocol.on_packet(cfg, core.now, envelope, core.pool.header(packet));
+        core.pool.free(packet);
+        self.after_input(core, id);
+    }
+
+    /// Does what an endpoint asks for after any input: packets that go at once, events, a turn at the NIC, a timeout.
+    pub fn after_input(&mut self, core: &mut Core, id: EndId) {
+        let host = self.ends[id].host;
+        self.send_control(core, id, host);
+        if self.take_events(core, id) {
+            return; // the end is gone
+        }
+        if self.nic_is_idle(core, host) {
+            // Its turn would come at once: no need to queue for it.
+            let nic = self.hosts[host as usize].nic as usize;
+            self.turn(core, host, nic, id);
+        } else {
+            self.ask(core, id, host);
+        }
+        self.run_nic(core, host);
+    }
+
+    #[inline(always)]
+    fn nic_is_idle(&self, core: &Core, host: u32) -> bool {
+        let host = &self.hosts[host as usize];
+        host.ready.is_empty() && core.links[host.nic as usize].free_at <= core.now.ps()
+    }
+
+    /// Makes the packets that an endpoint must send now, and sends or queues them.
+    #[inline(always)]
+    fn send_control(&mut self, core: &mut Core, id: EndId, host: u32) {
+        loop {
+            let end = &mut self.ends[id];
+            let cfg = &self.transports[usize::from(end.transport)].1;
+            if !end.protocol.due(cfg, core.now, Kinds::CONTROL) {
+                return;
+            }
+            let packet = core.pool.take();
+            let (envelope, header) = core.pool.parts(packet);
+            let made = end.protocol.poll(cfg, core.now, Kinds::CONTROL, envelope, header);
+            debug_assert!(made, "a control packet that was due");
+            self.address(core, packet, id);
+            if self.nic_is_idle(core, host) {
+                let nic = self.hosts[host as usize].nic as usize;
+                self.transmit(core, host, nic, packet);
+            } else {
+                self.hosts[host as usize].ready.push_back(Ready::Packet(packet));
+            }
+        }
+    }
+
+    /// Puts an end into its NIC's round if it can send, and its timeout among the timers.
+    #[inline(always)]
+    fn ask(&mut self, core: &mut Core, id: EndId, host: u32) {
+        let end = &mut self.ends[id];
+        let cfg = &self.transports[usize::from(end.transport)].1;
+        if !end.queued && end.protocol.due(cfg, core.now, Kinds::DATA) {
+            end.queued = true;
+            self.hosts[host as usize].ready.push_back(Ready::Turn(id));
+        }
+        let timeout = end.protocol.next_timeout();
+        if timeout < end.armed {
+            end.armed = timeout;
+            core.set_timer(timeout, timer_key(host, end.flow, side(id), TIMEOUT));
+        }
+    }
+
+    /// Lets the NIC send what is ready, as far as the wire has room.
+    #[inline(always)]
+    fn run_nic(&mut self, core: &mut Core, host: u32) {
+        if !self.hosts[host as usize].ready.is_empty() {
+            self.drive_nic(core, host);
+        }
+    }
+
+    /// The wire of a NIC is free.
+    pub fn departure(&mut self, core: &mut Core, host: u32) {
+        self.hosts[host as usize].armed = false;
+        self.run_nic(core, host);
+    }
+
+    fn drive_nic(&mut self, core: &mut Core, host: u32) {
+        let nic = self.hosts[host as usize].nic as usize;
+        loop {
+            let free_at = core.links[nic].free_at;
+            if free_at > core.now.ps() && !self.fifo_nic {
+                let host = &mut self.hosts[host as usize];
+                if !host.armed && !host.ready.is_empty() {
+                    host.armed = true;
+                    core.wheel.set(nic as u32, Time::from_ps(free_at));
+                }
+                return;
+            }
+            match self.hosts[host as usize].ready.pop_front() {
+                None => return,
+                Some(Ready::Packet(packet)) => self.transmit(core, host, nic, packet),
+                Some(Ready::Turn(id)) => self.turn(core, host, nic, id),
+            }
+        }
+    }
+
+    /// One turn of an end: a segment, or a burst of up to its TSO size; under a FIFO NIC, all that it may send.
+    fn turn(&mut self, core: &mut Core, host: u32, nic: usize, id: EndId) {
+        let end = &self.ends[id];
+        let limit = end.protocol.burst(&self.transports[usize::from(end.transport)].1, core.now);
+        let mut burst = 0;
+        loop {
+            let packet = core.pool.take();
+            let end = &mut self.ends[id];
+            let cfg = &self.transports[usize::from(end.transport)].1;
+            let (envelope, header) = core.pool.parts(packet);
+            if !end.protocol.poll(cfg, core.now, Kinds::DATA, envelope, header) {
+                core.pool.free(packet);
+                break;
+            }
+            burst += u64::from(envelope.payload);
+            self.address(core, packet, id);
+            self.transmit(core, host, nic, packet);
+            if !self.fifo_nic && burst >= limit {
+                break;
+            }
+        }
+        self.ends[id].queued = false;
+        self.send_control(core, id, host); // the FIN that follows the last data
+        if self.source_is_over(id) {
+            return self.end_source(core, id);
+        }
+        self.ask(core, id, host);
+    }
+
+    /// Writes what the host's stack knows and the endpoint does not.
+    #[inline(always)]
+    fn address(&mut self, core: &mut Core, packet: PacketId, id: EndId) {
+        let end = &self.ends[id];
+        let (envelope, header) = core.pool.parts(packet);
+        let bytes = header.bytes();
+        *envelope = Envelope {
+            flow: end.flow,
+            src: fanin_units::HostId(end.host),
+            dst: end.peer,
+            hash: end.hash,
+            reverse_hash: end.reverse_hash,
+            frame: self.framing.frame(bytes + envelope.payload),
+            payload: envelope.payload,
+            header: bytes as u8,
+            ecn: envelope.ecn,
+            class: end.class,
+            ttl: self.ttl,
+            to: side(id).other(),
+            kind: header.kind(),
+            trimmed: false,
+            carries: false,
+        };
+    }
+
+    /// Puts a packet onto the host's link.
+    #[inline(always)]
+    fn transmit(&mut self, core: &mut Core, host: u32, nic: usize, packet: PacketId) {
+        core.ledger.totals.sent += 1;
+        if core.ledger.observed {
+            capture_sent(core, host, nic, packet);
+        }
+        core.catch_up(nic);
+        core.send(nic, packet, None);
+    }
+
+    /// A timer of an end is due. Entries that the end has moved since are stale.
+    pub fn timeout(&mut self, core: &mut Core, at: Time, key: u64) {
+        let to = if key >> 2 & 1 == 0 { Side::Initiator } else { Side::Responder };
+        let Some(id) = self.ends.of(FlowId((key >> 3) as u32), to) else { return };
+        match key & 3 {
+            PEER_OVER => return self.peer_is_over(core, id, false),
+            PEER_ABORTED => return self.peer_is_over(core, id, true),
+            _ => {}
+        }
+        let end = &mut self.ends[id];
+        if end.armed != at {
+            return;
+        }
+        end.armed = Time::MAX;
+        // Re-arming later only writes a field: the entry may stand before the timeout that it was for.
+        if end.protocol.next_timeout() <= core.now {
+            end.protocol.on_timer(&self.transports[usize::from(end.transport)].1, core.now);
+        }
+        self.after_input(core, id);
+    }
+
+    /// Handles what an endpoint reports. True when the end is gone.
+    #[inline(always)]
+    fn take_events(&mut self, core: &mut Core, id: EndId) -> bool {
+        loop {
+            match self.ends[id].protocol.poll_event() {
+                None => return false,
+                Some(Event::Delivered { total }) => self.delivered(core, id, total),
+                Some(Event::Acked { total }) => self.acked(core, id, total),
+                Some(Event::Aborted(reason)) => {
+                    self.abort(core, id, reason);
+                    return true;
+                }
+                Some(Event::PeerClosed) => self.close(core, id),
+                Some(Event::Connected | Event::Closed) => {}
+            }
+            if self.end_if_over(core, id) {
+                return true;
+            }
+        }
+    }
+}
+
+/// The place of an end's timer in the order: by host, then flow, side, and what it is for.
+fn timer_key(host: u32, flow: FlowId, side: Side, what: u64) -> (u32, u64) {
+    (host, u64::from(flow.0) << 3 | (side as u64) << 2 | what)
+}
+
+/// A packet at a host at which its flow has ended.
+#[cold]
+#[inline(never)]
+fn stray(core: &mut Core, packet: PacketId) {
+    let totals = &mut core.ledger.totals;
+    totals.stray += 1;
+    totals.stray_trimmed += u64::from(core.pool[packet].trimmed);
+    totals.stray_signals += u64::from(core.pool.header(packet).carries_signal());
+    core.pool.free(packet);
+}
+
+#[cold]
+#[inline(never)]
+fn capture_sent(core: &mut Core, host: u32, nic: usize, packet: PacketId) {
+    let Some(capture) = core.ledger.tables.capture.as_deref_mut() else { return };
+    let start = Time::from_ps(core.links[nic].free_at.max(core.now.ps()));
+    let result = capture.sent(core.now, start, host, &core.pool.packet(packet));
+    core.check(result);
+}

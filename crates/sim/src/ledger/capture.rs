@@ -1,0 +1,210 @@
+//! Frames at the NICs of hosts, as a capture there would have them: sent when the first bit goes out, received when the last
+//! bit has arrived.
+
+use super::Destination;
+use fanin_packet::{Control, Envelope, Framing, Header, Packet};
+use fanin_scenario::Scenario;
+use fanin_telemetry::{Stamp, TableError};
+use fanin_units::{Span, Time};
+use fanin_wire::{control, CaptureFile, Direction, Framer};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// A host whose NIC is not captured.
+const NONE: u32 = u32::MAX;
+
+/// A frame that is not written yet: a NIC knows beforehand when it will send, and a host sees a packet some time after it
+/// has arrived.
+struct Pending {
+    /// Time, and a number in the order in which frames became known.
+    key: (Time, u64),
+    interface: u32,
+    direction: Direction,
+    /// What its last bytes hold, where frames have room for stamps.
+    stamp: Option<Stamp>,
+    /// As it was then: switches change packets.
+    packet: Packet,
+    came_with: Option<CameWith>,
+}
+
+impl PartialEq for Pending {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl Eq for Pending {}
+
+impl PartialOrd for Pending {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Pending {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.key.cmp(&other.key)
+    }
+}
+
+/// A control message at the end of a frame, and the bytes of its body.
+type CameWith = (Control, u8);
+
+/// A capture in progress.
+pub struct Capturing {
+    file: CaptureFile,
+    framer: Framer,
+    /// Whether frames have room for stamps.
+    stamped: bool,
+    /// By host.
+    interfaces: Vec<u32>,
+    /// From a packet's last bit at a host until it is seen there.
+    processing: Span,
+    pending: BinaryHeap<Reverse<Pending>>,
+    known: u64,
+    ended: Option<Time>,
+    /// What the next frame that is received came with.
+    came_with: Option<CameWith>,
+    bytes: Vec<u8>,
+}
+
+impl Capturing {
+    /// None where nothing is captured, or tables go nowhere.
+    ///
+    /// # Errors
+    /// When the file cannot be created.
+    ///
+    /// # Panics
+    /// When frames are not Ethernet's, which validation refuses.
+    pub fn new(scenario: &Scenario, framing: &Framing, to: &Destination<'_>) -> Result<Option<Box<Self>>, TableError> {
+        let doc = scenario.doc();
+        let Some(capture) = &doc.telemetry.capture else { return Ok(None) };
+        let snap = capture.snap.map(|bytes| u32::try_from(bytes.get()).unwrap_or(u32::MAX));
+        let application = concat!("fanin ", env!("CARGO_PKG_VERSION"));
+        let comment = format!(
+            "Simulated, not captured: scenario {}, seed {}, scenario_hash {}. Times count from the start of the simulation.",
+            scenario.name(),
+            scenario.seed(),
+            scenario.hash()
+        );
+        let mut file = match to {
+            Destination::Nowhere => return Ok(None),
+            Destination::Memory => CaptureFile::keep(application, &comment, snap),
+            Destination::Folder(folder) => CaptureFile::create(folder, application, &comment, snap)?,
+        };
+        let topology = scenario.topology();
+        let mut interfaces = vec![NONE; topology.hosts.len()];
+        for host in scenario.captured() {
+            let nic = topology.link(topology.host_link(topology.hosts[host.index()]));
+            interfaces[host.index()] = file.interface((*host, framing.ip), topology.host_name(*host), nic.rate);
+        }
+        Ok(Some(Box::new(Capturing {
+            file,
+            framer: Framer::new(framing).expect("a framing that validation accepts for captures"),
+            stamped: doc.telemetry.trailer() > 0,
+            interfaces,
+            processing: doc.host.processing_delay,
+            pending: BinaryHeap::new(),
+            known: 0,
+            ended: None,
+            came_with: None,
+            bytes: Vec::new(),
+        })))
+    }
+
+    fn push(&mut self, time: Time, packet: &Packet, stamp: Stamp, (interface, direction): (u32, Direction)) {
+        let key = (time, self.known);
+        self.known += 1;
+        let stamp = self.stamped.then_some(stamp);
+        let came_with = if direction == Direction::In { self.came_with.take() } else { None };
+        self.pending.push(Reverse(Pending { key, interface, direction, stamp, packet: *packet, came_with }));
+    }
+
+    /// Writes the frames before which no other becomes known: what a host sees now has arrived no earlier.
+    fn release_known(&mut self, now: Time) -> Result<(), TableError> {
+        self.release(self.arrived(now))
+    }
+
+    /// Writes the frames up to `time`.
+    fn release(&mut self, time: Time) -> Result<(), TableError> {
+        while self.pending.peek().is_some_and(|Reverse(next)| next.key.0 <= time) {
+            let Some(Reverse(next)) = self.pending.pop() else { break };
+            self.framer.write(&next.packet, next.stamp, &mut self.bytes);
+            if let Some((control, length)) = next.came_with {
+                control::attach(&mut self.bytes, control.ether_type, control.body(length));
+            }
+            self.file.frame(next.interface, next.key.0, &self.bytes, next.direction)?;
+        }
+        Ok(())
+    }
+
+    /// Nothing more becomes known: the run has ended at `now`.
+    pub fn settle(&mut self, now: Time) {
+        self.ended = Some(now);
+    }
+
+    /// Writes what waits, up to the end of the run; gives the number of frames.
+    ///
+    /// # Errors
+    /// When it cannot be written; may be tried again once there is space.
+    pub fn finish(&mut self) -> Result<u64, TableError> {
+        if let Some(end) = self.ended {
+            self.release(end)?;
+        }
+        self.file.finish()
+    }
+
+    /// See [`CaptureFile::written`].
+    pub fn written(&self) -> u64 {
+        self.file.written()
+    }
+
+    /// See [`CaptureFile::kept`].
+    pub fn kept(&self) -> &[u8] {
+        self.file.kept()
+    }
+
+    /// Host `host` gives a packet to its NIC, whose first bit goes out at `start`.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn sent(&mut self, now: Time, start: Time, host: u32, packet: &Packet) -> Result<(), TableError> {
+        let interface = self.interfaces[host as usize];
+        if interface == NONE {
+            return Ok(());
+        }
+        self.push(start, packet, Stamp::EMPTY, (interface, Direction::Out));
+        self.release_known(now)
+    }
+
+    /// A control message has reached a host: with the packet that is delivered next, or alone in a frame.
+    pub fn message(&mut self, now: Time, host: u32, (envelope, control): (&Envelope, &Control), alone: bool) {
+        let interface = self.interfaces[host as usize];
+        if interface == NONE {
+            return;
+        }
+        if alone {
+            let packet = Packet { envelope: *envelope, header: Header::Control(*control) };
+            self.push(self.arrived(now), &packet, Stamp::EMPTY, (interface, Direction::In));
+        } else {
+            self.came_with = Some((*control, envelope.header));
+        }
+    }
+
+    /// A packet has reached its host, with `stamp`.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn received(&mut self, now: Time, host: u32, packet: &Packet, stamp: Stamp) -> Result<(), TableError> {
+        let interface = self.interfaces[host as usize];
+        if interface != NONE {
+            self.push(self.arrived(now), packet, stamp, (interface, Direction::In));
+        }
+        self.release_known(now)
+    }
+
+    /// When the last bit of what a host sees now arrived.
+    fn arrived(&self, now: Time) -> Time {
+        Time::from_ps(now.ps().saturating_sub(self.processing.ps()))
+    }
+}

@@ -1,0 +1,128 @@
+//! What a run leaves behind: counts, tables, captures, stamps, and the fingerprint. It sees everything and decides nothing.
+
+mod capture;
+mod fingerprint;
+mod stamps;
+mod tables;
+
+pub use capture::Capturing;
+pub use stamps::Stamps;
+pub use tables::{Aborted, Destination, Outcome, Tables, Wanted, TABLES};
+
+use fanin_packet::{Ecn, Packet, PacketId};
+use fanin_switch::{DropReason, MarkReason};
+use fanin_telemetry::{DropRow, Name, Stamp, StampRow, TableError};
+use fanin_units::{Bytes, LinkId, Time};
+
+/// Counts of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    /// Packets that crossed a link.
+    pub packet_hops: u64,
+    /// Events handled.
+    pub events: u64,
+    /// Departures among the events of the present budget.
+    pub(crate) departures: u64,
+    /// Packets that hosts gave to their NICs.
+    pub sent: u64,
+    /// Packets that reached their endpoint.
+    pub delivered: u64,
+    /// Packets that reached a host at which their flow had ended.
+    pub stray: u64,
+    /// Trimmed packets among them.
+    pub stray_trimmed: u64,
+    /// Packets with a signal for their receiver (a NACK) among them.
+    pub stray_signals: u64,
+    /// Packets dropped, all reasons.
+    pub dropped: u64,
+    /// Packets with a signal for their receiver among them.
+    pub dropped_signals: u64,
+    /// Flows started.
+    pub started: u64,
+    /// Flows ended: complete or aborted.
+    pub ended: u64,
+}
+
+/// What a port's queue made of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// Accepted.
+    Taken,
+    /// Accepted in the place of the last one.
+    Replaces,
+    /// Not accepted.
+    Refused,
+}
+
+/// See the module.
+pub struct Ledger {
+    pub tables: Tables,
+    pub totals: Totals,
+    /// Whether anything is written down of packets that reach hosts or are dropped.
+    pub observed: bool,
+    /// Stamps, where packets carry them.
+    pub stamps: Option<Box<Stamps>>,
+    /// The ports that are watched, by their numbers, and their names.
+    pub watched: Vec<(LinkId, Name)>,
+    pub host_names: Vec<Name>,
+}
+
+impl Ledger {
+    /// A packet was marked by a policy that the straight path does not serve by itself.
+    pub fn count_mark(&mut self, reason: MarkReason) {
+        *self.tables.mark_counts.entry(reason.0).or_default() += 1;
+    }
+
+    /// A packet was accepted at watched port number `port`, where it found `queue`.
+    #[inline(never)]
+    pub fn stamp(&mut self, packet: PacketId, port: u32, now: Time, queue: Bytes) {
+        if let Some(stamps) = &mut self.stamps {
+            let stamp = stamps.registers.read(port as u8, now, queue);
+            stamps.write(packet, stamp);
+        }
+    }
+
+    /// A packet was dropped.
+    pub fn record_drop(
+        &mut self,
+        packet: PacketId,
+        dropped: &Packet,
+        row: DropRow,
+        reason: DropReason,
+    ) -> Result<(), TableError> {
+        self.totals.dropped += 1;
+        self.totals.dropped_signals += u64::from(dropped.header.carries_signal());
+        if let Some(stamps) = &mut self.stamps {
+            stamps.clear(packet);
+        }
+        self.tables.drop(row, reason)
+    }
+
+    /// What a host records of a packet that has reached it, before anything else happens to it.
+    #[cold]
+    #[inline(never)]
+    pub fn record_delivery(&mut self, now: Time, host: u32, id: PacketId, packet: &Packet) -> Result<(), TableError> {
+        let stamp = self.stamps.as_ref().map_or(Stamp::EMPTY, |stamps| stamps.of(id));
+        if let Some(capture) = self.tables.capture.as_deref_mut() {
+            capture.received(now, host, packet, stamp)?;
+        }
+        let Some(stamps) = self.stamps.as_mut().filter(|_| stamp.is_stamped()) else { return Ok(()) };
+        stamps.clear(id);
+        let row = StampRow {
+            received_ps: now.ps(),
+            host: self.host_names[host as usize].clone(),
+            port: self.watched[usize::from(stamp.port)].1.clone(),
+            stamp_time: stamp.time,
+            stamp_length: stamp.length,
+            flow: packet.envelope.flow.0,
+            frame_bytes: packet.envelope.frame,
+            marked: packet.envelope.ecn == Ecn::Ce,
+        };
+        self.tables.stamps.push(row)
+    }
+
+    /// The fingerprint so far.
+    pub fn fingerprint(&self) -> u64 {
+        self.tables.fingerprint.value()
+    }
+}

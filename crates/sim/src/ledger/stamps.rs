@@ -1,0 +1,38 @@
+//! Stamps: watched ports write them into packets, receivers read them. A table beside the pool; there is none where there are
+//! no stamps.
+
+use fanin_engine::Table;
+use fanin_packet::PacketId;
+use fanin_telemetry::{Registers, Stamp};
+
+const _: () = assert!(Stamp::BYTES == fanin_scenario::STAMP_BYTES as usize);
+
+/// The stamps of all packets that exist.
+pub struct Stamps {
+    pub registers: Registers,
+    /// By the packet's place in the pool. A place that is free holds an empty stamp: a packet that leaves the network takes
+    /// its stamp along.
+    of: Table<Stamp>,
+}
+
+impl Stamps {
+    pub fn new(registers: Registers) -> Self {
+        Stamps { registers, of: Vec::new().into() }
+    }
+
+    /// The stamp of a packet as it is now.
+    pub fn of(&self, packet: PacketId) -> Stamp {
+        self.of.get(packet as usize).copied().unwrap_or(Stamp::EMPTY)
+    }
+
+    pub fn write(&mut self, packet: PacketId, stamp: Stamp) {
+        self.of.grow(packet as usize + 1, Stamp::EMPTY);
+        self.of[packet as usize] = stamp;
+    }
+
+    pub fn clear(&mut self, packet: PacketId) {
+        if (packet as usize) < self.of.len() {
+            self.of[packet as usize] = Stamp::EMPTY;
+        }
+    }
+}

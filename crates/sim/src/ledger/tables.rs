@@ -1,0 +1,334 @@
+//! The tables of a run, and what its summary needs of them.
+
+use super::capture::Capturing;
+use super::fingerprint::Fingerprint;
+use fanin_packet::PacketId;
+use fanin_switch::DropReason;
+use fanin_telemetry::{
+    DropRow, FlowRow, Keep, Keeper, KeptRows, Name, PortRow, QueryRow, QueueRow, Row, RowNumber, StampRow, Table, TableError,
+};
+use fanin_traffic::Query;
+use fanin_transport::AbortReason;
+use fanin_units::{Bytes, Span, Time};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Names of all tables.
+pub const TABLES: [&str; 6] = [FlowRow::TABLE, QueryRow::TABLE, PortRow::TABLE, QueueRow::TABLE, DropRow::TABLE, StampRow::TABLE];
+
+/// What the manifest calls captured frames.
+const PACKETS: &str = "packets";
+
+/// The tables of a run and what its summary needs.
+pub struct Tables {
+    pub flows: Table<FlowRow>,
+    pub queries: Table<QueryRow>,
+    pub ports: Table<PortRow>,
+    pub queues: Table<QueueRow>,
+    pub drops: Table<DropRow>,
+    pub stamps: Table<StampRow>,
+    /// Frames at captured hosts.
+    pub capture: Option<Box<Capturing>>,
+    /// One entry per transfer that has ended.
+    pub outcomes: Vec<Outcome>,
+    pub drop_counts: BTreeMap<&'static str, u64>,
+    /// Marks by policies that the inner loop does not serve by itself; the rest are by plain thresholds.
+    pub mark_counts: BTreeMap<&'static str, u64>,
+    /// Sums over transfers that have ended.
+    pub sums: FlowSums,
+    pub datagram_sums: DatagramSums,
+    /// The first flows that were aborted.
+    pub aborted: Vec<Aborted>,
+    pub fingerprint: Fingerprint,
+    groups: Vec<Name>,
+    answers: Vec<Answers>,
+    /// Rows of watched ports on their way to the table.
+    keeper: Keeper<QueueRow>,
+    /// Watched port and row of each packet that waits at one which marks at dequeue: its mark is still open.
+    open: BTreeMap<PacketId, (u32, RowNumber)>,
+}
+
+/// Aborted flows of which the summary tells.
+const ABORTED: usize = 10;
+
+/// A flow that its transport gave up.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Aborted {
+    pub flow: u32,
+    pub src: Name,
+    pub dst: Name,
+    pub size: u64,
+    pub reason: AbortReason,
+}
+
+/// What is kept of a transfer that has ended, for the summary.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outcome {
+    pub size: u64,
+    /// Completion time; none when it did not complete.
+    pub fct: Option<Span>,
+    pub ideal: Span,
+}
+
+/// Sums over flows of datagrams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DatagramSums {
+    pub flows: u64,
+    pub sent: u64,
+    pub received: u64,
+    /// Payload bytes.
+    pub delivered: u64,
+}
+
+/// Sums over transfers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FlowSums {
+    pub complete: u64,
+    pub incomplete: u64,
+    pub aborted: u64,
+    pub delivered: u64,
+    pub packets_sent: u64,
+    pub retransmits: u64,
+    pub timeouts: u64,
+}
+
+/// How far a query has been answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Answers {
+    pub count: u32,
+    pub last: Option<Time>,
+}
+
+/// Where tables go.
+pub enum Destination<'a> {
+    /// Nowhere; the summary is all there is.
+    Nowhere,
+    /// Kept in memory.
+    Memory,
+    /// Parquet files in a folder.
+    Folder(&'a Path),
+}
+
+/// Which tables are written besides flows and queries.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Wanted {
+    pub ports: bool,
+    pub queues: bool,
+    pub drops: bool,
+    pub stamps: bool,
+    /// Ports whose packets are recorded, and what of that is kept.
+    pub watched: usize,
+    pub keep: Keep,
+}
+
+impl Tables {
+    /// # Errors
+    /// When a table cannot be created.
+    pub fn new(destination: &Destination<'_>, tables: Wanted, groups: Vec<Name>) -> Result<Self, TableError> {
+        fn table<R: fanin_telemetry::Row>(on: bool, destination: &Destination<'_>) -> Result<Table<R>, TableError> {
+            match destination {
+                _ if !on => Ok(Table::discard()),
+                Destination::Nowhere => Ok(Table::discard()),
+                Destination::Memory => Ok(Table::keep()),
+                Destination::Folder(folder) => Table::file(folder),
+            }
+        }
+        Ok(Tables {
+            flows: table(true, destination)?,
+            queries: table(true, destination)?,
+            ports: table(tables.ports, destination)?,
+            queues: table(tables.queues, destination)?,
+            drops: table(tables.drops, destination)?,
+            stamps: table(tables.stamps, destination)?,
+            capture: None,
+            outcomes: Vec::new(),
+            drop_counts: BTreeMap::new(),
+            mark_counts: BTreeMap::new(),
+            sums: FlowSums::default(),
+            datagram_sums: DatagramSums::default(),
+            aborted: Vec::new(),
+            fingerprint: Fingerprint::default(),
+            groups,
+            answers: Vec::new(),
+            keeper: Keeper::new(tables.keep, tables.watched),
+            open: BTreeMap::new(),
+        })
+    }
+
+    /// The name of a traffic entry.
+    pub fn group(&self, entry: u16) -> Name {
+        self.groups[usize::from(entry)].clone()
+    }
+
+    /// A flow was given up by its transport; its row comes besides.
+    pub fn flow_aborted(&mut self, row: &FlowRow, reason: AbortReason) {
+        if self.aborted.len() < ABORTED {
+            let (src, dst) = (row.src.clone(), row.dst.clone());
+            self.aborted.push(Aborted { flow: row.flow, src, dst, size: row.size_bytes, reason });
+        }
+    }
+
+    /// A transfer has ended, or the run has before it.
+    pub fn transfer(&mut self, row: FlowRow, fct: Option<Span>) -> Result<(), TableError> {
+        self.fingerprint.add_flow(&row);
+        let sums = &mut self.sums;
+        match row.status.to_string().as_str() {
+            "complete" => sums.complete += 1,
+            "aborted" => sums.aborted += 1,
+            _ => sums.incomplete += 1,
+        }
+        sums.delivered += row.delivered_bytes;
+        sums.packets_sent += row.packets_sent;
+        sums.retransmits += row.retransmits;
+        sums.timeouts += u64::from(row.timeouts);
+        self.outcomes.push(Outcome { size: row.size_bytes, fct, ideal: Span::from_ps(row.ideal_ps) });
+        self.flows.push(row)
+    }
+
+    /// A flow of datagrams has ended, or the run has before it, with so many datagrams received.
+    pub fn datagrams(&mut self, row: FlowRow, received: u64) -> Result<(), TableError> {
+        self.fingerprint.add_flow(&row);
+        let sums = &mut self.datagram_sums;
+        sums.flows += 1;
+        sums.sent += row.packets_sent;
+        sums.received += received;
+        sums.delivered += row.delivered_bytes;
+        self.flows.push(row)
+    }
+
+    /// A response to a query is complete.
+    pub fn query_answered(&mut self, query: Option<u32>, now: Time) {
+        let Some(query) = query else { return };
+        let query = query as usize;
+        if self.answers.len() <= query {
+            self.answers.resize(query + 1, Answers::default());
+        }
+        self.answers[query].count += 1;
+        self.answers[query].last = Some(now);
+    }
+
+    /// Writes the table of queries; gives the completion times of those that were answered in full.
+    pub fn finish_queries<'q>(
+        &mut self,
+        queries: impl Iterator<Item = &'q Query>,
+        hosts: &[Name],
+    ) -> Result<Vec<Option<Span>>, TableError> {
+        let mut times = Vec::new();
+        for (i, query) in queries.enumerate() {
+            let answers = self.answers.get(i).copied().unwrap_or_default();
+            let finish = if answers.count >= query.responses { answers.last } else { None };
+            times.push(finish.map(|at| at.since(query.start)));
+            self.queries.push(QueryRow {
+                query: i as u32,
+                group: self.groups[usize::from(query.entry)].clone(),
+                client: hosts[query.client.index()].clone(),
+                start_ps: query.start.ps(),
+                finish_ps: finish.map(Time::ps),
+                responses: query.responses,
+                size_bytes: query.size,
+            })?;
+        }
+        Ok(times)
+    }
+
+    /// Counts a drop that no port made.
+    pub fn count_drop(&mut self, reason: DropReason) {
+        *self.drop_counts.entry(reason.name()).or_default() += 1;
+    }
+
+    /// A packet was dropped at a port.
+    pub fn drop(&mut self, row: DropRow, reason: DropReason) -> Result<(), TableError> {
+        self.count_drop(reason);
+        if self.drops.is_on() {
+            self.drops.push(row)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// A packet has reached watched port number `port`. `mark_later`: it is `packet`, and whether it is marked is decided when
+    /// it is dequeued.
+    pub fn queue(&mut self, port: u32, row: QueueRow, mark_later: Option<PacketId>) -> Result<(), TableError> {
+        let found = (Time::from_ps(row.time_ps), Bytes(row.queue_bytes));
+        let queues = &mut self.queues;
+        let number = self.keeper.push(port as usize, found, (row, mark_later.is_some()), &mut |row| queues.push(row))?;
+        if let Some(packet) = mark_later {
+            self.open.insert(packet, (port, number));
+        }
+        Ok(())
+    }
+
+    /// A packet has left a port that marks at dequeue, which need not be watched. Classes may overtake one another.
+    pub fn queue_dequeued(&mut self, packet: PacketId, marked: bool) -> Result<(), TableError> {
+        let Some((port, number)) = self.open.remove(&packet) else { return Ok(()) };
+        let queues = &mut self.queues;
+        self.keeper.close(port as usize, number, |row| row.marked = marked, &mut |row| queues.push(row))
+    }
+
+    /// Nothing more is to come: rows whose marks are still open are written as they are.
+    pub fn settle(&mut self) -> Result<(), TableError> {
+        self.open.clear();
+        let queues = &mut self.queues;
+        self.keeper.finish(&mut |row| queues.push(row))
+    }
+
+    /// What is kept of the records of watched ports.
+    pub fn keep(&self) -> Keep {
+        self.keeper.keep()
+    }
+
+    /// What has become of the records of each watched port.
+    pub fn kept_rows(&self) -> Vec<KeptRows> {
+        self.keeper.rows().collect()
+    }
+
+    /// Closes all tables; gives their names and numbers of rows.
+    pub fn finish(&mut self) -> Result<Vec<(&'static str, u64)>, TableError> {
+        self.settle()?;
+        let mut rows = vec![
+            (FlowRow::TABLE, self.flows.finish()?),
+            (QueryRow::TABLE, self.queries.finish()?),
+            (PortRow::TABLE, self.ports.finish()?),
+            (QueueRow::TABLE, self.queues.finish()?),
+            (DropRow::TABLE, self.drops.finish()?),
+            (StampRow::TABLE, self.stamps.finish()?),
+        ];
+        if let Some(capture) = &mut self.capture {
+            rows.push((PACKETS, capture.finish()?));
+        }
+        Ok(rows)
+    }
+
+    /// Makes all tables readable as far as they have been written; gives their names and numbers of rows.
+    pub fn seal(&mut self) -> Vec<(&'static str, u64)> {
+        let mut rows = vec![
+            (FlowRow::TABLE, self.flows.seal().unwrap_or(0)),
+            (QueryRow::TABLE, self.queries.seal().unwrap_or(0)),
+            (PortRow::TABLE, self.ports.seal().unwrap_or(0)),
+            (QueueRow::TABLE, self.queues.seal().unwrap_or(0)),
+            (DropRow::TABLE, self.drops.seal().unwrap_or(0)),
+            (StampRow::TABLE, self.stamps.seal().unwrap_or(0)),
+        ];
+        rows.extend(self.capture.as_ref().map(|capture| (PACKETS, capture.written())));
+        rows
+    }
+
+    /// Closes all tables, those that do not fit without the rows that do not. What is worth most, and smallest, comes first.
+    pub fn rescue(&mut self) -> Vec<(&'static str, u64)> {
+        fn close<R: Row>(table: &mut Table<R>) -> u64 {
+            table.finish().or_else(|_| table.seal()).unwrap_or(0)
+        }
+        // A failure here is met again when the table is closed.
+        let _ = self.settle();
+        let mut rows = vec![
+            (FlowRow::TABLE, close(&mut self.flows)),
+            (QueryRow::TABLE, close(&mut self.queries)),
+            (PortRow::TABLE, close(&mut self.ports)),
+            (DropRow::TABLE, close(&mut self.drops)),
+            (StampRow::TABLE, close(&mut self.stamps)),
+            (QueueRow::TABLE, close(&mut self.queues)),
+        ];
+        rows.extend(self.capture.as_mut().map(|capture| (PACKETS, capture.finish().unwrap_or_else(|_| capture.written()))));
+        rows
+    }
+}

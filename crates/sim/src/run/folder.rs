@@ -1,0 +1,351 @@
+//! A run into a result folder that is complete, or says that it is not. See docs/results.md.
+
+use super::setup;
+use super::summary::summary;
+use crate::ledger::{Destination, Totals, TABLES};
+use crate::world::{Pause, World};
+use fanin_params::Problem;
+use fanin_scenario::Scenario;
+use fanin_telemetry::TableError;
+use fanin_units::Time;
+use fanin_wire::CaptureFile;
+use serde_json::{json, Map, Value};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+/// Events between two looks at the outside world: about 20 ms.
+const BUDGET: u64 = 200_000;
+
+/// Bytes set aside while a run lasts, for closing its files when the disk is full.
+const BALLAST: usize = 4 << 20;
+
+/// What a table may have been converted to; see docs/results.md.
+const FORMATS: [&str; 4] = ["parquet", "csv", "jsonl", "arrow"];
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    pub now: Time,
+    /// When it stops at the latest, if that is known.
+    pub stop: Option<Time>,
+    pub totals: Totals,
+    /// Flows in all, if that is known.
+    pub flows: Option<u64>,
+}
+
+/// What the caller wants after a look at the progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Control {
+    Continue,
+    /// End the run now and keep what there is.
+    Stop,
+}
+
+/// Who watches a run from outside.
+pub trait Observer {
+    /// Called about every 20 ms.
+    fn progress(&mut self, progress: &Progress) -> Control;
+    /// Wall-clock and processor seconds since the run began. Model crates do not read clocks.
+    fn cost(&mut self) -> (f64, f64);
+}
+
+/// Why a run has no complete result.
+#[derive(Debug)]
+pub enum RunError {
+    /// The scenario cannot be built.
+    Problems(Vec<Problem>),
+    /// A file cannot be written; what was written before stays.
+    Write { path: PathBuf, cause: String },
+    /// It cannot go on; the folder is kept and marked partial.
+    Stuck(String),
+}
+
+impl std::fmt::Display for RunError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Problems(problems) => {
+                problems.iter().enumerate().try_for_each(|(i, p)| write!(f, "{}{p}", if i > 0 { "\n" } else { "" }))
+            }
+            Self::Write { path, cause } => write!(f, "{}: cannot be written: {cause}", path.display()),
+            Self::Stuck(message) => write!(f, "the run cannot go on: {message}"),
+        }
+    }
+}
+
+impl std::error::Error for RunError {}
+
+impl From<TableError> for RunError {
+    fn from(error: TableError) -> Self {
+        RunError::Write { path: error.path, cause: error.cause }
+    }
+}
+
+/// A run that has ended.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Whether it was stopped by its observer.
+    pub interrupted: bool,
+    /// The content of summary.json.
+    pub summary: Value,
+    /// The content of manifest.json.
+    pub manifest: Value,
+}
+
+/// Runs a scenario into `folder`, which is created if need be; its result files are replaced.
+///
+/// # Errors
+/// See [`RunError`]. Whatever happens after the start, the manifest says `partial` and why.
+pub fn run(scenario: &Scenario, folder: &Path, observer: &mut dyn Observer) -> Result<Outcome, RunError> {
+    let fail = |path: &Path, error: &std::io::Error| RunError::Write { path: path.to_path_buf(), cause: error.to_string() };
+    std::fs::create_dir_all(folder).map_err(|e| fail(folder, &e))?;
+    let mut manifest = Map::new();
+    manifest.insert("fanin".into(), json!(env!("CARGO_PKG_VERSION")));
+    manifest.insert("schema".into(), json!("manifest/1"));
+    manifest.insert("status".into(), json!("running"));
+    manifest.insert("name".into(), json!(scenario.name()));
+    manifest.insert("seed".into(), json!(scenario.seed()));
+    manifest.insert("scenario".into(), scenario.resolved());
+    manifest.insert("scenario_hash".into(), json!(scenario.hash()));
+    manifest.insert("warnings".into(), json!(scenario.warnings().iter().map(ToString::to_string).collect::<Vec<_>>()));
+    manifest.insert("notes".into(), json!(scenario.notes()));
+    clear(folder).map_err(|(path, e)| fail(&path, &e))?;
+    write_json(folder, "manifest.json", &manifest)?;
+    let ballast = Ballast::new(folder);
+    let result = run_inside(scenario, folder, observer, &mut manifest, ballast);
+    if let Err(error) = &result {
+        // Should even this fail, a manifest written earlier stays: see `rescue`.
+        let _ = write_partial(folder, &mut manifest, &error.to_string());
+    }
+    result
+}
+
+/// Removes what an older result left: nothing of it may survive beside a new manifest. A folder without a manifest is not a
+/// result, and tables in it are somebody else's.
+fn clear(folder: &Path) -> Result<(), (PathBuf, std::io::Error)> {
+    let mut names = vec!["summary.json".to_string(), "report.html".to_string()];
+    if folder.join("manifest.json").exists() {
+        names.push(CaptureFile::NAME.to_string());
+        names.extend(TABLES.iter().flat_map(|table| FORMATS.map(|format| format!("{table}.{format}"))));
+    }
+    for path in names.iter().map(|name| folder.join(name)) {
+        match std::fs::remove_file(&path) {
+            Err(e) if e.kind() != ErrorKind::NotFound => return Err((path, e)),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Space on the disk that a run can have back when there is none left. Removed when dropped.
+struct Ballast(PathBuf);
+
+impl Ballast {
+    /// Takes the space, or none where there is too little: a small result may fit all the same.
+    fn new(folder: &Path) -> Self {
+        let ballast = Ballast(folder.join(".ballast"));
+        // Bytes that no filesystem compresses away.
+        let mut x = 1_u64;
+        let bytes: Vec<u8> = std::iter::repeat_with(|| {
+            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (x >> 56) as u8
+        })
+        .take(BALLAST)
+        .collect();
+        let written = std::fs::File::create(&ballast.0).and_then(|mut file| file.write_all(&bytes));
+        if written.is_err() {
+            let _ = std::fs::remove_file(&ballast.0);
+        }
+        ballast
+    }
+}
+
+impl Drop for Ballast {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn run_inside(
+    scenario: &Scenario,
+    folder: &Path,
+    observer: &mut dyn Observer,
+    manifest: &mut Map<String, Value>,
+    ballast: Ballast,
+) -> Result<Outcome, RunError> {
+    let mut world = setup::world(scenario, &Destination::Folder(folder))?;
+    let mut wound_up = false;
+    let ended = drive(&mut world, observer).and_then(|ended| {
+        wound_up = true;
+        finish(&mut world).map(|(summary, rows)| (ended, summary, rows))
+    });
+    drop(ballast);
+    let ((interrupted, stuck), summary, rows) = match ended {
+        Ok(ended) => ended,
+        Err(error) => {
+            let error = RunError::from(error);
+            manifest.insert("sim_ps".into(), json!(world.core.now.ps()));
+            manifest.insert("files".into(), files(world.core.ledger.tables.seal()));
+            let _ = write_partial(folder, manifest, &error.to_string());
+            manifest.insert("files".into(), files(rescue(&mut world, wound_up)));
+            world.describe_watched(manifest);
+            return Err(error);
+        }
+    };
+    let (wall, cpu) = observer.cost();
+    let stuck = stuck.or_else(|| world.traffic.failures().first().cloned());
+    let reason = if interrupted { Some("interrupted".to_string()) } else { stuck.clone() };
+    manifest.insert("status".into(), json!(if reason.is_some() { "partial" } else { "complete" }));
+    if let Some(reason) = reason {
+        manifest.insert("reason".into(), json!(reason));
+    }
+    manifest.insert("fingerprint".into(), json!(format!("{:016x}", world.core.ledger.fingerprint())));
+    manifest.insert("sim_ps".into(), json!(world.core.now.ps()));
+    manifest.insert("wall_s".into(), json!(wall));
+    manifest.insert("cpu_s".into(), json!(cpu));
+    manifest.insert("packet_hops".into(), json!(world.core.ledger.totals.packet_hops));
+    manifest.insert("events".into(), json!(world.core.ledger.totals.events));
+    world.describe_watched(manifest);
+    manifest.insert("files".into(), files(rows));
+    if let Value::Object(map) = &summary {
+        write_json(folder, "summary.json", map)?;
+    }
+    write_json(folder, "manifest.json", manifest)?;
+    if let Some(stuck) = stuck {
+        return Err(RunError::Stuck(stuck));
+    }
+    Ok(Outcome { interrupted, summary, manifest: Value::Object(manifest.clone()) })
+}
+
+fn files(rows: Rows) -> Value {
+    Value::Object(rows.into_iter().map(|(name, n)| (name.to_string(), json!(n))).collect())
+}
+
+/// A table could not be written, there is a little space now, and every table has a footer and the manifest its reason:
+/// each table tries to write what it still holds. Gives the numbers of rows that are in the files.
+fn rescue(world: &mut World, wound_up: bool) -> Rows {
+    if !wound_up {
+        world.wind_up();
+    }
+    world.core.failure = None;
+    if world.core.ledger.tables.queries.rows() == 0 {
+        // A failure here is met again when the table is closed.
+        let _ = world.core.ledger.tables.finish_queries(world.traffic.queries().iter(), &world.core.ledger.host_names);
+    }
+    world.core.ledger.tables.rescue()
+}
+
+fn write_partial(folder: &Path, manifest: &mut Map<String, Value>, reason: &str) -> Result<(), RunError> {
+    manifest.insert("status".into(), json!("partial"));
+    manifest.insert("reason".into(), json!(reason));
+    write_json(folder, "manifest.json", manifest)
+}
+
+/// Moves a world to its end. Gives whether the observer stopped it, and why it got stuck, if it did.
+///
+/// # Errors
+/// When a table cannot be written.
+pub fn drive(world: &mut World, observer: &mut dyn Observer) -> Result<(bool, Option<String>), TableError> {
+    loop {
+        match world.advance(BUDGET)? {
+            Pause::Budget => {
+                let progress = Progress {
+                    now: world.core.now,
+                    stop: (world.stop < Time::MAX).then_some(world.stop),
+                    totals: world.core.ledger.totals,
+                    flows: world.traffic.total_hint(),
+                };
+                if observer.progress(&progress) == Control::Stop {
+                    return Ok((true, None));
+                }
+            }
+            Pause::Done => return Ok((false, None)),
+            Pause::Stuck(message) => return Ok((false, Some(message))),
+        }
+    }
+}
+
+/// Tables with their numbers of rows.
+pub type Rows = Vec<(&'static str, u64)>;
+
+/// Winds a world up and closes its tables.
+///
+/// # Errors
+/// When a table cannot be written.
+pub fn finish(world: &mut World) -> Result<(Value, Rows), TableError> {
+    world.wind_up();
+    if let Some(error) = world.core.failure.take() {
+        return Err(error);
+    }
+    let queries = world.core.ledger.tables.finish_queries(world.traffic.queries().iter(), &world.core.ledger.host_names)?;
+    let summary = summary(world, &queries);
+    let rows = world.core.ledger.tables.finish()?;
+    Ok((summary, rows))
+}
+
+/// Writes a file whole or not at all: beside its place first, then moved.
+fn write_json(folder: &Path, name: &str, map: &Map<String, Value>) -> Result<(), RunError> {
+    let path = folder.join(name);
+    let beside = folder.join(format!(".{name}.new"));
+    let text = serde_json::to_string_pretty(map).unwrap_or_default() + "\n";
+    std::fs::write(&beside, text)
+        .and_then(|()| std::fs::rename(&beside, &path))
+        .inspect_err(|_| {
+            let _ = std::fs::remove_file(&beside);
+        })
+        .map_err(|e| RunError::Write { path, cause: e.to_string() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_of_an_older_result_survives_and_nothing_else_is_touched() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let old = ["flows.csv", "queues.jsonl", "drops.arrow", "ports.parquet", "summary.json", "report.html"];
+        for name in old.iter().chain(&["mine.csv"]) {
+            std::fs::write(at(name), "x").unwrap();
+        }
+        clear(folder.path()).unwrap();
+        assert!(at("flows.csv").exists(), "without a manifest it is not a result");
+        std::fs::write(at("manifest.json"), "{}").unwrap();
+        clear(folder.path()).unwrap();
+        assert!(old.iter().all(|name| !at(name).exists()));
+        assert!(at("mine.csv").exists());
+    }
+
+    struct Patient;
+
+    impl Observer for Patient {
+        fn progress(&mut self, _: &Progress) -> Control {
+            Control::Continue
+        }
+        fn cost(&mut self) -> (f64, f64) {
+            (0.0, 0.0)
+        }
+    }
+
+    /// A round trip of 2 s, and three timeouts of 10 ms, 20 ms and 40 ms at most.
+    #[test]
+    fn the_summary_names_flows_that_were_aborted() {
+        let text = "[topology]\nkind = \"single_switch\"\nhosts = 2\nlink = { rate = \"10Gbps\", delay = \"500ms\" }\n\
+                    [transport]\nkind = \"tcp\"\nhandshake = false\nmax_retries = 2\nrto_initial = \"10ms\"\nrto_min = \"10ms\"\n\
+                    [[traffic]]\nkind = \"flows\"\nflows = [{ src = \"h0\", dst = \"h1\", size = \"1000B\" }]\n";
+        let scenario = Scenario::from_toml(text, Path::new(".")).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let summary = run(&scenario, folder.path(), &mut Patient).unwrap().summary;
+        let aborted = json!([{"flow": 0, "src": "h0", "dst": "h1", "size_bytes": 1000, "reason": "retries_exhausted"}]);
+        assert_eq!((&summary["aborted"], &summary["flows"]["aborted"]), (&aborted, &json!(1)));
+        assert!(!folder.path().join(".ballast").exists());
+    }
+
+    #[test]
+    fn ballast_is_there_and_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let ballast = Ballast::new(folder.path());
+        assert_eq!(std::fs::metadata(folder.path().join(".ballast")).unwrap().len(), BALLAST as u64);
+        drop(ballast);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,176 @@
+//! What a world shows while it runs and when it has ended, for tests that hold it against identities and closed forms.
+
+use crate::fabric::link::FarEnd;
+use crate::fabric::port::Owner;
+use crate::world::World;
+use fanin_packet::{Envelope, Header, Side};
+use fanin_switch::CountGroup;
+use fanin_telemetry::{DropRow, FlowRow, PortRow, QueryRow, QueueRow, StampRow, TableError};
+use fanin_transport::{SignalCounts, TcpEndpoint};
+use fanin_units::FlowId;
+
+/// A port and its link, up to now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PortNow {
+    pub name: String,
+    /// The switch that it belongs to, by number; `None`: a host's.
+    pub switch: Option<u32>,
+    /// The switch that its link leads to; `None`: a host.
+    pub leads_to: Option<u32>,
+    /// Frames whose serialisation has begun.
+    pub tx_packets: u64,
+    /// Bytes of them.
+    pub tx_bytes: u64,
+    /// Frames that are being serialised or propagate.
+    pub on_wire: u64,
+    pub queue_packets: u64,
+    pub queue_bytes: u64,
+    /// Cells that wait; zero unless something counts in cells.
+    pub queue_cells: u64,
+    /// Largest queue so far.
+    pub peak_bytes: u64,
+    pub drops: u64,
+    pub marks: u64,
+}
+
+/// The tables of a world that was made with [`crate::Destination::Memory`], and its fingerprint.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Kept {
+    pub flows: Vec<FlowRow>,
+    pub queries: Vec<QueryRow>,
+    pub ports: Vec<PortRow>,
+    pub queues: Vec<QueueRow>,
+    pub drops: Vec<DropRow>,
+    pub stamps: Vec<StampRow>,
+    /// The content of `packets.pcapng`; empty without `telemetry.capture`.
+    pub packets: Vec<u8>,
+    pub fingerprint: u64,
+}
+
+impl World {
+    /// All ports, by link.
+    pub fn ports_now(&mut self) -> Vec<PortNow> {
+        (0..self.core.ports.len()).map(|l| self.port_now(l)).collect()
+    }
+
+    fn port_now(&mut self, l: usize) -> PortNow {
+        self.core.catch_up(l);
+        let (queue_bytes, queue_packets) = self.core.queue(l);
+        let (link, port) = (&self.core.links[l], &self.core.ports[l]);
+        PortNow {
+            name: port.name.to_string(),
+            switch: match port.owner {
+                Owner::Switch(s, _) => Some(s),
+                Owner::Host(_) => None,
+            },
+            leads_to: match link.far_end() {
+                FarEnd::Switch(s) => Some(s),
+                FarEnd::Host(_) => None,
+            },
+            tx_packets: port.tx_packets,
+            tx_bytes: port.tx_bytes,
+            on_wire: u64::from(link.served.wrapping_sub(link.head)),
+            queue_packets: u64::from(queue_packets),
+            queue_bytes,
+            queue_cells: u64::from(port.queue_cells),
+            peak_bytes: u64::from(port.peak_bytes),
+            drops: port.drops,
+            marks: port.marks,
+        }
+    }
+
+    /// The endpoint that sends the data of flow number `flow`, while it lasts.
+    pub fn sender(&self, flow: u32) -> Option<&TcpEndpoint> {
+        let ends = &self.hosts.ends;
+        let of = |side| ends.of(FlowId(flow), side).map(|id| &ends[id]);
+        [Side::Initiator, Side::Responder].into_iter().filter_map(of).find(|end| end.sends_data)?.protocol.tcp()
+    }
+
+    /// What the mechanisms of all switches have counted, by group.
+    pub fn mechanism_counts(&self) -> Vec<CountGroup> {
+        let mut groups: Vec<CountGroup> = Vec::new();
+        for group in self.fabric.switches.iter().flat_map(|switch| &switch.mechanisms).map(|m| m.counts()) {
+            match groups.iter_mut().find(|known| known.name == group.name) {
+                None => groups.push(group),
+                Some(known) => known.counters.iter_mut().zip(group.counters).for_each(|(sum, (_, n))| sum.1 += n),
+            }
+        }
+        groups
+    }
+
+    /// A counter of the mechanisms, summed over switches; zero where none counts it.
+    pub fn counter(&self, group: &str, name: &str) -> u64 {
+        let groups = self.mechanism_counts();
+        let found = groups.iter().find(|g| g.name == group);
+        found.and_then(|g| g.counters.iter().find(|(def, _)| def.name == name)).map_or(0, |(_, n)| *n)
+    }
+
+    /// What has become of signals at all endpoints so far.
+    pub fn signals(&self) -> SignalCounts {
+        let mut all = self.hosts.signals;
+        self.hosts.ends.ids().into_iter().for_each(|id| all.add(&self.hosts.ends[id].protocol.signals()));
+        all
+    }
+
+    /// Messages of a group that came to hosts at which their flow had ended.
+    pub fn after_end(&self, group: &str) -> u64 {
+        self.hosts.after_end.get(group).copied().unwrap_or_default()
+    }
+
+    /// Control messages that wait at switches or travel, those that were lost on a link left out.
+    pub fn messages_on_the_way(&self) -> u64 {
+        let waiting: u64 = self.fabric.switches.iter().flat_map(|switch| &switch.mechanisms).map(|m| m.messages()).sum();
+        waiting + self.existing(|envelope, header| matches!(header, Header::Control(_)) && envelope.ttl > 0)
+    }
+
+    /// Trimmed packets, and packets with a signal for their receiver, that are on the way.
+    pub fn trimmed_and_signals_on_the_way(&self) -> (u64, u64) {
+        (self.existing(|envelope, _| envelope.trimmed), self.existing(|_, header| header.carries_signal()))
+    }
+
+    /// Packets that exist and fit; each is visited.
+    pub(crate) fn existing(&self, fits: impl Fn(&Envelope, &Header) -> bool) -> u64 {
+        let pool = &self.core.pool;
+        pool.existing().filter(|id| fits(&pool[*id], pool.header(*id))).count() as u64
+    }
+
+    /// Frames on links with nothing but a control message in them.
+    pub fn control_frames_on_wire(&self) -> u64 {
+        let waiting = self.core.ports.iter().filter_map(|port| port.explicit.as_deref()).map(|e| e.control.len() as u64);
+        // At the end of another frame a message has no frame of its own.
+        self.existing(|envelope, header| matches!(header, Header::Control(_)) && envelope.frame > 0) - waiting.sum::<u64>()
+    }
+
+    /// Packets that mechanisms hold.
+    pub fn held(&self) -> u64 {
+        self.fabric.switches.iter().flat_map(|switch| &switch.mechanisms).map(|m| m.held().len() as u64).sum()
+    }
+
+    /// Winds the world up and gives what its tables kept.
+    ///
+    /// # Errors
+    /// As for [`crate::finish`].
+    pub fn into_kept(mut self) -> Result<Kept, TableError> {
+        self.wind_up();
+        if let Some(error) = self.core.failure.take() {
+            return Err(error);
+        }
+        let ledger = &mut self.core.ledger;
+        ledger.tables.finish_queries(self.traffic.queries().iter(), &ledger.host_names)?;
+        ledger.tables.settle()?;
+        if let Some(capture) = &mut ledger.tables.capture {
+            capture.finish()?;
+        }
+        let recorder = &ledger.tables;
+        Ok(Kept {
+            flows: recorder.flows.kept().to_vec(),
+            queries: recorder.queries.kept().to_vec(),
+            ports: recorder.ports.kept().to_vec(),
+            queues: recorder.queues.kept().to_vec(),
+            drops: recorder.drops.kept().to_vec(),
+            stamps: recorder.stamps.kept().to_vec(),
+            packets: recorder.capture.as_ref().map_or(Vec::new(), |capture| capture.kept().to_vec()),
+            fingerprint: ledger.fingerprint(),
+        })
+    }
+}

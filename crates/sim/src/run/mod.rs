@@ -1,0 +1,10 @@
+//! From a scenario to a result: set-up, the result folder, the summary, the benchmark.
+
+pub mod bench;
+pub mod counters;
+pub mod folder;
+pub mod inspect;
+mod sample;
+pub mod setup;
+mod summary;
+mod watched;

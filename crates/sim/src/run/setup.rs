@@ -1,0 +1,347 @@
+//! From a validated scenario to a world at time zero.
+
+use super::folder::RunError;
+use crate::core::Core;
+use crate::fabric::link::{flag, FarEnd, Link, Rings};
+use crate::fabric::pool::Pool;
+use crate::fabric::port::{Explicit, Owner, Port};
+use crate::fabric::table::Fib;
+use crate::fabric::{Fabric, SwitchNode};
+use crate::hosts::ends::Ends;
+use crate::hosts::{Host, Hosts};
+use crate::ledger::{Capturing, Destination, Ledger, Stamps, Tables, Totals, Wanted};
+use crate::world::World;
+use fanin_engine::{Ties, Timers, Wheel};
+use fanin_packet::Framing;
+use fanin_scenario::{NicOrder, PortModel, Sampling, Scenario};
+use fanin_switch::{Admission, At, Buffer, Effects, Hooks, Marker, MechanismState, PathChooser, PortNo, PortSite, Scheduler};
+use fanin_switch::{Scheduling, SharedBuffer, Site};
+use fanin_telemetry::{Keep, Name, Registers};
+use fanin_topology::{Routes, Topology};
+use fanin_transport::SignalCounts;
+use fanin_units::{Amount, HostId, LinkId, NodeId, Purpose, Span, Stream, Time};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Links whose hot state (link, ring, counters: four cache lines) fits into 1 MiB, a second-level cache of today. Up to here
+/// prefetching costs 13 instructions per hop and gains nothing.
+const CACHED_LINKS: usize = 4096;
+
+/// The far end of a link that leads to `node`.
+fn far_end(topology: &Topology, node: NodeId) -> FarEnd {
+    match topology.host_id(node) {
+        Some(host) => FarEnd::Host(host.0),
+        None => FarEnd::Switch(topology.switch_index(node).unwrap_or_default() as u32),
+    }
+}
+
+/// Builds the world of a scenario.
+///
+/// # Errors
+/// When a result table cannot be created, or the traffic cannot be generated.
+pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World, RunError> {
+    let topology = scenario.topology();
+    let doc = scenario.doc();
+    let (switch, engine, telemetry) = (&doc.switch, &doc.engine, &doc.telemetry);
+    let traffic = scenario.traffic().map_err(RunError::Problems)?;
+    let framing = doc.framing.of_packets();
+    let registers = telemetry.registers.as_ref().map(|registers| Registers { tick: registers.tick, unit: registers.unit });
+    let watched = scenario.watched();
+    let switches = switches(scenario, &framing);
+    let (links, ports, rings, ingress) = links_and_ports(scenario, &framing, &switches);
+
+    let (horizon, spacing) = rhythm(topology, framing);
+    let ties = match engine.ties {
+        fanin_scenario::Ties::ByLink => Ties::BySlot,
+        fanin_scenario::Ties::Drawn => {
+            let seed = Stream::new(scenario.seed(), Purpose::Ties, 0).next_u64();
+            Ties::Drawn { seed, from: links.len() as u32 }
+        }
+    };
+    let (sample_period, next_sample) = match telemetry.sample {
+        Sampling::Every(period) => (period, Time::ZERO + period),
+        Sampling::Off => (Span::MAX, Time::MAX),
+    };
+    let wanted = Wanted {
+        ports: next_sample < Time::MAX,
+        queues: !watched.is_empty(),
+        drops: telemetry.drops,
+        stamps: registers.is_some(),
+        watched: watched.len(),
+        keep: keep(&telemetry.keep),
+    };
+    let groups = traffic.entry_names().map(Name::from).collect();
+    let entry_keys = traffic.entry_names().map(fnv1a).collect();
+    let mut tables = Tables::new(destination, wanted, groups)?;
+    tables.capture = Capturing::new(scenario, &framing, destination)?;
+    let ledger = Ledger {
+        observed: registers.is_some() || tables.capture.is_some(),
+        tables,
+        totals: Totals::default(),
+        stamps: registers.map(|registers| Box::new(Stamps::new(registers))),
+        watched: watched.iter().map(|link| (*link, ports[link.index()].name.clone())).collect(),
+        host_names: (0..topology.hosts.len() as u32).map(|h| topology.host_name(HostId(h)).into()).collect(),
+    };
+    let nic = |node: &NodeId| Host { nic: topology.host_link(*node).0, ready: VecDeque::new(), armed: false };
+    let transports = scenario.transports().iter().map(|(name, config)| (name.as_str().into(), config.clone()));
+    Ok(World {
+        core: Core {
+            now: Time::ZERO,
+            wheel: Wheel::new(2 * links.len(), horizon, spacing, ties),
+            timers: Timers::default(),
+            barrier: Time::ZERO,
+            arrivals: links.len(),
+            links: links.into(),
+            ports: ports.into(),
+            rings,
+            pool: Pool::default(),
+            cell: switch.cell_bytes(),
+            ledger,
+            failure: None,
+        },
+        fabric: Fabric {
+            fib: fib(topology, scenario.routes()),
+            switches: switches.into(),
+            hosts: topology.hosts.len() as u32,
+            effects: Effects::default(),
+            detouring: false,
+            ingress,
+            framing,
+        },
+        hosts: Hosts {
+            hosts: topology.hosts.iter().map(nic).collect::<Vec<_>>().into(),
+            ends: Ends::default(),
+            transports: transports.collect::<Vec<_>>().into(),
+            framing: framing.with_trailer(telemetry.trailer()),
+            ttl: switch.ttl,
+            fifo_nic: doc.host.nic == NicOrder::Fifo,
+            seed: scenario.seed(),
+            entry_keys,
+            completed: Vec::new(),
+            after_end: BTreeMap::new(),
+            signals: SignalCounts::default(),
+        },
+        traffic,
+        informed: BTreeMap::new(),
+        prefetches: topology.links.len() > CACHED_LINKS,
+        stop: scenario.stop().unwrap_or(Time::MAX),
+        next_app: Time::ZERO,
+        sample_period,
+        next_sample,
+        standstill: (Time::ZERO, 0),
+        stall_events: engine.stall_events,
+        max_events: engine.max_events.unwrap_or(u64::MAX),
+    })
+}
+
+/// The switches with their mechanisms.
+fn switches(scenario: &Scenario, framing: &Framing) -> Vec<SwitchNode> {
+    let topology = scenario.topology();
+    let switch = &scenario.doc().switch;
+    let of = |s: usize| {
+        let node = NodeId((topology.hosts.len() + s) as u32);
+        let links = topology.out_links(node);
+        let port = |link: &LinkId| {
+            let wire = &topology.links[link.index()];
+            PortSite {
+                link: *link,
+                rate: wire.rate,
+                overhead: overhead(topology, *link, framing),
+                peer: topology.nodes[wire.to.index()].name.clone(),
+                to_host: topology.host_id(wire.to).is_some(),
+                peer_runs: match topology.host_id(wire.to) {
+                    Some(_) => Vec::new(),
+                    None => scenario.mechanisms(wire.to).keys_at(&topology.nodes[wire.to.index()].name),
+                },
+            }
+        };
+        let site = Site {
+            name: topology.nodes[node.index()].name.clone(),
+            ports: links.iter().map(port).collect(),
+            framing: *framing,
+            trailer: scenario.doc().telemetry.trailer(),
+            ttl: switch.ttl,
+            seed: scenario.seed(),
+        };
+        let mechanisms = scenario.mechanisms(node).at(&site);
+        // Each class of each port is a queue that the shared buffer tells apart.
+        let queues = || links.iter().map(|link| scenario.port(*link).scheduling.classes() as u32).sum();
+        SwitchNode {
+            name: site.name.as_str().into(),
+            seed: Stream::new(scenario.seed(), Purpose::Hashing, s as u64).next_u32(),
+            paths: PathChooser::new(&switch.routing),
+            rng: Stream::new(scenario.seed(), Purpose::Spraying, s as u64),
+            shared: match &switch.buffer {
+                Buffer::Dynamic(params) => Some(SharedBuffer::new(params, queues(), switch.cell_bytes())),
+                _ => None,
+            },
+            hooks: mechanisms.iter().map(MechanismState::hooks).fold(Hooks::NONE, Hooks::with),
+            mechanisms,
+            ports: links.iter().map(|link| link.0).collect(),
+        }
+    };
+    (0..topology.switch_count()).map(of).collect()
+}
+
+/// Wire bytes of each frame on a link besides its own.
+fn overhead(topology: &Topology, link: LinkId, framing: &Framing) -> u16 {
+    topology.links[link.index()].wire_overhead.map_or(framing.gap, |bytes| bytes.get() as u16 - framing.header)
+}
+
+/// All links with the ports that feed them, and by link the port of the switch at which it comes in.
+fn links_and_ports(scenario: &Scenario, framing: &Framing, switches: &[SwitchNode]) -> (Vec<Link>, Vec<Port>, Rings, Vec<u16>) {
+    let topology = scenario.topology();
+    let explicit = scenario.doc().engine.ports == PortModel::Explicit;
+    let mut rings = Rings::default();
+    let mut links = Vec::with_capacity(topology.links.len());
+    let mut ports: Vec<Port> = Vec::with_capacity(topology.links.len());
+    let port_of =
+        |node: NodeId, link: LinkId| topology.out_links(node).iter().position(|l| *l == link).unwrap_or_default() as u16;
+    let mut ingress = Vec::with_capacity(topology.links.len());
+    for (i, wire) in topology.links.iter().enumerate() {
+        let id = LinkId(i as u32);
+        let gap = overhead(topology, id, framing);
+        // What a packet spends inside the node at the far end before that acts on it is part of the delay.
+        let mut link = Link::new(&mut rings, scenario.hop_delay(id), wire.rate, gap, far_end(topology, wire.to));
+        let owner = match far_end(topology, wire.from) {
+            FarEnd::Host(h) => Owner::Host(h),
+            FarEnd::Switch(s) => Owner::Switch(s, PortNo(port_of(wire.from, id))),
+        };
+        let mut port = Port {
+            tx_bytes: 0,
+            tx_packets: 0,
+            marks: 0,
+            drops: 0,
+            interval_max: 0,
+            peak_bytes: 0,
+            peak_packets: 0,
+            queue_cells: 0,
+            peak_time: Time::ZERO,
+            owner,
+            rate: wire.rate,
+            overhead: gap,
+            admission: Admission::Unlimited,
+            marker: Marker::new(&fanin_switch::Marking::None(fanin_switch::NoMarking {})),
+            rng: Stream::new(scenario.seed(), Purpose::Marking, i as u64),
+            watched: scenario.watched().binary_search(&id).ok().map(|number| number as u32),
+            explicit: None,
+            name: topology.link_name(id).as_str().into(),
+            sampled: [0; 4],
+        };
+        let hooks = |end: FarEnd| match end {
+            FarEnd::Host(_) => Hooks::NONE,
+            FarEnd::Switch(s) => switches[s as usize].hooks,
+        };
+        let sends = hooks(far_end(topology, wire.from));
+        if matches!(owner, Owner::Switch(..)) {
+            equip(&mut link, &mut port, scenario, id, explicit || sends != Hooks::NONE);
+        }
+        let at_arrival = Hooks::INGRESS.with(Hooks::ROUTE);
+        if sends.any(Hooks::MESSAGES) || hooks(link.far_end()).any(at_arrival) {
+            link.hook_ingress();
+        }
+        ingress.push(match link.far_end() {
+            FarEnd::Switch(_) => port_of(wire.to, wire.reverse),
+            FarEnd::Host(_) => u16::MAX,
+        });
+        links.push(link);
+        ports.push(port);
+    }
+    (links, ports, rings, ingress)
+}
+
+/// What is kept of the records of watched ports.
+fn keep(keep: &fanin_scenario::Keep) -> Keep {
+    use fanin_scenario::Keep::{All, Around, Last};
+    match keep {
+        All(_) => Keep::All,
+        Last(last) => Keep::Last { records: last.records as usize },
+        Around(around) => {
+            Keep::Around { above: around.above, before: around.before, after: around.after, records: around.records as usize }
+        }
+    }
+}
+
+/// FNV-1a 64.
+fn fnv1a(name: &str) -> u64 {
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+}
+
+/// Gives a switch's port its buffer, marking and scheduling.
+fn equip(link: &mut Link, port: &mut Port, scenario: &Scenario, id: LinkId, explicit: bool) {
+    let settings = scenario.port(id);
+    let marker = Marker::new(settings.marking);
+    let scheduler = Scheduler::new(settings.scheduling);
+    let admission = match (settings.buffer, settings.alpha) {
+        (Some(limit), _) => Admission::Static(limit),
+        (None, Some(alpha)) => Admission::Shared { alpha, queued: vec![0; scheduler.classes()] },
+        (None, None) => Admission::Unlimited,
+    };
+    if marker.acts_at_dequeue() || scenario.doc().switch.counts_cells() {
+        link.flags |= flag::DEQUEUE;
+    }
+    let explicit = explicit || admission.keeps_books() || !matches!(settings.scheduling, Scheduling::Fifo(_));
+    if explicit {
+        link.flags |= flag::EXPLICIT;
+        port.explicit = Some(Box::new(Explicit::new(scheduler)));
+        (port.admission, port.marker) = (admission, marker);
+        return;
+    }
+    // A port that the inner loop can serve by itself has a limit and a threshold in bytes or packets.
+    // Beyond 4 GiB there is no limit and no threshold; a queue that comes near it ends the run.
+    let small = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
+    let limit = match admission.simple_limit() {
+        Some(Amount::Bytes(n)) => Some((small(n), 0)),
+        Some(Amount::Packets(n)) => Some((small(n), flag::LIMIT_PACKETS)),
+        _ => None,
+    };
+    let threshold = match (marker.acts_at_enqueue(), marker.simple_threshold()) {
+        (false, _) => Some((u32::MAX, 0)),
+        (true, Some((Amount::Bytes(k), At::Enqueue))) => Some((small(k), 0)),
+        (true, Some((Amount::Packets(k), At::Enqueue))) => Some((small(k), flag::MARK_PACKETS)),
+        _ => None,
+    };
+    match (limit, threshold) {
+        (Some((limit, a)), Some((threshold, b))) if port.watched.is_none() && link.flags & flag::DEQUEUE == 0 => {
+            link.limit = limit;
+            link.threshold = threshold;
+            link.flags |= a | b;
+        }
+        _ => {
+            link.flags |= flag::PIPELINE;
+            (port.admission, port.marker) = (admission, marker);
+        }
+    }
+}
+
+/// How far ahead most events lie, and how far apart they are: propagation and serialisation of a full frame on most links,
+/// and the time in which about two such frames leave the network's ports when half of them are busy. A slow link in a fast
+/// fabric must not make the wheel's buckets wide; its events take the heap. Buckets stay well below the shortest delay, so
+/// that events rarely fall into the bucket that is open.
+fn rhythm(topology: &Topology, framing: Framing) -> (Span, Span) {
+    let full = fanin_units::Bytes(u64::from(framing.on_wire(framing.frame(1500 - framing.ip.header()))));
+    let mut ahead: Vec<Span> = topology.links.iter().map(|l| l.delay + l.rate.time_to_send(full)).collect();
+    ahead.sort_unstable();
+    let horizon = ahead.get(ahead.len() * 9 / 10).copied().unwrap_or(Span::from_us(1));
+    let shortest = ahead.first().copied().unwrap_or(Span::ZERO);
+    let tx = topology.links.iter().map(|l| l.rate.time_to_send(full)).min().unwrap_or(Span::ZERO);
+    let spacing = Span::from_ps((tx * 4 / (ahead.len().max(1) as u64)).ps().min(shortest.ps() / 16));
+    (horizon, spacing)
+}
+
+/// Flattens the routing tables.
+fn fib(topology: &Topology, routes: &Routes) -> Fib {
+    let hosts: Vec<_> =
+        (0..topology.hosts.len() as u32).map(|h| (routes.attachment_of(HostId(h)), routes.host_port(HostId(h)))).collect();
+    let mut fib = Fib::new(topology.switch_count(), routes.attachments(), &hosts);
+    for switch in 0..topology.switch_count() {
+        let node = NodeId((topology.hosts.len() + switch) as u32);
+        for attachment in 0..routes.attachments() {
+            if routes.attachment_node(attachment) == node {
+                fib.set_local(switch, attachment);
+            } else {
+                fib.set(switch, attachment, routes.lookup(node, attachment));
+            }
+        }
+    }
+    fib
+}

@@ -1,0 +1,42 @@
+//! What the manifest says of watched ports, so that a reader of their records needs no scenario.
+
+use crate::world::World;
+use fanin_switch::Admission;
+use fanin_telemetry::Keep;
+use fanin_units::Amount;
+use serde_json::{json, Map, Value};
+
+impl World {
+    /// Adds `watched` and, where packets carry stamps, `registers` to a manifest.
+    pub(crate) fn describe_watched(&self, manifest: &mut Map<String, Value>) {
+        let triggered = matches!(self.core.ledger.tables.keep(), Keep::Around { .. });
+        let port =
+            |(index, ((link, _), rows)): (usize, (&(fanin_units::LinkId, fanin_telemetry::Name), fanin_telemetry::KeptRows))| {
+                let (port, link) = (&self.core.ports[link.index()], &self.core.links[link.index()]);
+                let mut facts = json!({
+                    "port": port.name.to_string(),
+                    "rate_bps": port.rate.bps(),
+                    "overhead_bytes": link.gap(),
+                    "buffer_bytes": match port.admission {
+                        Admission::Static(Amount::Bytes(bytes)) => Some(bytes),
+                        _ => None,
+                    },
+                    "index": index,
+                    "seen": rows.seen,
+                    "left_out": rows.seen - rows.kept,
+                });
+                if triggered {
+                    facts["crossings"] = json!(rows.crossings);
+                    facts["cut_short"] = json!(rows.cut_short);
+                }
+                facts
+            };
+        let ports: Vec<Value> =
+            self.core.ledger.watched.iter().zip(self.core.ledger.tables.kept_rows()).enumerate().map(port).collect();
+        manifest.insert("watched".into(), Value::Array(ports));
+        if let Some(stamps) = &self.core.ledger.stamps {
+            let registers = &stamps.registers;
+            manifest.insert("registers".into(), json!({"tick_ps": registers.tick.ps(), "unit_bytes": registers.unit.get()}));
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! Admission: whether a packet may wait.
+
+use crate::{cells, DropReason, PortView, Unit};
+use fanin_params::{choice, params, Cx};
+use fanin_units::{Amount, Bytes};
+
+params! {
+    /// Every port has a buffer of its own.
+    pub struct StaticBuffer {
+        /// Buffer of each port: a packet is dropped when it does not fit beside what already waits there.
+        /// Source: S-ECN §III-A (512 KB, the largest of its testbed).
+        pub per_port: Amount = Amount::Bytes(512_000);
+    }
+}
+
+params! {
+    /// All ports share one buffer; each queue may grow to α times what is free of it. Source: DT.
+    pub struct DynamicBuffer {
+        /// Buffer of the whole switch. Source: DCTCP §4 (4 MB, its shallow-buffered 48-port switches).
+        pub total: Amount = Amount::Bytes(4_000_000);
+        /// α: a queue may hold at most α × free. Source: DT (1 lets a single congested queue take
+        /// half of the buffer); chips offer powers of two from 1/128 to 8.
+        pub alpha: f64 = 1.0, in ALPHA;
+        /// Buffer that each port has for itself beside its share, taken out of `total`; none when absent.
+        pub reserved: Option<Amount>;
+    }
+}
+
+impl DynamicBuffer {
+    /// What a queue with this α may hold while all others are empty, in the unit of `total`: α/(1 + α) of it. Source: DT.
+    pub fn alone(&self, alpha: f64) -> u64 {
+        libm::floor(alpha / (1.0 + alpha) * self.total.count() as f64) as u64
+    }
+}
+
+params! {
+    /// Nothing is ever dropped for want of room.
+    pub struct UnlimitedBuffer { }
+}
+
+choice! {
+    /// How much may wait at a port. A packet that finds its port idle goes onto the wire and needs no room.
+    pub enum Buffer {
+        /// A fixed amount per port (drop tail).
+        "static" => Static(StaticBuffer),
+        /// Shared by all ports with a dynamic threshold.
+        "dynamic" => Dynamic(DynamicBuffer),
+        /// No limit.
+        "unlimited" => Unlimited(UnlimitedBuffer),
+    }
+}
+
+impl Buffer {
+    /// Whether something is counted in cells.
+    pub fn counts_cells(&self) -> bool {
+        match self {
+            Buffer::Static(b) => Unit::of(b.per_port) == Unit::Cells,
+            Buffer::Dynamic(b) => Unit::of(b.total) == Unit::Cells,
+            Buffer::Unlimited(_) => false,
+        }
+    }
+
+    /// Records what single keys cannot show to be wrong.
+    pub fn check(&self, cx: &mut Cx) {
+        match self {
+            Buffer::Static(b) => warn_of_zero(cx, "per_port", b.per_port),
+            Buffer::Dynamic(b) => {
+                warn_of_zero(cx, "total", b.total);
+                let Some(reserved) = b.reserved else { return };
+                if Unit::of(reserved) != Unit::of(b.total) {
+                    cx.key("reserved", |cx| {
+                        cx.error(
+                            None,
+                            format!("is {reserved}, but `total` is {}", b.total),
+                            Some("the same unit for both".into()),
+                        )
+                        .severity
+                    });
+                } else if reserved.count() > b.total.count() {
+                    cx.key("reserved", |cx| {
+                        cx.error(None, format!("is {reserved}: more than all there is"), Some(format!("at most {}", b.total)))
+                            .severity
+                    });
+                }
+            }
+            Buffer::Unlimited(_) => {}
+        }
+    }
+}
+
+/// Warns of a buffer that holds nothing.
+pub(crate) fn warn_of_zero(cx: &mut Cx, key: &str, amount: Amount) {
+    if amount.count() == 0 {
+        cx.key(key, |cx| cx.warn(None, "is zero: every packet that finds its port busy is dropped", None).severity);
+    }
+}
+
+/// A buffer shared by the queues of one switch, with a dynamic threshold per queue.
+///
+/// T(t) = α · (B − Q(t)): a packet is admitted when its queue, with it, is at most T. Source: DT, for
+/// packets of any size: with the arriving packet counted, as a static limit does. Amounts are in the unit of `total`.
+/// With `reserved`, a queue's first `reserved` are its own and neither counted in Q nor measured against T. Each port has its
+/// own α; `alpha` of the parameters is that of the ports without exception, and of no meaning here.
+///
+/// Deviation: none for α; the paper has no reservation.
+///
+/// ```
+/// use fanin_switch::{DynamicBuffer, DropReason, SharedBuffer};
+/// use fanin_units::Amount;
+/// let mut buffer = SharedBuffer::new(&DynamicBuffer { total: Amount::Packets(8), alpha: 1.0, reserved: None }, 4, 80);
+/// let mut queue = 0;
+/// while buffer.check(1.0, queue, 1518).is_ok() {
+///     buffer.commit(queue, 1518);
+///     queue += 1;
+/// }
+/// assert_eq!((queue, buffer.free()), (4, 4)); // α/(1 + α) of the buffer
+/// assert_eq!(buffer.check(1.0, queue, 1518), Err(DropReason::DYNAMIC_THRESHOLD));
+/// ```
+#[derive(Clone, Debug)]
+pub struct SharedBuffer {
+    /// B: what is shared, reservations taken out.
+    total: u64,
+    /// Q: what is used of it.
+    used: u64,
+    reserved: u64,
+    unit: Unit,
+    cell: u32,
+}
+
+impl SharedBuffer {
+    /// The buffer of a switch with `queues` queues and cells of `cell` bytes. Reservations beyond `total` leave nothing to
+    /// share.
+    pub fn new(params: &DynamicBuffer, queues: u32, cell: u32) -> Self {
+        let reserved = params.reserved.map_or(0, Amount::count);
+        SharedBuffer {
+            total: params.total.count().saturating_sub(reserved.saturating_mul(u64::from(queues))),
+            used: 0,
+            reserved,
+            unit: Unit::of(params.total),
+            cell,
+        }
+    }
+
+    /// What it counts in: the unit of every `queued` argument.
+    pub fn unit(&self) -> Unit {
+        self.unit
+    }
+
+    /// What a frame takes.
+    #[inline]
+    pub fn size(&self, frame: u16) -> u64 {
+        self.unit.size(frame, self.cell)
+    }
+
+    /// What is shared and not used.
+    #[inline]
+    pub fn free(&self) -> u64 {
+        self.total - self.used
+    }
+
+    /// What is shared and used.
+    pub fn used(&self) -> u64 {
+        self.used
+    }
+
+    /// The most that a queue with this α may hold now, reservation included.
+    #[inline]
+    pub fn limit(&self, alpha: f64) -> u64 {
+        self.reserved.saturating_add((alpha * self.free() as f64) as u64)
+    }
+
+    /// The part of a queue that is taken from what is shared.
+    #[inline]
+    fn shared_part(&self, queued: u64) -> u64 {
+        queued.saturating_sub(self.reserved)
+    }
+
+    /// Whether a frame may join a queue with this α that holds `queued`.
+    ///
+    /// # Errors
+    /// With the reason when it may not.
+    #[inline]
+    pub fn check(&self, alpha: f64, queued: u64, frame: u16) -> Result<(), DropReason> {
+        let would = queued + self.size(frame);
+        let more = self.shared_part(would) - self.shared_part(queued);
+        if more > self.free() {
+            Err(DropReason::SHARED_BUFFER_FULL)
+        } else if more > 0 && would > self.limit(alpha) {
+            Err(DropReason::DYNAMIC_THRESHOLD)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Takes the room of a frame that joins a queue which held `queued`.
+    #[inline]
+    pub fn commit(&mut self, queued: u64, frame: u16) {
+        self.used += self.shared_part(queued + self.size(frame)) - self.shared_part(queued);
+        debug_assert!(self.used <= self.total, "a packet that `check` refused was committed");
+    }
+
+    /// Gives back the room of a frame that leaves a queue which holds `queued`, the frame included.
+    ///
+    /// # Panics
+    /// When the queue holds less than the frame: the caller's books are wrong.
+    #[inline]
+    pub fn release(&mut self, queued: u64, frame: u16) {
+        self.used -= self.shared_part(queued) - self.shared_part(queued - self.size(frame));
+    }
+}
+
+/// What bounds the queues of one port: its own limit, or its share of the switch's buffer.
+///
+/// Deciding and bookkeeping are apart: [`Admission::check`], then [`Admission::joined`] and [`Admission::left`] where
+/// [`Admission::keeps_books`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Admission {
+    Unlimited,
+    /// This much for all classes together.
+    Static(Amount),
+    /// The shared buffer decides, by the port's α. `queued`: by class, what waits in the buffer's unit.
+    Shared {
+        alpha: f64,
+        queued: Vec<u64>,
+    },
+}
+
+impl Admission {
+    /// The limit, where it is all there is to it: the caller may then compare by itself, `u64::MAX` standing for no limit.
+    pub fn simple_limit(&self) -> Option<Amount> {
+        match self {
+            Admission::Unlimited => Some(Amount::Bytes(u64::MAX)),
+            Admission::Static(limit) => Some(*limit),
+            Admission::Shared { .. } => None,
+        }
+    }
+
+    /// Whether [`Admission::joined`] and [`Admission::left`] have to be called.
+    #[inline]
+    pub fn keeps_books(&self) -> bool {
+        matches!(self, Admission::Shared { .. })
+    }
+
+    /// Whether a frame may join the queue of `class`; `view` is the queue that it finds. `shared`: the switch's buffer, where
+    /// ports share one; `cell`: bytes of a cell.
+    ///
+    /// # Errors
+    /// With the reason when it may not.
+    #[inline]
+    pub fn check(
+        &self,
+        view: &PortView,
+        shared: Option<&SharedBuffer>,
+        (class, frame, cell): (usize, u16, u32),
+    ) -> Result<(), DropReason> {
+        match self {
+            Admission::Unlimited => Ok(()),
+            Admission::Static(limit) => {
+                let would = match limit {
+                    Amount::Bytes(_) => view.queue_bytes + u64::from(frame),
+                    Amount::Packets(_) => u64::from(view.queue_packets) + 1,
+                    Amount::Cells(_) => u64::from(view.queue_cells + cells(frame, cell)),
+                };
+                if would > limit.count() {
+                    Err(DropReason::BUFFER_FULL)
+                } else {
+                    Ok(())
+                }
+            }
+            Admission::Shared { alpha, queued } => shared.map_or(Ok(()), |shared| shared.check(*alpha, queued[class], frame)),
+        }
+    }
+
+    /// A frame has joined the queue of `class`.
+    pub fn joined(&mut self, shared: Option<&mut SharedBuffer>, class: usize, frame: u16) {
+        if let (Admission::Shared { queued, .. }, Some(shared)) = (self, shared) {
+            shared.commit(queued[class], frame);
+            queued[class] += shared.size(frame);
+        }
+    }
+
+    /// A frame has left the queue of `class`.
+    pub fn left(&mut self, shared: Option<&mut SharedBuffer>, class: usize, frame: u16) {
+        if let (Admission::Shared { queued, .. }, Some(shared)) = (self, shared) {
+            shared.release(queued[class], frame);
+            queued[class] -= shared.size(frame);
+        }
+    }
+}
+
+/// Cells are counted in `u32` arithmetic; zero would divide by zero.
+pub(crate) const CELL: std::ops::RangeInclusive<Bytes> = Bytes(1)..=Bytes(65_536);
+/// α of a shared buffer.
+pub(crate) const ALPHA: std::ops::RangeInclusive<f64> = 0.001..=1024.0;

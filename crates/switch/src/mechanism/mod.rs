@@ -1,0 +1,705 @@
+//! Mechanisms: what a switch does beyond forwarding, queueing and marking.
+//!
+//! A mechanism is a state machine at one switch. The switch runs its hooks along a packet's way: ingress → route → offer →
+//! refusal or departure → drop; when a port's wire is free; when a message of its own kind arrives; when its timer expires. A
+//! hook sees the envelope of the packet and the queues of its own switch, and answers by a [`Verdict`]; what else shall happen it
+//! writes into [`Effects`], which are carried out after it. So nothing that it does reaches beyond its switch except by packets.
+//!
+//! A mechanism is one file with its parameters, its state and its [`Mechanism`], one line in the registry below, and one page
+//! in docs/switch.
+
+mod pdn;
+mod trimming;
+
+pub use pdn::{NoticeCounts, Operations, PdnParams};
+pub use trimming::{Cut, TrimCounts, TrimmingParams};
+
+use crate::{DropReason, PortView};
+use fanin_packet::{Control, Envelope, Framing, PacketId, Reference, Signal, Signals};
+use fanin_params::{params, pattern, CounterDef, Counters, Cx, Node as Value, Param};
+use fanin_units::{BitRate, Bytes, LinkId, Purpose, Stream, Time};
+
+/// A port of a switch: its place among the switch's links.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct PortNo(pub u16);
+
+impl PortNo {
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What a switch knows of one of its ports from the start.
+#[derive(Clone, Debug)]
+pub struct PortSite {
+    /// Its outgoing link, which names its random streams.
+    pub link: LinkId,
+    pub rate: BitRate,
+    /// Wire bytes of each frame besides its own.
+    pub overhead: u16,
+    /// Name of the node at the far end.
+    pub peer: String,
+    /// Whether that is a host.
+    pub to_host: bool,
+    /// Keys of the mechanisms that run there, if it is a switch.
+    pub peer_runs: Vec<&'static str>,
+}
+
+/// What a switch knows of itself from the start.
+#[derive(Clone, Debug)]
+pub struct Site {
+    pub name: String,
+    pub ports: Vec<PortSite>,
+    /// How packets sit on the wire, without [`Site::trailer`].
+    pub framing: Framing,
+    /// Bytes of each frame behind the IP packet: room for stamps.
+    pub trailer: u16,
+    /// Switches that a packet or message may cross.
+    pub ttl: u8,
+    pub seed: u64,
+}
+
+impl Site {
+    /// The stream of a mechanism's draws at a port; `salt` tells mechanisms apart.
+    pub fn stream(&self, salt: u32, port: &PortSite) -> Stream {
+        Stream::new(self.seed, Purpose::Mechanism, u64::from(salt) << 32 | u64::from(port.link.0))
+    }
+}
+
+/// Whether one of the patterns names a node.
+pub(crate) fn names_it(patterns: &[String], node: &str) -> bool {
+    patterns.iter().any(|wanted| pattern::fits(wanted, node))
+}
+
+/// The longest of the queues of a switch's ports, in order of ports; the first of several, none where all are empty.
+pub(crate) fn longest(bytes: impl Iterator<Item = u64>) -> Option<(PortNo, Bytes)> {
+    let mut most = None;
+    for (port, bytes) in (0..).map(PortNo).zip(bytes.map(Bytes)) {
+        if bytes > most.map_or(Bytes(0), |(_, most)| most) {
+            most = Some((port, bytes));
+        }
+    }
+    most
+}
+
+/// Hooks of a mechanism that do something; the others are not run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Hooks(u8);
+
+impl Hooks {
+    pub const NONE: Hooks = Hooks(0);
+    pub const INGRESS: Hooks = Hooks(1);
+    pub const ROUTE: Hooks = Hooks(1 << 1);
+    pub const OFFER: Hooks = Hooks(1 << 2);
+    pub const REFUSAL: Hooks = Hooks(1 << 3);
+    pub const DROP: Hooks = Hooks(1 << 4);
+    pub const DEPARTURE: Hooks = Hooks(1 << 5);
+    /// [`Mechanism::on_turn`].
+    pub const TURN: Hooks = Hooks(1 << 6);
+    /// It sends messages, and gets those of others of its kind.
+    pub const MESSAGES: Hooks = Hooks(1 << 7);
+
+    /// Both.
+    #[must_use]
+    pub const fn with(self, other: Hooks) -> Hooks {
+        Hooks(self.0 | other.0)
+    }
+
+    /// Whether one of `other` is in it.
+    #[inline(always)]
+    pub const fn any(self, other: Hooks) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+/// What a hook may ask of its switch.
+pub trait Node {
+    /// The present.
+    fn now(&self) -> Time;
+
+    /// The queue of a port.
+    fn view(&self, port: PortNo) -> PortView;
+
+    /// The port by which the switch would forward a packet now; `None` where it knows no way. Path choices that keep state
+    /// count it as a packet.
+    fn route(&mut self, envelope: &Envelope) -> Option<PortNo>;
+}
+
+/// A message of a mechanism: alone in a frame, or at the end of another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Message {
+    /// Where it goes: a node on the way takes it as its own and may send it on. `header` is the length of the body.
+    pub envelope: Envelope,
+    pub control: Control,
+}
+
+impl Message {
+    /// Its bytes on the wire, without a frame of its own.
+    pub fn body(&self) -> &[u8] {
+        self.control.body(self.envelope.header)
+    }
+}
+
+/// Bytes of a frame with nothing in it but a message of `body` bytes.
+pub fn message_frame(framing: &Framing, body: u8) -> u16 {
+    (framing.header + u16::from(body)).max(framing.min_frame)
+}
+
+/// A packet at a hook.
+#[derive(Debug)]
+pub struct Arrival<'a> {
+    /// What stands for it where it waits.
+    pub id: PacketId,
+    pub envelope: &'a mut Envelope,
+    /// The port that it came in by; `None` where the switch itself made or held it.
+    pub from: Option<PortNo>,
+}
+
+/// What a hook decides about a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// The switch goes on as it would without the mechanism.
+    Pass,
+    Drop(DropReason),
+    /// The packet goes onto the wire of its port at once, which must be free. Not at ingress and route.
+    Send,
+    /// The mechanism keeps the packet: it sends it when its turn at a port is there, or by [`Effect::Forward`].
+    Hold,
+    /// The packet goes to another port of the switch, whose admission decides anew. Not at ingress.
+    Detour(PortNo),
+    /// This one takes the place of the last packet of its class's queue, which goes to [`Mechanism::on_tail`]. Only at refusal
+    /// for want of room, and only where both frames have the same size.
+    Replace,
+}
+
+/// A packet that a port does not accept.
+#[derive(Debug)]
+pub struct Refused<'a> {
+    pub packet: Arrival<'a>,
+    pub port: PortNo,
+    pub view: PortView,
+    pub reason: DropReason,
+    /// The last packet in the queue of its class, where it was refused for want of room.
+    pub tail: Option<&'a Envelope>,
+}
+
+/// What a mechanism sends when a port's wire is free.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Turn {
+    /// Nothing: the scheduler is next.
+    Pass,
+    /// A packet that it holds.
+    Packet(PacketId),
+    /// A message in a frame of its own.
+    Message(Message),
+}
+
+/// What shall happen besides, in order, after the hook.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Effect {
+    /// A packet that the mechanism holds is offered to a port, as if it had been routed there.
+    Forward { packet: PacketId, port: PortNo },
+    /// A packet that the mechanism holds is dropped.
+    Drop { packet: PacketId, port: PortNo, reason: DropReason },
+    /// Something of the mechanism waits at a port: [`Mechanism::on_turn`] runs when its wire is free.
+    Arm(PortNo),
+    /// A message leaves by a port in a frame of its own, before everything that waits there.
+    Emit { port: PortNo, message: Message },
+    /// [`Mechanism::on_timer`] runs then. Earlier timers stay.
+    Timer(Time),
+}
+
+/// See [`Effect`].
+#[derive(Clone, Debug, Default)]
+pub struct Effects {
+    /// Each with the number of its mechanism at the switch.
+    pub list: Vec<(u8, Effect)>,
+    /// Whose hook runs.
+    pub mechanism: u8,
+}
+
+impl Effects {
+    pub fn push(&mut self, effect: Effect) {
+        self.list.push((self.mechanism, effect));
+    }
+}
+
+/// A mechanism at one switch.
+pub(crate) trait Mechanism: Sized {
+    /// Its parameters.
+    type Params: Param;
+    /// What it counts.
+    type Counts: Counters;
+
+    /// What it lets hosts know.
+    const SIGNALS: Signals = Signals::NONE;
+    /// The EtherTypes of its messages, and of frames that carry one behind a packet of IPv4 or IPv6.
+    const ETHER_TYPES: &'static [u16] = &[];
+
+    /// Whether it runs at a switch of this name.
+    fn runs_at(_params: &Self::Params, _switch: &str) -> bool {
+        true
+    }
+
+    /// Its state at the start of a run; `None` at a switch where it does not run.
+    fn new(params: &Self::Params, site: &Site) -> Option<Self>;
+
+    /// Reports what parameters cannot show to be wrong by themselves.
+    fn check(_params: &Self::Params, _around: &Surroundings<'_>, _cx: &mut Cx) {}
+
+    /// The largest frame that may have a message at its end.
+    fn largest_frame(_params: &Self::Params) -> Option<Bytes> {
+        None
+    }
+
+    /// The hooks to run.
+    fn hooks(&self) -> Hooks;
+
+    /// What it has counted.
+    fn counts(&self) -> Self::Counts;
+
+    /// Why it acted, where that is worth telling apart: reasons and how often.
+    fn by_reason(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
+    }
+
+    /// The longest queue of its own, by port: the port and its bytes.
+    fn peak(&self) -> Option<(PortNo, Bytes)> {
+        None
+    }
+
+    /// Packets that it holds.
+    fn held(&self) -> Vec<PacketId> {
+        Vec::new()
+    }
+
+    /// Messages that wait at this switch.
+    fn messages(&self) -> u64 {
+        0
+    }
+
+    /// A packet has reached the switch; the hop limit is counted.
+    fn on_ingress(&mut self, _node: &mut dyn Node, _p: &mut Arrival<'_>, _fx: &mut Effects) -> Verdict {
+        Verdict::Pass
+    }
+
+    /// It would leave by `to`.
+    fn on_route(&mut self, _node: &mut dyn Node, _p: &mut Arrival<'_>, _to: PortNo, _fx: &mut Effects) -> Verdict {
+        Verdict::Pass
+    }
+
+    /// It is about to be offered to a port, before admission.
+    fn on_offer(&mut self, _node: &mut dyn Node, _p: &mut Arrival<'_>, _port: PortNo, _fx: &mut Effects) -> Verdict {
+        Verdict::Pass
+    }
+
+    /// A port does not accept it.
+    fn on_refusal(&mut self, _node: &mut dyn Node, _refused: &mut Refused<'_>, _fx: &mut Effects) -> Verdict {
+        Verdict::Pass
+    }
+
+    /// The last packet of a queue, whose place another has taken after [`Verdict::Replace`].
+    fn on_tail(&mut self, _node: &mut dyn Node, _p: &mut Arrival<'_>, _port: PortNo, _fx: &mut Effects) -> Verdict {
+        Verdict::Drop(DropReason::BUFFER_FULL)
+    }
+
+    /// A packet was dropped, at a port or before one. `reference`: how it can be named to its sender.
+    fn on_drop(
+        &mut self,
+        _node: &mut dyn Node,
+        _envelope: &Envelope,
+        _reference: Option<Reference>,
+        _reason: DropReason,
+        _fx: &mut Effects,
+    ) {
+    }
+
+    /// A frame's first bit is about to leave a port: the message that goes at its end.
+    fn on_departure(&mut self, _port: PortNo, _envelope: &Envelope) -> Option<Message> {
+        None
+    }
+
+    /// The wire of a port is free. `data`: the scheduler has a packet.
+    fn on_turn(&mut self, _node: &mut dyn Node, _port: PortNo, _data: bool, _fx: &mut Effects) -> Turn {
+        Turn::Pass
+    }
+
+    /// Whether [`Mechanism::on_turn`] has something to send at a port.
+    fn waits(&self, _port: PortNo) -> bool {
+        false
+    }
+
+    /// A message of one of its EtherTypes has arrived.
+    fn on_message(&mut self, _node: &mut dyn Node, _from: PortNo, _message: &Message, _fx: &mut Effects) {}
+
+    /// A timer of [`Effect::Timer`] has expired.
+    fn on_timer(&mut self, _node: &mut dyn Node, _fx: &mut Effects) {}
+
+    /// Whether the message at the end of a frame that leaves by a port is lost on the link. The frame arrives.
+    fn loses(&mut self, _port: PortNo) -> bool {
+        false
+    }
+
+    /// What a host hands to the endpoint of the flow that a message names.
+    fn signal(_body: &[u8]) -> Signal {
+        Signal::Undefined
+    }
+}
+
+/// What a scenario has around its switches' mechanisms, as far as their checks need it.
+pub struct Surroundings<'a> {
+    pub framing: Framing,
+    /// Bytes of each frame behind the IP packet.
+    pub trailer: u16,
+    /// Nothing is dropped for want of room.
+    pub unlimited: bool,
+    /// A marking policy drops packets.
+    pub marking_drops: bool,
+    /// The transports in use.
+    pub transports: &'a [TransportInUse<'a>],
+    /// Whether all traffic could be read, so that no other transport is in use.
+    pub all_traffic: bool,
+    /// All nodes by name, and whether each is a switch. Empty where the topology could not be built.
+    pub nodes: &'a [(&'a str, bool)],
+    /// The switches that these mechanisms are set at, by name; empty with `nodes`.
+    pub switches: &'a [&'a str],
+}
+
+/// A transport in use.
+#[derive(Clone, Copy, Debug)]
+pub struct TransportInUse<'a> {
+    pub name: &'a str,
+    /// What it acts on.
+    pub acts_on: Signals,
+    /// What it could act on, each with the key that switches it on.
+    pub keys: &'a [(Signals, &'a str)],
+    /// Bytes of its largest IP packet.
+    pub mtu: u16,
+    /// Bytes of IP and transport header of a packet without data.
+    pub headers: u16,
+}
+
+impl Surroundings<'_> {
+    /// Warns where no transport in use acts on what the mechanism sends.
+    pub(crate) fn check_signals(&self, signals: Signals, what: &str, cx: &mut Cx) {
+        if !self.all_traffic || self.transports.iter().any(|t| t.acts_on.has(signals)) {
+            return;
+        }
+        cx.warn(None, format!("no transport in use acts on {what}"), None);
+        let key = self.transports.iter().flat_map(|t| t.keys).find(|(signal, _)| *signal == signals);
+        if let (Some(problem), Some((_, key))) = (cx.last(), key) {
+            problem.suggestion = Some(format!("set {key} = true at a transport"));
+        }
+    }
+
+    /// Refuses patterns that name nobody, and such that name every switch.
+    pub(crate) fn check_unaware(&self, patterns: &[String], hosts: bool, (nobody, instead): (&str, &str), cx: &mut Cx) {
+        if self.nodes.is_empty() {
+            return;
+        }
+        let allowed: Vec<&str> = self.nodes.iter().filter(|(_, switch)| *switch || hosts).map(|(name, _)| *name).collect();
+        let none = if hosts { "switch and no host" } else { "switch" };
+        for (i, wanted) in patterns.iter().enumerate() {
+            if !allowed.iter().any(|name| pattern::fits(wanted, name)) {
+                cx.index(i, |cx| unknown(wanted, &allowed, none, cx));
+            }
+        }
+        if !self.switches.is_empty() && self.switches.iter().all(|name| names_it(patterns, name)) {
+            let accepted = format!("at least one switch that is not in it, or {instead}");
+            let value: Value = patterns.to_vec().to_value().into();
+            let everywhere = self.switches.len() == self.nodes.iter().filter(|(_, switch)| *switch).count();
+            let message =
+                if everywhere { format!("names every switch: {nobody}") } else { "names every switch that has it".to_string() };
+            cx.error(Some(&value), message, Some(accepted));
+        }
+    }
+}
+
+fn unknown(wanted: &str, names: &[&str], none: &str, cx: &mut Cx) {
+    let node: Value = wanted.to_string().to_value().into();
+    cx.unknown(Some(&node), "node", wanted, names);
+    if let Some(problem) = cx.last() {
+        problem.line = None;
+        problem.message = format!("{} no {none}", if wanted.contains('*') { "matches" } else { "is" });
+        let few: Vec<&str> = names.iter().rev().take(4).copied().collect();
+        let more = if names.len() > few.len() { format!(", … ({} in all)", names.len()) } else { String::new() };
+        problem.accepted = Some(format!("names and patterns such as \"leaf*\"; there are {}{more}", few.join(", ")));
+    }
+}
+
+/// A group of counters: its name in summary.json, what it is about, and its counters with their values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CountGroup {
+    pub name: &'static str,
+    pub doc: &'static str,
+    pub counters: Vec<(&'static CounterDef, u64)>,
+}
+
+impl CountGroup {
+    /// The group of some counters.
+    pub fn of<C: Counters>(counts: &C) -> CountGroup {
+        CountGroup { name: C::GROUP, doc: C::DOC, counters: C::defs().iter().zip(counts.values()).collect() }
+    }
+}
+
+/// What is known of a mechanism that need not run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MechanismKind {
+    /// Its key among the scenario's mechanisms.
+    pub key: &'static str,
+    /// What it lets hosts know.
+    pub signals: Signals,
+    /// Whether it defines messages.
+    pub sends_messages: bool,
+    /// Its counters, all zero.
+    pub counts: CountGroup,
+}
+
+macro_rules! registry {
+    ($( $(#[doc = $doc:expr])* $key:ident => $name:ident($params:ty, $state:ty), )*) => {
+        params! {
+            /// What switches do beyond forwarding, queueing and marking; each mechanism whose table is present runs.
+            pub struct Mechanisms {
+                $( $(#[doc = $doc])* pub $key: Option<$params>; )*
+            }
+        }
+
+        /// A mechanism's state at one switch.
+        #[derive(Debug)]
+        pub enum MechanismState {
+            $( $(#[doc = $doc])* $name(Box<$state>), )*
+        }
+
+        impl Mechanisms {
+            /// None runs.
+            pub const NONE: Mechanisms = Mechanisms { $( $key: None, )* };
+
+            /// Those that run at a switch.
+            pub fn at(&self, site: &Site) -> Vec<MechanismState> {
+                let mut found = Vec::new();
+                $(
+                    let state = self.$key.as_ref().and_then(|params| <$state as Mechanism>::new(params, site));
+                    found.extend(state.map(|state| MechanismState::$name(Box::new(state))));
+                )*
+                found
+            }
+
+            /// The keys of those that run at a switch of this name.
+            pub fn keys_at(&self, switch: &str) -> Vec<&'static str> {
+                let mut keys = Vec::new();
+                $(
+                    if self.$key.as_ref().is_some_and(|params| <$state as Mechanism>::runs_at(params, switch)) {
+                        keys.push(stringify!($key));
+                    }
+                )*
+                keys
+            }
+
+            /// Reports what parameters cannot show to be wrong by themselves.
+            pub fn check(&self, around: &Surroundings<'_>, cx: &mut Cx) {
+                $(
+                    if let Some(params) = &self.$key {
+                        cx.key(stringify!($key), |cx| <$state as Mechanism>::check(params, around, cx));
+                    }
+                )*
+            }
+
+            /// The largest frame that may have a message at its end; `None` where no frame has.
+            pub fn largest_frame(&self) -> Option<Bytes> {
+                let mut all = None;
+                $( all = all.max(self.$key.as_ref().and_then(<$state as Mechanism>::largest_frame)); )*
+                all
+            }
+
+            /// What they let hosts know.
+            pub fn signals(&self) -> Signals {
+                let mut all = Signals::NONE;
+                $( if self.$key.is_some() { all = all.with(<$state as Mechanism>::SIGNALS); } )*
+                all
+            }
+
+            /// The keys of the mechanisms that would let hosts know this.
+            pub fn that_signal(signal: Signals) -> Vec<&'static str> {
+                let mut keys = Vec::new();
+                $( if <$state as Mechanism>::SIGNALS.has(signal) { keys.push(stringify!($key)); } )*
+                keys
+            }
+
+            /// All mechanisms, in order of the registry.
+            pub fn all() -> Vec<MechanismKind> {
+                vec![$( MechanismKind {
+                    key: stringify!($key),
+                    signals: <$state as Mechanism>::SIGNALS,
+                    sends_messages: !<$state as Mechanism>::ETHER_TYPES.is_empty(),
+                    counts: CountGroup::of(&<<$state as Mechanism>::Counts as Default>::default()),
+                }, )*]
+            }
+
+            /// What a host makes of a message, by its EtherType; `None` where no mechanism defines it. With it the name of
+            /// the mechanism's group of counters.
+            pub fn signal(control: &Control, length: u8) -> Option<(&'static str, Signal)> {
+                $(
+                    if <$state as Mechanism>::ETHER_TYPES.contains(&control.ether_type) {
+                        let group = <<$state as Mechanism>::Counts as Counters>::GROUP;
+                        return Some((group, <$state as Mechanism>::signal(control.body(length))));
+                    }
+                )*
+                None
+            }
+        }
+
+        impl MechanismState {
+            pub fn hooks(&self) -> Hooks {
+                match self { $( Self::$name(m) => m.hooks(), )* }
+            }
+
+            /// Its key among the scenario's mechanisms.
+            pub fn key(&self) -> &'static str {
+                match self { $( Self::$name(_) => stringify!($key), )* }
+            }
+
+            pub fn counts(&self) -> CountGroup {
+                match self { $( Self::$name(m) => CountGroup::of(&m.counts()), )* }
+            }
+
+            pub fn by_reason(&self) -> Vec<(&'static str, u64)> {
+                match self { $( Self::$name(m) => m.by_reason(), )* }
+            }
+
+            pub fn peak(&self) -> Option<(PortNo, Bytes)> {
+                match self { $( Self::$name(m) => m.peak(), )* }
+            }
+
+            pub fn held(&self) -> Vec<PacketId> {
+                match self { $( Self::$name(m) => m.held(), )* }
+            }
+
+            pub fn messages(&self) -> u64 {
+                match self { $( Self::$name(m) => m.messages(), )* }
+            }
+
+            pub fn signals(&self) -> Signals {
+                match self { $( Self::$name(_) => <$state as Mechanism>::SIGNALS, )* }
+            }
+
+            /// Whether it defines messages.
+            pub fn sends_messages(&self) -> bool {
+                match self { $( Self::$name(_) => !<$state as Mechanism>::ETHER_TYPES.is_empty(), )* }
+            }
+
+            pub fn owns(&self, ether_type: u16) -> bool {
+                match self { $( Self::$name(_) => <$state as Mechanism>::ETHER_TYPES.contains(&ether_type), )* }
+            }
+
+            pub fn on_ingress(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, fx: &mut Effects) -> Verdict {
+                match self { $( Self::$name(m) => m.on_ingress(node, p, fx), )* }
+            }
+
+            pub fn on_route(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, to: PortNo, fx: &mut Effects) -> Verdict {
+                match self { $( Self::$name(m) => m.on_route(node, p, to, fx), )* }
+            }
+
+            pub fn on_offer(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
+                match self { $( Self::$name(m) => m.on_offer(node, p, port, fx), )* }
+            }
+
+            pub fn on_refusal(&mut self, node: &mut dyn Node, refused: &mut Refused<'_>, fx: &mut Effects) -> Verdict {
+                match self { $( Self::$name(m) => m.on_refusal(node, refused, fx), )* }
+            }
+
+            pub fn on_tail(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
+                match self { $( Self::$name(m) => m.on_tail(node, p, port, fx), )* }
+            }
+
+            pub fn on_drop(
+                &mut self,
+                node: &mut dyn Node,
+                envelope: &Envelope,
+                reference: Option<Reference>,
+                reason: DropReason,
+                fx: &mut Effects,
+            ) {
+                match self { $( Self::$name(m) => m.on_drop(node, envelope, reference, reason, fx), )* }
+            }
+
+            pub fn on_departure(&mut self, port: PortNo, envelope: &Envelope) -> Option<Message> {
+                match self { $( Self::$name(m) => m.on_departure(port, envelope), )* }
+            }
+
+            pub fn on_turn(&mut self, node: &mut dyn Node, port: PortNo, data: bool, fx: &mut Effects) -> Turn {
+                match self { $( Self::$name(m) => m.on_turn(node, port, data, fx), )* }
+            }
+
+            pub fn waits(&self, port: PortNo) -> bool {
+                match self { $( Self::$name(m) => m.waits(port), )* }
+            }
+
+            pub fn on_message(&mut self, node: &mut dyn Node, from: PortNo, message: &Message, fx: &mut Effects) {
+                match self { $( Self::$name(m) => m.on_message(node, from, message, fx), )* }
+            }
+
+            pub fn on_timer(&mut self, node: &mut dyn Node, fx: &mut Effects) {
+                match self { $( Self::$name(m) => m.on_timer(node, fx), )* }
+            }
+
+            pub fn loses(&mut self, port: PortNo) -> bool {
+                match self { $( Self::$name(m) => m.loses(port), )* }
+            }
+        }
+    };
+}
+
+registry! {
+    /// Packet drop notification: the sender of a dropped packet is notified at once. Absent: it does not run.
+    pdn => Pdn(PdnParams, pdn::Pdn),
+    /// Trimming: what finds no room loses its payload instead of being dropped. Absent: it does not run.
+    trimming => Trimming(TrimmingParams, trimming::Trimming),
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    //! A switch for tests of mechanisms: every packet leaves by port `host number mod ports`.
+
+    use super::{Node, PortNo, PortSite, Site};
+    use crate::PortView;
+    use fanin_packet::{Envelope, Framing};
+    use fanin_units::{BitRate, LinkId, Time};
+
+    pub struct Bench {
+        pub now: Time,
+        pub ports: u16,
+        /// When the wires are free.
+        pub free_at: Time,
+    }
+
+    impl Node for Bench {
+        fn now(&self) -> Time {
+            self.now
+        }
+
+        fn view(&self, _port: PortNo) -> PortView {
+            PortView { now: self.now, free_at: self.free_at, ..crate::tests::view(0) }
+        }
+
+        fn route(&mut self, envelope: &Envelope) -> Option<PortNo> {
+            (self.ports > 0).then(|| PortNo((envelope.dst.0 % u32::from(self.ports)) as u16))
+        }
+    }
+
+    pub fn bench(ports: u16) -> Bench {
+        Bench { now: Time::from_ps(1_000), ports, free_at: Time::ZERO }
+    }
+
+    pub fn site(peers: &[&str]) -> Site {
+        let port = |(i, peer): (u32, &&str)| PortSite {
+            link: LinkId(i),
+            rate: BitRate::from_gbps(10),
+            overhead: 20,
+            peer: (*peer).to_string(),
+            to_host: peer.starts_with('h'),
+            peer_runs: if peer.starts_with('h') { Vec::new() } else { vec!["pdn", "trimming"] },
+        };
+        let ports = (0..).zip(peers).map(port).collect();
+        Site { name: "s0".to_string(), ports, framing: Framing::ETHERNET, trailer: 0, ttl: 64, seed: 1 }
+    }
+}

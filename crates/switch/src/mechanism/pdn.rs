@@ -1,0 +1,509 @@
+//! Packet drop notification (PDN): the switch that drops a packet notifies its sender. Source: PDN §IV.
+//!
+//! A notification waits in a queue of its own at the port towards the sender, apart from packets. It leaves at the end of the
+//! next frame that has room for it, or in an empty frame when the port is idle; the next switch takes it off and does the same.
+
+use super::{longest, names_it, Effect, Effects, Hooks, Mechanism, Message, Node, PortNo, Site, Surroundings, Turn};
+use crate::DropReason;
+use fanin_packet::{address, Control, Envelope, IpVersion, Kind, Lost, Part, Reference, Side, Signal, Signals};
+use fanin_params::{counters, names, params, Cx, Param};
+use fanin_units::{Bytes, Stream};
+use std::collections::VecDeque;
+
+names! {
+    /// What a notification asks of the sender.
+    pub enum Operations {
+        /// Retransmit the packet and reduce the window. Source: PDN §IV.
+        "retransmit_and_halve" => RetransmitAndHalve,
+        /// Retransmit the packet; the window stays.
+        "retransmit" => Retransmit,
+    }
+}
+
+params! {
+    /// Packet drop notification: the sender of a dropped packet is notified at once. Source: PDN §IV.
+    pub struct PdnParams {
+        /// Room of each port's notification queue, 20 bytes each, or 44 with IPv6; what does not fit is lost and counted.
+        /// Source: PDN §V (20 bytes sufficed in its simulations).
+        pub queue: Bytes = Bytes(2_000), in Bytes(20)..=Bytes(1_000_000);
+        /// What the sender is asked to do.
+        pub operation: Operations = Operations::RetransmitAndHalve;
+        /// Whether to notify of acknowledgments without data as well: their sender acknowledges again. Without, one that was
+        /// the last of a window costs the other end a timeout.
+        pub acks: bool = true;
+        /// The largest frame: a notification waits while the next one, with it, would be larger. Source: IEEE 802.3 §3.2.7
+        /// (1518 bytes).
+        pub max_frame: Bytes = Bytes(1_518), in Bytes(84)..=Bytes(65_535);
+        /// Switches and hosts without PDN, by name, `*` stands for anything: they notify of no drops, and a notification
+        /// whose next hop is one of them is lost and counted.
+        pub unaware: Vec<String> = Vec::new();
+        /// Probability that a notification is lost on each link that it crosses, whatever the reason; the frame that carries it
+        /// arrives.
+        pub loss: f64 = 0.0, in 0.0..=1.0;
+    }
+}
+
+counters! {
+    /// What became of notifications on their way. At any time raised = overflowed + next_hop_unaware + expired + lost +
+    /// on_the_way + those that reached their hosts.
+    pub struct NoticeCounts in "notifications" {
+        /// Drops of which a switch notified the sender.
+        raised,
+        /// Drops of which it did not: no route, hop limit, datagrams, or acknowledgments with `acks` = false.
+        not_raised,
+        /// Notifications sent at the end of a frame that was leaving anyway, once per link.
+        attached,
+        /// Notifications sent in an empty frame as the port was idle, once per link.
+        empty_frames,
+        /// Lost: the notification queue was full.
+        overflowed: failure,
+        /// Lost: the next hop does not run PDN, or there is no route.
+        next_hop_unaware: failure,
+        /// Lost: crossed as many switches as the hop limit allows.
+        expired: failure,
+        /// Lost on a link, by `loss`.
+        lost: failure,
+    }
+}
+
+impl NoticeCounts {
+    /// Those that never reach a host.
+    pub fn stranded(&self) -> u64 {
+        self.overflowed + self.next_hop_unaware + self.expired + self.lost
+    }
+}
+
+/// EtherTypes of frames with a notification, of IPv4 and of IPv6; the paper has only the first, and neither is registered.
+/// Source: PDN §IV (0xA800).
+const IPV4_WITH_NOTICE: u16 = 0xA800;
+const IPV6_WITH_NOTICE: u16 = 0xA6DD;
+/// Types of notifications, by their addresses. Source: PDN fig. 3, which gives no values.
+const DROP_IPV4: u8 = 1;
+const DROP_IPV6: u8 = 2;
+/// Operations: one byte on the wire. The paper names the field and one action and leaves values open; zero stays unused, so that
+/// an empty byte is no order.
+const RETRANSMIT_AND_HALVE: u8 = 1;
+const RETRANSMIT: u8 = 2;
+/// For an acknowledgment without data: acknowledge again. Deviation: the paper has the sender retransmit "from the TCP
+/// transmitting buffer", where no acknowledgment is.
+const ACKNOWLEDGE: u8 = 3;
+
+/// Tells the draws of `loss` from those of other mechanisms.
+const SALT: u32 = 1;
+
+/// Bytes of a notification: two addresses and ports, sequence number 4, length 2, type 1, operation 1. Source: PDN fig. 3 for
+/// the 20 bytes of IPv4; with its fields and addresses of 16 bytes they are 44.
+const fn notice_bytes(ip: IpVersion) -> u16 {
+    ip.tuple() + 8
+}
+
+/// Whether the sender is notified of a packet that was dropped for `reason`: of congestion, not of packets without a route.
+fn is_congestion(reason: DropReason) -> bool {
+    reason != DropReason::TTL && reason != DropReason::NO_ROUTE
+}
+
+/// A notification as bytes on the wire. Source: PDN fig. 3.
+fn body(ip: IpVersion, dropped: &Envelope, reference: Reference, operation: u8) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(usize::from(notice_bytes(ip)));
+    for host in [dropped.src, dropped.dst] {
+        match ip {
+            IpVersion::V4 => bytes.extend(address::ipv4(host).octets()),
+            IpVersion::V6 => bytes.extend(address::ipv6(host).octets()),
+        }
+    }
+    let (client, server) = address::ports(dropped.flow);
+    let (source, destination) = if dropped.to == Side::Responder { (client, server) } else { (server, client) };
+    bytes.extend(source.to_be_bytes());
+    bytes.extend(destination.to_be_bytes());
+    bytes.extend(reference.number.to_be_bytes());
+    bytes.extend(reference.length.to_be_bytes());
+    bytes.extend([if ip == IpVersion::V4 { DROP_IPV4 } else { DROP_IPV6 }, operation]);
+    bytes
+}
+
+/// Notifications that wait at one port.
+#[derive(Debug)]
+struct Queue {
+    waiting: VecDeque<Message>,
+    peak: usize,
+    draws: Stream,
+}
+
+/// PDN at one switch.
+#[derive(Debug)]
+pub struct Pdn {
+    params: PdnParams,
+    ip: IpVersion,
+    ttl: u8,
+    /// By port; none where the next hop runs no PDN.
+    queues: Vec<Option<Queue>>,
+    counts: NoticeCounts,
+}
+
+impl Pdn {
+    /// Queues a notification at the port towards the sender: the port that an acknowledgment would take. Where several paths
+    /// are equal the switch chooses as for a packet with the hash of the acknowledgments.
+    fn queue(&mut self, node: &mut dyn Node, message: Message, fx: &mut Effects) {
+        let most = (self.params.queue.get() / u64::from(notice_bytes(self.ip))) as usize;
+        let port = node.route(&message.envelope);
+        let Some((port, queue)) = port.and_then(|port| Some((port, self.queues[port.index()].as_mut()?))) else {
+            self.counts.next_hop_unaware += 1;
+            return;
+        };
+        if queue.waiting.len() >= most {
+            self.counts.overflowed += 1;
+            return;
+        }
+        queue.waiting.push_back(message);
+        queue.peak = queue.peak.max(queue.waiting.len());
+        fx.push(Effect::Arm(port));
+    }
+}
+
+impl Mechanism for Pdn {
+    type Params = PdnParams;
+    type Counts = NoticeCounts;
+
+    const SIGNALS: Signals = Signals::LOST;
+    const ETHER_TYPES: &'static [u16] = &[IPV4_WITH_NOTICE, IPV6_WITH_NOTICE];
+
+    fn runs_at(params: &PdnParams, switch: &str) -> bool {
+        !names_it(&params.unaware, switch)
+    }
+
+    fn new(params: &PdnParams, site: &Site) -> Option<Self> {
+        if !Self::runs_at(params, &site.name) {
+            return None;
+        }
+        let queue = |port: &super::PortSite| {
+            let aware = !names_it(&params.unaware, &port.peer) && (port.to_host || port.peer_runs.contains(&"pdn"));
+            aware.then(|| Queue { waiting: VecDeque::new(), peak: 0, draws: site.stream(SALT, port) })
+        };
+        let queues = site.ports.iter().map(queue).collect();
+        Some(Pdn { params: params.clone(), ip: site.framing.ip, ttl: site.ttl, queues, counts: NoticeCounts::default() })
+    }
+
+    fn check(params: &PdnParams, around: &Surroundings<'_>, cx: &mut Cx) {
+        if around.unlimited {
+            cx.warn(None, "has no drops to notify of: with an unlimited buffer nothing is dropped for want of room", None);
+        }
+        if params.loss == 1.0 {
+            cx.key("loss", |cx| {
+                cx.warn(Some(&params.loss.to_value().into()), "loses every notification: no sender is notified", None);
+            });
+        }
+        around.check_signals(Signals::LOST, "notifications", cx);
+        for transport in around.transports.iter().filter(|t| t.acts_on.has(Signals::LOST)) {
+            let full = u64::from(transport.mtu) + u64::from(around.framing.header);
+            if full > params.max_frame.get() {
+                let name = transport.name;
+                cx.key("max_frame", |cx| {
+                    let message =
+                        format!("has no room for a notification in a full frame of transport {name}: it takes {full} B with it");
+                    cx.warn(Some(&params.max_frame.to_value().into()), message, None).suggestion =
+                        Some(format!("at least {full} B"));
+                });
+            }
+        }
+        // The parameter accepts the 20 bytes of IPv4, and one of IPv6 takes more.
+        let bytes = Bytes(u64::from(notice_bytes(around.framing.ip)));
+        if params.queue < bytes {
+            cx.key("queue", |cx| {
+                let value = params.queue.to_value().into();
+                cx.error(Some(&value), "has no room for one notification of IPv6", Some(format!("at least {bytes}"))).severity
+            });
+        }
+        cx.key("unaware", |cx| {
+            around.check_unaware(&params.unaware, true, ("nobody sends notifications", "no pdn"), cx);
+            let hosts: Vec<&str> = around.nodes.iter().filter(|(_, switch)| !switch).map(|(name, _)| *name).collect();
+            if !hosts.is_empty() && hosts.iter().all(|host| names_it(&params.unaware, host)) {
+                cx.warn(None, "names every host: no sender is notified of a drop", None);
+            }
+        });
+    }
+
+    fn largest_frame(params: &PdnParams) -> Option<Bytes> {
+        Some(params.max_frame)
+    }
+
+    fn hooks(&self) -> Hooks {
+        Hooks::DROP.with(Hooks::DEPARTURE).with(Hooks::TURN).with(Hooks::MESSAGES)
+    }
+
+    fn counts(&self) -> NoticeCounts {
+        self.counts
+    }
+
+    fn peak(&self) -> Option<(PortNo, Bytes)> {
+        let bytes = u64::from(notice_bytes(self.ip));
+        longest(self.queues.iter().map(|queue| queue.as_ref().map_or(0, |queue| queue.peak as u64 * bytes)))
+    }
+
+    fn messages(&self) -> u64 {
+        self.queues.iter().flatten().map(|queue| queue.waiting.len() as u64).sum()
+    }
+
+    fn on_drop(
+        &mut self,
+        node: &mut dyn Node,
+        dropped: &Envelope,
+        reference: Option<Reference>,
+        reason: DropReason,
+        fx: &mut Effects,
+    ) {
+        let wanted = |reference: &Reference| is_congestion(reason) && (self.params.acks || reference.part == Part::Data);
+        let Some(reference) = reference.filter(wanted) else {
+            self.counts.not_raised += 1;
+            return;
+        };
+        let operation = match (reference.part, self.params.operation) {
+            (Part::Acknowledgment, _) => ACKNOWLEDGE,
+            (Part::Data, Operations::RetransmitAndHalve) => RETRANSMIT_AND_HALVE,
+            (Part::Data, Operations::Retransmit) => RETRANSMIT,
+        };
+        self.counts.raised += 1;
+        let bytes = body(self.ip, dropped, reference, operation);
+        let ether_type = if self.ip == IpVersion::V4 { IPV4_WITH_NOTICE } else { IPV6_WITH_NOTICE };
+        let envelope = Envelope {
+            flow: dropped.flow,
+            src: dropped.dst,
+            dst: dropped.src,
+            hash: dropped.reverse_hash,
+            reverse_hash: dropped.hash,
+            header: bytes.len() as u8,
+            ttl: self.ttl,
+            to: dropped.to.other(),
+            kind: Kind::Control,
+            ..Envelope::default()
+        };
+        self.queue(node, Message { envelope, control: Control::new(ether_type, &bytes) }, fx);
+    }
+
+    fn on_departure(&mut self, port: PortNo, envelope: &Envelope) -> Option<Message> {
+        let queue = self.queues[port.index()].as_mut()?;
+        let room = u64::from(envelope.frame) + u64::from(notice_bytes(self.ip)) <= self.params.max_frame.get();
+        let message = if room { queue.waiting.pop_front()? } else { return None };
+        self.counts.attached += 1;
+        Some(message)
+    }
+
+    fn on_turn(&mut self, _node: &mut dyn Node, port: PortNo, data: bool, _fx: &mut Effects) -> Turn {
+        let queue = self.queues[port.index()].as_mut().filter(|_| !data);
+        let Some(message) = queue.and_then(|queue| queue.waiting.pop_front()) else { return Turn::Pass };
+        self.counts.empty_frames += 1;
+        Turn::Message(message)
+    }
+
+    fn waits(&self, port: PortNo) -> bool {
+        self.queues[port.index()].as_ref().is_some_and(|queue| !queue.waiting.is_empty())
+    }
+
+    fn on_message(&mut self, node: &mut dyn Node, _from: PortNo, message: &Message, fx: &mut Effects) {
+        let mut message = *message;
+        message.envelope.ttl -= 1;
+        if message.envelope.ttl == 0 {
+            self.counts.expired += 1;
+        } else {
+            self.queue(node, message, fx);
+        }
+    }
+
+    fn loses(&mut self, port: PortNo) -> bool {
+        let Some(queue) = self.queues[port.index()].as_mut().filter(|_| self.params.loss > 0.0) else { return false };
+        let lost = queue.draws.unit() < self.params.loss;
+        self.counts.lost += u64::from(lost);
+        lost
+    }
+
+    fn signal(body: &[u8]) -> Signal {
+        let [.., a, b, c, d, high, low, _, operation] = *body else { return Signal::Undefined };
+        let (part, reduce) = match operation {
+            RETRANSMIT_AND_HALVE => (Part::Data, true),
+            RETRANSMIT => (Part::Data, false),
+            ACKNOWLEDGE => (Part::Acknowledgment, false),
+            _ => return Signal::Undefined,
+        };
+        let number = u32::from_be_bytes([a, b, c, d]);
+        Signal::Lost(Lost { packet: Reference { number, length: u16::from_be_bytes([high, low]), part }, reduce })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{bench, site};
+    use super::super::{message_frame, MechanismState};
+    use super::*;
+    use crate::Mechanisms;
+    use fanin_packet::Framing;
+    use fanin_units::{FlowId, HostId};
+
+    fn params() -> PdnParams {
+        PdnParams {
+            queue: Bytes(79),
+            operation: Operations::Retransmit,
+            acks: true,
+            max_frame: Bytes(1_518),
+            unaware: Vec::new(),
+            loss: 0.0,
+        }
+    }
+
+    /// A packet of 1000 B from host 0 to host 1 with this sequence number.
+    fn dropped(seq: u32) -> (Envelope, Reference) {
+        let envelope =
+            Envelope { flow: FlowId(7), src: HostId(0), dst: HostId(1), hash: 5, reverse_hash: 9, ..Envelope::default() };
+        (envelope, Reference { number: seq, length: 1_000, part: Part::Data })
+    }
+
+    fn drops(pdn: &mut Pdn, seqs: impl IntoIterator<Item = u32>) -> Vec<Effect> {
+        let mut fx = Effects::default();
+        for seq in seqs {
+            let (envelope, reference) = dropped(seq);
+            pdn.on_drop(&mut bench(2), &envelope, Some(reference), DropReason::BUFFER_FULL, &mut fx);
+        }
+        fx.list.into_iter().map(|(_, effect)| effect).collect()
+    }
+
+    fn alone(pdn: &mut Pdn) -> Option<Signal> {
+        match pdn.on_turn(&mut bench(2), PortNo(0), false, &mut Effects::default()) {
+            Turn::Message(message) => Some(Pdn::signal(message.body())),
+            _ => None,
+        }
+    }
+
+    fn lost(seq: u32, reduce: bool) -> Signal {
+        Signal::Lost(Lost { packet: dropped(seq).1, reduce })
+    }
+
+    #[test]
+    fn the_queue_is_bounded_and_keeps_its_order() {
+        let mut pdn = Pdn::new(&params(), &site(&["h0", "h1"])).unwrap();
+        let armed = drops(&mut pdn, 0..5);
+        assert_eq!(armed, [Effect::Arm(PortNo(0)); 3]); // three times 20 of 79 bytes
+        assert_eq!((pdn.counts.raised, pdn.counts.overflowed, pdn.peak()), (5, 2, Some((PortNo(0), Bytes(60)))));
+        let frame = Envelope { frame: 1_498, ..Envelope::default() };
+        let message = pdn.on_departure(PortNo(0), &frame).unwrap();
+        assert_eq!((Pdn::signal(message.body()), message.envelope.dst, message.envelope.hash), (lost(0, false), HostId(0), 9));
+        assert_eq!(pdn.on_departure(PortNo(1), &frame), None);
+        drops(&mut pdn, [9]);
+        assert_eq!(pdn.on_turn(&mut bench(2), PortNo(0), true, &mut Effects::default()), Turn::Pass);
+        let left: Vec<Signal> = std::iter::from_fn(|| alone(&mut pdn)).collect();
+        assert_eq!(left, [1, 2, 9].map(|seq| lost(seq, false)));
+        assert!(!pdn.waits(PortNo(0)) && pdn.on_departure(PortNo(0), &Envelope::default()).is_none());
+    }
+
+    #[test]
+    fn a_full_frame_carries_none() {
+        let mut pdn = Pdn::new(&params(), &site(&["h0", "h1"])).unwrap();
+        drops(&mut pdn, [1]);
+        for (frame, carries) in [(1_499, false), (u16::MAX, false), (1_498, true)] {
+            assert_eq!(pdn.on_departure(PortNo(0), &Envelope { frame, ..Envelope::default() }).is_some(), carries);
+        }
+    }
+
+    /// Addresses of 16 bytes make a notification 44 bytes long: one of 79, and a frame of 1518 − 44.
+    #[test]
+    fn notifications_of_ipv6_take_more_room() {
+        let mut site = site(&["h0", "h1"]);
+        site.framing.ip = IpVersion::V6;
+        let mut pdn = Pdn::new(&params(), &site).unwrap();
+        drops(&mut pdn, [1, 2]);
+        assert_eq!((pdn.counts.overflowed, pdn.peak()), (1, Some((PortNo(0), Bytes(44)))));
+        assert!(pdn.on_departure(PortNo(0), &Envelope { frame: 1_475, ..Envelope::default() }).is_none());
+        let message = pdn.on_departure(PortNo(0), &Envelope { frame: 1_474, ..Envelope::default() }).unwrap();
+        assert_eq!((message.body().len(), Pdn::signal(message.body())), (44, lost(1, false)));
+    }
+
+    /// The bytes of PDN fig. 3.
+    #[test]
+    fn a_notification_has_the_fields_of_the_paper() {
+        let (envelope, reference) = dropped(0x0102_0304);
+        let bytes = body(IpVersion::V4, &envelope, reference, RETRANSMIT_AND_HALVE);
+        let (client, server) = address::ports(FlowId(7));
+        let mut expected = vec![10, 0, 0, 1, 10, 0, 0, 2];
+        expected.extend([client.to_be_bytes(), server.to_be_bytes()].concat());
+        expected.extend([1, 2, 3, 4, 0x03, 0xE8, 1, 1]);
+        assert_eq!(bytes, expected);
+        assert_eq!(Pdn::signal(&bytes), lost(0x0102_0304, true));
+        for (operation, defined) in [(0, false), (2, true), (3, true), (4, false), (255, false)] {
+            let bytes = body(IpVersion::V4, &envelope, reference, operation);
+            assert_eq!(Pdn::signal(&bytes) != Signal::Undefined, defined, "{operation}");
+        }
+        assert_eq!(Pdn::signal(&[1, 2, 3]), Signal::Undefined);
+    }
+
+    #[test]
+    fn congestion_is_notified_and_a_missing_route_is_not() {
+        let mut pdn = Pdn::new(&PdnParams { acks: false, ..params() }, &site(&["h0", "h1"])).unwrap();
+        let (envelope, reference) = dropped(1);
+        let ack = Reference { part: Part::Acknowledgment, ..reference };
+        let mut raised = |reference, reason| {
+            pdn.on_drop(&mut bench(2), &envelope, reference, reason, &mut Effects::default());
+            pdn.counts.raised
+        };
+        assert_eq!(raised(Some(reference), DropReason::TTL), 0);
+        assert_eq!(raised(Some(reference), DropReason::NO_ROUTE), 0);
+        assert_eq!(raised(None, DropReason::BUFFER_FULL), 0);
+        assert_eq!(raised(Some(ack), DropReason::BUFFER_FULL), 0); // `acks` is off
+        assert_eq!(raised(Some(reference), DropReason("red")), 1);
+        assert_eq!(pdn.counts.not_raised, 4);
+    }
+
+    #[test]
+    fn without_an_aware_next_hop_there_is_no_notification() {
+        let unaware = |names: &[&str]| PdnParams { unaware: names.iter().map(|n| (*n).to_string()).collect(), ..params() };
+        assert!(Pdn::new(&unaware(&["s*"]), &site(&["h0", "h1"])).is_none());
+        let mut pdn = Pdn::new(&unaware(&["h0"]), &site(&["h0", "h1"])).unwrap();
+        assert_eq!(drops(&mut pdn, [1]), []);
+        assert_eq!((pdn.counts.next_hop_unaware, pdn.counts.stranded()), (1, 1));
+        // A switch that has other mechanisms only is one of them.
+        for (peer_runs, expected) in [(vec!["trimming"], 1), (vec!["pdn"], 0)] {
+            let mut site = site(&["s1", "h1"]);
+            site.ports[0].peer_runs = peer_runs;
+            let mut pdn = Pdn::new(&params(), &site).unwrap();
+            drops(&mut pdn, [1]);
+            assert_eq!(pdn.counts.next_hop_unaware, expected);
+        }
+    }
+
+    #[test]
+    fn a_notification_expires_at_its_last_hop() {
+        let mut pdn = Pdn::new(&params(), &site(&["h0", "h1"])).unwrap();
+        drops(&mut pdn, [1]);
+        let Turn::Message(mut message) = pdn.on_turn(&mut bench(2), PortNo(0), false, &mut Effects::default()) else {
+            panic!("a notification")
+        };
+        message.envelope.ttl = 2;
+        pdn.on_message(&mut bench(2), PortNo(1), &message, &mut Effects::default());
+        assert_eq!((pdn.counts.expired, pdn.messages()), (0, 1));
+        message.envelope.ttl = 1;
+        pdn.on_message(&mut bench(2), PortNo(1), &message, &mut Effects::default());
+        assert_eq!((pdn.counts.expired, pdn.messages()), (1, 1));
+    }
+
+    #[test]
+    fn losses_are_drawn_for_each_link_and_counted() {
+        let mut pdn = Pdn::new(&PdnParams { loss: 0.25, ..params() }, &site(&["h0", "h1"])).unwrap();
+        let lost = (0..4_000).filter(|_| pdn.loses(PortNo(0))).count();
+        assert!((900..1_100).contains(&lost) && pdn.counts.lost == lost as u64, "{lost}");
+        let mut never = Pdn::new(&params(), &site(&["h0", "h1"])).unwrap();
+        assert!(!never.loses(PortNo(0)));
+    }
+
+    #[test]
+    fn an_empty_frame_is_a_minimum_frame() {
+        let v6 = Framing { ip: IpVersion::V6, ..Framing::ETHERNET };
+        assert_eq!(message_frame(&Framing::ETHERNET, 20), 64);
+        assert_eq!(message_frame(&v6, 44), 64);
+        assert_eq!(message_frame(&Framing { header: 22, ..v6 }, 44), 66);
+        assert_eq!(message_frame(&Framing { min_frame: 0, ..Framing::ETHERNET }, 20), 38);
+    }
+
+    #[test]
+    fn it_is_in_the_registry() {
+        let mechanisms = Mechanisms { pdn: Some(params()), ..Mechanisms::NONE };
+        let states = mechanisms.at(&site(&["h0", "h1"]));
+        assert!(matches!(states[..], [MechanismState::Pdn(_)]) && states[0].owns(IPV6_WITH_NOTICE));
+        assert_eq!((mechanisms.signals(), Mechanisms::that_signal(Signals::LOST)), (Signals::LOST, vec!["pdn"]));
+    }
+}

@@ -1,0 +1,437 @@
+//! Trimming: instead of a whole packet, its payload is dropped. Source: NDP §3.1, after CP.
+//!
+//! What remains are the headers. They wait in a queue of their own, with all other packets that are nothing but headers, and
+//! leave by weighted round robin with the data. The receiver learns from them what was lost.
+
+use super::{
+    longest, names_it, Arrival, Effect, Effects, Hooks, Mechanism, Node, PortNo, Refused, Site, Surroundings, Turn, Verdict,
+};
+use crate::DropReason;
+use fanin_packet::{Envelope, Framing, Kind, PacketId, Reference, Signals};
+use fanin_params::{counters, names, params, Cx, Param};
+use fanin_units::{Bytes, Stream};
+use std::collections::{BTreeMap, VecDeque};
+
+names! {
+    /// Whose payload is cut off when a data packet finds its queue full.
+    pub enum Cut {
+        /// Its own.
+        "arriving" => Arriving,
+        /// Its own or, as often, that of the last packet in the queue, whose place it takes: so that not always the same flow
+        /// is late. Source: NDP §3.1.
+        "either" => Either,
+    }
+}
+
+params! {
+    /// What finds no room loses its payload. Source: NDP §3.1.
+    pub struct TrimmingParams {
+        /// Room for headers that wait, at each port, beside the buffer for data. Source: NDP §3.1 (as much as for data:
+        /// eight packets, of 9000 bytes).
+        pub headers: Bytes = Bytes(72_000), in Bytes(128)..=Bytes(10_000_000);
+        /// Headers that leave for each data packet while both wait. Source: NDP §3.1 (10).
+        pub ratio: u32 = 10, in 1..=1_000_000;
+        /// Whose payload is cut off.
+        pub cut: Cut = Cut::Either;
+        /// Switches that do not trim, by name, `*` stands for anything.
+        pub unaware: Vec<String> = Vec::new();
+    }
+}
+
+counters! {
+    /// What became of trimmed packets in the network. At any time trimmed = headers_lost + on_the_way + those that reached
+    /// their hosts.
+    pub struct TrimCounts in "trimming" {
+        /// Packets whose payload a switch cut off.
+        trimmed,
+        /// Those among them that were the last of a queue: the arriving packet took their place.
+        tail_trimmed,
+        /// Trimmed packets that were dropped after all.
+        headers_lost: failure,
+    }
+}
+
+impl DropReason {
+    /// The queue of headers had no room.
+    pub const HEADERS_FULL: DropReason = DropReason("headers_full");
+}
+
+/// Tells its coins from the draws of other mechanisms.
+const SALT: u32 = 2;
+
+/// The queue of headers of one port, and whose turn it is.
+#[derive(Clone, Debug)]
+struct HeaderQueue {
+    waiting: VecDeque<(PacketId, u16)>,
+    bytes: u64,
+    most: u64,
+    ratio: u32,
+    /// Headers that have left since the last data packet did, while data waited.
+    served: u32,
+    peak: u64,
+    coin: Stream,
+}
+
+impl HeaderQueue {
+    fn fits(&self, frame: u16) -> bool {
+        self.bytes + u64::from(frame) <= self.most
+    }
+
+    fn push(&mut self, id: PacketId, frame: u16) {
+        self.bytes += u64::from(frame);
+        self.waiting.push_back((id, frame));
+        self.peak = self.peak.max(self.bytes);
+    }
+
+    /// The header that leaves next, if it is their turn. `data`: data waits too.
+    fn pop(&mut self, data: bool) -> Option<PacketId> {
+        if self.waiting.is_empty() || (data && self.served >= self.ratio) {
+            self.served = 0; // data leaves, or nothing waits
+            return None;
+        }
+        let (id, frame) = self.waiting.pop_front()?;
+        self.bytes -= u64::from(frame);
+        self.served += u32::from(data);
+        Some(id)
+    }
+}
+
+/// Trimming at one switch.
+#[derive(Debug)]
+pub struct Trimming {
+    cut: Cut,
+    /// With the trailer.
+    framing: Framing,
+    trailer: u16,
+    ports: Vec<HeaderQueue>,
+    counts: TrimCounts,
+    reasons: BTreeMap<&'static str, u64>,
+}
+
+impl Trimming {
+    /// Frame bytes of a packet's headers alone.
+    fn header_frame(&self, e: &Envelope) -> u16 {
+        self.framing.frame(u16::from(e.header))
+    }
+
+    /// Whether a packet can lose its payload: of a reliable transport, as nobody sends datagrams again, with more payload than
+    /// fills the smallest frame and than the trailer that frames have behind it.
+    ///
+    /// So the length on the wire tells what was trimmed: the IP header speaks of more than the frame holds, trailer included.
+    fn is_trimmable(&self, e: &Envelope) -> bool {
+        e.kind == Kind::Reliable && e.frame > self.header_frame(e) + self.trailer
+    }
+
+    /// Whether a packet is one for the queue of headers: reliable, and not to be trimmed. Acknowledgments, SYN, FIN, what was
+    /// trimmed before, and short payloads.
+    fn is_header(&self, e: &Envelope) -> bool {
+        e.kind == Kind::Reliable && !self.is_trimmable(e)
+    }
+
+    fn cut_off(&mut self, e: &mut Envelope, reason: DropReason) {
+        e.trim(self.header_frame(e));
+        self.counts.trimmed += 1;
+        *self.reasons.entry(reason.name()).or_default() += 1;
+    }
+
+    /// A packet without payload goes onto the wire of an idle port, or waits among the headers, or is dropped. It has no row and
+    /// gets no mark: the queue that has rows and marks is that of data.
+    fn join(&mut self, node: &dyn Node, p: &Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
+        let view = node.view(port);
+        let queue = &mut self.ports[port.index()];
+        if view.is_idle() {
+            Verdict::Send
+        } else if queue.fits(p.envelope.frame) {
+            queue.push(p.id, p.envelope.frame);
+            fx.push(Effect::Arm(port));
+            Verdict::Hold
+        } else {
+            Verdict::Drop(DropReason::HEADERS_FULL)
+        }
+    }
+}
+
+impl Mechanism for Trimming {
+    type Params = TrimmingParams;
+    type Counts = TrimCounts;
+
+    const SIGNALS: Signals = Signals::TRIMMED;
+
+    fn runs_at(params: &TrimmingParams, switch: &str) -> bool {
+        !names_it(&params.unaware, switch)
+    }
+
+    fn new(params: &TrimmingParams, site: &Site) -> Option<Self> {
+        if !Self::runs_at(params, &site.name) {
+            return None;
+        }
+        let queue = |port: &super::PortSite| HeaderQueue {
+            waiting: VecDeque::new(),
+            bytes: 0,
+            most: params.headers.get(),
+            ratio: params.ratio,
+            served: 0,
+            peak: 0,
+            coin: site.stream(SALT, port),
+        };
+        Some(Trimming {
+            cut: params.cut,
+            framing: site.framing.with_trailer(site.trailer),
+            trailer: site.trailer,
+            ports: site.ports.iter().map(queue).collect(),
+            counts: TrimCounts::default(),
+            reasons: BTreeMap::new(),
+        })
+    }
+
+    fn check(params: &TrimmingParams, around: &Surroundings<'_>, cx: &mut Cx) {
+        if around.unlimited && !around.marking_drops {
+            cx.warn(None, "has nothing to trim: with an unlimited buffer nothing is refused for want of room", None);
+        }
+        around.check_signals(Signals::TRIMMED, "trimmed packets", cx);
+        let longest = around.transports.iter().map(|t| t.headers).max().unwrap_or(around.framing.ip.header() + 20);
+        let smallest = (around.framing.header + longest + around.trailer).max(around.framing.min_frame);
+        let smallest = Bytes(u64::from(smallest));
+        if params.headers < smallest {
+            cx.key("headers", |cx| {
+                let value = params.headers.to_value().into();
+                cx.error(Some(&value), "has no room for a single header", Some(format!("at least {smallest}"))).severity
+            });
+        }
+        cx.key("unaware", |cx| around.check_unaware(&params.unaware, false, ("nobody trims", "no trimming"), cx));
+    }
+
+    fn hooks(&self) -> Hooks {
+        Hooks::OFFER.with(Hooks::REFUSAL).with(Hooks::DROP).with(Hooks::TURN)
+    }
+
+    fn counts(&self) -> TrimCounts {
+        self.counts
+    }
+
+    fn by_reason(&self) -> Vec<(&'static str, u64)> {
+        self.reasons.iter().map(|(reason, n)| (*reason, *n)).collect()
+    }
+
+    fn peak(&self) -> Option<(PortNo, Bytes)> {
+        longest(self.ports.iter().map(|queue| queue.peak))
+    }
+
+    fn held(&self) -> Vec<PacketId> {
+        self.ports.iter().flat_map(|queue| &queue.waiting).map(|(id, _)| *id).collect()
+    }
+
+    fn on_offer(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
+        if self.is_header(p.envelope) {
+            self.join(node, p, port, fx)
+        } else {
+            Verdict::Pass
+        }
+    }
+
+    /// Where a packet finds no room, it takes the place of the last one of its class with one chance in two, which loses its
+    /// payload instead; only where both can be trimmed and are of the same size, so that neither buffer nor scheduler see a
+    /// difference. Source: NDP §3.1. Deviation: the paper does not speak of packets of different sizes.
+    fn on_refusal(&mut self, node: &mut dyn Node, refused: &mut Refused<'_>, fx: &mut Effects) -> Verdict {
+        if !self.is_trimmable(refused.packet.envelope) {
+            return Verdict::Pass;
+        }
+        if self.cut == Cut::Either {
+            let frame = refused.packet.envelope.frame;
+            let alike = refused.tail.is_some_and(|tail| tail.frame == frame && self.is_trimmable(tail));
+            if alike && self.ports[refused.port.index()].coin.below(2) == 1 {
+                return Verdict::Replace;
+            }
+        }
+        self.cut_off(refused.packet.envelope, refused.reason);
+        self.join(node, &refused.packet, refused.port, fx)
+    }
+
+    fn on_tail(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
+        self.cut_off(p.envelope, DropReason::BUFFER_FULL);
+        self.counts.tail_trimmed += 1;
+        self.join(node, p, port, fx)
+    }
+
+    fn on_drop(&mut self, _: &mut dyn Node, dropped: &Envelope, _: Option<Reference>, _: DropReason, _: &mut Effects) {
+        self.counts.headers_lost += u64::from(dropped.trimmed);
+    }
+
+    fn on_turn(&mut self, _node: &mut dyn Node, port: PortNo, data: bool, _fx: &mut Effects) -> Turn {
+        self.ports[port.index()].pop(data).map_or(Turn::Pass, Turn::Packet)
+    }
+
+    fn waits(&self, port: PortNo) -> bool {
+        !self.ports[port.index()].waiting.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{bench, site};
+    use super::*;
+    use fanin_packet::{Packet, TcpFlags, Timestamps};
+    use fanin_units::Time;
+    use proptest::prelude::*;
+
+    fn params(headers: u64, ratio: u32) -> TrimmingParams {
+        TrimmingParams { headers: Bytes(headers), ratio, cut: Cut::Either, unaware: Vec::new() }
+    }
+
+    fn trimming(trailer: u16) -> Trimming {
+        let site = Site { trailer, ..site(&["h0"]) };
+        Trimming::new(&params(72_000, 10), &site).unwrap()
+    }
+
+    fn queue(headers: u64, ratio: u32) -> HeaderQueue {
+        let trimming = Trimming::new(&params(headers, ratio), &site(&["h0"])).unwrap();
+        trimming.ports.into_iter().next().unwrap()
+    }
+
+    fn tcp(payload: u16, timestamps: bool) -> Envelope {
+        let mut p = Packet::of_tcp(TcpFlags::ACK, 1, 1, 1, payload);
+        if timestamps {
+            p.segment_mut().set_timestamps(Timestamps { value: 1, echo: 2 });
+        }
+        let header = p.header_bytes();
+        Envelope { header: header as u8, frame: Framing::ETHERNET.frame(header + payload), ..p.envelope }
+    }
+
+    #[test]
+    fn a_packet_no_longer_than_its_headers_is_a_header() {
+        let t = trimming(0);
+        for (payload, timestamps, header) in
+            [(0, false, true), (6, false, true), (7, false, false), (0, true, true), (1, true, false), (1460, false, false)]
+        {
+            let mut e = tcp(payload, timestamps);
+            assert_eq!((t.is_header(&e), t.is_trimmable(&e)), (header, !header), "{payload}");
+            if !header {
+                e.trim(t.header_frame(&e));
+                assert_eq!((e.frame, t.is_header(&e), t.is_trimmable(&e)), (if timestamps { 70 } else { 64 }, true, false));
+            }
+        }
+        for payload in [1, 1000] {
+            let e = Packet::of_udp(1, payload).envelope;
+            let e = Envelope { header: 8, frame: Framing::ETHERNET.frame(8 + payload), ..e };
+            assert!(!t.is_header(&e) && !t.is_trimmable(&e));
+        }
+        // With stamps eight bytes of payload are not seen to be missing: the stamp has as many.
+        let t = trimming(8);
+        for (payload, header) in [(8, true), (9, false)] {
+            let e = tcp(payload, true);
+            let e = Envelope { frame: t.framing.frame(u16::from(e.header) + payload), ..e };
+            assert_eq!((t.is_header(&e), t.is_trimmable(&e)), (header, !header));
+        }
+    }
+
+    #[test]
+    fn a_refused_packet_or_the_tail_loses_its_payload_as_often() {
+        let mut t = Trimming::new(&params(72_000, 10), &site(&["h0"])).unwrap();
+        let mut busy = bench(1);
+        busy.free_at = busy.now + fanin_units::Span::from_us(1);
+        let (mut own, mut tails) = (0, 0);
+        for id in 0..400 {
+            let (mut mine, other) = (tcp(1460, false), tcp(1460, false));
+            let packet = Arrival { id, envelope: &mut mine, from: None };
+            let view = busy.view(PortNo(0));
+            let mut refused = Refused { packet, port: PortNo(0), view, reason: DropReason::BUFFER_FULL, tail: Some(&other) };
+            match t.on_refusal(&mut busy, &mut refused, &mut Effects::default()) {
+                Verdict::Replace => tails += 1,
+                Verdict::Hold => own += u32::from(mine.trimmed && mine.frame == 64),
+                other => panic!("{other:?}"),
+            }
+        }
+        assert!((150..=250).contains(&tails) && own + tails == 400, "{own} {tails}");
+        assert_eq!((t.counts.trimmed, t.by_reason()), (u64::from(own), vec![("buffer_full", u64::from(own))]));
+        // A tail of another size stays.
+        let (mut mine, other) = (tcp(1460, false), tcp(1000, false));
+        let packet = Arrival { id: 9, envelope: &mut mine, from: None };
+        let view = busy.view(PortNo(0));
+        let mut refused = Refused { packet, port: PortNo(0), view, reason: DropReason::BUFFER_FULL, tail: Some(&other) };
+        assert_eq!(t.on_refusal(&mut busy, &mut refused, &mut Effects::default()), Verdict::Hold);
+    }
+
+    #[test]
+    fn headers_go_straight_onto_an_idle_wire_and_are_dropped_where_their_queue_is_full() {
+        let mut t = Trimming::new(&params(128, 10), &site(&["h0"])).unwrap();
+        let (mut node, mut fx) = (bench(1), Effects::default());
+        let mut offer = |node: &mut super::super::testing::Bench, e: &mut Envelope| {
+            t.on_offer(node, &mut Arrival { id: 1, envelope: e, from: None }, PortNo(0), &mut fx)
+        };
+        assert_eq!(offer(&mut node, &mut tcp(0, false)), Verdict::Send);
+        assert_eq!(offer(&mut node, &mut tcp(1460, false)), Verdict::Pass);
+        node.free_at = Time::MAX;
+        assert_eq!(
+            [(); 3].map(|()| offer(&mut node, &mut tcp(0, false))),
+            [Verdict::Hold, Verdict::Hold, Verdict::Drop(DropReason::HEADERS_FULL)]
+        );
+        assert_eq!(fx.list, [(0, Effect::Arm(PortNo(0))); 2]);
+        assert_eq!((t.held(), t.peak()), (vec![1, 1], Some((PortNo(0), Bytes(128)))));
+    }
+
+    #[test]
+    fn headers_leave_ten_to_one_while_data_waits() {
+        let mut q = queue(12_144, 10);
+        (0..25).for_each(|id| q.push(id, 64));
+        let mut order = String::new();
+        let mut data = 4;
+        while !q.waiting.is_empty() || data > 0 {
+            if q.pop(data > 0).is_some() {
+                order.push('h');
+            } else {
+                data -= 1;
+                order.push('D');
+            }
+        }
+        assert_eq!(order, "hhhhhhhhhhDhhhhhhhhhhDhhhhhDD");
+        assert_eq!((q.peak, q.bytes), (25 * 64, 0));
+    }
+
+    #[test]
+    fn headers_that_leave_while_no_data_waits_do_not_count() {
+        let mut q = queue(12_144, 2);
+        (0..6).for_each(|id| q.push(id, 64));
+        let left: Vec<_> = [false, false, false, true, true, true].map(|data| q.pop(data)).into();
+        assert_eq!(left, [Some(0), Some(1), Some(2), Some(3), Some(4), None]);
+        assert_eq!(q.pop(true), Some(5)); // data has left
+    }
+
+    proptest! {
+        /// Neither starves: between two headers at most one data packet leaves while headers wait, and between two data packets
+        /// at most `ratio` headers while data waits. Never more than the bound waits.
+        #[test]
+        fn neither_starves(ratio in 1u32..12, most in 128u64..1000, ops in prop::collection::vec((0u8..3, 64u16..98), 1..300)) {
+            let mut q = queue(most, ratio);
+            let (mut waiting, mut data, mut id) = (VecDeque::new(), 0u32, 0);
+            let (mut headers_in_turn, mut data_in_turn) = (0, 0);
+            for (op, frame) in ops {
+                match op {
+                    0 if q.fits(frame) => {
+                        q.push(id, frame);
+                        waiting.push_back((id, frame));
+                        id += 1;
+                    }
+                    0 => {}
+                    1 => data += 1,
+                    _ => match q.pop(data > 0) {
+                        Some(left) => {
+                            prop_assert_eq!(waiting.pop_front().map(|(id, _)| id), Some(left));
+                            headers_in_turn = if data > 0 { headers_in_turn + 1 } else { headers_in_turn };
+                            data_in_turn = 0;
+                        }
+                        None if data > 0 => {
+                            data -= 1;
+                            headers_in_turn = 0;
+                            data_in_turn = if waiting.is_empty() { 0 } else { data_in_turn + 1 };
+                        }
+                        None => prop_assert!(waiting.is_empty()),
+                    },
+                }
+                prop_assert!(headers_in_turn <= ratio && data_in_turn <= 1);
+                let bytes = waiting.iter().map(|(_, f)| u64::from(*f)).sum::<u64>();
+                prop_assert_eq!((q.bytes, q.waiting.len()), (bytes, waiting.len()));
+                prop_assert!(bytes <= most && q.peak >= q.bytes);
+            }
+        }
+    }
+}

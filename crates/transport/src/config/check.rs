@@ -1,0 +1,212 @@
+//! TCP's parameters as a scenario sees them: values that contradict one another, and values that do nothing.
+
+use super::{EcnEcho, ReceiveWindow, RttSampling, SpuriousRto, Tcp, TCP_HEADER, TIMESTAMP_BYTES};
+use crate::transport::{CheckSite, LossTimer, Shape, TransportParams};
+use fanin_packet::{IpVersion, Packet, Signals, SynOptions, TcpFlags, Timestamps};
+use fanin_params::{shown, Cx};
+use fanin_units::{Bytes, Span};
+
+/// Source: RFC 8200 §5.
+const LEAST_IPV6_MTU: u16 = 1_280;
+
+impl TransportParams for Tcp {
+    fn check(&self, cx: &mut Cx, site: &CheckSite) {
+        contradictions(self, cx);
+        sizes(self, site, cx);
+        without_effect(self, cx);
+    }
+
+    fn mtu(&self) -> u16 {
+        self.mtu
+    }
+
+    fn with_mtu_less(self, bytes: u16) -> Self {
+        Tcp { mtu: self.mtu - bytes, ..self }
+    }
+
+    fn shape(&self, ip: IpVersion) -> Shape {
+        Shape {
+            payload: u64::from(self.payload(self.mtu, ip, self.timestamps)),
+            header: tcp_header(self),
+            opening: self.handshake.then(|| syn_header(self)),
+        }
+    }
+
+    fn longest_header(&self, ip: IpVersion) -> u16 {
+        ip.header() + tcp_header(self)
+    }
+
+    fn first_window(&self, ip: IpVersion) -> u64 {
+        self.initial_window_bytes(u32::from(self.payload(self.mtu, ip, self.timestamps)))
+    }
+
+    fn receive_window(&self) -> Option<(&'static str, Bytes)> {
+        let most = match &self.receive_window {
+            ReceiveWindow::Fixed(window) => window.size,
+            ReceiveWindow::Auto(window) => window.max,
+        };
+        Some(("receive_window", most))
+    }
+
+    fn loss_timers(&self) -> Vec<LossTimer> {
+        let tail = LossTimer { key: "rto_min", value: self.rto_min, cost: "each lost tail of a burst costs that much" };
+        let first = LossTimer {
+            key: "rto_initial",
+            value: self.rto_initial,
+            cost: "without a handshake nothing tells the RTT before a lost first window",
+        };
+        if self.handshake {
+            vec![tail]
+        } else {
+            vec![tail, first]
+        }
+    }
+
+    fn uses_ecn(&self) -> bool {
+        self.ecn
+    }
+
+    fn needs_marks(&self) -> Option<&'static str> {
+        self.congestion_control.needs_marks().filter(|_| self.ecn)
+    }
+
+    fn acts_on(&self) -> Signals {
+        let all = [(self.drop_notification, Signals::LOST), (self.trim_nack, Signals::TRIMMED)];
+        all.iter().filter(|(on, _)| *on).fold(Signals::NONE, |sum, (_, signal)| sum.with(*signal))
+    }
+
+    fn signal_keys(&self) -> &'static [(Signals, &'static str)] {
+        &[(Signals::LOST, "drop_notification"), (Signals::TRIMMED, "trim_nack")]
+    }
+}
+
+/// Bytes of the TCP header of a data segment, and of an ACK without SACK blocks.
+fn tcp_header(tcp: &Tcp) -> u16 {
+    TCP_HEADER + if tcp.timestamps { TIMESTAMP_BYTES } else { 0 }
+}
+
+/// Bytes of the TCP header of a SYN with its options.
+fn syn_header(tcp: &Tcp) -> u16 {
+    let mut packet = Packet::of_tcp(TcpFlags::SYN, 0, 0, 0, 0);
+    let syn = packet.segment_mut();
+    if tcp.timestamps {
+        syn.tcp.set_timestamps(Timestamps::default());
+    }
+    syn.tcp.set_syn_options(SynOptions { mss: 0, window_scale: Some(tcp.window_scale()), sack_permitted: tcp.sack });
+    packet.header_bytes()
+}
+
+fn contradictions(tcp: &Tcp, cx: &mut Cx) {
+    if tcp.rto_min > tcp.rto_max {
+        cx.error_at("rto_min", &tcp.rto_min, "is above rto_max", &format!("at most {}", tcp.rto_max));
+    }
+    if tcp.rto_initial > tcp.rto_max {
+        cx.error_at("rto_initial", &tcp.rto_initial, "is above rto_max", &format!("at most {}", tcp.rto_max));
+    }
+    if let ReceiveWindow::Auto(window) = &tcp.receive_window {
+        if window.initial > window.max {
+            cx.key("receive_window", |cx| {
+                cx.error_at("initial", &window.initial, "is above max", &format!("at most {}", window.max)).severity
+            });
+        }
+    }
+    if tcp.rtt_sampling == RttSampling::Timestamps && !tcp.timestamps {
+        cx.error_at("rtt_sampling", &tcp.rtt_sampling, "needs timestamps", "\"timed_segment\", or timestamps = true");
+    }
+    if tcp.spurious_rto == SpuriousRto::Eifel && !tcp.timestamps {
+        cx.error_at("spurious_rto", &tcp.spurious_rto, "needs timestamps", "\"f_rto\" or \"none\", or timestamps = true");
+    }
+    if let Some(name) = tcp.congestion_control.needs_marks() {
+        if !tcp.ecn {
+            let message = format!("disables ECN, which {name} requires");
+            cx.error_at("ecn", &tcp.ecn, message, "true, or another congestion_control");
+        } else if tcp.ecn_echo == EcnEcho::Classic {
+            let message = format!("repeats each mark until CWR, so that {name} overestimates the marked fraction");
+            cx.warn_at("ecn_echo", &tcp.ecn_echo, message).suggestion = Some("leave it out, or write \"dctcp\"".to_string());
+        }
+    }
+    if tcp.rto_min < tcp.clock_granularity && tcp.rto_min > Span::ZERO {
+        let message = format!("is below clock_granularity ({}): no RTO is shorter than that", tcp.clock_granularity);
+        cx.warn_at("rto_min", &tcp.rto_min, message).suggestion = Some("lower clock_granularity too".to_string());
+    }
+    if tcp.ack_every > 1 && tcp.delayed_ack_timeout >= tcp.rto_min {
+        let message = format!(
+            "is not below rto_min ({}): a sender whose last segment waits for its ACK times out for nothing",
+            tcp.rto_min
+        );
+        cx.warn_at("delayed_ack_timeout", &tcp.delayed_ack_timeout, message).suggestion =
+            Some("lower delayed_ack_timeout, or set ack_every = 1".to_string());
+    }
+}
+
+/// Packets that are too small for their version of IP, segments that are too large for them.
+fn sizes(tcp: &Tcp, &CheckSite { trailer, ip }: &CheckSite, cx: &mut Cx) {
+    let least = LEAST_IPV6_MTU + trailer;
+    if ip == IpVersion::V6 && tcp.mtu < least {
+        let stamp = if trailer > 0 { format!(" and {trailer} B for stamps") } else { String::new() };
+        let accepted = format!("at least {least}: the {LEAST_IPV6_MTU} B that every link of IPv6 carries (RFC 8200){stamp}");
+        cx.key("mtu", |cx| {
+            let problem = cx.error(Some(&shown(&tcp.mtu)), "is too small for IPv6", Some(accepted));
+            problem.suggestion = Some(format!("mtu = {least}, with mss for smaller segments; or framing.ip = \"v4\""));
+        });
+    }
+    let notification = tcp.notification_room(ip);
+    let room = tcp.mtu - trailer - notification - tcp.longest_header(ip);
+    if tcp.mss.is_some_and(|mss| mss > room) {
+        let accepted = format!(
+            "at most {room}: the MTU of {} less {} of {}",
+            tcp.mtu,
+            Bytes(u64::from(tcp.mtu - room)),
+            match (trailer > 0, notification > 0) {
+                (false, false) => "headers",
+                (true, false) => "headers and stamp",
+                (false, true) => "headers and drop notification",
+                (true, true) => "headers, stamp and drop notification",
+            }
+        );
+        cx.error_at("mss", &tcp.mss, "does not fit the MTU", &accepted);
+    }
+}
+
+/// A value that differs from its default and changes nothing beside the others is an error: it was meant to do something.
+fn without_effect(tcp: &Tcp, cx: &mut Cx) {
+    let default = Tcp::new(tcp.profile, tcp.congestion_control.clone());
+    macro_rules! idle {
+        ($key:ident, $why:literal, $remedy:expr) => {
+            if tcp.$key != default.$key {
+                cx.error_at(stringify!($key), &tcp.$key, concat!("has no effect ", $why), $remedy);
+            }
+        };
+    }
+    if !tcp.tso {
+        idle!(tso_max, "while tso is off", "tso = true, or no tso_max");
+    }
+    if !tcp.timestamps {
+        idle!(timestamp_tick, "while timestamps are off", "timestamps = true, or no timestamp_tick");
+    } else if tcp.rtt_sampling != RttSampling::Timestamps && tcp.spurious_rto != SpuriousRto::Eifel {
+        let remedy = "rtt_sampling = \"timestamps\", spurious_rto = \"eifel\", or no timestamp_tick";
+        idle!(timestamp_tick, "where nothing reads timestamps", remedy);
+    }
+    if !tcp.ecn {
+        idle!(ecn_echo, "while ecn is off", "ecn = true, or no ecn_echo");
+        idle!(ect_on, "while ecn is off", "ecn = true, or no ect_on");
+    }
+    if tcp.ack_every == 1 {
+        idle!(delayed_ack_timeout, "without delayed ACKs", "ack_every above 1, or no delayed_ack_timeout");
+        idle!(quick_acks, "without delayed ACKs", "ack_every above 1, or no quick_acks");
+    }
+    if tcp.initial_window.is_some() {
+        idle!(initial_window_rule, "beside initial_window", "either initial_window or initial_window_rule");
+    }
+    if !tcp.handshake {
+        idle!(time_wait, "on connections that never close", "handshake = true, or no time_wait");
+        idle!(syn_retries, "on connections that are open already", "handshake = true, or no syn_retries");
+    }
+    if !tcp.drop_notification && !tcp.trim_nack {
+        let remedy = "drop_notification = true, trim_nack = true, or no drop_resend";
+        idle!(drop_resend, "while drop_notification and trim_nack are off", remedy);
+    }
+    if !tcp.sack && !tcp.ecn && tcp.prr {
+        idle!(prr, "without sack and without ecn", "sack = true, or prr = false");
+    }
+}

@@ -1,0 +1,127 @@
+//! TCP as a [`Transport`].
+
+use super::{Connection, Sync, TcpEndpoint};
+use crate::config::Tcp;
+use crate::report::{AbortReason, Event, Pending, Stats};
+use crate::signals::{SignalCounts, SignalLog};
+use crate::transport::{Kinds, Transport};
+use fanin_packet::{Envelope, Header, IpVersion, Segment, SegmentMut, Signal};
+use fanin_units::{Stream, Time};
+
+impl Transport for TcpEndpoint {
+    type Params = Tcp;
+
+    fn pair(cfg: &Tcp, ip: IpVersion, now: Time, draws: &mut Stream) -> [Self; 2] {
+        let iss = [draws.next_u32(), draws.next_u32()];
+        let ts_offset = [draws.next_u32(), draws.next_u32()];
+        Connection::pair(cfg, ip, iss, ts_offset).map(|connection| TcpEndpoint::new(cfg, connection, now))
+    }
+
+    /// After [`Transport::close`] it is refused.
+    fn write(&mut self, _cfg: &Tcp, now: Time, bytes: u64) {
+        if !self.fin_wanted {
+            self.end += bytes;
+            self.arm_persist(now);
+        }
+    }
+
+    fn close(&mut self, _cfg: &Tcp, now: Time) {
+        self.close_stream(now);
+    }
+
+    #[inline(always)]
+    fn on_packet(&mut self, cfg: &Tcp, now: Time, envelope: &Envelope, header: &Header) {
+        if let Header::Tcp(tcp) = header {
+            self.on_segment_of_any_kind(cfg, now, Segment { envelope, tcp });
+        }
+    }
+
+    fn on_signal(&mut self, cfg: &Tcp, now: Time, signal: &Signal) {
+        self.on_notification(cfg, now, signal);
+    }
+
+    fn on_timer(&mut self, cfg: &Tcp, now: Time) {
+        if self.ack_at <= now {
+            self.ack_at = Time::MAX;
+            self.due |= super::due::ACK;
+        }
+        if self.pace_at <= now {
+            self.pace_at = Time::MAX;
+        }
+        if self.rto_at <= now {
+            self.on_rto_timer(cfg, now);
+        }
+    }
+
+    #[inline(always)]
+    fn next_timeout(&self) -> Time {
+        self.rto_at.min(self.ack_at).min(self.pace_at)
+    }
+
+    #[inline(always)]
+    fn due(&self, cfg: &Tcp, now: Time, kinds: Kinds) -> bool {
+        (kinds.has(Kinds::CONTROL) && self.due != 0) || (kinds.has(Kinds::DATA) && self.data_due(cfg, now))
+    }
+
+    #[inline(always)]
+    fn poll(&mut self, cfg: &Tcp, now: Time, kinds: Kinds, envelope: &mut Envelope, header: &mut Header) -> bool {
+        if kinds.has(Kinds::CONTROL) && self.due != 0 {
+            self.poll_control(cfg, now, &mut SegmentMut { envelope, tcp: header.make_tcp() });
+            return true;
+        }
+        kinds.has(Kinds::DATA) && self.poll_data(cfg, now, &mut SegmentMut { envelope, tcp: header.make_tcp() })
+    }
+
+    fn burst(&self, cfg: &Tcp, now: Time) -> u64 {
+        if cfg.tso {
+            self.tso_bytes(cfg, now)
+        } else {
+            0
+        }
+    }
+
+    #[inline(always)]
+    fn poll_event(&mut self) -> Option<Event> {
+        if self.pending.0 == 0 {
+            return None;
+        }
+        Some(match self.pending.take() {
+            Pending::CONNECTED => Event::Connected,
+            Pending::DELIVERED => Event::Delivered { total: self.stats.delivered },
+            Pending::ACKED => Event::Acked { total: self.stats.acked },
+            Pending::PEER_CLOSED => Event::PeerClosed,
+            Pending::CLOSED => Event::Closed,
+            _ => Event::Aborted(self.aborted.unwrap_or(AbortReason::Reset)),
+        })
+    }
+
+    fn is_over(&self, cfg: &Tcp) -> bool {
+        match self.sync {
+            Sync::Closed | Sync::TimeWait => true,
+            _ => !cfg.handshake && self.una >= self.end,
+        }
+    }
+
+    fn stats(&self) -> &Stats {
+        &self.stats
+    }
+
+    fn signals(&self) -> SignalCounts {
+        self.signals.so_far()
+    }
+
+    fn signal_log(&mut self) -> &mut SignalLog {
+        &mut self.signals
+    }
+
+    fn describe(&self) -> String {
+        format!(
+            "{:?}, {} B in flight, {} B unsent, cwnd {} B, RTO {}",
+            self.state(),
+            self.inflight(),
+            self.unsent(),
+            self.cwnd(),
+            self.rto()
+        )
+    }
+}

@@ -1,0 +1,246 @@
+//! Drop notifications: a switch notifies the sender of a packet that it dropped. Source: PDN §IV.
+
+use super::loss::{FRto, Prr, Repair};
+use super::{due, Phase, Sync, TcpEndpoint};
+use crate::cc::{Congestion, Controller};
+use crate::config::Tcp;
+use fanin_packet::{IpVersion, Lost, Part, Reference, Signal};
+use fanin_units::{Span, Time};
+
+fanin_params::counters! {
+    /// What senders did about drop notifications.
+    pub struct NotificationCounts in "notifications" {
+        /// Notifications upon which the sender retransmitted the packet.
+        retransmitted: success,
+        /// Notifications of a loss that the sender knew already.
+        redundant,
+        /// Notifications of data that had been acknowledged meanwhile, cumulatively or selectively.
+        arrived,
+        /// Notifications of nothing that the sender had in flight: never sent, without data, or the connection was closed.
+        unknown,
+        /// Notifications with an operation that is not defined.
+        undefined: failure,
+        /// Notifications to a sender whose transport does not act on them: set `drop_notification` = true.
+        ignored: failure,
+    }
+}
+
+/// Bytes of a notification besides addresses and ports: sequence number 4, length 2, type 1, operation 1. Source: PDN fig. 3.
+const FIELDS: u16 = 8;
+
+/// Bytes that a segment leaves for a notification at the end of its frame: 20, with IPv6 44.
+pub(crate) const fn notification_bytes(ip: IpVersion) -> u16 {
+    ip.tuple() + FIELDS
+}
+
+/// What an endpoint does about a packet of its own that is lost for sure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Retransmitted,
+    Redundant,
+    Arrived,
+    Unknown,
+}
+
+impl TcpEndpoint {
+    /// A switch has dropped a packet that this end sent.
+    ///
+    /// The bytes are sent again at once, whatever window and pacing say (or with `drop_resend = "window"`, when the window has
+    /// room): they take the place that the dropped packet had.
+    /// With `reduce` the congestion control reduces the window as for a loss, and the sender is in
+    /// recovery until all that was outstanding is acknowledged. It reduces once per RTT at most: a further drop counts when
+    /// SRTT has passed since the last reduction and the packet was sent after it. Duplicate ACKs of data that a
+    /// notification has named mean nothing new.
+    ///
+    /// A notification that arrives late or twice costs one segment at most: it is the same as that of a retransmission
+    /// which was dropped again.
+    ///
+    /// Of an acknowledgment without data, the newest one is sent again.
+    ///
+    /// Source: PDN §IV. Deviation: the reduction is the congestion control's (CUBIC's is not by half); cwnd is not below what
+    /// it was where a half would be below two segments.
+    pub(super) fn on_notification(&mut self, cfg: &Tcp, now: Time, signal: &Signal) {
+        if !cfg.drop_notification {
+            self.signals.counts().notifications.ignored += 1;
+            return;
+        }
+        let Signal::Lost(lost) = signal else {
+            self.signals.counts().notifications.undefined += 1;
+            return;
+        };
+        let outcome = self.packet_was_lost(cfg, now, lost);
+        let counts = &mut self.signals.counts().notifications;
+        match outcome {
+            Outcome::Retransmitted => counts.retransmitted += 1,
+            Outcome::Redundant => counts.redundant += 1,
+            Outcome::Arrived => counts.arrived += 1,
+            Outcome::Unknown => counts.unknown += 1,
+        }
+    }
+
+    /// A packet of this end is lost for sure, by a drop notification or a NACK.
+    pub(super) fn packet_was_lost(&mut self, cfg: &Tcp, now: Time, lost: &Lost) -> Outcome {
+        let packet = &lost.packet;
+        let outcome = match (self.sync, packet.part) {
+            (Sync::SynSent | Sync::SynReceived, Part::Data) => self.syn_was_dropped(cfg, now, lost),
+            (Sync::Open, Part::Data) => match self.range_of(packet) {
+                Ok((from, to)) => self.data_was_dropped(cfg, now, (from, to), lost.reduce),
+                Err(outcome) => outcome,
+            },
+            (Sync::Open | Sync::TimeWait, Part::Acknowledgment) => self.ack_was_dropped(packet),
+            _ => Outcome::Unknown,
+        };
+        self.stats.notices += u32::from(outcome == Outcome::Retransmitted);
+        outcome
+    }
+
+    /// The newest acknowledgment is sent again; older ones, whose place newer ones have taken, are not. One that is being delayed
+    /// is due: the other end has waited for the one before it.
+    ///
+    /// If other acknowledgments of the same number have arrived (of data beyond a hole), the copy is one duplicate more.
+    fn ack_was_dropped(&mut self, packet: &Reference) -> Outcome {
+        if packet.number != self.wire_rcv_nxt() && self.unacked == 0 {
+            return Outcome::Redundant;
+        }
+        self.due |= due::ACK;
+        Outcome::Retransmitted
+    }
+
+    /// The SYN or SYN/ACK is sent again; the timer starts anew and has not expired, so its back-off and RFC 6298 §5.7 do not
+    /// apply. With a reduction the initial window is one segment. Source: RFC 5681 §3.1.
+    fn syn_was_dropped(&mut self, cfg: &Tcp, now: Time, lost: &Lost) -> Outcome {
+        let packet = &lost.packet;
+        if packet.number != self.wire(0) || packet.length != 0 {
+            return Outcome::Unknown;
+        }
+        if self.due & due::SYN != 0 {
+            return Outcome::Redundant;
+        }
+        self.syn_dropped |= lost.reduce;
+        self.untime(cfg);
+        self.due |= due::SYN;
+        self.rto_at = now + self.rtt.rto;
+        Outcome::Retransmitted
+    }
+
+    /// The place in the stream of what was dropped, cut to what is not acknowledged; a FIN rides on the last byte.
+    fn range_of(&self, packet: &Reference) -> Result<(u64, u64), Outcome> {
+        let from = self.una as i64 + i64::from(packet.number.wrapping_sub(self.wire(self.una)) as i32);
+        let mut to = from + i64::from(packet.length);
+        let (una, nxt, end) = (self.una as i64, self.nxt as i64, self.end as i64);
+        if self.fin_sent && to == end {
+            to = nxt;
+        }
+        if from == to || to > nxt {
+            return Err(Outcome::Unknown);
+        }
+        if to <= una {
+            return Err(Outcome::Arrived);
+        }
+        Ok((from.max(una) as u64, to as u64))
+    }
+
+    fn data_was_dropped(&mut self, cfg: &Tcp, now: Time, (from, to): (u64, u64), reduce: bool) -> Outcome {
+        let mut r = self.repair.take().unwrap_or_default();
+        r.advance(self.una);
+        let outcome = self.note_drop(cfg, now, &mut r, (from, to), reduce);
+        self.repair = Some(r);
+        self.settle();
+        outcome
+    }
+
+    fn note_drop(&mut self, cfg: &Tcp, now: Time, r: &mut Repair, (from, to): (u64, u64), reduce: bool) -> Outcome {
+        // After a timeout everything is lost, and sent again in order: this says something new only below.
+        let limit = if self.phase == Phase::Loss { to.min(r.board.high_rxt()) } else { to };
+        let repairing = matches!(self.phase, Phase::Recovery | Phase::Loss);
+        let Some(first) = r.board.hole_from(from, to) else { return Outcome::Arrived };
+        let new = first.0 >= self.reduced_until;
+        let mut again = repairing && first.0 < r.board.high_rxt();
+        let (mut at, mut news) = (from, 0);
+        while let Some((a, b)) = r.board.hole_from(at, limit) {
+            again |= r.notified.covers(a);
+            news += r.notified.lose(a, b);
+            at = b;
+        }
+        if news == 0 {
+            return Outcome::Redundant;
+        }
+        self.burst = 0;
+        self.untime(cfg);
+        if self.phase == Phase::Loss {
+            r.f_rto = FRto::Off; // a loss it was
+            r.eifel = None;
+        }
+        // What was sent before the last reduction belongs to it. As long as no RTT is known, so does what was sent again.
+        let rtt = self.rtt.srtt;
+        let rtt_over = r.cut_at.is_none_or(|at| now >= at + rtt);
+        if reduce && rtt_over && (new || (again && rtt > Span::ZERO)) {
+            self.reduce_for_notification(cfg, now, r);
+        }
+        Outcome::Retransmitted
+    }
+
+    /// The window falls as for a loss, and recovery begins or goes on to what is outstanding now.
+    fn reduce_for_notification(&mut self, cfg: &Tcp, now: Time, r: &mut Repair) {
+        let before = self.w.cwnd;
+        let flight = self.nxt - self.una;
+        // In recovery the window is ssthresh; cwnd moves around it. What limited transmit sent does not count.
+        let window = if self.phase == Phase::Recovery { self.w.ssthresh } else { before };
+        let flight = flight.saturating_sub(r.limited_sent).min(window);
+        // Without SACK, duplicate ACKs tell how many segments have left the network. Source: RFC 5681 §3.2 steps 3 and 4.
+        let left = match self.phase {
+            _ if self.sack_on => 0,
+            Phase::Recovery => before.saturating_sub(self.w.ssthresh),
+            Phase::Loss => 0,
+            Phase::Open | Phase::Cwr => self.w.segments(self.dup_acks),
+        };
+        let after_ecn = self.reduced_by_ecn && self.una < self.reduced_until;
+        self.cc.on_loss(&mut self.w, &Congestion { now, flight, after_ecn, first: true });
+        self.w.cwnd = self.w.cwnd.min(before) + left;
+        self.stats.notice_reductions += 1;
+        self.reduced_until = self.nxt;
+        self.reduced_by_ecn = false;
+        r.cut_at = Some(now);
+        r.limited_sent = 0;
+        if self.phase == Phase::Loss {
+            return;
+        }
+        if self.phase != Phase::Recovery {
+            self.stats.recoveries += 1;
+            self.phase = Phase::Recovery;
+            r.by_notification = true;
+            r.first_due = false;
+            r.board.begin(self.una);
+        }
+        r.recover = self.nxt;
+        if self.sack_on && cfg.prr {
+            r.prr = Prr::over(self.nxt - self.una);
+            self.prr_on_ack(r, 0);
+        }
+    }
+
+    /// An ACK in a recovery that a notification began, short of its end: data before the hole may still arrive, so a partial
+    /// ACK means no loss, and the window is not below ssthresh.
+    pub(super) fn notified_recovery_on_ack(&mut self, cfg: &Tcp, r: &mut Repair, news: &super::loss::AckNews) -> bool {
+        let mss = u64::from(self.w.mss);
+        if self.sack_on {
+            r.board.find_lost(cfg.dup_thresh, self.w.mss);
+            if cfg.prr {
+                self.prr_on_ack(r, news.delivered);
+            }
+        } else if news.acked > 0 {
+            // Source: RFC 6582 §3.2 step 3, as far as duplicate ACKs have inflated it.
+            let deflated = self.w.cwnd.saturating_sub(news.acked) + mss.min(news.acked);
+            self.w.cwnd = deflated.max(self.w.cwnd.min(self.w.ssthresh));
+        } else if news.duplicate {
+            self.w.cwnd += mss; // Source: RFC 5681 §3.2 step 4.
+        }
+        if news.duplicate && self.loss_beyond_notifications(cfg, r) {
+            // A loss that no switch has notified of: the rest is ordinary recovery, within the same reduction.
+            r.by_notification = false;
+            r.first_due = true;
+            r.board.begin(self.una);
+        }
+        true
+    }
+}

@@ -1,0 +1,217 @@
+//! The transports: one line for each gives its table in scenarios, its variant of [`Endpoint`] and all dispatch.
+
+use crate::config::Tcp;
+use crate::endpoint::TcpEndpoint;
+use crate::report::{Event, Stats};
+use crate::signals::SignalCounts;
+use crate::transport::{CheckSite, Kinds, LossTimer, Shape, Transport, TransportParams};
+use crate::udp::UdpEndpoint;
+use fanin_packet::{Envelope, Header, IpVersion, Signal, Signals};
+use fanin_params::Cx;
+use fanin_units::{Bytes, Stream, Time};
+
+macro_rules! transports {
+    ($( $(#[doc = $doc:expr])* $kind:literal => $variant:ident($params:ty, $endpoint:ty), )*) => {
+        fanin_params::choice! {
+            /// The transport of a flow.
+            pub enum TransportConfig {
+                $( $(#[doc = $doc])* $kind => $variant($params), )*
+            }
+        }
+
+        impl TransportParams for TransportConfig {
+            fn check(&self, cx: &mut Cx, site: &CheckSite) {
+                match self { $( Self::$variant(p) => p.check(cx, site), )* }
+            }
+            fn mtu(&self) -> u16 {
+                match self { $( Self::$variant(p) => p.mtu(), )* }
+            }
+            fn with_mtu_less(self, bytes: u16) -> Self {
+                match self { $( Self::$variant(p) => Self::$variant(p.with_mtu_less(bytes)), )* }
+            }
+            fn shape(&self, ip: IpVersion) -> Shape {
+                match self { $( Self::$variant(p) => p.shape(ip), )* }
+            }
+            fn longest_header(&self, ip: IpVersion) -> u16 {
+                match self { $( Self::$variant(p) => p.longest_header(ip), )* }
+            }
+            fn first_window(&self, ip: IpVersion) -> u64 {
+                match self { $( Self::$variant(p) => p.first_window(ip), )* }
+            }
+            fn receive_window(&self) -> Option<(&'static str, Bytes)> {
+                match self { $( Self::$variant(p) => TransportParams::receive_window(p), )* }
+            }
+            fn loss_timers(&self) -> Vec<LossTimer> {
+                match self { $( Self::$variant(p) => p.loss_timers(), )* }
+            }
+            fn uses_ecn(&self) -> bool {
+                match self { $( Self::$variant(p) => p.uses_ecn(), )* }
+            }
+            fn needs_marks(&self) -> Option<&'static str> {
+                match self { $( Self::$variant(p) => p.needs_marks(), )* }
+            }
+            fn acts_on(&self) -> Signals {
+                match self { $( Self::$variant(p) => p.acts_on(), )* }
+            }
+            fn signal_keys(&self) -> &'static [(Signals, &'static str)] {
+                match self { $( Self::$variant(p) => p.signal_keys(), )* }
+            }
+        }
+
+        /// One end of a flow of any transport, or of datagrams. Its methods are those of [`Transport`].
+        #[allow(clippy::large_enum_variant)] // the large one is the common one
+        pub enum Endpoint {
+            $( $(#[doc = $doc])* $variant($endpoint), )*
+            /// Datagrams.
+            Udp(UdpEndpoint),
+        }
+
+        /// Runs the method of the transport that an endpoint has, or else that of datagrams.
+        macro_rules! dispatch {
+            ($end:expr, $cfg:expr, |$e:ident, $c:ident| $body:expr, |$udp:ident| $datagrams:expr) => {
+                #[allow(unreachable_patterns)]
+                match ($end, $cfg) {
+                    $( (Endpoint::$variant($e), TransportConfig::$variant($c)) => $body, )*
+                    (Endpoint::Udp($udp), _) => $datagrams,
+                    _ => another_transport(),
+                }
+            };
+            ($end:expr, |$e:ident| $body:expr, |$udp:ident| $datagrams:expr) => {
+                match $end {
+                    $( Endpoint::$variant($e) => $body, )*
+                    Endpoint::Udp($udp) => $datagrams,
+                }
+            };
+        }
+
+        impl Endpoint {
+            /// Both ends of a flow, initiator first.
+            pub fn pair(cfg: &TransportConfig, ip: IpVersion, now: Time, draws: &mut Stream) -> [Endpoint; 2] {
+                match cfg { $(
+                    TransportConfig::$variant(p) => <$endpoint>::pair(p, ip, now, draws).map(Endpoint::$variant),
+                )* }
+            }
+        }
+    };
+}
+
+transports! {
+    /// TCP.
+    "tcp" => Tcp(Tcp, TcpEndpoint),
+}
+
+impl Default for TransportConfig {
+    fn default() -> Self {
+        TransportConfig::Tcp(Tcp::default())
+    }
+}
+
+#[cold]
+fn another_transport() -> ! {
+    panic!("an endpoint and the parameters of another transport")
+}
+
+/// Those that take parameters panic when these are another transport's.
+impl Endpoint {
+    /// See [`Transport::write`]. Datagrams leave by their schedule.
+    #[inline(always)]
+    pub fn write(&mut self, cfg: &TransportConfig, now: Time, bytes: u64) {
+        dispatch!(self, cfg, |e, c| e.write(c, now, bytes), |_udp| ())
+    }
+
+    /// See [`Transport::close`].
+    #[inline(always)]
+    pub fn close(&mut self, cfg: &TransportConfig, now: Time) {
+        dispatch!(self, cfg, |e, c| e.close(c, now), |_udp| ())
+    }
+
+    /// See [`Transport::on_packet`].
+    #[inline(always)]
+    pub fn on_packet(&mut self, cfg: &TransportConfig, now: Time, envelope: &Envelope, header: &Header) {
+        dispatch!(self, cfg, |e, c| e.on_packet(c, now, envelope, header), |udp| udp.on_packet(envelope))
+    }
+
+    /// See [`Transport::on_signal`].
+    #[inline(always)]
+    pub fn on_signal(&mut self, cfg: &TransportConfig, now: Time, signal: &Signal) {
+        dispatch!(self, cfg, |e, c| e.on_signal(c, now, signal), |udp| udp.on_signal())
+    }
+
+    /// See [`Transport::on_timer`].
+    #[inline(always)]
+    pub fn on_timer(&mut self, cfg: &TransportConfig, now: Time) {
+        dispatch!(self, cfg, |e, c| e.on_timer(c, now), |udp| udp.on_timer(now))
+    }
+
+    /// See [`Transport::next_timeout`].
+    #[inline(always)]
+    pub fn next_timeout(&self) -> Time {
+        dispatch!(self, |e| e.next_timeout(), |udp| udp.next_timeout())
+    }
+
+    /// See [`Transport::due`].
+    #[inline(always)]
+    pub fn due(&self, cfg: &TransportConfig, now: Time, kinds: Kinds) -> bool {
+        dispatch!(self, cfg, |e, c| e.due(c, now, kinds), |udp| udp.due(now, kinds))
+    }
+
+    /// See [`Transport::poll`].
+    #[inline(always)]
+    pub fn poll(&mut self, cfg: &TransportConfig, now: Time, kinds: Kinds, envelope: &mut Envelope, header: &mut Header) -> bool {
+        dispatch!(self, cfg, |e, c| e.poll(c, now, kinds, envelope, header), |udp| udp.poll(now, kinds, envelope, header))
+    }
+
+    /// See [`Transport::burst`].
+    #[inline(always)]
+    pub fn burst(&self, cfg: &TransportConfig, now: Time) -> u64 {
+        dispatch!(self, cfg, |e, c| e.burst(c, now), |_udp| 0)
+    }
+
+    /// See [`Transport::poll_event`].
+    #[inline(always)]
+    pub fn poll_event(&mut self) -> Option<Event> {
+        dispatch!(self, |e| e.poll_event(), |udp| udp.poll_event())
+    }
+
+    /// See [`Transport::is_over`].
+    #[inline(always)]
+    pub fn is_over(&self, cfg: &TransportConfig) -> bool {
+        dispatch!(self, cfg, |e, c| e.is_over(c), |udp| udp.is_over())
+    }
+
+    /// See [`Transport::stats`].
+    pub fn stats(&self) -> &Stats {
+        dispatch!(self, |e| e.stats(), |udp| udp.stats())
+    }
+
+    /// Datagrams received; zero for other transports.
+    pub fn received(&self) -> u64 {
+        match self {
+            Endpoint::Udp(udp) => udp.received(),
+            _ => 0,
+        }
+    }
+
+    /// See [`Transport::signals`].
+    pub fn signals(&self) -> SignalCounts {
+        dispatch!(self, |e| e.signals(), |udp| udp.signals())
+    }
+
+    /// See [`Transport::describe`].
+    pub fn describe(&self) -> String {
+        dispatch!(self, |e| e.describe(), |udp| udp.describe())
+    }
+
+    /// See [`Transport::shape`].
+    pub fn shape(cfg: &TransportConfig, ip: IpVersion) -> Shape {
+        cfg.shape(ip)
+    }
+
+    /// The endpoint, if it is TCP's.
+    pub fn tcp(&self) -> Option<&TcpEndpoint> {
+        match self {
+            Endpoint::Tcp(tcp) => Some(tcp),
+            _ => None,
+        }
+    }
+}

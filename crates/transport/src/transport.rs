@@ -1,0 +1,183 @@
+//! What every transport does, and what a scenario asks of its parameters.
+
+use crate::report::{Event, Stats};
+use crate::signals::{SignalCounts, SignalLog};
+use fanin_packet::{Envelope, Header, IpVersion, Signal, Signals};
+use fanin_params::Cx;
+use fanin_units::{Bytes, Span, Stream, Time};
+
+/// Kinds of packets that a poll may give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kinds(u8);
+
+impl Kinds {
+    /// Acknowledgments and handshakes: they leave in the round in which they are due.
+    pub const CONTROL: Kinds = Kinds(1);
+    /// What leaves when the NIC has room.
+    pub const DATA: Kinds = Kinds(2);
+    pub const ALL: Kinds = Kinds(3);
+
+    /// Whether all of `other` are in it.
+    #[inline(always)]
+    pub const fn has(self, other: Kinds) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Both.
+    #[inline(always)]
+    pub const fn with(self, other: Kinds) -> Kinds {
+        Kinds(self.0 | other.0)
+    }
+}
+
+/// What the completion time of a flow alone on an idle network depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// Payload of a full data packet \[bytes\].
+    pub payload: u64,
+    /// Transport header of a data packet, and of its acknowledgment \[bytes\].
+    pub header: u16,
+    /// Transport header of the packets that open a connection, one in each direction \[bytes\]; `None` without a handshake.
+    pub opening: Option<u16>,
+}
+
+/// One end of a flow, sans-IO: time comes in as an argument, packets are polled.
+///
+/// After each input the host polls [`Kinds::CONTROL`] until nothing is due, reads [`Transport::poll_event`] until it is empty,
+/// polls [`Kinds::DATA`] when its NIC has room, and calls [`Transport::on_timer`] at [`Transport::next_timeout`].
+pub trait Transport: Sized {
+    /// Its table in a scenario.
+    type Params: TransportParams;
+
+    /// Both ends of a flow, initiator first. `draws`: the flow's own random stream.
+    fn pair(cfg: &Self::Params, ip: IpVersion, now: Time, draws: &mut Stream) -> [Self; 2];
+
+    /// The application writes `bytes`.
+    fn write(&mut self, cfg: &Self::Params, now: Time, bytes: u64);
+
+    /// The application writes nothing more.
+    fn close(&mut self, cfg: &Self::Params, now: Time);
+
+    /// A packet of the other end has arrived, perhaps trimmed.
+    fn on_packet(&mut self, cfg: &Self::Params, now: Time, envelope: &Envelope, header: &Header);
+
+    /// The network signals something about a packet of this end.
+    fn on_signal(&mut self, _cfg: &Self::Params, _now: Time, _signal: &Signal) {
+        self.signal_log().counts().notifications.ignored += 1;
+    }
+
+    /// A timeout has expired. Early and repeated calls are harmless.
+    fn on_timer(&mut self, cfg: &Self::Params, now: Time);
+
+    /// The earliest time at which [`Transport::on_timer`] has something to do; `Time::MAX`: never.
+    fn next_timeout(&self) -> Time;
+
+    /// Whether [`Transport::poll`] would give a packet.
+    fn due(&self, cfg: &Self::Params, now: Time, kinds: Kinds) -> bool;
+
+    /// Makes the next packet, if one of `kinds` is due: its header, and of the envelope `payload`, `ecn`, `kind` and
+    /// `trimmed`. The host fills the rest.
+    fn poll(&mut self, cfg: &Self::Params, now: Time, kinds: Kinds, envelope: &mut Envelope, header: &mut Header) -> bool;
+
+    /// Payload bytes that one turn at the NIC may send back to back; zero: one packet.
+    fn burst(&self, _cfg: &Self::Params, _now: Time) -> u64 {
+        0
+    }
+
+    /// The next event, oldest cause first.
+    fn poll_event(&mut self) -> Option<Event>;
+
+    /// Whether nothing more leaves this end of its own accord.
+    fn is_over(&self, cfg: &Self::Params) -> bool;
+
+    /// Counters since the start.
+    fn stats(&self) -> &Stats;
+
+    /// What became of signals.
+    fn signals(&self) -> SignalCounts;
+
+    /// Where the endpoint counts signals.
+    fn signal_log(&mut self) -> &mut SignalLog;
+
+    /// See [`Shape`].
+    fn shape(cfg: &Self::Params, ip: IpVersion) -> Shape {
+        cfg.shape(ip)
+    }
+
+    /// Its state in words, for the report of a run that hangs.
+    fn describe(&self) -> String;
+}
+
+/// What a check of parameters knows of the rest of the scenario.
+#[derive(Clone, Copy, Debug)]
+pub struct CheckSite {
+    /// Bytes of each frame that lie behind the IP packet, by which the MTU is smaller.
+    pub trailer: u16,
+    pub ip: IpVersion,
+}
+
+/// A timeout that a sender waits for after a loss.
+#[derive(Clone, Copy, Debug)]
+pub struct LossTimer {
+    /// Its key in the scenario.
+    pub key: &'static str,
+    pub value: Span,
+    /// What it costs, after a colon.
+    pub cost: &'static str,
+}
+
+/// What a scenario asks of a transport's parameters.
+pub trait TransportParams {
+    /// Reports values that contradict each other, and values without effect; `cx` is at their table.
+    fn check(&self, cx: &mut Cx, site: &CheckSite);
+
+    /// Bytes of the largest IP packet.
+    fn mtu(&self) -> u16;
+
+    /// The same for packets that are smaller by `bytes`.
+    fn with_mtu_less(self, bytes: u16) -> Self;
+
+    /// See [`Shape`].
+    fn shape(&self, ip: IpVersion) -> Shape;
+
+    /// Headers of IP and transport in the longest acknowledgment without selective ones \[bytes\].
+    fn longest_header(&self, ip: IpVersion) -> u16;
+
+    /// Payload bytes that a sender may have in flight before the first acknowledgment.
+    fn first_window(&self, ip: IpVersion) -> u64;
+
+    /// The key of the receive window, and the most that it offers.
+    fn receive_window(&self) -> Option<(&'static str, Bytes)> {
+        None
+    }
+
+    /// Timeouts that follow a loss, the most important one first.
+    fn loss_timers(&self) -> Vec<LossTimer> {
+        Vec::new()
+    }
+
+    /// Whether it sends ECN-capable packets.
+    fn uses_ecn(&self) -> bool {
+        false
+    }
+
+    /// Whether it works by marks, so that a drop in their place is a mistake: its name.
+    fn needs_marks(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// The signals that it acts on.
+    fn acts_on(&self) -> Signals {
+        Signals::NONE
+    }
+
+    /// The keys that turn this on, each with its signal.
+    fn signal_keys(&self) -> &'static [(Signals, &'static str)] {
+        &[]
+    }
+
+    /// The key that makes it act on `signal`.
+    fn key_of(&self, signal: Signals) -> Option<&'static str> {
+        self.signal_keys().iter().find(|(signals, _)| signals.has(signal)).map(|(_, key)| *key)
+    }
+}

@@ -28,10 +28,15 @@ demo: $(VENV)/.built ## web-search and query traffic on a leaf-spine fabric: tab
 test: rust-test python-test ## every test there is on this machine
 
 .PHONY: rust-test
-rust-test: doctor ## unit tests, lints
+rust-test: doctor ## unit tests, lints, walk-throughs
 	cargo fmt --all --check
 	cargo test --workspace --quiet --no-fail-fast
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	$(PYTHON) .ci/drills
+
+.PHONY: drills
+drills: ## apply the walk-throughs of CONTRIBUTING.md to a copy of the project and test it
+	$(PYTHON) .ci/drills
 
 .PHONY: python-test
 python-test: $(VENV)/.built $(VENV)/.dev ## tests of package, command line and report, types, lints
@@ -91,6 +96,7 @@ schema: $(VENV)/.built ## write the generated files anew
 	$(BIN)/fanin schema > docs/scenario.schema.json
 	$(BIN)/fanin schema --reference > docs/scenario.md
 	$(BIN)/fanin schema --python > python/fanin/_scenario_types.py
+	$(BIN)/fanin schema --counters > docs/counters.md
 
 .PHONY: clean
 clean: ## remove what was built

@@ -1,0 +1,98 @@
+//! What the walk-throughs of CONTRIBUTING.md build works in whole networks. `make drills` puts this beside the tests of the
+//! simulator in a copy of the project to which the walk-throughs were applied.
+
+use fanin_scenario::Scenario;
+use fanin_sim::{world, Destination, Pause, World};
+use serde_json::Value;
+use std::path::Path;
+
+/// Runs a scenario to its end; the identity of packets holds after every step.
+fn play(text: &str) -> (Value, World) {
+    let scenario = Scenario::from_toml(text, Path::new("."))
+        .unwrap_or_else(|problems| panic!("{}\n{text}", problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")));
+    let mut world = world(&scenario, &Destination::Memory).expect("a world");
+    while world.advance(1_000).expect("tables") == Pause::Budget {
+        let t = world.totals();
+        assert_eq!(t.sent, t.delivered + t.stray + t.dropped + world.in_flight(), "{t:?}");
+    }
+    let (summary, _) = fanin_sim::finish(&mut world).expect("tables");
+    (summary, world)
+}
+
+fn incast(switch: &str, transport: &str) -> String {
+    format!(
+        r#"
+        [topology]
+        kind = "leaf_spine"
+        leaves = 3
+        hosts_per_leaf = 4
+        spines = 2
+        host_link = {{ rate = "10Gbps", delay = "1us" }}
+        uplink = {{ rate = "10Gbps", delay = "1us" }}
+        [switch]
+        buffer = {{ kind = "static", per_port = "60KB" }}
+        {switch}
+        [transport]
+        {transport}
+        [[traffic]]
+        kind = "incast"
+        receiver = "h0"
+        size = "100KB"
+        [telemetry]
+        sample = "off"
+        "#
+    )
+}
+
+const TCP: &str = "kind = \"tcp\"\nhandshake = false\ninitial_window = 10\nrto_min = \"10ms\"\nrto_initial = \"10ms\"";
+
+fn complete(summary: &Value) {
+    assert_eq!(summary["flows"]["complete"], summary["flows"]["total"], "{summary:#}");
+    assert!(summary["flows"]["total"].as_u64() > Some(3));
+}
+
+#[test]
+fn the_marking_policy_marks() {
+    let (summary, _) = play(&incast("marking = { kind = \"every_nth\", n = 5 }", &format!("{TCP}\necn = true")));
+    complete(&summary);
+    assert!(summary["marks_by_reason"]["every_nth"].as_u64() > Some(10), "{summary:#}");
+}
+
+#[test]
+fn the_congestion_control_keeps_the_queue_short() {
+    let long = |control: &str| {
+        let text = incast("", &format!("{TCP}\ncongestion_control = \"{control}\"")).replace("100KB", "3MB");
+        let (summary, _) = play(&text);
+        complete(&summary);
+        summary["drops"].as_u64().expect("a number")
+    };
+    let (by_delay, by_loss) = (long("swiftlike"), long("newreno"));
+    assert!(by_delay < by_loss / 2, "{by_delay} drops, NewReno {by_loss}");
+}
+
+#[test]
+fn the_transport_delivers_and_retransmits() {
+    let (summary, _) = play(&incast("", "kind = \"hurry\""));
+    complete(&summary);
+    assert!(summary["drops"].as_u64() > Some(0) && summary["retransmits"].as_u64() > Some(0), "{summary:#}");
+}
+
+#[test]
+fn the_detour_takes_other_ports_and_loses_less() {
+    let (plain, _) = play(&incast("", TCP));
+    let (detour, _) = play(&incast("mechanisms.sidestep = {}", TCP));
+    complete(&detour);
+    assert!(detour["mechanisms"]["sidestep"]["detoured"].as_u64() > Some(10), "{detour:#}");
+    assert!(detour["drops"].as_u64() < plain["drops"].as_u64());
+}
+
+#[test]
+fn the_control_frame_reaches_the_switch_upstream() {
+    let (plain, without) = play(&incast("", TCP));
+    let (summary, with) = play(&incast("mechanisms.heads_up = {}", TCP));
+    complete(&summary);
+    let counts = &summary["mechanisms"]["heads_up"];
+    assert!(counts["sent"].as_u64() > Some(5) && counts["sent"] == counts["received"], "{counts:#}");
+    assert!(with.totals().packet_hops > without.totals().packet_hops, "frames cross links");
+    assert_eq!(plain["flows"], summary["flows"]);
+}

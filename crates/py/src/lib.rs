@@ -203,19 +203,23 @@ fn run_bench<'py>(py: Python<'py>, workload: &str, scale: f64) -> PyResult<Bound
     if !(scale > 0.0 && scale <= 1000.0) {
         return Err(PyValueError::new_err(format!("scale is {scale}; accepted: above 0, at most 1000")));
     }
-    let Some(work) = fanin_sim::workload(workload, scale) else {
+    let measured = py.detach(|| {
+        let meter = Meter::start();
+        let world = fanin_sim::prepare(&fanin_sim::workload(workload, scale)?);
+        let (_, setup) = meter.read();
+        let meter = Meter::start();
+        let measured = fanin_sim::measure(world);
+        let (wall, cpu) = meter.read();
+        Some((measured, setup, wall, cpu))
+    });
+    let Some((measured, setup, wall, cpu)) = measured else {
         let known = fanin_sim::WORKLOADS.join(", ");
         return Err(PyValueError::new_err(format!("'{workload}' is not a workload; accepted: {known}")));
     };
-    let (measured, wall, cpu) = py.detach(|| {
-        let meter = Meter::start();
-        let measured = fanin_sim::measure(&work);
-        let (wall, cpu) = meter.read();
-        (measured, wall, cpu)
-    });
     let answer = PyDict::new(py);
     answer.set_item("packet_hops", measured.packet_hops)?;
     answer.set_item("events", measured.events)?;
+    answer.set_item("setup_s", setup)?;
     answer.set_item("cpu_s", cpu)?;
     answer.set_item("wall_s", wall)?;
     answer.set_item("hops_per_cpu_s", measured.packet_hops as f64 / cpu.max(1e-6))?;

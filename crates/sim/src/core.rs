@@ -41,16 +41,15 @@ impl Core {
         if link.flags & flag::DEQUEUE != 0 {
             return self.catch_up_dequeues(l);
         }
-        let port = &mut self.ports[l];
-        while let Some((_, entry)) = link.next_departure(&self.rings, self.now) {
-            port.count_sent(entry.frame);
+        if link.free_at <= self.now.ps() {
+            link.note_idle();
         }
+        while link.next_departure(&self.rings, self.now).is_some() {}
     }
 
     #[inline(never)]
     fn catch_up_dequeues(&mut self, l: usize) {
         while let Some((start, entry)) = self.links[l].next_departure(&self.rings, self.now) {
-            self.ports[l].count_sent(entry.frame);
             self.after_dequeue(l, start, entry.packet, Some(entry.frame));
         }
     }
@@ -60,28 +59,36 @@ impl Core {
     #[inline(always)]
     pub fn send(&mut self, l: usize, packet: PacketId, queued: Option<u16>) {
         let frame = self.pool[packet].frame;
+        let idle = self.links[l].free_at <= self.now.ps();
+        self.push(l, packet, frame);
+        if idle && self.links[l].flags & flag::DEQUEUE != 0 {
+            self.after_dequeue(l, self.now, packet, queued);
+        }
+    }
+
+    /// Puts a packet at the end of a link.
+    #[inline(always)]
+    pub fn push(&mut self, l: usize, packet: PacketId, frame: u16) {
         let link = &mut self.links[l];
-        let now = self.now;
-        let idle = link.free_at <= now.ps();
-        if link.push(&mut self.rings, now, packet, frame) {
+        let ports = &mut self.ports;
+        if link.push(&mut self.rings, self.now, packet, frame, |carry| ports[l].carry(carry)) {
             self.wheel.set((self.arrivals + l) as u32, Time::from_ps(link.front(&self.rings).arrive));
         }
-        if idle {
-            self.ports[l].count_sent(frame);
-            if link.flags & flag::DEQUEUE != 0 {
-                self.after_dequeue(l, now, packet, queued);
-            }
+    }
+
+    /// Remembers the queue of a port after an arrival.
+    #[inline(always)]
+    pub fn note_queue(&mut self, l: usize, bytes: u32, packets: u32) {
+        let link = &mut self.links[l];
+        if link.may_exceed(bytes) {
+            self.ports[l].note_queue(link, self.now, bytes, packets);
         }
     }
 
     /// Puts a frame onto the wire of a port, which is free, past its queue and what happens at dequeue.
     pub fn send_past_the_queue(&mut self, l: usize, packet: PacketId) {
         let frame = self.pool[packet].frame;
-        let link = &mut self.links[l];
-        if link.push(&mut self.rings, self.now, packet, frame) {
-            self.wheel.set((self.arrivals + l) as u32, Time::from_ps(link.front(&self.rings).arrive));
-        }
-        self.ports[l].count_sent(frame);
+        self.push(l, packet, frame);
     }
 
     /// Bytes and packets that wait at a port, of either kind.

@@ -5,15 +5,19 @@
 //! numbered in order of creation by the topology, flows in order of their start, so no order depends on when an event was set.
 
 use crate::core::Core;
-use crate::fabric::link::FarEnd;
+use crate::fabric::link::{prefetch, FarEnd};
 use crate::fabric::port::Owner;
 use crate::fabric::Fabric;
 use crate::hosts::Hosts;
 use crate::ledger::Totals;
+use fanin_engine::Due;
 use fanin_telemetry::TableError;
 use fanin_traffic::{FlowSpec, Traffic};
 use fanin_units::{Span, Time};
 use std::collections::BTreeMap;
+
+/// In an event's note: the rest is the link by which the packet will leave. Without it the note is a packet's place + 1.
+const OUT: u32 = 1 << 31;
 
 /// Why a call of [`World::advance`] came back.
 #[derive(Debug, PartialEq)]
@@ -191,31 +195,68 @@ impl World {
         message
     }
 
-    /// Fetches what the next events need, a step of the chain link → ring entry → envelope for each: in large fabrics a hop is
-    /// memory latency, and the wheel knows what is next.
+    /// Fetches what the next events need, in steps, each a few events after the one before it: link → ring entry → envelope →
+    /// table entry, outgoing link or end → ring of the outgoing link. In large fabrics a hop is memory latency, and the wheel
+    /// knows what is next. What a step finds out about an event is kept with it.
     #[inline(always)]
-    fn prefetch(&self) {
-        let core = &self.core;
-        let Some(slots) = core.wheel.next_slots() else { return };
-        let link = |slot: u32| &core.links[slot as usize - if slot as usize >= core.arrivals { core.arrivals } else { 0 }];
-        crate::fabric::link::prefetch(link(slots[2]));
-        link(slots[1]).prefetch_front(&core.rings);
-        core.pool.prefetch(link(slots[0]).front(&core.rings).packet);
+    fn prefetch(&mut self) {
+        let core = &mut self.core;
+        let arrivals = core.arrivals;
+        if let Some(due) = core.wheel.ahead(10) {
+            let slot = due.slot as usize;
+            prefetch(&core.links[if slot >= arrivals { slot - arrivals } else { slot }]);
+        }
+        if let Some(due) = core.wheel.ahead(7) {
+            let slot = due.slot as usize;
+            core.links[if slot >= arrivals { slot - arrivals } else { slot }].prefetch_front(&core.rings);
+        }
+        if let Some(due) = core.wheel.ahead(5) {
+            let slot = due.slot as usize;
+            if slot >= arrivals {
+                let packet = core.links[slot - arrivals].front(&core.rings).packet;
+                due.note = packet + 1;
+                core.pool.prefetch(packet);
+            }
+        }
+        if let Some(due) = core.wheel.ahead(3) {
+            let packet = due.note;
+            // An event that another was put before is here twice.
+            if packet != 0 && packet & OUT == 0 {
+                due.note = 0;
+                let link = &core.links[due.slot as usize - arrivals];
+                let envelope = &core.pool[packet - 1];
+                match link.far_end() {
+                    FarEnd::Switch(s) if !link.has_ingress_hook() => {
+                        if let Some(next) = self.fabric.switches[s as usize].foresee(&self.fabric.fib, s, envelope) {
+                            due.note = next | OUT;
+                            prefetch(&core.links[next as usize]);
+                        }
+                    }
+                    FarEnd::Switch(_) => {}
+                    FarEnd::Host(_) => self.hosts.ends.prefetch(envelope.flow, envelope.to),
+                }
+            }
+        }
+        if let Some(due) = core.wheel.ahead(1) {
+            if due.note & OUT != 0 {
+                core.links[(due.note & !OUT) as usize].prefetch_back(&core.rings);
+            }
+        }
     }
 
     #[inline(always)]
-    fn handle(&mut self, slot: u32) {
-        let slot = slot as usize;
+    fn handle(&mut self, due: Due) {
+        let slot = due.slot as usize;
         if slot >= self.core.arrivals {
-            self.arrival(slot - self.core.arrivals);
+            self.arrival(slot - self.core.arrivals, (due.note & OUT != 0).then_some(due.note & !OUT));
         } else {
             self.departure(slot);
         }
     }
 
-    /// The packet at the head of a link has reached its far end.
+    /// The packet at the head of a link has reached its far end; `out`: the link by which it leaves, where that is known.
     #[inline(always)]
-    fn arrival(&mut self, l: usize) {
+    fn arrival(&mut self, l: usize, out: Option<u32>) {
         let core = &mut self.core;
         let link = &mut core.links[l];
         if link.served == link.head {
@@ -234,7 +275,7 @@ impl World {
             return self.arrival_hooked(l, packet);
         }
         match far_end {
-            FarEnd::Switch(s) => self.fabric.forward(core, s, l, packet),
+            FarEnd::Switch(s) => self.fabric.forward(core, s, l, packet, out),
             FarEnd::Host(h) => self.hosts.deliver(core, h, packet),
         }
     }
@@ -264,13 +305,13 @@ impl World {
 pub extern "Rust" fn fanin_run_loop(world: &mut World, budget: u64) {
     let mut left = budget;
     while left > 0 {
-        let Some((time, slot)) = world.core.wheel.pop_until(world.core.barrier) else { break };
+        let Some((time, due)) = world.core.wheel.pop_until(world.core.barrier) else { break };
         world.core.now = time;
         left -= 1;
         if world.prefetches {
             world.prefetch();
         }
-        world.handle(slot);
+        world.handle(due);
     }
     let totals = &mut world.core.ledger.totals;
     let (events, departures) = (budget - left, std::mem::take(&mut totals.departures));

@@ -104,7 +104,7 @@ impl Fabric {
         }
         let hooks = self.switches[s as usize].hooks;
         if !hooks.any(Hooks::INGRESS.with(Hooks::ROUTE)) {
-            return self.forward(core, s, via, packet);
+            return self.forward(core, s, via, packet, None);
         }
         let envelope = &mut core.pool[packet];
         envelope.ttl -= 1;

@@ -6,7 +6,7 @@
 //! serialisation and are no longer in the queue. What happened at a dequeue in the meantime is caught up with, in order,
 //! before the queue is asked for anything else ([`Link::next_departure`]).
 //!
-//! The sending end writes `served`, `tail`, `queue_bytes` and `free_at`; the receiving end writes `head`. Nothing that either
+//! The sending end writes `served`, `tail`, `queue_bytes`, `free_at` and the counters; the receiving end writes `head`. Nothing that either
 //! decides depends on what the other has written: a run could be cut in two here.
 
 use fanin_engine::Table;
@@ -47,6 +47,8 @@ pub mod flag {
     pub const DEQUEUE: u8 = 1 << 3;
     /// Departures are events of their own (classes, shared buffer, mechanisms): see `queue.rs`.
     pub const EXPLICIT: u8 = 1 << 4;
+    /// A byte does not take a whole number of picoseconds here.
+    pub const INEXACT: u8 = 1 << 5;
     /// Anything that the straight path does not do.
     pub const SPECIAL: u8 = PIPELINE | DEQUEUE | EXPLICIT;
 }
@@ -55,7 +57,7 @@ pub mod flag {
 const TO_HOST: u32 = 1 << 31;
 const HOOKED: u32 = 1 << 30;
 
-/// The hot half of a link; the cold half is [`Port`](super::port::Port).
+/// The hot half of a link; the cold half is [`Port`](super::port::Port), which most packets do not touch.
 #[repr(C, align(64))]
 pub struct Link {
     /// First entry of the ring in [`Rings`].
@@ -64,27 +66,38 @@ pub struct Link {
     mask: u32,
     pub head: u32,
     pub served: u32,
+    /// Packets that it was given, modulo 2^32.
     pub tail: u32,
     /// Frame bytes that wait (the packet being serialised not counted).
     pub queue_bytes: u32,
+    /// Frame bytes that it was given, modulo 2^32.
+    pub bytes: u32,
+    /// Most that may wait, packet by packet, in bytes or packets.
+    pub limit: u32,
     /// When the port has sent all it was given.
     pub free_at: u64,
     /// Propagation, plus the latency of the switch at the far end.
     delay: u64,
-    /// Serialisation at rates where a byte takes a whole number of picoseconds; otherwise zero, and `kbps` counts.
+    /// Picoseconds that a byte takes; where that is no whole number (`INEXACT`), the rate in kb/s.
     ps_per_byte: u32,
-    /// Most that may wait, packet by packet, in bytes or packets.
-    pub limit: u32,
     /// A packet that finds more than this waiting is marked; `u32::MAX`: never.
     pub threshold: u32,
     to: u32,
     /// Preamble and gap.
     gap: u16,
     pub flags: u8,
-    kbps: u32,
+    /// Largest queue since the last sample in whole steps of 4 KiB, or fewer ([`Link::may_exceed`]).
+    peak_step: u8,
 }
 
 const _: () = assert!(std::mem::size_of::<Link>() == 64);
+
+/// Which counter has passed 2^32.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carry {
+    Bytes,
+    Packets,
+}
 
 /// Where a link leads.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -104,7 +117,9 @@ impl Link {
         assert!(Self::supports(rate), "a link of {rate}");
         let mask = 7;
         let byte = rate.time_to_send(Bytes(1)).ps();
-        let exact = BitRate::of(Bytes(1), Span::from_ps(byte)) == rate && rate.time_to_send(Bytes(1 << 20)).ps() == byte << 20;
+        let exact = u32::try_from(byte).is_ok()
+            && BitRate::of(Bytes(1), Span::from_ps(byte)) == rate
+            && rate.time_to_send(Bytes(1 << 20)).ps() == byte << 20;
         Link {
             base: rings.place(mask + 1),
             mask,
@@ -112,9 +127,10 @@ impl Link {
             served: 0,
             tail: 0,
             queue_bytes: 0,
+            bytes: 0,
             free_at: 0,
             delay: delay.ps(),
-            ps_per_byte: if exact { u32::try_from(byte).unwrap_or(0) } else { 0 },
+            ps_per_byte: if exact { byte as u32 } else { (rate.bps() / 1000) as u32 },
             limit: u32::MAX,
             threshold: u32::MAX,
             to: match to {
@@ -122,8 +138,8 @@ impl Link {
                 FarEnd::Switch(s) => s,
             },
             gap,
-            flags: 0,
-            kbps: (rate.bps() / 1000) as u32,
+            flags: if exact { 0 } else { flag::INEXACT },
+            peak_step: 0,
         }
     }
 
@@ -159,7 +175,7 @@ impl Link {
     #[inline(always)]
     pub fn tx(&self, frame: u16) -> u64 {
         let bytes = u64::from(frame) + u64::from(self.gap);
-        if self.ps_per_byte != 0 {
+        if self.flags & flag::INEXACT == 0 {
             bytes * u64::from(self.ps_per_byte)
         } else {
             self.tx_inexact(bytes)
@@ -168,7 +184,7 @@ impl Link {
 
     #[cold]
     fn tx_inexact(&self, bytes: u64) -> u64 {
-        BitRate(u64::from(self.kbps) * 1000).time_to_send(Bytes(bytes)).ps()
+        BitRate(u64::from(self.ps_per_byte) * 1000).time_to_send(Bytes(bytes)).ps()
     }
 
     /// Propagation, plus the latency of the switch at the far end, in picoseconds.
@@ -181,28 +197,60 @@ impl Link {
         self.gap
     }
 
+    /// Brings the queue of a port that is idle up to now: all that it was given has left.
+    #[inline(always)]
+    pub fn note_idle(&mut self) {
+        self.served = self.tail;
+        self.queue_bytes = 0;
+    }
+
+    /// Whether a queue may be larger than any since the last sample: then the port knows. Most packets need not ask it, and
+    /// do not touch its memory.
+    #[inline(always)]
+    pub fn may_exceed(&self, queue_bytes: u32) -> bool {
+        queue_bytes >> 12 >= u32::from(self.peak_step)
+    }
+
+    /// The largest queue since the last sample.
+    pub fn set_peak(&mut self, queue_bytes: u32) {
+        self.peak_step = (queue_bytes >> 12).min(255) as u8;
+    }
+
     /// Packets that wait.
     #[inline(always)]
     pub fn queue_packets(&self) -> u32 {
         self.tail.wrapping_sub(self.served)
     }
 
+    /// An entry's place in the rings.
+    #[inline(always)]
+    fn place(&self, number: u32) -> usize {
+        (self.base + (number & self.mask)) as usize
+    }
+
     /// Puts a packet at the end: it is sent when all before it are. True when it is the only one on the way, so that its
-    /// arrival must be scheduled.
+    /// arrival must be scheduled. `carry`, of bytes or packets, is called where a counter passes 2^32.
     ///
     /// # Panics
     /// When more than 4 GiB wait.
     #[inline(always)]
-    pub fn push(&mut self, rings: &mut Rings, now: Time, packet: PacketId, frame: u16) -> bool {
+    pub fn push(&mut self, rings: &mut Rings, now: Time, packet: PacketId, frame: u16, mut carry: impl FnMut(Carry)) -> bool {
         if self.tail.wrapping_sub(self.head) > self.mask {
             rings.grow(self);
         }
         let start = self.free_at.max(now.ps());
         self.free_at = start + self.tx(frame);
-        let was_empty = self.head == self.tail;
-        let at = self.base + (self.tail & self.mask);
-        rings.0[at as usize] = Entry { arrive: self.free_at + self.delay, packet, frame };
-        self.tail = self.tail.wrapping_add(1);
+        let first = self.head == self.tail;
+        rings.0[self.place(self.tail)] = Entry { arrive: self.free_at + self.delay, packet, frame };
+        let (bytes, packets);
+        (self.tail, packets) = self.tail.overflowing_add(1);
+        (self.bytes, bytes) = self.bytes.overflowing_add(u32::from(frame));
+        if packets {
+            carry(Carry::Packets);
+        }
+        if bytes {
+            carry(Carry::Bytes);
+        }
         if start > now.ps() {
             // Only an unlimited buffer can come here; wrapping around would be a wrong result that looks right.
             self.queue_bytes = self.queue_bytes.checked_add(u32::from(frame)).expect("a queue of less than 4 GiB");
@@ -210,19 +258,26 @@ impl Link {
             // An idle port: it never waits. Everything before it has been served, as the port was idle.
             self.served = self.tail;
         }
-        was_empty
+        first
     }
 
     /// The entry that is next to arrive.
     #[inline(always)]
     pub fn front(&self, rings: &Rings) -> Entry {
-        rings.0[(self.base + (self.head & self.mask)) as usize]
+        rings.0[self.place(self.head)]
     }
 
     /// Hints that the front entry is read soon.
     #[inline(always)]
     pub fn prefetch_front(&self, rings: &Rings) {
-        prefetch(rings.0.as_ptr().wrapping_add((self.base + (self.head & self.mask)) as usize));
+        prefetch(rings.0.as_ptr().wrapping_add(self.place(self.head)));
+    }
+
+    /// Hints that the next packet will be put at the end soon, and the packets that wait be served.
+    #[inline(always)]
+    pub fn prefetch_back(&self, rings: &Rings) {
+        prefetch(rings.0.as_ptr().wrapping_add(self.place(self.served)));
+        prefetch(rings.0.as_ptr().wrapping_add(self.place(self.tail)));
     }
 
     /// Serves the next packet whose serialisation begins at or before `now`, if there is one: takes it off the queue and
@@ -232,7 +287,7 @@ impl Link {
         if self.served == self.tail {
             return None;
         }
-        let entry = rings.0[(self.base + (self.served & self.mask)) as usize];
+        let entry = rings.0[self.place(self.served)];
         let start = entry.arrive - self.delay - self.tx(entry.frame);
         if start > now.ps() {
             return None;
@@ -250,7 +305,7 @@ impl Link {
         if self.served == self.tail {
             return Time::from_ps(self.free_at);
         }
-        let next = rings.0[(self.base + (self.served & self.mask)) as usize];
+        let next = rings.0[self.place(self.served)];
         Time::from_ps(next.arrive - self.delay - self.tx(next.frame))
     }
 }
@@ -275,7 +330,7 @@ impl Rings {
         let base = self.place(old * 2);
         for i in 0..old {
             let at = link.head.wrapping_add(i);
-            self.0[(base + (at & (old * 2 - 1))) as usize] = self.0[(link.base + (at & link.mask)) as usize];
+            self.0[(base + (at & (old * 2 - 1))) as usize] = self.0[link.place(at)];
         }
         link.base = base;
         link.mask = old * 2 - 1;
@@ -299,7 +354,7 @@ mod tests {
     fn a_packet_that_finds_the_port_idle_never_waits() {
         let mut rings = Rings::default();
         let mut link = link(&mut rings);
-        assert!(link.push(&mut rings, Time::ZERO, 7, 1518));
+        assert!(link.push(&mut rings, Time::ZERO, 7, 1518, |_| unreachable!()));
         assert_eq!((link.queue_bytes, link.queue_packets()), (0, 0));
         assert_eq!(link.front(&rings).arrive, 1538 * 800 + 1_000_000);
         assert_eq!(link.far_end(), FarEnd::Switch(3));
@@ -310,7 +365,8 @@ mod tests {
         let mut rings = Rings::default();
         let mut link = link(&mut rings);
         for id in 0..20 {
-            assert_eq!(link.push(&mut rings, Time::ZERO, id, 1518), id == 0); // grows the ring twice
+            assert_eq!(link.push(&mut rings, Time::ZERO, id, 1518, |_| unreachable!()), id == 0);
+            // grows the ring twice
         }
         assert_eq!((link.queue_bytes, link.queue_packets()), (19 * 1518, 19));
         let second = Time::from_ps(1538 * 800);
@@ -320,6 +376,22 @@ mod tests {
         assert!(link.next_departure(&rings, second).is_none());
         assert_eq!(link.front(&rings).packet, 0);
         assert_eq!(link.wire_free_at(&rings), Time::from_ps(2 * 1538 * 800), "not when all of them have left");
+    }
+
+    #[test]
+    fn counters_carry_at_4_gib_and_2_to_the_32_packets() {
+        let mut rings = Rings::default();
+        let mut link = link(&mut rings);
+        (link.head, link.served, link.tail) = (u32::MAX, u32::MAX, u32::MAX);
+        link.bytes = u32::MAX - 2_000;
+        let mut push = |packet| {
+            let mut carried = Vec::new();
+            link.push(&mut rings, Time::ZERO, packet, 1518, |carry| carried.push(carry));
+            carried
+        };
+        assert_eq!(push(0), [Carry::Packets]);
+        assert_eq!(push(1), [Carry::Bytes]);
+        assert_eq!((link.bytes, link.tail), (2 * 1518 - 2_001, 1));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The cold half of an output port: counters, marking state, and the queues of ports that need departures as events.
 
+use super::link::{Carry, Link};
 use fanin_packet::PacketId;
 use fanin_switch::{Admission, Marker, PortNo, PortView, Scheduler};
 use fanin_telemetry::Name;
@@ -14,13 +15,11 @@ pub enum Owner {
     Switch(u32, PortNo),
 }
 
-/// Counters first: they are the part that every packet touches.
+/// Counters of what does not happen to every packet; the others are the link's.
 #[repr(C, align(64))]
 pub struct Port {
-    /// Frame bytes whose serialisation has begun.
-    pub tx_bytes: u64,
-    /// Frames whose serialisation has begun.
-    pub tx_packets: u64,
+    /// How often the link's counters of bytes and packets have passed 2^32.
+    pub carried: [u32; 2],
     /// Packets marked here.
     pub marks: u64,
     /// Packets dropped here.
@@ -78,18 +77,26 @@ impl Explicit {
 }
 
 impl Port {
-    /// Counts a frame whose serialisation has begun.
-    #[inline(always)]
-    pub fn count_sent(&mut self, frame: u16) {
-        self.tx_bytes += u64::from(frame);
-        self.tx_packets += 1;
+    /// A counter of its link has passed 2^32.
+    #[cold]
+    #[inline(never)]
+    pub fn carry(&mut self, carry: Carry) {
+        self.carried[carry as usize] += 1;
     }
 
-    /// Remembers the queue after an arrival.
-    #[inline(always)]
-    pub fn note_queue(&mut self, now: Time, bytes: u32, packets: u32) {
+    /// Frame bytes and frames whose serialisation has begun; the queue is up to now.
+    pub fn sent(&self, link: &Link) -> [u64; 2] {
+        let [bytes, packets] = self.carried.map(|n| u64::from(n) << 32);
+        let given = [bytes + u64::from(link.bytes), packets + u64::from(link.tail)];
+        [given[0] - u64::from(link.queue_bytes), given[1] - u64::from(link.queue_packets())]
+    }
+
+    /// Remembers the queue after an arrival, if it is the largest.
+    #[inline]
+    pub fn note_queue(&mut self, link: &mut Link, now: Time, bytes: u32, packets: u32) {
         if bytes > self.interval_max {
             self.interval_max = bytes;
+            link.set_peak(bytes);
             if bytes > self.peak_bytes {
                 self.peak_bytes = bytes;
                 self.peak_packets = packets;

@@ -97,7 +97,7 @@ impl Fabric {
         explicit.bytes += u64::from(frame);
         explicit.packets += 1;
         let (bytes, packets) = (u32::try_from(explicit.bytes).expect("a queue of less than 4 GiB"), explicit.packets);
-        port.note_queue(core.now, bytes, packets);
+        core.note_queue(l, bytes, packets);
         core.arm(l);
     }
 

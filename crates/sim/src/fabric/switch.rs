@@ -56,16 +56,32 @@ impl SwitchNode {
     }
 }
 
-impl Fabric {
-    /// A packet has reached a switch over link `via`.
+impl SwitchNode {
+    /// The link by which it will forward a packet, if that is settled before the packet arrives.
     #[inline(always)]
-    pub fn forward(&mut self, core: &mut Core, s: u32, via: usize, packet: PacketId) {
+    pub fn foresee(&self, fib: &Fib, s: u32, envelope: &Envelope) -> Option<u32> {
+        match fib.lookup(s, envelope.dst) {
+            NextHop::One(link) => Some(link),
+            NextHop::Several(links) => self.paths.foresee(envelope, links.len(), self.seed).map(|i| links[i]),
+            NextHop::None => None,
+        }
+    }
+}
+
+impl Fabric {
+    /// A packet has reached a switch over link `via`; `out`: the link by which it leaves, where that was found out ahead.
+    #[inline(always)]
+    pub fn forward(&mut self, core: &mut Core, s: u32, via: usize, packet: PacketId, out: Option<u32>) {
         let envelope = &mut core.pool[packet];
         envelope.ttl -= 1;
         if envelope.ttl == 0 {
             return self.drop_at_switch(core, s, packet, DropReason::TTL);
         }
-        match self.switches[s as usize].next_hop(&self.fib, s, core.now, envelope) {
+        let next_hop = match out {
+            Some(out) => Some(out as usize),
+            None => self.switches[s as usize].next_hop(&self.fib, s, core.now, envelope),
+        };
+        match next_hop {
             Some(out) => self.offer(core, out, Some(via), packet),
             None => self.drop_at_switch(core, s, packet, DropReason::NO_ROUTE),
         }
@@ -73,22 +89,18 @@ impl Fabric {
 
     /// Offers a packet to a switch's output port; `via`: the link that it came by, if it came by one.
     ///
-    /// The common port, inline: FIFO, with a static limit and a marking threshold at enqueue, in bytes or packets. Link,
-    /// port and packet are looked up once: stores through any of them would make the compiler look them up again.
+    /// The common port, inline: FIFO, with a static limit and a marking threshold at enqueue, in bytes or packets.
     #[inline(always)]
     pub fn offer(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
         let link = &mut core.links[l];
         if link.flags & flag::SPECIAL != 0 {
             return self.offer_special(core, l, via, packet);
         }
-        let port = &mut core.ports[l];
         let now = core.now;
-        while let Some((_, entry)) = link.next_departure(&core.rings, now) {
-            port.count_sent(entry.frame);
-        }
         let envelope = &mut core.pool[packet];
         let frame = envelope.frame;
         if link.free_at > now.ps() {
+            while link.next_departure(&core.rings, now).is_some() {}
             let packets = link.queue_packets();
             let would = if link.flags & flag::LIMIT_PACKETS != 0 { packets + 1 } else { link.queue_bytes + u32::from(frame) };
             if would > link.limit {
@@ -97,15 +109,16 @@ impl Fabric {
             let found = if link.flags & flag::MARK_PACKETS != 0 { packets } else { link.queue_bytes };
             if found > link.threshold && envelope.ecn != Ecn::NotEct {
                 envelope.ecn = Ecn::Ce;
-                port.marks += 1;
+                core.ports[l].marks += 1;
             }
-            port.note_queue(now, link.queue_bytes + u32::from(frame), packets + 1);
+            let bytes = link.queue_bytes + u32::from(frame);
+            if link.may_exceed(bytes) {
+                core.ports[l].note_queue(link, now, bytes, packets + 1);
+            }
         } else {
-            port.count_sent(frame);
+            link.note_idle();
         }
-        if link.push(&mut core.rings, now, packet, frame) {
-            core.wheel.set((core.arrivals + l) as u32, Time::from_ps(link.front(&core.rings).arrive));
-        }
+        core.push(l, packet, frame);
     }
 
     /// Offers a packet to a port that does more than the straight path.
@@ -126,7 +139,7 @@ impl Fabric {
         core.send(l, packet, None);
         let link = &core.links[l];
         let (bytes, packets) = (link.queue_bytes, link.queue_packets());
-        core.ports[l].note_queue(core.now, bytes, packets);
+        core.note_queue(l, bytes, packets);
     }
 
     /// The whole pipeline of a port: admission, marking, record. `view` is the queue that the packet finds, up to now.

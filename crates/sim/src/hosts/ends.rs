@@ -11,6 +11,8 @@ use fanin_units::{FlowId, HostId, Span, Time};
 /// An end's place: that of its flow, and its side in the lowest bit.
 pub type EndId = u32;
 const NONE: u32 = u32::MAX;
+/// Lines of an end that are fetched ahead.
+const PREFETCHED: usize = 8;
 
 /// Which side an end is.
 #[inline(always)]
@@ -159,6 +161,16 @@ impl Ends {
         }
         let id = place << 1 | side as u32;
         self.slab[id as usize].is_some().then_some(id)
+    }
+
+    /// Hints that an end is read and written soon.
+    #[inline(always)]
+    pub fn prefetch(&self, flow: FlowId, side: Side) {
+        let Some(id) = self.of(flow, side) else { return };
+        let end: *const End = &self[id];
+        for line in 0..std::mem::size_of::<End>().div_ceil(64).min(PREFETCHED) {
+            crate::fabric::link::prefetch(end.cast::<[u8; 64]>().wrapping_add(line));
+        }
     }
 
     /// Takes out an end that is over. With the second end goes the flow.

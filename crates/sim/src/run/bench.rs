@@ -1,10 +1,11 @@
 //! The benchmark's workloads, as scenarios like any other.
 
+use crate::world::World;
 use fanin_scenario::Scenario;
 use std::path::Path;
 
 /// Names of the workloads.
-pub const WORKLOADS: [&str; 5] = ["W1", "W2-128", "W2-432", "W2-1024", "W3"];
+pub const WORKLOADS: [&str; 7] = ["W1", "W2-128", "W2-432", "W2-1024", "W2-3456", "W2-8192", "W3"];
 
 /// A workload: what it takes to run it.
 pub struct Workload {
@@ -30,11 +31,13 @@ pub fn workload(name: &str, scale: f64) -> Option<Workload> {
              [[traffic]]\nkind = \"incast\"\nreceiver = \"h40\"\nsize = \"{}B\"\n",
             bytes(10e6)
         ),
-        "W2-128" | "W2-432" | "W2-1024" => {
+        "W2-128" | "W2-432" | "W2-1024" | "W2-3456" | "W2-8192" => {
             let k = match name {
                 "W2-128" => 8,
                 "W2-432" => 12,
-                _ => 16,
+                "W2-1024" => 16,
+                "W2-3456" => 24,
+                _ => 32,
             };
             format!(
                 "name = \"{name}\"\n{tcp}{switch}[topology]\nkind = \"fat_tree\"\nk = {k}\nlink = {{ rate = \"10Gbps\", delay = \"1us\" }}\n\
@@ -66,15 +69,22 @@ pub struct Measured {
     pub memory: Vec<(&'static str, f64)>,
 }
 
-/// Runs a workload to its end, recording nothing.
+/// Sets a workload up, recording nothing.
+///
+/// # Panics
+/// When it cannot be, which a test excludes.
+pub fn prepare(workload: &Workload) -> World {
+    match super::setup::world(&workload.scenario, &crate::ledger::Destination::Nowhere) {
+        Ok(world) => world,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Runs a workload to its end.
 ///
 /// # Panics
 /// When it gets stuck, which would be a defect.
-pub fn measure(workload: &Workload) -> Measured {
-    let mut world = match super::setup::world(&workload.scenario, &crate::ledger::Destination::Nowhere) {
-        Ok(world) => world,
-        Err(error) => panic!("{error}"),
-    };
+pub fn measure(mut world: World) -> Measured {
     loop {
         match world.advance(1 << 24) {
             Ok(crate::world::Pause::Budget) => {}

@@ -57,6 +57,7 @@ impl World {
         self.core.catch_up(l);
         let (queue_bytes, queue_packets) = self.core.queue(l);
         let (link, port) = (&self.core.links[l], &self.core.ports[l]);
+        let [tx_bytes, tx_packets] = port.sent(link);
         PortNow {
             name: port.name.to_string(),
             switch: match port.owner {
@@ -67,8 +68,8 @@ impl World {
                 FarEnd::Switch(s) => Some(s),
                 FarEnd::Host(_) => None,
             },
-            tx_packets: port.tx_packets,
-            tx_bytes: port.tx_bytes,
+            tx_packets,
+            tx_bytes,
             on_wire: u64::from(link.served.wrapping_sub(link.head)),
             queue_packets: u64::from(queue_packets),
             queue_bytes,

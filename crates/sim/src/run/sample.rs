@@ -20,12 +20,13 @@ impl World {
             core.catch_up(l);
             let (queue_bytes, queue_packets) = core.queue(l);
             let now = core.now.ps();
-            let port = &mut core.ports[l];
-            let counters = [port.tx_bytes, port.tx_packets, port.marks, port.drops];
+            let (port, link) = (&mut core.ports[l], &mut core.links[l]);
+            let [bytes, packets] = port.sent(link);
+            let counters = [bytes, packets, port.marks, port.drops];
             let before = std::mem::replace(&mut port.sampled, counters);
-            let queue_max_bytes = u64::from(std::mem::take(&mut port.interval_max)).max(queue_bytes);
             // What stands in the queue now is part of the next interval too.
-            port.interval_max = queue_bytes as u32;
+            let queue_max_bytes = u64::from(std::mem::replace(&mut port.interval_max, queue_bytes as u32)).max(queue_bytes);
+            link.set_peak(queue_bytes as u32);
             let row = PortRow {
                 time_ps: now,
                 port: port.name.clone(),
@@ -55,9 +56,10 @@ impl World {
         self.hosts.wind_up(&mut self.core);
         let core = &mut self.core;
         let fingerprint = &mut core.ledger.tables.fingerprint;
-        for (l, port) in (0..).zip(core.ports.iter()) {
+        for ((l, port), link) in (0..).zip(core.ports.iter()).zip(core.links.iter()) {
+            let [bytes, packets] = port.sent(link);
             let peak = [u64::from(port.peak_bytes), port.peak_time.ps()];
-            fingerprint.add([l, port.tx_bytes, port.tx_packets, port.marks, port.drops].into_iter().chain(peak));
+            fingerprint.add([l, bytes, packets, port.marks, port.drops].into_iter().chain(peak));
         }
         let totals = core.ledger.totals;
         fingerprint.add([u64::MAX, totals.packet_hops, totals.sent, totals.delivered, totals.dropped]);

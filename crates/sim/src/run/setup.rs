@@ -11,7 +11,7 @@ use crate::hosts::ends::Ends;
 use crate::hosts::{Host, Hosts};
 use crate::ledger::{Capturing, Destination, Ledger, Stamps, Tables, Totals, Wanted};
 use crate::world::World;
-use fanin_engine::{Ties, Timers, Wheel};
+use fanin_engine::{Ahead, Ties, Timers, Wheel};
 use fanin_packet::Framing;
 use fanin_scenario::{NicOrder, PortModel, Sampling, Scenario};
 use fanin_switch::{Admission, At, Buffer, Effects, Hooks, Marker, MechanismState, PathChooser, PortNo, PortSite, Scheduler};
@@ -25,6 +25,8 @@ use std::collections::{BTreeMap, VecDeque};
 /// Links whose hot state (link, ring, counters: four cache lines) fits into 1 MiB, a second-level cache of today. Up to here
 /// prefetching costs 13 instructions per hop and gains nothing.
 const CACHED_LINKS: usize = 4096;
+/// Events that the wheel knows ahead where prefetching pays: the first step of fetching is so far ahead.
+const FETCHED_AHEAD: usize = 11;
 
 /// The far end of a link that leads to `node`.
 fn far_end(topology: &Topology, node: NodeId) -> FarEnd {
@@ -49,7 +51,9 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
     let switches = switches(scenario, &framing);
     let (links, ports, rings, ingress) = links_and_ports(scenario, &framing, &switches);
 
-    let (horizon, spacing) = rhythm(topology, framing);
+    let (horizon, spacing, shortest) = rhythm(topology, framing);
+    let prefetches = topology.links.len() > CACHED_LINKS;
+    let ahead = if prefetches { Ahead { events: FETCHED_AHEAD, span: shortest / 2 } } else { Ahead::NOTHING };
     let ties = match engine.ties {
         fanin_scenario::Ties::ByLink => Ties::BySlot,
         fanin_scenario::Ties::Drawn => {
@@ -86,7 +90,7 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
     Ok(World {
         core: Core {
             now: Time::ZERO,
-            wheel: Wheel::new(2 * links.len(), horizon, spacing, ties),
+            wheel: Wheel::new(2 * links.len(), horizon, spacing, ties, ahead),
             timers: Timers::default(),
             barrier: Time::ZERO,
             arrivals: links.len(),
@@ -122,7 +126,7 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
         },
         traffic,
         informed: BTreeMap::new(),
-        prefetches: topology.links.len() > CACHED_LINKS,
+        prefetches,
         stop: scenario.stop().unwrap_or(Time::MAX),
         next_app: Time::ZERO,
         sample_period,
@@ -207,8 +211,7 @@ fn links_and_ports(scenario: &Scenario, framing: &Framing, switches: &[SwitchNod
             FarEnd::Switch(s) => Owner::Switch(s, PortNo(port_of(wire.from, id))),
         };
         let mut port = Port {
-            tx_bytes: 0,
-            tx_packets: 0,
+            carried: [0; 2],
             marks: 0,
             drops: 0,
             interval_max: 0,
@@ -317,7 +320,7 @@ fn equip(link: &mut Link, port: &mut Port, scenario: &Scenario, id: LinkId, expl
 /// and the time in which about two such frames leave the network's ports when half of them are busy. A slow link in a fast
 /// fabric must not make the wheel's buckets wide; its events take the heap. Buckets stay well below the shortest delay, so
 /// that events rarely fall into the bucket that is open.
-fn rhythm(topology: &Topology, framing: Framing) -> (Span, Span) {
+fn rhythm(topology: &Topology, framing: Framing) -> (Span, Span, Span) {
     let full = fanin_units::Bytes(u64::from(framing.on_wire(framing.frame(1500 - framing.ip.header()))));
     let mut ahead: Vec<Span> = topology.links.iter().map(|l| l.delay + l.rate.time_to_send(full)).collect();
     ahead.sort_unstable();
@@ -325,7 +328,7 @@ fn rhythm(topology: &Topology, framing: Framing) -> (Span, Span) {
     let shortest = ahead.first().copied().unwrap_or(Span::ZERO);
     let tx = topology.links.iter().map(|l| l.rate.time_to_send(full)).min().unwrap_or(Span::ZERO);
     let spacing = Span::from_ps((tx * 4 / (ahead.len().max(1) as u64)).ps().min(shortest.ps() / 16));
-    (horizon, spacing)
+    (horizon, spacing, shortest)
 }
 
 /// Flattens the routing tables.

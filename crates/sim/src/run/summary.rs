@@ -137,14 +137,15 @@ pub(crate) fn summary(world: &World, queries: &[Option<Span>]) -> Value {
     let (marks, _) = world.port_totals();
     let hottest = world.hottest_ports();
     let port = |l: usize| {
-        let p = &world.core.ports[l];
-        let wire = Bytes(p.tx_bytes + p.tx_packets * u64::from(world.core.links[l].gap()));
+        let (p, link) = (&world.core.ports[l], &world.core.links[l]);
+        let [tx_bytes, tx_packets] = p.sent(link);
+        let wire = Bytes(tx_bytes + tx_packets * u64::from(link.gap()));
         let used = if elapsed == Span::ZERO { 0.0 } else { p.rate.time_to_send(wire).ps() as f64 / elapsed.ps() as f64 };
         json!({
             "port": p.name.to_string(),
             "max_bytes": p.peak_bytes,
             "max_packets": p.peak_packets,
-            "tx_bytes": p.tx_bytes,
+            "tx_bytes": tx_bytes,
             "drops": p.drops,
             "marks": p.marks,
             "utilisation": used,

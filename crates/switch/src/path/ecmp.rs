@@ -32,6 +32,11 @@ impl Chooser for ByHash {
     }
 
     #[inline(always)]
+    fn foresee(&self, p: &Envelope, n: usize, switch_seed: u32) -> Option<usize> {
+        Some(ecmp(p.hash, switch_seed, n))
+    }
+
+    #[inline(always)]
     fn pick(&mut self, _now: Time, p: &Envelope, n: usize, switch_seed: u32, _rng: &mut Stream) -> usize {
         ecmp(p.hash, switch_seed, n)
     }

@@ -24,6 +24,12 @@ pub(crate) trait Chooser: Sized {
     /// The state at the start of a run.
     fn new(params: &Self::Params) -> Self;
 
+    /// The link that `p` will take whenever it arrives, if nothing but the packet decides it: one of `0..n`.
+    #[inline(always)]
+    fn foresee(&self, _p: &Envelope, _n: usize, _switch_seed: u32) -> Option<usize> {
+        None
+    }
+
     /// One of `0..n`.
     fn pick(&mut self, now: Time, p: &Envelope, n: usize, switch_seed: u32, rng: &mut Stream) -> usize;
 }
@@ -47,6 +53,12 @@ macro_rules! registry {
             /// The state at the start of a run.
             pub fn new(choice: &PathChoice) -> Self {
                 match choice { $( PathChoice::$name(params) => PathChooser::$name(<$state as Chooser>::new(params)), )* }
+            }
+
+            /// The link that `p` will take whenever it arrives, if that is settled already.
+            #[inline(always)]
+            pub fn foresee(&self, p: &Envelope, n: usize, switch_seed: u32) -> Option<usize> {
+                match self { $( PathChooser::$name(state) => state.foresee(p, n, switch_seed), )* }
             }
 
             /// The link that `p` takes, out of `0..n`; `switch_seed` tells this switch's hash from every other's, `rng` is

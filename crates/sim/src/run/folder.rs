@@ -291,7 +291,8 @@ pub fn finish(world: &mut World) -> Result<(Value, Rows), TableError> {
         return Err(error);
     }
     let queries = world.core.ledger.tables.finish_queries(world.traffic.queries().iter(), &world.core.ledger.host_names)?;
-    let summary = summary(world, &queries);
+    let mut outcomes = std::mem::take(&mut world.core.ledger.tables.outcomes);
+    let summary = summary(world, &queries, &mut outcomes);
     let rows = world.core.ledger.tables.finish()?;
     Ok((summary, rows))
 }

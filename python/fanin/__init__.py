@@ -5,16 +5,19 @@
 >>> result.plot_fct_cdf().show()  # doctest: +SKIP
 """
 
-from fanin import reproduce
-from fanin._core import version as _version
-from fanin.analysis import Analysis, AnalysisProgress, TraceError, analyze
-from fanin.folder import OutputError
-from fanin.progress import ProgressState
-from fanin.results import Result, ResultError, load
-from fanin.runner import run
-from fanin.scenario import Check, Problem, Scenario, ScenarioError
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
-__version__ = _version()
+if TYPE_CHECKING:
+    from fanin import reproduce
+    from fanin.analysis import Analysis, AnalysisProgress, TraceError, analyze
+    from fanin.folder import OutputError
+    from fanin.progress import ProgressState
+    from fanin.results import Result, ResultError, load
+    from fanin.runner import run
+    from fanin.scenario import Check, Problem, Scenario, ScenarioError
+
+    __version__: str
 
 __all__ = [
     "Analysis",
@@ -34,3 +37,33 @@ __all__ = [
     "reproduce",
     "run",
 ]
+
+_MODULES: Final = {
+    "analysis": ("Analysis", "AnalysisProgress", "analyze"),
+    "folder": ("OutputError",),
+    "progress": ("ProgressState",),
+    "results": ("Result", "ResultError", "load"),
+    "runner": ("run",),
+    "scenario": ("Check", "Problem", "Scenario"),
+    "_core": ("ScenarioError", "TraceError"),
+}
+"""Where the names are defined. Their modules are imported on first use: some of what they need takes half a second."""
+
+
+def __getattr__(name: str) -> Any:
+    found: Any
+    if name == "__version__":
+        found = import_module("fanin._core").version()
+    elif name == "reproduce":
+        found = import_module("fanin.reproduce")
+    else:
+        module = next((module for module, names in _MODULES.items() if name in names), None)
+        if module is None:
+            raise AttributeError(f"module 'fanin' has no attribute '{name}'")
+        found = getattr(import_module(f"fanin.{module}"), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -7,27 +7,30 @@ import os
 import signal
 import sys
 import threading
-import tomllib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
-import polars as pl
 import typer
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
 from rich.text import Text
 
-from fanin import _core, _files, benchmark, counters, overview, reproduce, runner, show, tables
-from fanin.analysis import Analysis, AnalysisProgress, TraceError, analyze
+from fanin import _core, _files, counters, overview, runner, show, tables
+from fanin._core import TraceError
 from fanin.folder import OutputError
 from fanin.results import SCHEMAS, Result, ResultError, load
 from fanin.scenario import Problem, Scenario, ScenarioError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from fanin import reproduce
+    from fanin.analysis import Analysis, AnalysisProgress
 
 __all__ = ["EXIT_BAD_INPUT", "EXIT_FAILED", "EXIT_INTERRUPTED", "app"]
 
@@ -115,6 +118,8 @@ def _overridden(file: Path, settings: list[str]) -> Scenario:
 
 
 def _setting(setting: str) -> tuple[str, Any]:
+    import tomllib
+
     path, equals, text = setting.partition("=")
     if not equals or not path.strip():
         raise ValueError(f"--set {setting}: is not of the form KEY=VALUE")
@@ -341,6 +346,8 @@ def analyze_(
     as_json: JsonOption = False,
 ) -> None:
     """Find the bursts of a queue trace, simulated or real: phases, slopes, laws, culprits."""
+    from fanin.analysis import analyze
+
     with _failures():
         if out is not None and out.suffix.lower() not in (".html", ".json"):
             raise ValueError(f"--out {out}: ends in neither .html nor .json")
@@ -386,6 +393,8 @@ def analyze_(
 @contextmanager
 def _reading(*, shown: bool) -> Iterator[Callable[[AnalysisProgress], None] | None]:
     """Draw how much of a trace has been read, where standard error is a terminal."""
+    from rich.progress import BarColumn, Progress, TextColumn
+
     console = Console(stderr=True)
     if not shown or not console.is_terminal:
         yield None
@@ -588,6 +597,8 @@ def bench(
     peers: Annotated[bool, typer.Option("--peers", help="Also run ns-3 on the same work, where it is installed.")] = False,
 ) -> None:
     """Measure the simulator: packet-hops per CPU second, instructions per packet-hop, memory."""
+    from fanin import benchmark
+
     with _failures():
         measured = benchmark.measure(
             workloads or list(benchmark.WORKLOADS),
@@ -622,6 +633,8 @@ def reproduce_(
     as_json: JsonOption = False,
 ) -> None:
     """Make figures of papers anew, the papers' numbers beside ours; exit status 1 if one is off and no reason is given."""
+    from fanin import reproduce
+
     with _failures():
         if listed + everything + bool(ids) != 1:
             raise ValueError("one of --list, --all or ids of figures is needed")
@@ -653,6 +666,8 @@ def reproduce_(
 
 
 def _list_figures(as_json: bool) -> None:
+    from fanin import reproduce
+
     known = reproduce.figures()
     if as_json:
         facts = [
@@ -669,6 +684,8 @@ def _list_figures(as_json: bool) -> None:
 
 
 def _show_reproduction(result: reproduce.Reproduction, folder: Path) -> None:
+    from fanin import reproduce
+
     console = _out()
     table = Table(title=f"{result.id}: {result.about.title}", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for index, name in enumerate(reproduce.HEAD[:-1]):

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Literal
-
-import polars as pl
+from typing import TYPE_CHECKING, Any, Literal
 
 from fanin import _core, show
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = ["HEAD", "Count", "Group", "frame", "groups", "lines", "rows"]
 
@@ -136,6 +137,8 @@ def lines(group: Group) -> list[str]:
 
 def frame(summary: Mapping[str, Any]) -> pl.DataFrame:
     """Return one row per counter: ``group``, ``counter``, ``count``, ``kind``, ``doc``."""
+    import polars as pl
+
     schema = {"group": pl.String(), "counter": pl.String(), "count": pl.UInt64(), "kind": pl.String(), "doc": pl.String()}
     listed = [(group.name, c.name, c.count, c.kind, c.doc) for group in groups(summary) for c in group.counts]
     return pl.DataFrame(listed, schema=schema, orient="row")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 from fanin._files import OURS
 from fanin.results import MANIFEST, SCHEMAS, SUMMARY
@@ -63,14 +64,24 @@ def inspect(out: Path, *, overwrite: bool) -> None:
     probe = out / f"{OURS}probe-{os.getpid()}"
     try:
         with probe.open("wb") as file:
-            file.write(b"\0" * PROBE_BYTES)
-            file.flush()
-            os.fsync(file.fileno())
+            _allocate(file)
     except OSError as error:
         raise OutputError(f"{out}: cannot be written: {error.strerror}") from error
     finally:
         with contextlib.suppress(OSError):
             probe.unlink()
+
+
+def _allocate(file: BinaryIO) -> None:
+    """Take `PROBE_BYTES` of the disk; by writing only where the file system cannot do without."""
+    try:
+        os.posix_fallocate(file.fileno(), 0, PROBE_BYTES)
+    except OSError as error:
+        if error.errno not in (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL):
+            raise
+        file.write(b"\0" * PROBE_BYTES)
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _is_left_over(name: str) -> bool:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
-
-import polars as pl
+from typing import TYPE_CHECKING, Any, Literal
 
 from fanin import counters, show
+
+if TYPE_CHECKING:
+    import polars as pl
 
 __all__ = [
     "Fact",

@@ -6,12 +6,14 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Final, Protocol, Self, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypedDict
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from fanin import show
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 __all__ = ["Bar", "ProgressState", "fraction", "last_arrival_ps", "remaining_s"]
 
@@ -122,19 +124,24 @@ class Bar:
     def __init__(self, console: Console | None = None, *, arrivals_end_ps: int | None = None) -> None:
         self._arrivals_end_ps = arrivals_end_ps
         self._console = console or Console(stderr=True)
-        self._live = self._console.is_terminal or self._console.is_jupyter
-        columns = (BarColumn(bar_width=14), TextColumn("{task.percentage:>3.0f} %"), TextColumn("{task.description}"))
-        self._progress = Progress(*columns, console=self._console, disable=not self._live)
-        self._task: TaskID | None = None
+        self._progress: Progress | None = None
+        if self._console.is_terminal or self._console.is_jupyter:
+            from rich.progress import BarColumn, Progress, TextColumn
+
+            columns = (BarColumn(bar_width=14), TextColumn("{task.percentage:>3.0f} %"), TextColumn("{task.description}"))
+            self._progress = Progress(*columns, console=self._console)
+            self._task = self._progress.add_task("starting", total=1.0)
         self._logged_s = 0.0
 
     def __enter__(self) -> Self:
-        self._progress.start()
-        self._task = self._progress.add_task("starting", total=1.0)
+        if self._progress is not None:
+            self._progress.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if error is None and self._task is not None:
+        if self._progress is None:
+            return
+        if error is None:
             self._progress.update(self._task, completed=1.0, total=1.0)
         with suppress(OSError):  # the terminal is gone
             self._progress.stop()
@@ -142,7 +149,7 @@ class Bar:
     def __call__(self, state: ProgressState, /) -> None:
         """Draw the state of the run."""
         done = fraction(state, self._arrivals_end_ps)
-        if self._live and self._task is not None:
+        if self._progress is not None:
             self._progress.update(
                 self._task, completed=done or 0.0, total=None if done is None else 1.0, description=describe(state, done)
             )

@@ -10,15 +10,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import polars as pl
-
 from fanin import _files, counters, show
 from fanin.overview import facts, fct_rows
 
 if TYPE_CHECKING:
+    import polars as pl
     from plotly.graph_objects import Figure
 
-__all__ = ["SCHEMAS", "Result", "ResultError", "load"]
+__all__ = ["SCHEMAS", "Result", "ResultError", "load", "schema"]
 
 MANIFEST: Final = "manifest.json"
 SUMMARY: Final = "summary.json"
@@ -26,85 +25,92 @@ SCHEMA_VERSION: Final = 1
 DATAGRAMS: Final = "udp"
 """``transport`` of flows of datagrams, which are no transfers."""
 
-SCHEMAS: Final[Mapping[str, Mapping[str, pl.DataType]]] = {
+SCHEMAS: Final[Mapping[str, Mapping[str, str]]] = {
     "flows": {
-        "flow": pl.UInt32(),
-        "id": pl.String(),
-        "group": pl.String(),
-        "query": pl.UInt32(),
-        "src": pl.String(),
-        "dst": pl.String(),
-        "transport": pl.String(),
-        "class": pl.UInt8(),
-        "size_bytes": pl.UInt64(),
-        "request_bytes": pl.UInt64(),
-        "start_ps": pl.UInt64(),
-        "finish_ps": pl.UInt64(),
-        "acked_ps": pl.UInt64(),
-        "ideal_ps": pl.UInt64(),
-        "base_rtt_ps": pl.UInt64(),
-        "status": pl.String(),
-        "delivered_bytes": pl.UInt64(),
-        "packets_sent": pl.UInt64(),
-        "retransmits": pl.UInt64(),
-        "timeouts": pl.UInt32(),
-        "recoveries": pl.UInt32(),
-        "ecn_reductions": pl.UInt32(),
-        "marked": pl.UInt64(),
+        "flow": "UInt32",
+        "id": "String",
+        "group": "String",
+        "query": "UInt32",
+        "src": "String",
+        "dst": "String",
+        "transport": "String",
+        "class": "UInt8",
+        "size_bytes": "UInt64",
+        "request_bytes": "UInt64",
+        "start_ps": "UInt64",
+        "finish_ps": "UInt64",
+        "acked_ps": "UInt64",
+        "ideal_ps": "UInt64",
+        "base_rtt_ps": "UInt64",
+        "status": "String",
+        "delivered_bytes": "UInt64",
+        "packets_sent": "UInt64",
+        "retransmits": "UInt64",
+        "timeouts": "UInt32",
+        "recoveries": "UInt32",
+        "ecn_reductions": "UInt32",
+        "marked": "UInt64",
     },
     "queries": {
-        "query": pl.UInt32(),
-        "group": pl.String(),
-        "client": pl.String(),
-        "start_ps": pl.UInt64(),
-        "finish_ps": pl.UInt64(),
-        "responses": pl.UInt32(),
-        "size_bytes": pl.UInt64(),
+        "query": "UInt32",
+        "group": "String",
+        "client": "String",
+        "start_ps": "UInt64",
+        "finish_ps": "UInt64",
+        "responses": "UInt32",
+        "size_bytes": "UInt64",
     },
     "ports": {
-        "time_ps": pl.UInt64(),
-        "port": pl.String(),
-        "tx_bytes": pl.UInt64(),
-        "tx_packets": pl.UInt64(),
-        "queue_bytes": pl.UInt64(),
-        "queue_packets": pl.UInt32(),
-        "queue_max_bytes": pl.UInt64(),
-        "drops": pl.UInt32(),
-        "marks": pl.UInt32(),
+        "time_ps": "UInt64",
+        "port": "String",
+        "tx_bytes": "UInt64",
+        "tx_packets": "UInt64",
+        "queue_bytes": "UInt64",
+        "queue_packets": "UInt32",
+        "queue_max_bytes": "UInt64",
+        "drops": "UInt32",
+        "marks": "UInt32",
     },
     "queues": {
-        "time_ps": pl.UInt64(),
-        "port": pl.String(),
-        "queue_bytes": pl.UInt64(),
-        "queue_packets": pl.UInt32(),
-        "flow": pl.UInt32(),
-        "frame_bytes": pl.UInt16(),
-        "marked": pl.Boolean(),
-        "dropped": pl.Boolean(),
-        "replaced": pl.Boolean(),
+        "time_ps": "UInt64",
+        "port": "String",
+        "queue_bytes": "UInt64",
+        "queue_packets": "UInt32",
+        "flow": "UInt32",
+        "frame_bytes": "UInt16",
+        "marked": "Boolean",
+        "dropped": "Boolean",
+        "replaced": "Boolean",
     },
     "drops": {
-        "time_ps": pl.UInt64(),
-        "port": pl.String(),
-        "flow": pl.UInt32(),
-        "frame_bytes": pl.UInt16(),
-        "payload_bytes": pl.UInt16(),
-        "seq": pl.UInt32(),
-        "reason": pl.String(),
-        "queue_bytes": pl.UInt64(),
+        "time_ps": "UInt64",
+        "port": "String",
+        "flow": "UInt32",
+        "frame_bytes": "UInt16",
+        "payload_bytes": "UInt16",
+        "seq": "UInt32",
+        "reason": "String",
+        "queue_bytes": "UInt64",
     },
     "stamps": {
-        "received_ps": pl.UInt64(),
-        "host": pl.String(),
-        "port": pl.String(),
-        "stamp_time": pl.UInt32(),
-        "stamp_length": pl.UInt16(),
-        "flow": pl.UInt32(),
-        "frame_bytes": pl.UInt16(),
-        "marked": pl.Boolean(),
+        "received_ps": "UInt64",
+        "host": "String",
+        "port": "String",
+        "stamp_time": "UInt32",
+        "stamp_length": "UInt16",
+        "flow": "UInt32",
+        "frame_bytes": "UInt16",
+        "marked": "Boolean",
     },
 }
-"""Tables of a result folder: column → type. docs/results.md says what each column means."""
+"""Tables of a result folder: column → Polars type, by name. docs/results.md says what each column means."""
+
+
+def schema(table: str) -> dict[str, pl.DataType]:
+    """Return the columns of a table with their types."""
+    import polars as pl
+
+    return {column: getattr(pl, kind)() for column, kind in SCHEMAS[table].items()}
 
 
 class ResultError(ValueError):
@@ -251,9 +257,11 @@ class Result:
         """
         if table not in SCHEMAS:
             raise ValueError(f"there is no table '{table}'; there are {', '.join(SCHEMAS)}")
+        import polars as pl
+
         path = self.path / f"{table}.parquet"
         if not path.is_file():
-            return pl.LazyFrame(schema=dict(SCHEMAS[table]))
+            return pl.LazyFrame(schema=schema(table))
         try:
             metadata = pl.read_parquet_metadata(path)
         except (pl.exceptions.PolarsError, OSError) as error:
@@ -261,13 +269,15 @@ class Result:
         self._check_version(str(path), metadata.get("fanin.schema"), table)
         frame = pl.scan_parquet(path)
         written = frame.collect_schema().names()
-        missing = {name: kind for name, kind in SCHEMAS[table].items() if name not in written}
+        missing = {name: kind for name, kind in schema(table).items() if name not in written}
         if not missing:
             return frame
         added = frame.with_columns(pl.lit(None, dtype=kind).alias(name) for name, kind in missing.items())
         return added.select(*SCHEMAS[table], *(name for name in written if name not in SCHEMAS[table]))
 
     def _collect(self, table: str) -> pl.DataFrame:
+        import polars as pl
+
         try:
             return self.scan(table).collect()
         except pl.exceptions.PolarsError as error:
@@ -330,6 +340,8 @@ class Result:
     @cached_property
     def completions(self) -> pl.DataFrame:
         """Completed transfers with ``fct_ps`` (finish − start) [ps] and ``slowdown`` (``fct_ps`` over ``ideal_ps``)."""
+        import polars as pl
+
         fct = pl.col("finish_ps") - pl.col("start_ps")
         transfer = pl.col("transport") != DATAGRAMS
         done = self.flows.filter(pl.col("status") == "complete", pl.col("finish_ps").is_not_null(), transfer)

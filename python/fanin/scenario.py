@@ -8,13 +8,10 @@ import json
 import math
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, Self
-
-import tomli_w
 
 from fanin import _core, _files
 from fanin._core import ScenarioError
@@ -206,6 +203,8 @@ class Scenario:
         if self._data is not None:
             copy: dict[str, Any] = _plain(self._data, "")
             return copy
+        import tomllib
+
         text = self._text or ""
         if any(line.count(".") > _MANY_DOTS for line in text.splitlines()):
             _refuse(text, "toml", self._base_dir)  # tomllib would take minutes for one long key
@@ -223,6 +222,8 @@ class Scenario:
 
     def to_toml(self) -> str:
         """Return the document as TOML; the very text that it was made from, if it was made from one."""
+        import tomli_w
+
         return self._text if self._text is not None else tomli_w.dumps(self.to_dict())
 
     def source(self) -> tuple[str, Literal["toml", "json"]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from fanin.results import SCHEMAS
+from fanin.results import SCHEMAS, schema
 
 PORT = "leaf0->h0"
 COLD = "leaf1->h4"
@@ -29,7 +29,7 @@ def units(name: str) -> str:
 
 
 def write_table(path: Path, name: str, rows: list[dict[str, Any]] | pl.DataFrame, version: int = 1) -> pl.DataFrame:
-    frame = rows if isinstance(rows, pl.DataFrame) else pl.DataFrame(rows, schema=dict(SCHEMAS[name]))
+    frame = rows if isinstance(rows, pl.DataFrame) else pl.DataFrame(rows, schema=schema(name))
     frame.write_parquet(path / f"{name}.parquet", metadata={"fanin.schema": f"{name}/{version}", "fanin.units": units(name)})
     return frame
 
@@ -191,7 +191,7 @@ def write_result(
 ) -> Path:
     """Write a result folder whose tables and summary agree with one another."""
     path.mkdir(parents=True, exist_ok=True)
-    arrived = pl.DataFrame(packets(bursts, senders, each, seed), schema=dict(SCHEMAS["queues"]))
+    arrived = pl.DataFrame(packets(bursts, senders, each, seed), schema=schema("queues"))
     if watch:
         write_table(path, "queues", arrived)
     flows = write_table(path, "flows", flow_rows(bursts, senders, each, arrived, seed))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import re
@@ -192,10 +193,17 @@ def test_what_a_killed_run_left_is_nobodys(scenario: Path, tmp_path: Path) -> No
     assert "holds no earlier result (mine.csv" in call("run", scenario, "-o", tmp_path / "other", "--force").stderr
 
 
-def test_a_full_disk_is_found_before_the_run(scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(_: int) -> None:
+@pytest.mark.parametrize("allocates", [True, False])
+def test_a_full_disk_is_found_before_the_run(
+    scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, allocates: bool
+) -> None:
+    def full(*_: int) -> None:
         raise OSError(28, "No space left on device")
 
+    def unable(*_: int) -> None:
+        raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+
+    monkeypatch.setattr("os.posix_fallocate", full if allocates else unable)
     monkeypatch.setattr("os.fsync", full)
     done = call("run", scenario, "-o", tmp_path / "out")
     assert done.exit_code == 2

@@ -126,19 +126,29 @@ impl Routes {
         self.host_port[host.index()]
     }
 
+    /// All groups of links, one after the other: length, then links. Each is stored once per switch.
+    pub fn groups(&self) -> &[LinkId] {
+        &self.groups
+    }
+
+    /// Where in [`Routes::groups`] the links begin that a switch may use towards an attachment; `None` at the attachment itself.
+    ///
+    /// # Panics
+    /// When `switch` is no switch.
+    #[inline]
+    pub fn group(&self, switch: NodeId, attachment: usize) -> Option<usize> {
+        let s = switch.index() - self.hosts;
+        let entry = self.entries[s * self.attachments() + attachment];
+        (entry != HERE).then(|| self.base[s] as usize + usize::from(entry))
+    }
+
     /// The links that a switch may use towards an attachment, in order of their ids; none at the attachment itself.
     ///
     /// # Panics
     /// When `switch` is no switch.
     #[inline]
     pub fn lookup(&self, switch: NodeId, attachment: usize) -> &[LinkId] {
-        let s = switch.index() - self.hosts;
-        let entry = self.entries[s * self.attachments() + attachment];
-        if entry == HERE {
-            return &[];
-        }
-        let at = self.base[s] as usize + usize::from(entry);
-        &self.groups[at + 1..=at + self.groups[at].index()]
+        self.group(switch, attachment).map_or(&[], |at| &self.groups[at + 1..=at + self.groups[at].index()])
     }
 
     /// The links that a switch may use towards a host.

@@ -20,9 +20,8 @@ pub struct Fib {
     /// Link from its attachment to each host.
     host_port: Table<u32>,
     entries: Table<u32>,
-    /// Start and length in `members`.
-    groups: Table<(u32, u32)>,
-    members: Vec<u32>,
+    /// Groups, one after the other: length, then links.
+    groups: Table<u32>,
 }
 
 /// The answer to a look-up.
@@ -34,15 +33,16 @@ pub enum NextHop<'a> {
 }
 
 impl Fib {
-    /// A table for `switches` switches; filled by [`Fib::set`]. `hosts` gives attachment and final link of each host.
-    pub fn new(switches: usize, attachments: usize, hosts: &[(u16, LinkId)]) -> Self {
+    /// A table for `switches` switches; filled by [`Fib::set`]. `hosts` gives attachment and final link of each host, `groups`
+    /// all groups, one after the other: length, then links.
+    pub fn new(switches: usize, attachments: usize, hosts: &[(u16, LinkId)], groups: &[LinkId]) -> Self {
+        assert!(groups.len() < DIRECT as usize, "{} links in all groups", groups.len());
         Fib {
             attachments,
             attachment_of: hosts.iter().map(|(a, _)| *a).collect::<Vec<_>>().into(),
             host_port: hosts.iter().map(|(_, link)| link.0).collect::<Vec<_>>().into(),
             entries: vec![UNREACHABLE; switches * attachments].into(),
-            groups: Table::default(),
-            members: Vec::new(),
+            groups: groups.iter().map(|link| link.0).collect::<Vec<_>>().into(),
         }
     }
 
@@ -51,21 +51,19 @@ impl Fib {
         self.entries[switch * self.attachments + attachment] = LOCAL;
     }
 
-    /// Sets the links that `switch` may use towards `attachment`.
-    pub fn set(&mut self, switch: usize, attachment: usize, links: &[LinkId]) {
-        let members: Vec<u32> = links.iter().map(|l| l.0).collect();
-        self.entries[switch * self.attachments + attachment] = match members[..] {
+    /// Sets the links that `switch` may use towards `attachment`: the group that begins at `group`.
+    pub fn set(&mut self, switch: usize, attachment: usize, group: usize) {
+        self.entries[switch * self.attachments + attachment] = match self.group(group) {
             [] => UNREACHABLE,
             [one] => one | DIRECT,
-            _ => {
-                let known = self.groups.iter().position(|&(at, n)| self.members[at as usize..(at + n) as usize] == members[..]);
-                known.unwrap_or_else(|| {
-                    self.groups.push((self.members.len() as u32, members.len() as u32));
-                    self.members.extend(&members);
-                    self.groups.len() - 1
-                }) as u32
-            }
+            _ => group as u32,
         };
+    }
+
+    #[inline(always)]
+    fn group(&self, at: usize) -> &[u32] {
+        let first = at + 1;
+        &(*self.groups)[first..first + self.groups[at] as usize]
     }
 
     /// The way from `switch` to `host`.
@@ -74,8 +72,7 @@ impl Fib {
         let attachment = self.attachment_of[host.index()];
         let entry = self.entries[switch as usize * self.attachments + usize::from(attachment)];
         if entry & DIRECT == 0 {
-            let (at, n) = self.groups[entry as usize];
-            return NextHop::Several(&self.members[at as usize..(at + n) as usize]);
+            return NextHop::Several(self.group(entry as usize));
         }
         match entry {
             LOCAL => NextHop::One(self.host_port[host.index()]),
@@ -86,10 +83,6 @@ impl Fib {
 
     /// Bytes held.
     pub fn bytes(&self) -> usize {
-        self.entries.len() * 4
-            + self.members.len() * 4
-            + self.groups.len() * 8
-            + self.attachment_of.len() * 2
-            + self.host_port.len() * 4
+        (self.entries.len() + self.groups.len() + self.host_port.len()) * 4 + self.attachment_of.len() * 2
     }
 }

@@ -7,7 +7,7 @@ mod tables;
 
 pub use capture::Capturing;
 pub use stamps::Stamps;
-pub use tables::{Aborted, Destination, Outcome, Tables, Wanted, TABLES};
+pub use tables::{Aborted, Destination, Outcome, Tables, Wanted, SIZES, TABLES};
 
 use fanin_packet::{Ecn, Packet, PacketId};
 use fanin_switch::{DropReason, MarkReason};

@@ -29,8 +29,8 @@ pub struct Tables {
     pub stamps: Table<StampRow>,
     /// Frames at captured hosts.
     pub capture: Option<Box<Capturing>>,
-    /// One entry per transfer that has ended.
-    pub outcomes: Vec<Outcome>,
+    /// One entry per transfer that completed, by the size of the flow: see [`SIZES`].
+    pub outcomes: [Vec<Outcome>; SIZES.len() + 1],
     pub drop_counts: BTreeMap<&'static str, u64>,
     /// Marks by policies that the inner loop does not serve by itself; the rest are by plain thresholds.
     pub mark_counts: BTreeMap<&'static str, u64>,
@@ -61,13 +61,16 @@ pub struct Aborted {
     pub reason: AbortReason,
 }
 
-/// What is kept of a transfer that has ended, for the summary.
+/// Bounds between the flow sizes that the summary tells apart: those that the papers of this field report. kB = 1000.
+pub const SIZES: [u64; 3] = [10_000, 100_000, 1_000_000];
+
+/// What is kept of a transfer that completed, for the summary: 16 bytes, so that 50 million of them fit into 1 GB.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
-    pub size: u64,
-    /// Completion time; none when it did not complete.
-    pub fct: Option<Span>,
-    pub ideal: Span,
+    /// Completion time.
+    pub fct: Span,
+    /// Completion time over that on an idle network.
+    pub slowdown: f64,
 }
 
 /// Sums over flows of datagrams.
@@ -141,7 +144,7 @@ impl Tables {
             drops: table(tables.drops, destination)?,
             stamps: table(tables.stamps, destination)?,
             capture: None,
-            outcomes: Vec::new(),
+            outcomes: Default::default(),
             drop_counts: BTreeMap::new(),
             mark_counts: BTreeMap::new(),
             sums: FlowSums::default(),
@@ -181,7 +184,10 @@ impl Tables {
         sums.packets_sent += row.packets_sent;
         sums.retransmits += row.retransmits;
         sums.timeouts += u64::from(row.timeouts);
-        self.outcomes.push(Outcome { size: row.size_bytes, fct, ideal: Span::from_ps(row.ideal_ps) });
+        if let Some(fct) = fct {
+            let slowdown = fct.ps() as f64 / row.ideal_ps.max(1) as f64;
+            self.outcomes[SIZES.partition_point(|size| *size <= row.size_bytes)].push(Outcome { fct, slowdown });
+        }
         self.flows.push(row)
     }
 

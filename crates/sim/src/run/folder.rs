@@ -9,8 +9,11 @@ use fanin_scenario::Scenario;
 use fanin_telemetry::TableError;
 use fanin_units::Time;
 use fanin_wire::CaptureFile;
+use rustix::fs::FallocateFlags;
 use serde_json::{json, Map, Value};
+use std::fs::File;
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Events between two looks at the outside world: about 20 ms.
@@ -143,20 +146,31 @@ impl Ballast {
     /// Takes the space, or none where there is too little: a small result may fit all the same.
     fn new(folder: &Path) -> Self {
         let ballast = Ballast(folder.join(".ballast"));
-        // Bytes that no filesystem compresses away.
-        let mut x = 1_u64;
-        let bytes: Vec<u8> = std::iter::repeat_with(|| {
-            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (x >> 56) as u8
-        })
-        .take(BALLAST)
-        .collect();
-        let written = std::fs::File::create(&ballast.0).and_then(|mut file| file.write_all(&bytes));
-        if written.is_err() {
+        let taken = File::create(&ballast.0).and_then(|mut file| match allocate(&file) {
+            true => Ok(()),
+            false => fill(&mut file),
+        });
+        if taken.is_err() {
             let _ = std::fs::remove_file(&ballast.0);
         }
         ballast
     }
+}
+
+/// Asks the file system for the space, without writing; false where it gives none or only a promise.
+fn allocate(file: &File) -> bool {
+    let allocated = rustix::fs::fallocate(file, FallocateFlags::empty(), 0, BALLAST as u64);
+    allocated.is_ok() && file.metadata().is_ok_and(|metadata| metadata.blocks() * 512 >= BALLAST as u64)
+}
+
+/// Takes the space by bytes that no file system compresses away.
+fn fill(file: &mut File) -> std::io::Result<()> {
+    let mut x = 1_u64;
+    let byte = || {
+        x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (x >> 56) as u8
+    };
+    file.write_all(&std::iter::repeat_with(byte).take(BALLAST).collect::<Vec<u8>>())
 }
 
 impl Drop for Ballast {
@@ -277,7 +291,8 @@ pub fn finish(world: &mut World) -> Result<(Value, Rows), TableError> {
         return Err(error);
     }
     let queries = world.core.ledger.tables.finish_queries(world.traffic.queries().iter(), &world.core.ledger.host_names)?;
-    let summary = summary(world, &queries);
+    let mut outcomes = std::mem::take(&mut world.core.ledger.tables.outcomes);
+    let summary = summary(world, &queries, &mut outcomes);
     let rows = world.core.ledger.tables.finish()?;
     Ok((summary, rows))
 }
@@ -344,8 +359,23 @@ mod tests {
     fn ballast_is_there_and_goes() {
         let folder = tempfile::tempdir().unwrap();
         let ballast = Ballast::new(folder.path());
-        assert_eq!(std::fs::metadata(folder.path().join(".ballast")).unwrap().len(), BALLAST as u64);
+        let metadata = std::fs::metadata(folder.path().join(".ballast")).unwrap();
+        assert_eq!(metadata.len(), BALLAST as u64);
+        assert!(metadata.blocks() * 512 >= BALLAST as u64, "{} blocks: the space is promised, not taken", metadata.blocks());
         drop(ballast);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    /// `allocate` may say no anywhere; `fill` takes the space everywhere, whatever compresses files there.
+    #[test]
+    fn where_space_cannot_be_allocated_it_is_filled() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.set_len(BALLAST as u64).unwrap();
+        assert!(file.metadata().unwrap().blocks() * 512 < BALLAST as u64, "a hole takes no space");
+        fill(&mut file).unwrap();
+        file.sync_all().unwrap();
+        assert!(file.metadata().unwrap().blocks() * 512 >= BALLAST as u64);
+        let read_only = File::open("/dev/null").unwrap();
+        assert!(!allocate(&read_only));
     }
 }

@@ -335,16 +335,61 @@ fn rhythm(topology: &Topology, framing: Framing) -> (Span, Span, Span) {
 fn fib(topology: &Topology, routes: &Routes) -> Fib {
     let hosts: Vec<_> =
         (0..topology.hosts.len() as u32).map(|h| (routes.attachment_of(HostId(h)), routes.host_port(HostId(h)))).collect();
-    let mut fib = Fib::new(topology.switch_count(), routes.attachments(), &hosts);
+    let mut fib = Fib::new(topology.switch_count(), routes.attachments(), &hosts, routes.groups());
     for switch in 0..topology.switch_count() {
         let node = NodeId((topology.hosts.len() + switch) as u32);
         for attachment in 0..routes.attachments() {
             if routes.attachment_node(attachment) == node {
                 fib.set_local(switch, attachment);
-            } else {
-                fib.set(switch, attachment, routes.lookup(node, attachment));
+            } else if let Some(group) = routes.group(node, attachment) {
+                fib.set(switch, attachment, group);
             }
         }
     }
     fib
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fabric::table::NextHop;
+
+    fn scenario(topology: &str) -> Scenario {
+        let traffic = "[[traffic]]\nkind = \"flows\"\nflows = [{ src = \"h0\", dst = \"h1\", size = \"100KB\" }]\n";
+        Scenario::from_toml(&format!("[topology]\n{topology}\n{traffic}"), std::path::Path::new(".")).expect("a valid scenario")
+    }
+
+    #[test]
+    fn every_switch_forwards_to_every_host_as_the_routes_say() {
+        for topology in [
+            "kind = \"fat_tree\"\nk = 6",
+            "kind = \"leaf_spine\"\nleaves = 3\nhosts_per_leaf = 2\nspines = 2\nlinks_per_pair = 2",
+            "kind = \"chain\"\nswitches = 3",
+        ] {
+            let scenario = scenario(topology);
+            let (topology, routes) = (scenario.topology(), scenario.routes());
+            let fib = fib(topology, routes);
+            for (switch, host) in (0..topology.switch_count()).flat_map(|s| (0..topology.hosts.len()).map(move |h| (s, h))) {
+                let host = HostId(host as u32);
+                let links: Vec<u32> = match fib.lookup(switch as u32, host) {
+                    NextHop::One(link) => vec![link],
+                    NextHop::Several(links) => links.to_vec(),
+                    NextHop::None => Vec::new(),
+                };
+                let node = NodeId((topology.hosts.len() + switch) as u32);
+                let told: Vec<u32> = routes.next_hops(node, host).iter().map(|link| link.0).collect();
+                assert_eq!(links, told, "switch {switch} to host {host}");
+            }
+        }
+    }
+
+    /// A host with its six directed links, their ports and rings, and its share of the tables: about the same in any fat tree.
+    #[test]
+    fn a_host_of_a_large_network_takes_as_little_as_one_of_a_small() {
+        for k in [8, 16, 24] {
+            let world = world(&scenario(&format!("kind = \"fat_tree\"\nk = {k}")), &Destination::Nowhere).expect("a world");
+            let (name, bytes) = world.memory()[0];
+            assert!(name == "bytes_per_host" && (2_000.0..6_000.0).contains(&bytes), "k = {k}: {bytes} bytes");
+        }
+    }
 }

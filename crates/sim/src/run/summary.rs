@@ -1,60 +1,97 @@
 //! The numbers that a run comes down to. The keys are documented in docs/results.md.
 
 use super::counters::{MESSAGES, TRIMMED};
-use crate::ledger::{Aborted, Outcome};
+use crate::ledger::{Aborted, Outcome, SIZES};
 use crate::world::World;
 use fanin_packet::Header;
 use fanin_params::CounterDef;
 use fanin_transport::AbortReason;
 use fanin_units::{BitRate, Bytes, Span};
 use serde_json::{json, Map, Value};
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-/// Flow-size bins: those in which the papers of this field report. kB = 1000.
-const BINS: [(&str, u64, u64); 5] = [
-    ("all", 0, u64::MAX),
-    ("<10KB", 0, 10_000),
-    ("10KB-100KB", 10_000, 100_000),
-    ("100KB-1MB", 100_000, 1_000_000),
-    (">=1MB", 1_000_000, u64::MAX),
+/// The flow sizes that are told apart: all, then those between [`SIZES`].
+const BINS: [(&str, u64, Option<u64>); SIZES.len() + 2] = [
+    ("all", 0, None),
+    ("<10KB", 0, Some(SIZES[0])),
+    ("10KB-100KB", SIZES[0], Some(SIZES[1])),
+    ("100KB-1MB", SIZES[1], Some(SIZES[2])),
+    (">=1MB", SIZES[2], None),
 ];
 
-/// The `q`-quantile of a sorted list: the smallest value that at least `q` of them do not exceed (nearest rank).
-fn quantile<T: Copy>(sorted: &[T], q: f64) -> Option<T> {
-    let rank = libm::ceil(q * sorted.len() as f64) as usize;
-    sorted.get(rank.max(1) - 1).copied()
+/// Median, 95th and 99th percentile of `n` values in order: the smallest value that at least so many of them do not exceed
+/// (nearest rank). `each` is given all values.
+fn quantiles<T: Copy>(sorted: impl Iterator<Item = T>, n: usize, mut each: impl FnMut(T)) -> [Option<T>; 3] {
+    let ranks = [0.5, 0.95, 0.99].map(|q| (libm::ceil(q * n as f64) as usize).max(1) - 1);
+    let mut found = [None; 3];
+    for (i, value) in sorted.enumerate() {
+        each(value);
+        for (found, _) in found.iter_mut().zip(ranks).filter(|(_, rank)| *rank == i) {
+            *found = Some(value);
+        }
+    }
+    found
 }
 
-/// Mean and quantiles of times.
-fn times(mut all: Vec<u64>) -> Map<String, Value> {
-    all.sort_unstable();
+/// Mean and quantiles of `n` times in order.
+fn times(sorted: impl Iterator<Item = u64>, n: usize) -> Map<String, Value> {
+    let mut sum = 0;
+    let found = quantiles(sorted, n, |time| sum += u128::from(time));
     let mut map = Map::new();
-    let mean = (!all.is_empty()).then(|| all.iter().map(|t| u128::from(*t)).sum::<u128>() / all.len() as u128);
-    map.insert("mean_ps".into(), json!(mean.map(|m| m as u64)));
-    for (name, q) in [("p50_ps", 0.5), ("p95_ps", 0.95), ("p99_ps", 0.99)] {
-        map.insert(name.into(), json!(quantile(&all, q)));
-    }
+    map.insert("mean_ps".into(), json!((n > 0).then(|| (sum / n as u128) as u64)));
+    map.extend(["p50_ps", "p95_ps", "p99_ps"].into_iter().zip(found).map(|(name, time)| (name.into(), json!(time))));
     map
 }
 
-fn bin(name: &str, from: u64, to: u64, outcomes: &[Outcome]) -> Value {
-    let inside = || outcomes.iter().filter(|o| (from..to).contains(&o.size) || (o.size == to && to == u64::MAX));
-    let done: Vec<(u64, f64)> =
-        inside().filter_map(|o| o.fct.map(|fct| (fct.ps(), fct.ps() as f64 / o.ideal.ps().max(1) as f64))).collect();
+/// Mean and quantiles of `n` slowdowns in order.
+fn slowdowns(sorted: impl Iterator<Item = f64>, n: usize) -> Map<String, Value> {
+    let mut sum = 0.0;
+    let found = quantiles(sorted, n, |slowdown| sum += slowdown);
     let mut map = Map::new();
-    map.insert("bin".into(), json!(name));
-    map.insert("from_bytes".into(), json!(from));
-    map.insert("to_bytes".into(), if to == u64::MAX { Value::Null } else { json!(to) });
-    map.insert("flows".into(), json!(done.len()));
-    map.extend(times(done.iter().map(|d| d.0).collect()));
-    let mut slowdowns: Vec<f64> = done.iter().map(|d| d.1).collect();
-    slowdowns.sort_unstable_by(f64::total_cmp);
-    let mean = (!slowdowns.is_empty()).then(|| slowdowns.iter().sum::<f64>() / slowdowns.len() as f64);
-    map.insert("slowdown_mean".into(), json!(mean));
-    for (key, q) in [("slowdown_p50", 0.5), ("slowdown_p95", 0.95), ("slowdown_p99", 0.99)] {
-        map.insert(key.into(), json!(quantile(&slowdowns, q)));
+    map.insert("slowdown_mean".into(), json!((n > 0).then(|| sum / n as f64)));
+    let names = ["slowdown_p50", "slowdown_p95", "slowdown_p99"];
+    map.extend(names.into_iter().zip(found).map(|(name, slowdown)| (name.into(), json!(slowdown))));
+    map
+}
+
+/// The values of sorted lists, in order.
+fn merged<'a, T: Copy>(mut lists: Vec<&'a [T]>, order: fn(&T, &T) -> Ordering) -> impl Iterator<Item = T> + 'a {
+    std::iter::from_fn(move || {
+        let least = lists.iter_mut().filter(|list| !list.is_empty()).min_by(|a, b| order(&a[0], &b[0]))?;
+        let (first, rest) = least.split_first()?;
+        *least = rest;
+        Some(*first)
+    })
+}
+
+/// Completion times and slowdowns of all flows and by their sizes. The outcomes are sorted where they are: there may be millions.
+fn fct(outcomes: &mut [Vec<Outcome>; SIZES.len() + 1]) -> Vec<Value> {
+    let by_time = |a: &Outcome, b: &Outcome| a.fct.cmp(&b.fct);
+    outcomes.iter_mut().for_each(|some| some.sort_unstable_by(by_time));
+    let mut bins = Vec::new();
+    for (i, (name, from, to)) in BINS.into_iter().enumerate() {
+        let (lists, flows) = bin(outcomes, i);
+        let mut map = times(merged(lists, by_time).map(|outcome| outcome.fct.ps()), flows);
+        map.insert("bin".into(), json!(name));
+        map.insert("from_bytes".into(), json!(from));
+        map.insert("to_bytes".into(), json!(to));
+        map.insert("flows".into(), json!(flows));
+        bins.push(map);
     }
-    Value::Object(map)
+    let by_slowdown = |a: &Outcome, b: &Outcome| a.slowdown.total_cmp(&b.slowdown);
+    outcomes.iter_mut().for_each(|some| some.sort_unstable_by(by_slowdown));
+    for (i, map) in bins.iter_mut().enumerate() {
+        let (lists, flows) = bin(outcomes, i);
+        map.extend(slowdowns(merged(lists, by_slowdown).map(|outcome| outcome.slowdown), flows));
+    }
+    bins.into_iter().map(Value::Object).collect()
+}
+
+/// The outcomes of a bin, and their number.
+fn bin(outcomes: &[Vec<Outcome>], bin: usize) -> (Vec<&[Outcome]>, usize) {
+    let chosen = if bin == 0 { outcomes } else { &outcomes[bin - 1..bin] };
+    (chosen.iter().map(Vec::as_slice).collect(), chosen.iter().map(Vec::len).sum())
 }
 
 /// Marks by reason: what the pipeline counted, and the rest, which the inner loop made by plain thresholds.
@@ -130,7 +167,7 @@ fn aborted(flow: &Aborted) -> Value {
 }
 
 /// The content of summary.json.
-pub(crate) fn summary(world: &World, queries: &[Option<Span>]) -> Value {
+pub(crate) fn summary(world: &World, queries: &[Option<Span>], outcomes: &mut [Vec<Outcome>; SIZES.len() + 1]) -> Value {
     let recorder = &world.core.ledger.tables;
     let (sums, datagrams) = (recorder.sums, recorder.datagram_sums);
     let elapsed = Span::from_ps(world.core.now.ps());
@@ -154,7 +191,10 @@ pub(crate) fn summary(world: &World, queries: &[Option<Span>]) -> Value {
     let mut query_times = Map::new();
     query_times.insert("total".into(), json!(queries.len()));
     query_times.insert("complete".into(), json!(queries.iter().flatten().count()));
-    query_times.extend(times(queries.iter().flatten().map(|t| t.ps()).collect()));
+    let mut answered: Vec<u64> = queries.iter().flatten().map(|t| t.ps()).collect();
+    answered.sort_unstable();
+    let n = answered.len();
+    query_times.extend(times(answered.into_iter(), n));
     json!({
         "flows": {
             "total": sums.complete + sums.incomplete + sums.aborted,
@@ -163,7 +203,7 @@ pub(crate) fn summary(world: &World, queries: &[Option<Span>]) -> Value {
             "aborted": sums.aborted,
         },
         "aborted": recorder.aborted.iter().map(aborted).collect::<Vec<_>>(),
-        "fct": BINS.iter().map(|(name, from, to)| bin(name, *from, *to, &recorder.outcomes)).collect::<Vec<_>>(),
+        "fct": fct(outcomes),
         "queries": query_times,
         "datagrams": {
             "flows": datagrams.flows,
@@ -194,21 +234,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_nearest_rank() {
-        let v: Vec<u64> = (1..=100).collect();
-        assert_eq!(quantile(&v, 0.5), Some(50));
-        assert_eq!(quantile(&v, 0.99), Some(99));
-        assert_eq!(quantile(&v[..1], 0.99), Some(1));
-        assert_eq!(quantile::<u64>(&[], 0.5), None);
+    fn what_is_kept_of_a_flow_is_small() {
+        assert_eq!(std::mem::size_of::<Outcome>(), 16, "50 million flows shall fit into 1 GB");
     }
 
     #[test]
-    fn bins_hold_their_flows_and_incomplete_ones_do_not_count() {
-        let o = |size, fct: Option<u64>| Outcome { size, fct: fct.map(Span::from_ps), ideal: Span::from_ps(10) };
-        let all = [o(9_999, Some(20)), o(10_000, Some(40)), o(10_000, None), o(u64::MAX, Some(10))];
-        assert_eq!(bin("a", 0, 10_000, &all)["flows"], 1);
-        let middle = bin("b", 10_000, 100_000, &all);
-        assert_eq!((middle["flows"].as_u64(), middle["slowdown_mean"].as_f64()), (Some(1), Some(4.0)));
-        assert_eq!(bin("all", 0, u64::MAX, &all)["flows"], 3);
+    fn quantiles_are_nearest_rank() {
+        let of = |n: u64| quantiles(1..=n, n as usize, |_| ());
+        assert_eq!(of(100), [Some(50), Some(95), Some(99)]);
+        assert_eq!(of(1), [Some(1); 3]);
+        assert_eq!(of(0), [None; 3]);
+    }
+
+    #[test]
+    fn bins_hold_their_flows_and_all_holds_them_in_order() {
+        let o = |fct: u64, slowdown: f64| Outcome { fct: Span::from_ps(fct), slowdown };
+        let mut outcomes = [vec![o(40, 1.0), o(20, 2.0)], vec![o(30, 4.0)], vec![], vec![o(10, 3.0)]];
+        let fct = fct(&mut outcomes);
+        assert_eq!(fct.iter().map(|bin| bin["flows"].as_u64().unwrap()).collect::<Vec<_>>(), [4, 2, 1, 0, 1]);
+        assert_eq!((&fct[0]["p50_ps"], &fct[0]["p99_ps"], &fct[0]["mean_ps"]), (&json!(20), &json!(40), &json!(25)));
+        assert_eq!((&fct[0]["slowdown_p50"], &fct[0]["slowdown_mean"]), (&json!(2.0), &json!(2.5)));
+        assert_eq!((&fct[1]["p50_ps"], &fct[1]["slowdown_p95"]), (&json!(20), &json!(2.0)));
+        assert_eq!((&fct[3]["mean_ps"], &fct[3]["slowdown_mean"]), (&Value::Null, &Value::Null));
+        let bounds: Vec<_> = fct.iter().map(|bin| (bin["from_bytes"].as_u64().unwrap(), bin["to_bytes"].as_u64())).collect();
+        let kilobytes = [(0, None), (0, Some(10)), (10, Some(100)), (100, Some(1000)), (1000, None)];
+        assert_eq!(bounds, kilobytes.map(|(from, to)| (from * 1000, to.map(|to| to * 1000))));
     }
 }

@@ -120,7 +120,7 @@ impl Wheel {
         self.due.insert(at, event);
     }
 
-    /// Makes room before the open bucket: somebody has asked further ahead than the next event and then set an earlier one.
+    /// Makes room before the open bucket: a caller has asked further ahead than the next event and then set an earlier one.
     fn rebase(&mut self, base: u64) {
         let further = self.base - base;
         if further <= 1 << WIDEST && self.due.first().is_none_or(|latest| latest >> TIME_AT <= 1 << WIDEST) {
@@ -261,7 +261,7 @@ impl Wheel {
         let start = first as usize & (BUCKETS - 1);
         let mut word = start / 64;
         let mut bits = self.occupied[word] & (!0u64 << (start % 64));
-        // One word more than there are: the first is looked at twice, for its low bits last.
+        // One word more than there are: the first is read twice, for its low bits last.
         for _ in 0..=WORDS {
             if bits != 0 {
                 let index = word * 64 + bits.trailing_zeros() as usize;

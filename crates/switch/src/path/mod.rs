@@ -49,7 +49,7 @@ macro_rules! registry {
                 match choice { $( PathChoice::$name(params) => PathChooser::$name(<$state as Chooser>::new(params)), )* }
             }
 
-            /// The link that `p` takes, out of `0..n`; `switch_seed` tells this switch's hash from every other's, `rng` is
+            /// The link that `p` takes, out of `0..n`; `switch_seed` is the per-switch ECMP hash seed, `rng` is
             /// the switch's own stream.
             #[inline(always)]
             pub fn pick(&mut self, now: Time, p: &Envelope, n: usize, switch_seed: u32, rng: &mut Stream) -> usize {

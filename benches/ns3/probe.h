@@ -347,8 +347,8 @@ class FlowRun
         m_heardPs = NowPs();
     }
 
-    // ns-3 tells nobody of a timeout, but it doubles the RTO in that moment; all other changes of the RTO, once data
-    // flow, come with a packet that arrives.
+    // ns-3 does not report timeouts, but it doubles the RTO at that moment; all other changes of the RTO, once data
+    // flow, coincide with a packet that arrives.
     void Rto(Time before, Time after)
     {
         if (m_segments > 0 && after == before + before && m_heardPs != NowPs())

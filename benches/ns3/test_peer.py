@@ -230,7 +230,7 @@ def test_incast_into_a_tiny_buffer_drops_and_recovers() -> None:
         "queue_packets": 10,
         "rto_min_ps": 10 * MS,
         "clock_granularity_ps": US,
-        "delack_timeout_ps": MS,  # above RTO_min, the delayed ACK of a last odd segment comes after a timeout
+        "delack_timeout_ps": MS,  # above RTO_min, the delayed ACK of a last odd segment arrives after a timeout
     }
     r = jobs.run_text(jobs.job(nodes, links, flows, options, [Watch("s", "h0")]))
     (port,) = r["ports"]

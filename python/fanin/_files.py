@@ -20,7 +20,7 @@ _numbers = itertools.count()
 
 @contextlib.contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a name beside `path` to write to; what is written there becomes `path` if no error comes.
+    """Give a name beside `path` to write to; what is written there becomes `path` if there is no error.
 
     A crash or a full disk so leaves the old file or none, never half a one that looks whole. A device or a pipe, such as
     /dev/stdout, is given as it is: nothing can take its place.

@@ -606,7 +606,7 @@ class ThresholdParams(Table):
     """
 
     at: At | None = None
-    """When the queue is looked at.
+    """When the queue is measured.
 
     Default: "enqueue".
     """
@@ -834,7 +834,7 @@ Marking: TypeAlias = (
     | SEcnParamsDict
     | Literal["none", "threshold", "red", "s_ecn"]
 )
-"""How a port tells of congestion. One state per port: with several classes it looks at the whole port.
+"""How a port signals congestion. One state per port: with several classes it looks at the whole port.
 
 - `none`: Never.
 - `threshold`: Every ECN-capable packet when the queue is above a threshold.
@@ -1478,7 +1478,7 @@ RtoFloor: TypeAlias = Literal["rto", "variance"]
 
 
 BackoffReset: TypeAlias = Literal["sample", "ack"]
-"""When an RTO that was doubled comes back.
+"""When a doubled RTO is reset.
 
 - `sample`: With the next RTT sample, which retransmitted segments do not give. Source: RFC 6298 §3, §5.7.
 - `ack`: With any ACK of new data. Source: Linux tcp_clean_rtx_queue.
@@ -1497,8 +1497,8 @@ SpuriousRto: TypeAlias = Literal["none", "f_rto", "eifel"]
 """How a timeout that was not a loss is found out. The answer is RFC 4015's.
 
 - `none`: It is not.
-- `f_rto`: The first two ACKs after it tell. Source: RFC 5682 §2.1.
-- `eifel`: The echoed timestamp of the first ACK after it tells; needs `timestamps`. Source: RFC 3522 §3.2.
+- `f_rto`: By the first two ACKs after it. Source: RFC 5682 §2.1.
+- `eifel`: By the echoed timestamp of the first ACK after it; needs `timestamps`. Source: RFC 3522 §3.2.
 """
 
 
@@ -1568,8 +1568,8 @@ ReceiveWindow: TypeAlias = (
 EcnEcho: TypeAlias = Literal["classic", "dctcp"]
 """How a receiver echoes congestion marks.
 
-- `classic`: ECE on every ACK until CWR comes. Source: RFC 3168 §6.1.3.
-- `dctcp`: ECE tells exactly which segments were marked, by the DCTCP.CE state. Source: RFC 8257 §3.2.
+- `classic`: ECE on every ACK until CWR arrives. Source: RFC 3168 §6.1.3.
+- `dctcp`: ECE reports exactly which segments were marked, by the DCTCP.CE state. Source: RFC 8257 §3.2.
 """
 
 
@@ -1583,7 +1583,7 @@ EctOn: TypeAlias = Literal["new_data", "data", "all"]
 
 
 DropResend: TypeAlias = Literal["at_once", "window"]
-"""When a segment leaves again of which a drop notification has told.
+"""When a segment is retransmitted after a drop notification.
 
 - `at_once`: At once, whatever congestion window and pacing say. Source: PDN §IV.
 - `window`: When the window has room for it, before anything new; at once where nothing else is in flight.
@@ -1778,7 +1778,7 @@ class Tcp(Table):
     """
 
     backoff_reset: BackoffReset | None = None
-    """When a doubled RTO comes back; `linux`: "ack".
+    """When a doubled RTO is reset; `linux`: "ack".
 
     Default: "sample".
     """
@@ -1879,14 +1879,14 @@ class Tcp(Table):
     """
 
     trim_nack: bool | None = None
-    """Answers trimmed packets: a receiver of headers whose payload a switch has cut off tells the sender at once, by an ACK
+    """Answers trimmed packets: a receiver of headers whose payload a switch has cut off notifies the sender at once, by an ACK
     with a NACK, and the sender acts on it as on a drop notification. Both ends have it. Source: NDP §3.1, CP.
 
     Default: false.
     """
 
     drop_resend: DropResend | None = None
-    """When what drop notifications and NACKs tell of is sent again.
+    """When segments named by drop notifications and NACKs are retransmitted.
 
     Default: "at_once".
     """
@@ -2471,7 +2471,7 @@ class StorageSizesDict(TypedDict, total=False):
 Probability: TypeAlias = Literal["auto", "fraction", "percent"]
 """How a distribution file writes probabilities.
 
-- `auto`: Told apart by the last line: 1 or 100; the choice is reported.
+- `auto`: Decided by the last line: 1 or 100; the choice is reported.
 - `fraction`: From 0 to 1.
 - `percent`: From 0 to 100.
 """
@@ -3665,7 +3665,7 @@ class Telemetry(Table):
     """
 
     registers: Registers | RegistersDict | None = None
-    """The same as a switch would tell it: watched ports write a stamp into each packet, receivers read it into
+    """The same as a switch would report it: watched ports write a stamp into each packet, receivers read it into
     `stamps.parquet`. Absent: no stamps. Present, hosts leave room for 8 B in every frame: full segments carry so much
     less, all others are so much longer. See docs/telemetry.md.
     """

@@ -106,7 +106,7 @@ _ROUND: Final[dict[str, pl.DataType]] = {
     "packets": _U64,
     "bytes": _U64,
 }
-_TOLD: Final[dict[str, pl.DataType]] = {
+_NOTIFIED: Final[dict[str, pl.DataType]] = {
     "name": _STR,
     "count": _U64,
     "repeated": _U64,
@@ -118,7 +118,7 @@ _CULPRIT: Final[dict[str, pl.DataType]] = {"flow": _U64, "name": _STR, "bytes": 
 
 
 class AnalysisProgress(TypedDict):
-    """What a progress function is told about ten times a second.
+    """What a progress function receives about ten times a second.
 
     Attributes
     ----------
@@ -174,7 +174,7 @@ def analyze(  # noqa: PLR0913 (one parameter per setting)
     Parameters
     ----------
     source : Result, path-like or sequence of path-like
-        A result folder; or files (Parquet, CSV, TSV, pcap, pcapng; told by their content), which are one trace.
+        A result folder; or files (Parquet, CSV, TSV, pcap, pcapng; recognised by their content), which are one trace.
     port : str or sequence of str, optional
         Only these ports; all of them if not given.
     rate : str, optional
@@ -191,7 +191,7 @@ def analyze(  # noqa: PLR0913 (one parameter per setting)
     merge : str, optional
         Bursts closer than this are one; ``"0ps"`` if not given.
     rtt : str, optional
-        Round trip on the idle network, by which rounds are told apart. A result knows it for each flow.
+        Round trip on the idle network, by which rounds are separated. A result knows it for each flow.
     overhead : str, optional
         Wire bytes of a frame beyond its length; ``"20B"`` if not given (preamble and gap), in a result what its links have.
     start, stop : str, optional
@@ -210,7 +210,7 @@ def analyze(  # noqa: PLR0913 (one parameter per setting)
     detailed : int
         Of these, how many get phases, rounds and a law: the highest ones.
     progress : callable, optional
-        Told an `AnalysisProgress` about ten times a second; what it raises ends the analysis.
+        Called with an `AnalysisProgress` about ten times a second; what it raises ends the analysis.
 
     Returns
     -------
@@ -373,7 +373,7 @@ class Analysis:
     @cached_property
     def notified(self) -> pl.DataFrame:
         """One row per flow with drop notifications, the `top` of them: how many, how many repeated, dropped bytes, times [ps]."""
-        return _frame((self.notifications or {}).get("top", []), _TOLD)
+        return _frame((self.notifications or {}).get("top", []), _NOTIFIED)
 
     # -- figures ----------------------------------------------------------------------------------------------------
 

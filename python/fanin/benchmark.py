@@ -46,7 +46,7 @@ def measure(
     peers : bool
         Whether to run ns-3 on the same work, at a tenth of the scale: its speed per packet-hop hardly depends on it.
     note : callable
-        Told what is going on.
+        Called with a line about what is going on.
 
     Returns
     -------

@@ -74,7 +74,7 @@ def _out() -> Console:
 
 
 def _say(text: str, style: str = "") -> None:
-    with suppress(OSError):  # a terminal that is gone: the exit status still tells
+    with suppress(OSError):  # a terminal that is gone: the exit status still reports it
         Console(stderr=True).print(Text(text, style=style), soft_wrap=True)
 
 
@@ -90,8 +90,8 @@ def _failures(file: Path | None = None) -> Iterator[None]:
             _say(f"error: {error}", "red")
         raise typer.Exit(EXIT_BAD_INPUT) from None
     except TraceError as error:
-        for told in error.problems:
-            _say(f"error: {told['text']}", "red")
+        for found in error.problems:
+            _say(f"error: {found['text']}", "red")
         raise typer.Exit(EXIT_BAD_INPUT) from None
     except (ResultError, ValueError, TypeError) as error:
         _say(f"error: {error}", "red")
@@ -321,7 +321,7 @@ def analyze_(
     ] = None,
     merge: Annotated[str | None, typer.Option("--merge", metavar="TIME", help="Bursts closer than this are one.")] = None,
     rtt: Annotated[
-        str | None, typer.Option("--rtt", metavar="TIME", help="Idle round trip, to tell rounds apart; a result knows it.")
+        str | None, typer.Option("--rtt", metavar="TIME", help="Idle round trip, to separate rounds; a result knows it.")
     ] = None,
     overhead: Annotated[
         str | None, typer.Option("--overhead", metavar="SIZE", help="Wire bytes of a frame beyond its length; 20B if not given.")
@@ -405,8 +405,8 @@ def _reading(*, shown: bool) -> Iterator[Callable[[AnalysisProgress], None] | No
 
         def draw(state: AnalysisProgress) -> None:
             speed = state["records"] / max(state["wall_s"], 1e-9)
-            told = f"{show.count(state['records'])} records · {speed / 1e6:.1f} M records/s"
-            bar.update(task, completed=state["done"], description=told)
+            label = f"{show.count(state['records'])} records · {speed / 1e6:.1f} M records/s"
+            bar.update(task, completed=state["done"], description=label)
 
         yield draw
 
@@ -423,9 +423,9 @@ def show_analysis(found: Analysis, top: int) -> None:
     console.print(_fitting(console, "Ports", *tables.port_rows(found.document)))
     for line in tables.notice_lines(found.document):
         console.print(Text(line), soft_wrap=True)
-    told = tables.notice_rows(found.document, top)
-    if told[1]:
-        console.print(_fitting(console, "Flows that were told of drops", *told))
+    notified = tables.notice_rows(found.document, top)
+    if notified[1]:
+        console.print(_fitting(console, "Flows with drop notifications", *notified))
     with_bursts = tables.highest_first([port for port in found.document["ports"] if port["bursts"]])
     for port in with_bursts[:_PORTS_SHOWN]:
         shown = min(top, len(port["bursts"]))

@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 COLORS: Final = ("#1f6feb", "#d9730d", "#1a9c6b", "#b3408f", "#7a5cc7", "#8a6d3b", "#0e8fa8", "#59636e")
-"""Distinguishable also with the common colour deficiencies; orange-red and blue are never told apart by hue alone."""
+"""Distinguishable also with the common colour deficiencies; orange-red and blue never differ by hue alone."""
 
 DROP_COLOR: Final = "#cf222e"
 MARK_COLOR: Final = "#d9730d"
@@ -275,7 +275,7 @@ def throughput(result: Result, ports: str | Sequence[str] | None = None) -> go.F
         chosen = [("into all hosts", series.to_hosts(result))]
     else:
         chosen = [(port, [port]) for port in ([ports] if isinstance(ports, str) else ports)]
-    # Several curves over one another are only told apart when they are coarse and thin.
+    # Several curves over one another can only be distinguished when they are coarse and thin.
     points, width = (series.MAX_POINTS, 1.5) if len(chosen) == 1 else (series.MAX_POINTS // 32, 1.0)
     curves = [(name, series.sampled(result, members, points)) for name, members in chosen]
     for name, data in curves:

@@ -116,7 +116,7 @@ def _trace(axes: Axes, trace: Any, color: str, dash: Any, marker: str) -> None:
         options["linestyle"] = dash
         options["drawstyle"] = _STEPS.get(trace.line.shape or "linear", "default")
     if "markers" in mode:
-        # Points that lie on each other are told apart by their form, lines by their dashes.
+        # Points that lie on each other are distinguished by their form, lines by their dashes.
         default = marker if mode == "markers" else "o"
         options["marker"] = _MARKERS.get(trace.marker.symbol, default)
         options["markersize"] = 3.5 if len(trace.x) <= 100 else 1.2

@@ -23,7 +23,7 @@ _DURATION: Final = re.compile(r"([0-9.]+) ?(" + "|".join(_UNITS) + ")")
 
 
 class ProgressState(TypedDict):
-    """What a progress function is told about ten times a second.
+    """What a progress function receives about ten times a second.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class ProgressState(TypedDict):
 
 
 class ProgressCallback(Protocol):
-    """A function that is told how far a run is; what it raises ends the run."""
+    """A function that receives the progress of a run; what it raises ends the run."""
 
     def __call__(self, state: ProgressState, /) -> None:
         """Take note."""
@@ -68,7 +68,7 @@ def last_arrival_ps(resolved: Mapping[str, Any]) -> int | None:
 
 
 def fraction(state: Mapping[str, Any], arrivals_end_ps: int | None = None) -> float | None:
-    """Return how much of a run is done, from 0 to 1; None if nothing tells.
+    """Return how much of a run is done, from 0 to 1; None if it is unknown.
 
     A run ends when its time is over or its flows are done, whichever comes first: the larger share counts.
 
@@ -77,7 +77,7 @@ def fraction(state: Mapping[str, Any], arrivals_end_ps: int | None = None) -> fl
     state : ProgressState
         How far it is.
     arrivals_end_ps : int, optional
-        When the last flow begins [ps]: told where neither the end nor the number of flows is known.
+        When the last flow begins [ps]: given where neither the end nor the number of flows is known.
     """
     shares = []
     if state.get("end_ps"):
@@ -90,7 +90,7 @@ def fraction(state: Mapping[str, Any], arrivals_end_ps: int | None = None) -> fl
 
 
 def remaining_s(state: Mapping[str, Any], done: float | None) -> float | None:
-    """Return the time that the run will still take at its speed so far [s], `done` of it being done; None if nothing tells."""
+    """Return the time that the run will still take at its speed so far [s], `done` of it being done; None if it is unknown."""
     if not done or state["wall_s"] < 0.5:
         return None
     return float(state["wall_s"]) * (1 - done) / done

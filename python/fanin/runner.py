@@ -47,7 +47,7 @@ def run(
     out : path-like, optional
         The result folder. If not given, a temporary one that is removed when Python ends.
     progress : bool or callable
-        A bar, nothing, or a function that is told a `fanin.ProgressState` about ten times a second.
+        A bar, nothing, or a function that receives a `fanin.ProgressState` about ten times a second.
     overwrite : bool
         Whether an earlier result in `out` may be replaced.
 

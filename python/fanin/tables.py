@@ -92,9 +92,9 @@ def burst_rows(port: dict[str, Any], limit: int) -> tuple[list[str], list[list[s
     """Return one row per burst, the highest `limit` of them, highest first."""
     head = ["Burst", "Start", "Duration", "Peak", "Arrived", "Rise", "Fall", "Drops", "Marks", "Flows", "Law"]
     shown = largest(port, limit)
-    told = any(burst["notifications"] is not None for burst in shown)
-    if told:
-        head.insert(9, "Told")
+    notified = any(burst["notifications"] is not None for burst in shown)
+    if notified:
+        head.insert(9, "Notices")
     rows = []
     for burst in shown:
         law = burst["law"]
@@ -110,7 +110,7 @@ def burst_rows(port: dict[str, Any], limit: int) -> tuple[list[str], list[list[s
                 show.rate(burst["fall_bps"]),
                 show.count(burst["dropped_packets"]),
                 show.count(burst["marked_packets"]),
-                *([show.count(burst["notifications"])] if told else []),
+                *([show.count(burst["notifications"])] if notified else []),
                 show.count(burst["flows"]),
                 f"{law['law']} {verdict[law['holds']]}" if law else show.NOTHING,
             ]
@@ -160,8 +160,8 @@ def notice_lines(document: dict[str, Any]) -> list[str]:
         of = f"{show.count(found['flows'])} flow{'s' * (found['flows'] != 1)}"
         again = f" {show.count(found['repeated'])} repeat an earlier one: copies that were dropped again, or frames captured twice."
         lines.append(
-            f"They tell of {show.size(found['told_bytes'])} that {of} lost"
-            + (f", and ask: {', '.join(asked)}." if asked else ".")
+            f"They report {show.size(found['told_bytes'])} lost by {of}"
+            + (f", and request: {', '.join(asked)}." if asked else ".")
             + (again if found["repeated"] else "")
         )
     unread = [f"{show.count(found['cut'])} cut off by the capture"] if found["cut"] else []
@@ -188,7 +188,7 @@ def notice_rows(document: dict[str, Any], limit: int) -> tuple[list[str], list[l
     """Return the flows with the most drop notifications; no rows where there are none."""
     found = document["notifications"]
     timed = found is not None and found["first_ps"] is not None
-    head = ["Flow", "Told", "Repeated", "Bytes", *(["First", "Last"] if timed else [])]
+    head = ["Flow", "Notices", "Repeated", "Bytes", *(["First", "Last"] if timed else [])]
     rows = []
     for entry in found["top"][:limit] if found else []:
         known = [show.NOTHING if entry[key] is None else moment(entry[key]) for key in ("first_ps", "last_ps")]

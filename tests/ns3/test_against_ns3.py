@@ -212,7 +212,7 @@ def cubic() -> Iterator[Scenario]:
 
 def dctcp() -> Iterator[Scenario]:
     """DCTCP at 1 and 10 Gb/s, with its published thresholds."""
-    why = "ns-3 counts whole segments: growth comes an ACK earlier"
+    why = "ns-3 counts whole segments: the window grows one ACK earlier"
     for rate, k, size in ((GBPS, 20, 2_000_000), (10 * GBPS, 65, 4_000_000)):
         for senders in (1, 2, 8):
             nodes, links = dumbbell(senders, rate, 20 * US)

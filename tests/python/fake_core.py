@@ -1,4 +1,4 @@
-"""What the native core does, as far as the Python side can tell: for tests of that side alone."""
+"""What the native core does, as far as the Python side can see: for tests of that side alone."""
 
 from __future__ import annotations
 

@@ -206,7 +206,7 @@ class TestKinds:
         assert parts.port() == whole
         assert sum(source["records"] for source in parts.document["sources"]) == len(rows)
 
-    def test_disorder_is_put_in_order_or_told(self, sync: fanin.Result, tmp_path: Path) -> None:
+    def test_disorder_is_put_in_order_or_reported(self, sync: fanin.Result, tmp_path: Path) -> None:
         lines = csv_of(sync, tmp_path / "a.csv", distinct=True).read_text().splitlines()
         near = lines[:1] + [line for i in range(1, len(lines), 50) for line in reversed(lines[i : i + 50])]
         (tmp_path / "near.csv").write_text("\n".join(near))
@@ -223,7 +223,7 @@ class TestKinds:
 
 
 class TestMessages:
-    def test_all_settings_that_are_wrong_are_told_at_once(self, tmp_path: Path) -> None:
+    def test_all_settings_that_are_wrong_are_reported_at_once(self, tmp_path: Path) -> None:
         text = problems(tmp_path / "x", rate="10", above="5 kb", by="phase", columns="tme=a", confidence=1.5)
         for part in (
             "rate: '10' has no unit; accepted: a bit rate such as",
@@ -239,7 +239,7 @@ class TestMessages:
         table = csv_of(sync, tmp_path / "a.csv")
         assert "there is no such file" in problems(tmp_path / "none.csv")
         assert "is a folder, but not a result folder" in problems(tmp_path)
-        assert "time: 'ts' has no unit that its name or its values would tell" in problems(table)
+        assert "time: 'ts' has no unit, and neither its name nor its values show one" in problems(table)
         assert "queue: 'qq' is no column of this file; did you mean 'q'?" in problems(table, columns="time=ts:ns,queue=qq")
         assert "port: 'Eth1/2' is no port of this trace; accepted: Eth1/1; did you mean 'Eth1/1'?" in problems(
             table, columns=MAP, port="Eth1/2"
@@ -393,14 +393,14 @@ class TestOutput:
 
 def test_the_example_of_the_page_is_what_the_command_prints() -> None:
     page = (ROOT / "docs" / "analyze.md").read_text(encoding="utf-8")
-    told = re.search(r"```\n(fanin analyze examples.*?)```\n```\n(.*?)```", page, re.DOTALL)
-    assert told is not None
-    arguments = shlex.split(told[1].replace("\\\n", " "))[1:]
+    shown = re.search(r"```\n(fanin analyze examples.*?)```\n```\n(.*?)```", page, re.DOTALL)
+    assert shown is not None
+    arguments = shlex.split(shown[1].replace("\\\n", " "))[1:]
     arguments[1] = str(ROOT / arguments[1])
     done = CliRunner().invoke(app, arguments, env={"COLUMNS": "118"})
     assert done.exit_code == 0, done.stderr
     lines = [line.rstrip() for line in done.stdout.strip().splitlines()]
-    assert [line for line in lines if line] == [line for line in told[2].splitlines() if line]
+    assert [line for line in lines if line] == [line for line in shown[2].splitlines() if line]
 
 
 def test_the_traces_of_the_examples_are_what_their_script_writes(tmp_path: Path) -> None:

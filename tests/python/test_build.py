@@ -30,7 +30,7 @@ def doctor(environment: dict[str, str]) -> tuple[int, str]:
     return done.returncode, done.stderr
 
 
-def test_everything_missing_is_told_at_once(tmp_path: Path) -> None:
+def test_everything_missing_is_reported_at_once(tmp_path: Path) -> None:
     status, said = doctor(tools(tmp_path / "bin"))
     assert status == 1
     for name in ("Python 3.11 or newer", "a Rust toolchain (cargo)", "a C compiler (cc)"):
@@ -46,7 +46,7 @@ def test_everything_missing_is_told_at_once(tmp_path: Path) -> None:
         ({"rustc": "echo 'rustc 1.63.0 (4b91a6ea7 2022-08-08)'"}, "rustc 1.85 or newer (this is rustc 1.63.0"),
     ],
 )
-def test_what_is_too_old_is_told(tmp_path: Path, scripts: dict[str, str], message: str) -> None:
+def test_what_is_too_old_is_reported(tmp_path: Path, scripts: dict[str, str], message: str) -> None:
     present = {"python3": "exit 0", "cargo": "exit 0", "cc": "exit 0", "rustc": "echo 'rustc 1.95.0 (abc)'"}
     status, said = doctor(tools(tmp_path / "bin", **{**present, **scripts}))
     assert status == 1
@@ -59,7 +59,7 @@ def test_a_machine_with_everything_is_fine(tmp_path: Path) -> None:
     assert doctor(tools(tmp_path / "bin", **present)) == (0, "")
 
 
-def test_a_missing_browser_is_told_and_no_failure(tmp_path: Path) -> None:
+def test_a_missing_browser_is_reported_and_no_failure(tmp_path: Path) -> None:
     command = [str(ROOT / ".ci" / "chromium")]
     done = subprocess.run(command, env=tools(tmp_path / "bin"), capture_output=True, text=True, check=False)
     assert done.returncode == 0

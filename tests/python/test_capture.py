@@ -117,7 +117,7 @@ def test_scapy_builds_the_same_frames(result: fanin.Result) -> None:
 
 
 def test_notifications_behind_ipv6(tmp_path: Path) -> None:
-    """EtherType 0xA6DD, and 44 B at the end that tell of the drops that there were; without them, frames as ever."""
+    """EtherType 0xA6DD, and 44 B at the end that notify of the drops that there were; without them, frames as ever."""
     from scapy.utils import PcapNgReader
 
     scenario = fanin.Scenario(SCENARIO).replace(
@@ -133,7 +133,7 @@ def test_notifications_behind_ipv6(tmp_path: Path) -> None:
         }
     )
     result = fanin.run(scenario, out=tmp_path / "out")
-    told, behind = [], 0
+    notified, behind = [], 0
     with PcapNgReader(str(result.path / "packets.pcapng")) as reader:
         for packet in reader:
             raw = bytes(packet.original)
@@ -142,7 +142,7 @@ def test_notifications_behind_ipv6(tmp_path: Path) -> None:
             *addresses, _, _, seq, length, kind, operation = struct.unpack("!16s16sHHIHBB", raw[-44:])
             assert all(str(IPv6Address(address)) in {f"fd00::{n}" for n in range(1, 9)} for address in addresses)
             assert (kind, operation, length > 0) == (2, 1, True)
-            told.append((seq, length))
+            notified.append((seq, length))
             if raw[14] >> 4 == 6:
                 behind += 1
                 built, _ = rebuilt(raw[:12] + b"\x86\xdd", raw[14:])
@@ -151,8 +151,8 @@ def test_notifications_behind_ipv6(tmp_path: Path) -> None:
                 assert len(raw) == 60
                 assert not any(raw[14:-44])
     dropped = result.drops.filter(pl.col("payload_bytes") > 0).select("seq", "payload_bytes").rows()
-    assert sorted(told) == sorted(dropped)
-    assert 0 < behind < len(told)
+    assert sorted(notified) == sorted(dropped)
+    assert 0 < behind < len(notified)
 
 
 def test_a_capture_of_ipv6_is_analysed(result: fanin.Result) -> None:
@@ -179,8 +179,8 @@ def test_wireshark_finds_every_checksum_good(result: fanin.Result) -> None:
     ip = "" if v6 else "1"  # IPv6's header has none
     assert set(kinds) == {f"{ip}\t1\t\t", f"{ip}\t\t1\t"}, "1 is good; no frame check sequence was captured"
     assert sum(kinds.values()) == result.manifest["files"]["packets"]
-    told = tshark(file, "-q", "-z", "expert,warn") + tshark(file, "-q", "-z", "expert,error")
-    assert not [line for line in told if "alformed" in line or "hecksum" in line], told
+    warnings = tshark(file, "-q", "-z", "expert,warn") + tshark(file, "-q", "-z", "expert,error")
+    assert not [line for line in warnings if "alformed" in line or "hecksum" in line], warnings
     trees = tshark(file, "-q", "-z", "io,phs")
     found = {line.split()[0] for line in trees if "frames:" in line}
     assert found == {"eth", "ipv6" if v6 else "ip", "tcp", "udp", "data"}, "no port or payload is taken for another protocol"
@@ -219,7 +219,7 @@ def limit() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no limits for files")
-def test_a_capture_that_does_not_fit_is_readable_and_told(tmp_path: Path) -> None:
+def test_a_capture_that_does_not_fit_is_readable_and_reported(tmp_path: Path) -> None:
     scenario = {**SCENARIO, "traffic": [{"kind": "incast", "receiver": "h7", "size": "2MB", "class": 2}]}
     command = [sys.executable, "-c", FULL, json.dumps(scenario), str(tmp_path / "out")]
     done = subprocess.run(command, capture_output=True, text=True, check=True, preexec_fn=limit, env={**os.environ})
@@ -257,7 +257,7 @@ def test_a_result_that_is_replaced_takes_its_capture_along(tmp_path: Path) -> No
     assert "packets" not in again.manifest["files"]
 
 
-def test_a_missing_tshark_is_told_and_no_failure(tmp_path: Path) -> None:
+def test_a_missing_tshark_is_reported_and_no_failure(tmp_path: Path) -> None:
     command = [str(ROOT / ".ci" / "tshark")]
     done = subprocess.run(command, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False)
     assert done.returncode == 0

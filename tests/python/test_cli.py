@@ -146,7 +146,7 @@ def test_bad_input_ends_with_two_and_a_line(
     assert "Traceback" not in done.output
 
 
-def test_an_earlier_result_is_only_replaced_when_told(scenario: Path, tmp_path: Path) -> None:
+def test_an_earlier_result_is_only_replaced_on_request(scenario: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert call("run", scenario, "-o", out).exit_code == 0
     (out / "notes.txt").write_text("mine")
@@ -236,9 +236,9 @@ def test_check_says_everything(scenario: Path) -> None:
     assert "1 warning" in call("check", scenario, "--set", "seed=0").stdout
     bad = call("check", scenario, "--set", "seed=5000", "--json")
     assert bad.exit_code == 2
-    told = json.loads(bad.stdout)
-    assert told["ok"] is False
-    assert told["problems"][0]["path"] == "seed"
+    reported = json.loads(bad.stdout)
+    assert reported["ok"] is False
+    assert reported["problems"][0]["path"] == "seed"
     scenario.write_text("seed = = 1")
     broken = call("check", scenario)
     assert broken.exit_code == 2

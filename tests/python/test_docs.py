@@ -29,8 +29,8 @@ def test_every_option_is_on_the_page_and_no_other(command: str) -> None:
         if option.startswith("-") and option != "--help"
     }
     section = page.split(f"\n## fanin {command}\n")[-1].split("\n## ")[0] if f"\n## fanin {command}\n" in page else ""
-    told = set(re.findall(r"`(--?[a-z-]+)", "\n".join(line for line in section.splitlines() if line.startswith("| `-"))))
-    assert told == there
+    documented = set(re.findall(r"`(--?[a-z-]+)", "\n".join(line for line in section.splitlines() if line.startswith("| `-"))))
+    assert documented == there
     assert f"`fanin {command}" in page
 
 

@@ -180,7 +180,7 @@ def test_every_error_comes_at_once() -> None:
     assert {problem.path for problem in wrong.check().errors} == paths
 
 
-def test_other_threads_go_on_and_progress_is_told() -> None:
+def test_other_threads_go_on_and_progress_is_reported() -> None:
     ticks = 0
     seen: list[fanin.ProgressState] = []
     done = threading.Event()
@@ -238,7 +238,7 @@ def test_an_interrupted_run_ends_within_a_second_and_keeps_its_folder(tmp_path: 
     report.render(result)
 
 
-def test_a_closed_terminal_ends_a_run_unless_it_was_told_not_to(tmp_path: Path) -> None:
+def test_a_closed_terminal_ends_a_run_unless_nohup_was_used(tmp_path: Path) -> None:
     """As a terminal does: SIGHUP, and then nothing can be written to it. After nohup the signal is ignored, and stays so."""
     path = tmp_path / "endless.toml"
     path.write_text(fanin.Scenario(ENDLESS).to_toml())

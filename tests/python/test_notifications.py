@@ -171,7 +171,7 @@ def test_both_may_run_together(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> fanin.Result:
+def notified(tmp_path_factory: pytest.TempPathFactory) -> fanin.Result:
     """Return PDN's fan-in with all hosts captured, and stamps of the port between the racks."""
     scenario = fanin.Scenario.from_file(ROOT / "scenarios" / "papers" / "pdn" / "fan-in.toml")
     changed = scenario.replace(
@@ -184,21 +184,21 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> fanin.Result:
             "switch.mechanisms.pdn.loss": 0.1,
         }
     )
-    return fanin.run(changed, tmp_path_factory.mktemp("told") / "out", progress=False)
+    return fanin.run(changed, tmp_path_factory.mktemp("notified") / "out", progress=False)
 
 
 @pytest.mark.native
-def test_a_capture_shows_what_the_simulator_counted(told: fanin.Result) -> None:
-    counts = told.summary["mechanisms"]["notifications"]
+def test_a_capture_shows_what_the_simulator_counted(notified: fanin.Result) -> None:
+    counts = notified.summary["mechanisms"]["notifications"]
     assert set(counts) == set(COUNTS)
     assert counts["lost"] > 0
-    found = fanin.analyze(told.path / "packets.pcapng", rate="1Gbps")
+    found = fanin.analyze(notified.path / "packets.pcapng", rate="1Gbps")
     notices = found.notifications
     assert notices is not None
     # From the switch that drops to the servers is one link, so that what was not lost on it was captured.
     assert notices["frames"] == notices["read"] == counts["raised"] - counts["lost"]
     assert notices["frames"] == notices["alone"] + notices["attached"]
-    drops = told.drops
+    drops = notified.drops
     assert drops.height == counts["raised"]
     assert notices["told_bytes"] == 1000 * notices["read"]
     assert found.notified.height == 10
@@ -212,25 +212,25 @@ def test_a_capture_shows_what_the_simulator_counted(told: fanin.Result) -> None:
 
 
 @pytest.mark.native
-def test_terminal_page_and_notebook_show_them(told: fanin.Result, tmp_path: Path) -> None:
-    capture, page = told.path / "packets.pcapng", tmp_path / "a.html"
+def test_terminal_page_and_notebook_show_them(notified: fanin.Result, tmp_path: Path) -> None:
+    capture, page = notified.path / "packets.pcapng", tmp_path / "a.html"
     ran = CliRunner().invoke(app, ["analyze", str(capture), "--rate", "1Gbps", "--top", "3"])
     found = fanin.analyze(capture, rate="1Gbps")
     lines = tables.notice_lines(found.document)
     assert len(lines) == 2
     for line in lines:
         assert line in ran.stdout
-    assert "Flows that were told of drops" in ran.stdout
-    assert "Told" in ran.stdout
+    assert "Flows with drop notifications" in ran.stdout
+    assert "Notices" in ran.stdout
     text = found.report(page).read_text()
     assert all(line.replace("'", "&#39;") in text for line in lines)
     assert "Flows with the most notifications" in text
     assert lines[0] in found._repr_html_()
     # A result's own tables have none, and then nothing is shown.
-    plain = fanin.analyze(told)
+    plain = fanin.analyze(notified)
     assert plain.notifications is None
     assert plain.notified.is_empty()
-    assert "otification" not in CliRunner().invoke(app, ["analyze", str(told.path)]).stdout
+    assert "otification" not in CliRunner().invoke(app, ["analyze", str(notified.path)]).stdout
     assert 'id="notifications"' not in plain.report(page).read_text()
 
 
@@ -255,13 +255,13 @@ def test_wireshark_shows_notifications_and_the_packets_before_them(ip: str, tmp_
     assert len(lines) == ran.summary["mechanisms"]["notifications"]["raised"] == ran.drops.height
     rows = [dict(zip(fields, line.split("\t"), strict=True)) for line in lines]
     data = [row for row in rows if row["pdn.operation"] == "1"]
-    told = sorted((int(row["pdn.seq"]), int(row["pdn.length"])) for row in data)
+    notified = sorted((int(row["pdn.seq"]), int(row["pdn.length"])) for row in data)
     dropped = ran.drops.filter(pl.col("payload_bytes") > 0)
-    assert told == sorted(zip(dropped["seq"].to_list(), dropped["payload_bytes"].to_list(), strict=True))
+    assert notified == sorted(zip(dropped["seq"].to_list(), dropped["payload_bytes"].to_list(), strict=True))
     assert {row["pdn.operation"] for row in rows} == {"1", "3"}
     behind = [row for row in rows if row[f"{version}.dst"]]
     assert 0 < len(behind) < len(rows), "some came alone"
-    assert all(row[checked[0]] == row[checked[1]] for row in behind), "on the last link, to the host that is told"
+    assert all(row[checked[0]] == row[checked[1]] for row in behind), "on the last link, to the host that is notified"
     status = tshark(
         ran.path / "packets.pcapng",
         "-X",
@@ -296,13 +296,13 @@ def test_what_could_not_be_read_is_said() -> None:
     }
     assert tables.notice_lines({"notifications": found}) == [
         "20 drop notifications (5 in frames of their own, 15 behind other frames).",
-        "They tell of 10 KB that 1 flow lost, and ask: 8 retransmit.",
+        "They report 10 KB lost by 1 flow, and request: 8 retransmit.",
         "Not read: 3 cut off by the capture; 1 too short; 6 of type 9, which is not defined.",
         "Operations that are not defined: 2 for operation 77.",
         "The time of 20 is not known.",
     ]
     assert tables.notice_rows({"notifications": found}, 5) == (
-        ["Flow", "Told", "Repeated", "Bytes"],
+        ["Flow", "Notices", "Repeated", "Bytes"],
         [["a > b", "10", "0", "10 KB"]],
     )
     assert tables.notice_lines({"notifications": None}) == []
@@ -312,9 +312,10 @@ def test_what_could_not_be_read_is_said() -> None:
 @pytest.mark.native
 @pytest.mark.browser
 @pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="chromium and chromedriver are not installed: make browser")
-def test_both_pages_in_a_browser(browser: Any, told: fanin.Result, tmp_path: Path) -> None:
-    report.write(told, tmp_path / "run.html")
-    for page in (tmp_path / "run.html", fanin.analyze(told.path / "packets.pcapng", rate="1Gbps").report(tmp_path / "trace.html")):
+def test_both_pages_in_a_browser(browser: Any, notified: fanin.Result, tmp_path: Path) -> None:
+    report.write(notified, tmp_path / "run.html")
+    trace = fanin.analyze(notified.path / "packets.pcapng", rate="1Gbps")
+    for page in (tmp_path / "run.html", trace.report(tmp_path / "trace.html")):
         open_page(browser, page)
         section = browser.find_element("id", "notifications")
         assert section.is_displayed()

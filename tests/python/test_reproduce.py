@@ -112,7 +112,7 @@ def test_a_figure_that_makes_no_sense_is_refused(id: str, options: dict[str, int
 
 
 @pytest.mark.usefixtures("registry")
-def test_unknown_figures_are_told_all_at_once_with_what_was_meant() -> None:
+def test_unknown_figures_are_reported_all_at_once_with_what_was_meant() -> None:
     done = call("reproduce", "test/ordr", "nonsense", "test/fine")
     assert done.exit_code == 2
     assert "'test/ordr' (did you mean 'test/order'?), 'nonsense'; fanin reproduce --list" in done.stderr
@@ -164,12 +164,12 @@ def test_the_number_of_jobs_does_not_change_a_byte(tmp_path: Path, temporary: Pa
 @pytest.mark.native
 def test_runs_that_figures_share_are_done_once() -> None:
     tiny = fanin.Scenario(fake_figures.TINY)
-    told: list[int] = []
+    calls: list[int] = []
     with Pool(1) as pool:
 
         def folders(scenario: fanin.Scenario, reduce: Callable[..., Any] = fake_figures.peak, **key: str) -> list[str]:
-            """Each run has a folder of its own, so its name tells of which run a value is."""
-            values, _ = pool.map([Job(scenario, seed, key) for seed in (1, 2)], reduce, lambda: told.append(1))
+            """Each run has a folder of its own, so its name shows which run a value is from."""
+            values, _ = pool.map([Job(scenario, seed, key) for seed in (1, 2)], reduce, lambda: calls.append(1))
             return [folder for _, _, folder, _ in values]
 
         first = folders(tiny, kind="a")
@@ -180,7 +180,7 @@ def test_runs_that_figures_share_are_done_once() -> None:
             folders(tiny, partial(fake_figures.peak), kind="a"),
         )
         assert len({*first, *(folder for other in others for folder in other)}) == 8
-        assert len(told) == 10
+        assert len(calls) == 10
         one, two = (pool.map([Job(tiny, 1)], fake_figures.peaks, lambda: None)[0][0] for _ in range(2))
         assert one == two
         assert one is not two
@@ -200,7 +200,7 @@ def test_a_failed_run_names_scenario_and_seed_and_others_go_on(tmp_path: Path, t
 
 @pytest.mark.native
 @pytest.mark.usefixtures("registry")
-def test_a_worker_that_is_killed_is_told_and_others_go_on(tmp_path: Path, temporary: Path) -> None:
+def test_a_worker_that_is_killed_is_reported_and_others_go_on(tmp_path: Path, temporary: Path) -> None:
     done = call("reproduce", "test/killed", "test/order", "-o", tmp_path / "out", "--jobs", "2", "--short")
     assert done.exit_code == 1
     assert "error: test/killed: a worker process ended from outside (out of memory?)" in done.stderr
@@ -259,10 +259,10 @@ def test_ctrl_c_ends_it_at_once_and_leaves_nothing(tmp_path: Path, jobs: int, gr
     """A terminal sends the signal to the whole process group, `kill` to the parent alone."""
     with endless(tmp_path, jobs) as process:
         (os.killpg if group else os.kill)(process.pid, how)
-        told = process.communicate(timeout=20)[1]
+        stderr = process.communicate(timeout=20)[1]
     assert process.returncode == 130
-    assert told.splitlines()[-1] == "interrupted"
-    assert "Traceback" not in told
+    assert stderr.splitlines()[-1] == "interrupted"
+    assert "Traceback" not in stderr
     assert not list((tmp_path / "tmp").glob("fanin-*"))
     assert not (tmp_path / "out").exists()
 

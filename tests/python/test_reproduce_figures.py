@@ -12,7 +12,7 @@ from fanin.reproduce import s_ecn_laws as laws
 
 pytestmark = pytest.mark.native
 
-# What came out off, and is explained: if one of these comes out as the paper says, its note is out of date.
+# What is outside its bounds, and is explained: if one of these is as the paper says, its note is out of date.
 OFF: dict[str, set[str]] = {
     "s-ecn/fig11": set(),  # in full the largest gain by pacing is 1.14
     "s-ecn/fig12": {"phase 2, TSO on over TSO off: slope"},

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.native
 
 LONGER_THAN_A_QUEUE = {"100 servers, NewReno, RTO_min 200us"}
 SENDERS = ("NewReno", "CUBIC", "DCTCP", "DCTCP, S-ECN")
-IN_A_FABRIC = {f"{sender}, {what}" for sender in SENDERS for what in ("PDN told of data only", "PDN and RTO 200 us over PDN")}
+IN_A_FABRIC = {f"{sender}, {what}" for sender in SENDERS for what in ("PDN for data only", "PDN and RTO 200 us over PDN")}
 OFF: dict[str, set[str]] = {
     "pdn/fig8": set(),
     "pdn/fig9": set(),

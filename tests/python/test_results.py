@@ -114,15 +114,15 @@ def test_the_page_of_a_result_escapes_and_shows_the_table(folder: Path) -> None:
 
 def test_the_overview_says_what_the_summary_says(folder: Path) -> None:
     result = fanin.load(folder)
-    told = {fact.key: fact for fact in facts(result.summary, result.manifest)}
+    overview = {fact.key: fact for fact in facts(result.summary, result.manifest)}
     summary = result.summary
-    assert told["flows"].text == f"{summary['flows']['complete']} of {summary['flows']['total']}"
-    assert told["flows"].note == "1 incomplete"
-    assert told["drops"].text == show.count(summary["drops"])
-    assert told["drops"].note == f"{show.count(summary['drops'])} buffer_full"
-    assert told["drops"].tone == "bad"
-    assert PORT in told["largest_queue"].note
-    assert told["packet_hops"].note == "2.50 M packet-hops per CPU second"
+    assert overview["flows"].text == f"{summary['flows']['complete']} of {summary['flows']['total']}"
+    assert overview["flows"].note == "1 incomplete"
+    assert overview["drops"].text == show.count(summary["drops"])
+    assert overview["drops"].note == f"{show.count(summary['drops'])} buffer_full"
+    assert overview["drops"].tone == "bad"
+    assert PORT in overview["largest_queue"].note
+    assert overview["packet_hops"].note == "2.50 M packet-hops per CPU second"
     head, rows = fct_rows(summary)
     assert len(head) == len(rows[0]) == 10
     assert rows[0][0] == "all"
@@ -131,9 +131,9 @@ def test_the_overview_says_what_the_summary_says(folder: Path) -> None:
 
 
 def test_an_overview_of_nothing_has_no_invented_numbers() -> None:
-    told = {fact.key: fact for fact in facts({"flows": {"total": 0}, "fct": [], "goodput_bps": None}, {})}
-    assert told["goodput"].text == "–"
-    assert "fct" not in told
+    overview = {fact.key: fact for fact in facts({"flows": {"total": 0}, "fct": [], "goodput_bps": None}, {})}
+    assert overview["goodput"].text == "–"
+    assert "fct" not in overview
     assert fct_rows({"fct": [{"bin": "all", "flows": 0}]})[1] == []
 
 

@@ -253,7 +253,7 @@ def test_values_that_nest_without_end_are_refused() -> None:
     assert "--set a: nests too deep" in done.stderr
 
 
-def test_a_damaged_result_that_nests_without_end_is_told_of(tmp_path: Path) -> None:
+def test_a_damaged_result_that_nests_without_end_is_reported(tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_text("[" * 200_000)
     with pytest.raises(fanin.ResultError, match="is damaged: it nests too deep"):
         fanin.load(tmp_path)

@@ -152,7 +152,7 @@ def test_the_seed_moves_the_random_cases_and_no_other() -> None:
 def test_the_page_has_every_column_case_and_the_example() -> None:
     page = (ROOT / "docs" / "vectors.md").read_text(encoding="utf-8")
     document = vectors.generate("s-ecn", {"rates": ["1Gbps"]})
-    told = {
+    documented = {
         name: (role, bits, signed)
         for line in page.splitlines()
         for cells in [[cell.strip() for cell in line.strip("|").split("|")]]
@@ -161,7 +161,7 @@ def test_the_page_has_every_column_case_and_the_example() -> None:
         for name in re.findall(r"`(\w+)`", cells[0])
     }
     there = {c["name"]: (c["role"], c["bits"], c["signed"]) for c in (*document["settings"], *document["columns"])}
-    assert told == there
+    assert documented == there
     for case in document["cases"]:
         assert f"| `{case['case']}` |" in page
     by_hand = [

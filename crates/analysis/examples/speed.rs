@@ -40,7 +40,7 @@ fn noise(records: usize) -> Vec<Record> {
     each.collect()
 }
 
-/// Processor time of this thread, as Linux tells it, so that other work on the machine does not count.
+/// Processor time of this thread, as Linux reports it, so that other work on the machine does not count.
 fn processor_seconds() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux");
     text.split(' ').next().and_then(|ns| ns.parse::<f64>().ok()).expect("nanoseconds") / 1e9

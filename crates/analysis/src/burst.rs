@@ -36,7 +36,7 @@ pub struct Evidence {
     /// Packets without a flow.
     pub unnamed: bool,
     pub before: Option<Before>,
-    /// The trace shows too little of the time before the burst to tell who was there.
+    /// The trace shows too little of the time before the burst to know which flows were there.
     pub blind: bool,
     pub start_queue: u64,
     /// Arrival rate of the flows that were not there before, bytes per ps: over phase 1 where there is one, else over their first
@@ -90,7 +90,7 @@ pub fn close(
         (found, first) = rounds(&series.head, (end.time, series.complete_head()), drain, &mut clock_of);
         evidence.background_bytes = by_phase(series, &stretches, |slot| background.contains(&slot));
         if let Some(judged) = judged(&phases, &found) {
-            // Who comes later has no part in what is judged.
+            // Later arrivals have no part in what is judged.
             let end = phases[judged.end - 1].end_ps;
             let head = series.head.iter().take_while(|e| e.record.time.ps() <= end);
             let slots: BTreeSet<u32> = head.map(|e| e.slot).filter(|slot| *slot != 0 && !background.contains(slot)).collect();
@@ -154,7 +154,7 @@ fn phase(s: &Stretch) -> Phase {
 /// Who was there before, and what the port carried.
 fn evidence(context: &Context, candidate: &mut Candidate, counts: Counts, sized: u64, flows: &mut Flows) -> Evidence {
     let start = candidate.start;
-    // Where the trace shows little of the time before, the flows' own starts tell.
+    // Where the trace shows little of the time before, the flows' own start times decide.
     let blind = context.first.saturating_add(context.guard) > start;
     let mut sources: BTreeSet<Arc<str>> = BTreeSet::new();
     let (mut background, mut unknown, mut started) = (0u64, false, true);

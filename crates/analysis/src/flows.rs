@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 /// The place of bytes whose flow is unknown.
 pub const UNKNOWN: u32 = 0;
 
-/// Flows of one port that are told apart; the packets of further ones count as unattributed.
+/// Flows of one port that are distinguished; the packets of further ones count as unattributed.
 pub const MAX_FLOWS: usize = 1 << 20;
 
 /// Flow numbers below this are found by index.

@@ -134,12 +134,12 @@ pub fn judge(burst: &mut Burst, e: &Evidence, speed: Option<Speed>) {
         if speed.estimated { ", estimated" } else { "" }
     );
     if e.unnamed || burst.flows == 0 {
-        burst.words = Some(format!("{compared}; cannot tell background flows: there are packets without a flow"));
+        burst.words = Some(format!("{compared}; background flows cannot be identified: there are packets without a flow"));
         return;
     }
     if e.blind {
         burst.words = Some(format!(
-            "{compared}; cannot tell background flows: the trace begins too shortly before the burst and does not know when flows started"
+            "{compared}; background flows cannot be identified: the trace begins too shortly before the burst and does not know when flows started"
         ));
         return;
     }
@@ -160,7 +160,7 @@ fn no_phase(burst: &Burst) -> String {
     if burst.phases.is_empty() {
         "too few records for a slope".into()
     } else if burst.phases.iter().all(|p| p.low_bps <= 0.0) {
-        "the queue does not grow at any slope that can be told from none".into()
+        "no slope of the queue is significantly above zero".into()
     } else {
         "one rising phase only: nothing follows the first round whose slope a law could speak of".into()
     }
@@ -186,7 +186,7 @@ fn background(e: &Evidence, after: f64, r: f64, wire: f64) -> Result<Background,
     }
     let Some(before) = e.before else {
         return Err(format!(
-            "{} background flows, but the trace shows too little of the time before to tell where they queue",
+            "{} background flows, but the trace shows too little of the time before to know where they queue",
             e.background
         ));
     };

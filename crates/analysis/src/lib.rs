@@ -2,8 +2,8 @@
 //!
 //! One [`PortAnalyzer`] per port takes [`Record`]s in order of time and makes a [`PortReport`]. How it decides: docs/analysis-methods.md.
 //!
-//! Memory by port: 64 B for each flow (at most 2^20 are told apart), 8 B for each packet that waits or waited at the last peak (at most
-//! 2^20), 0.3 MB for the burst that is open, and about 3 KB for each burst that is listed.
+//! Memory by port: 64 B for each flow (at most 2^20 are distinguished), 8 B for each packet that waits or waited at the last peak (at
+//! most 2^20), 0.3 MB for the burst that is open, and about 3 KB for each burst that is listed.
 //!
 //! Speed, one core of the reference machine, processor time (`cargo run --release -p fanin-analysis --example speed`): 46 million records
 //! a second where there is no burst, 8 million where a tenth of the records lie in bursts of some hundred packets, 5 million on a queue of

@@ -4,7 +4,7 @@
 //! 2. Two exact optimal partitions into 1 … 8 segments by dynamic programming: least squares of the increments around their mean
 //!    (best where noise accumulates) and least squares of the levels around a line (best where it does not).
 //! 3. Of these, the partition with the largest likelihood under the model of [`crate::noise`], less a penalty for each bend, is taken.
-//! 4. Each part is looked at again in the same way, with bins of its own, until nothing more is found.
+//! 4. Each part is divided again in the same way, with bins of its own, until nothing more is found.
 //! 5. Bends move to where they fit the points best; those that are not significant, or that move the fitted queue by less than 1 %
 //!    of its peak, are removed.
 
@@ -22,7 +22,7 @@ const POINTS: usize = 4;
 const PARTS: usize = 8;
 /// Candidates that are compared at all kinds of noise.
 const CLOSELY: usize = 3;
-/// How often parts are looked at again.
+/// How often parts are divided again.
 const DEPTH: u32 = 4;
 /// Noise below this part of the range of the queue does not count: an exact line stays a line.
 const FLOOR: f64 = 1e-3;
@@ -166,7 +166,7 @@ fn bends(y: &[f64]) -> Vec<f64> {
         return Vec::new();
     }
     let each = penalty(y.len());
-    // All are looked at roughly, the best of them closely.
+    // All are compared roughly, the best of them closely.
     let mut rough: Vec<(f64, Vec<f64>)> = candidates(y)
         .into_iter()
         .map(|knots| (noise::likelihood(y, &knots, floor, &noise::ROUGH) - each * knots.len() as f64, knots))

@@ -232,7 +232,7 @@ impl PortAnalyzer {
         t.largest_frame = t.largest_frame.max(u64::from(r.frame));
     }
 
-    /// What the queue tells of the packets before.
+    /// What the queue shows about the packets before.
     #[inline(always)]
     fn found(&mut self, r: &Record, now: u64) {
         let largest = self.totals.largest_frame;

@@ -148,9 +148,9 @@ pub struct NoticeReport {
     /// Frames whose end was not captured, and frames too short for what they say they carry.
     pub cut: u64,
     pub short: u64,
-    /// By the byte that tells the type; types without a name are not defined and were not read.
+    /// By the type byte; types without a name are not defined and were not read.
     pub types: Vec<NoticeValue>,
-    /// By the byte that tells the operation, of those that were read; without a name: not defined.
+    /// By the operation byte, of those that were read; without a name: not defined.
     pub operations: Vec<NoticeValue>,
     /// Payload bytes of the packets that were dropped.
     pub told_bytes: u64,
@@ -159,7 +159,7 @@ pub struct NoticeReport {
     /// First and last one that was read; absent where the trace's queues have another clock.
     pub first_ps: Option<u64>,
     pub last_ps: Option<u64>,
-    /// Flows that were told of.
+    /// Flows with a notification that was read.
     pub flows: u64,
     /// Those with the most notifications.
     pub top: Vec<NoticeFlow>,
@@ -174,7 +174,7 @@ pub struct NoticeValue {
     pub count: u64,
 }
 
-/// What was told of a flow.
+/// The notifications of a flow's dropped packets.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct NoticeFlow {
     pub name: String,

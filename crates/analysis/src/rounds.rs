@@ -100,7 +100,7 @@ pub fn rounds(
         }
     }
     if !all {
-        // A round that may go on beyond what was kept is not told.
+        // A round that may go on beyond what was kept is not reported.
         let whole = ends.iter().position(|&until| until > covered).unwrap_or(ends.len());
         found.truncate(whole);
     }
@@ -119,7 +119,8 @@ mod tests {
 
     #[test]
     fn a_round_lasts_until_its_first_packet_has_left_and_come_round() {
-        // 8000 ps a byte (1 Gb/s), round trip 50 us. The first packet of flow 2 finds 10 kB: it leaves at 80 us, its answer comes at 131.
+        // 8000 ps a byte (1 Gb/s), round trip 50 us. The first packet of flow 2 finds 10 kB: it leaves at 80 us, its
+        // answer arrives at 131.
         let log = [entry(0, 0, 1), entry(1, 10_000, 2), entry(49, 0, 1), entry(50, 0, 1), entry(130, 0, 2), entry(131, 0, 2)];
         let mut clock = |_| Some(Clock { rtt: 50_000_000, background: false });
         let (found, first) = rounds(&log, (200_000_000, true), 8_000.0, &mut clock);
@@ -131,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_that_outlast_what_was_kept_are_not_told() {
+    fn rounds_that_outlast_what_was_kept_are_not_reported() {
         let log = [entry(0, 0, 1), entry(60, 0, 1)];
         let mut clock = |_| Some(Clock { rtt: 50_000_000, background: false });
         assert_eq!(rounds(&log, (900_000_000, false), 8_000.0, &mut clock).0.len(), 1);

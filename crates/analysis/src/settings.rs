@@ -30,7 +30,7 @@ pub enum Detect {
 pub struct Settings {
     /// Speed of the port; absent: estimated from the records where they allow it.
     pub rate: Option<BitRate>,
-    /// The speed comes with the trace (a result's manifest), not from the user: for the report only.
+    /// The speed is given by the trace (a result's manifest), not by the user: for the report only.
     pub rate_of_result: bool,
     /// Bytes of wire time that a frame takes beyond its length (preamble and gap; 20 for Ethernet).
     pub overhead: Bytes,
@@ -48,7 +48,7 @@ pub struct Settings {
     pub max_bursts: usize,
     /// Of these, how many get phases, rounds and a law: the highest. A fit costs as much as thousands of records.
     pub detailed: usize,
-    /// Bursts are sought from here on; what came before only tells which flows were there already, and what queue stood.
+    /// Bursts are sought from here on; what came before only shows which flows were there already, and what queue stood.
     pub from: Option<Time>,
     /// Tick of the time stamps; zero where they are exact.
     pub tick: Span,

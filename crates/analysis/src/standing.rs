@@ -1,7 +1,7 @@
 //! Which packets stand in the queue.
 //!
-//! A FIFO queue of q bytes holds the last packets it accepted whose bytes make q: each arrival tells q anew, so the front is known
-//! without knowing the port's speed. Where records are missing, the suffix would reach back to packets that have long left; what
+//! A FIFO queue of q bytes holds the last packets it accepted whose bytes make q: each arrival reports q anew, so the front is
+//! known without knowing the port's speed. Where records are missing, the suffix would reach back to packets that have long left; what
 //! is then certain is kept apart as unknown bytes, in two ways: the queue grew by more than was accepted; and, once that has been
 //! seen and where the speed is known, packets that the port must have sent meanwhile leave the front.
 
@@ -40,7 +40,7 @@ struct Pace {
     sent: f64,
 }
 
-/// What an arrival tells of the packets before it.
+/// What an arrival shows about the packets before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// Bytes in the queue that no record explains.
@@ -169,7 +169,7 @@ impl Standing {
             peak.last = Some(was);
         }
         if was.slot == UNKNOWN && was.frame > frame {
-            // Of several packets that no record tells of only one has gone.
+            // Of several packets without a record, only one has left.
             back.frame -= frame;
             self.bytes -= u64::from(frame);
             self.push(slot, frame);

@@ -65,7 +65,7 @@ fn run(folder: &Path, ip: &str, telemetry: &str) -> (Value, PathBuf) {
     (finish(&mut world).expect("tables").0, folder.join("packets.pcapng"))
 }
 
-/// Every host captured: all notifications that reached a host are there, alone or attached, told of the right flows; and with
+/// Every host captured: all notifications that reached a host are there, alone or attached, for the right flows; and with
 /// registers the bursts of the watched port say how many came in their time.
 #[test]
 fn a_simulated_capture_shows_what_the_simulator_counted() {
@@ -97,7 +97,7 @@ fn a_simulated_capture_shows_what_the_simulator_counted() {
         let (from, to) = if ip == "v4" { ("10.0.0.", " > 10.0.0.13:42000 tcp") } else { ("[", "]:42000 tcp") };
         assert!(found.top[0].name.starts_with(from) && found.top[0].name.ends_with(to), "{found:?}");
         assert!(found.top[0].count >= found.top[1].count && found.top[0].bytes > 0);
-        // What was sent again was lost once at least, and each loss is told of once.
+        // What was sent again was lost once at least, and each loss is reported once.
         assert!(found.repeated > 0 && found.repeated < reached);
         let stamped = !registers.is_empty();
         let ports: Vec<&str> = report.ports.iter().map(|p| p.port.as_str()).collect();
@@ -126,7 +126,7 @@ fn frames(path: &Path) -> u64 {
     n
 }
 
-/// A capture that cuts frames tells how many carried one, and nothing that it cannot know.
+/// Of a capture that cuts frames, the report counts those that carried one, and nothing that cannot be known.
 #[test]
 fn what_a_snap_cuts_off_is_counted() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -242,13 +242,13 @@ proptest! {
         let folder = tempfile::tempdir().expect("a folder");
         let mut trace = Vec::new();
         for (i, (alone, six, port, seq, changes, cut)) in frames.iter().enumerate() {
-            let mut told = notice(*port, *seq);
+            let mut notification = notice(*port, *seq);
             if *six {
-                told.addresses = Addresses::V6 { src: Ipv6Addr::LOCALHOST, dst: Ipv6Addr::LOCALHOST };
+                notification.addresses = Addresses::V6 { src: Ipv6Addr::LOCALHOST, dst: Ipv6Addr::LOCALHOST };
             }
-            let mut frame = if *alone { told.alone([2; 6], [2; 6]) } else { packet() };
+            let mut frame = if *alone { notification.alone([2; 6], [2; 6]) } else { packet() };
             if !alone {
-                attach(&mut frame, &told).expect("room");
+                attach(&mut frame, &notification).expect("room");
             }
             for (at, value) in changes {
                 // Most damage goes where it matters: to the last bytes, or the first.

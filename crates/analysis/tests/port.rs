@@ -206,7 +206,7 @@ fn the_ports_speed_is_estimated_from_what_it_sent() {
 }
 
 #[test]
-fn settings_that_cannot_be_used_are_told_all_at_once() {
+fn settings_that_cannot_be_used_are_reported_all_at_once() {
     let bad = Settings {
         rate: Some(BitRate(0)),
         confidence: 1.0,
@@ -215,11 +215,11 @@ fn settings_that_cannot_be_used_are_told_all_at_once() {
         detect: Detect::Queue { above: Some(Bytes(1)), until: Some(Bytes(2)) },
         ..Settings::default()
     };
-    let told: Vec<&str> = bad.problems().iter().map(|p| p.setting).collect();
-    assert_eq!(told, ["rate", "confidence", "max_bursts", "unit", "until"]);
+    let reported: Vec<&str> = bad.problems().iter().map(|p| p.setting).collect();
+    assert_eq!(reported, ["rate", "confidence", "max_bursts", "unit", "until"]);
     let by_rate = Settings { detect: Detect::Rate { window: Span::ZERO, share: f64::NAN }, ..Settings::default() };
-    let told: Vec<&str> = by_rate.problems().iter().map(|p| p.setting).collect();
-    assert_eq!(told, ["window", "share", "rate"]);
+    let reported: Vec<&str> = by_rate.problems().iter().map(|p| p.setting).collect();
+    assert_eq!(reported, ["window", "share", "rate"]);
 }
 
 #[test]

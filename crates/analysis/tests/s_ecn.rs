@@ -76,7 +76,7 @@ fn background_that_queues_here_is_law_2_and_elsewhere_law_3() {
         "{}",
         law.words
     );
-    // From the beginning of the trace, the burst opens with long flows: the fan-in that comes half a second later is not what is judged.
+    // From the beginning of the trace, the burst opens with long flows: the fan-in that starts half a second later is not judged.
     let (_, whole) = first("same-hop", false);
     assert!(
         whole.law.is_none() && whole.words.as_ref().is_some_and(|w| w.contains("no fan-in")),
@@ -101,7 +101,7 @@ fn without_flows_no_law_is_claimed_but_the_slope_is_compared() {
     let b = &report.bursts[0];
     assert!(b.law.is_none() && b.rounds.is_empty());
     let words = b.words.as_ref().expect("words");
-    assert!(words.contains("cannot tell background") && words.contains("of the port's speed"), "{words}");
+    assert!(words.contains("background flows cannot be identified") && words.contains("of the port's speed"), "{words}");
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn replay(records: &[Record]) -> Vec<(ByFlow, ByFlow)> {
         while bytes > found {
             bytes -= queue.pop_front().expect("a packet").1;
         }
-        assert_eq!(bytes, found, "the rows tell of every byte: {r:?}");
+        assert_eq!(bytes, found, "the rows account for every byte: {r:?}");
         if found <= largest {
             since.clear();
         }
@@ -144,9 +144,9 @@ fn culprits_and_arrivals_are_those_of_the_queue() {
             most = most.max(arrived as f64 / (sent + 100_000) as f64);
         }
         assert!(most > 2.0, "{cut}: {most}");
-        let untold: Vec<Record> = records.iter().map(|r| Record { flags: r.flags & !REPLACED, ..*r }).collect();
-        let untold = analyse(&settings(), &untold, &trace.flows);
-        assert_eq!(agrees(&untold, records, &model), cut == "arriving");
+        let unflagged: Vec<Record> = records.iter().map(|r| Record { flags: r.flags & !REPLACED, ..*r }).collect();
+        let unflagged = analyse(&settings(), &unflagged, &trace.flows);
+        assert_eq!(agrees(&unflagged, records, &model), cut == "arriving");
     }
 }
 
@@ -179,7 +179,7 @@ fn a_place_that_is_taken_after_the_peak_counts_at_the_next() {
     assert_eq!((r.dropped, b.dropped_packets, b.dropped_bytes), (3, 3, 3000));
 }
 
-/// The last one is among packets that no record tells of, or there is none: the bytes stay what the queue says.
+/// The last one is among packets without a record, or there is none: the bytes stay what the queue says.
 #[test]
 fn what_nobody_knows_can_be_replaced() {
     let records = [record(0, 0, 1, REPLACED), record(1, 5000, 2, REPLACED), record(2, 6000, 3, 0), record(100, 0, 9, 0)];

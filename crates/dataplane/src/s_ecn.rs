@@ -2,7 +2,7 @@
 
 /// Fraction bits of bytes in the registers: R is exact to 0.01 % from 10 Mb/s and 8 ns on.
 pub const FRACTION: u32 = 20;
-/// The longest interval that the registers tell apart \[clocks\]: 134 ms at 8 ns, in which 10 Mb/s send 167 KB.
+/// The longest interval that the registers can hold \[clocks\]: 134 ms at 8 ns, in which 10 Mb/s send 167 KB.
 pub const LONGEST: u64 = (1 << 24) - 1;
 
 /// What a mark takes from the sum.

@@ -69,7 +69,7 @@ pub fn stamp(data: &[u8]) {
         registers.time_near(stamp.time, Time::from_ps(clock));
         registers.wrap();
         let queue = registers.queue(stamp.length);
-        // Longer than can be told in bytes is as long as can be.
+        // A length that bytes cannot express saturates.
         if registers.unit.get() > 0 && queue.get() < u64::MAX {
             assert_eq!(registers.read(stamp.port, Time::from_ps(clock), queue).length, stamp.length);
         }

@@ -51,12 +51,12 @@ fn run(file: &[u8], mut settings: serde_json::Value) {
     let options = Options::from_json(&settings.to_string()).expect("options");
     match analyze(&options, &mut Patient(PATIENCE)) {
         Ok(report) => holds(&report, &options),
-        Err(failure) => is_told(&failure, &path),
+        Err(failure) => is_reported(&failure, &path),
     }
 }
 
-/// What is wrong is told, of this file, in a few lines.
-fn is_told(failure: &Failure, path: &Path) {
+/// What is wrong is reported, for this file, in a few lines.
+fn is_reported(failure: &Failure, path: &Path) {
     let Failure::Problems(problems) = failure else { panic!("nobody stopped it") };
     assert!(!problems.is_empty() && problems.len() <= 60);
     let text = failure.to_string();
@@ -78,10 +78,10 @@ fn holds(report: &TraceReport, options: &Options) {
             assert!(shares.clone().all(|share| (0.0..=1.0).contains(&share)), "{:?}", shares.collect::<Vec<_>>());
         }
     }
-    if let Some(told) = &report.notifications {
-        let undefined: u64 = told.types.iter().filter(|kind| kind.name.is_none()).map(|kind| kind.count).sum();
-        assert_eq!(told.frames, told.read + told.cut + told.short + undefined);
-        assert_eq!(told.frames, told.alone + told.attached);
+    if let Some(notices) = &report.notifications {
+        let undefined: u64 = notices.types.iter().filter(|kind| kind.name.is_none()).map(|kind| kind.count).sum();
+        assert_eq!(notices.frames, notices.read + notices.cut + notices.short + undefined);
+        assert_eq!(notices.frames, notices.alone + notices.attached);
     }
     if let Some(port) = report.ports.first() {
         let read = records(options, &port.port, (Time::ZERO, Time::MAX), 100, &mut Patient(PATIENCE));

@@ -132,7 +132,7 @@ impl Default for Envelope {
 }
 
 impl Envelope {
-    /// Cuts the payload off: the frame is `frame` bytes from now on, and `payload` tells how much there was.
+    /// Cuts the payload off: the frame is `frame` bytes from now on, and `payload` keeps how much there was.
     pub fn trim(&mut self, frame: u16) {
         self.trimmed = true;
         self.frame = frame;
@@ -174,7 +174,7 @@ impl Header {
         }
     }
 
-    /// Bytes of a transport's header, options padded to four bytes. Zero for a control frame, whose envelope tells.
+    /// Bytes of a transport's header, options padded to four bytes. Zero for a control frame, whose envelope has its size.
     #[inline(always)]
     pub fn bytes(&self) -> u16 {
         match self {

@@ -1,4 +1,4 @@
-//! What the network tells the ends of a flow beyond packets of the other end, in words that no mechanism owns.
+//! What the network signals to the ends of a flow besides packets of the other end, in terms that no mechanism owns.
 
 /// How a switch names a packet to the host that sent it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,7 +35,7 @@ pub enum Signal {
     Undefined,
 }
 
-/// A set of ways in which the network may tell the ends of a flow about congestion, besides marks: what a mechanism sends
+/// A set of ways in which the network may notify the ends of a flow of congestion, besides marks: what a mechanism sends
 /// and what a transport acts on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Signals(u8);

@@ -178,7 +178,7 @@ macro_rules! params {
     (@default $ty:ty, $default:expr) => { Some($default) };
 }
 
-/// Declares a choice between tables, told apart by `kind`; a bare string chooses with all defaults.
+/// Declares a choice between tables, distinguished by `kind`; a bare string chooses with all defaults.
 ///
 /// ```
 /// fanin_params::params! { /// No parameters.

@@ -47,7 +47,7 @@ pub struct Field {
     pub bounds: Option<(Bound<Value>, Bound<Value>)>,
 }
 
-/// One of several tables, told apart by their `kind`. Where all keys have defaults, the bare name will do.
+/// One of several tables, distinguished by their `kind`. Where all keys have defaults, the bare name will do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChoiceSchema {
     pub name: &'static str,

@@ -35,7 +35,7 @@ fn trace_error(py: Python<'_>, problems: &[Problem]) -> PyErr {
     }
 }
 
-/// An analysis, told to Python.
+/// An analysis that reports to Python.
 struct Analysis {
     start: Instant,
     watcher: Watcher,

@@ -102,7 +102,7 @@ fn cpu_seconds() -> f64 {
     seconds(usage.ru_utime) + seconds(usage.ru_stime)
 }
 
-/// A run, told to Python.
+/// A run that reports to Python.
 struct Run {
     meter: Meter,
     watcher: Watcher,

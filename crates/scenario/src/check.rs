@@ -1,4 +1,4 @@
-//! Checks of a scenario as a whole: what no parameter can tell by itself.
+//! Checks of a scenario as a whole: what no parameter can decide by itself.
 
 mod capture;
 mod except;

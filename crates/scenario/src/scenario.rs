@@ -59,9 +59,9 @@ impl Scenario {
         }
         // What syntax errors left out is neither missing nor wrong; what is left may be.
         if let Err(others) = Scenario::from_document(&document, base_dir) {
-            let told: Vec<Option<u32>> = problems.iter().map(|p| p.line).collect();
+            let reported: Vec<Option<u32>> = problems.iter().map(|p| p.line).collect();
             let missing = |p: &Problem| p.message == "is missing" || p.message.contains("is empty");
-            problems.extend(others.into_iter().filter(|p| !missing(p) && !told.contains(&p.line)));
+            problems.extend(others.into_iter().filter(|p| !missing(p) && !reported.contains(&p.line)));
         }
         locate(&document, &mut problems);
         Err(problems)

@@ -198,7 +198,7 @@ params! {
         pub queues: Vec<String> = Vec::new();
         /// Which of these records are kept.
         pub keep: Keep = Keep::All(KeepAll {});
-        /// The same as a switch would tell it: watched ports write a stamp into each packet, receivers read it into
+        /// The same as a switch would report it: watched ports write a stamp into each packet, receivers read it into
         /// `stamps.parquet`. Absent: no stamps. Present, hosts leave room for 8 B in every frame: full segments carry so much
         /// less, all others are so much longer. See docs/telemetry.md.
         pub registers: Option<Registers>;

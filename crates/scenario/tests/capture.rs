@@ -25,7 +25,7 @@ fn hosts_are_named_one_by_one_or_by_patterns() {
 }
 
 #[test]
-fn all_that_is_wrong_is_told() {
+fn all_that_is_wrong_is_reported() {
     let named = "accepted: names and patterns such as \"h*\"; the hosts are h0, h1, h2, h3, … (9 hosts)";
     let framed =
         "accepted: header = \"18B\" with min_frame = \"64B\", or \"22B\" (a priority tag) with \"64B\" or \"68B\"; or no capture";

@@ -247,7 +247,7 @@ fn a_pipe_in_place_of_a_file() {
     std::fs::create_dir_all(&dir).unwrap();
     let pipe = dir.join("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let (told, answer) = std::sync::mpsc::channel();
+    let (sender, answer) = std::sync::mpsc::channel();
     let here = dir.clone();
     std::thread::spawn(move || {
         let with = |traffic: &str, topology: &str| {
@@ -258,12 +258,12 @@ fn a_pipe_in_place_of_a_file() {
         let single = "kind = \"single_switch\"";
         let flows = |format: &str| with(&format!("kind = \"file\"\nformat = {{ path = \"pipe\", {format} }}"), single);
         let sizes = "kind = \"poisson\"\nload = 0.1\nstop = \"1ms\"\nsizes = { kind = \"file\", path = \"pipe\" }";
-        told.send(with(incast, "kind = \"file\"\nformat = \"hpcc\"\npath = \"pipe\"")).unwrap();
-        told.send(with(sizes, single)).unwrap();
-        told.send(flows("kind = \"csv\"")).unwrap();
-        told.send(flows("kind = \"hpcc_flow\"")).unwrap();
-        told.send(flows("kind = \"htsim_cm\", time_unit = \"ps\"")).unwrap();
-        told.send(render(&Scenario::load(&here.join("pipe")).unwrap_err(), "s.toml")).unwrap();
+        sender.send(with(incast, "kind = \"file\"\nformat = \"hpcc\"\npath = \"pipe\"")).unwrap();
+        sender.send(with(sizes, single)).unwrap();
+        sender.send(flows("kind = \"csv\"")).unwrap();
+        sender.send(flows("kind = \"hpcc_flow\"")).unwrap();
+        sender.send(flows("kind = \"htsim_cm\", time_unit = \"ps\"")).unwrap();
+        sender.send(render(&Scenario::load(&here.join("pipe")).unwrap_err(), "s.toml")).unwrap();
     });
     for (input, path) in [
         ("topology", "topology.path"),
@@ -345,9 +345,9 @@ fn packets_too_small_for_ipv6_and_segments_too_large() {
     let found = wrong(&[("[[traffic]]", &mtu(1287))], &stamps);
     assert!(found.contains("at least 1288: the 1280 B that every link of IPv6 carries (RFC 8200) and 8 B for stamps"), "{found}");
     assert_eq!(wrong(&[("[[traffic]]", &mtu(1288))], &stamps), "sound");
-    let told = "drop_notification = true\nmss = 1385\n[switch]\nmechanisms.pdn = { queue = \"43B\" }\n[[traffic]]";
+    let notified = "drop_notification = true\nmss = 1385\n[switch]\nmechanisms.pdn = { queue = \"43B\" }\n[[traffic]]";
     assert_eq!(
-        wrong(&[("[[traffic]]", told)], v6),
+        wrong(&[("[[traffic]]", notified)], v6),
         lines(&[
             "transport.mss, line 10: 1385 does not fit the MTU; accepted: at most 1384: the MTU of 1500 less 116B of headers and drop notification",
             "switch.mechanisms.pdn.queue, line 12: \"43B\" has no room for one notification of IPv6; accepted: at least 44B",
@@ -453,7 +453,7 @@ fn a_clock_that_nothing_reads_and_a_drop_that_always_happens() {
 }
 
 #[test]
-fn an_unknown_host_is_told_beside_errors_of_other_sections() {
+fn an_unknown_host_is_reported_beside_errors_of_other_sections() {
     let found =
         wrong(&[("name = \"x\"", "seed = -1"), ("\"h3\"", "\"h99\"")], "[switch]\nttl = \"x\"\n[engine]\nmax_flows = 0\n");
     for expected in [
@@ -517,7 +517,7 @@ fn registers_that_do_not_exist() {
 fn more_ports_than_stamps_tell_apart() {
     assert_eq!(
         wrong(&[("hosts = 4", "hosts = 256")], "[telemetry]\nqueues = [\"*\"]\nregisters = {}\n"),
-        lines(&["telemetry.queues, line 14: names 256 ports, more than a stamp can tell apart; accepted: at most 255 ports with telemetry.registers"])
+        lines(&["telemetry.queues, line 14: names 256 ports, more than a stamp can distinguish; accepted: at most 255 ports with telemetry.registers"])
     );
     assert_eq!(wrong(&[("hosts = 4", "hosts = 255")], "[telemetry]\nqueues = [\"*\"]\nregisters = {}\n"), "sound");
 }

@@ -121,7 +121,7 @@ fn a_retransmission_timeout_far_above_the_rtt() {
     );
     // Without a handshake the first timeout is rto_initial.
     let found = changed(&[("[transport]\n", "[transport]\nhandshake = false\n")], "");
-    let remedy = "without a handshake nothing tells the RTT before a lost first window; data centers use 1ms to 10ms";
+    let remedy = "without a handshake no RTT is known when the first window is lost; data centers use 1ms to 10ms";
     assert_eq!(
         found,
         line(&format!("transport.rto_initial, line 8: \"1s\" is 151625 times the RTT of traffic[0] (6600ns): {remedy}"))
@@ -273,11 +273,11 @@ fn a_length_register_that_is_too_short() {
     let stamped = |unit: &str| format!("{watch}registers = {{ {unit} }}\n");
     assert_eq!(changed(&[], &stamped("")), "", "512 KB fit");
     let found = changed(&[("\"512KB\"", "\"600KB\"")], &stamped(""));
-    assert_eq!(found, line("telemetry.registers.unit, line 20: \"8B\" cannot tell queues above 524280B (65535 units), and a port holds 600KB; \"10B\""));
+    assert_eq!(found, line("telemetry.registers.unit, line 20: \"8B\" cannot report queues above 524280B (65535 units), and a port holds 600KB; \"10B\""));
     assert_eq!(changed(&[("\"512KB\"", "\"600KB\"")], &stamped("unit = \"10B\"")), "");
     let unlimited = [("{ kind = \"static\", per_port = \"512KB\" }", "{ kind = \"unlimited\" }")];
     let found = changed(&unlimited, &stamped(""));
-    assert_eq!(found, line("telemetry.registers.unit, line 20: \"8B\" cannot tell queues above 524280B (65535 units), and the buffer is unlimited"));
+    assert_eq!(found, line("telemetry.registers.unit, line 20: \"8B\" cannot report queues above 524280B (65535 units), and the buffer is unlimited"));
     // Only the ports that are watched matter.
     let own = |host: &str| format!("[[switch.except]]\nports = [\"*->{host}\"]\nbuffer = \"9MB\"\n{}", stamped(""));
     assert!(!changed(&[], &own("h7")).contains("registers"));
@@ -290,7 +290,7 @@ fn a_time_register_that_starts_again_too_soon() {
     let during = |duration: &str| warnings(&format!("duration = \"{duration}\"\n{SOUND}{stamped}"));
     assert_eq!(during("2s"), "");
     let found = during("3s");
-    let expected = "telemetry.registers.tick, line 21: \"1ns\" makes the time register start again every 4.3 s: packets of a port that are half of that apart cannot be told from earlier ones without the receiver's clock; a longer tick";
+    let expected = "telemetry.registers.tick, line 21: \"1ns\" makes the time register start again every 4.3 s: packets of a port that are half of that apart cannot be distinguished from earlier ones without the receiver's clock; a longer tick";
     assert_eq!(found, line(expected));
 }
 
@@ -383,7 +383,7 @@ fn rings_that_take_much_memory() {
 
 /// What stamps cost is said beside the warnings.
 #[test]
-fn the_cost_of_stamps_is_told() {
+fn the_cost_of_stamps_is_reported() {
     let stamped = "[telemetry]\nsample = \"off\"\nqueues = [\"*->h8\"]\nregisters = {}\n";
     let notes = |text: &str| Scenario::from_toml(text, Path::new(".")).expect("a sound scenario").notes().join("\n");
     assert_eq!(notes(SOUND), "");
@@ -400,31 +400,31 @@ fn drop_notifications_with_one_end_only() {
     let pdn = |more: &str| format!("[switch]\nmechanisms.pdn = {{ {} }}\n", more.trim_start_matches(", "));
     let found = changed(&[("[switch]\n", &pdn(""))], "");
     assert_eq!(found, "s.toml: warning: switch.mechanisms.pdn, line 6: no transport in use acts on notifications; set drop_notification = true at a transport\n");
-    let heeds = ("kind = \"tcp\"", "kind = \"tcp\"\ndrop_notification = true");
-    let found = changed(&[heeds], "");
+    let notified = ("kind = \"tcp\"", "kind = \"tcp\"\ndrop_notification = true");
+    let found = changed(&[notified], "");
     assert_eq!(
         found,
         "s.toml: warning: transport.drop_notification, line 10: true acts on signals that no switch sends; add [switch.mechanisms.pdn]\n"
     );
-    assert_eq!(changed(&[heeds, ("[switch]\n", &pdn(""))], ""), "");
-    let found = changed(&[heeds, ("[switch]\n", &pdn(", loss = 1.0"))], "");
+    assert_eq!(changed(&[notified, ("[switch]\n", &pdn(""))], ""), "");
+    let found = changed(&[notified, ("[switch]\n", &pdn(", loss = 1.0"))], "");
     assert!(found.contains("switch.mechanisms.pdn.loss, line 6: 1.0 loses every notification: no sender is notified"), "{found}");
-    let found = changed(&[heeds, ("[switch]\n", &pdn(", unaware = [\"h*\"]"))], "");
+    let found = changed(&[notified, ("[switch]\n", &pdn(", unaware = [\"h*\"]"))], "");
     assert!(
         found.contains("switch.mechanisms.pdn.unaware, line 6: names every host: no sender is notified of a drop"),
         "{found}"
     );
     let capture = "[telemetry]\nsample = \"off\"\ncapture = { hosts = [\"h8\"], snap = \"1513B\" }\n";
-    let found = changed(&[heeds, ("[switch]\n", &pdn(""))], capture);
+    let found = changed(&[notified, ("[switch]\n", &pdn(""))], capture);
     assert!(
         found.contains("cuts control messages off: they are the end of a frame, and frames with one are up to 1514 B long"),
         "{found}"
     );
-    assert_eq!(changed(&[heeds, ("[switch]\n", &pdn(""))], &capture.replace("1513", "1514")), "");
-    let found = changed(&[heeds, ("[switch]\n", &pdn(", max_frame = \"1500B\""))], "");
+    assert_eq!(changed(&[notified, ("[switch]\n", &pdn(""))], &capture.replace("1513", "1514")), "");
+    let found = changed(&[notified, ("[switch]\n", &pdn(", max_frame = \"1500B\""))], "");
     assert!(found.contains("switch.mechanisms.pdn.max_frame, line 6: \"1500B\" has no room for a notification in a full frame of transport default: it takes 1518 B with it"), "{found}");
     let unlimited = ("{ kind = \"static\", per_port = \"512KB\" }", "\"unlimited\"");
-    let found = changed(&[heeds, ("[switch]\n", &pdn("")), unlimited], "");
+    let found = changed(&[notified, ("[switch]\n", &pdn("")), unlimited], "");
     assert!(
         found.contains(
             "switch.mechanisms.pdn, line 6: has no drops to notify of: with an unlimited buffer nothing is dropped for want of room"
@@ -463,7 +463,7 @@ fn more_packets_than_anyone_waits_for() {
     assert!(!changed(&[("\"100KB\"", "\"1TB\"")], "").contains("packets: the run"));
     // In a second the receiver's link carries a million.
     assert_eq!(changed(&[("\"100KB\"", "\"2TB\""), ("name = \"x\"", "name = \"x\"\nduration = \"1s\"")], ""), "");
-    // More flows than are looked at: 50,000 of 10 million.
+    // More flows than are sampled: 50,000 of 10 million.
     let poisson = "[[traffic]]\nkind = \"poisson\"\nper_second = 1000000\nstop = \"10s\"\nsizes = { kind = \"fixed\", size = \"2MB\" }\n[telemetry]\nsample = \"off\"\n";
     assert!(changed(&[], poisson).contains("asks for about 1.4e10 packets"), "{}", changed(&[], poisson));
     // Datagrams, and flows that wait for others.

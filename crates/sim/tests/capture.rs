@@ -236,7 +236,7 @@ fn notifications_are_captured_where_they_arrive() {
     for (ip, registers) in [("v4", ""), ("v4", "registers = {}"), ("v6", ""), ("v6", "registers = {}")] {
         let kept = run(&text(ip, &format!("{registers}\ncapture = {{ hosts = [\"h*\"] }}")));
         let mut capture = Capture::new(&kept.packets[..]).unwrap();
-        let (mut alone, mut behind, mut told, mut acks) = (0, 0, Vec::new(), 0);
+        let (mut alone, mut behind, mut notified, mut acks) = (0, 0, Vec::new(), 0);
         while let Some(frame) = capture.next_frame().unwrap() {
             let Some(notice) = frame.notice() else {
                 assert!(frame.headers().is_some());
@@ -247,7 +247,7 @@ fn notifications_are_captured_where_they_arrive() {
                 assert_eq!(notice.length, 0);
                 acks += 1;
             } else {
-                told.push(notice.seq);
+                notified.push(notice.seq);
             }
             assert_eq!(
                 (notice.size(), &frame.data[12..14]),
@@ -270,14 +270,14 @@ fn notifications_are_captured_where_they_arrive() {
         }
         let mut dropped: Vec<u32> = kept.drops.iter().filter(|row| row.payload_bytes > 0).map(|row| row.seq).collect();
         dropped.sort_unstable();
-        told.sort_unstable();
+        notified.sort_unstable();
         assert!(alone > 0 && behind > 0, "{alone} alone, {behind} behind a packet");
-        assert_eq!((told.len() + acks, told), (kept.drops.len(), dropped));
+        assert_eq!((notified.len() + acks, notified), (kept.drops.len(), dropped));
         assert!(acks > 0);
     }
 }
 
-/// Trimmed packets are in the capture of their receiver as short frames whose headers tell what they had, with the stamp where it
+/// Trimmed packets are in the capture of their receiver as short frames whose headers show what they had, with the stamp where it
 /// was; and NACKs, of the same bytes, in that of their sender.
 #[test]
 fn trimmed_packets_and_nacks_are_captured() {

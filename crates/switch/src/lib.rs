@@ -2,7 +2,7 @@
 //!
 //! Each stage is a question over an immutable view, answered by a verdict that carries a reason; whoever runs the pipeline
 //! carries the verdict out and counts it. Where deciding and bookkeeping differ they are two functions: `check` then
-//! `commit`. Nothing here knows of events, telemetry or transports: time comes in as an argument, and a packet is its
+//! `commit`. Nothing here knows of events, telemetry or transports: time is passed as an argument, and a packet is its
 //! envelope. What a switch does beyond these stages is a [mechanism](MechanismState).
 
 mod admission;

@@ -79,7 +79,7 @@ struct Waiting<R> {
 /// Records of watched ports on their way to a table.
 ///
 /// They leave in order of arrival. A record may be open: it can change until it is closed, as where a switch marks at dequeue;
-/// the kept ones behind it wait. When more than 65 536 wait, an open one is set aside and comes later than its turn, and
+/// the kept ones behind it wait. When more than 65 536 wait, an open one is set aside and written later than its turn, and
 /// records of different ports may come in another order; those of one port do not.
 ///
 /// Memory: that many records, `records` for each port, and open ones, which are packets that wait in the simulated network.
@@ -346,7 +346,7 @@ mod tests {
         assert_eq!(bytes, 88);
     }
 
-    /// Two crossings whose times overlap, and a third that comes within the queue's staying above: no crossing.
+    /// Two crossings whose times overlap, and a third while the queue stays above: no crossing.
     #[test]
     fn a_trigger_keeps_what_lies_around_it_once() {
         let keep = Keep::Around { above: Bytes(10), before: Span::from_ps(2), after: Span::from_ps(3), records: 100 };
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_memory_that_is_too_short_is_told() {
+    fn a_memory_that_is_too_short_is_reported() {
         let keep = Keep::Around { above: Bytes(10), before: Span::from_ps(9), after: Span::ZERO, records: 3 };
         let arrivals: Vec<_> = (0..8).map(|at| (0, at, if at == 7 { 11 } else { 0 })).collect();
         let mut keeper = Keeper::new(keep, 1);

@@ -7,7 +7,7 @@ use fanin_units::{Bytes, Span, Time};
 ///
 /// Source: S-ECN §II-C (registers of 16 bits for the queue length and 32 bits for the time).
 /// Deviation: the paper writes into the payload; a trailer leaves the checksums of IP and TCP true and what applications
-/// receive whole. A port number is added, so that a receiver can tell the ports of several paths apart.
+/// receive whole. A port number is added, so that a receiver can distinguish the ports of several paths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stamp {
     /// Number of the watched port, `index` in the manifest; [`Stamp::NO_PORT`]: none has stamped the packet.
@@ -93,7 +93,7 @@ impl Registers {
     }
 
     /// The time that the register means, given one that is less than half a wrap away from it: a receiver's own clock
-    /// tells across gaps of any length.
+    /// bridges gaps of any length.
     pub fn time_near(&self, time: u32, about: Time) -> Time {
         self.time(near(time, about.ps() / self.tick.ps().max(1)))
     }
@@ -126,12 +126,12 @@ pub struct Unwrap {
 }
 
 impl Unwrap {
-    /// For readings whose first one comes within the first 2^32 ticks: a simulation, a switch that was just reset.
+    /// For readings whose first one lies within the first 2^32 ticks: a simulation, a switch that was just reset.
     pub const fn new() -> Self {
         Self::after(0)
     }
 
-    /// For readings whose first one comes after `wraps` wrap-arounds. A trace that starts anywhere takes 1, so that one that
+    /// For readings whose first one lies after `wraps` wrap-arounds. A trace that starts anywhere takes 1, so that one that
     /// is out of order across the first wrap-around has somewhere to go; its times then are relative.
     pub const fn after(wraps: u32) -> Self {
         Unwrap { latest: None, wraps }
@@ -168,7 +168,7 @@ mod tests {
         let stamp = registers.read(0, Time::from_ps(1_599_999), Bytes(1_518));
         assert_eq!((stamp.time, stamp.length), (1, 189), "799.999 ns and 6 B are lost");
         assert_eq!(registers.queue(stamp.length), Bytes(1_512));
-        assert_eq!(registers.queue(u16::MAX), Bytes(524_280), "the longest queue that can be told");
+        assert_eq!(registers.queue(u16::MAX), Bytes(524_280), "the longest queue that can be reported");
         assert_eq!(registers.read(0, Time::ZERO, Bytes(524_288)).length, u16::MAX);
         assert_eq!(registers.wrap(), Span::from_ps(3_435_973_836_800_000), "57 min");
     }
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(anywhere.ticks(u32::MAX), WRAP - 1);
         let mut from_reset = Unwrap::new();
         assert_eq!(from_reset.ticks(1), 1);
-        assert_eq!(from_reset.ticks(u32::MAX), u64::from(u32::MAX), "nothing comes before 0");
+        assert_eq!(from_reset.ticks(u32::MAX), u64::from(u32::MAX), "nothing is before 0");
     }
 
     #[test]
@@ -255,7 +255,7 @@ mod tests {
             }
         }
 
-        /// A clock that is off by less than half a wrap tells which wrap-around a reading belongs to.
+        /// A clock that is off by less than half a wrap determines which wrap-around a reading belongs to.
         #[test]
         fn a_clock_close_by_is_enough(ticks in 0..1_u64 << 50, off in 0..STEP) {
             let registers = Registers { tick: Span::from_ps(800), unit: Bytes(8) };

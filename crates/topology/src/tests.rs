@@ -452,7 +452,7 @@ fn files_are_found_by_path_and_their_problems_named() {
         "{missing}"
     );
     let unknown = text(&Topology::build(&file("net.xyz"), Path::new("/tmp")).unwrap_err());
-    assert!(unknown.contains("does not tell its format; accepted: a file ending in .graphml, .json or .txt"), "{unknown}");
+    assert!(unknown.contains("does not indicate its format; accepted: a file ending in .graphml, .json or .txt"), "{unknown}");
     let folder = text(
         &Topology::build(
             &config("file", &[("path", Value::Text(".".into())), ("format", Value::Text("hpcc".into()))]),

@@ -59,7 +59,7 @@ pub(crate) struct QueryDraft {
 
 /// One entry's flows, lazily.
 pub(crate) trait Generate: Send {
-    /// The entry begins: nothing comes before this.
+    /// The entry begins: nothing starts before this.
     fn begin(&mut self, at: Time);
 
     /// Start of the next flow that is ready.

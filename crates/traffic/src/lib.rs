@@ -1,7 +1,7 @@
 //! What the applications ask of the network.
 //!
 //! A scenario's `[[traffic]]` tables ([`Entry`]) become one [`Traffic`]: a lazy merge of every entry's flows in order of
-//! start, with the dependencies between them. The simulator pops flows as their time comes and reports completions back,
+//! start, with the dependencies between them. The simulator pops flows when they are due and reports completions back,
 //! which releases whatever waited for them.
 //!
 //! Every random choice has its own stream per (seed, purpose, entry and host, by name): another entry, or another host,

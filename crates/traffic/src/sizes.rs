@@ -13,7 +13,7 @@ params! {
 names! {
     /// How a distribution file writes probabilities.
     pub enum Probability {
-        /// Told apart by the last line: 1 or 100; the choice is reported.
+        /// Decided by the last line: 1 or 100; the choice is reported.
         "auto" => Auto,
         /// From 0 to 1.
         "fraction" => Fraction,

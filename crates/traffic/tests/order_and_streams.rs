@@ -311,7 +311,7 @@ fn queries_choose_responders_and_aggregate_when_all_have_answered() {
         assert!(result[0].dst != query.client && [0, 9].contains(&result[0].dst.0));
         assert_eq!((query.responses, query.size), (4, 11_000));
     }
-    assert_eq!(responders.len(), 12, "all hosts answer somebody");
+    assert_eq!(responders.len(), 12, "every host answers some query");
 }
 
 #[test]

@@ -295,7 +295,7 @@ fn a_file_that_is_no_text_is_refused_once() {
 }
 
 #[test]
-fn an_id_given_twice_is_told_beside_a_host_that_does_not_exist() {
+fn an_id_given_twice_is_reported_beside_a_host_that_does_not_exist() {
     let found = problems(
         "kind = \"flows\"\nflows = [{ id = \"a\", src = \"h0\", dst = \"h1\", size = \"1B\" }, { id = \"a\", src = \"h0\", dst = \"h99\", size = \"1B\" }]",
     );

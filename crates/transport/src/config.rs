@@ -35,7 +35,7 @@ names! {
     }
 }
 names! {
-    /// When an RTO that was doubled comes back.
+    /// When a doubled RTO is reset.
     pub enum BackoffReset {
         /// With the next RTT sample, which retransmitted segments do not give. Source: RFC 6298 §3, §5.7.
         "sample" => Sample,
@@ -56,9 +56,9 @@ names! {
 names! {
     /// How a receiver echoes congestion marks.
     pub enum EcnEcho {
-        /// ECE on every ACK until CWR comes. Source: RFC 3168 §6.1.3.
+        /// ECE on every ACK until CWR arrives. Source: RFC 3168 §6.1.3.
         "classic" => Classic,
-        /// ECE tells exactly which segments were marked, by the DCTCP.CE state. Source: RFC 8257 §3.2.
+        /// ECE reports exactly which segments were marked, by the DCTCP.CE state. Source: RFC 8257 §3.2.
         "dctcp" => Dctcp,
     }
 }
@@ -89,15 +89,15 @@ names! {
     pub enum SpuriousRto {
         /// It is not.
         "none" => None,
-        /// The first two ACKs after it tell. Source: RFC 5682 §2.1.
+        /// By the first two ACKs after it. Source: RFC 5682 §2.1.
         "f_rto" => FRto,
-        /// The echoed timestamp of the first ACK after it tells; needs `timestamps`. Source: RFC 3522 §3.2.
+        /// By the echoed timestamp of the first ACK after it; needs `timestamps`. Source: RFC 3522 §3.2.
         "eifel" => Eifel,
     }
 }
 
 names! {
-    /// When a segment leaves again of which a drop notification has told.
+    /// When a segment is retransmitted after a drop notification.
     pub enum DropResend {
         /// At once, whatever congestion window and pacing say. Source: PDN §IV.
         "at_once" => AtOnce,
@@ -237,7 +237,7 @@ profiled! {
         /// Clock granularity G: the least variance term, and RTOs are multiples of it. Source: RFC 6298 §2.2, §4 (at most
         /// 100 ms); Linux HZ = 1000.
         pub clock_granularity: Span = Span::from_ms(1), in Span::ZERO..=Span::from_ms(500);
-        /// When a doubled RTO comes back; `linux`: "ack".
+        /// When a doubled RTO is reset; `linux`: "ack".
         pub backoff_reset: BackoffReset = BackoffReset::Sample => BackoffReset::Ack;
         /// Where RTT samples come from.
         pub rtt_sampling: RttSampling = RttSampling::TimedSegment;
@@ -275,10 +275,10 @@ profiled! {
         /// RTT. Segments are 20 bytes smaller, with IPv6 44, so that a full frame has room for a notification; both ends should
         /// have it. Source: PDN §IV.
         pub drop_notification: bool = false;
-        /// Answers trimmed packets: a receiver of headers whose payload a switch has cut off tells the sender at once, by an ACK
+        /// Answers trimmed packets: a receiver of headers whose payload a switch has cut off notifies the sender at once, by an ACK
         /// with a NACK, and the sender acts on it as on a drop notification. Both ends have it. Source: NDP §3.1, CP.
         pub trim_nack: bool = false;
-        /// When what drop notifications and NACKs tell of is sent again.
+        /// When segments named by drop notifications and NACKs are retransmitted.
         pub drop_resend: DropResend = DropResend::AtOnce;
         /// Pacing.
         pub pacing: Pacing = Pacing::None(Unpaced {});

@@ -1,4 +1,4 @@
-//! Transports of the end hosts, sans-IO: time comes in as an argument, effects leave as values.
+//! Transports of the end hosts, sans-IO: time is passed as an argument, effects leave as values.
 //!
 //! A transport implements [`Transport`], its parameters [`TransportParams`], and one line in `registry.rs` makes it a variant of
 //! [`Endpoint`] and [`TransportConfig`]. The caller hands an endpoint packets (`on_packet`), signals (`on_signal`), expired

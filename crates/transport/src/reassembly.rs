@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-/// Ranges above RCV.NXT, and which of them the next SACK option tells first.
+/// Ranges above RCV.NXT, and which of them the next SACK option reports first.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reassembly {
     /// Ascending, disjoint, not adjacent.

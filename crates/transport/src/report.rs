@@ -1,4 +1,4 @@
-//! What an endpoint tells the outside: events and counters.
+//! What an endpoint reports: events and counters.
 
 /// Why a connection ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -41,7 +41,7 @@ pub struct Shape {
     pub opening: Option<u16>,
 }
 
-/// One end of a flow, sans-IO: time comes in as an argument, packets are polled.
+/// One end of a flow, sans-IO: time is passed as an argument, packets are polled.
 ///
 /// After each input the host polls [`Kinds::CONTROL`] until nothing is due, reads [`Transport::poll_event`] until it is empty,
 /// polls [`Kinds::DATA`] when its NIC has room, and calls [`Transport::on_timer`] at [`Transport::next_timeout`].

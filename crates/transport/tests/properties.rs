@@ -90,9 +90,9 @@ fn misfortune(seed: u64, troubles: [u64; 4]) -> impl FnMut(Time, usize, &fanin_p
     }
 }
 
-/// The same, and senders are told of drops: percentages of drops told, told twice, told wrongly of packets that arrive, and with an
-/// operation other than the first.
-fn told(seed: u64, troubles: [u64; 4], percent: [u64; 4]) -> impl FnMut(Time, usize, &fanin_packet::Packet) -> Fate {
+/// The same, and senders are notified of drops: percentages of drops that are notified, of those notified twice, of packets
+/// that arrive and are notified nevertheless, and of operations other than the first.
+fn notified(seed: u64, troubles: [u64; 4], percent: [u64; 4]) -> impl FnMut(Time, usize, &fanin_packet::Packet) -> Fate {
     let mut fate = misfortune(seed, troubles);
     let mut random = Stream::new(seed, Purpose::Jitter, 1);
     move |now, from, p| {
@@ -100,8 +100,8 @@ fn told(seed: u64, troubles: [u64; 4], percent: [u64; 4]) -> impl FnMut(Time, us
         let mut one = |percent: u64| random.below(100) < percent;
         let (known, twice, wrong, other) = (one(percent[0]), one(percent[1]), one(percent[2]), one(percent[3]));
         if if fate.drop { known } else { wrong } {
-            fate.told[0] = Some(Span::from_us(1 + random.below(200)));
-            fate.told[1] = twice.then(|| Span::from_us(1 + random.below(20_000)));
+            fate.notified[0] = Some(Span::from_us(1 + random.below(200)));
+            fate.notified[1] = twice.then(|| Span::from_us(1 + random.below(20_000)));
         }
         fate.operation = if other { random.below(4) as u8 } else { 1 };
         fate
@@ -186,7 +186,7 @@ proptest! {
     ) {
         let cfg = Tcp { drop_notification: true, ..cfg };
         let quiet = troubles == [0, 0, 0, 0];
-        let mut net = Net::new(cfg, iss, Span::from_us(tx), told(seed, troubles, percent));
+        let mut net = Net::new(cfg, iss, Span::from_us(tx), notified(seed, troubles, percent));
         let written = exchange(&mut net, writes);
         for (end, written) in written.into_iter().enumerate() {
             let (me, other) = (&net.ends[end], &net.ends[1 - end]);
@@ -201,10 +201,10 @@ proptest! {
         }
     }
 
-    /// When every drop is told at once and packets keep their order, no timer is needed: nothing times out, and each drop costs one
-    /// segment exactly.
+    /// When every drop is notified at once and packets keep their order, no timer is needed: nothing times out, and each drop costs
+    /// one segment exactly.
     #[test]
-    fn with_every_drop_told_nothing_times_out(
+    fn with_every_drop_notified_nothing_times_out(
         cfg in configs(),
         seed in any::<u64>(),
         percent in 0u64..30,
@@ -222,8 +222,8 @@ proptest! {
         let mut net = Net::new(cfg, [u32::MAX - 9_000, 7], Span::from_us(1), move |_, _, p| {
             let counts = p.envelope.payload > 0 || p.header.tcp().flags.0 & (TcpFlags::SYN.0 | TcpFlags::FIN.0) != 0;
             let drop = counts && random.below(100) < percent;
-            let told = [drop.then(|| Span::from_us(after)), None];
-            Fate { delay: Span::from_us(100), drop, told, operation: 1, ..Fate::default() }
+            let notified = [drop.then(|| Span::from_us(after)), None];
+            Fate { delay: Span::from_us(100), drop, notified, operation: 1, ..Fate::default() }
         });
         net.write(0, bytes);
         net.close(0);
@@ -355,7 +355,7 @@ fn ten_gigabytes_wrap_the_sequence_space_twice() {
     assert!(net.ends[0].tcp.stats().recoveries > 10);
 }
 
-/// Nothing ever comes back: the connection is given up, with RST, and says so.
+/// Nothing ever returns: the connection is given up, with RST, and says so.
 #[test]
 fn a_dead_network_ends_in_aborted() {
     for handshake in [true, false] {

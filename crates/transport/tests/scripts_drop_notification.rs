@@ -8,7 +8,7 @@ use fanin_transport::cc::{CongestionControl, Cubic, Dctcp};
 use fanin_transport::*;
 use fanin_units::Span;
 
-fn told(cfg: Tcp) -> Tcp {
+fn notified(cfg: Tcp) -> Tcp {
     Tcp { drop_notification: true, ..cfg }
 }
 
@@ -16,7 +16,7 @@ fn told(cfg: Tcp) -> Tcp {
 /// duplicate ACKs of the same loss say nothing new: with and without SACK.
 #[test]
 fn what_was_dropped_is_sent_again_at_once_and_the_window_halves() {
-    for cfg in [told(base()), told(no_sack())] {
+    for cfg in [notified(base()), notified(no_sack())] {
         let sack = |blocks: &str| if cfg.sack { format!("sack {blocks}") } else { String::new() };
         after_ten(
             &cfg,
@@ -31,7 +31,7 @@ fn what_was_dropped_is_sent_again_at_once_and_the_window_halves() {
                 +0 = cwnd 5000
                 +0 = ssthresh 5000
                 +0 = pipe 10000
-                # ACKs of what was sent before it are no partial ACKs: nothing is lost but what was told.
+                # ACKs of what was sent before it are no partial ACKs: nothing is lost but what was notified.
                 +0.09 < . 1 ack 1001
                 +0 < . 1 ack 2001
                 +0 > none
@@ -79,7 +79,7 @@ fn what_was_dropped_is_sent_again_at_once_and_the_window_halves() {
 /// With `drop_resend = "window"` it waits until the halved window has room, before new data; with nothing in flight it does not.
 #[test]
 fn what_was_dropped_may_wait_for_the_window() {
-    let cfg = Tcp { drop_resend: DropResend::Window, ..told(base()) };
+    let cfg = Tcp { drop_resend: DropResend::Window, ..notified(base()) };
     after_ten(
         &cfg,
         100_000,
@@ -107,10 +107,10 @@ fn what_was_dropped_may_wait_for_the_window() {
     );
 }
 
-/// A burst of drops is one congestion: all are sent again, the window halves once, in whatever order they are told.
+/// A burst of drops is one congestion: all are sent again, the window halves once, in whatever order they are notified.
 #[test]
 fn a_burst_of_drops_halves_once() {
-    for cfg in [told(base()), told(no_sack())] {
+    for cfg in [notified(base()), notified(no_sack())] {
         after_ten(
             &cfg,
             10_000,
@@ -154,7 +154,7 @@ fn the_window_halves_once_per_rtt() {
         +0 = cuts 1
         ";
     // 99 ms after the reduction: not yet. 101 ms: a segment from before it says nothing new, a copy sent since does.
-    after_ten(&told(base()), 100_000, &format!("{begin} +0.049 drop 11001:12001\n+0 > . 11001:12001\n+0 = cuts 1"));
+    after_ten(&notified(base()), 100_000, &format!("{begin} +0.049 drop 11001:12001\n+0 > . 11001:12001\n+0 = cuts 1"));
     let again = "
         +0.051 drop 10001:11001
         +0 > . 10001:11001
@@ -165,13 +165,13 @@ fn the_window_halves_once_per_rtt() {
         +0 = ssthresh 2750
         +0 = recoveries 1
         ";
-    after_ten(&told(base()), 100_000, &format!("{begin} {again}"));
+    after_ten(&notified(base()), 100_000, &format!("{begin} {again}"));
 }
 
 /// The operation "retransmit only": nothing else changes, and duplicate ACKs of the loss change nothing either.
 #[test]
 fn retransmit_only_leaves_the_window() {
-    for cfg in [told(base()), told(no_sack())] {
+    for cfg in [notified(base()), notified(no_sack())] {
         let sack = |blocks: &str| if cfg.sack { format!("sack {blocks}") } else { String::new() };
         after_ten(
             &cfg,
@@ -206,7 +206,7 @@ fn retransmit_only_leaves_the_window() {
 /// Unknown operations are refused, whatever they point at; an endpoint without notifications says so.
 #[test]
 fn unknown_operations_are_refused() {
-    for (cfg, outcome) in [(told(base()), "undefined"), (base(), "ignored")] {
+    for (cfg, outcome) in [(notified(base()), "undefined"), (base(), "ignored")] {
         for operation in [0, 4, 255] {
             let text =
                 format!("+0 drop 1:1001 op {operation}\n+0 = outcome {outcome}\n+0 > none\n+0 = cwnd 10000\n+0 = notices 0");
@@ -216,11 +216,11 @@ fn unknown_operations_are_refused() {
 }
 
 /// The newest acknowledgment is sent again, SACK blocks and all; one whose place a newer one has taken, or will take, is not. It
-/// tells nothing of data, so the window stays.
+/// reports nothing of data, so the window stays.
 #[test]
 fn a_dropped_acknowledgment_is_sent_again_if_it_was_the_newest() {
     run(
-        &Tcp { ack_every: 2, ..told(base()) },
+        &Tcp { ack_every: 2, ..notified(base()) },
         "
         +0 write 3000
         +0 > . 1:1001
@@ -266,7 +266,7 @@ fn a_dropped_acknowledgment_is_sent_again_if_it_was_the_newest() {
 #[test]
 fn acknowledgments_of_the_handshake_and_of_the_end_are_sent_again() {
     run(
-        &Tcp { handshake: true, ..told(base()) },
+        &Tcp { handshake: true, ..notified(base()) },
         "
         +0 write 1000
         +0 close
@@ -293,7 +293,7 @@ fn acknowledgments_of_the_handshake_and_of_the_end_are_sent_again() {
 #[test]
 fn a_notification_of_something_else_does_no_harm() {
     after_ten(
-        &told(base()),
+        &notified(base()),
         10_000,
         "
         +0.1 < . 1 ack 2001 sack 3001:5001
@@ -325,14 +325,14 @@ fn a_notification_of_something_else_does_no_harm() {
         +0 = retransmits 1
         ",
     );
-    run(&told(base()), "+0 drop 1:1001\n+0 = outcome unknown\n+0 write 1000\n+0 > . 1:1001\n+0.1 < . 1 ack 1001");
+    run(&notified(base()), "+0 drop 1:1001\n+0 = outcome unknown\n+0 write 1000\n+0 > . 1:1001\n+0.1 < . 1 ack 1001");
 }
 
-/// What cannot be told apart costs one segment: the notification of a copy that was dropped is the same as a late one.
+/// What cannot be distinguished costs one segment: the notification of a copy that was dropped is the same as a late one.
 #[test]
 fn a_copy_that_is_dropped_again_is_sent_again() {
     after_ten(
-        &told(base()),
+        &notified(base()),
         10_000,
         "
         +0.01 drop 9001:10001
@@ -350,18 +350,18 @@ fn a_copy_that_is_dropped_again_is_sent_again() {
     );
 }
 
-/// Mixed fabrics: a loss of which nobody tells is found by duplicate ACKs within the recovery of one that was told, and does
+/// Mixed fabrics: a loss without notification is found by duplicate ACKs within the recovery of one that was notified, and does
 /// not halve the window a second time.
 #[test]
-fn untold_losses_are_found_by_duplicate_acks() {
-    for cfg in [told(base()), told(no_sack())] {
+fn losses_without_notification_are_found_by_duplicate_acks() {
+    for cfg in [notified(base()), notified(no_sack())] {
         let sack = |blocks: &str| if cfg.sack { format!("sack {blocks}") } else { String::new() };
         after_ten(
             &cfg,
             10_000,
             &format!(
                 "
-                # 3001:4001 is told, 1001:2001 is not.
+                # 3001:4001 is notified, 1001:2001 is not.
                 +0.01 drop 3001:4001
                 +0 > . 3001:4001
                 +0 = cwnd 5000
@@ -392,11 +392,11 @@ fn untold_losses_are_found_by_duplicate_acks() {
     }
 }
 
-/// A notification that comes after three duplicate ACKs have begun the recovery sends once more and halves nothing.
+/// A notification that arrives after three duplicate ACKs have begun the recovery sends once more and halves nothing.
 #[test]
 fn a_notification_after_duplicate_acks_does_not_halve_again() {
     after_ten(
-        &told(no_sack()),
+        &notified(no_sack()),
         10_000,
         "
         +0.1 < . 1 ack 1
@@ -420,7 +420,7 @@ fn a_notification_after_duplicate_acks_does_not_halve_again() {
 #[test]
 fn a_timeout_and_a_notification_react_once() {
     after_ten(
-        &told(base()),
+        &notified(base()),
         10_000,
         "
         +1 > . 1:1001
@@ -444,7 +444,7 @@ fn a_timeout_and_a_notification_react_once() {
 /// The copy of the oldest segment restarts the retransmission timer; that of a later one does not.
 #[test]
 fn the_timer_is_that_of_the_oldest_segment() {
-    let cfg = told(Tcp { rto_initial: Span::from_ms(200), ..base() });
+    let cfg = notified(Tcp { rto_initial: Span::from_ms(200), ..base() });
     after_ten(&cfg, 10_000, "+0.15 drop 1:1001\n+0 > . 1:1001\n+0.19 = timeouts 0\n+0.01 > . 1:1001\n+0 = timeouts 1");
     after_ten(&cfg, 10_000, "+0.15 drop 1001:2001\n+0 > . 1001:2001\n+0.05 > . 1:1001\n+0 = timeouts 1");
 }
@@ -452,7 +452,7 @@ fn the_timer_is_that_of_the_oldest_segment() {
 /// Windows of one and two segments do not grow by being halved.
 #[test]
 fn a_window_of_one_stays_one() {
-    let cfg = told(Tcp { initial_window: Some(1), ..base() });
+    let cfg = notified(Tcp { initial_window: Some(1), ..base() });
     run(
         &cfg,
         "
@@ -478,7 +478,7 @@ fn the_reduction_is_the_congestion_controls() {
     let cubic = CongestionControl::Cubic(Cubic { c: 0.4, beta: 0.7, fast_convergence: true, reno_friendly: true });
     let dctcp = CongestionControl::Dctcp(Dctcp { g: 0.0625, initial_alpha: 0.25, min_window: 2 });
     for (control, cwnd) in [(cubic, 7000), (dctcp, 5000)] {
-        let cfg = told(Tcp { congestion_control: control, ..base() });
+        let cfg = notified(Tcp { congestion_control: control, ..base() });
         let text = format!("+0.01 drop 9001:10001\n+0 > . 9001:10001\n+0 = cwnd {cwnd}\n+0 = ssthresh {cwnd}");
         after_ten(&cfg, 10_000, &text);
     }
@@ -488,7 +488,7 @@ fn the_reduction_is_the_congestion_controls() {
 #[test]
 fn prr_spreads_the_reduction() {
     after_ten(
-        &told(Tcp { prr: true, ..base() }),
+        &notified(Tcp { prr: true, ..base() }),
         100_000,
         "
         +0.01 drop 1:1001
@@ -519,7 +519,7 @@ fn prr_spreads_the_reduction() {
 #[test]
 fn a_dropped_syn_is_sent_again() {
     for (operation, segments) in [(1, 1), (2, 2)] {
-        let cfg = told(Tcp { handshake: true, initial_window: Some(2), rto_initial: Span::from_s(1), ..base() });
+        let cfg = notified(Tcp { handshake: true, initial_window: Some(2), rto_initial: Span::from_s(1), ..base() });
         let rest = if segments == 2 { "+0 > . 1001:2001" } else { "+0 > none" };
         run(
             &cfg,
@@ -543,14 +543,14 @@ fn a_dropped_syn_is_sent_again() {
             ),
         );
     }
-    let cfg = told(Tcp { handshake: true, ..base() });
+    let cfg = notified(Tcp { handshake: true, ..base() });
     run_as(&cfg, Role::Responder, "+0 drop 0\n+0 = outcome unknown\n+0 < S 0 mss 1000\n+0 > S. 0 ack 1\n+0.01 drop 0\n+0 > S. 0 ack 1\n+0 drop 1\n+0 = outcome unknown");
 }
 
 /// A FIN, alone or on the last segment.
 #[test]
 fn a_dropped_fin_is_sent_again() {
-    let cfg = told(Tcp { handshake: true, initial_window: Some(1), ..base() });
+    let cfg = notified(Tcp { handshake: true, initial_window: Some(1), ..base() });
     let open = "+0 > S 0\n+0.1 < S. 0 ack 1 mss 1000\n+0 > . 1 ack 1\n";
     run(
         &cfg,
@@ -594,7 +594,7 @@ fn a_dropped_fin_is_sent_again() {
 #[test]
 fn segments_leave_room_for_a_notification() {
     use fanin_packet::IpVersion::{V4, V6};
-    let mut cfg = told(Tcp { handshake: true, mss: None, ..base() });
+    let mut cfg = notified(Tcp { handshake: true, mss: None, ..base() });
     assert_eq!((cfg.payload(1500, V4, false), cfg.payload(1500, V4, true), cfg.announced_mss(1500, V4)), (1440, 1428, 1440));
     assert_eq!((cfg.payload(1500, V6, false), cfg.payload(1500, V6, true), cfg.announced_mss(1500, V6)), (1396, 1384, 1396));
     run(&cfg, "+0 > S 0 mss 1440\n+0.1 < S. 0 ack 1 mss 1460\n+0 > . 1 ack 1\n+0 = mss 1440\n+0 write 2000\n+0 > . 1:1441\n+0 > . 1441:2001");

@@ -105,7 +105,7 @@ fn a_loss_after_ecn_in_the_same_window() {
     run(&dctcp(0.5), &script("7343", "4500")); // alpha = 15/16 · 0.5 + 1/16 after the first ACK
 }
 
-/// RFC 3168 §6.1.3: the receiver echoes until CWR comes.
+/// RFC 3168 §6.1.3: the receiver echoes until CWR arrives.
 #[test]
 fn the_classic_echo_latches() {
     run(
@@ -129,7 +129,7 @@ fn the_classic_echo_latches() {
     );
 }
 
-/// RFC 8257 §3.2: with delayed ACKs, a change of the CE state is told exactly, in two ACKs.
+/// RFC 8257 §3.2: with delayed ACKs, a change of the CE state is reported exactly, in two ACKs.
 #[test]
 fn the_dctcp_ce_state_machine() {
     run(
@@ -151,7 +151,7 @@ fn the_dctcp_ce_state_machine() {
         +0 > . 1 ack 5001
         +0 < . 5001:6001 ecn ect
         +0.04 > . 1 ack 6001
-        # CE ends with one pending: told with ECE.
+        # CE ends with one pending: reported with ECE.
         +0 < . 6001:7001 ecn ce
         +0 > .E 1 ack 7001
         +0 < . 7001:8001 ecn ce

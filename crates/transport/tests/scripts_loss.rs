@@ -426,7 +426,7 @@ fn what_is_no_duplicate_ack() {
         +0 = phase Open
         ",
     );
-    // A repeated SACK block tells nothing new. RFC 6675 §2.
+    // A repeated SACK block reports nothing new. RFC 6675 §2.
     after_ten(
         &base(),
         10_000,

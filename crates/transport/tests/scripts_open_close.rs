@@ -50,7 +50,7 @@ fn an_initiator_opens_sends_and_closes() {
         +0 ! PeerClosed
         +0 ! Closed
         +0 ! none
-        # A FIN that comes again is answered and restarts 2 MSL.
+        # A FIN that arrives again is answered and restarts 2 MSL.
         +100 < F. 101 ack 2002
         +0 > . 2002 ack 102
         +239 = state TimeWait
@@ -133,7 +133,7 @@ fn a_lost_syn_is_sent_again() {
     );
 }
 
-/// A lost SYN/ACK goes again; a lost ACK of it is made up by a SYN/ACK that comes again, or by data.
+/// A lost SYN/ACK is retransmitted; a lost ACK of it is made up by a SYN/ACK that arrives again, or by data.
 #[test]
 fn a_lost_syn_ack_or_its_ack() {
     run_as(
@@ -251,7 +251,7 @@ fn a_reset_ends_the_connection() {
     );
 }
 
-/// Nothing comes back: the connection is aborted, with RST.
+/// Nothing returns: the connection is aborted, with RST.
 #[test]
 fn retries_run_out() {
     run(

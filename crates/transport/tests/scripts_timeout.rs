@@ -141,7 +141,7 @@ fn duplicates_after_a_timeout_are_not_taken_for_a_loss() {
         +0 > . 11001:12001
         +0 > . 12001:13001
         +0 > . 13001:14001
-        # It advances by one segment only: duplicates that follow tell of a loss.
+        # It advances by one segment only: duplicates that follow indicate a loss.
         +0 < . 1 ack 10001
         +0 > . 14001:15001
         +0.1 < . 1 ack 10001
@@ -277,7 +277,7 @@ fn eifel_finds_a_spurious_timeout_by_the_timestamp() {
     after_ten(&cfg, 100_000, real);
 }
 
-/// A loss in the tail that no duplicate tells: only the timer can.
+/// A loss in the tail that no duplicate ACK reports: only the timer can.
 #[test]
 fn a_tail_loss_waits_for_the_timer() {
     after_ten(

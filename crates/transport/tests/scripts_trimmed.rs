@@ -13,7 +13,7 @@ fn answers(cfg: Tcp) -> Tcp {
 }
 
 /// The receiver answers each trimmed packet at once, also where ACKs are delayed, and delivers nothing of it; blocks of data that
-/// came beside it are told as in any ACK. A FIN on it is as little there as its data.
+/// came beside it are reported as in any ACK. A FIN on it is as little there as its data.
 #[test]
 fn each_trimmed_packet_is_answered_at_once() {
     let cfg = Tcp { ack_every: 2, ..answers(base()) };
@@ -98,7 +98,7 @@ fn a_nack_is_a_drop_notification() {
     }
 }
 
-/// Three NACKs alone are no three duplicate ACKs of data that no NACK has told of.
+/// Three NACKs alone are no three duplicate ACKs of data that no NACK has reported.
 #[test]
 fn nacks_do_not_count_towards_fast_retransmit() {
     after_ten(
@@ -113,7 +113,7 @@ fn nacks_do_not_count_towards_fast_retransmit() {
         +0 > . 5001:6001
         +0 > none
         +0 = dupacks 0
-        # Segments 2 to 10 have left the network; the first is lost, of which nobody tells.
+        # Segments 2 to 10 have left the network; the first is lost without notification.
         +0 < . 1 ack 1
         +0 < . 1 ack 1
         +0 < . 1 ack 1
@@ -161,7 +161,7 @@ fn the_copy_may_wait_for_the_window() {
     );
 }
 
-/// NACKs of what has arrived, was never sent, or comes again do no harm; a repeated one is taken for that of the copy.
+/// NACKs of what has arrived, was never sent, or arrives again do no harm; a repeated one is taken for that of the copy.
 #[test]
 fn stale_nacks_do_no_harm() {
     after_ten(
@@ -192,8 +192,8 @@ fn a_sender_that_does_not_know_them_takes_the_rest_as_an_ack() {
     after_ten(&base(), 10_000, "+0.1 < . 1 ack 2001 nack 2001:3001\n+0 > none\n+0 = notices 0\n+0 = acked 2000");
 }
 
-/// A mark on a header is echoed as one on data: the queue that marked it held it whole. DCTCP tells of the change at once, first what
-/// came before it.
+/// A mark on a header is echoed as one on data: the queue that marked it held it whole. DCTCP reports the change at once, first
+/// what came before it.
 #[test]
 fn marks_on_headers_are_echoed() {
     let classic = Tcp { ecn: true, ..answers(base()) };

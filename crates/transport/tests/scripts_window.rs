@@ -277,7 +277,7 @@ fn a_promised_window_is_kept() {
 fn the_receive_window_grows_with_the_rate() {
     let cfg = Tcp { receive_window: ReceiveWindow::Auto(GrowingWindow { initial: Bytes(4_000), max: Bytes(60_000) }), ..base() };
     let mut text = String::new();
-    // 4000 bytes take 0.1 s: that bounds the RTT, and what comes in it is doubled.
+    // 4000 bytes take 0.1 s: that bounds the RTT, and what arrives in it is doubled.
     let mut at = 1;
     let mut window = 4000;
     for burst in [4000u32, 20_000, 60_000] {

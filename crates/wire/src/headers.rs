@@ -121,7 +121,7 @@ impl Headers {
                 let (header, payload) = (ip.header(), ip.payload());
                 let start = at(header.slice());
                 // etherparse 0.21 reads beyond the end of extension headers that were cut when it iterates over them, so that the
-                // first fragment is not told from later ones, and its ports are not read either.
+                // first fragment is not distinguished from later ones, and its ports are not read either.
                 let first = !payload.fragmented;
                 let headers = Headers {
                     src: IpAddr::V6(Ipv6Addr::from(header.source())),
@@ -143,7 +143,7 @@ impl Headers {
             LaxNetSlice::Arp(_) => return None,
         };
         let start = at(payload.payload);
-        // Where segmentation is left to the NIC, the length is 0, and the captured bytes tell.
+        // Where segmentation is left to the NIC, the length is 0, and the captured bytes give the end.
         headers.end = datagram.map_or(start + payload.payload.len(), |datagram| datagram.max(start));
         headers.payload_at = start + headers.transport(payload.payload, headers.end - start, first);
         Some(headers)

@@ -1,8 +1,9 @@
 //! Drop notifications as bytes at the end of a frame. Source: PDN §IV, fig. 3 and 4.
 //!
 //! A frame with one has the EtherType 0xA800 (IPv4) or 0xA6DD (IPv6) in place of 0x0800 or 0x86DD, and the notification
-//! behind everything else, before the frame check sequence. The EtherType tells of the frame's own packet; whose packet the
-//! notification tells of is told by its type, as a frame with an IPv4 packet may carry one of an IPv6 connection.
+//! behind everything else, before the frame check sequence. The EtherType is that of the frame's own packet; the IP version of
+//! the packet that was dropped is given by the notification's type, as a frame with an IPv4 packet may carry
+//! one of an IPv6 connection.
 
 use crate::control::ether_type;
 use fanin_packet::IpVersion;
@@ -52,7 +53,7 @@ pub enum Addresses {
     V6 { src: Ipv6Addr, dst: Ipv6Addr },
 }
 
-/// What is told of a dropped packet.
+/// What is reported of a dropped packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Notice {
     pub addresses: Addresses,

@@ -348,7 +348,7 @@ fn headers_behind_tags_extensions_and_other_links() {
     assert_eq!(Headers::parse(LinkType::of(105), &tcp_frame()), None);
 }
 
-/// Fields that were kept are told, those that were cut off are not.
+/// Fields that were kept are reported, those that were cut off are not.
 #[test]
 fn headers_that_were_cut() {
     let frame = tcp_frame();

@@ -299,7 +299,7 @@ fn expected_options(p: &Packet) -> Vec<(u8, Vec<u8>)> {
 }
 
 proptest! {
-    /// What a packet says is in its bytes, in a capture, and comes back.
+    /// What a packet says is in its bytes, in a capture, and is read back.
     #[test]
     fn round_trip(
         p in packets(), src in 0..address::MOST_HOSTS, stamp: Option<(u8, u16, u32)>,

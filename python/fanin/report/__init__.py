@@ -309,7 +309,7 @@ def render_analysis(analysis: Analysis) -> str:
         notes=analysis.notes,
         ports=tables.port_rows(document),
         notice_lines=tables.notice_lines(document),
-        told=tables.notice_rows(document, BURSTS),
+        notified=tables.notice_rows(document, BURSTS),
         panels=panels,
         settings=json.dumps(document["settings"], indent=1),
     )

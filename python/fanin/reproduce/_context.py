@@ -78,7 +78,7 @@ class Context:
     pool : Pool
         Where simulations run.
     bar : RunsBar
-        Is told of each.
+        Is updated by each.
     short : bool
         Fewer seeds, for continuous integration: the rows and their bounds stay the same.
     seeds : int, optional

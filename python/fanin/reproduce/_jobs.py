@@ -26,7 +26,7 @@ from fanin.scenario import Scenario
 __all__ = ["Job", "Outcome", "Pool", "RunError"]
 
 T = TypeVar("T")
-_TOLD: Final = 2000
+_REPORTED: Final = 2000
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Job:
     seed : int
         Takes the place of the scenario's.
     key : mapping
-        What tells it from the others of its batch, for the reduction: strings and numbers.
+        What distinguishes it within its batch, for the reduction: strings and numbers.
     """
 
     scenario: Scenario
@@ -80,13 +80,13 @@ _stop: Any = None
 
 
 def _begin(stop: Any) -> None:
-    global _stop  # noqa: PLW0603 (the way in which a worker of a pool is told something)
+    global _stop  # noqa: PLW0603 (the only way to pass something to a worker of a pool)
     _stop = stop
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
 def _end_with_parent() -> None:
-    """A parent that is killed cannot tell its workers; without this they would wait for work for ever."""
+    """A parent that is killed cannot notify its workers; without this they would wait for work for ever."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()
@@ -109,9 +109,9 @@ def _work(job: Job, reduce: Callable[[Result, Job], T], folder: str) -> Outcome[
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a panic of the core is no Exception
-        told = str(error) or "no message"
+        message = str(error) or "no message"
         where = traceback.extract_tb(error.__traceback__)[-1]
-        return Outcome(failure=f"{type(error).__name__}: {told[:_TOLD]} ({Path(where.filename).name}:{where.lineno})")
+        return Outcome(failure=f"{type(error).__name__}: {message[:_REPORTED]} ({Path(where.filename).name}:{where.lineno})")
     finally:
         shutil.rmtree(out, ignore_errors=True)
 

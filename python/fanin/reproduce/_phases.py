@@ -69,7 +69,7 @@ def judge(result: Result, port: str, *, fan_in: str, window: int, rounds: int | 
     fan_in : str
         Name of the traffic entry.
     window : int
-        First window [segments]: tells the first round from what follows.
+        First window [segments]: separates the first round from what follows.
     rounds : int, optional
         Phase 2 ends when the packets of so many rounds are there; if not given, when the buffer is nearly full.
 

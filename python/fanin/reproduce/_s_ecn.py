@@ -114,7 +114,7 @@ class Ramp:
 
     @property
     def first_phase(self) -> float:
-        """Slope of phase 1: of all that comes before `second` [Gb/s]."""
+        """Slope of phase 1: of all phases before `second` [Gb/s]."""
         return slope(self.phases[: self.second]) if self.second else math.nan
 
     @property
@@ -280,7 +280,7 @@ def trace(result: fanin.Result, job: Job) -> pl.DataFrame:
 
 
 def ramps_frame(ramps: Iterable[Ramp]) -> pl.DataFrame:
-    """Return a row for each run: what tells it from the others, then times [ms], slopes [Gb/s], queues [KB]."""
+    """Return a row for each run: what distinguishes it from the others, then times [ms], slopes [Gb/s], queues [KB]."""
     return pl.DataFrame(
         [
             found.key

@@ -40,7 +40,7 @@ COLLAPSE: Final = {"NewReno": 72, "NewReno, starts within 400 us": 86, "NewReno,
 
 @dataclass(frozen=True)
 class Run:
-    """What a fan-in comes down to."""
+    """The results of one fan-in."""
 
     variant: str
     servers: int
@@ -309,7 +309,7 @@ def fig10(context: Context) -> Findings:
     rows = []
     for n, start in enumerate(STARTS, 1):
         fair = 1000 / n
-        # The second half of the interval: what a new flow needs to come to its share is not told of by the paper.
+        # The second half of the interval: the paper does not report how long a new flow takes to reach its share.
         inside = table.filter(pl.col("time_s").is_between(start + 1 - BIN / 2, start + 2 - BIN / 2, closed="left"))
         rates = [float(inside.filter(pl.col("flow") == flow)["mbps"].sum()) * BIN / len(found) for flow in range(n)]
         for kind, chosen in (("PDN", rates[:2]), ("NewReno", rates[2:])):

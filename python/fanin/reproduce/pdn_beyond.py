@@ -67,20 +67,20 @@ def timers(context: Context) -> Findings:
         listed += both(context, changes, 150, what=name)
     runs = context.runs(listed, measure)
     rows, records = [], []
-    for job, plain, told in zip(listed[::2], runs[::2], runs[1::2], strict=True):
+    for job, plain, notified in zip(listed[::2], runs[::2], runs[1::2], strict=True):
         what, servers = str(job.key["what"]), plain.servers
         spurious = "1ms" in what or "200us" in what
-        note = "a full queue takes 2.4 ms: such timers expire while nothing is lost, and their copies are dropped and told of too"
+        note = "a full queue takes 2.4 ms: such timers expire while nothing is lost, and their copies are dropped and notified too"
         rows.append(
             Row(
                 name=f"{servers} servers, {what}: time with PDN over time without",
                 paper=None,
-                fanin=told.seconds / plain.seconds,
+                fanin=notified.seconds / plain.seconds,
                 high=1,
                 note=note if spurious else "",
             )
         )
-        for run in (plain, told):
+        for run in (plain, notified):
             record = {"what": what, "servers": servers, "variant": run.variant, "completion_ms": run.seconds * 1e3}
             records.append(record | {"timeouts": run.timeouts, "drops": run.drops})
     return Findings(rows=rows, data={"runs": pl.DataFrame(records)})
@@ -101,9 +101,9 @@ def neighbours(context: Context) -> Findings:
     """Flows 1 and 2 get no more with notification than without."""
     base = context.scenario("fairness")
     jobs = [
-        Job(base.replace(changes | silence), seed, {"others": others, "told": told})
+        Job(base.replace(changes | silence), seed, {"others": others, "told": notified})
         for others, changes in OTHERS.items()
-        for told, silence in (("with", {}), ("without", SILENT))
+        for notified, silence in (("with", {}), ("without", SILENT))
         for seed in context.seeds
     ]
     records = []
@@ -221,7 +221,7 @@ REPAIRS: Final[dict[str, dict[str, Any]]] = {
 
 
 def fabric_run(result: Result, job: Job) -> dict[str, Any]:
-    """Reduce a run of the fabric: times of queries, and of background flows by size; what was dropped and told of."""
+    """Reduce a run of the fabric: times of queries, and of background flows by size; what was dropped and not notified."""
     milliseconds = (pl.col("finish_ps") - pl.col("start_ps")) / 1e9
     queries = result.queries.select(milliseconds.alias("ms"))["ms"]
     flows = result.flows.filter(pl.col("group") == "background").select("size_bytes", milliseconds.alias("ms"))
@@ -244,7 +244,7 @@ def fabric_run(result: Result, job: Job) -> dict[str, Any]:
     }
 
 
-ACKS: Final = "acknowledgments that are dropped: the last one of a window is missed until RTO_min, unless it is told of too"
+ACKS: Final = "acknowledgments that are dropped: the last one of a window is missed until RTO_min, unless it is notified too"
 TIGHT: Final = "a full port holds 240 us of frames, which is longer than the timer: it expires while nothing is lost"
 LINE: Final = "one sender's copies come one by one in the paper's network; here several senders of one incast are behind a port"
 
@@ -254,18 +254,18 @@ def fabric_rows(means: dict[tuple[str, str], dict[str, Any]]) -> list[Row]:
     rows = []
     for sender in FABRIC:
         of = {repair: means[sender, repair] for repair in REPAIRS}
-        told, untold = of["PDN"], of["PDN, data only"]
+        full, partial = of["PDN"], of["PDN, data only"]
         zero: dict[str, Any] = {"paper": "no timeouts", "low": 0, "high": 0}
-        rows.append(Row(name=f"{sender}, PDN: timeouts", fanin=told["timeouts"], **zero))
-        rows.append(Row(name=f"{sender}, PDN told of data only: timeouts", fanin=untold["timeouts"], **zero, note=ACKS))
+        rows.append(Row(name=f"{sender}, PDN: timeouts", fanin=full["timeouts"], **zero))
+        rows.append(Row(name=f"{sender}, PDN for data only: timeouts", fanin=partial["timeouts"], **zero, note=ACKS))
         for rto in ("RTO 200 ms", "RTO 10 ms", "RTO 200 us"):
             name = f"{sender}, PDN over {rto} without: queries, 99th percentile"
-            rows.append(Row(name=name, paper=None, fanin=told["query_p99_ms"] / of[rto]["query_p99_ms"], high=1))
-        both = of["PDN, RTO 200 us"]["query_p99_ms"] / told["query_p99_ms"]
+            rows.append(Row(name=name, paper=None, fanin=full["query_p99_ms"] / of[rto]["query_p99_ms"], high=1))
+        both = of["PDN, RTO 200 us"]["query_p99_ms"] / full["query_p99_ms"]
         name = f"{sender}, PDN and RTO 200 us over PDN: queries, 99th percentile"
         rows.append(Row(name=name, paper=None, fanin=both, high=1, note=TIGHT))
         name = f"{sender}, PDN over RTO 10 ms without: background flows over 1 MB, mean"
-        cost = told["large_mean_ms"] / of["RTO 10 ms"]["large_mean_ms"]
+        cost = full["large_mean_ms"] / of["RTO 10 ms"]["large_mean_ms"]
         rows.append(Row(name=name, paper=None, fanin=cost, high=1.2))  # as in fig10: "about"
         rows.append(Row(name=f"{sender}, trimming: timeouts", paper=None, fanin=of["trimming"]["timeouts"], low=0, high=0))
     most = max(row["notice_queue_bytes"] for row in means.values())

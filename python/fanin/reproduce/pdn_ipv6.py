@@ -42,7 +42,7 @@ def ipv6(context: Context) -> Findings:
     servers = sorted({2, 40, 100, 150, *each} | (set() if context.short else {*range(5, 151, 5)}))
     runs = context.runs(jobs(context, servers), pdn.measure)
     plain = [run for run in runs if run.variant == "NewReno"]
-    told = [run for run in runs if run.variant == "PDN"]
+    notified = [run for run in runs if run.variant == "PDN"]
     before = max((run for run in plain if not run.timeouts), key=lambda run: run.servers)
     rows = [
         # One server, as in the test of the formula: for what one ACK releases.
@@ -60,18 +60,18 @@ def ipv6(context: Context) -> Findings:
             low=pdn.BUFFER / FRAME / 4,
             high=math.ceil(DERIVED) + 1,
         ),
-        Row(name="PDN: timeouts, 2 to 150 servers", paper=0, fanin=sum(run.timeouts for run in told), low=0, high=0),
+        Row(name="PDN: timeouts, 2 to 150 servers", paper=0, fanin=sum(run.timeouts for run in notified), low=0, high=0),
         Row(
             name="PDN: least goodput from the collapse to 150 servers",
             paper="no collapse",
-            fanin=min(run.goodput for run in told if run.servers > before.servers),
+            fanin=min(run.goodput for run in notified if run.servers > before.servers),
             low=before.goodput * 0.9,
             unit="Mb/s",
         ),
         Row(
             name="largest notification queue",
             paper="one notification",
-            fanin=max(run.notice_queue for run in told),
+            fanin=max(run.notice_queue for run in notified),
             low=NOTICE,
             high=NOTICE,
             unit="B",

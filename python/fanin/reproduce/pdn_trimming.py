@@ -43,7 +43,7 @@ SERVERS: Final = 150
 
 @dataclass(frozen=True)
 class Run:
-    """What a fan-in comes down to."""
+    """The results of one fan-in."""
 
     variant: str
     buffer: str
@@ -173,7 +173,7 @@ def trimming(context: Context) -> Findings:
     runs = context.runs(grid(context), measure)
     rows = []
     for variant in ("PDN", "PDN, by the window"):
-        # What is told of is sent again; nothing is left for a timer.
+        # What is notified is retransmitted; nothing is left for a timer.
         late = sum(run.timeouts for run in runs if run.variant == variant)
         rows.append(Row(name=f"{variant}: timeouts, all runs", paper=0, fanin=late, low=0, high=0))
     for room, headers in HEADERS.items():

@@ -91,7 +91,7 @@ pub struct Known {
 /// Flows by number.
 #[derive(Debug, Default)]
 pub struct Flows {
-    /// Names, and sending hosts where the trace tells them.
+    /// Names, and sending hosts where the trace has them.
     names: Vec<(Arc<str>, Option<Arc<str>>)>,
     index: BTreeMap<Box<[u8]>, u32>,
     /// From a result's flows.parquet, by number.

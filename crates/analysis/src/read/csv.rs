@@ -1,7 +1,7 @@
 //! Tables in text: commas, semicolons, tabs or bars between the values, names of the columns in the first line.
 
 use super::context::{Batch, Context, BATCH};
-use super::mapped::{flag_text, frame, queue, steps, wrong, Missing, TOLD};
+use super::mapped::{flag_text, frame, queue, steps, wrong, Missing, REPORTED};
 use super::mapping::{bind, Binding, Bound, Column, Mapping, Role, Unit};
 use super::number::{from_date, from_text, NumberError};
 use super::problem::{Problem, Problems};
@@ -77,7 +77,7 @@ pub struct MappedCsv {
     names: Vec<String>,
     bound: Vec<Bound>,
     notes: Vec<String>,
-    /// The first line of values, which was looked at to find out units.
+    /// The first line of values, which was read ahead to find out units.
     first: Option<csv::ByteRecord>,
     /// Number of its line.
     first_line: u64,
@@ -297,7 +297,7 @@ impl TraceReader for MappedCsv {
                 batch.ports.push(port);
                 batch.rows.push(u32::try_from(line - 1 - batch.first_row).unwrap_or(u32::MAX));
             }
-            if problems.len() == TOLD {
+            if problems.len() == REPORTED {
                 break;
             }
         }

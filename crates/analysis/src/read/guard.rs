@@ -114,7 +114,7 @@ impl Walk<'_> {
     }
 
     /// The type of the elements of a list or a map, of which each takes a byte at least, so that a walk ends with its bytes whatever
-    /// counts it is told. Booleans are refused: Parquet has no list of them here, and the `parquet` crate reads such as if they
+    /// counts it is given. Booleans are refused: Parquet has no list of them here, and the `parquet` crate reads such as if they
     /// took no bytes, 2^31 of them out of nothing.
     fn element(kind: u8) -> Walked<u8> {
         if kind <= 2 {
@@ -222,7 +222,7 @@ impl Guarded {
     }
 }
 
-/// Whether gzip data come to no more than the limit. A small input cannot, and is not looked at.
+/// Whether gzip data inflate to no more than the limit. A small input cannot exceed it and is not inflated.
 fn inflates_within(data: &[u8], limit: u64) -> bool {
     if data.len() as u64 * 1_100 <= limit {
         return true;

@@ -9,8 +9,8 @@ use super::TraceReader;
 use crate::{Record, DROPPED, MARKED, NO_FLOW, NO_QUEUE, REPLACED};
 use fanin_units::Time;
 
-/// Values that are wrong and told, at most; after so many nothing more is read.
-pub const TOLD: usize = 8;
+/// Wrong values that are reported, at most; after so many nothing more is read.
+pub const REPORTED: usize = 8;
 
 /// Longest queue [bytes]: a switch has no terabyte of buffer.
 const QUEUE_LIMIT: u128 = 1_000_000_000_000;
@@ -178,7 +178,7 @@ impl MappedParquet {
         let r = &mut self.rows;
         let mut errors: Vec<(usize, NumberError)> = Vec::new();
         let mut failed = |row: usize, error: NumberError| {
-            if errors.len() < TOLD {
+            if errors.len() < REPORTED {
                 errors.push((row, error));
             }
         };
@@ -378,14 +378,14 @@ impl TraceReader for MappedParquet {
             if self.bound[chosen].role == Role::Time && self.table.is_float(chosen) && context.origin.seconds() > 0 {
                 let step = 2.4e-16 * context.origin.seconds() as f64;
                 context.note(format!(
-                    "{}: times are floating-point seconds since 1970 or so, which tell no less than {:.0} ns apart",
+                    "{}: times are floating-point seconds since 1970 or so, which resolve no less than {:.0} ns",
                     self.table.path().display(),
                     step * 1e9
                 ));
             }
         }
         if !problems.is_empty() {
-            problems.truncate(TOLD);
+            problems.truncate(REPORTED);
             return Err(problems);
         }
         let has = |role: Role| self.bound.iter().any(|b| b.role == role);

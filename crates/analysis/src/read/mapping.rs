@@ -421,7 +421,7 @@ fn add(binding: &mut Binding, problems: &mut Problems, role: Role, index: usize,
             None => {
                 let accepted = Role::Time.accepted();
                 let problem =
-                    Problem::new("has no unit that its name or its values would tell").column("time").value(&column.name);
+                    Problem::new("has no unit, and neither its name nor its values show one").column("time").value(&column.name);
                 let suggestion = format!("write time={}:UNIT, for example time={}:ns", column.name, column.name);
                 problems.push(problem.accepted(accepted).suggestion(suggestion));
                 return;
@@ -609,7 +609,10 @@ mod tests {
     fn a_queue_without_unit_is_bytes_and_says_so_and_a_time_without_unit_is_an_error() {
         let mut there = columns(&["ts", "qlen"]);
         let problems = bind(None, &there).unwrap_err();
-        assert!(message(&problems).contains("time: 'ts' has no unit that its name or its values would tell"), "{problems:?}");
+        assert!(
+            message(&problems).contains("time: 'ts' has no unit, and neither its name nor its values show one"),
+            "{problems:?}"
+        );
         for (first, unit) in [
             ("1763725651.25", Unit::Steps(1_000_000_000_000)),
             ("1763725651250", Unit::Steps(1_000_000_000)),

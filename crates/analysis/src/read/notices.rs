@@ -14,9 +14,9 @@ const TCP: u8 = 6;
 /// What is held of the notifications of a trace, at most.
 #[derive(Clone, Copy, Debug)]
 struct Most {
-    /// Flows that are told apart.
+    /// Flows that are distinguished.
     flows: usize,
-    /// Dropped segments that are told apart.
+    /// Dropped segments that are distinguished.
     segments: usize,
     /// Times, for what came during bursts.
     times: usize,
@@ -28,7 +28,7 @@ const MOST: Most = Most { flows: 1 << 18, segments: 1 << 20, times: 1 << 20 };
 type Flow = (IpAddr, IpAddr, (u16, u16));
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Told {
+struct Tally {
     count: u64,
     repeated: u64,
     bytes: u64,
@@ -36,7 +36,7 @@ struct Told {
     last: Option<Time>,
 }
 
-impl Told {
+impl Tally {
     fn add(&mut self, notice: &Notice, repeated: bool, time: Option<Time>) {
         self.count += 1;
         self.repeated += u64::from(repeated);
@@ -49,7 +49,7 @@ impl Told {
 /// All notifications of a trace.
 #[derive(Debug)]
 pub struct Notices {
-    /// What comes later is not read.
+    /// Later frames are not read.
     pub until: Time,
     most: Most,
     frames: u64,
@@ -58,9 +58,9 @@ pub struct Notices {
     short: u64,
     types: BTreeMap<u8, u64>,
     operations: BTreeMap<u8, u64>,
-    all: Told,
-    flows: BTreeMap<Flow, Told>,
-    /// Of flows beyond those that are told apart.
+    all: Tally,
+    flows: BTreeMap<Flow, Tally>,
+    /// Of flows beyond those that are distinguished.
     of_other_flows: u64,
     segments: BTreeSet<(Flow, u32, u16, u8)>,
     /// Whether repetitions may have gone unseen.
@@ -81,7 +81,7 @@ impl Default for Notices {
             short: 0,
             types: BTreeMap::new(),
             operations: BTreeMap::new(),
-            all: Told::default(),
+            all: Tally::default(),
             flows: BTreeMap::new(),
             of_other_flows: 0,
             segments: BTreeSet::new(),
@@ -138,7 +138,7 @@ impl Notices {
         }
     }
 
-    /// What there was, if anything; `top`: flows that are listed. Tells bursts how many came in their time.
+    /// The report, if there were any; `top`: flows that are listed. Counts for each burst those that arrived in its time.
     pub fn finish(mut self, top: usize, ports: &mut [PortReport]) -> Option<NoticeReport> {
         if self.frames == 0 {
             return None;
@@ -163,10 +163,12 @@ impl Notices {
         }
         if self.forgetful {
             let most = self.most.segments;
-            notes.push(format!("more than {most} segments were told of: repetitions of later ones are not recognised"));
+            notes.push(format!(
+                "there are notifications of more than {most} segments: repetitions of later ones are not recognised"
+            ));
         }
         let mut flows: Vec<_> = self.flows.iter().collect();
-        flows.sort_by_key(|(flow, told)| (std::cmp::Reverse((told.count, told.bytes)), **flow));
+        flows.sort_by_key(|(flow, tally)| (std::cmp::Reverse((tally.count, tally.bytes)), **flow));
         let ps = |time: Option<Time>| time.map(Time::ps);
         let named = |counts: BTreeMap<u8, u64>, name: fn(u8) -> Option<&'static str>| -> Vec<NoticeValue> {
             counts.into_iter().map(|(value, count)| NoticeValue { value, name: name(value), count }).collect()
@@ -186,13 +188,13 @@ impl Notices {
             top: flows
                 .iter()
                 .take(top)
-                .map(|((src, dst, ports), told)| NoticeFlow {
+                .map(|((src, dst, ports), tally)| NoticeFlow {
                     name: name_of((*src, *dst), Some(*ports), TCP),
-                    count: told.count,
-                    repeated: told.repeated,
-                    bytes: told.bytes,
-                    first_ps: ps(told.first),
-                    last_ps: ps(told.last),
+                    count: tally.count,
+                    repeated: tally.repeated,
+                    bytes: tally.bytes,
+                    first_ps: ps(tally.first),
+                    last_ps: ps(tally.last),
                 })
                 .collect(),
             types: named(self.types, type_name),
@@ -212,7 +214,7 @@ mod tests {
         Notice { addresses, ports: (flow, 80), seq, length: 1_000, operation: 1 }
     }
 
-    /// Beyond what is held everything is still counted, and what can no longer be told apart is said.
+    /// Beyond what is held everything is still counted, and what can no longer be distinguished is reported.
     #[test]
     fn memory_is_bounded_and_what_that_costs_is_said() {
         let mut notices = Notices { most: Most { flows: 2, segments: 4, times: 5 }, ..Notices::default() };

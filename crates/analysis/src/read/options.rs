@@ -32,7 +32,7 @@ pub struct Options {
     pub until: Option<Bytes>,
     pub window: Option<Span>,
     pub share: Option<f64>,
-    /// Last moment of the trace that is looked at.
+    /// Last moment of the trace that is read.
     pub to: Option<Time>,
     /// Everything else; `rate` and `detect` are put in for each port.
     pub settings: Settings,
@@ -165,8 +165,8 @@ impl Options {
         let mut problems = reading.problems;
         // The rate may still come with the trace, so that only what does not depend on it is judged here.
         let judged = Settings { rate: options.settings.rate, ..options.detecting(By::Queue) };
-        let told = judged.problems().into_iter().map(|e| Problem::new(e.message).column(e.setting));
-        problems.extend(told);
+        let reported = judged.problems().into_iter().map(|e| Problem::new(e.message).column(e.setting));
+        problems.extend(reported);
         if options.by == By::Rate {
             let judged = Settings { rate: options.settings.rate.or(Some(BitRate(1))), ..options.detecting(By::Rate) };
             let known: Vec<_> = problems.clone();
@@ -190,8 +190,8 @@ impl Options {
         Settings { detect, ..self.settings.clone() }
     }
 
-    /// As the report tells them: what was asked, with the defaults that apply to all ports.
-    pub fn told(&self, by: By) -> Value {
+    /// As the report gives them: what was asked, with the defaults that apply to all ports.
+    pub fn reported(&self, by: By) -> Value {
         let text = |v: Option<String>| v.map_or(Value::Null, Value::String);
         let s = &self.settings;
         let rate = by == By::Rate;
@@ -311,16 +311,16 @@ mod tests {
         assert_eq!((options.above, options.until), (Some(Bytes(50_000)), None));
         assert_eq!((options.settings.top, options.sort, options.by), (3, true, By::Auto));
         assert_eq!(options.columns.as_ref().unwrap().to_string(), "queue=q:KB,time=ts:ns");
-        let told = options.told(By::Queue);
-        assert_eq!(told["above_bytes"], 50_000);
-        assert_eq!(told["from_ps"], 1_000_000_000_u64);
+        let reported = options.reported(By::Queue);
+        assert_eq!(reported["above_bytes"], 50_000);
+        assert_eq!(reported["from_ps"], 1_000_000_000_u64);
         let by_rate = Options::from_json(r#"{"paths": ["a"], "window": "10us"}"#).unwrap();
         assert_eq!(by_rate.by, By::Rate);
         assert_eq!(by_rate.detecting(By::Rate).detect, Detect::Rate { window: Span::from_us(10), share: 0.5 });
     }
 
     #[test]
-    fn all_that_is_wrong_is_told_at_once() {
+    fn all_that_is_wrong_is_reported_at_once() {
         let text = wrong(
             r#"{"above": 5, "until": "3 kb", "rate": "-1Gbps", "rtt": "5", "top": -1, "confidence": 2, "by": "x", "sort": 1,
                 "columns": "tme=a", "abov": 1, "port": [1]}"#,

@@ -21,7 +21,7 @@ pub enum Order {
     Any,
 }
 
-/// A record that comes too late.
+/// A record that arrives too late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Late {
     /// What has been handed on already.

@@ -1,4 +1,4 @@
-//! Captures: with stamps they are queue records, without they tell arrivals only.
+//! Captures: with stamps they are queue records, without they show arrivals only.
 
 use super::context::{Batch, Context, BATCH};
 use super::number::NumberError;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
-/// Frames that are looked at to find out whether a capture holds stamps.
+/// Frames that are read to find out whether a capture holds stamps.
 const LOOK: usize = 20_000;
 
 /// A receiver's clock that is less than this from a switch's is the same clock.
@@ -50,7 +50,7 @@ pub fn look(path: &Path, input: Input, registers: Registers) -> Result<Look, Pro
         let frame = match capture.next_frame() {
             Ok(Some(frame)) => frame,
             Ok(None) => break,
-            // Reading it in earnest tells what is wrong.
+            // Reading the whole capture reports what is wrong.
             Err(_) => break,
         };
         let Ok(time) = u128::try_from(frame.time_ps) else { continue };
@@ -75,7 +75,7 @@ pub struct Packets {
     read: Arc<AtomicU64>,
     look: Look,
     registers: Registers,
-    /// Names of the watched ports by the number in stamps, as far as a manifest tells.
+    /// Names of the watched ports by the number in stamps, as far as a manifest names them.
     names: BTreeMap<u8, String>,
     /// What the port is called where the capture names no interface.
     port: String,
@@ -90,7 +90,7 @@ pub struct Packets {
     flow: Option<(Key, u32)>,
 }
 
-/// What tells flows apart.
+/// What identifies a flow.
 type Key = (IpAddr, IpAddr, u8, Option<(u16, u16)>);
 
 /// Counts what is read of a file.
@@ -108,7 +108,7 @@ impl Read for Counted {
 }
 
 impl Packets {
-    /// Begins to read a capture of `size` bytes that was looked at before.
+    /// Begins to read a capture of `size` bytes that was inspected before.
     ///
     /// # Errors
     /// It is no capture.
@@ -197,7 +197,7 @@ impl TraceReader for Packets {
                 self.undated += 1;
                 continue;
             };
-            // Where queues have the switch's clock, the capture's own tells nothing.
+            // Where queues have the switch's clock, the capture's own clock is of no use.
             let clock = !self.look.stamped || self.look.same_clock;
             context.notices.see(&frame, clock.then(|| context.origin.time(ps).ok()).flatten());
             if frame.is_notice_only() {

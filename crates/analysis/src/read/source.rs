@@ -32,7 +32,7 @@ pub enum Kind {
     PcapNg,
 }
 
-/// A watched port, as a manifest tells of it.
+/// A watched port, as a manifest describes it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Watched {
     pub rate: Option<BitRate>,
@@ -40,7 +40,7 @@ pub struct Watched {
     pub index: Option<u8>,
 }
 
-/// What a manifest tells of a trace.
+/// What a manifest says about a trace.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Manifest {
     pub watched: BTreeMap<String, Watched>,
@@ -92,7 +92,7 @@ impl Manifest {
     }
 }
 
-/// A file of the trace, found and looked at.
+/// A file of the trace, found and inspected.
 pub struct Source {
     /// The file.
     pub path: PathBuf,
@@ -101,7 +101,7 @@ pub struct Source {
     pub kind: Kind,
     /// Whether its records know the queue.
     pub has_queue: bool,
-    /// Whether each record comes in order of time.
+    /// Whether its records are in order of time.
     pub in_order: bool,
     /// Earliest of its first times on its own clock [ps]; None: it is empty.
     pub first: Option<u128>,
@@ -284,7 +284,7 @@ impl Source {
                 let problem = Problem::new(format!("is the table {schema} of a result, which has no records of single packets"));
                 return Err(problem.file(&self.path).accepted("queues.parquet, stamps.parquet").into());
             }
-            // The first values tell units that names do not.
+            // The first values show units that names do not.
             let all: Vec<usize> = (0..columns.len().min(256)).collect();
             for index in all {
                 if columns[index].declared.is_none() && table.choose(&[index]).is_ok() {
@@ -389,7 +389,7 @@ impl Source {
     }
 }
 
-/// The columns of a result's own table; older results do not tell of places that were taken.
+/// The columns of a result's own table; older results do not report places that were taken.
 fn of_queues(columns: &[super::mapping::Column]) -> Option<Binding> {
     let roles = [
         ("time_ps", Role::Time, Unit::Steps(1)),

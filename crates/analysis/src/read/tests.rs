@@ -101,7 +101,7 @@ fn csv_inside_gzip_and_without_names() {
 }
 
 #[test]
-fn every_wrong_value_is_told_with_line_column_and_what_is_accepted() {
+fn every_wrong_value_is_reported_with_line_column_and_what_is_accepted() {
     let folder = Folder::new();
     let path = folder.file("a.csv", "time_ns,queue_bytes,marked\n1,-5,0\nx,1,0\n3,NaN,0\n4,1e30,0\n5,7,maybe\n6,1,1\n");
     let text = failure(&path, None);
@@ -124,7 +124,7 @@ fn every_wrong_value_is_told_with_line_column_and_what_is_accepted() {
 }
 
 #[test]
-fn a_million_wrong_values_are_not_all_told() {
+fn a_million_wrong_values_are_not_all_reported() {
     let folder = Folder::new();
     let path = folder.file("a.csv", format!("time_ns,queue_bytes\n{}", "1,x\n".repeat(100_000)));
     assert_eq!(failure(&path, None).lines().count(), 8);
@@ -146,7 +146,7 @@ fn times_since_1970_keep_their_picoseconds() {
 }
 
 #[test]
-fn kinds_are_told_by_content() {
+fn kinds_are_recognised_by_content() {
     let folder = Folder::new();
     for (name, bytes, part) in [
         ("a.csv", &b"\x28\xb5\x2f\xfdxxxx"[..], "is compressed with zstd: unpack it first"),
@@ -434,21 +434,21 @@ fn a_capture_without_stamps_has_arrivals_and_no_queue() {
 fn ipv6_is_read_with_and_without_notifications() {
     let v4 = capture(10);
     let (mut v6, mut rest) = (v4[..24].to_vec(), &v4[24..]);
-    let mut told_of = [true, false].into_iter().cycle();
+    let mut with_notice = [true, false].into_iter().cycle();
     let address = |last: u8| [&[0xfd][..], &[0; 14], &[last]].concat();
     while !rest.is_empty() {
         let (record, tail) = rest.split_at(16 + 1_014);
         rest = tail;
         let (head, frame) = record.split_at(16);
-        let told = told_of.next() == Some(true);
+        let notified = with_notice.next() == Some(true);
         let mut ours = frame[..12].to_vec();
-        ours.extend(if told { [0xA6, 0xDD] } else { [0x86, 0xDD] });
+        ours.extend(if notified { [0xA6, 0xDD] } else { [0x86, 0xDD] });
         ours.extend([0x60, (frame[15] & 3) << 4, 0, 7]);
         ours.extend(980_u16.to_be_bytes());
         ours.extend([17, 64]);
         ours.extend([address(1), address(2)].concat());
         ours.extend(&frame[34..]);
-        if told {
+        if notified {
             ours.extend([address(2), address(1)].concat());
             ours.extend([0, 80, 0, 81, 0, 0, 0, 9, 3, 0xe8, 2, 1]);
         }

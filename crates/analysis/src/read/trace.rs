@@ -92,7 +92,7 @@ impl std::fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// Files of a trace, at most: each is opened once at a time, but looked at beforehand.
+/// Files of a trace, at most: each is opened once at a time, but inspected beforehand.
 const MAX_FILES: usize = 10_000;
 
 /// Analyses a trace.
@@ -128,7 +128,7 @@ pub fn records(
     Ok(found.map_or_else(|| Window::new(from, to, most), Lane::finish).finish())
 }
 
-/// A trace whose files have been looked at.
+/// A trace whose files have been inspected.
 struct Trace {
     sources: Vec<Source>,
     context: Context,
@@ -246,8 +246,8 @@ fn detection(options: &Options, sources: &[Source]) -> Result<By, Problems> {
             let table = matches!(source.kind, Kind::Csv | Kind::Parquet);
             let why = match (source.has_queue, table) {
                 (true, _) => "",
-                (false, true) => "no column of it is known as the queue (--columns names one), and without it only the arrival rate tells bursts; ",
-                (false, false) => "there is no queue in it, so that only the arrival rate tells bursts; ",
+                (false, true) => "no column of it is known as the queue (--columns names one), and without it only the arrival rate shows bursts; ",
+                (false, false) => "there is no queue in it, so that only the arrival rate shows bursts; ",
             };
             Problem::new(format!("{why}the speed of the port is not known"))
                 .file(&source.path)
@@ -484,7 +484,7 @@ impl Run<'_, PortAnalyzer> {
         let reports = sources.iter().zip(&self.counts);
         Ok(TraceReport {
             schema: SCHEMA,
-            settings: self.options.told(self.by),
+            settings: self.options.reported(self.by),
             notes,
             origin_s: context.origin.seconds(),
             sources: reports

@@ -6,9 +6,9 @@ use fanin_wire::Capture;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// An incast with losses that are told of, marks, stamps, and a capture of two hosts.
-fn simulate(ip: &str, snap: &str, told: [&str; 2], folder: &Path) {
-    let [at_switch, at_host] = told;
+/// An incast with losses that are notified or trimmed, marks, stamps, and a capture of two hosts.
+fn simulate(ip: &str, snap: &str, repair: [&str; 2], folder: &Path) {
+    let [at_switch, at_host] = repair;
     let text = format!(
         r#"
         framing = {{ ip = "{ip}" }}
@@ -57,9 +57,9 @@ pub fn seeds() -> BTreeMap<&'static str, Vec<Vec<u8>>> {
     let mut add = |target, head: &[u8], rest: &[u8]| seeds.entry(target).or_default().push([head, rest].concat());
     let pdn = ["mechanisms.pdn = {}", "drop_notification = true"];
     let trimming = ["mechanisms.trimming = {}", "trim_nack = true"];
-    for (ip, snap, told) in [("v4", "64B", pdn), ("v4", "1518B", pdn), ("v6", "1518B", pdn), ("v4", "1518B", trimming)] {
+    for (ip, snap, repair) in [("v4", "64B", pdn), ("v4", "1518B", pdn), ("v6", "1518B", pdn), ("v4", "1518B", trimming)] {
         let folder = tempfile::tempdir().expect("a folder");
-        simulate(ip, snap, told, folder.path());
+        simulate(ip, snap, repair, folder.path());
         let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap_or_else(|e| panic!("{name}: {e}"));
         let file = read("packets.pcapng");
         if snap == "64B" {
@@ -90,7 +90,7 @@ pub fn seeds() -> BTreeMap<&'static str, Vec<Vec<u8>>> {
                 stamps.extend(stamp.to_bytes());
             }
         }
-        assert!(special > 0, "{ip} {told:?}: nothing was told of");
+        assert!(special > 0, "{ip} {repair:?}: no notification and no trimmed frame");
         stamps.truncate(1_024);
         add("stamp", &[], &stamps);
     }

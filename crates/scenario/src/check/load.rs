@@ -10,13 +10,13 @@ use fanin_transport::TransportParams;
 use fanin_units::{BitRate, Bytes, HostId, Span};
 use std::collections::BTreeMap;
 
-/// How many flows are looked at.
+/// How many flows are sampled.
 const SAMPLE: usize = 50_000;
 /// Fewer flows of a host say nothing about its rate.
 const ENOUGH: u64 = 30;
 /// Standard errors that separate chance from overload.
 const SIGMAS: f64 = 3.0;
-/// Pairs of hosts whose RTT is looked at for each entry.
+/// Pairs of hosts whose RTT is computed for each entry.
 const PAIRS: usize = 64;
 /// A timeout that costs more RTTs than this is worth a word.
 const FAR_ABOVE: u64 = 1_000;
@@ -78,7 +78,7 @@ struct Sum {
 /// Hosts of which random arrivals ask more than their links carry.
 ///
 /// For a compound Poisson process the sum of the sizes has the variance Σ size², so a host is overloaded beyond doubt when
-/// Σ size − 3 √(Σ size²) exceeds what its link carries in the time looked at.
+/// Σ size − 3 √(Σ size²) exceeds what its link carries in the time considered.
 fn overload(parts: &Parts, sample: &[FlowSpec], network: &Network, cx: &mut Cx) {
     let random: Vec<&FlowSpec> = sample
         .iter()

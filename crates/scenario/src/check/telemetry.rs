@@ -11,7 +11,7 @@ use fanin_params::{Cx, Node, Value};
 use fanin_transport::TransportParams;
 use fanin_units::{Bytes, LinkId, Span};
 
-/// Ports that a stamp's number can tell apart: 255 says that none has filled it in.
+/// Ports that a stamp's number can distinguish: 255 says that none has filled it in.
 const MOST_STAMPING: usize = 255;
 
 /// Records in memory, 88 B each, from which a warning says how much that is.
@@ -49,7 +49,7 @@ fn hosts_only(wanted: &str, cx: &mut Cx) {
     );
 }
 
-/// A period in which the largest burst that a port can hold comes and goes.
+/// A period in which the largest burst that a port can hold builds up and drains.
 pub(super) fn sampling(parts: &Parts, settings: &Settings, network: &Network, cx: &mut Cx) {
     let Some(telemetry) = &parts.telemetry else { return };
     let Sampling::Every(period) = telemetry.sample else { return };
@@ -142,7 +142,7 @@ pub(super) fn registers(parts: &Parts, watched: &[LinkId], buffer: Largest, (not
         }
         if watched.len() > MOST_STAMPING {
             cx.key("queues", |cx| {
-                let message = format!("names {} ports, more than a stamp can tell apart", watched.len());
+                let message = format!("names {} ports, more than a stamp can distinguish", watched.len());
                 cx.error(None, message, Some(format!("at most {MOST_STAMPING} ports with telemetry.registers"))).severity
             });
         }
@@ -167,19 +167,19 @@ fn short(registers: &Registers, buffer: Largest, parts: &Parts, cx: &mut Cx) {
     let longest = Bytes(registers.unit.get() * u64::from(u16::MAX));
     match buffer {
         Largest::Of(buffer) if buffer > longest => {
-            let message = format!("cannot tell queues above {longest} (65535 units), and a port holds {buffer}");
+            let message = format!("cannot report queues above {longest} (65535 units), and a port holds {buffer}");
             warn(cx, "unit", &registers.unit, message).suggestion =
                 Some(format!("\"{}\"", Bytes(buffer.get().div_ceil(u64::from(u16::MAX)))));
         }
         Largest::Unlimited => {
-            let message = format!("cannot tell queues above {longest} (65535 units), and the buffer is unlimited");
+            let message = format!("cannot report queues above {longest} (65535 units), and the buffer is unlimited");
             warn(cx, "unit", &registers.unit, message);
         }
         _ => {}
     }
     let wrap = registers.tick.saturating_mul(1 << 32);
     if parts.duration.is_some_and(|duration| duration > wrap / 2) {
-        let message = format!("makes the time register start again every {}: packets of a port that are half of that apart cannot be told from earlier ones without the receiver's clock", seconds(wrap));
+        let message = format!("makes the time register start again every {}: packets of a port that are half of that apart cannot be distinguished from earlier ones without the receiver's clock", seconds(wrap));
         warn(cx, "tick", &registers.tick, message).suggestion = Some("a longer tick".to_string());
     }
 }

@@ -18,11 +18,11 @@ const LARGE: f64 = 3e9;
 const FLOW_ROW: f64 = 40.0;
 const PORT_ROW: f64 = 4.0;
 const QUEUE_ROW: f64 = 10.5;
-/// How many more flows are looked at, which wait for others.
+/// How many more flows are sampled, which wait for others.
 const MORE: usize = 50_000;
 /// Acknowledgments for a packet of data, as with delayed ACKs.
 const ACKS: f64 = 0.5;
-/// Flows whose paths are looked at.
+/// Flows whose paths are computed.
 const PATHS: usize = 20_000;
 
 /// What a run will come to.

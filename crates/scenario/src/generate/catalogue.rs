@@ -65,8 +65,8 @@ impl Catalogue {
                     let of_choice = format!("{}{}", camel(variant.kind), choice.name);
                     // A table that several kinds share, or whose name says nothing, is named after the kind and the choice.
                     let shared = choice.variants.iter().filter(|v| v.body.name == variant.body.name).count() > 1;
-                    let telling = !variant.body.fields.is_empty() || variant.body.name.eq_ignore_ascii_case(&camel(variant.kind));
-                    let own = if telling && !shared { variant.body.name } else { &of_choice };
+                    let named = !variant.body.fields.is_empty() || variant.body.name.eq_ignore_ascii_case(&camel(variant.kind));
+                    let own = if named && !shared { variant.body.name } else { &of_choice };
                     let candidates = [own.to_string(), of_choice.clone()];
                     self.add(&candidates, Type::Table { kind: Some(variant.kind), body: variant.body.clone() });
                 }

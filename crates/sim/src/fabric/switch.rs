@@ -36,7 +36,7 @@ pub struct Fabric {
     pub effects: Effects,
     /// The packet that is being offered was detoured here: a port that refuses it drops it.
     pub detouring: bool,
-    /// By link, the port of the switch at its far end at which it comes in; `u16::MAX` where a host is there.
+    /// By link, the ingress port of the switch at its far end; `u16::MAX` where a host is there.
     pub ingress: Vec<u16>,
     /// The framing without stamps, for messages alone in a frame.
     pub framing: fanin_packet::Framing,

@@ -234,8 +234,8 @@ impl Hosts {
         end.kind == EndKind::Source && end.protocol.is_over(&self.transports[usize::from(end.transport)].1)
     }
 
-    /// A source of datagrams has sent all: for those who wait for the flow it is complete. Its receiver counts what comes
-    /// until the end of the run, as nobody lets it know how many there are.
+    /// A source of datagrams has sent all: for those who wait for the flow it is complete. Its receiver counts arrivals
+    /// until the end of the run, as it is not notified how many there are.
     pub(super) fn end_source(&mut self, core: &mut Core, id: EndId) {
         self.ends[id].over = true;
         self.completed(core, id);

@@ -7,7 +7,7 @@ use fanin_units::Span;
 /// What a flow sends: payload bytes of a full packet and its transport header.
 pub type Segment = (u64, u16);
 
-/// The paths of a flow's data and of what comes back, by link.
+/// The paths of a flow's data and of the replies, by link.
 pub struct Paths {
     pub there: Vec<u32>,
     pub back: Vec<u32>,
@@ -42,7 +42,7 @@ impl Paths {
         Span::from_ps(total)
     }
 
-    /// Time in which a full packet crosses an idle path and one without payload comes back on another.
+    /// Time in which a full packet crosses an idle path and one without payload returns on another.
     pub fn round_trip(&self, core: &Core, framing: &Framing, (mss, header): Segment) -> Span {
         let [data, ack] = [header + mss as u16, header].map(|bytes| framing.frame(bytes));
         Span::from_ps(crossing(core, &self.there, data).saturating_add(crossing(core, &self.back, ack)))

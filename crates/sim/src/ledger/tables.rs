@@ -48,7 +48,7 @@ pub struct Tables {
     open: BTreeMap<PacketId, (u32, RowNumber)>,
 }
 
-/// Aborted flows of which the summary tells.
+/// Aborted flows that the summary lists.
 const ABORTED: usize = 10;
 
 /// A flow that its transport gave up.
@@ -163,7 +163,7 @@ impl Tables {
         self.groups[usize::from(entry)].clone()
     }
 
-    /// A flow was given up by its transport; its row comes besides.
+    /// A flow was given up by its transport; its row is written separately.
     pub fn flow_aborted(&mut self, row: &FlowRow, reason: AbortReason) {
         if self.aborted.len() < ABORTED {
             let (src, dst) = (row.src.clone(), row.dst.clone());
@@ -319,7 +319,7 @@ impl Tables {
         rows
     }
 
-    /// Closes all tables, those that do not fit without the rows that do not. What is worth most, and smallest, comes first.
+    /// Closes all tables, those that do not fit without the rows that do not. The most valuable and smallest go first.
     pub fn rescue(&mut self) -> Vec<(&'static str, u64)> {
         fn close<R: Row>(table: &mut Table<R>) -> u64 {
             table.finish().or_else(|_| table.seal()).unwrap_or(0)

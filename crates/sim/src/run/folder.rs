@@ -123,7 +123,7 @@ pub fn run(scenario: &Scenario, folder: &Path, observer: &mut dyn Observer) -> R
 }
 
 /// Removes what an older result left: nothing of it may survive beside a new manifest. A folder without a manifest is not a
-/// result, and tables in it are somebody else's.
+/// result, and tables in it are not ours.
 fn clear(folder: &Path) -> Result<(), (PathBuf, std::io::Error)> {
     let mut names = vec!["summary.json".to_string(), "report.html".to_string()];
     if folder.join("manifest.json").exists() {

@@ -167,7 +167,7 @@ fn switches(scenario: &Scenario, framing: &Framing) -> Vec<SwitchNode> {
             seed: scenario.seed(),
         };
         let mechanisms = scenario.mechanisms(node).at(&site);
-        // Each class of each port is a queue that the shared buffer tells apart.
+        // Each class of each port is a queue of its own to the shared buffer.
         let queues = || links.iter().map(|link| scenario.port(*link).scheduling.classes() as u32).sum();
         SwitchNode {
             name: site.name.as_str().into(),
@@ -191,7 +191,7 @@ fn overhead(topology: &Topology, link: LinkId, framing: &Framing) -> u16 {
     topology.links[link.index()].wire_overhead.map_or(framing.gap, |bytes| bytes.get() as u16 - framing.header)
 }
 
-/// All links with the ports that feed them, and by link the port of the switch at which it comes in.
+/// All links with the ports that feed them, and by link the ingress port of the switch.
 fn links_and_ports(scenario: &Scenario, framing: &Framing, switches: &[SwitchNode]) -> (Vec<Link>, Vec<Port>, Rings, Vec<u16>) {
     let topology = scenario.topology();
     let explicit = scenario.doc().engine.ports == PortModel::Explicit;
@@ -290,7 +290,7 @@ fn equip(link: &mut Link, port: &mut Port, scenario: &Scenario, id: LinkId, expl
         return;
     }
     // A port that the inner loop can serve by itself has a limit and a threshold in bytes or packets.
-    // Beyond 4 GiB there is no limit and no threshold; a queue that comes near it ends the run.
+    // Beyond 4 GiB there is no limit and no threshold; a queue that approaches it ends the run.
     let small = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
     let limit = match admission.simple_limit() {
         Some(Amount::Bytes(n)) => Some((small(n), 0)),

@@ -1,4 +1,4 @@
-//! The numbers that a run comes down to. The keys are documented in docs/results.md.
+//! The numbers that summarise a run. The keys are documented in docs/results.md.
 
 use super::counters::{MESSAGES, TRIMMED};
 use crate::ledger::{Aborted, Outcome, SIZES};

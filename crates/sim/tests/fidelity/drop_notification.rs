@@ -6,7 +6,7 @@ use fanin_telemetry::FlowRow;
 use fanin_units::{Span, Time};
 
 const PDN: &str = "mechanisms.pdn = {}";
-const HEEDS: &str = "drop_notification = true";
+const ENABLED: &str = "drop_notification = true";
 
 struct Outcome {
     counts: Notices,
@@ -45,14 +45,14 @@ fn play(text: &str) -> Outcome {
     Outcome { counts, flows: world.into_kept().expect("tables").flows, end, drops }
 }
 
-/// Below the collapse nothing is dropped and nothing is told. Above it each drop is told, each notification makes its sender
-/// send one segment again, nothing times out, and the transfer is within 3 ms of the best case, as the paper says of 150 servers.
+/// Below the collapse nothing is dropped or notified. Above it each drop is notified, each notification makes its sender
+/// retransmit one segment, nothing times out, and the transfer is within 3 ms of the best case, as the paper says of 150 servers.
 #[test]
-fn every_drop_is_told_and_nothing_times_out() {
-    let quiet = play(&fan_in(40, HEEDS, PDN));
+fn every_drop_is_notified_and_nothing_times_out() {
+    let quiet = play(&fan_in(40, ENABLED, PDN));
     assert_eq!((quiet.counts, quiet.drops), (Notices::default(), 0));
     for n in [90, 150] {
-        let ran = play(&fan_in(n, HEEDS, PDN));
+        let ran = play(&fan_in(n, ENABLED, PDN));
         let c = ran.counts;
         assert!(c.raised > 0 && c.raised == ran.drops, "{c:?}");
         assert_eq!((c.retransmitted, c.stranded()), (c.raised, 0), "{c:?}");
@@ -104,7 +104,7 @@ fn a_notification_comes_as_soon_as_its_frame() {
             break world.now();
         }
     };
-    // Both senders are at it when the first drop comes, and their ACKs of 64 B leave gaps: an empty frame.
+    // Both senders are active when the first drop happens, and their ACKs of 64 B leave gaps: an empty frame.
     let empty = Span::from_ns((64 + 20) * 8) + Span::from_us(10);
     let ran = finish(world);
     let drop = Time::from_ps(ran.kept.drops[0].time_ps);
@@ -145,7 +145,7 @@ fn around_a_switch(duration: &str, notification: &str, more: &str) -> Notices {
     Notices::of(&world)
 }
 
-/// A busy port attaches: frames on their way to the sender carry what is told of other packets. Hosts send
+/// A busy port attaches: frames on their way to the sender carry notifications of other packets. Hosts send
 /// in a circle, and three flows to one of them.
 #[test]
 fn a_busy_port_attaches() {
@@ -157,8 +157,8 @@ fn a_busy_port_attaches() {
 }
 
 /// Full frames of senders that leave no room keep a port busy: notifications wait for the few frames that have some. A queue of
-/// 20 bytes holds one, and what comes while it waits is lost and counted. Of packets that arrive together h0's is first, so that the
-/// drops are h3's.
+/// 20 bytes holds one, and those that arrive while it waits are lost and counted. Of packets that arrive together h0's is first,
+/// so that the drops are h3's.
 #[test]
 fn a_full_notification_queue_loses_and_counts() {
     let more = r#"
@@ -188,27 +188,27 @@ fn a_full_notification_queue_loses_and_counts() {
     assert!(one.overflowed > 0 && many.overflowed == 0, "{one:?}\n{many:?}");
 }
 
-/// A switch that knows nothing of notifications tells of nothing and carries none; a host that does not gets none. Where the
-/// sender is not told, it times out.
+/// A switch that is unaware of notifications sends none and carries none; a host that is unaware receives none. A sender that
+/// is not notified times out.
 #[test]
 fn mixed_fabrics_lose_notifications_and_count_them() {
     let with = |unaware: &str| format!("mechanisms.pdn = {{ unaware = [{unaware}] }}");
     // The drops are at the left switch: its own notifications go straight to the servers.
-    let right = play(&fan_in(90, HEEDS, &with("\"right\"")));
+    let right = play(&fan_in(90, ENABLED, &with("\"right\"")));
     assert!(right.counts.raised > 0 && right.counts.stranded() == 0 && right.timeouts() == 0, "{:?}", right.counts);
-    let left = play(&fan_in(90, HEEDS, &with("\"left\"")));
+    let left = play(&fan_in(90, ENABLED, &with("\"left\"")));
     assert!(left.counts.raised == 0 && left.drops > 0 && left.timeouts() > 0, "{:?}", left.counts);
-    let hosts = play(&fan_in(90, HEEDS, &with("\"h*\"")));
+    let hosts = play(&fan_in(90, ENABLED, &with("\"h*\"")));
     assert!(
         hosts.counts.raised > 0 && hosts.counts.next_hop_unaware == hosts.counts.raised && hosts.timeouts() > 0,
         "{:?}",
         hosts.counts
     );
-    let some = play(&fan_in(90, HEEDS, &with("\"h1\", \"h2*\"")));
+    let some = play(&fan_in(90, ENABLED, &with("\"h1\", \"h2*\"")));
     assert!(some.counts.retransmitted > 0 && some.counts.next_hop_unaware > 0, "{:?}", some.counts);
     // Drops at the right switch have to cross the left one.
     let slow = |unaware: &str| {
-        fan_in(90, HEEDS, &with(unaware)).replace("bottleneck = { rate = \"1Gbps\"", "bottleneck = { rate = \"10Gbps\"")
+        fan_in(90, ENABLED, &with(unaware)).replace("bottleneck = { rate = \"1Gbps\"", "bottleneck = { rate = \"10Gbps\"")
     };
     let across = play(&slow("\"left\""));
     assert!(across.counts.raised > 0 && across.counts.next_hop_unaware == across.counts.raised, "{:?}", across.counts);
@@ -256,25 +256,25 @@ fn notifications_cross_three_tiers() {
 /// they are not.
 #[test]
 fn when_all_are_lost_it_is_as_without() {
-    let deaf = play(&fan_in(90, HEEDS, "mechanisms.pdn = { loss = 1.0 }"));
+    let deaf = play(&fan_in(90, ENABLED, "mechanisms.pdn = { loss = 1.0 }"));
     assert!(deaf.counts.raised > 0 && deaf.counts.lost == deaf.counts.raised, "{:?}", deaf.counts);
     assert!(deaf.timeouts() > 0 && deaf.last() > Span::from_ms(200));
     // A long flow with SACK, ten times as fast as the bottleneck in slow start.
     let long = |switch| {
-        let text = fan_in(1, HEEDS, switch).replace("\"10KB\"", "\"10MB\"").replace("sack = false", "sack = true");
+        let text = fan_in(1, ENABLED, switch).replace("\"10KB\"", "\"10MB\"").replace("sack = false", "sack = true");
         finish(make(&text.replace("host_link = { rate = \"1Gbps\"", "host_link = { rate = \"10Gbps\""))).kept.flows[0].clone()
     };
     let (lost, without) = (long("mechanisms.pdn = { loss = 1.0 }"), long(""));
-    let tells = |f: &FlowRow| (f.retransmits, f.recoveries, f.timeouts, f.packets_sent);
+    let repairs = |f: &FlowRow| (f.retransmits, f.recoveries, f.timeouts, f.packets_sent);
     assert!(without.retransmits > 100 && without.recoveries > 0 && without.timeouts == 0, "{without:?}");
-    assert_eq!(tells(&lost), tells(&without));
+    assert_eq!(repairs(&lost), repairs(&without));
 }
 
 /// `loss` is the share of link crossings, over one link and over two, and what was lost costs timeouts.
 #[test]
 fn loss_is_a_share_of_crossings() {
     for (share, fast) in [(0.01, false), (0.1, false), (0.1, true), (0.5, true)] {
-        let text = fan_in(150, HEEDS, &format!("mechanisms.pdn = {{ loss = {share} }}"));
+        let text = fan_in(150, ENABLED, &format!("mechanisms.pdn = {{ loss = {share} }}"));
         let uplink = "bottleneck = { rate = \"1Gbps\"";
         // The drops are then at the right switch, and the left one is on the way.
         let ran = play(&if fast { text.replace(uplink, "bottleneck = { rate = \"10Gbps\"") } else { text });
@@ -327,10 +327,10 @@ fn loss_disturbs_no_other_draw() {
     assert_eq!(lossy, run(&text(", loss = 0.2")));
 }
 
-/// Two incasts in opposite directions over one link: acknowledgments of each find the port full of the other's data. Told of,
+/// Two incasts in opposite directions over one link: acknowledgments of each find the port full of the other's data. Notified,
 /// none costs a timeout; with `acks = false` those that were the last of their window do.
 #[test]
-fn acknowledgments_that_are_dropped_are_told_of() {
+fn acknowledgments_that_are_dropped_are_notified() {
     let text = |acks: bool| {
         format!(
             r#"
@@ -363,18 +363,18 @@ fn acknowledgments_that_are_dropped_are_told_of() {
             "#
         )
     };
-    let told = play(&text(true));
-    let c = told.counts;
-    assert_eq!((c.raised, c.retransmitted + c.redundant, told.timeouts()), (told.drops, c.raised, 0), "{c:?}");
-    assert!(c.retransmitted > told.retransmits(), "some were acknowledgments: {c:?}");
-    let untold = play(&text(false));
-    assert!(untold.counts.raised < untold.drops && untold.timeouts() > 0, "{:?}", untold.counts);
+    let notified = play(&text(true));
+    let c = notified.counts;
+    assert_eq!((c.raised, c.retransmitted + c.redundant, notified.timeouts()), (notified.drops, c.raised, 0), "{c:?}");
+    assert!(c.retransmitted > notified.retransmits(), "some were acknowledgments: {c:?}");
+    let silent = play(&text(false));
+    assert!(silent.counts.raised < silent.drops && silent.timeouts() > 0, "{:?}", silent.counts);
 }
 
 /// The operation "retransmit": the same segments come again, and no window falls.
 #[test]
 fn retransmit_only_keeps_the_window() {
-    let ran = play(&fan_in(90, HEEDS, "mechanisms.pdn = { operation = \"retransmit\" }"));
+    let ran = play(&fan_in(90, ENABLED, "mechanisms.pdn = { operation = \"retransmit\" }"));
     assert!(ran.counts.retransmitted == ran.counts.raised && ran.timeouts() == 0);
     assert_eq!(ran.flows.iter().map(|f| f.recoveries).sum::<u32>(), 0);
 }
@@ -391,7 +391,7 @@ mod random {
         #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
 
         /// In any network, with any buffer, scheduler, marking and transport: every notification is accounted for, every packet
-        /// too, twice the same is the same, and notifications that nobody heeds change no transport's decision.
+        /// too, twice the same is the same, and notifications that are ignored change no transport's decision.
         #[test]
         fn notifications_are_accounted_for(random in prop_oneof![fifo(), classes()], queue in 1u32..4, loss in select(vec![0.0, 0.02, 0.5, 1.0]), all in any::<bool>(), budgets in prop::collection::vec(1u64..400, 1..20)) {
             let unaware = if all { "" } else { "\"h1\"" };

@@ -31,7 +31,7 @@ fn a_connection_opens_sends_and_closes() {
 }
 
 /// Full segments fill 1518 B frames with 20 B less than over IPv4: 1428 B and 1440 B (RFC 9293 §3.7.1), 8 B less with stamps, 44 B less
-/// where senders heed notifications. n of them cross two links in (n + 1) times 1538 B. Tolerance: none.
+/// where senders act on notifications. n of them cross two links in (n + 1) times 1538 B. Tolerance: none.
 #[test]
 fn a_full_segment_is_20_bytes_smaller() {
     for (options, telemetry, mss) in [
@@ -113,8 +113,8 @@ fn only_sizes_differ() {
     assert_eq!(v4, v6);
 }
 
-/// A notification of IPv6, to the picosecond: it comes in an empty frame, of 64 B as one of IPv4 does (`notices.rs`), with a tag of 66 B;
-/// full segments leave 44 B for it.
+/// A notification of IPv6, to the picosecond: it travels in an empty frame, of 64 B as one of IPv4 does (`notices.rs`), with a tag of
+/// 66 B; full segments leave 44 B for it.
 #[test]
 fn a_notification_comes_as_soon_as_its_frame() {
     for (header, empty, full) in [(18_u16, 64, 1474), (22, 66, 1478)] {

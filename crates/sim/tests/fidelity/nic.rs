@@ -95,7 +95,7 @@ fn a_connection_opens_sends_and_closes() {
     assert_eq!(open.kept.flows[0].finish_ps, Some(one_way(1070)));
     assert_eq!(open.kept.flows[0].ideal_ps, one_way(1070));
 
-    // A request of 300 B first: 370 of frame, then the data comes back the same way on the connection that the client opened.
+    // A request of 300 B first: 370 of frame, then the data returns the same way on the connection that the client opened.
     let asked = run(&text(false, ", request = \"300B\""));
     let flow = &asked.kept.flows[0];
     assert_eq!((flow.finish_ps, flow.request_bytes), (Some(one_way(370) + one_way(1070)), 300));

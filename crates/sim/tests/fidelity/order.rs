@@ -82,7 +82,7 @@ fn arrivals_come_before_timeouts() {
     }
 }
 
-/// A flow that starts when a timeout of the same host is due comes after it: the retransmission is sent first.
+/// A flow that starts when a timeout of the same host is due is handled after it: the retransmission is sent first.
 #[test]
 fn timeouts_come_before_applications() {
     let ran = run(

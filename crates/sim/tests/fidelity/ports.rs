@@ -43,7 +43,7 @@ fn strict_priority_goes_by_class_packet_by_packet() {
     let (mut free, mut next, mut predicted) = (0u64, 0, Vec::new());
     let mut worst = [0u64; 3];
     while predicted.len() < arrivals.len() {
-        // A packet that arrives when the wire becomes free comes after the departure (ARCHITECTURE.md).
+        // A packet that arrives when the wire becomes free is handled after the departure (ARCHITECTURE.md).
         while next < arrivals.len() && (arrivals[next].time_ps < free || queues.iter().all(VecDeque::is_empty)) {
             free = free.max(if queues.iter().all(VecDeque::is_empty) { arrivals[next].time_ps } else { 0 });
             queues[arrivals[next].flow as usize].push_back(arrivals[next]);

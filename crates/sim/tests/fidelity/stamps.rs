@@ -273,7 +273,7 @@ impl fanin_sim::Observer for Patient {
     }
 }
 
-/// The manifest tells what a reader of the records needs, and how many it will not find.
+/// The manifest states what a reader of the records needs, and how many it will not find.
 #[test]
 fn the_manifest_describes_watched_ports() {
     let manifest = |telemetry: &str| {

@@ -18,10 +18,10 @@ fn long_haul(top: &str, bottleneck: &str, delay: &str, rest: &str) -> String {
 /// bottleneck's queue at the end of a round is what the window has grown by in it.
 ///
 /// Each ACK, one per frame time T of the bottleneck, lets 2 (3 for every two) segments out at the sender's higher rate; one
-/// (two) of them leave in that time. Source: RFC 5681 §3.1 equation 2; Jacobson 1988 §1 (ACK clock). Rounds are told by the
-/// silence between them, as long as the window is below the path's.
+/// (two) of them leave in that time. Source: RFC 5681 §3.1 equation 2; Jacobson 1988 §1 (ACK clock). Rounds are distinguished by
+/// the silence between them, as long as the window is below the path's.
 ///
-/// Tolerance: none for windows (with delayed ACKs two segments: the ACK of an odd one comes with the next round); one frame for
+/// Tolerance: none for windows (with delayed ACKs two segments: the ACK of an odd one arrives in the next round); one frame for
 /// the queue, since the first burst of a round meets an idle port.
 #[test]
 fn slow_start_doubles_and_queues_what_it_grows_by() {
@@ -63,7 +63,7 @@ fn slow_start_doubles_and_queues_what_it_grows_by() {
 /// A timeout doubles the next, up to RTO_max, and `max_retries` of them end the connection.
 ///
 /// The port is kept busy by datagrams at line rate and has no buffer, so that every segment of the flow is dropped; the
-/// drops tell when they were sent: RTO·2^k apart, at most RTO_max (and a RST at the end, without payload). Source: RFC 6298 §2.1, §2.5, §5.5; RFC 9293 §3.8.3.
+/// drops show when they were sent: RTO·2^k apart, at most RTO_max (and a RST at the end, without payload). Source: RFC 6298 §2.1, §2.5, §5.5; RFC 9293 §3.8.3.
 /// Tolerance: none.
 #[test]
 fn a_timeout_doubles_the_next_one() {

@@ -135,7 +135,7 @@ fn two_to_one(switch: &str, more: &str) -> String {
     )
 }
 
-/// When the sender hears of it, to the picosecond. Of two packets that arrive together the second is cut; its header waits for the
+/// When the sender is notified, to the picosecond. Of two packets that arrive together the second is cut; its header waits for the
 /// packet that has just begun to leave (1538 B of wire time), leaves before all data (84 B), and reaches the receiver just when
 /// that has sent an ACK of the data before it (84 B). The NACK, 20 + 20 + 12 + 18 = 70 B in a frame, 90 B of wire time, crosses two links.
 #[test]
@@ -336,7 +336,7 @@ fn headers_and_nacks_cross_three_tiers() {
         ));
         let c = ran.counts;
         assert!(c.trimmed > 1_000 && c.nacked == c.trimmed && ran.drops.is_empty(), "{routing} {control}: {c:?}");
-        // Without reordering no copy is sent for nothing; spraying makes duplicate ACKs that tell of no loss.
+        // Without reordering no copy is sent for nothing; spraying makes duplicate ACKs that indicate no loss.
         if routing == "ecmp" {
             assert_eq!((c.nack_retransmitted, ran.retransmits()), (c.trimmed, c.trimmed), "{control}: {c:?}");
         }

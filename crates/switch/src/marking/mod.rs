@@ -1,4 +1,4 @@
-//! Marking: whether a packet is told of congestion.
+//! Marking: whether a packet is marked for congestion.
 //!
 //! A policy is one file with its parameters, its state and its [`Policy`], one line in the registry below, and one page in
 //! docs/switch.
@@ -86,7 +86,7 @@ pub(crate) trait Policy: Sized {
 macro_rules! registry {
     ($( $(#[doc = $doc:expr])* $kind:literal => $name:ident($params:ty, $state:ty), )*) => {
         choice! {
-            /// How a port tells of congestion. One state per port: with several classes it looks at the whole port.
+            /// How a port signals congestion. One state per port: with several classes it looks at the whole port.
             pub enum Marking {
                 $( $(#[doc = $doc])* $kind => $name($params), )*
             }

@@ -119,7 +119,7 @@ impl SlopeRegisters {
 #[derive(Clone, Debug)]
 pub struct SEcn {
     params: SEcnParams,
-    /// From the first packet on, which tells the port's rate.
+    /// From the first packet on, which gives the port's rate.
     registers: Option<SlopeRegisters>,
     /// The last arrival, for marks by chance.
     last: Option<Time>,

@@ -26,7 +26,7 @@ params! {
         /// §3.1 (1) ("greater than K upon its arrival"); DCTCP §3.5, "Practical considerations" (65 packets at 10 Gb/s, 20 at
         /// 1 Gb/s).
         pub k: Amount = Amount::Packets(65);
-        /// When the queue is looked at.
+        /// When the queue is measured.
         pub at: At = At::Enqueue;
     }
 }

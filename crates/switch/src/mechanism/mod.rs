@@ -60,7 +60,7 @@ pub struct Site {
 }
 
 impl Site {
-    /// The stream of a mechanism's draws at a port; `salt` tells mechanisms apart.
+    /// The stream of a mechanism's draws at a port; `salt` differs between mechanisms.
     pub fn stream(&self, salt: u32, port: &PortSite) -> Stream {
         Stream::new(self.seed, Purpose::Mechanism, u64::from(salt) << 32 | u64::from(port.link.0))
     }
@@ -258,7 +258,7 @@ pub(crate) trait Mechanism: Sized {
     /// What it has counted.
     fn counts(&self) -> Self::Counts;
 
-    /// Why it acted, where that is worth telling apart: reasons and how often.
+    /// Why it acted, where that is worth distinguishing: reasons and how often.
     fn by_reason(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }

@@ -88,7 +88,7 @@ const RETRANSMIT: u8 = 2;
 /// transmitting buffer", where no acknowledgment is.
 const ACKNOWLEDGE: u8 = 3;
 
-/// Tells the draws of `loss` from those of other mechanisms.
+/// Separates the draws of `loss` from those of other mechanisms.
 const SALT: u32 = 1;
 
 /// Bytes of a notification: two addresses and ports, sequence number 4, length 2, type 1, operation 1. Source: PDN fig. 3 for

@@ -56,7 +56,7 @@ impl DropReason {
     pub const HEADERS_FULL: DropReason = DropReason("headers_full");
 }
 
-/// Tells its coins from the draws of other mechanisms.
+/// Separates its draws from those of other mechanisms.
 const SALT: u32 = 2;
 
 /// The queue of headers of one port, and whose turn it is.
@@ -117,7 +117,7 @@ impl Trimming {
     /// Whether a packet can lose its payload: of a reliable transport, as nobody sends datagrams again, with more payload than
     /// fills the smallest frame and than the trailer that frames have behind it.
     ///
-    /// So the length on the wire tells what was trimmed: the IP header speaks of more than the frame holds, trailer included.
+    /// So the length on the wire shows what was trimmed: the IP header states more than the frame holds, trailer included.
     fn is_trimmable(&self, e: &Envelope) -> bool {
         e.kind == Kind::Reliable && e.frame > self.header_frame(e) + self.trailer
     }

@@ -61,8 +61,8 @@ macro_rules! registry {
                 match self { $( PathChooser::$name(state) => state.foresee(p, n, switch_seed), )* }
             }
 
-            /// The link that `p` takes, out of `0..n`; `switch_seed` tells this switch's hash from every other's, `rng` is
-            /// the switch's own stream.
+            /// The link that `p` takes, out of `0..n`; `switch_seed` is the per-switch ECMP hash seed, `rng` the
+            /// switch's own stream.
             #[inline(always)]
             pub fn pick(&mut self, now: Time, p: &Envelope, n: usize, switch_seed: u32, rng: &mut Stream) -> usize {
                 match self { $( PathChooser::$name(state) => state.pick(now, p, n, switch_seed, rng), )* }

@@ -51,7 +51,7 @@ fn the_layers_of_a_fat_tree_choose_unrelatedly() {
         let counts = cores([0; 5].map(|_| seeds.next_u32()));
         assert!(chi_square(&counts) < 44.0, "seed {run}: {counts:?}"); // 1e-4 at 15 degrees of freedom
     }
-    // Alike switches would polarise: the test can tell.
+    // Switches with equal seeds would polarise: the test detects it.
     assert_eq!(cores([9; 5]).iter().filter(|n| **n > 0).count(), 4);
 }
 

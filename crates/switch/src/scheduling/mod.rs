@@ -26,7 +26,7 @@ pub(crate) trait Discipline: Sized {
     /// Records what single keys cannot show to be wrong.
     fn check(_params: &Self::Params, _cx: &mut Cx) {}
 
-    /// How many classes it tells apart.
+    /// How many classes it distinguishes.
     fn classes(params: &Self::Params) -> usize;
 
     /// The same, of this port.
@@ -64,7 +64,7 @@ macro_rules! registry {
                 match scheduling { $( Scheduling::$name(params) => Scheduler::$name(<$state as Discipline>::new(params)), )* }
             }
 
-            /// How many classes it tells apart.
+            /// How many classes it distinguishes.
             #[inline]
             pub fn classes(&self) -> usize {
                 match self { $( Scheduler::$name(state) => state.queues(), )* }
@@ -99,7 +99,7 @@ macro_rules! registry {
         }
 
         impl Scheduling {
-            /// How many classes it tells apart.
+            /// How many classes it distinguishes.
             pub fn classes(&self) -> usize {
                 match self { $( Scheduling::$name(params) => <$state as Discipline>::classes(params), )* }
             }

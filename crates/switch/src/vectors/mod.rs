@@ -14,7 +14,7 @@ use fanin_params::{Cx, Node, Param, Problem, Severity};
 pub enum Role {
     /// The same in each row of a case: how the mechanism is set.
     Setting,
-    /// What it is told.
+    /// What it is given.
     Input,
     /// What it has computed or keeps.
     Register,

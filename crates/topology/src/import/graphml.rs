@@ -2,7 +2,7 @@
 //!
 //! Attributes, by their `attr.name`: of edges `rate` and `delay` (with unit), or `rate_bps` and `delay_ns` (numbers), or
 //! `LinkSpeedRaw` (bits per second, as the Internet Topology Zoo writes it); of nodes `kind` (`host` or `switch`). Others,
-//! such as labels and coordinates, are not looked at. Document types are refused and entities never expanded.
+//! such as labels and coordinates, are ignored. Document types are refused and entities never expanded.
 //! Source: GraphML primer.
 
 use super::{quantity, Defaults};

@@ -29,7 +29,7 @@ pub fn read(config: &FromFile, base_dir: &Path) -> Result<Topology, Vec<Problem>
     let mut findings = Findings::of(&config.path);
     let Some(format) = config.format.or_else(|| by_ending(&config.path)) else {
         let accepted = format!("a file ending in .graphml, .json or .txt, or `format`: {}", FileFormat::NAMES.join(", "));
-        findings.error(None, Some(quote(&config.path)), "does not tell its format", Some(accepted));
+        findings.error(None, Some(quote(&config.path)), "does not indicate its format", Some(accepted));
         return Err(findings.into_problems());
     };
     let text = match load(&base_dir.join(&config.path)) {

@@ -102,7 +102,7 @@ pub struct Congestion {
 }
 
 /// The rules of a congestion control. Every method leaves cwnd and ssthresh as the sender shall use them next; loss
-/// recovery may hold the window elsewhere meanwhile and comes back to ssthresh (RFC 5681, 6675) at its end.
+/// recovery may hold the window elsewhere meanwhile and returns to ssthresh (RFC 5681, 6675) at its end.
 pub trait Controller {
     /// What it asks of the rest of TCP where the scenario does not say otherwise.
     fn suit(_tcp: &mut Tcp) {}

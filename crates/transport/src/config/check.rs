@@ -53,7 +53,7 @@ impl TransportParams for Tcp {
         let first = LossTimer {
             key: "rto_initial",
             value: self.rto_initial,
-            cost: "without a handshake nothing tells the RTT before a lost first window",
+            cost: "without a handshake no RTT is known when the first window is lost",
         };
         if self.handshake {
             vec![tail]

@@ -187,7 +187,7 @@ impl TcpEndpoint {
         // In recovery the window is ssthresh; cwnd moves around it. What limited transmit sent does not count.
         let window = if self.phase == Phase::Recovery { self.w.ssthresh } else { before };
         let flight = flight.saturating_sub(r.limited_sent).min(window);
-        // Without SACK, duplicate ACKs tell how many segments have left the network. Source: RFC 5681 §3.2 steps 3 and 4.
+        // Without SACK, duplicate ACKs show how many segments have left the network. Source: RFC 5681 §3.2 steps 3 and 4.
         let left = match self.phase {
             _ if self.sack_on => 0,
             Phase::Recovery => before.saturating_sub(self.w.ssthresh),

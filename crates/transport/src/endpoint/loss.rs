@@ -120,7 +120,7 @@ impl Repair {
     }
 }
 
-/// What an ACK tells loss recovery.
+/// What an ACK reports to loss recovery.
 pub(super) struct AckNews {
     /// Bytes newly acknowledged cumulatively.
     pub acked: u64,
@@ -134,7 +134,7 @@ pub(super) struct AckNews {
 }
 
 impl TcpEndpoint {
-    /// Loss recovery takes notice of an ACK; tells whether it restarts the retransmission timer.
+    /// Loss recovery processes an ACK; returns whether it restarts the retransmission timer.
     pub(super) fn repair_on_ack(&mut self, cfg: &Tcp, now: Time, r: &mut Repair, news: AckNews) -> bool {
         match self.phase {
             Phase::Recovery => return self.recovery_on_ack(cfg, now, r, &news),

@@ -135,7 +135,7 @@ impl TcpEndpoint {
                 }
             }
             Sync::TimeWait => {
-                // Our last ACK was lost: whatever comes again is old. Source: RFC 9293 §3.10.7.4.
+                // Our last ACK was lost: whatever arrives again is old. Source: RFC 9293 §3.10.7.4.
                 if has(TcpFlags::FIN) || p.envelope.payload > 0 {
                     self.due |= due::ACK;
                 }

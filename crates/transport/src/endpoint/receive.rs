@@ -150,7 +150,7 @@ impl TcpEndpoint {
         self.due |= due::ACK;
     }
 
-    /// The application reads `bytes` that were held back; tells the other end when the window opens by a segment or half
+    /// The application reads `bytes` that were held back; notifies the other end when the window opens by a segment or half
     /// the buffer. Source: RFC 9293 §3.8.6.2.2.
     pub fn read(&mut self, _cfg: &Tcp, _now: Time, bytes: u64) {
         self.held = self.held.saturating_sub(bytes);

@@ -8,8 +8,8 @@ use fanin_packet::{Ecn, Lost, Packet, Part, Reference, Signal, TcpFlags};
 use fanin_transport::{Connection, Event, Kinds, Phase, Tcp, TcpEndpoint, Transport};
 use fanin_units::{Span, Time};
 
-/// What becomes of a packet: (delay, drop, trim, duplicate delay, mark), and when its sender is told that it was dropped, be it true
-/// or not: once or twice, with this operation.
+/// What becomes of a packet: (delay, drop, trim, duplicate delay, mark), and when its sender is notified that it was dropped, be
+/// it true or not: once or twice, with this operation.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fate {
     pub delay: Span,
@@ -18,15 +18,15 @@ pub struct Fate {
     pub trim: bool,
     pub again: Option<Span>,
     pub mark: bool,
-    pub told: [Option<Span>; 2],
+    pub notified: [Option<Span>; 2],
     pub operation: u8,
 }
 
 /// One end with its NIC and what it knows about its window.
 pub struct End {
     pub tcp: TcpEndpoint,
-    /// Right edge that the other end has told, as an absolute offset from the first byte.
-    pub told: u64,
+    /// Right edge that the other end has advertised, as an absolute offset from the first byte.
+    pub advertised: u64,
     scale: u8,
     nic_free: Time,
     pub connected: bool,
@@ -76,10 +76,10 @@ impl<F: FnMut(Time, usize, &Packet) -> Fate> Net<F> {
             fanin_transport::ReceiveWindow::Auto(w) => w.initial.get(),
         };
         let scale = cfg.window_scale();
-        let told = if cfg.handshake { 0 } else { window >> scale << scale };
+        let advertised = if cfg.handshake { 0 } else { window >> scale << scale };
         let ends = conns.map(|c| End {
             tcp: TcpEndpoint::new(&cfg, c, Time::ZERO),
-            told,
+            advertised,
             scale: if cfg.handshake { 0 } else { scale },
             nic_free: Time::ZERO,
             connected: !cfg.handshake,
@@ -119,12 +119,12 @@ impl<F: FnMut(Time, usize, &Packet) -> Fate> Net<F> {
         if tcp.flags.has(TcpFlags::ACK) && !tcp.flags.has(TcpFlags::SYN) {
             let to = 1 - from;
             let ack = self.offset(to, tcp.ack, self.ends[to].sent_offset);
-            self.ends[to].told = self.ends[to].told.max(ack + (u64::from(tcp.window) << self.cfg.window_scale()));
+            self.ends[to].advertised = self.ends[to].advertised.max(ack + (u64::from(tcp.window) << self.cfg.window_scale()));
         } else if tcp.flags.has(TcpFlags::SYN) {
-            self.ends[1 - from].told = u64::from(tcp.window);
+            self.ends[1 - from].advertised = u64::from(tcp.window);
         }
         let fate = (self.fate)(self.now, from, &p);
-        for delay in fate.told.into_iter().flatten() {
+        for delay in fate.notified.into_iter().flatten() {
             let part = if fate.operation == 3 { Part::Acknowledgment } else { Part::Data };
             let packet = Reference { number: tcp.seq, length: p.envelope.payload, part };
             let signal = match fate.operation {
@@ -181,7 +181,7 @@ impl<F: FnMut(Time, usize, &Packet) -> Fate> Net<F> {
             if p.envelope.payload > 0 {
                 let start = self.offset(end, p.header.number(), self.ends[end].sent_offset);
                 let past = start + u64::from(p.envelope.payload);
-                assert!(past <= self.ends[end].told, "beyond the window: {past} > {}", self.ends[end].told);
+                assert!(past <= self.ends[end].advertised, "beyond the window: {past} > {}", self.ends[end].advertised);
                 assert!(start <= self.ends[end].sent_offset, "a gap in what is sent");
                 self.ends[end].sent_offset = self.ends[end].sent_offset.max(past);
                 assert!(u32::from(p.envelope.payload) <= self.ends[end].tcp.mss());

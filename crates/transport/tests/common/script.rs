@@ -6,7 +6,7 @@
 //! +0    > . 1:1001 ack 1      a packet that leaves at this time: flags, [from:to) or a bare number, ack, sack, win, ecn, ts, nack
 //! +0.1  < . 1 ack 1001        a packet that arrives: `win` is 65535 unless given; `trimmed`: without its payload
 //! +0    > none                nothing has left that was not expected, and nothing can leave now
-//! +0    drop 1:1001 op 2      a switch tells that it dropped this; operation 1 (retransmit and halve) unless given
+//! +0    drop 1:1001 op 2      a switch notifies of its drop; operation 1 (retransmit and halve) unless given
 //! +0    drop ack 1001         it dropped an acknowledgment of ours without data
 //! +0    = cwnd 4000           cwnd, ssthresh, phase, state, rto, srtt, timeouts … are so
 //! +0    ! Delivered 1000      the next event

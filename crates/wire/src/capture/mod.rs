@@ -158,7 +158,7 @@ impl Frame<'_> {
         })
     }
 
-    /// The stamp at its end, if there is one: after the datagram that `headers` tell of, before the frame check sequence
+    /// The stamp at its end, if there is one: after the datagram that `headers` describe, before the frame check sequence
     /// where that was captured. A frame that was cut has none.
     pub fn stamp(&self, headers: &Headers) -> Option<Stamp> {
         if self.link != LinkType::Ethernet || self.is_cut() {

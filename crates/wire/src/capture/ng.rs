@@ -81,7 +81,7 @@ impl<R: Read> Capture<R> {
     fn block(&mut self) -> Result<Meaning, CaptureError> {
         let mut kind = self.u32_at(0);
         if kind == SHB_MAGIC {
-            // The same in either order; the next field tells which.
+            // The same in either order; the next field shows which.
             self.source.all(12)?;
             self.big_endian = match self.source.data()[8..12] {
                 [0x1a, 0x2b, 0x3c, 0x4d] => true,

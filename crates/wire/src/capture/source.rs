@@ -24,7 +24,7 @@ impl<R: Read> Source<R> {
         Source { reader: BufReader::with_capacity(AHEAD, reader), buffer: Vec::new(), offset: 0, next: 0, block: 0 }
     }
 
-    /// Begins a block with its first `n` bytes; tells how many there are.
+    /// Begins a block with its first `n` bytes; returns how many there are.
     pub fn begin(&mut self, n: usize) -> Result<usize, CaptureError> {
         self.offset = self.next;
         self.block += 1;
@@ -32,7 +32,7 @@ impl<R: Read> Source<R> {
         self.more(n)
     }
 
-    /// Reads the present block up to its `n`-th byte; tells how many there are. Memory grows with what is really there, not
+    /// Reads the present block up to its `n`-th byte; returns how many there are. Memory grows with what is really there, not
     /// with what a length field claims.
     pub fn more(&mut self, n: usize) -> Result<usize, CaptureError> {
         let missing = n.saturating_sub(self.buffer.len()) as u64;

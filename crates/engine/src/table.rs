@@ -23,6 +23,14 @@ impl<T> Table<T> {
         self.0.push(item);
     }
 
+    /// `length` items from `at` on.
+    #[inline(always)]
+    pub fn slice(&self, at: usize, length: usize) -> &[T] {
+        debug_assert!(at + length <= self.0.len());
+        // SAFETY: as for indices.
+        unsafe { self.0.get_unchecked(at..at + length) }
+    }
+
     /// Adds copies of `item` up to a length; never shortens.
     pub fn grow(&mut self, length: usize, item: T)
     where

@@ -62,8 +62,7 @@ impl Fib {
 
     #[inline(always)]
     fn group(&self, at: usize) -> &[u32] {
-        let first = at + 1;
-        &(*self.groups)[first..first + self.groups[at] as usize]
+        self.groups.slice(at + 1, self.groups[at] as usize)
     }
 
     /// The way from `switch` to `host`.

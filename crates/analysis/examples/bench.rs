@@ -220,12 +220,15 @@ fn trace(case: &str, folder: &Path, scale: f64) -> PathBuf {
     if !path.exists() {
         eprintln!("making {}", path.display());
         std::fs::create_dir_all(folder).unwrap();
+        // Whoever stops it leaves no half of one.
+        let part = path.with_extension("part");
         match case {
-            "port" => make_port(&path, scale),
-            "result" => make_result(&path, scale),
-            "parquet" => make_parquet(exported(&trace("result", folder, scale)), &path),
-            _ => make_csv(exported(&trace("result", folder, scale)), &path),
+            "port" => make_port(&part, scale),
+            "result" => make_result(&part, scale),
+            "parquet" => make_parquet(exported(&trace("result", folder, scale)), &part),
+            _ => make_csv(exported(&trace("result", folder, scale)), &part),
         }
+        std::fs::rename(part, &path).unwrap();
     }
     path
 }

@@ -161,10 +161,10 @@ fn fits<const N: usize>(y: &[f64], knots: &[f64], gains: &[f64; N], floor: f64) 
         let place = |column: usize| column + usize::from(column >= 2);
         let mut l: Matrix = [[0.0; COLUMNS]; COLUMNS];
         let mut right = [0.0; COLUMNS];
-        for i in 0..p {
+        for (i, row) in l.iter_mut().enumerate().take(p) {
             right[i] = of(2, place(i));
-            for j in 0..=i {
-                l[i][j] = of(place(i), place(j));
+            for (j, product) in row.iter_mut().enumerate().take(i + 1) {
+                *product = of(place(i), place(j));
             }
         }
         let pivots = factor(&mut l, p)?;

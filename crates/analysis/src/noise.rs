@@ -38,18 +38,52 @@ type Matrix = [[f64; COLUMNS]; COLUMNS];
 
 /// A whitened regression for one K.
 struct Fit {
-    /// Log-likelihood, profiled over σ², up to a constant.
-    likelihood: f64,
-    /// The same, with the coefficients integrated out.
-    restricted: f64,
+    /// Rows, and columns without the data.
+    n: usize,
+    p: usize,
+    /// The Cholesky factor of the columns' products, and the pivots before their roots were taken.
+    l: Matrix,
+    pivots: [f64; COLUMNS],
     beta: [f64; COLUMNS],
-    /// Variance of the slope (second coefficient).
-    slope_variance: f64,
+    /// Sum of squares that is left.
+    rest: f64,
+    floor: f64,
 }
 
-/// Cholesky factor of the leading `p` × `p` block, in place; the logarithm of its determinant.
-fn factor(a: &mut Matrix, p: usize) -> Option<f64> {
-    let mut log_det = 0.0;
+impl Fit {
+    /// Log-likelihood, profiled over σ², up to a constant.
+    fn likelihood(&self) -> f64 {
+        let all = self.n as f64;
+        -0.5 * all * libm::log(self.rest / all + self.floor)
+    }
+
+    fn dof(&self) -> f64 {
+        (self.n - self.p) as f64
+    }
+
+    fn sigma_restricted(&self) -> f64 {
+        self.rest / self.dof() + self.floor
+    }
+
+    /// The likelihood with the coefficients integrated out.
+    fn restricted(&self) -> f64 {
+        let information = self.pivots[..self.p].iter().fold(0.0, |sum, d| sum + libm::log(*d));
+        -0.5 * (self.dof() * libm::log(self.sigma_restricted()) + information)
+    }
+
+    /// Slope by row (second coefficient), and its variance.
+    fn slope(&self) -> (f64, f64) {
+        let scale = 1.0 / self.n as f64;
+        let mut unit = [0.0; COLUMNS];
+        unit[1] = 1.0;
+        solve(&self.l, self.p, &mut unit);
+        (self.beta[1] * scale, self.sigma_restricted() * unit[1] * scale * scale)
+    }
+}
+
+/// Cholesky factor of the leading `p` × `p` block, in place; its pivots.
+fn factor(a: &mut Matrix, p: usize) -> Option<[f64; COLUMNS]> {
+    let mut pivots = [0.0; COLUMNS];
     for j in 0..p {
         for k in 0..j {
             let l = a[j][k];
@@ -61,13 +95,13 @@ fn factor(a: &mut Matrix, p: usize) -> Option<f64> {
         if d.is_nan() || d <= 1e-12 {
             return None;
         }
-        log_det += libm::log(d);
+        pivots[j] = d;
         let root = d.sqrt();
         for row in a.iter_mut().take(p).skip(j) {
             row[j] /= root;
         }
     }
-    Some(log_det)
+    Some(pivots)
 }
 
 /// Solves L·Lᵀ·x = b.
@@ -82,64 +116,71 @@ fn solve(l: &Matrix, p: usize, b: &mut [f64; COLUMNS]) {
     }
 }
 
-/// `floor`: least variance of e, so that an exact line has a likelihood.
-fn fit(y: &[f64], knots: &[f64], gain: f64, floor: f64) -> Option<Fit> {
-    let n = y.len();
-    let p = 2 + knots.len();
-    let middle = (n - 1) as f64 / 2.0;
-    let scale = 1.0 / n as f64;
-    let mut sums: Matrix = [[0.0; COLUMNS]; COLUMNS];
-    let mut state = [0.0; COLUMNS];
-    let mut row = [0.0; COLUMNS];
+/// Products of the whitened columns for several K at once: 1, x, the data, then a hinge for each knot. By pair of columns, the larger
+/// first, and by K. A hinge is 0 up to its knot and adds nothing before.
+fn products<const N: usize>(y: &[f64], knots: &[f64], gains: &[f64; N]) -> [[[f64; N]; COLUMNS]; COLUMNS] {
+    let middle = (y.len() - 1) as f64 / 2.0;
+    let scale = 1.0 / y.len() as f64;
+    let mut sums = [[[0.0; N]; COLUMNS]; COLUMNS];
+    let mut levels = [[0.0; N]; COLUMNS];
+    let mut row = [[0.0; N]; COLUMNS];
+    let mut begun = 0;
     for (i, &value) in y.iter().enumerate() {
         let x = i as f64;
-        row[0] = 1.0;
-        row[1] = (x - middle) * scale;
-        for (column, knot) in row[2..].iter_mut().zip(knots) {
-            *column = (x - knot).max(0.0) * scale;
+        while begun < knots.len() && x > knots[begun] {
+            begun += 1;
         }
-        row[p] = value;
-        for (column, level) in row.iter_mut().zip(state.iter_mut()).take(p + 1) {
-            let innovation = *column - *level;
-            *level += gain * innovation;
-            *column = innovation;
+        let hinges = knots[..begun].iter().map(|knot| (x - knot) * scale);
+        let columns = [1.0, (x - middle) * scale, value].into_iter().chain(hinges);
+        for ((column, row), level) in columns.zip(&mut row).zip(&mut levels) {
+            for k in 0..N {
+                row[k] = column - level[k];
+                level[k] += gains[k] * row[k];
+            }
         }
-        for j in 0..=p {
-            for k in 0..=j {
-                sums[j][k] += row[j] * row[k];
+        for (j, sums) in sums.iter_mut().enumerate().take(3 + begun) {
+            let larger = row[j];
+            for (sum, smaller) in sums.iter_mut().zip(&row[..=j]) {
+                for k in 0..N {
+                    sum[k] += larger[k] * smaller[k];
+                }
             }
         }
     }
-    let mut beta = sums[p];
-    let right = beta;
-    let square = sums[p][p];
-    let mut l = sums;
-    let information = factor(&mut l, p)?;
-    solve(&l, p, &mut beta);
-    let explained: f64 = (0..p).map(|i| beta[i] * right[i]).sum();
-    let rest = (square - explained).max(0.0);
-    let (all, dof) = (n as f64, (n - p) as f64);
-    let sigma = rest / all + floor;
-    let sigma_restricted = rest / dof + floor;
-    let mut unit = [0.0; COLUMNS];
-    unit[1] = 1.0;
-    solve(&l, p, &mut unit);
-    beta[1] *= scale;
-    Some(Fit {
-        likelihood: -0.5 * all * libm::log(sigma),
-        restricted: -0.5 * (dof * libm::log(sigma_restricted) + information),
-        beta,
-        slope_variance: sigma_restricted * unit[1] * scale * scale,
+    sums
+}
+
+/// Regressions for several K. `knots` in order; `floor`: least variance of e, so that an exact line has a likelihood.
+fn fits<const N: usize>(y: &[f64], knots: &[f64], gains: &[f64; N], floor: f64) -> impl Iterator<Item = Option<Fit>> {
+    debug_assert!(knots.is_sorted());
+    let (n, p) = (y.len(), 2 + knots.len());
+    let products = products(y, knots, gains);
+    (0..N).map(move |k| {
+        // The data come last here.
+        let of = |i: usize, j: usize| products[i.max(j)][i.min(j)][k];
+        let place = |column: usize| column + usize::from(column >= 2);
+        let mut l: Matrix = [[0.0; COLUMNS]; COLUMNS];
+        let mut right = [0.0; COLUMNS];
+        for (i, row) in l.iter_mut().enumerate().take(p) {
+            right[i] = of(2, place(i));
+            for (j, product) in row.iter_mut().enumerate().take(i + 1) {
+                *product = of(place(i), place(j));
+            }
+        }
+        let pivots = factor(&mut l, p)?;
+        let mut beta = right;
+        solve(&l, p, &mut beta);
+        let explained: f64 = (0..p).map(|i| beta[i] * right[i]).sum();
+        Some(Fit { n, p, l, pivots, beta, rest: (of(2, 2) - explained).max(0.0), floor })
     })
 }
 
-/// The largest log-likelihood of a line with these knots (positions in bins), over a grid of K.
-pub fn likelihood(y: &[f64], knots: &[f64], floor: f64, gains: &[f64]) -> f64 {
+/// The largest log-likelihood of a line with these knots (positions in bins, in order), over a grid of K.
+pub fn likelihood<const N: usize>(y: &[f64], knots: &[f64], floor: f64, gains: &[f64; N]) -> f64 {
     if y.len() < knots.len() + 4 {
         return f64::NEG_INFINITY;
     }
-    let best = gains.iter().filter_map(|&gain| fit(y, knots, gain, floor)).map(|fit| fit.likelihood);
-    best.fold(f64::NEG_INFINITY, f64::max)
+    fits(y, knots, gains, floor).flatten().map(|fit| fit.likelihood()).fold(f64::NEG_INFINITY, f64::max)
 }
 
 /// A slope in bytes per bin.
@@ -156,13 +197,21 @@ pub fn slope(y: &[f64], floor: f64, confidence: f64) -> Option<Slope> {
     if y.len() < 3 {
         return None;
     }
-    let fits: Vec<(Fit, f64)> = FINE.iter().filter_map(|&(gain, prior)| Some((fit(y, &[], gain, floor)?, prior))).collect();
-    let best = fits.iter().map(|f| f.0.restricted).fold(f64::NEG_INFINITY, f64::max);
+    let gains = FINE.map(|(gain, _)| gain);
+    let priors = FINE.iter().map(|(_, prior)| *prior);
+    // Likelihood, slope, its variance and prior.
+    let fits: Vec<(f64, (f64, f64), f64)> = fits(y, &[], &gains, floor)
+        .zip(priors)
+        .filter_map(|(fit, prior)| fit.map(|fit| (fit.restricted(), fit.slope(), prior)))
+        .collect();
+    let best = fits.iter().map(|f| f.0).fold(f64::NEG_INFINITY, f64::max);
     // Weight, slope and standard error, the last widened from normal to Student.
     let tails = student(confidence, (y.len() - 2) as f64) / -normal((1.0 - confidence) / 2.0);
     let parts: Vec<(f64, f64, f64)> = fits
         .iter()
-        .map(|(f, prior)| (prior * libm::exp(f.restricted - best), f.beta[1], f.slope_variance.max(0.0).sqrt() * tails))
+        .map(|(likelihood, (slope, variance), prior)| {
+            (prior * libm::exp(likelihood - best), *slope, variance.max(0.0).sqrt() * tails)
+        })
         .filter(|part| part.0 > 1e-6)
         .collect();
     let weights: f64 = parts.iter().map(|p| p.0).sum();

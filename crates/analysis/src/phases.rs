@@ -86,34 +86,42 @@ fn range(y: &[f64]) -> f64 {
     y.iter().copied().fold(f64::NEG_INFINITY, f64::max) - low
 }
 
-/// Least sums of squares of partitions of `0..n` into 1 … [`PARTS`] parts of at least `least`: the inner borders of each.
+/// Least sums of squares of partitions of `0..n` into 1 … [`PARTS`] parts of at least `least`: the inner borders of each; of equal
+/// ones those that come first.
 fn partitions(n: usize, least: usize, cost: impl Fn(usize, usize) -> f64) -> Vec<Vec<usize>> {
     let most = PARTS.min(n / least.max(1));
-    let mut best = vec![[f64::INFINITY; PARTS + 1]; n + 1];
-    let mut from = vec![[0u16; PARTS + 1]; n + 1];
-    best[0][0] = 0.0;
+    // By end and parts less one; of the last part, where it begins.
+    let mut best = vec![[f64::INFINITY; PARTS]; n + 1];
+    let mut from = vec![[0.0; PARTS]; n + 1];
     for end in least..=n {
-        let (mut ends, mut starts) = ([f64::INFINITY; PARTS + 1], [0u16; PARTS + 1]);
-        for (start, before) in best.iter().enumerate().take(end - least + 1) {
-            let c = cost(start, end);
-            for part in 1..=PARTS {
-                let total = before[part - 1] + c;
-                if total < ends[part] {
-                    ends[part] = total;
-                    starts[part] = start as u16;
-                }
+        let (mut ends, mut starts) = ([f64::INFINITY; PARTS], [0.0; PARTS]);
+        let mut worst = f64::INFINITY;
+        for start in (least..=end - least).rev() {
+            let (before, c) = (&best[start], cost(start, end));
+            // Costs are not negative: nothing gets better by a part that alone costs more.
+            if c > worst {
+                continue;
             }
+            // Starts as floating point and without a branch: so the compiler handles several parts at once.
+            for part in 1..PARTS {
+                let total = before[part - 1] + c;
+                let better = total <= ends[part];
+                ends[part] = if better { total } else { ends[part] };
+                starts[part] = if better { start as f64 } else { starts[part] };
+            }
+            worst = ends[1..].iter().copied().fold(0.0, f64::max);
         }
+        ends[0] = cost(0, end);
         best[end] = ends;
         from[end] = starts;
     }
     (2..=most)
-        .filter(|&parts| best[n][parts].is_finite())
+        .filter(|&parts| best[n][parts - 1].is_finite())
         .map(|parts| {
             let mut end = n;
             let mut borders = Vec::with_capacity(parts - 1);
             for part in (2..=parts).rev() {
-                end = usize::from(from[end][part]);
+                end = from[end][part - 1] as usize;
                 borders.push(end);
             }
             borders.reverse();

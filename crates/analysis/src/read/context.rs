@@ -198,6 +198,12 @@ impl Origin {
         Origin { seconds: u64::try_from((first - SECOND / 100) / SECOND).unwrap_or(u64::MAX) }
     }
 
+    /// The times on the trace's own clock that the analysis can take [ps]: from the first to below the second.
+    pub fn range(self) -> (u128, u128) {
+        let zero = u128::from(self.seconds) * SECOND;
+        (zero, zero + LATEST)
+    }
+
     /// Seconds of the trace's own clock.
     pub fn seconds(self) -> u64 {
         self.seconds
@@ -209,8 +215,9 @@ impl Origin {
     /// It is before the origin, or too long after.
     #[inline]
     pub fn time(self, ps: u128) -> Result<Time, NumberError> {
-        let after = ps.checked_sub(u128::from(self.seconds) * SECOND).ok_or(NumberError::Negative)?;
-        if after >= LATEST {
+        let (from, to) = self.range();
+        let after = ps.checked_sub(from).ok_or(NumberError::Negative)?;
+        if ps >= to {
             return Err(NumberError::TooLarge);
         }
         Ok(Time::from_ps(after as u64))

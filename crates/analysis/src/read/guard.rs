@@ -20,7 +20,7 @@ const DEPTH: usize = 64;
 /// Longest page header; with statistics of long texts they come to some KiB.
 const HEADER_LIMIT: usize = 1 << 20;
 
-fn damaged(what: impl Into<String>) -> ParquetError {
+pub fn damaged(what: impl Into<String>) -> ParquetError {
     ParquetError::General(what.into())
 }
 
@@ -321,19 +321,28 @@ impl Checked {
                 }
                 Ok(())
             }
-            Page::DataPage { buf, num_values, encoding, .. } => {
-                let mut from = 0;
-                if self.max_definition > 0 {
-                    let length = buf.get(..4).map_or(0, |b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]) as usize);
-                    from = 4_usize.saturating_add(length);
-                }
-                check_delta(buf, from, *num_values, *encoding)
-            }
-            Page::DataPageV2 { buf, num_values, encoding, def_levels_byte_len, rep_levels_byte_len, .. } => {
-                let from = (*def_levels_byte_len as usize).saturating_add(*rep_levels_byte_len as usize);
-                check_delta(buf, from, *num_values, *encoding)
+            Page::DataPage { buf, num_values, encoding, .. } | Page::DataPageV2 { buf, num_values, encoding, .. } => {
+                check_delta(buf, levels(page, self.max_definition), *num_values, *encoding)
             }
         }
+    }
+}
+
+/// Bytes of a page in front of its values, as it says: they may be more than it has.
+#[allow(deprecated)] // Old files have such levels.
+pub fn levels(page: &Page, max_definition: i16) -> usize {
+    match page {
+        Page::DataPage { num_values, def_level_encoding: Encoding::BIT_PACKED, .. } if max_definition > 0 => {
+            let bits = (16 - max_definition.leading_zeros()) as usize;
+            (*num_values as usize * bits).div_ceil(8)
+        }
+        Page::DataPage { buf, .. } if max_definition > 0 => {
+            4 + buf.first_chunk::<4>().map_or(0, |length| u32::from_le_bytes(*length) as usize)
+        }
+        Page::DataPageV2 { def_levels_byte_len, rep_levels_byte_len, .. } => {
+            *def_levels_byte_len as usize + *rep_levels_byte_len as usize
+        }
+        _ => 0,
     }
 }
 

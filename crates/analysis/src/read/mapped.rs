@@ -119,13 +119,15 @@ pub struct MappedParquet {
 /// Columns of a batch, as the analysis has them.
 #[derive(Default)]
 struct Rows {
-    time: Vec<Time>,
+    time: Vec<u64>,
     queue: Vec<u64>,
     port: Vec<u32>,
     flow: Vec<u32>,
-    frame: Vec<u32>,
+    frame: Vec<u64>,
     flags: Vec<u8>,
     skip: Vec<bool>,
+    /// For the columns above, before they are brought into their type.
+    wide: Vec<u64>,
 }
 
 /// Rows that were passed over because they lack what makes a record.
@@ -184,22 +186,20 @@ impl MappedParquet {
         };
         let mut absent: Vec<usize> = Vec::new();
         match role {
+            Role::Time if unit != Unit::Iso && table.integers(chosen, steps(unit), context.origin.range(), &mut r.time) => {}
             Role::Time => {
                 let origin = context.origin;
                 r.time.clear();
                 let time = &mut r.time;
                 let mut each = |row: usize, value: Option<Result<u128, NumberError>>| match value {
                     None => {
-                        time.push(Time::ZERO);
+                        time.push(0);
                         absent.push(row);
                     }
-                    Some(value) => match value.and_then(|ps| origin.time(ps)) {
-                        Ok(t) => time.push(t),
-                        Err(error) => {
-                            time.push(Time::ZERO);
-                            failed(row, error);
-                        }
-                    },
+                    Some(value) => time.push(value.and_then(|ps| origin.time(ps)).map(Time::ps).unwrap_or_else(|error| {
+                        failed(row, error);
+                        0
+                    })),
                 };
                 if unit == Unit::Iso {
                     table.dates(chosen, &mut each);
@@ -207,6 +207,7 @@ impl MappedParquet {
                     table.numbers(chosen, steps(unit), &mut each);
                 }
             }
+            Role::Queue if table.integers(chosen, steps(unit), (0, QUEUE_LIMIT + 1), &mut r.queue) => {}
             Role::Queue => {
                 r.queue.clear();
                 let queues = &mut r.queue;
@@ -221,14 +222,15 @@ impl MappedParquet {
                     })),
                 });
             }
+            Role::Frame if table.integers(chosen, steps(unit), (0, FRAME_LIMIT + 1), &mut r.frame) => {}
             Role::Frame => {
                 r.frame.clear();
                 let frames = &mut r.frame;
                 table.numbers(chosen, steps(unit), |row, value| {
-                    frames.push(value.map_or(Ok(0), |v| v.and_then(frame)).unwrap_or_else(|e| {
+                    frames.push(u64::from(value.map_or(Ok(0), |v| v.and_then(frame)).unwrap_or_else(|e| {
                         failed(row, e);
                         0
-                    }));
+                    })));
                 });
             }
             Role::Marked | Role::Dropped | Role::Replaced => {
@@ -245,6 +247,8 @@ impl MappedParquet {
                 };
                 if table.is_text(chosen) {
                     table.texts(chosen, |row, value| set(row, value.map(|text| flag_text(unit, text))));
+                } else if let Some(values) = table.flags(chosen).filter(|_| unit == Unit::Flag) {
+                    flags.iter_mut().zip(values).for_each(|(flags, value)| *flags |= bit * u8::from(*value));
                 } else {
                     table.numbers(chosen, 1, |row, value| set(row, value.map(|v| v.and_then(|n| flag(unit, n)))));
                 }
@@ -252,26 +256,33 @@ impl MappedParquet {
             Role::Port => {
                 r.port.clear();
                 let (out, ports) = (&mut r.port, &mut context.ports);
-                let mut names = Names::default();
                 let mut refused = None;
-                let mut each = |row: usize, text: Option<&[u8]>| match text {
+                let mut each = |row: usize, port: Option<Result<u32, Problem>>| match port {
                     None => {
                         out.push(0);
                         absent.push(row);
                     }
-                    Some(text) => out.push(names.number(text, |text| ports.index(text)).unwrap_or_else(|problem| {
+                    Some(port) => out.push(port.unwrap_or_else(|problem| {
                         refused.get_or_insert((row, problem));
                         0
                     })),
                 };
                 if table.is_text(chosen) {
-                    table.texts(chosen, each);
+                    table.names(chosen, |text| ports.index(text), each);
                 } else {
+                    let mut last = None;
                     table.numbers(chosen, 1, |row, value| match value {
                         None => each(row, None),
-                        Some(Ok(number)) => each(row, Some(number.to_string().as_bytes())),
+                        Some(Ok(number)) => {
+                            let port = match last {
+                                Some((same, port)) if same == number => Ok(port),
+                                _ => ports.index(number.to_string().as_bytes()),
+                            };
+                            last = port.as_ref().ok().map(|port| (number, *port));
+                            each(row, Some(port));
+                        }
                         Some(Err(error)) => {
-                            each(row, Some(b"?"));
+                            each(row, Some(ports.index(b"?")));
                             failed(row, error);
                         }
                     });
@@ -283,34 +294,34 @@ impl MappedParquet {
             Role::Flow => {
                 r.flow.clear();
                 let out = &mut r.flow;
-                let own = self.own_flows;
                 let mut refused = None;
+                let mut flows = context.flows.lock();
+                let mut each = |row: usize, flow: Option<Result<u32, Problem>>| {
+                    out.push(flow.unwrap_or(Ok(NO_FLOW)).unwrap_or_else(|problem| {
+                        refused.get_or_insert((row, problem));
+                        NO_FLOW
+                    }));
+                };
+                let own = self.own_flows;
+                let mut numbered = |number: u64| {
+                    if own {
+                        Ok(u32::try_from(number).unwrap_or(NO_FLOW))
+                    } else {
+                        flows.numbered(number)
+                    }
+                };
                 if table.is_text(chosen) {
-                    let mut flows = context.flows.lock();
-                    let mut names = Names::default();
-                    table.texts(chosen, |row, text| {
-                        let number = text.map_or(Ok(NO_FLOW), |text| names.number(text, |text| flows.named(text)));
-                        out.push(number.unwrap_or_else(|problem| {
-                            refused.get_or_insert((row, problem));
-                            NO_FLOW
-                        }));
-                    });
+                    table.names(chosen, |text| flows.named(text), each);
+                } else if table.integers(chosen, 1, (0, 1 << 64), &mut r.wide) {
+                    r.wide.iter().enumerate().for_each(|(row, number)| each(row, Some(numbered(*number))));
                 } else {
-                    let mut flows = context.flows.lock();
-                    table.numbers(chosen, 1, |row, value| {
-                        let number = match value {
-                            None => Ok(NO_FLOW),
-                            Some(Ok(number)) if own => Ok(u32::try_from(number).unwrap_or(NO_FLOW)),
-                            Some(Ok(number)) => flows.numbered(u64::try_from(number).unwrap_or(u64::MAX)),
-                            Some(Err(error)) => {
-                                failed(row, error);
-                                Ok(NO_FLOW)
-                            }
-                        };
-                        out.push(number.unwrap_or_else(|problem| {
-                            refused.get_or_insert((row, problem));
-                            NO_FLOW
-                        }));
+                    table.numbers(chosen, 1, |row, value| match value {
+                        None => each(row, None),
+                        Some(Ok(number)) => each(row, Some(numbered(u64::try_from(number).unwrap_or(u64::MAX)))),
+                        Some(Err(error)) => {
+                            failed(row, error);
+                            each(row, None);
+                        }
                     });
                 }
                 if let Some((row, problem)) = refused {
@@ -333,30 +344,6 @@ impl MappedParquet {
     fn placed(&self, problem: Problem, chosen: usize, row: usize) -> Problem {
         let place = format!("row {}", self.table.first_row() + row as u64 + 1);
         problem.file(self.table.path()).place(place).column(self.table.name(chosen))
-    }
-}
-
-/// Numbers of names; the name of the row before is not looked up again.
-#[derive(Default)]
-struct Names {
-    at: usize,
-    length: usize,
-    number: Option<u32>,
-}
-
-impl Names {
-    /// Names of a dictionary are the same memory wherever they occur.
-    #[inline]
-    fn number(&mut self, name: &[u8], look_up: impl FnOnce(&[u8]) -> Result<u32, Problem>) -> Result<u32, Problem> {
-        let at = name.as_ptr() as usize;
-        match self.number {
-            Some(number) if (self.at, self.length) == (at, name.len()) => Ok(number),
-            _ => {
-                let number = look_up(name)?;
-                *self = Names { at, length: name.len(), number: Some(number) };
-                Ok(number)
-            }
-        }
     }
 }
 
@@ -408,8 +395,13 @@ impl TraceReader for MappedParquet {
             self.rows.port.resize(rows, port);
         }
         let r = &self.rows;
-        let record =
-            |i: usize| Record { time: r.time[i], queue: r.queue[i], frame: r.frame[i], flow: r.flow[i], flags: r.flags[i] };
+        let record = |i: usize| Record {
+            time: Time::from_ps(r.time[i]),
+            queue: r.queue[i],
+            frame: r.frame[i] as u32,
+            flow: r.flow[i],
+            flags: r.flags[i],
+        };
         if r.skip.is_empty() {
             batch.records.extend((0..rows).map(record));
             batch.ports.extend_from_slice(&r.port);

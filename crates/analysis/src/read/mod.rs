@@ -18,6 +18,7 @@ mod stamps;
 mod table;
 #[cfg(test)]
 mod tests;
+mod texts;
 mod trace;
 mod window;
 

@@ -7,6 +7,9 @@ use fanin_units::{Span, Time};
 /// Records that may overtake one another.
 pub const WINDOW: usize = 1 << 16;
 
+/// Records of a port that are handed on together where they come in order: its analysis then stays in the cache for so many.
+const TOGETHER: usize = 256;
+
 /// Records that are sorted in memory at most (32 B each: 3.2 GB).
 pub const MOST: usize = 100_000_000;
 
@@ -90,15 +93,11 @@ impl<S: Sink> Lane<S> {
         } else {
             self.latest = record.time;
         }
+        self.held.push(*record);
         match self.order {
-            Order::Sorted => self.sink.take(record),
-            Order::Nearly => {
-                self.held.push(*record);
-                if self.held.len() == 2 * WINDOW {
-                    self.release(WINDOW);
-                }
-            }
-            Order::Any => self.held.push(*record),
+            Order::Sorted if self.held.len() == TOGETHER => self.release(TOGETHER),
+            Order::Nearly if self.held.len() == 2 * WINDOW => self.release(WINDOW),
+            _ => {}
         }
         Ok(())
     }

@@ -4,7 +4,8 @@ use super::guard::{Checked, Guarded};
 use super::mapping::{Column, Unit};
 use super::number::{from_date, from_float, from_integer, from_text, NumberError};
 use super::problem::{Problem, Problems};
-use parquet::basic::{LogicalType, TimeUnit, Type};
+use super::texts::{placed, Placed, Shared};
+use parquet::basic::{Encoding, LogicalType, TimeUnit, Type};
 use parquet::column::reader::{get_column_reader, get_typed_column_reader, ColumnReaderImpl};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, FloatType, Int32Type, Int64Type};
 use parquet::errors::ParquetError;
@@ -26,6 +27,8 @@ enum Reader {
     Float(ColumnReaderImpl<FloatType>, Vec<f32>),
     Double(ColumnReaderImpl<DoubleType>, Vec<f64>),
     Text(ColumnReaderImpl<ByteArrayType>, Vec<ByteArray>),
+    /// Text with a dictionary.
+    Placed(ColumnReaderImpl<Int64Type>, Vec<i64>, Shared),
 }
 
 /// One column that is read.
@@ -220,6 +223,14 @@ impl Table {
                 let codec = chunk.compression();
                 let pages = SerializedPageReader::new(Arc::new(file.for_codec(codec)), chunk, rows as usize, None)?;
                 let pages = Checked::new(Box::new(pages), codec, column.max_definition)?;
+                let dictionary = chunk.dictionary_page_offset().is_some()
+                    && !chunk.encodings().any(|encoding| encoding == Encoding::DELTA_LENGTH_BYTE_ARRAY);
+                if dictionary && description.physical_type() == Type::BYTE_ARRAY {
+                    let texts = Shared::default();
+                    let pages = Placed { pages, texts: texts.clone(), max_definition: column.max_definition };
+                    let reader = ColumnReaderImpl::new(Arc::new(placed(&description)?), Box::new(pages));
+                    return Ok(Reader::Placed(reader, Vec::new(), texts));
+                }
                 let reader = get_column_reader(description.clone(), Box::new(pages));
                 Ok(match description.physical_type() {
                     Type::BOOLEAN => Reader::Bool(get_typed_column_reader(reader), Vec::new()),
@@ -254,16 +265,55 @@ impl Table {
             Some(Reader::Int64(_, v)) => column.values(v, |row, v| each(row, v.map(|v| from_integer(*v, scale)))),
             Some(Reader::Float(_, v)) => column.values(v, |row, v| each(row, v.map(|v| from_float(f64::from(*v), scale)))),
             Some(Reader::Double(_, v)) => column.values(v, |row, v| each(row, v.map(|v| from_float(*v, scale)))),
-            Some(Reader::Text(_, v)) => column.values(v, |row, v| each(row, v.map(|v| from_text(bytes(v), scale)))),
+            Some(Reader::Text(..) | Reader::Placed(..)) => {
+                self.texts(chosen, |row, v| each(row, v.map(|v| from_text(v, scale))));
+            }
+        }
+    }
+
+    /// Puts the column's whole numbers times `scale` less `from` into `out` if every row has one and all of them, times `scale`, are
+    /// from `from` to below `to`. Otherwise gives false: [`Table::numbers`] tells them one by one.
+    pub fn integers(&self, chosen: usize, scale: u64, (from, to): (u128, u128), out: &mut Vec<u64>) -> bool {
+        out.clear();
+        let column = &self.columns[chosen];
+        let bounds = (
+            u64::try_from(from.div_ceil(u128::from(scale.max(1)))),
+            to.checked_sub(1).map(|last| last / u128::from(scale.max(1))),
+        );
+        let (Ok(low), Some(high)) = bounds else { return false };
+        let largest = if column.unsigned { u64::MAX } else { i64::MAX as u64 };
+        let Some(span) = (high.min(u128::from(largest)) as u64).checked_sub(low) else { return false };
+        // What is below 2^64 in the end is exact modulo 2^64.
+        let mut right = true;
+        let mut step = |v: u64| {
+            right &= v.wrapping_sub(low) <= span;
+            v.wrapping_mul(scale).wrapping_sub(from as u64)
+        };
+        match &column.reader {
+            Some(Reader::Int32(_, v)) if v.len() == self.rows && column.unsigned => {
+                out.extend(v.iter().map(|v| step(u64::from(*v as u32))))
+            }
+            Some(Reader::Int32(_, v)) if v.len() == self.rows => out.extend(v.iter().map(|v| step(i64::from(*v) as u64))),
+            Some(Reader::Int64(_, v)) if v.len() == self.rows => out.extend(v.iter().map(|v| step(*v as u64))),
+            _ => return false,
+        }
+        right
+    }
+
+    /// The column's flags, if every row has one.
+    pub fn flags(&self, chosen: usize) -> Option<&[bool]> {
+        match &self.columns[chosen].reader {
+            Some(Reader::Bool(_, v)) if v.len() == self.rows => Some(v),
+            _ => None,
         }
     }
 
     /// As [`Table::numbers`], of dates in text.
     pub fn dates(&self, chosen: usize, mut each: impl FnMut(usize, Option<Result<u128, NumberError>>)) {
-        let column = &self.columns[chosen];
-        match &column.reader {
-            Some(Reader::Text(_, v)) => column.values(v, |row, v| each(row, v.map(|v| from_date(bytes(v))))),
-            _ => self.numbers(chosen, 1, |row, v| each(row, v.map(|_| Err(NumberError::NotANumber)))),
+        if self.is_text(chosen) {
+            self.texts(chosen, |row, v| each(row, v.map(from_date)));
+        } else {
+            self.numbers(chosen, 1, |row, v| each(row, v.map(|_| Err(NumberError::NotANumber))));
         }
     }
 
@@ -275,7 +325,7 @@ impl Table {
 
     /// Whether the column holds text.
     pub fn is_text(&self, chosen: usize) -> bool {
-        matches!(self.columns[chosen].reader, Some(Reader::Text(..)))
+        matches!(self.columns[chosen].reader, Some(Reader::Text(..) | Reader::Placed(..)))
     }
 
     /// Whether the column holds floating-point numbers.
@@ -287,8 +337,29 @@ impl Table {
     /// holds no text.
     pub fn texts(&self, chosen: usize, mut each: impl FnMut(usize, Option<&[u8]>)) {
         let column = &self.columns[chosen];
-        if let Some(Reader::Text(_, v)) = &column.reader {
-            column.values(v, |row, v| each(row, v.map(bytes)));
+        match &column.reader {
+            Some(Reader::Text(_, v)) => column.values(v, |row, v| each(row, v.map(bytes))),
+            Some(Reader::Placed(_, v, texts)) => {
+                let texts = texts.lock();
+                column.values(v, |row, v| each(row, v.map(|v| texts.get(*v))));
+            }
+            _ => {}
+        }
+    }
+
+    /// As [`Table::texts`], with what `look_up` makes of each text; of a dictionary's it is asked once.
+    pub fn names<E>(
+        &self,
+        chosen: usize,
+        mut look_up: impl FnMut(&[u8]) -> Result<u32, E>,
+        mut each: impl FnMut(usize, Option<Result<u32, E>>),
+    ) {
+        let column = &self.columns[chosen];
+        if let Some(Reader::Placed(_, v, texts)) = &column.reader {
+            let mut texts = texts.lock();
+            column.values(v, |row, v| each(row, v.map(|v| texts.name(*v, &mut look_up))));
+        } else {
+            self.texts(chosen, |row, v| each(row, v.map(&mut look_up)));
         }
     }
 
@@ -311,6 +382,9 @@ impl Table {
             Some(Reader::Float(_, v)) => v.get(at).map_or(String::new(), ToString::to_string),
             Some(Reader::Double(_, v)) => v.get(at).map_or(String::new(), ToString::to_string),
             Some(Reader::Text(_, v)) => v.get(at).map_or(String::new(), |v| String::from_utf8_lossy(bytes(v)).into_owned()),
+            Some(Reader::Placed(_, v, texts)) => {
+                v.get(at).map_or(String::new(), |v| String::from_utf8_lossy(texts.lock().get(*v)).into_owned())
+            }
             None => String::new(),
         }
     }
@@ -340,6 +414,10 @@ impl Chosen {
                 });
                 read
             }
+            Some(Reader::Placed(reader, v, texts)) => {
+                texts.lock().forget();
+                fill(reader, v, levels, rows, |r, n, l, v| r.read_records(n, Some(l), None, v))
+            }
         }?;
         // What follows takes the levels' word for which values are there.
         let there =
@@ -352,6 +430,7 @@ impl Chosen {
             Some(Reader::Float(_, v)) => v.len(),
             Some(Reader::Double(_, v)) => v.len(),
             Some(Reader::Text(_, v)) => v.len(),
+            Some(Reader::Placed(_, v, _)) => v.len(),
         };
         if values != there || (self.max_definition > 0 && self.levels.len() != read) {
             return Err(general("a column has another number of values than its rows"));

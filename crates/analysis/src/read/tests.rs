@@ -12,6 +12,7 @@ use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int32Ty
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::parser::parse_message_type;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -257,6 +258,57 @@ fn parquet_of_any_shape_by_mapping() {
         assert!(notes[1].contains("100 rows have no value where one is needed"), "{notes:?}");
         let (records, ..) = all(&path, Some("time=when,queue=depth:MB")).unwrap();
         assert_eq!((records.len(), records[3].queue), (1_000, 1_500_000));
+    }
+}
+
+/// From a dictionary, from pages behind one that became too large, from pages without any, over several batches; ports by number.
+#[test]
+fn parquet_names_are_those_of_their_rows() {
+    use parquet::file::properties::WriterVersion::{PARQUET_1_0, PARQUET_2_0};
+    let schema = "message t { required int64 time_ns; required int32 queue_bytes; required int32 port;
+        optional binary flow (UTF8); }";
+    let n = 40_000;
+    let flow = |i: i32| (i % 7 != 0).then(|| format!("{:05} > x", i / 5 * 31 % 3_000));
+    let mut numbers: BTreeMap<String, u32> = BTreeMap::new();
+    let expected: Vec<u32> = (0..n)
+        .map(|i| {
+            let next = (1 << 20) + numbers.len() as u32;
+            flow(i).map_or(NO_FLOW, |name| *numbers.entry(name).or_insert(next))
+        })
+        .collect();
+    let folder = Folder::new();
+    let path = folder.0.path().join("t.parquet");
+    for (version, dictionary) in
+        [(PARQUET_1_0, 1 << 20), (PARQUET_1_0, 9_000), (PARQUET_1_0, 0), (PARQUET_2_0, 1 << 20), (PARQUET_2_0, 9_000)]
+    {
+        let properties = WriterProperties::builder()
+            .set_writer_version(version)
+            .set_dictionary_enabled(dictionary > 0)
+            .set_dictionary_page_size_limit(dictionary)
+            .set_data_page_row_count_limit(700)
+            .set_write_batch_size(100)
+            .set_column_encoding("flow".into(), Encoding::PLAIN);
+        parquet_file(&path, schema, properties.build(), |index, writer| {
+            let all: Vec<i32> = (0..n).collect();
+            match index {
+                0 => writer.typed::<Int64Type>().write_batch(&all.iter().map(|i| i64::from(*i)).collect::<Vec<_>>(), None, None),
+                1 => writer.typed::<Int32Type>().write_batch(&all, None, None),
+                2 => writer.typed::<Int32Type>().write_batch(&all.iter().map(|i| i % 5).collect::<Vec<_>>(), None, None),
+                _ => {
+                    let there: Vec<i16> = all.iter().map(|i| i16::from(flow(*i).is_some())).collect();
+                    let names: Vec<ByteArray> = all.iter().filter_map(|i| flow(*i)).map(|name| name.as_str().into()).collect();
+                    writer.typed::<ByteArrayType>().write_batch(&names, Some(&there), None)
+                }
+            }
+            .unwrap();
+        });
+        let (records, ports, _) = all(&path, None).unwrap();
+        assert!(records.iter().map(|r| r.flow).eq(expected.iter().copied()), "{version:?}, {dictionary}");
+        assert!(
+            ports.iter().map(String::as_str).eq((0..n).map(|i| ["0", "1", "2", "3", "4"][i as usize % 5])),
+            "{:?}",
+            &ports[..9]
+        );
     }
 }
 

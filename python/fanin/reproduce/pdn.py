@@ -73,7 +73,7 @@ def measure(result: Result, job: Job) -> Run:
 
 
 def jobs(context: Context, variants: Iterable[str], servers: Iterable[int]) -> list[Job]:
-    """Return a job for each variant and number of servers; starts at random take all seeds, the others are the same with each."""
+    """Return a job for each variant and number of servers; starts at random take all seeds, the others the first."""
     base = context.scenario("fan-in")
     made = []
     for n in servers:

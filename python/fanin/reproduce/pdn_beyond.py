@@ -58,7 +58,7 @@ def both(context: Context, changes: dict[str, Any], servers: int, **key: Any) ->
     seconds=10,
 )
 def timers(context: Context) -> Findings:
-    """With an RTO_min of 10 ms still; with one below the 2.4 ms that a full queue takes, no."""
+    """With an RTO_min of 10 ms still; with one below the 2.4 ms that a full queue takes, little or not at all."""
     listed = []
     for servers in (100, 150):
         for rto in TIMERS:
@@ -98,7 +98,7 @@ SILENT: Final[dict[str, Any]] = {"switch.mechanisms.pdn": None, "transports.noti
 
 @figure("pdn/neighbours", title="Beyond the paper: what PDN takes from others beside it", seeds=6, short=1, seconds=130)
 def neighbours(context: Context) -> Findings:
-    """Flows 1 and 2 get no more with notification than without."""
+    """Flows 1 and 2 get no more with notification than without, but for what seeds differ."""
     base = context.scenario("fairness")
     jobs = [
         Job(base.replace(changes | silence), seed, {"others": others, "told": notified})

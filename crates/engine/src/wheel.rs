@@ -221,10 +221,31 @@ impl Wheel {
     /// Takes the next event if it is not after `limit`.
     #[inline(always)]
     pub fn pop_until(&mut self, limit: Time) -> Option<(Time, Due)> {
-        if self.next >= self.low && !self.look_ahead(limit) {
-            return None;
+        if self.next >= self.low {
+            if self.next == self.due.len() {
+                self.due.clear();
+                self.next = 0;
+                match self.open_next(limit.ps()) {
+                    Opened::Nothing => {
+                        self.low = 0;
+                        return None;
+                    }
+                    // Most buckets: the event goes straight to the user.
+                    Opened::One(event) if self.ahead.events == 0 && event.time <= limit.ps() => {
+                        self.low = 0;
+                        return Some((Time::from_ps(event.time), event));
+                    }
+                    Opened::One(event) => self.due.push(event),
+                    Opened::Several => {}
+                }
+            }
+            if self.ahead.events > 0 {
+                self.look_further();
+            }
+            self.note_known();
         }
-        // SAFETY: `next` is below `low`, or `look_ahead` says that there is an event at it.
+        // SAFETY: `next` is below the length of `due`: it is below `low`, which is no more than that, or has just been found to
+        // be, or the bucket that has just been opened had events.
         let event = unsafe { *self.due.get_unchecked(self.next) };
         if event.time > limit.ps() {
             return None;
@@ -244,47 +265,34 @@ impl Wheel {
         self.next == self.due.len() && self.far.is_empty() && self.occupied.iter().all(|word| *word == 0)
     }
 
-    /// Opens buckets until the events that the user wants to know are known; the first one, where none is known, unless it
-    /// begins after `limit`. Whether any event is known then.
-    #[inline(always)]
-    fn look_ahead(&mut self, limit: Time) -> bool {
-        if self.next == self.due.len() {
-            self.due.clear();
-            self.next = 0;
-            if !self.open_next(limit.ps()) {
-                self.low = 0;
-                return false;
-            }
-        }
-        if self.ahead.events > 0 {
-            self.look_further();
-        }
-        self.note_known();
-        true
-    }
-
     /// Remembers from where on too few events are known.
     #[inline(always)]
     fn note_known(&mut self) {
         self.low = self.due.len().saturating_sub(self.ahead.events);
     }
 
-    /// Opens twice as many as are wanted, so that it is seldom done.
+    /// Opens buckets until the events that the user wants to know are known: twice as many, so that it is seldom done.
     #[inline(never)]
     fn look_further(&mut self) {
         self.due.drain(..self.next);
         self.next = 0;
         let until = self.due[0].time + self.ahead.span.ps();
-        while self.due.len() < 2 * self.ahead.events && self.open_next(until) {}
+        while self.due.len() < 2 * self.ahead.events {
+            match self.open_next(until) {
+                Opened::Nothing => return,
+                Opened::One(event) => self.due.push(event),
+                Opened::Several => {}
+            }
+        }
     }
 
     /// Opens the next bucket that has events, unless it begins after `limit`.
     #[inline(always)]
-    fn open_next(&mut self, limit: u64) -> bool {
+    fn open_next(&mut self, limit: u64) -> Opened {
         let bucket = self.next_occupied().min(self.next_far);
         // Buckets are at least 2 ps wide, so that `u64::MAX`, for none, is beyond any limit.
         if bucket > limit >> self.shift {
-            return false;
+            return Opened::Nothing;
         }
         self.open = bucket;
         let index = (bucket & self.mask) as usize;
@@ -292,17 +300,21 @@ impl Wheel {
         if self.next_far <= bucket + self.mask {
             self.fetch_far();
             self.open_many(index);
-            return true;
+            return Opened::Several;
         }
         let (base, width, order) = (bucket << self.shift, self.width, self.order);
         let line = &mut self.lines[index];
         if line.more != NONE {
             self.open_many(index);
-            return true;
+            return Opened::Several;
         }
         let events = &line.events;
         let count = std::mem::take(&mut line.count) as usize;
         let within = |event: u64| event >> SLOT_BITS & width;
+        if count == 1 {
+            // Nothing to sort, and no place to draw.
+            return Opened::One(Due::new(base | within(events[0]), (events[0] & SLOT) as u32));
+        }
         let key = |event: u64| {
             let (within, slot) = (within(event), (event & SLOT) as u32);
             within << TIME_AT | order.place(base | within, slot) | u64::from(slot)
@@ -312,10 +324,8 @@ impl Wheel {
         let end = self.due.as_mut_ptr().wrapping_add(known);
         // SAFETY: there is room for `ROOM` more, and `count` is never more than that.
         let put = |i: usize, key: u64| unsafe { end.add(i).write(Due::new(base | key >> TIME_AT, (key & SLOT) as u32)) };
-        // Most buckets hold one event, for which there is nothing to sort and no place to draw, or two to four, which are
-        // sorted without a branch: what is tied is in no order that could be predicted.
+        // Two to four are sorted without a branch: what is tied is in no order that could be predicted.
         match count {
-            1 => put(0, within(events[0]) << TIME_AT | events[0] & SLOT),
             2 => {
                 let (a, b) = ascending(key(events[0]), key(events[1]));
                 put(0, a);
@@ -349,7 +359,7 @@ impl Wheel {
         }
         // SAFETY: so many have just been written.
         unsafe { self.due.set_len(known + count) };
-        true
+        Opened::Several
     }
 
     /// Opens a bucket that has outgrown its line, or to which far events may belong.
@@ -421,6 +431,13 @@ impl Wheel {
         }
         u64::MAX
     }
+}
+
+/// What opening a bucket gave: one event, or several in `due`.
+enum Opened {
+    Nothing,
+    One(Due),
+    Several,
 }
 
 /// Two words in order, without a branch.

@@ -196,19 +196,29 @@ impl World {
     }
 
     /// Fetches what the next events need, in steps, each a few events after the one before it: link → ring entry → envelope →
-    /// table entry, outgoing link or end → ring of the outgoing link. In large fabrics a hop is memory latency, and the wheel
-    /// knows what is next. What a step finds out about an event is kept with it.
+    /// table entry, outgoing link or end → ring of the outgoing link; for a NIC that becomes free, port → host → end. In large
+    /// fabrics a hop is memory latency, and the wheel knows what is next. What a step finds out about an event is kept with it.
     #[inline(always)]
     fn prefetch(&mut self) {
         let core = &mut self.core;
+        let hosts = &self.hosts;
         let arrivals = core.arrivals;
         if let Some(due) = core.wheel.ahead(10) {
             let slot = due.slot as usize;
-            prefetch(&core.links[if slot >= arrivals { slot - arrivals } else { slot }]);
+            if slot >= arrivals {
+                prefetch(&core.links[slot - arrivals]);
+            } else {
+                prefetch(&core.links[slot]);
+                prefetch(&core.ports[slot]);
+            }
         }
         if let Some(due) = core.wheel.ahead(7) {
             let slot = due.slot as usize;
-            core.links[if slot >= arrivals { slot - arrivals } else { slot }].prefetch_front(&core.rings);
+            if slot >= arrivals {
+                core.links[slot - arrivals].prefetch_front(&core.rings);
+            } else if let Owner::Host(host) = core.ports[slot].owner {
+                prefetch(&hosts.hosts[host as usize]);
+            }
         }
         if let Some(due) = core.wheel.ahead(5) {
             let slot = due.slot as usize;
@@ -216,14 +226,20 @@ impl World {
                 let packet = core.links[slot - arrivals].front(&core.rings).packet;
                 due.note = packet + 1;
                 core.pool.prefetch(packet);
+            } else {
+                core.links[slot].prefetch_back(&core.rings);
             }
         }
         if let Some(due) = core.wheel.ahead(3) {
-            let packet = due.note;
-            // An event that another was put before is here twice.
-            if packet != 0 && packet & OUT == 0 {
+            let (slot, packet) = (due.slot as usize, due.note);
+            if slot < arrivals {
+                if let Owner::Host(host) = core.ports[slot].owner {
+                    hosts.prefetch_turn(host);
+                }
+            } else if packet != 0 && packet & OUT == 0 {
+                // Once only: an event that another was put before is here twice.
                 due.note = 0;
-                let link = &core.links[due.slot as usize - arrivals];
+                let link = &core.links[slot - arrivals];
                 let envelope = &core.pool[packet - 1];
                 match link.far_end() {
                     FarEnd::Switch(s) if !link.has_ingress_hook() => {
@@ -233,13 +249,22 @@ impl World {
                         }
                     }
                     FarEnd::Switch(_) => {}
-                    FarEnd::Host(_) => self.hosts.ends.prefetch(envelope.flow, envelope.to),
+                    FarEnd::Host(host) => {
+                        prefetch(core.pool.header(packet - 1));
+                        prefetch(&hosts.hosts[host as usize]);
+                        hosts.ends.prefetch(envelope.flow, envelope.to);
+                    }
                 }
             }
         }
         if let Some(due) = core.wheel.ahead(1) {
+            let slot = due.slot as usize;
             if due.note & OUT != 0 {
                 core.links[(due.note & !OUT) as usize].prefetch_back(&core.rings);
+            } else if slot >= arrivals {
+                if let FarEnd::Host(host) = core.links[slot - arrivals].far_end() {
+                    prefetch(&core.links[hosts.hosts[host as usize].nic as usize]);
+                }
             }
         }
     }

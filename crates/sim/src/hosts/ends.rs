@@ -166,7 +166,14 @@ impl Ends {
     /// Hints that an end is read and written soon.
     #[inline(always)]
     pub fn prefetch(&self, flow: FlowId, side: Side) {
-        let Some(id) = self.of(flow, side) else { return };
+        if let Some(id) = self.of(flow, side) {
+            self.prefetch_end(id);
+        }
+    }
+
+    /// The same, by its place.
+    #[inline(always)]
+    pub fn prefetch_end(&self, id: EndId) {
         let end: *const End = &self[id];
         for line in 0..std::mem::size_of::<End>().div_ceil(64).min(PREFETCHED) {
             crate::fabric::link::prefetch(end.cast::<[u8; 64]>().wrapping_add(line));

@@ -74,6 +74,14 @@ impl Hosts {
         ready.filter(|ready| matches!(ready, Ready::Packet(_))).count() as u64
     }
 
+    /// Hints that the first in the round of a NIC has its turn soon.
+    #[inline(always)]
+    pub fn prefetch_turn(&self, host: u32) {
+        if let Some(Ready::Turn(id)) = self.hosts[host as usize].ready.front() {
+            self.ends.prefetch_end(*id);
+        }
+    }
+
     /// A packet has reached a host to which frames may carry messages.
     #[inline(never)]
     pub fn deliver_hooked(&mut self, core: &mut Core, host: u32, packet: PacketId) {

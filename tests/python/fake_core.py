@@ -129,6 +129,7 @@ def version() -> str:
 def bench(workload: str, scale: float) -> dict[str, Any]:
     return {
         "packet_hops": 1_000_000,
+        "setup_s": 0.01,
         "cpu_s": 0.1,
         "wall_s": 0.11,
         "hops_per_cpu_s": 1e7,

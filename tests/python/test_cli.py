@@ -342,7 +342,7 @@ def test_bench_measures_each_workload_by_itself(core: ModuleType, monkeypatch: p
     measured = json.loads(done.stdout)
     assert list(measured) == ["W1", "W3"]
     assert set(measured["W1"]) >= {
-        "packet_hops", "cpu_s", "wall_s", "hops_per_cpu_s", "instructions_per_hop", "peak_rss_mb", "sim_s", "peers",
+        "packet_hops", "setup_s", "cpu_s", "wall_s", "hops_per_cpu_s", "instructions_per_hop", "peak_rss_mb", "sim_s", "peers",
     }  # fmt: skip
     assert measured["W1"]["instructions_per_hop"] is None
     assert [command[-2:] for command in commands] == [["W1", "0.5"], ["W3", "0.5"]]

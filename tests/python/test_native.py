@@ -7,6 +7,7 @@ import importlib
 import json
 import os
 import pty
+import shutil
 import signal
 import subprocess
 import sys
@@ -274,6 +275,19 @@ def test_a_benchmark_runs_in_its_own_process() -> None:
     assert 5 < measured["peak_rss_mb"] < 400
     with pytest.raises(ValueError, match="is not a workload"):
         _core.bench("W9", 1.0)
+
+
+# Scale, and instructions per packet-hop at that scale when this was written.
+COSTS = {"W1": (0.05, 636.8), "W2-128": (0.1, 421.7), "W2-432": (0.02, 570.2), "W3": (0.02, 277.4)}
+
+
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
+@pytest.mark.parametrize("name", COSTS)
+def test_a_hop_costs_no_more_instructions_than_it_did(name: str) -> None:
+    """Slack of 3 %: another version of the compiler moves counts by one or two."""
+    scale, known = COSTS[name]
+    counted = benchmark.measure([name], scale=scale)[name]["instructions_per_hop"]
+    assert 0.9 * known < counted < 1.03 * known, f"{counted:.1f} instructions per hop; update COSTS if it is meant to be so"
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "scenarios").rglob("*.toml")), ids=lambda path: path.stem)

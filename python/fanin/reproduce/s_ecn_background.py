@@ -46,9 +46,13 @@ STEPS: Final = (
     "the slope of a step follows from the spread of starts (s-ecn/starts); of which phases the paper's mean is, it does not say"
 )
 FULL: Final = (
-    "a hidden buffer of about 160 KB gives 1.009 Gb/s; here most runs have more than 250 KB (docs/papers/s-ecn-observations.md)"
+    "phase 2 follows from how full the hidden buffer is when the queries come: 0.93 Gb/s with 150 to 175 KB, 1.06 with 175 to 200, "
+    "1.16 with more (docs/papers/s-ecn-observations.md)"
 )
-EARLY: Final = "second rounds of early flows arrive with the first round and wait at the uplinks; the bound knows only the first"
+EARLY: Final = (
+    "second rounds of early flows arrive with the first round and wait at the uplinks; the bound knows only the first. In the "
+    "run that is farthest above it, phase 2 is taken from a stretch that begins during the first rounds"
+)
 
 HIDDEN: Final = {128: 0.804, 256: 1.009, 512: 1.170}
 """Mean slopes of phase 2 by the buffer of the previous hop in KB [Gb/s]."""

@@ -261,17 +261,18 @@ def show_summary(result: Result) -> None:
         if rows:
             console.print(_fitting(console, title, head, rows))
     for group in counters.groups(result.summary):
-        console.print(_counter_table(group))
+        if rows := counters.rows(group, zeros=False):
+            console.print(_counter_table(group.title, rows))
     for line in overview.aborted_lines(result.summary):
         console.print(Text(line, style="yellow"), soft_wrap=True)
     console.print(Text(f"result: {result.path}"))
 
 
-def _counter_table(group: counters.Group) -> Table:
-    table = Table(title=f"{group.title}: {group.doc}", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+def _counter_table(title: str, rows: list[list[str]]) -> Table:
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for index, name in enumerate(counters.HEAD):
         table.add_column(name, justify="right" if index == 1 else "left", no_wrap=index < 2)
-    for row in counters.rows(group, zeros=False):
+    for row in rows:
         table.add_row(*map(Text, row))
     return table
 

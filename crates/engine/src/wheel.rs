@@ -106,6 +106,8 @@ pub struct Wheel {
     /// Bucket of the first of them.
     next_far: u64,
     order: Order,
+    /// Time of the event that was popped last; kept in debug builds.
+    popped: u64,
 }
 
 /// The order of events of the same time.
@@ -158,6 +160,7 @@ impl Wheel {
             far: BinaryHeap::new(),
             next_far: u64::MAX,
             order,
+            popped: 0,
         }
     }
 
@@ -165,6 +168,7 @@ impl Wheel {
     #[inline(always)]
     pub fn set(&mut self, slot: u32, at: Time) {
         let time = at.ps();
+        debug_assert!(time >= self.popped, "an event at {time} ps, before the one that was popped last, at {}", self.popped);
         let bucket = time >> self.shift;
         // One comparison separates the common case (a later bucket within the horizon) from both others.
         if bucket.wrapping_sub(self.open + 1) < self.mask {
@@ -233,7 +237,7 @@ impl Wheel {
                     // Most buckets: the event goes straight to the user.
                     Opened::One(event) if self.ahead.events == 0 && event.time <= limit.ps() => {
                         self.low = 0;
-                        return Some((Time::from_ps(event.time), event));
+                        return Some(self.popped(event));
                     }
                     Opened::One(event) => self.due.push(event),
                     Opened::Several => {}
@@ -251,7 +255,15 @@ impl Wheel {
             return None;
         }
         self.next += 1;
-        Some((Time::from_ps(event.time), event))
+        Some(self.popped(event))
+    }
+
+    #[inline(always)]
+    fn popped(&mut self, event: Due) -> (Time, Due) {
+        if cfg!(debug_assertions) {
+            self.popped = event.time;
+        }
+        (Time::from_ps(event.time), event)
     }
 
     /// The `n`th of the events that follow the one that was popped last, from zero, if so many are known.
@@ -533,8 +545,15 @@ mod tests {
                     wheel.set(slot, Time::from_ps(time));
                     model.insert((time, key(time, slot), slot));
                 }
+                // A note stays with its event, whatever is set before it.
+                if let Some(due) = wheel.ahead(slot as usize % 4) {
+                    prop_assert!(due.note == 0 || due.note == due.slot + 1);
+                    due.note = due.slot + 1;
+                }
                 let limit = now + reach;
-                if let Some((time, slot)) = wheel.pop_until(Time::from_ps(limit)).map(|(time, due)| (time, due.slot)) {
+                if let Some((time, due)) = wheel.pop_until(Time::from_ps(limit)) {
+                    prop_assert!(due.note == 0 || due.note == due.slot + 1);
+                    let slot = due.slot;
                     prop_assert_eq!(model.pop_first(), Some((time.ps(), key(time.ps(), slot), slot)));
                     prop_assert!(time.ps() <= limit);
                     now = time.ps();

@@ -17,5 +17,5 @@ pub use run::bench::{measure, prepare, workload, Measured, Workload, WORKLOADS};
 pub use run::counters::{counters, counters_page, CounterGroup};
 pub use run::folder::{drive, finish, run, Control, Observer, Outcome, Progress, Rows, RunError};
 pub use run::inspect::{Kept, PortNow};
-pub use run::setup::world;
+pub use run::setup::{world, world_fetching};
 pub use world::{Pause, World};

@@ -15,7 +15,7 @@ pub enum Owner {
     Switch(u32, PortNo),
 }
 
-/// Counters of what does not happen to every packet; the others are the link's.
+/// The cold half of an output port, its counters first: those of what does not happen to every packet. The others are the link's.
 #[repr(C, align(64))]
 pub struct Port {
     /// How often the link's counters of bytes and packets have passed 2^32.

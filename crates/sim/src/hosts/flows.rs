@@ -254,10 +254,11 @@ impl Hosts {
 
     /// Takes an end out of its host; with the second the flow's row is written.
     fn release(&mut self, core: &mut Core, id: EndId) {
-        let Some((end, flow)) = self.ends.remove(id) else { return };
-        if end.queued {
-            self.hosts[end.host as usize].ready.retain(|r| *r != Ready::Turn(id));
+        if self.ends.exists(id) && self.ends[id].queued {
+            let host = self.ends[id].host as usize;
+            self.hosts[host].ready.retain(|r| *r != Ready::Turn(id));
         }
+        let Some((end, flow)) = self.ends.remove(id) else { return };
         self.signals.add(&end.protocol.signals());
         if let Some(flow) = flow {
             core.ledger.totals.ended += u64::from(matches!(flow.spec.kind, FlowKind::Transfer));

@@ -42,6 +42,14 @@ fn far_end(topology: &Topology, node: NodeId) -> FarEnd {
 /// # Errors
 /// When a result table cannot be created, or the traffic cannot be generated.
 pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World, RunError> {
+    world_fetching(scenario, destination, scenario.topology().links.len() > CACHED_LINKS)
+}
+
+/// The same, with or without fetching ahead: results do not depend on it, which tests show on networks of any size.
+///
+/// # Errors
+/// As [`world`].
+pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefetches: bool) -> Result<World, RunError> {
     let topology = scenario.topology();
     let doc = scenario.doc();
     let (switch, engine, telemetry) = (&doc.switch, &doc.engine, &doc.telemetry);
@@ -53,7 +61,6 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
     let (links, ports, rings, ingress) = links_and_ports(scenario, &framing, &switches);
 
     let (horizon, spacing, shortest) = rhythm(topology, framing);
-    let prefetches = topology.links.len() > CACHED_LINKS;
     let ahead = if prefetches { Ahead { events: FETCHED_AHEAD, span: shortest / 2 } } else { Ahead::NOTHING };
     let ties = match engine.ties {
         fanin_scenario::Ties::ByLink => Ties::BySlot,
@@ -319,8 +326,8 @@ fn equip(link: &mut Link, port: &mut Port, scenario: &Scenario, id: LinkId, expl
 
 /// How far ahead most events lie, and how far apart they are: propagation and serialisation of a full frame on most links,
 /// and the time in which about two such frames leave the network's ports when half of them are busy. A slow link in a fast
-/// fabric must not make the wheel's buckets wide; its events take the heap. Buckets stay well below the shortest delay, so
-/// that events rarely fall into the bucket that is open.
+/// fabric must not make the wheel's buckets wide; its events take the heap. Buckets stay well below the shortest delay
+/// where delays are alike, so that events rarely fall into the bucket that is open.
 fn rhythm(topology: &Topology, framing: Framing) -> (Span, Span, Span) {
     let full = fanin_units::Bytes(u64::from(framing.on_wire(framing.frame(1500 - framing.ip.header()))));
     let mut ahead: Vec<Span> = topology.links.iter().map(|l| l.delay + l.rate.time_to_send(full)).collect();

@@ -3,7 +3,7 @@
 use crate::common::*;
 use crate::random::{classes, fifo, Random};
 use fanin_scenario::Scenario;
-use fanin_sim::{Kept, Pause, World};
+use fanin_sim::{world_fetching, Destination, Kept, Pause, World};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,6 +15,39 @@ fn config(cases: u32) -> ProptestConfig {
         max_shrink_iters: 200,
         rng_seed: proptest::test_runner::RngSeed::Fixed(20_26),
         ..ProptestConfig::default()
+    }
+}
+
+/// Runs a scenario with or without fetching ahead.
+fn fetching(text: &str, fetches: bool) -> Ran {
+    finish(world_fetching(&scenario(text), &Destination::Memory, fetches).expect("a world"))
+}
+
+/// What is found out ahead of an arrival is what would be found out at it, whatever chooses the path.
+#[test]
+fn fetching_ahead_changes_no_path() {
+    for routing in ["ecmp", "spray", "round_robin", "flowlet"] {
+        let text = format!(
+            r#"
+            [topology]
+            kind = "fat_tree"
+            k = 4
+            link = {{ rate = "10Gbps", delay = "1us" }}
+            [switch]
+            routing = "{routing}"
+            buffer = {{ kind = "static", per_port = "20KB" }}
+            marking = {{ kind = "threshold", k = "10 packets" }}
+            [transport]
+            kind = "tcp"
+            congestion_control = "dctcp"
+            [[traffic]]
+            kind = "all_to_all"
+            size = "30KB"
+            "#
+        );
+        let [without, with] = [false, true].map(|fetches| fetching(&text, fetches));
+        assert!(without.totals.packet_hops > 50_000 && without.totals.dropped > 0, "{:?}", without.totals);
+        assert_eq!(without, with, "{routing}");
     }
 }
 
@@ -55,6 +88,14 @@ proptest! {
         let first = run(&random.with("auto", true));
         prop_assert_eq!(&run(&random.with("auto", true)), &first);
         prop_assert_eq!(run(&random.with("auto", false)).outcome(), first.outcome());
+    }
+
+    /// Fetching ahead, which large networks do, changes nothing. Tolerance: none.
+    #[test]
+    fn fetching_ahead_changes_nothing(random in prop_oneof![fifo(), classes()]) {
+        prop_assume!(accepted(&random));
+        let [without, with] = [false, true].map(|fetches| fetching(&random.with("auto", true), fetches));
+        prop_assert_eq!(without, with);
     }
 
     /// At any stop: packets sent = delivered + stray + dropped + in flight; what reached a switch = what it has sent, holds

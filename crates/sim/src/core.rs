@@ -1,6 +1,6 @@
 //! What fabric and hosts share: the clock, the events, links with their output ports, the packets, and the ledger.
 
-use crate::fabric::link::{flag, Link, Rings};
+use crate::fabric::link::{flag, Carry, Link, Rings};
 use crate::fabric::pool::Pool;
 use crate::fabric::port::Port;
 use crate::ledger::{Fate, Ledger};
@@ -31,6 +31,21 @@ pub struct Core {
     pub ledger: Ledger,
     /// The first table error; ends the run.
     pub failure: Option<TableError>,
+    /// Why it cannot go on.
+    pub stuck: Option<String>,
+}
+
+/// Something at a port has passed 2^32.
+#[cold]
+#[inline(never)]
+fn carried(port: &mut Port, stuck: &mut Option<String>, barrier: &mut Time, carry: Carry) {
+    if carry == Carry::Queue {
+        let message = || format!("the queue of port {} has reached 4 GiB; give switch.buffer a limit, or send less", port.name);
+        stuck.get_or_insert_with(message);
+        *barrier = Time::ZERO;
+    } else {
+        port.carry(carry);
+    }
 }
 
 impl Core {
@@ -70,10 +85,15 @@ impl Core {
     #[inline(always)]
     pub fn push(&mut self, l: usize, packet: PacketId, frame: u16) {
         let link = &mut self.links[l];
-        let ports = &mut self.ports;
-        if link.push(&mut self.rings, self.now, packet, frame, |carry| ports[l].carry(carry)) {
+        let (ports, stuck, barrier) = (&mut self.ports, &mut self.stuck, &mut self.barrier);
+        if link.push(&mut self.rings, self.now, packet, frame, |carry| carried(&mut ports[l], stuck, barrier, carry)) {
             self.wheel.set((self.arrivals + l) as u32, Time::from_ps(link.front(&self.rings).arrive));
         }
+    }
+
+    /// A queue has reached 4 GiB, which is as much as can be counted: the run ends as soon as the inner loop does.
+    pub fn stop_at_full_queue(&mut self, l: usize) {
+        carried(&mut self.ports[l], &mut self.stuck, &mut self.barrier, Carry::Queue);
     }
 
     /// Remembers the queue of a port after an arrival.

@@ -64,6 +64,9 @@ impl World {
             if let Some(error) = self.core.failure.take() {
                 return Err(error);
             }
+            if let Some(message) = self.core.stuck.take() {
+                return Ok(Pause::Stuck(format!("{message} (at {})", self.core.now)));
+            }
             if self.core.ledger.totals.events < end {
                 if let Some(pause) = self.beyond_the_wheel() {
                     return Ok(pause);

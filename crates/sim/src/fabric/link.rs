@@ -92,11 +92,15 @@ pub struct Link {
 
 const _: () = assert!(std::mem::size_of::<Link>() == 64);
 
-/// Which counter has passed 2^32.
+/// What has passed 2^32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Carry {
+    /// Bytes given.
     Bytes,
+    /// Packets given.
     Packets,
+    /// Bytes that wait: the run cannot go on.
+    Queue,
 }
 
 /// Where a link leads.
@@ -229,10 +233,7 @@ impl Link {
     }
 
     /// Puts a packet at the end: it is sent when all before it are. True when it is the only one on the way, so that its
-    /// arrival must be scheduled. `carry`, of bytes or packets, is called where a counter passes 2^32.
-    ///
-    /// # Panics
-    /// When more than 4 GiB wait.
+    /// arrival must be scheduled. `carry` is called with what passes 2^32.
     #[inline(always)]
     pub fn push(&mut self, rings: &mut Rings, now: Time, packet: PacketId, frame: u16, mut carry: impl FnMut(Carry)) -> bool {
         if self.tail.wrapping_sub(self.head) > self.mask {
@@ -252,8 +253,11 @@ impl Link {
             carry(Carry::Bytes);
         }
         if start > now.ps() {
-            // Only an unlimited buffer can come here; wrapping around would be a wrong result that looks right.
-            self.queue_bytes = self.queue_bytes.checked_add(u32::from(frame)).expect("a queue of less than 4 GiB");
+            let full;
+            (self.queue_bytes, full) = self.queue_bytes.overflowing_add(u32::from(frame));
+            if full {
+                carry(Carry::Queue);
+            }
         } else {
             // An idle port: it never waits. Everything before it has been served, as the port was idle.
             self.served = self.tail;

@@ -78,8 +78,6 @@ impl Explicit {
 
 impl Port {
     /// A counter of its link has passed 2^32.
-    #[cold]
-    #[inline(never)]
     pub fn carry(&mut self, carry: Carry) {
         self.carried[carry as usize] += 1;
     }

@@ -96,8 +96,11 @@ impl Fabric {
         explicit.scheduler.enqueue(class, frame);
         explicit.bytes += u64::from(frame);
         explicit.packets += 1;
-        let (bytes, packets) = (u32::try_from(explicit.bytes).expect("a queue of less than 4 GiB"), explicit.packets);
-        core.note_queue(l, bytes, packets);
+        let (bytes, packets) = (u32::try_from(explicit.bytes), explicit.packets);
+        if bytes.is_err() {
+            core.stop_at_full_queue(l);
+        }
+        core.note_queue(l, bytes.unwrap_or(u32::MAX), packets);
         core.arm(l);
     }
 

@@ -102,7 +102,8 @@ impl Fabric {
         if link.free_at > now.ps() {
             while link.next_departure(&core.rings, now).is_some() {}
             let packets = link.queue_packets();
-            let would = if link.flags & flag::LIMIT_PACKETS != 0 { packets + 1 } else { link.queue_bytes + u32::from(frame) };
+            let bytes = link.queue_bytes.saturating_add(u32::from(frame)); // 4 GiB end the run
+            let would = if link.flags & flag::LIMIT_PACKETS != 0 { packets + 1 } else { bytes };
             if would > link.limit {
                 return self.drop_packet(core, l, packet, DropReason::BUFFER_FULL);
             }
@@ -111,7 +112,6 @@ impl Fabric {
                 envelope.ecn = Ecn::Ce;
                 core.ports[l].marks += 1;
             }
-            let bytes = link.queue_bytes + u32::from(frame);
             if link.may_exceed(bytes) {
                 core.ports[l].note_queue(link, now, bytes, packets + 1);
             }

@@ -109,6 +109,7 @@ pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefet
             cell: switch.cell_bytes(),
             ledger,
             failure: None,
+            stuck: None,
         },
         fabric: Fabric {
             fib: fib(topology, scenario.routes()),
@@ -298,7 +299,7 @@ fn equip(link: &mut Link, port: &mut Port, scenario: &Scenario, id: LinkId, expl
         return;
     }
     // A port that the inner loop can serve by itself has a limit and a threshold in bytes or packets.
-    // Beyond 4 GiB there is no limit and no threshold; a queue that approaches it ends the run.
+    // Beyond 4 GiB there is no limit and no threshold; a queue that reaches it ends the run.
     let small = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
     let limit = match admission.simple_limit() {
         Some(Amount::Bytes(n)) => Some((small(n), 0)),

@@ -2,6 +2,7 @@
 
 use crate::common::*;
 use fanin_sim::Pause;
+use fanin_units::Time;
 
 /// A dead path: a port without buffer that datagrams at line rate keep busy.
 const DEAD: &str = "[topology]\nkind = \"single_switch\"\nhosts = 4\nlink = { rate = \"1Gbps\", delay = \"1us\" }\n\
@@ -71,4 +72,39 @@ fn time_that_stands_still_is_noticed() {
     let mut world = make(&text("1ms"));
     while world.advance(100).expect("tables in memory") == Pause::Budget {}
     assert_eq!(world.totals().ended, 3000);
+}
+
+/// A queue can be counted up to 4 GiB. One that reaches it ends the run with the port's name, at both kinds of ports.
+#[test]
+fn a_queue_of_4_gib_ends_the_run() {
+    for ports in ["auto", "explicit"] {
+        let (message, world) = run_stuck(
+            &format!(
+                r#"
+                [topology]
+                kind = "dumbbell"
+                left = 1
+                right = 1
+                host_link = {{ rate = "400Gbps", delay = "1us" }}
+                bottleneck = {{ rate = "1Mbps", delay = "1us" }}
+                [switch]
+                buffer = "unlimited"
+                [engine]
+                ports = "{ports}"
+                [[traffic]]
+                kind = "cbr"
+                src = "h0"
+                dst = "h1"
+                rate = "400Gbps"
+                packet = "8972B"
+                size = "4400MB"
+                [telemetry]
+                sample = "off"
+                "#
+            ),
+            1 << 20,
+        );
+        assert!(message.starts_with("the queue of port left->right has reached 4 GiB"), "{message}");
+        assert!(world.now() > Time::from_ps(80_000_000_000) && world.now() < Time::from_ps(90_000_000_000), "{}", world.now());
+    }
 }

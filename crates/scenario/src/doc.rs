@@ -49,7 +49,7 @@ const SEED_MAX: u64 = i64::MAX as u64;
 pub const DEFAULT_TRANSPORT: &str = "default";
 
 /// The value of an empty table, of a type whose keys all have defaults.
-fn all_defaults<T: Param>() -> T {
+pub(crate) fn all_defaults<T: Param>() -> T {
     let empty: Node = Value::Table(Vec::new()).into();
     T::parse(&empty, &mut Cx::new()).expect("every key has a default")
 }

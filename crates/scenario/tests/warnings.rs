@@ -496,3 +496,25 @@ fn tables_that_fill_the_disk() {
     let found = changed(&[], many);
     assert!(found.contains("traffic, line 13: asks for about 1.0e8 flows: flows.parquet will have about 4.0 GB"), "{found}");
 }
+
+/// A setting of all switches that entries replace at every port, or at every switch, holds nowhere.
+#[test]
+fn settings_that_are_replaced_everywhere_have_no_effect() {
+    let everywhere = "[[switch.except]]\nswitches = [\"*\"]\n";
+    let replaced = |entry: &str| changed(&[], &format!("{everywhere}{entry}"));
+    let marking = replaced("marking = { kind = \"threshold\", k = \"20 packets\" }\n");
+    assert_eq!(marking, "s.toml: warning: switch.marking, line 7: has no effect: switch.except replaces it everywhere\n");
+    let own = [("per_port = \"512KB\"", "per_port = \"600KB\"")]; // 512 KB are the default: given or not
+    let buffer = changed(&own, &format!("{everywhere}buffer = \"400KB\"\n"));
+    assert_eq!(buffer, "s.toml: warning: switch.buffer, line 6: has no effect: switch.except replaces it everywhere\n");
+    // The default of scheduling was not given; below, ports are left to which marking applies.
+    assert!(!replaced("scheduling = \"fifo\"\n").contains("everywhere"));
+    let some = "[[switch.except]]\nports = [\"*->h0\"]\nmarking = { kind = \"threshold\", k = \"20 packets\" }\n";
+    assert_eq!(changed(&[], some), "");
+    let pdn = "[switch.mechanisms.pdn]\n";
+    let found = changed(&[], &format!("{pdn}{everywhere}mechanisms = {{}}\n"));
+    assert!(
+        found.contains("switch.mechanisms, line") && found.contains("has no effect: switch.except replaces it everywhere"),
+        "{found}"
+    );
+}

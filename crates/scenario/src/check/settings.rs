@@ -23,12 +23,15 @@ pub(super) struct Settings<'a> {
     pub exceptions: &'a Exceptions,
     /// The kinds of ports that there are, each once.
     kinds: Vec<Kind>,
+    /// Keys of the switches' own settings that hold nowhere, since entries replace them at every port or switch.
+    pub replaced: Vec<&'static str>,
 }
 
 impl<'a> Settings<'a> {
     /// Without the network the entries are taken to hold somewhere, each alone, and the switches' own settings elsewhere; so
     /// are entries that by mistake hold nowhere.
     pub fn of(switch: &'a Switch, exceptions: &'a Exceptions, network: Option<&Network>) -> Self {
+        let mut replaced = Vec::new();
         let kinds = match network {
             _ if switch.except.is_empty() => vec![Kind::default()],
             Some(network) => {
@@ -36,6 +39,9 @@ impl<'a> Settings<'a> {
                     .switch_ports()
                     .map(|(link, port)| Kind { port: exceptions.port(link), mechanisms: exceptions.switch(port.from) });
                 let mut kinds = ports.collect::<BTreeSet<Kind>>();
+                let own = [Setting::Buffer, Setting::Marking, Setting::Scheduling];
+                replaced.extend(own.into_iter().filter(|s| kinds.iter().all(|k| k.port.of(*s).is_some())).map(Setting::key));
+                replaced.extend(kinds.iter().all(|k| k.mechanisms.is_some()).then_some("mechanisms"));
                 let holds = |i: usize| {
                     let from = |kind: &Kind, setting| kind.port.of(setting) == Some(i);
                     kinds
@@ -48,7 +54,7 @@ impl<'a> Settings<'a> {
             }
             None => std::iter::once(Kind::default()).chain(switch.except.iter().enumerate().map(alone)).collect(),
         };
-        Settings { switch, exceptions, kinds }
+        Settings { switch, exceptions, kinds, replaced }
     }
 
     /// The settings of a port.

@@ -3,7 +3,7 @@
 use super::settings::{at_setting, in_bytes, Settings, FRAME};
 use super::transport::shown;
 use super::Network;
-use crate::doc::Parts;
+use crate::doc::{all_defaults, Parts};
 use fanin_params::{Cx, Param};
 use fanin_switch::{Buffer, DynamicBuffer, Marking, PathChoice, RedParams, Switch};
 
@@ -26,6 +26,19 @@ pub(super) fn check(switch: &Switch, cx: &mut Cx) {
 
 /// Checks what depends on which settings are in use.
 pub(super) fn in_use(settings: &Settings, cx: &mut Cx) {
+    let default: Switch = all_defaults();
+    for key in &settings.replaced {
+        let given = match *key {
+            "buffer" => settings.switch.buffer != default.buffer,
+            "marking" => settings.switch.marking != default.marking,
+            "scheduling" => settings.switch.scheduling != default.scheduling,
+            _ => settings.switch.mechanisms != default.mechanisms,
+        };
+        if given {
+            let message = "has no effect: switch.except replaces it everywhere";
+            at_setting(None, key, cx, |cx| cx.warn(None, message, None).severity);
+        }
+    }
     for origins in settings.origins() {
         cx.key("switch", |cx| settings.switch.check_thresholds(origins, cx));
     }

@@ -78,7 +78,10 @@ pub fn counters() -> Vec<CounterGroup> {
 pub fn counters_page() -> String {
     let mut page = include_str!("counters.md").to_string();
     for group in counters() {
-        let _ = write!(page, "\n## `{}`\n\n{}\n\n| counter | counts |\n|---|---|\n", group.name, group.doc);
+        let counted_by = Mechanisms::all().into_iter().filter(|kind| kind.counts.name == group.name);
+        let keys: Vec<String> = counted_by.map(|kind| format!("`[switch.mechanisms.{}]`", kind.key)).collect();
+        let (name, of, doc) = (group.name, keys.join(", "), group.doc);
+        let _ = write!(page, "\n## `{name}`\n\nOf {of}. {doc}\n\n| counter | counts |\n|---|---|\n");
         for def in group.counters {
             let kind = match def.kind {
                 fanin_params::CounterKind::Step => "",

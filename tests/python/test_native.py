@@ -216,7 +216,9 @@ def test_other_threads_go_on_and_progress_is_reported() -> None:
 def test_an_interrupted_run_ends_within_a_second_and_keeps_its_folder(tmp_path: Path, how: signal.Signals) -> None:
     path = tmp_path / "endless.toml"
     path.write_text(fanin.Scenario(ENDLESS).to_toml())
-    command = [sys.executable, "-c", "from fanin.cli import app; app()", "run", str(path), "-o", str(tmp_path / "out")]
+    # These tests may run after nohup themselves.
+    code = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL); from fanin.cli import app; app()"
+    command = [sys.executable, "-c", code, "run", str(path), "-o", str(tmp_path / "out")]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "NO_COLOR": "1"}
     )
@@ -246,8 +248,9 @@ def test_a_closed_terminal_ends_a_run_unless_nohup_was_used(tmp_path: Path) -> N
     for nohup in (False, True):
         out = tmp_path / f"out-{nohup}"
         ours, theirs = pty.openpty()
-        code = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN); " if nohup else ""
-        call = [sys.executable, "-c", f"{code}from fanin.cli import app; app()", "run", str(path), "-o", str(out)]
+        action = "SIG_IGN" if nohup else "SIG_DFL"
+        code = f"import signal; signal.signal(signal.SIGHUP, signal.{action}); from fanin.cli import app; app()"
+        call = [sys.executable, "-c", code, "run", str(path), "-o", str(out)]
         process = subprocess.Popen(call, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
         os.close(theirs)
         deadline = time.monotonic() + 30

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
@@ -39,6 +41,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if item.get_closest_marker("native"):
                 item.add_marker(pytest.mark.skip(reason="fanin._core is not compiled: make test"))
+
+
+@pytest.fixture
+def not_nohup() -> Iterator[None]:
+    """Let children see SIGHUP's default, also where the tests run after nohup: an ignored signal stays ignored in children."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.fixture

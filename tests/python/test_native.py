@@ -212,13 +212,12 @@ def test_other_threads_go_on_and_progress_is_reported() -> None:
     assert set(seen[0]) == set(fanin.ProgressState.__annotations__)
 
 
+@pytest.mark.usefixtures("not_nohup")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_run_ends_within_a_second_and_keeps_its_folder(tmp_path: Path, how: signal.Signals) -> None:
     path = tmp_path / "endless.toml"
     path.write_text(fanin.Scenario(ENDLESS).to_toml())
-    # These tests may run after nohup themselves.
-    code = "import signal; signal.signal(signal.SIGHUP, signal.SIG_DFL); from fanin.cli import app; app()"
-    command = [sys.executable, "-c", code, "run", str(path), "-o", str(tmp_path / "out")]
+    command = [sys.executable, "-c", "from fanin.cli import app; app()", "run", str(path), "-o", str(tmp_path / "out")]
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "NO_COLOR": "1"}
     )
@@ -241,6 +240,7 @@ def test_an_interrupted_run_ends_within_a_second_and_keeps_its_folder(tmp_path: 
     report.render(result)
 
 
+@pytest.mark.usefixtures("not_nohup")
 def test_a_closed_terminal_ends_a_run_unless_nohup_was_used(tmp_path: Path) -> None:
     """As a terminal does: SIGHUP, and then nothing can be written to it. After nohup the signal is ignored, and stays so."""
     path = tmp_path / "endless.toml"
@@ -248,9 +248,8 @@ def test_a_closed_terminal_ends_a_run_unless_nohup_was_used(tmp_path: Path) -> N
     for nohup in (False, True):
         out = tmp_path / f"out-{nohup}"
         ours, theirs = pty.openpty()
-        action = "SIG_IGN" if nohup else "SIG_DFL"
-        code = f"import signal; signal.signal(signal.SIGHUP, signal.{action}); from fanin.cli import app; app()"
-        call = [sys.executable, "-c", code, "run", str(path), "-o", str(out)]
+        code = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN); " if nohup else ""
+        call = [sys.executable, "-c", f"{code}from fanin.cli import app; app()", "run", str(path), "-o", str(out)]
         process = subprocess.Popen(call, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
         os.close(theirs)
         deadline = time.monotonic() + 30

@@ -249,6 +249,7 @@ def endless(tmp_path: Path, jobs: int) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
+@pytest.mark.usefixtures("not_nohup")
 @pytest.mark.native
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize(

@@ -1,18 +1,20 @@
 //! Runs a benchmark workload without Python: `cargo run --release -p fanin-sim --example bench -- W2-128 1.0`, also under
-//! `valgrind --tool=callgrind --toggle-collect=fanin_run_loop`.
+//! `valgrind --tool=callgrind --toggle-collect=fanin_run_loop`. A third argument is the folder for what a workload records.
 
 fn main() {
     let mut args = std::env::args().skip(1);
     let name = args.next().unwrap_or_else(|| "W2-128".to_string());
     let scale = args.next().and_then(|s| s.parse().ok()).unwrap_or(1.0);
+    let folder = args.next().map_or_else(std::env::temp_dir, std::path::PathBuf::from);
     #[allow(clippy::disallowed_methods)] // A benchmark reads the clock.
     let now = std::time::Instant::now;
     let start = now();
     let Some(workload) = fanin_sim::workload(&name, scale) else {
-        eprintln!("'{name}' is not a workload; accepted: {}", fanin_sim::WORKLOADS.join(", "));
+        let features = fanin_sim::FEATURES.map(|(feature, ..)| format!("W2-128/{feature}")).join(", ");
+        eprintln!("'{name}' is not a workload; accepted: {}, {features}", fanin_sim::WORKLOADS.join(", "));
         std::process::exit(2);
     };
-    let world = fanin_sim::prepare(&workload);
+    let world = fanin_sim::prepare(&workload, &folder);
     let set_up = start.elapsed().as_secs_f64();
     let start = now();
     let m = fanin_sim::measure(world);

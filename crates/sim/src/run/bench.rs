@@ -1,60 +1,131 @@
 //! The benchmark's workloads, as scenarios like any other.
 
-use crate::world::World;
+use crate::ledger::Destination;
+use crate::world::{Pause, World};
 use fanin_scenario::Scenario;
 use std::path::Path;
 
 /// Names of the workloads.
-pub const WORKLOADS: [&str; 7] = ["W1", "W2-128", "W2-432", "W2-1024", "W2-3456", "W2-8192", "W3"];
+pub const WORKLOADS: [&str; 8] = ["W1", "W2-128", "W2-432", "W2-1024", "W2-3456", "W2-8192", "W3", "demo"];
+
+const DEMO: &str = include_str!("../../../../scenarios/demo.toml");
+
+/// What can be had besides, each as a workload `W2-128/FEATURE`: which section of the scenario it changes, and to what.
+#[rustfmt::skip]
+pub const FEATURES: [(&str, Section, &str); 21] = [
+    ("drop-tail", Section::Marking, "kind = \"none\""),
+    ("dequeue", Section::Marking, "kind = \"threshold\", k = \"65 packets\", at = \"dequeue\""),
+    ("red", Section::Marking, "kind = \"red\", hard_drop = false"),
+    ("s-ecn", Section::Marking, "kind = \"s_ecn\", k = \"65 packets\""),
+    ("s-ecn-probability", Section::Marking, "kind = \"s_ecn\", k = \"65 packets\", form = \"probability\""),
+    ("dynamic-buffer", Section::Buffer, "kind = \"dynamic\", total = \"32MB\""),
+    ("strict", Section::Switch, "scheduling = { kind = \"strict\", classes = 2 }"),
+    ("drr", Section::Switch, "scheduling = \"drr\""),
+    ("pdn", Section::Switch, "mechanisms.pdn = {}"),
+    ("pdn-drops", Section::Drops, "mechanisms.pdn = {}"),
+    ("trimming", Section::Switch, "mechanisms.trimming = {}"),
+    ("spray", Section::Switch, "routing = \"spray\""),
+    ("flowlet", Section::Switch, "routing = { kind = \"flowlet\", gap = \"50us\" }"),
+    ("newreno", Section::Transport, "congestion_control = \"newreno\"\nhandshake = false"),
+    ("cubic", Section::Transport, "congestion_control = \"cubic\"\nhandshake = false"),
+    ("linux", Section::Transport, "profile = \"linux\""),
+    ("pacing", Section::Transport, "congestion_control = \"dctcp\"\nhandshake = false\npacing = \"fq\""),
+    ("sample-100us", Section::Telemetry, "sample = \"100us\""),
+    ("sample-10us", Section::Telemetry, "sample = \"10us\""),
+    ("queues", Section::Telemetry, "sample = \"off\"\nqueues = [\"*\"]"),
+    ("registers", Section::Telemetry, "sample = \"off\"\nqueues = [\"*\"]\nregisters = {}"),
+];
+
+/// A part of a workload's scenario.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Section {
+    /// `switch.marking`.
+    Marking,
+    /// `switch.buffer`.
+    Buffer,
+    /// What `[switch]` has besides.
+    Switch,
+    /// The same, with buffers that overflow.
+    Drops,
+    /// `[transport]`, besides its kind.
+    Transport,
+    /// `[telemetry]`: the files are written, and count.
+    Telemetry,
+}
 
 /// A workload: what it takes to run it.
 pub struct Workload {
     pub scenario: Scenario,
+    /// Whether what is recorded is part of it.
+    pub records: bool,
 }
 
 /// Makes the workload `name`, its flows scaled by `scale`; `None` when there is none of that name.
 ///
 /// W1: 40 → 1 incast through one switch, 10 Gb/s, 10 µs links, DCTCP, K = 65 packets, 10 MB each. W2-n: permutation of n
-/// hosts, 2 MB each, DCTCP, per-flow ECMP, 1 µs links, fat tree. W3: line-rate CBR over 6 links, 2 M packets.
+/// hosts, 2 MB each, DCTCP, per-flow ECMP, 1 µs links, fat tree. W3: line-rate CBR over 6 links, 2 M packets. demo: that of
+/// `make demo`, its time scaled. `W2-128/FEATURE`: W2-128 with one of [`FEATURES`].
 ///
 /// # Panics
 /// When a built-in scenario is refused, which a test excludes.
 pub fn workload(name: &str, scale: f64) -> Option<Workload> {
     let bytes = |full: f64| libm::round(full * scale).max(1.0) as u64;
-    let tcp = "[transport]\nkind = \"tcp\"\ncongestion_control = \"dctcp\"\nhandshake = false\n";
-    let switch =
-        "[switch]\nmarking = { kind = \"threshold\", k = \"65 packets\" }\nbuffer = { kind = \"static\", per_port = \"4MB\" }\n";
+    if name == "demo" {
+        let text = DEMO.replace("\"750ms\"", &format!("\"{}us\"", bytes(750e3)));
+        return Some(Workload { scenario: read(name, &text), records: true });
+    }
     // 65 packets is DCTCP's threshold at 10 Gb/s; the buffer is deep enough never to drop.
+    let mut marking = "kind = \"threshold\", k = \"65 packets\"";
+    let mut buffer = "kind = \"static\", per_port = \"4MB\"";
+    let (mut switch, mut transport) = ("", "congestion_control = \"dctcp\"\nhandshake = false");
+    let (mut telemetry, mut records) = ("sample = \"off\"\ndrops = false", false);
+    if let Some(feature) = name.strip_prefix("W2-128/") {
+        let (_, section, text) = FEATURES.into_iter().find(|(name, ..)| *name == feature)?;
+        match section {
+            Section::Marking => marking = text,
+            Section::Buffer => buffer = text,
+            Section::Switch => switch = text,
+            Section::Drops => (switch, buffer) = (text, "kind = \"static\", per_port = \"64KB\""),
+            Section::Transport => transport = text,
+            Section::Telemetry => (telemetry, records) = (text, true),
+        }
+    }
+    let dctcp = format!("[transport]\nkind = \"tcp\"\n{transport}\n");
+    let switch = format!("[switch]\nmarking = {{ {marking} }}\nbuffer = {{ {buffer} }}\n{switch}\n");
     let text = match name {
         "W1" => format!(
-            "name = \"W1\"\n{tcp}{switch}[topology]\nkind = \"single_switch\"\nhosts = 41\nlink = {{ rate = \"10Gbps\", delay = \"10us\" }}\n\
+            "{dctcp}{switch}[topology]\nkind = \"single_switch\"\nhosts = 41\nlink = {{ rate = \"10Gbps\", delay = \"10us\" }}\n\
              [[traffic]]\nkind = \"incast\"\nreceiver = \"h40\"\nsize = \"{}B\"\n",
             bytes(10e6)
         ),
-        "W2-128" | "W2-432" | "W2-1024" | "W2-3456" | "W2-8192" => {
-            let k = match name {
-                "W2-128" => 8,
-                "W2-432" => 12,
-                "W2-1024" => 16,
-                "W2-3456" => 24,
-                _ => 32,
+        "W3" => format!(
+            "[topology]\nkind = \"chain\"\nswitches = 5\nlink = {{ rate = \"10Gbps\", delay = \"1us\" }}\n\
+             [[traffic]]\nkind = \"cbr\"\nsrc = \"h0\"\ndst = \"h1\"\nrate = \"10Gbps\"\ncounts = \"wire\"\npacket = \"1472B\"\nsize = \"{}B\"\n",
+            1472 * bytes(2e6)
+        ),
+        _ => {
+            let k = match name.split('/').next() {
+                Some("W2-128") => 8,
+                Some("W2-432") => 12,
+                Some("W2-1024") => 16,
+                Some("W2-3456") => 24,
+                Some("W2-8192") => 32,
+                _ => return None,
             };
             format!(
-                "name = \"{name}\"\n{tcp}{switch}[topology]\nkind = \"fat_tree\"\nk = {k}\nlink = {{ rate = \"10Gbps\", delay = \"1us\" }}\n\
+                "{dctcp}{switch}[topology]\nkind = \"fat_tree\"\nk = {k}\nlink = {{ rate = \"10Gbps\", delay = \"1us\" }}\n\
                  [[traffic]]\nkind = \"permutation\"\nsize = \"{}B\"\n",
                 bytes(2e6)
             )
         }
-        "W3" => format!(
-            "name = \"W3\"\n[topology]\nkind = \"chain\"\nswitches = 5\nlink = {{ rate = \"10Gbps\", delay = \"1us\" }}\n\
-             [[traffic]]\nkind = \"cbr\"\nsrc = \"h0\"\ndst = \"h1\"\nrate = \"10Gbps\"\ncounts = \"wire\"\npacket = \"1472B\"\nsize = \"{}B\"\n",
-            1472 * bytes(2e6)
-        ),
-        _ => return None,
     };
-    let text = format!("{text}[telemetry]\nsample = \"off\"\ndrops = false\n");
-    match Scenario::from_toml(&text, Path::new(".")) {
-        Ok(scenario) => Some(Workload { scenario }),
+    let text = format!("name = \"{name}\"\n{text}[telemetry]\n{telemetry}\n");
+    Some(Workload { scenario: read(name, &text), records })
+}
+
+fn read(name: &str, text: &str) -> Scenario {
+    match Scenario::from_toml(text, Path::new(".")) {
+        Ok(scenario) => scenario,
         Err(problems) => panic!("{name}: {}", problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")),
     }
 }
@@ -69,12 +140,13 @@ pub struct Measured {
     pub memory: Vec<(&'static str, f64)>,
 }
 
-/// Sets a workload up, recording nothing.
+/// Sets a workload up. What it records goes into `folder`.
 ///
 /// # Panics
 /// When it cannot be, which a test excludes.
-pub fn prepare(workload: &Workload) -> World {
-    match super::setup::world(&workload.scenario, &crate::ledger::Destination::Nowhere) {
+pub fn prepare(workload: &Workload, folder: &Path) -> World {
+    let destination = if workload.records { Destination::Folder(folder) } else { Destination::Nowhere };
+    match super::setup::world(&workload.scenario, &destination) {
         Ok(world) => world,
         Err(error) => panic!("{error}"),
     }
@@ -83,18 +155,9 @@ pub fn prepare(workload: &Workload) -> World {
 /// Runs a workload to its end.
 ///
 /// # Panics
-/// When it gets stuck, which would be a defect.
+/// When it gets stuck, which would be a defect, or its records cannot be written.
 pub fn measure(mut world: World) -> Measured {
-    loop {
-        match world.advance(1 << 24) {
-            Ok(crate::world::Pause::Budget) => {}
-            Ok(crate::world::Pause::Done) => break,
-            Ok(crate::world::Pause::Stuck(message)) => panic!("{message}"),
-            Err(error) => panic!("{error}"),
-        }
-    }
-    let memory = world.memory();
-    world.wind_up();
+    let memory = fanin_run_whole(&mut world);
     Measured {
         packet_hops: world.core.ledger.totals.packet_hops,
         events: world.core.ledger.totals.events,
@@ -102,4 +165,23 @@ pub fn measure(mut world: World) -> Measured {
         fingerprint: world.core.ledger.fingerprint(),
         memory,
     }
+}
+
+/// A function of its own, with a name that instruction counters find: of workloads that record, the whole counts.
+#[no_mangle]
+#[inline(never)]
+extern "Rust" fn fanin_run_whole(world: &mut World) -> Vec<(&'static str, f64)> {
+    loop {
+        match world.advance(1 << 24) {
+            Ok(Pause::Budget) => {}
+            Ok(Pause::Done) => break,
+            Ok(Pause::Stuck(message)) => panic!("{message}"),
+            Err(error) => panic!("{error}"),
+        }
+    }
+    let memory = world.memory();
+    if let Err(error) = super::folder::finish(world) {
+        panic!("{error}");
+    }
+    memory
 }

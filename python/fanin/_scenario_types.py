@@ -3703,7 +3703,7 @@ that has become free.
 PortModel: TypeAlias = Literal["auto", "explicit"]
 """How output ports are simulated. The results are the same, bit by bit.
 
-- `auto`: One event per packet and hop where the port is a plain FIFO queue; departures as events elsewhere.
+- `auto`: One event per packet and hop; departures are events only while a port has to choose what is next.
 - `explicit`: Departures as events at every port: slower, for comparison.
 """
 

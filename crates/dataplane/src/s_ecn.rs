@@ -72,6 +72,7 @@ impl Registers {
 
     /// A packet of `wire` bytes, preamble and gap included, arrives at `clock`. `markable`: only a packet that can carry a mark
     /// takes from the sum what a mark stands for.
+    #[inline]
     pub fn on_arrival(&mut self, clock: u64, wire: u32, markable: bool) -> Step {
         let interval = self.last.map_or(LONGEST, |last| (clock - last).min(LONGEST));
         self.last = Some(clock);

@@ -212,7 +212,7 @@ params! {
 names! {
     /// How output ports are simulated. The results are the same, bit by bit.
     pub enum PortModel {
-        /// One event per packet and hop where the port is a plain FIFO queue; departures as events elsewhere.
+        /// One event per packet and hop; departures are events only while a port has to choose what is next.
         "auto" => Auto,
         /// Departures as events at every port: slower, for comparison.
         "explicit" => Explicit,

@@ -6,7 +6,7 @@ use crate::fabric::port::Port;
 use crate::ledger::{Fate, Ledger};
 use fanin_engine::{Table, Timers, Wheel};
 use fanin_packet::{Ecn, Envelope, Packet, PacketId};
-use fanin_switch::{cells, DropReason, MarkReason, MarkVerdict, PortNo, PortView};
+use fanin_switch::{cells, DropReason, MarkReason, MarkVerdict, PortNo, PortView, SharedBuffer};
 use fanin_telemetry::{DropRow, Name, QueueRow, TableError};
 use fanin_units::{Bytes, Time};
 
@@ -26,7 +26,9 @@ pub struct Core {
     pub ports: Table<Port>,
     pub rings: Rings,
     pub pool: Pool,
-    /// Bytes of a buffer cell.
+    /// By switch, the buffer that its ports share; empty where none do.
+    pub shared: Table<SharedBuffer>,
+    /// Bytes of a buffer cell; zero where nothing counts in cells.
     pub cell: u32,
     pub ledger: Ledger,
     /// The first table error; ends the run.
@@ -39,33 +41,52 @@ pub struct Core {
 #[cold]
 #[inline(never)]
 fn carried(port: &mut Port, stuck: &mut Option<String>, barrier: &mut Time, carry: Carry) {
-    if carry == Carry::Queue {
-        let message = || format!("the queue of port {} has reached 4 GiB; give switch.buffer a limit, or send less", port.name);
-        stuck.get_or_insert_with(message);
-        *barrier = Time::ZERO;
-    } else {
-        port.carry(carry);
+    match carry {
+        Carry::Bytes => port.carried[0] += 1,
+        Carry::Packets => port.carried[1] += 1,
+        Carry::Queue => full_queue(port, stuck, barrier),
     }
 }
 
+/// A queue has reached 4 GiB, which is as much as can be counted: the run ends as soon as the inner loop does.
+pub fn full_queue(port: &Port, stuck: &mut Option<String>, barrier: &mut Time) {
+    let message = || format!("the queue of port {} has reached 4 GiB; give switch.buffer a limit, or send less", port.name);
+    stuck.get_or_insert_with(message);
+    *barrier = Time::ZERO;
+}
+
 impl Core {
-    /// Brings a FIFO port's queue up to now: whatever has begun serialisation since it was last read leaves it.
+    /// Brings a port's queue up to now: whatever has begun serialisation since it was last read leaves it.
     #[inline(always)]
     pub fn catch_up(&mut self, l: usize) {
         let link = &mut self.links[l];
         if link.flags & flag::DEQUEUE != 0 {
             return self.catch_up_dequeues(l);
         }
-        if link.free_at <= self.now.ps() {
-            link.note_idle();
-        }
-        while link.next_departure(&self.rings, self.now).is_some() {}
+        link.catch_up(&self.rings, self.now);
     }
 
+    /// The same where dequeues have consequences.
     #[inline(never)]
-    fn catch_up_dequeues(&mut self, l: usize) {
+    pub fn catch_up_dequeues(&mut self, l: usize) {
         while let Some((start, entry)) = self.links[l].next_departure(&self.rings, self.now) {
+            let port = &mut self.ports[l];
+            if port.admission.keeps_books() {
+                let class = port.explicit.as_deref().map_or(0, |explicit| explicit.class);
+                let (s, _) = port.switch();
+                port.admission.left(&mut self.shared[s as usize], class, entry.frame);
+            }
             self.after_dequeue(l, start, entry.packet, Some(entry.frame));
+        }
+    }
+
+    /// Cells that a frame takes; zero where nothing counts in cells.
+    #[inline(always)]
+    pub fn cells(&self, frame: u16) -> u32 {
+        if self.cell > 0 {
+            cells(frame, self.cell)
+        } else {
+            0
         }
     }
 
@@ -91,57 +112,83 @@ impl Core {
         }
     }
 
-    /// A queue has reached 4 GiB, which is as much as can be counted: the run ends as soon as the inner loop does.
-    pub fn stop_at_full_queue(&mut self, l: usize) {
-        carried(&mut self.ports[l], &mut self.stuck, &mut self.barrier, Carry::Queue);
+    /// Puts a frame onto the wire of a port, which is free, past its queue and what happens at dequeue.
+    pub fn send_past_the_queue(&mut self, l: usize, packet: PacketId) {
+        self.catch_up(l);
+        let frame = self.pool[packet].frame;
+        self.push(l, packet, frame);
     }
 
-    /// Remembers the queue of a port after an arrival.
+    /// Remembers the queue of a port whose departures are no events, with a frame that is about to join it.
     #[inline(always)]
-    pub fn note_queue(&mut self, l: usize, bytes: u32, packets: u32) {
+    pub fn note_one_more(&mut self, l: usize, frame: u16) {
         let link = &mut self.links[l];
+        let (bytes, packets) = (link.queue_bytes.saturating_add(u32::from(frame)), link.queue_packets() + 1); // 4 GiB end the run
         if link.may_exceed(bytes) {
             self.ports[l].note_queue(link, self.now, bytes, packets);
         }
     }
 
-    /// Puts a frame onto the wire of a port, which is free, past its queue and what happens at dequeue.
-    pub fn send_past_the_queue(&mut self, l: usize, packet: PacketId) {
-        let frame = self.pool[packet].frame;
-        self.push(l, packet, frame);
-    }
-
     /// Bytes and packets that wait at a port, of either kind.
     #[inline]
     pub fn queue(&self, l: usize) -> (u64, u32) {
+        let link = &self.links[l];
         match &self.ports[l].explicit {
-            Some(explicit) => (explicit.bytes, explicit.packets),
-            None => (u64::from(self.links[l].queue_bytes), self.links[l].queue_packets()),
+            Some(explicit) if link.flags & flag::EXPLICIT != 0 => (explicit.bytes, explicit.packets),
+            _ => (u64::from(link.queue_bytes), link.queue_packets()),
         }
+    }
+
+    /// The queue of a port as policies see it; it is up to now.
+    #[inline]
+    pub fn view(&self, l: usize) -> PortView {
+        let (bytes, packets) = self.queue(l);
+        self.ports[l].view(self.now, bytes, packets, self.links[l].wire_free_at(&self.rings))
+    }
+
+    /// The same of a port that may not be up to now; what its dequeues entail still waits.
+    pub fn view_ahead(&self, l: usize) -> PortView {
+        let (mut link, mut view) = (self.links[l], self.view(l));
+        while let Some((_, entry)) = link.next_departure(&self.rings, self.now) {
+            view.queue_bytes -= u64::from(entry.frame);
+            view.queue_packets -= 1;
+            view.queue_cells -= self.cells(entry.frame);
+        }
+        view.free_at = link.wire_free_at(&self.rings);
+        view
     }
 
     /// A packet's serialisation has begun, at `start`, which lies at or before now: cells, marking at dequeue. `queued`: its
     /// frame in the queue, if it was in one.
+    #[inline(always)]
     pub fn after_dequeue(&mut self, l: usize, start: Time, packet: PacketId, queued: Option<u16>) {
         if let Some(frame) = queued {
-            self.ports[l].queue_cells -= cells(frame, self.cell);
+            self.ports[l].queue_cells -= self.cells(frame);
         }
-        if !self.ports[l].marker.acts_at_dequeue() {
-            return;
+        if self.ports[l].marker.acts_at_dequeue() {
+            self.mark_at_dequeue(l, start, packet);
         }
+    }
+
+    #[inline(never)]
+    fn mark_at_dequeue(&mut self, l: usize, start: Time, packet: PacketId) {
         let (bytes, packets) = self.queue(l);
         let port = &mut self.ports[l];
         let view = port.view(start, bytes, packets, start);
+        let watched = port.watched.is_some();
         let verdict = port.marker.on_dequeue(&view, &self.pool[packet], &mut port.rng);
         let marked = match verdict {
             MarkVerdict::Mark(reason) => self.mark(l, packet, reason),
             _ => false,
         };
-        let result = self.ledger.tables.queue_dequeued(packet, marked);
-        self.check(result);
+        if watched {
+            let result = self.ledger.tables.queue_dequeued(packet, marked);
+            self.check(result);
+        }
     }
 
     /// Sets CE on an ECN-capable packet.
+    #[inline]
     pub fn mark(&mut self, l: usize, packet: PacketId, reason: MarkReason) -> bool {
         let envelope = &mut self.pool[packet];
         if envelope.ecn == Ecn::NotEct {

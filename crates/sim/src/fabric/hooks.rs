@@ -1,6 +1,5 @@
 //! Hooks of mechanisms: each is run with its own switch in view, and its verdict and effects are carried out here.
 
-use super::link::flag;
 use super::switch::{Fabric, SwitchNode};
 use super::table::Fib;
 use crate::core::Core;
@@ -23,7 +22,7 @@ impl Node for Here<'_> {
     }
 
     fn view(&self, port: PortNo) -> PortView {
-        self.core.explicit_view(self.switch.ports[port.index()] as usize)
+        self.core.view_ahead(self.switch.ports[port.index()] as usize)
     }
 
     fn route(&mut self, envelope: &Envelope) -> Option<PortNo> {
@@ -210,7 +209,7 @@ impl Fabric {
     /// A frame's first bit is about to leave port `l`: one message may go at its end.
     pub fn run_departure_hooks(&mut self, core: &mut Core, l: usize, packet: PacketId) {
         let (s, port) = core.switch_port(l);
-        for mechanism in &mut self.switches[s as usize].mechanisms {
+        for mechanism in self.switches[s as usize].mechanisms.iter_mut().filter(|mechanism| mechanism.waits(port)) {
             let Some(mut message) = mechanism.on_departure(port, &core.pool[packet]) else { continue };
             if mechanism.loses(port) {
                 message.envelope.ttl = 0;
@@ -299,6 +298,7 @@ impl Fabric {
             }
             Effect::Arm(port) => {
                 let l = link(self, port);
+                core.make_explicit(l);
                 let armed = core.ports[l].explicit.as_deref().is_some_and(|explicit| explicit.armed);
                 if core.links[l].free_at <= core.now.ps() && !armed {
                     self.departure(core, l);
@@ -308,7 +308,7 @@ impl Fabric {
             }
             Effect::Emit { port, message } => {
                 let l = link(self, port);
-                debug_assert!(core.links[l].flags & flag::EXPLICIT != 0, "mechanisms have explicit ports");
+                core.make_explicit(l);
                 let frame = message_frame(&self.framing, message.envelope.header);
                 let packet = core.pool.take_message(&packet_of(&message, frame));
                 let Some(explicit) = core.ports[l].explicit.as_deref_mut() else { return };

@@ -41,16 +41,18 @@ pub mod flag {
     pub const LIMIT_PACKETS: u8 = 1;
     /// `threshold` counts packets, not bytes.
     pub const MARK_PACKETS: u8 = 1 << 1;
-    /// Admission or marking needs the full pipeline (RED, cells, shared buffer …), or arrivals are recorded.
+    /// Classes, mechanisms that see each packet, cells, records of arrivals.
     pub const PIPELINE: u8 = 1 << 2;
-    /// Dequeues have consequences (marking at dequeue).
+    /// Dequeues have consequences (marking at dequeue, cells, shared buffer).
     pub const DEQUEUE: u8 = 1 << 3;
-    /// Departures are events of their own (classes, shared buffer, mechanisms): see `queue.rs`.
+    /// Departures are events of their own now: see `queue.rs`.
     pub const EXPLICIT: u8 = 1 << 4;
     /// A byte does not take a whole number of picoseconds here.
     pub const INEXACT: u8 = 1 << 5;
+    /// A shared buffer, or a marking policy that is more than a threshold at enqueue.
+    pub const POLICY: u8 = 1 << 6;
     /// Anything that the straight path does not do.
-    pub const SPECIAL: u8 = PIPELINE | DEQUEUE | EXPLICIT;
+    pub const SPECIAL: u8 = PIPELINE | DEQUEUE | EXPLICIT | POLICY;
 }
 
 /// The far end of a link: whether it is a host, and whether an ingress hook runs there.
@@ -58,6 +60,7 @@ const TO_HOST: u32 = 1 << 31;
 const HOOKED: u32 = 1 << 30;
 
 /// The hot half of a link; the cold half is [`Port`](super::port::Port), which most packets do not touch.
+#[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub struct Link {
     /// First entry of the ring in [`Rings`].
@@ -201,11 +204,17 @@ impl Link {
         self.gap
     }
 
-    /// Brings the queue of a port that is idle up to now: all that it was given has left.
+    /// Brings the queue up to now, where dequeues have no consequences. Whether the port is busy.
     #[inline(always)]
-    pub fn note_idle(&mut self) {
+    pub fn catch_up(&mut self, rings: &Rings, now: Time) -> bool {
+        if self.free_at > now.ps() {
+            while self.next_departure(rings, now).is_some() {}
+            return true;
+        }
+        // All that it was given has left.
         self.served = self.tail;
         self.queue_bytes = 0;
+        false
     }
 
     /// Whether a queue may be larger than any since the last sample: then the port knows. Most packets need not ask it, and
@@ -303,6 +312,21 @@ impl Link {
 }
 
 impl Link {
+    /// Takes the packets that wait off the ring, as if they had not been given: `keep` gets each with its frame, in order. The
+    /// queue is up to now. What has been counted too much: whether bytes, packets had passed 2^32 with them.
+    pub fn take_back(&mut self, rings: &Rings, mut keep: impl FnMut(PacketId, u16)) -> [bool; 2] {
+        let free_at = self.wire_free_at(rings).ps();
+        for number in (0..self.queue_packets()).map(|i| self.served.wrapping_add(i)) {
+            let entry = rings.0[self.place(number)];
+            keep(entry.packet, entry.frame);
+        }
+        let (bytes, packets);
+        (self.bytes, bytes) = self.bytes.overflowing_sub(self.queue_bytes);
+        packets = self.served > self.tail;
+        (self.tail, self.queue_bytes, self.free_at) = (self.served, 0, free_at);
+        [bytes, packets]
+    }
+
     /// When the wire is free of the frame that is being sent; the queue is up to now.
     #[inline]
     pub fn wire_free_at(&self, rings: &Rings) -> Time {

@@ -1,6 +1,6 @@
 //! The cold half of an output port: counters, marking state, and the queues of ports that need departures as events.
 
-use super::link::{Carry, Link};
+use super::link::Link;
 use fanin_packet::PacketId;
 use fanin_switch::{Admission, Marker, PortNo, PortView, Scheduler};
 use fanin_telemetry::Name;
@@ -39,7 +39,7 @@ pub struct Port {
     pub rate: BitRate,
     /// Wire bytes of each frame besides its own.
     pub overhead: u16,
-    /// Of ports that the straight path serves, limit and threshold stand in the link, and these are empty.
+    /// Limits and thresholds that the straight path knows stand in the link too.
     pub admission: Admission,
     pub marker: Marker,
     pub rng: Stream,
@@ -51,8 +51,13 @@ pub struct Port {
     pub sampled: [u64; 4],
 }
 
-/// Queues of a port whose departures are events: classes, scheduling, shared buffer, mechanisms.
+/// What a port with classes or mechanisms has besides: its queues while departures are events.
 pub struct Explicit {
+    /// Departures are always events.
+    pub always: bool,
+    /// While they are not: the class of all that waits, and the bytes sent when the first of it came.
+    pub class: usize,
+    pub since: u64,
     pub queues: Vec<VecDeque<PacketId>>,
     /// Control frames that leave before anything else.
     pub control: VecDeque<PacketId>,
@@ -65,9 +70,9 @@ pub struct Explicit {
 
 impl Explicit {
     /// Empty queues of this discipline.
-    pub fn new(scheduler: Scheduler) -> Self {
+    pub fn new(scheduler: Scheduler, always: bool) -> Self {
         let queues = vec![VecDeque::new(); scheduler.classes()];
-        Explicit { queues, control: VecDeque::new(), scheduler, armed: false, bytes: 0, packets: 0 }
+        Explicit { always, class: 0, since: 0, queues, control: VecDeque::new(), scheduler, armed: false, bytes: 0, packets: 0 }
     }
 
     /// The queue of a traffic class: classes beyond the last share it.
@@ -77,11 +82,6 @@ impl Explicit {
 }
 
 impl Port {
-    /// A counter of its link has passed 2^32.
-    pub fn carry(&mut self, carry: Carry) {
-        self.carried[carry as usize] += 1;
-    }
-
     /// Frame bytes and frames whose serialisation has begun; the queue is up to now.
     pub fn sent(&self, link: &Link) -> [u64; 2] {
         let [bytes, packets] = self.carried.map(|n| u64::from(n) << 32);
@@ -90,9 +90,9 @@ impl Port {
     }
 
     /// Remembers the queue after an arrival, if it is the largest.
-    #[inline]
+    #[inline(always)]
     pub fn note_queue(&mut self, link: &mut Link, now: Time, bytes: u32, packets: u32) {
-        if bytes > self.interval_max {
+        if link.may_exceed(bytes) && bytes > self.interval_max {
             self.interval_max = bytes;
             link.set_peak(bytes);
             if bytes > self.peak_bytes {
@@ -112,6 +112,7 @@ impl Port {
     }
 
     /// The queue as policies see it.
+    #[inline(always)]
     pub fn view(&self, now: Time, queue_bytes: u64, queue_packets: u32, free_at: Time) -> PortView {
         PortView {
             now,

@@ -1,24 +1,34 @@
-//! Ports whose departures are events: classes, schedulers, shared buffers, mechanisms. Bit-identical to FIFO ports where both
-//! apply.
+//! Ports with classes, schedulers, mechanisms.
+//!
+//! Departures are events there only while they must be: while packets of several classes wait, something of a mechanism waits,
+//! or a control frame. At all other times such a port is a FIFO one ([`Link`](super::link::Link)), and bit-identical.
 
+use super::link::flag;
 use super::switch::{Fabric, Refusal};
-use crate::core::Core;
+use crate::core::{full_queue, Core};
 use crate::ledger::Fate;
 use fanin_packet::PacketId;
-use fanin_switch::{cells, Hooks, MarkVerdict, PortView, Verdict};
+use fanin_switch::{Hooks, MarkVerdict, PortView, Verdict};
 use fanin_units::Time;
 
 impl Fabric {
-    /// Offers a packet to a port with explicit departures.
-    pub fn offer_explicit(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
+    /// Offers a packet to any port: with classes, mechanisms that see each packet, cells, records of arrivals.
+    #[inline(never)]
+    pub fn offer_by_pipeline(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
         let (s, _) = core.switch_port(l);
         let hooks = self.switches[s as usize].hooks;
         if hooks.any(Hooks::OFFER) && self.run_offer_hooks(core, l, via, packet) {
             return;
         }
-        let Some(explicit) = core.ports[l].explicit.as_deref() else { return };
-        let class = explicit.class_of(core.pool[packet].class);
-        let view = core.explicit_view(l);
+        core.catch_up(l);
+        let mut class = 0;
+        if let Some(explicit) = core.ports[l].explicit.as_deref() {
+            class = explicit.class_of(core.pool[packet].class);
+            if core.links[l].queue_packets() > 0 && class != explicit.class {
+                core.make_explicit(l);
+            }
+        }
+        let view = core.view(l);
         match self.admit(core, l, class, &view, packet) {
             Ok(()) => self.enqueue(core, l, class, packet, view.is_idle()),
             Err(refusal) => self.refuse(core, l, class, &view, via, packet, refusal),
@@ -29,7 +39,7 @@ impl Fabric {
     #[cold]
     #[inline(never)]
     #[allow(clippy::too_many_arguments)] // a packet, its port and what was found there
-    fn refuse(
+    pub fn refuse(
         &mut self,
         core: &mut Core,
         l: usize,
@@ -43,6 +53,7 @@ impl Fabric {
         if !self.switches[s as usize].hooks.any(Hooks::REFUSAL) {
             return self.drop_refused(core, l, view, packet, refusal);
         }
+        core.make_explicit(l); // what waits may change its place
         let frame = core.pool[packet].frame;
         let tail = core.ports[l].explicit.as_deref().and_then(|e| e.queues[class].back().copied()).filter(|_| refusal.room);
         let (i, verdict) = self.run_refusal_hooks(core, (l, via), packet, tail, view, refusal.reason);
@@ -52,7 +63,7 @@ impl Fabric {
                 let mut found = *view;
                 found.queue_bytes -= u64::from(frame);
                 found.queue_packets -= 1;
-                found.queue_cells = found.queue_cells.saturating_sub(cells(frame, core.cell)); // zero where they are not counted
+                found.queue_cells -= core.cells(frame);
                 let port = &mut core.ports[l];
                 let marked = match port.marker.on_enqueue(&found, &core.pool[packet], &mut port.rng) {
                     MarkVerdict::Pass => false,
@@ -82,14 +93,23 @@ impl Fabric {
     fn enqueue(&mut self, core: &mut Core, l: usize, class: usize, packet: PacketId, idle: bool) {
         if idle {
             // Onto the wire at once, through no queue and no buffer, as at a FIFO port.
-            self.depart(core, l, packet, None);
-            return;
+            return self.depart(core, l, packet, None);
         }
         let frame = core.pool[packet].frame;
-        let (s, _) = core.switch_port(l);
-        let port = &mut core.ports[l];
+        let (link, port) = (&mut core.links[l], &mut core.ports[l]);
         if port.admission.keeps_books() {
-            port.admission.joined(self.switches[s as usize].shared.as_mut(), class, frame);
+            let (s, _) = port.switch();
+            port.admission.joined(&mut core.shared[s as usize], class, frame);
+        }
+        if link.flags & flag::EXPLICIT == 0 {
+            if link.queue_packets() == 0 {
+                let [sent, _] = port.sent(link);
+                if let Some(explicit) = port.explicit.as_deref_mut() {
+                    (explicit.class, explicit.since) = (class, sent);
+                }
+            }
+            core.note_one_more(l, frame);
+            return core.push(l, packet, frame);
         }
         let Some(explicit) = port.explicit.as_deref_mut() else { return };
         explicit.queues[class].push_back(packet);
@@ -98,17 +118,20 @@ impl Fabric {
         explicit.packets += 1;
         let (bytes, packets) = (u32::try_from(explicit.bytes), explicit.packets);
         if bytes.is_err() {
-            core.stop_at_full_queue(l);
+            full_queue(port, &mut core.stuck, &mut core.barrier);
         }
-        core.note_queue(l, bytes.unwrap_or(u32::MAX), packets);
+        port.note_queue(link, core.now, bytes.unwrap_or(u32::MAX), packets);
         core.arm(l);
     }
 
     /// A packet's first bit leaves a port: a message may go at the end of its frame.
+    #[inline(always)]
     fn depart(&mut self, core: &mut Core, l: usize, packet: PacketId, queued: Option<u16>) {
-        let (s, _) = core.switch_port(l);
-        if self.switches[s as usize].hooks.any(Hooks::DEPARTURE) {
-            self.run_departure_hooks(core, l, packet);
+        if core.links[l].flags & flag::EXPLICIT != 0 {
+            let (s, _) = core.switch_port(l);
+            if self.switches[s as usize].hooks.any(Hooks::DEPARTURE) {
+                self.run_departure_hooks(core, l, packet);
+            }
         }
         core.send(l, packet, queued);
     }
@@ -135,13 +158,13 @@ impl Fabric {
         explicit.packets -= 1;
         let port = &mut core.ports[l];
         if port.admission.keeps_books() {
-            port.admission.left(self.switches[s as usize].shared.as_mut(), class, frame);
+            port.admission.left(&mut core.shared[s as usize], class, frame);
         }
         self.depart(core, l, packet, Some(frame));
         self.arm_if_waiting(core, l);
     }
 
-    /// Sets the departure event of a port where something waits.
+    /// Sets the departure event of a port where something waits; where nothing does, departures are no events any more.
     fn arm_if_waiting(&self, core: &mut Core, l: usize) {
         let (s, port) = core.switch_port(l);
         let Some(explicit) = core.ports[l].explicit.as_deref() else { return };
@@ -149,15 +172,38 @@ impl Fabric {
         let mechanisms = || switch.hooks.any(Hooks::TURN) && switch.mechanisms.iter().any(|m| m.waits(port));
         if explicit.packets > 0 || !explicit.control.is_empty() || mechanisms() {
             core.arm(l);
+        } else if !explicit.always {
+            core.links[l].flags &= !flag::EXPLICIT;
         }
     }
 }
 
 impl Core {
-    /// The queue of a port with explicit departures.
-    pub fn explicit_view(&self, l: usize) -> PortView {
-        let (bytes, packets) = self.queue(l);
-        self.ports[l].view(self.now, bytes, packets, Time::from_ps(self.links[l].free_at))
+    /// From now on departures of a port are events, until nothing waits there.
+    pub fn make_explicit(&mut self, l: usize) {
+        if self.links[l].flags & flag::EXPLICIT != 0 {
+            return;
+        }
+        self.catch_up(l);
+        let (link, port) = (&mut self.links[l], &mut self.ports[l]);
+        link.flags |= flag::EXPLICIT;
+        if link.queue_packets() == 0 {
+            return;
+        }
+        let [sent, _] = port.sent(link);
+        let Some(explicit) = port.explicit.as_deref_mut() else { return };
+        (explicit.bytes, explicit.packets) = (u64::from(link.queue_bytes), link.queue_packets());
+        let (queue, class) = (&mut explicit.queues[explicit.class], explicit.class);
+        let mut frames = Vec::with_capacity(explicit.packets as usize);
+        let uncounted = link.take_back(&self.rings, |packet, frame| {
+            queue.push_back(packet);
+            frames.push(frame);
+        });
+        explicit.scheduler.resume(class, sent - explicit.since, &frames);
+        for (carried, borrowed) in port.carried.iter_mut().zip(uncounted) {
+            *carried -= u32::from(borrowed);
+        }
+        self.arm(l);
     }
 
     /// Sets the departure event of a port that has something to send, where none is set: when its wire is free.

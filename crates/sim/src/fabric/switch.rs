@@ -6,7 +6,7 @@ use crate::core::Core;
 use crate::ledger::Fate;
 use fanin_engine::Table;
 use fanin_packet::{Ecn, Envelope, PacketId};
-use fanin_switch::{cells, DropReason, Effects, Hooks, MarkVerdict, MechanismState, PathChooser, PortView, SharedBuffer};
+use fanin_switch::{Admission, DropReason, Effects, Hooks, MarkVerdict, MechanismState, PathChooser, PortView};
 use fanin_telemetry::Name;
 use fanin_units::{HostId, Stream, Time};
 
@@ -17,8 +17,6 @@ pub struct SwitchNode {
     pub seed: u32,
     pub paths: PathChooser,
     pub rng: Stream,
-    /// The buffer that its ports share, if they do.
-    pub shared: Option<SharedBuffer>,
     pub mechanisms: Vec<MechanismState>,
     /// Those of all its mechanisms.
     pub hooks: Hooks,
@@ -99,13 +97,12 @@ impl Fabric {
         let now = core.now;
         let envelope = &mut core.pool[packet];
         let frame = envelope.frame;
-        if link.free_at > now.ps() {
-            while link.next_departure(&core.rings, now).is_some() {}
+        if link.catch_up(&core.rings, now) {
             let packets = link.queue_packets();
             let bytes = link.queue_bytes.saturating_add(u32::from(frame)); // 4 GiB end the run
             let would = if link.flags & flag::LIMIT_PACKETS != 0 { packets + 1 } else { bytes };
             if would > link.limit {
-                return self.drop_packet(core, l, packet, DropReason::BUFFER_FULL);
+                return self.refuse_for_room(core, l, via, packet, DropReason::BUFFER_FULL);
             }
             let found = if link.flags & flag::MARK_PACKETS != 0 { packets } else { link.queue_bytes };
             if found > link.threshold && envelope.ecn != Ecn::NotEct {
@@ -115,31 +112,85 @@ impl Fabric {
             if link.may_exceed(bytes) {
                 core.ports[l].note_queue(link, now, bytes, packets + 1);
             }
-        } else {
-            link.note_idle();
         }
         core.push(l, packet, frame);
     }
 
     /// Offers a packet to a port that does more than the straight path.
-    #[inline(never)]
+    #[inline(always)]
     fn offer_special(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
-        if core.links[l].flags & flag::EXPLICIT != 0 {
-            return self.offer_explicit(core, l, via, packet);
+        match core.links[l].flags {
+            flags if flags & (flag::PIPELINE | flag::EXPLICIT) != 0 => self.offer_by_pipeline(core, l, via, packet),
+            flags if flags & flag::DEQUEUE != 0 => self.offer_with_dequeues(core, l, via, packet),
+            _ => self.offer_by_policy(core, l, via, packet),
         }
-        core.catch_up(l);
-        let link = &core.links[l];
-        let view = PortView {
-            free_at: link.wire_free_at(&core.rings),
-            ..core.ports[l].view(core.now, u64::from(link.queue_bytes), link.queue_packets(), Time::ZERO)
-        };
-        if let Err(refusal) = self.admit(core, l, 0, &view, packet) {
-            return self.drop_refused(core, l, &view, packet, refusal);
+    }
+
+    /// To a FIFO port with a shared buffer, or that marks at dequeue.
+    #[inline(never)]
+    fn offer_with_dequeues(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
+        self.offer_fifo::<true>(core, l, via, packet);
+    }
+
+    /// To a FIFO port with a marking policy that is more than a threshold.
+    #[inline(never)]
+    fn offer_by_policy(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
+        self.offer_fifo::<false>(core, l, via, packet);
+    }
+
+    /// The straight path with any marking policy; `DEQUEUES`: with a shared buffer and what happens at dequeue. Compiled twice.
+    #[inline(always)]
+    fn offer_fifo<const DEQUEUES: bool>(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
+        let now = core.now;
+        if DEQUEUES {
+            core.catch_up_dequeues(l);
         }
-        core.send(l, packet, None);
-        let link = &core.links[l];
-        let (bytes, packets) = (link.queue_bytes, link.queue_packets());
-        core.note_queue(l, bytes, packets);
+        let (link, port) = (&mut core.links[l], &mut core.ports[l]);
+        let waits = link.catch_up(&core.rings, now);
+        let (bytes, packets, frame) = (link.queue_bytes, link.queue_packets(), core.pool[packet].frame);
+        let view = port.view(now, u64::from(bytes), packets, link.wire_free_at(&core.rings));
+        let would = bytes.saturating_add(u32::from(frame)); // 4 GiB end the run
+        let books = DEQUEUES && port.admission.keeps_books();
+        if waits {
+            if (if link.flags & flag::LIMIT_PACKETS != 0 { packets + 1 } else { would }) > link.limit {
+                return self.refuse_for_room(core, l, via, packet, DropReason::BUFFER_FULL);
+            }
+            if books {
+                if let Err(reason) = self.check_shared(core, l, 0, &view, frame) {
+                    return self.refuse_for_room(core, l, via, packet, reason);
+                }
+            }
+        }
+        let port = &mut core.ports[l];
+        match port.marker.on_enqueue(&view, &core.pool[packet], &mut port.rng) {
+            MarkVerdict::Pass => {}
+            MarkVerdict::Mark(reason) => {
+                core.mark(l, packet, reason);
+            }
+            MarkVerdict::Drop(reason) => {
+                return self.refuse(core, l, 0, &view, via, packet, Refusal { reason, room: false });
+            }
+        }
+        if waits {
+            let (link, port) = (&mut core.links[l], &mut core.ports[l]);
+            if books {
+                let (s, _) = port.switch();
+                port.admission.joined(&mut core.shared[s as usize], 0, frame);
+            }
+            port.note_queue(link, now, would, packets + 1);
+        }
+        core.push(l, packet, frame);
+        if DEQUEUES && !waits {
+            core.after_dequeue(l, now, packet, None);
+        }
+    }
+
+    /// A FIFO port has no room for a packet.
+    #[cold]
+    #[inline(never)]
+    fn refuse_for_room(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId, reason: DropReason) {
+        let view = core.view(l);
+        self.refuse(core, l, 0, &view, via, packet, Refusal { reason, room: true });
     }
 
     /// The whole pipeline of a port: admission, marking, record. `view` is the queue that the packet finds, up to now.
@@ -148,36 +199,46 @@ impl Fabric {
     ///
     /// # Errors
     /// With the reason where the port does not accept it; nothing is recorded then.
-    #[inline]
+    #[inline(always)]
     pub fn admit(&mut self, core: &mut Core, l: usize, class: usize, view: &PortView, packet: PacketId) -> Result<(), Refusal> {
         let port = &mut core.ports[l];
-        let envelope = &mut core.pool[packet];
+        let envelope = &core.pool[packet];
         let frame = envelope.frame;
-        let waits = !view.is_idle();
-        if waits {
-            let shared = if port.admission.keeps_books() {
-                let (s, _) = port.switch();
-                self.switches[s as usize].shared.as_ref()
-            } else {
-                None
+        if !view.is_idle() {
+            let room = match &port.admission {
+                Admission::Shared { .. } => self.check_shared(core, l, class, view, frame),
+                own => own.check(view, None, (class, frame, core.cell)),
             };
-            if let Err(reason) = port.admission.check(view, shared, (class, frame, core.cell)) {
+            if let Err(reason) = room {
                 return Err(Refusal { reason, room: true });
             }
         }
-        let marked = match port.marker.on_enqueue(view, envelope, &mut port.rng) {
+        let port = &mut core.ports[l];
+        let marked = match port.marker.on_enqueue(view, &core.pool[packet], &mut port.rng) {
             MarkVerdict::Pass => false,
             MarkVerdict::Mark(reason) => core.mark(l, packet, reason),
             MarkVerdict::Drop(reason) => return Err(Refusal { reason, room: false }),
         };
-        let port = &mut core.ports[l];
-        if waits && core.links[l].flags & flag::DEQUEUE != 0 {
-            port.queue_cells += cells(frame, core.cell);
+        if !view.is_idle() {
+            core.ports[l].queue_cells += core.cells(frame);
         }
-        if port.watched.is_some() {
+        if core.ports[l].watched.is_some() {
             core.record_arrival(l, view, packet, frame, (marked, Fate::Taken));
         }
         Ok(())
+    }
+
+    /// Whether the buffer that the switch's ports share has room.
+    ///
+    /// What other ports have sent since they were last read still counts as used, so that a frame which fits now fits all the
+    /// more then; only one that does not makes the switch read all its ports.
+    fn check_shared(&self, core: &mut Core, l: usize, class: usize, view: &PortView, frame: u16) -> Result<(), DropReason> {
+        let (s, _) = core.switch_port(l);
+        let check = |core: &Core| core.ports[l].admission.check(view, Some(&core.shared[s as usize]), (class, frame, core.cell));
+        check(core).or_else(|_| {
+            self.switches[s as usize].ports.iter().for_each(|port| core.catch_up(*port as usize));
+            check(core)
+        })
     }
 
     /// A packet that a port does not accept, and for which nobody has another use.

@@ -140,8 +140,14 @@ impl Hosts {
         }
         if self.nic_is_idle(core, host) {
             // Its turn would come at once: no need to queue for it.
-            let nic = self.hosts[host as usize].nic as usize;
-            self.turn(core, host, nic, id);
+            if self.has_data(core, id) {
+                let nic = self.hosts[host as usize].nic as usize;
+                self.turn(core, host, nic, id);
+            } else if self.source_is_over(id) {
+                self.end_source(core, id);
+            } else {
+                self.arm(core, id, host);
+            }
         } else {
             self.ask(core, id, host);
         }
@@ -180,12 +186,23 @@ impl Hosts {
     /// Puts an end into its NIC's round if it can send, and its timeout among the timers.
     #[inline(always)]
     fn ask(&mut self, core: &mut Core, id: EndId, host: u32) {
-        let end = &mut self.ends[id];
-        let cfg = &self.transports[usize::from(end.transport)].1;
-        if !end.queued && end.protocol.due(cfg, core.now, Kinds::DATA) {
-            end.queued = true;
+        if !self.ends[id].queued && self.has_data(core, id) {
+            self.ends[id].queued = true;
             self.hosts[host as usize].ready.push_back(Ready::Turn(id));
         }
+        self.arm(core, id, host);
+    }
+
+    #[inline(always)]
+    fn has_data(&self, core: &Core, id: EndId) -> bool {
+        let end = &self.ends[id];
+        end.protocol.due(&self.transports[usize::from(end.transport)].1, core.now, Kinds::DATA)
+    }
+
+    /// Puts an end's timeout among the timers.
+    #[inline(always)]
+    fn arm(&mut self, core: &mut Core, id: EndId, host: u32) {
+        let end = &mut self.ends[id];
         let timeout = end.protocol.next_timeout();
         if timeout < end.armed {
             end.armed = timeout;

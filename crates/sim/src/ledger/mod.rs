@@ -70,7 +70,11 @@ pub struct Ledger {
 impl Ledger {
     /// A packet was marked by a policy that the straight path does not serve by itself.
     pub fn count_mark(&mut self, reason: MarkReason) {
-        *self.tables.mark_counts.entry(reason.0).or_default() += 1;
+        let counts = &mut self.tables.mark_counts;
+        match counts.iter_mut().find(|(known, _)| std::ptr::eq(*known, reason.0)) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((reason.0, 1)),
+        }
     }
 
     /// A packet was accepted at watched port number `port`, where it found `queue`.

@@ -33,7 +33,8 @@ pub struct Tables {
     pub outcomes: [Vec<Outcome>; SIZES.len() + 1],
     pub drop_counts: BTreeMap<&'static str, u64>,
     /// Marks by policies that the inner loop does not serve by itself; the rest are by plain thresholds.
-    pub mark_counts: BTreeMap<&'static str, u64>,
+    /// Few, and in no order; a reason may stand here twice.
+    pub mark_counts: Vec<(&'static str, u64)>,
     /// Sums over transfers that have ended.
     pub sums: FlowSums,
     pub datagram_sums: DatagramSums,
@@ -146,7 +147,7 @@ impl Tables {
             capture: None,
             outcomes: Default::default(),
             drop_counts: BTreeMap::new(),
-            mark_counts: BTreeMap::new(),
+            mark_counts: Vec::new(),
             sums: FlowSums::default(),
             datagram_sums: DatagramSums::default(),
             aborted: Vec::new(),

@@ -106,7 +106,8 @@ pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefet
             ports: ports.into(),
             rings,
             pool: Pool::default(),
-            cell: switch.cell_bytes(),
+            shared: shared_buffers(scenario).into(),
+            cell: if switch.counts_cells() { switch.cell_bytes() } else { 0 },
             ledger,
             failure: None,
             stuck: None,
@@ -176,21 +177,28 @@ fn switches(scenario: &Scenario, framing: &Framing) -> Vec<SwitchNode> {
             seed: scenario.seed(),
         };
         let mechanisms = scenario.mechanisms(node).at(&site);
-        // Each class of each port is a queue of its own to the shared buffer.
-        let queues = || links.iter().map(|link| scenario.port(*link).scheduling.classes() as u32).sum();
         SwitchNode {
             name: site.name.as_str().into(),
             seed: Stream::new(scenario.seed(), Purpose::Hashing, s as u64).next_u32(),
             paths: PathChooser::new(&switch.routing),
             rng: Stream::new(scenario.seed(), Purpose::Spraying, s as u64),
-            shared: match &switch.buffer {
-                Buffer::Dynamic(params) => Some(SharedBuffer::new(params, queues(), switch.cell_bytes())),
-                _ => None,
-            },
             hooks: mechanisms.iter().map(MechanismState::hooks).fold(Hooks::NONE, Hooks::with),
             mechanisms,
             ports: links.iter().map(|link| link.0).collect(),
         }
+    };
+    (0..topology.switch_count()).map(of).collect()
+}
+
+/// By switch, the buffer that its ports share, if they do. Each class of each port is a queue of its own there.
+fn shared_buffers(scenario: &Scenario) -> Vec<SharedBuffer> {
+    let topology = scenario.topology();
+    let switch = &scenario.doc().switch;
+    let Buffer::Dynamic(params) = &switch.buffer else { return Vec::new() };
+    let of = |s: usize| {
+        let links = topology.out_links(NodeId((topology.hosts.len() + s) as u32));
+        let queues = links.iter().map(|link| scenario.port(*link).scheduling.classes() as u32).sum();
+        SharedBuffer::new(params, queues, switch.cell_bytes())
     };
     (0..topology.switch_count()).map(of).collect()
 }
@@ -245,7 +253,7 @@ fn links_and_ports(scenario: &Scenario, framing: &Framing, switches: &[SwitchNod
         };
         let sends = hooks(far_end(topology, wire.from));
         if matches!(owner, Owner::Switch(..)) {
-            equip(&mut link, &mut port, scenario, id, explicit || sends != Hooks::NONE);
+            equip(&mut link, &mut port, scenario, id, explicit, sends);
         }
         let at_arrival = Hooks::INGRESS.with(Hooks::ROUTE);
         if sends.any(Hooks::MESSAGES) || hooks(link.far_end()).any(at_arrival) {
@@ -278,8 +286,8 @@ fn fnv1a(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
-/// Gives a switch's port its buffer, marking and scheduling.
-fn equip(link: &mut Link, port: &mut Port, scenario: &Scenario, id: LinkId, explicit: bool) {
+/// Gives a switch's port its buffer, marking and scheduling. `explicit`: its departures are always events.
+fn equip(link: &mut Link, port: &mut Port, scenario: &Scenario, id: LinkId, explicit: bool, hooks: Hooks) {
     let settings = scenario.port(id);
     let marker = Marker::new(settings.marking);
     let scheduler = Scheduler::new(settings.scheduling);
@@ -288,41 +296,35 @@ fn equip(link: &mut Link, port: &mut Port, scenario: &Scenario, id: LinkId, expl
         (None, Some(alpha)) => Admission::Shared { alpha, queued: vec![0; scheduler.classes()] },
         (None, None) => Admission::Unlimited,
     };
-    if marker.acts_at_dequeue() || scenario.doc().switch.counts_cells() {
+    let cells = scenario.doc().switch.counts_cells();
+    if marker.acts_at_dequeue() || cells || admission.keeps_books() {
         link.flags |= flag::DEQUEUE;
     }
-    let explicit = explicit || admission.keeps_books() || !matches!(settings.scheduling, Scheduling::Fifo(_));
     if explicit {
         link.flags |= flag::EXPLICIT;
-        port.explicit = Some(Box::new(Explicit::new(scheduler)));
-        (port.admission, port.marker) = (admission, marker);
-        return;
     }
-    // A port that the inner loop can serve by itself has a limit and a threshold in bytes or packets.
+    let classes = !matches!(settings.scheduling, Scheduling::Fifo(_));
+    if explicit || classes || hooks != Hooks::NONE {
+        port.explicit = Some(Box::new(Explicit::new(scheduler, explicit)));
+    }
+    if cells || classes || hooks.any(Hooks::OFFER) || port.watched.is_some() {
+        link.flags |= flag::PIPELINE;
+    }
+    // What the inner loop can serve by itself: limits and thresholds in bytes or packets.
     // Beyond 4 GiB there is no limit and no threshold; a queue that reaches it ends the run.
     let small = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
-    let limit = match admission.simple_limit() {
-        Some(Amount::Bytes(n)) => Some((small(n), 0)),
-        Some(Amount::Packets(n)) => Some((small(n), flag::LIMIT_PACKETS)),
-        _ => None,
+    (link.limit, link.flags) = match admission.simple_limit() {
+        Some(Amount::Bytes(n)) => (small(n), link.flags),
+        Some(Amount::Packets(n)) => (small(n), link.flags | flag::LIMIT_PACKETS),
+        _ => (u32::MAX, link.flags | flag::POLICY),
     };
-    let threshold = match (marker.acts_at_enqueue(), marker.simple_threshold()) {
-        (false, _) => Some((u32::MAX, 0)),
-        (true, Some((Amount::Bytes(k), At::Enqueue))) => Some((small(k), 0)),
-        (true, Some((Amount::Packets(k), At::Enqueue))) => Some((small(k), flag::MARK_PACKETS)),
-        _ => None,
+    (link.threshold, link.flags) = match marker.simple_threshold() {
+        _ if !marker.acts_at_enqueue() => (u32::MAX, link.flags),
+        Some((Amount::Bytes(k), At::Enqueue)) => (small(k), link.flags),
+        Some((Amount::Packets(k), At::Enqueue)) => (small(k), link.flags | flag::MARK_PACKETS),
+        _ => (u32::MAX, link.flags | flag::POLICY),
     };
-    match (limit, threshold) {
-        (Some((limit, a)), Some((threshold, b))) if port.watched.is_none() && link.flags & flag::DEQUEUE == 0 => {
-            link.limit = limit;
-            link.threshold = threshold;
-            link.flags |= a | b;
-        }
-        _ => {
-            link.flags |= flag::PIPELINE;
-            (port.admission, port.marker) = (admission, marker);
-        }
-    }
+    (port.admission, port.marker) = (admission, marker);
 }
 
 /// How far ahead most events lie, and how far apart they are: propagation and serialisation of a full frame on most links,

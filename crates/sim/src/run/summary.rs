@@ -96,7 +96,10 @@ fn bin(outcomes: &[Vec<Outcome>], bin: usize) -> (Vec<&[Outcome]>, usize) {
 
 /// Marks by reason: what the pipeline counted, and the rest, which the inner loop made by plain thresholds.
 fn marks_by_reason(world: &World, marks: u64) -> BTreeMap<&'static str, u64> {
-    let mut reasons = world.core.ledger.tables.mark_counts.clone();
+    let mut reasons = BTreeMap::new();
+    for (reason, count) in &world.core.ledger.tables.mark_counts {
+        *reasons.entry(*reason).or_default() += count;
+    }
     let inline = marks - reasons.values().sum::<u64>();
     if inline > 0 {
         *reasons.entry("threshold").or_default() += inline;

@@ -272,16 +272,18 @@ impl Admission {
     }
 
     /// A frame has joined the queue of `class`.
-    pub fn joined(&mut self, shared: Option<&mut SharedBuffer>, class: usize, frame: u16) {
-        if let (Admission::Shared { queued, .. }, Some(shared)) = (self, shared) {
+    #[inline]
+    pub fn joined(&mut self, shared: &mut SharedBuffer, class: usize, frame: u16) {
+        if let Admission::Shared { queued, .. } = self {
             shared.commit(queued[class], frame);
             queued[class] += shared.size(frame);
         }
     }
 
     /// A frame has left the queue of `class`.
-    pub fn left(&mut self, shared: Option<&mut SharedBuffer>, class: usize, frame: u16) {
-        if let (Admission::Shared { queued, .. }, Some(shared)) = (self, shared) {
+    #[inline]
+    pub fn left(&mut self, shared: &mut SharedBuffer, class: usize, frame: u16) {
+        if let Admission::Shared { queued, .. } = self {
             shared.release(queued[class], frame);
             queued[class] -= shared.size(frame);
         }

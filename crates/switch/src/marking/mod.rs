@@ -68,6 +68,7 @@ pub(crate) trait Policy: Sized {
     }
 
     /// Whether `on_dequeue` can say anything but `Pass`.
+    #[inline(always)]
     fn acts_at_dequeue(&self) -> bool {
         false
     }
@@ -105,7 +106,7 @@ macro_rules! registry {
             }
 
             /// A packet that admission has let pass is about to be queued; `view` is the queue that it finds.
-            #[inline]
+            #[inline(always)]
             pub fn on_enqueue(&mut self, view: &PortView, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
                 match self { $( Marker::$name(state) => state.on_enqueue(view, p, rng), )* }
             }
@@ -118,7 +119,7 @@ macro_rules! registry {
             }
 
             /// A packet has left the queue and is about to be sent; `view` is the queue that it leaves behind. Never a drop.
-            #[inline]
+            #[inline(always)]
             pub fn on_dequeue(&mut self, view: &PortView, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
                 match self { $( Marker::$name(state) => state.on_dequeue(view, p, rng), )* }
             }
@@ -129,6 +130,7 @@ macro_rules! registry {
             }
 
             /// Whether [`Marker::on_dequeue`] has to be called.
+            #[inline(always)]
             pub fn acts_at_dequeue(&self) -> bool {
                 match self { $( Marker::$name(state) => state.acts_at_dequeue(), )* }
             }

@@ -72,6 +72,8 @@ pub struct Red {
     min: f64,
     max: f64,
     unit: Unit,
+    /// ln(1 − w_q)/s [1/ps]: what an idle time takes from ln avg. From the first idle time on, which gives the port's rate.
+    forgets: Option<f64>,
     avg: f64,
     /// Packets since the last mark while avg ≥ min, the arriving one counted; −1 below it.
     count: i64,
@@ -88,19 +90,24 @@ enum Zone {
 
 impl Red {
     /// The average after an arrival that finds the queue of `view`.
-    fn average(&self, view: &PortView) -> f64 {
+    #[inline]
+    fn average(&mut self, view: &PortView) -> f64 {
         let w = self.params.weight;
         let q = view.queue(self.unit) as f64;
         let idle = if view.queue_packets == 0 { view.now.since(view.free_at) } else { Span::ZERO };
-        let avg = if idle > Span::ZERO {
-            let s = view.rate.time_to_send(self.params.mean_packet);
-            self.avg * libm::pow(1.0 - w, idle.ps() as f64 / s.ps() as f64)
+        let avg = if idle > Span::ZERO && self.avg > 0.0 {
+            let forgets = *self.forgets.get_or_insert_with(|| {
+                let s = view.rate.time_to_send(self.params.mean_packet);
+                libm::log1p(-w) / s.ps() as f64
+            });
+            self.avg * libm::exp(forgets * idle.ps() as f64)
         } else {
             self.avg
         };
         (1.0 - w) * avg + w * q
     }
 
+    #[inline]
     fn zone(&self, avg: f64, frame: u16) -> Zone {
         let max_p = self.params.max_p;
         let pb = if avg < self.min {
@@ -139,6 +146,7 @@ impl Policy for Red {
             min: params.min.count() as f64,
             max: params.max.count() as f64,
             unit: Unit::of(params.min),
+            forgets: None,
             avg: 0.0,
             count: -1,
         }
@@ -175,6 +183,7 @@ impl Policy for Red {
         true
     }
 
+    #[inline(always)]
     fn on_enqueue(&mut self, view: &PortView, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
         self.avg = self.average(view);
         let markable = self.params.ecn && p.ecn != Ecn::NotEct;

@@ -107,6 +107,7 @@ impl SlopeRegisters {
     }
 
     /// A packet of `wire` bytes arrives; see [`s_ecn::Registers::on_arrival`].
+    #[inline]
     pub fn on_arrival(&mut self, now: Time, wire: u32, markable: bool) -> SlopeStep {
         self.registers.on_arrival(now.ps() / self.clock.ps(), wire, markable)
     }
@@ -118,7 +119,11 @@ impl SlopeRegisters {
 /// wire bytes, so that back-to-back frames are exactly R. Refused packets count for nothing: they do not make the queue grow.
 #[derive(Clone, Debug)]
 pub struct SEcn {
-    params: SEcnParams,
+    /// K, in `unit`; `u64::MAX` without.
+    k: u64,
+    unit: Unit,
+    at: At,
+    form: SlopeForm,
     /// From the first packet on, which gives the port's rate.
     registers: Option<SlopeRegisters>,
     /// The last arrival, for marks by chance.
@@ -139,9 +144,10 @@ impl SEcn {
     }
 
     /// Whether the arrival of `p` earns a mark by the slope; every arrival has to pass here.
+    #[inline]
     fn slope(&mut self, view: &PortView, p: &Envelope, rng: &mut Stream) -> bool {
         let (wire, markable) = (u32::from(p.frame) + u32::from(view.overhead), p.ecn != Ecn::NotEct);
-        match &self.params.form {
+        match &self.form {
             SlopeForm::Registers(params) => {
                 let registers = self.registers.get_or_insert_with(|| SlopeRegisters::new(params, view.rate));
                 registers.on_arrival(view.now, wire, markable).mark && markable
@@ -157,10 +163,12 @@ impl SEcn {
         }
     }
 
+    #[inline]
     fn at_k(&self, view: &PortView) -> bool {
-        self.params.k.is_some_and(|k| view.queue(Unit::of(k)) >= k.count())
+        view.queue(self.unit) >= self.k
     }
 
+    #[inline]
     fn verdict(&self, at_k: bool, slope: bool, p: &Envelope) -> MarkVerdict {
         match (at_k, slope) {
             _ if p.ecn == Ecn::NotEct => MarkVerdict::Pass,
@@ -175,7 +183,8 @@ impl Policy for SEcn {
     type Params = SEcnParams;
 
     fn new(params: &SEcnParams) -> Self {
-        SEcn { params: params.clone(), registers: None, last: None, owed: 0 }
+        let (k, unit) = params.k.map_or((u64::MAX, Unit::Bytes), |k| (k.count(), Unit::of(k)));
+        SEcn { k, unit, at: params.at, form: params.form.clone(), registers: None, last: None, owed: 0 }
     }
 
     fn check(params: &SEcnParams, cx: &mut Cx) {
@@ -193,9 +202,10 @@ impl Policy for SEcn {
         params.k.into_iter().collect()
     }
 
+    #[inline]
     fn on_enqueue(&mut self, view: &PortView, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
         let slope = self.slope(view, p, rng);
-        match self.params.at {
+        match self.at {
             At::Enqueue => self.verdict(self.at_k(view), slope, p),
             At::Dequeue => {
                 self.owed += u32::from(slope);
@@ -205,7 +215,7 @@ impl Policy for SEcn {
     }
 
     fn on_dequeue(&mut self, view: &PortView, p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
-        if self.params.at == At::Enqueue || p.ecn == Ecn::NotEct {
+        if self.at == At::Enqueue || p.ecn == Ecn::NotEct {
             return MarkVerdict::Pass;
         }
         let slope = self.owed > 0;
@@ -213,12 +223,13 @@ impl Policy for SEcn {
         self.verdict(self.at_k(view), slope, p)
     }
 
+    #[inline(always)]
     fn acts_at_dequeue(&self) -> bool {
-        self.params.at == At::Dequeue
+        self.at == At::Dequeue
     }
 
     fn needs_rng(&self) -> bool {
-        matches!(self.params.form, SlopeForm::Probability(_))
+        matches!(self.form, SlopeForm::Probability(_))
     }
 }
 

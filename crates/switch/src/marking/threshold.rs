@@ -85,6 +85,7 @@ impl Policy for Threshold {
         self.at == At::Enqueue
     }
 
+    #[inline(always)]
     fn acts_at_dequeue(&self) -> bool {
         self.at == At::Dequeue
     }

@@ -201,7 +201,8 @@ pub enum Effect {
     Forward { packet: PacketId, port: PortNo },
     /// A packet that the mechanism holds is dropped.
     Drop { packet: PacketId, port: PortNo, reason: DropReason },
-    /// Something of the mechanism waits at a port: [`Mechanism::on_turn`] runs when its wire is free.
+    /// Something of the mechanism waits at a port: [`Mechanism::on_turn`] runs when its wire is free, and
+    /// [`Mechanism::on_departure`] for each frame until nothing waits any more.
     Arm(PortNo),
     /// A message leaves by a port in a frame of its own, before everything that waits there.
     Emit { port: PortNo, message: Message },
@@ -314,17 +315,20 @@ pub(crate) trait Mechanism: Sized {
     ) {
     }
 
-    /// A frame's first bit is about to leave a port: the message that goes at its end.
+    /// A frame's first bit is about to leave a port: the message that goes at its end. Only run while the mechanism waits there
+    /// ([`Mechanism::waits`]).
     fn on_departure(&mut self, _port: PortNo, _envelope: &Envelope) -> Option<Message> {
         None
     }
 
-    /// The wire of a port is free. `data`: the scheduler has a packet.
+    /// The wire of a port is free. `data`: the scheduler has a packet. Only run while something waits there, and for data alone
+    /// not always: then it answers `Pass`.
     fn on_turn(&mut self, _node: &mut dyn Node, _port: PortNo, _data: bool, _fx: &mut Effects) -> Turn {
         Turn::Pass
     }
 
-    /// Whether [`Mechanism::on_turn`] has something to send at a port.
+    /// Whether [`Mechanism::on_turn`] or [`Mechanism::on_departure`] has something to send at a port. From the first moment on
+    /// it says so by [`Effect::Arm`]: until then the port may do without departures as events.
     fn waits(&self, _port: PortNo) -> bool {
         false
     }

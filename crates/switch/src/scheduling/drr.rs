@@ -128,4 +128,14 @@ impl Discipline for Drr {
             self.visiting = false;
         }
     }
+
+    /// Alone, a class is visited as often as its bytes need: after `sent` of them ⌈`sent`/quantum⌉ times, and the last visit
+    /// goes on.
+    fn resume(&mut self, class: usize, sent: u64, frames: &[u16]) {
+        frames.iter().for_each(|frame| self.enqueue(class, *frame));
+        if sent > 0 {
+            self.deficit[class] = sent.div_ceil(self.quanta[class]) * self.quanta[class] - sent;
+            self.visiting = true;
+        }
+    }
 }

@@ -40,6 +40,12 @@ pub(crate) trait Discipline: Sized {
 
     /// The first packet of `class`, which is what `next` said, has left.
     fn dequeued(&mut self, class: usize, frame: u16);
+
+    /// The state of a port without packets becomes that of one at which only `class` has had packets since it was last empty:
+    /// `sent` bytes of them have left, these frames wait. The same as by `enqueue` and `dequeued` of each.
+    fn resume(&mut self, class: usize, _sent: u64, frames: &[u16]) {
+        frames.iter().for_each(|frame| self.enqueue(class, *frame));
+    }
 }
 
 macro_rules! registry {
@@ -95,6 +101,14 @@ macro_rules! registry {
             #[inline]
             pub fn dequeued(&mut self, class: usize, frame: u16) {
                 match self { $( Scheduler::$name(state) => state.dequeued(class, frame), )* }
+            }
+        }
+
+        impl Scheduler {
+            /// The state of a port without packets becomes that of one at which only `class` has had packets since it was last
+            /// empty: `sent` bytes of them have left, these frames wait.
+            pub fn resume(&mut self, class: usize, sent: u64, frames: &[u16]) {
+                match self { $( Scheduler::$name(state) => state.resume(class, sent, frames), )* }
             }
         }
 

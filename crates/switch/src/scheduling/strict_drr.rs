@@ -66,4 +66,12 @@ impl Discipline for StrictDrr {
             self.drr.dequeued(class - self.first, frame);
         }
     }
+
+    fn resume(&mut self, class: usize, sent: u64, frames: &[u16]) {
+        if class < self.first {
+            self.strict.resume(class, sent, frames);
+        } else {
+            self.drr.resume(class - self.first, sent, frames);
+        }
+    }
 }

@@ -190,3 +190,44 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    /// A port at which one class alone has been served goes on as if the scheduler had counted each of its packets.
+    #[test]
+    fn a_class_that_was_alone_is_resumed(
+        quanta in prop::collection::vec(1u64..4_000, 3),
+        frames in prop::collection::vec(64u16..1519, 2..20),
+        left in 0usize..20,
+        class in 0usize..3,
+        later in prop::collection::vec((0usize..3, 64u16..1519), 0..20),
+    ) {
+        let params = |n: usize| quanta[..n].iter().map(|q| Bytes(*q)).collect::<Vec<_>>();
+        for scheduling in [
+            Scheduling::Strict(StrictParams { classes: 3 }),
+            Scheduling::Drr(DrrParams { quanta: params(3) }),
+            Scheduling::StrictDrr(StrictDrrParams { strict: 1, quanta: params(2) }),
+        ] {
+            let left = left % frames.len();
+            let (mut walked, mut resumed) = (Scheduler::new(&scheduling), Scheduler::new(&scheduling));
+            frames.iter().for_each(|frame| walked.enqueue(class, *frame));
+            for frame in &frames[..left] {
+                prop_assert_eq!(walked.next(), Some(class));
+                walked.dequeued(class, *frame);
+            }
+            resumed.resume(class, frames[..left].iter().map(|frame| u64::from(*frame)).sum(), &frames[left..]);
+            let mut orders = Vec::new();
+            for scheduler in [&mut walked, &mut resumed] {
+                let mut queues = vec![VecDeque::new(); 3];
+                queues[class].extend(&frames[left..]);
+                for (class, frame) in &later {
+                    scheduler.enqueue(*class, *frame);
+                    queues[*class].push_back(*frame);
+                }
+                orders.push(serve(scheduler, &mut queues, usize::MAX));
+                prop_assert_eq!(scheduler.next(), None);
+            }
+            prop_assert_eq!(orders[0].len(), frames.len() - left + later.len());
+            prop_assert_eq!(&orders[0], &orders[1]);
+        }
+    }
+}

@@ -6,7 +6,7 @@ use crate::fabric::port::Port;
 use crate::ledger::{Fate, Ledger};
 use fanin_engine::{Table, Timers, Wheel};
 use fanin_packet::{Ecn, Envelope, Packet, PacketId};
-use fanin_switch::{cells, DropReason, MarkReason, MarkVerdict, PortNo, PortView, SharedBuffer};
+use fanin_switch::{cells, Admission, DropReason, MarkReason, MarkVerdict, PortNo, PortView, SharedBuffer};
 use fanin_telemetry::{DropRow, Name, QueueRow, TableError};
 use fanin_units::{Bytes, Time};
 
@@ -70,12 +70,8 @@ impl Core {
     #[inline(never)]
     pub fn catch_up_dequeues(&mut self, l: usize) {
         while let Some((start, entry)) = self.links[l].next_departure(&self.rings, self.now) {
-            let port = &mut self.ports[l];
-            if port.admission.keeps_books() {
-                let class = port.explicit.as_deref().map_or(0, |explicit| explicit.class);
-                let (s, _) = port.switch();
-                port.admission.left(&mut self.shared[s as usize], class, entry.frame);
-            }
+            let class = self.ports[l].explicit.as_deref().map_or(0, |explicit| explicit.class);
+            self.left_shared(l, class, entry.frame);
             self.after_dequeue(l, start, entry.packet, Some(entry.frame));
         }
     }
@@ -117,6 +113,50 @@ impl Core {
         self.catch_up(l);
         let frame = self.pool[packet].frame;
         self.push(l, packet, frame);
+    }
+
+    /// Whether the buffer that a switch's ports share has room, as far as it is known; true where they share none.
+    #[inline(always)]
+    pub fn check_shared(&self, l: usize, class: usize, frame: u16) -> Result<(), DropReason> {
+        let port = &self.ports[l];
+        match &port.admission {
+            Admission::Shared { alpha, queued } => self.shared[port.owner.node()].check(*alpha, queued[class], frame),
+            _ => Ok(()),
+        }
+    }
+
+    /// A frame has joined a queue: of a shared buffer it takes its room.
+    #[inline(always)]
+    pub fn joined_shared(&mut self, l: usize, class: usize, frame: u16) {
+        let port = &mut self.ports[l];
+        if let Admission::Shared { queued, .. } = &mut port.admission {
+            self.shared[port.owner.node()].commit(&mut queued[class], frame);
+        }
+    }
+
+    /// A frame has left a queue.
+    #[inline(always)]
+    pub fn left_shared(&mut self, l: usize, class: usize, frame: u16) {
+        let port = &mut self.ports[l];
+        if let Admission::Shared { queued, .. } = &mut port.admission {
+            self.shared[port.owner.node()].release(&mut queued[class], frame);
+        }
+    }
+
+    /// Lets the marking policy of a FIFO port decide about a packet: why it drops it, if it does.
+    #[inline(never)]
+    pub fn mark_by_policy(&mut self, l: usize, packet: PacketId) -> Option<DropReason> {
+        let (link, port) = (&self.links[l], &mut self.ports[l]);
+        let free_at = link.wire_free_at(&self.rings);
+        let view = port.view(self.now, u64::from(link.queue_bytes), link.queue_packets(), free_at);
+        match port.marker.on_enqueue(&view, &self.pool[packet], &mut port.rng) {
+            MarkVerdict::Pass => {}
+            MarkVerdict::Mark(reason) => {
+                self.mark(l, packet, reason);
+            }
+            MarkVerdict::Drop(reason) => return Some(reason),
+        }
+        None
     }
 
     /// Remembers the queue of a port whose departures are no events, with a frame that is about to join it.

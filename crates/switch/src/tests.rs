@@ -92,8 +92,7 @@ fn with_alpha_each_of_n_greedy_queues_gets_its_closed_form_share() {
             grew = false;
             for queue in &mut queues {
                 if buffer.check(alpha, *queue, 100).is_ok() {
-                    buffer.commit(*queue, 100);
-                    *queue += 100;
+                    buffer.commit(queue, 100);
                     grew = true;
                 }
             }
@@ -111,18 +110,19 @@ fn a_reservation_is_there_when_the_shared_part_is_gone() {
     let mut buffer = SharedBuffer::new(&params, 3, 80);
     let mut greedy = 0;
     while buffer.check(100.0, greedy, 64).is_ok() {
-        buffer.commit(greedy, 64);
-        greedy += 1;
+        buffer.commit(&mut greedy, 64);
     }
     assert_eq!((greedy, buffer.used(), buffer.free()), (8, 6, 0)); // 2 of its own, 6 = 12 − 3·2 shared
     assert_eq!(buffer.check(100.0, greedy, 64), Err(DropReason::SHARED_BUFFER_FULL));
-    for queue in 0..2 {
+    let mut queue = 0;
+    for _ in 0..2 {
         assert_eq!(buffer.check(100.0, queue, 64), Ok(()));
-        buffer.commit(queue, 64);
+        buffer.commit(&mut queue, 64);
     }
-    assert_eq!(buffer.check(100.0, 2, 64), Err(DropReason::SHARED_BUFFER_FULL));
-    buffer.release(greedy, 64);
-    assert_eq!(buffer.check(100.0, 2, 64), Ok(()));
+    assert_eq!(buffer.check(100.0, queue, 64), Err(DropReason::SHARED_BUFFER_FULL));
+    buffer.release(&mut greedy, 64);
+    assert_eq!((queue, greedy), (2, 7));
+    assert_eq!(buffer.check(100.0, queue, 64), Ok(()));
 }
 
 #[test]
@@ -236,7 +236,7 @@ fn drive(marking: &Marking, scheduling: &Scheduling, buffer: &DynamicBuffer, ops
                 offered += 1;
                 let port = &mut ports[port];
                 let (view, p) = (port.view(now), packet(frame, ecn));
-                let queued = port.queued(shared.unit());
+                let mut queued = port.queued(shared.unit());
                 if shared.check(buffer.alpha, queued, frame).is_err() {
                     port.marker.on_refused(&view, &p);
                     dropped += 1;
@@ -251,7 +251,7 @@ fn drive(marking: &Marking, scheduling: &Scheduling, buffer: &DynamicBuffer, ops
                     MarkVerdict::Pass => {}
                 }
                 let class = port.scheduler.class_of(class);
-                shared.commit(queued, frame);
+                shared.commit(&mut queued, frame);
                 port.queues[class].push_back(frame);
                 port.scheduler.enqueue(class, frame);
             }
@@ -262,10 +262,10 @@ fn drive(marking: &Marking, scheduling: &Scheduling, buffer: &DynamicBuffer, ops
                     continue;
                 };
                 assert_eq!(port.scheduler.next(), Some(class), "asking changes nothing");
-                let queued = port.queued(shared.unit());
+                let mut queued = port.queued(shared.unit());
                 let frame = port.queues[class].pop_front().expect("the class that is next has packets");
                 port.scheduler.dequeued(class, frame);
-                shared.release(queued, frame);
+                shared.release(&mut queued, frame);
                 let verdict = port.marker.on_dequeue(&port.view(now), &packet(frame, Ecn::Ect0), &mut port.rng);
                 assert!(!matches!(verdict, MarkVerdict::Drop(_)), "dropped at dequeue");
                 sent += 1;

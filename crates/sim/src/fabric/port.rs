@@ -15,6 +15,16 @@ pub enum Owner {
     Switch(u32, PortNo),
 }
 
+impl Owner {
+    /// Its number among hosts or among switches.
+    #[inline(always)]
+    pub fn node(self) -> usize {
+        match self {
+            Owner::Host(node) | Owner::Switch(node, _) => node as usize,
+        }
+    }
+}
+
 /// The cold half of an output port, its counters first: those of what does not happen to every packet. The others are the link's.
 #[repr(C, align(64))]
 pub struct Port {

@@ -96,11 +96,8 @@ impl Fabric {
             return self.depart(core, l, packet, None);
         }
         let frame = core.pool[packet].frame;
+        core.joined_shared(l, class, frame);
         let (link, port) = (&mut core.links[l], &mut core.ports[l]);
-        if port.admission.keeps_books() {
-            let (s, _) = port.switch();
-            port.admission.joined(&mut core.shared[s as usize], class, frame);
-        }
         if link.flags & flag::EXPLICIT == 0 {
             if link.queue_packets() == 0 {
                 let [sent, _] = port.sent(link);
@@ -156,10 +153,7 @@ impl Fabric {
         explicit.scheduler.dequeued(class, frame);
         explicit.bytes -= u64::from(frame);
         explicit.packets -= 1;
-        let port = &mut core.ports[l];
-        if port.admission.keeps_books() {
-            port.admission.left(&mut core.shared[s as usize], class, frame);
-        }
+        core.left_shared(l, class, frame);
         self.depart(core, l, packet, Some(frame));
         self.arm_if_waiting(core, l);
     }

@@ -6,7 +6,7 @@ use crate::core::Core;
 use crate::ledger::Fate;
 use fanin_engine::Table;
 use fanin_packet::{Ecn, Envelope, PacketId};
-use fanin_switch::{Admission, DropReason, Effects, Hooks, MarkVerdict, MechanismState, PathChooser, PortView};
+use fanin_switch::{DropReason, Effects, Hooks, MarkVerdict, MechanismState, PathChooser, PortView};
 use fanin_telemetry::Name;
 use fanin_units::{HostId, Stream, Time};
 
@@ -86,98 +86,75 @@ impl Fabric {
     }
 
     /// Offers a packet to a switch's output port; `via`: the link that it came by, if it came by one.
-    ///
-    /// The common port, inline: FIFO, with a static limit and a marking threshold at enqueue, in bytes or packets.
     #[inline(always)]
     pub fn offer(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
-        let link = &mut core.links[l];
-        if link.flags & flag::SPECIAL != 0 {
-            return self.offer_special(core, l, via, packet);
-        }
-        let now = core.now;
-        let envelope = &mut core.pool[packet];
-        let frame = envelope.frame;
-        if link.catch_up(&core.rings, now) {
-            let packets = link.queue_packets();
-            let bytes = link.queue_bytes.saturating_add(u32::from(frame)); // 4 GiB end the run
-            let would = if link.flags & flag::LIMIT_PACKETS != 0 { packets + 1 } else { bytes };
-            if would > link.limit {
-                return self.refuse_for_room(core, l, via, packet, DropReason::BUFFER_FULL);
-            }
-            let found = if link.flags & flag::MARK_PACKETS != 0 { packets } else { link.queue_bytes };
-            if found > link.threshold && envelope.ecn != Ecn::NotEct {
-                envelope.ecn = Ecn::Ce;
-                core.ports[l].marks += 1;
-            }
-            if link.may_exceed(bytes) {
-                core.ports[l].note_queue(link, now, bytes, packets + 1);
-            }
-        }
-        core.push(l, packet, frame);
-    }
-
-    /// Offers a packet to a port that does more than the straight path.
-    #[inline(always)]
-    fn offer_special(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
         match core.links[l].flags {
+            flags if flags & flag::SPECIAL == 0 => self.offer_fifo::<false, false>(core, l, via, packet),
             flags if flags & (flag::PIPELINE | flag::EXPLICIT) != 0 => self.offer_by_pipeline(core, l, via, packet),
             flags if flags & flag::DEQUEUE != 0 => self.offer_with_dequeues(core, l, via, packet),
             _ => self.offer_by_policy(core, l, via, packet),
         }
     }
 
-    /// To a FIFO port with a shared buffer, or that marks at dequeue.
+    /// To a port with a shared buffer, or that marks at dequeue.
     #[inline(never)]
     fn offer_with_dequeues(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
-        self.offer_fifo::<true>(core, l, via, packet);
+        self.offer_fifo::<true, true>(core, l, via, packet);
     }
 
-    /// To a FIFO port with a marking policy that is more than a threshold.
+    /// To a port with a marking policy that is more than a threshold.
     #[inline(never)]
     fn offer_by_policy(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
-        self.offer_fifo::<false>(core, l, via, packet);
+        self.offer_fifo::<true, false>(core, l, via, packet);
     }
 
-    /// The straight path with any marking policy; `DEQUEUES`: with a shared buffer and what happens at dequeue. Compiled twice.
+    /// Offers a packet to a FIFO port with a limit in bytes or packets, the common case; compiled for each kind of them, the
+    /// commonest in place. `POLICY`: any marking policy may decide, not only a threshold at enqueue; `DEQUEUES`: with a shared
+    /// buffer and what happens at dequeue.
     #[inline(always)]
-    fn offer_fifo<const DEQUEUES: bool>(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
-        let now = core.now;
+    fn offer_fifo<const POLICY: bool, const DEQUEUES: bool>(
+        &mut self,
+        core: &mut Core,
+        l: usize,
+        via: Option<usize>,
+        packet: PacketId,
+    ) {
         if DEQUEUES {
             core.catch_up_dequeues(l);
         }
-        let (link, port) = (&mut core.links[l], &mut core.ports[l]);
+        let now = core.now;
+        let link = &mut core.links[l];
+        let frame = core.pool[packet].frame;
         let waits = link.catch_up(&core.rings, now);
-        let (bytes, packets, frame) = (link.queue_bytes, link.queue_packets(), core.pool[packet].frame);
-        let view = port.view(now, u64::from(bytes), packets, link.wire_free_at(&core.rings));
-        let would = bytes.saturating_add(u32::from(frame)); // 4 GiB end the run
-        let books = DEQUEUES && port.admission.keeps_books();
         if waits {
-            if (if link.flags & flag::LIMIT_PACKETS != 0 { packets + 1 } else { would }) > link.limit {
-                return self.refuse_for_room(core, l, via, packet, DropReason::BUFFER_FULL);
+            let packets = link.queue_packets();
+            let bytes = link.queue_bytes.saturating_add(u32::from(frame)); // 4 GiB end the run
+            let would = if link.flags & flag::LIMIT_PACKETS != 0 { packets + 1 } else { bytes };
+            if would > link.limit {
+                return self.refuse_fifo(core, l, via, packet, DropReason::BUFFER_FULL, true);
             }
-            if books {
-                if let Err(reason) = self.check_shared(core, l, 0, &view, frame) {
-                    return self.refuse_for_room(core, l, via, packet, reason);
+            if DEQUEUES {
+                if let Err(reason) = self.check_shared(core, l, 0, frame) {
+                    return self.refuse_fifo(core, l, via, packet, reason, true);
                 }
             }
-        }
-        let port = &mut core.ports[l];
-        match port.marker.on_enqueue(&view, &core.pool[packet], &mut port.rng) {
-            MarkVerdict::Pass => {}
-            MarkVerdict::Mark(reason) => {
-                core.mark(l, packet, reason);
+            let (link, envelope) = (&core.links[l], &mut core.pool[packet]);
+            let found = if link.flags & flag::MARK_PACKETS != 0 { packets } else { link.queue_bytes };
+            if found > link.threshold && envelope.ecn != Ecn::NotEct {
+                envelope.ecn = Ecn::Ce;
+                core.ports[l].marks += 1;
             }
-            MarkVerdict::Drop(reason) => {
-                return self.refuse(core, l, 0, &view, via, packet, Refusal { reason, room: false });
+        }
+        if POLICY && core.links[l].flags & flag::POLICY != 0 {
+            if let Some(reason) = core.mark_by_policy(l, packet) {
+                return self.refuse_fifo(core, l, via, packet, reason, false);
             }
         }
         if waits {
-            let (link, port) = (&mut core.links[l], &mut core.ports[l]);
-            if books {
-                let (s, _) = port.switch();
-                port.admission.joined(&mut core.shared[s as usize], 0, frame);
+            if DEQUEUES {
+                core.joined_shared(l, 0, frame);
             }
-            port.note_queue(link, now, would, packets + 1);
+            core.note_one_more(l, frame);
         }
         core.push(l, packet, frame);
         if DEQUEUES && !waits {
@@ -185,12 +162,12 @@ impl Fabric {
         }
     }
 
-    /// A FIFO port has no room for a packet.
+    /// A FIFO port does not accept a packet; `room`: for want of room.
     #[cold]
     #[inline(never)]
-    fn refuse_for_room(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId, reason: DropReason) {
+    fn refuse_fifo(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId, reason: DropReason, room: bool) {
         let view = core.view(l);
-        self.refuse(core, l, 0, &view, via, packet, Refusal { reason, room: true });
+        self.refuse(core, l, 0, &view, via, packet, Refusal { reason, room });
     }
 
     /// The whole pipeline of a port: admission, marking, record. `view` is the queue that the packet finds, up to now.
@@ -200,16 +177,12 @@ impl Fabric {
     /// # Errors
     /// With the reason where the port does not accept it; nothing is recorded then.
     #[inline(always)]
-    pub fn admit(&mut self, core: &mut Core, l: usize, class: usize, view: &PortView, packet: PacketId) -> Result<(), Refusal> {
-        let port = &mut core.ports[l];
-        let envelope = &core.pool[packet];
-        let frame = envelope.frame;
+    pub fn admit(&self, core: &mut Core, l: usize, class: usize, view: &PortView, packet: PacketId) -> Result<(), Refusal> {
+        let port = &core.ports[l];
+        let frame = core.pool[packet].frame;
         if !view.is_idle() {
-            let room = match &port.admission {
-                Admission::Shared { .. } => self.check_shared(core, l, class, view, frame),
-                own => own.check(view, None, (class, frame, core.cell)),
-            };
-            if let Err(reason) = room {
+            let own = port.admission.check(view, frame, core.cell);
+            if let Err(reason) = own.and_then(|()| self.check_shared(core, l, class, frame)) {
                 return Err(Refusal { reason, room: true });
             }
         }
@@ -228,17 +201,21 @@ impl Fabric {
         Ok(())
     }
 
-    /// Whether the buffer that the switch's ports share has room.
+    /// Whether the buffer that the switch's ports share has room, if they share one.
     ///
     /// What other ports have sent since they were last read still counts as used, so that a frame which fits now fits all the
     /// more then; only one that does not makes the switch read all its ports.
-    fn check_shared(&self, core: &mut Core, l: usize, class: usize, view: &PortView, frame: u16) -> Result<(), DropReason> {
+    #[inline(always)]
+    fn check_shared(&self, core: &mut Core, l: usize, class: usize, frame: u16) -> Result<(), DropReason> {
+        core.check_shared(l, class, frame).or_else(|_| self.check_shared_anew(core, l, class, frame))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn check_shared_anew(&self, core: &mut Core, l: usize, class: usize, frame: u16) -> Result<(), DropReason> {
         let (s, _) = core.switch_port(l);
-        let check = |core: &Core| core.ports[l].admission.check(view, Some(&core.shared[s as usize]), (class, frame, core.cell));
-        check(core).or_else(|_| {
-            self.switches[s as usize].ports.iter().for_each(|port| core.catch_up(*port as usize));
-            check(core)
-        })
+        self.switches[s as usize].ports.iter().for_each(|port| core.catch_up(*port as usize));
+        core.check_shared(l, class, frame)
     }
 
     /// A packet that a port does not accept, and for which nobody has another use.

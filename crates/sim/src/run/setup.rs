@@ -297,7 +297,7 @@ fn equip(link: &mut Link, port: &mut Port, scenario: &Scenario, id: LinkId, expl
         (None, None) => Admission::Unlimited,
     };
     let cells = scenario.doc().switch.counts_cells();
-    if marker.acts_at_dequeue() || cells || admission.keeps_books() {
+    if marker.acts_at_dequeue() || cells || admission.is_shared() {
         link.flags |= flag::DEQUEUE;
     }
     if explicit {
@@ -316,7 +316,7 @@ fn equip(link: &mut Link, port: &mut Port, scenario: &Scenario, id: LinkId, expl
     (link.limit, link.flags) = match admission.simple_limit() {
         Some(Amount::Bytes(n)) => (small(n), link.flags),
         Some(Amount::Packets(n)) => (small(n), link.flags | flag::LIMIT_PACKETS),
-        _ => (u32::MAX, link.flags | flag::POLICY),
+        _ => (u32::MAX, link.flags), // shared, or in cells
     };
     (link.threshold, link.flags) = match marker.simple_threshold() {
         _ if !marker.acts_at_enqueue() => (u32::MAX, link.flags),

@@ -110,8 +110,7 @@ pub(crate) fn warn_of_zero(cx: &mut Cx, key: &str, amount: Amount) {
 /// let mut buffer = SharedBuffer::new(&DynamicBuffer { total: Amount::Packets(8), alpha: 1.0, reserved: None }, 4, 80);
 /// let mut queue = 0;
 /// while buffer.check(1.0, queue, 1518).is_ok() {
-///     buffer.commit(queue, 1518);
-///     queue += 1;
+///     buffer.commit(&mut queue, 1518);
 /// }
 /// assert_eq!((queue, buffer.free()), (4, 4)); // α/(1 + α) of the buffer
 /// assert_eq!(buffer.check(1.0, queue, 1518), Err(DropReason::DYNAMIC_THRESHOLD));
@@ -192,27 +191,28 @@ impl SharedBuffer {
         }
     }
 
-    /// Takes the room of a frame that joins a queue which held `queued`.
+    /// Takes the room of a frame that joins a queue which held `queued`, and holds more then.
     #[inline]
-    pub fn commit(&mut self, queued: u64, frame: u16) {
-        self.used += self.shared_part(queued + self.size(frame)) - self.shared_part(queued);
+    pub fn commit(&mut self, queued: &mut u64, frame: u16) {
+        let would = *queued + self.size(frame);
+        self.used += self.shared_part(would) - self.shared_part(*queued);
+        *queued = would;
         debug_assert!(self.used <= self.total, "a packet that `check` refused was committed");
     }
 
-    /// Gives back the room of a frame that leaves a queue which holds `queued`, the frame included.
+    /// Gives back the room of a frame that leaves a queue which held `queued`, the frame included, and holds less then.
     ///
     /// # Panics
     /// When the queue holds less than the frame: the caller's books are wrong.
     #[inline]
-    pub fn release(&mut self, queued: u64, frame: u16) {
-        self.used -= self.shared_part(queued) - self.shared_part(queued - self.size(frame));
+    pub fn release(&mut self, queued: &mut u64, frame: u16) {
+        let left = *queued - self.size(frame);
+        self.used -= self.shared_part(*queued) - self.shared_part(left);
+        *queued = left;
     }
 }
 
 /// What bounds the queues of one port: its own limit, or its share of the switch's buffer.
-///
-/// Deciding and bookkeeping are apart: [`Admission::check`], then [`Admission::joined`] and [`Admission::left`] where
-/// [`Admission::keeps_books`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Admission {
     Unlimited,
@@ -235,57 +235,27 @@ impl Admission {
         }
     }
 
-    /// Whether [`Admission::joined`] and [`Admission::left`] have to be called.
-    #[inline]
-    pub fn keeps_books(&self) -> bool {
+    /// Whether it is a share of the switch's buffer.
+    pub fn is_shared(&self) -> bool {
         matches!(self, Admission::Shared { .. })
     }
 
-    /// Whether a frame may join the queue of `class`; `view` is the queue that it finds. `shared`: the switch's buffer, where
-    /// ports share one; `cell`: bytes of a cell.
+    /// Whether the port's own limit, if it has one, lets a frame join the queue of `view`; `cell`: bytes of a cell.
     ///
     /// # Errors
-    /// With the reason when it may not.
+    /// With the reason when it does not.
     #[inline]
-    pub fn check(
-        &self,
-        view: &PortView,
-        shared: Option<&SharedBuffer>,
-        (class, frame, cell): (usize, u16, u32),
-    ) -> Result<(), DropReason> {
-        match self {
-            Admission::Unlimited => Ok(()),
-            Admission::Static(limit) => {
-                let would = match limit {
-                    Amount::Bytes(_) => view.queue_bytes + u64::from(frame),
-                    Amount::Packets(_) => u64::from(view.queue_packets) + 1,
-                    Amount::Cells(_) => u64::from(view.queue_cells + cells(frame, cell)),
-                };
-                if would > limit.count() {
-                    Err(DropReason::BUFFER_FULL)
-                } else {
-                    Ok(())
-                }
-            }
-            Admission::Shared { alpha, queued } => shared.map_or(Ok(()), |shared| shared.check(*alpha, queued[class], frame)),
-        }
-    }
-
-    /// A frame has joined the queue of `class`.
-    #[inline]
-    pub fn joined(&mut self, shared: &mut SharedBuffer, class: usize, frame: u16) {
-        if let Admission::Shared { queued, .. } = self {
-            shared.commit(queued[class], frame);
-            queued[class] += shared.size(frame);
-        }
-    }
-
-    /// A frame has left the queue of `class`.
-    #[inline]
-    pub fn left(&mut self, shared: &mut SharedBuffer, class: usize, frame: u16) {
-        if let Admission::Shared { queued, .. } = self {
-            shared.release(queued[class], frame);
-            queued[class] -= shared.size(frame);
+    pub fn check(&self, view: &PortView, frame: u16, cell: u32) -> Result<(), DropReason> {
+        let Admission::Static(limit) = self else { return Ok(()) };
+        let would = match limit {
+            Amount::Bytes(_) => view.queue_bytes + u64::from(frame),
+            Amount::Packets(_) => u64::from(view.queue_packets) + 1,
+            Amount::Cells(_) => u64::from(view.queue_cells + cells(frame, cell)),
+        };
+        if would > limit.count() {
+            Err(DropReason::BUFFER_FULL)
+        } else {
+            Ok(())
         }
     }
 }

@@ -75,7 +75,7 @@ pub fn close(
         (context.has_queue && to.0 > from.0).then(|| (to.1 as f64 - from.1 as f64) / (to.0 - from.0) as f64 * BPS)
     };
     let peak = (candidate.peak_time, candidate.peak);
-    let last = series.points(end.time).last().map_or(0, |p| p.queue);
+    let last = series.last_point(end.time).map_or(0, |p| p.queue);
     let mut evidence = evidence(context, candidate, counts, sized, flows);
     let drain = context.rate.map(|rate| BPS / rate * (1.0 + context.settings.overhead.0 as f64 / evidence.frame.max(1.0)));
     let phases: Vec<Phase> = stretches.iter().map(phase).collect();

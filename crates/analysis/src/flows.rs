@@ -12,6 +12,10 @@ pub const MAX_FLOWS: usize = 1 << 20;
 /// Flow numbers below this are found by index.
 const DENSE: u32 = 1 << 22;
 
+/// Neighbouring flow numbers whose places are kept together. The index has only the pages that the port's flows are on: those that go
+/// by names have numbers from 2^20 on, and a port sees few of them.
+const PAGE: usize = 1 << 8;
+
 /// One flow at one port.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Slot {
@@ -46,7 +50,10 @@ pub struct Shares {
 #[derive(Debug)]
 pub struct Flows {
     slots: Vec<Slot>,
-    dense: Vec<u32>,
+    /// By flow number / [`PAGE`]: its page of `index`; 0: none.
+    pages: Vec<u32>,
+    /// Slots by flow number; 0: none. The first page stays empty.
+    index: Vec<[u32; PAGE]>,
     sparse: BTreeMap<u32, u32>,
     /// Slots with `pending`.
     touched: Vec<u32>,
@@ -64,7 +71,8 @@ impl Flows {
         let unknown = Slot { flow: NO_FLOW, ..Slot::default() };
         Flows {
             slots: vec![unknown],
-            dense: Vec::new(),
+            pages: Vec::new(),
+            index: vec![[UNKNOWN; PAGE]],
             sparse: BTreeMap::new(),
             touched: Vec::new(),
             counted: Vec::new(),
@@ -77,9 +85,10 @@ impl Flows {
     /// The slot of a flow, made when new at `now`.
     #[inline(always)]
     pub fn slot(&mut self, flow: u32, now: u64) -> u32 {
-        match self.dense.get(flow as usize) {
-            Some(&slot) if slot != 0 => slot,
-            _ => self.slot_slow(flow, now),
+        let page = self.pages.get(flow as usize / PAGE).copied().unwrap_or(0);
+        match self.index[page as usize][flow as usize % PAGE] {
+            UNKNOWN => self.slot_slow(flow, now),
+            slot => slot,
         }
     }
 
@@ -98,10 +107,15 @@ impl Flows {
         let slot = self.slots.len() as u32;
         self.slots.push(Slot { flow, active_since: now, last: now, ..Slot::default() });
         if flow < DENSE {
-            if self.dense.len() <= flow as usize {
-                self.dense.resize(flow as usize + 1, 0);
+            let at = flow as usize / PAGE;
+            if self.pages.len() <= at {
+                self.pages.resize(at + 1, 0);
             }
-            self.dense[flow as usize] = slot;
+            if self.pages[at] == 0 {
+                self.pages[at] = self.index.len() as u32;
+                self.index.push([UNKNOWN; PAGE]);
+            }
+            self.index[self.pages[at] as usize][flow as usize % PAGE] = slot;
         } else {
             self.sparse.insert(flow, slot);
         }
@@ -205,4 +219,23 @@ fn shares(mut list: Vec<(u32, u64)>, top: usize) -> Shares {
     }
     list.sort_unstable_by_key(order);
     Shares { list, attributed, unattributed: all - attributed }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flows_keep_their_slots_wherever_their_numbers_are_and_the_index_has_only_their_pages() {
+        let mut flows = Flows::new();
+        let edge = PAGE as u32;
+        let numbers = [0, 1, edge - 1, edge, (1 << 20) + 5, DENSE - 1, DENSE, u32::MAX - 1];
+        let slots: Vec<u32> = numbers.iter().map(|number| flows.slot(*number, 7)).collect();
+        assert_eq!(slots, (1..=numbers.len() as u32).collect::<Vec<_>>());
+        assert_eq!(numbers.map(|number| flows.slot(number, 8)).to_vec(), slots);
+        assert_eq!(slots.iter().map(|slot| flows.get(*slot).flow).collect::<Vec<_>>(), numbers);
+        assert_eq!(flows.slot(NO_FLOW, 9), UNKNOWN);
+        assert_eq!(flows.index.len(), 1 + 4, "flows on four pages, and the empty one");
+        assert!(flows.index[0].iter().all(|slot| *slot == UNKNOWN));
+    }
 }

@@ -13,7 +13,7 @@ use crate::series::Point;
 use crate::student::normal;
 
 /// Most bins of a stretch.
-const BINS: usize = 128;
+const BINS: usize = noise::ROWS;
 /// Least bins in which a bend is sought.
 const LEAST_BINS: usize = 10;
 /// Points to a bin, at least.
@@ -86,42 +86,57 @@ fn range(y: &[f64]) -> f64 {
     y.iter().copied().fold(f64::NEG_INFINITY, f64::max) - low
 }
 
-/// Least sums of squares of partitions of `0..n` into 1 … [`PARTS`] parts of at least `least`: the inner borders of each; of equal
-/// ones those that come first.
-fn partitions(n: usize, least: usize, cost: impl Fn(usize, usize) -> f64) -> Vec<Vec<usize>> {
-    let most = PARTS.min(n / least.max(1));
-    // By end and parts less one; of the last part, where it begins.
-    let mut best = vec![[f64::INFINITY; PARTS]; n + 1];
-    let mut from = vec![[0.0; PARTS]; n + 1];
-    for end in least..=n {
-        let (mut ends, mut starts) = ([f64::INFINITY; PARTS], [0.0; PARTS]);
-        let mut worst = f64::INFINITY;
-        for start in (least..=end - least).rev() {
-            let (before, c) = (&best[start], cost(start, end));
-            // Costs are not negative: nothing gets better by a part that alone costs more.
-            if c > worst {
-                continue;
-            }
-            // Starts as floating point and without a branch: so the compiler handles several parts at once.
-            for part in 1..PARTS {
-                let total = before[part - 1] + c;
-                let better = total <= ends[part];
-                ends[part] = if better { total } else { ends[part] };
-                starts[part] = if better { start as f64 } else { starts[part] };
-            }
-            worst = ends[1..].iter().copied().fold(0.0, f64::max);
+/// Numbers that are handled together.
+const LANES: usize = 8;
+/// Costs, or sums of them, by a border; beyond those that there are: infinity.
+type Row = [f64; (BINS + 1).next_multiple_of(LANES)];
+const NONE: Row = [f64::INFINITY; (BINS + 1).next_multiple_of(LANES)];
+
+/// Least sum of two rows' entries of the same place, of the first `count` or some more. In lanes, as the compiler keeps the order of
+/// floating-point operations: the least of all is the same in any.
+#[inline(always)]
+fn least_sum(a: &Row, b: &Row, count: usize) -> f64 {
+    let mut least = [f64::INFINITY; LANES];
+    for (a, b) in a.chunks_exact(LANES).zip(b.chunks_exact(LANES)).take(count.div_ceil(LANES)) {
+        for k in 0..LANES {
+            let sum = a[k] + b[k];
+            least[k] = if sum < least[k] { sum } else { least[k] };
         }
-        ends[0] = cost(0, end);
-        best[end] = ends;
-        from[end] = starts;
     }
+    least.into_iter().fold(f64::INFINITY, |least, sum| if sum < least { sum } else { least })
+}
+
+/// Least sums of squares of partitions of `0..n` into 1 … [`PARTS`] parts of at least `least`: the inner borders of each; of equal
+/// ones those that come first. `costs(end, row)` gives the costs of parts that begin at 0, 1 … `row.len() - 1` and stop at `end`.
+fn partitions(n: usize, least: usize, costs: impl Fn(usize, &mut [f64])) -> Vec<Vec<usize>> {
+    let most = PARTS.min(n / least.max(1));
+    let last_parts = |end: usize| {
+        let mut row = NONE;
+        if let Some(last) = end.checked_sub(least) {
+            costs(end, &mut row[..=last]);
+        }
+        row
+    };
+    // By parts less one, then by end.
+    let mut best = [NONE; PARTS];
+    for end in least..=n {
+        let row = last_parts(end);
+        best[0][end] = row[0];
+        // As many parts as there may be are wanted of the whole only.
+        let parts = if end == n { most } else { most - 1 };
+        for part in 1..parts {
+            best[part][end] = least_sum(&best[part - 1], &row, end - least + 1);
+        }
+    }
+    // Where the last parts begin is found again on the way back, which few of all ends are on.
     (2..=most)
-        .filter(|&parts| best[n][parts - 1].is_finite())
+        .filter(|&parts| best[parts - 1][n].is_finite())
         .map(|parts| {
             let mut end = n;
             let mut borders = Vec::with_capacity(parts - 1);
-            for part in (2..=parts).rev() {
-                end = from[end][part - 1] as usize;
+            for part in (1..parts).rev() {
+                let (row, before, sum) = (last_parts(end), &best[part - 1], best[part][end]);
+                end = (0..end).find(|start| before[*start] + row[*start] <= sum).unwrap_or(0);
                 borders.push(end);
             }
             borders.reverse();
@@ -133,31 +148,41 @@ fn partitions(n: usize, least: usize, cost: impl Fn(usize, usize) -> f64) -> Vec
 /// Candidates for bends, in bins from the centre of the first.
 fn candidates(y: &[f64]) -> Vec<Vec<f64>> {
     let n = y.len();
-    // Increments around their means.
-    let mut sums = vec![(0.0, 0.0); n];
+    // Whole numbers as floating point: converting them takes longer than reading them.
+    let whole: [f64; BINS + 1] = std::array::from_fn(|i| i as f64);
+    // Increments around their means: sums, and sums of squares.
+    let mut sums = [[0.0; BINS]; 2];
     for i in 1..n {
         let d = y[i] - y[i - 1];
-        sums[i] = (sums[i - 1].0 + d, sums[i - 1].1 + d * d);
+        sums[0][i] = sums[0][i - 1] + d;
+        sums[1][i] = sums[1][i - 1] + d * d;
     }
-    let increments = |i: usize, j: usize| {
-        let (s, q) = (sums[j].0 - sums[i].0, sums[j].1 - sums[i].1);
-        (q - s * s / (j - i) as f64).max(0.0)
+    let increments = |j: usize, row: &mut [f64]| {
+        let to = (sums[0][j], sums[1][j], whole[j]);
+        for (((cost, s), q), i) in row.iter_mut().zip(&sums[0]).zip(&sums[1]).zip(&whole) {
+            let (s, q) = (to.0 - s, to.1 - q);
+            *cost = (q - s * s / (to.2 - i)).max(0.0);
+        }
     };
     let mut all: Vec<Vec<f64>> =
         partitions(n - 1, 2, increments).into_iter().map(|borders| borders.into_iter().map(|b| b as f64).collect()).collect();
-    // Levels around lines.
-    let mut sums = vec![[0.0; 3]; n + 1];
+    // Levels around lines: sums of levels, of their squares, and of their products with the place.
+    let mut sums = [[0.0; BINS + 1]; 3];
     let middle = y.iter().sum::<f64>() / n as f64;
     for i in 0..n {
         let (x, v) = (i as f64, y[i] - middle);
-        sums[i + 1] = [sums[i][0] + v, sums[i][1] + v * v, sums[i][2] + x * v];
+        sums[0][i + 1] = sums[0][i] + v;
+        sums[1][i + 1] = sums[1][i] + v * v;
+        sums[2][i + 1] = sums[2][i] + x * v;
     }
-    let lines = |i: usize, j: usize| {
-        let m = (j - i) as f64;
-        let [v, vv, xv] = [0, 1, 2].map(|k| sums[j][k] - sums[i][k]);
-        let x = (i + j - 1) as f64 / 2.0;
-        let (sxx, sxv) = (m * (m * m - 1.0) / 12.0, xv - x * v);
-        (vv - v * v / m - sxv * sxv / sxx).max(0.0)
+    let lines = |j: usize, row: &mut [f64]| {
+        let to = [0, 1, 2].map(|k| sums[k][j]);
+        for ((((cost, v), vv), xv), i) in row.iter_mut().zip(&sums[0]).zip(&sums[1]).zip(&sums[2]).zip(&whole) {
+            let (m, x) = (whole[j] - i, (i + whole[j] - 1.0) / 2.0);
+            let (v, vv, xv) = (to[0] - v, to[1] - vv, to[2] - xv);
+            let (sxx, sxv) = (m * (m * m - 1.0) / 12.0, xv - x * v);
+            *cost = (vv - v * v / m - sxv * sxv / sxx).max(0.0);
+        }
     };
     all.extend(
         partitions(n, 4, lines).into_iter().map(|borders| borders.into_iter().map(|b| b as f64 - 0.5).collect::<Vec<_>>()),
@@ -174,16 +199,18 @@ fn bends(y: &[f64]) -> Vec<f64> {
         return Vec::new();
     }
     let each = penalty(y.len());
+    let lines = noise::Lines::new(y, floor);
+    let (mut few, mut many) = (noise::matrix(), noise::matrix());
     // All are compared roughly, the best of them closely.
     let mut rough: Vec<(f64, Vec<f64>)> = candidates(y)
         .into_iter()
-        .map(|knots| (noise::likelihood(y, &knots, floor, &noise::ROUGH) - each * knots.len() as f64, knots))
+        .map(|knots| (lines.likelihood(&knots, &noise::ROUGH, &mut few) - each * knots.len() as f64, knots))
         .collect();
     rough.sort_by(|a, b| b.0.total_cmp(&a.0));
     rough.truncate(CLOSELY);
-    let mut best = (noise::likelihood(y, &[], floor, &noise::COARSE), Vec::new());
+    let mut best = (lines.likelihood(&[], &noise::COARSE, &mut many), Vec::new());
     for (_, knots) in rough {
-        let score = noise::likelihood(y, &knots, floor, &noise::COARSE) - each * knots.len() as f64;
+        let score = lines.likelihood(&knots, &noise::COARSE, &mut many) - each * knots.len() as f64;
         if score > best.0 {
             best = (score, knots);
         }

@@ -85,8 +85,19 @@ impl Series {
 
     /// All points up to `end`, in order.
     pub fn points(&self, end: u64) -> Vec<Point> {
+        let mut points = Vec::with_capacity(self.head.len() + self.tail.len() + 1);
+        points.extend(self.all().take_while(|p| p.time <= end));
+        points
+    }
+
+    /// The latest point up to `end`.
+    pub fn last_point(&self, end: u64) -> Option<Point> {
+        self.all().rev().find(|p| p.time <= end)
+    }
+
+    fn all(&self) -> impl DoubleEndedIterator<Item = Point> + '_ {
         let head = self.head.iter().map(|e| Point { time: e.record.time.ps(), queue: e.record.queue });
         let last = self.last.filter(|last| self.tail.last() != Some(last));
-        head.chain(self.tail.iter().copied()).chain(last).filter(|p| p.time <= end).collect()
+        head.chain(self.tail.iter().copied()).chain(last)
     }
 }

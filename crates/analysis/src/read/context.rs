@@ -46,11 +46,39 @@ impl Batch {
     }
 }
 
+/// Places of names that were asked for lately, by a hash of the name: rows have the same few names again and again. What a place
+/// holds must be compared with the name: it may be another's.
+#[derive(Debug)]
+struct Lately<const N: usize>(Vec<u32>);
+
+impl<const N: usize> Default for Lately<N> {
+    fn default() -> Self {
+        Lately(vec![u32::MAX; N])
+    }
+}
+
+impl<const N: usize> Lately<N> {
+    /// The entry of a name.
+    #[inline]
+    fn entry(&mut self, name: &[u8]) -> &mut u32 {
+        let mix = |hash: u64, word: u64| (hash.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mut chunks = name.chunks_exact(8);
+        let mut hash = name.len() as u64;
+        for chunk in &mut chunks {
+            hash = mix(hash, u64::from_le_bytes(chunk.try_into().unwrap_or_default()));
+        }
+        let rest = chunks.remainder().iter().fold(0, |rest, byte| rest << 8 | u64::from(*byte));
+        hash = mix(hash, rest);
+        &mut self.0[(hash >> 32) as usize % N]
+    }
+}
+
 /// Names of ports, in order of appearance.
 #[derive(Debug, Default)]
 pub struct Ports {
     names: Vec<String>,
     index: BTreeMap<Vec<u8>, u32>,
+    lately: Lately<1024>,
 }
 
 impl Ports {
@@ -59,7 +87,16 @@ impl Ports {
     /// # Errors
     /// There are too many.
     pub fn index(&mut self, name: &[u8]) -> Result<u32, Problem> {
+        let lately = self.lately.entry(name);
+        let is = |index: u32| self.names.get(index as usize).is_some_and(|known| known.as_bytes() == name);
+        if is(*lately) {
+            return Ok(*lately);
+        }
         if let Some(index) = self.index.get(name) {
+            // Bytes that are no text have a name that another port may have as well.
+            if is(*index) {
+                *lately = *index;
+            }
             return Ok(*index);
         }
         if self.names.len() == MAX_PORTS {
@@ -94,6 +131,7 @@ pub struct Flows {
     /// Names, and sending hosts where the trace has them.
     names: Vec<(Arc<str>, Option<Arc<str>>)>,
     index: BTreeMap<Box<[u8]>, u32>,
+    lately: Lately<{ 1 << 14 }>,
     /// From a result's flows.parquet, by number.
     pub known: BTreeMap<u32, Known>,
 }
@@ -115,7 +153,18 @@ impl Flows {
         if name.is_empty() {
             return Ok(NO_FLOW);
         }
+        let lately = self.lately.entry(name);
+        let is = |flow: u32| {
+            let known = flow.checked_sub(FIRST_NAMED).and_then(|i| self.names.get(i as usize));
+            known.is_some_and(|known| known.0.as_bytes() == name)
+        };
+        if is(*lately) {
+            return Ok(*lately);
+        }
         if let Some(index) = self.index.get(name) {
+            if is(*index) {
+                *lately = *index;
+            }
             return Ok(*index);
         }
         if self.names.len() == MAX_FLOWS {
@@ -292,6 +341,25 @@ mod tests {
         assert_eq!(shared.lock().named(b"").unwrap(), NO_FLOW);
         let c = shared.lock().named_from(b"10.0.0.2 > x", || Some("10.0.0.2".into())).unwrap();
         assert_eq!((lookup(c).src.as_deref(), lookup(a).src), (Some("10.0.0.2"), None));
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_no_name_of_another() {
+        // Shown alike, they are three ports and three flows, however often they are asked for.
+        let names: [&[u8]; 3] = [b"\xff", "\u{fffd}".as_bytes(), b"\xfe"];
+        let (mut ports, mut flows) = (Ports::default(), Flows::default());
+        for _ in 0..3 {
+            for (index, name) in names.iter().enumerate() {
+                assert_eq!(ports.index(name).unwrap(), index as u32);
+                assert_eq!(flows.named(name).unwrap(), FIRST_NAMED + index as u32);
+            }
+        }
+        // Many more than are remembered.
+        for turn in 0..2 {
+            for i in 0..40_000_u32 {
+                assert_eq!(flows.named(format!("10.0.{i}.1:80").as_bytes()).unwrap(), FIRST_NAMED + 3 + i, "turn {turn}");
+            }
+        }
     }
 
     #[test]

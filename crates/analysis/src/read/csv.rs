@@ -1,74 +1,21 @@
 //! Tables in text: commas, semicolons, tabs or bars between the values, names of the columns in the first line.
 
-use super::context::{Batch, Context, BATCH};
+use super::context::{Batch, Context, Flows, Origin, Ports, BATCH};
+use super::lines::{Lines, MAX_VALUES};
 use super::mapped::{flag_text, frame, queue, steps, wrong, Missing, REPORTED};
 use super::mapping::{bind, Binding, Bound, Column, Mapping, Role, Unit};
 use super::number::{from_date, from_text, NumberError};
 use super::problem::{Problem, Problems};
 use super::TraceReader;
 use crate::{Record, DROPPED, MARKED, NO_FLOW, NO_QUEUE, REPLACED};
-use std::io::{BufRead, Read};
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
-/// Longest line [bytes].
-const LINE_LIMIT: usize = 1 << 20;
-
 /// Columns, at most.
-const MAX_COLUMNS: usize = 10_000;
+const MAX_COLUMNS: usize = MAX_VALUES - 1;
 
 /// What may stand between the values of a line.
 const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
-
-/// Text as its lines: each ends in a line feed, the last one too, and none is endless, for a line is held in memory.
-struct Bounded<R> {
-    inner: R,
-    since_line: usize,
-    last: u8,
-}
-
-impl<R: Read> Bounded<R> {
-    fn new(inner: R) -> Self {
-        Bounded { inner, since_line: 0, last: b'\n' }
-    }
-}
-
-impl<R: Read> Read for Bounded<R> {
-    fn read(&mut self, buf: &mut [u8]) -> std::io::Result<usize> {
-        let most = buf.len().min(LINE_LIMIT / 4);
-        loop {
-            let read = self.inner.read(&mut buf[..most])?;
-            if read == 0 {
-                let missing = self.last != b'\n' && most > 0;
-                if missing {
-                    (buf[0], self.last) = (b'\n', b'\n');
-                }
-                return Ok(usize::from(missing));
-            }
-            let mut kept = 0;
-            for at in 0..read {
-                let byte = buf[at];
-                if byte != b'\r' {
-                    buf[kept] = byte;
-                    kept += 1;
-                }
-            }
-            if kept == 0 {
-                continue;
-            }
-            self.last = buf[kept - 1];
-            self.since_line = match buf[..kept].iter().rposition(|b| *b == b'\n') {
-                Some(at) => kept - at,
-                None => self.since_line + kept,
-            };
-            if self.since_line > LINE_LIMIT {
-                return Err(std::io::Error::other(format!("a line is longer than {LINE_LIMIT} bytes")));
-            }
-            return Ok(kept);
-        }
-    }
-}
-
-type Lines = csv::Reader<Bounded<Box<dyn Read + Send>>>;
 
 /// A table in text whose columns are mapped.
 pub struct MappedCsv {
@@ -77,13 +24,8 @@ pub struct MappedCsv {
     names: Vec<String>,
     bound: Vec<Bound>,
     notes: Vec<String>,
-    /// The first line of values, which was read ahead to find out units.
-    first: Option<csv::ByteRecord>,
-    /// Number of its line.
-    first_line: u64,
-    record: csv::ByteRecord,
-    /// Number of the line of `record`, from 1.
-    line: u64,
+    /// Whether the present line is the first one of values, which was read ahead to find out units.
+    ahead: bool,
     port: String,
     missing: Missing,
     size: u64,
@@ -111,33 +53,21 @@ impl MappedCsv {
         if bom {
             input.consume(3);
         }
-        let mut lines = csv::ReaderBuilder::new()
-            .delimiter(delimiter)
-            .comment(Some(b'#'))
-            .trim(csv::Trim::Headers)
-            .has_headers(false)
-            .from_reader(Bounded::new(input as Box<dyn Read + Send>));
-        let mut header = csv::ByteRecord::new();
-        let mut record = csv::ByteRecord::new();
-        if !lines.read_byte_record(&mut header).map_err(|e| unreadable(&said(&e)))? {
+        let mut lines = Lines::new(input, delimiter);
+        if !lines.read().map_err(|e| unreadable(&e))? {
             return Err(Problem::new("is empty").file(path).accepted("a line with the names of the columns, then values").into());
         }
-        if header.len() > MAX_COLUMNS {
-            return Err(Problem::new(format!("has {} columns; accepted: up to {MAX_COLUMNS}", header.len())).file(path).into());
+        if lines.len() > MAX_COLUMNS {
+            return Err(Problem::new(format!("has more than {MAX_COLUMNS} columns")).file(path).into());
         }
         let text =
-            |record: &csv::ByteRecord| record.iter().map(|v| String::from_utf8_lossy(v.trim_ascii()).into_owned()).collect();
-        let cells: Vec<String> = text(&header);
+            |lines: &Lines| lines.values().map(|v| String::from_utf8_lossy(v.trim_ascii()).into_owned()).collect::<Vec<_>>();
+        let cells = text(&lines);
         // Without names the columns go by their numbers, and the first line is a row like the others.
         let headless = cells.iter().all(|c| from_text(c.as_bytes(), 1).is_ok());
         let names: Vec<String> = if headless { (1..=cells.len()).map(|n| n.to_string()).collect() } else { cells };
-        let there = if headless {
-            record.clone_from(&header);
-            true
-        } else {
-            lines.read_byte_record(&mut record).map_err(|e| unreadable(&said(&e)))?
-        };
-        let values: Vec<String> = if there { text(&record) } else { Vec::new() };
+        let ahead = headless || read(&mut lines, names.len()).map_err(|e| unreadable(&e))?;
+        let values = if ahead { text(&lines) } else { Vec::new() };
         let columns: Vec<Column> = names
             .iter()
             .enumerate()
@@ -155,22 +85,7 @@ impl MappedCsv {
         let binding =
             bind(mapping, &columns).map_err(|problems| problems.into_iter().map(|p| p.file(path)).collect::<Problems>())?;
         let Binding { columns: bound, notes } = binding;
-        let first = there.then(|| record.clone());
-        let first_line = lines.position().line().saturating_sub(1);
-        Ok(MappedCsv {
-            path: path.to_path_buf(),
-            lines,
-            names,
-            bound,
-            notes,
-            first,
-            first_line,
-            record,
-            line: 0,
-            port,
-            missing: Missing::default(),
-            size,
-        })
+        Ok(MappedCsv { path: path.to_path_buf(), lines, names, bound, notes, ahead, port, missing: Missing::default(), size })
     }
 
     /// Whether a column holds the queue.
@@ -181,7 +96,7 @@ impl MappedCsv {
     /// The unit of a role whose first value is a whole number.
     pub fn whole(&self, role: Role) -> Option<Unit> {
         let bound = self.bound.iter().find(|b| b.role == role)?;
-        let text = self.first.as_ref()?.get(bound.index)?.trim_ascii();
+        let text = self.lines.get(bound.index).filter(|_| self.ahead)?.trim_ascii();
         (!text.is_empty() && text.iter().all(u8::is_ascii_digit)).then_some(bound.unit)
     }
 
@@ -190,24 +105,27 @@ impl MappedCsv {
         let time = *self.bound.iter().find(|b| b.role == Role::Time)?;
         let mut first: Option<u128> = None;
         for _ in 0..lines {
-            match self.first.take() {
-                Some(record) => self.record = record,
-                None if self.lines.read_byte_record(&mut self.record).is_ok_and(|more| more) => {}
-                None => break,
+            if !std::mem::take(&mut self.ahead) && !read(&mut self.lines, self.names.len()).is_ok_and(|more| more) {
+                break;
             }
-            let text = self.record.get(time.index).unwrap_or_default();
+            let text = self.lines.get(time.index).unwrap_or_default();
             let ps = if time.unit == Unit::Iso { from_date(text) } else { from_text(text, steps(time.unit)) };
             first = ps.ok().into_iter().chain(first).min();
         }
         first
     }
 
-    fn record_of(&mut self, context: &mut Context, problems: &mut Problems) -> Result<Option<(u32, Record)>, Problem> {
-        let line = self.line;
+    #[inline]
+    fn record_of(
+        &mut self,
+        (ports, flows, origin): (&mut Ports, &mut Flows, Origin),
+        problems: &mut Problems,
+    ) -> Result<Option<(u32, Record)>, Problem> {
+        let line = self.lines.line();
         let mut out = Record { time: fanin_units::Time::ZERO, queue: NO_QUEUE, frame: 0, flow: NO_FLOW, flags: 0 };
         let mut port = None;
         for bound in &self.bound {
-            let text = self.record.get(bound.index).unwrap_or_default().trim_ascii();
+            let text = self.lines.get(bound.index).unwrap_or_default().trim_ascii();
             if text.is_empty() {
                 if matches!(bound.role, Role::Time | Role::Queue | Role::Port) {
                     self.missing.add(|| self.names[bound.index].clone(), || format!("line {line}"));
@@ -220,7 +138,7 @@ impl MappedCsv {
             let done: Result<(), NumberError> = match bound.role {
                 Role::Time => {
                     let ps = if bound.unit == Unit::Iso { from_date(text) } else { from_text(text, steps(bound.unit)) };
-                    ps.and_then(|ps| context.origin.time(ps)).map(|t| out.time = t)
+                    ps.and_then(|ps| origin.time(ps)).map(|t| out.time = t)
                 }
                 Role::Queue => from_text(text, steps(bound.unit)).and_then(queue).map(|q| out.queue = q),
                 Role::Frame => from_text(text, steps(bound.unit)).and_then(frame).map(|f| out.frame = f),
@@ -228,13 +146,13 @@ impl MappedCsv {
                 Role::Dropped => flag_text(bound.unit, text).map(|set| out.flags |= if set { DROPPED } else { 0 }),
                 Role::Replaced => flag_text(bound.unit, text).map(|set| out.flags |= if set { REPLACED } else { 0 }),
                 Role::Port => {
-                    port = Some(context.ports.index(text).map_err(placed)?);
+                    port = Some(ports.index(text).map_err(placed)?);
                     Ok(())
                 }
                 Role::Flow => {
-                    let mut flows = context.flows.lock();
-                    let number = std::str::from_utf8(text).ok().and_then(|t| t.parse::<u64>().ok());
-                    let flow = match number {
+                    let digits = text.strip_prefix(b"+").unwrap_or(text).iter().all(u8::is_ascii_digit);
+                    let text_of = |text| std::str::from_utf8(text).ok().and_then(|t| t.parse::<u64>().ok());
+                    let flow = match Some(text).filter(|_| digits).and_then(text_of) {
                         Some(number) => flows.numbered(number),
                         None => flows.named(text),
                     };
@@ -249,21 +167,20 @@ impl MappedCsv {
         }
         let port = match port {
             Some(port) => port,
-            None => context.ports.index(self.port.as_bytes())?,
+            None => ports.index(self.port.as_bytes())?,
         };
         Ok(Some((port, out)))
     }
 }
 
-/// What the `csv` crate says, without its record numbers.
-fn said(error: &csv::Error) -> String {
-    match error.kind() {
-        csv::ErrorKind::Io(e) => e.to_string(),
-        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            format!("there are {len} values, and {expected_len} in the first line")
-        }
-        _ => error.to_string(),
+/// Reads the next line, which must have as many values as the first one.
+fn read(lines: &mut Lines, values: usize) -> std::io::Result<bool> {
+    let more = lines.read()?;
+    if more && lines.len() != values {
+        let message = format!("there are {} values, and {values} in the first line", lines.len());
+        return Err(std::io::Error::other(message));
     }
+    Ok(more)
 }
 
 impl TraceReader for MappedCsv {
@@ -271,28 +188,27 @@ impl TraceReader for MappedCsv {
         batch.clear();
         std::mem::take(&mut self.notes).into_iter().for_each(|note| context.note(format!("{}: {note}", self.path.display())));
         let mut problems = Vec::new();
-        let mut read = 0_u32;
-        while (read as usize) < BATCH {
-            match self.first.take() {
-                Some(first) => (self.record, self.line) = (first, self.first_line),
-                None => match self.lines.read_byte_record(&mut self.record) {
-                    // What was read ended in a line feed.
-                    Ok(true) => self.line = self.lines.position().line().saturating_sub(1),
+        let mut rows = 0_u32;
+        let shared = context.flows.clone();
+        let mut flows = shared.lock();
+        while (rows as usize) < BATCH {
+            if !std::mem::take(&mut self.ahead) {
+                match read(&mut self.lines, self.names.len()) {
+                    Ok(true) => {}
                     Ok(false) => break,
                     Err(error) => {
-                        let line = self.lines.position().line().saturating_sub(1).max(1);
-                        let problem = Problem::new(format!("cannot be read: {}", said(&error))).file(&self.path);
-                        problems.push(problem.place(format!("line {line}")));
+                        let problem = Problem::new(format!("cannot be read: {error}")).file(&self.path);
+                        problems.push(problem.place(format!("line {}", self.lines.line().max(1))));
                         break;
                     }
-                },
+                }
             }
-            let line = self.line.max(1);
-            if read == 0 {
+            let line = self.lines.line();
+            if rows == 0 {
                 batch.first_row = line - 1;
             }
-            read += 1;
-            if let Some((port, record)) = self.record_of(context, &mut problems)? {
+            rows += 1;
+            if let Some((port, record)) = self.record_of((&mut context.ports, &mut flows, context.origin), &mut problems)? {
                 batch.records.push(record);
                 batch.ports.push(port);
                 batch.rows.push(u32::try_from(line - 1 - batch.first_row).unwrap_or(u32::MAX));
@@ -302,7 +218,7 @@ impl TraceReader for MappedCsv {
             }
         }
         if problems.is_empty() {
-            Ok(read > 0)
+            Ok(rows > 0)
         } else {
             Err(problems)
         }
@@ -313,7 +229,7 @@ impl TraceReader for MappedCsv {
     }
 
     fn progress(&self) -> f64 {
-        self.lines.position().byte() as f64 / self.size.max(1) as f64
+        self.lines.position() as f64 / self.size.max(1) as f64
     }
 
     fn finish(&mut self, context: &mut Context) {

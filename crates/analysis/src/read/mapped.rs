@@ -60,6 +60,12 @@ pub fn flag(unit: Unit, number: u128) -> Result<bool, NumberError> {
 /// # Errors
 /// It says neither.
 pub fn flag_text(unit: Unit, text: &[u8]) -> Result<bool, NumberError> {
+    // What is usual first.
+    match (unit, text) {
+        (Unit::Flag | Unit::Ecn, b"0") => return Ok(false),
+        (Unit::Flag, b"1") | (Unit::Ecn, b"3") => return Ok(true),
+        _ => {}
+    }
     let text = text.trim_ascii();
     let is = |words: &[&str]| words.iter().any(|w| text.eq_ignore_ascii_case(w.as_bytes()));
     match unit {
@@ -254,37 +260,38 @@ impl MappedParquet {
                 }
             }
             Role::Port => {
-                r.port.clear();
                 let (out, ports) = (&mut r.port, &mut context.ports);
                 let mut refused = None;
-                let mut each = |row: usize, port: Option<Result<u32, Problem>>| match port {
-                    None => {
-                        out.push(0);
-                        absent.push(row);
-                    }
-                    Some(port) => out.push(port.unwrap_or_else(|problem| {
-                        refused.get_or_insert((row, problem));
-                        0
-                    })),
-                };
                 if table.is_text(chosen) {
-                    table.names(chosen, |text| ports.index(text), each);
+                    refused = table.names(chosen, |text| ports.index(text), (0, |row| absent.push(row)), out);
                 } else {
+                    out.clear();
                     let mut last = None;
-                    table.numbers(chosen, 1, |row, value| match value {
-                        None => each(row, None),
-                        Some(Ok(number)) => {
-                            let port = match last {
-                                Some((same, port)) if same == number => Ok(port),
-                                _ => ports.index(number.to_string().as_bytes()),
-                            };
-                            last = port.as_ref().ok().map(|port| (number, *port));
-                            each(row, Some(port));
-                        }
-                        Some(Err(error)) => {
-                            each(row, Some(ports.index(b"?")));
-                            failed(row, error);
-                        }
+                    let mut number = |row: usize, name: &[u8]| {
+                        ports.index(name).unwrap_or_else(|problem| {
+                            refused.get_or_insert((row, problem));
+                            0
+                        })
+                    };
+                    table.numbers(chosen, 1, |row, value| {
+                        out.push(match value {
+                            None => {
+                                absent.push(row);
+                                0
+                            }
+                            Some(Ok(value)) => match last {
+                                Some((same, port)) if same == value => port,
+                                _ => {
+                                    let port = number(row, value.to_string().as_bytes());
+                                    last = Some((value, port));
+                                    port
+                                }
+                            },
+                            Some(Err(error)) => {
+                                failed(row, error);
+                                number(row, b"?")
+                            }
+                        });
                     });
                 }
                 if let Some((row, problem)) = refused {
@@ -292,37 +299,35 @@ impl MappedParquet {
                 }
             }
             Role::Flow => {
-                r.flow.clear();
                 let out = &mut r.flow;
                 let mut refused = None;
                 let mut flows = context.flows.lock();
-                let mut each = |row: usize, flow: Option<Result<u32, Problem>>| {
-                    out.push(flow.unwrap_or(Ok(NO_FLOW)).unwrap_or_else(|problem| {
-                        refused.get_or_insert((row, problem));
-                        NO_FLOW
-                    }));
-                };
-                let own = self.own_flows;
-                let mut numbered = |number: u64| {
-                    if own {
-                        Ok(u32::try_from(number).unwrap_or(NO_FLOW))
-                    } else {
-                        flows.numbered(number)
-                    }
-                };
                 if table.is_text(chosen) {
-                    table.names(chosen, |text| flows.named(text), each);
-                } else if table.integers(chosen, 1, (0, 1 << 64), &mut r.wide) {
-                    r.wide.iter().enumerate().for_each(|(row, number)| each(row, Some(numbered(*number))));
+                    refused = table.names(chosen, |text| flows.named(text), (NO_FLOW, |_| {}), out);
                 } else {
-                    table.numbers(chosen, 1, |row, value| match value {
-                        None => each(row, None),
-                        Some(Ok(number)) => each(row, Some(numbered(u64::try_from(number).unwrap_or(u64::MAX)))),
-                        Some(Err(error)) => {
-                            failed(row, error);
-                            each(row, None);
-                        }
-                    });
+                    out.clear();
+                    let own = self.own_flows;
+                    let mut numbered = |row: usize, number: u64| {
+                        let flow = if own { Ok(u32::try_from(number).unwrap_or(NO_FLOW)) } else { flows.numbered(number) };
+                        flow.unwrap_or_else(|problem| {
+                            refused.get_or_insert((row, problem));
+                            NO_FLOW
+                        })
+                    };
+                    if table.integers(chosen, 1, (0, 1 << 64), &mut r.wide) {
+                        out.extend(r.wide.iter().enumerate().map(|(row, number)| numbered(row, *number)));
+                    } else {
+                        table.numbers(chosen, 1, |row, value| {
+                            out.push(match value {
+                                None => NO_FLOW,
+                                Some(Ok(number)) => numbered(row, u64::try_from(number).unwrap_or(u64::MAX)),
+                                Some(Err(error)) => {
+                                    failed(row, error);
+                                    NO_FLOW
+                                }
+                            });
+                        });
+                    }
                 }
                 if let Some((row, problem)) = refused {
                     return Err(self.placed(problem, chosen, row));

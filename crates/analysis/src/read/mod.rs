@@ -5,6 +5,7 @@
 mod context;
 mod csv;
 mod guard;
+mod lines;
 mod mapped;
 mod mapping;
 mod notices;

@@ -347,20 +347,38 @@ impl Table {
         }
     }
 
-    /// As [`Table::texts`], with what `look_up` makes of each text; of a dictionary's it is asked once.
+    /// Puts what `look_up` makes of each row's text into `out`, and `blank` where there is none, of which `absent` learns the row. Of a
+    /// dictionary's text it is asked once. Gives the first row whose text it refuses, and why.
     pub fn names<E>(
         &self,
         chosen: usize,
         mut look_up: impl FnMut(&[u8]) -> Result<u32, E>,
-        mut each: impl FnMut(usize, Option<Result<u32, E>>),
-    ) {
+        (blank, mut absent): (u32, impl FnMut(usize)),
+        out: &mut Vec<u32>,
+    ) -> Option<(usize, E)> {
+        let mut refused = None;
+        let mut look_up = |row: usize, text: &[u8]| {
+            look_up(text).unwrap_or_else(|error| {
+                refused.get_or_insert((row, error));
+                blank
+            })
+        };
+        out.clear();
+        out.reserve(self.rows);
         let column = &self.columns[chosen];
+        let mut each = |row: usize, name: Option<u32>| {
+            out.push(name.unwrap_or_else(|| {
+                absent(row);
+                blank
+            }));
+        };
         if let Some(Reader::Placed(_, v, texts)) = &column.reader {
             let mut texts = texts.lock();
-            column.values(v, |row, v| each(row, v.map(|v| texts.name(*v, &mut look_up))));
+            column.values(v, |row, v| each(row, v.map(|v| texts.name(*v, |text| look_up(row, text)))));
         } else {
-            self.texts(chosen, |row, v| each(row, v.map(&mut look_up)));
+            self.texts(chosen, |row, v| each(row, v.map(|text| look_up(row, text))));
         }
+        refused
     }
 
     /// A value as text, for messages.

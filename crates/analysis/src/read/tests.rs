@@ -535,3 +535,43 @@ fn damaged_captures_are_errors_or_other_records() {
         }
     }
 }
+
+/// The report of a table with these rows, without the name of the file.
+fn report(folder: &Folder, name: &str, rows: &[String]) -> Result<serde_json::Value, String> {
+    struct Patient;
+    impl super::Observer for Patient {
+        fn progress(&mut self, _: super::Progress) -> super::Control {
+            super::Control::Continue
+        }
+    }
+    let path = folder.file(name, format!("time_ns,port,queue_bytes,flow,frame_bytes\n{}\n", rows.join("\n")));
+    let options = super::Options { paths: vec![path], ..super::Options::default() };
+    let report = super::analyze(&options, &mut Patient).map_err(|failure| failure.to_string())?;
+    Ok(serde_json::to_value(report.ports).unwrap())
+}
+
+#[test]
+fn a_late_record_changes_nothing_but_the_note_however_late_it_shows() {
+    let folder = Folder::new();
+    // Two ports whose queues rise and fall; flows by number, since names are numbered as they come.
+    let row = |i: u64| format!("{},p{},{},{},1500", 1_000 * i, i % 2, 1_500 * (i / 2 % 400).min(400 - i / 2 % 400), i % 7);
+    let mut rows: Vec<String> = (0..3_000).map(row).collect();
+    let sorted = report(&folder, "a.csv", &rows).unwrap();
+    assert!(sorted[0]["bursts_found"].as_u64().unwrap() > 2, "{}", sorted[0]);
+    for late in [2, 2_998] {
+        rows = (0..3_000).map(row).collect();
+        rows.swap(late - 2, late);
+        let mut swapped = report(&folder, "b.csv", &rows).unwrap();
+        let note = "1 record came after a later one, by 2us at most, and were put in order";
+        let notes = swapped[0]["notes"].as_array_mut().unwrap();
+        assert_eq!(notes.remove(0), note);
+        assert!(swapped == sorted, "row {late}: {swapped}");
+    }
+    // Far more than may be overtaken.
+    rows = (0..300_000).map(row).collect();
+    let last = rows.remove(0);
+    rows.push(last);
+    let message = report(&folder, "c.csv", &rows).unwrap_err();
+    assert!(message.contains("c.csv: line 300001: is at 0"), "{message}");
+    assert!(message.contains("--sort sorts the whole trace in memory first"), "{message}");
+}

@@ -41,27 +41,22 @@ impl Texts {
     }
 
     /// What `look_up` makes of the text at a place, which it is not asked again for a dictionary's.
-    ///
-    /// # Errors
-    /// Those of `look_up`.
-    #[inline]
-    pub fn name<E>(
-        &mut self,
-        place: i64,
-        look_up: impl FnOnce(&[u8]) -> std::result::Result<u32, E>,
-    ) -> std::result::Result<u32, E> {
-        let word = (place / 4) as usize;
+    #[inline(always)]
+    pub fn name(&mut self, place: i64, look_up: impl FnOnce(&[u8]) -> u32) -> u32 {
+        let word = place as usize / 4;
         match self.names.get(word) {
-            Some(name) if *name != UNKNOWN => Ok(*name),
-            known => {
-                let known = known.is_some();
-                let name = look_up(self.get(place))?;
-                if known {
-                    self.names[word] = name;
-                }
-                Ok(name)
-            }
+            Some(name) if *name != UNKNOWN => *name,
+            _ => self.ask(place, word, look_up),
         }
+    }
+
+    #[inline(never)]
+    fn ask(&mut self, place: i64, word: usize, look_up: impl FnOnce(&[u8]) -> u32) -> u32 {
+        let name = look_up(self.get(place));
+        if let Some(known) = self.names.get_mut(word) {
+            *known = name;
+        }
+        name
     }
 
     /// A batch begins: of pages before the last nothing is left to be read.

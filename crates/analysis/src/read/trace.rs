@@ -100,10 +100,8 @@ const MAX_FILES: usize = 10_000;
 /// # Errors
 /// See [`Failure`].
 pub fn analyze(options: &Options, observer: &mut dyn Observer) -> Result<TraceReport, Failure> {
-    let mut trace = Trace::open(options)?;
     let make = |settings: &Settings, name: &str, context: &Context| PortAnalyzer::new(settings, name, context.flows.lookup());
-    let mut run = trace.run(options, &make);
-    run.read(&trace.sources, &mut trace.context, observer)?;
+    let (trace, run) = read(options, &make, observer)?;
     run.report(&trace.sources, trace.context)
 }
 
@@ -120,12 +118,44 @@ pub fn records(
     observer: &mut dyn Observer,
 ) -> Result<Records, Failure> {
     let options = Options { ports: vec![port.to_string()], to: Some(to), ..options.clone() };
-    let mut trace = Trace::open(&options)?;
     let make = |_: &Settings, _: &str, _: &Context| Window::new(from, to, most);
-    let mut run = trace.run(&options, &make);
-    run.read(&trace.sources, &mut trace.context, observer)?;
+    let (_, mut run) = read(&options, &make, observer)?;
     let found = std::mem::take(&mut run.lanes).into_iter().flatten().next();
     Ok(found.map_or_else(|| Window::new(from, to, most), Lane::finish).finish())
+}
+
+/// Reads a whole trace.
+///
+/// Most traces have the records of each port in order: what they need is no window of records that may overtake one another (4 MB by
+/// port), so they are read without one. Where a record comes late after all, everything begins again, with the window.
+fn read<'a, S: Sink>(
+    options: &'a Options,
+    make: Make<'a, S>,
+    observer: &mut dyn Observer,
+) -> Result<(Trace, Run<'a, S>), Failure> {
+    let mut hopeful = true;
+    loop {
+        let mut trace = Trace::open(options)?;
+        let mut run = trace.run(options, make, hopeful);
+        match run.read(&trace.sources, &mut trace.context, observer) {
+            Ok(()) => return Ok((trace, run)),
+            Err(Halt::Disorder) => hopeful = false,
+            Err(Halt::Failure(failure)) => return Err(failure),
+        }
+    }
+}
+
+/// Why the reading ended early.
+enum Halt {
+    Failure(Failure),
+    /// The records of a port are not in order, and it had been hoped that they are.
+    Disorder,
+}
+
+impl<T: Into<Failure>> From<T> for Halt {
+    fn from(failure: T) -> Self {
+        Halt::Failure(failure.into())
+    }
 }
 
 /// A trace whose files have been inspected.
@@ -161,19 +191,22 @@ impl Trace {
         Ok(Trace { sources, context, by })
     }
 
-    fn run<'a, S>(&self, options: &'a Options, make: Make<'a, S>) -> Run<'a, S> {
+    /// `hopeful`: as if the records of each port were in order, as long as they are.
+    fn run<'a, S>(&self, options: &'a Options, make: Make<'a, S>, hopeful: bool) -> Run<'a, S> {
         let sources = &self.sources;
+        let sure = sources.len() == 1 && sources[0].in_order;
         Run {
             options,
             make,
             by: self.by,
             order: if options.sort {
                 Order::Any
-            } else if sources.len() == 1 && sources[0].in_order {
+            } else if sure || hopeful {
                 Order::Sorted
             } else {
                 Order::Nearly
             },
+            hopeful: hopeful && !sure,
             manifest: sources.iter().find_map(|s| s.manifest.clone()).unwrap_or_default(),
             registers: sources.iter().find_map(|s| s.registers),
             steps: (
@@ -267,6 +300,8 @@ struct Run<'a, S> {
     make: Make<'a, S>,
     by: By,
     order: Order,
+    /// Whether the order is only hoped for.
+    hopeful: bool,
     manifest: Manifest,
     registers: Option<fanin_telemetry::Registers>,
     /// Steps of times and queue lengths, the coarsest of all files.
@@ -295,7 +330,7 @@ impl Open {
 }
 
 impl<S: Sink> Run<'_, S> {
-    fn read(&mut self, sources: &[Source], context: &mut Context, observer: &mut dyn Observer) -> Result<(), Failure> {
+    fn read(&mut self, sources: &[Source], context: &mut Context, observer: &mut dyn Observer) -> Result<(), Halt> {
         let mut waiting = 0;
         let mut open: Vec<Open> = Vec::new();
         let mut finished = 0;
@@ -336,7 +371,7 @@ impl<S: Sink> Run<'_, S> {
                 let sum: f64 = open.iter().map(|o| o.reader.progress()).sum();
                 let done = ((sum + f64::from(finished)) / sources.len() as f64).clamp(0.0, 1.0);
                 if observer.progress(Progress { done, records: self.records }) == Control::Stop {
-                    return Err(Failure::Stopped);
+                    return Err(Failure::Stopped.into());
                 }
                 if !Self::refill(&mut open[i], context)? {
                     open[i].reader.finish(context);
@@ -360,7 +395,7 @@ impl<S: Sink> Run<'_, S> {
         }
     }
 
-    fn take(&mut self, source: &Source, open: &mut Open, count: usize, context: &Context) -> Result<(), Failure> {
+    fn take(&mut self, source: &Source, open: &mut Open, count: usize, context: &Context) -> Result<(), Halt> {
         let names = context.ports.names();
         for name in &names[self.lanes.len()..] {
             let lane = self.lane(name, context)?;
@@ -375,6 +410,9 @@ impl<S: Sink> Run<'_, S> {
                 continue;
             }
             if let Err(late) = lane.push(record) {
+                if self.hopeful {
+                    return Err(Halt::Disorder);
+                }
                 let (after, time) = (Span::from_ps(late.after.ps()), Span::from_ps(late.time.ps()));
                 let what = if self.order == Order::Sorted {
                     format!("is at {time}, after a record at {after}: the records are not in order of time")

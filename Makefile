@@ -76,9 +76,11 @@ fuzz: ## hostile bytes for all that reads files and frames, FUZZ_SECONDS=60 for 
 	  grep -E 'DONE|number_of_executed_units' $(FUZZ_OUT)/$$name.log; done < $(FUZZ_OUT)/targets
 
 .PHONY: bench
-bench: $(VENV)/.built ## packet-hops per second, instructions, memory; and ns-3 beside it
+bench: $(VENV)/.built ## packet-hops per second, instructions, memory, start-up, features; and ns-3 beside it
 	@if [ -e /usr/include/ns3/core-module.h ]; then $(MAKE) -s -C benches/ns3; fi
 	$(BIN)/fanin bench --peers $(BENCH)
+	$(BIN)/fanin bench --start
+	$(BIN)/fanin bench --features
 
 .PHONY: reproduce
 reproduce: $(VENV)/.built ## all figures of all papers in full, into out/reproduce

@@ -10,6 +10,7 @@ import json
 import pathlib
 import re
 import sys
+import tempfile
 
 if __name__ == "__main__":
     extension, workload, scale = sys.argv[1:]
@@ -18,10 +19,11 @@ if __name__ == "__main__":
     assert spec is not None  # noqa: S101 (a loader always gives one)
     core = importlib.util.module_from_spec(spec)
     loader.exec_module(core)
-    try:
-        measured = core.bench(workload, float(scale))
-    except ValueError as error:
-        sys.exit(str(error))
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            measured = core.bench(workload, float(scale), folder)
+        except ValueError as error:
+            sys.exit(str(error))
     # getrusage counts the memory of the process that forked this one; the high-water mark of the address space does not.
     status = pathlib.Path("/proc/self/status")
     mark = re.search(r"^VmHWM:\s+(\d+) kB$", status.read_text(), re.MULTILINE) if status.exists() else None

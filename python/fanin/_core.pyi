@@ -8,6 +8,7 @@ __all__ = [
     "TraceError",
     "analyze",
     "bench",
+    "bench_features",
     "check",
     "counters",
     "counters_page",
@@ -68,8 +69,11 @@ def counters_page() -> str:
 def version() -> str:
     """Return the version of the core."""
 
-def bench(workload: str, scale: float) -> dict[str, Any]:
-    """Run a benchmark workload and measure it."""
+def bench(workload: str, scale: float, folder: str) -> dict[str, Any]:
+    """Run a benchmark workload and measure it; what it records goes into a folder."""
+
+def bench_features() -> list[tuple[str, bool]]:
+    """Return the features of ``W2-128/FEATURE``, and whether each records something, so that the whole run counts."""
 
 def vectors(mechanism: str, params: str) -> dict[str, Any]:
     """Return the test vectors of a mechanism, by its parameters as a JSON object."""

@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from fanin import _core, show
+from fanin import _core, runner, show
 
-__all__ = ["COLUMNS", "WORKLOADS", "measure", "rows"]
+__all__ = ["COLUMNS", "FEATURE_COLUMNS", "WORKLOADS", "feature_rows", "features", "measure", "rows", "start_rows", "start_up"]
 
 WORKLOADS: Final[Mapping[str, float]] = {
     "W1": 0.5,
@@ -25,16 +27,22 @@ WORKLOADS: Final[Mapping[str, float]] = {
     "W2-3456": 0.1,
     "W2-8192": 0.02,
     "W3": 0.1,
+    "demo": 0.1,
 }
 """Workload → scale at which its instructions are counted; valgrind is some fifty times slower than the machine."""
 
+PLAIN: Final = "W2-128"
+FEATURE_SCALE: Final = 0.05
+
 PEER: Final = "ns-3.37"
-TOO_LARGE_FOR_PEERS: Final = frozenset({"W2-3456", "W2-8192"})
+NOT_FOR_PEERS: Final = frozenset({"W2-3456", "W2-8192", "demo"})
 PEER_SCALE: Final = 0.1
 LOOP: Final = "fanin_run_loop"
+WHOLE: Final = "fanin_run_whole"
 
 KEYS: Final = ("packet_hops", "setup_s", "cpu_s", "wall_s", "hops_per_cpu_s", "peak_rss_mb", "sim_s")
 COLUMNS: Final = ("Workload", "Hops", "Set-up", "CPU", "M hops/s", "Instr/hop", "Memory", PEER, "Ratio")
+FEATURE_COLUMNS: Final = ("W2-128 with", "Instr/hop", "Ratio")
 
 Note = Callable[[str], None]
 
@@ -87,12 +95,107 @@ def measure(
         ordered["instructions_per_hop"] = None
         if valgrind:
             note(f"{name}: counting instructions at scale {min(scale, WORKLOADS[name]):g}")
-            ordered["instructions_per_hop"] = _instructions(valgrind, name, min(scale, WORKLOADS[name]))
+            ordered["instructions_per_hop"] = _instructions(valgrind, name, min(scale, WORKLOADS[name]), LOOP)
             if ordered["instructions_per_hop"] is None:
                 note(f"{name}: valgrind saw no {LOOP}: the extension was built without symbols")
         ordered["peers"] = _peers(name, scale * PEER_SCALE, ordered["hops_per_cpu_s"], note) if peers else {}
         measured[name] = {**ordered, **entry}
     return measured
+
+
+def features(chosen: Iterable[str] = (), *, note: Note = lambda _: None) -> dict[str, dict[str, float]]:
+    """Count the instructions that features cost: W2-128, 100 KB each, with one of them.
+
+    Parameters
+    ----------
+    chosen : iterable of str
+        Names of features; all if none is given.
+    note : callable
+        Called with a line about what is going on.
+
+    Returns
+    -------
+    dict
+        Feature → ``instructions_per_hop`` of the inner loop, and ``ratio`` to W2-128 without it, ``plain``. Where the feature
+        records something, of the whole run with what is written, against ``plain, whole run``.
+
+    Raises
+    ------
+    ValueError
+        There is no such feature.
+    OSError
+        valgrind is not installed, or a workload did not run.
+    """
+    known = dict(_core.bench_features())
+    names = list(chosen) or list(known)
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ValueError(f"there is no feature {', '.join(unknown)}; there are {', '.join(known)}")
+    valgrind = shutil.which("valgrind")
+    if valgrind is None:
+        raise OSError("valgrind is not installed, so instructions cannot be counted (Debian: apt-get install valgrind)")
+
+    def counted(workload: str, *, whole: bool) -> float:
+        note(f"{workload}: counting instructions")
+        found = _instructions(valgrind, workload, FEATURE_SCALE, WHOLE if whole else LOOP)
+        if found is None:
+            raise OSError("valgrind saw no inner loop: the extension was built without symbols")
+        return found
+
+    plain = {whole: counted(PLAIN, whole=whole) for whole in sorted({known[name] for name in names})}
+    labels = {False: "plain", True: "plain, whole run"}
+    measured = {labels[whole]: {"instructions_per_hop": found, "ratio": 1.0} for whole, found in plain.items()}
+    for name in names:
+        found = counted(f"{PLAIN}/{name}", whole=known[name])
+        measured[name] = {"instructions_per_hop": found, "ratio": found / plain[known[name]]}
+    return measured
+
+
+TINY: Final = """
+name = "tiny"
+[topology]
+kind = "single_switch"
+hosts = 2
+[[traffic]]
+kind = "flows"
+flows = [{ src = "h0", dst = "h1", size = "100KB" }]
+"""
+
+
+def start_up(*, repeat: int = 5) -> dict[str, float]:
+    """Measure what comes before a simulation: CPU seconds, the least of some runs.
+
+    Returns
+    -------
+    dict
+        ``import_s`` of ``import fanin``, ``cli_s`` of ``fanin run`` with one flow of 100 KB between two hosts, and
+        ``in_process_s`` of the same by `fanin.run`, the first run left out. The interpreter's own start is in the first two.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        scenario = Path(folder) / "tiny.toml"
+        scenario.write_text(TINY, encoding="utf-8")
+        out = str(Path(folder) / "out")
+        code = "from fanin.cli import app; app()"
+        commands = {
+            "import_s": [sys.executable, "-c", "import fanin"],
+            "cli_s": [sys.executable, "-c", code, "run", str(scenario), "-o", out, "--force", "--quiet"],
+        }
+        measured = {key: min(_cpu_seconds(command) for _ in range(repeat)) for key, command in commands.items()}
+        times = []
+        for _ in range(repeat + 1):
+            before = time.process_time()
+            runner.run(scenario, out, progress=False, overwrite=True)
+            times.append(time.process_time() - before)
+        return {**measured, "in_process_s": min(times[1:])}
+
+
+def _cpu_seconds(command: list[str]) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    if done.returncode:
+        raise OSError(f"{' '.join(command[-3:])}: did not run: {done.stderr.strip()[-2000:]}")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def _command(workload: str, scale: float) -> list[str]:
@@ -107,10 +210,10 @@ def _run(command: list[str]) -> dict[str, Any]:
     return result
 
 
-def _instructions(valgrind: str, workload: str, scale: float) -> float | None:
+def _instructions(valgrind: str, workload: str, scale: float, function: str) -> float | None:
     with tempfile.TemporaryDirectory() as folder:
         counts = Path(folder) / "callgrind.out"
-        tool = [valgrind, "--tool=callgrind", f"--toggle-collect={LOOP}", f"--callgrind-out-file={counts}", "--quiet"]
+        tool = [valgrind, "--tool=callgrind", f"--toggle-collect={function}", f"--callgrind-out-file={counts}", "--quiet"]
         entry = _run([*tool, *_command(workload, scale)])
         total = re.search(r"^(?:totals|summary): (\d+)", counts.read_text(), re.MULTILINE)
     if total is None or int(total[1]) == 0 or not entry["packet_hops"]:
@@ -119,8 +222,8 @@ def _instructions(valgrind: str, workload: str, scale: float) -> float | None:
 
 
 def _peers(workload: str, scale: float, ours: float, note: Note) -> dict[str, dict[str, float]]:
-    if workload in TOO_LARGE_FOR_PEERS:
-        note(f"{workload}: too large for {PEER}")
+    if workload in NOT_FOR_PEERS:
+        note(f"{workload}: not run with {PEER}")
         return {}
     jobs = Path(__file__).parents[2] / "benches" / "ns3" / "jobs.py"
     if not jobs.is_file():
@@ -154,3 +257,14 @@ def rows(measured: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
             ]
         )
     return out
+
+
+def feature_rows(measured: Mapping[str, Mapping[str, float]]) -> list[list[str]]:
+    """Return the rows of a table of what features cost; see `FEATURE_COLUMNS`."""
+    return [[name, f"{entry['instructions_per_hop']:.0f}", f"{entry['ratio']:.2f}"] for name, entry in measured.items()]
+
+
+def start_rows(measured: Mapping[str, float]) -> list[list[str]]:
+    """Return the rows of a table of what `start_up` measured."""
+    names = {"import_s": "import fanin", "cli_s": "fanin run, one flow", "in_process_s": "fanin.run, one flow"}
+    return [[names[key], f"{1000 * seconds:.1f} ms"] for key, seconds in measured.items()]

@@ -596,22 +596,36 @@ def bench(
         typer.Option("--instructions/--no-instructions", help="Count instructions per packet-hop, where valgrind is installed."),
     ] = True,
     peers: Annotated[bool, typer.Option("--peers", help="Also run ns-3 on the same work, where it is installed.")] = False,
+    features: Annotated[
+        bool, typer.Option("--features", help="Instead: instructions that features cost, each on W2-128; names choose some.")
+    ] = False,
+    start: Annotated[bool, typer.Option("--start", help="Instead: what comes before a simulation, in CPU time.")] = False,
 ) -> None:
     """Measure the simulator: packet-hops per CPU second, instructions per packet-hop, memory."""
     from fanin import benchmark
 
+    def note(text: str) -> None:
+        _say(text, "dim")
+
     with _failures():
-        measured = benchmark.measure(
-            workloads or list(benchmark.WORKLOADS),
-            scale=scale,
-            instructions=instructions,
-            peers=peers,
-            note=lambda text: _say(text, "dim"),
-        )
+        if features and start:
+            raise typer.BadParameter("--features and --start exclude each other")
+        if features:
+            found = benchmark.features(workloads or (), note=note)
+            title, head, rows = "Features", benchmark.FEATURE_COLUMNS, benchmark.feature_rows(found)
+        elif start:
+            if workloads:
+                raise typer.BadParameter("--start takes no workloads")
+            found = benchmark.start_up()
+            title, head, rows = "Start", ("What", "CPU"), benchmark.start_rows(found)
+        else:
+            chosen = workloads or list(benchmark.WORKLOADS)
+            found = benchmark.measure(chosen, scale=scale, instructions=instructions, peers=peers, note=note)
+            title, head, rows = "Benchmark", benchmark.COLUMNS, benchmark.rows(found)
     if as_json:
-        typer.echo(json.dumps(measured))
+        typer.echo(json.dumps(found))
         return
-    _out().print(_table("Benchmark", list(benchmark.COLUMNS), benchmark.rows(measured)))
+    _out().print(_table(title, list(head), rows))
 
 
 @app.command("reproduce", epilog=EXIT_HELP)

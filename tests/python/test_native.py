@@ -276,7 +276,7 @@ def test_a_benchmark_runs_in_its_own_process() -> None:
     assert measured["hops_per_cpu_s"] == pytest.approx(measured["packet_hops"] / measured["cpu_s"])
     assert 5 < measured["peak_rss_mb"] < 400
     with pytest.raises(ValueError, match="is not a workload"):
-        _core.bench("W9", 1.0)
+        _core.bench("W9", 1.0, ".")
 
 
 # Scale, and instructions per packet-hop at that scale when this was written.

@@ -10,7 +10,7 @@ use fanin_sim::{Control, Observer, Progress, RunError};
 use pyo3::exceptions::{PyOSError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 pyo3::create_exception!(_core, ScenarioError, PyValueError, "A scenario that cannot be run; `problems` says all that is wrong.");
@@ -196,16 +196,22 @@ fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// Runs a benchmark workload, nothing recorded, and measures it.
+/// Names of the features of `W2-128/FEATURE`, and whether each records something, so that the whole run counts.
+#[pyfunction]
+fn bench_features() -> Vec<(&'static str, bool)> {
+    fanin_sim::FEATURES.into_iter().map(|(name, section, _)| (name, section == fanin_sim::Section::Telemetry)).collect()
+}
+
+/// Runs a benchmark workload and measures it; what it records goes into a folder.
 #[pyfunction]
 #[pyo3(name = "bench")]
-fn run_bench<'py>(py: Python<'py>, workload: &str, scale: f64) -> PyResult<Bound<'py, PyDict>> {
+fn run_bench<'py>(py: Python<'py>, workload: &str, scale: f64, folder: PathBuf) -> PyResult<Bound<'py, PyDict>> {
     if !(scale > 0.0 && scale <= 1000.0) {
         return Err(PyValueError::new_err(format!("scale is {scale}; accepted: above 0, at most 1000")));
     }
     let measured = py.detach(|| {
         let meter = Meter::start();
-        let world = fanin_sim::prepare(&fanin_sim::workload(workload, scale)?);
+        let world = fanin_sim::prepare(&fanin_sim::workload(workload, scale)?, &folder);
         let (_, setup) = meter.read();
         let meter = Meter::start();
         let measured = fanin_sim::measure(world);
@@ -275,6 +281,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(counters_page, m)?)?;
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(run_bench, m)?)?;
+    m.add_function(wrap_pyfunction!(bench_features, m)?)?;
     m.add_function(wrap_pyfunction!(vectors, m)?)?;
     Ok(())
 }

@@ -10,7 +10,7 @@ pub const WORKLOADS: [&str; 8] = ["W1", "W2-128", "W2-432", "W2-1024", "W2-3456"
 
 const DEMO: &str = include_str!("../../../../scenarios/demo.toml");
 
-/// What can be had besides, each as a workload `W2-128/FEATURE`: which section of the scenario it changes, and to what.
+/// What a workload `W2-128/FEATURE` has besides: the feature, which section of the scenario it changes, and to what.
 #[rustfmt::skip]
 pub const FEATURES: [(&str, Section, &str); 21] = [
     ("drop-tail", Section::Marking, "kind = \"none\""),
@@ -36,7 +36,7 @@ pub const FEATURES: [(&str, Section, &str); 21] = [
     ("registers", Section::Telemetry, "sample = \"off\"\nqueues = [\"*\"]\nregisters = {}"),
 ];
 
-/// A part of a workload's scenario.
+/// A part of a workload's scenario. Of what changes [`Section::Telemetry`] the whole run counts, not only the inner loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
     /// `switch.marking`.

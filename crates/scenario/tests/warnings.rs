@@ -377,7 +377,7 @@ fn rings_that_take_much_memory() {
         )
     };
     assert_eq!(changed(&[], &keep(12_500_000)), "");
-    let expected = "telemetry.keep.records, line 20: 50000000 holds up to 100000000 records of 2 ports in memory, about 8 GB; fewer records, or fewer ports in telemetry.queues";
+    let expected = "telemetry.keep.records, line 20: 50000000 holds up to 100000000 records of 2 ports in memory, about 7 GB; fewer records, or fewer ports in telemetry.queues";
     assert_eq!(changed(&[], &keep(50_000_000)), line(expected));
 }
 

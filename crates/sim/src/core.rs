@@ -178,21 +178,22 @@ impl Core {
     pub fn record_arrival(&mut self, l: usize, view: &PortView, packet: PacketId, frame: u16, (marked, fate): (bool, Fate)) {
         let port = &self.ports[l];
         let Some(number) = port.watched else { return };
-        if fate != Fate::Refused {
+        if fate != Fate::Refused && self.ledger.stamps.is_some() {
             self.ledger.stamp(packet, number, self.now, Bytes(view.queue_bytes));
         }
-        let row = QueueRow {
-            time_ps: self.now.ps(),
+        let later = fate != Fate::Refused && port.marker.acts_at_dequeue();
+        let (now, flow) = (self.now, self.pool[packet].flow);
+        let row = || QueueRow {
+            time_ps: now.ps(),
             port: port.name.clone(),
             queue_bytes: view.queue_bytes,
             queue_packets: view.queue_packets,
-            flow: self.pool[packet].flow.0,
+            flow: flow.0,
             frame_bytes: frame,
             marked,
             dropped: fate == Fate::Refused,
             replaced: fate == Fate::Replaces,
         };
-        let later = fate != Fate::Refused && port.marker.acts_at_dequeue();
         let result = self.ledger.tables.queue(number, row, later.then_some(packet));
         self.check(result);
     }

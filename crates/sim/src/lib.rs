@@ -14,7 +14,7 @@ mod run;
 mod world;
 
 pub use ledger::{Destination, Totals};
-pub use run::bench::{measure, prepare, workload, Measured, Workload, WORKLOADS};
+pub use run::bench::{measure, prepare, workload, workload_recording, Measured, Workload, WORKLOADS};
 pub use run::counters::{counters, counters_page, CounterGroup};
 pub use run::folder::{drive, finish, run, Control, Observer, Outcome, Progress, Rows, RunError};
 pub use run::inspect::{Kept, PortNow};

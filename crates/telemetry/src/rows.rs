@@ -1,7 +1,9 @@
 //! The result tables. Changing one changes docs/results.md, which a test compares.
 
-use crate::column::{Cell, Column, Name};
+use crate::chunk::RowGroup;
+use crate::column::{Cell, Name};
 use crate::table::{ColumnInfo, Row};
+use parquet::errors::ParquetError;
 
 macro_rules! rows {
     ($(
@@ -28,12 +30,9 @@ macro_rules! rows {
                     optional: <$ty as Cell>::OPTIONAL,
                 }, )*]
             }
-            fn buffers() -> Vec<Column> {
-                vec![$( <$ty as Cell>::column(), )*]
-            }
-            fn push(&self, buffers: &mut [Column]) {
-                let mut buffers = buffers.iter_mut();
-                $( if let Some(buffer) = buffers.next() { self.$field.push(buffer); } )*
+            fn encode(rows: &[Self], group: &mut RowGroup<'_, '_>) -> Result<(), ParquetError> {
+                $( group.column(|chunk| <$ty as Cell>::encode(rows.iter().map(|row| &row.$field), chunk))?; )*
+                Ok(())
             }
         }
     )*};

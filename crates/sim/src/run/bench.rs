@@ -20,6 +20,14 @@ pub struct Workload {
 /// # Panics
 /// When a built-in scenario is refused, which a test excludes.
 pub fn workload(name: &str, scale: f64) -> Option<Workload> {
+    workload_recording(name, scale, "sample = \"off\"\ndrops = false\n")
+}
+
+/// The same with `telemetry`, lines of that section of a scenario.
+///
+/// # Panics
+/// When the section is refused.
+pub fn workload_recording(name: &str, scale: f64, telemetry: &str) -> Option<Workload> {
     let bytes = |full: f64| libm::round(full * scale).max(1.0) as u64;
     let tcp = "[transport]\nkind = \"tcp\"\ncongestion_control = \"dctcp\"\nhandshake = false\n";
     let switch =
@@ -52,7 +60,7 @@ pub fn workload(name: &str, scale: f64) -> Option<Workload> {
         ),
         _ => return None,
     };
-    let text = format!("{text}[telemetry]\nsample = \"off\"\ndrops = false\n");
+    let text = format!("{text}[telemetry]\n{telemetry}");
     match Scenario::from_toml(&text, Path::new(".")) {
         Ok(scenario) => Some(Workload { scenario }),
         Err(problems) => panic!("{name}: {}", problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")),

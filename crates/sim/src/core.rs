@@ -181,19 +181,18 @@ impl Core {
         if fate != Fate::Refused && self.ledger.stamps.is_some() {
             self.ledger.stamp(packet, number, self.now, Bytes(view.queue_bytes));
         }
-        let later = fate != Fate::Refused && port.marker.acts_at_dequeue();
-        let (now, flow) = (self.now, self.pool[packet].flow);
-        let row = || QueueRow {
-            time_ps: now.ps(),
+        let row = QueueRow {
+            time_ps: self.now.ps(),
             port: port.name.clone(),
             queue_bytes: view.queue_bytes,
             queue_packets: view.queue_packets,
-            flow: flow.0,
+            flow: self.pool[packet].flow.0,
             frame_bytes: frame,
             marked,
             dropped: fate == Fate::Refused,
             replaced: fate == Fate::Replaces,
         };
+        let later = fate != Fate::Refused && port.marker.acts_at_dequeue();
         let result = self.ledger.tables.queue(number, row, later.then_some(packet));
         self.check(result);
     }

@@ -597,10 +597,7 @@ mod tests {
     use proptest::prelude::*;
 
     /// What a reader that is not ours finds in the file of some rows.
-    fn read<R: Row>(rows: &[R]) -> (Vec<Record>, SerializedFileReader<std::fs::File>)
-    where
-        R: Clone,
-    {
+    fn read<R: Row + Clone>(rows: &[R]) -> (Vec<Record>, SerializedFileReader<std::fs::File>) {
         let folder = tempfile::tempdir().unwrap();
         let mut table = Table::<R>::file(folder.path()).unwrap();
         rows.iter().for_each(|row| table.push(row.clone()).unwrap());

@@ -107,8 +107,9 @@ rows! {
         "B" size_bytes: u64,
     }
 
-    /// A port over one sampling interval.
-    pub struct PortRow, "ports" / 1 {
+    /// A port over one sampling interval. The first and the last sample have a row for every port, those in between only for
+    /// ports at which something has happened: a row that is not there would be all zeros.
+    pub struct PortRow, "ports" / 2 {
         /// End of the interval.
         "ps" time_ps: u64,
         /// Port.

@@ -255,11 +255,11 @@ impl Tables {
     /// A packet has reached watched port number `port`. `mark_later`: it is `packet`, and whether it is marked is decided when
     /// it is dequeued.
     #[inline(always)]
-    pub fn queue(&mut self, port: u32, row: impl FnOnce() -> QueueRow, mark_later: Option<PacketId>) -> Result<(), TableError> {
+    pub fn queue(&mut self, port: u32, row: QueueRow, mark_later: Option<PacketId>) -> Result<(), TableError> {
         if mark_later.is_none() && self.keeper.lets_pass(port as usize) {
-            self.queues.push(row())
+            self.queues.push(row)
         } else {
-            self.queue_kept(port, row(), mark_later)
+            self.queue_kept(port, row, mark_later)
         }
     }
 

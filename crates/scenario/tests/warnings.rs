@@ -477,7 +477,7 @@ fn more_packets_than_anyone_waits_for() {
 fn tables_that_fill_the_disk() {
     // 3.5e8 packets over two links, half as many acknowledgments, and frames of 1.23 periods.
     let busy = [("\"100KB\"", "\"62500MB\"")];
-    let samples = "telemetry.sample, line 18: \"1us\" makes up to 2.3e9 rows for 18 ports in 400.000 s: ports.parquet will have about 23.0 GB; a longer period, or \"off\"";
+    let samples = "telemetry.sample, line 18: \"1us\" makes up to 2.3e9 rows for 18 ports in 400.000 s: ports.parquet will have about 23.1 GB; a longer period, or \"off\"";
     assert_eq!(changed(&busy, "[telemetry]\nsample = \"1us\"\n"), line(samples));
     assert_eq!(changed(&[("\"100KB\"", "\"6250MB\"")], "[telemetry]\nsample = \"1us\"\n"), "");
     // Long and idle: what is written is what happens.

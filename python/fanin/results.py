@@ -21,7 +21,8 @@ __all__ = ["SCHEMAS", "Result", "ResultError", "load", "schema"]
 
 MANIFEST: Final = "manifest.json"
 SUMMARY: Final = "summary.json"
-SCHEMA_VERSION: Final = 1
+VERSIONS: Final = {"ports": 2}
+"""Schema versions that this Fanin reads up to, where that is not 1. Up to ``ports/1`` every port had a row at every sample."""
 DATAGRAMS: Final = "udp"
 """``transport`` of flows of datagrams, which are no transfers."""
 
@@ -189,12 +190,14 @@ class Result:
         self._check_version(f"{self.path / MANIFEST}", self.manifest.get("schema"), "manifest")
 
     @staticmethod
-    def _check_version(what: str, schema: object, name: str) -> None:
+    def _check_version(what: str, schema: object, name: str) -> int:
+        newest = VERSIONS.get(name, 1)
         kind, _, version = str(schema).partition("/")
         if kind != name or not version.isdigit():
-            raise ResultError(f"{what}: has the schema {schema!r}; expected '{name}/{SCHEMA_VERSION}'")
-        if int(version) > SCHEMA_VERSION:
-            raise ResultError(f"{what}: was written by a newer Fanin (schema '{schema}', this one reads up to /{SCHEMA_VERSION})")
+            raise ResultError(f"{what}: has the schema {schema!r}; expected '{name}/{newest}'")
+        if int(version) > newest:
+            raise ResultError(f"{what}: was written by a newer Fanin (schema '{schema}', this one reads up to /{newest})")
+        return int(version)
 
     # -- what it says of itself -------------------------------------------------------------------------------------
 
@@ -237,16 +240,19 @@ class Result:
 
     # -- tables -----------------------------------------------------------------------------------------------------
 
-    def scan(self, table: str) -> pl.LazyFrame:
+    def scan(self, table: str, *, as_written: bool = False) -> pl.LazyFrame:
         """Return a table as a lazy frame.
 
         A table that the run did not write, such as the queues of a run that watched no port, is empty. Columns that an older
-        Fanin did not write yet are null.
+        Fanin did not write yet are null. ``ports`` has a row for every port at every sample; those at which nothing happened,
+        all zeros, are not in the file.
 
         Parameters
         ----------
         table : {"flows", "queries", "ports", "queues", "drops", "stamps"}
             Its name.
+        as_written : bool
+            Only the rows that are in the file.
 
         Raises
         ------
@@ -266,8 +272,12 @@ class Result:
             metadata = pl.read_parquet_metadata(path)
         except (pl.exceptions.PolarsError, OSError) as error:
             raise ResultError(f"{path}: cannot be read: {error}") from error
-        self._check_version(str(path), metadata.get("fanin.schema"), table)
+        version = self._check_version(str(path), metadata.get("fanin.schema"), table)
         frame = pl.scan_parquet(path)
+        if table == "ports" and version > 1 and not as_written:
+            from fanin import samples
+
+            return samples.fill(frame, self.sample_times, samples.ports_of(frame))
         written = frame.collect_schema().names()
         missing = {name: kind for name, kind in schema(table).items() if name not in written}
         if not missing:
@@ -292,7 +302,7 @@ class Result:
         return self.scan("queries")
 
     def scan_ports(self) -> pl.LazyFrame:
-        """Return `ports` lazily."""
+        """Return `ports` lazily, with a row for every port at every sample."""
         return self.scan("ports")
 
     def scan_queues(self) -> pl.LazyFrame:
@@ -319,8 +329,28 @@ class Result:
 
     @cached_property
     def ports(self) -> pl.DataFrame:
-        """One row per port and sample: bytes sent, queue, drops and marks in the interval that ends at ``time_ps``."""
+        """One row per port and sample: bytes sent, queue, drops and marks in the interval that ends at ``time_ps``.
+
+        Samples at which nothing happened are there, too, all zeros, so that means over time are means of a column; in the file
+        they are not (docs/results.md).
+        """
         return self._collect("ports")
+
+    @cached_property
+    def sample_times(self) -> pl.Series:
+        """When samples of the ports were taken [ps], rising; empty with ``telemetry.sample = "off"``."""
+        import polars as pl
+
+        from fanin import samples
+
+        path = self.path / "ports.parquet"
+        written = self.scan("ports", as_written=True)
+        try:
+            if path.is_file() and pl.read_parquet_metadata(path).get("fanin.schema") == "ports/1":
+                return written.select(pl.col("time_ps").unique().sort()).collect()["time_ps"]
+            return samples.times_of(written)
+        except pl.exceptions.PolarsError as error:
+            raise ResultError(f"{path}: cannot be read: {error}") from error
 
     @cached_property
     def queues(self) -> pl.DataFrame:

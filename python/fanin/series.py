@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import polars as pl
 
+from fanin import samples
+
 if TYPE_CHECKING:
     from fanin.results import Result
 
@@ -187,7 +189,7 @@ def queue_series(result: Result, port: str, window_ps: tuple[int, int] | None = 
     if count or packet_count(result, port):
         rows, value, kind = _between(result.scan_queues(), port, window_ps), "queue_bytes", "packet"
     else:
-        rows, value, kind = _between(result.scan_ports(), port, window_ps), "queue_max_bytes", "sampled"
+        rows, value, kind = _between(_samples(result, port), port, window_ps), "queue_max_bytes", "sampled"
         count = int(rows.select(pl.len()).collect(engine="streaming").item())
         if not count and not _sampled_port(result, port):
             raise ValueError(f"there is no record of the port '{port}'; try {', '.join(hot_ports(result, 4)) or 'another run'}")
@@ -227,8 +229,14 @@ def _emptied(rows: pl.LazyFrame) -> pl.LazyFrame:
     return found_empty.select(time_ps="empty_at", queue_bytes=pl.lit(0, pl.UInt64))
 
 
+def _samples(result: Result, port: str) -> pl.LazyFrame:
+    """Return the samples of one port, the quiet ones too; empty if it was not sampled."""
+    rows = result.scan("ports", as_written=True).filter(pl.col("port") == port)
+    return samples.fill(rows, result.sample_times, [port]) if _sampled_port(result, port) else rows
+
+
 def _sampled_port(result: Result, port: str) -> bool:
-    found = result.scan_ports().filter(pl.col("port") == port).head(1).collect()
+    found = result.scan("ports", as_written=True).filter(pl.col("port") == port).head(1).collect()
     return found.height > 0
 
 
@@ -273,7 +281,7 @@ def peak_window(result: Result, port: str, rows: int) -> tuple[int, int] | None:
     The records are packets where the port was watched, otherwise samples; None if there are none.
     """
     packets = packet_count(result, port) > 0
-    table, value = (result.scan_queues(), "queue_bytes") if packets else (result.scan_ports(), "queue_max_bytes")
+    table, value = (result.scan_queues(), "queue_bytes") if packets else (_samples(result, port), "queue_max_bytes")
     records = table.filter(pl.col("port") == port).select("time_ps", value)
     frame = records.sort("time_ps", maintain_order=True).collect(engine="streaming")
     peak = frame[value].arg_max() if frame.height else None
@@ -297,7 +305,7 @@ def to_hosts(result: Result) -> list[str]:
     """Return the ports whose link ends at a host that sends or receives a flow."""
     flows = result.scan_flows()
     hosts = pl.concat([flows.select(host="src"), flows.select(host="dst")]).unique().collect(engine="streaming")["host"]
-    ports = result.scan_ports().select(pl.col("port").unique()).collect(engine="streaming")["port"]
+    ports = result.scan("ports", as_written=True).select(pl.col("port").unique()).collect(engine="streaming")["port"]
     end = ports.to_frame().select("port", host=pl.col("port").str.split("->").list.last())
     return sorted(end.filter(pl.col("host").is_in(hosts.implode()))["port"].to_list())
 
@@ -314,11 +322,14 @@ def sampled(result: Result, ports: list[str] | None = None, max_points: int = MA
     max_points : int
         With more samples than this, neighbours are added up.
     """
-    rows = result.scan_ports()
+    rows = result.scan("ports", as_written=True)
     if ports is not None:
         rows = rows.filter(pl.col("port").is_in(ports))
     totals = [pl.col(name).sum().cast(pl.UInt64) for name in ("tx_bytes", "drops", "marks")]
-    frame = rows.group_by("time_ps").agg(*totals, pl.col("queue_max_bytes").max()).sort("time_ps").collect(engine="streaming")
+    frame = rows.group_by("time_ps").agg(*totals, pl.col("queue_max_bytes").max()).collect(engine="streaming")
+    # At the other samples nothing has happened at any of these ports. A port that was sampled has a row at least.
+    times = result.sample_times.to_frame().head(result.sample_times.len() if frame.height else 0)
+    frame = times.join(frame, on="time_ps", how="left", maintain_order="left").with_columns(pl.all().fill_null(strategy="zero"))
     frame = frame.with_columns(span_ps=pl.col("time_ps") - pl.col("time_ps").shift(1, fill_value=0))
     merged = -(-frame.height // max_points) or 1
     if merged > 1:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import fanin
 from fake_result import COLD, PORT, write_result, write_table
@@ -269,3 +271,70 @@ def test_equal_runs_have_equal_summaries(tmp_path: Path) -> None:
     one, other = (fanin.load(write_result(tmp_path / name, seed=3)) for name in ("a", "b"))
     assert json.dumps(one.summary) == json.dumps(other.summary)
     assert one.fingerprint == other.fingerprint
+
+
+def sparse(result: Result) -> pl.DataFrame:
+    """Leave out of a table of samples what a run does not write: rows of zeros, but of the first and the last sample."""
+    rows = result.ports
+    ends = pl.col("time_ps").is_in([rows["time_ps"].min(), rows["time_ps"].max()])
+    counted = [name for name in rows.columns if name not in ("time_ps", "port")]
+    return rows.filter(ends | pl.any_horizontal(pl.col(name) > 0 for name in counted))
+
+
+@pytest.fixture
+def quiet(tmp_path: Path) -> Result:
+    """A result in whose samples the three ports are quiet most of the time, written sparsely; the last sample is off the grid."""
+    out = write_result(tmp_path / "out", watch=False)
+    rows = fanin.load(out).ports
+    time = pl.col("time_ps")
+    silent = (time // 100_000_000 % 10).is_between(4, 9) & (pl.col("port") != PORT)
+    zero = [pl.when(silent).then(0).otherwise(pl.col(name)).cast(rows.schema[name]).alias(name) for name in rows.columns[2:]]
+    last = pl.when(time == time.max()).then(time - 1_000).otherwise(time)
+    write_table(out, "ports", rows.with_columns(zero).with_columns(time_ps=last))
+    shutil.copytree(out, tmp_path / "dense")
+    write_table(out, "ports", sparse(fanin.load(out)), version=2)
+    return fanin.load(out)
+
+
+def test_quiet_samples_come_back_as_zeros(quiet: Result) -> None:
+    dense = fanin.load(quiet.path.parent / "dense")
+    assert quiet.scan("ports", as_written=True).select(pl.len()).collect().item() < 0.7 * dense.ports.height
+    assert_frame_equal(quiet.ports, dense.ports)
+    assert_frame_equal(quiet.scan_ports().collect(), dense.ports)
+    assert quiet.sample_times.to_list() == dense.sample_times.to_list() == dense.ports["time_ps"].unique().sort().to_list()
+    # The mean over what is in the file is not that over time.
+    mean = pl.col("queue_bytes").mean()
+    assert quiet.ports.select(mean).item() < quiet.scan("ports", as_written=True).select(mean).collect().item()
+
+
+def test_figures_and_reports_of_sparse_samples_are_those_of_dense_ones(quiet: Result) -> None:
+    dense = fanin.load(quiet.path.parent / "dense")
+    for port in (PORT, COLD):
+        for window in (None, (2_000_000_000, 4_000_000_000)):
+            one, other = (series.queue_series(result, port, window) for result in (quiet, dense))
+            assert_frame_equal(one.frame, other.frame)
+            assert_frame_equal(one.line, other.line)
+            assert (one.kind, one.records, one.peak_ps) == ("sampled", other.records, other.peak_ps)
+        assert series.peak_window(quiet, port, 30) == series.peak_window(dense, port, 30)
+        assert_frame_equal(series.sampled(quiet, [port]).frame, series.sampled(dense, [port]).frame)
+    assert_frame_equal(series.sampled(quiet).frame, series.sampled(dense).frame)
+    assert_frame_equal(series.sampled(quiet, max_points=9).frame, series.sampled(dense, max_points=9).frame)
+    assert series.to_hosts(quiet) == series.to_hosts(dense)
+    assert series.busy_until(quiet) == series.busy_until(dense)
+    assert quiet.report().read_bytes() == dense.report().read_bytes()
+    with pytest.raises(ValueError, match="there is no record of the port 'leaf9->h9'"):
+        series.queue_series(quiet, "leaf9->h9")
+    with pytest.raises(ValueError, match="there are no samples of the port 'leaf9->h9'"):
+        quiet.plot_throughput("leaf9->h9")
+
+
+def test_a_run_that_ends_before_its_first_sample_has_one(tmp_path: Path) -> None:
+    out = write_result(tmp_path / "out", bursts=1)
+    ports = fanin.load(out).ports
+    last = ports.filter(pl.col("time_ps") == ports["time_ps"].max())
+    write_table(out, "ports", last, version=2)
+    assert_frame_equal(fanin.load(out).ports, last)
+    write_table(out, "ports", last.clear(), version=2)
+    assert fanin.load(out).ports.is_empty()
+    (out / "ports.parquet").unlink()
+    assert fanin.load(out).sample_times.is_empty()

@@ -377,7 +377,7 @@ fn rings_that_take_much_memory() {
         )
     };
     assert_eq!(changed(&[], &keep(12_500_000)), "");
-    let expected = "telemetry.keep.records, line 20: 50000000 holds up to 100000000 records of 2 ports in memory, about 8 GB; fewer records, or fewer ports in telemetry.queues";
+    let expected = "telemetry.keep.records, line 20: 50000000 holds up to 100000000 records of 2 ports in memory, about 7 GB; fewer records, or fewer ports in telemetry.queues";
     assert_eq!(changed(&[], &keep(50_000_000)), line(expected));
 }
 
@@ -475,13 +475,13 @@ fn more_packets_than_anyone_waits_for() {
 
 #[test]
 fn tables_that_fill_the_disk() {
-    // 18 ports, 1 µs, 100 s; as long without a duration, from 125 GB at 10 Gb/s.
-    let samples = "telemetry.sample, line 19: \"1us\" makes about 1.8e9 samples of 18 ports in 100.000 s: ports.parquet will have about 7.2 GB; a longer period, or \"off\"";
-    let found = changed(&[("name = \"x\"", "name = \"x\"\nduration = \"100s\"")], "[telemetry]\nsample = \"1us\"\n");
-    assert_eq!(found, line(samples));
-    let found = changed(&[("\"100KB\"", "\"15625MB\"")], "[telemetry]\nsample = \"1us\"\n");
-    assert!(found.contains("makes about 1.8e9 samples of 18 ports in 100.000 s"), "{found}");
-    assert_eq!(changed(&[("name = \"x\"", "name = \"x\"\nduration = \"100s\"")], "[telemetry]\nsample = \"10us\"\n"), "");
+    // 3.5e8 packets over two links, half as many acknowledgments, and frames of 1.23 periods.
+    let busy = [("\"100KB\"", "\"62500MB\"")];
+    let samples = "telemetry.sample, line 18: \"1us\" makes up to 2.3e9 rows for 18 ports in 400.000 s: ports.parquet will have about 23.1 GB; a longer period, or \"off\"";
+    assert_eq!(changed(&busy, "[telemetry]\nsample = \"1us\"\n"), line(samples));
+    assert_eq!(changed(&[("\"100KB\"", "\"6250MB\"")], "[telemetry]\nsample = \"1us\"\n"), "");
+    // Long and idle: what is written is what happens.
+    assert_eq!(changed(&[("name = \"x\"", "name = \"x\"\nduration = \"100s\"")], "[telemetry]\nsample = \"1us\"\n"), "");
     // Each packet crosses the watched port once, and no acknowledgment does.
     let watched = "[telemetry]\nsample = \"off\"\nqueues = [\"*->h8\"]\n";
     let found = changed(&[("\"100KB\"", "\"100GB\"")], watched);

@@ -265,7 +265,7 @@ impl Core {
     pub fn record_arrival(&mut self, l: usize, view: &PortView, packet: PacketId, frame: u16, (marked, fate): (bool, Fate)) {
         let port = &self.ports[l];
         let Some(number) = port.watched else { return };
-        if fate != Fate::Refused {
+        if fate != Fate::Refused && self.ledger.stamps.is_some() {
             self.ledger.stamp(packet, number, self.now, Bytes(view.queue_bytes));
         }
         let row = QueueRow {

@@ -10,10 +10,11 @@ use crate::fabric::port::Owner;
 use crate::fabric::Fabric;
 use crate::hosts::Hosts;
 use crate::ledger::Totals;
+use crate::run::sample::Samples;
 use fanin_engine::Due;
 use fanin_telemetry::TableError;
 use fanin_traffic::{FlowSpec, Traffic};
-use fanin_units::{Span, Time};
+use fanin_units::Time;
 use std::collections::BTreeMap;
 
 /// In an event's note: the rest is the link by which the packet will leave. Without it the note is a packet's place + 1.
@@ -42,8 +43,7 @@ pub struct World {
     pub(crate) prefetches: bool,
     pub(crate) stop: Time,
     pub(crate) next_app: Time,
-    pub(crate) sample_period: Span,
-    pub(crate) next_sample: Time,
+    pub(crate) samples: Samples,
     /// Events handled without time moving on, when this was last checked.
     pub(crate) standstill: (Time, u64),
     /// After so many of them the run is taken to hang.
@@ -98,7 +98,7 @@ impl World {
         let present = if self.hosts.completed.is_empty() { Time::MAX } else { self.core.now };
         let informed = self.informed.first_key_value().map_or(Time::MAX, |((at, ..), _)| *at);
         self.next_app = self.traffic.next_start().unwrap_or(Time::MAX).min(informed).min(present);
-        self.core.barrier = self.core.timers.next().min(self.next_app).min(self.next_sample).min(self.stop);
+        self.core.barrier = self.core.timers.next().min(self.next_app).min(self.samples.next).min(self.stop);
     }
 
     /// The wheel has nothing up to the barrier: whatever stands there is next.
@@ -116,7 +116,7 @@ impl World {
         if self.core.wheel.is_empty() && self.core.timers.is_empty() && self.next_app == Time::MAX && self.stop == Time::MAX {
             return Some(Pause::Stuck(self.who_waits("nothing is left to happen")));
         }
-        if barrier >= self.stop && timers > barrier && self.next_app > barrier && self.next_sample > barrier {
+        if barrier >= self.stop && timers > barrier && self.next_app > barrier && self.samples.next > barrier {
             self.core.now = self.stop;
             return Some(Pause::Done);
         }

@@ -1,114 +1,82 @@
-//! Column buffers and the types that go into them.
+//! The types that table columns can hold.
 
-use parquet::data_type::ByteArray;
+use crate::chunk::{Chunk, Integer};
+use parquet::errors::ParquetError;
+use std::sync::Arc;
 
 /// A string that many rows share: cloning costs a reference count.
 #[derive(Clone, Debug, PartialEq, Default)]
-pub struct Name(pub(crate) ByteArray);
+pub struct Name(pub(crate) Arc<str>);
 
 impl From<&str> for Name {
     fn from(text: &str) -> Self {
-        Name(ByteArray::from(text.as_bytes().to_vec()))
+        Name(text.into())
     }
 }
 
 impl std::fmt::Display for Name {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.0.as_utf8().unwrap_or("?"))
+        f.write_str(&self.0)
     }
 }
 
-/// Values of one column that wait to be written.
-#[derive(Debug)]
-pub enum Column {
-    Int32(Vec<i32>, Option<Vec<i16>>),
-    Int64(Vec<i64>, Option<Vec<i16>>),
-    Bool(Vec<bool>),
-    Text(Vec<ByteArray>, Option<Vec<i16>>),
-}
-
 /// A type that a column can hold.
-pub trait Cell {
+pub trait Cell: Sized {
     /// Its type in Parquet's schema language, for example `int64` and `INTEGER(64,false)`.
     const PARQUET: (&'static str, Option<&'static str>);
     /// Whether it may be null.
     const OPTIONAL: bool = false;
-    /// An empty buffer.
-    fn column() -> Column;
-    /// Appends to a buffer made by [`Cell::column`].
-    fn push(&self, column: &mut Column);
+    /// Encodes a column of a row group.
+    ///
+    /// # Errors
+    /// Parquet's; none are known.
+    fn encode<'a>(cells: impl Iterator<Item = &'a Self> + Clone, chunk: Chunk<'_>) -> Result<(), ParquetError>
+    where
+        Self: 'a;
 }
 
 macro_rules! int_cell {
-    ($ty:ty, $variant:ident, $stored:ty, $parquet:literal, $logical:literal) => {
+    ($ty:ty, $integer:expr, $parquet:literal, $logical:literal) => {
         impl Cell for $ty {
             const PARQUET: (&'static str, Option<&'static str>) = ($parquet, Some($logical));
-            fn column() -> Column {
-                Column::$variant(Vec::new(), None)
-            }
-            #[inline]
-            fn push(&self, column: &mut Column) {
-                if let Column::$variant(values, _) = column {
-                    values.push(*self as $stored);
-                }
+            fn encode<'a>(cells: impl Iterator<Item = &'a Self> + Clone, mut chunk: Chunk<'_>) -> Result<(), ParquetError> {
+                chunk.integers($integer, cells.map(|cell| u64::from(*cell)))
             }
         }
         impl Cell for Option<$ty> {
             const PARQUET: (&'static str, Option<&'static str>) = ($parquet, Some($logical));
             const OPTIONAL: bool = true;
-            fn column() -> Column {
-                Column::$variant(Vec::new(), Some(Vec::new()))
-            }
-            fn push(&self, column: &mut Column) {
-                if let Column::$variant(values, Some(levels)) = column {
-                    levels.push(i16::from(self.is_some()));
-                    values.extend(self.map(|v| v as $stored));
-                }
+            fn encode<'a>(cells: impl Iterator<Item = &'a Self> + Clone, mut chunk: Chunk<'_>) -> Result<(), ParquetError> {
+                chunk.levels(cells.clone().map(Option::is_some));
+                chunk.integers($integer, cells.flatten().map(|cell| u64::from(*cell)))
             }
         }
     };
 }
-int_cell!(u8, Int32, i32, "int32", "INTEGER(8,false)");
-int_cell!(u16, Int32, i32, "int32", "INTEGER(16,false)");
-int_cell!(u32, Int32, i32, "int32", "INTEGER(32,false)");
-int_cell!(u64, Int64, i64, "int64", "INTEGER(64,false)");
+int_cell!(u8, Integer::Four, "int32", "INTEGER(8,false)");
+int_cell!(u16, Integer::Four, "int32", "INTEGER(16,false)");
+int_cell!(u32, Integer::Four, "int32", "INTEGER(32,false)");
+int_cell!(u64, Integer::Eight, "int64", "INTEGER(64,false)");
 
 impl Cell for bool {
     const PARQUET: (&'static str, Option<&'static str>) = ("boolean", None);
-    fn column() -> Column {
-        Column::Bool(Vec::new())
-    }
-    #[inline]
-    fn push(&self, column: &mut Column) {
-        if let Column::Bool(values) = column {
-            values.push(*self);
-        }
+    fn encode<'a>(cells: impl Iterator<Item = &'a Self> + Clone, mut chunk: Chunk<'_>) -> Result<(), ParquetError> {
+        chunk.booleans(cells.copied())
     }
 }
 
 impl Cell for Name {
     const PARQUET: (&'static str, Option<&'static str>) = ("binary", Some("STRING"));
-    fn column() -> Column {
-        Column::Text(Vec::new(), None)
-    }
-    #[inline]
-    fn push(&self, column: &mut Column) {
-        if let Column::Text(values, _) = column {
-            values.push(self.0.clone());
-        }
+    fn encode<'a>(cells: impl Iterator<Item = &'a Self> + Clone, mut chunk: Chunk<'_>) -> Result<(), ParquetError> {
+        chunk.names(cells)
     }
 }
 
 impl Cell for Option<Name> {
     const PARQUET: (&'static str, Option<&'static str>) = ("binary", Some("STRING"));
     const OPTIONAL: bool = true;
-    fn column() -> Column {
-        Column::Text(Vec::new(), Some(Vec::new()))
-    }
-    fn push(&self, column: &mut Column) {
-        if let Column::Text(values, Some(levels)) = column {
-            levels.push(i16::from(self.is_some()));
-            values.extend(self.as_ref().map(|name| name.0.clone()));
-        }
+    fn encode<'a>(cells: impl Iterator<Item = &'a Self> + Clone, mut chunk: Chunk<'_>) -> Result<(), ParquetError> {
+        chunk.levels(cells.clone().map(Option::is_some));
+        chunk.names(cells.flatten())
     }
 }

@@ -3,13 +3,15 @@
 //!
 //! docs/results.md is the contract; a test holds the two together.
 
+mod chunk;
 mod column;
 mod keep;
 mod register;
 mod rows;
 mod table;
 
-pub use column::{Cell, Column, Name};
+pub use chunk::{Chunk, RowGroup};
+pub use column::{Cell, Name};
 pub use keep::{Keep, Keeper, KeptRows, RowNumber};
 pub use register::{Registers, Stamp, Unwrap};
 pub use rows::{DropRow, FlowRow, PortRow, QueryRow, QueueRow, StampRow};

@@ -1,7 +1,9 @@
 //! The result tables. Changing one changes docs/results.md, which a test compares.
 
-use crate::column::{Cell, Column, Name};
+use crate::chunk::RowGroup;
+use crate::column::{Cell, Name};
 use crate::table::{ColumnInfo, Row};
+use parquet::errors::ParquetError;
 
 macro_rules! rows {
     ($(
@@ -28,12 +30,9 @@ macro_rules! rows {
                     optional: <$ty as Cell>::OPTIONAL,
                 }, )*]
             }
-            fn buffers() -> Vec<Column> {
-                vec![$( <$ty as Cell>::column(), )*]
-            }
-            fn push(&self, buffers: &mut [Column]) {
-                let mut buffers = buffers.iter_mut();
-                $( if let Some(buffer) = buffers.next() { self.$field.push(buffer); } )*
+            fn encode(rows: &[Self], group: &mut RowGroup<'_, '_>) -> Result<(), ParquetError> {
+                $( group.column(|chunk| <$ty as Cell>::encode(rows.iter().map(|row| &row.$field), chunk))?; )*
+                Ok(())
             }
         }
     )*};
@@ -108,8 +107,9 @@ rows! {
         "B" size_bytes: u64,
     }
 
-    /// A port over one sampling interval.
-    pub struct PortRow, "ports" / 1 {
+    /// A port over one sampling interval. The first and the last sample have a row for every port, those in between only for
+    /// ports at which something has happened: a row that is not there would be all zeros.
+    pub struct PortRow, "ports" / 2 {
         /// End of the interval.
         "ps" time_ps: u64,
         /// Port.

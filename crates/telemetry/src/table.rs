@@ -1,12 +1,10 @@
 //! A table: discarded, kept, or streamed to a Parquet file a row group at a time.
 
-use crate::column::Column;
-use parquet::basic::Compression;
-use parquet::data_type::{BoolType, ByteArrayType, Int32Type, Int64Type};
+use crate::chunk::{Encoder, RowGroup};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{FileMetaData, KeyValue, ParquetMetaData, ParquetMetaDataWriter, RowGroupMetaData};
 use parquet::file::properties::WriterProperties;
-use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use std::fs::File;
 use std::io::{Seek, SeekFrom, Write};
@@ -50,16 +48,17 @@ pub trait Row: Sized {
     const VERSION: u32;
     /// The columns in order.
     fn columns() -> Vec<ColumnInfo>;
-    /// Empty buffers, one per column.
-    fn buffers() -> Vec<Column>;
-    /// Appends to the buffers.
-    fn push(&self, buffers: &mut [Column]);
+    /// Encodes a row group, column by column.
+    ///
+    /// # Errors
+    /// Parquet's; none are known.
+    fn encode(rows: &[Self], group: &mut RowGroup<'_, '_>) -> Result<(), ParquetError>;
 }
 
 enum Output<R> {
     Discard,
     Keep(Vec<R>),
-    File(Box<Stream>),
+    File(Box<Stream<R>>),
 }
 
 /// Where a file's bytes go.
@@ -81,7 +80,7 @@ impl Storage for File {
 
 /// Row groups are encoded in memory and then written whole, so that a disk that refuses one leaves those before it intact
 /// and the encoder able to go on.
-struct Stream {
+struct Stream<R> {
     path: PathBuf,
     storage: Box<dyn Storage>,
     /// Encoded bytes that are not in the file yet are in its buffer.
@@ -93,8 +92,9 @@ struct Stream {
     end: u64,
     /// Row groups encoded and not in the file yet.
     pending: Vec<RowGroupMetaData>,
-    buffers: Vec<Column>,
-    waiting: usize,
+    encoder: Encoder,
+    /// Rows that are not encoded yet.
+    rows: Vec<R>,
 }
 
 /// Where the rows of one table go.
@@ -138,7 +138,6 @@ impl<R: Row> Table<R> {
         let units: serde_json::Map<String, serde_json::Value> =
             columns.iter().map(|c| (c.name.to_string(), c.unit.into())).collect();
         let properties = WriterProperties::builder()
-            .set_compression(Compression::SNAPPY)
             .set_created_by(concat!("fanin ", env!("CARGO_PKG_VERSION")).to_string())
             .set_key_value_metadata(Some(vec![
                 KeyValue::new("fanin.schema".to_string(), format!("{}/{}", R::TABLE, R::VERSION)),
@@ -155,8 +154,8 @@ impl<R: Row> Table<R> {
             groups: Vec::new(),
             end: 0,
             pending: Vec::new(),
-            buffers: R::buffers(),
-            waiting: 0,
+            encoder: Encoder::default(),
+            rows: Vec::new(),
         };
         stream.write()?;
         Ok(Table { output: Output::File(Box::new(stream)), rows: 0 })
@@ -171,6 +170,7 @@ impl<R: Row> Table<R> {
     ///
     /// # Errors
     /// When a full row group cannot be written.
+    #[inline(always)]
     pub fn push(&mut self, row: R) -> Result<(), TableError> {
         self.rows += 1;
         match &mut self.output {
@@ -180,10 +180,9 @@ impl<R: Row> Table<R> {
                 Ok(())
             }
             Output::File(stream) => {
-                row.push(&mut stream.buffers);
-                stream.waiting += 1;
-                if stream.waiting >= GROUP {
-                    stream.flush::<R>()
+                stream.rows.push(row);
+                if stream.rows.len() >= GROUP {
+                    stream.flush()
                 } else {
                     Ok(())
                 }
@@ -211,7 +210,7 @@ impl<R: Row> Table<R> {
     /// again once there is space.
     pub fn finish(&mut self) -> Result<u64, TableError> {
         if let Output::File(stream) = &mut self.output {
-            if let Err(error) = stream.finish::<R>() {
+            if let Err(error) = stream.finish() {
                 let _ = stream.seal();
                 return Err(error);
             }
@@ -233,27 +232,28 @@ impl<R: Row> Table<R> {
     }
 }
 
-impl Stream {
+impl<R: Row> Stream<R> {
     fn fail(&self, cause: impl ToString) -> TableError {
         TableError { path: self.path.clone(), cause: cause.to_string() }
     }
 
-    fn flush<R: Row>(&mut self) -> Result<(), TableError> {
-        if self.waiting > 0 {
-            self.waiting = 0;
-            let buffers = std::mem::replace(&mut self.buffers, R::buffers());
-            let group = self.encode(&buffers).map_err(|e| self.fail(e))?;
-            self.pending.push(group);
+    #[cold]
+    #[inline(never)]
+    fn flush(&mut self) -> Result<(), TableError> {
+        if !self.rows.is_empty() {
+            let group = self.encode();
+            self.rows.clear();
+            self.pending.push(group.map_err(|e| self.fail(e))?);
         }
         self.write()
     }
 
-    fn encode(&mut self, buffers: &[Column]) -> Result<RowGroupMetaData, ParquetError> {
-        let mut group = self.writer.next_row_group()?;
-        for buffer in buffers {
-            write_column(&mut group, buffer)?;
-        }
-        Ok(group.close()?.as_ref().clone())
+    fn encode(&mut self) -> Result<RowGroupMetaData, ParquetError> {
+        let columns = self.writer.schema_descr().columns().to_vec();
+        let group = self.writer.next_row_group()?;
+        let mut group = RowGroup::new(&mut self.encoder, &columns, group, self.rows.len());
+        R::encode(&self.rows, &mut group)?;
+        Ok(group.into_inner().close()?.as_ref().clone())
     }
 
     /// Moves what is encoded into the file.
@@ -269,10 +269,10 @@ impl Stream {
         Ok(())
     }
 
-    fn finish<R: Row>(&mut self) -> Result<(), TableError> {
+    fn finish(&mut self) -> Result<(), TableError> {
         if !self.finished {
-            if self.waiting > 0 {
-                self.flush::<R>()?;
+            if !self.rows.is_empty() {
+                self.flush()?;
             }
             self.writer.finish().map_err(|e| self.fail(e))?;
             self.finished = true;
@@ -298,19 +298,6 @@ impl Stream {
         self.storage.replace_tail(self.end, &footer).map_err(|e| self.fail(e))?;
         Ok(rows.unsigned_abs())
     }
-}
-
-fn write_column(group: &mut SerializedRowGroupWriter<'_, Vec<u8>>, buffer: &Column) -> Result<(), ParquetError> {
-    let Some(mut column) = group.next_column()? else {
-        return Err(ParquetError::General("more buffers than columns".to_string()));
-    };
-    match buffer {
-        Column::Int32(v, levels) => column.typed::<Int32Type>().write_batch(v, levels.as_deref(), None)?,
-        Column::Int64(v, levels) => column.typed::<Int64Type>().write_batch(v, levels.as_deref(), None)?,
-        Column::Bool(v) => column.typed::<BoolType>().write_batch(v, None, None)?,
-        Column::Text(v, levels) => column.typed::<ByteArrayType>().write_batch(v, levels.as_deref(), None)?,
-    };
-    column.close()
 }
 
 #[cfg(test)]
@@ -341,7 +328,9 @@ mod tests {
     }
 
     fn row(i: u32) -> QueryRow {
-        let start_ps = u64::from(i).wrapping_mul(0x9e37_79b9_7f4a_7c15); // does not compress
+        // Does not compress, nor do its differences.
+        let mixed = u64::from(i).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let start_ps = (mixed ^ mixed >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         QueryRow { query: i, group: "g".into(), client: "h1".into(), start_ps, finish_ps: None, responses: 3, size_bytes: 9 }
     }
 
@@ -355,9 +344,12 @@ mod tests {
         reader.get_row_iter(None).unwrap().map(|r| r.unwrap().get_uint(0).unwrap()).collect()
     }
 
+    /// Enough for one row group of such rows and a part of the next.
+    const SPACE: usize = 800_000;
+
     /// The disk is full in the middle of the second row group.
     fn full() -> (Arc<Mutex<Disk>>, Table<QueryRow>) {
-        let disk = Arc::new(Mutex::new(Disk { space: 1_200_000, ..Disk::default() }));
+        let disk = Arc::new(Mutex::new(Disk { space: SPACE, ..Disk::default() }));
         let mut table = Table::stream("q.parquet".into(), Box::new(disk.clone())).unwrap();
         for i in 0..2 * GROUP as u32 - 1 {
             table.push(row(i)).unwrap();
@@ -365,7 +357,7 @@ mod tests {
         let error = table.push(row(2 * GROUP as u32 - 1)).unwrap_err();
         assert!(error.to_string().starts_with("q.parquet: cannot be written: "), "{error}");
         assert!(!error.to_string().contains("External"), "{error}");
-        assert_eq!(disk.lock().unwrap().bytes.len(), 1_200_000);
+        assert_eq!(disk.lock().unwrap().bytes.len(), SPACE);
         (disk, table)
     }
 

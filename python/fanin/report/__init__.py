@@ -226,7 +226,7 @@ def render(result: Result) -> str:
     charts = _Charts()
     by_size = [charts.add("fct", figures.by_size(result, "fct")), charts.add("slowdown", figures.by_size(result, "slowdown"))]
     cdfs = [charts.add("fct-cdf", figures.fct_cdf(result)), charts.add("slowdown-cdf", figures.fct_cdf(result, slowdown=True))]
-    there = set(result.scan_ports().select(pl.col("port").unique()).collect(engine="streaming")["port"])
+    there = set(result.scan("ports", as_written=True).select(pl.col("port").unique()).collect(engine="streaming")["port"])
     sampled = [port for port in series.hot_ports(result) if port in there]
     focus = _focus(result)
     over_time = [

@@ -14,7 +14,7 @@ use fanin_units::{Bytes, LinkId, Span};
 /// Ports that a stamp's number can distinguish: 255 says that none has filled it in.
 const MOST_STAMPING: usize = 255;
 
-/// Records in memory, 88 B each, from which a warning says how much that is.
+/// Records in memory, 72 B each, from which a warning says how much that is.
 const MANY_RECORDS: u64 = 25_000_000;
 
 /// The ports of switches that `telemetry.queues` names, in order of their ids.
@@ -113,7 +113,7 @@ pub(super) fn keep(parts: &Parts, watched: &[LinkId], buffer: Largest, cx: &mut 
                 let message = format!(
                     "holds up to {most} records of {} ports in memory, about {} GB",
                     watched.len(),
-                    most * 88 / 1_000_000_000
+                    most * 72 / 1_000_000_000
                 );
                 warn(cx, "records", &records, message).suggestion =
                     Some("fewer records, or fewer ports in telemetry.queues".to_string());

@@ -7,7 +7,7 @@ use crate::sections::{Keep, Sampling};
 use fanin_params::Cx;
 use fanin_traffic::{DatagramSpec, FlowKind, FlowSpec, Traffic};
 use fanin_transport::TransportParams;
-use fanin_units::{Bytes, LinkId, Span};
+use fanin_units::{BitRate, Bytes, LinkId, Span};
 use std::collections::BTreeMap;
 
 /// Packets that take the simulator hours: it does some ten million hops a second.
@@ -16,8 +16,10 @@ const MANY_PACKETS: f64 = 1e10;
 const LARGE: f64 = 3e9;
 /// Bytes of a row on the disk, as in results of web-search traffic at loads from 0.1 to 0.7.
 const FLOW_ROW: f64 = 40.0;
-const PORT_ROW: f64 = 4.0;
+const PORT_ROW: f64 = 10.0;
 const QUEUE_ROW: f64 = 10.5;
+/// Wire bytes of a full frame.
+const FRAME: Bytes = Bytes(1538);
 /// How many more flows are sampled, which wait for others.
 const MORE: usize = 50_000;
 /// Acknowledgments for a packet of data, as with delayed ACKs.
@@ -31,6 +33,8 @@ struct Volume {
     packets: f64,
     /// How often a packet crosses a watched port, on average.
     crossings: f64,
+    /// How many links it crosses, on average; acknowledgments included.
+    hops: f64,
     /// How long it lasts at least [s].
     lasts: f64,
 }
@@ -62,10 +66,14 @@ pub(super) fn check(
     let Some(telemetry) = &parts.telemetry else { return };
     cx.key("telemetry", |cx| {
         if let Sampling::Every(period) = telemetry.sample {
-            let rows = volume.lasts / period.as_secs_f64() * network.ports.len() as f64;
+            // Quiet ports have no rows. Elsewhere there is one at most for each packet, and for each period in which one is sent.
+            let periods = |rate: BitRate| rate.time_to_send(FRAME).as_secs_f64() / period.as_secs_f64();
+            let waits = network.ports.iter().map(|port| periods(port.rate)).fold(0.0, f64::max);
+            let every = volume.lasts / period.as_secs_f64() * network.ports.len() as f64;
+            let rows = every.min(volume.packets * volume.hops * (1.0 + waits));
             if let Some(size) = large(rows * PORT_ROW) {
                 let message = format!(
-                    "makes about {} samples of {} ports in {:.3} s: ports.parquet will have {size}",
+                    "makes up to {} rows for {} ports in {:.3} s: ports.parquet will have {size}",
                     short(rows),
                     network.ports.len(),
                     volume.lasts
@@ -158,7 +166,9 @@ impl Volume {
         let busy = received.iter().zip(&hosts).map(|(load, host)| load.bytes * BITS_PER_BYTE / host.rate.bps() as f64);
         let lasts = stop.unwrap_or_else(|| starts.chain(busy).fold(0.0, f64::max));
         let packets = carried(&sent).min(carried(&received));
-        Some(Volume { flows, packets, crossings: crossings(sample, network, watched), lasts })
+        let crossings = |counts: &dyn Fn(&LinkId) -> bool| crossings(sample, network, counts);
+        let watched = if watched.is_empty() { 0.0 } else { crossings(&|link| watched.binary_search(link).is_ok()) };
+        Some(Volume { flows, packets, crossings: watched, hops: crossings(&|_| true), lasts })
     }
 }
 
@@ -189,16 +199,16 @@ fn most(spec: &DatagramSpec, flow: &FlowSpec, stop: Option<f64>) -> f64 {
     (until - flow.start.as_secs_f64()).max(0.0) * spec.rate.bps() as f64 / BITS_PER_BYTE * share
 }
 
-/// How many watched ports a packet crosses on average, on some of its paths.
-fn crossings(sample: &[FlowSpec], network: &Network, watched: &[LinkId]) -> f64 {
-    if watched.is_empty() || sample.is_empty() {
+/// How many links that count a packet crosses on average, on some of its paths.
+fn crossings(sample: &[FlowSpec], network: &Network, counts: &dyn Fn(&LinkId) -> bool) -> f64 {
+    if sample.is_empty() {
         return 0.0;
     }
     let step = sample.len().div_ceil(PATHS);
     let (mut bytes, mut crossed) = (0.0, 0.0);
     for (i, flow) in sample.iter().enumerate().step_by(step) {
         let size = flow.size.max(1) as f64;
-        let on = |ends| network.path(ends, i).iter().filter(|link| watched.binary_search(link).is_ok()).count() as f64;
+        let on = |ends| network.path(ends, i).iter().filter(|link| counts(link)).count() as f64;
         let acks = if flow.kind == FlowKind::Transfer { ACKS } else { 0.0 };
         bytes += size;
         crossed += size * (on([flow.src, flow.dst]) + acks * on([flow.dst, flow.src]));

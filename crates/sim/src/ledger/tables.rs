@@ -255,7 +255,18 @@ impl Tables {
 
     /// A packet has reached watched port number `port`. `mark_later`: it is `packet`, and whether it is marked is decided when
     /// it is dequeued.
+    #[inline(always)]
     pub fn queue(&mut self, port: u32, row: QueueRow, mark_later: Option<PacketId>) -> Result<(), TableError> {
+        if mark_later.is_none() && self.keeper.lets_pass(port as usize) {
+            self.queues.push(row)
+        } else {
+            self.queue_kept(port, row, mark_later)
+        }
+    }
+
+    /// The same for a record that may have to wait.
+    #[inline(never)]
+    fn queue_kept(&mut self, port: u32, row: QueueRow, mark_later: Option<PacketId>) -> Result<(), TableError> {
         let found = (Time::from_ps(row.time_ps), Bytes(row.queue_bytes));
         let queues = &mut self.queues;
         let number = self.keeper.push(port as usize, found, (row, mark_later.is_some()), &mut |row| queues.push(row))?;

@@ -4,7 +4,7 @@ pub mod bench;
 pub mod counters;
 pub mod folder;
 pub mod inspect;
-mod sample;
+pub(crate) mod sample;
 pub mod setup;
 mod summary;
 mod watched;

@@ -1,45 +1,79 @@
 //! Sampled series of all ports, and the end of a run.
 
+use crate::core::Core;
 use crate::fabric::link::Link;
 use crate::fabric::port::{Owner, Port};
 use crate::hosts::ends::Ends;
 use crate::world::World;
 use fanin_telemetry::PortRow;
-use fanin_units::Time;
+use fanin_units::{Span, Time};
 
-impl World {
-    /// Takes a sample of every port.
-    pub(crate) fn sample(&mut self) {
-        self.sample_ports();
-        self.next_sample = self.core.now.saturating_add(self.sample_period);
+/// When samples are taken, and of which ports the last one has rows.
+pub(crate) struct Samples {
+    period: Span,
+    /// [`Time::MAX`]: never.
+    pub next: Time,
+    /// Time of each port's last row; before the first sample there is none.
+    rows: Vec<Time>,
+    /// Count of events after a sample in which every port was quiet.
+    quiet: Option<u64>,
+}
+
+impl Samples {
+    /// Every `period`, from then on; [`Span::MAX`]: never.
+    pub fn every(period: Span, ports: usize) -> Self {
+        let ports = if period < Span::MAX { ports } else { 0 };
+        Samples { period, next: Time::ZERO.saturating_add(period), rows: vec![Time::MAX; ports], quiet: None }
     }
 
-    fn sample_ports(&mut self) {
+    /// Whether any are taken.
+    pub fn are_on(&self) -> bool {
+        self.next < Time::MAX
+    }
+}
+
+/// Whether nothing has happened at a port since its last row: the next one would be all zeros.
+///
+/// The queue need not be up to now. What waited at the last row, or has waited since at a switch, is in `interval_max`; what a
+/// host has given to its NIC since is either sent or in the queue.
+#[inline]
+fn is_quiet(port: &Port, link: &Link) -> bool {
+    let [bytes, packets, marks, drops] = port.sampled;
+    port.interval_max == 0
+        && link.queue_packets() == 0
+        && (port.marks, port.drops) == (marks, drops)
+        && port.sent(link) == [bytes, packets]
+}
+
+impl World {
+    /// Takes a sample: a row for each port at which something has happened. The first has a row for every port.
+    pub(crate) fn sample(&mut self) {
+        let (core, samples) = (&mut self.core, &mut self.samples);
+        // The event that calls this is the only one since a sample without rows.
+        let events = core.ledger.totals.events;
+        if samples.quiet != Some(events - 1) {
+            let mut quiet = true;
+            for l in 0..core.ports.len() {
+                if samples.rows[l] == Time::MAX || !is_quiet(&core.ports[l], &core.links[l]) {
+                    write_row(core, l);
+                    samples.rows[l] = core.now;
+                    quiet = false;
+                }
+            }
+            samples.quiet = quiet.then_some(events);
+        } else {
+            samples.quiet = Some(events);
+        }
+        samples.next = core.now.saturating_add(samples.period);
+    }
+
+    /// The last sample, at the end of the run, has a row for every port, too.
+    fn last_sample(&mut self) {
         let core = &mut self.core;
         for l in 0..core.ports.len() {
-            core.catch_up(l);
-            let (queue_bytes, queue_packets) = core.queue(l);
-            let now = core.now.ps();
-            let (port, link) = (&mut core.ports[l], &mut core.links[l]);
-            let [bytes, packets] = port.sent(link);
-            let counters = [bytes, packets, port.marks, port.drops];
-            let before = std::mem::replace(&mut port.sampled, counters);
-            // What stands in the queue now is part of the next interval too.
-            let queue_max_bytes = u64::from(std::mem::replace(&mut port.interval_max, queue_bytes as u32)).max(queue_bytes);
-            link.set_peak(queue_bytes as u32);
-            let row = PortRow {
-                time_ps: now,
-                port: port.name.clone(),
-                tx_bytes: counters[0] - before[0],
-                tx_packets: counters[1] - before[1],
-                queue_bytes,
-                queue_packets,
-                queue_max_bytes,
-                drops: (counters[3] - before[3]) as u32,
-                marks: (counters[2] - before[2]) as u32,
-            };
-            let result = core.ledger.tables.ports.push(row);
-            core.check(result);
+            if self.samples.rows[l] != core.now || !is_quiet(&core.ports[l], &core.links[l]) {
+                write_row(core, l);
+            }
         }
     }
 
@@ -48,10 +82,9 @@ impl World {
         if let Some(capture) = &mut self.core.ledger.tables.capture {
             capture.settle(self.core.now);
         }
-        if self.next_sample < Time::MAX {
-            self.sample_ports();
-        } else {
-            (0..self.core.ports.len()).for_each(|l| self.core.catch_up(l));
+        (0..self.core.ports.len()).for_each(|l| self.core.catch_up(l));
+        if self.samples.are_on() {
+            self.last_sample();
         }
         self.hosts.wind_up(&mut self.core);
         let core = &mut self.core;
@@ -77,6 +110,33 @@ impl World {
         ports.sort_by_key(|l| (std::cmp::Reverse(self.core.ports[*l].peak_bytes), *l));
         ports
     }
+}
+
+/// Writes what has happened at a port since its last row.
+fn write_row(core: &mut Core, l: usize) {
+    core.catch_up(l);
+    let (queue_bytes, queue_packets) = core.queue(l);
+    let time_ps = core.now.ps();
+    let (port, link) = (&mut core.ports[l], &mut core.links[l]);
+    let [bytes, packets] = port.sent(link);
+    let counters = [bytes, packets, port.marks, port.drops];
+    let before = std::mem::replace(&mut port.sampled, counters);
+    // What stands in the queue now is part of the next interval too.
+    let queue_max_bytes = u64::from(std::mem::replace(&mut port.interval_max, queue_bytes as u32)).max(queue_bytes);
+    link.set_peak(queue_bytes as u32);
+    let row = PortRow {
+        time_ps,
+        port: port.name.clone(),
+        tx_bytes: counters[0] - before[0],
+        tx_packets: counters[1] - before[1],
+        queue_bytes,
+        queue_packets,
+        queue_max_bytes,
+        drops: (counters[3] - before[3]) as u32,
+        marks: (counters[2] - before[2]) as u32,
+    };
+    let result = core.ledger.tables.ports.push(row);
+    core.check(result);
 }
 
 impl World {

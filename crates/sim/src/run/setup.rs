@@ -1,6 +1,7 @@
 //! From a validated scenario to a world at time zero.
 
 use super::folder::RunError;
+use super::sample::Samples;
 use crate::core::Core;
 use crate::fabric::link::{flag, FarEnd, Link, Rings};
 use crate::fabric::pool::Pool;
@@ -69,12 +70,12 @@ pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefet
             Ties::Drawn { seed, from: links.len() as u32 }
         }
     };
-    let (sample_period, next_sample) = match telemetry.sample {
-        Sampling::Every(period) => (period, Time::ZERO + period),
-        Sampling::Off => (Span::MAX, Time::MAX),
+    let samples = match telemetry.sample {
+        Sampling::Every(period) => Samples::every(period, links.len()),
+        Sampling::Off => Samples::every(Span::MAX, links.len()),
     };
     let wanted = Wanted {
-        ports: next_sample < Time::MAX,
+        ports: samples.are_on(),
         queues: !watched.is_empty(),
         drops: telemetry.drops,
         stamps: registers.is_some(),
@@ -139,8 +140,7 @@ pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefet
         prefetches,
         stop: scenario.stop().unwrap_or(Time::MAX),
         next_app: Time::ZERO,
-        sample_period,
-        next_sample,
+        samples,
         standstill: (Time::ZERO, 0),
         stall_events: engine.stall_events,
         max_events: engine.max_events.unwrap_or(u64::MAX),

@@ -12,6 +12,7 @@ mod nic;
 mod order;
 mod ports;
 mod random;
+mod samples;
 mod stamps;
 mod tcp_laws;
 mod ties;

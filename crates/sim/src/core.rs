@@ -143,20 +143,20 @@ impl Core {
         }
     }
 
-    /// Lets the marking policy of a FIFO port decide about a packet: why it drops it, if it does.
+    /// Lets the marking policy of a FIFO port decide about a packet: whether it marks it.
+    ///
+    /// # Errors
+    /// With the reason why it drops it.
     #[inline(never)]
-    pub fn mark_by_policy(&mut self, l: usize, packet: PacketId) -> Option<DropReason> {
+    pub fn mark_by_policy(&mut self, l: usize, packet: PacketId) -> Result<bool, DropReason> {
         let (link, port) = (&self.links[l], &mut self.ports[l]);
         let free_at = link.wire_free_at(&self.rings);
         let view = port.view(self.now, u64::from(link.queue_bytes), link.queue_packets(), free_at);
         match port.marker.on_enqueue(&view, &self.pool[packet], &mut port.rng) {
-            MarkVerdict::Pass => {}
-            MarkVerdict::Mark(reason) => {
-                self.mark(l, packet, reason);
-            }
-            MarkVerdict::Drop(reason) => return Some(reason),
+            MarkVerdict::Pass => Ok(false),
+            MarkVerdict::Mark(reason) => Ok(self.mark(l, packet, reason)),
+            MarkVerdict::Drop(reason) => Err(reason),
         }
-        None
     }
 
     /// Remembers the queue of a port whose departures are no events, with a frame that is about to join it.
@@ -261,18 +261,18 @@ impl Core {
         self.ports[l].switch()
     }
 
-    /// Records an arrival at a watched port: what its queue made of a packet that had `frame` bytes.
-    pub fn record_arrival(&mut self, l: usize, view: &PortView, packet: PacketId, frame: u16, (marked, fate): (bool, Fate)) {
+    /// Records an arrival at a watched port: what its queue, of `found` bytes and packets, made of a packet that had `frame` bytes.
+    pub fn record_arrival(&mut self, l: usize, found: (u64, u32), packet: PacketId, frame: u16, (marked, fate): (bool, Fate)) {
         let port = &self.ports[l];
         let Some(number) = port.watched else { return };
         if fate != Fate::Refused && self.ledger.stamps.is_some() {
-            self.ledger.stamp(packet, number, self.now, Bytes(view.queue_bytes));
+            self.ledger.stamp(packet, number, self.now, Bytes(found.0));
         }
         let row = QueueRow {
             time_ps: self.now.ps(),
             port: port.name.clone(),
-            queue_bytes: view.queue_bytes,
-            queue_packets: view.queue_packets,
+            queue_bytes: found.0,
+            queue_packets: found.1,
             flow: self.pool[packet].flow.0,
             frame_bytes: frame,
             marked,
@@ -291,7 +291,7 @@ impl Core {
             let whole = Envelope { frame, ..self.pool[packet] };
             self.ports[l].marker.on_refused(view, &whole);
         }
-        self.record_arrival(l, view, packet, frame, (false, Fate::Refused));
+        self.record_arrival(l, (view.queue_bytes, view.queue_packets), packet, frame, (false, Fate::Refused));
     }
 
     /// Writes the registers of port `l` into a packet that passes it, where it is watched.

@@ -41,7 +41,7 @@ pub mod flag {
     pub const LIMIT_PACKETS: u8 = 1;
     /// `threshold` counts packets, not bytes.
     pub const MARK_PACKETS: u8 = 1 << 1;
-    /// Classes, mechanisms that see each packet, cells, records of arrivals.
+    /// Classes, mechanisms that see each packet, cells.
     pub const PIPELINE: u8 = 1 << 2;
     /// Dequeues have consequences (marking at dequeue, cells, shared buffer).
     pub const DEQUEUE: u8 = 1 << 3;
@@ -51,8 +51,10 @@ pub mod flag {
     pub const INEXACT: u8 = 1 << 5;
     /// A shared buffer, or a marking policy that is more than a threshold at enqueue.
     pub const POLICY: u8 = 1 << 6;
+    /// Arrivals are recorded.
+    pub const WATCHED: u8 = 1 << 7;
     /// Anything that the straight path does not do.
-    pub const SPECIAL: u8 = PIPELINE | DEQUEUE | EXPLICIT | POLICY;
+    pub const SPECIAL: u8 = PIPELINE | DEQUEUE | EXPLICIT | POLICY | WATCHED;
 }
 
 /// The far end of a link: whether it is a host, and whether an ingress hook runs there.

@@ -73,7 +73,7 @@ impl Fabric {
                         return self.refuse(core, l, class, view, via, packet, refusal);
                     }
                 };
-                core.record_arrival(l, view, packet, frame, (marked, Fate::Replaces));
+                core.record_arrival(l, (view.queue_bytes, view.queue_packets), packet, frame, (marked, Fate::Replaces));
                 if let Some(place) = core.ports[l].explicit.as_deref_mut().and_then(|e| e.queues[class].back_mut()) {
                     *place = packet;
                 }

@@ -89,30 +89,37 @@ impl Fabric {
     #[inline(always)]
     pub fn offer(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
         match core.links[l].flags {
-            flags if flags & flag::SPECIAL == 0 => self.offer_fifo::<false, false>(core, l, via, packet),
+            flags if flags & flag::SPECIAL == 0 => self.offer_fifo::<false, false, false>(core, l, via, packet),
             flags if flags & (flag::PIPELINE | flag::EXPLICIT) != 0 => self.offer_by_pipeline(core, l, via, packet),
+            flags if flags & flag::WATCHED != 0 => self.offer_recorded(core, l, via, packet),
             flags if flags & flag::DEQUEUE != 0 => self.offer_with_dequeues(core, l, via, packet),
             _ => self.offer_by_policy(core, l, via, packet),
         }
     }
 
+    /// To a port whose arrivals are recorded.
+    #[inline(never)]
+    fn offer_recorded(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
+        self.offer_fifo::<true, true, true>(core, l, via, packet);
+    }
+
     /// To a port with a shared buffer, or that marks at dequeue.
     #[inline(never)]
     fn offer_with_dequeues(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
-        self.offer_fifo::<true, true>(core, l, via, packet);
+        self.offer_fifo::<true, true, false>(core, l, via, packet);
     }
 
     /// To a port with a marking policy that is more than a threshold.
     #[inline(never)]
     fn offer_by_policy(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
-        self.offer_fifo::<true, false>(core, l, via, packet);
+        self.offer_fifo::<true, false, false>(core, l, via, packet);
     }
 
     /// Offers a packet to a FIFO port with a limit in bytes or packets, the common case; compiled for each kind of them, the
     /// commonest in place. `POLICY`: any marking policy may decide, not only a threshold at enqueue; `DEQUEUES`: with a shared
-    /// buffer and what happens at dequeue.
+    /// buffer and what happens at dequeue; `WATCHED`: arrivals are recorded.
     #[inline(always)]
-    fn offer_fifo<const POLICY: bool, const DEQUEUES: bool>(
+    fn offer_fifo<const POLICY: bool, const DEQUEUES: bool, const WATCHED: bool>(
         &mut self,
         core: &mut Core,
         l: usize,
@@ -126,6 +133,8 @@ impl Fabric {
         let link = &mut core.links[l];
         let frame = core.pool[packet].frame;
         let waits = link.catch_up(&core.rings, now);
+        let found = (u64::from(link.queue_bytes), link.queue_packets());
+        let mut marked = false;
         if waits {
             let packets = link.queue_packets();
             let bytes = link.queue_bytes.saturating_add(u32::from(frame)); // 4 GiB end the run
@@ -143,12 +152,17 @@ impl Fabric {
             if found > link.threshold && envelope.ecn != Ecn::NotEct {
                 envelope.ecn = Ecn::Ce;
                 core.ports[l].marks += 1;
+                marked = true;
             }
         }
         if POLICY && core.links[l].flags & flag::POLICY != 0 {
-            if let Some(reason) = core.mark_by_policy(l, packet) {
-                return self.refuse_fifo(core, l, via, packet, reason, false);
+            match core.mark_by_policy(l, packet) {
+                Ok(by_policy) => marked = by_policy,
+                Err(reason) => return self.refuse_fifo(core, l, via, packet, reason, false),
             }
+        }
+        if WATCHED {
+            core.record_arrival(l, found, packet, frame, (marked, Fate::Taken));
         }
         if waits {
             if DEQUEUES {
@@ -196,7 +210,7 @@ impl Fabric {
             core.ports[l].queue_cells += core.cells(frame);
         }
         if core.ports[l].watched.is_some() {
-            core.record_arrival(l, view, packet, frame, (marked, Fate::Taken));
+            core.record_arrival(l, (view.queue_bytes, view.queue_packets), packet, frame, (marked, Fate::Taken));
         }
         Ok(())
     }

@@ -33,7 +33,7 @@ pub const FEATURES: [(&str, Section, &str); 21] = [
     ("sample-100us", Section::Telemetry, "sample = \"100us\""),
     ("sample-10us", Section::Telemetry, "sample = \"10us\""),
     ("queues", Section::Telemetry, "sample = \"off\"\nqueues = [\"*\"]"),
-    ("registers", Section::Telemetry, "sample = \"off\"\nqueues = [\"*\"]\nregisters = {}"),
+    ("registers", Section::Telemetry, "sample = \"off\"\nqueues = [\"*->h*\"]\nregisters = {}"),
 ];
 
 /// A part of a workload's scenario. Of what changes [`Section::Telemetry`] the whole run counts, not only the inner loop.
@@ -184,4 +184,21 @@ extern "Rust" fn fanin_run_whole(world: &mut World) -> Vec<(&'static str, f64)> 
         panic!("{error}");
     }
     memory
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_workload_and_feature_is_a_valid_scenario() {
+        for name in WORKLOADS {
+            assert!(workload(name, 0.001).is_some(), "{name}");
+        }
+        for (feature, section, _) in FEATURES {
+            let made = workload(&format!("W2-128/{feature}"), 0.001).expect("a workload");
+            assert_eq!(made.records, section == Section::Telemetry, "{feature}");
+        }
+        assert!(workload("W9", 1.0).is_none() && workload("W2-128/nothing", 1.0).is_none());
+    }
 }

@@ -307,8 +307,11 @@ fn equip(link: &mut Link, port: &mut Port, scenario: &Scenario, id: LinkId, expl
     if explicit || classes || hooks != Hooks::NONE {
         port.explicit = Some(Box::new(Explicit::new(scheduler, explicit)));
     }
-    if cells || classes || hooks.any(Hooks::OFFER) || port.watched.is_some() {
+    if cells || classes || hooks.any(Hooks::OFFER) {
         link.flags |= flag::PIPELINE;
+    }
+    if port.watched.is_some() {
+        link.flags |= flag::WATCHED;
     }
     // What the inner loop can serve by itself: limits and thresholds in bytes or packets.
     // Beyond 4 GiB there is no limit and no threshold; a queue that reaches it ends the run.

@@ -1,5 +1,8 @@
 //! Wrong scenarios and the exact words that they are refused with.
 
+mod common;
+
+use common::edited;
 use fanin_scenario::{render, Scenario};
 use std::path::{Path, PathBuf};
 
@@ -32,12 +35,7 @@ fn errors(text: &str) -> String {
 
 /// The sound scenario with lines changed and lines added.
 fn wrong(changes: &[(&str, &str)], added: &str) -> String {
-    let mut text = SOUND.to_string();
-    for (from, to) in changes {
-        assert!(text.contains(from), "nothing to change: {from}");
-        text = text.replace(from, to);
-    }
-    errors(&(text + added))
+    errors(&edited(SOUND, changes, added))
 }
 
 fn lines(expected: &[&str]) -> String {

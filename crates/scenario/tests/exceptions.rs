@@ -1,5 +1,8 @@
 //! `switch.except`: where entries hold, what they are refused for, and what else takes them into account.
 
+mod common;
+
+use common::edited;
 use fanin_scenario::{render, Scenario};
 use fanin_switch::{Marking, PortSettings};
 use fanin_units::{Amount, LinkId};
@@ -29,12 +32,7 @@ size = "10KB"
 const NEXT: u32 = 19;
 
 fn read(changes: &[(&str, &str)], added: &str) -> Result<Scenario, String> {
-    let mut text = FABRIC.to_string();
-    for (from, to) in changes {
-        assert!(text.contains(from), "nothing to change: {from}");
-        text = text.replace(from, to);
-    }
-    Scenario::from_toml(&(text + added), Path::new(".")).map_err(|problems| render(&problems, "s"))
+    Scenario::from_toml(&edited(FABRIC, changes, added), Path::new(".")).map_err(|problems| render(&problems, "s"))
 }
 
 fn sound(changes: &[(&str, &str)], added: &str) -> Scenario {

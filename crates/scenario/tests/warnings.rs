@@ -1,5 +1,8 @@
 //! What `fanin check` warns of, and that it does not where there is no reason to.
 
+mod common;
+
+use common::edited;
 use fanin_scenario::{render, Scenario};
 use std::path::Path;
 
@@ -30,12 +33,7 @@ fn warnings(text: &str) -> String {
 }
 
 fn changed(changes: &[(&str, &str)], added: &str) -> String {
-    let mut text = SOUND.to_string();
-    for (from, to) in changes {
-        assert!(text.contains(from), "nothing to change: {from}");
-        text = text.replace(from, to);
-    }
-    warnings(&(text + added))
+    warnings(&edited(SOUND, changes, added))
 }
 
 fn line(text: &str) -> String {

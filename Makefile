@@ -103,7 +103,7 @@ clean: ## remove what was built
 $(VENV)/.made: pyproject.toml
 	@PYTHON="$(PYTHON)" .ci/doctor
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python .ci/requirements.py build | $(BIN)/python -m pip install -q --disable-pip-version-check -r /dev/stdin
+	$(BIN)/python .ci/requirements.py build | .ci/timed "Python packages: build" $(BIN)/python -m pip install -q --disable-pip-version-check -r /dev/stdin
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.made $(RUST_SOURCES)
@@ -113,5 +113,5 @@ $(VENV)/.built: $(VENV)/.made $(RUST_SOURCES)
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.made
-	$(BIN)/python .ci/requirements.py dev | $(BIN)/python -m pip install -q --disable-pip-version-check -r /dev/stdin
+	$(BIN)/python .ci/requirements.py dev | .ci/timed "Python packages: tests" $(BIN)/python -m pip install -q --disable-pip-version-check -r /dev/stdin
 	@touch $@

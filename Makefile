@@ -13,7 +13,7 @@ RUST_SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml 2>/dev/null
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9%-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: doctor
 doctor: ## say what this machine lacks
@@ -25,14 +25,17 @@ demo: $(VENV)/.built ## web-search and query traffic on a leaf-spine fabric: tab
 	@echo "report: $$($(BIN)/fanin report out/demo)"
 
 .PHONY: test
-test: rust-test python-test ## every test there is on this machine
+test: ## every test there is on this machine, and what each part of them took
+	@rm -f $(CARGO_TARGET_DIR)/timed
+	@status=0; $(MAKE) --no-print-directory rust-test python-test || status=$$?; .ci/timed; exit $$status
 
 .PHONY: rust-test
 rust-test: doctor ## unit tests, lints, walk-throughs
-	cargo fmt --all --check
-	cargo test --workspace --quiet --no-fail-fast
-	cargo clippy --workspace --all-targets --quiet -- -D warnings
-	$(PYTHON) .ci/drills
+	.ci/timed "rustfmt" cargo fmt --all --check
+	.ci/timed "Rust tests: build" cargo test --workspace --quiet --no-run
+	.ci/timed "Rust tests: run" cargo test --workspace --quiet --no-fail-fast
+	.ci/timed "clippy" cargo clippy --workspace --all-targets --quiet -- -D warnings
+	.ci/timed "walk-throughs" $(PYTHON) .ci/drills
 
 .PHONY: drills
 drills: ## apply the walk-throughs of CONTRIBUTING.md to a copy of the project and test it
@@ -40,20 +43,14 @@ drills: ## apply the walk-throughs of CONTRIBUTING.md to a copy of the project a
 
 .PHONY: python-test
 python-test: $(VENV)/.built $(VENV)/.dev ## tests of package, command line and report, types, lints
-	@.ci/chromium
-	@.ci/tshark
+	@.ci/optional
 	@echo "SKIPPED: the comparison with ns-3, a target of its own: make ns3-test"
-	$(BIN)/python -m ruff check python tests/python examples
-	$(BIN)/python -m mypy
-	$(BIN)/python -m pytest -q
+	.ci/timed "ruff" $(BIN)/python -m ruff check python tests/python examples
+	.ci/timed "mypy" $(BIN)/python -m mypy
+	.ci/timed "Python tests" $(BIN)/python -m pytest -q
 
-.PHONY: browser
-browser: ## install chromium for the tests of the report, as root on Debian
-	apt-get update -q && apt-get install -y -q --no-install-recommends chromium chromium-driver
-
-.PHONY: tshark
-tshark: ## install Wireshark's tshark for the tests of captures, as root on Debian
-	apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends tshark
+install-%: ## install chromium, tshark or valgrind, which some tests need, as root on Debian
+	.ci/optional install $*
 
 # Sanitizer coverage is a part of the stable compiler; libFuzzer is C++ that its crate compiles.
 FUZZ_HOST = $(shell rustc -vV | sed -n 's/^host: //p')
@@ -108,15 +105,15 @@ clean: ## remove what was built
 $(VENV)/.made: pyproject.toml
 	@PYTHON="$(PYTHON)" .ci/doctor
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python .ci/requirements.py build | $(BIN)/python -m pip install -q --disable-pip-version-check -r /dev/stdin
+	$(BIN)/python .ci/requirements.py build | .ci/timed "Python packages: build" $(BIN)/python -m pip install -q --disable-pip-version-check -r /dev/stdin
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.made $(RUST_SOURCES)
 	@echo "building the extension; minutes the first time"
 	@PIP_QUIET=1 PIP_DISABLE_PIP_VERSION_CHECK=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) \
-	  $(BIN)/maturin develop --release --quiet >$(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; }
+	  .ci/timed "extension: build" $(BIN)/maturin develop --release --quiet >$(VENV)/build.log 2>&1 || { cat $(VENV)/build.log >&2; exit 1; }
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.made
-	$(BIN)/python .ci/requirements.py dev | $(BIN)/python -m pip install -q --disable-pip-version-check -r /dev/stdin
+	$(BIN)/python .ci/requirements.py dev | .ci/timed "Python packages: tests" $(BIN)/python -m pip install -q --disable-pip-version-check -r /dev/stdin
 	@touch $@

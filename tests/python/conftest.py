@@ -6,10 +6,15 @@ import importlib.util
 import signal
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import pytest
+
+if TYPE_CHECKING:
+    from fanin.reproduce._jobs import Pool
 
 ROOT = Path(__file__).parents[2]
 
@@ -60,6 +65,23 @@ def core(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     for name in ("check", "run", "schema", "reference", "python_types", "counters_page", "version", "bench"):
         monkeypatch.setattr(_core, name, getattr(fake_core, name), raising=False)
     return fake_core
+
+
+@pytest.fixture(scope="session")
+def pool() -> Iterator[Pool]:
+    """Worker processes for all tests that reproduce figures, which then share runs as figures of one command do."""
+    from fanin.reproduce._jobs import Pool
+
+    with Pool() as kept:
+        yield kept
+
+
+@pytest.fixture
+def kept_workers(pool: Pool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give `reproduce.run` the same workers in all tests, instead of new ones for each."""
+    from fanin import reproduce
+
+    monkeypatch.setattr(reproduce, "Pool", lambda jobs: nullcontext(pool))
 
 
 @pytest.fixture(scope="session")

@@ -417,7 +417,7 @@ def _content(file: Path) -> bytes:
 
 
 @pytest.mark.browser
-@pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="chromium and chromedriver are not installed: make browser")
+@pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="chromium and chromedriver are not installed: make install-chromium")
 def test_the_page_in_a_browser(browser: Any, found: fanin.Analysis, tmp_path: Path) -> None:
     page = found.report(tmp_path / "a.html")
     open_page(browser, page)

@@ -59,12 +59,50 @@ def test_a_machine_with_everything_is_fine(tmp_path: Path) -> None:
     assert doctor(tools(tmp_path / "bin", **present)) == (0, "")
 
 
-def test_a_missing_browser_is_reported_and_no_failure(tmp_path: Path) -> None:
-    command = [str(ROOT / ".ci" / "chromium")]
-    done = subprocess.run(command, env=tools(tmp_path / "bin"), capture_output=True, text=True, check=False)
+def optional(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [str(ROOT / ".ci" / "optional"), *arguments]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_tools_that_some_tests_need_are_reported_and_no_failure(tmp_path: Path) -> None:
+    machine = tools(tmp_path / "bin")
+    done = optional(machine)
     assert done.returncode == 0
-    assert done.stdout.startswith("SKIPPED: tests of the report in a browser")
-    assert "apt-get install chromium chromium-driver" in done.stdout
+    assert done.stdout.count("SKIPPED: ") == 3
+    assert "tests of the report in a browser: chromium is not installed" in done.stdout
+    assert "make install-chromium   (apt-get install chromium chromium-driver)" in done.stdout
+    assert optional(machine, "absent").stdout.split() == ["chromium", "tshark", "valgrind"]
+
+
+def test_tools_that_are_there_are_not_reported(tmp_path: Path) -> None:
+    scripts = {"chromium": "", "tshark": "", "valgrind": ""}
+    assert optional(tools(tmp_path / "no driver", **scripts), "absent").stdout == "chromium\n"
+    either = {"google-chrome": "", "chromedriver": "", "tshark": "", "valgrind": ""}
+    assert optional(tools(tmp_path / "all", **either)).stdout == ""
+
+
+def test_a_tool_is_installed_from_its_packages(tmp_path: Path) -> None:
+    machine = tools(tmp_path / "bin", **{"apt-get": 'echo "$@"'})
+    assert optional(machine, "install", "chromium").stdout.endswith(" chromium chromium-driver\n")
+    wrong = optional(machine, "install", "chrome")
+    assert (wrong.returncode, wrong.stderr) == (1, "nothing is called chrome here\n")
+
+
+def test_what_a_part_took_is_noted_and_its_failure_not_hidden(tmp_path: Path) -> None:
+    timed, environment = str(ROOT / ".ci" / "timed"), {**os.environ, "CARGO_TARGET_DIR": str(tmp_path)}
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([timed, *arguments], env=environment, capture_output=True, text=True, check=False)
+
+    assert run().stdout == ""
+    failed = run("a part", "sh", "-c", "echo said; echo wrong >&2; exit 3")
+    assert (failed.returncode, failed.stdout, failed.stderr) == (3, "said\n", "wrong\n")
+    assert run("another", sys.executable, "-c", "x = sum(range(10**7))").returncode == 0
+    _, a_part, another, together = run().stdout.splitlines()
+    assert a_part.startswith("a part  ")
+    assert another.startswith("another  ")
+    assert float(another.split()[-1]) > 0
+    assert float(together.split()[-1]) >= float(another.split()[-1])
 
 
 def test_requirements_are_those_of_the_project() -> None:

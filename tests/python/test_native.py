@@ -283,7 +283,7 @@ def test_a_benchmark_runs_in_its_own_process() -> None:
 COSTS = {"W1": (0.05, 636.8), "W2-128": (0.1, 421.7), "W2-432": (0.02, 570.2), "W3": (0.02, 277.4)}
 
 
-@pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
+@pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed: make install-valgrind")
 @pytest.mark.parametrize("name", COSTS)
 def test_a_hop_costs_no_more_instructions_than_it_did(name: str) -> None:
     """Slack of 3 %: another version of the compiler moves counts by one or two."""

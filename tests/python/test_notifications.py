@@ -235,7 +235,7 @@ def test_terminal_page_and_notebook_show_them(notified: fanin.Result, tmp_path: 
 
 
 @pytest.mark.native
-@pytest.mark.skipif(not TSHARK, reason="tshark is not installed: make tshark")
+@pytest.mark.skipif(not TSHARK, reason="tshark is not installed: make install-tshark")
 @pytest.mark.parametrize("ip", ["v4", "v6"])
 def test_wireshark_shows_notifications_and_the_packets_before_them(ip: str, tmp_path: Path) -> None:
     scenario = {
@@ -311,7 +311,7 @@ def test_what_could_not_be_read_is_said() -> None:
 
 @pytest.mark.native
 @pytest.mark.browser
-@pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="chromium and chromedriver are not installed: make browser")
+@pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="chromium and chromedriver are not installed: make install-chromium")
 def test_both_pages_in_a_browser(browser: Any, notified: fanin.Result, tmp_path: Path) -> None:
     report.write(notified, tmp_path / "run.html")
     trace = fanin.analyze(notified.path / "packets.pcapng", rate="1Gbps")

@@ -26,7 +26,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
 needs_browser = [
     pytest.mark.browser,
-    pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="chromium and chromedriver are not installed: make browser"),
+    pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="chromium and chromedriver are not installed: make install-chromium"),
 ]
 CHARTS = {"fct", "slowdown", "fct-cdf", "slowdown-cdf", "queue-0", "queue-1", "throughput", "throughput-ports", "drops-marks"}
 

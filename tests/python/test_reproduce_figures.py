@@ -27,6 +27,7 @@ OFF: dict[str, set[str]] = {
 }
 
 
+@pytest.mark.usefixtures("kept_workers")
 @pytest.mark.parametrize("id", sorted(OFF))
 def test_short_form(id: str, tmp_path: Path) -> None:
     made = reproduce.run(id, short=True, out=tmp_path, progress=False)

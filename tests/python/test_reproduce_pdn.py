@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fanin import reproduce
+from fanin import paper, reproduce
 from fanin.reproduce import pdn, pdn_ipv6
 
 pytestmark = pytest.mark.native
@@ -26,12 +26,16 @@ OFF: dict[str, set[str]] = {
 }
 
 
+@pytest.mark.usefixtures("kept_workers")
 @pytest.mark.parametrize("id", sorted(OFF))
 def test_short_form(id: str, tmp_path: Path) -> None:
-    made = reproduce.run(id, short=True, out=tmp_path, progress=False)
+    made = reproduce.run(id, short=True, progress=False)
     assert {row.name.partition(":")[0] for row in made.found if not row.ok} == OFF[id], made.rows
     assert made.ok
     assert all(not frame.is_empty() for frame in made.data.values())
+    # Once: laying a plot out takes seconds, and test_reproduce_figures writes all that there is of a figure.
+    for name, plot in made.plots.items():
+        assert paper.save(plot, tmp_path / f"{name}.pdf").stat().st_size > 5_000
 
 
 def test_the_collapse_is_where_it_was_derived() -> None:

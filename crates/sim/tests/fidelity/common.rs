@@ -79,6 +79,21 @@ pub fn run(text: &str) -> Ran {
     finish(make(text))
 }
 
+/// Runs a scenario to its end in steps of changing size; `balance` is asked after each.
+pub fn run_in_steps(text: &str, balance: fn(&mut World)) -> World {
+    let mut world = make(text);
+    let mut step = 1;
+    loop {
+        let pause = world.advance(step).expect("tables in memory");
+        balance(&mut world);
+        match pause {
+            Pause::Budget => step = step % 97 + 13,
+            Pause::Done => return world,
+            Pause::Stuck(message) => panic!("{message}"),
+        }
+    }
+}
+
 /// Runs a scenario that gets stuck; gives what it says.
 pub fn run_stuck(text: &str, budget: u64) -> (String, World) {
     let mut world = make(text);

@@ -33,13 +33,7 @@ fn balance(world: &mut World) {
 }
 
 fn play(text: &str) -> Outcome {
-    let mut world = make(text);
-    let mut step = 1;
-    while world.advance(step).expect("tables in memory") == Pause::Budget {
-        balance(&mut world);
-        step = step % 97 + 13;
-    }
-    balance(&mut world);
+    let world = run_in_steps(text, balance);
     let (counts, end) = (Notices::of(&world), world.now());
     let drops = world.totals().dropped;
     Outcome { counts, flows: world.into_kept().expect("tables").flows, end, drops }

@@ -42,13 +42,7 @@ fn balance(world: &mut World) {
 }
 
 fn play(text: &str) -> Outcome {
-    let mut world = make(text);
-    let mut step = 1;
-    while world.advance(step).expect("tables in memory") == Pause::Budget {
-        balance(&mut world);
-        step = step % 97 + 13;
-    }
-    balance(&mut world);
+    let world = run_in_steps(text, balance);
     let counts = Trims::of(&world);
     let kept = world.into_kept().expect("tables");
     Outcome { counts, flows: kept.flows, drops: kept.drops }

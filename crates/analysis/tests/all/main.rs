@@ -1,0 +1,7 @@
+//! All tests of the analysis from outside, in one program: it is linked once.
+
+mod common;
+mod notices;
+mod port;
+mod s_ecn;
+mod trimmed;

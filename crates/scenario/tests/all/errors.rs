@@ -1,0 +1,609 @@
+//! Wrong scenarios and the exact words that they are refused with.
+
+use crate::common::edited;
+use fanin_scenario::{render, Scenario};
+use std::path::{Path, PathBuf};
+
+/// A sound scenario, one line per key; the cases below change lines of it or add to it.
+const SOUND: &str = r#"name = "x"
+[topology]
+kind = "single_switch"
+hosts = 4
+[transport]
+kind = "tcp"
+rto_min = "10ms"
+delayed_ack_timeout = "1ms"
+[[traffic]]
+kind = "incast"
+receiver = "h3"
+size = "10KB"
+"#;
+
+/// A folder with the files that some cases read.
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data")
+}
+
+fn errors(text: &str) -> String {
+    match Scenario::from_toml(text, &folder()) {
+        Ok(_) => "sound".to_string(),
+        Err(problems) => render(&problems, "s.toml"),
+    }
+}
+
+/// The sound scenario with lines changed and lines added.
+fn wrong(changes: &[(&str, &str)], added: &str) -> String {
+    errors(&edited(SOUND, changes, added))
+}
+
+fn lines(expected: &[&str]) -> String {
+    expected.iter().map(|line| format!("s.toml: {line}\n")).collect()
+}
+
+const TOPOLOGIES: &str = "single_switch, dumbbell, racks, leaf_spine, fat_tree, chain, file";
+const SIZE: &str = "a size such as \"1500B\", \"512KB\" (1000), \"64KiB\" (1024)";
+
+#[test]
+fn the_scenario_without_changes_is_sound() {
+    assert_eq!(errors(SOUND), "sound");
+}
+
+#[test]
+fn an_unknown_key() {
+    assert_eq!(
+        wrong(&[("receiver", "reciever")], "[swich]\n"),
+        lines(&[
+            "traffic[0].receiver, line 9: is missing",
+            "traffic[0].reciever, line 11: \"reciever\" is not a known key; accepted: name, transport, class, start, after, delay, kind, \
+             receiver, senders, count, flows_per_sender, size, total, request, jitter, repetitions, interval, gap; did you mean 'receiver'?",
+            "swich, line 13: \"swich\" is not a known key; accepted: name, description, seed, duration, topology, framing, switch, host, \
+             transport, transports, traffic, telemetry, engine; did you mean 'switch'?",
+        ])
+    );
+}
+
+#[test]
+fn wrong_and_missing_units() {
+    assert_eq!(
+        wrong(&[("\"10KB\"", "\"10kilo\""), ("hosts = 4", "hosts = 4\nlink = { rate = \"10gbps\", delay = 5 }")], ""),
+        lines(&[
+            "topology.link.rate, line 5: \"10gbps\" has the unknown unit 'gbps'; accepted: a bit rate such as \"10Gbps\", \"400 Gb/s\", \
+             \"100Mbps\"; did you mean 'Gbps'?",
+            "topology.link.delay, line 5: 5 has no unit; accepted: a duration such as \"10us\", \"1.5ms\", \"200ns\"; write \"5us\" if that is \
+             what you mean",
+            &format!("traffic[0].size, line 13: \"10kilo\" has the unknown unit 'kilo'; accepted: {SIZE}; units: B, KB, MB, GB, TB, KiB, MiB, GiB, kB, bytes, byte"),
+        ])
+    );
+}
+
+#[test]
+fn missing_files() {
+    let missing = |name: &str| format!("\"{name}\" cannot be read: No such file or directory (os error 2)");
+    let found = wrong(&[("kind = \"single_switch\"\nhosts = 4", "kind = \"file\"\npath = \"gone.graphml\"")], "");
+    assert!(found.starts_with(&format!("s.toml: topology.path, line 4: {}", missing("gone.graphml"))), "{found}");
+    let found = wrong(
+        &[],
+        "[[traffic]]\nkind = \"poisson\"\nload = 0.1\nstop = \"1ms\"\nsizes = { kind = \"file\", path = \"gone.csv\" }\n",
+    );
+    assert!(found.starts_with("s.toml: traffic[1].sizes.path, line 17: \"gone.csv\" "), "{found}");
+    assert!(found.contains("No such file or directory"), "{found}");
+}
+
+#[test]
+fn a_host_that_does_not_exist() {
+    assert_eq!(
+        wrong(&[("\"h3\"", "\"h7\"")], "senders = [\"h1..h9\"]\n"),
+        lines(&[
+            "traffic[0].receiver, line 11: \"h7\" is not a known host; accepted: h0, h1, h2, h3; did you mean 'h0'?",
+            "traffic[0].senders[0], line 13: \"h9\" is not a known host; accepted: h0, h1, h2, h3; did you mean 'h0'?",
+        ])
+    );
+}
+
+#[test]
+fn a_rate_of_zero() {
+    assert_eq!(
+        wrong(&[("hosts = 4", "hosts = 4\nlink = { rate = \"0bps\" }")], ""),
+        lines(&["topology.link.rate, line 5: \"0bps\" is out of range; accepted: from 1Kbps to 4Tbps"])
+    );
+}
+
+#[test]
+fn a_negative_size_and_a_negative_number() {
+    assert_eq!(
+        wrong(&[("\"10KB\"", "\"-10KB\""), ("hosts = 4", "hosts = -4")], ""),
+        lines(&[
+            "topology.hosts, line 4: -4 is negative; accepted: an integer from 0 to 4294967295",
+            &format!("traffic[0].size, line 12: \"-10KB\" is negative; accepted: {SIZE}"),
+        ])
+    );
+}
+
+#[test]
+fn a_distribution_that_is_not_monotone() {
+    assert_eq!(
+        wrong(&[], "[[traffic]]\nkind = \"poisson\"\nload = 0.1\nstop = \"1ms\"\nsizes = { kind = \"file\", path = \"falling.csv\" }\n"),
+        lines(&["traffic[1].sizes.path (falling.csv), line 4: \"0.4\" is a smaller probability than the 0.5 before it; accepted: probabilities that never fall"])
+    );
+}
+
+#[test]
+fn overlapping_ids() {
+    let flow = |from: &str, to: &str| format!("{{ id = \"a\", src = \"{from}\", dst = \"{to}\", size = \"1KB\" }}");
+    let added = format!("[[traffic]]\nkind = \"flows\"\nflows = [{}, {}]\n[[traffic]]\nname = \"incast\"\nkind = \"permutation\"\nsize = \"1KB\"\n", flow("h0", "h1"), flow("h1", "h2"));
+    assert_eq!(
+        wrong(&[], &added),
+        lines(&[
+            "traffic[1].flows[1].id, line 15: \"a\" is a name that another entry or flow has; accepted: ids that differ",
+            "traffic[2].name, line 17: \"incast\" is a name that another entry or flow has; accepted: names that differ",
+        ])
+    );
+}
+
+#[test]
+fn a_topology_with_a_hole() {
+    let found = wrong(&[("kind = \"single_switch\"\nhosts = 4", "kind = \"file\"\npath = \"hole.json\"")], "");
+    assert!(found.contains("s.toml: topology.path (hole.json)"), "{found}");
+    assert!(
+        found.contains(
+            "\"h2\" is a host that cannot be reached: the network has 2 unconnected parts; accepted: a connected network"
+        ),
+        "{found}"
+    );
+}
+
+#[test]
+fn a_thousand_million_flows() {
+    let fewer =
+        "accepted: at most 50000000 in a run; ask for fewer flows, a shorter run or a lower load, or raise the limit on flows";
+    assert_eq!(
+        wrong(
+            &[("size = \"10KB\"", "size = \"10KB\"\nrepetitions = 1000000000\ngap = \"1us\"")],
+            "[[traffic]]\nkind = \"poisson\"\nsizes = { kind = \"fixed\", size = \"1B\" }\nper_second = 1e9\nstop = \"1s\"\n"
+        ),
+        lines(&[
+            &format!("traffic[0].repetitions, line 13: 3000000000 flows are too many; {fewer}"),
+            &format!("traffic[1].per_second, line 18: 1000000000 flows are too many; {fewer}"),
+        ])
+    );
+}
+
+#[test]
+fn wrong_kinds() {
+    assert_eq!(
+        wrong(&[("single_switch", "single_swich"), ("\"incast\"", "\"incest\"")], ""),
+        lines(&[
+            &format!("topology, line 3: \"single_swich\" is not a known kind; accepted: {TOPOLOGIES}; did you mean 'single_switch'?"),
+            "traffic[0], line 10: \"incest\" is not a known kind; accepted: flows, incast, query, poisson, permutation, all_to_all, hot_spot, cbr, \
+             on_off, file; did you mean 'incast'?",
+        ])
+    );
+}
+
+#[test]
+fn wrong_types() {
+    assert_eq!(
+        errors("topology = 3\ntraffic = \"x\"\nseed = -1\nname = 5\ntransport = { kind = \"tcp\", sack = \"yes\" }\n"),
+        lines(&[
+            &format!("topology, line 1: 3 is an integer; accepted: one of {TOPOLOGIES}, or a table with that `kind`"),
+            "traffic, line 2: \"x\" is a string; accepted: a list",
+            "seed, line 3: -1 is negative; accepted: an integer from 0 to 9223372036854775807",
+            "name, line 4: 5 is an integer; accepted: a string",
+            "transport.sack, line 5: \"yes\" is a string; accepted: true or false",
+        ])
+    );
+}
+
+#[test]
+fn numbers_that_are_none() {
+    assert_eq!(
+        wrong(&[], "[[traffic]]\nkind = \"poisson\"\nsizes = \"web-search\"\nload = nan\nstop = \"1ms\"\n"),
+        lines(&["traffic[1].load, line 16: NaN is not finite; accepted: a finite number"])
+    );
+}
+
+#[test]
+fn a_key_given_twice_beside_other_mistakes() {
+    assert_eq!(
+        wrong(&[("hosts = 4", "hosts = 4\nhosts = 5"), ("\"h3\"", "h3"), ("\"10ms\"", "\"10\"")], ""),
+        lines(&[
+            "line 5: \"hosts\" is given twice; accepted: each key once",
+            "transport.rto_min, line 8: \"10\" has no unit; accepted: a duration such as \"10us\", \"1.5ms\", \"200ns\"; write \"10us\" if that is what \
+             you mean",
+            "line 12: \"h3\" is neither a number, true nor false; accepted: text in quotes, for example \"10us\"",
+        ])
+    );
+}
+
+#[test]
+fn nothing_at_all() {
+    let empty = "the scenario is empty; accepted: at least [topology] and [[traffic]]; docs/scenario.md begins with an example";
+    assert_eq!(errors(""), lines(&[empty]));
+    assert_eq!(errors("# a comment\n\n"), lines(&[empty]));
+    assert_eq!(errors("[topology]\nkind = \"chain\"\n"), lines(&["traffic, line 1: is missing"]));
+    let no_traffic = "traffic, line 1: is empty: there is nothing to simulate; accepted: at least one [[traffic]] table";
+    assert_eq!(errors("traffic = []\n[topology]\nkind = \"chain\"\n"), lines(&[no_traffic]));
+}
+
+#[test]
+fn a_file_that_cannot_be_read() {
+    let problems = Scenario::load(Path::new("/nowhere/s.toml")).unwrap_err();
+    assert_eq!(
+        render(&problems, "s.toml"),
+        lines(&["\"/nowhere/s.toml\" cannot be read: No such file or directory (os error 2)"])
+    );
+    let problems = Scenario::load(&folder().join("not-text.toml")).unwrap_err();
+    assert!(render(&problems, "s.toml").contains("cannot be read: byte 8 is not UTF-8"));
+}
+
+/// To open a pipe that nobody writes into waits for ever: it is refused before, whichever input names it.
+#[test]
+fn a_pipe_in_place_of_a_file() {
+    let dir = std::env::temp_dir().join(format!("fanin-pipe-{}", std::process::id()));
+    std::fs::create_dir_all(&dir).unwrap();
+    let pipe = dir.join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let (sender, answer) = std::sync::mpsc::channel();
+    let here = dir.clone();
+    std::thread::spawn(move || {
+        let with = |traffic: &str, topology: &str| {
+            let text = format!("[topology]\n{topology}\n[[traffic]]\n{traffic}\n");
+            render(&Scenario::from_toml(&text, &here).unwrap_err(), "s.toml")
+        };
+        let incast = "kind = \"incast\"\nreceiver = \"h0\"\nsize = \"1KB\"";
+        let single = "kind = \"single_switch\"";
+        let flows = |format: &str| with(&format!("kind = \"file\"\nformat = {{ path = \"pipe\", {format} }}"), single);
+        let sizes = "kind = \"poisson\"\nload = 0.1\nstop = \"1ms\"\nsizes = { kind = \"file\", path = \"pipe\" }";
+        sender.send(with(incast, "kind = \"file\"\nformat = \"hpcc\"\npath = \"pipe\"")).unwrap();
+        sender.send(with(sizes, single)).unwrap();
+        sender.send(flows("kind = \"csv\"")).unwrap();
+        sender.send(flows("kind = \"hpcc_flow\"")).unwrap();
+        sender.send(flows("kind = \"htsim_cm\", time_unit = \"ps\"")).unwrap();
+        sender.send(render(&Scenario::load(&here.join("pipe")).unwrap_err(), "s.toml")).unwrap();
+    });
+    for (input, path) in [
+        ("topology", "topology.path"),
+        ("sizes", "traffic[0].sizes.path"),
+        ("csv", "traffic[0].format.path"),
+        ("hpcc_flow", "traffic[0].format.path"),
+        ("htsim_cm", "traffic[0].format.path"),
+        ("scenario", "it is a pipe or a device"),
+    ] {
+        let found = answer.recv_timeout(std::time::Duration::from_secs(20)).expect(input);
+        let named = found.contains("is no regular file") || input == "scenario";
+        assert!(named && found.contains(path) && found.contains(&pipe.display().to_string()), "{input}: {found}");
+    }
+    std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
+fn a_transport_that_does_not_exist() {
+    assert_eq!(
+        wrong(&[], "transport = \"dctp\"\n[transports.dctcp]\nkind = \"tcp\"\n[transports.default]\nkind = \"tcp\"\n"),
+        lines(&[
+            "traffic[0].transport, line 13: \"dctp\" is not a known transport; accepted: default, dctcp; did you mean 'dctcp'?",
+            "transports.default, line 16: is the name of [transport]; accepted: any other name; [transport] is the one that is called default",
+        ])
+    );
+}
+
+#[test]
+fn ports_that_match_nothing() {
+    let ports = "accepted: names and patterns such as \"leaf0->*\"; the ports are h0->switch0, switch0->h0, h1->switch0, switch0->h1, … (8 ports)";
+    assert_eq!(
+        wrong(&[], "[telemetry]\nqueues = [\"switch0->h9\", \"leaf*\", \"*->h1\"]\n"),
+        lines(&[
+            &format!("telemetry.queues[0], line 14: \"switch0->h9\" is no port; {ports}; did you mean 'switch0->h0'?"),
+            &format!("telemetry.queues[1], line 14: \"leaf*\" matches no port; {ports}"),
+        ])
+    );
+}
+
+#[test]
+fn classes_that_the_switches_do_not_have() {
+    assert_eq!(
+        wrong(&[], "class = 3\n"),
+        lines(&["traffic[0].class, line 13: 3 is a class that the switches do not have; accepted: 0, the classes of switch.scheduling \"fifo\""])
+    );
+    assert_eq!(
+        wrong(&[], "class = 3\n[switch]\nscheduling = { kind = \"strict\", classes = 2 }\n"),
+        lines(&["traffic[0].class, line 13: 3 is a class that the switches do not have; accepted: 0 to 1, the classes of switch.scheduling \"strict\""])
+    );
+}
+
+#[test]
+fn frames_that_no_length_field_holds() {
+    let added =
+        "[[traffic]]\nkind = \"cbr\"\nsrc = \"h0\"\ndst = \"h1\"\nrate = \"1Gbps\"\nsize = \"1MB\"\npacket = \"65507B\"\n";
+    assert_eq!(
+        wrong(&[("[[traffic]]", "mtu = 65000\n[framing]\nheader = \"600B\"\n[[traffic]]")], added),
+        lines(&[
+            "transport.mtu, line 9: 65000 does not fit a frame with framing.header; accepted: at most 64935",
+            "traffic[1].packet, line 22: \"65507B\" does not fit a frame with its headers; accepted: at most 64907B",
+        ])
+    );
+}
+
+#[test]
+fn packets_too_small_for_ipv6_and_segments_too_large() {
+    let v6 = "[framing]\nip = \"v6\"\n";
+    let suggestion = |mtu: u16| format!("mtu = {mtu}, with mss for smaller segments; or framing.ip = \"v4\"");
+    let mtu = |mtu: u16| format!("mtu = {mtu}\n[[traffic]]");
+    assert_eq!(wrong(&[("[[traffic]]", &mtu(1280))], v6), "sound");
+    assert_eq!(
+        wrong(&[("[[traffic]]", &mtu(1279))], v6),
+        lines(&[&format!(
+            "transport.mtu, line 9: 1279 is too small for IPv6; accepted: at least 1280: the 1280 B that every link of IPv6 carries (RFC 8200); {}",
+            suggestion(1280)
+        )])
+    );
+    let stamps = format!("{v6}[telemetry]\nqueues = [\"*\"]\nregisters = {{}}\n");
+    let found = wrong(&[("[[traffic]]", &mtu(1287))], &stamps);
+    assert!(found.contains("at least 1288: the 1280 B that every link of IPv6 carries (RFC 8200) and 8 B for stamps"), "{found}");
+    assert_eq!(wrong(&[("[[traffic]]", &mtu(1288))], &stamps), "sound");
+    let notified = "drop_notification = true\nmss = 1385\n[switch]\nmechanisms.pdn = { queue = \"43B\" }\n[[traffic]]";
+    assert_eq!(
+        wrong(&[("[[traffic]]", notified)], v6),
+        lines(&[
+            "transport.mss, line 10: 1385 does not fit the MTU; accepted: at most 1384: the MTU of 1500 less 116B of headers and drop notification",
+            "switch.mechanisms.pdn.queue, line 12: \"43B\" has no room for one notification of IPv6; accepted: at least 44B",
+        ])
+    );
+    assert_eq!(
+        wrong(&[("[[traffic]]", "mss = 1449\n[[traffic]]")], ""),
+        lines(&["transport.mss, line 9: 1449 does not fit the MTU; accepted: at most 1448: the MTU of 1500 less 52B of headers"])
+    );
+    let long = "[[traffic]]\nkind = \"cbr\"\nsrc = \"h0\"\ndst = \"h1\"\nrate = \"1Gbps\"\nsize = \"1MB\"\npacket = \"65470B\"\n";
+    assert_eq!(wrong(&[], long), "sound");
+    assert_eq!(
+        wrong(&[], &format!("{long}{v6}")),
+        lines(&["traffic[1].packet, line 19: \"65470B\" does not fit a frame with its headers; accepted: at most 65469B"])
+    );
+    assert_eq!(
+        wrong(&[], "[framing]\nip = \"6\"\n"),
+        lines(&["framing.ip, line 14: \"6\" is not a known name; accepted: v4, v6; did you mean 'v6'?"])
+    );
+}
+
+#[test]
+fn values_that_do_nothing() {
+    assert_eq!(
+        wrong(&[("[[traffic]]", "tso_max = \"32KB\"\nack_every = 1\necn_echo = \"dctcp\"\n[switch]\ncell = \"208B\"\n[[traffic]]")], "delay = \"1us\"\n"),
+        lines(&[
+            "transport.delayed_ack_timeout, line 8: \"1ms\" has no effect without delayed ACKs; accepted: ack_every above 1, or no delayed_ack_timeout",
+            "transport.tso_max, line 9: \"32KB\" has no effect while tso is off; accepted: tso = true, or no tso_max",
+            "transport.ecn_echo, line 11: \"dctcp\" has no effect while ecn is off; accepted: ecn = true, or no ecn_echo",
+            "switch.cell, line 13: \"208B\" has no effect: nothing counts in cells; accepted: a buffer or threshold such as \"20000 cells\", or no cell",
+            "traffic[0].delay, line 18: \"1us\" has no effect without `after`; accepted: `start`, or `after` and `delay`",
+        ])
+    );
+    // A key of another kind is not a key at all.
+    let found = wrong(&[], "[switch]\nrouting = { kind = \"ecmp\", gap = \"1us\" }\n");
+    assert!(found.starts_with("s.toml: switch.routing.gap, line 14: \"gap\" is not a known key"), "{found}");
+}
+
+#[test]
+fn values_that_contradict_one_another() {
+    assert_eq!(
+        wrong(
+            &[("rto_min = \"10ms\"", "rto_min = \"2s\"\nrto_max = \"1500ms\"\nrtt_sampling = \"timestamps\"\ntimestamps = false\nmss = 1480\necn = false\ncongestion_control = \"dctcp\"")],
+            ""
+        ),
+        lines(&[
+            "transport.rto_min, line 7: \"2s\" is above rto_max; accepted: at most 1500ms",
+            "transport.rtt_sampling, line 9: \"timestamps\" needs timestamps; accepted: \"timed_segment\", or timestamps = true",
+            "transport.mss, line 11: 1480 does not fit the MTU; accepted: at most 1460: the MTU of 1500 less 40B of headers",
+            "transport.ecn, line 12: false disables ECN, which DCTCP requires; accepted: true, or another congestion_control",
+        ])
+    );
+}
+
+#[test]
+fn mistakes_of_different_parts_come_together() {
+    // A transport that cannot be read hides neither the topology's mistakes nor the traffic's.
+    let found = wrong(
+        &[("\"10ms\"", "\"10 parsecs\""), ("\"h3\"", "\"h9\"")],
+        "[[traffic]]\nkind = \"cbr\"\n[[traffic]]\nkind = \"permutation\"\nsize = \"1KB\"\nhosts = [\"h8\"]\n",
+    );
+    for expected in [
+        "transport.rto_min, line 7: ",
+        "traffic[0].receiver, line 11: \"h9\"",
+        "traffic[1].src, line 13: is missing",
+        "traffic[2].hosts[0], line 18: \"h8\" is not a known host",
+    ] {
+        assert!(found.contains(expected), "{expected}\n--\n{found}");
+    }
+}
+
+#[test]
+fn json_says_paths_without_lines() {
+    let problems = Scenario::from_json("{\"topology\": {\"kind\": \"chain\", \"switches\": 0}, \"traffic\": [{\"kind\": \"cbr\", \"src\": \"h0\", \"dst\": \"h9\", \"rate\": \"1Gbps\", \"size\": null}]}", Path::new(".")).unwrap_err();
+    assert_eq!(render(&problems, "scenario"), "scenario: topology.switches: 0 is out of range; accepted: from 1 to 1024\n");
+}
+
+#[test]
+fn a_time_to_live_that_ends_on_the_way() {
+    let chain = |switches: u32| {
+        errors(&format!(
+            "[topology]\nkind = \"chain\"\nswitches = {switches}\n[[traffic]]\nkind = \"incast\"\nreceiver = \"h1\"\nsize = \"1KB\"\n"
+        ))
+    };
+    assert_eq!(chain(63), "sound");
+    assert_eq!(
+        chain(64),
+        lines(&["switch.ttl, line 1: 64 drops packets on the way: between some hosts they cross 64 switches; accepted: from 65 to 255"])
+    );
+}
+
+#[test]
+fn a_clock_that_nothing_reads_and_a_drop_that_always_happens() {
+    let found = wrong(
+        &[("kind = \"tcp\"", "kind = \"tcp\"\ntimestamps = true\nrtt_sampling = \"timed_segment\"\nspurious_rto = \"none\"\ntimestamp_tick = \"2ms\"")],
+        "[switch]\nmarking = { kind = \"red\", ecn = false, hard_drop = false }\n",
+    );
+    assert!(found.contains("transport.timestamp_tick, line 10: \"2ms\" has no effect where nothing reads timestamps"), "{found}");
+    assert!(
+        found.contains("switch.marking.hard_drop, line 18: false has no effect: without ecn all packets are dropped"),
+        "{found}"
+    );
+}
+
+#[test]
+fn an_unknown_host_is_reported_beside_errors_of_other_sections() {
+    let found =
+        wrong(&[("name = \"x\"", "seed = -1"), ("\"h3\"", "\"h99\"")], "[switch]\nttl = \"x\"\n[engine]\nmax_flows = 0\n");
+    for expected in [
+        "engine.max_flows, line 16",
+        "seed, line 1",
+        "traffic[0].receiver, line 11: \"h99\" is not a known host",
+        "switch.ttl, line 14",
+    ] {
+        assert!(found.contains(expected), "{expected}\n{found}");
+    }
+}
+
+#[test]
+fn a_link_that_takes_less_than_a_header() {
+    assert_eq!(
+        wrong(&[("hosts = 4", "hosts = 4\nlink = { wire_overhead = \"17B\" }")], ""),
+        lines(&["topology, line 2: gives h0->switch0 a wire_overhead of 17B, less than framing.header; accepted: at least 18B"])
+    );
+}
+
+#[test]
+fn ports_of_hosts_are_not_watched() {
+    let what = "where no queue is watched: data waits in its socket; accepted: ports of switches";
+    assert_eq!(
+        wrong(&[], "[telemetry]\nqueues = [\"h0->switch0\", \"h*->*\", \"*\"]\n"),
+        lines(&[
+            &format!("telemetry.queues[0], line 14: \"h0->switch0\" is the port of a host, {what}"),
+            &format!("telemetry.queues[1], line 14: \"h*->*\" matches ports of hosts only, {what}"),
+        ])
+    );
+}
+
+#[test]
+fn records_of_no_port() {
+    assert_eq!(
+        wrong(&[], "[telemetry]\nregisters = {}\nkeep = \"last\"\n"),
+        lines(&[
+            "telemetry.registers, line 14: have no port that fills them; accepted: ports in telemetry.queues, or no registers",
+            "telemetry.keep, line 15: \"last\" has no effect: no port is watched; accepted: ports in telemetry.queues, or no keep",
+        ])
+    );
+}
+
+#[test]
+fn registers_that_do_not_exist() {
+    assert_eq!(
+        wrong(&[], "[telemetry]\nqueues = [\"*->h3\"]\nregisters = { tick = \"0ns\", unit = \"1MB\", width = 8 }\n"),
+        lines(&[
+            "telemetry.registers.width, line 15: \"width\" is not a known key; accepted: tick, unit",
+            "telemetry.registers.tick, line 15: \"0ns\" is out of range; accepted: from 1ns to 1ms",
+            "telemetry.registers.unit, line 15: \"1MB\" is out of range; accepted: from 1B to 65536B",
+        ])
+    );
+    assert_eq!(
+        wrong(&[], "[telemetry]\nqueues = [\"*->h3\"]\nregisters = true\n"),
+        lines(&["telemetry.registers, line 15: true is a boolean; accepted: a table with the keys tick, unit"])
+    );
+}
+
+#[test]
+fn more_ports_than_stamps_tell_apart() {
+    assert_eq!(
+        wrong(&[("hosts = 4", "hosts = 256")], "[telemetry]\nqueues = [\"*\"]\nregisters = {}\n"),
+        lines(&["telemetry.queues, line 14: names 256 ports, more than a stamp can distinguish; accepted: at most 255 ports with telemetry.registers"])
+    );
+    assert_eq!(wrong(&[("hosts = 4", "hosts = 255")], "[telemetry]\nqueues = [\"*\"]\nregisters = {}\n"), "sound");
+}
+
+#[test]
+fn rings_and_triggers_out_of_range() {
+    assert_eq!(
+        wrong(&[], "[telemetry]\nqueues = [\"*->h3\"]\nkeep = { kind = \"last\", records = 0 }\n"),
+        lines(&["telemetry.keep.records, line 15: 0 is out of range; accepted: from 1 to 100000000"])
+    );
+    assert_eq!(
+        wrong(&[], "[telemetry]\nqueues = [\"*->h3\"]\nkeep = { kind = \"around\", before = \"2000s\" }\n"),
+        lines(&[
+            "telemetry.keep.above, line 15: is missing",
+            "telemetry.keep.before, line 15: \"2000s\" is out of range; accepted: from 0ps to 1000s",
+        ])
+    );
+    assert_eq!(
+        wrong(&[], "[telemetry]\nqueues = [\"*->h3\"]\nkeep = \"first\"\n"),
+        lines(&["telemetry.keep, line 15: \"first\" is not a known kind; accepted: all, last, around"])
+    );
+}
+
+#[test]
+fn a_segment_size_that_leaves_no_room_for_a_stamp() {
+    let stamped = "[telemetry]\nqueues = [\"*->h3\"]\nregisters = {}\n";
+    assert_eq!(
+        wrong(&[("rto_min", "mss = 1448\nrto_min")], stamped),
+        lines(&["transport.mss, line 7: 1448 does not fit the MTU; accepted: at most 1440: the MTU of 1500 less 60B of headers and stamp"])
+    );
+    assert_eq!(wrong(&[("rto_min", "mss = 1440\nrto_min")], stamped), "sound");
+}
+
+#[test]
+fn drop_notifications_of_nodes_that_there_are_not() {
+    let found = wrong(&[], "[switch]\nmechanisms.pdn = { unaware = [\"switch9\", \"x*\", \"h0\"], operation = \"halve\" }\n");
+    for expected in
+        ["switch.mechanisms.pdn.operation, line", "\"halve\" is not a known name; accepted: retransmit_and_halve, retransmit"]
+    {
+        assert!(found.contains(expected), "{expected}\n{found}");
+    }
+    let found = wrong(&[], "[switch]\nmechanisms.pdn = { unaware = [\"switch9\", \"x*\", \"h0\"] }\n");
+    for expected in [
+        "switch.mechanisms.pdn.unaware[0], line 14: \"switch9\" is no switch and no host",
+        "switch.mechanisms.pdn.unaware[1], line 14: \"x*\" matches no switch and no host",
+    ] {
+        assert!(found.contains(expected), "{expected}\n{found}");
+    }
+    for loss in ["-0.01", "1.01"] {
+        let found = wrong(&[], &format!("[switch]\nmechanisms.pdn = {{ loss = {loss} }}\n"));
+        let expected = format!("switch.mechanisms.pdn.loss, line 14: {loss}");
+        assert!(found.contains(&expected) && found.contains("from 0 to 1"), "{found}");
+    }
+    let found = wrong(&[], "[switch]\nmechanisms.pdn = { unaware = [\"switch*\"] }\n");
+    assert!(found.contains("names every switch: nobody sends notifications"), "{found}");
+    let found = wrong(&[("kind = \"tcp\"", "kind = \"tcp\"\ndrop_notification = true\nmss = 1460\ntimestamps = false")], "");
+    assert!(found.contains("at most 1440: the MTU of 1500 less 60B of headers and drop notification"), "{found}");
+    let found = wrong(&[("kind = \"tcp\"", "kind = \"tcp\"\ndrop_resend = \"window\"")], "");
+    assert!(found.contains("\"window\" has no effect while drop_notification and trim_nack are off"), "{found}");
+}
+
+#[test]
+fn trimming_of_hosts_and_without_room() {
+    let trimming = |more: &str| format!("[switch]\nmechanisms.trimming = {{ {} }}\n", more.trim_start_matches(", "));
+    let found = wrong(&[], &trimming(", unaware = [\"switch9\", \"h0\", \"h*\"], ratio = 0, cut = \"head\", headers = \"100B\""));
+    for expected in [
+        "switch.mechanisms.trimming.ratio, line 14: 0 is out of range",
+        "\"head\" is not a known name; accepted: arriving, either",
+        "switch.mechanisms.trimming.headers, line 14: \"100B\" is out of range",
+    ] {
+        assert!(found.contains(expected), "{expected}\n{found}");
+    }
+    let found = wrong(&[], &trimming(", unaware = [\"switch9\", \"h0\", \"h*\"]"));
+    for expected in [
+        "switch.mechanisms.trimming.unaware[0], line 14: \"switch9\" is no switch; accepted",
+        "switch.mechanisms.trimming.unaware[1], line 14: \"h0\" is no switch; accepted",
+        "switch.mechanisms.trimming.unaware[2], line 14: \"h*\" matches no switch; accepted",
+    ] {
+        assert!(found.contains(expected), "{expected}\n{found}");
+    }
+    let found = wrong(&[], &trimming(", unaware = [\"*\"]"));
+    assert!(
+        found.contains("names every switch: nobody trims; accepted: at least one switch that is not in it, or no trimming"),
+        "{found}"
+    );
+    let found = wrong(&[], &format!("{}[framing]\nheader = \"200B\"\n", trimming(", headers = \"128B\"")));
+    assert!(
+        found.contains(
+            "switch.mechanisms.trimming.headers, line 14: \"128B\" has no room for a single header; accepted: at least 252B"
+        ),
+        "{found}"
+    );
+}

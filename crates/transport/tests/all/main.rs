@@ -1,0 +1,13 @@
+//! All tests of the transports from outside, in one program: it is linked once.
+
+mod common;
+mod endpoint;
+mod properties;
+mod scripts_drop_notification;
+mod scripts_ecn;
+mod scripts_loss;
+mod scripts_open_close;
+mod scripts_rto_in_recovery;
+mod scripts_timeout;
+mod scripts_trimmed;
+mod scripts_window;

@@ -1,0 +1,294 @@
+//! Timeouts, real and spurious, step by step.
+
+use crate::common::ten::{after_ten, base, no_sack};
+use fanin_transport::cc::{CongestionControl, Cubic};
+use fanin_transport::*;
+use fanin_units::{Bytes, Span};
+
+/// RFC 6298 §5: the timer doubles, the window is one segment, go-back-N in slow start; ssthresh only once (RFC 5681 §3.1).
+#[test]
+fn timeouts_back_off_and_slow_start_again() {
+    after_ten(
+        &no_sack(),
+        10_000,
+        "
+        # No sample: 1 s, then 2 s, then 4 s.
+        +1 > . 1:1001
+        +0 = cwnd 1000
+        +0 = ssthresh 5000
+        +0 = phase Loss
+        +2 > . 1:1001
+        +0 = ssthresh 5000
+        +4 > . 1:1001
+        +0 = rto 8
+        +0.1 < . 1 ack 1001
+        # Karn: no sample, so the RTO stays doubled (RFC 6298 §5.7).
+        +0 = rto 8
+        +0 > . 1001:2001
+        +0 > . 2001:3001
+        +0.1 < . 1 ack 2001
+        +0 > . 3001:4001
+        +0 > . 4001:5001
+        +0 < . 1 ack 3001
+        +0 > . 5001:6001
+        +0 > . 6001:7001
+        +0 = cwnd 4000
+        # The receiver has the rest: nothing of it is sent again.
+        +0.1 < . 1 ack 10001
+        +0 = phase Open
+        +0 > none
+        +0 = timeouts 3
+        +0 = retransmits 9
+        +0 write 1000
+        +0 > . 10001:11001
+        +0.1 < . 1 ack 11001
+        # A new segment gives a sample: 0.1 + 4 · 0.05.
+        +0 = rto 0.3
+        ",
+    );
+}
+
+/// The `linux` way: any ACK of new data ends the back-off.
+#[test]
+fn back_off_can_end_with_any_ack() {
+    after_ten(
+        &Tcp { backoff_reset: BackoffReset::Ack, ..base() },
+        10_000,
+        "
+        +1 > . 1:1001
+        +2 > . 1:1001
+        +0 = rto 4
+        +0.1 < . 1 ack 1001
+        +0 = rto 1
+        +0 > . 1001:2001
+        +0 > . 2001:3001
+        ",
+    );
+}
+
+/// RFC 6675 §5.1: after a timeout what was SACKed is not sent again.
+#[test]
+fn a_timeout_with_sack_skips_what_arrived() {
+    after_ten(
+        &base(),
+        10_000,
+        "
+        +0.1 < . 1 ack 1 sack 2001:3001
+        +0 < . 1 ack 1 sack 2001:3001,4001:5001
+        +0.9 > . 1:1001
+        +0 = phase Loss
+        +0.1 < . 1 ack 1001 sack 2001:3001,4001:5001
+        +0 > . 1001:2001
+        +0 > . 3001:4001
+        +0 < . 1 ack 3001 sack 4001:5001
+        +0 > . 5001:6001
+        +0 > . 6001:7001
+        +0.1 < . 1 ack 5001
+        +0 > . 7001:8001
+        +0 > . 8001:9001
+        +0 = retransmits 7
+        ",
+    );
+}
+
+/// RFC 6582 §4.1: duplicates that a go-back-N causes are no new loss, unless the ACK heuristic says so.
+#[test]
+fn duplicates_after_a_timeout_are_not_taken_for_a_loss() {
+    let cfg = Tcp { cwnd_validation: false, ..no_sack() };
+    after_ten(
+        &cfg,
+        20_000,
+        "
+        +1 > . 1:1001
+        +0.1 < . 1 ack 1001
+        +0 > . 1001:2001
+        +0 > . 2001:3001
+        # The ACK jumps by 9000 bytes: duplicates that follow are echoes of retransmissions.
+        +0 < . 1 ack 10001
+        +0 > . 10001:11001
+        +0 > . 11001:12001
+        +0 > . 12001:13001
+        +0.1 < . 1 ack 10001
+        +0 > . 13001:14001
+        +0 < . 1 ack 10001
+        +0 > . 14001:15001
+        +0 < . 1 ack 10001
+        +0 = phase Open
+        +0 > none
+        ",
+    );
+    after_ten(
+        &cfg,
+        20_000,
+        "
+        +1 > . 1:1001
+        +0.1 < . 1 ack 1001
+        +0 > . 1001:2001
+        +0 > . 2001:3001
+        +0 < . 1 ack 3001
+        +0 > . 3001:4001
+        +0 > . 4001:5001
+        +0 > . 5001:6001
+        +0 < . 1 ack 6001
+        +0 > . 6001:7001
+        +0 > . 7001:8001
+        +0 > . 8001:9001
+        +0 > . 9001:10001
+        +0 < . 1 ack 9001
+        +0 > . 10001:11001
+        +0 > . 11001:12001
+        +0 > . 12001:13001
+        +0 > . 13001:14001
+        # It advances by one segment only: duplicates that follow indicate a loss.
+        +0 < . 1 ack 10001
+        +0 > . 14001:15001
+        +0.1 < . 1 ack 10001
+        +0 > . 15001:16001
+        +0 < . 1 ack 10001
+        +0 > . 16001:17001
+        +0 < . 1 ack 10001
+        +0 > . 10001:11001
+        +0 = phase Recovery
+        ",
+    );
+}
+
+/// F-RTO (RFC 5682 §2.1): two ACKs that advance, the second over data never sent again, mean the timeout was spurious.
+#[test]
+fn f_rto_finds_a_spurious_timeout() {
+    for cfg in [base(), no_sack()] {
+        let cfg = Tcp { spurious_rto: SpuriousRto::FRto, initial_ssthresh: Some(Bytes(20_000)), ..cfg };
+        after_ten(
+            &cfg,
+            100_000,
+            "
+            # The whole flight is delayed by more than the RTO.
+            +1 > . 1:1001
+            +0 = cwnd 1000
+            +0 = ssthresh 5000
+            +0.2 < . 1 ack 1001
+            # Step 2b: two new segments instead of retransmissions.
+            +0 > . 10001:11001
+            +0 > . 11001:12001
+            +0 < . 1 ack 2001
+            # Step 3b: spurious. RFC 4015: cwnd = flight + min (acked, IW), ssthresh = pipe_prev.
+            +0 = spurious 1
+            +0 = phase Open
+            +0 = ssthresh 20000
+            +0 = cwnd 11000
+            +0 > . 12001:13001
+            +0 < . 1 ack 3001
+            +0 = retransmits 1
+            +0 > . 13001:14001
+            +0 > . 14001:15001
+            ",
+        );
+    }
+}
+
+/// CUBIC forgets a spurious timeout: time goes on in the old epoch. RFC 9438 §4.9.
+#[test]
+fn cubic_goes_on_after_a_spurious_timeout() {
+    let cubic = Cubic { c: 1000.0, beta: 0.7, fast_convergence: true, reno_friendly: true };
+    let cfg = Tcp {
+        congestion_control: CongestionControl::Cubic(cubic),
+        spurious_rto: SpuriousRto::FRto,
+        initial_ssthresh: Some(Bytes(10_000)),
+        ..base()
+    };
+    after_ten(
+        &cfg,
+        100_000,
+        "
+        +0.1 < . 1 ack 1001
+        +0 > . 10001:11001
+        +0.3 > . 1001:2001
+        +0.1 < . 1 ack 2001
+        +0 > . 11001:12001
+        +0 > . 12001:13001
+        +0 < . 1 ack 3001
+        +0 = spurious 1
+        +0 = cwnd 11000
+        +0 > . 13001:14001
+        # W_cubic is far above after 0.5 s with this C: 1.5 cwnd is the target. A new epoch would stand at cwnd.
+        +0.1 < . 1 ack 4001
+        +0 = cwnd 11500
+        +0 > . 14001:15001
+        ",
+    );
+}
+
+/// F-RTO step 3a: a duplicate in the second place means a real loss.
+#[test]
+fn f_rto_goes_back_to_slow_start_after_a_real_loss() {
+    after_ten(
+        &Tcp { spurious_rto: SpuriousRto::FRto, ..no_sack() },
+        100_000,
+        "
+        +1 > . 1:1001
+        +0.1 < . 1 ack 1001
+        +0 > . 10001:11001
+        +0 > . 11001:12001
+        +0.1 < . 1 ack 1001
+        +0 = phase Loss
+        +0 = spurious 0
+        # Three segments: the two new ones and the first hole.
+        +0 = cwnd 3000
+        +0 > . 1001:2001
+        +0 < . 1 ack 1001
+        +0 > none
+        +0.1 < . 1 ack 2001
+        +0 = cwnd 4000
+        +0 > . 2001:3001
+        +0 > . 3001:4001
+        ",
+    );
+}
+
+/// Eifel (RFC 3522): the echo of a timestamp older than the retransmission's means the original arrived.
+#[test]
+fn eifel_finds_a_spurious_timeout_by_the_timestamp() {
+    let cfg = Tcp {
+        spurious_rto: SpuriousRto::Eifel,
+        timestamps: true,
+        timestamp_tick: Span::from_ms(1),
+        initial_ssthresh: Some(Bytes(20_000)),
+        ..base()
+    };
+    let spurious = "
+        +1 > . 1:1001 ts 1000,0
+        +0.2 < . 1 ack 1001 ts 5,0
+        +0 = spurious 1
+        +0 = ssthresh 20000
+        +0 = cwnd 10000
+        +0 > . 10001:11001
+    ";
+    after_ten(&cfg, 100_000, spurious);
+    let real = "
+        +1 > . 1:1001 ts 1000,0
+        +0.2 < . 1 ack 1001 ts 5,1000
+        +0 = spurious 0
+        +0 = phase Loss
+        +0 > . 1001:2001
+        +0 > . 2001:3001
+    ";
+    after_ten(&cfg, 100_000, real);
+}
+
+/// A loss in the tail that no duplicate ACK reports: only the timer can.
+#[test]
+fn a_tail_loss_waits_for_the_timer() {
+    after_ten(
+        &base(),
+        10_000,
+        "
+        +0.1 < . 1 ack 9001
+        +0 = rto 0.3
+        +0.3 > . 9001:10001
+        +0 = timeouts 1
+        +0.1 < . 1 ack 10001
+        +0 = phase Open
+        +5 > none
+        ",
+    );
+}

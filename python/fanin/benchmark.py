@@ -142,12 +142,15 @@ def features(chosen: Iterable[str] = (), *, note: Note = lambda _: None) -> dict
             raise OSError("valgrind saw no inner loop: the extension was built without symbols")
         return found
 
-    plain = {whole: counted(PLAIN, whole=whole) for whole in sorted({known[name] for name in names})}
-    labels = {False: "plain", True: "plain, whole run"}
-    measured = {labels[whole]: {"instructions_per_hop": found, "ratio": 1.0} for whole, found in plain.items()}
-    for name in names:
-        found = counted(f"{PLAIN}/{name}", whole=known[name])
-        measured[name] = {"instructions_per_hop": found, "ratio": found / plain[known[name]]}
+    measured = {}
+    for whole, label in ((False, "plain"), (True, "plain, whole run")):
+        group = [name for name in names if known[name] is whole]
+        if group:
+            plain = counted(PLAIN, whole=whole)
+            measured[label] = {"instructions_per_hop": plain, "ratio": 1.0}
+        for name in group:
+            found = counted(f"{PLAIN}/{name}", whole=whole)
+            measured[name] = {"instructions_per_hop": found, "ratio": found / plain}
     return measured
 
 

@@ -7,7 +7,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import StrEnum
 from pathlib import Path
@@ -607,6 +607,8 @@ def bench(
     def note(text: str) -> None:
         _say(text, "dim")
 
+    found: Mapping[str, Any]
+    head: tuple[str, ...]
     with _failures():
         if features and start:
             raise typer.BadParameter("--features and --start exclude each other")

@@ -126,7 +126,7 @@ def version() -> str:
     return "0.1.0"
 
 
-def bench(workload: str, scale: float) -> dict[str, Any]:
+def bench(workload: str, scale: float, folder: str = ".") -> dict[str, Any]:
     return {
         "packet_hops": 1_000_000,
         "setup_s": 0.01,

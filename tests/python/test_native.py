@@ -7,6 +7,7 @@ import importlib
 import json
 import os
 import pty
+import re
 import shutil
 import signal
 import subprocess
@@ -280,16 +281,49 @@ def test_a_benchmark_runs_in_its_own_process() -> None:
 
 
 # Scale, and instructions per packet-hop at that scale when this was written.
-COSTS = {"W1": (0.05, 636.8), "W2-128": (0.1, 421.7), "W2-432": (0.02, 570.2), "W3": (0.02, 277.4)}
+COSTS = {"W1": (0.05, 625.6), "W2-128": (0.1, 417.0), "W2-432": (0.02, 563.0), "W3": (0.02, 259.5), "demo": (0.02, 497.8)}
+needs_valgrind = pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed")
 
 
-@pytest.mark.skipif(shutil.which("valgrind") is None, reason="valgrind is not installed: make install-valgrind")
+def keeps_its_cost(what: str, known: float, counted: float) -> None:
+    """Slack of 3 %: another version of the compiler moves counts by one or two."""
+    assert 0.9 * known < counted < 1.03 * known, f"{what}: {counted:.1f} instructions per hop, {known} when it was written"
+
+
+@needs_valgrind
 @pytest.mark.parametrize("name", COSTS)
 def test_a_hop_costs_no_more_instructions_than_it_did(name: str) -> None:
-    """Slack of 3 %: another version of the compiler moves counts by one or two."""
     scale, known = COSTS[name]
     counted = benchmark.measure([name], scale=scale)[name]["instructions_per_hop"]
-    assert 0.9 * known < counted < 1.03 * known, f"{counted:.1f} instructions per hop; update COSTS if it is meant to be so"
+    keeps_its_cost(f"{name} (update COSTS if it is meant to be so)", known, counted)
+
+
+def costs_on_the_page() -> dict[str, float]:
+    page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    section = page.split("\n## What a feature costs\n")[1].split("\n## ")[0]
+    return {name: float(cost) for name, cost in re.findall(r"^\| `([a-z0-9, -]+)` \|[^|]*\| (\d+) \|", section, re.MULTILINE)}
+
+
+def test_the_page_says_what_each_feature_costs() -> None:
+    loop = [name for name, whole in _core.bench_features() if not whole]
+    recording = [name for name, whole in _core.bench_features() if whole]
+    assert list(costs_on_the_page()) == ["plain", *loop, "plain, whole run", *recording]
+
+
+@needs_valgrind
+def test_a_feature_costs_what_its_page_says() -> None:
+    known = costs_on_the_page()
+    counted = benchmark.features(["s-ecn", "red", "dynamic-buffer", "drr", "pdn-drops", "sample-10us", "queues"])
+    for name, entry in counted.items():
+        note = f"{name} (make the table of docs/performance.md anew if it is meant to be so)"
+        keeps_its_cost(note, known[name], entry["instructions_per_hop"])
+
+
+def test_start_up_is_measured() -> None:
+    measured = benchmark.start_up(repeat=1)
+    assert list(measured) == ["import_s", "cli_s", "in_process_s"]
+    assert all(0 < seconds < 10 for seconds in measured.values())
+    assert len(benchmark.start_rows(measured)) == 3
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "scenarios").rglob("*.toml")), ids=lambda path: path.stem)

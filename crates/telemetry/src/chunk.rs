@@ -4,7 +4,7 @@
 //! the largest so far, and takes over 100 instructions per value. Here a value costs some 20: numbers are looked up in a table
 //! made for them, or packed as differences where most are new (times); a name is known by the address that its rows share.
 //!
-//! Source: Parquet format, Encodings.md: PLAIN, RLE_DICTIONARY, DELTA_BINARY_PACKED; data pages of version 1, one per chunk.
+//! Source: Parquet, Encodings.md: PLAIN, RLE_DICTIONARY, DELTA_BINARY_PACKED; data pages of version 1, one per chunk.
 
 use crate::column::Name;
 use parquet::basic::{Compression, Encoding, PageType};
@@ -385,7 +385,7 @@ impl Index {
             return code.checked_sub(1).ok_or(number as usize);
         }
         let mask = self.slots.len() - 1;
-        // Source: TAOCP 3, 6.4, multiplicative hashing by the golden ratio.
+        // Source: TAOCP §6.4, multiplicative hashing by the golden ratio.
         let mut at = (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> self.shift) as usize;
         loop {
             let (here, code) = self.slots[at & mask];

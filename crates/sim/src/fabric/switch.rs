@@ -148,8 +148,8 @@ impl Fabric {
                 }
             }
             let (link, envelope) = (&core.links[l], &mut core.pool[packet]);
-            let found = if link.flags & flag::MARK_PACKETS != 0 { packets } else { link.queue_bytes };
-            if found > link.threshold && envelope.ecn != Ecn::NotEct {
+            let queue = if link.flags & flag::MARK_PACKETS != 0 { packets } else { link.queue_bytes };
+            if queue > link.threshold && envelope.ecn != Ecn::NotEct {
                 envelope.ecn = Ecn::Ce;
                 core.ports[l].marks += 1;
                 marked = true;

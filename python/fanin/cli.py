@@ -611,13 +611,18 @@ def bench(
     head: tuple[str, ...]
     with _failures():
         if features and start:
-            raise typer.BadParameter("--features and --start exclude each other")
+            raise ValueError("--features and --start exclude each other")
+        if features or start:
+            unused = {"--scale": scale != 1.0, "--no-instructions": not instructions, "--peers": peers}
+            if any(unused.values()):
+                names = ", ".join(name for name, given in unused.items() if given)
+                raise ValueError(f"{names}: without effect beside {'--features' if features else '--start'}")
         if features:
             found = benchmark.features(workloads or (), note=note)
             title, head, rows = "Features", benchmark.FEATURE_COLUMNS, benchmark.feature_rows(found)
         elif start:
             if workloads:
-                raise typer.BadParameter("--start takes no workloads")
+                raise ValueError("--start takes no workloads")
             found = benchmark.start_up()
             title, head, rows = "Start", ("What", "CPU"), benchmark.start_rows(found)
         else:

@@ -133,6 +133,11 @@ def test_bad_scenarios_are_refused_at_once_with_one_line_each(scenario: Path, tm
         (["report", "absent"], "absent: there is no such folder"),
         (["convert", "absent"], "absent: there is no such folder"),
         (["bench", "W9"], "there is no workload W9; there are W1, W2-128"),
+        (["bench", "--features", "quick"], "there is no feature quick; there are drop-tail, dequeue"),
+        (["bench", "--features", "--start"], "--features and --start exclude each other"),
+        (["bench", "--features", "--peers", "--scale", "0.5"], "--scale, --peers: without effect beside --features"),
+        (["bench", "--start", "--no-instructions"], "--no-instructions: without effect beside --start"),
+        (["bench", "--start", "W1"], "--start takes no workloads"),
     ],
 )
 def test_bad_input_ends_with_two_and_a_line(

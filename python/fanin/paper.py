@@ -89,7 +89,6 @@ def _legend(out: Figure, names: int) -> None:
     """Add a legend above the axes, in as many columns as fit; the figure grows by rows beyond the second."""
     for columns in range(names, 0, -1):
         legend = out.legend(loc="outside upper center", ncols=columns, handlelength=2.0, columnspacing=1.2)
-        out.draw_without_rendering()
         if legend.get_window_extent().width <= out.bbox.width:
             break
         if columns > 1:

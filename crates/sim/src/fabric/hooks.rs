@@ -56,11 +56,12 @@ impl Fabric {
         let switch = &mut self.switches[s as usize];
         let mut mechanisms = std::mem::take(&mut switch.mechanisms);
         let result = body(&mut mechanisms, &mut Here { core: &mut *core, fib: &self.fib, switch, s }, &mut effects);
-        self.switches[s as usize].mechanisms = mechanisms;
+        let empty = std::mem::replace(&mut self.switches[s as usize].mechanisms, mechanisms);
+        std::mem::forget(empty); // nothing to drop, which the compiler does not know
         for (mechanism, effect) in effects.list.drain(..) {
             self.carry_out_effect(core, s, mechanism, effect);
         }
-        self.effects = effects; // its room is used again
+        std::mem::forget(std::mem::replace(&mut self.effects, effects)); // empty too; its room is used again
         result
     }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -126,8 +127,8 @@ def test_make_lists_its_targets() -> None:
         assert f"make {target} " in done.stdout
 
 
-def test_the_papers_scenarios_are_part_of_what_is_shipped(tmp_path: Path) -> None:
-    """They are files of scenarios/papers, to which the package has a link; what is shipped must hold the files."""
+def test_what_the_source_needs_is_part_of_what_is_shipped(tmp_path: Path) -> None:
+    """The papers' scenarios are files of scenarios/papers, to which the package has a link; crates embed files of other folders."""
     maturin = shutil.which("maturin", path=str(Path(sys.executable).parent))
     if maturin is None or shutil.which("cargo") is None:
         pytest.skip("maturin or cargo is not installed")
@@ -139,3 +140,10 @@ def test_the_papers_scenarios_are_part_of_what_is_shipped(tmp_path: Path) -> Non
     expected = {str(path.relative_to(papers)) for path in papers.rglob("*") if path.is_file()}
     assert expected
     assert {f"python/fanin/reproduce/scenarios/{name}" for name in expected} <= shipped
+    embedded = {
+        str((source.parent / path).resolve().relative_to(ROOT))
+        for source in (ROOT / "crates").glob("*/src/**/*.rs")
+        for path in re.findall(r'include_str!\("([^"]+)"\)', source.read_text(encoding="utf-8"))
+    }
+    assert {"workloads/web-search.csv", "scenarios/demo.toml"} <= embedded
+    assert embedded - {"docs/results.md"} <= shipped, "the page is read by a test alone"

@@ -199,7 +199,7 @@ impl World {
     }
 
     /// Fetches what the next events need, in steps, each a few events after the one before it: link → ring entry → envelope →
-    /// table entry, outgoing link or end → ring of the outgoing link; for a NIC that becomes free, port → host → end. In large
+    /// table entry → outgoing link or end → ring of the outgoing link; for a NIC that becomes free, port → host → end. In large
     /// fabrics a hop is memory latency, and the wheel knows what is next. What a step finds out about an event is kept with it.
     #[inline(always)]
     fn prefetch(&mut self) {
@@ -231,6 +231,15 @@ impl World {
                 core.pool.prefetch(packet);
             } else {
                 core.links[slot].prefetch_back(&core.rings);
+            }
+        }
+        if let Some(due) = core.wheel.ahead(4) {
+            let (slot, packet) = (due.slot as usize, due.note);
+            if slot >= arrivals && packet != 0 && packet & OUT == 0 {
+                let link = &core.links[slot - arrivals];
+                if let FarEnd::Switch(s) = link.far_end() {
+                    self.fabric.fib.prefetch(s, core.pool[packet - 1].dst);
+                }
             }
         }
         if let Some(due) = core.wheel.ahead(3) {

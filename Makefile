@@ -76,8 +76,11 @@ fuzz: ## hostile bytes for all that reads files and frames, FUZZ_SECONDS=60 for 
 bench: $(VENV)/.built ## packet-hops per second, instructions, memory, start-up, features; and ns-3 beside it
 	@if [ -e /usr/include/ns3/core-module.h ]; then $(MAKE) -s -C benches/ns3; fi
 	$(BIN)/fanin bench --peers $(BENCH)
+ifeq ($(BENCH),)
 	$(BIN)/fanin bench --start
-	$(BIN)/fanin bench --features
+	@if command -v valgrind >/dev/null; then $(BIN)/fanin bench --features; \
+	  else echo "SKIPPED: what features cost: valgrind is not installed; as root: make install-valgrind"; fi
+endif
 
 .PHONY: reproduce
 reproduce: $(VENV)/.built ## all figures of all papers in full, into out/reproduce

@@ -297,6 +297,7 @@ impl Core {
     /// Writes the registers of port `l` into a packet that passes it, where it is watched.
     pub fn stamp_at(&mut self, l: usize, packet: PacketId) {
         if let Some(number) = self.ports[l].watched {
+            self.catch_up(l);
             let queue = Bytes(self.queue(l).0);
             self.ledger.stamp(packet, number, self.now, queue);
         }

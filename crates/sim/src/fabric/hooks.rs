@@ -315,6 +315,7 @@ impl Fabric {
                 let Some(explicit) = core.ports[l].explicit.as_deref_mut() else { return };
                 if core.links[l].free_at <= core.now.ps() && !explicit.armed {
                     core.send_past_the_queue(l, packet);
+                    self.arm_if_waiting(core, l);
                 } else {
                     explicit.control.push_back(packet);
                     core.arm(l);

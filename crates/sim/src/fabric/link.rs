@@ -49,7 +49,7 @@ pub mod flag {
     pub const EXPLICIT: u8 = 1 << 4;
     /// A byte does not take a whole number of picoseconds here.
     pub const INEXACT: u8 = 1 << 5;
-    /// A shared buffer, or a marking policy that is more than a threshold at enqueue.
+    /// A marking policy that is more than a threshold at enqueue.
     pub const POLICY: u8 = 1 << 6;
     /// Arrivals are recorded.
     pub const WATCHED: u8 = 1 << 7;

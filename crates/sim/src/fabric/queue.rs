@@ -147,7 +147,7 @@ impl Fabric {
             return self.arm_if_waiting(core, l);
         }
         let Some(explicit) = core.ports[l].explicit.as_deref_mut() else { return };
-        let Some(class) = explicit.scheduler.next() else { return };
+        let Some(class) = explicit.scheduler.next() else { return self.arm_if_waiting(core, l) };
         let Some(packet) = explicit.queues[class].pop_front() else { return };
         let frame = core.pool[packet].frame;
         explicit.scheduler.dequeued(class, frame);
@@ -159,7 +159,7 @@ impl Fabric {
     }
 
     /// Sets the departure event of a port where something waits; where nothing does, departures are no events any more.
-    fn arm_if_waiting(&self, core: &mut Core, l: usize) {
+    pub fn arm_if_waiting(&self, core: &mut Core, l: usize) {
         let (s, port) = core.switch_port(l);
         let Some(explicit) = core.ports[l].explicit.as_deref() else { return };
         let switch = &self.switches[s as usize];

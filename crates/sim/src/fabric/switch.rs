@@ -245,6 +245,7 @@ impl Fabric {
     #[inline(never)]
     pub fn drop_packet(&mut self, core: &mut Core, l: usize, packet: PacketId, reason: DropReason) {
         core.ports[l].drops += 1;
+        core.catch_up(l);
         let (s, _) = core.switch_port(l);
         let (queue_bytes, _) = core.queue(l);
         let port = core.ports[l].name.clone();

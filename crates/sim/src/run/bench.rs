@@ -90,11 +90,11 @@ pub fn workload(name: &str, scale: f64) -> Option<Workload> {
             Section::Telemetry => (telemetry, records) = (text, true),
         }
     }
-    let dctcp = format!("[transport]\nkind = \"tcp\"\n{transport}\n");
+    let transport = format!("[transport]\nkind = \"tcp\"\n{transport}\n");
     let switch = format!("[switch]\nmarking = {{ {marking} }}\nbuffer = {{ {buffer} }}\n{switch}\n");
     let text = match name {
         "W1" => format!(
-            "{dctcp}{switch}[topology]\nkind = \"single_switch\"\nhosts = 41\nlink = {{ rate = \"10Gbps\", delay = \"10us\" }}\n\
+            "{transport}{switch}[topology]\nkind = \"single_switch\"\nhosts = 41\nlink = {{ rate = \"10Gbps\", delay = \"10us\" }}\n\
              [[traffic]]\nkind = \"incast\"\nreceiver = \"h40\"\nsize = \"{}B\"\n",
             bytes(10e6)
         ),
@@ -113,7 +113,7 @@ pub fn workload(name: &str, scale: f64) -> Option<Workload> {
                 _ => return None,
             };
             format!(
-                "{dctcp}{switch}[topology]\nkind = \"fat_tree\"\nk = {k}\nlink = {{ rate = \"10Gbps\", delay = \"1us\" }}\n\
+                "{transport}{switch}[topology]\nkind = \"fat_tree\"\nk = {k}\nlink = {{ rate = \"10Gbps\", delay = \"1us\" }}\n\
                  [[traffic]]\nkind = \"permutation\"\nsize = \"{}B\"\n",
                 bytes(2e6)
             )
@@ -199,6 +199,8 @@ mod tests {
             let made = workload(&format!("W2-128/{feature}"), 0.001).expect("a workload");
             assert_eq!(made.records, section == Section::Telemetry, "{feature}");
         }
+        let scenario = |scale| workload("demo", scale).expect("the demo").scenario.resolved();
+        assert_ne!(scenario(0.5), scenario(1.0));
         assert!(workload("W9", 1.0).is_none() && workload("W2-128/nothing", 1.0).is_none());
     }
 }

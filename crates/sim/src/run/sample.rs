@@ -14,16 +14,16 @@ pub(crate) struct Samples {
     /// [`Time::MAX`]: never.
     pub next: Time,
     /// Time of each port's last row; before the first sample there is none.
-    rows: Vec<Time>,
+    last_row: Vec<Time>,
     /// Count of events after a sample in which every port was quiet.
-    quiet: Option<u64>,
+    quiet_since: Option<u64>,
 }
 
 impl Samples {
     /// Every `period`, from then on; [`Span::MAX`]: never.
     pub fn every(period: Span, ports: usize) -> Self {
         let ports = if period < Span::MAX { ports } else { 0 };
-        Samples { period, next: Time::ZERO.saturating_add(period), rows: vec![Time::MAX; ports], quiet: None }
+        Samples { period, next: Time::ZERO.saturating_add(period), last_row: vec![Time::MAX; ports], quiet_since: None }
     }
 
     /// Whether any are taken.
@@ -46,32 +46,35 @@ fn is_quiet(port: &Port, link: &Link) -> bool {
 }
 
 impl World {
-    /// Takes a sample: a row for each port at which something has happened. The first has a row for every port.
+    /// Takes a sample: a row for each port at which something has happened. The first, and the last one where it is due when the
+    /// run stops, have a row for every port.
     pub(crate) fn sample(&mut self) {
         let (core, samples) = (&mut self.core, &mut self.samples);
         // The event that calls this is the only one since a sample without rows.
         let events = core.ledger.totals.events;
-        if samples.quiet != Some(events - 1) {
+        let last = core.now >= self.stop;
+        if last || samples.quiet_since != Some(events - 1) {
             let mut quiet = true;
             for l in 0..core.ports.len() {
-                if samples.rows[l] == Time::MAX || !is_quiet(&core.ports[l], &core.links[l]) {
+                if last || samples.last_row[l] == Time::MAX || !is_quiet(&core.ports[l], &core.links[l]) {
                     write_row(core, l);
-                    samples.rows[l] = core.now;
+                    samples.last_row[l] = core.now;
                     quiet = false;
                 }
             }
-            samples.quiet = quiet.then_some(events);
+            samples.quiet_since = quiet.then_some(events);
         } else {
-            samples.quiet = Some(events);
+            samples.quiet_since = Some(events);
         }
         samples.next = core.now.saturating_add(samples.period);
     }
 
-    /// The last sample, at the end of the run, has a row for every port, too.
+    /// The last sample, at the end of the run, has a row for every port, too. What has one of this time has it whole: sampling is
+    /// the last thing that happens at an instant.
     fn last_sample(&mut self) {
         let core = &mut self.core;
         for l in 0..core.ports.len() {
-            if self.samples.rows[l] != core.now || !is_quiet(&core.ports[l], &core.links[l]) {
+            if self.samples.last_row[l] != core.now {
                 write_row(core, l);
             }
         }

@@ -96,8 +96,8 @@ fn routing() -> impl Strategy<Value = String> {
     or_registered::<PathChoice>(&["{ kind = \"flowlet\", gap = \"5us\" }", "\"ecmp\"", "\"spray\""])
 }
 
-/// Buffers and schedulers that only ports with explicit departures have.
-fn explicit_switch() -> impl Strategy<Value = String> {
+/// Buffers and schedulers beyond a FIFO port's, and mechanisms.
+fn switch_with_classes() -> impl Strategy<Value = String> {
     let buffer = select(vec![
         "{ kind = \"dynamic\", total = \"60KB\", alpha = 1.0 }",
         "{ kind = \"dynamic\", total = \"40 packets\", alpha = 0.5, reserved = \"1 packets\" }",
@@ -217,7 +217,7 @@ pub fn fifo() -> impl Strategy<Value = Random> {
 
 /// Scenarios with classes and shared buffers.
 pub fn classes() -> impl Strategy<Value = Random> {
-    around(with_exceptions(explicit_switch()), true).prop_map(|mut r| {
+    around(with_exceptions(switch_with_classes()), true).prop_map(|mut r| {
         if r.text.contains("scheduling = \"fifo\"\nmarking") {
             for class in 1..3 {
                 r.text = r.text.replace(&format!("class = {class}\n"), "");

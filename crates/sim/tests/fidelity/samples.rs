@@ -132,3 +132,21 @@ fn an_idle_network_has_no_rows() {
         assert_eq!(own().next_back().map(|row| (row.time_ps, row.queue_bytes)), Some((ran.now.ps(), 0)));
     }
 }
+
+/// A run that stops when a sample is due, while a queue stands, has one row for each port of that time, in the order of links.
+#[test]
+fn the_last_sample_is_taken_once() {
+    for sample in ["100us", "1ms"] {
+        let ran = run(&format!(
+            "duration = \"1ms\"\n[topology]\nkind = \"single_switch\"\nhosts = 9\nlink = {{ rate = \"10Gbps\", delay = \"1us\" }}\n\
+             [switch]\nbuffer = {{ kind = \"static\", per_port = \"400KB\" }}\n[transport]\nkind = \"tcp\"\n\
+             [telemetry]\nsample = \"{sample}\"\n[[traffic]]\nkind = \"incast\"\nreceiver = \"h0\"\nsize = \"2MB\"\n"
+        ));
+        let last: Vec<&PortRow> = ran.kept.ports.iter().filter(|row| row.time_ps == ran.now.ps()).collect();
+        let names = |rows: &[&PortRow]| rows.iter().map(|row| row.port.to_string()).collect::<Vec<_>>();
+        assert_eq!(names(&last), ran.ports.iter().map(|port| port.name.clone()).collect::<Vec<_>>());
+        assert!(last.iter().any(|row| row.queue_bytes > 0), "no queue stands");
+        let sent: u64 = ran.kept.ports.iter().map(|row| row.tx_bytes).sum();
+        assert_eq!(sent, ran.ports.iter().map(|port| port.tx_bytes).sum::<u64>());
+    }
+}

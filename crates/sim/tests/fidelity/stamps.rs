@@ -316,3 +316,42 @@ fn the_manifest_describes_watched_ports() {
     let kept: u64 = (0..2).map(|i| of(&around, i, "seen") - of(&around, i, "left_out")).sum();
     assert_eq!(around["files"]["queues"].as_u64(), Some(kept));
 }
+
+/// A header that passes the queue of data, which was last read long ago, is stamped with the queue of now.
+#[test]
+fn a_header_is_stamped_with_the_queue_of_now() {
+    let text = |ports: &str| {
+        format!(
+            r#"
+            duration = "3ms"
+            [topology]
+            kind = "single_switch"
+            hosts = 9
+            link = {{ rate = "10Gbps", delay = "100us" }}
+            [switch]
+            buffer = {{ kind = "static", per_port = "2MB" }}
+            mechanisms.trimming = {{}}
+            [transport]
+            kind = "tcp"
+            trim_nack = true
+            rto_min = "1ms"
+            [[traffic]]
+            kind = "incast"
+            receiver = "h0"
+            senders = ["h1", "h2", "h3", "h4", "h5", "h6", "h7"]
+            size = "14KB"
+            [[traffic]]
+            kind = "flows"
+            flows = [{{ src = "h0", dst = "h8", size = "1KB", start = "290us" }}]
+            [engine]
+            ports = "{ports}"
+            [telemetry]
+            queues = ["*->h0"]
+            registers = {{}}
+            "#
+        )
+    };
+    let [auto, explicit] = ["auto", "explicit"].map(|ports| run(&text(ports)).kept.stamps);
+    assert!(auto.len() > 50, "{}", auto.len());
+    assert_eq!(auto, explicit);
+}

@@ -13,7 +13,7 @@ import polars as pl
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["fill", "ports_of", "times_of"]
+__all__ = ["fill", "outline", "ports_of", "times_of"]
 
 
 def times_of(written: pl.LazyFrame) -> pl.Series:
@@ -57,3 +57,25 @@ def fill(written: pl.LazyFrame, times: pl.Series, ports: Sequence[str] | pl.Seri
     rows = grid.join(written, on=["time_ps", "port"], how="left", maintain_order="left")
     zero = [pl.col(name).fill_null(strategy="zero") for name in columns if name not in ("time_ps", "port")]
     return rows.with_columns(zero).select(columns)
+
+
+def outline(written: pl.LazyFrame, period_ps: int) -> pl.LazyFrame:
+    """Return the rows of one port with a row of zeros at either end of each gap: the same line as with all of its samples.
+
+    Parameters
+    ----------
+    written : polars.LazyFrame
+        The rows of the port as they are in the file.
+    period_ps : int
+        Time between samples [ps]; the last one may come sooner.
+    """
+    rows = written.sort("time_ps")
+    time = pl.col("time_ps")
+    before = rows.select("port", time_ps=(time - 1) // period_ps * period_ps, other=time.shift(1))
+    after = rows.select("port", time_ps=time + period_ps, other=time.shift(-1))
+    begins = after.filter(time < pl.col("other"))
+    ends = before.filter(time > pl.col("other"))
+    zeros = pl.concat([begins, ends]).drop("other").unique()
+    columns = written.collect_schema().names()
+    zero = [pl.col(name).fill_null(strategy="zero") for name in columns if name not in ("time_ps", "port")]
+    return pl.concat([rows, zeros], how="diagonal").with_columns(zero).select(columns).sort("time_ps")

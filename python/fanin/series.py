@@ -230,9 +230,16 @@ def _emptied(rows: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _samples(result: Result, port: str) -> pl.LazyFrame:
-    """Return the samples of one port, the quiet ones too; empty if it was not sampled."""
+    """Return the samples of one port, the quiet ones too; empty if it was not sampled. Of very many: their outline."""
     rows = result.scan("ports", as_written=True).filter(pl.col("port") == port)
-    return samples.fill(rows, result.sample_times, [port]) if _sampled_port(result, port) else rows
+    if not _sampled_port(result, port):
+        return rows
+    times = result.sample_times
+    return samples.fill(rows, times, [port]) if times.len() <= OUTLINED else samples.outline(rows, int(times[0]))
+
+
+OUTLINED: Final = 200_000
+"""With more samples than this a port's line is drawn from its written rows; it is the same, but need not be made whole."""
 
 
 def _sampled_port(result: Result, port: str) -> bool:

@@ -307,6 +307,23 @@ def test_quiet_samples_come_back_as_zeros(quiet: Result) -> None:
     assert quiet.ports.select(mean).item() < quiet.scan("ports", as_written=True).select(mean).collect().item()
 
 
+def test_an_outline_is_the_line_of_all_samples(quiet: Result, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At each sample: its own value, and between two points of the outline none that is not on the line between them."""
+    monkeypatch.setattr(series, "OUTLINED", 5)
+    for port in (PORT, COLD):
+        full = quiet.ports.filter(pl.col("port") == port).select("time_ps", "queue_max_bytes")
+        drawn = series.queue_series(quiet, port).frame.select("time_ps", "queue_max_bytes")
+        assert drawn["time_ps"].is_sorted()
+        assert drawn["time_ps"].n_unique() == drawn.height
+        assert_frame_equal(full.join(drawn, on="time_ps", how="semi"), drawn)
+        left_out = full.join(drawn, on="time_ps", how="anti")
+        assert set(left_out["queue_max_bytes"]) <= {0}
+        between = left_out.join_asof(drawn, on="time_ps", suffix="_before")
+        between = between.join_asof(drawn, on="time_ps", strategy="forward", suffix="_after")
+        assert between.select(pl.max_horizontal("queue_max_bytes_before", "queue_max_bytes_after").sum()).item() == 0
+    assert series.queue_series(quiet, COLD).records < full.height
+
+
 def test_figures_and_reports_of_sparse_samples_are_those_of_dense_ones(quiet: Result) -> None:
     dense = fanin.load(quiet.path.parent / "dense")
     for port in (PORT, COLD):

@@ -641,13 +641,13 @@ def reproduce_(
         list[str] | None, typer.Argument(metavar="[FIGURE]...", help="For example s-ecn/fig4a; s-ecn for all of a paper.")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="All figures of all papers.")] = False,
-    listed: Annotated[bool, typer.Option("--list", help="Say which there are instead.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List them instead.")] = False,
     out: Annotated[
         Path | None,
         typer.Option("-o", "--out", metavar="OUT", help="Where to, OUT/FIGURE for several; out/reproduce/FIGURE if not given."),
     ] = None,
     short: Annotated[bool, typer.Option("--short", help="Fewer seeds, for continuous integration.")] = False,
-    seeds: Annotated[int | None, typer.Option("--seeds", min=1, metavar="N", help="So many seeds.", show_default=False)] = None,
+    seeds: Annotated[int | None, typer.Option("--seeds", min=1, metavar="N", help="Number of seeds.", show_default=False)] = None,
     jobs: Annotated[
         int | None, typer.Option("--jobs", min=1, metavar="N", help="Simulations at once; one per core if not given.")
     ] = None,

@@ -112,6 +112,8 @@ impl Lines {
                     None => self.more()?,
                 },
                 Some(_) => match self.split() {
+                    // Wherever what has been read ends.
+                    Some(end) if end - self.at > LINE_LIMIT => return Err(too_long()),
                     Some(end) if end <= self.quote => {
                         self.quoted = false;
                         self.pass(end + 1);
@@ -353,6 +355,12 @@ mod tests {
         for (begin, part) in [("", "a"), ("", ","), ("#", "a"), ("\"\"", ","), ("\"", "a\n"), ("\"\n\"", ",")] {
             let (records, error) = read(endless(begin, part).as_bytes(), 1 << 16);
             assert_eq!((records.len(), error.as_deref()), (1, Some("a line is longer than 1048576 bytes")), "{begin:?} {part:?}");
+        }
+        // A line at the limit is read and one beyond it is not, wherever chunks end.
+        for before in [0, CHUNK / 2, CHUNK - 10] {
+            let line = |length| format!("{}\n{}\nx\n", "b".repeat(before), "a".repeat(length));
+            assert_eq!(read(line(LINE_LIMIT).as_bytes(), 1 << 16).1, None, "{before}");
+            assert!(read(line(LINE_LIMIT + 1).as_bytes(), 1 << 16).1.is_some(), "{before}");
         }
         let many = format!("{}\n1\n", ",".repeat(20_000));
         let (records, error) = read(many.as_bytes(), 1 << 16);

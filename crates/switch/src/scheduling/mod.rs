@@ -102,9 +102,7 @@ macro_rules! registry {
             pub fn dequeued(&mut self, class: usize, frame: u16) {
                 match self { $( Scheduler::$name(state) => state.dequeued(class, frame), )* }
             }
-        }
 
-        impl Scheduler {
             /// The state of a port without packets becomes that of one at which only `class` has had packets since it was last
             /// empty: `sent` bytes of them have left, these frames wait.
             pub fn resume(&mut self, class: usize, sent: u64, frames: &[u16]) {

@@ -191,9 +191,9 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op, 1..400)
 }
 
-/// A port as the pipeline has it: queues by class, the wire always busy.
+/// A port as the pipeline has it: queues by class, the wire always busy. Frames with the times at which they came.
 struct Port {
-    queues: Vec<VecDeque<u16>>,
+    queues: Vec<VecDeque<(u16, Time)>>,
     scheduler: Scheduler,
     marker: Marker,
     rng: Stream,
@@ -201,7 +201,7 @@ struct Port {
 
 impl Port {
     fn queued(&self, unit: Unit) -> u64 {
-        self.queues.iter().flatten().map(|frame| unit.size(*frame, 80)).sum()
+        self.queues.iter().flatten().map(|(frame, _)| unit.size(*frame, 80)).sum()
     }
 
     fn view(&self, now: Time) -> PortView {
@@ -252,23 +252,36 @@ fn drive(marking: &Marking, scheduling: &Scheduling, buffer: &DynamicBuffer, ops
                 }
                 let class = port.scheduler.class_of(class);
                 shared.commit(&mut queued, frame);
-                port.queues[class].push_back(frame);
+                port.queues[class].push_back((frame, now));
                 port.scheduler.enqueue(class, frame);
             }
             Op::Depart { port } => {
                 let port = &mut ports[port];
-                let Some(class) = port.scheduler.next() else {
-                    assert_eq!(port.queued(Unit::Packets), 0, "{} is not work conserving", scheduling.kind());
-                    continue;
-                };
-                assert_eq!(port.scheduler.next(), Some(class), "asking changes nothing");
-                let mut queued = port.queued(shared.unit());
-                let frame = port.queues[class].pop_front().expect("the class that is next has packets");
-                port.scheduler.dequeued(class, frame);
-                shared.release(&mut queued, frame);
-                let verdict = port.marker.on_dequeue(&port.view(now), &packet(frame, Ecn::Ect0), &mut port.rng);
-                assert!(!matches!(verdict, MarkVerdict::Drop(_)), "dropped at dequeue");
-                sent += 1;
+                let mut left = port.queues.iter().map(VecDeque::len).sum::<usize>();
+                loop {
+                    let Some(class) = port.scheduler.next() else {
+                        assert_eq!(left, 0, "{} is not work conserving", scheduling.kind());
+                        break;
+                    };
+                    assert_eq!(port.scheduler.next(), Some(class), "asking changes nothing");
+                    let mut queued = port.queued(shared.unit());
+                    let class_bytes = port.queues[class].iter().map(|(frame, _)| u64::from(*frame)).sum();
+                    let view = PortView { free_at: now, ..port.view(now) };
+                    let (frame, joined) = port.queues[class].pop_front().expect("the class that is next has packets");
+                    let head = Head { port: view, class, class_bytes, waited: now.since(joined) };
+                    port.scheduler.dequeued(class, frame);
+                    shared.release(&mut queued, frame);
+                    left -= 1;
+                    let p = packet(frame, Ecn::Ect0);
+                    if port.marker.decides_at_head() && matches!(port.marker.on_head(&head, &p), MarkVerdict::Drop(_)) {
+                        dropped += 1;
+                        continue;
+                    }
+                    let verdict = port.marker.on_dequeue(&port.view(now), &p, &mut port.rng);
+                    assert!(!matches!(verdict, MarkVerdict::Drop(_)), "dropped on its way out");
+                    sent += 1;
+                    break;
+                }
             }
         }
         let waiting: u64 = ports.iter().map(|p| p.queued(Unit::Packets)).sum();
@@ -279,7 +292,7 @@ fn drive(marking: &Marking, scheduling: &Scheduling, buffer: &DynamicBuffer, ops
     }
     for port in &mut ports {
         while let Some(class) = port.scheduler.next() {
-            let frame = port.queues[class].pop_front().expect("the class that is next has packets");
+            let (frame, _) = port.queues[class].pop_front().expect("the class that is next has packets");
             port.scheduler.dequeued(class, frame);
         }
         assert_eq!(port.queued(Unit::Packets), 0, "{} forgot a packet", scheduling.kind());

@@ -13,7 +13,7 @@ pub use red::{RedParams, Spacing};
 pub use s_ecn::{AfterMark, ByChance, SEcnParams, SlopeForm, SlopeParams, SlopeRegisters, SlopeStep};
 pub use threshold::{At, ThresholdParams};
 
-use crate::{MarkVerdict, PortView};
+use crate::{Head, MarkVerdict, PortView};
 use fanin_packet::Envelope;
 use fanin_params::{choice, Cx};
 use fanin_units::{Amount, Stream};
@@ -57,8 +57,15 @@ pub(crate) trait Policy: Sized {
     /// Admission has refused a packet.
     fn on_refused(&mut self, _view: &PortView, _p: &Envelope) {}
 
-    /// A packet has left the queue and is about to be sent.
+    /// A packet has left the queue and is about to be sent: it can be marked, and is not dropped any more. Ports need no events
+    /// for that, so it may be asked later than it happens; `view.now` is the time when it did.
     fn on_dequeue(&mut self, _view: &PortView, _p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
+        MarkVerdict::Pass
+    }
+
+    /// A packet is at the head of its queue and the wire is free: it is sent, marked and sent, or dropped. A drop takes no time
+    /// on the wire, and the next packet is asked about at once. Asked of every packet, also where it has not waited.
+    fn on_head(&mut self, _head: &Head, _p: &Envelope) -> MarkVerdict {
         MarkVerdict::Pass
     }
 
@@ -70,6 +77,11 @@ pub(crate) trait Policy: Sized {
     /// Whether `on_dequeue` can say anything but `Pass`.
     #[inline(always)]
     fn acts_at_dequeue(&self) -> bool {
+        false
+    }
+
+    /// Whether `on_head` can say anything but `Pass`. The departures of such a port are events.
+    fn decides_at_head(&self) -> bool {
         false
     }
 
@@ -124,6 +136,12 @@ macro_rules! registry {
                 match self { $( Marker::$name(state) => state.on_dequeue(view, p, rng), )* }
             }
 
+            /// A packet is at the head of its queue and the wire is free: whether it is sent, marked and sent, or dropped.
+            #[inline]
+            pub fn on_head(&mut self, head: &Head, p: &Envelope) -> MarkVerdict {
+                match self { $( Marker::$name(state) => state.on_head(head, p), )* }
+            }
+
             /// Whether [`Marker::on_enqueue`] has to be called.
             pub fn acts_at_enqueue(&self) -> bool {
                 match self { $( Marker::$name(state) => state.acts_at_enqueue(), )* }
@@ -133,6 +151,11 @@ macro_rules! registry {
             #[inline(always)]
             pub fn acts_at_dequeue(&self) -> bool {
                 match self { $( Marker::$name(state) => state.acts_at_dequeue(), )* }
+            }
+
+            /// Whether [`Marker::on_head`] has to be called.
+            pub fn decides_at_head(&self) -> bool {
+                match self { $( Marker::$name(state) => state.decides_at_head(), )* }
             }
 
             /// Whether it draws random numbers.

@@ -823,6 +823,26 @@ class SEcnParamsDict(TypedDict, total=False):
     at: At
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FrontDropParams(Table):
+    """A packet whose turn it is to be sent is dropped when the queue has reached a limit."""
+
+    kind: ClassVar[Literal["front_drop"]] = "front_drop"
+
+    limit: AmountOfBuffer | None = None
+    """The limit. A packet is dropped when at least this much waits, itself counted.
+
+    Default: "512KB".
+    """
+
+
+class FrontDropParamsDict(TypedDict, total=False):
+    """`FrontDropParams` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["front_drop"]]
+    limit: AmountOfBuffer
+
+
 Marking: TypeAlias = (
     NoneMarking
     | NoneMarkingDict
@@ -832,7 +852,9 @@ Marking: TypeAlias = (
     | RedParamsDict
     | SEcnParams
     | SEcnParamsDict
-    | Literal["none", "threshold", "red", "s_ecn"]
+    | FrontDropParams
+    | FrontDropParamsDict
+    | Literal["none", "threshold", "red", "s_ecn", "front_drop"]
 )
 """How a port signals congestion. One state per port: with several classes it looks at the whole port.
 
@@ -840,6 +862,7 @@ Marking: TypeAlias = (
 - `threshold`: Every ECN-capable packet when the queue is above a threshold.
 - `red`: Random early detection: by chance, from the average queue.
 - `s_ecn`: By the slope of the queue.
+- `front_drop`: Never: packets are dropped at the head of a queue that has reached a limit.
 """
 
 
@@ -3883,6 +3906,8 @@ __all__ = [
     "SlopeForm",
     "SEcnParams",
     "SEcnParamsDict",
+    "FrontDropParams",
+    "FrontDropParamsDict",
     "Marking",
     "Operations",
     "PdnParams",

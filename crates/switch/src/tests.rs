@@ -163,6 +163,42 @@ fn impossible_switches_are_refused_and_idle_thresholds_warned_of() {
     }
 }
 
+#[test]
+fn a_front_drop_cuts_at_the_limit_with_the_packet_counted() {
+    let p = packet(1518, Ecn::Ect0);
+    for (limit, size) in [(Amount::Packets(20), 1), (Amount::Bytes(20 * 1518), 1518), (Amount::Cells(20 * 19), 19)] {
+        let mut marker = Marker::new(&Marking::FrontDrop(FrontDropParams { limit }));
+        let mut verdict = |depth| marker.on_head(&Head { port: view(depth), class: 0, class_bytes: 0, waited: Span::ZERO }, &p);
+        assert_eq!(
+            [19, 20, 21].map(&mut verdict),
+            [19, 20, 21].map(|depth| match depth {
+                19 => MarkVerdict::Pass,
+                _ => MarkVerdict::Drop(DropReason("front_drop")),
+            })
+        );
+        assert!(marker.decides_at_head() && !marker.acts_at_enqueue() && !marker.acts_at_dequeue());
+        // A buffer that holds just as much lets the queue reach the limit, one that holds less does not.
+        let mut switch = parse_switch();
+        switch.marking = Marking::FrontDrop(FrontDropParams { limit });
+        for (less, warned) in [(0, false), (size, true)] {
+            let most = match limit {
+                Amount::Bytes(n) => Amount::Bytes(n - less),
+                Amount::Packets(n) => Amount::Packets(n - less),
+                Amount::Cells(n) => Amount::Cells(n - less),
+            };
+            switch.buffer = Buffer::Static(StaticBuffer { per_port: most });
+            let found = messages(|cx| switch.check_thresholds(Origins::default(), cx));
+            assert_eq!(found.len(), usize::from(warned), "{limit} {most}: {found:?}");
+        }
+    }
+    for (limit, refused) in
+        [(Amount::Packets(1), true), (Amount::Packets(2), false), (Amount::Bytes(64), true), (Amount::Bytes(65), false)]
+    {
+        let found = messages(|cx| Marking::FrontDrop(FrontDropParams { limit }).check(cx));
+        assert_eq!(found.len(), usize::from(refused), "{limit}: {found:?}");
+    }
+}
+
 fn parse_switch() -> Switch {
     let parsed = Switch::parse(&Value::Table(Vec::new()).into(), &mut Cx::new());
     parsed.expect("all keys have defaults")

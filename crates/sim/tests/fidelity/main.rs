@@ -7,6 +7,7 @@ mod common;
 mod dctcp;
 mod determinism;
 mod drop_notification;
+mod front_drop;
 mod ipv6;
 mod nic;
 mod order;

@@ -83,6 +83,9 @@ fn fifo_switch() -> impl Strategy<Value = String> {
         "{ kind = \"threshold\", k = \"4000B\", at = \"dequeue\" }",
         "{ kind = \"threshold\", k = \"50 cells\" }",
         "{ kind = \"threshold\", k = \"50 cells\", at = \"dequeue\" }",
+        "{ kind = \"front_drop\", limit = \"4 packets\" }",
+        "{ kind = \"front_drop\", limit = \"5KB\" }",
+        "{ kind = \"front_drop\", limit = \"60 cells\" }",
         "{ kind = \"red\", min = \"2 packets\", max = \"10 packets\", weight = 0.2 }",
         "{ kind = \"red\", min = \"2KB\", max = \"9KB\", weight = 0.1, spacing = \"geometric\", by_size = true, hard_drop = false }",
         "{ kind = \"red\", min = \"20 cells\", max = \"90 cells\", weight = 1.0, spacing = \"wait\", gentle = false }",
@@ -114,6 +117,7 @@ fn switch_with_classes() -> impl Strategy<Value = String> {
         "\"none\"",
         "{ kind = \"threshold\", k = \"3 packets\" }",
         "{ kind = \"threshold\", k = \"3 packets\", at = \"dequeue\" }",
+        "{ kind = \"front_drop\", limit = \"3 packets\" }",
         "{ kind = \"red\", min = \"2 packets\", max = \"10 packets\", weight = 0.2 }",
     ]);
     (buffer, scheduling, marking, routing(), mechanisms())

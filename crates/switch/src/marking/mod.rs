@@ -3,11 +3,13 @@
 //! A policy is one file with its parameters, its state and its [`Policy`], one line in the registry below, and one page in
 //! docs/switch.
 
+mod front_drop;
 mod none;
 mod red;
 pub(crate) mod s_ecn;
 mod threshold;
 
+pub use front_drop::FrontDropParams;
 pub use none::NoMarking;
 pub use red::{RedParams, Spacing};
 pub use s_ecn::{AfterMark, ByChance, SEcnParams, SlopeForm, SlopeParams, SlopeRegisters, SlopeStep};
@@ -32,6 +34,11 @@ pub(crate) trait Policy: Sized {
     /// The amounts that it compares queues with.
     fn amounts(_params: &Self::Params) -> Vec<Amount> {
         Vec::new()
+    }
+
+    /// Whether a packet is part of the queue that is compared, and a queue as long as the amount is long enough.
+    fn counts_itself(_params: &Self::Params) -> bool {
+        false
     }
 
     /// Whether it marks ECN-capable packets at all.
@@ -176,6 +183,11 @@ macro_rules! registry {
                 match self { $( Marking::$name(params) => <$state as Policy>::check(params, cx), )* }
             }
 
+            /// Whether a queue as long as an amount is long enough for it: the packet is part of it.
+            pub(crate) fn counts_itself(&self) -> bool {
+                match self { $( Marking::$name(params) => <$state as Policy>::counts_itself(params), )* }
+            }
+
             /// Whether ECN-capable packets are marked at all.
             pub fn marks(&self) -> bool {
                 match self { $( Marking::$name(params) => <$state as Policy>::marks(params), )* }
@@ -189,7 +201,8 @@ macro_rules! registry {
             /// What a threshold of this policy that no queue reaches means, for messages.
             pub fn out_of_reach(&self, threshold: Amount) -> String {
                 let idle = match self { $( Marking::$name(params) => <$state as Policy>::idle_below(params), )* };
-                format!("{}: its threshold, {threshold}, is not below", if idle { "never acts" } else { "acts without it" })
+                let place = if self.counts_itself() { "above" } else { "not below" };
+                format!("{}: its threshold, {threshold}, is {place}", if idle { "never acts" } else { "acts without it" })
             }
 
             /// The amounts that queues are compared with.
@@ -209,4 +222,6 @@ registry! {
     "red" => Red(RedParams, red::Red),
     /// By the slope of the queue.
     "s_ecn" => SEcn(SEcnParams, s_ecn::SEcn),
+    /// Never: packets are dropped at the head of a queue that has reached a limit.
+    "front_drop" => FrontDrop(FrontDropParams, front_drop::FrontDrop),
 }

@@ -305,14 +305,15 @@ fn drive(marking: &Marking, scheduling: &Scheduling, buffer: &DynamicBuffer, ops
                     let view = PortView { free_at: now, ..port.view(now) };
                     let (frame, joined) = port.queues[class].pop_front().expect("the class that is next has packets");
                     let head = Head { port: view, class, class_bytes, waited: now.since(joined) };
-                    port.scheduler.dequeued(class, frame);
                     shared.release(&mut queued, frame);
                     left -= 1;
                     let p = packet(frame, Ecn::Ect0);
                     if port.marker.decides_at_head() && matches!(port.marker.on_head(&head, &p), MarkVerdict::Drop(_)) {
+                        port.scheduler.dropped(class, frame);
                         dropped += 1;
                         continue;
                     }
+                    port.scheduler.dequeued(class, frame);
                     let verdict = port.marker.on_dequeue(&port.view(now), &p, &mut port.rng);
                     assert!(!matches!(verdict, MarkVerdict::Drop(_)), "dropped on its way out");
                     sent += 1;

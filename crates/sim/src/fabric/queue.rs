@@ -222,13 +222,18 @@ impl Core {
         let head = Head { port, class, class_bytes: heads.bytes, waited };
         let frame = self.pool[packet].frame;
         heads.bytes -= u64::from(frame);
-        explicit.scheduler.dequeued(class, frame);
         explicit.bytes -= u64::from(frame);
         explicit.packets -= 1;
         self.left_shared(l, class, frame);
         let verdict = self.decide_at_head(l, &head, packet);
-        if verdict.is_err() {
-            self.ports[l].queue_cells -= self.cells(frame);
+        let cells = self.cells(frame);
+        let port = &mut self.ports[l];
+        let scheduler = &mut port.explicit.as_deref_mut()?.scheduler;
+        if verdict.is_ok() {
+            scheduler.dequeued(class, frame);
+        } else {
+            scheduler.dropped(class, frame);
+            port.queue_cells -= cells;
         }
         Some((packet, verdict))
     }

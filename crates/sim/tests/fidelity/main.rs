@@ -3,6 +3,7 @@
 
 mod burst_laws;
 mod closed_forms;
+mod codel;
 mod common;
 mod dctcp;
 mod determinism;

@@ -84,6 +84,8 @@ fn fifo_switch() -> impl Strategy<Value = String> {
         "{ kind = \"threshold\", k = \"50 cells\" }",
         "{ kind = \"threshold\", k = \"50 cells\", at = \"dequeue\" }",
         "{ kind = \"front_drop\", limit = \"4 packets\" }",
+        "{ kind = \"codel\", target = \"2us\", interval = \"20us\" }",
+        "{ kind = \"codel\", target = \"1us\", interval = \"10us\", ecn = true, ce_threshold = \"8us\", mtu = \"64B\" }",
         "{ kind = \"front_drop\", limit = \"5KB\" }",
         "{ kind = \"front_drop\", limit = \"60 cells\" }",
         "{ kind = \"red\", min = \"2 packets\", max = \"10 packets\", weight = 0.2 }",
@@ -118,6 +120,8 @@ fn switch_with_classes() -> impl Strategy<Value = String> {
         "{ kind = \"threshold\", k = \"3 packets\" }",
         "{ kind = \"threshold\", k = \"3 packets\", at = \"dequeue\" }",
         "{ kind = \"front_drop\", limit = \"3 packets\" }",
+        "{ kind = \"codel\", target = \"2us\", interval = \"20us\" }",
+        "{ kind = \"codel\", target = \"1us\", interval = \"10us\", ecn = true, ce_threshold = \"8us\", mtu = \"64B\" }",
         "{ kind = \"red\", min = \"2 packets\", max = \"10 packets\", weight = 0.2 }",
     ]);
     (buffer, scheduling, marking, routing(), mechanisms())
@@ -132,6 +136,7 @@ fn with_exceptions(switch: impl Strategy<Value = String>) -> impl Strategy<Value
         "{ kind = \"threshold\", k = \"2 packets\" }",
         "{ kind = \"threshold\", k = \"3000B\", at = \"dequeue\" }",
         "{ kind = \"red\", min = \"1 packets\", max = \"6 packets\", weight = 0.5 }",
+        "{ kind = \"codel\", target = \"2us\", interval = \"15us\", ecn = true }",
     ]);
     let scheduling =
         select(vec!["\"fifo\"", "{ kind = \"strict\", classes = 2 }", "{ kind = \"drr\", quanta = [\"600B\", \"1518B\"] }"]);

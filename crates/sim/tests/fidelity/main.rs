@@ -3,10 +3,12 @@
 
 mod burst_laws;
 mod closed_forms;
+mod codel;
 mod common;
 mod dctcp;
 mod determinism;
 mod drop_notification;
+mod front_drop;
 mod ipv6;
 mod nic;
 mod order;

@@ -170,9 +170,10 @@ impl Rack {
         self.undoes() && (self.undo_left == Some(0) || self.echo_is_older(echo))
     }
 
-    /// The ACK was caused by what left before the first retransmission. Source: RFC 3522 §3.2; Linux tcp_packet_delayed.
+    /// The ACK was caused by what left before the first retransmission, as when none has left yet. Source: RFC 3522 §3.2; Linux
+    /// tcp_packet_delayed.
     fn echo_is_older(&self, echo: Option<u32>) -> bool {
-        matches!((self.first_again, echo), (Some(sent), Some(echo)) if (echo.wrapping_sub(sent) as i32) < 0)
+        self.first_again.is_none_or(|sent| echo.is_some_and(|echo| (echo.wrapping_sub(sent) as i32) < 0))
     }
 }
 

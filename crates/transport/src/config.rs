@@ -97,6 +97,31 @@ names! {
 }
 
 names! {
+    /// What ends slow start before a loss.
+    pub enum SlowStart {
+        /// Nothing but ssthresh. Source: RFC 5681 §3.1.
+        "standard" => Standard,
+        /// HyStart: a train of ACKs as long as half the least RTT, or an RTT that has risen by an eighth (4 to 16 ms); a part of
+        /// CUBIC. Source: Linux tcp_cubic.c hystart_update.
+        "hystart" => HyStart,
+        /// HyStart++: when the RTT has risen by an eighth (4 to 16 ms), up to five rounds at a quarter of the speed. Source: RFC 9406.
+        "hystart++" => HyStartPlusPlus,
+    }
+}
+names! {
+    /// By whose arithmetic the window falls and grows.
+    pub enum WindowRules {
+        /// ssthresh from FlightSize; CUBIC as RFC 9438 has it; congestion avoidance counts bytes that are acknowledged cumulatively.
+        /// Source: RFC 5681 §3.1, RFC 9438.
+        "rfc" => Rfc,
+        /// ssthresh from cwnd in whole segments, once per recovery with its timeouts; CUBIC as tcp_cubic.c has it, in ticks of
+        /// `clock_granularity`; congestion avoidance counts bytes that are delivered. Source: Linux tcp_reno_ssthresh,
+        /// tcp_enter_loss, bictcp_update, tcp_cong_avoid.
+        "linux" => Linux,
+    }
+}
+
+names! {
     /// When a segment is retransmitted after a drop notification.
     pub enum DropResend {
         /// At once, whatever congestion window and pacing say. Source: PDN §IV.
@@ -210,8 +235,12 @@ profiled! {
         pub initial_window_rule: InitialWindow = InitialWindow::Rfc5681;
         /// ssthresh at the start. Absent: arbitrarily high. Source: RFC 5681 §3.1.
         pub initial_ssthresh: Option<Bytes> = None, in Bytes(1_000)..;
+        /// By whose arithmetic ssthresh and CUBIC are computed; `linux`: "linux".
+        pub window_rules: WindowRules = WindowRules::Rfc => WindowRules::Linux;
+        /// What ends slow start before a loss; `linux` with CUBIC: "hystart".
+        pub slow_start: SlowStart = SlowStart::Standard;
         /// In slow start, cwnd grows by what an ACK covers, at most by this many segments (L of RFC 3465); `linux`:
-        /// no limit. Source: RFC 5681 §3.1 (1).
+        /// no limit; with `slow_start = "hystart++"` 8, or no limit with pacing. Source: RFC 5681 §3.1 (1), RFC 9406 §4.3.
         pub slow_start_limit: u32 = 1 => 65_535, in 1..=65_535;
         /// The window grows only while it is used up. Source: RFC 7661 §4.2; Linux tcp_is_cwnd_limited.
         pub cwnd_validation: bool = true;
@@ -295,7 +324,11 @@ fn profile_defaults(node: &Node) -> Tcp {
     let named = |key: &str| node.get(key).and_then(|entry| entry.text().or_else(|| entry.get("kind").and_then(Node::text)));
     let profile = if named("profile") == Some("linux") { Profile::Linux } else { Profile::Rfc };
     let mut tcp = Tcp::bare(profile);
-    CongestionControl::suit(named("congestion_control").unwrap_or(""), &mut tcp);
+    let default = tcp.congestion_control.kind();
+    CongestionControl::suit(named("congestion_control").unwrap_or(default), &mut tcp);
+    if named("slow_start") == Some(SlowStart::HyStartPlusPlus.name()) {
+        tcp.slow_start_limit = if matches!(named("pacing"), None | Some("none")) { 8 } else { 65_535 };
+    }
     tcp
 }
 

@@ -13,6 +13,7 @@ mod order;
 mod ports;
 mod random;
 mod samples;
+mod slow_start;
 mod stamps;
 mod tcp_laws;
 mod ties;

@@ -142,3 +142,145 @@ impl HyStart {
         MOST_ACK_DELAY.min(Span::from_secs_f64(seconds.min(1.0)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cc::{CongestionControl, Cubic};
+    use crate::config::{Paced, Profile};
+
+    const MSS: u64 = 1448;
+    /// A pacing rate so high that offload adds nothing to a train.
+    const NO_OFFLOAD: Span = Span::ZERO;
+
+    fn us(us: u64) -> Span {
+        Span::from_us(us)
+    }
+
+    /// Rounds of ACKs of one segment each.
+    struct Rounds {
+        delays: Delays,
+        w: Window,
+        now: Time,
+        una: u64,
+        srtt: Span,
+    }
+
+    impl Rounds {
+        fn new(segments: u64, pacing: Option<Paced>, srtt: Span) -> Self {
+            let cubic = Cubic { c: 0.4, beta: 0.7, fast_convergence: true, reno_friendly: true };
+            let mut tcp = Tcp::new(Profile::Linux, CongestionControl::Cubic(cubic));
+            if let Some(paced) = pacing {
+                tcp.pacing = Pacing::Fq(paced);
+            }
+            let w = Window { cwnd: segments * MSS, ssthresh: Window::INFINITE, mss: MSS as u32 };
+            let delays = Delays { min: Span::ZERO, hystart: Some(HyStart::new(&tcp)) };
+            Rounds { delays, w, now: Time::ZERO + us(10_000), una: 1, srtt }
+        }
+
+        /// A round of `n` ACKs `gap` apart, each with an RTT of `rtt`; how many came before slow start ended, if it did. The window
+        /// stays, so that thresholds do.
+        fn round(&mut self, n: u64, gap: Span, rtt: Span) -> Option<u64> {
+            let end = self.una + n * MSS;
+            for i in 1..=n {
+                self.una += MSS;
+                let ack = Ack { now: self.now, una: self.una, nxt: end + (i - 1) * MSS, srtt: self.srtt, ..Ack::default() };
+                self.delays.sample(&mut self.w, &ack, rtt, None);
+                if self.w.ssthresh == self.w.cwnd {
+                    return Some(i);
+                }
+                self.now += gap;
+            }
+            self.now += Span::from_ms(50);
+            None
+        }
+    }
+
+    /// hystart_update: a train longer than half the least RTT. At 10 ms and ACKs 100 us apart that is the 52nd of the round, 5.1 ms
+    /// after the first.
+    #[test]
+    fn a_train_of_half_the_least_rtt_ends_slow_start() {
+        let mut rounds = Rounds::new(40, None, NO_OFFLOAD);
+        assert_eq!(rounds.round(40, us(100), us(10_000)), None);
+        assert_eq!(rounds.round(60, us(100), us(10_000)), Some(52));
+        assert_eq!(rounds.w.ssthresh, 40 * MSS);
+    }
+
+    /// With pacing the whole least RTT: the segments of a round are spread over half of it by themselves.
+    #[test]
+    fn with_pacing_a_train_may_be_twice_as_long() {
+        let mut rounds = Rounds::new(40, Some(Paced { slow_start_gain: 2.0, gain: 1.2 }), NO_OFFLOAD);
+        assert_eq!(rounds.round(40, us(100), us(10_000)), None);
+        assert_eq!(rounds.round(150, us(100), us(10_000)), Some(102));
+    }
+
+    /// hystart_ack_delay: 4 · 64 KiB at the pacing rate of 2 · 400 segments per ms, 226 us, of which the unpaced sender takes half.
+    #[test]
+    fn offload_lengthens_the_train() {
+        let mut rounds = Rounds::new(400, None, us(1_000));
+        assert_eq!(rounds.round(40, us(10), us(1_000)), None);
+        assert_eq!(rounds.round(400, us(10), us(1_000)), Some(63)); // (1000 + 226) / 2 = 613 us
+    }
+
+    /// A gap of more than 2 ms ends the train for the rest of the round. Source: Linux hystart_ack_delta_us.
+    #[test]
+    fn sparse_acks_are_no_train() {
+        let mut rounds = Rounds::new(40, None, NO_OFFLOAD);
+        for _ in 0..3 {
+            assert_eq!(rounds.round(40, us(2_001), us(10_000)), None);
+        }
+    }
+
+    /// hystart_update: the least of nine samples of a round exceeds delay_min by max (delay_min / 8, 4 ms), 16 ms at most.
+    #[test]
+    fn a_risen_rtt_ends_slow_start() {
+        for (least, thresh) in [(10_000, 4_000), (80_000, 10_000), (400_000, 16_000)] {
+            let mut rounds = Rounds::new(40, None, NO_OFFLOAD);
+            assert_eq!(rounds.round(40, us(3_000), us(least)), None);
+            assert_eq!(rounds.round(40, us(3_000), us(least + thresh)), None);
+            assert_eq!(rounds.round(40, us(3_000), us(least + thresh + 1)), Some(9));
+        }
+    }
+
+    /// One low sample of the round suffices for going on.
+    #[test]
+    fn the_least_rtt_of_a_round_counts() {
+        let mut rounds = Rounds::new(40, None, NO_OFFLOAD);
+        rounds.round(40, us(3_000), us(10_000));
+        let ack = Ack { now: rounds.now, una: rounds.una + MSS, nxt: rounds.una + 60 * MSS, ..Ack::default() };
+        rounds.una += MSS;
+        rounds.delays.sample(&mut rounds.w, &ack, us(11_000), None);
+        rounds.now += us(3_000);
+        let una = rounds.una;
+        for i in 1..30 {
+            let ack = Ack { now: rounds.now, una: una + i * MSS, nxt: una + 60 * MSS, ..Ack::default() };
+            rounds.delays.sample(&mut rounds.w, &ack, us(30_000), None);
+            rounds.now += us(3_000);
+        }
+        assert!(rounds.w.in_slow_start());
+    }
+
+    /// Below 16 segments nothing ends slow start. Source: Linux hystart_low_window.
+    #[test]
+    fn small_windows_are_left_alone() {
+        let mut rounds = Rounds::new(15, None, NO_OFFLOAD);
+        rounds.round(40, us(100), us(1_000));
+        assert_eq!(rounds.round(40, us(100), us(60_000)), None);
+    }
+
+    /// cubictcp_acked: no samples in the second after the start of a congestion avoidance; cubictcp_state: a timeout forgets all.
+    #[test]
+    fn the_least_rtt_is_kept_until_a_timeout() {
+        let mut delays = Delays { min: Span::ZERO, hystart: None };
+        let mut w = Window { cwnd: MSS, ssthresh: MSS, mss: MSS as u32 };
+        let at = |ms: u64| Ack { now: Time::ZERO + Span::from_ms(ms), ..Ack::default() };
+        delays.sample(&mut w, &at(10), us(700), None);
+        delays.sample(&mut w, &at(1_500), us(500), Some(Time::ZERO + Span::from_ms(501)));
+        assert_eq!(delays.min, us(700));
+        delays.sample(&mut w, &at(1_501), us(500), Some(Time::ZERO + Span::from_ms(501)));
+        delays.sample(&mut w, &at(1_600), us(900), None);
+        assert_eq!(delays.min, us(500));
+        delays.reset(Time::ZERO, 1);
+        assert_eq!(delays.min, Span::ZERO);
+    }
+}

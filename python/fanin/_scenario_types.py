@@ -1460,6 +1460,23 @@ InitialWindow: TypeAlias = Literal["rfc5681", "rfc6928"]
 """
 
 
+WindowRules: TypeAlias = Literal["rfc", "linux"]
+"""By whose arithmetic the window falls and grows.
+
+- `rfc`: ssthresh from FlightSize; CUBIC as RFC 9438 has it; congestion avoidance counts bytes that are acknowledged cumulatively.
+- `linux`: ssthresh from cwnd in whole segments, once per recovery with its timeouts; CUBIC as tcp_cubic.c has it, in ticks of
+"""
+
+
+SlowStart: TypeAlias = Literal["standard", "hystart", "hystart++"]
+"""What ends slow start before a loss.
+
+- `standard`: Nothing but ssthresh. Source: RFC 5681 §3.1.
+- `hystart`: HyStart: a train of ACKs as long as half the least RTT, or an RTT that has risen by an eighth (4 to 16 ms); a part of
+- `hystart++`: HyStart++: when the RTT has risen by an eighth (4 to 16 ms), up to five rounds at a quarter of the speed. Source: RFC 9406.
+"""
+
+
 IdleRestart: TypeAlias = Literal["none", "rfc5681", "decay"]
 """What becomes of the window of a connection that has been idle for longer than an RTO.
 
@@ -1702,9 +1719,21 @@ class Tcp(Table):
     Accepted: at least 1KB.
     """
 
+    window_rules: WindowRules | None = None
+    """By whose arithmetic ssthresh and CUBIC are computed; `linux`: "linux".
+
+    Default: "rfc".
+    """
+
+    slow_start: SlowStart | None = None
+    """What ends slow start before a loss; `linux` with CUBIC: "hystart".
+
+    Default: "standard".
+    """
+
     slow_start_limit: int | None = None
     """In slow start, cwnd grows by what an ACK covers, at most by this many segments (L of RFC 3465); `linux`:
-    no limit. Source: RFC 5681 §3.1 (1).
+    no limit; with `slow_start = "hystart++"` 8, or no limit with pacing. Source: RFC 5681 §3.1 (1), RFC 9406 §4.3.
 
     Default: 1. Accepted: from 1 to 65535.
     """
@@ -1923,6 +1952,8 @@ class TcpDict(TypedDict, total=False):
     initial_window: int
     initial_window_rule: InitialWindow
     initial_ssthresh: Size
+    window_rules: WindowRules
+    slow_start: SlowStart
     slow_start_limit: int
     cwnd_validation: bool
     idle_restart: IdleRestart
@@ -3796,7 +3827,7 @@ class ScenarioDoc(Table):
     transport: TransportConfig | None = None
     """The transport of traffic that names none; called "default" in results.
 
-    Default: { kind = "tcp", profile = "rfc", congestion_control = { kind = "newreno" }, handshake = true, mtu = 1500, initial_window_rule = "rfc5681", slow_start_limit = 1, cwnd_validation = true, idle_restart = "rfc5681", sack = true, dup_thresh = 3, limited_transmit = true, prr = false, rto_initial = "1s", rto_min = "1s", rto_floor = "rto", rto_max = "60s", clock_granularity = "1ms", backoff_reset = "sample", rtt_sampling = "timed_segment", spurious_rto = "none", max_retries = 15, syn_retries = 8, time_wait = "240s", timestamps = true, timestamp_tick = "1ms", ack_every = 2, delayed_ack_timeout = "200ms", quick_acks = 0, receive_window = { kind = "fixed", size = "16777216B" }, ecn = false, ecn_echo = "classic", ect_on = "new_data", drop_notification = false, trim_nack = false, drop_resend = "at_once", pacing = { kind = "none" }, tso = false, tso_max = "65536B" }.
+    Default: { kind = "tcp", profile = "rfc", congestion_control = { kind = "newreno" }, handshake = true, mtu = 1500, initial_window_rule = "rfc5681", window_rules = "rfc", slow_start = "standard", slow_start_limit = 1, cwnd_validation = true, idle_restart = "rfc5681", sack = true, dup_thresh = 3, limited_transmit = true, prr = false, rto_initial = "1s", rto_min = "1s", rto_floor = "rto", rto_max = "60s", clock_granularity = "1ms", backoff_reset = "sample", rtt_sampling = "timed_segment", spurious_rto = "none", max_retries = 15, syn_retries = 8, time_wait = "240s", timestamps = true, timestamp_tick = "1ms", ack_every = 2, delayed_ack_timeout = "200ms", quick_acks = 0, receive_window = { kind = "fixed", size = "16777216B" }, ecn = false, ecn_echo = "classic", ect_on = "new_data", drop_notification = false, trim_nack = false, drop_resend = "at_once", pacing = { kind = "none" }, tso = false, tso_max = "65536B" }.
     """
 
     transports: Mapping[str, TransportConfig] | None = None
@@ -3928,6 +3959,8 @@ __all__ = [
     "DctcpDict",
     "CongestionControl",
     "InitialWindow",
+    "WindowRules",
+    "SlowStart",
     "IdleRestart",
     "RtoFloor",
     "BackoffReset",

@@ -431,6 +431,13 @@ mod tests {
         let dctcp = parse(&[("profile", text("linux")), ("congestion_control", table), ("ecn_echo", text("classic"))]).0.unwrap();
         assert_eq!((dctcp.ecn_echo, dctcp.ect_on), (EcnEcho::Classic, EctOn::All));
         assert!(!parse(&[("congestion_control", text("reno"))]).0.unwrap().sack);
+        assert_eq!((linux.slow_start, linux.window_rules), (SlowStart::HyStart, WindowRules::Linux));
+        assert_eq!((dctcp.slow_start, dctcp.window_rules), (SlowStart::Standard, WindowRules::Linux));
+        assert_eq!(parse(&[("congestion_control", text("cubic"))]).0.unwrap().slow_start, SlowStart::Standard);
+        let plus = |more: (&str, Value)| parse(&[("profile", text("linux")), ("slow_start", text("hystart++")), more]).0.unwrap();
+        assert_eq!(plus(("pacing", text("none"))).slow_start_limit, 8); // RFC 9406 §4.3
+        assert_eq!(plus(("pacing", text("fq"))).slow_start_limit, 65_535);
+        assert_eq!(plus(("slow_start_limit", Value::Int(3))).slow_start_limit, 3);
         assert_eq!(parse(&[("profile", text("linux")), ("rto_min", text("10ms"))]).0.unwrap().rto_min, Span::from_ms(10));
     }
 

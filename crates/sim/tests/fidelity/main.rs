@@ -15,6 +15,7 @@ mod order;
 mod ports;
 mod random;
 mod samples;
+mod slow_start;
 mod stamps;
 mod tcp_laws;
 mod ties;

@@ -22,8 +22,9 @@ mod udp;
 
 pub use cc::CongestionControl;
 pub use config::{
-    BackoffReset, DropResend, EcnEcho, EctOn, FixedWindow, GrowingWindow, IdleRestart, InitialWindow, Paced, Pacing, Profile,
-    ReceiveWindow, RtoFloor, RttSampling, SpuriousRto, Tcp, Unpaced,
+    BackoffReset, CompressedSacks, DelayedAcks, DropResend, EcnEcho, EctOn, FixedWindow, GrowingWindow, IdleRestart,
+    InitialWindow, Paced, Pacing, Profile, ReceiveWindow, RtoFloor, RttSampling, SackCompression, SpuriousRto, Tcp, Uncompressed,
+    Unpaced,
 };
 pub use endpoint::{Connection, Phase, Role, TcpEndpoint, TcpState};
 pub use registry::{Endpoint, TransportConfig};

@@ -1502,6 +1502,76 @@ SpuriousRto: TypeAlias = Literal["none", "f_rto", "eifel"]
 """
 
 
+DelayedAcks: TypeAlias = Literal["fixed", "adaptive"]
+"""How long an ACK may wait.
+
+- `fixed`: For `ack_every` segments, or `delayed_ack_timeout`. Source: RFC 5681 §4.2.
+- `adaptive`: For more than `ack_every` − 1 segments of the size seen, or a time that follows the spacing of arrivals, from
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NoneSackCompression(Table):
+    """Each segment out of order is acknowledged at once. Source: RFC 5681 §4.2."""
+
+    kind: ClassVar[Literal["none"]] = "none"
+
+
+class NoneSackCompressionDict(TypedDict, total=False):
+    """`NoneSackCompression` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["none"]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CompressedSacks(Table):
+    """The first three ACKs with the same number leave at once, as fast retransmit needs them; those after it wait and are merged."""
+
+    kind: ClassVar[Literal["timer"]] = "timer"
+
+    delay: Duration | None = None
+    """The longest wait; at most 5 % of the RTT. Source: Linux tcp_comp_sack_delay_ns.
+
+    Default: "1ms". Accepted: from 1ns to 100ms.
+    """
+
+    slack: Duration | None = None
+    """How much later than that the timer runs. Source: Linux tcp_comp_sack_slack_ns, which the kernel takes in full unless
+    another timer runs in between.
+
+    Default: "100us". Accepted: from 0ps to 100ms.
+    """
+
+    most: int | None = None
+    """So many ACKs are merged at most. Source: Linux tcp_comp_sack_nr.
+
+    Default: 44. Accepted: from 1 to 255.
+    """
+
+
+class CompressedSacksDict(TypedDict, total=False):
+    """`CompressedSacks` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["timer"]]
+    delay: Duration
+    slack: Duration
+    most: int
+
+
+SackCompression: TypeAlias = (
+    NoneSackCompression
+    | NoneSackCompressionDict
+    | CompressedSacks
+    | CompressedSacksDict
+    | Literal["none", "timer"]
+)
+"""Whether ACKs of segments out of order are merged.
+
+- `none`: They are not.
+- `timer`: By a timer. Source: Linux tcp_comp_sack_delay_ns.
+"""
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FixedWindow(Table):
     """A receive buffer of one size."""
@@ -1524,22 +1594,40 @@ class FixedWindowDict(TypedDict, total=False):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GrowingWindow(Table):
-    """A receive buffer that grows to twice what arrives in an RTT. Source: DRS;
-    Linux tcp_rcv_space_adjust.
+    """A receive buffer that grows with the rate, of which a part is window. At the start the window is `buffer` · `share` less a
+    segment (64,088 B). Once per RTT in which more has arrived than in any before it, the buffer is given room for
+    2·arrived + 16 segments, and twice the growth on top; the window follows by two segments for each that arrives.
+
+    Source: DRS; Linux tcp_init_buffer_space, tcp_rcv_space_adjust, tcp_grow_window, __tcp_select_window.
+    Deviation: Linux 5.15 rounds the memory of a segment up, which makes windows 3 % larger.
     """
 
     kind: ClassVar[Literal["auto"]] = "auto"
 
-    initial: Size | None = None
-    """At the start. Source: Linux tcp_rmem[1] = 131072, half of it window.
+    buffer: Size | None = None
+    """Memory at the start. Source: Linux tcp_rmem[1].
 
-    Default: "65536B". Accepted: from 1460B to 1073725440B.
+    Default: "131072B". Accepted: from 4096B to 1073725440B.
     """
 
-    max: Size | None = None
-    """At most. Source: Linux tcp_rmem[2].
+    max_buffer: Size | None = None
+    """Memory at most. Source: Linux tcp_rmem[2] (6.18: 32 MiB).
 
-    Default: "6291456B". Accepted: from 1460B to 1073725440B.
+    Default: "6291456B". Accepted: from 4096B to 1073725440B.
+    """
+
+    share: float | None = None
+    """Which part of the memory is window before the first full segment arrives. Source: Linux 5.15 tcp_adv_win_scale = 1; 6.12
+    TCP_DEFAULT_SCALING_RATIO.
+
+    Default: 0.5. Accepted: from 0.05 to 1.
+    """
+
+    frame_share: float | None = None
+    """Which part it is afterwards: payload of a full segment over the memory that holds it; `linux`: 0.625, 1448 B in a buffer
+    of 2 KiB with 256 B of sk_buff. Absent: `share`. Source: Linux 6.12 scaling_ratio; 5.15 has none.
+
+    Accepted: from 0.05 to 1.
     """
 
 
@@ -1547,8 +1635,10 @@ class GrowingWindowDict(TypedDict, total=False):
     """`GrowingWindow` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["auto"]]
-    initial: Size
-    max: Size
+    buffer: Size
+    max_buffer: Size
+    share: float
+    frame_share: float
 
 
 ReceiveWindow: TypeAlias = (
@@ -1832,18 +1922,51 @@ class Tcp(Table):
     Default: 2. Accepted: from 1 to 255.
     """
 
+    delayed_acks: DelayedAcks | None = None
+    """How long other ACKs wait; `linux`: "adaptive".
+
+    Default: "fixed".
+    """
+
     delayed_ack_timeout: Duration | None = None
-    """How long such an ACK may wait; `linux`: 40 ms. Source: RFC 9293 §3.8.6.3 (less than 500 ms; BSD has 200 ms);
-    Linux TCP_DELACK_MIN.
+    """How long an ACK may wait, where adaptive at the start; `linux`: 40 ms. Source: RFC 9293 §3.8.6.3 (less than 500 ms; BSD
+    has 200 ms); Linux TCP_ATO_MIN, TCP_DELACK_MIN.
+
+    Default: "200ms". Accepted: from 1ns to below 500ms.
+    """
+
+    delayed_ack_max: Duration | None = None
+    """The longest wait of an adaptive ACK. Source: Linux TCP_DELACK_MAX.
 
     Default: "200ms". Accepted: from 1ns to below 500ms.
     """
 
     quick_acks: int | None = None
-    """ACKs that are not delayed at the start, after out-of-order data and after idle time; `linux`: 16.
-    Source: Linux TCP_MAX_QUICKACKS.
+    """ACKs that are not delayed at the start, after idle time and, where fixed, after out-of-order data, where adaptive, after
+    duplicates and at most as many as half a window has segments; `linux`: 16. Source: Linux TCP_MAX_QUICKACKS,
+    tcp_incr_quickack.
 
     Default: 0. Accepted: from 0 to 255.
+    """
+
+    sack_compression: SackCompression | None = None
+    """Whether ACKs of segments out of order are merged; `linux`: "timer". Needs `sack`.
+
+    Default: { kind = "none" }.
+    """
+
+    dsack: bool | None = None
+    """The first SACK block of the next ACK reports data that arrived twice; `linux`: on. Needs `sack`. Source: RFC 2883 §4.
+
+    Default: false.
+    """
+
+    paws: bool | None = None
+    """Segments with a timestamp older than the one to be echoed, by more than a tick, are dropped and acknowledged; `linux`: on.
+    Needs `timestamps`. Source: RFC 7323 §5; Linux tcp_paws_discard, tcp_disordered_ack. Deviation: none for timestamps that
+    were not updated for 24 days.
+
+    Default: false.
     """
 
     receive_window: ReceiveWindow | None = None
@@ -1944,8 +2067,13 @@ class TcpDict(TypedDict, total=False):
     timestamps: bool
     timestamp_tick: Duration
     ack_every: int
+    delayed_acks: DelayedAcks
     delayed_ack_timeout: Duration
+    delayed_ack_max: Duration
     quick_acks: int
+    sack_compression: SackCompression
+    dsack: bool
+    paws: bool
     receive_window: ReceiveWindow
     ecn: bool
     ecn_echo: EcnEcho
@@ -3796,7 +3924,7 @@ class ScenarioDoc(Table):
     transport: TransportConfig | None = None
     """The transport of traffic that names none; called "default" in results.
 
-    Default: { kind = "tcp", profile = "rfc", congestion_control = { kind = "newreno" }, handshake = true, mtu = 1500, initial_window_rule = "rfc5681", slow_start_limit = 1, cwnd_validation = true, idle_restart = "rfc5681", sack = true, dup_thresh = 3, limited_transmit = true, prr = false, rto_initial = "1s", rto_min = "1s", rto_floor = "rto", rto_max = "60s", clock_granularity = "1ms", backoff_reset = "sample", rtt_sampling = "timed_segment", spurious_rto = "none", max_retries = 15, syn_retries = 8, time_wait = "240s", timestamps = true, timestamp_tick = "1ms", ack_every = 2, delayed_ack_timeout = "200ms", quick_acks = 0, receive_window = { kind = "fixed", size = "16777216B" }, ecn = false, ecn_echo = "classic", ect_on = "new_data", drop_notification = false, trim_nack = false, drop_resend = "at_once", pacing = { kind = "none" }, tso = false, tso_max = "65536B" }.
+    Default: { kind = "tcp", profile = "rfc", congestion_control = { kind = "newreno" }, handshake = true, mtu = 1500, initial_window_rule = "rfc5681", slow_start_limit = 1, cwnd_validation = true, idle_restart = "rfc5681", sack = true, dup_thresh = 3, limited_transmit = true, prr = false, rto_initial = "1s", rto_min = "1s", rto_floor = "rto", rto_max = "60s", clock_granularity = "1ms", backoff_reset = "sample", rtt_sampling = "timed_segment", spurious_rto = "none", max_retries = 15, syn_retries = 8, time_wait = "240s", timestamps = true, timestamp_tick = "1ms", ack_every = 2, delayed_acks = "fixed", delayed_ack_timeout = "200ms", delayed_ack_max = "200ms", quick_acks = 0, sack_compression = { kind = "none" }, dsack = false, paws = false, receive_window = { kind = "fixed", size = "16777216B" }, ecn = false, ecn_echo = "classic", ect_on = "new_data", drop_notification = false, trim_nack = false, drop_resend = "at_once", pacing = { kind = "none" }, tso = false, tso_max = "65536B" }.
     """
 
     transports: Mapping[str, TransportConfig] | None = None
@@ -3933,6 +4061,12 @@ __all__ = [
     "BackoffReset",
     "RttSampling",
     "SpuriousRto",
+    "DelayedAcks",
+    "NoneSackCompression",
+    "NoneSackCompressionDict",
+    "CompressedSacks",
+    "CompressedSacksDict",
+    "SackCompression",
     "FixedWindow",
     "FixedWindowDict",
     "GrowingWindow",

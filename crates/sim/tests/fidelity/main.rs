@@ -12,6 +12,7 @@ mod nic;
 mod order;
 mod ports;
 mod random;
+mod receive;
 mod samples;
 mod stamps;
 mod tcp_laws;

@@ -207,7 +207,10 @@ fn without_effect(tcp: &Tcp, cx: &mut Cx) {
     }
     if !tcp.sack {
         idle!(dsack, "without sack", "sack = true, or no dsack");
-        idle!(sack_compression, "without sack", "sack = true, or no sack_compression");
+        if tcp.sack_compression != default.sack_compression {
+            let (kind, remedy) = (tcp.sack_compression.kind().to_string(), "sack = true, or no sack_compression");
+            cx.error_at("sack_compression", &kind, "has no effect without sack", remedy);
+        }
     }
     if tcp.initial_window.is_some() {
         idle!(initial_window_rule, "beside initial_window", "either initial_window or initial_window_rule");

@@ -81,6 +81,8 @@ pub struct Ack {
     /// RTT of the segment that left last among those newly acknowledged, from its first bit on the host's wire; none where they
     /// were sent again, or the controller does not ask for it ([`Controller::needs_rtt`]).
     pub rtt: Option<Span>,
+    /// A congestion control that asks for RTTs may be at work; false where the compiler shall leave out what only they do.
+    pub timed: bool,
     /// It carries ECE on a connection that negotiated ECN.
     pub ece: bool,
     /// SND.UNA after it, as an offset in the stream.
@@ -234,7 +236,7 @@ macro_rules! controllers {
             }
             #[inline(always)]
             fn on_ack(&mut self, w: &mut Window, ack: &Ack) {
-                match self { $( Self::$variant(c) => c.on_ack(w, ack), )* Self::HyStartPlusPlus(c) => c.on_ack(w, ack) }
+                match self { $( Self::$variant(c) => c.on_ack(w, ack), )* Self::HyStartPlusPlus(c) => if ack.timed { c.on_ack(w, ack) } }
             }
             fn on_loss(&mut self, w: &mut Window, event: &Congestion) {
                 match self { $( Self::$variant(c) => c.on_loss(w, event), )* Self::HyStartPlusPlus(c) => c.on_loss(w, event) }
@@ -253,7 +255,7 @@ macro_rules! controllers {
             }
             #[inline(always)]
             fn on_recovery_ack(&mut self, w: &mut Window, ack: &Ack) {
-                match self { $( Self::$variant(c) => c.on_recovery_ack(w, ack), )* Self::HyStartPlusPlus(c) => c.on_recovery_ack(w, ack) }
+                match self { $( Self::$variant(c) => c.on_recovery_ack(w, ack), )* Self::HyStartPlusPlus(c) => if ack.timed { c.on_recovery_ack(w, ack) } }
             }
             fn needs_rtt(&self) -> bool {
                 match self { $( Self::$variant(c) => c.needs_rtt(), )* Self::HyStartPlusPlus(c) => c.needs_rtt() }

@@ -131,6 +131,8 @@ pub(super) struct AckNews {
     pub ts_echo: u32,
     /// See [`Ack::rtt`](crate::cc::Ack::rtt).
     pub rtt: Option<Span>,
+    /// See [`Ack::timed`](crate::cc::Ack::timed).
+    pub timed: bool,
 }
 
 impl TcpEndpoint {

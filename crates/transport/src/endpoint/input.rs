@@ -32,7 +32,7 @@ impl TcpEndpoint {
             self.edge = self.edge.max(edge);
             self.una = ack;
             if self.send_times.is_none() {
-                self.on_calm_ack(cfg, now, (ack - una, ts_echo), ece, None, false);
+                self.on_calm_ack(cfg, now, (ack - una, ts_echo), ece, None, true);
             } else {
                 self.on_calm_ack_with_rtt(cfg, now, (ack - una, ts_echo), ece);
             }
@@ -56,8 +56,8 @@ impl TcpEndpoint {
 
     /// The plain next ACK has advanced SND.UNA.
     #[inline(always)]
-    fn on_calm_ack(&mut self, cfg: &Tcp, now: Time, (acked, ts_echo): (u64, u32), ece: bool, rtt: Option<Span>, timed: bool) {
-        let news = AckNews { acked, delivered: acked, duplicate: false, ece, ts_echo, rtt, timed };
+    fn on_calm_ack(&mut self, cfg: &Tcp, now: Time, (acked, ts_echo): (u64, u32), ece: bool, rtt: Option<Span>, untimed: bool) {
+        let news = AckNews { acked, delivered: acked, duplicate: false, ece, ts_echo, rtt, untimed };
         if self.on_new_ack(cfg, now, &news) {
             let mut repair = self.repair.take().unwrap_or_default();
             self.begin_cwr(&mut repair, acked);
@@ -72,7 +72,7 @@ impl TcpEndpoint {
     #[inline(never)]
     fn on_calm_ack_with_rtt(&mut self, cfg: &Tcp, now: Time, acked: (u64, u32), ece: bool) {
         let rtt = self.rtt_of_ack(now);
-        self.on_calm_ack(cfg, now, acked, ece, rtt, true);
+        self.on_calm_ack(cfg, now, acked, ece, rtt, false);
     }
 
     /// SND.UNA has advanced outside fast recovery: RTT, window, ECN, counters. Gives whether the window shall now fall by PRR.
@@ -108,7 +108,7 @@ impl TcpEndpoint {
             delivered: news.delivered,
             credit: if cfg.window_rules == WindowRules::Linux { news.delivered } else { news.acked },
             rtt: news.rtt,
-            timed: news.timed,
+            untimed: news.untimed,
             ece: news.ece,
             una: self.una,
             nxt: self.nxt,
@@ -224,7 +224,7 @@ impl TcpEndpoint {
         let delivered = acked - covered + sacked;
         let rtt = self.rtt_of_ack(now);
         let restart =
-            self.repair_on_ack(cfg, now, &mut repair, AckNews { acked, delivered, duplicate, ece, ts_echo, rtt, timed: true });
+            self.repair_on_ack(cfg, now, &mut repair, AckNews { acked, delivered, duplicate, ece, ts_echo, rtt, untimed: false });
         self.repair = Some(repair);
         if acked > 0 {
             if !outstanding {

@@ -1299,6 +1299,149 @@ NicOrder: TypeAlias = Literal["fair", "fifo"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class AtOnce(Table):
+    """Each packet reaches its transport as soon as it has arrived."""
+
+    kind: ClassVar[Literal["at_once"]] = "at_once"
+
+
+class AtOnceDict(TypedDict, total=False):
+    """`AtOnce` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["at_once"]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Napi(Table):
+    """The NIC coalesces interrupts, and the host takes what waits in polls: segments of a flow that follow one another and differ in
+    nothing else are handed to the transport as one, which acknowledges them once. Source: Linux NAPI, GRO (napi_poll,
+    tcp_gro_receive, skb_gro_receive).
+
+    Deviation: a poll takes no time, and does not span several flows' buckets (gro_list). Control messages of switches do not wait.
+    """
+
+    kind: ClassVar[Literal["napi"]] = "napi"
+
+    interrupt_delay: Duration | None = None
+    """From the first packet that finds nothing waiting until the poll. Source: ethtool rx-usecs (mlx5 8 us, ice and i40e 50 us).
+
+    Default: "8us". Accepted: from 1ns to 10ms.
+    """
+
+    gro: bool | None = None
+    """Whether segments are merged.
+
+    Default: true.
+    """
+
+    budget: int | None = None
+    """Packets of one poll; the next follows at once, but merges nothing with it. Source: Linux NAPI_POLL_WEIGHT.
+
+    Default: 64. Accepted: from 1 to 65535.
+    """
+
+    gro_max: Size | None = None
+    """Payload bytes of merged segments at most. Source: Linux GRO_LEGACY_MAX_SIZE (64 KiB with headers).
+
+    Default: "65483B". Accepted: from 1460B to 524280B.
+    """
+
+
+class NapiDict(TypedDict, total=False):
+    """`Napi` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["napi"]]
+    interrupt_delay: Duration
+    gro: bool
+    budget: int
+    gro_max: Size
+
+
+Receive: TypeAlias = (
+    AtOnce
+    | AtOnceDict
+    | Napi
+    | NapiDict
+    | Literal["at_once", "napi"]
+)
+"""How packets come from the NIC to the transport.
+
+- `at_once`: One by one.
+- `napi`: In polls, with segments merged.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NoneNoise(Table):
+    """None."""
+
+    kind: ClassVar[Literal["none"]] = "none"
+
+
+class NoneNoiseDict(TypedDict, total=False):
+    """`NoneNoise` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["none"]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class UniformNoise(Table):
+    """Uniform from zero."""
+
+    kind: ClassVar[Literal["uniform"]] = "uniform"
+
+    max: Duration | None = None
+    """At most.
+
+    Default: "10us". Accepted: from 1ns to 10ms.
+    """
+
+
+class UniformNoiseDict(TypedDict, total=False):
+    """`UniformNoise` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["uniform"]]
+    max: Duration
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExponentialNoise(Table):
+    """Exponential."""
+
+    kind: ClassVar[Literal["exponential"]] = "exponential"
+
+    mean: Duration | None = None
+    """On average.
+
+    Default: "5us". Accepted: from 1ns to 10ms.
+    """
+
+
+class ExponentialNoiseDict(TypedDict, total=False):
+    """`ExponentialNoise` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["exponential"]]
+    mean: Duration
+
+
+Noise: TypeAlias = (
+    NoneNoise
+    | NoneNoiseDict
+    | UniformNoise
+    | UniformNoiseDict
+    | ExponentialNoise
+    | ExponentialNoiseDict
+    | Literal["none", "uniform", "exponential"]
+)
+"""What a host adds to the delay of each packet that it receives.
+
+- `none`: Nothing.
+- `uniform`: Any delay up to a bound is as likely as another.
+- `exponential`: Short delays are likely, long ones possible.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Host(Table):
     """What hosts do besides their transport."""
 
@@ -1314,12 +1457,27 @@ class Host(Table):
     Default: "0ps". Accepted: from 0ps to 10ms.
     """
 
+    receive: Receive | None = None
+    """How packets come from the NIC to the transport.
+
+    Default: { kind = "at_once" }.
+    """
+
+    noise: Noise | None = None
+    """A random delay of each packet received, besides `processing_delay`, drawn by host. A host's packets stay in order: one
+    waits for those before it.
+
+    Default: { kind = "none" }.
+    """
+
 
 class HostDict(TypedDict, total=False):
     """`Host` as a plain dictionary; the class says what each key means."""
 
     nic: NicOrder
     processing_delay: Duration
+    receive: Receive
+    noise: Noise
 
 
 Profile: TypeAlias = Literal["rfc", "linux"]
@@ -4043,6 +4201,18 @@ __all__ = [
     "Switch",
     "SwitchDict",
     "NicOrder",
+    "AtOnce",
+    "AtOnceDict",
+    "Napi",
+    "NapiDict",
+    "Receive",
+    "NoneNoise",
+    "NoneNoiseDict",
+    "UniformNoise",
+    "UniformNoiseDict",
+    "ExponentialNoise",
+    "ExponentialNoiseDict",
+    "Noise",
     "Host",
     "HostDict",
     "Profile",

@@ -121,3 +121,21 @@ fn the_noise_of_messages_has_its_mean() {
     let late = mean("[host]\nnoise = { kind = \"exponential\", mean = \"5us\" }") - mean("");
     assert!((late - 5e6).abs() < 4.0 * 5e6 / 2000_f64.sqrt(), "{late}");
 }
+
+/// Packets that wait in a host are in flight: at any moment sent = delivered + stray + dropped + in flight.
+#[test]
+fn packets_that_wait_are_in_flight() {
+    let text = "[topology]\nkind = \"single_switch\"\nhosts = 5\nlink = { rate = \"10Gbps\", delay = \"1us\" }\n\
+         [switch]\nbuffer = { kind = \"static\", per_port = \"50KB\" }\n\
+         [host]\nreceive = { kind = \"napi\" }\nnoise = { kind = \"exponential\", mean = \"3us\" }\n\
+         [transport]\nkind = \"tcp\"\nprofile = \"linux\"\nrto_min = \"1ms\"\nclock_granularity = \"1us\"\n\
+         delayed_ack_timeout = \"500us\"\n\
+         [[traffic]]\nkind = \"incast\"\nreceiver = \"h4\"\nsize = \"200KB\"\n";
+    let world = run_in_steps(text, |world| {
+        let t = world.totals();
+        assert_eq!(t.sent, t.delivered + t.stray + t.dropped + world.in_flight());
+    });
+    assert!(world.totals().dropped > 0);
+    let ran = finish(world);
+    assert!(ran.kept.flows.iter().all(|flow| flow.delivered_bytes == 200_000 && flow.finish_ps.is_some()));
+}

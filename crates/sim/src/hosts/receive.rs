@@ -78,6 +78,12 @@ impl Waiting {
 }
 
 impl Hosts {
+    /// Whether a packet waits between NIC and transport somewhere.
+    pub fn holds_packets(&self) -> bool {
+        let waits = |waiting: &Waiting| waiting.next() < Time::MAX;
+        self.receivers.as_deref().is_some_and(|receivers| receivers.hosts.iter().any(waits))
+    }
+
     /// A packet has reached a host at which packets may wait.
     pub(super) fn hold(&mut self, core: &mut Core, host: u32, packet: PacketId) {
         observe_delivery(core, host, packet);

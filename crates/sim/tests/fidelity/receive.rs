@@ -139,3 +139,16 @@ fn packets_that_wait_are_in_flight() {
     let ran = finish(world);
     assert!(ran.kept.flows.iter().all(|flow| flow.delivered_bytes == 200_000 && flow.finish_ps.is_some()));
 }
+
+/// Datagrams are not merged, and those that wait in a host when all have been sent are still received.
+#[test]
+fn datagrams_that_wait_are_received() {
+    for host in ["receive = { kind = \"napi\", interrupt_delay = \"5ms\" }", "noise = { kind = \"uniform\", max = \"5ms\" }"] {
+        let ran = run(&format!(
+            "[topology]\nkind = \"single_switch\"\nhosts = 2\n[host]\n{host}\n\
+             [[traffic]]\nkind = \"cbr\"\nsrc = \"h0\"\ndst = \"h1\"\nrate = \"1Gbps\"\npacket = \"1000B\"\nsize = \"50KB\"\n"
+        ));
+        assert_eq!((ran.totals.sent, ran.totals.delivered), (50, 50), "{host}");
+        assert!(ran.now.ps() > 1_000_000_000, "{host}: {}", ran.now);
+    }
+}

@@ -67,25 +67,6 @@ fn merging_is_bounded() {
     }
 }
 
-/// Segments with and without CE are not merged: DCTCP's sender learns of each change, and its estimate of the marked fraction stays.
-#[test]
-fn marks_end_what_is_merged() {
-    let marked = |host: &str| {
-        let ran = run(&format!(
-            "[topology]\nkind = \"single_switch\"\nhosts = 3\nlink = {{ rate = \"10Gbps\", delay = \"5us\" }}\n\
-             [switch]\nbuffer = {{ kind = \"static\", per_port = \"1MB\" }}\nmarking = {{ kind = \"threshold\", k = \"30 packets\" }}\n{host}\n\
-             [transport]\nkind = \"tcp\"\nprofile = \"linux\"\nhandshake = false\ncongestion_control = \"dctcp\"\n\
-             receive_window = {{ kind = \"fixed\", size = \"16MiB\" }}\n\
-             [[traffic]]\nkind = \"incast\"\nreceiver = \"h2\"\nsize = \"20MB\"\n"
-        ));
-        let flow = &ran.kept.flows[0];
-        (flow.marked as f64 / flow.packets_sent as f64, flow.retransmits)
-    };
-    let (plain, merged) = (marked(""), marked("[host]\nreceive = { kind = \"napi\", interrupt_delay = \"8us\" }"));
-    assert_eq!((plain.1, merged.1), (0, 0));
-    assert!(plain.0 > 0.0 && merged.0 > plain.0 / 3.0 && merged.0 < plain.0 * 3.0, "{plain:?} {merged:?}");
-}
-
 /// Noise delays by what its law says, keeps packets in order, and is the same for the same seed.
 #[test]
 fn noise_keeps_the_order_and_follows_the_seed() {

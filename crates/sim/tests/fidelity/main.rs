@@ -7,6 +7,7 @@ mod common;
 mod dctcp;
 mod determinism;
 mod drop_notification;
+mod explain;
 mod ipv6;
 mod nic;
 mod order;

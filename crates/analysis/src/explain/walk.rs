@@ -239,10 +239,7 @@ fn caused(found: &Found<'_>, walk: &mut Walk, segment: &Segment, records: &Recor
                 // Its own packet: what had let it send that one.
                 Some(sent) if sent.host == segment.host => Here::Leaves(sent.packet, 0),
                 Some(came) => arrived(Some(came.packet)),
-                None => {
-                    walk.back_to(walk.start, Kind::Application, "", None);
-                    Here::Lost
-                }
+                None => Here::Lost, // the application had started it with the flow
             }
         }
     }

@@ -55,7 +55,7 @@ fn config(cases: u32) -> ProptestConfig {
 }
 
 proptest! {
-    #![proptest_config(config(std::env::var("FANIN_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(150)))]
+    #![proptest_config(config(150))]
 
     #[test]
     fn parts_add_up_at_fifo_ports(random in fifo()) {

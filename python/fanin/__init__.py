@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from fanin import reproduce
     from fanin.analysis import Analysis, AnalysisProgress, TraceError, analyze
+    from fanin.explain import Explanation
     from fanin.folder import OutputError
     from fanin.progress import ProgressState
     from fanin.results import Result, ResultError, load
@@ -23,6 +24,7 @@ __all__ = [
     "Analysis",
     "AnalysisProgress",
     "Check",
+    "Explanation",
     "OutputError",
     "Problem",
     "ProgressState",
@@ -40,6 +42,7 @@ __all__ = [
 
 _MODULES: Final = {
     "analysis": ("Analysis", "AnalysisProgress", "analyze"),
+    "explain": ("Explanation",),
     "folder": ("OutputError",),
     "progress": ("ProgressState",),
     "results": ("Result", "ResultError", "load"),

@@ -12,6 +12,7 @@ __all__ = [
     "check",
     "counters",
     "counters_page",
+    "explain",
     "python_types",
     "reference",
     "run",
@@ -50,6 +51,15 @@ def analyze(settings: str, progress: Callable[[dict[str, Any]], None] | None) ->
 
 def trace_records(settings: str, port: str, from_ps: int, to_ps: int, most: int) -> dict[str, Any]:
     """Return the records of a port between two times: columns as bytes, ``count`` and ``reduced``."""
+
+def explain(
+    src: str,
+    start_ps: int,
+    finish_ps: int | None,
+    segment_columns: dict[str, list[Any]],
+    hop_columns: dict[str, list[Any]],
+) -> str:
+    """Say where the time of a flow went, by the columns of its packets and of the links that they crossed; as JSON."""
 
 def schema() -> str:
     """Return the JSON Schema of scenarios."""

@@ -4092,6 +4092,14 @@ class Telemetry(Table):
     Default: [].
     """
 
+    hosts: Sequence[str] | None = None
+    """Flows that are followed, so that `fanin explain` can say where their time went: their senders' state in `hosts.parquet`,
+    their packets in `segments.parquet` and `hops.parquet`. Names of traffic entries, of hosts (all flows from or to
+    them), ids and numbers of flows; `*` stands for anything. See docs/explain.md.
+
+    Default: [].
+    """
+
     keep: Keep | None = None
     """Which of these records are kept.
 
@@ -4119,6 +4127,7 @@ class TelemetryDict(TypedDict, total=False):
 
     sample: DurationOrOff
     queues: Sequence[str]
+    hosts: Sequence[str]
     keep: Keep
     registers: Registers | RegistersDict
     capture: CaptureFrames | CaptureFramesDict

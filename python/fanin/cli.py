@@ -1,4 +1,4 @@
-"""The command line: ``fanin run|report|analyze|check|convert|reproduce|schema|vectors|bench|version``."""
+"""The command line: ``fanin run|report|explain|analyze|check|convert|reproduce|schema|vectors|bench|version``."""
 
 from __future__ import annotations
 
@@ -287,6 +287,26 @@ def report(
         typer.echo(load(result).report(out))
 
 
+@app.command("explain", epilog=EXIT_HELP)
+def explain_(
+    result: ResultArgument,
+    flow: Annotated[str, typer.Argument(metavar="FLOW", help="A flow by its id or number.", show_default=False)],
+    steps: Annotated[bool, typer.Option("--steps", help="Also print each step of the critical path.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Say where the time of a flow went: parts that add up to its completion time."""
+    with _failures():
+        found = load(result).explain(flow)
+    if as_json:
+        typer.echo(found.to_json())
+        return
+    console = _out()
+    console.print(Text(found.text), soft_wrap=True)
+    console.print(_table(f"Where the time of flow {flow} went", *found.rows()))
+    if steps:
+        console.print(_table("Step by step", *found.step_rows()))
+
+
 class By(StrEnum):
     """What bursts are found by."""
 
@@ -498,6 +518,7 @@ _SINKS: Final[dict[Format, Callable[[pl.LazyFrame, Path], Any]]] = {
 _ABSENT: Final = {
     "queues": "this run watched no port; telemetry.queues names them",
     "ports": "this run took no samples; telemetry.sample sets how often",
+    **dict.fromkeys(("hosts", "segments", "hops"), "this run followed no flow; telemetry.hosts names them"),
     "stamps": "this run's packets carried no stamps; telemetry.registers turns them on",
 }
 

@@ -23,6 +23,7 @@ __all__ = [
     "packet_traces",
     "plain",
     "queue",
+    "sequence",
     "template",
     "throughput",
 ]
@@ -300,6 +301,111 @@ def throughput(result: Result, ports: str | Sequence[str] | None = None) -> go.F
     x, y = {"title": {"text": f"Time [{time_unit}]"}}, {"title": {"text": f"Throughput [{unit}]"}}
     title = "Throughput " + ("into all hosts" if ports is None else f"of {traces[0].name}" if len(traces) == 1 else "by port")
     return framed(traces, title, x, y, note)
+
+
+PHASES: Final = {"cwr": "#d9730d", "recovery": "#7a5cc7", "loss": "#cf222e"}
+"""Phases of a sender that are shaded; docs/telemetry.md."""
+
+MAX_SEGMENTS: Final = 8000
+"""Packets sent for the first time that a time-sequence plot shows; those sent again are all there."""
+
+MAX_SHADES: Final = 200
+
+
+def followed(result: Result, limit: int) -> list[int]:
+    """Return the followed flows by slowdown, the largest first; those that were not completed before all."""
+    numbers = result.scan("segments").select(pl.col("flow").unique()).collect()["flow"]
+    rows = result.flows.filter(pl.col("flow").is_in(numbers.implode()))
+    slowdown = (pl.col("finish_ps") - pl.col("start_ps")) / pl.col("ideal_ps")
+    rows = rows.with_columns(slowdown=slowdown).sort("slowdown", descending=True, nulls_last=False, maintain_order=True)
+    return [int(number) for number in rows["flow"].head(limit)]
+
+
+def sequence(result: Result, flow: int | str | None = None) -> go.Figure:
+    """Return the time-sequence plot of a followed flow; see `fanin.Result.plot_sequence`."""
+    from fanin.explain import find
+
+    if flow is None:
+        first = followed(result, 1)
+        if not first:
+            raise ValueError("this run followed no flow; telemetry.hosts names them")
+        flow = first[0]
+    row = find(result, flow)
+    of_flow = pl.col("flow") == row["flow"]
+    data = result.scan("segments").filter(of_flow, pl.col("host") == row["src"], pl.col("payload_bytes") > 0)
+    sent = data.collect().sort("packet")
+    states = result.scan("hosts").filter(of_flow).collect()
+    if not sent.height:
+        raise ValueError(f"flow '{flow}' was not followed; telemetry.hosts names flows that are")
+    unit, scale = show.axis_unit(show.TIME_UNITS, max(_largest(sent["sent_ps"]), _largest(states["time_ps"])))
+    size_unit, size_scale = show.axis_unit(show.SIZE_UNITS, _largest(sent["seq_bytes"] + sent["payload_bytes"]))
+    hover = f"%{{x:.9g}} {unit}: %{{y:.6g}} {size_unit}"
+    edges = states.with_columns(edge=pl.col("acked_bytes") + pl.col("cwnd_bytes"))
+    # Beyond what there is to send a window says nothing.
+    edges = edges.with_columns(edge=pl.min_horizontal("edge", pl.lit(row["size_bytes"], dtype=pl.UInt64)))
+    traces = [
+        go.Scatter(
+            x=_in_units(frame["time_ps"], scale),
+            y=_in_units(frame[column], size_scale),
+            name=name,
+            mode="lines",
+            line={"shape": "hv", "width": width, "color": color, "dash": dash},
+            hovertemplate=f"{hover}<extra>{name}</extra>",
+        )
+        for frame, column, name, color, dash, width in (
+            (edges, "edge", "acknowledged + cwnd", "#8a6d3b", "dot", 1.2),
+            (states, "acked_bytes", "acknowledged", COLORS[2], "solid", 1.5),
+        )
+        if frame.height
+    ]
+    once = sent.filter(pl.col("again") == 0)
+    step = max(1, -(-once.height // MAX_SEGMENTS))
+    kinds = (
+        (once.gather_every(step), "sent", COLORS[0], "circle", 4),
+        (sent.filter(pl.col("again") > 0), "sent again", COLORS[3], "diamond", 7),
+        (sent.filter(pl.col("dropped_ps").is_not_null()), "was dropped", DROP_COLOR, "x", 7),
+    )
+    for rows, name, color, symbol, diameter in kinds:
+        if rows.height:
+            traces.append(
+                go.Scatter(
+                    x=_in_units(rows["sent_ps"], scale),
+                    y=_in_units(rows["seq_bytes"], size_scale),
+                    customdata=rows.select("packet", "payload_bytes", "cause", pl.col("dropped_at").fill_null("")).to_numpy(),
+                    name=name,
+                    mode="markers",
+                    marker={"size": diameter, "color": color, "symbol": symbol},
+                    hovertemplate=(
+                        f"{hover}<br>packet %{{customdata[0]}}, %{{customdata[1]}} B, because: %{{customdata[2]}}"
+                        f"<br>%{{customdata[3]}}<extra>{name}</extra>"
+                    ),
+                )
+            )
+    thinned = f" Every {step}th first transmission." if step > 1 else ""
+    shades = _phases(states)
+    for phase in PHASES:
+        if any(shade[0] == phase for shade in shades):
+            shaded = {"size": 10, "symbol": "square", "color": PHASES[phase], "opacity": 0.3}
+            traces.append(go.Scatter(x=[None], y=[None], mode="markers", name=phase, marker=shaded, hoverinfo="skip"))
+    name = row["id"] if row["id"] is not None else row["flow"]
+    title = f"Flow {plain(str(name))}, {plain(row['src'])} to {plain(row['dst'])}: bytes sent and acknowledged"
+    x, y = {"title": {"text": f"Time [{unit}]"}}, {"title": {"text": f"Place in the stream [{size_unit}]"}}
+    figure = framed(traces, title, x, y, f"{sent.height:,} data packets.{thinned}")
+    for phase, start, end in shades[:MAX_SHADES]:
+        ends = {"x0": start / scale, "x1": end / scale, "y0": 0, "y1": 1, "xref": "x", "yref": "paper"}
+        figure.add_shape(type="rect", **ends, fillcolor=PHASES[phase], opacity=0.12, layer="below", line={"width": 0})
+    return figure
+
+
+def _phases(states: pl.DataFrame) -> list[tuple[str, int, int]]:
+    """Return stretches of time in which a sender was not in the open phase."""
+    if not states.height:
+        return []
+    runs = states.with_columns(run=pl.col("phase").rle_id()).group_by("run", maintain_order=True)
+    starts = runs.agg(pl.col("phase").first(), start=pl.col("time_ps").first())
+    last = int(_largest(states["time_ps"]))
+    ended = starts.with_columns(end=pl.col("start").shift(-1).fill_null(last)).filter(pl.col("phase").is_in(list(PHASES)))
+    return [(str(phase), int(start), int(end)) for phase, start, end in ended.select("phase", "start", "end").iter_rows()]
 
 
 def drops_marks(result: Result, port: str | None = None) -> go.Figure:

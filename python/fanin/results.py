@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     import polars as pl
     from plotly.graph_objects import Figure
 
+    from fanin.explain import Explanation
+
 __all__ = ["SCHEMAS", "Result", "ResultError", "load", "schema"]
 
 MANIFEST: Final = "manifest.json"
@@ -102,6 +104,59 @@ SCHEMAS: Final[Mapping[str, Mapping[str, str]]] = {
         "flow": "UInt32",
         "frame_bytes": "UInt16",
         "marked": "Boolean",
+    },
+    "hosts": {
+        "time_ps": "UInt64",
+        "flow": "UInt32",
+        "host": "String",
+        "event": "String",
+        "packet": "UInt64",
+        "phase": "String",
+        "cwnd_bytes": "UInt64",
+        "ssthresh_bytes": "UInt64",
+        "srtt_ps": "UInt64",
+        "rttvar_ps": "UInt64",
+        "rto_ps": "UInt64",
+        "alpha_ppm": "UInt32",
+        "acked_bytes": "UInt64",
+        "sent_bytes": "UInt64",
+        "in_flight_bytes": "UInt64",
+        "pipe_bytes": "UInt64",
+        "unsent_bytes": "UInt64",
+        "window_bytes": "UInt64",
+    },
+    "segments": {
+        "packet": "UInt64",
+        "flow": "UInt32",
+        "host": "String",
+        "kind": "String",
+        "seq_bytes": "UInt64",
+        "payload_bytes": "UInt16",
+        "ack_bytes": "UInt64",
+        "frame_bytes": "UInt16",
+        "again": "UInt32",
+        "made_ps": "UInt64",
+        "sent_ps": "UInt64",
+        "received_ps": "UInt64",
+        "marked": "Boolean",
+        "trimmed": "Boolean",
+        "dropped_at": "String",
+        "dropped_ps": "UInt64",
+        "cause": "String",
+        "cause_ps": "UInt64",
+        "cause_packet": "UInt64",
+        "armed_ps": "UInt64",
+        "armed_packet": "UInt64",
+        "limit": "String",
+    },
+    "hops": {
+        "packet": "UInt64",
+        "flow": "UInt32",
+        "port": "String",
+        "arrived_ps": "UInt64",
+        "sent_ps": "UInt64",
+        "left_ps": "UInt64",
+        "reached_ps": "UInt64",
     },
 }
 """Tables of a result folder: column → Polars type, by name. docs/results.md says what each column means."""
@@ -249,7 +304,7 @@ class Result:
 
         Parameters
         ----------
-        table : {"flows", "queries", "ports", "queues", "drops", "stamps"}
+        table : {"flows", "queries", "ports", "queues", "drops", "stamps", "hosts", "segments", "hops"}
             Its name.
         as_written : bool
             Only the rows that are in the file.
@@ -317,6 +372,18 @@ class Result:
         """Return `stamps` lazily."""
         return self.scan("stamps")
 
+    def scan_hosts(self) -> pl.LazyFrame:
+        """Return `hosts` lazily."""
+        return self.scan("hosts")
+
+    def scan_segments(self) -> pl.LazyFrame:
+        """Return `segments` lazily."""
+        return self.scan("segments")
+
+    def scan_hops(self) -> pl.LazyFrame:
+        """Return `hops` lazily."""
+        return self.scan("hops")
+
     @cached_property
     def flows(self) -> pl.DataFrame:
         """One row per flow, in order of creation; times in picoseconds, sizes in bytes."""
@@ -368,6 +435,43 @@ class Result:
         return self._collect("stamps")
 
     @cached_property
+    def hosts(self) -> pl.DataFrame:
+        """One row per change of a followed flow's sender: windows [bytes], RTT [ps], phase, and what changed it."""
+        return self._collect("hosts")
+
+    @cached_property
+    def segments(self) -> pl.DataFrame:
+        """One row per packet of a followed flow, in either direction: times [ps], places in the stream [bytes], why it was sent."""
+        return self._collect("segments")
+
+    @cached_property
+    def hops(self) -> pl.DataFrame:
+        """One row per link that a packet of a followed flow crossed: came to the port, left, and reached the far end [ps]."""
+        return self._collect("hops")
+
+    def explain(self, flow: int | str) -> Explanation:
+        """Say where the time of a followed flow went, in parts that add up to its completion time exactly.
+
+        Parameters
+        ----------
+        flow : int or str
+            Its number (``flow`` in `flows`) or its id.
+
+        Returns
+        -------
+        Explanation
+            ``text``, ``parts``, ``steps``; docs/explain.md says what each part is.
+
+        Raises
+        ------
+        ValueError
+            There is no such flow, or ``telemetry.hosts`` did not name it.
+        """
+        from fanin.explain import explain
+
+        return explain(self, flow)
+
+    @cached_property
     def completions(self) -> pl.DataFrame:
         """Completed transfers with ``fct_ps`` (finish − start) [ps] and ``slowdown`` (``fct_ps`` over ``ideal_ps``)."""
         import polars as pl
@@ -415,6 +519,18 @@ class Result:
         from fanin import figures
 
         return figures.by_size(self, "fct")
+
+    def plot_sequence(self, flow: int | str | None = None) -> Figure:
+        """Return the time-sequence plot of a followed flow: bytes sent, sent again, acknowledged, and the congestion window.
+
+        Parameters
+        ----------
+        flow : int or str, optional
+            Its number or id; the followed flow with the largest slowdown if not given.
+        """
+        from fanin import figures
+
+        return figures.sequence(self, flow)
 
     def plot_queue(self, port: str | None = None, *, window_ps: tuple[int, int] | None = None) -> Figure:
         """Return the queue of a port over time.

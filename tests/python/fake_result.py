@@ -178,6 +178,23 @@ def fct_entry(flows: pl.DataFrame, name: str, low: int | None, high: int | None)
     return entry
 
 
+def write_followed(path: Path) -> None:
+    """Add the tables of a followed flow to a result folder: flow 0 sends one packet over two links."""
+    sent = {"made_ps": 200_000_000, "sent_ps": 200_000_000, "received_ps": 205_000_000}
+    absent = dict.fromkeys(("dropped_at", "dropped_ps", "cause_packet", "armed_ps", "armed_packet"))
+    cause = {"cause": "application", "cause_ps": 200_000_000, "limit": "application", **absent}
+    segment = {"packet": 0, "flow": 0, "host": "h1", "kind": "data", "seq_bytes": 0, "payload_bytes": 1460, "ack_bytes": 0}
+    segment |= {"frame_bytes": FRAME, "again": 0, "marked": False, "trimmed": False}
+    write_table(path, "segments", [segment | sent | cause])
+    hops = [("h1->leaf0", 200_000_000), (PORT, 202_500_000)]
+    times = [{"arrived_ps": at, "sent_ps": at, "left_ps": at + SENT_PS, "reached_ps": at + 2_500_000} for _, at in hops]
+    write_table(path, "hops", [{"packet": 0, "flow": 0, "port": port} | row for (port, _), row in zip(hops, times, strict=True)])
+    state = {"time_ps": 200_000_000, "flow": 0, "host": "h1", "event": "application", "packet": None, "phase": "open"}
+    state |= {"cwnd_bytes": 14_600, "ssthresh_bytes": None, "srtt_ps": None, "rttvar_ps": None, "rto_ps": 10**12, "alpha_ppm": None}
+    state |= {"acked_bytes": 0, "sent_bytes": 1460, "in_flight_bytes": 1460, "pipe_bytes": 1460, "unsent_bytes": 0}
+    write_table(path, "hosts", [state | {"window_bytes": 65_536}])
+
+
 def write_result(
     path: Path,
     *,

@@ -11,14 +11,16 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import fanin
-from fake_result import COLD, PORT, write_result, write_table
+from fake_result import COLD, PORT, write_followed, write_result, write_table
 from fanin import Result, ResultError, series, show
 from fanin.overview import facts, fct_rows, port_rows
 from fanin.results import SCHEMAS, schema
 
 
-def test_every_table_is_read_with_the_documented_columns(folder: Path) -> None:
-    result = fanin.load(folder)
+def test_every_table_is_read_with_the_documented_columns(tmp_path: Path) -> None:
+    out = write_result(tmp_path / "out")
+    write_followed(out)
+    result = fanin.load(out)
     for name in SCHEMAS:
         frame: pl.DataFrame = getattr(result, name)
         assert dict(frame.schema) == schema(name), name

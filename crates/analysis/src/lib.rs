@@ -12,6 +12,7 @@
 
 mod before;
 mod burst;
+pub mod explain;
 mod finish;
 mod flows;
 mod histogram;

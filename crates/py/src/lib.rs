@@ -1,6 +1,7 @@
 //! `fanin._core`: scenarios in, result folders out. The global interpreter lock is released while a run is under way.
 
 mod analyze;
+mod explain;
 mod watcher;
 
 use crate::watcher::Watcher;
@@ -273,6 +274,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(analyze::analyze, m)?)?;
     m.add_function(wrap_pyfunction!(analyze::trace_records, m)?)?;
     m.add_function(wrap_pyfunction!(check, m)?)?;
+    m.add_function(wrap_pyfunction!(explain::explain, m)?)?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
     m.add_function(wrap_pyfunction!(schema, m)?)?;
     m.add_function(wrap_pyfunction!(reference, m)?)?;

@@ -335,6 +335,7 @@ fn traffic(
     let problems = in_document(built.warnings().to_vec(), parts);
     notes.extend_from_slice(built.notes());
     if parts.all_traffic {
+        telemetry::followed(parts, network, &built, cx);
         let sample = load::check(parts, settings, &mut built, network, cx);
         volume::check(parts, (sample, &mut built), network, watched, cx);
     }

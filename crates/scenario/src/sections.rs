@@ -301,6 +301,10 @@ params! {
         /// Ports whose packets are recorded one by one in `queues.parquet`: names as in the results (`leaf0->h3`), `*`
         /// stands for anything. Only ports of switches can be watched.
         pub queues: Vec<String> = Vec::new();
+        /// Flows that are followed, so that `fanin explain` can say where their time went: their senders' state in `hosts.parquet`,
+        /// their packets in `segments.parquet` and `hops.parquet`. Names of traffic entries, of hosts (all flows from or to
+        /// them), ids and numbers of flows; `*` stands for anything. See docs/explain.md.
+        pub hosts: Vec<String> = Vec::new();
         /// Which of these records are kept.
         pub keep: Keep = Keep::All(KeepAll {});
         /// The same as a switch would report it: watched ports write a stamp into each packet, receivers read it into

@@ -303,6 +303,17 @@ impl Core {
         }
     }
 
+    /// A packet has come to the far end of link `l`: recorded where its flow is followed.
+    #[inline]
+    pub fn trace_crossing(&mut self, l: usize, packet: PacketId) {
+        let Some(trace) = self.ledger.trace.as_deref_mut() else { return };
+        let link = &self.links[l];
+        let left = self.now.ps() - link.delay();
+        let row = trace.crossed(self.now, packet, &self.ports[l].name, [left - link.tx(self.pool[packet].frame), left]);
+        let result = self.ledger.tables.follow(None, None, row);
+        self.check(result);
+    }
+
     /// Records and counts a drop.
     pub fn record_drop(&mut self, packet: PacketId, dropped: &Packet, reason: DropReason, port: Name, queue_bytes: u64) {
         let row = DropRow {

@@ -319,6 +319,7 @@ impl World {
 
     #[inline(never)]
     fn arrival_hooked(&mut self, l: usize, packet: u32) {
+        self.core.trace_crossing(l, packet);
         match self.core.links[l].far_end() {
             FarEnd::Switch(s) => self.fabric.arrive_hooked(&mut self.core, s, l, packet),
             FarEnd::Host(h) => self.hosts.deliver_hooked(&mut self.core, h, packet),

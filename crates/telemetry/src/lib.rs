@@ -14,5 +14,5 @@ pub use chunk::{Chunk, RowGroup};
 pub use column::{Cell, Name};
 pub use keep::{Keep, Keeper, KeptRows, RowNumber};
 pub use register::{Registers, Stamp, Unwrap};
-pub use rows::{DropRow, FlowRow, PortRow, QueryRow, QueueRow, StampRow};
+pub use rows::{DropRow, FlowRow, HopRow, HostRow, PortRow, QueryRow, QueueRow, SegmentRow, StampRow};
 pub use table::{ColumnInfo, Row, Table, TableError};

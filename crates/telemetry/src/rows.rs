@@ -191,6 +191,112 @@ rows! {
         /// Whether it arrived with CE.
         "" marked: bool,
     }
+
+    /// The state of a followed flow's sender after something has changed it.
+    pub struct HostRow, "hosts" / 1 {
+        /// When.
+        "ps" time_ps: u64,
+        /// Flow.
+        "" flow: u32,
+        /// Host that sends its data.
+        "" host: Name,
+        /// What changed it.
+        "" event: Name,
+        /// The packet that arrived, by its number in `segments`.
+        "" packet: Option<u64>,
+        /// `open`, `cwr`, `recovery` or `loss`.
+        "" phase: Name,
+        /// Congestion window.
+        "B" cwnd_bytes: u64,
+        /// Slow-start threshold; none before the first reduction.
+        "B" ssthresh_bytes: Option<u64>,
+        /// Smoothed RTT; none before the first sample.
+        "ps" srtt_ps: Option<u64>,
+        /// RTT variation.
+        "ps" rttvar_ps: Option<u64>,
+        /// Retransmission timeout, back-off included.
+        "ps" rto_ps: u64,
+        /// DCTCP's alpha in millionths.
+        "" alpha_ppm: Option<u32>,
+        /// Bytes acknowledged.
+        "B" acked_bytes: u64,
+        /// Bytes sent at least once.
+        "B" sent_bytes: u64,
+        /// Sent and not cumulatively acknowledged.
+        "B" in_flight_bytes: u64,
+        /// Believed to be in the network.
+        "B" pipe_bytes: u64,
+        /// Written by the application and not sent yet.
+        "B" unsent_bytes: u64,
+        /// Receive window that the other end has offered, from what it has acknowledged on.
+        "B" window_bytes: u64,
+    }
+
+    /// A packet of a followed flow, in either direction.
+    pub struct SegmentRow, "segments" / 1 {
+        /// Number, in order of sending.
+        "" packet: u64,
+        /// Flow.
+        "" flow: u32,
+        /// Host that sent it.
+        "" host: Name,
+        /// `data`, `ack`, `nack`, `syn`, `fin`, `rst` or `datagram`.
+        "" kind: Name,
+        /// Place of its first byte in what this host sends, from 0.
+        "B" seq_bytes: u64,
+        /// Payload.
+        "B" payload_bytes: u16,
+        /// Bytes of the other direction that it acknowledges.
+        "B" ack_bytes: u64,
+        /// Frame at its sender.
+        "B" frame_bytes: u16,
+        /// How often its first byte had been sent before.
+        "" again: u32,
+        /// When it was made.
+        "ps" made_ps: u64,
+        /// First bit on the wire of its sender.
+        "ps" sent_ps: u64,
+        /// Seen by the transport at the other end; none where it was dropped or was still on its way.
+        "ps" received_ps: Option<u64>,
+        /// Arrived with CE.
+        "" marked: bool,
+        /// A switch has cut its payload off.
+        "" trimmed: bool,
+        /// Port that dropped it.
+        "" dropped_at: Option<Name>,
+        /// When.
+        "ps" dropped_ps: Option<u64>,
+        /// What its sender had waited for.
+        "" cause: Name,
+        /// When that happened.
+        "ps" cause_ps: u64,
+        /// The packet whose arrival, or whose loss, it was.
+        "" cause_packet: Option<u64>,
+        /// A timer: since when it ran, earlier expiries in a row included.
+        "ps" armed_ps: Option<u64>,
+        /// A timer: the packet whose arrival or departure had started it.
+        "" armed_packet: Option<u64>,
+        /// What had kept it from being sent before.
+        "" limit: Name,
+    }
+
+    /// A packet of a followed flow has crossed a link.
+    pub struct HopRow, "hops" / 1 {
+        /// Packet, by its number in `segments`.
+        "" packet: u64,
+        /// Flow.
+        "" flow: u32,
+        /// Port.
+        "" port: Name,
+        /// It came to the port.
+        "ps" arrived_ps: u64,
+        /// Its first bit left.
+        "ps" sent_ps: u64,
+        /// Its last bit had left, and the gap after it.
+        "ps" left_ps: u64,
+        /// It came to the far end, which may act on it.
+        "ps" reached_ps: u64,
+    }
 }
 
 #[cfg(test)]
@@ -224,6 +330,9 @@ mod tests {
         check::<QueueRow>(section("queues"));
         check::<DropRow>(section("drops"));
         check::<StampRow>(section("stamps"));
+        check::<HostRow>(section("hosts"));
+        check::<SegmentRow>(section("segments"));
+        check::<HopRow>(section("hops"));
     }
 
     #[test]

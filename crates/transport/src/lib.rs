@@ -17,6 +17,7 @@ mod rtt;
 mod scoreboard;
 mod segments;
 mod signals;
+mod snapshot;
 mod transport;
 mod udp;
 
@@ -30,5 +31,6 @@ pub use endpoint::{Connection, Phase, Role, TcpEndpoint, TcpState};
 pub use registry::{Endpoint, TransportConfig};
 pub use report::{AbortReason, Event, RackCounts, Stats};
 pub use signals::{NotificationCounts, SignalCounts, SignalLog, TrimmingCounts};
+pub use snapshot::{SenderState, Timer, TIMERS};
 pub use transport::{CheckSite, Kinds, LossTimer, Shape, Transport, TransportParams};
 pub use udp::UdpEndpoint;

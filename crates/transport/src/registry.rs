@@ -4,6 +4,7 @@ use crate::config::Tcp;
 use crate::endpoint::TcpEndpoint;
 use crate::report::{Event, Stats};
 use crate::signals::SignalCounts;
+use crate::snapshot::SenderState;
 use crate::transport::{CheckSite, Kinds, LossTimer, Shape, Transport, TransportParams};
 use crate::udp::UdpEndpoint;
 use fanin_packet::{Envelope, Header, IpVersion, Signal, Signals};
@@ -195,6 +196,11 @@ impl Endpoint {
     /// See [`Transport::signals`].
     pub fn signals(&self) -> SignalCounts {
         dispatch!(self, |e| e.signals(), |udp| udp.signals())
+    }
+
+    /// See [`Transport::snapshot`]. Datagrams have no window.
+    pub fn snapshot(&self) -> Option<SenderState> {
+        dispatch!(self, |e| e.snapshot(), |_udp| None)
     }
 
     /// See [`Transport::describe`].

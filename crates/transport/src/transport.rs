@@ -2,6 +2,7 @@
 
 use crate::report::{Event, Stats};
 use crate::signals::{SignalCounts, SignalLog};
+use crate::snapshot::SenderState;
 use fanin_packet::{Envelope, Header, IpVersion, Signal, Signals};
 use fanin_params::Cx;
 use fanin_units::{Bytes, Span, Stream, Time};
@@ -102,6 +103,11 @@ pub trait Transport: Sized {
     /// See [`Shape`].
     fn shape(cfg: &Self::Params, ip: IpVersion) -> Shape {
         cfg.shape(ip)
+    }
+
+    /// What it is doing as a sender, for telemetry; `None` where it has no window.
+    fn snapshot(&self) -> Option<SenderState> {
+        None
     }
 
     /// Its state in words, for the report of a run that hangs.

@@ -39,6 +39,9 @@ BUSY_SHARE: Final = 0.999
 BURSTS: Final = 10
 """Bursts of a port that are listed."""
 
+FLOWS: Final = 4
+"""Followed flows that are drawn and explained, those with the largest slowdown."""
+
 PEAK_SAMPLES: Final = 1000
 """Samples around the largest queue, likewise."""
 
@@ -62,6 +65,15 @@ class Panel:
     tables: list[tuple[str, tuple[list[str], list[list[str]]]]]
     words: str
     notes: list[str]
+
+
+@dataclass(frozen=True)
+class Followed:
+    """A followed flow: its time-sequence plot, and where its time went."""
+
+    chart: Chart
+    words: str
+    parts: tuple[list[str], list[list[str]]]
 
 
 class _Charts:
@@ -137,6 +149,28 @@ def _queue_panels(result: Result, charts: _Charts, focus: int | None) -> list[Pa
         words = "" if found is None else tables.law_line(found[1])
         panels.append(Panel(port, drawn, data.kind == "packet", listed, words, []))
     return panels
+
+
+def _followed(result: Result, charts: _Charts) -> list[Followed]:
+    drawn = []
+    for index, flow in enumerate(figures.followed(result, FLOWS)):
+        found = result.explain(flow)
+        chart = charts.add(f"flow-{index}", _before_the_wait(figures.sequence(result, flow), found.document))
+        drawn.append(Followed(chart, found.text, found.rows()))
+    return drawn
+
+
+def _before_the_wait(figure: go.Figure, document: dict[str, Any]) -> go.Figure:
+    """Show a flow that mostly waited for one timer up to that wait at first, and say so."""
+    start, end = document["start_ps"], document["end_ps"]
+    longest = max(document["waited"], key=lambda entry: int(entry["to_ps"] - entry["from_ps"]), default=None)
+    if longest is not None and longest["to_ps"] - longest["from_ps"] > 0.7 * (end - start):
+        sent = [step["to_ps"] for step in document["steps"] if step["to_ps"] <= longest["from_ps"]]
+        until = start + 1.5 * (max(sent, default=longest["from_ps"]) - start)
+        figure.update_xaxes(range=[start / _time_scale(figure), until / _time_scale(figure)])
+        note = "Shown up to the wait for a timeout at first; double-click for all of it."
+        figure.update_layout(meta={"note": f"{figure.layout.meta['note']} {note}"})
+    return figure
 
 
 def _at_burst(result: Result, port: str, figure: go.Figure, window: tuple[int, int] | None) -> tuple[int, int] | None:
@@ -252,6 +286,7 @@ def render(result: Result) -> str:
         by_size=by_size,
         cdfs=cdfs,
         panels=panels,
+        followed=_followed(result, charts),
         over_time=over_time,
         scenario=_scenario_text(result.scenario),
     )

@@ -13,6 +13,9 @@ pub(super) const PORT: Sort = Sort { one: "port", many: "ports", example: "leaf0
 pub(super) const SWITCH: Sort = Sort { one: "switch", many: "switches", example: "leaf*" };
 pub(super) const HOST: Sort = Sort { one: "host", many: "hosts", example: "h*" };
 
+pub(super) const FLOW: Sort =
+    Sort { one: "flow, traffic entry or host", many: "flows, traffic entries and hosts", example: "h*" };
+
 /// Refuses a name or pattern that is none of `names`.
 pub(super) fn unknown(sort: &Sort, wanted: &str, names: &[&str], cx: &mut Cx) {
     let Sort { one, many, example } = sort;

@@ -1,6 +1,6 @@
 //! Telemetry: ports that match nothing, samples that miss what they are taken for, registers that are too short.
 
-use super::names::{unknown, PORT};
+use super::names::{unknown, FLOW, PORT};
 use super::settings::Settings;
 use super::transport::{shown, warn};
 use super::{used_transports, Network};
@@ -8,6 +8,7 @@ use crate::doc::Parts;
 use crate::sections::{Keep, Registers, Sampling, STAMP_BYTES};
 use fanin_params::pattern;
 use fanin_params::{Cx, Node, Value};
+use fanin_traffic::{Entry, Traffic, TrafficKind};
 use fanin_transport::TransportParams;
 use fanin_units::{Bytes, LinkId, Span};
 
@@ -47,6 +48,27 @@ fn hosts_only(wanted: &str, cx: &mut Cx) {
         format!("{is}, where no queue is watched: data waits in its socket"),
         Some("ports of switches".to_string()),
     );
+}
+
+/// The flows that `telemetry.hosts` names: there is a host, an entry, or a flow of that name. Ids in files are not looked up, nor
+/// how many flows there will be.
+pub(super) fn followed(parts: &Parts, network: &Network, traffic: &Traffic, cx: &mut Cx) {
+    let Some(telemetry) = &parts.telemetry else { return };
+    let listed = |entry: &Entry| match &entry.kind {
+        TrafficKind::Flows(list) => list.flows.iter().filter_map(|flow| flow.id.clone()).collect(),
+        _ => Vec::new(),
+    };
+    let ids: Vec<String> = parts.traffic.iter().flat_map(|(_, entry)| listed(entry)).collect();
+    let from_file = parts.traffic.iter().any(|(_, entry)| matches!(entry.kind, TrafficKind::File(_)));
+    let hosts = network.host_infos();
+    let names: Vec<&str> =
+        traffic.entry_names().chain(ids.iter().map(String::as_str)).chain(hosts.iter().map(|host| host.name)).collect();
+    for (i, wanted) in telemetry.hosts.iter().enumerate() {
+        let number = !wanted.is_empty() && wanted.bytes().all(|byte| byte.is_ascii_digit() || byte == b'*');
+        if !number && !from_file && !names.iter().any(|name| pattern::fits(wanted, name)) {
+            cx.key("telemetry", |cx| cx.key("hosts", |cx| cx.index(i, |cx| unknown(&FLOW, wanted, &names, cx))));
+        }
+    }
 }
 
 /// A period in which the largest burst that a port can hold builds up and drains.

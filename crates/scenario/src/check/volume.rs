@@ -4,7 +4,7 @@ use super::transport::warn;
 use super::Network;
 use crate::doc::Parts;
 use crate::sections::{Keep, Sampling};
-use fanin_params::Cx;
+use fanin_params::{pattern, Cx};
 use fanin_traffic::{DatagramSpec, FlowKind, FlowSpec, Traffic};
 use fanin_transport::TransportParams;
 use fanin_units::{BitRate, Bytes, LinkId, Span};
@@ -18,6 +18,9 @@ const LARGE: f64 = 3e9;
 const FLOW_ROW: f64 = 40.0;
 const PORT_ROW: f64 = 10.0;
 const QUEUE_ROW: f64 = 10.5;
+/// Of a packet of a followed flow, and of a link that it crosses; the sender's state with it.
+const SEGMENT_ROW: f64 = 27.0;
+const HOP_ROW: f64 = 9.5;
 /// Wire bytes of a full frame.
 const FRAME: Bytes = Bytes(1538);
 /// How many more flows are sampled, which wait for others.
@@ -35,6 +38,8 @@ struct Volume {
     crossings: f64,
     /// How many links it crosses, on average; acknowledgments included.
     hops: f64,
+    /// The share of the packets that are of followed flows.
+    followed: f64,
     /// How long it lasts at least [s].
     lasts: f64,
 }
@@ -80,6 +85,14 @@ pub(super) fn check(
                 );
                 warn(cx, "sample", &telemetry.sample, message).suggestion = Some("a longer period, or \"off\"".to_string());
             }
+        }
+        let followed = volume.packets * volume.followed;
+        if let Some(size) = large(followed * ((1.0 + ACKS) * SEGMENT_ROW + volume.hops * HOP_ROW)) {
+            let message = format!(
+                "follows about {} packets of data: hosts.parquet, segments.parquet and hops.parquet will have {size}",
+                short(followed)
+            );
+            cx.key("hosts", |cx| cx.warn(None, message, None).suggestion = Some("fewer flows".to_string()));
         }
         let records = volume.packets * volume.crossings;
         // A stamp is a row of another table, for each packet that a watched port has sent.
@@ -146,11 +159,21 @@ impl Volume {
         let weights: BTreeMap<u16, f64> = entries.iter().map(|(entry, seen)| (*entry, weight(*entry, seen))).collect();
         let hosts = network.host_infos();
         let (mut sent, mut received) = (vec![Load::default(); hosts.len()], vec![Load::default(); hosts.len()]);
-        let mut flows = 0.0;
-        for flow in sample {
+        let names: Vec<&str> = traffic.entry_names().collect();
+        let wanted = parts.telemetry.as_ref().map_or(&[][..], |telemetry| &telemetry.hosts);
+        let follows = |(number, flow): (usize, &FlowSpec)| {
+            let (number, ends) = (number.to_string(), [flow.src, flow.dst].map(|host| hosts[host.index()].name));
+            let known = [Some(number.as_str()), flow.id.as_deref(), names.get(usize::from(flow.entry)).copied()];
+            let is_wanted = |name: &str| wanted.iter().any(|wanted| pattern::fits(wanted, name));
+            known.into_iter().flatten().any(is_wanted) || ends.into_iter().any(is_wanted)
+        };
+        let (mut flows, mut all, mut followed) = (0.0, 0.0, 0.0);
+        for (number, flow) in sample.iter().enumerate() {
             let (packets, bytes) = asked(parts, flow, stop)?;
             let weight = weights[&flow.entry];
             flows += weight;
+            all += weight * packets;
+            followed += if !wanted.is_empty() && follows((number, flow)) { weight * packets } else { 0.0 };
             sent[flow.src.index()].add(weight * packets, weight * bytes);
             received[flow.dst.index()].add(weight * packets, weight * bytes);
         }
@@ -168,7 +191,7 @@ impl Volume {
         let packets = carried(&sent).min(carried(&received));
         let crossings = |counts: &dyn Fn(&LinkId) -> bool| crossings(sample, network, counts);
         let watched = if watched.is_empty() { 0.0 } else { crossings(&|link| watched.binary_search(link).is_ok()) };
-        Some(Volume { flows, packets, crossings: watched, hops: crossings(&|_| true), lasts })
+        Some(Volume { flows, packets, crossings: watched, hops: crossings(&|_| true), followed: followed / all, lasts })
     }
 }
 

@@ -287,6 +287,19 @@ fn a_transport_that_does_not_exist() {
     );
 }
 
+/// Flows that are followed: by the number that they will have, or by a name that there is.
+#[test]
+fn flows_that_are_none() {
+    let accepted = "accepted: names and patterns such as \"h*\"";
+    let found = wrong(&[], "[telemetry]\nhosts = [\"h9\", \"rack*\", \"h1\", \"17\", \"*\"]\n");
+    let expected = [
+        "telemetry.hosts[0], line 14: \"h9\" is no flow, traffic entry or host",
+        "telemetry.hosts[1], line 14: \"rack*\" matches no flow, traffic entry or host",
+    ];
+    assert!(expected.iter().all(|text| found.contains(&format!("{text}; {accepted}"))), "{found}");
+    assert_eq!(found.lines().count(), 2, "{found}");
+}
+
 #[test]
 fn ports_that_match_nothing() {
     let ports = "accepted: names and patterns such as \"leaf0->*\"; the ports are h0->switch0, switch0->h0, h1->switch0, switch0->h1, … (8 ports)";

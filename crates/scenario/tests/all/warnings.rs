@@ -487,6 +487,11 @@ fn tables_that_fill_the_disk() {
     assert!(stamped.contains("packets at 1 port: queues.parquet and stamps.parquet will have about 5.8 GB"), "{stamped}");
     assert_eq!(changed(&[("\"100KB\"", "\"100GB\"")], &format!("{watched}keep = \"last\"\n")), "");
     assert_eq!(changed(&[("\"100KB\"", "\"100GB\"")], "[telemetry]\nsample = \"off\"\nqueues = [\"*->h0\"]\n"), "");
+    // Packets of one sender in eight, of all flows.
+    assert_eq!(changed(&[("\"100KB\"", "\"50GB\"")], "[telemetry]\nsample = \"off\"\nhosts = [\"h0\"]\n"), "");
+    let followed = changed(&[("\"100KB\"", "\"100GB\"")], "[telemetry]\nsample = \"off\"\nhosts = [\"*\"]\n");
+    let rows = "telemetry.hosts, line 19: follows about 5.5e8 packets of data: hosts.parquet, segments.parquet and hops.parquet will have about 38.1 GB; fewer flows";
+    assert_eq!(followed, line(rows));
     // A row for each flow.
     let many = "[[traffic]]\nkind = \"poisson\"\nper_second = 100000000\nstop = \"1s\"\nsizes = { kind = \"fixed\", size = \"1KB\" }\n[telemetry]\nsample = \"off\"\n[engine]\nmax_flows = 200000000\n";
     let found = changed(&[], many);

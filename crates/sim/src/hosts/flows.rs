@@ -86,6 +86,9 @@ impl Hosts {
         let flow = OpenFlow { id, spec, data_side, ideal, base_rtt, reports: [None; 2] };
         let place = self.ends.insert(flow, ends);
         let [initiator, responder] = [place << 1, place << 1 | 1];
+        if core.ledger.observed {
+            self.follow(core, initiator);
+        }
         if datagrams {
             if self.source_is_over(initiator) {
                 return self.end_source(core, initiator); // it has nothing to send
@@ -99,6 +102,10 @@ impl Hosts {
         }
         if self.ends.exists(initiator) {
             self.after_input(core, initiator);
+        }
+        if core.ledger.observed {
+            self.settle_input(core, id, Side::Responder);
+            self.settle_input(core, id, Side::Initiator);
         }
     }
 
@@ -279,6 +286,9 @@ impl Hosts {
 
     /// Writes a flow's row.
     fn record(&self, core: &mut Core, flow: &OpenFlow) {
+        if let Some(trace) = core.ledger.trace.as_deref_mut() {
+            trace.forget(flow.id.0);
+        }
         let spec = &flow.spec;
         let [Some(first), Some(second)] = flow.reports else { return };
         let (tx, rx): (EndReport, EndReport) = if flow.data_side == Side::Initiator { (first, second) } else { (second, first) };

@@ -5,11 +5,13 @@
 
 pub mod ends;
 mod flows;
+mod follow;
 mod ideal;
 pub mod receive;
 
 use crate::core::Core;
 use crate::fabric::Fabric;
+use crate::ledger::Input;
 use ends::{side, EndId, Ends};
 use fanin_engine::Table;
 use fanin_packet::{Envelope, Framing, Header, PacketId, Side};
@@ -98,9 +100,13 @@ impl Hosts {
             let message = core.pool.free_message(packet);
             return self.take_message(core, host, &message, true);
         }
-        match &self.receivers {
-            None => self.deliver(core, host, packet),
-            Some(_) => self.hold(core, host, packet),
+        if self.receivers.is_some() {
+            return self.hold(core, host, packet);
+        }
+        let followed = if core.ledger.observed { self.begin_delivery(core, packet) } else { None };
+        self.deliver(core, host, packet);
+        if let Some((flow, side)) = followed {
+            self.settle_input(core, flow, side);
         }
     }
 
@@ -117,8 +123,15 @@ impl Hosts {
         };
         let end = &mut self.ends[id];
         debug_assert_eq!(end.host, host, "a message at another host");
+        if core.ledger.observed {
+            self.begin_signal(core, id, &signal);
+        }
+        let end = &mut self.ends[id];
         end.protocol.on_signal(&self.transports[usize::from(end.transport)].1, core.now, &signal);
         self.after_input(core, id);
+        if core.ledger.observed {
+            self.settle_input(core, envelope.flow, envelope.to);
+        }
     }
 
     /// A packet has reached its host.
@@ -308,7 +321,7 @@ impl Hosts {
     fn transmit(&mut self, core: &mut Core, host: u32, nic: usize, packet: PacketId) {
         core.ledger.totals.sent += 1;
         if core.ledger.observed {
-            capture_sent(core, host, nic, packet);
+            self.observe_sent(core, host, nic, packet);
         }
         core.catch_up(nic);
         core.send(nic, packet, None);
@@ -332,10 +345,19 @@ impl Hosts {
         }
         end.armed = Time::MAX;
         // Re-arming later only writes a field: the entry may stand before the timeout that it was for.
-        if end.protocol.next_timeout() <= core.now {
+        let expired = end.protocol.next_timeout() <= core.now;
+        if expired && core.ledger.observed {
+            self.begin_input(core, id, Input::Timeout);
+        }
+        let end = &mut self.ends[id];
+        if expired {
             end.protocol.on_timer(&self.transports[usize::from(end.transport)].1, core.now);
         }
+        let flow = end.flow;
         self.after_input(core, id);
+        if core.ledger.observed {
+            self.settle_input(core, flow, to);
+        }
     }
 
     /// Handles what an endpoint reports. True when the end is gone.
@@ -384,13 +406,4 @@ fn stray(core: &mut Core, packet: PacketId) {
     totals.stray_trimmed += u64::from(core.pool[packet].trimmed);
     totals.stray_signals += u64::from(core.pool.header(packet).carries_signal());
     core.pool.free(packet);
-}
-
-#[cold]
-#[inline(never)]
-fn capture_sent(core: &mut Core, host: u32, nic: usize, packet: PacketId) {
-    let Some(capture) = core.ledger.tables.capture.as_deref_mut() else { return };
-    let start = Time::from_ps(core.links[nic].free_at.max(core.now.ps()));
-    let result = capture.sent(core.now, start, host, &core.pool.packet(packet));
-    core.check(result);
 }

@@ -199,6 +199,7 @@ impl Hosts {
     /// Gives packets of one flow to its transport, which answers once.
     fn hand_over(&mut self, core: &mut Core, packets: &[PacketId]) {
         let mut answers = None;
+        let mut followed = None;
         for packet in packets {
             let envelope = &core.pool[*packet];
             let Some(id) = self.ends.of(envelope.flow, envelope.to) else {
@@ -206,6 +207,10 @@ impl Hosts {
                 continue;
             };
             core.ledger.totals.delivered += 1;
+            if core.ledger.observed {
+                followed = self.begin_delivery(core, *packet);
+            }
+            let envelope = &core.pool[*packet];
             let end = &mut self.ends[id];
             let cfg = &self.transports[usize::from(end.transport)].1;
             end.protocol.on_packet(cfg, core.now, envelope, core.pool.header(*packet));
@@ -214,6 +219,9 @@ impl Hosts {
         }
         if let Some(id) = answers {
             self.after_input(core, id);
+        }
+        if let Some((flow, side)) = followed {
+            self.settle_input(core, flow, side);
         }
     }
 }

@@ -4,10 +4,12 @@ mod capture;
 mod fingerprint;
 mod stamps;
 mod tables;
+mod trace;
 
 pub use capture::Capturing;
 pub use stamps::Stamps;
 pub use tables::{Aborted, Destination, Outcome, Tables, Wanted, SIZES, TABLES};
+pub use trace::{Input, Known, Seen, Trace};
 
 use fanin_packet::{Ecn, Packet, PacketId};
 use fanin_switch::{DropReason, MarkReason};
@@ -60,6 +62,8 @@ pub struct Ledger {
     pub totals: Totals,
     /// Whether anything is written down of packets that reach hosts or are dropped.
     pub observed: bool,
+    /// Followed flows, where there are any.
+    pub trace: Option<Box<Trace>>,
     /// Stamps, where packets carry them.
     pub stamps: Option<Box<Stamps>>,
     /// The ports that are watched, by their numbers, and their names.
@@ -98,6 +102,10 @@ impl Ledger {
         self.totals.dropped_signals += u64::from(dropped.header.carries_signal());
         if let Some(stamps) = &mut self.stamps {
             stamps.clear(packet);
+        }
+        if let Some(trace) = &mut self.trace {
+            let lost = trace.dropped(Time::from_ps(row.time_ps), packet, dropped, &row.port);
+            self.tables.follow(None, lost, None)?;
         }
         self.tables.drop(row, reason)
     }

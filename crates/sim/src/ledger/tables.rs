@@ -5,7 +5,8 @@ use super::fingerprint::Fingerprint;
 use fanin_packet::PacketId;
 use fanin_switch::DropReason;
 use fanin_telemetry::{
-    DropRow, FlowRow, Keep, Keeper, KeptRows, Name, PortRow, QueryRow, QueueRow, Row, RowNumber, StampRow, Table, TableError,
+    DropRow, FlowRow, HopRow, HostRow, Keep, Keeper, KeptRows, Name, PortRow, QueryRow, QueueRow, Row, RowNumber, SegmentRow,
+    StampRow, Table, TableError,
 };
 use fanin_traffic::Query;
 use fanin_transport::AbortReason;
@@ -14,7 +15,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Names of all tables.
-pub const TABLES: [&str; 6] = [FlowRow::TABLE, QueryRow::TABLE, PortRow::TABLE, QueueRow::TABLE, DropRow::TABLE, StampRow::TABLE];
+pub const TABLES: [&str; 9] = [
+    FlowRow::TABLE,
+    QueryRow::TABLE,
+    PortRow::TABLE,
+    QueueRow::TABLE,
+    DropRow::TABLE,
+    StampRow::TABLE,
+    HostRow::TABLE,
+    SegmentRow::TABLE,
+    HopRow::TABLE,
+];
 
 /// What the manifest calls captured frames.
 const PACKETS: &str = "packets";
@@ -27,6 +38,10 @@ pub struct Tables {
     pub queues: Table<QueueRow>,
     pub drops: Table<DropRow>,
     pub stamps: Table<StampRow>,
+    /// Of followed flows: states of senders, packets, links that these have crossed.
+    pub hosts: Table<HostRow>,
+    pub segments: Table<SegmentRow>,
+    pub hops: Table<HopRow>,
     /// Frames at captured hosts.
     pub capture: Option<Box<Capturing>>,
     /// One entry per transfer that completed, by the size of the flow: see [`SIZES`].
@@ -120,6 +135,8 @@ pub struct Wanted {
     pub queues: bool,
     pub drops: bool,
     pub stamps: bool,
+    /// Those of followed flows.
+    pub hosts: bool,
     /// Ports whose packets are recorded, and what of that is kept.
     pub watched: usize,
     pub keep: Keep,
@@ -144,6 +161,9 @@ impl Tables {
             queues: table(tables.queues, destination)?,
             drops: table(tables.drops, destination)?,
             stamps: table(tables.stamps, destination)?,
+            hosts: table(tables.hosts, destination)?,
+            segments: table(tables.hosts, destination)?,
+            hops: table(tables.hosts, destination)?,
             capture: None,
             outcomes: Default::default(),
             drop_counts: BTreeMap::new(),
@@ -311,6 +331,9 @@ impl Tables {
             (QueueRow::TABLE, self.queues.finish()?),
             (DropRow::TABLE, self.drops.finish()?),
             (StampRow::TABLE, self.stamps.finish()?),
+            (HostRow::TABLE, self.hosts.finish()?),
+            (SegmentRow::TABLE, self.segments.finish()?),
+            (HopRow::TABLE, self.hops.finish()?),
         ];
         if let Some(capture) = &mut self.capture {
             rows.push((PACKETS, capture.finish()?));
@@ -327,6 +350,9 @@ impl Tables {
             (QueueRow::TABLE, self.queues.seal().unwrap_or(0)),
             (DropRow::TABLE, self.drops.seal().unwrap_or(0)),
             (StampRow::TABLE, self.stamps.seal().unwrap_or(0)),
+            (HostRow::TABLE, self.hosts.seal().unwrap_or(0)),
+            (SegmentRow::TABLE, self.segments.seal().unwrap_or(0)),
+            (HopRow::TABLE, self.hops.seal().unwrap_or(0)),
         ];
         rows.extend(self.capture.as_ref().map(|capture| (PACKETS, capture.written())));
         rows
@@ -345,6 +371,9 @@ impl Tables {
             (PortRow::TABLE, close(&mut self.ports)),
             (DropRow::TABLE, close(&mut self.drops)),
             (StampRow::TABLE, close(&mut self.stamps)),
+            (HostRow::TABLE, close(&mut self.hosts)),
+            (SegmentRow::TABLE, close(&mut self.segments)),
+            (HopRow::TABLE, close(&mut self.hops)),
             (QueueRow::TABLE, close(&mut self.queues)),
         ];
         rows.extend(self.capture.as_mut().map(|capture| (PACKETS, capture.finish().unwrap_or_else(|_| capture.written()))));

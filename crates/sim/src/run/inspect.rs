@@ -5,7 +5,7 @@ use crate::fabric::port::Owner;
 use crate::world::World;
 use fanin_packet::{Envelope, Header, Side};
 use fanin_switch::CountGroup;
-use fanin_telemetry::{DropRow, FlowRow, PortRow, QueryRow, QueueRow, StampRow, TableError};
+use fanin_telemetry::{DropRow, FlowRow, HopRow, HostRow, PortRow, QueryRow, QueueRow, SegmentRow, StampRow, TableError};
 use fanin_transport::{SignalCounts, TcpEndpoint};
 use fanin_units::FlowId;
 
@@ -42,6 +42,9 @@ pub struct Kept {
     pub queues: Vec<QueueRow>,
     pub drops: Vec<DropRow>,
     pub stamps: Vec<StampRow>,
+    pub hosts: Vec<HostRow>,
+    pub segments: Vec<SegmentRow>,
+    pub hops: Vec<HopRow>,
     /// The content of `packets.pcapng`; empty without `telemetry.capture`.
     pub packets: Vec<u8>,
     pub fingerprint: u64,
@@ -170,6 +173,9 @@ impl World {
             queues: recorder.queues.kept().to_vec(),
             drops: recorder.drops.kept().to_vec(),
             stamps: recorder.stamps.kept().to_vec(),
+            hosts: recorder.hosts.kept().to_vec(),
+            segments: recorder.segments.kept().to_vec(),
+            hops: recorder.hops.kept().to_vec(),
             packets: recorder.capture.as_ref().map_or(Vec::new(), |capture| capture.kept().to_vec()),
             fingerprint: ledger.fingerprint(),
         })

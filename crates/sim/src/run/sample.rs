@@ -91,6 +91,11 @@ impl World {
         }
         self.hosts.wind_up(&mut self.core);
         let core = &mut self.core;
+        let on_the_way = core.ledger.trace.as_deref_mut().map(|trace| trace.on_the_way()).unwrap_or_default();
+        for row in on_the_way {
+            let result = core.ledger.tables.follow(None, Some(row), None);
+            core.check(result);
+        }
         let fingerprint = &mut core.ledger.tables.fingerprint;
         for ((l, port), link) in (0..).zip(core.ports.iter()).zip(core.links.iter()) {
             let [bytes, packets] = port.sent(link);

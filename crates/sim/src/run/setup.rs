@@ -11,7 +11,7 @@ use crate::fabric::{Fabric, SwitchNode};
 use crate::hosts::ends::Ends;
 use crate::hosts::receive::Receivers;
 use crate::hosts::{Host, Hosts};
-use crate::ledger::{Capturing, Destination, Ledger, Stamps, Tables, Totals, Wanted};
+use crate::ledger::{Capturing, Destination, Ledger, Stamps, Tables, Totals, Trace, Wanted};
 use crate::world::World;
 use fanin_engine::{Ahead, Ties, Timers, Wheel};
 use fanin_packet::Framing;
@@ -80,6 +80,7 @@ pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefet
         queues: !watched.is_empty(),
         drops: telemetry.drops,
         stamps: registers.is_some(),
+        hosts: !telemetry.hosts.is_empty(),
         watched: watched.len(),
         keep: keep(&telemetry.keep),
     };
@@ -88,7 +89,8 @@ pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefet
     let mut tables = Tables::new(destination, wanted, groups)?;
     tables.capture = Capturing::new(scenario, &framing, destination)?;
     let ledger = Ledger {
-        observed: registers.is_some() || tables.capture.is_some(),
+        observed: registers.is_some() || tables.capture.is_some() || !telemetry.hosts.is_empty(),
+        trace: Trace::new(&telemetry.hosts),
         tables,
         totals: Totals::default(),
         stamps: registers.map(|registers| Box::new(Stamps::new(registers))),
@@ -259,7 +261,9 @@ fn links_and_ports(scenario: &Scenario, framing: &Framing, switches: &[SwitchNod
         }
         let at_arrival = Hooks::INGRESS.with(Hooks::ROUTE);
         let holds = matches!(link.far_end(), FarEnd::Host(_)) && scenario.doc().host.holds_packets();
-        if holds || sends.any(Hooks::MESSAGES) || hooks(link.far_end()).any(at_arrival) {
+        // Packets of followed flows are recorded where they arrive.
+        let followed = !scenario.doc().telemetry.hosts.is_empty();
+        if holds || followed || sends.any(Hooks::MESSAGES) || hooks(link.far_end()).any(at_arrival) {
             link.hook_ingress();
         }
         ingress.push(match link.far_end() {

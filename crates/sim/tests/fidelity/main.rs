@@ -8,6 +8,7 @@ mod common;
 mod dctcp;
 mod determinism;
 mod drop_notification;
+mod explain;
 mod front_drop;
 mod ipv6;
 mod nic;

@@ -45,7 +45,8 @@ impl Random {
 
     /// The scenario with ports simulated so and telemetry on or off.
     pub fn with(&self, ports: &str, telemetry: bool) -> String {
-        let telemetry = if telemetry { "sample = \"7us\"\nqueues = [\"*\"]" } else { "sample = \"off\"\ndrops = false" };
+        let telemetry =
+            if telemetry { "sample = \"7us\"\nqueues = [\"*\"]\nhosts = [\"*\"]" } else { "sample = \"off\"\ndrops = false" };
         format!("{}[engine]\nports = \"{ports}\"\n[telemetry]\n{telemetry}\n", self.text)
     }
 }

@@ -1,9 +1,11 @@
 //! TCP as a [`Transport`].
 
 use super::{Connection, Sync, TcpEndpoint};
+use crate::cc::Window;
 use crate::config::Tcp;
 use crate::report::{AbortReason, Event, Pending, Stats};
 use crate::signals::{SignalCounts, SignalLog};
+use crate::snapshot::{SenderState, Timer};
 use crate::transport::{Kinds, Transport};
 use fanin_packet::{Envelope, Header, IpVersion, Segment, SegmentMut, Signal};
 use fanin_units::{Stream, Time};
@@ -118,6 +120,30 @@ impl Transport for TcpEndpoint {
 
     fn signal_log(&mut self) -> &mut SignalLog {
         &mut self.signals
+    }
+
+    fn snapshot(&self) -> Option<SenderState> {
+        let probes = self.una == self.nxt && self.end > self.nxt && self.sync == Sync::Open;
+        let oldest = if probes { Timer::WindowProbe } else { self.loss_timer() };
+        Some(SenderState {
+            established: matches!(self.sync, Sync::Open | Sync::TimeWait),
+            origins: [self.iss, self.irs],
+            acked: self.una,
+            next: self.nxt,
+            cwnd: self.cwnd(),
+            ssthresh: Some(self.ssthresh()).filter(|ssthresh| *ssthresh != Window::INFINITE),
+            srtt: self.srtt(),
+            rttvar: self.rttvar(),
+            rto: self.rto(),
+            alpha: self.alpha(),
+            mss: self.mss(),
+            pipe: self.pipe(),
+            unsent: self.unsent(),
+            window: self.edge.saturating_sub(self.una),
+            phase: self.phase(),
+            rack: self.rack_counts(),
+            timers: [(oldest, self.rto_at), (Timer::DelayedAck, self.ack_at), (Timer::Pacing, self.pace_at)],
+        })
     }
 
     fn describe(&self) -> String {

@@ -222,6 +222,15 @@ impl TcpEndpoint {
         self.outstanding.as_ref().and_then(|o| o.rack.as_ref()).map_or(RackCounts::default(), |rack| rack.counts)
     }
 
+    /// What the timer of outstanding segments is set for.
+    pub(super) fn loss_timer(&self) -> crate::Timer {
+        match self.outstanding.as_ref().and_then(|o| o.rack.as_ref()).map(|rack| rack.timer) {
+            Some(Timer::Probe) => crate::Timer::TailProbe,
+            Some(Timer::Reorder) => crate::Timer::Reordering,
+            Some(Timer::Rto) | None => crate::Timer::Retransmission,
+        }
+    }
+
     /// Whether losses are found by RACK on this connection.
     pub(super) fn by_rack(&self) -> bool {
         self.outstanding.as_ref().is_some_and(|o| o.rack.is_some())

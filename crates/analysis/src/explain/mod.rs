@@ -1,0 +1,191 @@
+//! Where the time of a flow went: a walk back along its critical path, from the packet that completed it to its start.
+//!
+//! At each moment one thing was waited for, and it decides what came next: the packet that completed the flow was on a wire, or in
+//! a queue behind others; it had been sent because an acknowledgment arrived, which had been sent because other data arrived, or
+//! because a timer expired, which had been started by something before. Each step of the walk covers the time from one such moment
+//! to the next, so the steps add up to the completion time exactly. What overlapped with them made no difference.
+//!
+//! The records are those of `telemetry.hosts`; docs/explain.md has the definition of each part, and an example.
+
+mod walk;
+
+pub use walk::explain;
+
+use fanin_telemetry::{HopRow, SegmentRow};
+use serde::Serialize;
+
+/// What time was spent on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Before the sender could send data: connection and request cross the network.
+    Handshake,
+    /// The application had written nothing to send.
+    Application,
+    /// Packets of the flow leave one directly behind the other: what its own bytes take.
+    Serialisation,
+    /// The last packets cross the network: propagation, and serialisation at each port.
+    Path,
+    /// Round trips in which the congestion window was used up.
+    CongestionWindow,
+    /// Round trips in which the receive window was.
+    ReceiveWindow,
+    /// Round trips until a loss was noticed and repaired: fast recovery, and what preceded a timer.
+    Recovery,
+    /// Round trips after a retransmission timeout, until what was outstanding had arrived.
+    Loss,
+    /// Behind packets of other flows, at a port of a switch.
+    Queue,
+    /// The same at a host's NIC.
+    Nic,
+    /// Pacing held the next segment back.
+    Pacing,
+    /// The retransmission timer ran.
+    Rto,
+    /// The timer of a tail loss probe ran.
+    Tlp,
+    /// The timer that waits for reordered packets ran.
+    Reordering,
+    /// The receiver waited with its acknowledgment.
+    DelayedAck,
+    /// The timer that probes a closed receive window ran.
+    WindowProbe,
+    /// A switch's message about a dropped packet was on its way.
+    Notification,
+    /// The records do not say.
+    Unknown,
+}
+
+/// A stretch of the critical path.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Step {
+    pub from_ps: u64,
+    pub to_ps: u64,
+    pub kind: Kind,
+    /// The port of a queue, the host of a NIC; else empty.
+    pub place: String,
+    /// The packet that this is about, by its number in `segments`.
+    pub packet: Option<u64>,
+}
+
+/// All steps of one kind at one place.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Part {
+    pub kind: Kind,
+    /// The port of a queue, the host of a NIC; else empty.
+    pub place: String,
+    pub time_ps: u64,
+    /// How often: round trips, timeouts, waits.
+    pub times: u64,
+}
+
+/// A timer that was waited for because a packet was lost.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Waited {
+    pub kind: Kind,
+    pub from_ps: u64,
+    pub to_ps: u64,
+    /// Packets that had been lost by then, and the place of the first of them in the stream; zero, and what was sent again, where
+    /// nothing was.
+    pub lost_packets: u64,
+    pub seq_bytes: u64,
+    /// It was a retransmission itself.
+    pub sent_again: bool,
+    /// Where and when it was dropped.
+    pub dropped_at: Option<String>,
+    pub dropped_ps: Option<u64>,
+}
+
+/// Where the time of a flow went.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Explanation {
+    pub start_ps: u64,
+    /// What is explained ends here.
+    pub end_ps: u64,
+    /// They add up to `end_ps - start_ps`; the longest first.
+    pub parts: Vec<Part>,
+    /// In order of time, without gaps.
+    pub steps: Vec<Step>,
+    pub waited: Vec<Waited>,
+}
+
+/// What `segments` says of a packet, as far as it matters here.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Segment {
+    pub packet: u64,
+    /// Host that sent it.
+    pub host: String,
+    pub seq_bytes: u64,
+    pub payload_bytes: u16,
+    pub received_ps: Option<u64>,
+    pub trimmed: bool,
+    pub dropped_at: Option<String>,
+    pub dropped_ps: Option<u64>,
+    pub cause: String,
+    pub cause_ps: u64,
+    pub cause_packet: Option<u64>,
+    pub armed_ps: Option<u64>,
+    pub armed_packet: Option<u64>,
+    pub limit: String,
+}
+
+/// What `hops` says of a packet that has crossed a link.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Hop {
+    pub packet: u64,
+    pub port: String,
+    pub arrived_ps: u64,
+    pub sent_ps: u64,
+    pub left_ps: u64,
+    pub reached_ps: u64,
+}
+
+impl From<&SegmentRow> for Segment {
+    fn from(row: &SegmentRow) -> Self {
+        Segment {
+            packet: row.packet,
+            host: row.host.to_string(),
+            seq_bytes: row.seq_bytes,
+            payload_bytes: row.payload_bytes,
+            received_ps: row.received_ps,
+            trimmed: row.trimmed,
+            dropped_at: row.dropped_at.as_ref().map(ToString::to_string),
+            dropped_ps: row.dropped_ps,
+            cause: row.cause.to_string(),
+            cause_ps: row.cause_ps,
+            cause_packet: row.cause_packet,
+            armed_ps: row.armed_ps,
+            armed_packet: row.armed_packet,
+            limit: row.limit.to_string(),
+        }
+    }
+}
+
+impl From<&HopRow> for Hop {
+    fn from(row: &HopRow) -> Self {
+        Hop {
+            packet: row.packet,
+            port: row.port.to_string(),
+            arrived_ps: row.arrived_ps,
+            sent_ps: row.sent_ps,
+            left_ps: row.left_ps,
+            reached_ps: row.reached_ps,
+        }
+    }
+}
+
+/// What is known of a flow. Rows of other flows must not be among them.
+#[derive(Clone, Copy, Debug)]
+pub struct Records<'a> {
+    /// Host that sends the data.
+    pub src: &'a str,
+    pub start_ps: u64,
+    /// When the last byte was delivered. None of a flow that was not completed: it is explained up to the last packet with data
+    /// that arrived.
+    pub finish_ps: Option<u64>,
+    pub segments: &'a [Segment],
+    pub hops: &'a [Hop],
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,282 @@
+//! The walk.
+
+use super::{Explanation, Hop, Kind, Part, Records, Segment, Step, Waited};
+use std::collections::BTreeMap;
+
+/// A flow's records, by what the walk asks for.
+struct Found<'a> {
+    src: &'a str,
+    packets: BTreeMap<u64, &'a Segment>,
+    /// The links that a packet has crossed, in order.
+    ways: BTreeMap<u64, Vec<&'a Hop>>,
+    /// By port, and when its first bit left: who left, and as which of its hops.
+    left: BTreeMap<(&'a str, u64), (&'a Hop, usize)>,
+}
+
+impl<'a> Found<'a> {
+    fn of(records: &Records<'a>) -> Self {
+        let packets = records.segments.iter().map(|segment| (segment.packet, segment)).collect();
+        let mut ways: BTreeMap<u64, Vec<&Hop>> = BTreeMap::new();
+        records.hops.iter().for_each(|hop| ways.entry(hop.packet).or_default().push(hop));
+        let mut left = BTreeMap::new();
+        for way in ways.values_mut() {
+            way.sort_by_key(|hop| hop.reached_ps);
+            left.extend(way.iter().enumerate().map(|(i, hop)| ((hop.port.as_str(), hop.sent_ps), (*hop, i))));
+        }
+        Found { src: records.src, packets, ways, left }
+    }
+
+    fn way(&self, packet: u64) -> &[&'a Hop] {
+        self.ways.get(&packet).map_or(&[], Vec::as_slice)
+    }
+
+    /// The flow's packet that left a port next before `time`.
+    fn before(&self, port: &'a str, time: u64) -> Option<(&'a Hop, usize)> {
+        self.left.range((port, 0)..(port, time)).next_back().map(|(_, found)| *found)
+    }
+}
+
+/// Where the walk is.
+#[derive(Clone, Copy, Debug)]
+enum Here {
+    /// The packet has come to the far end of so many links.
+    Reached(u64, usize),
+    /// Its first bit leaves that port.
+    Leaves(u64, usize),
+    /// It could be sent.
+    Caused(u64),
+    /// Nothing more is known.
+    Lost,
+}
+
+/// The steps so far, from the end on.
+struct Walk {
+    start: u64,
+    now: u64,
+    steps: Vec<Step>,
+    rounds: BTreeMap<Kind, u64>,
+    waited: Vec<Waited>,
+    /// What crossing the network is called at this point.
+    crossing: Kind,
+    /// What the data has waited for behind whose acknowledgment the walk is.
+    ahead: Option<Kind>,
+}
+
+impl Walk {
+    /// The time from `from` until now was spent so.
+    fn back_to(&mut self, from: u64, kind: Kind, place: &str, packet: Option<u64>) {
+        let from = from.clamp(self.start, self.now);
+        if from == self.now {
+            return;
+        }
+        match self.steps.last_mut() {
+            Some(step) if (step.kind, step.place.as_str(), step.packet) == (kind, place, packet) => step.from_ps = from,
+            _ => self.steps.push(Step { from_ps: from, to_ps: self.now, kind, place: place.to_string(), packet }),
+        }
+        self.now = from;
+    }
+
+    /// From here on, backwards, crossings of the network are round trips of this kind; what precedes the first data stays it.
+    fn enter(&mut self, kind: Kind) {
+        if self.crossing != Kind::Handshake {
+            self.crossing = kind;
+            *self.rounds.entry(kind).or_default() += 1;
+        }
+    }
+}
+
+/// The kind of a timer, by its name in the table.
+fn timer(name: &str) -> Option<Kind> {
+    Some(match name {
+        "rto" => Kind::Rto,
+        "tlp" => Kind::Tlp,
+        "reordering" => Kind::Reordering,
+        "delayed_ack" => Kind::DelayedAck,
+        "pacing" => Kind::Pacing,
+        "window_probe" => Kind::WindowProbe,
+        _ => return None,
+    })
+}
+
+/// Round trips that a segment has waited for, by what had kept it.
+fn rounds(limit: &str) -> Kind {
+    match limit {
+        "cwnd" => Kind::CongestionWindow,
+        "receive_window" => Kind::ReceiveWindow,
+        "recovery" => Kind::Recovery,
+        "loss" => Kind::Loss,
+        _ => Kind::Handshake, // it had nothing to send: what asked for it was on its way
+    }
+}
+
+/// Where the time of a flow went: see the module.
+pub fn explain(records: &Records<'_>) -> Explanation {
+    let found = Found::of(records);
+    let is_data = |s: &&Segment| s.host == records.src && s.payload_bytes > 0 && !s.trimmed && s.received_ps.is_some();
+    let data = || records.segments.iter().filter(is_data);
+    let end = records.finish_ps.or_else(|| data().filter_map(|s| s.received_ps).max()).unwrap_or(records.start_ps);
+    // Of several that arrived in that instant, the one that filled the first hole.
+    let last = data().filter(|s| s.received_ps == Some(end)).min_by_key(|s| (s.seq_bytes, s.packet));
+    let mut walk = Walk {
+        start: records.start_ps,
+        now: end.max(records.start_ps),
+        steps: Vec::new(),
+        rounds: BTreeMap::new(),
+        waited: Vec::new(),
+        crossing: Kind::Path,
+        ahead: None,
+    };
+    let end_ps = walk.now;
+    let mut here = last.map_or(Here::Lost, |s| Here::Reached(s.packet, found.way(s.packet).len()));
+    // Each round goes back in time, or to a packet or port before; records that contradict one another must not hold it up.
+    let most = 4 * (records.segments.len() + records.hops.len()) + 16;
+    for _ in 0..most {
+        if walk.now == walk.start {
+            break;
+        }
+        here = match here {
+            Here::Reached(packet, links) => reached(&found, &mut walk, packet, links),
+            Here::Leaves(packet, i) => leaves(&found, &mut walk, packet, i),
+            Here::Caused(packet) => match found.packets.get(&packet) {
+                Some(segment) => caused(&found, &mut walk, segment, records),
+                None => Here::Lost,
+            },
+            Here::Lost => break,
+        };
+    }
+    walk.back_to(walk.start, Kind::Unknown, "", None);
+    walk.steps.reverse();
+    walk.waited.reverse();
+    let parts = parts(&walk);
+    Explanation { start_ps: records.start_ps, end_ps, parts, steps: walk.steps, waited: walk.waited }
+}
+
+/// A packet has come to the far end of its `links`-th link: it crossed it.
+fn reached(found: &Found<'_>, walk: &mut Walk, packet: u64, links: usize) -> Here {
+    let Some(i) = links.checked_sub(1) else { return Here::Caused(packet) };
+    let Some(hop) = found.way(packet).get(i) else { return Here::Lost };
+    walk.back_to(hop.sent_ps, walk.crossing, "", Some(packet));
+    Here::Leaves(packet, i)
+}
+
+/// A packet's first bit leaves a port: it has waited there, behind the flow's own packets or others'.
+fn leaves(found: &Found<'_>, walk: &mut Walk, packet: u64, i: usize) -> Here {
+    let (Some(segment), Some(hop)) = (found.packets.get(&packet), found.way(packet).get(i)) else { return Here::Lost };
+    let (came, kind, place) = match i {
+        0 => (segment.cause_ps, Kind::Nic, segment.host.as_str()),
+        _ => (hop.arrived_ps, Kind::Queue, hop.port.as_str()),
+    };
+    if let Some((own, j)) = found.before(&hop.port, hop.sent_ps).filter(|(own, _)| own.left_ps > came) {
+        walk.back_to(own.left_ps, kind, place, Some(packet));
+        // What data has waited for stands with it, and not with an acknowledgment that went ahead of it.
+        if found.packets.get(&own.packet).is_some_and(|own| own.payload_bytes > 0) {
+            walk.ahead = None;
+        } else if segment.host == found.src && segment.payload_bytes > 0 && segment.cause == "packet" {
+            walk.ahead = Some(rounds(&segment.limit));
+        }
+        let serialisation = if walk.crossing == Kind::Handshake { Kind::Handshake } else { Kind::Serialisation };
+        walk.back_to(own.sent_ps, serialisation, "", None);
+        return Here::Leaves(own.packet, j);
+    }
+    walk.back_to(came, kind, place, Some(packet));
+    match i {
+        0 => Here::Caused(packet),
+        _ => Here::Reached(packet, i),
+    }
+}
+
+/// A packet could be sent, because something has happened at its host.
+fn caused(found: &Found<'_>, walk: &mut Walk, segment: &Segment, records: &Records<'_>) -> Here {
+    let arrived = |packet: Option<u64>| packet.map_or(Here::Lost, |packet| Here::Reached(packet, found.way(packet).len()));
+    match segment.cause.as_str() {
+        "application" => {
+            walk.back_to(walk.start, Kind::Application, "", None);
+            Here::Lost
+        }
+        "packet" => {
+            if segment.host == records.src {
+                let data = (segment.payload_bytes > 0).then(|| rounds(&segment.limit));
+                if let Some(kind) = data.or(walk.ahead.take()) {
+                    walk.enter(kind);
+                }
+            }
+            arrived(segment.cause_packet)
+        }
+        "notification" => {
+            let Some(dropped) = segment.cause_packet.and_then(|packet| found.packets.get(&packet)) else { return Here::Lost };
+            let Some(at) = dropped.dropped_ps else { return Here::Lost };
+            walk.back_to(at, Kind::Notification, "", Some(dropped.packet));
+            walk.enter(Kind::Recovery);
+            // It may have been in the queue before it was dropped.
+            let came = found.way(dropped.packet).last().map_or(at, |hop| hop.reached_ps);
+            walk.back_to(came, Kind::Queue, dropped.dropped_at.as_deref().unwrap_or_default(), Some(dropped.packet));
+            arrived(Some(dropped.packet))
+        }
+        name => {
+            let (Some(kind), Some(armed)) = (timer(name), segment.armed_ps) else { return Here::Lost };
+            if matches!(kind, Kind::Rto | Kind::Tlp | Kind::Reordering) {
+                let lost = lost(records, segment);
+                let first = lost.first();
+                walk.waited.push(Waited {
+                    kind,
+                    from_ps: armed,
+                    to_ps: segment.cause_ps,
+                    seq_bytes: first.map_or(segment.seq_bytes, |s| s.seq_bytes),
+                    lost_packets: lost.len() as u64,
+                    sent_again: first.is_some_and(|first| {
+                        let before = |s: &Segment| s.host == first.host && s.packet < first.packet && s.payload_bytes > 0;
+                        records.segments.iter().any(|s| before(s) && s.seq_bytes == first.seq_bytes)
+                    }),
+                    dropped_at: first.and_then(|s| s.dropped_at.clone()),
+                    dropped_ps: first.and_then(|s| s.dropped_ps),
+                });
+                walk.back_to(armed, kind, "", Some(segment.packet));
+                walk.enter(Kind::Recovery);
+            } else {
+                walk.back_to(armed, kind, "", Some(segment.packet));
+            }
+            match segment.armed_packet.and_then(|packet| found.packets.get(&packet)) {
+                // Its own packet: what had let it send that one.
+                Some(sent) if sent.host == segment.host => Here::Leaves(sent.packet, 0),
+                Some(came) => arrived(Some(came.packet)),
+                None => Here::Lost, // the application had started it with the flow
+            }
+        }
+    }
+}
+
+/// What was lost when `segment` was sent again, at its bytes or beyond: no copy of these had arrived. By place, the last loss of each.
+fn lost<'a>(records: &Records<'a>, segment: &Segment) -> Vec<&'a Segment> {
+    let before = |time: Option<u64>| time.is_some_and(|time| time <= segment.cause_ps);
+    let mut copies: BTreeMap<u64, Option<&Segment>> = BTreeMap::new();
+    let own = records.segments.iter().filter(|s| s.host == segment.host && s.seq_bytes >= segment.seq_bytes);
+    for copy in own.filter(|s| s.packet < segment.packet) {
+        let known = copies.entry(copy.seq_bytes).or_insert(Some(copy));
+        if before(copy.received_ps) && !copy.trimmed {
+            *known = None;
+        } else if known.is_some_and(|known| copy.dropped_ps > known.dropped_ps) {
+            *known = Some(copy);
+        }
+    }
+    copies.into_values().flatten().filter(|copy| before(copy.dropped_ps)).collect()
+}
+
+/// Sums of the steps, the longest first.
+fn parts(walk: &Walk) -> Vec<Part> {
+    let mut sums: BTreeMap<(Kind, &str), (u64, u64)> = BTreeMap::new();
+    for step in &walk.steps {
+        let (time, times) = sums.entry((step.kind, &step.place)).or_default();
+        *time += step.to_ps - step.from_ps;
+        *times += 1;
+    }
+    let of = |((kind, place), (time_ps, times)): ((Kind, &str), (u64, u64))| {
+        let times = match kind {
+            Kind::Path | Kind::Handshake | Kind::Serialisation | Kind::Application | Kind::Unknown => 1,
+            _ => walk.rounds.get(&kind).copied().unwrap_or(times),
+        };
+        Part { kind, place: place.to_string(), time_ps, times }
+    };
+    let mut parts: Vec<Part> = sums.into_iter().map(of).collect();
+    parts.sort_by_key(|part| std::cmp::Reverse(part.time_ps));
+    parts
+}

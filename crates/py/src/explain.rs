@@ -1,0 +1,93 @@
+//! Where the time of a flow went, from columns of its tables.
+
+use fanin_analysis::explain::{explain as walk_back, Hop, Records, Segment};
+use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+fn column<'py, T: FromPyObjectOwned<'py>>(table: &Bound<'py, PyDict>, name: &str) -> PyResult<Vec<T>> {
+    let column = table.get_item(name)?.ok_or_else(|| PyKeyError::new_err(name.to_string()))?;
+    column.extract()
+}
+
+/// All columns have as many rows as the first.
+fn same_length(rows: usize, lengths: &[usize]) -> PyResult<()> {
+    if lengths.iter().all(|length| *length == rows) {
+        Ok(())
+    } else {
+        Err(PyValueError::new_err("columns of different lengths"))
+    }
+}
+
+fn segments(table: &Bound<'_, PyDict>) -> PyResult<Vec<Segment>> {
+    let numbers: Vec<u64> = column(table, "packet")?;
+    let mut host = column::<String>(table, "host")?;
+    let mut dropped_at = column::<Option<String>>(table, "dropped_at")?;
+    let mut cause = column::<String>(table, "cause")?;
+    let mut limit = column::<String>(table, "limit")?;
+    let seq = column::<u64>(table, "seq_bytes")?;
+    let payload = column::<u16>(table, "payload_bytes")?;
+    let received = column::<Option<u64>>(table, "received_ps")?;
+    let trimmed = column::<bool>(table, "trimmed")?;
+    let dropped = column::<Option<u64>>(table, "dropped_ps")?;
+    let cause_ps = column::<u64>(table, "cause_ps")?;
+    let cause_packet = column::<Option<u64>>(table, "cause_packet")?;
+    let armed = column::<Option<u64>>(table, "armed_ps")?;
+    let armed_packet = column::<Option<u64>>(table, "armed_packet")?;
+    let lengths = [host.len(), dropped_at.len(), cause.len(), limit.len(), seq.len(), payload.len(), received.len()];
+    same_length(numbers.len(), &lengths)?;
+    let lengths = [trimmed.len(), dropped.len(), cause_ps.len(), cause_packet.len(), armed.len(), armed_packet.len()];
+    same_length(numbers.len(), &lengths)?;
+    let segment = |i: usize| Segment {
+        packet: numbers[i],
+        host: std::mem::take(&mut host[i]),
+        seq_bytes: seq[i],
+        payload_bytes: payload[i],
+        received_ps: received[i],
+        trimmed: trimmed[i],
+        dropped_at: dropped_at[i].take(),
+        dropped_ps: dropped[i],
+        cause: std::mem::take(&mut cause[i]),
+        cause_ps: cause_ps[i],
+        cause_packet: cause_packet[i],
+        armed_ps: armed[i],
+        armed_packet: armed_packet[i],
+        limit: std::mem::take(&mut limit[i]),
+    };
+    Ok((0..numbers.len()).map(segment).collect())
+}
+
+fn hops(table: &Bound<'_, PyDict>) -> PyResult<Vec<Hop>> {
+    let numbers: Vec<u64> = column(table, "packet")?;
+    let mut port = column::<String>(table, "port")?;
+    let names = ["arrived_ps", "sent_ps", "left_ps", "reached_ps"];
+    let mut times = Vec::with_capacity(names.len());
+    for name in names {
+        times.push(column::<u64>(table, name)?);
+    }
+    same_length(numbers.len(), &[port.len(), times[0].len(), times[1].len(), times[2].len(), times[3].len()])?;
+    let hop = |i: usize| Hop {
+        packet: numbers[i],
+        port: std::mem::take(&mut port[i]),
+        arrived_ps: times[0][i],
+        sent_ps: times[1][i],
+        left_ps: times[2][i],
+        reached_ps: times[3][i],
+    };
+    Ok((0..numbers.len()).map(hop).collect())
+}
+
+/// Where the time of a flow from `src` went, as JSON. `segment_columns` and `hop_columns`: column → list, of this flow alone.
+#[pyfunction]
+pub fn explain(
+    py: Python<'_>,
+    src: &str,
+    start_ps: u64,
+    finish_ps: Option<u64>,
+    segment_columns: &Bound<'_, PyDict>,
+    hop_columns: &Bound<'_, PyDict>,
+) -> PyResult<String> {
+    let (segments, hops) = (segments(segment_columns)?, hops(hop_columns)?);
+    let explanation = py.detach(|| walk_back(&Records { src, start_ps, finish_ps, segments: &segments, hops: &hops }));
+    serde_json::to_string(&explanation).map_err(|e| PyRuntimeError::new_err(e.to_string()))
+}

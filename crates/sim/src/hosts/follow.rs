@@ -1,0 +1,116 @@
+//! Followed flows: what the ledger's trace gets to know of their endpoints. Off the hot path: without `telemetry.hosts` nothing
+//! here is called.
+
+use super::ends::{side, EndId};
+use super::{Hosts, Ready};
+use crate::core::Core;
+use crate::ledger::{Input, Known, Seen};
+use fanin_packet::{PacketId, Side, Signal};
+use fanin_transport::Kinds;
+use fanin_units::{FlowId, Time};
+
+impl Hosts {
+    /// A flow has its ends, which have seen nothing yet.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn follow(&self, core: &mut Core, id: EndId) {
+        let (now, ledger) = (core.now, &mut core.ledger);
+        let (Some(trace), Some(flow)) = (ledger.trace.as_deref_mut(), self.ends.flow(id)) else { return };
+        let spec = &flow.spec;
+        let group = ledger.tables.group(spec.entry).to_string();
+        let hosts = [spec.src, spec.dst].map(|host| ledger.host_names[host.index()].to_string());
+        let known =
+            Known { number: flow.id.0, id: spec.id.as_deref(), group: &group, hosts: [hosts[0].as_str(), hosts[1].as_str()] };
+        trace.start(&known, [Side::Initiator, Side::Responder].map(|side| side == flow.data_side));
+        for side in [Side::Initiator, Side::Responder] {
+            trace.begin(now, flow.id.0, side, Input::Application);
+        }
+    }
+
+    /// An endpoint is about to handle something.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn begin_input(&self, core: &mut Core, id: EndId, input: Input) {
+        let (now, flow) = (core.now, self.ends[id].flow.0);
+        if let Some(trace) = core.ledger.trace.as_deref_mut() {
+            trace.begin(now, flow, side(id), input);
+        }
+    }
+
+    /// The same, for a signal.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn begin_signal(&self, core: &mut Core, id: EndId, signal: &Signal) {
+        let (now, flow) = (core.now, self.ends[id].flow.0);
+        let Some(trace) = core.ledger.trace.as_deref_mut() else { return };
+        let packet = match signal {
+            Signal::Lost(lost) => trace.lost(flow, side(id), lost.packet.number),
+            Signal::Undefined => None,
+        };
+        trace.begin(now, flow, side(id), Input::Notification(packet));
+    }
+
+    /// An endpoint has handled an input, unless it is gone.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn settle_input(&self, core: &mut Core, flow: FlowId, side: Side) {
+        let now = core.now;
+        if !core.ledger.trace.as_deref().is_some_and(|trace| trace.follows(flow.0)) {
+            return;
+        }
+        let Some(id) = self.ends.of(flow, side) else { return };
+        let seen = self.seen(now, id);
+        let host = self.ends[id].host as usize;
+        let waits = self.hosts[host].ready.iter().filter_map(|ready| match ready {
+            Ready::Packet(packet) => Some(*packet),
+            Ready::Turn(_) => None,
+        });
+        let pool = &core.pool;
+        let made: Vec<PacketId> = waits.filter(|packet| (pool[*packet].flow, pool[*packet].to) == (flow, side.other())).collect();
+        let ledger = &mut core.ledger;
+        let Some(trace) = ledger.trace.as_deref_mut() else { return };
+        let row = trace.settle(now, (flow.0, side, &ledger.host_names[host]), &seen, &made);
+        let result = ledger.tables.follow(row, None, None);
+        core.check(result);
+    }
+
+    fn seen(&self, now: Time, id: EndId) -> Seen {
+        let end = &self.ends[id];
+        let ready = end.protocol.due(&self.transports[usize::from(end.transport)].1, now, Kinds::DATA);
+        Seen { state: end.protocol.snapshot(), stats: *end.protocol.stats(), ready }
+    }
+
+    /// A packet goes to its NIC.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn observe_sent(&self, core: &mut Core, host: u32, nic: usize, packet: PacketId) {
+        let copy = core.pool.packet(packet);
+        let start = Time::from_ps(core.links[nic].free_at.max(core.now.ps()));
+        let (now, flow, side) = (core.now, copy.envelope.flow, copy.envelope.to.other());
+        if let Some(capture) = core.ledger.tables.capture.as_deref_mut() {
+            let result = capture.sent(now, start, host, &copy);
+            core.check(result);
+        }
+        let ledger = &mut core.ledger;
+        let Some(trace) = ledger.trace.as_deref_mut().filter(|trace| trace.follows(flow.0)) else { return };
+        let Some(id) = self.ends.of(flow, side) else { return };
+        let seen = self.seen(now, id);
+        let row = trace.sent((now, start), packet, &copy, &ledger.host_names[host as usize], &seen);
+        let result = ledger.tables.follow(row, None, None);
+        core.check(result);
+    }
+
+    /// A packet has reached its host: which end is about to handle it.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn begin_delivery(&self, core: &mut Core, packet: PacketId) -> Option<(FlowId, Side)> {
+        let (now, envelope) = (core.now, core.pool[packet]);
+        let ledger = &mut core.ledger;
+        let trace = ledger.trace.as_deref_mut()?;
+        let row = trace.received(now, packet, &envelope)?;
+        trace.begin(now, envelope.flow.0, envelope.to, Input::Arrival(row.packet));
+        let result = ledger.tables.follow(None, Some(row), None);
+        core.check(result);
+        Some((envelope.flow, envelope.to))
+    }
+}

@@ -1,0 +1,559 @@
+//! Flows that are followed (`telemetry.hosts`): what their senders do, each packet of theirs, and its way through the network.
+//!
+//! A packet is sent because something has happened at its host: a packet has arrived, a timer has expired, the application has
+//! written. Hosts report each such input before and after the endpoint has handled it, and each packet that it sends. Nothing is
+//! decided here.
+
+use super::Tables;
+use fanin_packet::{Ecn, Envelope, Header, Packet, PacketId, Side, TcpFlags};
+use fanin_params::pattern;
+use fanin_telemetry::{HopRow, HostRow, Name, SegmentRow, TableError};
+use fanin_transport::{Phase, SenderState, Stats, Timer, TIMERS};
+use fanin_units::Time;
+use std::collections::BTreeMap;
+
+/// The place of a pacing timer among those of [`SenderState`]: each segment sets it anew.
+const PACING: usize = 2;
+
+/// Something that an endpoint is about to handle.
+#[derive(Clone, Copy, Debug)]
+pub enum Input {
+    Application,
+    /// A packet, by its number.
+    Arrival(u64),
+    /// A message about a packet of this end.
+    Notification(Option<u64>),
+    Timeout,
+}
+
+/// Why a packet is sent.
+#[derive(Clone, Debug)]
+struct Cause {
+    name: &'static str,
+    at: Time,
+    packet: Option<u64>,
+    armed: Option<Armed>,
+}
+
+/// Since when a timer runs, and the packet that had started it.
+#[derive(Clone, Copy, Debug)]
+struct Armed {
+    since: Time,
+    packet: Option<u64>,
+}
+
+/// A timer that runs.
+#[derive(Clone, Copy, Debug)]
+struct Running {
+    until: Time,
+    armed: Armed,
+}
+
+/// An input that is being handled.
+#[derive(Clone, Debug)]
+struct Handling {
+    at: Time,
+    input: Input,
+    /// The state that it met.
+    before: Option<SenderState>,
+    /// Timers that have expired, each with what had started it.
+    expired: [Option<(Timer, Armed)>; TIMERS],
+}
+
+/// What an end waits to send, since when, and what had kept it until then.
+#[derive(Clone, Debug)]
+struct Ready {
+    cause: Cause,
+    limit: &'static str,
+}
+
+/// One end of a followed flow.
+#[derive(Debug)]
+struct End {
+    /// Rows of its state are written.
+    sends_data: bool,
+    /// As it was last seen, and as it stands in the last row.
+    state: Option<SenderState>,
+    written: Option<SenderState>,
+    stats: Stats,
+    running: [Option<Running>; TIMERS],
+    handling: Option<Handling>,
+    ready: Option<Ready>,
+    /// Why it sent the last data: a FIN of its own follows in the same turn at the NIC.
+    last: Option<Ready>,
+    /// Control packets that wait at the NIC.
+    made: BTreeMap<PacketId, (Time, Cause)>,
+    /// Places in the stream: the end of what was sent, and what was sent again how often.
+    highest: u64,
+    again: BTreeMap<u64, u32>,
+    /// The last number that it acknowledged.
+    acknowledged: u64,
+    /// Packets that were dropped or trimmed, by the number on the wire of their first byte.
+    lost: BTreeMap<u32, u64>,
+}
+
+/// A packet on its way.
+#[derive(Debug)]
+struct Journey {
+    row: SegmentRow,
+    to: Side,
+    /// When it came to the port at which it is.
+    at: Time,
+}
+
+/// What hosts say of an endpoint after it has handled something or sent a packet.
+pub struct Seen {
+    pub state: Option<SenderState>,
+    pub stats: Stats,
+    /// It would send data if its NIC let it.
+    pub ready: bool,
+}
+
+/// See the module.
+pub struct Trace {
+    wanted: Vec<String>,
+    flows: BTreeMap<u32, [End; 2]>,
+    /// By place in the pool.
+    journeys: Vec<Option<Box<Journey>>>,
+    packets: u64,
+}
+
+/// What a flow is known by.
+pub struct Known<'a> {
+    pub number: u32,
+    pub id: Option<&'a str>,
+    pub group: &'a str,
+    pub hosts: [&'a str; 2],
+}
+
+impl Trace {
+    /// Follows flows that fit one of `wanted`; `None` where nothing is wanted.
+    pub fn new(wanted: &[String]) -> Option<Box<Self>> {
+        let trace = || Trace { wanted: wanted.to_vec(), flows: BTreeMap::new(), journeys: Vec::new(), packets: 0 };
+        (!wanted.is_empty()).then(|| Box::new(trace()))
+    }
+
+    /// Follows a flow from its beginning, if it is wanted: by number, id, traffic entry or host. `sends_data`: by side.
+    pub fn start(&mut self, flow: &Known<'_>, sends_data: [bool; 2]) {
+        let number = flow.number.to_string();
+        let names = [Some(number.as_str()), flow.id, Some(flow.group), Some(flow.hosts[0]), Some(flow.hosts[1])];
+        if self.wanted.iter().any(|wanted| names.iter().flatten().any(|name| pattern::fits(wanted, name))) {
+            self.flows.insert(flow.number, sends_data.map(End::new));
+        }
+    }
+
+    /// Nothing more happens at the ends of a flow.
+    pub fn forget(&mut self, flow: u32) {
+        self.flows.remove(&flow);
+    }
+
+    /// Whether a flow is followed.
+    pub fn follows(&self, flow: u32) -> bool {
+        self.flows.contains_key(&flow)
+    }
+
+    fn end(&mut self, flow: u32, side: Side) -> Option<&mut End> {
+        self.flows.get_mut(&flow).map(|ends| &mut ends[side as usize])
+    }
+
+    /// An end is about to handle something.
+    pub fn begin(&mut self, now: Time, flow: u32, side: Side, input: Input) {
+        let Some(end) = self.end(flow, side) else { return };
+        let mut expired = [None; TIMERS];
+        if let (Input::Timeout, Some(state)) = (input, &end.state) {
+            for (i, (timer, at)) in state.timers.iter().enumerate().filter(|(_, (_, at))| *at <= now) {
+                let armed = end.running[i].map_or(Armed { since: *at, packet: None }, |running| running.armed);
+                expired[i] = Some((*timer, armed));
+            }
+        }
+        end.handling = Some(Handling { at: now, input, before: end.state, expired });
+    }
+
+    /// The packet that a switch has reported to the end that sent it, by the number on the wire of its first byte.
+    pub fn lost(&mut self, flow: u32, side: Side, number: u32) -> Option<u64> {
+        self.end(flow, side)?.lost.get(&number).copied()
+    }
+
+    /// An end has handled an input. `made`: its control packets that wait at the NIC.
+    pub fn settle(&mut self, now: Time, names: (u32, Side, &Name), seen: &Seen, made: &[PacketId]) -> Option<HostRow> {
+        let (flow, side, host) = names;
+        let end = self.end(flow, side)?;
+        end.note_timers(now, seen.state.as_ref(), None);
+        end.note_ready(seen);
+        end.made.retain(|packet, _| made.contains(packet));
+        for packet in made.iter().filter(|packet| !end.made.contains_key(packet)).collect::<Vec<_>>() {
+            let cause = end.cause(now, true, false);
+            end.made.insert(*packet, (now, cause));
+        }
+        let row = end.row(now, flow, host, seen);
+        (end.state, end.stats, end.handling) = (seen.state, seen.stats, None);
+        row
+    }
+
+    /// An end has made a packet and gives it to its NIC, whose first bit will leave at `start`.
+    pub fn sent(
+        &mut self,
+        (now, start): (Time, Time),
+        id: PacketId,
+        packet: &Packet,
+        host: &Name,
+        seen: &Seen,
+    ) -> Option<HostRow> {
+        let (flow, side) = (packet.envelope.flow.0, packet.envelope.to.other());
+        let number = self.packets;
+        let end = self.end(flow, side)?;
+        let kind = kind(packet);
+        let data = packet.envelope.payload > 0;
+        let (made, Ready { cause, limit }) = match end.made.remove(&id) {
+            Some((at, cause)) => (at, Ready { cause, limit: "" }),
+            None if data => {
+                end.note_ready(&Seen { ready: true, state: seen.state, stats: seen.stats });
+                let ready = end.ready.clone().unwrap_or_else(|| Ready { cause: end.cause(now, false, false), limit: "" });
+                end.last = Some(ready.clone());
+                (now, ready)
+            }
+            None if end.handling.is_some() => (now, Ready { cause: end.cause(now, true, kind == "ack"), limit: "" }),
+            None => (now, end.last.clone().unwrap_or_else(|| Ready { cause: end.cause(now, true, false), limit: "" })),
+        };
+        let seq = end.place(packet, seen.state.as_ref());
+        let again = match data {
+            true => end.count(seq, packet.envelope.payload),
+            false => 0,
+        };
+        let ack = end.acknowledgment(packet, seen.state.as_ref());
+        end.note_timers(now, seen.state.as_ref(), Some(number));
+        if !seen.ready {
+            end.ready = None;
+        }
+        let restarted = end.handling.is_none() && end.state.zip(seen.state).is_some_and(|(old, new)| old.cwnd != new.cwnd);
+        end.state = seen.state;
+        let row = restarted.then(|| end.row(now, flow, host, seen)).flatten();
+        self.packets += 1;
+        let place = id as usize;
+        if self.journeys.len() <= place {
+            self.journeys.resize_with(place + 1, || None);
+        }
+        let row_of_packet = SegmentRow {
+            packet: number,
+            flow,
+            host: host.clone(),
+            kind: kind.into(),
+            seq_bytes: seq,
+            payload_bytes: packet.envelope.payload,
+            ack_bytes: ack,
+            frame_bytes: packet.envelope.frame,
+            again,
+            made_ps: made.ps(),
+            sent_ps: start.ps(),
+            received_ps: None,
+            marked: false,
+            trimmed: false,
+            dropped_at: None,
+            dropped_ps: None,
+            cause: cause.name.into(),
+            cause_ps: cause.at.ps(),
+            cause_packet: cause.packet,
+            armed_ps: cause.armed.map(|armed| armed.since.ps()),
+            armed_packet: cause.armed.and_then(|armed| armed.packet),
+            limit: limit.into(),
+        };
+        self.journeys[place] = Some(Box::new(Journey { row: row_of_packet, to: side.other(), at: now }));
+        row
+    }
+
+    /// A packet has crossed a link: it was on the wire from `left - tx` until `left`.
+    pub fn crossed(&mut self, now: Time, id: PacketId, port: &Name, [start, left]: [u64; 2]) -> Option<HopRow> {
+        let journey = self.journeys.get_mut(id as usize)?.as_deref_mut()?;
+        let row = HopRow {
+            packet: journey.row.packet,
+            flow: journey.row.flow,
+            port: port.clone(),
+            arrived_ps: journey.at.ps(),
+            sent_ps: start,
+            left_ps: left,
+            reached_ps: now.ps(),
+        };
+        journey.at = now;
+        Some(row)
+    }
+
+    /// A packet has reached its host: its row, and which end it is for.
+    pub fn received(&mut self, now: Time, id: PacketId, envelope: &Envelope) -> Option<SegmentRow> {
+        let mut journey = self.journeys.get_mut(id as usize)?.take()?;
+        journey.row.received_ps = Some(now.ps());
+        journey.row.marked = envelope.ecn == Ecn::Ce;
+        journey.row.trimmed = envelope.trimmed;
+        Some(journey.row)
+    }
+
+    /// A packet was dropped.
+    pub fn dropped(&mut self, now: Time, id: PacketId, packet: &Packet, port: &Name) -> Option<SegmentRow> {
+        let mut journey = self.journeys.get_mut(id as usize)?.take()?;
+        let (flow, number) = (journey.row.flow, journey.row.packet);
+        if let Some(end) = self.end(flow, journey.to.other()) {
+            end.lost.insert(packet.header.number(), number);
+        }
+        (journey.row.dropped_at, journey.row.dropped_ps) = (Some(port.clone()), Some(now.ps()));
+        journey.row.trimmed = packet.envelope.trimmed;
+        Some(journey.row)
+    }
+
+    /// The run has ended: packets that are still on their way, in order of sending.
+    pub fn on_the_way(&mut self) -> Vec<SegmentRow> {
+        let mut rows: Vec<SegmentRow> = self.journeys.drain(..).flatten().map(|journey| journey.row).collect();
+        rows.sort_unstable_by_key(|row| row.packet);
+        rows
+    }
+}
+
+impl Tables {
+    /// Writes rows of followed flows.
+    pub fn follow(&mut self, host: Option<HostRow>, segment: Option<SegmentRow>, hop: Option<HopRow>) -> Result<(), TableError> {
+        host.map_or(Ok(()), |row| self.hosts.push(row))?;
+        segment.map_or(Ok(()), |row| self.segments.push(row))?;
+        hop.map_or(Ok(()), |row| self.hops.push(row))
+    }
+}
+
+impl End {
+    fn new(sends_data: bool) -> Self {
+        End {
+            sends_data,
+            state: None,
+            written: None,
+            stats: Stats::default(),
+            running: [None; TIMERS],
+            handling: None,
+            ready: None,
+            last: None,
+            made: BTreeMap::new(),
+            highest: 0,
+            again: BTreeMap::new(),
+            acknowledged: 0,
+            lost: BTreeMap::new(),
+        }
+    }
+
+    /// Timers that were set anew: by the packet `sent`, or by the input that is being handled. One that is set by its own expiry
+    /// (back-off) runs since the first of them.
+    fn note_timers(&mut self, now: Time, state: Option<&SenderState>, sent: Option<u64>) {
+        let Some(state) = state else { return };
+        for (i, (_, until)) in state.timers.iter().enumerate() {
+            if *until == Time::MAX {
+                self.running[i] = None;
+                continue;
+            }
+            if self.running[i].is_some_and(|running| running.until == *until) {
+                continue;
+            }
+            let packet = match &self.handling {
+                Some(handling) if i != PACING || sent.is_none() => match (handling.expired[i], handling.input) {
+                    (Some((_, armed)), _) => {
+                        self.running[i] = Some(Running { until: *until, armed });
+                        continue;
+                    }
+                    (None, Input::Arrival(packet)) => Some(packet),
+                    (None, Input::Notification(_)) => sent,
+                    _ => sent,
+                },
+                _ => sent,
+            };
+            self.running[i] = Some(Running { until: *until, armed: Armed { since: now, packet } });
+        }
+    }
+
+    /// Whether it has data for its NIC, and if that is new, why.
+    fn note_ready(&mut self, seen: &Seen) {
+        if !seen.ready {
+            self.ready = None;
+        } else if self.ready.is_none() {
+            if let Some(handling) = &self.handling {
+                let cause = self.cause(handling.at, false, false);
+                self.ready = Some(Ready { cause, limit: self.limit(seen.state.as_ref()) });
+            }
+        }
+    }
+
+    /// Why a packet is made now. Of several timers that expire together data waited for that of retransmission first, an
+    /// acknowledgment for its own.
+    fn cause(&self, now: Time, control: bool, ack: bool) -> Cause {
+        let plain = |name, packet| Cause { name, at: now, packet, armed: None };
+        let Some(handling) = &self.handling else { return plain("turn", None) };
+        match handling.input {
+            Input::Application => plain("application", None),
+            Input::Arrival(packet) => plain("packet", Some(packet)),
+            Input::Notification(packet) => plain("notification", packet),
+            Input::Timeout => {
+                let order: [usize; TIMERS] = match (control, ack) {
+                    (true, true) => [1, 0, 2],
+                    (true, false) => [0, 1, 2],
+                    (false, _) => [0, 2, 1],
+                };
+                match order.iter().find_map(|i| handling.expired[*i]) {
+                    Some((timer, armed)) => Cause { name: timer.name(), at: now, packet: None, armed: Some(armed) },
+                    None => plain("application", None), // datagrams leave by their schedule
+                }
+            }
+        }
+    }
+
+    /// What has kept data from being sent until now.
+    fn limit(&self, after: Option<&SenderState>) -> &'static str {
+        let before = self.handling.as_ref().map_or(self.state, |handling| handling.before);
+        let (Some(before), Some(after)) = (before, after) else { return "application" };
+        let phases = [before.phase, after.phase];
+        if !before.established {
+            "handshake"
+        } else if phases.contains(&Phase::Loss) {
+            "loss"
+        } else if phases.contains(&Phase::Recovery) {
+            "recovery"
+        } else if before.unsent == 0 {
+            "application"
+        } else if before.window.saturating_sub(before.in_flight()) < before.unsent.min(u64::from(before.mss)) {
+            "receive_window"
+        } else {
+            "cwnd"
+        }
+    }
+
+    /// The place of a packet's first byte in the stream.
+    fn place(&self, packet: &Packet, state: Option<&SenderState>) -> u64 {
+        match (&packet.header, state) {
+            (Header::Tcp(tcp), Some(state)) => {
+                let acked = state.origins[0].wrapping_add(state.acked as u32);
+                state.acked.wrapping_add_signed(i64::from(tcp.seq.wrapping_sub(acked) as i32)).saturating_sub(1)
+            }
+            _ => self.highest,
+        }
+    }
+
+    /// Notes data; gives how often its first byte had been sent before.
+    fn count(&mut self, seq: u64, payload: u16) -> u32 {
+        let before = self.highest;
+        self.highest = self.highest.max(seq + u64::from(payload));
+        if seq >= before {
+            return 0;
+        }
+        let again = self.again.entry(seq).or_default();
+        *again += 1;
+        *again
+    }
+
+    /// Bytes that a packet acknowledges.
+    fn acknowledgment(&mut self, packet: &Packet, state: Option<&SenderState>) -> u64 {
+        if let (Header::Tcp(tcp), Some(state)) = (&packet.header, state) {
+            if tcp.flags.has(TcpFlags::ACK) {
+                let last = state.origins[1].wrapping_add(self.acknowledged as u32);
+                self.acknowledged = self.acknowledged.wrapping_add_signed(i64::from(tcp.ack.wrapping_sub(last) as i32));
+            }
+        }
+        self.acknowledged.saturating_sub(1)
+    }
+
+    /// A row of the sender's state, if it has changed.
+    fn row(&mut self, now: Time, flow: u32, host: &Name, seen: &Seen) -> Option<HostRow> {
+        let state = seen.state.filter(|_| self.sends_data)?;
+        // Timers run on without changing what the sender may do.
+        let new = |old: &SenderState| SenderState { timers: state.timers, origins: state.origins, ..*old } != state;
+        if !self.written.as_ref().is_none_or(new) && self.stats == seen.stats {
+            return None;
+        }
+        let event = self.event(&state, &seen.stats);
+        let packet = match self.handling.as_ref().map(|handling| handling.input) {
+            Some(Input::Arrival(packet)) => Some(packet),
+            _ => None,
+        };
+        self.written = Some(state);
+        Some(HostRow {
+            time_ps: now.ps(),
+            flow,
+            host: host.clone(),
+            event: event.into(),
+            packet,
+            phase: phase(state.phase).into(),
+            cwnd_bytes: state.cwnd,
+            ssthresh_bytes: state.ssthresh,
+            srtt_ps: Some(state.srtt.ps()).filter(|srtt| *srtt > 0),
+            rttvar_ps: Some(state.rttvar.ps()).filter(|_| state.srtt.ps() > 0),
+            rto_ps: state.rto.ps(),
+            alpha_ppm: state.alpha.map(|alpha| libm::round(alpha * 1e6) as u32),
+            acked_bytes: state.acked.saturating_sub(1),
+            sent_bytes: state.next.saturating_sub(1),
+            in_flight_bytes: state.in_flight(),
+            pipe_bytes: state.pipe,
+            unsent_bytes: state.unsent,
+            window_bytes: state.window,
+        })
+    }
+
+    /// What has changed the state, the most telling first.
+    fn event(&self, state: &SenderState, stats: &Stats) -> &'static str {
+        let before = self.handling.as_ref().map_or(self.state, |handling| handling.before);
+        let (old, before) = (&self.stats, before.map(|state| state.phase));
+        let left = |phase| before == Some(phase) && state.phase != phase;
+        let probes = self.written.map_or(state.rack, |written| written.rack);
+        let application = self.handling.as_ref().is_some_and(|handling| matches!(handling.input, Input::Application));
+        if stats.timeouts > old.timeouts {
+            "timeout"
+        } else if stats.spurious_rtos > old.spurious_rtos || state.rack.undos > probes.undos {
+            "undo"
+        } else if stats.recoveries > old.recoveries {
+            "fast_retransmit"
+        } else if stats.notice_reductions > old.notice_reductions || stats.notices > old.notices {
+            "notification"
+        } else if stats.ecn_reductions > old.ecn_reductions {
+            "ecn"
+        } else if state.rack.tail_probes > probes.tail_probes {
+            "tail_probe"
+        } else if stats.window_probes > old.window_probes {
+            "window_probe"
+        } else if left(Phase::Recovery) {
+            "recovery_end"
+        } else if left(Phase::Loss) {
+            "loss_end"
+        } else if left(Phase::Cwr) {
+            "cwr_end"
+        } else if self.handling.is_none() {
+            "idle_restart"
+        } else if application {
+            "application"
+        } else if stats.acked > old.acked {
+            "ack"
+        } else if stats.dup_acks > old.dup_acks {
+            "dup_ack"
+        } else if self.handling.as_ref().is_some_and(|handling| matches!(handling.input, Input::Timeout)) {
+            "timer"
+        } else {
+            "packet"
+        }
+    }
+}
+
+/// Its name in tables.
+fn phase(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Open => "open",
+        Phase::Cwr => "cwr",
+        Phase::Recovery => "recovery",
+        Phase::Loss => "loss",
+    }
+}
+
+/// What a packet is for the reader of a table.
+fn kind(packet: &Packet) -> &'static str {
+    let Header::Tcp(tcp) = &packet.header else { return "datagram" };
+    if tcp.flags.has(TcpFlags::SYN) {
+        "syn"
+    } else if tcp.flags.has(TcpFlags::RST) {
+        "rst"
+    } else if packet.envelope.payload > 0 {
+        "data"
+    } else if tcp.flags.has(TcpFlags::FIN) {
+        "fin"
+    } else if tcp.nack().is_some() {
+        "nack"
+    } else {
+        "ack"
+    }
+}

@@ -45,6 +45,7 @@ drills: ## apply the walk-throughs of CONTRIBUTING.md to a copy of the project a
 python-test: $(VENV)/.built $(VENV)/.dev ## tests of package, command line and report, types, lints
 	@.ci/optional
 	@echo "SKIPPED: the comparison with ns-3, a target of its own: make ns3-test"
+	@echo "SKIPPED: all rows of the comparison with a switch, a target of its own: make hardware-test"
 	.ci/timed "ruff" $(BIN)/python -m ruff check python tests/python examples
 	.ci/timed "mypy" $(BIN)/python -m mypy
 	.ci/timed "Python tests" $(BIN)/python -m pytest -q
@@ -92,6 +93,10 @@ ns3-test: $(VENV)/.built $(VENV)/.dev ## compare with ns-3 3.37, where libns3-de
 	  echo "ns-3 is not installed; Debian 12, as root: apt-get install libns3-dev g++" >&2; exit 1; fi
 	$(MAKE) -s -C benches/ns3
 	$(BIN)/python -m pytest -q benches/ns3 tests/ns3
+
+.PHONY: hardware-test
+hardware-test: $(VENV)/.built ## 145 settings of a Tofino, row by row, into out/hardware; ARGS=--write refreshes docs/hardware.md, ARGS=--try experiments
+	$(BIN)/python tests/hardware/against_tofino.py $(ARGS)
 
 .PHONY: schema
 schema: $(VENV)/.built ## write the generated files anew

@@ -2321,8 +2321,9 @@ class Tcp(Table):
     """
 
     tso: bool | None = None
-    """Segmentation offload: segments leave in back-to-back bursts of up to `tso_max`, and the sender waits for a
-    third of the window before it starts one. Source: Linux tcp_tso_should_defer (tcp_tso_win_divisor = 3).
+    """Segmentation offload: segments leave in back-to-back bursts of what cwnd / SRTT sends in a millisecond, at least two
+    segments and at most `tso_max`, and the sender waits for a third of the window before it starts one.
+    Source: Linux tcp_tso_autosize (sk_pacing_shift = 10, tcp_min_tso_segs = 2), tcp_tso_should_defer.
 
     Default: false.
     """
@@ -2331,6 +2332,13 @@ class Tcp(Table):
     """Largest burst with `tso`. Source: Linux GSO_MAX_SIZE (64 KiB).
 
     Default: "65536B". Accepted: from 1460B to 65536B.
+    """
+
+    tso_rtt_log: int | None = None
+    """With `tso`, bursts are longer where the RTT is short: by `tso_max` halved once per 2^this µs of the shortest RTT; 0: they
+    are not, as before Linux 5.18. Source: Linux tcp_tso_rtt_log.
+
+    Default: 9. Accepted: from 0 to 31.
     """
 
 
@@ -2390,6 +2398,7 @@ class TcpDict(TypedDict, total=False):
     pacing: Pacing
     tso: bool
     tso_max: Size
+    tso_rtt_log: int
 
 
 TransportConfig: TypeAlias = (
@@ -4239,7 +4248,7 @@ class ScenarioDoc(Table):
     transport: TransportConfig | None = None
     """The transport of traffic that names none; called "default" in results.
 
-    Default: { kind = "tcp", profile = "rfc", congestion_control = { kind = "newreno" }, handshake = true, mtu = 1500, initial_window_rule = "rfc5681", window_rules = "rfc", slow_start = "standard", slow_start_limit = 1, cwnd_validation = true, idle_restart = "rfc5681", sack = true, loss_detection = "rfc6675", tail_loss_probe = true, undo = true, timer_slack = "0ps", dup_thresh = 3, limited_transmit = true, prr = false, rto_initial = "1s", rto_min = "1s", rto_floor = "rto", rto_max = "60s", clock_granularity = "1ms", backoff_reset = "sample", rtt_sampling = "timed_segment", spurious_rto = "none", max_retries = 15, syn_retries = 8, time_wait = "240s", timestamps = true, timestamp_tick = "1ms", ack_every = 2, delayed_acks = "fixed", delayed_ack_timeout = "200ms", delayed_ack_max = "200ms", quick_acks = 0, sack_compression = { kind = "none" }, dsack = false, paws = false, receive_window = { kind = "fixed", size = "16777216B" }, ecn = false, ecn_echo = "classic", ect_on = "new_data", drop_notification = false, trim_nack = false, drop_resend = "at_once", pacing = { kind = "none" }, tso = false, tso_max = "65536B" }.
+    Default: { kind = "tcp", profile = "rfc", congestion_control = { kind = "newreno" }, handshake = true, mtu = 1500, initial_window_rule = "rfc5681", window_rules = "rfc", slow_start = "standard", slow_start_limit = 1, cwnd_validation = true, idle_restart = "rfc5681", sack = true, loss_detection = "rfc6675", tail_loss_probe = true, undo = true, timer_slack = "0ps", dup_thresh = 3, limited_transmit = true, prr = false, rto_initial = "1s", rto_min = "1s", rto_floor = "rto", rto_max = "60s", clock_granularity = "1ms", backoff_reset = "sample", rtt_sampling = "timed_segment", spurious_rto = "none", max_retries = 15, syn_retries = 8, time_wait = "240s", timestamps = true, timestamp_tick = "1ms", ack_every = 2, delayed_acks = "fixed", delayed_ack_timeout = "200ms", delayed_ack_max = "200ms", quick_acks = 0, sack_compression = { kind = "none" }, dsack = false, paws = false, receive_window = { kind = "fixed", size = "16777216B" }, ecn = false, ecn_echo = "classic", ect_on = "new_data", drop_notification = false, trim_nack = false, drop_resend = "at_once", pacing = { kind = "none" }, tso = false, tso_max = "65536B", tso_rtt_log = 9 }.
     """
 
     transports: Mapping[str, TransportConfig] | None = None

@@ -399,11 +399,15 @@ profiled! {
         pub drop_resend: DropResend = DropResend::AtOnce;
         /// Pacing.
         pub pacing: Pacing = Pacing::None(Unpaced {});
-        /// Segmentation offload: segments leave in back-to-back bursts of up to `tso_max`, and the sender waits for a
-        /// third of the window before it starts one. Source: Linux tcp_tso_should_defer (tcp_tso_win_divisor = 3).
+        /// Segmentation offload: segments leave in back-to-back bursts of what cwnd / SRTT sends in a millisecond, at least two
+        /// segments and at most `tso_max`, and the sender waits for a third of the window before it starts one.
+        /// Source: Linux tcp_tso_autosize (sk_pacing_shift = 10, tcp_min_tso_segs = 2), tcp_tso_should_defer.
         pub tso: bool = false;
         /// Largest burst with `tso`. Source: Linux GSO_MAX_SIZE (64 KiB).
         pub tso_max: Bytes = Bytes(65_536), in Bytes(1_460)..=Bytes(65_536);
+        /// With `tso`, bursts are longer where the RTT is short: by `tso_max` halved once per 2^this µs of the shortest RTT; 0: they
+        /// are not, as before Linux 5.18. Source: Linux tcp_tso_rtt_log.
+        pub tso_rtt_log: u8 = 9, in 0..=31;
     }
 }
 

@@ -195,6 +195,7 @@ fn without_effect(tcp: &Tcp, cx: &mut Cx) {
     }
     if !tcp.tso {
         idle!(tso_max, "while tso is off", "tso = true, or no tso_max");
+        idle!(tso_rtt_log, "while tso is off", "tso = true, or no tso_rtt_log");
     }
     if !tcp.timestamps {
         idle!(timestamp_tick, "while timestamps are off", "timestamps = true, or no timestamp_tick");

@@ -145,6 +145,9 @@ impl TcpEndpoint {
         let Some(mut o) = self.outstanding.take() else { return Arrivals::default() };
         o.segments.acknowledged(&o.known(now, recover, highest), self.una);
         let arrivals = o.segments.take_arrivals();
+        if cfg.tso {
+            o.least_rtt = arrivals.latest_rtt(now).map_or(o.least_rtt, |rtt| rtt.min(o.least_rtt));
+        }
         if cfg.times_every_ack() {
             // Source: Linux tcp_ack_update_rtt.
             let by_timestamp = || {

@@ -20,6 +20,7 @@ mod rack;
 mod receive;
 mod receiver;
 mod trimming;
+mod tso;
 
 pub(crate) use drop_notification::notification_bytes;
 pub use drop_notification::NotificationCounts;
@@ -251,7 +252,7 @@ pub struct TcpEndpoint {
     /// The packet without payload that the next ACK reports.
     nack: Nack,
     signals: SignalLog,
-    /// For RACK, and for what takes the RTT of each ACK.
+    /// For RACK, for TSO, and for what takes the RTT of each ACK.
     outstanding: Option<Box<Outstanding>>,
 }
 

@@ -5,7 +5,7 @@ use super::{due, Phase, Sync, TcpEndpoint, UNTIMED};
 use crate::cc::Controller;
 use crate::config::{DropResend, EctOn, IdleRestart, Tcp};
 use fanin_packet::{Ecn, SackBlock, SegmentMut, SynOptions, TcpFlags, Timestamps};
-use fanin_units::{BitRate, Bytes, Span, Time};
+use fanin_units::{BitRate, Bytes, Time};
 
 /// Why a segment is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,41 +101,10 @@ impl TcpEndpoint {
         if to - self.una > self.w.cwnd {
             return if self.w.cwnd < u64::from(self.w.mss) { Calm::Unknown } else { Calm::Nothing };
         }
-        if self.paced_out(now) || (cfg.tso && self.burst == 0 && self.defers(cfg)) {
+        if self.paced_out(now) || (cfg.tso && self.burst == 0 && self.defers(cfg, now)) {
             return Calm::Nothing;
         }
         Calm::New(Next { from: self.nxt, to, why: Why::New })
-    }
-
-    /// TSO waits until the burst is worth it: a third of the window, unless nothing is in flight. Source: Linux
-    /// tcp_tso_should_defer with tcp_tso_win_divisor = 3.
-    pub(super) fn defers(&self, cfg: &Tcp) -> bool {
-        let flight = self.nxt - self.una;
-        let room = self.w.cwnd.saturating_sub(flight).min(self.edge - self.nxt);
-        let worth = (self.w.cwnd / 3).min(cfg.tso_max.get()).max(u64::from(self.w.mss));
-        flight > 0 && room < worth && room < self.end - self.nxt
-    }
-
-    /// Bytes of the burst that starts now. With pacing, about a millisecond's worth. Source: Linux tcp_tso_autosize.
-    fn burst_size(&self, cfg: &Tcp) -> u64 {
-        let mss = u64::from(self.w.mss);
-        let room = self.w.cwnd.saturating_sub(self.pipe()).min(self.edge - self.nxt);
-        let mut size = room.min(self.end - self.nxt).min(cfg.tso_max.get());
-        let at_once = match self.cc.pacing_rate(&self.w, self.rtt.srtt) {
-            Some(rate) => Some(rate.bytes_in(AUTOSIZE).get()),
-            None => self.paced(cfg).map(|_| {
-                let rate = self.pacing_gain(cfg) * self.w.cwnd as f64 / self.rtt.srtt.as_secs_f64();
-                (rate * AUTOSIZE.as_secs_f64()) as u64
-            }),
-        };
-        if let Some(at_once) = at_once {
-            size = size.min(at_once.max(2 * mss));
-        }
-        if size > mss {
-            size - size % mss
-        } else {
-            size
-        }
     }
 
     #[inline(never)]
@@ -153,7 +122,7 @@ impl TcpEndpoint {
         let mss = u64::from(self.w.mss);
         let flight = self.nxt - self.una;
         if let Some((o, rack)) = self.outstanding.as_deref().and_then(|o| Some((o, o.rack.as_ref()?))) {
-            return self.rack_next(cfg, o, rack, paced_out);
+            return self.rack_next(cfg, o, rack, (now, paced_out));
         }
         let Some(r) = self.repair.as_deref() else {
             return if paced_out { None } else { self.new_data(self.room(flight)) };
@@ -596,6 +565,3 @@ impl TcpEndpoint {
         self.ack_at = Time::MAX;
     }
 }
-
-/// How long a paced burst may be. Source: Linux sk_pacing_shift = 10 (1/1024 s).
-const AUTOSIZE: Span = Span::from_us(977);

@@ -19,6 +19,8 @@ pub(super) struct Outstanding {
     pub rtt: EveryAck,
     /// Losses are found by RACK.
     pub rack: Option<Rack>,
+    /// The shortest RTT of an ACK, kept for TSO.
+    pub least_rtt: Span,
 }
 
 /// What the retransmission timer is set for. Source: Linux icsk_pending.
@@ -181,10 +183,10 @@ impl Outstanding {
     /// For a connection of which SND.UNA is `una`, where its parameters ask for it.
     pub fn new(cfg: &Tcp, control_needs_rtt: bool) -> Option<Box<Self>> {
         let rack = cfg.uses_rack().then(|| Rack::new(cfg));
-        if rack.is_none() && !control_needs_rtt && !cfg.times_every_ack() {
+        if rack.is_none() && !control_needs_rtt && !cfg.times_every_ack() && !cfg.tso {
             return None;
         }
-        Some(Box::new(Outstanding { segments: Segments::new(0), rtt: EveryAck::default(), rack }))
+        Some(Box::new(Outstanding { segments: Segments::new(0), rtt: EveryAck::default(), rack, least_rtt: Span::MAX }))
     }
 
     /// The handshake is over. RACK needs SACK. Source: RFC 8985 §4.
@@ -837,7 +839,7 @@ impl TcpEndpoint {
     }
 
     /// What leaves next.
-    pub(super) fn rack_next(&self, cfg: &Tcp, o: &Outstanding, rack: &Rack, paced_out: bool) -> Option<Next> {
+    pub(super) fn rack_next(&self, cfg: &Tcp, o: &Outstanding, rack: &Rack, (now, paced_out): (Time, bool)) -> Option<Next> {
         let segments = &o.segments;
         let pipe = segments.pipe(self.nxt);
         let room = self.room(pipe);
@@ -855,7 +857,7 @@ impl TcpEndpoint {
         if paced_out {
             return None;
         }
-        let new = || self.new_data(room).filter(|_| !(cfg.tso && self.burst == 0 && self.defers(cfg)));
+        let new = || self.new_data(room).filter(|_| !(cfg.tso && self.burst == 0 && self.defers(cfg, now)));
         if rack.new_first {
             return new();
         }

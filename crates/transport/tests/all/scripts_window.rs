@@ -1,9 +1,10 @@
 //! The window when nothing is lost: slow start, congestion avoidance, idle time, receive window, pacing, TSO.
 
 use crate::common::script::run;
+use fanin_packet::{IpVersion, Packet};
 use fanin_transport::cc::{CongestionControl, NewReno};
 use fanin_transport::*;
-use fanin_units::{Bytes, Span};
+use fanin_units::{Bytes, Purpose, Span, Stream, Time};
 
 fn base() -> Tcp {
     let mut cfg = Tcp::new(Profile::Rfc, CongestionControl::NewReno(NewReno {}));
@@ -396,27 +397,120 @@ fn pacing_has_a_gain_for_slow_start() {
     );
 }
 
-/// TSO: a burst is as long as the window allows, and waits for a third of it.
+/// A sender with TSO, nine segments of window in congestion avoidance, all of them sent at once.
+fn offloading(more: Tcp) -> Tcp {
+    Tcp { tso: true, initial_window: Some(9), cwnd_validation: true, initial_ssthresh: Some(Bytes(9_000)), ..more }
+}
+
+fn nine() -> String {
+    (0..9).map(|i| format!("+0 > . {}:{}\n", 1 + 1000 * i, 1001 + 1000 * i)).collect()
+}
+
+/// A burst waits for a third of the window while ACKs are about to make room for it. Source: Linux tcp_tso_should_defer.
 #[test]
 fn tso_waits_for_a_worthwhile_burst() {
-    let cfg = Tcp { tso: true, initial_window: Some(9), cwnd_validation: true, initial_ssthresh: Some(Bytes(9_000)), ..base() };
-    let nine: String = (0..9).map(|i| format!("+0 > . {}:{}\n", 1 + 1000 * i, 1001 + 1000 * i)).collect();
     run(
-        &cfg,
+        &offloading(base()),
         &format!(
             "+0 write 100000
-            {nine}
-            +0.1 < . 1 ack 1001
+            {}
+            +0.0005 < . 1 ack 1001
             +0 > none
-            +0 < . 1 ack 2001
+            +0.0001 < . 1 ack 2001
             +0 > none
-            +0 < . 1 ack 3001
+            +0.0001 < . 1 ack 3001
             +0 > . 9001:10001
             +0 > . 10001:11001
             +0 > . 11001:12001
-            +0 > none"
+            +0 > none
+            +0.0001 < . 1 ack 4001
+            +0 > none",
+            nine()
         ),
     );
+}
+
+/// It does not wait when the next ACK is far: when the oldest segment has left less than half an RTT ago, or nothing for a
+/// millisecond. Source: Linux tcp_tso_should_defer.
+#[test]
+fn tso_does_not_wait_for_an_ack_that_is_far() {
+    run(
+        &offloading(base()),
+        &format!(
+            "+0 write 100000
+            {}
+            +0.0005 < . 1 ack 3001
+            +0 > . 9001:10001
+            +0 > . 10001:11001
+            +0 > . 11001:12001
+            +0.0006 < . 1 ack 4001
+            +0 > none
+            +0.0006 < . 1 ack 5001
+            +0 > . 12001:13001
+            +0 > . 13001:14001",
+            nine()
+        ),
+    );
+    run(
+        &offloading(base()),
+        &format!(
+            "+0 write 100000
+            {}
+            +0.0005 < . 1 ack 3001
+            +0 > . 9001:10001
+            +0 > . 10001:11001
+            +0 > . 11001:12001
+            +0.0002 < . 1 ack 9001
+            +0 > . 12001:13001
+            +0 > . 13001:14001
+            +0 > . 14001:15001
+            +0 > . 15001:16001
+            +0 > . 16001:17001
+            +0 > . 17001:18001
+            +0 > . 18001:19001
+            +0 > none",
+            nine()
+        ),
+    );
+}
+
+/// Segments of the burst that a sender would start when all of a window of `cwnd` has been acknowledged after an RTT.
+fn burst_of(cfg: &Tcp, cwnd: u32, rtt: Span) -> u64 {
+    let cfg = Tcp { initial_window: Some(cwnd), initial_ssthresh: Some(Bytes(1_000 * u64::from(cwnd))), ..cfg.clone() };
+    let mut draws = Stream::new(1, Purpose::Transport, 1);
+    let mut ends = TcpEndpoint::pair(&cfg, IpVersion::V4, Time::ZERO, &mut draws);
+    ends[0].write(&cfg, Time::ZERO, 1 << 30);
+    let mut p = Packet::default();
+    let mut sent = Vec::new();
+    while ends[0].poll(&cfg, Time::ZERO, Kinds::DATA, &mut p.envelope, &mut p.header) {
+        sent.push(p);
+    }
+    assert_eq!(sent.len(), cwnd as usize);
+    let now = Time::ZERO + rtt;
+    for data in &sent {
+        ends[1].on_packet(&cfg, now, &data.envelope, &data.header);
+        while ends[1].poll(&cfg, now, Kinds::ALL, &mut p.envelope, &mut p.header) {
+            ends[0].on_packet(&cfg, now, &p.envelope, &p.header);
+        }
+    }
+    ends[0].burst(&cfg, now) / 1_000
+}
+
+/// A burst is what cwnd / SRTT · 1.2 sends in 1/1024 s, at least two segments, at most 64 KiB and half of the window; where the
+/// RTT is short, longer. Source: Linux tcp_tso_autosize.
+#[test]
+fn tso_bursts_are_a_millisecond_of_the_rate() {
+    let wide = Tcp { receive_window: ReceiveWindow::Fixed(FixedWindow { size: Bytes(16_777_216) }), ..base() };
+    let (on, off) = (offloading(wide.clone()), offloading(Tcp { tso_rtt_log: 0, ..wide }));
+    let ms = Span::from_ms;
+    assert_eq!(burst_of(&off, 130, ms(10)), 15); // 1.2 · 131 · 0.9766 / 10
+    assert_eq!(burst_of(&off, 130, ms(100)), 2);
+    assert_eq!(burst_of(&off, 390, ms(1)), 65);
+    assert_eq!(burst_of(&off, 65, ms(1)), 33); // half of the window of 66
+    assert_eq!(burst_of(&off, 100, ms(1)), 30); // up to the end of the second socket buffer of 65 segments
+    assert_eq!(burst_of(&on, 130, ms(20)), 7); // 7.7, and nothing more at this RTT
+    assert_eq!(burst_of(&off, 130, ms(3)), 51); // 51.2
+    assert_eq!(burst_of(&on, 130, ms(3)), 53); // 2 KiB more: 64 KiB >> (3000 >> 9)
 }
 
 /// Timestamps take 12 bytes of each segment, tick, and are echoed by the rule of RFC 7323 §4.3.

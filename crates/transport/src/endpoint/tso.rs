@@ -1,0 +1,88 @@
+//! Segmentation offload: how long a burst is, and whether it waits to become longer.
+
+use super::{Phase, TcpEndpoint};
+use crate::cc::Controller;
+use crate::config::{Paced, Tcp};
+use fanin_units::{Span, Time};
+
+/// A burst is as long as what the pacing rate sends in this time. Source: Linux sk_pacing_shift = 10 (1/1024 s).
+const AUTOSIZE: Span = Span::from_ps(976_562_500);
+/// Segments of the shortest burst. Source: Linux tcp_min_tso_segs.
+const LEAST_SEGMENTS: u64 = 2;
+/// The share of the window that a burst waits for. Source: Linux tcp_tso_win_divisor.
+const WIN_DIVISOR: u64 = 3;
+/// A sender that has not sent for so long does not wait. Source: Linux tcp_tso_should_defer.
+const RECENT: Span = Span::from_ms(1);
+
+impl TcpEndpoint {
+    /// Bytes of new data that the application's buffer holds up to the end of the present socket buffer, which bursts do not
+    /// cross: buffers are filled to the longest burst. Source: Linux tcp_xmit_size_goal.
+    fn in_socket_buffer(&self, cfg: &Tcp) -> u64 {
+        let mss = u64::from(self.w.mss);
+        let goal = (cfg.tso_max.get() / mss).max(1) * mss;
+        (goal - self.nxt.saturating_sub(1) % goal).min(self.end - self.nxt)
+    }
+
+    /// Bytes of a burst that nothing but the rate and the NIC limits. Source: Linux tcp_tso_autosize, tcp_update_pacing_rate:
+    /// the rate is computed whether or not anything is paced by it.
+    fn burst_goal(&self, cfg: &Tcp) -> u64 {
+        let mss = u64::from(self.w.mss);
+        let most = cfg.tso_max.get();
+        let srtt = self.rtt.srtt;
+        let by_rate = match self.cc.pacing_rate(&self.w, srtt) {
+            Some(rate) => rate.bytes_in(AUTOSIZE).get(),
+            None if srtt == Span::ZERO => most,
+            None => {
+                let standard = Paced { slow_start_gain: 2.0, gain: 1.2 };
+                let paced = self.paced(cfg).unwrap_or(&standard);
+                let gain = if self.w.cwnd < self.w.ssthresh / 2 { paced.slow_start_gain } else { paced.gain };
+                let window = self.w.cwnd.max(self.nxt - self.una) as f64;
+                (gain * window * AUTOSIZE.as_secs_f64() / srtt.as_secs_f64()) as u64
+            }
+        };
+        let short_rtt = match (cfg.tso_rtt_log, &self.outstanding) {
+            (1.., Some(o)) => {
+                let halvings = (o.least_rtt.ps() / 1_000_000) >> cfg.tso_rtt_log;
+                most.checked_shr(halvings.min(64) as u32).unwrap_or(0)
+            }
+            _ => 0,
+        };
+        ((by_rate + short_rtt).min(most) / mss).max(LEAST_SEGMENTS) * mss
+    }
+
+    /// Bytes of the burst that starts now: at most half of the window, so that two are on their way. Source: Linux tcp_cwnd_test,
+    /// tcp_mss_split_point.
+    pub(super) fn burst_size(&self, cfg: &Tcp) -> u64 {
+        let mss = u64::from(self.w.mss);
+        let room = self.w.cwnd.saturating_sub(self.pipe()).min(self.edge - self.nxt);
+        let half = (self.w.cwnd / mss / 2).max(1) * mss;
+        let size = self.in_socket_buffer(cfg).min(self.burst_goal(cfg)).min(room).min(half);
+        if size > mss && size < self.end - self.nxt {
+            size - size % mss
+        } else {
+            size
+        }
+    }
+
+    /// The next burst waits until the window has room for one that is worth it, unless no ACK is about to make any.
+    ///
+    /// Source: Linux tcp_tso_should_defer. Deviation: without RACK only while nothing is lost or reordered.
+    pub(super) fn defers(&self, cfg: &Tcp, now: Time) -> bool {
+        let buffered = self.in_socket_buffer(cfg);
+        let repairing = matches!(self.phase, Phase::Recovery | Phase::Loss);
+        if repairing || buffered <= u64::from(self.w.mss) || self.nxt == self.una || self.rtt.srtt == Span::ZERO {
+            return false;
+        }
+        let room = self.w.cwnd.saturating_sub(self.pipe()).min(self.edge - self.nxt);
+        let window = self.w.cwnd.min(self.edge - self.una);
+        let last = buffered == self.end - self.nxt;
+        if room >= self.burst_goal(cfg) || (!last && room >= buffered) || room >= window / WIN_DIVISOR {
+            return false;
+        }
+        let head = self.outstanding.as_ref().and_then(|o| o.segments.head_sent());
+        if now.since(self.last_sent) > RECENT || head.is_some_and(|at| now.since(at) < self.rtt.srtt / 2) {
+            return false;
+        }
+        !(last && self.fin_wanted && room > buffered)
+    }
+}

@@ -45,9 +45,10 @@ drills: ## apply the walk-throughs of CONTRIBUTING.md to a copy of the project a
 python-test: $(VENV)/.built $(VENV)/.dev ## tests of package, command line and report, types, lints
 	@.ci/optional
 	@echo "SKIPPED: the comparison with ns-3, a target of its own: make ns3-test"
-	.ci/timed "ruff" $(BIN)/python -m ruff check python tests/python examples
+	@echo "SKIPPED: the comparison with this machine's kernel (root, a quiet machine, minutes), a target of its own: make linux-test"
+	.ci/timed "ruff" $(BIN)/python -m ruff check python tests/python tests/linux examples
 	.ci/timed "mypy" $(BIN)/python -m mypy
-	.ci/timed "Python tests" $(BIN)/python -m pytest -q
+	.ci/timed "Python tests" $(BIN)/python -m pytest -q --deselect tests/linux/test_against_kernel.py
 
 install-%: ## install chromium, tshark or valgrind, which some tests need, as root on Debian
 	.ci/optional install $*
@@ -92,6 +93,14 @@ ns3-test: $(VENV)/.built $(VENV)/.dev ## compare with ns-3 3.37, where libns3-de
 	  echo "ns-3 is not installed; Debian 12, as root: apt-get install libns3-dev g++" >&2; exit 1; fi
 	$(MAKE) -s -C benches/ns3
 	$(BIN)/python -m pytest -q benches/ns3 tests/ns3
+
+.PHONY: linux-test
+linux-test: $(VENV)/.built $(VENV)/.dev ## compare with the kernel of this machine: root, two quiet CPUs, seven minutes; into out/linux
+	FANIN_LINUX_TEST=1 $(BIN)/python -m pytest -q -rsP tests/linux
+
+.PHONY: linux-docs
+linux-docs: $(VENV)/.built ## tables and plots of docs/linux.md from the runs that make linux-test left in out/linux
+	$(BIN)/python tests/linux/campaign.py --from out/linux/kernel.json --docs --reference
 
 .PHONY: schema
 schema: $(VENV)/.built ## write the generated files anew

@@ -1469,6 +1469,14 @@ IdleRestart: TypeAlias = Literal["none", "rfc5681", "decay"]
 """
 
 
+LossDetection: TypeAlias = Literal["rfc6675", "rack"]
+"""How losses are found where both ends have SACK.
+
+- `rfc6675`: By the number of segments that were SACKed above. Source: RFC 6675 §4.
+- `rack`: By time: a segment is lost when one that left later has arrived and the reordering window has passed; lost
+"""
+
+
 RtoFloor: TypeAlias = Literal["rto", "variance"]
 """What RTO_min bounds.
 
@@ -1485,11 +1493,12 @@ BackoffReset: TypeAlias = Literal["sample", "ack"]
 """
 
 
-RttSampling: TypeAlias = Literal["timed_segment", "timestamps"]
+RttSampling: TypeAlias = Literal["timed_segment", "timestamps", "every_ack"]
 """Where RTT samples come from.
 
 - `timed_segment`: One timed segment per round, Karn's algorithm. Source: RFC 6298 §3.
 - `timestamps`: Every ACK's echoed timestamp, with the gains of RFC 7323 appendix G; needs `timestamps`, and is as fine as
+- `every_ack`: Every ACK: the first segment that it acknowledges newly, if it was sent once, by the exact clock; the variance follows
 """
 
 
@@ -1727,8 +1736,36 @@ class Tcp(Table):
     Default: true.
     """
 
+    loss_detection: LossDetection | None = None
+    """How losses are found, with SACK; `linux`: "rack".
+
+    Default: "rfc6675".
+    """
+
+    tail_loss_probe: bool | None = None
+    """With "rack": a segment is sent after two RTTs without an ACK, so that the loss of a tail is found before the RTO.
+    Source: RFC 8985 §7.
+
+    Default: true.
+    """
+
+    undo: bool | None = None
+    """With "rack": a reduction is undone when D-SACKs or timestamps show that nothing was lost. Source: Linux
+    tcp_try_undo_recovery, tcp_try_undo_loss.
+
+    Default: true.
+    """
+
+    timer_slack: Duration | None = None
+    """With "rack": what probe and reordering timeouts wait longer, for timers that are late; `linux`: 2 ms. Source: Linux
+    TCP_TIMEOUT_MIN_US.
+
+    Default: "0ps". Accepted: from 0ps to 1s.
+    """
+
     dup_thresh: int | None = None
-    """Duplicate ACKs (or segments SACKed above) that mean a loss. Source: RFC 5681 §3.2, RFC 6675 §2 (3).
+    """Duplicate ACKs (or segments SACKed above) that mean a loss; with "rack", that end the waiting for reordered
+    segments. Source: RFC 5681 §3.2, RFC 6675 §2 (3), RFC 8985 §6.2 step 4.
 
     Default: 3. Accepted: from 1 to 255.
     """
@@ -1740,8 +1777,9 @@ class Tcp(Table):
     """
 
     prr: bool | None = None
-    """Proportional rate reduction with the slow-start reduction bound, in SACK recovery and after ECN echoes;
-    `linux`: on. Source: RFC 6937.
+    """Proportional rate reduction in SACK recovery and after ECN echoes; `linux`: on. With "rack" the window is bounded by
+    what was delivered, and a segment more on cumulative ACKs that report no loss (RFC 9937); else by slow start (RFC 6937).
+    Source: RFC 6937, RFC 9937.
 
     Default: false.
     """
@@ -1784,7 +1822,7 @@ class Tcp(Table):
     """
 
     rtt_sampling: RttSampling | None = None
-    """Where RTT samples come from.
+    """Where RTT samples come from; `linux`: "every_ack".
 
     Default: "timed_segment".
     """
@@ -1927,6 +1965,10 @@ class TcpDict(TypedDict, total=False):
     cwnd_validation: bool
     idle_restart: IdleRestart
     sack: bool
+    loss_detection: LossDetection
+    tail_loss_probe: bool
+    undo: bool
+    timer_slack: Duration
     dup_thresh: int
     limited_transmit: bool
     prr: bool
@@ -3796,7 +3838,7 @@ class ScenarioDoc(Table):
     transport: TransportConfig | None = None
     """The transport of traffic that names none; called "default" in results.
 
-    Default: { kind = "tcp", profile = "rfc", congestion_control = { kind = "newreno" }, handshake = true, mtu = 1500, initial_window_rule = "rfc5681", slow_start_limit = 1, cwnd_validation = true, idle_restart = "rfc5681", sack = true, dup_thresh = 3, limited_transmit = true, prr = false, rto_initial = "1s", rto_min = "1s", rto_floor = "rto", rto_max = "60s", clock_granularity = "1ms", backoff_reset = "sample", rtt_sampling = "timed_segment", spurious_rto = "none", max_retries = 15, syn_retries = 8, time_wait = "240s", timestamps = true, timestamp_tick = "1ms", ack_every = 2, delayed_ack_timeout = "200ms", quick_acks = 0, receive_window = { kind = "fixed", size = "16777216B" }, ecn = false, ecn_echo = "classic", ect_on = "new_data", drop_notification = false, trim_nack = false, drop_resend = "at_once", pacing = { kind = "none" }, tso = false, tso_max = "65536B" }.
+    Default: { kind = "tcp", profile = "rfc", congestion_control = { kind = "newreno" }, handshake = true, mtu = 1500, initial_window_rule = "rfc5681", slow_start_limit = 1, cwnd_validation = true, idle_restart = "rfc5681", sack = true, loss_detection = "rfc6675", tail_loss_probe = true, undo = true, timer_slack = "0ps", dup_thresh = 3, limited_transmit = true, prr = false, rto_initial = "1s", rto_min = "1s", rto_floor = "rto", rto_max = "60s", clock_granularity = "1ms", backoff_reset = "sample", rtt_sampling = "timed_segment", spurious_rto = "none", max_retries = 15, syn_retries = 8, time_wait = "240s", timestamps = true, timestamp_tick = "1ms", ack_every = 2, delayed_ack_timeout = "200ms", quick_acks = 0, receive_window = { kind = "fixed", size = "16777216B" }, ecn = false, ecn_echo = "classic", ect_on = "new_data", drop_notification = false, trim_nack = false, drop_resend = "at_once", pacing = { kind = "none" }, tso = false, tso_max = "65536B" }.
     """
 
     transports: Mapping[str, TransportConfig] | None = None
@@ -3929,6 +3971,7 @@ __all__ = [
     "CongestionControl",
     "InitialWindow",
     "IdleRestart",
+    "LossDetection",
     "RtoFloor",
     "BackoffReset",
     "RttSampling",

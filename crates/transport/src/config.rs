@@ -51,6 +51,19 @@ names! {
         /// Every ACK's echoed timestamp, with the gains of RFC 7323 appendix G; needs `timestamps`, and is as fine as
         /// `timestamp_tick`. Source: RFC 7323 §4.
         "timestamps" => Timestamps,
+        /// Every ACK: the first segment that it acknowledges newly, if it was sent once, by the exact clock; the variance follows
+        /// the largest deviation of each round. Source: Linux tcp_ack_update_rtt, tcp_rtt_estimator.
+        "every_ack" => EveryAck,
+    }
+}
+names! {
+    /// How losses are found where both ends have SACK.
+    pub enum LossDetection {
+        /// By the number of segments that were SACKed above. Source: RFC 6675 §4.
+        "rfc6675" => Rfc6675,
+        /// By time: a segment is lost when one that left later has arrived and the reordering window has passed; lost
+        /// retransmissions are found too. Source: RFC 8985; Linux tcp_rack_mark_lost.
+        "rack" => Rack,
     }
 }
 names! {
@@ -219,12 +232,25 @@ profiled! {
         pub idle_restart: IdleRestart = IdleRestart::Rfc5681 => IdleRestart::Decay;
         /// Selective acknowledgments and loss recovery with them. Source: RFC 2018, RFC 6675.
         pub sack: bool = true;
-        /// Duplicate ACKs (or segments SACKed above) that mean a loss. Source: RFC 5681 §3.2, RFC 6675 §2 (3).
+        /// How losses are found, with SACK; `linux`: "rack".
+        pub loss_detection: LossDetection = LossDetection::Rfc6675 => LossDetection::Rack;
+        /// With "rack": a segment is sent after two RTTs without an ACK, so that the loss of a tail is found before the RTO.
+        /// Source: RFC 8985 §7.
+        pub tail_loss_probe: bool = true;
+        /// With "rack": a reduction is undone when D-SACKs or timestamps show that nothing was lost. Source: Linux
+        /// tcp_try_undo_recovery, tcp_try_undo_loss.
+        pub undo: bool = true;
+        /// With "rack": what probe and reordering timeouts wait longer, for timers that are late; `linux`: 2 ms. Source: Linux
+        /// TCP_TIMEOUT_MIN_US.
+        pub timer_slack: Span = Span::ZERO => Span::from_ms(2), in Span::ZERO..=Span::from_s(1);
+        /// Duplicate ACKs (or segments SACKed above) that mean a loss; with "rack", that end the waiting for reordered
+        /// segments. Source: RFC 5681 §3.2, RFC 6675 §2 (3), RFC 8985 §6.2 step 4.
         pub dup_thresh: u32 = 3, in 1..=255;
         /// New data on the first duplicate ACKs. Source: RFC 3042.
         pub limited_transmit: bool = true;
-        /// Proportional rate reduction with the slow-start reduction bound, in SACK recovery and after ECN echoes;
-        /// `linux`: on. Source: RFC 6937.
+        /// Proportional rate reduction in SACK recovery and after ECN echoes; `linux`: on. With "rack" the window is bounded by
+        /// what was delivered, and a segment more on cumulative ACKs that report no loss (RFC 9937); else by slow start (RFC 6937).
+        /// Source: RFC 6937, RFC 9937.
         pub prr: bool = false => true;
         /// RTO before the first RTT sample. Source: RFC 6298 §2.1 (1 s).
         pub rto_initial: Span = Span::from_s(1), in Span::from_us(1)..=Span::from_s(60);
@@ -239,8 +265,8 @@ profiled! {
         pub clock_granularity: Span = Span::from_ms(1), in Span::ZERO..=Span::from_ms(500);
         /// When a doubled RTO is reset; `linux`: "ack".
         pub backoff_reset: BackoffReset = BackoffReset::Sample => BackoffReset::Ack;
-        /// Where RTT samples come from.
-        pub rtt_sampling: RttSampling = RttSampling::TimedSegment;
+        /// Where RTT samples come from; `linux`: "every_ack".
+        pub rtt_sampling: RttSampling = RttSampling::TimedSegment => RttSampling::EveryAck;
         /// Detection of spurious timeouts; `linux`: "f_rto".
         pub spurious_rto: SpuriousRto = SpuriousRto::None => SpuriousRto::FRto;
         /// Timeouts in a row that end a connection with `Aborted`. Source: Linux tcp_retries2 (15); RFC 9293 §3.8.3 (R2:
@@ -348,6 +374,16 @@ impl Tcp {
             }
             (None, InitialWindow::Rfc6928) => (10 * mss).min((2 * mss).max(14_600)),
         }
+    }
+
+    /// Whether losses are found by RACK on connections that have SACK.
+    pub(crate) fn uses_rack(&self) -> bool {
+        self.sack && self.loss_detection == LossDetection::Rack
+    }
+
+    /// Whether every ACK gives an RTT sample by the times of all segments.
+    pub(crate) fn times_every_ack(&self) -> bool {
+        self.rtt_sampling == RttSampling::EveryAck
     }
 
     /// The smallest window scale that can express the largest receive window. Source: RFC 7323 §2.3.

@@ -15,19 +15,19 @@ mod registry;
 mod report;
 mod rtt;
 mod scoreboard;
-mod send_times;
+mod segments;
 mod signals;
 mod transport;
 mod udp;
 
 pub use cc::CongestionControl;
 pub use config::{
-    BackoffReset, DropResend, EcnEcho, EctOn, FixedWindow, GrowingWindow, IdleRestart, InitialWindow, Paced, Pacing, Profile,
-    ReceiveWindow, RtoFloor, RttSampling, SpuriousRto, Tcp, Unpaced,
+    BackoffReset, DropResend, EcnEcho, EctOn, FixedWindow, GrowingWindow, IdleRestart, InitialWindow, LossDetection, Paced,
+    Pacing, Profile, ReceiveWindow, RtoFloor, RttSampling, SpuriousRto, Tcp, Unpaced,
 };
 pub use endpoint::{Connection, Phase, Role, TcpEndpoint, TcpState};
 pub use registry::{Endpoint, TransportConfig};
-pub use report::{AbortReason, Event, Stats};
+pub use report::{AbortReason, Event, RackCounts, Stats};
 pub use signals::{NotificationCounts, SignalCounts, SignalLog, TrimmingCounts};
 pub use transport::{CheckSite, Kinds, LossTimer, Shape, Transport, TransportParams};
 pub use udp::UdpEndpoint;

@@ -63,6 +63,17 @@ pub struct Stats {
     pub notice_reductions: u32,
 }
 
+/// What RACK-TLP has done on a connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RackCounts {
+    /// Tail loss probes sent.
+    pub tail_probes: u32,
+    /// Reductions of the window undone, those of spurious timeouts included.
+    pub undos: u32,
+    /// Times that retransmissions were found to be lost.
+    pub lost_retransmits: u32,
+}
+
 /// Events that wait to be polled, a bit each.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pending(pub u8);

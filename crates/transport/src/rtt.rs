@@ -15,6 +15,18 @@ pub(crate) struct Rtt {
     pub rto: Span,
 }
 
+/// What the estimator keeps where every ACK gives a sample. Source: Linux tcp_rtt_estimator.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct EveryAck {
+    /// Smoothed deviation (mdev).
+    deviation: Span,
+    /// Four times the largest in this round (mdev_max), and what the RTO takes (rttvar).
+    most: Span,
+    variance: Span,
+    /// SND.NXT when the round began.
+    round: u64,
+}
+
 /// RTO for data after a SYN that timed out. Source: RFC 6298 §5.7.
 const AFTER_SYN_TIMEOUT: Span = Span::from_s(3);
 
@@ -39,6 +51,49 @@ impl Rtt {
         let rto = match cfg.rto_floor {
             RtoFloor::Rto => (self.srtt + variance).max(cfg.rto_min),
             RtoFloor::Variance => self.srtt + variance.max(cfg.rto_min),
+        };
+        self.base = rto.round_up(cfg.clock_granularity).min(cfg.rto_max);
+        self.rto = self.base;
+    }
+
+    /// Takes a sample, of which every ACK gives one: the variance follows the largest deviation of each round, down by a quarter
+    /// per round. `una`, `nxt`: SND.UNA and SND.NXT. Source: Linux tcp_rtt_estimator.
+    pub fn sample_every(&mut self, cfg: &Tcp, state: &mut EveryAck, rtt: Span, (una, nxt): (u64, u64)) {
+        let rtt = rtt.max(Span::from_ps(1));
+        let floor = match cfg.rto_floor {
+            RtoFloor::Rto => cfg.clock_granularity,
+            RtoFloor::Variance => cfg.rto_min.max(cfg.clock_granularity),
+        };
+        if self.srtt > Span::ZERO {
+            let above = rtt >= self.srtt;
+            let deviation = if above { rtt - self.srtt } else { self.srtt - rtt };
+            // A drop of the RTT widens the variance by an eighth of what a rise does.
+            let n = if above || deviation < state.deviation { 4 } else { 32 };
+            state.deviation = weigh(state.deviation, deviation, n);
+            self.srtt = weigh(self.srtt, rtt, 8);
+            let variance = state.deviation * 4;
+            if variance > state.most {
+                state.most = variance;
+                state.variance = state.variance.max(variance);
+            }
+            if una > state.round {
+                if state.most < state.variance {
+                    state.variance = state.variance - (state.variance - state.most) / 4;
+                }
+                state.round = nxt;
+                state.most = floor;
+            }
+        } else {
+            self.srtt = rtt;
+            state.deviation = rtt / 2;
+            state.variance = (rtt * 2).max(floor);
+            state.most = state.variance;
+            state.round = nxt;
+        }
+        self.rttvar = state.deviation;
+        let rto = match cfg.rto_floor {
+            RtoFloor::Rto => (self.srtt + state.variance).max(cfg.rto_min),
+            RtoFloor::Variance => self.srtt + state.variance,
         };
         self.base = rto.round_up(cfg.clock_granularity).min(cfg.rto_max);
         self.rto = self.base;

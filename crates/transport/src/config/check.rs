@@ -187,6 +187,15 @@ fn without_effect(tcp: &Tcp, cx: &mut Cx) {
         let remedy = "rtt_sampling = \"timestamps\", spurious_rto = \"eifel\", or no timestamp_tick";
         idle!(timestamp_tick, "where nothing reads timestamps", remedy);
     }
+    if !tcp.sack {
+        idle!(loss_detection, "without sack", "sack = true, or no loss_detection");
+    }
+    if !tcp.uses_rack() {
+        let remedy = "loss_detection = \"rack\" with sack = true, or leave it out";
+        idle!(tail_loss_probe, "without RACK", remedy);
+        idle!(undo, "without RACK", remedy);
+        idle!(timer_slack, "without RACK", remedy);
+    }
     if !tcp.ecn {
         idle!(ecn_echo, "while ecn is off", "ecn = true, or no ecn_echo");
         idle!(ect_on, "while ecn is off", "ecn = true, or no ect_on");

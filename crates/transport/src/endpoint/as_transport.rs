@@ -25,8 +25,8 @@ impl Transport for TcpEndpoint {
         }
     }
 
-    fn close(&mut self, _cfg: &Tcp, now: Time) {
-        self.close_stream(now);
+    fn close(&mut self, cfg: &Tcp, now: Time) {
+        self.close_stream(cfg, now);
     }
 
     #[inline(always)]

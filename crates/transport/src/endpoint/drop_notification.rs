@@ -1,9 +1,10 @@
 //! Drop notifications: a switch notifies the sender of a packet that it dropped. Source: PDN §IV.
 
 use super::loss::{FRto, Prr, Repair};
+use super::rack::Outstanding;
 use super::{due, Phase, Sync, TcpEndpoint};
 use crate::cc::{Congestion, Controller};
-use crate::config::Tcp;
+use crate::config::{DropResend, Tcp};
 use fanin_packet::{IpVersion, Lost, Part, Reference, Signal};
 use fanin_units::{Span, Time};
 
@@ -143,10 +144,45 @@ impl TcpEndpoint {
     fn data_was_dropped(&mut self, cfg: &Tcp, now: Time, (from, to): (u64, u64), reduce: bool) -> Outcome {
         let mut r = self.repair.take().unwrap_or_default();
         r.advance(self.una);
-        let outcome = self.note_drop(cfg, now, &mut r, (from, to), reduce);
+        let outcome = match self.outstanding.take() {
+            Some(mut o) if o.rack.is_some() => {
+                let outcome = self.note_drop_by_rack(cfg, now, &mut r, &mut o, (from, to), reduce);
+                self.outstanding = Some(o);
+                outcome
+            }
+            o => {
+                self.outstanding = o;
+                self.note_drop(cfg, now, &mut r, (from, to), reduce)
+            }
+        };
         self.repair = Some(r);
         self.settle();
         outcome
+    }
+
+    /// The same where segments are known one by one: RACK finds a second loss of what is sent again now.
+    fn note_drop_by_rack(
+        &mut self,
+        cfg: &Tcp,
+        now: Time,
+        r: &mut Repair,
+        o: &mut Outstanding,
+        (from, to): (u64, u64),
+        reduce: bool,
+    ) -> Outcome {
+        let at_once = cfg.drop_resend == DropResend::AtOnce;
+        let Some((news, again)) = o.segments.name_lost(from, to, at_once) else { return Outcome::Arrived };
+        if news == 0 {
+            return Outcome::Redundant;
+        }
+        self.burst = 0;
+        self.untime(cfg);
+        let rtt = self.rtt.srtt;
+        let rtt_over = r.cut_at.is_none_or(|at| now >= at + rtt);
+        if reduce && rtt_over && (from >= self.reduced_until || (again && rtt > Span::ZERO)) {
+            self.reduce_for_notification_by_rack(cfg, now, r, o);
+        }
+        Outcome::Retransmitted
     }
 
     fn note_drop(&mut self, cfg: &Tcp, now: Time, r: &mut Repair, (from, to): (u64, u64), reduce: bool) -> Outcome {

@@ -1,10 +1,12 @@
 //! What arrives: acknowledgments. Source: RFC 9293 §3.10.7.4, RFC 5681, RFC 3168 §6.1.2.
 
 use super::loss::AckNews;
+use super::rack::RackNews;
 use super::{due, Phase, TcpEndpoint, UNTIMED};
 use crate::cc::{Ack, Congestion, Controller};
 use crate::config::{BackoffReset, RttSampling, Tcp};
 use crate::report::Pending;
+use crate::segments::Arrivals;
 use fanin_packet::{Segment, TcpFlags};
 use fanin_units::{Span, Time};
 
@@ -28,13 +30,13 @@ impl TcpEndpoint {
         let ack = una.wrapping_add_signed(i64::from(p.ack.wrapping_sub(self.wire(una)) as i32));
         let edge = ack.wrapping_add(u64::from(p.window) << self.snd_scale);
         if self.calm && ack > una && ack <= self.nxt && !p.has_sack() {
-            let ece = self.ecn_on && p.flags.has(TcpFlags::ECE);
-            self.edge = self.edge.max(edge);
-            self.una = ack;
-            if self.send_times.is_none() {
+            if self.outstanding.is_none() {
+                let ece = self.ecn_on && p.flags.has(TcpFlags::ECE);
+                self.edge = self.edge.max(edge);
+                self.una = ack;
                 self.on_calm_ack(cfg, now, (ack - una, ts_echo), ece, None);
             } else {
-                self.on_calm_ack_with_rtt(cfg, now, (ack - una, ts_echo), ece);
+                self.on_timed_ack(cfg, now, p, (ack, edge, ts_echo));
             }
         } else if !(self.calm && ack == una && p.envelope.payload > 0 && edge <= self.edge && !p.has_sack()) {
             if ack > self.nxt && ack < 1 << 63 {
@@ -69,10 +71,18 @@ impl TcpEndpoint {
         }
     }
 
+    /// The same where the times of all segments are kept.
     #[inline(never)]
-    fn on_calm_ack_with_rtt(&mut self, cfg: &Tcp, now: Time, acked: (u64, u32), ece: bool) {
-        let rtt = self.rtt_of_ack(now);
-        self.on_calm_ack(cfg, now, acked, ece, rtt);
+    fn on_timed_ack(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>, (ack, edge, ts_echo): (u64, u64, u32)) {
+        if self.by_rack() {
+            return self.on_ack_slowly(cfg, now, p, (ack, edge, ts_echo));
+        }
+        let acked = ack - self.una;
+        let ece = self.ecn_on && p.flags.has(TcpFlags::ECE);
+        self.edge = self.edge.max(edge);
+        self.una = ack;
+        let rtt = self.arrivals(cfg, now, (0, 0), ts_echo).latest_rtt(now);
+        self.on_calm_ack(cfg, now, (acked, ts_echo), ece, rtt);
     }
 
     /// SND.UNA has advanced outside fast recovery: RTT, window, ECN, counters. Gives whether the window shall now fall by PRR.
@@ -116,18 +126,30 @@ impl TcpEndpoint {
         }
     }
 
-    /// The RTT that the present ACK shows, for a congestion control that asks for it; SND.UNA has advanced.
-    #[inline(always)]
-    fn rtt_of_ack(&mut self, now: Time) -> Option<Span> {
-        match &mut self.send_times {
-            None => None,
-            Some(times) => times.take_rtt(now, self.una),
+    /// What the present ACK has brought, where the times of segments are kept; SND.UNA has advanced. Takes an RTT sample where
+    /// every ACK gives one.
+    fn arrivals(&mut self, cfg: &Tcp, now: Time, (recover, highest): (u64, u64), ts_echo: u32) -> Arrivals {
+        let Some(mut o) = self.outstanding.take() else { return Arrivals::default() };
+        o.segments.acknowledged(&o.known(now, recover, highest), self.una);
+        let arrivals = o.segments.take_arrivals();
+        if cfg.times_every_ack() {
+            // Source: Linux tcp_ack_update_rtt.
+            let by_timestamp = || {
+                let ticks = self.ts_clock(cfg, now).wrapping_sub(ts_echo);
+                (self.ts_on && self.ts_seen && arrivals.again_acked && (ticks as i32) >= 0)
+                    .then(|| cfg.timestamp_tick * u64::from(ticks.max(1)))
+            };
+            if let Some(rtt) = arrivals.oldest_rtt(now).or_else(by_timestamp) {
+                self.rtt.sample_every(cfg, &mut o.rtt, rtt, (self.una, self.nxt));
+            }
         }
+        self.outstanding = Some(o);
+        arrivals
     }
 
     /// Whether the window was used up. Source: RFC 7661 §4.2; Linux tcp_is_cwnd_limited.
     #[inline(always)]
-    fn may_grow(&self, cfg: &Tcp) -> bool {
+    pub(super) fn may_grow(&self, cfg: &Tcp) -> bool {
         if !cfg.cwnd_validation || self.phase == Phase::Loss {
             return true;
         }
@@ -174,16 +196,26 @@ impl TcpEndpoint {
         let mut repair = self.repair.take().unwrap_or_default();
         let acked = ack - self.una;
         let ece = self.ecn_on && p.flags.has(TcpFlags::ECE);
+        let una_before = self.una;
+        let highest = repair.board.highest();
         let covered = repair.advance(ack);
         let mut sacked = 0;
+        let mut dsack = None;
         if self.sack_on {
+            let at = |wire: u32| ack.wrapping_add_signed(i64::from(wire.wrapping_sub(p.ack) as i32));
+            let mut blocks = p.sack().map(|block| (at(block.start), at(block.end)));
+            // Source: RFC 2883 §4.
+            dsack = blocks.next().filter(|&(start, end)| {
+                let within = |(from, to): (u64, u64)| from <= start && end <= to;
+                start < end && (end <= ack || blocks.next().is_some_and(within))
+            });
             for block in p.sack() {
-                let at = |wire: u32| ack.wrapping_add_signed(i64::from(wire.wrapping_sub(p.ack) as i32));
                 let (start, end) = (at(block.start), at(block.end));
                 if start < end && start > ack && end <= self.nxt {
-                    if let Some(times) = &mut self.send_times {
+                    if let Some(o) = &mut self.outstanding {
+                        let known = o.known(now, repair.recover, highest);
                         for (from, to) in repair.board.holes(start, end) {
-                            times.arrived(from, to);
+                            o.segments.arrived(&known, from, to);
                         }
                     }
                     sacked += repair.insert(start, end);
@@ -213,8 +245,18 @@ impl TcpEndpoint {
             self.stats.dup_acks += 1;
         }
         let delivered = acked - covered + sacked;
-        let rtt = self.rtt_of_ack(now);
-        let restart = self.repair_on_ack(cfg, now, &mut repair, AckNews { acked, delivered, duplicate, ece, ts_echo, rtt });
+        let arrivals = self.arrivals(cfg, now, (repair.recover, highest), ts_echo);
+        let news = AckNews { acked, delivered, duplicate, ece, ts_echo, rtt: arrivals.latest_rtt(now) };
+        if self.by_rack() {
+            let nothing_new = plain && sacked == 0;
+            self.rack_on_ack(cfg, now, &mut repair, &news, &RackNews { arrivals, dsack, nothing_new, una_before });
+            self.repair = Some(repair);
+            if acked > 0 {
+                self.fin_acked(cfg, now);
+            }
+            return self.after_ack(now, outstanding, window_moved);
+        }
+        let restart = self.repair_on_ack(cfg, now, &mut repair, news);
         self.repair = Some(repair);
         if acked > 0 {
             if !outstanding {
@@ -224,8 +266,13 @@ impl TcpEndpoint {
             }
             self.fin_acked(cfg, now);
         }
+        self.after_ack(now, outstanding, window_moved);
+    }
+
+    /// The last step: a window that has opened, or is still closed.
+    fn after_ack(&mut self, now: Time, outstanding: bool, window_moved: bool) {
         if !outstanding && self.rto_at != Time::MAX && window_moved && self.sync == super::Sync::Open {
-            self.rto_at = Time::MAX; // the window has opened: no more probes
+            self.rto_at = Time::MAX; // no more probes
             self.rtt.reset_back_off();
         }
         self.arm_persist(now);

@@ -22,9 +22,9 @@ pub(super) enum FRto {
 /// Proportional rate reduction. Source: RFC 6937 §3.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Prr {
-    delivered: u64,
+    pub delivered: u64,
     pub out: u64,
-    recover_fs: u64,
+    pub recover_fs: u64,
 }
 
 impl Prr {
@@ -400,13 +400,20 @@ impl TcpEndpoint {
                 self.calm = false;
             }
             Sync::Open => {
+                if self.rack_on_timer(cfg, now) {
+                    return;
+                }
                 self.stats.timeouts += 1;
                 if u32::from(self.retries) >= cfg.max_retries {
                     self.abort(AbortReason::RetriesExhausted);
                     self.due |= due::RST;
                     return;
                 }
-                self.time_out(cfg, now);
+                if self.by_rack() {
+                    self.rack_time_out(cfg, now);
+                } else {
+                    self.time_out(cfg, now);
+                }
             }
         }
         self.retries += 1;
@@ -415,6 +422,8 @@ impl TcpEndpoint {
     }
 
     /// A retransmission timeout. Source: RFC 6298 §5.4, RFC 5681 §3.1, RFC 6675 §5.1, RFC 6582 §3.2 step 4.
+    ///
+    /// Where losses are found by RACK, [`TcpEndpoint::rack_time_out`] takes its place.
     fn time_out(&mut self, cfg: &Tcp, now: Time) {
         let mut r = self.repair.take().unwrap_or_default();
         let flight = self.nxt - self.una;

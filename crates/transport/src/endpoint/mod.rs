@@ -5,7 +5,6 @@ use crate::config::{GrowingWindow, Pacing, ReceiveWindow, RttSampling, Tcp};
 use crate::reassembly::Reassembly;
 use crate::report::{AbortReason, Pending, Stats};
 use crate::rtt::Rtt;
-use crate::send_times::SendTimes;
 use crate::signals::SignalLog;
 use crate::transport::Transport;
 use fanin_packet::{IpVersion, Nack, Segment};
@@ -17,6 +16,7 @@ mod input;
 mod loss;
 mod open_close;
 mod output;
+mod rack;
 mod receive;
 mod trimming;
 
@@ -25,6 +25,7 @@ pub use drop_notification::NotificationCounts;
 pub use trimming::TrimmingCounts;
 
 use loss::Repair;
+use rack::Outstanding;
 use receive::Growth;
 
 /// Which end opens the connection.
@@ -122,6 +123,8 @@ mod due {
 
 /// No segment is being timed.
 const UNTIMED: u64 = u64::MAX;
+/// None will be: every ACK gives a sample by the times of all segments.
+const NEVER_TIMED: u64 = u64::MAX - 1;
 /// The other end has not sent FIN.
 const NO_FIN: u64 = u64::MAX;
 
@@ -246,8 +249,8 @@ pub struct TcpEndpoint {
     /// The packet without payload that the next ACK reports.
     nack: Nack,
     signals: SignalLog,
-    /// For congestion controls that ask for the RTT of each ACK.
-    send_times: Option<Box<SendTimes>>,
+    /// For RACK, and for what takes the RTT of each ACK.
+    outstanding: Option<Box<Outstanding>>,
 }
 
 impl TcpEndpoint {
@@ -279,7 +282,7 @@ impl TcpEndpoint {
             reduced_until: 0,
             last_sent: now,
             max_window: 0,
-            send_times: cc.needs_rtt().then(Default::default),
+            outstanding: Outstanding::new(cfg, cc.needs_rtt()),
             cc,
             repair: None,
             rcv_nxt: 0,
@@ -392,8 +395,10 @@ impl TcpEndpoint {
     /// Bytes believed to be in the network: [`TcpEndpoint::inflight`] less what is SACKed or lost, plus what was sent
     /// again. Source: RFC 6675 §4.
     pub fn pipe(&self) -> u64 {
-        match &self.repair {
-            Some(r) if !self.calm => r.pipe(self.una, self.nxt),
+        match (&self.repair, &self.outstanding) {
+            _ if self.calm => self.inflight(),
+            (_, Some(o)) if o.rack.is_some() => o.segments.pipe(self.nxt),
+            (Some(r), _) => r.pipe(self.una, self.nxt),
             _ => self.inflight(),
         }
     }
@@ -459,7 +464,8 @@ impl TcpEndpoint {
             && self.phase == Phase::Open
             && self.dup_acks == 0
             && !self.fin_sent
-            && self.repair.as_ref().is_none_or(|r| r.board.is_empty() && r.notified.is_empty());
+            && self.repair.as_ref().is_none_or(|r| r.board.is_empty() && r.notified.is_empty())
+            && self.outstanding.as_ref().is_none_or(|o| o.is_calm());
     }
 
     fn paced<'a>(&self, cfg: &'a Tcp) -> Option<&'a crate::config::Paced> {
@@ -472,7 +478,11 @@ impl TcpEndpoint {
     /// No segment is timed: Karn's algorithm, called wherever something will be sent again; outside the open phase none is
     /// timed anew. With timestamps every ACK gives a sample. Source: RFC 6298 §3.
     fn untime(&mut self, cfg: &Tcp) {
-        self.timed_end = if cfg.rtt_sampling == RttSampling::Timestamps && self.ts_on { 0 } else { UNTIMED };
+        self.timed_end = match cfg.rtt_sampling {
+            RttSampling::Timestamps if self.ts_on => 0,
+            RttSampling::EveryAck => NEVER_TIMED,
+            _ => UNTIMED,
+        };
     }
 
     #[inline(always)]

@@ -51,6 +51,9 @@ impl TcpEndpoint {
         self.rtt.handshake_done(cfg, self.syn_again);
         self.untime(cfg);
         self.rto_at = Time::MAX;
+        if let Some(o) = &mut self.outstanding {
+            o.established(self.una, self.sack_on);
+        }
         self.settle();
     }
 
@@ -169,12 +172,12 @@ impl TcpEndpoint {
     fn open(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) {
         self.una = 1;
         if self.timed_end == 1 {
-            self.rtt.sample(cfg, now.since(self.timed_at).max(Span::from_ps(1)), 1);
+            self.sample(cfg, now.since(self.timed_at));
         } else if self.ts_on {
             // A SYN that was sent again is timed by its timestamp only. Source: RFC 7323 §4.1.
-            if let (true, Some(ts)) = (cfg.rtt_sampling == crate::RttSampling::Timestamps, p.timestamps()) {
+            if let (true, Some(ts)) = (cfg.rtt_sampling != crate::RttSampling::TimedSegment, p.timestamps()) {
                 let ticks = self.ts_clock(cfg, now).wrapping_sub(ts.echo).max(1);
-                self.rtt.sample(cfg, cfg.timestamp_tick * u64::from(ticks), 1);
+                self.sample(cfg, cfg.timestamp_tick * u64::from(ticks));
             }
         }
         self.last_sent = now;
@@ -182,30 +185,42 @@ impl TcpEndpoint {
         self.arm_persist(now);
         self.pending.add(Pending::CONNECTED);
         if self.fin_wanted {
-            self.fin_if_all_sent(now);
+            self.fin_if_all_sent(cfg, now);
+        }
+    }
+
+    /// An RTT sample of the handshake.
+    fn sample(&mut self, cfg: &Tcp, rtt: Span) {
+        match &mut self.outstanding {
+            Some(o) if cfg.times_every_ack() => {
+                self.rtt.sample_every(cfg, &mut o.rtt, rtt, (self.una, self.nxt));
+                o.note_handshake(rtt);
+            }
+            _ => self.rtt.sample(cfg, rtt, 1),
         }
     }
 
     /// The application closes its direction: FIN follows the last byte written. Connections that are open from the start
     /// stay open. Before the handshake is done, the FIN waits for it, in LISTEN too.
-    pub(super) fn close_stream(&mut self, now: Time) {
+    pub(super) fn close_stream(&mut self, cfg: &Tcp, now: Time) {
         if self.open_from_start || self.fin_wanted || self.sync == Sync::Closed {
             return;
         }
         self.fin_wanted = true;
         if self.sync == Sync::Open {
-            self.fin_if_all_sent(now);
+            self.fin_if_all_sent(cfg, now);
         }
     }
 
     /// Sends a FIN of its own when no data is left to carry it.
-    fn fin_if_all_sent(&mut self, now: Time) {
+    fn fin_if_all_sent(&mut self, cfg: &Tcp, now: Time) {
         if self.nxt == self.end && !self.fin_sent {
             self.mark_fin_sent();
             self.due |= due::FIN;
             if self.rto_at == Time::MAX {
                 self.rto_at = now + self.rtt.rto;
             }
+            self.note_sent(cfg, now, self.end);
         }
     }
 

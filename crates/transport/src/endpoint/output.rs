@@ -9,7 +9,7 @@ use fanin_units::{BitRate, Bytes, Span, Time};
 
 /// Why a segment is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Why {
+pub(super) enum Why {
     New,
     /// A hole, in order: HighRxt follows it.
     Hole,
@@ -21,10 +21,10 @@ enum Why {
 
 /// The segment to send next: [from, to) in the stream, the FIN's place included.
 #[derive(Clone, Copy, Debug)]
-struct Next {
-    from: u64,
-    to: u64,
-    why: Why,
+pub(super) struct Next {
+    pub from: u64,
+    pub to: u64,
+    pub why: Why,
 }
 
 /// What a calm connection sends next.
@@ -109,7 +109,7 @@ impl TcpEndpoint {
 
     /// TSO waits until the burst is worth it: a third of the window, unless nothing is in flight. Source: Linux
     /// tcp_tso_should_defer with tcp_tso_win_divisor = 3.
-    fn defers(&self, cfg: &Tcp) -> bool {
+    pub(super) fn defers(&self, cfg: &Tcp) -> bool {
         let flight = self.nxt - self.una;
         let room = self.w.cwnd.saturating_sub(flight).min(self.edge - self.nxt);
         let worth = (self.w.cwnd / 3).min(cfg.tso_max.get()).max(u64::from(self.w.mss));
@@ -152,6 +152,9 @@ impl TcpEndpoint {
         let paced_out = self.paced_out(now);
         let mss = u64::from(self.w.mss);
         let flight = self.nxt - self.una;
+        if let Some((o, rack)) = self.outstanding.as_deref().and_then(|o| Some((o, o.rack.as_ref()?))) {
+            return self.rack_next(cfg, o, rack, paced_out);
+        }
         let Some(r) = self.repair.as_deref() else {
             return if paced_out { None } else { self.new_data(self.room(flight)) };
         };
@@ -212,7 +215,7 @@ impl TcpEndpoint {
 
     /// What the window leaves beside `pipe` bytes in flight. A window below one segment has room for one where nothing is in
     /// flight; pacing makes it one per RTT and fraction.
-    fn room(&self, pipe: u64) -> u64 {
+    pub(super) fn room(&self, pipe: u64) -> u64 {
         let mss = u64::from(self.w.mss);
         match pipe {
             0 if self.w.cwnd < mss => mss,
@@ -255,7 +258,7 @@ impl TcpEndpoint {
     /// New data, when `room` bytes of congestion window are left; small windows as by the sender's silly-window rule.
     ///
     /// Source: RFC 9293 §3.8.6.2.1 without Nagle. Deviation: its override timeout is zero when nothing is in flight.
-    fn new_data(&self, room: u64) -> Option<Next> {
+    pub(super) fn new_data(&self, room: u64) -> Option<Next> {
         let unsent = self.end.saturating_sub(self.nxt);
         if unsent == 0 || self.fin_sent {
             return None;
@@ -294,9 +297,6 @@ impl TcpEndpoint {
         }
         self.nxt = next.to;
         self.last_sent = now;
-        if let Some(times) = &mut self.send_times {
-            times.sent(now, next.to);
-        }
         // Source: Linux tcp_cwnd_validate.
         let flight = self.nxt - self.una;
         let limited = flight + u64::from(self.w.mss) > self.w.cwnd;
@@ -316,6 +316,9 @@ impl TcpEndpoint {
         if self.cwr_due {
             flags = flags.with(TcpFlags::CWR);
             self.cwr_due = false;
+        }
+        if self.outstanding.is_some() {
+            self.note_sent(cfg, now, next.from);
         }
         self.fill(cfg, now, out, (flags, next.from, len as u16));
         out.envelope.ecn = if self.ecn_on { Ecn::Ect0 } else { Ecn::NotEct };
@@ -352,9 +355,6 @@ impl TcpEndpoint {
     #[inline(never)]
     fn send_again(&mut self, cfg: &Tcp, now: Time, next: Next, out: &mut SegmentMut<'_>) {
         let clock = self.ts_clock(cfg, now);
-        if let Some(times) = &mut self.send_times {
-            times.sent_again(next.from, next.to);
-        }
         if let Some(r) = self.repair.as_deref_mut() {
             if next.why == Why::Notified {
                 r.notified.sent_again(next.from, next.to);
@@ -373,6 +373,10 @@ impl TcpEndpoint {
                 r.eifel = Some(clock);
                 r.eifel_due = false;
             }
+        }
+        if let Some(o) = &mut self.outstanding {
+            o.segments.sent_again(now, next.from, next.to);
+            self.rack_sent_again(now, next.from, clock);
         }
         // The timer is the oldest segment's, which is in the network from now on.
         let oldest_notified = next.why == Why::Notified && next.from == self.una;

@@ -7,6 +7,7 @@ mod scripts_drop_notification;
 mod scripts_ecn;
 mod scripts_loss;
 mod scripts_open_close;
+mod scripts_rack;
 mod scripts_rto_in_recovery;
 mod scripts_timeout;
 mod scripts_trimmed;

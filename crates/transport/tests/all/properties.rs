@@ -29,7 +29,7 @@ prop_compose! {
         ack_every in 1u32..4,
         dup_thresh in 2u32..5,
         iw in prop::option::of(1u32..20),
-        notified in any::<bool>(),
+        (notified, rack, probes, undo, every) in any::<(bool, bool, bool, bool, bool)>(),
     ) -> Tcp {
         let mut cfg = Tcp::new(if linux { Profile::Linux } else { Profile::Rfc }, control);
         cfg.handshake = handshake;
@@ -61,6 +61,10 @@ prop_compose! {
         cfg.timestamp_tick = Span::from_us(100);
         cfg.max_retries = 200;
         cfg.drop_notification = notified;
+        cfg.loss_detection = if rack { LossDetection::Rack } else { LossDetection::Rfc6675 };
+        cfg.tail_loss_probe = probes;
+        cfg.undo = undo;
+        if every { cfg.rtt_sampling = RttSampling::EveryAck }
         cfg.syn_retries = 200;
         cfg
     }
@@ -163,9 +167,11 @@ proptest! {
         }
         if troubles == [0, 0, 0, 0] {
             for (end, written) in written.into_iter().enumerate() {
-                prop_assert_eq!(net.ends[end].tcp.stats().retransmits, 0);
-                prop_assert_eq!(net.ends[end].tcp.stats().timeouts, 0);
-                prop_assert_eq!(net.ends[end].tcp.stats().bytes_sent, written);
+                let (tcp, stats) = (&net.ends[end].tcp, net.ends[end].tcp.stats());
+                prop_assert_eq!(stats.timeouts, 0);
+                // A probe may come before a delayed ACK.
+                prop_assert!(stats.retransmits <= u64::from(tcp.rack_counts().tail_probes));
+                prop_assert!(stats.retransmits > 0 || stats.bytes_sent == written);
             }
         }
     }
@@ -194,7 +200,8 @@ proptest! {
             let stats = me.tcp.stats();
             prop_assert!(stats.notice_reductions <= stats.notices);
             if quiet && percent[2] == 0 {
-                prop_assert_eq!((stats.retransmits, stats.notices), (0, 0));
+                prop_assert!(stats.retransmits <= u64::from(me.tcp.rack_counts().tail_probes));
+                prop_assert_eq!(stats.notices, 0);
             }
         }
     }
@@ -210,7 +217,7 @@ proptest! {
         after in 1u64..150,
         by_window in any::<bool>(),
     ) {
-        let mut cfg = Tcp { drop_notification: true, spurious_rto: SpuriousRto::None, ..cfg };
+        let mut cfg = Tcp { drop_notification: true, spurious_rto: SpuriousRto::None, tail_loss_probe: false, ..cfg };
         cfg.receive_window = Tcp::default().receive_window; // a window probe is no data
         if by_window && cfg.sack {
             // Without SACK it is not known what has left the network: the timer may be all that gives a copy its place.
@@ -247,7 +254,8 @@ proptest! {
         header_takes in 1u64..=100,
         by_window in any::<bool>(),
     ) {
-        let mut cfg = Tcp { trim_nack: true, drop_notification: false, spurious_rto: SpuriousRto::None, ..cfg };
+        let mut cfg = Tcp { trim_nack: true, drop_notification: false, tail_loss_probe: false, ..cfg };
+        cfg.spurious_rto = SpuriousRto::None;
         cfg.receive_window = Tcp::default().receive_window; // a window probe is no data
         if by_window && cfg.sack {
             // Without SACK it is not known what has left the network: the timer may be all that gives a copy its place.

@@ -161,8 +161,10 @@ impl<F: FnMut(Time, usize, &Packet) -> Fate> Net<F> {
             let (sent, again) = (self.ends[end].tcp.stats().packets_sent, self.ends[end].tcp.stats().retransmits);
             let calm =
                 self.ends[end].tcp.phase() == Phase::Open && self.ends[end].tcp.stats().dup_acks == self.ends[end].dup_acks;
+            let probes = self.ends[end].tcp.rack_counts().tail_probes;
             let got = self.ends[end].tcp.poll(&self.cfg, self.now, Kinds::DATA, &mut p.envelope, &mut p.header);
             let tcp = &self.ends[end].tcp;
+            let calm = calm && tcp.rack_counts().tail_probes == probes; // a probe needs no room
             let new = tcp.stats().packets_sent > sent && tcp.stats().retransmits == again;
             if new && calm && p.envelope.payload > 0 {
                 let outstanding = outstanding(&self.cfg, tcp);

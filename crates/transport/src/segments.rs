@@ -1,0 +1,594 @@
+//! The segments that are outstanding: when each left, and what is known of it. Source: RFC 8985 §5.2; Linux tcp_rtx_queue.
+
+use fanin_units::{Span, Time};
+use std::collections::VecDeque;
+
+/// It was acknowledged selectively.
+const SACKED: u8 = 1;
+/// It is believed lost.
+const LOST: u8 = 2;
+/// A retransmission of it is in flight. Source: Linux TCPCB_SACKED_RETRANS.
+const AGAIN: u8 = 4;
+/// It was retransmitted at some time: its acknowledgment is ambiguous (Karn).
+const EVER: u8 = 8;
+/// A switch or the receiver has named it as lost.
+const NAMED: u8 = 16;
+/// The same, and it is retransmitted whatever the window.
+const AT_ONCE: u8 = 32;
+
+/// A segment; it begins where the one before it ends, the first at SND.UNA.
+#[derive(Clone, Copy, Debug)]
+struct Seg {
+    end: u64,
+    /// Its last transmission.
+    at: Time,
+    state: u8,
+}
+
+impl Seg {
+    fn is(&self, bits: u8) -> bool {
+        self.state & bits != 0
+    }
+
+    /// Lost and not retransmitted since.
+    fn waits(&self) -> bool {
+        self.state & (LOST | AGAIN) == LOST
+    }
+}
+
+/// A transmission of [from, to).
+#[derive(Clone, Copy, Debug)]
+struct Sending {
+    at: Time,
+    from: u64,
+    to: u64,
+}
+
+/// What an ACK is judged by.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Known {
+    pub now: Time,
+    /// Shortest RTT: an ACK of a retransmission that is faster was caused by the original. Source: RFC 8985 §6.2 step 2.
+    pub min_rtt: Span,
+    /// End of what was outstanding when the present recovery began.
+    pub recover: u64,
+    /// End of the highest SACKed segment.
+    pub highest: u64,
+}
+
+/// What an ACK acknowledges newly.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Arrivals {
+    /// Send times of the first and the last segment acknowledged cumulatively that were sent once and not SACKed before.
+    acked: Option<(Time, Time)>,
+    /// The same of those acknowledged selectively.
+    sacked: Option<(Time, Time)>,
+    /// A retransmitted segment was acknowledged cumulatively. Source: Linux FLAG_RETRANS_DATA_ACKED.
+    pub again_acked: bool,
+    /// A segment that was outstanding at the start of the recovery and never retransmitted. Source: Linux FLAG_ORIG_SACK_ACKED.
+    pub original: bool,
+    /// Lowest segment that came after a higher one and was sent once: reordering.
+    pub reordered: Option<u64>,
+    /// Among unambiguous ones, the segment that left last: when, its end, and the RTT of the last one processed.
+    pub newest: Option<(Time, u64)>,
+    pub rtt: Span,
+}
+
+impl Arrivals {
+    /// RTT of the first segment acknowledged newly and sent once. Source: Linux tcp_clean_rtx_queue (seq_rtt_us, sack_rtt_us).
+    pub fn oldest_rtt(&self, now: Time) -> Option<Span> {
+        self.acked.filter(|_| !self.again_acked).or(self.sacked).map(|(first, _)| now.since(first))
+    }
+
+    /// RTT of the one that left last.
+    pub fn latest_rtt(&self, now: Time) -> Option<Span> {
+        let last = |times: Option<(Time, Time)>| times.map(|(_, last)| last);
+        last(self.acked).max(last(self.sacked)).map(|at| now.since(at))
+    }
+
+    /// RTT by selective acknowledgments alone.
+    pub fn sack_rtt(&self, now: Time) -> Option<Span> {
+        self.sacked.map(|(first, _)| now.since(first))
+    }
+}
+
+/// Outstanding segments in the order of the stream, and their transmissions in the order of time.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Segments {
+    list: VecDeque<Seg>,
+    /// SND.UNA: where the first one begins.
+    una: u64,
+    /// Transmissions, oldest first; those of segments that have been acknowledged or sent again since are stale.
+    order: VecDeque<Sending>,
+    /// Bytes SACKed, lost, in flight again, and lost but not in flight again.
+    sacked: u64,
+    lost: u64,
+    again: u64,
+    waiting: u64,
+    /// Bytes lost of which no notification has said so.
+    found: u64,
+    /// Where the first segment begins that waits to be retransmitted, and the first that does not wait for the window.
+    next: u64,
+    at_once: u64,
+    arrivals: Arrivals,
+}
+
+const NOWHERE: u64 = u64::MAX;
+
+impl Segments {
+    /// Nothing is outstanding.
+    pub fn new(una: u64) -> Self {
+        Segments { una, next: NOWHERE, at_once: NOWHERE, ..Segments::default() }
+    }
+
+    /// Bytes in flight. Source: RFC 6675 §4 SetPipe; Linux tcp_packets_in_flight.
+    pub fn pipe(&self, nxt: u64) -> u64 {
+        (nxt - self.una + self.again).saturating_sub(self.sacked + self.lost)
+    }
+
+    /// Bytes acknowledged selectively.
+    pub fn sacked(&self) -> u64 {
+        self.sacked
+    }
+
+    /// Bytes lost of which no notification has said so.
+    pub fn found_lost(&self) -> u64 {
+        self.found
+    }
+
+    /// Bytes whose retransmission is in flight.
+    pub fn again(&self) -> u64 {
+        self.again
+    }
+
+    /// Whether nothing outstanding is SACKed, lost or in flight again.
+    pub fn is_plain(&self) -> bool {
+        self.sacked + self.lost + self.again == 0
+    }
+
+    /// When the first one left last.
+    pub fn head_sent(&self) -> Option<Time> {
+        self.list.front().map(|s| s.at)
+    }
+
+    /// The first and the last segment.
+    pub fn first(&self) -> Option<(u64, u64)> {
+        self.list.front().map(|s| (self.una, s.end))
+    }
+
+    pub fn last(&self) -> Option<(u64, u64)> {
+        let i = self.list.len().checked_sub(1)?;
+        Some((self.begin(i), self.list[i].end))
+    }
+
+    /// Whether exactly one is outstanding.
+    pub fn is_single(&self) -> bool {
+        self.list.len() == 1
+    }
+
+    /// The first segment that is lost and not in flight again.
+    pub fn next_lost(&self) -> Option<(u64, u64)> {
+        self.at(self.next)
+    }
+
+    /// The first of them that does not wait for the window.
+    pub fn next_at_once(&self) -> Option<(u64, u64)> {
+        self.at(self.at_once)
+    }
+
+    fn at(&self, from: u64) -> Option<(u64, u64)> {
+        (from != NOWHERE).then(|| (from, self.list[self.index(from)].end))
+    }
+
+    /// Index of the segment that holds the byte at `at`.
+    fn index(&self, at: u64) -> usize {
+        self.list.partition_point(|s| s.end <= at)
+    }
+
+    fn begin(&self, i: usize) -> u64 {
+        i.checked_sub(1).map_or(self.una, |i| self.list[i].end)
+    }
+
+    /// A segment ends, or begins, at `at`. Source: Linux tcp_fragment.
+    fn split(&mut self, at: u64) {
+        let i = self.index(at);
+        if i < self.list.len() && at > self.begin(i) {
+            let first = Seg { end: at, ..self.list[i] };
+            self.list.insert(i, first);
+        }
+    }
+
+    /// New data up to `end` leaves.
+    pub fn sent(&mut self, now: Time, end: u64) {
+        let from = self.list.back().map_or(self.una, |s| s.end);
+        self.list.push_back(Seg { end, at: now, state: 0 });
+        self.order.push_back(Sending { at: now, from, to: end });
+    }
+
+    /// [from, to) leaves again.
+    pub fn sent_again(&mut self, now: Time, from: u64, to: u64) {
+        self.split(from);
+        self.split(to);
+        let (first, after) = (self.index(from), self.index(to));
+        let mut begin = self.begin(first);
+        for s in self.list.range_mut(first..after) {
+            let len = s.end - begin;
+            begin = s.end;
+            if s.waits() {
+                self.waiting -= len;
+            }
+            if !s.is(AGAIN) {
+                self.again += len;
+            }
+            s.state = (s.state | AGAIN | EVER) & !AT_ONCE;
+            s.at = now;
+        }
+        self.order.push_back(Sending { at: now, from, to });
+        self.seek();
+    }
+
+    /// [from, to), of which nothing was SACKed, is now.
+    pub fn arrived(&mut self, known: &Known, from: u64, to: u64) {
+        self.split(from);
+        self.split(to);
+        let (first, after) = (self.index(from), self.index(to));
+        let mut begin = self.begin(first);
+        for s in self.list.range_mut(first..after) {
+            let len = s.end - begin;
+            self.arrivals.advance(known, s);
+            // A retransmission of what was not lost stays in flight. Source: Linux tcp_sacktag_one.
+            if s.is(LOST) {
+                self.lost -= len;
+                self.waiting -= if s.waits() { len } else { 0 };
+                self.found -= if s.is(NAMED) { 0 } else { len };
+                self.again -= if s.is(AGAIN) { len } else { 0 };
+                s.state &= !(LOST | AGAIN | NAMED | AT_ONCE);
+            }
+            if !s.is(EVER) {
+                if begin < known.highest {
+                    self.arrivals.reorder(begin);
+                }
+                self.arrivals.original |= s.end <= known.recover;
+                let times = &mut self.arrivals.sacked;
+                *times = Some((times.map_or(s.at, |t| t.0), s.at));
+            }
+            s.state |= SACKED;
+            self.sacked += len;
+            begin = s.end;
+        }
+        self.seek();
+    }
+
+    /// All below `una` is acknowledged.
+    pub fn acknowledged(&mut self, known: &Known, una: u64) {
+        if una <= self.una {
+            return;
+        }
+        self.split(una);
+        while let Some(s) = self.list.front().filter(|s| s.end <= una) {
+            let len = s.end - self.una;
+            self.again -= if s.is(AGAIN) { len } else { 0 };
+            self.arrivals.again_acked |= s.is(EVER);
+            if s.is(SACKED) {
+                self.sacked -= len;
+            } else {
+                if !s.is(EVER) {
+                    if self.una < known.highest {
+                        self.arrivals.reorder(self.una);
+                    }
+                    self.arrivals.original |= s.end <= known.recover;
+                    let times = &mut self.arrivals.acked;
+                    *times = Some((times.map_or(s.at, |t| t.0), s.at));
+                }
+                self.arrivals.advance(known, s);
+            }
+            if s.is(LOST) {
+                self.lost -= len;
+                self.waiting -= if s.waits() { len } else { 0 };
+                self.found -= if s.is(NAMED) { 0 } else { len };
+            }
+            self.una = s.end;
+            self.list.pop_front();
+        }
+        while self.order.front().is_some_and(|s| s.to <= una) {
+            self.order.pop_front();
+        }
+        self.seek();
+    }
+
+    /// What the present ACK has brought.
+    pub fn take_arrivals(&mut self) -> Arrivals {
+        std::mem::take(&mut self.arrivals)
+    }
+
+    /// The segments of index `i` on, as many as are in [from, to), that left at `at` are lost. Source: Linux tcp_mark_skb_lost.
+    fn lose(&mut self, i: usize, named: u8) -> u64 {
+        let len = self.list[i].end - self.begin(i);
+        let s = &mut self.list[i];
+        if s.is(SACKED) || s.waits() {
+            return 0;
+        }
+        if s.is(LOST) {
+            self.found -= if s.is(NAMED) { 0 } else { len };
+        } else {
+            self.lost += len;
+        }
+        if s.is(AGAIN) {
+            self.again -= len;
+        }
+        s.state = s.state & !(AGAIN | NAMED | AT_ONCE) | LOST | named;
+        self.found += if named == 0 { len } else { 0 };
+        self.waiting += len;
+        let begin = self.begin(i);
+        self.next = self.next.min(begin);
+        if named & AT_ONCE != 0 {
+            self.at_once = self.at_once.min(begin);
+        }
+        len
+    }
+
+    /// Finds losses: what left before `newest`, of which news is `settle` old at least. Gives how long the rest has to wait.
+    /// Source: RFC 8985 §6.2 step 5; Linux tcp_rack_detect_loss.
+    pub fn find_lost(&mut self, now: Time, newest: (Time, u64), settle: Span) -> Option<Span> {
+        let before = |s: &Sending| (s.at, s.to) < newest;
+        while let Some(s) = self.order.front().copied().filter(before) {
+            if self.is_current(&s) {
+                if s.at + settle > now {
+                    break;
+                }
+                let (first, after) = (self.index(s.from), self.list.partition_point(|seg| seg.end <= s.to));
+                for i in first..after {
+                    if self.list[i].at == s.at {
+                        self.lose(i, 0);
+                    }
+                }
+            }
+            self.order.pop_front();
+        }
+        let upto = self.order.partition_point(before);
+        let last = self.order.range(..upto).rev().find(|s| self.is_current(s))?;
+        Some((last.at + settle).since(now))
+    }
+
+    /// Whether a transmission is the last one of something that is neither acknowledged nor waits to be sent again.
+    fn is_current(&self, s: &Sending) -> bool {
+        s.to > self.una
+            && self
+                .list
+                .range(self.index(s.from)..)
+                .take_while(|seg| seg.end <= s.to)
+                .any(|seg| seg.at == s.at && !seg.is(SACKED) && !seg.waits())
+    }
+
+    /// After a timeout the first one is lost, and all whose last transmission is `age` old. Source: RFC 8985 §6.3; Linux
+    /// tcp_timeout_mark_lost.
+    pub fn lose_old(&mut self, now: Time, age: Span) {
+        for i in 0..self.list.len() {
+            if i == 0 || self.list[i].at + age <= now {
+                self.lose(i, 0);
+            }
+        }
+    }
+
+    /// A notification names [from, to) as lost. Gives the bytes that did not wait already, and whether any was in flight again;
+    /// `None`: all of it has arrived.
+    pub fn name_lost(&mut self, from: u64, to: u64, at_once: bool) -> Option<(u64, bool)> {
+        self.split(from);
+        self.split(to);
+        let range = self.index(from)..self.index(to);
+        let missing = self.list.range(range.clone()).filter(|s| !s.is(SACKED));
+        let again = missing.clone().any(|s| s.is(EVER));
+        missing.clone().next()?;
+        let named = NAMED | if at_once { AT_ONCE } else { 0 };
+        Some((range.map(|i| self.lose(i, named)).sum(), again))
+    }
+
+    /// Nothing was lost. Source: Linux tcp_undo_cwnd_reduction.
+    pub fn none_lost(&mut self) {
+        for s in &mut self.list {
+            s.state &= !(LOST | NAMED | AT_ONCE);
+        }
+        (self.lost, self.waiting, self.found) = (0, 0, 0);
+        (self.next, self.at_once) = (NOWHERE, NOWHERE);
+    }
+
+    /// Finds the next one that waits again.
+    fn seek(&mut self) {
+        let seek = |from: u64, any: bool, waits: &dyn Fn(&Seg) -> bool| {
+            if !any || from == NOWHERE {
+                return NOWHERE;
+            }
+            let first = self.index(from.max(self.una));
+            let found = self.list.range(first..).position(waits);
+            found.map_or(NOWHERE, |i| self.begin(first + i))
+        };
+        let any = self.waiting > 0;
+        (self.next, self.at_once) =
+            (seek(self.next, any, &|s| s.waits()), seek(self.at_once, any, &|s| s.waits() && s.is(AT_ONCE)));
+    }
+}
+
+impl Arrivals {
+    /// Source: RFC 8985 §6.2 step 2; Linux tcp_rack_advance.
+    fn advance(&mut self, known: &Known, s: &Seg) {
+        let rtt = known.now.since(s.at);
+        if s.is(EVER) && rtt < known.min_rtt {
+            return;
+        }
+        self.rtt = rtt;
+        self.newest = self.newest.max(Some((s.at, s.end)));
+    }
+
+    fn reorder(&mut self, begin: u64) {
+        self.reordered = Some(self.reordered.map_or(begin, |low| low.min(begin)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn at(us: u64) -> Time {
+        Time::ZERO + Span::from_us(us)
+    }
+
+    fn known(us: u64) -> Known {
+        Known { now: at(us), ..Known::default() }
+    }
+
+    /// Four segments of 1000 bytes, sent in the first four microseconds.
+    fn four() -> Segments {
+        let mut segments = Segments::new(0);
+        (1..=4).for_each(|i| segments.sent(at(i), 1000 * i));
+        segments
+    }
+
+    fn latest(segments: &mut Segments, us: u64) -> Option<Span> {
+        segments.take_arrivals().latest_rtt(at(us))
+    }
+
+    #[test]
+    fn the_last_segment_that_an_ack_covers_gives_the_latest_rtt() {
+        let mut s = four();
+        s.acknowledged(&known(10), 2000);
+        let arrivals = s.take_arrivals();
+        assert_eq!((arrivals.oldest_rtt(at(10)), arrivals.latest_rtt(at(10))), (Some(Span::from_us(9)), Some(Span::from_us(8))));
+        s.arrived(&known(12), 3000, 4000);
+        assert_eq!(latest(&mut s, 12), Some(Span::from_us(8)));
+        s.acknowledged(&known(20), 4000);
+        assert_eq!(latest(&mut s, 20), Some(Span::from_us(17)));
+        assert_eq!(latest(&mut s, 21), None);
+    }
+
+    #[test]
+    fn what_was_sent_again_gives_no_rtt() {
+        let mut s = four();
+        s.sent_again(at(5), 0, 1000);
+        s.acknowledged(&known(9), 1000);
+        assert_eq!(latest(&mut s, 9), None);
+        s.sent_again(at(9), 2500, 2600); // a part of a segment: the rest of it was sent once
+        s.acknowledged(&known(10), 3000);
+        let arrivals = s.take_arrivals();
+        assert_eq!((arrivals.oldest_rtt(at(10)), arrivals.latest_rtt(at(10))), (None, Some(Span::from_us(7))));
+    }
+
+    /// RFC 8985 §6.2: the first three left before the fourth, which has arrived; with a settling time two of them are lost.
+    #[test]
+    fn segments_are_lost_once_what_left_later_has_arrived_and_the_window_has_passed() {
+        let mut s = four();
+        s.arrived(&known(103), 3000, 4000);
+        let (newest, rtt) = (s.take_arrivals().newest.unwrap(), Span::from_us(99));
+        assert_eq!(newest, (at(4), 4000));
+        assert_eq!(s.find_lost(at(103), newest, rtt + Span::from_us(2)), Some(Span::from_us(1)));
+        assert_eq!((s.found_lost(), s.next_lost(), s.pipe(4000)), (2000, Some((0, 1000)), 1000));
+        assert_eq!(s.find_lost(at(104), newest, rtt + Span::from_us(2)), None);
+        assert_eq!((s.found_lost(), s.pipe(4000)), (3000, 0));
+        // A lost retransmission: something that left after it has arrived.
+        s.sent_again(at(105), 0, 1000);
+        s.sent_again(at(106), 1000, 2000);
+        assert_eq!((s.next_lost(), s.pipe(4000)), (Some((2000, 3000)), 2000));
+        s.arrived(&known(205), 1000, 2000);
+        let newest = s.take_arrivals().newest.unwrap();
+        assert_eq!(s.find_lost(at(205), newest, Span::from_us(99)), None);
+        assert_eq!((s.next_lost(), s.pipe(4000)), (Some((0, 1000)), 0));
+    }
+
+    /// A retransmission that is acknowledged faster than the shortest RTT was not what arrived. Source: RFC 8985 §6.2 step 2.
+    #[test]
+    fn an_ack_of_the_original_is_no_news_of_the_retransmission() {
+        let mut s = four();
+        s.sent_again(at(100), 0, 1000);
+        s.acknowledged(&Known { now: at(110), min_rtt: Span::from_us(50), ..Known::default() }, 1000);
+        assert_eq!(s.take_arrivals().newest, None);
+        s.sent_again(at(120), 1000, 2000);
+        s.acknowledged(&Known { now: at(180), min_rtt: Span::from_us(50), ..Known::default() }, 2000);
+        assert_eq!(s.take_arrivals().newest, Some((at(120), 2000)));
+    }
+
+    /// One byte as the RFCs see it.
+    #[derive(Clone, Copy, Default)]
+    struct Byte {
+        sacked: bool,
+        lost: bool,
+        again: bool,
+        at: u64,
+    }
+
+    proptest! {
+        /// Any sequence of what can happen gives the numbers that a table of bytes gives.
+        #[test]
+        fn counters_equal_a_table_of_bytes(ops in prop::collection::vec((0u8..8, 0u64..60, 1u64..12), 1..80)) {
+            let mut s = Segments::new(0);
+            let mut bytes: Vec<Byte> = Vec::new();
+            let mut una = 0;
+            for (now, (op, place, len)) in (1..).zip(ops) {
+                let nxt = bytes.len() as u64;
+                let (from, to) = (place.clamp(una, nxt), (place + len).clamp(una, nxt));
+                match op {
+                    0 | 1 => {
+                        bytes.resize((nxt + len) as usize, Byte { at: now, ..Byte::default() });
+                        s.sent(at(now), nxt + len);
+                    }
+                    2 => {
+                        if let Some((from, to)) = s.next_lost() {
+                            let expected = bytes[una as usize..].iter().position(|b| b.lost && !b.again);
+                            prop_assert_eq!(Some(from), expected.map(|i| una + i as u64));
+                            s.sent_again(at(now), from, to);
+                            for b in &mut bytes[from as usize..to as usize] {
+                                *b = Byte { again: true, at: now, ..*b };
+                            }
+                        } else {
+                            prop_assert!(!bytes[una as usize..].iter().any(|b| b.lost && !b.again));
+                        }
+                    }
+                    3 | 4 => {
+                        let mut i = from;
+                        while i < to {
+                            let run = bytes[i as usize..to as usize].iter().take_while(|b| !b.sacked).count() as u64;
+                            if run > 0 {
+                                s.arrived(&known(now), i, i + run);
+                            }
+                            i += run.max(1);
+                        }
+                        for b in &mut bytes[from as usize..to as usize] {
+                            if !b.sacked {
+                                b.again &= !b.lost;
+                                (b.sacked, b.lost) = (true, false);
+                            }
+                        }
+                    }
+                    5 => {
+                        una = to;
+                        s.acknowledged(&known(now), una);
+                    }
+                    6 => {
+                        let newest = (at(place % now), NOWHERE);
+                        s.find_lost(at(now), newest, Span::from_us(len));
+                        for b in &mut bytes[una as usize..] {
+                            let old = b.at <= place % now && b.at + len <= now;
+                            if old && !b.sacked && (!b.lost || b.again) {
+                                (b.lost, b.again) = (true, false);
+                            }
+                        }
+                    }
+                    _ => {
+                        s.lose_old(at(now), Span::from_us(len));
+                        let head = s.first().map_or(una, |first| first.1);
+                        for (i, b) in bytes.iter_mut().enumerate().skip(una as usize) {
+                            if ((i as u64) < head || b.at + len <= now) && !b.sacked && (!b.lost || b.again) {
+                                (b.lost, b.again) = (true, false);
+                            }
+                        }
+                    }
+                }
+                let open = &bytes[una as usize..];
+                let count = |f: &dyn Fn(&Byte) -> bool| open.iter().filter(|b| f(b)).count() as u64;
+                prop_assert_eq!((s.sacked, s.lost, s.again), (count(&|b| b.sacked), count(&|b| b.lost), count(&|b| b.again)));
+                prop_assert_eq!((s.waiting, s.found), (count(&|b| b.lost && !b.again), s.lost));
+                let first = open.iter().position(|b| b.lost && !b.again).map(|i| una + i as u64);
+                prop_assert_eq!(s.next_lost().map(|lost| lost.0), first);
+            }
+        }
+    }
+}

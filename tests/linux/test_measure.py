@@ -135,8 +135,8 @@ class TestVerdicts:
         assert verdict("first", [BASE, BASE, none], *[BASE] * 3).word == "within"
 
     def test_queues(self) -> None:
-        other = replace(BASE, before=(0, 100_000, 200_000 + 9000), after=tuple(range(5000, 26_000, 1000)))
-        assert early(BASE, other) == pytest.approx(9000 / math.sqrt(3))
+        other = replace(BASE, before=(0, 100_000, 200_000 + 15_000), after=tuple(range(5000, 26_000, 1000)))
+        assert early(BASE, other) == pytest.approx(15_000 / math.sqrt(3))
         assert late(BASE, other) == 5000
         assert verdict("early", [BASE] * 3, *[other] * 3).word == "within twice"
         assert verdict("late", [BASE, other, BASE], *[other] * 3).word == "within"
@@ -191,9 +191,9 @@ class TestMirror:
         experiment = next(e for e in EXPERIMENTS if e.key.startswith("cubic-1x"))
         like = replace(BASE, starts=(0,), loop_us=2150.0)
         _, trace = run_fanin(experiment, like, tmp_path)
-        # Ten packets come together, the eleventh with the ACK of the first.
+        # Ten packets come together, the eleventh with the ACK of the first, which may wait for the end of the handshake's ACK.
         assert trace.came[9] < 100_000
-        assert trace.came[10] == pytest.approx(2_150_000, abs=10)
+        assert 0 <= trace.came[10] - 2_150_000 <= ACK * 80
 
     def test_the_queue_is_the_one_that_packets_found(self, tmp_path: Path) -> None:
         experiment = next(e for e in EXPERIMENTS if e.key == "reno-9x1000KB-2ms-512KB-100M")

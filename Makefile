@@ -96,7 +96,7 @@ ns3-test: $(VENV)/.built $(VENV)/.dev ## compare with ns-3 3.37, where libns3-de
 
 .PHONY: linux-test
 linux-test: $(VENV)/.built $(VENV)/.dev ## compare with the kernel of this machine: root, two quiet CPUs, seven minutes; into out/linux
-	FANIN_LINUX_TEST=1 $(BIN)/python -m pytest -q -rsP tests/linux
+	FANIN_LINUX_TEST=1 $(BIN)/python -m pytest -q -s -rs tests/linux
 
 .PHONY: linux-docs
 linux-docs: $(VENV)/.built ## tables and plots of docs/linux.md from the runs that make linux-test left in out/linux

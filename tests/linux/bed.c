@@ -95,7 +95,7 @@ static long long number(const char *key) { return strtoll(text(key), NULL, 10); 
 
 static int flows;
 static int sender_ns[FLOWS];
-static u64 size, delay, limit;
+static u64 size, delay, gap, limit;
 static int port;
 static const char *control;
 static struct in_addr receiver_ip;
@@ -355,7 +355,7 @@ int main(int argc, char **argv) {
   signal(SIGTERM, on_term);
   mlockall(MCL_CURRENT);
   flows = (int)number("flows"), size = (u64)number("size"), delay = (u64)number("delay"), port = (int)number("port");
-  limit = (u64)number("limit"), control = text("control");
+  gap = (u64)number("gap"), limit = (u64)number("limit"), control = text("control");
   inet_pton(AF_INET, text("receiver_ip"), &receiver_ip);
   int switch_ns = (int)number("switch_ns"), receiver_ns = (int)number("receiver_ns");
   const char *list = text("sender_ns");
@@ -393,6 +393,7 @@ int main(int argc, char **argv) {
   u64 start = now() + 5000000;
   sleep_until(start);
   for (int f = 0; f < flows; f++) {
+    while (now() < start + (u64)f * gap) {}
     started[f] = now();
     push(f, 10 * 1448);
   }

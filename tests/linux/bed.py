@@ -91,7 +91,10 @@ class LackingError(RuntimeError):
 
 @dataclass(frozen=True)
 class Setting:
-    """What a run is: bytes, bit/s and seconds; `delay` is that of the delay line, all but the RTT."""
+    """What a run is: bytes, bit/s and seconds.
+
+    `delay` is that of the delay line, nearly all of the RTT; flows start at least `gap` after each other.
+    """
 
     flows: int
     size: int
@@ -99,6 +102,7 @@ class Setting:
     rate: int
     delay: float
     buffer: int
+    gap: float = 0
 
 
 @dataclass
@@ -335,6 +339,7 @@ class Bed:
             "flows": setting.flows,
             "size": setting.size,
             "delay": round(setting.delay * 1e9),
+            "gap": round(setting.gap * 1e9),
             "port": self.port,
             "limit": round(limit_s * 1e9),
             "control": setting.control,

@@ -94,7 +94,7 @@ def measure(experiments: Iterable[Experiment], out: Path, runs: int = RUNS) -> d
             rejected: list[str] = []
             step: int | None = None
             while len(kept) < runs:
-                run = bed.run(experiment.setting)
+                run = bed.run(experiment.setting(len(kept)))
                 mine, trace = kernel_outcome(run, step)
                 n = noise(run, trace, experiment.rate)
                 reason = disturbed(n)
@@ -120,6 +120,7 @@ def measure(experiments: Iterable[Experiment], out: Path, runs: int = RUNS) -> d
         "kernel": platform.release(),
         "machine": platform.machine(),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "disturbed": sum(len(c["rejected"]) for c in cases.values()),
         "cases": cases,
     }
 
@@ -205,7 +206,8 @@ def markdown(rows: Sequence[Row], data: dict[str, Any], state: str) -> str:
     """The tables of the page."""
     out = [
         f"Kernel {data['kernel']}, measured on {data['date']}; Fanin at {state}. "
-        f"Kernel: least..most of {max(len(r.kernel) for r in rows)} runs; Fanin: median of as many mirrored runs. "
+        f"Kernel: least..most of {max(len(r.kernel) for r in rows)} runs ({data.get('disturbed', 0)} disturbed ones were repeated); "
+        "Fanin: median of as many mirrored runs. "
         "No sign: within the kernel's spread; ~: within twice (timeouts: 1.5 times) of it; ✗: outside.",
         "",
     ]

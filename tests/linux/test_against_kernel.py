@@ -87,7 +87,7 @@ def test_every_byte_arrives_and_the_port_is_the_one_that_was_asked_for(tmp_path:
     before = links()
     experiment = next(e for e in EXPERIMENTS if e.key == "reno-9x1000KB-2ms-512KB-100M")
     with Bed(tmp_path, senders=9) as bed:
-        run = bed.run(experiment.setting)
+        run = bed.run(experiment.setting())
     out, trace = kernel_outcome(run)
     left = run.after[run.after["payload"] > 0]
     assert int(left["payload"].sum()) >= 9 * 1_000_000

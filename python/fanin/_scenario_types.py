@@ -823,6 +823,75 @@ class SEcnParamsDict(TypedDict, total=False):
     at: At
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CodelParams(Table):
+    """Controlled delay (CoDel): drops at the head of a queue whose packets have waited too long for an interval."""
+
+    kind: ClassVar[Literal["codel"]] = "codel"
+
+    target: Duration | None = None
+    """How long packets may wait in a standing queue. Source: RFC 8289 §4.3 (5 ms).
+
+    Default: "5ms". Accepted: from 1ns to 10s.
+    """
+
+    interval: Duration | None = None
+    """For so long all packets have to wait longer than `target` before one is dropped; about the longest round-trip time.
+    Source: RFC 8289 §4.2 (100 ms).
+
+    Default: "100ms". Accepted: from 1ns to 100s.
+    """
+
+    mtu: Size | None = None
+    """Nothing is dropped while no more than this waits behind the packet. Source: Linux codel_should_drop (the device's MTU
+    with its header); RFC 8289 §5.5 (the largest packet so far).
+
+    Default: "1518B". Accepted: from 64B to 65535B.
+    """
+
+    ecn: bool | None = None
+    """Mark ECN-capable packets where others are dropped. Source: Linux sch_codel (off).
+
+    Default: false.
+    """
+
+    ce_threshold: Duration | None = None
+    """Mark every ECN-capable packet that has waited longer than this, whatever else is decided; absent: none. Source: Linux
+    sch_codel (meant for DCTCP).
+    """
+
+
+class CodelParamsDict(TypedDict, total=False):
+    """`CodelParams` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["codel"]]
+    target: Duration
+    interval: Duration
+    mtu: Size
+    ecn: bool
+    ce_threshold: Duration
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FrontDropParams(Table):
+    """A packet whose turn it is to be sent is dropped when the queue has reached a limit."""
+
+    kind: ClassVar[Literal["front_drop"]] = "front_drop"
+
+    limit: AmountOfBuffer | None = None
+    """The limit. A packet is dropped when at least this much waits, itself counted.
+
+    Default: "512KB".
+    """
+
+
+class FrontDropParamsDict(TypedDict, total=False):
+    """`FrontDropParams` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["front_drop"]]
+    limit: AmountOfBuffer
+
+
 Marking: TypeAlias = (
     NoneMarking
     | NoneMarkingDict
@@ -832,14 +901,20 @@ Marking: TypeAlias = (
     | RedParamsDict
     | SEcnParams
     | SEcnParamsDict
-    | Literal["none", "threshold", "red", "s_ecn"]
+    | CodelParams
+    | CodelParamsDict
+    | FrontDropParams
+    | FrontDropParamsDict
+    | Literal["none", "threshold", "red", "s_ecn", "codel", "front_drop"]
 )
-"""How a port signals congestion. One state per port: with several classes it looks at the whole port.
+"""How a port signals congestion. One state per port, which looks at the whole port; `codel` has one for each class.
 
 - `none`: Never.
 - `threshold`: Every ECN-capable packet when the queue is above a threshold.
 - `red`: Random early detection: by chance, from the average queue.
 - `s_ecn`: By the slope of the queue.
+- `codel`: Controlled delay: packets that have waited too long for an interval are dropped at the head of the queue, or marked.
+- `front_drop`: Never: packets are dropped at the head of a queue that has reached a limit.
 """
 
 
@@ -3925,6 +4000,10 @@ __all__ = [
     "SlopeForm",
     "SEcnParams",
     "SEcnParamsDict",
+    "CodelParams",
+    "CodelParamsDict",
+    "FrontDropParams",
+    "FrontDropParamsDict",
     "Marking",
     "Operations",
     "PdnParams",

@@ -51,7 +51,7 @@ pub(crate) fn check(parts: &Parts, network: Option<&Network>, base_dir: &Path) -
     let settings = parts.switch.as_ref().map(|switch| Settings::of(switch, &exceptions, network));
     let mut notes = Vec::new();
     if let Some(settings) = &settings {
-        switch::in_use(settings, &mut cx);
+        switch::in_use(settings, network, &mut cx);
         classes(parts, settings, (&mut notes, &mut cx));
     }
     frame_sizes(parts, &mut cx);

@@ -222,7 +222,7 @@ impl Core {
             _ => false,
         };
         if watched {
-            let result = self.ledger.tables.queue_dequeued(packet, marked);
+            let result = self.ledger.tables.queue_dequeued(packet, (marked, false));
             self.check(result);
         }
     }
@@ -279,7 +279,7 @@ impl Core {
             dropped: fate == Fate::Refused,
             replaced: fate == Fate::Replaces,
         };
-        let later = fate != Fate::Refused && port.marker.acts_at_dequeue();
+        let later = fate != Fate::Refused && (port.marker.acts_at_dequeue() || port.marker.decides_at_head());
         let result = self.ledger.tables.queue(number, row, later.then_some(packet));
         self.check(result);
     }

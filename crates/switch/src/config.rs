@@ -34,7 +34,7 @@ params! {
 }
 
 /// The smallest Ethernet frame, for comparing packets with bytes.
-const MIN_FRAME: u64 = 64;
+pub(crate) const MIN_FRAME: u64 = 64;
 
 impl Switch {
     /// Bytes of a cell, as [`cells`](crate::cells) takes them.
@@ -88,18 +88,19 @@ impl Switch {
         let marking = from.of(Setting::Marking);
         // The entry that decides what the port holds, where it is not the one that decides how it marks.
         let other = |setting| from.of(setting).filter(|i| marking != Some(*i));
+        let itself = u64::from(port.marking.counts_itself());
         for threshold in port.marking.amounts() {
             let message = port.marking.out_of_reach(threshold);
             let message = match (port.buffer, port.alpha, &self.buffer) {
-                (Some(most), _, _) if self.never_above(threshold, most) => {
+                (Some(most), _, _) if self.never_above(threshold, most, itself) => {
                     let of = other(Setting::Buffer).map_or(String::new(), |i| format!(" of switch.except[{i}]"));
                     format!("{message} the buffer{of}, {most}")
                 }
-                (None, _, Buffer::Dynamic(shared)) if self.never_above(threshold, shared.total) => {
+                (None, _, Buffer::Dynamic(shared)) if self.never_above(threshold, shared.total, itself) => {
                     format!("{message} the buffer, {}", shared.total)
                 }
                 (None, Some(alpha), Buffer::Dynamic(shared))
-                    if Unit::of(threshold) == Unit::of(shared.total) && threshold.count() >= shared.alone(alpha) =>
+                    if Unit::of(threshold) == Unit::of(shared.total) && threshold.count() >= shared.alone(alpha) + itself =>
                 {
                     let with = other(Setting::Alpha).map_or(String::new(), |i| format!(" with the alpha of switch.except[{i}]"));
                     format!("{message} what one queue may hold{with}, alpha/(1 + alpha) of the buffer")
@@ -110,8 +111,9 @@ impl Switch {
         }
     }
 
-    /// Whether a queue held to `most` is never above `threshold`, whatever the sizes of packets.
-    fn never_above(&self, threshold: Amount, most: Amount) -> bool {
+    /// Whether a queue held to `most` is never above `threshold`, whatever the sizes of packets. `itself`: 1 where it is enough
+    /// to reach it.
+    fn never_above(&self, threshold: Amount, most: Amount, itself: u64) -> bool {
         let cell = u64::from(self.cell_bytes());
         let most_in_unit = match (Unit::of(threshold), most) {
             (Unit::Bytes, Amount::Bytes(n)) | (Unit::Packets, Amount::Packets(n)) | (Unit::Cells, Amount::Cells(n)) => n,
@@ -121,6 +123,6 @@ impl Switch {
             (Unit::Cells, Amount::Bytes(n)) => n / cell + n / MIN_FRAME,
             (Unit::Bytes | Unit::Cells, Amount::Packets(_)) => return false,
         };
-        most_in_unit <= threshold.count()
+        most_in_unit < threshold.count().saturating_add(1 - itself)
     }
 }

@@ -163,6 +163,42 @@ fn impossible_switches_are_refused_and_idle_thresholds_warned_of() {
     }
 }
 
+#[test]
+fn a_front_drop_cuts_at_the_limit_with_the_packet_counted() {
+    let p = packet(1518, Ecn::Ect0);
+    for (limit, size) in [(Amount::Packets(20), 1), (Amount::Bytes(20 * 1518), 1518), (Amount::Cells(20 * 19), 19)] {
+        let mut marker = Marker::new(&Marking::FrontDrop(FrontDropParams { limit }));
+        let mut verdict = |depth| marker.on_head(&Head { port: view(depth), class: 0, class_bytes: 0, waited: Span::ZERO }, &p);
+        assert_eq!(
+            [19, 20, 21].map(&mut verdict),
+            [19, 20, 21].map(|depth| match depth {
+                19 => MarkVerdict::Pass,
+                _ => MarkVerdict::Drop(DropReason("front_drop")),
+            })
+        );
+        assert!(marker.decides_at_head() && !marker.acts_at_enqueue() && !marker.acts_at_dequeue());
+        // A buffer that holds just as much lets the queue reach the limit, one that holds less does not.
+        let mut switch = parse_switch();
+        switch.marking = Marking::FrontDrop(FrontDropParams { limit });
+        for (less, warned) in [(0, false), (size, true)] {
+            let most = match limit {
+                Amount::Bytes(n) => Amount::Bytes(n - less),
+                Amount::Packets(n) => Amount::Packets(n - less),
+                Amount::Cells(n) => Amount::Cells(n - less),
+            };
+            switch.buffer = Buffer::Static(StaticBuffer { per_port: most });
+            let found = messages(|cx| switch.check_thresholds(Origins::default(), cx));
+            assert_eq!(found.len(), usize::from(warned), "{limit} {most}: {found:?}");
+        }
+    }
+    for (limit, refused) in
+        [(Amount::Packets(1), true), (Amount::Packets(2), false), (Amount::Bytes(64), true), (Amount::Bytes(65), false)]
+    {
+        let found = messages(|cx| Marking::FrontDrop(FrontDropParams { limit }).check(cx));
+        assert_eq!(found.len(), usize::from(refused), "{limit}: {found:?}");
+    }
+}
+
 fn parse_switch() -> Switch {
     let parsed = Switch::parse(&Value::Table(Vec::new()).into(), &mut Cx::new());
     parsed.expect("all keys have defaults")
@@ -191,9 +227,9 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op, 1..400)
 }
 
-/// A port as the pipeline has it: queues by class, the wire always busy.
+/// A port as the pipeline has it: queues by class, the wire always busy. Frames with the times at which they came.
 struct Port {
-    queues: Vec<VecDeque<u16>>,
+    queues: Vec<VecDeque<(u16, Time)>>,
     scheduler: Scheduler,
     marker: Marker,
     rng: Stream,
@@ -201,7 +237,7 @@ struct Port {
 
 impl Port {
     fn queued(&self, unit: Unit) -> u64 {
-        self.queues.iter().flatten().map(|frame| unit.size(*frame, 80)).sum()
+        self.queues.iter().flatten().map(|(frame, _)| unit.size(*frame, 80)).sum()
     }
 
     fn view(&self, now: Time) -> PortView {
@@ -252,23 +288,37 @@ fn drive(marking: &Marking, scheduling: &Scheduling, buffer: &DynamicBuffer, ops
                 }
                 let class = port.scheduler.class_of(class);
                 shared.commit(&mut queued, frame);
-                port.queues[class].push_back(frame);
+                port.queues[class].push_back((frame, now));
                 port.scheduler.enqueue(class, frame);
             }
             Op::Depart { port } => {
                 let port = &mut ports[port];
-                let Some(class) = port.scheduler.next() else {
-                    assert_eq!(port.queued(Unit::Packets), 0, "{} is not work conserving", scheduling.kind());
-                    continue;
-                };
-                assert_eq!(port.scheduler.next(), Some(class), "asking changes nothing");
-                let mut queued = port.queued(shared.unit());
-                let frame = port.queues[class].pop_front().expect("the class that is next has packets");
-                port.scheduler.dequeued(class, frame);
-                shared.release(&mut queued, frame);
-                let verdict = port.marker.on_dequeue(&port.view(now), &packet(frame, Ecn::Ect0), &mut port.rng);
-                assert!(!matches!(verdict, MarkVerdict::Drop(_)), "dropped at dequeue");
-                sent += 1;
+                let mut left = port.queues.iter().map(VecDeque::len).sum::<usize>();
+                loop {
+                    let Some(class) = port.scheduler.next() else {
+                        assert_eq!(left, 0, "{} is not work conserving", scheduling.kind());
+                        break;
+                    };
+                    assert_eq!(port.scheduler.next(), Some(class), "asking changes nothing");
+                    let mut queued = port.queued(shared.unit());
+                    let class_bytes = port.queues[class].iter().map(|(frame, _)| u64::from(*frame)).sum();
+                    let view = PortView { free_at: now, ..port.view(now) };
+                    let (frame, joined) = port.queues[class].pop_front().expect("the class that is next has packets");
+                    let head = Head { port: view, class, class_bytes, waited: now.since(joined) };
+                    shared.release(&mut queued, frame);
+                    left -= 1;
+                    let p = packet(frame, Ecn::Ect0);
+                    if port.marker.decides_at_head() && matches!(port.marker.on_head(&head, &p), MarkVerdict::Drop(_)) {
+                        port.scheduler.dropped(class, frame);
+                        dropped += 1;
+                        continue;
+                    }
+                    port.scheduler.dequeued(class, frame);
+                    let verdict = port.marker.on_dequeue(&port.view(now), &p, &mut port.rng);
+                    assert!(!matches!(verdict, MarkVerdict::Drop(_)), "dropped on its way out");
+                    sent += 1;
+                    break;
+                }
             }
         }
         let waiting: u64 = ports.iter().map(|p| p.queued(Unit::Packets)).sum();
@@ -279,7 +329,7 @@ fn drive(marking: &Marking, scheduling: &Scheduling, buffer: &DynamicBuffer, ops
     }
     for port in &mut ports {
         while let Some(class) = port.scheduler.next() {
-            let frame = port.queues[class].pop_front().expect("the class that is next has packets");
+            let (frame, _) = port.queues[class].pop_front().expect("the class that is next has packets");
             port.scheduler.dequeued(class, frame);
         }
         assert_eq!(port.queued(Unit::Packets), 0, "{} forgot a packet", scheduling.kind());

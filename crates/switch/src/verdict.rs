@@ -33,6 +33,6 @@ pub enum MarkVerdict {
     Pass,
     /// Set CE. Only said of ECN-capable packets.
     Mark(MarkReason),
-    /// Drop it. Never said at dequeue.
+    /// Drop it. Never said of a packet that is being sent already: see `Policy::on_dequeue` and `Policy::on_head`.
     Drop(DropReason),
 }

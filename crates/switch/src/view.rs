@@ -1,6 +1,6 @@
 //! What a policy may see of a port.
 
-use fanin_units::{Amount, BitRate, Time};
+use fanin_units::{Amount, BitRate, Span, Time};
 
 /// The queue of an output port at one instant.
 ///
@@ -39,6 +39,21 @@ impl PortView {
             Unit::Cells => u64::from(self.queue_cells),
         }
     }
+}
+
+/// A packet at the head of its queue whose port's wire is free, as a policy sees it that decides then.
+///
+/// Here the packet itself is part of the queue, also where it found the port idle and has not waited.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Head {
+    /// The whole port.
+    pub port: PortView,
+    /// Class of the packet's queue.
+    pub class: usize,
+    /// Frame bytes of that class.
+    pub class_bytes: u64,
+    /// For how long it has waited: its sojourn time.
+    pub waited: Span,
 }
 
 /// What an [`Amount`] counts.

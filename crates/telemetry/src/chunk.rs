@@ -399,7 +399,7 @@ impl Index {
         }
     }
 
-    /// Gives a number a code, in the slot that [`Index::find`] told.
+    /// Gives a number a code, in the slot that [`Index::find`] gave.
     fn insert(&mut self, slot: usize, number: u64, code: u32) {
         if let Some(small) = self.small.get_mut(number as usize) {
             *small = code + 1;

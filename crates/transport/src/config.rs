@@ -110,6 +110,31 @@ names! {
 }
 
 names! {
+    /// What ends slow start before a loss.
+    pub enum SlowStart {
+        /// Nothing but ssthresh. Source: RFC 5681 §3.1.
+        "standard" => Standard,
+        /// HyStart: a train of ACKs as long as half the least RTT, or an RTT that has risen by an eighth (4 to 16 ms); a part of
+        /// CUBIC. Source: Linux tcp_cubic.c hystart_update.
+        "hystart" => HyStart,
+        /// HyStart++: when the RTT has risen by an eighth (4 to 16 ms), up to five rounds at a quarter of the speed. Source: RFC 9406.
+        "hystart++" => HyStartPlusPlus,
+    }
+}
+names! {
+    /// By whose arithmetic the window falls and grows.
+    pub enum WindowRules {
+        /// ssthresh from FlightSize; CUBIC as RFC 9438 has it; congestion avoidance counts bytes that are acknowledged cumulatively.
+        /// Source: RFC 5681 §3.1, RFC 9438.
+        "rfc" => Rfc,
+        /// ssthresh from cwnd in whole segments, once per recovery with its timeouts; CUBIC as tcp_cubic.c has it, in ticks of
+        /// `clock_granularity`; congestion avoidance counts bytes that are delivered. Source: Linux tcp_reno_ssthresh,
+        /// tcp_enter_loss, bictcp_update, tcp_cong_avoid.
+        "linux" => Linux,
+    }
+}
+
+names! {
     /// When a segment is retransmitted after a drop notification.
     pub enum DropResend {
         /// At once, whatever congestion window and pacing say. Source: PDN §IV.
@@ -223,8 +248,12 @@ profiled! {
         pub initial_window_rule: InitialWindow = InitialWindow::Rfc5681;
         /// ssthresh at the start. Absent: arbitrarily high. Source: RFC 5681 §3.1.
         pub initial_ssthresh: Option<Bytes> = None, in Bytes(1_000)..;
+        /// By whose arithmetic ssthresh and CUBIC are computed; `linux`: "linux".
+        pub window_rules: WindowRules = WindowRules::Rfc => WindowRules::Linux;
+        /// What ends slow start before a loss; `linux` with CUBIC: "hystart".
+        pub slow_start: SlowStart = SlowStart::Standard;
         /// In slow start, cwnd grows by what an ACK covers, at most by this many segments (L of RFC 3465); `linux`:
-        /// no limit. Source: RFC 5681 §3.1 (1).
+        /// no limit; with `slow_start = "hystart++"` 8, or no limit with pacing. Source: RFC 5681 §3.1 (1), RFC 9406 §4.3.
         pub slow_start_limit: u32 = 1 => 65_535, in 1..=65_535;
         /// The window grows only while it is used up. Source: RFC 7661 §4.2; Linux tcp_is_cwnd_limited.
         pub cwnd_validation: bool = true;
@@ -321,7 +350,11 @@ fn profile_defaults(node: &Node) -> Tcp {
     let named = |key: &str| node.get(key).and_then(|entry| entry.text().or_else(|| entry.get("kind").and_then(Node::text)));
     let profile = if named("profile") == Some("linux") { Profile::Linux } else { Profile::Rfc };
     let mut tcp = Tcp::bare(profile);
-    CongestionControl::suit(named("congestion_control").unwrap_or(""), &mut tcp);
+    let default = tcp.congestion_control.kind();
+    CongestionControl::suit(named("congestion_control").unwrap_or(default), &mut tcp);
+    if named("slow_start") == Some(SlowStart::HyStartPlusPlus.name()) {
+        tcp.slow_start_limit = if matches!(named("pacing"), None | Some("none")) { 8 } else { 65_535 };
+    }
     tcp
 }
 
@@ -434,6 +467,13 @@ mod tests {
         let dctcp = parse(&[("profile", text("linux")), ("congestion_control", table), ("ecn_echo", text("classic"))]).0.unwrap();
         assert_eq!((dctcp.ecn_echo, dctcp.ect_on), (EcnEcho::Classic, EctOn::All));
         assert!(!parse(&[("congestion_control", text("reno"))]).0.unwrap().sack);
+        assert_eq!((linux.slow_start, linux.window_rules), (SlowStart::HyStart, WindowRules::Linux));
+        assert_eq!((dctcp.slow_start, dctcp.window_rules), (SlowStart::Standard, WindowRules::Linux));
+        assert_eq!(parse(&[("congestion_control", text("cubic"))]).0.unwrap().slow_start, SlowStart::Standard);
+        let plus = |more: (&str, Value)| parse(&[("profile", text("linux")), ("slow_start", text("hystart++")), more]).0.unwrap();
+        assert_eq!(plus(("pacing", text("none"))).slow_start_limit, 8); // RFC 9406 §4.3
+        assert_eq!(plus(("pacing", text("fq"))).slow_start_limit, 65_535);
+        assert_eq!(plus(("slow_start_limit", Value::Int(3))).slow_start_limit, 3);
         assert_eq!(parse(&[("profile", text("linux")), ("rto_min", text("10ms"))]).0.unwrap().rto_min, Span::from_ms(10));
     }
 

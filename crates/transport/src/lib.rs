@@ -23,7 +23,7 @@ mod udp;
 pub use cc::CongestionControl;
 pub use config::{
     BackoffReset, DropResend, EcnEcho, EctOn, FixedWindow, GrowingWindow, IdleRestart, InitialWindow, LossDetection, Paced,
-    Pacing, Profile, ReceiveWindow, RtoFloor, RttSampling, SpuriousRto, Tcp, Unpaced,
+    Pacing, Profile, ReceiveWindow, RtoFloor, RttSampling, SlowStart, SpuriousRto, Tcp, Unpaced, WindowRules,
 };
 pub use endpoint::{Connection, Phase, Role, TcpEndpoint, TcpState};
 pub use registry::{Endpoint, TransportConfig};

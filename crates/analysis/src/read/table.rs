@@ -272,7 +272,7 @@ impl Table {
     }
 
     /// Puts the column's whole numbers times `scale` less `from` into `out` if every row has one and all of them, times `scale`, are
-    /// from `from` to below `to`. Otherwise gives false: [`Table::numbers`] tells them one by one.
+    /// from `from` to below `to`. Otherwise gives false: [`Table::numbers`] reads them one by one.
     pub fn integers(&self, chosen: usize, scale: u64, (from, to): (u128, u128), out: &mut Vec<u64>) -> bool {
         out.clear();
         let column = &self.columns[chosen];

@@ -1,4 +1,4 @@
-//! Texts of a Parquet column by where they stand: a dictionary's text is looked at once, not once for each row that has it.
+//! Texts of a Parquet column by where they stand: a dictionary's text is parsed once, not once for each row that has it.
 //!
 //! Before the `parquet` crate decodes a page of texts, they are replaced by whole numbers: each by its place in the texts of the column
 //! chunk so far. What is decoded then are numbers, without a reference count for each row.

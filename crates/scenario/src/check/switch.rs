@@ -5,7 +5,9 @@ use super::transport::shown;
 use super::Network;
 use crate::doc::{all_defaults, Parts};
 use fanin_params::{Cx, Param};
-use fanin_switch::{Buffer, DynamicBuffer, Marking, PathChoice, RedParams, Switch};
+use fanin_switch::{Buffer, CodelParams, DynamicBuffer, Marking, PathChoice, PortSettings, RedParams, Setting, Switch};
+use fanin_units::{Amount, BitRate, Bytes, Span};
+use std::collections::BTreeMap;
 
 /// A shared buffer of which a single queue may take more than this is hardly shared.
 const GREEDY_ALPHA: f64 = 16.0;
@@ -25,7 +27,7 @@ pub(super) fn check(switch: &Switch, cx: &mut Cx) {
 }
 
 /// Checks what depends on which settings are in use.
-pub(super) fn in_use(settings: &Settings, cx: &mut Cx) {
+pub(super) fn in_use(settings: &Settings, network: Option<&Network>, cx: &mut Cx) {
     let default: Switch = all_defaults();
     for key in &settings.replaced {
         let given = match *key {
@@ -52,10 +54,75 @@ pub(super) fn in_use(settings: &Settings, cx: &mut Cx) {
             });
         }
     }
+    if let Some(network) = network {
+        waits(settings, network, cx);
+    }
     if let Buffer::Dynamic(buffer) = &settings.switch.buffer {
         for (entry, alpha) in settings.alphas() {
             let place = if entry.is_none() { "buffer" } else { "alpha" };
             at_setting(entry, place, cx, |cx| share(buffer, alpha, (settings.switch, entry.is_none()), cx));
+        }
+    }
+}
+
+/// Wire bytes of the smallest frame, and how many of them are the frame's own.
+const SMALLEST: [u64; 2] = [84, 64];
+/// Wire bytes of a full frame.
+const WIRE: u64 = 1538;
+
+/// The longest that a packet can wait at a port of this rate; `None`: without bound.
+fn longest_wait(port: &PortSettings<'_>, rate: BitRate, switch: &Switch) -> Option<Span> {
+    let most = port.buffer.or(match (&switch.buffer, port.alpha) {
+        (Buffer::Dynamic(shared), Some(alpha)) => Some(match shared.total {
+            Amount::Bytes(_) => Amount::Bytes(shared.alone(alpha)),
+            Amount::Packets(_) => Amount::Packets(shared.alone(alpha)),
+            Amount::Cells(_) => Amount::Cells(shared.alone(alpha)),
+        }),
+        _ => None,
+    })?;
+    let wire = match most {
+        Amount::Packets(n) => n.checked_mul(WIRE)?,
+        bytes => in_bytes(bytes, switch)?.checked_mul(SMALLEST[0])? / SMALLEST[1],
+    };
+    Some(rate.time_to_send(Bytes(wire.checked_add(WIRE)?)))
+}
+
+/// The next longer time that reads well.
+fn rounded(span: Span) -> Span {
+    let unit = if span < Span::from_us(10) { Span::from_ns(1) } else { Span::from_us(1) };
+    Span::from_ps(span.ps().div_ceil(unit.ps()) * unit.ps())
+}
+
+/// CoDel with times that mean nothing at the ports that have it.
+fn waits(settings: &Settings, network: &Network, cx: &mut Cx) {
+    // By entry: the slowest port, and the longest that a packet can wait at any.
+    let mut found: BTreeMap<Option<usize>, (&CodelParams, BitRate, Option<Span>)> = BTreeMap::new();
+    for (link, seen) in network.switch_ports() {
+        let port = settings.port(link);
+        let Marking::Codel(codel) = port.marking else { continue };
+        let entry = settings.exceptions.port(link).of(Setting::Marking);
+        let wait = longest_wait(&port, seen.rate, settings.switch);
+        let slot = found.entry(entry).or_insert((codel, seen.rate, wait));
+        slot.1 = slot.1.min(seen.rate);
+        slot.2 = slot.2.zip(wait).map(|(a, b)| a.max(b));
+    }
+    for (entry, (codel, rate, wait)) in found {
+        let frame = rounded(rate.time_to_send(Bytes(WIRE)));
+        let mut warn = |key, time: Span, message, suggestion| {
+            at_setting(entry, "marking", cx, |cx| {
+                cx.key(key, |cx| cx.warn(Some(&shown(&time)), message, None).suggestion = suggestion);
+            });
+        };
+        let times = [("target", Some(codel.target)), ("ce_threshold", codel.ce_threshold)];
+        for (key, time) in times.into_iter().filter_map(|(key, time)| Some((key, time?))) {
+            if let Some(wait) = wait.filter(|wait| *wait < time) {
+                let message = format!("never acts: in this buffer no packet waits longer than {}", rounded(wait));
+                warn(key, time, message, None);
+            } else if key == "target" && time < frame {
+                let message =
+                    format!("is below the time of one full frame at {rate}, {frame}: every packet behind one waits longer");
+                warn(key, time, message, Some(format!("\"{frame}\" or more")));
+            }
         }
     }
 }

@@ -377,6 +377,11 @@ fn values_that_do_nothing() {
             "traffic[0].delay, line 18: \"1us\" has no effect without `after`; accepted: `start`, or `after` and `delay`",
         ])
     );
+    let found = wrong(&[("[[traffic]]", "slow_start = \"hystart\"\n[[traffic]]")], "");
+    assert_eq!(
+        found,
+        "s.toml: transport.slow_start, line 9: \"hystart\" is a part of CUBIC, and has no effect with newreno; accepted: \"hystart++\" or \"standard\", or congestion_control = \"cubic\"\n"
+    );
     // A key of another kind is not a key at all.
     let found = wrong(&[], "[switch]\nrouting = { kind = \"ecmp\", gap = \"1us\" }\n");
     assert!(found.starts_with("s.toml: switch.routing.gap, line 14: \"gap\" is not a known key"), "{found}");

@@ -288,3 +288,28 @@ fn mechanisms_are_checked_where_they_run() {
     assert!(found.contains(&expected), "{found}");
     assert_eq!(errors(&nack, &at(0, "unaware = [\"spine*\"]\n")), "sound");
 }
+
+#[test]
+fn codel_is_warned_of_where_its_times_mean_nothing() {
+    let at = |rate: &str, codel: &str| format!("[[switch.except]]\nrate = \"{rate}\"\nmarking = {{ kind = \"codel\"{codel} }}\n");
+    // 512 KB hold a wait of 0.54 ms at 10 Gb/s at most, of the smallest frames, and one of 5.4 ms at 1 Gb/s.
+    let found = warnings(&[], &at("10Gbps", ""));
+    let expected = "\"5ms\" never acts: in this buffer no packet waits longer than 539us";
+    assert_eq!(found, format!("s: warning: switch.except[0].marking.target, line {}: {expected}\n", NEXT + 2));
+    assert_eq!(warnings(&[], &at("1Gbps", "")), "");
+    let short = ", target = \"10us\", interval = \"1ms\"";
+    assert_eq!(warnings(&[], &at("10Gbps", short)), "");
+    let found = warnings(&[], &at("1Gbps", short));
+    let expected =
+        "\"10us\" is below the time of one full frame at 1Gbps, 13us: every packet behind one waits longer; \"13us\" or more";
+    assert_eq!(found, format!("s: warning: switch.except[0].marking.target, line {}: {expected}\n", NEXT + 2));
+    // Marks, and the buffer, in packets.
+    let dctcp = ("kind = \"tcp\"", "kind = \"tcp\"\ncongestion_control = \"dctcp\"");
+    let buffer = ("buffer = \"static\"", "buffer = { kind = \"static\", per_port = \"9 packets\" }");
+    let codel =
+        |threshold: &str| at("1Gbps", &format!(", target = \"100us\", interval = \"1ms\", ce_threshold = \"{threshold}\""));
+    assert_eq!(warnings(&[dctcp, buffer], &codel("123us")), "");
+    let found = warnings(&[dctcp, buffer], &codel("125us"));
+    assert!(found.contains("ce_threshold") && found.contains("no packet waits longer than 124us"), "{found}");
+    assert!(warnings(&[dctcp], &at("1Gbps", "")).contains("uses ECN, and no switch marks"));
+}

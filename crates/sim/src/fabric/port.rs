@@ -76,13 +76,35 @@ pub struct Explicit {
     pub armed: bool,
     pub bytes: u64,
     pub packets: u32,
+    /// By class, where the marking policy decides at the head of the queue. Departures are always events there.
+    pub heads: Option<Box<[Heads]>>,
+}
+
+/// What a policy that decides at the head of a queue asks about it besides.
+#[derive(Clone, Default)]
+pub struct Heads {
+    /// When each packet joined the queue.
+    pub joined: VecDeque<Time>,
+    /// Frame bytes that wait.
+    pub bytes: u64,
 }
 
 impl Explicit {
-    /// Empty queues of this discipline.
-    pub fn new(scheduler: Scheduler, always: bool) -> Self {
-        let queues = vec![VecDeque::new(); scheduler.classes()];
-        Explicit { always, class: 0, since: 0, queues, control: VecDeque::new(), scheduler, armed: false, bytes: 0, packets: 0 }
+    /// Empty queues of this discipline. `heads`: the marking policy decides at the head of a queue.
+    pub fn new(scheduler: Scheduler, always: bool, heads: bool) -> Self {
+        let classes = scheduler.classes();
+        Explicit {
+            always: always || heads,
+            class: 0,
+            since: 0,
+            queues: vec![VecDeque::new(); classes],
+            control: VecDeque::new(),
+            scheduler,
+            armed: false,
+            bytes: 0,
+            packets: 0,
+            heads: heads.then(|| vec![Heads::default(); classes].into()),
+        }
     }
 
     /// The queue of a traffic class: classes beyond the last share it.

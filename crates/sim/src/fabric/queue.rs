@@ -1,15 +1,17 @@
 //! Ports with classes, schedulers, mechanisms.
 //!
 //! Departures are events there only while they must be: while packets of several classes wait, something of a mechanism waits,
-//! or a control frame. At all other times such a port is a FIFO one ([`Link`](super::link::Link)), and bit-identical.
+//! or a control frame. At all other times such a port is a FIFO one ([`Link`](super::link::Link)), and bit-identical. Where the
+//! marking policy decides at the head of a queue, departures of packets that have waited are always events: one that is dropped
+//! then takes no time on the wire, so that nobody knows before when the next one leaves.
 
 use super::link::flag;
 use super::switch::{Fabric, Refusal};
 use crate::core::{full_queue, Core};
 use crate::ledger::Fate;
 use fanin_packet::PacketId;
-use fanin_switch::{Hooks, MarkVerdict, PortView, Verdict};
-use fanin_units::Time;
+use fanin_switch::{DropReason, Head, Hooks, MarkVerdict, PortView, Verdict};
+use fanin_units::{Span, Time};
 
 impl Fabric {
     /// Offers a packet to any port: with classes, mechanisms that see each packet, cells, records of arrivals.
@@ -74,10 +76,13 @@ impl Fabric {
                     }
                 };
                 core.record_arrival(l, (view.queue_bytes, view.queue_packets), packet, frame, (marked, Fate::Replaces));
-                if let Some(place) = core.ports[l].explicit.as_deref_mut().and_then(|e| e.queues[class].back_mut()) {
-                    *place = packet;
+                let now = core.now;
+                if let Some(explicit) = core.ports[l].explicit.as_deref_mut() {
+                    explicit.queues[class].back_mut().into_iter().for_each(|place| *place = packet);
+                    let heads = explicit.heads.as_deref_mut().and_then(|heads| heads[class].joined.back_mut());
+                    heads.into_iter().for_each(|joined| *joined = now);
                 }
-                let result = core.ledger.tables.queue_dequeued(tail, false); // nothing marks it when it leaves
+                let result = core.ledger.tables.queue_dequeued(tail, (false, false)); // nothing marks it when it leaves
                 core.check(result);
                 self.run_tail_hook(core, l, tail, i);
             }
@@ -93,6 +98,11 @@ impl Fabric {
     fn enqueue(&mut self, core: &mut Core, l: usize, class: usize, packet: PacketId, idle: bool) {
         if idle {
             // Onto the wire at once, through no queue and no buffer, as at a FIFO port.
+            if core.links[l].flags & flag::EXPLICIT != 0 {
+                if let Err(reason) = core.decide_unqueued(l, class, packet) {
+                    return self.drop_packet(core, l, packet, reason);
+                }
+            }
             return self.depart(core, l, packet, None);
         }
         let frame = core.pool[packet].frame;
@@ -113,6 +123,10 @@ impl Fabric {
         explicit.scheduler.enqueue(class, frame);
         explicit.bytes += u64::from(frame);
         explicit.packets += 1;
+        if let Some(heads) = explicit.heads.as_deref_mut() {
+            heads[class].joined.push_back(core.now);
+            heads[class].bytes += u64::from(frame);
+        }
         let (bytes, packets) = (u32::try_from(explicit.bytes), explicit.packets);
         if bytes.is_err() {
             full_queue(port, &mut core.stuck, &mut core.barrier);
@@ -147,6 +161,9 @@ impl Fabric {
             return self.arm_if_waiting(core, l);
         }
         let Some(explicit) = core.ports[l].explicit.as_deref_mut() else { return };
+        if explicit.heads.is_some() {
+            return self.departure_decided(core, l);
+        }
         let Some(class) = explicit.scheduler.next() else { return self.arm_if_waiting(core, l) };
         let Some(packet) = explicit.queues[class].pop_front() else { return };
         let frame = core.pool[packet].frame;
@@ -156,6 +173,25 @@ impl Fabric {
         core.left_shared(l, class, frame);
         self.depart(core, l, packet, Some(frame));
         self.arm_if_waiting(core, l);
+    }
+
+    /// The same where the marking policy decides about each packet: the first that it does not drop is sent.
+    #[inline(never)]
+    fn departure_decided(&mut self, core: &mut Core, l: usize) {
+        let mut dropped = Vec::new();
+        while let Some((packet, verdict)) = core.next_head(l) {
+            let Err(reason) = verdict else {
+                let frame = core.pool[packet].frame;
+                self.depart(core, l, packet, Some(frame));
+                break;
+            };
+            dropped.push((packet, reason, core.queue(l).0));
+        }
+        self.arm_if_waiting(core, l);
+        // What mechanisms make of drops comes after the port's turn: they find its wire busy, if anything was left to send.
+        for (packet, reason, queue_bytes) in dropped {
+            self.drop_dequeued(core, l, packet, reason, queue_bytes);
+        }
     }
 
     /// Sets the departure event of a port where something waits; where nothing does, departures are no events any more.
@@ -173,6 +209,71 @@ impl Fabric {
 }
 
 impl Core {
+    /// Takes the next packet off the queues of a port whose policy decides at their heads, in the scheduler's order; with what
+    /// the policy says, an error being a drop.
+    fn next_head(&mut self, l: usize) -> Option<(PacketId, Result<(), DropReason>)> {
+        let port = self.view(l);
+        let now = self.now;
+        let explicit = self.ports[l].explicit.as_deref_mut()?;
+        let class = explicit.scheduler.next()?;
+        let packet = explicit.queues[class].pop_front()?;
+        let heads = &mut explicit.heads.as_deref_mut()?[class];
+        let waited = now.since(heads.joined.pop_front()?);
+        let head = Head { port, class, class_bytes: heads.bytes, waited };
+        let frame = self.pool[packet].frame;
+        heads.bytes -= u64::from(frame);
+        explicit.bytes -= u64::from(frame);
+        explicit.packets -= 1;
+        self.left_shared(l, class, frame);
+        let verdict = self.decide_at_head(l, &head, packet);
+        let cells = self.cells(frame);
+        let port = &mut self.ports[l];
+        let scheduler = &mut port.explicit.as_deref_mut()?.scheduler;
+        if verdict.is_ok() {
+            scheduler.dequeued(class, frame);
+        } else {
+            scheduler.dropped(class, frame);
+            port.queue_cells -= cells;
+        }
+        Some((packet, verdict))
+    }
+
+    /// What the policy says of a packet that has found the port idle; passes where it decides nothing then.
+    #[inline(always)]
+    fn decide_unqueued(&mut self, l: usize, class: usize, packet: PacketId) -> Result<(), DropReason> {
+        match self.ports[l].explicit.as_deref() {
+            Some(explicit) if explicit.heads.is_some() => self.decide_alone(l, class, packet),
+            _ => Ok(()),
+        }
+    }
+
+    #[inline(never)]
+    fn decide_alone(&mut self, l: usize, class: usize, packet: PacketId) -> Result<(), DropReason> {
+        let frame = self.pool[packet].frame;
+        let mut port = self.view(l);
+        port.queue_bytes += u64::from(frame);
+        port.queue_packets += 1;
+        port.queue_cells += self.cells(frame);
+        let head = Head { port, class, class_bytes: u64::from(frame), waited: Span::ZERO };
+        self.decide_at_head(l, &head, packet)
+    }
+
+    /// Asks the policy, marks, and closes the record of the arrival.
+    fn decide_at_head(&mut self, l: usize, head: &Head, packet: PacketId) -> Result<(), DropReason> {
+        let port = &mut self.ports[l];
+        let watched = port.watched.is_some();
+        let (marked, verdict) = match port.marker.on_head(head, &self.pool[packet]) {
+            MarkVerdict::Pass => (false, Ok(())),
+            MarkVerdict::Mark(reason) => (self.mark(l, packet, reason), Ok(())),
+            MarkVerdict::Drop(reason) => (false, Err(reason)),
+        };
+        if watched {
+            let result = self.ledger.tables.queue_dequeued(packet, (marked, verdict.is_err()));
+            self.check(result);
+        }
+        verdict
+    }
+
     /// From now on departures of a port are events, until nothing waits there.
     pub fn make_explicit(&mut self, l: usize) {
         if self.links[l].flags & flag::EXPLICIT != 0 {

@@ -244,10 +244,17 @@ impl Fabric {
     #[cold]
     #[inline(never)]
     pub fn drop_packet(&mut self, core: &mut Core, l: usize, packet: PacketId, reason: DropReason) {
-        core.ports[l].drops += 1;
         core.catch_up(l);
-        let (s, _) = core.switch_port(l);
         let (queue_bytes, _) = core.queue(l);
+        self.drop_dequeued(core, l, packet, reason, queue_bytes);
+    }
+
+    /// The same for a packet that left `queue_bytes` in the queue behind it.
+    #[cold]
+    #[inline(never)]
+    pub fn drop_dequeued(&mut self, core: &mut Core, l: usize, packet: PacketId, reason: DropReason, queue_bytes: u64) {
+        core.ports[l].drops += 1;
+        let (s, _) = core.switch_port(l);
         let port = core.ports[l].name.clone();
         self.drop_with(core, s, packet, reason, port, queue_bytes);
     }

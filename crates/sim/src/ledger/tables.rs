@@ -45,7 +45,7 @@ pub struct Tables {
     answers: Vec<Answers>,
     /// Rows of watched ports on their way to the table.
     keeper: Keeper<QueueRow>,
-    /// Watched port and row of each packet that waits at one which marks at dequeue: its mark is still open.
+    /// Watched port and row of each packet that waits at one which marks or drops at dequeue: what becomes of it is open.
     open: BTreeMap<PacketId, (u32, RowNumber)>,
 }
 
@@ -253,37 +253,38 @@ impl Tables {
         }
     }
 
-    /// A packet has reached watched port number `port`. `mark_later`: it is `packet`, and whether it is marked is decided when
-    /// it is dequeued.
+    /// A packet has reached watched port number `port`. `later`: it is that packet, and whether it is marked or
+    /// dropped is decided when it is dequeued.
     #[inline(always)]
-    pub fn queue(&mut self, port: u32, row: QueueRow, mark_later: Option<PacketId>) -> Result<(), TableError> {
-        if mark_later.is_none() && self.keeper.lets_pass(port as usize) {
+    pub fn queue(&mut self, port: u32, row: QueueRow, later: Option<PacketId>) -> Result<(), TableError> {
+        if later.is_none() && self.keeper.lets_pass(port as usize) {
             self.queues.push(row)
         } else {
-            self.queue_kept(port, row, mark_later)
+            self.queue_kept(port, row, later)
         }
     }
 
     /// The same for a record that may have to wait.
     #[inline(never)]
-    fn queue_kept(&mut self, port: u32, row: QueueRow, mark_later: Option<PacketId>) -> Result<(), TableError> {
+    fn queue_kept(&mut self, port: u32, row: QueueRow, later: Option<PacketId>) -> Result<(), TableError> {
         let found = (Time::from_ps(row.time_ps), Bytes(row.queue_bytes));
         let queues = &mut self.queues;
-        let number = self.keeper.push(port as usize, found, (row, mark_later.is_some()), &mut |row| queues.push(row))?;
-        if let Some(packet) = mark_later {
+        let number = self.keeper.push(port as usize, found, (row, later.is_some()), &mut |row| queues.push(row))?;
+        if let Some(packet) = later {
             self.open.insert(packet, (port, number));
         }
         Ok(())
     }
 
-    /// A packet has left a port that marks at dequeue, which need not be watched. Classes may overtake one another.
-    pub fn queue_dequeued(&mut self, packet: PacketId, marked: bool) -> Result<(), TableError> {
+    /// A packet has left the queue of a port that marks or drops then, which need not be watched. Classes may overtake one another.
+    pub fn queue_dequeued(&mut self, packet: PacketId, (marked, dropped): (bool, bool)) -> Result<(), TableError> {
         let Some((port, number)) = self.open.remove(&packet) else { return Ok(()) };
         let queues = &mut self.queues;
-        self.keeper.close(port as usize, number, |row| row.marked = marked, &mut |row| queues.push(row))
+        let settle = |row: &mut QueueRow| (row.marked, row.dropped) = (row.marked || marked, dropped);
+        self.keeper.close(port as usize, number, settle, &mut |row| queues.push(row))
     }
 
-    /// Nothing more is to come: rows whose marks are still open are written as they are.
+    /// Nothing more is to come: rows that are still open are written as they are.
     pub fn settle(&mut self) -> Result<(), TableError> {
         self.open.clear();
         let queues = &mut self.queues;

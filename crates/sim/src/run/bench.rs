@@ -12,10 +12,11 @@ const DEMO: &str = include_str!("../../../../scenarios/demo.toml");
 
 /// What a workload `W2-128/FEATURE` has besides: the feature, which section of the scenario it changes, and to what.
 #[rustfmt::skip]
-pub const FEATURES: [(&str, Section, &str); 21] = [
+pub const FEATURES: [(&str, Section, &str); 22] = [
     ("drop-tail", Section::Marking, "kind = \"none\""),
     ("dequeue", Section::Marking, "kind = \"threshold\", k = \"65 packets\", at = \"dequeue\""),
     ("red", Section::Marking, "kind = \"red\", hard_drop = false"),
+    ("codel", Section::Marking, "kind = \"codel\", target = \"20us\", interval = \"400us\", ce_threshold = \"80us\""),
     ("s-ecn", Section::Marking, "kind = \"s_ecn\", k = \"65 packets\""),
     ("s-ecn-probability", Section::Marking, "kind = \"s_ecn\", k = \"65 packets\", form = \"probability\""),
     ("dynamic-buffer", Section::Buffer, "kind = \"dynamic\", total = \"32MB\""),

@@ -300,12 +300,13 @@ fn equip(link: &mut Link, port: &mut Port, scenario: &Scenario, id: LinkId, expl
     if marker.acts_at_dequeue() || cells || admission.is_shared() {
         link.flags |= flag::DEQUEUE;
     }
-    if explicit {
+    let heads = marker.decides_at_head();
+    if explicit || heads {
         link.flags |= flag::EXPLICIT;
     }
     let classes = !matches!(settings.scheduling, Scheduling::Fifo(_));
-    if explicit || classes || hooks != Hooks::NONE {
-        port.explicit = Some(Box::new(Explicit::new(scheduler, explicit)));
+    if explicit || heads || classes || hooks != Hooks::NONE {
+        port.explicit = Some(Box::new(Explicit::new(scheduler, explicit, heads)));
     }
     if cells || classes || hooks.any(Hooks::OFFER) {
         link.flags |= flag::PIPELINE;

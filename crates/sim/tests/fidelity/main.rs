@@ -3,16 +3,19 @@
 
 mod burst_laws;
 mod closed_forms;
+mod codel;
 mod common;
 mod dctcp;
 mod determinism;
 mod drop_notification;
+mod front_drop;
 mod ipv6;
 mod nic;
 mod order;
 mod ports;
 mod random;
 mod samples;
+mod slow_start;
 mod stamps;
 mod tcp_laws;
 mod ties;

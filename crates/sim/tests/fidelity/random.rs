@@ -83,6 +83,11 @@ fn fifo_switch() -> impl Strategy<Value = String> {
         "{ kind = \"threshold\", k = \"4000B\", at = \"dequeue\" }",
         "{ kind = \"threshold\", k = \"50 cells\" }",
         "{ kind = \"threshold\", k = \"50 cells\", at = \"dequeue\" }",
+        "{ kind = \"front_drop\", limit = \"4 packets\" }",
+        "{ kind = \"codel\", target = \"2us\", interval = \"20us\" }",
+        "{ kind = \"codel\", target = \"1us\", interval = \"10us\", ecn = true, ce_threshold = \"8us\", mtu = \"64B\" }",
+        "{ kind = \"front_drop\", limit = \"5KB\" }",
+        "{ kind = \"front_drop\", limit = \"60 cells\" }",
         "{ kind = \"red\", min = \"2 packets\", max = \"10 packets\", weight = 0.2 }",
         "{ kind = \"red\", min = \"2KB\", max = \"9KB\", weight = 0.1, spacing = \"geometric\", by_size = true, hard_drop = false }",
         "{ kind = \"red\", min = \"20 cells\", max = \"90 cells\", weight = 1.0, spacing = \"wait\", gentle = false }",
@@ -114,6 +119,9 @@ fn switch_with_classes() -> impl Strategy<Value = String> {
         "\"none\"",
         "{ kind = \"threshold\", k = \"3 packets\" }",
         "{ kind = \"threshold\", k = \"3 packets\", at = \"dequeue\" }",
+        "{ kind = \"front_drop\", limit = \"3 packets\" }",
+        "{ kind = \"codel\", target = \"2us\", interval = \"20us\" }",
+        "{ kind = \"codel\", target = \"1us\", interval = \"10us\", ecn = true, ce_threshold = \"8us\", mtu = \"64B\" }",
         "{ kind = \"red\", min = \"2 packets\", max = \"10 packets\", weight = 0.2 }",
     ]);
     (buffer, scheduling, marking, routing(), mechanisms())
@@ -128,6 +136,7 @@ fn with_exceptions(switch: impl Strategy<Value = String>) -> impl Strategy<Value
         "{ kind = \"threshold\", k = \"2 packets\" }",
         "{ kind = \"threshold\", k = \"3000B\", at = \"dequeue\" }",
         "{ kind = \"red\", min = \"1 packets\", max = \"6 packets\", weight = 0.5 }",
+        "{ kind = \"codel\", target = \"2us\", interval = \"15us\", ecn = true }",
     ]);
     let scheduling =
         select(vec!["\"fifo\"", "{ kind = \"strict\", classes = 2 }", "{ kind = \"drr\", quanta = [\"600B\", \"1518B\"] }"]);

@@ -3,17 +3,21 @@
 //! A policy is one file with its parameters, its state and its [`Policy`], one line in the registry below, and one page in
 //! docs/switch.
 
+mod codel;
+mod front_drop;
 mod none;
 mod red;
 pub(crate) mod s_ecn;
 mod threshold;
 
+pub use codel::CodelParams;
+pub use front_drop::FrontDropParams;
 pub use none::NoMarking;
 pub use red::{RedParams, Spacing};
 pub use s_ecn::{AfterMark, ByChance, SEcnParams, SlopeForm, SlopeParams, SlopeRegisters, SlopeStep};
 pub use threshold::{At, ThresholdParams};
 
-use crate::{MarkVerdict, PortView};
+use crate::{Head, MarkVerdict, PortView};
 use fanin_packet::Envelope;
 use fanin_params::{choice, Cx};
 use fanin_units::{Amount, Stream};
@@ -32,6 +36,11 @@ pub(crate) trait Policy: Sized {
     /// The amounts that it compares queues with.
     fn amounts(_params: &Self::Params) -> Vec<Amount> {
         Vec::new()
+    }
+
+    /// Whether a packet is part of the queue that is compared, and a queue as long as the amount is long enough.
+    fn counts_itself(_params: &Self::Params) -> bool {
+        false
     }
 
     /// Whether it marks ECN-capable packets at all.
@@ -57,8 +66,15 @@ pub(crate) trait Policy: Sized {
     /// Admission has refused a packet.
     fn on_refused(&mut self, _view: &PortView, _p: &Envelope) {}
 
-    /// A packet has left the queue and is about to be sent.
+    /// A packet has left the queue and is about to be sent: it can be marked, and is not dropped any more. Ports need no events
+    /// for that, so it may be asked later than it happens; `view.now` is the time when it did.
     fn on_dequeue(&mut self, _view: &PortView, _p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
+        MarkVerdict::Pass
+    }
+
+    /// A packet is at the head of its queue and the wire is free: it is sent, marked and sent, or dropped. A drop takes no time
+    /// on the wire, and the next packet is asked about at once. Asked of every packet, also where it has not waited.
+    fn on_head(&mut self, _head: &Head, _p: &Envelope) -> MarkVerdict {
         MarkVerdict::Pass
     }
 
@@ -70,6 +86,11 @@ pub(crate) trait Policy: Sized {
     /// Whether `on_dequeue` can say anything but `Pass`.
     #[inline(always)]
     fn acts_at_dequeue(&self) -> bool {
+        false
+    }
+
+    /// Whether `on_head` can say anything but `Pass`. The departures of such a port are events.
+    fn decides_at_head(&self) -> bool {
         false
     }
 
@@ -87,14 +108,16 @@ pub(crate) trait Policy: Sized {
 macro_rules! registry {
     ($( $(#[doc = $doc:expr])* $kind:literal => $name:ident($params:ty, $state:ty), )*) => {
         choice! {
-            /// How a port signals congestion. One state per port: with several classes it looks at the whole port.
+            /// How a port signals congestion. One state per port, which looks at the whole port; `codel` has one for each class.
             pub enum Marking {
                 $( $(#[doc = $doc])* $kind => $name($params), )*
             }
         }
 
         /// The state of a marking policy at one port.
+        // A tag of its own: with one hidden in a value that a policy does not use, each question costs an instruction more.
         #[derive(Clone, Debug)]
+        #[repr(u8)]
         pub enum Marker {
             $( $(#[doc = $doc])* $name($state), )*
         }
@@ -124,6 +147,12 @@ macro_rules! registry {
                 match self { $( Marker::$name(state) => state.on_dequeue(view, p, rng), )* }
             }
 
+            /// A packet is at the head of its queue and the wire is free: whether it is sent, marked and sent, or dropped.
+            #[inline]
+            pub fn on_head(&mut self, head: &Head, p: &Envelope) -> MarkVerdict {
+                match self { $( Marker::$name(state) => state.on_head(head, p), )* }
+            }
+
             /// Whether [`Marker::on_enqueue`] has to be called.
             pub fn acts_at_enqueue(&self) -> bool {
                 match self { $( Marker::$name(state) => state.acts_at_enqueue(), )* }
@@ -133,6 +162,11 @@ macro_rules! registry {
             #[inline(always)]
             pub fn acts_at_dequeue(&self) -> bool {
                 match self { $( Marker::$name(state) => state.acts_at_dequeue(), )* }
+            }
+
+            /// Whether [`Marker::on_head`] has to be called.
+            pub fn decides_at_head(&self) -> bool {
+                match self { $( Marker::$name(state) => state.decides_at_head(), )* }
             }
 
             /// Whether it draws random numbers.
@@ -153,6 +187,11 @@ macro_rules! registry {
                 match self { $( Marking::$name(params) => <$state as Policy>::check(params, cx), )* }
             }
 
+            /// Whether a queue as long as an amount is long enough for it: the packet is part of it.
+            pub(crate) fn counts_itself(&self) -> bool {
+                match self { $( Marking::$name(params) => <$state as Policy>::counts_itself(params), )* }
+            }
+
             /// Whether ECN-capable packets are marked at all.
             pub fn marks(&self) -> bool {
                 match self { $( Marking::$name(params) => <$state as Policy>::marks(params), )* }
@@ -166,7 +205,8 @@ macro_rules! registry {
             /// What a threshold of this policy that no queue reaches means, for messages.
             pub fn out_of_reach(&self, threshold: Amount) -> String {
                 let idle = match self { $( Marking::$name(params) => <$state as Policy>::idle_below(params), )* };
-                format!("{}: its threshold, {threshold}, is not below", if idle { "never acts" } else { "acts without it" })
+                let place = if self.counts_itself() { "above" } else { "not below" };
+                format!("{}: its threshold, {threshold}, is {place}", if idle { "never acts" } else { "acts without it" })
             }
 
             /// The amounts that queues are compared with.
@@ -186,4 +226,8 @@ registry! {
     "red" => Red(RedParams, red::Red),
     /// By the slope of the queue.
     "s_ecn" => SEcn(SEcnParams, s_ecn::SEcn),
+    /// Controlled delay: packets that have waited too long for an interval are dropped at the head of the queue, or marked.
+    "codel" => Codel(CodelParams, codel::Codel),
+    /// Never: packets are dropped at the head of a queue that has reached a limit.
+    "front_drop" => FrontDrop(FrontDropParams, front_drop::FrontDrop),
 }

@@ -75,6 +75,34 @@ impl Drr {
     }
 }
 
+impl Drr {
+    /// The first packet of `class`, whose turn it is, leaves; `charge`: what its deficit pays.
+    #[inline]
+    fn leaves(&mut self, class: usize, charge: u16) {
+        let Some(Turn { at, rounds }) = self.turn() else { return };
+        debug_assert_eq!(self.active[at], class, "not the class that `next` said");
+        if rounds > 0 {
+            if self.visiting {
+                self.active.rotate_left(1);
+            }
+            let n = self.active.len();
+            let at = if self.visiting { (at + n - 1) % n } else { at };
+            for (i, c) in self.active.iter().enumerate() {
+                self.deficit[*c] += self.quanta[*c] * if i <= at { rounds } else { rounds - 1 };
+            }
+            self.active.rotate_left(at);
+            self.visiting = true;
+        }
+        self.queues[class].pop_front();
+        self.deficit[class] -= u64::from(charge);
+        if self.queues[class].is_empty() {
+            self.deficit[class] = 0;
+            self.active.pop_front();
+            self.visiting = false;
+        }
+    }
+}
+
 impl Discipline for Drr {
     type Params = DrrParams;
 
@@ -106,27 +134,11 @@ impl Discipline for Drr {
     }
 
     fn dequeued(&mut self, class: usize, frame: u16) {
-        let Some(Turn { at, rounds }) = self.turn() else { return };
-        debug_assert_eq!(self.active[at], class, "not the class that `next` said");
-        if rounds > 0 {
-            if self.visiting {
-                self.active.rotate_left(1);
-            }
-            let n = self.active.len();
-            let at = if self.visiting { (at + n - 1) % n } else { at };
-            for (i, c) in self.active.iter().enumerate() {
-                self.deficit[*c] += self.quanta[*c] * if i <= at { rounds } else { rounds - 1 };
-            }
-            self.active.rotate_left(at);
-            self.visiting = true;
-        }
-        self.queues[class].pop_front();
-        self.deficit[class] -= u64::from(frame);
-        if self.queues[class].is_empty() {
-            self.deficit[class] = 0;
-            self.active.pop_front();
-            self.visiting = false;
-        }
+        self.leaves(class, frame);
+    }
+
+    fn dropped(&mut self, class: usize, _frame: u16) {
+        self.leaves(class, 0);
     }
 
     /// Alone, a class is visited as often as its bytes need: after `sent` of them ⌈`sent`/quantum⌉ times, and the last visit

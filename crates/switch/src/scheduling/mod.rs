@@ -41,6 +41,11 @@ pub(crate) trait Discipline: Sized {
     /// The first packet of `class`, which is what `next` said, has left.
     fn dequeued(&mut self, class: usize, frame: u16);
 
+    /// The same of a packet that was dropped instead: it takes nothing of what the class may send.
+    fn dropped(&mut self, class: usize, frame: u16) {
+        self.dequeued(class, frame);
+    }
+
     /// The state of a port without packets becomes that of one at which only `class` has had packets since it was last empty:
     /// `sent` bytes of them have left, these frames wait. The same as by `enqueue` and `dequeued` of each.
     fn resume(&mut self, class: usize, _sent: u64, frames: &[u16]) {
@@ -97,14 +102,17 @@ macro_rules! registry {
                 match self { $( Scheduler::$name(state) => state.next(), )* }
             }
 
+            /// The first packet of `class` was dropped at the head of its queue; `class` is what [`Scheduler::next`] said.
+            pub fn dropped(&mut self, class: usize, frame: u16) {
+                match self { $( Scheduler::$name(state) => state.dropped(class, frame), )* }
+            }
+
             /// The first packet of `class` has left; `class` is what [`Scheduler::next`] said, `frame` its size.
             #[inline]
             pub fn dequeued(&mut self, class: usize, frame: u16) {
                 match self { $( Scheduler::$name(state) => state.dequeued(class, frame), )* }
             }
-        }
 
-        impl Scheduler {
             /// The state of a port without packets becomes that of one at which only `class` has had packets since it was last
             /// empty: `sent` bytes of them have left, these frames wait.
             pub fn resume(&mut self, class: usize, sent: u64, frames: &[u16]) {

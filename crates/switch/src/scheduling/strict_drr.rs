@@ -67,6 +67,14 @@ impl Discipline for StrictDrr {
         }
     }
 
+    fn dropped(&mut self, class: usize, frame: u16) {
+        if class < self.first {
+            self.strict.dropped(class, frame);
+        } else {
+            self.drr.dropped(class - self.first, frame);
+        }
+    }
+
     fn resume(&mut self, class: usize, sent: u64, frames: &[u16]) {
         if class < self.first {
             self.strict.resume(class, sent, frames);

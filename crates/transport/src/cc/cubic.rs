@@ -1,6 +1,9 @@
 //! CUBIC. Source: RFC 9438.
 
-use super::{Ack, Congestion, Controller, Window};
+use super::bictcp::Bictcp;
+use super::hystart::{Delays, HyStart};
+use super::{Ack, Congestion, CongestionControl, Controller, Window};
+use crate::config::{Profile, SlowStart, Tcp, WindowRules};
 use fanin_units::{Span, Time};
 
 fanin_params::params! {
@@ -46,6 +49,10 @@ pub struct CubicControl {
     beta: f64,
     epoch: Box<Epoch>,
     before: Option<Box<Epoch>>,
+    /// In place of `epoch`: the arithmetic of Linux.
+    linux: Option<Box<Bictcp>>,
+    /// The least RTT, where Linux's arithmetic or HyStart needs it.
+    delays: Option<Box<Delays>>,
     fast_convergence: bool,
     reno_friendly: bool,
 }
@@ -67,6 +74,8 @@ impl CubicControl {
             beta: params.beta,
             epoch: Box::new(epoch),
             before: None,
+            linux: None,
+            delays: None,
             fast_convergence: params.fast_convergence,
             reno_friendly: params.reno_friendly,
         }
@@ -97,9 +106,13 @@ impl CubicControl {
 
     /// Congestion avoidance. Source: RFC 9438 §4.2 to §4.5.
     ///
-    /// Deviation: none; slow start is RFC 5681's, not HyStart++ (§4.10 leaves the choice).
+    /// Deviation: none.
     #[inline(never)]
-    fn avoid(&mut self, w: &mut Window, ack: &Ack) {
+    fn avoid(&mut self, w: &mut Window, ack: &Ack, acked: u64) {
+        if let Some(linux) = &mut self.linux {
+            let least = self.delays.as_ref().map_or(Span::ZERO, |d| d.min);
+            return linux.avoid(w, ack, acked, least);
+        }
         let mss = f64::from(w.mss);
         let cwnd = w.cwnd as f64 / mss;
         if self.epoch.start == Time::MAX {
@@ -107,7 +120,7 @@ impl CubicControl {
         }
         let t = ack.now.since(self.epoch.start);
         self.epoch.last = ack.now;
-        let segments_acked = ack.acked as f64 / mss;
+        let segments_acked = acked as f64 / mss;
         // alpha_cubic (§4.3 equation 4), 1 once W_est has reached cwnd_prior.
         let alpha = if self.epoch.w_est >= self.epoch.cwnd_prior { 1.0 } else { 3.0 * (1.0 - self.beta) / (1.0 + self.beta) };
         self.epoch.w_est += alpha * segments_acked / cwnd;
@@ -133,8 +146,23 @@ impl CubicControl {
         }
     }
 
+    /// An RTT sample, for the least RTT and for HyStart.
+    #[inline(never)]
+    fn sample(&mut self, w: &mut Window, ack: &Ack, rtt: Span) {
+        if let Some(delays) = &mut self.delays {
+            let epoch = match &self.linux {
+                Some(linux) => linux.epoch(),
+                None => Some(self.epoch.start).filter(|start| *start != Time::MAX),
+            };
+            delays.sample(w, ack, rtt, epoch);
+        }
+    }
+
     /// W_max, by fast convergence. Source: RFC 9438 §4.7.
     fn remember(&mut self, w: &Window) {
+        if let Some(linux) = &mut self.linux {
+            return linux.remember(w);
+        }
         self.before = Some(self.epoch.clone());
         let cwnd = w.cwnd as f64 / f64::from(w.mss);
         let e = &mut self.epoch;
@@ -143,29 +171,50 @@ impl CubicControl {
         e.start = Time::MAX;
     }
 
-    /// Multiplicative decrease. Source: RFC 9438 §4.6.
+    /// Multiplicative decrease, of FlightSize or of cwnd. Source: RFC 9438 §4.6, Linux cubictcp_recalc_ssthresh.
     fn decrease(&mut self, w: &mut Window, event: &Congestion) {
         self.remember(w);
         self.epoch.after_rto = false;
-        w.ssthresh = (libm::floor(event.flight as f64 * self.beta) as u64).max(w.segments(2));
+        w.ssthresh = event.reduced(w, self.linux.as_ref().map_or(self.beta, |linux| linux.share()));
         w.cwnd = w.ssthresh;
     }
 }
 
 impl Controller for CubicControl {
+    fn suit(tcp: &mut Tcp) {
+        if tcp.profile == Profile::Linux {
+            tcp.slow_start = SlowStart::HyStart;
+        }
+    }
+
+    fn fit(&mut self, tcp: &Tcp) {
+        let CongestionControl::Cubic(params) = &tcp.congestion_control else { return };
+        self.linux = (tcp.window_rules == WindowRules::Linux).then(|| Box::new(Bictcp::new(params, tcp.clock_granularity)));
+        let hystart = (tcp.slow_start == SlowStart::HyStart).then(|| HyStart::new(tcp));
+        if self.linux.is_some() || hystart.is_some() {
+            self.delays = Some(Box::new(Delays { min: Span::ZERO, hystart }));
+        }
+    }
+
     #[inline(always)]
     fn on_ack(&mut self, w: &mut Window, ack: &Ack) {
+        if let Some(rtt) = ack.rtt {
+            self.sample(w, ack, rtt);
+        }
         if !ack.grow {
             self.pass(ack.now);
             return;
         }
-        let acked = if w.in_slow_start() { w.slow_start(ack) } else { ack.acked };
+        let acked = if w.in_slow_start() { w.slow_start(ack) } else { ack.credit };
         if acked > 0 {
-            self.avoid(w, &Ack { acked, ..*ack });
+            self.avoid(w, ack, acked);
         }
     }
 
-    fn on_recovery_ack(&mut self, _: &mut Window, ack: &Ack) {
+    fn on_recovery_ack(&mut self, w: &mut Window, ack: &Ack) {
+        if let Some(rtt) = ack.rtt {
+            self.sample(w, ack, rtt);
+        }
         if ack.acked > 0 {
             self.pass(ack.now);
         }
@@ -183,17 +232,33 @@ impl Controller for CubicControl {
         self.decrease(w, event);
     }
 
-    /// Source: RFC 9438 §4.8.
+    /// Source: RFC 9438 §4.8; Linux cubictcp_state.
     fn on_rto(&mut self, w: &mut Window, event: &Congestion) {
         if event.first {
             self.decrease(w, event);
         }
         self.epoch.start = Time::MAX;
         self.epoch.after_rto = true;
+        if let Some(linux) = &mut self.linux {
+            linux.reset();
+        }
+        if let Some(delays) = &mut self.delays {
+            delays.reset(event.now, event.nxt);
+        }
         w.cwnd = w.segments(1);
     }
 
-    /// Source: RFC 9438 §4.9.
+    fn on_idle_end(&mut self, now: Time, last_sent: Time) {
+        if let Some(linux) = &mut self.linux {
+            linux.idle_end(now, last_sent);
+        }
+    }
+
+    fn needs_rtt(&self) -> bool {
+        self.delays.is_some()
+    }
+
+    /// Source: RFC 9438 §4.9. Linux restores the window only (tcp_reno_undo_cwnd).
     fn undo(&mut self) {
         if let Some(before) = self.before.take() {
             self.epoch = before;
@@ -212,7 +277,12 @@ mod tests {
     }
 
     fn event(flight: u64) -> Congestion {
-        Congestion { now: Time::ZERO, flight, after_ecn: false, first: true }
+        Congestion { now: Time::ZERO, flight, from_cwnd: false, nxt: 0, after_ecn: false, first: true }
+    }
+
+    /// The ACK of a segment.
+    fn ack_of(now: Time, srtt: Span) -> Ack {
+        Ack { now, acked: MSS, delivered: MSS, credit: MSS, srtt, grow: true, slow_start_limit: 1, ..Ack::default() }
     }
 
     /// One window of ACKs per RTT from `w`, giving (t, cwnd in segments) after each round.
@@ -223,7 +293,7 @@ mod tests {
                 let segments = w.cwnd / MSS;
                 for i in 0..segments {
                     let now = start + rtt * (round - 1) + Span::from_ps(rtt.ps() * i / segments);
-                    let ack = Ack { now, acked: MSS, srtt: rtt, grow: true, slow_start_limit: 1, ..Ack::default() };
+                    let ack = ack_of(now, rtt);
                     c.on_ack(w, &ack);
                 }
                 ((rtt * round).as_secs_f64(), w.cwnd as f64 / MSS as f64)
@@ -292,14 +362,7 @@ mod tests {
         c.on_loss(&mut w, &event(1000 * MSS));
         rounds(&mut c, &mut w, Span::from_ms(100), 5);
         let before = c.epoch.start;
-        let idle = Ack {
-            now: c.epoch.last + Span::from_s(3),
-            acked: MSS,
-            srtt: Span::ZERO,
-            grow: false,
-            slow_start_limit: 1,
-            ..Ack::default()
-        };
+        let idle = Ack { grow: false, ..ack_of(c.epoch.last + Span::from_s(3), Span::ZERO) };
         c.on_ack(&mut w, &idle);
         assert_eq!(c.epoch.start, before + Span::from_s(3));
         assert_eq!(c.epoch.last, idle.now);

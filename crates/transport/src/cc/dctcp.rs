@@ -92,7 +92,7 @@ impl Controller for DctcpControl {
 
     /// A loss is handled as by a conventional TCP, even after marks. Source: RFC 8257 §3.5.
     fn on_loss(&mut self, w: &mut Window, event: &Congestion) {
-        self.reno.halve(w, event.flight);
+        self.reno.halve(w, event);
     }
 
     /// cwnd = cwnd·(1 − alpha/2), ssthresh with it. Source: RFC 8257 §3.3 step 9.
@@ -113,7 +113,7 @@ mod tests {
     use fanin_units::Time;
 
     fn ack(una: u64, nxt: u64, ece: bool) -> Ack {
-        Ack { acked: 1000, ece, una, nxt, slow_start_limit: 1, ..Ack::default() }
+        Ack { acked: 1000, delivered: 1000, credit: 1000, ece, una, nxt, slow_start_limit: 1, ..Ack::default() }
     }
 
     #[test]
@@ -134,7 +134,7 @@ mod tests {
     fn the_window_shrinks_by_half_of_alpha_with_a_floor() {
         let mut w = Window { cwnd: 100_000, ssthresh: Window::INFINITE, mss: 1000 };
         let mut c = DctcpControl::new(&Dctcp { g: 0.0625, initial_alpha: 0.5, min_window: 2 });
-        let event = Congestion { now: Time::ZERO, flight: 100_000, after_ecn: false, first: true };
+        let event = Congestion { now: Time::ZERO, flight: 100_000, from_cwnd: false, nxt: 0, after_ecn: false, first: true };
         c.on_ecn(&mut w, &event);
         assert_eq!((w.cwnd, w.ssthresh), (75_000, 75_000));
         w.cwnd = 2_000;

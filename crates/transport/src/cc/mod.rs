@@ -3,15 +3,19 @@
 //! A controller sees counts and times, not packets or buffers. Adding one is a source file here, one line in the
 //! registry below and a page in `docs/transports/`.
 
-use crate::config::Tcp;
+use crate::config::{SlowStart, Tcp};
 use fanin_units::{BitRate, Span, Time};
 
+mod bictcp;
 mod cubic;
 mod dctcp;
+mod hystart;
+mod hystart_plus_plus;
 mod newreno;
 
 pub use cubic::{Cubic, CubicControl};
 pub use dctcp::{Dctcp, DctcpControl};
+pub use hystart_plus_plus::HyStartPlusPlus;
 pub use newreno::{ClassicRenoControl, NewReno, Reno, RenoControl};
 
 /// What every controller steers.
@@ -46,9 +50,13 @@ impl Window {
     /// With L > 1 cwnd stops at ssthresh, as one ACK may cover hundreds of segments after a repaired loss; the rest of it
     /// counts for congestion avoidance. Source: RFC 5681 §3.1 equation 2 (L = 1), RFC 3465 §2.2 (L = 2), Linux
     /// tcp_slow_start (no limit, stops at ssthresh).
+    ///
+    /// N, "previously unacknowledged bytes", leaves out what SACK blocks acknowledged before: those left the network then. After a
+    /// timeout one ACK may cover a window of them, and would let as many segments go at once. With L = 1 it is the same, as such
+    /// an ACK also covers a hole. Source: Linux tcp_cong_avoid (acked_sacked).
     #[inline(always)]
     pub fn slow_start(&mut self, ack: &Ack) -> u64 {
-        let step = ack.acked.min(self.segments(ack.slow_start_limit));
+        let step = ack.delivered.min(self.segments(ack.slow_start_limit));
         if ack.slow_start_limit == 1 {
             self.cwnd += step;
             return 0;
@@ -56,11 +64,6 @@ impl Window {
         let taken = step.min(self.ssthresh - self.cwnd);
         self.cwnd += taken;
         step - taken
-    }
-
-    /// Half of what is in flight, two segments at least. Source: RFC 5681 §3.1 equation 4.
-    pub fn half_of(&self, flight: u64) -> u64 {
-        (flight / 2).max(self.segments(2))
     }
 }
 
@@ -72,6 +75,9 @@ pub struct Ack {
     pub acked: u64,
     /// Bytes that have newly arrived: `acked` less what was acknowledged selectively before, plus what is now.
     pub delivered: u64,
+    /// Bytes that count for congestion avoidance: `acked`, which RFC 5681 §3.1 counts, or `delivered`, which Linux counts
+    /// (tcp_cong_avoid); see [`WindowRules`](crate::WindowRules).
+    pub credit: u64,
     /// RTT of the segment that left last among those newly acknowledged, from its first bit on the host's wire; none where they
     /// were sent again, or the controller does not ask for it ([`Controller::needs_rtt`]).
     pub rtt: Option<Span>,
@@ -95,10 +101,28 @@ pub struct Congestion {
     pub now: Time,
     /// FlightSize when it was detected \[bytes\], without what limited transmit sent. Source: RFC 5681 §3.2 step 2.
     pub flight: u64,
+    /// The reduction is one of cwnd, not of `flight`. Source: Linux tcp_reno_ssthresh.
+    pub from_cwnd: bool,
+    /// SND.NXT, as an offset in the stream.
+    pub nxt: u64,
     /// A reduction for ECN happened within the window of data that this event belongs to.
     pub after_ecn: bool,
     /// RTO: the segment has not been sent by the retransmission timer before. Source: RFC 5681 §3.1.
     pub first: bool,
+}
+
+impl Congestion {
+    /// ssthresh where a reduction leaves `share` of the window: of FlightSize (RFC 5681 §3.1 equation 4), or of cwnd in whole
+    /// segments (Linux tcp_reno_ssthresh, cubictcp_recalc_ssthresh); two segments at least.
+    pub fn reduced(&self, w: &Window, share: f64) -> u64 {
+        let mss = u64::from(w.mss);
+        let left = if self.from_cwnd {
+            libm::floor((w.cwnd / mss) as f64 * share) as u64 * mss
+        } else {
+            libm::floor(self.flight as f64 * share) as u64
+        };
+        left.max(w.segments(2))
+    }
 }
 
 /// The rules of a congestion control. Every method leaves cwnd and ssthresh as the sender shall use them next; loss
@@ -106,6 +130,9 @@ pub struct Congestion {
 pub trait Controller {
     /// What it asks of the rest of TCP where the scenario does not say otherwise.
     fn suit(_tcp: &mut Tcp) {}
+
+    /// Takes what it needs of TCP's other parameters, at the start of a connection.
+    fn fit(&mut self, _tcp: &Tcp) {}
 
     /// Its name where it works by marks, so that ECN must be on.
     const NEEDS_MARKS: Option<&'static str> = None;
@@ -122,10 +149,12 @@ pub trait Controller {
     /// The retransmission timer expired.
     fn on_rto(&mut self, w: &mut Window, event: &Congestion) {
         if event.first {
-            w.ssthresh = w.half_of(event.flight);
+            w.ssthresh = event.reduced(w, 0.5);
         }
         w.cwnd = w.segments(1);
     }
+    /// A segment leaves, and nothing was in flight; the last one left at `last_sent`.
+    fn on_idle_end(&mut self, _now: Time, _last_sent: Time) {}
     /// The last reduction was a mistake (spurious timeout): internal state goes back to what it was before; the sender
     /// restores cwnd and ssthresh.
     fn undo(&mut self) {}
@@ -163,12 +192,21 @@ macro_rules! controllers {
         #[repr(u8)] // a tag of its own: less to do for each ACK
         pub enum Control {
             $( $variant($state), )*
+            /// Any of them, with HyStart++.
+            HyStartPlusPlus(Box<HyStartPlusPlus>),
         }
 
         impl Control {
             /// The state at the start of a connection.
-            pub fn new(config: &CongestionControl) -> Self {
-                match config { $( CongestionControl::$variant(params) => Self::$variant(<$state>::new(params)), )* }
+            pub fn new(tcp: &Tcp) -> Self {
+                let mut control = match &tcp.congestion_control {
+                    $( CongestionControl::$variant(params) => Self::$variant(<$state>::new(params)), )*
+                };
+                control.fit(tcp);
+                match tcp.slow_start {
+                    SlowStart::Standard | SlowStart::HyStart => control,
+                    SlowStart::HyStartPlusPlus => Self::HyStartPlusPlus(Box::new(HyStartPlusPlus::new(control))),
+                }
             }
         }
 
@@ -188,38 +226,44 @@ macro_rules! controllers {
         }
 
         impl Controller for Control {
+            fn fit(&mut self, tcp: &Tcp) {
+                match self { $( Self::$variant(c) => c.fit(tcp), )* Self::HyStartPlusPlus(c) => c.fit(tcp) }
+            }
+            fn on_idle_end(&mut self, now: Time, last_sent: Time) {
+                match self { $( Self::$variant(c) => c.on_idle_end(now, last_sent), )* Self::HyStartPlusPlus(c) => c.on_idle_end(now, last_sent) }
+            }
             #[inline(always)]
             fn on_ack(&mut self, w: &mut Window, ack: &Ack) {
-                match self { $( Self::$variant(c) => c.on_ack(w, ack), )* }
+                match self { $( Self::$variant(c) => c.on_ack(w, ack), )* Self::HyStartPlusPlus(c) => c.on_ack(w, ack) }
             }
             fn on_loss(&mut self, w: &mut Window, event: &Congestion) {
-                match self { $( Self::$variant(c) => c.on_loss(w, event), )* }
+                match self { $( Self::$variant(c) => c.on_loss(w, event), )* Self::HyStartPlusPlus(c) => c.on_loss(w, event) }
             }
             fn on_ecn(&mut self, w: &mut Window, event: &Congestion) {
-                match self { $( Self::$variant(c) => c.on_ecn(w, event), )* }
+                match self { $( Self::$variant(c) => c.on_ecn(w, event), )* Self::HyStartPlusPlus(c) => c.on_ecn(w, event) }
             }
             fn on_rto(&mut self, w: &mut Window, event: &Congestion) {
-                match self { $( Self::$variant(c) => c.on_rto(w, event), )* }
+                match self { $( Self::$variant(c) => c.on_rto(w, event), )* Self::HyStartPlusPlus(c) => c.on_rto(w, event) }
             }
             fn undo(&mut self) {
-                match self { $( Self::$variant(c) => c.undo(), )* }
+                match self { $( Self::$variant(c) => c.undo(), )* Self::HyStartPlusPlus(c) => c.undo() }
             }
             fn new_ack_ends_recovery(&self) -> bool {
-                match self { $( Self::$variant(c) => c.new_ack_ends_recovery(), )* }
+                match self { $( Self::$variant(c) => c.new_ack_ends_recovery(), )* Self::HyStartPlusPlus(c) => c.new_ack_ends_recovery() }
             }
             #[inline(always)]
             fn on_recovery_ack(&mut self, w: &mut Window, ack: &Ack) {
-                match self { $( Self::$variant(c) => c.on_recovery_ack(w, ack), )* }
+                match self { $( Self::$variant(c) => c.on_recovery_ack(w, ack), )* Self::HyStartPlusPlus(c) => c.on_recovery_ack(w, ack) }
             }
             fn needs_rtt(&self) -> bool {
-                match self { $( Self::$variant(c) => c.needs_rtt(), )* }
+                match self { $( Self::$variant(c) => c.needs_rtt(), )* Self::HyStartPlusPlus(c) => c.needs_rtt() }
             }
             #[inline(always)]
             fn pacing_rate(&self, w: &Window, srtt: Span) -> Option<BitRate> {
-                match self { $( Self::$variant(c) => c.pacing_rate(w, srtt), )* }
+                match self { $( Self::$variant(c) => c.pacing_rate(w, srtt), )* Self::HyStartPlusPlus(c) => c.pacing_rate(w, srtt) }
             }
             fn alpha(&self) -> Option<f64> {
-                match self { $( Self::$variant(c) => c.alpha(), )* }
+                match self { $( Self::$variant(c) => c.alpha(), )* Self::HyStartPlusPlus(c) => c.alpha() }
             }
         }
     };

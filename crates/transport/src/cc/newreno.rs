@@ -37,9 +37,9 @@ impl RenoControl {
         }
     }
 
-    pub(super) fn halve(&mut self, w: &mut Window, flight: u64) {
+    pub(super) fn halve(&mut self, w: &mut Window, event: &Congestion) {
         self.counted = 0;
-        w.ssthresh = w.half_of(flight);
+        w.ssthresh = event.reduced(w, 0.5);
         w.cwnd = w.ssthresh;
     }
 }
@@ -50,7 +50,7 @@ impl Controller for RenoControl {
         if !ack.grow {
             return;
         }
-        let acked = if w.in_slow_start() { w.slow_start(ack) } else { ack.acked };
+        let acked = if w.in_slow_start() { w.slow_start(ack) } else { ack.credit };
         if acked > 0 {
             self.additive_increase(w, acked);
         }
@@ -59,7 +59,7 @@ impl Controller for RenoControl {
     /// Halves, once per window of data whatever the signal. Source: RFC 5681 §3.2, RFC 3168 §6.1.2.
     fn on_loss(&mut self, w: &mut Window, event: &Congestion) {
         if !event.after_ecn {
-            self.halve(w, event.flight);
+            self.halve(w, event);
         } else {
             w.cwnd = w.ssthresh;
         }
@@ -69,7 +69,7 @@ impl Controller for RenoControl {
     ///
     /// Deviation: two segments are the floor (RFC 5681 equation 4), where RFC 3168 allows one.
     fn on_ecn(&mut self, w: &mut Window, event: &Congestion) {
-        self.halve(w, event.flight);
+        self.halve(w, event);
     }
 }
 
@@ -117,10 +117,10 @@ mod tests {
         Window { cwnd: cwnd * MSS, ssthresh: ssthresh * MSS, mss: 1000 }
     }
     fn ack(acked: u64) -> Ack {
-        Ack { acked, grow: true, slow_start_limit: 1, ..Ack::default() }
+        Ack { acked, delivered: acked, credit: acked, grow: true, slow_start_limit: 1, ..Ack::default() }
     }
     fn event(flight: u64) -> Congestion {
-        Congestion { now: Time::ZERO, flight, after_ecn: false, first: true }
+        Congestion { now: Time::ZERO, flight, from_cwnd: false, nxt: 0, after_ecn: false, first: true }
     }
 
     #[test]

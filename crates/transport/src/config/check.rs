@@ -1,6 +1,6 @@
 //! TCP's parameters as a scenario sees them: values that contradict one another, and values that do nothing.
 
-use super::{EcnEcho, ReceiveWindow, RttSampling, SpuriousRto, Tcp, TCP_HEADER, TIMESTAMP_BYTES};
+use super::{EcnEcho, ReceiveWindow, RttSampling, SlowStart, SpuriousRto, Tcp, TCP_HEADER, TIMESTAMP_BYTES};
 use crate::transport::{CheckSite, LossTimer, Shape, TransportParams};
 use fanin_packet::{IpVersion, Packet, Signals, SynOptions, TcpFlags, Timestamps};
 use fanin_params::{shown, Cx};
@@ -12,6 +12,7 @@ const LEAST_IPV6_MTU: u16 = 1_280;
 impl TransportParams for Tcp {
     fn check(&self, cx: &mut Cx, site: &CheckSite) {
         contradictions(self, cx);
+        hystart_without_cubic(self, cx);
         sizes(self, site, cx);
         without_effect(self, cx);
     }
@@ -136,6 +137,15 @@ fn contradictions(tcp: &Tcp, cx: &mut Cx) {
         );
         cx.warn_at("delayed_ack_timeout", &tcp.delayed_ack_timeout, message).suggestion =
             Some("lower delayed_ack_timeout, or set ack_every = 1".to_string());
+    }
+}
+
+/// HyStart lives in CUBIC's state.
+fn hystart_without_cubic(tcp: &Tcp, cx: &mut Cx) {
+    let control = tcp.congestion_control.kind();
+    if tcp.slow_start == SlowStart::HyStart && control != "cubic" {
+        let message = format!("is a part of CUBIC, and has no effect with {control}");
+        cx.error_at("slow_start", &tcp.slow_start, message, "\"hystart++\" or \"standard\", or congestion_control = \"cubic\"");
     }
 }
 

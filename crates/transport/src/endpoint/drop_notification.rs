@@ -231,7 +231,7 @@ impl TcpEndpoint {
             Phase::Open | Phase::Cwr => self.w.segments(self.dup_acks),
         };
         let after_ecn = self.reduced_by_ecn && self.una < self.reduced_until;
-        self.cc.on_loss(&mut self.w, &Congestion { now, flight, after_ecn, first: true });
+        self.cc.on_loss(&mut self.w, &Congestion { now, flight, from_cwnd: false, nxt: self.nxt, after_ecn, first: true });
         self.w.cwnd = self.w.cwnd.min(before) + left;
         self.stats.notice_reductions += 1;
         self.reduced_until = self.nxt;

@@ -4,7 +4,7 @@ use super::loss::AckNews;
 use super::rack::RackNews;
 use super::{due, Phase, TcpEndpoint, UNTIMED};
 use crate::cc::{Ack, Congestion, Controller};
-use crate::config::{BackoffReset, RttSampling, Tcp};
+use crate::config::{BackoffReset, RttSampling, Tcp, WindowRules};
 use crate::report::Pending;
 use crate::segments::Arrivals;
 use fanin_packet::{Segment, TcpFlags};
@@ -116,6 +116,7 @@ impl TcpEndpoint {
             now,
             acked: news.acked,
             delivered: news.delivered,
+            credit: if cfg.window_rules == WindowRules::Linux { news.delivered } else { news.acked },
             rtt: news.rtt,
             ece: news.ece,
             una: self.una,
@@ -180,7 +181,14 @@ impl TcpEndpoint {
     #[inline(never)]
     pub(super) fn reduce_for_ecn(&mut self, cfg: &Tcp, now: Time, acked: u64) -> bool {
         let before = self.w.cwnd;
-        let event = Congestion { now, flight: self.nxt - self.una + acked, after_ecn: false, first: true };
+        let event = Congestion {
+            now,
+            flight: self.nxt - self.una + acked,
+            from_cwnd: cfg.window_rules == WindowRules::Linux,
+            nxt: self.nxt,
+            after_ecn: false,
+            first: true,
+        };
         self.cc.on_ecn(&mut self.w, &event);
         self.stats.ecn_reductions += 1;
         self.reduced_until = self.nxt;

@@ -2,7 +2,7 @@
 
 use super::{due, Phase, Sync, TcpEndpoint};
 use crate::cc::{Congestion, Controller};
-use crate::config::{SpuriousRto, Tcp};
+use crate::config::{SpuriousRto, Tcp, WindowRules};
 use crate::notified::Notified;
 use crate::report::{AbortReason, Pending};
 use crate::scoreboard::Scoreboard;
@@ -186,7 +186,8 @@ impl TcpEndpoint {
     fn enter_recovery(&mut self, cfg: &Tcp, now: Time, r: &mut Repair, delivered: u64) {
         let flight = (self.nxt - self.una).saturating_sub(r.limited_sent);
         let after_ecn = self.reduced_by_ecn && self.una < self.reduced_until;
-        self.cc.on_loss(&mut self.w, &Congestion { now, flight, after_ecn, first: true });
+        let from_cwnd = cfg.window_rules == WindowRules::Linux;
+        self.cc.on_loss(&mut self.w, &Congestion { now, flight, from_cwnd, nxt: self.nxt, after_ecn, first: true });
         self.stats.recoveries += 1;
         self.reduced_until = self.nxt;
         self.reduced_by_ecn = false;
@@ -428,12 +429,16 @@ impl TcpEndpoint {
         let mut r = self.repair.take().unwrap_or_default();
         let flight = self.nxt - self.una;
         let again = self.phase == Phase::Loss && self.una < r.recover;
-        let first = !(again && r.rto_una == self.una);
+        let from_cwnd = cfg.window_rules == WindowRules::Linux;
+        // In Linux a timeout within a reduction belongs to it. Source: Linux tcp_enter_loss.
+        let reducing = from_cwnd && matches!(self.phase, Phase::Recovery | Phase::Cwr) && self.una < r.recover;
+        let first = !reducing && !(again && r.rto_una == self.una);
         r.pipe_prev = flight.max(self.w.ssthresh);
         // FlightSize counts what is SACKed or buffered at the receiver: after a long recovery, far more than cwnd. Half of
         // it would be a burst once the hole is filled. Source: RFC 5681 §3.1 equation 4 ("no more than"), Linux
         // tcp_enter_loss, which halves cwnd.
-        let event = Congestion { now, flight: flight.min(self.w.cwnd), after_ecn: false, first };
+        let flight = flight.min(self.w.cwnd);
+        let event = Congestion { now, flight, from_cwnd, nxt: self.nxt, after_ecn: false, first };
         self.cc.on_rto(&mut self.w, &event);
         r.advance(self.una);
         r.board.all_lost(self.una, self.nxt);

@@ -264,7 +264,7 @@ impl TcpEndpoint {
         };
         let mss = u32::from(cfg.payload(conn.mtu, conn.ip, cfg.timestamps));
         let ssthresh = cfg.initial_ssthresh.map_or(Window::INFINITE, |s| s.get());
-        let cc = Control::new(&cfg.congestion_control);
+        let cc = Control::new(cfg);
         let mut endpoint = TcpEndpoint {
             una: 0,
             nxt: 0,

@@ -277,8 +277,11 @@ impl TcpEndpoint {
     /// `fits`: the connection is calm, and the window has room for the segment.
     #[inline(always)]
     fn send_new(&mut self, cfg: &Tcp, now: Time, next: Next, out: &mut SegmentMut<'_>, fits: bool) {
-        if self.nxt == self.una && now.since(self.last_sent) > self.rtt.rto {
-            self.restart_after_idle(cfg, now);
+        if self.nxt == self.una {
+            self.cc.on_idle_end(now, self.last_sent);
+            if now.since(self.last_sent) > self.rtt.rto {
+                self.restart_after_idle(cfg, now);
+            }
         }
         let len = next.to - next.from;
         if !fits && !self.calm {

@@ -5,7 +5,7 @@ use super::loss::{AckNews, Prr, Repair};
 use super::output::{Next, Why};
 use super::{Phase, TcpEndpoint};
 use crate::cc::{Congestion, Controller};
-use crate::config::{SpuriousRto, Tcp};
+use crate::config::{SpuriousRto, Tcp, WindowRules};
 use crate::report::RackCounts;
 use crate::rtt::EveryAck;
 use crate::segments::{Arrivals, Known, Segments};
@@ -170,9 +170,10 @@ impl Rack {
         self.undoes() && (self.undo_left == Some(0) || self.echo_is_older(echo))
     }
 
-    /// The ACK was caused by what left before the first retransmission. Source: RFC 3522 §3.2; Linux tcp_packet_delayed.
+    /// The ACK was caused by what left before the first retransmission, as when none has left yet. Source: RFC 3522 §3.2; Linux
+    /// tcp_packet_delayed.
     fn echo_is_older(&self, echo: Option<u32>) -> bool {
-        matches!((self.first_again, echo), (Some(sent), Some(echo)) if (echo.wrapping_sub(sent) as i32) < 0)
+        self.first_again.is_none_or(|sent| echo.is_some_and(|echo| (echo.wrapping_sub(sent) as i32) < 0))
     }
 }
 
@@ -475,14 +476,20 @@ impl TcpEndpoint {
         }
     }
 
-    /// Source: Linux tcp_init_cwnd_reduction, which takes all of this from cwnd, not from FlightSize.
+    fn congestion(&self, cfg: &Tcp, now: Time, first: bool) -> Congestion {
+        let flight = (self.nxt - self.una).min(self.w.cwnd); // limited transmit does not count
+        let from_cwnd = cfg.window_rules == WindowRules::Linux;
+        Congestion { now, flight, from_cwnd, nxt: self.nxt, after_ecn: false, first }
+    }
+
+    /// Source: Linux tcp_init_cwnd_reduction.
     fn reduce(&mut self, cfg: &Tcp, now: Time, r: &mut Repair, rack: &mut Rack, ask: impl FnOnce(&mut Self, &Congestion)) {
         let cwnd = self.w.cwnd;
         r.recover = self.nxt;
         r.prr = Prr::over(cwnd);
         rack.probe_end = None;
         rack.prior_cwnd = cwnd;
-        ask(self, &Congestion { now, flight: cwnd, after_ecn: false, first: true });
+        ask(self, &self.congestion(cfg, now, true));
         if cfg.prr {
             self.w.cwnd = cwnd; // it falls with the ACKs
         }
@@ -789,7 +796,7 @@ impl TcpEndpoint {
                 rack.prior_ssthresh = Some(self.current_ssthresh());
                 rack.prior_cwnd = self.w.cwnd;
             }
-            let event = Congestion { now, flight: self.w.cwnd, after_ecn: false, first };
+            let event = self.congestion(cfg, now, first);
             self.cc.on_rto(&mut self.w, &event);
             if first {
                 self.begin_undo(&o.segments, rack);

@@ -9,6 +9,7 @@ mod scripts_loss;
 mod scripts_open_close;
 mod scripts_rack;
 mod scripts_rto_in_recovery;
+mod scripts_slow_start;
 mod scripts_timeout;
 mod scripts_trimmed;
 mod scripts_window;

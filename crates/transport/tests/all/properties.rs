@@ -30,6 +30,8 @@ prop_compose! {
         dup_thresh in 2u32..5,
         iw in prop::option::of(1u32..20),
         (notified, rack, probes, undo, every) in any::<(bool, bool, bool, bool, bool)>(),
+        window_rules in prop_oneof![Just(WindowRules::Rfc), Just(WindowRules::Linux)],
+        slow_start in prop_oneof![Just(SlowStart::Standard), Just(SlowStart::HyStart), Just(SlowStart::HyStartPlusPlus)],
     ) -> Tcp {
         let mut cfg = Tcp::new(if linux { Profile::Linux } else { Profile::Rfc }, control);
         cfg.handshake = handshake;
@@ -66,6 +68,8 @@ prop_compose! {
         cfg.undo = undo;
         if every { cfg.rtt_sampling = RttSampling::EveryAck }
         cfg.syn_retries = 200;
+        cfg.window_rules = window_rules;
+        cfg.slow_start = slow_start;
         cfg
     }
 }

@@ -8,6 +8,7 @@ use fanin_units::Span;
 fn rack() -> Tcp {
     Tcp {
         loss_detection: LossDetection::Rack,
+        window_rules: WindowRules::Linux,
         rtt_sampling: RttSampling::EveryAck,
         rto_floor: RtoFloor::Variance,
         backoff_reset: BackoffReset::Ack,
@@ -36,7 +37,8 @@ fn a_hole_is_lost_after_the_reordering_window() {
         # 25 ms, and 2 ms for the timer (Linux TCP_TIMEOUT_MIN_US).
         +0.027 > . 1001:2001
         +0 = phase Recovery
-        +0 = ssthresh 5500
+        # Half of 11 segments, in whole segments.
+        +0 = ssthresh 5000
         +0 = timeouts 0
         ",
     );
@@ -258,7 +260,8 @@ fn f_rto_with_sack_undoes_a_spurious_timeout() {
         # All is late, and the first is sent again.
         +0.3 > . 1001:2001
         +0 = phase Loss
-        +0 = ssthresh 5500
+        # Half of 11 segments, in whole segments.
+        +0 = ssthresh 5000
         # Its original arrives: step 2b, new data.
         +0.05 < . 1 ack 2001
         +0 > . 12001:13001

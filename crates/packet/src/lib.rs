@@ -226,6 +226,15 @@ impl Header {
         }
     }
 
+    /// Whether a packet with this header and `payload` bytes continues an earlier one of its flow, so that a host may hand both to the
+    /// transport as one: see [`TcpHeader::continues`]. Datagrams never do.
+    pub fn continues(&self, payload: u16, earlier: (&Header, u16)) -> bool {
+        match (self, earlier) {
+            (Header::Tcp(tcp), (Header::Tcp(before), length)) => tcp.continues(payload, (before, length)),
+            _ => false,
+        }
+    }
+
     /// Whether it carries a signal for its receiver besides data and acknowledgments (TCP's NACK option).
     pub fn carries_signal(&self) -> bool {
         matches!(self, Header::Tcp(tcp) if tcp.nack().is_some())

@@ -220,6 +220,22 @@ impl TcpHeader {
         TcpHeader { shape: self.shape & !NACK, ..*self }
     }
 
+    /// Whether a segment with this header and `payload` bytes may be merged with an `earlier` one: it holds the bytes that follow, and
+    /// differs in nothing but sequence number, PSH and FIN; the earlier one is no shorter and ends nothing, and this one does
+    /// not say CWR. Source: Linux tcp_gro_receive.
+    pub fn continues(&self, payload: u16, (earlier, length): (&TcpHeader, u16)) -> bool {
+        let ends = TcpFlags::FIN.0 | TcpFlags::PSH.0;
+        let differs = (self.flags.0 ^ earlier.flags.0) & !(ends | TcpFlags::CWR.0);
+        let special = TcpFlags::SYN.0 | TcpFlags::RST.0;
+        payload > 0
+            && payload <= length
+            && self.seq == earlier.seq.wrapping_add(u32::from(length))
+            && differs == 0
+            && earlier.flags.0 & (ends | special) == 0
+            && !self.flags.has(TcpFlags::CWR)
+            && (self.ack, self.window, self.shape, self.options) == (earlier.ack, earlier.window, earlier.shape, earlier.options)
+    }
+
     /// Whether this is a segment of an open connection as nearly all are: ACK, and neither SYN, FIN nor RST, nor with a NACK.
     #[inline(always)]
     pub fn is_plain(&self) -> bool {

@@ -130,3 +130,35 @@ fn plain_segments_are_those_of_open_connections() {
         assert_eq!(p.is_plain(), f.has(TcpFlags::ACK) && !unusual);
     }
 }
+
+/// Each condition of Linux tcp_gro_receive by itself.
+#[test]
+fn a_segment_continues_the_one_before_it() {
+    let ack = TcpFlags::ACK;
+    let with = |flags, seq, number, window, ts: Option<u32>| {
+        let mut p = Packet::of_tcp(flags, seq, number, window, 0);
+        if let Some(value) = ts {
+            p.segment_mut().set_timestamps(Timestamps { value, echo: 0 });
+        }
+        p.header
+    };
+    let first = with(ack, u32::MAX - 99, 7, 500, Some(1));
+    let next = with(ack, 900, 7, 500, Some(1));
+    let follows = |header: Header, payload, earlier: Header| header.continues(payload, (&earlier, 1000));
+    assert!(follows(next, 1000, first));
+    assert!(follows(next, 1, first), "a shorter one may end it");
+    assert!(!follows(next, 0, first) && !follows(next, 1001, first));
+    assert!(!follows(with(ack, 901, 7, 500, Some(1)), 1000, first), "a gap");
+    assert!(!follows(with(ack, 900, 8, 500, Some(1)), 1000, first), "another acknowledgment");
+    assert!(!follows(with(ack, 900, 7, 501, Some(1)), 1000, first), "another window");
+    assert!(!follows(with(ack, 900, 7, 500, Some(2)), 1000, first), "another timestamp");
+    assert!(!follows(with(ack, 900, 7, 500, None), 1000, first), "other options");
+    for last in [TcpFlags::PSH, TcpFlags::FIN] {
+        assert!(follows(with(ack.with(last), 900, 7, 500, Some(1)), 1000, first));
+        assert!(!follows(next, 1000, with(ack.with(last), u32::MAX - 99, 7, 500, Some(1))));
+    }
+    assert!(!follows(with(ack.with(TcpFlags::CWR), 900, 7, 500, Some(1)), 1000, first));
+    assert!(follows(next, 1000, with(ack.with(TcpFlags::CWR), u32::MAX - 99, 7, 500, Some(1))));
+    assert!(!follows(with(ack.with(TcpFlags::ECE), 900, 7, 500, Some(1)), 1000, first));
+    assert!(!follows(Header::Udp(UdpHeader { number: 1 }), 1000, Header::Udp(UdpHeader { number: 0 })));
+}

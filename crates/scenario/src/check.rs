@@ -47,6 +47,9 @@ pub(crate) fn check(parts: &Parts, network: Option<&Network>, base_dir: &Path) -
     if let Some(switch) = &parts.switch {
         cx.key("switch", |cx| switch::check(switch, cx));
     }
+    if let Some(host) = &parts.host {
+        host.check(&mut cx);
+    }
     let exceptions = network.map(|network| except::resolve(parts, network, &mut cx)).unwrap_or_default();
     let settings = parts.switch.as_ref().map(|switch| Settings::of(switch, &exceptions, network));
     let mut notes = Vec::new();

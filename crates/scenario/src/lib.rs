@@ -22,6 +22,6 @@ pub use read::{read_json, read_toml, MAX_DEPTH, MAX_DOCUMENT};
 pub use render::render;
 pub use scenario::Scenario;
 pub use sections::{
-    Engine, Framing, Host, Ip, Keep, KeepAll, KeepAround, KeepLast, NicOrder, PortModel, Registers, Sampling, Telemetry, Ties,
-    SHORTEST_SAMPLING, STAMP_BYTES,
+    AtOnce, Engine, ExponentialNoise, Framing, Host, Ip, Keep, KeepAll, KeepAround, KeepLast, Napi, NicOrder, NoNoise, Noise,
+    PortModel, Receive, Registers, Sampling, Telemetry, Ties, UniformNoise, SHORTEST_SAMPLING, STAMP_BYTES,
 };

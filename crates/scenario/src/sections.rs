@@ -62,6 +62,72 @@ names! {
     }
 }
 
+/// Source: Linux NAPI_POLL_WEIGHT.
+const BUDGET: u32 = 64;
+/// 64 KiB with headers. Source: Linux GRO_LEGACY_MAX_SIZE.
+const GRO_MAX: Bytes = Bytes(65_483);
+
+params! {
+    /// Each packet reaches its transport as soon as it has arrived.
+    pub struct AtOnce { }
+}
+params! {
+    /// The NIC coalesces interrupts, and the host takes what waits in polls: segments of a flow that follow one another and differ in
+    /// nothing else are handed to the transport as one, which acknowledges them once. Source: Linux NAPI, GRO (napi_poll,
+    /// tcp_gro_receive, skb_gro_receive).
+    ///
+    /// Deviation: a poll takes no time, and does not span several flows' buckets (gro_list). Control messages of switches do not wait.
+    pub struct Napi {
+        /// From the first packet that finds nothing waiting until the poll. Source: ethtool rx-usecs (mlx5 8 us, ice and i40e 50 us).
+        pub interrupt_delay: Span = Span::from_us(8), in Span::from_ns(1)..=Span::from_ms(10);
+        /// Whether segments are merged.
+        pub gro: bool = true;
+        /// Packets of one poll; the next follows at once, but merges nothing with it. Source: Linux NAPI_POLL_WEIGHT.
+        pub budget: u32 = BUDGET, in 1..=65_535;
+        /// Payload bytes of merged segments at most. Source: Linux GRO_LEGACY_MAX_SIZE (64 KiB with headers).
+        pub gro_max: Bytes = GRO_MAX, in Bytes(1_460)..=Bytes(524_280);
+    }
+}
+choice! {
+    /// How packets come from the NIC to the transport.
+    pub enum Receive {
+        /// One by one.
+        "at_once" => AtOnce(AtOnce),
+        /// In polls, with segments merged.
+        "napi" => Napi(Napi),
+    }
+}
+
+params! {
+    /// None.
+    pub struct NoNoise { }
+}
+params! {
+    /// Uniform from zero.
+    pub struct UniformNoise {
+        /// At most.
+        pub max: Span = Span::from_us(10), in Span::from_ns(1)..=Span::from_ms(10);
+    }
+}
+params! {
+    /// Exponential.
+    pub struct ExponentialNoise {
+        /// On average.
+        pub mean: Span = Span::from_us(5), in Span::from_ns(1)..=Span::from_ms(10);
+    }
+}
+choice! {
+    /// What a host adds to the delay of each packet that it receives.
+    pub enum Noise {
+        /// Nothing.
+        "none" => None(NoNoise),
+        /// Any delay up to a bound is as likely as another.
+        "uniform" => Uniform(UniformNoise),
+        /// Short delays are likely, long ones possible.
+        "exponential" => Exponential(ExponentialNoise),
+    }
+}
+
 params! {
     /// What hosts do besides their transport.
     pub struct Host {
@@ -69,6 +135,37 @@ params! {
         pub nic: NicOrder = NicOrder::Fair;
         /// From the arrival of a packet's last bit until the transport sees it.
         pub processing_delay: Span = Span::ZERO, in Span::ZERO..=Span::from_ms(10);
+        /// How packets come from the NIC to the transport.
+        pub receive: Receive = Receive::AtOnce(AtOnce {});
+        /// A random delay of each packet received, besides `processing_delay`, drawn by host. A host's packets stay in order: one
+        /// waits for those before it.
+        pub noise: Noise = Noise::None(NoNoise {});
+    }
+}
+
+impl Host {
+    /// Whether packets may wait between NIC and transport.
+    pub fn holds_packets(&self) -> bool {
+        !matches!((&self.receive, &self.noise), (Receive::AtOnce(_), Noise::None(_)))
+    }
+
+    /// Values that do nothing.
+    pub(crate) fn check(&self, cx: &mut Cx) {
+        let Receive::Napi(napi) = &self.receive else { return };
+        if napi.gro {
+            return;
+        }
+        cx.key("host", |cx| {
+            cx.key("receive", |cx| {
+                let remedy = "gro = true, or leave it out";
+                if napi.budget != BUDGET {
+                    cx.error_at("budget", &napi.budget, "has no effect while gro is off", remedy);
+                }
+                if napi.gro_max != GRO_MAX {
+                    cx.error_at("gro_max", &napi.gro_max, "has no effect while gro is off", remedy);
+                }
+            });
+        });
     }
 }
 

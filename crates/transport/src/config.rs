@@ -144,6 +144,44 @@ names! {
     }
 }
 
+names! {
+    /// How long an ACK may wait.
+    pub enum DelayedAcks {
+        /// For `ack_every` segments, or `delayed_ack_timeout`. Source: RFC 5681 §4.2.
+        "fixed" => Fixed,
+        /// For more than `ack_every` − 1 segments of the size seen, or a time that follows the spacing of arrivals, from
+        /// `delayed_ack_timeout` to `delayed_ack_max`; the end of a message (PSH or a short segment) does not wait, unless this end
+        /// answers each message with one of its own. Source: Linux __tcp_ack_snd_check, tcp_measure_rcv_mss,
+        /// tcp_send_delayed_ack, tcp_cleanup_rbuf.
+        "adaptive" => Adaptive,
+    }
+}
+params! {
+    /// Each segment out of order is acknowledged at once. Source: RFC 5681 §4.2.
+    pub struct Uncompressed { }
+}
+params! {
+    /// The first three ACKs with the same number leave at once, as fast retransmit needs them; those after it wait and are merged.
+    pub struct CompressedSacks {
+        /// The longest wait; at most 5 % of the RTT. Source: Linux tcp_comp_sack_delay_ns.
+        pub delay: Span = Span::from_ms(1), in Span::from_ns(1)..=Span::from_ms(100);
+        /// How much later than that the timer runs. Source: Linux tcp_comp_sack_slack_ns, which the kernel takes in full unless
+        /// another timer runs in between.
+        pub slack: Span = Span::from_us(100), in Span::ZERO..=Span::from_ms(100);
+        /// So many ACKs are merged at most. Source: Linux tcp_comp_sack_nr.
+        pub most: u32 = 44, in 1..=255;
+    }
+}
+fanin_params::choice! {
+    /// Whether ACKs of segments out of order are merged.
+    pub enum SackCompression {
+        /// They are not.
+        "none" => None(Uncompressed),
+        /// By a timer. Source: Linux tcp_comp_sack_delay_ns.
+        "timer" => Timer(CompressedSacks),
+    }
+}
+
 params! {
     /// As many segments back to back as the window allows.
     pub struct Unpaced { }
@@ -175,13 +213,23 @@ params! {
     }
 }
 params! {
-    /// A receive buffer that grows to twice what arrives in an RTT. Source: DRS;
-    /// Linux tcp_rcv_space_adjust.
+    /// A receive buffer that grows with the rate, of which a part is window. At the start the window is `buffer` · `share` less a
+    /// segment (64,088 B). Once per RTT in which more has arrived than in any before it, the buffer is given room for
+    /// 2·arrived + 16 segments, and twice the growth on top; the window follows by two segments for each that arrives.
+    ///
+    /// Source: DRS; Linux tcp_init_buffer_space, tcp_rcv_space_adjust, tcp_grow_window, __tcp_select_window.
+    /// Deviation: Linux 5.15 rounds the memory of a segment up, which makes windows 3 % larger.
     pub struct GrowingWindow {
-        /// At the start. Source: Linux tcp_rmem\[1\] = 131072, half of it window.
-        pub initial: Bytes = Bytes(65_536), in Bytes(1_460)..=Bytes(1_073_725_440);
-        /// At most. Source: Linux tcp_rmem\[2\].
-        pub max: Bytes = Bytes(6_291_456), in Bytes(1_460)..=Bytes(1_073_725_440);
+        /// Memory at the start. Source: Linux tcp_rmem\[1\].
+        pub buffer: Bytes = Bytes(131_072), in Bytes(4_096)..=Bytes(1_073_725_440);
+        /// Memory at most. Source: Linux tcp_rmem\[2\] (6.18: 32 MiB).
+        pub max_buffer: Bytes = Bytes(6_291_456), in Bytes(4_096)..=Bytes(1_073_725_440);
+        /// Which part of the memory is window before the first full segment arrives. Source: Linux 5.15 tcp_adv_win_scale = 1; 6.12
+        /// TCP_DEFAULT_SCALING_RATIO.
+        pub share: f64 = 0.5, in 0.05..=1.0;
+        /// Which part it is afterwards: payload of a full segment over the memory that holds it; `linux`: 0.625, 1448 B in a buffer
+        /// of 2 KiB with 256 B of sk_buff. Absent: `share`. Source: Linux 6.12 scaling_ratio; 5.15 has none.
+        pub frame_share: Option<f64> = None, in 0.05..=1.0;
     }
 }
 fanin_params::choice! {
@@ -311,15 +359,29 @@ profiled! {
         pub timestamp_tick: Span = Span::from_ms(1), in Span::from_ns(1)..=Span::from_s(1);
         /// One ACK for this many segments that arrive in order; 1: no delayed ACKs. Source: RFC 5681 §4.2 (2).
         pub ack_every: u32 = 2, in 1..=255;
-        /// How long such an ACK may wait; `linux`: 40 ms. Source: RFC 9293 §3.8.6.3 (less than 500 ms; BSD has 200 ms);
-        /// Linux TCP_DELACK_MIN.
+        /// How long other ACKs wait; `linux`: "adaptive".
+        pub delayed_acks: DelayedAcks = DelayedAcks::Fixed => DelayedAcks::Adaptive;
+        /// How long an ACK may wait, where adaptive at the start; `linux`: 40 ms. Source: RFC 9293 §3.8.6.3 (less than 500 ms; BSD
+        /// has 200 ms); Linux TCP_ATO_MIN, TCP_DELACK_MIN.
         pub delayed_ack_timeout: Span = Span::from_ms(200) => Span::from_ms(40), in Span::from_ns(1)..Span::from_ms(500);
-        /// ACKs that are not delayed at the start, after out-of-order data and after idle time; `linux`: 16.
-        /// Source: Linux TCP_MAX_QUICKACKS.
+        /// The longest wait of an adaptive ACK. Source: Linux TCP_DELACK_MAX.
+        pub delayed_ack_max: Span = Span::from_ms(200), in Span::from_ns(1)..Span::from_ms(500);
+        /// ACKs that are not delayed at the start, after idle time and, where fixed, after out-of-order data, where adaptive, after
+        /// duplicates and at most as many as half a window has segments; `linux`: 16. Source: Linux TCP_MAX_QUICKACKS,
+        /// tcp_incr_quickack.
         pub quick_acks: u32 = 0 => 16, in 0..=255;
+        /// Whether ACKs of segments out of order are merged; `linux`: "timer". Needs `sack`.
+        pub sack_compression: SackCompression = SackCompression::None(Uncompressed {})
+            => SackCompression::Timer(CompressedSacks { delay: Span::from_ms(1), slack: Span::from_us(100), most: 44 });
+        /// The first SACK block of the next ACK reports data that arrived twice; `linux`: on. Needs `sack`. Source: RFC 2883 §4.
+        pub dsack: bool = false => true;
+        /// Segments with a timestamp older than the one to be echoed, by more than a tick, are dropped and acknowledged; `linux`: on.
+        /// Needs `timestamps`. Source: RFC 7323 §5; Linux tcp_paws_discard, tcp_disordered_ack. Deviation: none for timestamps that
+        /// were not updated for 24 days.
+        pub paws: bool = false => true;
         /// The receive window; `linux`: "auto".
         pub receive_window: ReceiveWindow = ReceiveWindow::Fixed(FixedWindow { size: Bytes(16_777_216) })
-            => ReceiveWindow::Auto(GrowingWindow { initial: Bytes(65_536), max: Bytes(6_291_456) });
+            => ReceiveWindow::Auto(GrowingWindow { buffer: Bytes(131_072), max_buffer: Bytes(6_291_456), share: 0.5, frame_share: Some(0.625) });
         /// Explicit congestion notification, where the other end agrees. Source: RFC 3168 §6.1.1.
         pub ecn: bool = false;
         /// How marks are echoed.
@@ -419,14 +481,69 @@ impl Tcp {
         self.rtt_sampling == RttSampling::EveryAck
     }
 
-    /// The smallest window scale that can express the largest receive window. Source: RFC 7323 §2.3.
+    /// The window scale of the largest receive window: of a fixed one the smallest that can express it (RFC 7323 §2.3), of a growing
+    /// one that of its memory. Source: Linux tcp_select_initial_window.
     pub fn window_scale(&self) -> u8 {
-        let largest = match &self.receive_window {
-            ReceiveWindow::Fixed(w) => w.size,
-            ReceiveWindow::Auto(w) => w.max.max(w.initial),
-        };
-        (0..14).find(|shift| largest.get() >> shift <= u64::from(u16::MAX)).unwrap_or(14)
+        match &self.receive_window {
+            ReceiveWindow::Fixed(w) => (0..14).find(|shift| w.size.get() >> shift <= u64::from(u16::MAX)).unwrap_or(14),
+            ReceiveWindow::Auto(w) => w.max_buffer.max(w.buffer).get().ilog2().clamp(15, 29) as u8 - 15,
+        }
     }
+
+    /// The receive window of a connection with segments of `mss` bytes of payload that is open and has received nothing.
+    pub fn opening_window(&self, mss: u32) -> u64 {
+        let scale = self.window_scale();
+        match &self.receive_window {
+            ReceiveWindow::Fixed(w) => (w.size.get() >> scale).min(u64::from(u16::MAX)) << scale,
+            ReceiveWindow::Auto(w) => (w.opening(mss).next_multiple_of(1 << scale)).min(u64::from(u16::MAX) << scale),
+        }
+    }
+}
+
+impl Tcp {
+    /// Whether ACKs that are delayed wait as Linux has it.
+    pub(crate) fn adapts_acks(&self) -> bool {
+        self.ack_every > 1 && self.delayed_acks == DelayedAcks::Adaptive
+    }
+
+    /// Whether ACKs of segments out of order are merged.
+    pub(crate) fn merges_sacks(&self) -> bool {
+        !matches!(self.sack_compression, SackCompression::None(_))
+    }
+}
+
+impl GrowingWindow {
+    /// The window that a SYN announces: whole segments. Source: Linux tcp_select_initial_window.
+    pub(crate) fn announced(&self, mss: u32) -> u64 {
+        let (all, mss) = (part(self.buffer.get(), fraction(self.share)), u64::from(mss));
+        if all > mss {
+            all - all % mss
+        } else {
+            all
+        }
+    }
+
+    /// The window of an open connection, before rounding: a segment of the buffer is kept. Source: Linux tcp_init_buffer_space.
+    pub(crate) fn opening(&self, mss: u32) -> u64 {
+        let (all, one) = (part(self.buffer.get(), fraction(self.share)), u64::from(mss));
+        let clamp = if all > 2 * one { (all - one).max(2 * one) } else { all };
+        clamp.min(self.announced(mss))
+    }
+
+    /// The largest window.
+    pub(crate) fn largest(&self) -> Bytes {
+        Bytes(part(self.max_buffer.get(), fraction(self.frame_share.unwrap_or(self.share))))
+    }
+}
+
+/// A share of memory in the kernel's units, 256ths. Source: Linux TCP_RMEM_TO_WIN_SCALE.
+pub(crate) fn fraction(share: f64) -> u64 {
+    ((share * 256.0) as u64).max(1)
+}
+
+/// The window that `memory` gives.
+pub(crate) fn part(memory: u64, fraction: u64) -> u64 {
+    memory * fraction >> 8
 }
 
 impl Default for Tcp {

@@ -22,8 +22,9 @@ mod udp;
 
 pub use cc::CongestionControl;
 pub use config::{
-    BackoffReset, DropResend, EcnEcho, EctOn, FixedWindow, GrowingWindow, IdleRestart, InitialWindow, LossDetection, Paced,
-    Pacing, Profile, ReceiveWindow, RtoFloor, RttSampling, SlowStart, SpuriousRto, Tcp, Unpaced, WindowRules,
+    BackoffReset, CompressedSacks, DelayedAcks, DropResend, EcnEcho, EctOn, FixedWindow, GrowingWindow, IdleRestart,
+    InitialWindow, LossDetection, Paced, Pacing, Profile, ReceiveWindow, RtoFloor, RttSampling, SackCompression, SlowStart,
+    SpuriousRto, Tcp, Uncompressed, Unpaced, WindowRules,
 };
 pub use endpoint::{Connection, Phase, Role, TcpEndpoint, TcpState};
 pub use registry::{Endpoint, TransportConfig};

@@ -16,6 +16,18 @@ impl Reassembly {
         self.ranges.is_empty()
     }
 
+    /// How many ranges wait.
+    pub fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// The first part of a segment that waits already, as far as it is in one piece.
+    pub fn overlap(&self, start: u64, end: u64) -> Option<(u64, u64)> {
+        let first = self.ranges.partition_point(|r| r.1 <= start);
+        let range = self.ranges.get(first).filter(|r| r.0 < end)?;
+        Some((range.0.max(start), range.1.min(end)))
+    }
+
     /// Adds a segment; gives how many of its bytes are new.
     pub fn insert(&mut self, start: u64, end: u64) -> u64 {
         let first = self.ranges.partition_point(|r| r.1 < start);

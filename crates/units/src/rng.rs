@@ -26,6 +26,8 @@ pub enum Purpose {
     Mechanism = 10,
     /// Order of packets that arrive at the same time.
     Ties = 11,
+    /// What a host adds to the delay of packets that it receives.
+    HostNoise = 12,
 }
 
 /// A PCG-XSH-RR 64/32 generator: 16 bytes, own increment per stream. Source: PCG.

@@ -215,7 +215,12 @@ CONDITIONS: Final[Mapping[str, dict[str, Any]]] = {
     "sizes mixed": {},
     "two flows": {},
     "two flows, TSO": {"transport.tso": True},
-    "ACKs every 50 µs": {"transport.ack_every": 64, "transport.quick_acks": 0, "transport.delayed_ack_timeout": "50us"},
+    "ACKs every 50 µs": {
+        "transport.ack_every": 64,
+        "transport.delayed_acks": "fixed",
+        "transport.quick_acks": 0,
+        "transport.delayed_ack_timeout": "50us",
+    },
     "NewReno, classic ECN": {_CONTROL: "newreno", "transport.ecn": True},
     "CUBIC, classic ECN": {_CONTROL: "cubic", "transport.ecn": True},
 }

@@ -303,7 +303,8 @@ HOST, ROOT = "topology.host_link.delay", "topology.root_link.delay"
 
 
 def _acks_every(span: str) -> dict[str, Any]:
-    return {"transport.ack_every": 64, "transport.quick_acks": 0, "transport.delayed_ack_timeout": span}
+    fixed = {"transport.delayed_acks": "fixed", "transport.quick_acks": 0}
+    return {"transport.ack_every": 64, "transport.delayed_ack_timeout": span, **fixed}
 
 
 ABLATIONS: Final[Mapping[str, dict[str, Any]]] = {

@@ -441,6 +441,39 @@ fn a_time_to_live_that_ends_on_the_way() {
 }
 
 #[test]
+fn a_receiver_whose_parts_contradict_one_another() {
+    let found = wrong(
+        &[(
+            "kind = \"tcp\"",
+            "kind = \"tcp\"\nprofile = \"linux\"\nack_every = 1\nsack = false\ntimestamps = false\npaws = false\ndsack = false\n\
+             sack_compression = \"none\"\ndelayed_acks = \"fixed\"\ndelayed_ack_max = \"100ms\"\n\
+             receive_window = { kind = \"auto\", buffer = \"8MiB\" }",
+        )],
+        "[host]\nreceive = { kind = \"napi\", gro = false, budget = 8, gro_max = \"3000B\" }\n",
+    );
+    for expected in [
+        "transport.paws, line 11: false has no effect while timestamps are off; accepted: timestamps = true, or no paws",
+        "transport.dsack, line 12: false has no effect without sack; accepted: sack = true, or no dsack",
+        "transport.sack_compression, line 13: \"none\" has no effect without sack",
+        "transport.delayed_acks, line 14: \"fixed\" has no effect without delayed ACKs",
+        "transport.delayed_ack_max, line 15: \"100ms\" has no effect without delayed ACKs",
+        "transport.receive_window.buffer, line 16: \"8388608B\" is above max_buffer; accepted: at most 6291456B",
+        "host.receive.budget, line 24: 8 has no effect while gro is off; accepted: gro = true, or leave it out",
+        "host.receive.gro_max, line 24: \"3KB\" has no effect while gro is off",
+    ] {
+        assert!(found.contains(expected), "{expected}\n{found}");
+    }
+    let tcp = |more: &str| wrong(&[("kind = \"tcp\"", &format!("kind = \"tcp\"\n{more}"))], "");
+    let found = tcp("delayed_acks = \"adaptive\"\ndelayed_ack_timeout = \"250ms\"");
+    assert!(
+        found.contains("delayed_ack_timeout, line 9: \"250ms\" is above delayed_ack_max; accepted: at most 200ms"),
+        "{found}"
+    );
+    let found = tcp("delayed_ack_max = \"100ms\"");
+    assert!(found.contains("delayed_ack_max, line 8: \"100ms\" has no effect where delayed ACKs are fixed"), "{found}");
+}
+
+#[test]
 fn a_clock_that_nothing_reads_and_a_drop_that_always_happens() {
     let found = wrong(
         &[("kind = \"tcp\"", "kind = \"tcp\"\ntimestamps = true\nrtt_sampling = \"timed_segment\"\nspurious_rto = \"none\"\ntimestamp_tick = \"2ms\"")],

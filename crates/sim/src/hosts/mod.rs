@@ -6,6 +6,7 @@
 pub mod ends;
 mod flows;
 mod ideal;
+pub mod receive;
 
 use crate::core::Core;
 use crate::fabric::Fabric;
@@ -17,6 +18,7 @@ use fanin_telemetry::Name;
 use fanin_traffic::FlowSpec;
 use fanin_transport::{Event, Kinds, SignalCounts, TransportConfig};
 use fanin_units::{FlowId, Time};
+use receive::Receivers;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Who is next at a NIC.
@@ -44,6 +46,8 @@ const TIMEOUT: u64 = 0;
 const PEER_OVER: u64 = 1;
 /// The same, and that it was aborted.
 const PEER_ABORTED: u64 = 2;
+/// Packets wait between NIC and transport.
+const RECEIVE: u64 = 3;
 
 /// All hosts.
 pub struct Hosts {
@@ -65,6 +69,8 @@ pub struct Hosts {
     pub after_end: BTreeMap<&'static str, u64>,
     /// Signals of ends that have ended.
     pub signals: SignalCounts,
+    /// What waits between NIC and transport, where packets may wait there.
+    pub receivers: Option<Box<Receivers>>,
 }
 
 impl Hosts {
@@ -92,7 +98,10 @@ impl Hosts {
             let message = core.pool.free_message(packet);
             return self.take_message(core, host, &message, true);
         }
-        self.deliver(core, host, packet);
+        match &self.receivers {
+            None => self.deliver(core, host, packet),
+            Some(_) => self.hold(core, host, packet),
+        }
     }
 
     /// A message for the endpoint of a flow.
@@ -115,11 +124,7 @@ impl Hosts {
     /// A packet has reached its host.
     #[inline(always)]
     pub fn deliver(&mut self, core: &mut Core, host: u32, packet: PacketId) {
-        if core.ledger.observed {
-            let copy = core.pool.packet(packet);
-            let result = core.ledger.record_delivery(core.now, host, packet, &copy);
-            core.check(result);
-        }
+        observe_delivery(core, host, packet);
         let envelope = &core.pool[packet];
         debug_assert_eq!(envelope.dst.0, host, "a packet at a host that it was not sent to");
         let Some(id) = self.ends.of(envelope.flow, envelope.to) else { return stray(core, packet) };
@@ -310,7 +315,10 @@ impl Hosts {
     }
 
     /// A timer of an end is due. Entries that the end has moved since are stale.
-    pub fn timeout(&mut self, core: &mut Core, at: Time, key: u64) {
+    pub fn timeout(&mut self, core: &mut Core, host: u32, at: Time, key: u64) {
+        if key == RECEIVE {
+            return self.receive_held(core, host, at);
+        }
         let to = if key >> 2 & 1 == 0 { Side::Initiator } else { Side::Responder };
         let Some(id) = self.ends.of(FlowId((key >> 3) as u32), to) else { return };
         match key & 3 {
@@ -355,6 +363,16 @@ impl Hosts {
 /// The place of an end's timer in the order: by host, then flow, side, and what it is for.
 fn timer_key(host: u32, flow: FlowId, side: Side, what: u64) -> (u32, u64) {
     (host, u64::from(flow.0) << 3 | (side as u64) << 2 | what)
+}
+
+/// Records that a packet has reached its host.
+#[inline(always)]
+fn observe_delivery(core: &mut Core, host: u32, packet: PacketId) {
+    if core.ledger.observed {
+        let copy = core.pool.packet(packet);
+        let result = core.ledger.record_delivery(core.now, host, packet, &copy);
+        core.check(result);
+    }
 }
 
 /// A packet at a host at which its flow has ended.

@@ -9,6 +9,7 @@ use crate::fabric::port::{Explicit, Owner, Port};
 use crate::fabric::table::Fib;
 use crate::fabric::{Fabric, SwitchNode};
 use crate::hosts::ends::Ends;
+use crate::hosts::receive::Receivers;
 use crate::hosts::{Host, Hosts};
 use crate::ledger::{Capturing, Destination, Ledger, Stamps, Tables, Totals, Wanted};
 use crate::world::World;
@@ -134,6 +135,7 @@ pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefet
             completed: Vec::new(),
             after_end: BTreeMap::new(),
             signals: SignalCounts::default(),
+            receivers: Receivers::new(&doc.host, topology.hosts.len(), scenario.seed()),
         },
         traffic,
         informed: BTreeMap::new(),
@@ -256,7 +258,8 @@ fn links_and_ports(scenario: &Scenario, framing: &Framing, switches: &[SwitchNod
             equip(&mut link, &mut port, scenario, id, explicit, sends);
         }
         let at_arrival = Hooks::INGRESS.with(Hooks::ROUTE);
-        if sends.any(Hooks::MESSAGES) || hooks(link.far_end()).any(at_arrival) {
+        let holds = matches!(link.far_end(), FarEnd::Host(_)) && scenario.doc().host.holds_packets();
+        if holds || sends.any(Hooks::MESSAGES) || hooks(link.far_end()).any(at_arrival) {
             link.hook_ingress();
         }
         ingress.push(match link.far_end() {

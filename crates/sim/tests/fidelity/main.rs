@@ -14,6 +14,7 @@ mod nic;
 mod order;
 mod ports;
 mod random;
+mod receive;
 mod samples;
 mod slow_start;
 mod stamps;

@@ -1,6 +1,6 @@
 //! TCP's parameters as a scenario sees them: values that contradict one another, and values that do nothing.
 
-use super::{EcnEcho, ReceiveWindow, RttSampling, SlowStart, SpuriousRto, Tcp, TCP_HEADER, TIMESTAMP_BYTES};
+use super::{DelayedAcks, EcnEcho, ReceiveWindow, RttSampling, SlowStart, SpuriousRto, Tcp, TCP_HEADER, TIMESTAMP_BYTES};
 use crate::transport::{CheckSite, LossTimer, Shape, TransportParams};
 use fanin_packet::{IpVersion, Packet, Signals, SynOptions, TcpFlags, Timestamps};
 use fanin_params::{shown, Cx};
@@ -44,7 +44,7 @@ impl TransportParams for Tcp {
     fn receive_window(&self) -> Option<(&'static str, Bytes)> {
         let most = match &self.receive_window {
             ReceiveWindow::Fixed(window) => window.size,
-            ReceiveWindow::Auto(window) => window.max,
+            ReceiveWindow::Auto(window) => window.largest(),
         };
         Some(("receive_window", most))
     }
@@ -105,11 +105,16 @@ fn contradictions(tcp: &Tcp, cx: &mut Cx) {
         cx.error_at("rto_initial", &tcp.rto_initial, "is above rto_max", &format!("at most {}", tcp.rto_max));
     }
     if let ReceiveWindow::Auto(window) = &tcp.receive_window {
-        if window.initial > window.max {
+        if window.buffer > window.max_buffer {
             cx.key("receive_window", |cx| {
-                cx.error_at("initial", &window.initial, "is above max", &format!("at most {}", window.max)).severity
+                let accepted = format!("at most {}", window.max_buffer);
+                cx.error_at("buffer", &window.buffer, "is above max_buffer", &accepted).severity
             });
         }
+    }
+    if tcp.delayed_acks == DelayedAcks::Adaptive && tcp.delayed_ack_timeout > tcp.delayed_ack_max {
+        let accepted = format!("at most {}", tcp.delayed_ack_max);
+        cx.error_at("delayed_ack_timeout", &tcp.delayed_ack_timeout, "is above delayed_ack_max", &accepted);
     }
     if tcp.rtt_sampling == RttSampling::Timestamps && !tcp.timestamps {
         cx.error_at("rtt_sampling", &tcp.rtt_sampling, "needs timestamps", "\"timed_segment\", or timestamps = true");
@@ -193,8 +198,9 @@ fn without_effect(tcp: &Tcp, cx: &mut Cx) {
     }
     if !tcp.timestamps {
         idle!(timestamp_tick, "while timestamps are off", "timestamps = true, or no timestamp_tick");
-    } else if tcp.rtt_sampling != RttSampling::Timestamps && tcp.spurious_rto != SpuriousRto::Eifel {
-        let remedy = "rtt_sampling = \"timestamps\", spurious_rto = \"eifel\", or no timestamp_tick";
+        idle!(paws, "while timestamps are off", "timestamps = true, or no paws");
+    } else if !reads_timestamps(tcp) {
+        let remedy = "rtt_sampling = \"timestamps\", spurious_rto = \"eifel\", paws = true, or no timestamp_tick";
         idle!(timestamp_tick, "where nothing reads timestamps", remedy);
     }
     if !tcp.sack {
@@ -213,6 +219,17 @@ fn without_effect(tcp: &Tcp, cx: &mut Cx) {
     if tcp.ack_every == 1 {
         idle!(delayed_ack_timeout, "without delayed ACKs", "ack_every above 1, or no delayed_ack_timeout");
         idle!(quick_acks, "without delayed ACKs", "ack_every above 1, or no quick_acks");
+        idle!(delayed_acks, "without delayed ACKs", "ack_every above 1, or no delayed_acks");
+        idle!(delayed_ack_max, "without delayed ACKs", "ack_every above 1, or no delayed_ack_max");
+    } else if tcp.delayed_acks == DelayedAcks::Fixed {
+        idle!(delayed_ack_max, "where delayed ACKs are fixed", "delayed_acks = \"adaptive\", or no delayed_ack_max");
+    }
+    if !tcp.sack {
+        idle!(dsack, "without sack", "sack = true, or no dsack");
+        if tcp.sack_compression != default.sack_compression {
+            let (kind, remedy) = (tcp.sack_compression.kind().to_string(), "sack = true, or no sack_compression");
+            cx.error_at("sack_compression", &kind, "has no effect without sack", remedy);
+        }
     }
     if tcp.initial_window.is_some() {
         idle!(initial_window_rule, "beside initial_window", "either initial_window or initial_window_rule");
@@ -228,4 +245,10 @@ fn without_effect(tcp: &Tcp, cx: &mut Cx) {
     if !tcp.sack && !tcp.ecn && tcp.prr {
         idle!(prr, "without sack and without ecn", "sack = true, or prr = false");
     }
+}
+
+/// Whether the values in timestamps have an effect.
+fn reads_timestamps(tcp: &Tcp) -> bool {
+    let grows = matches!(tcp.receive_window, ReceiveWindow::Auto(_));
+    tcp.rtt_sampling == RttSampling::Timestamps || tcp.spurious_rto == SpuriousRto::Eifel || tcp.paws || grows
 }

@@ -22,6 +22,9 @@ impl Transport for TcpEndpoint {
         if !self.fin_wanted {
             self.end += bytes;
             self.arm_persist(now);
+            if let Some(rx) = &mut self.rx {
+                rx.note_write(now.since(self.last_data));
+            }
         }
     }
 
@@ -44,6 +47,9 @@ impl Transport for TcpEndpoint {
         if self.ack_at <= now {
             self.ack_at = Time::MAX;
             self.due |= super::due::ACK;
+            if let Some(rx) = &mut self.rx {
+                rx.on_ack_timer(cfg, now, self.rtt.rto);
+            }
         }
         if self.pace_at <= now {
             self.pace_at = Time::MAX;

@@ -11,18 +11,24 @@ use fanin_packet::{Segment, TcpFlags};
 use fanin_units::{Span, Time};
 
 impl TcpEndpoint {
-    /// A segment on a synchronised connection, without SYN and RST.
+    /// A segment on a synchronised connection, without SYN and RST. False if it is dropped: it is too old, or acknowledges what was
+    /// never sent.
     #[inline]
-    pub(super) fn on_segment(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) {
+    pub(super) fn on_segment(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) -> bool {
         let seq = self.rcv_nxt.wrapping_add_signed(i64::from(p.seq.wrapping_sub(self.wire_rcv_nxt()) as i32));
         let mut ts_echo = 0;
         if self.ts_on {
             if let Some(ts) = p.timestamps() {
                 ts_echo = ts.echo;
-                // Source: RFC 7323 §4.3 (2).
-                if seq <= self.last_ack_sent && (!self.ts_seen || ts.value.wrapping_sub(self.ts_recent) as i32 >= 0) {
-                    self.ts_recent = ts.value;
-                    self.ts_seen = true;
+                let ticks = ts.value.wrapping_sub(self.ts_recent) as i32;
+                if ticks >= 0 || !self.ts_seen {
+                    // Source: RFC 7323 §4.3 (2).
+                    if seq <= self.last_ack_sent {
+                        self.ts_recent = ts.value;
+                        self.ts_seen = true;
+                    }
+                } else if cfg.paws && self.is_too_old(cfg, p, seq, ticks) {
+                    return false;
                 }
             }
         }
@@ -42,7 +48,7 @@ impl TcpEndpoint {
             if ack > self.nxt && ack < 1 << 63 {
                 // It acknowledges what was never sent. Source: RFC 9293 §3.10.7.4.
                 self.due |= due::ACK;
-                return;
+                return false;
             }
             if ack >= una && ack <= self.nxt {
                 self.on_ack_slowly(cfg, now, p, (ack, edge, ts_echo));
@@ -54,6 +60,7 @@ impl TcpEndpoint {
             // An empty segment below the window is a probe: it is answered. Source: RFC 9293 §3.10.7.4.
             self.due |= due::ACK;
         }
+        true
     }
 
     /// The plain next ACK has advanced SND.UNA.

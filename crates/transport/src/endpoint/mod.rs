@@ -1,7 +1,7 @@
 //! One end of a TCP connection.
 
 use crate::cc::{Control, Controller, Window};
-use crate::config::{GrowingWindow, Pacing, ReceiveWindow, RttSampling, Tcp};
+use crate::config::{Pacing, ReceiveWindow, RttSampling, Tcp};
 use crate::reassembly::Reassembly;
 use crate::report::{AbortReason, Pending, Stats};
 use crate::rtt::Rtt;
@@ -18,6 +18,7 @@ mod open_close;
 mod output;
 mod rack;
 mod receive;
+mod receiver;
 mod trimming;
 
 pub(crate) use drop_notification::notification_bytes;
@@ -26,7 +27,7 @@ pub use trimming::TrimmingCounts;
 
 use loss::Repair;
 use rack::Outstanding;
-use receive::Growth;
+use receiver::Receiver;
 
 /// Which end opens the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -223,7 +224,8 @@ pub struct TcpEndpoint {
     /// When the timestamp clock ticks next.
     ts_next: Time,
     ooo: Option<Box<Reassembly>>,
-    growth: Option<Box<Growth>>,
+    /// What is kept beyond RFC 9293, where the configuration asks for it.
+    rx: Option<Box<Receiver>>,
 
     // Lines 4 and 5.
     stats: Stats,
@@ -256,13 +258,11 @@ pub struct TcpEndpoint {
 impl TcpEndpoint {
     /// An endpoint at the start of `conn`. Poll it as after every input.
     pub fn new(cfg: &Tcp, conn: Connection, now: Time) -> Self {
-        let (buffer, growth) = match &cfg.receive_window {
-            ReceiveWindow::Fixed(w) => (w.size.get(), None),
-            ReceiveWindow::Auto(GrowingWindow { initial, max }) => {
-                (initial.get(), Some(Box::new(Growth::new(max.get().max(initial.get()), initial.get(), now))))
-            }
-        };
         let mss = u32::from(cfg.payload(conn.mtu, conn.ip, cfg.timestamps));
+        let buffer = match &cfg.receive_window {
+            ReceiveWindow::Fixed(w) => w.size.get(),
+            ReceiveWindow::Auto(w) => w.announced(mss),
+        };
         let ssthresh = cfg.initial_ssthresh.map_or(Window::INFINITE, |s| s.get());
         let cc = Control::new(cfg);
         let mut endpoint = TcpEndpoint {
@@ -293,7 +293,7 @@ impl TcpEndpoint {
             peer_fin: NO_FIN,
             last_data: now,
             ooo: None,
-            growth,
+            rx: Receiver::new(cfg, now),
             stats: Stats::default(),
             ts_next: Time::ZERO,
             iss: conn.iss,
@@ -312,7 +312,7 @@ impl TcpEndpoint {
             snd_scale: 0,
             rcv_scale: 0,
             unacked: 0,
-            quick: cfg.quick_acks as u8,
+            quick: if cfg.adapts_acks() { 0 } else { cfg.quick_acks as u8 },
             retries: 0,
             due: 0,
             pending: Pending::default(),

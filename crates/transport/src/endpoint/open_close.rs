@@ -16,8 +16,9 @@ impl TcpEndpoint {
             self.nxt = 1;
             self.rcv_nxt = 1;
             self.last_ack_sent = 1;
+            self.open_receiver(cfg, now);
             self.rcv_edge = 1 + self.offer();
-            self.edge = 1 + cfg.first_window();
+            self.edge = 1 + cfg.opening_window(self.w.mss);
             self.established(cfg);
         } else if self.role == Role::Initiator {
             self.sync = Sync::SynSent;
@@ -76,7 +77,7 @@ impl TcpEndpoint {
         let options = if self.ts_on { TIMESTAMP_BYTES } else { 0 };
         let theirs = syn.mss.saturating_sub(options).max(64);
         self.w.mss = u32::from(cfg.payload(self.mtu, self.ip, self.ts_on).min(theirs));
-        self.rcv_edge = 1 + self.offer().min(u64::from(u16::MAX));
+        self.rcv_edge = 1 + self.buffer.min(u64::from(u16::MAX)); // the window of a SYN is not scaled
         self.last_data = now;
     }
 
@@ -156,8 +157,8 @@ impl TcpEndpoint {
 
     /// A segment that may carry FIN.
     fn on_established(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) {
-        self.on_segment(cfg, now, p);
-        if self.sync == Sync::Open && p.flags.has(TcpFlags::FIN) {
+        let accepted = self.on_segment(cfg, now, p);
+        if accepted && self.sync == Sync::Open && p.flags.has(TcpFlags::FIN) {
             let seq = self.rcv_nxt.wrapping_add_signed(i64::from(p.seq.wrapping_sub(self.wire_rcv_nxt()) as i32));
             let fin = seq.wrapping_add(u64::from(p.envelope.payload));
             if fin >= self.rcv_nxt && fin < 1 << 63 && fin <= self.rcv_edge {
@@ -181,6 +182,7 @@ impl TcpEndpoint {
             }
         }
         self.last_sent = now;
+        self.open_receiver(cfg, now);
         self.established(cfg);
         self.arm_persist(now);
         self.pending.add(Pending::CONNECTED);
@@ -259,17 +261,5 @@ impl TcpEndpoint {
             self.sync = Sync::TimeWait;
             self.rto_at = now.saturating_add(cfg.time_wait);
         }
-    }
-}
-
-impl Tcp {
-    /// The window that an open connection starts with at the other end, which has the same configuration.
-    fn first_window(&self) -> u64 {
-        let buffer = match &self.receive_window {
-            crate::ReceiveWindow::Fixed(w) => w.size.get(),
-            crate::ReceiveWindow::Auto(w) => w.initial.get(),
-        };
-        let scale = self.window_scale();
-        (buffer >> scale).min(u64::from(u16::MAX)) << scale
     }
 }

@@ -486,15 +486,17 @@ impl TcpEndpoint {
     }
 
     #[inline(always)]
-    fn push_blocks(&self, out: &mut SegmentMut<'_>) {
+    fn push_blocks(&mut self, out: &mut SegmentMut<'_>) {
         if self.sack_on && self.ooo.is_some() {
             self.push_sack(out);
         }
     }
 
+    /// The duplicate to report, then the ranges that wait, as many as there is room for. Source: RFC 2018 §4, RFC 2883 §4.
     #[inline(never)]
-    fn push_sack(&self, out: &mut SegmentMut<'_>) {
-        for (start, end) in self.ooo.iter().flat_map(|o| o.blocks()) {
+    fn push_sack(&mut self, out: &mut SegmentMut<'_>) {
+        let duplicate = self.rx.as_deref_mut().and_then(|rx| rx.duplicate.take());
+        for (start, end) in duplicate.into_iter().chain(self.ooo.iter().flat_map(|o| o.blocks())) {
             if out.sack_room() > 0 {
                 out.push_sack(SackBlock { start: self.irs.wrapping_add(start as u32), end: self.irs.wrapping_add(end as u32) });
             }
@@ -558,6 +560,19 @@ impl TcpEndpoint {
         });
     }
 
+    /// What is left of the window that was promised; one that grows rounds it up, and promises that too.
+    /// Source: RFC 9293 §3.8.6, Linux tcp_select_window.
+    #[inline(never)]
+    fn promised(&mut self) -> u64 {
+        let left = self.rcv_edge - self.rcv_nxt;
+        if self.rx.as_ref().is_none_or(|rx| rx.window.is_none()) {
+            return (left >> self.rcv_scale).min(u64::from(u16::MAX));
+        }
+        let steps = left.div_ceil(1 << self.rcv_scale).min(u64::from(u16::MAX));
+        self.rcv_edge = self.rcv_edge.max(self.rcv_nxt + (steps << self.rcv_scale));
+        steps
+    }
+
     /// Header of a segment: acknowledgment, window, echo, timestamps. Pending delayed ACKs are done with it.
     #[inline(always)]
     fn fill(&mut self, cfg: &Tcp, now: Time, out: &mut SegmentMut<'_>, (flags, from, payload): (TcpFlags, u64, u16)) {
@@ -567,7 +582,7 @@ impl TcpEndpoint {
             self.rcv_edge = edge;
             offer
         } else {
-            ((self.rcv_edge - self.rcv_nxt) >> self.rcv_scale).min(u64::from(u16::MAX))
+            self.promised()
         };
         let window = window as u16;
         let flags = if self.echo { flags.with(TcpFlags::ECE) } else { flags };

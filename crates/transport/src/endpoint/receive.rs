@@ -1,49 +1,11 @@
 //! What arrives: data. Source: RFC 9293 §3.10.7.4, RFC 5681 §4.2, RFC 3168 §6.1.3, RFC 8257 §3.2.
 
+use super::receiver::{Merging, Receiver};
 use super::{due, Sync, TcpEndpoint, NO_FIN};
-use crate::config::{EcnEcho, Tcp};
+use crate::config::{DelayedAcks, EcnEcho, Tcp};
 use crate::report::Pending;
 use fanin_packet::{Ecn, Segment, TcpFlags};
-use fanin_units::{Span, Time};
-
-/// Dynamic right-sizing of the receive buffer. Source: DRS; Linux
-/// tcp_rcv_space_adjust, tcp_rcv_rtt_measure.
-#[derive(Clone, Debug)]
-pub(super) struct Growth {
-    max: u64,
-    /// Shortest time in which one window arrived: an upper bound of the RTT. Zero before the first.
-    rtt: Span,
-    /// The window being timed ends here.
-    window_end: u64,
-    window_at: Time,
-    /// What arrives per `rtt` is counted from here.
-    round_from: u64,
-    round_at: Time,
-}
-
-impl Growth {
-    pub fn new(max: u64, window: u64, now: Time) -> Self {
-        Growth { max, rtt: Span::ZERO, window_end: 1 + window, window_at: now, round_from: 1, round_at: now }
-    }
-
-    /// RCV.NXT has come to `next`: the buffer to have.
-    fn on_data(&mut self, now: Time, next: u64, buffer: u64, mss: u32) -> u64 {
-        if next >= self.window_end {
-            let took = now.since(self.window_at).max(Span::from_ps(1));
-            self.rtt = if self.rtt == Span::ZERO { took } else { self.rtt.min(took) };
-            self.window_end = next + buffer;
-            self.window_at = now;
-        }
-        if self.rtt == Span::ZERO || now.since(self.round_at) < self.rtt {
-            return buffer;
-        }
-        let got = next - self.round_from;
-        self.round_from = next;
-        self.round_at = now;
-        // Twice what came, and a little for the first round of slow start. Source: Linux tcp_rcv_space_adjust.
-        (2 * got + 16 * u64::from(mss)).min(self.max).max(buffer)
-    }
-}
+use fanin_units::Time;
 
 impl TcpEndpoint {
     /// A segment with payload.
@@ -58,7 +20,10 @@ impl TcpEndpoint {
             self.rcv_nxt = end;
             self.stats.delivered += u64::from(p.envelope.payload);
             self.pending.add(Pending::DELIVERED);
-            if self.growth.is_some() || self.holding || cfg.quick_acks > 0 {
+            if self.rx.is_some() {
+                return self.on_data_adaptively(cfg, now, p, u64::from(p.envelope.payload), false);
+            }
+            if self.holding || cfg.quick_acks > 0 {
                 self.note_arrival(cfg, now, u64::from(p.envelope.payload));
             }
             self.unacked += 1;
@@ -68,16 +33,13 @@ impl TcpEndpoint {
                 self.ack_at = now + cfg.delayed_ack_timeout;
             }
         } else {
-            self.on_data_slowly(cfg, now, seq, end);
+            self.on_data_slowly(cfg, now, p, (seq, end));
         }
     }
 
-    /// Buffer growth, unread data, quick ACKs after idle time.
+    /// Unread data, quick ACKs after idle time.
     #[inline(never)]
     fn note_arrival(&mut self, cfg: &Tcp, now: Time, bytes: u64) {
-        if let Some(growth) = &mut self.growth {
-            self.buffer = growth.on_data(now, self.rcv_nxt, self.buffer, self.w.mss);
-        }
         if self.holding {
             self.held += bytes;
         }
@@ -88,34 +50,252 @@ impl TcpEndpoint {
         self.last_data = now;
     }
 
-    /// Duplicate, out of order, beyond the window, or filling a gap: each is acknowledged at once.
+    /// Duplicate, out of order, beyond the window, or filling a gap: each is acknowledged at once, unless ACKs are merged.
     #[inline(never)]
-    fn on_data_slowly(&mut self, cfg: &Tcp, now: Time, seq: u64, end: u64) {
-        self.due |= due::ACK;
+    fn on_data_slowly(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>, (seq, end): (u64, u64)) {
         // Offsets below zero have wrapped: they are far in the past.
         if end <= self.rcv_nxt || seq > 1 << 63 {
+            self.due |= due::ACK;
             self.stats.duplicate_bytes += end.wrapping_sub(seq);
-            return;
+            return self.note_duplicate(cfg, (seq, end));
         }
         let end = end.min(self.rcv_edge);
         if seq >= end {
-            return;
+            self.due |= due::ACK;
+            return self.hurry(cfg);
         }
         let mut ooo = self.ooo.take().unwrap_or_default();
         if seq <= self.rcv_nxt {
             self.stats.duplicate_bytes += self.rcv_nxt - seq;
+            if let Some(rx) = self.rx.as_deref_mut().filter(|_| cfg.dsack && self.sack_on) {
+                let below = (seq < self.rcv_nxt).then_some((seq, self.rcv_nxt));
+                below.into_iter().chain(ooo.overlap(seq, end)).for_each(|part| rx.note_duplicate(part));
+            }
             let before = self.rcv_nxt;
             self.rcv_nxt = ooo.advance(end);
             let news = self.rcv_nxt - before;
+            let filled = ooo.is_empty();
+            self.ooo = Some(ooo);
             self.stats.delivered += news;
             self.pending.add(Pending::DELIVERED);
-            self.note_arrival(cfg, now, news);
+            if self.rx.is_some() {
+                self.on_data_adaptively(cfg, now, p, news, filled);
+            } else {
+                self.due |= due::ACK;
+                self.note_arrival(cfg, now, news);
+            }
         } else {
+            if let Some(rx) = self.rx.as_deref_mut().filter(|_| cfg.dsack && self.sack_on) {
+                ooo.overlap(seq, end).into_iter().for_each(|part| rx.note_duplicate(part));
+            }
             self.stats.duplicate_bytes += end - seq - ooo.insert(seq, end);
-            self.quick = cfg.quick_acks as u8; // Source: Linux tcp_data_queue_ofo, tcp_enter_quickack_mode.
+            let ranges = ooo.len();
+            self.ooo = Some(ooo);
+            if cfg.delayed_acks == DelayedAcks::Fixed {
+                self.quick = cfg.quick_acks as u8;
+            }
+            match self.rx.take() {
+                Some(mut rx) => {
+                    self.on_data_out_of_order(cfg, now, p, &mut rx, ranges);
+                    self.rx = Some(rx);
+                }
+                None => self.due |= due::ACK,
+            }
         }
-        self.ooo = Some(ooo);
         self.take_fin(cfg, now);
+    }
+
+    /// The connection is open: what the receiver keeps starts.
+    pub(super) fn open_receiver(&mut self, cfg: &Tcp, now: Time) {
+        if let Some(rx) = &mut self.rx {
+            let window = cfg.opening_window(self.w.mss);
+            rx.open(cfg, now, self.w.mss, window);
+            if rx.window.is_some() {
+                self.buffer = window;
+            }
+        }
+    }
+
+    /// Data that was received before has arrived again. Source: Linux tcp_data_queue, tcp_send_dupack.
+    fn note_duplicate(&mut self, cfg: &Tcp, part: (u64, u64)) {
+        self.hurry(cfg);
+        if !cfg.dsack || !self.sack_on {
+            return;
+        }
+        if let Some(rx) = &mut self.rx {
+            rx.note_duplicate(part);
+            self.ooo.get_or_insert_default(); // where SACK blocks come from
+        }
+    }
+
+    /// The next ACKs are not delayed, where their delay adapts. Source: Linux tcp_enter_quickack_mode.
+    fn hurry(&mut self, cfg: &Tcp) {
+        let window = self.rcv_edge - self.last_ack_sent;
+        if let Some(rx) = self.rx.as_deref_mut().filter(|_| cfg.adapts_acks()) {
+            self.quick = self.quick.max(rx.hurry(cfg, cfg.quick_acks, window));
+        }
+    }
+
+    /// Data in order, `news` bytes with what had waited for it, at a receiver that keeps more than RFC 9293 asks for. `at_once`: it
+    /// has filled the last gap. Source: Linux tcp_rcv_established, tcp_data_queue, tcp_event_data_recv, __tcp_ack_snd_check.
+    #[inline(never)]
+    fn on_data_adaptively(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>, news: u64, at_once: bool) {
+        let Some(mut rx) = self.rx.take() else { return };
+        self.unacked = self.unacked.saturating_add(1);
+        if self.holding {
+            self.held += news;
+        }
+        let offered = self.rcv_edge - self.last_ack_sent; // Linux rcv_wnd
+        let (len, mss) = (u32::from(p.envelope.payload), self.w.mss);
+        self.note_echo(cfg, now, p, &mut rx);
+        let push = p.flags.has(TcpFlags::PSH) || p.flags.has(TcpFlags::FIN);
+        let again = rx.note_size((len, u32::from(p.tcp.bytes())), self.rcv_nxt, push, self.last_ack_sent, mss);
+        rx.note_window(now, self.rcv_nxt, offered);
+        let mut at_once = at_once;
+        if cfg.adapts_acks() {
+            let quick = rx.note_gap(cfg, now.since(self.last_data), self.rtt.rto, offered);
+            self.quick = self.quick.max(quick);
+            at_once |= self.hurry_for_ecn(cfg, p, &mut rx);
+        } else if now.since(self.last_data) > self.rtt.rto {
+            self.quick = cfg.quick_acks as u8;
+        }
+        self.last_data = now;
+        if rx.window.as_mut().is_some_and(|window| window.grow(len, mss, self.held)) && cfg.adapts_acks() {
+            self.quick |= 1;
+        }
+        self.offer_more(&mut rx, offered);
+        let waiting = self.ooo.as_ref().is_some_and(|ooo| !ooo.is_empty());
+        self.check_ack(cfg, now, &mut rx, waiting, at_once);
+        if !self.holding {
+            if let Some(window) = &mut rx.window {
+                window.on_read(now, self.rcv_nxt - self.held, rx.rtt, mss);
+            }
+            if cfg.adapts_acks() && rx.ends_message(self.last_ack_sent, again) {
+                self.due |= due::ACK;
+            }
+        }
+        self.rx = Some(rx);
+    }
+
+    /// Data beyond a gap; `ranges` of such data wait now. Source: Linux tcp_data_queue_ofo.
+    fn on_data_out_of_order(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>, rx: &mut Receiver, ranges: usize) {
+        let offered = self.rcv_edge - self.last_ack_sent;
+        self.note_echo(cfg, now, p, rx);
+        let mut at_once = cfg.adapts_acks() && self.hurry_for_ecn(cfg, p, rx);
+        if self.sack_on && rx.window.as_mut().is_some_and(|w| w.grow(u32::from(p.envelope.payload), self.w.mss, self.held)) {
+            if cfg.adapts_acks() {
+                self.quick |= 1;
+            }
+            self.offer_more(rx, offered);
+        }
+        // More ranges than an ACK has room for, once it carries timestamps and a duplicate: what waits must not be lost.
+        // Source: Linux tcp_sack_compress_send_ack, TCP_SACK_BLOCKS_EXPECTED. Deviation: the new range is in that ACK.
+        at_once |= ranges > 2 && rx.is_merging();
+        self.check_ack(cfg, now, rx, true, at_once);
+    }
+
+    /// Measures the RTT by the timestamp that a segment echoes.
+    fn note_echo(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>, rx: &mut Receiver) {
+        let Some(ts) = p.timestamps().filter(|_| self.ts_on) else { return };
+        rx.note_echo(ts.echo, u32::from(p.envelope.payload), || {
+            let ticks = self.ts_clock(cfg, now).wrapping_sub(ts.echo);
+            (ticks as i32 >= 0).then(|| cfg.timestamp_tick * u64::from(ticks.max(1)))
+        });
+    }
+
+    /// Quick ACKs for marks; true if this very segment is to be acknowledged at once, since it carries CWR.
+    /// Source: Linux __tcp_ecn_check_ce, tcp_ecn_accept_cwr.
+    fn hurry_for_ecn(&mut self, cfg: &Tcp, p: Segment<'_>, rx: &mut Receiver) -> bool {
+        if !self.ecn_on {
+            return false;
+        }
+        let ecn = p.envelope.ecn;
+        let odd = rx.hurried_by_ecn(ecn != Ecn::NotEct, ecn == Ecn::Ce && cfg.ecn_echo == EcnEcho::Classic, self.echo);
+        if odd {
+            let window = self.rcv_edge - self.last_ack_sent;
+            self.quick = self.quick.max(rx.hurry(cfg, 2, window));
+        }
+        p.flags.has(TcpFlags::CWR)
+    }
+
+    /// Brings the window that the next segment offers up to date.
+    fn offer_more(&mut self, rx: &mut Receiver, offered: u64) {
+        if let Some(window) = &rx.window {
+            let (window, short) = window.select(self.held, self.rcv_scale, rx.mss, offered);
+            self.buffer = self.held + window;
+            if short {
+                self.quick = 0;
+            }
+        }
+    }
+
+    /// Now, later, or merged with others: the ACK of a segment. `waiting`: there is data beyond a gap.
+    /// Source: Linux __tcp_ack_snd_check.
+    fn check_ack(&mut self, cfg: &Tcp, now: Time, rx: &mut Receiver, waiting: bool, at_once: bool) {
+        if self.ack_at == Time::MAX {
+            rx.forget_merged(); // an ACK has left
+        }
+        let adaptive = cfg.adapts_acks();
+        let many = if adaptive {
+            let enough = self.rcv_nxt - self.last_ack_sent > u64::from(cfg.ack_every - 1) * u64::from(rx.mss);
+            // An application that does not read will open the window, and with that acknowledge.
+            enough && (!self.holding || self.offer() >= self.rcv_edge - self.last_ack_sent)
+        } else {
+            u32::from(self.unacked) >= cfg.ack_every
+        };
+        let quick = self.quick > 0 && (!adaptive || rx.may_hurry());
+        if at_once || many || (quick && (adaptive || !waiting || !cfg.merges_sacks())) {
+            self.due |= due::ACK;
+        } else if waiting {
+            let merged = if self.sack_on { rx.merge(cfg, now, self.rcv_nxt, self.rtt.srtt) } else { Merging::Now };
+            match merged {
+                Merging::Now => self.due |= due::ACK,
+                Merging::At(at) => self.ack_at = self.ack_at.min(at),
+            }
+        } else {
+            self.delay_ack(cfg, now, rx);
+        }
+    }
+
+    fn delay_ack(&mut self, cfg: &Tcp, now: Time, rx: &Receiver) {
+        if !cfg.adapts_acks() {
+            self.ack_at = self.ack_at.min(now + cfg.delayed_ack_timeout);
+            return;
+        }
+        let wait = rx.delay(cfg, self.rtt.srtt, self.last_ack_sent);
+        if self.ack_at != Time::MAX && self.ack_at <= now + wait / 4 {
+            self.due |= due::ACK; // the timer is about to expire
+        } else {
+            self.ack_at = self.ack_at.min(now + wait);
+        }
+    }
+
+    /// PAWS: whether a segment that is `-ticks` older than the timestamp to be echoed is to be dropped; then it is acknowledged.
+    /// An old ACK that says nothing new may have been overtaken. Source: RFC 7323 §5.3; Linux tcp_paws_discard,
+    /// tcp_disordered_ack, tcp_send_dupack.
+    #[inline(never)]
+    pub(super) fn is_too_old(&mut self, cfg: &Tcp, p: Segment<'_>, seq: u64, ticks: i32) -> bool {
+        /// Source: Linux TCP_PAWS_WINDOW.
+        const ALLOWED: i32 = -1;
+        if ticks >= ALLOWED {
+            return false;
+        }
+        let len = u64::from(p.envelope.payload);
+        if len == 0 && !p.flags.has(TcpFlags::FIN) {
+            let una = self.una;
+            let plain = seq == self.rcv_nxt && p.ack == self.wire(una);
+            let opens = una + (u64::from(p.window) << self.snd_scale) > self.edge;
+            let recent = cfg.timestamp_tick * u64::from(ticks.unsigned_abs()) <= self.rtt.rto;
+            if plain && !opens && recent {
+                return false;
+            }
+        } else if seq < self.rcv_nxt && len > 0 {
+            let end = (seq + len).min(self.rcv_nxt);
+            self.stats.duplicate_bytes += end - seq;
+            self.note_duplicate(cfg, (seq, end));
+        }
+        self.due |= due::ACK;
+        true
     }
 
     /// Marks, and CWR. Source: RFC 3168 §6.1.3, RFC 8257 §3.2.
@@ -151,11 +331,27 @@ impl TcpEndpoint {
     }
 
     /// The application reads `bytes` that were held back; notifies the other end when the window opens by a segment or half
-    /// the buffer. Source: RFC 9293 §3.8.6.2.2.
-    pub fn read(&mut self, _cfg: &Tcp, _now: Time, bytes: u64) {
+    /// the buffer, one that grows when it doubles. Source: RFC 9293 §3.8.6.2.2; Linux __tcp_cleanup_rbuf.
+    pub fn read(&mut self, _cfg: &Tcp, now: Time, bytes: u64) {
         self.held = self.held.saturating_sub(bytes);
+        let mut announces = false;
+        if let Some(mut rx) = self.rx.take() {
+            let offered = self.rcv_edge - self.rcv_nxt;
+            if let Some(window) = &mut rx.window {
+                window.on_read(now, self.rcv_nxt - self.held, rx.rtt, self.w.mss);
+                announces = true;
+            }
+            self.offer_more(&mut rx, offered);
+            if announces {
+                let opens = rx.window.as_ref().is_some_and(|w| w.should_announce(self.offer(), offered));
+                if opens && self.sync == Sync::Open {
+                    self.due |= due::ACK;
+                }
+            }
+            self.rx = Some(rx);
+        }
         let offer = (self.rcv_nxt + self.buffer.saturating_sub(self.held)).max(self.rcv_edge);
-        if offer - self.rcv_edge >= u64::from(self.w.mss).min(self.buffer / 2) && self.sync == Sync::Open {
+        if !announces && offer - self.rcv_edge >= u64::from(self.w.mss).min(self.buffer / 2) && self.sync == Sync::Open {
             self.due |= due::ACK;
         }
     }

@@ -8,6 +8,7 @@ mod scripts_ecn;
 mod scripts_loss;
 mod scripts_open_close;
 mod scripts_rack;
+mod scripts_receiver;
 mod scripts_rto_in_recovery;
 mod scripts_slow_start;
 mod scripts_timeout;

@@ -16,6 +16,10 @@ fn controls() -> impl Strategy<Value = CongestionControl> {
     ]
 }
 
+fn grown(buffer: u64, max: u64, frame_share: Option<f64>) -> ReceiveWindow {
+    ReceiveWindow::Auto(GrowingWindow { buffer: Bytes(buffer), max_buffer: Bytes(max), share: 0.5, frame_share })
+}
+
 prop_compose! {
     /// Configurations over all features.
     fn configs()(
@@ -23,6 +27,8 @@ prop_compose! {
         linux in any::<bool>(),
         (handshake, sack, timestamps, prr, limited, tso) in any::<(bool, bool, bool, bool, bool, bool)>(),
         (paced, ecn, classic, rtt_ts, small_window, grow) in any::<(bool, bool, bool, bool, bool, bool)>(),
+        (adaptive, merged, dsack, paws) in any::<(bool, bool, bool, bool)>(),
+        frames in prop_oneof![Just(None), (0.3..0.9).prop_map(Some)],
         spurious in prop_oneof![Just(SpuriousRto::None), Just(SpuriousRto::FRto), Just(SpuriousRto::Eifel)],
         idle in prop_oneof![Just(IdleRestart::None), Just(IdleRestart::Rfc5681), Just(IdleRestart::Decay)],
         ect in prop_oneof![Just(EctOn::NewData), Just(EctOn::Data), Just(EctOn::All)],
@@ -46,10 +52,17 @@ prop_compose! {
         if rtt_ts { cfg.rtt_sampling = RttSampling::Timestamps }
         cfg.receive_window = match (small_window, grow) {
             (true, false) => ReceiveWindow::Fixed(FixedWindow { size: Bytes(5_000) }),
-            (true, true) => ReceiveWindow::Auto(GrowingWindow { initial: Bytes(4_000), max: Bytes(300_000) }),
+            (true, true) => grown(8_192, 600_000, frames),
             (false, false) => cfg.receive_window.clone(),
-            (false, true) => ReceiveWindow::Auto(GrowingWindow { initial: Bytes(65_536), max: Bytes(6_291_456) }),
+            (false, true) => grown(131_072, 6_291_456, frames),
         };
+        cfg.delayed_acks = if adaptive { DelayedAcks::Adaptive } else { DelayedAcks::Fixed };
+        cfg.sack_compression = if merged {
+            SackCompression::Timer(CompressedSacks { delay: Span::from_us(200), slack: Span::from_us(20), most: 5 })
+        } else {
+            SackCompression::None(Uncompressed {})
+        };
+        (cfg.dsack, cfg.paws) = (dsack, paws);
         cfg.spurious_rto = spurious;
         cfg.idle_restart = idle;
         cfg.ect_on = ect;
@@ -222,6 +235,7 @@ proptest! {
         by_window in any::<bool>(),
     ) {
         let mut cfg = Tcp { drop_notification: true, spurious_rto: SpuriousRto::None, tail_loss_probe: false, ..cfg };
+        cfg.delayed_ack_max = cfg.delayed_ack_timeout; // below the RTO
         cfg.receive_window = Tcp::default().receive_window; // a window probe is no data
         if by_window && cfg.sack {
             // Without SACK it is not known what has left the network: the timer may be all that gives a copy its place.
@@ -260,6 +274,7 @@ proptest! {
     ) {
         let mut cfg = Tcp { trim_nack: true, drop_notification: false, tail_loss_probe: false, ..cfg };
         cfg.spurious_rto = SpuriousRto::None;
+        cfg.delayed_ack_max = cfg.delayed_ack_timeout; // below the RTO
         cfg.receive_window = Tcp::default().receive_window; // a window probe is no data
         if by_window && cfg.sack {
             // Without SACK it is not known what has left the network: the timer may be all that gives a copy its place.

@@ -270,26 +270,6 @@ fn a_promised_window_is_kept() {
     );
 }
 
-/// The buffer grows to twice what arrives per RTT, up to its maximum.
-#[test]
-fn the_receive_window_grows_with_the_rate() {
-    let cfg = Tcp { receive_window: ReceiveWindow::Auto(GrowingWindow { initial: Bytes(4_000), max: Bytes(60_000) }), ..base() };
-    let mut text = String::new();
-    // 4000 bytes take 0.1 s: that bounds the RTT, and what arrives in it is doubled.
-    let mut at = 1;
-    let mut window = 4000;
-    for burst in [4000u32, 20_000, 60_000] {
-        text += "+0.1 = delivered ";
-        text += &format!("{}\n", at - 1);
-        let grown = (2 * burst + 16_000).min(60_000);
-        text += &format!("+0 < . {at}:{}\n+0 > . 1 ack {}", at + burst.min(window), at + burst.min(window));
-        at += burst.min(window);
-        window = window.max(grown.min(2 * burst.min(window) + 16_000));
-        text += &format!(" win {window}\n");
-    }
-    run(&cfg, &text);
-}
-
 /// Delayed ACKs: every second segment, or the timer. RFC 5681 §4.2.
 #[test]
 fn delayed_acks_by_count_and_by_time() {

@@ -69,12 +69,8 @@ pub struct Net<F: FnMut(Time, usize, &Packet) -> Fate> {
 impl<F: FnMut(Time, usize, &Packet) -> Fate> Net<F> {
     pub fn new(cfg: Tcp, iss: [u32; 2], tx: Span, fate: F) -> Self {
         let conns = Connection::pair(&cfg, fanin_packet::IpVersion::V4, iss, [7, u32::MAX - 3]);
-        let window = match &cfg.receive_window {
-            fanin_transport::ReceiveWindow::Fixed(w) => w.size.get(),
-            fanin_transport::ReceiveWindow::Auto(w) => w.initial.get(),
-        };
-        let scale = cfg.window_scale();
-        let advertised = if cfg.handshake { 0 } else { window >> scale << scale };
+        let mss = u32::from(cfg.payload(cfg.mtu, fanin_packet::IpVersion::V4, cfg.timestamps));
+        let advertised = if cfg.handshake { 0 } else { cfg.opening_window(mss) };
         let ends = conns.map(|c| End {
             tcp: TcpEndpoint::new(&cfg, c, Time::ZERO),
             advertised,

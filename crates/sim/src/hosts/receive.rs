@@ -1,0 +1,209 @@
+//! Between NIC and transport: interrupts that are coalesced, polls that merge segments, delays that vary.
+//!
+//! Telemetry and captures see packets when they reach the host; what is here is later.
+
+use super::{observe_delivery, stray, Hosts, RECEIVE};
+use crate::core::Core;
+use fanin_engine::Table;
+use fanin_packet::{PacketId, Side};
+use fanin_scenario::{Host as Params, Napi, Noise, Receive};
+use fanin_units::{FlowId, Purpose, Span, Stream, Time};
+use std::collections::VecDeque;
+
+/// What waits at each host.
+pub struct Receivers {
+    noise: Noise,
+    napi: Option<Napi>,
+    hosts: Table<Waiting>,
+}
+
+/// What waits at a host.
+struct Waiting {
+    random: Stream,
+    /// Packets whose delay is not over, with the time when it is, in order.
+    delayed: VecDeque<(Time, PacketId)>,
+    /// Packets that the next poll takes.
+    ring: VecDeque<PacketId>,
+    /// When that is.
+    poll_at: Time,
+    /// The latest entry of this host among the timers; others are stale.
+    armed: Time,
+}
+
+/// Segments of one flow that are one to the transport.
+struct Merged {
+    flow: FlowId,
+    to: Side,
+    payload: u64,
+    packets: Vec<PacketId>,
+}
+
+impl Receivers {
+    /// `None` where nothing ever waits.
+    pub fn new(params: &Params, hosts: usize, seed: u64) -> Option<Box<Receivers>> {
+        let waiting = |host: usize| Waiting {
+            random: Stream::new(seed, Purpose::HostNoise, host as u64),
+            delayed: VecDeque::new(),
+            ring: VecDeque::new(),
+            poll_at: Time::MAX,
+            armed: Time::MAX,
+        };
+        params.holds_packets().then(|| {
+            Box::new(Receivers {
+                noise: params.noise.clone(),
+                napi: match &params.receive {
+                    Receive::Napi(napi) => Some(napi.clone()),
+                    Receive::AtOnce(_) => None,
+                },
+                hosts: (0..hosts).map(waiting).collect::<Vec<_>>().into(),
+            })
+        })
+    }
+}
+
+impl Waiting {
+    /// The delay of the next packet.
+    fn draw(&mut self, noise: &Noise) -> Span {
+        match noise {
+            Noise::None(_) => Span::ZERO,
+            Noise::Uniform(noise) => Span::from_ps(self.random.below(noise.max.ps() + 1)),
+            Noise::Exponential(noise) => noise.mean.scale(self.random.exponential(1.0)),
+        }
+    }
+
+    /// When something is to be done here.
+    fn next(&self) -> Time {
+        self.delayed.front().map_or(Time::MAX, |(at, _)| *at).min(self.poll_at)
+    }
+}
+
+impl Hosts {
+    /// A packet has reached a host at which packets may wait.
+    pub(super) fn hold(&mut self, core: &mut Core, host: u32, packet: PacketId) {
+        observe_delivery(core, host, packet);
+        let Some(receivers) = self.receivers.as_deref_mut() else { return };
+        let waiting = &mut receivers.hosts[host as usize];
+        let at = core.now + waiting.draw(&receivers.noise);
+        // In order: a packet waits for those before it.
+        let at = waiting.delayed.back().map_or(at, |(last, _)| at.max(*last));
+        waiting.delayed.push_back((at, packet));
+        if at <= core.now {
+            self.advance_held(core, host);
+        }
+        self.arm_receiver(core, host);
+    }
+
+    /// The timer of a host's packets that wait.
+    pub(super) fn receive_held(&mut self, core: &mut Core, host: u32, at: Time) {
+        let Some(receivers) = self.receivers.as_deref_mut() else { return };
+        if receivers.hosts[host as usize].armed != at {
+            return;
+        }
+        receivers.hosts[host as usize].armed = Time::MAX;
+        self.advance_held(core, host);
+        self.arm_receiver(core, host);
+    }
+
+    fn arm_receiver(&mut self, core: &mut Core, host: u32) {
+        let Some(receivers) = self.receivers.as_deref_mut() else { return };
+        let waiting = &mut receivers.hosts[host as usize];
+        let next = waiting.next();
+        if next < waiting.armed {
+            waiting.armed = next;
+            core.set_timer(next, (host, RECEIVE));
+        }
+    }
+
+    /// Does what is due: packets whose delay is over go to the transport or to the next poll, which may be due too.
+    fn advance_held(&mut self, core: &mut Core, host: u32) {
+        loop {
+            let Some(receivers) = self.receivers.as_deref_mut() else { return };
+            let waiting = &mut receivers.hosts[host as usize];
+            if waiting.poll_at <= core.now {
+                waiting.poll_at = Time::MAX;
+                self.poll(core, host);
+                continue;
+            }
+            let Some((_, packet)) = waiting.delayed.front().copied().filter(|(at, _)| *at <= core.now) else { return };
+            waiting.delayed.pop_front();
+            match &receivers.napi {
+                None => self.hand_over(core, &[packet]),
+                Some(napi) => {
+                    waiting.ring.push_back(packet);
+                    waiting.poll_at = waiting.poll_at.min(core.now + napi.interrupt_delay);
+                }
+            }
+        }
+    }
+
+    /// Takes all that waits, in polls of `budget` packets. Source: Linux napi_poll, which ends the merging at the end of each poll:
+    /// of all segments with HZ below 1000, with 1000 of those that are older than a tick.
+    fn poll(&mut self, core: &mut Core, host: u32) {
+        loop {
+            let Some(receivers) = self.receivers.as_deref_mut() else { return };
+            let Some(napi) = receivers.napi.clone() else { return };
+            let ring = &mut receivers.hosts[host as usize].ring;
+            if ring.is_empty() {
+                return;
+            }
+            let taken: Vec<PacketId> = ring.drain(..ring.len().min(napi.budget as usize)).collect();
+            let mut merged: Vec<Merged> = Vec::new();
+            for packet in taken {
+                self.merge(core, &napi, &mut merged, packet);
+            }
+            for one in merged {
+                self.hand_over(core, &one.packets);
+            }
+        }
+    }
+
+    /// A packet of a poll: it joins the one of its flow before it, or that one is handed over first. What cannot be followed by
+    /// anything does not wait for the end of the poll.
+    fn merge(&mut self, core: &mut Core, napi: &Napi, merged: &mut Vec<Merged>, packet: PacketId) {
+        let envelope = core.pool[packet];
+        let header = *core.pool.header(packet);
+        let payload = u64::from(envelope.payload);
+        if let Some(i) = merged.iter().position(|one| (one.flow, one.to) == (envelope.flow, envelope.to)) {
+            let one = &mut merged[i];
+            let last = one.packets.last().copied().unwrap_or(packet);
+            let before = core.pool[last];
+            let alike = (before.ecn, before.class, before.trimmed) == (envelope.ecn, envelope.class, envelope.trimmed);
+            if alike
+                && one.payload + payload <= napi.gro_max.get()
+                && header.continues(envelope.payload, (core.pool.header(last), before.payload))
+            {
+                one.payload += payload;
+                one.packets.push(packet);
+                return;
+            }
+            let one = merged.remove(i);
+            self.hand_over(core, &one.packets);
+        }
+        if napi.gro && payload > 0 && !envelope.trimmed {
+            merged.push(Merged { flow: envelope.flow, to: envelope.to, payload, packets: vec![packet] });
+        } else {
+            self.hand_over(core, &[packet]);
+        }
+    }
+
+    /// Gives packets of one flow to its transport, which answers once.
+    fn hand_over(&mut self, core: &mut Core, packets: &[PacketId]) {
+        let mut answers = None;
+        for packet in packets {
+            let envelope = &core.pool[*packet];
+            let Some(id) = self.ends.of(envelope.flow, envelope.to) else {
+                stray(core, *packet);
+                continue;
+            };
+            core.ledger.totals.delivered += 1;
+            let end = &mut self.ends[id];
+            let cfg = &self.transports[usize::from(end.transport)].1;
+            end.protocol.on_packet(cfg, core.now, envelope, core.pool.header(*packet));
+            core.pool.free(*packet);
+            answers = Some(id);
+        }
+        if let Some(id) = answers {
+            self.after_input(core, id);
+        }
+    }
+}

@@ -1374,6 +1374,149 @@ NicOrder: TypeAlias = Literal["fair", "fifo"]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class AtOnce(Table):
+    """Each packet reaches its transport as soon as it has arrived."""
+
+    kind: ClassVar[Literal["at_once"]] = "at_once"
+
+
+class AtOnceDict(TypedDict, total=False):
+    """`AtOnce` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["at_once"]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Napi(Table):
+    """The NIC coalesces interrupts, and the host takes what waits in polls: segments of a flow that follow one another and differ in
+    nothing else are handed to the transport as one, which acknowledges them once. Source: Linux NAPI, GRO (napi_poll,
+    tcp_gro_receive, skb_gro_receive).
+
+    Deviation: a poll takes no time, and does not span several flows' buckets (gro_list). Control messages of switches do not wait.
+    """
+
+    kind: ClassVar[Literal["napi"]] = "napi"
+
+    interrupt_delay: Duration | None = None
+    """From the first packet that finds nothing waiting until the poll. Source: ethtool rx-usecs (mlx5 8 us, ice and i40e 50 us).
+
+    Default: "8us". Accepted: from 1ns to 10ms.
+    """
+
+    gro: bool | None = None
+    """Whether segments are merged.
+
+    Default: true.
+    """
+
+    budget: int | None = None
+    """Packets of one poll; the next follows at once, but merges nothing with it. Source: Linux NAPI_POLL_WEIGHT.
+
+    Default: 64. Accepted: from 1 to 65535.
+    """
+
+    gro_max: Size | None = None
+    """Payload bytes of merged segments at most. Source: Linux GRO_LEGACY_MAX_SIZE (64 KiB with headers).
+
+    Default: "65483B". Accepted: from 1460B to 524280B.
+    """
+
+
+class NapiDict(TypedDict, total=False):
+    """`Napi` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["napi"]]
+    interrupt_delay: Duration
+    gro: bool
+    budget: int
+    gro_max: Size
+
+
+Receive: TypeAlias = (
+    AtOnce
+    | AtOnceDict
+    | Napi
+    | NapiDict
+    | Literal["at_once", "napi"]
+)
+"""How packets come from the NIC to the transport.
+
+- `at_once`: One by one.
+- `napi`: In polls, with segments merged.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NoneNoise(Table):
+    """None."""
+
+    kind: ClassVar[Literal["none"]] = "none"
+
+
+class NoneNoiseDict(TypedDict, total=False):
+    """`NoneNoise` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["none"]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class UniformNoise(Table):
+    """Uniform from zero."""
+
+    kind: ClassVar[Literal["uniform"]] = "uniform"
+
+    max: Duration | None = None
+    """At most.
+
+    Default: "10us". Accepted: from 1ns to 10ms.
+    """
+
+
+class UniformNoiseDict(TypedDict, total=False):
+    """`UniformNoise` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["uniform"]]
+    max: Duration
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExponentialNoise(Table):
+    """Exponential."""
+
+    kind: ClassVar[Literal["exponential"]] = "exponential"
+
+    mean: Duration | None = None
+    """On average.
+
+    Default: "5us". Accepted: from 1ns to 10ms.
+    """
+
+
+class ExponentialNoiseDict(TypedDict, total=False):
+    """`ExponentialNoise` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["exponential"]]
+    mean: Duration
+
+
+Noise: TypeAlias = (
+    NoneNoise
+    | NoneNoiseDict
+    | UniformNoise
+    | UniformNoiseDict
+    | ExponentialNoise
+    | ExponentialNoiseDict
+    | Literal["none", "uniform", "exponential"]
+)
+"""What a host adds to the delay of each packet that it receives.
+
+- `none`: Nothing.
+- `uniform`: Any delay up to a bound is as likely as another.
+- `exponential`: Short delays are likely, long ones possible.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Host(Table):
     """What hosts do besides their transport."""
 
@@ -1389,12 +1532,27 @@ class Host(Table):
     Default: "0ps". Accepted: from 0ps to 10ms.
     """
 
+    receive: Receive | None = None
+    """How packets come from the NIC to the transport.
+
+    Default: { kind = "at_once" }.
+    """
+
+    noise: Noise | None = None
+    """A random delay of each packet received, besides `processing_delay`, drawn by host. A host's packets stay in order: one
+    waits for those before it.
+
+    Default: { kind = "none" }.
+    """
+
 
 class HostDict(TypedDict, total=False):
     """`Host` as a plain dictionary; the class says what each key means."""
 
     nic: NicOrder
     processing_delay: Duration
+    receive: Receive
+    noise: Noise
 
 
 Profile: TypeAlias = Literal["rfc", "linux"]
@@ -1535,6 +1693,23 @@ InitialWindow: TypeAlias = Literal["rfc5681", "rfc6928"]
 """
 
 
+WindowRules: TypeAlias = Literal["rfc", "linux"]
+"""By whose arithmetic the window falls and grows.
+
+- `rfc`: ssthresh from FlightSize; CUBIC as RFC 9438 has it; congestion avoidance counts bytes that are acknowledged cumulatively.
+- `linux`: ssthresh from cwnd in whole segments, once per recovery with its timeouts; CUBIC as tcp_cubic.c has it, in ticks of
+"""
+
+
+SlowStart: TypeAlias = Literal["standard", "hystart", "hystart++"]
+"""What ends slow start before a loss.
+
+- `standard`: Nothing but ssthresh. Source: RFC 5681 §3.1.
+- `hystart`: HyStart: a train of ACKs as long as half the least RTT, or an RTT that has risen by an eighth (4 to 16 ms); a part of
+- `hystart++`: HyStart++: when the RTT has risen by an eighth (4 to 16 ms), up to five rounds at a quarter of the speed. Source: RFC 9406.
+"""
+
+
 IdleRestart: TypeAlias = Literal["none", "rfc5681", "decay"]
 """What becomes of the window of a connection that has been idle for longer than an RTO.
 
@@ -1586,6 +1761,76 @@ SpuriousRto: TypeAlias = Literal["none", "f_rto", "eifel"]
 """
 
 
+DelayedAcks: TypeAlias = Literal["fixed", "adaptive"]
+"""How long an ACK may wait.
+
+- `fixed`: For `ack_every` segments, or `delayed_ack_timeout`. Source: RFC 5681 §4.2.
+- `adaptive`: For more than `ack_every` − 1 segments of the size seen, or a time that follows the spacing of arrivals, from
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NoneSackCompression(Table):
+    """Each segment out of order is acknowledged at once. Source: RFC 5681 §4.2."""
+
+    kind: ClassVar[Literal["none"]] = "none"
+
+
+class NoneSackCompressionDict(TypedDict, total=False):
+    """`NoneSackCompression` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["none"]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CompressedSacks(Table):
+    """The first three ACKs with the same number leave at once, as fast retransmit needs them; those after it wait and are merged."""
+
+    kind: ClassVar[Literal["timer"]] = "timer"
+
+    delay: Duration | None = None
+    """The longest wait; at most 5 % of the RTT. Source: Linux tcp_comp_sack_delay_ns.
+
+    Default: "1ms". Accepted: from 1ns to 100ms.
+    """
+
+    slack: Duration | None = None
+    """How much later than that the timer runs. Source: Linux tcp_comp_sack_slack_ns, which the kernel takes in full unless
+    another timer runs in between.
+
+    Default: "100us". Accepted: from 0ps to 100ms.
+    """
+
+    most: int | None = None
+    """So many ACKs are merged at most. Source: Linux tcp_comp_sack_nr.
+
+    Default: 44. Accepted: from 1 to 255.
+    """
+
+
+class CompressedSacksDict(TypedDict, total=False):
+    """`CompressedSacks` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["timer"]]
+    delay: Duration
+    slack: Duration
+    most: int
+
+
+SackCompression: TypeAlias = (
+    NoneSackCompression
+    | NoneSackCompressionDict
+    | CompressedSacks
+    | CompressedSacksDict
+    | Literal["none", "timer"]
+)
+"""Whether ACKs of segments out of order are merged.
+
+- `none`: They are not.
+- `timer`: By a timer. Source: Linux tcp_comp_sack_delay_ns.
+"""
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class FixedWindow(Table):
     """A receive buffer of one size."""
@@ -1608,22 +1853,40 @@ class FixedWindowDict(TypedDict, total=False):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GrowingWindow(Table):
-    """A receive buffer that grows to twice what arrives in an RTT. Source: DRS;
-    Linux tcp_rcv_space_adjust.
+    """A receive buffer that grows with the rate, of which a part is window. At the start the window is `buffer` · `share` less a
+    segment (64,088 B). Once per RTT in which more has arrived than in any before it, the buffer is given room for
+    2·arrived + 16 segments, and twice the growth on top; the window follows by two segments for each that arrives.
+
+    Source: DRS; Linux tcp_init_buffer_space, tcp_rcv_space_adjust, tcp_grow_window, __tcp_select_window.
+    Deviation: Linux 5.15 rounds the memory of a segment up, which makes windows 3 % larger.
     """
 
     kind: ClassVar[Literal["auto"]] = "auto"
 
-    initial: Size | None = None
-    """At the start. Source: Linux tcp_rmem[1] = 131072, half of it window.
+    buffer: Size | None = None
+    """Memory at the start. Source: Linux tcp_rmem[1].
 
-    Default: "65536B". Accepted: from 1460B to 1073725440B.
+    Default: "131072B". Accepted: from 4096B to 1073725440B.
     """
 
-    max: Size | None = None
-    """At most. Source: Linux tcp_rmem[2].
+    max_buffer: Size | None = None
+    """Memory at most. Source: Linux tcp_rmem[2] (6.18: 32 MiB).
 
-    Default: "6291456B". Accepted: from 1460B to 1073725440B.
+    Default: "6291456B". Accepted: from 4096B to 1073725440B.
+    """
+
+    share: float | None = None
+    """Which part of the memory is window before the first full segment arrives. Source: Linux 5.15 tcp_adv_win_scale = 1; 6.12
+    TCP_DEFAULT_SCALING_RATIO.
+
+    Default: 0.5. Accepted: from 0.05 to 1.
+    """
+
+    frame_share: float | None = None
+    """Which part it is afterwards: payload of a full segment over the memory that holds it; `linux`: 0.625, 1448 B in a buffer
+    of 2 KiB with 256 B of sk_buff. Absent: `share`. Source: Linux 6.12 scaling_ratio; 5.15 has none.
+
+    Accepted: from 0.05 to 1.
     """
 
 
@@ -1631,8 +1894,10 @@ class GrowingWindowDict(TypedDict, total=False):
     """`GrowingWindow` as a plain dictionary; the class says what each key means."""
 
     kind: Required[Literal["auto"]]
-    initial: Size
-    max: Size
+    buffer: Size
+    max_buffer: Size
+    share: float
+    frame_share: float
 
 
 ReceiveWindow: TypeAlias = (
@@ -1786,9 +2051,21 @@ class Tcp(Table):
     Accepted: at least 1KB.
     """
 
+    window_rules: WindowRules | None = None
+    """By whose arithmetic ssthresh and CUBIC are computed; `linux`: "linux".
+
+    Default: "rfc".
+    """
+
+    slow_start: SlowStart | None = None
+    """What ends slow start before a loss; `linux` with CUBIC: "hystart".
+
+    Default: "standard".
+    """
+
     slow_start_limit: int | None = None
     """In slow start, cwnd grows by what an ACK covers, at most by this many segments (L of RFC 3465); `linux`:
-    no limit. Source: RFC 5681 §3.1 (1).
+    no limit; with `slow_start = "hystart++"` 8, or no limit with pacing. Source: RFC 5681 §3.1 (1), RFC 9406 §4.3.
 
     Default: 1. Accepted: from 1 to 65535.
     """
@@ -1945,18 +2222,51 @@ class Tcp(Table):
     Default: 2. Accepted: from 1 to 255.
     """
 
+    delayed_acks: DelayedAcks | None = None
+    """How long other ACKs wait; `linux`: "adaptive".
+
+    Default: "fixed".
+    """
+
     delayed_ack_timeout: Duration | None = None
-    """How long such an ACK may wait; `linux`: 40 ms. Source: RFC 9293 §3.8.6.3 (less than 500 ms; BSD has 200 ms);
-    Linux TCP_DELACK_MIN.
+    """How long an ACK may wait, where adaptive at the start; `linux`: 40 ms. Source: RFC 9293 §3.8.6.3 (less than 500 ms; BSD
+    has 200 ms); Linux TCP_ATO_MIN, TCP_DELACK_MIN.
+
+    Default: "200ms". Accepted: from 1ns to below 500ms.
+    """
+
+    delayed_ack_max: Duration | None = None
+    """The longest wait of an adaptive ACK. Source: Linux TCP_DELACK_MAX.
 
     Default: "200ms". Accepted: from 1ns to below 500ms.
     """
 
     quick_acks: int | None = None
-    """ACKs that are not delayed at the start, after out-of-order data and after idle time; `linux`: 16.
-    Source: Linux TCP_MAX_QUICKACKS.
+    """ACKs that are not delayed at the start, after idle time and, where fixed, after out-of-order data, where adaptive, after
+    duplicates and at most as many as half a window has segments; `linux`: 16. Source: Linux TCP_MAX_QUICKACKS,
+    tcp_incr_quickack.
 
     Default: 0. Accepted: from 0 to 255.
+    """
+
+    sack_compression: SackCompression | None = None
+    """Whether ACKs of segments out of order are merged; `linux`: "timer". Needs `sack`.
+
+    Default: { kind = "none" }.
+    """
+
+    dsack: bool | None = None
+    """The first SACK block of the next ACK reports data that arrived twice; `linux`: on. Needs `sack`. Source: RFC 2883 §4.
+
+    Default: false.
+    """
+
+    paws: bool | None = None
+    """Segments with a timestamp older than the one to be echoed, by more than a tick, are dropped and acknowledged; `linux`: on.
+    Needs `timestamps`. Source: RFC 7323 §5; Linux tcp_paws_discard, tcp_disordered_ack. Deviation: none for timestamps that
+    were not updated for 24 days.
+
+    Default: false.
     """
 
     receive_window: ReceiveWindow | None = None
@@ -2036,6 +2346,8 @@ class TcpDict(TypedDict, total=False):
     initial_window: int
     initial_window_rule: InitialWindow
     initial_ssthresh: Size
+    window_rules: WindowRules
+    slow_start: SlowStart
     slow_start_limit: int
     cwnd_validation: bool
     idle_restart: IdleRestart
@@ -2061,8 +2373,13 @@ class TcpDict(TypedDict, total=False):
     timestamps: bool
     timestamp_tick: Duration
     ack_every: int
+    delayed_acks: DelayedAcks
     delayed_ack_timeout: Duration
+    delayed_ack_max: Duration
     quick_acks: int
+    sack_compression: SackCompression
+    dsack: bool
+    paws: bool
     receive_window: ReceiveWindow
     ecn: bool
     ecn_echo: EcnEcho
@@ -3913,7 +4230,7 @@ class ScenarioDoc(Table):
     transport: TransportConfig | None = None
     """The transport of traffic that names none; called "default" in results.
 
-    Default: { kind = "tcp", profile = "rfc", congestion_control = { kind = "newreno" }, handshake = true, mtu = 1500, initial_window_rule = "rfc5681", slow_start_limit = 1, cwnd_validation = true, idle_restart = "rfc5681", sack = true, loss_detection = "rfc6675", tail_loss_probe = true, undo = true, timer_slack = "0ps", dup_thresh = 3, limited_transmit = true, prr = false, rto_initial = "1s", rto_min = "1s", rto_floor = "rto", rto_max = "60s", clock_granularity = "1ms", backoff_reset = "sample", rtt_sampling = "timed_segment", spurious_rto = "none", max_retries = 15, syn_retries = 8, time_wait = "240s", timestamps = true, timestamp_tick = "1ms", ack_every = 2, delayed_ack_timeout = "200ms", quick_acks = 0, receive_window = { kind = "fixed", size = "16777216B" }, ecn = false, ecn_echo = "classic", ect_on = "new_data", drop_notification = false, trim_nack = false, drop_resend = "at_once", pacing = { kind = "none" }, tso = false, tso_max = "65536B" }.
+    Default: { kind = "tcp", profile = "rfc", congestion_control = { kind = "newreno" }, handshake = true, mtu = 1500, initial_window_rule = "rfc5681", window_rules = "rfc", slow_start = "standard", slow_start_limit = 1, cwnd_validation = true, idle_restart = "rfc5681", sack = true, loss_detection = "rfc6675", tail_loss_probe = true, undo = true, timer_slack = "0ps", dup_thresh = 3, limited_transmit = true, prr = false, rto_initial = "1s", rto_min = "1s", rto_floor = "rto", rto_max = "60s", clock_granularity = "1ms", backoff_reset = "sample", rtt_sampling = "timed_segment", spurious_rto = "none", max_retries = 15, syn_retries = 8, time_wait = "240s", timestamps = true, timestamp_tick = "1ms", ack_every = 2, delayed_acks = "fixed", delayed_ack_timeout = "200ms", delayed_ack_max = "200ms", quick_acks = 0, sack_compression = { kind = "none" }, dsack = false, paws = false, receive_window = { kind = "fixed", size = "16777216B" }, ecn = false, ecn_echo = "classic", ect_on = "new_data", drop_notification = false, trim_nack = false, drop_resend = "at_once", pacing = { kind = "none" }, tso = false, tso_max = "65536B" }.
     """
 
     transports: Mapping[str, TransportConfig] | None = None
@@ -4036,6 +4353,18 @@ __all__ = [
     "Switch",
     "SwitchDict",
     "NicOrder",
+    "AtOnce",
+    "AtOnceDict",
+    "Napi",
+    "NapiDict",
+    "Receive",
+    "NoneNoise",
+    "NoneNoiseDict",
+    "UniformNoise",
+    "UniformNoiseDict",
+    "ExponentialNoise",
+    "ExponentialNoiseDict",
+    "Noise",
     "Host",
     "HostDict",
     "Profile",
@@ -4049,12 +4378,20 @@ __all__ = [
     "DctcpDict",
     "CongestionControl",
     "InitialWindow",
+    "WindowRules",
+    "SlowStart",
     "IdleRestart",
     "LossDetection",
     "RtoFloor",
     "BackoffReset",
     "RttSampling",
     "SpuriousRto",
+    "DelayedAcks",
+    "NoneSackCompression",
+    "NoneSackCompressionDict",
+    "CompressedSacks",
+    "CompressedSacksDict",
+    "SackCompression",
     "FixedWindow",
     "FixedWindowDict",
     "GrowingWindow",

@@ -144,6 +144,14 @@ params! {
 }
 
 impl Host {
+    /// What a packet that arrives alone takes until its transport sees it, without noise.
+    pub(crate) fn delay(&self) -> Span {
+        match &self.receive {
+            Receive::AtOnce(_) => self.processing_delay,
+            Receive::Napi(napi) => self.processing_delay + napi.interrupt_delay,
+        }
+    }
+
     /// Whether packets may wait between NIC and transport.
     pub fn holds_packets(&self) -> bool {
         !matches!((&self.receive, &self.noise), (Receive::AtOnce(_), Noise::None(_)))

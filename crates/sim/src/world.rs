@@ -107,7 +107,7 @@ impl World {
         self.find_barrier();
         let barrier = self.core.barrier;
         let timers = self.core.timers.next();
-        let drained = self.hosts.ends.sinks() == 0 || self.core.wheel.is_empty();
+        let drained = self.hosts.ends.sinks() == 0 || (self.core.wheel.is_empty() && !self.hosts.holds_packets());
         if self.hosts.ends.active() == 0 && self.next_app == Time::MAX && self.stop == Time::MAX && drained {
             // A flow that waits for one that was aborted never starts.
             let all_started = self.traffic.blocked().is_empty();

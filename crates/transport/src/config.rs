@@ -543,7 +543,7 @@ pub(crate) fn fraction(share: f64) -> u64 {
 
 /// The window that `memory` gives.
 pub(crate) fn part(memory: u64, fraction: u64) -> u64 {
-    memory * fraction >> 8
+    (memory * fraction) >> 8
 }
 
 impl Default for Tcp {

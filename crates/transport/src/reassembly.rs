@@ -107,6 +107,9 @@ mod tests {
             let mut r = Reassembly::default();
             let mut bitmap = [false; 128];
             for (start, len) in segments {
+                let mut again = (start..start + len).filter(|i| bitmap[*i as usize]);
+                let overlap = again.next().map(|first| (first, (first..start + len).find(|i| !bitmap[*i as usize]).unwrap_or(start + len)));
+                prop_assert_eq!(r.overlap(start, start + len), overlap);
                 let news = bitmap[start as usize..(start + len) as usize].iter().filter(|b| !**b).count() as u64;
                 bitmap[start as usize..(start + len) as usize].fill(true);
                 prop_assert_eq!(r.insert(start, start + len), news);

@@ -97,7 +97,7 @@ impl<'a> Network<'a> {
         let (framing, switch, host) = (parts.framing.as_ref()?, parts.switch.as_ref()?, parts.host.as_ref()?);
         let wire = |ip_bytes: u64| Bytes(ip_bytes + framing.header.get()).max(framing.min_frame) + framing.gap;
         let sizes = [wire(u64::from(mtu)), wire(u64::from(parts.ip().header() + ACKNOWLEDGMENT))];
-        Some(self.routes.min_rtt(self.topology, [src, dst], sizes, switch.latency) + host.processing_delay.saturating_mul(2))
+        Some(self.routes.min_rtt(self.topology, [src, dst], sizes, switch.latency) + host.delay().saturating_mul(2))
     }
 
     /// A shortest path; `number` chooses among several.

@@ -5,7 +5,7 @@
 use super::{observe_delivery, stray, Hosts, RECEIVE};
 use crate::core::Core;
 use fanin_engine::Table;
-use fanin_packet::{PacketId, Side};
+use fanin_packet::{Envelope, Header, PacketId, Side};
 use fanin_scenario::{Host as Params, Napi, Noise, Receive};
 use fanin_units::{FlowId, Purpose, Span, Stream, Time};
 use std::collections::VecDeque;
@@ -61,6 +61,15 @@ impl Receivers {
     }
 }
 
+/// Whether a packet joins those of its flow that are merged so far, with `so_far` bytes of payload in all, the last of which is
+/// `before`. Source: Linux tcp_gro_receive, inet_gro_receive, skb_gro_receive.
+fn joins(napi: &Napi, so_far: u64, before: (&Envelope, &Header), packet: (&Envelope, &Header)) -> bool {
+    let (was, is) = (before.0, packet.0);
+    (was.ecn, was.class, was.trimmed) == (is.ecn, is.class, is.trimmed)
+        && so_far + u64::from(is.payload) <= napi.gro_max.get()
+        && packet.1.continues(is.payload, (before.1, was.payload))
+}
+
 impl Waiting {
     /// The delay of the next packet.
     fn draw(&mut self, noise: &Noise) -> Span {
@@ -78,6 +87,12 @@ impl Waiting {
 }
 
 impl Hosts {
+    /// Whether a packet waits between NIC and transport somewhere.
+    pub fn holds_packets(&self) -> bool {
+        let waits = |waiting: &Waiting| waiting.next() < Time::MAX;
+        self.receivers.as_deref().is_some_and(|receivers| receivers.hosts.iter().any(waits))
+    }
+
     /// A packet has reached a host at which packets may wait.
     pub(super) fn hold(&mut self, core: &mut Core, host: u32, packet: PacketId) {
         observe_delivery(core, host, packet);
@@ -166,12 +181,7 @@ impl Hosts {
         if let Some(i) = merged.iter().position(|one| (one.flow, one.to) == (envelope.flow, envelope.to)) {
             let one = &mut merged[i];
             let last = one.packets.last().copied().unwrap_or(packet);
-            let before = core.pool[last];
-            let alike = (before.ecn, before.class, before.trimmed) == (envelope.ecn, envelope.class, envelope.trimmed);
-            if alike
-                && one.payload + payload <= napi.gro_max.get()
-                && header.continues(envelope.payload, (core.pool.header(last), before.payload))
-            {
+            if joins(napi, one.payload, (&core.pool[last], core.pool.header(last)), (&envelope, &header)) {
                 one.payload += payload;
                 one.packets.push(packet);
                 return;
@@ -205,5 +215,30 @@ impl Hosts {
         if let Some(id) = answers {
             self.after_input(core, id);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fanin_packet::{Ecn, Packet, TcpFlags};
+    use fanin_units::Bytes;
+
+    /// Marks end what is merged, or the transport could not echo them; so do another class and the bound.
+    #[test]
+    fn a_mark_a_class_and_the_bound_end_what_is_merged() {
+        let napi = Napi { interrupt_delay: Span::from_us(8), gro: true, budget: 64, gro_max: Bytes(3000) };
+        let segment = |seq, ecn, class| {
+            let mut p = Packet::of_tcp(TcpFlags::ACK, seq, 1, 1, 1000);
+            (p.envelope.ecn, p.envelope.class) = (ecn, class);
+            p
+        };
+        let first = segment(0, Ecn::Ect0, 0);
+        let follows = |so_far, p: Packet| joins(&napi, so_far, (&first.envelope, &first.header), (&p.envelope, &p.header));
+        assert!(follows(1000, segment(1000, Ecn::Ect0, 0)));
+        assert!(!follows(1000, segment(1000, Ecn::Ce, 0)));
+        assert!(!follows(1000, segment(1000, Ecn::Ect0, 1)));
+        assert!(!follows(1000, segment(2000, Ecn::Ect0, 0)));
+        assert!(follows(2000, segment(1000, Ecn::Ect0, 0)) && !follows(2001, segment(1000, Ecn::Ect0, 0)));
     }
 }

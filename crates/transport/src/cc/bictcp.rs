@@ -1,6 +1,6 @@
 //! CUBIC in the integers of Linux: whole segments, ticks of the kernel's clock, and 1024ths of a second.
 
-use super::{Ack, Cubic, Window};
+use super::{Cubic, Window};
 use fanin_units::{Span, Time};
 
 /// Units of K and of time per second. Source: Linux BICTCP_HZ (2^10).
@@ -86,9 +86,9 @@ impl Bictcp {
     }
 
     /// Congestion avoidance by `acked` bytes. Source: Linux tcp_cong_avoid_ai.
-    pub fn avoid(&mut self, w: &mut Window, ack: &Ack, acked: u64, delay_min: Span) {
+    pub fn avoid(&mut self, w: &mut Window, now: Time, acked: u64, delay_min: Span) {
         let mss = u64::from(w.mss);
-        self.update((w.cwnd / mss).max(1), self.ticks(ack.now), acked, mss, delay_min);
+        self.update((w.cwnd / mss).max(1), self.ticks(now), acked, mss, delay_min);
         let enough = self.cnt * mss;
         if self.counted >= enough {
             self.counted = 0;
@@ -194,7 +194,7 @@ fn cubic_root(x: u128) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cc::{Congestion, CongestionControl, Control, Controller};
+    use crate::cc::{Ack, Congestion, CongestionControl, Control, Controller};
     use crate::config::{Profile, SlowStart, Tcp};
 
     const MSS: u64 = 1448;

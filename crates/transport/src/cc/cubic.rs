@@ -108,18 +108,18 @@ impl CubicControl {
     ///
     /// Deviation: none.
     #[inline(never)]
-    fn avoid(&mut self, w: &mut Window, ack: &Ack, acked: u64) {
+    fn avoid(&mut self, w: &mut Window, (now, srtt): (Time, Span), acked: u64) {
         if let Some(linux) = &mut self.linux {
             let least = self.delays.as_ref().map_or(Span::ZERO, |d| d.min);
-            return linux.avoid(w, ack, acked, least);
+            return linux.avoid(w, now, acked, least);
         }
         let mss = f64::from(w.mss);
         let cwnd = w.cwnd as f64 / mss;
         if self.epoch.start == Time::MAX {
-            self.start_epoch(ack.now, cwnd);
+            self.start_epoch(now, cwnd);
         }
-        let t = ack.now.since(self.epoch.start);
-        self.epoch.last = ack.now;
+        let t = now.since(self.epoch.start);
+        self.epoch.last = now;
         let segments_acked = acked as f64 / mss;
         // alpha_cubic (§4.3 equation 4), 1 once W_est has reached cwnd_prior.
         let alpha = if self.epoch.w_est >= self.epoch.cwnd_prior { 1.0 } else { 3.0 * (1.0 - self.beta) / (1.0 + self.beta) };
@@ -131,7 +131,7 @@ impl CubicControl {
             return;
         }
         // The concave and the convex region (§4.4, §4.5).
-        let target = self.w_cubic(t + ack.srtt).clamp(cwnd, 1.5 * cwnd);
+        let target = self.w_cubic(t + srtt).clamp(cwnd, 1.5 * cwnd);
         let bytes = self.epoch.fraction + (target - cwnd) / cwnd * segments_acked * mss;
         let whole = libm::floor(bytes);
         self.epoch.fraction = bytes - whole;
@@ -148,13 +148,13 @@ impl CubicControl {
 
     /// An RTT sample, for the least RTT and for HyStart.
     #[inline(never)]
-    fn sample(&mut self, w: &mut Window, ack: &Ack, rtt: Span) {
+    fn sample(&mut self, w: &mut Window, ack: Ack, rtt: Span) {
         if let Some(delays) = &mut self.delays {
             let epoch = match &self.linux {
                 Some(linux) => linux.epoch(),
                 None => Some(self.epoch.start).filter(|start| *start != Time::MAX),
             };
-            delays.sample(w, ack, rtt, epoch);
+            delays.sample(w, &ack, rtt, epoch);
         }
     }
 
@@ -199,7 +199,7 @@ impl Controller for CubicControl {
     #[inline(always)]
     fn on_ack(&mut self, w: &mut Window, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
-            self.sample(w, ack, rtt);
+            self.sample(w, *ack, rtt);
         }
         if !ack.grow {
             self.pass(ack.now);
@@ -207,13 +207,13 @@ impl Controller for CubicControl {
         }
         let acked = if w.in_slow_start() { w.slow_start(ack) } else { ack.credit };
         if acked > 0 {
-            self.avoid(w, ack, acked);
+            self.avoid(w, (ack.now, ack.srtt), acked);
         }
     }
 
     fn on_recovery_ack(&mut self, w: &mut Window, ack: &Ack) {
         if let Some(rtt) = ack.rtt {
-            self.sample(w, ack, rtt);
+            self.sample(w, *ack, rtt);
         }
         if ack.acked > 0 {
             self.pass(ack.now);

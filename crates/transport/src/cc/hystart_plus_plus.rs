@@ -1,7 +1,7 @@
 //! HyStart++: slow start that slows down when the RTT rises. Source: RFC 9406.
 
 use super::{Ack, Congestion, Control, Controller, Window};
-use fanin_units::{BitRate, Span, Time};
+use fanin_units::{Span, Time};
 
 /// Source: RFC 9406 §4.3.
 const MIN_RTT_THRESH: Span = Span::from_ms(4);
@@ -89,6 +89,24 @@ impl HyStartPlusPlus {
         self.window_end = nxt;
     }
 
+    // By value: an `Ack` whose address other controls hand on would be written to memory for all of them.
+    #[inline(never)]
+    fn take_ack(&mut self, w: &mut Window, ack: Ack) {
+        if self.stage == Stage::Over {
+            self.inner.on_ack(w, &ack);
+        } else if w.in_slow_start() {
+            self.in_slow_start(w, &ack);
+        } else {
+            self.stage = Stage::Over;
+            self.inner.on_ack(w, &ack);
+        }
+    }
+
+    #[inline(never)]
+    fn take_recovery_ack(&mut self, w: &mut Window, ack: Ack) {
+        self.inner.on_recovery_ack(w, &ack);
+    }
+
     fn in_slow_start(&mut self, w: &mut Window, ack: &Ack) {
         if self.window_end == 0 {
             self.window_end = ack.nxt.max(ack.una);
@@ -110,21 +128,14 @@ impl HyStartPlusPlus {
 }
 
 impl Controller for HyStartPlusPlus {
-    #[inline(never)]
+    #[inline(always)]
     fn on_ack(&mut self, w: &mut Window, ack: &Ack) {
-        if self.stage == Stage::Over {
-            self.inner.on_ack(w, ack);
-        } else if w.in_slow_start() {
-            self.in_slow_start(w, ack);
-        } else {
-            self.stage = Stage::Over;
-            self.inner.on_ack(w, ack);
-        }
+        self.take_ack(w, *ack);
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn on_recovery_ack(&mut self, w: &mut Window, ack: &Ack) {
-        self.inner.on_recovery_ack(w, ack);
+        self.take_recovery_ack(w, *ack);
     }
 
     fn on_loss(&mut self, w: &mut Window, event: &Congestion) {
@@ -156,11 +167,6 @@ impl Controller for HyStartPlusPlus {
 
     fn needs_rtt(&self) -> bool {
         true
-    }
-
-    #[inline(never)]
-    fn pacing_rate(&self, w: &Window, srtt: Span) -> Option<BitRate> {
-        self.inner.pacing_rate(w, srtt)
     }
 
     fn alpha(&self) -> Option<f64> {

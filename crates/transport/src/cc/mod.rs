@@ -81,6 +81,8 @@ pub struct Ack {
     /// RTT of the segment that left last among those newly acknowledged, from its first bit on the host's wire; none where they
     /// were sent again, or the controller does not ask for it ([`Controller::needs_rtt`]).
     pub rtt: Option<Span>,
+    /// No congestion control that asks for RTTs is at work: the compiler leaves out what only they do.
+    pub untimed: bool,
     /// It carries ECE on a connection that negotiated ECN.
     pub ece: bool,
     /// SND.UNA after it, as an offset in the stream.
@@ -107,7 +109,8 @@ pub struct Congestion {
     pub nxt: u64,
     /// A reduction for ECN happened within the window of data that this event belongs to.
     pub after_ecn: bool,
-    /// RTO: the segment has not been sent by the retransmission timer before. Source: RFC 5681 §3.1.
+    /// RTO: the segment has not been sent by the retransmission timer before (RFC 5681 §3.1), and no reduction is in progress that
+    /// the timeout belongs to (Linux tcp_enter_loss).
     pub first: bool,
 }
 
@@ -234,7 +237,7 @@ macro_rules! controllers {
             }
             #[inline(always)]
             fn on_ack(&mut self, w: &mut Window, ack: &Ack) {
-                match self { $( Self::$variant(c) => c.on_ack(w, ack), )* Self::HyStartPlusPlus(c) => c.on_ack(w, ack) }
+                match self { $( Self::$variant(c) => c.on_ack(w, ack), )* Self::HyStartPlusPlus(c) => if !ack.untimed { c.on_ack(w, ack) } }
             }
             fn on_loss(&mut self, w: &mut Window, event: &Congestion) {
                 match self { $( Self::$variant(c) => c.on_loss(w, event), )* Self::HyStartPlusPlus(c) => c.on_loss(w, event) }
@@ -253,7 +256,7 @@ macro_rules! controllers {
             }
             #[inline(always)]
             fn on_recovery_ack(&mut self, w: &mut Window, ack: &Ack) {
-                match self { $( Self::$variant(c) => c.on_recovery_ack(w, ack), )* Self::HyStartPlusPlus(c) => c.on_recovery_ack(w, ack) }
+                match self { $( Self::$variant(c) => c.on_recovery_ack(w, ack), )* Self::HyStartPlusPlus(c) => if !ack.untimed { c.on_recovery_ack(w, ack) } }
             }
             fn needs_rtt(&self) -> bool {
                 match self { $( Self::$variant(c) => c.needs_rtt(), )* Self::HyStartPlusPlus(c) => c.needs_rtt() }

@@ -40,7 +40,7 @@ impl TcpEndpoint {
                 let ece = self.ecn_on && p.flags.has(TcpFlags::ECE);
                 self.edge = self.edge.max(edge);
                 self.una = ack;
-                self.on_calm_ack(cfg, now, (ack - una, ts_echo), ece, None);
+                self.on_calm_ack(cfg, now, (ack - una, ts_echo), ece, None, true);
             } else {
                 self.on_timed_ack(cfg, now, p, (ack, edge, ts_echo));
             }
@@ -65,8 +65,8 @@ impl TcpEndpoint {
 
     /// The plain next ACK has advanced SND.UNA.
     #[inline(always)]
-    fn on_calm_ack(&mut self, cfg: &Tcp, now: Time, (acked, ts_echo): (u64, u32), ece: bool, rtt: Option<Span>) {
-        let news = AckNews { acked, delivered: acked, duplicate: false, ece, ts_echo, rtt };
+    fn on_calm_ack(&mut self, cfg: &Tcp, now: Time, (acked, ts_echo): (u64, u32), ece: bool, rtt: Option<Span>, untimed: bool) {
+        let news = AckNews { acked, delivered: acked, duplicate: false, ece, ts_echo, rtt, untimed };
         if self.on_new_ack(cfg, now, &news) {
             let mut repair = self.repair.take().unwrap_or_default();
             self.begin_cwr(&mut repair, acked);
@@ -89,7 +89,7 @@ impl TcpEndpoint {
         self.edge = self.edge.max(edge);
         self.una = ack;
         let rtt = self.arrivals(cfg, now, (0, 0), ts_echo).latest_rtt(now);
-        self.on_calm_ack(cfg, now, (acked, ts_echo), ece, rtt);
+        self.on_calm_ack(cfg, now, (acked, ts_echo), ece, rtt, false);
     }
 
     /// SND.UNA has advanced outside fast recovery: RTT, window, ECN, counters. Gives whether the window shall now fall by PRR.
@@ -125,6 +125,7 @@ impl TcpEndpoint {
             delivered: news.delivered,
             credit: if cfg.window_rules == WindowRules::Linux { news.delivered } else { news.acked },
             rtt: news.rtt,
+            untimed: news.untimed,
             ece: news.ece,
             una: self.una,
             nxt: self.nxt,
@@ -261,7 +262,8 @@ impl TcpEndpoint {
         }
         let delivered = acked - covered + sacked;
         let arrivals = self.arrivals(cfg, now, (repair.recover, highest), ts_echo);
-        let news = AckNews { acked, delivered, duplicate, ece, ts_echo, rtt: arrivals.latest_rtt(now) };
+        let rtt = arrivals.latest_rtt(now);
+        let news = AckNews { acked, delivered, duplicate, ece, ts_echo, rtt, untimed: false };
         if self.by_rack() {
             let nothing_new = plain && sacked == 0;
             self.rack_on_ack(cfg, now, &mut repair, &news, &RackNews { arrivals, dsack, nothing_new, una_before });

@@ -131,6 +131,8 @@ pub(super) struct AckNews {
     pub ts_echo: u32,
     /// See [`Ack::rtt`](crate::cc::Ack::rtt).
     pub rtt: Option<Span>,
+    /// See [`Ack::untimed`](crate::cc::Ack::untimed).
+    pub untimed: bool,
 }
 
 impl TcpEndpoint {
@@ -431,8 +433,9 @@ impl TcpEndpoint {
         let again = self.phase == Phase::Loss && self.una < r.recover;
         let from_cwnd = cfg.window_rules == WindowRules::Linux;
         // In Linux a timeout within a reduction belongs to it. Source: Linux tcp_enter_loss.
-        let reducing = from_cwnd && matches!(self.phase, Phase::Recovery | Phase::Cwr) && self.una < r.recover;
-        let first = !reducing && !(again && r.rto_una == self.una);
+        let in_reduction = from_cwnd && matches!(self.phase, Phase::Recovery | Phase::Cwr) && self.una < r.recover;
+        let sent_by_timer = again && r.rto_una == self.una;
+        let first = !in_reduction && !sent_by_timer;
         r.pipe_prev = flight.max(self.w.ssthresh);
         // FlightSize counts what is SACKed or buffered at the receiver: after a long recovery, far more than cwnd. Half of
         // it would be a burst once the hole is filled. Source: RFC 5681 §3.1 equation 4 ("no more than"), Linux

@@ -381,15 +381,15 @@ impl Autotuning {
     pub fn select(&self, held: u64, scale: u8, mss: u32, offered: u64) -> (u64, bool) {
         let all = part(self.memory, self.share);
         let (free, full) = (all.saturating_sub(held), self.clamp.min(all));
-        let (mss, step) = (u64::from(mss).min(full), 1 << scale);
+        let (mss, rest) = (u64::from(mss).min(full), (1 << scale) - 1);
         let short = free < full / 2;
-        let free = if short { free - free % step } else { free };
+        let free = if short { free & !rest } else { free };
         if short && (free < all >> 4 || free < mss) {
             return (0, true);
         }
         let free = free.min(self.earned);
         let window = if scale > 0 {
-            free.next_multiple_of(step)
+            (free + rest) & !rest
         } else if offered + mss <= free || offered > free {
             free - free % mss.max(1)
         } else if mss == full && free > offered + full / 2 {

@@ -2,6 +2,10 @@
 
 mod common;
 mod endpoint;
+mod packetdrill_cubic;
+mod packetdrill_recovery;
+mod packetdrill_rest;
+mod packetdrill_slow_start;
 mod properties;
 mod scripts_drop_notification;
 mod scripts_ecn;

@@ -306,19 +306,21 @@ fn merged_sacks_wait_for_a_twentieth_of_the_rtt() {
         let cfg = Tcp { timestamps: true, sack_compression: compression, ..base() };
         run(
             &cfg,
-            &format!(
-                "
-                +0.005 < . 1:1001 ts 5,0
-                +0 > . 1 ack 1001 ts 5,5
-                +0.01 < . 1001:2001 ts 15,5
-                +0 > . 1 ack 2001 ts 15,15
-                +0 < . 3001:4001 ts 15,5
-                +0 > . 1 ack 2001 sack 3001:4001
-                # Quick ACKs are not merged: 14 of 16 are left.
-                +0 < . 4001:5001 ts 15,5
-                +0 > . 1 ack 2001 sack 3001:5001
-                "
-            ),
+            "
+            +0.005 < . 1:1001 ts 5,0
+            +0 > . 1 ack 1001 ts 5,5
+            +0.01 < . 1001:2001 ts 15,5
+            +0 > . 1 ack 2001 ts 15,15
+            +0 < . 3001:4001 ts 15,5
+            +0 > . 1 ack 2001 sack 3001:4001
+            +0 < . 4001:5001 ts 15,5
+            +0 > . 1 ack 2001 sack 3001:5001
+            +0 < . 5001:6001 ts 15,5
+            +0 > . 1 ack 2001 sack 3001:6001
+            # Quick ACKs are not merged: 11 of 16 are left.
+            +0 < . 6001:7001 ts 15,5
+            +0 > . 1 ack 2001 sack 3001:7001
+            ",
         );
         let mut text = "+0.005 < . 1:1001 ts 5,0\n+0 > . 1 ack 1001\n+0.01 < . 1001:2001 ts 15,5\n+0 > none\n+0 < . 3001:4001 ts 15,5\n+0 > . 1 ack 2001 sack 3001:4001\n".to_string();
         for n in 4..6 {

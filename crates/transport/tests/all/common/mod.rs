@@ -1,5 +1,6 @@
 //! A network of two endpoints in which anything can happen to a packet.
 
+pub mod packetdrill;
 pub mod script;
 pub mod ten;
 

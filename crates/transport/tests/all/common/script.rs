@@ -153,6 +153,7 @@ impl Script<'_> {
                 '.' => TcpFlags::ACK,
                 'E' => TcpFlags::ECE,
                 'W' => TcpFlags::CWR,
+                '-' => TcpFlags::NONE,
                 _ => panic!("flag {c}"),
             })
         })

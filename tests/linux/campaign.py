@@ -206,7 +206,7 @@ def markdown(rows: Sequence[Row], data: dict[str, Any], state: str) -> str:
     """The tables of the page."""
     out = [
         f"Kernel {data['kernel']}, measured on {data['date']}; Fanin at {state}. "
-        f"Kernel: least..most of {max(len(r.kernel) for r in rows)} runs ({data.get('disturbed', 0)} disturbed ones were repeated); "
+        f"Kernel: least..most of {max(len(r.kernel) for r in rows)} runs ({data['disturbed']} disturbed ones were repeated); "
         "Fanin: median of as many mirrored runs. "
         "No sign: within the kernel's spread; ~: within twice (timeouts: 1.5 times) of it; ✗: outside.",
         "",

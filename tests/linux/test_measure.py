@@ -157,7 +157,7 @@ def test_a_bar_can_be_lost() -> None:
 
 
 def test_a_table_has_a_row_for_each_experiment() -> None:
-    text = markdown([row(200)], {"kernel": "6.18", "date": "2026"}, "commit x")
+    text = markdown([row(200)], {"kernel": "6.18", "date": "2026", "disturbed": 0}, "commit x")
     assert "| 100 | 200 ✗ |" in text
     heads = [line for line in text.splitlines() if line.startswith("| experiment")]
     bodies = [line for line in text.splitlines() if line.startswith("| Reno")]

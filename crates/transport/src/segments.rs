@@ -198,6 +198,15 @@ impl Segments {
         }
     }
 
+    /// The whole segments in [from, to): a part of one is no news. Source: Linux tcp_match_skb_to_sack.
+    pub fn whole(&self, from: u64, to: u64) -> (u64, u64) {
+        let (first, last) = (self.index(from), self.index(to));
+        let cut = |i: usize, at: u64| self.begin(i) < at;
+        let start = self.list.get(first).filter(|_| cut(first, from)).map_or(from, |s| s.end);
+        let end = self.list.get(last).filter(|_| cut(last, to)).map_or(to, |_| self.begin(last));
+        (start, end.max(start))
+    }
+
     /// New data up to `end` leaves.
     pub fn sent(&mut self, now: Time, end: u64) {
         let from = self.list.back().map_or(self.una, |s| s.end);

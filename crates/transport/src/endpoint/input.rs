@@ -16,6 +16,13 @@ impl TcpEndpoint {
     #[inline]
     pub(super) fn on_segment(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) -> bool {
         let seq = self.rcv_nxt.wrapping_add_signed(i64::from(p.seq.wrapping_sub(self.wire_rcv_nxt()) as i32));
+        let una = self.una;
+        let ahead = i64::from(p.ack.wrapping_sub(self.wire(una)) as i32);
+        if ahead > 0 && ahead > (self.nxt - una) as i64 {
+            // It acknowledges what was never sent, and nothing of it counts. Source: RFC 9293 §3.10.7.4.
+            self.due |= due::ACK;
+            return false;
+        }
         let mut ts_echo = 0;
         if self.ts_on {
             if let Some(ts) = p.timestamps() {
@@ -32,10 +39,9 @@ impl TcpEndpoint {
                 }
             }
         }
-        let una = self.una;
-        let ack = una.wrapping_add_signed(i64::from(p.ack.wrapping_sub(self.wire(una)) as i32));
+        let ack = una.wrapping_add_signed(ahead);
         let edge = ack.wrapping_add(u64::from(p.window) << self.snd_scale);
-        if self.calm && ack > una && ack <= self.nxt && !p.has_sack() {
+        if self.calm && ahead > 0 && !p.has_sack() {
             if self.outstanding.is_none() {
                 let ece = self.ecn_on && p.flags.has(TcpFlags::ECE);
                 self.edge = self.edge.max(edge);
@@ -44,14 +50,12 @@ impl TcpEndpoint {
             } else {
                 self.on_timed_ack(cfg, now, p, (ack, edge, ts_echo));
             }
-        } else if !(self.calm && ack == una && p.envelope.payload > 0 && edge <= self.edge && !p.has_sack()) {
-            if ack > self.nxt && ack < 1 << 63 {
-                // It acknowledges what was never sent. Source: RFC 9293 §3.10.7.4.
-                self.due |= due::ACK;
-                return false;
-            }
-            if ack >= una && ack <= self.nxt {
+        } else if !(self.calm && ahead == 0 && p.envelope.payload > 0 && edge <= self.edge && !p.has_sack()) {
+            if ahead >= 0 {
                 self.on_ack_slowly(cfg, now, p, (ack, edge, ts_echo));
+            } else if p.has_sack() && self.by_rack() {
+                // An ACK that was overtaken may still report something. Source: Linux tcp_ack (old_ack).
+                self.on_ack_slowly(cfg, now, p, (una, self.edge, ts_echo));
             }
         }
         if p.envelope.payload > 0 {
@@ -218,7 +222,8 @@ impl TcpEndpoint {
         let mut sacked = 0;
         let mut dsack = None;
         if self.sack_on {
-            let at = |wire: u32| ack.wrapping_add_signed(i64::from(wire.wrapping_sub(p.ack) as i32));
+            let number = self.wire(ack);
+            let at = |wire: u32| ack.wrapping_add_signed(i64::from(wire.wrapping_sub(number) as i32));
             let mut blocks = p.sack().map(|block| (at(block.start), at(block.end)));
             // Source: RFC 2883 §4.
             dsack = blocks.next().filter(|&(start, end)| {
@@ -226,8 +231,13 @@ impl TcpEndpoint {
                 start < end && (end <= ack || blocks.next().is_some_and(within))
             });
             for block in p.sack() {
-                let (start, end) = (at(block.start), at(block.end));
+                let (mut start, mut end) = (at(block.start), at(block.end));
                 if start < end && start > ack && end <= self.nxt {
+                    if let Some(o) = self.outstanding.as_ref().filter(|o| o.rack.is_some()) {
+                        // Receivers here report a FIN only cumulatively; it rides on the last byte.
+                        let fin = if end == self.end { self.nxt } else { end };
+                        (start, end) = o.segments.whole(start, fin);
+                    }
                     if let Some(o) = &mut self.outstanding {
                         let known = o.known(now, repair.recover, highest);
                         for (from, to) in repair.board.holes(start, end) {

@@ -6,7 +6,6 @@ use crate::common::packetdrill::{linux, server, server_with};
 /// fast_retransmit/fr-4pkt-fack-last-byte: the last byte of the last segment is SACKed, which is no loss of those before it.
 /// Linux's own: RACK takes a segment for delivered when all of it is SACKed; probe (TLP) and RTO follow.
 #[test]
-#[ignore = "RACK takes a segment for delivered when a part of it is SACKed (scoreboard in bytes); Linux cuts SACKs to whole segments"]
 fn fr_4pkt_fack_last_byte() {
     server(
         &linux(),
@@ -346,7 +345,6 @@ fn prr_ss_30pkt_lost1_4() {
 
 /// fast_recovery/prr-ss-ack-below-snd_una-cubic: SACK blocks of an ACK that was overtaken count (Linux's own: tcp_ack, old_ack).
 #[test]
-#[ignore = "the SACK blocks of an ACK below SND.UNA are not read (endpoint/input.rs); Linux reads them"]
 fn prr_ss_ack_below_snd_una() {
     server(
         &linux(),

@@ -236,6 +236,7 @@ proptest! {
     ) {
         let mut cfg = Tcp { drop_notification: true, spurious_rto: SpuriousRto::None, tail_loss_probe: false, ..cfg };
         cfg.delayed_ack_max = cfg.delayed_ack_timeout; // below the RTO
+        cfg.sack_compression = SackCompression::None(Uncompressed {}); // SACKs that wait come after NACKs of later data
         cfg.receive_window = Tcp::default().receive_window; // a window probe is no data
         if by_window && cfg.sack {
             // Without SACK it is not known what has left the network: the timer may be all that gives a copy its place.
@@ -275,6 +276,7 @@ proptest! {
         let mut cfg = Tcp { trim_nack: true, drop_notification: false, tail_loss_probe: false, ..cfg };
         cfg.spurious_rto = SpuriousRto::None;
         cfg.delayed_ack_max = cfg.delayed_ack_timeout; // below the RTO
+        cfg.sack_compression = SackCompression::None(Uncompressed {}); // SACKs that wait come after NACKs of later data
         cfg.receive_window = Tcp::default().receive_window; // a window probe is no data
         if by_window && cfg.sack {
             // Without SACK it is not known what has left the network: the timer may be all that gives a copy its place.

@@ -21,8 +21,8 @@ pytestmark = [
     pytest.mark.skipif(not os.environ.get("FANIN_LINUX_TEST"), reason="a target of its own: make linux-test"),
 ]
 
-SLACK = 2
-"""Experiments that a bar may lose here against the committed runs: another machine's kernel has other spreads."""
+SLACK = 3
+"""Experiments that a bar may lose here against the committed runs: two sets of runs on one machine differed by as many."""
 
 ARM = """
 import sys; sys.path.insert(0, {here!r})

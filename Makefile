@@ -46,9 +46,10 @@ python-test: $(VENV)/.built $(VENV)/.dev ## tests of package, command line and r
 	@.ci/optional
 	@echo "SKIPPED: the comparison with ns-3, a target of its own: make ns3-test"
 	@echo "SKIPPED: all rows of the comparison with a switch, a target of its own: make hardware-test"
-	.ci/timed "ruff" $(BIN)/python -m ruff check python tests/python examples
+	@echo "SKIPPED: the comparison with this machine's kernel (root, a quiet machine, minutes), a target of its own: make linux-test"
+	.ci/timed "ruff" $(BIN)/python -m ruff check python tests/python tests/linux examples
 	.ci/timed "mypy" $(BIN)/python -m mypy
-	.ci/timed "Python tests" $(BIN)/python -m pytest -q
+	.ci/timed "Python tests" $(BIN)/python -m pytest -q --deselect tests/linux/test_against_kernel.py
 
 install-%: ## install chromium, tshark or valgrind, which some tests need, as root on Debian
 	.ci/optional install $*
@@ -97,6 +98,14 @@ ns3-test: $(VENV)/.built $(VENV)/.dev ## compare with ns-3 3.37, where libns3-de
 .PHONY: hardware-test
 hardware-test: $(VENV)/.built ## 145 settings of a Tofino, row by row, into out/hardware; ARGS=--write refreshes docs/hardware.md, ARGS=--try experiments
 	$(BIN)/python tests/hardware/against_tofino.py $(ARGS)
+
+.PHONY: linux-test
+linux-test: $(VENV)/.built $(VENV)/.dev ## compare with the kernel of this machine: root, two quiet CPUs, seven minutes; into out/linux
+	FANIN_LINUX_TEST=1 $(BIN)/python -m pytest -q -s -rs tests/linux
+
+.PHONY: linux-docs
+linux-docs: $(VENV)/.built ## tables and plots of docs/linux.md from the runs that make linux-test left in out/linux
+	$(BIN)/python tests/linux/campaign.py --from out/linux/kernel.json --docs --reference
 
 .PHONY: schema
 schema: $(VENV)/.built ## write the generated files anew

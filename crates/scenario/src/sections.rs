@@ -78,7 +78,7 @@ params! {
     ///
     /// Deviation: a poll takes no time, and does not span several flows' buckets (gro_list). Control messages of switches do not wait.
     pub struct Napi {
-        /// From the first packet that finds nothing waiting until the poll. Source: ethtool rx-usecs (mlx5 8 us, ice and i40e 50 us).
+        /// From the first packet that finds nothing waiting until the poll, rx-usecs of ethtool: mlx5 has 8 us, ice and i40e 50 us.
         pub interrupt_delay: Span = Span::from_us(8), in Span::from_ns(1)..=Span::from_ms(10);
         /// Whether segments are merged.
         pub gro: bool = true;

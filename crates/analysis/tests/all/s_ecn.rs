@@ -84,7 +84,9 @@ fn background_that_queues_here_is_law_2_and_elsewhere_law_3() {
     );
     let (_, previous) = first("prev-hop", true);
     let law = previous.law.as_ref().expect("a law");
-    assert_eq!((law.law, law.background, law.background_flows), (3, Background::PreviousHop, 3), "{}", law.words);
+    assert_eq!((law.law, law.background), (3, Background::PreviousHop), "{}", law.words);
+    // Of the three, those whose windows are open just then come back to back.
+    assert!((1..=3).contains(&law.background_flows), "{}", law.words);
     assert!(law.holds != Some(false), "{}", law.words);
     let a = law.first_round_bps.expect("a first round");
     assert!((law.bound_bps - 2.0 * a * R / (a + R)).abs() < 0.01 * R);

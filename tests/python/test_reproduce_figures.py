@@ -15,7 +15,7 @@ pytestmark = pytest.mark.native
 # What is outside its bounds, and is explained: if one of these is as the paper says, its note is out of date.
 OFF: dict[str, set[str]] = {
     "s-ecn/fig11": set(),  # in full the largest gain by pacing is 1.14
-    "s-ecn/fig12": {"phase 2, TSO on over TSO off: slope"},
+    "s-ecn/fig12": set(),
     "s-ecn/laws": set(),
     "s-ecn/laws-end": {
         "2 law 1, delayed ACKs, slow start counts ACKs (RFC 5681)",

@@ -45,9 +45,9 @@ SAME_HOP: Final = {3: 0.613, 6: 0.622, 9: 0.641}
 STEPS: Final = (
     "the slope of a step follows from the spread of starts (s-ecn/starts); of which phases the paper's mean is, it does not say"
 )
-FULL: Final = (
-    "phase 2 follows from how full the hidden buffer is when the queries come: 0.93 Gb/s with 150 to 175 KB, 1.06 with 175 to 200, "
-    "1.16 with more (docs/papers/s-ecn-observations.md)"
+LOCKED: Final = (
+    "the flow that comes first fills its receive window into its own NIC, sends at exactly the port's rate and keeps the others out, so "
+    "that any buffer is a full one; with windows of 128 KiB phase 2 is 0.77 and 1.04 Gb/s (docs/papers/s-ecn-observations.md)"
 )
 EARLY: Final = (
     "second rounds of early flows arrive with the first round and wait at the uplinks; the bound knows only the first. In the "
@@ -193,7 +193,7 @@ def fig10(context: Context) -> Findings:
                 high=paper * (1 + SPREAD),
                 unit="Gb/s",
             ),
-            FULL if kb == 256 else "",
+            LOCKED if kb < 512 else "",
         )
         for kb, paper in HIDDEN.items()
     ]

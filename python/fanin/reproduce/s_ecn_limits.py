@@ -76,7 +76,7 @@ CASES: Final = (
         "law 1, TSO",
         1,
         {"transport.tso": True},
-        "a sender waits until a third of its window is free: on average a sixth to a fifth of the windows is not in flight",
+        "a sender waits until a third of its window is free: a part of the windows is not in flight",
     ),
     Case(
         "law 2: three background flows in congestion avoidance",

@@ -103,7 +103,17 @@ impl Hosts {
         if self.receivers.is_some() {
             return self.hold(core, host, packet);
         }
-        let followed = if core.ledger.observed { self.begin_delivery(core, packet) } else { None };
+        if core.ledger.observed {
+            return self.deliver_observed(core, host, packet);
+        }
+        self.deliver(core, host, packet);
+    }
+
+    /// The same where the flow may be followed.
+    #[cold]
+    #[inline(never)]
+    fn deliver_observed(&mut self, core: &mut Core, host: u32, packet: PacketId) {
+        let followed = self.begin_delivery(core, packet);
         self.deliver(core, host, packet);
         if let Some((flow, side)) = followed {
             self.settle_input(core, flow, side);

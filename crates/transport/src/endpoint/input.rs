@@ -1,6 +1,6 @@
 //! What arrives: acknowledgments. Source: RFC 9293 §3.10.7.4, RFC 5681, RFC 3168 §6.1.2.
 
-use super::loss::AckNews;
+use super::loss::{AckNews, Repair};
 use super::rack::RackNews;
 use super::{due, Phase, TcpEndpoint, UNTIMED};
 use crate::cc::{Ack, Congestion, Controller};
@@ -224,29 +224,14 @@ impl TcpEndpoint {
         let covered = repair.advance(ack);
         let mut sacked = 0;
         let mut dsack = None;
-        if self.sack_on {
+        if self.sack_on && self.outstanding.is_some() {
+            (sacked, dsack) = self.note_blocks(now, p, &mut repair, (ack, highest));
+        } else if self.sack_on {
             let number = self.wire(ack);
-            let at = |wire: u32| ack.wrapping_add_signed(i64::from(wire.wrapping_sub(number) as i32));
-            let mut blocks = p.sack().map(|block| (at(block.start), at(block.end)));
-            // Source: RFC 2883 §4.
-            dsack = blocks.next().filter(|&(start, end)| {
-                let within = |(from, to): (u64, u64)| from <= start && end <= to;
-                start < end && (end <= ack || blocks.next().is_some_and(within))
-            });
             for block in p.sack() {
-                let (mut start, mut end) = (at(block.start), at(block.end));
+                let at = |wire: u32| ack.wrapping_add_signed(i64::from(wire.wrapping_sub(number) as i32));
+                let (start, end) = (at(block.start), at(block.end));
                 if start < end && start > ack && end <= self.nxt {
-                    if let Some(o) = self.outstanding.as_ref().filter(|o| o.rack.is_some()) {
-                        // Receivers here report a FIN only cumulatively; it rides on the last byte.
-                        let fin = if end == self.end { self.nxt } else { end };
-                        (start, end) = o.segments.whole(start, fin);
-                    }
-                    if let Some(o) = &mut self.outstanding {
-                        let known = o.known(now, repair.recover, highest);
-                        for (from, to) in repair.board.holes(start, end) {
-                            o.segments.arrived(&known, from, to);
-                        }
-                    }
                     sacked += repair.insert(start, end);
                 }
             }
@@ -274,19 +259,23 @@ impl TcpEndpoint {
             self.stats.dup_acks += 1;
         }
         let delivered = acked - covered + sacked;
-        let arrivals = self.arrivals(cfg, now, (repair.recover, highest), ts_echo);
-        let rtt = arrivals.latest_rtt(now);
-        let news = AckNews { acked, delivered, duplicate, ece, ts_echo, rtt, untimed: false };
-        if self.by_rack() {
-            let nothing_new = plain && sacked == 0;
-            self.rack_on_ack(cfg, now, &mut repair, &news, &RackNews { arrivals, dsack, nothing_new, una_before });
-            self.repair = Some(repair);
-            if acked > 0 {
-                self.fin_acked(cfg, now);
+        let mut news = AckNews { acked, delivered, duplicate, ece, ts_echo, rtt: None, untimed: false };
+        let restart = if self.outstanding.is_none() {
+            self.repair_on_ack(cfg, now, &mut repair, news)
+        } else {
+            let arrivals = self.arrivals(cfg, now, (repair.recover, highest), ts_echo);
+            news.rtt = arrivals.latest_rtt(now);
+            if self.by_rack() {
+                let nothing_new = plain && sacked == 0;
+                self.rack_on_ack(cfg, now, &mut repair, &news, &RackNews { arrivals, dsack, nothing_new, una_before });
+                self.repair = Some(repair);
+                if acked > 0 {
+                    self.fin_acked(cfg, now);
+                }
+                return self.after_ack(now, outstanding, window_moved);
             }
-            return self.after_ack(now, outstanding, window_moved);
-        }
-        let restart = self.repair_on_ack(cfg, now, &mut repair, news);
+            self.repair_on_ack(cfg, now, &mut repair, news)
+        };
         self.repair = Some(repair);
         if acked > 0 {
             if !outstanding {
@@ -297,6 +286,43 @@ impl TcpEndpoint {
             self.fin_acked(cfg, now);
         }
         self.after_ack(now, outstanding, window_moved);
+    }
+
+    /// The SACK blocks of an ACK up to `ack`, where the times of segments are kept; `highest`: the end of the highest SACKed range so
+    /// far. Gives the bytes that are new, and what has arrived twice.
+    #[inline(never)]
+    fn note_blocks(
+        &mut self,
+        now: Time,
+        p: Segment<'_>,
+        repair: &mut Repair,
+        (ack, highest): (u64, u64),
+    ) -> (u64, Option<(u64, u64)>) {
+        let number = self.wire(ack);
+        let at = |wire: u32| ack.wrapping_add_signed(i64::from(wire.wrapping_sub(number) as i32));
+        let mut blocks = p.sack().map(|block| (at(block.start), at(block.end)));
+        // Source: RFC 2883 §4.
+        let dsack = blocks.next().filter(|&(start, end)| {
+            let within = |(from, to): (u64, u64)| from <= start && end <= to;
+            start < end && (end <= ack || blocks.next().is_some_and(within))
+        });
+        let mut sacked = 0;
+        let Some(o) = &mut self.outstanding else { return (0, dsack) };
+        let known = o.known(now, repair.recover, highest);
+        for block in p.sack() {
+            let (mut start, mut end) = (at(block.start), at(block.end));
+            if start < end && start > ack && end <= self.nxt {
+                if o.rack.is_some() {
+                    // Receivers here report a FIN only cumulatively; it rides on the last byte.
+                    (start, end) = o.segments.whole(start, if end == self.end { self.nxt } else { end });
+                }
+                for (from, to) in repair.board.holes(start, end) {
+                    o.segments.arrived(&known, from, to);
+                }
+                sacked += repair.insert(start, end);
+            }
+        }
+        (sacked, dsack)
     }
 
     /// The last step: a window that has opened, or is still closed.

@@ -121,6 +121,7 @@ impl Repair {
 }
 
 /// What an ACK reports to loss recovery.
+#[derive(Clone, Copy)]
 pub(super) struct AckNews {
     /// Bytes newly acknowledged cumulatively.
     pub acked: u64,

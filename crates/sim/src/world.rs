@@ -319,7 +319,22 @@ impl World {
 
     #[inline(never)]
     fn arrival_hooked(&mut self, l: usize, packet: u32) {
+        // A call of its own: with one in the middle the whole would save its registers first.
+        if self.core.ledger.observed {
+            return self.arrival_observed(l, packet);
+        }
+        self.hook_arrival(l, packet);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn arrival_observed(&mut self, l: usize, packet: u32) {
         self.core.trace_crossing(l, packet);
+        self.hook_arrival(l, packet);
+    }
+
+    #[inline(always)]
+    fn hook_arrival(&mut self, l: usize, packet: u32) {
         match self.core.links[l].far_end() {
             FarEnd::Switch(s) => self.fabric.arrive_hooked(&mut self.core, s, l, packet),
             FarEnd::Host(h) => self.hosts.deliver_hooked(&mut self.core, h, packet),

@@ -1398,7 +1398,7 @@ class Napi(Table):
     kind: ClassVar[Literal["napi"]] = "napi"
 
     interrupt_delay: Duration | None = None
-    """From the first packet that finds nothing waiting until the poll. Source: ethtool rx-usecs (mlx5 8 us, ice and i40e 50 us).
+    """From the first packet that finds nothing waiting until the poll, rx-usecs of ethtool: mlx5 has 8 us, ice and i40e 50 us.
 
     Default: "8us". Accepted: from 1ns to 10ms.
     """

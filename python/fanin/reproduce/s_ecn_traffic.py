@@ -118,8 +118,9 @@ def _plot(frame: pl.DataFrame, kind: str, value: str, title: str) -> go.Figure:
 LOAD_NOTE: Final = (
     "the paper does not say what its load is of; here of the racks' uplinks, since of the hosts' links 0.4 fills the uplinks"
 )
-NO_TIMEOUTS: Final = (
-    "the paper's gain is fewer timeouts, and small flows hardly time out here with DCTCP either: data column timed_out"
+TIMEOUTS: Final = (
+    "the gain is fewer timeouts, as the paper says; how many depends on what stands in the hosts' NICs (docs/papers/s-ecn.md): data column "
+    "timed_out"
 )
 SLIGHTLY: Final = "the paper gives no number; at most 10 % is taken for slightly"
 
@@ -175,7 +176,7 @@ def fig19(context: Context) -> Findings:
                     low=paper - 5,
                     high=paper + 5,
                     unit="%",
-                    note=NO_TIMEOUTS,
+                    note=TIMEOUTS,
                 )
             )
     for load, cut in _reduction(frame, "large", "mean_ms").items():

@@ -29,6 +29,7 @@ KINDS: Final[Mapping[str, str]] = {
     "queue": "in the queue of {place}, behind other flows",
     "nic": "at the NIC of {place}, behind other flows",
     "pacing": "held back by pacing",
+    "host_receive": "at a host whose NIC or driver waited (host.receive, host.noise)",
     "rto": "waiting for {times}retransmission timeout{s}",
     "tlp": "waiting for {times}tail loss probe{s}",
     "reordering": "waiting whether packets were only reordered",

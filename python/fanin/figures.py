@@ -313,8 +313,9 @@ MAX_SHADES: Final = 200
 
 
 def followed(result: Result, limit: int) -> list[int]:
-    """Return the followed flows by slowdown, the largest first; those that were not completed before all."""
-    numbers = result.scan("segments").select(pl.col("flow").unique()).collect()["flow"]
+    """Return the followed flows that sent data by slowdown, the largest first; those that were not completed before all."""
+    sent = result.scan("segments").filter(pl.col("payload_bytes") > 0)
+    numbers = sent.select(pl.col("flow").unique()).collect()["flow"]
     rows = result.flows.filter(pl.col("flow").is_in(numbers.implode()))
     slowdown = (pl.col("finish_ps") - pl.col("start_ps")) / pl.col("ideal_ps")
     rows = rows.with_columns(slowdown=slowdown).sort("slowdown", descending=True, nulls_last=False, maintain_order=True)
@@ -328,7 +329,7 @@ def sequence(result: Result, flow: int | str | None = None) -> go.Figure:
     if flow is None:
         first = followed(result, 1)
         if not first:
-            raise ValueError("this run followed no flow; telemetry.hosts names them")
+            raise ValueError("this run followed no flow that sent data; telemetry.hosts names flows")
         flow = first[0]
     row = find(result, flow)
     of_flow = pl.col("flow") == row["flow"]
@@ -336,6 +337,8 @@ def sequence(result: Result, flow: int | str | None = None) -> go.Figure:
     sent = data.collect().sort("packet")
     states = result.scan("hosts").filter(of_flow).collect()
     if not sent.height:
+        if result.scan("segments").filter(of_flow).collect().height:
+            raise ValueError(f"flow '{flow}' sent no data: its connection never opened")
         raise ValueError(f"flow '{flow}' was not followed; telemetry.hosts names flows that are")
     unit, scale = show.axis_unit(show.TIME_UNITS, max(_largest(sent["sent_ps"]), _largest(states["time_ps"])))
     size_unit, size_scale = show.axis_unit(show.SIZE_UNITS, _largest(sent["seq_bytes"] + sent["payload_bytes"]))

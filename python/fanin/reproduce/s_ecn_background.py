@@ -46,8 +46,9 @@ STEPS: Final = (
     "the slope of a step follows from the spread of starts (s-ecn/starts); of which phases the paper's mean is, it does not say"
 )
 LOCKED: Final = (
-    "the flow that comes first fills its receive window into its own NIC, sends at exactly the port's rate and keeps the others out, so "
-    "that any buffer is a full one; with windows of 128 KiB phase 2 is 0.77 and 1.04 Gb/s (docs/papers/s-ecn-observations.md)"
+    "the flow that comes first fills its receive window into its own NIC, sends at exactly the port's rate and keeps the others "
+    "out, so that any buffer is a full one; with windows of 128 KiB phase 2 is 0.77 and 1.04 Gb/s "
+    "(docs/papers/s-ecn-observations.md)"
 )
 EARLY: Final = (
     "second rounds of early flows arrive with the first round and wait at the uplinks; the bound knows only the first. In the "

@@ -228,8 +228,8 @@ def fig12(context: Context) -> Findings:
             "phase 2, TSO on over TSO off: slope",
             "similar",
             mean(on, "phase2_over_rate") / mean(off, "phase2_over_rate"),
-            "with TSO a sender waits until a third of its window is free (Linux, tcp_tso_win_divisor = 3): a part of the windows is "
-            "not in flight, and the queue lacks what is not",
+            "with TSO a sender waits until a third of its window is free (Linux, tcp_tso_win_divisor = 3): a part of the windows "
+            "is not in flight, and the queue lacks what is not",
         ),
         Row(
             name="phase 2, TSO on: share of runs whose phase 1 is steeper",

@@ -46,6 +46,8 @@ pub enum Kind {
     Tlp,
     /// The timer that waits for reordered packets ran.
     Reordering,
+    /// A packet had reached its host, which waited with it: an interrupt, a poll, noise.
+    HostReceive,
     /// The receiver waited with its acknowledgment.
     DelayedAck,
     /// The timer that probes a closed receive window ran.

@@ -155,6 +155,9 @@ pub fn explain(records: &Records<'_>) -> Explanation {
 fn reached(found: &Found<'_>, walk: &mut Walk, packet: u64, links: usize) -> Here {
     let Some(i) = links.checked_sub(1) else { return Here::Caused(packet) };
     let Some(hop) = found.way(packet).get(i) else { return Here::Lost };
+    if links == found.way(packet).len() {
+        walk.back_to(hop.reached_ps, Kind::HostReceive, "", Some(packet));
+    }
     walk.back_to(hop.sent_ps, walk.crossing, "", Some(packet));
     Here::Leaves(packet, i)
 }

@@ -355,14 +355,15 @@ impl Hosts {
         }
         end.armed = Time::MAX;
         // Re-arming later only writes a field: the entry may stand before the timeout that it was for.
-        let expired = end.protocol.next_timeout() <= core.now;
-        if expired && core.ledger.observed {
+        // Then nothing has happened, and the end is not asked for anything.
+        if end.protocol.next_timeout() > core.now {
+            return self.arm(core, id, host);
+        }
+        if core.ledger.observed {
             self.begin_input(core, id, Input::Timeout);
         }
         let end = &mut self.ends[id];
-        if expired {
-            end.protocol.on_timer(&self.transports[usize::from(end.transport)].1, core.now);
-        }
+        end.protocol.on_timer(&self.transports[usize::from(end.transport)].1, core.now);
         let flow = end.flow;
         self.after_input(core, id);
         if core.ledger.observed {

@@ -66,6 +66,14 @@ proptest! {
     fn parts_add_up_with_classes(random in classes()) {
         nothing_is_unknown(&random)?;
     }
+
+    #[test]
+    fn parts_add_up_at_hosts_that_wait(random in fifo(), poll in any::<bool>(), noise in any::<bool>()) {
+        let poll = if poll { "receive = \"napi\"\n" } else { "" };
+        let noise = if noise { "noise = { kind = \"exponential\", mean = \"3us\" }\n" } else { "" };
+        let text = random.text.replace("[host]\n", &format!("[host]\n{poll}{noise}"));
+        nothing_is_unknown(&Random { text, ..random })?;
+    }
 }
 
 /// A flow alone whose window never ends: its own bytes and the network are all there is, and as much as the idle network takes.

@@ -118,8 +118,13 @@ class Explanation:
         if self.document["complete"]:
             ideal = self.document["ideal_ps"]
             took = f"took {show.duration(total)}, {show.ratio(total / max(ideal, 1))} times what it takes alone."
-        else:
+        elif total:
             took = f"was not completed; this is the time until its last packet arrived, {show.duration(total)}."
+        else:
+            ended = "was aborted" if flow["status"] == "aborted" else "was not completed"
+            opened = "none of its data arrived" if flow["packets_sent"] else "its connection never opened"
+            count = flow["timeouts"]
+            took = f"{ended}: {opened}, after {show.count(count)} timeout{'s' * (count != 1)}."
         sentences = [size + took]
         shown = [part for part in self.document["parts"] if part["time_ps"] >= 0.01 * total][:4]
         for index, part in enumerate(shown):

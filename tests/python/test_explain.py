@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import fanin
-from fanin import explain
+from fanin import explain, report
 from fanin.cli import EXIT_BAD_INPUT, app
 
 PAGE = Path(__file__).parents[2] / "docs" / "explain.md"
@@ -176,3 +176,25 @@ def test_a_flow_that_did_not_end_is_explained_so_far(tmp_path: Path) -> None:
     assert 0 < found.total_ps <= 100_000_000
     assert "was not completed" in found.text
     assert found.parts["time_ps"].sum() == found.total_ps
+
+
+@pytest.mark.parametrize(("handshake", "why"), [("true", "its connection never opened"), ("false", "none of its data arrived")])
+def test_a_flow_of_which_nothing_arrived_says_so_and_has_no_figure(tmp_path: Path, handshake: str, why: str) -> None:
+    text = """
+        [topology]
+        kind = "single_switch"
+        hosts = 2
+        [switch]
+        marking = { kind = "front_drop", limit = "70B" }
+        [transport]
+        kind = "tcp"
+        max_retries = 1
+        """
+    more = "syn_retries = 1\n" if handshake == "true" else "handshake = false\n"
+    rest = '[[traffic]]\nkind = "flows"\nflows = [{ src = "h0", dst = "h1", size = "10KB" }]\n[telemetry]\nhosts = ["*"]\n'
+    result = fanin.run(scenario(text + more + rest, tmp_path), tmp_path / "out", progress=False)
+    assert f"was aborted: {why}, after 2 timeouts." in result.explain(0).text
+    assert (why in report.render(result)) == (handshake == "false")
+    if handshake == "true":
+        with pytest.raises(ValueError, match="sent no data: its connection never opened"):
+            result.plot_sequence(0)

@@ -48,8 +48,6 @@ struct Sending {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Known {
     pub now: Time,
-    /// Shortest RTT: an ACK of a retransmission that is faster was caused by the original. Source: RFC 8985 §6.2 step 2.
-    pub min_rtt: Span,
     /// End of what was outstanding when the present recovery began.
     pub recover: u64,
     /// End of the highest SACKed segment.
@@ -111,14 +109,35 @@ pub(crate) struct Segments {
     next: u64,
     at_once: u64,
     arrivals: Arrivals,
+    /// The shortest RTT, and when it was measured.
+    least: Option<(Span, Time)>,
 }
 
+/// How long the shortest RTT is remembered. Source: Linux tcp_min_rtt_wlen (300 s).
+const LEAST_RTT_WINDOW: Span = Span::from_s(300);
 const NOWHERE: u64 = u64::MAX;
 
 impl Segments {
     /// Nothing is outstanding.
     pub fn new(una: u64) -> Self {
         Segments { una, next: NOWHERE, at_once: NOWHERE, ..Segments::default() }
+    }
+
+    /// The connection is open, and nothing is outstanding. What the handshake has measured stays.
+    pub fn restart(&mut self, una: u64) {
+        *self = Segments { least: self.least, ..Segments::new(una) };
+    }
+
+    /// The shortest RTT: an ACK of a retransmission that is faster was caused by the original. Source: RFC 8985 §6.2 step 2.
+    pub fn least_rtt(&self) -> Option<Span> {
+        self.least.map(|(rtt, _)| rtt)
+    }
+
+    /// An RTT has been measured. Deviation: the shortest is forgotten as a whole, where Linux has a moving window (minmax).
+    pub fn note_rtt(&mut self, now: Time, rtt: Span) {
+        if self.least.is_none_or(|(least, at)| rtt <= least || now.since(at) > LEAST_RTT_WINDOW) {
+            self.least = Some((rtt, now));
+        }
     }
 
     /// Bytes in flight. Source: RFC 6675 §4 SetPipe; Linux tcp_packets_in_flight.
@@ -241,10 +260,11 @@ impl Segments {
         self.split(from);
         self.split(to);
         let (first, after) = (self.index(from), self.index(to));
+        let least = self.least_rtt();
         let mut begin = self.begin(first);
         for s in self.list.range_mut(first..after) {
             let len = s.end - begin;
-            self.arrivals.advance(known, s);
+            self.arrivals.advance(known, least, s);
             // A retransmission of what was not lost stays in flight. Source: Linux tcp_sacktag_one.
             if s.is(LOST) {
                 self.lost -= len;
@@ -274,6 +294,7 @@ impl Segments {
             return;
         }
         self.split(una);
+        let least = self.least_rtt();
         while let Some(s) = self.list.front().filter(|s| s.end <= una) {
             let len = s.end - self.una;
             self.again -= if s.is(AGAIN) { len } else { 0 };
@@ -289,7 +310,7 @@ impl Segments {
                     let times = &mut self.arrivals.acked;
                     *times = Some((times.map_or(s.at, |t| t.0), s.at));
                 }
-                self.arrivals.advance(known, s);
+                self.arrivals.advance(known, least, s);
             }
             if s.is(LOST) {
                 self.lost -= len;
@@ -306,8 +327,12 @@ impl Segments {
     }
 
     /// What the present ACK has brought.
-    pub fn take_arrivals(&mut self) -> Arrivals {
-        std::mem::take(&mut self.arrivals)
+    pub fn take_arrivals(&mut self, now: Time) -> Arrivals {
+        let arrivals = std::mem::take(&mut self.arrivals);
+        if let Some(rtt) = arrivals.latest_rtt(now) {
+            self.note_rtt(now, rtt);
+        }
+        arrivals
     }
 
     /// The segments of index `i` on, as many as are in [from, to), that left at `at` are lost. Source: Linux tcp_mark_skb_lost.
@@ -419,9 +444,9 @@ impl Segments {
 
 impl Arrivals {
     /// Source: RFC 8985 §6.2 step 2; Linux tcp_rack_advance.
-    fn advance(&mut self, known: &Known, s: &Seg) {
+    fn advance(&mut self, known: &Known, least: Option<Span>, s: &Seg) {
         let rtt = known.now.since(s.at);
-        if s.is(EVER) && rtt < known.min_rtt {
+        if s.is(EVER) && least.is_some_and(|least| rtt < least) {
             return;
         }
         self.rtt = rtt;
@@ -454,14 +479,14 @@ mod tests {
     }
 
     fn latest(segments: &mut Segments, us: u64) -> Option<Span> {
-        segments.take_arrivals().latest_rtt(at(us))
+        segments.take_arrivals(at(us)).latest_rtt(at(us))
     }
 
     #[test]
     fn the_last_segment_that_an_ack_covers_gives_the_latest_rtt() {
         let mut s = four();
         s.acknowledged(&known(10), 2000);
-        let arrivals = s.take_arrivals();
+        let arrivals = s.take_arrivals(at(10));
         assert_eq!((arrivals.oldest_rtt(at(10)), arrivals.latest_rtt(at(10))), (Some(Span::from_us(9)), Some(Span::from_us(8))));
         s.arrived(&known(12), 3000, 4000);
         assert_eq!(latest(&mut s, 12), Some(Span::from_us(8)));
@@ -478,7 +503,7 @@ mod tests {
         assert_eq!(latest(&mut s, 9), None);
         s.sent_again(at(9), 2500, 2600); // a part of a segment: the rest of it was sent once
         s.acknowledged(&known(10), 3000);
-        let arrivals = s.take_arrivals();
+        let arrivals = s.take_arrivals(at(10));
         assert_eq!((arrivals.oldest_rtt(at(10)), arrivals.latest_rtt(at(10))), (None, Some(Span::from_us(7))));
     }
 
@@ -487,7 +512,7 @@ mod tests {
     fn segments_are_lost_once_what_left_later_has_arrived_and_the_window_has_passed() {
         let mut s = four();
         s.arrived(&known(103), 3000, 4000);
-        let (newest, rtt) = (s.take_arrivals().newest.unwrap(), Span::from_us(99));
+        let (newest, rtt) = (s.take_arrivals(at(103)).newest.unwrap(), Span::from_us(99));
         assert_eq!(newest, (at(4), 4000));
         assert_eq!(s.find_lost(at(103), newest, rtt + Span::from_us(2)), Some(Span::from_us(1)));
         assert_eq!((s.found_lost(), s.next_lost(), s.pipe(4000)), (2000, Some((0, 1000)), 1000));
@@ -498,7 +523,7 @@ mod tests {
         s.sent_again(at(106), 1000, 2000);
         assert_eq!((s.next_lost(), s.pipe(4000)), (Some((2000, 3000)), 2000));
         s.arrived(&known(205), 1000, 2000);
-        let newest = s.take_arrivals().newest.unwrap();
+        let newest = s.take_arrivals(at(205)).newest.unwrap();
         assert_eq!(s.find_lost(at(205), newest, Span::from_us(99)), None);
         assert_eq!((s.next_lost(), s.pipe(4000)), (Some((0, 1000)), 0));
     }
@@ -508,11 +533,12 @@ mod tests {
     fn an_ack_of_the_original_is_no_news_of_the_retransmission() {
         let mut s = four();
         s.sent_again(at(100), 0, 1000);
-        s.acknowledged(&Known { now: at(110), min_rtt: Span::from_us(50), ..Known::default() }, 1000);
-        assert_eq!(s.take_arrivals().newest, None);
+        s.note_rtt(at(99), Span::from_us(50));
+        s.acknowledged(&known(110), 1000);
+        assert_eq!(s.take_arrivals(at(110)).newest, None);
         s.sent_again(at(120), 1000, 2000);
-        s.acknowledged(&Known { now: at(180), min_rtt: Span::from_us(50), ..Known::default() }, 2000);
-        assert_eq!(s.take_arrivals().newest, Some((at(120), 2000)));
+        s.acknowledged(&known(180), 2000);
+        assert_eq!(s.take_arrivals(at(180)).newest, Some((at(120), 2000)));
     }
 
     /// One byte as the RFCs see it.

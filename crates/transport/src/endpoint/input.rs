@@ -6,7 +6,7 @@ use super::{due, Phase, TcpEndpoint, UNTIMED};
 use crate::cc::{Ack, Congestion, Controller};
 use crate::config::{BackoffReset, RttSampling, Tcp, WindowRules};
 use crate::report::Pending;
-use crate::segments::Arrivals;
+use crate::segments::{Arrivals, Known};
 use fanin_packet::{Segment, TcpFlags};
 use fanin_units::{Span, Time};
 
@@ -143,11 +143,8 @@ impl TcpEndpoint {
     /// every ACK gives one.
     fn arrivals(&mut self, cfg: &Tcp, now: Time, (recover, highest): (u64, u64), ts_echo: u32) -> Arrivals {
         let Some(mut o) = self.outstanding.take() else { return Arrivals::default() };
-        o.segments.acknowledged(&o.known(now, recover, highest), self.una);
-        let arrivals = o.segments.take_arrivals();
-        if cfg.tso {
-            o.least_rtt = arrivals.latest_rtt(now).map_or(o.least_rtt, |rtt| rtt.min(o.least_rtt));
-        }
+        o.segments.acknowledged(&Known { now, recover, highest }, self.una);
+        let arrivals = o.segments.take_arrivals(now);
         if cfg.times_every_ack() {
             // Source: Linux tcp_ack_update_rtt.
             let by_timestamp = || {
@@ -308,7 +305,7 @@ impl TcpEndpoint {
         });
         let mut sacked = 0;
         let Some(o) = &mut self.outstanding else { return (0, dsack) };
-        let known = o.known(now, repair.recover, highest);
+        let known = Known { now, recover: repair.recover, highest };
         for block in p.sack() {
             let (mut start, mut end) = (at(block.start), at(block.end));
             if start < end && start > ack && end <= self.nxt {

@@ -24,13 +24,18 @@ pub(super) enum FRto {
 pub(super) struct Prr {
     pub delivered: u64,
     pub out: u64,
-    pub recover_fs: u64,
+    recover_fs: u64,
 }
 
 impl Prr {
     /// At the start of a recovery with `flight` bytes outstanding.
     pub fn over(flight: u64) -> Self {
         Prr { delivered: 0, out: 0, recover_fs: flight.max(1) }
+    }
+
+    /// What may have been sent by now, of what was delivered: ssthresh / RecoverFS of it, rounded up.
+    pub fn share(&self, ssthresh: u64) -> u64 {
+        (u128::from(self.delivered) * u128::from(ssthresh)).div_ceil(u128::from(self.recover_fs)) as u64
     }
 }
 
@@ -220,8 +225,7 @@ impl TcpEndpoint {
         prr.delivered += delivered;
         let ssthresh = self.w.ssthresh;
         let count = if pipe > ssthresh {
-            let share = (u128::from(prr.delivered) * u128::from(ssthresh)).div_ceil(u128::from(prr.recover_fs)) as u64;
-            share.saturating_sub(prr.out)
+            prr.share(ssthresh).saturating_sub(prr.out)
         } else {
             let limit = prr.delivered.saturating_sub(prr.out).max(delivered) + u64::from(self.w.mss);
             (ssthresh - pipe).min(limit)

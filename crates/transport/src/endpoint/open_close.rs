@@ -173,12 +173,12 @@ impl TcpEndpoint {
     fn open(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) {
         self.una = 1;
         if self.timed_end == 1 {
-            self.sample(cfg, now.since(self.timed_at));
+            self.sample(cfg, now, now.since(self.timed_at));
         } else if self.ts_on {
             // A SYN that was sent again is timed by its timestamp only. Source: RFC 7323 §4.1.
             if let (true, Some(ts)) = (cfg.rtt_sampling != crate::RttSampling::TimedSegment, p.timestamps()) {
                 let ticks = self.ts_clock(cfg, now).wrapping_sub(ts.echo).max(1);
-                self.sample(cfg, cfg.timestamp_tick * u64::from(ticks));
+                self.sample(cfg, now, cfg.timestamp_tick * u64::from(ticks));
             }
         }
         self.last_sent = now;
@@ -192,11 +192,13 @@ impl TcpEndpoint {
     }
 
     /// An RTT sample of the handshake.
-    fn sample(&mut self, cfg: &Tcp, rtt: Span) {
+    fn sample(&mut self, cfg: &Tcp, now: Time, rtt: Span) {
+        if let Some(o) = &mut self.outstanding {
+            o.segments.note_rtt(now, rtt);
+        }
         match &mut self.outstanding {
             Some(o) if cfg.times_every_ack() => {
                 self.rtt.sample_every(cfg, &mut o.rtt, rtt, (self.una, self.nxt));
-                o.note_handshake(rtt);
             }
             _ => self.rtt.sample(cfg, rtt, 1),
         }

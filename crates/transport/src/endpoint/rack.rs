@@ -8,7 +8,7 @@ use crate::cc::{Congestion, Controller};
 use crate::config::{SpuriousRto, Tcp, WindowRules};
 use crate::report::RackCounts;
 use crate::rtt::EveryAck;
-use crate::segments::{Arrivals, Known, Segments};
+use crate::segments::{Arrivals, Segments};
 use fanin_units::{Span, Time};
 
 /// What a sender keeps of outstanding segments.
@@ -19,8 +19,6 @@ pub(super) struct Outstanding {
     pub rtt: EveryAck,
     /// Losses are found by RACK.
     pub rack: Option<Rack>,
-    /// The shortest RTT of an ACK, kept for TSO.
-    pub least_rtt: Span,
 }
 
 /// What the retransmission timer is set for. Source: Linux icsk_pending.
@@ -39,8 +37,6 @@ const MOST_STEPS: u32 = 255;
 const PERSIST: u32 = 16;
 /// Largest degree of reordering \[segments\]. Source: Linux tcp_max_reordering.
 const MAX_REORDERING: u32 = 300;
-/// How long the shortest RTT is remembered. Source: Linux tcp_min_rtt_wlen (300 s).
-const MIN_RTT_WINDOW: Span = Span::from_s(300);
 
 /// The state of RACK-TLP and of undoing. Source: RFC 8985 §5.3; Linux struct tcp_sock.
 #[derive(Clone, Debug)]
@@ -49,8 +45,6 @@ pub(super) struct Rack {
     newest: (Time, u64),
     /// RACK.rtt.
     rtt: Span,
-    /// Shortest RTT, zero before the first sample, and when it was measured.
-    min_rtt: (Span, Time),
     /// `newest` or `rtt` has news.
     advanced: bool,
     /// RACK.reo_wnd_mult and RACK.reo_wnd_persist.
@@ -102,7 +96,6 @@ impl Rack {
         Rack {
             newest: (Time::ZERO, 0),
             rtt: Span::ZERO,
-            min_rtt: (Span::ZERO, Time::ZERO),
             advanced: false,
             steps: 1,
             persist: 0,
@@ -126,20 +119,13 @@ impl Rack {
         }
     }
 
-    fn note_min_rtt(&mut self, now: Time, rtt: Span) {
-        let (least, at) = self.min_rtt;
-        if least == Span::ZERO || rtt <= least || now.since(at) > MIN_RTT_WINDOW {
-            self.min_rtt = (rtt, now);
-        }
-    }
-
     /// The reordering window. Source: RFC 8985 §6.2 step 4; Linux tcp_rack_reo_wnd.
-    fn window(&self, phase: Phase, sacked_segments: u64, srtt: Span) -> Span {
+    fn window(&self, phase: Phase, sacked_segments: u64, (least, srtt): (Span, Span)) -> Span {
         let repairing = matches!(phase, Phase::Recovery | Phase::Loss);
         if !self.reordered && (repairing || sacked_segments >= u64::from(self.reordering)) {
             return Span::ZERO;
         }
-        (self.min_rtt.0 / 4).saturating_mul(u64::from(self.steps)).min(srtt)
+        (least / 4).saturating_mul(u64::from(self.steps)).min(srtt)
     }
 
     /// D-SACKs widen the reordering window, once per round. Source: RFC 8985 §6.2 step 4.
@@ -186,27 +172,15 @@ impl Outstanding {
         if rack.is_none() && !control_needs_rtt && !cfg.times_every_ack() && !cfg.tso {
             return None;
         }
-        Some(Box::new(Outstanding { segments: Segments::new(0), rtt: EveryAck::default(), rack, least_rtt: Span::MAX }))
+        Some(Box::new(Outstanding { segments: Segments::new(0), rtt: EveryAck::default(), rack }))
     }
 
     /// The handshake is over. RACK needs SACK. Source: RFC 8985 §4.
     pub fn established(&mut self, una: u64, sack: bool) {
-        self.segments = Segments::new(una);
+        self.segments.restart(una);
         if !sack {
             self.rack = None;
         }
-    }
-
-    /// The RTT of the handshake.
-    pub fn note_handshake(&mut self, rtt: Span) {
-        if let Some(rack) = &mut self.rack {
-            rack.min_rtt.0 = rtt;
-        }
-    }
-
-    /// What the present ACK is judged by.
-    pub fn known(&self, now: Time, recover: u64, highest: u64) -> Known {
-        Known { now, min_rtt: self.rack.as_ref().map_or(Span::ZERO, |rack| rack.min_rtt.0), recover, highest }
     }
 
     /// Whether only new data is in flight, and nothing else shall leave.
@@ -268,9 +242,6 @@ impl TcpEndpoint {
             rack.advanced = true;
             rack.rtt = arrivals.rtt;
             rack.newest = rack.newest.max((at, end));
-        }
-        if let Some(rtt) = arrivals.latest_rtt(now) {
-            rack.note_min_rtt(now, rtt);
         }
         if let Some(low) = arrivals.reordered {
             rack.note_reordering(r.board.highest().saturating_sub(low).div_ceil(mss));
@@ -425,7 +396,8 @@ impl TcpEndpoint {
     fn detect(&self, segments: &mut Segments, rack: &mut Rack, now: Time) -> Option<Span> {
         let sacked = segments.sacked() / u64::from(self.w.mss);
         let again = segments.again();
-        let wait = segments.find_lost(now, rack.newest, rack.rtt + rack.window(self.phase, sacked, self.rtt.srtt));
+        let least = segments.least_rtt().unwrap_or(Span::ZERO);
+        let wait = segments.find_lost(now, rack.newest, rack.rtt + rack.window(self.phase, sacked, (least, self.rtt.srtt)));
         rack.counts.lost_retransmits += u32::from(segments.again() < again);
         wait
     }
@@ -522,8 +494,7 @@ impl TcpEndpoint {
         let prr = &mut r.prr;
         prr.delivered += delivered;
         let mut count = if pipe > self.w.ssthresh {
-            let share = (u128::from(prr.delivered) * u128::from(self.w.ssthresh)).div_ceil(u128::from(prr.recover_fs)) as u64;
-            share.next_multiple_of(mss).saturating_sub(prr.out)
+            prr.share(self.w.ssthresh).next_multiple_of(mss).saturating_sub(prr.out)
         } else {
             let room = prr.delivered.saturating_sub(prr.out).max(delivered) + if safe { mss } else { 0 };
             room.min(self.w.ssthresh - pipe)

@@ -40,9 +40,10 @@ impl TcpEndpoint {
                 (gain * window * AUTOSIZE.as_secs_f64() / srtt.as_secs_f64()) as u64
             }
         };
-        let short_rtt = match (cfg.tso_rtt_log, &self.outstanding) {
-            (1.., Some(o)) => {
-                let halvings = (o.least_rtt.ps() / 1_000_000) >> cfg.tso_rtt_log;
+        let least = self.outstanding.as_ref().and_then(|o| o.segments.least_rtt());
+        let short_rtt = match (cfg.tso_rtt_log, least) {
+            (1.., Some(least)) => {
+                let halvings = (least.ps() / 1_000_000) >> cfg.tso_rtt_log;
                 most.checked_shr(halvings.min(64) as u32).unwrap_or(0)
             }
             _ => 0,

@@ -16,13 +16,7 @@ impl TcpEndpoint {
     #[inline]
     pub(super) fn on_segment(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) -> bool {
         let seq = self.rcv_nxt.wrapping_add_signed(i64::from(p.seq.wrapping_sub(self.wire_rcv_nxt()) as i32));
-        let una = self.una;
-        let ahead = i64::from(p.ack.wrapping_sub(self.wire(una)) as i32);
-        if ahead > 0 && ahead > (self.nxt - una) as i64 {
-            // It acknowledges what was never sent, and nothing of it counts. Source: RFC 9293 §3.10.7.4.
-            self.due |= due::ACK;
-            return false;
-        }
+        let ts_before = self.ts_recent;
         let mut ts_echo = 0;
         if self.ts_on {
             if let Some(ts) = p.timestamps() {
@@ -39,9 +33,10 @@ impl TcpEndpoint {
                 }
             }
         }
-        let ack = una.wrapping_add_signed(ahead);
+        let una = self.una;
+        let ack = una.wrapping_add_signed(i64::from(p.ack.wrapping_sub(self.wire(una)) as i32));
         let edge = ack.wrapping_add(u64::from(p.window) << self.snd_scale);
-        if self.calm && ahead > 0 && !p.has_sack() {
+        if self.calm && ack > una && ack <= self.nxt && !p.has_sack() {
             if self.outstanding.is_none() {
                 let ece = self.ecn_on && p.flags.has(TcpFlags::ECE);
                 self.edge = self.edge.max(edge);
@@ -50,8 +45,14 @@ impl TcpEndpoint {
             } else {
                 self.on_timed_ack(cfg, now, p, (ack, edge, ts_echo));
             }
-        } else if !(self.calm && ahead == 0 && p.envelope.payload > 0 && edge <= self.edge && !p.has_sack()) {
-            if ahead >= 0 {
+        } else if !(self.calm && ack == una && p.envelope.payload > 0 && edge <= self.edge && !p.has_sack()) {
+            if ack > self.nxt && ack < 1 << 63 {
+                // It acknowledges what was never sent, and nothing of it counts. Source: RFC 9293 §3.10.7.4.
+                self.ts_recent = ts_before;
+                self.due |= due::ACK;
+                return false;
+            }
+            if ack >= una && ack <= self.nxt {
                 self.on_ack_slowly(cfg, now, p, (ack, edge, ts_echo));
             } else if p.has_sack() && self.by_rack() {
                 // An ACK that was overtaken may still report something. Source: Linux tcp_ack (old_ack).

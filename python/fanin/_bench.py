@@ -22,7 +22,7 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as folder:
         try:
             measured = core.bench(workload, float(scale), folder)
-        except ValueError as error:
+        except (ValueError, OSError) as error:
             sys.exit(str(error))
     # getrusage counts the memory of the process that forked this one; the high-water mark of the address space does not.
     status = pathlib.Path("/proc/self/status")

@@ -1,6 +1,7 @@
 """The native core: reads scenarios, runs them, writes result folders, analyses traces."""
 
 from collections.abc import Callable
+from os import PathLike
 from typing import Any, Literal
 
 __all__ = [
@@ -13,10 +14,13 @@ __all__ = [
     "counters",
     "counters_page",
     "explain",
+    "lines",
+    "parquet_rows",
     "python_types",
     "reference",
     "run",
     "schema",
+    "trace_export",
     "trace_records",
     "vectors",
     "version",
@@ -30,6 +34,9 @@ class ScenarioError(ValueError):
 
 def check(text: str, format: Literal["toml", "json"], base_dir: str) -> dict[str, Any]:
     """Read and validate a scenario; ``problems``, ``resolved`` (canonical JSON), ``hash`` and ``rendered``."""
+
+def lines(text: str, paths: list[str]) -> list[int | None]:
+    """Return the line of what stands at each path of a TOML document, or of the nearest table around it."""
 
 def run(
     text: str,
@@ -49,8 +56,14 @@ class TraceError(ValueError):
 def analyze(settings: str, progress: Callable[[dict[str, Any]], None] | None) -> str:
     """Analyse a trace as the settings (JSON) say; the report as JSON."""
 
-def trace_records(settings: str, port: str, from_ps: int, to_ps: int, most: int) -> dict[str, Any]:
-    """Return the records of a port between two times: columns as bytes, ``count`` and ``reduced``."""
+def trace_records(settings: str, port: str, stretches: list[tuple[int, int]], most: int) -> list[dict[str, Any]]:
+    """Return the records of a port in each of some stretches of time: columns as bytes, ``count`` and ``reduced``."""
+
+def parquet_rows(path: str | PathLike[str]) -> int | None:
+    """Return the number of rows in a Parquet file, by its footer; None where that cannot be read."""
+
+def trace_export(settings: str, folder: str, progress: Callable[[dict[str, Any]], None] | None) -> int:
+    """Write the records of a trace to ``records.parquet`` in a folder; how many there are."""
 
 def explain(
     src: str,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -44,11 +45,18 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
             os.fsync(file.fileno())  # else the name could reach the disk before the content
         part.replace(target)
     except OSError as error:
-        if error.filename is None or os.fspath(error.filename) == os.fspath(part):
-            error.filename, error.filename2 = os.fspath(path), None
-        raise
+        if error.filename is not None and os.fspath(error.filename) != os.fspath(part):
+            raise
+        raise _naming(error, path) from error
     finally:
         part.unlink(missing_ok=True)
+
+
+def _naming(error: OSError, path: str | os.PathLike[str]) -> OSError:
+    """Return an error with the name of the file that could not be written; Polars says its number only in words."""
+    said = None if error.errno is not None else re.search(r"\(os error (\d+)\)", str(error))
+    number = int(said[1]) if said else error.errno
+    return OSError(number, str(error) if number is None else os.strerror(number), os.fspath(path))
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> Path:

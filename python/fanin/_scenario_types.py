@@ -983,6 +983,173 @@ class PdnParamsDict(TypedDict, total=False):
     loss: float
 
 
+AlertBy: TypeAlias = Literal["message", "at_once"]
+"""How the ingress of a switch knows that a queue has reached α.
+
+- `message`: By a message that goes to a neighbour and comes back, as it must where the ingress cannot read the egress. Source:
+- `at_once`: It reads the queue itself, as no hardware of the paper can: what the message costs is the difference.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DrainedRelease(Table):
+    """As soon as all are back: Sa = Sf. Source: RIMM §V, which could not build it: two accesses to one register."""
+
+    kind: ClassVar[Literal["drained"]] = "drained"
+
+
+class DrainedReleaseDict(TypedDict, total=False):
+    """`DrainedRelease` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["drained"]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FlowletGap(Table):
+    """By a pause of the flow. Source: RIMM §III-C."""
+
+    kind: ClassVar[Literal["flowlet"]] = "flowlet"
+
+    chi: Duration | None = None
+    """χ, the gap between two consecutive new packets. Deviation: the paper has "a few milliseconds", with which each detour
+    lasts until `give_up`.
+
+    Default: "500us". Accepted: from 1ns to 4s.
+    """
+
+
+class FlowletGapDict(TypedDict, total=False):
+    """`FlowletGap` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["flowlet"]]
+    chi: Duration
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class UnorderedRelease(Table):
+    """Plain detour: packets have no numbers, and go on as soon as the alert is off, in whatever order. Source: RIMM §IV-B
+    ("detour-based forwarding").
+    """
+
+    kind: ClassVar[Literal["unordered"]] = "unordered"
+
+
+class UnorderedReleaseDict(TypedDict, total=False):
+    """`UnorderedRelease` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["unordered"]]
+
+
+Release: TypeAlias = (
+    DrainedRelease
+    | DrainedReleaseDict
+    | FlowletGap
+    | FlowletGapDict
+    | UnorderedRelease
+    | UnorderedReleaseDict
+    | Literal["drained", "flowlet", "unordered"]
+)
+"""When the detour of a flow ends after the alert.
+
+- `drained`: As soon as all its packets are back.
+- `flowlet`: By a pause of the flow.
+- `unordered`: With the alert; packets are not kept in order.
+"""
+
+
+Hops: TypeAlias = Literal["spent", "restored"]
+"""What a detour takes of a packet's time to live.
+
+- `spent`: Two hops each time, as any other way; a packet with fewer than eight left takes no detour.
+- `restored`: Nothing: the switch gives back the two hops when the packet is back. `give_up` alone ends its detour.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RimmParams(Table):
+    """Packets for a port whose queue has reached α wait on a detour by a neighbour, and go on in order. Source: RIMM."""
+
+    alpha: AmountOfBuffer | None = None
+    """α, the depth of a queue from which on its packets take detours. Source: RIMM §IV (20,000 of 24,000 cells).
+
+    Default: "20000 cells".
+    """
+
+    alert: AlertBy | None = None
+    """How the ingress knows of it.
+
+    Default: "message".
+    """
+
+    message_class: int | None = None
+    """Traffic class of messages. Absent: that of the packet whose headers they have, behind whose like they wait. Deviation: the
+    paper does not say.
+
+    Accepted: from 0 to 7.
+    """
+
+    release: Release | None = None
+    """When the detour of a flow ends after the alert.
+
+    Default: { kind = "drained" }.
+    """
+
+    give_up: Duration | None = None
+    """An alert, or packets of one pair that are out, for longer than this are congestion: all are released, and the port has no
+    detours until the next alert. Source: RIMM §III-B, §V (1 ms).
+
+    Default: "1ms". Accepted: from 1us to 4s.
+    """
+
+    room: Size | None = None
+    """Neighbours that have stated this depth or more get no detours; a header states 65,535 cells at most. Deviation: the
+    paper has no bound, as this default.
+
+    Default: "5242800B". Accepted: at least 1B.
+    """
+
+    hash_bits: int | None = None
+    """Bits of the hash that a flow's pair of numbers is found by: flows that agree in them share a pair. Source: RIMM
+    §III-B (12).
+
+    Default: 12. Accepted: from 0 to 16.
+    """
+
+    hops: Hops | None = None
+    """What a detour takes of the time to live.
+
+    Default: "spent".
+    """
+
+    max_frame: Size | None = None
+    """The largest frame between switches: a packet that would be larger with its headers goes without them and takes no
+    detour.
+
+    Default: "9216B". Accepted: from 76B to 65535B.
+    """
+
+    unaware: Sequence[str] | None = None
+    """Switches without RIMM, by name, `*` stands for anything.
+
+    Default: [].
+    """
+
+
+class RimmParamsDict(TypedDict, total=False):
+    """`RimmParams` as a plain dictionary; the class says what each key means."""
+
+    alpha: AmountOfBuffer
+    alert: AlertBy
+    message_class: int
+    release: Release
+    give_up: Duration
+    room: Size
+    hash_bits: int
+    hops: Hops
+    max_frame: Size
+    unaware: Sequence[str]
+
+
 Cut: TypeAlias = Literal["arriving", "either"]
 """Whose payload is cut off when a data packet finds its queue full.
 
@@ -1037,6 +1204,9 @@ class Mechanisms(Table):
     pdn: PdnParams | PdnParamsDict | None = None
     """Packet drop notification: the sender of a dropped packet is notified at once. Absent: it does not run."""
 
+    rimm: RimmParams | RimmParamsDict | None = None
+    """RIMM: packets for a queue that is too long wait on a detour by a neighbour. Absent: it does not run."""
+
     trimming: TrimmingParams | TrimmingParamsDict | None = None
     """Trimming: what finds no room loses its payload instead of being dropped. Absent: it does not run."""
 
@@ -1045,6 +1215,7 @@ class MechanismsDict(TypedDict, total=False):
     """`Mechanisms` as a plain dictionary; the class says what each key means."""
 
     pdn: PdnParams | PdnParamsDict
+    rimm: RimmParams | RimmParamsDict
     trimming: TrimmingParams | TrimmingParamsDict
 
 
@@ -1365,11 +1536,54 @@ class SwitchDict(_SwitchReserved, total=False):
     ttl: int
 
 
-NicOrder: TypeAlias = Literal["fair", "fifo"]
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FairNic(Table):
+    """What is not sent yet stays in the sockets."""
+
+    kind: ClassVar[Literal["fair"]] = "fair"
+
+
+class FairNicDict(TypedDict, total=False):
+    """`FairNic` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["fair"]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FifoNic(Table):
+    """What windows allow stands in the host's queue."""
+
+    kind: ClassVar[Literal["fifo"]] = "fifo"
+
+    txqueuelen: int | None = None
+    """Packets that wait there at most, a burst with `tso` being one; absent: any number. Of a connection of TCP a packet too many
+    stays unsent and its window falls as for an ECN echo; ACKs and datagrams are lost. Source: Linux txqueuelen (1000),
+    pfifo_fast_enqueue, __tcp_transmit_skb.
+
+    Deviation: no ring of the driver's besides, which holds some hundred packets more where there are no byte queue limits.
+
+    Accepted: from 1 to 10000000.
+    """
+
+
+class FifoNicDict(TypedDict, total=False):
+    """`FifoNic` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["fifo"]]
+    txqueuelen: int
+
+
+Nic: TypeAlias = (
+    FairNic
+    | FairNicDict
+    | FifoNic
+    | FifoNicDict
+    | Literal["fair", "fifo"]
+)
 """In which order a host's connections use its NIC.
 
 - `fair`: Round robin over the connections that have something to send, one packet each. Source: Linux sch_fq without
-- `fifo`: A connection sends all that its window allows before the next one, in the order in which they became ready.
+- `fifo`: A connection sends all that its window allows (and `small_queues`) before the next one, in the order in which they
 """
 
 
@@ -1520,10 +1734,10 @@ Noise: TypeAlias = (
 class Host(Table):
     """What hosts do besides their transport."""
 
-    nic: NicOrder | None = None
+    nic: Nic | None = None
     """In which order connections use the NIC.
 
-    Default: "fair".
+    Default: { kind = "fair" }.
     """
 
     processing_delay: Duration | None = None
@@ -1549,7 +1763,7 @@ class Host(Table):
 class HostDict(TypedDict, total=False):
     """`Host` as a plain dictionary; the class says what each key means."""
 
-    nic: NicOrder
+    nic: Nic
     processing_delay: Duration
     receive: Receive
     noise: Noise
@@ -1851,11 +2065,19 @@ class FixedWindowDict(TypedDict, total=False):
     size: Size
 
 
+WindowGrowth: TypeAlias = Literal["linux-5.15", "linux-6.18"]
+"""How a receiver measures its RTT, and what it gives room for after one in which more was read than in any before.
+
+- `linux-5.15`: The RTT is smoothed over 8 samples, echoes of the present tick of the clock count as a tick; twice what was read and 16
+- `linux-6.18`: A lower RTT counts at once, echoes of the present tick and higher RTTs while data is unread do not; no segments more,
+"""
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class GrowingWindow(Table):
     """A receive buffer that grows with the rate, of which a part is window. At the start the window is `buffer` · `share` less a
-    segment (64,088 B). Once per RTT in which more has arrived than in any before it, the buffer is given room for
-    2·arrived + 16 segments, and twice the growth on top; the window follows by two segments for each that arrives.
+    segment (64,088 B). Once per RTT in which more has been read than in any before it, the buffer is given room for twice as
+    much, and twice the growth on top (`growth`); the window follows by two segments for each that arrives.
 
     Source: DRS; Linux tcp_init_buffer_space, tcp_rcv_space_adjust, tcp_grow_window, __tcp_select_window.
     Deviation: Linux 5.15 rounds the memory of a segment up, which makes windows 3 % larger.
@@ -1889,6 +2111,12 @@ class GrowingWindow(Table):
     Accepted: from 0.05 to 1.
     """
 
+    growth: WindowGrowth | None = None
+    """How it grows; `linux`: "linux-6.18".
+
+    Default: "linux-5.15".
+    """
+
 
 class GrowingWindowDict(TypedDict, total=False):
     """`GrowingWindow` as a plain dictionary; the class says what each key means."""
@@ -1898,6 +2126,7 @@ class GrowingWindowDict(TypedDict, total=False):
     max_buffer: Size
     share: float
     frame_share: float
+    growth: WindowGrowth
 
 
 ReceiveWindow: TypeAlias = (
@@ -1911,6 +2140,58 @@ ReceiveWindow: TypeAlias = (
 
 - `fixed`: One size.
 - `auto`: Growing with the rate.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LastPushBit(Table):
+    """The last segment of what the application has written carries PSH. Source: RFC 9293 §3.9.1.2."""
+
+    kind: ClassVar[Literal["last"]] = "last"
+
+
+class LastPushBitDict(TypedDict, total=False):
+    """`LastPushBit` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["last"]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class HalfWindowPush(Table):
+    """So does each that ends more than half a window beyond the last PSH, counted where the application writes; the window is the
+    largest that the other end had offered then. A receiver whose `delayed_acks` are "adaptive" takes it for the end of a message,
+    and one whose NIC merges segments merges none behind it. Source: Linux tcp_sendmsg_locked, forced_push.
+    Deviation: a segment that is sent again carries none.
+    """
+
+    kind: ClassVar[Literal["half_window"]] = "half_window"
+
+    writes: Sequence[Size] | None = None
+    """How much each call of the application writes, the last value again and again; calls follow each other at once. Each
+    begins a new half of the window. Empty: one call.
+
+    Default: [].
+    """
+
+
+class HalfWindowPushDict(TypedDict, total=False):
+    """`HalfWindowPush` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["half_window"]]
+    writes: Sequence[Size]
+
+
+PushBit: TypeAlias = (
+    LastPushBit
+    | LastPushBitDict
+    | HalfWindowPush
+    | HalfWindowPushDict
+    | Literal["last", "half_window"]
+)
+"""Which segments carry PSH.
+
+- `last`: The last one of what the application has written.
+- `half_window`: And one after each half window.
 """
 
 
@@ -2167,6 +2448,14 @@ class Tcp(Table):
     Default: "1ms". Accepted: from 0ps to 500ms.
     """
 
+    timer_ticks: bool | None = None
+    """The timers of RACK, its RTO with them, and of adaptive delayed ACKs expire at a tick of a clock that all hosts share: the
+    first after they are due, ticks being `clock_granularity` apart from the start of the simulation on. Off: exactly.
+    Source: Linux timer wheel (calc_index). Deviation: other timers are exact.
+
+    Default: false.
+    """
+
     backoff_reset: BackoffReset | None = None
     """When a doubled RTO is reset; `linux`: "ack".
 
@@ -2275,6 +2564,12 @@ class Tcp(Table):
     Default: { kind = "fixed", size = "16777216B" }.
     """
 
+    push: PushBit | None = None
+    """Which segments carry PSH; `linux`: "half_window".
+
+    Default: { kind = "last" }.
+    """
+
     ecn: bool | None = None
     """Explicit congestion notification, where the other end agrees. Source: RFC 3168 §6.1.1.
 
@@ -2341,11 +2636,19 @@ class Tcp(Table):
     Default: 9. Accepted: from 0 to 31.
     """
 
+    small_queues: bool | None = None
+    """TCP small queues: of a connection no more stands in a `nic = "fifo"` than cwnd / SRTT sends in a millisecond, twice that
+    when retransmitting, two bursts at least; without pacing 1 MiB at most. The rest stays in its socket. `linux`: on.
+    Source: Linux tcp_small_queue_check (since 3.6), sk_pacing_shift = 10, tcp_limit_output_bytes.
+
+    Default: false.
+    """
+
 
 class TcpDict(TypedDict, total=False):
     """`Tcp` as a plain dictionary; the class says what each key means."""
 
-    kind: Required[Literal["tcp"]]
+    kind: Literal["tcp"]
     profile: Profile
     congestion_control: CongestionControl
     handshake: bool
@@ -2372,6 +2675,7 @@ class TcpDict(TypedDict, total=False):
     rto_floor: RtoFloor
     rto_max: Duration
     clock_granularity: Duration
+    timer_ticks: bool
     backoff_reset: BackoffReset
     rtt_sampling: RttSampling
     spurious_rto: SpuriousRto
@@ -2389,6 +2693,7 @@ class TcpDict(TypedDict, total=False):
     dsack: bool
     paws: bool
     receive_window: ReceiveWindow
+    push: PushBit
     ecn: bool
     ecn_echo: EcnEcho
     ect_on: EctOn
@@ -2399,6 +2704,7 @@ class TcpDict(TypedDict, total=False):
     tso: bool
     tso_max: Size
     tso_rtt_log: int
+    small_queues: bool
 
 
 TransportConfig: TypeAlias = (
@@ -4062,12 +4368,19 @@ class RegistersDict(TypedDict, total=False):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CaptureFrames(Table):
-    """Frames at the NICs of hosts, both ways, byte for byte. Source: pcapng."""
+    """Frames at the NICs of hosts, both ways, and on links behind switches, byte for byte. Source: pcapng."""
 
-    hosts: Sequence[str]
+    hosts: Sequence[str] | None = None
     """Hosts whose NICs are captured: names as in the results (`h3`), `*` stands for anything.
 
-    Must be given.
+    Default: [].
+    """
+
+    links: Sequence[str] | None = None
+    """Ports of switches on whose links frames are captured as they leave: names as in the results (`leaf0->spine1`), `*`
+    stands for anything. What switches put into frames for each other can be seen there.
+
+    Default: [].
     """
 
     snap: Size | None = None
@@ -4080,7 +4393,8 @@ class CaptureFrames(Table):
 class CaptureFramesDict(TypedDict, total=False):
     """`CaptureFrames` as a plain dictionary; the class says what each key means."""
 
-    hosts: Required[Sequence[str]]
+    hosts: Sequence[str]
+    links: Sequence[str]
     snap: Size
 
 
@@ -4122,7 +4436,7 @@ class Telemetry(Table):
     """
 
     capture: CaptureFrames | CaptureFramesDict | None = None
-    """Frames as tcpdump would capture them at the NICs of hosts, in `packets.pcapng`. Absent: none. See docs/wire.md."""
+    """Frames as tcpdump would capture them at the NICs of hosts, and as a tap would behind ports of switches, in `packets.pcapng`. Absent: none. See docs/wire.md."""
 
     drops: bool | None = None
     """Whether `drops.parquet` lists each dropped packet.
@@ -4248,7 +4562,7 @@ class ScenarioDoc(Table):
     transport: TransportConfig | None = None
     """The transport of traffic that names none; called "default" in results.
 
-    Default: { kind = "tcp", profile = "rfc", congestion_control = { kind = "newreno" }, handshake = true, mtu = 1500, initial_window_rule = "rfc5681", window_rules = "rfc", slow_start = "standard", slow_start_limit = 1, cwnd_validation = true, idle_restart = "rfc5681", sack = true, loss_detection = "rfc6675", tail_loss_probe = true, undo = true, timer_slack = "0ps", dup_thresh = 3, limited_transmit = true, prr = false, rto_initial = "1s", rto_min = "1s", rto_floor = "rto", rto_max = "60s", clock_granularity = "1ms", backoff_reset = "sample", rtt_sampling = "timed_segment", spurious_rto = "none", max_retries = 15, syn_retries = 8, time_wait = "240s", timestamps = true, timestamp_tick = "1ms", ack_every = 2, delayed_acks = "fixed", delayed_ack_timeout = "200ms", delayed_ack_max = "200ms", quick_acks = 0, sack_compression = { kind = "none" }, dsack = false, paws = false, receive_window = { kind = "fixed", size = "16777216B" }, ecn = false, ecn_echo = "classic", ect_on = "new_data", drop_notification = false, trim_nack = false, drop_resend = "at_once", pacing = { kind = "none" }, tso = false, tso_max = "65536B", tso_rtt_log = 9 }.
+    Default: { kind = "tcp", profile = "rfc", congestion_control = { kind = "newreno" }, handshake = true, mtu = 1500, initial_window_rule = "rfc5681", window_rules = "rfc", slow_start = "standard", slow_start_limit = 1, cwnd_validation = true, idle_restart = "rfc5681", sack = true, loss_detection = "rfc6675", tail_loss_probe = true, undo = true, timer_slack = "0ps", dup_thresh = 3, limited_transmit = true, prr = false, rto_initial = "1s", rto_min = "1s", rto_floor = "rto", rto_max = "60s", clock_granularity = "1ms", timer_ticks = false, backoff_reset = "sample", rtt_sampling = "timed_segment", spurious_rto = "none", max_retries = 15, syn_retries = 8, time_wait = "240s", timestamps = true, timestamp_tick = "1ms", ack_every = 2, delayed_acks = "fixed", delayed_ack_timeout = "200ms", delayed_ack_max = "200ms", quick_acks = 0, sack_compression = { kind = "none" }, dsack = false, paws = false, receive_window = { kind = "fixed", size = "16777216B" }, push = { kind = "last" }, ecn = false, ecn_echo = "classic", ect_on = "new_data", drop_notification = false, trim_nack = false, drop_resend = "at_once", pacing = { kind = "none" }, tso = false, tso_max = "65536B", tso_rtt_log = 9, small_queues = false }.
     """
 
     transports: Mapping[str, TransportConfig] | None = None
@@ -4343,6 +4657,17 @@ __all__ = [
     "Operations",
     "PdnParams",
     "PdnParamsDict",
+    "AlertBy",
+    "DrainedRelease",
+    "DrainedReleaseDict",
+    "FlowletGap",
+    "FlowletGapDict",
+    "UnorderedRelease",
+    "UnorderedReleaseDict",
+    "Release",
+    "Hops",
+    "RimmParams",
+    "RimmParamsDict",
     "Cut",
     "TrimmingParams",
     "TrimmingParamsDict",
@@ -4370,7 +4695,11 @@ __all__ = [
     "PathChoice",
     "Switch",
     "SwitchDict",
-    "NicOrder",
+    "FairNic",
+    "FairNicDict",
+    "FifoNic",
+    "FifoNicDict",
+    "Nic",
     "AtOnce",
     "AtOnceDict",
     "Napi",
@@ -4412,9 +4741,15 @@ __all__ = [
     "SackCompression",
     "FixedWindow",
     "FixedWindowDict",
+    "WindowGrowth",
     "GrowingWindow",
     "GrowingWindowDict",
     "ReceiveWindow",
+    "LastPushBit",
+    "LastPushBitDict",
+    "HalfWindowPush",
+    "HalfWindowPushDict",
+    "PushBit",
     "EcnEcho",
     "EctOn",
     "DropResend",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import html
 import json
 import math
@@ -11,13 +12,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, cast
 
-import polars as pl
-
-from fanin import _core, _files, tables
+from fanin import _core, _files, _spool, tables
 from fanin._core import TraceError
+from fanin.clock import Clock, of_document, read_zone
 from fanin.results import Result
 
 if TYPE_CHECKING:
+    import polars as pl
     from plotly.graph_objects import Figure
 
 __all__ = ["Analysis", "AnalysisProgress", "Source", "TraceError", "analyze"]
@@ -29,12 +30,16 @@ Source = type_of_source | Sequence[str | os.PathLike[str]]
 _MAX_POINTS: Final = 8000
 """Records of a figure that are drawn one by one; more are reduced to the smallest and largest of each part of the time."""
 
+_ALL_RECORDS: Final = 50_000
+"""Records of a burst that are read for its figure: with all of them it is known which flows stood in the queue."""
+
 _MARGIN: Final = 0.15
 """What is shown before and after a burst, as a share of its length."""
 
-_U64, _F64, _STR = pl.UInt64(), pl.Float64(), pl.String()
+_U64, _F64, _STR, _U8, _BOOL, _TEXTS = "UInt64", "Float64", "String", "UInt8", "Boolean", "List"
+"""Polars types by name: Polars itself is imported when a frame is asked for."""
 
-_PORT: Final[dict[str, pl.DataType]] = {
+_PORT: Final[Mapping[str, str]] = {
     "port": _STR,
     "records": _U64,
     "first_ps": _U64,
@@ -50,7 +55,7 @@ _PORT: Final[dict[str, pl.DataType]] = {
     "marked": _U64,
     "missing_bytes": _U64,
 }
-_BURST: Final[dict[str, pl.DataType]] = {
+_BURST: Final[Mapping[str, str]] = {
     "index": _U64,
     "start_ps": _U64,
     "end_ps": _U64,
@@ -66,15 +71,15 @@ _BURST: Final[dict[str, pl.DataType]] = {
     "rise_bps": _F64,
     "fall_bps": _F64,
     "gap_ps": _U64,
-    "open": pl.Boolean(),
-    "cut": pl.Boolean(),
+    "open": _BOOL,
+    "cut": _BOOL,
     "flows": _U64,
     "notifications": _U64,
     "direct_unattributed_bytes": _U64,
     "indirect_unattributed_bytes": _U64,
     "words": _STR,
 }
-_PHASE: Final[dict[str, pl.DataType]] = {
+_PHASE: Final[Mapping[str, str]] = {
     "start_ps": _U64,
     "end_ps": _U64,
     "slope_bps": _F64,
@@ -84,8 +89,8 @@ _PHASE: Final[dict[str, pl.DataType]] = {
     "start_bytes": _F64,
     "end_bytes": _F64,
 }
-_LAW: Final[dict[str, pl.DataType]] = {
-    "law": pl.UInt8(),
+_LAW: Final[Mapping[str, str]] = {
+    "law": _U8,
     "background": _STR,
     "background_flows": _U64,
     "first_round_bps": _F64,
@@ -95,10 +100,10 @@ _LAW: Final[dict[str, pl.DataType]] = {
     "high_bps": _F64,
     "phase": _U64,
     "last_phase": _U64,
-    "holds": pl.Boolean(),
+    "holds": _BOOL,
     "words": _STR,
 }
-_ROUND: Final[dict[str, pl.DataType]] = {
+_ROUND: Final[Mapping[str, str]] = {
     "round": _U64,
     "start_ps": _U64,
     "end_ps": _U64,
@@ -106,7 +111,7 @@ _ROUND: Final[dict[str, pl.DataType]] = {
     "packets": _U64,
     "bytes": _U64,
 }
-_NOTIFIED: Final[dict[str, pl.DataType]] = {
+_NOTIFIED: Final[Mapping[str, str]] = {
     "name": _STR,
     "count": _U64,
     "repeated": _U64,
@@ -114,7 +119,44 @@ _NOTIFIED: Final[dict[str, pl.DataType]] = {
     "first_ps": _U64,
     "last_ps": _U64,
 }
-_CULPRIT: Final[dict[str, pl.DataType]] = {"flow": _U64, "name": _STR, "bytes": _U64, "share": _F64}
+_TAKEN: Final[Mapping[str, str]] = {
+    "path": _STR,
+    "port": _STR,
+    "interface": _STR,
+    "direction": _STR,
+    "to": _TEXTS,
+    "hosts": _U64,
+    "packets": _U64,
+    "bytes": _U64,
+    "flows": _U64,
+    "round_trips": _U64,
+    "rtt_low_ps": _U64,
+    "rtt_high_ps": _U64,
+    "why": _STR,
+}
+_CULPRIT: Final[Mapping[str, str]] = {"flow": _U64, "name": _STR, "bytes": _U64, "share": _F64}
+
+
+_WAITING: Final[Mapping[str, str]] = {
+    "packets": _U64,
+    "mean_ps": _F64,
+    "p50_ps": _U64,
+    "p95_ps": _U64,
+    "p99_ps": _U64,
+    "max_ps": _U64,
+    "max_at_ps": _U64,
+}
+_WAITING_FLOW: Final[Mapping[str, str]] = {
+    "flow": _U64,
+    "name": _STR,
+    "packets": _U64,
+    "dropped": _U64,
+    "mean_ps": _F64,
+    "max_ps": _U64,
+}
+
+_KINDS: Final = (".parquet", ".csv", ".jsonl", ".arrow")
+"""What records can be written as."""
 
 
 class AnalysisProgress(TypedDict):
@@ -143,6 +185,10 @@ def _paths(source: Source) -> list[str]:
     return [os.fspath(path) for path in source]
 
 
+def _texts(given: str | Sequence[str] | None) -> list[str] | None:
+    return [given] if isinstance(given, str) else None if given is None else list(given)
+
+
 def analyze(  # noqa: PLR0913 (one parameter per setting)
     source: Source,
     *,
@@ -155,11 +201,21 @@ def analyze(  # noqa: PLR0913 (one parameter per setting)
     share: float | None = None,
     merge: str | None = None,
     rtt: str | None = None,
+    idle_before: bool = False,
     overhead: str | None = None,
     start: str | None = None,
     stop: str | None = None,
+    to: str | Sequence[str] | None = None,
+    direction: Literal["in", "out"] | None = None,
+    interface: str | Sequence[str] | None = None,
     columns: str | Mapping[str, str] | None = None,
+    behind: Source | None = None,
+    before_interface: str | None = None,
+    behind_interface: str | None = None,
+    buffer: str | None = None,
+    fcs: bool = True,
     sort: bool = False,
+    zone: str | None = None,
     confidence: float = 0.95,
     top: int = 10,
     max_bursts: int = 10_000,
@@ -174,7 +230,8 @@ def analyze(  # noqa: PLR0913 (one parameter per setting)
     Parameters
     ----------
     source : Result, path-like or sequence of path-like
-        A result folder; or files (Parquet, CSV, TSV, pcap, pcapng; recognised by their content), which are one trace.
+        A result folder; or files (Parquet, Arrow, CSV, TSV, JSON lines, pcap, pcapng; recognised by their content), which are
+        one trace. ``-`` is standard input; what comes from it or from a pipe is kept in a temporary file.
     port : str or sequence of str, optional
         Only these ports; all of them if not given.
     rate : str, optional
@@ -183,24 +240,49 @@ def analyze(  # noqa: PLR0913 (one parameter per setting)
         What makes a burst: the queue, or the arrival rate in a window. The queue if not given, unless there is none.
     above, until : str, optional
         A burst begins when an arrival finds more than `above` and ends when one finds no more than `until`, for example
-        ``"50KB"``. If not given: what the port drains in 100 µs (24288 B where its speed is unknown), and a quarter of `above`.
+        ``"50KB"``. If not given: what the port drains in 100 µs, at least 8 full frames (12144 B; 24288 B where its speed is
+        unknown), and a quarter of `above`.
     window : str, optional
-        Length of the window for detection by rate; ``"25us"`` if not given.
+        Length of the window for detection by rate. If not given: 25 µs, at least 20 full frames of the port's speed and a
+        quarter of `rtt`.
     share : float, optional
         Share of the port's speed above which a window belongs to a burst; 0.5 if not given.
     merge : str, optional
         Bursts closer than this are one; ``"0ps"`` if not given.
     rtt : str, optional
-        Round trip on the idle network, by which rounds are separated. A result knows it for each flow.
+        Round trip on the idle network: it separates rounds, and flows that were there before a burst from new ones. A result
+        knows it for each flow.
+    idle_before : bool
+        The port was idle before the trace begins, so that no flow was there before: laws of bursts at its beginning need that.
     overhead : str, optional
         Wire bytes of a frame beyond its length; ``"20B"`` if not given (preamble and gap), in a result what its links have.
     start, stop : str, optional
         Bursts are sought from `start` on; records after `stop` are not read. Times of the trace, for example ``"1.5ms"``.
+    to : str or sequence of str, optional
+        Of captures, only frames to these: an address, a network (``"10.0.0.0/24"``), an address with a port. If not given: those
+        to the busier side; `Analysis.taken` says which.
+    direction : {"in", "out"}, optional
+        Of captures, only frames that came in or went out where they were captured.
+    interface : str or sequence of str, optional
+        Of captures, only frames at these interfaces, each a port of its own. If not given: the busiest.
     columns : str or mapping, optional
         Which column of a table means what, and in which unit: ``"time=ts:ns,queue=qlen:cells(208B),flow=five_tuple"``, or
         ``{"time": "ts:ns", "queue": "qlen:KB"}``. Guessed by common names if not given; `Analysis.notes` says how.
+    behind : path-like or sequence of path-like, optional
+        Captures behind the port, where `source` are captures before it: packets are found again, so that queue, wait and fate of
+        each are measured.
+    before_interface, behind_interface : str, optional
+        Interfaces before and behind the port, by name or number, in captures of several (``tcpdump -i any``); `behind` is `source`
+        if not given.
+    buffer : str, optional
+        Room of the port, for example ``"512KB"``, ``"1000 packets"`` or ``"unlimited"``: where the trace knows no queue, it is
+        estimated from what arrived, `rate` and this; where it does, the estimate is compared with it.
+    fcs : bool
+        The port's queue counts frames with their check sequence and padding, as switches do; False: without, as Linux does.
     sort : bool
         Sort the whole trace in memory, for files with more disorder than receivers bring about.
+    zone : str, optional
+        In which time zone dates are shown: ``"UTC"`` (if not given), ``"local"``, ``"+01:00"``, ``"Europe/Berlin"``.
     confidence : float
         Of the intervals around slopes.
     top : int
@@ -221,6 +303,10 @@ def analyze(  # noqa: PLR0913 (one parameter per setting)
     ------
     TraceError
         The trace cannot be read, or a setting cannot be used; everything that is wrong is in its ``problems``.
+    ValueError
+        `zone` is none, or the trace has no dates.
+    OSError
+        A pipe cannot be read, or there is no room for what comes out of it.
 
     Examples
     --------
@@ -229,9 +315,9 @@ def analyze(  # noqa: PLR0913 (one parameter per setting)
     """
     if isinstance(source, Sequence) and not isinstance(source, str) and not source:
         raise ValueError("no file is given")
-    settings = {
-        "paths": _paths(source),
-        "port": [port] if isinstance(port, str) else None if port is None else list(port),
+    in_zone = read_zone(zone or "UTC")
+    settings: dict[str, Any] = {
+        "port": _texts(port),
         "rate": rate,
         "by": by,
         "above": above,
@@ -240,9 +326,17 @@ def analyze(  # noqa: PLR0913 (one parameter per setting)
         "share": share,
         "merge": merge,
         "rtt": rtt,
+        "idle_before": idle_before,
         "overhead": overhead,
-        "from": start,
-        "to": stop,
+        "start": start,
+        "stop": stop,
+        "to": _texts(to),
+        "direction": direction,
+        "interface": _texts(interface),
+        "before_interface": before_interface,
+        "behind_interface": behind_interface,
+        "buffer": buffer,
+        "fcs": fcs,
         "columns": columns if columns is None or isinstance(columns, str) else dict(columns),
         "sort": sort,
         "confidence": confidence,
@@ -253,12 +347,30 @@ def analyze(  # noqa: PLR0913 (one parameter per setting)
     endless = [name for name, value in settings.items() if isinstance(value, float) and not math.isfinite(value)]
     if endless:
         raise ValueError("; ".join(f"{name}: {settings[name]} is no number to calculate with" for name in endless))
-    text = json.dumps(settings)
-    return Analysis(_core.analyze(text, cast("Callable[[dict[str, Any]], None] | None", progress)), text)
+    before = _paths(source)
+    spooled = _spool.spool([*before, *([] if behind is None else _paths(behind))])
+    paths = {"paths": spooled.paths[: len(before)], "behind": spooled.paths[len(before) :] or None}
+    text = json.dumps({**paths, "shown": spooled.shown, **settings})
+    report = _core.analyze(text, cast("Callable[[dict[str, Any]], None] | None", progress))
+    found = Analysis(report, text, spooled, in_zone)
+    if zone is not None and found.clock is None:
+        raise ValueError(f"zone: '{zone}' has no effect: the times of this trace are no dates")
+    return found
 
 
-def _frame(rows: list[dict[str, Any]], schema: Mapping[str, pl.DataType]) -> pl.DataFrame:
-    return pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=dict(schema))
+def records_kind(path: Path) -> str:
+    """Return how records are written to a file of that name."""
+    kind = path.suffix.lower()
+    if kind not in _KINDS:
+        raise ValueError(f"{path}: ends in none of {', '.join(_KINDS)}")
+    return kind
+
+
+def _frame(rows: list[dict[str, Any]], schema: Mapping[str, str]) -> pl.DataFrame:
+    import polars as pl
+
+    types = {name: pl.List(pl.String()) if kind == _TEXTS else getattr(pl, kind)() for name, kind in schema.items()}
+    return pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=types)
 
 
 class Analysis:
@@ -275,10 +387,14 @@ class Analysis:
 
     document: dict[str, Any]
 
-    def __init__(self, report: str, settings: str) -> None:
+    def __init__(
+        self, report: str, settings: str, spooled: _spool.Spooled | None = None, zone: datetime.tzinfo | None = datetime.UTC
+    ) -> None:
         self.document = json.loads(report)
         self._text = report
         self._settings = settings
+        self._spooled = spooled  # figures read the trace again
+        self._zone = zone
 
     # -- what there is ----------------------------------------------------------------------------------------------
 
@@ -288,9 +404,31 @@ class Analysis:
         return [str(note) for note in self.document["notes"]]
 
     @property
+    def plausibility(self) -> dict[str, Any]:
+        """How far the result can be trusted (``trust``, ``words``), and why (``findings``), as docs/analyze.md describes it."""
+        found: dict[str, Any] = self.document["plausibility"]
+        return found
+
+    @cached_property
+    def taken(self) -> pl.DataFrame:
+        """One row per interface and direction of captures: its port (null: left out), why, packets, bytes, flows, round trips."""
+        rows = [
+            {"path": source["path"], **stream}
+            for source in self.document["sources"]
+            for streams in [source["taken"] or {"streams": [], "left_out": []}]
+            for stream in streams["streams"] + streams["left_out"]
+        ]
+        return _frame(rows, _TAKEN)
+
+    @property
     def origin_s(self) -> int:
         """Second of the trace's own clock from which times count; 0 where they are the trace's own."""
         return int(self.document["origin_s"])
+
+    @property
+    def clock(self) -> Clock | None:
+        """Dates of the trace's times: ``clock.text(start_ps)``; None where they are no dates."""
+        return of_document(self.document, self._zone)
 
     def port(self, name: str | None = None) -> dict[str, Any]:
         """Return the report of a port.
@@ -333,7 +471,7 @@ class Analysis:
             law = row["law"] or {}
             row["law_holds"], row["bound_bps"], row["law"] = law.get("holds"), law.get("bound_bps"), law.get("law")
             row["slope_bps"], row["words"] = law.get("slope_bps"), law.get("words") or row.get("words")
-        more = {"law": pl.UInt8(), "law_holds": pl.Boolean(), "slope_bps": _F64, "bound_bps": _F64}
+        more = {"law": _U8, "law_holds": _BOOL, "slope_bps": _F64, "bound_bps": _F64}
         return _frame(rows, {"port": _STR, "burst": _U64, **_BURST, **more}).drop("index")
 
     @cached_property
@@ -358,6 +496,8 @@ class Analysis:
 
         ``kind`` is ``direct`` (it stood in the queue at the peak) or ``indirect`` (it arrived since the queue was last empty).
         """
+        import polars as pl
+
         frames = [
             _frame(self._rows(kind), {"port": _STR, "burst": _U64, **_CULPRIT}).with_columns(kind=pl.lit(kind))
             for kind in ("direct", "indirect")
@@ -374,6 +514,42 @@ class Analysis:
     def notified(self) -> pl.DataFrame:
         """One row per flow with drop notifications, the `top` of them: how many, how many repeated, dropped bytes, times [ps]."""
         return _frame((self.notifications or {}).get("top", []), _NOTIFIED)
+
+    @property
+    def pair(self) -> dict[str, Any] | None:
+        """What two captures of one port have in common, as docs/analyze.md describes it; None where there were not two."""
+        found: dict[str, Any] | None = self.document["pair"]
+        return found
+
+    @cached_property
+    def waiting(self) -> pl.DataFrame:
+        """Waiting times [ps] of the packets between two captures of one port: mean, percentiles, the longest; empty without two."""
+        found = (self.pair or {}).get("waiting")
+        return _frame([found] if found else [], _WAITING)
+
+    @cached_property
+    def waiting_flows(self) -> pl.DataFrame:
+        """One row per flow with the longest waits [ps], the `top` of them, and what was dropped of each."""
+        return _frame(((self.pair or {}).get("waiting") or {}).get("flows", []), _WAITING_FLOW)
+
+    @cached_property
+    def records(self) -> pl.DataFrame:
+        """Every record: arrival and wait [ps], queue found, frame [bytes], flow, fate; read again, 40 bytes of memory for each."""
+        import tempfile
+
+        import polars as pl
+
+        with tempfile.TemporaryDirectory() as folder:
+            _core.trace_export(self._settings, folder, None)
+            return pl.read_parquet(Path(folder) / "records.parquet", memory_map=False)
+
+    @cached_property
+    def delays(self) -> pl.DataFrame:
+        """Every packet that left the port and how long it waited: `records` with a wait."""
+        import polars as pl
+
+        columns = ["time_ps", "port", "flow", "frame_bytes", "queue_bytes", "wait_ps"]
+        return self.records.select(columns).filter(pl.col("wait_ps").is_not_null())
 
     # -- figures ----------------------------------------------------------------------------------------------------
 
@@ -418,24 +594,34 @@ class Analysis:
         -------
         polars.DataFrame
             ``time_ps``, ``queue_bytes`` (null where it is unknown), ``frame_bytes``, ``flow``, ``marked``, ``dropped``,
-            ``replaced``.
+            ``replaced``, ``at_head``.
         int
             How many records there are.
         bool
             Whether they were reduced.
         """
-        import numpy as np
+        ((frame, count, reduced),) = self.stretches(port, [(start_ps, stop_ps)], max_points=max_points)
+        return frame, count, reduced
 
-        raw = _core.trace_records(self._settings, port, start_ps, stop_ps, max_points)
+    def stretches(
+        self, port: str, stretches: Sequence[tuple[int, int]], *, max_points: int = _MAX_POINTS
+    ) -> list[tuple[pl.DataFrame, int, bool]]:
+        """Read the records of a port in several stretches of time [ps], in one pass; each as `series` returns it."""
+        import numpy as np
+        import polars as pl
+
         types = {"time_ps": "u8", "queue_bytes": "u8", "frame_bytes": "u4", "flow": "u4"}
-        types |= dict.fromkeys(("marked", "dropped", "replaced"), "?")
-        frame = pl.DataFrame({name: np.frombuffer(raw[name], dtype=kind) for name, kind in types.items()})
+        types |= dict.fromkeys(("marked", "dropped", "replaced", "at_head"), "?")
         unknown = pl.col("queue_bytes") == 2**64 - 1
-        frame = frame.with_columns(queue_bytes=pl.when(unknown).then(None).otherwise(pl.col("queue_bytes")))
-        return frame, int(raw["count"]), bool(raw["reduced"])
+        known = pl.when(unknown).then(None).otherwise(pl.col("queue_bytes"))
+        found = []
+        for raw in _core.trace_records(self._settings, port, list(stretches), max_points):
+            frame = pl.DataFrame({name: np.frombuffer(raw[name], dtype=kind) for name, kind in types.items()})
+            found.append((frame.with_columns(queue_bytes=known), int(raw["count"]), bool(raw["reduced"])))
+        return found
 
     def plot(self, port: str | None = None, burst: int | None = None, *, max_points: int = _MAX_POINTS) -> Figure:
-        """Return a burst as a figure: the queue with its phases shaded, the fitted slopes with their values, what the law says.
+        """Return a burst as a figure: the queue, by flow where the trace names flows, its phases and slopes, what the law says.
 
         The trace is read again for it.
 
@@ -453,17 +639,40 @@ class Analysis:
         ValueError
             There is no such port or burst.
         """
+        entry = self.port(port)
+        return self.plots(
+            entry["port"], [self.burst(entry["port"], burst)], most=lambda *_: max_points, read=max(max_points, _ALL_RECORDS)
+        )[0]
+
+    def plots(
+        self, port: str, bursts: Sequence[dict[str, Any] | None], *, most: Callable[[int, int], int], read: int = _ALL_RECORDS
+    ) -> list[Figure]:
+        """Return the figures of several bursts of a port, as `plot` draws them; the trace is read once for all of them.
+
+        Parameters
+        ----------
+        port : str
+            The port.
+        bursts : sequence of dict or None
+            Bursts, as `burst` returns them; None for the whole trace.
+        most : callable
+            Is given the place of a burst in `bursts` and the number of its records; returns the `max_points` of its figure.
+        read : int
+            Records of a burst that are read, at most, before they are reduced.
+        """
         from fanin import burst_figure
 
         entry = self.port(port)
-        chosen = self.burst(entry["port"], burst)
         first, last = entry["first_ps"] or 0, entry["last_ps"] or 0
-        window = (first, last)
-        if chosen is not None:
-            margin = int(_MARGIN * chosen["duration_ps"]) + 1
-            window = (max(first, chosen["start_ps"] - margin), min(last, chosen["end_ps"] + margin))
-        frame, count, reduced = self.series(entry["port"], *window, max_points=max_points)
-        return burst_figure.figure(entry, chosen, frame, count, reduced)
+        shown = [(first, last)] * len(bursts)
+        for index, burst in enumerate(bursts):
+            if burst is not None:
+                margin = int(_MARGIN * burst["duration_ps"]) + 1
+                shown[index] = (max(first, burst["start_ps"] - margin), min(last, burst["end_ps"] + margin))
+        return [
+            burst_figure.figure(entry, burst, found, most(index, found[1]))
+            for index, (burst, found) in enumerate(zip(bursts, self.stretches(port, shown, max_points=read), strict=True))
+        ]
 
     def save_pdf(
         self, path: str | os.PathLike[str], port: str | None = None, burst: int | None = None, *, width: str = "column"
@@ -491,6 +700,40 @@ class Analysis:
         if path is not None:
             _files.write_text(path, text)
         return text
+
+    def write_records(self, path: str | os.PathLike[str]) -> Path:
+        """Write every record as a table; the trace is read again for it, in bounded memory.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to; ``.parquet``, ``.csv``, ``.jsonl`` or ``.arrow`` says as what.
+
+        Raises
+        ------
+        ValueError
+            The name ends in none of these.
+        """
+        import shutil
+        import tempfile
+
+        import polars as pl
+
+        target = Path(path)
+        kind = records_kind(target)
+        with tempfile.TemporaryDirectory(dir=target.absolute().parent, prefix=".fanin-") as folder:
+            _core.trace_export(self._settings, folder, None)
+            written = Path(folder) / "records.parquet"
+            with _files.replacing(target) as part:
+                if kind == ".parquet":
+                    shutil.move(written, part)
+                elif kind == ".csv":
+                    pl.scan_parquet(written).sink_csv(part)
+                elif kind == ".jsonl":
+                    pl.scan_parquet(written).sink_ndjson(part)
+                else:
+                    pl.scan_parquet(written).sink_ipc(part)
+        return target
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write one HTML page with tables and figures; it needs neither network nor other files.
@@ -521,9 +764,10 @@ class Analysis:
         notes = "".join(f"<p>{html.escape(note)}</p>" for note in tables.all_notes(self.document))
         parts = [table(tables.port_rows(self.document))]
         parts += [f"<p>{html.escape(line)}</p>" for line in tables.notice_lines(self.document)]
+        parts += [f"<p>{html.escape(line)}</p>" for line in tables.detect_lines(self.document["ports"], 8)]
         for port in self.document["ports"][:8]:
             if port["bursts"]:
-                parts.append(f"<b>{html.escape(port['port'])}</b>{table(tables.burst_rows(port, 5))}")
+                parts.append(f"<b>{html.escape(port['port'])}</b>{table(tables.burst_rows(port, 5, self.clock))}")
                 law = tables.law_line(tables.largest(port, 1)[0])
                 parts.append(f"<p>{html.escape(law)}</p>" if law else "")
         return f"<div>{notes}{''.join(parts)}</div>"

@@ -8,7 +8,7 @@ from typing import Any, Final
 import plotly.graph_objects as go
 import polars as pl
 
-from fanin import figures, series, show, tables
+from fanin import figures, series, show, standing, tables
 
 __all__ = ["add_layer", "figure"]
 
@@ -19,8 +19,28 @@ _FIT: Final = "#b3408f"
 _SPEED: Final = "#59636e"
 _FULL_FRAME: Final = 1518
 
+BANDS: Final = ("#e69f00", "#56b4e9", "#009e73", "#cc79a7", "#8a6d3b")
+"""Culprits with a band of their own, the largest first; all other flows share a grey one."""
 
-def figure(port: dict[str, Any], burst: dict[str, Any] | None, frame: pl.DataFrame, count: int, reduced: bool) -> go.Figure:
+_REST: Final = "#8c959f"
+_SHADE: Final = "99"
+"""Opacity of bands, as the last two digits of a colour."""
+
+_BAND_POINTS: Final = 200
+_NAME: Final = 40
+_ABOVE: Final = 1.1
+"""How far the slope that a law expects is drawn, as a share of the peak."""
+
+_NUMBERED: Final = 0.02
+"""Share of the figure's time that a phase must take for its number to be written on it."""
+
+
+def figure(
+    port: dict[str, Any],
+    burst: dict[str, Any] | None,
+    found: tuple[pl.DataFrame, int, bool],
+    max_points: int,
+) -> go.Figure:
     """Return the figure of a burst from its records.
 
     Parameters
@@ -29,13 +49,12 @@ def figure(port: dict[str, Any], burst: dict[str, Any] | None, frame: pl.DataFra
         Report of the port.
     burst : dict or None
         The burst; None draws the records alone.
-    frame : polars.DataFrame
-        Records, as `fanin.Analysis.series` gives them.
-    count : int
-        How many records there are in all.
-    reduced : bool
-        Whether `frame` holds only the outline.
+    found : (polars.DataFrame, int, bool)
+        Records, how many there are in all, and whether these are only their outline, as `fanin.Analysis.series` gives them.
+    max_points : int
+        More records than this are reduced to the smallest and the largest queue of each part of the time.
     """
+    frame, count, reduced = found
     last = frame["time_ps"].max() if frame.height else 0
     unit, scale = show.axis_unit(show.TIME_UNITS, float(last) if isinstance(last, int) else 0.0)
     if port["peak_bytes"] is None:
@@ -48,15 +67,20 @@ def figure(port: dict[str, Any], burst: dict[str, Any] | None, frame: pl.DataFra
     size_unit, size_scale = show.axis_unit(
         show.SIZE_UNITS, float(port["peak_bytes"]) if burst is None else burst["peak_bytes"] or 1
     )
+    bands = [] if reduced or burst is None else _bands(burst, frame, scale, (size_unit, size_scale))
+    if frame.height > max_points:
+        frame, reduced = series.reduce_minmax(frame.lazy(), "queue_bytes", max_points // 2).collect(), True
     line = frame.select("time_ps", "queue_bytes")
     records = frame.with_columns(queue_packets=pl.lit(None, pl.UInt32))
     data = series.QueueSeries(port["port"], "packet", records, line, count, reduced)
-    traces = figures.packet_traces(data, unit, scale, (size_unit, size_scale))
+    traces = bands + figures.packet_traces(data, unit, scale, (size_unit, size_scale))
     note = (
         f"{count:,} packets, smallest and largest queue of each part of the time."
         if reduced
         else f"{count:,} packets, each as it found the queue."
     )
+    if bands:
+        note += " Coloured: the flows with the most bytes at the peak, and their shares of it."
     y = {"title": {"text": f"Queue [{size_unit}]"}}
     title = f"Queue of {figures.plain(port['port'])}"
     if burst is not None:
@@ -65,6 +89,26 @@ def figure(port: dict[str, Any], burst: dict[str, Any] | None, frame: pl.DataFra
     if burst is not None:
         add_layer(out, port, burst, (scale, size_scale))
     return out
+
+
+def _bands(burst: dict[str, Any], frame: pl.DataFrame, scale: float, size_unit: tuple[str, float]) -> list[go.Scatter]:
+    """Return the queue by flow as areas on one another: those with the most bytes at the peak, and all others."""
+    shown = burst["direct"][: len(BANDS)]
+    if not shown:
+        return []
+    held = standing.by_flow(frame, [entry["flow"] for entry in shown], _BAND_POINTS)
+    time = (held["time_ps"].cast(pl.Float64) / scale).to_numpy()
+    names = [f"{_short(entry['name'])} ({entry['share']:.1%})" for entry in shown] + ["all other flows"]
+    drawn = []
+    for column, name, color in zip(held.columns[1:], names, (*BANDS, _REST), strict=False):
+        area = {"stackgroup": "flows", "fillcolor": f"{color}{_SHADE}", "line": {"width": 0, "color": color}}
+        levels = (held[column].cast(pl.Float64) / size_unit[1]).to_numpy().astype("f4")
+        drawn.append(go.Scatter(x=time, y=levels, name=name, mode="lines", hoverinfo="skip", **area))
+    return drawn
+
+
+def _short(name: str) -> str:
+    return figures.plain(name if len(name) <= _NAME else f"{name[: _NAME - 1]}…")
 
 
 def _time(unit: str) -> dict[str, Any]:
@@ -138,16 +182,26 @@ def add_layer(out: go.Figure, port: dict[str, Any], burst: dict[str, Any], scale
         Picoseconds and bytes of one unit of the axes.
     """
     time_scale, size_scale = scales
+    whole = max(1, burst["end_ps"] - burst["start_ps"])
+    if burst["phases"]:
+        line = {"color": _FIT, "width": 2.5}
+        name = "slopes of its phases" if len(burst["phases"]) > 1 else "slope"
+        out.add_trace(go.Scatter(x=[None], y=[None], name=name, mode="lines", line=line, legendgroup="phases", hoverinfo="skip"))
     for number, phase in enumerate(burst["phases"], 1):
         ends = [phase["start_ps"] / time_scale, phase["end_ps"] / time_scale]
         out.add_vrect(x0=ends[0], x1=ends[1], fillcolor=_SHADES[(number - 1) % 2], opacity=0.10, line_width=0, layer="below")
         fitted = [phase["start_bytes"] / size_scale, phase["end_bytes"] / size_scale]
-        out.add_trace(_straight(ends, fitted, f"phase {number}: {_rate(phase['slope_bps'])}", _FIT, "solid"))
+        fit = _straight(ends, fitted, f"phase {number}: {_rate(phase['slope_bps'])}", _FIT, "solid")
+        out.add_trace(fit.update(legendgroup="phases", showlegend=False))
+        if len(burst["phases"]) > 1 and phase["end_ps"] - phase["start_ps"] > _NUMBERED * whole:
+            place = {"x": sum(ends) / 2, "y": 1, "xref": "x", "yref": "paper", "yanchor": "top"}
+            out.add_annotation(text=str(number), showarrow=False, font={"size": 11}, **place)
     reference = _reference(port, burst)
     if reference is not None:
         name, bps, phase = reference
-        span = phase["end_ps"] - phase["start_ps"]
-        ends = [phase["start_ps"] / time_scale, phase["end_ps"] / time_scale]
+        room = max(0.0, _ABOVE * (burst["peak_bytes"] or 0) - phase["start_bytes"])
+        span = min(phase["end_ps"] - phase["start_ps"], 8e12 * room / bps)  # above the queue it would only press that together
+        ends = [phase["start_ps"] / time_scale, (phase["start_ps"] + span) / time_scale]
         grown = phase["start_bytes"] + bps * span / 8e12
         out.add_trace(_straight(ends, [phase["start_bytes"] / size_scale, grown / size_scale], name, _SPEED, "dash"))
     out.update_layout(showlegend=True)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import copy
 import json
-import os
 import signal
 import sys
 import threading
@@ -15,13 +15,14 @@ from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
-from rich import box
+import typer.core
 from rich.console import Console
-from rich.table import Table
+from rich.markup import escape
 from rich.text import Text
 
-from fanin import _core, _files, counters, overview, runner, show, tables
+from fanin import _core, _files, counters, overview, runner, show, tables, terminal
 from fanin._core import TraceError
+from fanin._ends import App, is_of_the_disk
 from fanin.folder import OutputError
 from fanin.results import SCHEMAS, Result, ResultError, load
 from fanin.scenario import Problem, Scenario, ScenarioError
@@ -38,14 +39,36 @@ EXIT_FAILED: Final = 1
 EXIT_BAD_INPUT: Final = 2
 EXIT_INTERRUPTED: Final = 130
 
-EXIT_HELP: Final = "Exit status: 0 done, 1 the run failed or is partial, 2 bad input, 130 interrupted."
+EXIT_HELP: Final = "Exit status: 0 done, 1 the run failed or is partial, or a disk is full, 2 bad input, 130 interrupted."
 
-app = typer.Typer(
+
+class _Commands(typer.core.TyperGroup):
+    """Commands whose help names their arguments as the documentation does, without types: OUT, not {OUT} <path>."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        for command in self.commands.values():
+            for param in command.params:
+                if isinstance(param, typer.core.TyperArgument) and param.metavar:
+                    kind, name = copy.copy(param.type), param.metavar
+                    setattr(kind, "get_metavar", lambda *_, **__: "")  # noqa: B010 (types of several parameters are one object)
+                    setattr(param, "make_metavar", lambda *_, name=name, **__: name)  # noqa: B010
+                    param.type = kind
+
+
+def _help(*examples: str) -> str:
+    """Return what stands below the options of a command."""
+    return "\n\n".join([f"Example: {escape(example)}" for example in examples] + [EXIT_HELP])
+
+
+app = App(
     name="fanin",
-    epilog=EXIT_HELP,
+    cls=_Commands,
+    epilog=_help("fanin run scenarios/incast.toml -o out/incast"),
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
@@ -60,17 +83,6 @@ def _fanin(
     _version: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)] = False,
 ) -> None:
     """Packet-exact simulation of data-center networks."""
-
-
-PIPE_COLUMNS: Final = 120
-"""Width of tables in files and pipes, which have none of their own: nothing is cut off."""
-
-
-def _out() -> Console:
-    console = Console(soft_wrap=False)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = PIPE_COLUMNS
-    return console
 
 
 def _say(text: str, style: str = "") -> None:
@@ -97,9 +109,11 @@ def _failures(file: Path | None = None) -> Iterator[None]:
         _say(f"error: {error}", "red")
         raise typer.Exit(EXIT_BAD_INPUT) from None
     except OSError as error:
+        if error.errno is not None and error.filename is None:
+            raise  # standard output: see `App`
         name = f"{error.filename}: " if error.filename else ""
         _say(f"error: {name}{error.strerror or error}", "red")
-        raise typer.Exit(EXIT_BAD_INPUT) from None
+        raise typer.Exit(EXIT_FAILED if is_of_the_disk(error) else EXIT_BAD_INPUT) from None
     except KeyboardInterrupt:
         _say("interrupted", "yellow")
         raise typer.Exit(EXIT_INTERRUPTED) from None
@@ -108,6 +122,13 @@ def _failures(file: Path | None = None) -> Iterator[None]:
 def _say_problem(problem: Problem, file: Path | None) -> None:
     style = "red" if problem.severity == "error" else "yellow"
     _say(f"{problem.severity}: {f'{file}: ' if file else ''}{problem}", style)
+
+
+def _ends_in(out: Path | None, *accepted: str) -> None:
+    """Refuse a file whose name says that it is of another kind than what is written."""
+    if out is not None and out.suffix.lower() not in accepted:
+        names = " and ".join([", ".join(accepted[:-1]), accepted[-1]] if len(accepted) > 1 else accepted)
+        raise ValueError(f"--out {out}: cannot be written; names that end in {names} are")
 
 
 def _overridden(file: Path, settings: list[str]) -> Scenario:
@@ -142,7 +163,7 @@ SetOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")]
 
 
-@app.command(epilog=EXIT_HELP)
+@app.command(epilog=_help("fanin run scenarios/incast.toml -o out/incast --set seed=3"))
 def run(
     scenario: ScenarioArgument,
     out: Annotated[Path, typer.Option("-o", "--out", metavar="OUT", help="The result folder.", show_default=False)],
@@ -164,8 +185,8 @@ def run(
         if check.errors:
             raise _as_error(check.problems)
         result = _simulate(chosen, out, force=force, progress=not quiet and not as_json)
-    if report:
-        result.report()
+        if report:
+            result.report()
     if as_json:
         typer.echo(json.dumps(result.summary))
     elif not quiet:
@@ -219,39 +240,15 @@ def _simulate(scenario: Scenario, out: Path, *, force: bool, progress: bool) -> 
         raise typer.Exit(EXIT_FAILED) from None
 
 
-_LESS_WANTED: Final = ("Packets", "Sent", "Utilisation", "Fall", "In bursts", "Time", "Arrived", "Marks", "Flows")
-"""Columns that a narrow terminal goes without, in this order: a number that is cut short is worse than none."""
-
-
-def _table(title: str, head: list[str], rows: list[list[str]]) -> Table:
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for index, name in enumerate(head):
-        table.add_column(name, justify="right" if index else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
-    return table
-
-
-def _fitting(console: Console, title: str, head: list[str], rows: list[list[str]]) -> Table:
-    unbounded = console.options.update(width=10_000)
-    for name in _LESS_WANTED:
-        if name in head and console.measure(_table(title, head, rows), options=unbounded).maximum > console.width:
-            kept = [index for index, column in enumerate(head) if column != name]
-            head, rows = [head[index] for index in kept], [[row[index] for index in kept] for row in rows]
-    return _table(title, head, rows)
-
-
 def show_summary(result: Result) -> None:
     """Print the tables of a run to standard output."""
-    console = _out()
+    console = terminal.console()
     console.print(
         Text(f"{result.manifest.get('name', '')}  seed {result.manifest.get('seed')}  {result.fingerprint}", style="bold")
     )
-    totals = Table(show_header=False, box=None, pad_edge=False)
-    for fact in overview.facts(result.summary, result.manifest):
-        style = {"bad": "red", "good": "green"}.get(fact.tone, "")
-        totals.add_row(Text(fact.name), Text(fact.text, style=style), Text(fact.note, style="dim"))
-    console.print(totals)
+    tones = {"bad": "red", "good": "green"}
+    facts = overview.facts(result.summary, result.manifest)
+    terminal.facts(console, [(Text(f.name), Text(f.text, style=tones.get(f.tone, "")), Text(f.note, style="dim")) for f in facts])
     fct_head, fct = overview.fct_rows(result.summary)
     for title, (head, rows) in (
         ("Flow completion time by flow size", (fct_head[:6], [row[:6] for row in fct])),
@@ -259,35 +256,27 @@ def show_summary(result: Result) -> None:
         ("Ports with the largest queues", overview.port_rows(result.summary, 5)),
     ):
         if rows:
-            console.print(_fitting(console, title, head, rows))
+            terminal.table(console, title, head, rows)
     for group in counters.groups(result.summary):
         if rows := counters.rows(group, zeros=False):
-            console.print(_counter_table(group.title, rows))
+            terminal.table(console, group.title, counters.HEAD, rows, words={2})
     for line in overview.aborted_lines(result.summary):
         console.print(Text(line, style="yellow"), soft_wrap=True)
-    console.print(Text(f"result: {result.path}"))
+    console.print(Text(f"result: {result.path}"), soft_wrap=True)
 
 
-def _counter_table(title: str, rows: list[list[str]]) -> Table:
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for index, name in enumerate(counters.HEAD):
-        table.add_column(name, justify="right" if index == 1 else "left", no_wrap=index < 2)
-    for row in rows:
-        table.add_row(*map(Text, row))
-    return table
-
-
-@app.command(epilog=EXIT_HELP)
+@app.command(epilog=_help("fanin report out/incast -o incast.html"))
 def report(
     result: ResultArgument,
     out: Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help="The page; OUT/report.html if not given.")] = None,
 ) -> None:
     """Write one HTML page about a result; it needs neither network nor other files."""
     with _failures():
+        _ends_in(out, ".html", ".htm")
         typer.echo(load(result).report(out))
 
 
-@app.command("explain", epilog=EXIT_HELP)
+@app.command("explain", epilog=_help("fanin explain out/incast 17 --steps"))
 def explain_(
     result: ResultArgument,
     flow: Annotated[str, typer.Argument(metavar="FLOW", help="A flow by its id or number.", show_default=False)],
@@ -300,11 +289,11 @@ def explain_(
     if as_json:
         typer.echo(found.to_json())
         return
-    console = _out()
+    console = terminal.console()
     console.print(Text(found.text), soft_wrap=True)
-    console.print(_table(f"Where the time of flow {flow} went", *found.rows()))
+    terminal.table(console, f"Where the time of flow {flow} went", *found.rows())
     if steps:
-        console.print(_table("Step by step", *found.step_rows()))
+        terminal.table(console, "Step by step", *found.step_rows())
 
 
 class By(StrEnum):
@@ -314,52 +303,127 @@ class By(StrEnum):
     RATE = "rate"
 
 
-@app.command("analyze", epilog=EXIT_HELP)
+class Way(StrEnum):
+    """Which way frames of a capture went, seen from where it was taken."""
+
+    IN = "in"
+    OUT = "out"
+
+
+@app.command(
+    "analyze",
+    epilog=_help(
+        "fanin analyze switch7.csv --rate 10Gbps --columns 'time=ts_ns:ns,queue=qlen:cells(208B)'",
+        "zcat trace.csv.gz | fanin analyze - --rate 10Gbps",
+    ),
+)
 def analyze_(
     traces: Annotated[
         list[Path],
-        typer.Argument(metavar="TRACE...", help="A result folder, or files: Parquet, CSV, TSV, pcap, pcapng.", show_default=False),
+        typer.Argument(
+            metavar="TRACE...",
+            help="A result folder, or files: Parquet, Arrow, CSV, TSV, JSON lines, pcap, pcapng; - is standard input.",
+            show_default=False,
+        ),
     ],
     ports: Annotated[list[str] | None, typer.Option("--port", metavar="PORT", help="Only this port; may be repeated.")] = None,
     rate: Annotated[
         str | None, typer.Option("--rate", metavar="RATE", help="Speed of the ports, for example 10Gbps; a result says it itself.")
     ] = None,
     by: Annotated[
-        By | None, typer.Option("--by", help="What makes a burst; the queue, unless the trace has none.", case_sensitive=False)
+        By | None,
+        typer.Option(
+            "--by", metavar="queue|rate", help="What makes a burst; the queue, unless the trace has none.", case_sensitive=False
+        ),
     ] = None,
     above: Annotated[
         str | None,
-        typer.Option("--above", metavar="SIZE", help="A burst begins above this queue; what drains in 100 us if not given."),
+        typer.Option(
+            "--above", metavar="SIZE", help="A burst begins above this queue; what drains in 100 us, or 8 frames, if not given."
+        ),
     ] = None,
     until: Annotated[
         str | None, typer.Option("--until", metavar="SIZE", help="A burst ends at this queue; a quarter of --above if not given.")
     ] = None,
     window: Annotated[
-        str | None, typer.Option("--window", metavar="TIME", help="Window of the arrival rate; 25us if not given.")
+        str | None, typer.Option("--window", metavar="TIME", help="Window of the arrival rate; 25us, or 20 frames, if not given.")
     ] = None,
     share: Annotated[
-        float | None, typer.Option("--share", help="Share of the speed above which a window is part of a burst; 0.5 if not given.")
+        float | None,
+        typer.Option(
+            "--share", metavar="SHARE", help="Share of the speed above which a window is part of a burst; 0.5 if not given."
+        ),
     ] = None,
     merge: Annotated[str | None, typer.Option("--merge", metavar="TIME", help="Bursts closer than this are one.")] = None,
     rtt: Annotated[
         str | None, typer.Option("--rtt", metavar="TIME", help="Idle round trip, to separate rounds; a result knows it.")
     ] = None,
+    idle_before: Annotated[bool, typer.Option("--idle-before", help="The port was idle before the trace begins.")] = False,
     overhead: Annotated[
         str | None, typer.Option("--overhead", metavar="SIZE", help="Wire bytes of a frame beyond its length; 20B if not given.")
     ] = None,
-    start: Annotated[str | None, typer.Option("--from", metavar="TIME", help="Seek bursts from here on.")] = None,
-    stop: Annotated[str | None, typer.Option("--to", metavar="TIME", help="Read up to here.")] = None,
+    start: Annotated[str | None, typer.Option("--start", metavar="TIME", help="Seek bursts from here on.")] = None,
+    stop: Annotated[str | None, typer.Option("--stop", metavar="TIME", help="Read up to here.")] = None,
+    to: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--to", metavar="HOST", help="Of captures, only frames to this address, network or address:port; may be repeated."
+        ),
+    ] = None,
+    direction: Annotated[
+        Way | None,
+        typer.Option(
+            "--direction", metavar="in|out", help="Of captures, only frames that came in or went out.", case_sensitive=False
+        ),
+    ] = None,
+    interface: Annotated[
+        list[str] | None,
+        typer.Option("--interface", metavar="NAME", help="Of captures, only frames at this interface; may be repeated."),
+    ] = None,
     columns: Annotated[
         str | None,
         typer.Option(
             "--columns", metavar="ROLE=COLUMN[:UNIT],...", help="What columns mean: time=ts:ns,queue=qlen:cells(208B),port=ifname"
         ),
     ] = None,
+    behind: Annotated[
+        list[Path] | None,
+        typer.Option("--behind", metavar="CAPTURE", help="Captures behind the port that TRACE are before; may be repeated."),
+    ] = None,
+    before_interface: Annotated[
+        str | None, typer.Option("--before-interface", metavar="IF", help="Interface before the port, in a capture of several.")
+    ] = None,
+    behind_interface: Annotated[
+        str | None, typer.Option("--behind-interface", metavar="IF", help="Interface behind the port, likewise.")
+    ] = None,
+    buffer: Annotated[
+        str | None,
+        typer.Option(
+            "--buffer", metavar="SIZE", help="Room of the port, 512KB or unlimited: estimates a queue that is not recorded."
+        ),
+    ] = None,
+    fcs: Annotated[
+        bool, typer.Option("--fcs/--no-fcs", help="Whether the queue counts check sequences, as switches do and Linux does not.")
+    ] = True,
+    records: Annotated[
+        Path | None,
+        typer.Option("--records", metavar="FILE", help="Also write all records: .parquet, .csv, .jsonl or .arrow."),
+    ] = None,
     sort: Annotated[bool, typer.Option("--sort", help="Sort the whole trace in memory first.")] = False,
-    confidence: Annotated[float, typer.Option("--confidence", help="Of the intervals around slopes.")] = 0.95,
-    top: Annotated[int, typer.Option("--top", min=1, max=1000, help="Bursts shown by port, and culprits by burst.")] = 5,
-    max_bursts: Annotated[int, typer.Option("--max-bursts", min=1, help="Bursts of a port that are listed, the highest.")] = 10_000,
-    detailed: Annotated[int, typer.Option("--detailed", min=0, help="Of these, how many get phases and a law, the highest.")] = 200,
+    zone: Annotated[
+        str | None,
+        typer.Option("--zone", metavar="ZONE", help="Zone of the dates shown: local, +01:00, Europe/Berlin; UTC if not given."),
+    ] = None,
+    confidence: Annotated[float, typer.Option("--confidence", metavar="SHARE", help="Of the intervals around slopes.")] = 0.95,
+    top: Annotated[
+        int, typer.Option("--top", min=1, max=1000, metavar="N", help="Bursts shown by port, and culprits by burst.")
+    ] = 5,
+    max_bursts: Annotated[
+        int, typer.Option("--max-bursts", min=1, metavar="N", help="Bursts of a port that are listed, the highest.")
+    ] = 10_000,
+    detailed: Annotated[
+        int, typer.Option("--detailed", min=0, metavar="N", help="Of these, how many get phases and a law, the highest.")
+    ] = 200,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="FILE", help="Also write a page (.html) or the whole report (.json).")
     ] = None,
@@ -367,11 +431,18 @@ def analyze_(
     as_json: JsonOption = False,
 ) -> None:
     """Find the bursts of a queue trace, simulated or real: phases, slopes, laws, culprits."""
-    from fanin.analysis import analyze
+    from fanin.analysis import analyze, records_kind
 
     with _failures():
-        if out is not None and out.suffix.lower() not in (".html", ".json"):
-            raise ValueError(f"--out {out}: ends in neither .html nor .json")
+        if records is not None:
+            records_kind(records)
+            if not records.absolute().parent.is_dir():
+                raise ValueError(f"--records {records}: there is no folder {records.parent}")
+            if records.resolve() in [trace.resolve() for trace in [*traces, *(behind or [])]]:
+                raise ValueError(f"--records {records}: is a file of the trace itself")
+        _ends_in(out, ".html", ".json")
+        if zone is not None and as_json:
+            raise ValueError("--zone: without effect beside --json, whose times are picoseconds since origin_s")
         if out is not None and not out.absolute().parent.is_dir():
             raise ValueError(f"--out {out}: there is no folder {out.parent}")
         if out is not None and out.resolve() in [trace.resolve() for trace in traces]:
@@ -388,17 +459,29 @@ def analyze_(
                 share=share,
                 merge=merge,
                 rtt=rtt,
+                idle_before=idle_before,
                 overhead=overhead,
                 start=start,
                 stop=stop,
+                to=to or None,
+                direction=None if direction is None else "in" if direction is Way.IN else "out",
+                interface=interface or None,
                 columns=columns,
+                behind=behind or None,
+                before_interface=before_interface,
+                behind_interface=behind_interface,
+                buffer=buffer,
+                fcs=fcs,
                 sort=sort,
+                zone=zone,
                 confidence=confidence,
                 top=top,
                 max_bursts=max_bursts,
                 detailed=detailed,
                 progress=progress,
             )
+        if records is not None:
+            found.write_records(records)
         if out is not None and out.suffix.lower() == ".html":
             found.report(out)
         elif out is not None:
@@ -407,8 +490,8 @@ def analyze_(
         typer.echo(found.to_json(), nl=False)
     elif not quiet:
         show_analysis(found, top)
-        if out is not None:
-            typer.echo(out)
+        for written in filter(None, (records, out)):
+            typer.echo(written)
 
 
 @contextmanager
@@ -438,25 +521,35 @@ _PORTS_SHOWN: Final = 8
 
 def show_analysis(found: Analysis, top: int) -> None:
     """Print the tables of an analysis to standard output, and what is to be said to standard error."""
-    console = _out()
+    console = terminal.console()
     for note in tables.all_notes(found.document):
         _say(f"note: {note}", "cyan")
-    console.print(_fitting(console, "Ports", *tables.port_rows(found.document)))
+    terminal.table(console, "Ports", *tables.port_rows(found.document))
+    for title, content in (
+        ("Waiting times", tables.waiting_rows(found.document)),
+        ("Flows that waited longest", tables.waiting_flow_rows(found.document, top)),
+    ):
+        if content[1]:
+            terminal.table(console, title, *content)
     for line in tables.notice_lines(found.document):
         console.print(Text(line), soft_wrap=True)
     notified = tables.notice_rows(found.document, top)
     if notified[1]:
-        console.print(_fitting(console, "Flows with drop notifications", *notified))
+        terminal.table(console, "Flows with drop notifications", *notified)
+    for line in tables.detect_lines(found.document["ports"], _PORTS_SHOWN):
+        console.print(Text(line), soft_wrap=True)
+    console.print()
     with_bursts = tables.highest_first([port for port in found.document["ports"] if port["bursts"]])
     for port in with_bursts[:_PORTS_SHOWN]:
         shown = min(top, len(port["bursts"]))
         of = f"{shown} of {port['bursts_found']:,} bursts" if shown < port["bursts_found"] else f"{shown} burst{'s' * (shown > 1)}"
-        console.print(_fitting(console, f"{port['port']}: {of}, the highest first", *tables.burst_rows(port, top)))
+        terminal.table(console, f"{port['port']}: {of}, the highest first", *tables.burst_rows(port, top, found.clock))
         burst = tables.largest(port, 1)[0]
         if burst["phases"]:
-            console.print(_fitting(console, f"Phases of burst {burst['index']}", *tables.phase_rows(burst)))
-        if burst["direct"]:
-            console.print(_fitting(console, f"Culprits of burst {burst['index']}", *tables.culprit_rows(burst, top)))
+            terminal.table(console, f"Phases of burst {burst['index']}", *tables.phase_rows(burst))
+        if burst["direct"] or burst["indirect"]:
+            what = "Culprits" if burst["direct"] else "Flows"
+            terminal.table(console, f"{what} of burst {burst['index']}", *tables.culprit_rows(burst, top))
         words = tables.law_line(burst)
         if words:
             console.print(Text(f"Burst {burst['index']}: {words}", style="bold"), soft_wrap=True)
@@ -465,7 +558,7 @@ def show_analysis(found: Analysis, top: int) -> None:
         console.print(Text(f"{len(with_bursts) - _PORTS_SHOWN} more ports have bursts: --port names one", style="dim"))
 
 
-@app.command(epilog=EXIT_HELP)
+@app.command(epilog=_help("fanin check scenarios/incast.toml"))
 def check(scenario: ScenarioArgument, settings: SetOption = None, as_json: JsonOption = False) -> None:
     """Say everything that is wrong with a scenario, and what will probably not do what was meant."""
     with _failures(scenario):
@@ -486,7 +579,7 @@ def check(scenario: ScenarioArgument, settings: SetOption = None, as_json: JsonO
         raise typer.Exit(EXIT_BAD_INPUT)
 
 
-@app.command(epilog=EXIT_HELP)
+@app.command(epilog=_help("fanin schema > scenario.schema.json"))
 def schema(
     reference: Annotated[bool, typer.Option("--reference", help="The reference page in Markdown instead.")] = False,
     python: Annotated[bool, typer.Option("--python", help="The typed Python classes instead.")] = False,
@@ -523,10 +616,12 @@ _ABSENT: Final = {
 }
 
 
-@app.command(epilog=EXIT_HELP)
+@app.command(epilog=_help("fanin convert out/incast --to arrow --table flows -o tables"))
 def convert(
     result: ResultArgument,
-    to: Annotated[Format, typer.Option("--to", help="CSV, JSON lines or Arrow IPC.", case_sensitive=False)] = Format.CSV,
+    to: Annotated[
+        Format, typer.Option("--to", metavar="csv|jsonl|arrow", help="CSV, JSON lines or Arrow IPC.", case_sensitive=False)
+    ] = Format.CSV,
     tables: Annotated[list[str] | None, typer.Option("--table", metavar="TABLE", help="Only this table; may be repeated.")] = None,
     out: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="DIR", help="Where to; the result folder if not given.")
@@ -573,32 +668,35 @@ def _nested(values: dict[str, Any]) -> dict[str, Any]:
     return nested
 
 
-@app.command("vectors", epilog=EXIT_HELP)
+@app.command("vectors", epilog=_help("fanin vectors s-ecn --rate 10Gbps -o s-ecn.csv"))
 def vectors_(
     mechanism: Annotated[str, typer.Argument(metavar="MECHANISM", help="The mechanism, for example s-ecn.", show_default=False)],
     cases: Annotated[list[str] | None, typer.Option("--case", metavar="CASE", help="Only this case; may be repeated.")] = None,
     rates: Annotated[list[str] | None, typer.Option("--rate", metavar="RATE", help="Only this port rate; may be repeated.")] = None,
     clock: Annotated[str | None, typer.Option("--clock", metavar="SPAN", help="Clock of the registers, for example 4ns.")] = None,
-    seed: Annotated[int, typer.Option("--seed", help="Of the random cases.")] = 1,
+    seed: Annotated[int, typer.Option("--seed", metavar="N", help="Of the random cases.")] = 1,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="KEY=VALUE", help="Any other parameter, for example at=dequeue or registers.credit=0B."),
     ] = None,
     out: Annotated[Path | None, typer.Option("-o", "--out", metavar="FILE", help="Where to; standard output if not given.")] = None,
     form: Annotated[
-        VectorFormat | None, typer.Option("--format", help="By the name of FILE if not given, else json.", case_sensitive=False)
+        VectorFormat | None,
+        typer.Option("--format", metavar="json|csv", help="By the name of FILE if not given, else json.", case_sensitive=False),
     ] = None,
 ) -> None:
     """Write test vectors of a mechanism, to check hardware, P4 or software with, bit for bit."""
     from fanin import vectors
 
     with _failures():
+        if form is None:
+            _ends_in(out, ".json", ".csv")
         params: dict[str, Any] = {"seed": seed}
         params |= {"cases": cases} if cases else {}
         params |= {"rates": rates} if rates else {}
         params |= {"registers.clock": clock} if clock else {}
         document = vectors.generate(mechanism, _nested({**params, **dict(map(_setting, settings or []))}))
-        chosen = form or (VectorFormat.CSV if out is not None and out.suffix == ".csv" else VectorFormat.JSON)
+        chosen = form or (VectorFormat.CSV if out is not None and out.suffix.lower() == ".csv" else VectorFormat.JSON)
         write = {VectorFormat.CSV: vectors.write_csv, VectorFormat.JSON: vectors.write_json}[chosen]
         if out is None:
             write(document, sys.stdout)
@@ -607,11 +705,13 @@ def vectors_(
                 write(document, file)
 
 
-@app.command(epilog=EXIT_HELP)
+@app.command(epilog=_help("fanin bench W2-128 --json"))
 def bench(
     workloads: Annotated[list[str] | None, typer.Argument(metavar="[WORKLOAD]...", help="All of them if none is given.")] = None,
     as_json: JsonOption = False,
-    scale: Annotated[float, typer.Option("--scale", min=1e-4, max=1.0, help="Share of each workload's bytes to run.")] = 1.0,
+    scale: Annotated[
+        float, typer.Option("--scale", min=1e-4, max=1.0, metavar="SHARE", help="Share of each workload's bytes to run.")
+    ] = 1.0,
     instructions: Annotated[
         bool,
         typer.Option("--instructions/--no-instructions", help="Count instructions per packet-hop, where valgrind is installed."),
@@ -653,10 +753,10 @@ def bench(
     if as_json:
         typer.echo(json.dumps(found))
         return
-    _out().print(_table(title, list(head), rows))
+    terminal.table(terminal.console(), title, list(head), rows)
 
 
-@app.command("reproduce", epilog=EXIT_HELP)
+@app.command("reproduce", epilog=_help("fanin reproduce s-ecn/fig4a --short"))
 def reproduce_(
     ids: Annotated[
         list[str] | None, typer.Argument(metavar="[FIGURE]...", help="For example s-ecn/fig4a; s-ecn for all of a paper.")
@@ -718,32 +818,28 @@ def _list_figures(as_json: bool) -> None:
         ]
         typer.echo(json.dumps(facts, ensure_ascii=False))
         return
-    console = _out()
+    console = terminal.console()
     for paper in dict.fromkeys(figure.paper for figure in known):
         rows = [[f.id, f.title, f"{f.seeds:,}", show.duration(round(f.seconds * 1e12))] for f in known if f.paper == paper]
-        table = _table(f"{paper}: {reproduce.PAPERS[paper]}", ["Figure", "Shows", "Seeds", "Core time"], rows)
-        table.columns[1].justify, table.columns[1].no_wrap = "left", False
-        console.print(table)
+        terminal.table(console, f"{paper}: {reproduce.PAPERS[paper]}", ["Figure", "Shows", "Seeds", "Core time"], rows, words={1})
 
 
 def _show_reproduction(result: reproduce.Reproduction, folder: Path) -> None:
     from fanin import reproduce
 
-    console = _out()
-    table = Table(title=f"{result.id}: {result.about.title}", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for index, name in enumerate(reproduce.HEAD[:-1]):
-        table.add_column(name, justify="right" if 0 < index < 4 else "left", no_wrap=index > 0)
+    console = terminal.console()
+    cells: list[list[str | Text]] = []
     for row in result.found:
         style = "" if row.ok else "yellow" if row.note else "red"
-        table.add_row(*(Text(cell, style=style) for cell in reproduce.cells(row)[:-1]))
-    console.print(table)
+        cells.append([Text(cell, style=style) for cell in reproduce.cells(row)[:-1]])
+    terminal.table(console, f"{result.id}: {result.about.title}", reproduce.HEAD[:-1], cells, words={0, 4})
     for note in dict.fromkeys(row.note for row in result.found if row.note and not row.ok):
         names = "; ".join(row.name for row in result.found if row.note == note and not row.ok)
         console.print(Text.assemble((f"{names}: ", "yellow"), note))
     console.print(Text(f"result: {folder}"), soft_wrap=True)
 
 
-@app.command(epilog=EXIT_HELP)
+@app.command(epilog=_help("fanin version"))
 def version() -> None:
     """Print the version."""
     typer.echo(_core.version())

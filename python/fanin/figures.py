@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -33,6 +35,21 @@ COLORS: Final = ("#1f6feb", "#d9730d", "#1a9c6b", "#b3408f", "#7a5cc7", "#8a6d3b
 
 DROP_COLOR: Final = "#cf222e"
 MARK_COLOR: Final = "#d9730d"
+
+
+def _shown_after_conversion() -> None:
+    """Let figures in Jupyter be HTML, too: the format that Plotly shows them in is lost when a notebook is converted.
+
+    A renderer that somebody has chosen stays, and so does what is chosen after this module is imported.
+    """
+    if "ipykernel" in sys.modules and not os.environ.get("PLOTLY_RENDERER"):
+        import plotly.io as pio
+
+        if pio.renderers.default in ("plotly_mimetype", "vscode"):
+            pio.renderers.default = f"{pio.renderers.default}+notebook"
+
+
+_shown_after_conversion()
 
 
 def template() -> go.layout.Template:
@@ -218,10 +235,15 @@ def queue(
 def packet_traces(data: series.QueueSeries, unit: str, scale: float, size_unit: tuple[str, float]) -> list[go.Scatter]:
     """Return the traces of a queue, packet by packet: the line, and packets that were queued, marked or dropped."""
     size_name, size_scale = size_unit
+
+    def level(frame: pl.DataFrame) -> Any:
+        """Seven digits of a queue are more than anybody reads, and half the bytes on a page."""
+        return _in_units(frame["queue_bytes"], size_scale).astype("f4")
+
     traces = [
         go.Scatter(
             x=_in_units(data.line["time_ps"], scale),
-            y=_in_units(data.line["queue_bytes"], size_scale),
+            y=level(data.line),
             name="queue",
             mode="lines",
             line={"width": 1.2, "color": COLORS[0]},
@@ -235,6 +257,7 @@ def packet_traces(data: series.QueueSeries, unit: str, scale: float, size_unit: 
     if data.reduced:
         return traces
     counted = data.frame["queue_packets"].null_count() == 0
+    more = ["flow", "frame_bytes", *(["queue_packets"] if counted else [])]
     kinds = (
         (~pl.col("marked") & ~pl.col("dropped"), "queued", COLORS[0], "circle", 4),
         (pl.col("marked") & ~pl.col("dropped"), "marked CE", MARK_COLOR, "circle", 4),
@@ -246,14 +269,14 @@ def packet_traces(data: series.QueueSeries, unit: str, scale: float, size_unit: 
             traces.append(
                 go.Scatter(
                     x=_in_units(rows["time_ps"], scale),
-                    y=_in_units(rows["queue_bytes"], size_scale),
-                    customdata=rows.select("queue_packets", "flow", "frame_bytes").to_numpy(),
+                    y=level(rows),
+                    customdata=rows.select(pl.col(more).cast(pl.UInt32)).to_numpy(),
                     name=name,
                     mode="markers",
                     marker={"size": diameter, "color": color, "symbol": symbol},
                     hovertemplate=(
-                        f"%{{x:.9g}} {unit}<br>%{{y:.4g}} {size_name}{', %{customdata[0]} packets' if counted else ''}<br>"
-                        f"flow %{{customdata[1]}}, %{{customdata[2]}} B frame<extra>{name}</extra>"
+                        f"%{{x:.9g}} {unit}<br>%{{y:.4g}} {size_name}{', %{customdata[2]} packets' if counted else ''}<br>"
+                        f"flow %{{customdata[0]}}, %{{customdata[1]}} B frame<extra>{name}</extra>"
                     ),
                 )
             )

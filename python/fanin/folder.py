@@ -5,16 +5,15 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Final
 
 from fanin._files import OURS
-from fanin.results import MANIFEST, SCHEMAS, SUMMARY
+from fanin._locks import LOCK, Lock, LockedError
+from fanin.results import MANIFEST, SUMMARY
 
-__all__ = ["PROBE_BYTES", "OutputError", "clear", "inspect"]
-
-PACKETS: Final = "packets.pcapng"
-"""What `telemetry.capture` writes."""
+__all__ = ["PROBE_BYTES", "OutputError", "taken"]
 
 PROBE_BYTES: Final = 4 << 20
 """How much must fit onto the disk for a run to start [bytes]. A run needs more; how much is not known beforehand."""
@@ -28,8 +27,9 @@ class OutputError(OSError):
     """The result folder cannot be used."""
 
 
-def inspect(out: Path, *, overwrite: bool) -> None:
-    """Make sure that a result folder can be written at `out`, and make the folder.
+@contextlib.contextmanager
+def taken(out: Path, *, overwrite: bool) -> Iterator[None]:
+    """Make a folder for a result, see that one can be written there, and keep other runs out while it is.
 
     Parameters
     ----------
@@ -41,26 +41,48 @@ def inspect(out: Path, *, overwrite: bool) -> None:
     Raises
     ------
     OutputError
-        It is a file, holds something else than a result, holds a result and `overwrite` is not set, cannot be written,
-        or its disk is full.
+        It is a file, holds something else than a result, is written to by another run, holds a result and `overwrite` is not
+        set, cannot be written, or its disk is full.
     """
     if out.exists() and not out.is_dir():
         raise OutputError(f"{out}: is a file, not a folder")
     if out.is_dir():
-        try:
-            content = sorted(entry.name for entry in out.iterdir() if not _is_left_over(entry.name))
-        except OSError as error:
-            raise OutputError(f"{out}: cannot be read: {error.strerror}") from error
-        if content and MANIFEST not in content:
-            raise OutputError(
-                f"{out}: is not empty and holds no earlier result ({', '.join(content[:3])} …); choose another folder"
-            )
-        if content and not overwrite:
-            raise OutputError(f"{out}: holds an earlier result; --force (overwrite=True) replaces it")
+        _content(out)
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise OutputError(f"{out}: cannot be made: {error.strerror}") from error
+    with contextlib.ExitStack() as stack:
+        try:
+            stack.enter_context(Lock(out / LOCK))
+        except LockedError as error:
+            raise OutputError(
+                f"{out}: {error} is writing a result there; wait until it has ended, or choose another folder"
+            ) from None
+        except OSError as error:
+            raise OutputError(f"{out}: cannot be written: {error.strerror}") from error
+        if _content(out) and not overwrite:
+            raise OutputError(f"{out}: holds an earlier result; --force (overwrite=True) replaces it")
+        for entry in out.iterdir():
+            if _is_left_over(entry.name) and entry.name != LOCK and not entry.is_dir():
+                entry.unlink(missing_ok=True)
+        _probe(out)
+        yield
+
+
+def _content(out: Path) -> list[str]:
+    """Return what is in a result folder; raise if it is none."""
+    try:
+        content = sorted(entry.name for entry in out.iterdir() if not _is_left_over(entry.name))
+    except OSError as error:
+        raise OutputError(f"{out}: cannot be read: {error.strerror}") from error
+    if content and MANIFEST not in content:
+        raise OutputError(f"{out}: is not empty and holds no earlier result ({', '.join(content[:3])} …); choose another folder")
+    return content
+
+
+def _probe(out: Path) -> None:
+    """See that something can be written."""
     probe = out / f"{OURS}probe-{os.getpid()}"
     try:
         with probe.open("wb") as file:
@@ -86,11 +108,3 @@ def _allocate(file: BinaryIO) -> None:
 
 def _is_left_over(name: str) -> bool:
     return name in _LEFT_OVER or name.startswith(OURS)
-
-
-def clear(out: Path) -> None:
-    """Remove the files of an earlier result, converted tables and what a killed run left too, the manifest last; nothing else."""
-    tables = [f"{table}.{ending}" for table in SCHEMAS for ending in ("parquet", "csv", "jsonl", "arrow")]
-    left_over = [entry.name for entry in out.iterdir() if _is_left_over(entry.name)]
-    for name in [*tables, PACKETS, SUMMARY, "report.html", *left_over, MANIFEST]:
-        (out / name).unlink(missing_ok=True)

@@ -110,6 +110,10 @@ def facts(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[Fact]
     retransmits = summary.get("retransmits", 0)
     share = f"{100 * retransmits / sent:.2g} % of data packets" if sent and retransmits else ""
     out.append(Fact("retransmits", "Retransmissions", show.count(retransmits), share))
+    order = summary.get("reordering") or {}
+    if order.get("reordered"):
+        note = f"up to {show.count(order.get('extent_max'))} packets and {show.duration(order.get('late_max_ps'))} late"
+        out.append(Fact("reordered", "Reordered packets", show.count(order["reordered"]), note))
     timeouts = summary.get("timeouts", 0)
     out.append(Fact("timeouts", "Timeouts", show.count(timeouts), "", "bad" if timeouts else "good"))
     largest = summary.get("largest_queue") or {}

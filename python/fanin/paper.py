@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from itertools import cycle
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
 
 from fanin import _files
@@ -74,8 +75,8 @@ def to_matplotlib(figure: PlotlyFigure, *, width: str = "column") -> Figure:
         colors, dashes, markers = cycle(_COLORS), cycle(_DASHES), cycle(dict.fromkeys(_MARKERS.values()))
         names: list[str] = []
         for trace in figure.data:
-            if trace.x is None or not len(trace.x):
-                continue
+            if trace.stackgroup or trace.x is None or all(isinstance(value, NoneType) for value in trace.x):
+                continue  # bands need colour, and what only stands in the legend has no line
             _trace(axes, trace, next(colors), next(dashes), next(markers))
             names.append(_text(trace.name or ""))
         if figure.layout.yaxis.rangemode == "tozero":

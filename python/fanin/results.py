@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fanin import _files, counters, show
+from fanin import _core, _files, counters, show
 from fanin.overview import facts, fct_rows
 
 if TYPE_CHECKING:
@@ -23,8 +23,9 @@ __all__ = ["SCHEMAS", "Result", "ResultError", "load", "schema"]
 
 MANIFEST: Final = "manifest.json"
 SUMMARY: Final = "summary.json"
-VERSIONS: Final = {"ports": 2}
-"""Schema versions that this Fanin reads up to, where that is not 1. Up to ``ports/1`` every port had a row at every sample."""
+VERSIONS: Final = {"ports": 2, "queues": 2}
+"""Schema versions that this Fanin reads up to, where that is not 1. Up to ``ports/1`` every port had a row at every
+sample; ``queues/1`` has no ``at_head``."""
 DATAGRAMS: Final = "udp"
 """``transport`` of flows of datagrams, which are no transfers."""
 
@@ -53,6 +54,10 @@ SCHEMAS: Final[Mapping[str, Mapping[str, str]]] = {
         "recoveries": "UInt32",
         "ecn_reductions": "UInt32",
         "marked": "UInt64",
+        "reordered": "UInt64",
+        "reordered_3": "UInt64",
+        "reordering_extent": "UInt32",
+        "reordering_late_ps": "UInt64",
     },
     "queries": {
         "query": "UInt32",
@@ -84,6 +89,7 @@ SCHEMAS: Final[Mapping[str, Mapping[str, str]]] = {
         "marked": "Boolean",
         "dropped": "Boolean",
         "replaced": "Boolean",
+        "at_head": "Boolean",
     },
     "drops": {
         "time_ps": "UInt64",
@@ -176,7 +182,7 @@ class ResultError(ValueError):
 def load(path: str | os.PathLike[str]) -> Result:
     """Open a result folder written by ``fanin run`` or `fanin.run`.
 
-    Nothing but the manifest is read until it is asked for.
+    Nothing but the manifest and the numbers of rows of the tables is read until it is asked for.
 
     Parameters
     ----------
@@ -186,7 +192,8 @@ def load(path: str | os.PathLike[str]) -> Result:
     Raises
     ------
     ResultError
-        There is no such folder, it has no manifest, the manifest is damaged, or it was written by a newer Fanin.
+        There is no such folder, it has no manifest, the manifest is damaged, or it was written by a newer Fanin; or tables have
+        other numbers of rows than the manifest says, so they are not of the same run.
     """
     return Result(path)
 
@@ -243,6 +250,25 @@ class Result:
             raise ResultError(f"{self.path}: is not a result folder: it has no {MANIFEST}")
         self.manifest = _read_json(self.path / MANIFEST)
         self._check_version(f"{self.path / MANIFEST}", self.manifest.get("schema"), "manifest")
+        self._check_rows()
+
+    def _expected_rows(self, table: str) -> int | None:
+        """Return how many rows the manifest says that a table has; it is not there while the run lasts."""
+        files = self.manifest.get("files")
+        rows = files.get(table) if isinstance(files, dict) else None
+        return rows if isinstance(rows, int) else None
+
+    def _check_rows(self) -> None:
+        """See that the tables are of the run that the manifest describes. One that cannot be read is an error when it is used."""
+        wrong = []
+        for table in SCHEMAS:
+            expected, path = self._expected_rows(table), self.path / f"{table}.parquet"
+            found = None if expected is None or not path.is_file() else _core.parquet_rows(path)
+            if found is not None and found != expected:
+                wrong.append(f"{path.name} has {found} rows, expected {expected}")
+        if wrong:
+            tables = "; ".join(wrong)
+            raise ResultError(f"{self.path}: tables are not of the run in {MANIFEST}: {tables}; run it again, with --force")
 
     @staticmethod
     def _check_version(what: str, schema: object, name: str) -> int:
@@ -265,7 +291,10 @@ class Result:
         ResultError
             The run ended before a summary was written, or it is damaged.
         """
-        return _read_json(self.path / SUMMARY)
+        path = self.path / SUMMARY
+        if self.status == "running" and not path.is_file():
+            raise ResultError(f"{path}: there is no such file: the run has not ended, or it was killed")
+        return _read_json(path)
 
     @property
     def status(self) -> str:
@@ -284,7 +313,7 @@ class Result:
 
     @property
     def scenario(self) -> dict[str, Any]:
-        """The resolved scenario: every parameter with its value."""
+        """The resolved scenario: every parameter that has an effect, with its value."""
         resolved: dict[str, Any] = self.manifest.get("scenario") or {}
         return resolved
 
@@ -312,7 +341,7 @@ class Result:
         Raises
         ------
         ResultError
-            The file is damaged or of a newer schema.
+            The file is absent though the run wrote it, is damaged, or of a newer schema.
         ValueError
             There is no table of that name.
         """
@@ -322,6 +351,8 @@ class Result:
 
         path = self.path / f"{table}.parquet"
         if not path.is_file():
+            if expected := self._expected_rows(table):
+                raise ResultError(f"{path}: there is no such file; expected one with {expected} rows, as {MANIFEST} says")
             return pl.LazyFrame(schema=schema(table))
         try:
             metadata = pl.read_parquet_metadata(path)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import os
-import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from fanin import _core, folder
+from fanin import _core, _temporary, folder
 from fanin.progress import Bar, ProgressCallback, last_arrival_ps
 from fanin.results import Result
 from fanin.scenario import Scenario
@@ -72,14 +69,12 @@ def run(
     chosen = as_scenario(scenario)
     text, kind = chosen.source()
     resolved = chosen.resolved  # raises: a wrong scenario must not cost an earlier result
-    if out is None:
-        target = Path(tempfile.mkdtemp(prefix="fanin-"))
-        atexit.register(shutil.rmtree, target, ignore_errors=True)
-    else:
-        target = Path(out)
-        folder.inspect(target, overwrite=overwrite)
-        folder.clear(target)
     with contextlib.ExitStack() as stack:
+        if out is None:
+            target = _temporary.folder()
+        else:
+            target = Path(out)
+            stack.enter_context(folder.taken(target, overwrite=overwrite))
         callback = stack.enter_context(Bar(arrivals_end_ps=last_arrival_ps(resolved))) if progress is True else progress or None
         _core.run(text, kind, str(chosen.base_dir), str(target), cast(Any, callback))
     return Result(target)

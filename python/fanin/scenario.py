@@ -8,7 +8,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, Self
@@ -138,7 +138,7 @@ class Scenario:
     >>> other = base.replace(seed=2, **{"switch.marking.k": "30 packets"})  # doctest: +SKIP
     """
 
-    __slots__ = ("_base_dir", "_data", "_text")
+    __slots__ = ("_base_dir", "_changed", "_data", "_origin", "_text")
 
     def __init__(self, document: Mapping[str, Any] | None = None, *, base_dir: str | os.PathLike[str] = ".", **tables: Any) -> None:
         merged = {**(document or {}), **tables}
@@ -147,12 +147,15 @@ class Scenario:
         self._data: dict[str, Any] | None = {key: _plain(value, key) for key, value in merged.items() if value is not None}
         self._text: str | None = None
         self._base_dir = Path(base_dir)
+        self._origin: str | None = None
+        """The text that it was made from, before `_changed` were replaced."""
+        self._changed: tuple[str, ...] = ()
 
     @classmethod
     def from_toml(cls, text: str, *, base_dir: str | os.PathLike[str] = ".") -> Self:
         """Return the scenario that `text` describes; relative paths in it start from `base_dir`."""
         scenario = cls(base_dir=base_dir)
-        scenario._text, scenario._data = text, None
+        scenario._text, scenario._data, scenario._origin = text, None, text
         return scenario
 
     @classmethod
@@ -244,14 +247,27 @@ class Scenario:
         try:
             found = _core.check(text, kind, str(self._base_dir))
         except ScenarioError as error:
-            return Check(tuple(Problem.from_core(problem) for problem in error.problems), None, None)
-        problems = tuple(Problem.from_core(problem) for problem in found["problems"])
+            return Check(self._located(error.problems), None, None)
+        problems = self._located(found["problems"])
         resolved = json.loads(found["resolved"]) if found.get("resolved") else None
         return Check(problems, resolved, found.get("hash"), tuple(found.get("notes") or ()))
 
+    def _located(self, problems: Sequence[Mapping[str, Any]]) -> tuple[Problem, ...]:
+        """Return problems with the lines of the text that the scenario was made from, but for what was replaced since."""
+        found = [Problem.from_core(problem) for problem in problems]
+        if self._text is not None or self._origin is None:
+            return tuple(found)
+
+        def replaced(path: str) -> bool:
+            return any(path == key or path.startswith((f"{key}.", f"{key}[")) for key in self._changed)
+
+        lost = [problem for problem in found if problem.line is None and problem.path and not replaced(problem.path)]
+        lines = dict(zip([problem.path for problem in lost], _core.lines(self._origin, [p.path for p in lost]), strict=True))
+        return tuple(dataclasses.replace(p, line=lines.get(p.path)) if p in lost else p for p in found)
+
     @property
     def resolved(self) -> dict[str, Any]:
-        """Every parameter with its value, defaults included.
+        """Every parameter that has an effect, with its value, defaults included.
 
         Raises
         ------
@@ -299,7 +315,9 @@ class Scenario:
             kind = _entry(default, "kind")
             if table and kind is not None:
                 table.setdefault("kind", kind)
-        return type(self)(document, base_dir=self._base_dir)
+        scenario = type(self)(document, base_dir=self._base_dir)
+        scenario._origin, scenario._changed = self._origin, (*self._changed, *(changes or {}), *more)
+        return scenario
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Scenario):
@@ -342,7 +360,7 @@ def _refuse(text: str, kind: Literal["toml", "json"], base_dir: Path) -> None:
 
 def _raise_problems(found: Mapping[str, Any]) -> None:
     if not found.get("resolved"):
-        error = ScenarioError(found.get("rendered") or "the scenario has errors")
+        error = ScenarioError((found.get("rendered") or "the scenario has errors").rstrip())
         error.problems = list(found["problems"])
         raise error
 

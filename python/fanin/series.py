@@ -207,18 +207,21 @@ def queue_series(result: Result, port: str, window_ps: tuple[int, int] | None = 
 def _emptied(rows: pl.LazyFrame) -> pl.LazyFrame:
     """Return when the queue ran empty, between a packet and the next one that found nothing: ``time_ps``, ``queue_bytes`` 0.
 
-    The rate is the one at which the queue shrank wherever it did not run empty between two packets.
+    The rate is the one at which the queue shrank wherever it did not run empty between two packets, less what was dropped at its
+    head, which took no time.
     """
-    full = pl.col("dropped") | pl.col("replaced").fill_null(value=False)
+    at_head = pl.col("at_head").fill_null(value=False)
+    full = (pl.col("dropped") & ~at_head) | pl.col("replaced").fill_null(value=False)
     after = pl.col("queue_bytes") + pl.when(full).then(0).otherwise(pl.col("frame_bytes")).cast(pl.UInt64)
     steps = rows.select(
         "time_ps",
         after=after,
+        unsent=pl.when(at_head).then(pl.col("frame_bytes")).otherwise(0).cast(pl.Int64),
         next_ps=pl.col("time_ps").shift(-1),
         found=pl.col("queue_bytes").shift(-1),
     ).filter(pl.col("next_ps").is_not_null())
     busy = steps.filter(pl.col("found") > 0).select(
-        drained=(pl.col("after").cast(pl.Int64) - pl.col("found").cast(pl.Int64)).sum(),
+        drained=(pl.col("after").cast(pl.Int64) - pl.col("found").cast(pl.Int64) - pl.col("unsent")).sum(),
         span=(pl.col("next_ps") - pl.col("time_ps")).sum(),
     )
     drained, span = busy.collect(engine="streaming").row(0)

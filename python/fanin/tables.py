@@ -6,11 +6,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from fanin import show
+from fanin.clock import Clock
 
 __all__ = [
     "all_notes",
     "burst_rows",
     "culprit_rows",
+    "detect_lines",
     "highest_first",
     "largest",
     "law_line",
@@ -20,6 +22,8 @@ __all__ = [
     "phase_rows",
     "port_rows",
     "slope",
+    "waiting_flow_rows",
+    "waiting_rows",
 ]
 
 _FROM = {"given": "", "result": "", "estimated": " estimated", "lower_bound": " at least", "unknown": ""}
@@ -49,6 +53,37 @@ def _speed(port: dict[str, Any]) -> str:
     return text
 
 
+def _guessed(port: dict[str, Any], text: str) -> str:
+    """Return a size of a queue, or a number of drops, of a port; one that is an estimate says so."""
+    return f"≈ {text}" if port["estimate"] is not None and port["estimate"]["used"] else text
+
+
+def waiting_rows(document: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Return how long packets waited between two captures of one port; no rows where there are none."""
+    found = (document["pair"] or {}).get("waiting")
+    head = ["Packets", "Mean", "Half", "95 %", "99 %", "Longest", "Of one at"]
+    if not found:
+        return head, []
+    spans = [show.duration(found[key]) for key in ("mean_ps", "p50_ps", "p95_ps", "p99_ps", "max_ps")]
+    return head, [[show.count(found["packets"]), *spans, moment(found["max_at_ps"])]]
+
+
+def waiting_flow_rows(document: dict[str, Any], limit: int) -> tuple[list[str], list[list[str]]]:
+    """Return the flows that waited longest; no rows where that is unknown."""
+    found = ((document["pair"] or {}).get("waiting") or {}).get("flows", [])
+    rows = [
+        [
+            row["name"],
+            show.count(row["packets"]),
+            show.count(row["dropped"]),
+            show.duration(row["mean_ps"]),
+            show.duration(row["max_ps"]),
+        ]
+        for row in found[:limit]
+    ]
+    return ["Flow", "Packets", "Drops", "Mean wait", "Longest wait"], rows
+
+
 def port_rows(document: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     """Return one row per port."""
     head = ["Port", "Records", "Time", "Speed", "Largest queue", "Bursts", "In bursts", "Drops", "Marks"]
@@ -62,10 +97,10 @@ def port_rows(document: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
                 show.count(port["records"]),
                 show.duration(span),
                 _speed(port),
-                show.size(port["peak_bytes"]),
+                _guessed(port, show.size(port["peak_bytes"])),
                 show.count(port["bursts_found"]),
                 f"{port['burst_ps'] / span:.2%}" if span else show.NOTHING,
-                show.count(port["dropped"]),
+                _guessed(port, show.count(port["dropped"])),
                 show.count(port["marked"]),
             ]
         )
@@ -88,13 +123,14 @@ def highest_first(ports: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(ports, key=lambda port: max(_height(burst) for burst in port["bursts"]), reverse=True)
 
 
-def burst_rows(port: dict[str, Any], limit: int) -> tuple[list[str], list[list[str]]]:
-    """Return one row per burst, the highest `limit` of them, highest first."""
-    head = ["Burst", "Start", "Duration", "Peak", "Arrived", "Rise", "Fall", "Drops", "Marks", "Flows", "Law"]
+def burst_rows(port: dict[str, Any], limit: int, clock: Clock | None = None) -> tuple[list[str], list[list[str]]]:
+    """Return one row per burst, the highest `limit` of them, highest first; with a clock also when each was."""
+    dated = [] if clock is None else [f"Time ({clock.name})"]
+    head = ["Burst", "Start", *dated, "Duration", "Peak", "Arrived", "Rise", "Fall", "Drops", "Marks", "Flows", "Law"]
     shown = largest(port, limit)
     notified = any(burst["notifications"] is not None for burst in shown)
     if notified:
-        head.insert(9, "Notices")
+        head.insert(len(head) - 2, "Notices")
     rows = []
     for burst in shown:
         law = burst["law"]
@@ -103,12 +139,13 @@ def burst_rows(port: dict[str, Any], limit: int) -> tuple[list[str], list[list[s
             [
                 str(burst["index"]),
                 moment(burst["start_ps"]),
+                *([] if clock is None else [clock.text(burst["start_ps"])]),
                 ("≥ " if burst["open"] or burst["cut"] else "") + show.duration(burst["duration_ps"]),
-                show.size(burst["peak_bytes"]),
+                _guessed(port, show.size(burst["peak_bytes"])),
                 show.size(burst["arrived_bytes"]),
                 show.rate(burst["rise_bps"]),
                 show.rate(burst["fall_bps"]),
-                show.count(burst["dropped_packets"]),
+                _guessed(port, show.count(burst["dropped_packets"])),
                 show.count(burst["marked_packets"]),
                 *([show.count(burst["notifications"])] if notified else []),
                 show.count(burst["flows"]),
@@ -135,7 +172,13 @@ def phase_rows(burst: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
 
 
 def culprit_rows(burst: dict[str, Any], limit: int) -> tuple[list[str], list[list[str]]]:
-    """Return the flows that stood in the queue at the peak of a burst, and what they sent since it was last empty, if known."""
+    """Return the flows that stood in the queue at the peak of a burst, and what they sent since it was last empty, if known.
+
+    Of a burst without a queue: the flows that arrived during it.
+    """
+    if not burst["direct"]:
+        rows = [[entry["name"], show.size(entry["bytes"]), f"{entry['share']:.1%}"] for entry in burst["indirect"][:limit]]
+        return ["Flow", "Arrived", "Share"], rows
     since = {entry["flow"]: entry["bytes"] for entry in burst["indirect"]}
     shown = burst["direct"][:limit]
     head = ["Flow", "In the queue at the peak", "Share"]
@@ -195,6 +238,21 @@ def notice_rows(document: dict[str, Any], limit: int) -> tuple[list[str], list[l
         counts = [show.count(entry["count"]), show.count(entry["repeated"]), show.size(entry["bytes"])]
         rows.append([entry["name"], *counts, *(known if timed else [])])
     return head, rows
+
+
+def detect_lines(ports: Sequence[dict[str, Any]], limit: int) -> list[str]:
+    """Return what makes a burst; and of `limit` ports without one how near it was, and which option shows it."""
+    kinds: dict[str, list[str]] = {}
+    for port in ports:
+        kinds.setdefault(port["detect"]["words"], []).append(port["port"])
+    if len(kinds) == 1:
+        lines = [f"A burst: {words}." for words in kinds]
+    else:
+        names = {words: ", ".join(of[:3]) + (f" and {len(of) - 3} more" if len(of) > 3 else "") for words, of in kinds.items()}
+        lines = [f"A burst at {names[words]}: {words}." for words in kinds]
+    quiet = not any(port["bursts_found"] for port in ports)
+    without = [port for port in ports if port["nothing"] and (quiet or port["nothing"]["option"])]
+    return lines + [f"{port['port']}: {port['nothing']['words']}." for port in without[:limit]]
 
 
 def law_line(burst: dict[str, Any]) -> str:

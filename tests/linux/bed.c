@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <linux/if_ether.h>
 #include <linux/if_packet.h>
+#include <linux/sock_diag.h>
 #include <linux/tcp.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -176,10 +177,10 @@ static void ring_write(struct ring *r, const char *name, bool outgoing) {
 
 /* ---- delay line --------------------------------------------------------------------------------------------------------- */
 
-struct ack { /* 16 bytes: when it came, how much later than it was due it left */
+struct ack { /* 24 bytes: when it came, how much later than it was due it left; its number, window and options */
   u64 ns;
-  u32 late;
-  u16 dport, pad;
+  u32 late, ack;
+  u16 dport, window, flags, options;
 };
 
 static struct ring line;
@@ -208,7 +209,10 @@ static void *delay_line(void *unused) {
     if (h->tp_snaplen != h->tp_len) fail("an acknowledgment of %u bytes does not fit the ring", h->tp_len);
     if (send(line_out, b, h->tp_snaplen, 0) < 0) fail("the delay line cannot send");
     if (acks_n < ACKS)
-      acks[acks_n++] = (struct ack){.ns = came, .late = (u32)(t > due ? t - due : 0), .dport = (u16)(b[36] << 8 | b[37])};
+      acks[acks_n++] = (struct ack){.ns = came, .late = (u32)(t > due ? t - due : 0),
+                                    .ack = (u32)b[42] << 24 | (u32)b[43] << 16 | (u32)b[44] << 8 | b[45],
+                                    .dport = (u16)(b[36] << 8 | b[37]), .window = (u16)(b[48] << 8 | b[49]), .flags = b[47],
+                                    .options = (u16)((b[46] >> 4) * 4 - 20)};
     __atomic_store_n(&h->tp_status, TP_STATUS_KERNEL, __ATOMIC_RELEASE);
     line.at = (line.at + 1) % line.slots;
   }
@@ -219,6 +223,7 @@ static void *delay_line(void *unused) {
 
 static int listener;
 static u64 finished[FLOWS];
+static volatile int accepted[FLOWS]; /* descriptor of the receiving end; 0: none */
 static volatile int finished_n;
 
 static void *receiver(void *unused) {
@@ -241,6 +246,7 @@ static void *receiver(void *unused) {
         if (c < 0) continue;
         if (c >= 4096) fail("too many descriptors");
         of[c] = ntohs(from.sin_port) - FIRST_PORT;
+        accepted[of[c]] = c;
         e = (struct epoll_event){.events = EPOLLIN, .data.fd = c};
         epoll_ctl(poll_fd, EPOLL_CTL_ADD, c, &e);
         continue;
@@ -255,6 +261,7 @@ static void *receiver(void *unused) {
           __atomic_add_fetch(&finished_n, 1, __ATOMIC_SEQ_CST);
         }
       } else if (k == 0 || errno != EAGAIN) {
+        accepted[flow] = 0;
         close(fd);
       }
     }
@@ -294,6 +301,33 @@ static struct sample sample(int flow) {
                          .snd_wnd = i->tcpi_snd_wnd, .timeouts = timeouts, .probes = i->tcpi_probes};
 }
 
+struct received { /* 48 bytes: what the receiving end knows; bytes and microseconds */
+  u64 ns;
+  u32 flow, mss, ato_us, earned, rtt_us, space, window, memory, used, pad;
+};
+
+static struct received *ends;
+static u32 ends_n;
+
+static bool receiving(int flow, struct received *r) {
+  union {
+    struct tcp_info info;
+    unsigned char bytes[512];
+  } u;
+  memset(&u, 0, sizeof u);
+  u32 memory[16] = {0}, window;
+  socklen_t n = sizeof u, m = sizeof memory;
+  int fd = accepted[flow];
+  if (!fd || getsockopt(fd, IPPROTO_TCP, TCP_INFO, &u, &n) || getsockopt(fd, SOL_SOCKET, SO_MEMINFO, memory, &m)) return false;
+  /* tcpi_rcv_wnd, behind tcpi_snd_wnd: since Linux 6.2, which headers of older systems lack. */
+  memcpy(&window, u.bytes + offsetof(struct tcp_info, tcpi_snd_wnd) + 4, sizeof window);
+  const struct tcp_info *i = &u.info;
+  *r = (struct received){.ns = now(), .flow = (u32)flow, .mss = i->tcpi_rcv_mss, .ato_us = i->tcpi_ato,
+                         .earned = i->tcpi_rcv_ssthresh, .rtt_us = i->tcpi_rcv_rtt, .space = i->tcpi_rcv_space, .window = window,
+                         .memory = memory[SK_MEMINFO_RCVBUF], .used = memory[SK_MEMINFO_RMEM_ALLOC]};
+  return true;
+}
+
 static void *sampler(void *unused) {
   (void)unused;
   real_time(30, 0);
@@ -301,6 +335,8 @@ static void *sampler(void *unused) {
   while (!sampler_stop && samples_n + FLOWS < SAMPLES) {
     for (int f = 0; f < flows; f++)
       if (!finished[f]) samples[samples_n++] = sample(f);
+    for (int f = 0; ends && f < flows; f++)
+      if (!finished[f] && ends_n < SAMPLES && receiving(f, &ends[ends_n])) ends_n++;
     next += 1000000;
     u64 t = now();
     if (next < t) next = t;
@@ -363,6 +399,10 @@ int main(int argc, char **argv) {
   samples = calloc(SAMPLES, sizeof *samples), acks = calloc(ACKS, sizeof *acks);
   memset(acks, 1, ACKS * sizeof *acks);
   memset(samples, 1, (size_t)flows * 20000 * sizeof *samples);
+  if (number("receivers")) {
+    ends = calloc(SAMPLES, sizeof *ends);
+    memset(ends, 1, (size_t)flows * 20000 * sizeof *ends);
+  }
 
   enter(switch_ns);
   u32 slots = (u32)number("slots");
@@ -427,6 +467,9 @@ int main(int argc, char **argv) {
   fclose(f);
   f = create("info.bin");
   fwrite(samples, sizeof *samples, samples_n, f);
+  fclose(f);
+  f = create("ends.bin");
+  fwrite(ends, sizeof *ends, ends_n, f);
   fclose(f);
   f = create("flows.csv");
   fprintf(f, "flow,started_ns,finished_ns,syn_rtt_ns,total_retrans,timeouts,snd_wnd\n");

@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["ACK", "INFO", "PACKET", "Bed", "LackingError", "Run", "Setting", "lacking"]
+__all__ = ["ACK", "END", "INFO", "PACKET", "Bed", "LackingError", "Run", "Setting", "lacking"]
 
 HERE = Path(__file__).parent
 SENDERS = 27
@@ -54,14 +54,26 @@ PACKET = np.dtype(
 )
 """A captured packet."""
 
-ACK = np.dtype([("ns", "<u8"), ("late", "<u4"), ("dport", "<u2"), ("pad", "<u2")])
-"""An acknowledgment in the delay line: when it came, and by how much it left too late [ns]."""
+ACK = np.dtype(
+    [("ns", "<u8"), ("late", "<u4"), ("ack", "<u4"), ("dport", "<u2"), ("window", "<u2"), ("flags", "<u2"), ("options", "<u2")]
+)
+"""An acknowledgment in the delay line: when it came, by how much it left too late [ns], its number, window and flags.
+
+The window is not scaled; `options` are their bytes.
+"""
 
 INFO_FIELDS = """
 flow cwnd ssthresh srtt_us rttvar_us rto_us unacked sacked lost retrans total_retrans state backoff snd_wnd timeouts probes
 """
 INFO = np.dtype([("ns", "<u8"), *((name, "<u4") for name in INFO_FIELDS.split())])
 """TCP_INFO of a flow."""
+
+END_FIELDS = "flow mss ato_us earned rtt_us space window memory used pad"
+END = np.dtype([("ns", "<u8"), *((name, "<u4") for name in END_FIELDS.split())])
+"""TCP_INFO and SO_MEMINFO of the receiving end of a flow.
+
+That is rcv_mss, ato, rcv_ssthresh, rcv_rtt, rcv_space, rcv_wnd, rcvbuf and rmem_alloc.
+"""
 
 SYSCTL = {
     "ipv4/tcp_no_metrics_save": "1",  # else ssthresh comes from the run before
@@ -93,7 +105,8 @@ class LackingError(RuntimeError):
 class Setting:
     """What a run is: bytes, bit/s and seconds.
 
-    `delay` is that of the delay line, nearly all of the RTT; flows start at least `gap` after each other.
+    `delay` is that of the delay line, nearly all of the RTT; flows start at least `gap` after each other. `receivers`: the
+    receiving ends are sampled too, which locks their sockets for a moment.
     """
 
     flows: int
@@ -103,6 +116,7 @@ class Setting:
     delay: float
     buffer: int
     gap: float = 0
+    receivers: bool = False
 
 
 @dataclass
@@ -113,6 +127,7 @@ class Run:
     after: np.ndarray[Any, Any]
     acks: np.ndarray[Any, Any]
     info: np.ndarray[Any, Any]
+    ends: np.ndarray[Any, Any]
     flows: list[dict[str, int]]
     start_ns: int
     counters: dict[str, int]
@@ -349,6 +364,7 @@ class Bed:
             "sender_ns": ",".join(map(str, used)),
             "before": "trunk1",
             "after": "port",
+            "receivers": int(setting.receivers),
             "line_in": "line_in",
             "line_out": "line_out",
             "slots": slots,
@@ -384,6 +400,7 @@ class Bed:
             after=np.fromfile(out / "after.bin", PACKET),
             acks=np.fromfile(out / "acks.bin", ACK),
             info=np.fromfile(out / "info.bin", INFO),
+            ends=np.fromfile(out / "ends.bin", END),
             flows=[dict(zip(names, map(int, r.split(",")), strict=True)) for r in rows[1:] if r],
             start_ns=bed["start_ns"],
             counters={k: v for k, v in total.items() if v},

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ import polars as pl
 
 from bed import Bed, Run
 from measure import FIGURES, Outcome, Trace, Verdict, judge
-from mirror import EXPERIMENTS, Experiment, kernel_outcome, medoid, run_fanin, series
+from mirror import EXPERIMENTS, Experiment, kernel_outcome, medoid, run_fanin, series, turn_us
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "out" / "linux"
@@ -78,7 +78,7 @@ def disturbed(n: dict[str, float]) -> str | None:
     return None
 
 
-def measure(experiments: Iterable[Experiment], out: Path, runs: int = RUNS) -> dict[str, Any]:
+def measure(experiments: Iterable[Experiment], out: Path, runs: int = RUNS, receivers: bool = False) -> dict[str, Any]:
     """Run experiments on the kernel, `runs` quiet runs of each, and keep a small archive of the middle one.
 
     Raises
@@ -94,7 +94,8 @@ def measure(experiments: Iterable[Experiment], out: Path, runs: int = RUNS) -> d
             rejected: list[str] = []
             step: int | None = None
             while len(kept) < runs:
-                run = bed.run(experiment.setting(len(kept)))
+                setting = replace(experiment.setting(len(kept)), receivers=receivers)
+                run = bed.run(setting)
                 mine, trace = kernel_outcome(run, step)
                 n = noise(run, trace, experiment.rate)
                 reason = disturbed(n)
@@ -105,6 +106,7 @@ def measure(experiments: Iterable[Experiment], out: Path, runs: int = RUNS) -> d
                         raise NoisyError(f"{experiment.name}: {len(rejected)} of {of} runs disturbed: {rejected[-1]}")
                     continue
                 step = mine.step
+                n["turn_us"] = turn_us(run, setting.delay)
                 kept.append((run, mine, trace, n))
             cases[experiment.key] = {
                 "runs": [o.as_dict() for _, o, _, _ in kept],
@@ -130,14 +132,16 @@ def archive(folder: Path, experiment: Experiment, run: Run, mine: Outcome, trace
     folder.mkdir(parents=True, exist_ok=True)
     zero = int(run.before["ns"][run.before["payload"] > 0][0])
 
-    def table(rows: Any, drop: Sequence[str] = ()) -> pl.DataFrame:
-        columns = {k: rows[k] for k in rows.dtype.names if k not in (*drop, "ns")}
+    def table(rows: Any) -> pl.DataFrame:
+        columns = {k: rows[k] for k in rows.dtype.names if k != "ns"}
         return pl.DataFrame({"time_ns": rows["ns"].astype(np.int64) - zero, **columns})
 
     table(run.before).write_parquet(folder / "before.parquet")
     table(run.after).write_parquet(folder / "after.parquet")
-    table(run.acks, ("pad",)).write_parquet(folder / "acks.parquet")
+    table(run.acks).write_parquet(folder / "acks.parquet")
     table(run.info).write_parquet(folder / "tcp_info.parquet")
+    if len(run.ends):
+        table(run.ends).write_parquet(folder / "receivers.parquet")
     series(trace).write_parquet(folder / "queue.parquet")
     about = {"name": experiment.name, "outcome": mine.as_dict(), "counters": run.counters, "noise": noise, "machine": run.machine}
     (folder / "run.json").write_text(json.dumps(about, indent=1), encoding="utf-8")
@@ -181,7 +185,7 @@ def compare(data: dict[str, Any], folder: Path, runs: int | None = None) -> list
         if experiment.key not in data["cases"]:
             continue
         kernel = [Outcome.of(r) for r in data["cases"][experiment.key]["runs"]]
-        fanin = [run_fanin(experiment, k, folder)[0] for k in kernel[:runs]]
+        fanin = [run_fanin(experiment, k, folder, run)[0] for run, k in enumerate(kernel[:runs])]
         rows.append(Row(experiment, kernel, fanin, judge(kernel, fanin)))
     return rows
 
@@ -323,13 +327,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--from", dest="source", type=Path, help="kernel runs (default: those measured now, or the committed ones)")
     parser.add_argument("--only", default="*", help="experiments whose key matches, such as 'reno-9x*'")
     parser.add_argument("--runs", type=int, default=RUNS, help="quiet runs of each experiment")
+    parser.add_argument("--receivers", action="store_true", help="sample the receiving ends too, into receivers.parquet")
     parser.add_argument("--docs", action="store_true", help="write tables and plots of docs/linux.md")
     parser.add_argument("--reference", action="store_true", help="make these runs the committed reference")
     options = parser.parse_args(arguments)
     source = options.source or REFERENCE
     if options.measure:
         source = OUT / "kernel.json"
-        data = measure([e for e in EXPERIMENTS if fnmatch.fnmatch(e.key, options.only)], OUT, options.runs)
+        data = measure([e for e in EXPERIMENTS if fnmatch.fnmatch(e.key, options.only)], OUT, options.runs, options.receivers)
         write(data, source)
     data = load(source)
     if options.reference:

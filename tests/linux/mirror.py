@@ -15,7 +15,7 @@ import fanin
 from bed import Run, Setting
 from measure import POINTS, SMALL, Outcome, Trace, late, matched, outcome, served
 
-__all__ = ["EXPERIMENTS", "Experiment", "kernel_outcome", "run_fanin", "scenario"]
+__all__ = ["EXPERIMENTS", "TURN_US", "Experiment", "kernel_outcome", "run_fanin", "scenario", "turn_us"]
 
 FRAME, ACK = 1514, 66
 """A full segment and an ACK with timestamps, as HTB counts them: with the Ethernet header, without FCS."""
@@ -25,6 +25,16 @@ EDGE = 4_000_000_000
 
 VARIANTS = 5
 """Runs of an experiment that differ a little."""
+
+TICK_US = 4_000
+"""A tick of the kernel's clock, HZ = 250, which all senders share."""
+
+TURN_US = 29
+"""What a round trip takes beside the delay line, medians while data flows: the line is late by 19 us, the receiver takes 3, the
+sender 7. A handshake takes 100 us, since then the machine wakes up."""
+
+WRITES = ["14480B", "51056B", "65536B"]
+"""What each call of the testbed's senders writes: the first window, then up to multiples of 64 KiB."""
 
 CONTROLS = {"reno": "newreno", "cubic": "cubic"}
 """Linux's Reno has SACK; Fanin's `reno` switches it off."""
@@ -116,15 +126,38 @@ def kernel_outcome(run: Run, step: int | None = None) -> tuple[Outcome, Trace]:
     )
 
 
-def scenario(experiment: Experiment, like: Outcome, folder: Path) -> fanin.Scenario:
-    """The scenario that mirrors a run of the kernel: its starts and its round trip.
+def turn_us(run: Run, delay: float) -> float:
+    """What a round trip of this run took beside the delay line, `delay` seconds: see `TURN_US`."""
+    receiver, sender = [], []
+    for port in np.unique(run.acks["dport"]):
+        left = run.after[(run.after["sport"] == port) & (run.after["payload"] > 0)]
+        acks = run.acks[run.acks["dport"] == port]
+        ends, first_left = np.unique(left["seq"] + left["payload"], return_index=True)
+        numbers, first_ack = np.unique(acks["ack"], return_index=True)
+        _, of_left, of_ack = np.intersect1d(ends, numbers, assume_unique=True, return_indices=True)
+        came, gone = acks["ns"][first_ack[of_ack]], left["ns"][first_left[of_left]]
+        receiver.append((came - gone)[came > gone])
+        data = run.before[(run.before["sport"] == port) & (run.before["payload"] > 0)]["ns"]
+        at_sender = acks["ns"] + acks["late"] + round(delay * 1e9)
+        after = np.searchsorted(data, at_sender)
+        answered = after < len(data)
+        sender.append(data[after[answered]] - at_sender[answered])
+    parts = (np.concatenate(receiver), run.acks["late"], np.concatenate(sender))
+    return round(sum(float(np.median(part)) for part in parts) / 1e3, 1)
+
+
+def scenario(experiment: Experiment, like: Outcome, folder: Path, run: int = 0) -> fanin.Scenario:
+    """The scenario that mirrors run `run` of the kernel: its starts and its round trip.
+
+    At which moment of a tick the flows began is not recorded: the runs are spread over the tick.
 
     HTB counts a frame without preamble, gap and padding, and lets it go at once, where a simulated link takes its time for it and
     for its ACK; that time comes off the round trip.
     """
     n = experiment.flows
+    phase = run % VARIANTS * TICK_US // VARIANTS
     sizes = FRAME + ACK
-    loop_ps = like.loop_us * 1e6 - sizes * 8e12 / experiment.rate - sizes * 8e12 / EDGE
+    loop_ps = experiment.setting(run).delay * 1e12 + TURN_US * 1e6 - sizes * 8e12 / experiment.rate - sizes * 8e12 / EDGE
     edge_ps = round(loop_ps / 2) - 1_000_000
     nodes = [{"id": f"s{i}", "kind": "host"} for i in range(n)]
     nodes += [{"id": "switch", "kind": "switch"}, {"id": "receiver", "kind": "host"}]
@@ -139,13 +172,15 @@ def scenario(experiment: Experiment, like: Outcome, folder: Path) -> fanin.Scena
             "kind": "tcp",
             "profile": "linux",
             "congestion_control": CONTROLS[experiment.control],
-            "clock_granularity": "4ms",
+            "clock_granularity": f"{TICK_US}us",
+            "timer_ticks": True,
+            "push": {"kind": "half_window", "writes": WRITES},
         },
         "traffic": [
             {
                 "kind": "flows",
                 "flows": [
-                    {"id": str(i), "src": f"s{i}", "dst": "receiver", "size": f"{experiment.size}B", "start": f"{at}us"}
+                    {"id": str(i), "src": f"s{i}", "dst": "receiver", "size": f"{experiment.size}B", "start": f"{phase + at}us"}
                     for i, at in enumerate(like.starts)
                 ],
             }
@@ -159,9 +194,9 @@ def scenario(experiment: Experiment, like: Outcome, folder: Path) -> fanin.Scena
     return fanin.Scenario.from_file(path)
 
 
-def run_fanin(experiment: Experiment, like: Outcome, folder: Path) -> tuple[Outcome, Trace]:
-    """Run the mirror of a run of the kernel; the result stays in `folder`."""
-    result = fanin.run(scenario(experiment, like, folder), folder / "result", progress=False, overwrite=True)
+def run_fanin(experiment: Experiment, like: Outcome, folder: Path, run: int = 0) -> tuple[Outcome, Trace]:
+    """Run the mirror of run `run` of the kernel; the result stays in `folder`."""
+    result = fanin.run(scenario(experiment, like, folder, run), folder / "result", progress=False, overwrite=True)
     assert result.flows["status"].unique().to_list() == ["complete"]
     rows = result.queues
     first = rows.filter(pl.col("frame_bytes") >= SMALL)["time_ps"][0]

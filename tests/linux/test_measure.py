@@ -13,10 +13,11 @@ import pytest
 
 import fanin
 from bars import BARS
+from bed import ACK as ACK_ROW
 from bed import PACKET, Run
 from campaign import REFERENCE, Bar, NoisyError, Row, compact, compare, disturbed, load, markdown, noise, reached, write
 from measure import FIGURES, Outcome, Verdict, early, judge, late, matched, outcome, served
-from mirror import ACK, EXPERIMENTS, FRAME, run_fanin, scenario
+from mirror import ACK, EXPERIMENTS, FRAME, TURN_US, run_fanin, scenario, turn_us
 
 pytestmark = pytest.mark.native
 
@@ -175,11 +176,11 @@ class TestNoise:
         assert issubclass(NoisyError, RuntimeError)
 
     def test_lateness_is_read_from_the_delay_line(self) -> None:
-        acks = np.zeros(100, [("ns", "<u8"), ("late", "<u4"), ("dport", "<u2"), ("pad", "<u2")])
+        acks = np.zeros(100, ACK_ROW)
         acks["late"] = 20_000
         acks["late"][-1] = 7_000_000
         none = np.zeros(0, PACKET)
-        run = Run(none, none, acks, none, [], 0, {}, {"steal_share": 0.001, "load": 2.0})
+        run = Run(none, none, acks, none, none, [], 0, {}, {"steal_share": 0.001, "load": 2.0})
         trace = served(np.zeros(10, np.int64), np.full(10, 1250), np.zeros(10, bool), 100_000_000)
         found = noise(run, trace, 100_000_000)
         assert (found["late_p50_us"], found["late_max_us"], found["rate"]) == (20.0, 7000.0, 1.0)
@@ -189,15 +190,26 @@ class TestMirror:
     def test_round_trip_is_that_of_the_kernel(self, tmp_path: Path) -> None:
         """A packet that leaves the queue brings its next one a loop later, whatever the link takes to send it."""
         experiment = next(e for e in EXPERIMENTS if e.key.startswith("cubic-1x"))
-        like = replace(BASE, starts=(0,), loop_us=2150.0)
+        like = replace(BASE, starts=(0,))
         _, trace = run_fanin(experiment, like, tmp_path)
+        loop = round(experiment.setting().delay * 1e9) + TURN_US * 1000
         # Ten packets come together, the eleventh with the ACK of the first, which may wait for the end of the handshake's ACK.
         assert trace.came[9] < 100_000
-        assert 0 <= trace.came[10] - 2_150_000 <= ACK * 80
+        assert 0 <= trace.came[10] - loop <= ACK * 80
+
+    def test_what_a_turn_takes_is_read_from_the_data(self) -> None:
+        """Segments leave the port 121 us apart, each answered after 3 us; the line is late by 19, the sender takes 7."""
+        n = np.arange(10, dtype=np.uint64)
+        after, acks, before = np.zeros(10, PACKET), np.zeros(10, ACK_ROW), np.zeros(10, PACKET)
+        after["ns"], after["seq"], after["payload"], after["sport"] = 10**6 + n * 121_000, 5 + n * 1448, 1448, 10_000
+        acks["ns"], acks["ack"], acks["dport"], acks["late"] = after["ns"] + 3_000, after["seq"] + 1448, 10_000, 19_000
+        before["ns"], before["payload"], before["sport"] = acks["ns"] + 2_000_000 + 19_000 + 7_000, 1448, 10_000
+        run = Run(before, after, acks, before[:0], before[:0], [], 0, {}, {})
+        assert turn_us(run, 0.002) == TURN_US
 
     def test_the_queue_is_the_one_that_packets_found(self, tmp_path: Path) -> None:
         experiment = next(e for e in EXPERIMENTS if e.key == "reno-9x1000KB-2ms-512KB-100M")
-        like = replace(BASE, starts=tuple(range(0, 450, 50)), loop_us=2150.0)
+        like = replace(BASE, starts=tuple(range(0, 450, 50)))
         _, trace = run_fanin(experiment, like, tmp_path)
         rows = fanin.Result(tmp_path / "result").queues
         first = rows.filter(pl.col("frame_bytes") > 100)["time_ps"][0]

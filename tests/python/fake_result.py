@@ -34,7 +34,7 @@ def write_table(path: Path, name: str, rows: list[dict[str, Any]] | pl.DataFrame
     return frame
 
 
-def packets(bursts: int, senders: int, each: int, seed: int) -> list[dict[str, Any]]:
+def packets(bursts: int, senders: int, each: int, seed: int, limit: int = LIMIT) -> list[dict[str, Any]]:
     """Packets at the watched port: `bursts` incasts of `senders` flows with `each` packets, through a drop-tail queue."""
     rng = random.Random(seed)
     out: list[dict[str, Any]] = []
@@ -50,7 +50,7 @@ def packets(bursts: int, senders: int, each: int, seed: int) -> list[dict[str, A
         for time, flow in arrivals:
             leaves = [t for t in leaves if t > time]
             found = len(leaves) * FRAME
-            dropped = found + FRAME > LIMIT
+            dropped = found + FRAME > limit
             if not dropped:
                 begins = max(time, free)
                 free = begins + SENT_PS
@@ -67,6 +67,7 @@ def packets(bursts: int, senders: int, each: int, seed: int) -> list[dict[str, A
                     "marked": not dropped and found >= MARK_AT,
                     "dropped": dropped,
                     "replaced": False,
+                    "at_head": False,
                 }
             )
     return out
@@ -204,11 +205,12 @@ def write_result(
     seed: int = 1,
     status: str = "complete",
     watch: bool = True,
+    limit: int = LIMIT // FRAME,
     manifest: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write a result folder whose tables and summary agree with one another."""
     path.mkdir(parents=True, exist_ok=True)
-    arrived = pl.DataFrame(packets(bursts, senders, each, seed), schema=schema("queues"))
+    arrived = pl.DataFrame(packets(bursts, senders, each, seed, limit * FRAME), schema=schema("queues"))
     if watch:
         write_table(path, "queues", arrived)
     flows = write_table(path, "flows", flow_rows(bursts, senders, each, arrived, seed))

@@ -105,7 +105,7 @@ class TestNumbers:
         assert np.average(judged["slope_bps"].to_numpy(), weights=length) == pytest.approx(law["slope_bps"])
         row = found.bursts.filter(pl.col("law") == 1).row(0, named=True)
         assert (row["law_holds"], row["slope_bps"], row["words"]) == (True, law["slope_bps"], law["words"])
-        assert "law 1 (slope = port speed) holds" in law["words"]
+        assert "Law 1 (slope = port speed) holds" in law["words"]
 
     def test_culprits_stood_in_the_queue(self, sync: fanin.Result, found: fanin.Analysis) -> None:
         burst = found.burst()
@@ -182,7 +182,8 @@ class TestKinds:
         rates = fanin.analyze(alone, rate="1Gbps", window="1ms", share=0.9)
         assert any("there is no queue in this trace" in note for note in rates.notes)
         port = max(rates.document["ports"], key=lambda entry: entry["records"])
-        assert port["detect"] == {"by": "rate", "window_ps": 1_000_000_000, "share": 0.9}
+        words = "window 1 ms, more than 90 % of 1 Gb/s"
+        assert port["detect"] == {"by": "rate", "window_ps": 1_000_000_000, "share": 0.9, "words": words}
         assert port["peak_bytes"] is None
         assert port["bursts_found"] >= 1
         figure = rates.plot(port["port"])
@@ -271,7 +272,8 @@ class TestMessages:
         assert lines[0].startswith("error: above: 'x' is not a number followed by a unit")
         assert lines[1].startswith("error: rate: '10' has no unit")
         done = CliRunner().invoke(app, ["analyze", str(tmp_path / "x"), "-o", "y.txt"])
-        assert (done.exit_code, done.stderr) == (2, "error: --out y.txt: ends in neither .html nor .json\n")
+        message = "error: --out y.txt: cannot be written; names that end in .html and .json are\n"
+        assert (done.exit_code, done.stderr) == (2, message)
 
     def test_progress_may_end_it(self, large: Path) -> None:
         seen: list[fanin.AnalysisProgress] = []
@@ -360,7 +362,7 @@ class TestOutput:
     def test_a_notebook_sees_the_same(self, found: fanin.Analysis) -> None:
         text = found._repr_html_()
         assert "18" in text
-        assert "law 1 (slope = port speed) holds" in text
+        assert "Law 1 (slope = port speed) holds" in text
         assert repr(found) == f"<fanin.Analysis: 1 ports, {found.port()['bursts_found']} bursts>"
 
     def test_the_page_refers_to_nothing(self, found: fanin.Analysis) -> None:
@@ -397,10 +399,24 @@ def test_the_example_of_the_page_is_what_the_command_prints() -> None:
     assert shown is not None
     arguments = shlex.split(shown[1].replace("\\\n", " "))[1:]
     arguments[1] = str(ROOT / arguments[1])
-    done = CliRunner().invoke(app, arguments, env={"COLUMNS": "118"})
+    done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.stderr
     lines = [line.rstrip() for line in done.stdout.strip().splitlines()]
     assert [line for line in lines if line] == [line for line in shown[2].splitlines() if line]
+
+
+def test_the_lines_of_the_page_are_those_of_the_file() -> None:
+    page = (ROOT / "docs" / "analyze.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^\[(examples/\S+\.csv)\].*?```\n(.*?)```", page, re.DOTALL | re.MULTILINE)
+    assert [name for name, _ in shown] == ["examples/traces/switch7.csv"]
+    for name, begin in shown:
+        assert begin.count("\n") > 1
+        assert (ROOT / name).read_text(encoding="utf-8").startswith(begin), name
+    commands = re.findall(r"`fanin (analyze examples/[^`]*)`", page)
+    assert commands
+    for words in commands:
+        arguments = shlex.split(words)
+        assert CliRunner().invoke(app, [arguments[0], str(ROOT / arguments[1]), *arguments[2:], "-q"]).exit_code == 0
 
 
 def test_the_traces_of_the_examples_are_what_their_script_writes(tmp_path: Path) -> None:
@@ -429,3 +445,20 @@ def test_the_page_in_a_browser(browser: Any, found: fanin.Analysis, tmp_path: Pa
         assert x == pytest.approx([phase["start_ps"] / 1e9, phase["end_ps"] / 1e9])
         assert y == pytest.approx([phase["start_bytes"] / 1e3, phase["end_bytes"] / 1e3])
     assert browser.get_log("browser") == []
+
+
+def test_a_port_without_a_burst_says_what_would_show_one(sync: fanin.Result, tmp_path: Path) -> None:
+    found = fanin.analyze(sync, above="2MB")
+    (line, nearest) = tables.detect_lines(found.document["ports"], 3)
+    assert line == "A burst: queue above 2 MB, until 500 KB or less."
+    match = re.fullmatch(
+        rf"{PORT}: no burst: the largest queue was \S+ KB at \S+ ms, and .* above 2 MB; --above (\S+) shows it\.", nearest
+    )
+    assert match is not None, nearest
+    assert fanin.analyze(sync, above=match[1]).port()["bursts_found"] > 0
+    assert found.port()["nothing"]["value"] == match[1]
+    page = found.report(tmp_path / "a.html").read_text(encoding="utf-8")
+    assert nearest.split(";")[0].split(": ", 1)[1] in page
+    done = CliRunner().invoke(app, ["analyze", str(sync.path), "--above", "2MB", "--idle-before"])
+    assert nearest in done.stdout.splitlines()
+    assert fanin.analyze(sync, idle_before=True).document["settings"]["idle_before"] is True

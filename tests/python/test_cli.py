@@ -5,7 +5,12 @@ from __future__ import annotations
 import errno
 import io
 import json
+import os
 import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,12 +18,13 @@ from typing import Any
 import polars as pl
 import pytest
 from rich.console import Console
+from typer.main import get_command
 from typer.testing import CliRunner
 from typer.testing import Result as Outcome
 
 import fanin
 from fake_result import write_result
-from fanin import benchmark, overview, runner
+from fanin import benchmark, counters, overview, runner, terminal
 from fanin.cli import app, show_summary
 from fanin.progress import Bar, describe, fraction, last_arrival_ps, remaining_s
 
@@ -55,27 +61,64 @@ def test_run_writes_the_folder_and_prints_the_tables(scenario: Path, tmp_path: P
         assert text in done.stdout
     assert re.search(r"Largest queue +\S+ KB +\d+ packets at leaf0->h0", done.stdout)
     assert len(re.findall(r"^ *10 KB – 100 KB +\d+ ", done.stdout, re.MULTILINE)) == 2
-    narrow = CliRunner(env={"COLUMNS": "80", "NO_COLOR": "1"}).invoke(app, ["run", str(scenario), "-o", str(tmp_path / "80")])
-    assert "…" not in narrow.stdout
-    assert max(map(len, narrow.stdout.splitlines()[:-1])) <= 80
     assert f"result: {tmp_path / 'out'}" in done.stdout
     assert result.complete
     assert "1/3 flows" in done.stderr, "progress in a log"
 
 
-@pytest.mark.parametrize(("width", "shown"), [(80, True), (60, False)])
-def test_a_narrow_terminal_goes_without_columns_not_without_digits(folder: Path, width: int, shown: bool) -> None:
+def printed(width: int, show: Callable[[], None]) -> list[str]:
+    """What a function prints to a terminal of this width."""
+    text = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fanin.terminal.console", lambda: Console(file=text, width=width))
+        show()
+    return [line.rstrip() for line in text.getvalue().splitlines()]
+
+
+@pytest.mark.parametrize("width", [40, 80, 120, 10_000])
+def test_no_number_is_cut_off_and_no_column_left_out(folder: Path, width: int) -> None:
     result = fanin.load(folder)
     port = {"port": "switch0->h40", "max_bytes": 511_900, "max_packets": 390_123, "tx_bytes": 526.8e6}
     result.summary["ports"] = [{**port, "utilisation": 0.882, "marks": 233_842, "drops": 123_456}]
-    text = io.StringIO()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fanin.cli._out", lambda: Console(file=text, width=width))
-        show_summary(result)
-    line = next(line for line in text.getvalue().splitlines() if "switch0->h40 " in line)
-    assert "390,123" not in line
-    assert ("526.8 MB" in line) is shown
-    assert line.rstrip().endswith("233,842   123,456")
+    lines = printed(width, lambda: show_summary(result))
+    shown = [line for line in lines if not line.startswith(("result: ", "flow"))]
+    assert max(map(len, shown)) <= width
+    text = "\n".join(shown)
+    assert "…" not in text
+    cells = ["switch0->h40", "511.9 KB", "390,123", "526.8 MB", "88.2 %", "233,842", "123,456"]
+    numbers = [
+        *cells,
+        *(fact.text for fact in overview.facts(result.summary, result.manifest)),
+        *(cell for row in overview.fct_rows(result.summary)[1] for cell in row),
+        *(str(row[1]) for group in counters.groups(result.summary) for row in counters.rows(group, zeros=False)),
+    ]
+    for number in numbers:
+        assert re.search(rf"(^|\s){re.escape(number)}($|\s)", text, re.MULTILINE), number
+
+
+@pytest.mark.parametrize("environment", [{}, {"COLUMNS": "60"}, {"NO_COLOR": "1"}, {"TERM": "dumb"}, {"FORCE_COLOR": "1"}])
+def test_in_a_pipe_tables_have_their_full_width(folder: Path, environment: dict[str, str]) -> None:
+    code = "import sys, fanin; from fanin.cli import show_summary; show_summary(fanin.load(sys.argv[1]))"
+    call = [sys.executable, "-c", code, str(folder)]
+    done = subprocess.run(call, capture_output=True, text=True, check=True, env=os.environ | environment)
+    text = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout)
+    heads = [line.split() for line in text.splitlines()]
+    assert ["Port", "Largest", "queue", "Packets", "Sent", "Utilisation", "Marks", "Drops"] in heads
+    assert ("\x1b[" in done.stdout) is ("FORCE_COLOR" in environment)
+
+
+def test_wide_names_and_words_are_wrapped_not_cut() -> None:
+    flow = "[2001:db8:0:1234:5678:9abc:def0:1234]:40000 > [2001:db8::25]:80 tcp"
+    rows = [[flow, "1,234,567", "2026-11-22T17:30:00.123456789Z", "words that go on and on for more than a line"]]
+    head = ["Flow", "Packets", "Time (UTC)", "Note"]
+    for width in (40, 60, 80, 120, 10_000):
+        out = io.StringIO()
+        terminal.table(Console(file=out, width=width), "Flows", head, rows, words={3})
+        lines = [line.rstrip() for line in out.getvalue().splitlines()]
+        assert max(map(len, lines)) <= width
+        assert all(any(number in line for line in lines) for number in rows[0][1:3]), out.getvalue()
+        assert all(any(name in line for line in lines) for name in head)
+        assert all(any(part in line for line in lines) for part in ("40000", "[2001:db8::25]:80", "words", "line"))
 
 
 def test_json_is_one_object_and_nothing_else(scenario: Path, tmp_path: Path) -> None:
@@ -155,7 +198,6 @@ def test_an_earlier_result_is_only_replaced_on_request(scenario: Path, tmp_path:
     out = tmp_path / "out"
     assert call("run", scenario, "-o", out).exit_code == 0
     (out / "notes.txt").write_text("mine")
-    assert call("convert", out, "--table", "flows").exit_code == 0
     before = (out / "manifest.json").read_bytes()
     refused = call("run", scenario, "-o", out, "--set", "seed=9")
     assert refused.exit_code == 2
@@ -167,7 +209,6 @@ def test_an_earlier_result_is_only_replaced_on_request(scenario: Path, tmp_path:
     assert call("run", scenario, "-o", out, "--force", "--set", "seed=9").exit_code == 0
     assert fanin.load(out).manifest["seed"] == 9
     assert (out / "notes.txt").read_text() == "mine"
-    assert not (out / "flows.csv").exists(), "a converted table of the earlier result"
 
 
 def test_another_folder_is_never_touched(scenario: Path, tmp_path: Path) -> None:
@@ -211,7 +252,7 @@ def test_a_full_disk_is_found_before_the_run(
     monkeypatch.setattr("os.posix_fallocate", full if allocates else unable)
     monkeypatch.setattr("os.fsync", full)
     done = call("run", scenario, "-o", tmp_path / "out")
-    assert done.exit_code == 2
+    assert done.exit_code == 1
     assert "cannot be written: No space left on device" in done.stderr
     assert names(tmp_path / "out") == []
 
@@ -272,16 +313,13 @@ def test_aborted_flows_are_named(scenario: Path, tmp_path: Path) -> None:
     assert many[0] == "1,200 flows aborted:"
     assert many[2:] == ["  flow 4 h0 -> h9, 1000 B: retries_exhausted", "  and 1,198 more: flows.parquet, status = aborted"]
     result.summary.update(aborted=[one], flows={"total": 3, "complete": 2, "aborted": 1})
-    text = io.StringIO()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fanin.cli._out", lambda: Console(file=text, width=80))
-        show_summary(result)
-    assert "1 flow aborted: flow 3 h0 -> h9, 1000 B: retries_exhausted\nresult: " in text.getvalue()
+    text = "\n".join(printed(80, lambda: show_summary(result)))
+    assert "1 flow aborted: flow 3 h0 -> h9, 1000 B: retries_exhausted\nresult: " in text
 
 
 @pytest.mark.parametrize(("table", "key"), [("queues", "telemetry.queues"), ("ports", "telemetry.sample")])
 def test_a_table_that_a_run_did_not_write_is_not_converted(tmp_path: Path, table: str, key: str) -> None:
-    out = write_result(tmp_path / "out", bursts=1)
+    out = write_result(tmp_path / "out", bursts=1, manifest={"files": {}})
     (out / f"{table}.parquet").unlink()
     done = call("convert", out, "--table", "flows", "--table", table, "-o", tmp_path / "tables")
     assert done.exit_code == 2
@@ -327,11 +365,28 @@ def test_schema_and_version(core: ModuleType) -> None:
     assert fanin.__version__ == "0.1.0"
 
 
+COMMANDS: dict[str, Any] = getattr(get_command(app), "commands")  # noqa: B009 (a group's, which its type does not say)
+
+
 def test_help_names_every_command_and_the_exit_status() -> None:
     text = call("--help").stdout
-    for command in ("run", "report", "check", "schema", "bench", "convert", "version"):
+    for command in COMMANDS:
         assert re.search(rf"^│ {command} ", text, re.MULTILINE)
     assert "130 interrupted" in call("run", "--help").stdout
+
+
+@pytest.mark.parametrize("command", [None, *sorted(COMMANDS)])
+def test_help_has_an_example_and_plain_names(command: str | None) -> None:
+    text = call(*([command] if command else []), "--help").stdout
+    assert call(*([command] if command else []), "-h").stdout == text
+    assert not re.search(r"<\w|\{", text), text
+    examples = re.findall(r"^ Example: (?:.* \| )?fanin (.+?)\s*$", text, re.MULTILINE)
+    assert examples
+    for example in examples:
+        name, *words = shlex.split(example)
+        assert command in (None, name)
+        options = {option for parameter in COMMANDS[name].params for option in parameter.opts}
+        assert all(word in options for word in words if word.startswith("-") and word != "-"), example
 
 
 def test_bench_measures_each_workload_by_itself(core: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -116,7 +116,7 @@ def test_the_report_explains_followed_flows(result: fanin.Result) -> None:
     text = result.report().read_text(encoding="utf-8")
     assert 'id="flows"' in text
     assert 'id="flow-0"' in text
-    assert text.count("Where its time went") == 4
+    assert text.count("<span>Where its time went</span>") == 4
     assert re.search(r"retransmission timeout.*after the loss of ", text)
 
 
@@ -194,7 +194,7 @@ def test_a_flow_of_which_nothing_arrived_says_so_and_has_no_figure(tmp_path: Pat
     rest = '[[traffic]]\nkind = "flows"\nflows = [{ src = "h0", dst = "h1", size = "10KB" }]\n[telemetry]\nhosts = ["*"]\n'
     result = fanin.run(scenario(text + more + rest, tmp_path), tmp_path / "out", progress=False)
     assert f"was aborted: {why}, after 2 timeouts." in result.explain(0).text
-    assert (why in report.render(result)) == (handshake == "false")
+    assert why in report.render(result)
     if handshake == "true":
         with pytest.raises(ValueError, match="sent no data: its connection never opened"):
             result.plot_sequence(0)

@@ -85,7 +85,7 @@ def test_the_queue_holds_every_packet_once_by_what_became_of_it(folder: Path) ->
         assert rows.height > 0
         assert np.allclose(traces[name].x, rows["time_ps"].to_numpy() / 1e9)
         assert np.allclose(traces[name].y, rows["queue_bytes"].to_numpy() / 1e3)
-        assert (traces[name].customdata[:, 1] == rows["flow"].to_numpy()).all()
+        assert (traces[name].customdata[:, 0] == rows["flow"].to_numpy()).all()
     assert sum(len(traces[name].x) for name in sets) == records.height
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,8 @@ import pytest
 import fanin
 from fanin import _files
 from fanin.figures import fct_cdf
+
+CLI = [sys.executable, "-B", "-c", "from fanin.cli import app; app()"]
 
 
 def names(folder: Path) -> list[str]:
@@ -67,12 +71,114 @@ def small_files_only() -> None:
 def test_a_full_disk_leaves_no_half_file(tmp_path: Path, folder: Path, command: str, name: str) -> None:
     (tmp_path / name).write_text("old")
     words = [word.replace("RESULT", str(folder)).replace("OUT", str(tmp_path)) for word in command.split()]
-    call = [sys.executable, "-B", "-c", "from fanin.cli import app; app()", *words]
-    done = subprocess.run(call, capture_output=True, text=True, preexec_fn=small_files_only, check=False)
-    assert done.returncode == 2, done.stderr
+    done = subprocess.run([*CLI, *words], capture_output=True, text=True, preexec_fn=small_files_only, check=False)
+    assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr
     assert name in done.stderr, done.stderr
     assert (names(tmp_path), (tmp_path / name).read_text()) == ([name], "old")
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system on which a run can begin and a page has no room, where root may mount one."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = shutil.which("mount")
+    call = [mount or "mount", "-t", "tmpfs", "-o", "size=4600k", "tmpfs", str(disk)]
+    if os.geteuid() or mount is None or subprocess.run(call, capture_output=True, check=False).returncode:
+        pytest.skip("only root can mount a small disk")
+    yield disk
+    subprocess.run(["umount", str(disk)], check=True)
+
+
+TINY = """
+[topology]
+kind = "single_switch"
+hosts = 2
+[[traffic]]
+kind = "flows"
+flows = [{ src = "h0", dst = "h1", size = "100KB" }]
+"""
+
+
+@pytest.mark.native
+@pytest.mark.parametrize(
+    ("command", "error", "left"),
+    [
+        ("run TINY -o DISK/out --report", "DISK/out/report.html: No space left on device", {"out"}),
+        ("report RESULT -o DISK/page.html", "DISK/page.html: No space left on device", set()),
+        ("analyze RESULT -o DISK/page.html", "DISK/page.html: No space left on device", set()),
+        ("run DEMO -o DISK/out -q", "DISK/out/", {"out"}),
+    ],
+)
+def test_a_small_disk_ends_a_command_with_one_line(
+    tmp_path: Path, folder: Path, small_disk: Path, command: str, error: str, left: set[str]
+) -> None:
+    (tmp_path / "tiny.toml").write_text(TINY)
+    many = '[topology]\nkind = "single_switch"\nhosts = 33\n[[traffic]]\nkind = "incast"\nreceiver = "h0"\nsize = "4MB"\n'
+    (tmp_path / "demo.toml").write_text(many + '[telemetry]\nqueues = ["*"]\nhosts = ["*"]\n')
+    paths = {"TINY": tmp_path / "tiny.toml", "DEMO": tmp_path / "demo.toml", "RESULT": folder, "DISK": small_disk}
+    words = command.split()
+    for name, path in paths.items():
+        words = [word.replace(name, str(path)) for word in words]
+        error = error.replace(name, str(path))
+    done = subprocess.run([*CLI, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    lines = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert len(lines) == 1, done.stderr
+    assert lines[0].startswith(f"error: {error}"), done.stderr
+    assert "Traceback" not in done.stderr
+    assert set(names(small_disk)) == left
+    if "--report" in words:
+        assert fanin.load(small_disk / "out").complete, "the page did not fit, the result did"
+    elif left:
+        assert fanin.load(small_disk / "out").status == "partial"
+
+
+@pytest.mark.native
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "--version",
+        "version",
+        "--help",
+        "check TINY",
+        "check TINY --json",
+        "run TINY -o OUT",
+        "run TINY -o OUT --json",
+        "report RESULT -o PAGE",
+        "convert RESULT -o OUT",
+        "analyze RESULT",
+        "analyze RESULT --json",
+        "schema",
+        "vectors s-ecn",
+        "vectors s-ecn --format csv",
+        "reproduce --list",
+        "reproduce --list --json",
+    ],
+)
+def test_a_standard_output_that_is_full_is_one_line_too(tmp_path: Path, folder: Path, command: str) -> None:
+    (tmp_path / "tiny.toml").write_text(TINY)
+    paths = {"TINY": tmp_path / "tiny.toml", "RESULT": folder, "OUT": tmp_path / "out", "PAGE": tmp_path / "out.html"}
+    words = [str(paths.get(word, word)) for word in command.split()]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run([*CLI, *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert done.stderr.splitlines()[-1] == "error: standard output: No space left on device", done.stderr
+    assert "Traceback" not in done.stderr
+    if command.startswith("run"):
+        assert fanin.load(tmp_path / "out").complete
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("command", ["reproduce --list --json", "schema", "vectors s-ecn --format csv"])
+def test_a_reader_that_has_gone_is_no_error_to_speak_of(command: str) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run([*CLI, *command.split()], stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, "")
 
 
 def test_figures_too(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,10 +199,9 @@ def test_a_pipe_that_nobody_feeds_is_not_waited_for(tmp_path: Path, command: str
     os.mkfifo(tmp_path / "pipe.json")
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "folder" / "manifest.json")
-    paths = {"PIPE": tmp_path / "pipe.json", "FOLDER": tmp_path / "folder", "OUT": tmp_path / "out"}
+    paths = {"PIPE": tmp_path / "pipe.json", "FOLDER": tmp_path / "folder", "OUT": tmp_path / "out", "PAGE": tmp_path / "out.html"}
     words = [str(paths.get(word, word)) for word in command.split()]
-    call = [sys.executable, "-c", "from fanin.cli import app; app()", *words]
-    done = subprocess.run(call, capture_output=True, text=True, check=False, timeout=30)
+    done = subprocess.run([*CLI, *words], capture_output=True, text=True, check=False, timeout=30)
     assert done.returncode == 2
     assert str(paths[command.split()[1]]) in done.stderr
     assert "Traceback" not in done.stderr

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import html
+import itertools
 import json
 import math
 import re
@@ -19,8 +22,9 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
 import fanin
-from fake_result import COLD, PORT, write_result, write_table
-from fanin import report, series, show
+from fake_result import COLD, PORT, write_followed, write_result, write_table
+from fanin import report, series, show, tables
+from fanin.report import _bursts
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 DRIVER = shutil.which("chromedriver")
@@ -28,7 +32,18 @@ needs_browser = [
     pytest.mark.browser,
     pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="chromium and chromedriver are not installed: make install-chromium"),
 ]
-CHARTS = {"fct", "slowdown", "fct-cdf", "slowdown-cdf", "queue-0", "queue-1", "throughput", "throughput-ports", "drops-marks"}
+CHARTS = {
+    "fct",
+    "slowdown",
+    "fct-cdf",
+    "slowdown-cdf",
+    "queue-0",
+    "burst-0",
+    "queue-1",
+    "throughput",
+    "throughput-ports",
+    "drops-marks",
+}
 
 
 class Page(HTMLParser):
@@ -138,7 +153,7 @@ def test_a_long_idle_rest_is_not_shown_at_first_and_the_page_says_so(tmp_path: P
 
 
 def test_a_run_that_recorded_nothing_has_a_page(tmp_path: Path) -> None:
-    out = write_result(tmp_path / "out", bursts=1, watch=False)
+    out = write_result(tmp_path / "out", bursts=1, watch=False, manifest={"files": {}})
     for name in ("ports", "drops", "queries", "flows"):
         (out / f"{name}.parquet").unlink()
     summary = {"flows": {"total": 0, "complete": 0}, "fct": [], "ports": [], "goodput_bps": 0}
@@ -146,6 +161,60 @@ def test_a_run_that_recorded_nothing_has_a_page(tmp_path: Path) -> None:
     text = report.render(fanin.load(out))
     assert "No queue was recorded." in text
     assert text.count("nothing was recorded") == 7
+
+
+def test_a_followed_flow_that_sent_no_data_has_a_line(tmp_path: Path) -> None:
+    out = write_result(tmp_path / "out", bursts=1)
+    assert "Flows that were followed" not in report.render(fanin.load(out))
+    write_followed(out)
+    text = report.render(fanin.load(out))
+    assert text.count('id="flow-') == 1
+    assert "sent no data" not in text
+    segments = fanin.load(out).segments
+    silent = [segments.with_columns(flow=pl.lit(n, pl.UInt32), payload_bytes=pl.lit(0, pl.UInt16)) for n in range(1, 7)]
+    write_table(out, "segments", pl.concat([segments, *silent]))
+    result = fanin.load(out)
+    text = report.render(result)
+    assert text.count('id="flow-') == 1
+    for flow in range(1, 5):
+        assert f'<p class="notice">{html.escape(result.explain(flow).text)}</p>' in text
+    assert "2 more followed flows sent no data." in text
+
+
+def test_a_page_names_each_kind_of_line_once(tmp_path: Path) -> None:
+    """Entries of a legend that look alike cannot be told apart."""
+    out = write_result(tmp_path / "out", bursts=6, senders=32, each=14, limit=120)
+    data = re.search(r'id="figures">(.*?)</script>', report.render(fanin.load(out)), re.DOTALL)
+    assert data is not None
+    charts = json.loads(data[1])
+    assert sum(key.startswith("burst-") for key in charts) == 6
+    for key, chart in charts.items():
+        if not chart["layout"].get("showlegend"):
+            continue
+        default = itertools.cycle(chart["colorway"])
+        looks = []
+        for trace in chart["data"]:
+            color = next(default)
+            look = {**trace.get("marker", {}), **trace.get("line", {}), "mode": trace["mode"]}
+            if trace.get("showlegend", True):
+                looks.append((look.get("color", color), look.get("dash"), look.get("symbol"), look["mode"], trace.get("fillcolor")))
+        assert len(set(looks)) == len(looks), (key, looks)
+
+
+def test_a_page_with_many_packets_can_still_be_mailed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = write_result(tmp_path / "out", bursts=6, senders=32, each=14, limit=120)
+    monkeypatch.setattr(_bursts, "OUTLINE", 100)
+    monkeypatch.setattr(report, "Budget", lambda: _bursts.Budget(1500))
+    text = report.render(fanin.load(out))
+    data = re.search(r'id="figures">(.*?)</script>', text, re.DOTALL)
+    assert data is not None
+    charts = {key: chart for key, chart in json.loads(data[1]).items() if key.startswith("burst-0-")}
+    whole = [any(trace["name"] == "queued" for trace in chart["data"]) for chart in charts.values()]
+    assert whole == [True, True, True, False, False, False], "the highest, and two others that fit"
+    for chart, every in zip(charts.values(), whole, strict=True):
+        assert ("each as it found the queue" in chart["note"]) is every
+        assert ("smallest and largest queue of each part of the time" in chart["note"]) is not every
+        assert any(trace["name"] == "all other flows" for trace in chart["data"]), "its flows are known all the same"
 
 
 @pytest.fixture(scope="module")
@@ -166,7 +235,7 @@ def open_page(browser: webdriver.Chrome, page: Path) -> None:
     for log in ("browser", "performance"):
         browser.get_log(log)  # type: ignore[no-untyped-call]
     browser.get(page.as_uri())
-    browser.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    browser.execute_script("for (const name of ['beforeprint', 'afterprint']) window.dispatchEvent(new Event(name))")
     done = "return [...document.querySelectorAll('.plot')].every(p => p.dataset.drawn === 'done')"
     WebDriverWait(browser, 60).until(lambda driver: driver.execute_script(done))
 
@@ -188,6 +257,44 @@ def drawn(browser: webdriver.Chrome, chart: str) -> dict[str, tuple[Any, Any]]:
 @pytest.fixture(scope="module")
 def page(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return fanin.load(folder).report(tmp_path_factory.mktemp("page") / "report.html")
+
+
+CONTRAST = """
+const number = (text) => (text.match(/[0-9.]+/g) || []).map(Number);
+const over = (front, back) => {
+  const a = front.length > 3 ? front[3] : 1;
+  return [0, 1, 2].map((i) => a * front[i] + (1 - a) * back[i]);
+};
+const light = (rgb) => {
+  const [r, g, b] = rgb.map((c) => c / 255).map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+};
+const behind = (element) => {
+  if (!element) return [255, 255, 255];
+  return over(number(getComputedStyle(element).backgroundColor), behind(element.parentElement));
+};
+const seen = [];
+for (const element of document.querySelectorAll("body *")) {
+  const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+  if (!own || !element.getClientRects().length || element.closest("script, .plot")) continue;
+  const back = behind(element);
+  let opacity = 1;
+  for (let up = element; up; up = up.parentElement) opacity *= Number(getComputedStyle(up).opacity);
+  const color = number(getComputedStyle(element).color);
+  const [a, b] = [light(over([...color.slice(0, 3), (color[3] ?? 1) * opacity], back)), light(back)];
+  seen.push([(Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05), element.tagName, element.textContent.slice(0, 40)]);
+}
+return seen;
+"""
+"""The contrast of each element that has text of its own."""
+
+
+@pytest.fixture(scope="module")
+def bursts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a run with bursts that are found as such."""
+    out = write_result(tmp_path_factory.mktemp("bursts") / "out", bursts=6, senders=32, each=14, limit=120)
+    write_followed(out)
+    return fanin.load(out).report()
 
 
 class TestInBrowser:
@@ -280,12 +387,24 @@ class TestInBrowser:
         finally:
             browser.set_window_size(1280, 900)
 
-    def test_a_large_queue_has_a_window_with_every_packet(self, browser: webdriver.Chrome, tmp_path: Path) -> None:
+    def test_a_large_queue_has_its_highest_burst_with_every_packet(self, browser: webdriver.Chrome, tmp_path: Path) -> None:
         result = fanin.load(write_result(tmp_path / "out", bursts=40, senders=24, each=20))
+        open_page(browser, result.report())
+        assert script(browser, "return document.getElementById('queue-0-peak')") is None
+        overview, near = drawn(browser, "queue-0"), drawn(browser, "burst-0")
+        assert len(overview["queue"][0]) <= series.MAX_POINTS
+        assert max(overview["queue"][1]) == max(near["queue"][1])
+        window = script(browser, "return document.getElementById('queue-0').layout.shapes[0]")
+        peak = near["queue"][0][near["queue"][1].index(max(near["queue"][1]))]
+        assert min(near["queue"][0]) <= window["x0"] < peak < window["x1"] <= max(near["queue"][0])
+        assert browser.get_log("browser") == []  # type: ignore[no-untyped-call]
+
+    def test_a_large_queue_without_a_burst_has_a_window_with_every_packet(self, browser: webdriver.Chrome, tmp_path: Path) -> None:
+        result = fanin.load(write_result(tmp_path / "out", bursts=40, senders=24, each=20, limit=15))
         open_page(browser, result.report())
         overview, near = drawn(browser, "queue-0"), drawn(browser, "queue-0-peak")
         assert len(overview["queue"][0]) <= series.MAX_POINTS
-        records = sum(len(near[name][0]) for name in ("queued", "marked CE", "dropped"))
+        records = sum(len(near.get(name, [[]])[0]) for name in ("queued", "marked CE", "dropped"))
         assert records == report.PEAK_PACKETS
         assert max(overview["queue"][1]) == max(near["queue"][1])
         window = script(browser, "return document.getElementById('queue-0').layout.shapes[0]")
@@ -306,11 +425,100 @@ class TestInBrowser:
         open_page(browser, result.report())
         port = result.summary["largest_queue"]["port"]
         records = result.queues.filter(pl.col("port") == port)
-        chart = drawn(browser, "queue-0-peak" if records.height > series.MAX_POINTS else "queue-0")
+        chart = drawn(browser, "burst-0")
         assert max(chart["queue"][1]) == pytest.approx(records["queue_bytes"].to_numpy().max() / 1e3)
         assert sum(drawn(browser, "drops-marks")["ECN marks"][1]) == result.summary["marks"]
         median = next(entry for entry in result.summary["fct"] if entry["bin"] != "all" and entry["flows"])["slowdown_p50"]
         assert drawn(browser, "slowdown")["median"][1][0] == pytest.approx(median)
+        assert browser.get_log("browser") == []  # type: ignore[no-untyped-call]
+
+    def test_a_phone_scrolls_tables_and_not_the_page(self, browser: webdriver.Chrome, bursts: Path) -> None:
+        narrow = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", narrow)
+        try:
+            open_page(browser, bursts)
+            assert script(browser, "return [document.documentElement.scrollWidth, window.innerWidth]") == [360, 360]
+            boxes = script(
+                browser,
+                "return [...document.querySelectorAll('.scroll')].filter(b => b.offsetParent)"
+                ".map(b => [b.getBoundingClientRect().right, b.scrollWidth > b.clientWidth, getComputedStyle(b).overflowX])",
+            )
+            assert boxes
+            assert all(right <= 360 and how == "auto" for right, _, how in boxes)
+            assert any(wider for _, wider, _ in boxes)
+            svgs = "return [...document.querySelectorAll('.main-svg')].map(s => s.getBoundingClientRect().right)"
+            assert max(script(browser, svgs)) <= 360
+        finally:
+            browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+    @pytest.mark.parametrize("theme", ["light", "dark"])
+    def test_text_stands_out_from_what_is_behind_it(self, browser: webdriver.Chrome, bursts: Path, theme: str) -> None:
+        """WCAG AA: a contrast of 4.5."""
+        colors = {"features": [{"name": "prefers-color-scheme", "value": theme}]}
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", colors)
+        try:
+            open_page(browser, bursts)
+            assert script(browser, "return document.documentElement.dataset.theme") == theme
+            seen = script(browser, CONTRAST)
+        finally:
+            browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+        assert len(seen) > 100
+        assert [entry for entry in seen if entry[0] < 4.5] == []
+
+    @pytest.mark.parametrize(("paper", "wide", "high"), [("A4", 210, 297), ("Letter", 215.9, 279.4)])
+    def test_nothing_is_clipped_on_paper(
+        self, browser: webdriver.Chrome, bursts: Path, paper: str, wide: float, high: float
+    ) -> None:
+        open_page(browser, bursts)
+        script(browser, "document.getElementById('theme').click()")
+        before = script(browser, "return [document.documentElement.dataset.theme, document.querySelector('#fct svg').clientWidth]")
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+        margins = 24
+        text_width = (wide - margins) / 25.4 * 96
+        metrics = {"width": int(text_width), "height": 1000, "deviceScaleFactor": 1, "mobile": False}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        try:
+            script(browser, "window.dispatchEvent(new Event('beforeprint'))")
+            inside = "return [...document.querySelectorAll('.main-svg, table, .tile')].filter(e => e.getClientRects().length)"
+            ends = script(browser, f"{inside}.map(e => e.getBoundingClientRect().right)")
+            assert len(ends) > 30
+            assert max(ends) <= text_width, paper
+            assert script(browser, "return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+            script(browser, "window.dispatchEvent(new Event('afterprint'))")
+        finally:
+            browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+            browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        after = "return [document.documentElement.dataset.theme, document.querySelector('#fct svg').clientWidth]"
+        WebDriverWait(browser, 10).until(lambda _: script(browser, after) == before)
+        size = {"paperWidth": wide / 25.4, "paperHeight": high / 25.4}
+        printed = base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", size)["data"])
+        assert printed.startswith(b"%PDF")
+        assert len(printed) > 100_000
+
+    def test_a_row_opens_its_burst_with_every_packet(self, browser: webdriver.Chrome, bursts: Path) -> None:
+        analysis = fanin.analyze(bursts.parent)
+        records = fanin.load(bursts.parent).queues
+        open_page(browser, bursts)
+        ready = "return document.getElementById('burst-0').dataset.drawn === 'done'"
+        rows = browser.find_elements(By.CSS_SELECTOR, "[data-place=burst-0] tr[data-figure]")
+        listed = tables.largest(analysis.port(PORT), 10)
+        assert [row.find_element(By.TAG_NAME, "button").text for row in rows] == [str(burst["index"]) for burst in listed]
+        assert len(rows) > 2
+        for row, burst in list(zip(rows, listed, strict=True))[:3]:
+            script(browser, "arguments[0].querySelector('button').click()", row)
+            WebDriverWait(browser, 10).until(lambda _: script(browser, ready))
+            heading = script(browser, "return document.getElementById('burst-0').closest('figure').querySelector('h3').textContent")
+            assert heading == f"Burst {burst['index']} at {PORT}"
+            chart = drawn(browser, "burst-0")
+            shown = sorted(x for name in ("queued", "marked CE", "dropped") for x in chart.get(name, ([], []))[0])
+            first, last = (round(end * 1e9) for end in (shown[0], shown[-1]))
+            assert first <= burst["start_ps"] < burst["end_ps"] <= last
+            inside = records.filter(pl.col("time_ps").is_between(first, last))
+            assert np.allclose(shown, inside["time_ps"].to_numpy() / 1e9, rtol=0, atol=1e-9)
+            pressed = [r.find_element(By.TAG_NAME, "button").get_attribute("aria-pressed") for r in rows]
+            assert pressed == ["true" if r == row else "false" for r in rows]
+            details = "return [...document.querySelectorAll('[data-burst]')].filter(d => !d.hidden).map(d => d.dataset.burst)"
+            assert script(browser, details) == [f"burst-0-{burst['index']}"]
         assert browser.get_log("browser") == []  # type: ignore[no-untyped-call]
 
     def test_no_button_sends_data_away(self, browser: webdriver.Chrome, page: Path) -> None:

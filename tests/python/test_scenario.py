@@ -257,3 +257,15 @@ def test_a_damaged_result_that_nests_without_end_is_reported(tmp_path: Path) -> 
     (tmp_path / "manifest.json").write_text("[" * 200_000)
     with pytest.raises(fanin.ResultError, match="is damaged: it nests too deep"):
         fanin.load(tmp_path)
+
+
+def test_values_that_were_replaced_leave_the_lines_of_the_others() -> None:
+    text = (
+        '[topology]\nkind = "single_switch"\nhosts = 3\n[transport]\nkind = "tcp"\nprofile = "linux"\n'
+        'loss_detection = "rack"\nrto_min = "5ms"\n[[traffic]]\nkind = "incast"\nreceiver = "h2"\nsize = "10KB"\n'
+    )
+    base = fanin.Scenario.from_toml(text)
+    assert base.check().ok
+    changed = base.replace({"transport.sack": False}).replace({"transport.rto_max": "1ms", "traffic[0].receiver": "h9"})
+    found = {problem.path: problem.line for problem in changed.check().errors}
+    assert found == {"transport.loss_detection": 7, "transport.rto_min": 8, "traffic[0].receiver": None, "transport.rto_initial": 4}

@@ -48,14 +48,39 @@ def test_the_import_brings_nothing_slow(tmp_path: Path, code: str) -> None:
 
 @pytest.mark.native
 def test_the_test_sees_what_is_imported(tmp_path: Path) -> None:
-    assert imported("import fanin; fanin.analyze", tmp_path) >= {"polars", "fanin.analysis"}
+    assert imported("import fanin.series", tmp_path) >= {"polars"}
+    assert imported("import fanin.figures", tmp_path) >= {"polars", "plotly"}
 
 
 @pytest.mark.native
-@pytest.mark.parametrize("words", ["run tiny.toml -o out", "run tiny.toml -o out --json", "check tiny.toml", "schema", "--help"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "--version",
+        "--help",
+        "run tiny.toml -o out",
+        "run tiny.toml -o out --json",
+        "run --help",
+        "check tiny.toml",
+        "check tiny.toml --json",
+        "schema",
+        "convert --help",
+        "analyze --help",
+        "vectors s-ecn --case pairs",
+        "bench --help",
+        "reproduce --help",
+    ],
+)
 def test_the_command_line_brings_nothing_slow(tmp_path: Path, words: str) -> None:
     (tmp_path / "tiny.toml").write_text(TINY)
     assert imported(f"from fanin.cli import app; app({words.split()!r})", tmp_path) == set()
+
+
+@pytest.mark.native
+def test_an_analysis_brings_no_frames_and_figures(tmp_path: Path) -> None:
+    (tmp_path / "trace.csv").write_text("time_ns,queue_bytes\n" + "".join(f"{1000 * n},{n % 50 * 1500}\n" for n in range(1000)))
+    for code in ("import fanin; print(fanin.analyze('trace.csv'))", "from fanin.cli import app; app(['analyze', 'trace.csv'])"):
+        assert imported(code, tmp_path) == {"fanin.analysis"}
 
 
 @pytest.mark.native

@@ -149,19 +149,23 @@ def test_the_seed_moves_the_random_cases_and_no_other() -> None:
     assert moved == {"sizes", "random"}
 
 
-def test_the_page_has_every_column_case_and_the_example() -> None:
-    page = (ROOT / "docs" / "vectors.md").read_text(encoding="utf-8")
-    document = vectors.generate("s-ecn", {"rates": ["1Gbps"]})
-    documented = {
+def documented(section: str) -> dict[str, tuple[str, int, bool]]:
+    """Columns and settings that a section of the page describes: role, bits, signed."""
+    return {
         name: (role, bits, signed)
-        for line in page.splitlines()
+        for line in section.splitlines()
         for cells in [[cell.strip() for cell in line.strip("|").split("|")]]
         if line.startswith("| `") and len(cells) == 5
         for role, bits, signed in [(cells[1], int(cells[2].split(",")[0]), "signed" in cells[2])]
         for name in re.findall(r"`(\w+)`", cells[0])
     }
+
+
+def test_the_page_has_every_column_case_and_the_example() -> None:
+    page = (ROOT / "docs" / "vectors.md").read_text(encoding="utf-8").split("## s-ecn")[1].split("\n## ")[0]
+    document = vectors.generate("s-ecn", {"rates": ["1Gbps"]})
     there = {c["name"]: (c["role"], c["bits"], c["signed"]) for c in (*document["settings"], *document["columns"])}
-    assert documented == there
+    assert documented(page) == there
     for case in document["cases"]:
         assert f"| `{case['case']}` |" in page
     by_hand = [
@@ -181,6 +185,12 @@ def test_both_forms_say_the_same(tmp_path: Path) -> None:
     call = ["vectors", "s-ecn", "--case", "pairs", "--rate", "10Gbps", "--clock", "4ns", "--set", "at=dequeue"]
     runner = CliRunner()
     assert runner.invoke(app, [*call, "-o", str(tmp_path / "v.csv")]).exit_code == 0
+    for name in ("v.parquet", "v"):
+        done = runner.invoke(app, [*call, "-o", str(tmp_path / name)])
+        expected = f"error: --out {tmp_path / name}: cannot be written; names that end in .json and .csv are\n"
+        assert (done.exit_code, done.stderr) == (2, expected)
+    assert runner.invoke(app, [*call, "-o", str(tmp_path / "v"), "--format", "csv"]).exit_code == 0
+    assert (tmp_path / "v").read_bytes() == (tmp_path / "v.csv").read_bytes()
     printed = runner.invoke(app, call)
     assert printed.exit_code == 0
     document = json.loads(printed.stdout)

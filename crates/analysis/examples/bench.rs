@@ -5,7 +5,9 @@
 //! * `port`: a result folder with 10 million records of one 10 Gb/s port, fan-in every 4 ms;
 //! * `result`: a result folder with 10 million records of all 48 ports of a leaf-spine fabric (web-search and query traffic, DCTCP);
 //! * `parquet`: the same as one table of a switch's telemetry: times in ns, ports and flows by name, all columns nullable, snappy;
-//! * `csv`: the same as text.
+//! * `csv`: the same as text;
+//! * `capture`: a pcap file with 10 million frames of 100 bytes, 64 flows and their acknowledgments.
+//! * `json`: the same as JSON lines.
 //!
 //! The traces are made once, in `target/analysis-bench` (1 GB). With a SCALE of 0.1 they are a tenth as long. Instructions: `valgrind
 //! --tool=callgrind --toggle-collect=fanin_bench_analyze target/release/examples/bench parquet 0.1`, once the trace has been made.
@@ -25,7 +27,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-const CASES: [&str; 4] = ["port", "result", "parquet", "csv"];
+const CASES: [&str; 6] = ["port", "result", "parquet", "csv", "json", "capture"];
 
 struct Patient;
 
@@ -74,6 +76,7 @@ fn make_port(folder: &Path, scale: f64) {
             marked: queue > 65 * 1518,
             dropped: false,
             replaced: false,
+            at_head: false,
         };
         table.push(row).unwrap();
         queue += 1518;
@@ -199,6 +202,39 @@ fn make_parquet(records: impl Iterator<Item = Exported>, file: &Path) {
     writer.close().unwrap();
 }
 
+/// Full segments of 64 flows to one host, every second one acknowledged, as tcpdump keeps their headers.
+fn make_capture(file: &Path, scale: f64) {
+    let mut out = BufWriter::new(File::create(file).unwrap());
+    let mut put = |words: &[u32], bytes: &[u8]| {
+        words.iter().for_each(|word| out.write_all(&word.to_le_bytes()).unwrap());
+        out.write_all(bytes).unwrap();
+    };
+    put(&[0xa1b2_3c4d, 0x0004_0002, 0, 0, 100, 1], &[]);
+    for i in 0..(1e7 * scale) as u32 {
+        let (flow, answer) = ((i / 3 % 64) as u8, i % 3 == 2);
+        let mut frame = [0_u8; 100];
+        let hosts = if answer { [flow, 200] } else { [200, flow] };
+        frame[..14].copy_from_slice(&[2, 0, 0, 0, 0, hosts[0], 2, 0, 0, 0, 0, hosts[1], 8, 0]);
+        let length: u16 = if answer { 52 } else { 1500 };
+        frame[14..18].copy_from_slice(&[0x45, 0, (length >> 8) as u8, length as u8]);
+        frame[18..24].copy_from_slice(&[(i >> 8) as u8, i as u8, 0x40, 0, 64, 6]);
+        frame[26..34].copy_from_slice(&[10, 0, 0, hosts[1], 10, 0, 0, hosts[0]]);
+        let ports = if answer { [0, 80, 4, flow] } else { [4, flow, 0, 80] };
+        frame[34..38].copy_from_slice(&ports);
+        let sent = (i / 192) * 2 * 1448;
+        let number = sent + if i % 3 > 0 { 1448 } else { 0 };
+        let (seq, ack) = if answer { (1, sent + 2 * 1448) } else { (number, 1) };
+        frame[38..42].copy_from_slice(&seq.to_be_bytes());
+        frame[42..46].copy_from_slice(&ack.to_be_bytes());
+        frame[46..48].copy_from_slice(&[0x80, 0x10]);
+        frame[54..58].copy_from_slice(&[1, 1, 8, 10]);
+        let kept = if answer { 66 } else { 100 };
+        let ns = u64::from(i) * 900;
+        let words = [(ns / 1_000_000_000) as u32 + 1_000, (ns % 1_000_000_000) as u32, kept, u32::from(length) + 14];
+        put(&words, &frame[..kept as usize]);
+    }
+}
+
 fn make_csv(records: impl Iterator<Item = Exported>, file: &Path) {
     let mut out = BufWriter::new(File::create(file).unwrap());
     writeln!(out, "ts_ns,ifname,qlen_bytes,pkt_len,five_tuple,ecn_ce,tail_drop").unwrap();
@@ -210,11 +246,24 @@ fn make_csv(records: impl Iterator<Item = Exported>, file: &Path) {
     out.flush().unwrap();
 }
 
+fn make_json(records: impl Iterator<Item = Exported>, file: &Path) {
+    let mut out = BufWriter::new(File::create(file).unwrap());
+    for r in records {
+        let (port, flow) = (r.ifname.as_utf8().unwrap(), r.five_tuple.as_utf8().unwrap());
+        let (time, queue, frame, marked, dropped) = (r.ts_ns, r.qlen_bytes, r.pkt_len, r.ecn_ce, r.tail_drop);
+        write!(out, "{{\"ts_ns\":{time},\"ifname\":\"{port}\",\"qlen_bytes\":{queue},\"pkt_len\":{frame},").unwrap();
+        writeln!(out, "\"five_tuple\":\"{flow}\",\"ecn_ce\":{marked},\"tail_drop\":{dropped}}}").unwrap();
+    }
+    out.flush().unwrap();
+}
+
 /// The trace of a case, made where it is not there yet.
 fn trace(case: &str, folder: &Path, scale: f64) -> PathBuf {
     let path = folder.join(match case {
         "parquet" => "ports.parquet",
         "csv" => "ports.csv",
+        "capture" => "both.pcap",
+        "json" => "ports.jsonl",
         other => other,
     });
     if !path.exists() {
@@ -226,6 +275,8 @@ fn trace(case: &str, folder: &Path, scale: f64) -> PathBuf {
             "port" => make_port(&part, scale),
             "result" => make_result(&part, scale),
             "parquet" => make_parquet(exported(&trace("result", folder, scale)), &part),
+            "capture" => make_capture(&part, scale),
+            "json" => make_json(exported(&trace("result", folder, scale)), &part),
             _ => make_csv(exported(&trace("result", folder, scale)), &part),
         }
         std::fs::rename(part, &path).unwrap();
@@ -262,7 +313,10 @@ fn main() {
         std::process::exit(2);
     }
     for case in CASES.into_iter().filter(|name| case.as_ref().is_none_or(|case| case == name)) {
-        let options = Options { paths: vec![trace(case, &folder, scale)], ..Options::default() };
+        let mut options = Options { paths: vec![trace(case, &folder, scale)], ..Options::default() };
+        if case == "capture" {
+            options.settings.rate = Some(fanin_units::BitRate::from_gbps(10));
+        }
         let begin = cpu_seconds();
         let report = fanin_bench_analyze(&options);
         let seconds = cpu_seconds() - begin;

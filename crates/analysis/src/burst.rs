@@ -2,15 +2,15 @@
 
 use crate::before::Before;
 use crate::flows::{Flows, Shares};
-use crate::laws::{first_phase, judged};
+use crate::growth::Growth;
+use crate::past::{past, Past, BACKGROUND_RTTS};
 use crate::phases::{self, Stretch};
-use crate::port::{Candidate, Counts, End};
+use crate::port::{Candidate, End, HEADERS};
 use crate::rounds::{rounds, Clock};
-use crate::series::Series;
+use crate::series::{Entry, Series};
 use crate::{Burst, Culprit, FlowLookup, Phase, Settings};
 use fanin_units::BPS;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 /// What closing needs of the port.
 pub struct Context<'a> {
@@ -18,8 +18,10 @@ pub struct Context<'a> {
     pub lookup: &'a FlowLookup,
     /// Speed on the wire, as far as known by now.
     pub rate: Option<f64>,
-    pub guard: u64,
+    /// Begin of the trace.
     pub first: u64,
+    /// Largest frame so far.
+    pub largest: u64,
     pub has_queue: bool,
 }
 
@@ -28,22 +30,34 @@ pub struct Context<'a> {
 pub struct Evidence {
     /// Mean frame, bytes.
     pub frame: f64,
+    pub growth: Option<Growth>,
+    /// When the new flows' first round had arrived, where round trips are known.
+    pub first_round: Option<u64>,
     /// Flows that were there before, and their distinct sources, where known.
     pub background: u64,
     pub sources: Option<u64>,
-    /// Flows that were not.
+    /// Flows that were not: up to the end of what is judged, and of those with payload, how many sent on in what follows it.
     pub fan_in: u64,
+    pub sent_on: u64,
+    /// New flows of which the trace does not show that they were silent before, and from how long before the burst on it shows anything.
+    pub unsure: u64,
+    pub shown: u64,
     /// Packets without a flow.
     pub unnamed: bool,
     pub before: Option<Before>,
-    /// The trace shows too little of the time before the burst to know which flows were there.
-    pub blind: bool,
     pub start_queue: u64,
     /// Arrival rate of the flows that were not there before, bytes per ps: over phase 1 where there is one, else over their first
     /// round.
     pub fan_in_rate: Option<f64>,
     /// Bytes of background flows per phase, as far as the beginning of the burst was kept.
     pub background_bytes: Vec<u64>,
+    /// Longest round trip of the flows, ps.
+    pub rtt: Option<u64>,
+    /// For how long a flow without a round trip must have been active to be background, ps.
+    pub assumed: u64,
+    /// First packet that was lost, and first one that was marked: when, and the queue that it found.
+    pub first_loss: Option<(u64, u64)>,
+    pub first_mark: Option<(u64, u64)>,
 }
 
 /// A burst with what its law is judged by.
@@ -52,7 +66,7 @@ pub struct Closed {
     direct: Shares,
     indirect: Shares,
     /// Absent: too low a burst for phases and laws.
-    pub evidence: Option<Evidence>,
+    pub evidence: Option<Box<Evidence>>,
 }
 
 /// Makes the report of a burst. `(index, gap, open, detailed)`.
@@ -66,46 +80,12 @@ pub fn close(
     let counts = end.counts;
     let start = candidate.start;
     let sized = counts.records - counts.unsized_packets;
-    let stretches = if context.has_queue && detailed {
-        phases::find(&series.points(end.time), context.settings.confidence)
-    } else {
-        Vec::new()
-    };
     let slope = |from: (u64, u64), to: (u64, u64)| {
         (context.has_queue && to.0 > from.0).then(|| (to.1 as f64 - from.1 as f64) / (to.0 - from.0) as f64 * BPS)
     };
     let peak = (candidate.peak_time, candidate.peak);
     let last = series.last_point(end.time).map_or(0, |p| p.queue);
-    let mut evidence = evidence(context, candidate, counts, sized, flows);
-    let drain = context.rate.map(|rate| BPS / rate * (1.0 + context.settings.overhead.0 as f64 / evidence.frame.max(1.0)));
-    let phases: Vec<Phase> = stretches.iter().map(phase).collect();
-    let mut found = Vec::new();
-    if let (Some(drain), false) = (drain, !detailed || candidate.unnamed && counts.flows == 0) {
-        let background: BTreeSet<u32> = candidate.flows[..counts.flows].iter().filter(|f| f.1).map(|f| f.0).collect();
-        let mut clock_of = |slot: u32| {
-            let rtt = (context.lookup)(flows.get(slot).flow).base_rtt.or(context.settings.rtt)?;
-            Some(Clock { rtt: rtt.ps(), background: background.contains(&slot) })
-        };
-        let first;
-        (found, first) = rounds(&series.head, (end.time, series.complete_head()), drain, &mut clock_of);
-        evidence.background_bytes = by_phase(series, &stretches, |slot| background.contains(&slot));
-        if let Some(judged) = judged(&phases, &found) {
-            // Later arrivals have no part in what is judged.
-            let end = phases[judged.end - 1].end_ps;
-            let head = series.head.iter().take_while(|e| e.record.time.ps() <= end);
-            let slots: BTreeSet<u32> = head.map(|e| e.slot).filter(|slot| *slot != 0 && !background.contains(slot)).collect();
-            evidence.fan_in = slots.len() as u64;
-        }
-        let fan_in = by_phase(series, &stretches, |slot| slot != 0 && !background.contains(&slot));
-        evidence.fan_in_rate = first_phase(&phases, &found)
-            .filter(|one| series.covers(phases[one.end - 1].end_ps))
-            .map(|one| {
-                let time = phases[one.end - 1].end_ps - phases[one.start].start_ps;
-                fan_in[one].iter().sum::<u64>() as f64 / time.max(1) as f64
-            })
-            .or_else(|| first.rate());
-    }
-    let burst = Burst {
+    let mut burst = Burst {
         index,
         start_ps: start,
         end_ps: end.time,
@@ -129,13 +109,110 @@ pub fn close(
         direct_unattributed_bytes: candidate.direct.unattributed,
         indirect: Vec::new(),
         indirect_unattributed_bytes: candidate.indirect.unattributed,
-        phases,
-        rounds: found,
+        phases: Vec::new(),
+        rounds: Vec::new(),
         law: None,
         words: None,
     };
-    let evidence = detailed.then_some(evidence);
+    let evidence = detailed.then(|| {
+        let frame = if sized > 0 { counts.bytes as f64 / sized as f64 } else { 0.0 };
+        Box::new(detail(context, candidate, (&mut burst, counts.flows, frame), series, flows))
+    });
     Closed { burst, direct: std::mem::take(&mut candidate.direct), indirect: std::mem::take(&mut candidate.indirect), evidence }
+}
+
+/// Phases, rounds, and what the law is judged by.
+fn detail(
+    context: &Context,
+    candidate: &Candidate,
+    (burst, count, frame): (&mut Burst, usize, f64),
+    series: &Series,
+    flows: &mut Flows,
+) -> Evidence {
+    let stretches =
+        if context.has_queue { phases::find(&series.points(burst.end_ps), context.settings.confidence) } else { Vec::new() };
+    burst.phases = stretches.iter().map(phase).collect();
+    let past = past(context, candidate, count, flows);
+    let first = |of: u64, first: (u64, u64)| (of > 0 && first.0 <= burst.end_ps).then_some(first);
+    let mut evidence = Evidence {
+        frame,
+        background: past.background.len() as u64,
+        sources: past.sources,
+        fan_in: past.new.len() as u64,
+        unsure: past.unsure,
+        shown: burst.start_ps.saturating_sub(context.first),
+        unnamed: candidate.unnamed,
+        before: candidate.before,
+        start_queue: candidate.start_queue,
+        rtt: past.rtt,
+        assumed: context.settings.background().ps(),
+        first_loss: first(burst.dropped_packets, candidate.first_loss),
+        first_mark: first(burst.marked_packets, candidate.first_mark),
+        ..Evidence::default()
+    };
+    let drain = context.rate.map(|rate| BPS / rate * (1.0 + context.settings.overhead.0 as f64 / frame.max(1.0)));
+    let Some(drain) = drain.filter(|_| !candidate.unnamed || count > 0) else {
+        evidence.growth = Growth::of(&burst.phases, None, false, false);
+        return evidence;
+    };
+    let mut clock_of = |slot: u32| {
+        let rtt = (context.lookup)(flows.get(slot).flow).base_rtt.or(context.settings.rtt)?;
+        Some(Clock { rtt: rtt.ps(), background: past.background.contains(&slot) })
+    };
+    let data: Vec<Entry> = series.head.iter().filter(|e| brings_data(e, context.largest)).copied().collect();
+    let first;
+    (burst.rounds, first) = rounds(&data, (burst.end_ps, series.complete_head()), drain, &mut clock_of);
+    // When the senders could first have learnt of a loss or a mark: the packet, or the one behind it, had to pass the queue and come round.
+    let learnt = |(time, queue): (u64, u64)| {
+        let wait = if queue == crate::NO_QUEUE { 0.0 } else { queue as f64 * drain };
+        time.saturating_add(wait as u64).saturating_add(past.rtt.unwrap_or(0))
+    };
+    let signal = [evidence.first_loss, evidence.first_mark].into_iter().flatten().map(learnt).min();
+    let in_slow_start = burst.phases.iter().take_while(|p| signal.is_none_or(|signal| p.start_ps < signal)).count();
+    evidence.growth = {
+        let clocked = clocked(context, candidate, &past, flows);
+        Growth::of(&burst.phases[..in_slow_start], first.over(), clocked, past.background.is_empty())
+    };
+    evidence.first_round = first.over();
+    evidence.background_bytes = by_phase(series, &stretches, |slot| past.background.contains(&slot));
+    let Some(growth) = &evidence.growth else { return evidence };
+    // Later arrivals have no part in what is judged.
+    let (judged, next) = (growth.judged.end - 1, growth.judged.end);
+    let upto = data.iter().take_while(|e| e.record.time.ps() <= burst.phases[judged].end_ps);
+    let slots: BTreeSet<u32> = upto.map(|e| e.slot).filter(|slot| past.new.contains(slot)).collect();
+    evidence.fan_in = slots.len() as u64;
+    if let Some(next) = burst.phases.get(next) {
+        let middle = next.start_ps + (next.end_ps - next.start_ps) / 2;
+        evidence.sent_on = slots.iter().filter(|slot| flows.get(**slot).last >= middle).count() as u64;
+    }
+    let fan_in = by_phase(series, &stretches, |slot| past.new.contains(&slot));
+    let one = growth.first.clone();
+    let phases = &burst.phases;
+    evidence.fan_in_rate = (!one.is_empty() && series.covers(phases[one.end - 1].end_ps))
+        .then(|| {
+            let time = phases[one.end - 1].end_ps - phases[one.start].start_ps;
+            fan_in[one].iter().sum::<u64>() as f64 / time.max(1) as f64
+        })
+        .or_else(|| first.rate());
+    evidence
+}
+
+/// Whether a packet has payload: where that is not said, small frames among larger ones have none.
+fn brings_data(entry: &Entry, largest: u64) -> bool {
+    let r = &entry.record;
+    r.has_data() && (r.frame == 0 || r.frame > HEADERS || largest <= u64::from(HEADERS))
+}
+
+/// Whether most new flows had packets on their way half a round trip before the burst began: then it is acknowledgements that clock it from
+/// its beginning on.
+fn clocked(context: &Context, candidate: &Candidate, past: &Past, flows: &mut Flows) -> bool {
+    let rtt = past.rtt.unwrap_or(context.settings.background().ps() / BACKGROUND_RTTS);
+    let on_their_way = |slot: &&u32| {
+        let since = candidate.resumed.get(slot).copied().unwrap_or(flows.get(**slot).active_since);
+        since.saturating_add(rtt / 2) < candidate.start
+    };
+    let clocked = past.new.iter().filter(on_their_way).count();
+    clocked * 2 > past.new.len()
 }
 
 fn phase(s: &Stretch) -> Phase {
@@ -151,50 +228,11 @@ fn phase(s: &Stretch) -> Phase {
     }
 }
 
-/// Who was there before, and what the port carried.
-fn evidence(context: &Context, candidate: &mut Candidate, counts: Counts, sized: u64, flows: &mut Flows) -> Evidence {
-    let start = candidate.start;
-    // Where the trace shows little of the time before, the flows' own start times decide.
-    let blind = context.first.saturating_add(context.guard) > start;
-    let mut sources: BTreeSet<Arc<str>> = BTreeSet::new();
-    let (mut background, mut unknown, mut started) = (0u64, false, true);
-    for (slot, was_there) in &mut candidate.flows[..counts.flows] {
-        let flow = flows.get(*slot).flow;
-        if blind {
-            match (context.lookup)(flow).start {
-                Some(at) => *was_there |= at.ps().saturating_add(context.guard) <= start,
-                None => started = false,
-            }
-        }
-        if *was_there {
-            background += 1;
-            match (context.lookup)(flow).src {
-                Some(src) => {
-                    sources.insert(src);
-                }
-                None => unknown = true,
-            }
-        }
-    }
-    Evidence {
-        frame: if sized > 0 { counts.bytes as f64 / sized as f64 } else { 0.0 },
-        background,
-        sources: (!unknown && background > 0).then_some(sources.len() as u64),
-        fan_in: counts.flows as u64 - background,
-        unnamed: candidate.unnamed,
-        before: candidate.before,
-        blind: blind && !started,
-        start_queue: candidate.start_queue,
-        fan_in_rate: None,
-        background_bytes: Vec::new(),
-    }
-}
-
 /// Bytes of the flows `of` in each phase, as far as the beginning of the burst was kept.
 fn by_phase(series: &Series, stretches: &[Stretch], of: impl Fn(u32) -> bool) -> Vec<u64> {
     let mut bytes = vec![0u64; stretches.len()];
     let mut phase = 0;
-    for entry in series.head.iter().filter(|e| of(e.slot) && !e.record.loses()) {
+    for entry in series.head.iter().filter(|e| of(e.slot) && e.record.joins()) {
         let now = entry.record.time.ps();
         while phase + 1 < stretches.len() && now >= stretches[phase].end {
             phase += 1;

@@ -1,6 +1,7 @@
 //! The report of a port.
 
 use crate::laws::{judge, Speed};
+use crate::nothing::frames_in_window;
 use crate::port::PortAnalyzer;
 use crate::{Detect, DetectReport, Histograms, PortReport, RateFrom};
 
@@ -83,6 +84,9 @@ impl PortAnalyzer {
             t.before_from > 0,
             format!("{} records before the time asked for: only who was there, and what stood", t.before_from),
         );
+        if let Some(few) = frames_in_window(&self.settings, t.largest_frame) {
+            note(true, few);
+        }
         let left_out = t.bursts - self.kept.len() as u64;
         note(
             left_out > 0,
@@ -100,7 +104,7 @@ impl PortAnalyzer {
         closed.sort_by_key(|c| c.burst.index);
         for c in &mut closed {
             match c.evidence.take() {
-                Some(evidence) => judge(&mut c.burst, &evidence, speed),
+                Some(evidence) => judge(&mut c.burst, &evidence, speed, self.settings.rate_of_result || t.dropped > 0),
                 None => c.burst.words = Some("not among the highest bursts, of which phases are sought".into()),
             }
         }
@@ -115,8 +119,14 @@ impl PortAnalyzer {
             rate_high_bps: estimate.map(|e| e.high as u64),
             overhead_bytes: overhead,
             detect: match self.settings.detect {
-                Detect::Queue { .. } => DetectReport::Queue { above_bytes: self.above, until_bytes: self.until },
-                Detect::Rate { window, share } => DetectReport::Rate { window_ps: window.ps(), share },
+                Detect::Queue { .. } => {
+                    DetectReport::Queue { above_bytes: self.above, until_bytes: self.until, words: self.settings.detect_words() }
+                }
+                Detect::Rate { share, .. } => DetectReport::Rate {
+                    window_ps: self.settings.window().map_or(0, |(window, _)| window.ps()),
+                    share,
+                    words: self.settings.detect_words(),
+                },
             },
             peak_bytes: t.peak.map(|p| p.0),
             peak_ps: t.peak.map(|p| p.1),
@@ -126,6 +136,7 @@ impl PortAnalyzer {
             missing_bytes: t.missing,
             duplicates: t.duplicates,
             bursts_found: t.bursts,
+            nothing: if t.bursts == 0 { self.nothing(&t) } else { None },
             bursts_left_out: left_out,
             burst_ps: u64::try_from(t.burst_ps).unwrap_or(u64::MAX),
             histograms: Histograms {
@@ -133,6 +144,7 @@ impl PortAnalyzer {
                 peak_bytes: self.peaks.report(),
                 gap_ps: self.gaps.report(),
             },
+            estimate: None,
             notes,
             bursts: closed.into_iter().map(|c| c.named(&self.lookup)).collect(),
         }

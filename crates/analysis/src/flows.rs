@@ -21,6 +21,9 @@ const PAGE: usize = 1 << 8;
 pub struct Slot {
     /// Its number.
     pub flow: u32,
+    /// Where the port idles for longer than this between two of its packets, it begins anew: in units of 2^16 ps; 0: no payload came
+    /// yet.
+    pub pause: u32,
     /// Number of the burst that counted it last.
     pub epoch: u64,
     /// Bytes since the last new peak.
@@ -29,10 +32,12 @@ pub struct Slot {
     upto_peak: u64,
     /// For sums that are made at once.
     scratch: u64,
-    /// Begin of the activity that its last packet belongs to, ps.
+    /// Begin of the activity that its last packet with payload belongs to, ps.
     pub active_since: u64,
-    /// Its last packet, ps.
+    /// Its last packet with payload, ps.
     pub last: u64,
+    /// How long the port had idled when that came, ps.
+    pub idle: u64,
 }
 
 /// Bytes by flow: a list, and what belongs to nobody.
@@ -105,7 +110,7 @@ impl Flows {
             return UNKNOWN;
         }
         let slot = self.slots.len() as u32;
-        self.slots.push(Slot { flow, active_since: now, last: now, ..Slot::default() });
+        self.slots.push(Slot { flow, active_since: now, ..Slot::default() });
         if flow < DENSE {
             let at = flow as usize / PAGE;
             if self.pages.len() <= at {

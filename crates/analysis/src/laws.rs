@@ -3,9 +3,11 @@
 //! Source: S-ECN §III-C. Rates here are of frame bytes: R' = R·frame/(frame + overhead), with the burst's mean frame.
 
 use crate::burst::Evidence;
-use crate::{Background, Burst, Law, Phase, Round};
+use crate::growth::{together, Growth};
+use crate::say::{count, rate, size, span};
+use crate::verdict;
+use crate::{Background, Burst, Law, Phase};
 use fanin_units::BPS;
-use std::ops::Range;
 
 /// Law 1 says "equal": within this part of R', the interval decides.
 pub const EQUAL: f64 = 0.05;
@@ -14,6 +16,8 @@ pub const EQUAL: f64 = 0.05;
 pub const BACK_TO_BACK: f64 = 0.8;
 /// Frames that may stand in the queue before a burst without being called a standing queue.
 pub const STANDING: f64 = 4.0;
+/// Growth shorter than this part of a round trip is one batch of packets: laws speak of round trips.
+const BATCH: f64 = 0.25;
 
 /// The speed of the port as the laws need it.
 #[derive(Clone, Copy, Debug)]
@@ -36,134 +40,76 @@ impl Speed {
     }
 }
 
-fn rate(bps: f64) -> String {
-    let a = bps.abs();
-    match a {
-        _ if a >= 1e9 => format!("{:.3} Gb/s", bps / 1e9),
-        _ if a >= 1e6 => format!("{:.1} Mb/s", bps / 1e6),
-        _ => format!("{:.1} kb/s", bps / 1e3),
-    }
-}
-
-fn size(bytes: f64) -> String {
-    if bytes >= 1e6 {
-        format!("{:.2} MB", bytes / 1e6)
-    } else {
-        format!("{:.1} KB", bytes / 1e3)
-    }
-}
-
-fn ms(ps: u64) -> String {
-    let us = ps as f64 / 1e6;
-    if us >= 1e4 {
-        format!("{:.3} ms", us / 1e3)
-    } else {
-        format!("{us:.1} us")
-    }
-}
-
-/// The phases that acknowledgements clock, together the paper's phase 2: from the first rising one that lies mostly after the first
-/// round (without rounds, the rising one after the first rising one) up to the first that does not rise.
-pub fn judged(phases: &[Phase], rounds: &[Round]) -> Option<Range<usize>> {
-    let rising = |p: &Phase| p.low_bps > 0.0;
-    let steep = phases.iter().position(rising)?;
-    let start = match rounds.first() {
-        Some(first) => {
-            let clocked = |p: &Phase| p.end_ps.saturating_sub(first.end_ps.max(p.start_ps)) * 2 > p.end_ps - p.start_ps;
-            phases.iter().position(|p| rising(p) && clocked(p))?
-        }
-        None => steep + 1,
-    };
-    let length = phases.get(start..)?.iter().take_while(|p| rising(p)).count();
-    (length > 0).then_some(start..start + length)
-}
-
-/// Phase 1: from the first rising phase up to the one that is judged.
-pub fn first_phase(phases: &[Phase], rounds: &[Round]) -> Option<Range<usize>> {
-    let steep = phases.iter().position(|p| p.low_bps > 0.0)?;
-    judged(phases, rounds).map(|judged| steep..judged.start).filter(|one| !one.is_empty())
-}
-
-/// The mean slope of phases and its interval: their lengths weigh, their errors are taken as independent.
-fn together(phases: &[Phase]) -> Phase {
-    let first = &phases[0];
-    let last = &phases[phases.len() - 1];
-    let whole = (last.end_ps - first.start_ps).max(1) as f64;
-    let weigh = |p: &Phase| (p.end_ps - p.start_ps) as f64 / whole;
-    let slope_bps: f64 = phases.iter().map(|p| weigh(p) * p.slope_bps).sum();
-    let square: f64 = phases.iter().map(|p| weigh(p) * (p.high_bps - p.low_bps) / 2.0).map(|half| half * half).sum();
-    let half = libm::sqrt(square);
-    Phase {
-        start_ps: first.start_ps,
-        end_ps: last.end_ps,
-        slope_bps,
-        low_bps: slope_bps - half,
-        high_bps: slope_bps + half,
-        records: phases.iter().map(|p| p.records).sum(),
-        start_bytes: first.start_bytes,
-        end_bytes: last.end_bytes,
-    }
-}
-
-/// Fills in the law, or the words that say why there is none.
-pub fn judge(burst: &mut Burst, e: &Evidence, speed: Option<Speed>) {
-    let Some(range) = judged(&burst.phases, &burst.rounds) else {
-        burst.words = Some(no_phase(burst));
+/// Fills in the law, or the words that say why there is none. `drops`: the trace would show them.
+pub fn judge(burst: &mut Burst, e: &Evidence, speed: Option<Speed>, drops: bool) {
+    let Some(growth) = &e.growth else {
+        burst.words = Some(verdict::no_growth(burst, e));
         return;
     };
-    let p = &together(&burst.phases[range.clone()]);
+    let p = together(&burst.phases[growth.judged.clone()]);
     let Some(speed) = speed else {
-        burst.words = Some(format!(
-            "the queue grew by {} from {} to {} after the burst's start; no law can be judged: the port's speed is unknown (give it, or records with frame sizes)",
-            rate(p.slope_bps),
-            ms(p.start_ps - burst.start_ps),
-            ms(p.end_ps - burst.start_ps)
-        ));
+        let grew = verdict::grew(burst, &p, None);
+        burst.words = Some(format!("{grew} No law can be judged: the port's speed is unknown (--rate gives it)."));
         return;
     };
     let r = speed.of_frames(e.frame);
-    let compared = format!(
-        "from {} to {} after the burst's start, the queue grew by {} ({} to {}), {:.2} of the port's speed in frame bytes ({}{})",
-        ms(p.start_ps - burst.start_ps),
-        ms(p.end_ps - burst.start_ps),
-        rate(p.slope_bps),
-        rate(p.low_bps),
-        rate(p.high_bps),
-        p.slope_bps / r,
-        rate(r),
-        if speed.estimated { ", estimated" } else { "" }
-    );
-    if e.unnamed || burst.flows == 0 {
-        burst.words = Some(format!("{compared}; background flows cannot be identified: there are packets without a flow"));
-        return;
-    }
-    if e.blind {
-        burst.words = Some(format!(
-            "{compared}; background flows cannot be identified: the trace begins too shortly before the burst and does not know when flows started"
-        ));
-        return;
-    }
-    if e.fan_in < 2 {
-        burst.words = Some(format!("{compared}; no fan-in: {} new flow(s), so no law of fan-in applies", e.fan_in));
-        return;
-    }
-    match law((p, &burst.phases[range.start]), e, r, speed.wire, range) {
+    let mut sentences = vec![verdict::grew(burst, &p, Some((r, speed.estimated)))];
+    match applicable(burst, e, growth, (&p, r)).and_then(|()| law(burst, e, growth, (&p, r, speed.wire))) {
         Ok(mut law) => {
-            law.words = format!("{compared}; {}", advice(&law, burst, e, r));
+            sentences.extend(verdict::of(&law, e, r));
+            sentences.extend(verdict::after(burst, e, growth, drops));
+            if !verdict::ended_by_itself(burst, e, growth) {
+                sentences.extend(verdict::advice(&law));
+            }
+            law.words = sentences.join(" ");
             burst.law = Some(law);
         }
-        Err(why) => burst.words = Some(format!("{compared}; {why}")),
+        Err(why) => {
+            sentences.push(why);
+            sentences.extend(verdict::after(burst, e, growth, drops));
+            burst.words = Some(sentences.join(" "));
+        }
     }
 }
 
-fn no_phase(burst: &Burst) -> String {
-    if burst.phases.is_empty() {
-        "too few records for a slope".into()
-    } else if burst.phases.iter().all(|p| p.low_bps <= 0.0) {
-        "no slope of the queue is significantly above zero".into()
-    } else {
-        "one rising phase only: nothing follows the first round whose slope a law could speak of".into()
+/// Why no law says anything about this growth, if so.
+fn applicable(burst: &Burst, e: &Evidence, growth: &Growth, (p, r): (&Phase, f64)) -> Result<(), String> {
+    if e.unnamed || burst.flows == 0 {
+        return Err("No law can be judged: there are packets without a flow, so background flows cannot be identified.".into());
     }
+    // Without round trips, what counts as background is a guess.
+    let guess = match e.rtt {
+        Some(_) => String::new(),
+        None => format!(
+            " Round trips are unknown (--rtt gives them), so a flow counts as background after {} of activity.",
+            span(e.assumed)
+        ),
+    };
+    if e.unsure > 0 {
+        let many = if e.unsure == 1 { "1 flow".into() } else { format!("{} of {} flows", e.unsure, e.fan_in) };
+        return Err(format!(
+            "No law can be judged: the trace begins {} before the burst, too late to see whether {many} had been sending before \
+             (background). If the port was idle until then, say so with --idle-before.{guess}",
+            span(e.shown)
+        ));
+    }
+    if e.fan_in < 2 {
+        let new = if e.fan_in == 0 { "no flow of it is new" } else { "only one flow of it is new" };
+        return Err(format!(
+            "No law applies: there is no fan-in, as {new}; the laws speak of several flows that start together.{guess}"
+        ));
+    }
+    let round = e.rtt.unwrap_or(0) as f64 + p.start_bytes.max(0.0) / r * BPS;
+    let end = burst.phases[growth.slower.end.max(growth.judged.end) - 1].end_ps;
+    if ((end - p.start_ps) as f64) < BATCH * round {
+        return Err(format!(
+            "No law applies: this growth lasted {}, a small part of a round trip ({} with this queue). It is one batch of packets, as \
+             delayed ACKs, TSO or GRO make them; the laws speak of growth over whole round trips.",
+            span(end - p.start_ps),
+            span(round as u64)
+        ));
+    }
+    Ok(())
 }
 
 /// `after`: rate of the background flows in the first phase that is judged, [bit/s] of frame bytes.
@@ -186,7 +132,7 @@ fn background(e: &Evidence, after: f64, r: f64, wire: f64) -> Result<Background,
     }
     let Some(before) = e.before else {
         return Err(format!(
-            "{} background flows, but the trace shows too little of the time before to know where they queue",
+            "No law can be judged: {} background flows, but the trace shows too little of the time before to know where they queue.",
             e.background
         ));
     };
@@ -195,15 +141,18 @@ fn background(e: &Evidence, after: f64, r: f64, wire: f64) -> Result<Background,
         _ if before.rate_bps < BACK_TO_BACK * wire => Ok(Background::SameHop),
         Some(_) => Ok(Background::PreviousHop),
         None => Err(format!(
-            "{} background flows came at {} while no queue stood here: from one host, or queued at the previous hop; their sources are unknown",
+            "No law can be judged: {} background flows came at {} while no queue stood here, from one host or queued at the previous \
+             hop; their senders are unknown.",
             e.background,
             rate(before.rate_bps)
         )),
     }
 }
 
-/// `p`: all that is judged; `first`: its first phase.
-fn law((p, first): (&Phase, &Phase), e: &Evidence, r: f64, wire: f64, range: Range<usize>) -> Result<Law, String> {
+/// `p`: all that is judged.
+fn law(burst: &Burst, e: &Evidence, growth: &Growth, (p, r, wire): (&Phase, f64, f64)) -> Result<Law, String> {
+    let range = growth.judged.clone();
+    let first = &burst.phases[range.start];
     let bytes = e.background_bytes.get(range.start).copied().unwrap_or(0) as f64;
     let after = bytes * BPS / (first.end_ps - first.start_ps).max(1) as f64;
     let background = background(e, after, r, wire)?;
@@ -218,7 +167,12 @@ fn law((p, first): (&Phase, &Phase), e: &Evidence, r: f64, wire: f64, range: Ran
         Background::OneFlow | Background::SameHop => (2, r, less(low, high, r)),
         Background::PreviousHop => {
             let a = a.ok_or_else(|| {
-                "a hidden buffer at the previous hop, but the first round's rate is unknown (no round trips), and with it the bound".to_string()
+                format!(
+                    "Law 3 would apply: {} came back to back while no queue stood here (hidden buffer). Its bound needs the rate of the \
+                     first round, which needs round trips: --rtt gives them. {} of background arrived in this growth.",
+                    count(e.background, "background flow"),
+                    size(bytes)
+                )
             })?;
             let bound = 2.0 * a * r / (a + r);
             (3, bound, less(low, high, bound))
@@ -246,47 +200,4 @@ fn less(low: f64, high: f64, bound: f64) -> Option<bool> {
     } else {
         (low > bound).then_some(false)
     }
-}
-
-fn advice(law: &Law, burst: &Burst, e: &Evidence, r: f64) -> String {
-    let held = match law.holds {
-        Some(true) => "holds",
-        Some(false) => "does not hold",
-        None => "can be neither confirmed nor refuted at this confidence",
-    };
-    let flows = format!("{} new flows", e.fan_in);
-    let mut words = match law.law {
-        1 => format!(
-            "no background flow: law 1 (slope = port speed) {held}. {flows} are in slow start, and every acknowledgement releases two \
-             packets; they must slow down within one round trip: mark at the slope (S-ECN) or at a lower threshold. Pacing will not help"
-        ),
-        2 => format!(
-            "{} background flow(s) shared this queue's port: law 2 (slope < port speed) {held}. {flows} grow on top of them; marking at the \
-             slope (S-ECN) or a lower threshold reaches them within one round trip, a larger buffer only delays the loss",
-            e.background
-        ),
-        _ => {
-            let hidden = e.background_bytes.get(law.phase..=law.last_phase).map_or(0, |b| b.iter().sum::<u64>()) as f64;
-            format!(
-                "{} background flow(s) came back to back while no queue stood here: look at the previous hop, or the sender's NIC, where \
-                 they queue (hidden buffer). Law 3 (slope at most {} = 2aR/(a+R), a = {}) {held}. {} came from them in that time",
-                e.background,
-                rate(law.bound_bps),
-                rate(law.first_round_bps.unwrap_or(0.0)),
-                size(hidden)
-            )
-        }
-    };
-    if law.holds == Some(false) {
-        let ratio = law.slope_bps / r;
-        words.push_str(match law.law {
-            1 if ratio < 1.0 => ". A smaller slope means that not all flows are in slow start, are limited, or lose packets",
-            1 => ". A larger slope means arrivals that no acknowledgement clocked: a queue elsewhere, new flows, or batches",
-            _ => ". Arrivals exceed what acknowledgements release: look for new flows during this phase or a queue elsewhere",
-        });
-    }
-    if burst.dropped_packets > 0 {
-        words.push_str(&format!(". {} packets were dropped", burst.dropped_packets));
-    }
-    words
 }

@@ -12,12 +12,16 @@
 
 mod before;
 mod burst;
+mod by_rate;
 pub mod explain;
 mod finish;
 mod flows;
+mod growth;
 mod histogram;
 mod laws;
 mod noise;
+mod nothing;
+mod past;
 mod phases;
 #[cfg(test)]
 mod phases_tests;
@@ -27,15 +31,18 @@ pub mod read;
 mod record;
 mod report;
 mod rounds;
+mod say;
+mod scale;
 mod series;
 mod settings;
 mod standing;
 mod student;
+mod verdict;
 
 pub use port::PortAnalyzer;
-pub use record::{Disorder, Record, DROPPED, MARKED, NO_FLOW, NO_QUEUE, REPLACED};
+pub use record::{Disorder, Record, AT_HEAD, DROPPED, MARKED, NO_DATA, NO_FLOW, NO_QUEUE, REPLACED};
 pub use report::{
-    Background, Burst, Culprit, DetectReport, HistogramReport, Histograms, Law, NoticeFlow, NoticeReport, NoticeValue, Phase,
-    PortReport, RateFrom, Round, SCHEMA,
+    Background, Burst, Culprit, DetectReport, HistogramReport, Histograms, Law, Nothing, NoticeFlow, NoticeReport, NoticeValue,
+    Phase, PortReport, RateFrom, Round, SCHEMA,
 };
 pub use settings::{unknown_flows, Detect, FlowInfo, FlowLookup, SettingError, Settings};

@@ -5,7 +5,9 @@
 //!    (best where noise accumulates) and least squares of the levels around a line (best where it does not).
 //! 3. Of these, the partition with the largest likelihood under the model of [`crate::noise`], less a penalty for each bend, is taken.
 //! 4. Each part is divided again in the same way, with bins of its own, until nothing more is found.
-//! 5. Bends move to where they fit the points best; those that are not significant, or that move the fitted queue by less than 1 %
+//! 5. A part without bends whose bins hold many points is looked at closely at both ends, with an eighth of its time, an eighth of
+//!    that, and so on: a short ramp may lie within one bin.
+//! 6. Bends move to where they fit the points best; those that are not significant, or that move the fitted queue by less than 1 %
 //!    of its peak, are removed.
 
 use crate::noise;
@@ -22,6 +24,10 @@ const POINTS: usize = 4;
 const PARTS: usize = 8;
 /// Candidates that are compared at all kinds of noise.
 const CLOSELY: usize = 3;
+/// Part of a stretch without bends that is looked at alone at either end.
+const FINER: u64 = 8;
+/// How far outside the levels of the rest an end must lie for that, as a part of their range.
+const OUTSIDE: f64 = 0.25;
 /// How often parts are divided again.
 const DEPTH: u32 = 4;
 /// Noise below this part of the range of the queue does not count: an exact line stays a line.
@@ -191,14 +197,14 @@ fn candidates(y: &[f64]) -> Vec<Vec<f64>> {
     all
 }
 
-/// Bends of `y`, in bins from the centre of the first; none is the usual answer.
-fn bends(y: &[f64]) -> Vec<f64> {
+/// Bends of `y`, in bins from the centre of the first; none is the usual answer. `more`: beyond the penalty for each.
+fn bends(y: &[f64], more: f64) -> Vec<f64> {
     let floor = FLOOR * range(y);
     let floor = floor * floor;
     if floor <= 0.0 {
         return Vec::new();
     }
-    let each = penalty(y.len());
+    let each = penalty(y.len()) + more;
     let lines = noise::Lines::new(y, floor);
     let (mut few, mut many) = (noise::matrix(), noise::matrix());
     // All are compared roughly, the best of them closely.
@@ -225,15 +231,30 @@ fn inside(points: &[Point], from: u64, to: u64) -> &[Point] {
     &points[first..last.max(first)]
 }
 
-fn split(points: &[Point], from: u64, to: u64, depth: u32, borders: &mut Vec<u64>) {
+/// Averages of a stretch in as many bins as its points allow, and the bins' width; none where they are too few.
+fn binned(points: &[Point], from: u64, to: u64) -> Option<(Vec<f64>, f64)> {
     let part = inside(points, from, to);
     let n = BINS.min(part.len() / POINTS);
-    if n < LEAST_BINS || to - from < n as u64 || depth == 0 {
+    if n < LEAST_BINS || to - from < n as u64 {
+        return None;
+    }
+    Some((bins(part, from, to, n), (to - from) as f64 / n as f64))
+}
+
+/// Bends of a stretch, as times. `more`: what each must add to the log-likelihood beyond the penalty.
+fn bends_between(points: &[Point], (from, to): (u64, u64), (y, width): &(Vec<f64>, f64), more: f64) -> Vec<u64> {
+    bends(y, more).into_iter().map(|knot| refine(points, (from, to), knot + 0.5, *width)).collect()
+}
+
+fn split(points: &[Point], from: u64, to: u64, depth: u32, borders: &mut Vec<u64>) {
+    if depth == 0 {
         return;
     }
-    let y = bins(part, from, to, n);
-    let width = (to - from) as f64 / n as f64;
-    let found: Vec<u64> = bends(&y).into_iter().map(|knot| refine(points, (from, to), knot + 0.5, width)).collect();
+    let Some(whole) = binned(points, from, to) else { return };
+    let mut found = bends_between(points, (from, to), &whole, 0.0);
+    if found.is_empty() {
+        found = at_the_ends(points, (from, to), &whole);
+    }
     if found.is_empty() {
         return;
     }
@@ -248,6 +269,38 @@ fn split(points: &[Point], from: u64, to: u64, depth: u32, borders: &mut Vec<u64
         }
         left = border;
     }
+}
+
+/// Bends close to the ends of a stretch that its bins are too coarse for: a ramp within one bin has no level before it by which it would be
+/// seen. So the beginning and the end are looked at alone, an eighth of the time, an eighth of that, and so on, as long as there are points
+/// for finer bins, where the queue comes from outside the levels that it then stays at, or goes there. (Inside them it is noise that is
+/// looked at ever more closely: batches, sawteeth.) The bends that are found first, with the part that they leave, are divided further.
+fn at_the_ends(points: &[Point], (from, to): (u64, u64), (y, width): &(Vec<f64>, f64)) -> Vec<u64> {
+    let levels = |y: &[f64]| {
+        let low = y.iter().copied().fold(f64::INFINITY, f64::min);
+        (low - OUTSIDE * range(y), low + (1.0 + OUTSIDE) * range(y))
+    };
+    let outside = |level: f64, (low, high): (f64, f64)| level < low || level > high;
+    let last = y.len() - 1;
+    let mut found = Vec::new();
+    let mut span = to - from;
+    let mut more = 0.0;
+    let (mut head, mut tail) = (true, true);
+    while head || tail {
+        span /= FINER;
+        more += libm::log(FINER as f64);
+        let mut look = |from: u64, to: u64, leaves: &dyn Fn(&[f64]) -> bool| -> bool {
+            let Some(part) = binned(points, from, to).filter(|part| part.1 * 2.0 <= *width) else { return false };
+            if leaves(&part.0) {
+                found.extend(bends_between(points, (from, to), &part, more));
+            }
+            found.is_empty()
+        };
+        head = head && look(from, from + span, &|part| outside(part[0], levels(&y[1..])));
+        tail = tail && look(to - span, to, &|part| outside(part[part.len() - 1], levels(&y[..last])));
+    }
+    found.sort_unstable();
+    found
 }
 
 /// The bend near `at` bins that fits the points best: two lines that meet, least squares.

@@ -181,3 +181,59 @@ fn calibrate() {
         }
     }
 }
+
+/// A congestion of 1 s: from `at` on (a share of the time) the queue rises by 400 KB within `ramp` of the time, and wanders around that.
+/// `records` arrivals, of which a burst keeps what it keeps.
+fn congestion(records: usize, (at, ramp): (f64, f64), wander: f64, rng: &mut Random) -> Vec<Point> {
+    let mut kept = crate::series::Series::default();
+    let (mut t, mut level, mut walk) = (0.0, 0.0, 0.0);
+    let step = 1e12 / records as f64;
+    for _ in 0..records {
+        let up = ((t / 1e12 - at) / ramp).clamp(0.0, 1.0);
+        // Twice as many arrive while the queue grows.
+        let here = if up > 0.0 && up < 1.0 { step / 2.0 } else { step };
+        let dt = -libm::log(1.0 - rng.unit()) * here;
+        t += dt;
+        // A level that is forgotten in a tenth of the time, and packets' noise.
+        let keep = libm::exp(-dt / 1e11);
+        level = level * keep + rng.normal() * wander * (1.0 - keep * keep).sqrt();
+        walk = walk * 0.99 + rng.normal() * 500.0;
+        let queue = (400_000.0 * up + level * up + walk + 20_000.0).max(0.0) as u64;
+        let record = crate::Record { time: fanin_units::Time::from_ps(t as u64), queue, frame: 1500, flow: 1, flags: 0 };
+        kept.push(&record, 1);
+    }
+    kept.points(u64::MAX)
+}
+
+/// How often the ramp is found: its slope to 10 %, its ends to a quarter of its length.
+fn ramps_found(records: usize, (at, ramp): (f64, f64), wander: f64, runs: u64) -> u32 {
+    let found = |seed: u64| {
+        let points = congestion(records, (at, ramp), wander, &mut Random(seed * 31 + 7));
+        let slope = 400_000.0 / (ramp * 1e12);
+        let near = |time: u64, place: f64| (time as f64 / 1e12 - place).abs() < 0.25 * ramp;
+        find(&points, 0.95).iter().any(|p| (p.slope / slope - 1.0).abs() < 0.1 && near(p.start, at) && near(p.end, at + ramp))
+    };
+    (0..runs).map(|seed| u32::from(found(seed))).sum()
+}
+
+/// A ramp of a hundredth, of three thousandths, of a thousandth of a congestion that then wanders by 12 % of its height.
+#[test]
+fn short_ramps_of_long_congestions_are_found() {
+    for (records, ramp) in [(6_000, 0.01), (6_000, 0.003), (100_000, 0.003), (100_000, 0.001)] {
+        let found = ramps_found(records, (0.0, ramp), 50_000.0, 5);
+        assert!(found >= 4, "{records} records, ramp {ramp}: {found} of 5");
+    }
+}
+
+#[test]
+#[ignore = "a table to read, not a judgement"]
+fn ramps() {
+    for records in [2_000, 6_000, 100_000, 1_000_000] {
+        for ramp in [0.1, 0.03, 0.01, 0.003, 0.001] {
+            for at in [0.0, 0.4] {
+                let found = [10_000.0, 50_000.0].map(|wander| ramps_found(records, (at, ramp), wander, 10));
+                println!("{records:8} records, ramp {ramp:6} at {at}: {found:?} of 10");
+            }
+        }
+    }
+}

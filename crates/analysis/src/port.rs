@@ -2,22 +2,23 @@
 
 use crate::before::{Before, Recent};
 use crate::burst::{close, Closed, Context};
+use crate::by_rate::ByRate;
 use crate::flows::{Flows, Shares};
 use crate::histogram::Histogram;
+use crate::past::{short, Rtt};
 use crate::rate::RateEstimator;
+use crate::scale::FULL_FRAME;
 use crate::series::Series;
-use crate::settings::FULL_FRAME;
 use crate::standing::Standing;
-use crate::{Detect, Disorder, FlowLookup, Record, Settings, MARKED, NO_QUEUE, REPLACED};
+use crate::{Disorder, FlowLookup, Record, Settings, MARKED, NO_QUEUE, REPLACED};
 use fanin_units::BPS;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Round trips that a flow must have been there before a burst to be background.
-pub(crate) const BACKGROUND_RTTS: u64 = 20;
-/// The same where no round trip is known: 1 ms.
-const BACKGROUND: u64 = 1_000_000_000;
-/// A flow that pauses for this many times as long begins anew.
-const PAUSE: u64 = 10;
+/// Largest frame that may be nothing but headers: 66 B of an acknowledgment in IPv4, 122 B with all options of TCP, IPv6 and a VLAN tag.
+pub(crate) const HEADERS: u32 = 128;
+
+/// A port slower than this idles as if it were this fast [bit/s]: a frame's time then fits 64 bits, whatever its size.
+const SLOWEST: u64 = 1_000_000;
 
 /// Counts of a burst up to some moment.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,17 +41,33 @@ pub(crate) struct Candidate {
     pub start_queue: u64,
     pub cut: bool,
     pub counts: Counts,
-    /// Slots of its flows, and whether they were there before.
-    pub flows: Vec<(u32, bool)>,
+    /// Slots of its flows.
+    pub flows: Vec<u32>,
+    /// Flows that paused since it began: since when they had been active when it did.
+    pub resumed: BTreeMap<u32, u64>,
     pub unnamed: bool,
+    /// First packet that was lost, and first one that was marked, where `counts` have any: when, and the queue that it found.
+    pub first_loss: (u64, u64),
+    pub first_mark: (u64, u64),
     pub peak: u64,
     pub peak_time: u64,
     pub before: Option<Before>,
     pub direct: Shares,
     pub indirect: Shares,
     /// The peak is later than `direct` and `indirect`.
-    dirty: bool,
+    pub dirty: bool,
     settled: bool,
+}
+
+impl Candidate {
+    /// The first packet of a flow.
+    fn appears(&mut self, slot: u32) {
+        if slot == crate::flows::UNKNOWN {
+            self.unnamed = true;
+        } else {
+            self.flows.push(slot);
+        }
+    }
 }
 
 /// Where a burst ends, if it does not go on.
@@ -59,26 +76,15 @@ pub(crate) struct End {
     pub time: u64,
     pub counts: Counts,
     /// Peak and its time, and culprits, where records beyond the end are already in the candidate's (detection by rate).
-    at: Option<(u64, u64, Shares, Shares)>,
+    pub at: Option<(u64, u64, Shares, Shares)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+pub(crate) enum State {
     Outside,
     Inside,
     /// Ended, unless it begins again within the span to merge.
     Ending,
-}
-
-/// Detection by arrival rate.
-#[derive(Debug)]
-struct ByRate {
-    width: u64,
-    /// Wire bytes of a window above which it is hot.
-    hot: f64,
-    start: u64,
-    wire: u64,
-    largest: u64,
 }
 
 /// All that is counted over the whole trace.
@@ -109,10 +115,14 @@ pub struct PortAnalyzer {
     pub(crate) lookup: FlowLookup,
     pub(crate) above: u64,
     pub(crate) until: u64,
-    pub(crate) guard: u64,
+    /// ps by byte; 0 where the port's speed is unknown.
+    drain: u64,
+    /// When all that arrived has been sent, and how long the port had nothing to send before, ps.
+    busy_until: u64,
+    idle: u64,
     from: u64,
-    merge: u64,
-    by_rate: Option<ByRate>,
+    pub(crate) merge: u64,
+    pub(crate) by_rate: Option<ByRate>,
     last: Record,
     pub(crate) totals: Totals,
     pub(crate) flows: Flows,
@@ -120,10 +130,10 @@ pub struct PortAnalyzer {
     pub(crate) estimator: RateEstimator,
     recent: Recent,
     series: Series,
-    candidate: Candidate,
-    state: State,
-    begun: bool,
-    end: Option<End>,
+    pub(crate) candidate: Candidate,
+    pub(crate) state: State,
+    pub(crate) begun: bool,
+    pub(crate) end: Option<End>,
     previous_end: Option<u64>,
     pub(crate) durations: Histogram,
     pub(crate) peaks: Histogram,
@@ -143,20 +153,18 @@ impl PortAnalyzer {
         let problems = settings.problems();
         assert!(problems.is_empty(), "{}", problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "));
         let (above, until) = settings.thresholds();
-        let guard = settings.rtt.map_or(BACKGROUND, |rtt| rtt.ps().saturating_mul(BACKGROUND_RTTS)).max(1);
-        let by_rate = match (settings.detect, settings.rate) {
-            (Detect::Rate { window, share }, Some(rate)) => {
-                let hot = share * rate.bps() as f64 / BPS * window.ps() as f64;
-                Some(ByRate { width: window.ps(), hot, start: 0, wire: 0, largest: 0 })
-            }
-            _ => None,
-        };
+        let by_rate = settings.window().zip(settings.rate).map(|((window, share), rate)| {
+            let hot = share * rate.bps() as f64 / BPS * window.ps() as f64;
+            ByRate { width: window.ps(), hot, start: 0, wire: 0, largest: 0, busiest: (0, 0) }
+        });
         PortAnalyzer {
             name: port.to_string(),
             lookup: flows,
             above: above.0,
             until: until.0,
-            guard,
+            drain: settings.rate.map_or(0, |rate| BPS as u64 / rate.bps().max(SLOWEST)),
+            busy_until: 0,
+            idle: 0,
             from: settings.from.map_or(0, |t| t.ps()),
             merge: settings.merge.ps(),
             by_rate,
@@ -165,7 +173,7 @@ impl PortAnalyzer {
             flows: Flows::new(),
             standing: Standing::new(settings.rate.map(|r| r.bps()), settings.overhead.0, settings.tick.ps()),
             estimator: RateEstimator::default(),
-            recent: Recent::new(guard),
+            recent: Recent::new(settings.background().ps().max(1)),
             series: Series::default(),
             candidate: Candidate::default(),
             state: State::Outside,
@@ -242,7 +250,7 @@ impl PortAnalyzer {
         }
         if self.settings.rate.is_none() {
             let known = (largest, self.settings.overhead.0, seen.unexplained == 0);
-            self.estimator.found(now, r.queue, self.totals.accepted, self.standing.departed, known);
+            self.estimator.found(now, r.queue, self.totals.accepted - self.standing.unsent, self.standing.departed, known);
         }
         let t = &mut self.totals;
         if t.peak.is_none_or(|peak| r.queue > peak.0) {
@@ -314,7 +322,7 @@ impl PortAnalyzer {
     }
 
     #[inline(always)]
-    fn may_be_empty(&mut self, q: u64) {
+    pub(crate) fn may_be_empty(&mut self, q: u64) {
         let one = if self.totals.largest_frame == 0 { FULL_FRAME } else { self.totals.largest_frame };
         if q <= one {
             if self.candidate.dirty {
@@ -325,7 +333,7 @@ impl PortAnalyzer {
     }
 
     #[inline(always)]
-    fn peak(&mut self, q: u64, now: u64) {
+    pub(crate) fn peak(&mut self, q: u64, now: u64) {
         self.candidate.peak = q;
         self.candidate.peak_time = now;
         self.candidate.dirty = true;
@@ -334,7 +342,7 @@ impl PortAnalyzer {
     }
 
     /// Culprits at the last peak, before what they are made from goes.
-    fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         let top = self.settings.top;
         self.candidate.dirty = false;
         self.candidate.settled = true;
@@ -344,7 +352,7 @@ impl PortAnalyzer {
 
     /// A burst would begin here.
     #[inline(always)]
-    fn begin(&mut self, now: u64, queue: u64, cut: bool) {
+    pub(crate) fn begin(&mut self, now: u64, queue: u64, cut: bool) {
         self.begun = true;
         if self.candidate.dirty {
             self.standing.forget_peak();
@@ -356,6 +364,9 @@ impl PortAnalyzer {
         c.cut = cut;
         c.counts = Counts::default();
         c.flows.clear();
+        if !c.resumed.is_empty() {
+            c.resumed.clear();
+        }
         c.unnamed = false;
         c.peak = 0;
         c.peak_time = now;
@@ -370,7 +381,7 @@ impl PortAnalyzer {
     }
 
     /// It is a burst.
-    fn enter(&mut self) {
+    pub(crate) fn enter(&mut self) {
         self.state = State::Inside;
         self.candidate.before = self.recent.before(self.candidate.start, self.totals.first);
     }
@@ -383,94 +394,45 @@ impl PortAnalyzer {
         self.end = Some(End { time, counts: self.counts(), at: None });
     }
 
-    fn counts(&self) -> Counts {
+    pub(crate) fn counts(&self) -> Counts {
         Counts { flows: self.candidate.flows.len(), ..self.candidate.counts }
-    }
-
-    /// Detection by arrival rate.
-    #[inline(always)]
-    fn step_by_rate(&mut self, r: &Record, now: u64) {
-        let queue = if r.queue == NO_QUEUE { 0 } else { r.queue };
-        let over = self.by_rate.as_ref().is_some_and(|w| now - w.start >= w.width);
-        if over || !self.begun {
-            self.roll(now, queue);
-        }
-        if let Some(w) = &mut self.by_rate {
-            w.wire += u64::from(r.frame) + self.settings.overhead.0;
-        }
-        if r.queue != NO_QUEUE {
-            self.may_be_empty(queue);
-            if queue > self.candidate.peak {
-                self.peak(queue, now);
-            }
-        }
-    }
-
-    /// A window is over.
-    #[inline(never)]
-    fn roll(&mut self, now: u64, queue: u64) {
-        let Some(w) = &mut self.by_rate else { return };
-        let (hot, over, wire) = (w.wire as f64 > w.hot, w.start.saturating_add(w.width), w.wire);
-        w.start = now / w.width * w.width;
-        w.wire = 0;
-        let start = w.start;
-        if hot && self.begun {
-            if self.totals.without_queue == self.totals.records && wire > w.largest {
-                w.largest = wire;
-                self.candidate.peak_time = over - w.width;
-            }
-            if self.state == State::Outside {
-                self.enter();
-            }
-            if self.totals.without_queue > 0 {
-                self.flows.peak();
-                self.candidate.dirty = true;
-            }
-            self.state = State::Ending;
-            if self.candidate.dirty {
-                self.settle();
-            }
-            let c = &self.candidate;
-            let at = Some((c.peak, c.peak_time, c.direct.clone(), c.indirect.clone()));
-            self.end = Some(End { time: over, counts: self.counts(), at });
-        }
-        let over = self.end.as_ref().is_some_and(|end| start > end.time && start - end.time >= self.merge);
-        if self.state == State::Ending && over {
-            self.close(false);
-        }
-        if self.state == State::Outside {
-            if let Some(w) = &mut self.by_rate {
-                w.largest = 0;
-            }
-            if self.totals.without_queue > 0 {
-                self.flows.empty();
-            }
-            self.begin(start, queue, false);
-        }
     }
 
     /// The packet itself.
     #[inline(always)]
     fn accept(&mut self, r: &Record, now: u64, slot: u32) {
-        let pause = self.guard.saturating_mul(PAUSE);
-        let s = self.flows.get(slot);
-        if now - s.last > pause {
-            s.active_since = now;
+        let wire = u64::from(r.frame) + self.settings.overhead.0;
+        self.idle += now.saturating_sub(self.busy_until);
+        self.busy_until = self.busy_until.max(now).saturating_add(if r.dropped() { 0 } else { wire * self.drain });
+        if r.has_data() {
+            let s = self.flows.get(slot);
+            if s.pause == 0 || (self.idle - s.idle) >> 16 > u64::from(s.pause) {
+                self.resume(r, now, slot);
+            }
+            let s = self.flows.get(slot);
+            if r.frame > HEADERS || r.frame == 0 || s.pause == 0 {
+                (s.last, s.idle) = (now, self.idle);
+                if self.begun && s.epoch != self.candidate.number {
+                    s.epoch = self.candidate.number;
+                    self.candidate.appears(slot);
+                }
+            }
         }
-        s.last = now;
         if self.begun {
             let c = &mut self.candidate;
-            if slot == 0 {
-                c.unnamed = true;
-            } else if s.epoch != c.number {
-                s.epoch = c.number;
-                c.flows.push((slot, s.active_since.saturating_add(self.guard) <= c.start));
-            }
             c.counts.records += 1;
             c.counts.bytes += u64::from(r.frame);
             c.counts.unsized_packets += u64::from(r.frame == 0);
-            c.counts.marked += u64::from(r.flags & MARKED != 0);
+            if r.flags & MARKED != 0 {
+                if c.counts.marked == 0 {
+                    c.first_mark = (now, r.queue);
+                }
+                c.counts.marked += 1;
+            }
             if r.loses() {
+                if c.counts.dropped_packets == 0 {
+                    c.first_loss = (now, r.queue);
+                }
                 // What gives up its place is as large as what takes it.
                 c.counts.dropped_packets += 1;
                 c.counts.dropped_bytes += u64::from(r.frame);
@@ -483,11 +445,57 @@ impl PortAnalyzer {
             if r.queue != NO_QUEUE {
                 self.standing.push(slot, r.frame);
             }
+        } else {
+            self.accept_unsent(r, slot);
+        }
+        let queue = (r.queue != NO_QUEUE).then_some(r.queue);
+        self.recent.add(now, wire, queue);
+    }
+
+    /// A flow brings its first payload, or some after a pause.
+    ///
+    /// Where a capture does not say what has payload, small frames are handshakes and acknowledgments unless nothing else came: with the
+    /// first larger one the flow begins.
+    #[inline(never)]
+    fn resume(&mut self, r: &Record, now: u64, slot: u32) {
+        let headers = r.frame != 0 && r.frame <= HEADERS;
+        let s = self.flows.get(slot);
+        if headers && s.pause != 0 {
+            return;
+        }
+        let since = (s.pause != 0).then_some(s.active_since);
+        let mut pause = s.pause;
+        if slot == crate::flows::UNKNOWN {
+            pause = u32::MAX;
+        } else if pause == 0 && headers {
+            pause = short(Rtt::of(&crate::FlowInfo::default(), &self.settings).pause);
+        } else if pause == 0 {
+            pause = short(Rtt::of(&(self.lookup)(s.flow), &self.settings).pause);
+        }
+        let paused = s.idle > 0 && (self.idle - s.idle) >> 16 > u64::from(pause);
+        if paused || (s.pause == 0 && !headers) {
+            s.active_since = now;
+        }
+        if !headers || slot == crate::flows::UNKNOWN {
+            s.pause = pause;
+        }
+        if let (true, Some(since)) = (paused && s.epoch == self.candidate.number, since) {
+            self.candidate.resumed.entry(slot).or_insert(since);
+        }
+    }
+
+    /// The same where a packet is lost by it.
+    #[inline(never)]
+    fn accept_unsent(&mut self, r: &Record, slot: u32) {
+        if r.dropped_at_head() {
+            self.totals.accepted += u64::from(r.frame);
+            self.flows.add(slot, u64::from(r.frame));
+            if r.queue != NO_QUEUE {
+                self.standing.push_doomed(slot, r.frame);
+            }
         } else if !r.dropped() {
             self.replace(r, slot);
         }
-        let queue = (r.queue != NO_QUEUE).then_some(r.queue);
-        self.recent.add(now, u64::from(r.frame) + self.settings.overhead.0, queue);
     }
 
     /// The packet takes the place of the last one: one flow's bytes for another's, so that what was accepted stays as much.
@@ -503,7 +511,7 @@ impl PortAnalyzer {
     }
 
     /// The burst has ended.
-    fn close(&mut self, open: bool) {
+    pub(crate) fn close(&mut self, open: bool) {
         let Some(mut end) = self.end.take() else { return };
         if self.candidate.dirty {
             self.settle();
@@ -543,8 +551,8 @@ impl PortAnalyzer {
             settings: &self.settings,
             lookup: &self.lookup,
             rate: rate.or_else(|| self.estimator.estimate(self.standing.holes).map(|e| e.middle)),
-            guard: self.guard,
             first: self.totals.first,
+            largest: self.totals.largest_frame,
             has_queue,
         };
         let detailed = self.detailed.len() < self.settings.detailed || self.detailed.first().is_some_and(|lowest| *lowest < key);

@@ -10,7 +10,7 @@ const KEPT: usize = 1024;
 /// Frames sent in a window.
 const FRAMES: u64 = 64;
 /// Fall of the queue, in bytes, over which a lower bound is taken where frames are unknown.
-const FALL: u64 = 16 * crate::settings::FULL_FRAME;
+const FALL: u64 = 16 * crate::scale::FULL_FRAME;
 
 #[derive(Clone, Copy, Debug)]
 struct Window {
@@ -40,8 +40,8 @@ pub struct RateEstimator {
 }
 
 impl RateEstimator {
-    /// An arrival at `time` found `queue`; `accepted` bytes were taken before it, `departed` packets have left. `explained`: nothing
-    /// is missing.
+    /// An arrival at `time` found `queue`; `accepted` bytes were taken before it and not dropped since, `departed` packets were
+    /// sent. `explained`: nothing is missing.
     #[inline(always)]
     pub fn found(
         &mut self,
@@ -63,7 +63,7 @@ impl RateEstimator {
             self.window = Some(Window { time, queue, accepted, departed });
             return;
         };
-        let sent = (accepted - w.accepted + w.queue).saturating_sub(queue);
+        let sent = (accepted + w.queue).saturating_sub(w.accepted + queue);
         if sent >= FRAMES * largest && time > w.time {
             let wire = sent + overhead * (departed - w.departed);
             self.keep(wire as f64 * BPS / (time - w.time) as f64);

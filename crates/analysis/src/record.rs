@@ -8,11 +8,18 @@ pub const NO_FLOW: u32 = u32::MAX;
 pub const NO_QUEUE: u64 = u64::MAX;
 /// The packet was marked (ECN).
 pub const MARKED: u8 = 1;
-/// The packet was dropped: it never stood in the queue.
+/// The packet was dropped: it never stood in the queue, unless [`AT_HEAD`] is set too.
 pub const DROPPED: u8 = 2;
 
 /// The packet took the place of the last one in the queue, which was cut off its payload there: the queue stays as long as it was.
 pub const REPLACED: u8 = 4;
+
+/// The packet was dropped when its turn came: it stood in the queue until then, and took no time on the wire.
+pub const AT_HEAD: u8 = 16;
+
+/// The packet carries no payload: a SYN, a FIN, an acknowledgment alone. It takes room in the queue like any other, but it begins no
+/// round and makes no flow a background flow.
+pub const NO_DATA: u8 = 8;
 
 /// One arrival at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,21 +32,39 @@ pub struct Record {
     pub frame: u32,
     /// Its flow; [`NO_FLOW`]: unknown. Small numbers are fastest.
     pub flow: u32,
-    /// [`MARKED`], [`DROPPED`], [`REPLACED`].
+    /// [`MARKED`], [`DROPPED`], [`REPLACED`], [`AT_HEAD`], [`NO_DATA`].
     pub flags: u8,
 }
 
 impl Record {
-    /// Whether the packet was dropped.
+    /// Whether the packet was dropped, on its arrival or later.
     #[inline(always)]
     pub fn dropped(&self) -> bool {
-        self.flags & DROPPED != 0
+        self.flags & (DROPPED | AT_HEAD) != 0
     }
 
-    /// Whether a packet is lost at this arrival: this one, or that whose place it takes.
+    /// Whether the packet stood in the queue, and left it without having been sent.
+    #[inline(always)]
+    pub fn dropped_at_head(&self) -> bool {
+        self.flags & AT_HEAD != 0
+    }
+
+    /// Whether the queue grew by this packet.
+    #[inline(always)]
+    pub fn joins(&self) -> bool {
+        !self.loses() || self.dropped_at_head()
+    }
+
+    /// Whether it brought payload, as far as known.
+    #[inline(always)]
+    pub fn has_data(&self) -> bool {
+        self.flags & NO_DATA == 0
+    }
+
+    /// Whether a packet is lost by this arrival: this one, at once or later, or that whose place it takes.
     #[inline(always)]
     pub fn loses(&self) -> bool {
-        self.flags & (DROPPED | REPLACED) != 0
+        self.flags & (DROPPED | REPLACED | AT_HEAD) != 0
     }
 }
 

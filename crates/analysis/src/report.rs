@@ -1,5 +1,6 @@
 //! The report: times in ps, sizes in frame bytes, rates in bit/s of frame bytes unless a field says otherwise.
 
+use crate::read::EstimateReport;
 use serde::Serialize;
 
 /// Name and version of the report's form.
@@ -47,11 +48,15 @@ pub struct PortReport {
     pub missing_bytes: u64,
     pub duplicates: u64,
     pub bursts_found: u64,
+    /// Where there are none: what there was.
+    pub nothing: Option<Nothing>,
     /// Bursts that are counted but not listed.
     pub bursts_left_out: u64,
     /// Time inside bursts.
     pub burst_ps: u64,
     pub histograms: Histograms,
+    /// The queue as it is estimated from what arrived; absent where no buffer was given.
+    pub estimate: Option<EstimateReport>,
     pub notes: Vec<String>,
     pub bursts: Vec<Burst>,
 }
@@ -60,8 +65,33 @@ pub struct PortReport {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "by", rename_all = "snake_case")]
 pub enum DetectReport {
-    Queue { above_bytes: u64, until_bytes: u64 },
-    Rate { window_ps: u64, share: f64 },
+    /// `words`: the same as people read it, with where defaults come from.
+    Queue {
+        above_bytes: u64,
+        until_bytes: u64,
+        words: String,
+    },
+    Rate {
+        window_ps: u64,
+        share: f64,
+        words: String,
+    },
+}
+
+/// Why a port has no burst, and what would show its largest queue or busiest window.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Nothing {
+    /// When the largest queue was found, or when the busiest window began.
+    pub at_ps: u64,
+    /// Largest queue that an arrival found; detection by the queue.
+    pub queue_bytes: Option<u64>,
+    /// Wire bytes of the busiest window, and their share of what the port could send; detection by rate.
+    pub window_bytes: Option<u64>,
+    pub share: Option<f64>,
+    /// The option that shows it, and its value; absent where none does.
+    pub option: Option<&'static str>,
+    pub value: Option<String>,
+    pub words: String,
 }
 
 /// Over all bursts of the port, listed or not. `counts[i]` is of `edges[i] <= x < edges[i + 1]`.

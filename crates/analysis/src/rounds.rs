@@ -21,20 +21,25 @@ pub struct Clock {
 }
 
 /// The first round of the flows that were not there before.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct First {
-    pub start: u64,
-    pub end: u64,
-    pub packets: u64,
-    pub bytes: u64,
+    /// Arrivals.
+    times: Vec<u64>,
+    bytes: u64,
     /// Size of its last packet.
-    pub last: u64,
+    last: u64,
 }
 
 impl First {
     /// Arrival rate in bytes per ps: from the first arrival to the last, which is not in it.
     pub fn rate(&self) -> Option<f64> {
-        (self.packets > 1 && self.end > self.start).then(|| (self.bytes - self.last) as f64 / (self.end - self.start) as f64)
+        let time = self.times.last()?.saturating_sub(self.times[0]);
+        (time > 0).then(|| (self.bytes - self.last) as f64 / time as f64)
+    }
+
+    /// When 95 % of it had arrived: a straggler, such as a probe for losses, is not waited for.
+    pub fn over(&self) -> Option<u64> {
+        self.times.get((self.times.len() * 19).div_ceil(20).checked_sub(1)?).copied()
     }
 }
 
@@ -90,13 +95,9 @@ pub fn rounds(
         round.end_ps = now;
         ends[k - 1] = ends[k - 1].max(state.until);
         if k == 1 && !state.clock.background {
-            if first.packets == 0 {
-                first.start = now;
-            }
-            first.packets += 1;
+            first.times.push(now);
             first.bytes += u64::from(r.frame);
             first.last = u64::from(r.frame);
-            first.end = now;
         }
     }
     if !all {
@@ -127,8 +128,16 @@ mod tests {
         assert_eq!(found.len(), 2);
         assert_eq!((found[0].packets, found[0].flows, found[0].end_ps), (4, 2, 130_000_000));
         assert_eq!((found[1].packets, found[1].flows, found[1].start_ps), (2, 2, 50_000_000));
-        assert_eq!(first.packets, 4);
+        assert_eq!((first.times.len(), first.over()), (4, Some(130_000_000)));
         assert!((first.rate().unwrap() - 3000.0 / 130e6).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_straggler_does_not_prolong_the_first_round() {
+        let log: Vec<Entry> = (0..40).map(|us| entry(us, 100_000, 1 + us as u32 % 4)).chain([entry(700, 100_000, 1)]).collect();
+        let mut clock = |_| Some(Clock { rtt: 50_000_000, background: false });
+        let (found, first) = rounds(&log, (900_000_000, true), 8_000.0, &mut clock);
+        assert_eq!((found[0].end_ps, first.over()), (700_000_000, Some(38_000_000)));
     }
 
     #[test]
@@ -143,6 +152,6 @@ mod tests {
     fn flows_without_a_round_trip_have_no_rounds() {
         let (found, first) = rounds(&[entry(0, 0, 1)], (1, true), 8_000.0, &mut |_| None);
         assert!(found.is_empty());
-        assert_eq!(first.rate(), None);
+        assert_eq!((first.rate(), first.over()), (None, None));
     }
 }

@@ -1,5 +1,6 @@
 //! What is asked of the analysis.
 
+use crate::{say, scale};
 use fanin_units::{BitRate, Bytes, Span, Time};
 use std::sync::Arc;
 
@@ -8,8 +9,8 @@ use std::sync::Arc;
 pub enum Detect {
     /// The queue is above a threshold.
     Queue {
-        /// A burst begins when an arrival finds more than this. Absent: what the port drains in 100 us; 16 full frames (24288 B)
-        /// where its speed is unknown.
+        /// A burst begins when an arrival finds more than this. Absent: what the port drains in 100 us, at least 8 full frames
+        /// (12144 B); 16 full frames where its speed is unknown.
         above: Option<Bytes>,
         /// It ends when an arrival finds no more than this. Absent: a quarter of `above`.
         until: Option<Bytes>,
@@ -18,8 +19,8 @@ pub enum Detect {
     ///
     /// Source: IMC17-microbursts §4 (25 us, 50 %).
     Rate {
-        /// Length of a window.
-        window: Span,
+        /// Length of a window. Absent: 25 us, at least the time of 20 full frames and a quarter of the round trip that is set.
+        window: Option<Span>,
         /// Share of the port's speed, 0 … 1 and above.
         share: f64,
     },
@@ -50,6 +51,8 @@ pub struct Settings {
     pub detailed: usize,
     /// Bursts are sought from here on; what came before only shows which flows were there already, and what queue stood.
     pub from: Option<Time>,
+    /// The port was idle before the trace begins: no flow that it shows was there before.
+    pub idle_before: bool,
     /// Tick of the time stamps; zero where they are exact.
     pub tick: Span,
     /// Unit of the queue lengths, rounded down to it; 1 where they are exact.
@@ -70,6 +73,7 @@ impl Default for Settings {
             max_bursts: 10_000,
             detailed: 200,
             from: None,
+            idle_before: false,
             tick: Span::ZERO,
             unit: Bytes(1),
         }
@@ -92,11 +96,6 @@ impl std::fmt::Display for SettingError {
 }
 
 impl std::error::Error for SettingError {}
-
-/// A full frame of Ethernet, where frames are unknown.
-pub(crate) const FULL_FRAME: u64 = 1518;
-/// Queue thresholds where the port's speed is unknown: 16 full frames.
-const UNKNOWN_RATE_ABOVE: u64 = 16 * FULL_FRAME;
 
 impl Settings {
     /// Everything that cannot be used, all at once.
@@ -126,7 +125,7 @@ impl Settings {
                 }
             }
             Detect::Rate { window, share } => {
-                if window == Span::ZERO {
+                if window == Some(Span::ZERO) {
                     say("window", "is 0; for example 25us".into());
                 }
                 if !(share > 0.0 && share.is_finite()) {
@@ -149,9 +148,43 @@ impl Settings {
             Detect::Queue { above, until } => (above, until),
             Detect::Rate { .. } => (None, None),
         };
-        let above =
-            above.unwrap_or_else(|| self.rate.map_or(Bytes(UNKNOWN_RATE_ABOVE), |rate| rate.bytes_in(Span::from_us(100))));
+        let above = above.unwrap_or_else(|| scale::threshold(self.rate).0);
         (above, until.unwrap_or(Bytes(above.0 / 4)))
+    }
+
+    /// Window in force and share, by the rate; none where bursts are found by the queue, or the speed is missing.
+    pub fn window(&self) -> Option<(Span, f64)> {
+        let Detect::Rate { window, share } = self.detect else { return None };
+        let rate = self.rate?;
+        Some((window.unwrap_or_else(|| scale::window(rate, self.overhead, self.rtt).0), share))
+    }
+
+    /// For how long a flow must have been active to be background, where it brings no round trip of its own.
+    pub(crate) fn background(&self) -> Span {
+        match self.rtt {
+            Some(rtt) => rtt.saturating_mul(crate::past::BACKGROUND_RTTS),
+            None => scale::background(self.rate, self.overhead),
+        }
+    }
+
+    /// What makes a burst, as people read it.
+    pub(crate) fn detect_words(&self) -> String {
+        if let (Some((window, share)), Some(rate)) = (self.window(), self.rate) {
+            let speed = say::rate(rate.bps() as f64);
+            let why = match (self.detect, scale::window(rate, self.overhead, self.rtt).1) {
+                (Detect::Rate { window: Some(_), .. }, _) | (_, scale::Why::Time(_)) => String::new(),
+                (_, why @ scale::Why::Frames(_)) => format!(" ({why} at {speed})"),
+                (_, why) => format!(" ({why})"),
+            };
+            return format!("window {}{why}, more than {} of {speed}", say::span(window.ps()), say::percent(share));
+        }
+        let (above, until) = self.thresholds();
+        let why = match (self.detect, scale::threshold(self.rate).1) {
+            (Detect::Queue { above: Some(_), .. }, _) => String::new(),
+            (_, scale::Why::Time(drain)) => format!(" (drains in {})", say::span(drain.ps())),
+            (_, why) => format!(" ({why})"),
+        };
+        format!("queue above {}{why}, until {} or less", say::size(above.0 as f64), say::size(until.0 as f64))
     }
 }
 
@@ -164,6 +197,8 @@ pub struct FlowInfo {
     pub dst: Option<Arc<str>>,
     /// When its application asked.
     pub start: Option<Time>,
+    /// When its SYN passed, in captures: it sent nothing before.
+    pub opened: Option<Time>,
     /// Its round trip on the idle network: a full data packet and its acknowledgement.
     pub base_rtt: Option<Span>,
     /// How people call it, for example `h3 -> h9` or `10.0.0.1:80 > 10.0.0.2:5000`; empty: its number.

@@ -59,8 +59,14 @@ pub struct Standing {
     pace: Option<Pace>,
     /// Records are certainly missing.
     pub holes: bool,
-    /// Packets that have left.
+    /// Packets that were sent.
     pub departed: u64,
+    /// Packets that were or will be dropped at the front, by number.
+    doomed: VecDeque<u64>,
+    /// The first of those that still stand; `u64::MAX`: none.
+    next_doomed: u64,
+    /// Bytes that have left so.
+    pub unsent: u64,
     last_time: u64,
     last_queue: u64,
 }
@@ -78,6 +84,9 @@ impl Standing {
             pace,
             holes: false,
             departed: 0,
+            doomed: VecDeque::new(),
+            next_doomed: u64::MAX,
+            unsent: 0,
             last_time: 0,
             last_queue: 0,
         }
@@ -86,12 +95,27 @@ impl Standing {
     #[inline(always)]
     fn pop(&mut self) -> Packet {
         let packet = self.ring[(self.front - self.base) as usize];
+        if self.front == self.next_doomed {
+            return self.pop_doomed();
+        }
         self.front += 1;
         self.departed += 1;
         self.bytes -= u64::from(packet.frame);
         if let (true, Some(pace)) = (self.holes, &mut self.pace) {
             pace.sent += (u64::from(packet.frame) + pace.overhead) as f64;
         }
+        packet
+    }
+
+    /// The packet at the front was dropped there: the port sent nothing.
+    #[inline(never)]
+    fn pop_doomed(&mut self) -> Packet {
+        let packet = self.ring[(self.front - self.base) as usize];
+        self.front += 1;
+        self.bytes -= u64::from(packet.frame);
+        self.unsent += u64::from(packet.frame);
+        self.doomed.pop_front();
+        self.next_doomed = self.doomed.front().copied().unwrap_or(u64::MAX);
         packet
     }
 
@@ -152,6 +176,16 @@ impl Standing {
         self.ring.push_back(Packet { slot, frame });
         self.bytes += u64::from(frame);
         self.last_queue = self.bytes;
+    }
+
+    /// The same for a packet that is dropped when it has come to the front.
+    pub fn push_doomed(&mut self, slot: u32, frame: u32) {
+        if frame == 0 {
+            return;
+        }
+        self.push(slot, frame);
+        self.doomed.push_back(self.base + self.ring.len() as u64 - 1);
+        self.next_doomed = self.doomed[0];
     }
 
     /// A packet takes the place of the last one, and its size, so that the queue stays what it was. Gives the slot of that one;

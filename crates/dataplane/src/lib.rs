@@ -7,4 +7,5 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic, clippy::std_instead_of_core)]
 
+pub mod rimm;
 pub mod s_ecn;

@@ -44,7 +44,9 @@ fn look_into(frame: &Frame<'_>) {
     let notification = frame.notification();
     assert_eq!(frame.notice(), notification.and_then(Result::ok));
     assert!(notification.is_some() || !frame.is_notice_only());
+    frame.interface_number();
     if let Some(headers) = frame.headers() {
+        headers.tcp_options(frame.data);
         assert!(headers.end >= 20);
         assert!(headers.tcp.is_none() || headers.ports.is_some());
         let end = if frame.is_trimmed(&headers) { headers.payload_at } else { headers.end };

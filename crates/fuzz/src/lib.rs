@@ -16,14 +16,18 @@ pub struct Target {
     pub allocation: usize,
 }
 
-/// All of them. A capture's reader holds one block and doubles its buffer; pages of Parquet may unpack to 256 MiB.
-pub const TARGETS: [Target; 7] = [
+/// All of them. A capture's reader holds one block and doubles its buffer; pages of Parquet may unpack to 256 MiB, and so may texts of
+/// Arrow, in a buffer that doubles.
+pub const TARGETS: [Target; 10] = [
     Target { name: "notification", run: frames::notification, longest: 256, allocation: 1 << 20 },
     Target { name: "frame", run: frames::frame, longest: 2_048, allocation: 1 << 20 },
     Target { name: "stamp", run: frames::stamp, longest: 1_024, allocation: 1 << 20 },
     Target { name: "capture", run: frames::capture, longest: 16_384, allocation: 2 << 20 },
     Target { name: "packets", run: traces::packets, longest: 16_384, allocation: 32 << 20 },
+    Target { name: "pair", run: traces::pair, longest: 16_384, allocation: 32 << 20 },
     Target { name: "csv", run: traces::table, longest: 8_192, allocation: 32 << 20 },
+    Target { name: "json", run: traces::table, longest: 8_192, allocation: 32 << 20 },
+    Target { name: "arrow", run: traces::table, longest: 32_768, allocation: 600 << 20 },
     Target { name: "parquet", run: traces::table, longest: 32_768, allocation: 300 << 20 },
 ];
 

@@ -1,6 +1,6 @@
 //! Files of a trace, through the whole analysis.
 
-use fanin_analysis::read::{analyze, records, Control, Failure, Observer, Options, Progress, TraceReport};
+use fanin_analysis::read::{analyze, export, records, Control, Failure, Level, Observer, Options, Progress, TraceReport, Trust};
 use fanin_units::Time;
 use serde_json::json;
 use std::path::Path;
@@ -20,25 +20,72 @@ impl Observer for Patient {
 const PATIENCE: u32 = 10_000;
 
 /// Mappings of columns that inputs are read by; the first: none.
-const COLUMNS: [&str; 4] = [
+const COLUMNS: [&str; 5] = [
     "",
     "time=ts:us,port=ifname,queue=qlen:cells(208B),flow=five tuple,frame=len,marked=ecn:ecn,dropped=drop",
     "time=1:ns,queue=2",
     "time=when,queue=qlen:KB,port=intf,marked=ce,flow=flow_id",
+    "time=at.ts:us,queue=qlen:B,port=view,flow=flow,frame=nested.len",
 ];
 
 /// A capture, analysed; the first byte chooses how.
 pub fn packets(data: &[u8]) {
     let Some((how, file)) = data.split_first() else { return };
-    let options = json!({"sort": how & 1 > 0, "by": if how & 2 > 0 { Some("rate") } else { None }});
+    let mut options = json!({"sort": how & 1 > 0, "by": if how & 2 > 0 { Some("rate") } else { None }});
+    if how & 4 > 0 {
+        options["to"] = json!(["10.0.0.0/8", "fd00::/8"]);
+    }
+    if how & 8 > 0 {
+        options["direction"] = json!(if how & 16 > 0 { "out" } else { "in" });
+    }
+    if how & 32 > 0 {
+        options["interface"] = json!(["if4", "h3"]);
+    }
     run(file, options);
 }
 
 /// A table, analysed; the first byte chooses how.
 pub fn table(data: &[u8]) {
     let Some((how, file)) = data.split_first() else { return };
-    let columns = Some(COLUMNS[usize::from(how & 3)]).filter(|text| !text.is_empty());
+    let columns = if how & 16 > 0 { COLUMNS[4] } else { COLUMNS[usize::from(how & 3)] };
+    let columns = Some(columns).filter(|text| !text.is_empty());
     run(file, json!({"sort": how & 4 > 0, "by": if how & 8 > 0 { Some("rate") } else { None }, "columns": columns}));
+}
+
+/// Captures before and behind a port: the first byte chooses how, the next two how long the first capture is.
+pub fn pair(data: &[u8]) {
+    let Some(([how, low, high], files)) = data.split_first_chunk::<3>() else { return };
+    let (before, behind) = files.split_at(usize::from(u16::from_le_bytes([*low, *high])).min(files.len()));
+    let folder = tempfile::tempdir().expect("a folder");
+    let paths = ["trace-before", "trace-behind"].map(|name| folder.path().join(name));
+    std::fs::write(&paths[0], before).expect("a file");
+    std::fs::write(&paths[1], behind).expect("a file");
+    let chosen = |bit: u8, value: &str| (how & bit > 0).then(|| value.to_string());
+    let same = how & 4 > 0;
+    let settings = json!({
+        "paths": [&paths[0]],
+        "behind": (!same).then(|| [&paths[1]]),
+        "before_interface": chosen(4, "h0"),
+        "behind_interface": chosen(4, "h3"),
+        "buffer": chosen(2, "10KB"),
+        "fcs": how & 1 > 0,
+        "rate": "10Gbps",
+        "max_bursts": 50,
+    });
+    let options = Options::from_json(&settings.to_string()).expect("options");
+    match analyze(&options, &mut Patient(PATIENCE)) {
+        Ok(report) => {
+            holds(&report, &options);
+            let pair = report.pair.expect("what both have in common");
+            let records: u64 = report.ports.iter().map(|port| port.records).sum();
+            assert_eq!(records, pair.matched + pair.dropped + pair.only_behind);
+            assert!((0.0..=1.0).contains(&pair.share_behind));
+            assert_eq!(pair.waiting.map_or(0, |waiting| waiting.packets), pair.matched + pair.only_behind);
+            let written = export(&options, folder.path(), &mut Patient(PATIENCE)).expect("it was read before");
+            assert_eq!(written, records);
+        }
+        Err(failure) => is_reported(&failure, &folder.path().join("trace")),
+    }
 }
 
 fn run(file: &[u8], mut settings: serde_json::Value) {
@@ -78,13 +125,23 @@ fn holds(report: &TraceReport, options: &Options) {
             assert!(shares.clone().all(|share| (0.0..=1.0).contains(&share)), "{:?}", shares.collect::<Vec<_>>());
         }
     }
+    for source in &report.sources {
+        let Some(taken) = &source.taken else { continue };
+        // Copies are left out, and what has no time.
+        let packets: u64 = taken.streams.iter().map(|stream| stream.packets).sum();
+        assert!(source.records <= packets, "{} of {packets}", source.records);
+        assert!(taken.streams.iter().all(|stream| stream.port.is_some() && stream.rtt_low_ps <= stream.rtt_high_ps));
+        assert!(taken.left_out.len() <= 100 && taken.left_out.iter().all(|stream| stream.port.is_none()));
+    }
+    let grave = report.plausibility.findings.iter().filter(|f| f.level > Level::Note).count();
+    assert_eq!(grave == 0, report.plausibility.trust == Trust::Good);
     if let Some(notices) = &report.notifications {
         let undefined: u64 = notices.types.iter().filter(|kind| kind.name.is_none()).map(|kind| kind.count).sum();
         assert_eq!(notices.frames, notices.read + notices.cut + notices.short + undefined);
         assert_eq!(notices.frames, notices.alone + notices.attached);
     }
     if let Some(port) = report.ports.first() {
-        let read = records(options, &port.port, (Time::ZERO, Time::MAX), 100, &mut Patient(PATIENCE));
+        let read = records(options, &port.port, &[(Time::ZERO, Time::MAX)], 100, &mut Patient(PATIENCE));
         if let Err(error) = read {
             panic!("it was read before: {error}");
         }

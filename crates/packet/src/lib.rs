@@ -10,12 +10,14 @@ pub mod address;
 mod control;
 mod framing;
 mod ip;
+mod shim;
 mod signal;
 mod tcp;
 
 pub use control::{Control, CONTROL_BODY};
 pub use framing::Framing;
 pub use ip::IpVersion;
+pub use shim::{Extra, Shim, SHIM_BODY};
 pub use signal::{Lost, Part, Reference, Signal, Signals};
 pub use tcp::{Nack, SackBlock, Segment, SegmentMut, SynOptions, TcpFlags, TcpHeader, Timestamps, NACK_OPTION_BYTES};
 
@@ -90,8 +92,8 @@ pub struct Envelope {
     pub kind: Kind,
     /// A switch has cut its payload off: headers are all there is.
     pub trimmed: bool,
-    /// On the wire a control message is at the end of its frame, which is so much longer.
-    pub carries: bool,
+    /// What its frame has besides, which is so much longer.
+    pub extra: Extra,
 }
 
 const _: () = assert!(std::mem::size_of::<Envelope>() == 32);
@@ -126,7 +128,7 @@ impl Default for Envelope {
             to: Side::Responder,
             kind: Kind::Reliable,
             trimmed: false,
-            carries: false,
+            extra: Extra::NONE,
         }
     }
 }

@@ -9,6 +9,8 @@ pub enum Severity {
     Error,
     /// It can be used, and will probably not do what was meant.
     Warning,
+    /// The value changes nothing beside the others: an error where the document has it, nothing where it is a default.
+    Unused,
 }
 
 /// One thing wrong with a document.
@@ -115,6 +117,11 @@ impl Cx {
         self.report(Severity::Warning, node, message.into(), accepted)
     }
 
+    /// Records that what stands at the present path changes nothing.
+    pub fn unused(&mut self, message: impl Into<String>, accepted: Option<String>) -> &mut Problem {
+        self.report(Severity::Unused, None, message.into(), accepted)
+    }
+
     fn report(&mut self, severity: Severity, node: Option<&Node>, message: String, accepted: Option<String>) -> &mut Problem {
         self.problems.push(Problem {
             severity,
@@ -131,6 +138,13 @@ impl Cx {
     /// An error about `value` at `key`, also where it is a default that the document does not mention.
     pub fn error_at(&mut self, key: &str, value: &impl Param, message: impl Into<String>, accepted: &str) -> &mut Problem {
         self.key(key, |cx| cx.error(Some(&shown(value)), message, Some(accepted.to_string())).severity);
+        self.problems.last_mut().expect("just pushed")
+    }
+
+    /// `value` at `key` changes nothing, whatever it is.
+    pub fn unused_at(&mut self, key: &str, value: &impl Param, message: impl Into<String>, accepted: &str) -> &mut Problem {
+        let accepted = Some(accepted.to_string());
+        self.key(key, |cx| cx.report(Severity::Unused, Some(&shown(value)), message.into(), accepted).severity);
         self.problems.last_mut().expect("just pushed")
     }
 

@@ -180,6 +180,9 @@ macro_rules! params {
 
 /// Declares a choice between tables, distinguished by `kind`; a bare string chooses with all defaults.
 ///
+/// `pub enum Name, kind "red"`: a table without `kind` is that. `pub enum Name, meaning function`: `function(&str)` says what is probably
+/// meant by a kind that there is not, where its letters do not: names that other simulators and devices use.
+///
 /// ```
 /// fanin_params::params! { /// No parameters.
 ///     pub struct DropTail { } }
@@ -200,7 +203,7 @@ macro_rules! params {
 macro_rules! choice {
     (
         $(#[doc = $doc:expr])*
-        pub enum $name:ident {
+        pub enum $name:ident $(, kind $default:literal)? $(, meaning $meaning:path)? {
             $( $(#[doc = $variant_doc:expr])* $kind:literal => $variant:ident($body:ty), )*
         }
     ) => {
@@ -214,6 +217,9 @@ macro_rules! choice {
             /// Every `kind` there is.
             pub const KINDS: &'static [&'static str] = &[$($kind),*];
 
+            /// The `kind` of a table that has none.
+            const DEFAULT_KIND: &'static [&'static str] = &[$($default)?];
+
             /// The `kind` of this alternative.
             pub fn kind(&self) -> &'static str {
                 match self { $( Self::$variant(_) => $kind, )* }
@@ -221,7 +227,8 @@ macro_rules! choice {
 
             /// The keys that `node` may have by its `kind`, `kind` included; those of every kind where it names none.
             pub fn keys_of(node: &$crate::Node) -> Vec<&'static str> {
-                let chosen = node.get("kind").and_then($crate::Node::text).filter(|kind| Self::KINDS.contains(kind));
+                let given = node.get("kind").map_or(Self::DEFAULT_KIND.first().copied(), $crate::Node::text);
+                let chosen = given.filter(|kind| Self::KINDS.contains(kind));
                 let mut keys = vec!["kind"];
                 $(
                     if chosen.is_none_or(|kind| kind == $kind) {
@@ -251,6 +258,7 @@ macro_rules! choice {
                                 return None;
                             }
                         },
+                        None if !Self::DEFAULT_KIND.is_empty() => (Self::DEFAULT_KIND[0].to_string(), node.clone()),
                         None => {
                             let line = node.line;
                             cx.key("kind", |cx| cx.error(None, "is missing", Some(Self::KINDS.join(", "))).line = line);
@@ -268,6 +276,11 @@ macro_rules! choice {
                     _ => {
                         let given = node.get("kind").unwrap_or(node).clone();
                         cx.unknown(Some(&given), "kind", &kind, Self::KINDS);
+                        $(
+                            if let (Some(problem), Some(meant)) = (cx.last(), $meaning(&kind.to_lowercase())) {
+                                problem.suggestion = Some(meant.to_string());
+                            }
+                        )?
                         None
                     }
                 }
@@ -282,6 +295,7 @@ macro_rules! choice {
                     variants: vec![$(
                         $crate::Variant {
                             kind: $kind,
+                            default: Self::DEFAULT_KIND.contains(&$kind),
                             doc: $crate::join_docs(&[$($variant_doc),*]),
                             body: <$body>::struct_schema(),
                         },

@@ -60,6 +60,8 @@ pub struct ChoiceSchema {
 pub struct Variant {
     /// The value of `kind`.
     pub kind: &'static str,
+    /// Whether a table without `kind` is this.
+    pub default: bool,
     pub doc: String,
     pub body: StructSchema,
 }

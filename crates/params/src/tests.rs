@@ -30,6 +30,18 @@ choice! {
         "threshold" => Threshold(Threshold),
     }
 }
+fn meant(kind: &str) -> Option<&'static str> {
+    (kind == "shout").then_some("did you mean 'bell'? It is loud")
+}
+choice! {
+    /// What wakes.
+    pub enum Alarm, kind "bell", meaning meant {
+        /// A bell.
+        "bell" => Bell(Nothing),
+        /// Above a threshold.
+        "threshold" => Threshold(Threshold),
+    }
+}
 names! {
     /// When.
     pub enum When {
@@ -99,6 +111,18 @@ fn all_errors_come_at_once_each_with_path_value_and_what_is_accepted() {
     ] {
         assert!(found.contains(expected), "{expected}\n--\n{found}");
     }
+}
+
+#[test]
+fn a_choice_may_have_a_default_and_know_other_names() {
+    let mut cx = Cx::new();
+    assert_eq!(Alarm::parse_within(&table(vec![("hour", text("7"))]), &mut cx), Some(Alarm::Bell(Nothing {})));
+    assert_eq!(problems::<Alarm>(&table(vec![("k", text("x"))])), ["k: \"k\" is not a known key; accepted: "]);
+    assert!(problems::<Alarm>(&text("Shout"))[0].ends_with("did you mean 'bell'? It is loud"));
+    assert!(problems::<Alarm>(&text("bel"))[0].ends_with("did you mean 'bell'?"));
+    assert_eq!((Alarm::Bell(Nothing {}).kind(), Alarm::keys_of(&table(vec![]))), ("bell", vec!["kind"]));
+    let Schema::Choice(choice) = Alarm::schema() else { panic!("no choice") };
+    assert_eq!(choice.variants.iter().map(|v| v.default).collect::<Vec<_>>(), [true, false]);
 }
 
 #[test]

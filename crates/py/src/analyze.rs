@@ -7,9 +7,10 @@ use fanin_units::Time;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
+use std::path::PathBuf;
 use std::time::Instant;
 
-pyo3::create_exception!(_core, TraceError, PyValueError, "A trace that cannot be analysed; `problems` says all that is wrong.");
+pyo3::create_exception!(fanin, TraceError, PyValueError, "A trace that cannot be analysed; `problems` says all that is wrong.");
 
 fn trace_error(py: Python<'_>, problems: &[Problem]) -> PyErr {
     let error = TraceError::new_err(problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"));
@@ -82,24 +83,28 @@ pub fn analyze(py: Python<'_>, settings: &str, progress: Option<Py<PyAny>>) -> P
     }
 }
 
-/// The records of a port between two times [ps], both included: columns as bytes, in the machine's order.
+/// The records of a port in stretches of time [ps], whose ends are included: columns as bytes, in the machine's order.
 #[pyfunction]
 pub fn trace_records<'py>(
     py: Python<'py>,
     settings: &str,
     port: &str,
-    from_ps: u64,
-    to_ps: u64,
+    stretches: Vec<(u64, u64)>,
     most: usize,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<Bound<'py, PyList>> {
     let options = Options::from_json(settings).map_err(|problems| trace_error(py, &problems))?;
     let mut analysis = Analysis::new(None);
-    let window = (Time::from_ps(from_ps), Time::from_ps(to_ps));
+    let stretches: Vec<_> = stretches.into_iter().map(|(from, to)| (Time::from_ps(from), Time::from_ps(to))).collect();
     let most = most.clamp(2, 10_000_000);
-    let found = match py.detach(|| read::records(&options, port, window, most, &mut analysis)) {
+    let found = match py.detach(|| read::records(&options, port, &stretches, most, &mut analysis)) {
         Ok(found) => found,
         Err(failure) => return Err(analysis.failure(py, &failure)),
     };
+    let answers = found.iter().map(|found| columns(py, found)).collect::<PyResult<Vec<_>>>()?;
+    PyList::new(py, answers)
+}
+
+fn columns<'py>(py: Python<'py>, found: &read::Records) -> PyResult<Bound<'py, PyDict>> {
     let records = &found.records;
     let answer = PyDict::new(py);
     let column = |bytes: Vec<u8>| PyBytes::new(py, &bytes);
@@ -109,10 +114,28 @@ pub fn trace_records<'py>(
     answer.set_item("flow", column(records.iter().flat_map(|r| r.flow.to_ne_bytes()).collect()))?;
     answer.set_item("marked", column(records.iter().map(|r| u8::from(r.flags & MARKED != 0)).collect()))?;
     answer.set_item("dropped", column(records.iter().map(|r| u8::from(r.dropped())).collect()))?;
+    answer.set_item("at_head", column(records.iter().map(|r| u8::from(r.dropped_at_head())).collect()))?;
     answer.set_item("replaced", column(records.iter().map(|r| u8::from(r.flags & REPLACED != 0)).collect()))?;
     answer.set_item("count", found.count)?;
     answer.set_item("reduced", found.reduced)?;
     Ok(answer)
+}
+
+/// Number of rows in a Parquet file, by its footer; none where that cannot be read.
+#[pyfunction]
+pub fn parquet_rows(py: Python<'_>, path: PathBuf) -> Option<u64> {
+    py.detach(|| read::parquet_rows(&path).ok())
+}
+
+/// Writes the records of a trace to `records.parquet` in a folder; gives how many there are.
+#[pyfunction]
+pub fn trace_export(py: Python<'_>, settings: &str, folder: &str, progress: Option<Py<PyAny>>) -> PyResult<u64> {
+    let options = Options::from_json(settings).map_err(|problems| trace_error(py, &problems))?;
+    let mut analysis = Analysis::new(progress);
+    match py.detach(|| read::export(&options, std::path::Path::new(folder), &mut analysis)) {
+        Ok(records) => Ok(records),
+        Err(failure) => Err(analysis.failure(py, &failure)),
+    }
 }
 
 /// Panics of the `parquet` crate over damaged files are caught and become errors; nobody is to read of them on standard error.

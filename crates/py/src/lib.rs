@@ -14,7 +14,7 @@ use pyo3::types::{PyDict, PyList};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-pyo3::create_exception!(_core, ScenarioError, PyValueError, "A scenario that cannot be run; `problems` says all that is wrong.");
+pyo3::create_exception!(fanin, ScenarioError, PyValueError, "A scenario that cannot be run; `problems` says all that is wrong.");
 
 fn read(text: &str, format: &str, base_dir: &str) -> PyResult<Result<Scenario, Vec<Problem>>> {
     let base = Path::new(base_dir);
@@ -69,6 +69,13 @@ fn check<'py>(py: Python<'py>, text: &str, format: &str, base_dir: &str) -> PyRe
     answer.set_item("hash", hash)?;
     answer.set_item("rendered", fanin_scenario::render(problems, "scenario"))?;
     Ok(answer)
+}
+
+/// The line of what stands at each path of a document in TOML, or of the nearest table around it.
+#[pyfunction]
+fn lines(text: &str, paths: Vec<String>) -> Vec<Option<u32>> {
+    let (document, _) = fanin_scenario::read_toml(text);
+    document.map_or_else(|| vec![None; paths.len()], |document| fanin_scenario::lines(&document, &paths))
 }
 
 /// Wall-clock and processor time since it was made.
@@ -179,7 +186,7 @@ fn counters(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
     let counter =
         |def: &fanin_params::CounterDef| serde_json::json!({ "name": def.name, "doc": def.doc, "kind": def.kind.name() });
     let group = |group: &fanin_sim::CounterGroup| {
-        let counters: Vec<_> = group.counters.iter().map(counter).collect();
+        let counters: Vec<_> = group.counters.iter().chain(group.peaks).map(counter).collect();
         serde_json::json!({ "name": group.name, "doc": group.doc, "counters": counters })
     };
     to_python(py, &fanin_sim::counters().iter().map(group).collect())
@@ -212,17 +219,21 @@ fn run_bench<'py>(py: Python<'py>, workload: &str, scale: f64, folder: PathBuf) 
     }
     let measured = py.detach(|| {
         let meter = Meter::start();
-        let world = fanin_sim::prepare(&fanin_sim::workload(workload, scale)?, &folder);
-        let (_, setup) = meter.read();
-        let meter = Meter::start();
-        let measured = fanin_sim::measure(world);
-        let (wall, cpu) = meter.read();
-        Some((measured, setup, wall, cpu))
+        let workload = fanin_sim::workload(workload, scale)?;
+        let measured = fanin_sim::prepare(&workload, &folder).and_then(|world| {
+            let (_, setup) = meter.read();
+            let meter = Meter::start();
+            let measured = fanin_sim::measure(world)?;
+            let (wall, cpu) = meter.read();
+            Ok((measured, setup, wall, cpu))
+        });
+        Some(measured)
     });
-    let Some((measured, setup, wall, cpu)) = measured else {
+    let Some(measured) = measured else {
         let known = fanin_sim::WORKLOADS.join(", ");
         return Err(PyValueError::new_err(format!("'{workload}' is not a workload; accepted: {known}")));
     };
+    let (measured, setup, wall, cpu) = measured.map_err(|error| PyOSError::new_err(error.to_string()))?;
     let answer = PyDict::new(py);
     answer.set_item("packet_hops", measured.packet_hops)?;
     answer.set_item("events", measured.events)?;
@@ -273,7 +284,10 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     analyze::keep_damage_quiet();
     m.add_function(wrap_pyfunction!(analyze::analyze, m)?)?;
     m.add_function(wrap_pyfunction!(analyze::trace_records, m)?)?;
+    m.add_function(wrap_pyfunction!(analyze::parquet_rows, m)?)?;
+    m.add_function(wrap_pyfunction!(analyze::trace_export, m)?)?;
     m.add_function(wrap_pyfunction!(check, m)?)?;
+    m.add_function(wrap_pyfunction!(lines, m)?)?;
     m.add_function(wrap_pyfunction!(explain::explain, m)?)?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
     m.add_function(wrap_pyfunction!(schema, m)?)?;

@@ -14,6 +14,7 @@ mod volume;
 
 pub(crate) use network::{core_rate, host_infos, Network};
 
+pub(crate) use self::capture::Captured;
 use self::settings::{at_setting, path, Settings};
 use self::transport::shown;
 use crate::doc::{Parts, DEFAULT_TRANSPORT};
@@ -23,7 +24,7 @@ use fanin_params::{Cx, Problem, Severity};
 use fanin_switch::Marking;
 use fanin_traffic::{Entry, Traffic, TrafficContext, TrafficKind, MAX_FLOWS};
 use fanin_transport::{TransportConfig, TransportParams};
-use fanin_units::{Bytes, HostId, LinkId, Time};
+use fanin_units::{Bytes, LinkId, Time};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -33,7 +34,7 @@ pub(crate) struct Findings {
     /// The ports that `telemetry.queues` names.
     pub watched: Vec<LinkId>,
     /// The hosts that `telemetry.capture` names.
-    pub captured: Vec<HostId>,
+    pub captured: Captured,
     /// Where the entries of `switch.except` hold.
     pub exceptions: Exceptions,
     /// What was decided from the content of files.
@@ -64,7 +65,7 @@ pub(crate) fn check(parts: &Parts, network: Option<&Network>, base_dir: &Path) -
         mechanisms::check(parts, settings, network, &mut cx);
     }
     let mut watched = Vec::new();
-    let mut captured = Vec::new();
+    let mut captured = Captured::default();
     let mut problems = Vec::new();
     if let Some(network) = network {
         wire_overhead(parts, network, &mut cx);

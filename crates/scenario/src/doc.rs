@@ -1,5 +1,6 @@
 //! The scenario as it is written.
 
+use crate::locate::{exact, remove};
 use crate::sections::{Engine, Framing, Host, Telemetry};
 use fanin_packet::IpVersion;
 use fanin_params::{params, Cx, Node, Param, Value};
@@ -124,7 +125,7 @@ impl Parts {
         };
         let traffic: Vec<(usize, Entry)> = entries.iter().enumerate().filter_map(|(i, node)| Some((i, quiet(node)?))).collect();
         Parts {
-            topology: part(document, "topology"),
+            topology: document.get("topology").and_then(|node| TopologyConfig::parse(node, &mut Cx::new())), // its numbers name hosts
             framing: or_defaults(document, "framing"),
             switch: or_defaults(document, "switch"),
             host: or_defaults(document, "host"),
@@ -140,8 +141,21 @@ impl Parts {
     }
 }
 
+/// What can be read of a part: numbers and sizes that cannot be are taken for not given, so that the rest is checked. Names
+/// are not: what else makes sense depends on them.
 fn quiet<T: Param>(node: &Node) -> Option<T> {
-    T::parse(node, &mut Cx::new())
+    let mut cx = Cx::new();
+    if let Some(read) = T::parse(node, &mut cx) {
+        return Some(read);
+    }
+    let mut rest = node.clone();
+    for problem in cx.into_problems() {
+        let leaf = |node: &Node| !matches!(node.value, Value::Table(_) | Value::List(_));
+        if !problem.message.contains("is not a known") && exact(node, &problem.path).is_some_and(leaf) {
+            remove(&mut rest, &problem.path);
+        }
+    }
+    T::parse(&rest, &mut Cx::new())
 }
 
 fn part<T: Param>(document: &Node, key: &str) -> Option<T> {

@@ -18,10 +18,11 @@ mod sections;
 pub use canonical::canonical_json;
 pub use doc::{ScenarioDoc, DEFAULT_TRANSPORT};
 pub use generate::{json_schema, json_schema_of, python_types, python_types_of, reference, reference_of};
+pub use locate::lines;
 pub use read::{read_json, read_toml, MAX_DEPTH, MAX_DOCUMENT};
 pub use render::render;
 pub use scenario::Scenario;
 pub use sections::{
-    AtOnce, Engine, ExponentialNoise, Framing, Host, Ip, Keep, KeepAll, KeepAround, KeepLast, Napi, NicOrder, NoNoise, Noise,
-    PortModel, Receive, Registers, Sampling, Telemetry, Ties, UniformNoise, SHORTEST_SAMPLING, STAMP_BYTES,
+    AtOnce, Engine, ExponentialNoise, FairNic, FifoNic, Framing, Host, Ip, Keep, KeepAll, KeepAround, KeepLast, Napi, Nic,
+    NoNoise, Noise, PortModel, Receive, Registers, Sampling, Telemetry, Ties, UniformNoise, SHORTEST_SAMPLING, STAMP_BYTES,
 };

@@ -1,6 +1,6 @@
 //! From the path of a problem to the line and the value that it is about.
 
-use fanin_params::{Node, Problem, Value};
+use fanin_params::{Node, Problem, Severity, Value};
 
 /// Puts problems in order of the document's lines, and gives those that know only their path the line.
 ///
@@ -20,6 +20,61 @@ pub(crate) fn locate(document: &Node, problems: &mut Vec<Problem>) {
         .collect();
     placed.sort_by_key(|(place, _)| *place);
     problems.extend(placed.into_iter().map(|(_, problem)| problem));
+}
+
+/// The lines of `paths`: of what stands there, or of the nearest table around it.
+pub fn lines(document: &Node, paths: &[String]) -> Vec<Option<u32>> {
+    paths.iter().map(|path| nearest(document, path).line).collect()
+}
+
+/// Values that change nothing are errors where the document has them; where they are defaults, gives their paths.
+pub(crate) fn unused(document: &Node, problems: &mut Vec<Problem>) -> Vec<String> {
+    let mut defaults = Vec::new();
+    problems.retain_mut(|problem| {
+        if problem.severity != Severity::Unused {
+            return true;
+        }
+        problem.severity = Severity::Error;
+        let Some(given) = exact(document, &problem.path) else {
+            defaults.push(std::mem::take(&mut problem.path));
+            return false;
+        };
+        problem.value = Some(given.to_string());
+        true
+    });
+    defaults
+}
+
+/// The node at `path`.
+pub(crate) fn exact<'a>(document: &'a Node, path: &str) -> Option<&'a Node> {
+    steps(path).try_fold(document, |node, step| match (&node.value, step) {
+        (Value::Table(_), Step::Key(key)) => node.get(key),
+        (Value::List(items), Step::Index(index)) => items.get(index),
+        _ => None,
+    })
+}
+
+/// Takes what stands at `path` out of its table.
+pub(crate) fn remove(document: &mut Node, path: &str) {
+    let mut node = document;
+    let mut steps = steps(path).peekable();
+    while let Some(step) = steps.next() {
+        node = match (&mut node.value, step) {
+            (Value::Table(entries), Step::Key(key)) if steps.peek().is_none() => {
+                entries.retain(|(name, _)| name != key);
+                return;
+            }
+            (Value::Table(entries), Step::Key(key)) => match entries.iter_mut().find(|(name, _)| name == key) {
+                Some((_, next)) => next,
+                None => return,
+            },
+            (Value::List(items), Step::Index(index)) => match items.get_mut(index) {
+                Some(next) => next,
+                None => return,
+            },
+            _ => return,
+        };
+    }
 }
 
 /// The node at `path`, or the last one on the way that exists.

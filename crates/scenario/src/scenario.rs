@@ -1,11 +1,11 @@
 //! The validated scenario: the only thing that can be run.
 
 use crate::canonical::{canonical_json, sha256};
-use crate::check::{check, core_rate, host_infos, Network};
+use crate::check::{check, core_rate, host_infos, Captured, Network};
 use crate::doc::{Parts, ScenarioDoc, DEFAULT_TRANSPORT};
 use crate::exceptions::Exceptions;
 use crate::generate::{sorted, to_json};
-use crate::locate::locate;
+use crate::locate::{locate, remove, unused};
 use crate::read::{read_json, read_toml, MAX_DOCUMENT};
 use fanin_params::{Cx, Node, Param, Problem, Severity, Value};
 use fanin_switch::{Mechanisms, PortSettings};
@@ -24,11 +24,13 @@ pub struct Scenario {
     routes: Routes,
     transports: Vec<(String, TransportConfig)>,
     watched: Vec<LinkId>,
-    captured: Vec<HostId>,
+    captured: Captured,
     exceptions: Exceptions,
     warnings: Vec<Problem>,
     notes: Vec<String>,
     files: Vec<(String, String)>,
+    /// Paths of defaults that change nothing beside the other values.
+    unused: Vec<String>,
 }
 
 impl Scenario {
@@ -86,6 +88,7 @@ impl Scenario {
         let mut cx = Cx::new();
         let doc = ScenarioDoc::parse(document, &mut cx);
         let mut problems = cx.into_problems();
+        let unread: Vec<String> = problems.iter().map(|problem| problem.path.clone()).collect();
         let parts = doc.as_ref().map_or_else(|| Parts::salvage(document), Parts::of);
 
         let topology = match parts.topology.as_ref().map(|config| Topology::build(config, base_dir)) {
@@ -108,7 +111,8 @@ impl Scenario {
         problems.extend(odd.map(|problem| in_topology_file(problem, &parts)));
         let network = topology.as_ref().zip(routes.as_ref()).map(|(topology, routes)| Network::of(topology, routes));
         let findings = check(&parts, network.as_ref(), base_dir);
-        problems.extend(findings.problems);
+        problems.extend(findings.problems.into_iter().filter(|problem| !follows(problem, &unread)));
+        let unused = unused(document, &mut problems);
         locate(document, &mut problems);
         match (doc, topology, routes) {
             (Some(doc), Some(topology), Some(routes)) if problems.iter().all(|p| p.severity == Severity::Warning) => {
@@ -131,6 +135,7 @@ impl Scenario {
                     warnings: problems,
                     notes: findings.notes,
                     files,
+                    unused,
                 })
             }
             _ => {
@@ -194,7 +199,12 @@ impl Scenario {
 
     /// The hosts that `telemetry.capture` names, ascending.
     pub fn captured(&self) -> &[HostId] {
-        &self.captured
+        &self.captured.hosts
+    }
+
+    /// The links behind switches on which frames are captured, in order of their ids.
+    pub fn captured_links(&self) -> &[LinkId] {
+        &self.captured.links
     }
 
     /// When the run stops; `None`: when all flows are complete.
@@ -239,14 +249,16 @@ impl Scenario {
         &self.warnings
     }
 
-    /// The document with every parameter; reading it gives the same scenario.
+    /// The document with every parameter that has an effect; reading it gives the same scenario.
     pub fn document(&self) -> Node {
-        self.doc.to_value().into()
+        let mut document = self.doc.to_value().into();
+        self.unused.iter().for_each(|path| remove(&mut document, path));
+        document
     }
 
-    /// The document with every parameter, as JSON with keys in order.
+    /// The same, as JSON with keys in order.
     pub fn resolved(&self) -> serde_json::Value {
-        sorted(to_json(&self.doc.to_value()))
+        sorted(to_json(&self.document().value))
     }
 
     /// The files that the scenario reads, each with the SHA-256 of its content.
@@ -270,6 +282,18 @@ impl PartialEq for Scenario {
     fn eq(&self, other: &Self) -> bool {
         self.doc == other.doc && self.files == other.files
     }
+}
+
+/// Whether a problem may only follow from a value that could not be read: it is at the same key, or speaks of it.
+fn follows(problem: &Problem, unread: &[String]) -> bool {
+    let speaks_of = |key: &str| {
+        let texts = [Some(&problem.message), problem.accepted.as_ref(), problem.suggestion.as_ref()];
+        let word = |c: char| !c.is_alphanumeric() && c != '_';
+        texts.into_iter().flatten().any(|text| text.split(word).any(|part| part == key))
+    };
+    unread
+        .iter()
+        .any(|path| *path == problem.path || path.rsplit('.').next().is_some_and(|key| !key.is_empty() && speaks_of(key)))
 }
 
 /// A problem of a topology file, which is found under the file's name, as one of the key that names it.

@@ -50,15 +50,30 @@ impl Framing {
     }
 }
 
-names! {
+params! {
+    /// What is not sent yet stays in the sockets.
+    pub struct FairNic { }
+}
+params! {
+    /// What windows allow stands in the host's queue.
+    pub struct FifoNic {
+        /// Packets that wait there at most, a burst with `tso` being one; absent: any number. Of a connection of TCP a packet too many
+        /// stays unsent and its window falls as for an ECN echo; ACKs and datagrams are lost. Source: Linux txqueuelen (1000),
+        /// pfifo_fast_enqueue, __tcp_transmit_skb.
+        ///
+        /// Deviation: no ring of the driver's besides, which holds some hundred packets more where there are no byte queue limits.
+        pub txqueuelen: Option<u32> = None, in 1u32..=10_000_000;
+    }
+}
+choice! {
     /// In which order a host's connections use its NIC.
-    pub enum NicOrder {
+    pub enum Nic {
         /// Round robin over the connections that have something to send, one packet each. Source: Linux sch_fq without
         /// pacing.
-        "fair" => Fair,
-        /// A connection sends all that its window allows before the next one, in the order in which they became ready.
-        /// Source: Linux pfifo_fast.
-        "fifo" => Fifo,
+        "fair" => Fair(FairNic),
+        /// A connection sends all that its window allows (and `small_queues`) before the next one, in the order in which they
+        /// became ready. Source: Linux pfifo_fast.
+        "fifo" => Fifo(FifoNic),
     }
 }
 
@@ -132,7 +147,7 @@ params! {
     /// What hosts do besides their transport.
     pub struct Host {
         /// In which order connections use the NIC.
-        pub nic: NicOrder = NicOrder::Fair;
+        pub nic: Nic = Nic::Fair(FairNic {});
         /// From the arrival of a packet's last bit until the transport sees it.
         pub processing_delay: Span = Span::ZERO, in Span::ZERO..=Span::from_ms(10);
         /// How packets come from the NIC to the transport.
@@ -166,12 +181,8 @@ impl Host {
         cx.key("host", |cx| {
             cx.key("receive", |cx| {
                 let remedy = "gro = true, or leave it out";
-                if napi.budget != BUDGET {
-                    cx.error_at("budget", &napi.budget, "has no effect while gro is off", remedy);
-                }
-                if napi.gro_max != GRO_MAX {
-                    cx.error_at("gro_max", &napi.gro_max, "has no effect while gro is off", remedy);
-                }
+                cx.unused_at("budget", &napi.budget, "has no effect while gro is off", remedy);
+                cx.unused_at("gro_max", &napi.gro_max, "has no effect while gro is off", remedy);
             });
         });
     }
@@ -284,10 +295,13 @@ choice! {
 }
 
 params! {
-    /// Frames at the NICs of hosts, both ways, byte for byte. Source: pcapng.
+    /// Frames at the NICs of hosts, both ways, and on links behind switches, byte for byte. Source: pcapng.
     pub struct CaptureFrames {
         /// Hosts whose NICs are captured: names as in the results (`h3`), `*` stands for anything.
-        pub hosts: Vec<String>;
+        pub hosts: Vec<String> = Vec::new();
+        /// Ports of switches on whose links frames are captured as they leave: names as in the results (`leaf0->spine1`), `*`
+        /// stands for anything. What switches put into frames for each other can be seen there.
+        pub links: Vec<String> = Vec::new();
         /// Most bytes that are kept of a frame; absent: all. 94 B hold all headers, with IPv6 114 B; stamps are at the end.
         pub snap: Option<Bytes>, in Bytes(64)..=Bytes(65_535);
     }
@@ -311,7 +325,7 @@ params! {
         /// `stamps.parquet`. Absent: no stamps. Present, hosts leave room for 8 B in every frame: full segments carry so much
         /// less, all others are so much longer. See docs/telemetry.md.
         pub registers: Option<Registers>;
-        /// Frames as tcpdump would capture them at the NICs of hosts, in `packets.pcapng`. Absent: none. See docs/wire.md.
+        /// Frames as tcpdump would capture them at the NICs of hosts, and as a tap would behind ports of switches, in `packets.pcapng`. Absent: none. See docs/wire.md.
         pub capture: Option<CaptureFrames>;
         /// Whether `drops.parquet` lists each dropped packet.
         pub drops: bool = true;

@@ -14,10 +14,10 @@ fn main() {
         eprintln!("'{name}' is not a workload; accepted: {}, {features}", fanin_sim::WORKLOADS.join(", "));
         std::process::exit(2);
     };
-    let world = fanin_sim::prepare(&workload, &folder);
+    let world = fanin_sim::prepare(&workload, &folder).expect("a folder that can be written");
     let set_up = start.elapsed().as_secs_f64();
     let start = now();
-    let m = fanin_sim::measure(world);
+    let m = fanin_sim::measure(world).expect("records that can be written");
     let seconds = start.elapsed().as_secs_f64();
     println!(
         "{name}: {} packet-hops, {} events, {set_up:.3} + {seconds:.3} s, {:.2} M hops/s, {} simulated, fingerprint {:016x}",

@@ -2,13 +2,13 @@
 
 use crate::fabric::link::{flag, Carry, Link, Rings};
 use crate::fabric::pool::Pool;
-use crate::fabric::port::Port;
+use crate::fabric::port::{at_dequeue, Port};
 use crate::ledger::{Fate, Ledger};
 use fanin_engine::{Table, Timers, Wheel};
-use fanin_packet::{Ecn, Envelope, Packet, PacketId};
+use fanin_packet::{Ecn, Envelope, Packet, PacketId, Shim};
 use fanin_switch::{cells, Admission, DropReason, MarkReason, MarkVerdict, PortNo, PortView, SharedBuffer};
-use fanin_telemetry::{DropRow, Name, QueueRow, TableError};
-use fanin_units::{Bytes, Time};
+use fanin_telemetry::{DropRow, Name, QueueRow, Stamp, TableError};
+use fanin_units::{Bytes, LinkId, Time};
 
 /// A timeout's place in the order: node (hosts, then switches), then what it is for.
 pub type TimerKey = (u32, u64);
@@ -111,6 +111,10 @@ impl Core {
     /// Puts a frame onto the wire of a port, which is free, past its queue and what happens at dequeue.
     pub fn send_past_the_queue(&mut self, l: usize, packet: PacketId) {
         self.catch_up(l);
+        if self.ports[l].at_dequeue & at_dequeue::DEPTH != 0 {
+            let (behind, _) = self.queue(l);
+            self.pool.write_depth(packet, behind);
+        }
         let frame = self.pool[packet].frame;
         self.push(l, packet, frame);
     }
@@ -205,12 +209,23 @@ impl Core {
         if let Some(frame) = queued {
             self.ports[l].queue_cells -= self.cells(frame);
         }
-        if self.ports[l].marker.acts_at_dequeue() {
-            self.mark_at_dequeue(l, start, packet);
+        let also = self.ports[l].at_dequeue;
+        if also != 0 {
+            self.act_at_dequeue(l, start, packet, also);
         }
     }
 
     #[inline(never)]
+    fn act_at_dequeue(&mut self, l: usize, start: Time, packet: PacketId, also: u8) {
+        if also & at_dequeue::DEPTH != 0 {
+            let (behind, _) = self.queue(l);
+            self.pool.write_depth(packet, behind);
+        }
+        if also & at_dequeue::MARK != 0 {
+            self.mark_at_dequeue(l, start, packet);
+        }
+    }
+
     fn mark_at_dequeue(&mut self, l: usize, start: Time, packet: PacketId) {
         let (bytes, packets) = self.queue(l);
         let port = &mut self.ports[l];
@@ -222,7 +237,7 @@ impl Core {
             _ => false,
         };
         if watched {
-            let result = self.ledger.tables.queue_dequeued(packet, (marked, false));
+            let result = self.ledger.tables.queue_dequeued(packet, marked, None);
             self.check(result);
         }
     }
@@ -278,6 +293,7 @@ impl Core {
             marked,
             dropped: fate == Fate::Refused,
             replaced: fate == Fate::Replaces,
+            at_head: false,
         };
         let later = fate != Fate::Refused && (port.marker.acts_at_dequeue() || port.marker.decides_at_head());
         let result = self.ledger.tables.queue(number, row, later.then_some(packet));
@@ -294,6 +310,16 @@ impl Core {
         self.record_arrival(l, (view.queue_bytes, view.queue_packets), packet, frame, (false, Fate::Refused));
     }
 
+    /// A message that travels as packets do has come to its end; gives its shim.
+    pub fn end_clone(&mut self, packet: PacketId) -> Option<Shim> {
+        let shim = self.pool.shim(packet);
+        if let Some(stamps) = &mut self.ledger.stamps {
+            stamps.clear(packet);
+        }
+        self.pool.free_message(packet);
+        shim
+    }
+
     /// Writes the registers of port `l` into a packet that passes it, where it is watched.
     pub fn stamp_at(&mut self, l: usize, packet: PacketId) {
         if let Some(number) = self.ports[l].watched {
@@ -303,14 +329,29 @@ impl Core {
         }
     }
 
-    /// A packet has come to the far end of link `l`: recorded where its flow is followed.
+    /// A packet has come to the far end of link `l`: recorded where its flow is followed, or the link is captured.
     #[inline]
     pub fn trace_crossing(&mut self, l: usize, packet: PacketId) {
+        if self.ledger.tables.capture.is_some() {
+            self.capture_crossing(l, packet);
+        }
         let Some(trace) = self.ledger.trace.as_deref_mut() else { return };
         let link = &self.links[l];
         let left = self.now.ps() - link.delay();
         let row = trace.crossed(self.now, packet, &self.ports[l].name, [left - link.tx(self.pool[packet].frame), left]);
         let result = self.ledger.tables.follow(None, None, row);
+        self.check(result);
+    }
+
+    /// The same where the link is captured.
+    #[inline(never)]
+    fn capture_crossing(&mut self, l: usize, id: PacketId) {
+        let Some(capture) = self.ledger.tables.capture.as_deref_mut() else { return };
+        let Some(interface) = capture.interface_of(LinkId(l as u32)) else { return };
+        let left = Time::from_ps(self.now.ps() - self.links[l].delay());
+        let stamp = self.ledger.stamps.as_ref().map_or(Stamp::EMPTY, |stamps| stamps.of(id));
+        let besides = (self.pool.shim(id), stamp, self.pool.message(id));
+        let result = capture.crossed((self.now, left), interface, self.pool.packet(id), besides);
         self.check(result);
     }
 

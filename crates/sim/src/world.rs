@@ -137,7 +137,7 @@ impl World {
         let Some((at, (node, key))) = self.core.timers.pop() else { return };
         match node.checked_sub(self.fabric.hosts) {
             None => self.hosts.timeout(&mut self.core, node, at, key),
-            Some(s) => self.fabric.run_timer_hook(&mut self.core, s, key as usize),
+            Some(s) => self.fabric.timeout(&mut self.core, s, key),
         }
     }
 

@@ -46,9 +46,11 @@ impl Switch {
     pub fn counts_cells(&self) -> bool {
         let in_cells = |amount: &Amount| Unit::of(*amount) == Unit::Cells;
         let markings = std::iter::once(&self.marking).chain(self.except.iter().filter_map(|entry| entry.marking.as_ref()));
+        let mechanisms = std::iter::once(&self.mechanisms).chain(self.except.iter().filter_map(|e| e.mechanisms.as_ref()));
         self.buffer.counts_cells()
             || self.except.iter().filter_map(|entry| entry.buffer.as_ref()).any(in_cells)
             || markings.flat_map(Marking::amounts).any(|amount| in_cells(&amount))
+            || mechanisms.flat_map(Mechanisms::amounts).any(|amount| in_cells(&amount))
     }
 
     /// The settings of a port that has these exceptions.

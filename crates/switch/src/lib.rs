@@ -23,7 +23,7 @@ pub use marking::*;
 pub use mechanism::*;
 pub use path::{ecmp, five_tuple_hash, Ecmp, FlowletParams, PathChoice, PathChooser, RoundRobinParams, Spray};
 pub use scheduling::{DrrParams, FifoParams, Scheduler, Scheduling, StrictDrrParams, StrictParams, MAX_CLASSES};
-pub use vectors::{vectors, Column, Role, SEcnCase, SEcnVectorParams, Sequence, Vectors, VECTORS};
+pub use vectors::{vectors, Column, RimmCase, RimmVectorParams, Role, SEcnCase, SEcnVectorParams, Sequence, Vectors, VECTORS};
 pub use verdict::{DropReason, MarkReason, MarkVerdict};
 pub use view::{cells, Head, PortView, Unit};
 

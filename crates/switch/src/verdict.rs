@@ -11,6 +11,8 @@ impl DropReason {
     pub const DYNAMIC_THRESHOLD: DropReason = DropReason("dynamic_threshold");
     /// The shared buffer had no room at all.
     pub const SHARED_BUFFER_FULL: DropReason = DropReason("shared_buffer_full");
+    /// The queue of its host had no room.
+    pub const TXQUEUE_FULL: DropReason = DropReason("txqueue_full");
     /// It had crossed as many switches as it may.
     pub const TTL: DropReason = DropReason("ttl");
     /// The switch knows no way to the destination.

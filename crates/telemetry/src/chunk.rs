@@ -654,6 +654,10 @@ mod tests {
             recoveries: short(6),
             ecn_reductions: short(7),
             marked: long(8),
+            reordered: long(9),
+            reordered_3: 0,
+            reordering_extent: short(8),
+            reordering_late_ps: long(10),
         }
     }
 
@@ -694,6 +698,10 @@ mod tests {
                     recoveries: r.get_uint(20).unwrap(),
                     ecn_reductions: r.get_uint(21).unwrap(),
                     marked: r.get_ulong(22).unwrap(),
+                    reordered: r.get_ulong(23).unwrap(),
+                    reordered_3: r.get_ulong(24).unwrap(),
+                    reordering_extent: r.get_uint(25).unwrap(),
+                    reordering_late_ps: r.get_ulong(26).unwrap(),
                 };
                 prop_assert_eq!(&found, row);
             }
@@ -713,6 +721,7 @@ mod tests {
                 marked: v & 4 > 0,
                 dropped: v & 8 > 0,
                 replaced: false,
+                at_head: v & 24 == 24,
             };
             let rows: Vec<QueueRow> = values.iter().map(row).collect();
             let (records, reader) = read(&rows);
@@ -727,6 +736,7 @@ mod tests {
                     marked: r.get_bool(6).unwrap(),
                     dropped: r.get_bool(7).unwrap(),
                     replaced: r.get_bool(8).unwrap(),
+                    at_head: r.get_bool(9).unwrap(),
                 };
                 prop_assert_eq!(&found, row);
             }

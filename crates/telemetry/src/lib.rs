@@ -3,6 +3,7 @@
 //!
 //! docs/results.md is the contract; a test holds the two together.
 
+mod causes;
 mod chunk;
 mod column;
 mod keep;
@@ -10,9 +11,10 @@ mod register;
 mod rows;
 mod table;
 
+pub use causes::{Cause, Limit};
 pub use chunk::{Chunk, RowGroup};
 pub use column::{Cell, Name};
 pub use keep::{Keep, Keeper, KeptRows, RowNumber};
 pub use register::{Registers, Stamp, Unwrap};
-pub use rows::{DropRow, FlowRow, HopRow, HostRow, PortRow, QueryRow, QueueRow, SegmentRow, StampRow};
+pub use rows::{DropRow, FlowRow, HopRow, HostRow, PortRow, QueryRow, QueueRow, RecordRow, SegmentRow, StampRow};
 pub use table::{ColumnInfo, Row, Table, TableError};

@@ -87,6 +87,14 @@ rows! {
         "" ecn_reductions: u32,
         /// Data packets that arrived with CE.
         "" marked: u64,
+        /// Data packets that arrived after one that was sent later; retransmissions are packets of their own (RFC 4737 §3.3).
+        "" reordered: u64,
+        /// Of them those before which three arrived in a row that were sent later (RFC 4737 §5, n = 3).
+        "" reordered_3: u64,
+        /// Largest reordering extent, in packets: arrivals since the first that was sent later (RFC 4737 §4.2).
+        "" reordering_extent: u32,
+        /// Longest time by which a packet came after the first that was sent later (RFC 4737 §4.3).
+        "ps" reordering_late_ps: u64,
     }
 
     /// One query, or one round of an incast.
@@ -131,7 +139,7 @@ rows! {
     }
 
     /// A packet that reaches a watched port.
-    pub struct QueueRow, "queues" / 1 {
+    pub struct QueueRow, "queues" / 2 {
         /// Arrival.
         "ps" time_ps: u64,
         /// Port.
@@ -150,6 +158,32 @@ rows! {
         "" dropped: bool,
         /// Took the place of the last packet in the queue, which was trimmed.
         "" replaced: bool,
+        /// Dropped when its turn came: it was in the queue until then.
+        "" at_head: bool,
+    }
+
+    /// A record of an analysed trace, in no result: what `fanin analyze --records` writes.
+    pub struct RecordRow, "records" / 1 {
+        /// Arrival.
+        "ps" time_ps: u64,
+        /// Port.
+        "" port: Name,
+        /// Queue as the packet found it; null where it is unknown.
+        "B" queue_bytes: Option<u64>,
+        /// Its size; 0 where it is unknown.
+        "B" frame_bytes: u32,
+        /// Its flow, by name.
+        "" flow: Option<Name>,
+        /// Marked with CE, in captures on both sides of a port: at this port.
+        "" marked: bool,
+        /// Dropped at this port.
+        "" dropped: bool,
+        /// Took the place of the last packet in the queue, which was trimmed.
+        "" replaced: bool,
+        /// How long it waited; null where that is unknown.
+        "ps" wait_ps: Option<u64>,
+        /// Queue, drop and wait are an estimate.
+        "" estimated: bool,
     }
 
     /// A dropped packet.

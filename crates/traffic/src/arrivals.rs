@@ -143,15 +143,13 @@ impl Arrivals {
                     build.error("per_second", Some("0".into()), "offers nothing", Some("above 0"));
                     return None;
                 }
+                let value = Some(format!("\"{}\"", params.load_of.name()));
+                let (message, remedy) = ("has no effect with `per_second`", "`load` instead of `per_second`");
                 if params.load_of != LoadOf::HostLinks {
-                    build.error(
-                        "load_of",
-                        Some(format!("\"{}\"", params.load_of.name())),
-                        "has no effect with `per_second`",
-                        Some("`load` instead of `per_second`"),
-                    );
+                    build.error("load_of", value, message, Some(remedy));
                     return None;
                 }
+                build.unused("load_of", value, message, remedy);
                 vec![per_second / origins.len() as f64; origins.len()]
             }
             (given, _) => {

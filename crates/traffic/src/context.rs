@@ -173,6 +173,11 @@ impl Build<'_> {
         self.report(Severity::Error, key, value, message.into(), accepted)
     }
 
+    /// Records that the value at `key` of the entry changes nothing.
+    pub fn unused(&mut self, key: &str, value: Option<String>, message: impl Into<String>, accepted: &str) {
+        self.report(Severity::Unused, key, value, message.into(), Some(accepted));
+    }
+
     /// Records a warning at `key` of the entry.
     pub fn warn(&mut self, key: &str, value: Option<String>, message: impl Into<String>) -> &mut Problem {
         self.report(Severity::Warning, key, value, message.into(), None)
@@ -191,6 +196,7 @@ impl Build<'_> {
             let problem = match severity {
                 Severity::Error => cx.error(None, message, accepted),
                 Severity::Warning => cx.warn(None, message, accepted),
+                Severity::Unused => cx.unused(message, accepted),
             };
             problem.value = value;
         });

@@ -3,7 +3,7 @@
 use crate::cc::{CongestionControl, Cubic, NewReno};
 use fanin_packet::IpVersion;
 use fanin_params::{names, params, Node};
-use fanin_units::{Bytes, Span};
+use fanin_units::{Bytes, Span, Time};
 
 mod check;
 
@@ -144,6 +144,31 @@ names! {
     }
 }
 
+params! {
+    /// The last segment of what the application has written carries PSH. Source: RFC 9293 §3.9.1.2.
+    pub struct LastPush { }
+}
+params! {
+    /// So does each that ends more than half a window beyond the last PSH, counted where the application writes; the window is the
+    /// largest that the other end had offered then. A receiver whose `delayed_acks` are "adaptive" takes it for the end of a message,
+    /// and one whose NIC merges segments merges none behind it. Source: Linux tcp_sendmsg_locked, forced_push.
+    /// Deviation: a segment that is sent again carries none.
+    pub struct HalfWindowPush {
+        /// How much each call of the application writes, the last value again and again; calls follow each other at once. Each
+        /// begins a new half of the window. Empty: one call.
+        pub writes: Vec<Bytes> = Vec::new();
+    }
+}
+fanin_params::choice! {
+    /// Which segments carry PSH.
+    pub enum PushBit {
+        /// The last one of what the application has written.
+        "last" => Last(LastPush),
+        /// And one after each half window.
+        "half_window" => HalfWindow(HalfWindowPush),
+    }
+}
+
 names! {
     /// How long an ACK may wait.
     pub enum DelayedAcks {
@@ -212,10 +237,22 @@ params! {
         pub size: Bytes = Bytes(16_777_216), in Bytes(1_460)..=Bytes(1_073_725_440);
     }
 }
+names! {
+    /// How a receiver measures its RTT, and what it gives room for after one in which more was read than in any before.
+    pub enum WindowGrowth {
+        /// The RTT is smoothed over 8 samples, echoes of the present tick of the clock count as a tick; twice what was read and 16
+        /// segments, and twice the growth on top. Source: Linux 5.15 and 6.12 tcp_rcv_rtt_update, tcp_rcv_space_adjust.
+        "linux-5.15" => Linux515,
+        /// A lower RTT counts at once, echoes of the present tick and higher RTTs while data is unread do not; no segments more,
+        /// unread data counts against what was read, and data beyond a gap makes room for what is missing. Source: Linux 6.18
+        /// tcp_rcv_rtt_update, tcp_rcv_rtt_measure_ts, tcp_rcv_space_adjust, tcp_rcvbuf_grow.
+        "linux-6.18" => Linux618,
+    }
+}
 params! {
     /// A receive buffer that grows with the rate, of which a part is window. At the start the window is `buffer` · `share` less a
-    /// segment (64,088 B). Once per RTT in which more has arrived than in any before it, the buffer is given room for
-    /// 2·arrived + 16 segments, and twice the growth on top; the window follows by two segments for each that arrives.
+    /// segment (64,088 B). Once per RTT in which more has been read than in any before it, the buffer is given room for twice as
+    /// much, and twice the growth on top (`growth`); the window follows by two segments for each that arrives.
     ///
     /// Source: DRS; Linux tcp_init_buffer_space, tcp_rcv_space_adjust, tcp_grow_window, __tcp_select_window.
     /// Deviation: Linux 5.15 rounds the memory of a segment up, which makes windows 3 % larger.
@@ -230,6 +267,8 @@ params! {
         /// Which part it is afterwards: payload of a full segment over the memory that holds it; `linux`: 0.625, 1448 B in a buffer
         /// of 2 KiB with 256 B of sk_buff. Absent: `share`. Source: Linux 6.12 scaling_ratio; 5.15 has none.
         pub frame_share: Option<f64> = None, in 0.05..=1.0;
+        /// How it grows; `linux`: "linux-6.18".
+        pub growth: WindowGrowth = WindowGrowth::Linux515;
     }
 }
 fanin_params::choice! {
@@ -340,6 +379,10 @@ profiled! {
         /// Clock granularity G: the least variance term, and RTOs are multiples of it. Source: RFC 6298 §2.2, §4 (at most
         /// 100 ms); Linux HZ = 1000.
         pub clock_granularity: Span = Span::from_ms(1), in Span::ZERO..=Span::from_ms(500);
+        /// The timers of RACK, its RTO with them, and of adaptive delayed ACKs expire at a tick of a clock that all hosts share: the
+        /// first after they are due, ticks being `clock_granularity` apart from the start of the simulation on. Off: exactly.
+        /// Source: Linux timer wheel (calc_index). Deviation: other timers are exact.
+        pub timer_ticks: bool = false;
         /// When a doubled RTO is reset; `linux`: "ack".
         pub backoff_reset: BackoffReset = BackoffReset::Sample => BackoffReset::Ack;
         /// Where RTT samples come from; `linux`: "every_ack".
@@ -381,7 +424,15 @@ profiled! {
         pub paws: bool = false => true;
         /// The receive window; `linux`: "auto".
         pub receive_window: ReceiveWindow = ReceiveWindow::Fixed(FixedWindow { size: Bytes(16_777_216) })
-            => ReceiveWindow::Auto(GrowingWindow { buffer: Bytes(131_072), max_buffer: Bytes(6_291_456), share: 0.5, frame_share: Some(0.625) });
+            => ReceiveWindow::Auto(GrowingWindow {
+                buffer: Bytes(131_072),
+                max_buffer: Bytes(6_291_456),
+                share: 0.5,
+                frame_share: Some(0.625),
+                growth: WindowGrowth::Linux618,
+            });
+        /// Which segments carry PSH; `linux`: "half_window".
+        pub push: PushBit = PushBit::Last(LastPush {}) => PushBit::HalfWindow(HalfWindowPush { writes: Vec::new() });
         /// Explicit congestion notification, where the other end agrees. Source: RFC 3168 §6.1.1.
         pub ecn: bool = false;
         /// How marks are echoed.
@@ -408,6 +459,10 @@ profiled! {
         /// With `tso`, bursts are longer where the RTT is short: by `tso_max` halved once per 2^this µs of the shortest RTT; 0: they
         /// are not, as before Linux 5.18. Source: Linux tcp_tso_rtt_log.
         pub tso_rtt_log: u8 = 9, in 0..=31;
+        /// TCP small queues: of a connection no more stands in a `nic = "fifo"` than cwnd / SRTT sends in a millisecond, twice that
+        /// when retransmitting, two bursts at least; without pacing 1 MiB at most. The rest stays in its socket. `linux`: on.
+        /// Source: Linux tcp_small_queue_check (since 3.6), sk_pacing_shift = 10, tcp_limit_output_bytes.
+        pub small_queues: bool = false => true;
     }
 }
 
@@ -510,6 +565,15 @@ impl Tcp {
         self.ack_every > 1 && self.delayed_acks == DelayedAcks::Adaptive
     }
 
+    /// When a timer that is due at `at` expires.
+    pub(crate) fn tick(&self, at: Time) -> Time {
+        let grain = self.clock_granularity.ps();
+        if !self.timer_ticks || grain == 0 || at == Time::MAX {
+            return at;
+        }
+        Time::from_ps((at.ps() / grain).saturating_add(1).saturating_mul(grain))
+    }
+
     /// Whether ACKs of segments out of order are merged.
     pub(crate) fn merges_sacks(&self) -> bool {
         !matches!(self.sack_compression, SackCompression::None(_))
@@ -557,7 +621,7 @@ impl Default for Tcp {
 }
 
 /// TCP header without options. Source: RFC 9293 §3.1.
-const TCP_HEADER: u16 = 20;
+pub(crate) const TCP_HEADER: u16 = 20;
 /// The timestamps option with its padding. Source: RFC 7323 appendix A.
 pub(crate) const TIMESTAMP_BYTES: u16 = 12;
 

@@ -23,14 +23,14 @@ mod udp;
 
 pub use cc::CongestionControl;
 pub use config::{
-    BackoffReset, CompressedSacks, DelayedAcks, DropResend, EcnEcho, EctOn, FixedWindow, GrowingWindow, IdleRestart,
-    InitialWindow, LossDetection, Paced, Pacing, Profile, ReceiveWindow, RtoFloor, RttSampling, SackCompression, SlowStart,
-    SpuriousRto, Tcp, Uncompressed, Unpaced, WindowRules,
+    BackoffReset, CompressedSacks, DelayedAcks, DropResend, EcnEcho, EctOn, FixedWindow, GrowingWindow, HalfWindowPush,
+    IdleRestart, InitialWindow, LastPush, LossDetection, Paced, Pacing, Profile, PushBit, ReceiveWindow, RtoFloor, RttSampling,
+    SackCompression, SlowStart, SpuriousRto, Tcp, Uncompressed, Unpaced, WindowGrowth, WindowRules,
 };
 pub use endpoint::{Connection, Phase, Role, TcpEndpoint, TcpState};
 pub use registry::{Endpoint, TransportConfig};
 pub use report::{AbortReason, Event, RackCounts, Stats};
 pub use signals::{NotificationCounts, SignalCounts, SignalLog, TrimmingCounts};
 pub use snapshot::{SenderState, Timer, TIMERS};
-pub use transport::{CheckSite, Kinds, LossTimer, Shape, Transport, TransportParams};
+pub use transport::{CheckSite, Kinds, LossTimer, Refused, Shape, Transport, TransportParams};
 pub use udp::UdpEndpoint;

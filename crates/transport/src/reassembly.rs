@@ -21,6 +21,16 @@ impl Reassembly {
         self.ranges.len()
     }
 
+    /// How many bytes wait.
+    pub fn bytes(&self) -> u64 {
+        self.ranges.iter().map(|r| r.1 - r.0).sum()
+    }
+
+    /// Where the last range ends; `next`, which is RCV.NXT, if none waits.
+    pub fn end(&self, next: u64) -> u64 {
+        self.ranges.back().map_or(next, |r| r.1)
+    }
+
     /// The first part of a segment that waits already, as far as it is in one piece.
     pub fn overlap(&self, start: u64, end: u64) -> Option<(u64, u64)> {
         let first = self.ranges.partition_point(|r| r.1 <= start);
@@ -118,6 +128,8 @@ mod tests {
                 prop_assert!(bitmap[from as usize..to as usize].iter().all(|b| *b));
                 prop_assert!(!bitmap[from as usize - 1] && !bitmap[to as usize]);
             }
+            prop_assert_eq!(r.bytes(), bitmap.iter().filter(|b| **b).count() as u64);
+            prop_assert_eq!(r.end(0), bitmap.iter().rposition(|b| *b).unwrap_or(0) as u64 + 1);
             let run = bitmap[1..].iter().take_while(|b| **b).count() as u64;
             prop_assert_eq!(r.advance(1), 1 + run);
         }

@@ -5,7 +5,7 @@ use crate::endpoint::TcpEndpoint;
 use crate::report::{Event, Stats};
 use crate::signals::SignalCounts;
 use crate::snapshot::SenderState;
-use crate::transport::{CheckSite, Kinds, LossTimer, Shape, Transport, TransportParams};
+use crate::transport::{CheckSite, Kinds, LossTimer, Refused, Shape, Transport, TransportParams};
 use crate::udp::UdpEndpoint;
 use fanin_packet::{Envelope, Header, IpVersion, Signal, Signals};
 use fanin_params::Cx;
@@ -15,7 +15,7 @@ macro_rules! transports {
     ($( $(#[doc = $doc:expr])* $kind:literal => $variant:ident($params:ty, $endpoint:ty), )*) => {
         fanin_params::choice! {
             /// The transport of a flow.
-            pub enum TransportConfig {
+            pub enum TransportConfig, kind "tcp" {
                 $( $(#[doc = $doc])* $kind => $variant($params), )*
             }
         }
@@ -38,6 +38,9 @@ macro_rules! transports {
             }
             fn first_window(&self, ip: IpVersion) -> u64 {
                 match self { $( Self::$variant(p) => p.first_window(ip), )* }
+            }
+            fn keeps_queues_small(&self) -> bool {
+                match self { $( Self::$variant(p) => p.keeps_queues_small(), )* }
             }
             fn receive_window(&self) -> Option<(&'static str, Bytes)> {
                 match self { $( Self::$variant(p) => TransportParams::receive_window(p), )* }
@@ -166,6 +169,16 @@ impl Endpoint {
     #[inline(always)]
     pub fn burst(&self, cfg: &TransportConfig, now: Time) -> u64 {
         dispatch!(self, cfg, |e, c| e.burst(c, now), |_udp| 0)
+    }
+
+    /// See [`Transport::output_limit`].
+    pub fn output_limit(&self, cfg: &TransportConfig, now: Time) -> u64 {
+        dispatch!(self, cfg, |e, c| e.output_limit(c, now), |_udp| u64::MAX)
+    }
+
+    /// See [`Transport::on_refusal`]. Datagrams do not notice.
+    pub fn on_refusal(&mut self, cfg: &TransportConfig, now: Time) -> Option<Refused> {
+        dispatch!(self, cfg, |e, c| e.on_refusal(c, now), |_udp| None)
     }
 
     /// See [`Transport::poll_event`].

@@ -104,6 +104,11 @@ impl Rtt {
         self.rto = self.rto.saturating_mul(2).min(cfg.rto_max);
     }
 
+    /// The last doubling did not count.
+    pub fn undo_back_off(&mut self) {
+        self.rto = (self.rto / 2).max(self.base);
+    }
+
     /// Back to the RTO that the samples give.
     pub fn reset_back_off(&mut self) {
         self.rto = self.base;

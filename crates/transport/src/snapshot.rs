@@ -21,20 +21,6 @@ pub enum Timer {
     Pacing,
 }
 
-impl Timer {
-    /// Its name in tables.
-    pub fn name(self) -> &'static str {
-        match self {
-            Timer::Retransmission => "rto",
-            Timer::TailProbe => "tlp",
-            Timer::Reordering => "reordering",
-            Timer::WindowProbe => "window_probe",
-            Timer::DelayedAck => "delayed_ack",
-            Timer::Pacing => "pacing",
-        }
-    }
-}
-
 /// Timers that an endpoint has, each in a place of its own: the first is that of the oldest segment.
 pub const TIMERS: usize = 3;
 

@@ -42,6 +42,16 @@ pub struct Shape {
     pub opening: Option<u16>,
 }
 
+/// A data packet that a host's queue did not accept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// Sequence number on the wire.
+    pub number: u32,
+    /// Bytes of transport header and payload.
+    pub header: u16,
+    pub payload: u16,
+}
+
 /// One end of a flow, sans-IO: time is passed as an argument, packets are polled.
 ///
 /// After each input the host polls [`Kinds::CONTROL`] until nothing is due, reads [`Transport::poll_event`] until it is empty,
@@ -85,6 +95,17 @@ pub trait Transport: Sized {
         0
     }
 
+    /// Bytes of this end that may stand in a queue of its host before it sends more (TCP small queues).
+    fn output_limit(&self, _cfg: &Self::Params, _now: Time) -> u64 {
+        u64::MAX
+    }
+
+    /// The host's queue is full: the data packet that [`Transport::poll`] would give is dropped there, and stays unsent.
+    /// What it would have been; `None`: there is none, or this transport does not notice and is polled as ever.
+    fn on_refusal(&mut self, _cfg: &Self::Params, _now: Time) -> Option<Refused> {
+        None
+    }
+
     /// The next event, oldest cause first.
     fn poll_event(&mut self) -> Option<Event>;
 
@@ -120,6 +141,8 @@ pub struct CheckSite {
     /// Bytes of each frame that lie behind the IP packet, by which the MTU is smaller.
     pub trailer: u16,
     pub ip: IpVersion,
+    /// Packets queue in hosts: `nic = "fifo"`.
+    pub queues_at_hosts: bool,
 }
 
 /// A timeout that a sender waits for after a loss.
@@ -151,6 +174,11 @@ pub trait TransportParams {
 
     /// Payload bytes that a sender may have in flight before the first acknowledgment.
     fn first_window(&self, ip: IpVersion) -> u64;
+
+    /// Whether connections keep their share of the host's queue small.
+    fn keeps_queues_small(&self) -> bool {
+        false
+    }
 
     /// The key of the receive window, and the most that it offers.
     fn receive_window(&self) -> Option<(&'static str, Bytes)> {

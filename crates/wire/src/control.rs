@@ -1,19 +1,22 @@
 //! Control messages at the end of frames that carry a packet.
 
+use crate::shim;
+
 /// Addresses before the EtherType. Source: IEEE 802.3 §3.2.
-const MACS: usize = 12;
+pub(crate) const MACS: usize = 12;
 /// Tags of IEEE 802.1Q and 802.1ad, four bytes each, before the EtherType.
 const TAGS: [u16; 2] = [0x8100, 0x88A8];
 
-/// Where a frame's EtherType stands, behind any tags, and what it is.
+/// Where a frame's EtherType stands, behind any tags and headers of switches, and what it is.
 pub(crate) fn ether_type(frame: &[u8]) -> Option<(usize, u16)> {
     let mut at = MACS;
     loop {
         let kind = u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]);
-        if !TAGS.contains(&kind) {
-            return Some((at, kind));
-        }
-        at += 4;
+        at = match shim::body(kind) {
+            Some(body) => at + 2 + body,
+            None if TAGS.contains(&kind) => at + 4,
+            None => return Some((at, kind)),
+        };
     }
 }
 

@@ -76,6 +76,13 @@ impl CaptureFile {
         self.interfaces - 1
     }
 
+    /// Adds a link, before any frame is there; gives its number.
+    pub fn link(&mut self, name: &str, rate: BitRate) -> u32 {
+        Encoder(&mut self.waiting).link(name, rate, self.snap);
+        self.interfaces += 1;
+        self.interfaces - 1
+    }
+
     /// Adds a frame.
     ///
     /// # Errors

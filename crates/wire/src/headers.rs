@@ -1,6 +1,8 @@
 //! From the first byte of a captured frame to the transport's header.
 
-use crate::notification;
+use crate::cooked::Cooked;
+use crate::options::TcpOptions;
+use crate::{notification, shim};
 use etherparse::{EtherType, LaxLinkExtSlice, LaxNetSlice, LaxSlicedPacket};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -33,9 +35,6 @@ impl LinkType {
     }
 }
 
-/// Bytes of the header of a [`LinkType::LinuxSll2`] frame; the first two are its EtherType.
-const SLL2_HEADER: usize = 20;
-
 /// What a TCP header says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tcp {
@@ -62,11 +61,17 @@ pub struct Headers {
     pub ecn: u8,
     /// Hops left.
     pub ttl: u8,
+    /// Number of the datagram (IPv4); 0 where it has none.
+    pub id: u16,
+    /// Whether it is a part of a datagram.
+    pub fragment: bool,
     /// Bytes that follow the transport's header, by the lengths that the headers give; of other protocols, that follow IP's.
     pub payload: u32,
     pub tcp: Option<Tcp>,
     /// Where the IP datagram ends in the frame; beyond the frame's end where it was cut, or a switch has trimmed it.
     pub end: usize,
+    /// Where IP's payload begins in the frame.
+    pub transport_at: usize,
     /// Where the transport's header ends, or IP's where it is another protocol's; beyond the frame's end likewise.
     pub payload_at: usize,
 }
@@ -74,20 +79,86 @@ pub struct Headers {
 impl Headers {
     /// Parses a frame; none where it carries no IP that can be read.
     pub fn parse(link: LinkType, frame: &[u8]) -> Option<Headers> {
+        Self::parse_cut(link, frame, frame.len())
+    }
+
+    /// The same of a frame that had `length` bytes, of which the first are there.
+    pub(crate) fn parse_cut(link: LinkType, frame: &[u8], length: usize) -> Option<Headers> {
+        let plain = match link {
+            LinkType::Ethernet => frame.get(12..14).and_then(|kind| Self::plain(frame, 14, [kind[0], kind[1]])),
+            _ => Cooked::of(link, frame).and_then(|h| Self::plain(frame, h.size, h.ether_type.to_be_bytes())),
+        };
+        plain.or_else(|| Self::parse_any(link, frame, length))
+    }
+
+    /// Headers of nearly all frames, read directly: a segment or datagram in IP without options, extensions, fragments or padding of
+    /// its length, `at` the frame's start. What [`Self::parse_any`] gives, in a tenth of the time.
+    fn plain(frame: &[u8], at: usize, ether_type: [u8; 2]) -> Option<Headers> {
+        let (header, length, protocol, id, src, dst);
+        let (class, ttl);
+        match ether_type {
+            [0x08, 0x00] => {
+                let h = frame.get(at..)?.first_chunk::<20>()?;
+                // No options; no fragment, nor the first of some.
+                if h[0] != 0x45 || h[6] & 0x3f != 0 || h[7] != 0 {
+                    return None;
+                }
+                length = usize::from(u16::from_be_bytes([h[2], h[3]]));
+                (header, protocol, id) = (20, h[9], u16::from_be_bytes([h[4], h[5]]));
+                (class, ttl) = (h[1], h[8]);
+                src = IpAddr::V4(Ipv4Addr::new(h[12], h[13], h[14], h[15]));
+                dst = IpAddr::V4(Ipv4Addr::new(h[16], h[17], h[18], h[19]));
+            }
+            [0x86, 0xdd] => {
+                let h = frame.get(at..)?.first_chunk::<40>()?;
+                if h[0] >> 4 != 6 {
+                    return None;
+                }
+                length = 40 + usize::from(u16::from_be_bytes([h[4], h[5]]));
+                (header, protocol, id) = (40, h[6], 0);
+                (class, ttl) = (h[0] << 4 | h[1] >> 4, h[7]);
+                let address = |at: usize| h[at..].first_chunk::<16>().map(|a| IpAddr::V6(Ipv6Addr::from(*a)));
+                (src, dst) = (address(8)?, address(24)?);
+            }
+            _ => return None,
+        }
+        if length <= header || !matches!(protocol, 6 | 17) {
+            return None;
+        }
+        let (start, end) = (at + header, at + length);
+        let mut headers = Headers {
+            src,
+            dst,
+            protocol,
+            ports: None,
+            vlan: None,
+            dscp: class >> 2,
+            ecn: class & 3,
+            ttl,
+            id,
+            fragment: false,
+            payload: 0,
+            tcp: None,
+            end,
+            transport_at: start,
+            payload_at: 0,
+        };
+        headers.payload_at = start + headers.transport(&frame[start..end.min(frame.len())], end - start, true);
+        Some(headers)
+    }
+
+    /// Headers of any frame.
+    fn parse_any(link: LinkType, frame: &[u8], length: usize) -> Option<Headers> {
         let packet = match link {
-            LinkType::Ethernet => match notification::carrier(frame) {
+            LinkType::Ethernet => match notification::carrier(frame).or_else(|| shim::carrier(frame)) {
                 Some((start, ether_type)) => LaxSlicedPacket::from_ether_type(EtherType(ether_type), &frame[start..]),
                 None => LaxSlicedPacket::from_ethernet(frame).ok()?,
             },
             LinkType::Raw => LaxSlicedPacket::from_ip(frame).ok()?,
             LinkType::Loopback => LaxSlicedPacket::from_ip(frame.get(4..)?).ok()?,
-            LinkType::LinuxSll => {
-                let (header, rest) = frame.split_first_chunk::<16>()?;
-                LaxSlicedPacket::from_ether_type(EtherType(u16::from_be_bytes([header[14], header[15]])), rest)
-            }
-            LinkType::LinuxSll2 => {
-                let (header, rest) = frame.split_first_chunk::<SLL2_HEADER>()?;
-                LaxSlicedPacket::from_ether_type(EtherType(u16::from_be_bytes([header[0], header[1]])), rest)
+            LinkType::LinuxSll | LinkType::LinuxSll2 => {
+                let cooked = Cooked::of(link, frame)?;
+                LaxSlicedPacket::from_ether_type(EtherType(cooked.ether_type), &frame[cooked.size..])
             }
             LinkType::Other(_) => return None,
         };
@@ -109,9 +180,12 @@ impl Headers {
                     dscp: header.dcp().value(),
                     ecn: header.ecn().value(),
                     ttl: header.ttl(),
+                    id: header.identification(),
+                    fragment: payload.fragmented,
                     payload: 0,
                     tcp: None,
                     end: 0,
+                    transport_at: 0,
                     payload_at: 0,
                 };
                 let datagram = Some(usize::from(header.total_len())).filter(|bytes| *bytes > 0).map(|bytes| start + bytes);
@@ -132,9 +206,12 @@ impl Headers {
                     dscp: header.traffic_class() >> 2,
                     ecn: header.traffic_class() & 3,
                     ttl: header.hop_limit(),
+                    id: 0,
+                    fragment: payload.fragmented,
                     payload: 0,
                     tcp: None,
                     end: 0,
+                    transport_at: 0,
                     payload_at: 0,
                 };
                 let datagram = Some(usize::from(header.payload_length())).filter(|bytes| *bytes > 0);
@@ -143,10 +220,19 @@ impl Headers {
             LaxNetSlice::Arp(_) => return None,
         };
         let start = at(payload.payload);
-        // Where segmentation is left to the NIC, the length is 0, and the captured bytes give the end.
-        headers.end = datagram.map_or(start + payload.payload.len(), |datagram| datagram.max(start));
+        // Where segmentation is left to the NIC, the length is 0, and the frame's own gives the end.
+        let cut = length.saturating_sub(frame.len());
+        headers.end = datagram.map_or(start + payload.payload.len() + cut, |datagram| datagram.max(start));
+        headers.transport_at = start;
         headers.payload_at = start + headers.transport(payload.payload, headers.end - start, first);
         Some(headers)
+    }
+
+    /// The options of its TCP header, as far as `frame`, which it was parsed from, has them.
+    pub fn tcp_options(&self, frame: &[u8]) -> TcpOptions {
+        let end = self.payload_at.min(frame.len());
+        let options = self.tcp.and_then(|_| frame.get(self.transport_at + 20..end));
+        options.map(TcpOptions::read).unwrap_or_default()
     }
 
     /// Reads the fixed part of the transport's header, and gives the bytes of all of it: options may be cut off.
@@ -167,5 +253,51 @@ impl Headers {
         }
         self.payload = u32::try_from(length.saturating_sub(header)).unwrap_or(u32::MAX);
         header
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Both ways of reading give the same, of whole frames, damaged ones and such that were cut.
+    #[test]
+    fn what_is_read_directly_is_what_is_parsed() {
+        let segment = |protocol: u8| {
+            let mut v4 = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0xba, 0, 64, 0, 7, 0x40, 0, 64, protocol, 0, 0];
+            v4.extend([10, 0, 0, 1, 10, 0, 0, 2]);
+            let mut v6 = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x86, 0xdd, 0x6b, 0xa0, 0, 0, 0, 44, protocol, 63];
+            v6.extend((0..32).map(|i| if i % 16 == 0 { 0xfd } else { i }));
+            let tcp = [0x03, 0xe8, 0, 80, 0, 0, 0, 9, 0, 0, 0, 8, 0x80, 0x18, 1, 0, 0, 0, 0, 0, 1, 1, 8, 10, 0, 0, 0, 1];
+            [v4, v6].map(|ip| [&ip[..], &tcp, &[7; 16]].concat())
+        };
+        let mut state = 1_u64;
+        let mut random = move |below: usize| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as usize % below
+        };
+        let mut directly = 0;
+        for good in [6, 17, 1].into_iter().flat_map(segment) {
+            for turn in 0..60_000 {
+                let mut frame = good.clone();
+                if turn > 0 {
+                    for _ in 0..1 + random(3) {
+                        // The headers' first bytes decide most.
+                        let at = if random(2) == 0 { 12 + random(14) } else { random(frame.len()) };
+                        frame[at] = [0, 1, 0x45, 0x46, 0x08, 0xff, random(256) as u8][random(7)];
+                    }
+                    if random(3) == 0 {
+                        frame.truncate(random(frame.len() + 1));
+                    }
+                }
+                let length = frame.len() + random(3) * 20;
+                let kind = frame.get(12..14).map_or([0, 0], |kind| [kind[0], kind[1]]);
+                if let Some(headers) = Headers::plain(&frame, 14, kind) {
+                    assert_eq!(Some(headers), Headers::parse_any(LinkType::Ethernet, &frame, length), "{frame:02x?}");
+                    directly += 1;
+                }
+            }
+        }
+        assert!(directly > 60_000, "{directly}");
     }
 }

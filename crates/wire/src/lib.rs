@@ -4,10 +4,13 @@
 
 mod capture;
 pub mod control;
+mod cooked;
 mod file;
 mod frame;
 mod headers;
 pub mod notification;
+mod options;
+pub mod shim;
 mod trailer;
 mod write;
 
@@ -16,4 +19,5 @@ pub use fanin_packet::address;
 pub use file::CaptureFile;
 pub use frame::{Framer, NotEthernet, FCS};
 pub use headers::{Headers, LinkType, Tcp};
+pub use options::TcpOptions;
 pub use write::Encoder;

@@ -177,7 +177,12 @@ impl Notice {
 }
 
 /// Of a frame that says that it carries a notification: where its packet begins, and the EtherType that it would have without.
+#[inline]
 pub(crate) fn carrier(frame: &[u8]) -> Option<(usize, u16)> {
+    // Nearly all frames are plain IP.
+    if matches!(frame.get(12..14), Some([0x08, 0x00] | [0x86, 0xdd])) {
+        return None;
+    }
     let (at, kind) = ether_type(frame)?;
     match kind {
         IPV4_WITH_NOTICE => Some((at + 2, IPV4)),

@@ -90,6 +90,21 @@ impl Encoder<'_> {
         self.end(at);
     }
 
+    /// A link, as a tap on it would capture it.
+    pub fn link(&mut self, name: &str, rate: BitRate, snap: Option<u32>) {
+        let at = self.begin(INTERFACE);
+        self.0.extend(ETHERNET.to_le_bytes());
+        self.0.extend([0; 2]);
+        self.0.extend(snap.unwrap_or(0).to_le_bytes());
+        self.text(2, name);
+        self.text(3, &format!("simulated link {name}, {rate}"));
+        self.option(8, &rate.bps().to_le_bytes());
+        self.option(9, &[NANOSECONDS]);
+        self.option(13, &[0]); // bytes of frame check sequence
+        self.end_of_options();
+        self.end(at);
+    }
+
     /// A frame at an interface: the first `snap` bytes of it, or all. Its time is rounded down to nanoseconds.
     pub fn packet(&mut self, interface: u32, time: Time, frame: &[u8], snap: Option<u32>, direction: Direction) {
         let kept = &frame[..frame.len().min(snap.map_or(usize::MAX, |snap| snap as usize))];

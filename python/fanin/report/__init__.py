@@ -17,8 +17,9 @@ import tomli_w
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
-from fanin import _files, burst_figure, counters, figures, overview, series, show, tables
+from fanin import _files, counters, figures, overview, series, show, tables
 from fanin.analysis import Analysis, TraceError, analyze
+from fanin.report._bursts import BURSTS, PEAK_PACKETS, Budget, View, view
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -30,14 +31,8 @@ __all__ = ["MAX_PORTS", "PEAK_PACKETS", "PEAK_SAMPLES", "render", "render_analys
 MAX_PORTS: Final = 6
 """Ports whose queues are drawn."""
 
-PEAK_PACKETS: Final = 8000
-"""Packets around the largest queue that are drawn one by one where the whole run has too many."""
-
 BUSY_SHARE: Final = 0.999
 """Share of the bytes after which a long rest of the run is not shown at first."""
-
-BURSTS: Final = 10
-"""Bursts of a port that are listed."""
 
 FLOWS: Final = 4
 """Followed flows that are drawn and explained, those with the largest slowdown."""
@@ -62,8 +57,7 @@ class Panel:
     port: str
     charts: list[Chart]
     watched: bool
-    tables: list[tuple[str, tuple[list[str], list[list[str]]]]]
-    words: str
+    bursts: View | None
     notes: list[str]
 
 
@@ -81,6 +75,7 @@ class _Charts:
 
     def __init__(self) -> None:
         self.figures: dict[str, Any] = {}
+        self.budget = Budget()
 
     def add(self, key: str, figure: go.Figure, title: str | None = None) -> Chart:
         figure.update_layout(template="none")
@@ -90,7 +85,8 @@ class _Charts:
         note = (layout.pop("meta", None) or {}).get("note", "")
         for name in ("title", "template", "height"):
             layout.pop(name, None)
-        self.figures[key] = {"data": document["data"], "layout": layout, "colorway": list(figures.COLORS)}
+        facts = {"title": heading, "note": note, "colorway": list(figures.COLORS)}
+        self.figures[key] = {"data": document["data"], "layout": layout, **facts}
         return Chart(key, heading, note)
 
 
@@ -106,22 +102,10 @@ def _analysis(result: Result) -> Analysis | None:
         raise ResultError(str(error)) from error
 
 
-def _bursts(analysis: Analysis | None, port: str) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """Return the report of a port and its largest burst, if it had any."""
-    ports = analysis.document["ports"] if analysis is not None else []
-    entry = next((entry for entry in ports if entry["port"] == port and entry["bursts"]), None)
-    return None if entry is None else (entry, tables.largest(entry, 1)[0])
-
-
-def _burst_tables(entry: dict[str, Any], burst: dict[str, Any]) -> list[tuple[str, tuple[list[str], list[list[str]]]]]:
-    found, shown = entry["bursts_found"], min(BURSTS, len(entry["bursts"]))
-    of = f"The {shown} highest of {found:,} bursts" if found > shown else "Bursts, the highest first"
-    made = [(f"{of} at {entry['port']}", tables.burst_rows(entry, BURSTS))]
-    if burst["phases"]:
-        made.append((f"Phases of burst {burst['index']}", tables.phase_rows(burst)))
-    if burst["direct"]:
-        made.append((f"Flows in the queue at the peak of burst {burst['index']}", tables.culprit_rows(burst, BURSTS)))
-    return made
+def _with_bursts(analysis: Analysis | None, port: str) -> dict[str, Any] | None:
+    """Return the report of a port, if it had a burst."""
+    ports: list[dict[str, Any]] = analysis.document["ports"] if analysis is not None else []
+    return next((entry for entry in ports if entry["port"] == port and entry["bursts"]), None)
 
 
 def _queue_panels(result: Result, charts: _Charts, focus: int | None) -> list[Panel]:
@@ -133,21 +117,20 @@ def _queue_panels(result: Result, charts: _Charts, focus: int | None) -> list[Pa
         except ValueError:  # listed in the summary, and neither watched nor sampled
             continue
         figure = _focused(figures.queue(result, port), focus if data.peak_ps < (focus or 0) else None)
-        found = _bursts(analysis, port) if data.kind == "packet" else None
-        if found is not None and not data.reduced:
-            burst_figure.add_layer(figure, *found, (_time_scale(figure), _size_scale(figure)))
         drawn = [charts.add(f"queue-{index}", figure, f"Queue of {port}")]
-        if data.reduced:
+        entry = _with_bursts(analysis, port) if data.kind == "packet" else None
+        bursts = None
+        if analysis is not None and entry is not None:
+            bursts = view(analysis, entry, f"burst-{index}", charts.add, charts.budget)
+            highest = tables.largest(entry, 1)[0]
+            _shade(charts.figures[f"queue-{index}"], figure, (highest["start_ps"], highest["end_ps"]))
+        if data.reduced and (bursts is None or not bursts.whole):
             rows, what = (PEAK_PACKETS, "packet") if data.kind == "packet" else (PEAK_SAMPLES, "sample")
             window = series.peak_window(result, port, rows)
             near = figures.queue(result, port, window_ps=window, max_points=2 * rows)
-            if found is not None:
-                burst_figure.add_layer(near, *found, (_time_scale(near), _size_scale(near)))
             _shade(charts.figures[f"queue-{index}"], figure, _at_burst(result, port, near, window))
             drawn.append(charts.add(f"queue-{index}-peak", near, f"Around the largest queue of {port}, every {what}"))
-        listed = [] if found is None else _burst_tables(*found)
-        words = "" if found is None else tables.law_line(found[1])
-        panels.append(Panel(port, drawn, data.kind == "packet", listed, words, []))
+        panels.append(Panel(port, drawn, data.kind == "packet", bursts, []))
     return panels
 
 
@@ -158,6 +141,15 @@ def _followed(result: Result, charts: _Charts) -> list[Followed]:
         chart = charts.add(f"flow-{index}", _before_the_wait(figures.sequence(result, flow), found.document))
         drawn.append(Followed(chart, found.text, found.rows()))
     return drawn
+
+
+def _silent(result: Result) -> list[str]:
+    """Return a line for each followed flow that sent no data, of which nothing can be drawn."""
+    drawn = pl.col("payload_bytes") > 0
+    rows = result.scan("segments").group_by("flow").agg(sent=drawn.any()).filter(~pl.col("sent")).sort("flow").collect()
+    said = [result.explain(int(flow)).text for flow in rows["flow"].head(FLOWS)]
+    more = rows.height - len(said)
+    return [*said, f"{more:,} more followed flow{'s' * (more > 1)} sent no data."] if more else said
 
 
 def _before_the_wait(figure: go.Figure, document: dict[str, Any]) -> go.Figure:
@@ -188,11 +180,6 @@ def _at_burst(result: Result, port: str, figure: go.Figure, window: tuple[int, i
 def _time_scale(figure: go.Figure) -> float:
     unit = figure.layout.xaxis.title.text.rsplit("[", 1)[-1].rstrip("]")
     return dict(show.TIME_UNITS)[unit]
-
-
-def _size_scale(figure: go.Figure) -> float:
-    unit = figure.layout.yaxis.title.text.rsplit("[", 1)[-1].rstrip("]")
-    return dict(show.SIZE_UNITS)[unit]
 
 
 def _shade(drawn: dict[str, Any], figure: go.Figure, window: tuple[int, int] | None) -> None:
@@ -287,6 +274,7 @@ def render(result: Result) -> str:
         cdfs=cdfs,
         panels=panels,
         followed=_followed(result, charts),
+        silent=_silent(result),
         over_time=over_time,
         scenario=_scenario_text(result.scenario),
     )
@@ -327,12 +315,11 @@ def render_analysis(analysis: Analysis) -> str:
     document = analysis.document
     panels = []
     for index, entry in enumerate([port for port in document["ports"] if port["records"]][:MAX_PORTS]):
-        burst = analysis.burst(entry["port"])
-        title = f"Largest burst at {entry['port']}" if burst else f"All records of {entry['port']}"
-        figure = analysis.plot(entry["port"], max_points=2 * PEAK_PACKETS)
-        drawn = [charts.add(f"burst-{index}", figure, title)]
-        listed, words = ([], "") if burst is None else (_burst_tables(entry, burst), tables.law_line(burst))
-        panels.append(Panel(entry["port"], drawn, False, listed, words, entry["notes"]))
+        key = f"burst-{index}"
+        bursts = view(analysis, entry, key, charts.add, charts.budget) if entry["bursts"] else None
+        whole = analysis.plot(entry["port"], max_points=2 * PEAK_PACKETS) if bursts is None else None
+        drawn = [] if whole is None else [charts.add(key, whole, f"All records of {entry['port']}")]
+        panels.append(Panel(entry["port"], drawn, False, bursts, [*tables.detect_lines([entry], 1), *entry["notes"]]))
     names = [Path(source["path"]).name for source in document["sources"]]
     found = sum(port["bursts_found"] for port in document["ports"])
     return _page(

@@ -60,7 +60,8 @@ class RunsBar:
         if self._task is not None:
             self._progress.update(self._task, description=id, total=self._total)
         if self._logs:
-            self._console.print(f"{id}: {runs} run{'s' if runs != 1 else ''}", markup=False, highlight=False)
+            with suppress(OSError):  # whoever read it is gone: no reason to end the runs
+                self._console.print(f"{id}: {runs} run{'s' if runs != 1 else ''}", markup=False, highlight=False)
 
     def done(self) -> None:
         """Take note that a run is done."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import html
 import json
+import shutil
+import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -100,8 +102,30 @@ class Reproduction:
         ------
         OutputError
             The folder holds something else.
+        OSError
+            It cannot be written; an earlier reproduction is still there.
         """
-        clear(out)
+        old = inspect(out)
+        out.mkdir(parents=True, exist_ok=True)
+        staged = Path(tempfile.mkdtemp(prefix=_files.OURS, dir=out))
+        try:
+            listed = self._write(staged)
+            for name in old:
+                (out / name).unlink(missing_ok=True)
+            (out / "data").mkdir(exist_ok=True)
+            for name in (*listed, MANIFEST):
+                (staged / name).replace(out / name)
+        except OSError as error:
+            if error.filename is not None and Path(error.filename).is_relative_to(staged):
+                error.filename = str(out / Path(error.filename).relative_to(staged))
+            raise
+        finally:
+            shutil.rmtree(staged, ignore_errors=True)
+        return [out / name for name in (*listed, MANIFEST)]
+
+    def _write(self, out: Path) -> list[str]:
+        """Write everything into an empty folder; return the names of all files but the manifest."""
+        (out / "data").mkdir()
         files: list[Path] = []
         for name, plot in self.plots.items():
             files += [paper.save(plot, out / f"{name}.{ending}") for ending in ENDINGS]
@@ -111,8 +135,9 @@ class Reproduction:
                 with _files.replacing(files[-1]) as part:
                     write(part)
         files.append(_write(out / "rows.json", self.to_dict()))
-        listed = sorted(str(file.relative_to(out)) for file in files)
-        return [*files, _write(out / MANIFEST, self.manifest | {"files": listed})]
+        listed = [str(file.relative_to(out)) for file in files]
+        _write(out / MANIFEST, self.manifest | {"files": sorted(listed)})
+        return listed
 
     def _repr_html_(self) -> str:
         head = "".join(f"<th>{html.escape(name)}</th>" for name in HEAD)
@@ -150,18 +175,11 @@ def inspect(out: Path) -> list[str]:
         ours = {str(name) for name in old["files"]} | {MANIFEST} if old["schema"] == SCHEMA else set()
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         ours = set()
-    others = sorted(name for name in there - ours if not Path(name).name.startswith(_files.OURS))
+    others = sorted(name for name in there - ours if not any(part.startswith(_files.OURS) for part in Path(name).parts))
     if others:
         listed = f"{', '.join(others[:3])}{' …' if len(others) > 3 else ''}"
         raise OutputError(f"{out}: holds what is not of an earlier reproduction ({listed}); choose another folder")
     return sorted(there)
-
-
-def clear(out: Path) -> None:
-    """Make `out` a folder without files: remove those of an earlier reproduction; raises as `inspect` does."""
-    for name in inspect(out):
-        (out / name).unlink()
-    (out / "data").mkdir(parents=True, exist_ok=True)
 
 
 def number(value: float | str | None) -> str:

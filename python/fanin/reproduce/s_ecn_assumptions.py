@@ -24,7 +24,7 @@ VARIANTS: Final[dict[str, dict[str, Any]]] = {
     "no propagation delay": {"topology.host_link.delay": "0us", "topology.root_link.delay": "0us"},
     "twice the propagation delay": {"topology.host_link.delay": "10us", "topology.root_link.delay": "10us"},
     "handshake first": {"transport.handshake": True},
-    "NIC in turn instead of first in, first out": {"host.nic": "fair"},
+    "NIC in turn instead of first in, first out": {"host.nic": "fair", "transport.small_queues": None},
     "SACK": {"transport.sack": True},
     "rfc profile": {"transport.profile": "rfc", "transport.receive_window": "fixed"},
     "512 KiB": {"switch.buffer.per_port": "512KiB"},

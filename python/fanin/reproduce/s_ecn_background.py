@@ -46,8 +46,9 @@ STEPS: Final = (
     "the slope of a step follows from the spread of starts (s-ecn/starts); of which phases the paper's mean is, it does not say"
 )
 LOCKED: Final = (
-    "the flow that comes first fills its receive window into its own NIC, sends at exactly the port's rate and keeps the others "
-    "out, so that any buffer is a full one; with windows of 128 KiB phase 2 is 0.77 and 1.04 Gb/s "
+    "the flow that comes first has a window far above the path's, sends at exactly the port's rate and keeps the others "
+    "out, so that any buffer is a full one; with windows of 128 KiB phase 2 is 0.77 and 1.04 Gb/s, with hosts whose clock is "
+    "100 ppm fast 0.6 to 0.9 and 0.75 to 1.19 "
     "(docs/papers/s-ecn-observations.md)"
 )
 EARLY: Final = (

@@ -329,7 +329,7 @@ ABLATIONS: Final[Mapping[str, dict[str, Any]]] = {
     "no window validation": {"transport.cwnd_validation": False},
     "reduction at once": {"transport.prr": False},
     "handshake": {"transport.handshake": True},
-    "flows take turns at the NIC": {"host.nic": "fair"},
+    "flows take turns at the NIC": {"host.nic": "fair", "transport.small_queues": None},
     "TSO": {"transport.tso": True},
     "links of 1 µs": {HOST: "1us", ROOT: "1us"},
     "links of 10 µs": {HOST: "10us", ROOT: "10us"},

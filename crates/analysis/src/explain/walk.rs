@@ -1,6 +1,7 @@
 //! The walk.
 
 use super::{Explanation, Hop, Kind, Part, Records, Segment, Step, Waited};
+use fanin_telemetry::{Cause, Limit};
 use std::collections::BTreeMap;
 
 /// A flow's records, by what the walk asks for.
@@ -11,11 +12,23 @@ struct Found<'a> {
     ways: BTreeMap<u64, Vec<&'a Hop>>,
     /// By port, and when its first bit left: who left, and as which of its hops.
     left: BTreeMap<(&'a str, u64), (&'a Hop, usize)>,
+    /// By host, place in the stream and packet: what was sent.
+    sent: BTreeMap<(&'a str, u64, u64), &'a Segment>,
+    /// By host and packet: the highest place in the stream so far.
+    highest: BTreeMap<(&'a str, u64), u64>,
 }
 
 impl<'a> Found<'a> {
     fn of(records: &Records<'a>) -> Self {
-        let packets = records.segments.iter().map(|segment| (segment.packet, segment)).collect();
+        let packets: BTreeMap<u64, &Segment> = records.segments.iter().map(|segment| (segment.packet, segment)).collect();
+        let (mut sent, mut highest, mut so_far) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::<&str, u64>::new());
+        for (packet, segment) in &packets {
+            let host = segment.host.as_str();
+            let most = so_far.entry(host).or_default();
+            *most = segment.seq_bytes.max(*most);
+            highest.insert((host, *packet), *most);
+            sent.insert((host, segment.seq_bytes, *packet), *segment);
+        }
         let mut ways: BTreeMap<u64, Vec<&Hop>> = BTreeMap::new();
         records.hops.iter().for_each(|hop| ways.entry(hop.packet).or_default().push(hop));
         let mut left = BTreeMap::new();
@@ -23,7 +36,7 @@ impl<'a> Found<'a> {
             way.sort_by_key(|hop| hop.reached_ps);
             left.extend(way.iter().enumerate().map(|(i, hop)| ((hop.port.as_str(), hop.sent_ps), (*hop, i))));
         }
-        Found { src: records.src, packets, ways, left }
+        Found { src: records.src, packets, ways, left, sent, highest }
     }
 
     fn way(&self, packet: u64) -> &[&'a Hop] {
@@ -85,27 +98,28 @@ impl Walk {
     }
 }
 
-/// The kind of a timer, by its name in the table.
-fn timer(name: &str) -> Option<Kind> {
-    Some(match name {
-        "rto" => Kind::Rto,
-        "tlp" => Kind::Tlp,
-        "reordering" => Kind::Reordering,
-        "delayed_ack" => Kind::DelayedAck,
-        "pacing" => Kind::Pacing,
-        "window_probe" => Kind::WindowProbe,
-        _ => return None,
+/// The kind of a timer.
+fn timer(cause: Cause) -> Option<Kind> {
+    Some(match cause {
+        Cause::Rto => Kind::Rto,
+        Cause::Tlp => Kind::Tlp,
+        Cause::Reordering => Kind::Reordering,
+        Cause::DelayedAck => Kind::DelayedAck,
+        Cause::Pacing => Kind::Pacing,
+        Cause::WindowProbe => Kind::WindowProbe,
+        Cause::Application | Cause::Packet | Cause::Notification | Cause::Turn => return None,
     })
 }
 
 /// Round trips that a segment has waited for, by what had kept it.
 fn rounds(limit: &str) -> Kind {
-    match limit {
-        "cwnd" => Kind::CongestionWindow,
-        "receive_window" => Kind::ReceiveWindow,
-        "recovery" => Kind::Recovery,
-        "loss" => Kind::Loss,
-        _ => Kind::Handshake, // it had nothing to send: what asked for it was on its way
+    match Limit::of(limit) {
+        Some(Limit::CongestionWindow) => Kind::CongestionWindow,
+        Some(Limit::ReceiveWindow) => Kind::ReceiveWindow,
+        Some(Limit::Recovery) => Kind::Recovery,
+        Some(Limit::Loss) => Kind::Loss,
+        // It had nothing to send: what asked for it was on its way.
+        Some(Limit::Application | Limit::Handshake) | None => Kind::Handshake,
     }
 }
 
@@ -138,7 +152,7 @@ pub fn explain(records: &Records<'_>) -> Explanation {
             Here::Reached(packet, links) => reached(&found, &mut walk, packet, links),
             Here::Leaves(packet, i) => leaves(&found, &mut walk, packet, i),
             Here::Caused(packet) => match found.packets.get(&packet) {
-                Some(segment) => caused(&found, &mut walk, segment, records),
+                Some(segment) => caused(&found, &mut walk, segment),
                 None => Here::Lost,
             },
             Here::Lost => break,
@@ -174,7 +188,7 @@ fn leaves(found: &Found<'_>, walk: &mut Walk, packet: u64, i: usize) -> Here {
         // What data has waited for stands with it, and not with an acknowledgment that went ahead of it.
         if found.packets.get(&own.packet).is_some_and(|own| own.payload_bytes > 0) {
             walk.ahead = None;
-        } else if segment.host == found.src && segment.payload_bytes > 0 && segment.cause == "packet" {
+        } else if segment.host == found.src && segment.payload_bytes > 0 && Cause::of(&segment.cause) == Some(Cause::Packet) {
             walk.ahead = Some(rounds(&segment.limit));
         }
         let serialisation = if walk.crossing == Kind::Handshake { Kind::Handshake } else { Kind::Serialisation };
@@ -189,15 +203,16 @@ fn leaves(found: &Found<'_>, walk: &mut Walk, packet: u64, i: usize) -> Here {
 }
 
 /// A packet could be sent, because something has happened at its host.
-fn caused(found: &Found<'_>, walk: &mut Walk, segment: &Segment, records: &Records<'_>) -> Here {
+fn caused(found: &Found<'_>, walk: &mut Walk, segment: &Segment) -> Here {
     let arrived = |packet: Option<u64>| packet.map_or(Here::Lost, |packet| Here::Reached(packet, found.way(packet).len()));
-    match segment.cause.as_str() {
-        "application" => {
+    match Cause::of(&segment.cause) {
+        None => Here::Lost,
+        Some(Cause::Application) => {
             walk.back_to(walk.start, Kind::Application, "", None);
             Here::Lost
         }
-        "packet" => {
-            if segment.host == records.src {
+        Some(Cause::Packet) => {
+            if segment.host == found.src {
                 let data = (segment.payload_bytes > 0).then(|| rounds(&segment.limit));
                 if let Some(kind) = data.or(walk.ahead.take()) {
                     walk.enter(kind);
@@ -205,7 +220,7 @@ fn caused(found: &Found<'_>, walk: &mut Walk, segment: &Segment, records: &Recor
             }
             arrived(segment.cause_packet)
         }
-        "notification" => {
+        Some(Cause::Notification) => {
             let Some(dropped) = segment.cause_packet.and_then(|packet| found.packets.get(&packet)) else { return Here::Lost };
             let Some(at) = dropped.dropped_ps else { return Here::Lost };
             walk.back_to(at, Kind::Notification, "", Some(dropped.packet));
@@ -215,10 +230,10 @@ fn caused(found: &Found<'_>, walk: &mut Walk, segment: &Segment, records: &Recor
             walk.back_to(came, Kind::Queue, dropped.dropped_at.as_deref().unwrap_or_default(), Some(dropped.packet));
             arrived(Some(dropped.packet))
         }
-        name => {
-            let (Some(kind), Some(armed)) = (timer(name), segment.armed_ps) else { return Here::Lost };
+        Some(cause) => {
+            let (Some(kind), Some(armed)) = (timer(cause), segment.armed_ps) else { return Here::Lost };
             if matches!(kind, Kind::Rto | Kind::Tlp | Kind::Reordering) {
-                let lost = lost(records, segment);
+                let lost = lost(found, segment);
                 let first = lost.first();
                 walk.waited.push(Waited {
                     kind,
@@ -227,8 +242,8 @@ fn caused(found: &Found<'_>, walk: &mut Walk, segment: &Segment, records: &Recor
                     seq_bytes: first.map_or(segment.seq_bytes, |s| s.seq_bytes),
                     lost_packets: lost.len() as u64,
                     sent_again: first.is_some_and(|first| {
-                        let before = |s: &Segment| s.host == first.host && s.packet < first.packet && s.payload_bytes > 0;
-                        records.segments.iter().any(|s| before(s) && s.seq_bytes == first.seq_bytes)
+                        let at = |packet| (first.host.as_str(), first.seq_bytes, packet);
+                        found.sent.range(at(0)..at(first.packet)).any(|(_, s)| s.payload_bytes > 0)
                     }),
                     dropped_at: first.and_then(|s| s.dropped_at.clone()),
                     dropped_ps: first.and_then(|s| s.dropped_ps),
@@ -249,11 +264,13 @@ fn caused(found: &Found<'_>, walk: &mut Walk, segment: &Segment, records: &Recor
 }
 
 /// What was lost when `segment` was sent again, at its bytes or beyond: no copy of these had arrived. By place, the last loss of each.
-fn lost<'a>(records: &Records<'a>, segment: &Segment) -> Vec<&'a Segment> {
+fn lost<'a>(found: &Found<'a>, segment: &Segment) -> Vec<&'a Segment> {
     let before = |time: Option<u64>| time.is_some_and(|time| time <= segment.cause_ps);
+    let host = segment.host.as_str();
+    let highest = found.highest.range((host, 0)..(host, segment.packet)).next_back().map_or(0, |(_, place)| *place);
     let mut copies: BTreeMap<u64, Option<&Segment>> = BTreeMap::new();
-    let own = records.segments.iter().filter(|s| s.host == segment.host && s.seq_bytes >= segment.seq_bytes);
-    for copy in own.filter(|s| s.packet < segment.packet) {
+    let outstanding = (host, segment.seq_bytes, 0)..=(host, highest.max(segment.seq_bytes), u64::MAX);
+    for copy in found.sent.range(outstanding).map(|(_, copy)| *copy).filter(|copy| copy.packet < segment.packet) {
         let known = copies.entry(copy.seq_bytes).or_insert(Some(copy));
         if before(copy.received_ps) && !copy.trimmed {
             *known = None;

@@ -2,9 +2,12 @@
 
 use super::notices::Notices;
 use super::number::{date, NumberError};
+use super::pair::PairReport;
+use super::plausibility::Finding;
 use super::problem::Problem;
 use crate::{FlowInfo, FlowLookup, Record, NO_FLOW};
 use fanin_units::{Span, Time};
+use fanin_wire::{Frame, LinkType};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -28,6 +31,8 @@ pub struct Batch {
     pub ports: Vec<u32>,
     /// The first row of the batch, counted from 0.
     pub first_row: u64,
+    /// By record: how long it waited [ps], [`NO_WAIT`](super::pair::NO_WAIT) where it was dropped; empty where that is not measured.
+    pub waits: Vec<u64>,
     /// By record: its row after `first_row`; empty where no row was passed over.
     pub rows: Vec<u32>,
 }
@@ -37,6 +42,7 @@ impl Batch {
         self.records.clear();
         self.ports.clear();
         self.rows.clear();
+        self.waits.clear();
     }
 
     /// The row of a record, counted from 1.
@@ -125,11 +131,21 @@ pub struct Known {
     pub base_rtt: Option<Span>,
 }
 
+/// What a capture shows of a flow. Everything may be absent.
+#[derive(Clone, Debug, Default)]
+pub struct Connection {
+    pub src: Option<Arc<str>>,
+    pub dst: Option<Arc<str>>,
+    /// When its SYN passed, if nothing of it passed before.
+    pub opened: Option<Time>,
+    pub base_rtt: Option<Span>,
+}
+
 /// Flows by number.
 #[derive(Debug, Default)]
 pub struct Flows {
-    /// Names, and sending hosts where the trace has them.
-    names: Vec<(Arc<str>, Option<Arc<str>>)>,
+    /// Names, and what captures show of them.
+    names: Vec<(Arc<str>, Connection)>,
     index: BTreeMap<Box<[u8]>, u32>,
     lately: Lately<{ 1 << 14 }>,
     /// From a result's flows.parquet, by number.
@@ -142,14 +158,14 @@ impl Flows {
     /// # Errors
     /// There are too many.
     pub fn named(&mut self, name: &[u8]) -> Result<u32, Problem> {
-        self.named_from(name, || None)
+        self.connected(name, Connection::default)
     }
 
-    /// The same, of a flow whose sending host is known.
+    /// The same, of a flow that a capture shows.
     ///
     /// # Errors
     /// There are too many.
-    pub fn named_from(&mut self, name: &[u8], src: impl FnOnce() -> Option<Arc<str>>) -> Result<u32, Problem> {
+    pub fn connected(&mut self, name: &[u8], connection: impl FnOnce() -> Connection) -> Result<u32, Problem> {
         if name.is_empty() {
             return Ok(NO_FLOW);
         }
@@ -173,7 +189,7 @@ impl Flows {
                 .suggestion("leave the flow out of --columns"));
         }
         let index = FIRST_NAMED + self.names.len() as u32;
-        self.names.push((String::from_utf8_lossy(name).into(), src()));
+        self.names.push((String::from_utf8_lossy(name).into(), connection()));
         self.index.insert(name.into(), index);
         Ok(index)
     }
@@ -199,12 +215,13 @@ impl Flows {
                 src: Some(known.src.clone()),
                 dst: Some(known.dst.clone()),
                 start: Some(known.start),
+                opened: None,
                 base_rtt: known.base_rtt,
                 name: name.into(),
             };
         }
         match flow.checked_sub(FIRST_NAMED).and_then(|i| self.names.get(i as usize)).cloned() {
-            Some((name, src)) => FlowInfo { name, src, ..FlowInfo::default() },
+            Some((name, Connection { src, dst, opened, base_rtt })) => FlowInfo { src, dst, start: None, opened, base_rtt, name },
             None => FlowInfo { name: flow.to_string().into(), ..FlowInfo::default() },
         }
     }
@@ -290,6 +307,32 @@ pub struct Context {
     pub origin: Origin,
     pub notes: Vec<String>,
     pub notices: Notices,
+    /// Frames count without check sequence and padding.
+    pub without_fcs: bool,
+    /// What two captures of one port gave.
+    pub pair: Option<PairReport>,
+    /// The user gave a round trip, which goes before those of captures.
+    pub rtt_given: bool,
+    /// What cannot be as the trace says.
+    pub findings: Vec<Finding>,
+    /// Hosts that sent to ports of captures.
+    pub senders: Vec<(String, u64)>,
+}
+
+/// Largest frame that is believed [bytes].
+const MOST_BYTES: u32 = 1 << 24;
+
+/// Bytes of a frame as the port's queue counts them.
+pub fn bytes_of(frame: &Frame<'_>, without_fcs: bool) -> u32 {
+    let notice = || frame.notice().map_or(0, |notice| notice.size() as u32);
+    // Of a cooked frame without the header that stands for Ethernet's.
+    let bytes = match (without_fcs, frame.link) {
+        (true, LinkType::Ethernet) => frame.length.saturating_sub(notice() + u32::from(frame.check_sequence())).max(1),
+        (true, LinkType::LinuxSll) => frame.length.saturating_sub(2),
+        (true, LinkType::LinuxSll2) => frame.length.saturating_sub(6),
+        _ => frame.frame_bytes(),
+    };
+    bytes.min(MOST_BYTES)
 }
 
 impl Context {
@@ -339,8 +382,9 @@ mod tests {
         assert_eq!(&*lookup(big).name, "1099511627776");
         assert_eq!(shared.lock().named(b"y").unwrap(), b);
         assert_eq!(shared.lock().named(b"").unwrap(), NO_FLOW);
-        let c = shared.lock().named_from(b"10.0.0.2 > x", || Some("10.0.0.2".into())).unwrap();
-        assert_eq!((lookup(c).src.as_deref(), lookup(a).src), (Some("10.0.0.2"), None));
+        let seen = || Connection { src: Some("10.0.0.2".into()), opened: Some(Time::from_ps(5)), ..Connection::default() };
+        let c = shared.lock().connected(b"10.0.0.2 > x", seen).unwrap();
+        assert_eq!((lookup(c).src.as_deref(), lookup(c).opened, lookup(a).src), (Some("10.0.0.2"), Some(Time::from_ps(5)), None));
     }
 
     #[test]

@@ -4,8 +4,10 @@
 //! for both: empty lines and lines that begin with `#` are no records, quotes count at the beginning of a value, and what stands in
 //! them may hold delimiters, line feeds and doubled quotes. Carriage returns are passed over wherever they are.
 
+use super::input::Gauge;
 use csv_core::{ReadRecordResult, ReaderBuilder};
 use std::io::{BufRead, Error, ErrorKind, Read};
+use std::sync::Arc;
 
 /// Longest line, and most text of a record [bytes]: both are held in memory.
 const LINE_LIMIT: usize = 1 << 20;
@@ -19,6 +21,7 @@ pub const MAX_VALUES: usize = 10_001;
 /// Text that is being read, and the values of its present record.
 pub struct Lines {
     input: Box<dyn BufRead + Send>,
+    gauge: Arc<Gauge>,
     delimiter: u8,
     /// What has been read; what is still to be used of it begins at `at`.
     buffer: Vec<u8>,
@@ -36,7 +39,6 @@ pub struct Lines {
     quoted: bool,
     quotes: csv_core::Reader,
     line: u64,
-    position: u64,
 }
 
 /// The high bit of each byte of `word` that equals the byte that `eight` has eight times.
@@ -48,10 +50,12 @@ fn equal(word: u64, eight: u64) -> u64 {
 }
 
 impl Lines {
-    pub fn new(input: Box<dyn BufRead + Send>, delimiter: u8) -> Self {
+    /// Of an input that its gauge calls cut, an unfinished last line is left out.
+    pub fn new(input: Box<dyn BufRead + Send>, delimiter: u8, gauge: Arc<Gauge>) -> Self {
         let quotes = ReaderBuilder::new().delimiter(delimiter).comment(Some(b'#')).build();
         Lines {
             input,
+            gauge,
             delimiter,
             buffer: Vec::new(),
             at: 0,
@@ -63,18 +67,12 @@ impl Lines {
             quoted: false,
             quotes,
             line: 0,
-            position: 0,
         }
     }
 
     /// The number of the line that the present record ends in, from 1; 0 before the first.
     pub fn line(&self) -> u64 {
         self.line
-    }
-
-    /// Bytes that have been used.
-    pub fn position(&self) -> u64 {
-        self.position
     }
 
     /// Values of the present record.
@@ -129,7 +127,6 @@ impl Lines {
     /// A line has been used.
     #[inline(always)]
     fn pass(&mut self, to: usize) {
-        self.position += (to - self.at) as u64;
         self.at = to;
         self.line += 1;
     }
@@ -197,7 +194,10 @@ impl Lines {
                 Err(error) => return Err(error),
                 Ok(0) => {
                     self.ended = true;
-                    if self.last != b'\n' {
+                    if self.gauge.is_cut() {
+                        let whole = memchr::memrchr(b'\n', &self.buffer).map_or(0, |feed| feed + 1);
+                        self.buffer.truncate(whole);
+                    } else if self.last != b'\n' {
                         self.buffer.push(b'\n');
                     }
                 }
@@ -235,7 +235,6 @@ impl Lines {
             let input = &self.buffer[self.at..];
             let (result, used, new, values) = self.quotes.read_record(input, &mut self.text[written..], &mut ends[count..]);
             self.at += used;
-            self.position += used as u64;
             (written, count) = (written + new, count + values);
             match result {
                 // At the end nothing is left, which ends the record.
@@ -289,7 +288,7 @@ mod tests {
                 self.0.consume(amount);
             }
         }
-        let mut lines = Lines::new(Box::new(Little(input)), b',');
+        let mut lines = Lines::new(Box::new(Little(input)), b',', Arc::default());
         let mut records = Vec::new();
         loop {
             match lines.read() {

@@ -1,16 +1,17 @@
-//! Tables with mapped columns: what CSV and Parquet have in common, and Parquet itself.
+//! Tables with mapped columns: what those in text have in common with files of columns, and the latter.
 
 use super::context::{Batch, Context, BATCH};
 use super::mapping::{Binding, Bound, Role, Unit};
 use super::number::NumberError;
 use super::problem::{Problem, Problems};
 use super::table::Table;
+use super::text::UNZONED;
 use super::TraceReader;
-use crate::{Record, DROPPED, MARKED, NO_FLOW, NO_QUEUE, REPLACED};
+use crate::{Record, AT_HEAD, DROPPED, MARKED, NO_FLOW, NO_QUEUE, REPLACED};
 use fanin_units::Time;
 
-/// Wrong values that are reported, at most; after so many nothing more is read.
-pub const REPORTED: usize = 8;
+/// Wrong values of a file that are reported one by one, at most.
+pub const REPORTED: usize = 20;
 
 /// Longest queue [bytes]: a switch has no terabyte of buffer.
 const QUEUE_LIMIT: u128 = 1_000_000_000_000;
@@ -87,7 +88,9 @@ pub fn flag_text(unit: Unit, text: &[u8]) -> Result<bool, NumberError> {
 pub fn wrong(role: Role, unit: Unit, error: NumberError) -> Problem {
     let (message, accepted) = match role {
         Role::Time => match (unit, error) {
-            (Unit::Iso, NumberError::NotANumber) => ("is no date and time", "2026-11-21T08:00:00.000000001Z"),
+            (Unit::Iso, NumberError::NotANumber) => {
+                ("is no date and time", "2026-11-21T08:00:00.000000001Z, 2026-11-21 09:00:00.5+01:00, without a zone UTC")
+            }
             (_, NumberError::Negative) => ("is before the start of the trace, or negative", "times from 0 on, or since 1970"),
             (_, NumberError::TooLarge) => ("is more than 106 days after the start of the trace", "one trace"),
             _ => (error.message(), "a number"),
@@ -95,7 +98,9 @@ pub fn wrong(role: Role, unit: Unit, error: NumberError) -> Problem {
         Role::Queue => (error.message(), "a number from 0 to 1 TB"),
         Role::Frame => (error.message(), "a number from 0 to 16777216 B"),
         Role::Marked if unit == Unit::Ecn => ("is not a value of the ECN bits", "0, 1, 2, 3 (CE)"),
-        Role::Marked | Role::Dropped | Role::Replaced => ("is neither yes nor no", "1, 0, true, false, yes, no"),
+        Role::Marked | Role::Dropped | Role::Replaced | Role::AtHead => {
+            ("is neither yes nor no", "1, 0, true, false, yes, no, of each packet alone (a running count is none)")
+        }
         Role::Port | Role::Flow => (error.message(), "text, or a number from 0 on"),
     };
     Problem::new(message).accepted(accepted)
@@ -109,15 +114,16 @@ pub fn steps(unit: Unit) -> u64 {
     }
 }
 
-/// A Parquet file whose columns are mapped.
-pub struct MappedParquet {
+/// A file of columns that are mapped.
+pub struct MappedTable {
     table: Table,
     bound: Vec<Bound>,
     /// The port of all rows where no column names it.
     port: Option<String>,
     /// Flow numbers stand for themselves, as in a result.
     own_flows: bool,
-    total: u64,
+    /// Whether a date lacked its zone.
+    unzoned: bool,
     rows: Rows,
     missing: Missing,
 }
@@ -157,7 +163,7 @@ impl Missing {
     }
 }
 
-impl MappedParquet {
+impl MappedTable {
     /// Reads a table so.
     ///
     /// # Errors
@@ -165,9 +171,9 @@ impl MappedParquet {
     pub fn new(mut table: Table, binding: &Binding, port: Option<String>, own_flows: bool) -> Result<Self, Problems> {
         let indices: Vec<usize> = binding.columns.iter().map(|b| b.index).collect();
         table.choose(&indices)?;
-        let total = table.num_rows();
         let bound = binding.columns.clone();
-        Ok(MappedParquet { table, bound, port, own_flows, total, rows: Rows::default(), missing: Missing::default() })
+        let (rows, missing) = (Rows::default(), Missing::default());
+        Ok(MappedTable { table, bound, port, own_flows, unzoned: false, rows, missing })
     }
 
     fn problem(&self, chosen: usize, row: usize, error: NumberError) -> Problem {
@@ -208,7 +214,11 @@ impl MappedParquet {
                     })),
                 };
                 if unit == Unit::Iso {
-                    table.dates(chosen, &mut each);
+                    let unzoned = &mut self.unzoned;
+                    table.dates(chosen, |row, value| {
+                        *unzoned |= matches!(value, Some(Ok((_, false))));
+                        each(row, value.map(|v| v.map(|(ps, _)| ps)));
+                    });
                 } else {
                     table.numbers(chosen, steps(unit), &mut each);
                 }
@@ -239,10 +249,11 @@ impl MappedParquet {
                     })));
                 });
             }
-            Role::Marked | Role::Dropped | Role::Replaced => {
+            Role::Marked | Role::Dropped | Role::Replaced | Role::AtHead => {
                 let bit = match role {
                     Role::Marked => MARKED,
                     Role::Dropped => DROPPED,
+                    Role::AtHead => AT_HEAD,
                     _ => REPLACED,
                 };
                 let flags = &mut r.flags;
@@ -352,7 +363,7 @@ impl MappedParquet {
     }
 }
 
-impl TraceReader for MappedParquet {
+impl TraceReader for MappedTable {
     fn next(&mut self, context: &mut Context, batch: &mut Batch) -> Result<bool, Problems> {
         batch.clear();
         let rows = self.table.next(BATCH)?;
@@ -425,11 +436,15 @@ impl TraceReader for MappedParquet {
     }
 
     fn progress(&self) -> f64 {
-        self.table.first_row() as f64 / self.total.max(1) as f64
+        self.table.progress()
     }
 
     fn finish(&mut self, context: &mut Context) {
-        let note = self.missing.note(&self.table.path().display().to_string());
-        context.notes.extend(note);
+        let file = self.table.path().display().to_string();
+        if self.unzoned {
+            context.note(format!("{file}: {UNZONED}"));
+        }
+        context.notes.extend(self.missing.note(&file));
+        context.notes.extend(self.table.ended().map(|ended| format!("{file}: {ended}")));
     }
 }

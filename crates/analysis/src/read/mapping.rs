@@ -21,12 +21,14 @@ pub enum Role {
     Dropped,
     /// Whether it took the place of the last one in the queue, which was trimmed.
     Replaced,
+    /// Whether it was dropped when its turn came, out of the queue.
+    AtHead,
 }
 
 impl Role {
     /// All of them, in the order of the documentation.
-    pub const ALL: [Role; 8] =
-        [Role::Time, Role::Queue, Role::Port, Role::Flow, Role::Frame, Role::Marked, Role::Dropped, Role::Replaced];
+    pub const ALL: [Role; 9] =
+        [Role::Time, Role::Queue, Role::Port, Role::Flow, Role::Frame, Role::Marked, Role::Dropped, Role::Replaced, Role::AtHead];
 
     /// As `--columns` has it.
     pub const fn name(self) -> &'static str {
@@ -39,6 +41,7 @@ impl Role {
             Role::Marked => "marked",
             Role::Dropped => "dropped",
             Role::Replaced => "replaced",
+            Role::AtHead => "at_head",
         }
     }
 
@@ -70,6 +73,7 @@ impl Role {
             Role::Marked => &["marked", "ce", "ecn_marked", "mark"],
             Role::Dropped => &["dropped", "drop", "is_drop", "lost"],
             Role::Replaced => &["replaced"],
+            Role::AtHead => &["at_head"],
         }
     }
 
@@ -80,7 +84,7 @@ impl Role {
             Role::Queue => "B, KB, MB, KiB, MiB, packets(SIZE), cells(SIZE), for example cells(208B)",
             Role::Frame => "B",
             Role::Marked => "flag (0 or 1), ecn (the two bits of the header; 3 is CE)",
-            Role::Dropped | Role::Replaced => "flag (0 or 1)",
+            Role::Dropped | Role::Replaced | Role::AtHead => "flag (0 or 1)",
             Role::Port | Role::Flow => "none",
         }
     }
@@ -144,7 +148,7 @@ impl Unit {
             },
             Role::Frame => find(&SIZES[..3]),
             Role::Marked if text == "ecn" => Some(Unit::Ecn),
-            Role::Marked | Role::Dropped | Role::Replaced => (text == "flag").then_some(Unit::Flag),
+            Role::Marked | Role::Dropped | Role::Replaced | Role::AtHead => (text == "flag").then_some(Unit::Flag),
             Role::Port | Role::Flow => None,
         };
         found.ok_or_else(|| {
@@ -218,10 +222,18 @@ impl Mapping {
     /// # Errors
     /// Everything that is wrong with it.
     pub fn read(text: &str) -> Result<Mapping, Problems> {
+        match Self::read_partly(text) {
+            (mapping, problems) if problems.is_empty() => Ok(mapping),
+            (_, problems) => Err(problems),
+        }
+    }
+
+    /// The same; where something is wrong, with the columns that are named all the same, in a unit of their role.
+    pub fn read_partly(text: &str) -> (Mapping, Problems) {
         let mut choices: Vec<Choice> = Vec::new();
         let mut problems = Vec::new();
         for part in split(text, ',') {
-            match Self::choice(&part) {
+            match Self::choice(&part, &mut problems) {
                 Ok(choice) if choices.iter().any(|c| c.role == choice.role) => {
                     problems.push(Problem::new("is given twice").column("--columns").value(choice.role.name()));
                 }
@@ -232,14 +244,10 @@ impl Mapping {
                 }
             }
         }
-        if problems.is_empty() {
-            Ok(Mapping(choices))
-        } else {
-            Err(problems)
-        }
+        (Mapping(choices), problems)
     }
 
-    fn choice(part: &str) -> Result<Choice, Problem> {
+    fn choice(part: &str, problems: &mut Problems) -> Result<Choice, Problem> {
         let pieces = split(part, '=');
         let [role, rest] = pieces.as_slice() else {
             return Err(Problem::new("is not of the form ROLE=COLUMN[:UNIT]").value(part.trim()).accepted(FORM));
@@ -258,7 +266,15 @@ impl Mapping {
             return Err(Problem::new("names no column").column(known.name()).accepted(FORM));
         }
         let written = unit.join(":").trim().to_string();
-        let unit = if unit.is_empty() { None } else { Some(Unit::read(known, &written)?) };
+        let unit = match Unit::read(known, &written) {
+            _ if unit.is_empty() => None,
+            Ok(unit) => Some(unit),
+            Err(mut problem) => {
+                problem.file.get_or_insert_with(|| "--columns".into());
+                problems.push(problem);
+                Some(Unit::Steps(1))
+            }
+        };
         Ok(Choice { role: known, column, unit, written })
     }
 }
@@ -439,7 +455,7 @@ fn add(binding: &mut Binding, problems: &mut Problems, role: Role, index: usize,
             }
         },
         (Role::Frame, None) => Unit::Steps(1),
-        (Role::Marked | Role::Dropped | Role::Replaced, None) => Unit::Flag,
+        (Role::Marked | Role::Dropped | Role::Replaced | Role::AtHead, None) => Unit::Flag,
         (Role::Port | Role::Flow, None) => Unit::Name,
     };
     binding.columns.push(Bound { role, index, unit });
@@ -561,7 +577,7 @@ mod tests {
                 .unwrap_err();
         let text = message(&problems);
         for part in [
-            "--columns: 'tme' is nothing that a column can mean; accepted: time, queue, port, flow, frame, marked, dropped, replaced; did you mean 'time'?",
+            "--columns: 'tme' is nothing that a column can mean; accepted: time, queue, port, flow, frame, marked, dropped, replaced, at_head; did you mean 'time'?",
             "--columns: queue: 'cells' is no unit of it",
             "say how large one is, for example cells(208B)",
             "time: 'NS' is no unit of it; accepted: ps, ns, us, ms, s, iso (2026-11-21T08:00:00.5Z); did you mean 'ns'?",

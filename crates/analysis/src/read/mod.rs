@@ -2,10 +2,26 @@
 //!
 //! docs/analyze.md is the contract.
 
+mod aim;
+mod arrow;
+#[cfg(test)]
+mod arrow_tests;
+mod buffers;
+#[cfg(test)]
+mod captures_tests;
+mod connections;
 mod context;
 mod csv;
+mod direction;
+mod export;
+mod flat;
+mod frame_checks;
 mod guard;
+mod input;
+mod json;
+mod lindley;
 mod lines;
+mod links;
 mod mapped;
 mod mapping;
 mod notices;
@@ -13,24 +29,49 @@ mod number;
 mod options;
 mod order;
 mod packets;
+mod pair;
+mod parquet;
+mod plausibility;
 mod problem;
+mod record_checks;
+mod schema;
+mod sides;
 mod source;
 mod stamps;
+mod survey;
 mod table;
+mod taken;
 #[cfg(test)]
 mod tests;
+mod text;
+#[cfg(test)]
+mod text_tests;
 mod texts;
 mod trace;
 mod window;
 
+pub use aim::{Aim, Target};
+pub use export::export;
+pub use lindley::{Buffer, EstimateError, EstimateReport};
 pub use mapping::Mapping;
 pub use options::{By, Options};
+pub use pair::{ClockReport, FlowWait, LeftOut, Match, PairReport, WaitReport};
+pub use plausibility::{Finding, Level, Plausibility, Trust};
 pub use problem::{Problem, Problems};
 pub use source::Kind;
+pub use taken::{Stream, Taken};
 pub use trace::{analyze, records, Control, Failure, Observer, Progress, SourceReport, TraceReport};
 pub use window::Records;
 
 use context::{Batch, Context};
+
+/// Rows of a Parquet file, as its footer says.
+///
+/// # Errors
+/// It cannot be opened, or is damaged.
+pub fn parquet_rows(path: &std::path::Path) -> Result<u64, Problem> {
+    Ok(parquet::ParquetFile::open(&input::Place::of(path))?.num_rows())
+}
 
 /// A file that is being read.
 trait TraceReader {

@@ -100,10 +100,35 @@ fn whole(text: &[u8]) -> Option<u64> {
     Some(value)
 }
 
-/// `1.5e-3`, `NaN`, `inf`: everything that is a number to floating point.
+/// `1.5e-3`, `1.795372415311008235e9`: the point is moved, so that the digits stay exact. `NaN`, `inf` are numbers to floating point only.
+#[cold]
 fn from_exponent(text: &[u8], scale: u64) -> Result<u128, NumberError> {
-    let value: f64 = std::str::from_utf8(text).ok().and_then(|t| t.parse().ok()).ok_or(NumberError::NotANumber)?;
-    from_float(value, scale)
+    let Some(at) = text.iter().position(|b| matches!(b, b'e' | b'E')).filter(|_| text.iter().any(u8::is_ascii_digit)) else {
+        let value: f64 = std::str::from_utf8(text).ok().and_then(|t| t.parse().ok()).ok_or(NumberError::NotANumber)?;
+        return from_float(value, scale);
+    };
+    let (digits, power) = (&text[..at], std::str::from_utf8(&text[at + 1..]).map_err(|_| NumberError::NotANumber)?);
+    let (sign, digits) = match digits.split_first() {
+        Some((sign @ (b'-' | b'+'), rest)) => (Some(*sign), rest),
+        _ => (None, digits),
+    };
+    let (whole, fraction) = match digits.iter().position(|b| *b == b'.') {
+        Some(point) => (&digits[..point], &digits[point + 1..]),
+        None => (digits, &digits[..0]),
+    };
+    let all = [whole, fraction].concat();
+    let power: i32 = power.parse().map_err(|_| NumberError::NotANumber)?;
+    if all.is_empty() || !all.iter().all(u8::is_ascii_digit) {
+        return Err(NumberError::NotANumber);
+    }
+    // Further than this everything is zero, or too large.
+    let point = whole.len() as i64 + i64::from(power.clamp(-400, 400));
+    let mut moved: Vec<u8> = sign.into_iter().collect();
+    moved.extend((0..point).map(|i| all.get(i as usize).copied().unwrap_or(b'0')));
+    moved.push(b'.');
+    moved.extend((point..0).map(|_| b'0'));
+    moved.extend(all.iter().skip(usize::try_from(point).unwrap_or(0)));
+    from_text(&moved, scale)
 }
 
 /// A floating-point number times `scale` base steps, rounded to the nearest.
@@ -131,21 +156,114 @@ pub fn from_integer(value: i64, scale: u64) -> Result<u128, NumberError> {
     u128::try_from(value).map(|v| v * u128::from(scale)).map_err(|_| NumberError::Negative)
 }
 
-/// A date and time with an offset, such as `2026-11-21T08:00:00.000000001Z`: picoseconds since 1970.
+/// A date and time: `2026-11-21T08:00:00.000000001Z`, with a space in place of the T, a comma in place of the point, an offset
+/// (`+01:00`, `+0100`, `+01`), or without one, which is taken as UTC.
+///
+/// Gives picoseconds since 1970, and whether a zone was given.
+///
+/// Source: RFC 3339 §5.6. Deviation: a comma, a missing zone, and offsets without a colon, as ISO 8601 has them.
 ///
 /// # Errors
 /// `NotANumber` where it is none; `Negative` before 1970.
-pub fn from_date(text: &[u8]) -> Result<u128, NumberError> {
-    let text = std::str::from_utf8(text.trim_ascii()).map_err(|_| NumberError::NotANumber)?;
-    let time = chrono::DateTime::parse_from_rfc3339(text).map_err(|_| NumberError::NotANumber)?;
-    let seconds = u128::try_from(time.timestamp()).map_err(|_| NumberError::Negative)?;
-    Ok(seconds * 1_000_000_000_000 + u128::from(time.timestamp_subsec_nanos()) * 1_000)
+pub fn from_date(text: &[u8]) -> Result<(u128, bool), NumberError> {
+    let mut rest = text.trim_ascii();
+    let year = digits::<4>(&mut rest)?;
+    let between = one_of(&mut rest, b"-/")?;
+    let month = digits::<2>(&mut rest)?;
+    one_of(&mut rest, &[between])?;
+    let day = digits::<2>(&mut rest)?;
+    one_of(&mut rest, b"Tt ")?;
+    rest = rest.trim_ascii_start();
+    let hour = digits::<2>(&mut rest)?;
+    one_of(&mut rest, b":")?;
+    let minute = digits::<2>(&mut rest)?;
+    one_of(&mut rest, b":")?;
+    let second = digits::<2>(&mut rest)?;
+    let mut ps = 0;
+    if one_of(&mut rest, b".,").is_ok() {
+        let length = rest.iter().take_while(|b| b.is_ascii_digit()).count();
+        if length == 0 {
+            return Err(NumberError::NotANumber);
+        }
+        let (fraction, behind) = rest.split_at(length);
+        ps = (0..12).fold(0, |ps, i| 10 * ps + u128::from(fraction.get(i).map_or(0, |b| b - b'0')));
+        rest = behind;
+    }
+    let offset = zone(rest.trim_ascii_start())?;
+    let lengths = [31, if leap(year) { 29 } else { 28 }, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let known = (1..=12).contains(&month) && (1..=lengths[(month as usize + 11) % 12]).contains(&day);
+    // A minute may have a leap second.
+    if !known || hour > 23 || minute > 59 || second > 60 {
+        return Err(NumberError::NotANumber);
+    }
+    let seconds = 86_400 * days(year, month, day) + 3_600 * hour + 60 * minute + second - offset.unwrap_or(0);
+    let seconds = u128::try_from(seconds).map_err(|_| NumberError::Negative)?;
+    Ok((seconds * 1_000_000_000_000 + ps, offset.is_some()))
+}
+
+fn digits<const N: usize>(rest: &mut &[u8]) -> Result<i64, NumberError> {
+    let (digits, behind) = rest.split_first_chunk::<N>().ok_or(NumberError::NotANumber)?;
+    *rest = behind;
+    digits
+        .iter()
+        .try_fold(0, |value, b| b.is_ascii_digit().then(|| 10 * value + i64::from(b - b'0')))
+        .ok_or(NumberError::NotANumber)
+}
+
+fn one_of(rest: &mut &[u8], accepted: &[u8]) -> Result<u8, NumberError> {
+    let (first, behind) = rest.split_first().filter(|(b, _)| accepted.contains(b)).ok_or(NumberError::NotANumber)?;
+    *rest = behind;
+    Ok(*first)
+}
+
+/// `Z`, `UTC`, `+01:00`, `-0530`, `+01` as seconds east of Greenwich; None where there is none.
+fn zone(mut rest: &[u8]) -> Result<Option<i64>, NumberError> {
+    if rest.is_empty() {
+        return Ok(None);
+    }
+    if [&b"z"[..], b"utc", b"gmt"].iter().any(|name| rest.eq_ignore_ascii_case(name)) {
+        return Ok(Some(0));
+    }
+    let sign = if one_of(&mut rest, b"+-")? == b'-' { -1 } else { 1 };
+    let hours = digits::<2>(&mut rest)?;
+    let minutes = if rest.is_empty() {
+        0
+    } else {
+        let _ = one_of(&mut rest, b":");
+        digits::<2>(&mut rest)?
+    };
+    if !rest.is_empty() || hours > 23 || minutes > 59 {
+        return Err(NumberError::NotANumber);
+    }
+    Ok(Some(sign * 60 * (60 * hours + minutes)))
+}
+
+fn leap(year: i64) -> bool {
+    year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+}
+
+/// Days from 1970-01-01 to a date of the Gregorian calendar: years that begin in March, in eras of 400.
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    let year = year - i64::from(month <= 2);
+    let era = year.div_euclid(400);
+    let of_era = year.rem_euclid(400);
+    let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468
 }
 
 /// Whole seconds since 1970 as `2026-11-21T08:00:00Z`.
 pub fn date(seconds: u64) -> String {
-    let time = i64::try_from(seconds).ok().and_then(|s| chrono::DateTime::from_timestamp(s, 0));
-    time.map_or_else(|| format!("{seconds} s"), |t| t.format("%Y-%m-%dT%H:%M:%SZ").to_string())
+    // Beyond the year 9999 there is no such form.
+    let Some(seconds) = i64::try_from(seconds).ok().filter(|s| *s < 253_402_300_800) else { return format!("{seconds} s") };
+    let (day, of_day) = (seconds / 86_400 + 719_468, seconds % 86_400);
+    let (era, of_era) = (day / 146_097, day % 146_097);
+    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let (day, month) = (of_year - (153 * month + 2) / 5 + 1, if month < 10 { month + 3 } else { month - 9 });
+    let year = year + 400 * era + i64::from(month <= 2);
+    let (hour, minute, second) = (of_day / 3_600, of_day / 60 % 60, of_day % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
 #[cfg(test)]
@@ -195,28 +313,75 @@ mod tests {
     }
 
     #[test]
+    fn exponents_keep_all_digits() {
+        let ps = 1_000_000_000_000;
+        assert_eq!(from_text(b"1.795372415311008235e9", ps), Ok(1_795_372_415_311_008_235_000));
+        assert_eq!(from_text(b"1795372415311008235E-9", ps), Ok(1_795_372_415_311_008_235_000));
+        assert_eq!(from_text(b"+12.5e+1", 1), Ok(125));
+        assert_eq!(from_text(b"1.25e1", 10), Ok(125));
+        assert_eq!(from_text(b".5e0", 10), Ok(5));
+        assert_eq!(from_text(b"5e-1", 10), Ok(5));
+        assert_eq!(from_text(b"5e-400", 10), Ok(0));
+        assert_eq!(from_text(b"0e999999", 10), Ok(0));
+        assert_eq!(from_text(b"-0e5", 10), Ok(0));
+        for text in ["e5", "1e", "1e+", "1e5.5", "1.2.3e4", "--1e4", "1e99999999999", "1 e5", ".e5"] {
+            assert_eq!(from_text(text.as_bytes(), 1), Err(NumberError::NotANumber), "{text}");
+        }
+    }
+
+    #[test]
     fn dates_are_read_and_written() {
         let second = 1_000_000_000_000;
-        assert_eq!(from_date(b"1970-01-01T00:00:00Z"), Ok(0));
-        assert_eq!(from_date(b"2000-03-01T00:00:00Z"), Ok(951_868_800 * second));
-        assert_eq!(from_date(b"2026-11-21 08:15:30.000000001+01:00"), Ok(1_795_245_330 * second + 1_000));
+        let read = |text: &str| from_date(text.as_bytes());
+        assert_eq!(read("1970-01-01T00:00:00Z"), Ok((0, true)));
+        assert_eq!(read("2000-03-01T00:00:00Z"), Ok((951_868_800 * second, true)));
+        assert_eq!(read("2026-11-21 08:15:30.000000001+01:00"), Ok((1_795_245_330 * second + 1_000, true)));
+        for same in [
+            "2026-11-22T18:30:00.123456789+01:00",
+            "2026-11-22T17:30:00.123456789Z",
+            "2026-11-22 17:30:00,123456789 UTC",
+            "2026/11/22  17:30:00.1234567890009",
+            " 2026-11-22t17:30:00.123456789 ",
+            "2026-11-22T12:00:00.123456789-0530",
+            "2026-11-22T18:30:00.123456789 +01",
+        ] {
+            let (ps, zoned) = read(same).unwrap();
+            assert_eq!(ps, 1_795_368_600 * second + 123_456_789_000, "{same}");
+            assert_eq!(zoned, same.contains(['+', 'Z', 'U']) || same.ends_with("-0530"), "{same}");
+        }
+        assert_eq!(read("2026-11-22T17:30:00.000000000001Z").unwrap().0 % second, 1, "picoseconds");
+        assert_eq!(read("2016-12-31T23:59:60Z"), Ok((1_483_228_800 * second, true)), "a leap second");
         assert_eq!(date(1_795_245_330), "2026-11-21T07:15:30Z");
         assert_eq!(date(951_782_400), "2000-02-29T00:00:00Z");
         assert_eq!(date(4_102_444_799), "2099-12-31T23:59:59Z");
+        assert_eq!(date(253_402_300_799), "9999-12-31T23:59:59Z");
+        assert_eq!(date(u64::MAX), "18446744073709551615 s");
         for text in [
             "",
             "2026-13-01T00:00:00Z",
+            "2026-00-01T00:00:00Z",
             "2026-02-30T00:00:00Z",
+            "2100-02-29T00:00:00Z",
+            "2026-02-00T00:00:00Z",
+            "2026-01-01T24:00:00Z",
+            "2026-01-01T00:60:00Z",
             "2026-01-01",
-            "2026-01-01T00:00:00",
+            "2026-01/01T00:00:00",
+            "2026-01-01T00:00",
             "2026-01-01T00:00:00.Z",
+            "2026-01-01T00:00:00+1",
+            "2026-01-01T00:00:00+24:00",
+            "2026-01-01T00:00:00+01:00x",
+            "2026-01-01T00:00:00 CET",
+            "2026-01-01 CE 00:00:00",
             "é",
         ] {
-            assert_eq!(from_date(text.as_bytes()), Err(NumberError::NotANumber), "{text}");
+            assert_eq!(read(text), Err(NumberError::NotANumber), "{text}");
         }
-        assert_eq!(from_date(b"1969-12-31T23:59:59Z"), Err(NumberError::Negative));
-        for seconds in (0..4_000_000_000).step_by(86_399 * 37) {
-            assert_eq!(from_date(date(seconds).as_bytes()), Ok(u128::from(seconds) * second));
+        assert_eq!(read("1969-12-31T23:59:59Z"), Err(NumberError::Negative));
+        assert_eq!(read("1970-01-01T00:30:00+01:00"), Err(NumberError::Negative));
+        for seconds in (0..253_402_300_800_u64).step_by(86_399 * 3_701) {
+            assert_eq!(read(&date(seconds)), Ok((u128::from(seconds) * second, true)));
         }
     }
 }

@@ -1,11 +1,19 @@
 //! What a user asks for, as text and JSON.
 
+use super::aim::{Aim, Target};
+use super::input::Place;
+use super::lindley::Buffer;
+use super::mapped::REPORTED;
 use super::mapping::Mapping;
 use super::problem::{did_you_mean, listed, Problem, Problems};
+use super::source::Source;
+use crate::scale::SHARE;
 use crate::{Detect, Settings};
 use fanin_units::{BitRate, Bytes, Quantity, QuantityError, Span, Time};
+use fanin_wire::Direction;
 use serde_json::{json, Value};
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 /// What a burst is found by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -22,6 +30,17 @@ pub enum By {
 pub struct Options {
     /// Files, or one result folder.
     pub paths: Vec<PathBuf>,
+    /// Captures behind the port that `paths` are before.
+    pub behind: Vec<PathBuf>,
+    /// Where packets were captured before and behind it, by interface, in files of several.
+    pub before_interface: Option<String>,
+    pub behind_interface: Option<String>,
+    /// Room of the port: its queue is estimated where the trace knows none, and the estimate compared where it does.
+    pub buffer: Option<Buffer>,
+    /// The port's queue counts frames without their check sequence and padding, as Linux does.
+    pub without_fcs: bool,
+    /// How messages call a file, where not by its path.
+    pub shown: BTreeMap<PathBuf, PathBuf>,
     /// Only these ports; all if empty.
     pub ports: Vec<String>,
     pub columns: Option<Mapping>,
@@ -33,12 +52,14 @@ pub struct Options {
     pub window: Option<Span>,
     pub share: Option<f64>,
     /// Last moment of the trace that is read.
-    pub to: Option<Time>,
+    pub stop: Option<Time>,
+    /// What of captures is read.
+    pub aim: Aim,
     /// Everything else; `rate` and `detect` are put in for each port.
     pub settings: Settings,
 }
 
-const KEYS: [&str; 20] = [
+const KEYS: [&str; 30] = [
     "paths",
     "port",
     "columns",
@@ -56,22 +77,26 @@ const KEYS: [&str; 20] = [
     "top",
     "max_bursts",
     "detailed",
-    "from",
+    "start",
+    "stop",
     "to",
+    "behind",
+    "before_interface",
+    "behind_interface",
+    "buffer",
+    "fcs",
+    "direction",
+    "interface",
+    "idle_before",
     "schema",
+    "shown",
 ];
-
-/// Shortest time window for detection by rate, and the share of the port's speed.
-///
-/// Source: IMC17-microbursts §4 (25 us, 50 %).
-const WINDOW: Span = Span::from_us(25);
-const SHARE: f64 = 0.5;
 
 impl Options {
     /// Reads the options of an analysis from JSON: an object whose values are text with units, numbers, lists of text.
     ///
     /// # Errors
-    /// Everything that is wrong with them.
+    /// Everything that is wrong with them, and with the columns of the files.
     pub fn from_json(text: &str) -> Result<Options, Problems> {
         let document: Value = serde_json::from_str(text).map_err(|e| Problem::new(format!("settings are no JSON: {e}")))?;
         let Value::Object(map) = document else { return Err(Problem::new("settings are no JSON object").into()) };
@@ -82,12 +107,18 @@ impl Options {
         }
         let mut options = Options {
             paths: reading.texts("paths").into_iter().map(PathBuf::from).collect(),
+            behind: reading.texts("behind").into_iter().map(PathBuf::from).collect(),
+            before_interface: reading.texts("before_interface").into_iter().next(),
+            behind_interface: reading.texts("behind_interface").into_iter().next(),
+            buffer: reading.buffer(),
+            without_fcs: !reading.truth("fcs", true),
+            shown: reading.names("shown"),
             ports: reading.texts("port"),
             above: reading.quantity("above"),
             until: reading.quantity("until"),
             window: reading.quantity("window"),
             share: reading.number("share"),
-            to: reading.quantity::<Span>("to").map(|s| Time::from_ps(s.ps())),
+            stop: reading.quantity::<Span>("stop").map(|s| Time::from_ps(s.ps())),
             ..Options::default()
         };
         let defaults = Settings::default();
@@ -100,17 +131,11 @@ impl Options {
             top: reading.count("top").unwrap_or(defaults.top),
             max_bursts: reading.count("max_bursts").unwrap_or(defaults.max_bursts),
             detailed: reading.count("detailed").unwrap_or(defaults.detailed),
-            from: reading.quantity::<Span>("from").map(|s| Time::from_ps(s.ps())),
+            from: reading.quantity::<Span>("start").map(|s| Time::from_ps(s.ps())),
+            idle_before: reading.truth("idle_before", false),
             ..defaults
         };
-        options.sort = match reading.get("sort") {
-            None => false,
-            Some(Value::Bool(sort)) => *sort,
-            Some(other) => {
-                reading.wrong("sort", other, "is neither true nor false", "true, false");
-                false
-            }
-        };
+        options.sort = reading.truth("sort", false);
         options.by = match reading.get("by") {
             None => By::Auto,
             Some(Value::String(by)) if by == "queue" => By::Queue,
@@ -120,23 +145,59 @@ impl Options {
                 By::Auto
             }
         };
-        options.columns = match reading.get("columns") {
+        for text in reading.texts("to") {
+            match Target::read(&text) {
+                Ok(target) => options.aim.to.push(target),
+                Err(problem) => reading.problems.push(problem),
+            }
+        }
+        options.aim.interfaces = reading.texts("interface");
+        options.aim.direction = match reading.get("direction") {
             None => None,
-            Some(Value::String(text)) => Mapping::read(text).map_err(|p| reading.problems.extend(p)).ok(),
+            Some(Value::String(way)) if way == "in" => Some(Direction::In),
+            Some(Value::String(way)) if way == "out" => Some(Direction::Out),
+            Some(other) => {
+                reading.wrong("direction", other, "is no direction", "in, out");
+                None
+            }
+        };
+        let columns = match reading.get("columns") {
+            None => None,
+            Some(Value::String(text)) => Some(text.clone()),
             Some(Value::Object(roles)) => {
                 let parts = roles.iter().map(|(role, column)| match column {
                     Value::String(column) => format!("{role}={column}"),
                     other => format!("{role}={other}"),
                 });
-                Mapping::read(&parts.collect::<Vec<_>>().join(",")).map_err(|p| reading.problems.extend(p)).ok()
+                Some(parts.collect::<Vec<_>>().join(","))
             }
             Some(other) => {
                 reading.wrong("columns", other, "is neither text nor an object", "\"time=ts:ns,queue=qlen:KB\"");
                 None
             }
         };
+        options.columns = columns.map(|text| {
+            let (mapping, problems) = Mapping::read_partly(&text);
+            if !problems.is_empty() {
+                reading.problems.extend(problems);
+                // What is wrong with the columns themselves, in the same go.
+                let found = options.paths.iter().map(|path| Source::find(&options.place(path), Some(&mapping)));
+                let of_columns = found.filter_map(Result::err).flatten().filter(|problem| problem.column.is_some());
+                reading.problems.extend(of_columns.take(REPORTED));
+            }
+            mapping
+        });
         if options.paths.is_empty() {
             reading.problems.push(Problem::new("names no file").column("paths").accepted("a result folder, or files"));
+        }
+        if options.behind_interface.is_some() && options.before_interface.is_some() && options.behind.is_empty() {
+            options.behind.clone_from(&options.paths);
+        } else if options.before_interface.is_some() && options.behind.is_empty() {
+            let problem = Problem::new("has no effect without a capture behind the port").column("before_interface");
+            reading.problems.push(problem.accepted("behind or behind_interface as well"));
+        } else if options.behind_interface.is_some() && options.behind.is_empty() {
+            let problem = Problem::new("has no effect without a capture before the port").column("behind_interface");
+            reading.problems.push(problem.accepted("behind or before_interface as well"));
         }
         let by_rate = options.window.is_some() || options.share.is_some();
         let by_queue = options.above.is_some() || options.until.is_some();
@@ -156,10 +217,10 @@ impl Options {
                 .problems
                 .push(Problem::new("exclude above and until: a burst is found by rate or by queue").column("window, share"));
         }
-        if let (Some(from), Some(to)) = (options.settings.from, options.to) {
-            if to <= from {
-                let problem = Problem::new("is not after 'from'").column("to").value(Span::from_ps(to.ps()).to_string());
-                reading.problems.push(problem.accepted(format!("more than {}", Span::from_ps(from.ps()))));
+        if let (Some(start), Some(stop)) = (options.settings.from, options.stop) {
+            if stop <= start {
+                let problem = Problem::new("is not after 'start'").column("stop").value(Span::from_ps(stop.ps()).to_string());
+                reading.problems.push(problem.accepted(format!("more than {}", Span::from_ps(start.ps()))));
             }
         }
         let mut problems = reading.problems;
@@ -181,10 +242,15 @@ impl Options {
         }
     }
 
+    /// A file, and how messages call it.
+    pub(super) fn place(&self, path: &Path) -> Place {
+        Place { path: path.to_path_buf(), shown: self.shown.get(path).map_or(path, PathBuf::as_path).to_path_buf() }
+    }
+
     /// The settings with what bursts are found by.
     pub fn detecting(&self, by: By) -> Settings {
         let detect = match by {
-            By::Rate => Detect::Rate { window: self.window.unwrap_or(WINDOW), share: self.share.unwrap_or(SHARE) },
+            By::Rate => Detect::Rate { window: self.window, share: self.share.unwrap_or(SHARE) },
             By::Auto | By::Queue => Detect::Queue { above: self.above, until: self.until },
         };
         Settings { detect, ..self.settings.clone() }
@@ -202,7 +268,7 @@ impl Options {
             "overhead_bytes": s.overhead.get(),
             "above_bytes": if rate { None } else { self.above.map(Bytes::get) },
             "until_bytes": if rate { None } else { self.until.map(Bytes::get) },
-            "window_ps": rate.then(|| self.window.unwrap_or(WINDOW).ps()),
+            "window_ps": if rate { self.window.map(Span::ps) } else { None },
             "share": rate.then(|| self.share.unwrap_or(SHARE)),
             "merge_ps": s.merge.ps(),
             "rtt_ps": s.rtt.map(Span::ps),
@@ -210,10 +276,19 @@ impl Options {
             "top": s.top,
             "max_bursts": s.max_bursts,
             "detailed": s.detailed,
-            "from_ps": s.from.map(Time::ps),
-            "to_ps": self.to.map(Time::ps),
+            "start_ps": s.from.map(Time::ps),
+            "stop_ps": self.stop.map(Time::ps),
+            "to": self.aim.to.iter().map(ToString::to_string).collect::<Vec<_>>(),
+            "direction": self.aim.direction.map(|d| if d == Direction::In { "in" } else { "out" }),
+            "interface": self.aim.interfaces,
             "columns": text(self.columns.as_ref().map(ToString::to_string)),
             "sort": self.sort,
+            "behind": self.behind.iter().map(|p| p.display().to_string()).collect::<Vec<_>>(),
+            "before_interface": self.before_interface,
+            "behind_interface": self.behind_interface,
+            "buffer": text(self.buffer.map(|b| b.to_string())),
+            "fcs": !self.without_fcs,
+            "idle_before": s.idle_before,
         })
     }
 }
@@ -258,6 +333,29 @@ impl<'a> Reading<'a> {
         None
     }
 
+    fn buffer(&mut self) -> Option<Buffer> {
+        let accepted = "a size such as 512KB, 1000 packets, unlimited";
+        match self.get("buffer")? {
+            Value::String(text) => match Buffer::read(text) {
+                Ok(buffer) => return Some(buffer),
+                Err(error) => self.wrong("buffer", &Value::String(text.clone()), &error.to_string(), accepted),
+            },
+            other => self.wrong("buffer", other, "is no text with a unit", accepted),
+        }
+        None
+    }
+
+    fn truth(&mut self, key: &str, otherwise: bool) -> bool {
+        match self.get(key) {
+            None => otherwise,
+            Some(Value::Bool(truth)) => *truth,
+            Some(other) => {
+                self.wrong(key, other, "is neither true nor false", "true, false");
+                otherwise
+            }
+        }
+    }
+
     fn number(&mut self, key: &str) -> Option<f64> {
         let value = self.get(key)?;
         let number = value.as_f64();
@@ -274,6 +372,20 @@ impl<'a> Reading<'a> {
             self.wrong(key, value, "is no count", "a whole number from 0 to 10000000");
         }
         count
+    }
+
+    /// Texts by text.
+    fn names(&mut self, key: &str) -> BTreeMap<PathBuf, PathBuf> {
+        match self.get(key) {
+            None => BTreeMap::new(),
+            Some(Value::Object(names)) if names.values().all(Value::is_string) => {
+                names.iter().filter_map(|(path, name)| Some((PathBuf::from(path), PathBuf::from(name.as_str()?)))).collect()
+            }
+            Some(other) => {
+                self.wrong(key, other, "is no object of texts", "{\"/dev/fd/9\": \"stdin\"}");
+                BTreeMap::new()
+            }
+        }
     }
 
     /// One text or a list of them.
@@ -304,7 +416,8 @@ mod tests {
     fn options_are_read_with_their_units() {
         let options = Options::from_json(
             r#"{"paths": "a.csv", "port": ["x"], "rate": "10Gbps", "above": "50KB", "rtt": "40us", "top": 3, "sort": true,
-                "columns": {"time": "ts:ns", "queue": "q:KB"}, "from": "1ms", "to": "2ms"}"#,
+                "columns": {"time": "ts:ns", "queue": "q:KB"}, "start": "1ms", "stop": "2ms",
+                "to": "10.0.0.0/24", "direction": "in", "interface": ["eth0"]}"#,
         )
         .unwrap();
         assert_eq!(options.settings.rate, Some(BitRate::from_gbps(10)));
@@ -313,10 +426,10 @@ mod tests {
         assert_eq!(options.columns.as_ref().unwrap().to_string(), "queue=q:KB,time=ts:ns");
         let reported = options.reported(By::Queue);
         assert_eq!(reported["above_bytes"], 50_000);
-        assert_eq!(reported["from_ps"], 1_000_000_000_u64);
+        assert_eq!(reported["start_ps"], 1_000_000_000_u64);
         let by_rate = Options::from_json(r#"{"paths": ["a"], "window": "10us"}"#).unwrap();
         assert_eq!(by_rate.by, By::Rate);
-        assert_eq!(by_rate.detecting(By::Rate).detect, Detect::Rate { window: Span::from_us(10), share: 0.5 });
+        assert_eq!(by_rate.detecting(By::Rate).detect, Detect::Rate { window: Some(Span::from_us(10)), share: 0.5 });
     }
 
     #[test]
@@ -351,7 +464,7 @@ mod tests {
         assert!(wrong(r#"{"paths": "a", "by": "queue", "share": 0.5}"#).contains("have no effect"));
         assert!(wrong(r#"{"paths": "a", "window": "1us", "above": "1KB"}"#).contains("exclude"));
         assert!(wrong(r#"{"paths": "a", "above": "1KB", "until": "2KB"}"#).contains("before it begins"));
-        assert!(wrong(r#"{"paths": "a", "from": "2ms", "to": "2ms"}"#)
-            .contains("to: '2ms' is not after 'from'; accepted: more than 2ms"));
+        assert!(wrong(r#"{"paths": "a", "start": "2ms", "stop": "2ms"}"#)
+            .contains("stop: '2ms' is not after 'start'; accepted: more than 2ms"));
     }
 }

@@ -35,6 +35,11 @@ pub struct Late {
 /// Where the records of a port go, in order of time.
 pub trait Sink {
     fn take(&mut self, record: &Record);
+    /// The same of a record whose queue and wait [ps] are estimates.
+    #[inline]
+    fn take_estimated(&mut self, record: &Record, _wait: Option<u64>) {
+        self.take(record);
+    }
 }
 
 impl Sink for PortAnalyzer {

@@ -1,14 +1,23 @@
 //! Captures: with stamps they are queue records, without they show arrivals only.
 
-use super::context::{Batch, Context, BATCH};
+use super::aim::Aim;
+use super::connections::{RoundTrips, Talk};
+use super::context::{bytes_of, Batch, Connection, Context, Origin, BATCH};
+use super::direction::{sort, Sorting};
+use super::frame_checks::{of_survey, Copies, FrameChecks};
+use super::links::{Key, LastPlace, Place, NONE};
 use super::number::NumberError;
+use super::pair::FlowKey;
+use super::plausibility::Finding;
 use super::problem::{Problem, Problems};
+use super::survey::Survey;
+use super::taken::Taken;
 use super::TraceReader;
-use crate::{Record, MARKED, NO_FLOW, NO_QUEUE};
+use crate::{Record, MARKED, NO_DATA, NO_FLOW, NO_QUEUE};
 use fanin_telemetry::{Registers, Unwrap};
-use fanin_units::Time;
-use fanin_wire::{Capture, CaptureError, Direction, Headers, Interface, Trouble};
-use std::collections::BTreeMap;
+use fanin_units::{Span, Time};
+use fanin_wire::{Capture, CaptureError, Headers, Trouble};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -33,7 +42,7 @@ pub struct Look {
     pub same_clock: bool,
 }
 
-fn unreadable(path: &Path, error: &CaptureError) -> Problem {
+pub fn unreadable(path: &Path, error: &CaptureError) -> Problem {
     Problem::new(error.what.clone()).file(path).place(format!("block {} at byte {}", error.block, error.offset))
 }
 
@@ -67,6 +76,187 @@ pub fn look(path: &Path, input: Input, registers: Registers) -> Result<Look, Pro
     Ok(found)
 }
 
+/// What the first reading of a capture found: who sent to whom, and which frames are arrivals at which port.
+#[derive(Default)]
+pub struct Surveyed {
+    survey: Survey,
+    sorting: Sorting,
+    /// None where stamps say which port it was.
+    pub taken: Option<Taken>,
+    notes: Vec<String>,
+    rtts: RoundTrips,
+    findings: Vec<Finding>,
+    /// Hosts that sent what was taken, by port.
+    senders: Vec<(String, u64)>,
+}
+
+impl Surveyed {
+    /// Step of the times, where all of them are whole microseconds or more.
+    pub fn tick(&self) -> Option<Span> {
+        self.survey.tick().map(Span::from_ps)
+    }
+}
+
+/// Reads all frames of a capture; none: it was stopped.
+fn first_reading(
+    path: &Path,
+    (input, size): (Input, u64),
+    seen: &mut dyn FnMut(f64) -> bool,
+) -> Result<Option<(Survey, Capture<Counted>)>, Problem> {
+    let read = Arc::new(AtomicU64::new(0));
+    let mut capture = Capture::new(Counted { inner: input, read: read.clone() }).map_err(|e| unreadable(path, &e))?;
+    let mut survey = Survey::default();
+    let mut frames = 0_usize;
+    // What is damaged is reported when the capture is read again.
+    while let Ok(Some(frame)) = capture.next_frame() {
+        if frame.time_ps >= 0 && !frame.is_notice_only() {
+            survey.see(&frame);
+        }
+        frames += 1;
+        if frames % BATCH == 0 && !seen(read.load(Ordering::Relaxed) as f64 / size.max(1) as f64) {
+            return Ok(None);
+        }
+    }
+    Ok(Some((survey, capture)))
+}
+
+/// What captures before a port show of the connections that cross it.
+#[derive(Default)]
+pub struct Connections {
+    /// When each opened [ps on the captures' clock]; none where it was there before.
+    opened: BTreeMap<FlowKey, Option<u128>>,
+    rtts: RoundTrips,
+}
+
+impl Connections {
+    /// Adds what one capture shows; false when `seen` says to stop.
+    ///
+    /// # Errors
+    /// It is no capture.
+    pub fn read(&mut self, path: &Path, input: (Input, u64), seen: &mut dyn FnMut(f64) -> bool) -> Result<bool, Problem> {
+        let Some((survey, _)) = first_reading(path, input, seen)? else { return Ok(false) };
+        for link in survey.links.links.iter().filter(|link| link.key.has_ip()) {
+            let (src, dst) = link.key.addresses();
+            let at = link.more.opened().zip(survey.first).and_then(|(at, first)| u128::try_from(first + i128::from(at)).ok());
+            let known = self.opened.entry((src, dst, link.key.protocol(), link.key.ports())).or_insert(at);
+            *known = known.zip(at).map(|(a, b)| a.min(b));
+        }
+        self.rtts.join(&RoundTrips::of(&survey.links.links));
+        Ok(true)
+    }
+
+    /// What is known of a flow.
+    pub fn of(&self, key: &FlowKey, origin: Origin) -> Connection {
+        let hosts = (key.0, key.1);
+        Connection {
+            src: Some(hosts.0.to_string().into()),
+            dst: Some(hosts.1.to_string().into()),
+            opened: self.opened.get(key).copied().flatten().and_then(|at| origin.time(at).ok()),
+            base_rtt: if key.2 == 6 { self.rtts.between(hosts).map(Span::from_ps) } else { None },
+        }
+    }
+}
+
+/// Reads a capture for the first time. `seen` is called now and then with the share that has been read, and says whether to go on.
+///
+/// # Errors
+/// It is no capture, or lacks what is asked for; none: it was stopped.
+pub fn survey(
+    path: &Path,
+    (input, size): (Input, u64),
+    (stamped, stem): (bool, &str),
+    aim: &Aim,
+    seen: &mut dyn FnMut(f64) -> bool,
+) -> Result<Option<Surveyed>, Problems> {
+    let Some((survey, capture)) = first_reading(path, (input, size), seen)? else { return Ok(None) };
+    let rtts = RoundTrips::of(&survey.links.links);
+    let interfaces = capture.interfaces();
+    let lost: u64 = interfaces.iter().map(|i| i.lost).sum();
+    let (sorting, taken, notes) = if stamped {
+        (Sorting::default(), None, Vec::new())
+    } else {
+        let sorted = sort((&survey, &rtts), interfaces, stem, aim);
+        let (sorting, taken, notes) =
+            sorted.map_err(|problems| problems.into_iter().map(|p| p.file(path)).collect::<Problems>())?;
+        (sorting, Some(taken), notes)
+    };
+    let mut senders: BTreeMap<u32, BTreeSet<IpAddr>> = BTreeMap::new();
+    let (mut counted, mut flows) = ((0, 0), (0, 0));
+    for (entry, link) in survey.links.links.iter().enumerate() {
+        let port = sorting.port(entry as u32);
+        if !stamped && port == NONE {
+            continue;
+        }
+        counted = (counted.0 + link.packets, counted.1 + link.bytes);
+        if link.key.has_ip() {
+            senders.entry(port).or_default().insert(link.key.addresses().0);
+        }
+        if link.more.tcp && link.more.has_data {
+            flows = (flows.0 + 1, flows.1 + u64::from(link.more.from_start));
+        }
+    }
+    let mut findings = Vec::new();
+    of_survey(&survey, &path.display().to_string(), lost, counted, flows, &mut findings);
+    let named =
+        senders.into_iter().filter_map(|(port, hosts)| Some((sorting.names().get(port as usize)?.clone(), hosts.len() as u64)));
+    let senders = named.collect();
+    Ok(Some(Surveyed { survey, sorting, taken, notes, rtts, findings, senders }))
+}
+
+/// A flow of the survey, or a port, that has no number in the trace yet.
+const UNNUMBERED: u32 = NO_FLOW - 1;
+
+/// Numbers in the trace of what the survey found.
+struct Numbers {
+    surveyed: Arc<Surveyed>,
+    /// Whether times of the capture are times of the trace.
+    same_clock: bool,
+    flows: Vec<u32>,
+    ports: Vec<u32>,
+}
+
+impl Numbers {
+    fn flow(&mut self, entry: Option<u32>, headers: Option<&Headers>, context: &Context) -> Result<u32, Problem> {
+        let Some(headers) = headers else { return Ok(NO_FLOW) };
+        if let Some(known) = entry.map(|entry| self.flows[entry as usize]).filter(|known| *known != UNNUMBERED) {
+            return Ok(known);
+        }
+        let hosts = (headers.src, headers.dst);
+        let Surveyed { survey, rtts, .. } = &*self.surveyed;
+        let talk = entry.map(|entry| &survey.links.links[entry as usize].more);
+        let opened = talk.and_then(Talk::opened).zip(survey.first).filter(|_| self.same_clock);
+        let connection = Connection {
+            src: Some(hosts.0.to_string().into()),
+            dst: Some(hosts.1.to_string().into()),
+            opened: opened.and_then(|(at, first)| context.origin.time(u128::try_from(first + i128::from(at)).ok()?).ok()),
+            base_rtt: if headers.protocol == 6 && !context.rtt_given { rtts.between(hosts).map(Span::from_ps) } else { None },
+        };
+        let flow = context.flows.lock().connected(name_of(hosts, headers.ports, headers.protocol).as_bytes(), || connection)?;
+        if let Some(entry) = entry {
+            self.flows[entry as usize] = flow;
+        }
+        Ok(flow)
+    }
+
+    fn port(&mut self, number: u32, name: impl FnOnce() -> String, context: &mut Context) -> Result<u32, Problem> {
+        let number = number as usize;
+        if number >= self.ports.len() {
+            self.ports.resize(number + 1, UNNUMBERED);
+        }
+        if self.ports[number] == UNNUMBERED {
+            self.ports[number] = context.ports.index(name().as_bytes())?;
+        }
+        Ok(self.ports[number])
+    }
+
+    /// Largest payload that the receiver of a flow takes; 0: unknown.
+    fn mss(&self, entry: Option<u32>) -> u32 {
+        let links = &self.surveyed.survey.links.links;
+        let reverse = entry.map_or(NONE, |entry| links[entry as usize].reverse);
+        links.get(reverse as usize).map_or(0, |link| u32::from(link.more.mss))
+    }
+}
+
 /// A capture that is being read.
 pub struct Packets {
     path: PathBuf,
@@ -74,12 +264,13 @@ pub struct Packets {
     size: u64,
     read: Arc<AtomicU64>,
     look: Look,
+    numbers: Numbers,
+    sorting: Sorting,
     registers: Registers,
     /// Names of the watched ports by the number in stamps, as far as a manifest names them.
     names: BTreeMap<u8, String>,
-    /// What the port is called where the capture names no interface.
-    port: String,
     unwraps: BTreeMap<u8, Unwrap>,
+    last_place: LastPlace,
     frames: u64,
     /// Frames with nothing but a drop notification, which are no packets.
     notices: u64,
@@ -87,11 +278,9 @@ pub struct Packets {
     undated: u64,
     saturated: u64,
     truncated: Option<String>,
-    flow: Option<(Key, u32)>,
+    checks: FrameChecks,
+    copies: Copies,
 }
-
-/// What identifies a flow.
-type Key = (IpAddr, IpAddr, u8, Option<(u16, u16)>);
 
 /// Counts what is read of a file.
 struct Counted {
@@ -114,41 +303,43 @@ impl Packets {
     /// It is no capture.
     pub fn new(
         path: &Path,
-        input: Input,
-        size: u64,
-        look: Look,
+        (input, size): (Input, u64),
+        (look, surveyed): (Look, Arc<Surveyed>),
         (registers, names): (Registers, BTreeMap<u8, String>),
-        port: String,
     ) -> Result<Self, Problem> {
         let read = Arc::new(AtomicU64::new(0));
         let capture = Capture::new(Counted { inner: input, read: read.clone() }).map_err(|e| unreadable(path, &e))?;
+        let numbers = Numbers {
+            flows: vec![UNNUMBERED; surveyed.survey.links.links.len()],
+            ports: Vec::new(),
+            same_clock: !look.stamped || look.same_clock,
+            surveyed: surveyed.clone(),
+        };
         Ok(Packets {
             path: path.to_path_buf(),
             capture,
             size,
             read,
             look,
+            numbers,
+            sorting: surveyed.sorting.clone(),
             registers,
             names,
-            port,
             unwraps: BTreeMap::new(),
+            last_place: LastPlace::default(),
             frames: 0,
             notices: 0,
             without_stamp: 0,
             undated: 0,
             saturated: 0,
             truncated: None,
-            flow: None,
+            checks: FrameChecks::new(),
+            copies: Copies::default(),
         })
     }
 }
 
 /// `10.0.0.1:80 > 10.0.0.2:5000 tcp`
-fn flow_name(headers: &Headers) -> String {
-    name_of((headers.src, headers.dst), headers.ports, headers.protocol)
-}
-
-/// The same from what makes a flow.
 pub fn name_of((src, dst): (IpAddr, IpAddr), ports: Option<(u16, u16)>, protocol: u8) -> String {
     let (from, to) = match ports {
         Some((from, to)) => (format!(":{from}"), format!(":{to}")),
@@ -166,30 +357,23 @@ pub fn name_of((src, dst): (IpAddr, IpAddr), ports: Option<(u16, u16)>, protocol
     format!("{}{from} > {}{to} {protocol}", host(src), host(dst))
 }
 
-fn port_name(interface: &Interface, direction: Option<Direction>, otherwise: &str) -> String {
-    let name = if interface.name.is_empty() { otherwise } else { &interface.name };
-    match direction {
-        Some(Direction::In) => format!("{name} in"),
-        Some(Direction::Out) => format!("{name} out"),
-        None => name.to_string(),
-    }
-}
-
 impl TraceReader for Packets {
     fn next(&mut self, context: &mut Context, batch: &mut Batch) -> Result<bool, Problems> {
         batch.clear();
         batch.first_row = self.frames;
+        let surveyed = self.numbers.surveyed.clone();
+        let Packets { path, capture, look, numbers, sorting, registers, names, unwraps, last_place, checks, copies, .. } = self;
+        let numbered = !surveyed.survey.copies_unnumbered();
         let mut looked = 0_usize;
-        let mut names: BTreeMap<(usize, u8), u32> = BTreeMap::new();
         while looked < BATCH {
-            let frame = match self.capture.next_frame() {
+            let frame = match capture.next_frame() {
                 Ok(Some(frame)) => frame,
                 Ok(None) => break,
                 Err(error) if error.trouble == Trouble::Truncated => {
                     self.truncated = Some(format!("block {} at byte {}", error.block, error.offset));
                     break;
                 }
-                Err(error) => return Err(unreadable(&self.path, &error).into()),
+                Err(error) => return Err(unreadable(path, &error).into()),
             };
             let row = looked as u32;
             looked += 1;
@@ -198,84 +382,63 @@ impl TraceReader for Packets {
                 continue;
             };
             // Where queues have the switch's clock, the capture's own clock is of no use.
-            let clock = !self.look.stamped || self.look.same_clock;
-            context.notices.see(&frame, clock.then(|| context.origin.time(ps).ok()).flatten());
+            context.notices.see(&frame, numbers.same_clock.then(|| context.origin.time(ps).ok()).flatten());
             if frame.is_notice_only() {
                 self.notices += 1;
                 continue;
             }
+            let place = Place::of(&frame);
+            let Some(channel) = surveyed.survey.links.channel(place, last_place) else { continue };
             let headers = frame.headers();
-            let bytes = frame.frame_bytes().min(1 << 24);
-            let stamp = match &headers {
-                Some(headers) if self.look.stamped => frame.stamp(headers).filter(fanin_telemetry::Stamp::is_stamped),
-                _ => None,
-            };
-            let (interface, direction) = (frame.interface, frame.direction);
-            let late = |error: NumberError| {
-                let what = match error {
-                    NumberError::Negative => "is before the start of the trace",
-                    _ => "is more than 106 days after the start of the trace",
-                };
-                Problem::new(what)
-                    .file(&self.path)
-                    .place(format!("packet {}", self.frames + looked as u64))
-                    .value(format!("{ps} ps"))
-            };
-            let (time, queue, port) = match stamp {
-                Some(stamp) => {
-                    let time = if self.look.same_clock {
-                        self.registers.time_near(stamp.time, Time::from_ps(u64::try_from(ps).unwrap_or(u64::MAX)))
-                    } else {
-                        let unwrap = self.unwraps.entry(stamp.port).or_insert_with(|| Unwrap::after(1));
-                        self.registers.time(unwrap.ticks(stamp.time))
-                    };
-                    self.saturated += u64::from(stamp.length == u16::MAX);
-                    let port = match names.get(&(usize::MAX, stamp.port)) {
-                        Some(port) => *port,
-                        None => {
-                            let name = self.names.get(&stamp.port).cloned().unwrap_or_else(|| format!("port {}", stamp.port));
-                            let port = context.ports.index(name.as_bytes())?;
-                            names.insert((usize::MAX, stamp.port), port);
-                            port
-                        }
-                    };
-                    (time, self.registers.queue(stamp.length).get(), port)
-                }
-                None if self.look.stamped => {
+            let key = Key::of(channel, place, &frame, headers.as_ref());
+            let entry = surveyed.survey.links.find(&key);
+            let (time, queue, port) = if look.stamped {
+                let stamp = headers.as_ref().and_then(|headers| frame.stamp(headers));
+                let Some(stamp) = stamp.filter(fanin_telemetry::Stamp::is_stamped) else {
                     self.without_stamp += 1;
                     continue;
+                };
+                let time = if look.same_clock {
+                    registers.time_near(stamp.time, Time::from_ps(u64::try_from(ps).unwrap_or(u64::MAX)))
+                } else {
+                    let unwrap = unwraps.entry(stamp.port).or_insert_with(|| Unwrap::after(1));
+                    registers.time(unwrap.ticks(stamp.time))
+                };
+                self.saturated += u64::from(stamp.length == u16::MAX);
+                let name = || names.get(&stamp.port).cloned().unwrap_or_else(|| format!("port {}", stamp.port));
+                (time, registers.queue(stamp.length).get(), numbers.port(u32::from(stamp.port), name, context)?)
+            } else {
+                let port = match entry {
+                    Some(entry) => sorting.port(entry),
+                    None => sorting.port_of_other(channel, &key, headers.as_ref()),
+                };
+                if port == NONE {
+                    continue;
                 }
-                None => {
-                    let time = context.origin.time(ps).map_err(late)?;
-                    let way = direction.map_or(0, |d| if d == Direction::In { 1 } else { 2 });
-                    let port = match names.get(&(interface, way)) {
-                        Some(port) => *port,
-                        None => {
-                            let name = port_name(&self.capture.interfaces()[interface], direction, &self.port);
-                            let port = context.ports.index(name.as_bytes())?;
-                            names.insert((interface, way), port);
-                            port
-                        }
+                let time = context.origin.time(ps).map_err(|error| {
+                    let what = match error {
+                        NumberError::Negative => "is before the start of the trace",
+                        _ => "is more than 106 days after the start of the trace",
                     };
-                    (time, NO_QUEUE, port)
-                }
+                    let place = format!("packet {}", self.frames + looked as u64);
+                    Problem::new(what).file(path).place(place).value(format!("{ps} ps"))
+                })?;
+                let name = || sorting.names()[port as usize].clone();
+                (time, NO_QUEUE, numbers.port(port, name, context)?)
             };
-            let flow = match &headers {
-                None => NO_FLOW,
-                Some(headers) => {
-                    let key = (headers.src, headers.dst, headers.protocol, headers.ports);
-                    match self.flow {
-                        Some((last, flow)) if last == key => flow,
-                        _ => {
-                            let src = || Some(headers.src.to_string().into());
-                            let flow = context.flows.lock().named_from(flow_name(headers).as_bytes(), src)?;
-                            self.flow = Some((key, flow));
-                            flow
-                        }
-                    }
+            let bytes = bytes_of(&frame, context.without_fcs);
+            let flow = numbers.flow(entry, headers.as_ref(), context)?;
+            checks.see(&frame, headers.as_ref(), bytes, || numbers.mss(entry));
+            let mut flags = 0;
+            if let Some(headers) = &headers {
+                let at = time.ps() as i64;
+                if !look.stamped && copies.is_copy(&frame, headers, (flow, port), at, numbered) {
+                    checks.copy(bytes);
+                    continue;
                 }
-            };
-            let flags = if headers.is_some_and(|h| h.ecn == 3) { MARKED } else { 0 };
+                flags |= if headers.ecn == 3 { MARKED } else { 0 };
+                flags |= if headers.tcp.is_some() && headers.payload == 0 { NO_DATA } else { 0 };
+            }
             batch.records.push(Record { time, queue, frame: bytes, flow, flags });
             batch.ports.push(port);
             batch.rows.push(row);
@@ -294,7 +457,14 @@ impl TraceReader for Packets {
 
     fn finish(&mut self, context: &mut Context) {
         let file = self.path.display();
+        let surveyed = &self.numbers.surveyed;
+        context.findings.extend(surveyed.findings.iter().cloned());
+        let snap = self.capture.interfaces().iter().filter_map(|i| i.snap).min();
+        self.checks.findings(&file.to_string(), snap, &mut context.findings);
+        context.senders.extend(surveyed.senders.iter().cloned());
         let notes = &mut context.notes;
+        let taken = surveyed.taken.as_ref().and_then(Taken::note);
+        notes.extend(surveyed.notes.iter().cloned().chain(taken).map(|note| format!("{file}: {note}")));
         if let Some(place) = &self.truncated {
             notes.push(format!("{file}: the file ends inside {place}; all packets before were read"));
         }
@@ -305,10 +475,6 @@ impl TraceReader for Packets {
         if self.undated > 0 || self.capture.skipped().untimed > 0 {
             let packets = self.undated + self.capture.skipped().untimed;
             notes.push(format!("{file}: {packets} packets have no time, or one before 1970, and were passed over"));
-        }
-        let lost: u64 = self.capture.interfaces().iter().map(|i| i.lost).sum();
-        if lost > 0 {
-            notes.push(format!("{file}: the capturing side lost {lost} packets"));
         }
         if self.saturated > 0 {
             let longest = self.registers.queue(u16::MAX);

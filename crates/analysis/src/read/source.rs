@@ -1,14 +1,19 @@
 //! What kind of file it is, by its content, and how it is opened.
 
+use super::aim::Aim;
 use super::context::{Context, Known, Origin, BATCH};
-use super::csv::MappedCsv;
-use super::mapped::MappedParquet;
+use super::input::{self, Input, Packing, Place};
+use super::json::{self, JsonRows};
+use super::mapped::MappedTable;
 use super::mapping::{bind, Binding, Bound, Mapping, Role, Unit};
-use super::packets::{look, Look, Packets};
+use super::packets::{look, survey, Look, Packets, Surveyed};
+use super::pair::{Pair, PairReader};
 use super::problem::{Problem, Problems};
 use super::stamps::Stamps;
 use super::table::Table;
-use super::TraceReader;
+use super::taken::Taken;
+use super::text::{MappedText, Origins, UNZONED};
+use super::{csv, TraceReader};
 use crate::NO_FLOW;
 use fanin_telemetry::Registers;
 use fanin_units::{BitRate, Bytes, Span, Time};
@@ -16,7 +21,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -27,7 +32,10 @@ pub enum Kind {
     Result,
     Stamps,
     Parquet,
+    Arrow,
     Csv,
+    /// JSON lines.
+    Jsonl,
     Pcap,
     PcapNg,
 }
@@ -47,6 +55,8 @@ pub struct Manifest {
     pub registers: Option<Registers>,
     pub status: String,
     pub reason: Option<String>,
+    /// Rows of each table.
+    pub rows: BTreeMap<String, u64>,
 }
 
 /// Largest manifest [bytes]: the resolved scenario in it may be long, not endless.
@@ -82,6 +92,9 @@ impl Manifest {
             };
             manifest.watched.insert(port.to_string(), watched);
         }
+        for (table, rows) in document["files"].as_object().into_iter().flatten() {
+            manifest.rows.extend(rows.as_u64().map(|rows| (table.clone(), rows)));
+        }
         let registers = &document["registers"];
         if let (Some(tick), Some(unit)) = (registers["tick_ps"].as_u64(), registers["unit_bytes"].as_u64()) {
             if tick > 0 && unit > 0 && unit <= 1 << 20 {
@@ -94,10 +107,12 @@ impl Manifest {
 
 /// A file of the trace, found and inspected.
 pub struct Source {
-    /// The file.
+    /// The file, as messages call it.
     pub path: PathBuf,
     /// What the user gave: of a result its folder.
     pub given: PathBuf,
+    /// Where it is.
+    place: Place,
     pub kind: Kind,
     /// Whether its records know the queue.
     pub has_queue: bool,
@@ -114,25 +129,29 @@ pub struct Source {
     /// Step of the queue lengths, where they are whole numbers of cells, packets or kilobytes.
     pub unit: Bytes,
     pub manifest: Option<Manifest>,
-    gzip: bool,
+    /// Captures before and behind a port, of which this is the first.
+    pub pair: Option<Arc<Pair>>,
+    packing: Packing,
     size: u64,
     binding: Binding,
+    /// Of JSON lines, the names of the columns.
+    keys: Vec<String>,
     look: Look,
+    /// What the first reading of a capture found.
+    surveyed: Option<Arc<Surveyed>>,
     own_flows: bool,
 }
 
 const ACCEPTED: &str =
-    "a result folder of fanin, Parquet, CSV or TSV with a header line, pcap, pcapng; CSV and captures also with gzip";
+    "a result folder of fanin, Parquet, Arrow, CSV or TSV with a header line, JSON lines, pcap, pcapng; text and captures also with gzip or zstd";
 
 /// Files that are often met in the place of a trace.
-const STRANGERS: [(&[u8], &str); 7] = [
-    (&[0x28, 0xb5, 0x2f, 0xfd], "is compressed with zstd: unpack it first"),
+const STRANGERS: [(&[u8], &str); 5] = [
     (&[0xfd, 0x37, 0x7a, 0x58], "is compressed with xz: unpack it first"),
     (&[0x42, 0x5a, 0x68], "is compressed with bzip2: unpack it first"),
     (&[0x04, 0x22, 0x4d, 0x18], "is compressed with lz4: unpack it first"),
     (b"PK\x03\x04", "is a zip archive: unpack it first"),
-    (b"ARROW1", "is an Arrow IPC file: write it as Parquet"),
-    (b"{", "is JSON, it seems: write it as CSV or Parquet"),
+    (b"[", "is one JSON list: write each of its objects in a line, for example with jq -c '.[]'"),
 ];
 
 fn captures(magic: &[u8]) -> Option<Kind> {
@@ -150,8 +169,9 @@ impl Source {
     ///
     /// # Errors
     /// Everything that is wrong with it.
-    pub fn find(path: &Path, mapping: Option<&Mapping>) -> Result<Source, Problems> {
-        let metadata = std::fs::metadata(path).map_err(|e| {
+    pub fn find(place: &Place, mapping: Option<&Mapping>) -> Result<Source, Problems> {
+        let path = place.shown.as_path();
+        let metadata = std::fs::metadata(&place.path).map_err(|e| {
             let message = if e.kind() == std::io::ErrorKind::NotFound { "there is no such file".into() } else { e.to_string() };
             Problem::new(message).file(path)
         })?;
@@ -161,9 +181,53 @@ impl Source {
         if !metadata.is_file() {
             return Err(Problem::new("is neither a file nor a folder").file(path).accepted(ACCEPTED).into());
         }
-        let mut source = Source {
-            path: path.to_path_buf(),
-            given: path.to_path_buf(),
+        let mut source = Source::blank(place, metadata.len());
+        let mut magic = source.start()?;
+        if magic.is_empty() {
+            return Err(Problem::new("is empty").file(path).accepted(ACCEPTED).into());
+        }
+        source.packing = Packing::of(&magic);
+        let packing = source.packing;
+        if packing != Packing::Plain {
+            magic = source.start()?;
+            if magic.is_empty() {
+                return Err(Problem::new(format!("has nothing in its {} data", packing.name())).file(path).into());
+            }
+        }
+        let of_columns = match magic.as_slice() {
+            [b'P', b'A', b'R', b'1', ..] => Some((Kind::Parquet, "Parquet")),
+            [b'A', b'R', b'R', b'O', b'W', b'1', ..] | [0xff, 0xff, 0xff, 0xff, ..] => Some((Kind::Arrow, "Arrow")),
+            _ => None,
+        };
+        if let Some((kind, name)) = of_columns {
+            if packing != Packing::Plain {
+                return Err(Problem::new(format!("is {name} inside {}: unpack it first", packing.name())).file(path).into());
+            }
+            source.columns(kind, mapping)?;
+        } else if let Some(kind) = captures(&magic) {
+            source.kind = kind;
+            if let Some(mapping) = mapping.filter(|m| !m.0.is_empty()) {
+                let problem = Problem::new("has no effect: a capture has no columns").file(path).column("columns");
+                return Err(problem.value(mapping.to_string()).into());
+            }
+            source.capture()?;
+        } else if magic.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&magic).trim_ascii_start().starts_with(b"{") {
+            source.json(mapping)?;
+        } else if let Some((_, what)) = STRANGERS.iter().find(|(first, _)| magic.starts_with(first)) {
+            return Err(Problem::new(*what).file(path).accepted(ACCEPTED).into());
+        } else if magic.contains(&0) {
+            return Err(Problem::new("is of no kind that is known").file(path).accepted(ACCEPTED).into());
+        } else {
+            source.csv(mapping)?;
+        }
+        Ok(source)
+    }
+
+    fn blank(place: &Place, size: u64) -> Source {
+        Source {
+            path: place.shown.clone(),
+            given: place.shown.clone(),
+            place: place.clone(),
             kind: Kind::Csv,
             has_queue: true,
             in_order: false,
@@ -173,41 +237,32 @@ impl Source {
             tick: Span::ZERO,
             unit: Bytes(1),
             manifest: None,
-            gzip: false,
-            size: metadata.len(),
+            pair: None,
+            packing: Packing::Plain,
+            size,
             binding: Binding::default(),
+            keys: Vec::new(),
             look: Look::default(),
+            surveyed: None,
             own_flows: false,
-        };
-        let unreadable = |e: std::io::Error| Problem::new(format!("cannot be read: {e}")).file(path);
-        let mut magic = source.start().map_err(unreadable)?;
-        if magic.is_empty() {
-            return Err(Problem::new("is empty").file(path).accepted(ACCEPTED).into());
         }
-        if magic.starts_with(&[0x1f, 0x8b]) {
-            source.gzip = true;
-            magic = source.start().map_err(|e| Problem::new(format!("cannot be unpacked: {e}")).file(path))?;
+    }
+
+    /// Two captures of one port as one source.
+    pub fn of_pair(pair: Arc<Pair>) -> Source {
+        let before = pair.before();
+        Source {
+            kind: before.kind,
+            first: pair.first(),
+            in_order: true,
+            pair: Some(pair.clone()),
+            ..Source::blank(&before.place, before.size)
         }
-        if magic.starts_with(b"PAR1") {
-            if source.gzip {
-                return Err(Problem::new("is Parquet inside gzip: unpack it first").file(path).into());
-            }
-            source.parquet(mapping)?;
-        } else if let Some(kind) = captures(&magic) {
-            source.kind = kind;
-            if let Some(mapping) = mapping.filter(|m| !m.0.is_empty()) {
-                let problem = Problem::new("has no effect: a capture has no columns").file(path).column("columns");
-                return Err(problem.value(mapping.to_string()).into());
-            }
-            source.capture()?;
-        } else if let Some((_, what)) = STRANGERS.iter().find(|(first, _)| magic.starts_with(first)) {
-            return Err(Problem::new(*what).file(path).accepted(ACCEPTED).into());
-        } else if magic.contains(&0) {
-            return Err(Problem::new("is of no kind that is known").file(path).accepted(ACCEPTED).into());
-        } else {
-            source.csv(mapping)?;
-        }
-        Ok(source)
+    }
+
+    /// Whether it is a table of text, which may have many wrong lines.
+    pub fn is_text(&self) -> bool {
+        matches!(self.kind, Kind::Csv | Kind::Jsonl)
     }
 
     fn find_result(folder: &Path, mapping: Option<&Mapping>) -> Result<Source, Problems> {
@@ -226,7 +281,15 @@ impl Source {
                 .file(folder)
                 .suggestion("name ports in telemetry.queues and run again")
         })?;
-        let mut source = Source::find(&folder.join(table), None)?;
+        let path = folder.join(table);
+        if let Some(expected) = manifest.rows.get(table.trim_end_matches(".parquet")) {
+            let found = super::parquet_rows(&path)?;
+            if found != *expected {
+                let problem = Problem::new(format!("has {found} rows; manifest.json says {expected}: it is of another run"));
+                return Err(problem.file(&path).suggestion("run the scenario again, with --force").into());
+            }
+        }
+        let mut source = Source::find(&Place::of(&path), None)?;
         if source.kind == Kind::Parquet {
             source.kind = Kind::Result;
         }
@@ -235,34 +298,41 @@ impl Source {
         Ok(source)
     }
 
+    /// Bytes of the file.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
     /// A table of this result or capture beside the file.
     fn beside(&self) -> Option<Manifest> {
         let folder = self.path.parent()?;
         folder.join("manifest.json").is_file().then(|| Manifest::read(folder).ok()).flatten()
     }
 
-    fn start(&self) -> std::io::Result<Vec<u8>> {
+    fn start(&self) -> Result<Vec<u8>, Problem> {
         let mut start = Vec::new();
-        self.input()?.take(512).read_to_end(&mut start)?;
+        let what = if self.packing == Packing::Plain { "read" } else { "unpacked" };
+        let read = self.opened()?.0.take(512).read_to_end(&mut start);
+        read.map_err(|e| Problem::new(format!("cannot be {what}: {e}")).file(&self.path))?;
         Ok(start)
     }
 
-    fn input(&self) -> std::io::Result<Box<dyn BufRead + Send>> {
-        let file = BufReader::with_capacity(1 << 16, File::open(&self.path)?);
-        Ok(if self.gzip {
-            Box::new(BufReader::with_capacity(1 << 16, flate2::bufread::MultiGzDecoder::new(file)))
+    pub fn opened(&self) -> Result<Input, Problem> {
+        input::open(&self.place, self.packing)
+    }
+
+    fn table(&self) -> Result<Table, Problem> {
+        if self.kind == Kind::Arrow {
+            Table::open_arrow(&self.place)
         } else {
-            Box::new(file)
-        })
+            Table::open(&self.place)
+        }
     }
 
-    fn opened(&self) -> Result<Box<dyn BufRead + Send>, Problem> {
-        self.input().map_err(|e| Problem::new(format!("cannot be opened: {e}")).file(&self.path))
-    }
-
-    fn parquet(&mut self, mapping: Option<&Mapping>) -> Result<(), Problems> {
-        self.kind = Kind::Parquet;
-        let mut table = Table::open(&self.path)?;
+    /// A file of columns.
+    fn columns(&mut self, kind: Kind, mapping: Option<&Mapping>) -> Result<(), Problems> {
+        self.kind = kind;
+        let mut table = self.table()?;
         let schema = table.note("fanin.schema").unwrap_or_default();
         if mapping.is_none() && schema.starts_with("stamps/") {
             self.kind = Kind::Stamps;
@@ -280,7 +350,7 @@ impl Source {
             self.binding = of_queues(&columns)
                 .ok_or_else(|| Problem::new("says it is a table of queues, and lacks one of its columns").file(&self.path))?;
         } else {
-            if !schema.is_empty() && mapping.is_none() {
+            if !schema.is_empty() && !schema.starts_with("records/") && mapping.is_none() {
                 let problem = Problem::new(format!("is the table {schema} of a result, which has no records of single packets"));
                 return Err(problem.file(&self.path).accepted("queues.parquet, stamps.parquet").into());
             }
@@ -288,7 +358,7 @@ impl Source {
             let all: Vec<usize> = (0..columns.len().min(256)).collect();
             for index in all {
                 if columns[index].declared.is_none() && table.choose(&[index]).is_ok() {
-                    let mut once = Table::open(&self.path)?;
+                    let mut once = self.table()?;
                     once.choose(&[index])?;
                     if once.next(1).is_ok_and(|rows| rows > 0) {
                         columns[index].first = Some(once.shown(0, 0)).filter(|v| !v.is_empty());
@@ -311,11 +381,14 @@ impl Source {
                 }
             };
             match unit {
-                Unit::Iso => table.dates(0, &mut see),
+                Unit::Iso => table.dates(0, |row, v| see(row, v.map(|v| v.map(|(ps, _)| ps)))),
                 other => table.numbers(0, super::mapped::steps(other), &mut see),
             }
         }
         self.first = first;
+        if table.is_unzoned(index) && first.is_some_and(|first| Origin::of(first).seconds() > 0) {
+            self.binding.notes.push(UNZONED.to_string());
+        }
         Ok(())
     }
 
@@ -333,20 +406,51 @@ impl Source {
         problems.into_iter().map(|p| if p.file.is_none() { p.file(&self.path) } else { p }).collect()
     }
 
+    fn origins(&self, gauge: Arc<input::Gauge>) -> Origins {
+        Origins { path: self.path.clone(), size: self.size, packing: self.packing, gauge, port: self.port_name() }
+    }
+
+    fn opened_csv(&self, mapping: Option<&Mapping>) -> Result<MappedText<csv::CsvRows>, Problems> {
+        let (input, gauge) = self.opened()?;
+        csv::open(input, self.origins(gauge), mapping)
+    }
+
     fn csv(&mut self, mapping: Option<&Mapping>) -> Result<(), Problems> {
         self.kind = Kind::Csv;
-        let mut lines = MappedCsv::new(&self.path, self.opened()?, self.size, mapping, String::new())?;
+        let mut lines = self.opened_csv(mapping)?;
         self.has_queue = lines.has_queue();
-        let (time, queue) = (lines.whole(Role::Time), lines.whole(Role::Queue));
+        let (first, [time, queue]) = lines.look(BATCH);
         self.step(time, queue);
-        self.first = lines.first_time(BATCH);
+        self.first = first;
+        Ok(())
+    }
+
+    fn opened_json(&self) -> Result<MappedText<JsonRows>, Problems> {
+        let (input, gauge) = self.opened()?;
+        let mut bound = self.binding.columns.clone();
+        let rows = JsonRows::new(input, gauge.clone(), &self.keys, &mut bound);
+        let names = rows.names();
+        Ok(MappedText::new(self.origins(gauge), rows, names, (bound, Vec::new()), false))
+    }
+
+    fn json(&mut self, mapping: Option<&Mapping>) -> Result<(), Problems> {
+        self.kind = Kind::Jsonl;
+        let (input, gauge) = self.opened()?;
+        let columns = json::columns(input, gauge, &self.path)?;
+        self.binding = bind(mapping, &columns).map_err(|problems| self.all(problems))?;
+        self.keys = columns.into_iter().map(|column| column.name).collect();
+        let mut lines = self.opened_json()?;
+        self.has_queue = lines.has_queue();
+        let (first, [time, queue]) = lines.look(BATCH);
+        self.step(time, queue);
+        self.first = first;
         Ok(())
     }
 
     fn capture(&mut self) -> Result<(), Problems> {
         self.manifest = self.beside();
         let registers = self.manifest.as_ref().and_then(|m| m.registers).unwrap_or_default();
-        self.look = look(&self.path, Box::new(self.opened()?), registers)?;
+        self.look = look(&self.path, Box::new(self.opened()?.0), registers)?;
         self.has_queue = self.look.stamped;
         self.registers = self.look.stamped.then_some(registers);
         self.first = if self.look.stamped && !self.look.same_clock { Some(0) } else { self.look.first };
@@ -354,10 +458,45 @@ impl Source {
         Ok(())
     }
 
+    /// Whether it is a capture, and its packets carry no stamps that say where they queued.
+    pub fn is_plain_capture(&self) -> bool {
+        self.is_surveyed() && !self.look.stamped
+    }
+
+    /// Whether it is read twice: captures, but for two of one port, of which both are.
+    pub fn is_surveyed(&self) -> bool {
+        matches!(self.kind, Kind::Pcap | Kind::PcapNg) && self.pair.is_none()
+    }
+
+    /// Reads a capture for the first time; false when `seen` says to stop. Of other files nothing.
+    ///
+    /// # Errors
+    /// It cannot be read, or lacks what is asked for.
+    pub fn survey(&mut self, aim: &Aim, seen: &mut dyn FnMut(f64) -> bool) -> Result<bool, Problems> {
+        if !self.is_surveyed() {
+            return Ok(true);
+        }
+        let input = Box::new(self.opened()?.0);
+        let found = survey(&self.path, (input, self.size), (self.look.stamped, &self.port_name()), aim, seen)?;
+        let Some(found) = found else { return Ok(false) };
+        self.tick = if self.look.stamped { self.tick } else { found.tick().unwrap_or(self.tick) };
+        self.surveyed = Some(Arc::new(found));
+        Ok(true)
+    }
+
+    /// What of a capture is analysed.
+    pub fn taken(&self) -> Option<Taken> {
+        self.surveyed.as_ref().and_then(|surveyed| surveyed.taken.clone())
+    }
+
     /// What a port is called that no column names: the file's name without its ending.
-    fn port_name(&self) -> String {
+    pub fn port_name(&self) -> String {
         let name = self.path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        let name = name.strip_suffix(".gz").unwrap_or(&name);
+        // Of /dev/fd/63, which process substitution gives.
+        if self.path != self.place.path && name.bytes().all(|b| b.is_ascii_digit()) {
+            return format!("pipe {name}");
+        }
+        let name = [".gz", ".zst"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
         name.rsplit_once('.').map_or(name, |(stem, _)| stem).to_string()
     }
 
@@ -366,30 +505,33 @@ impl Source {
     /// # Errors
     /// It cannot be opened any more.
     pub fn open(&self, mapping: Option<&Mapping>, context: &mut Context) -> Result<Box<dyn TraceReader>, Problems> {
+        if let Some(pair) = &self.pair {
+            return Ok(Box::new(PairReader::new(pair.clone())));
+        }
         let file = self.path.display();
         for note in &self.binding.notes {
             context.note(format!("{file}: {note}"));
         }
         Ok(match self.kind {
-            Kind::Stamps => Box::new(Stamps::new(Table::open(&self.path)?, self.registers.unwrap_or_default())?),
-            Kind::Result | Kind::Parquet => {
-                let table = Table::open(&self.path)?;
-                Box::new(MappedParquet::new(table, &self.binding, Some(self.port_name()), self.own_flows)?)
+            Kind::Stamps => Box::new(Stamps::new(self.table()?, self.registers.unwrap_or_default())?),
+            Kind::Result | Kind::Parquet | Kind::Arrow => {
+                Box::new(MappedTable::new(self.table()?, &self.binding, Some(self.port_name()), self.own_flows)?)
             }
-            Kind::Csv => Box::new(MappedCsv::new(&self.path, self.opened()?, self.size, mapping, self.port_name())?),
+            Kind::Csv => Box::new(self.opened_csv(mapping)?),
+            Kind::Jsonl => Box::new(self.opened_json()?),
             Kind::Pcap | Kind::PcapNg => {
                 let registers = self.registers.unwrap_or_default();
                 let watched = self.manifest.iter().flat_map(|m| &m.watched);
                 let names = watched.filter_map(|(name, w)| Some((w.index?, name.clone()))).collect();
-                let input = Box::new(self.opened()?);
-                let look = self.look.clone();
-                Box::new(Packets::new(&self.path, input, self.size, look, (registers, names), self.port_name())?)
+                let input = Box::new(self.opened()?.0);
+                let seen = (self.look.clone(), self.surveyed.clone().unwrap_or_default());
+                Box::new(Packets::new(&self.path, (input, self.size), seen, (registers, names))?)
             }
         })
     }
 }
 
-/// The columns of a result's own table; older results do not report places that were taken.
+/// The columns of a result's own table; older results do not report places that were taken, nor drops at the head.
 fn of_queues(columns: &[super::mapping::Column]) -> Option<Binding> {
     let roles = [
         ("time_ps", Role::Time, Unit::Steps(1)),
@@ -406,6 +548,7 @@ fn of_queues(columns: &[super::mapping::Column]) -> Option<Binding> {
     };
     let mut columns: Vec<Bound> = roles.into_iter().map(bound).collect::<Option<_>>()?;
     columns.extend(bound(("replaced", Role::Replaced, Unit::Flag)));
+    columns.extend(bound(("at_head", Role::AtHead, Unit::Flag)));
     Some(Binding { columns, notes: Vec::new() })
 }
 
@@ -422,7 +565,7 @@ pub fn learn_flows(folder: &Path, context: &mut Context) {
 }
 
 fn flows_of(path: &Path, context: &mut Context) -> Result<(), Problems> {
-    let mut table = Table::open(path)?;
+    let mut table = Table::open(&Place::of(path))?;
     let columns = table.columns();
     let find = |name: &str| columns.iter().position(|c| c.name == name);
     let lacks = || Problem::new("lacks one of its columns").file(path);

@@ -16,7 +16,6 @@ const COLUMNS: [&str; 7] = ["received_ps", "port", "stamp_time", "stamp_length",
 pub struct Stamps {
     table: Table,
     registers: Registers,
-    total: u64,
     /// Length registers that stood at their largest.
     saturated: u64,
     received: Vec<u64>,
@@ -46,8 +45,7 @@ impl Stamps {
             return Err(problem.suggestion(format!("its columns are: {there}")).into());
         }
         table.choose(&indices)?;
-        let total = table.num_rows();
-        Ok(Stamps { table, registers, total, saturated: 0, received: Vec::new(), records: Vec::new(), ports: Vec::new() })
+        Ok(Stamps { table, registers, saturated: 0, received: Vec::new(), records: Vec::new(), ports: Vec::new() })
     }
 
     /// When the first packet was received [ps].
@@ -140,7 +138,7 @@ impl TraceReader for Stamps {
     }
 
     fn progress(&self) -> f64 {
-        self.table.first_row() as f64 / self.total.max(1) as f64
+        self.table.progress()
     }
 
     fn finish(&mut self, context: &mut Context) {

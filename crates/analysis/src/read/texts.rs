@@ -97,6 +97,41 @@ impl Shared {
     }
 }
 
+/// Texts that rows have by number: those of an Arrow dictionary.
+#[derive(Default)]
+pub struct Dictionary {
+    /// Texts behind their lengths.
+    bytes: Vec<u8>,
+    places: Vec<i64>,
+    texts: Shared,
+}
+
+impl Dictionary {
+    /// Adds a text, which can be had after [`Dictionary::finish`].
+    pub fn push(&mut self, text: &[u8]) {
+        self.places.push(self.bytes.len() as i64);
+        self.bytes.extend((text.len() as u32).to_le_bytes());
+        self.bytes.extend_from_slice(text);
+    }
+
+    /// Makes the texts known.
+    pub fn finish(&mut self) {
+        let bytes = Bytes::from(self.bytes.clone());
+        let names = vec![UNKNOWN; bytes.len() / 4];
+        let end = bytes.len() as i64;
+        self.texts = Shared(Arc::new(Mutex::new(Texts { pages: vec![(0, bytes)], dictionary: true, names, end })));
+    }
+
+    /// Where the text of a number is.
+    pub fn place(&self, number: usize) -> Option<i64> {
+        self.places.get(number).copied()
+    }
+
+    pub fn texts(&self) -> &Shared {
+        &self.texts
+    }
+}
+
 /// The column with places instead of texts.
 ///
 /// # Errors

@@ -1,17 +1,23 @@
 //! One trace, from its files to the report.
 
 use super::context::{Batch, Context};
+use super::lindley::{Estimated, Lindley};
 use super::options::{By, Options};
 use super::order::{Lane, Order, Sink, MOST, WINDOW};
+use super::pair::{self, PairReport};
+use super::plausibility::Plausibility;
 use super::problem::{did_you_mean, listed, Problem, Problems};
+use super::record_checks::PortChecks;
 use super::source::{learn_flows, origin, Kind, Manifest, Source};
-use super::window::{Records, Window};
+use super::taken::Taken;
+use super::text::all_wrong;
+use super::window::{Records, Windows};
 use super::TraceReader;
 use crate::{NoticeReport, PortAnalyzer, PortReport, Record, Settings, SCHEMA};
 use fanin_units::{Bytes, Span, Time};
 use serde::Serialize;
 use serde_json::Value;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The whole report.
 #[derive(Clone, Debug, Serialize)]
@@ -23,8 +29,12 @@ pub struct TraceReport {
     /// Second of the trace's own clock from which times count.
     pub origin_s: u64,
     pub sources: Vec<SourceReport>,
+    /// What in the trace cannot be as it says, and how far the result can be trusted.
+    pub plausibility: Plausibility,
     /// What captures hold of drop notifications; absent where there are none.
     pub notifications: Option<NoticeReport>,
+    /// What captures before and behind a port have in common; absent where there are not two.
+    pub pair: Option<PairReport>,
     /// The port with the largest queue first.
     pub ports: Vec<PortReport>,
 }
@@ -36,6 +46,8 @@ pub struct SourceReport {
     pub kind: Kind,
     /// Records in it, of ports that were not asked for too.
     pub records: u64,
+    /// What of it is analysed; null where it is no capture, or stamps say at which port each packet was.
+    pub taken: Option<Taken>,
 }
 
 /// How far the reading is.
@@ -101,47 +113,117 @@ const MAX_FILES: usize = 10_000;
 /// See [`Failure`].
 pub fn analyze(options: &Options, observer: &mut dyn Observer) -> Result<TraceReport, Failure> {
     let make = |settings: &Settings, name: &str, context: &Context| PortAnalyzer::new(settings, name, context.flows.lookup());
-    let (trace, run) = read(options, &make, observer)?;
+    let (trace, run) = read(options, &make, true, observer)?;
     run.report(&trace.sources, trace.context)
 }
 
-/// Gives the records of one port between two times, both included; more than `most` are reduced to the smallest and the
-/// largest queue of each part of the time.
+/// Gives the records of one port in stretches of time, whose ends are included; of each, more than `most` are reduced to the
+/// smallest and the largest queue of each part of the time. The trace is read once.
 ///
 /// # Errors
 /// See [`Failure`].
 pub fn records(
     options: &Options,
     port: &str,
-    (from, to): (Time, Time),
+    stretches: &[(Time, Time)],
     most: usize,
     observer: &mut dyn Observer,
-) -> Result<Records, Failure> {
-    let options = Options { ports: vec![port.to_string()], to: Some(to), ..options.clone() };
-    let make = |_: &Settings, _: &str, _: &Context| Window::new(from, to, most);
-    let (_, mut run) = read(&options, &make, observer)?;
+) -> Result<Vec<Records>, Failure> {
+    let to = stretches.iter().map(|stretch| stretch.1).max();
+    let options = Options { ports: vec![port.to_string()], stop: to, ..options.clone() };
+    let make = |_: &Settings, _: &str, _: &Context| Windows::new(stretches, most);
+    let (_, mut run) = read(&options, &make, true, observer)?;
     let found = std::mem::take(&mut run.lanes).into_iter().flatten().next();
-    Ok(found.map_or_else(|| Window::new(from, to, most), Lane::finish).finish())
+    Ok(found.map_or_else(|| Windows::new(stretches, most), |lane| lane.finish().sink).finish())
 }
 
 /// Reads a whole trace.
 ///
 /// Most traces have the records of each port in order: what they need is no window of records that may overtake one another (4 MB by
-/// port), so they are read without one. Where a record comes late after all, everything begins again, with the window.
-fn read<'a, S: Sink>(
+/// port), so where one is `hopeful`, they are read without one. Where a record comes late after all, everything begins again, with the window.
+pub(super) fn read<'a, S: Sink>(
     options: &'a Options,
     make: Make<'a, S>,
+    mut hopeful: bool,
     observer: &mut dyn Observer,
 ) -> Result<(Trace, Run<'a, S>), Failure> {
-    let mut hopeful = true;
+    let mut sources = inspected(options, observer)?;
+    let surveyed = survey(&mut sources, options, observer)?;
     loop {
-        let mut trace = Trace::open(options)?;
+        let mut trace = Trace::open(sources, options)?;
         let mut run = trace.run(options, make, hopeful);
+        run.before = surveyed;
         match run.read(&trace.sources, &mut trace.context, observer) {
             Ok(()) => return Ok((trace, run)),
-            Err(Halt::Disorder) => hopeful = false,
+            Err(Halt::Disorder) => (hopeful, sources) = (false, trace.sources),
             Err(Halt::Failure(failure)) => return Err(failure),
         }
+    }
+}
+
+/// The files of a trace; those of two captures of one port as one.
+pub(super) fn inspected(options: &Options, observer: &mut dyn Observer) -> Result<Vec<Source>, Failure> {
+    let sources = find(&options.paths, options)?;
+    if options.behind.is_empty() {
+        return Ok(sources);
+    }
+    let behind = find(&options.behind, options)?;
+    let mut tick = |done| observer.progress(Progress { done, records: 0 }) == Control::Continue;
+    Ok(vec![pair::join(sources, behind, options, &mut tick)?])
+}
+
+/// Share of the time that the first reading of captures takes.
+const SURVEY: f64 = 0.4;
+
+/// Reads captures for the first time; the share of the work that is then done.
+fn survey(sources: &mut [Source], options: &Options, observer: &mut dyn Observer) -> Result<f64, Failure> {
+    let aimless: Problems = sources
+        .iter()
+        .filter(|s| !options.aim.is_empty() && !s.is_plain_capture())
+        .map(|source| {
+            let capture = matches!(source.kind, Kind::Pcap | Kind::PcapNg);
+            let why = if source.pair.is_some() {
+                "what crosses the port is what is found in both captures; --before-interface and --behind-interface choose of several"
+            } else if capture { "stamps in its packets say at which port they were" } else { "it is no capture" };
+            Problem::new(format!("have no effect: {why}")).file(&source.path).column("to, direction, interface")
+        })
+        .collect();
+    if !aimless.is_empty() {
+        return Err(aimless.into());
+    }
+    let captures = sources.iter().filter(|s| s.is_surveyed()).count();
+    let mut problems = Problems::new();
+    let mut before = 0.0;
+    for source in &mut *sources {
+        let mut seen = |share: f64| {
+            let done = SURVEY * ((before + share) / captures as f64).clamp(0.0, 1.0);
+            observer.progress(Progress { done, records: 0 }) == Control::Continue
+        };
+        match source.survey(&options.aim, &mut seen) {
+            Ok(true) => {}
+            Ok(false) => return Err(Failure::Stopped),
+            Err(more) => problems.extend(more),
+        }
+        before += 1.0;
+    }
+    // One of several files may well have nothing of what is asked for.
+    let empty = |source: &Source| source.taken().is_some_and(|taken| taken.streams.is_empty());
+    if problems.is_empty() && !options.aim.is_empty() && sources.iter().all(empty) {
+        problems.extend(sources.iter().map(|source| {
+            Problem::new("leaves no packet")
+                .file(&source.path)
+                .column("to, direction, interface")
+                .value(options.aim.to_string())
+                .accepted(
+                    "receivers, directions and interfaces of the capture; without these options a note says which there are",
+                )
+        }));
+    }
+    if problems.is_empty() {
+        Ok(if captures > 0 { SURVEY } else { 0.0 })
+    } else {
+        problems.truncate(50);
+        Err(problems.into())
     }
 }
 
@@ -159,9 +241,9 @@ impl<T: Into<Failure>> From<T> for Halt {
 }
 
 /// A trace whose files have been inspected.
-struct Trace {
-    sources: Vec<Source>,
-    context: Context,
+pub(super) struct Trace {
+    pub(super) sources: Vec<Source>,
+    pub(super) context: Context,
     by: By,
 }
 
@@ -169,11 +251,16 @@ struct Trace {
 type Make<'a, S> = &'a dyn Fn(&Settings, &str, &Context) -> S;
 
 impl Trace {
-    fn open(options: &Options) -> Result<Trace, Failure> {
-        let mut sources = find(options)?;
-        let mut context = Context { origin: origin(&sources), ..Context::default() };
+    pub(super) fn open(mut sources: Vec<Source>, options: &Options) -> Result<Trace, Failure> {
+        let captures = sources.iter().any(|s| matches!(s.kind, Kind::Pcap | Kind::PcapNg));
+        if options.without_fcs && !captures {
+            return Err(Problem::new("has no effect: only captures lack the check sequence of frames").column("fcs").into());
+        }
+        let without_fcs = options.without_fcs;
+        let mut context = Context { origin: origin(&sources), without_fcs, ..Context::default() };
         context.notes.extend(context.origin.note());
-        context.notices.until = options.to.unwrap_or(Time::MAX);
+        context.rtt_given = options.settings.rtt.is_some();
+        context.notices.until = options.stop.unwrap_or(Time::MAX);
         let by = detection(options, &sources)?;
         for source in &sources {
             let folder = source.path.parent().unwrap_or(Path::new("."));
@@ -218,31 +305,32 @@ impl Trace {
             held: 0,
             records: 0,
             counts: vec![0; sources.len()],
+            before: 0.0,
+            checks: Vec::new(),
+            checked: false,
         }
     }
 }
 
-fn find(options: &Options) -> Result<Vec<Source>, Problems> {
-    if options.paths.len() > MAX_FILES {
-        return Err(Problem::new(format!("{} files are too many", options.paths.len()))
-            .accepted(format!("up to {MAX_FILES}"))
-            .into());
+fn find(paths: &[PathBuf], options: &Options) -> Result<Vec<Source>, Problems> {
+    if paths.len() > MAX_FILES {
+        return Err(Problem::new(format!("{} files are too many", paths.len())).accepted(format!("up to {MAX_FILES}")).into());
     }
     let mut problems = Vec::new();
     let mut sources: Vec<Source> = Vec::new();
-    for path in &options.paths {
-        match Source::find(path, options.columns.as_ref()) {
+    for path in paths {
+        match Source::find(&options.place(path), options.columns.as_ref()) {
             Ok(source) => sources.push(source),
             Err(more) => problems.extend(more),
         }
     }
-    for (i, path) in options.paths.iter().enumerate() {
-        if options.paths[..i].contains(path) {
-            problems.push(Problem::new("is given twice").file(path));
+    for (i, path) in paths.iter().enumerate() {
+        if paths[..i].contains(path) {
+            problems.push(Problem::new("is given twice").file(&options.place(path).shown));
         }
     }
-    if options.paths.len() > 1 {
-        if let Some(folder) = options.paths.iter().find(|p| p.is_dir()) {
+    if paths.len() > 1 {
+        if let Some(folder) = paths.iter().find(|p| p.is_dir()) {
             let problem =
                 Problem::new("is a result, which is analysed alone: its times have nothing to do with those of other files");
             problems.push(problem.file(folder));
@@ -258,9 +346,11 @@ fn find(options: &Options) -> Result<Vec<Source>, Problems> {
 
 /// What bursts are found by, and whether that is possible.
 fn detection(options: &Options, sources: &[Source]) -> Result<By, Problems> {
-    let queueless: Vec<&Source> = sources.iter().filter(|s| !s.has_queue).collect();
+    // With the buffer's size what has no queue gets one.
+    let queueless: Vec<&Source> = sources.iter().filter(|s| !s.has_queue && options.buffer.is_none()).collect();
+    let all = !queueless.is_empty() && queueless.len() == sources.len();
     let by = match options.by {
-        By::Auto if queueless.len() == sources.len() && options.above.is_none() && options.until.is_none() => By::Rate,
+        By::Auto if all && options.above.is_none() && options.until.is_none() => By::Rate,
         By::Auto => By::Queue,
         by => by,
     };
@@ -276,7 +366,7 @@ fn detection(options: &Options, sources: &[Source]) -> Result<By, Problems> {
         let known =
             |s: &Source| s.speed.is_some() || s.manifest.as_ref().is_some_and(|m| m.watched.values().any(|w| w.rate.is_some()));
         problems.extend(sources.iter().filter(|s| !known(s)).map(|source| {
-            let table = matches!(source.kind, Kind::Csv | Kind::Parquet);
+            let table = matches!(source.kind, Kind::Csv | Kind::Jsonl | Kind::Parquet | Kind::Arrow);
             let why = match (source.has_queue, table) {
                 (true, _) => "",
                 (false, true) => "no column of it is known as the queue (--columns names one), and without it only the arrival rate shows bursts; ",
@@ -295,7 +385,7 @@ fn detection(options: &Options, sources: &[Source]) -> Result<By, Problems> {
 }
 
 /// Reading under way.
-struct Run<'a, S> {
+pub(super) struct Run<'a, S> {
     options: &'a Options,
     make: Make<'a, S>,
     by: By,
@@ -308,10 +398,16 @@ struct Run<'a, S> {
     steps: (Span, Bytes),
     speed: Option<fanin_units::BitRate>,
     /// By port; None: not asked for.
-    lanes: Vec<Option<Lane<S>>>,
+    lanes: Vec<Option<Lane<Estimated<S>>>>,
     held: usize,
     records: u64,
     counts: Vec<u64>,
+    /// Share of the work that was done before.
+    before: f64,
+    /// By port: whether its records can be as they are.
+    checks: Vec<PortChecks>,
+    /// Whether any port has some.
+    checked: bool,
 }
 
 /// A file that is open, and its present batch.
@@ -344,11 +440,13 @@ impl<S: Sink> Run<'_, S> {
                     let reader = sources[waiting].open(self.options.columns.as_ref(), context)?;
                     let mut opened = Open { source: waiting, reader, batch: Batch::default(), at: 0 };
                     waiting += 1;
-                    if Self::refill(&mut opened, context)? {
-                        open.push(opened);
-                    } else {
-                        opened.reader.finish(context);
-                        finished += 1;
+                    match self.refill(&mut opened, context, observer) {
+                        Ok(true) => open.push(opened),
+                        Ok(false) => {
+                            opened.reader.finish(context);
+                            finished += 1;
+                        }
+                        Err(failure) => return Err(self.all_wrong(failure, (open, sources, waiting), context, observer).into()),
                     }
                     continue;
                 }
@@ -370,20 +468,47 @@ impl<S: Sink> Run<'_, S> {
             if this.at == this.batch.records.len() {
                 let sum: f64 = open.iter().map(|o| o.reader.progress()).sum();
                 let done = ((sum + f64::from(finished)) / sources.len() as f64).clamp(0.0, 1.0);
+                let done = self.before + (1.0 - self.before) * done;
                 if observer.progress(Progress { done, records: self.records }) == Control::Stop {
                     return Err(Failure::Stopped.into());
                 }
-                if !Self::refill(&mut open[i], context)? {
-                    open[i].reader.finish(context);
-                    open.remove(i);
-                    finished += 1;
+                match self.refill(&mut open[i], context, observer) {
+                    Ok(true) => {}
+                    Ok(false) => {
+                        open[i].reader.finish(context);
+                        open.remove(i);
+                        finished += 1;
+                    }
+                    Err(failure) => {
+                        open.remove(i);
+                        return Err(self.all_wrong(failure, (open, sources, waiting), context, observer).into());
+                    }
                 }
             }
         }
     }
 
+    /// What is wrong in a file, and in the other tables of text.
+    fn all_wrong(
+        &self,
+        failure: Failure,
+        (open, sources, waiting): (Vec<Open>, &[Source], usize),
+        context: &mut Context,
+        observer: &mut dyn Observer,
+    ) -> Failure {
+        let Failure::Problems(mut problems) = failure else { return failure };
+        let records = self.records;
+        let mut goes_on = |done| observer.progress(Progress { done, records }) == Control::Continue;
+        let open = open.into_iter().filter(|open| sources[open.source].is_text()).map(|open| open.reader).collect();
+        if all_wrong(&mut problems, (open, &sources[waiting..]), self.options.columns.as_ref(), context, &mut goes_on) {
+            problems.into()
+        } else {
+            Failure::Stopped
+        }
+    }
+
     /// Reads the next batch that has records; false at the end.
-    fn refill(open: &mut Open, context: &mut Context) -> Result<bool, Problems> {
+    fn refill(&self, open: &mut Open, context: &mut Context, observer: &mut dyn Observer) -> Result<bool, Failure> {
         open.at = 0;
         loop {
             if !open.reader.next(context, &mut open.batch)? {
@@ -391,6 +516,10 @@ impl<S: Sink> Run<'_, S> {
             }
             if !open.batch.records.is_empty() {
                 return Ok(true);
+            }
+            let done = open.reader.progress().clamp(0.0, 1.0);
+            if observer.progress(Progress { done, records: self.records }) == Control::Stop {
+                return Err(Failure::Stopped);
             }
         }
     }
@@ -400,14 +529,22 @@ impl<S: Sink> Run<'_, S> {
         for name in &names[self.lanes.len()..] {
             let lane = self.lane(name, context)?;
             self.lanes.push(lane);
+            let settings = self.settings(name);
+            let rate = settings.rate.filter(|_| self.by == By::Rate);
+            let checks = PortChecks::new(rate, settings.overhead, matches!(source.kind, Kind::Csv | Kind::Parquet));
+            self.checked |= !checks.is_empty();
+            self.checks.push(checks);
         }
-        let to = self.options.to.unwrap_or(Time::MAX);
+        let to = self.options.stop.unwrap_or(Time::MAX);
         let batch = &open.batch;
         for index in open.at..open.at + count {
             let record: &Record = &batch.records[index];
             let Some(lane) = &mut self.lanes[batch.ports[index] as usize] else { continue };
             if record.time > to {
                 continue;
+            }
+            if self.checked {
+                self.checks[batch.ports[index] as usize].see(record);
             }
             if let Err(late) = lane.push(record) {
                 if self.hopeful {
@@ -445,7 +582,7 @@ impl<S: Sink> Run<'_, S> {
                 settings.rate_of_result = true;
             }
             settings.overhead = watched.overhead.unwrap_or(settings.overhead);
-        } else if settings.rate.is_none() && self.speed.is_some() && self.by == By::Rate {
+        } else if settings.rate.is_none() && self.speed.is_some() && (self.by == By::Rate || self.options.buffer.is_some()) {
             settings.rate = self.speed;
             settings.rate_of_result = true;
         }
@@ -456,7 +593,7 @@ impl<S: Sink> Run<'_, S> {
         settings
     }
 
-    fn lane(&self, name: &str, context: &Context) -> Result<Option<Lane<S>>, Problems> {
+    fn lane(&self, name: &str, context: &Context) -> Result<Option<Lane<Estimated<S>>>, Problems> {
         if !self.options.ports.is_empty() && !self.options.ports.iter().any(|p| p == name) {
             return Ok(None);
         }
@@ -469,7 +606,32 @@ impl<S: Sink> Run<'_, S> {
         if !problems.is_empty() {
             return Err(problems);
         }
-        Ok(Some(Lane::new((self.make)(&settings, name, context), self.order)))
+        let lindley = match (self.options.buffer, settings.rate) {
+            (None, _) => None,
+            (Some(buffer), Some(rate)) => Some(Box::new(Lindley::new(rate, settings.overhead, buffer))),
+            (Some(buffer), None) => {
+                let what = "needs the speed of the port, by which the queue is calculated";
+                let problem = Problem::new(what).column("buffer").place(format!("port {name}")).value(buffer.to_string());
+                return Err(problem.suggestion("give it, for example --rate 10Gbps").into());
+            }
+        };
+        Ok(Some(Lane::new(Estimated { sink: (self.make)(&settings, name, context), lindley }, self.order)))
+    }
+}
+
+impl<S: Sink> Run<'_, S> {
+    /// Hands all records on that are still held.
+    ///
+    /// # Errors
+    /// An estimate is impossible.
+    pub(super) fn finish_all(self) -> Result<(), Failure> {
+        let estimates = self.lanes.into_iter().flatten().filter_map(|lane| lane.finish().lindley);
+        let wrong: Problems = estimates.filter_map(|lindley| lindley.finish().2).collect();
+        if wrong.is_empty() {
+            Ok(())
+        } else {
+            Err(wrong.into())
+        }
     }
 }
 
@@ -490,11 +652,18 @@ impl Run<'_, PortAnalyzer> {
         if !missing.is_empty() && !names.is_empty() {
             return Err(missing.into());
         }
+        let mut findings = context.findings;
+        for (name, checks) in names.iter().zip(&self.checks) {
+            let senders = context.senders.iter().filter(|(port, _)| port == name).map(|(_, hosts)| *hosts).max().unwrap_or(1);
+            checks.findings(name, senders, self.steps.0, &mut findings);
+        }
+        let plausibility = Plausibility::of(findings);
         let mut notes = context.notes;
+        notes.extend(plausibility.notes());
         if self.records == 0 {
             notes.push("the trace has no records".into());
         }
-        if self.by == By::Rate && sources.iter().all(|s| !s.has_queue) {
+        if self.by == By::Rate && self.options.buffer.is_none() && sources.iter().all(|s| !s.has_queue) {
             notes.push(
                 "there is no queue in this trace: bursts are those of the arrival rate, and there are neither peaks nor slopes"
                     .into(),
@@ -513,22 +682,40 @@ impl Run<'_, PortAnalyzer> {
                 let records = if count == 1 { "1 record".into() } else { format!("{count} records") };
                 format!("{records} came after a later one, by {lag} at most, and were put in order")
             });
-            let mut report = lane.finish().finish();
+            let Estimated { sink, lindley } = lane.finish();
+            let mut report = sink.finish();
             report.notes.splice(0..0, said);
+            if let Some((estimate, said, wrong)) = lindley.map(|lindley| lindley.finish()) {
+                if let Some(problem) = wrong {
+                    return Err(problem.place(format!("port {}", report.port)).into());
+                }
+                report.estimate = Some(estimate);
+                report.notes.splice(0..0, said);
+            }
             ports.push(report);
         }
         ports.sort_by(|a, b| b.peak_bytes.cmp(&a.peak_bytes).then_with(|| a.port.cmp(&b.port)));
         let notifications = context.notices.finish(self.options.settings.top, &mut ports);
         let reports = sources.iter().zip(&self.counts);
+        let behind = sources.iter().filter_map(|s| s.pair.as_ref()).flat_map(|pair| pair.behind());
+        let behind = behind.map(|s| SourceReport { path: s.given.display().to_string(), kind: s.kind, records: 0, taken: None });
         Ok(TraceReport {
             schema: SCHEMA,
             settings: self.options.reported(self.by),
             notes,
             origin_s: context.origin.seconds(),
             sources: reports
-                .map(|(s, records)| SourceReport { path: s.given.display().to_string(), kind: s.kind, records: *records })
+                .map(|(s, records)| SourceReport {
+                    path: s.given.display().to_string(),
+                    kind: s.kind,
+                    records: *records,
+                    taken: s.taken(),
+                })
+                .chain(behind)
                 .collect(),
+            plausibility,
             notifications,
+            pair: context.pair,
             ports,
         })
     }

@@ -1,4 +1,4 @@
-//! Records between two times, for figures: all of them, or the outline where there are too many.
+//! Records in stretches of time, for figures: all of them, or the outline where there are too many.
 
 use super::order::Sink;
 use crate::Record;
@@ -15,8 +15,31 @@ pub struct Records {
     pub reduced: bool,
 }
 
-/// Collects them in bounded memory.
-pub struct Window {
+/// Collects the records of several stretches, which may overlap.
+pub struct Windows(Vec<Window>);
+
+impl Windows {
+    /// Stretches by their two ends, both included; of each, `most` records are kept.
+    pub fn new(stretches: &[(Time, Time)], most: usize) -> Self {
+        Windows(stretches.iter().map(|&(from, to)| Window::new(from, to, most)).collect())
+    }
+
+    pub fn finish(self) -> Vec<Records> {
+        self.0.into_iter().map(Window::finish).collect()
+    }
+}
+
+impl Sink for Windows {
+    #[inline]
+    fn take(&mut self, record: &Record) {
+        for window in &mut self.0 {
+            window.take(record);
+        }
+    }
+}
+
+/// Collects those of one in bounded memory.
+struct Window {
     from: Time,
     to: Time,
     most: usize,
@@ -24,7 +47,7 @@ pub struct Window {
 }
 
 impl Window {
-    pub fn new(from: Time, to: Time, most: usize) -> Self {
+    fn new(from: Time, to: Time, most: usize) -> Self {
         Window { from, to, most: most.max(2), found: Records { records: Vec::new(), count: 0, reduced: false } }
     }
 
@@ -53,7 +76,7 @@ impl Window {
         self.found.reduced = true;
     }
 
-    pub fn finish(mut self) -> Records {
+    fn finish(mut self) -> Records {
         if self.found.records.len() > self.most {
             self.reduce();
         }
@@ -61,7 +84,7 @@ impl Window {
     }
 }
 
-impl Sink for Window {
+impl Window {
     #[inline]
     fn take(&mut self, record: &Record) {
         if record.time < self.from || record.time > self.to {
@@ -96,5 +119,15 @@ mod tests {
         assert_eq!(found.count, 1_000_000);
         assert!(found.records.contains(&at(123_456, 1 << 40)));
         assert!(found.records.windows(2).all(|w| w[0].time < w[1].time));
+    }
+
+    #[test]
+    fn stretches_that_overlap_have_their_records_each() {
+        let stretch = |from, to| (Time::from_ps(from), Time::from_ps(to));
+        let mut windows = Windows::new(&[stretch(50, 59), stretch(10, 54), stretch(90, 200)], 30);
+        (0..100).for_each(|t| windows.take(&at(t, t)));
+        let found = windows.finish();
+        let facts: Vec<_> = found.iter().map(|r| (r.count, r.reduced, r.records[0].time.ps())).collect();
+        assert_eq!(facts, [(10, false, 50), (45, true, 10), (10, false, 90)]);
     }
 }

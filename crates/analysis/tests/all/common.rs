@@ -1,6 +1,6 @@
 //! Traces of simulated scenarios.
 
-use fanin_analysis::{FlowInfo, FlowLookup, PortAnalyzer, PortReport, Record, Settings, DROPPED, MARKED, REPLACED};
+use fanin_analysis::{FlowInfo, FlowLookup, PortAnalyzer, PortReport, Record, Settings, AT_HEAD, DROPPED, MARKED, REPLACED};
 use fanin_scenario::Scenario;
 use fanin_sim::{Control, Observer, Progress};
 use fanin_units::{BitRate, Span, Time};
@@ -71,7 +71,7 @@ pub fn simulate(scenario: &str, port: &str) -> Trace {
             queue: number(&row["queue_bytes"]),
             frame: number(&row["frame_bytes"]) as u32,
             flow: number(&row["flow"]) as u32,
-            flags: flag("marked", MARKED) | flag("dropped", DROPPED) | flag("replaced", REPLACED),
+            flags: flag("marked", MARKED) | flag("dropped", DROPPED) | flag("replaced", REPLACED) | flag("at_head", AT_HEAD),
         });
     });
     let mut flows: BTreeMap<u32, FlowInfo> = BTreeMap::new();
@@ -80,6 +80,7 @@ pub fn simulate(scenario: &str, port: &str) -> Trace {
             src: Some(text(&row["src"]).into()),
             dst: Some(text(&row["dst"]).into()),
             start: Some(Time::from_ps(number(&row["start_ps"]))),
+            opened: None,
             base_rtt: Some(Span::from_ps(number(&row["base_rtt_ps"]))),
             name: format!("{} -> {}", text(&row["src"]), text(&row["dst"])).into(),
         };

@@ -1,6 +1,8 @@
 //! All tests of the analysis from outside, in one program: it is linked once.
 
 mod common;
+mod conclusions;
+mod head_drops;
 mod notices;
 mod port;
 mod s_ecn;

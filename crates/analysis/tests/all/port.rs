@@ -154,7 +154,7 @@ fn bursts_by_arrival_rate_need_no_queue() {
         let n = if (4..8).contains(&window) { 4 } else { 1 };
         records.extend((0..n).map(|i| Record { queue: NO_QUEUE, ..record(window * 25 + i, 0, window as u32 % 2) }));
     }
-    let settings = Settings { detect: Detect::Rate { window: Span::from_us(25), share: 0.5 }, ..thresholds(1, 1) };
+    let settings = Settings { detect: Detect::Rate { window: Some(Span::from_us(25)), share: 0.5 }, ..thresholds(1, 1) };
     let r = report(&settings, &records);
     assert_eq!(r.bursts_found, 1, "{r:?}");
     let b = &r.bursts[0];
@@ -217,7 +217,7 @@ fn settings_that_cannot_be_used_are_reported_all_at_once() {
     };
     let reported: Vec<&str> = bad.problems().iter().map(|p| p.setting).collect();
     assert_eq!(reported, ["rate", "confidence", "max_bursts", "unit", "until"]);
-    let by_rate = Settings { detect: Detect::Rate { window: Span::ZERO, share: f64::NAN }, ..Settings::default() };
+    let by_rate = Settings { detect: Detect::Rate { window: Some(Span::ZERO), share: f64::NAN }, ..Settings::default() };
     let reported: Vec<&str> = by_rate.problems().iter().map(|p| p.setting).collect();
     assert_eq!(reported, ["window", "share", "rate"]);
 }
@@ -291,7 +291,7 @@ proptest! {
     fn hostile_records_break_nothing(records in hostile(), by_rate in any::<bool>(), merge in 0u64..100, know in any::<bool>()) {
         let mut settings = Settings { merge: Span::from_us(merge), ..thresholds(5000, 1000) };
         if by_rate {
-            settings.detect = Detect::Rate { window: Span::from_us(25), share: 0.5 };
+            settings.detect = Detect::Rate { window: Some(Span::from_us(25)), share: 0.5 };
         } else if !know {
             settings.rate = None;
         }

@@ -49,7 +49,7 @@ fn settings() -> Settings {
 }
 
 /// Bytes by flow, most first.
-type ByFlow = Vec<(u32, u64)>;
+pub type ByFlow = Vec<(u32, u64)>;
 
 fn sorted(bytes: &BTreeMap<u32, i64>) -> ByFlow {
     let mut list: ByFlow =
@@ -63,7 +63,7 @@ fn list(culprits: &[Culprit]) -> ByFlow {
 }
 
 /// The queue replayed: before each record, who stands in it, and whose bytes it has kept since it was last empty.
-fn replay(records: &[Record]) -> Vec<(ByFlow, ByFlow)> {
+pub fn replay(records: &[Record]) -> Vec<(ByFlow, ByFlow)> {
     let (mut queue, mut since) = (VecDeque::<(u32, i64)>::new(), BTreeMap::<u32, i64>::new());
     let (mut bytes, mut largest) = (0, 0);
     let mut out = Vec::new();
@@ -81,7 +81,7 @@ fn replay(records: &[Record]) -> Vec<(ByFlow, ByFlow)> {
         let mut standing = BTreeMap::new();
         queue.iter().for_each(|(flow, bytes)| *standing.entry(*flow).or_default() += bytes);
         out.push((sorted(&standing), sorted(&since)));
-        if r.flags & DROPPED != 0 {
+        if r.dropped() && !r.dropped_at_head() {
             continue;
         }
         if r.flags & REPLACED != 0 {
@@ -106,7 +106,7 @@ fn of_burst<'a>(records: &'a [Record], b: &Burst) -> (&'a [Record], usize) {
     (&records[from..from + usize::try_from(b.records).expect("a number")], peak)
 }
 
-fn agrees(report: &PortReport, records: &[Record], model: &[(ByFlow, ByFlow)]) -> bool {
+pub fn agrees(report: &PortReport, records: &[Record], model: &[(ByFlow, ByFlow)]) -> bool {
     report.bursts.iter().all(|b| {
         let (_, peak) = of_burst(records, b);
         (list(&b.direct), list(&b.indirect)) == model[peak]

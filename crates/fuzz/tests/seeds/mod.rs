@@ -4,6 +4,7 @@ use fanin_scenario::Scenario;
 use fanin_sim::{finish, world, Destination, Pause};
 use fanin_wire::Capture;
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::Path;
 
 /// An incast with losses that are notified or trimmed, marks, stamps, and a capture of two hosts.
@@ -51,6 +52,35 @@ fn simulate(ip: &str, snap: &str, repair: [&str; 2], folder: &Path) {
     finish(&mut world).expect("tables");
 }
 
+/// A handshake and some data as `tcpdump -i any` sees them on a bridge: in at one interface, out at another, answers on a third.
+fn cooked() -> Vec<u8> {
+    let mut file: Vec<u8> = [0xa1b2_3c4d_u32, 0x0004_0002, 0, 0, 96, 276].into_iter().flat_map(u32::to_le_bytes).collect();
+    let mut add = |us: u32, interface: u32, kind: u8, answer: bool, flags: u8, (seq, ack): (u32, u32), payload: u16| {
+        let mut frame = vec![8, 0, 0, 0];
+        frame.extend(interface.to_be_bytes());
+        frame.extend([0, 1, kind, 6, 2, 0, 0, 0, 0, 1, 0, 0, 0x45, 0]);
+        frame.extend((52 + payload).to_be_bytes());
+        frame.extend([0, us as u8, 0x40, 0, 64, 6, 0, 0, 10, 0, 0, 1 + u8::from(answer), 10, 0, 0, 2 - u8::from(answer)]);
+        frame.extend(if answer { [0, 80, 0, 81] } else { [0, 81, 0, 80] });
+        frame.extend([seq.to_be_bytes(), ack.to_be_bytes()].concat());
+        frame.extend([0x80, flags, 1, 0, 0, 0, 0, 0, 1, 1, 8, 10]);
+        frame.extend([us.to_be_bytes(), [0; 4]].concat());
+        let length = frame.len() as u32 + u32::from(payload);
+        file.extend([1, us * 1000, frame.len() as u32, length].into_iter().flat_map(u32::to_le_bytes));
+        file.extend(frame);
+    };
+    add(1, 4, 3, false, 2, (0, 0), 0);
+    add(2, 6, 4, false, 2, (0, 0), 0);
+    add(1_000, 7, 3, true, 0x12, (0, 1), 0);
+    add(2_000, 4, 3, false, 0x10, (1, 1), 0);
+    for i in [0, 1, 2, 5, 3] {
+        add(3_000 + i, 4, 3, false, 0x10, (1 + i * 1_000, 1), 1_000);
+        add(3_001 + i, 6, 4, false, 0x10, (1 + i * 1_000, 1), 1_000);
+    }
+    add(4_000, 7, 3, true, 0x10, (1, 6_001), 0);
+    file
+}
+
 /// Inputs by target.
 pub fn seeds() -> BTreeMap<&'static str, Vec<Vec<u8>>> {
     let mut seeds: BTreeMap<&'static str, Vec<Vec<u8>>> = BTreeMap::new();
@@ -64,13 +94,20 @@ pub fn seeds() -> BTreeMap<&'static str, Vec<Vec<u8>>> {
         let file = read("packets.pcapng");
         if snap == "64B" {
             add("capture", &[], &file);
-            for how in 0..4 {
+            for how in [0, 1, 2, 3, 6, 10, 26, 34] {
                 add("packets", &[how], &file);
             }
             for how in [0, 4, 8] {
                 add("parquet", &[how], &read("queues.parquet"));
                 add("parquet", &[how], &read("stamps.parquet"));
             }
+            let (kept, part) = (&file[..file.len().min(9_000)], &file[..file.len().min(7_000)]);
+            for how in [0, 3] {
+                let [low, high] = (kept.len() as u16).to_le_bytes();
+                add("pair", &[how, low, high], &[kept, part].concat());
+            }
+            let [low, high] = (file.len().min(16_000) as u16).to_le_bytes();
+            add("pair", &[6, low, high], &file[..file.len().min(16_000)]);
         } else {
             // The first frames; a file may end anywhere.
             add("capture", &[], &file[..8_000]);
@@ -94,6 +131,9 @@ pub fn seeds() -> BTreeMap<&'static str, Vec<Vec<u8>>> {
         stamps.truncate(1_024);
         add("stamp", &[], &stamps);
     }
+    for how in [0, 2, 6, 10, 34] {
+        add("packets", &[how], &cooked());
+    }
     let rows = "ts;ifname;qlen;five tuple;len;ecn;drop\r\n";
     let switch: String =
         (0..40).map(|i| format!("{}.5;Eth1/{};{};a>b;1518;{};{}\r\n", i * 2, i % 2, i * i, i % 4, i % 3 / 2)).collect();
@@ -101,5 +141,35 @@ pub fn seeds() -> BTreeMap<&'static str, Vec<Vec<u8>>> {
     add("csv", &[0], b"time_ns,queue_bytes,marked\n1,5,0\n2,7,1\n900,70000,1\n1000,3,no\n");
     add("csv", &[0], b"time,port,qlen\n2026-11-21T08:00:00.020000001Z,\"a\"\"b\",1\n2026-11-21T08:00:00.020000003Z,c,2\n");
     add("csv", &[2], b"10\t1518\n20\t3036\n30\t1e3\n");
+    add("csv", &[0], b"time,qlen\n\"2026-11-22 18:30:00,123456789\",1\n2026-11-22T18:30:00.5+01:00,2\n");
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(format!("{rows}{switch}").as_bytes()).expect("memory");
+    add("csv", &[1], &gzip.finish().expect("memory"));
+    let line = |i: u32| {
+        let name = if i % 2 == 0 { "a>b" } else { "a\\u003eb \\ud83d\\ude00" };
+        format!(
+            "{{\"at\": {{\"ts\": {i}.5}}, \"view\": \"e{}\", \"qlen\": {}e1, \"flow\": \"{name}\", \"x\": [1, null, {{}}]}}\n",
+            i % 3,
+            i * i
+        )
+    };
+    let lines: String = (0..40).map(line).collect();
+    add("json", &[16], lines.as_bytes());
+    add(
+        "json",
+        &[0],
+        b"\xef\xbb\xbf{\"time_ns\":1,\"queue_bytes\":5,\"marked\":true}\n\n{\"time_ns\":2,\"queue_bytes\":null}\n{\"a\"",
+    );
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("../analysis/tests/arrow");
+    for (name, how) in [
+        ("plain.arrow", 16),
+        ("lz4.arrow", 3),
+        ("zstd.arrow", 16),
+        ("stream-zstd.arrows", 3),
+        ("delta.arrows", 0),
+        ("polars-lz4.arrow", 3),
+    ] {
+        add("arrow", &[how], &std::fs::read(kept.join(name)).unwrap_or_else(|e| panic!("{name}: {e}")));
+    }
     seeds
 }

@@ -2,6 +2,7 @@
 
 use super::names::{unknown, HOST};
 use super::settings::Settings;
+use super::telemetry::ports_of_switches;
 use super::transport::warn;
 use super::{datagrams, ip_and_udp, used_transports, Network};
 use crate::doc::Parts;
@@ -9,23 +10,34 @@ use crate::sections::{CaptureFrames, Framing, STAMP_BYTES};
 use fanin_params::pattern;
 use fanin_params::Cx;
 use fanin_transport::TransportParams;
-use fanin_units::{Bytes, HostId};
+use fanin_units::{Bytes, HostId, LinkId};
 
 /// Frame check sequence: counted in frames, and not captured.
 const FCS: u64 = 4;
 /// Hosts that 10.0.0.0/8 has addresses for.
 const MOST_HOSTS: usize = (1 << 24) - 2;
 
-/// The hosts that `telemetry.capture` names, in order of their ids.
-pub(super) fn check(parts: &Parts, settings: Option<&Settings>, network: &Network, cx: &mut Cx) -> Vec<HostId> {
-    let Some(capture) = parts.telemetry.as_ref().and_then(|telemetry| telemetry.capture.as_ref()) else { return Vec::new() };
+/// What `telemetry.capture` names, in order of ids.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Captured {
+    pub hosts: Vec<HostId>,
+    /// Links behind switches.
+    pub links: Vec<LinkId>,
+}
+
+/// What `telemetry.capture` names.
+pub(super) fn check(parts: &Parts, settings: Option<&Settings>, network: &Network, cx: &mut Cx) -> Captured {
+    let Some(capture) = parts.telemetry.as_ref().and_then(|telemetry| telemetry.capture.as_ref()) else {
+        return Captured::default();
+    };
+    let mut links = Vec::new();
     let hosts = network.host_infos();
     let names: Vec<&str> = hosts.iter().map(|host| host.name).collect();
     let mut chosen = vec![false; names.len()];
     cx.key("telemetry", |cx| {
         cx.key("capture", |cx| {
-            if capture.hosts.is_empty() {
-                let accepted = "names of hosts, or no capture".to_string();
+            if capture.hosts.is_empty() && capture.links.is_empty() {
+                let accepted = "names of hosts, or of ports in links, or no capture".to_string();
                 cx.key("hosts", |cx| cx.error(None, "is empty: nothing is captured", Some(accepted)).severity);
             }
             for (i, wanted) in capture.hosts.iter().enumerate() {
@@ -37,6 +49,7 @@ pub(super) fn check(parts: &Parts, settings: Option<&Settings>, network: &Networ
                     cx.key("hosts", |cx| cx.index(i, |cx| unknown(&HOST, wanted, &names, cx)));
                 }
             }
+            links = ports_of_switches("links", &capture.links, "frames are captured by hosts", network, cx);
             if names.len() > MOST_HOSTS {
                 let message = format!("has no addresses for {} hosts in 10.0.0.0/8", names.len());
                 cx.error(None, message, Some(format!("networks of at most {MOST_HOSTS} hosts")));
@@ -47,7 +60,7 @@ pub(super) fn check(parts: &Parts, settings: Option<&Settings>, network: &Networ
             snap(capture, parts, settings, cx);
         });
     });
-    (0u32..).zip(chosen).filter(|(_, chosen)| *chosen).map(|(i, _)| HostId(i)).collect()
+    Captured { hosts: (0u32..).zip(chosen).filter(|(_, chosen)| *chosen).map(|(i, _)| HostId(i)).collect(), links }
 }
 
 /// Frames of another length than Ethernet's have no bytes. The rule of `fanin_wire::Framer`, with a test that it is the same.

@@ -6,9 +6,9 @@ use super::{at_transport, used_transports, Network};
 use crate::doc::Parts;
 use fanin_packet::Signals;
 use fanin_params::Cx;
-use fanin_switch::{Mechanisms, PortSettings, Surroundings, TransportInUse};
+use fanin_switch::{Mechanisms, PortSettings, Scheduling, Surroundings, Switch, TransportInUse};
 use fanin_transport::TransportParams;
-use fanin_units::NodeId;
+use fanin_units::{Amount, NodeId};
 
 /// Checks the mechanisms of `parts`; names of nodes only where the network could be built.
 pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network>, cx: &mut Cx) {
@@ -32,9 +32,14 @@ pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network
         let here = |node: &NodeId| settings.exceptions.switch(*node) == entry;
         let switches: Vec<&str> =
             network.iter().flat_map(|network| network.switches()).filter(here).map(|node| nodes[node.index()].0).collect();
+        let limits: Option<Vec<Amount>> = settings.ports_with(entry).map(|port| port.buffer).collect();
+        let buffers = limits.unwrap_or_default();
         let around = Surroundings {
             framing: framing.of_packets(),
             trailer: parts.trailer(),
+            buffers: &buffers,
+            classes: settings.ports_with(entry).any(|port| !matches!(port.scheduling, Scheduling::Fifo(_))),
+            cell: parts.switch.as_ref().map_or(1, Switch::cell_bytes),
             unlimited: settings.ports_with(entry).all(|port| PortSettings::is_unlimited(&port)),
             marking_drops: settings.ports_with(entry).any(|port| port.marking.drops()),
             transports: &transports,

@@ -4,8 +4,8 @@ use super::settings::{at_setting, in_bytes, Settings, FRAME};
 use super::transport::shown;
 use super::Network;
 use crate::doc::{all_defaults, Parts};
-use fanin_params::{Cx, Param};
-use fanin_switch::{Buffer, CodelParams, DynamicBuffer, Marking, PathChoice, PortSettings, RedParams, Setting, Switch};
+use fanin_params::Cx;
+use fanin_switch::{Buffer, CodelParams, DynamicBuffer, Marking, PathChoice, PortSettings, Setting, Switch};
 use fanin_units::{Amount, BitRate, Bytes, Span};
 use std::collections::BTreeMap;
 
@@ -17,12 +17,9 @@ const BURST_FRAMES: u64 = 10;
 /// Checks the switches by themselves; `cx` stands at their table.
 pub(super) fn check(switch: &Switch, cx: &mut Cx) {
     switch.check(cx);
-    let default = Switch::parse(&fanin_params::Value::Table(Vec::new()).into(), &mut Cx::new());
-    if default.is_some_and(|default| default.cell != switch.cell) && !switch.counts_cells() {
+    if !switch.counts_cells() {
         let remedy = "a buffer or threshold such as \"20000 cells\", or no cell";
-        cx.key("cell", |cx| {
-            cx.error(Some(&shown(&switch.cell)), "has no effect: nothing counts in cells", Some(remedy.to_string())).severity
-        });
+        cx.unused_at("cell", &switch.cell, "has no effect: nothing counts in cells", remedy);
     }
 }
 
@@ -46,11 +43,10 @@ pub(super) fn in_use(settings: &Settings, network: Option<&Network>, cx: &mut Cx
     }
     for (entry, marking) in settings.markings() {
         let Marking::Red(red) = marking else { continue };
-        let default = RedParams::parse(&fanin_params::Value::Table(Vec::new()).into(), &mut Cx::new());
-        if !red.ecn && default.is_some_and(|default| default.hard_drop != red.hard_drop) {
+        if !red.ecn {
             let message = "has no effect: without ecn all packets are dropped";
             at_setting(entry, "marking", cx, |cx| {
-                cx.error_at("hard_drop", &red.hard_drop, message, "ecn = true, or no hard_drop").severity
+                cx.unused_at("hard_drop", &red.hard_drop, message, "ecn = true, or no hard_drop").severity
             });
         }
     }

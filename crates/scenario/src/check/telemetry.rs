@@ -21,9 +21,18 @@ const MANY_RECORDS: u64 = 25_000_000;
 /// The ports of switches that `telemetry.queues` names, in order of their ids.
 pub(super) fn watched(parts: &Parts, network: &Network, cx: &mut Cx) -> Vec<LinkId> {
     let Some(telemetry) = &parts.telemetry else { return Vec::new() };
+    let mut links = Vec::new();
+    let why = "no queue is watched: data waits in its socket";
+    cx.key("telemetry", |cx| links = ports_of_switches("queues", &telemetry.queues, why, network, cx));
+    links
+}
+
+/// The ports of switches that `patterns` under `key` name, in order of their ids. `why`: what is not done where a port is a
+/// host's.
+pub(super) fn ports_of_switches(key: &str, patterns: &[String], why: &str, network: &Network, cx: &mut Cx) -> Vec<LinkId> {
     let mut chosen = vec![false; network.ports.len()];
     let names: Vec<&str> = network.ports.iter().map(|port| port.name.as_str()).collect();
-    for (i, wanted) in telemetry.queues.iter().enumerate() {
+    for (i, wanted) in patterns.iter().enumerate() {
         let (mut any, mut of_host) = (false, false);
         for (port, chosen) in network.ports.iter().zip(&mut chosen) {
             if pattern::fits(wanted, &port.name) {
@@ -33,21 +42,17 @@ pub(super) fn watched(parts: &Parts, network: &Network, cx: &mut Cx) -> Vec<Link
             }
         }
         if !any {
-            let body = |cx: &mut Cx| if of_host { hosts_only(wanted, cx) } else { unknown(&PORT, wanted, &names, cx) };
-            cx.key("telemetry", |cx| cx.key("queues", |cx| cx.index(i, body)));
+            let body = |cx: &mut Cx| if of_host { hosts_only(wanted, why, cx) } else { unknown(&PORT, wanted, &names, cx) };
+            cx.key(key, |cx| cx.index(i, body));
         }
     }
     (0u32..).zip(&chosen).filter(|(_, chosen)| **chosen).map(|(i, _)| LinkId(i)).collect()
 }
 
-fn hosts_only(wanted: &str, cx: &mut Cx) {
+fn hosts_only(wanted: &str, why: &str, cx: &mut Cx) {
     let node: Node = Value::Text(wanted.to_string()).into();
     let is = if wanted.contains('*') { "matches ports of hosts only" } else { "is the port of a host" };
-    cx.error(
-        Some(&node),
-        format!("{is}, where no queue is watched: data waits in its socket"),
-        Some("ports of switches".to_string()),
-    );
+    cx.error(Some(&node), format!("{is}, where {why}"), Some("ports of switches".to_string()));
 }
 
 /// The flows that `telemetry.hosts` names: there is a host, an entry, or a flow of that name. Ids in files are not looked up, nor

@@ -1,6 +1,7 @@
 //! Transports: what their own checks leave to the whole.
 
 use crate::doc::Parts;
+use crate::Nic;
 use fanin_params::{Cx, Param, Problem};
 use fanin_transport::{CheckSite, TransportConfig, TransportParams};
 
@@ -8,7 +9,8 @@ pub(super) use fanin_params::shown;
 
 /// Checks one transport by itself and with what else takes room in its frames; `cx` is at its table.
 pub(super) fn check(config: &TransportConfig, parts: &Parts, cx: &mut Cx) {
-    config.check(cx, &CheckSite { trailer: parts.trailer(), ip: parts.ip() });
+    let queues_at_hosts = parts.host.as_ref().is_none_or(|host| matches!(host.nic, Nic::Fifo(_)));
+    config.check(cx, &CheckSite { trailer: parts.trailer(), ip: parts.ip(), queues_at_hosts });
 }
 
 /// A warning about `value` at `key`.

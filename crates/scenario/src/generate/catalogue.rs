@@ -1,14 +1,28 @@
 //! Every named type of a schema once, dependencies first, each under a name of its own.
 
 use super::camel;
-use fanin_params::{ChoiceSchema, Field, NamesSchema, Schema, StructSchema};
+use fanin_params::{ChoiceSchema, Field, NamesSchema, Schema, StructSchema, Variant};
+
+/// What distinguishes an alternative of a choice.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Kind {
+    pub name: &'static str,
+    /// Whether it must be given.
+    pub needed: bool,
+}
+
+impl Kind {
+    pub(super) fn of(variant: &Variant) -> Self {
+        Kind { name: variant.kind, needed: !variant.default }
+    }
+}
 
 /// A type with a name.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Type {
     /// A table, with its `kind` where it is an alternative of a choice.
     Table {
-        kind: Option<&'static str>,
+        kind: Option<Kind>,
         body: StructSchema,
     },
     Choice(ChoiceSchema),
@@ -39,7 +53,7 @@ impl Catalogue {
         &found.expect("every type of the schema was visited").0
     }
 
-    pub(super) fn table_name(&self, kind: Option<&'static str>, body: &StructSchema) -> &str {
+    pub(super) fn table_name(&self, kind: Option<Kind>, body: &StructSchema) -> &str {
         self.name_of(&Type::Table { kind, body: body.clone() })
     }
 
@@ -68,7 +82,7 @@ impl Catalogue {
                     let named = !variant.body.fields.is_empty() || variant.body.name.eq_ignore_ascii_case(&camel(variant.kind));
                     let own = if named && !shared { variant.body.name } else { &of_choice };
                     let candidates = [own.to_string(), of_choice.clone()];
-                    self.add(&candidates, Type::Table { kind: Some(variant.kind), body: variant.body.clone() });
+                    self.add(&candidates, Type::Table { kind: Some(Kind::of(variant)), body: variant.body.clone() });
                 }
                 self.add(&[choice.name.to_string(), format!("{}Choice", choice.name)], Type::Choice(choice.clone()));
             }

@@ -1,6 +1,6 @@
 //! JSON Schema, draft 2020-12.
 
-use super::catalogue::{bare, required, Catalogue, Type};
+use super::catalogue::{bare, required, Catalogue, Kind, Type};
 use super::{plain, quantity};
 use fanin_params::{ChoiceSchema, Field, NamesSchema, Schema, StructSchema, Value};
 use serde_json::{json, Map, Value as Json};
@@ -63,12 +63,14 @@ fn shape(schema: &Schema, catalogue: &Catalogue) -> Map<String, Json> {
     }
 }
 
-fn table(kind: Option<&'static str>, body: &StructSchema, catalogue: &Catalogue) -> Json {
+fn table(kind: Option<Kind>, body: &StructSchema, catalogue: &Catalogue) -> Json {
     let mut properties = Map::new();
     let mut needed: Vec<&str> = Vec::new();
     if let Some(kind) = kind {
-        properties.insert("kind".into(), json!({ "const": kind }));
-        needed.push("kind");
+        properties.insert("kind".into(), json!({ "const": kind.name }));
+        if kind.needed {
+            needed.push("kind");
+        }
     }
     for field in &body.fields {
         properties.insert(field.name.into(), property(field, catalogue));
@@ -126,7 +128,7 @@ fn bound(map: &mut Map<String, Json>, inclusive: &str, exclusive: &str, end: &Bo
 fn alternatives(choice: &ChoiceSchema, catalogue: &Catalogue) -> Json {
     let mut one_of = Vec::new();
     for variant in &choice.variants {
-        one_of.push(Json::Object(reference(catalogue.table_name(Some(variant.kind), &variant.body))));
+        one_of.push(Json::Object(reference(catalogue.table_name(Some(Kind::of(variant)), &variant.body))));
         if bare(&variant.body) {
             one_of.push(json!({ "const": variant.kind, "description": plain(&variant.doc) }));
         }

@@ -3,7 +3,7 @@
 //! Both forms, because both are written: `LeafSpine(leaves=4)` reads best, `{"kind": "leaf_spine", "leaves": 4}` is what a
 //! file gives; a type checker completes and checks either. `to_dict()` gives the document without the keys that were not set.
 
-use super::catalogue::{bare, required, Catalogue, Type};
+use super::catalogue::{bare, required, Catalogue, Kind, Type};
 use super::{inline, plain, quantity};
 use fanin_params::{ChoiceSchema, Field, NamesSchema, Schema, StructSchema, Value};
 
@@ -133,11 +133,12 @@ fn doc(module: &mut String, indent: &str, text: &str) {
     module.push_str(&format!("{indent}\"\"\"\n"));
 }
 
-fn table(module: &mut String, name: &str, kind: Option<&'static str>, body: &StructSchema, catalogue: &Catalogue) {
+fn table(module: &mut String, name: &str, kind: Option<Kind>, body: &StructSchema, catalogue: &Catalogue) {
     module.push_str(&format!("@dataclasses.dataclass(frozen=True, kw_only=True)\nclass {name}(Table):\n"));
     let about = if body.doc.is_empty() { name } else { &body.doc };
     doc(module, "    ", about);
     if let Some(kind) = kind {
+        let kind = kind.name;
         module.push_str(&format!("\n    kind: ClassVar[Literal[\"{kind}\"]] = \"{kind}\"\n"));
     }
     for field in &body.fields {
@@ -151,7 +152,7 @@ fn table(module: &mut String, name: &str, kind: Option<&'static str>, body: &Str
     typed_dict(module, name, kind, body, catalogue);
 }
 
-fn typed_dict(module: &mut String, name: &str, kind: Option<&'static str>, body: &StructSchema, catalogue: &Catalogue) {
+fn typed_dict(module: &mut String, name: &str, kind: Option<Kind>, body: &StructSchema, catalogue: &Catalogue) {
     let entry = |field: &Field| {
         let ty = type_text(&field.schema, catalogue);
         if required(field) {
@@ -172,7 +173,8 @@ fn typed_dict(module: &mut String, name: &str, kind: Option<&'static str>, body:
     module.push_str(&format!("class {name}Dict({parent}, total=False):\n"));
     doc(module, "    ", &format!("`{name}` as a plain dictionary; the class says what each key means."));
     if let Some(kind) = kind {
-        module.push_str(&format!("\n    kind: Required[Literal[\"{kind}\"]]\n"));
+        let literal = format!("Literal[\"{}\"]", kind.name);
+        module.push_str(&format!("\n    kind: {}\n", if kind.needed { format!("Required[{literal}]") } else { literal }));
     } else if !usual.is_empty() {
         module.push('\n');
     }
@@ -206,7 +208,7 @@ fn field_doc(field: &Field) -> String {
 fn alias(module: &mut String, name: &str, choice: &ChoiceSchema, catalogue: &Catalogue) {
     let mut parts = Vec::new();
     for variant in &choice.variants {
-        let class = catalogue.table_name(Some(variant.kind), &variant.body);
+        let class = catalogue.table_name(Some(Kind::of(variant)), &variant.body);
         parts.extend([class.to_string(), format!("{class}Dict")]);
     }
     let bare: Vec<String> = choice.variants.iter().filter(|v| bare(&v.body)).map(|v| format!("\"{}\"", v.kind)).collect();

@@ -84,7 +84,8 @@ fn section(page: &mut String, body: &StructSchema, catalogue: &Catalogue) {
 fn choice_section(page: &mut String, name: &str, choice: &ChoiceSchema, catalogue: &Catalogue) {
     page.push_str(&format!("{}\n\n| `kind` | meaning |\n|---|---|\n", choice.doc));
     for variant in &choice.variants {
-        page.push_str(&format!("| `\"{}\"` | {} |\n", variant.kind, cell(&variant.doc)));
+        let default = if variant.default { " Where no `kind` is given." } else { "" };
+        page.push_str(&format!("| `\"{}\"` | {}{default} |\n", variant.kind, cell(&variant.doc)));
     }
     page.push('\n');
     let shared = shared_keys(choice);

@@ -39,9 +39,16 @@ fn all_that_is_wrong_is_reported() {
     );
     assert_eq!(
         checked("hosts = []", ""),
-        "s.toml: telemetry.capture.hosts, line 18: is empty: nothing is captured; accepted: names of hosts, or no capture\n"
+        "s.toml: telemetry.capture.hosts, line 18: is empty: nothing is captured; accepted: names of hosts, or of ports in links, or no capture\n"
     );
-    assert_eq!(checked("", ""), "s.toml: telemetry.capture.hosts, line 17: is missing\n");
+    let nothing = "is empty: nothing is captured; accepted: names of hosts, or of ports in links, or no capture";
+    assert_eq!(checked("", ""), format!("s.toml: telemetry.capture.hosts, line 17: {nothing}\n"));
+    let found = checked("links = [\"h0->switch0\", \"spine0->h9\"]", "");
+    let expected = [
+        "links[0], line 18: \"h0->switch0\" is the port of a host, where frames are captured by hosts",
+        "links[1], line 18: \"spine0->h9\" is no port",
+    ];
+    assert!(expected.iter().all(|text| found.contains(text)), "{found}");
     assert_eq!(
         checked("hosts = [\"h8\"]\nsnap = \"63B\"", ""),
         "s.toml: telemetry.capture.snap, line 19: \"63B\" is out of range; accepted: from 64B to 65535B\n"

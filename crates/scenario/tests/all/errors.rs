@@ -49,6 +49,42 @@ fn the_scenario_without_changes_is_sound() {
 }
 
 #[test]
+fn tcp_is_the_transport_that_needs_no_kind() {
+    let scenario = |text: &str| match Scenario::from_toml(text, &folder()) {
+        Ok(scenario) => scenario.doc().clone(),
+        Err(problems) => panic!("{}", render(&problems, "s.toml")),
+    };
+    assert_eq!(scenario(&edited(SOUND, &[("kind = \"tcp\"\n", "")], "")), scenario(SOUND));
+    assert_eq!(
+        wrong(&[("kind = \"tcp\"", "rto_mni = \"1ms\"")], "[transports.web]\nkind = \"udp\"\n").lines().count(),
+        2,
+        "keys are known without it, other kinds are not"
+    );
+}
+
+#[test]
+fn names_of_other_tools_are_understood() {
+    let switch = "[switch]\nbuffer = { kind = \"shared\", size = \"1MB\" }\nmarking = { kind = \"ecn\", k = \"30KB\" }\n";
+    assert_eq!(
+        wrong(&[], switch),
+        lines(&[
+            "switch.buffer, line 14: \"shared\" is not a known kind; accepted: static, dynamic, unlimited; did you mean 'dynamic'? It is \
+             one buffer that all ports share, each up to alpha times what is free",
+            "switch.marking, line 15: \"ecn\" is not a known kind; accepted: none, threshold, red, s_ecn, codel, front_drop; did you \
+             mean 'threshold', a step at k as DCTCP has it, or 'red', by chance from the average queue?",
+        ])
+    );
+    for (given, meant) in [("dctcp", "threshold"), ("wred", "red"), ("fq_codel", "codel"), ("sECN", "s_ecn")] {
+        let text = wrong(&[], &format!("[switch]\nmarking = \"{given}\"\n"));
+        assert!(text.contains(&format!("did you mean '{meant}'")), "{text}");
+    }
+    for (given, meant) in [("drop_tail", "static"), ("dt", "dynamic"), ("infinite", "unlimited")] {
+        let text = wrong(&[], &format!("[switch]\nbuffer = \"{given}\"\n"));
+        assert!(text.contains(&format!("did you mean '{meant}'")), "{text}");
+    }
+}
+
+#[test]
 fn an_unknown_key() {
     assert_eq!(
         wrong(&[("receiver", "reciever")], "[swich]\n"),
@@ -400,6 +436,56 @@ fn values_that_do_nothing() {
     assert!(found.starts_with("s.toml: switch.routing.gap, line 14: \"gap\" is not a known key"), "{found}");
 }
 
+/// Whether it is the default or not: a value that is written was meant to do something. What is not written is no mistake, and a
+/// resolved scenario leaves it out.
+#[test]
+fn defaults_that_are_written_and_do_nothing() {
+    let added =
+        "profile = \"linux\"\nsack = false\nloss_detection = \"rack\"\ntso_max = \"64KiB\"\nsmall_queues = true\n[[traffic]]";
+    let host = "[host]\nreceive = { kind = \"napi\", gro = false, budget = 64 }\n[switch]\ncell = \"80B\"\nmarking = { kind = \"red\", min = \"5KB\", max = \"15KB\", ecn = false, hard_drop = true }\n";
+    assert_eq!(
+        wrong(&[("[[traffic]]", added)], host),
+        lines(&[
+            "transport.loss_detection, line 11: \"rack\" has no effect without sack; accepted: sack = true, or no loss_detection",
+            "transport.tso_max, line 12: \"64KiB\" has no effect while tso is off; accepted: tso = true, or no tso_max",
+            "transport.small_queues, line 13: true has no effect where the NIC takes packets from sockets; accepted: host.nic = \"fifo\", or no small_queues",
+            "host.receive.budget, line 19: 64 has no effect while gro is off; accepted: gro = true, or leave it out",
+            "switch.cell, line 21: \"80B\" has no effect: nothing counts in cells; accepted: a buffer or threshold such as \"20000 cells\", or no cell",
+            "switch.marking.hard_drop, line 22: true has no effect: without ecn all packets are dropped; accepted: ecn = true, or no hard_drop",
+        ])
+    );
+    let scenario = Scenario::from_toml(SOUND, &folder()).expect("sound");
+    let resolved = scenario.resolved();
+    let tcp = &resolved["transport"];
+    assert!(tcp.get("tso_max").is_none() && tcp.get("small_queues").is_none() && tcp["tso"] == false && tcp["sack"] == true);
+    assert!(resolved["switch"].get("cell").is_none());
+    let again = Scenario::from_json(&resolved.to_string(), &folder()).expect("the same scenario");
+    assert_eq!((again.hash(), &again), (scenario.hash(), &scenario));
+}
+
+/// A number that cannot be read hides no other mistake of its table, and causes none. A name does: what else makes sense depends
+/// on it.
+#[test]
+fn mistakes_of_one_table_come_together() {
+    let added =
+        "rto_max = \"5 hops\"\nmss = 99000\necn_echo = \"dctcp\"\ntimestamps = false\nrtt_sampling = \"timestamps\"\n[[traffic]]";
+    let found =
+        wrong(&[("[[traffic]]", added), ("rto_min = \"10ms\"", "rto_min = \"70s\"")], "jitter = \"-1us\"\nrequest = \"5kb\"\n");
+    let keys: Vec<&str> = found.lines().filter_map(|line| line.strip_prefix("s.toml: ")?.split(',').next()).collect();
+    let expected = [
+        "transport.rto_min",
+        "transport.rto_max",
+        "transport.mss",
+        "transport.ecn_echo",
+        "transport.rtt_sampling",
+        "traffic[0].jitter",
+        "traffic[0].request",
+    ];
+    assert_eq!(keys, expected, "{found}");
+    let found = wrong(&[("[[traffic]]", "congestion_control = \"dctpc\"\necn_echo = \"dctcp\"\n[[traffic]]")], "");
+    assert!(found.lines().count() == 1 && found.contains("did you mean 'dctcp'"), "{found}");
+}
+
 #[test]
 fn values_that_contradict_one_another() {
     assert_eq!(
@@ -472,13 +558,19 @@ fn a_receiver_whose_parts_contradict_one_another() {
         "transport.delayed_ack_max, line 15: \"100ms\" has no effect without delayed ACKs",
         "transport.receive_window.buffer, line 16: \"8388608B\" is above max_buffer; accepted: at most 6291456B",
         "host.receive.budget, line 24: 8 has no effect while gro is off; accepted: gro = true, or leave it out",
-        "host.receive.gro_max, line 24: \"3KB\" has no effect while gro is off",
+        "host.receive.gro_max, line 24: \"3000B\" has no effect while gro is off",
     ] {
         assert!(found.contains(expected), "{expected}\n{found}");
     }
     let tcp = |more: &str| wrong(&[("kind = \"tcp\"", &format!("kind = \"tcp\"\n{more}"))], "");
     let found = tcp("delayed_acks = \"adaptive\"\ndelayed_ack_max = \"500us\"");
     assert!(found.contains("delayed_ack_timeout, line 10: \"1ms\" is above delayed_ack_max; accepted: at most 500us"), "{found}");
+    let found = tcp("timer_ticks = true");
+    assert!(found.contains("timer_ticks, line 7: true has no effect without RACK and adaptive delayed ACKs"), "{found}");
+    let found = tcp("profile = \"linux\"\ntimer_ticks = true\nclock_granularity = \"0s\"");
+    assert!(found.contains("timer_ticks, line 8: true has no effect where clock_granularity is 0"), "{found}");
+    let found = tcp("push = { kind = \"half_window\", writes = [\"1KB\", \"0B\"] }");
+    assert!(found.contains("push.writes[1], line 7: \"0B\" writes nothing; accepted: at least 1B"), "{found}");
     let found = tcp("delayed_ack_max = \"100ms\"");
     assert!(found.contains("delayed_ack_max, line 7: \"100ms\" has no effect where delayed ACKs are fixed"), "{found}");
 }

@@ -3,10 +3,13 @@
 use super::switch::{Fabric, SwitchNode};
 use super::table::Fib;
 use crate::core::Core;
-use fanin_packet::{Control, Envelope, Header, Packet, PacketId};
+use fanin_packet::{Control, Envelope, Extra, Header, Kind, Packet, PacketId};
 use fanin_switch::{message_frame, Arrival, DropReason, Effect, Effects, Hooks, MechanismState, Message, Node, PortNo, PortView};
 use fanin_switch::{Refused, Turn, Verdict};
 use fanin_units::Time;
+
+/// The timer of a switch that has made messages; those of its mechanisms are their numbers.
+const OUTBOX: u64 = u64::MAX;
 
 /// A switch as its mechanisms see it.
 struct Here<'a> {
@@ -77,13 +80,16 @@ impl Fabric {
     ) -> (usize, Verdict) {
         let port = l.map_or(PortNo(u16::MAX), |l| core.switch_port(l).1);
         let from = via.map(|via| PortNo(self.ingress[via]));
-        let mut envelope = core.pool[packet];
+        let (mut envelope, mut shim) = (core.pool[packet], core.pool.shim(packet));
         self.with_mechanisms(core, s, |mechanisms, here, fx| {
             for (i, mechanism) in mechanisms.iter_mut().enumerate().filter(|(_, m)| m.hooks().any(hook)) {
                 fx.mechanism = i as u8;
-                let mut arrival = Arrival { id: packet, envelope: &mut envelope, from };
+                let mut arrival = Arrival { id: packet, envelope: &mut envelope, from, shim: &mut shim };
                 let verdict = question(mechanism, here, &mut arrival, port, fx);
                 here.core.pool[packet] = envelope;
+                if let Some(shim) = shim {
+                    here.core.pool.keep_shim(packet, shim);
+                }
                 if verdict != Verdict::Pass {
                     return (i, verdict);
                 }
@@ -126,6 +132,7 @@ impl Fabric {
             self.ask(core, (Some(out), Some(via)), s, packet, Hooks::ROUTE, |m, node, p, to, fx| m.on_route(node, p, to, fx));
         match verdict {
             Verdict::Pass => self.offer(core, out, Some(via), packet),
+            Verdict::Take => drop(core.end_clone(packet)),
             Verdict::Send | Verdict::Replace => unreachable!("{verdict:?} at route"),
             other => self.carry_out(core, (out, Some(via)), packet, other, DropReason::NO_ROUTE),
         }
@@ -172,7 +179,7 @@ impl Fabric {
         let (s, _) = core.switch_port(l);
         let tail = tail.map(|tail| core.pool[tail]);
         self.ask(core, (Some(l), via), s, packet, Hooks::REFUSAL, |m, node, p, port, fx| {
-            let packet = Arrival { id: p.id, envelope: &mut *p.envelope, from: p.from };
+            let packet = Arrival { id: p.id, envelope: &mut *p.envelope, from: p.from, shim: &mut *p.shim };
             let mut refused = Refused { packet, port, view: *view, reason, tail: tail.as_ref() };
             m.on_refusal(node, &mut refused, fx)
         })
@@ -181,11 +188,15 @@ impl Fabric {
     /// The last packet of a queue of port `l`, whose place another has taken at the wish of mechanism `i`.
     pub fn run_tail_hook(&mut self, core: &mut Core, l: usize, tail: PacketId, i: usize) {
         let (s, port) = core.switch_port(l);
-        let mut envelope = core.pool[tail];
+        let (mut envelope, mut shim) = (core.pool[tail], core.pool.shim(tail));
         let verdict = self.with_mechanisms(core, s, |mechanisms, here, fx| {
             fx.mechanism = i as u8;
-            let verdict = mechanisms[i].on_tail(here, &mut Arrival { id: tail, envelope: &mut envelope, from: None }, port, fx);
+            let mut arrival = Arrival { id: tail, envelope: &mut envelope, from: None, shim: &mut shim };
+            let verdict = mechanisms[i].on_tail(here, &mut arrival, port, fx);
             here.core.pool[tail] = envelope;
+            if let Some(shim) = shim {
+                here.core.pool.keep_shim(tail, shim);
+            }
             verdict
         });
         match verdict {
@@ -216,6 +227,27 @@ impl Fabric {
                 message.envelope.ttl = 0;
             }
             return core.pool.attach(packet, &packet_of(&message, 0));
+        }
+    }
+
+    /// A frame's first bit has left port `l`, whose departures are events.
+    #[inline(never)]
+    pub fn run_egress_hooks(&mut self, core: &mut Core, l: usize, packet: PacketId) {
+        let (s, port) = core.switch_port(l);
+        self.with_mechanisms(core, s, |mechanisms, here, fx| {
+            for (i, mechanism) in mechanisms.iter_mut().enumerate().filter(|(_, m)| m.hooks().any(Hooks::EGRESS)) {
+                fx.mechanism = i as u8;
+                mechanism.on_egress(here, packet, port, fx);
+            }
+        });
+    }
+
+    /// A message that travels as packets do was dropped at switch `s`.
+    #[cold]
+    pub fn lose_clone(&mut self, core: &mut Core, s: u32, packet: PacketId, reason: DropReason) {
+        let Some(shim) = core.end_clone(packet) else { return };
+        for mechanism in &mut self.switches[s as usize].mechanisms {
+            mechanism.on_lost(&shim, reason);
         }
     }
 
@@ -250,8 +282,15 @@ impl Fabric {
         true
     }
 
-    /// A timer of a mechanism has expired.
-    pub fn run_timer_hook(&mut self, core: &mut Core, s: u32, i: usize) {
+    /// A timer of a switch has expired: a mechanism's, or that of its outbox.
+    pub fn timeout(&mut self, core: &mut Core, s: u32, what: u64) {
+        if what == OUTBOX {
+            if let Some((l, message)) = self.switches[s as usize].outbox.pop_front() {
+                self.offer(core, l as usize, None, message);
+            }
+            return;
+        }
+        let i = what as usize;
         self.with_mechanisms(core, s, |mechanisms, here, fx| {
             fx.mechanism = i as u8;
             mechanisms[i].on_timer(here, fx);
@@ -271,6 +310,7 @@ impl Fabric {
             Verdict::Pass | Verdict::Replace => self.drop_packet(core, l, packet, reason),
             Verdict::Drop(reason) => self.drop_packet(core, l, packet, reason),
             Verdict::Hold => core.stamp_at(l, packet),
+            Verdict::Take => unreachable!("{verdict:?} at a port"),
             Verdict::Send => {
                 debug_assert!(core.links[l].free_at <= core.now.ps(), "a wire that is not free");
                 core.stamp_at(l, packet);
@@ -320,6 +360,27 @@ impl Fabric {
                     explicit.control.push_back(packet);
                     core.arm(l);
                 }
+            }
+            Effect::Watch(port) => core.make_explicit(link(self, port)),
+            Effect::Clone { packet, port, ttl, class, shim } => {
+                let mut message = core.pool.packet(packet);
+                message.envelope = Envelope {
+                    frame: self.framing.frame(u16::from(message.envelope.header)),
+                    payload: 0,
+                    ttl,
+                    class: class.unwrap_or(message.envelope.class),
+                    kind: Kind::Control,
+                    trimmed: false,
+                    extra: Extra::NONE,
+                    ..message.envelope
+                };
+                message.envelope.set_shim(Some(&shim));
+                let message = core.pool.take_message(&message);
+                core.pool.keep_shim(message, shim);
+                // Other ports may have a departure at this very instant, which comes first: the offer is a timeout of the switch.
+                let l = link(self, port);
+                self.switches[s as usize].outbox.push_back((l as u32, message));
+                core.set_timer(core.now, (self.hosts + s, OUTBOX));
             }
             Effect::Timer(at) => core.set_timer(at.max(core.now), (self.hosts + s, u64::from(mechanism))),
         }

@@ -2,22 +2,33 @@
 //! a hop touches half a cache line, and two envelopes share one.
 
 use fanin_engine::Table;
-use fanin_packet::{Envelope, Header, Packet, PacketId};
+use fanin_packet::{Envelope, Header, Packet, PacketId, Shim};
+
+/// What only the ends of a flow read of a packet.
+#[derive(Clone, Copy, Debug, Default)]
+struct Inner {
+    header: Header,
+    /// Its place among the packets with payload that its sender has sent in this flow: hosts measure by it in which order they
+    /// arrive. It is no part of the packet, and nobody decides by it.
+    number: u32,
+}
 
 /// All packets that exist. The most recently freed place is used first: it is still in the cache.
 #[derive(Default)]
 pub struct Pool {
     envelopes: Table<Envelope>,
-    headers: Table<Header>,
+    inner: Table<Inner>,
     free: Vec<PacketId>,
     /// By the packet at the end of whose frame a control message travels: the message, itself a packet here.
     messages: Table<PacketId>,
+    /// By packet, the headers of switches in its frame, where its envelope says that there are any.
+    shims: Table<Shim>,
     /// Places that hold control messages.
     control: u64,
 }
 
 /// Bytes of a packet's two parts.
-pub const BYTES_EACH: usize = std::mem::size_of::<Envelope>() + std::mem::size_of::<Header>();
+pub const BYTES_EACH: usize = std::mem::size_of::<Envelope>() + std::mem::size_of::<Inner>();
 
 /// No message.
 const NONE: PacketId = PacketId::MAX;
@@ -36,7 +47,7 @@ impl Pool {
     #[inline(never)]
     fn grow(&mut self) -> PacketId {
         self.envelopes.push(Envelope::default());
-        self.headers.push(Header::default());
+        self.inner.push(Inner::default());
         (self.envelopes.len() - 1) as PacketId
     }
 
@@ -61,13 +72,25 @@ impl Pool {
     /// The header of a packet.
     #[inline(always)]
     pub fn header(&self, id: PacketId) -> &Header {
-        &self.headers[id as usize]
+        &self.inner[id as usize].header
     }
 
     /// Both parts of a packet, to be written.
     #[inline(always)]
     pub fn parts(&mut self, id: PacketId) -> (&mut Envelope, &mut Header) {
-        (&mut self.envelopes[id as usize], &mut self.headers[id as usize])
+        (&mut self.envelopes[id as usize], &mut self.inner[id as usize].header)
+    }
+
+    /// Its place among those with payload of its flow and sender.
+    #[inline(always)]
+    pub fn number(&self, id: PacketId) -> u32 {
+        self.inner[id as usize].number
+    }
+
+    /// Writes that.
+    #[inline(always)]
+    pub fn set_number(&mut self, id: PacketId, number: u32) {
+        self.inner[id as usize].number = number;
     }
 
     /// A copy of a packet.
@@ -99,27 +122,52 @@ impl Pool {
         self.messages.grow(id as usize + 1, NONE);
         self.messages[id as usize] = message;
         let envelope = &mut self[id];
-        envelope.carries = true;
+        envelope.extra = envelope.extra.with_message(true);
         envelope.frame += bytes;
     }
 
     /// Takes the message off that a packet's frame carries; `None` where it carries none.
     pub fn detach(&mut self, id: PacketId) -> Option<Packet> {
-        if !self[id].carries {
+        if !self[id].extra.message() {
             return None;
         }
         let message = std::mem::replace(&mut self.messages[id as usize], NONE);
         let message = self.free_message(message);
         let envelope = &mut self[id];
-        envelope.carries = false;
+        envelope.extra = envelope.extra.with_message(false);
         envelope.frame -= u16::from(message.envelope.header);
         Some(message)
+    }
+
+    /// The message at the end of a packet's frame.
+    pub fn message(&self, id: PacketId) -> Option<Packet> {
+        self[id].extra.message().then(|| self.packet(self.messages[id as usize]))
+    }
+
+    /// The headers of switches in a packet's frame.
+    #[inline]
+    pub fn shim(&self, id: PacketId) -> Option<Shim> {
+        (self[id].extra.shim() > 0).then(|| self.shims[id as usize])
+    }
+
+    /// Keeps a shim for a packet whose envelope has room for it.
+    pub fn keep_shim(&mut self, id: PacketId, shim: Shim) {
+        self.shims.grow(id as usize + 1, Shim::default());
+        self.shims[id as usize] = shim;
+    }
+
+    /// A packet leaves a port at which `queue_bytes` stay behind: its shim says so, where it has a place for it.
+    pub fn write_depth(&mut self, id: PacketId, queue_bytes: u64) {
+        if self[id].extra.shim() > 0 {
+            self.shims[id as usize].write_depth(queue_bytes);
+        }
     }
 
     /// Bytes held, the most there ever were.
     pub fn bytes(&self) -> usize {
         let ids = self.free.capacity() + self.messages.capacity();
-        self.envelopes.capacity() * BYTES_EACH + ids * std::mem::size_of::<PacketId>()
+        let shims = self.shims.capacity() * std::mem::size_of::<Shim>();
+        self.envelopes.capacity() * BYTES_EACH + ids * std::mem::size_of::<PacketId>() + shims
     }
 
     /// Asks the processor to fetch the envelope of a packet that is needed soon.

@@ -25,6 +25,14 @@ impl Owner {
     }
 }
 
+/// What happens to a packet that leaves a queue, besides.
+pub mod at_dequeue {
+    /// The marking policy decides about it.
+    pub const MARK: u8 = 1;
+    /// What it leaves behind is written into its shim.
+    pub const DEPTH: u8 = 1 << 1;
+}
+
 /// The cold half of an output port, its counters first: those of what does not happen to every packet. The others are the link's.
 #[repr(C, align(64))]
 pub struct Port {
@@ -49,6 +57,8 @@ pub struct Port {
     pub rate: BitRate,
     /// Wire bytes of each frame besides its own.
     pub overhead: u16,
+    /// See [`at_dequeue`].
+    pub at_dequeue: u8,
     /// Limits and thresholds that the straight path knows stand in the link too.
     pub admission: Admission,
     pub marker: Marker,

@@ -82,7 +82,7 @@ impl Fabric {
                     let heads = explicit.heads.as_deref_mut().and_then(|heads| heads[class].joined.back_mut());
                     heads.into_iter().for_each(|joined| *joined = now);
                 }
-                let result = core.ledger.tables.queue_dequeued(tail, (false, false)); // nothing marks it when it leaves
+                let result = core.ledger.tables.queue_dequeued(tail, false, None); // nothing marks it when it leaves
                 core.check(result);
                 self.run_tail_hook(core, l, tail, i);
             }
@@ -140,9 +140,15 @@ impl Fabric {
     fn depart(&mut self, core: &mut Core, l: usize, packet: PacketId, queued: Option<u16>) {
         if core.links[l].flags & flag::EXPLICIT != 0 {
             let (s, _) = core.switch_port(l);
-            if self.switches[s as usize].hooks.any(Hooks::DEPARTURE) {
+            let hooks = self.switches[s as usize].hooks;
+            if hooks.any(Hooks::DEPARTURE) {
                 self.run_departure_hooks(core, l, packet);
             }
+            core.send(l, packet, queued);
+            if hooks.any(Hooks::EGRESS) {
+                self.run_egress_hooks(core, l, packet);
+            }
+            return;
         }
         core.send(l, packet, queued);
     }
@@ -225,7 +231,7 @@ impl Core {
         explicit.bytes -= u64::from(frame);
         explicit.packets -= 1;
         self.left_shared(l, class, frame);
-        let verdict = self.decide_at_head(l, &head, packet);
+        let verdict = self.decide_at_head(l, &head, packet, true);
         let cells = self.cells(frame);
         let port = &mut self.ports[l];
         let scheduler = &mut port.explicit.as_deref_mut()?.scheduler;
@@ -255,11 +261,11 @@ impl Core {
         port.queue_packets += 1;
         port.queue_cells += self.cells(frame);
         let head = Head { port, class, class_bytes: u64::from(frame), waited: Span::ZERO };
-        self.decide_at_head(l, &head, packet)
+        self.decide_at_head(l, &head, packet, false)
     }
 
-    /// Asks the policy, marks, and closes the record of the arrival.
-    fn decide_at_head(&mut self, l: usize, head: &Head, packet: PacketId) -> Result<(), DropReason> {
+    /// Asks the policy, marks, and closes the record of the arrival. `queued`: the packet was in a queue.
+    fn decide_at_head(&mut self, l: usize, head: &Head, packet: PacketId, queued: bool) -> Result<(), DropReason> {
         let port = &mut self.ports[l];
         let watched = port.watched.is_some();
         let (marked, verdict) = match port.marker.on_head(head, &self.pool[packet]) {
@@ -268,7 +274,7 @@ impl Core {
             MarkVerdict::Drop(reason) => (false, Err(reason)),
         };
         if watched {
-            let result = self.ledger.tables.queue_dequeued(packet, (marked, verdict.is_err()));
+            let result = self.ledger.tables.queue_dequeued(packet, marked, verdict.err().map(|_| queued));
             self.check(result);
         }
         verdict

@@ -5,10 +5,11 @@ use super::table::{Fib, NextHop};
 use crate::core::Core;
 use crate::ledger::Fate;
 use fanin_engine::Table;
-use fanin_packet::{Ecn, Envelope, PacketId};
+use fanin_packet::{Ecn, Envelope, Kind, PacketId};
 use fanin_switch::{DropReason, Effects, Hooks, MarkVerdict, MechanismState, PathChooser, PortView};
 use fanin_telemetry::Name;
 use fanin_units::{HostId, Stream, Time};
+use std::collections::VecDeque;
 
 /// A switch's own state.
 pub struct SwitchNode {
@@ -22,6 +23,8 @@ pub struct SwitchNode {
     pub hooks: Hooks,
     /// Its outgoing links, by port.
     pub ports: Vec<u32>,
+    /// Messages that are about to be offered to ports, each with its link.
+    pub outbox: VecDeque<(u32, PacketId)>,
 }
 
 /// All switches and their forwarding tables.
@@ -253,8 +256,11 @@ impl Fabric {
     #[cold]
     #[inline(never)]
     pub fn drop_dequeued(&mut self, core: &mut Core, l: usize, packet: PacketId, reason: DropReason, queue_bytes: u64) {
-        core.ports[l].drops += 1;
         let (s, _) = core.switch_port(l);
+        if core.pool[packet].kind == Kind::Control {
+            return self.lose_clone(core, s, packet, reason);
+        }
+        core.ports[l].drops += 1;
         let port = core.ports[l].name.clone();
         self.drop_with(core, s, packet, reason, port, queue_bytes);
     }
@@ -263,6 +269,9 @@ impl Fabric {
     #[cold]
     #[inline(never)]
     pub fn drop_at_switch(&mut self, core: &mut Core, s: u32, packet: PacketId, reason: DropReason) {
+        if core.pool[packet].kind == Kind::Control {
+            return self.lose_clone(core, s, packet, reason);
+        }
         let name = self.switches[s as usize].name.clone();
         self.drop_with(core, s, packet, reason, name, 0);
     }

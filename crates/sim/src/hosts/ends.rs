@@ -2,8 +2,9 @@
 //!
 //! An end knows what its host knows. The two ends of a flow stand side by side here, and neither reads the other.
 
+use super::order::{Order, Reordering};
 use fanin_engine::Table;
-use fanin_packet::Side;
+use fanin_packet::{Envelope, Side};
 use fanin_traffic::FlowSpec;
 use fanin_transport::{AbortReason, Endpoint, Stats};
 use fanin_units::{FlowId, HostId, Span, Time};
@@ -38,6 +39,8 @@ pub struct End {
     pub reverse_hash: u32,
     pub transport: u16,
     pub class: u8,
+    /// Bytes of data that stand in the host's queue, where that is bounded.
+    pub standing: u32,
     /// Whether it has a turn waiting at the NIC.
     pub queued: bool,
     /// It sends the flow's data; the other sends the request, if there is one.
@@ -54,6 +57,10 @@ pub struct End {
     pub request: u64,
     /// The earliest entry of this end among the timers; later ones are stale.
     pub armed: Time,
+    /// Packets with payload that it has sent.
+    pub numbered: u32,
+    /// The order in which those of the other end have arrived.
+    pub order: Order,
 
     /// When the last byte was handed to the receiving application.
     pub finish: Option<Time>,
@@ -76,11 +83,13 @@ pub enum EndKind {
 }
 
 /// What an end leaves behind.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct EndReport {
     pub stats: Stats,
     /// Datagrams that it has received.
     pub received: u64,
+    /// In which order they and other packets with payload have arrived.
+    pub reordering: Reordering,
     /// It is over by what it knows.
     pub ended: bool,
     pub finish: Option<Time>,
@@ -100,11 +109,20 @@ pub struct OpenFlow {
 }
 
 impl End {
+    /// A packet of this number has arrived. Of a trimmed one only the headers have.
+    #[inline(always)]
+    pub fn note_order(&mut self, envelope: &Envelope, number: u32, now: Time) {
+        if envelope.payload > 0 && !envelope.trimmed {
+            self.order.arrived(number, now);
+        }
+    }
+
     /// What it leaves behind.
     pub fn report(&self) -> EndReport {
         EndReport {
             stats: *self.protocol.stats(),
             received: self.protocol.received(),
+            reordering: self.order.counts(),
             ended: self.over,
             finish: self.finish,
             acked: self.acked,

@@ -7,6 +7,7 @@
 
 use super::ends::{side, End, EndId, EndKind, EndReport, OpenFlow};
 use super::ideal::{crossing, Paths};
+use super::order::Order;
 use super::{timer_key, Hosts, Ready, PEER_ABORTED, PEER_OVER};
 use crate::core::Core;
 use crate::fabric::Fabric;
@@ -63,6 +64,7 @@ impl Hosts {
                 reverse_hash: hash[side.other() as usize],
                 transport: spec.transport,
                 class: spec.class,
+                standing: 0,
                 queued: false,
                 sends_data,
                 asked: sends_data && side == Side::Initiator,
@@ -80,10 +82,12 @@ impl Hosts {
                 acked: None,
                 aborted: None,
                 latency: latency(side),
+                numbered: 0,
+                order: Order::default(),
             }
         });
         let request = spec.request;
-        let flow = OpenFlow { id, spec, data_side, ideal, base_rtt, reports: [None; 2] };
+        let flow = OpenFlow { id, spec, data_side, ideal, base_rtt, reports: [None, None] };
         let place = self.ends.insert(flow, ends);
         let [initiator, responder] = [place << 1, place << 1 | 1];
         if core.ledger.observed {
@@ -267,6 +271,7 @@ impl Hosts {
         }
         let Some((end, flow)) = self.ends.remove(id) else { return };
         self.signals.add(&end.protocol.signals());
+        self.reordering.add(&end.order.counts());
         if let Some(flow) = flow {
             core.ledger.totals.ended += u64::from(matches!(flow.spec.kind, FlowKind::Transfer));
             self.record(core, &flow);
@@ -278,6 +283,7 @@ impl Hosts {
         for id in self.ends.ids() {
             let Some((end, flow)) = self.ends.remove(id) else { continue };
             self.signals.add(&end.protocol.signals());
+            self.reordering.add(&end.order.counts());
             if let Some(flow) = flow {
                 self.record(core, &flow);
             }
@@ -290,8 +296,9 @@ impl Hosts {
             trace.forget(flow.id.0);
         }
         let spec = &flow.spec;
-        let [Some(first), Some(second)] = flow.reports else { return };
-        let (tx, rx): (EndReport, EndReport) = if flow.data_side == Side::Initiator { (first, second) } else { (second, first) };
+        let [Some(first), Some(second)] = &flow.reports else { return };
+        let (tx, rx): (&EndReport, &EndReport) =
+            if flow.data_side == Side::Initiator { (first, second) } else { (second, first) };
         let datagrams = matches!(spec.kind, FlowKind::Datagrams(_));
         // Datagrams: all that were sent have arrived, and no more would have been sent.
         let all = rx.received == tx.stats.packets_sent && tx.ended;
@@ -332,6 +339,10 @@ impl Hosts {
             recoveries: tx.stats.recoveries,
             ecn_reductions: tx.stats.ecn_reductions,
             marked: rx.stats.marked,
+            reordered: rx.reordering.reordered,
+            reordered_3: rx.reordering.three,
+            reordering_extent: rx.reordering.extent_max,
+            reordering_late_ps: rx.reordering.late_max.ps(),
         };
         let result = if datagrams {
             ledger.tables.datagrams(row, rx.received)

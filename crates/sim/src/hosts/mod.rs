@@ -1,12 +1,14 @@
 //! Hosts: endpoints, the NIC that they share, and delivery.
 //!
-//! A NIC pulls: data stays in its socket until the wire has room, as with TCP small queues, so no packet is ever lost in a
-//! host. What an endpoint must send at once (acknowledgments, handshakes) is a packet of its own in the same round.
+//! A NIC pulls: data stays in its socket until the wire has room, so no packet is lost in a host, unless hosts have queues of their
+//! own ([`fifo`]). What an endpoint must send at once (acknowledgments, handshakes) is a packet of its own in the same round.
 
 pub mod ends;
+pub mod fifo;
 mod flows;
 mod follow;
 mod ideal;
+pub mod order;
 pub mod receive;
 
 use crate::core::Core;
@@ -14,12 +16,14 @@ use crate::fabric::Fabric;
 use crate::ledger::Input;
 use ends::{side, EndId, Ends};
 use fanin_engine::Table;
-use fanin_packet::{Envelope, Framing, Header, PacketId, Side};
+use fanin_packet::{Envelope, Extra, Framing, Header, PacketId, Side};
 use fanin_switch::Mechanisms;
 use fanin_telemetry::Name;
 use fanin_traffic::FlowSpec;
 use fanin_transport::{Event, Kinds, SignalCounts, TransportConfig};
 use fanin_units::{FlowId, Time};
+use fifo::Standing;
+use order::Reordering;
 use receive::Receivers;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -61,6 +65,8 @@ pub struct Hosts {
     /// Time to live that hosts send with.
     pub ttl: u8,
     pub fifo_nic: bool,
+    /// What stands in hosts, where that is bounded.
+    pub standing: Option<Box<Standing>>,
     pub seed: u64,
     /// The names of the traffic entries as numbers (FNV-1a 64).
     pub entry_keys: Vec<u64>,
@@ -71,6 +77,8 @@ pub struct Hosts {
     pub after_end: BTreeMap<&'static str, u64>,
     /// Signals of ends that have ended.
     pub signals: SignalCounts,
+    /// Order of arrivals at ends that have ended.
+    pub reordering: Reordering,
     /// What waits between NIC and transport, where packets may wait there.
     pub receivers: Option<Box<Receivers>>,
 }
@@ -155,6 +163,7 @@ impl Hosts {
         let end = &mut self.ends[id];
         let cfg = &self.transports[usize::from(end.transport)].1;
         end.protocol.on_packet(cfg, core.now, envelope, core.pool.header(packet));
+        end.note_order(envelope, core.pool.number(packet), core.now);
         core.pool.free(packet);
         self.after_input(core, id);
     }
@@ -170,6 +179,9 @@ impl Hosts {
             // Its turn would come at once: no need to queue for it.
             if self.has_data(core, id) {
                 let nic = self.hosts[host as usize].nic as usize;
+                if self.fifo_nic {
+                    return self.turn_fifo_at_once(core, host, nic, id);
+                }
                 self.turn(core, host, nic, id);
             } else if self.source_is_over(id) {
                 self.end_source(core, id);
@@ -253,10 +265,13 @@ impl Hosts {
     }
 
     fn drive_nic(&mut self, core: &mut Core, host: u32) {
+        if self.fifo_nic {
+            return self.drive_fifo(core, host);
+        }
         let nic = self.hosts[host as usize].nic as usize;
         loop {
             let free_at = core.links[nic].free_at;
-            if free_at > core.now.ps() && !self.fifo_nic {
+            if free_at > core.now.ps() {
                 let host = &mut self.hosts[host as usize];
                 if !host.armed && !host.ready.is_empty() {
                     host.armed = true;
@@ -272,7 +287,7 @@ impl Hosts {
         }
     }
 
-    /// One turn of an end: a segment, or a burst of up to its TSO size; under a FIFO NIC, all that it may send.
+    /// One turn of an end: a segment, or a burst of up to its TSO size.
     fn turn(&mut self, core: &mut Core, host: u32, nic: usize, id: EndId) {
         let end = &self.ends[id];
         let limit = end.protocol.burst(&self.transports[usize::from(end.transport)].1, core.now);
@@ -289,10 +304,15 @@ impl Hosts {
             burst += u64::from(envelope.payload);
             self.address(core, packet, id);
             self.transmit(core, host, nic, packet);
-            if !self.fifo_nic && burst >= limit {
+            if burst >= limit {
                 break;
             }
         }
+        self.after_turn(core, host, id);
+    }
+
+    #[inline(always)]
+    fn after_turn(&mut self, core: &mut Core, host: u32, id: EndId) {
         self.ends[id].queued = false;
         self.send_control(core, id, host); // the FIN that follows the last data
         if self.source_is_over(id) {
@@ -304,8 +324,10 @@ impl Hosts {
     /// Writes what the host's stack knows and the endpoint does not.
     #[inline(always)]
     fn address(&mut self, core: &mut Core, packet: PacketId, id: EndId) {
-        let end = &self.ends[id];
+        let end = &mut self.ends[id];
+        core.pool.set_number(packet, end.numbered);
         let (envelope, header) = core.pool.parts(packet);
+        end.numbered += u32::from(envelope.payload > 0);
         let bytes = header.bytes();
         *envelope = Envelope {
             flow: end.flow,
@@ -322,7 +344,7 @@ impl Hosts {
             to: side(id).other(),
             kind: header.kind(),
             trimmed: false,
-            carries: false,
+            extra: Extra::NONE,
         };
     }
 

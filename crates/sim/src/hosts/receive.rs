@@ -214,6 +214,7 @@ impl Hosts {
             let end = &mut self.ends[id];
             let cfg = &self.transports[usize::from(end.transport)].1;
             end.protocol.on_packet(cfg, core.now, envelope, core.pool.header(*packet));
+            end.note_order(envelope, core.pool.number(*packet), core.now);
             core.pool.free(*packet);
             answers = Some(id);
         }

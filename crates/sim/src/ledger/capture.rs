@@ -1,12 +1,12 @@
 //! Frames at the NICs of hosts, as a capture there would have them: sent when the first bit goes out, received when the last
-//! bit has arrived.
+//! bit has arrived; and on links behind switches, when the last bit has left.
 
 use super::Destination;
-use fanin_packet::{Control, Envelope, Framing, Header, Packet};
+use fanin_packet::{Control, Envelope, Framing, Header, Kind, Packet, Shim};
 use fanin_scenario::Scenario;
 use fanin_telemetry::{Stamp, TableError};
-use fanin_units::{Span, Time};
-use fanin_wire::{control, CaptureFile, Direction, Framer};
+use fanin_units::{LinkId, Span, Time};
+use fanin_wire::{control, shim, CaptureFile, Direction, Framer};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -24,6 +24,8 @@ struct Pending {
     stamp: Option<Stamp>,
     /// As it was then: switches change packets.
     packet: Packet,
+    /// The headers of switches in its frame, which has no room for them in `packet`.
+    shim: Option<Shim>,
     came_with: Option<CameWith>,
 }
 
@@ -58,6 +60,10 @@ pub struct Capturing {
     stamped: bool,
     /// By host.
     interfaces: Vec<u32>,
+    /// Captured links, in order, with their interfaces.
+    links: Vec<(LinkId, u32)>,
+    /// What is known now was on a link no longer ago.
+    longest: Span,
     /// From a packet's last bit at a host until it is seen there.
     processing: Span,
     pending: BinaryHeap<Reverse<Pending>>,
@@ -98,7 +104,12 @@ impl Capturing {
             let nic = topology.link(topology.host_link(topology.hosts[host.index()]));
             interfaces[host.index()] = file.interface((*host, framing.ip), topology.host_name(*host), nic.rate);
         }
+        let link = |link: &LinkId| (*link, file.link(&topology.link_name(*link), topology.link(*link).rate));
+        let links: Vec<(LinkId, u32)> = scenario.captured_links().iter().map(link).collect();
+        let delays = links.iter().map(|(link, _)| scenario.hop_delay(*link));
         Ok(Some(Box::new(Capturing {
+            longest: delays.fold(doc.host.processing_delay, Span::max),
+            links,
             file,
             framer: Framer::new(framing).expect("a framing that validation accepts for captures"),
             stamped: doc.telemetry.trailer() > 0,
@@ -117,12 +128,43 @@ impl Capturing {
         self.known += 1;
         let stamp = self.stamped.then_some(stamp);
         let came_with = if direction == Direction::In { self.came_with.take() } else { None };
-        self.pending.push(Reverse(Pending { key, interface, direction, stamp, packet: *packet, came_with }));
+        self.pending.push(Reverse(Pending { key, interface, direction, stamp, packet: *packet, shim: None, came_with }));
     }
 
-    /// Writes the frames before which no other becomes known: what a host sees now has arrived no earlier.
+    /// The interface of a link that is captured.
+    pub fn interface_of(&self, link: LinkId) -> Option<u32> {
+        let place = self.links.binary_search_by_key(&link, |(link, _)| *link).ok()?;
+        Some(self.links[place].1)
+    }
+
+    /// A packet has left at `left` over a captured link, with the headers of switches, a stamp, and a message behind it.
+    ///
+    /// # Errors
+    /// When earlier frames cannot be written.
+    pub fn crossed(
+        &mut self,
+        (now, left): (Time, Time),
+        interface: u32,
+        mut packet: Packet,
+        (shim, stamp, message): (Option<Shim>, Stamp, Option<Packet>),
+    ) -> Result<(), TableError> {
+        let came_with = message.and_then(|message| match message.header {
+            Header::Control(control) => Some((control, message.envelope.header)),
+            _ => None,
+        });
+        packet.envelope.frame -= came_with.map_or(0, |(_, bytes)| u16::from(bytes));
+        packet.envelope.set_shim(None);
+        let key = (left, self.known);
+        self.known += 1;
+        // A message that a switch has made of a packet's headers has no room for a stamp.
+        let stamp = (self.stamped && packet.envelope.kind != Kind::Control).then_some(stamp);
+        self.pending.push(Reverse(Pending { key, interface, direction: Direction::Out, stamp, packet, shim, came_with }));
+        self.release_known(now)
+    }
+
+    /// Writes the frames before which no other becomes known: what is seen now was on a link no earlier.
     fn release_known(&mut self, now: Time) -> Result<(), TableError> {
-        self.release(self.arrived(now))
+        self.release(Time::from_ps(now.ps().saturating_sub(self.longest.ps())))
     }
 
     /// Writes the frames up to `time`.
@@ -130,6 +172,9 @@ impl Capturing {
         while self.pending.peek().is_some_and(|Reverse(next)| next.key.0 <= time) {
             let Some(Reverse(next)) = self.pending.pop() else { break };
             self.framer.write(&next.packet, next.stamp, &mut self.bytes);
+            if let Some(header) = next.shim {
+                shim::insert(&mut self.bytes, header.ether_type, header.body());
+            }
             if let Some((control, length)) = next.came_with {
                 control::attach(&mut self.bytes, control.ether_type, control.body(length));
             }

@@ -297,10 +297,14 @@ impl Tables {
     }
 
     /// A packet has left the queue of a port that marks or drops then, which need not be watched. Classes may overtake one another.
-    pub fn queue_dequeued(&mut self, packet: PacketId, (marked, dropped): (bool, bool)) -> Result<(), TableError> {
+    /// `dropped`: it is dropped, and whether it was in the queue until then.
+    pub fn queue_dequeued(&mut self, packet: PacketId, marked: bool, dropped: Option<bool>) -> Result<(), TableError> {
         let Some((port, number)) = self.open.remove(&packet) else { return Ok(()) };
         let queues = &mut self.queues;
-        let settle = |row: &mut QueueRow| (row.marked, row.dropped) = (row.marked || marked, dropped);
+        let settle = |row: &mut QueueRow| {
+            row.marked |= marked;
+            (row.dropped, row.at_head) = (dropped.is_some(), dropped == Some(true));
+        };
         self.keeper.close(port as usize, number, settle, &mut |row| queues.push(row))
     }
 

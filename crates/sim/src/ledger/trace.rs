@@ -7,7 +7,7 @@
 use super::Tables;
 use fanin_packet::{Ecn, Envelope, Header, Packet, PacketId, Side, TcpFlags};
 use fanin_params::pattern;
-use fanin_telemetry::{HopRow, HostRow, Name, SegmentRow, TableError};
+use fanin_telemetry::{self as telemetry, HopRow, HostRow, Limit, Name, SegmentRow, TableError};
 use fanin_transport::{Phase, SenderState, Stats, Timer, TIMERS};
 use fanin_units::Time;
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ pub enum Input {
 /// Why a packet is sent.
 #[derive(Clone, Debug)]
 struct Cause {
-    name: &'static str,
+    what: telemetry::Cause,
     at: Time,
     packet: Option<u64>,
     armed: Option<Armed>,
@@ -64,7 +64,8 @@ struct Handling {
 #[derive(Clone, Debug)]
 struct Ready {
     cause: Cause,
-    limit: &'static str,
+    /// None where it is not data.
+    limit: Option<Limit>,
 }
 
 /// One end of a followed flow.
@@ -205,15 +206,15 @@ impl Trace {
         let kind = kind(packet);
         let data = packet.envelope.payload > 0;
         let (made, Ready { cause, limit }) = match end.made.remove(&id) {
-            Some((at, cause)) => (at, Ready { cause, limit: "" }),
+            Some((at, cause)) => (at, Ready { cause, limit: None }),
             None if data => {
                 end.note_ready(&Seen { ready: true, state: seen.state, stats: seen.stats });
-                let ready = end.ready.clone().unwrap_or_else(|| Ready { cause: end.cause(now, false, false), limit: "" });
+                let ready = end.ready.clone().unwrap_or_else(|| Ready { cause: end.cause(now, false, false), limit: None });
                 end.last = Some(ready.clone());
                 (now, ready)
             }
-            None if end.handling.is_some() => (now, Ready { cause: end.cause(now, true, kind == "ack"), limit: "" }),
-            None => (now, end.last.clone().unwrap_or_else(|| Ready { cause: end.cause(now, true, false), limit: "" })),
+            None if end.handling.is_some() => (now, Ready { cause: end.cause(now, true, kind == "ack"), limit: None }),
+            None => (now, end.last.clone().unwrap_or_else(|| Ready { cause: end.cause(now, true, false), limit: None })),
         };
         let seq = end.place(packet, seen.state.as_ref());
         let again = match data {
@@ -250,12 +251,12 @@ impl Trace {
             trimmed: false,
             dropped_at: None,
             dropped_ps: None,
-            cause: cause.name.into(),
+            cause: cause.what.name().into(),
             cause_ps: cause.at.ps(),
             cause_packet: cause.packet,
             armed_ps: cause.armed.map(|armed| armed.since.ps()),
             armed_packet: cause.armed.and_then(|armed| armed.packet),
-            limit: limit.into(),
+            limit: limit.map_or("", Limit::name).into(),
         };
         self.journeys[place] = Some(Box::new(Journey { row: row_of_packet, to: side.other(), at: now }));
         row
@@ -369,7 +370,7 @@ impl End {
         } else if self.ready.is_none() {
             if let Some(handling) = &self.handling {
                 let cause = self.cause(handling.at, false, false);
-                self.ready = Some(Ready { cause, limit: self.limit(seen.state.as_ref()) });
+                self.ready = Some(Ready { cause, limit: Some(self.limit(seen.state.as_ref())) });
             }
         }
     }
@@ -377,12 +378,12 @@ impl End {
     /// Why a packet is made now. Of several timers that expire together data waited for that of retransmission first, an
     /// acknowledgment for its own.
     fn cause(&self, now: Time, control: bool, ack: bool) -> Cause {
-        let plain = |name, packet| Cause { name, at: now, packet, armed: None };
-        let Some(handling) = &self.handling else { return plain("turn", None) };
+        let plain = |what, packet| Cause { what, at: now, packet, armed: None };
+        let Some(handling) = &self.handling else { return plain(telemetry::Cause::Turn, None) };
         match handling.input {
-            Input::Application => plain("application", None),
-            Input::Arrival(packet) => plain("packet", Some(packet)),
-            Input::Notification(packet) => plain("notification", packet),
+            Input::Application => plain(telemetry::Cause::Application, None),
+            Input::Arrival(packet) => plain(telemetry::Cause::Packet, Some(packet)),
+            Input::Notification(packet) => plain(telemetry::Cause::Notification, packet),
             Input::Timeout => {
                 let order: [usize; TIMERS] = match (control, ack) {
                     (true, true) => [1, 0, 2],
@@ -390,30 +391,30 @@ impl End {
                     (false, _) => [0, 2, 1],
                 };
                 match order.iter().find_map(|i| handling.expired[*i]) {
-                    Some((timer, armed)) => Cause { name: timer.name(), at: now, packet: None, armed: Some(armed) },
-                    None => plain("application", None), // datagrams leave by their schedule
+                    Some((timer, armed)) => Cause { what: expiry(timer), at: now, packet: None, armed: Some(armed) },
+                    None => plain(telemetry::Cause::Application, None), // datagrams leave by their schedule
                 }
             }
         }
     }
 
     /// What has kept data from being sent until now.
-    fn limit(&self, after: Option<&SenderState>) -> &'static str {
+    fn limit(&self, after: Option<&SenderState>) -> Limit {
         let before = self.handling.as_ref().map_or(self.state, |handling| handling.before);
-        let (Some(before), Some(after)) = (before, after) else { return "application" };
+        let (Some(before), Some(after)) = (before, after) else { return Limit::Application };
         let phases = [before.phase, after.phase];
         if !before.established {
-            "handshake"
+            Limit::Handshake
         } else if phases.contains(&Phase::Loss) {
-            "loss"
+            Limit::Loss
         } else if phases.contains(&Phase::Recovery) {
-            "recovery"
+            Limit::Recovery
         } else if before.unsent == 0 {
-            "application"
+            Limit::Application
         } else if before.window.saturating_sub(before.in_flight()) < before.unsent.min(u64::from(before.mss)) {
-            "receive_window"
+            Limit::ReceiveWindow
         } else {
-            "cwnd"
+            Limit::CongestionWindow
         }
     }
 
@@ -504,6 +505,8 @@ impl End {
             "notification"
         } else if stats.ecn_reductions > old.ecn_reductions {
             "ecn"
+        } else if state.phase == Phase::Cwr && before.is_some_and(|phase| phase != Phase::Cwr) {
+            "host_queue"
         } else if state.rack.tail_probes > probes.tail_probes {
             "tail_probe"
         } else if stats.window_probes > old.window_probes {
@@ -527,6 +530,18 @@ impl End {
         } else {
             "packet"
         }
+    }
+}
+
+/// What a timer's expiry is in tables.
+fn expiry(timer: Timer) -> telemetry::Cause {
+    match timer {
+        Timer::Retransmission => telemetry::Cause::Rto,
+        Timer::TailProbe => telemetry::Cause::Tlp,
+        Timer::Reordering => telemetry::Cause::Reordering,
+        Timer::WindowProbe => telemetry::Cause::WindowProbe,
+        Timer::DelayedAck => telemetry::Cause::DelayedAck,
+        Timer::Pacing => telemetry::Cause::Pacing,
     }
 }
 

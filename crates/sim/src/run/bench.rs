@@ -1,8 +1,10 @@
 //! The benchmark's workloads, as scenarios like any other.
 
+use super::folder::RunError;
 use crate::ledger::Destination;
 use crate::world::{Pause, World};
 use fanin_scenario::Scenario;
+use fanin_telemetry::TableError;
 use std::path::Path;
 
 /// Names of the workloads.
@@ -143,53 +145,57 @@ pub struct Measured {
 
 /// Sets a workload up. What it records goes into `folder`.
 ///
-/// # Panics
-/// When it cannot be, which a test excludes.
-pub fn prepare(workload: &Workload, folder: &Path) -> World {
+/// # Errors
+/// When `folder` cannot be written.
+pub fn prepare(workload: &Workload, folder: &Path) -> Result<World, RunError> {
     let destination = if workload.records { Destination::Folder(folder) } else { Destination::Nowhere };
-    match super::setup::world(&workload.scenario, &destination) {
-        Ok(world) => world,
-        Err(error) => panic!("{error}"),
-    }
+    super::setup::world(&workload.scenario, &destination)
 }
 
 /// Runs a workload to its end.
 ///
+/// # Errors
+/// When its records cannot be written.
+///
 /// # Panics
-/// When it gets stuck, which would be a defect, or its records cannot be written.
-pub fn measure(mut world: World) -> Measured {
-    let memory = fanin_run_whole(&mut world);
-    Measured {
+/// When it gets stuck, which would be a defect.
+pub fn measure(mut world: World) -> Result<Measured, RunError> {
+    let memory = fanin_run_whole(&mut world)?;
+    Ok(Measured {
         packet_hops: world.core.ledger.totals.packet_hops,
         events: world.core.ledger.totals.events,
         now: world.core.now,
         fingerprint: world.core.ledger.fingerprint(),
         memory,
-    }
+    })
 }
 
 /// A function of its own, with a name that instruction counters find: of workloads that record, the whole counts.
 #[no_mangle]
 #[inline(never)]
-extern "Rust" fn fanin_run_whole(world: &mut World) -> Vec<(&'static str, f64)> {
+extern "Rust" fn fanin_run_whole(world: &mut World) -> Result<Vec<(&'static str, f64)>, TableError> {
     loop {
-        match world.advance(1 << 24) {
-            Ok(Pause::Budget) => {}
-            Ok(Pause::Done) => break,
-            Ok(Pause::Stuck(message)) => panic!("{message}"),
-            Err(error) => panic!("{error}"),
+        match world.advance(1 << 24)? {
+            Pause::Budget => {}
+            Pause::Done => break,
+            Pause::Stuck(message) => panic!("{message}"),
         }
     }
     let memory = world.memory();
-    if let Err(error) = super::folder::finish(world) {
-        panic!("{error}");
-    }
-    memory
+    super::folder::finish(world)?;
+    Ok(memory)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn records_that_cannot_be_written_are_an_error() {
+        let demo = workload("demo", 0.001).expect("a workload");
+        let error = prepare(&demo, Path::new("/nonexistent")).err().expect("an error").to_string();
+        assert!(error.starts_with("/nonexistent/") && error.contains("cannot be written"), "{error}");
+    }
 
     #[test]
     fn every_workload_and_feature_is_a_valid_scenario() {

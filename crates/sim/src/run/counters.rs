@@ -29,12 +29,14 @@ pub struct CounterGroup {
     pub doc: String,
     /// The first counts everything that the others divide.
     pub counters: Vec<CounterDef>,
+    /// Largest values, of all switches.
+    pub peaks: &'static [CounterDef],
 }
 
 impl CounterGroup {
     fn of(kind: &MechanismKind, ends: &SignalCounts) -> CounterGroup {
         let counts = &kind.counts;
-        let mut group = CounterGroup { name: counts.name, doc: counts.doc.to_string(), counters: Vec::new() };
+        let mut group = CounterGroup { name: counts.name, doc: counts.doc.to_string(), counters: Vec::new(), peaks: &[] };
         group.add(counts.counters.iter().map(|(def, _)| **def));
         for (name, doc, counters) in ends.groups() {
             if name == group.name {
@@ -42,6 +44,7 @@ impl CounterGroup {
                 group.add(counters.into_iter().map(|(def, _)| *def));
             }
         }
+        group.peaks = kind.peaks;
         if kind.sends_messages {
             group.add(MESSAGES);
         }
@@ -90,6 +93,12 @@ pub fn counters_page() -> String {
             };
             let _ = writeln!(page, "| `{}`{kind} | {} |", def.name, def.doc);
         }
+        if !group.peaks.is_empty() {
+            let _ = write!(page, "\n| largest value | of |\n|---|---|\n");
+        }
+        for def in group.peaks {
+            let _ = writeln!(page, "| `{}` | {} |", def.name, def.doc);
+        }
     }
     page
 }
@@ -101,7 +110,7 @@ mod tests {
     #[test]
     fn each_counter_is_declared_once_and_says_what_it_counts() {
         let groups = counters();
-        assert_eq!(groups.iter().map(|g| g.name).collect::<Vec<_>>(), ["notifications", "trimming"]);
+        assert_eq!(groups.iter().map(|g| g.name).collect::<Vec<_>>(), ["notifications", "rimm", "trimming"]);
         for group in &groups {
             let mut names: Vec<_> = group.counters.iter().map(|def| def.name).collect();
             names.sort_unstable();

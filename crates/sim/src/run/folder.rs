@@ -111,8 +111,10 @@ pub fn run(scenario: &Scenario, folder: &Path, observer: &mut dyn Observer) -> R
     manifest.insert("scenario_hash".into(), json!(scenario.hash()));
     manifest.insert("warnings".into(), json!(scenario.warnings().iter().map(ToString::to_string).collect::<Vec<_>>()));
     manifest.insert("notes".into(), json!(scenario.notes()));
-    clear(folder).map_err(|(path, e)| fail(&path, &e))?;
+    // The new manifest first: a run that is killed while it clears must not leave one that says `complete`.
+    let earlier = folder.join("manifest.json").exists();
     write_json(folder, "manifest.json", &manifest)?;
+    clear(folder, earlier).map_err(|(path, e)| fail(&path, &e))?;
     let ballast = Ballast::new(folder);
     let result = run_inside(scenario, folder, observer, &mut manifest, ballast);
     if let Err(error) = &result {
@@ -122,11 +124,11 @@ pub fn run(scenario: &Scenario, folder: &Path, observer: &mut dyn Observer) -> R
     result
 }
 
-/// Removes what an older result left: nothing of it may survive beside a new manifest. A folder without a manifest is not a
+/// Removes what an `earlier` result left: nothing of it may survive beside a new manifest. A folder that had no manifest was no
 /// result, and tables in it are not ours.
-fn clear(folder: &Path) -> Result<(), (PathBuf, std::io::Error)> {
+fn clear(folder: &Path, earlier: bool) -> Result<(), (PathBuf, std::io::Error)> {
     let mut names = vec!["summary.json".to_string(), "report.html".to_string()];
-    if folder.join("manifest.json").exists() {
+    if earlier {
         names.push(CaptureFile::NAME.to_string());
         names.extend(TABLES.iter().flat_map(|table| FORMATS.map(|format| format!("{table}.{format}"))));
     }
@@ -322,10 +324,9 @@ mod tests {
         for name in old.iter().chain(&["mine.csv"]) {
             std::fs::write(at(name), "x").unwrap();
         }
-        clear(folder.path()).unwrap();
+        clear(folder.path(), false).unwrap();
         assert!(at("flows.csv").exists(), "without a manifest it is not a result");
-        std::fs::write(at("manifest.json"), "{}").unwrap();
-        clear(folder.path()).unwrap();
+        clear(folder.path(), true).unwrap();
         assert!(old.iter().all(|name| !at(name).exists()));
         assert!(at("mine.csv").exists());
     }

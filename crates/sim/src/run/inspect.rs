@@ -2,8 +2,9 @@
 
 use crate::fabric::link::FarEnd;
 use crate::fabric::port::Owner;
+use crate::fabric::SwitchNode;
 use crate::world::World;
-use fanin_packet::{Envelope, Header, Side};
+use fanin_packet::{Envelope, Header, Kind, Side};
 use fanin_switch::CountGroup;
 use fanin_telemetry::{DropRow, FlowRow, HopRow, HostRow, PortRow, QueryRow, QueueRow, SegmentRow, StampRow, TableError};
 use fanin_transport::{SignalCounts, TcpEndpoint};
@@ -124,12 +125,18 @@ impl World {
     /// Control messages that wait at switches or travel, those that were lost on a link left out.
     pub fn messages_on_the_way(&self) -> u64 {
         let waiting: u64 = self.fabric.switches.iter().flat_map(|switch| &switch.mechanisms).map(|m| m.messages()).sum();
-        waiting + self.existing(|envelope, header| matches!(header, Header::Control(_)) && envelope.ttl > 0)
+        waiting + self.existing(|envelope, _| envelope.kind == Kind::Control && envelope.ttl > 0)
     }
 
     /// Trimmed packets, and packets with a signal for their receiver, that are on the way.
     pub fn trimmed_and_signals_on_the_way(&self) -> (u64, u64) {
-        (self.existing(|envelope, _| envelope.trimmed), self.existing(|_, header| header.carries_signal()))
+        let signals = |envelope: &Envelope, header: &Header| header.carries_signal() && envelope.kind != Kind::Control;
+        (self.existing(|envelope, _| envelope.trimmed), self.existing(signals))
+    }
+
+    /// Packets on the way whose frames have headers of switches of so many bytes; messages do not count.
+    pub fn with_shim(&self, bytes: u16) -> u64 {
+        self.existing(|envelope, _| envelope.extra.shim() == bytes && envelope.kind != Kind::Control)
     }
 
     /// Packets that exist and fit; each is visited.
@@ -145,9 +152,10 @@ impl World {
         self.existing(|envelope, header| matches!(header, Header::Control(_)) && envelope.frame > 0) - waiting.sum::<u64>()
     }
 
-    /// Packets that mechanisms hold.
+    /// Packets that mechanisms hold, and messages that are about to be offered to ports.
     pub fn held(&self) -> u64 {
-        self.fabric.switches.iter().flat_map(|switch| &switch.mechanisms).map(|m| m.held().len() as u64).sum()
+        let of = |s: &SwitchNode| s.mechanisms.iter().map(|m| m.held().len()).sum::<usize>() + s.outbox.len();
+        self.fabric.switches.iter().map(|switch| of(switch) as u64).sum()
     }
 
     /// Winds the world up and gives what its tables kept.

@@ -5,17 +5,18 @@ use super::sample::Samples;
 use crate::core::Core;
 use crate::fabric::link::{flag, FarEnd, Link, Rings};
 use crate::fabric::pool::Pool;
-use crate::fabric::port::{Explicit, Owner, Port};
+use crate::fabric::port::{at_dequeue, Explicit, Owner, Port};
 use crate::fabric::table::Fib;
 use crate::fabric::{Fabric, SwitchNode};
 use crate::hosts::ends::Ends;
+use crate::hosts::fifo::Standing;
 use crate::hosts::receive::Receivers;
 use crate::hosts::{Host, Hosts};
 use crate::ledger::{Capturing, Destination, Ledger, Stamps, Tables, Totals, Trace, Wanted};
 use crate::world::World;
 use fanin_engine::{Ahead, Ties, Timers, Wheel};
 use fanin_packet::Framing;
-use fanin_scenario::{NicOrder, PortModel, Sampling, Scenario};
+use fanin_scenario::{Nic, PortModel, Sampling, Scenario};
 use fanin_switch::{Admission, At, Buffer, Effects, Hooks, Marker, MechanismState, PathChooser, PortNo, PortSite, Scheduler};
 use fanin_switch::{Scheduling, SharedBuffer, Site};
 use fanin_telemetry::{Keep, Name, Registers};
@@ -126,12 +127,14 @@ pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefet
             framing,
         },
         hosts: Hosts {
+            reordering: Default::default(),
             hosts: topology.hosts.iter().map(nic).collect::<Vec<_>>().into(),
             ends: Ends::default(),
             transports: transports.collect::<Vec<_>>().into(),
             framing: framing.with_trailer(telemetry.trailer()),
             ttl: switch.ttl,
-            fifo_nic: doc.host.nic == NicOrder::Fifo,
+            fifo_nic: matches!(doc.host.nic, Nic::Fifo(_)),
+            standing: Standing::new(&doc.host, scenario.transports(), topology.hosts.len()),
             seed: scenario.seed(),
             entry_keys,
             completed: Vec::new(),
@@ -178,6 +181,7 @@ fn switches(scenario: &Scenario, framing: &Framing) -> Vec<SwitchNode> {
             framing: *framing,
             trailer: scenario.doc().telemetry.trailer(),
             ttl: switch.ttl,
+            cell: switch.cell_bytes(),
             seed: scenario.seed(),
         };
         let mechanisms = scenario.mechanisms(node).at(&site);
@@ -189,6 +193,7 @@ fn switches(scenario: &Scenario, framing: &Framing) -> Vec<SwitchNode> {
             hooks: mechanisms.iter().map(MechanismState::hooks).fold(Hooks::NONE, Hooks::with),
             mechanisms,
             ports: links.iter().map(|link| link.0).collect(),
+            outbox: VecDeque::new(),
         }
     };
     (0..topology.switch_count()).map(of).collect()
@@ -243,6 +248,7 @@ fn links_and_ports(scenario: &Scenario, framing: &Framing, switches: &[SwitchNod
             owner,
             rate: wire.rate,
             overhead: gap,
+            at_dequeue: 0,
             admission: Admission::Unlimited,
             marker: Marker::new(&fanin_switch::Marking::None(fanin_switch::NoMarking {})),
             rng: Stream::new(scenario.seed(), Purpose::Marking, i as u64),
@@ -261,8 +267,8 @@ fn links_and_ports(scenario: &Scenario, framing: &Framing, switches: &[SwitchNod
         }
         let at_arrival = Hooks::INGRESS.with(Hooks::ROUTE);
         let holds = matches!(link.far_end(), FarEnd::Host(_)) && scenario.doc().host.holds_packets();
-        // Packets of followed flows are recorded where they arrive.
-        let followed = !scenario.doc().telemetry.hosts.is_empty();
+        // Packets of followed flows are recorded where they arrive, and frames of captured links.
+        let followed = !scenario.doc().telemetry.hosts.is_empty() || scenario.captured_links().binary_search(&id).is_ok();
         if holds || followed || sends.any(Hooks::MESSAGES) || hooks(link.far_end()).any(at_arrival) {
             link.hook_ingress();
         }
@@ -304,7 +310,9 @@ fn equip(link: &mut Link, port: &mut Port, scenario: &Scenario, id: LinkId, expl
         (None, None) => Admission::Unlimited,
     };
     let cells = scenario.doc().switch.counts_cells();
-    if marker.acts_at_dequeue() || cells || admission.is_shared() {
+    port.at_dequeue = if marker.acts_at_dequeue() { at_dequeue::MARK } else { 0 };
+    port.at_dequeue |= if hooks.any(Hooks::SHIMS) { at_dequeue::DEPTH } else { 0 };
+    if port.at_dequeue != 0 || cells || admission.is_shared() {
         link.flags |= flag::DEQUEUE;
     }
     let heads = marker.decides_at_head();

@@ -1,6 +1,7 @@
 //! The numbers that summarise a run. The keys are documented in docs/results.md.
 
 use super::counters::{MESSAGES, TRIMMED};
+use crate::hosts::order::{Reordering, THRESHOLD};
 use crate::ledger::{Aborted, Outcome, SIZES};
 use crate::world::World;
 use fanin_packet::Header;
@@ -144,6 +145,10 @@ fn mechanisms(world: &World) -> Value {
         if !reasons.is_empty() {
             group.insert("by_reason".into(), json!(reasons));
         }
+        for (def, value) in ours().flat_map(|(_, m)| m.peaks()) {
+            let most = group.get(def.name).and_then(Value::as_u64).unwrap_or(0);
+            group.insert(def.name.to_string(), json!(most.max(value)));
+        }
         let link = |s: usize, port: fanin_switch::PortNo| world.fabric.switches[s].ports[port.index()] as usize;
         let peaks = ours().filter_map(|(s, m)| m.peak().map(|(port, bytes)| (link(s, port), bytes)));
         let largest = peaks.min_by_key(|(l, bytes)| (std::cmp::Reverse(*bytes), *l));
@@ -166,6 +171,32 @@ fn aborted(flow: &Aborted) -> Value {
         "dst": flow.dst.to_string(),
         "size_bytes": flow.size,
         "reason": reason,
+    })
+}
+
+/// In which order packets with payload arrived, over all flows. Shares are of the packets.
+fn reordering(r: &Reordering) -> Value {
+    let share = |n: u64| if r.packets == 0 { 0.0 } else { n as f64 / r.packets as f64 };
+    let displaced: u64 = r.displaced.values().sum();
+    let in_place = r.packets - displaced - r.beyond;
+    let mut density: BTreeMap<i32, u64> = r.displaced.clone();
+    if in_place > 0 {
+        density.insert(0, in_place);
+    }
+    json!({
+        "packets": r.packets,
+        "reordered": r.reordered,
+        "reordered_share": share(r.reordered),
+        "reordered_3": r.three,
+        "flows": r.flows_reordered,
+        "extent_max": r.extent_max,
+        "late_max_ps": r.late_max.ps(),
+        "extents": r.extents.iter().map(|(upto, n)| json!({"upto": upto, "packets": n})).collect::<Vec<_>>(),
+        "density": {
+            "threshold": THRESHOLD,
+            "beyond": r.beyond,
+            "displacements": density.iter().map(|(by, n)| json!({"displacement": by, "packets": n, "share": share(*n)})).collect::<Vec<_>>(),
+        },
     })
 }
 
@@ -219,6 +250,7 @@ pub(crate) fn summary(world: &World, queries: &[Option<Span>], outcomes: &mut [V
         "packets_sent": sums.packets_sent,
         "retransmits": sums.retransmits,
         "timeouts": sums.timeouts,
+        "reordering": reordering(&world.hosts.reordering),
         "marks": marks,
         "drops": recorder.drop_counts.values().sum::<u64>(),
         "marks_by_reason": marks_by_reason(world, marks),

@@ -191,3 +191,76 @@ fn datagram_flows_end_though_packets_were_lost() {
     });
     assert_eq!(summary["datagrams"], datagrams);
 }
+
+/// One flow of 3 MB whose window is `window` segments at first, over a NIC with a queue of its own; `others`: more traffic.
+fn queued_host(nic: &str, window: u32, transport: &str, others: &str) -> Ran {
+    run(&format!(
+        "[topology]\nkind = \"single_switch\"\nhosts = 3\nlink = {{ rate = \"10Gbps\", delay = \"1us\" }}\n[switch]\nbuffer = \"unlimited\"\n[host]\nnic = {nic}\n\
+         [transport]\nkind = \"tcp\"\nhandshake = false\ninitial_window = {window}\n{transport}\n\
+         [[traffic]]\nkind = \"flows\"\nname = \"data\"\nflows = [{{ src = \"h0\", dst = \"h1\", size = \"3MB\" }}]\n{others}"
+    ))
+}
+
+/// A queue of `txqueuelen` packets holds that many besides the one on the wire. What it does not accept stays in the socket: no
+/// loss, nothing is sent again, and the window is halved as if a mark had been echoed, once: the rest goes out by ACKs and never fills
+/// the queue again. With and without SACK and RACK.
+///
+/// Source: Linux pfifo_fast_enqueue, __tcp_transmit_skb, tcp_enter_cwr. Tolerance: none.
+#[test]
+fn a_full_queue_of_the_host_halves_the_window_and_loses_nothing() {
+    let reno = "congestion_control = \"newreno\"\n";
+    for (profile, sack) in [("linux", "true"), ("linux", "false"), ("rfc", "true"), ("rfc", "false")] {
+        let transport =
+            format!("profile = \"{profile}\"\nsack = {sack}\n{reno}receive_window = {{ kind = \"fixed\", size = \"16MiB\" }}\n");
+        let small = if profile == "linux" { "small_queues = false\n" } else { "" };
+        let ran = queued_host("{ kind = \"fifo\", txqueuelen = 400 }", 500, &format!("{transport}{small}"), "");
+        let flow = &ran.kept.flows[0];
+        let drops: Vec<_> = ran.kept.drops.iter().map(|row| (row.time_ps, row.reason.to_string(), row.queue_bytes)).collect();
+        println!("{profile}, sack {sack}: {drops:?}, {} retransmits, {:?}", flow.retransmits, flow.finish_ps);
+        assert_eq!(drops, [(0, "txqueue_full".to_string(), 400 * FRAME)]);
+        assert_eq!((flow.retransmits, flow.timeouts, flow.recoveries, flow.ecn_reductions), (0, 0, 0, 0));
+        assert_eq!((flow.status.to_string().as_str(), flow.packets_sent), ("complete", 3_000_000u64.div_ceil(1448)));
+        // All but a window's first part goes out at line rate: 1,000 segments halved are more than 8 us hold.
+        let least = tx_ps(WIRE, 10) * 3_000_000 / 1448;
+        assert!(flow.finish_ps.is_some_and(|at| at < least + 30_000_000), "{:?} {least}", flow.finish_ps);
+    }
+}
+
+/// ACKs and datagrams that a full queue does not accept are lost, and counted.
+#[test]
+fn a_full_queue_of_the_host_loses_datagrams() {
+    let cbr = |name: &str| {
+        format!("[[traffic]]\nkind = \"cbr\"\nname = \"{name}\"\nsrc = \"h0\"\ndst = \"h2\"\nrate = \"9Gbps\"\ncounts = \"wire\"\npacket = \"1472B\"\nsize = \"147200B\"\n")
+    };
+    let ran = queued_host("{ kind = \"fifo\", txqueuelen = 200 }", 1000, "", &(cbr("a") + &cbr("b")));
+    let sources: Vec<_> = ran.kept.flows.iter().filter(|row| row.transport.to_string() == "udp").collect();
+    let mut lost = 0;
+    for source in &sources {
+        let own = ran.kept.drops.iter().filter(|row| row.flow == source.flow).count() as u64;
+        assert_eq!(source.delivered_bytes, (source.packets_sent - own) * 1472);
+        lost += own;
+    }
+    // 200 datagrams come in 100 packets' time at nine tenths each: as many too many as that, less one in ten.
+    println!("{lost} of 200 datagrams");
+    assert!((80..=100).contains(&lost), "{lost}");
+    assert_eq!(ran.totals.dropped as usize, ran.kept.drops.len());
+}
+
+/// TCP small queues: before an RTT is known 1 MiB of a connection stands in its host, then what cwnd / SRTT sends in a
+/// millisecond; a second connection does not wait for the rest of the first one's window. The NIC never idles.
+///
+/// Source: Linux tcp_small_queue_check. Tolerance: none.
+#[test]
+fn small_queues_leave_the_rest_in_the_socket() {
+    let second = "[[traffic]]\nkind = \"flows\"\nname = \"second\"\nflows = [{ src = \"h0\", dst = \"h2\", size = \"1448B\", start = \"1us\" }]\n";
+    let frames = (1u64 << 20).div_ceil(FRAME); // the last one finds 1 MiB or less
+    for (small, stood) in [(true, frames), (false, 1000)] {
+        let ran = queued_host("\"fifo\"", 1000, &format!("small_queues = {small}"), second);
+        let (first, second) = (&ran.kept.flows[0], &ran.kept.flows[1]);
+        let at = second.finish_ps.expect("complete") - tx_ps(WIRE, 10) - 2_000_000;
+        println!("small {small}: second on the wire at {at} ps, first over at {:?}", first.finish_ps);
+        assert_eq!(at, (stood + 1) * tx_ps(WIRE, 10), "behind {stood} frames");
+        let least = tx_ps(WIRE, 10) * (3_000_000u64.div_ceil(1448) + 1);
+        assert!(first.finish_ps.is_some_and(|at| at < least + 10_000_000), "{:?} {least}", first.finish_ps);
+    }
+}

@@ -204,7 +204,9 @@ fn traffic() -> impl Strategy<Value = String> {
 }
 
 fn around(switch: impl Strategy<Value = String>, classes: bool) -> impl Strategy<Value = Random> {
-    let nic = (select(vec!["fair", "fifo"]), select(vec!["v4", "v4", "v6"]));
+    let queue = select(vec!["{ kind = \"fifo\", txqueuelen = 5 }", "{ kind = \"fifo\", txqueuelen = 60 }"]);
+    let nic = prop_oneof![2 => Just("\"fair\""), 2 => Just("\"fifo\""), 1 => queue];
+    let nic = (nic, select(vec!["v4", "v4", "v6"]));
     (topology(), switch, transport(), prop::collection::vec(traffic(), 1..4), nic, 1..1000u32).prop_map(move |(topology, switch, transport, traffic, (nic, ip), seed)| {
         let mut traffic = traffic.concat();
         if !classes {
@@ -214,7 +216,7 @@ fn around(switch: impl Strategy<Value = String>, classes: bool) -> impl Strategy
         }
         let cells = if switch.contains(" cells") { "cell = \"200B\"\n" } else { "" };
         let text = format!(
-            "seed = {seed}\nduration = \"4ms\"\n[topology]\n{topology}\n[switch]\n{cells}{switch}[host]\nnic = \"{nic}\"\n[framing]\nip = \"{ip}\"\n[transport]\n{transport}{traffic}"
+            "seed = {seed}\nduration = \"4ms\"\n[topology]\n{topology}\n[switch]\n{cells}{switch}[host]\nnic = {nic}\n[framing]\nip = \"{ip}\"\n[transport]\n{transport}{traffic}"
         );
         Random { text }
     })

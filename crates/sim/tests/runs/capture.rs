@@ -319,3 +319,61 @@ fn trimmed_packets_and_nacks_are_captured() {
         assert_eq!(trimmed, nacks);
     }
 }
+
+/// Every frame of the captured links is there, with the headers that switches put into it, and as long as its port says: so many
+/// with a number as there were detours, so many messages as were sent.
+#[test]
+fn links_show_what_switches_put_into_frames() {
+    for (ip, registers) in [("v4", ""), ("v6", "registers = {}\n")] {
+        let text = format!(
+            "[topology]\nkind = \"leaf_spine\"\nleaves = 3\nspines = 2\nhosts_per_leaf = 2\nhost_link = {{ rate = \"10Gbps\", delay = \"200ns\" }}\n\
+             uplink = {{ rate = \"40Gbps\", delay = \"300ns\" }}\n[framing]\nip = \"{ip}\"\n\
+             [switch]\nbuffer = {{ kind = \"static\", per_port = \"3000 packets\" }}\nmechanisms.rimm = {{ alpha = \"40 packets\" }}\nmechanisms.pdn = {{}}\n\
+             [[switch.except]]\ntier = 1\nmechanisms.rimm = {{ alpha = \"2000 packets\" }}\nmechanisms.pdn = {{}}\n\
+             [transport]\nkind = \"tcp\"\nhandshake = false\ndrop_notification = true\nrto_min = \"5ms\"\n\
+             [telemetry]\nqueues = [\"leaf2->h5\", \"leaf2->spine*\"]\nsample = \"off\"\n{registers}capture = {{ links = [\"leaf*->spine*\", \"spine*\"], hosts = [\"h5\"] }}\n\
+             [[traffic]]\nkind = \"incast\"\nreceiver = \"h5\"\nsenders = [\"h0..h3\"]\nflows_per_sender = 3\nsize = \"300KB\"\n"
+        );
+        let mut world = world(&scenario(&text), &Destination::Memory).expect("a world");
+        while world.advance(100_000).expect("tables in memory") == Pause::Budget {}
+        let count = |name| world.counter("rimm", name);
+        let [detours, messages] = [count("detoured") + count("redetoured"), count("messages_sent")];
+        assert!(detours > 50 && messages > 1 && count("dropped_away") == 0, "{detours} {messages}");
+        let [astray, lost, rest] = [count("astray"), count("messages_lost"), world.in_flight()];
+        let ports: BTreeMap<String, (u64, u64)> =
+            world.ports_now().into_iter().map(|port| (port.name, (port.tx_packets - port.on_wire, port.tx_bytes))).collect();
+        let kept = world.into_kept().expect("tables");
+        assert_eq!(rest, 0);
+
+        let mut capture = Capture::new(&kept.packets[..]).unwrap();
+        let mut kinds: BTreeMap<u16, u64> = BTreeMap::new();
+        let mut seen: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+        let mut last = 0;
+        while let Some(frame) = capture.next_frame().unwrap() {
+            assert!(frame.time_ps >= last, "in order of time");
+            last = frame.time_ps;
+            let (interface, bytes) = (frame.interface, frame.data.len() as u64 + 4);
+            let kind = u16::from_be_bytes([frame.data[12], frame.data[13]]);
+            if kind != 0xA800 && kind != 0xA6DD || frame.data.len() > 60 {
+                let headers = frame.headers().expect("IP behind whatever header");
+                assert!(headers.ports.is_some() && headers.protocol == 6);
+            }
+            let name = capture.interfaces()[interface].name.clone();
+            if name == "h5" {
+                assert!(!(0xA8F0..=0xA8F4).contains(&kind), "hosts see none of it");
+                continue;
+            }
+            *kinds.entry(kind).or_default() += 1;
+            let port = seen.entry(name).or_default();
+            *port = (port.0 + 1, port.1 + bytes);
+        }
+        for (name, frames) in &seen {
+            let to_host = name.contains("->h");
+            assert!(to_host || ports[name] == *frames, "{name}: {frames:?}, and the port says {:?}", ports[name]);
+        }
+        assert_eq!((kinds[&0xA8F1], kinds[&0xA8F2]), (detours, detours - astray));
+        // The last message may be on its way when the run ends.
+        assert!(kinds[&0xA8F3] == messages && messages - lost - kinds[&0xA8F4] <= 1, "{kinds:?}, {messages} and {lost}");
+        assert!(kinds[&0xA8F0] > 1_000);
+    }
+}

@@ -55,7 +55,7 @@ fn wire_overhead_is_a_parameter_of_the_link() {
 fn mechanisms_have_the_counters_that_are_declared() {
     let text =
         "[topology]\nkind = \"single_switch\"\nhosts = 9\n[switch]\nbuffer = { kind = \"static\", per_port = \"16 packets\" }\n\
-                [switch.mechanisms.pdn]\n[switch.mechanisms.trimming]\n\n\
+                [switch.mechanisms.pdn]\n[switch.mechanisms.rimm]\n[switch.mechanisms.trimming]\n\n\
                 [transport]\nkind = \"tcp\"\nhandshake = false\ntrim_nack = true\ndrop_notification = true\n\
                 [[traffic]]\nkind = \"incast\"\nreceiver = \"h8\"\nsize = \"200KB\"\n";
     let scenario = Scenario::from_toml(text, Path::new(".")).expect("a valid scenario");
@@ -66,7 +66,7 @@ fn mechanisms_have_the_counters_that_are_declared() {
         let counted = mechanisms[group.name].as_object().expect("a table");
         let mut there: Vec<&str> = counted.keys().map(String::as_str).collect();
         there.retain(|key| !["by_reason", "largest_queue"].contains(key));
-        let mut declared: Vec<&str> = group.counters.iter().map(|def| def.name).collect();
+        let mut declared: Vec<&str> = group.counters.iter().chain(group.peaks).map(|def| def.name).collect();
         there.sort_unstable();
         declared.sort_unstable();
         assert_eq!(there, declared);

@@ -38,9 +38,23 @@ params! {
     pub struct UnlimitedBuffer { }
 }
 
+/// What devices and other simulators call buffers.
+fn meant(kind: &str) -> Option<&'static str> {
+    match kind {
+        "shared" | "shared_buffer" | "dt" | "dynamic_threshold" | "alpha" => {
+            Some("did you mean 'dynamic'? It is one buffer that all ports share, each up to alpha times what is free")
+        }
+        "drop_tail" | "droptail" | "tail_drop" | "taildrop" | "fifo" | "fixed" | "per_port" | "dedicated" => {
+            Some("did you mean 'static'? It is a fixed amount per port (drop tail)")
+        }
+        "infinite" | "none" | "lossless" => Some("did you mean 'unlimited'?"),
+        _ => None,
+    }
+}
+
 choice! {
     /// How much may wait at a port. A packet that finds its port idle goes onto the wire and needs no room.
-    pub enum Buffer {
+    pub enum Buffer, meaning meant {
         /// A fixed amount per port (drop tail).
         "static" => Static(StaticBuffer),
         /// Shared by all ports with a dynamic threshold.

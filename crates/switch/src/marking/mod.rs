@@ -105,11 +105,25 @@ pub(crate) trait Policy: Sized {
     }
 }
 
+/// What devices and other simulators call marking.
+fn meant(kind: &str) -> Option<&'static str> {
+    match kind {
+        "ecn" => Some("did you mean 'threshold', a step at k as DCTCP has it, or 'red', by chance from the average queue?"),
+        "dctcp" | "step" | "ecn_threshold" | "k" => Some("did you mean 'threshold'? It marks above k, as DCTCP has it"),
+        "wred" | "red_ecn" | "ecn_red" | "dcqcn" => {
+            Some("did you mean 'red'? It marks ECN-capable packets by chance, from the average queue")
+        }
+        "fq_codel" | "cobalt" => Some("did you mean 'codel'?"),
+        "off" | "drop_tail" | "droptail" => Some("did you mean 'none'?"),
+        _ => None,
+    }
+}
+
 macro_rules! registry {
     ($( $(#[doc = $doc:expr])* $kind:literal => $name:ident($params:ty, $state:ty), )*) => {
         choice! {
             /// How a port signals congestion. One state per port, which looks at the whole port; `codel` has one for each class.
-            pub enum Marking {
+            pub enum Marking, meaning meant {
                 $( $(#[doc = $doc])* $kind => $name($params), )*
             }
         }

@@ -8,16 +8,20 @@
 //! A mechanism is one file with its parameters, its state and its [`Mechanism`], one line in the registry below, and one page
 //! in docs/switch.
 
+mod around;
 mod pdn;
+pub(crate) mod rimm;
 mod trimming;
 
+pub use around::{Surroundings, TransportInUse};
 pub use pdn::{NoticeCounts, Operations, PdnParams};
+pub use rimm::{AlertBy, DrainedParams, FlowletGap, Hops, Release, RimmCounts, RimmParams, UnorderedParams};
 pub use trimming::{Cut, TrimCounts, TrimmingParams};
 
 use crate::{DropReason, PortView};
-use fanin_packet::{Control, Envelope, Framing, PacketId, Reference, Signal, Signals};
-use fanin_params::{params, pattern, CounterDef, Counters, Cx, Node as Value, Param};
-use fanin_units::{BitRate, Bytes, LinkId, Purpose, Stream, Time};
+use fanin_packet::{Control, Envelope, Framing, PacketId, Reference, Shim, Signal, Signals};
+use fanin_params::{params, pattern, CounterDef, Counters, Cx, Param};
+use fanin_units::{Amount, BitRate, Bytes, LinkId, Purpose, Stream, Time};
 
 /// A port of a switch: its place among the switch's links.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -56,6 +60,8 @@ pub struct Site {
     pub trailer: u16,
     /// Switches that a packet or message may cross.
     pub ttl: u8,
+    /// Bytes of a buffer cell.
+    pub cell: u32,
     pub seed: u64,
 }
 
@@ -84,7 +90,7 @@ pub(crate) fn longest(bytes: impl Iterator<Item = u64>) -> Option<(PortNo, Bytes
 
 /// Hooks of a mechanism that do something; the others are not run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Hooks(u8);
+pub struct Hooks(u16);
 
 impl Hooks {
     pub const NONE: Hooks = Hooks(0);
@@ -98,6 +104,10 @@ impl Hooks {
     pub const TURN: Hooks = Hooks(1 << 6);
     /// It sends messages, and gets those of others of its kind.
     pub const MESSAGES: Hooks = Hooks(1 << 7);
+    /// [`Mechanism::on_egress`].
+    pub const EGRESS: Hooks = Hooks(1 << 8);
+    /// It puts headers into frames, into which ports write what they leave behind ([`Shim::unit`]).
+    pub const SHIMS: Hooks = Hooks(1 << 9);
 
     /// Both.
     #[must_use]
@@ -153,6 +163,16 @@ pub struct Arrival<'a> {
     pub envelope: &'a mut Envelope,
     /// The port that it came in by; `None` where the switch itself made or held it.
     pub from: Option<PortNo>,
+    /// The header of a switch in its frame; there is one at most. [`Arrival::set_shim`] changes it.
+    pub shim: &'a mut Option<Shim>,
+}
+
+impl Arrival<'_> {
+    /// Puts a header into the frame in the place of the one before it, or takes that off.
+    pub fn set_shim(&mut self, shim: Option<Shim>) {
+        self.envelope.set_shim(shim.as_ref());
+        *self.shim = shim;
+    }
 }
 
 /// What a hook decides about a packet.
@@ -167,6 +187,8 @@ pub enum Verdict {
     Hold,
     /// The packet goes to another port of the switch, whose admission decides anew. Not at ingress.
     Detour(PortNo),
+    /// A message that the mechanism made by [`Effect::Clone`] ends here. Only at route.
+    Take,
     /// This one takes the place of the last packet of its class's queue, which goes to [`Mechanism::on_tail`]. Only at refusal
     /// for want of room, and only where both frames have the same size.
     Replace,
@@ -208,6 +230,12 @@ pub enum Effect {
     Emit { port: PortNo, message: Message },
     /// [`Mechanism::on_timer`] runs then. Earlier timers stay.
     Timer(Time),
+    /// Departures of a port are events while packets wait there, so that [`Mechanism::on_egress`] runs for each of them.
+    Watch(PortNo),
+    /// A message that is forwarded as packets are: the headers of `packet`, and `shim`. It joins the queue of a port as a
+    /// packet does, and may be dropped wherever a packet may ([`Mechanism::on_lost`]).
+    /// `class`: that of the packet where it is absent.
+    Clone { packet: PacketId, port: PortNo, ttl: u8, class: Option<u8>, shim: Shim },
 }
 
 /// See [`Effect`].
@@ -236,6 +264,8 @@ pub(crate) trait Mechanism: Sized {
     const SIGNALS: Signals = Signals::NONE;
     /// The EtherTypes of its messages, and of frames that carry one behind a packet of IPv4 or IPv6.
     const ETHER_TYPES: &'static [u16] = &[];
+    /// Largest values that it keeps besides its counters: of all switches the largest is shown.
+    const PEAKS: &'static [CounterDef] = &[];
 
     /// Whether it runs at a switch of this name.
     fn runs_at(_params: &Self::Params, _switch: &str) -> bool {
@@ -248,6 +278,11 @@ pub(crate) trait Mechanism: Sized {
     /// Reports what parameters cannot show to be wrong by themselves.
     fn check(_params: &Self::Params, _around: &Surroundings<'_>, _cx: &mut Cx) {}
 
+    /// Amounts of its parameters, for what they count.
+    fn amounts(_params: &Self::Params) -> Vec<Amount> {
+        Vec::new()
+    }
+
     /// The largest frame that may have a message at its end.
     fn largest_frame(_params: &Self::Params) -> Option<Bytes> {
         None
@@ -258,6 +293,11 @@ pub(crate) trait Mechanism: Sized {
 
     /// What it has counted.
     fn counts(&self) -> Self::Counts;
+
+    /// Largest values so far, one for each of [`Mechanism::PEAKS`].
+    fn peaks(&self) -> Vec<u64> {
+        Vec::new()
+    }
 
     /// Why it acted, where that is worth distinguishing: reasons and how often.
     fn by_reason(&self) -> Vec<(&'static str, u64)> {
@@ -321,6 +361,13 @@ pub(crate) trait Mechanism: Sized {
         None
     }
 
+    /// A frame's first bit has left a port whose departures are events. `packet` stands for it until the hook's effects are
+    /// carried out.
+    fn on_egress(&mut self, _node: &mut dyn Node, _packet: PacketId, _port: PortNo, _fx: &mut Effects) {}
+
+    /// A message made by [`Effect::Clone`] was dropped at this switch.
+    fn on_lost(&mut self, _shim: &Shim, _reason: DropReason) {}
+
     /// The wire of a port is free. `data`: the scheduler has a packet. Only run while something waits there, and for data alone
     /// not always: then it answers `Pass`.
     fn on_turn(&mut self, _node: &mut dyn Node, _port: PortNo, _data: bool, _fx: &mut Effects) -> Turn {
@@ -350,87 +397,6 @@ pub(crate) trait Mechanism: Sized {
     }
 }
 
-/// What a scenario has around its switches' mechanisms, as far as their checks need it.
-pub struct Surroundings<'a> {
-    pub framing: Framing,
-    /// Bytes of each frame behind the IP packet.
-    pub trailer: u16,
-    /// Nothing is dropped for want of room.
-    pub unlimited: bool,
-    /// A marking policy drops packets.
-    pub marking_drops: bool,
-    /// The transports in use.
-    pub transports: &'a [TransportInUse<'a>],
-    /// Whether all traffic could be read, so that no other transport is in use.
-    pub all_traffic: bool,
-    /// All nodes by name, and whether each is a switch. Empty where the topology could not be built.
-    pub nodes: &'a [(&'a str, bool)],
-    /// The switches that these mechanisms are set at, by name; empty with `nodes`.
-    pub switches: &'a [&'a str],
-}
-
-/// A transport in use.
-#[derive(Clone, Copy, Debug)]
-pub struct TransportInUse<'a> {
-    pub name: &'a str,
-    /// What it acts on.
-    pub acts_on: Signals,
-    /// What it could act on, each with the key that switches it on.
-    pub keys: &'a [(Signals, &'a str)],
-    /// Bytes of its largest IP packet.
-    pub mtu: u16,
-    /// Bytes of IP and transport header of a packet without data.
-    pub headers: u16,
-}
-
-impl Surroundings<'_> {
-    /// Warns where no transport in use acts on what the mechanism sends.
-    pub(crate) fn check_signals(&self, signals: Signals, what: &str, cx: &mut Cx) {
-        if !self.all_traffic || self.transports.iter().any(|t| t.acts_on.has(signals)) {
-            return;
-        }
-        cx.warn(None, format!("no transport in use acts on {what}"), None);
-        let key = self.transports.iter().flat_map(|t| t.keys).find(|(signal, _)| *signal == signals);
-        if let (Some(problem), Some((_, key))) = (cx.last(), key) {
-            problem.suggestion = Some(format!("set {key} = true at a transport"));
-        }
-    }
-
-    /// Refuses patterns that name nobody, and such that name every switch.
-    pub(crate) fn check_unaware(&self, patterns: &[String], hosts: bool, (nobody, instead): (&str, &str), cx: &mut Cx) {
-        if self.nodes.is_empty() {
-            return;
-        }
-        let allowed: Vec<&str> = self.nodes.iter().filter(|(_, switch)| *switch || hosts).map(|(name, _)| *name).collect();
-        let none = if hosts { "switch and no host" } else { "switch" };
-        for (i, wanted) in patterns.iter().enumerate() {
-            if !allowed.iter().any(|name| pattern::fits(wanted, name)) {
-                cx.index(i, |cx| unknown(wanted, &allowed, none, cx));
-            }
-        }
-        if !self.switches.is_empty() && self.switches.iter().all(|name| names_it(patterns, name)) {
-            let accepted = format!("at least one switch that is not in it, or {instead}");
-            let value: Value = patterns.to_vec().to_value().into();
-            let everywhere = self.switches.len() == self.nodes.iter().filter(|(_, switch)| *switch).count();
-            let message =
-                if everywhere { format!("names every switch: {nobody}") } else { "names every switch that has it".to_string() };
-            cx.error(Some(&value), message, Some(accepted));
-        }
-    }
-}
-
-fn unknown(wanted: &str, names: &[&str], none: &str, cx: &mut Cx) {
-    let node: Value = wanted.to_string().to_value().into();
-    cx.unknown(Some(&node), "node", wanted, names);
-    if let Some(problem) = cx.last() {
-        problem.line = None;
-        problem.message = format!("{} no {none}", if wanted.contains('*') { "matches" } else { "is" });
-        let few: Vec<&str> = names.iter().rev().take(4).copied().collect();
-        let more = if names.len() > few.len() { format!(", … ({} in all)", names.len()) } else { String::new() };
-        problem.accepted = Some(format!("names and patterns such as \"leaf*\"; there are {}{more}", few.join(", ")));
-    }
-}
-
 /// A group of counters: its name in summary.json, what it is about, and its counters with their values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CountGroup {
@@ -457,6 +423,8 @@ pub struct MechanismKind {
     pub sends_messages: bool,
     /// Its counters, all zero.
     pub counts: CountGroup,
+    /// Largest values that it keeps.
+    pub peaks: &'static [CounterDef],
 }
 
 macro_rules! registry {
@@ -515,6 +483,13 @@ macro_rules! registry {
                 all
             }
 
+            /// Amounts of their parameters, for what they count.
+            pub fn amounts(&self) -> Vec<Amount> {
+                let mut all = Vec::new();
+                $( all.extend(self.$key.iter().flat_map(<$state as Mechanism>::amounts)); )*
+                all
+            }
+
             /// What they let hosts know.
             pub fn signals(&self) -> Signals {
                 let mut all = Signals::NONE;
@@ -536,6 +511,7 @@ macro_rules! registry {
                     signals: <$state as Mechanism>::SIGNALS,
                     sends_messages: !<$state as Mechanism>::ETHER_TYPES.is_empty(),
                     counts: CountGroup::of(&<<$state as Mechanism>::Counts as Default>::default()),
+                    peaks: <$state as Mechanism>::PEAKS,
                 }, )*]
             }
 
@@ -564,6 +540,11 @@ macro_rules! registry {
 
             pub fn counts(&self) -> CountGroup {
                 match self { $( Self::$name(m) => CountGroup::of(&m.counts()), )* }
+            }
+
+            /// Largest values so far, each with what it is.
+            pub fn peaks(&self) -> Vec<(&'static CounterDef, u64)> {
+                match self { $( Self::$name(m) => <$state as Mechanism>::PEAKS.iter().zip(m.peaks()).collect(), )* }
             }
 
             pub fn by_reason(&self) -> Vec<(&'static str, u64)> {
@@ -630,6 +611,14 @@ macro_rules! registry {
                 match self { $( Self::$name(m) => m.on_departure(port, envelope), )* }
             }
 
+            pub fn on_egress(&mut self, node: &mut dyn Node, packet: PacketId, port: PortNo, fx: &mut Effects) {
+                match self { $( Self::$name(m) => m.on_egress(node, packet, port, fx), )* }
+            }
+
+            pub fn on_lost(&mut self, shim: &Shim, reason: DropReason) {
+                match self { $( Self::$name(m) => m.on_lost(shim, reason), )* }
+            }
+
             pub fn on_turn(&mut self, node: &mut dyn Node, port: PortNo, data: bool, fx: &mut Effects) -> Turn {
                 match self { $( Self::$name(m) => m.on_turn(node, port, data, fx), )* }
             }
@@ -653,9 +642,12 @@ macro_rules! registry {
     };
 }
 
+// Hooks run in this order, up to the first verdict that is not `Pass`: what changes frames comes before what keeps them.
 registry! {
     /// Packet drop notification: the sender of a dropped packet is notified at once. Absent: it does not run.
     pdn => Pdn(PdnParams, pdn::Pdn),
+    /// RIMM: packets for a queue that is too long wait on a detour by a neighbour. Absent: it does not run.
+    rimm => Rimm(RimmParams, rimm::Rimm),
     /// Trimming: what finds no room loses its payload instead of being dropped. Absent: it does not run.
     trimming => Trimming(TrimmingParams, trimming::Trimming),
 }
@@ -704,6 +696,6 @@ pub(crate) mod testing {
             peer_runs: if peer.starts_with('h') { Vec::new() } else { vec!["pdn", "trimming"] },
         };
         let ports = (0..).zip(peers).map(port).collect();
-        Site { name: "s0".to_string(), ports, framing: Framing::ETHERNET, trailer: 0, ttl: 64, seed: 1 }
+        Site { name: "s0".to_string(), ports, framing: Framing::ETHERNET, trailer: 0, ttl: 64, cell: 80, seed: 1 }
     }
 }

@@ -109,9 +109,9 @@ pub struct Trimming {
 }
 
 impl Trimming {
-    /// Frame bytes of a packet's headers alone.
+    /// Frame bytes of a packet's headers alone, with those that switches have put before them.
     fn header_frame(&self, e: &Envelope) -> u16 {
-        self.framing.frame(u16::from(e.header))
+        self.framing.frame(u16::from(e.header)) + e.extra.shim()
     }
 
     /// Whether a packet can lose its payload: of a reliable transport, as nobody sends datagrams again, with more payload than
@@ -332,7 +332,7 @@ mod tests {
         let (mut own, mut tails) = (0, 0);
         for id in 0..400 {
             let (mut mine, other) = (tcp(1460, false), tcp(1460, false));
-            let packet = Arrival { id, envelope: &mut mine, from: None };
+            let packet = Arrival { id, envelope: &mut mine, from: None, shim: &mut None };
             let view = busy.view(PortNo(0));
             let mut refused = Refused { packet, port: PortNo(0), view, reason: DropReason::BUFFER_FULL, tail: Some(&other) };
             match t.on_refusal(&mut busy, &mut refused, &mut Effects::default()) {
@@ -345,7 +345,7 @@ mod tests {
         assert_eq!((t.counts.trimmed, t.by_reason()), (u64::from(own), vec![("buffer_full", u64::from(own))]));
         // A tail of another size stays.
         let (mut mine, other) = (tcp(1460, false), tcp(1000, false));
-        let packet = Arrival { id: 9, envelope: &mut mine, from: None };
+        let packet = Arrival { id: 9, envelope: &mut mine, from: None, shim: &mut None };
         let view = busy.view(PortNo(0));
         let mut refused = Refused { packet, port: PortNo(0), view, reason: DropReason::BUFFER_FULL, tail: Some(&other) };
         assert_eq!(t.on_refusal(&mut busy, &mut refused, &mut Effects::default()), Verdict::Hold);
@@ -356,7 +356,7 @@ mod tests {
         let mut t = Trimming::new(&params(128, 10), &site(&["h0"])).unwrap();
         let (mut node, mut fx) = (bench(1), Effects::default());
         let mut offer = |node: &mut super::super::testing::Bench, e: &mut Envelope| {
-            t.on_offer(node, &mut Arrival { id: 1, envelope: e, from: None }, PortNo(0), &mut fx)
+            t.on_offer(node, &mut Arrival { id: 1, envelope: e, from: None, shim: &mut None }, PortNo(0), &mut fx)
         };
         assert_eq!(offer(&mut node, &mut tcp(0, false)), Verdict::Send);
         assert_eq!(offer(&mut node, &mut tcp(1460, false)), Verdict::Pass);

@@ -3,8 +3,10 @@
 //!
 //! A mechanism has a file with its parameters and its cases, and one line in the registry below. Docs: docs/vectors.md.
 
+mod rimm;
 mod s_ecn;
 
+pub use rimm::{Case as RimmCase, RimmVectorParams};
 pub use s_ecn::{Case as SEcnCase, SEcnVectorParams};
 
 use fanin_params::{Cx, Node, Param, Problem, Severity};
@@ -111,6 +113,7 @@ macro_rules! registry {
 }
 
 registry! {
+    "rimm" => rimm,
     "s-ecn" => s_ecn,
 }
 

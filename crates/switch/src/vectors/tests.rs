@@ -13,22 +13,35 @@ fn list(items: &[&str]) -> Value {
     Value::List(items.iter().map(|item| text(item).into()).collect())
 }
 
+fn every_value_fits(made: &Vectors) {
+    for sequence in &made.sequences {
+        let rows = std::iter::once((made.settings, &sequence.settings)).chain(sequence.rows.iter().map(|r| (made.columns, r)));
+        for (columns, row) in rows {
+            assert_eq!(columns.len(), row.len());
+            for (column, value) in columns.iter().zip(row) {
+                assert!(column.holds(i128::from(*value)), "{} of {}: {value}", column.name, sequence.case);
+            }
+        }
+    }
+}
+
 #[test]
 fn every_value_has_room_in_its_column() {
     for (at, clock) in [("enqueue", "8ns"), ("dequeue", "1ns"), ("enqueue", "20ns")] {
         let registers = table(&[("clock", text(clock)), ("credit", text("65535B"))]).value;
         let made = vectors("s-ecn", &table(&[("at", text(at)), ("registers", registers)])).unwrap();
         assert_eq!(made.sequences.len(), 80);
-        for sequence in &made.sequences {
-            let rows =
-                std::iter::once((made.settings, &sequence.settings)).chain(sequence.rows.iter().map(|r| (made.columns, r)));
-            for (columns, row) in rows {
-                assert_eq!(columns.len(), row.len());
-                for (column, value) in columns.iter().zip(row) {
-                    assert!(column.holds(i128::from(*value)), "{} of {}: {value}", column.name, sequence.case);
-                }
-            }
-        }
+        every_value_fits(&made);
+    }
+}
+
+#[test]
+fn every_value_of_rimm_has_room_in_its_column() {
+    for (ports, alpha, bits) in [(3, "1600000B", 12), (1, "3B", 0), (64, "3GB", 16)] {
+        let settings = [("neighbours", Value::Int(ports)), ("alpha", text(alpha)), ("hash_bits", Value::Int(bits))];
+        let made = vectors("rimm", &table(&settings)).unwrap();
+        assert_eq!(made.sequences.len(), 22);
+        every_value_fits(&made);
     }
 }
 
@@ -72,7 +85,7 @@ fn what_is_wrong_is_said_all_at_once() {
         vectors(name, &params).unwrap_err().iter().map(ToString::to_string).collect()
     };
     let unknown = said("s-enc", table(&[]));
-    assert_eq!(unknown, ["\"s-enc\" is not a known mechanism with test vectors; accepted: s-ecn; did you mean 's-ecn'?"]);
+    assert_eq!(unknown, ["\"s-enc\" is not a known mechanism with test vectors; accepted: rimm, s-ecn; did you mean 's-ecn'?"]);
     let wrong = said("s-ecn", table(&[("cases", list(&["pair"])), ("rates", list(&["1Mbps"])), ("k", text("2"))]));
     assert_eq!(wrong.len(), 3, "{wrong:?}");
     assert!(wrong[0].contains("cases[0]") && wrong[0].contains("did you mean 'pairs'"), "{wrong:?}");

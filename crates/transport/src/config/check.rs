@@ -1,6 +1,8 @@
 //! TCP's parameters as a scenario sees them: values that contradict one another, and values that do nothing.
 
-use super::{DelayedAcks, EcnEcho, ReceiveWindow, RttSampling, SlowStart, SpuriousRto, Tcp, TCP_HEADER, TIMESTAMP_BYTES};
+use super::{
+    DelayedAcks, EcnEcho, PushBit, ReceiveWindow, RttSampling, SlowStart, SpuriousRto, Tcp, TCP_HEADER, TIMESTAMP_BYTES,
+};
 use crate::transport::{CheckSite, LossTimer, Shape, TransportParams};
 use fanin_packet::{IpVersion, Packet, Signals, SynOptions, TcpFlags, Timestamps};
 use fanin_params::{shown, Cx};
@@ -14,7 +16,7 @@ impl TransportParams for Tcp {
         contradictions(self, cx);
         hystart_without_cubic(self, cx);
         sizes(self, site, cx);
-        without_effect(self, cx);
+        without_effect(self, site, cx);
     }
 
     fn mtu(&self) -> u16 {
@@ -39,6 +41,10 @@ impl TransportParams for Tcp {
 
     fn first_window(&self, ip: IpVersion) -> u64 {
         self.initial_window_bytes(u32::from(self.payload(self.mtu, ip, self.timestamps)))
+    }
+
+    fn keeps_queues_small(&self) -> bool {
+        self.small_queues
     }
 
     fn receive_window(&self) -> Option<(&'static str, Bytes)> {
@@ -112,6 +118,16 @@ fn contradictions(tcp: &Tcp, cx: &mut Cx) {
             });
         }
     }
+    if let PushBit::HalfWindow(push) = &tcp.push {
+        for (i, bytes) in push.writes.iter().enumerate().filter(|(_, bytes)| bytes.get() == 0) {
+            let message = "writes nothing".to_string();
+            cx.key("push", |cx| {
+                cx.key("writes", |cx| {
+                    cx.index(i, |cx| cx.error(Some(&shown(bytes)), message, Some("at least 1B".to_string())).severity)
+                })
+            });
+        }
+    }
     if tcp.delayed_acks == DelayedAcks::Adaptive && tcp.delayed_ack_timeout > tcp.delayed_ack_max {
         let accepted = format!("at most {}", tcp.delayed_ack_max);
         cx.error_at("delayed_ack_timeout", &tcp.delayed_ack_timeout, "is above delayed_ack_max", &accepted);
@@ -155,7 +171,7 @@ fn hystart_without_cubic(tcp: &Tcp, cx: &mut Cx) {
 }
 
 /// Packets that are too small for their version of IP, segments that are too large for them.
-fn sizes(tcp: &Tcp, &CheckSite { trailer, ip }: &CheckSite, cx: &mut Cx) {
+fn sizes(tcp: &Tcp, &CheckSite { trailer, ip, .. }: &CheckSite, cx: &mut Cx) {
     let least = LEAST_IPV6_MTU + trailer;
     if ip == IpVersion::V6 && tcp.mtu < least {
         let stamp = if trailer > 0 { format!(" and {trailer} B for stamps") } else { String::new() };
@@ -183,19 +199,19 @@ fn sizes(tcp: &Tcp, &CheckSite { trailer, ip }: &CheckSite, cx: &mut Cx) {
     }
 }
 
-/// A value that differs from its default and changes nothing beside the others is an error: it was meant to do something.
-fn without_effect(tcp: &Tcp, cx: &mut Cx) {
-    let default = Tcp::new(tcp.profile, tcp.congestion_control.clone());
+/// A value that changes nothing beside the others was meant to do something.
+fn without_effect(tcp: &Tcp, site: &CheckSite, cx: &mut Cx) {
     macro_rules! idle {
         ($key:ident, $why:literal, $remedy:expr) => {
-            if tcp.$key != default.$key {
-                cx.error_at(stringify!($key), &tcp.$key, concat!("has no effect ", $why), $remedy);
-            }
+            cx.unused_at(stringify!($key), &tcp.$key, concat!("has no effect ", $why), $remedy)
         };
     }
     if !tcp.tso {
         idle!(tso_max, "while tso is off", "tso = true, or no tso_max");
         idle!(tso_rtt_log, "while tso is off", "tso = true, or no tso_rtt_log");
+    }
+    if !site.queues_at_hosts {
+        idle!(small_queues, "where the NIC takes packets from sockets", "host.nic = \"fifo\", or no small_queues");
     }
     if !tcp.timestamps {
         idle!(timestamp_tick, "while timestamps are off", "timestamps = true, or no timestamp_tick");
@@ -206,6 +222,12 @@ fn without_effect(tcp: &Tcp, cx: &mut Cx) {
     }
     if !tcp.sack {
         idle!(loss_detection, "without sack", "sack = true, or no loss_detection");
+    }
+    if !tcp.uses_rack() && !tcp.adapts_acks() {
+        idle!(timer_ticks, "without RACK and adaptive delayed ACKs", "profile = \"linux\", or no timer_ticks");
+    } else if tcp.timer_ticks && tcp.clock_granularity == Span::ZERO {
+        let remedy = "clock_granularity above 0, or no timer_ticks";
+        cx.error_at("timer_ticks", &tcp.timer_ticks, "has no effect where clock_granularity is 0", remedy);
     }
     if !tcp.uses_rack() {
         let remedy = "loss_detection = \"rack\" with sack = true, or leave it out";
@@ -227,10 +249,8 @@ fn without_effect(tcp: &Tcp, cx: &mut Cx) {
     }
     if !tcp.sack {
         idle!(dsack, "without sack", "sack = true, or no dsack");
-        if tcp.sack_compression != default.sack_compression {
-            let (kind, remedy) = (tcp.sack_compression.kind().to_string(), "sack = true, or no sack_compression");
-            cx.error_at("sack_compression", &kind, "has no effect without sack", remedy);
-        }
+        let (kind, remedy) = (tcp.sack_compression.kind().to_string(), "sack = true, or no sack_compression");
+        cx.unused_at("sack_compression", &kind, "has no effect without sack", remedy);
     }
     if tcp.initial_window.is_some() {
         idle!(initial_window_rule, "beside initial_window", "either initial_window or initial_window_rule");
@@ -243,8 +263,8 @@ fn without_effect(tcp: &Tcp, cx: &mut Cx) {
         let remedy = "drop_notification = true, trim_nack = true, or no drop_resend";
         idle!(drop_resend, "while drop_notification and trim_nack are off", remedy);
     }
-    if !tcp.sack && !tcp.ecn && tcp.prr {
-        idle!(prr, "without sack and without ecn", "sack = true, or prr = false");
+    if !tcp.sack && !tcp.ecn && !site.queues_at_hosts {
+        idle!(prr, "without sack and without ecn", "sack = true, or no prr");
     }
 }
 

@@ -6,7 +6,7 @@ use crate::config::Tcp;
 use crate::report::{AbortReason, Event, Pending, Stats};
 use crate::signals::{SignalCounts, SignalLog};
 use crate::snapshot::{SenderState, Timer};
-use crate::transport::{Kinds, Transport};
+use crate::transport::{Kinds, Refused, Transport};
 use fanin_packet::{Envelope, Header, IpVersion, Segment, SegmentMut, Signal};
 use fanin_units::{Stream, Time};
 
@@ -22,6 +22,10 @@ impl Transport for TcpEndpoint {
     /// After [`Transport::close`] it is refused.
     fn write(&mut self, _cfg: &Tcp, now: Time, bytes: u64) {
         if !self.fin_wanted {
+            if let Some(push) = self.outstanding.as_mut().and_then(|o| o.push.as_mut()) {
+                push.written(self.end, self.nxt.max(1) == self.end);
+            }
+            self.refused = false;
             self.end += bytes;
             self.arm_persist(now);
             if let Some(rx) = &mut self.rx {
@@ -86,6 +90,18 @@ impl Transport for TcpEndpoint {
         } else {
             0
         }
+    }
+
+    fn output_limit(&self, cfg: &Tcp, now: Time) -> u64 {
+        if cfg.small_queues {
+            self.small_queue(cfg, now)
+        } else {
+            u64::MAX
+        }
+    }
+
+    fn on_refusal(&mut self, cfg: &Tcp, now: Time) -> Option<Refused> {
+        self.refused_by_host(cfg, now)
     }
 
     #[inline(always)]

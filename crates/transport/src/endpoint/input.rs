@@ -95,6 +95,9 @@ impl TcpEndpoint {
         self.una = ack;
         let rtt = self.arrivals(cfg, now, (0, 0), ts_echo).latest_rtt(now);
         self.on_calm_ack(cfg, now, (acked, ts_echo), ece, rtt, false);
+        if cfg.tso {
+            self.note_deferral(cfg, now);
+        }
     }
 
     /// SND.UNA has advanced outside fast recovery: RTT, window, ECN, counters. Gives whether the window shall now fall by PRR.
@@ -214,6 +217,7 @@ impl TcpEndpoint {
     /// An ACK that is not the plain next one: duplicate, with SACK blocks, during recovery, a window update.
     #[inline(never)]
     fn on_ack_slowly(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>, (ack, edge, ts_echo): (u64, u64, u32)) {
+        self.refused = false;
         let mut repair = self.repair.take().unwrap_or_default();
         let acked = ack - self.una;
         let ece = self.ecn_on && p.flags.has(TcpFlags::ECE);
@@ -270,7 +274,7 @@ impl TcpEndpoint {
                 if acked > 0 {
                     self.fin_acked(cfg, now);
                 }
-                return self.after_ack(now, outstanding, window_moved);
+                return self.after_ack(cfg, now, outstanding, window_moved);
             }
             self.repair_on_ack(cfg, now, &mut repair, news)
         };
@@ -283,7 +287,7 @@ impl TcpEndpoint {
             }
             self.fin_acked(cfg, now);
         }
-        self.after_ack(now, outstanding, window_moved);
+        self.after_ack(cfg, now, outstanding, window_moved);
     }
 
     /// The SACK blocks of an ACK up to `ack`, where the times of segments are kept; `highest`: the end of the highest SACKed range so
@@ -324,13 +328,16 @@ impl TcpEndpoint {
     }
 
     /// The last step: a window that has opened, or is still closed.
-    fn after_ack(&mut self, now: Time, outstanding: bool, window_moved: bool) {
+    fn after_ack(&mut self, cfg: &Tcp, now: Time, outstanding: bool, window_moved: bool) {
         if !outstanding && self.rto_at != Time::MAX && window_moved && self.sync == super::Sync::Open {
             self.rto_at = Time::MAX; // no more probes
             self.rtt.reset_back_off();
         }
         self.arm_persist(now);
         self.settle();
+        if cfg.tso {
+            self.note_deferral(cfg, now);
+        }
     }
 
     /// Probes a closed window that data waits for. Source: RFC 9293 §3.8.6.1.

@@ -379,6 +379,7 @@ impl TcpEndpoint {
     #[inline(never)]
     pub(super) fn on_rto_timer(&mut self, cfg: &Tcp, now: Time) {
         self.rto_at = Time::MAX;
+        self.refused = false;
         match self.sync {
             Sync::Listen | Sync::Closed => return,
             Sync::TimeWait => {
@@ -426,7 +427,7 @@ impl TcpEndpoint {
         }
         self.retries += 1;
         self.rtt.back_off(cfg);
-        self.rto_at = now + self.rtt.rto;
+        self.rto_at = cfg.tick(now + self.rtt.rto);
     }
 
     /// A retransmission timeout. Source: RFC 6298 §5.4, RFC 5681 §3.1, RFC 6675 §5.1, RFC 6582 §3.2 step 4.

@@ -13,9 +13,11 @@ use fanin_units::{Span, Time};
 mod as_transport;
 mod drop_notification;
 mod input;
+mod local;
 mod loss;
 mod open_close;
 mod output;
+mod push;
 mod rack;
 mod receive;
 mod receiver;
@@ -201,6 +203,8 @@ pub struct TcpEndpoint {
     /// A switch has dropped the SYN, and asked to reduce the window.
     syn_dropped: bool,
     holding: bool,
+    /// The host's queue has not accepted a segment: the next one waits for an ACK or a timeout.
+    refused: bool,
 
     // Line 2: what a sender keeps per round.
     rtt: Rtt,
@@ -337,6 +341,7 @@ impl TcpEndpoint {
             syn_again: false,
             syn_dropped: false,
             holding: false,
+            refused: false,
         };
         endpoint.start(cfg, now);
         endpoint
@@ -465,6 +470,7 @@ impl TcpEndpoint {
             && self.phase == Phase::Open
             && self.dup_acks == 0
             && !self.fin_sent
+            && !self.refused
             && self.repair.as_ref().is_none_or(|r| r.board.is_empty() && r.notified.is_empty())
             && self.outstanding.as_ref().is_none_or(|o| o.is_calm());
     }

@@ -77,7 +77,7 @@ impl TcpEndpoint {
     }
 
     #[inline(always)]
-    fn next_segment(&self, cfg: &Tcp, now: Time) -> Option<Next> {
+    pub(super) fn next_segment(&self, cfg: &Tcp, now: Time) -> Option<Next> {
         match self.calm_segment(cfg, now) {
             Calm::New(next) => Some(next),
             Calm::Nothing => None,
@@ -115,7 +115,7 @@ impl TcpEndpoint {
     /// The next segment whatever the state of the connection.
     #[inline(always)]
     fn next_segment_at_any_time(&self, cfg: &Tcp, now: Time) -> Option<Next> {
-        if self.sync != Sync::Open {
+        if self.sync != Sync::Open || self.refused {
             return None;
         }
         let paced_out = self.paced_out(now);
@@ -289,8 +289,8 @@ impl TcpEndpoint {
             flags = flags.with(TcpFlags::CWR);
             self.cwr_due = false;
         }
-        if self.outstanding.is_some() {
-            self.note_sent(cfg, now, next.from);
+        if self.outstanding.is_some() && self.note_sent(cfg, now, next.from) {
+            flags = flags.with(TcpFlags::PSH);
         }
         self.fill(cfg, now, out, (flags, next.from, len as u16));
         out.envelope.ecn = if self.ecn_on { Ecn::Ect0 } else { Ecn::NotEct };
@@ -348,7 +348,7 @@ impl TcpEndpoint {
         }
         if let Some(o) = &mut self.outstanding {
             o.segments.sent_again(now, next.from, next.to);
-            self.rack_sent_again(now, next.from, clock);
+            self.rack_sent_again(cfg, now, next.from, clock);
         }
         // The timer is the oldest segment's, which is in the network from now on.
         let oldest_notified = next.why == Why::Notified && next.from == self.una;

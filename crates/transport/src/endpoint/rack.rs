@@ -6,6 +6,7 @@ mod window;
 
 use super::loss::{AckNews, Repair};
 use super::output::{Next, Why};
+use super::push::Push;
 use super::{Phase, TcpEndpoint};
 use crate::cc::Controller;
 use crate::config::{SpuriousRto, Tcp};
@@ -22,6 +23,8 @@ pub(super) struct Outstanding {
     pub rtt: EveryAck,
     /// Losses are found by RACK.
     pub rack: Option<Rack>,
+    /// PSH is set by more than the last segment.
+    pub push: Option<Push>,
 }
 
 /// What the retransmission timer is set for. Source: Linux icsk_pending.
@@ -172,10 +175,11 @@ impl Outstanding {
     /// For a connection of which SND.UNA is `una`, where its parameters ask for it.
     pub fn new(cfg: &Tcp, control_needs_rtt: bool) -> Option<Box<Self>> {
         let rack = cfg.uses_rack().then(|| Rack::new(cfg));
-        if rack.is_none() && !control_needs_rtt && !cfg.times_every_ack() && !cfg.tso {
+        let push = Push::new(cfg);
+        if rack.is_none() && push.is_none() && !control_needs_rtt && !cfg.times_every_ack() && !cfg.tso {
             return None;
         }
-        Some(Box::new(Outstanding { segments: Segments::new(0), rtt: EveryAck::default(), rack }))
+        Some(Box::new(Outstanding { segments: Segments::new(0), rtt: EveryAck::default(), rack, push }))
     }
 
     /// The handshake is over. RACK needs SACK. Source: RFC 8985 §4.
@@ -362,6 +366,7 @@ impl TcpEndpoint {
                 if segments.found_lost() > 0 {
                     self.begin_recovery(cfg, now, r, segments, rack, news.ece);
                 } else if news.ece && self.phase == Phase::Open && self.una > self.reduced_until {
+                    self.stats.ecn_reductions += 1;
                     self.begin_cwr_by_rack(cfg, now, r, rack);
                 }
             }
@@ -381,7 +386,7 @@ impl TcpEndpoint {
         if let Some(wait) = self.detect(segments, rack, now) {
             let wait = (wait + cfg.timer_slack).round_up(cfg.clock_granularity).min(self.rtt.rto);
             rack.timer = Timer::Reorder;
-            self.rto_at = now + wait;
+            self.rto_at = cfg.tick(now + wait);
             *set_timer = false;
         }
     }

@@ -142,14 +142,14 @@ impl TcpEndpoint {
     fn on_data_adaptively(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>, news: u64, at_once: bool) {
         let Some(mut rx) = self.rx.take() else { return };
         self.unacked = self.unacked.saturating_add(1);
+        self.note_echo(cfg, now, p, &mut rx);
         if self.holding {
             self.held += news;
         }
         let offered = self.rcv_edge - self.last_ack_sent; // Linux rcv_wnd
         let (len, mss) = (u32::from(p.envelope.payload), self.w.mss);
-        self.note_echo(cfg, now, p, &mut rx);
         let push = p.flags.has(TcpFlags::PSH) || p.flags.has(TcpFlags::FIN);
-        let again = rx.note_size((len, u32::from(p.tcp.bytes())), self.rcv_nxt, push, self.last_ack_sent, mss);
+        let again = rx.note_size((len, u32::from(p.tcp.bytes())), self.rcv_nxt, push, (self.last_ack_sent, offered), mss);
         rx.note_window(now, self.rcv_nxt, offered);
         let mut at_once = at_once;
         if cfg.adapts_acks() {
@@ -160,15 +160,20 @@ impl TcpEndpoint {
             self.quick = cfg.quick_acks as u8;
         }
         self.last_data = now;
-        if rx.window.as_mut().is_some_and(|window| window.grow(len, mss, self.held)) && cfg.adapts_acks() {
-            self.quick |= 1;
+        let (beyond, ahead) = self.beyond_gap();
+        if let Some(window) = &mut rx.window {
+            // What has just come is in memory too, although an application that does not hold back will have read it at once.
+            let unread = if self.holding { self.held } else { news };
+            if window.grow(len, mss, unread + beyond) && cfg.adapts_acks() {
+                self.quick |= 1;
+            }
         }
         self.offer_more(&mut rx, offered);
         let waiting = self.ooo.as_ref().is_some_and(|ooo| !ooo.is_empty());
         self.check_ack(cfg, now, &mut rx, waiting, at_once);
         if !self.holding {
             if let Some(window) = &mut rx.window {
-                window.on_read(now, self.rcv_nxt - self.held, rx.rtt, mss);
+                window.on_read(now, (self.rcv_nxt - self.held, self.held, ahead), rx.rtt, mss);
             }
             if cfg.adapts_acks() && rx.ends_message(self.last_ack_sent, again) {
                 self.due |= due::ACK;
@@ -182,8 +187,14 @@ impl TcpEndpoint {
         let offered = self.rcv_edge - self.last_ack_sent;
         self.note_echo(cfg, now, p, rx);
         let mut at_once = cfg.adapts_acks() && self.hurry_for_ecn(cfg, p, rx);
-        if self.sack_on && rx.window.as_mut().is_some_and(|w| w.grow(u32::from(p.envelope.payload), self.w.mss, self.held)) {
-            if cfg.adapts_acks() {
+        let (beyond, ahead) = self.beyond_gap();
+        if let Some(window) = &mut rx.window {
+            // It is not counted before it has been queued.
+            let len = p.envelope.payload;
+            let grown =
+                self.sack_on && window.grow(u32::from(len), self.w.mss, self.held + beyond.saturating_sub(u64::from(len)));
+            window.on_gap(ahead);
+            if grown && cfg.adapts_acks() {
                 self.quick |= 1;
             }
             self.offer_more(rx, offered);
@@ -194,12 +205,18 @@ impl TcpEndpoint {
         self.check_ack(cfg, now, rx, true, at_once);
     }
 
+    /// Bytes that wait beyond a gap, and how far they reach.
+    #[inline(always)]
+    fn beyond_gap(&self) -> (u64, u64) {
+        self.ooo.as_ref().map_or((0, 0), |ooo| (ooo.bytes(), ooo.end(self.rcv_nxt) - self.rcv_nxt))
+    }
+
     /// Measures the RTT by the timestamp that a segment echoes.
     fn note_echo(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>, rx: &mut Receiver) {
         let Some(ts) = p.timestamps().filter(|_| self.ts_on) else { return };
-        rx.note_echo(ts.echo, u32::from(p.envelope.payload), || {
+        rx.note_echo(ts.echo, u32::from(p.envelope.payload), self.held, cfg.timestamp_tick, || {
             let ticks = self.ts_clock(cfg, now).wrapping_sub(ts.echo);
-            (ticks as i32 >= 0).then(|| cfg.timestamp_tick * u64::from(ticks.max(1)))
+            (ticks as i32 >= 0).then(|| cfg.timestamp_tick * u64::from(ticks))
         });
     }
 
@@ -221,7 +238,7 @@ impl TcpEndpoint {
     /// Brings the window that the next segment offers up to date.
     fn offer_more(&mut self, rx: &mut Receiver, offered: u64) {
         if let Some(window) = &rx.window {
-            let (window, short) = window.select(self.held, self.rcv_scale, rx.mss, offered);
+            let (window, short) = window.select(self.held + self.beyond_gap().0, self.rcv_scale, rx.mss, offered);
             self.buffer = self.held + window;
             if short {
                 self.quick = 0;
@@ -266,7 +283,7 @@ impl TcpEndpoint {
         if self.ack_at != Time::MAX && self.ack_at <= now + wait / 4 {
             self.due |= due::ACK; // the timer is about to expire
         } else {
-            self.ack_at = self.ack_at.min(now + wait);
+            self.ack_at = self.ack_at.min(cfg.tick(now + wait));
         }
     }
 
@@ -338,7 +355,8 @@ impl TcpEndpoint {
         if let Some(mut rx) = self.rx.take() {
             let offered = self.rcv_edge - self.rcv_nxt;
             if let Some(window) = &mut rx.window {
-                window.on_read(now, self.rcv_nxt - self.held, rx.rtt, self.w.mss);
+                let ahead = self.beyond_gap().1;
+                window.on_read(now, (self.rcv_nxt - self.held, self.held, ahead), rx.rtt, self.w.mss);
                 announces = true;
             }
             self.offer_more(&mut rx, offered);

@@ -1,7 +1,7 @@
 //! What a receiver keeps beyond RFC 9293: the window that grows with the rate, ACKs whose delay follows the arrivals, merged SACKs,
-//! duplicates to report. Functions of Linux 5.15 and 6.12, in which these parts differ only by `frame_share`.
+//! duplicates to report. Functions of Linux 5.15 to 6.18, in which these parts differ by `frame_share` and `growth`.
 
-use crate::config::{fraction, part, GrowingWindow, ReceiveWindow, Tcp};
+use crate::config::{fraction, part, GrowingWindow, ReceiveWindow, Tcp, WindowGrowth};
 use fanin_units::{Span, Time};
 
 /// Before a segment was seen it is taken to be no larger. Source: Linux tcp_initialize_rcv_mss, TCP_MSS_DEFAULT.
@@ -90,18 +90,24 @@ impl Receiver {
         }
     }
 
-    /// An RTT by an echoed timestamp, in a full segment of `len` bytes: the lowest at once, others by an eighth.
-    /// Source: Linux tcp_rcv_rtt_measure_ts, tcp_rcv_rtt_update.
-    pub fn note_echo(&mut self, echo: u32, len: u32, rtt: impl FnOnce() -> Option<Span>) {
+    /// An RTT by an echoed timestamp, in a full segment of `len` bytes, where `held` bytes are unread; `rtt` is zero within a tick,
+    /// `tick`. Source: Linux tcp_rcv_rtt_measure_ts, tcp_rcv_rtt_update.
+    pub fn note_echo(&mut self, echo: u32, len: u32, held: u64, tick: Span, rtt: impl FnOnce() -> Option<Span>) {
         if echo == self.last_echo {
             return;
         }
         self.last_echo = echo;
-        if len >= self.mss {
-            if let Some(rtt) = rtt() {
-                self.rtt = if self.rtt == Span::ZERO || rtt < self.rtt { rtt } else { self.rtt - self.rtt / 8 + rtt / 8 };
-            }
+        if len < self.mss {
+            return;
         }
+        let Some(rtt) = rtt() else { return };
+        let first = self.rtt == Span::ZERO;
+        let (rtt, at_once) = match self.window.as_ref().map_or(WindowGrowth::Linux618, |w| w.growth) {
+            WindowGrowth::Linux515 => (rtt.max(tick), first),
+            WindowGrowth::Linux618 if rtt == Span::ZERO || (held > 0 && !first && rtt >= self.rtt) => return,
+            WindowGrowth::Linux618 => (rtt, first || rtt < self.rtt),
+        };
+        self.rtt = if at_once { rtt } else { self.rtt - self.rtt / 8 + rtt / 8 };
     }
 
     /// RCV.NXT has come to `next`, and `window` bytes more are offered: the time in which a window arrives bounds the RTT.
@@ -118,14 +124,21 @@ impl Receiver {
     }
 
     /// A segment with `len` bytes of payload and a TCP header of `header` bytes that ends at `end`; `push`: it carries PSH or FIN.
-    /// `acked`: where the last ACK stood; `most`: the largest segment. True if it is the second end of a message since that ACK.
-    /// Source: Linux tcp_measure_rcv_mss.
-    pub fn note_size(&mut self, (len, header): (u32, u32), end: u64, push: bool, acked: u64, most: u32) -> bool {
+    /// `acked`: where the last ACK stood, which offered `offered`; `most`: the largest segment. True if it is the second end of a
+    /// message since that ACK. Source: Linux tcp_measure_rcv_mss.
+    pub fn note_size(
+        &mut self,
+        (len, header): (u32, u32),
+        end: u64,
+        push: bool,
+        (acked, offered): (u64, u64),
+        most: u32,
+    ) -> bool {
         let last = std::mem::take(&mut self.last_size);
         if len >= self.mss {
             if len != self.mss {
                 if let Some(window) = &mut self.window {
-                    window.note_frame();
+                    window.note_frame(offered);
                 }
             }
             self.mss = len.min(most);
@@ -291,6 +304,7 @@ pub(super) struct Autotuning {
     /// rcv_ssthresh.
     clamp: u64,
     earned: u64,
+    growth: WindowGrowth,
     /// The most that the application has read in an RTT, and where and when the present RTT began. Source: Linux rcvq_space.
     most: u64,
     round_from: u64,
@@ -307,6 +321,7 @@ impl Autotuning {
             frame_share: params.frame_share.map_or(share, fraction),
             clamp: 0,
             earned: 0,
+            growth: params.growth,
             most: 0,
             round_from: 1,
             round_at: now,
@@ -320,20 +335,21 @@ impl Autotuning {
         self.round_at = now;
     }
 
-    /// The first full segment shows how much memory its payload takes. Source: Linux 6.12 tcp_measure_rcv_mss,
-    /// tcp_set_window_clamp.
-    fn note_frame(&mut self) {
+    /// The first full segment shows how much memory its payload takes; what is offered already, `offered`, has been earned.
+    /// Source: Linux 6.12 tcp_measure_rcv_mss, tcp_set_window_clamp.
+    fn note_frame(&mut self, offered: u64) {
         if self.share == self.frame_share {
             return;
         }
         self.share = self.frame_share;
+        let before = self.clamp;
         self.clamp = part(self.memory, self.share);
-        self.earned = self.earned.min(self.clamp);
+        self.earned = if self.clamp < before { self.earned.min(self.clamp) } else { self.earned.max(offered.min(self.clamp)) };
         self.most = self.most.min(self.clamp);
     }
 
-    /// A segment of `len` bytes has arrived, of which a full one has `mss`: the window is opened by two of them. True if it was.
-    /// Source: Linux tcp_grow_window, __tcp_grow_window.
+    /// A segment of `len` bytes has arrived, of which a full one has `mss`: the window is opened by two of them. `held`: bytes in
+    /// memory, its own with them. True if it was. Source: Linux tcp_grow_window, __tcp_grow_window.
     ///
     /// Deviation: a short segment is taken to occupy as much memory as a full one.
     pub fn grow(&mut self, len: u32, mss: u32, held: u64) -> bool {
@@ -355,25 +371,43 @@ impl Autotuning {
         true
     }
 
-    /// The application has read up to `read`. Source: Linux tcp_rcv_space_adjust.
-    pub fn on_read(&mut self, now: Time, read: u64, rtt: Span, mss: u32) {
+    /// The application has read up to `read`, `held` bytes are unread, and data beyond a gap reaches `ahead` bytes further.
+    /// Source: Linux tcp_rcv_space_adjust, tcp_rcvbuf_grow.
+    pub fn on_read(&mut self, now: Time, (read, held, ahead): (u64, u64, u64), rtt: Span, mss: u32) {
         if rtt == Span::ZERO || now.since(self.round_at) < rtt {
             return;
         }
-        let copied = read - self.round_from;
+        let (unread, spare) = match self.growth {
+            WindowGrowth::Linux515 => (0, 16 * u64::from(mss)),
+            WindowGrowth::Linux618 => (held, 0),
+        };
+        let copied = (read - self.round_from).saturating_sub(unread);
         if copied > self.most {
             // Twice what came against losses, and twice the growth on top for a sender in slow start, one round on.
-            let steady = 2 * copied + 16 * u64::from(mss);
-            let growth = u128::from(steady) * u128::from(copied - self.most) / u128::from(self.most.max(1));
-            let wanted = u128::from(steady) + 2 * growth;
-            let memory = (wanted * 256 / u128::from(self.share)).min(u128::from(self.max)) as u64;
-            if memory > self.memory {
-                self.memory = memory;
-                self.clamp = part(memory, self.share);
-            }
+            let steady = u128::from(2 * copied + spare);
+            let growth = steady * u128::from(copied - self.most) / u128::from(self.most.max(1));
+            self.make_room(steady + 2 * growth, ahead);
             self.most = copied;
         }
         (self.round_from, self.round_at) = (read, now);
+    }
+
+    /// Data has come beyond a gap, and reaches `ahead` bytes further than what is in order. Source: Linux 6.18 tcp_data_queue_ofo,
+    /// tcp_rcvbuf_grow.
+    pub fn on_gap(&mut self, ahead: u64) {
+        if self.growth == WindowGrowth::Linux618 {
+            self.make_room(u128::from(2 * self.most), ahead);
+        }
+    }
+
+    /// Memory for a window of `wanted` bytes, and of `ahead` more where data beyond a gap counts.
+    fn make_room(&mut self, wanted: u128, ahead: u64) {
+        let ahead = if self.growth == WindowGrowth::Linux618 { ahead } else { 0 };
+        let memory = ((wanted + u128::from(ahead)) * 256 / u128::from(self.share)).min(u128::from(self.max)) as u64;
+        if memory > self.memory {
+            self.memory = memory;
+            self.clamp = part(memory, self.share);
+        }
     }
 
     /// The window to offer beside `held` unread bytes, where `offered` is offered already; `mss`: a full segment. The second value:

@@ -18,9 +18,34 @@ impl TcpEndpoint {
     /// Bytes of new data that the application's buffer holds up to the end of the present socket buffer, which bursts do not
     /// cross: buffers are filled to the longest burst. Source: Linux tcp_xmit_size_goal.
     fn in_socket_buffer(&self, cfg: &Tcp) -> u64 {
-        let mss = u64::from(self.w.mss);
-        let goal = (cfg.tso_max.get() / mss).max(1) * mss;
+        let goal = self.socket_buffer(cfg);
         (goal - self.nxt.saturating_sub(1) % goal).min(self.end - self.nxt)
+    }
+
+    fn socket_buffer(&self, cfg: &Tcp) -> u64 {
+        let mss = u64::from(self.w.mss);
+        (cfg.tso_max.get() / mss).max(1) * mss
+    }
+
+    /// Whether a socket buffer ends at SND.NXT; without bursts each segment has one.
+    pub(super) fn ends_socket_buffer(&self, cfg: &Tcp) -> bool {
+        !cfg.tso || (self.nxt - 1) % self.socket_buffer(cfg) == 0
+    }
+
+    /// What the pacing rate sends in a millisecond; none before an RTT is known.
+    pub(super) fn bytes_by_rate(&self, cfg: &Tcp) -> Option<u64> {
+        let srtt = self.rtt.srtt;
+        match self.cc.pacing_rate(&self.w, srtt) {
+            Some(rate) => Some(rate.bytes_in(AUTOSIZE).get()),
+            None if srtt == Span::ZERO => None,
+            None => {
+                let standard = Paced { slow_start_gain: 2.0, gain: 1.2 };
+                let paced = self.paced(cfg).unwrap_or(&standard);
+                let gain = if self.w.cwnd < self.w.ssthresh / 2 { paced.slow_start_gain } else { paced.gain };
+                let window = self.w.cwnd.max(self.nxt - self.una) as f64;
+                Some((gain * window * AUTOSIZE.as_secs_f64() / srtt.as_secs_f64()) as u64)
+            }
+        }
     }
 
     /// Bytes of a burst that nothing but the rate and the NIC limits. Source: Linux tcp_tso_autosize, tcp_update_pacing_rate:
@@ -28,18 +53,7 @@ impl TcpEndpoint {
     fn burst_goal(&self, cfg: &Tcp) -> u64 {
         let mss = u64::from(self.w.mss);
         let most = cfg.tso_max.get();
-        let srtt = self.rtt.srtt;
-        let by_rate = match self.cc.pacing_rate(&self.w, srtt) {
-            Some(rate) => rate.bytes_in(AUTOSIZE).get(),
-            None if srtt == Span::ZERO => most,
-            None => {
-                let standard = Paced { slow_start_gain: 2.0, gain: 1.2 };
-                let paced = self.paced(cfg).unwrap_or(&standard);
-                let gain = if self.w.cwnd < self.w.ssthresh / 2 { paced.slow_start_gain } else { paced.gain };
-                let window = self.w.cwnd.max(self.nxt - self.una) as f64;
-                (gain * window * AUTOSIZE.as_secs_f64() / srtt.as_secs_f64()) as u64
-            }
-        };
+        let by_rate = self.bytes_by_rate(cfg).unwrap_or(most);
         let least = self.outstanding.as_ref().and_then(|o| o.segments.least_rtt());
         let short_rtt = match (cfg.tso_rtt_log, least) {
             (1.., Some(least)) => {
@@ -62,6 +76,21 @@ impl TcpEndpoint {
             size - size % mss
         } else {
             size
+        }
+    }
+
+    /// A burst that waits because of cwnd shows that the window is used up, although it is not full. Source: Linux
+    /// tcp_tso_should_defer, tcp_write_xmit (since 5.11 where nothing was sent either), tcp_cwnd_validate.
+    #[inline(never)]
+    pub(super) fn note_deferral(&mut self, cfg: &Tcp, now: Time) {
+        if self.nxt >= self.end || self.burst > 0 || !self.defers(cfg, now) {
+            return;
+        }
+        let by_cwnd = self.w.cwnd.saturating_sub(self.pipe());
+        if by_cwnd < self.edge - self.nxt && by_cwnd <= self.in_socket_buffer(cfg) {
+            self.cwnd_limited = true;
+            self.max_flight = self.nxt - self.una;
+            self.usage_end = self.nxt;
         }
     }
 

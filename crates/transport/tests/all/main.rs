@@ -9,6 +9,7 @@ mod packetdrill_slow_start;
 mod properties;
 mod scripts_drop_notification;
 mod scripts_ecn;
+mod scripts_linux_flow;
 mod scripts_loss;
 mod scripts_open_close;
 mod scripts_rack;

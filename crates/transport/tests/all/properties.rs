@@ -17,7 +17,13 @@ fn controls() -> impl Strategy<Value = CongestionControl> {
 }
 
 fn grown(buffer: u64, max: u64, frame_share: Option<f64>) -> ReceiveWindow {
-    ReceiveWindow::Auto(GrowingWindow { buffer: Bytes(buffer), max_buffer: Bytes(max), share: 0.5, frame_share })
+    ReceiveWindow::Auto(GrowingWindow {
+        buffer: Bytes(buffer),
+        max_buffer: Bytes(max),
+        share: 0.5,
+        frame_share,
+        growth: WindowGrowth::Linux618,
+    })
 }
 
 prop_compose! {

@@ -474,6 +474,42 @@ fn tso_does_not_wait_for_an_ack_that_is_far() {
     );
 }
 
+/// A window that bursts leave a segment of room in is used up all the same, if that room is what the next burst waits for: it grows by
+/// a segment for each window that is acknowledged. Source: Linux tcp_tso_should_defer, tcp_cwnd_validate.
+#[test]
+fn a_burst_that_waits_shows_that_the_window_is_used_up() {
+    let burst = |from: u64, n: u64| -> String {
+        (from..from + n).map(|i| format!("+0 > . {}:{}\n", 1 + 1000 * i, 1001 + 1000 * i)).collect()
+    };
+    run(
+        &offloading(base()),
+        &format!(
+            "+0 write 100000
+            {}
+            +0.0005 < . 1 ack 5001
+            # Half of the window; one more segment would fit.
+            {}
+            +0 > none
+            +0.0005 < . 1 ack 9001
+            +0 = cwnd 10000
+            {}
+            +0 > none
+            +0.0005 < . 1 ack 14001
+            {}
+            +0 > none
+            +0.0005 < . 1 ack 19001
+            +0 = cwnd 11000
+            {}
+            +0 > none",
+            nine(),
+            burst(9, 4),
+            burst(13, 5),
+            burst(18, 5),
+            burst(23, 5),
+        ),
+    );
+}
+
 /// Segments of the burst that a sender would start when all of a window of `cwnd` has been acknowledged after an RTT.
 fn burst_of(cfg: &Tcp, cwnd: u32, rtt: Span) -> u64 {
     let cfg = Tcp { initial_window: Some(cwnd), initial_ssthresh: Some(Bytes(1_000 * u64::from(cwnd))), ..cfg.clone() };

@@ -2,7 +2,7 @@
 
 use super::{Capture, CaptureError, Clock, Found, Interface, Trouble, LARGEST_BLOCK};
 use crate::headers::LinkType;
-use pcap_parser::{parse_pcap_frame, parse_pcap_frame_be, parse_pcap_header};
+use pcap_parser::parse_pcap_header;
 use std::io::Read;
 
 const FILE_HEADER: usize = 24;
@@ -48,6 +48,7 @@ impl<R: Read> Capture<R> {
             name: String::new(),
             speed: None,
             fcs: (network & 0x0400_0000 != 0).then_some((network >> 28) as u8 * 2),
+            snap: Some(header.snaplen).filter(|bytes| *bytes > 0),
             lost: 0,
             clock: if header.is_nanosecond_precision() { Clock::NANOSECONDS } else { Clock::MICROSECONDS },
         });
@@ -61,24 +62,27 @@ impl<R: Read> Capture<R> {
             RECORD_HEADER => {}
             _ => return Err(self.source.truncated(RECORD_HEADER as u64)),
         }
-        let bytes = self.source.data()[8..12].first_chunk().copied().unwrap_or_default();
-        let kept = if self.big_endian { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) };
+        let header: [u8; RECORD_HEADER] = self.source.data().first_chunk().copied().unwrap_or_default();
+        let field = |at: usize| {
+            let bytes = [header[at], header[at + 1], header[at + 2], header[at + 3]];
+            if self.big_endian {
+                u32::from_be_bytes(bytes)
+            } else {
+                u32::from_le_bytes(bytes)
+            }
+        };
+        let (seconds, fraction, kept, length) = (field(0), field(4), field(8), field(12));
         if u64::from(kept) > LARGEST_BLOCK {
             let what = format!("a packet of {kept} captured bytes; at most {LARGEST_BLOCK} are read");
             return Err(self.source.error(Trouble::Malformed, what));
         }
         let end = RECORD_HEADER + kept as usize;
         self.source.all(end)?;
-        let parse = if self.big_endian { parse_pcap_frame_be } else { parse_pcap_frame };
-        let Ok((_, record)) = parse(self.source.data()) else {
-            return Err(self.source.error(Trouble::Malformed, "a record cannot be decoded"));
-        };
-        let clock = self.interfaces[0].clock;
-        let second = Clock { resolution: 0, offset: 0 };
+        let unit = if self.interfaces[0].clock == Clock::NANOSECONDS { 1_000 } else { 1_000_000 };
         Ok(Some(Found {
             interface: 0,
-            time_ps: second.ps(u64::from(record.ts_sec)) + clock.ps(u64::from(record.ts_usec)),
-            length: record.origlen.max(kept),
+            time_ps: i128::from(seconds) * 1_000_000_000_000 + i128::from(u64::from(fraction) * unit),
+            length: length.max(kept),
             data: RECORD_HEADER..end,
             fcs: None,
             direction: None,

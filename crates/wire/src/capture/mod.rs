@@ -4,6 +4,7 @@ mod legacy;
 mod ng;
 mod source;
 
+use crate::cooked::Cooked;
 use crate::headers::{Headers, LinkType};
 use crate::notification::{self, BadNotice, Notice};
 use crate::trailer;
@@ -73,6 +74,8 @@ pub struct Interface {
     pub speed: Option<u64>,
     /// Bytes of frame check sequence at the end of each frame, where the file says.
     pub fcs: Option<u8>,
+    /// Bytes that are kept of each frame at most, where the file says.
+    pub snap: Option<u32>,
     /// Frames that the capturing side says it lost.
     pub lost: u64,
     clock: Clock,
@@ -143,13 +146,19 @@ impl Frame<'_> {
 
     /// Its headers, as far as they were kept; none where it carries no IP.
     pub fn headers(&self) -> Option<Headers> {
-        Headers::parse(self.link, self.data)
+        Headers::parse_cut(self.link, self.data, self.length as usize)
+    }
+
+    /// The number of the interface on the capturing host, where one capture is of several (`tcpdump -i any`).
+    pub fn interface_number(&self) -> Option<u32> {
+        Cooked::of(self.link, self.data)?.interface
     }
 
     /// Bytes of frame check sequence at its end: as the file says, or where it does not, 4 if they are the right ones.
     pub fn check_sequence(&self) -> u8 {
         self.fcs.unwrap_or_else(|| {
-            let found = self.link == LinkType::Ethernet && !self.is_cut() && trailer::has_check_sequence(self.data);
+            let whole = self.link == LinkType::Ethernet && !self.is_cut();
+            let found = whole && !trailer::ends_with_datagram(self.data) && trailer::has_check_sequence(self.data);
             if found {
                 4
             } else {
@@ -204,6 +213,7 @@ impl Frame<'_> {
     }
 
     /// Where the packet of a frame begins that says that it carries a drop notification.
+    #[inline]
     fn carrier(&self) -> Option<usize> {
         let start = (self.link == LinkType::Ethernet).then(|| notification::carrier(self.data))??.0;
         (start <= self.end_of_data()).then_some(start)
@@ -215,14 +225,17 @@ impl Frame<'_> {
     }
 
     /// Bytes that it takes in a queue: on Ethernet with frame check sequence and padding, which most captures lack, and without
-    /// a drop notification, which is attached to it when it has left its queue.
+    /// a drop notification, which is attached to it when it has left its queue. Of a cooked frame from an Ethernet, the same.
     pub fn frame_bytes(&self) -> u32 {
         match self.link {
             LinkType::Ethernet => {
                 let notice = self.notice().map_or(0, |notice| notice.size() as u32);
                 self.length.saturating_sub(notice).saturating_add(4 - u32::from(self.check_sequence().min(4))).max(64)
             }
-            _ => self.length,
+            _ => match Cooked::of(self.link, self.data) {
+                Some(cooked) if cooked.ethernet => (self.length - cooked.size as u32).saturating_add(18).max(64),
+                _ => self.length,
+            },
         }
     }
 }
@@ -314,15 +327,17 @@ impl<R: Read> Capture<R> {
                 return other.map(|_| None);
             }
         };
+        let link = self.interfaces[found.interface].link;
+        let data = &self.source.data()[found.data];
         Ok(Some(Frame {
             offset: self.source.offset(),
             interface: found.interface,
-            link: self.interfaces[found.interface].link,
+            link,
             time_ps: found.time_ps,
             length: found.length,
-            data: &self.source.data()[found.data],
+            data,
             fcs: found.fcs.or(self.interfaces[found.interface].fcs),
-            direction: found.direction,
+            direction: found.direction.or_else(|| Cooked::of(link, data)?.direction),
         }))
     }
 

@@ -250,6 +250,7 @@ fn interface(block: &InterfaceDescriptionBlock<'_>, big_endian: bool) -> Result<
         name: options.text(code::IF_NAME),
         speed: options.u64(code::IF_SPEED),
         fcs: options.bytes::<1>(code::IF_FCSLEN).map(|[b]| b),
+        snap: Some(block.snaplen).filter(|bytes| *bytes > 0),
         lost: 0,
         clock: Clock { resolution: resolution.unwrap_or(Clock::MICROSECONDS.resolution), offset },
     })

@@ -1,7 +1,7 @@
 //! The bytes of a capture, one block at a time.
 
 use super::{CaptureError, Trouble};
-use std::io::{BufReader, Read};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 
 /// Bytes read ahead.
 const AHEAD: usize = 256 << 10;
@@ -35,11 +35,19 @@ impl<R: Read> Source<R> {
     /// Reads the present block up to its `n`-th byte; returns how many there are. Memory grows with what is really there, not
     /// with what a length field claims.
     pub fn more(&mut self, n: usize) -> Result<usize, CaptureError> {
-        let missing = n.saturating_sub(self.buffer.len()) as u64;
-        let read = self.reader.by_ref().take(missing).read_to_end(&mut self.buffer);
-        match read {
-            Ok(read) => self.next += read as u64,
-            Err(error) => return Err(self.error(Trouble::Io, format!("cannot be read: {error}"))),
+        while self.buffer.len() < n {
+            let there = match self.reader.fill_buf() {
+                Ok(there) => there,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) => return Err(self.error(Trouble::Io, format!("cannot be read: {error}"))),
+            };
+            let taken = there.len().min(n - self.buffer.len());
+            if taken == 0 {
+                break;
+            }
+            self.buffer.extend_from_slice(&there[..taken]);
+            self.reader.consume(taken);
+            self.next += taken as u64;
         }
         Ok(self.buffer.len())
     }

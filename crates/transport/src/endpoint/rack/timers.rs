@@ -5,7 +5,7 @@ use super::super::loss::Repair;
 use super::super::{Phase, TcpEndpoint};
 use super::{Rack, RackNews, Timer};
 use crate::cc::Controller;
-use crate::config::{SpuriousRto, Tcp};
+use crate::config::{PushBit, SpuriousRto, Tcp};
 use crate::segments::Segments;
 use fanin_units::{Span, Time};
 
@@ -45,18 +45,18 @@ impl TcpEndpoint {
             rack.timer = Timer::Rto;
             self.rto_at = Time::MAX;
         } else if !self.arm_probe(cfg, now, segments, rack, now + self.rtt.rto) {
-            self.rearm_rto(now, segments, rack);
+            self.rearm_rto(cfg, now, segments, rack);
         }
     }
 
     /// The timer is the RTO of the first segment, from now on; after another timer, of when it left. Source: Linux tcp_rearm_rto.
-    pub(super) fn rearm_rto(&mut self, now: Time, segments: &Segments, rack: &mut Rack) {
+    pub(super) fn rearm_rto(&mut self, cfg: &Tcp, now: Time, segments: &Segments, rack: &mut Rack) {
         let from_head = rack.timer != Timer::Rto;
         rack.timer = Timer::Rto;
-        self.rto_at = match segments.head_sent() {
+        self.rto_at = cfg.tick(match segments.head_sent() {
             Some(head) if from_head => (head + self.rtt.rto).max(now + Span::from_ps(1)),
             _ => now + self.rtt.rto,
-        };
+        });
     }
 
     /// A probe after two RTTs, if the RTO is not earlier. Source: RFC 8985 §7.2; Linux tcp_schedule_loss_probe.
@@ -79,14 +79,15 @@ impl TcpEndpoint {
             cfg.rto_initial
         };
         rack.timer = Timer::Probe;
-        self.rto_at = (now + timeout).min(rto_at.max(now + Span::from_ps(1)));
+        self.rto_at = cfg.tick((now + timeout).min(rto_at.max(now + Span::from_ps(1))));
         true
     }
 
     /// What begins at `from` and ends at SND.NXT has left, for the first time.
+    /// True if it carries PSH although more has been written.
     #[inline(never)] // nothing outstanding is kept where neither RACK nor the congestion control asks for it
-    pub(in crate::endpoint) fn note_sent(&mut self, cfg: &Tcp, now: Time, from: u64) {
-        let Some(mut o) = self.outstanding.take() else { return };
+    pub(in crate::endpoint) fn note_sent(&mut self, cfg: &Tcp, now: Time, from: u64) -> bool {
+        let Some(mut o) = self.outstanding.take() else { return false };
         o.segments.sent(now, self.nxt);
         if let Some(rack) = &mut o.rack {
             if rack.probe_due {
@@ -96,7 +97,7 @@ impl TcpEndpoint {
                 rack.counts.tail_probes += 1;
             } else {
                 if from == self.una || rack.timer == Timer::Probe {
-                    self.rearm_rto(now, &o.segments, rack);
+                    self.rearm_rto(cfg, now, &o.segments, rack);
                 }
                 let rto_at = o.segments.head_sent().map_or(now, |head| head) + self.rtt.rto;
                 if rack.timer == Timer::Rto {
@@ -104,11 +105,21 @@ impl TcpEndpoint {
                 }
             }
         }
+        let push = match (&mut o.push, &cfg.push) {
+            (Some(push), PushBit::HalfWindow(params)) => {
+                push.sent(params, self.nxt, self.ends_socket_buffer(cfg), self.max_window)
+            }
+            _ => false,
+        };
         self.outstanding = Some(o);
+        if cfg.tso {
+            self.note_deferral(cfg, now);
+        }
+        push
     }
 
     /// What begins at `from` has left again; `clock`: its timestamp.
-    pub(in crate::endpoint) fn rack_sent_again(&mut self, now: Time, from: u64, clock: u32) {
+    pub(in crate::endpoint) fn rack_sent_again(&mut self, cfg: &Tcp, now: Time, from: u64, clock: u32) {
         let una = self.una;
         let rto = self.rtt.rto;
         let Some(o) = &mut self.outstanding else { return };
@@ -122,7 +133,7 @@ impl TcpEndpoint {
             rack.head_due = false;
             if from == una && rack.timer != Timer::Reorder {
                 rack.timer = Timer::Rto;
-                self.rto_at = now + rto;
+                self.rto_at = cfg.tick(now + rto);
             }
         }
         rack.undo_left = Some(rack.undo_left.unwrap_or(0) + 1);
@@ -145,7 +156,7 @@ impl TcpEndpoint {
             } else {
                 self.reorder_timeout(cfg, now, &mut o.segments, rack);
             }
-            self.rearm_rto(now, &o.segments, rack);
+            self.rearm_rto(cfg, now, &o.segments, rack);
         }
         self.outstanding = Some(o);
         done

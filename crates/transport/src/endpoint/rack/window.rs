@@ -68,9 +68,8 @@ impl TcpEndpoint {
         }
     }
 
-    /// The window falls for an ECN echo. Source: Linux tcp_enter_cwr.
-    pub(super) fn begin_cwr_by_rack(&mut self, cfg: &Tcp, now: Time, r: &mut Repair, rack: &mut Rack) {
-        self.stats.ecn_reductions += 1;
+    /// The window falls for an ECN echo, or for a full queue of the host. Source: Linux tcp_enter_cwr.
+    pub(in crate::endpoint) fn begin_cwr_by_rack(&mut self, cfg: &Tcp, now: Time, r: &mut Repair, rack: &mut Rack) {
         rack.undo_from = None;
         rack.prior_ssthresh = None;
         let before = self.w.cwnd;

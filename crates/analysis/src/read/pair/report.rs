@@ -1,0 +1,264 @@
+//! What two captures of one port gave, and how far it can be trusted.
+
+use super::align::Alignment;
+use super::coarse::Coarse;
+use super::identity::Match;
+use super::side::Passed;
+use super::waits::WaitReport;
+use fanin_units::{BitRate, Bytes, Span};
+use serde::Serialize;
+
+/// Two captures of one port.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PairReport {
+    pub before: Vec<String>,
+    pub behind: Vec<String>,
+    /// What had to be the same on both sides, besides IP id, sequence number and length.
+    pub matched_by: Match,
+    /// Packets in both captures.
+    pub matched: u64,
+    /// Packets before that never came out, and packets behind that carry a mark which they did not bring.
+    pub dropped: u64,
+    pub marked: u64,
+    /// Of the packets that came out, the share that was captured before, by number.
+    pub share_behind: f64,
+    /// Packets behind that were not captured before, and their bytes. They are in the queue, with a wait like that of the packet in
+    /// front of them.
+    pub only_behind: u64,
+    pub only_behind_bytes: u64,
+    pub left_out: LeftOut,
+    pub clock: ClockReport,
+    /// Packets that left after one that had arrived later.
+    pub overtaken: u64,
+    /// Bit/s of frame bytes, and with the overhead, that the port sent while packets waited; and that time's share of all.
+    pub busy_bps: Option<f64>,
+    pub busy_wire_bps: Option<f64>,
+    pub busy_share: Option<f64>,
+    /// Waits that came out negative, at most by how much [ps].
+    pub negative: u64,
+    pub most_negative_ps: u64,
+    /// RMS of the queue that a packet found less what the port sent during its wait.
+    pub queue_error_bytes: Option<f64>,
+    pub waiting: Option<WaitReport>,
+    pub notes: Vec<String>,
+}
+
+/// Packets that are in no record.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct LeftOut {
+    /// Before the other capture had begun, and so near the end that they may still have been in the port.
+    pub at_start: u64,
+    pub at_end: u64,
+    /// Sent by hosts behind the port, in both captures.
+    pub other_way: u64,
+    /// At other interfaces, in both captures.
+    pub other_place: u64,
+    /// To hosts that no packet behind goes to.
+    pub elsewhere: u64,
+    /// Without IP, or without a time, in both captures.
+    pub not_ip: u64,
+    /// Captured twice.
+    pub copies: u64,
+}
+
+/// How the clocks were aligned.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ClockReport {
+    /// What the clock behind is ahead at the start, with the least time between both captures [ns].
+    pub offset_ns: f64,
+    /// What it gains, in millionths.
+    pub drift_ppm: f64,
+    /// Times behind are those of frames' ends; else of their starts.
+    pub behind_at_end: bool,
+    /// Share of up to 32 parts of the time in which a packet passed nearly without waiting, by which clocks can be aligned there.
+    pub idle_parts: f64,
+}
+
+/// Sums of the second pass.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Sums {
+    pub matched: u64,
+    pub dropped: u64,
+    pub marked: u64,
+    pub only_behind: u64,
+    pub only_behind_bytes: u64,
+    pub negative: u64,
+    pub most_negative: i128,
+    pub left_out: LeftOut,
+    pub busy_bytes: u128,
+    pub busy_wire: u128,
+    pub busy_time: u128,
+    /// Of waits w and queues q that belong together: number, ww, wq, qq.
+    pub pairs: [f64; 4],
+    pub first: Option<i128>,
+    pub last: i128,
+}
+
+/// Parts are idle where the least wait is below this [ps].
+const NEARLY: f64 = 1e7;
+/// Least delays below this are those of one clock [ns].
+const ONE_CLOCK: f64 = 1e5;
+/// A rate is off beyond this share of what was given.
+const OFF: f64 = 0.02;
+
+impl PairReport {
+    /// From what both passes found.
+    pub fn new(
+        (before, behind): (Vec<String>, Vec<String>),
+        (coarse, alignment): (&Coarse, &Alignment),
+        (sums, overtaken): (&Sums, u64),
+        passed: [Passed; 2],
+        waiting: Option<WaitReport>,
+    ) -> PairReport {
+        let out = sums.matched + sums.only_behind;
+        let rate = |bytes: u128| (sums.busy_time > 0).then(|| bytes as f64 * fanin_units::BPS / sums.busy_time as f64);
+        let span = sums.first.map_or(0, |first| sums.last - first);
+        let [count, ww, wq, qq] = sums.pairs;
+        let idle = alignment.above.iter().filter(|above| **above < NEARLY).count();
+        PairReport {
+            before,
+            behind,
+            matched_by: coarse.matching,
+            matched: sums.matched,
+            dropped: sums.dropped,
+            marked: sums.marked,
+            share_behind: if out > 0 { sums.matched as f64 / out as f64 } else { 0.0 },
+            only_behind: sums.only_behind,
+            only_behind_bytes: sums.only_behind_bytes,
+            left_out: LeftOut {
+                other_way: passed[0].other_way + passed[1].other_way,
+                other_place: passed[0].other_place + passed[1].other_place,
+                not_ip: passed.iter().map(|p| p.not_ip + p.undated).sum(),
+                copies: passed[0].copies + passed[1].copies,
+                ..sums.left_out
+            },
+            clock: ClockReport {
+                offset_ns: alignment.offset() as f64 / 1e3,
+                drift_ppm: alignment.drift * 1e6,
+                behind_at_end: alignment.by_byte > 0.0,
+                idle_parts: idle as f64 / alignment.above.len().max(1) as f64,
+            },
+            overtaken,
+            busy_bps: rate(sums.busy_bytes),
+            busy_wire_bps: rate(sums.busy_wire),
+            busy_share: (span > 0).then(|| (sums.busy_time as f64 / span as f64).min(1.0)),
+            negative: sums.negative,
+            most_negative_ps: u64::try_from(sums.most_negative).unwrap_or(u64::MAX),
+            queue_error_bytes: (count >= 2.0 && ww > 0.0).then(|| ((qq - wq * wq / ww) / count).max(0.0).sqrt()),
+            waiting,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Says how far it can be trusted.
+    pub fn judge(&mut self, given: Option<BitRate>, passed: [Passed; 2], never_left: (u64, u64)) {
+        let out = self.matched + self.only_behind;
+        let short = |x: f64| format!("{x:.2}").trim_end_matches('0').trim_end_matches('.').to_string();
+        let percent = |share: f64| short(share * 100.0);
+        let ns = self.clock.offset_ns;
+        let mut notes = vec![format!(
+            "{} of {out} packets behind the port were found before it ({} %); {} packets never came out",
+            self.matched,
+            percent(self.share_behind),
+            self.dropped
+        )];
+        let shown = Span::from_ps((ns.abs() * 1e3) as u64);
+        let drift = match self.clock.drift_ppm {
+            0.0 => "no drift".to_string(),
+            ppm => format!("a drift of {ppm:+.3} ppm"),
+        };
+        notes.push(format!("clocks were aligned by the least delay: {}{shown}, {drift}", if ns < 0.0 { "-" } else { "" }));
+        if self.clock.behind_at_end {
+            notes.push("times behind are those of frames' ends: what a frame takes on the wire is no wait".into());
+        }
+        let two_clocks = ns.abs() > ONE_CLOCK || self.clock.drift_ppm != 0.0;
+        if two_clocks && self.clock.idle_parts < 0.5 {
+            notes.push(format!(
+                "in {} % of the time some packet passed without waiting: a drift of the clocks would not show in the rest",
+                percent(self.clock.idle_parts)
+            ));
+        }
+        match self.matched_by {
+            Match::Flow => {}
+            Match::Ports => notes.push("addresses are rewritten at the port (NAT): packets were matched without them".into()),
+            Match::Contents => {
+                notes.push("addresses and ports are rewritten at the port (NAT): packets were matched without them".into());
+            }
+        }
+        if let (Some(frames), Some(wire)) = (self.busy_bps, self.busy_wire_bps) {
+            notes.push(format!(
+                "the port sent {} Mb/s of frames while packets waited ({} Mb/s on the wire), in {} % of the time",
+                short(frames / 1e6),
+                short(wire / 1e6),
+                percent(self.busy_share.unwrap_or(0.0))
+            ));
+            if let Some(given) = given.map(|rate| rate.bps() as f64).filter(|given| (wire / given - 1.0).abs() > OFF) {
+                let why = if wire > given {
+                    "is the speed given that of this port?"
+                } else {
+                    "other traffic that was not captured, pauses, or a shaper took the rest"
+                };
+                notes.push(format!("that is {} % of the speed given: {why}", percent(wire / given)));
+            }
+        }
+        if self.only_behind > 0 {
+            notes.push(format!(
+                "{} packets behind ({} of bytes) were not captured before it: they came another way, or the capture missed them; \
+                 in the queue they stand as long as the packet in front of them, so it may be off by as much",
+                self.only_behind,
+                Bytes(self.only_behind_bytes)
+            ));
+        }
+        if self.negative > 0 {
+            let most = Span::from_ps(self.most_negative_ps);
+            notes.push(format!("{} packets came out up to {most} before they went in: their wait counts as 0", self.negative));
+        }
+        if self.overtaken > 0 {
+            notes.push(format!(
+                "{} packets left after one that had arrived later: the port has several queues, so that culprits are not certain",
+                self.overtaken
+            ));
+        }
+        if never_left.0 > 0 && self.dropped > 0 {
+            notes.push(format!(
+                "{} of the {} drops are all packets of {} flows: they may have gone another way",
+                never_left.1, self.dropped, never_left.0
+            ));
+        }
+        notes.extend(self.left_out.words());
+        for (side, passed) in ["before", "behind"].iter().zip(passed) {
+            if passed.late > 0 {
+                let by = Span::from_ps(u64::try_from(passed.late_by).unwrap_or(u64::MAX));
+                notes.push(format!(
+                    "{side}: {} packets are up to {by} earlier than one ahead of them; the later time counts",
+                    passed.late
+                ));
+            }
+            if passed.lost > 0 {
+                notes.push(format!(
+                    "{side}: the capturing side lost {} packets, which count as drops or as not captured",
+                    passed.lost
+                ));
+            }
+            if passed.truncated > 0 {
+                notes.push(format!("{side}: {} files end inside a block; all packets before were read", passed.truncated));
+            }
+        }
+        self.notes = notes;
+    }
+}
+
+impl LeftOut {
+    fn words(&self) -> Vec<String> {
+        let all = [
+            (self.at_start, "were before the port when the capture behind it began"),
+            (self.at_end, "were before the port when the capture behind it ended"),
+            (self.other_way, "were sent by hosts behind the port"),
+            (self.elsewhere, "go to hosts that no packet behind goes to"),
+            (self.not_ip, "carry no IP or no time"),
+            (self.copies, "were captured twice"),
+        ];
+        let there = all.into_iter().filter(|(count, _)| *count > 0);
+        there.map(|(count, why)| format!("{count} packets are left out: they {why}")).collect()
+    }
+}

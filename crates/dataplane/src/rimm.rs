@@ -1,0 +1,348 @@
+//! RIMM's registers: detector at egress, alert at ingress, choice of the neighbour, sequence numbers. Source: RIMM §III.
+//!
+//! Clocks are 32-bit counters that wrap around, of any unit; differences of up to 2³² of it count.
+
+/// The detector at the egress of a port: is the depth at α or above? Source: RIMM §III-A.1.
+///
+/// | register | width |
+/// |---|---|
+/// | above | 1 |
+/// | crossings | 16, wraps around |
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Detector {
+    above: bool,
+    crossings: u16,
+}
+
+impl Detector {
+    /// A packet leaves `depth` behind: the number of the crossing, where it is one, in either direction.
+    #[inline]
+    pub fn on_egress(&mut self, depth: u32, alpha: u32) -> Option<u16> {
+        let above = depth >= alpha;
+        if above == self.above {
+            return None;
+        }
+        self.above = above;
+        self.crossings = self.crossings.wrapping_add(1);
+        Some(self.crossings)
+    }
+
+    /// Whether the depth was at α or above when it was last seen.
+    pub fn is_above(&self) -> bool {
+        self.above
+    }
+
+    /// Crossings so far, modulo 2¹⁶.
+    pub fn crossings(&self) -> u16 {
+        self.crossings
+    }
+}
+
+/// What the ingress knows of the egress of a port. Source: RIMM §III-A.1.
+///
+/// | register | width | unit |
+/// |---|---|---|
+/// | on, over | 1 each | |
+/// | crossing | 16 | |
+/// | since | 32 | clocks |
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Alert {
+    on: bool,
+    over: bool,
+    crossing: u16,
+    since: u32,
+}
+
+impl Alert {
+    /// A message about crossing number `crossing` is back. False where a later one was back before it: then it is ignored.
+    /// Deviation: the paper's messages have no number, so that one that is overtaken would leave the wrong state.
+    pub fn on_message(&mut self, crossing: u16, depth: u32, alpha: u32, now: u32) -> bool {
+        let newer = (crossing.wrapping_sub(self.crossing) as i16) > 0;
+        if newer {
+            self.crossing = crossing;
+            self.set(depth >= alpha, now);
+        }
+        newer
+    }
+
+    /// The depth is at α or above, or it is not.
+    #[inline]
+    pub fn set(&mut self, on: bool, now: u32) {
+        if on && !self.on {
+            (self.since, self.over) = (now, false);
+        }
+        self.on = on;
+    }
+
+    /// Whether the alert is on.
+    pub fn is_on(&self) -> bool {
+        self.on
+    }
+
+    /// Whether it was found to have lasted for too long.
+    pub fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// Whether packets for the port take a detour now. An alert that lasts for `give_up` clocks is congestion and no burst:
+    /// from then on they do not, until the next alert. Source: RIMM §V ("Possibility of Microburst Diffusion").
+    #[inline]
+    pub fn detours(&mut self, now: u32, give_up: u32) -> bool {
+        self.over |= self.on && now.wrapping_sub(self.since) >= give_up;
+        self.on && !self.over
+    }
+}
+
+/// The port with the least depth among those that `usable` accepts; of equal ones the first. NULL (`None`) is never chosen.
+/// Source: RIMM §III-A.2; ties are open there.
+#[inline]
+pub fn least(depths: &[Option<u16>], mut usable: impl FnMut(usize, u16) -> bool) -> Option<usize> {
+    let mut best: Option<(u16, usize)> = None;
+    for (port, depth) in depths.iter().enumerate() {
+        let Some(depth) = *depth else { continue };
+        if best.is_none_or(|(least, _)| depth < least) && usable(port, depth) {
+            best = Some((depth, port));
+        }
+    }
+    best.map(|(_, port)| port)
+}
+
+/// The pair of a flow: the upper `bits` of the hash of its 5-tuple. Source: RIMM §III-B (12 bits).
+#[inline]
+pub fn index(hash: u32, bits: u32) -> usize {
+    hash.checked_shr(32 - bits).unwrap_or(0) as usize
+}
+
+/// When the detour of a flow ends, once the alert is off. Source: RIMM §III-C.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// As soon as Sa = Sf. Source: RIMM §V ("Length of Flowlet Interval").
+    Drained,
+    /// With the first new packet that comes χ clocks or more after the one before it.
+    Flowlet(u32),
+}
+
+/// What becomes of a packet that is back from its detour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Back {
+    /// It is its turn: it goes on, without its number.
+    Release,
+    /// Its number is none of those that are awaited: its pair was given up meanwhile. It goes on as it is.
+    Late,
+    /// It goes around once more, with its number.
+    Again,
+}
+
+/// A pair of sequence numbers, of all flows whose hashes meet. Source: RIMM §III-B.
+///
+/// | register | width | unit |
+/// |---|---|---|
+/// | Sa, next attached | 32, wraps around | |
+/// | Sf, next freed ("last freed" in the paper) | 32, wraps around | |
+/// | since: when Sa left Sf | 32 | clocks |
+/// | last: the last new packet (flowlet only) | 32 | clocks |
+/// | active (flowlet only) | 1 | |
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pair {
+    attached: u32,
+    freed: u32,
+    since: u32,
+    last: u32,
+    active: bool,
+}
+
+impl Pair {
+    /// A pair that has got so far.
+    pub fn at(number: u32) -> Pair {
+        Pair { attached: number, freed: number, ..Pair::default() }
+    }
+
+    /// Sa.
+    pub fn attached(&self) -> u32 {
+        self.attached
+    }
+
+    /// Sf.
+    pub fn freed(&self) -> u32 {
+        self.freed
+    }
+
+    /// Packets that are out: Sa − Sf.
+    #[inline]
+    pub fn out(&self) -> u32 {
+        self.attached.wrapping_sub(self.freed)
+    }
+
+    /// Gives up where packets have been out for `give_up` clocks: true then. Whatever is still out comes back late.
+    #[inline]
+    pub fn expire(&mut self, now: u32, give_up: u32) -> bool {
+        let expired = self.out() > 0 && now.wrapping_sub(self.since) >= give_up;
+        if expired {
+            self.give_up();
+        }
+        expired
+    }
+
+    /// Nothing is awaited any more.
+    pub fn give_up(&mut self) {
+        self.freed = self.attached;
+        self.active = false;
+    }
+
+    /// Whether a new packet takes a detour: while the alert is on, and behind those that are out until the detour ends.
+    #[inline]
+    pub fn on_new(&mut self, alert: bool, now: u32, until: Until) -> bool {
+        let gap = now.wrapping_sub(self.last);
+        self.last = now;
+        if alert {
+            return true;
+        }
+        match until {
+            Until::Drained => self.out() > 0,
+            Until::Flowlet(chi) => {
+                self.active &= gap < chi;
+                self.active
+            }
+        }
+    }
+
+    /// The number of a packet that starts a detour: Sa, which goes up by one.
+    #[inline]
+    pub fn attach(&mut self, now: u32) -> u32 {
+        if self.out() == 0 {
+            self.since = now;
+        }
+        let number = self.attached;
+        self.attached = number.wrapping_add(1);
+        self.active = true;
+        number
+    }
+
+    /// What becomes of a packet that is back with its number.
+    #[inline]
+    pub fn on_return(&mut self, number: u32, alert: bool) -> Back {
+        if number.wrapping_sub(self.freed) >= self.out() {
+            return Back::Late;
+        }
+        if alert || number != self.freed {
+            return Back::Again;
+        }
+        self.freed = self.freed.wrapping_add(1);
+        Back::Release
+    }
+
+    /// A packet that should have gone around once more goes on, since there is no way. Where it is not its turn, nothing
+    /// behind it is released until the pair is given up.
+    pub fn let_go(&mut self, number: u32) {
+        if number == self.freed && self.out() > 0 {
+            self.freed = self.freed.wrapping_add(1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_crossings_are_reported_and_alpha_itself_is_above() {
+        let mut d = Detector::default();
+        let said = [19_999, 20_000, 20_001, 20_000, 19_999, 0, 24_000].map(|depth| d.on_egress(depth, 20_000));
+        assert_eq!(said, [None, Some(1), None, None, Some(2), None, Some(3)]);
+        assert!(d.is_above());
+    }
+
+    #[test]
+    fn a_message_that_was_overtaken_is_ignored_also_where_numbers_wrap_around() {
+        let mut a = Alert::default();
+        assert!(a.on_message(2, 5, 20, 100) && !a.is_on());
+        assert!(!a.on_message(1, 25, 20, 110) && !a.is_on());
+        a.crossing = u16::MAX;
+        assert!(a.on_message(0, 25, 20, 120) && a.is_on());
+        assert!(!a.on_message(0, 5, 20, 130) && a.is_on(), "one that came twice");
+    }
+
+    #[test]
+    fn an_alert_that_lasts_is_congestion_until_the_next() {
+        let mut a = Alert::default();
+        a.set(true, u32::MAX - 10);
+        assert_eq!([u32::MAX, 0, 88, 89].map(|now| a.detours(now, 100)), [true, true, true, false]);
+        a.set(true, 200);
+        assert!(!a.detours(200, 100) && !a.detours(201, 1_000), "the same alert");
+        a.set(false, 210);
+        a.set(true, 220);
+        assert!(a.detours(319, 100) && !a.detours(320, 100));
+    }
+
+    #[test]
+    fn the_least_depth_wins_and_of_equal_ones_the_first() {
+        let depths = [None, Some(7), Some(3), Some(3), Some(0)];
+        assert_eq!(least(&depths, |_, _| true), Some(4));
+        assert_eq!(least(&depths, |port, _| port != 4), Some(2));
+        assert_eq!(least(&depths, |_, depth| depth > 3), Some(1));
+        assert_eq!(least(&[None, None], |_, _| true), None);
+    }
+
+    #[test]
+    fn the_index_is_the_upper_bits() {
+        assert_eq!((index(0xABC0_0000, 12), index(u32::MAX, 12), index(u32::MAX, 0), index(7, 32)), (0xABC, 4095, 0, 7));
+    }
+
+    /// Packets 0 to 4 go out; back come 2, 0, 1, 3 …: each waits for its turn, also where numbers wrap around.
+    #[test]
+    fn packets_are_released_in_the_order_of_their_numbers() {
+        for start in [0, u32::MAX - 2] {
+            let mut pair = Pair::at(start);
+            let numbers = [(); 5].map(|()| pair.attach(10));
+            assert!(pair.on_new(false, 10, Until::Drained) && pair.out() == 5);
+            assert_eq!(pair.on_return(numbers[0], true), Back::Again, "the alert is on");
+            let back = [2, 0, 1, 3, 4, 2].map(|i| pair.on_return(numbers[i], false));
+            use Back::{Again, Release};
+            assert_eq!(back, [Again, Release, Release, Again, Again, Release]);
+            assert_eq!([3, 4].map(|i| pair.on_return(numbers[i], false)), [Release, Release]);
+            assert!(!pair.on_new(false, 11, Until::Drained));
+        }
+    }
+
+    /// A number that is missing holds all behind it back until the pair is given up; then they are late, and new ones start anew.
+    #[test]
+    fn a_hole_lasts_until_the_pair_is_given_up() {
+        let mut pair = Pair::default();
+        let [_, second] = [pair.attach(1_000), pair.attach(1_500)];
+        assert!(!pair.expire(1_999, 1_000));
+        assert_eq!(pair.on_return(second, false), Back::Again);
+        assert!(pair.expire(2_000, 1_000) && pair.out() == 0 && !pair.expire(9_000, 1_000));
+        assert_eq!((pair.on_return(second, false), pair.on_return(second, true)), (Back::Late, Back::Late));
+        let next = pair.attach(3_000);
+        assert_eq!((next, pair.on_return(second, false), pair.on_return(next, false)), (2, Back::Late, Back::Release));
+        assert!(!pair.expire(4_000, 1_000));
+    }
+
+    #[test]
+    fn a_flowlet_gap_ends_the_detour_and_nothing_else_does() {
+        let until = Until::Flowlet(500);
+        let mut pair = Pair::default();
+        assert!(!pair.on_new(false, 10, until), "no detour has begun");
+        assert!(pair.on_new(true, 20, until));
+        let number = pair.attach(20);
+        assert_eq!(pair.on_return(number, false), Back::Release);
+        assert!(pair.on_new(false, 519, until), "Sa = Sf, and the flowlet goes on");
+        pair.attach(519);
+        assert!(!pair.on_new(false, 1_019, until) && pair.out() == 1, "the gap is there, and one packet is out");
+        assert!(!pair.on_new(false, 1_020, until), "it has ended");
+    }
+
+    #[test]
+    fn what_is_let_go_in_its_turn_leaves_no_hole() {
+        let mut pair = Pair::default();
+        let [first, second, third] = [(); 3].map(|()| pair.attach(0));
+        pair.let_go(first);
+        assert_eq!((pair.freed(), pair.on_return(second, false)), (1, Back::Release));
+        pair.attach(0);
+        pair.let_go(3);
+        assert_eq!((pair.on_return(third, false), pair.freed(), pair.out()), (Back::Release, 3, 1));
+        pair.let_go(3);
+        pair.let_go(4);
+        assert_eq!((pair.freed(), pair.out()), (4, 0));
+    }
+}

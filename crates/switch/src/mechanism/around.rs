@@ -1,0 +1,93 @@
+//! What a scenario has around its switches' mechanisms, and the checks that several of them share.
+
+use super::names_it;
+use fanin_packet::{Framing, Signals};
+use fanin_params::{pattern, Cx, Node as Value, Param};
+use fanin_units::Amount;
+
+/// What a scenario has around its switches' mechanisms, as far as their checks need it.
+pub struct Surroundings<'a> {
+    pub framing: Framing,
+    /// Bytes of each frame behind the IP packet.
+    pub trailer: u16,
+    /// Nothing is dropped for want of room.
+    pub unlimited: bool,
+    /// What each port may hold, where all of them have a buffer of their own.
+    pub buffers: &'a [Amount],
+    /// Bytes of a buffer cell.
+    pub cell: u32,
+    /// Some port has queues for several classes.
+    pub classes: bool,
+    /// A marking policy drops packets.
+    pub marking_drops: bool,
+    /// The transports in use.
+    pub transports: &'a [TransportInUse<'a>],
+    /// Whether all traffic could be read, so that no other transport is in use.
+    pub all_traffic: bool,
+    /// All nodes by name, and whether each is a switch. Empty where the topology could not be built.
+    pub nodes: &'a [(&'a str, bool)],
+    /// The switches that these mechanisms are set at, by name; empty with `nodes`.
+    pub switches: &'a [&'a str],
+}
+
+/// A transport in use.
+#[derive(Clone, Copy, Debug)]
+pub struct TransportInUse<'a> {
+    pub name: &'a str,
+    /// What it acts on.
+    pub acts_on: Signals,
+    /// What it could act on, each with the key that switches it on.
+    pub keys: &'a [(Signals, &'a str)],
+    /// Bytes of its largest IP packet.
+    pub mtu: u16,
+    /// Bytes of IP and transport header of a packet without data.
+    pub headers: u16,
+}
+
+impl Surroundings<'_> {
+    /// Warns where no transport in use acts on what the mechanism sends.
+    pub(crate) fn check_signals(&self, signals: Signals, what: &str, cx: &mut Cx) {
+        if !self.all_traffic || self.transports.iter().any(|t| t.acts_on.has(signals)) {
+            return;
+        }
+        cx.warn(None, format!("no transport in use acts on {what}"), None);
+        let key = self.transports.iter().flat_map(|t| t.keys).find(|(signal, _)| *signal == signals);
+        if let (Some(problem), Some((_, key))) = (cx.last(), key) {
+            problem.suggestion = Some(format!("set {key} = true at a transport"));
+        }
+    }
+
+    /// Refuses patterns that name nobody, and such that name every switch.
+    pub(crate) fn check_unaware(&self, patterns: &[String], hosts: bool, (nobody, instead): (&str, &str), cx: &mut Cx) {
+        if self.nodes.is_empty() {
+            return;
+        }
+        let allowed: Vec<&str> = self.nodes.iter().filter(|(_, switch)| *switch || hosts).map(|(name, _)| *name).collect();
+        let none = if hosts { "switch and no host" } else { "switch" };
+        for (i, wanted) in patterns.iter().enumerate() {
+            if !allowed.iter().any(|name| pattern::fits(wanted, name)) {
+                cx.index(i, |cx| unknown(wanted, &allowed, none, cx));
+            }
+        }
+        if !self.switches.is_empty() && self.switches.iter().all(|name| names_it(patterns, name)) {
+            let accepted = format!("at least one switch that is not in it, or {instead}");
+            let value: Value = patterns.to_vec().to_value().into();
+            let everywhere = self.switches.len() == self.nodes.iter().filter(|(_, switch)| *switch).count();
+            let message =
+                if everywhere { format!("names every switch: {nobody}") } else { "names every switch that has it".to_string() };
+            cx.error(Some(&value), message, Some(accepted));
+        }
+    }
+}
+
+fn unknown(wanted: &str, names: &[&str], none: &str, cx: &mut Cx) {
+    let node: Value = wanted.to_string().to_value().into();
+    cx.unknown(Some(&node), "node", wanted, names);
+    if let Some(problem) = cx.last() {
+        problem.line = None;
+        problem.message = format!("{} no {none}", if wanted.contains('*') { "matches" } else { "is" });
+        let few: Vec<&str> = names.iter().rev().take(4).copied().collect();
+        let more = if names.len() > few.len() { format!(", … ({} in all)", names.len()) } else { String::new() };
+        problem.accepted = Some(format!("names and patterns such as \"leaf*\"; there are {}{more}", few.join(", ")));
+    }
+}

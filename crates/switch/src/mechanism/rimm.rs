@@ -1,0 +1,422 @@
+//! RIMM: packets for a port whose queue has reached α wait on a detour by a neighbour, and go on in order. Source: RIMM.
+//!
+//! The state machines are those of [`fanin_dataplane::rimm`]; here are the headers, the messages and the choice of a port.
+
+mod header;
+mod settings;
+pub(crate) mod testing;
+
+pub use settings::{AlertBy, DrainedParams, FlowletGap, Hops, Release, RimmCounts, RimmParams, UnorderedParams};
+
+use self::header::{read, Said, ANSWER, DEPTH, DEPTH_BYTES, DETOUR, MESSAGE, NUMBER_BYTES, RETURN};
+use super::{names_it, Arrival, Effect, Effects, Hooks, Mechanism, Node, PortNo, Site, Surroundings, Verdict};
+use crate::{DropReason, PortView, Unit};
+use fanin_dataplane::rimm::{index, least, Alert, Back, Detector, Pair, Until};
+use fanin_packet::{Envelope, Kind, PacketId, Reference, Shim, SHIM_BODY};
+use fanin_params::{CounterDef, Cx};
+use fanin_units::{Amount, Span, Time};
+use std::collections::BTreeMap;
+
+/// Hops that a packet must have left for a detour: two for it, and the longest way of a folded Clos network from there.
+const LEAST_HOPS: u8 = 8;
+
+impl DropReason {
+    /// A message of RIMM whose neighbour would forward it by another way.
+    pub const NO_WAY_BACK: DropReason = DropReason("no_way_back");
+}
+
+/// Why a packet takes no detour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Why {
+    NoNeighbour,
+    OutOfHops,
+    TooLong,
+}
+
+impl Why {
+    const fn name(self) -> &'static str {
+        match self {
+            Why::NoNeighbour => "no_neighbour",
+            Why::OutOfHops => "out_of_hops",
+            Why::TooLong => "too_long",
+        }
+    }
+}
+
+/// The present in the registers' clock [ns].
+fn clock(now: Time) -> u32 {
+    (now.ps() / 1_000) as u32
+}
+
+fn nanoseconds(span: Span) -> u32 {
+    u32::try_from(span.ps() / 1_000).unwrap_or(u32::MAX)
+}
+
+/// A port's registers.
+#[derive(Clone, Debug, Default)]
+struct Port {
+    /// It leads to a switch with RIMM.
+    aware: bool,
+    detector: Detector,
+    alert: Alert,
+}
+
+/// A packet's detours, which no switch would keep: for the largest values.
+#[derive(Clone, Copy, Debug)]
+struct Away {
+    since: Time,
+    detours: u64,
+}
+
+/// RIMM at one switch.
+#[derive(Debug)]
+pub struct Rimm {
+    unit: Unit,
+    /// α in it.
+    alpha: u32,
+    by: AlertBy,
+    /// `None`: packets have no numbers.
+    until: Option<Until>,
+    /// [ns].
+    give_up: u32,
+    /// Depths from here on are too much.
+    room: u16,
+    hash_bits: u32,
+    message_class: Option<u8>,
+    hops: Hops,
+    max_frame: u64,
+    cell: u32,
+    ttl: u8,
+    ports: Vec<Port>,
+    /// By port, the depth that the neighbour has last stated.
+    qdm: Vec<Option<u16>>,
+    /// By hash; empty until the first detour.
+    pairs: Vec<Pair>,
+    /// By packet.
+    away: Vec<Away>,
+    counts: RimmCounts,
+    reasons: BTreeMap<Why, u64>,
+    longest: Span,
+    most_detours: u64,
+    most_out: u32,
+}
+
+impl Rimm {
+    fn depth(&self, view: &PortView) -> u64 {
+        view.queue(self.unit)
+    }
+
+    /// A header for packets to a switch with RIMM; the port writes the depth when the frame leaves.
+    fn shim(&self, ether_type: u16, rest: &[u8]) -> Shim {
+        let mut body = [0; SHIM_BODY];
+        body[2..2 + rest.len()].copy_from_slice(rest);
+        Shim::new(ether_type, &body[..2 + rest.len()], self.cell.min(u32::from(u16::MAX)) as u16)
+    }
+
+    fn numbered(&self, ether_type: u16, number: u32) -> Shim {
+        self.shim(ether_type, &number.to_be_bytes())
+    }
+
+    /// The neighbour with the least depth that may get what would leave by `not`.
+    fn way(&self, not: PortNo) -> Option<PortNo> {
+        let usable = |port: usize, depth: u16| port != not.index() && depth < self.room && !self.ports[port].alert.is_on();
+        least(&self.qdm, usable).map(|port| PortNo(port as u16))
+    }
+
+    /// The same for a message: a neighbour without room, or behind a port in alert, is better than none.
+    fn way_of_message(&self, not: PortNo) -> Option<PortNo> {
+        let any = || least(&self.qdm, |port, _| port != not.index()).map(|port| PortNo(port as u16));
+        self.way(not).or_else(any)
+    }
+
+    /// The port by which a packet that would leave by `to` takes its detour.
+    fn detour(&self, p: &Arrival<'_>, to: PortNo) -> Result<PortNo, Why> {
+        let frame = u64::from(p.envelope.frame - p.envelope.extra.shim() + NUMBER_BYTES);
+        if frame > self.max_frame {
+            return Err(Why::TooLong);
+        }
+        if p.envelope.ttl < LEAST_HOPS {
+            return Err(Why::OutOfHops);
+        }
+        self.way(to).ok_or(Why::NoNeighbour)
+    }
+
+    fn note(&mut self, why: Why) {
+        *self.reasons.entry(why).or_default() += 1;
+    }
+
+    /// Whether packets for a port take detours now, and whether its alert has lasted for so long that they do not.
+    fn alert(&mut self, node: &dyn Node, to: PortNo) -> (bool, bool) {
+        let now = clock(node.now());
+        if self.by == AlertBy::AtOnce {
+            let on = self.depth(&node.view(to)) >= u64::from(self.alpha);
+            let alert = &mut self.ports[to.index()].alert;
+            self.counts.alerts += u64::from(on && !alert.is_on());
+            alert.set(on, now);
+        }
+        let alert = &mut self.ports[to.index()].alert;
+        let detours = alert.detours(now, self.give_up);
+        (detours, alert.is_on() && !detours)
+    }
+
+    /// The pair of a packet's flow, given up where its time is over.
+    fn pair(&mut self, hash: u32, now: u32, congested: bool) -> &mut Pair {
+        if self.pairs.is_empty() {
+            self.pairs.resize(1 << self.hash_bits, Pair::default());
+        }
+        let pair = &mut self.pairs[index(hash, self.hash_bits)];
+        let expired = pair.expire(now, self.give_up);
+        if congested && pair.out() > 0 {
+            pair.give_up();
+            self.counts.given_up += 1;
+        }
+        self.counts.given_up += u64::from(expired);
+        pair
+    }
+
+    /// A packet that has not been here before, or has no number.
+    fn on_new(&mut self, node: &dyn Node, p: &mut Arrival<'_>, to: PortNo) -> Verdict {
+        let (alert, congested) = self.alert(node, to);
+        let now = clock(node.now());
+        let detours = match self.until {
+            None => alert,
+            Some(_) if !alert && self.pairs.is_empty() => false,
+            Some(until) => self.pair(p.envelope.hash, now, congested).on_new(alert, now, until),
+        };
+        if !detours {
+            return Verdict::Pass;
+        }
+        match self.detour(p, to) {
+            Err(why) => {
+                self.note(why);
+                self.counts.stayed += 1;
+                Verdict::Pass
+            }
+            Ok(port) => {
+                self.counts.detoured += 1;
+                if self.until.is_some() {
+                    let pair = self.pair(p.envelope.hash, now, false);
+                    let number = pair.attach(now);
+                    let out = pair.out();
+                    self.most_out = self.most_out.max(out);
+                    p.set_shim(Some(self.numbered(DETOUR, number)));
+                    self.leaves(p.id, node.now());
+                }
+                Verdict::Detour(port)
+            }
+        }
+    }
+
+    /// A packet with a number of this switch.
+    fn on_return(&mut self, node: &dyn Node, p: &mut Arrival<'_>, to: PortNo, number: u32) -> Verdict {
+        if self.hops == Hops::Restored {
+            p.envelope.ttl = p.envelope.ttl.saturating_add(2).min(self.ttl);
+        }
+        let (alert, congested) = self.alert(node, to);
+        let now = clock(node.now());
+        let back = self.pair(p.envelope.hash, now, congested).on_return(number, alert);
+        match back {
+            Back::Release => self.counts.released += 1,
+            Back::Late => self.counts.late += 1,
+            Back::Again => match self.detour(p, to) {
+                Ok(port) => {
+                    self.counts.redetoured += 1;
+                    self.away.get_mut(p.id as usize).into_iter().for_each(|away| away.detours += 1);
+                    p.set_shim(Some(self.numbered(DETOUR, number)));
+                    return Verdict::Detour(port);
+                }
+                Err(why) => {
+                    self.note(why);
+                    self.counts.let_go += 1;
+                    self.pair(p.envelope.hash, now, false).let_go(number);
+                }
+            },
+        }
+        p.set_shim(Some(self.shim(DEPTH, &[])));
+        if let Some(away) = self.away.get(p.id as usize) {
+            self.longest = self.longest.max(node.now().since(away.since));
+            self.most_detours = self.most_detours.max(away.detours);
+        }
+        Verdict::Pass
+    }
+
+    fn leaves(&mut self, packet: PacketId, now: Time) {
+        let place = packet as usize;
+        if self.away.len() <= place {
+            self.away.resize(place + 1, Away { since: now, detours: 0 });
+        }
+        self.away[place] = Away { since: now, detours: 1 };
+    }
+
+    /// Bits of registers: of a port its place in the QDM table, its detector and its alert; of a pair its numbers and clocks.
+    fn state_bytes(&self) -> u64 {
+        const PORT: u64 = 16 + (1 + 16) + (2 + 16 + 32);
+        let pair = match self.until {
+            None => 0,
+            Some(Until::Drained) => 32 * 3,
+            Some(Until::Flowlet(_)) => 32 * 4 + 1,
+        };
+        (PORT * self.ports.len() as u64 + (pair << self.hash_bits)).div_ceil(8)
+    }
+}
+
+impl Mechanism for Rimm {
+    type Params = RimmParams;
+    type Counts = RimmCounts;
+
+    const PEAKS: &'static [CounterDef] = settings::PEAKS;
+
+    fn runs_at(params: &RimmParams, switch: &str) -> bool {
+        !names_it(&params.unaware, switch)
+    }
+
+    fn new(params: &RimmParams, site: &Site) -> Option<Self> {
+        if !Self::runs_at(params, &site.name) {
+            return None;
+        }
+        let aware = |port: &super::PortSite| Port { aware: port.peer_runs.contains(&"rimm"), ..Port::default() };
+        let ports: Vec<Port> = site.ports.iter().map(aware).collect();
+        Some(Rimm {
+            unit: Unit::of(params.alpha),
+            alpha: u32::try_from(params.alpha.count()).unwrap_or(u32::MAX),
+            by: params.alert,
+            until: match &params.release {
+                Release::Drained(_) => Some(Until::Drained),
+                Release::Flowlet(flowlet) => Some(Until::Flowlet(nanoseconds(flowlet.chi))),
+                Release::Unordered(_) => None,
+            },
+            give_up: nanoseconds(params.give_up),
+            room: u16::try_from(params.room.get().div_ceil(u64::from(site.cell))).unwrap_or(u16::MAX),
+            hash_bits: params.hash_bits,
+            message_class: params.message_class,
+            hops: params.hops,
+            max_frame: params.max_frame.get(),
+            cell: site.cell,
+            ttl: site.ttl,
+            qdm: vec![None; ports.len()],
+            ports,
+            pairs: Vec::new(),
+            away: Vec::new(),
+            counts: RimmCounts::default(),
+            reasons: BTreeMap::new(),
+            longest: Span::ZERO,
+            most_detours: 0,
+            most_out: 0,
+        })
+    }
+
+    fn check(params: &RimmParams, around: &Surroundings<'_>, cx: &mut Cx) {
+        params.check(around, cx);
+    }
+
+    fn amounts(params: &RimmParams) -> Vec<Amount> {
+        vec![params.alpha]
+    }
+
+    fn hooks(&self) -> Hooks {
+        let hooks = Hooks::ROUTE.with(Hooks::OFFER).with(Hooks::DROP).with(Hooks::SHIMS);
+        match self.by {
+            AlertBy::Message => hooks.with(Hooks::EGRESS),
+            AlertBy::AtOnce => hooks,
+        }
+    }
+
+    fn counts(&self) -> RimmCounts {
+        self.counts
+    }
+
+    fn peaks(&self) -> Vec<u64> {
+        let paper = 4 * self.ports.len() as u64 + (8 << self.hash_bits);
+        vec![self.longest.ps(), self.most_detours, u64::from(self.most_out), self.state_bytes(), paper]
+    }
+
+    fn by_reason(&self) -> Vec<(&'static str, u64)> {
+        self.reasons.iter().map(|(why, n)| (why.name(), *n)).collect()
+    }
+
+    fn on_route(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, to: PortNo, _fx: &mut Effects) -> Verdict {
+        let read = p.shim.as_ref().and_then(read);
+        let (Some((depth, said)), Some(from)) = (read, p.from) else { return self.on_new(node, p, to) };
+        self.qdm[from.index()] = Some(depth);
+        match said {
+            Said::Nothing => self.on_new(node, p, to),
+            Said::Return(number) => self.on_return(node, p, to, number),
+            // The detour of a neighbour: what leads back is on its way back, anything else is lost to it.
+            Said::Detour(number) => {
+                let back = to == from;
+                self.counts.astray += u64::from(!back);
+                p.set_shim(Some(if back { self.numbered(RETURN, number) } else { self.shim(DEPTH, &[]) }));
+                Verdict::Pass
+            }
+            Said::Message if to == from => {
+                let rest = p.shim.map_or(Vec::new(), |shim| shim.body()[2..].to_vec());
+                p.set_shim(Some(self.shim(ANSWER, &rest)));
+                Verdict::Pass
+            }
+            Said::Message => Verdict::Drop(DropReason::NO_WAY_BACK),
+            Said::Answer(port, crossing, depth) => {
+                if let Some(port) = self.ports.get_mut(usize::from(port)) {
+                    let was = port.alert.is_on();
+                    if port.alert.on_message(crossing, depth, self.alpha, clock(node.now())) {
+                        self.counts.messages_returned += 1;
+                        self.counts.alerts += u64::from(port.alert.is_on() && !was);
+                    } else {
+                        self.counts.messages_overtaken += 1;
+                    }
+                }
+                Verdict::Take
+            }
+        }
+    }
+
+    /// The frame gets the header that the port's far end understands, or none.
+    fn on_offer(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
+        let aware = self.ports[port.index()].aware;
+        let said = p.shim.as_ref().and_then(read).map(|(_, said)| said);
+        match said {
+            Some(Said::Message | Said::Answer(..)) if !aware => return Verdict::Drop(DropReason::NO_WAY_BACK),
+            Some(Said::Detour(_) | Said::Return(_)) if !aware => {
+                self.counts.astray += 1;
+                p.set_shim(None);
+            }
+            Some(Said::Nothing) if !aware => p.set_shim(None),
+            None if aware && u64::from(p.envelope.frame + DEPTH_BYTES) <= self.max_frame => {
+                p.set_shim(Some(self.shim(DEPTH, &[])));
+            }
+            _ => {}
+        }
+        if self.by == AlertBy::Message {
+            let view = node.view(port);
+            let with_it = self.depth(&view) + self.unit.size(p.envelope.frame, self.cell);
+            if with_it >= u64::from(self.alpha) {
+                fx.push(Effect::Watch(port));
+            }
+        }
+        Verdict::Pass
+    }
+
+    fn on_egress(&mut self, node: &mut dyn Node, packet: PacketId, port: PortNo, fx: &mut Effects) {
+        let depth = u32::try_from(self.depth(&node.view(port))).unwrap_or(u32::MAX);
+        let Some(crossing) = self.ports[port.index()].detector.on_egress(depth, self.alpha) else { return };
+        let Some(way) = self.way_of_message(port) else {
+            self.counts.messages_unsent += 1;
+            return;
+        };
+        self.counts.messages_sent += 1;
+        let [a, b, c, d] = depth.to_be_bytes();
+        let ([p, q], [r, s]) = (port.0.to_be_bytes(), crossing.to_be_bytes());
+        let shim = self.shim(MESSAGE, &[p, q, r, s, a, b, c, d]);
+        fx.push(Effect::Clone { packet, port: way, ttl: self.ttl, class: self.message_class, shim });
+    }
+
+    fn on_drop(&mut self, _: &mut dyn Node, dropped: &Envelope, _: Option<Reference>, _: DropReason, _: &mut Effects) {
+        self.counts.dropped_away += u64::from(dropped.kind != Kind::Control && dropped.extra.shim() == NUMBER_BYTES);
+    }
+
+    fn on_lost(&mut self, shim: &Shim, _reason: DropReason) {
+        self.counts.messages_lost += u64::from(matches!(shim.ether_type, MESSAGE | ANSWER));
+    }
+}
+
+#[cfg(test)]
+mod tests;

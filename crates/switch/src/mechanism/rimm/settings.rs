@@ -1,0 +1,215 @@
+//! RIMM's parameters, what is checked of them, and what it counts.
+
+use super::header::NUMBER_BYTES;
+use crate::config::MIN_FRAME;
+use crate::mechanism::Surroundings;
+use crate::Unit;
+use fanin_params::{choice, counters, names, params, CounterDef, Cx, Node, Param};
+use fanin_units::{Amount, Bytes, Span};
+
+names! {
+    /// How the ingress of a switch knows that a queue has reached α.
+    pub enum AlertBy {
+        /// By a message that goes to a neighbour and comes back, as it must where the ingress cannot read the egress. Source:
+        /// RIMM §III-A.1.
+        "message" => Message,
+        /// It reads the queue itself, as no hardware of the paper can: what the message costs is the difference.
+        "at_once" => AtOnce,
+    }
+}
+
+names! {
+    /// What a detour takes of a packet's time to live.
+    pub enum Hops {
+        /// Two hops each time, as any other way; a packet with fewer than eight left takes no detour.
+        "spent" => Spent,
+        /// Nothing: the switch gives back the two hops when the packet is back. `give_up` alone ends its detour.
+        "restored" => Restored,
+    }
+}
+
+params! {
+    /// As soon as all are back: Sa = Sf. Source: RIMM §V, which could not build it: two accesses to one register.
+    pub struct DrainedParams {}
+}
+params! {
+    /// By a pause of the flow. Source: RIMM §III-C.
+    pub struct FlowletGap {
+        /// χ, the gap between two consecutive new packets. Deviation: the paper has "a few milliseconds", with which each detour
+        /// lasts until `give_up`.
+        pub chi: Span = Span::from_us(500), in Span::from_ns(1)..=Span::from_ms(4_000);
+    }
+}
+params! {
+    /// Plain detour: packets have no numbers, and go on as soon as the alert is off, in whatever order. Source: RIMM §IV-B
+    /// ("detour-based forwarding").
+    pub struct UnorderedParams {}
+}
+choice! {
+    /// When the detour of a flow ends after the alert.
+    pub enum Release {
+        /// As soon as all its packets are back.
+        "drained" => Drained(DrainedParams),
+        /// By a pause of the flow.
+        "flowlet" => Flowlet(FlowletGap),
+        /// With the alert; packets are not kept in order.
+        "unordered" => Unordered(UnorderedParams),
+    }
+}
+
+params! {
+    /// Packets for a port whose queue has reached α wait on a detour by a neighbour, and go on in order. Source: RIMM.
+    pub struct RimmParams {
+        /// α, the depth of a queue from which on its packets take detours. Source: RIMM §IV (20,000 of 24,000 cells).
+        pub alpha: Amount = Amount::Cells(20_000);
+        /// How the ingress knows of it.
+        pub alert: AlertBy = AlertBy::Message;
+        /// Traffic class of messages. Absent: that of the packet whose headers they have, behind whose like they wait. Deviation: the
+        /// paper does not say.
+        pub message_class: Option<u8>, in 0u8..=7u8;
+        /// When the detour of a flow ends after the alert.
+        pub release: Release = Release::Drained(DrainedParams {});
+        /// An alert, or packets of one pair that are out, for longer than this are congestion: all are released, and the port has no
+        /// detours until the next alert. Source: RIMM §III-B, §V (1 ms).
+        pub give_up: Span = Span::from_ms(1), in Span::from_us(1)..=Span::from_ms(4_000);
+        /// Neighbours that have stated this depth or more get no detours; a header states 65,535 cells at most. Deviation: the
+        /// paper has no bound, as this default.
+        pub room: Bytes = Bytes(5_242_800), in Bytes(1)..;
+        /// Bits of the hash that a flow's pair of numbers is found by: flows that agree in them share a pair. Source: RIMM
+        /// §III-B (12).
+        pub hash_bits: u32 = 12, in 0..=16;
+        /// What a detour takes of the time to live.
+        pub hops: Hops = Hops::Spent;
+        /// The largest frame between switches: a packet that would be larger with its headers goes without them and takes no
+        /// detour.
+        pub max_frame: Bytes = Bytes(9_216), in Bytes(76)..=Bytes(65_535);
+        /// Switches without RIMM, by name, `*` stands for anything.
+        pub unaware: Vec<String> = Vec::new();
+    }
+}
+
+counters! {
+    /// What became of detours and of the messages about queues. At any time detoured = released + late + let_go + astray +
+    /// dropped_away + packets on a detour (with `release` = unordered: packets have no numbers, and each detour counts as a new
+    /// one), and messages_sent = messages_returned + messages_overtaken + messages_lost + messages on the way.
+    pub struct RimmCounts in "rimm" {
+        /// Packets that started a detour.
+        detoured,
+        /// Packets that were back and took another one.
+        redetoured,
+        /// Packets that went on in their turn.
+        released: success,
+        /// Packets that were back after their pair was given up: they went on as they were.
+        late: failure,
+        /// Packets that were back too early and went on nevertheless: no neighbour, or no hops left (`by_reason`).
+        let_go: failure,
+        /// New packets that went on out of turn, or to a queue above α, for the same reasons.
+        stayed: failure,
+        /// Packets on a detour that the neighbour forwarded by another way.
+        astray,
+        /// Packets dropped on a detour.
+        dropped_away: failure,
+        /// Pairs given up while packets were out.
+        given_up: failure,
+        /// Alerts: how often an ingress knew of a queue at or above α, of which it had not known.
+        alerts,
+        /// Messages sent: crossings of α at an egress.
+        messages_sent,
+        /// Crossings without a neighbour to send a message to.
+        messages_unsent: failure,
+        /// Messages that were back.
+        messages_returned: success,
+        /// Messages that were back after a later one: ignored.
+        messages_overtaken: failure,
+        /// Messages dropped, or forwarded by another way at the neighbour.
+        messages_lost: failure,
+    }
+}
+
+/// Largest values besides.
+pub(super) const PEAKS: &[CounterDef] = &[
+    CounterDef::step("longest_detour_ps", "From a packet's first detour until it went on [ps]."),
+    CounterDef::step("most_detours", "Detours of one packet, one after the other."),
+    CounterDef::step("most_out", "Sa − Sf: packets of one pair that were out together."),
+    CounterDef::step("state_bytes", "Registers of a switch [B]."),
+    CounterDef::step("paper_state_bytes", "The same after the paper's formula, 4·n + 8·2^`hash_bits` for n ports [B]."),
+];
+
+impl RimmParams {
+    /// Reports what single parameters cannot show to be wrong.
+    pub(super) fn check(&self, around: &Surroundings<'_>, cx: &mut Cx) {
+        let alpha: Node = self.alpha.to_value().into();
+        cx.key("alpha", |cx| {
+            if self.alpha.count() == 0 || self.alpha.count() >= u64::from(u32::MAX) {
+                cx.error(Some(&alpha), "is no depth that a queue can cross", Some("from 1 to 4294967294".to_string()));
+            }
+            let reaches = |buffer: &Amount| Unit::of(*buffer) != Unit::of(self.alpha) || buffer.count() >= self.alpha.count();
+            if let Some(largest) = around.buffers.iter().max_by_key(|buffer| buffer.count()) {
+                if !around.buffers.iter().any(|buffer| reaches(&in_unit_of(self.alpha, *buffer, around.cell))) {
+                    cx.warn(Some(&alpha), format!("is more than any port may hold, {largest}: there are no detours"), None);
+                }
+            }
+        });
+        if let Some(class) = self.message_class {
+            let why = match (self.alert, around.classes) {
+                (AlertBy::AtOnce, _) => Some("there are no messages with alert = \"at_once\""),
+                (_, false) => Some("no port has queues for several classes"),
+                _ => None,
+            };
+            if let Some(why) = why {
+                let accepted = "a scheduling with classes and alert = \"message\", or no such key".to_string();
+                let message = format!("has no effect: {why}");
+                cx.key("message_class", |cx| cx.error(Some(&class.to_value().into()), message, Some(accepted)).severity);
+            }
+        }
+        if around.switches.len() == 1 {
+            cx.warn(None, "has no neighbour for detours: one switch runs it", None);
+        }
+        if let Release::Flowlet(flowlet) = &self.release {
+            if flowlet.chi >= self.give_up {
+                cx.key("release", |cx| {
+                    cx.key("chi", |cx| {
+                        let value = flowlet.chi.to_value().into();
+                        let message = format!("has no effect: after give_up, {}, detours end anyway", self.give_up);
+                        cx.warn(Some(&value), message, None).suggestion = Some("a gap below give_up".to_string());
+                    });
+                });
+            }
+        }
+        if matches!(self.release, Release::Unordered(_)) {
+            let set = [
+                ("hash_bits", self.hash_bits != 12, self.hash_bits.to_value()),
+                ("hops", self.hops != Hops::Spent, self.hops.to_value()),
+            ];
+            for (key, _, value) in set.into_iter().filter(|(_, set, _)| *set) {
+                let accepted = "another release, or no such key".to_string();
+                let message = "has no effect: packets without numbers are not known when they are back";
+                cx.key(key, |cx| cx.error(Some(&value.into()), message, Some(accepted)).severity);
+            }
+        }
+        for transport in around.transports {
+            let full = u64::from(transport.mtu + around.framing.header + around.trailer) + u64::from(NUMBER_BYTES);
+            if full > self.max_frame.get() {
+                let name = transport.name;
+                cx.key("max_frame", |cx| {
+                    let message =
+                        format!("has no room for the headers of a full frame of transport {name}, which takes no detours");
+                    cx.warn(Some(&self.max_frame.to_value().into()), message, None).suggestion =
+                        Some(format!("at least {full} B"));
+                });
+            }
+        }
+        cx.key("unaware", |cx| around.check_unaware(&self.unaware, false, ("nothing is detoured", "no rimm"), cx));
+    }
+}
+
+/// A buffer's amount in the unit of another, where there is such a thing: as many as it has room for.
+pub(super) fn in_unit_of(other: Amount, buffer: Amount, cell: u32) -> Amount {
+    match (other, buffer) {
+        (Amount::Bytes(_), Amount::Cells(n)) => Amount::Bytes(n.saturating_mul(u64::from(cell))),
+        (Amount::Packets(_), Amount::Bytes(n)) => Amount::Packets(n / MIN_FRAME),
+        (Amount::Packets(_), Amount::Cells(n)) => Amount::Packets(n),
+        (Amount::Cells(_), Amount::Bytes(n)) => Amount::Cells(n / u64::from(cell) + n / MIN_FRAME),
+        _ => buffer,
+    }
+}

@@ -1,0 +1,367 @@
+use super::super::testing::{bench, site, Bench};
+use super::super::PortSite;
+use super::*;
+use fanin_params::{Node as Doc, Param, Severity, Value};
+use fanin_units::{Bytes, HostId};
+
+const SWITCHES: [PortNo; 3] = [PortNo(0), PortNo(1), PortNo(2)];
+const HOST: PortNo = PortNo(3);
+
+fn params(set: &[(&str, Value)]) -> RimmParams {
+    let mut cx = Cx::new();
+    let table = Value::Table(set.iter().map(|(key, value)| (key.to_string(), value.clone().into())).collect());
+    let params = RimmParams::parse(&Doc::from(table), &mut cx).expect("parameters");
+    assert!(cx.into_problems().iter().all(|problem| problem.severity != Severity::Error));
+    params
+}
+
+fn text(text: &str) -> Value {
+    Value::Text(text.to_string())
+}
+
+/// Three neighbours with RIMM and a host.
+fn rimm(set: &[(&str, Value)]) -> Rimm {
+    let mut site = site(&["s1", "s2", "s3", "h0"]);
+    site.ports.iter_mut().filter(|port| !port.to_host).for_each(|port: &mut PortSite| port.peer_runs = vec!["rimm"]);
+    Rimm::new(&params(set), &site).expect("it runs")
+}
+
+/// Where a packet was sent on, and with which header.
+#[derive(Debug, PartialEq)]
+struct Went {
+    verdict: Verdict,
+    shim: Option<(u16, Vec<u8>)>,
+    frame: u16,
+    ttl: u8,
+}
+
+/// A switch and the packets that come to it.
+struct Switch {
+    rimm: Rimm,
+    node: Bench,
+}
+
+impl Switch {
+    fn new(set: &[(&str, Value)]) -> Self {
+        Switch { rimm: rimm(set), node: bench(4) }
+    }
+
+    /// A packet of 1000 B with this hash for a port; it is as it is sent on.
+    fn packet(&mut self, id: PacketId, hash: u32, from: PortNo, to: PortNo, shim: Option<Shim>) -> Went {
+        let mut envelope = Envelope { frame: 1000, hash, ttl: 60, dst: HostId(u32::from(to.0)), ..Envelope::default() };
+        envelope.set_shim(shim.as_ref());
+        self.envelope(id, envelope, from, to, shim)
+    }
+
+    fn envelope(&mut self, id: PacketId, mut envelope: Envelope, from: PortNo, to: PortNo, mut shim: Option<Shim>) -> Went {
+        let mut fx = Effects::default();
+        let mut p = Arrival { id, envelope: &mut envelope, from: Some(from), shim: &mut shim };
+        let verdict = self.rimm.on_route(&mut self.node, &mut p, to, &mut fx);
+        let port = if let Verdict::Detour(port) = verdict { port } else { to };
+        if verdict != Verdict::Take {
+            self.rimm.on_offer(&mut self.node, &mut p, port, &mut fx);
+        }
+        let shim = shim.map(|shim| (shim.ether_type, shim.body().to_vec()));
+        Went { verdict, shim, frame: envelope.frame, ttl: envelope.ttl }
+    }
+
+    /// A neighbour states a depth.
+    fn hear(&mut self, from: PortNo, depth: u16) {
+        let shim = Shim::new(DEPTH, &depth.to_be_bytes(), 80);
+        self.packet(99, 1, from, HOST, Some(shim));
+    }
+
+    /// A message about a port is back.
+    fn message(&mut self, port: PortNo, crossing: u16, depth: u32) -> Verdict {
+        let body = [&[0, 5][..], &port.0.to_be_bytes(), &crossing.to_be_bytes(), &depth.to_be_bytes()].concat();
+        let shim = Shim::new(ANSWER, &body, 80);
+        self.packet(98, 1, SWITCHES[0], HOST, Some(shim)).verdict
+    }
+
+    fn wait(&mut self, ns: u64) {
+        self.node.now += Span::from_ns(ns);
+    }
+}
+
+fn numbered(kind: u16, number: u32) -> Option<(u16, Vec<u8>)> {
+    Some((kind, [&[0, 0][..], &number.to_be_bytes()].concat()))
+}
+
+fn returned(number: u32) -> Option<Shim> {
+    Some(Shim::new(RETURN, &[&[0, 0][..], &number.to_be_bytes()].concat(), 80))
+}
+
+/// One flow through an alert: numbered and sent around, again while it lasts, then released in turn without header to the host.
+#[test]
+fn a_flow_goes_around_and_on_in_order() {
+    let mut s = Switch::new(&[]);
+    s.hear(SWITCHES[0], 5);
+    s.hear(SWITCHES[1], 3);
+    let before = s.packet(1, 7, SWITCHES[2], HOST, None);
+    assert_eq!(before, Went { verdict: Verdict::Pass, shim: None, frame: 1000, ttl: 60 });
+    assert_eq!(s.message(HOST, 1, 20_000), Verdict::Take);
+    for number in 0..3 {
+        let went = s.packet(10 + number, 7, SWITCHES[2], HOST, None);
+        let expected = Went { verdict: Verdict::Detour(SWITCHES[1]), shim: numbered(DETOUR, number), frame: 1008, ttl: 60 };
+        assert_eq!(went, expected);
+    }
+    let again = s.packet(10, 7, SWITCHES[1], HOST, returned(0));
+    assert_eq!((again.verdict, again.shim, again.frame), (Verdict::Detour(SWITCHES[1]), numbered(DETOUR, 0), 1008));
+    s.message(HOST, 2, 19_999);
+    s.wait(700);
+    let early = s.packet(11, 7, SWITCHES[1], HOST, returned(1));
+    assert_eq!((early.verdict, early.shim), (Verdict::Detour(SWITCHES[1]), numbered(DETOUR, 1)));
+    let new = s.packet(13, 7, SWITCHES[2], HOST, None);
+    assert_eq!(new.shim, numbered(DETOUR, 3), "behind the others");
+    let other = s.packet(14, 1 << 31, SWITCHES[2], HOST, None);
+    assert_eq!(other.verdict, Verdict::Pass, "a flow without a detour");
+    for number in 0..4 {
+        let went = s.packet(10 + number, 7, SWITCHES[1], HOST, returned(number));
+        assert_eq!(went, Went { verdict: Verdict::Pass, shim: None, frame: 1000, ttl: 60 });
+    }
+    assert_eq!(s.packet(15, 7, SWITCHES[2], HOST, None).verdict, Verdict::Pass);
+    let c = s.rimm.counts;
+    assert_eq!((c.detoured, c.redetoured, c.released, c.alerts, c.messages_returned), (4, 2, 4, 1, 2));
+    assert_eq!(s.rimm.peaks()[..3], [700_000, 2, 4]);
+}
+
+/// The choice follows the depths, packet by packet; never the port itself, one in alert, or one without room.
+#[test]
+fn the_neighbour_with_the_least_depth_gets_the_detour() {
+    let mut s = Switch::new(&[("room", text("8000B"))]);
+    s.message(HOST, 1, 30_000);
+    // A message says a depth too: that of its sender.
+    assert_eq!(s.packet(1, 7, SWITCHES[2], HOST, None).verdict, Verdict::Detour(SWITCHES[0]));
+    let went = |s: &mut Switch, depths: [u16; 3]| {
+        SWITCHES.into_iter().zip(depths).for_each(|(port, depth)| {
+            let shim = Shim::new(DEPTH, &depth.to_be_bytes(), 80);
+            s.packet(99, u32::MAX, port, SWITCHES[2], Some(shim));
+        });
+        s.packet(1, 7, HOST, HOST, None).verdict
+    };
+    assert_eq!(went(&mut s, [9, 8, 7]), Verdict::Detour(SWITCHES[2]));
+    assert_eq!(went(&mut s, [9, 9, 9]), Verdict::Detour(SWITCHES[0]));
+    assert_eq!(went(&mut s, [100, 99, 100]), Verdict::Detour(SWITCHES[1]));
+    s.message(SWITCHES[1], 1, 20_000);
+    assert_eq!(went(&mut s, [99, 0, 100]), Verdict::Detour(SWITCHES[0]));
+    assert_eq!(went(&mut s, [100, 0, 100]), Verdict::Pass, "no room");
+    assert_eq!((s.rimm.counts.stayed, s.rimm.by_reason()), (1, vec![("no_neighbour", 1)]));
+    s.message(HOST, 2, 0);
+}
+
+#[test]
+fn without_a_neighbour_that_was_heard_packets_stay() {
+    let mut s = Switch::new(&[("alert", text("at_once")), ("alpha", text("1 packets"))]);
+    s.node.free_at = Time::MAX;
+    assert!(s.rimm.alpha == 1 && s.packet(1, 7, SWITCHES[2], HOST, None).verdict == Verdict::Pass);
+    assert_eq!(s.rimm.counts.alerts, 0, "the queue of the bench is empty");
+    let mut s = Switch::new(&[]);
+    s.rimm.ports[HOST.index()].alert.set(true, 0);
+    let went = s.packet(1, 7, SWITCHES[2], HOST, None);
+    assert_eq!((went.verdict, went.shim, s.rimm.counts.stayed), (Verdict::Pass, None, 1));
+}
+
+/// A packet with fewer than eight hops left, or too long for two more headers, takes no detour; one that is back then goes on.
+#[test]
+fn hops_and_frames_bound_detours() {
+    let mut s = Switch::new(&[("max_frame", text("1100B"))]);
+    s.hear(SWITCHES[0], 0);
+    s.message(HOST, 1, 20_000);
+    let mut went = |ttl, frame| {
+        let envelope = Envelope { frame, hash: 7, ttl, ..Envelope::default() };
+        s.envelope(1, envelope, SWITCHES[1], HOST, None).verdict
+    };
+    assert_eq!([went(7, 500), went(8, 1093)], [Verdict::Pass; 2]);
+    assert_eq!(went(8, 1092), Verdict::Detour(SWITCHES[0]));
+    let mut envelope = Envelope { frame: 500, hash: 7, ttl: 7, ..Envelope::default() };
+    envelope.set_shim(returned(0).as_ref());
+    let back = s.envelope(1, envelope, SWITCHES[0], HOST, returned(0));
+    assert_eq!(back, Went { verdict: Verdict::Pass, shim: None, frame: 500, ttl: 7 });
+    assert_eq!((s.rimm.counts.let_go, s.rimm.by_reason()), (1, vec![("out_of_hops", 2), ("too_long", 1)]));
+    // A frame that has no room for a depth goes without.
+    let envelope = Envelope { frame: 1097, ..Envelope::default() };
+    assert_eq!(s.envelope(2, envelope, HOST, SWITCHES[0], None).shim, None);
+    let mut s = Switch::new(&[("hops", text("restored"))]);
+    s.hear(SWITCHES[0], 0);
+    s.message(HOST, 1, 20_000);
+    s.packet(1, 7, SWITCHES[1], HOST, None);
+    let mut envelope = Envelope { frame: 500, hash: 7, ttl: 58, ..Envelope::default() };
+    envelope.set_shim(returned(0).as_ref());
+    assert_eq!(s.envelope(1, envelope, SWITCHES[0], HOST, returned(0)).ttl, 60);
+}
+
+/// A neighbour sends numbers and messages back over the port that they came by, and takes them off where its way is another.
+#[test]
+fn a_neighbour_returns_what_leads_back() {
+    let mut s = Switch::new(&[]);
+    s.rimm.ports[SWITCHES[0].index()].alert.set(true, 0);
+    s.hear(SWITCHES[2], 0);
+    let out = Some(Shim::new(DETOUR, &[0, 9, 0, 0, 0, 5], 80));
+    let back = s.packet(1, 7, SWITCHES[0], SWITCHES[0], out);
+    assert_eq!((back.verdict, back.shim, back.frame), (Verdict::Pass, numbered(RETURN, 5), 1008));
+    assert_eq!(s.rimm.qdm[0], Some(9));
+    let astray = s.packet(1, 7, SWITCHES[0], SWITCHES[1], out);
+    assert_eq!((astray.verdict, astray.shim, astray.frame), (Verdict::Pass, Some((DEPTH, vec![0, 0])), 1004));
+    assert_eq!(s.packet(1, 7, SWITCHES[0], HOST, out).shim, None);
+    assert_eq!((s.rimm.counts.astray, s.rimm.counts.detoured), (2, 0));
+    let shim = Shim::new(MESSAGE, &[0, 9, 0, 3, 0, 1, 0, 0, 0x4E, 0x20], 80);
+    let message = Some(shim);
+    let back = s.packet(1, 7, SWITCHES[0], SWITCHES[0], message);
+    assert_eq!(back.shim, Some((ANSWER, vec![0, 0, 0, 3, 0, 1, 0, 0, 0x4E, 0x20])));
+    let lost = s.packet(1, 7, SWITCHES[0], SWITCHES[1], message);
+    assert_eq!(lost.verdict, Verdict::Drop(DropReason::NO_WAY_BACK));
+    s.rimm.on_lost(&shim, DropReason::NO_WAY_BACK);
+    assert_eq!(s.rimm.counts.messages_lost, 1);
+}
+
+/// A lost packet is a hole: nothing behind it is released until the pair is given up; what comes back then is late.
+#[test]
+fn a_hole_holds_the_flow_until_it_is_given_up() {
+    let mut s = Switch::new(&[]);
+    s.hear(SWITCHES[0], 0);
+    s.message(HOST, 1, 20_000);
+    s.packet(1, 7, SWITCHES[2], HOST, None);
+    s.packet(2, 7, SWITCHES[2], HOST, None);
+    s.message(HOST, 2, 0);
+    s.wait(999_999);
+    assert!(matches!(s.packet(2, 7, SWITCHES[0], HOST, returned(1)).verdict, Verdict::Detour(_)));
+    assert!(matches!(s.packet(3, 7, SWITCHES[2], HOST, None).verdict, Verdict::Detour(_)), "new ones stay behind");
+    s.wait(1);
+    assert_eq!(s.packet(2, 7, SWITCHES[0], HOST, returned(1)).verdict, Verdict::Pass);
+    assert_eq!(s.packet(4, 7, SWITCHES[2], HOST, None).verdict, Verdict::Pass);
+    assert_eq!(s.packet(3, 7, SWITCHES[0], HOST, returned(2)).verdict, Verdict::Pass);
+    let c = s.rimm.counts;
+    assert_eq!((c.given_up, c.late, c.released), (1, 2, 0));
+}
+
+/// A port whose alert lasts has no detours any more, until the next alert.
+#[test]
+fn congestion_ends_the_detours_of_a_port() {
+    let mut s = Switch::new(&[("give_up", text("10us"))]);
+    s.hear(SWITCHES[0], 0);
+    s.message(HOST, 1, 20_000);
+    s.packet(1, 7, SWITCHES[2], HOST, None);
+    s.wait(10_000);
+    assert_eq!(s.packet(2, 7, SWITCHES[2], HOST, None).verdict, Verdict::Pass);
+    assert_eq!(s.packet(1, 7, SWITCHES[0], HOST, returned(0)).verdict, Verdict::Pass);
+    s.wait(5_000);
+    assert_eq!(s.packet(3, 9 << 20, SWITCHES[2], HOST, None).verdict, Verdict::Pass);
+    s.message(HOST, 2, 0);
+    s.message(HOST, 3, 30_000);
+    assert!(matches!(s.packet(4, 7, SWITCHES[2], HOST, None).verdict, Verdict::Detour(_)));
+    assert_eq!((s.rimm.counts.given_up, s.rimm.counts.late, s.rimm.counts.alerts), (1, 1, 2));
+}
+
+/// At an egress only crossings make messages: the port, the number of the crossing, the depth, to the best neighbour.
+#[test]
+fn crossings_at_egress_make_messages() {
+    let mut s = Switch::new(&[("alpha", text("1000B"))]);
+    s.hear(SWITCHES[1], 4);
+    let egress = |s: &mut Switch, port: PortNo, queue: u64| {
+        let mut fx = Effects::default();
+        let mut node = At(bench(4), queue);
+        s.rimm.on_egress(&mut node, 5, port, &mut fx);
+        fx.list.into_iter().map(|(_, effect)| effect).collect::<Vec<_>>()
+    };
+    assert_eq!(egress(&mut s, HOST, 999), []);
+    let shim = Shim::new(MESSAGE, &[0, 0, 0, 3, 0, 1, 0, 0, 3, 0xE8], 80);
+    assert_eq!(egress(&mut s, HOST, 1_000), [Effect::Clone { packet: 5, port: SWITCHES[1], ttl: 64, class: None, shim }]);
+    assert_eq!(egress(&mut s, HOST, 5_000), []);
+    assert_eq!(egress(&mut s, HOST, 0).len(), 1);
+    // Where the only neighbour that was heard is the port itself, nobody brings it back.
+    assert_eq!(egress(&mut s, SWITCHES[1], 1_000), []);
+    assert_eq!((s.rimm.counts.messages_sent, s.rimm.counts.messages_unsent), (2, 1));
+    // A queue that may be above α when the next packet leaves is watched.
+    let watch = |frame| {
+        let mut s = Switch::new(&[("alpha", text("1000B"))]);
+        let (mut envelope, mut shim, mut fx) = (Envelope { frame, ..Envelope::default() }, None, Effects::default());
+        let mut p = Arrival { id: 1, envelope: &mut envelope, from: None, shim: &mut shim };
+        s.rimm.on_offer(&mut s.node, &mut p, HOST, &mut fx);
+        fx.list
+    };
+    assert_eq!((watch(999), watch(1_000)), (vec![], vec![(0, Effect::Watch(HOST))]));
+}
+
+/// A switch whose queues hold so many bytes.
+struct At(Bench, u64);
+
+impl Node for At {
+    fn now(&self) -> Time {
+        self.0.now
+    }
+    fn view(&self, port: PortNo) -> PortView {
+        PortView { queue_bytes: self.1, ..self.0.view(port) }
+    }
+    fn route(&mut self, envelope: &Envelope) -> Option<PortNo> {
+        self.0.route(envelope)
+    }
+}
+
+/// Without numbers a packet is new each time, and goes on as soon as the alert is off.
+#[test]
+fn a_plain_detour_has_no_numbers() {
+    let unordered = [("release", text("unordered"))];
+    let mut s = Switch::new(&unordered);
+    s.hear(SWITCHES[0], 0);
+    s.message(HOST, 1, 20_000);
+    let went = s.packet(1, 7, SWITCHES[2], HOST, None);
+    assert_eq!((went.verdict, went.shim, went.frame), (Verdict::Detour(SWITCHES[0]), Some((DEPTH, vec![0, 0])), 1004));
+    s.message(HOST, 2, 0);
+    assert_eq!(s.packet(2, 7, SWITCHES[2], HOST, None).verdict, Verdict::Pass);
+    assert!(s.rimm.pairs.is_empty() && s.rimm.counts.detoured == 1);
+}
+
+/// 4·n + 32 KiB is the paper's; ours has the clocks, the alerts and the detectors besides.
+#[test]
+fn the_state_is_stated() {
+    let state = |set: &[(&str, Value)]| rimm(set).peaks()[3..].to_vec();
+    assert_eq!(state(&[]), [49_152 + 42, 16 + 32_768]); // 4 · 83 bits are 41.5 B
+    assert_eq!(state(&[("release", text("flowlet"))]), [66_048 + 42, 16 + 32_768]);
+    assert_eq!(state(&[("hash_bits", Value::Int(4))]), [192 + 42, 16 + 128]);
+}
+
+#[test]
+fn what_has_no_effect_is_said() {
+    let limits = [Amount::Bytes(512_000)];
+    let around = |switches: &'static [&'static str], buffers| Surroundings {
+        framing: fanin_packet::Framing::ETHERNET,
+        trailer: 0,
+        unlimited: false,
+        buffers,
+        cell: 80,
+        classes: false,
+        marking_drops: false,
+        transports: &[],
+        all_traffic: true,
+        nodes: &[],
+        switches,
+    };
+    let said = |set: &[(&str, Value)], switches, buffers: &[Amount]| -> Vec<String> {
+        let mut cx = Cx::new();
+        let surroundings = Surroundings { buffers, ..around(switches, &[]) };
+        Rimm::check(&params(set), &surroundings, &mut cx);
+        cx.into_problems().iter().map(ToString::to_string).collect()
+    };
+    let two = &["s0", "s1"];
+    assert!(said(&[], two, &[]).is_empty());
+    let found = said(&[], two, &limits);
+    assert!(found.len() == 1 && found[0].contains("alpha") && found[0].contains("there are no detours"), "{found:?}");
+    assert!(said(&[("alpha", text("512000B"))], two, &limits).is_empty());
+    assert!(said(&[], &["s0"], &[])[0].contains("one switch runs it"));
+    let flowlet = Value::Table([("kind".to_string(), text("flowlet").into()), ("chi".to_string(), text("1ms").into())].into());
+    assert!(said(&[("release", flowlet)], two, &[])[0].contains("after give_up, 1ms"));
+    let plain = [("release", text("unordered")), ("hops", text("restored")), ("hash_bits", Value::Int(3))];
+    let found = said(&plain, two, &[]);
+    assert!(found.len() == 2 && found.iter().all(|problem| problem.contains("has no effect")), "{found:?}");
+    let found = said(&[("message_class", Value::Int(0))], two, &[]);
+    assert!(found.len() == 1 && found[0].contains("no port has queues for several classes"), "{found:?}");
+    assert!(said(&[("alpha", text("0B"))], two, &[])[0].contains("is no depth"));
+    assert_eq!(in_bytes(Amount::Cells(7)), Bytes(560));
+}
+
+fn in_bytes(amount: Amount) -> Bytes {
+    match settings::in_unit_of(Amount::Bytes(0), amount, 80) {
+        Amount::Bytes(n) => Bytes(n),
+        other => panic!("{other}"),
+    }
+}

@@ -1,0 +1,87 @@
+//! The names by which `segments` says why a packet was sent: one list for who writes them and who reads them.
+
+macro_rules! named {
+    ($(#[doc = $doc:expr])* pub enum $name:ident { $( $(#[doc = $variant_doc:expr])* $text:literal => $variant:ident, )* }) => {
+        $(#[doc = $doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name { $( $(#[doc = $variant_doc])* $variant, )* }
+
+        impl $name {
+            /// All of them.
+            pub const ALL: &[$name] = &[$( $name::$variant, )*];
+
+            /// As tables have it.
+            pub const fn name(self) -> &'static str {
+                match self { $( $name::$variant => $text, )* }
+            }
+
+            /// The one of this name.
+            pub fn of(name: &str) -> Option<Self> {
+                match name { $( $text => Some($name::$variant), )* _ => None }
+            }
+        }
+    };
+}
+
+named! {
+    /// What the sender of a packet had waited for (`cause`).
+    pub enum Cause {
+        /// Its application wrote, or opened the connection.
+        "application" => Application,
+        /// A packet arrived.
+        "packet" => Packet,
+        /// A switch notified it of a drop.
+        "notification" => Notification,
+        /// It had its turn at the NIC, and nothing else is known.
+        "turn" => Turn,
+        /// The retransmission timer expired.
+        "rto" => Rto,
+        /// The timer of a tail loss probe.
+        "tlp" => Tlp,
+        /// The timer that waits for reordered packets.
+        "reordering" => Reordering,
+        /// The timer that probes a closed window.
+        "window_probe" => WindowProbe,
+        /// The timer of a delayed acknowledgment.
+        "delayed_ack" => DelayedAck,
+        /// The pacing timer.
+        "pacing" => Pacing,
+    }
+}
+
+named! {
+    /// What had kept data from being sent before (`limit`; empty for other packets).
+    pub enum Limit {
+        /// Nothing was written.
+        "application" => Application,
+        /// The connection was not open.
+        "handshake" => Handshake,
+        /// The congestion window was used up.
+        "cwnd" => CongestionWindow,
+        /// The receive window was.
+        "receive_window" => ReceiveWindow,
+        /// Fast recovery.
+        "recovery" => Recovery,
+        /// What was outstanding at a timeout.
+        "loss" => Loss,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_name_is_found_again_and_documented() {
+        let page = include_str!("../../../docs/results.md");
+        for cause in Cause::ALL {
+            assert_eq!(Cause::of(cause.name()), Some(*cause));
+            assert!(page.contains(&format!("`{}`", cause.name())), "{cause:?}");
+        }
+        for limit in Limit::ALL {
+            assert_eq!(Limit::of(limit.name()), Some(*limit));
+            assert!(page.contains(&format!("`{}`", limit.name())), "{limit:?}");
+        }
+        assert_eq!((Cause::of(""), Limit::of("")), (None, None));
+    }
+}

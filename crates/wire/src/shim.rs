@@ -1,0 +1,59 @@
+//! Headers that switches put before the EtherType of a frame, as bytes. Source: RIMM §III; the paper gives sizes and no values.
+//!
+//! A header is an EtherType of its own and a body, and the frame's EtherType follows, as behind a VLAN tag.
+
+use crate::control::{ether_type, MACS};
+
+/// EtherTypes of headers, with the bytes that follow each of them before the frame's own: a depth; a depth and a number, on
+/// the way out and back; a message, on the way out and back. None is registered.
+const BODIES: [(u16, usize); 5] = [(0xA8F0, 2), (0xA8F1, 6), (0xA8F2, 6), (0xA8F3, 10), (0xA8F4, 10)];
+
+/// Puts a header before the EtherType of a frame, behind any VLAN tags.
+///
+/// # Panics
+/// When the frame is too short to have an EtherType, or the body has not the length that readers expect.
+pub fn insert(frame: &mut Vec<u8>, kind: u16, body: &[u8]) {
+    assert!(body_fits(kind, body), "{} B behind {kind:#06x}", body.len());
+    let (at, _) = ether_type(frame).expect("a frame with an EtherType");
+    frame.splice(at..at, kind.to_be_bytes().into_iter().chain(body.iter().copied()));
+}
+
+/// Bytes of the body behind the EtherType of such a header; none where it is another's.
+pub(crate) fn body(kind: u16) -> Option<usize> {
+    BODIES.iter().find(|(known, _)| *known == kind).map(|(_, body)| *body)
+}
+
+fn body_fits(kind: u16, bytes: &[u8]) -> bool {
+    body(kind) == Some(bytes.len())
+}
+
+/// Of a frame that has such a header: where its packet begins, and its EtherType. Tags before the header are passed over.
+pub(crate) fn carrier(frame: &[u8]) -> Option<(usize, u16)> {
+    let mut at = MACS;
+    let (end, kind) = ether_type(frame)?;
+    while at < end {
+        let here = u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]);
+        if body(here).is_some() {
+            return Some((end + 2, kind));
+        }
+        at += 4;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_header_stands_before_the_ether_type_and_behind_tags() {
+        let mut plain = [vec![1; 12], vec![0x08, 0x00, 0x45]].concat();
+        insert(&mut plain, 0xA8F0, &[0, 7]);
+        assert_eq!(plain[12..], [0xA8, 0xF0, 0, 7, 0x08, 0x00, 0x45]);
+        let mut tagged = [vec![1; 12], vec![0x81, 0x00, 0, 5, 0x86, 0xDD]].concat();
+        insert(&mut tagged, 0xA8F1, &[0, 7, 0, 0, 0, 9]);
+        assert_eq!(tagged[12..], [0x81, 0x00, 0, 5, 0xA8, 0xF1, 0, 7, 0, 0, 0, 9, 0x86, 0xDD]);
+        assert_eq!((carrier(&tagged), ether_type(&plain)), (Some((26, 0x86DD)), Some((16, 0x0800))));
+        assert_eq!((carrier(&[1; 30]), carrier(&[0xA8; 13]), carrier(&plain[..15])), (None, None, None));
+    }
+}

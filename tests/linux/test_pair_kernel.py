@@ -1,0 +1,150 @@
+"""Captures that this test takes of the running kernel, before and behind a port, against what the kernel itself counts there.
+
+Seconds, and part of `make test` where root and the kernel allow it: unlike test_against_kernel.py nothing here is timing.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import fanin
+from bed import Bed, LackingError, Setting, command, lacking, within
+
+pytestmark = pytest.mark.native
+
+SO_TIMESTAMPNS, SO_RCVBUFFORCE, ETH_P_ALL, OUTGOING = 35, 33, 0x0003, 4
+BUFFER = 60_000
+SETTING = Setting(flows=6, size=60_000, control="reno", rate=100_000_000, delay=0.002, buffer=BUFFER)
+SNAP = 100
+
+
+@dataclass
+class Tap:
+    """A raw socket at a device; the kernel holds what it sees until it is read."""
+
+    socket: socket.socket
+    outgoing: bool
+
+    def write(self, path: Path) -> int:
+        """Write what went by, this way, as a pcap with stamps of nanoseconds; how many frames."""
+        rows = [struct.pack("<IHHIIII", 0xA1B23C4D, 2, 4, 0, 0, SNAP, 1)]
+        self.socket.setblocking(False)
+        while True:
+            try:
+                data, ancillary, _, address = self.socket.recvmsg(65536, 256)
+            except BlockingIOError:
+                break
+            if (address[2] == OUTGOING) != self.outgoing:
+                continue
+            s, ns = next(struct.unpack("<qq", value[:16]) for _, kind, value in ancillary if kind == SO_TIMESTAMPNS)
+            rows.append(struct.pack("<IIII", s, ns, min(len(data), SNAP), len(data)) + data[:SNAP])
+        self.socket.close()
+        path.write_bytes(b"".join(rows))
+        return len(rows) - 1
+
+
+def tap(ns: int, device: str, *, outgoing: bool) -> Tap:
+    with within(ns):
+        raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
+        raw.bind((device, ETH_P_ALL))
+    raw.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 64 << 20)
+    raw.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+    return Tap(raw, outgoing)
+
+
+@dataclass
+class Polls:
+    """What the kernel said of the port's queue: from when to when it was asked [ns], and the bytes in it."""
+
+    rows: list[tuple[int, int, int]] = field(default_factory=list)
+
+
+def fifo(ns: int) -> dict[str, Any]:
+    """The counters of the port's bfifo."""
+    found = json.loads(command(ns, "tc", "-s", "-j", "qdisc", "show", "dev", "port"))
+    return next((entry for entry in found if entry["kind"] == "bfifo"), {})
+
+
+@contextmanager
+def polling(ns: int) -> Iterator[Polls]:
+    """Ask the kernel for the queue again and again."""
+    polls, stop = Polls(), threading.Event()
+
+    def ask() -> None:
+        while not stop.is_set():
+            start = time.time_ns()
+            try:
+                entry = fifo(ns)
+            except (LackingError, OSError):  # the port is being shaped anew
+                continue
+            if entry:
+                polls.rows.append((start, time.time_ns(), entry["backlog"]))
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    try:
+        yield polls
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_two_captures_of_the_running_kernel_agree_with_its_own_counters(tmp_path: Path) -> None:
+    reason = lacking()
+    if reason:
+        pytest.skip(f"captures of the running kernel: this machine lacks {reason}")
+    before, behind = tmp_path / "before.pcap", tmp_path / "behind.pcap"
+    with Bed(tmp_path / "bed", senders=SETTING.flows) as bed:
+        taps = (tap(bed.switch, "trunk1", outgoing=False), tap(bed.switch, "port", outgoing=True))
+        with polling(bed.switch) as polls:
+            bed.run(SETTING)
+        counters = fifo(bed.switch)
+        counts = [found.write(path) for found, path in zip(taps, (before, behind), strict=True)]
+    found = fanin.analyze(before, behind=behind, rate="100Mbps", overhead="0B", fcs=False, buffer=f"{BUFFER}B")
+    pair, port = found.pair, found.port()
+    assert pair is not None
+    # Each packet that went in is one that came out, or one that the kernel says it dropped.
+    assert (pair["matched"], pair["only_behind"]) == (counts[1], 0)
+    assert counts[0] == pair["matched"] + pair["dropped"] + sum(pair["left_out"].values())
+    assert port["dropped"] == counters["drops"] > 0
+    assert BUFFER - 2 * 1514 < port["peak_bytes"] <= BUFFER
+    # HTB is late where another process holds the CPU, and does not make up for it.
+    assert 0.7e8 < pair["busy_bps"] < 1.02e8
+    assert pair["clock"]["drift_ppm"] == 0
+    # The queue at each moment between question and answer, by the records; the kernel's own is one of them, but for a frame that
+    # went in or out meanwhile.
+    records = found.records
+    queue = records["queue_bytes"].to_numpy().astype(np.int64)
+    came = found.origin_s * 10**9 + records["time_ps"].to_numpy() // 1000
+    left = came + records["wait_ps"].fill_null(0).to_numpy() // 1000
+    size = np.where(records["dropped"].to_numpy(), 0, records["frame_bytes"].to_numpy())
+    seen = 0
+    for start, end, backlog in polls.rows:
+        moments = np.unique(
+            np.concatenate([[start, end], came[(came >= start) & (came <= end)], left[(left >= start) & (left <= end)]])
+        )
+        held = [int(size[(came <= moment) & (left > moment)].sum()) for moment in moments]
+        assert min(held) - 2 * 1514 <= backlog <= max(held) + 2 * 1514
+        seen += backlog > 0
+    assert queue.max() == port["peak_bytes"]
+    assert polls.rows
+    print(f"{len(polls.rows)} answers of the kernel, {seen} of a queue that stood")
+    # From what arrived alone, nearly the same.
+    error = port["estimate"]["error"]
+    assert error["measured_dropped"] == port["dropped"]
+    assert error["rms_bytes"] < BUFFER / 3
+    print(f"estimate: {error}")
+    assert pl.DataFrame(records).height == port["records"]

@@ -13,6 +13,8 @@ use fanin_wire::{CaptureFile, Direction};
 use serde_json::{json, Value};
 use std::path::{Path, PathBuf};
 
+mod places;
+
 const FIN: u8 = 0x01;
 const SYN: u8 = 0x02;
 const ACK: u8 = 0x10;
@@ -180,10 +182,9 @@ impl Found {
 
 fn read(path: &Path, aim: &Aim) -> Result<Found, String> {
     let text = |problems: Vec<super::Problem>| problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
-    let mut source = Source::find(&super::input::Place::of(path), None).map_err(text)?;
-    assert!(source.survey(aim, &mut |_| true).map_err(text)?);
-    let taken = source.taken().unwrap();
-    let sources = [source];
+    let mut sources = [Source::find(&super::input::Place::of(path), None).map_err(text)?];
+    assert!(super::chains::survey(&mut sources, (aim, false), &mut |_| true).map_err(text)?);
+    let taken = sources[0].taken().unwrap();
     let mut context = Context { origin: origin(&sources), ..Context::default() };
     let mut reader = sources[0].open(None, &mut context).map_err(text)?;
     let mut batch = Batch::default();

@@ -1,6 +1,7 @@
 //! What a capture shows of TCP connections: when they were opened, their round trip on the idle network, and which of their bytes the
 //! capture has missed. Source: RFC 9293 §3.5 (handshake), RFC 6298 §3 (Karn's algorithm), RFC 7323 §3 (timestamps).
 
+use super::frame_checks::Sample;
 use super::links::{Link, NONE};
 use fanin_wire::Tcp;
 use std::collections::BTreeMap;
@@ -55,6 +56,8 @@ pub struct Talk {
     pub from_start: bool,
     pub has_data: bool,
     pub tcp: bool,
+    /// Packets by which it is found again at other places.
+    pub sample: Sample,
 }
 
 /// Bytes that were acknowledged, and never captured.
@@ -82,7 +85,8 @@ impl Talk {
         (self.rtt > 0).then_some(self.rtt)
     }
 
-    fn shake(&mut self, at: i64, first: bool, tcp: &Tcp, payload: u32) {
+    /// Takes a frame of a handshake; true: a connection begins.
+    fn shake(&mut self, at: i64, first: bool, tcp: &Tcp, payload: u32) -> bool {
         if tcp.flags & SYN != 0 {
             self.from_start |= first;
             let again = matches!(self.handshake, Handshake::Syn | Handshake::Repeated) && self.syn_seq == tcp.seq;
@@ -90,7 +94,7 @@ impl Talk {
                 self.handshake = Handshake::Answer;
             } else if !again {
                 (self.handshake, self.syn_at, self.syn_seq) = (Handshake::Syn, at, tcp.seq);
-                self.next = None;
+                return true;
             } else if at - self.syn_at > SAME_SYN {
                 self.handshake = Handshake::Repeated;
             }
@@ -104,6 +108,7 @@ impl Talk {
                 self.rtt = at - self.syn_at;
             }
         }
+        false
     }
 
     /// How much longer [ps] the capture's clock says it was since this flow's last frame than the sender's clock does, if that is
@@ -123,27 +128,32 @@ impl Talk {
 
 /// Takes a TCP frame of `links[entry]`; `first`: it is its first.
 pub fn see(links: &mut [Link<Talk>], entry: u32, (at, first): (i64, bool), (tcp, payload): (&Tcp, u32), missed: &mut Missed) {
-    let reverse = links[entry as usize].reverse;
+    // What was captured of a flow's bytes at any place was captured: packets may take one of several ways.
+    let all = links[entry as usize].first;
+    let reverse = links[all as usize].reverse;
     let talk = &mut links[entry as usize].more;
     if first {
         (talk.first, talk.tcp) = (at, true);
     }
     talk.has_data |= payload > 0;
     if tcp.flags & SYN != 0 || talk.handshake == Handshake::Syn {
-        talk.shake(at, first, tcp, payload);
+        if talk.shake(at, first, tcp, payload) {
+            links[all as usize].more.next = None;
+        }
     }
     let control = u32::from(tcp.flags & SYN != 0) + u32::from(tcp.flags & FIN != 0);
     let end = tcp.seq.wrapping_add(payload).wrapping_add(control);
+    let talk = &mut links[all as usize].more;
     match talk.next {
         // A bare acknowledgment shows what was sent before, not that it was captured.
         None if end != tcp.seq => talk.next = Some(end),
         Some(next) if after(end, next) => {
             if after(tcp.seq, next) {
-                missed.open(entry, (next, tcp.seq));
+                missed.open(all, (next, tcp.seq));
             }
             talk.next = Some(end);
         }
-        Some(_) if end != tcp.seq && !missed.gaps.is_empty() => missed.fill(entry, (tcp.seq, end)),
+        Some(_) if end != tcp.seq && !missed.gaps.is_empty() => missed.fill(all, (tcp.seq, end)),
         _ => {}
     }
     if tcp.flags & ACK == 0 || reverse == NONE {

@@ -289,6 +289,12 @@ impl Origin {
         Ok(Time::from_ps(after as u64))
     }
 
+    /// A stretch of the analysis as times of the trace's own clock [ps], its ends included.
+    pub fn window(self, (from, to): (Time, Time)) -> (i128, i128) {
+        let zero = i128::from(self.seconds) * SECOND as i128;
+        (zero + i128::from(from.ps()), zero + i128::from(to.ps()))
+    }
+
     /// What is to be said about it, if anything.
     pub fn note(self) -> Option<String> {
         (self.seconds > 0).then(|| {

@@ -2,6 +2,7 @@
 
 use super::aim::Aim;
 use super::connections::{RoundTrips, Talk};
+use super::frame_checks::Sample;
 use super::links::{Key, Link, Place, NONE};
 use super::problem::{did_you_mean, listed, Problem};
 use super::sides::{Host, Sides};
@@ -393,22 +394,26 @@ impl Choice<'_> {
         self.sorting.by_side.insert(channel, TwoSides { level, sides, ports });
     }
 
-    /// Flows of a point, the same wherever they were captured.
-    fn flows_of(&self, point: usize) -> impl Iterator<Item = (Key, u64)> + '_ {
-        let links = &self.survey.links.links;
-        self.points[point].links.iter().map(|index| &links[*index as usize]).map(|link| (link.key.flow(), link.bytes))
+    /// The flows of a point.
+    fn links_of(&self, point: usize) -> impl Iterator<Item = &Link<Talk>> + '_ {
+        self.points[point].links.iter().map(|index| &self.survey.links.links[*index as usize])
     }
 
-    /// Share of a point's bytes that are of flows that were taken elsewhere.
-    fn shared(&self, point: usize, taken: &BTreeSet<Key>) -> f64 {
-        let same: u64 = self.flows_of(point).filter(|(flow, _)| taken.contains(flow)).map(|(_, bytes)| bytes).sum();
+    /// Share of a point's bytes that are of flows whose packets were taken elsewhere. A flow that is spread over several interfaces has
+    /// other packets at each.
+    fn shared(&self, point: usize, taken: &BTreeMap<Key, Vec<Sample>>) -> f64 {
+        let is_same = |link: &&Link<Talk>| {
+            let there = taken.get(&link.key.flow());
+            there.is_some_and(|samples| samples.iter().any(|sample| sample.shares(&link.more.sample)))
+        };
+        let same: u64 = self.links_of(point).filter(is_same).map(|link| link.bytes).sum();
         same as f64 / self.points[point].bytes.max(1) as f64
     }
 
     /// Whether most of a point's bytes are of the other direction of flows that were taken.
-    fn answers(&self, point: usize, taken: &BTreeSet<Key>) -> bool {
-        let links = self.points[point].links.iter().map(|index| &self.survey.links.links[*index as usize]);
-        let bytes: u64 = links.filter(|link| taken.contains(&link.key.reverse())).map(|link| link.bytes).sum();
+    fn answers(&self, point: usize, taken: &BTreeMap<Key, Vec<Sample>>) -> bool {
+        let answers = self.links_of(point).filter(|link| taken.contains_key(&link.key.reverse()));
+        let bytes: u64 = answers.map(|link| link.bytes).sum();
         bytes as f64 > self.points[point].bytes as f64 * SHARE
     }
 
@@ -434,7 +439,7 @@ impl Choice<'_> {
         order.sort_by_key(|i| (self.points[*i].way != way, std::cmp::Reverse(self.points[*i].bytes), *i));
         order.insert(0, first);
         let total: u64 = self.points.iter().map(|p| p.bytes).sum();
-        let mut taken: BTreeSet<Key> = BTreeSet::new();
+        let mut taken: BTreeMap<Key, Vec<Sample>> = BTreeMap::new();
         let mut ports = 0;
         for index in order {
             let Point { bytes, interface: at, .. } = self.points[index];
@@ -459,8 +464,9 @@ impl Choice<'_> {
             if mine {
                 self.points[index].port = Some(ports);
                 ports += 1;
-                let flows: Vec<Key> = self.flows_of(index).map(|(flow, _)| flow).collect();
-                taken.extend(flows);
+                for link in self.links_of(index) {
+                    taken.entry(link.key.flow()).or_default().push(link.more.sample);
+                }
             }
         }
     }

@@ -10,7 +10,7 @@ fn share(part: u64, all: u64) -> f64 {
 }
 
 /// Above this share a finding is a doubt.
-const GRAVE: f64 = 0.001;
+pub const GRAVE: f64 = 0.001;
 
 /// Largest frame that Ethernet has with an MTU of 1500, and with the largest jumbo frames that switches forward.
 const FULL: u32 = 1522;
@@ -18,84 +18,168 @@ const JUMBO: u32 = 9216 + 22;
 /// Payloads of full segments at an MTU of 1500: IPv4 and IPv6, each with timestamps and without.
 const SEGMENTS: [u32; 4] = [1448, 1460, 1428, 1440];
 
-/// Frames that are remembered to find copies.
-const REMEMBERED: usize = 1 << 12;
+/// Sets of frames that are remembered to find copies, and frames of a set.
+const SETS: usize = 1 << 14;
+const WAYS: usize = 4;
 /// Longest time between copies of a datagram that has a number [ps]; of one that has none, which hosts may send again soon.
 const COPY: u64 = 100_000_000_000;
-const COPY_WITHOUT_NUMBER: u64 = 10_000_000;
+pub const COPY_WITHOUT_NUMBER: u64 = 10_000_000;
+/// Hops that a router between two places of capture takes, at most.
+const HOPS: u8 = 1;
+/// Copies that come later than this after the first have waited between two places of capture [ps]; and the share of packets that are such.
+const WAITED: u64 = 100_000_000;
+const TAPPED: f64 = 0.1;
+
+/// Equal for the same packet of a flow wherever it was captured: by the datagram's number, what TCP says, or else the first payload.
+pub fn identity(frame: &Frame<'_>, headers: &Headers) -> u64 {
+    let word = |at: usize| {
+        let bytes = frame.data.get(at..at + 8).and_then(<[u8]>::first_chunk::<8>);
+        bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
+    };
+    let hash = mix(0, u64::from(headers.id) << 32 | u64::from(headers.payload));
+    match &headers.tcp {
+        Some(tcp) => {
+            let hash = mix(hash, u64::from(tcp.seq) << 32 | u64::from(tcp.ack));
+            let hash = mix(hash, u64::from(tcp.flags) << 16 | u64::from(tcp.window));
+            // The timestamps, as nearly all have them.
+            mix(hash, word(headers.transport_at + 24))
+        }
+        None => mix(hash, word(headers.payload_at)),
+    }
+}
+
+fn mix(hash: u64, word: u64) -> u64 {
+    let mixed = (hash.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed ^ mixed >> 29
+}
+
+/// A packet that was captured: what it is, and its hops left in the last byte.
+type Known = u64;
+
+fn known(identity: u64, ttl: u8) -> Known {
+    identity & !0xff | u64::from(ttl)
+}
+
+/// Whether two are the same packet on its way through one device. One that comes back after more hops is on its way again.
+fn is_same(a: Known, b: Known) -> bool {
+    a >> 8 == b >> 8 && (a as u8).abs_diff(b as u8) <= HOPS
+}
+
+/// A few packets of a flow at a place, the same ones at every place: those of the smallest identities.
+///
+/// Source: Broder 1997 (the smallest of hashes as a sample of a set).
+#[derive(Clone, Copy, Debug)]
+pub struct Sample([Known; 4]);
+
+impl Default for Sample {
+    fn default() -> Self {
+        Sample([Known::MAX; 4])
+    }
+}
+
+impl Sample {
+    #[inline]
+    pub fn see(&mut self, frame: &Frame<'_>, headers: &Headers) {
+        let new = known(identity(frame, headers), headers.ttl);
+        let [.., last] = self.0;
+        if new < last && self.0.iter().all(|known| known >> 8 != new >> 8) {
+            self.0[3] = new;
+            self.0.sort_unstable();
+        }
+    }
+
+    /// Whether packets of one are among those of the other, or neither has any.
+    pub fn shares(&self, other: &Sample) -> bool {
+        let there = |sample: &Sample| sample.0.into_iter().filter(|known| *known != Known::MAX).collect::<Vec<_>>();
+        let (a, b) = (there(self), there(other));
+        (a.is_empty() && b.is_empty()) || a.iter().any(|a| b.iter().any(|b| is_same(*a, *b)))
+    }
+}
 
 /// Packets that were seen lately, to find those that were captured twice at one place.
 #[derive(Clone, Debug, Default)]
-pub struct Copies(Vec<(u64, i64)>);
+pub struct Copies(Vec<[(Known, i64); WAYS]>);
 
 impl Copies {
-    /// Whether the same packet was seen before at that place; `numbered`: only if its datagram has a number, for others may have been
-    /// sent again. `time` [ps].
+    /// How long ago [ps] the same packet was seen at that place, if it was; `numbered`: only if its datagram has a number, for others may
+    /// have been sent again. `time` [ps].
     #[inline]
-    pub fn is_copy(
+    pub fn since(
         &mut self,
         frame: &Frame<'_>,
         headers: &Headers,
         (flow, place): (u32, u32),
         time: i64,
         numbered: bool,
-    ) -> bool {
-        let tcp = headers.tcp.as_ref();
-        let within = match (headers.id, tcp) {
-            (0, Some(_)) if headers.payload > 0 && !numbered => COPY_WITHOUT_NUMBER,
-            (0, _) => return false,
-            _ => COPY,
-        };
+    ) -> Option<u64> {
+        if headers.id == 0 && (numbered || headers.tcp.is_none() || headers.payload == 0) {
+            return None;
+        }
         if self.0.is_empty() {
-            self.0 = vec![(0, 0); REMEMBERED];
+            self.0 = vec![[(0, i64::MIN); WAYS]; SETS];
         }
-        let word = |at: usize| {
-            let bytes = frame.data.get(at..at + 8).and_then(<[u8]>::first_chunk::<8>);
-            bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
-        };
-        let mix = |hash: u64, word: u64| (hash.rotate_left(23) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let mut hash = mix(u64::from(flow) << 32 | u64::from(place), u64::from(headers.id) << 32 | u64::from(headers.payload));
-        if let Some(tcp) = tcp {
-            hash = mix(hash, u64::from(tcp.seq) << 32 | u64::from(tcp.ack));
-            hash = mix(hash, u64::from(tcp.flags) << 16 | u64::from(tcp.window));
-            // The timestamps, as nearly all have them.
-            hash = mix(hash, word(headers.transport_at + 24));
-        }
-        let slot = &mut self.0[(hash >> 40) as usize % REMEMBERED];
-        let (known, at) = std::mem::replace(slot, (hash, time));
-        known == hash && at.abs_diff(time) <= within
+        let new = known(mix(identity(frame, headers), u64::from(flow) << 32 | u64::from(place)), headers.ttl);
+        let set = &mut self.0[(new >> 40) as usize % SETS];
+        let same = set.iter().position(|(known, at)| is_same(*known, new) && at.abs_diff(time) <= COPY);
+        let oldest = || (0..WAYS).min_by_key(|way| set[*way].1).unwrap_or(0);
+        let way = same.unwrap_or_else(oldest);
+        let (_, before) = std::mem::replace(&mut set[way], (new, time));
+        same.map(|_| before.abs_diff(time))
     }
 }
 
+/// What a frame shows.
+#[derive(Clone, Copy, Debug)]
+pub struct Looked {
+    bytes: u32,
+    /// It is longer than a packet.
+    long: bool,
+    /// What identifies it was not kept.
+    cut: bool,
+}
+
+/// Looks at a frame of `bytes`; `mss` gives the largest payload that its receiver takes, 0 if unknown.
+#[inline]
+pub fn look_at(frame: &Frame<'_>, headers: Option<&Headers>, bytes: u32, mss: impl FnOnce() -> u32) -> Looked {
+    let long = bytes > FULL && is_aggregate(headers, bytes, mss());
+    Looked { bytes, long, cut: frame.is_cut() && is_cut_short(frame, headers) }
+}
+
 /// Checks of the frames of one capture that are taken.
-#[derive(Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct FrameChecks {
     frames: u64,
     bytes: u64,
     long: (u64, u64, u32),
     cut: u64,
     copies: (u64, u64),
+    /// Of them, those that have waited in between, and the longest [ps].
+    waited: (u64, u64),
 }
 
 impl FrameChecks {
-    pub fn new() -> Self {
-        FrameChecks { frames: 0, bytes: 0, long: (0, 0, 0), cut: 0, copies: (0, 0) }
-    }
-
-    /// Takes a frame of `bytes`; `mss` gives the largest payload that its receiver takes, 0 if unknown.
+    /// Takes a frame that was looked at.
     #[inline]
-    pub fn see(&mut self, frame: &Frame<'_>, headers: Option<&Headers>, bytes: u32, mss: impl FnOnce() -> u32) {
+    pub fn see(&mut self, Looked { bytes, long, cut }: Looked) {
         self.frames += 1;
         self.bytes += u64::from(bytes);
-        if bytes > FULL && is_aggregate(headers, bytes, mss()) {
+        if long {
             self.long = (self.long.0 + 1, self.long.1 + u64::from(bytes), self.long.2.max(bytes));
         }
-        self.cut += u64::from(frame.is_cut() && is_cut_short(frame, headers));
+        self.cut += u64::from(cut);
     }
 
-    /// A packet was taken before.
-    pub fn copy(&mut self, bytes: u32) {
+    /// Frames that were taken.
+    pub fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// A packet was taken before, so long ago [ps].
+    pub fn copy(&mut self, bytes: u32, since: u64) {
         self.copies = (self.copies.0 + 1, self.copies.1 + u64::from(bytes));
+        if since > WAITED {
+            self.waited = (self.waited.0 + 1, self.waited.1.max(since));
+        }
     }
 
     /// What was found.
@@ -132,7 +216,26 @@ impl FrameChecks {
             let hint = "capture at one place, or mirror one direction only";
             say("duplicates", Level::Note, (count, Some(bytes)), words, hint);
         }
+        let (count, longest) = self.waited;
+        findings.extend(two_taps(place, count, self.frames - self.copies.0, longest));
     }
+}
+
+/// Packets of so many that come again after having waited.
+fn two_taps(place: &str, again: u64, packets: u64, longest: u64) -> Option<Finding> {
+    (share(again, packets) > TAPPED).then(|| Finding {
+        code: "two_taps",
+        level: Level::Doubt,
+        place: place.to_string(),
+        count: again,
+        bytes: None,
+        words: format!(
+            "{again} of {} come a second time, up to {} later: the file holds both sides of a queue, in which they waited",
+            number_of(packets, "packet"),
+            span(longest)
+        ),
+        hint: "give the capture before the port and the one behind it apart: fanin analyze BEFORE --behind BEHIND".into(),
+    })
 }
 
 /// Whether a long frame is several packets of the wire.
@@ -160,31 +263,39 @@ fn is_cut_short(frame: &Frame<'_>, headers: Option<&Headers>) -> bool {
     }
 }
 
-/// What a survey of a capture found. `lost`: packets that the capturing side lost; `counted`: packets and bytes that were taken;
+/// Packets that the capturing side says it lost, of so many that it has.
+pub fn lost(place: &str, lost: u64, packets: u64) -> Option<Finding> {
+    (lost > 0).then(|| Finding {
+        code: "lost",
+        level: if share(lost, packets) > GRAVE { Level::Doubt } else { Level::Note },
+        place: place.to_string(),
+        count: lost,
+        bytes: None,
+        words: format!("the capturing side lost {}", number_of(lost, "packet")),
+        hint: "capture with a larger buffer and fewer bytes of each frame: tcpdump -B 65536 -s 128".into(),
+    })
+}
+
+/// What a survey of a capture found. `missed`: packets that the capturing side lost; `counted`: packets and bytes that were taken;
 /// `flows`: TCP flows with data that were taken, and how many of them were there from their start.
 pub fn of_survey(
     survey: &Survey,
     place: &str,
-    lost: u64,
+    missed: u64,
     (packets, bytes): (u64, u64),
     (flows, opened): (u64, u64),
     findings: &mut Vec<Finding>,
 ) {
+    findings.extend(lost(place, missed, packets));
+    let step = |ps: i64| span(u64::try_from(ps).unwrap_or(0));
+    let (unnumbered, again, longest) = survey.unnumbered_again();
+    // Of every two that come once, one comes twice: so many are not sent again.
+    if again * 3 >= unnumbered {
+        findings.extend(two_taps(place, again, unnumbered - again, longest));
+    }
     let mut say = |code, level, (count, bytes): (u64, Option<u64>), words: String, hint: &str| {
         findings.push(Finding { code, level, place: place.to_string(), count, bytes, words, hint: hint.to_string() });
     };
-    let step = |ps: i64| span(u64::try_from(ps).unwrap_or(0));
-    if lost > 0 {
-        let level = if share(lost, packets) > GRAVE { Level::Doubt } else { Level::Note };
-        let words = format!("the capturing side lost {}", number_of(lost, "packet"));
-        say(
-            "lost",
-            level,
-            (lost, None),
-            words,
-            "capture with a larger buffer and fewer bytes of each frame: tcpdump -B 65536 -s 128",
-        );
-    }
     if survey.missed.times > 0 {
         let level = if share(survey.missed.bytes, bytes) > GRAVE { Level::Doubt } else { Level::Note };
         let words = format!(

@@ -5,7 +5,9 @@
 //!
 //! Source: Lindley 1952 (waiting times of a single server); the limit of bytes or packets is that of Linux's bfifo and pfifo.
 
+use super::line_check::LineCheck;
 use super::order::Sink;
+use super::plausibility::Finding;
 use super::problem::Problem;
 use crate::{Record, DROPPED, NO_QUEUE};
 use fanin_units::{Amount, BitRate, Bytes, QuantityError, Span, Time, WireClock};
@@ -120,6 +122,7 @@ pub struct Lindley {
     dropped: u64,
     longest: u64,
     compared: Compared,
+    line: LineCheck,
     /// When more waited than is held.
     overflow: Option<Time>,
 }
@@ -144,6 +147,7 @@ impl Lindley {
             dropped: 0,
             longest: 0,
             compared: Compared::default(),
+            line: LineCheck::new(rate, overhead),
             overflow: None,
         }
     }
@@ -179,6 +183,7 @@ impl Lindley {
             return None;
         }
         self.unknown += 1;
+        self.line.see(now, u64::from(record.frame) + self.overhead, queue);
         let record = Record { queue, flags: if dropped { record.flags | DROPPED } else { record.flags }, ..*record };
         Some((record, wait))
     }
@@ -213,6 +218,11 @@ impl Lindley {
         c.measured += u64::from(record.loses());
         c.estimated += u64::from(dropped);
         c.both += u64::from(dropped && record.loses());
+    }
+
+    /// Whether what arrived can have met the queue that is estimated.
+    pub fn finding(&self, port: &str) -> Option<Finding> {
+        self.line.finding(self.rate, port)
     }
 
     /// What came out, what is to be said, and what is wrong.

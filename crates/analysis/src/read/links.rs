@@ -195,7 +195,9 @@ pub struct Link<T> {
     pub key: Key,
     pub packets: u64,
     pub bytes: u64,
-    /// The same connection's other direction at the same interface; [`NONE`]: not captured.
+    /// The same flow where it was captured first.
+    pub first: u32,
+    /// Of that: the connection's other direction, wherever it was captured first; [`NONE`]: not captured.
     pub reverse: u32,
     /// What else is known of it.
     pub more: T,
@@ -247,6 +249,11 @@ impl<T: Default> Links<T> {
         Some(number)
     }
 
+    /// An entry's flow where it was captured first.
+    pub fn first(&self, entry: u32) -> &Link<T> {
+        &self.links[self.links[entry as usize].first as usize]
+    }
+
     /// The number of a flow that is known.
     #[inline]
     pub fn find(&self, key: &Key) -> Option<u32> {
@@ -266,28 +273,22 @@ impl<T: Default> Links<T> {
 
     fn add(&mut self, key: &Key, slot: usize) -> u32 {
         let entry = self.links.len() as u32;
-        self.links.push(Link { key: *key, packets: 0, bytes: 0, reverse: NONE, more: T::default() });
-        let Links { places, links, by_key, by_flow, .. } = self;
+        self.links.push(Link { key: *key, packets: 0, bytes: 0, first: entry, reverse: NONE, more: T::default() });
+        let Links { links, by_key, by_flow, .. } = self;
         by_key.put(slot, entry, |e| links[e as usize].key.hash(0));
-        // The other direction is sought at the same interface.
-        let interface = |key: &Key| {
-            let (interface, number) = places[key.channel() as usize].anyway();
-            (interface as u64) << 33 | number.map_or(0, |n| u64::from(n) << 1 | 1)
-        };
-        if key.ports().is_some() {
-            let here = interface(key);
-            let hash = |key: &Key| key.flow().hash(interface(key));
-            let reverse = key.reverse();
-            let other = |e: u32| links[e as usize].key.flow() == reverse && interface(&links[e as usize].key) == here;
-            if let Ok(other) = by_flow.find(reverse.hash(here), other) {
-                links[entry as usize].reverse = other;
-                if links[other as usize].reverse == NONE {
-                    links[other as usize].reverse = entry;
+        if key.has_ip() {
+            let find = |flow: Key| by_flow.find(flow.hash(1), |e| links[e as usize].key.flow() == flow);
+            match find(key.flow()) {
+                Ok(first) => links[entry as usize].first = first,
+                Err(slot) => {
+                    if let Ok(other) = find(key.reverse()) {
+                        links[entry as usize].reverse = other;
+                        links[other as usize].reverse = entry;
+                    }
+                    if let Some(slot) = slot {
+                        by_flow.put(slot, entry, |e| links[e as usize].key.flow().hash(1));
+                    }
                 }
-            }
-            let same = |e: u32| links[e as usize].key.flow() == key.flow() && interface(&links[e as usize].key) == here;
-            if let Err(Some(slot)) = by_flow.find(hash(key), same) {
-                by_flow.put(slot, entry, |e| hash(&links[e as usize].key));
             }
         }
         entry

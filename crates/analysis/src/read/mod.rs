@@ -9,6 +9,7 @@ mod arrow_tests;
 mod buffers;
 #[cfg(test)]
 mod captures_tests;
+mod chains;
 mod connections;
 mod context;
 mod csv;
@@ -20,6 +21,7 @@ mod guard;
 mod input;
 mod json;
 mod lindley;
+mod line_check;
 mod lines;
 mod links;
 mod mapped;

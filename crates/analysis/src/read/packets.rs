@@ -4,7 +4,7 @@ use super::aim::Aim;
 use super::connections::{RoundTrips, Talk};
 use super::context::{bytes_of, Batch, Connection, Context, Origin, BATCH};
 use super::direction::{sort, Sorting};
-use super::frame_checks::{of_survey, Copies, FrameChecks};
+use super::frame_checks::{look_at, of_survey, Copies, FrameChecks, COPY_WITHOUT_NUMBER};
 use super::links::{Key, LastPlace, Place, NONE};
 use super::number::NumberError;
 use super::pair::FlowKey;
@@ -16,7 +16,7 @@ use super::TraceReader;
 use crate::{Record, MARKED, NO_DATA, NO_FLOW, NO_QUEUE};
 use fanin_telemetry::{Registers, Unwrap};
 use fanin_units::{Span, Time};
-use fanin_wire::{Capture, CaptureError, Headers, Trouble};
+use fanin_wire::{Capture, CaptureError, Headers, Interface, LinkType, Trouble};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::net::IpAddr;
@@ -40,10 +40,18 @@ pub struct Look {
     pub speed: Option<u64>,
     /// Stamps count from the same time as the capture's clock.
     pub same_clock: bool,
+    /// Link types and names of its interfaces.
+    pub interfaces: Vec<(LinkType, String)>,
 }
 
 pub fn unreadable(path: &Path, error: &CaptureError) -> Problem {
     Problem::new(error.what.clone()).file(path).place(format!("block {} at byte {}", error.block, error.offset))
+}
+
+/// Where a capture ends that was cut short.
+pub fn ends_inside(path: &Path, error: &CaptureError) -> String {
+    let place = format!("block {} at byte {}", error.block, error.offset);
+    format!("{}: the file ends inside {place}; all packets before were read", path.display())
 }
 
 type Input = Box<dyn Read + Send>;
@@ -72,6 +80,7 @@ pub fn look(path: &Path, input: Input, registers: Registers) -> Result<Look, Pro
         }
     }
     let speeds: Vec<Option<u64>> = capture.interfaces().iter().map(|i| i.speed.filter(|s| *s > 0)).collect();
+    found.interfaces = capture.interfaces().iter().map(|i| (i.link, i.name.clone())).collect();
     found.speed = speeds.first().copied().flatten().filter(|s| speeds.iter().all(|other| *other == Some(*s)));
     Ok(found)
 }
@@ -95,29 +104,96 @@ impl Surveyed {
     pub fn tick(&self) -> Option<Span> {
         self.survey.tick().map(Span::from_ps)
     }
+
+    /// What a first reading found, of a capture of that name.
+    ///
+    /// # Errors
+    /// It lacks what is asked for.
+    pub fn of(reading: Reading, path: &Path, (stamped, stem): (bool, &str), aim: &Aim) -> Result<Surveyed, Problems> {
+        let Reading { survey, interfaces, lost } = reading;
+        let rtts = RoundTrips::of(&survey.links.links);
+        let (sorting, taken, notes) = if stamped {
+            (Sorting::default(), None, Vec::new())
+        } else {
+            let sorted = sort((&survey, &rtts), &interfaces, stem, aim);
+            let (sorting, taken, notes) =
+                sorted.map_err(|problems| problems.into_iter().map(|p| p.file(path)).collect::<Problems>())?;
+            (sorting, Some(taken), notes)
+        };
+        let mut senders: BTreeMap<u32, BTreeSet<IpAddr>> = BTreeMap::new();
+        let (mut counted, mut flows) = ((0, 0), BTreeSet::new());
+        for (entry, link) in survey.links.links.iter().enumerate() {
+            let port = sorting.port(entry as u32);
+            if !stamped && port == NONE {
+                continue;
+            }
+            counted = (counted.0 + link.packets, counted.1 + link.bytes);
+            if link.key.has_ip() {
+                senders.entry(port).or_default().insert(link.key.addresses().0);
+            }
+            if link.more.tcp && link.more.has_data {
+                flows.insert(link.first);
+            }
+        }
+        // A flow is there from its start if it was wherever it was captured first.
+        let opened = flows.iter().filter(|first| survey.links.links[**first as usize].more.from_start).count();
+        let flows = (flows.len() as u64, opened as u64);
+        let mut findings = Vec::new();
+        of_survey(&survey, &path.display().to_string(), lost, counted, flows, &mut findings);
+        let named = senders
+            .into_iter()
+            .filter_map(|(port, hosts)| Some((sorting.names().get(port as usize)?.clone(), hosts.len() as u64)));
+        let senders = named.collect();
+        Ok(Surveyed { survey, sorting, taken, notes, rtts, findings, senders })
+    }
+
+    /// Something else that is to be said.
+    pub fn note(&mut self, note: String) {
+        self.notes.push(note);
+    }
 }
 
-/// Reads all frames of a capture; none: it was stopped.
-fn first_reading(
-    path: &Path,
-    (input, size): (Input, u64),
-    seen: &mut dyn FnMut(f64) -> bool,
-) -> Result<Option<(Survey, Capture<Counted>)>, Problem> {
-    let read = Arc::new(AtomicU64::new(0));
-    let mut capture = Capture::new(Counted { inner: input, read: read.clone() }).map_err(|e| unreadable(path, &e))?;
-    let mut survey = Survey::default();
-    let mut frames = 0_usize;
-    // What is damaged is reported when the capture is read again.
-    while let Ok(Some(frame)) = capture.next_frame() {
-        if frame.time_ps >= 0 && !frame.is_notice_only() {
-            survey.see(&frame);
-        }
-        frames += 1;
-        if frames % BATCH == 0 && !seen(read.load(Ordering::Relaxed) as f64 / size.max(1) as f64) {
-            return Ok(None);
-        }
+/// The first reading of a capture, or of several that follow one another.
+pub struct Reading {
+    survey: Survey,
+    interfaces: Vec<Interface>,
+    /// Packets that the capturing side lost.
+    lost: u64,
+}
+
+impl Reading {
+    /// `without_fcs`: frames count without check sequence and padding.
+    pub fn new(without_fcs: bool) -> Reading {
+        Reading { survey: Survey::new(without_fcs), interfaces: Vec::new(), lost: 0 }
     }
-    Ok(Some((survey, capture)))
+
+    /// Time of the latest frame [ps].
+    pub fn last(&self) -> Option<i128> {
+        self.survey.last
+    }
+
+    /// Reads all frames of a capture; false: it was stopped.
+    ///
+    /// # Errors
+    /// It is no capture.
+    pub fn read(&mut self, path: &Path, (input, size): (Input, u64), seen: &mut dyn FnMut(f64) -> bool) -> Result<bool, Problem> {
+        let read = Arc::new(AtomicU64::new(0));
+        let mut capture = Capture::new(Counted { inner: input, read: read.clone() }).map_err(|e| unreadable(path, &e))?;
+        let mut frames = 0_usize;
+        // What is damaged is reported when the capture is read again.
+        while let Ok(Some(frame)) = capture.next_frame() {
+            if frame.time_ps >= 0 && !frame.is_notice_only() {
+                self.survey.see(&frame);
+            }
+            frames += 1;
+            if frames % BATCH == 0 && !seen(read.load(Ordering::Relaxed) as f64 / size.max(1) as f64) {
+                return Ok(false);
+            }
+        }
+        self.lost += capture.interfaces().iter().map(|i| i.lost).sum::<u64>();
+        self.interfaces = capture.interfaces().to_vec();
+        Ok(true)
+    }
 }
 
 /// What captures before a port show of the connections that cross it.
@@ -134,7 +210,11 @@ impl Connections {
     /// # Errors
     /// It is no capture.
     pub fn read(&mut self, path: &Path, input: (Input, u64), seen: &mut dyn FnMut(f64) -> bool) -> Result<bool, Problem> {
-        let Some((survey, _)) = first_reading(path, input, seen)? else { return Ok(false) };
+        let mut reading = Reading::new(false);
+        if !reading.read(path, input, seen)? {
+            return Ok(false);
+        }
+        let survey = reading.survey;
         for link in survey.links.links.iter().filter(|link| link.key.has_ip()) {
             let (src, dst) = link.key.addresses();
             let at = link.more.opened().zip(survey.first).and_then(|(at, first)| u128::try_from(first + i128::from(at)).ok());
@@ -157,52 +237,6 @@ impl Connections {
     }
 }
 
-/// Reads a capture for the first time. `seen` is called now and then with the share that has been read, and says whether to go on.
-///
-/// # Errors
-/// It is no capture, or lacks what is asked for; none: it was stopped.
-pub fn survey(
-    path: &Path,
-    (input, size): (Input, u64),
-    (stamped, stem): (bool, &str),
-    aim: &Aim,
-    seen: &mut dyn FnMut(f64) -> bool,
-) -> Result<Option<Surveyed>, Problems> {
-    let Some((survey, capture)) = first_reading(path, (input, size), seen)? else { return Ok(None) };
-    let rtts = RoundTrips::of(&survey.links.links);
-    let interfaces = capture.interfaces();
-    let lost: u64 = interfaces.iter().map(|i| i.lost).sum();
-    let (sorting, taken, notes) = if stamped {
-        (Sorting::default(), None, Vec::new())
-    } else {
-        let sorted = sort((&survey, &rtts), interfaces, stem, aim);
-        let (sorting, taken, notes) =
-            sorted.map_err(|problems| problems.into_iter().map(|p| p.file(path)).collect::<Problems>())?;
-        (sorting, Some(taken), notes)
-    };
-    let mut senders: BTreeMap<u32, BTreeSet<IpAddr>> = BTreeMap::new();
-    let (mut counted, mut flows) = ((0, 0), (0, 0));
-    for (entry, link) in survey.links.links.iter().enumerate() {
-        let port = sorting.port(entry as u32);
-        if !stamped && port == NONE {
-            continue;
-        }
-        counted = (counted.0 + link.packets, counted.1 + link.bytes);
-        if link.key.has_ip() {
-            senders.entry(port).or_default().insert(link.key.addresses().0);
-        }
-        if link.more.tcp && link.more.has_data {
-            flows = (flows.0 + 1, flows.1 + u64::from(link.more.from_start));
-        }
-    }
-    let mut findings = Vec::new();
-    of_survey(&survey, &path.display().to_string(), lost, counted, flows, &mut findings);
-    let named =
-        senders.into_iter().filter_map(|(port, hosts)| Some((sorting.names().get(port as usize)?.clone(), hosts.len() as u64)));
-    let senders = named.collect();
-    Ok(Some(Surveyed { survey, sorting, taken, notes, rtts, findings, senders }))
-}
-
 /// A flow of the survey, or a port, that has no number in the trace yet.
 const UNNUMBERED: u32 = NO_FLOW - 1;
 
@@ -223,7 +257,7 @@ impl Numbers {
         }
         let hosts = (headers.src, headers.dst);
         let Surveyed { survey, rtts, .. } = &*self.surveyed;
-        let talk = entry.map(|entry| &survey.links.links[entry as usize].more);
+        let talk = entry.map(|entry| &survey.links.first(entry).more);
         let opened = talk.and_then(Talk::opened).zip(survey.first).filter(|_| self.same_clock);
         let connection = Connection {
             src: Some(hosts.0.to_string().into()),
@@ -252,7 +286,7 @@ impl Numbers {
     /// Largest payload that the receiver of a flow takes; 0: unknown.
     fn mss(&self, entry: Option<u32>) -> u32 {
         let links = &self.surveyed.survey.links.links;
-        let reverse = entry.map_or(NONE, |entry| links[entry as usize].reverse);
+        let reverse = entry.map_or(NONE, |entry| self.surveyed.survey.links.first(entry).reverse);
         links.get(reverse as usize).map_or(0, |link| u32::from(link.more.mss))
     }
 }
@@ -278,6 +312,8 @@ pub struct Packets {
     undated: u64,
     saturated: u64,
     truncated: Option<String>,
+    /// It goes on where another capture ends, which says what was found of both.
+    follows: bool,
     checks: FrameChecks,
     copies: Copies,
 }
@@ -304,7 +340,7 @@ impl Packets {
     pub fn new(
         path: &Path,
         (input, size): (Input, u64),
-        (look, surveyed): (Look, Arc<Surveyed>),
+        (look, surveyed, follows): (Look, Arc<Surveyed>, bool),
         (registers, names): (Registers, BTreeMap<u8, String>),
     ) -> Result<Self, Problem> {
         let read = Arc::new(AtomicU64::new(0));
@@ -333,7 +369,8 @@ impl Packets {
             undated: 0,
             saturated: 0,
             truncated: None,
-            checks: FrameChecks::new(),
+            follows,
+            checks: FrameChecks::default(),
             copies: Copies::default(),
         })
     }
@@ -370,7 +407,7 @@ impl TraceReader for Packets {
                 Ok(Some(frame)) => frame,
                 Ok(None) => break,
                 Err(error) if error.trouble == Trouble::Truncated => {
-                    self.truncated = Some(format!("block {} at byte {}", error.block, error.offset));
+                    self.truncated = Some(ends_inside(path, &error));
                     break;
                 }
                 Err(error) => return Err(unreadable(path, &error).into()),
@@ -428,12 +465,13 @@ impl TraceReader for Packets {
             };
             let bytes = bytes_of(&frame, context.without_fcs);
             let flow = numbers.flow(entry, headers.as_ref(), context)?;
-            checks.see(&frame, headers.as_ref(), bytes, || numbers.mss(entry));
+            checks.see(look_at(&frame, headers.as_ref(), bytes, || numbers.mss(entry)));
             let mut flags = 0;
             if let Some(headers) = &headers {
                 let at = time.ps() as i64;
-                if !look.stamped && copies.is_copy(&frame, headers, (flow, port), at, numbered) {
-                    checks.copy(bytes);
+                let copy = if look.stamped { None } else { copies.since(&frame, headers, (flow, port), at, numbered) };
+                if let Some(since) = copy.filter(|since| headers.id != 0 || *since <= COPY_WITHOUT_NUMBER) {
+                    checks.copy(bytes, since);
                     continue;
                 }
                 flags |= if headers.ecn == 3 { MARKED } else { 0 };
@@ -458,16 +496,16 @@ impl TraceReader for Packets {
     fn finish(&mut self, context: &mut Context) {
         let file = self.path.display();
         let surveyed = &self.numbers.surveyed;
-        context.findings.extend(surveyed.findings.iter().cloned());
+        if !self.follows {
+            context.findings.extend(surveyed.findings.iter().cloned());
+            context.senders.extend(surveyed.senders.iter().cloned());
+            let taken = surveyed.taken.as_ref().and_then(Taken::note);
+            context.notes.extend(surveyed.notes.iter().cloned().chain(taken).map(|note| format!("{file}: {note}")));
+        }
         let snap = self.capture.interfaces().iter().filter_map(|i| i.snap).min();
         self.checks.findings(&file.to_string(), snap, &mut context.findings);
-        context.senders.extend(surveyed.senders.iter().cloned());
         let notes = &mut context.notes;
-        let taken = surveyed.taken.as_ref().and_then(Taken::note);
-        notes.extend(surveyed.notes.iter().cloned().chain(taken).map(|note| format!("{file}: {note}")));
-        if let Some(place) = &self.truncated {
-            notes.push(format!("{file}: the file ends inside {place}; all packets before were read"));
-        }
+        notes.extend(self.truncated.clone());
         if self.without_stamp > 0 {
             let packets = self.frames - self.notices;
             notes.push(format!("{file}: {} of {packets} packets carry no stamp and were passed over", self.without_stamp));

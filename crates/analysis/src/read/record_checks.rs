@@ -6,7 +6,7 @@ use crate::{Record, NO_QUEUE};
 use fanin_units::{BitRate, Bytes, Span};
 
 /// Whether stamps are coarser than the frames of a port are long.
-fn coarse(tick: Span, rate: BitRate, place: &str) -> Option<Finding> {
+pub fn coarse(tick: Span, rate: BitRate, place: &str) -> Option<Finding> {
     let frame = rate.time_to_send(Bytes(1538));
     (tick > frame).then(|| Finding {
         code: "coarse_stamps",
@@ -31,6 +31,16 @@ const FRAMES: u64 = 32;
 /// How many times as fast as a port the links of its senders may be.
 const FASTER: u64 = 4;
 
+/// The window [ps].
+pub fn window_of(rate: BitRate, overhead: Bytes) -> u64 {
+    WINDOW.max(rate.time_to_send(Bytes(FRAMES * (1518 + overhead.get())))).ps().max(1)
+}
+
+/// Bytes that a line carries in it.
+pub fn carried_in(window: u64, rate: BitRate) -> u64 {
+    rate.bytes_in(Span::from_ps(window)).get()
+}
+
 /// The fullest window of a port.
 #[derive(Clone, Copy, Debug)]
 struct Crest {
@@ -43,8 +53,7 @@ struct Crest {
 
 impl Crest {
     pub fn new(rate: BitRate, overhead: Bytes) -> Self {
-        let window = WINDOW.max(rate.time_to_send(Bytes(FRAMES * (1518 + overhead.get())))).ps().max(1);
-        Crest { window, overhead: overhead.get(), start: 0, bytes: 0, fullest: (0, 0) }
+        Crest { window: window_of(rate, overhead), overhead: overhead.get(), start: 0, bytes: 0, fullest: (0, 0) }
     }
 
     #[inline]
@@ -62,7 +71,7 @@ impl Crest {
 
     /// More than the line carries: by how much, and whether so many `senders` together could have sent it.
     pub fn finding(&self, rate: BitRate, senders: u64, port: &str) -> Option<Finding> {
-        let carried = rate.bytes_in(Span::from_ps(self.window)).get();
+        let carried = carried_in(self.window, rate);
         let (bytes, at) = self.fullest;
         if bytes <= carried + carried / 10 {
             return None;
@@ -165,14 +174,18 @@ impl TotalsCheck {
 
 /// All checks of a port's records.
 pub struct PortChecks {
-    crest: Option<(Crest, BitRate)>,
+    /// The port's speed, which what is estimated or found by the arrival rate depends on.
+    rate: Option<BitRate>,
+    crest: Option<Crest>,
     totals: Option<TotalsCheck>,
 }
 
 impl PortChecks {
-    /// `rate`: the port's speed, where bursts are those of the arrival rate; `table`: others wrote its columns.
-    pub fn new(rate: Option<BitRate>, overhead: Bytes, table: bool) -> Self {
-        PortChecks { crest: rate.map(|rate| (Crest::new(rate, overhead), rate)), totals: table.then(TotalsCheck::default) }
+    /// `rate`: the port's speed, where bursts are those of the arrival rate (`by_rate`) or its queue is estimated; `table`: others wrote
+    /// its columns.
+    pub fn new(rate: Option<BitRate>, overhead: Bytes, (by_rate, table): (bool, bool)) -> Self {
+        let crest = rate.filter(|_| by_rate).map(|rate| Crest::new(rate, overhead));
+        PortChecks { rate, crest, totals: table.then(TotalsCheck::default) }
     }
 
     /// There is nothing to check.
@@ -182,7 +195,7 @@ impl PortChecks {
 
     #[inline]
     pub fn see(&mut self, record: &Record) {
-        if let Some((crest, _)) = &mut self.crest {
+        if let Some(crest) = &mut self.crest {
             crest.see(record);
         }
         if let Some(totals) = &mut self.totals {
@@ -192,9 +205,9 @@ impl PortChecks {
 
     /// What was found; `senders`: hosts that sent to the port; `tick`: step of the times.
     pub fn findings(&self, port: &str, senders: u64, tick: Span, findings: &mut Vec<Finding>) {
-        if let Some((crest, rate)) = &self.crest {
-            findings.extend(crest.finding(*rate, senders, port));
-            findings.extend(coarse(tick, *rate, port).filter(|_| tick > Span::ZERO));
+        if let Some(rate) = self.rate {
+            findings.extend(self.crest.and_then(|crest| crest.finding(rate, senders, port)));
+            findings.extend(coarse(tick, rate, port));
         }
         if let Some(totals) = &self.totals {
             totals.findings(port, findings);

@@ -1,12 +1,11 @@
 //! What kind of file it is, by its content, and how it is opened.
 
-use super::aim::Aim;
 use super::context::{Context, Known, Origin, BATCH};
 use super::input::{self, Input, Packing, Place};
 use super::json::{self, JsonRows};
 use super::mapped::MappedTable;
 use super::mapping::{bind, Binding, Bound, Mapping, Role, Unit};
-use super::packets::{look, survey, Look, Packets, Surveyed};
+use super::packets::{look, Look, Packets, Surveyed};
 use super::pair::{Pair, PairReader};
 use super::problem::{Problem, Problems};
 use super::stamps::Stamps;
@@ -139,6 +138,8 @@ pub struct Source {
     look: Look,
     /// What the first reading of a capture found.
     surveyed: Option<Arc<Surveyed>>,
+    /// It goes on where another capture ends.
+    pub follows: bool,
     own_flows: bool,
 }
 
@@ -244,6 +245,7 @@ impl Source {
             keys: Vec::new(),
             look: Look::default(),
             surveyed: None,
+            follows: false,
             own_flows: false,
         }
     }
@@ -255,6 +257,7 @@ impl Source {
             kind: before.kind,
             first: pair.first(),
             in_order: true,
+            tick: pair.tick().map_or(Span::ZERO, Span::from_ps),
             pair: Some(pair.clone()),
             ..Source::blank(&before.place, before.size)
         }
@@ -468,36 +471,43 @@ impl Source {
         matches!(self.kind, Kind::Pcap | Kind::PcapNg) && self.pair.is_none()
     }
 
-    /// Reads a capture for the first time; false when `seen` says to stop. Of other files nothing.
-    ///
-    /// # Errors
-    /// It cannot be read, or lacks what is asked for.
-    pub fn survey(&mut self, aim: &Aim, seen: &mut dyn FnMut(f64) -> bool) -> Result<bool, Problems> {
-        if !self.is_surveyed() {
-            return Ok(true);
-        }
-        let input = Box::new(self.opened()?.0);
-        let found = survey(&self.path, (input, self.size), (self.look.stamped, &self.port_name()), aim, seen)?;
-        let Some(found) = found else { return Ok(false) };
+    /// Whether stamps in its packets say where they queued.
+    pub fn is_stamped(&self) -> bool {
+        self.look.stamped
+    }
+
+    /// Whether another capture may be the next file of the same one: of the same name but for digits, at the same interfaces.
+    pub fn is_like(&self, next: &Source) -> bool {
+        let name = |source: &Source| source.file_name().chars().filter(|c| !c.is_ascii_digit()).collect::<String>();
+        let plain = |source: &Source| source.is_plain_capture() && source.path == source.place.path;
+        plain(self) && plain(next) && name(self) == name(next) && self.look.interfaces == next.look.interfaces
+    }
+
+    /// Takes what the first reading found; `follows`: of it and of captures before it, the first of which reports it.
+    pub fn learn(&mut self, found: Arc<Surveyed>, follows: bool) {
         self.tick = if self.look.stamped { self.tick } else { found.tick().unwrap_or(self.tick) };
-        self.surveyed = Some(Arc::new(found));
-        Ok(true)
+        (self.surveyed, self.follows) = (Some(found), follows);
     }
 
     /// What of a capture is analysed.
     pub fn taken(&self) -> Option<Taken> {
-        self.surveyed.as_ref().and_then(|surveyed| surveyed.taken.clone())
+        self.surveyed.as_ref().filter(|_| !self.follows).and_then(|surveyed| surveyed.taken.clone())
     }
 
     /// What a port is called that no column names: the file's name without its ending.
     pub fn port_name(&self) -> String {
-        let name = self.path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        let name = self.file_name();
         // Of /dev/fd/63, which process substitution gives.
         if self.path != self.place.path && name.bytes().all(|b| b.is_ascii_digit()) {
             return format!("pipe {name}");
         }
-        let name = [".gz", ".zst"].iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
-        name.rsplit_once('.').map_or(name, |(stem, _)| stem).to_string()
+        name.rsplit_once('.').map_or(name.as_str(), |(stem, _)| stem).to_string()
+    }
+
+    /// The file's name, without the ending of its packing.
+    fn file_name(&self) -> String {
+        let name = self.path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        [".gz", ".zst"].iter().find_map(|end| name.strip_suffix(end)).map_or(name.clone(), str::to_string)
     }
 
     /// Opens it for reading from the start.
@@ -524,7 +534,7 @@ impl Source {
                 let watched = self.manifest.iter().flat_map(|m| &m.watched);
                 let names = watched.filter_map(|(name, w)| Some((w.index?, name.clone()))).collect();
                 let input = Box::new(self.opened()?.0);
-                let seen = (self.look.clone(), self.surveyed.clone().unwrap_or_default());
+                let seen = (self.look.clone(), self.surveyed.clone().unwrap_or_default(), self.follows);
                 Box::new(Packets::new(&self.path, (input, self.size), seen, (registers, names))?)
             }
         })

@@ -1,7 +1,8 @@
 //! The first reading of a capture: which flows passed where, and what shows only when all of it has been seen.
 
 use super::connections::{see, Missed, Talk};
-use super::frame_checks::Copies;
+use super::context::bytes_of;
+use super::frame_checks::{Copies, COPY_WITHOUT_NUMBER};
 use super::links::{Key, LastPlace, Links, Place};
 
 use fanin_wire::{Frame, Headers};
@@ -29,13 +30,46 @@ impl Steps {
     }
 }
 
+/// In which steps the times of a capture are.
+#[derive(Clone, Copy, Debug)]
+pub struct Grain {
+    /// The largest that all times are multiples of [ps]: 1, 10^6 or 10^9; and how many there are.
+    step: i128,
+    frames: u64,
+}
+
+impl Default for Grain {
+    fn default() -> Self {
+        Grain { step: 1_000_000_000, frames: 0 }
+    }
+}
+
+impl Grain {
+    /// Takes a time [ps].
+    pub fn see(&mut self, time: i128) {
+        self.frames += 1;
+        while self.step > 1 && time % self.step != 0 {
+            self.step = if self.step > 1_000_000 { 1_000_000 } else { 1 };
+        }
+    }
+
+    /// The step [ps], where it is a microsecond or more and there are enough times to say so.
+    pub fn step(&self) -> Option<u64> {
+        (self.step > 1 && self.frames >= 16).then_some(self.step as u64)
+    }
+}
+
 /// What was seen.
 #[derive(Clone, Debug)]
 pub struct Survey {
+    /// Frames count without check sequence and padding.
+    without_fcs: bool,
     pub links: Links<Talk>,
     last_place: LastPlace,
     /// Time of the first frame [ps].
     pub first: Option<i128>,
+    /// The latest time [ps].
+    pub last: Option<i128>,
     /// Packets and bytes of flows that are not distinguished, by channel.
     pub others: Vec<(u64, u64)>,
     /// Frames of places of capture that are not distinguished.
@@ -48,20 +82,20 @@ pub struct Survey {
     pub forth: Steps,
     /// A silence is over, and no sender's clock has said yet whether it was one.
     silent: bool,
-    /// Steps in which all times are [ps]: 1, 10^6 or 10^9; and how many there are.
-    tick: i128,
-    frames: u64,
+    grain: Grain,
     copies: Copies,
-    /// Data packets without a number, and how many of them came twice.
-    unnumbered: (u64, u64),
+    /// Data packets without a number, how many of them came twice at once, how many later, and how much later at most [ps].
+    unnumbered: (u64, u64, u64, u64),
 }
 
 impl Default for Survey {
     fn default() -> Self {
         Survey {
+            without_fcs: false,
             links: Links::new(),
             last_place: LastPlace::default(),
             first: None,
+            last: None,
             others: Vec::new(),
             elsewhere: 0,
             missed: Missed::default(),
@@ -70,18 +104,22 @@ impl Default for Survey {
             back: Steps::default(),
             forth: Steps::default(),
             silent: false,
-            tick: 1_000_000_000,
-            frames: 0,
+            grain: Grain::default(),
             copies: Copies::default(),
-            unnumbered: (0, 0),
+            unnumbered: (0, 0, 0, 0),
         }
     }
 }
 
 impl Survey {
-    /// Step of all times [ps], where it is a microsecond or more and there are enough of them to say so.
+    /// One that counts frames without check sequence and padding, or with them.
+    pub fn new(without_fcs: bool) -> Survey {
+        Survey { without_fcs, ..Survey::default() }
+    }
+
+    /// Step of all times [ps].
     pub fn tick(&self) -> Option<u64> {
-        (self.tick > 1 && self.frames >= 16).then_some(self.tick as u64)
+        self.grain.step()
     }
 
     /// Whether equal packets without a number are copies: so many are not sent again at once.
@@ -89,14 +127,17 @@ impl Survey {
         self.unnumbered.1 * 3 >= self.unnumbered.0
     }
 
+    /// Data packets without a number, how many of them come again later than copies do, and how much later at most [ps].
+    pub fn unnumbered_again(&self) -> (u64, u64, u64) {
+        (self.unnumbered.0, self.unnumbered.2, self.unnumbered.3)
+    }
+
     /// Takes a frame.
     pub fn see(&mut self, frame: &Frame<'_>) {
-        self.frames += 1;
         let first = *self.first.get_or_insert(frame.time_ps);
         let Some(at) = i64::try_from(frame.time_ps - first).ok().filter(|at| at.abs() < MOST_TIME) else { return };
-        while self.tick > 1 && frame.time_ps % self.tick != 0 {
-            self.tick = if self.tick > 1_000_000 { 1_000_000 } else { 1 };
-        }
+        self.grain.see(frame.time_ps);
+        self.last = self.last.max(Some(frame.time_ps));
         self.clock(frame.interface, at);
         let place = Place::of(frame);
         let Some(channel) = self.links.new_channel(place, &mut self.last_place) else {
@@ -104,7 +145,7 @@ impl Survey {
             return;
         };
         let headers = frame.headers();
-        let bytes = u64::from(frame.frame_bytes());
+        let bytes = u64::from(bytes_of(frame, self.without_fcs));
         let Some(entry) = self.links.entry(&Key::of(channel, place, frame, headers.as_ref())) else {
             let needed = channel as usize + 1;
             self.others.resize(self.others.len().max(needed), (0, 0));
@@ -120,9 +161,15 @@ impl Survey {
             link.more.first = at;
         }
         if let Some(headers) = headers {
+            link.more.sample.see(frame, &headers);
             if headers.id == 0 && headers.tcp.is_some() && headers.payload > 0 {
-                let copy = self.copies.is_copy(frame, &headers, (entry, channel), at, false);
-                self.unnumbered = (self.unnumbered.0 + 1, self.unnumbered.1 + u64::from(copy));
+                let (all, soon, late, longest) = &mut self.unnumbered;
+                *all += 1;
+                match self.copies.since(frame, &headers, (entry, channel), at, false) {
+                    Some(since) if since <= COPY_WITHOUT_NUMBER => *soon += 1,
+                    Some(since) => (*late, *longest) = (*late + 1, since.max(*longest)),
+                    None => {}
+                }
             }
             self.tcp(entry, (at, new), frame, &headers);
         }

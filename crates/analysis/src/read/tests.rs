@@ -26,7 +26,7 @@ pub type Everything = (Vec<Record>, Vec<String>, Vec<String>);
 pub fn all(path: &Path, mapping: Option<&str>) -> Result<Everything, Problems> {
     let mapping = mapping.map(|m| Mapping::read(m).unwrap());
     let mut source = Source::find(&Place::of(path), mapping.as_ref())?;
-    assert!(source.survey(&Aim::default(), &mut |_| true)?);
+    assert!(super::chains::survey(std::slice::from_mut(&mut source), (&Aim::default(), false), &mut |_| true)?);
     let sources = [source];
     let mut context = Context { origin: origin(&sources), ..Context::default() };
     context.notes.extend(context.origin.note());

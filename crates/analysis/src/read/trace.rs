@@ -1,5 +1,6 @@
 //! One trace, from its files to the report.
 
+use super::chains;
 use super::context::{Batch, Context};
 use super::lindley::{Estimated, Lindley};
 use super::options::{By, Options};
@@ -192,22 +193,18 @@ fn survey(sources: &mut [Source], options: &Options, observer: &mut dyn Observer
         return Err(aimless.into());
     }
     let captures = sources.iter().filter(|s| s.is_surveyed()).count();
+    let mut seen = |share: f64| {
+        let done = SURVEY * share.clamp(0.0, 1.0);
+        observer.progress(Progress { done, records: 0 }) == Control::Continue
+    };
     let mut problems = Problems::new();
-    let mut before = 0.0;
-    for source in &mut *sources {
-        let mut seen = |share: f64| {
-            let done = SURVEY * ((before + share) / captures as f64).clamp(0.0, 1.0);
-            observer.progress(Progress { done, records: 0 }) == Control::Continue
-        };
-        match source.survey(&options.aim, &mut seen) {
-            Ok(true) => {}
-            Ok(false) => return Err(Failure::Stopped),
-            Err(more) => problems.extend(more),
-        }
-        before += 1.0;
+    match chains::survey(sources, (&options.aim, options.without_fcs), &mut seen) {
+        Ok(true) => {}
+        Ok(false) => return Err(Failure::Stopped),
+        Err(more) => problems = more,
     }
     // One of several files may well have nothing of what is asked for.
-    let empty = |source: &Source| source.taken().is_some_and(|taken| taken.streams.is_empty());
+    let empty = |source: &Source| source.follows || source.taken().is_some_and(|taken| taken.streams.is_empty());
     if problems.is_empty() && !options.aim.is_empty() && sources.iter().all(empty) {
         problems.extend(sources.iter().map(|source| {
             Problem::new("leaves no packet")
@@ -530,8 +527,9 @@ impl<S: Sink> Run<'_, S> {
             let lane = self.lane(name, context)?;
             self.lanes.push(lane);
             let settings = self.settings(name);
-            let rate = settings.rate.filter(|_| self.by == By::Rate);
-            let checks = PortChecks::new(rate, settings.overhead, matches!(source.kind, Kind::Csv | Kind::Parquet));
+            let (by_rate, table) = (self.by == By::Rate, matches!(source.kind, Kind::Csv | Kind::Parquet));
+            let rate = settings.rate.filter(|_| by_rate || (self.options.buffer.is_some() && source.pair.is_none()));
+            let checks = PortChecks::new(rate, settings.overhead, (by_rate, table));
             self.checked |= !checks.is_empty();
             self.checks.push(checks);
         }
@@ -657,6 +655,27 @@ impl Run<'_, PortAnalyzer> {
             let senders = context.senders.iter().filter(|(port, _)| port == name).map(|(_, hosts)| *hosts).max().unwrap_or(1);
             checks.findings(name, senders, self.steps.0, &mut findings);
         }
+        let mut ports = Vec::new();
+        for lane in self.lanes.into_iter().flatten() {
+            let said = (lane.overtaken > 0).then(|| {
+                let (count, lag) = (lane.overtaken, lane.lag);
+                let records = if count == 1 { "1 record".into() } else { format!("{count} records") };
+                format!("{records} came after a later one, by {lag} at most, and were put in order")
+            });
+            let Estimated { sink, lindley } = lane.finish();
+            let mut report = sink.finish();
+            report.notes.splice(0..0, said);
+            if let Some(lindley) = lindley {
+                findings.extend(lindley.finding(&report.port));
+                let (estimate, said, wrong) = lindley.finish();
+                if let Some(problem) = wrong {
+                    return Err(problem.place(format!("port {}", report.port)).into());
+                }
+                report.estimate = Some(estimate);
+                report.notes.splice(0..0, said);
+            }
+            ports.push(report);
+        }
         let plausibility = Plausibility::of(findings);
         let mut notes = context.notes;
         notes.extend(plausibility.notes());
@@ -674,25 +693,6 @@ impl Run<'_, PortAnalyzer> {
                 "times are stamps in ticks of {}, queues in units of {}: both are rounded down",
                 registers.tick, registers.unit
             ));
-        }
-        let mut ports = Vec::new();
-        for lane in self.lanes.into_iter().flatten() {
-            let said = (lane.overtaken > 0).then(|| {
-                let (count, lag) = (lane.overtaken, lane.lag);
-                let records = if count == 1 { "1 record".into() } else { format!("{count} records") };
-                format!("{records} came after a later one, by {lag} at most, and were put in order")
-            });
-            let Estimated { sink, lindley } = lane.finish();
-            let mut report = sink.finish();
-            report.notes.splice(0..0, said);
-            if let Some((estimate, said, wrong)) = lindley.map(|lindley| lindley.finish()) {
-                if let Some(problem) = wrong {
-                    return Err(problem.place(format!("port {}", report.port)).into());
-                }
-                report.estimate = Some(estimate);
-                report.notes.splice(0..0, said);
-            }
-            ports.push(report);
         }
         ports.sort_by(|a, b| b.peak_bytes.cmp(&a.peak_bytes).then_with(|| a.port.cmp(&b.port)));
         let notifications = context.notices.finish(self.options.settings.top, &mut ports);

@@ -4,6 +4,7 @@ use super::coarse::{Coarse, LONGEST};
 use super::envelope::{Delay, Envelope};
 use super::flight::Flight;
 use super::identity::Seen;
+use super::side::NEVER;
 use super::{Files, Tick, MOST_HELD};
 use crate::read::trace::Failure;
 use fanin_units::{BitRate, BPS};
@@ -37,10 +38,19 @@ pub struct Alignment {
     pub by_byte: f64,
     /// The longest that a packet waited, at most [ps].
     pub longest: i128,
-    /// Whether packets left in the order in which they arrived.
-    pub keeps_order: bool,
+    /// By how many places packets left later than those that arrived behind them, at most.
+    pub late: u64,
     /// First and last time behind, on the clock before [ps].
     pub behind: (i128, i128),
+    /// When the capture before ends [ps], and when the last packet of it was seen behind, on the clock there.
+    pub before_ends: i128,
+    pub last_match: i128,
+    /// The longest time from one capture to the other, as their clocks have it [ps].
+    pub latest: i128,
+    /// The speed of packets in a row before and behind, at most [bit/s].
+    pub paces: (f64, f64),
+    /// Steps in which times are, the coarser of both captures [ps].
+    pub tick: Option<u64>,
     /// Hosts that packets behind go to; none: more than are distinguished, or rewritten.
     pub destinations: Option<BTreeSet<u64>>,
     /// The port's speed, as far as gaps behind show it [bit/s].
@@ -98,6 +108,9 @@ struct Pass {
     least: [i128; 2],
     matched: u64,
     pace: Pace,
+    pace_before: Pace,
+    before_ends: i128,
+    last_match: i128,
     behind: Option<(i128, i128)>,
     destinations: Option<BTreeSet<u64>>,
     flight: Flight<u32>,
@@ -117,6 +130,7 @@ impl Pass {
         let Some((time, bytes)) = self.flight.leave(seen.key, seen.tag, seen.time).map(|held| (held.time, held.what)) else {
             return;
         };
+        self.last_match = seen.time;
         let delay = seen.time - self.shift - time;
         let (Ok(at), Ok(delay)) = (i64::try_from(seen.time - self.shift - self.zero), i64::try_from(delay)) else { return };
         let known = self.sizes.len() < SIZES || self.sizes.contains_key(&bytes);
@@ -150,6 +164,9 @@ pub fn align(files: &Files, coarse: &Coarse, rate: Option<BitRate>, tick: Tick<'
         least: [i128::MAX; 2],
         matched: 0,
         pace: Pace::default(),
+        pace_before: Pace::default(),
+        before_ends: NEVER,
+        last_match: NEVER,
         behind: None,
         destinations: (coarse.matching == super::identity::Match::Flow).then(BTreeSet::new),
         flight: Flight::default(),
@@ -163,6 +180,8 @@ pub fn align(files: &Files, coarse: &Coarse, rate: Option<BitRate>, tick: Tick<'
         match before.peek()? {
             Some(arrives) if arrives <= leaves - pass.ahead() => {
                 let Some(seen) = before.next()? else { continue };
+                pass.pace_before.left(&seen);
+                pass.before_ends = seen.time;
                 pass.flight.push(seen.time, (seen.key, seen.tag), seen.bytes);
                 while pass.flight.front().is_some_and(|(_, held)| held.out.is_some() || held.time < arrives - LONGEST)
                     || pass.flight.len() > MOST_HELD
@@ -176,7 +195,12 @@ pub fn align(files: &Files, coarse: &Coarse, rate: Option<BitRate>, tick: Tick<'
             }
         }
     }
-    Ok(pass.finish(rate))
+    // Of what is left before, only its end matters.
+    while let Some(seen) = before.next()? {
+        pass.before_ends = seen.time;
+    }
+    let tick = [&before, &behind].into_iter().filter_map(|side| side.passed.grain.step()).max();
+    Ok(Alignment { tick, ..pass.finish(rate) })
 }
 
 impl Pass {
@@ -200,8 +224,13 @@ impl Pass {
             least: first,
             by_byte,
             longest: (most as f64 - first + slant).max(0.0) as i128 + 1,
-            keeps_order: self.flight.swapped == 0,
+            late: self.flight.late,
             behind: (0, 0),
+            before_ends: self.before_ends,
+            last_match: self.last_match,
+            latest: self.shift + i128::from(most),
+            paces: (self.pace_before.most, self.pace.most),
+            tick: None,
             destinations: self.destinations,
             rate,
             above: above.unwrap_or_default(),

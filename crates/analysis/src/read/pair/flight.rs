@@ -30,21 +30,13 @@ pub struct Flight<T> {
     latest: i128,
     /// Packets that left after one that had arrived later.
     pub overtaken: u64,
-    /// The same, and those of one moment: which of these came first, stamps do not say.
-    pub swapped: u64,
+    /// By how many places one was late, at most; also of packets of one moment, for which of these came first stamps do not say.
+    pub late: u64,
 }
 
 impl<T> Default for Flight<T> {
     fn default() -> Self {
-        Flight {
-            held: VecDeque::new(),
-            first: 0,
-            unmatched: BTreeSet::new(),
-            last: None,
-            latest: NEVER,
-            overtaken: 0,
-            swapped: 0,
-        }
+        Flight { held: VecDeque::new(), first: 0, unmatched: BTreeSet::new(), last: None, latest: NEVER, overtaken: 0, late: 0 }
     }
 }
 
@@ -78,13 +70,19 @@ impl<T> Flight<T> {
         let number = found?;
         self.unmatched.remove(&number);
         let number = number.2;
-        self.swapped += u64::from(number < after);
+        self.late = self.late.max(after.saturating_sub(number + 1));
         self.last = self.last.max(Some(number));
         let held = self.held.get_mut((number - self.first) as usize)?;
         self.overtaken += u64::from(held.time < self.latest);
         self.latest = self.latest.max(held.time);
         held.out = Some(out);
         Some(held)
+    }
+
+    /// Packets of these numbers that have not been seen behind.
+    pub fn unseen(&self, from: u64, to: u64) -> impl Iterator<Item = &T> {
+        let at = |number: u64| (number.saturating_sub(self.first) as usize).min(self.held.len());
+        self.held.range(at(from)..at(to).max(at(from))).filter(|held| held.out.is_none()).map(|held| &held.what)
     }
 
     /// The earliest, and its number.

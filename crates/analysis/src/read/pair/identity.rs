@@ -1,7 +1,7 @@
 //! What a packet is recognised by on both sides of a port: what switches, VLANs, ECN, routers and, step by step, NAT leave alone.
 
 use crate::read::context::bytes_of;
-use fanin_wire::Frame;
+use fanin_wire::{Frame, Headers};
 use serde::Serialize;
 use std::net::IpAddr;
 
@@ -41,6 +41,8 @@ pub struct Seen {
     /// As the queue counts them.
     pub bytes: u32,
     pub marked: bool,
+    /// Hops left.
+    pub ttl: u8,
     pub has_data: bool,
     pub flow: FlowKey,
     /// Sender and receiver, as numbers.
@@ -64,9 +66,8 @@ fn host(address: IpAddr) -> u64 {
 }
 
 impl Seen {
-    /// None where the frame carries no IP.
-    pub fn of(frame: &Frame<'_>, matching: Match, without_fcs: bool) -> Option<Seen> {
-        let headers = frame.headers()?;
+    /// A frame with those headers.
+    pub fn of(frame: &Frame<'_>, headers: &Headers, matching: Match, without_fcs: bool) -> Seen {
         let hosts = (host(headers.src), host(headers.dst));
         let mut key = mix(u64::from(headers.protocol) | u64::from(headers.fragment) << 8, u64::from(headers.payload));
         if matching == Match::Flow {
@@ -80,7 +81,7 @@ impl Seen {
         let id = Some(headers.id).filter(|id| *id != 0);
         key = mix(key, id.map_or(1 << 16, u64::from));
         let mut tag = 0;
-        if let Some(tcp) = headers.tcp {
+        if let Some(tcp) = &headers.tcp {
             key = mix(key, u64::from(tcp.seq) << 32 | u64::from(tcp.ack));
             key = mix(key, u64::from(tcp.flags & SYN_FIN_RST));
             tag = headers.tcp_options(frame.data).timestamp.map_or(0, |ts| mix(8, u64::from(ts)) | 1);
@@ -89,17 +90,18 @@ impl Seen {
             let payload = frame.data.get(headers.payload_at..headers.payload_at + wanted).filter(|bytes| !bytes.is_empty());
             tag = payload.map_or(tag, |bytes| bytes.iter().fold(9, |hash, byte| mix(hash, u64::from(*byte))) | 1);
         }
-        Some(Seen {
+        Seen {
             time: frame.time_ps,
             key,
             tag,
             unique: id.is_some() && !headers.fragment,
             bytes: bytes_of(frame, without_fcs),
             marked: headers.ecn == CE,
+            ttl: headers.ttl,
             has_data: headers.tcp.is_none() || headers.payload > 0,
             flow: (headers.src, headers.dst, headers.protocol, headers.ports),
             hosts,
-        })
+        }
     }
 
     /// What tells it from all packets near it.

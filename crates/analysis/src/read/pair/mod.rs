@@ -4,6 +4,7 @@
 //! [`reader`] makes the records. docs/analysis-methods.md says how.
 
 mod align;
+mod checks;
 mod coarse;
 mod envelope;
 mod flight;
@@ -27,7 +28,7 @@ use super::source::{Kind, Source};
 use super::trace::Failure;
 use align::Alignment;
 use coarse::Coarse;
-use fanin_units::BitRate;
+use fanin_units::{BitRate, Time};
 use fanin_wire::Direction;
 use side::{How, Place, Side};
 use std::collections::BTreeSet;
@@ -45,13 +46,15 @@ pub struct Files {
     behind: Arc<[Source]>,
     places: [Option<Place>; 2],
     without_fcs: bool,
+    sorted: bool,
 }
 
 impl Files {
     /// The packets before (0) or behind (1), from the start.
     fn side(&self, index: usize, matching: Match, behind: Arc<BTreeSet<u64>>) -> Side {
         let files = if index == 0 { &self.before } else { &self.behind };
-        let how = How { matching, without_fcs: self.without_fcs, behind, place: self.places[index].clone() };
+        let place = self.places[index].clone();
+        let how = How { matching, without_fcs: self.without_fcs, sorted: self.sorted, behind, place };
         Side::new(files.clone(), how)
     }
 
@@ -72,6 +75,8 @@ pub struct Pair {
     rate: Option<BitRate>,
     overhead: u64,
     top: usize,
+    /// From when to when it is counted [time of the trace].
+    window: (Time, Time),
 }
 
 impl Pair {
@@ -83,6 +88,11 @@ impl Pair {
     /// The earliest time of the capture before [ps].
     pub fn first(&self) -> Option<u128> {
         self.files.before.iter().filter_map(|s| s.first).min()
+    }
+
+    /// Steps in which its times are [ps].
+    pub fn tick(&self) -> Option<u64> {
+        self.alignment.tick
     }
 
     /// The capture before, and bytes to read.
@@ -132,7 +142,8 @@ pub fn join(mut before: Vec<Source>, mut behind: Vec<Source>, options: &Options,
             return Err(Failure::Stopped);
         }
     }
-    let files = Files { places, before: before.into(), behind: behind.into(), without_fcs: options.without_fcs };
+    let (without_fcs, sorted) = (options.without_fcs, options.sort);
+    let files = Files { places, before: before.into(), behind: behind.into(), without_fcs, sorted };
     let coarse = coarse::look(&files, tick)?;
     let alignment = align::align(&files, &coarse, options.settings.rate, tick)?;
     let settings = &options.settings;
@@ -145,5 +156,6 @@ pub fn join(mut before: Vec<Source>, mut behind: Vec<Source>, options: &Options,
         rate: settings.rate,
         overhead: settings.overhead.get(),
         top: settings.top,
+        window: (settings.from.unwrap_or(Time::ZERO), options.stop.unwrap_or(Time::MAX)),
     })))
 }

@@ -1,6 +1,7 @@
 //! The second pass: every arrival with the queue that it found, in order of time, while packets in flight are all that is held.
 
 use super::align::Alignment;
+use super::checks::Checks;
 use super::flight::{Flight, Held};
 use super::identity::{FlowKey, Seen};
 use super::report::{PairReport, Sums};
@@ -35,15 +36,16 @@ struct Arrival {
     bytes: u32,
     /// Marked when it arrived; when it has left: marked by the port.
     marked: bool,
+    ttl: u8,
     has_data: bool,
 }
 
 /// A packet that has left.
 #[derive(Clone, Copy, Debug)]
-struct Left {
-    arrived: i128,
-    left: i128,
-    bytes: u32,
+pub struct Left {
+    pub arrived: i128,
+    pub left: i128,
+    pub bytes: u32,
 }
 
 /// A packet that was captured behind only.
@@ -73,6 +75,11 @@ pub struct PairReader {
     flow: Option<(FlowKey, u32)>,
     sums: Sums,
     waits: Waits,
+    checks: Checks,
+    /// From when to when packets are counted that arrive then [ps].
+    window: (i128, i128),
+    /// Arrival of the last record [ps].
+    latest: i128,
 }
 
 impl PairReader {
@@ -94,6 +101,9 @@ impl PairReader {
             flow: None,
             sums: Sums::default(),
             waits: Waits::default(),
+            checks: Checks::default(),
+            window: (NEVER, -NEVER),
+            latest: NEVER,
             pair,
         }
     }
@@ -118,6 +128,7 @@ impl PairReader {
                         to: seen.hosts.1,
                         bytes: seen.bytes,
                         marked: seen.marked,
+                        ttl: seen.ttl,
                         has_data: seen.has_data,
                     };
                     self.flight.push(seen.time, (seen.key, seen.tag), arrival);
@@ -147,22 +158,48 @@ impl PairReader {
     fn leave(&mut self, seen: &Seen) {
         let at = self.alignment().left(seen.time, seen.bytes);
         self.now = self.now.max(self.alignment().left(seen.time, 0));
+        let (before, overtaken) = (self.flight.last, self.flight.overtaken);
         let found = self.flight.leave(seen.key, seen.tag, at).map(|held| {
-            held.what.marked = seen.marked && !held.what.marked;
-            (held.time, held.what)
+            let was = held.what.marked;
+            held.what.marked = seen.marked && !was;
+            (held.time, held.what, was)
         });
-        let Some((arrived, what)) = found else {
+        let Some((arrived, what, was_marked)) = found else {
+            self.checks.interrupted();
             self.stranger(seen, at);
             return;
         };
+        let left = Left { arrived, left: at.max(arrived), bytes: what.bytes };
+        if !self.counts(arrived) {
+            self.checks.interrupted();
+            self.previous = Some(left);
+            return;
+        }
         if at < arrived {
             self.sums.negative += 1;
             self.sums.most_negative = self.sums.most_negative.max(arrived - at);
         }
         self.sums.matched += 1;
-        let left = Left { arrived, left: at.max(arrived), bytes: what.bytes };
+        self.sums.overtaken += self.flight.overtaken - overtaken;
         self.sums.marked += u64::from(what.marked);
+        self.checks.unmarked += u64::from(was_marked && !seen.marked);
+        self.checks.risen += u64::from(seen.ttl > what.ttl);
+        match (before, self.flight.last) {
+            (Some(before), Some(last)) if before < last => {
+                let (overhead, there) = (self.pair.overhead, &self.alignment().destinations);
+                let here = |what: &&Arrival| there.as_ref().is_none_or(|there| there.contains(&what.to));
+                let unseen = self.flight.unseen(before + 1, last).filter(here);
+                let missing = unseen.fold((0, 0), |(bytes, n), what| (bytes + u64::from(what.bytes) + overhead, n + 1));
+                self.checks.leaves(last, left, overhead, missing);
+            }
+            _ => self.checks.interrupted(),
+        }
         self.sends(left);
+    }
+
+    /// Whether packets that arrive then are asked for.
+    fn counts(&self, arrived: i128) -> bool {
+        (self.window.0..=self.window.1).contains(&arrived)
     }
 
     /// What left has followed the packet before at once, or has not.
@@ -181,27 +218,47 @@ impl PairReader {
             // It may have been there before the capture began.
             self.waiting.push(Reverse((left, seen.bytes)));
             self.queue += u64::from(seen.bytes);
-            self.sums.left_out.at_start += 1;
+            self.sums.left_out.behind_at_start += 1;
             return;
         };
-        self.sums.only_behind += 1;
-        self.sums.only_behind_bytes += u64::from(seen.bytes);
+        if seen.time > self.alignment().last_match && left > self.alignment().before_ends {
+            self.sums.left_out.behind_at_end += 1;
+            return;
+        }
         let rate = self.alignment().rate;
         let sent = if rate > 0.0 { (f64::from(previous.bytes) * BPS / rate) as i128 } else { 0 };
         let follows = left - previous.left <= sent + sent / 2;
         let time = if follows { previous.arrived + (left - previous.left) } else { left };
-        let latest = self.strangers.back().map_or(self.sums.last, |last| last.time);
+        let latest = self.strangers.back().map_or(self.latest, |last| last.time);
         let time = time.max(latest).min(left);
-        let arrival = Arrival { flow: seen.flow, to: seen.hosts.1, bytes: seen.bytes, marked: false, has_data: seen.has_data };
+        let arrival = Arrival {
+            flow: seen.flow,
+            to: seen.hosts.1,
+            bytes: seen.bytes,
+            marked: false,
+            ttl: seen.ttl,
+            has_data: seen.has_data,
+        };
         self.strangers.push_back(Stranger { time, left, arrival });
-        self.sends(Left { arrived: time, left, bytes: seen.bytes });
+        let left = Left { arrived: time, left, bytes: seen.bytes };
+        if self.counts(time) {
+            self.sums.only_behind += 1;
+            self.sums.only_behind_bytes += u64::from(seen.bytes);
+            self.sends(left);
+        } else {
+            self.previous = Some(left);
+        }
+    }
+
+    /// Whether later packets have left that it would not have let pass.
+    fn is_passed(&self, number: u64) -> bool {
+        self.flight.last.is_some_and(|last| number + self.alignment().late < last)
     }
 
     /// Whether it is known what became of a packet.
     fn is_decided(&self, number: u64, held: &Held<Arrival>) -> bool {
         let alignment = self.alignment();
-        let passed = alignment.keeps_order && self.flight.last.is_some_and(|last| number < last);
-        held.out.is_some() || passed || self.ended || self.now - held.time > alignment.longest
+        held.out.is_some() || self.is_passed(number) || self.ended || self.now - held.time > alignment.longest
     }
 
     /// Hands over what is known.
@@ -218,7 +275,7 @@ impl PairReader {
             if !self.is_decided(number, held) {
                 return Ok(());
             }
-            let passed = self.flight.last.is_some_and(|last| number < last);
+            let passed = self.is_passed(number);
             let Some(held) = self.flight.pop() else { return Ok(()) };
             if held.out.is_some() || !self.is_left_out(&held, passed) {
                 self.record((held.time, held.out), &held.what, context, batch)?;
@@ -235,7 +292,7 @@ impl PairReader {
             &mut out.elsewhere
         } else if held.time < alignment.behind.0 {
             &mut out.at_start
-        } else if held.time > alignment.behind.1 - alignment.longest && !(passed && alignment.keeps_order) {
+        } else if held.time > alignment.behind.1 - alignment.longest && !passed {
             &mut out.at_end
         } else {
             return false;
@@ -277,19 +334,27 @@ impl PairReader {
                 self.waiting.push(Reverse((time + wait, arrival.bytes)));
                 self.queue += u64::from(arrival.bytes);
             }
-            if wait > WAITED {
+            if wait > WAITED && self.counts(time) {
                 let (w, q) = (wait as f64, queue as f64);
                 let sums = [1.0, w * w, w * q, q * q];
                 self.sums.pairs.iter_mut().zip(sums).for_each(|(sum, x)| *sum += x);
             }
-            self.waits.add(flow, u64::try_from(wait).unwrap_or(u64::MAX - 1), at.ps());
+            if self.counts(time) {
+                self.waits.add(flow, u64::try_from(wait).unwrap_or(u64::MAX - 1), at.ps());
+            }
         } else {
             flags |= DROPPED;
-            self.sums.dropped += 1;
-            self.waits.dropped(flow);
+            if self.counts(time) {
+                self.sums.dropped += 1;
+                self.checks.at_empty += u64::from(queue == 0);
+                self.waits.dropped(flow);
+            }
         }
-        self.sums.first.get_or_insert(time);
-        self.sums.last = time;
+        if self.counts(time) {
+            self.sums.first.get_or_insert(time);
+            self.sums.last = time;
+        }
+        self.latest = time;
         batch.records.push(Record { time: at, queue, frame: arrival.bytes, flow, flags });
         batch.ports.push(port);
         batch.waits.push(wait.map_or(NO_WAIT, |wait| u64::try_from(wait).unwrap_or(NO_WAIT - 1)));
@@ -311,6 +376,7 @@ impl TraceReader for PairReader {
     fn next(&mut self, context: &mut Context, batch: &mut Batch) -> Result<bool, Problems> {
         batch.clear();
         batch.first_row = self.given;
+        self.window = context.origin.window(self.pair.window);
         let mut steps = 0;
         loop {
             self.emit(context, batch)?;
@@ -342,13 +408,15 @@ impl TraceReader for PairReader {
     }
 
     fn finish(&mut self, context: &mut Context) {
-        let passed = [self.before.passed, self.behind.passed];
+        let passed = [&self.before.passed, &self.behind.passed];
         let lookup = context.flows.lookup();
         let waiting =
             self.waits.finish(self.pair.top, &|flow| if flow == NO_FLOW { String::new() } else { lookup(flow).name.to_string() });
-        let (pair, sums) = (&self.pair, (&self.sums, self.flight.overtaken));
-        let mut report = PairReport::new(pair.files.names(), (&pair.coarse, &pair.alignment), sums, passed, waiting);
+        let pair = &self.pair;
+        let mut report = PairReport::new(pair.files.names(), (&pair.coarse, &pair.alignment), &self.sums, passed, waiting);
         report.judge(pair.rate, passed, self.waits.never_left());
+        let names = [report.before.as_slice(), report.behind.as_slice()];
+        self.checks.findings(names, (&self.sums, &pair.alignment), passed, &mut context.findings);
         context.notes.extend(report.notes.iter().cloned());
         context.pair = Some(report);
     }

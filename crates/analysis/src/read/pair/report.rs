@@ -55,6 +55,9 @@ pub struct LeftOut {
     pub other_place: u64,
     /// To hosts that no packet behind goes to.
     pub elsewhere: u64,
+    /// Behind, before anything was captured before that came out; and when the capture before had ended.
+    pub behind_at_start: u64,
+    pub behind_at_end: u64,
     /// Without IP, or without a time, in both captures.
     pub not_ip: u64,
     /// Captured twice.
@@ -82,6 +85,7 @@ pub struct Sums {
     pub marked: u64,
     pub only_behind: u64,
     pub only_behind_bytes: u64,
+    pub overtaken: u64,
     pub negative: u64,
     pub most_negative: i128,
     pub left_out: LeftOut,
@@ -106,8 +110,8 @@ impl PairReport {
     pub fn new(
         (before, behind): (Vec<String>, Vec<String>),
         (coarse, alignment): (&Coarse, &Alignment),
-        (sums, overtaken): (&Sums, u64),
-        passed: [Passed; 2],
+        sums: &Sums,
+        passed: [&Passed; 2],
         waiting: Option<WaitReport>,
     ) -> PairReport {
         let out = sums.matched + sums.only_behind;
@@ -138,7 +142,7 @@ impl PairReport {
                 behind_at_end: alignment.by_byte > 0.0,
                 idle_parts: idle as f64 / alignment.above.len().max(1) as f64,
             },
-            overtaken,
+            overtaken: sums.overtaken,
             busy_bps: rate(sums.busy_bytes),
             busy_wire_bps: rate(sums.busy_wire),
             busy_share: (span > 0).then(|| (sums.busy_time as f64 / span as f64).min(1.0)),
@@ -151,7 +155,7 @@ impl PairReport {
     }
 
     /// Says how far it can be trusted.
-    pub fn judge(&mut self, given: Option<BitRate>, passed: [Passed; 2], never_left: (u64, u64)) {
+    pub fn judge(&mut self, given: Option<BitRate>, passed: [&Passed; 2], never_left: (u64, u64)) {
         let out = self.matched + self.only_behind;
         let short = |x: f64| format!("{x:.2}").trim_end_matches('0').trim_end_matches('.').to_string();
         let percent = |share: f64| short(share * 100.0);
@@ -226,24 +230,7 @@ impl PairReport {
             ));
         }
         notes.extend(self.left_out.words());
-        for (side, passed) in ["before", "behind"].iter().zip(passed) {
-            if passed.late > 0 {
-                let by = Span::from_ps(u64::try_from(passed.late_by).unwrap_or(u64::MAX));
-                notes.push(format!(
-                    "{side}: {} packets are up to {by} earlier than one ahead of them; the later time counts",
-                    passed.late
-                ));
-            }
-            if passed.lost > 0 {
-                notes.push(format!(
-                    "{side}: the capturing side lost {} packets, which count as drops or as not captured",
-                    passed.lost
-                ));
-            }
-            if passed.truncated > 0 {
-                notes.push(format!("{side}: {} files end inside a block; all packets before were read", passed.truncated));
-            }
-        }
+        notes.extend(passed.iter().flat_map(|passed| passed.truncated.iter().cloned()));
         self.notes = notes;
     }
 }
@@ -253,6 +240,11 @@ impl LeftOut {
         let all = [
             (self.at_start, "were before the port when the capture behind it began"),
             (self.at_end, "were before the port when the capture behind it ended"),
+            (
+                self.behind_at_start,
+                "came out before the capture in front of the port had any packet of it; those that wait then are in the queue",
+            ),
+            (self.behind_at_end, "came out when the capture in front of the port had ended"),
             (self.other_way, "were sent by hosts behind the port"),
             (self.elsewhere, "go to hosts that no packet behind goes to"),
             (self.not_ip, "carry no IP or no time"),

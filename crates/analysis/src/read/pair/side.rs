@@ -1,9 +1,11 @@
 //! The packets of one side of a port, in order of time: from one capture, or from several that follow one another.
 
 use super::identity::{Match, Seen};
-use crate::read::packets::unreadable;
-use crate::read::problem::Problems;
+use crate::read::frame_checks::{look_at, FrameChecks};
+use crate::read::packets::{ends_inside, unreadable};
+use crate::read::problem::{Problem, Problems};
 use crate::read::source::Source;
+use crate::read::survey::Grain;
 use fanin_wire::{Capture, Direction, Trouble};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -12,6 +14,8 @@ use std::sync::Arc;
 
 /// Packets that are read ahead: one may overtake so many others.
 const AHEAD: usize = 256;
+/// Packets that are sorted in memory, at most (160 B each).
+const MOST_SORTED: usize = 1 << 25;
 /// Places by which copies of a packet are recognised, and how far apart they may be, in packets and time [ps].
 const PLACES: usize = 1 << 13;
 const NEAR: u64 = 1 << 14;
@@ -40,13 +44,15 @@ impl Place {
 pub struct How {
     pub matching: Match,
     pub without_fcs: bool,
+    /// The whole side is sorted in memory.
+    pub sorted: bool,
     /// Hosts behind the port, as this side knows them: what they send goes the other way.
     pub behind: Arc<BTreeSet<u64>>,
     pub place: Option<Place>,
 }
 
 /// What was passed over.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct Passed {
     pub frames: u64,
     /// At other interfaces, or the other way at this one.
@@ -60,8 +66,14 @@ pub struct Passed {
     pub late_by: i128,
     /// Packets that the capturing side says it lost.
     pub lost: u64,
-    /// Files that end inside a block.
-    pub truncated: u64,
+    /// Files that end inside a block, and where.
+    pub truncated: Vec<String>,
+    /// Bytes that the captures keep of a frame, at least.
+    pub snap: Option<u32>,
+    /// In which steps its times are.
+    pub grain: Grain,
+    /// Whether frames can be packets.
+    pub checks: FrameChecks,
 }
 
 /// By time, then by place in the file.
@@ -159,8 +171,13 @@ impl Side {
 
     fn find(&mut self) -> Result<Option<Seen>, Problems> {
         loop {
-            while self.ahead.len() < AHEAD {
+            while self.how.sorted || self.ahead.len() < AHEAD {
                 let Some(seen) = self.read()? else { break };
+                if self.ahead.len() == MOST_SORTED {
+                    let problem = Problem::new(format!("more than {MOST_SORTED} packets cannot be sorted in memory"));
+                    let problem = problem.file(&self.files[0].path).column("sort");
+                    return Err(problem.suggestion("sort the captures beforehand: reordercap IN OUT").into());
+                }
                 self.ahead.push(Reverse(Next(seen, self.count)));
                 self.count += 1;
             }
@@ -208,7 +225,7 @@ impl Side {
                     continue;
                 }
                 Err(error) if error.trouble == Trouble::Truncated => {
-                    self.passed.truncated += 1;
+                    self.passed.truncated.push(ends_inside(&self.files[self.file].path, &error));
                     self.close();
                     continue;
                 }
@@ -217,8 +234,11 @@ impl Side {
             self.passed.frames += 1;
             self.read += frame.data.len() as u64 + 16;
             let (number, interface, direction) = (frame.interface_number(), frame.interface, frame.direction);
-            let undated = frame.time_ps < 0;
-            let seen = if frame.is_notice_only() { None } else { Seen::of(&frame, self.how.matching, self.how.without_fcs) };
+            let time = frame.time_ps;
+            let seen = frame.headers().filter(|_| !frame.is_notice_only()).map(|headers| {
+                let seen = Seen::of(&frame, &headers, self.how.matching, self.how.without_fcs);
+                (seen, look_at(&frame, Some(&headers), seen.bytes, || 0))
+            });
             if let Some(place) = &self.how.place {
                 let name = &capture.interfaces()[interface].name;
                 let named = number.map_or(place.interface == *name, |number| place.number() == Some(number));
@@ -227,11 +247,11 @@ impl Side {
                     continue;
                 }
             }
-            if undated {
+            if time < 0 {
                 self.passed.undated += 1;
                 continue;
             }
-            let Some(seen) = seen else {
+            let Some((seen, looked)) = seen else {
                 self.passed.not_ip += 1;
                 continue;
             };
@@ -240,6 +260,8 @@ impl Side {
                 self.passed.other_way += 1;
                 continue;
             }
+            self.passed.grain.see(time);
+            self.passed.checks.see(looked);
             return Ok(Some(seen));
         }
     }
@@ -247,6 +269,8 @@ impl Side {
     fn close(&mut self) {
         if let Some(capture) = self.capture.take() {
             self.passed.lost += capture.interfaces().iter().map(|i| i.lost).sum::<u64>();
+            let snaps = capture.interfaces().iter().filter_map(|i| i.snap);
+            self.passed.snap = snaps.chain(self.passed.snap).min();
             self.passed.undated += capture.skipped().untimed;
         }
         self.file += 1;

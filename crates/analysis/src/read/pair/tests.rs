@@ -9,6 +9,8 @@ use serde_json::{json, Value};
 use std::collections::VecDeque;
 use std::path::Path;
 
+mod trust;
+
 struct Quiet;
 
 impl Observer for Quiet {
@@ -421,7 +423,7 @@ proptest! {
     #[test]
     fn the_queue_is_found_through_copies_wraps_and_clocks(harm in harms()) {
         let count = 2_500;
-        let arrivals = arrivals(count, harm.seed, |i, p| {
+        let mut arrivals = arrivals(count, harm.seed, |i, p| {
             p.v6 = harm.v6;
             p.udp = harm.udp;
             p.id = p.id.wrapping_add(harm.first_id);
@@ -429,6 +431,8 @@ proptest! {
                 p.seq = i as u32;
             }
         });
+        // The last find the port idle: of a packet that is dropped right at the end nobody knows whether it would still come.
+        arrivals[count - 4..].iter_mut().for_each(|(ns, _)| *ns += 2_000_000);
         // Of equal times, sequence numbers and stamps nothing tells retransmissions apart, in IPv6.
         let port = port(&arrivals, 60_000);
         let mut before = arrivals.clone();

@@ -226,3 +226,34 @@ class TestWhoAndWhere:
         assert first["dropped"] == second["dropped"] > 0
         with pytest.raises(fanin.TraceError, match="no packet crosses from interface 'if98' to 'if99'"):
             fanin.analyze(whole, rate="100Mbps", before_interface="if98", behind_interface="if99", behind=whole)
+
+
+def test_uplinks_that_packets_are_spread_over_are_queues_of_their_own(tmp_path: Path) -> None:
+    # RIMM's testbed, shortened: detours go over both spines and come back, and each link is watched.
+    host_link, uplink = {"rate": "10Gbps", "delay": "50ns"}, {"rate": "40Gbps", "delay": "15ns"}
+    shape = {"kind": "leaf_spine", "leaves": 3, "hosts_per_leaf": 3, "spines": 2}
+    flows = [{"src": "h0", "dst": "h6", "size": "6MB"}, {"src": "h3", "dst": "h6", "size": "4MB", "start": "1ms"}]
+    scenario = {
+        "name": "uplinks",
+        "topology": {**shape, "host_link": host_link, "uplink": uplink},
+        "switch": {
+            "latency": "600ns",
+            "buffer": {"kind": "static", "per_port": "24000 cells"},
+            "mechanisms": {"rimm": {"alpha": "20000 cells"}},
+        },
+        "transport": {
+            "kind": "tcp",
+            "profile": "linux",
+            "congestion_control": "cubic",
+            "slow_start": "standard",
+            "receive_window": {"kind": "fixed", "size": "930KB"},
+        },
+        "traffic": [{"kind": "flows", "flows": flows}],
+        "telemetry": {"capture": {"links": ["leaf2->*"], "snap": "128B"}},
+    }
+    result = fanin.run(scenario, tmp_path / "out", progress=False)
+    found = fanin.analyze(result.path / "packets.pcapng", rate="10Gbps")
+    assert {port["port"] for port in found.document["ports"]} == {f"leaf2->{to} out" for to in ("spine0", "spine1", "h6")}
+    # All SYNs and all that is acknowledged passed one of the links.
+    assert {finding["code"] for finding in found.plausibility["findings"]} <= {"above_line"}
+    assert found.plausibility["trust"] == "good"

@@ -155,6 +155,11 @@ class TestKernel:
         assert pair is not None
         assert (pair["matched_by"], pair["matched"], pair["only_behind"]) == ("flow", int((~kept.drops).sum()), 0)
         assert pair["dropped"] == DROPS[name]
+        assert found.plausibility == {
+            "trust": "good",
+            "words": "no check of the trace casts doubt on this result",
+            "findings": [],
+        }
         assert pair["share_behind"] == 1
         assert pair["clock"] == {"offset_ns": kept.least, "drift_ppm": 0, "behind_at_end": False} | {
             "idle_parts": pair["clock"]["idle_parts"]
@@ -326,6 +331,7 @@ def test_a_simulated_port_has_the_queue_that_it_had(ip: str, tmp_path: Path) -> 
     pair = found.pair
     assert pair is not None
     assert pair["clock"]["behind_at_end"]
+    assert found.plausibility["findings"] == []
     assert (pair["matched"], pair["only_behind"]) == (len(behind), 0)
     came, known_came = (table["time_ps"].to_numpy().astype(np.int64) for table in (records, truth))
     known = truth.head(int(np.searchsorted(known_came, came.max() + 1000, side="right")))

@@ -136,10 +136,9 @@ pub fn see(links: &mut [Link<Talk>], entry: u32, (at, first): (i64, bool), (tcp,
         (talk.first, talk.tcp) = (at, true);
     }
     talk.has_data |= payload > 0;
-    if tcp.flags & SYN != 0 || talk.handshake == Handshake::Syn {
-        if talk.shake(at, first, tcp, payload) {
-            links[all as usize].more.next = None;
-        }
+    let shakes = tcp.flags & SYN != 0 || talk.handshake == Handshake::Syn;
+    if shakes && talk.shake(at, first, tcp, payload) {
+        links[all as usize].more.next = None;
     }
     let control = u32::from(tcp.flags & SYN != 0) + u32::from(tcp.flags & FIN != 0);
     let end = tcp.seq.wrapping_add(payload).wrapping_add(control);

@@ -183,7 +183,7 @@ impl Lindley {
             return None;
         }
         self.unknown += 1;
-        self.line.see(now, u64::from(record.frame) + self.overhead, queue);
+        self.line.see(now, u64::from(record.frame) + self.overhead);
         let record = Record { queue, flags: if dropped { record.flags | DROPPED } else { record.flags }, ..*record };
         Some((record, wait))
     }

@@ -1,8 +1,9 @@
 //! Whether what arrived at a port whose queue is estimated can have met that queue: behind a bottleneck it cannot.
 //!
 //! A port that is busy sends frames one right after another, so behind it they come at just its speed, and hardly one of them would
-//! wait at a port of the same speed. Before it, several senders that fill a line get in one another's way: at 90 % of it a packet of
-//! random arrivals finds more than four frames (M/D/1), and more where packets come in groups.
+//! wait at a port that is a little faster: by so much that a few bytes of overhead more or less do not matter. Before it, several senders that
+//! fill a line get in one another's way: at 86 % of what a port carries (90 % of the line) a packet of random arrivals waits for two to three
+//! frames in the mean (M/D/1), and for more where packets come in groups.
 
 use super::plausibility::{Finding, Level};
 use super::record_checks::{carried_in, window_of};
@@ -13,8 +14,10 @@ use fanin_units::{BitRate, Bytes};
 const NEAR: f64 = 0.1;
 /// Windows at that speed that are needed.
 const ENOUGH: u64 = 8;
+/// By how much the port is faster by which it is judged.
+const FASTER: f64 = 1.05;
 /// What may wait behind a busy port, as stamps are not exact [bytes], and the share of packets that may find more.
-const FRAMES: u64 = 2 * 1538;
+const FRAMES: f64 = 2.0 * 1538.0;
 const FEW: u64 = 50;
 
 /// Windows of arrivals.
@@ -24,6 +27,9 @@ pub struct LineCheck {
     carried: f64,
     start: u64,
     bytes: u64,
+    /// What waits at the port that is a little faster [bytes], and when.
+    backlog: f64,
+    last: u64,
     /// Packets of the window, and those that found more than behind a busy port.
     packets: u64,
     waiting: u64,
@@ -35,12 +41,12 @@ impl LineCheck {
     pub fn new(rate: BitRate, overhead: Bytes) -> Self {
         let window = window_of(rate, overhead);
         let carried = carried_in(window, rate) as f64;
-        LineCheck { window, carried, start: 0, bytes: 0, packets: 0, waiting: 0, all: (0, 0, 0) }
+        LineCheck { window, carried, start: 0, bytes: 0, backlog: 0.0, last: 0, packets: 0, waiting: 0, all: (0, 0, 0) }
     }
 
-    /// A packet of so many bytes on the wire arrived and found that queue.
+    /// A packet of so many bytes on the wire arrived.
     #[inline]
-    pub fn see(&mut self, time: u64, wire: u64, queue: u64) {
+    pub fn see(&mut self, time: u64, wire: u64) {
         if time - self.start >= self.window {
             if (self.bytes as f64 / self.carried - 1.0).abs() <= NEAR {
                 self.all = (self.all.0 + self.packets, self.all.1 + self.waiting, self.all.2 + 1);
@@ -48,9 +54,12 @@ impl LineCheck {
             let start = time - time % self.window;
             *self = LineCheck { start, bytes: 0, packets: 0, waiting: 0, ..*self };
         }
+        let sent = (time - self.last) as f64 * self.carried / self.window as f64 * FASTER;
+        let found = (self.backlog - sent).max(0.0);
+        (self.backlog, self.last) = (found + wire as f64, time);
         self.bytes += wire;
         self.packets += 1;
-        self.waiting += u64::from(queue > FRAMES);
+        self.waiting += u64::from(found > FRAMES);
     }
 
     pub fn finding(&self, rate: BitRate, port: &str) -> Option<Finding> {
@@ -102,6 +111,8 @@ mod tests {
         // One after another, with what stamps are off by, and pauses.
         let train = |i: u64| i * FRAME + (i * 7_919 % 2_000_000) + i / 100 * 50 * FRAME;
         assert!(doubted((0..1_000).map(train)));
+        // Of frames that are counted with more bytes than they take.
+        assert!(doubted((0..2_000).map(|i| i * FRAME * 984 / 1_000)));
         // The same too short to say so, and at half of the speed.
         assert!(!doubted((0..200).map(train)));
         assert!(!doubted((0..1_000).map(|i| 2 * i * FRAME)));

@@ -65,9 +65,8 @@ fn is_same(a: Known, b: Known) -> bool {
     a >> 8 == b >> 8 && (a as u8).abs_diff(b as u8) <= HOPS
 }
 
-/// A few packets of a flow at a place, the same ones at every place: those of the smallest identities.
-///
-/// Source: Broder 1997 (the smallest of hashes as a sample of a set).
+/// A few packets of a flow at a place, the same ones at every place: those of the smallest identities (min-wise sampling of a set,
+/// Broder 1997).
 #[derive(Clone, Copy, Debug)]
 pub struct Sample([Known; 4]);
 

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import fanin
 from fake_result import write_result
-from fanin import _core, cli, counters, overview, report, tables, terminal
+from fanin import _core, counters, output, overview, report, tables, terminal
 from fanin.cli import app
 from test_capture import TSHARK, tshark
 from test_report import CHROMIUM, DRIVER, browser, open_page
@@ -123,7 +123,7 @@ def test_terminal_page_notebook_and_frame_have_every_counter_of_the_core(tmp_pat
 def shown_in_terminal(result: fanin.Result) -> str:
     with console.Console(width=200).capture() as capture, pytest.MonkeyPatch.context() as patch:
         patch.setattr(terminal, "console", lambda: capture._console)
-        cli.show_summary(result)
+        output.show_summary(result)
     return capture.get()
 
 

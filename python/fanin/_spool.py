@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import select
 import stat
 import tempfile
@@ -23,6 +24,9 @@ PATIENCE_S: Final = 5.0
 """How long a pipe is waited for that nobody has open for writing."""
 
 _CHUNK: Final = 1 << 20
+
+_PIPE: Final = "pipe"
+"""What a pipe is called that has a number only, as process substitution gives it."""
 
 
 @dataclass
@@ -69,12 +73,12 @@ def spool(given: Sequence[str]) -> Spooled:
     known: dict[str, str] = {}
     for path in given:
         if path not in known:
-            known[path] = _readable(path, spooled)
+            known[path] = _readable(path, spooled, sum(name.startswith(_PIPE) for name in spooled.shown.values()))
         spooled.paths.append(known[path])
     return spooled
 
 
-def _readable(path: str, spooled: Spooled) -> str:
+def _readable(path: str, spooled: Spooled, pipes: int) -> str:
     first = b""
     if path == STDIN:
         name = "stdin"
@@ -94,7 +98,9 @@ def _readable(path: str, spooled: Spooled) -> str:
             return path  # the reader says what is wrong with it
         if not stat.S_ISFIFO(mode):
             return path
-        name = path
+        # A number that the shell chose says nothing.
+        by_shell = re.fullmatch(r"/(dev|proc/[^/]+)/fd/\d+", path)
+        name = path if by_shell is None else _PIPE if not pipes else f"{_PIPE} {pipes + 1}"
         source, first = _opened(path)
     with source:
         return spooled._keep(_copied(source, first, name), name)

@@ -16,6 +16,8 @@ __all__ = ["HEAD", "Count", "Group", "frame", "groups", "lines", "rows"]
 
 Kind = Literal["step", "success", "failure"]
 
+_INITIALS = 4
+
 HEAD = ["Counter", "Count", "Meaning"]
 """Head of `rows`."""
 
@@ -73,8 +75,8 @@ class Group:
 
     @property
     def title(self) -> str:
-        """The name as a heading."""
-        return self.name.replace("_", " ").capitalize()
+        """The name as a heading; names of four letters are initials."""
+        return self.name.upper() if len(self.name) == _INITIALS else self.name.replace("_", " ").capitalize()
 
     @property
     def failures(self) -> list[Count]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from fanin import _core, show
+from fanin import _core, detours, show
 
 if TYPE_CHECKING:
     import polars as pl
@@ -77,9 +77,10 @@ class Explanation:
     Attributes
     ----------
     document : dict
-        All of it: ``flow``, ``start_ps``, ``end_ps``, ``complete``, ``ideal_ps``, ``parts``, ``steps``, ``waited``. The
-        ``time_ps`` of the parts add up to ``end_ps - start_ps`` exactly, and so do the steps, which follow one another without
-        gaps.
+        All of it: ``flow``, ``start_ps``, ``end_ps``, ``complete``, ``ideal_ps``, ``parts``, ``steps``, ``waited``, ``detours``
+        (null without any), ``sent_again`` and ``needless`` (data packets that were sent again, and of these though an earlier copy
+        arrived). The ``time_ps`` of the parts add up to ``end_ps - start_ps`` exactly, and so do the steps, which follow one
+        another without gaps.
     """
 
     document: dict[str, Any]
@@ -130,7 +131,8 @@ class Explanation:
         for index, part in enumerate(shown):
             lead = f"{show.duration(part['time_ps'])} of it" if index == 0 else show.duration(part["time_ps"])
             sentences.append(f"{lead} ({part['time_ps'] / max(total, 1):.1%}): {in_words(part)}{self._why(part)}.")
-        return " ".join(sentences)
+        counts = self.document["sent_again"], self.document["needless"]
+        return " ".join(sentences + detours.text(flow, self.document["detours"], *counts))
 
     def _why(self, part: Mapping[str, Any]) -> str:
         if part["kind"] not in _TIMERS:
@@ -231,4 +233,8 @@ def explain(result: Result, flow: int | str) -> Explanation:
             {name: hops[name].to_list() for name in _HOPS},
         )
     )
-    return Explanation({"flow": row, "complete": row["finish_ps"] is not None, "ideal_ps": row["ideal_ps"], **found})
+    copies = detours.sent_needlessly(segments.lazy())
+    counted = copies.row(0, named=True) if copies.height else {"again": 0, "needless": 0}
+    document = {"flow": row, "complete": row["finish_ps"] is not None, "ideal_ps": row["ideal_ps"], **found}
+    document["detours"] = detours.summary(detours.each(hops.lazy()), found["steps"])
+    return Explanation(document | {"sent_again": counted["again"], "needless": counted["needless"]})

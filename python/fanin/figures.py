@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COLORS",
     "by_size",
+    "detours",
     "drops_marks",
     "fct_cdf",
     "framed",
@@ -129,7 +130,16 @@ def fct_cdf(result: Result, *, slowdown: bool = False) -> go.Figure:
     unit, scale = ("", 1.0) if slowdown else _fct_unit(result)
     traces, thinned = [], 0
     groups = done["group"].unique(maintain_order=True).to_list()
-    for name, frame in [("all", done)] * (len(groups) > 1) + [(g, done.filter(pl.col("group") == g)) for g in groups]:
+    shared = pl.col("group").is_in(done.group_by("group").len().filter(pl.col("len") == 1)["group"].to_list())
+    single = done.filter(shared)
+    curves = [("all", done)] * (len(groups) > 1)
+    if single.height > 1:  # a curve of one flow is a step that says nothing
+        several = done.filter(~shared)["group"].unique(maintain_order=True).to_list()
+        of_one = f"{single.height:,} entries of one flow"
+        curves += [(g, done.filter(pl.col("group") == g)) for g in several] + ([(of_one, single)] if several else [])
+    else:
+        curves += [(g, done.filter(pl.col("group") == g)) for g in groups]
+    for name, frame in curves:
         curve = series.cdf(frame[column])
         thinned += frame.height > curve.height
         all_flows = name == "all" and len(groups) > 1
@@ -432,6 +442,43 @@ def _phases(states: pl.DataFrame) -> list[tuple[str, int, int]]:
     last = int(_largest(states["time_ps"]))
     ended = starts.with_columns(end=pl.col("start").shift(-1).fill_null(last)).filter(pl.col("phase").is_in(list(PHASES)))
     return [(str(phase), int(start), int(end)) for phase, start, end in ended.select("phase", "start", "end").iter_rows()]
+
+
+_MAX_DETOURS: Final = 5000
+"""Detours that are drawn one by one, the longest."""
+
+
+def detours(found: pl.DataFrame) -> go.Figure:
+    """Return how long packets were away on detours over the time at which they left, by neighbour.
+
+    Parameters
+    ----------
+    found : polars.DataFrame
+        Rows of `fanin.detours.each`.
+    """
+    shown = found.sort("away_ps", "packet", descending=[True, False]).head(_MAX_DETOURS).sort("from_ps", "packet")
+    unit, scale = show.axis_unit(show.TIME_UNITS, _largest(found["from_ps"]))
+    away_unit, away_scale = show.axis_unit(show.TIME_UNITS, _largest(found["away_ps"]))
+    traces = []
+    for (switch, neighbour), frame in shown.group_by(["switch", "neighbour"], maintain_order=True):
+        name = plain(f"{switch} to {neighbour}")
+        traces.append(
+            go.Scatter(
+                x=_in_units(frame["from_ps"], scale),
+                y=_in_units(frame["away_ps"], away_scale),
+                name=f"{name} ({frame.height:,})",
+                mode="markers",
+                marker={"size": 4},
+                customdata=frame.select("flow", "packet").to_numpy(),
+                hovertemplate=f"%{{x:.9g}} {unit}: away %{{y:.4g}} {away_unit}<br>"
+                f"flow %{{customdata[0]}}, packet %{{customdata[1]}}<extra>{name}</extra>",
+            )
+        )
+    note = f"{found.height:,} detours of followed flows, each when it began."
+    if shown.height < found.height:
+        note = f"The {shown.height:,} longest of {note}"
+    x, y = {"title": {"text": f"Time [{unit}]"}}, {"title": {"text": f"Away [{away_unit}]"}, "rangemode": "tozero"}
+    return framed(traces, "Time on detours", x, y, note)
 
 
 def drops_marks(result: Result, port: str | None = None) -> go.Figure:

@@ -196,10 +196,10 @@ def group_rows(completions: pl.DataFrame) -> tuple[list[str], list[list[str]]]:
 
 
 def port_rows(summary: Mapping[str, Any], limit: int = 16) -> tuple[list[str], list[list[str]]]:
-    """Return head and rows of the table of ports with the largest queues."""
+    """Return head and rows of the table of ports: those of switches with the largest queues, then those of hosts with drops."""
     head = ["Port", "Largest queue", "Packets", "Sent", "Utilisation", "Marks", "Drops"]
     rows = []
-    for entry in (summary.get("ports") or [])[:limit]:
+    for entry in (summary.get("ports") or [])[:limit] + (summary.get("host_ports") or [])[:limit]:
         used = entry.get("utilisation")
         rows.append(
             [

@@ -357,6 +357,8 @@ class Result:
         try:
             metadata = pl.read_parquet_metadata(path)
         except (pl.exceptions.PolarsError, OSError) as error:
+            if self.status == "running":
+                raise ResultError(f"{path}: is not whole: the run has not ended, or it was killed") from error
             raise ResultError(f"{path}: cannot be read: {error}") from error
         version = self._check_version(str(path), metadata.get("fanin.schema"), table)
         frame = pl.scan_parquet(path)

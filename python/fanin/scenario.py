@@ -261,9 +261,13 @@ class Scenario:
         def replaced(path: str) -> bool:
             return any(path == key or path.startswith((f"{key}.", f"{key}[")) for key in self._changed)
 
-        lost = [problem for problem in found if problem.line is None and problem.path and not replaced(problem.path)]
-        lines = dict(zip([problem.path for problem in lost], _core.lines(self._origin, [p.path for p in lost]), strict=True))
-        return tuple(dataclasses.replace(p, line=lines.get(p.path)) if p in lost else p for p in found)
+        # What is wrong in another file stands where the path leads, before a bracket with that file.
+        places = _core.lines(self._origin, [problem.path.split(" (")[0] for problem in found])
+        located = []
+        for problem, place in zip(found, places, strict=True):
+            line = place if problem.path and not replaced(problem.path) else None
+            located.append((line, problem if problem.line is not None else dataclasses.replace(problem, line=line)))
+        return tuple(problem for _, problem in sorted(located, key=lambda entry: (entry[0] is None, entry[0] or 0)))
 
     @property
     def resolved(self) -> dict[str, Any]:

@@ -55,7 +55,8 @@ def _speed(port: dict[str, Any]) -> str:
 
 def _guessed(port: dict[str, Any], text: str) -> str:
     """Return a size of a queue, or a number of drops, of a port; one that is an estimate says so."""
-    return f"≈ {text}" if port["estimate"] is not None and port["estimate"]["used"] else text
+    estimated = port["estimate"] is not None and port["estimate"]["used"]
+    return f"≈ {text}" if estimated and text != show.NOTHING else text
 
 
 def waiting_rows(document: dict[str, Any]) -> tuple[list[str], list[list[str]]]:

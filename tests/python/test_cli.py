@@ -25,7 +25,8 @@ from typer.testing import Result as Outcome
 import fanin
 from fake_result import write_result
 from fanin import benchmark, counters, overview, runner, terminal
-from fanin.cli import app, show_summary
+from fanin.cli import app
+from fanin.output import show_summary
 from fanin.progress import Bar, describe, fraction, last_arrival_ps, remaining_s
 
 
@@ -98,7 +99,7 @@ def test_no_number_is_cut_off_and_no_column_left_out(folder: Path, width: int) -
 
 @pytest.mark.parametrize("environment", [{}, {"COLUMNS": "60"}, {"NO_COLOR": "1"}, {"TERM": "dumb"}, {"FORCE_COLOR": "1"}])
 def test_in_a_pipe_tables_have_their_full_width(folder: Path, environment: dict[str, str]) -> None:
-    code = "import sys, fanin; from fanin.cli import show_summary; show_summary(fanin.load(sys.argv[1]))"
+    code = "import sys, fanin; from fanin.output import show_summary; show_summary(fanin.load(sys.argv[1]))"
     call = [sys.executable, "-c", code, str(folder)]
     done = subprocess.run(call, capture_output=True, text=True, check=True, env=os.environ | environment)
     text = re.sub(r"\x1b\[[0-9;]*m", "", done.stdout)

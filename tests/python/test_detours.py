@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import fanin
-from fanin import counters
+from fanin import counters, detours
 from test_capture import TSHARK, tshark
 
 pytestmark = pytest.mark.native
@@ -82,3 +84,92 @@ def test_wireshark_shows_headers_and_the_packets_behind_them(ip: str, more: dict
     assert {int(row["rimm.queue"]) for row in messages} <= set(range(36, 45)), "a crossing is seen when the next packet leaves"
     warnings = tshark(ran.path / "packets.pcapng", *scripts, "-q", "-z", "expert,warn")
     assert not [line for line in warnings if "alformed" in line or "hecksum" in line], warnings
+
+
+@pytest.fixture(scope="module")
+def followed(tmp_path_factory: pytest.TempPathFactory) -> fanin.Result:
+    """Return the incast of which every packet was followed."""
+    document = scenario("v4").to_dict()
+    document["telemetry"] = {"sample": "20us", "hosts": ["*"]}
+    return fanin.run(fanin.Scenario(document), tmp_path_factory.mktemp("detours") / "out", progress=False)
+
+
+def test_detours_of_followed_packets_are_those_that_the_switches_counted(followed: fanin.Result) -> None:
+    found = detours.each(followed.scan("hops"))
+    counted = followed.summary["mechanisms"]["rimm"]
+    assert counted["dropped_away"] == 0
+    assert found.height == counted["detoured"] + counted["redetoured"] - counted["astray"] > 100
+    assert set(found["switch"]) == {"leaf2"}
+    assert set(found["neighbour"]) <= {"spine0", "spine1"}
+    # Independently: walk over each packet's hops.
+    ways: dict[int, list[tuple[str, int, int]]] = {}
+    for packet, port, arrived, reached in (
+        followed.hops.sort("packet", "arrived_ps").select("packet", "port", "arrived_ps", "reached_ps").iter_rows()
+    ):
+        ways.setdefault(packet, []).append((port, arrived, reached))
+    walked = []
+    for packet, hops in ways.items():
+        rest = reversed(hops)
+        second = next(rest)
+        for first in rest:
+            if first[0].split("->") == second[0].split("->")[::-1]:
+                walked.append((first[1], packet, second[2] - first[1]))
+                second = next(rest)
+            else:
+                second = first
+    walked.sort()
+    assert list(found.select("from_ps", "packet", "away_ps").iter_rows()) == walked
+    rows = detours.rows(found)
+    assert sum(int(row[2].replace(",", "")) for row in rows) == found.height
+
+
+def test_explain_says_where_packets_went_and_what_came_out_of_order(followed: fanin.Result) -> None:
+    found = detours.each(followed.scan("hops"))
+    flow = int(found["flow"].mode().sort()[0])
+    own = found.filter(pl.col("flow") == flow)
+    document = followed.explain(flow).document
+    assert (document["detours"]["detours"], document["detours"]["packets"]) == (own.height, own["packet"].n_unique())
+    assert document["detours"]["away_max_ps"] == own["away_ps"].max()
+    assert 0 < document["detours"]["critical_ps"] <= document["end_ps"] - document["start_ps"]
+    text = followed.explain(flow).text
+    assert f"of its packets took {own.height} detours, to spine" in text
+    assert "of its time is detours." in text
+    late = followed.flows.filter(pl.col("reordered") > 0)
+    for row in late.head(2).iter_rows(named=True):
+        assert f"{row['reordered']} packet" in followed.explain(row["flow"]).text
+        assert "arrived after later ones" in followed.explain(row["flow"]).text
+
+
+def test_retransmissions_of_what_had_arrived_are_needless() -> None:
+    copies = [  # packet, seq, again, received
+        (0, 0, 0, 100),
+        (1, 1000, 0, None),
+        (2, 0, 1, 300),  # the first copy arrived
+        (3, 1000, 1, 400),  # the first copy was lost
+        (4, 1000, 2, None),
+    ]
+    rows = [
+        {"packet": packet, "flow": 7, "host": "h0", "kind": "data", "seq_bytes": seq, "payload_bytes": 1000, "again": again}
+        | {"received_ps": received, "trimmed": False}
+        for packet, seq, again, received in copies
+    ]
+    assert detours.sent_needlessly(pl.LazyFrame(rows)).rows() == [(7, 3, 2)]
+
+
+def test_the_page_shows_detours_without_raw_markup(followed: fanin.Result, tmp_path: Path) -> None:
+    page = followed.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert '<section id="detours">' in page
+    assert "Where packets went, and how long they were away" in page
+    assert "<h2>RIMM</h2>" in page
+    tables = "".join(re.findall(r"<(?:caption|th|td)[^>]*>.*?</(?:caption|th|td)>", page))
+    assert "<code>release</code>" in tables
+    assert "`" not in tables
+
+
+def test_a_run_without_detours_has_no_place_for_them(tmp_path: Path) -> None:
+    document = scenario("v4").to_dict()
+    del document["switch"]
+    document["telemetry"] = {"sample": "20us", "hosts": ["*"]}
+    ran = fanin.run(fanin.Scenario(document), tmp_path / "out", progress=False)
+    assert 'id="detours"' not in ran.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert ran.explain(0).document["detours"] is None

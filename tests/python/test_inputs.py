@@ -95,7 +95,7 @@ class TestPipes:
         done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
         document = json.loads(done.stdout)
         assert document["ports"] == wanted
-        assert document["sources"][0]["path"].startswith("/dev/fd/")
+        assert document["sources"][0]["path"] == "pipe"
         assert "1 burst" in (tmp_path / "page.html").read_text()
 
     def test_a_named_pipe_and_figures_after_it(self, trace: Path, tmp_path: Path, wanted: list[dict[str, Any]]) -> None:

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import fanin
 from fake_result import write_result
-from fanin import _core, cli, counters, overview, report, tables, terminal
+from fanin import _core, counters, output, overview, report, tables, terminal
 from fanin.cli import app
 from test_capture import TSHARK, tshark
 from test_report import CHROMIUM, DRIVER, browser, open_page
@@ -83,14 +83,14 @@ def test_the_page_shows_each_counter_with_its_meaning_and_each_failure(tmp_path:
     assert {name: count.replace(",", "") for name, count, _ in shown if name != "largest_queue"} == {
         name: str(count) for name, count in COUNTS.items() if name != "largest_queue"
     }
-    assert ("lost", "5", "Lost on a link, by `loss`.") in shown
+    assert ("lost", "5", "Lost on a link, by <code>loss</code>.") in shown
     assert ("largest_queue", "140 B", "At leaf0-&gt;h3.") in shown
     lines = re.findall(r'<p class="notice bad">(.*?)</p>', section[1])
     assert lines == [
         "2 overflowed: Lost: the notification queue was full.",
         "3 next hop unaware: Lost: the next hop does not run PDN, or there is no route.",
-        "5 lost: Lost on a link, by `loss`.",
-        "12 ignored: Notifications to a sender whose transport does not act on them: set `drop_notification` = true.",
+        "5 lost: Lost on a link, by <code>loss</code>.",
+        "12 ignored: Notifications to a sender whose transport does not act on them: set <code>drop_notification</code> = true.",
     ]
     assert 'id="notifications"' not in report.render(with_counts(tmp_path / "b", {}))
 
@@ -123,7 +123,7 @@ def test_terminal_page_notebook_and_frame_have_every_counter_of_the_core(tmp_pat
 def shown_in_terminal(result: fanin.Result) -> str:
     with console.Console(width=200).capture() as capture, pytest.MonkeyPatch.context() as patch:
         patch.setattr(terminal, "console", lambda: capture._console)
-        cli.show_summary(result)
+        output.show_summary(result)
     return capture.get()
 
 

@@ -95,9 +95,9 @@ pub fn close(
         start_bytes: context.has_queue.then_some(candidate.start_queue),
         records: counts.records,
         arrived_bytes: (sized > 0).then_some(counts.bytes),
-        dropped_packets: counts.dropped_packets,
-        dropped_bytes: counts.dropped_bytes,
-        marked_packets: counts.marked,
+        dropped_packets: Some(counts.dropped_packets),
+        dropped_bytes: Some(counts.dropped_bytes),
+        marked_packets: Some(counts.marked),
         rise_bps: slope((start, candidate.start_queue), peak),
         fall_bps: slope(peak, (end.time, last)),
         gap_ps: gap,
@@ -146,8 +146,8 @@ fn detail(
         start_queue: candidate.start_queue,
         rtt: past.rtt,
         assumed: context.settings.background().ps(),
-        first_loss: first(burst.dropped_packets, candidate.first_loss),
-        first_mark: first(burst.marked_packets, candidate.first_mark),
+        first_loss: first(burst.dropped_packets.unwrap_or(0), candidate.first_loss),
+        first_mark: first(burst.marked_packets.unwrap_or(0), candidate.first_mark),
         ..Evidence::default()
     };
     let drain = context.rate.map(|rate| BPS / rate * (1.0 + context.settings.overhead.0 as f64 / frame.max(1.0)));

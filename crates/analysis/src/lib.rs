@@ -40,7 +40,7 @@ mod student;
 mod verdict;
 
 pub use port::PortAnalyzer;
-pub use record::{Disorder, Record, AT_HEAD, DROPPED, MARKED, NO_DATA, NO_FLOW, NO_QUEUE, REPLACED};
+pub use record::{Disorder, Fates, Record, AT_HEAD, DROPPED, MARKED, NO_DATA, NO_FLOW, NO_QUEUE, REPLACED};
 pub use report::{
     Background, Burst, Culprit, DetectReport, HistogramReport, Histograms, Law, Nothing, NoticeFlow, NoticeReport, NoticeValue,
     Phase, PortReport, RateFrom, Round, SCHEMA,

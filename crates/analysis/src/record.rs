@@ -68,6 +68,20 @@ impl Record {
     }
 }
 
+/// What records tell of packets' fates: zero is no answer of those that cannot know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fates {
+    /// Which were dropped.
+    pub drops: bool,
+    /// Which were marked.
+    pub marks: bool,
+}
+
+impl Fates {
+    /// Of a port that reports everything.
+    pub const ALL: Fates = Fates { drops: true, marks: true };
+}
+
 /// A record is earlier than the one before it: the trace must be sorted first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Disorder {

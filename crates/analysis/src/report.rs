@@ -1,6 +1,7 @@
 //! The report: times in ps, sizes in frame bytes, rates in bit/s of frame bytes unless a field says otherwise.
 
 use crate::read::EstimateReport;
+use crate::Fates;
 use serde::Serialize;
 
 /// Name and version of the report's form.
@@ -40,8 +41,9 @@ pub struct PortReport {
     pub detect: DetectReport,
     pub peak_bytes: Option<u64>,
     pub peak_ps: Option<u64>,
-    pub dropped: u64,
-    pub marked: u64,
+    /// Absent where the records do not say.
+    pub dropped: Option<u64>,
+    pub marked: Option<u64>,
     /// Records whose queue cannot be explained by the packets before: at least one packet has no record.
     pub jumps: u64,
     /// Bytes that those jumps lack, at least.
@@ -59,6 +61,36 @@ pub struct PortReport {
     pub estimate: Option<EstimateReport>,
     pub notes: Vec<String>,
     pub bursts: Vec<Burst>,
+}
+
+impl PortReport {
+    /// Withholds counts that the records could not tell. Marks that were seen were given, if not at this port.
+    pub fn telling(&mut self, fates: Fates) {
+        let marks = fates.marks || self.marked > Some(0);
+        self.dropped = self.dropped.filter(|_| fates.drops);
+        self.marked = self.marked.filter(|_| marks);
+        for burst in &mut self.bursts {
+            burst.dropped_packets = burst.dropped_packets.filter(|_| fates.drops);
+            burst.dropped_bytes = burst.dropped_bytes.filter(|_| fates.drops);
+            burst.marked_packets = burst.marked_packets.filter(|_| marks);
+        }
+    }
+}
+
+impl PortReport {
+    /// Says in the sentences what the tables say by a sign: the queue is estimated.
+    pub fn say_estimated(&mut self) {
+        let of_laws = self.bursts.iter_mut().map(|burst| match &mut burst.law {
+            Some(law) => &mut law.words,
+            None => burst.words.get_or_insert_default(),
+        });
+        for words in of_laws.filter(|words| !words.is_empty()) {
+            words.insert_str(0, "By the estimated queue (≈): ");
+        }
+        if let Some(nothing) = &mut self.nothing {
+            nothing.words = nothing.words.replacen("largest queue was ", "largest queue was ≈ ", 1);
+        }
+    }
 }
 
 /// Detection as it was done.
@@ -126,9 +158,10 @@ pub struct Burst {
     pub records: u64,
     /// Frame bytes that arrived, dropped ones included; absent where frames are unknown.
     pub arrived_bytes: Option<u64>,
-    pub dropped_packets: u64,
-    pub dropped_bytes: u64,
-    pub marked_packets: u64,
+    /// Absent where the records do not say.
+    pub dropped_packets: Option<u64>,
+    pub dropped_bytes: Option<u64>,
+    pub marked_packets: Option<u64>,
     /// Mean slope from start to peak and from peak to end.
     pub rise_bps: Option<f64>,
     pub fall_bps: Option<f64>,

@@ -130,11 +130,11 @@ pub fn after(burst: &Burst, e: &Evidence, growth: &Growth, drops: bool) -> Vec<S
     let when = |first: Option<(u64, u64)>| {
         first.map_or(String::new(), |(at, _)| format!(", the first {} after the start", span(at - burst.start_ps)))
     };
-    if burst.dropped_packets > 0 {
-        said.push(format!("{} were dropped{}.", part(burst.dropped_packets), when(e.first_loss)));
+    if let Some(dropped) = burst.dropped_packets.filter(|n| *n > 0) {
+        said.push(format!("{} were dropped{}.", part(dropped), when(e.first_loss)));
     }
-    if burst.marked_packets > 0 {
-        said.push(format!("{} were marked{}.", part(burst.marked_packets), when(e.first_mark)));
+    if let Some(marked) = burst.marked_packets.filter(|n| *n > 0) {
+        said.push(format!("{} were marked{}.", part(marked), when(e.first_mark)));
     }
     said
 }

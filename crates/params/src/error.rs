@@ -61,6 +61,9 @@ enum Step {
     Index(usize),
 }
 
+/// What is said of a key that there is not.
+pub const UNKNOWN_KEY: &str = "is not a known key";
+
 /// Where the parser stands, and what it has found wrong so far.
 #[derive(Default)]
 pub struct Cx {
@@ -157,8 +160,40 @@ impl Cx {
     /// An unknown key or name: lists what there is and suggests the nearest.
     pub fn unknown(&mut self, node: Option<&Node>, what: &str, given: &str, known: &[&str]) {
         let nearest = nearest(given, known);
-        let problem = self.error(node, format!("is not a known {what}"), Some(known.join(", ")));
+        let problem = self.error(
+            node,
+            format!("is not a known {what}"),
+            Some(if known.is_empty() { "none".into() } else { known.join(", ") }),
+        );
         problem.suggestion = nearest.map(|n| format!("did you mean '{n}'?"));
+    }
+
+    /// Of unknown keys of the present table that were recorded after the first `count`: of which kind they are not, and which kinds
+    /// have them. `kinds`: each kind with its keys.
+    pub fn name_kinds(&mut self, count: usize, kind: &str, kinds: &[(&str, Vec<&str>)]) {
+        let table = self.path();
+        for problem in &mut self.problems[count..] {
+            let Some(key) = problem.path.strip_prefix(&table).map(|rest| rest.trim_start_matches('.')) else { continue };
+            if problem.message != UNKNOWN_KEY {
+                continue;
+            }
+            problem.message = format!("{UNKNOWN_KEY} of kind \"{kind}\"");
+            let owners: Vec<String> =
+                kinds.iter().filter(|(_, keys)| keys.contains(&key)).map(|(kind, _)| format!("\"{kind}\"")).collect();
+            if !owners.is_empty() {
+                problem.suggestion = Some(format!("kind {} has it", owners.join(", ")));
+            }
+        }
+    }
+
+    /// Of a value that is no integer in the range of its key, which is narrower than that of its type.
+    pub fn narrow(&mut self, count: usize, range: &str) {
+        let path = self.path();
+        for problem in self.problems[count..].iter_mut().filter(|problem| problem.path == path) {
+            if problem.accepted.as_ref().is_some_and(|accepted| accepted.starts_with("an integer")) {
+                problem.accepted = Some(format!("an integer {range}"));
+            }
+        }
     }
 
     /// The problem recorded last, to add to it.

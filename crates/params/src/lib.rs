@@ -14,7 +14,7 @@ mod schema;
 mod types;
 
 pub use counters::{CounterDef, CounterKind, Counters};
-pub use error::{shown, Cx, Problem, Severity};
+pub use error::{shown, Cx, Problem, Severity, UNKNOWN_KEY};
 pub use node::{Node, Value};
 pub use range::{describe_range, range_bounds, BoundValue, RangeCheck};
 pub use schema::{join_choice, join_docs, ChoiceSchema, Field, NamesSchema, Schema, StructSchema, Variant};

@@ -90,6 +90,8 @@ macro_rules! params {
                     cx.error(Some(node), format!("is {kind}"), Some(format!("a table with the keys {}", known.join(", "))));
                     return None;
                 };
+                #[allow(unused_variables)]
+                let before = cx.count();
                 for (key, entry) in entries {
                     if !known.contains(&key.as_str()) && !reserved.contains(&key.as_str()) {
                         let named = $crate::Node { value: $crate::Value::Text(key.clone()), line: entry.line };
@@ -97,12 +99,13 @@ macro_rules! params {
                         cx.key(key, |cx| cx.unknown(Some(&named), "key", &given, known));
                     }
                 }
+                $( <$choice>::name_kinds(node, before, cx); )?
                 #[allow(unused_variables)]
                 let base: Option<Self> = $crate::params!(@base node $(, $base)?);
                 $(
                     let $field: Option<$ty> = match node.get(stringify!($field)) {
                         Some(entry) => cx.key(stringify!($field), |cx| {
-                            let value = <$ty as $crate::Param>::parse(entry, cx)?;
+                            let value = $crate::params!(@parse $ty, entry, cx $(, $range)?)?;
                             $crate::params!(@check value, entry, cx $(, $range)?);
                             Some(value)
                         }),
@@ -172,6 +175,15 @@ macro_rules! params {
             return None;
         }
     };
+    (@parse $ty:ty, $entry:ident, $cx:ident) => { <$ty as $crate::Param>::parse($entry, $cx) };
+    (@parse $ty:ty, $entry:ident, $cx:ident, $range:expr) => {{
+        let before = $cx.count();
+        let read = <$ty as $crate::Param>::parse($entry, $cx);
+        if read.is_none() {
+            $cx.narrow(before, &$crate::describe_range(&$range));
+        }
+        read
+    }};
     (@base $node:ident) => { None };
     (@base $node:ident, $base:path) => { Some($base($node)) };
     (@default $ty:ty) => { <$ty as $crate::Param>::absent() };
@@ -227,15 +239,31 @@ macro_rules! choice {
 
             /// The keys that `node` may have by its `kind`, `kind` included; those of every kind where it names none.
             pub fn keys_of(node: &$crate::Node) -> Vec<&'static str> {
-                let given = node.get("kind").map_or(Self::DEFAULT_KIND.first().copied(), $crate::Node::text);
-                let chosen = given.filter(|kind| Self::KINDS.contains(kind));
+                let chosen = Self::kind_of(node);
                 let mut keys = vec!["kind"];
                 $(
                     if chosen.is_none_or(|kind| kind == $kind) {
-                        keys.extend(<$body>::struct_schema().fields.iter().map(|field| field.name));
+                        let own = <$body>::struct_schema().fields;
+                        let new: Vec<&str> = own.iter().map(|field| field.name).filter(|name| !keys.contains(name)).collect();
+                        keys.extend(new);
                     }
                 )*
                 keys
+            }
+
+            /// The kind that `node` names or has by default, if there is one of that name.
+            fn kind_of(node: &$crate::Node) -> Option<&str> {
+                let given = node.get("kind").map_or(Self::DEFAULT_KIND.first().copied(), $crate::Node::text);
+                given.filter(|kind| Self::KINDS.contains(kind))
+            }
+
+            /// Says of the unknown keys of `node` among the problems after the first `before` which kinds have them.
+            pub fn name_kinds(node: &$crate::Node, before: usize, cx: &mut $crate::Cx) {
+                if let Some(kind) = Self::kind_of(node).filter(|_| cx.count() > before) {
+                    let kinds =
+                        [$(($kind, <$body>::struct_schema().fields.iter().map(|field| field.name).collect())),*];
+                    cx.name_kinds(before, kind, &kinds);
+                }
             }
 
             /// Reads a table that has other keys too, which the caller has checked.
@@ -272,7 +300,14 @@ macro_rules! choice {
                     }
                 };
                 match kind.as_str() {
-                    $( $kind => <$body>::parse_table(&table, cx, reserved).map(Self::$variant), )*
+                    $(
+                        $kind => {
+                            let before = cx.count();
+                            let read = <$body>::parse_table(&table, cx, reserved).map(Self::$variant);
+                            Self::name_kinds(&table, before, cx);
+                            read
+                        }
+                    )*
                     _ => {
                         let given = node.get("kind").unwrap_or(node).clone();
                         cx.unknown(Some(&given), "kind", &kind, Self::KINDS);

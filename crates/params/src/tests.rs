@@ -117,7 +117,10 @@ fn all_errors_come_at_once_each_with_path_value_and_what_is_accepted() {
 fn a_choice_may_have_a_default_and_know_other_names() {
     let mut cx = Cx::new();
     assert_eq!(Alarm::parse_within(&table(vec![("hour", text("7"))]), &mut cx), Some(Alarm::Bell(Nothing {})));
-    assert_eq!(problems::<Alarm>(&table(vec![("k", text("x"))])), ["k: \"k\" is not a known key; accepted: "]);
+    assert_eq!(
+        problems::<Alarm>(&table(vec![("k", text("x"))])),
+        ["k: \"k\" is not a known key of kind \"bell\"; accepted: none; kind \"threshold\" has it"]
+    );
     assert!(problems::<Alarm>(&text("Shout"))[0].ends_with("did you mean 'bell'? It is loud"));
     assert!(problems::<Alarm>(&text("bel"))[0].ends_with("did you mean 'bell'?"));
     assert_eq!((Alarm::Bell(Nothing {}).kind(), Alarm::keys_of(&table(vec![]))), ("bell", vec!["kind"]));
@@ -202,7 +205,7 @@ fn a_table_of_a_kind_reports_each_unknown_key_once_with_all_that_is_known() {
     let found = problems::<Entry>(&node);
     assert_eq!(found.len(), 5, "{found:#?}");
     for (expected, which) in [
-        ("ownr: \"ownr\" is not a known key; accepted: owner, start, kind, k, g, delay, label, counts; did you mean 'owner'?", 0),
+        ("ownr: \"ownr\" is not a known key of kind \"threshold\"; accepted: owner, start, kind, k, g, delay, label, counts; did you mean 'owner'?", 0),
         ("lable: \"lable\" is not a known key", 1),
         ("owner: is missing", 2),
         ("k: 1 has no unit", 3),
@@ -211,7 +214,10 @@ fn a_table_of_a_kind_reports_each_unknown_key_once_with_all_that_is_known() {
         assert!(found[which].starts_with(expected), "{}", found[which]);
     }
     let other_kind = table(vec![("owner", text("me")), ("kind", text("none")), ("k", text("5B"))]);
-    assert_eq!(problems::<Entry>(&other_kind), ["k: \"k\" is not a known key; accepted: owner, start, kind"]);
+    assert_eq!(
+        problems::<Entry>(&other_kind),
+        ["k: \"k\" is not a known key of kind \"none\"; accepted: owner, start, kind; kind \"threshold\" has it"]
+    );
     let no_kind = table(vec![("owner", text("me")), ("k", text("5B"))]);
     assert_eq!(problems::<Entry>(&no_kind), ["kind: is missing; accepted: none, threshold"]);
 }

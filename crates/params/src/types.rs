@@ -118,11 +118,14 @@ fn known_unit(unit: &str, units: &[(&str, u64)]) -> String {
     }
 }
 
-/// `number` with the unit of the first example.
+/// `number` with the unit of the first example, and with those of others that count something else (`20 packets`).
 fn with_unit(number: &str, examples: &str) -> String {
-    let first = examples.split('"').nth(1).unwrap_or_default();
-    let unit = first.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
-    format!("write \"{number}{unit}\" if that is what you mean")
+    let unit = |example: &&str| example.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').to_string();
+    let units: Vec<String> = examples.split('"').skip(1).step_by(2).map(|example| unit(&example)).collect();
+    let counts = units.iter().enumerate().filter(|(i, unit)| *i == 0 || unit.starts_with(' '));
+    let written: Vec<String> = counts.map(|(_, unit)| format!("\"{number}{unit}\"")).collect();
+    let what = if written.len() > 1 { "whichever you mean" } else { "if that is what you mean" };
+    format!("write {} {what}", written.join(" or "))
 }
 
 fn parse_quantity<T>(

@@ -22,9 +22,9 @@ use crate::exceptions::Exceptions;
 use fanin_packet::IpVersion;
 use fanin_params::{Cx, Problem, Severity};
 use fanin_switch::Marking;
-use fanin_traffic::{Entry, Traffic, TrafficContext, TrafficKind, MAX_FLOWS};
+use fanin_traffic::{Entry, HostInfo, Traffic, TrafficContext, TrafficKind, MAX_FLOWS};
 use fanin_transport::{TransportConfig, TransportParams};
-use fanin_units::{Bytes, LinkId, Time};
+use fanin_units::{BitRate, Bytes, LinkId, Time};
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -66,7 +66,7 @@ pub(crate) fn check(parts: &Parts, network: Option<&Network>, base_dir: &Path) -
     }
     let mut watched = Vec::new();
     let mut captured = Captured::default();
-    let mut problems = Vec::new();
+    let mut problems;
     if let Some(network) = network {
         wire_overhead(parts, network, &mut cx);
         watched = telemetry::watched(parts, network, &mut cx);
@@ -81,6 +81,8 @@ pub(crate) fn check(parts: &Parts, network: Option<&Network>, base_dir: &Path) -
         switch::paths(parts, network, &mut cx);
         switch::time_to_live(parts, network, &mut cx);
         problems = traffic(parts, (settings.as_ref(), network, &watched), (base_dir, &mut notes), &mut cx);
+    } else {
+        problems = without_hosts(parts, base_dir);
     }
     problems.extend(cx.into_problems());
     Findings { problems, watched, captured, exceptions, notes }
@@ -167,7 +169,7 @@ fn classes(parts: &Parts, settings: &Settings, (notes, cx): (&mut Vec<String>, &
         if usize::from(traffic.class) >= classes {
             at_entry(cx, *i, |cx| {
                 cx.key("class", |cx| {
-                    let highest = if classes == 1 { "0".to_string() } else { format!("0 to {}", classes - 1) };
+                    let highest = if classes == 1 { "0".to_string() } else { format!("from 0 to {}", classes - 1) };
                     let accepted = format!("{highest}, the classes of {} \"{}\"", path(entry, "scheduling"), most.kind());
                     cx.error(Some(&shown(&traffic.class)), "is a class that the switches do not have", Some(accepted));
                 });
@@ -342,6 +344,54 @@ fn traffic(
     }
     problems
 }
+
+/// What is wrong with the traffic whatever the network is, where there is none yet: its hosts are stood in for, and what is said
+/// of them is not.
+fn without_hosts(parts: &Parts, base_dir: &Path) -> Vec<Problem> {
+    let names: Vec<String> = parts.transports.iter().map(|(name, _)| name.clone()).collect();
+    let hosts: Vec<String> = (0..STAND_INS).map(|i| format!("h{i}")).collect();
+    let context = TrafficContext {
+        hosts: (0..)
+            .zip(&hosts)
+            .map(|(i, name): (u32, &String)| HostInfo { name, rate: BitRate(10_000_000_000), rack: i / 8 })
+            .collect(),
+        transports: &names,
+        core_rate: None,
+        seed: parts.seed,
+        duration: parts.duration.map(|span| Time::ZERO + span),
+        base_dir,
+        max_flows: parts.engine.as_ref().map_or(MAX_FLOWS, |engine| engine.max_flows),
+    };
+    let entries: Vec<Entry> = parts.traffic.iter().map(|(_, entry)| entry.clone()).collect();
+    let Err(problems) = Traffic::new(&entries, &context) else { return Vec::new() };
+    let of_hosts = |problem: &Problem| {
+        let texts = [Some(&problem.message), problem.accepted.as_ref(), problem.suggestion.as_ref()];
+        let mut texts = texts.into_iter().flatten().chain([&problem.path]);
+        texts.any(|text| OF_HOSTS.iter().any(|word| text.contains(word)))
+    };
+    in_document(problems.into_iter().filter(|problem| !of_hosts(problem)).collect(), parts)
+}
+
+/// Hosts in the place of those of a network that is wrong.
+const STAND_INS: u32 = 64;
+
+/// Words in messages that a network decides.
+const OF_HOSTS: [&str; 14] = [
+    "host",
+    "sender",
+    "receiver",
+    "source",
+    "destination",
+    "client",
+    "responder",
+    "fanout",
+    "hot",
+    "rack",
+    "src",
+    "dst",
+    "load",
+    "core",
+];
 
 /// Problems of the entries that could be read, with the positions that these have in the document. Where some could not be
 /// read, what others wait for may be among them.

@@ -133,7 +133,7 @@ impl Parts {
             default_named: document.get("transports").is_some_and(|named| named.get(DEFAULT_TRANSPORT).is_some()),
             all_traffic: traffic.len() == entries.len() && !entries.is_empty(),
             traffic,
-            telemetry: or_defaults(document, "telemetry"),
+            telemetry: telemetry(document),
             engine: or_defaults(document, "engine"),
             duration: part(document, "duration"),
             seed: part(document, "seed").unwrap_or(1),
@@ -156,6 +156,32 @@ fn quiet<T: Param>(node: &Node) -> Option<T> {
         }
     }
     T::parse(&rest, &mut Cx::new())
+}
+
+/// Telemetry, as far as it can be read: what is wrong in one of its keys hides no mistake in another.
+fn telemetry(document: &Node) -> Option<Telemetry> {
+    let Some(mut rest) = document.get("telemetry").cloned() else { return Some(all_defaults()) };
+    let mut cx = Cx::new();
+    Telemetry::parse(&rest, &mut cx);
+    for problem in cx.into_problems() {
+        let key = problem.path.split(['.', '[']).next().unwrap_or_default();
+        let Value::Table(entries) = &mut rest.value else { return None };
+        for (_, node) in entries.iter_mut().filter(|(name, _)| name == key) {
+            keep_texts(node);
+        }
+    }
+    quiet(&rest).or_else(|| {
+        let Value::Table(entries) = &mut rest.value else { return None };
+        entries.retain(|(key, _)| matches!(key.as_str(), "queues" | "hosts"));
+        quiet(&rest)
+    })
+}
+
+/// In the place of what is no text in a list of patterns one that fits whatever there is, so that the others keep their numbers.
+fn keep_texts(node: &mut Node) {
+    if let Value::List(items) = &mut node.value {
+        items.iter_mut().filter(|item| item.text().is_none()).for_each(|item| item.value = Value::Text("*".into()));
+    }
 }
 
 fn part<T: Param>(document: &Node, key: &str) -> Option<T> {

@@ -22,9 +22,10 @@ pub(crate) fn locate(document: &Node, problems: &mut Vec<Problem>) {
     problems.extend(placed.into_iter().map(|(_, problem)| problem));
 }
 
-/// The lines of `paths`: of what stands there, or of the nearest table around it.
+/// The lines of `paths`: of what stands there, or of the nearest table around it; of the document as a whole none.
 pub fn lines(document: &Node, paths: &[String]) -> Vec<Option<u32>> {
-    paths.iter().map(|path| nearest(document, path).line).collect()
+    let there = paths.iter().map(|path| nearest(document, path));
+    there.map(|node| node.line.filter(|_| !std::ptr::eq(node, document))).collect()
 }
 
 /// Values that change nothing are errors where the document has them; where they are defaults, gives their paths.
@@ -113,6 +114,13 @@ mod tests {
     use super::*;
     use crate::read_toml;
     use fanin_params::Cx;
+
+    #[test]
+    fn what_is_not_in_a_document_has_no_line_of_it() {
+        let (node, _) = read_toml("a = 1\n[t]\nb = 2\n");
+        let paths = ["t.b", "t.c", "gone.deep"].map(String::from);
+        assert_eq!(lines(&node.unwrap(), &paths), [Some(3), Some(2), None]);
+    }
 
     #[test]
     fn a_problem_finds_its_line_or_that_of_the_table_around_it() {

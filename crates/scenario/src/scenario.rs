@@ -7,7 +7,7 @@ use crate::exceptions::Exceptions;
 use crate::generate::{sorted, to_json};
 use crate::locate::{locate, remove, unused};
 use crate::read::{read_json, read_toml, MAX_DOCUMENT};
-use fanin_params::{Cx, Node, Param, Problem, Severity, Value};
+use fanin_params::{Cx, Node, Param, Problem, Severity, Value, UNKNOWN_KEY};
 use fanin_switch::{Mechanisms, PortSettings};
 use fanin_topology::{Routes, Topology, TopologyConfig};
 use fanin_traffic::{Sizes, Traffic, TrafficContext, TrafficKind};
@@ -88,7 +88,9 @@ impl Scenario {
         let mut cx = Cx::new();
         let doc = ScenarioDoc::parse(document, &mut cx);
         let mut problems = cx.into_problems();
-        let unread: Vec<String> = problems.iter().map(|problem| problem.path.clone()).collect();
+        // Nothing follows from a key that there is not.
+        let read = |problem: &&Problem| !problem.message.starts_with(UNKNOWN_KEY);
+        let unread: Vec<String> = problems.iter().filter(read).map(|problem| problem.path.clone()).collect();
         let parts = doc.as_ref().map_or_else(|| Parts::salvage(document), Parts::of);
 
         let topology = match parts.topology.as_ref().map(|config| Topology::build(config, base_dir)) {

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 import jinja2
 import polars as pl
 import tomli_w
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from plotly.offline import get_plotlyjs
 
-from fanin import _files, counters, figures, overview, series, show, tables
+from fanin import _files, counters, detours, figures, overview, series, show, tables
 from fanin.analysis import Analysis, TraceError, analyze
 from fanin.report._bursts import BURSTS, PEAK_PACKETS, Budget, View, view
 
@@ -36,6 +36,9 @@ BUSY_SHARE: Final = 0.999
 
 FLOWS: Final = 4
 """Followed flows that are drawn and explained, those with the largest slowdown."""
+
+MAX_DETOURED: Final = 10
+"""Flows that are listed with what came out of order."""
 
 PEAK_SAMPLES: Final = 1000
 """Samples around the largest queue, likewise."""
@@ -68,6 +71,15 @@ class Followed:
     chart: Chart
     words: str
     parts: tuple[list[str], list[list[str]]]
+
+
+@dataclass(frozen=True)
+class Detours:
+    """Detours of followed packets: when and for how long, by neighbour, and what came out of order."""
+
+    chart: Chart
+    ways: tuple[list[str], list[list[str]]]
+    order: tuple[list[str], list[list[str]]]
 
 
 class _Charts:
@@ -143,6 +155,18 @@ def _followed(result: Result, charts: _Charts) -> list[Followed]:
     return drawn
 
 
+def _detours(result: Result, charts: _Charts) -> Detours | None:
+    """Return where packets of followed flows went, how long they were away, and what came out of order; None without detours."""
+    if not (result.path / "hops.parquet").is_file():
+        return None
+    found = detours.each(result.scan("hops"))
+    if not found.height:
+        return None
+    again = detours.sent_needlessly(result.scan("segments"))
+    order = detours.order_rows(result.scan("flows"), found, again, MAX_DETOURED)
+    return Detours(charts.add("detours", figures.detours(found)), (detours.HEAD, detours.rows(found)), (detours.ORDER_HEAD, order))
+
+
 def _silent(result: Result) -> list[str]:
     """Return a line for each followed flow that sent no data, of which nothing can be drawn."""
     drawn = pl.col("payload_bytes") > 0
@@ -216,6 +240,14 @@ def _scenario_text(scenario: dict[str, Any]) -> str:
     return tomli_w.dumps(without_null(scenario))
 
 
+def _code(text: str) -> Markup:
+    """Text whose parts between backticks are code."""
+    parts = [escape(part) for part in str(text).split("`")]
+    if len(parts) % 2 == 0:
+        return escape(text)
+    return Markup("").join(Markup("<code>{}</code>").format(part) if odd % 2 else part for odd, part in enumerate(parts))
+
+
 def _script_json(document: Any) -> Markup:
     """JSON that cannot end the script element it stands in."""
     text = json.dumps(document, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
@@ -273,6 +305,7 @@ def render(result: Result) -> str:
         by_size=by_size,
         cdfs=cdfs,
         panels=panels,
+        detours=_detours(result, charts),
         followed=_followed(result, charts),
         silent=_silent(result),
         over_time=over_time,
@@ -289,6 +322,7 @@ def _page(template: str, charts: _Charts, **content: Any) -> str:
     environment = jinja2.Environment(
         loader=parts, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    environment.filters["code"] = _code
     return environment.get_template(template).render(
         **content,
         style=Markup(_asset("style.css")),  # noqa: S704
@@ -327,7 +361,8 @@ def render_analysis(analysis: Analysis) -> str:
         charts,
         title=names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more",
         bursts=found,
-        sources=[(source["path"], f"{source['kind']}, {source['records']:,} records") for source in document["sources"]],
+        sources=[(source["path"], _kind_of(source)) for source in document["sources"]],
+        plausibility=analysis.plausibility,
         notes=analysis.notes,
         ports=tables.port_rows(document),
         notice_lines=tables.notice_lines(document),
@@ -335,6 +370,11 @@ def render_analysis(analysis: Analysis) -> str:
         panels=panels,
         settings=json.dumps(document["settings"], indent=1),
     )
+
+
+def _kind_of(source: dict[str, Any]) -> str:
+    records = source["records"]
+    return f"{source['kind']}, {'behind the port' if records is None else f'{records:,} records'}"
 
 
 def _provenance(result: Result) -> list[tuple[str, str]]:

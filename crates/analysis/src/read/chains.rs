@@ -71,7 +71,7 @@ pub fn survey(
                 }
                 let found = Arc::new(found);
                 for (place, index) in files.into_iter().enumerate() {
-                    sources[index].learn(found.clone(), place > 0);
+                    sources[index].know(found.clone(), place > 0);
                 }
             }
             Err(more) => problems.extend(more),

@@ -148,6 +148,8 @@ pub struct Flows {
     names: Vec<(Arc<str>, Connection)>,
     index: BTreeMap<Box<[u8]>, u32>,
     lately: Lately<{ 1 << 14 }>,
+    /// Of flows in tables that show SYNs: when each was opened, if its first packet is one.
+    opened: BTreeMap<u32, Option<Time>>,
     /// From a result's flows.parquet, by number.
     pub known: BTreeMap<u32, Known>,
 }
@@ -205,6 +207,13 @@ impl Flows {
         }
     }
 
+    /// Notes a packet of a flow in a table that shows SYNs; `opened`: when it passed, if it is one.
+    pub fn saw(&mut self, flow: u32, opened: Option<Time>) {
+        if flow != NO_FLOW {
+            self.opened.entry(flow).or_insert(opened);
+        }
+    }
+
     fn info(&self, flow: u32) -> FlowInfo {
         if let Some(known) = self.known.get(&flow) {
             let name = match &known.id {
@@ -220,9 +229,12 @@ impl Flows {
                 name: name.into(),
             };
         }
+        let shown = self.opened.get(&flow).copied().flatten();
         match flow.checked_sub(FIRST_NAMED).and_then(|i| self.names.get(i as usize)).cloned() {
-            Some((name, Connection { src, dst, opened, base_rtt })) => FlowInfo { src, dst, start: None, opened, base_rtt, name },
-            None => FlowInfo { name: flow.to_string().into(), ..FlowInfo::default() },
+            Some((name, Connection { src, dst, opened, base_rtt })) => {
+                FlowInfo { src, dst, start: None, opened: opened.or(shown), base_rtt, name }
+            }
+            None => FlowInfo { name: flow.to_string().into(), opened: shown, ..FlowInfo::default() },
         }
     }
 }

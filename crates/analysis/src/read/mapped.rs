@@ -2,12 +2,12 @@
 
 use super::context::{Batch, Context, BATCH};
 use super::mapping::{Binding, Bound, Role, Unit};
-use super::number::NumberError;
+use super::number::{decimal_comma, NumberError};
 use super::problem::{Problem, Problems};
 use super::table::Table;
 use super::text::UNZONED;
 use super::TraceReader;
-use crate::{Record, AT_HEAD, DROPPED, MARKED, NO_FLOW, NO_QUEUE, REPLACED};
+use crate::{Record, AT_HEAD, DROPPED, MARKED, NO_DATA, NO_FLOW, NO_QUEUE, REPLACED};
 use fanin_units::Time;
 
 /// Wrong values of a file that are reported one by one, at most.
@@ -96,14 +96,19 @@ pub fn wrong(role: Role, unit: Unit, error: NumberError) -> Problem {
             _ => (error.message(), "a number"),
         },
         Role::Queue => (error.message(), "a number from 0 to 1 TB"),
-        Role::Frame => (error.message(), "a number from 0 to 16777216 B"),
+        Role::Frame | Role::Payload => (error.message(), "a number from 0 to 16777216 B"),
         Role::Marked if unit == Unit::Ecn => ("is not a value of the ECN bits", "0, 1, 2, 3 (CE)"),
-        Role::Marked | Role::Dropped | Role::Replaced | Role::AtHead => {
+        Role::Marked | Role::Dropped | Role::Replaced | Role::AtHead | Role::Syn => {
             ("is neither yes nor no", "1, 0, true, false, yes, no, of each packet alone (a running count is none)")
         }
         Role::Port | Role::Flow => (error.message(), "text, or a number from 0 on"),
     };
     Problem::new(message).accepted(accepted)
+}
+
+/// Whether a packet brought nothing: by its payload where that is known, else because it opens a connection.
+pub fn is_without_data(payload: Option<u32>, opens: bool) -> bool {
+    payload.map_or(opens, |bytes| bytes == 0)
 }
 
 /// Number of steps that a unit stands for.
@@ -137,6 +142,10 @@ struct Rows {
     flow: Vec<u32>,
     frame: Vec<u64>,
     flags: Vec<u8>,
+    /// Payload where it is known.
+    payload: Vec<Option<u32>>,
+    /// Whether it opens a connection, where that is known.
+    opens: Vec<Option<bool>>,
     skip: Vec<bool>,
     /// For the columns above, before they are brought into their type.
     wide: Vec<u64>,
@@ -183,6 +192,7 @@ impl MappedTable {
             .place(format!("row {}", self.table.first_row() + row as u64 + 1))
             .column(self.table.name(chosen))
             .value(self.table.shown(chosen, row))
+            .maybe(decimal_comma(self.table.shown(chosen, row).as_bytes()))
     }
 
     /// Converts one column; gives the rows that are wrong.
@@ -248,6 +258,25 @@ impl MappedTable {
                         0
                     })));
                 });
+            }
+            Role::Payload => {
+                let payload = &mut r.payload;
+                table.numbers(chosen, steps(unit), |row, value| {
+                    payload[row] = value.and_then(|v| v.and_then(frame).map_err(|e| failed(row, e)).ok());
+                });
+            }
+            Role::Syn => {
+                let opens = &mut r.opens;
+                let mut set = |row: usize, value: Option<Result<bool, NumberError>>| {
+                    opens[row] = value.and_then(|v| v.map_err(|e| failed(row, e)).ok());
+                };
+                if table.is_text(chosen) {
+                    table.texts(chosen, |row, value| set(row, value.map(|text| flag_text(unit, text))));
+                } else if let Some(values) = table.flags(chosen) {
+                    values.iter().enumerate().for_each(|(row, value)| set(row, Some(Ok(*value))));
+                } else {
+                    table.numbers(chosen, 1, |row, value| set(row, value.map(|v| v.and_then(|n| flag(unit, n)))));
+                }
             }
             Role::Marked | Role::Dropped | Role::Replaced | Role::AtHead => {
                 let bit = match role {
@@ -374,6 +403,10 @@ impl TraceReader for MappedTable {
         self.rows.flags.clear();
         self.rows.flags.resize(rows, 0);
         self.rows.skip.clear();
+        self.rows.payload.clear();
+        self.rows.payload.resize(rows, None);
+        self.rows.opens.clear();
+        self.rows.opens.resize(rows, None);
         let mut problems = Vec::new();
         for chosen in 0..self.bound.len() {
             let errors = self.convert(chosen, rows, context)?;
@@ -409,6 +442,21 @@ impl TraceReader for MappedTable {
             let port = context.ports.index(name.as_bytes())?;
             self.rows.port.clear();
             self.rows.port.resize(rows, port);
+        }
+        let r = &mut self.rows;
+        if has(Role::Payload) || has(Role::Syn) {
+            for row in 0..rows {
+                let without = is_without_data(r.payload[row], r.opens[row].unwrap_or(false));
+                r.flags[row] |= if without { NO_DATA } else { 0 };
+            }
+        }
+        if has(Role::Syn) {
+            let mut flows = context.flows.lock();
+            for row in (0..rows).filter(|row| r.skip.get(*row) != Some(&true)) {
+                if let Some(opens) = r.opens[row] {
+                    flows.saw(r.flow[row], opens.then(|| Time::from_ps(r.time[row])));
+                }
+            }
         }
         let r = &self.rows;
         let record = |i: usize| Record {

@@ -23,12 +23,27 @@ pub enum Role {
     Replaced,
     /// Whether it was dropped when its turn came, out of the queue.
     AtHead,
+    /// Its payload; a packet without any, such as an acknowledgment, begins no round.
+    Payload,
+    /// Whether it opens a connection.
+    Syn,
 }
 
 impl Role {
     /// All of them, in the order of the documentation.
-    pub const ALL: [Role; 9] =
-        [Role::Time, Role::Queue, Role::Port, Role::Flow, Role::Frame, Role::Marked, Role::Dropped, Role::Replaced, Role::AtHead];
+    pub const ALL: [Role; 11] = [
+        Role::Time,
+        Role::Queue,
+        Role::Port,
+        Role::Flow,
+        Role::Frame,
+        Role::Marked,
+        Role::Dropped,
+        Role::Replaced,
+        Role::AtHead,
+        Role::Payload,
+        Role::Syn,
+    ];
 
     /// As `--columns` has it.
     pub const fn name(self) -> &'static str {
@@ -42,13 +57,16 @@ impl Role {
             Role::Dropped => "dropped",
             Role::Replaced => "replaced",
             Role::AtHead => "at_head",
+            Role::Payload => "payload",
+            Role::Syn => "syn",
         }
     }
 
-    /// Names by which the column often goes, in order of preference, without units.
+    /// Names by which the column often goes, in order of preference, without units; `.`, `-`
+    /// and spaces stand for `_`.
     const fn common(self) -> &'static [&'static str] {
         match self {
-            Role::Time => &["time", "timestamp", "ts", "t", "datetime", "frame.time_epoch", "_time"],
+            Role::Time => &["time", "timestamp", "ts", "t", "datetime", "frame_time_epoch", "_time"],
             Role::Queue => &[
                 "queue",
                 "qlen",
@@ -68,12 +86,14 @@ impl Role {
                 "q",
             ],
             Role::Port => &["port", "ifname", "if_name", "interface", "egress_port", "egress", "queue_id", "device"],
-            Role::Flow => &["flow", "flow_id", "flowid", "five_tuple", "5tuple", "five-tuple", "5-tuple"],
-            Role::Frame => &["frame", "frame_len", "frame.len", "len", "length", "pkt_len", "packet_length", "pkt_size", "size"],
+            Role::Flow => &["flow", "flow_id", "flowid", "five_tuple", "5tuple", "5_tuple"],
+            Role::Frame => &["frame", "frame_len", "len", "length", "pkt_len", "packet_length", "pkt_size", "size"],
             Role::Marked => &["marked", "ce", "ecn_marked", "mark"],
             Role::Dropped => &["dropped", "drop", "is_drop", "lost"],
             Role::Replaced => &["replaced"],
             Role::AtHead => &["at_head"],
+            Role::Payload => &["payload", "payload_len", "payload_length", "tcp_len"],
+            Role::Syn => &["syn", "tcp_flags_syn", "is_syn"],
         }
     }
 
@@ -82,9 +102,9 @@ impl Role {
         match self {
             Role::Time => "ps, ns, us, ms, s, iso (2026-11-21T08:00:00.5Z)",
             Role::Queue => "B, KB, MB, KiB, MiB, packets(SIZE), cells(SIZE), for example cells(208B)",
-            Role::Frame => "B",
+            Role::Frame | Role::Payload => "B",
             Role::Marked => "flag (0 or 1), ecn (the two bits of the header; 3 is CE)",
-            Role::Dropped | Role::Replaced | Role::AtHead => "flag (0 or 1)",
+            Role::Dropped | Role::Replaced | Role::AtHead | Role::Syn => "flag (0 or 1)",
             Role::Port | Role::Flow => "none",
         }
     }
@@ -146,9 +166,9 @@ impl Unit {
                 Some((kind, size)) => return counted(role, text, kind.trim(), size),
                 None => find(&SIZES),
             },
-            Role::Frame => find(&SIZES[..3]),
+            Role::Frame | Role::Payload => find(&SIZES[..3]),
             Role::Marked if text == "ecn" => Some(Unit::Ecn),
-            Role::Marked | Role::Dropped | Role::Replaced | Role::AtHead => (text == "flag").then_some(Unit::Flag),
+            Role::Marked | Role::Dropped | Role::Replaced | Role::AtHead | Role::Syn => (text == "flag").then_some(Unit::Flag),
             Role::Port | Role::Flow => None,
         };
         found.ok_or_else(|| {
@@ -394,7 +414,11 @@ pub fn bind(mapping: Option<&Mapping>, columns: &[Column]) -> Result<Binding, Pr
                     format!("{} = '{}'{unit}", b.role.name(), shortened(&columns[b.index].name))
                 });
                 let said = said.collect::<Vec<_>>().join(", ");
-                binding.notes.push(format!("columns were guessed by their names: {said}; --columns says otherwise"));
+                let is_used = |index: usize| binding.columns.iter().any(|b| b.index == index);
+                let unused = columns.iter().enumerate().filter(|(index, _)| !is_used(*index)).map(|(_, c)| c.name.as_str());
+                let unused = listed(unused);
+                let unused = if unused.is_empty() { unused } else { format!("; not used: {unused}") };
+                binding.notes.push(format!("columns were guessed by their names: {said}{unused}; --columns says otherwise"));
             }
         }
     }
@@ -454,8 +478,8 @@ fn add(binding: &mut Binding, problems: &mut Problems, role: Role, index: usize,
                 Unit::Steps(1)
             }
         },
-        (Role::Frame, None) => Unit::Steps(1),
-        (Role::Marked | Role::Dropped | Role::Replaced | Role::AtHead, None) => Unit::Flag,
+        (Role::Frame | Role::Payload, None) => Unit::Steps(1),
+        (Role::Marked | Role::Dropped | Role::Replaced | Role::AtHead | Role::Syn, None) => Unit::Flag,
         (Role::Port | Role::Flow, None) => Unit::Name,
     };
     binding.columns.push(Bound { role, index, unit });
@@ -465,7 +489,7 @@ fn add(binding: &mut Binding, problems: &mut Problems, role: Role, index: usize,
 fn guess(role: Role, columns: &[Column]) -> Option<(usize, Option<Unit>)> {
     let bare: Vec<_> = columns.iter().map(|c| suffix_unit(role, &c.name)).collect();
     role.common().iter().find_map(|name| {
-        let index = bare.iter().position(|(stem, _)| stem == name)?;
+        let index = bare.iter().position(|(stem, _)| stem.replace(['.', '-', ' '], "_") == *name)?;
         Some((index, bare[index].1))
     })
 }
@@ -577,7 +601,7 @@ mod tests {
                 .unwrap_err();
         let text = message(&problems);
         for part in [
-            "--columns: 'tme' is nothing that a column can mean; accepted: time, queue, port, flow, frame, marked, dropped, replaced, at_head; did you mean 'time'?",
+            "--columns: 'tme' is nothing that a column can mean; accepted: time, queue, port, flow, frame, marked, dropped, replaced, at_head, payload, syn; did you mean 'time'?",
             "--columns: queue: 'cells' is no unit of it",
             "say how large one is, for example cells(208B)",
             "time: 'NS' is no unit of it; accepted: ps, ns, us, ms, s, iso (2026-11-21T08:00:00.5Z); did you mean 'ns'?",
@@ -617,7 +641,7 @@ mod tests {
         assert_eq!(
             binding.notes,
             ["columns were guessed by their names: time = 'Timestamp (us)' [us], queue = 'Queue_Depth_KB' [KB], \
-              port = 'ifName', frame = 'length' [B], marked = 'ce'; --columns says otherwise"]
+              port = 'ifName', frame = 'length' [B], marked = 'ce'; not used: other; --columns says otherwise"]
         );
     }
 

@@ -42,6 +42,8 @@ mod source;
 mod stamps;
 mod survey;
 mod table;
+#[cfg(test)]
+mod table_tests;
 mod taken;
 #[cfg(test)]
 mod tests;

@@ -21,6 +21,20 @@ impl NumberError {
     }
 }
 
+/// What to do about a number with a comma in it: the last separator, if it stands alone, is that of the decimals.
+pub fn decimal_comma(text: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(text).ok()?.trim();
+    let parts: Vec<&str> = text.strip_prefix(['-', '+']).unwrap_or(text).split([',', '.']).collect();
+    if !text.contains(',') || parts.iter().any(|part| part.is_empty() || !part.bytes().all(|b| b.is_ascii_digit())) {
+        return None;
+    }
+    let last = text.rfind([',', '.'])?;
+    let decimals = text.matches(&text[last..=last]).count() == 1;
+    let whole: String = text[..last].chars().filter(|c| !matches!(c, ',' | '.')).collect();
+    let shown = format!("{whole}{}{}", if decimals { "." } else { "" }, &text[last + 1..]);
+    Some(format!("numbers have a decimal point, and nothing between thousands: write {shown}"))
+}
+
 /// Base steps of an absolute time: 10^32 ps are beyond any clock.
 pub const LIMIT: u128 = 100_000_000_000_000_000_000_000_000_000_000;
 

@@ -13,7 +13,7 @@ use super::table::Table;
 use super::taken::Taken;
 use super::text::{MappedText, Origins, UNZONED};
 use super::{csv, TraceReader};
-use crate::NO_FLOW;
+use crate::{Fates, NO_FLOW};
 use fanin_telemetry::Registers;
 use fanin_units::{BitRate, Bytes, Span, Time};
 use serde::Serialize;
@@ -115,6 +115,8 @@ pub struct Source {
     pub kind: Kind,
     /// Whether its records know the queue.
     pub has_queue: bool,
+    /// What its records tell of packets' fates.
+    pub fates: Fates,
     /// Whether its records are in order of time.
     pub in_order: bool,
     /// Earliest of its first times on its own clock [ps]; None: it is empty.
@@ -147,13 +149,20 @@ const ACCEPTED: &str =
     "a result folder of fanin, Parquet, Arrow, CSV or TSV with a header line, JSON lines, pcap, pcapng; text and captures also with gzip or zstd";
 
 /// Files that are often met in the place of a trace.
-const STRANGERS: [(&[u8], &str); 5] = [
+const STRANGERS: [(&[u8], &str); 7] = [
+    (&[0xff, 0xfe], "is text in UTF-16: write it in UTF-8, for example with iconv -f UTF-16 -t UTF-8"),
+    (&[0xfe, 0xff], "is text in UTF-16: write it in UTF-8, for example with iconv -f UTF-16 -t UTF-8"),
     (&[0xfd, 0x37, 0x7a, 0x58], "is compressed with xz: unpack it first"),
     (&[0x42, 0x5a, 0x68], "is compressed with bzip2: unpack it first"),
     (&[0x04, 0x22, 0x4d, 0x18], "is compressed with lz4: unpack it first"),
     (b"PK\x03\x04", "is a zip archive: unpack it first"),
     (b"[", "is one JSON list: write each of its objects in a line, for example with jq -c '.[]'"),
 ];
+
+/// Whether a byte is in no text, whatever its encoding: control characters but for tabs and ends of lines and pages.
+fn is_no_text(byte: u8) -> bool {
+    byte < 0x20 && !matches!(byte, b'\t' | b'\n' | b'\r' | 0x0c)
+}
 
 fn captures(magic: &[u8]) -> Option<Kind> {
     match magic.first_chunk::<4>()? {
@@ -216,8 +225,10 @@ impl Source {
             source.json(mapping)?;
         } else if let Some((_, what)) = STRANGERS.iter().find(|(first, _)| magic.starts_with(first)) {
             return Err(Problem::new(*what).file(path).accepted(ACCEPTED).into());
-        } else if magic.contains(&0) {
-            return Err(Problem::new("is of no kind that is known").file(path).accepted(ACCEPTED).into());
+        } else if magic.iter().any(|byte| is_no_text(*byte)) {
+            let start: String = magic.iter().take(8).map(|byte| format!(" {byte:02x}")).collect();
+            let what = format!("is of no kind that is known, and no text: it begins with the bytes{start}");
+            return Err(Problem::new(what).file(path).accepted(ACCEPTED).into());
         } else {
             source.csv(mapping)?;
         }
@@ -231,6 +242,7 @@ impl Source {
             place: place.clone(),
             kind: Kind::Csv,
             has_queue: true,
+            fates: Fates::ALL,
             in_order: false,
             first: None,
             speed: None,
@@ -292,7 +304,13 @@ impl Source {
                 return Err(problem.file(&path).suggestion("run the scenario again, with --force").into());
             }
         }
-        let mut source = Source::find(&Place::of(&path), None)?;
+        let mut source = match Source::find(&Place::of(&path), None) {
+            Err(_) if manifest.status == "running" => {
+                let what = "is of a run that has not ended, or was killed: its tables are not whole";
+                return Err(Problem::new(what).file(&path).suggestion("wait for its end").into());
+            }
+            found => found?,
+        };
         if source.kind == Kind::Parquet {
             source.kind = Kind::Result;
         }
@@ -342,6 +360,8 @@ impl Source {
             self.manifest = self.beside();
             self.registers = Some(self.manifest.as_ref().and_then(|m| m.registers).unwrap_or_default());
             self.own_flows = true;
+            // Packets that were dropped carry none.
+            self.fates = Fates { drops: false, marks: true };
             self.first = Stamps::new(table, Registers::default())?.first_time()?;
             return Ok(());
         }
@@ -370,7 +390,8 @@ impl Source {
             }
             self.binding = bind(mapping, &columns).map_err(|problems| self.all(problems))?;
         }
-        self.has_queue = self.binding.get(Role::Queue).is_some();
+        let bound = self.binding.columns.clone();
+        self.learn(&bound);
         let whole = |role: Role| self.binding.get(role).filter(|b| table.is_integer(b.index)).map(|b| b.unit);
         let (time, queue) = (whole(Role::Time), whole(Role::Queue));
         self.step(time, queue);
@@ -393,6 +414,14 @@ impl Source {
             self.binding.notes.push(UNZONED.to_string());
         }
         Ok(())
+    }
+
+    /// Notes what the columns of a table tell of each packet.
+    fn learn(&mut self, bound: &[Bound]) {
+        let has = |roles: &[Role]| bound.iter().any(|b| roles.contains(&b.role));
+        self.has_queue = has(&[Role::Queue]);
+        let drops = has(&[Role::Dropped, Role::Replaced, Role::AtHead]);
+        self.fates = Fates { drops, marks: has(&[Role::Marked]) };
     }
 
     /// Notes in what steps times and queues are counted, if they are whole numbers of a unit.
@@ -421,7 +450,7 @@ impl Source {
     fn csv(&mut self, mapping: Option<&Mapping>) -> Result<(), Problems> {
         self.kind = Kind::Csv;
         let mut lines = self.opened_csv(mapping)?;
-        self.has_queue = lines.has_queue();
+        self.learn(lines.bound());
         let (first, [time, queue]) = lines.look(BATCH);
         self.step(time, queue);
         self.first = first;
@@ -443,7 +472,7 @@ impl Source {
         self.binding = bind(mapping, &columns).map_err(|problems| self.all(problems))?;
         self.keys = columns.into_iter().map(|column| column.name).collect();
         let mut lines = self.opened_json()?;
-        self.has_queue = lines.has_queue();
+        self.learn(lines.bound());
         let (first, [time, queue]) = lines.look(BATCH);
         self.step(time, queue);
         self.first = first;
@@ -455,6 +484,8 @@ impl Source {
         let registers = self.manifest.as_ref().and_then(|m| m.registers).unwrap_or_default();
         self.look = look(&self.path, Box::new(self.opened()?.0), registers)?;
         self.has_queue = self.look.stamped;
+        // A dropped packet is in no capture behind the port, and is like any other in one before it.
+        self.fates = Fates { drops: false, marks: self.look.stamped };
         self.registers = self.look.stamped.then_some(registers);
         self.first = if self.look.stamped && !self.look.same_clock { Some(0) } else { self.look.first };
         self.speed = self.look.speed.map(BitRate);
@@ -484,7 +515,7 @@ impl Source {
     }
 
     /// Takes what the first reading found; `follows`: of it and of captures before it, the first of which reports it.
-    pub fn learn(&mut self, found: Arc<Surveyed>, follows: bool) {
+    pub fn know(&mut self, found: Arc<Surveyed>, follows: bool) {
         self.tick = if self.look.stamped { self.tick } else { found.tick().unwrap_or(self.tick) };
         (self.surveyed, self.follows) = (Some(found), follows);
     }
@@ -497,9 +528,9 @@ impl Source {
     /// What a port is called that no column names: the file's name without its ending.
     pub fn port_name(&self) -> String {
         let name = self.file_name();
-        // Of /dev/fd/63, which process substitution gives.
-        if self.path != self.place.path && name.bytes().all(|b| b.is_ascii_digit()) {
-            return format!("pipe {name}");
+        // A number that the shell chose says nothing.
+        if self.path.parent().is_some_and(|folder| folder.ends_with("fd")) && name.bytes().all(|b| b.is_ascii_digit()) {
+            return "pipe".into();
         }
         name.rsplit_once('.').map_or(name.as_str(), |(stem, _)| stem).to_string()
     }

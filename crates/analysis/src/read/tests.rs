@@ -135,7 +135,7 @@ fn kinds_are_recognised_by_content() {
         ("a.csv", &b"\x28\xb5\x2f\xfdxxxx"[..], "cannot be unpacked: its zstd data are damaged near byte 0"),
         ("b.pcap", b"", "is empty"),
         ("c.parquet", b"time_ns,qlen\nx,1\n", "'x' is not a number"),
-        ("d.csv", b"ab\0cd", "is of no kind that is known; accepted: a result folder of fanin, Parquet"),
+        ("d.csv", b"ab\0cd", "is of no kind that is known, and no text: it begins with the bytes 61 62 00 63 64; accepted: a result folder of fanin, Parquet"),
         ("e.csv", b"PAR1 and nothing more", "it does not end as a Parquet file does"),
         ("f.csv", b"{\"a\": 1}", "time: is not found: no column has one of its common names"),
         ("h.json", b"[{\"a\": 1}]", "is one JSON list: write each of its objects in a line, for example with jq -c '.[]'"),

@@ -2,13 +2,13 @@
 
 use super::context::{Batch, Context, Flows, Origin, Ports, BATCH};
 use super::input::{Gauge, Packing};
-use super::mapped::{flag_text, frame, queue, steps, wrong, Missing, REPORTED};
+use super::mapped::{flag_text, frame, is_without_data, queue, steps, wrong, Missing, REPORTED};
 use super::mapping::{Bound, Mapping, Role, Unit};
-use super::number::{from_date, from_text, NumberError};
+use super::number::{decimal_comma, from_date, from_text, NumberError};
 use super::problem::{Problem, Problems};
 use super::source::Source;
 use super::TraceReader;
-use crate::{Record, AT_HEAD, DROPPED, MARKED, NO_FLOW, NO_QUEUE, REPLACED};
+use crate::{Record, AT_HEAD, DROPPED, MARKED, NO_DATA, NO_FLOW, NO_QUEUE, REPLACED};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -112,9 +112,9 @@ impl<R: Rows> MappedText<R> {
         self.bad.add(|| problem.file(&self.path).place(format!("line {line}")), line);
     }
 
-    /// Whether a column holds the queue.
-    pub fn has_queue(&self) -> bool {
-        self.bound.iter().any(|b| b.role == Role::Queue)
+    /// The columns that are read.
+    pub fn bound(&self) -> &[Bound] {
+        &self.bound
     }
 
     /// Reads the first `most` rows: the earliest time in them [ps on the trace's clock], and the units of time and queue where the
@@ -147,6 +147,7 @@ impl<R: Rows> MappedText<R> {
         let line = self.rows.line();
         let mut out = Record { time: fanin_units::Time::ZERO, queue: NO_QUEUE, frame: 0, flow: NO_FLOW, flags: 0 };
         let mut port = None;
+        let (mut payload, mut opens) = (None, None);
         let mut complete = true;
         for bound in &self.bound {
             let text = self.rows.get(bound.index).unwrap_or_default().trim_ascii();
@@ -170,6 +171,8 @@ impl<R: Rows> MappedText<R> {
                 Role::Dropped => flag_text(bound.unit, text).map(|set| out.flags |= if set { DROPPED } else { 0 }),
                 Role::Replaced => flag_text(bound.unit, text).map(|set| out.flags |= if set { REPLACED } else { 0 }),
                 Role::AtHead => flag_text(bound.unit, text).map(|set| out.flags |= if set { AT_HEAD } else { 0 }),
+                Role::Payload => from_text(text, steps(bound.unit)).and_then(frame).map(|bytes| payload = Some(bytes)),
+                Role::Syn => flag_text(bound.unit, text).map(|set| opens = Some(set)),
                 Role::Port => {
                     port = Some(ports.index(text).map_err(placed)?);
                     Ok(())
@@ -186,13 +189,21 @@ impl<R: Rows> MappedText<R> {
                 }
             };
             if let Err(error) = done {
-                let problem = || placed(wrong(bound.role, bound.unit, error)).value(String::from_utf8_lossy(text));
+                let problem = || {
+                    placed(wrong(bound.role, bound.unit, error)).value(String::from_utf8_lossy(text)).maybe(decimal_comma(text))
+                };
                 self.bad.add(problem, line);
                 complete = false;
             }
         }
         if !complete {
             return Ok(None);
+        }
+        if is_without_data(payload, opens.unwrap_or(false)) {
+            out.flags |= NO_DATA;
+        }
+        if let Some(opens) = opens {
+            flows.saw(out.flow, opens.then_some(out.time));
         }
         let port = match port {
             Some(port) => port,

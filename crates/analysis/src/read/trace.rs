@@ -14,7 +14,7 @@ use super::taken::Taken;
 use super::text::all_wrong;
 use super::window::{Records, Windows};
 use super::TraceReader;
-use crate::{NoticeReport, PortAnalyzer, PortReport, Record, Settings, SCHEMA};
+use crate::{Fates, NoticeReport, PortAnalyzer, PortReport, Record, Settings, SCHEMA};
 use fanin_units::{Bytes, Span, Time};
 use serde::Serialize;
 use serde_json::Value;
@@ -45,8 +45,8 @@ pub struct TraceReport {
 pub struct SourceReport {
     pub path: String,
     pub kind: Kind,
-    /// Records in it, of ports that were not asked for too.
-    pub records: u64,
+    /// Records in it, of ports that were not asked for too; null for a capture behind a port, whose packets belong to records of that before.
+    pub records: Option<u64>,
     /// What of it is analysed; null where it is no capture, or stamps say at which port each packet was.
     pub taken: Option<Taken>,
 }
@@ -305,6 +305,7 @@ impl Trace {
             before: 0.0,
             checks: Vec::new(),
             checked: false,
+            fates: Vec::new(),
         }
     }
 }
@@ -339,6 +340,30 @@ fn find(paths: &[PathBuf], options: &Options) -> Result<Vec<Source>, Problems> {
         problems.truncate(50);
         Err(problems)
     }
+}
+
+/// Why drops or marks of some port are unknown.
+fn untold(sources: &[Source], ports: &[PortReport]) -> Option<String> {
+    let (drops, marks) = (ports.iter().any(|p| p.dropped.is_none()), ports.iter().any(|p| p.marked.is_none()));
+    let lacks = |s: &&Source| (drops && !s.fates.drops) || (marks && !s.fates.marks);
+    let lacking: Vec<&Source> = sources.iter().filter(lacks).collect();
+    let is_capture = |s: &Source| matches!(s.kind, Kind::Pcap | Kind::PcapNg);
+    let (what, befell, columns) = match (drops, marks) {
+        (true, true) => ("drops and marks", "dropped or marked", "dropped=COLUMN,marked=COLUMN"),
+        (true, false) => ("drops", "dropped", "dropped=COLUMN"),
+        (false, true) => ("marks", "marked", "marked=COLUMN"),
+        (false, false) => return None,
+    };
+    let why = if lacking.iter().all(|s| s.kind == Kind::Stamps || (is_capture(s) && s.has_queue)) {
+        "packets that are dropped carry no stamps".into()
+    } else if lacking.iter().all(|s| is_capture(s)) {
+        let estimate = if drops { ", and --buffer SIZE estimates drops" } else { "" };
+        format!("a capture does not show what became of packets at the port; --behind CAPTURE does{estimate}")
+    } else {
+        let only = if lacking.len() < sources.len() { " of some files" } else { "" };
+        format!("no column{only} says which packets were {befell}; --columns {columns} says it")
+    };
+    Some(format!("{what} are unknown: {why}"))
 }
 
 /// What bursts are found by, and whether that is possible.
@@ -405,6 +430,8 @@ pub(super) struct Run<'a, S> {
     checks: Vec<PortChecks>,
     /// Whether any port has some.
     checked: bool,
+    /// By port: what all files with records of it tell of packets' fates.
+    fates: Vec<Fates>,
 }
 
 /// A file that is open, and its present batch.
@@ -532,11 +559,14 @@ impl<S: Sink> Run<'_, S> {
             let checks = PortChecks::new(rate, settings.overhead, (by_rate, table));
             self.checked |= !checks.is_empty();
             self.checks.push(checks);
+            self.fates.push(Fates::ALL);
         }
         let to = self.options.stop.unwrap_or(Time::MAX);
         let batch = &open.batch;
         for index in open.at..open.at + count {
             let record: &Record = &batch.records[index];
+            let fates = &mut self.fates[batch.ports[index] as usize];
+            *fates = Fates { drops: fates.drops & source.fates.drops, marks: fates.marks & source.fates.marks };
             let Some(lane) = &mut self.lanes[batch.ports[index] as usize] else { continue };
             if record.time > to {
                 continue;
@@ -656,7 +686,8 @@ impl Run<'_, PortAnalyzer> {
             checks.findings(name, senders, self.steps.0, &mut findings);
         }
         let mut ports = Vec::new();
-        for lane in self.lanes.into_iter().flatten() {
+        for (lane, fates) in self.lanes.into_iter().zip(self.fates) {
+            let Some(lane) = lane else { continue };
             let said = (lane.overtaken > 0).then(|| {
                 let (count, lag) = (lane.overtaken, lane.lag);
                 let records = if count == 1 { "1 record".into() } else { format!("{count} records") };
@@ -673,6 +704,11 @@ impl Run<'_, PortAnalyzer> {
                 }
                 report.estimate = Some(estimate);
                 report.notes.splice(0..0, said);
+            }
+            let estimated = report.estimate.as_ref().is_some_and(|estimate| estimate.used);
+            report.telling(Fates { drops: fates.drops || estimated, ..fates });
+            if estimated {
+                report.say_estimated();
             }
             ports.push(report);
         }
@@ -694,11 +730,13 @@ impl Run<'_, PortAnalyzer> {
                 registers.tick, registers.unit
             ));
         }
+        notes.extend(untold(sources, &ports));
         ports.sort_by(|a, b| b.peak_bytes.cmp(&a.peak_bytes).then_with(|| a.port.cmp(&b.port)));
         let notifications = context.notices.finish(self.options.settings.top, &mut ports);
         let reports = sources.iter().zip(&self.counts);
         let behind = sources.iter().filter_map(|s| s.pair.as_ref()).flat_map(|pair| pair.behind());
-        let behind = behind.map(|s| SourceReport { path: s.given.display().to_string(), kind: s.kind, records: 0, taken: None });
+        let behind =
+            behind.map(|s| SourceReport { path: s.given.display().to_string(), kind: s.kind, records: None, taken: None });
         Ok(TraceReport {
             schema: SCHEMA,
             settings: self.options.reported(self.by),
@@ -708,7 +746,7 @@ impl Run<'_, PortAnalyzer> {
                 .map(|(s, records)| SourceReport {
                     path: s.given.display().to_string(),
                     kind: s.kind,
-                    records: *records,
+                    records: Some(*records),
                     taken: s.taken(),
                 })
                 .chain(behind)

@@ -85,12 +85,60 @@ fn names_of_other_tools_are_understood() {
 }
 
 #[test]
+fn an_unknown_key_says_which_kind_is_set_and_which_has_it() {
+    let found = wrong(&[], "[switch]\nmarking = { kind = \"threshold\", k = \"5 packets\", max_p = 0.1 }\n");
+    let expected =
+        "switch.marking.max_p, line 14: \"max_p\" is not a known key of kind \"threshold\"; accepted: k, at; kind \"red\" has it";
+    assert_eq!(found, lines(&[expected]));
+    let found = wrong(&[("kind = \"incast\"", "kind = \"incasts\""), ("receiver", "zzz")], "");
+    let keys = found.lines().find(|line| line.contains("zzz")).and_then(|line| line.split("accepted: ").nth(1)).unwrap();
+    let keys: Vec<&str> = keys.split(", ").collect();
+    assert!(keys.contains(&"fanout") && keys.contains(&"receiver"), "{found}");
+    assert!(keys.iter().all(|key| keys.iter().filter(|other| *other == key).count() == 1), "{found}");
+}
+
+#[test]
+fn an_amount_without_unit_is_offered_in_all_that_it_can_count() {
+    let found = wrong(&[], "[switch.mechanisms.rimm]\nalpha = 20000\n");
+    let expected = "write \"20000KB\" or \"20000 packets\" or \"20000 cells\" whichever you mean";
+    assert!(found.contains(expected), "{found}");
+}
+
+#[test]
+fn mistakes_in_the_topology_hide_none_in_the_traffic() {
+    let found = wrong(&[("hosts = 4", "hosts = 1"), ("size = \"10KB\"", "size = \"10KB\"\ntransport = \"nope\"")], "");
+    assert_eq!(
+        found,
+        lines(&[
+            "topology.hosts, line 4: 1 is out of range; accepted: from 2 to 65535",
+            "traffic[0].transport, line 13: \"nope\" is not a known transport; accepted: default",
+        ]),
+        "and nothing of h3, of which nobody knows"
+    );
+}
+
+#[test]
+fn a_mistake_in_telemetry_hides_none_beside_it() {
+    let port = "telemetry.queues[0], line 14: \"sw->h7\" is no port";
+    for (more, beside) in [
+        ("queues = [\"sw->h7\", 5]\n", "telemetry.queues[1], line 14: 5 is an integer"),
+        ("queues = [\"sw->h7\"]\nkeep = \"x\"\n", "telemetry.keep, line 15: \"x\" is not a known kind"),
+        ("queues = [\"sw->h7\"]\nsample = 3\n", "telemetry.sample, line 15: 3 "),
+        ("queues = [\"sw->h7\"]\n[switch]\nports = 3\n", "switch.ports, line 16: \"ports\" is not a known key"),
+    ] {
+        let found = wrong(&[], &format!("[telemetry]\n{more}"));
+        assert!(found.contains(port) && found.contains(beside), "{found}");
+        assert_eq!(found.lines().count(), 2, "{found}");
+    }
+}
+
+#[test]
 fn an_unknown_key() {
     assert_eq!(
         wrong(&[("receiver", "reciever")], "[swich]\n"),
         lines(&[
             "traffic[0].receiver, line 9: is missing",
-            "traffic[0].reciever, line 11: \"reciever\" is not a known key; accepted: name, transport, class, start, after, delay, kind, \
+            "traffic[0].reciever, line 11: \"reciever\" is not a known key of kind \"incast\"; accepted: name, transport, class, start, after, delay, kind, \
              receiver, senders, count, flows_per_sender, size, total, request, jitter, repetitions, interval, gap; did you mean 'receiver'?",
             "swich, line 13: \"swich\" is not a known key; accepted: name, description, seed, duration, topology, framing, switch, host, \
              transport, transports, traffic, telemetry, engine; did you mean 'switch'?",
@@ -149,7 +197,7 @@ fn a_negative_size_and_a_negative_number() {
     assert_eq!(
         wrong(&[("\"10KB\"", "\"-10KB\""), ("hosts = 4", "hosts = -4")], ""),
         lines(&[
-            "topology.hosts, line 4: -4 is negative; accepted: an integer from 0 to 4294967295",
+            "topology.hosts, line 4: -4 is negative; accepted: an integer from 2 to 65535",
             &format!("traffic[0].size, line 12: \"-10KB\" is negative; accepted: {SIZE}"),
         ])
     );
@@ -356,7 +404,7 @@ fn classes_that_the_switches_do_not_have() {
     );
     assert_eq!(
         wrong(&[], "class = 3\n[switch]\nscheduling = { kind = \"strict\", classes = 2 }\n"),
-        lines(&["traffic[0].class, line 13: 3 is a class that the switches do not have; accepted: 0 to 1, the classes of switch.scheduling \"strict\""])
+        lines(&["traffic[0].class, line 13: 3 is a class that the switches do not have; accepted: from 0 to 1, the classes of switch.scheduling \"strict\""])
     );
 }
 
@@ -522,7 +570,7 @@ fn mistakes_of_different_parts_come_together() {
 #[test]
 fn json_says_paths_without_lines() {
     let problems = Scenario::from_json("{\"topology\": {\"kind\": \"chain\", \"switches\": 0}, \"traffic\": [{\"kind\": \"cbr\", \"src\": \"h0\", \"dst\": \"h9\", \"rate\": \"1Gbps\", \"size\": null}]}", Path::new(".")).unwrap_err();
-    assert_eq!(render(&problems, "scenario"), "scenario: topology.switches: 0 is out of range; accepted: from 1 to 1024\n");
+    assert_eq!(render(&problems, "scenario"), "scenario: topology.switches: 0 is out of range; accepted: from 1 to 1024\nscenario: traffic[0].stop: is missing: the run has no duration, so this would never end; accepted: `stop`, `size`, or a duration of the run\n");
 }
 
 #[test]

@@ -204,7 +204,7 @@ fn classes_are_held_against_the_port_with_the_most() {
     assert_eq!(scenario.notes(), [note]);
     let found = errors(&[], &class(2));
     let expected =
-        "is a class that the switches do not have; accepted: 0 to 1, the classes of switch.except[0].scheduling \"strict\"";
+        "is a class that the switches do not have; accepted: from 0 to 1, the classes of switch.except[0].scheduling \"strict\"";
     assert_eq!(found, format!("s: traffic[0].class, line {NEXT}: 2 {expected}\n"));
     let found = warnings(&[], strict);
     let expected = "has nothing to choose between: all traffic is of class 0";

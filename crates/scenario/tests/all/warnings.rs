@@ -519,3 +519,18 @@ fn settings_that_are_replaced_everywhere_have_no_effect() {
         "{found}"
     );
 }
+
+#[test]
+fn a_bound_for_detours_that_no_header_can_state() {
+    let with = |room: &str| {
+        let text = format!(
+            "[topology]\nkind = \"leaf_spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\n[switch.mechanisms.rimm]\nroom = \"{room}\"\n\
+             [[traffic]]\nkind = \"incast\"\nreceiver = \"h3\"\nsize = \"10KB\"\n"
+        );
+        let scenario = fanin_scenario::Scenario::from_toml(&text, std::path::Path::new(".")).expect("sound");
+        scenario.warnings().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    };
+    let said = "switch.mechanisms.rimm.room, line 7: \"6MB\" has no effect: no header can state more than 5242800B, 65535 cells of switch.cell";
+    assert!(with("6MB").contains(said), "{}", with("6MB"));
+    assert!(!with("5MB").contains("rimm.room"), "{}", with("5MB"));
+}

@@ -118,6 +118,15 @@ impl World {
         ports.sort_by_key(|l| (std::cmp::Reverse(self.core.ports[*l].peak_bytes), *l));
         ports
     }
+
+    /// The ports of hosts that dropped anything, by number, the most drops first.
+    pub(crate) fn dropping_hosts(&self) -> Vec<usize> {
+        let ports = &self.core.ports;
+        let of_host = |l: &usize| !matches!(ports[*l].owner, Owner::Switch(..)) && ports[*l].drops > 0;
+        let mut dropping: Vec<usize> = (0..ports.len()).filter(of_host).collect();
+        dropping.sort_by_key(|l| (std::cmp::Reverse(ports[*l].drops), *l));
+        dropping
+    }
 }
 
 /// Writes what has happened at a port since its last row.

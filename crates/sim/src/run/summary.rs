@@ -1,6 +1,7 @@
 //! The numbers that summarise a run. The keys are documented in docs/results.md.
 
 use super::counters::{MESSAGES, TRIMMED};
+use crate::fabric::port::Owner;
 use crate::hosts::order::{Reordering, THRESHOLD};
 use crate::ledger::{Aborted, Outcome, SIZES};
 use crate::world::World;
@@ -212,15 +213,19 @@ pub(crate) fn summary(world: &World, queries: &[Option<Span>], outcomes: &mut [V
         let [tx_bytes, tx_packets] = p.sent(link);
         let wire = Bytes(tx_bytes + tx_packets * u64::from(link.gap()));
         let used = if elapsed == Span::ZERO { 0.0 } else { p.rate.time_to_send(wire).ps() as f64 / elapsed.ps() as f64 };
-        json!({
+        let mut row = json!({
             "port": p.name.to_string(),
-            "max_bytes": p.peak_bytes,
-            "max_packets": p.peak_packets,
             "tx_bytes": tx_bytes,
             "drops": p.drops,
-            "marks": p.marks,
             "utilisation": used,
-        })
+        });
+        // The largest queue of a host's NIC is not recorded, and it marks nothing.
+        if matches!(p.owner, Owner::Switch(..)) {
+            row["max_bytes"] = json!(p.peak_bytes);
+            row["max_packets"] = json!(p.peak_packets);
+            row["marks"] = json!(p.marks);
+        }
+        row
     };
     let mut query_times = Map::new();
     query_times.insert("total".into(), json!(queries.len()));
@@ -261,6 +266,7 @@ pub(crate) fn summary(world: &World, queries: &[Option<Span>], outcomes: &mut [V
             json!({"port": p.name.to_string(), "bytes": p.peak_bytes, "packets": p.peak_packets, "time_ps": p.peak_time.ps()})
         }),
         "ports": hottest.iter().take(16).map(|l| port(*l)).collect::<Vec<_>>(),
+        "host_ports": world.dropping_hosts().iter().take(16).map(|l| port(*l)).collect::<Vec<_>>(),
     })
 }
 

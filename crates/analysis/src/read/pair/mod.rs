@@ -135,7 +135,11 @@ pub fn join(mut before: Vec<Source>, mut behind: Vec<Source>, options: &Options,
     behind.sort_by_key(|s| s.first);
     let place = |interface: &Option<String>, direction| interface.clone().map(|interface| Place { interface, direction });
     let places = [place(&options.before_interface, Direction::In), place(&options.behind_interface, Direction::Out)];
-    let port = options.behind_interface.clone().unwrap_or_else(|| behind[0].port_name());
+    let port = match &options.behind_interface {
+        Some(number) if number.bytes().all(|b| b.is_ascii_digit()) => format!("if{number}"),
+        Some(name) => name.clone(),
+        None => behind[0].port_name(),
+    };
     let mut connections = Connections::default();
     for source in &before {
         if !connections.read(&source.path, (Box::new(source.opened()?.0), source.size()), tick)? {

@@ -57,6 +57,9 @@ choice! {
     }
 }
 
+/// What a header can state at most, of cells of 80 B.
+const ROOM: Bytes = Bytes(5_242_800);
+
 params! {
     /// Packets for a port whose queue has reached α wait on a detour by a neighbour, and go on in order. Source: RIMM.
     pub struct RimmParams {
@@ -74,7 +77,7 @@ params! {
         pub give_up: Span = Span::from_ms(1), in Span::from_us(1)..=Span::from_ms(4_000);
         /// Neighbours that have stated this depth or more get no detours; a header states 65,535 cells at most. Deviation: the
         /// paper has no bound, as this default.
-        pub room: Bytes = Bytes(5_242_800), in Bytes(1)..;
+        pub room: Bytes = ROOM, in Bytes(1)..;
         /// Bits of the hash that a flow's pair of numbers is found by: flows that agree in them share a pair. Source: RIMM
         /// §III-B (12).
         pub hash_bits: u32 = 12, in 0..=16;
@@ -161,6 +164,13 @@ impl RimmParams {
                 let message = format!("has no effect: {why}");
                 cx.key("message_class", |cx| cx.error(Some(&class.to_value().into()), message, Some(accepted)).severity);
             }
+        }
+        let stated = Bytes(u64::from(u16::MAX) * u64::from(around.cell));
+        if self.room > stated && self.room != ROOM {
+            cx.key("room", |cx| {
+                let message = format!("has no effect: no header can state more than {stated}, 65535 cells of switch.cell");
+                cx.warn(Some(&self.room.to_value().into()), message, None);
+            });
         }
         if around.switches.len() == 1 {
             cx.warn(None, "has no neighbour for detours: one switch runs it", None);

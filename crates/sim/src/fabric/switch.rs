@@ -129,13 +129,15 @@ impl Fabric {
         via: Option<usize>,
         packet: PacketId,
     ) {
-        if DEQUEUES {
+        // Where nothing else brought it here, the port has a policy, and no threshold.
+        let only_policy = POLICY && !DEQUEUES && !WATCHED;
+        let now = core.now;
+        if DEQUEUES && core.links[l].queue_packets() > 0 {
             core.catch_up_dequeues(l);
         }
-        let now = core.now;
         let link = &mut core.links[l];
         let frame = core.pool[packet].frame;
-        let waits = link.catch_up(&core.rings, now);
+        let waits = if DEQUEUES { link.free_at > now.ps() } else { link.catch_up(&core.rings, now) };
         let found = (u64::from(link.queue_bytes), link.queue_packets());
         let mut marked = false;
         if waits {
@@ -152,13 +154,13 @@ impl Fabric {
             }
             let (link, envelope) = (&core.links[l], &mut core.pool[packet]);
             let queue = if link.flags & flag::MARK_PACKETS != 0 { packets } else { link.queue_bytes };
-            if queue > link.threshold && envelope.ecn != Ecn::NotEct {
+            if !only_policy && queue > link.threshold && envelope.ecn != Ecn::NotEct {
                 envelope.ecn = Ecn::Ce;
                 core.ports[l].marks += 1;
                 marked = true;
             }
         }
-        if POLICY && core.links[l].flags & flag::POLICY != 0 {
+        if only_policy || POLICY && core.links[l].flags & flag::POLICY != 0 {
             match core.mark_by_policy(l, packet) {
                 Ok(by_policy) => marked = by_policy,
                 Err(reason) => return self.refuse_fifo(core, l, via, packet, reason, false),
@@ -174,8 +176,8 @@ impl Fabric {
             core.note_one_more(l, frame);
         }
         core.push(l, packet, frame);
-        if DEQUEUES && !waits {
-            core.after_dequeue(l, now, packet, None);
+        if DEQUEUES && !waits && core.ports[l].at_dequeue != 0 {
+            core.begins_at_once(l, packet, None);
         }
     }
 

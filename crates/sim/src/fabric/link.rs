@@ -41,25 +41,27 @@ pub mod flag {
     pub const LIMIT_PACKETS: u8 = 1;
     /// `threshold` counts packets, not bytes.
     pub const MARK_PACKETS: u8 = 1 << 1;
-    /// Classes, mechanisms that see each packet, cells.
+    /// Classes, cells.
     pub const PIPELINE: u8 = 1 << 2;
     /// Dequeues have consequences (marking at dequeue, cells, shared buffer).
     pub const DEQUEUE: u8 = 1 << 3;
     /// Departures are events of their own now: see `queue.rs`.
     pub const EXPLICIT: u8 = 1 << 4;
-    /// A byte does not take a whole number of picoseconds here.
-    pub const INEXACT: u8 = 1 << 5;
+    /// Mechanisms see packets before they are offered.
+    pub const OFFERED: u8 = 1 << 5;
     /// A marking policy that is more than a threshold at enqueue.
     pub const POLICY: u8 = 1 << 6;
     /// Arrivals are recorded.
     pub const WATCHED: u8 = 1 << 7;
     /// Anything that the straight path does not do.
-    pub const SPECIAL: u8 = PIPELINE | DEQUEUE | EXPLICIT | POLICY | WATCHED;
+    pub const SPECIAL: u8 = PIPELINE | DEQUEUE | EXPLICIT | OFFERED | POLICY | WATCHED;
 }
 
 /// The far end of a link: whether it is a host, and whether an ingress hook runs there.
 const TO_HOST: u32 = 1 << 31;
 const HOOKED: u32 = 1 << 30;
+/// A byte does not take a whole number of picoseconds here.
+const INEXACT: u32 = 1 << 29;
 
 /// The hot half of a link; the cold half is [`Port`](super::port::Port), which most packets do not touch.
 #[derive(Clone, Copy)]
@@ -142,12 +144,13 @@ impl Link {
             ps_per_byte: if exact { byte as u32 } else { (rate.bps() / 1000) as u32 },
             limit: u32::MAX,
             threshold: u32::MAX,
-            to: match to {
-                FarEnd::Host(h) => h | TO_HOST,
-                FarEnd::Switch(s) => s,
-            },
+            to: if exact { 0 } else { INEXACT }
+                | match to {
+                    FarEnd::Host(h) => h | TO_HOST,
+                    FarEnd::Switch(s) => s,
+                },
             gap,
-            flags: if exact { 0 } else { flag::INEXACT },
+            flags: 0,
             peak_step: 0,
         }
     }
@@ -160,7 +163,7 @@ impl Link {
     /// Where it leads.
     #[inline(always)]
     pub fn far_end(&self) -> FarEnd {
-        let node = self.to & !(TO_HOST | HOOKED);
+        let node = self.to & !(TO_HOST | HOOKED | INEXACT);
         if self.to & TO_HOST != 0 {
             FarEnd::Host(node)
         } else {
@@ -184,7 +187,7 @@ impl Link {
     #[inline(always)]
     pub fn tx(&self, frame: u16) -> u64 {
         let bytes = u64::from(frame) + u64::from(self.gap);
-        if self.flags & flag::INEXACT == 0 {
+        if self.to & INEXACT == 0 {
             bytes * u64::from(self.ps_per_byte)
         } else {
             self.tx_inexact(bytes)

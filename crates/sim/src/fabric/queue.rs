@@ -17,10 +17,15 @@ impl Fabric {
     /// Offers a packet to any port: with classes, mechanisms that see each packet, cells, records of arrivals.
     #[inline(never)]
     pub fn offer_by_pipeline(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
-        let (s, _) = core.switch_port(l);
-        let hooks = self.switches[s as usize].hooks;
-        if hooks.any(Hooks::OFFER) && self.run_offer_hooks(core, l, via, packet) {
-            return;
+        if core.links[l].flags & flag::OFFERED != 0 {
+            let (s, _) = core.switch_port(l);
+            let asks = core.pool[packet].frame <= self.switches[s as usize].offered_up_to;
+            if asks && self.run_offer_hooks(core, l, via, packet) {
+                return;
+            }
+            if core.links[l].flags & (flag::PIPELINE | flag::EXPLICIT) == 0 {
+                return self.offer_recorded(core, l, via, packet);
+            }
         }
         core.catch_up(l);
         let mut class = 0;

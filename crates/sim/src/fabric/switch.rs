@@ -21,6 +21,8 @@ pub struct SwitchNode {
     pub mechanisms: Vec<MechanismState>,
     /// Those of all its mechanisms.
     pub hooks: Hooks,
+    /// The largest frame that a mechanism wants to know of before it is offered to a port.
+    pub offered_up_to: u16,
     /// Its outgoing links, by port.
     pub ports: Vec<u32>,
     /// Messages that are about to be offered to ports, each with its link.
@@ -93,16 +95,18 @@ impl Fabric {
     pub fn offer(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
         match core.links[l].flags {
             flags if flags & flag::SPECIAL == 0 => self.offer_fifo::<false, false, false>(core, l, via, packet),
-            flags if flags & (flag::PIPELINE | flag::EXPLICIT) != 0 => self.offer_by_pipeline(core, l, via, packet),
+            flags if flags & (flag::PIPELINE | flag::EXPLICIT | flag::OFFERED) != 0 => {
+                self.offer_by_pipeline(core, l, via, packet)
+            }
             flags if flags & flag::WATCHED != 0 => self.offer_recorded(core, l, via, packet),
             flags if flags & flag::DEQUEUE != 0 => self.offer_with_dequeues(core, l, via, packet),
             _ => self.offer_by_policy(core, l, via, packet),
         }
     }
 
-    /// To a port whose arrivals are recorded.
+    /// To any FIFO port: also to one whose arrivals are recorded.
     #[inline(never)]
-    fn offer_recorded(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
+    pub fn offer_recorded(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
         self.offer_fifo::<true, true, true>(core, l, via, packet);
     }
 

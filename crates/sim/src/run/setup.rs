@@ -191,6 +191,7 @@ fn switches(scenario: &Scenario, framing: &Framing) -> Vec<SwitchNode> {
             paths: PathChooser::new(&switch.routing),
             rng: Stream::new(scenario.seed(), Purpose::Spraying, s as u64),
             hooks: mechanisms.iter().map(MechanismState::hooks).fold(Hooks::NONE, Hooks::with),
+            offered_up_to: mechanisms.iter().map(MechanismState::offered_up_to).max().unwrap_or(0),
             mechanisms,
             ports: links.iter().map(|link| link.0).collect(),
             outbox: VecDeque::new(),
@@ -323,8 +324,11 @@ fn equip(link: &mut Link, port: &mut Port, scenario: &Scenario, id: LinkId, expl
     if explicit || heads || classes || hooks != Hooks::NONE {
         port.explicit = Some(Box::new(Explicit::new(scheduler, explicit, heads)));
     }
-    if cells || classes || hooks.any(Hooks::OFFER) {
+    if cells || classes {
         link.flags |= flag::PIPELINE;
+    }
+    if hooks.any(Hooks::OFFER) {
+        link.flags |= flag::OFFERED;
     }
     if port.watched.is_some() {
         link.flags |= flag::WATCHED;

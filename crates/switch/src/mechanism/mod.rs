@@ -291,6 +291,11 @@ pub(crate) trait Mechanism: Sized {
     /// The hooks to run.
     fn hooks(&self) -> Hooks;
 
+    /// The largest frame of which `on_offer` may say anything but `Pass`: it is not asked about others.
+    fn offered_up_to(&self) -> u16 {
+        u16::MAX
+    }
+
     /// What it has counted.
     fn counts(&self) -> Self::Counts;
 
@@ -531,6 +536,15 @@ macro_rules! registry {
         impl MechanismState {
             pub fn hooks(&self) -> Hooks {
                 match self { $( Self::$name(m) => m.hooks(), )* }
+            }
+
+            /// The largest frame that a port has to ask it about before it is offered; zero where it wants to know of none.
+            pub fn offered_up_to(&self) -> u16 {
+                if self.hooks().any(Hooks::OFFER) {
+                    match self { $( Self::$name(m) => m.offered_up_to(), )* }
+                } else {
+                    0
+                }
             }
 
             /// Its key among the scenario's mechanisms.

@@ -7,7 +7,7 @@ use super::{
     longest, names_it, Arrival, Effect, Effects, Hooks, Mechanism, Node, PortNo, Refused, Site, Surroundings, Turn, Verdict,
 };
 use crate::DropReason;
-use fanin_packet::{Envelope, Framing, Kind, PacketId, Reference, Signals};
+use fanin_packet::{Envelope, Framing, Kind, PacketId, Reference, Signals, SHIM_BODY};
 use fanin_params::{counters, names, params, Cx, Param};
 use fanin_units::{Bytes, Stream};
 use std::collections::{BTreeMap, VecDeque};
@@ -205,6 +205,11 @@ impl Mechanism for Trimming {
         Hooks::OFFER.with(Hooks::REFUSAL).with(Hooks::DROP).with(Hooks::TURN)
     }
 
+    /// The longest headers that there can be.
+    fn offered_up_to(&self) -> u16 {
+        self.framing.frame(u16::from(u8::MAX)) + (2 + SHIM_BODY as u16) + self.trailer
+    }
+
     fn counts(&self) -> TrimCounts {
         self.counts
     }
@@ -305,6 +310,7 @@ mod tests {
         {
             let mut e = tcp(payload, timestamps);
             assert_eq!((t.is_header(&e), t.is_trimmable(&e)), (header, !header), "{payload}");
+            assert!(!header || e.frame <= t.offered_up_to(), "{payload}");
             if !header {
                 e.trim(t.header_frame(&e));
                 assert_eq!((e.frame, t.is_header(&e), t.is_trimmable(&e)), (if timestamps { 70 } else { 64 }, true, false));

@@ -147,9 +147,12 @@ impl SEcn {
     #[inline(always)]
     fn slope(&mut self, view: &impl View, p: &Envelope, rng: &mut Stream) -> bool {
         let (wire, markable) = (u32::from(p.frame) + u32::from(view.overhead()), p.ecn != Ecn::NotEct);
+        if let Some(registers) = &mut self.registers {
+            return registers.on_arrival(view.now(), wire, markable).mark && markable;
+        }
         match &self.form {
             SlopeForm::Registers(params) => {
-                let registers = self.registers.get_or_insert_with(|| SlopeRegisters::new(params, view.rate()));
+                let registers = self.registers.insert(SlopeRegisters::new(params, view.rate()));
                 registers.on_arrival(view.now(), wire, markable).mark && markable
             }
             SlopeForm::Probability(_) => {

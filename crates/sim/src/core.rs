@@ -102,7 +102,7 @@ impl Core {
 
     /// The last packet that an idle port was given leaves at once: what happens at its dequeue.
     #[inline(never)]
-    pub fn begins_at_once(&mut self, l: usize, packet: PacketId, queued: Option<u16>) {
+    fn begins_at_once(&mut self, l: usize, packet: PacketId, queued: Option<u16>) {
         self.after_dequeue(l, self.now, packet, queued);
     }
 
@@ -111,8 +111,9 @@ impl Core {
     pub fn push(&mut self, l: usize, packet: PacketId, frame: u16) {
         let link = &mut self.links[l];
         let (ports, stuck, barrier) = (&mut self.ports, &mut self.stuck, &mut self.barrier);
-        if link.push(&mut self.rings, self.now, packet, frame, |carry| carried(&mut ports[l], stuck, barrier, carry)) {
-            self.wheel.set((self.arrivals + l) as u32, Time::from_ps(link.front(&self.rings).arrive));
+        let carry = |carry| carried(&mut ports[l], stuck, barrier, carry);
+        if let Some(arrives) = link.push(&mut self.rings, self.now, packet, frame, carry) {
+            self.wheel.set((self.arrivals + l) as u32, arrives);
         }
     }
 

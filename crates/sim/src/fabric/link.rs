@@ -246,17 +246,25 @@ impl Link {
         (self.base + (number & self.mask)) as usize
     }
 
-    /// Puts a packet at the end: it is sent when all before it are. True when it is the only one on the way, so that its
-    /// arrival must be scheduled. `carry` is called with what passes 2^32.
+    /// Puts a packet at the end: it is sent when all before it are. When it arrives, if it is the only one on the way: then
+    /// its arrival must be scheduled. `carry` is called with what passes 2^32.
     #[inline(always)]
-    pub fn push(&mut self, rings: &mut Rings, now: Time, packet: PacketId, frame: u16, mut carry: impl FnMut(Carry)) -> bool {
+    pub fn push(
+        &mut self,
+        rings: &mut Rings,
+        now: Time,
+        packet: PacketId,
+        frame: u16,
+        mut carry: impl FnMut(Carry),
+    ) -> Option<Time> {
         if self.tail.wrapping_sub(self.head) > self.mask {
             rings.grow(self);
         }
         let start = self.free_at.max(now.ps());
         self.free_at = start + self.tx(frame);
         let first = self.head == self.tail;
-        rings.0[self.place(self.tail)] = Entry { arrive: self.free_at + self.delay, packet, frame };
+        let arrive = self.free_at + self.delay;
+        rings.0[self.place(self.tail)] = Entry { arrive, packet, frame };
         let (bytes, packets);
         (self.tail, packets) = self.tail.overflowing_add(1);
         (self.bytes, bytes) = self.bytes.overflowing_add(u32::from(frame));
@@ -276,7 +284,7 @@ impl Link {
             // An idle port: it never waits. Everything before it has been served, as the port was idle.
             self.served = self.tail;
         }
-        first
+        first.then_some(Time::from_ps(arrive))
     }
 
     /// The entry that is next to arrive.
@@ -387,7 +395,8 @@ mod tests {
     fn a_packet_that_finds_the_port_idle_never_waits() {
         let mut rings = Rings::default();
         let mut link = link(&mut rings);
-        assert!(link.push(&mut rings, Time::ZERO, 7, 1518, |_| unreachable!()));
+        let arrives = link.push(&mut rings, Time::ZERO, 7, 1518, |_| unreachable!());
+        assert_eq!(arrives, Some(Time::from_ps(1538 * 800 + 1_000_000)));
         assert_eq!((link.queue_bytes, link.queue_packets()), (0, 0));
         assert_eq!(link.front(&rings).arrive, 1538 * 800 + 1_000_000);
         assert_eq!(link.far_end(), FarEnd::Switch(3));
@@ -398,7 +407,7 @@ mod tests {
         let mut rings = Rings::default();
         let mut link = link(&mut rings);
         for id in 0..20 {
-            assert_eq!(link.push(&mut rings, Time::ZERO, id, 1518, |_| unreachable!()), id == 0);
+            assert_eq!(link.push(&mut rings, Time::ZERO, id, 1518, |_| unreachable!()).is_some(), id == 0);
             // grows the ring twice
         }
         assert_eq!((link.queue_bytes, link.queue_packets()), (19 * 1518, 19));

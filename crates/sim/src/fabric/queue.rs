@@ -14,19 +14,9 @@ use fanin_switch::{DropReason, Head, Hooks, MarkVerdict, PortView, Verdict};
 use fanin_units::{Span, Time};
 
 impl Fabric {
-    /// Offers a packet to any port: with classes, mechanisms that see each packet, cells, records of arrivals.
+    /// Offers a packet to any port: with classes, cells, departures as events.
     #[inline(never)]
     pub fn offer_by_pipeline(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
-        if core.links[l].flags & flag::OFFERED != 0 {
-            let (s, _) = core.switch_port(l);
-            let asks = core.pool[packet].frame <= self.switches[s as usize].offered_up_to;
-            if asks && self.run_offer_hooks(core, l, via, packet) {
-                return;
-            }
-            if core.links[l].flags & (flag::PIPELINE | flag::EXPLICIT) == 0 {
-                return self.offer_recorded(core, l, via, packet);
-            }
-        }
         core.catch_up(l);
         let mut class = 0;
         if let Some(explicit) = core.ports[l].explicit.as_deref() {

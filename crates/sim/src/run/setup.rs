@@ -119,6 +119,7 @@ pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefet
         },
         fabric: Fabric {
             fib: fib(topology, scenario.routes()),
+            offered_up_to: switches.iter().flat_map(|s| &s.mechanisms).map(MechanismState::offered_up_to).max().unwrap_or(0),
             switches: switches.into(),
             hosts: topology.hosts.len() as u32,
             effects: Effects::default(),
@@ -191,7 +192,6 @@ fn switches(scenario: &Scenario, framing: &Framing) -> Vec<SwitchNode> {
             paths: PathChooser::new(&switch.routing),
             rng: Stream::new(scenario.seed(), Purpose::Spraying, s as u64),
             hooks: mechanisms.iter().map(MechanismState::hooks).fold(Hooks::NONE, Hooks::with),
-            offered_up_to: mechanisms.iter().map(MechanismState::offered_up_to).max().unwrap_or(0),
             mechanisms,
             ports: links.iter().map(|link| link.0).collect(),
             outbox: VecDeque::new(),

@@ -130,6 +130,11 @@ pub trait Node {
     /// The queue of a port.
     fn view(&self, port: PortNo) -> PortView;
 
+    /// Whether the wire of a port is free, so that a packet would leave at once.
+    fn is_idle(&self, port: PortNo) -> bool {
+        self.view(port).is_idle()
+    }
+
     /// The port by which the switch would forward a packet now; `None` where it knows no way. Path choices that keep state
     /// count it as a packet.
     fn route(&mut self, envelope: &Envelope) -> Option<PortNo>;

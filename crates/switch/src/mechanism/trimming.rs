@@ -137,9 +137,8 @@ impl Trimming {
     /// A packet without payload goes onto the wire of an idle port, or waits among the headers, or is dropped. It has no row and
     /// gets no mark: the queue that has rows and marks is that of data.
     fn join(&mut self, node: &dyn Node, p: &Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
-        let view = node.view(port);
         let queue = &mut self.ports[port.index()];
-        if view.is_idle() {
+        if node.is_idle(port) {
             Verdict::Send
         } else if queue.fits(p.envelope.frame) {
             queue.push(p.id, p.envelope.frame);

@@ -34,8 +34,8 @@ pub struct Registers {
     rate: u64,
     credit: i64,
     after_mark: AfterMark,
-    /// Clock of the last arrival.
-    last: Option<u64>,
+    /// Clock of the last arrival; before the first as long ago as the interval can hold.
+    last: u64,
     sum: i64,
 }
 
@@ -57,7 +57,7 @@ pub struct Step {
 impl Registers {
     /// Registers of a port that sends `rate` \[2⁻²⁰ B per clock\], before the first packet; `credit` \[B\].
     pub fn new(rate: u64, credit: u32, after_mark: AfterMark) -> Self {
-        Registers { rate, credit: i64::from(credit) << FRACTION, after_mark, last: None, sum: 0 }
+        Registers { rate, credit: i64::from(credit) << FRACTION, after_mark, last: 0u64.wrapping_sub(LONGEST), sum: 0 }
     }
 
     /// R [2⁻²⁰ B per clock].
@@ -74,8 +74,8 @@ impl Registers {
     /// takes from the sum what a mark stands for.
     #[inline]
     pub fn on_arrival(&mut self, clock: u64, wire: u32, markable: bool) -> Step {
-        let interval = self.last.map_or(LONGEST, |last| (clock - last).min(LONGEST));
-        self.last = Some(clock);
+        let interval = clock.wrapping_sub(self.last).min(LONGEST);
+        self.last = clock;
         let sendable = (self.rate * interval) as i64;
         let arrived = i64::from(wire) << FRACTION;
         let added = (self.sum + arrived - sendable).max(-self.credit);

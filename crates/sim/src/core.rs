@@ -70,8 +70,10 @@ impl Core {
     #[inline(never)]
     pub fn catch_up_dequeues(&mut self, l: usize) {
         while let Some((start, entry)) = self.links[l].next_departure(&self.rings, self.now) {
-            let class = self.ports[l].explicit.as_deref().map_or(0, |explicit| explicit.class);
-            self.left_shared(l, class, entry.frame);
+            if self.ports[l].admission.is_shared() {
+                let class = self.ports[l].explicit.as_deref().map_or(0, |explicit| explicit.class);
+                self.left_shared(l, class, entry.frame);
+            }
             self.after_dequeue(l, start, entry.packet, Some(entry.frame));
         }
     }
@@ -94,8 +96,14 @@ impl Core {
         let idle = self.links[l].free_at <= self.now.ps();
         self.push(l, packet, frame);
         if idle && self.links[l].flags & flag::DEQUEUE != 0 {
-            self.after_dequeue(l, self.now, packet, queued);
+            self.begins_at_once(l, packet, queued);
         }
+    }
+
+    /// The last packet that an idle port was given leaves at once: what happens at its dequeue.
+    #[inline(never)]
+    fn begins_at_once(&mut self, l: usize, packet: PacketId, queued: Option<u16>) {
+        self.after_dequeue(l, self.now, packet, queued);
     }
 
     /// Puts a packet at the end of a link.
@@ -103,8 +111,9 @@ impl Core {
     pub fn push(&mut self, l: usize, packet: PacketId, frame: u16) {
         let link = &mut self.links[l];
         let (ports, stuck, barrier) = (&mut self.ports, &mut self.stuck, &mut self.barrier);
-        if link.push(&mut self.rings, self.now, packet, frame, |carry| carried(&mut ports[l], stuck, barrier, carry)) {
-            self.wheel.set((self.arrivals + l) as u32, Time::from_ps(link.front(&self.rings).arrive));
+        let carry = |carry| carried(&mut ports[l], stuck, barrier, carry);
+        if let Some(arrives) = link.push(&mut self.rings, self.now, packet, frame, carry) {
+            self.wheel.set((self.arrivals + l) as u32, arrives);
         }
     }
 
@@ -151,12 +160,11 @@ impl Core {
     ///
     /// # Errors
     /// With the reason why it drops it.
-    #[inline(never)]
+    #[inline(always)]
     pub fn mark_by_policy(&mut self, l: usize, packet: PacketId) -> Result<bool, DropReason> {
-        let (link, port) = (&self.links[l], &mut self.ports[l]);
-        let free_at = link.wire_free_at(&self.rings);
-        let view = port.view(self.now, u64::from(link.queue_bytes), link.queue_packets(), free_at);
-        match port.marker.on_enqueue(&view, &self.pool[packet], &mut port.rng) {
+        let (link, rings) = (&self.links[l], &self.rings);
+        let queue = (u64::from(link.queue_bytes), link.queue_packets());
+        match self.ports[l].mark_at_enqueue(self.now, queue, || link.wire_free_at(rings), &self.pool[packet]) {
             MarkVerdict::Pass => Ok(false),
             MarkVerdict::Mark(reason) => Ok(self.mark(l, packet, reason)),
             MarkVerdict::Drop(reason) => Err(reason),
@@ -210,13 +218,6 @@ impl Core {
             self.ports[l].queue_cells -= self.cells(frame);
         }
         let also = self.ports[l].at_dequeue;
-        if also != 0 {
-            self.act_at_dequeue(l, start, packet, also);
-        }
-    }
-
-    #[inline(never)]
-    fn act_at_dequeue(&mut self, l: usize, start: Time, packet: PacketId, also: u8) {
         if also & at_dequeue::DEPTH != 0 {
             let (behind, _) = self.queue(l);
             self.pool.write_depth(packet, behind);
@@ -226,17 +227,14 @@ impl Core {
         }
     }
 
+    #[inline(always)]
     fn mark_at_dequeue(&mut self, l: usize, start: Time, packet: PacketId) {
-        let (bytes, packets) = self.queue(l);
-        let port = &mut self.ports[l];
-        let view = port.view(start, bytes, packets, start);
-        let watched = port.watched.is_some();
-        let verdict = port.marker.on_dequeue(&view, &self.pool[packet], &mut port.rng);
-        let marked = match verdict {
+        let queue = self.queue(l);
+        let marked = match self.ports[l].mark_at_dequeue(start, queue, &self.pool[packet]) {
             MarkVerdict::Mark(reason) => self.mark(l, packet, reason),
             _ => false,
         };
-        if watched {
+        if self.ports[l].watched.is_some() {
             let result = self.ledger.tables.queue_dequeued(packet, marked, None);
             self.check(result);
         }

@@ -25,7 +25,7 @@ pub use path::{ecmp, five_tuple_hash, Ecmp, FlowletParams, PathChoice, PathChoos
 pub use scheduling::{DrrParams, FifoParams, Scheduler, Scheduling, StrictDrrParams, StrictParams, MAX_CLASSES};
 pub use vectors::{vectors, Column, RimmCase, RimmVectorParams, Role, SEcnCase, SEcnVectorParams, Sequence, Vectors, VECTORS};
 pub use verdict::{DropReason, MarkReason, MarkVerdict};
-pub use view::{cells, Head, PortView, Unit};
+pub use view::{cells, Head, PortView, Unit, View};
 
 #[cfg(test)]
 mod tests;

@@ -41,6 +41,52 @@ impl PortView {
     }
 }
 
+/// What a policy may ask of a port when a packet comes or has left: the questions of a [`PortView`], each answered when it is
+/// asked. A port that answers by itself reads nothing that its policy does not want to know.
+pub trait View {
+    /// See [`PortView::now`].
+    fn now(&self) -> Time;
+
+    /// The queue counted in `unit`.
+    fn queue(&self, unit: Unit) -> u64;
+
+    /// See [`PortView::rate`].
+    fn rate(&self) -> BitRate;
+
+    /// See [`PortView::overhead`].
+    fn overhead(&self) -> u16;
+
+    /// See [`PortView::free_at`].
+    fn free_at(&self) -> Time;
+}
+
+impl View for PortView {
+    #[inline(always)]
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    #[inline(always)]
+    fn queue(&self, unit: Unit) -> u64 {
+        PortView::queue(self, unit)
+    }
+
+    #[inline(always)]
+    fn rate(&self) -> BitRate {
+        self.rate
+    }
+
+    #[inline(always)]
+    fn overhead(&self) -> u16 {
+        self.overhead
+    }
+
+    #[inline(always)]
+    fn free_at(&self) -> Time {
+        self.free_at
+    }
+}
+
 /// A packet at the head of its queue whose port's wire is free, as a policy sees it that decides then.
 ///
 /// Here the packet itself is part of the queue, also where it found the port idle and has not waited.

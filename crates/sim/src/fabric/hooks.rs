@@ -28,6 +28,10 @@ impl Node for Here<'_> {
         self.core.view_ahead(self.switch.ports[port.index()] as usize)
     }
 
+    fn is_idle(&self, port: PortNo) -> bool {
+        self.core.links[self.switch.ports[port.index()] as usize].free_at <= self.core.now.ps()
+    }
+
     fn route(&mut self, envelope: &Envelope) -> Option<PortNo> {
         let link = self.switch.next_hop(self.fib, self.s, self.core.now, envelope)?;
         Some(self.core.switch_port(link).1)
@@ -55,17 +59,24 @@ impl Fabric {
         s: u32,
         body: impl FnOnce(&mut [MechanismState], &mut Here<'_>, &mut Effects) -> T,
     ) -> T {
-        let mut effects = std::mem::take(&mut self.effects);
         let switch = &mut self.switches[s as usize];
         let mut mechanisms = std::mem::take(&mut switch.mechanisms);
-        let result = body(&mut mechanisms, &mut Here { core: &mut *core, fib: &self.fib, switch, s }, &mut effects);
+        let result = body(&mut mechanisms, &mut Here { core: &mut *core, fib: &self.fib, switch, s }, &mut self.effects);
         let empty = std::mem::replace(&mut self.switches[s as usize].mechanisms, mechanisms);
         std::mem::forget(empty); // nothing to drop, which the compiler does not know
-        for (mechanism, effect) in effects.list.drain(..) {
+        if !self.effects.list.is_empty() {
+            self.carry_out_effects(core, s);
+        }
+        result
+    }
+
+    #[inline(never)]
+    fn carry_out_effects(&mut self, core: &mut Core, s: u32) {
+        let mut list = std::mem::take(&mut self.effects.list);
+        for (mechanism, effect) in list.drain(..) {
             self.carry_out_effect(core, s, mechanism, effect);
         }
-        std::mem::forget(std::mem::replace(&mut self.effects, effects)); // empty too; its room is used again
-        result
+        self.effects.list = list; // its room is used again
     }
 
     /// Asks the mechanisms one after the other until one has something else to say than `Pass`; gives which, and what.
@@ -152,6 +163,7 @@ impl Fabric {
     }
 
     /// A packet is about to be offered to port `l`. True when a mechanism has another use for it.
+    #[inline(never)]
     pub fn run_offer_hooks(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) -> bool {
         let (s, _) = core.switch_port(l);
         let (_, verdict) =

@@ -41,25 +41,27 @@ pub mod flag {
     pub const LIMIT_PACKETS: u8 = 1;
     /// `threshold` counts packets, not bytes.
     pub const MARK_PACKETS: u8 = 1 << 1;
-    /// Classes, mechanisms that see each packet, cells.
+    /// Classes, cells.
     pub const PIPELINE: u8 = 1 << 2;
     /// Dequeues have consequences (marking at dequeue, cells, shared buffer).
     pub const DEQUEUE: u8 = 1 << 3;
     /// Departures are events of their own now: see `queue.rs`.
     pub const EXPLICIT: u8 = 1 << 4;
-    /// A byte does not take a whole number of picoseconds here.
-    pub const INEXACT: u8 = 1 << 5;
+    /// Mechanisms see packets before they are offered.
+    pub const OFFERED: u8 = 1 << 5;
     /// A marking policy that is more than a threshold at enqueue.
     pub const POLICY: u8 = 1 << 6;
     /// Arrivals are recorded.
     pub const WATCHED: u8 = 1 << 7;
     /// Anything that the straight path does not do.
-    pub const SPECIAL: u8 = PIPELINE | DEQUEUE | EXPLICIT | POLICY | WATCHED;
+    pub const SPECIAL: u8 = PIPELINE | DEQUEUE | EXPLICIT | OFFERED | POLICY | WATCHED;
 }
 
 /// The far end of a link: whether it is a host, and whether an ingress hook runs there.
 const TO_HOST: u32 = 1 << 31;
 const HOOKED: u32 = 1 << 30;
+/// A byte does not take a whole number of picoseconds here.
+const INEXACT: u32 = 1 << 29;
 
 /// The hot half of a link; the cold half is [`Port`](super::port::Port), which most packets do not touch.
 #[derive(Clone, Copy)]
@@ -142,12 +144,13 @@ impl Link {
             ps_per_byte: if exact { byte as u32 } else { (rate.bps() / 1000) as u32 },
             limit: u32::MAX,
             threshold: u32::MAX,
-            to: match to {
-                FarEnd::Host(h) => h | TO_HOST,
-                FarEnd::Switch(s) => s,
-            },
+            to: if exact { 0 } else { INEXACT }
+                | match to {
+                    FarEnd::Host(h) => h | TO_HOST,
+                    FarEnd::Switch(s) => s,
+                },
             gap,
-            flags: if exact { 0 } else { flag::INEXACT },
+            flags: 0,
             peak_step: 0,
         }
     }
@@ -160,7 +163,7 @@ impl Link {
     /// Where it leads.
     #[inline(always)]
     pub fn far_end(&self) -> FarEnd {
-        let node = self.to & !(TO_HOST | HOOKED);
+        let node = self.to & !(TO_HOST | HOOKED | INEXACT);
         if self.to & TO_HOST != 0 {
             FarEnd::Host(node)
         } else {
@@ -184,7 +187,7 @@ impl Link {
     #[inline(always)]
     pub fn tx(&self, frame: u16) -> u64 {
         let bytes = u64::from(frame) + u64::from(self.gap);
-        if self.flags & flag::INEXACT == 0 {
+        if self.to & INEXACT == 0 {
             bytes * u64::from(self.ps_per_byte)
         } else {
             self.tx_inexact(bytes)
@@ -243,17 +246,25 @@ impl Link {
         (self.base + (number & self.mask)) as usize
     }
 
-    /// Puts a packet at the end: it is sent when all before it are. True when it is the only one on the way, so that its
-    /// arrival must be scheduled. `carry` is called with what passes 2^32.
+    /// Puts a packet at the end: it is sent when all before it are. When it arrives, if it is the only one on the way: then
+    /// its arrival must be scheduled. `carry` is called with what passes 2^32.
     #[inline(always)]
-    pub fn push(&mut self, rings: &mut Rings, now: Time, packet: PacketId, frame: u16, mut carry: impl FnMut(Carry)) -> bool {
+    pub fn push(
+        &mut self,
+        rings: &mut Rings,
+        now: Time,
+        packet: PacketId,
+        frame: u16,
+        mut carry: impl FnMut(Carry),
+    ) -> Option<Time> {
         if self.tail.wrapping_sub(self.head) > self.mask {
             rings.grow(self);
         }
         let start = self.free_at.max(now.ps());
         self.free_at = start + self.tx(frame);
         let first = self.head == self.tail;
-        rings.0[self.place(self.tail)] = Entry { arrive: self.free_at + self.delay, packet, frame };
+        let arrive = self.free_at + self.delay;
+        rings.0[self.place(self.tail)] = Entry { arrive, packet, frame };
         let (bytes, packets);
         (self.tail, packets) = self.tail.overflowing_add(1);
         (self.bytes, bytes) = self.bytes.overflowing_add(u32::from(frame));
@@ -273,7 +284,7 @@ impl Link {
             // An idle port: it never waits. Everything before it has been served, as the port was idle.
             self.served = self.tail;
         }
-        first
+        first.then_some(Time::from_ps(arrive))
     }
 
     /// The entry that is next to arrive.
@@ -384,7 +395,8 @@ mod tests {
     fn a_packet_that_finds_the_port_idle_never_waits() {
         let mut rings = Rings::default();
         let mut link = link(&mut rings);
-        assert!(link.push(&mut rings, Time::ZERO, 7, 1518, |_| unreachable!()));
+        let arrives = link.push(&mut rings, Time::ZERO, 7, 1518, |_| unreachable!());
+        assert_eq!(arrives, Some(Time::from_ps(1538 * 800 + 1_000_000)));
         assert_eq!((link.queue_bytes, link.queue_packets()), (0, 0));
         assert_eq!(link.front(&rings).arrive, 1538 * 800 + 1_000_000);
         assert_eq!(link.far_end(), FarEnd::Switch(3));
@@ -395,7 +407,7 @@ mod tests {
         let mut rings = Rings::default();
         let mut link = link(&mut rings);
         for id in 0..20 {
-            assert_eq!(link.push(&mut rings, Time::ZERO, id, 1518, |_| unreachable!()), id == 0);
+            assert_eq!(link.push(&mut rings, Time::ZERO, id, 1518, |_| unreachable!()).is_some(), id == 0);
             // grows the ring twice
         }
         assert_eq!((link.queue_bytes, link.queue_packets()), (19 * 1518, 19));

@@ -1,8 +1,8 @@
 //! The cold half of an output port: counters, marking state, and the queues of ports that need departures as events.
 
 use super::link::Link;
-use fanin_packet::PacketId;
-use fanin_switch::{Admission, Marker, PortNo, PortView, Scheduler};
+use fanin_packet::{Envelope, PacketId};
+use fanin_switch::{Admission, MarkVerdict, Marker, PortNo, PortView, Scheduler, Unit, View};
 use fanin_telemetry::Name;
 use fanin_units::{BitRate, Stream, Time};
 use std::collections::VecDeque;
@@ -153,6 +153,21 @@ impl Port {
         }
     }
 
+    /// Asks the marking policy about a packet that finds the port with `queue` bytes and packets; `free_at`: when the wire is free
+    /// of the frame that is being sent.
+    #[inline(always)]
+    pub fn mark_at_enqueue(&mut self, now: Time, queue: (u64, u32), free_at: impl Fn() -> Time, p: &Envelope) -> MarkVerdict {
+        let Port { marker, rng, queue_cells, rate, overhead, .. } = self;
+        marker.on_enqueue(&Asked { now, queue, queue_cells, rate, overhead, free_at }, p, rng)
+    }
+
+    /// The same about a packet that has left the queue at `now` and is about to be sent.
+    #[inline(always)]
+    pub fn mark_at_dequeue(&mut self, now: Time, queue: (u64, u32), p: &Envelope) -> MarkVerdict {
+        let Port { marker, rng, queue_cells, rate, overhead, .. } = self;
+        marker.on_dequeue(&Asked { now, queue, queue_cells, rate, overhead, free_at: || now }, p, rng)
+    }
+
     /// The queue as policies see it.
     #[inline(always)]
     pub fn view(&self, now: Time, queue_bytes: u64, queue_packets: u32, free_at: Time) -> PortView {
@@ -165,5 +180,46 @@ impl Port {
             overhead: self.overhead,
             free_at,
         }
+    }
+}
+
+/// A port that answers its marking policy by itself: what no question asks for is not read.
+struct Asked<'a, F> {
+    now: Time,
+    queue: (u64, u32),
+    queue_cells: &'a u32,
+    rate: &'a BitRate,
+    overhead: &'a u16,
+    free_at: F,
+}
+
+impl<F: Fn() -> Time> View for Asked<'_, F> {
+    #[inline(always)]
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    #[inline(always)]
+    fn queue(&self, unit: Unit) -> u64 {
+        match unit {
+            Unit::Bytes => self.queue.0,
+            Unit::Packets => u64::from(self.queue.1),
+            Unit::Cells => u64::from(*self.queue_cells),
+        }
+    }
+
+    #[inline(always)]
+    fn rate(&self) -> BitRate {
+        *self.rate
+    }
+
+    #[inline(always)]
+    fn overhead(&self) -> u16 {
+        *self.overhead
+    }
+
+    #[inline(always)]
+    fn free_at(&self) -> Time {
+        (self.free_at)()
     }
 }

@@ -14,14 +14,9 @@ use fanin_switch::{DropReason, Head, Hooks, MarkVerdict, PortView, Verdict};
 use fanin_units::{Span, Time};
 
 impl Fabric {
-    /// Offers a packet to any port: with classes, mechanisms that see each packet, cells, records of arrivals.
+    /// Offers a packet to any port: with classes, cells, departures as events.
     #[inline(never)]
     pub fn offer_by_pipeline(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
-        let (s, _) = core.switch_port(l);
-        let hooks = self.switches[s as usize].hooks;
-        if hooks.any(Hooks::OFFER) && self.run_offer_hooks(core, l, via, packet) {
-            return;
-        }
         core.catch_up(l);
         let mut class = 0;
         if let Some(explicit) = core.ports[l].explicit.as_deref() {

@@ -33,6 +33,8 @@ pub struct Fabric {
     pub switches: Table<SwitchNode>,
     /// Hosts, which come before switches in the order of timers.
     pub hosts: u32,
+    /// The largest frame that a mechanism wants to know of before it is offered to a port.
+    pub offered_up_to: u16,
     /// Where mechanisms write what shall happen; empty between events.
     pub effects: Effects,
     /// The packet that is being offered was detoured here: a port that refuses it drops it.
@@ -91,51 +93,96 @@ impl Fabric {
     /// Offers a packet to a switch's output port; `via`: the link that it came by, if it came by one.
     #[inline(always)]
     pub fn offer(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
-        match core.links[l].flags {
-            flags if flags & flag::SPECIAL == 0 => self.offer_fifo::<false, false, false>(core, l, via, packet),
-            flags if flags & (flag::PIPELINE | flag::EXPLICIT) != 0 => self.offer_by_pipeline(core, l, via, packet),
-            flags if flags & flag::WATCHED != 0 => self.offer_recorded(core, l, via, packet),
-            flags if flags & flag::DEQUEUE != 0 => self.offer_with_dequeues(core, l, via, packet),
-            _ => self.offer_by_policy(core, l, via, packet),
+        if core.links[l].flags & flag::SPECIAL == 0 {
+            self.offer_fifo::<false, false, false, false>(core, l, via, packet);
+        } else {
+            self.offer_special(core, l, via, packet);
         }
     }
 
-    /// To a port whose arrivals are recorded.
+    /// To a port that is not of the common kind. A call of its own, and nothing but calls at its ends: what it would save and
+    /// restore, each packet would pay.
     #[inline(never)]
-    fn offer_recorded(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
-        self.offer_fifo::<true, true, true>(core, l, via, packet);
+    fn offer_special(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
+        if core.links[l].flags & flag::OFFERED != 0 && core.pool[packet].frame <= self.offered_up_to {
+            return self.offer_to_mechanisms(core, l, via, packet);
+        }
+        self.offer_by_kind(core, l, via, packet);
     }
 
-    /// To a port with a shared buffer, or that marks at dequeue.
+    #[inline(never)]
+    fn offer_to_mechanisms(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
+        if !self.run_offer_hooks(core, l, via, packet) {
+            self.offer_by_kind(core, l, via, packet);
+        }
+    }
+
+    /// To a port of any kind; mechanisms have seen the packet, if they want to.
+    #[inline(always)]
+    fn offer_by_kind(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
+        match core.links[l].flags & (flag::SPECIAL & !flag::OFFERED) {
+            0 => self.offer_plain(core, l, via, packet),
+            flag::POLICY => self.offer_by_policy(core, l, via, packet),
+            flags if flags & (flag::PIPELINE | flag::EXPLICIT) != 0 => self.offer_by_pipeline(core, l, via, packet),
+            flags if flags & flag::WATCHED != 0 => self.offer_to_any(core, l, via, packet),
+            _ => match (core.ports[l].admission.is_shared(), core.ports[l].at_dequeue) {
+                (true, 0) => self.offer_shared(core, l, via, packet),
+                (true, _) => self.offer_to_any(core, l, via, packet),
+                (false, _) => self.offer_with_dequeues(core, l, via, packet),
+            },
+        }
+    }
+
+    /// To a FIFO port of any kind, also one whose arrivals are recorded.
+    #[inline(never)]
+    fn offer_to_any(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
+        self.offer_fifo::<true, true, true, true>(core, l, via, packet);
+    }
+
+    /// To a port with a share of its switch's buffer.
+    #[inline(never)]
+    fn offer_shared(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
+        self.offer_fifo::<true, true, false, false>(core, l, via, packet);
+    }
+
+    /// To a port at which something happens to packets that leave.
     #[inline(never)]
     fn offer_with_dequeues(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
-        self.offer_fifo::<true, true, false>(core, l, via, packet);
+        self.offer_fifo::<true, false, true, false>(core, l, via, packet);
     }
 
     /// To a port with a marking policy that is more than a threshold.
     #[inline(never)]
     fn offer_by_policy(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
-        self.offer_fifo::<true, false, false>(core, l, via, packet);
+        self.offer_fifo::<true, false, false, false>(core, l, via, packet);
+    }
+
+    /// To a port of the common kind, elsewhere than in the inner loop itself.
+    #[inline(never)]
+    fn offer_plain(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
+        self.offer_fifo::<false, false, false, false>(core, l, via, packet);
     }
 
     /// Offers a packet to a FIFO port with a limit in bytes or packets, the common case; compiled for each kind of them, the
-    /// commonest in place. `POLICY`: any marking policy may decide, not only a threshold at enqueue; `DEQUEUES`: with a shared
-    /// buffer and what happens at dequeue; `WATCHED`: arrivals are recorded.
+    /// commonest in place. `POLICY`: any marking policy may decide, not only a threshold at enqueue; `SHARED`: with a share of
+    /// the switch's buffer; `DEQUEUES`: something happens at dequeue; `WATCHED`: arrivals are recorded.
     #[inline(always)]
-    fn offer_fifo<const POLICY: bool, const DEQUEUES: bool, const WATCHED: bool>(
+    fn offer_fifo<const POLICY: bool, const SHARED: bool, const DEQUEUES: bool, const WATCHED: bool>(
         &mut self,
         core: &mut Core,
         l: usize,
         via: Option<usize>,
         packet: PacketId,
     ) {
-        if DEQUEUES {
+        // Where nothing else brought it here, the port has a policy, and no threshold.
+        let only_policy = POLICY && !SHARED && !DEQUEUES && !WATCHED;
+        let now = core.now;
+        if (SHARED || DEQUEUES) && core.links[l].queue_packets() > 0 {
             core.catch_up_dequeues(l);
         }
-        let now = core.now;
         let link = &mut core.links[l];
         let frame = core.pool[packet].frame;
-        let waits = link.catch_up(&core.rings, now);
+        let waits = if SHARED || DEQUEUES { link.free_at > now.ps() } else { link.catch_up(&core.rings, now) };
         let found = (u64::from(link.queue_bytes), link.queue_packets());
         let mut marked = false;
         if waits {
@@ -145,20 +192,20 @@ impl Fabric {
             if would > link.limit {
                 return self.refuse_fifo(core, l, via, packet, DropReason::BUFFER_FULL, true);
             }
-            if DEQUEUES {
+            if SHARED {
                 if let Err(reason) = self.check_shared(core, l, 0, frame) {
                     return self.refuse_fifo(core, l, via, packet, reason, true);
                 }
             }
             let (link, envelope) = (&core.links[l], &mut core.pool[packet]);
             let queue = if link.flags & flag::MARK_PACKETS != 0 { packets } else { link.queue_bytes };
-            if queue > link.threshold && envelope.ecn != Ecn::NotEct {
+            if !only_policy && queue > link.threshold && envelope.ecn != Ecn::NotEct {
                 envelope.ecn = Ecn::Ce;
                 core.ports[l].marks += 1;
                 marked = true;
             }
         }
-        if POLICY && core.links[l].flags & flag::POLICY != 0 {
+        if only_policy || POLICY && core.links[l].flags & flag::POLICY != 0 {
             match core.mark_by_policy(l, packet) {
                 Ok(by_policy) => marked = by_policy,
                 Err(reason) => return self.refuse_fifo(core, l, via, packet, reason, false),
@@ -168,7 +215,7 @@ impl Fabric {
             core.record_arrival(l, found, packet, frame, (marked, Fate::Taken));
         }
         if waits {
-            if DEQUEUES {
+            if SHARED {
                 core.joined_shared(l, 0, frame);
             }
             core.note_one_more(l, frame);

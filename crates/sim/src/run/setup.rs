@@ -119,6 +119,7 @@ pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefet
         },
         fabric: Fabric {
             fib: fib(topology, scenario.routes()),
+            offered_up_to: switches.iter().flat_map(|s| &s.mechanisms).map(MechanismState::offered_up_to).max().unwrap_or(0),
             switches: switches.into(),
             hosts: topology.hosts.len() as u32,
             effects: Effects::default(),
@@ -323,8 +324,11 @@ fn equip(link: &mut Link, port: &mut Port, scenario: &Scenario, id: LinkId, expl
     if explicit || heads || classes || hooks != Hooks::NONE {
         port.explicit = Some(Box::new(Explicit::new(scheduler, explicit, heads)));
     }
-    if cells || classes || hooks.any(Hooks::OFFER) {
+    if cells || classes {
         link.flags |= flag::PIPELINE;
+    }
+    if hooks.any(Hooks::OFFER) {
+        link.flags |= flag::OFFERED;
     }
     if port.watched.is_some() {
         link.flags |= flag::WATCHED;

@@ -17,7 +17,7 @@ pub use red::{RedParams, Spacing};
 pub use s_ecn::{AfterMark, ByChance, SEcnParams, SlopeForm, SlopeParams, SlopeRegisters, SlopeStep};
 pub use threshold::{At, ThresholdParams};
 
-use crate::{Head, MarkVerdict, PortView};
+use crate::{Head, MarkVerdict, PortView, View};
 use fanin_packet::Envelope;
 use fanin_params::{choice, Cx};
 use fanin_units::{Amount, Stream};
@@ -59,7 +59,7 @@ pub(crate) trait Policy: Sized {
     }
 
     /// A packet that admission has let pass is about to be queued.
-    fn on_enqueue(&mut self, _view: &PortView, _p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
+    fn on_enqueue(&mut self, _view: &impl View, _p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
         MarkVerdict::Pass
     }
 
@@ -67,8 +67,8 @@ pub(crate) trait Policy: Sized {
     fn on_refused(&mut self, _view: &PortView, _p: &Envelope) {}
 
     /// A packet has left the queue and is about to be sent: it can be marked, and is not dropped any more. Ports need no events
-    /// for that, so it may be asked later than it happens; `view.now` is the time when it did.
-    fn on_dequeue(&mut self, _view: &PortView, _p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
+    /// for that, so it may be asked later than it happens; `view.now()` is the time when it did.
+    fn on_dequeue(&mut self, _view: &impl View, _p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
         MarkVerdict::Pass
     }
 
@@ -144,7 +144,7 @@ macro_rules! registry {
 
             /// A packet that admission has let pass is about to be queued; `view` is the queue that it finds.
             #[inline(always)]
-            pub fn on_enqueue(&mut self, view: &PortView, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
+            pub fn on_enqueue(&mut self, view: &impl View, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
                 match self { $( Marker::$name(state) => state.on_enqueue(view, p, rng), )* }
             }
 
@@ -157,7 +157,7 @@ macro_rules! registry {
 
             /// A packet has left the queue and is about to be sent; `view` is the queue that it leaves behind. Never a drop.
             #[inline(always)]
-            pub fn on_dequeue(&mut self, view: &PortView, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
+            pub fn on_dequeue(&mut self, view: &impl View, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
                 match self { $( Marker::$name(state) => state.on_dequeue(view, p, rng), )* }
             }
 

@@ -1,7 +1,7 @@
 //! Random early detection. Source: RED.
 
 use super::Policy;
-use crate::{DropReason, MarkReason, MarkVerdict, PortView, Unit};
+use crate::{DropReason, MarkReason, MarkVerdict, PortView, Unit, View};
 use fanin_packet::{Ecn, Envelope};
 use fanin_params::{names, params, Cx};
 use fanin_units::{Amount, Bytes, Span, Stream};
@@ -90,14 +90,14 @@ enum Zone {
 
 impl Red {
     /// The average after an arrival that finds the queue of `view`.
-    #[inline]
-    fn average(&mut self, view: &PortView) -> f64 {
+    #[inline(always)]
+    fn average(&mut self, view: &impl View) -> f64 {
         let w = self.params.weight;
         let q = view.queue(self.unit) as f64;
-        let idle = if view.queue_packets == 0 { view.now.since(view.free_at) } else { Span::ZERO };
+        let idle = if view.queue(Unit::Packets) == 0 { view.now().since(view.free_at()) } else { Span::ZERO };
         let avg = if idle > Span::ZERO && self.avg > 0.0 {
             let forgets = *self.forgets.get_or_insert_with(|| {
-                let s = view.rate.time_to_send(self.params.mean_packet);
+                let s = view.rate().time_to_send(self.params.mean_packet);
                 libm::log1p(-w) / s.ps() as f64
             });
             self.avg * libm::exp(forgets * idle.ps() as f64)
@@ -184,7 +184,7 @@ impl Policy for Red {
     }
 
     #[inline(always)]
-    fn on_enqueue(&mut self, view: &PortView, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
+    fn on_enqueue(&mut self, view: &impl View, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
         self.avg = self.average(view);
         let markable = self.params.ecn && p.ecn != Ecn::NotEct;
         match self.zone(self.avg, p.frame) {

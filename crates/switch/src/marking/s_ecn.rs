@@ -1,7 +1,7 @@
 //! S-ECN: marking by the slope of the queue.
 
 use super::{At, Policy};
-use crate::{MarkReason, MarkVerdict, PortView, Unit};
+use crate::{MarkReason, MarkVerdict, Unit, View};
 use fanin_dataplane::s_ecn;
 use fanin_packet::{Ecn, Envelope};
 use fanin_params::{choice, names, params, Cx};
@@ -144,27 +144,30 @@ impl SEcn {
     }
 
     /// Whether the arrival of `p` earns a mark by the slope; every arrival has to pass here.
-    #[inline]
-    fn slope(&mut self, view: &PortView, p: &Envelope, rng: &mut Stream) -> bool {
-        let (wire, markable) = (u32::from(p.frame) + u32::from(view.overhead), p.ecn != Ecn::NotEct);
+    #[inline(always)]
+    fn slope(&mut self, view: &impl View, p: &Envelope, rng: &mut Stream) -> bool {
+        let (wire, markable) = (u32::from(p.frame) + u32::from(view.overhead()), p.ecn != Ecn::NotEct);
+        if let Some(registers) = &mut self.registers {
+            return registers.on_arrival(view.now(), wire, markable).mark && markable;
+        }
         match &self.form {
             SlopeForm::Registers(params) => {
-                let registers = self.registers.get_or_insert_with(|| SlopeRegisters::new(params, view.rate));
-                registers.on_arrival(view.now, wire, markable).mark && markable
+                let registers = self.registers.insert(SlopeRegisters::new(params, view.rate()));
+                registers.on_arrival(view.now(), wire, markable).mark && markable
             }
             SlopeForm::Probability(_) => {
-                let interval = self.last.map(|last| view.now.since(last));
-                self.last = Some(view.now);
+                let interval = self.last.map(|last| view.now().since(last));
+                self.last = Some(view.now());
                 // (P − R·I)/(R·I) is (T − I)/I, T being the time to send P.
-                let time = view.rate.time_to_send(Bytes(u64::from(wire)));
+                let time = view.rate().time_to_send(Bytes(u64::from(wire)));
                 let Some(interval) = interval.filter(|i| *i < time && markable) else { return false };
                 rng.unit() * (interval.ps() as f64) < (time - interval).ps() as f64
             }
         }
     }
 
-    #[inline]
-    fn at_k(&self, view: &PortView) -> bool {
+    #[inline(always)]
+    fn at_k(&self, view: &impl View) -> bool {
         view.queue(self.unit) >= self.k
     }
 
@@ -202,8 +205,8 @@ impl Policy for SEcn {
         params.k.into_iter().collect()
     }
 
-    #[inline]
-    fn on_enqueue(&mut self, view: &PortView, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
+    #[inline(always)]
+    fn on_enqueue(&mut self, view: &impl View, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
         let slope = self.slope(view, p, rng);
         match self.at {
             At::Enqueue => self.verdict(self.at_k(view), slope, p),
@@ -214,7 +217,8 @@ impl Policy for SEcn {
         }
     }
 
-    fn on_dequeue(&mut self, view: &PortView, p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
+    #[inline(always)]
+    fn on_dequeue(&mut self, view: &impl View, p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
         if self.at == At::Enqueue || p.ecn == Ecn::NotEct {
             return MarkVerdict::Pass;
         }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::tests::{packet, stream, view};
-use crate::{Marker, Marking};
+use crate::{Marker, Marking, PortView};
 
 fn registers() -> SlopeParams {
     SlopeParams { clock: Span::from_ns(8), credit: Bytes(1538), after_mark: AfterMark::Subtract }

@@ -1,7 +1,7 @@
 //! Marking by the instantaneous queue.
 
 use super::Policy;
-use crate::{MarkReason, MarkVerdict, PortView, Unit};
+use crate::{MarkReason, MarkVerdict, Unit, View};
 use fanin_packet::{Ecn, Envelope};
 use fanin_params::{names, params};
 use fanin_units::{Amount, Stream};
@@ -42,8 +42,8 @@ pub struct Threshold {
 }
 
 impl Threshold {
-    #[inline]
-    fn verdict(&self, view: &PortView, p: &Envelope) -> MarkVerdict {
+    #[inline(always)]
+    fn verdict(&self, view: &impl View, p: &Envelope) -> MarkVerdict {
         if view.queue(Unit::of(self.k)) > self.k.count() && p.ecn != Ecn::NotEct {
             MarkVerdict::Mark(ABOVE_K)
         } else {
@@ -63,8 +63,8 @@ impl Policy for Threshold {
         vec![params.k]
     }
 
-    #[inline]
-    fn on_enqueue(&mut self, view: &PortView, p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
+    #[inline(always)]
+    fn on_enqueue(&mut self, view: &impl View, p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
         if self.at == At::Enqueue {
             self.verdict(view, p)
         } else {
@@ -72,8 +72,8 @@ impl Policy for Threshold {
         }
     }
 
-    #[inline]
-    fn on_dequeue(&mut self, view: &PortView, p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
+    #[inline(always)]
+    fn on_dequeue(&mut self, view: &impl View, p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
         if self.at == At::Dequeue {
             self.verdict(view, p)
         } else {

@@ -130,6 +130,11 @@ pub trait Node {
     /// The queue of a port.
     fn view(&self, port: PortNo) -> PortView;
 
+    /// Whether the wire of a port is free, so that a packet would leave at once.
+    fn is_idle(&self, port: PortNo) -> bool {
+        self.view(port).is_idle()
+    }
+
     /// The port by which the switch would forward a packet now; `None` where it knows no way. Path choices that keep state
     /// count it as a packet.
     fn route(&mut self, envelope: &Envelope) -> Option<PortNo>;
@@ -290,6 +295,11 @@ pub(crate) trait Mechanism: Sized {
 
     /// The hooks to run.
     fn hooks(&self) -> Hooks;
+
+    /// The largest frame of which `on_offer` may say anything but `Pass`: it is not asked about others.
+    fn offered_up_to(&self) -> u16 {
+        u16::MAX
+    }
 
     /// What it has counted.
     fn counts(&self) -> Self::Counts;
@@ -531,6 +541,15 @@ macro_rules! registry {
         impl MechanismState {
             pub fn hooks(&self) -> Hooks {
                 match self { $( Self::$name(m) => m.hooks(), )* }
+            }
+
+            /// The largest frame that a port has to ask it about before it is offered; zero where it wants to know of none.
+            pub fn offered_up_to(&self) -> u16 {
+                if self.hooks().any(Hooks::OFFER) {
+                    match self { $( Self::$name(m) => m.offered_up_to(), )* }
+                } else {
+                    0
+                }
             }
 
             /// Its key among the scenario's mechanisms.

@@ -7,7 +7,7 @@ use super::{
     longest, names_it, Arrival, Effect, Effects, Hooks, Mechanism, Node, PortNo, Refused, Site, Surroundings, Turn, Verdict,
 };
 use crate::DropReason;
-use fanin_packet::{Envelope, Framing, Kind, PacketId, Reference, Signals};
+use fanin_packet::{Envelope, Framing, Kind, PacketId, Reference, Signals, SHIM_BODY};
 use fanin_params::{counters, names, params, Cx, Param};
 use fanin_units::{Bytes, Stream};
 use std::collections::{BTreeMap, VecDeque};
@@ -137,9 +137,8 @@ impl Trimming {
     /// A packet without payload goes onto the wire of an idle port, or waits among the headers, or is dropped. It has no row and
     /// gets no mark: the queue that has rows and marks is that of data.
     fn join(&mut self, node: &dyn Node, p: &Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
-        let view = node.view(port);
         let queue = &mut self.ports[port.index()];
-        if view.is_idle() {
+        if node.is_idle(port) {
             Verdict::Send
         } else if queue.fits(p.envelope.frame) {
             queue.push(p.id, p.envelope.frame);
@@ -203,6 +202,11 @@ impl Mechanism for Trimming {
 
     fn hooks(&self) -> Hooks {
         Hooks::OFFER.with(Hooks::REFUSAL).with(Hooks::DROP).with(Hooks::TURN)
+    }
+
+    /// The longest headers that there can be.
+    fn offered_up_to(&self) -> u16 {
+        self.framing.frame(u16::from(u8::MAX)) + (2 + SHIM_BODY as u16) + self.trailer
     }
 
     fn counts(&self) -> TrimCounts {
@@ -305,6 +309,7 @@ mod tests {
         {
             let mut e = tcp(payload, timestamps);
             assert_eq!((t.is_header(&e), t.is_trimmable(&e)), (header, !header), "{payload}");
+            assert!(!header || e.frame <= t.offered_up_to(), "{payload}");
             if !header {
                 e.trim(t.header_frame(&e));
                 assert_eq!((e.frame, t.is_header(&e), t.is_trimmable(&e)), (if timestamps { 70 } else { 64 }, true, false));

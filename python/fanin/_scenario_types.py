@@ -983,6 +983,136 @@ class PdnParamsDict(TypedDict, total=False):
     loss: float
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class StaticXoff(Table):
+    """A fixed amount for each port and priority."""
+
+    kind: ClassVar[Literal["static"]] = "static"
+
+    bytes: Size | None = None
+    """What packets of one priority from one neighbour may take, beside the reservation.
+
+    Default: "100KB".
+    """
+
+
+class StaticXoffDict(TypedDict, total=False):
+    """`StaticXoff` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["static"]]
+    bytes: Size
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DynamicXoff(Table):
+    """A share of what is free: each port and priority may take α times what nobody uses of the pool. Source: DT."""
+
+    kind: ClassVar[Literal["dynamic"]] = "dynamic"
+
+    alpha: float | None = None
+    """α. Source: HPCC's simulator (1/8).
+
+    Default: 0.125. Accepted: from 0.001 to 64.
+    """
+
+
+class DynamicXoffDict(TypedDict, total=False):
+    """`DynamicXoff` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["dynamic"]]
+    alpha: float
+
+
+Xoff: TypeAlias = (
+    StaticXoff
+    | StaticXoffDict
+    | DynamicXoff
+    | DynamicXoffDict
+    | Literal["static", "dynamic"]
+)
+"""From what on the neighbour has to pause.
+
+- `static`: A fixed amount.
+- `dynamic`: A share of what is free.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PfcParams(Table):
+    """Priority flow control: lossless classes, by pauses of the neighbours. Source: IEEE 802.1Q §36."""
+
+    classes: Sequence[int] | None = None
+    """Classes that lose nothing; the number of a class is its priority in PFC frames. The others are dropped where their share
+    of the pool is used up.
+
+    Default: [0, 1, 2, 3, 4, 5, 6, 7]. Accepted: from 0 to 7.
+    """
+
+    memory: Size | None = None
+    """Memory of a switch: reservations, headroom, and a pool of what is left. Source: DCQCN §4 (12 MB, a shared-buffer chip of 32
+    ports).
+
+    Default: "12MB". Accepted: from 1B to 4GB.
+    """
+
+    reserved: Size | None = None
+    """Of it, for each port and class.
+
+    Default: "0B".
+    """
+
+    headroom: Size | None = None
+    """For each port and lossless class, beside the rest: what may arrive after XOFF. Absent: what the link can deliver until the
+    neighbour has stopped, by its rate and length. Source: IEEE 802.1Q Annex N.
+    """
+
+    xoff: Xoff | None = None
+    """From what on a neighbour has to pause.
+
+    Default: { kind = "dynamic", alpha = 0.125 }.
+    """
+
+    xon_gap: Size | None = None
+    """How far below XOFF it may send again. Source: HPCC's simulator (3 KB).
+
+    Default: "3KB".
+    """
+
+    quanta: int | None = None
+    """Time to pause that frames ask for, in quanta of 512 bit times; a pause that has to last is asked for again when half of it
+    is over. Source: IEEE 802.3 §31B.2 (65,535 at most).
+
+    Default: 65535. Accepted: from 2 to 65535.
+    """
+
+    response: Duration | None = None
+    """From a packet's reaching XOFF to its frame's being ready, and what the neighbour takes to obey: both together. Source: IEEE
+    802.3 §31B.3.7 (60 quanta at 40 Gb/s: 0.8 us).
+
+    Default: "0ps". Accepted: from 0ps to 1ms.
+    """
+
+    max_frame: Size | None = None
+    """The largest frame on the links, for the headroom. Source: IEEE 802.3 §3.2.7 (1518 bytes).
+
+    Default: "1518B". Accepted: from 64B to 65535B.
+    """
+
+
+class PfcParamsDict(TypedDict, total=False):
+    """`PfcParams` as a plain dictionary; the class says what each key means."""
+
+    classes: Sequence[int]
+    memory: Size
+    reserved: Size
+    headroom: Size
+    xoff: Xoff
+    xon_gap: Size
+    quanta: int
+    response: Duration
+    max_frame: Size
+
+
 AlertBy: TypeAlias = Literal["message", "at_once"]
 """How the ingress of a switch knows that a queue has reached α.
 
@@ -1204,6 +1334,9 @@ class Mechanisms(Table):
     pdn: PdnParams | PdnParamsDict | None = None
     """Packet drop notification: the sender of a dropped packet is notified at once. Absent: it does not run."""
 
+    pfc: PfcParams | PfcParamsDict | None = None
+    """Priority flow control: a neighbour whose packets take too much of the memory is asked to pause. Absent: it does not run."""
+
     rimm: RimmParams | RimmParamsDict | None = None
     """RIMM: packets for a queue that is too long wait on a detour by a neighbour. Absent: it does not run."""
 
@@ -1215,6 +1348,7 @@ class MechanismsDict(TypedDict, total=False):
     """`Mechanisms` as a plain dictionary; the class says what each key means."""
 
     pdn: PdnParams | PdnParamsDict
+    pfc: PfcParams | PfcParamsDict
     rimm: RimmParams | RimmParamsDict
     trimming: TrimmingParams | TrimmingParamsDict
 
@@ -4657,6 +4791,13 @@ __all__ = [
     "Operations",
     "PdnParams",
     "PdnParamsDict",
+    "StaticXoff",
+    "StaticXoffDict",
+    "DynamicXoff",
+    "DynamicXoffDict",
+    "Xoff",
+    "PfcParams",
+    "PfcParamsDict",
     "AlertBy",
     "DrainedRelease",
     "DrainedReleaseDict",

@@ -101,6 +101,12 @@ SCHEMAS: Final[Mapping[str, Mapping[str, str]]] = {
         "reason": "String",
         "queue_bytes": "UInt64",
     },
+    "pauses": {
+        "port": "String",
+        "class": "UInt8",
+        "start_ps": "UInt64",
+        "end_ps": "UInt64",
+    },
     "stamps": {
         "received_ps": "UInt64",
         "host": "String",
@@ -333,7 +339,7 @@ class Result:
 
         Parameters
         ----------
-        table : {"flows", "queries", "ports", "queues", "drops", "stamps", "hosts", "segments", "hops"}
+        table : {"flows", "queries", "ports", "queues", "drops", "pauses", "stamps", "hosts", "segments", "hops"}
             Its name.
         as_written : bool
             Only the rows that are in the file.
@@ -401,6 +407,10 @@ class Result:
         """Return `drops` lazily."""
         return self.scan("drops")
 
+    def scan_pauses(self) -> pl.LazyFrame:
+        """Return `pauses` lazily."""
+        return self.scan("pauses")
+
     def scan_stamps(self) -> pl.LazyFrame:
         """Return `stamps` lazily."""
         return self.scan("stamps")
@@ -461,6 +471,11 @@ class Result:
     def drops(self) -> pl.DataFrame:
         """One row per dropped packet, with the reason and the queue that it found [bytes]."""
         return self._collect("drops")
+
+    @cached_property
+    def pauses(self) -> pl.DataFrame:
+        """One row per pause of a class at a port [ps]; an end of null: the run ended before."""
+        return self._collect("pauses")
 
     @cached_property
     def stamps(self) -> pl.DataFrame:

@@ -14,6 +14,7 @@ mod read;
 mod render;
 mod scenario;
 mod sections;
+mod sites;
 
 pub use canonical::canonical_json;
 pub use doc::{ScenarioDoc, DEFAULT_TRANSPORT};

@@ -7,8 +7,9 @@ use crate::exceptions::Exceptions;
 use crate::generate::{sorted, to_json};
 use crate::locate::{locate, remove, unused};
 use crate::read::{read_json, read_toml, MAX_DOCUMENT};
+use crate::sites::{hop_delay, overhead, Grounds};
 use fanin_params::{Cx, Node, Param, Problem, Severity, Value, UNKNOWN_KEY};
-use fanin_switch::{Mechanisms, PortSettings};
+use fanin_switch::{Mechanisms, PortSettings, Site};
 use fanin_topology::{Routes, Topology, TopologyConfig};
 use fanin_traffic::{Sizes, Traffic, TrafficContext, TrafficKind};
 use fanin_transport::{TransportConfig, TransportParams};
@@ -217,10 +218,25 @@ impl Scenario {
     /// From the last bit leaving a port until the node at the far end may act on the packet: propagation, and the latency
     /// of the switch or the processing of the host there.
     pub fn hop_delay(&self, link: LinkId) -> Span {
-        let link = self.topology.link(link);
-        let there =
-            if self.topology.host_id(link.to).is_some() { self.doc.host.processing_delay } else { self.doc.switch.latency };
-        link.delay + there
+        hop_delay(&self.topology, link, self.doc.switch.latency, self.doc.host.processing_delay)
+    }
+
+    /// Wire bytes of each frame on a link besides its own.
+    pub fn overhead(&self, link: LinkId) -> u16 {
+        overhead(&self.topology, link, &self.doc.framing.of_packets())
+    }
+
+    /// What a switch knows of itself from the start.
+    pub fn site(&self, switch: NodeId) -> Site {
+        let grounds = Grounds {
+            topology: &self.topology,
+            switch: &self.doc.switch,
+            framing: self.doc.framing.of_packets(),
+            trailer: self.doc.telemetry.trailer(),
+            processing: self.doc.host.processing_delay,
+            seed: self.doc.seed,
+        };
+        grounds.site(switch, |node| self.mechanisms(node).keys_at(&self.topology.nodes[node.index()].name))
     }
 
     /// The traffic from its beginning.

@@ -47,9 +47,14 @@ pub struct World {
     /// Events handled without time moving on, when this was last checked.
     pub(crate) standstill: (Time, u64),
     /// After so many of them the run is taken to hang.
+    /// Packets that have reached an end, and the events until the last of them.
+    pub(crate) progress: (u64, u64),
     pub(crate) stall_events: u64,
     pub(crate) max_events: u64,
 }
+
+/// Events without a packet's reaching an end after which paused ports are looked at.
+const DEADLOCK_EVENTS: u64 = 1 << 18;
 
 impl World {
     /// Moves on by at most about `budget` events.
@@ -178,10 +183,30 @@ impl World {
         } else if all - events > self.stall_events {
             return Pause::Stuck(self.who_waits("simulated time stands still"));
         }
+        if let Some(deadlock) = self.deadlock() {
+            return Pause::Stuck(self.who_waits(&deadlock));
+        }
         if all >= self.max_events {
             return Pause::Stuck(self.who_waits(&format!("max_events ({}) is reached", self.max_events)));
         }
         Pause::Budget
+    }
+
+    /// Ports that wait for each other: nothing has reached its host for many events, and a paused port leads to a switch with a
+    /// paused port, and so on in a circle.
+    fn deadlock(&mut self) -> Option<String> {
+        let totals = self.core.ledger.totals;
+        let (progress, events) = (totals.delivered + totals.stray + totals.dropped, totals.events);
+        let (before, since) = self.progress;
+        if progress != before {
+            self.progress = (progress, events);
+        }
+        if progress != before || events - since < DEADLOCK_EVENTS {
+            return None;
+        }
+        let circle = self.fabric.circle_of_pauses(&self.core)?;
+        let names: Vec<String> = circle.iter().map(|l| self.core.ports[*l].name.to_string()).collect();
+        Some(format!("deadlock: paused ports wait for each other: {}", names.join(", ")))
     }
 
     /// Names up to ten flows that wait, and for what.

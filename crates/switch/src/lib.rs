@@ -8,6 +8,7 @@
 mod admission;
 mod config;
 mod except;
+mod gate;
 mod marking;
 mod mechanism;
 mod path;
@@ -19,6 +20,7 @@ mod view;
 pub use admission::{Admission, Buffer, DynamicBuffer, SharedBuffer, StaticBuffer, UnlimitedBuffer};
 pub use config::Switch;
 pub use except::{Except, Origins, PortSettings, Setting};
+pub use gate::{Gate, Pause, PRIORITIES, QUANTUM_BITS};
 pub use marking::*;
 pub use mechanism::*;
 pub use path::{ecmp, five_tuple_hash, Ecmp, FlowletParams, PathChoice, PathChooser, RoundRobinParams, Spray};

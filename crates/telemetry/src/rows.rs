@@ -206,6 +206,18 @@ rows! {
         "B" queue_bytes: u64,
     }
 
+    /// A class of a port was paused by its neighbour.
+    pub struct PauseRow, "pauses" / 1 {
+        /// The port that waited: a switch's, or the NIC of a host.
+        "" port: Name,
+        /// Traffic class, which is the priority in PFC frames.
+        "" class: u8,
+        /// Since when it might not send. The frame that was on the wire is sent to its end.
+        "ps" start_ps: u64,
+        /// When it might send again; null where the run ended before.
+        "ps" end_ps: Option<u64>,
+    }
+
     /// A packet with a stamp has reached a host.
     pub struct StampRow, "stamps" / 1 {
         /// When.
@@ -363,6 +375,7 @@ mod tests {
         check::<PortRow>(section("ports"));
         check::<QueueRow>(section("queues"));
         check::<DropRow>(section("drops"));
+        check::<PauseRow>(section("pauses"));
         check::<StampRow>(section("stamps"));
         check::<HostRow>(section("hosts"));
         check::<SegmentRow>(section("segments"));

@@ -2,6 +2,7 @@
 //!
 //! Hosts come first among the nodes, so that host `h` is node `h`. Every host has one link, and no host forwards.
 
+mod circles;
 mod config;
 mod draft;
 mod generate;

@@ -214,6 +214,38 @@ fn import_errors(format: FileFormat, source: &str) -> String {
     text(&import(format, source).unwrap_err())
 }
 
+fn circle(t: &Topology) -> Option<Vec<String>> {
+    Some(Routes::shortest(t).unwrap().circle(t)?.into_iter().map(|link| t.link_name(link)).collect())
+}
+
+#[test]
+fn networks_of_up_and_down_have_no_circle_of_links() {
+    for t in [
+        build("fat_tree", &[("k", int(4))]),
+        build("leaf_spine", &[("leaves", int(3))]),
+        build("chain", &[]),
+        build("dumbbell", &[]),
+    ] {
+        assert_eq!(circle(&t), None);
+    }
+}
+
+/// In a ring of three all send to their neighbours alone; in one of five the packets of each link go on over the next.
+#[test]
+fn a_ring_of_five_switches_is_a_circle_of_links() {
+    let ring = |n: usize| {
+        let link = |a: String, b: String| format!("{{\"a\": \"{a}\", \"b\": \"{b}\", \"rate\": \"10Gbps\", \"delay\": \"1us\"}}");
+        let of = |i| [link(format!("h{i}"), format!("s{i}")), link(format!("s{i}"), format!("s{}", (i + 1) % n))];
+        let links: Vec<String> = (0..n).flat_map(of).collect();
+        import(FileFormat::EdgeList, &format!("{{\"links\": [{}]}}", links.join(", "))).unwrap()
+    };
+    assert_eq!(circle(&ring(3)), None);
+    let found = circle(&ring(5)).unwrap();
+    assert_eq!(found.len(), 5, "{found:?}");
+    let ends: Vec<(&str, &str)> = found.iter().map(|name| name.split_once("->").unwrap()).collect();
+    assert!((0..5).all(|i| ends[i].1 == ends[(i + 1) % 5].0), "{found:?}");
+}
+
 const HPCC: &str = "5 2 4\n3 4\n0 3 100Gbps 1000ns 0.000000\n1 3 100Gbps 0.001ms 0\n2 4 25Gbps 1us 0\n3 4 400Gbps 1us 0\n";
 
 #[test]

@@ -180,6 +180,11 @@ pub trait TransportParams {
         false
     }
 
+    /// Whether it hands several segments to the NIC at once.
+    fn bursts(&self) -> bool {
+        false
+    }
+
     /// The key of the receive window, and the most that it offers.
     fn receive_window(&self) -> Option<(&'static str, Bytes)> {
         None

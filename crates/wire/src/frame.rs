@@ -12,6 +12,9 @@ use fanin_telemetry::Stamp;
 pub const FCS: u16 = 4;
 const ETHERNET: u16 = 14;
 const TAG: u16 = 4;
+/// MAC control frames, and the address that those of pauses go to: they are never forwarded. Source: IEEE 802.3 §31 and Annex 31A.
+const MAC_CONTROL: u16 = 0x8808;
+const PAUSE_MAC: [u8; 6] = [0x01, 0x80, 0xC2, 0, 0, 0x01];
 /// The experiment that a NACK option names; not registered with IANA. Source: RFC 6994 §3.
 pub const NACK_EXPERIMENT: u16 = 0x4e44;
 /// Options of a TCP header.
@@ -96,6 +99,14 @@ impl Framer {
     }
 
     fn write_control(self, envelope: &Envelope, control: &Control, bytes: &mut Vec<u8>) {
+        if control.ether_type == MAC_CONTROL {
+            // Never tagged, and its padding is behind it. Source: IEEE 802.3 §31.4.
+            let header =
+                Ethernet2Header { source: address::SWITCH_MAC, destination: PAUSE_MAC, ether_type: EtherType(MAC_CONTROL) };
+            bytes.extend_from_slice(&header.to_bytes());
+            bytes.extend_from_slice(control.body(envelope.header));
+            return bytes.resize(usize::from(envelope.frame.saturating_sub(FCS)), 0);
+        }
         self.write_ethernet(envelope, address::SWITCH_MAC, EtherType(control.ether_type), bytes);
         let body = control.body(envelope.header);
         let end = usize::from(envelope.frame.saturating_sub(FCS));

@@ -4,9 +4,10 @@ use super::settings::{at_setting, Settings};
 use super::transport::warn;
 use super::{at_transport, used_transports, Network};
 use crate::doc::Parts;
+use crate::sections::Nic;
 use fanin_packet::Signals;
 use fanin_params::Cx;
-use fanin_switch::{Mechanisms, PortSettings, Scheduling, Surroundings, Switch, TransportInUse};
+use fanin_switch::{Mechanisms, PortSettings, Scheduling, Site, Surroundings, Switch, TransportInUse};
 use fanin_transport::TransportParams;
 use fanin_units::{Amount, NodeId};
 
@@ -22,6 +23,7 @@ pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network
             keys: config.signal_keys(),
             mtu: config.mtu(),
             headers: config.longest_header(parts.ip()),
+            bursts: config.bursts(),
         })
         .collect();
     let first = network.and_then(|network| network.switches().next()).map_or(0, NodeId::index);
@@ -32,6 +34,10 @@ pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network
         let here = |node: &NodeId| settings.exceptions.switch(*node) == entry;
         let switches: Vec<&str> =
             network.iter().flat_map(|network| network.switches()).filter(here).map(|node| nodes[node.index()].0).collect();
+        let sites: Vec<Site> = network
+            .iter()
+            .flat_map(|network| network.switches().filter(here).filter_map(|node| network.site(node, parts)))
+            .collect();
         let limits: Option<Vec<Amount>> = settings.ports_with(entry).map(|port| port.buffer).collect();
         let buffers = limits.unwrap_or_default();
         let around = Surroundings {
@@ -41,6 +47,9 @@ pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network
             classes: settings.ports_with(entry).any(|port| !matches!(port.scheduling, Scheduling::Fifo(_))),
             cell: parts.switch.as_ref().map_or(1, Switch::cell_bytes),
             unlimited: settings.ports_with(entry).all(|port| PortSettings::is_unlimited(&port)),
+            sites: &sites,
+            circle: &|| network?.circle(),
+            fifo_nics: parts.host.as_ref().is_some_and(|host| matches!(host.nic, Nic::Fifo(_))),
             marking_drops: settings.ports_with(entry).any(|port| port.marking.drops()),
             transports: &transports,
             all_traffic: parts.all_traffic,

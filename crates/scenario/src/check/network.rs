@@ -1,6 +1,8 @@
 //! The network as the checks see it.
 
 use crate::doc::Parts;
+use crate::sites::Grounds;
+use fanin_switch::Site;
 use fanin_topology::{NodeKind, Routes, Topology};
 use fanin_traffic::HostInfo;
 use fanin_units::{BitRate, Bytes, HostId, LinkId, NodeId, Span};
@@ -43,6 +45,26 @@ impl<'a> Network<'a> {
             of_switch: topology.host_id(link.from).is_none(),
         };
         Network { ports: (0u32..).zip(&topology.links).map(port).collect(), topology, routes }
+    }
+
+    /// What a switch knows of itself from the start, for checks of mechanisms: not what runs at its neighbours.
+    pub fn site(&self, node: NodeId, parts: &Parts) -> Option<Site> {
+        let (framing, switch, host) = (parts.framing.as_ref()?, parts.switch.as_ref()?, parts.host.as_ref()?);
+        let grounds = Grounds {
+            topology: self.topology,
+            switch,
+            framing: framing.of_packets(),
+            trailer: parts.trailer(),
+            processing: host.processing_delay,
+            seed: parts.seed,
+        };
+        Some(grounds.site(node, |_| Vec::new()))
+    }
+
+    /// The names of links in a circle, the packets of each going on over the next, if routes have one.
+    pub fn circle(&self) -> Option<Vec<String>> {
+        let links = self.routes.circle(self.topology)?;
+        Some(links.into_iter().map(|link| self.topology.link_name(link)).collect())
     }
 
     /// Names of all nodes, by their ids: hosts first.

@@ -219,13 +219,13 @@ impl Fabric {
 
     /// A packet was dropped at switch `s`.
     #[cold]
-    pub fn run_drop_hooks(&mut self, core: &mut Core, s: u32, dropped: &Packet, reason: DropReason) {
+    pub fn run_drop_hooks(&mut self, core: &mut Core, s: u32, packet: PacketId, dropped: &Packet, reason: DropReason) {
         let envelope = &dropped.envelope;
         let reference = dropped.header.reference(envelope.payload);
         for i in 0..self.switches[s as usize].mechanisms.len() {
             self.with_mechanisms(core, s, |mechanisms, here, fx| {
                 fx.mechanism = i as u8;
-                mechanisms[i].on_drop(here, envelope, reference, reason, fx);
+                mechanisms[i].on_drop(here, packet, envelope, reference, reason, fx);
             });
         }
     }
@@ -284,7 +284,7 @@ impl Fabric {
         });
         match turn {
             Turn::Pass => return false,
-            Turn::Packet(packet) => core.send_past_the_queue(l, packet),
+            Turn::Packet(packet) => self.send_past_the_queue(core, l, packet),
             Turn::Message(message) => {
                 let frame = message_frame(&self.framing, message.envelope.header);
                 let packet = core.pool.take_message(&packet_of(&message, frame));
@@ -292,6 +292,15 @@ impl Fabric {
             }
         }
         true
+    }
+
+    /// Puts a packet of a mechanism onto the wire of port `l`, which is free.
+    fn send_past_the_queue(&mut self, core: &mut Core, l: usize, packet: PacketId) {
+        core.send_past_the_queue(l, packet);
+        let (s, _) = core.switch_port(l);
+        if self.switches[s as usize].hooks.any(Hooks::EGRESS) {
+            self.run_egress_hooks(core, l, packet);
+        }
     }
 
     /// A timer of a switch has expired: a mechanism's, or that of its outbox.
@@ -326,7 +335,7 @@ impl Fabric {
             Verdict::Send => {
                 debug_assert!(core.links[l].free_at <= core.now.ps(), "a wire that is not free");
                 core.stamp_at(l, packet);
-                core.send_past_the_queue(l, packet);
+                self.send_past_the_queue(core, l, packet);
             }
             Verdict::Detour(port) => {
                 let (s, _) = core.switch_port(l);
@@ -372,6 +381,10 @@ impl Fabric {
                     explicit.control.push_back(packet);
                     core.arm(l);
                 }
+            }
+            Effect::Gate { port, closed } => {
+                let l = link(self, port);
+                self.gate(core, l, closed);
             }
             Effect::Watch(port) => core.make_explicit(link(self, port)),
             Effect::Clone { packet, port, ttl, class, shim } => {

@@ -3,7 +3,8 @@
 //! A packet's way: arrival → ingress hooks → route → offer → admission → marking → queue → departure. Each step calls only
 //! the next; what a mechanism wants besides is carried out after its hook.
 
-pub mod hooks;
+pub mod gate;
+mod hooks;
 pub mod link;
 pub mod pool;
 pub mod port;

@@ -1,5 +1,6 @@
 //! The cold half of an output port: counters, marking state, and the queues of ports that need departures as events.
 
+use super::gate::PortGate;
 use super::link::Link;
 use fanin_packet::{Envelope, PacketId};
 use fanin_switch::{Admission, MarkVerdict, Marker, PortNo, PortView, Scheduler, Unit, View};
@@ -66,6 +67,8 @@ pub struct Port {
     /// Its number among watched ports.
     pub watched: Option<u32>,
     pub explicit: Option<Box<Explicit>>,
+    /// Where classes may be paused.
+    pub gate: Option<Box<PortGate>>,
     pub name: Name,
     /// Counters at the last sample: bytes, packets, marks, drops.
     pub sampled: [u64; 4],
@@ -84,6 +87,8 @@ pub struct Explicit {
     pub scheduler: Scheduler,
     /// Whether a departure event is set.
     pub armed: bool,
+    /// Queues that are paused, a bit for each. Departures are events as long as there are any.
+    pub closed: u8,
     pub bytes: u64,
     pub packets: u32,
     /// By class, where the marking policy decides at the head of the queue. Departures are always events there.
@@ -111,10 +116,30 @@ impl Explicit {
             control: VecDeque::new(),
             scheduler,
             armed: false,
+            closed: 0,
             bytes: 0,
             packets: 0,
             heads: heads.then(|| vec![Heads::default(); classes].into()),
         }
+    }
+
+    /// From now on these classes wait; the last queue waits with any that belongs to it.
+    pub fn close(&mut self, classes: u8) {
+        let last = self.queues.len() - 1;
+        let own = classes & ((1 << last) - 1);
+        self.closed = own | u8::from(classes >> last != 0) << last;
+        self.scheduler.gate(self.closed);
+    }
+
+    /// Whether a queue is paused.
+    #[inline(always)]
+    pub fn is_closed(&self, class: usize) -> bool {
+        self.closed >> class & 1 != 0
+    }
+
+    /// Whether a packet waits that may be sent.
+    pub fn has_next(&self) -> bool {
+        self.packets > 0 && (self.closed == 0 || self.scheduler.next().is_some())
     }
 
     /// The queue of a traffic class: classes beyond the last share it.

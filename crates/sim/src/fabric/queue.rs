@@ -18,14 +18,18 @@ impl Fabric {
     #[inline(never)]
     pub fn offer_by_pipeline(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
         core.catch_up(l);
-        let mut class = 0;
+        let (mut class, mut paused) = (0, false);
         if let Some(explicit) = core.ports[l].explicit.as_deref() {
             class = explicit.class_of(core.pool[packet].class);
+            paused = explicit.is_closed(class);
             if core.links[l].queue_packets() > 0 && class != explicit.class {
                 core.make_explicit(l);
             }
         }
-        let view = core.view(l);
+        let mut view = core.view(l);
+        if paused {
+            view.free_at = Time::MAX; // until further notice
+        }
         match self.admit(core, l, class, &view, packet) {
             Ok(()) => self.enqueue(core, l, class, packet, view.is_idle()),
             Err(refusal) => self.refuse(core, l, class, &view, via, packet, refusal),
@@ -123,11 +127,14 @@ impl Fabric {
             heads[class].bytes += u64::from(frame);
         }
         let (bytes, packets) = (u32::try_from(explicit.bytes), explicit.packets);
+        let sendable = !explicit.is_closed(class);
         if bytes.is_err() {
             full_queue(port, &mut core.stuck, &mut core.barrier);
         }
         port.note_queue(link, core.now, bytes.unwrap_or(u32::MAX), packets);
-        core.arm(l);
+        if sendable {
+            core.arm(l);
+        }
     }
 
     /// A packet's first bit leaves a port: a message may go at the end of its frame.
@@ -201,9 +208,9 @@ impl Fabric {
         let Some(explicit) = core.ports[l].explicit.as_deref() else { return };
         let switch = &self.switches[s as usize];
         let mechanisms = || switch.hooks.any(Hooks::TURN) && switch.mechanisms.iter().any(|m| m.waits(port));
-        if explicit.packets > 0 || !explicit.control.is_empty() || mechanisms() {
+        if explicit.has_next() || !explicit.control.is_empty() || mechanisms() {
             core.arm(l);
-        } else if !explicit.always {
+        } else if !explicit.always && explicit.packets == 0 && explicit.closed == 0 {
             core.links[l].flags &= !flag::EXPLICIT;
         }
     }

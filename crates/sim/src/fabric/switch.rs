@@ -328,7 +328,7 @@ impl Fabric {
         core.record_drop(packet, &dropped, reason, port, queue_bytes);
         core.pool.free(packet);
         if self.switches[s as usize].hooks.any(Hooks::DROP) {
-            self.run_drop_hooks(core, s, &dropped, reason);
+            self.run_drop_hooks(core, s, packet, &dropped, reason);
         }
     }
 

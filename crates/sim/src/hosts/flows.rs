@@ -266,8 +266,11 @@ impl Hosts {
     /// Takes an end out of its host; with the second the flow's row is written.
     fn release(&mut self, core: &mut Core, id: EndId) {
         if self.ends.exists(id) && self.ends[id].queued {
-            let host = self.ends[id].host as usize;
-            self.hosts[host].ready.retain(|r| *r != Ready::Turn(id));
+            let host = &mut self.hosts[self.ends[id].host as usize];
+            host.ready.retain(|r| *r != Ready::Turn(id));
+            if let Some(gate) = host.gate.as_deref_mut() {
+                gate.held.retain(|r| *r != Ready::Turn(id));
+            }
         }
         let Some((end, flow)) = self.ends.remove(id) else { return };
         self.signals.add(&end.protocol.signals());

@@ -9,6 +9,7 @@ mod flows;
 mod follow;
 mod ideal;
 pub mod order;
+pub mod pause;
 pub mod receive;
 
 use crate::core::Core;
@@ -24,6 +25,7 @@ use fanin_transport::{Event, Kinds, SignalCounts, TransportConfig};
 use fanin_units::{FlowId, Time};
 use fifo::Standing;
 use order::Reordering;
+use pause::{NicGate, GATE};
 use receive::Receivers;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -44,6 +46,8 @@ pub struct Host {
     pub ready: VecDeque<Ready>,
     /// Whether a departure event is set.
     pub armed: bool,
+    /// Where the switch may pause classes.
+    pub gate: Option<Box<NicGate>>,
 }
 
 /// A timer of an end: what it is for.
@@ -87,7 +91,7 @@ impl Hosts {
     /// Packets that are made and not yet sent.
     pub fn waiting_packets(&self) -> u64 {
         let ready = self.hosts.iter().flat_map(|host| &host.ready);
-        ready.filter(|ready| matches!(ready, Ready::Packet(_))).count() as u64
+        ready.filter(|ready| matches!(ready, Ready::Packet(_))).count() as u64 + self.paused_packets().count() as u64
     }
 
     /// Hints that the first in the round of a NIC has its turn soon.
@@ -133,6 +137,9 @@ impl Hosts {
         let Some((envelope, control)) = Fabric::message_at_host(packet) else { return };
         if let Some(capture) = core.ledger.tables.capture.as_deref_mut() {
             capture.message(core.now, host, (&envelope, &control), alone);
+        }
+        if let Some(pause) = Mechanisms::pause(&control, envelope.header) {
+            return self.pause_nic(core, host, &pause);
         }
         let Some((group, signal)) = Mechanisms::signal(&control, envelope.header) else { return };
         let Some(id) = self.ends.of(envelope.flow, envelope.to) else {
@@ -197,7 +204,8 @@ impl Hosts {
     #[inline(always)]
     fn nic_is_idle(&self, core: &Core, host: u32) -> bool {
         let host = &self.hosts[host as usize];
-        host.ready.is_empty() && core.links[host.nic as usize].free_at <= core.now.ps()
+        let open = host.gate.as_deref().is_none_or(|gate| gate.closed == 0);
+        host.ready.is_empty() && open && core.links[host.nic as usize].free_at <= core.now.ps()
     }
 
     /// Makes the packets that an endpoint must send now, and sends or queues them.
@@ -281,6 +289,7 @@ impl Hosts {
             }
             match self.hosts[host as usize].ready.pop_front() {
                 None => return,
+                Some(ready) if self.hold_back(core, host, ready) => {}
                 Some(Ready::Packet(packet)) => self.transmit(core, host, nic, packet),
                 Some(Ready::Turn(id)) => self.turn(core, host, nic, id),
             }
@@ -361,6 +370,9 @@ impl Hosts {
 
     /// A timer of an end is due. Entries that the end has moved since are stale.
     pub fn timeout(&mut self, core: &mut Core, host: u32, at: Time, key: u64) {
+        if key == GATE {
+            return self.update_gate(core, host);
+        }
         if key == RECEIVE {
             return self.receive_held(core, host, at);
         }

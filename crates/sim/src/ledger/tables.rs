@@ -5,8 +5,8 @@ use super::fingerprint::Fingerprint;
 use fanin_packet::PacketId;
 use fanin_switch::DropReason;
 use fanin_telemetry::{
-    DropRow, FlowRow, HopRow, HostRow, Keep, Keeper, KeptRows, Name, PortRow, QueryRow, QueueRow, Row, RowNumber, SegmentRow,
-    StampRow, Table, TableError,
+    DropRow, FlowRow, HopRow, HostRow, Keep, Keeper, KeptRows, Name, PauseRow, PortRow, QueryRow, QueueRow, Row, RowNumber,
+    SegmentRow, StampRow, Table, TableError,
 };
 use fanin_traffic::Query;
 use fanin_transport::AbortReason;
@@ -15,12 +15,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Names of all tables.
-pub const TABLES: [&str; 9] = [
+pub const TABLES: [&str; 10] = [
     FlowRow::TABLE,
     QueryRow::TABLE,
     PortRow::TABLE,
     QueueRow::TABLE,
     DropRow::TABLE,
+    PauseRow::TABLE,
     StampRow::TABLE,
     HostRow::TABLE,
     SegmentRow::TABLE,
@@ -37,6 +38,7 @@ pub struct Tables {
     pub ports: Table<PortRow>,
     pub queues: Table<QueueRow>,
     pub drops: Table<DropRow>,
+    pub pauses: Table<PauseRow>,
     pub stamps: Table<StampRow>,
     /// Of followed flows: states of senders, packets, links that these have crossed.
     pub hosts: Table<HostRow>,
@@ -134,6 +136,8 @@ pub struct Wanted {
     pub ports: bool,
     pub queues: bool,
     pub drops: bool,
+    /// Some port may be paused.
+    pub pauses: bool,
     pub stamps: bool,
     /// Those of followed flows.
     pub hosts: bool,
@@ -160,6 +164,7 @@ impl Tables {
             ports: table(tables.ports, destination)?,
             queues: table(tables.queues, destination)?,
             drops: table(tables.drops, destination)?,
+            pauses: table(tables.pauses, destination)?,
             stamps: table(tables.stamps, destination)?,
             hosts: table(tables.hosts, destination)?,
             segments: table(tables.hosts, destination)?,
@@ -334,6 +339,7 @@ impl Tables {
             (PortRow::TABLE, self.ports.finish()?),
             (QueueRow::TABLE, self.queues.finish()?),
             (DropRow::TABLE, self.drops.finish()?),
+            (PauseRow::TABLE, self.pauses.finish()?),
             (StampRow::TABLE, self.stamps.finish()?),
             (HostRow::TABLE, self.hosts.finish()?),
             (SegmentRow::TABLE, self.segments.finish()?),
@@ -353,6 +359,7 @@ impl Tables {
             (PortRow::TABLE, self.ports.seal().unwrap_or(0)),
             (QueueRow::TABLE, self.queues.seal().unwrap_or(0)),
             (DropRow::TABLE, self.drops.seal().unwrap_or(0)),
+            (PauseRow::TABLE, self.pauses.seal().unwrap_or(0)),
             (StampRow::TABLE, self.stamps.seal().unwrap_or(0)),
             (HostRow::TABLE, self.hosts.seal().unwrap_or(0)),
             (SegmentRow::TABLE, self.segments.seal().unwrap_or(0)),
@@ -374,6 +381,7 @@ impl Tables {
             (QueryRow::TABLE, close(&mut self.queries)),
             (PortRow::TABLE, close(&mut self.ports)),
             (DropRow::TABLE, close(&mut self.drops)),
+            (PauseRow::TABLE, close(&mut self.pauses)),
             (StampRow::TABLE, close(&mut self.stamps)),
             (HostRow::TABLE, close(&mut self.hosts)),
             (SegmentRow::TABLE, close(&mut self.segments)),

@@ -6,7 +6,9 @@ use crate::fabric::SwitchNode;
 use crate::world::World;
 use fanin_packet::{Envelope, Header, Kind, Side};
 use fanin_switch::CountGroup;
-use fanin_telemetry::{DropRow, FlowRow, HopRow, HostRow, PortRow, QueryRow, QueueRow, SegmentRow, StampRow, TableError};
+use fanin_telemetry::{
+    DropRow, FlowRow, HopRow, HostRow, PauseRow, PortRow, QueryRow, QueueRow, SegmentRow, StampRow, TableError,
+};
 use fanin_transport::{SignalCounts, TcpEndpoint};
 use fanin_units::FlowId;
 
@@ -42,6 +44,7 @@ pub struct Kept {
     pub ports: Vec<PortRow>,
     pub queues: Vec<QueueRow>,
     pub drops: Vec<DropRow>,
+    pub pauses: Vec<PauseRow>,
     pub stamps: Vec<StampRow>,
     pub hosts: Vec<HostRow>,
     pub segments: Vec<SegmentRow>,
@@ -147,9 +150,14 @@ impl World {
 
     /// Frames on links with nothing but a control message in them.
     pub fn control_frames_on_wire(&self) -> u64 {
-        let waiting = self.core.ports.iter().filter_map(|port| port.explicit.as_deref()).map(|e| e.control.len() as u64);
         // At the end of another frame a message has no frame of its own.
-        self.existing(|envelope, header| matches!(header, Header::Control(_)) && envelope.frame > 0) - waiting.sum::<u64>()
+        self.existing(|envelope, header| matches!(header, Header::Control(_)) && envelope.frame > 0)
+            - self.control_frames_waiting()
+    }
+
+    /// Frames with nothing but a control message in them that wait for the wire.
+    pub fn control_frames_waiting(&self) -> u64 {
+        self.core.ports.iter().filter_map(|port| port.explicit.as_deref()).map(|e| e.control.len() as u64).sum()
     }
 
     /// Packets that mechanisms hold, and messages that are about to be offered to ports.
@@ -180,6 +188,7 @@ impl World {
             ports: recorder.ports.kept().to_vec(),
             queues: recorder.queues.kept().to_vec(),
             drops: recorder.drops.kept().to_vec(),
+            pauses: recorder.pauses.kept().to_vec(),
             stamps: recorder.stamps.kept().to_vec(),
             hosts: recorder.hosts.kept().to_vec(),
             segments: recorder.segments.kept().to_vec(),

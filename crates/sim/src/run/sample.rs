@@ -89,6 +89,7 @@ impl World {
         if self.samples.are_on() {
             self.last_sample();
         }
+        self.core.end_pauses();
         self.hosts.wind_up(&mut self.core);
         let core = &mut self.core;
         let on_the_way = core.ledger.trace.as_deref_mut().map(|trace| trace.on_the_way()).unwrap_or_default();
@@ -119,12 +120,13 @@ impl World {
         ports
     }
 
-    /// The ports of hosts that dropped anything, by number, the most drops first.
-    pub(crate) fn dropping_hosts(&self) -> Vec<usize> {
+    /// The ports of hosts that dropped anything or were paused, by number: the most drops first, then the most pauses.
+    pub(crate) fn troubled_hosts(&self) -> Vec<usize> {
         let ports = &self.core.ports;
-        let of_host = |l: &usize| !matches!(ports[*l].owner, Owner::Switch(..)) && ports[*l].drops > 0;
+        let pauses = |l: usize| ports[l].gate.as_deref().map_or(0, |gate| gate.pauses.iter().sum::<u64>());
+        let of_host = |l: &usize| !matches!(ports[*l].owner, Owner::Switch(..)) && (ports[*l].drops > 0 || pauses(*l) > 0);
         let mut dropping: Vec<usize> = (0..ports.len()).filter(of_host).collect();
-        dropping.sort_by_key(|l| (std::cmp::Reverse(ports[*l].drops), *l));
+        dropping.sort_by_key(|l| (std::cmp::Reverse((ports[*l].drops, pauses(*l))), *l));
         dropping
     }
 }

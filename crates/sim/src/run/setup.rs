@@ -17,8 +17,8 @@ use crate::world::World;
 use fanin_engine::{Ahead, Ties, Timers, Wheel};
 use fanin_packet::Framing;
 use fanin_scenario::{Nic, PortModel, Sampling, Scenario};
-use fanin_switch::{Admission, At, Buffer, Effects, Hooks, Marker, MechanismState, PathChooser, PortNo, PortSite, Scheduler};
-use fanin_switch::{Scheduling, SharedBuffer, Site};
+use fanin_switch::{Admission, At, Buffer, Effects, Hooks, Marker, MechanismState, PathChooser, PortNo, Scheduler};
+use fanin_switch::{Scheduling, SharedBuffer};
 use fanin_telemetry::{Keep, Name, Registers};
 use fanin_topology::{Routes, Topology};
 use fanin_transport::SignalCounts;
@@ -60,8 +60,8 @@ pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefet
     let framing = doc.framing.of_packets();
     let registers = telemetry.registers.as_ref().map(|registers| Registers { tick: registers.tick, unit: registers.unit });
     let watched = scenario.watched();
-    let switches = switches(scenario, &framing);
-    let (links, ports, rings, ingress) = links_and_ports(scenario, &framing, &switches);
+    let switches = switches(scenario);
+    let (links, ports, rings, ingress) = links_and_ports(scenario, &switches);
 
     let (horizon, spacing, shortest) = rhythm(topology, framing);
     let ahead = if prefetches { Ahead { events: FETCHED_AHEAD, span: shortest / 2 } } else { Ahead::NOTHING };
@@ -80,6 +80,7 @@ pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefet
         ports: samples.are_on(),
         queues: !watched.is_empty(),
         drops: telemetry.drops,
+        pauses: ports.iter().any(|port| port.gate.is_some()),
         stamps: registers.is_some(),
         hosts: !telemetry.hosts.is_empty(),
         watched: watched.len(),
@@ -98,7 +99,12 @@ pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefet
         watched: watched.iter().map(|link| (*link, ports[link.index()].name.clone())).collect(),
         host_names: (0..topology.hosts.len() as u32).map(|h| topology.host_name(HostId(h)).into()).collect(),
     };
-    let nic = |node: &NodeId| Host { nic: topology.host_link(*node).0, ready: VecDeque::new(), armed: false };
+    let nic = |node: &NodeId| {
+        let nic = topology.host_link(*node).0;
+        let gate = ports[nic as usize].gate.is_some().then(Box::default);
+        Host { nic, ready: VecDeque::new(), armed: false, gate }
+    };
+    let nics: Vec<Host> = topology.hosts.iter().map(nic).collect();
     let transports = scenario.transports().iter().map(|(name, config)| (name.as_str().into(), config.clone()));
     Ok(World {
         core: Core {
@@ -129,7 +135,7 @@ pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefet
         },
         hosts: Hosts {
             reordering: Default::default(),
-            hosts: topology.hosts.iter().map(nic).collect::<Vec<_>>().into(),
+            hosts: nics.into(),
             ends: Ends::default(),
             transports: transports.collect::<Vec<_>>().into(),
             framing: framing.with_trailer(telemetry.trailer()),
@@ -150,41 +156,19 @@ pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefet
         next_app: Time::ZERO,
         samples,
         standstill: (Time::ZERO, 0),
+        progress: (0, 0),
         stall_events: engine.stall_events,
         max_events: engine.max_events.unwrap_or(u64::MAX),
     })
 }
 
 /// The switches with their mechanisms.
-fn switches(scenario: &Scenario, framing: &Framing) -> Vec<SwitchNode> {
+fn switches(scenario: &Scenario) -> Vec<SwitchNode> {
     let topology = scenario.topology();
     let switch = &scenario.doc().switch;
     let of = |s: usize| {
         let node = NodeId((topology.hosts.len() + s) as u32);
-        let links = topology.out_links(node);
-        let port = |link: &LinkId| {
-            let wire = &topology.links[link.index()];
-            PortSite {
-                link: *link,
-                rate: wire.rate,
-                overhead: overhead(topology, *link, framing),
-                peer: topology.nodes[wire.to.index()].name.clone(),
-                to_host: topology.host_id(wire.to).is_some(),
-                peer_runs: match topology.host_id(wire.to) {
-                    Some(_) => Vec::new(),
-                    None => scenario.mechanisms(wire.to).keys_at(&topology.nodes[wire.to.index()].name),
-                },
-            }
-        };
-        let site = Site {
-            name: topology.nodes[node.index()].name.clone(),
-            ports: links.iter().map(port).collect(),
-            framing: *framing,
-            trailer: scenario.doc().telemetry.trailer(),
-            ttl: switch.ttl,
-            cell: switch.cell_bytes(),
-            seed: scenario.seed(),
-        };
+        let site = scenario.site(node);
         let mechanisms = scenario.mechanisms(node).at(&site);
         SwitchNode {
             name: site.name.as_str().into(),
@@ -193,7 +177,7 @@ fn switches(scenario: &Scenario, framing: &Framing) -> Vec<SwitchNode> {
             rng: Stream::new(scenario.seed(), Purpose::Spraying, s as u64),
             hooks: mechanisms.iter().map(MechanismState::hooks).fold(Hooks::NONE, Hooks::with),
             mechanisms,
-            ports: links.iter().map(|link| link.0).collect(),
+            ports: site.ports.iter().map(|port| port.link.0).collect(),
             outbox: VecDeque::new(),
         }
     };
@@ -213,13 +197,8 @@ fn shared_buffers(scenario: &Scenario) -> Vec<SharedBuffer> {
     (0..topology.switch_count()).map(of).collect()
 }
 
-/// Wire bytes of each frame on a link besides its own.
-fn overhead(topology: &Topology, link: LinkId, framing: &Framing) -> u16 {
-    topology.links[link.index()].wire_overhead.map_or(framing.gap, |bytes| bytes.get() as u16 - framing.header)
-}
-
 /// All links with the ports that feed them, and by link the ingress port of the switch.
-fn links_and_ports(scenario: &Scenario, framing: &Framing, switches: &[SwitchNode]) -> (Vec<Link>, Vec<Port>, Rings, Vec<u16>) {
+fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, Vec<Port>, Rings, Vec<u16>) {
     let topology = scenario.topology();
     let explicit = scenario.doc().engine.ports == PortModel::Explicit;
     let mut rings = Rings::default();
@@ -230,7 +209,7 @@ fn links_and_ports(scenario: &Scenario, framing: &Framing, switches: &[SwitchNod
     let mut ingress = Vec::with_capacity(topology.links.len());
     for (i, wire) in topology.links.iter().enumerate() {
         let id = LinkId(i as u32);
-        let gap = overhead(topology, id, framing);
+        let gap = scenario.overhead(id);
         // What a packet spends inside the node at the far end before that acts on it is part of the delay.
         let mut link = Link::new(&mut rings, scenario.hop_delay(id), wire.rate, gap, far_end(topology, wire.to));
         let owner = match far_end(topology, wire.from) {
@@ -255,6 +234,7 @@ fn links_and_ports(scenario: &Scenario, framing: &Framing, switches: &[SwitchNod
             rng: Stream::new(scenario.seed(), Purpose::Marking, i as u64),
             watched: scenario.watched().binary_search(&id).ok().map(|number| number as u32),
             explicit: None,
+            gate: None,
             name: topology.link_name(id).as_str().into(),
             sampled: [0; 4],
         };
@@ -267,6 +247,10 @@ fn links_and_ports(scenario: &Scenario, framing: &Framing, switches: &[SwitchNod
             equip(&mut link, &mut port, scenario, id, explicit, sends);
         }
         let at_arrival = Hooks::INGRESS.with(Hooks::ROUTE);
+        // A NIC too, where the switch that it leads to may ask it to pause.
+        if sends.any(Hooks::GATES) || hooks(link.far_end()).any(Hooks::GATES) {
+            port.gate = Some(Box::default());
+        }
         let holds = matches!(link.far_end(), FarEnd::Host(_)) && scenario.doc().host.holds_packets();
         // Packets of followed flows are recorded where they arrive, and frames of captured links.
         let followed = !scenario.doc().telemetry.hosts.is_empty() || scenario.captured_links().binary_search(&id).is_ok();

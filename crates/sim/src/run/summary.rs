@@ -217,6 +217,8 @@ pub(crate) fn summary(world: &World, queries: &[Option<Span>], outcomes: &mut [V
             "port": p.name.to_string(),
             "tx_bytes": tx_bytes,
             "drops": p.drops,
+            "pauses": p.gate.as_deref().map_or(0, |gate| gate.pauses.iter().sum::<u64>()),
+            "paused_ps": p.gate.as_deref().map_or(0, |gate| gate.paused.iter().map(|paused| paused.ps()).sum::<u64>()),
             "utilisation": used,
         });
         // The largest queue of a host's NIC is not recorded, and it marks nothing.
@@ -266,7 +268,7 @@ pub(crate) fn summary(world: &World, queries: &[Option<Span>], outcomes: &mut [V
             json!({"port": p.name.to_string(), "bytes": p.peak_bytes, "packets": p.peak_packets, "time_ps": p.peak_time.ps()})
         }),
         "ports": hottest.iter().take(16).map(|l| port(*l)).collect::<Vec<_>>(),
-        "host_ports": world.dropping_hosts().iter().take(16).map(|l| port(*l)).collect::<Vec<_>>(),
+        "host_ports": world.troubled_hosts().iter().take(16).map(|l| port(*l)).collect::<Vec<_>>(),
     })
 }
 

@@ -55,7 +55,7 @@ fn wire_overhead_is_a_parameter_of_the_link() {
 fn mechanisms_have_the_counters_that_are_declared() {
     let text =
         "[topology]\nkind = \"single_switch\"\nhosts = 9\n[switch]\nbuffer = { kind = \"static\", per_port = \"16 packets\" }\n\
-                [switch.mechanisms.pdn]\n[switch.mechanisms.rimm]\n[switch.mechanisms.trimming]\n\n\
+                [switch.mechanisms.pdn]\n[switch.mechanisms.pfc]\n[switch.mechanisms.rimm]\n[switch.mechanisms.trimming]\n\n\
                 [transport]\nkind = \"tcp\"\nhandshake = false\ntrim_nack = true\ndrop_notification = true\n\
                 [[traffic]]\nkind = \"incast\"\nreceiver = \"h8\"\nsize = \"200KB\"\n";
     let scenario = Scenario::from_toml(text, Path::new(".")).expect("a valid scenario");

@@ -1,6 +1,6 @@
 //! What a scenario has around its switches' mechanisms, and the checks that several of them share.
 
-use super::names_it;
+use super::{names_it, Site};
 use fanin_packet::{Framing, Signals};
 use fanin_params::{pattern, Cx, Node as Value, Param};
 use fanin_units::Amount;
@@ -18,6 +18,12 @@ pub struct Surroundings<'a> {
     pub cell: u32,
     /// Some port has queues for several classes.
     pub classes: bool,
+    /// Those switches themselves; empty where the topology could not be built.
+    pub sites: &'a [Site],
+    /// The names of links in a circle, the packets of each going on over the next; none where routes have no circle.
+    pub circle: &'a dyn Fn() -> Option<Vec<String>>,
+    /// The NICs of hosts are queues, first in, first out.
+    pub fifo_nics: bool,
     /// A marking policy drops packets.
     pub marking_drops: bool,
     /// The transports in use.
@@ -42,6 +48,8 @@ pub struct TransportInUse<'a> {
     pub mtu: u16,
     /// Bytes of IP and transport header of a packet without data.
     pub headers: u16,
+    /// It hands several segments to the NIC at once (TSO).
+    pub bursts: bool,
 }
 
 impl Surroundings<'_> {

@@ -10,18 +10,20 @@
 
 mod around;
 mod pdn;
+mod pfc;
 pub(crate) mod rimm;
 mod trimming;
 
 pub use around::{Surroundings, TransportInUse};
 pub use pdn::{NoticeCounts, Operations, PdnParams};
+pub use pfc::{DynamicXoff, PfcCounts, PfcParams, StaticXoff, Xoff};
 pub use rimm::{AlertBy, DrainedParams, FlowletGap, Hops, Release, RimmCounts, RimmParams, UnorderedParams};
 pub use trimming::{Cut, TrimCounts, TrimmingParams};
 
-use crate::{DropReason, PortView};
+use crate::{DropReason, Pause, PortView};
 use fanin_packet::{Control, Envelope, Framing, PacketId, Reference, Shim, Signal, Signals};
 use fanin_params::{params, pattern, CounterDef, Counters, Cx, Param};
-use fanin_units::{Amount, BitRate, Bytes, LinkId, Purpose, Stream, Time};
+use fanin_units::{Amount, BitRate, Bytes, LinkId, Purpose, Span, Stream, Time};
 
 /// A port of a switch: its place among the switch's links.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -47,6 +49,8 @@ pub struct PortSite {
     pub to_host: bool,
     /// Keys of the mechanisms that run there, if it is a switch.
     pub peer_runs: Vec<&'static str>,
+    /// Propagation there and back, and what both ends take from a last bit until they act on the frame.
+    pub round_trip: Span,
 }
 
 /// What a switch knows of itself from the start.
@@ -108,6 +112,8 @@ impl Hooks {
     pub const EGRESS: Hooks = Hooks(1 << 8);
     /// It puts headers into frames, into which ports write what they leave behind ([`Shim::unit`]).
     pub const SHIMS: Hooks = Hooks(1 << 9);
+    /// It pauses classes of its ports ([`Effect::Gate`]) and NICs of its hosts ([`Mechanism::pause`]).
+    pub const GATES: Hooks = Hooks(1 << 10);
 
     /// Both.
     #[must_use]
@@ -237,6 +243,8 @@ pub enum Effect {
     Timer(Time),
     /// Departures of a port are events while packets wait there, so that [`Mechanism::on_egress`] runs for each of them.
     Watch(PortNo),
+    /// From now on these classes of a port wait, a bit for each, and all others may send. The frame on the wire is not interrupted.
+    Gate { port: PortNo, closed: u8 },
     /// A message that is forwarded as packets are: the headers of `packet`, and `shim`. It joins the queue of a port as a
     /// packet does, and may be dropped wherever a packet may ([`Mechanism::on_lost`]).
     /// `class`: that of the packet where it is absent.
@@ -354,10 +362,12 @@ pub(crate) trait Mechanism: Sized {
         Verdict::Drop(DropReason::BUFFER_FULL)
     }
 
-    /// A packet was dropped, at a port or before one. `reference`: how it can be named to its sender.
+    /// A packet was dropped, at a port or before one. `packet` stood for it until now; `reference`: how it can be named to its
+    /// sender.
     fn on_drop(
         &mut self,
         _node: &mut dyn Node,
+        _packet: PacketId,
         _envelope: &Envelope,
         _reference: Option<Reference>,
         _reason: DropReason,
@@ -404,6 +414,11 @@ pub(crate) trait Mechanism: Sized {
     /// What a host hands to the endpoint of the flow that a message names.
     fn signal(_body: &[u8]) -> Signal {
         Signal::Undefined
+    }
+
+    /// What a message asks of a host's NIC; `None`: it is for an endpoint.
+    fn pause(_body: &[u8]) -> Option<Pause> {
+        None
     }
 }
 
@@ -538,6 +553,18 @@ macro_rules! registry {
             }
         }
 
+        impl Mechanisms {
+            /// What a message asks of a host's NIC; `None`: it is for an endpoint, or nobody's.
+            pub fn pause(control: &Control, length: u8) -> Option<Pause> {
+                $(
+                    if <$state as Mechanism>::ETHER_TYPES.contains(&control.ether_type) {
+                        return <$state as Mechanism>::pause(control.body(length));
+                    }
+                )*
+                None
+            }
+        }
+
         impl MechanismState {
             pub fn hooks(&self) -> Hooks {
                 match self { $( Self::$name(m) => m.hooks(), )* }
@@ -618,12 +645,13 @@ macro_rules! registry {
             pub fn on_drop(
                 &mut self,
                 node: &mut dyn Node,
+                packet: PacketId,
                 envelope: &Envelope,
                 reference: Option<Reference>,
                 reason: DropReason,
                 fx: &mut Effects,
             ) {
-                match self { $( Self::$name(m) => m.on_drop(node, envelope, reference, reason, fx), )* }
+                match self { $( Self::$name(m) => m.on_drop(node, packet, envelope, reference, reason, fx), )* }
             }
 
             pub fn on_departure(&mut self, port: PortNo, envelope: &Envelope) -> Option<Message> {
@@ -665,6 +693,8 @@ macro_rules! registry {
 registry! {
     /// Packet drop notification: the sender of a dropped packet is notified at once. Absent: it does not run.
     pdn => Pdn(PdnParams, pdn::Pdn),
+    /// Priority flow control: a neighbour whose packets take too much of the memory is asked to pause. Absent: it does not run.
+    pfc => Pfc(PfcParams, pfc::Pfc),
     /// RIMM: packets for a queue that is too long wait on a detour by a neighbour. Absent: it does not run.
     rimm => Rimm(RimmParams, rimm::Rimm),
     /// Trimming: what finds no room loses its payload instead of being dropped. Absent: it does not run.
@@ -678,7 +708,7 @@ pub(crate) mod testing {
     use super::{Node, PortNo, PortSite, Site};
     use crate::PortView;
     use fanin_packet::{Envelope, Framing};
-    use fanin_units::{BitRate, LinkId, Time};
+    use fanin_units::{BitRate, LinkId, Span, Time};
 
     pub struct Bench {
         pub now: Time,
@@ -713,6 +743,7 @@ pub(crate) mod testing {
             peer: (*peer).to_string(),
             to_host: peer.starts_with('h'),
             peer_runs: if peer.starts_with('h') { Vec::new() } else { vec!["pdn", "trimming"] },
+            round_trip: Span::from_us(2),
         };
         let ports = (0..).zip(peers).map(port).collect();
         Site { name: "s0".to_string(), ports, framing: Framing::ETHERNET, trailer: 0, ttl: 64, cell: 80, seed: 1 }

@@ -5,7 +5,7 @@
 
 use super::{longest, names_it, Effect, Effects, Hooks, Mechanism, Message, Node, PortNo, Site, Surroundings, Turn};
 use crate::DropReason;
-use fanin_packet::{address, Control, Envelope, IpVersion, Kind, Lost, Part, Reference, Side, Signal, Signals};
+use fanin_packet::{address, Control, Envelope, IpVersion, Kind, Lost, PacketId, Part, Reference, Side, Signal, Signals};
 use fanin_params::{counters, names, params, Cx, Param};
 use fanin_units::{Bytes, Stream};
 use std::collections::VecDeque;
@@ -246,6 +246,7 @@ impl Mechanism for Pdn {
     fn on_drop(
         &mut self,
         node: &mut dyn Node,
+        _packet: PacketId,
         dropped: &Envelope,
         reference: Option<Reference>,
         reason: DropReason,
@@ -359,7 +360,7 @@ mod tests {
         let mut fx = Effects::default();
         for seq in seqs {
             let (envelope, reference) = dropped(seq);
-            pdn.on_drop(&mut bench(2), &envelope, Some(reference), DropReason::BUFFER_FULL, &mut fx);
+            pdn.on_drop(&mut bench(2), 0, &envelope, Some(reference), DropReason::BUFFER_FULL, &mut fx);
         }
         fx.list.into_iter().map(|(_, effect)| effect).collect()
     }
@@ -438,7 +439,7 @@ mod tests {
         let (envelope, reference) = dropped(1);
         let ack = Reference { part: Part::Acknowledgment, ..reference };
         let mut raised = |reference, reason| {
-            pdn.on_drop(&mut bench(2), &envelope, reference, reason, &mut Effects::default());
+            pdn.on_drop(&mut bench(2), 0, &envelope, reference, reason, &mut Effects::default());
             pdn.counts.raised
         };
         assert_eq!(raised(Some(reference), DropReason::TTL), 0);

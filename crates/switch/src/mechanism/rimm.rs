@@ -409,7 +409,15 @@ impl Mechanism for Rimm {
         fx.push(Effect::Clone { packet, port: way, ttl: self.ttl, class: self.message_class, shim });
     }
 
-    fn on_drop(&mut self, _: &mut dyn Node, dropped: &Envelope, _: Option<Reference>, _: DropReason, _: &mut Effects) {
+    fn on_drop(
+        &mut self,
+        _: &mut dyn Node,
+        _: PacketId,
+        dropped: &Envelope,
+        _: Option<Reference>,
+        _: DropReason,
+        _: &mut Effects,
+    ) {
         self.counts.dropped_away += u64::from(dropped.kind != Kind::Control && dropped.extra.shim() == NUMBER_BYTES);
     }
 

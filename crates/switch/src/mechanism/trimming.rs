@@ -257,7 +257,15 @@ impl Mechanism for Trimming {
         self.join(node, p, port, fx)
     }
 
-    fn on_drop(&mut self, _: &mut dyn Node, dropped: &Envelope, _: Option<Reference>, _: DropReason, _: &mut Effects) {
+    fn on_drop(
+        &mut self,
+        _: &mut dyn Node,
+        _: PacketId,
+        dropped: &Envelope,
+        _: Option<Reference>,
+        _: DropReason,
+        _: &mut Effects,
+    ) {
         self.counts.headers_lost += u64::from(dropped.trimmed);
     }
 

@@ -28,6 +28,8 @@ pub struct Drr {
     active: VecDeque<usize>,
     /// Whether the head of the active list has had this visit's quantum.
     visiting: bool,
+    /// Classes that send nothing, a bit for each: they are not in the active list.
+    closed: u8,
 }
 
 /// What the scan of the active list found.
@@ -49,6 +51,7 @@ impl Drr {
             queues: vec![VecDeque::new(); count],
             active: VecDeque::with_capacity(MAX_CLASSES),
             visiting: false,
+            closed: 0,
         }
     }
 
@@ -123,10 +126,24 @@ impl Discipline for Drr {
     }
 
     fn enqueue(&mut self, class: usize, frame: u16) {
-        if self.queues[class].is_empty() {
+        if self.queues[class].is_empty() && self.closed >> class & 1 == 0 {
             self.active.push_back(class);
         }
         self.queues[class].push_back(frame);
+    }
+
+    /// A class that closes leaves the active list and forgets its deficit, as one that is empty; one that opens joins the end.
+    fn gate(&mut self, closed: u8) {
+        let changed = std::mem::replace(&mut self.closed, closed) ^ closed;
+        for class in (0..self.queues.len()).filter(|class| changed >> class & 1 != 0 && !self.queues[*class].is_empty()) {
+            if closed >> class & 1 == 0 {
+                self.active.push_back(class);
+            } else if let Some(at) = self.active.iter().position(|c| *c == class) {
+                self.active.remove(at);
+                self.deficit[class] = 0;
+                self.visiting &= at > 0;
+            }
+        }
     }
 
     fn next(&self) -> Option<usize> {

@@ -12,13 +12,14 @@ params! {
 #[derive(Clone, Debug)]
 pub struct Fifo {
     packets: u32,
+    closed: bool,
 }
 
 impl Discipline for Fifo {
     type Params = FifoParams;
 
     fn new(_params: &FifoParams) -> Self {
-        Fifo { packets: 0 }
+        Fifo { packets: 0, closed: false }
     }
 
     fn classes(_params: &FifoParams) -> usize {
@@ -37,7 +38,11 @@ impl Discipline for Fifo {
 
     #[inline]
     fn next(&self) -> Option<usize> {
-        (self.packets > 0).then_some(0)
+        (self.packets > 0 && !self.closed).then_some(0)
+    }
+
+    fn gate(&mut self, closed: u8) {
+        self.closed = closed & 1 != 0;
     }
 
     #[inline]

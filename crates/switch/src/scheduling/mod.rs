@@ -38,6 +38,9 @@ pub(crate) trait Discipline: Sized {
     /// The class whose first packet is next.
     fn next(&self) -> Option<usize>;
 
+    /// From now on these classes send nothing, as if nothing of them waited; the others send. A bit for each class.
+    fn gate(&mut self, closed: u8);
+
     /// The first packet of `class`, which is what `next` said, has left.
     fn dequeued(&mut self, class: usize, frame: u16);
 
@@ -96,7 +99,12 @@ macro_rules! registry {
                 match self { $( Scheduler::$name(state) => state.enqueue(class, frame), )* }
             }
 
-            /// The class whose first packet is next; none when nothing waits.
+            /// From now on these classes send nothing, and all others do; a bit for each class.
+            pub fn gate(&mut self, closed: u8) {
+                match self { $( Scheduler::$name(state) => state.gate(closed), )* }
+            }
+
+            /// The class whose first packet is next; none when nothing waits that may be sent.
             #[inline]
             pub fn next(&self) -> Option<usize> {
                 match self { $( Scheduler::$name(state) => state.next(), )* }

@@ -16,12 +16,13 @@ params! {
 pub struct Strict {
     packets: [u32; MAX_CLASSES],
     classes: usize,
+    closed: u8,
 }
 
 impl Strict {
     /// A port with this many classes and no packets.
     pub(super) fn with_classes(classes: usize) -> Self {
-        Strict { packets: [0; MAX_CLASSES], classes }
+        Strict { packets: [0; MAX_CLASSES], classes, closed: 0 }
     }
 }
 
@@ -52,7 +53,11 @@ impl Discipline for Strict {
 
     #[inline]
     fn next(&self) -> Option<usize> {
-        self.packets.iter().position(|n| *n > 0)
+        self.packets.iter().enumerate().position(|(class, n)| *n > 0 && self.closed >> class & 1 == 0)
+    }
+
+    fn gate(&mut self, closed: u8) {
+        self.closed = closed;
     }
 
     #[inline]

@@ -59,6 +59,11 @@ impl Discipline for StrictDrr {
         self.strict.next().or_else(|| self.drr.next().map(|class| class + self.first))
     }
 
+    fn gate(&mut self, closed: u8) {
+        self.strict.gate(closed);
+        self.drr.gate(closed >> self.first);
+    }
+
     fn dequeued(&mut self, class: usize, frame: u16) {
         if class < self.first {
             self.strict.dequeued(class, frame);

@@ -23,6 +23,10 @@ impl TransportParams for Tcp {
         self.mtu
     }
 
+    fn bursts(&self) -> bool {
+        self.tso
+    }
+
     fn with_mtu_less(self, bytes: u16) -> Self {
         Tcp { mtu: self.mtu - bytes, ..self }
     }

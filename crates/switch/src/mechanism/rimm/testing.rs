@@ -77,6 +77,7 @@ impl Switch {
             overhead: 20,
             peer: format!("n{i}"),
             to_host: i == neighbours,
+            round_trip: fanin_units::Span::from_us(2),
             peer_runs: if i == neighbours { Vec::new() } else { vec!["rimm"] },
         };
         let site = Site {

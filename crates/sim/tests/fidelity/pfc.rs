@@ -1,0 +1,242 @@
+//! Priority flow control: lossless with its own headroom and not with a byte less than is used; pauses spread to hosts, hold up only
+//! their class, and circles of them are found.
+
+use crate::common::*;
+use fanin_sim::{Pause, World};
+use fanin_telemetry::PauseRow;
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde_json::Value;
+
+struct Outcome {
+    ran: Ran,
+    summary: Value,
+    frames: u64,
+}
+
+impl Outcome {
+    fn pfc(&self, name: &str) -> u64 {
+        self.summary["mechanisms"]["pfc"][name].as_u64().expect(name)
+    }
+
+    /// Pauses of the ports of a node.
+    fn pauses(&self, port: &str) -> Vec<&PauseRow> {
+        self.ran.kept.pauses.iter().filter(|row| row.port.to_string().starts_with(port)).collect()
+    }
+
+    fn complete(&self) -> bool {
+        self.ran.kept.flows.iter().all(|flow| flow.status.to_string() == "complete")
+    }
+}
+
+/// What must hold at any time.
+fn balance(world: &mut World) {
+    let ports = world.ports_now();
+    let t = world.totals();
+    assert_eq!(t.sent, t.delivered + t.stray + t.dropped + world.in_flight(), "{t:?}");
+    let exist = ports.iter().map(|p| p.on_wire + p.queue_packets).sum::<u64>() + world.held();
+    assert_eq!(exist, world.in_flight() + world.messages_on_the_way() - world.control_frames_waiting());
+}
+
+fn play(text: &str) -> Outcome {
+    let mut world = run_in_steps(text, balance);
+    let (ports, totals, now) = (world.ports_now(), world.totals(), world.now());
+    let frames = world.counter("pfc", "frames_sent");
+    let (summary, _) = fanin_sim::finish(&mut world).expect("tables");
+    Outcome { ran: Ran { kept: world.into_kept().expect("tables"), ports, totals, now }, summary, frames }
+}
+
+/// Datagrams of 1 kB at line rate: what they lose nobody makes good.
+fn cbr(src: &str, dst: &str, class: u8, size: &str) -> String {
+    format!(
+        "[[traffic]]\nkind = \"cbr\"\nname = \"{src}-{dst}-{class}\"\nsrc = \"{src}\"\ndst = \"{dst}\"\nrate = \"10Gbps\"\ncounts = \"wire\"\npacket = \"1472B\"\nsize = \"{size}\"\nclass = {class}\n"
+    )
+}
+
+fn switch(pfc: &str, more: &str) -> String {
+    format!("[switch]\nlatency = \"300ns\"\nbuffer = \"unlimited\"\nmechanisms.pfc = {{ {pfc} }}\n{more}\n[telemetry]\nsample = \"off\"\n")
+}
+
+fn star(hosts: u32, pfc: &str, more: &str) -> String {
+    let link = "link = { rate = \"10Gbps\", delay = \"1us\" }";
+    format!("[topology]\nkind = \"single_switch\"\nhosts = {hosts}\n{link}\n{}", switch(pfc, more))
+}
+
+/// h0 and h1 send at line rate to h2: each is paused half of the time.
+fn two_to_one(pfc: &str) -> String {
+    format!("{}{}{}", star(3, pfc, ""), cbr("h0", "h2", 0, "2MB"), cbr("h1", "h2", 0, "2MB"))
+}
+
+const SMALL: &str = "memory = \"500KB\", classes = [0], xoff = { kind = \"static\", bytes = \"30KB\" }";
+
+/// Everything arrives, the line is never idle, and each NIC waits for half of the time.
+#[test]
+fn a_fan_in_loses_nothing_and_keeps_the_line_busy() {
+    let ran = play(&two_to_one(SMALL));
+    assert!(ran.complete() && ran.ran.totals.dropped == 0);
+    assert!(ran.pfc("xoff") > 10 && ran.pfc("xoff") == ran.pfc("xon"), "{}", ran.summary["mechanisms"]);
+    assert_eq!((ran.pfc("frames_sent"), ran.frames), (ran.pfc("xoff") + ran.pfc("xon") + ran.pfc("refreshed"), ran.frames));
+    let packets = 2.0 * (2_000_000.0 / 1472.0_f64).ceil();
+    let busy = packets * 1538.0 * 800.0;
+    near("time of both", ran.ran.now.ps() as f64, busy, 0.005);
+    for nic in ["h0->", "h1->"] {
+        let paused: u64 = ran.pauses(nic).iter().map(|row| row.end_ps.expect("it ended") - row.start_ps).sum();
+        near(nic, paused as f64, busy / 2.0, 0.02);
+    }
+    assert!(ran.ran.kept.pauses.iter().all(|row| row.port.to_string().starts_with('h')), "the switch is paused by nobody");
+}
+
+/// The headroom that is computed suffices; what was used of it does too, and with a byte less a packet is lost.
+#[test]
+fn one_byte_less_than_the_headroom_in_use_loses() {
+    let own = play(&two_to_one(SMALL));
+    let used = own.pfc("headroom_peak_bytes");
+    // A frame that begins as the pause comes, one before the PFC frame, there and back, in whole frames.
+    assert!(used > 3_000 && own.pfc("dropped_lossless") == 0);
+    let exact = play(&two_to_one(&format!("{SMALL}, headroom = \"{used}B\"")));
+    assert_eq!((exact.ran.totals.dropped, exact.pfc("headroom_peak_bytes")), (0, used));
+    let less = play(&two_to_one(&format!("{SMALL}, headroom = \"{}B\"", used - 1)));
+    assert!(less.ran.totals.dropped > 0 && less.pfc("dropped_lossless") == less.ran.totals.dropped);
+    assert_eq!(less.summary["drops_by_reason"]["headroom_full"].as_u64(), Some(less.ran.totals.dropped));
+}
+
+/// A port that XOFF leaves 1 frame after the pause: the pause frame leaves, crosses the link, and the NIC ends the frame that it sends.
+/// The times are those of the definition, to the picosecond.
+#[test]
+fn a_pause_begins_when_its_frame_has_arrived() {
+    let ran =
+        play(&two_to_one("memory = \"500KB\", classes = [0], xoff = { kind = \"static\", bytes = \"1B\" }, xon_gap = \"1B\""));
+    // Both first frames arrive at once; the second of them waits, is the first byte above XOFF, and its PFC frame leaves at once.
+    let (frame, pfc, link, latency) = (tx_ps(1538, 10), tx_ps(84, 10), 1_000_000, 300_000);
+    let first: u64 = ran.ran.kept.pauses.iter().map(|row| row.start_ps).min().expect("a pause");
+    assert_eq!(first, frame + link + latency + pfc + link);
+}
+
+/// Classes that are not paused go on: h0 sends both to a port that is full and to one that is free.
+#[test]
+fn only_the_class_that_is_asked_for_waits() {
+    let strict = "scheduling = { kind = \"strict\", classes = 4 }";
+    let pfc = SMALL.replace("[0]", "[2]");
+    let senders = ["h0", "h1", "h4", "h5"].map(|src| cbr(src, "h2", 2, "500KB")).concat();
+    let traffic = |class| format!("{senders}{}", cbr("h0", "h3", class, "300KB"));
+    let victim = |ran: &Outcome| {
+        let flow = ran.ran.kept.flows.iter().find(|flow| flow.dst.to_string() == "h3").expect("the victim");
+        flow.finish_ps.expect("complete") - flow.start_ps
+    };
+    let same = play(&format!("{}{}", star(6, &pfc, strict), traffic(2)));
+    let other = play(&format!("{}{}", star(6, &pfc, strict), traffic(1)));
+    for ran in [&same, &other] {
+        assert!(ran.complete() && ran.ran.totals.dropped == 0);
+        assert!(ran.ran.kept.pauses.iter().all(|row| row.class == 2));
+    }
+    // In its own class it waits with the paused flow; in another it shares the NIC with it alone.
+    assert!(victim(&same) > victim(&other) * 5 / 4, "{} and {}", victim(&same), victim(&other));
+}
+
+/// Other classes are no lossless ones: their packets are dropped at their share of the pool, and nobody is paused for them.
+#[test]
+fn other_classes_are_dropped() {
+    let strict = "scheduling = { kind = \"strict\", classes = 2 }";
+    let text = format!("{}{}{}", star(3, SMALL, strict), cbr("h0", "h2", 1, "1MB"), cbr("h1", "h2", 1, "1MB"));
+    let ran = play(&text);
+    assert!(ran.pfc("dropped_lossy") > 100 && ran.pfc("dropped_lossy") == ran.ran.totals.dropped);
+    assert_eq!((ran.pfc("xoff"), ran.ran.kept.pauses.len()), (0, 0));
+}
+
+/// Pauses spread: the port to h2 is the bottleneck, so its switch pauses the other switch, which pauses its hosts; a flow of theirs to
+/// a free host waits too.
+#[test]
+fn a_pause_spreads_from_switch_to_switch() {
+    let text = format!(
+        "[topology]\nkind = \"dumbbell\"\nleft = 2\nright = 2\nhost_link = {{ rate = \"10Gbps\", delay = \"1us\" }}\n\
+         bottleneck = {{ rate = \"40Gbps\", delay = \"1us\" }}\n{}{}{}",
+        switch(SMALL, ""),
+        cbr("h0", "h2", 0, "2MB"),
+        cbr("h1", "h2", 0, "2MB")
+    );
+    let ran = play(&text);
+    assert!(ran.complete() && ran.ran.totals.dropped == 0);
+    let first = |node| ran.pauses(node).iter().map(|row| row.start_ps).min().expect(node);
+    assert!(first("left->") < first("h0->") && first("left->") < first("h1->"));
+    assert!(ran.pauses("right->").is_empty());
+    let with = play(&format!("{text}{}", cbr("h0", "h3", 0, "200KB")));
+    let victim = with.ran.kept.flows.iter().find(|flow| flow.dst.to_string() == "h3").expect("the victim");
+    let alone = 136 * tx_ps(1538, 10);
+    let took = victim.finish_ps.expect("complete") - victim.start_ps;
+    assert!(took > alone * 5 / 2, "{took} for {alone}, of which sharing the NIC explains the double: its other links were free");
+}
+
+/// A pause ends by itself when nobody asks for it again, and is asked for again while it has to last.
+#[test]
+fn pauses_are_asked_for_again_in_time() {
+    let ran = play(&two_to_one(&format!("{SMALL}, quanta = 40")));
+    assert!(ran.complete() && ran.ran.totals.dropped == 0 && ran.pfc("refreshed") > 10, "{}", ran.summary["mechanisms"]);
+    // No row ends by time: each lasts until the frame that ends it, which comes a round trip after the queue is below XON.
+    let shortest = ran.ran.kept.pauses.iter().map(|row| row.end_ps.expect("it ended") - row.start_ps).min();
+    assert!(shortest > Some(1_000_000), "{shortest:?}");
+}
+
+/// Five switches in a ring, each with a host that sends to the one two switches on: all links of the ring wait for each other, and the
+/// run ends and says which.
+#[test]
+fn a_circle_of_pauses_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let link = |a: String, b: String| format!("{{\"a\": \"{a}\", \"b\": \"{b}\"}}");
+    let links = (0..5).flat_map(|i| [link(format!("h{i}"), format!("s{i}")), link(format!("s{i}"), format!("s{}", (i + 1) % 5))]);
+    let links: Vec<String> = links.collect();
+    std::fs::write(folder.path().join("ring.json"), format!("{{\"links\": [{}]}}", links.join(", "))).expect("a file");
+    let pfc = SMALL.replace("30KB", "3KB");
+    let head = "[topology]\nkind = \"file\"\npath = \"ring.json\"\nrate = \"10Gbps\"\ndelay = \"1us\"\n";
+    let flows: String = (0..5).map(|i| cbr(&format!("h{i}"), &format!("h{}", (i + 2) % 5), 0, "2MB")).collect();
+    let text = format!("{head}{}{flows}", switch(&pfc, ""));
+    let scenario = fanin_scenario::Scenario::from_toml(&text, folder.path()).expect("a scenario");
+    let mut world = fanin_sim::world(&scenario, &fanin_sim::Destination::Memory).expect("a world");
+    let message = loop {
+        match world.advance(1 << 16).expect("tables in memory") {
+            Pause::Budget => {}
+            Pause::Done => panic!("it ended"),
+            Pause::Stuck(message) => break message,
+        }
+    };
+    println!("{message}");
+    assert!(message.starts_with("deadlock: paused ports wait for each other: s"), "{message}");
+    for i in 0..5 {
+        assert!(message.contains(&format!("s{i}->s{}", (i + 1) % 5)), "{message}");
+    }
+}
+
+fn fabric() -> impl Strategy<Value = String> {
+    let leaf_spine = "kind = \"leaf_spine\"\nleaves = 2\nhosts_per_leaf = 3\nspines = 2\nhost_link = { rate = \"10Gbps\", delay = \"500ns\" }\nuplink = { rate = \"RATE\", delay = \"DELAY\" }";
+    let fat_tree = "kind = \"fat_tree\"\nk = 4\nlink = { rate = \"RATE\", delay = \"DELAY\" }";
+    (select(vec![leaf_spine, fat_tree]), select(vec!["10Gbps", "25Gbps", "40Gbps"]), select(vec!["0ps", "700ns", "3us"]))
+        .prop_map(|(text, rate, delay)| text.replace("RATE", rate).replace("DELAY", delay))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    /// With its own headroom nothing is lost, whatever the traffic, and everything ends.
+    #[test]
+    fn a_lossless_fabric_never_drops(
+        topology in fabric(),
+        scheduling in select(vec!["\"fifo\"", "{ kind = \"strict\", classes = 3 }", "{ kind = \"drr\", quanta = [\"1518B\", \"3036B\", \"600B\"] }"]),
+        xoff in select(vec!["{ kind = \"static\", bytes = \"3KB\" }", "{ kind = \"static\", bytes = \"60KB\" }", "{ kind = \"dynamic\", alpha = 0.05 }", "{ kind = \"dynamic\", alpha = 2.0 }"]),
+        reserved in select(vec!["0B", "2KB"]),
+        response in select(vec!["0ps", "800ns"]),
+        quanta in select(vec![100_u32, 65_535]),
+        flows in prop::collection::vec((0..6_u32, 0..6_u32, 0..3_u8, 20..200_u32), 2..7),
+        ports in select(vec!["auto", "explicit"]),
+    ) {
+        let classes = if scheduling.contains("fifo") { 1 } else { 3 };
+        let pfc = format!("memory = \"3MB\", classes = [0, 1, 2], xoff = {xoff}, reserved = \"{reserved}\", response = \"{response}\", quanta = {quanta}");
+        let mut text = format!("[topology]\n{topology}\n{}[engine]\nports = \"{ports}\"\n", switch(&pfc, &format!("scheduling = {scheduling}")));
+        for (i, (src, dst, class, kilobytes)) in flows.iter().enumerate() {
+            let dst = if src == dst { (dst + 1) % 6 } else { *dst };
+            text.push_str(&cbr(&format!("h{src}"), &format!("h{dst}"), class % classes, &format!("{kilobytes}KB")).replace("name = \"", &format!("name = \"{i}-")));
+        }
+        let ran = play(&text);
+        prop_assert_eq!(ran.ran.totals.dropped, 0);
+        prop_assert!(ran.complete());
+        prop_assert_eq!(ran.pfc("xoff"), ran.pfc("xon"));
+    }
+}

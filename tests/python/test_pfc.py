@@ -1,0 +1,64 @@
+"""Priority flow control: what results, captures and the doctor say of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fanin
+from test_capture import TSHARK, tshark
+
+pytestmark = pytest.mark.native
+
+
+def scenario(**pfc: Any) -> fanin.Scenario:
+    """Return two hosts that send at line rate to a third, in class 3 of a lossless switch."""
+    flow = {"kind": "cbr", "dst": "h2", "rate": "10Gbps", "counts": "wire", "packet": "1472B", "size": "1MB", "class": 3}
+    return fanin.Scenario(
+        {
+            "topology": {"kind": "single_switch", "hosts": 3, "link": {"rate": "10Gbps", "delay": "1us"}},
+            "switch": {
+                "buffer": {"kind": "unlimited"},
+                "scheduling": {"kind": "strict", "classes": 4},
+                "mechanisms": {"pfc": {"classes": [3], "memory": "500KB", "xoff": {"kind": "static", "bytes": "30KB"}, **pfc}},
+            },
+            "traffic": [{**flow, "name": f"from {src}", "src": src} for src in ("h0", "h1")],
+            "telemetry": {"capture": {"hosts": ["h0"]}, "sample": "off"},
+        }
+    )
+
+
+def test_pauses_are_a_table_and_add_up_to_the_summary(tmp_path: Path) -> None:
+    result = fanin.run(scenario(), tmp_path / "out")
+    pauses = result.pauses
+    assert pauses.columns == ["port", "class", "start_ps", "end_ps"]
+    assert set(pauses["class"]) == {3} and set(pauses["port"].str.slice(0, 2)) == {"h0", "h1"}
+    by_port = {port["port"]: port for port in result.summary["ports"]}
+    for (port,), rows in pauses.group_by("port"):
+        if port in by_port:
+            assert by_port[port]["pauses"] == rows.height
+            assert by_port[port]["paused_ps"] == (rows["end_ps"] - rows["start_ps"]).sum()
+    counts = result.summary["mechanisms"]["pfc"]
+    assert counts["xoff"] == counts["xon"] == pauses.height and result.summary["drops"] == 0
+
+
+@pytest.mark.skipif(TSHARK is None, reason="tshark is not installed")
+def test_wireshark_reads_pfc_frames(tmp_path: Path) -> None:
+    fanin.run(scenario(), tmp_path / "out")
+    fields = ("eth.dst", "macc.opcode", "macc.cbfc.pause_time.c3", "frame.len")
+    wanted = [word for field in fields for word in ("-e", field)]
+    lines = tshark(tmp_path / "out" / "packets.pcapng", "-Y", "macc", "-T", "fields", *wanted)
+    rows = [line.split("\t") for line in lines]
+    assert rows and {row[0] for row in rows} == {"01:80:c2:00:00:01"}
+    assert {int(row[1], 0) for row in rows} == {0x0101}
+    assert {int(row[2], 0) for row in rows} == {0, 65_535}
+    assert {row[3] for row in rows} == {"60"}
+
+
+def test_the_doctor_says_what_headroom_is_missing() -> None:
+    (warning,) = [w for w in scenario(headroom="4KB").check().warnings if "after XOFF" in str(w)]
+    need = 1_518 + 2 * 1_538 + 84 + 2_500
+    assert f"up to {need} B" in str(warning) and f"{need - 4_000} B more" in str(warning)
+    assert any("leaves no pool at" in str(problem) for problem in scenario(memory="10KB").check().problems)

@@ -23,6 +23,8 @@ pub struct Context<'a> {
     /// Largest frame so far.
     pub largest: u64,
     pub has_queue: bool,
+    /// Window of detection by rate.
+    pub window: Option<u64>,
 }
 
 /// What a law is judged by.
@@ -98,6 +100,7 @@ pub fn close(
         dropped_packets: counts.dropped_packets,
         dropped_bytes: counts.dropped_bytes,
         marked_packets: counts.marked,
+        busiest_bps: context.window.map(|window| end.busiest as f64 * BPS / window as f64),
         rise_bps: slope((start, candidate.start_queue), peak),
         fall_bps: slope(peak, (end.time, last)),
         gap_ps: gap,
@@ -116,7 +119,7 @@ pub fn close(
     };
     let evidence = detailed.then(|| {
         let frame = if sized > 0 { counts.bytes as f64 / sized as f64 } else { 0.0 };
-        Box::new(detail(context, candidate, (&mut burst, counts.flows, frame), series, flows))
+        Box::new(detail(context, candidate, (&mut burst, end.drained, counts.flows, frame), series, flows))
     });
     Closed { burst, direct: std::mem::take(&mut candidate.direct), indirect: std::mem::take(&mut candidate.indirect), evidence }
 }
@@ -125,12 +128,18 @@ pub fn close(
 fn detail(
     context: &Context,
     candidate: &Candidate,
-    (burst, count, frame): (&mut Burst, usize, f64),
+    (burst, drained, count, frame): (&mut Burst, Option<(u64, u64)>, usize, f64),
     series: &Series,
     flows: &mut Flows,
 ) -> Evidence {
-    let stretches =
-        if context.has_queue { phases::find(&series.points(burst.end_ps), context.settings.confidence) } else { Vec::new() };
+    let mut stretches = Vec::new();
+    if context.has_queue {
+        let upto = drained.map_or(burst.end_ps, |(last, _)| last);
+        stretches = phases::find(&series.points(upto), context.settings.confidence);
+    }
+    if let Some(last) = drained {
+        phases::drain(&mut stretches, last, burst.end_ps);
+    }
     burst.phases = stretches.iter().map(phase).collect();
     let past = past(context, candidate, count, flows);
     let first = |of: u64, first: (u64, u64)| (of > 0 && first.0 <= burst.end_ps).then_some(first);

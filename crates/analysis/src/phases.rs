@@ -425,6 +425,21 @@ pub fn find(points: &[Point], confidence: f64) -> Vec<Stretch> {
     parts.into_iter().flatten().collect()
 }
 
+/// The queue drained from what the last packet found, at `(time, queue)`, until it was empty at `end`: a phase of its own, without records
+/// and known exactly, where it bends away from the phase before.
+pub fn drain(stretches: &mut Vec<Stretch>, (time, queue): (u64, u64), end: u64) {
+    let Some(before) = stretches.last().copied().filter(|before| before.end <= time && time < end) else { return };
+    let slope = -(queue as f64) / (end - time) as f64;
+    let (start_queue, end_queue) = (queue as f64, 0.0);
+    let drained = Stretch { start: time, end, slope, low: slope, high: slope, points: 0, start_queue, end_queue, error: 0.0 };
+    let peak = stretches.iter().flat_map(|s| [s.start_queue, s.end_queue]).fold(start_queue, f64::max);
+    if strength(&before, &drained, peak) >= 1.0 {
+        stretches.push(drained);
+    } else if let Some(last) = stretches.last_mut() {
+        (last.end, last.end_queue) = (end, 0.0);
+    }
+}
+
 /// How much of a bend there is between two stretches: below 1 it is none.
 fn strength(a: &Stretch, b: &Stretch, peak: f64) -> f64 {
     let change = (a.slope - b.slope).abs();

@@ -132,11 +132,9 @@ fn detail(
     series: &Series,
     flows: &mut Flows,
 ) -> Evidence {
-    let mut stretches = Vec::new();
-    if context.has_queue {
-        let upto = drained.map_or(burst.end_ps, |(last, _)| last);
-        stretches = phases::find(&series.points(upto), context.settings.confidence);
-    }
+    let confidence = context.settings.confidence;
+    let points = if context.has_queue { series.points(drained.map_or(burst.end_ps, |(last, _)| last)) } else { Vec::new() };
+    let mut stretches = phases::find(&points, confidence);
     if let Some(last) = drained {
         phases::drain(&mut stretches, last, burst.end_ps);
     }
@@ -171,17 +169,24 @@ fn detail(
     let data: Vec<Entry> = series.head.iter().filter(|e| brings_data(e, context.largest)).copied().collect();
     let first;
     (burst.rounds, first) = rounds(&data, (burst.end_ps, series.complete_head()), drain, &mut clock_of);
+    let clocked = clocked(context, candidate, &past, flows);
     // When the senders could first have learnt of a loss or a mark: the packet, or the one behind it, had to pass the queue and come round.
     let learnt = |(time, queue): (u64, u64)| {
         let wait = if queue == crate::NO_QUEUE { 0.0 } else { queue as f64 * drain };
         time.saturating_add(wait as u64).saturating_add(past.rtt.unwrap_or(0))
     };
     let signal = [evidence.first_loss, evidence.first_mark].into_iter().flatten().map(learnt).min();
-    let in_slow_start = burst.phases.iter().take_while(|p| signal.is_none_or(|signal| p.start_ps < signal)).count();
-    evidence.growth = {
-        let clocked = clocked(context, candidate, &past, flows);
-        Growth::of(&burst.phases[..in_slow_start], first.over(), clocked, past.background.is_empty())
+    let growth = |phases: &[Phase]| {
+        let in_slow_start = phases.iter().take_while(|p| signal.is_none_or(|signal| p.start_ps < signal)).count();
+        Growth::of(&phases[..in_slow_start], first.over(), clocked, past.background.is_empty())
     };
+    evidence.growth = growth(&burst.phases);
+    // One slope from the first windows on: the later part of it may be judged.
+    if let (None, Some(over)) = (&evidence.growth, first.over()) {
+        phases::cut(&mut stretches, &points, over, confidence);
+        burst.phases = stretches.iter().map(phase).collect();
+        evidence.growth = growth(&burst.phases);
+    }
     evidence.first_round = first.over();
     evidence.background_bytes = by_phase(series, &stretches, |slot| past.background.contains(&slot));
     let Some(growth) = &evidence.growth else { return evidence };

@@ -440,6 +440,24 @@ pub fn drain(stretches: &mut Vec<Stretch>, (time, queue): (u64, u64), end: u64) 
     }
 }
 
+/// Cuts the rising stretch that holds `at` in two, where less than half of it and at least a quarter comes after: that is then known apart,
+/// though no bend shows. Both must rise: else the noise is too large for it.
+pub fn cut(stretches: &mut Vec<Stretch>, points: &[Point], at: u64, confidence: f64) {
+    let late = |s: &Stretch| {
+        let quarter = (s.end - s.start) / 4;
+        s.low > 0.0 && at >= s.start + 2 * quarter && at < s.end - quarter
+    };
+    let Some(i) = stretches.iter().position(late) else { return };
+    let (from, to) = (stretches[i].start, stretches[i].end);
+    let peak = points.iter().map(|p| p.queue).max().unwrap_or(0) as f64;
+    let part = |from, to| (inside(points, from, to).len() >= LEAST_POINTS).then(|| measure(points, from, to, confidence, peak));
+    if let (Some(Some(before)), Some(Some(after))) = (part(from, at), part(at, to)) {
+        if before.low > 0.0 && after.low > 0.0 {
+            stretches.splice(i..=i, [before, after]);
+        }
+    }
+}
+
 /// How much of a bend there is between two stretches: below 1 it is none.
 fn strength(a: &Stretch, b: &Stretch, peak: f64) -> f64 {
     let change = (a.slope - b.slope).abs();

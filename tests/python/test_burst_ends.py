@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_pair import CAPTURES, HTB, Frame, frames, identity, write
 
 import fanin
+from test_pair import CAPTURES, HTB, Frame, frames, identity, write
 
 pytestmark = pytest.mark.native
 SILENCE = 2 * 10**9
@@ -83,7 +83,7 @@ def test_of_queues_that_packets_found_the_last_one_drains(rate: str | None, tmp_
     left = left - (left - came).min()
     rows = ["time_ns,queue_bytes,frame_bytes,flow,dropped"]
     for i, now in enumerate(came):
-        queue = size[: i][left[: i] > now].sum()
+        queue = size[:i][left[:i] > now].sum()
         rows.append(f"{now},{queue},{size[i]},{identity(before[i][2])[2:14].hex()},0")
     (tmp_path / "queue.csv").write_text("\n".join(rows) + "\n")
     analysis = fanin.analyze(tmp_path / "queue.csv", rate=rate, overhead="0B")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import re
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,40 @@ def test_reno_grows_at_the_speed_of_the_port_until_the_buffer_is_full(settings: 
     assert end == pytest.approx(rows.time[np.argmax(rows.dropped)], abs=0.0005)
     assert "HyStart" not in law["words"]
     assert "345 of " in law["words"]
+
+
+@pytest.mark.parametrize("rtt", ["1.5ms", "2ms", "2.2ms", "2.5ms", "3.5ms"])
+@pytest.mark.parametrize("tag", [0, 4])
+@pytest.mark.parametrize("buffer", [None, "512KB"])
+def test_the_verdict_is_of_the_slow_start_after_the_first_windows(rtt: str, tag: int, buffer: str | None, tmp_path: Path) -> None:
+    """Whatever the round trip is taken for, with VLAN tags, with the kernel's queue and with one that is estimated."""
+    rows = Rows("cubic-9x1MB-2ms")
+    with gzip.open(FOLDER / "cubic-9x1MB-2ms.csv.gz", "rt") as file:
+        table = list(csv.DictReader(file))
+    keys = [key for key in table[0] if buffer is None or key not in ("queue_bytes", "dropped")]
+    for row in table:
+        row["frame_bytes"] = str(int(row["frame_bytes"]) + tag)
+        row["queue_bytes"] = str(int(row["queue_bytes"]) * (1514 + tag) // 1514)
+    with (tmp_path / "trace.csv").open("w") as file:
+        writer = csv.DictWriter(file, keys, extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(table)
+    # The port sends as many frames as it did.
+    rate = f"{R * (1514 + tag) / 1514 / 1e6:.6f}Mbps"
+    analysis = fanin.analyze(tmp_path / "trace.csv", rate=rate, overhead="0B", rtt=rtt, buffer=buffer)
+    burst = analysis.burst()
+    assert burst is not None
+    law = burst["law"]
+    assert (law["law"], law["holds"], law["phase"], law["last_phase"]) == (1, True, 2, 2), law["words"]
+    # The first windows: ten packets of each of nine flows, as far as they come at once.
+    first = {flow: rows.time[(rows.flow == flow) & (rows.frame > 128)] for flow in set(rows.flow[rows.frame > 128])}
+    over = max(float(times[:9].max()) for times in first.values())
+    phase = burst["phases"][2]
+    assert rows.moment(analysis, phase["start_ps"]) > over
+    assert rows.slope(*(rows.moment(analysis, phase[key]) for key in ("start_ps", "end_ps"))) == pytest.approx(R, rel=0.03)
+    said = re.search(r"\(phase 3; the first windows had come by ([\d.]+) (us|ms)\)", law["words"])
+    assert said is not None, law["words"]
+    assert float(said[1]) * {"us": 1e-3, "ms": 1}[said[2]] < 2
 
 
 def test_by_the_arrival_rate_there_are_few_bursts_and_the_window_is_said() -> None:

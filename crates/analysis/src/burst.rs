@@ -23,6 +23,8 @@ pub struct Context<'a> {
     /// Largest frame so far.
     pub largest: u64,
     pub has_queue: bool,
+    /// Window of detection by rate.
+    pub window: Option<u64>,
 }
 
 /// What a law is judged by.
@@ -98,6 +100,7 @@ pub fn close(
         dropped_packets: Some(counts.dropped_packets),
         dropped_bytes: Some(counts.dropped_bytes),
         marked_packets: Some(counts.marked),
+        busiest_bps: context.window.map(|window| end.busiest as f64 * BPS / window as f64),
         rise_bps: slope((start, candidate.start_queue), peak),
         fall_bps: slope(peak, (end.time, last)),
         gap_ps: gap,
@@ -116,7 +119,7 @@ pub fn close(
     };
     let evidence = detailed.then(|| {
         let frame = if sized > 0 { counts.bytes as f64 / sized as f64 } else { 0.0 };
-        Box::new(detail(context, candidate, (&mut burst, counts.flows, frame), series, flows))
+        Box::new(detail(context, candidate, (&mut burst, end.drained, counts.flows, frame), series, flows))
     });
     Closed { burst, direct: std::mem::take(&mut candidate.direct), indirect: std::mem::take(&mut candidate.indirect), evidence }
 }
@@ -125,12 +128,16 @@ pub fn close(
 fn detail(
     context: &Context,
     candidate: &Candidate,
-    (burst, count, frame): (&mut Burst, usize, f64),
+    (burst, drained, count, frame): (&mut Burst, Option<(u64, u64)>, usize, f64),
     series: &Series,
     flows: &mut Flows,
 ) -> Evidence {
-    let stretches =
-        if context.has_queue { phases::find(&series.points(burst.end_ps), context.settings.confidence) } else { Vec::new() };
+    let confidence = context.settings.confidence;
+    let points = if context.has_queue { series.points(drained.map_or(burst.end_ps, |(last, _)| last)) } else { Vec::new() };
+    let mut stretches = phases::find(&points, confidence);
+    if let Some(last) = drained {
+        phases::drain(&mut stretches, last, burst.end_ps);
+    }
     burst.phases = stretches.iter().map(phase).collect();
     let past = past(context, candidate, count, flows);
     let first = |of: u64, first: (u64, u64)| (of > 0 && first.0 <= burst.end_ps).then_some(first);
@@ -162,17 +169,24 @@ fn detail(
     let data: Vec<Entry> = series.head.iter().filter(|e| brings_data(e, context.largest)).copied().collect();
     let first;
     (burst.rounds, first) = rounds(&data, (burst.end_ps, series.complete_head()), drain, &mut clock_of);
+    let clocked = clocked(context, candidate, &past, flows);
     // When the senders could first have learnt of a loss or a mark: the packet, or the one behind it, had to pass the queue and come round.
     let learnt = |(time, queue): (u64, u64)| {
         let wait = if queue == crate::NO_QUEUE { 0.0 } else { queue as f64 * drain };
         time.saturating_add(wait as u64).saturating_add(past.rtt.unwrap_or(0))
     };
     let signal = [evidence.first_loss, evidence.first_mark].into_iter().flatten().map(learnt).min();
-    let in_slow_start = burst.phases.iter().take_while(|p| signal.is_none_or(|signal| p.start_ps < signal)).count();
-    evidence.growth = {
-        let clocked = clocked(context, candidate, &past, flows);
-        Growth::of(&burst.phases[..in_slow_start], first.over(), clocked, past.background.is_empty())
+    let growth = |phases: &[Phase]| {
+        let in_slow_start = phases.iter().take_while(|p| signal.is_none_or(|signal| p.start_ps < signal)).count();
+        Growth::of(&phases[..in_slow_start], first.over(), clocked, past.background.is_empty())
     };
+    evidence.growth = growth(&burst.phases);
+    // One slope from the first windows on: the later part of it may be judged.
+    if let (None, Some(over)) = (&evidence.growth, first.over()) {
+        phases::cut(&mut stretches, &points, over, confidence);
+        burst.phases = stretches.iter().map(phase).collect();
+        evidence.growth = growth(&burst.phases);
+    }
     evidence.first_round = first.over();
     evidence.background_bytes = by_phase(series, &stretches, |slot| past.background.contains(&slot));
     let Some(growth) = &evidence.growth else { return evidence };

@@ -87,6 +87,10 @@ impl PortAnalyzer {
         if let Some(few) = frames_in_window(&self.settings, t.largest_frame) {
             note(true, few);
         }
+        let steady = self.by_rate.as_ref().zip(self.settings.rate).and_then(|(w, rate)| w.steady_load(rate.bps() as f64, false));
+        if let Some(steady) = steady.as_ref().filter(|_| t.bursts > 0) {
+            note(true, steady.words.clone());
+        }
         let left_out = t.bursts - self.kept.len() as u64;
         note(
             left_out > 0,
@@ -137,6 +141,7 @@ impl PortAnalyzer {
             duplicates: t.duplicates,
             bursts_found: t.bursts,
             nothing: if t.bursts == 0 { self.nothing(&t) } else { None },
+            steady,
             bursts_left_out: left_out,
             burst_ps: u64::try_from(t.burst_ps).unwrap_or(u64::MAX),
             histograms: Histograms {

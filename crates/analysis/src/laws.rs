@@ -48,12 +48,12 @@ pub fn judge(burst: &mut Burst, e: &Evidence, speed: Option<Speed>, drops: bool)
     };
     let p = together(&burst.phases[growth.judged.clone()]);
     let Some(speed) = speed else {
-        let grew = verdict::grew(burst, &p, None);
+        let grew = verdict::grew(burst, e, (growth, &p), None);
         burst.words = Some(format!("{grew} No law can be judged: the port's speed is unknown (--rate gives it)."));
         return;
     };
     let r = speed.of_frames(e.frame);
-    let mut sentences = vec![verdict::grew(burst, &p, Some((r, speed.estimated)))];
+    let mut sentences = vec![verdict::grew(burst, e, (growth, &p), Some((r, speed.estimated)))];
     match applicable(burst, e, growth, (&p, r)).and_then(|()| law(burst, e, growth, (&p, r, speed.wire))) {
         Ok(mut law) => {
             sentences.extend(verdict::of(&law, e, r));

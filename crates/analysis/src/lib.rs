@@ -13,6 +13,7 @@
 mod before;
 mod burst;
 mod by_rate;
+mod ends;
 pub mod explain;
 mod finish;
 mod flows;
@@ -43,6 +44,6 @@ pub use port::PortAnalyzer;
 pub use record::{Disorder, Fates, Record, AT_HEAD, DROPPED, MARKED, NO_DATA, NO_FLOW, NO_QUEUE, REPLACED};
 pub use report::{
     Background, Burst, Culprit, DetectReport, HistogramReport, Histograms, Law, Nothing, NoticeFlow, NoticeReport, NoticeValue,
-    Phase, PortReport, RateFrom, Round, SCHEMA,
+    Phase, PortReport, RateFrom, Round, Steady, SCHEMA,
 };
 pub use settings::{unknown_flows, Detect, FlowInfo, FlowLookup, SettingError, Settings};

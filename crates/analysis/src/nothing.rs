@@ -1,5 +1,6 @@
 //! What to say where there is no burst: how near it was, and which value of an option shows it.
 
+use crate::by_rate::ALIKE;
 use crate::port::{PortAnalyzer, Totals};
 use crate::say::{percent, rate, size, span};
 use crate::{Detect, Nothing, Settings};
@@ -66,6 +67,10 @@ impl PortAnalyzer {
             value: None,
             words: String::new(),
         };
+        // No share makes a burst of it.
+        if let Some(steady) = window.steady_load(speed, true).filter(|steady| busiest < steady.share + ALIKE) {
+            return Some(Nothing { words: format!("no burst: {}", steady.words), ..found });
+        }
         found.words = format!(
             "no burst: the busiest {} (from {} on) brought {}, {} of {}, and a burst needs more than {}",
             span(window.width),

@@ -425,6 +425,39 @@ pub fn find(points: &[Point], confidence: f64) -> Vec<Stretch> {
     parts.into_iter().flatten().collect()
 }
 
+/// The queue drained from what the last packet found, at `(time, queue)`, until it was empty at `end`: a phase of its own, without records
+/// and known exactly, where it bends away from the phase before.
+pub fn drain(stretches: &mut Vec<Stretch>, (time, queue): (u64, u64), end: u64) {
+    let Some(before) = stretches.last().copied().filter(|before| before.end <= time && time < end) else { return };
+    let slope = -(queue as f64) / (end - time) as f64;
+    let (start_queue, end_queue) = (queue as f64, 0.0);
+    let drained = Stretch { start: time, end, slope, low: slope, high: slope, points: 0, start_queue, end_queue, error: 0.0 };
+    let peak = stretches.iter().flat_map(|s| [s.start_queue, s.end_queue]).fold(start_queue, f64::max);
+    if strength(&before, &drained, peak) >= 1.0 {
+        stretches.push(drained);
+    } else if let Some(last) = stretches.last_mut() {
+        (last.end, last.end_queue) = (end, 0.0);
+    }
+}
+
+/// Cuts the rising stretch that holds `at` in two, where less than half of it and at least a quarter comes after: that is then known apart,
+/// though no bend shows. Both must rise: else the noise is too large for it.
+pub fn cut(stretches: &mut Vec<Stretch>, points: &[Point], at: u64, confidence: f64) {
+    let late = |s: &Stretch| {
+        let quarter = (s.end - s.start) / 4;
+        s.low > 0.0 && at >= s.start + 2 * quarter && at < s.end - quarter
+    };
+    let Some(i) = stretches.iter().position(late) else { return };
+    let (from, to) = (stretches[i].start, stretches[i].end);
+    let peak = points.iter().map(|p| p.queue).max().unwrap_or(0) as f64;
+    let part = |from, to| (inside(points, from, to).len() >= LEAST_POINTS).then(|| measure(points, from, to, confidence, peak));
+    if let (Some(Some(before)), Some(Some(after))) = (part(from, at), part(at, to)) {
+        if before.low > 0.0 && after.low > 0.0 {
+            stretches.splice(i..=i, [before, after]);
+        }
+    }
+}
+
 /// How much of a bend there is between two stretches: below 1 it is none.
 fn strength(a: &Stretch, b: &Stretch, peak: f64) -> f64 {
     let change = (a.slope - b.slope).abs();

@@ -1,6 +1,6 @@
 //! Errors of the phase detection, counted: false bends, missed bends, coverage of intervals.
 
-use crate::phases::find;
+use crate::phases::{cut, find};
 use crate::series::Point;
 
 /// SplitMix64, and a normal draw.
@@ -168,6 +168,24 @@ fn exact_queues_are_described_exactly() {
         (0..600u64).map(|i| Point { time: i * 1000, queue: (i / 200) * 100_000 + (i % 200).min(100) * 1000 }).collect();
     let found = find(&steps, 0.95);
     assert_eq!(found.len(), 6, "{found:?}");
+}
+
+/// A slope that changes by too little for a bend: each part has its own when the time between them is known.
+#[test]
+fn a_rise_is_cut_where_it_is_known_to_change_and_only_in_its_third_quarter() {
+    let queue = |i: u64| if i < 250 { 1_100 * i } else { 275_000 + 1_000 * (i - 250) };
+    let points: Vec<Point> = (0..500).map(|i| Point { time: i * 1000, queue: queue(i) + (i * 7919 % 40) * 500 }).collect();
+    let whole = find(&points, 0.95);
+    assert_eq!(whole.len(), 1, "{whole:?}");
+    let cut_at = |at: u64| {
+        let mut parts = whole.clone();
+        cut(&mut parts, &points, at, 0.95);
+        parts
+    };
+    let parts = cut_at(250_000);
+    assert_eq!(parts.iter().map(|p| (p.start, p.end)).collect::<Vec<_>>(), [(0, 250_000), (250_000, 499_000)]);
+    assert!((parts[0].slope - 1.1).abs() < 0.05 && (parts[1].slope - 1.0).abs() < 0.05, "{parts:?}");
+    assert_eq!((cut_at(200_000).len(), cut_at(400_000).len(), cut_at(900_000).len()), (1, 1, 1));
 }
 
 /// The table behind the penalty and the docs: `cargo test --release -p fanin-analysis calibrate -- --ignored --nocapture`.

@@ -1,8 +1,9 @@
 //! One port, record by record.
 
 use crate::before::{Before, Recent};
-use crate::burst::{close, Closed, Context};
+use crate::burst::Closed;
 use crate::by_rate::ByRate;
+use crate::ends::LastIn;
 use crate::flows::{Flows, Shares};
 use crate::histogram::Histogram;
 use crate::past::{short, Rtt};
@@ -77,6 +78,10 @@ pub(crate) struct End {
     pub counts: Counts,
     /// Peak and its time, and culprits, where records beyond the end are already in the candidate's (detection by rate).
     pub at: Option<(u64, u64, Shares, Shares)>,
+    /// Where no packet came until the queue was empty: the last one, and what it found.
+    pub drained: Option<(u64, u64)>,
+    /// Most wire bytes of a window (detection by rate).
+    pub busiest: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,28 +125,29 @@ pub struct PortAnalyzer {
     /// When all that arrived has been sent, and how long the port had nothing to send before, ps.
     busy_until: u64,
     idle: u64,
+    pub(crate) last_in: LastIn,
     from: u64,
     pub(crate) merge: u64,
     pub(crate) by_rate: Option<ByRate>,
-    last: Record,
+    pub(crate) last: Record,
     pub(crate) totals: Totals,
     pub(crate) flows: Flows,
     pub(crate) standing: Standing,
     pub(crate) estimator: RateEstimator,
     recent: Recent,
-    series: Series,
+    pub(crate) series: Series,
     pub(crate) candidate: Candidate,
     pub(crate) state: State,
     pub(crate) begun: bool,
     pub(crate) end: Option<End>,
-    previous_end: Option<u64>,
+    pub(crate) previous_end: Option<u64>,
     pub(crate) durations: Histogram,
     pub(crate) peaks: Histogram,
     pub(crate) gaps: Histogram,
     /// The highest bursts, by height and then by age.
     pub(crate) kept: BTreeMap<(u64, u64), Closed>,
     /// Those among them that have phases.
-    detailed: BTreeSet<(u64, u64)>,
+    pub(crate) detailed: BTreeSet<(u64, u64)>,
 }
 
 impl PortAnalyzer {
@@ -153,10 +159,6 @@ impl PortAnalyzer {
         let problems = settings.problems();
         assert!(problems.is_empty(), "{}", problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "));
         let (above, until) = settings.thresholds();
-        let by_rate = settings.window().zip(settings.rate).map(|((window, share), rate)| {
-            let hot = share * rate.bps() as f64 / BPS * window.ps() as f64;
-            ByRate { width: window.ps(), hot, start: 0, wire: 0, largest: 0, busiest: (0, 0) }
-        });
         PortAnalyzer {
             name: port.to_string(),
             lookup: flows,
@@ -165,9 +167,10 @@ impl PortAnalyzer {
             drain: settings.rate.map_or(0, |rate| BPS as u64 / rate.bps().max(SLOWEST)),
             busy_until: 0,
             idle: 0,
+            last_in: LastIn::default(),
             from: settings.from.map_or(0, |t| t.ps()),
             merge: settings.merge.ps(),
-            by_rate,
+            by_rate: ByRate::new(settings),
             last: Record { time: fanin_units::Time::ZERO, queue: NO_QUEUE, frame: 0, flow: 0, flags: 0 },
             totals: Totals::default(),
             flows: Flows::new(),
@@ -195,6 +198,15 @@ impl PortAnalyzer {
     /// A record earlier than the one before: it is not taken, and the analysis may go on without it.
     #[inline]
     pub fn push(&mut self, r: &Record) -> Result<(), Disorder> {
+        self.push_waited(r, None)
+    }
+
+    /// The same of a packet whose wait is known: how long until its turn came [ps].
+    ///
+    /// # Errors
+    /// As for [`PortAnalyzer::push`].
+    #[inline]
+    pub fn push_waited(&mut self, r: &Record, wait: Option<u64>) -> Result<(), Disorder> {
         let now = r.time.ps();
         if now <= self.last.time.ps() && self.totals.records > 0 {
             if now < self.last.time.ps() {
@@ -221,7 +233,7 @@ impl PortAnalyzer {
         } else if r.queue != NO_QUEUE {
             self.step(r, now);
         }
-        self.accept(r, now, slot);
+        self.accept(r, now, slot, wait);
         self.last = *r;
         Ok(())
     }
@@ -295,12 +307,7 @@ impl PortAnalyzer {
             }
             State::Inside => {
                 if low {
-                    self.series.push(r, 0);
-                    self.may_end(now);
-                    if self.merge == 0 {
-                        self.close(false);
-                        self.begin(now, q, false);
-                    }
+                    self.is_low(r, now);
                 }
             }
             State::Ending => self.step_ending(q, now, low),
@@ -321,10 +328,19 @@ impl PortAnalyzer {
         }
     }
 
+    /// What stands in a queue that counts as empty, at most.
+    #[inline(always)]
+    pub(crate) fn one_frame(&self) -> u64 {
+        if self.totals.largest_frame == 0 {
+            FULL_FRAME
+        } else {
+            self.totals.largest_frame
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn may_be_empty(&mut self, q: u64) {
-        let one = if self.totals.largest_frame == 0 { FULL_FRAME } else { self.totals.largest_frame };
-        if q <= one {
+        if q <= self.one_frame() {
             if self.candidate.dirty {
                 self.settle();
             }
@@ -386,23 +402,19 @@ impl PortAnalyzer {
         self.candidate.before = self.recent.before(self.candidate.start, self.totals.first);
     }
 
-    fn may_end(&mut self, time: u64) {
-        if self.candidate.dirty {
-            self.settle();
-        }
-        self.state = State::Ending;
-        self.end = Some(End { time, counts: self.counts(), at: None });
-    }
-
     pub(crate) fn counts(&self) -> Counts {
         Counts { flows: self.candidate.flows.len(), ..self.candidate.counts }
     }
 
     /// The packet itself.
     #[inline(always)]
-    fn accept(&mut self, r: &Record, now: u64, slot: u32) {
+    fn accept(&mut self, r: &Record, now: u64, slot: u32, wait: Option<u64>) {
         let wire = u64::from(r.frame) + self.settings.overhead.0;
         self.idle += now.saturating_sub(self.busy_until);
+        if r.joins() {
+            let turn = if self.drain > 0 { self.busy_until.max(now) } else { 0 };
+            self.last_in = LastIn { time: now, queue: r.queue, frame: u64::from(r.frame), wait, turn };
+        }
         self.busy_until = self.busy_until.max(now).saturating_add(if r.dropped() { 0 } else { wire * self.drain });
         if r.has_data() {
             let s = self.flows.get(slot);
@@ -507,84 +519,6 @@ impl PortAnalyzer {
             if let Some(cut) = self.standing.replace(slot, r.frame) {
                 self.flows.cut(cut, u64::from(r.frame));
             }
-        }
-    }
-
-    /// The burst has ended.
-    pub(crate) fn close(&mut self, open: bool) {
-        let Some(mut end) = self.end.take() else { return };
-        if self.candidate.dirty {
-            self.settle();
-        }
-        if let Some(at) = end.at.take() {
-            let c = &mut self.candidate;
-            (c.peak, c.peak_time, c.direct, c.indirect) = at;
-        }
-        self.state = State::Outside;
-        let index = self.totals.bursts;
-        self.totals.bursts += 1;
-        let start = self.candidate.start;
-        self.totals.burst_ps += u128::from(end.time - start);
-        self.durations.add(end.time - start);
-        let gap = self.previous_end.map(|previous| start.saturating_sub(previous));
-        if let Some(gap) = gap {
-            self.gaps.add(gap);
-        }
-        self.previous_end = Some(end.time);
-        let has_queue = self.totals.without_queue < self.totals.records;
-        if has_queue {
-            self.peaks.add(self.candidate.peak);
-        }
-        let height = if has_queue { self.candidate.peak } else { end.counts.bytes };
-        let key = (height, u64::MAX - index);
-        if self.kept.len() >= self.settings.max_bursts {
-            if self.kept.first_key_value().is_some_and(|(lowest, _)| *lowest > key) {
-                return;
-            }
-            // The lowest of all has detail only where all have.
-            if let Some((lowest, _)) = self.kept.pop_first() {
-                self.detailed.remove(&lowest);
-            }
-        }
-        let rate = self.settings.rate.map(|r| r.bps() as f64);
-        let context = Context {
-            settings: &self.settings,
-            lookup: &self.lookup,
-            rate: rate.or_else(|| self.estimator.estimate(self.standing.holes).map(|e| e.middle)),
-            first: self.totals.first,
-            largest: self.totals.largest_frame,
-            has_queue,
-        };
-        let detailed = self.detailed.len() < self.settings.detailed || self.detailed.first().is_some_and(|lowest| *lowest < key);
-        if detailed {
-            self.detailed.insert(key);
-            if self.detailed.len() > self.settings.detailed {
-                if let Some(kept) = self.detailed.pop_first().and_then(|lowest| self.kept.get_mut(&lowest)) {
-                    kept.forget_detail();
-                }
-            }
-        }
-        let closed = close(&context, &mut self.candidate, &end, (index, gap, open, detailed), (&self.series, &mut self.flows));
-        self.kept.insert(key, closed);
-    }
-
-    /// The trace has ended: a burst that is open is closed.
-    pub(crate) fn end_of_trace(&mut self) {
-        let last = self.last.time.ps();
-        if self.by_rate.is_some() && self.begun {
-            let (over, inside) =
-                self.by_rate.as_ref().map_or((last, false), |w| (w.start.saturating_add(w.width), w.wire as f64 > w.hot));
-            self.roll(over, 0);
-            if let (true, Some(end)) = (inside, &mut self.end) {
-                end.time = end.time.min(last.max(self.candidate.start));
-                end.counts = Counts { flows: self.candidate.flows.len(), ..self.candidate.counts };
-            }
-            self.close(inside);
-        } else if self.state == State::Inside {
-            self.may_end(last);
-            self.close(true);
-        } else {
-            self.close(false);
         }
     }
 }

@@ -52,6 +52,8 @@ pub struct PortReport {
     pub bursts_found: u64,
     /// Where there are none: what there was.
     pub nothing: Option<Nothing>,
+    /// Load that stays the same and is more than the share that makes a burst; absent where there is none, or bursts are found by the queue.
+    pub steady: Option<Steady>,
     /// Bursts that are counted but not listed.
     pub bursts_left_out: u64,
     /// Time inside bursts.
@@ -110,6 +112,16 @@ pub enum DetectReport {
     },
 }
 
+/// A load that stays the same: no burst, however high.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Steady {
+    /// For how long in all.
+    pub ps: u64,
+    /// Its mean, as a part of the port's speed.
+    pub share: f64,
+    pub words: String,
+}
+
 /// Why a port has no burst, and what would show its largest queue or busiest window.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Nothing {
@@ -162,6 +174,8 @@ pub struct Burst {
     pub dropped_packets: Option<u64>,
     pub dropped_bytes: Option<u64>,
     pub marked_packets: Option<u64>,
+    /// What its busiest window was offered, on the wire; absent where bursts are found by the queue.
+    pub busiest_bps: Option<f64>,
     /// Mean slope from start to peak and from peak to end.
     pub rise_bps: Option<f64>,
     pub fall_bps: Option<f64>,

@@ -51,11 +51,17 @@ pub fn no_growth(burst: &Burst, e: &Evidence) -> String {
     words
 }
 
-/// What is judged, and the port's speed in frame bytes if known, estimated or not.
-pub fn grew(burst: &Burst, p: &Phase, speed: Option<(f64, bool)>) -> String {
-    let after = |at: u64| span(at - burst.start_ps);
+/// What is judged: phases of the burst, together `p`. And the port's speed in frame bytes if known, estimated or not.
+pub fn grew(burst: &Burst, e: &Evidence, (growth, p): (&Growth, &Phase), speed: Option<(f64, bool)>) -> String {
+    let after = |at: u64| span(at.saturating_sub(burst.start_ps));
+    let (first, last) = (growth.judged.start + 1, growth.judged.end);
+    let phases = if first == last { format!("phase {first}") } else { format!("phases {first} to {last}") };
+    let windows = match e.first_round {
+        Some(over) if over <= p.start_ps => format!("; the first windows had come by {}", after(over)),
+        _ => String::new(),
+    };
     let grew = format!(
-        "From {} to {} after the burst's start, the queue grew by {} ({} to {})",
+        "From {} to {} after the burst's start ({phases}{windows}), the queue grew by {} ({} to {})",
         after(p.start_ps),
         after(p.end_ps),
         rate(p.slope_bps),
@@ -77,7 +83,7 @@ pub fn of(law: &Law, e: &Evidence, r: f64) -> Vec<String> {
     let flows = |what: &str| format!("{what} {}", if law.background_flows == 1 { "flow" } else { "flows" });
     let there = format!("{} {}", law.background_flows, flows("background"));
     let (name, why) = match law.background {
-        Background::None => ("Law 1 (slope = port speed)".to_string(), "no flow was there before".to_string()),
+        Background::None => ("Law 1 (slope = port speed)".to_string(), "no flow had been sending here before".to_string()),
         Background::OneFlow => ("Law 2 (slope < port speed)".into(), "one background flow had this port to itself before".into()),
         Background::SameHop => ("Law 2 (slope < port speed)".into(), format!("{there} shared this port before")),
         Background::PreviousHop => (

@@ -321,7 +321,9 @@ pub fn of_survey(
     }
     if flows > opened {
         let count = flows - opened;
-        let words = format!("{} of {flows} TCP flows with data were there before the capture began (no SYN)", count);
+        let words = format!(
+            "{count} of {flows} TCP flows with data show no SYN: they were open before the capture began, sending or not"
+        );
         let hint = "start the capture before the traffic; --rtt gives the round trip that handshakes would show";
         say("no_syn", Level::Note, (count, None), words, hint);
     }

@@ -296,12 +296,16 @@ pub struct Estimated<S> {
 impl<S: Sink> Sink for Estimated<S> {
     #[inline]
     fn take(&mut self, record: &Record) {
-        match &mut self.lindley {
+        match self.lindley.as_mut().and_then(|lindley| lindley.take(record)) {
+            Some((record, wait)) => self.sink.take_estimated(&record, wait),
             None => self.sink.take(record),
-            Some(lindley) => match lindley.take(record) {
-                Some((record, wait)) => self.sink.take_estimated(&record, wait),
-                None => self.sink.take(record),
-            },
+        }
+    }
+
+    fn take_measured(&mut self, record: &Record, wait: Option<u64>) {
+        match self.lindley.as_mut().and_then(|lindley| lindley.take(record)) {
+            Some((record, wait)) => self.sink.take_estimated(&record, wait),
+            None => self.sink.take_measured(record, wait),
         }
     }
 }

@@ -35,6 +35,11 @@ pub struct Late {
 /// Where the records of a port go, in order of time.
 pub trait Sink {
     fn take(&mut self, record: &Record);
+    /// The same of a packet whose wait [ps] was measured; none of one that never left.
+    #[inline]
+    fn take_measured(&mut self, record: &Record, _wait: Option<u64>) {
+        self.take(record);
+    }
     /// The same of a record whose queue and wait [ps] are estimates.
     #[inline]
     fn take_estimated(&mut self, record: &Record, _wait: Option<u64>) {
@@ -45,8 +50,18 @@ pub trait Sink {
 impl Sink for PortAnalyzer {
     #[inline]
     fn take(&mut self, record: &Record) {
-        let taken = self.push(record);
+        self.take_measured(record, None);
+    }
+
+    #[inline]
+    fn take_measured(&mut self, record: &Record, wait: Option<u64>) {
+        let taken = self.push_waited(record, wait);
         debug_assert!(taken.is_ok(), "the lane is in order");
+    }
+
+    #[inline]
+    fn take_estimated(&mut self, record: &Record, wait: Option<u64>) {
+        self.take_measured(record, wait);
     }
 }
 
@@ -55,6 +70,8 @@ pub struct Lane<S> {
     sink: S,
     order: Order,
     held: Vec<Record>,
+    /// Their waits [ps], where they are measured: empty, or as many.
+    waits: Vec<Option<u64>>,
     /// Whether `held` is in order.
     sorted: bool,
     /// The latest time held or handed on.
@@ -71,12 +88,22 @@ impl<S: Sink> Lane<S> {
             sink,
             order,
             held: Vec::new(),
+            waits: Vec::new(),
             sorted: true,
             latest: Time::ZERO,
             released: Time::ZERO,
             overtaken: 0,
             lag: Span::ZERO,
         }
+    }
+
+    /// Takes the next record, whose wait was measured; then all have theirs.
+    ///
+    /// # Errors
+    /// It is too late.
+    pub fn push_measured(&mut self, record: &Record, wait: Option<u64>) -> Result<(), Late> {
+        self.waits.push(wait);
+        self.push(record)
     }
 
     /// Takes the next record.
@@ -115,16 +142,30 @@ impl<S: Sink> Lane<S> {
     /// Hands the `count` earliest records on; of equal times the first to come goes first.
     fn release(&mut self, count: usize) {
         if !self.sorted {
-            self.held.sort_by_key(|r| r.time);
-            self.sorted = true;
+            self.sort();
         }
         let held = std::mem::take(&mut self.held);
-        held[..count].iter().for_each(|record| self.sink.take(record));
+        if self.waits.is_empty() {
+            held[..count].iter().for_each(|record| self.sink.take(record));
+        } else {
+            let waits = self.waits.drain(..count);
+            held[..count].iter().zip(waits).for_each(|(record, wait)| self.sink.take_measured(record, wait));
+        }
         if let Some(last) = held[..count].last() {
             self.released = last.time;
         }
         self.held = held;
         self.held.drain(..count);
+    }
+
+    fn sort(&mut self) {
+        if !self.waits.is_empty() {
+            let mut order: Vec<usize> = (0..self.held.len()).collect();
+            order.sort_by_key(|i| self.held[*i].time);
+            self.waits = order.into_iter().map(|i| self.waits[i]).collect();
+        }
+        self.held.sort_by_key(|r| r.time);
+        self.sorted = true;
     }
 
     /// Hands everything on; gives what took it.

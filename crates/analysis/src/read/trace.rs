@@ -574,7 +574,11 @@ impl<S: Sink> Run<'_, S> {
             if self.checked {
                 self.checks[batch.ports[index] as usize].see(record);
             }
-            if let Err(late) = lane.push(record) {
+            let pushed = match batch.waits.get(index) {
+                Some(wait) => lane.push_measured(record, Some(*wait).filter(|wait| *wait != pair::NO_WAIT)),
+                None => lane.push(record),
+            };
+            if let Err(late) = pushed {
                 if self.hopeful {
                     return Err(Halt::Disorder);
                 }

@@ -30,15 +30,71 @@ fn paced(step: f64, count: u64) -> Vec<Record> {
     (0..count).map(|i| Record { time: time(i), queue: NO_QUEUE, frame: FRAME as u32, flow: 1, flags: 0 }).collect()
 }
 
+/// What does not change is a load, however high, and said to be one; what is more than the port can send is congestion.
 #[test]
-fn an_evenly_paced_stream_is_one_burst_or_none_at_every_speed() {
+fn an_evenly_paced_stream_is_no_burst_below_the_ports_speed() {
     for mbps in SPEEDS_MBPS {
         let wire = BitRate::from_mbps(mbps).time_to_send(Bytes(FRAME + 20)).ps() as f64;
-        for (load, expected) in [(0.1, 0), (0.3, 0), (0.45, 0), (0.56, 1), (0.6, 1), (0.75, 1), (0.9, 1), (1.0, 1)] {
-            let found = report(&by_rate(mbps), &paced(wire / load, 6_000), &unknown_flows());
-            assert_eq!(found.bursts_found, expected, "{mbps} Mb/s at {load}");
+        for load in [0.1, 0.3, 0.45, 0.56, 0.6, 0.75, 0.9, 1.0] {
+            // A hundred windows.
+            let count = 100.0 * load * 25e6_f64.max(20.0 * wire) / wire;
+            let found = report(&by_rate(mbps), &paced(wire / load, count as u64), &unknown_flows());
+            assert_eq!(found.bursts_found, u64::from(load == 1.0), "{mbps} Mb/s at {load}");
+            let steady = found.steady.as_ref().map_or(0.0, |steady| steady.share);
+            assert!(if load > 0.5 && load < 1.0 { (steady - load).abs() < 0.01 } else { steady == 0.0 }, "{load}: {steady}");
+            if load < 1.0 {
+                let words = found.nothing.expect("no burst").words;
+                assert!(words.starts_with("no burst: the load is steady, "), "{words}");
+            }
         }
     }
+}
+
+/// The stream of 60 %, with `extra` frames every 20 ms, 2 us apart.
+fn with_bursts(extra: u64) -> Vec<Record> {
+    let mut records = paced(1_230_400.0 / 0.6, 60_000);
+    let like = records[0];
+    let burst = |k: u64| (0..extra).map(move |i| Time::from_ps(5_000_000_000 + k * 20_000_000_000 + i * 2_000_000));
+    records.extend((0..5).flat_map(burst).map(|time| Record { time, flow: 2, ..like }));
+    records.sort_by_key(|r| r.time);
+    records
+}
+
+/// 10 Gb/s, windows of 25 us: 120 frames of a second stream in 240 us, on 60 %, are bursts, and what carries them is none.
+#[test]
+fn bursts_on_a_steady_load_are_found_where_they_are() {
+    let found = report(&by_rate(10_000), &with_bursts(120), &unknown_flows());
+    assert_eq!(found.bursts_found, 5, "{:?}", found.bursts);
+    for (k, burst) in found.bursts.iter().enumerate() {
+        let start = 5_000_000_000 + k as u64 * 20_000_000_000;
+        assert!(burst.start_ps.abs_diff(start) <= 25_000_000, "{burst:?}");
+        assert!(burst.duration_ps.abs_diff(240_000_000) <= 50_000_000, "{burst:?}");
+        // 60 %, and a frame of 1538 B each 2 us.
+        let offered = 6e9 + 1538.0 * 8.0 / 2e-6;
+        assert!(burst.busiest_bps.is_some_and(|bps| (bps / offered - 1.0).abs() < 0.1), "{burst:?}");
+    }
+    let steady = found.steady.expect("a steady load");
+    assert!((steady.share - 0.6).abs() < 0.01 && steady.ps > 100_000_000_000, "{steady:?}");
+    assert!(found.notes.iter().any(|note| note.starts_with("the load is steady, 60")), "{:?}", found.notes);
+    assert_eq!(report(&by_rate(10_000), &with_bursts(0), &unknown_flows()).bursts_found, 0);
+}
+
+/// A burst at full speed that goes over into a steady 60 % was over when that began; and after silence, what lasts is no burst.
+#[test]
+fn a_burst_ends_where_a_steady_load_begins() {
+    let (full, sixty) = (1_230_400.0, 1_230_400.0 / 0.6);
+    let mut records = paced(full, 200);
+    let end = records[199].time.ps() + full as u64;
+    let shifted = |by: u64, r: &Record| Record { time: Time::from_ps(r.time.ps() + by), ..*r };
+    records.extend(paced(sixty, 20_000).iter().map(|r| shifted(end, r)));
+    let again = records[records.len() - 1].time.ps() + 1_000_000_000_000;
+    records.extend(paced(sixty, 20_000).iter().map(|r| shifted(again, r)));
+    let found = report(&by_rate(10_000), &records, &unknown_flows());
+    assert_eq!(found.bursts_found, 1, "{:?}", found.bursts);
+    let burst = &found.bursts[0];
+    assert_eq!(burst.start_ps, 0);
+    assert!(burst.end_ps.abs_diff(end) <= 25_000_000, "{burst:?} {end}");
+    assert!(burst.records.abs_diff(200) <= 20, "{burst:?}");
 }
 
 #[test]
@@ -123,8 +179,8 @@ fn where_there_is_no_burst_the_largest_queue_and_what_shows_it_are_said() {
 
 #[test]
 fn where_no_window_is_hot_the_busiest_and_the_share_that_shows_it_are_said() {
-    // 30 % of 10 Gb/s.
-    let records = paced(1_230_400.0 / 0.3, 1_000);
+    // 30 % of 10 Gb/s for 123 us, and then silence.
+    let records = paced(1_230_400.0 / 0.3, 30);
     let found = report(&by_rate(10_000), &records, &unknown_flows());
     let nothing = found.nothing.expect("no burst");
     assert!(nothing.share.is_some_and(|share| (share - 0.3).abs() < 0.06), "{nothing:?}");
@@ -284,7 +340,7 @@ fn law_1_holds_and_why_no_other_applies_is_said() {
         &[
             "From ",
             " times the port's speed in frame bytes (987 Mb/s)",
-            "Law 1 (slope = port speed) holds: no flow was there before.",
+            "Law 1 (slope = port speed) holds: no flow had been sending here before.",
             "Laws 2 and 3 need background flows.",
             "18 new flows are in slow start",
             "packets were dropped, the first ",

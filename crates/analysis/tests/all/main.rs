@@ -2,6 +2,7 @@
 
 mod common;
 mod conclusions;
+mod ends;
 mod head_drops;
 mod notices;
 mod port;

@@ -6,11 +6,11 @@ use fanin_analysis::{
 use fanin_units::{BitRate, Bytes, Span, Time};
 use proptest::prelude::*;
 
-fn record(us: u64, queue: u64, flow: u32) -> Record {
+pub fn record(us: u64, queue: u64, flow: u32) -> Record {
     Record { time: Time::from_ps(us * 1_000_000), queue, frame: 1000, flow, flags: 0 }
 }
 
-fn thresholds(above: u64, until: u64) -> Settings {
+pub fn thresholds(above: u64, until: u64) -> Settings {
     Settings {
         rate: Some(BitRate::from_gbps(1)),
         overhead: Bytes(0),
@@ -19,7 +19,7 @@ fn thresholds(above: u64, until: u64) -> Settings {
     }
 }
 
-fn report(settings: &Settings, records: &[Record]) -> PortReport {
+pub fn report(settings: &Settings, records: &[Record]) -> PortReport {
     let mut analyzer = PortAnalyzer::new(settings, "p", unknown_flows());
     for r in records {
         analyzer.push(r).expect("order");
@@ -28,7 +28,7 @@ fn report(settings: &Settings, records: &[Record]) -> PortReport {
 }
 
 /// A FIFO port of 1 Gb/s: 8 us to a frame of 1000 B. Arrivals (us, flow, bytes); the queue is the packets that wait.
-fn fifo(arrivals: &[(u64, u32, u32)], limit: u64) -> Vec<Record> {
+pub fn fifo(arrivals: &[(u64, u32, u32)], limit: u64) -> Vec<Record> {
     let mut waiting: std::collections::VecDeque<(u64, u32)> = Default::default();
     let mut free = 0u64;
     let mut out = Vec::new();
@@ -158,7 +158,9 @@ fn bursts_by_arrival_rate_need_no_queue() {
     let r = report(&settings, &records);
     assert_eq!(r.bursts_found, 1, "{r:?}");
     let b = &r.bursts[0];
-    assert_eq!((b.start_ps, b.end_ps, b.peak_bytes), (100_000_000, 200_000_000, None));
+    // From the first packet until the last has left, and not from window to window: the last one comes 3 us after 175 us and takes 8 us.
+    assert_eq!((b.start_ps, b.end_ps, b.peak_bytes), (100_000_000, 186_000_000, None));
+    assert_eq!((b.peak_ps, b.busiest_bps), (100_000_000, Some(4000.0 * 8.0 / 25e-6)));
     assert_eq!((b.records, b.arrived_bytes), (16, Some(16_000)));
     assert_eq!(b.indirect.iter().map(|c| c.bytes).sum::<u64>(), 16_000);
     assert!(b.phases.is_empty() && b.direct.is_empty());

@@ -72,7 +72,7 @@ fn one_background_flow_makes_the_second_phase_gentler() {
 #[test]
 fn background_that_queues_here_is_law_2_and_elsewhere_law_3() {
     let (_, same) = first("same-hop", true);
-    let law = same.law.as_ref().expect("a law");
+    let law = same.law.as_ref().unwrap_or_else(|| panic!("{:?}", same.words));
     assert_eq!(
         (law.law, law.background, law.background_flows, law.holds),
         (2, Background::SameHop, 3, Some(true)),

@@ -1,6 +1,6 @@
 //! Hooks of mechanisms: each is run with its own switch in view, and its verdict and effects are carried out here.
 
-use super::switch::{Fabric, SwitchNode};
+use super::switch::{Fabric, Refusal, SwitchNode};
 use super::table::Fib;
 use crate::core::Core;
 use fanin_packet::{Control, Envelope, Extra, Header, Kind, Packet, PacketId};
@@ -28,8 +28,20 @@ impl Node for Here<'_> {
         self.core.view_ahead(self.switch.ports[port.index()] as usize)
     }
 
+    fn has_room(&mut self, port: PortNo, envelope: &Envelope) -> bool {
+        let l = self.switch.ports[port.index()] as usize;
+        self.core.catch_up(l);
+        let (view, frame) = (self.core.view(l), envelope.frame);
+        if view.is_idle() {
+            return true;
+        }
+        let class = self.core.ports[l].explicit.as_deref().map_or(0, |explicit| explicit.class_of(envelope.class));
+        let own = self.core.ports[l].admission.check(&view, frame, self.core.cell);
+        own.and_then(|()| self.switch.check_shared(self.core, l, class, frame)).is_ok()
+    }
+
     fn route(&mut self, envelope: &Envelope) -> Option<PortNo> {
-        let link = self.switch.next_hop(self.fib, self.s, self.core.now, envelope)?;
+        let link = self.switch.next_hop(self.core, self.fib, self.s, envelope)?;
         Some(self.core.switch_port(link).1)
     }
 }
@@ -125,7 +137,7 @@ impl Fabric {
             Verdict::Hold => return,
             other => unreachable!("{other:?} at ingress"),
         }
-        let Some(out) = self.switches[s as usize].next_hop(&self.fib, s, core.now, &core.pool[packet]) else {
+        let Some(out) = self.switches[s as usize].next_hop(core, &self.fib, s, &core.pool[packet]) else {
             return self.drop_at_switch(core, s, packet, DropReason::NO_ROUTE);
         };
         let (_, verdict) =
@@ -171,7 +183,7 @@ impl Fabric {
         packet: PacketId,
         tail: Option<PacketId>,
         view: &PortView,
-        reason: DropReason,
+        refusal: Refusal,
     ) -> (usize, Verdict) {
         if self.detouring {
             return (0, Verdict::Pass); // a packet is detoured once at a switch
@@ -180,7 +192,8 @@ impl Fabric {
         let tail = tail.map(|tail| core.pool[tail]);
         self.ask(core, (Some(l), via), s, packet, Hooks::REFUSAL, |m, node, p, port, fx| {
             let packet = Arrival { id: p.id, envelope: &mut *p.envelope, from: p.from, shim: &mut *p.shim };
-            let mut refused = Refused { packet, port, view: *view, reason, tail: tail.as_ref() };
+            let Refusal { reason, room } = refusal;
+            let mut refused = Refused { packet, port, view: *view, reason, room, tail: tail.as_ref() };
             m.on_refusal(node, &mut refused, fx)
         })
     }

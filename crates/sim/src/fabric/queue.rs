@@ -58,7 +58,7 @@ impl Fabric {
         core.make_explicit(l); // what waits may change its place
         let frame = core.pool[packet].frame;
         let tail = core.ports[l].explicit.as_deref().and_then(|e| e.queues[class].back().copied()).filter(|_| refusal.room);
-        let (i, verdict) = self.run_refusal_hooks(core, (l, via), packet, tail, view, refusal.reason);
+        let (i, verdict) = self.run_refusal_hooks(core, (l, via), packet, tail, view, refusal);
         match (verdict, tail) {
             (Verdict::Replace, Some(tail)) => {
                 // Marking decides about the packet as if it had found the queue without the other.

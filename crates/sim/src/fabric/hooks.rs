@@ -10,6 +10,8 @@ use fanin_units::Time;
 
 /// The timer of a switch that has made messages; those of its mechanisms are their numbers.
 const OUTBOX: u64 = u64::MAX;
+/// The timer of a switch that has dropped heads of queues.
+const DROPPED: u64 = u64::MAX - 1;
 
 /// A switch as its mechanisms see it.
 struct Here<'a> {
@@ -218,12 +220,32 @@ impl Fabric {
         }
     }
 
-    /// A packet was dropped at switch `s`.
+    /// A packet was dropped at switch `s`. Where it was the head of a queue, other ports may have a departure at this very instant, which
+    /// comes first: what sends messages is told by a timeout of the switch.
     #[cold]
-    pub fn run_drop_hooks(&mut self, core: &mut Core, s: u32, dropped: &Packet, reason: DropReason) {
+    pub fn tell_of_drop(&mut self, core: &mut Core, s: u32, dropped: &Packet, reason: DropReason) {
+        if self.departing && self.switches[s as usize].hooks.any(Hooks::MESSAGES) {
+            self.switches[s as usize].dropped.push_back((*dropped, reason));
+            core.set_timer(core.now, (self.hosts + s, DROPPED));
+            return self.run_drop_hooks(core, s, dropped, reason, |m| !m.hooks().any(Hooks::MESSAGES));
+        }
+        self.run_drop_hooks(core, s, dropped, reason, |_| true);
+    }
+
+    fn run_drop_hooks(
+        &mut self,
+        core: &mut Core,
+        s: u32,
+        dropped: &Packet,
+        reason: DropReason,
+        told: impl Fn(&MechanismState) -> bool,
+    ) {
         let envelope = &dropped.envelope;
         let reference = dropped.header.reference(envelope.payload);
         for i in 0..self.switches[s as usize].mechanisms.len() {
+            if !told(&self.switches[s as usize].mechanisms[i]) {
+                continue;
+            }
             self.with_mechanisms(core, s, |mechanisms, here, fx| {
                 fx.mechanism = i as u8;
                 mechanisms[i].on_drop(here, envelope, reference, reason, fx);
@@ -295,11 +317,17 @@ impl Fabric {
         true
     }
 
-    /// A timer of a switch has expired: a mechanism's, or that of its outbox.
+    /// A timer of a switch has expired: a mechanism's, that of its outbox, or that of drops.
     pub fn timeout(&mut self, core: &mut Core, s: u32, what: u64) {
         if what == OUTBOX {
             if let Some((l, message)) = self.switches[s as usize].outbox.pop_front() {
                 self.offer(core, l as usize, None, message);
+            }
+            return;
+        }
+        if what == DROPPED {
+            if let Some((dropped, reason)) = self.switches[s as usize].dropped.pop_front() {
+                self.run_drop_hooks(core, s, &dropped, reason, |m| m.hooks().any(Hooks::MESSAGES));
             }
             return;
         }

@@ -195,9 +195,11 @@ impl Fabric {
         }
         self.arm_if_waiting(core, l);
         // What mechanisms make of drops comes after the port's turn: they find its wire busy, if anything was left to send.
+        let before = std::mem::replace(&mut self.departing, true);
         for (packet, reason, queue_bytes) in dropped {
             self.drop_dequeued(core, l, packet, reason, queue_bytes);
         }
+        self.departing = before;
     }
 
     /// Sets the departure event of a port where something waits; where nothing does, departures are no events any more.

@@ -5,7 +5,7 @@ use super::table::{Fib, NextHop};
 use crate::core::Core;
 use crate::ledger::Fate;
 use fanin_engine::Table;
-use fanin_packet::{Ecn, Envelope, Kind, PacketId};
+use fanin_packet::{Ecn, Envelope, Kind, Packet, PacketId};
 use fanin_switch::{DropReason, Effects, Hooks, Links, MarkVerdict, MechanismState, PathChooser, PortView};
 use fanin_telemetry::Name;
 use fanin_units::{HostId, Stream};
@@ -25,6 +25,8 @@ pub struct SwitchNode {
     pub ports: Vec<u32>,
     /// Messages that are about to be offered to ports, each with its link.
     pub outbox: VecDeque<(u32, PacketId)>,
+    /// Packets dropped at the heads of queues, of which mechanisms that send messages have not been told yet.
+    pub dropped: VecDeque<(Packet, DropReason)>,
 }
 
 /// All switches and their forwarding tables.
@@ -37,6 +39,8 @@ pub struct Fabric {
     pub effects: Effects,
     /// The packet that is being offered was detoured here: a port that refuses it drops it.
     pub detouring: bool,
+    /// A port has its turn: other ports may have theirs at this very instant.
+    pub departing: bool,
     /// By link, the ingress port of the switch at its far end; `u16::MAX` where a host is there.
     pub ingress: Vec<u16>,
     /// The framing without stamps, for messages alone in a frame.
@@ -308,7 +312,7 @@ impl Fabric {
         core.record_drop(packet, &dropped, reason, port, queue_bytes);
         core.pool.free(packet);
         if self.switches[s as usize].hooks.any(Hooks::DROP) {
-            self.run_drop_hooks(core, s, &dropped, reason);
+            self.tell_of_drop(core, s, &dropped, reason);
         }
     }
 

@@ -123,6 +123,7 @@ pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefet
             hosts: topology.hosts.len() as u32,
             effects: Effects::default(),
             detouring: false,
+            departing: false,
             ingress,
             framing,
         },
@@ -194,6 +195,7 @@ fn switches(scenario: &Scenario, framing: &Framing) -> Vec<SwitchNode> {
             mechanisms,
             ports: links.iter().map(|link| link.0).collect(),
             outbox: VecDeque::new(),
+            dropped: VecDeque::new(),
         }
     };
     (0..topology.switch_count()).map(of).collect()

@@ -10,6 +10,7 @@ mod follow;
 mod ideal;
 pub mod order;
 pub mod receive;
+mod sequence;
 
 use crate::core::Core;
 use crate::fabric::Fabric;

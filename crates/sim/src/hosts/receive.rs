@@ -10,6 +10,7 @@ use fanin_engine::Table;
 use fanin_packet::{Envelope, Header, PacketId, Side};
 use fanin_scenario::{Host as Params, Napi, Noise, Receive};
 use fanin_units::{FlowId, Purpose, Span, Stream, Time};
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 
 /// What waits at each host.
@@ -205,12 +206,14 @@ impl Hosts {
         let Some(from) = place else { return vec![packet] };
         let key = (envelope.flow, envelope.to);
         let sequences = &mut receivers.hosts[host as usize].sequences;
-        if !sequences.contains_key(&key) {
-            let next = self.ends.of(key.0, key.1).and_then(|id| self.ends[id].protocol.next_place());
-            let Some(next) = next else { return vec![packet] };
-            sequences.insert(key, Sequence::new(next));
-        }
-        let Some(sequence) = sequences.get_mut(&key) else { return vec![packet] };
+        let sequence = match sequences.entry(key) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let next = self.ends.of(key.0, key.1).and_then(|id| self.ends[id].protocol.next_place());
+                let Some(next) = next else { return vec![packet] };
+                new.insert(Sequence::new(next))
+            }
+        };
         let mut on = Vec::new();
         let to = from.wrapping_add(u32::from(envelope.payload));
         let placed = Placed { packet, from, to, until };

@@ -68,6 +68,7 @@ impl Chooser for Drill {
         Drill { d, m, best: Vec::new(), candidates: Vec::new(), drawn: Vec::new() }
     }
 
+    #[inline(never)] // apart from the choices that take a few instructions
     fn pick(&mut self, _now: Time, _p: &Envelope, links: &impl Links, _switch_seed: u32, rng: &mut Stream) -> usize {
         self.candidates.clear();
         self.draw(links, rng);

@@ -1280,6 +1280,112 @@ class RimmParamsDict(TypedDict, total=False):
     unaware: Sequence[str]
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Exponential(Table):
+    """(e^(λx) − 1) / (e^λ − 1): small for long, then steep."""
+
+    kind: ClassVar[Literal["exponential"]] = "exponential"
+
+    lambda_: float | None = None
+    """λ. Deviation: the paper's value is not known to us.
+
+    Default: 4.0. Accepted: from 0.01 to 50.
+    """
+
+
+_ExponentialReserved = TypedDict("_ExponentialReserved", {"lambda": "float"}, total=False)
+
+
+class ExponentialDict(_ExponentialReserved, total=False):
+    """`Exponential` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["exponential"]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Linear(Table):
+    """In proportion to x."""
+
+    kind: ClassVar[Literal["linear"]] = "linear"
+
+
+class LinearDict(TypedDict, total=False):
+    """`Linear` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["linear"]]
+
+
+Growth: TypeAlias = (
+    Exponential
+    | ExponentialDict
+    | Linear
+    | LinearDict
+    | Literal["exponential", "linear"]
+)
+"""How the probability of a bounce grows with x, the share of the way from `lower` to `upper` that the queue has gone.
+
+- `exponential`: Small for long, then steep.
+- `linear`: In proportion.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PaboParams(Table):
+    """A packet for a queue of q goes back to the switch upstream with probability g(x)^(n + 1), x = (q − lower) / (upper − lower),
+    after n bounces before; with 1 where there is no room. Source: PABO §III.
+    """
+
+    lower: AmountOfBuffer | None = None
+    """Up to this queue no packet is bounced.
+
+    Default: "50 packets".
+    """
+
+    upper: AmountOfBuffer | None = None
+    """From this queue on all packets are.
+
+    Default: "100 packets".
+    """
+
+    growth: Growth | None = None
+    """g: between the two.
+
+    Default: { kind = "exponential", lambda = 4.0 }.
+    """
+
+    unaware: Sequence[str] | None = None
+    """Switches without PABO, by name, `*` stands for anything. They forward bounced packets as ever.
+
+    Default: [].
+    """
+
+
+class PaboParamsDict(TypedDict, total=False):
+    """`PaboParams` as a plain dictionary; the class says what each key means."""
+
+    lower: AmountOfBuffer
+    upper: AmountOfBuffer
+    growth: Growth
+    unaware: Sequence[str]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DibsParams(Table):
+    """What finds no room at its port takes another one that leads to a switch, at random. Source: DIBS §3."""
+
+    unaware: Sequence[str] | None = None
+    """Switches without DIBS, by name, `*` stands for anything. They forward detoured packets as ever.
+
+    Default: [].
+    """
+
+
+class DibsParamsDict(TypedDict, total=False):
+    """`DibsParams` as a plain dictionary; the class says what each key means."""
+
+    unaware: Sequence[str]
+
+
 Cut: TypeAlias = Literal["arriving", "either"]
 """Whose payload is cut off when a data packet finds its queue full.
 
@@ -1340,6 +1446,12 @@ class Mechanisms(Table):
     rimm: RimmParams | RimmParamsDict | None = None
     """RIMM: packets for a queue that is too long wait on a detour by a neighbour. Absent: it does not run."""
 
+    pabo: PaboParams | PaboParamsDict | None = None
+    """PABO: packets for a queue that grows go back to the switch upstream. Absent: it does not run."""
+
+    dibs: DibsParams | DibsParamsDict | None = None
+    """DIBS: what finds no room takes another port, at random. Absent: it does not run."""
+
     trimming: TrimmingParams | TrimmingParamsDict | None = None
     """Trimming: what finds no room loses its payload instead of being dropped. Absent: it does not run."""
 
@@ -1350,6 +1462,8 @@ class MechanismsDict(TypedDict, total=False):
     pdn: PdnParams | PdnParamsDict
     pfc: PfcParams | PfcParamsDict
     rimm: RimmParams | RimmParamsDict
+    pabo: PaboParams | PaboParamsDict
+    dibs: DibsParams | DibsParamsDict
     trimming: TrimmingParams | TrimmingParamsDict
 
 
@@ -1574,6 +1688,35 @@ class FlowletParamsDict(TypedDict, total=False):
     entries: int
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DrillParams(Table):
+    """DRILL(d, m): each packet takes the shortest queue of d links drawn at random and the m that were best before. Source: DRILL
+    §3.2.
+    """
+
+    kind: ClassVar[Literal["drill"]] = "drill"
+
+    d: int | None = None
+    """Links that each packet draws, all different; with as many as there are, all are compared. Source: DRILL §3.2 (2).
+
+    Default: 2. Accepted: from 1 to 64.
+    """
+
+    m: int | None = None
+    """Links that a switch remembers: the best of the last comparison. Source: DRILL §3.2 (1).
+
+    Default: 1. Accepted: from 0 to 64.
+    """
+
+
+class DrillParamsDict(TypedDict, total=False):
+    """`DrillParams` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["drill"]]
+    d: int
+    m: int
+
+
 PathChoice: TypeAlias = (
     Ecmp
     | EcmpDict
@@ -1583,7 +1726,9 @@ PathChoice: TypeAlias = (
     | RoundRobinPathChoiceDict
     | FlowletParams
     | FlowletParamsDict
-    | Literal["ecmp", "spray", "round_robin", "flowlet"]
+    | DrillParams
+    | DrillParamsDict
+    | Literal["ecmp", "spray", "round_robin", "flowlet", "drill"]
 )
 """Which of several shortest paths a packet takes.
 
@@ -1591,6 +1736,7 @@ PathChoice: TypeAlias = (
 - `spray`: Per packet, at random.
 - `round_robin`: Per packet, in turn for each destination.
 - `flowlet`: Per flowlet: a pause in a flow lets it change its path.
+- `drill`: Per packet, the shortest queue of a few drawn at random and a few remembered.
 """
 
 
@@ -1865,6 +2011,27 @@ Noise: TypeAlias = (
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class ReorderBuffer(Table):
+    """Packets that come too early wait in front of the transport for those before them, by their places in the flow's bytes; it sees
+    them in order. What is there already, and what has no place (acknowledgments, datagrams), does not wait. Source: Vertigo §3.3,
+    DRILL §3.3, which have such a buffer between NIC and transport.
+    """
+
+    timeout: Duration | None = None
+    """A packet goes on after this time, whatever is missing. Source: Vertigo (360 us in the simulations that were published with
+    it).
+
+    Default: "360us". Accepted: from 1ns to 1s.
+    """
+
+
+class ReorderBufferDict(TypedDict, total=False):
+    """`ReorderBuffer` as a plain dictionary; the class says what each key means."""
+
+    timeout: Duration
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Host(Table):
     """What hosts do besides their transport."""
 
@@ -1893,6 +2060,9 @@ class Host(Table):
     Default: { kind = "none" }.
     """
 
+    reorder: ReorderBuffer | ReorderBufferDict | None = None
+    """A buffer that puts packets in order before the transport sees them. Absent: there is none."""
+
 
 class HostDict(TypedDict, total=False):
     """`Host` as a plain dictionary; the class says what each key means."""
@@ -1901,6 +2071,7 @@ class HostDict(TypedDict, total=False):
     processing_delay: Duration
     receive: Receive
     noise: Noise
+    reorder: ReorderBuffer | ReorderBufferDict
 
 
 Profile: TypeAlias = Literal["rfc", "linux"]
@@ -2532,9 +2703,10 @@ class Tcp(Table):
 
     dup_thresh: int | None = None
     """Duplicate ACKs (or segments SACKed above) that mean a loss; with "rack", that end the waiting for reordered
-    segments. Source: RFC 5681 §3.2, RFC 6675 §2 (3), RFC 8985 §6.2 step 4.
+    segments. More than windows have segments: none do, as for networks that reorder. Source: RFC 5681 §3.2, RFC 6675 §2 (3),
+    RFC 8985 §6.2 step 4.
 
-    Default: 3. Accepted: from 1 to 255.
+    Default: 3. Accepted: from 1 to 65535.
     """
 
     limited_transmit: bool | None = None
@@ -4809,6 +4981,15 @@ __all__ = [
     "Hops",
     "RimmParams",
     "RimmParamsDict",
+    "Exponential",
+    "ExponentialDict",
+    "Linear",
+    "LinearDict",
+    "Growth",
+    "PaboParams",
+    "PaboParamsDict",
+    "DibsParams",
+    "DibsParamsDict",
     "Cut",
     "TrimmingParams",
     "TrimmingParamsDict",
@@ -4833,6 +5014,8 @@ __all__ = [
     "RoundRobinPathChoiceDict",
     "FlowletParams",
     "FlowletParamsDict",
+    "DrillParams",
+    "DrillParamsDict",
     "PathChoice",
     "Switch",
     "SwitchDict",
@@ -4853,6 +5036,8 @@ __all__ = [
     "ExponentialNoise",
     "ExponentialNoiseDict",
     "Noise",
+    "ReorderBuffer",
+    "ReorderBufferDict",
     "Host",
     "HostDict",
     "Profile",

@@ -219,6 +219,14 @@ impl Header {
         }
     }
 
+    /// The place of its first byte of payload among those of its flow, modulo 2^32; `None` where packets have none.
+    pub fn place(&self) -> Option<u32> {
+        match self {
+            Header::Tcp(tcp) => Some(tcp.seq),
+            Header::Udp(_) | Header::Control(_) => None,
+        }
+    }
+
     /// How a switch that drops the packet may name it to its sender; `None` where there is nothing to send again: datagrams,
     /// resets, control frames. `payload`: as in the envelope.
     pub fn reference(&self, payload: u16) -> Option<Reference> {

@@ -23,7 +23,9 @@ pub use except::{Except, Origins, PortSettings, Setting};
 pub use gate::{Gate, Pause, PRIORITIES, QUANTUM_BITS};
 pub use marking::*;
 pub use mechanism::*;
-pub use path::{ecmp, five_tuple_hash, Ecmp, FlowletParams, PathChoice, PathChooser, RoundRobinParams, Spray};
+pub use path::{
+    ecmp, five_tuple_hash, DrillParams, Ecmp, FlowletParams, Links, PathChoice, PathChooser, RoundRobinParams, Spray,
+};
 pub use scheduling::{DrrParams, FifoParams, Scheduler, Scheduling, StrictDrrParams, StrictParams, MAX_CLASSES};
 pub use vectors::{vectors, Column, RimmCase, RimmVectorParams, Role, SEcnCase, SEcnVectorParams, Sequence, Vectors, VECTORS};
 pub use verdict::{DropReason, MarkReason, MarkVerdict};

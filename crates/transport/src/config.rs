@@ -360,8 +360,9 @@ profiled! {
         /// TCP_TIMEOUT_MIN_US.
         pub timer_slack: Span = Span::ZERO => Span::from_ms(2), in Span::ZERO..=Span::from_s(1);
         /// Duplicate ACKs (or segments SACKed above) that mean a loss; with "rack", that end the waiting for reordered
-        /// segments. Source: RFC 5681 §3.2, RFC 6675 §2 (3), RFC 8985 §6.2 step 4.
-        pub dup_thresh: u32 = 3, in 1..=255;
+        /// segments. More than windows have segments: none do, as for networks that reorder. Source: RFC 5681 §3.2, RFC 6675 §2 (3),
+        /// RFC 8985 §6.2 step 4.
+        pub dup_thresh: u32 = 3, in 1..=65_535;
         /// New data on the first duplicate ACKs. Source: RFC 3042.
         pub limited_transmit: bool = true;
         /// Proportional rate reduction in SACK recovery and after ECN echoes; `linux`: on. With "rack" the window is bounded by

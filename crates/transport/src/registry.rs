@@ -214,6 +214,11 @@ impl Endpoint {
         dispatch!(self, |e| e.signals(), |udp| udp.signals())
     }
 
+    /// See [`Transport::next_place`]. Datagrams have no order.
+    pub fn next_place(&self) -> Option<u32> {
+        dispatch!(self, |e| e.next_place(), |_udp| None)
+    }
+
     /// See [`Transport::snapshot`]. Datagrams have no window.
     pub fn snapshot(&self) -> Option<SenderState> {
         dispatch!(self, |e| e.snapshot(), |_udp| None)

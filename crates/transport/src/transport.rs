@@ -126,6 +126,11 @@ pub trait Transport: Sized {
         cfg.shape(ip)
     }
 
+    /// The place of the next byte that it has not got yet, as headers have it; `None`: it does not know, or its packets have no order.
+    fn next_place(&self) -> Option<u32> {
+        None
+    }
+
     /// What it is doing as a sender, for telemetry; `None` where it has no window.
     fn snapshot(&self) -> Option<SenderState> {
         None

@@ -795,3 +795,15 @@ fn trimming_of_hosts_and_without_room() {
         "{found}"
     );
 }
+
+#[test]
+fn bounces_without_a_range_and_a_second_header() {
+    for range in ["lower = \"9 packets\", upper = \"9 packets\"", "lower = \"9 packets\", upper = \"20KB\""] {
+        let found = wrong(&[], &format!("[switch]\nmechanisms.pabo = {{ {range} }}\n"));
+        assert!(found.contains("switch.mechanisms.pabo.upper, line 14: \""), "{found}");
+        assert!(found.contains("is no queue above lower; accepted: more than lower, 9 packets, in the same unit"), "{found}");
+    }
+    let found = wrong(&[], "[switch]\nmechanisms.rimm = {}\nmechanisms.pabo = {}\n");
+    let expected = "puts headers into frames, as rimm does, and a frame has one at most; accepted: either rimm or pabo";
+    assert!(found.contains("switch.mechanisms.pabo") && found.contains(expected), "{found}");
+}

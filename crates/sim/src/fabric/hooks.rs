@@ -1,6 +1,6 @@
 //! Hooks of mechanisms: each is run with its own switch in view, and its verdict and effects are carried out here.
 
-use super::switch::{Fabric, SwitchNode};
+use super::switch::{Fabric, Refusal, SwitchNode};
 use super::table::Fib;
 use crate::core::Core;
 use fanin_packet::{Control, Envelope, Extra, Header, Kind, Packet, PacketId};
@@ -10,6 +10,14 @@ use fanin_units::Time;
 
 /// The timer of a switch that has made messages; those of its mechanisms are their numbers.
 const OUTBOX: u64 = u64::MAX;
+/// The timer of a switch that has dropped heads of queues.
+const DROPPED: u64 = u64::MAX - 1;
+
+/// Whether a mechanism learns of heads that are dropped when the departures of that instant are over. One that sees departures itself
+/// acts by timers.
+fn learns_later(mechanism: &MechanismState) -> bool {
+    mechanism.hooks().any(Hooks::MESSAGES) && !mechanism.hooks().any(Hooks::EGRESS)
+}
 
 /// A switch as its mechanisms see it.
 struct Here<'a> {
@@ -32,8 +40,20 @@ impl Node for Here<'_> {
         self.core.links[self.switch.ports[port.index()] as usize].free_at <= self.core.now.ps()
     }
 
+    fn has_room(&mut self, port: PortNo, envelope: &Envelope) -> bool {
+        let l = self.switch.ports[port.index()] as usize;
+        self.core.catch_up(l);
+        let (view, frame) = (self.core.view(l), envelope.frame);
+        if view.is_idle() {
+            return true;
+        }
+        let class = self.core.ports[l].explicit.as_deref().map_or(0, |explicit| explicit.class_of(envelope.class));
+        let own = self.core.ports[l].admission.check(&view, frame, self.core.cell);
+        own.and_then(|()| self.switch.check_shared(self.core, l, class, frame)).is_ok()
+    }
+
     fn route(&mut self, envelope: &Envelope) -> Option<PortNo> {
-        let link = self.switch.next_hop(self.fib, self.s, self.core.now, envelope)?;
+        let link = self.switch.next_hop(self.core, self.fib, self.s, envelope)?;
         Some(self.core.switch_port(link).1)
     }
 }
@@ -136,7 +156,7 @@ impl Fabric {
             Verdict::Hold => return,
             other => unreachable!("{other:?} at ingress"),
         }
-        let Some(out) = self.switches[s as usize].next_hop(&self.fib, s, core.now, &core.pool[packet]) else {
+        let Some(out) = self.switches[s as usize].next_hop(core, &self.fib, s, &core.pool[packet]) else {
             return self.drop_at_switch(core, s, packet, DropReason::NO_ROUTE);
         };
         let (_, verdict) =
@@ -183,7 +203,7 @@ impl Fabric {
         packet: PacketId,
         tail: Option<PacketId>,
         view: &PortView,
-        reason: DropReason,
+        refusal: Refusal,
     ) -> (usize, Verdict) {
         if self.detouring {
             return (0, Verdict::Pass); // a packet is detoured once at a switch
@@ -192,7 +212,8 @@ impl Fabric {
         let tail = tail.map(|tail| core.pool[tail]);
         self.ask(core, (Some(l), via), s, packet, Hooks::REFUSAL, |m, node, p, port, fx| {
             let packet = Arrival { id: p.id, envelope: &mut *p.envelope, from: p.from, shim: &mut *p.shim };
-            let mut refused = Refused { packet, port, view: *view, reason, tail: tail.as_ref() };
+            let Refusal { reason, room } = refusal;
+            let mut refused = Refused { packet, port, view: *view, reason, room, tail: tail.as_ref() };
             m.on_refusal(node, &mut refused, fx)
         })
     }
@@ -217,12 +238,34 @@ impl Fabric {
         }
     }
 
-    /// A packet was dropped at switch `s`.
+    /// A packet was dropped at switch `s`. Where it was the head of a queue, other ports may have a departure at this very instant, which
+    /// comes first: mechanisms that send something because of it learn of it by a timeout of the switch.
     #[cold]
-    pub fn run_drop_hooks(&mut self, core: &mut Core, s: u32, packet: PacketId, dropped: &Packet, reason: DropReason) {
+    pub fn note_drop(&mut self, core: &mut Core, s: u32, packet: PacketId, dropped: &Packet, reason: DropReason) {
+        let switch = &mut self.switches[s as usize];
+        if self.departing && switch.mechanisms.iter().any(learns_later) {
+            switch.dropped.push_back((packet, *dropped, reason));
+            core.set_timer(core.now, (self.hosts + s, DROPPED));
+            return self.run_drop_hooks(core, s, packet, dropped, reason, |m| !learns_later(m));
+        }
+        self.run_drop_hooks(core, s, packet, dropped, reason, |_| true);
+    }
+
+    fn run_drop_hooks(
+        &mut self,
+        core: &mut Core,
+        s: u32,
+        packet: PacketId,
+        dropped: &Packet,
+        reason: DropReason,
+        learns: impl Fn(&MechanismState) -> bool,
+    ) {
         let envelope = &dropped.envelope;
         let reference = dropped.header.reference(envelope.payload);
         for i in 0..self.switches[s as usize].mechanisms.len() {
+            if !learns(&self.switches[s as usize].mechanisms[i]) {
+                continue;
+            }
             self.with_mechanisms(core, s, |mechanisms, here, fx| {
                 fx.mechanism = i as u8;
                 mechanisms[i].on_drop(here, packet, envelope, reference, reason, fx);
@@ -303,11 +346,17 @@ impl Fabric {
         }
     }
 
-    /// A timer of a switch has expired: a mechanism's, or that of its outbox.
+    /// A timer of a switch has expired: a mechanism's, that of its outbox, or that of drops.
     pub fn timeout(&mut self, core: &mut Core, s: u32, what: u64) {
         if what == OUTBOX {
             if let Some((l, message)) = self.switches[s as usize].outbox.pop_front() {
                 self.offer(core, l as usize, None, message);
+            }
+            return;
+        }
+        if what == DROPPED {
+            if let Some((packet, dropped, reason)) = self.switches[s as usize].dropped.pop_front() {
+                self.run_drop_hooks(core, s, packet, &dropped, reason, learns_later);
             }
             return;
         }

@@ -57,7 +57,7 @@ impl Fabric {
         core.make_explicit(l); // what waits may change its place
         let frame = core.pool[packet].frame;
         let tail = core.ports[l].explicit.as_deref().and_then(|e| e.queues[class].back().copied()).filter(|_| refusal.room);
-        let (i, verdict) = self.run_refusal_hooks(core, (l, via), packet, tail, view, refusal.reason);
+        let (i, verdict) = self.run_refusal_hooks(core, (l, via), packet, tail, view, refusal);
         match (verdict, tail) {
             (Verdict::Replace, Some(tail)) => {
                 // Marking decides about the packet as if it had found the queue without the other.
@@ -197,9 +197,11 @@ impl Fabric {
         }
         self.arm_if_waiting(core, l);
         // What mechanisms make of drops comes after the port's turn: they find its wire busy, if anything was left to send.
+        let before = std::mem::replace(&mut self.departing, true);
         for (packet, reason, queue_bytes) in dropped {
             self.drop_dequeued(core, l, packet, reason, queue_bytes);
         }
+        self.departing = before;
     }
 
     /// Sets the departure event of a port where something waits; where nothing does, departures are no events any more.

@@ -5,10 +5,10 @@ use super::table::{Fib, NextHop};
 use crate::core::Core;
 use crate::ledger::Fate;
 use fanin_engine::Table;
-use fanin_packet::{Ecn, Envelope, Kind, PacketId};
-use fanin_switch::{DropReason, Effects, Hooks, MarkVerdict, MechanismState, PathChooser, PortView};
+use fanin_packet::{Ecn, Envelope, Kind, Packet, PacketId};
+use fanin_switch::{DropReason, Effects, Hooks, Links, MarkVerdict, MechanismState, PathChooser, PortView};
 use fanin_telemetry::Name;
-use fanin_units::{HostId, Stream, Time};
+use fanin_units::{HostId, Stream};
 use std::collections::VecDeque;
 
 /// A switch's own state.
@@ -25,6 +25,8 @@ pub struct SwitchNode {
     pub ports: Vec<u32>,
     /// Messages that are about to be offered to ports, each with its link.
     pub outbox: VecDeque<(u32, PacketId)>,
+    /// Packets dropped at the heads of queues, of which mechanisms that send messages have not been told yet.
+    pub dropped: VecDeque<(PacketId, Packet, DropReason)>,
 }
 
 /// All switches and their forwarding tables.
@@ -39,20 +41,44 @@ pub struct Fabric {
     pub effects: Effects,
     /// The packet that is being offered was detoured here: a port that refuses it drops it.
     pub detouring: bool,
+    /// A port has its turn: other ports may have theirs at this very instant.
+    pub departing: bool,
     /// By link, the ingress port of the switch at its far end; `u16::MAX` where a host is there.
     pub ingress: Vec<u16>,
     /// The framing without stamps, for messages alone in a frame.
     pub framing: fanin_packet::Framing,
 }
 
+/// Equal-cost links as a path choice sees them.
+struct EqualCost<'a> {
+    links: &'a [u32],
+    core: &'a Core,
+}
+
+impl Links for EqualCost<'_> {
+    #[inline(always)]
+    fn count(&self) -> usize {
+        self.links.len()
+    }
+
+    fn number(&self, i: usize) -> u32 {
+        self.links[i]
+    }
+
+    fn queue(&self, i: usize) -> PortView {
+        self.core.view_ahead(self.links[i] as usize)
+    }
+}
+
 impl SwitchNode {
     /// The link by which it would forward a packet now.
     #[inline(always)]
-    pub fn next_hop(&mut self, fib: &Fib, s: u32, now: Time, envelope: &Envelope) -> Option<usize> {
+    pub fn next_hop(&mut self, core: &Core, fib: &Fib, s: u32, envelope: &Envelope) -> Option<usize> {
         match fib.lookup(s, envelope.dst) {
             NextHop::One(link) => Some(link as usize),
             NextHop::Several(links) => {
-                Some(links[self.paths.pick(now, envelope, links.len(), self.seed, &mut self.rng)] as usize)
+                let equal = EqualCost { links, core };
+                Some(links[self.paths.pick(core.now, envelope, &equal, self.seed, &mut self.rng)] as usize)
             }
             NextHop::None => None,
         }
@@ -60,6 +86,12 @@ impl SwitchNode {
 }
 
 impl SwitchNode {
+    /// Whether the buffer that its ports share has room, all of them read up to now.
+    pub fn check_shared(&self, core: &mut Core, l: usize, class: usize, frame: u16) -> Result<(), DropReason> {
+        self.ports.iter().for_each(|port| core.catch_up(*port as usize));
+        core.check_shared(l, class, frame)
+    }
+
     /// The link by which it will forward a packet, if that is settled before the packet arrives.
     #[inline(always)]
     pub fn foresee(&self, fib: &Fib, s: u32, envelope: &Envelope) -> Option<u32> {
@@ -82,7 +114,7 @@ impl Fabric {
         }
         let next_hop = match out {
             Some(out) => Some(out as usize),
-            None => self.switches[s as usize].next_hop(&self.fib, s, core.now, envelope),
+            None => self.switches[s as usize].next_hop(core, &self.fib, s, &core.pool[packet]),
         };
         match next_hop {
             Some(out) => self.offer(core, out, Some(via), packet),
@@ -278,8 +310,7 @@ impl Fabric {
     #[inline(never)]
     fn check_shared_anew(&self, core: &mut Core, l: usize, class: usize, frame: u16) -> Result<(), DropReason> {
         let (s, _) = core.switch_port(l);
-        self.switches[s as usize].ports.iter().for_each(|port| core.catch_up(*port as usize));
-        core.check_shared(l, class, frame)
+        self.switches[s as usize].check_shared(core, l, class, frame)
     }
 
     /// A packet that a port does not accept, and for which nobody has another use.
@@ -328,7 +359,7 @@ impl Fabric {
         core.record_drop(packet, &dropped, reason, port, queue_bytes);
         core.pool.free(packet);
         if self.switches[s as usize].hooks.any(Hooks::DROP) {
-            self.run_drop_hooks(core, s, packet, &dropped, reason);
+            self.note_drop(core, s, packet, &dropped, reason);
         }
     }
 

@@ -11,6 +11,7 @@ mod ideal;
 pub mod order;
 pub mod pause;
 pub mod receive;
+mod sequence;
 
 use crate::core::Core;
 use crate::fabric::Fabric;

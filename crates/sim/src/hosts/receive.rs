@@ -1,19 +1,27 @@
-//! Between NIC and transport: interrupts that are coalesced, polls that merge segments, delays that vary.
+//! Between NIC and transport: delays that vary, a buffer that puts packets in order, interrupts that are coalesced, polls that merge
+//! segments. A packet passes them in this order.
 //!
 //! Telemetry and captures see packets when they reach the host; what is here is later.
 
+use super::sequence::{Placed, Sequence};
 use super::{observe_delivery, stray, Hosts, RECEIVE};
 use crate::core::Core;
 use fanin_engine::Table;
 use fanin_packet::{Envelope, Header, PacketId, Side};
 use fanin_scenario::{Host as Params, Napi, Noise, Receive};
 use fanin_units::{FlowId, Purpose, Span, Stream, Time};
-use std::collections::VecDeque;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
 
 /// What waits at each host.
 pub struct Receivers {
     noise: Noise,
     napi: Option<Napi>,
+    /// For how long packets wait for those before them; `None`: not at all.
+    reorder: Option<Span>,
+    /// Packets that came too early and waited; gaps that were given up.
+    waited: u64,
+    given_up: u64,
     hosts: Table<Waiting>,
 }
 
@@ -22,6 +30,8 @@ struct Waiting {
     random: Stream,
     /// Packets whose delay is not over, with the time when it is, in order.
     delayed: VecDeque<(Time, PacketId)>,
+    /// Flows of which something waits for what is before it, or their transport does.
+    sequences: BTreeMap<(FlowId, Side), Sequence>,
     /// Packets that the next poll takes.
     ring: VecDeque<PacketId>,
     /// When that is.
@@ -44,6 +54,7 @@ impl Receivers {
         let waiting = |host: usize| Waiting {
             random: Stream::new(seed, Purpose::HostNoise, host as u64),
             delayed: VecDeque::new(),
+            sequences: BTreeMap::new(),
             ring: VecDeque::new(),
             poll_at: Time::MAX,
             armed: Time::MAX,
@@ -51,6 +62,9 @@ impl Receivers {
         params.holds_packets().then(|| {
             Box::new(Receivers {
                 noise: params.noise.clone(),
+                reorder: params.reorder.as_ref().map(|buffer| buffer.timeout),
+                waited: 0,
+                given_up: 0,
                 napi: match &params.receive {
                     Receive::Napi(napi) => Some(napi.clone()),
                     Receive::AtOnce(_) => None,
@@ -58,6 +72,19 @@ impl Receivers {
                 hosts: (0..hosts).map(waiting).collect::<Vec<_>>().into(),
             })
         })
+    }
+}
+
+impl Receivers {
+    /// Packets that wait, at all hosts.
+    pub fn packets(&self) -> u64 {
+        let early = |waiting: &Waiting| waiting.sequences.values().map(Sequence::packets).sum::<usize>();
+        self.hosts.iter().map(|waiting| (waiting.delayed.len() + waiting.ring.len() + early(waiting)) as u64).sum()
+    }
+
+    /// What the buffer that puts packets in order has done, where there is one: packets that waited, gaps that were given up.
+    pub fn put_in_order(&self) -> Option<(u64, u64)> {
+        self.reorder.map(|_| (self.waited, self.given_up))
     }
 }
 
@@ -82,7 +109,8 @@ impl Waiting {
 
     /// When something is to be done here.
     fn next(&self) -> Time {
-        self.delayed.front().map_or(Time::MAX, |(at, _)| *at).min(self.poll_at)
+        let early = self.sequences.values().map(Sequence::next_timeout).min().unwrap_or(Time::MAX);
+        self.delayed.front().map_or(Time::MAX, |(at, _)| *at).min(self.poll_at).min(early)
     }
 }
 
@@ -97,6 +125,13 @@ impl Hosts {
     pub(super) fn hold(&mut self, core: &mut Core, host: u32, packet: PacketId) {
         observe_delivery(core, host, packet);
         let Some(receivers) = self.receivers.as_deref_mut() else { return };
+        if receivers.reorder.is_some() {
+            // The order of arrival is that before anything puts it right.
+            let envelope = &core.pool[packet];
+            if let Some(id) = self.ends.of(envelope.flow, envelope.to) {
+                self.ends[id].note_order(envelope, core.pool.number(packet), core.now);
+            }
+        }
         let waiting = &mut receivers.hosts[host as usize];
         let at = core.now + waiting.draw(&receivers.noise);
         // In order: a packet waits for those before it.
@@ -139,12 +174,62 @@ impl Hosts {
                 self.poll(core, host);
                 continue;
             }
-            let Some((_, packet)) = waiting.delayed.front().copied().filter(|(at, _)| *at <= core.now) else { return };
-            waiting.delayed.pop_front();
+            let packet = waiting.delayed.front().filter(|(at, _)| *at <= core.now).map(|(_, packet)| *packet);
+            if packet.is_some() {
+                waiting.delayed.pop_front();
+            }
+            match (packet, receivers.reorder) {
+                (None, None) => return,
+                (Some(packet), None) => self.go_on(core, host, &[packet]),
+                (Some(packet), Some(timeout)) => {
+                    let on = self.in_order(core, host, packet, core.now + timeout);
+                    self.go_on(core, host, &on);
+                }
+                (None, Some(_)) => {
+                    let mut on = Vec::new();
+                    let expired = |s: &mut Sequence| s.expire(core.now, |packet| on.push(packet));
+                    receivers.given_up += waiting.sequences.values_mut().map(expired).sum::<u64>();
+                    if on.is_empty() {
+                        return;
+                    }
+                    self.go_on(core, host, &on);
+                }
+            }
+        }
+    }
+
+    /// A packet comes to the buffer that puts packets in order, where it waits until a time at most; gives what goes on.
+    fn in_order(&mut self, core: &Core, host: u32, packet: PacketId, until: Time) -> Vec<PacketId> {
+        let Some(receivers) = self.receivers.as_deref_mut() else { return vec![packet] };
+        let envelope = &core.pool[packet];
+        let place = core.pool.header(packet).place().filter(|_| envelope.payload > 0 && !envelope.trimmed);
+        let Some(from) = place else { return vec![packet] };
+        let key = (envelope.flow, envelope.to);
+        let sequences = &mut receivers.hosts[host as usize].sequences;
+        let sequence = match sequences.entry(key) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => {
+                let next = self.ends.of(key.0, key.1).and_then(|id| self.ends[id].protocol.next_place());
+                let Some(next) = next else { return vec![packet] };
+                new.insert(Sequence::new(next))
+            }
+        };
+        let mut on = Vec::new();
+        let to = from.wrapping_add(u32::from(envelope.payload));
+        let placed = Placed { packet, from, to, until };
+        receivers.waited += u64::from(!sequence.arrived(placed, |packet| on.push(packet)));
+        on
+    }
+
+    /// Packets go to the transport, or to the next poll.
+    fn go_on(&mut self, core: &mut Core, host: u32, packets: &[PacketId]) {
+        for packet in packets {
+            let Some(receivers) = self.receivers.as_deref_mut() else { return };
+            let waiting = &mut receivers.hosts[host as usize];
             match &receivers.napi {
-                None => self.hand_over(core, &[packet]),
+                None => self.hand_over(core, host, &[*packet]),
                 Some(napi) => {
-                    waiting.ring.push_back(packet);
+                    waiting.ring.push_back(*packet);
                     waiting.poll_at = waiting.poll_at.min(core.now + napi.interrupt_delay);
                 }
             }
@@ -164,17 +249,17 @@ impl Hosts {
             let taken: Vec<PacketId> = ring.drain(..ring.len().min(napi.budget as usize)).collect();
             let mut merged: Vec<Merged> = Vec::new();
             for packet in taken {
-                self.merge(core, &napi, &mut merged, packet);
+                self.merge(core, host, &napi, &mut merged, packet);
             }
             for one in merged {
-                self.hand_over(core, &one.packets);
+                self.hand_over(core, host, &one.packets);
             }
         }
     }
 
     /// A packet of a poll: it joins the one of its flow before it, or that one is handed over first. What cannot be followed by
     /// anything does not wait for the end of the poll.
-    fn merge(&mut self, core: &mut Core, napi: &Napi, merged: &mut Vec<Merged>, packet: PacketId) {
+    fn merge(&mut self, core: &mut Core, host: u32, napi: &Napi, merged: &mut Vec<Merged>, packet: PacketId) {
         let envelope = core.pool[packet];
         let header = *core.pool.header(packet);
         let payload = u64::from(envelope.payload);
@@ -187,17 +272,18 @@ impl Hosts {
                 return;
             }
             let one = merged.remove(i);
-            self.hand_over(core, &one.packets);
+            self.hand_over(core, host, &one.packets);
         }
         if napi.gro && payload > 0 && !envelope.trimmed {
             merged.push(Merged { flow: envelope.flow, to: envelope.to, payload, packets: vec![packet] });
         } else {
-            self.hand_over(core, &[packet]);
+            self.hand_over(core, host, &[packet]);
         }
     }
 
     /// Gives packets of one flow to its transport, which answers once.
-    fn hand_over(&mut self, core: &mut Core, packets: &[PacketId]) {
+    fn hand_over(&mut self, core: &mut Core, host: u32, packets: &[PacketId]) {
+        let flow = packets.first().map(|packet| (core.pool[*packet].flow, core.pool[*packet].to));
         let mut answers = None;
         let mut followed = None;
         for packet in packets {
@@ -214,15 +300,36 @@ impl Hosts {
             let end = &mut self.ends[id];
             let cfg = &self.transports[usize::from(end.transport)].1;
             end.protocol.on_packet(cfg, core.now, envelope, core.pool.header(*packet));
-            end.note_order(envelope, core.pool.number(*packet), core.now);
+            if self.receivers.as_deref().is_some_and(|receivers| receivers.reorder.is_none()) {
+                end.note_order(envelope, core.pool.number(*packet), core.now);
+            }
             core.pool.free(*packet);
             answers = Some(id);
         }
         if let Some(id) = answers {
             self.after_input(core, id);
         }
+        if let Some(flow) = flow {
+            self.forget_order(host, flow);
+        }
         if let Some((flow, side)) = followed {
             self.settle_input(core, flow, side);
+        }
+    }
+}
+
+impl Hosts {
+    /// Forgets what went on of a flow's packets, where its transport knows as much or is gone.
+    fn forget_order(&mut self, host: u32, flow: (FlowId, Side)) {
+        let Some(receivers) = self.receivers.as_deref_mut() else { return };
+        let sequences = &mut receivers.hosts[host as usize].sequences;
+        let next = self.ends.of(flow.0, flow.1).map(|id| self.ends[id].protocol.next_place());
+        let known = |s: &Sequence| match next {
+            None => s.next_timeout() == Time::MAX,
+            Some(next) => next.is_some_and(|next| s.is_at(next)),
+        };
+        if sequences.get(&flow).is_some_and(known) {
+            sequences.remove(&flow);
         }
     }
 }

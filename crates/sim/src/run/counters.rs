@@ -110,7 +110,8 @@ mod tests {
     #[test]
     fn each_counter_is_declared_once_and_says_what_it_counts() {
         let groups = counters();
-        assert_eq!(groups.iter().map(|g| g.name).collect::<Vec<_>>(), ["notifications", "rimm", "trimming"]);
+        let known: Vec<_> = groups.iter().map(|group| group.name).collect();
+        assert!(Mechanisms::all().iter().all(|kind| known.contains(&kind.counts.name)), "{known:?}");
         for group in &groups {
             let mut names: Vec<_> = group.counters.iter().map(|def| def.name).collect();
             names.sort_unstable();

@@ -3,6 +3,7 @@
 use crate::fabric::link::FarEnd;
 use crate::fabric::port::Owner;
 use crate::fabric::SwitchNode;
+use crate::hosts::receive::Receivers;
 use crate::world::World;
 use fanin_packet::{Envelope, Header, Kind, Side};
 use fanin_switch::CountGroup;
@@ -160,10 +161,11 @@ impl World {
         self.core.ports.iter().filter_map(|port| port.explicit.as_deref()).map(|e| e.control.len() as u64).sum()
     }
 
-    /// Packets that mechanisms hold, and messages that are about to be offered to ports.
+    /// Packets that mechanisms hold, those that wait in hosts behind the NIC, and messages that are about to be offered to ports.
     pub fn held(&self) -> u64 {
         let of = |s: &SwitchNode| s.mechanisms.iter().map(|m| m.held().len()).sum::<usize>() + s.outbox.len();
-        self.fabric.switches.iter().map(|switch| of(switch) as u64).sum()
+        let in_hosts = self.hosts.receivers.as_deref().map_or(0, Receivers::packets);
+        self.fabric.switches.iter().map(|switch| of(switch) as u64).sum::<u64>() + in_hosts
     }
 
     /// Winds the world up and gives what its tables kept.

@@ -130,6 +130,7 @@ pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefet
             hosts: topology.hosts.len() as u32,
             effects: Effects::default(),
             detouring: false,
+            departing: false,
             ingress,
             framing,
         },
@@ -179,6 +180,7 @@ fn switches(scenario: &Scenario) -> Vec<SwitchNode> {
             mechanisms,
             ports: site.ports.iter().map(|port| port.link.0).collect(),
             outbox: VecDeque::new(),
+            dropped: VecDeque::new(),
         }
     };
     (0..topology.switch_count()).map(of).collect()

@@ -3,6 +3,7 @@
 use super::counters::{MESSAGES, TRIMMED};
 use crate::fabric::port::Owner;
 use crate::hosts::order::{Reordering, THRESHOLD};
+use crate::hosts::receive::Receivers;
 use crate::ledger::{Aborted, Outcome, SIZES};
 use crate::world::World;
 use fanin_packet::Header;
@@ -175,8 +176,9 @@ fn aborted(flow: &Aborted) -> Value {
     })
 }
 
-/// In which order packets with payload arrived, over all flows. Shares are of the packets.
-fn reordering(r: &Reordering) -> Value {
+/// In which order packets with payload arrived, over all flows. Shares are of the packets. `buffered`: packets that waited in hosts until
+/// they were in order, and gaps given up there.
+fn reordering(r: &Reordering, buffered: Option<(u64, u64)>) -> Value {
     let share = |n: u64| if r.packets == 0 { 0.0 } else { n as f64 / r.packets as f64 };
     let displaced: u64 = r.displaced.values().sum();
     let in_place = r.packets - displaced - r.beyond;
@@ -184,7 +186,7 @@ fn reordering(r: &Reordering) -> Value {
     if in_place > 0 {
         density.insert(0, in_place);
     }
-    json!({
+    let mut all = json!({
         "packets": r.packets,
         "reordered": r.reordered,
         "reordered_share": share(r.reordered),
@@ -198,7 +200,11 @@ fn reordering(r: &Reordering) -> Value {
             "beyond": r.beyond,
             "displacements": density.iter().map(|(by, n)| json!({"displacement": by, "packets": n, "share": share(*n)})).collect::<Vec<_>>(),
         },
-    })
+    });
+    if let Some((waited, given_up)) = buffered {
+        all["buffer"] = json!({"waited": waited, "given_up": given_up});
+    }
+    all
 }
 
 /// The content of summary.json.
@@ -257,7 +263,7 @@ pub(crate) fn summary(world: &World, queries: &[Option<Span>], outcomes: &mut [V
         "packets_sent": sums.packets_sent,
         "retransmits": sums.retransmits,
         "timeouts": sums.timeouts,
-        "reordering": reordering(&world.hosts.reordering),
+        "reordering": reordering(&world.hosts.reordering, world.hosts.receivers.as_deref().and_then(Receivers::put_in_order)),
         "marks": marks,
         "drops": recorder.drop_counts.values().sum::<u64>(),
         "marks_by_reason": marks_by_reason(world, marks),

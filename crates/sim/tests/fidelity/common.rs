@@ -94,6 +94,15 @@ pub fn run_in_steps(text: &str, balance: fn(&mut World)) -> World {
     }
 }
 
+/// What must hold of packets at any time: each is somewhere, once.
+pub fn conserved(world: &mut World) {
+    let (ports, t) = (world.ports_now(), world.totals());
+    assert_eq!(t.sent, t.delivered + t.stray + t.dropped + world.in_flight(), "{t:?}");
+    let exist = ports.iter().map(|p| p.on_wire + p.queue_packets).sum::<u64>();
+    assert_eq!(exist + world.held(), world.in_flight() + world.messages_on_the_way());
+    assert_eq!(t.packet_hops, ports.iter().map(|p| p.tx_packets - p.on_wire).sum::<u64>());
+}
+
 /// Runs a scenario that gets stuck; gives what it says.
 pub fn run_stuck(text: &str, budget: u64) -> (String, World) {
     let mut world = make(text);

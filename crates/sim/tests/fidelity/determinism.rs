@@ -26,7 +26,7 @@ fn fetching(text: &str, fetches: bool) -> Ran {
 /// What is found out ahead of an arrival is what would be found out at it, whatever chooses the path.
 #[test]
 fn fetching_ahead_changes_no_path() {
-    for routing in ["ecmp", "spray", "round_robin", "flowlet"] {
+    for routing in ["ecmp", "spray", "round_robin", "flowlet", "drill"] {
         let text = format!(
             r#"
             [topology]
@@ -49,6 +49,56 @@ fn fetching_ahead_changes_no_path() {
         assert!(without.totals.packet_hops > 50_000 && without.totals.dropped > 0, "{:?}", without.totals);
         assert_eq!(without, with, "{routing}");
     }
+}
+
+/// A packet dropped at the head of its queue when another port sends: the drop is notified after all departures of that instant, so that
+/// the frame goes without the notification whichever port comes first.
+#[test]
+fn a_head_is_dropped_when_another_port_sends() {
+    let text = |ports: &str| {
+        format!(
+            r#"
+            duration = "1ms"
+            [topology]
+            kind = "single_switch"
+            hosts = 6
+            link = {{ rate = "10312500Kbps", delay = "0ps" }}
+            [switch]
+            buffer = {{ kind = "unlimited" }}
+            marking = {{ kind = "front_drop", limit = "4 packets" }}
+            mechanisms.pdn = {{}}
+            [[switch.except]]
+            ports = ["*->h5", "*->h1"]
+            buffer = "0 packets"
+            marking = "none"
+            [[switch.except]]
+            ports = ["*->h4"]
+            marking = "none"
+            [framing]
+            ip = "v6"
+            [transport]
+            kind = "tcp"
+            handshake = false
+            timestamps = false
+            [[traffic]]
+            kind = "cbr"
+            src = "h3"
+            dst = "h2"
+            rate = "10Gbps"
+            counts = "wire"
+            packet = "64B"
+            size = "7680B"
+            [[traffic]]
+            kind = "permutation"
+            size = "1448B"
+            [engine]
+            ports = "{ports}"
+            "#
+        )
+    };
+    let [auto, explicit] = ["auto", "explicit"].map(|ports| run(&format!("seed = 143{}", text(ports))));
+    assert!(explicit.kept.drops.iter().any(|drop| drop.reason.to_string() == "front_drop"));
+    assert_eq!((&auto.kept, auto.outcome()), (&explicit.kept, explicit.outcome()));
 }
 
 /// Combinations that validation refuses (a setting without effect) are not what is tested here.

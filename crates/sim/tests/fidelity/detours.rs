@@ -58,12 +58,8 @@ fn counts(world: &World) -> BTreeMap<&'static str, u64> {
 
 /// What must hold of packets, detours and messages at any time.
 fn balance(world: &mut World) {
-    let ports = world.ports_now();
-    let (t, c) = (world.totals(), counts(world));
-    assert_eq!(t.sent, t.delivered + t.stray + t.dropped + world.in_flight(), "{t:?}");
-    let exist = ports.iter().map(|p| p.on_wire + p.queue_packets).sum::<u64>();
-    assert_eq!(exist + world.held(), world.in_flight() + world.messages_on_the_way());
-    assert_eq!(t.packet_hops, ports.iter().map(|p| p.tx_packets - p.on_wire).sum::<u64>());
+    conserved(world);
+    let c = counts(world);
     if c.is_empty() {
         return;
     }

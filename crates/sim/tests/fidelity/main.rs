@@ -19,6 +19,7 @@ mod ports;
 mod random;
 mod receive;
 mod reordering;
+mod rivals;
 mod samples;
 mod slow_start;
 mod stamps;

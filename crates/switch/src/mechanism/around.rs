@@ -65,6 +65,13 @@ impl Surroundings<'_> {
         }
     }
 
+    /// Warns where one switch runs the mechanism, so that it has no neighbour.
+    pub(crate) fn check_neighbours(&self, cx: &mut Cx) {
+        if self.switches.len() == 1 {
+            cx.warn(None, "has no neighbour for detours: one switch runs it", None);
+        }
+    }
+
     /// Refuses patterns that name nobody, and such that name every switch.
     pub(crate) fn check_unaware(&self, patterns: &[String], hosts: bool, (nobody, instead): (&str, &str), cx: &mut Cx) {
         if self.nodes.is_empty() {

@@ -9,12 +9,16 @@
 //! in docs/switch.
 
 mod around;
+mod dibs;
+mod pabo;
 mod pdn;
 mod pfc;
 pub(crate) mod rimm;
 mod trimming;
 
 pub use around::{Surroundings, TransportInUse};
+pub use dibs::{DibsCounts, DibsParams};
+pub use pabo::{Exponential, Growth, Linear, PaboCounts, PaboParams};
 pub use pdn::{NoticeCounts, Operations, PdnParams};
 pub use pfc::{DynamicXoff, PfcCounts, PfcParams, StaticXoff, Xoff};
 pub use rimm::{AlertBy, DrainedParams, FlowletGap, Hops, Release, RimmCounts, RimmParams, UnorderedParams};
@@ -141,6 +145,12 @@ pub trait Node {
         self.view(port).is_idle()
     }
 
+    /// Whether the buffer of a port has room for a packet now, or its wire is free; always where buffers have no bounds. Marking may
+    /// still drop it.
+    fn has_room(&mut self, _port: PortNo, _envelope: &Envelope) -> bool {
+        true
+    }
+
     /// The port by which the switch would forward a packet now; `None` where it knows no way. Path choices that keep state
     /// count it as a packet.
     fn route(&mut self, envelope: &Envelope) -> Option<PortNo>;
@@ -212,6 +222,8 @@ pub struct Refused<'a> {
     pub port: PortNo,
     pub view: PortView,
     pub reason: DropReason,
+    /// For want of room; else marking drops it.
+    pub room: bool,
     /// The last packet in the queue of its class, where it was refused for want of room.
     pub tail: Option<&'a Envelope>,
 }
@@ -277,6 +289,8 @@ pub(crate) trait Mechanism: Sized {
     const SIGNALS: Signals = Signals::NONE;
     /// The EtherTypes of its messages, and of frames that carry one behind a packet of IPv4 or IPv6.
     const ETHER_TYPES: &'static [u16] = &[];
+    /// Whether it puts headers into frames, of which a frame has one at most.
+    const HEADERS: bool = false;
     /// Largest values that it keeps besides its counters: of all switches the largest is shown.
     const PEAKS: &'static [CounterDef] = &[];
 
@@ -452,6 +466,15 @@ pub struct MechanismKind {
     pub peaks: &'static [CounterDef],
 }
 
+/// Refuses a second mechanism that puts headers into frames.
+fn one_header(first: Option<&str>, second: &str, cx: &mut Cx) {
+    if let Some(first) = first {
+        let message = format!("puts headers into frames, as {first} does, and a frame has one at most");
+        let accepted = format!("either {first} or {second}");
+        cx.key(second, |cx| cx.error(None, message, Some(accepted)).severity);
+    }
+}
+
 macro_rules! registry {
     ($( $(#[doc = $doc:expr])* $key:ident => $name:ident($params:ty, $state:ty), )*) => {
         params! {
@@ -494,6 +517,13 @@ macro_rules! registry {
 
             /// Reports what parameters cannot show to be wrong by themselves.
             pub fn check(&self, around: &Surroundings<'_>, cx: &mut Cx) {
+                let mut with_headers = None;
+                $(
+                    if self.$key.is_some() && <$state as Mechanism>::HEADERS {
+                        one_header(with_headers, stringify!($key), cx);
+                        with_headers = Some(stringify!($key));
+                    }
+                )*
                 $(
                     if let Some(params) = &self.$key {
                         cx.key(stringify!($key), |cx| <$state as Mechanism>::check(params, around, cx));
@@ -697,6 +727,10 @@ registry! {
     pfc => Pfc(PfcParams, pfc::Pfc),
     /// RIMM: packets for a queue that is too long wait on a detour by a neighbour. Absent: it does not run.
     rimm => Rimm(RimmParams, rimm::Rimm),
+    /// PABO: packets for a queue that grows go back to the switch upstream. Absent: it does not run.
+    pabo => Pabo(PaboParams, pabo::Pabo),
+    /// DIBS: what finds no room takes another port, at random. Absent: it does not run.
+    dibs => Dibs(DibsParams, dibs::Dibs),
     /// Trimming: what finds no room loses its payload instead of being dropped. Absent: it does not run.
     trimming => Trimming(TrimmingParams, trimming::Trimming),
 }
@@ -715,6 +749,10 @@ pub(crate) mod testing {
         pub ports: u16,
         /// When the wires are free.
         pub free_at: Time,
+        /// Packets that wait at each port.
+        pub queue: u32,
+        /// Ports without room.
+        pub full: Vec<PortNo>,
     }
 
     impl Node for Bench {
@@ -723,7 +761,11 @@ pub(crate) mod testing {
         }
 
         fn view(&self, _port: PortNo) -> PortView {
-            PortView { now: self.now, free_at: self.free_at, ..crate::tests::view(0) }
+            PortView { now: self.now, free_at: self.free_at, ..crate::tests::view(self.queue) }
+        }
+
+        fn has_room(&mut self, port: PortNo, _envelope: &Envelope) -> bool {
+            !self.full.contains(&port)
         }
 
         fn route(&mut self, envelope: &Envelope) -> Option<PortNo> {
@@ -732,7 +774,7 @@ pub(crate) mod testing {
     }
 
     pub fn bench(ports: u16) -> Bench {
-        Bench { now: Time::from_ps(1_000), ports, free_at: Time::ZERO }
+        Bench { now: Time::from_ps(1_000), ports, free_at: Time::ZERO, queue: 0, full: Vec::new() }
     }
 
     pub fn site(peers: &[&str]) -> Site {
@@ -742,7 +784,7 @@ pub(crate) mod testing {
             overhead: 20,
             peer: (*peer).to_string(),
             to_host: peer.starts_with('h'),
-            peer_runs: if peer.starts_with('h') { Vec::new() } else { vec!["pdn", "trimming"] },
+            peer_runs: if peer.starts_with('h') { Vec::new() } else { vec!["pdn", "pabo", "trimming"] },
             round_trip: Span::from_us(2),
         };
         let ports = (0..).zip(peers).map(port).collect();

@@ -288,9 +288,8 @@ impl Pfc {
         p.ingress[usize::from(class)].paused = pause;
         let ready = p.news != 0; // a frame is on its way to the wire
         p.news |= 1 << class;
-        if self.params.response == Span::ZERO {
-            self.send(now, port, fx);
-        } else if !ready {
+        if !ready {
+            // By a timer also at once: other ports may have a departure at this very instant, which comes first.
             self.at(now + self.params.response, port, Task::Send, fx);
         }
     }
@@ -575,6 +574,9 @@ mod tests {
                     Effect::Emit { port, message } => self.sent.push((port, read(message.body()).expect("a PFC frame"))),
                     other => self.effects.push(other),
                 }
+            }
+            if self.pfc.tasks.first().is_some_and(|(time, ..)| *time <= self.now) {
+                self.run(Pfc::on_timer);
             }
             result
         }

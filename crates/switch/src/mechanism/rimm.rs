@@ -264,6 +264,7 @@ impl Mechanism for Rimm {
     type Params = RimmParams;
     type Counts = RimmCounts;
 
+    const HEADERS: bool = true;
     const PEAKS: &'static [CounterDef] = settings::PEAKS;
 
     fn runs_at(params: &RimmParams, switch: &str) -> bool {

@@ -347,7 +347,8 @@ mod tests {
             let (mut mine, other) = (tcp(1460, false), tcp(1460, false));
             let packet = Arrival { id, envelope: &mut mine, from: None, shim: &mut None };
             let view = busy.view(PortNo(0));
-            let mut refused = Refused { packet, port: PortNo(0), view, reason: DropReason::BUFFER_FULL, tail: Some(&other) };
+            let mut refused =
+                Refused { packet, port: PortNo(0), view, reason: DropReason::BUFFER_FULL, room: true, tail: Some(&other) };
             match t.on_refusal(&mut busy, &mut refused, &mut Effects::default()) {
                 Verdict::Replace => tails += 1,
                 Verdict::Hold => own += u32::from(mine.trimmed && mine.frame == 64),
@@ -360,7 +361,8 @@ mod tests {
         let (mut mine, other) = (tcp(1460, false), tcp(1000, false));
         let packet = Arrival { id: 9, envelope: &mut mine, from: None, shim: &mut None };
         let view = busy.view(PortNo(0));
-        let mut refused = Refused { packet, port: PortNo(0), view, reason: DropReason::BUFFER_FULL, tail: Some(&other) };
+        let mut refused =
+            Refused { packet, port: PortNo(0), view, reason: DropReason::BUFFER_FULL, room: true, tail: Some(&other) };
         assert_eq!(t.on_refusal(&mut busy, &mut refused, &mut Effects::default()), Verdict::Hold);
     }
 

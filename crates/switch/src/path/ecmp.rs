@@ -1,7 +1,7 @@
 //! Per-flow equal-cost multipath. Source: RFC 2992 §1 (hash of the flow, so that a flow keeps its path).
 
 use super::hash::{mix32, reduce};
-use super::Chooser;
+use super::{Chooser, Links};
 use fanin_packet::Envelope;
 use fanin_params::params;
 use fanin_units::{Stream, Time};
@@ -37,7 +37,7 @@ impl Chooser for ByHash {
     }
 
     #[inline(always)]
-    fn pick(&mut self, _now: Time, p: &Envelope, n: usize, switch_seed: u32, _rng: &mut Stream) -> usize {
-        ecmp(p.hash, switch_seed, n)
+    fn pick(&mut self, _now: Time, p: &Envelope, links: &impl Links, switch_seed: u32, _rng: &mut Stream) -> usize {
+        ecmp(p.hash, switch_seed, links.count())
     }
 }

@@ -1,7 +1,7 @@
 //! Flowlet switching. Source: LetFlow.
 
 use super::hash::{mix32, reduce};
-use super::Chooser;
+use super::{Chooser, Links};
 use fanin_packet::Envelope;
 use fanin_params::params;
 use fanin_units::{Span, Stream, Time};
@@ -45,7 +45,7 @@ impl Chooser for Flowlets {
     }
 
     #[inline]
-    fn pick(&mut self, now: Time, p: &Envelope, n: usize, switch_seed: u32, rng: &mut Stream) -> usize {
+    fn pick(&mut self, now: Time, p: &Envelope, links: &impl Links, switch_seed: u32, rng: &mut Stream) -> usize {
         if self.table.is_empty() {
             self.table.resize(self.entries, Entry { last: Time::ZERO, draw: 0, used: false });
         }
@@ -55,6 +55,6 @@ impl Chooser for Flowlets {
             entry.used = true;
         }
         entry.last = now;
-        reduce(entry.draw, n)
+        reduce(entry.draw, links.count())
     }
 }

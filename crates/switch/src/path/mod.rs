@@ -1,20 +1,35 @@
 //! Path choice: which of several equal-cost links a packet takes.
 
+mod drill;
 mod ecmp;
 mod flowlet;
 mod hash;
 mod round_robin;
 mod spray;
 
+pub use drill::DrillParams;
 pub use ecmp::{ecmp, Ecmp};
 pub use flowlet::FlowletParams;
 pub use hash::five_tuple_hash;
 pub use round_robin::RoundRobinParams;
 pub use spray::Spray;
 
+use crate::PortView;
 use fanin_packet::Envelope;
 use fanin_params::choice;
 use fanin_units::{Stream, Time};
+
+/// The links that a packet may take: what a path choice may see of them.
+pub trait Links {
+    /// How many there are.
+    fn count(&self) -> usize;
+
+    /// The number of one of them, which no other link has.
+    fn number(&self, i: usize) -> u32;
+
+    /// The queue of its port.
+    fn queue(&self, i: usize) -> PortView;
+}
 
 /// A path-choice policy's state at one switch.
 pub(crate) trait Chooser: Sized {
@@ -30,8 +45,8 @@ pub(crate) trait Chooser: Sized {
         None
     }
 
-    /// One of `0..n`.
-    fn pick(&mut self, now: Time, p: &Envelope, n: usize, switch_seed: u32, rng: &mut Stream) -> usize;
+    /// One of the links.
+    fn pick(&mut self, now: Time, p: &Envelope, links: &impl Links, switch_seed: u32, rng: &mut Stream) -> usize;
 }
 
 macro_rules! registry {
@@ -61,11 +76,11 @@ macro_rules! registry {
                 match self { $( PathChooser::$name(state) => state.foresee(p, n, switch_seed), )* }
             }
 
-            /// The link that `p` takes, out of `0..n`; `switch_seed` is the per-switch ECMP hash seed, `rng` the
+            /// The link that `p` takes; `switch_seed` is the per-switch ECMP hash seed, `rng` the
             /// switch's own stream.
             #[inline(always)]
-            pub fn pick(&mut self, now: Time, p: &Envelope, n: usize, switch_seed: u32, rng: &mut Stream) -> usize {
-                match self { $( PathChooser::$name(state) => state.pick(now, p, n, switch_seed, rng), )* }
+            pub fn pick(&mut self, now: Time, p: &Envelope, links: &impl Links, switch_seed: u32, rng: &mut Stream) -> usize {
+                match self { $( PathChooser::$name(state) => state.pick(now, p, links, switch_seed, rng), )* }
             }
         }
     };
@@ -80,6 +95,8 @@ registry! {
     "round_robin" => RoundRobin(RoundRobinParams, round_robin::InTurn),
     /// Per flowlet: a pause in a flow lets it change its path.
     "flowlet" => Flowlet(FlowletParams, flowlet::Flowlets),
+    /// Per packet, the shortest queue of a few drawn at random and a few remembered.
+    "drill" => Drill(DrillParams, drill::Drill),
 }
 
 #[cfg(test)]

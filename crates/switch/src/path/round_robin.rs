@@ -1,7 +1,7 @@
 //! Envelope spraying in turn.
 
 use super::hash::{mix32, reduce};
-use super::Chooser;
+use super::{Chooser, Links};
 use fanin_packet::Envelope;
 use fanin_params::params;
 use fanin_units::{Stream, Time};
@@ -30,8 +30,8 @@ impl Chooser for InTurn {
     }
 
     #[inline]
-    fn pick(&mut self, _now: Time, p: &Envelope, n: usize, switch_seed: u32, _rng: &mut Stream) -> usize {
-        let dst = p.dst.index();
+    fn pick(&mut self, _now: Time, p: &Envelope, links: &impl Links, switch_seed: u32, _rng: &mut Stream) -> usize {
+        let (dst, n) = (p.dst.index(), links.count());
         if dst >= self.next.len() {
             self.next.resize(dst + 1, UNUSED);
         }

@@ -1,7 +1,7 @@
 //! Random packet spraying. Source: RPS.
 
 use super::hash::reduce;
-use super::Chooser;
+use super::{Chooser, Links};
 use fanin_packet::Envelope;
 use fanin_params::params;
 use fanin_units::{Stream, Time};
@@ -23,7 +23,7 @@ impl Chooser for AtRandom {
     }
 
     #[inline]
-    fn pick(&mut self, _now: Time, _p: &Envelope, n: usize, _switch_seed: u32, rng: &mut Stream) -> usize {
-        reduce(rng.next_u32(), n)
+    fn pick(&mut self, _now: Time, _p: &Envelope, links: &impl Links, _switch_seed: u32, rng: &mut Stream) -> usize {
+        reduce(rng.next_u32(), links.count())
     }
 }

@@ -138,6 +138,10 @@ impl Transport for TcpEndpoint {
         &mut self.signals
     }
 
+    fn next_place(&self) -> Option<u32> {
+        (self.sync == Sync::Open).then(|| self.wire_rcv_nxt())
+    }
+
     fn snapshot(&self) -> Option<SenderState> {
         let probes = self.una == self.nxt && self.end > self.nxt && self.sync == Sync::Open;
         let oldest = if probes { Timer::WindowProbe } else { self.loss_timer() };

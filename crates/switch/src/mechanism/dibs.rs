@@ -1,0 +1,167 @@
+//! DIBS: what finds no room at its port takes another one, at random. Source: DIBS.
+
+use super::{names_it, Effects, Hooks, Mechanism, Node, PortNo, PortSite, Refused, Site, Surroundings, Verdict};
+use crate::DropReason;
+use fanin_packet::{Envelope, Kind, PacketId, Reference};
+use fanin_params::{counters, params, Cx};
+use fanin_units::Stream;
+use std::collections::BTreeMap;
+
+params! {
+    /// What finds no room at its port takes another one that leads to a switch, at random. Source: DIBS §3.
+    pub struct DibsParams {
+        /// Switches without DIBS, by name, `*` stands for anything. They forward detoured packets as ever.
+        pub unaware: Vec<String> = Vec::new();
+    }
+}
+
+counters! {
+    /// What became of packets that found no room. At any time those = detoured + no_room.
+    pub struct DibsCounts in "dibs" {
+        /// Detours: packets sent to another switch instead of being dropped. A packet that is detoured again counts again.
+        detoured,
+        /// Those among them that went back to the switch that they had come from.
+        back,
+        /// Packets that found no room at any port to a switch: dropped, unless another mechanism has a use for them.
+        no_room: failure,
+        /// Packets whose time to live ended at a switch with DIBS.
+        out_of_hops: failure,
+    }
+}
+
+/// Separates its draws from those of other mechanisms.
+const SALT: u32 = 3;
+
+/// DIBS at one switch.
+#[derive(Debug)]
+pub struct Dibs {
+    /// Ports that lead to switches.
+    ports: Vec<PortNo>,
+    /// By port, for the packets that it refuses.
+    draws: Vec<Stream>,
+    counts: DibsCounts,
+    reasons: BTreeMap<&'static str, u64>,
+}
+
+impl Mechanism for Dibs {
+    type Params = DibsParams;
+    type Counts = DibsCounts;
+
+    fn runs_at(params: &DibsParams, switch: &str) -> bool {
+        !names_it(&params.unaware, switch)
+    }
+
+    fn new(params: &DibsParams, site: &Site) -> Option<Self> {
+        let to_switch = |(number, port): (u16, &PortSite)| (!port.to_host).then_some(PortNo(number));
+        Self::runs_at(params, &site.name).then(|| Dibs {
+            ports: (0..).zip(&site.ports).filter_map(to_switch).collect(),
+            draws: site.ports.iter().map(|port| site.stream(SALT, port)).collect(),
+            counts: DibsCounts::default(),
+            reasons: BTreeMap::new(),
+        })
+    }
+
+    fn check(params: &DibsParams, around: &Surroundings<'_>, cx: &mut Cx) {
+        if around.unlimited {
+            cx.warn(None, "has nothing to detour: with an unlimited buffer nothing is refused for want of room", None);
+        }
+        around.check_neighbours(cx);
+        cx.key("unaware", |cx| around.check_unaware(&params.unaware, false, ("nothing is detoured", "no dibs"), cx));
+    }
+
+    fn hooks(&self) -> Hooks {
+        Hooks::REFUSAL.with(Hooks::DROP)
+    }
+
+    fn counts(&self) -> DibsCounts {
+        self.counts
+    }
+
+    fn by_reason(&self) -> Vec<(&'static str, u64)> {
+        self.reasons.iter().map(|(reason, n)| (*reason, *n)).collect()
+    }
+
+    /// What marking drops is dropped: it says so to the sender. Source: DIBS §3 (a full queue alone detours).
+    fn on_refusal(&mut self, node: &mut dyn Node, refused: &mut Refused<'_>, _fx: &mut Effects) -> Verdict {
+        let envelope = &*refused.packet.envelope;
+        if !refused.room || envelope.kind == Kind::Control {
+            return Verdict::Pass;
+        }
+        let usable: Vec<PortNo> = self.ports.iter().copied().filter(|port| node.has_room(*port, envelope)).collect();
+        if usable.is_empty() {
+            self.counts.no_room += 1;
+            return Verdict::Pass;
+        }
+        let port = usable[self.draws[refused.port.index()].below(usable.len() as u64) as usize];
+        self.counts.detoured += 1;
+        self.counts.back += u64::from(refused.packet.from == Some(port));
+        *self.reasons.entry(refused.reason.name()).or_default() += 1;
+        Verdict::Detour(port)
+    }
+
+    fn on_drop(
+        &mut self,
+        _: &mut dyn Node,
+        _: PacketId,
+        _: &Envelope,
+        _: Option<Reference>,
+        reason: DropReason,
+        _: &mut Effects,
+    ) {
+        self.counts.out_of_hops += u64::from(reason == DropReason::TTL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{bench, site, Bench};
+    use super::super::Arrival;
+    use super::*;
+
+    fn dibs() -> Dibs {
+        Dibs::new(&DibsParams { unaware: Vec::new() }, &site(&["h0", "s1", "h1", "s2", "s3"])).unwrap()
+    }
+
+    /// What becomes of a packet that came by port 1 and finds no room at port 0.
+    fn refuse(dibs: &mut Dibs, node: &mut Bench, mut envelope: Envelope, room: bool) -> Verdict {
+        let packet = Arrival { id: 1, envelope: &mut envelope, from: Some(PortNo(1)), shim: &mut None };
+        let (port, view, reason) = (PortNo(0), node.view(PortNo(0)), DropReason::BUFFER_FULL);
+        let mut refused = Refused { packet, port, view, reason, room, tail: None };
+        dibs.on_refusal(node, &mut refused, &mut Effects::default())
+    }
+
+    #[test]
+    fn it_goes_to_any_switch_that_has_room_the_one_it_came_from_included() {
+        let (mut dibs, mut node) = (dibs(), bench(5));
+        let mut taken = [0; 5];
+        for _ in 0..3_000 {
+            match refuse(&mut dibs, &mut node, Envelope::default(), true) {
+                Verdict::Detour(port) => taken[port.index()] += 1,
+                other => panic!("{other:?}"),
+            }
+        }
+        assert!(taken[0] == 0 && taken[2] == 0 && [1, 3, 4].iter().all(|i| i32::abs(taken[*i] - 1_000) < 90), "{taken:?}");
+        assert_eq!((dibs.counts.detoured, dibs.counts.back as i32), (3_000, taken[1]));
+        assert_eq!(dibs.by_reason(), [("buffer_full", 3_000)]);
+        node.full = vec![PortNo(1), PortNo(4)];
+        assert!((0..50).all(|_| refuse(&mut dibs, &mut node, Envelope::default(), true) == Verdict::Detour(PortNo(3))));
+        node.full.push(PortNo(3));
+        assert_eq!(refuse(&mut dibs, &mut node, Envelope::default(), true), Verdict::Pass);
+        assert_eq!((dibs.counts.detoured, dibs.counts.no_room), (3_050, 1));
+    }
+
+    #[test]
+    fn what_marking_drops_and_messages_take_no_detour() {
+        let (mut dibs, mut node) = (dibs(), bench(5));
+        assert_eq!(refuse(&mut dibs, &mut node, Envelope::default(), false), Verdict::Pass);
+        let message = Envelope { kind: Kind::Control, ..Envelope::default() };
+        assert_eq!(refuse(&mut dibs, &mut node, message, true), Verdict::Pass);
+        assert_eq!(dibs.counts, DibsCounts::default());
+    }
+
+    #[test]
+    fn a_switch_that_is_unaware_has_none() {
+        let unaware = DibsParams { unaware: vec!["s*".to_string()] };
+        assert!(Dibs::new(&unaware, &site(&["s1"])).is_none());
+    }
+}

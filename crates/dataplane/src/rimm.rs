@@ -139,7 +139,7 @@ pub enum Back {
 /// |---|---|---|
 /// | Sa, next attached | 32, wraps around | |
 /// | Sf, next freed ("last freed" in the paper) | 32, wraps around | |
-/// | since: when Sa left Sf | 32 | clocks |
+/// | since: when Sa left Sf, or Sf last moved | 32 | clocks |
 /// | last: the last new packet (flowlet only) | 32 | clocks |
 /// | active (flowlet only) | 1 | |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -173,7 +173,8 @@ impl Pair {
         self.attached.wrapping_sub(self.freed)
     }
 
-    /// Gives up where packets have been out for `give_up` clocks: true then. Whatever is still out comes back late.
+    /// Gives up where packets are out and for `give_up` clocks none was released: true then. Whatever is still out comes back
+    /// late. Deviation: the paper has nothing to end a wait for a packet that was lost.
     #[inline]
     pub fn expire(&mut self, now: u32, give_up: u32) -> bool {
         let expired = self.out() > 0 && now.wrapping_sub(self.since) >= give_up;
@@ -216,6 +217,12 @@ impl Pair {
         self.attached = number.wrapping_add(1);
         self.active = true;
         number
+    }
+
+    /// A packet was released: the wait for the next one begins.
+    #[inline]
+    pub fn progressed(&mut self, now: u32) {
+        self.since = now;
     }
 
     /// What becomes of a packet that is back with its number.
@@ -302,6 +309,19 @@ mod tests {
             assert_eq!([3, 4].map(|i| pair.on_return(numbers[i], false)), [Release, Release]);
             assert!(!pair.on_new(false, 11, Until::Drained));
         }
+    }
+
+    /// Each release starts the wait anew: a pair that moves is not given up, however long packets are out.
+    #[test]
+    fn a_pair_is_given_up_only_where_it_stalls() {
+        let mut pair = Pair::default();
+        let numbers = [(); 3].map(|()| pair.attach(u32::MAX - 100));
+        for (now, number) in [(800, numbers[0]), (1_700, numbers[1])] {
+            assert!(!pair.expire(now, 1_000));
+            assert_eq!(pair.on_return(number, false), Back::Release);
+            pair.progressed(now);
+        }
+        assert!(!pair.expire(2_699, 1_000) && pair.expire(2_700, 1_000));
     }
 
     /// A number that is missing holds all behind it back until the pair is given up; then they are late, and new ones start anew.

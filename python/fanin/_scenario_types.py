@@ -1057,6 +1057,22 @@ Release: TypeAlias = (
 """
 
 
+GiveUpWhen: TypeAlias = Literal["stalled", "outstanding"]
+"""Which pairs of numbers are given up.
+
+- `stalled`: None of its packets was released for `give_up`.
+- `outstanding`: Packets of it were out for `give_up` without pause: the other reading of the paper's "packet detouring lasts longer".
+"""
+
+
+Neighbour: TypeAlias = Literal["per_packet", "per_flow"]
+"""How often a neighbour is chosen.
+
+- `per_packet`: For each detour of each packet. Source: RIMM §III-A.2.
+- `per_flow`: Once for all packets of a pair that are out together, as long as it has room. Deviation: not in the paper.
+"""
+
+
 Hops: TypeAlias = Literal["spent", "restored"]
 """What a detour takes of a packet's time to live.
 
@@ -1095,10 +1111,22 @@ class RimmParams(Table):
     """
 
     give_up: Duration | None = None
-    """An alert, or packets of one pair that are out, for longer than this are congestion: all are released, and the port has no
-    detours until the next alert. Source: RIMM §III-B, §V (1 ms).
+    """An alert that lasts for so long is congestion: what is out is released, and the port has no detours until the next alert.
+    Source: RIMM §III-B, §V (1 ms). A pair of numbers is given up after as long a wait.
 
     Default: "1ms". Accepted: from 1us to 4s.
+    """
+
+    give_up_when: GiveUpWhen | None = None
+    """Which pairs that is.
+
+    Default: "stalled".
+    """
+
+    neighbour: Neighbour | None = None
+    """How often the neighbour with the least depth is chosen.
+
+    Default: "per_packet".
     """
 
     room: Size | None = None
@@ -1143,6 +1171,8 @@ class RimmParamsDict(TypedDict, total=False):
     message_class: int
     release: Release
     give_up: Duration
+    give_up_when: GiveUpWhen
+    neighbour: Neighbour
     room: Size
     hash_bits: int
     hops: Hops
@@ -4665,6 +4695,8 @@ __all__ = [
     "UnorderedRelease",
     "UnorderedReleaseDict",
     "Release",
+    "GiveUpWhen",
+    "Neighbour",
     "Hops",
     "RimmParams",
     "RimmParamsDict",

@@ -17,6 +17,7 @@ from test_vectors import documented, sequences
 pytestmark = pytest.mark.native
 PAGE = Path(__file__).parents[2] / "docs" / "vectors.md"
 Row = dict[str, Any]
+SEVERAL = 65_535
 
 
 class Pair:
@@ -24,7 +25,7 @@ class Pair:
 
     def __init__(self, start: int) -> None:
         self.sa = self.sf = start
-        self.since = self.last = 0
+        self.since = self.last = self.port = 0
         self.active = False
 
 
@@ -83,6 +84,8 @@ class Switch:
 
     def new(self, row: Row, pair: Pair, alert: bool) -> Row:
         clock = row["clock"]
+        if not alert and pair.port not in (row["port"], SEVERAL):
+            return {"action": 0}
         gap = (clock - pair.last) % 2**32
         pair.last = clock
         if alert:
@@ -97,7 +100,9 @@ class Switch:
         if way < 0 or row["ttl"] < 8:
             return {"action": 6}
         if pair.sa == pair.sf:
-            pair.since = clock
+            pair.since, pair.port = clock, row["port"]
+        elif pair.port != row["port"]:
+            pair.port = SEVERAL
         attached, pair.sa, pair.active = pair.sa, (pair.sa + 1) % 2**32, True
         return {"action": 1, "way": way, "attached": attached, "sa": pair.sa}
 

@@ -21,7 +21,9 @@ pub use config::Switch;
 pub use except::{Except, Origins, PortSettings, Setting};
 pub use marking::*;
 pub use mechanism::*;
-pub use path::{ecmp, five_tuple_hash, Ecmp, FlowletParams, PathChoice, PathChooser, RoundRobinParams, Spray};
+pub use path::{
+    ecmp, five_tuple_hash, ByDestinationParams, Ecmp, FlowletParams, PathChoice, PathChooser, RoundRobinParams, Spray,
+};
 pub use scheduling::{DrrParams, FifoParams, Scheduler, Scheduling, StrictDrrParams, StrictParams, MAX_CLASSES};
 pub use vectors::{vectors, Column, RimmCase, RimmVectorParams, Role, SEcnCase, SEcnVectorParams, Sequence, Vectors, VECTORS};
 pub use verdict::{DropReason, MarkReason, MarkVerdict};

@@ -11,9 +11,10 @@ import polars as pl
 from fanin.reproduce._context import Context
 from fanin.reproduce._registry import figure
 from fanin.reproduce._rows import Findings, Row
-from fanin.reproduce.rimm import BASIC, RIMM, column, frame, jobs, layout, measure, summarise
+from fanin.reproduce.rimm import BASIC, RIMM, SHUFFLED, column, frame, jobs, layout, measure, summarise
 
-ONE: Final[dict[str, Any]] = {"topology.spines": 1}
+ECMP: Final[dict[str, Any]] = {"switch.routing": "ecmp"}
+LONG: Final = "an alert of 20 ms, or 20 ms without a release"
 KEPT: Final[dict[str, Any]] = {f"{RIMM}.neighbour": "per_flow"}
 BELOW: Final = "the deviation is explained in docs/papers/rimm.md"
 
@@ -33,11 +34,11 @@ def outcome(table: pl.DataFrame, variant: str, note: str = "") -> list[Row]:
     ]
 
 
-def bars(means: pl.DataFrame, value: str, title: str) -> go.Figure:
-    """Return a bar for each variant, the first on top."""
+def marks(means: pl.DataFrame, value: str, title: str) -> go.Figure:
+    """Return a plot with a mark for each variant, the first on top."""
     shown = means.reverse()
     plot = go.Figure()
-    plot.add_bar(x=shown[value].to_list(), y=shown["variant"].to_list(), orientation="h")
+    plot.add_scatter(x=shown[value].to_list(), y=shown["variant"].to_list(), mode="markers", showlegend=False)
     return layout(plot, title, "")
 
 
@@ -48,43 +49,47 @@ READINGS: Final[dict[str, dict[str, Any]]] = {
     "packets out for 20 ms": {f"{RIMM}.give_up_when": "outstanding", f"{RIMM}.give_up": "20ms"},
     "an alert of 100 us, or 100 us without a release": {f"{RIMM}.give_up": "100us"},
     "an alert of 300 us, or 300 us without a release": {f"{RIMM}.give_up": "300us"},
-    "an alert of 20 ms, or 20 ms without a release": {f"{RIMM}.give_up": "20ms"},
+    LONG: {f"{RIMM}.give_up": "20ms"},
 }
-"""What is given up, with one neighbour per flow."""
+"""What is given up."""
 AT_ONCE: Final = "what is out is released at once while the queue stands at alpha, so that the port overflows and flows are shuffled"
 
 
-@figure("rimm/give-up", title="Beyond the paper: what the 1 ms is a limit of", seeds=5, short=1, seconds=60)
+@figure("rimm/give-up", title="Beyond the paper: what the 1 ms is a limit of", seeds=5, short=1, seconds=25)
 def give_up(context: Context) -> Findings:
-    """A limit of alerts never acts in a burst of 7 ms; one of how long packets are out ends each."""
-    table = table_of(context, {name: KEPT | changes for name, changes in READINGS.items()})
+    """A limit of alerts never acts in a burst of 8 ms; one of how long packets are out ends each."""
+    table = table_of(context, READINGS)
     rows = []
     for name in READINGS:
         limited = max(column(table, name, "given_up")) > 0
         rows += outcome(table, name, AT_ONCE if limited else "")
-    longest = max(column(table, "an alert of 20 ms, or 20 ms without a release", "longest_detour_ms"))
+    longest = max(column(table, LONG, "longest_detour_ms"))
     rows.append(Row(name="longest detour of any packet", paper="typically 1 ms at most", fanin=longest, high=1, unit="ms"))
     means = summarise(table)
-    return Findings(rows=rows, plots={"give-up": bars(means, "retransmits", "Segments sent again, mean")}, data={"events": table, "means": means})
+    plot = marks(means, "retransmits", "Segments sent again, mean")
+    return Findings(rows=rows, plots={"give-up": plot}, data={"events": table, "means": means})
 
 
-@figure("rimm/neighbours", title="Beyond the paper: how many neighbours, and how often one is chosen", seeds=5, short=1, seconds=60)
+TABLES: Final[dict[str, dict[str, Any]]] = {"tables": {}, "ECMP": ECMP}
+"""Paths: by destination, so that both flows come by one spine, or by flow."""
+
+
+@figure("rimm/neighbours", title="Beyond the paper: how many neighbours, which paths, how often one is chosen", seeds=5, short=1, seconds=50)
 def neighbours(context: Context) -> Findings:
-    """Choosing for each packet works with one neighbour and fails with two; choosing for each flow works with any number."""
-    variants: dict[str, dict[str, Any]] = {}
-    for spines in (1, 2, 3, 4):
-        for choice in ("per_packet", "per_flow"):
-            name = f"{spines} spine{'s' if spines > 1 else ''}, {choice}"
-            variants[name] = {"topology.spines": spines, f"{RIMM}.neighbour": choice}
+    """Choosing for each packet needs a neighbour that stays the best one; choosing for each flow does not."""
+    spines = (1, 2) if context.short else (1, 2, 3, 4)
+    variants = {
+        f"{n} spine{'s' if n > 1 else ''}, {paths}, {choice}": {"topology.spines": n, f"{RIMM}.neighbour": choice} | changes
+        for n in spines
+        for paths, changes in TABLES.items()
+        for choice in ("per_packet", "per_flow")
+    }
     table = table_of(context, variants).with_columns(
         ((pl.col("released") + pl.col("redetoured")) / pl.col("released")).alias("ways_per_release")
     )
-    rows = []
-    for name in variants:
-        shuffled = "per_packet" in name and not name.startswith("1 ")
-        rows += outcome(table, name, "see docs/papers/rimm.md: detours come back shuffled" if shuffled else "")
+    rows = [row for name in variants for row in outcome(table, name, SHUFFLED)]
     means = summarise(table)
-    plot = bars(means, "ways_per_release", "Ways to a neighbour for each packet released")
+    plot = marks(means, "ways_per_release", "Ways to a neighbour for each packet released")
     plot.update_xaxes(type="log")
     return Findings(rows=rows, plots={"neighbours": plot}, data={"events": table, "means": means})
 
@@ -96,10 +101,14 @@ def window(size: str) -> dict[str, Any]:
 
 ASSUMPTIONS: Final[dict[str, dict[str, Any]]] = {
     "as in the figures": {},
+    "a neighbour per flow": KEPT,
+    "paths by ECMP": ECMP,
+    "paths by ECMP, a neighbour per flow": ECMP | KEPT,
     "windows of 900 KB": window("900KB"),
     "windows of 1.1 MB": window("1.1MB"),
     "windows of 1.5 MB": window("1.5MB"),
     "windows of 3 MB": window("3MB"),
+    "windows of 3 MB, neighbours up to 1.2 MB": window("3MB") | {f"{RIMM}.room": "1.2MB"},
     "windows as Linux tunes them": {"transport.receive_window": None},
     "with HyStart": {"transport.slow_start": None},
     "an alert at once": {f"{RIMM}.alert": "at_once"},
@@ -108,22 +117,26 @@ ASSUMPTIONS: Final[dict[str, dict[str, Any]]] = {
     "switches 50 us apart": {"topology.uplink.delay": "50us"},
     "alpha at half": {f"{RIMM}.alpha": "12000 cells"},
     "alpha at nine tenths": {f"{RIMM}.alpha": "21600 cells"},
+    "alpha at 98 %": {f"{RIMM}.alpha": "23500 cells"},
+    "alpha at 98 %, switches 10 us apart": {f"{RIMM}.alpha": "23500 cells", "topology.uplink.delay": "10us"},
     "all flows share a pair": {f"{RIMM}.hash_bits": 0},
     "flowlet, chi 50 us": {f"{RIMM}.release": {"kind": "flowlet", "chi": "50us"}},
     "flowlet, chi 500 us": {f"{RIMM}.release": {"kind": "flowlet", "chi": "500us"}},
     "flowlet, chi 5 ms": {f"{RIMM}.release": {"kind": "flowlet", "chi": "5ms"}},
 }
-"""One thing changed at a time, with a neighbour per flow."""
+"""One thing changed at a time."""
+SHORT: Final = ("as in the figures", "paths by ECMP, a neighbour per flow", "windows of 3 MB", "all flows share a pair", "flowlet, chi 5 ms")
 
 
-@figure("rimm/ablation", title="Beyond the paper: windows, HyStart, the way of a message, alpha, release", seeds=5, short=1, seconds=120)
+@figure("rimm/ablation", title="Beyond the paper: windows, HyStart, the way of a message, alpha, release", seeds=5, short=1, seconds=100)
 def ablation(context: Context) -> Findings:
     """What has to hold for the paper's result: room for what the windows allow, and a neighbour that is near."""
-    mine = table_of(context, {name: KEPT | changes for name, changes in ASSUMPTIONS.items()})
+    tried = {name: ASSUMPTIONS[name] for name in (SHORT if context.short else ASSUMPTIONS)}
+    mine = table_of(context, tried)
     # Of RIMM's own parameters basic forwarding has none.
-    hosts = {name: changes for name, changes in ASSUMPTIONS.items() if not any(key.startswith(RIMM) for key in changes)}
+    hosts = {name: changes for name, changes in tried.items() if not any(key.startswith(RIMM) for key in changes)}
     plain = table_of(context, {name: {RIMM: None} | changes for name, changes in hosts.items()})
     means = summarise(mine).join(summarise(plain), on="variant", how="left", suffix="_basic", maintain_order="left")
-    rows = [row for name in ASSUMPTIONS for row in outcome(mine, name, BELOW)]
-    plot = bars(means, "lost", f"Packets lost, mean ({BASIC}: data)")
+    rows = [row for name in tried for row in outcome(mine, name, BELOW)]
+    plot = marks(means, "lost", f"Packets lost, mean ({BASIC}: data)")
     return Findings(rows=rows, plots={"ablation": plot}, data={"events": mine, "basic": plain, "means": means})

@@ -15,7 +15,9 @@ mod trimming;
 
 pub use around::{Surroundings, TransportInUse};
 pub use pdn::{NoticeCounts, Operations, PdnParams};
-pub use rimm::{AlertBy, DrainedParams, FlowletGap, GiveUpWhen, Hops, Neighbour, Release, RimmCounts, RimmParams, UnorderedParams};
+pub use rimm::{
+    AlertBy, DrainedParams, FlowletGap, GiveUpWhen, Hops, Neighbour, Release, RimmCounts, RimmParams, UnorderedParams,
+};
 pub use trimming::{Cut, TrimCounts, TrimmingParams};
 
 use crate::{DropReason, PortView};

@@ -6,7 +6,9 @@ mod header;
 mod settings;
 pub(crate) mod testing;
 
-pub use settings::{AlertBy, DrainedParams, FlowletGap, GiveUpWhen, Hops, Neighbour, Release, RimmCounts, RimmParams, UnorderedParams};
+pub use settings::{
+    AlertBy, DrainedParams, FlowletGap, GiveUpWhen, Hops, Neighbour, Release, RimmCounts, RimmParams, UnorderedParams,
+};
 
 use self::header::{read, Said, ANSWER, DEPTH, DEPTH_BYTES, DETOUR, MESSAGE, NUMBER_BYTES, RETURN};
 use super::{names_it, Arrival, Effect, Effects, Hooks, Mechanism, Node, PortNo, Site, Surroundings, Verdict};
@@ -205,7 +207,7 @@ impl Rimm {
         let detours = match self.until {
             None => alert,
             Some(_) if !alert && self.pairs.is_empty() => false,
-            Some(until) => self.pair(p.envelope.hash, now, congested).on_new(alert, now, until),
+            Some(until) => self.pair(p.envelope.hash, now, congested).on_new(to.0, alert, now, until),
         };
         if !detours {
             return Verdict::Pass;
@@ -220,7 +222,7 @@ impl Rimm {
                 self.counts.detoured += 1;
                 if self.until.is_some() {
                     let pair = self.pair(p.envelope.hash, now, false);
-                    let number = pair.attach(now);
+                    let number = pair.attach(to.0, now);
                     let out = pair.out();
                     self.most_out = self.most_out.max(out);
                     p.set_shim(Some(self.numbered(DETOUR, number)));
@@ -289,14 +291,14 @@ impl Rimm {
         self.away[place] = Away { since: now, detours: 1 };
     }
 
-    /// Bits of registers: of a port its place in the QDM table, its detector and its alert; of a pair its numbers and clocks, and the
-    /// port that it keeps.
+    /// Bits of registers: of a port its place in the QDM table, its detector and its alert; of a pair its numbers, clocks and port, and the
+    /// neighbour that it keeps.
     fn state_bytes(&self) -> u64 {
         const PORT: u64 = 16 + (1 + 16) + (2 + 16 + 32);
         let pair = match self.until {
             None => 0,
-            Some(Until::Drained) => 32 * 3,
-            Some(Until::Flowlet(_)) => 32 * 4 + 1,
+            Some(Until::Drained) => 32 * 3 + 16,
+            Some(Until::Flowlet(_)) => 32 * 4 + 16 + 1,
         };
         let pair = pair + if self.neighbour == Neighbour::PerFlow { 16 } else { 0 };
         (PORT * self.ports.len() as u64 + (pair << self.hash_bits)).div_ceil(8)

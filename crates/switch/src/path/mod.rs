@@ -1,11 +1,13 @@
 //! Path choice: which of several equal-cost links a packet takes.
 
+mod by_destination;
 mod ecmp;
 mod flowlet;
 mod hash;
 mod round_robin;
 mod spray;
 
+pub use by_destination::ByDestinationParams;
 pub use ecmp::{ecmp, Ecmp};
 pub use flowlet::FlowletParams;
 pub use hash::five_tuple_hash;
@@ -80,6 +82,8 @@ registry! {
     "round_robin" => RoundRobin(RoundRobinParams, round_robin::InTurn),
     /// Per flowlet: a pause in a flow lets it change its path.
     "flowlet" => Flowlet(FlowletParams, flowlet::Flowlets),
+    /// Per destination host: all packets to it take the same link of a switch.
+    "by_destination" => ByDestination(ByDestinationParams, by_destination::ByDestination),
 }
 
 #[cfg(test)]

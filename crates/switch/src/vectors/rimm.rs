@@ -334,6 +334,19 @@ fn write(case: Case, tape: &mut Tape<'_>) {
             }
             tape.alert(host, false);
             tape.all_back();
+            // Both ports in alert, then neither: new packets for any port wait for those of both.
+            tape.alert(host, true);
+            tape.alert(0, true);
+            for i in 0..60 {
+                let (hash, port) = (tape.flow(), [host, 0][tape.rng.below(2) as usize]);
+                tape.wait(200);
+                tape.new_packet(port, hash, 2, 60);
+                if i == 30 {
+                    tape.alert(host, false);
+                    tape.alert(0, false);
+                }
+            }
+            tape.all_back();
         }
         Case::Stall => {
             for waits in [[give_up / 2; 5], [give_up - 1; 5], [1, give_up - 1, give_up, 1, 1]] {

@@ -52,7 +52,7 @@ PHASE_NS: Final = 2_000_000
 
 
 def event(seed: int) -> dict[str, Any]:
-    """Return when the burst of an event begins against the background; the paths of both flows differ with the seed where switches have ECMP."""
+    """Return when the burst of an event begins against the background; with ECMP paths differ with the seed, too."""
     phase = int(PHASE_NS * math.fmod(seed * (math.sqrt(5) - 1) / 2, 1))
     return {"traffic[1].flows[0].start": f"{30_000_000 + phase}ns"}
 
@@ -89,14 +89,14 @@ def depth(result: Result) -> int:
     """Return the largest queue of the port that packets have found, with themselves, in cells; all frames are full ones."""
     taken = result.scan_queues().filter(~pl.col("dropped")).select(pl.col("queue_packets").max() + 1).collect().item()
     frame = result.scan_queues().select(pl.col("frame_bytes").max()).collect().item()
-    return int(taken) * math.ceil(frame / CELL)
+    return int(taken) * -(-int(frame) // CELL)
 
 
 def jitter(result: Result) -> dict[str, float]:
     """Return the jitter of the burst's data: the paper defines none.
 
-    ``delay_jitter_us`` is RFC 3550's D without its filter: the mean difference of the one-way times of packets that arrive one after the
-    other. ``gap_sd_us`` is the standard deviation of the time between them.
+    ``delay_jitter_us`` is RFC 3550's D without its filter: the mean difference of the one-way times of packets that arrive one
+    after the other. ``gap_sd_us`` is the standard deviation of the time between them.
     """
     listed = (
         result.scan("segments")
@@ -116,7 +116,7 @@ def frame(listed: Sequence[Job], found: Sequence[Mapping[str, Any]]) -> pl.DataF
 
 
 def summarise(table: pl.DataFrame, by: Sequence[str] = ("variant",)) -> pl.DataFrame:
-    """Return for each variant the mean of each column over its events, and least, most and standard error of those that rows show."""
+    """Return for each variant the mean of each column over its events, and the spread of those that are shown."""
     values = [name for name in table.columns if name not in (*by, "seed")]
     shown = [name for name in ("lost", "retransmits", "burst_fct_ms", "depth_percent") if name in values]
     spread = [pl.col(name).min().name.suffix("_least") for name in shown]
@@ -267,14 +267,14 @@ def table3(context: Context) -> Findings:
     """The message takes a microsecond or two: the queue hardly grows meanwhile."""
     table = events(context)
     rows = []
+    high = 101.26 + 3 * 1.01 / math.sqrt(20)
     for variant in (FULL, FLOWLET):
         found = column(table, variant, "depth_percent")
-        facts = {"unit": "% of alpha"}
         # The paper's mean and standard deviation, 20 events: three standard errors of the mean, and its largest value.
         rows += [
-            Row(name=f"{variant}: mean", paper=101.26, fanin=fmean(found), low=100, high=101.26 + 3 * 1.01 / math.sqrt(20), **facts),
-            Row(name=f"{variant}: most", paper=103.64, fanin=max(found), low=100, high=103.64, **facts),
-            Row(name=f"{variant}: standard deviation", paper=1.01, fanin=pstdev(found), high=1.01, **facts),
+            Row(name=f"{variant}: mean", paper=101.26, fanin=fmean(found), low=100, high=high, unit="% of alpha"),
+            Row(name=f"{variant}: most", paper=103.64, fanin=max(found), low=100, high=103.64, unit="% of alpha"),
+            Row(name=f"{variant}: standard deviation", paper=1.01, fanin=pstdev(found), high=1.01, unit="% of alpha"),
         ]
     plot = dots(table, "depth_percent", "Largest queue of an event [% of alpha]", MECHANISMS)
     return Findings(rows=rows, plots={"table3": plot}, data={"events": table, "means": summarise(table)})

@@ -52,7 +52,9 @@ READINGS: Final[dict[str, dict[str, Any]]] = {
     LONG: {f"{RIMM}.give_up": "20ms"},
 }
 """What is given up."""
-AT_ONCE: Final = "what is out is released at once while the queue stands at alpha, so that the port overflows and flows are shuffled"
+AT_ONCE: Final = (
+    "what is out is released at once while the queue stands at alpha, so that the port overflows and flows are shuffled"
+)
 
 
 @figure("rimm/give-up", title="Beyond the paper: what the 1 ms is a limit of", seeds=5, short=1, seconds=25)
@@ -74,7 +76,13 @@ TABLES: Final[dict[str, dict[str, Any]]] = {"tables": {}, "ECMP": ECMP}
 """Paths: by destination, so that both flows come by one spine, or by flow."""
 
 
-@figure("rimm/neighbours", title="Beyond the paper: how many neighbours, which paths, how often one is chosen", seeds=5, short=1, seconds=50)
+@figure(
+    "rimm/neighbours",
+    title="Beyond the paper: how many neighbours, which paths, how often one is chosen",
+    seeds=5,
+    short=1,
+    seconds=50,
+)
 def neighbours(context: Context) -> Findings:
     """Choosing for each packet needs a neighbour that stays the best one; choosing for each flow does not."""
     spines = (1, 2) if context.short else (1, 2, 3, 4)
@@ -125,10 +133,18 @@ ASSUMPTIONS: Final[dict[str, dict[str, Any]]] = {
     "flowlet, chi 5 ms": {f"{RIMM}.release": {"kind": "flowlet", "chi": "5ms"}},
 }
 """One thing changed at a time."""
-SHORT: Final = ("as in the figures", "paths by ECMP, a neighbour per flow", "windows of 3 MB", "all flows share a pair", "flowlet, chi 5 ms")
+SHORT: Final = (
+    "as in the figures",
+    "paths by ECMP, a neighbour per flow",
+    "windows of 3 MB",
+    "all flows share a pair",
+    "flowlet, chi 5 ms",
+)
 
 
-@figure("rimm/ablation", title="Beyond the paper: windows, HyStart, the way of a message, alpha, release", seeds=5, short=1, seconds=100)
+@figure(
+    "rimm/ablation", title="Beyond the paper: windows, HyStart, the way of a message, alpha, release", seeds=5, short=1, seconds=100
+)
 def ablation(context: Context) -> Findings:
     """What has to hold for the paper's result: room for what the windows allow, and a neighbour that is near."""
     tried = {name: ASSUMPTIONS[name] for name in (SHORT if context.short else ASSUMPTIONS)}

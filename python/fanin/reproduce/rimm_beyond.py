@@ -124,7 +124,8 @@ def hosts(context: Context) -> Findings:
     """Which hosts gain by detours."""
     means = means_of(table := grid(context, "event", HOSTS, "burst"))
     rows = rows_of(means, "burst's completion", PAGE)
-    return Findings(rows=rows, plots={"hosts": lines(means, "last_ms", "Hosts", "Burst's completion [ms]")}, data={"runs": table, "means": means})
+    plot = lines(means, "last_ms", "Hosts", "Burst's completion [ms]")
+    return Findings(rows=rows, plots={"hosts": plot}, data={"runs": table, "means": means})
 
 
 INCASTS: Final = {str(6 * n): {"traffic[0].flows_per_sender": n} for n in (5, 10, 20, 40, 80)}
@@ -135,7 +136,8 @@ def incast(context: Context) -> Findings:
     """Many flows of 64 KB each at once."""
     means = means_of(table := grid(context, "incast", INCASTS, "incast"))
     rows = rows_of(means, "last flow", PAGE)
-    return Findings(rows=rows, plots={"incast": lines(means, "last_ms", "Flows", "Last flow complete [ms]")}, data={"runs": table, "means": means})
+    plot = lines(means, "last_ms", "Flows", "Last flow complete [ms]")
+    return Findings(rows=rows, plots={"incast": plot}, data={"runs": table, "means": means})
 
 
 def load(rate: str) -> list[dict[str, Any]]:
@@ -190,4 +192,5 @@ def speeds(context: Context) -> Findings:
     """A message takes as long as ever, while the queue grows faster."""
     means = means_of(table := grid(context, "event", SPEEDS, "burst"))
     rows = rows_of(means, "burst's completion", PAGE)
-    return Findings(rows=rows, plots={"speeds": lines(means, "lost", "Rates [Gb/s]", "Packets lost, mean")}, data={"runs": table, "means": means})
+    plot = lines(means, "lost", "Rates [Gb/s]", "Packets lost, mean")
+    return Findings(rows=rows, plots={"speeds": plot}, data={"runs": table, "means": means})

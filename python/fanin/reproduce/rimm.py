@@ -193,7 +193,7 @@ def losses(context: Context) -> Findings:
     for variant in (TWICE, SHARED):
         most = max(column(table, variant, "lost"))
         rows.append(Row(name=f"{variant}: lost, most of all events", paper=None, fanin=most, low=0, high=0))
-    plot = dots(table, "lost", "Packets lost in an event", MECHANISMS, log=True)
+    plot = dots(table, "lost", "Lost in an event", MECHANISMS, log=True)
     return Findings(rows=rows, plots={"losses": plot}, data={"events": table, "means": means})
 
 
@@ -216,7 +216,7 @@ def table1(context: Context) -> Findings:
         most = max(column(table, variant, "retransmits"))
         note = SHUFFLED if variant == ECMP else ""
         rows.append(Row(name=f"{variant}: most of all events", paper="1 to 3", fanin=most, low=0, high=3, note=note))
-    plot = dots(table, "retransmits", "Segments sent again in an event", MECHANISMS, log=True)
+    plot = dots(table, "retransmits", "Sent again in an event", MECHANISMS, log=True)
     return Findings(rows=rows, plots={"table1": plot}, data={"events": table, "means": summarise(table)})
 
 
@@ -276,5 +276,5 @@ def table3(context: Context) -> Findings:
             Row(name=f"{variant}: most", paper=103.64, fanin=max(found), low=100, high=103.64, unit="% of alpha"),
             Row(name=f"{variant}: standard deviation", paper=1.01, fanin=pstdev(found), high=1.01, unit="% of alpha"),
         ]
-    plot = dots(table, "depth_percent", "Largest queue of an event [% of alpha]", MECHANISMS)
+    plot = dots(table, "depth_percent", "Largest queue [% of alpha]", MECHANISMS)
     return Findings(rows=rows, plots={"table3": plot}, data={"events": table, "means": summarise(table)})

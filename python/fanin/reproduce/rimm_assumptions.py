@@ -11,7 +11,7 @@ import polars as pl
 from fanin.reproduce._context import Context
 from fanin.reproduce._registry import figure
 from fanin.reproduce._rows import Findings, Row
-from fanin.reproduce.rimm import BASIC, RIMM, SHUFFLED, column, frame, jobs, layout, measure, summarise
+from fanin.reproduce.rimm import RIMM, SHUFFLED, column, frame, jobs, layout, measure, summarise
 
 ECMP: Final[dict[str, Any]] = {"switch.routing": "ecmp"}
 LONG: Final = "an alert of 20 ms, or 20 ms without a release"
@@ -68,7 +68,7 @@ def give_up(context: Context) -> Findings:
     longest = max(column(table, LONG, "longest_detour_ms"))
     rows.append(Row(name="longest detour of any packet", paper="typically 1 ms at most", fanin=longest, high=1, unit="ms"))
     means = summarise(table)
-    plot = marks(means, "retransmits", "Segments sent again, mean")
+    plot = marks(means, "retransmits", "Sent again, mean")
     return Findings(rows=rows, plots={"give-up": plot}, data={"events": table, "means": means})
 
 
@@ -97,7 +97,7 @@ def neighbours(context: Context) -> Findings:
     )
     rows = [row for name in variants for row in outcome(table, name, SHUFFLED)]
     means = summarise(table)
-    plot = marks(means, "ways_per_release", "Ways to a neighbour for each packet released")
+    plot = marks(means, "ways_per_release", "Ways for each release")
     plot.update_xaxes(type="log")
     return Findings(rows=rows, plots={"neighbours": plot}, data={"events": table, "means": means})
 
@@ -154,5 +154,5 @@ def ablation(context: Context) -> Findings:
     plain = table_of(context, {name: {RIMM: None} | changes for name, changes in hosts.items()})
     means = summarise(mine).join(summarise(plain), on="variant", how="left", suffix="_basic", maintain_order="left")
     rows = [row for name in tried for row in outcome(mine, name, BELOW)]
-    plot = marks(means, "lost", f"Packets lost, mean ({BASIC}: data)")
+    plot = marks(means, "lost", "Lost, mean")
     return Findings(rows=rows, plots={"ablation": plot}, data={"events": mine, "basic": plain, "means": means})

@@ -1470,6 +1470,19 @@ class FlowletParamsDict(TypedDict, total=False):
     entries: int
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ByDestinationPathChoice(Table):
+    """No parameters: the destination's number modulo the number of links, as tables for single addresses are filled (D-mod-k)."""
+
+    kind: ClassVar[Literal["by_destination"]] = "by_destination"
+
+
+class ByDestinationPathChoiceDict(TypedDict, total=False):
+    """`ByDestinationPathChoice` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["by_destination"]]
+
+
 PathChoice: TypeAlias = (
     Ecmp
     | EcmpDict
@@ -1479,7 +1492,9 @@ PathChoice: TypeAlias = (
     | RoundRobinPathChoiceDict
     | FlowletParams
     | FlowletParamsDict
-    | Literal["ecmp", "spray", "round_robin", "flowlet"]
+    | ByDestinationPathChoice
+    | ByDestinationPathChoiceDict
+    | Literal["ecmp", "spray", "round_robin", "flowlet", "by_destination"]
 )
 """Which of several shortest paths a packet takes.
 
@@ -1487,6 +1502,7 @@ PathChoice: TypeAlias = (
 - `spray`: Per packet, at random.
 - `round_robin`: Per packet, in turn for each destination.
 - `flowlet`: Per flowlet: a pause in a flow lets it change its path.
+- `by_destination`: Per destination host: all packets to it take the same link of a switch.
 """
 
 
@@ -4724,6 +4740,8 @@ __all__ = [
     "RoundRobinPathChoiceDict",
     "FlowletParams",
     "FlowletParamsDict",
+    "ByDestinationPathChoice",
+    "ByDestinationPathChoiceDict",
     "PathChoice",
     "Switch",
     "SwitchDict",

@@ -260,7 +260,7 @@ fn a_flow_keeps_its_neighbour() {
     s.hear(SWITCHES[1], 3);
     s.message(HOST, 1, 20_000);
     let mut went = |id, hash, heard: [u16; 2]| {
-        [0, 1].map(|i| s.hear(SWITCHES[i], heard[i]));
+        SWITCHES.into_iter().zip(heard).for_each(|(port, depth)| s.hear(port, depth));
         s.packet(id, hash, SWITCHES[2], HOST, None).verdict
     };
     assert_eq!(went(0, 7, [5, 3]), Verdict::Detour(SWITCHES[1]));

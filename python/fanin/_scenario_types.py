@@ -1187,6 +1187,22 @@ Release: TypeAlias = (
 """
 
 
+GiveUpWhen: TypeAlias = Literal["stalled", "outstanding"]
+"""Which pairs of numbers are given up.
+
+- `stalled`: None of its packets was released for `give_up`.
+- `outstanding`: Packets of it were out for `give_up` without pause: the other reading of the paper's "packet detouring lasts longer".
+"""
+
+
+Neighbour: TypeAlias = Literal["per_packet", "per_flow"]
+"""How often a neighbour is chosen.
+
+- `per_packet`: For each detour of each packet. Source: RIMM §III-A.2.
+- `per_flow`: Once for all packets of a pair that are out together, as long as it has room. Deviation: not in the paper.
+"""
+
+
 Hops: TypeAlias = Literal["spent", "restored"]
 """What a detour takes of a packet's time to live.
 
@@ -1225,10 +1241,22 @@ class RimmParams(Table):
     """
 
     give_up: Duration | None = None
-    """An alert, or packets of one pair that are out, for longer than this are congestion: all are released, and the port has no
-    detours until the next alert. Source: RIMM §III-B, §V (1 ms).
+    """An alert that lasts for so long is congestion: what is out is released, and the port has no detours until the next alert.
+    Source: RIMM §III-B, §V (1 ms). A pair of numbers is given up after as long a wait.
 
     Default: "1ms". Accepted: from 1us to 4s.
+    """
+
+    give_up_when: GiveUpWhen | None = None
+    """Which pairs that is.
+
+    Default: "stalled".
+    """
+
+    neighbour: Neighbour | None = None
+    """How often the neighbour with the least depth is chosen.
+
+    Default: "per_packet".
     """
 
     room: Size | None = None
@@ -1273,6 +1301,8 @@ class RimmParamsDict(TypedDict, total=False):
     message_class: int
     release: Release
     give_up: Duration
+    give_up_when: GiveUpWhen
+    neighbour: Neighbour
     room: Size
     hash_bits: int
     hops: Hops
@@ -1717,6 +1747,19 @@ class DrillParamsDict(TypedDict, total=False):
     m: int
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ByDestinationPathChoice(Table):
+    """No parameters: the destination's number modulo the number of links, as tables for single addresses are filled (D-mod-k)."""
+
+    kind: ClassVar[Literal["by_destination"]] = "by_destination"
+
+
+class ByDestinationPathChoiceDict(TypedDict, total=False):
+    """`ByDestinationPathChoice` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["by_destination"]]
+
+
 PathChoice: TypeAlias = (
     Ecmp
     | EcmpDict
@@ -1728,7 +1771,9 @@ PathChoice: TypeAlias = (
     | FlowletParamsDict
     | DrillParams
     | DrillParamsDict
-    | Literal["ecmp", "spray", "round_robin", "flowlet", "drill"]
+    | ByDestinationPathChoice
+    | ByDestinationPathChoiceDict
+    | Literal["ecmp", "spray", "round_robin", "flowlet", "drill", "by_destination"]
 )
 """Which of several shortest paths a packet takes.
 
@@ -1737,6 +1782,7 @@ PathChoice: TypeAlias = (
 - `round_robin`: Per packet, in turn for each destination.
 - `flowlet`: Per flowlet: a pause in a flow lets it change its path.
 - `drill`: Per packet, the shortest queue of a few drawn at random and a few remembered.
+- `by_destination`: Per destination host: all packets to it take the same link of a switch.
 """
 
 
@@ -4978,6 +5024,8 @@ __all__ = [
     "UnorderedRelease",
     "UnorderedReleaseDict",
     "Release",
+    "GiveUpWhen",
+    "Neighbour",
     "Hops",
     "RimmParams",
     "RimmParamsDict",
@@ -5016,6 +5064,8 @@ __all__ = [
     "FlowletParamsDict",
     "DrillParams",
     "DrillParamsDict",
+    "ByDestinationPathChoice",
+    "ByDestinationPathChoiceDict",
     "PathChoice",
     "Switch",
     "SwitchDict",

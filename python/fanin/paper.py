@@ -78,7 +78,8 @@ def to_matplotlib(figure: PlotlyFigure, *, width: str = "column") -> Figure:
             if trace.stackgroup or trace.x is None or all(isinstance(value, NoneType) for value in trace.x):
                 continue  # bands need colour, and what only stands in the legend has no line
             _trace(axes, trace, next(colors), next(dashes), next(markers))
-            names.append(_text(trace.name or ""))
+            if trace.showlegend is not False:
+                names.append(_text(trace.name or ""))
         if figure.layout.yaxis.rangemode == "tozero":
             axes.set_ylim(bottom=0)
         if len(names) > 1:
@@ -111,7 +112,8 @@ def _axes(axes: Axes, figure: PlotlyFigure) -> None:
 
 def _trace(axes: Axes, trace: Any, color: str, dash: Any, marker: str) -> None:
     mode = trace.mode or "lines"
-    options: dict[str, Any] = {"label": _text(trace.name or ""), "color": color, "linestyle": "none"}
+    label = "" if trace.showlegend is False else _text(trace.name or "")
+    options: dict[str, Any] = {"label": label, "color": color, "linestyle": "none"}
     if "lines" in mode:
         options["linestyle"] = dash
         options["drawstyle"] = _STEPS.get(trace.line.shape or "linear", "default")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import plotly.graph_objects as go
 import polars as pl
 import pytest
 
@@ -141,6 +142,15 @@ def test_a_run_without_completions_gives_empty_charts_that_say_so(tmp_path: Path
     for figure in (result.plot_fct_cdf(), result.plot_fct(), result.plot_slowdown()):
         assert "nothing was recorded" in [note.text for note in figure.layout.annotations]
         assert paper.to_matplotlib(figure).axes
+
+
+def test_traces_that_are_not_in_the_legend_make_none() -> None:
+    plot = go.Figure()
+    for name in ("a", "b"):
+        plot.add_scatter(x=[1], y=[name], mode="markers", showlegend=False)
+    assert not paper.to_matplotlib(plot).legends
+    plot.update_traces(showlegend=True, name="c")
+    assert paper.to_matplotlib(plot).legends
 
 
 @pytest.mark.parametrize("plot", PLOTS)

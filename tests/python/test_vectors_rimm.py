@@ -17,6 +17,7 @@ from test_vectors import documented, sequences
 pytestmark = pytest.mark.native
 PAGE = Path(__file__).parents[2] / "docs" / "vectors.md"
 Row = dict[str, Any]
+SEVERAL = 65_535
 
 
 class Pair:
@@ -24,7 +25,7 @@ class Pair:
 
     def __init__(self, start: int) -> None:
         self.sa = self.sf = start
-        self.since = self.last = 0
+        self.since = self.last = self.port = 0
         self.active = False
 
 
@@ -83,6 +84,8 @@ class Switch:
 
     def new(self, row: Row, pair: Pair, alert: bool) -> Row:
         clock = row["clock"]
+        if not alert and pair.port not in (row["port"], SEVERAL):
+            return {"action": 0}
         gap = (clock - pair.last) % 2**32
         pair.last = clock
         if alert:
@@ -97,22 +100,24 @@ class Switch:
         if way < 0 or row["ttl"] < 8:
             return {"action": 6}
         if pair.sa == pair.sf:
-            pair.since = clock
+            pair.since, pair.port = clock, row["port"]
+        elif pair.port != row["port"]:
+            pair.port = SEVERAL
         attached, pair.sa, pair.active = pair.sa, (pair.sa + 1) % 2**32, True
         return {"action": 1, "way": way, "attached": attached, "sa": pair.sa}
 
     def back(self, row: Row, pair: Pair, alert: bool) -> Row:
-        number = row["number"]
+        number, clock = row["number"], row["clock"]
         if (number - pair.sf) % 2**32 >= (pair.sa - pair.sf) % 2**32:
             return {"action": 3}
         if not alert and number == pair.sf:
-            pair.sf = (pair.sf + 1) % 2**32
+            pair.sf, pair.since = (pair.sf + 1) % 2**32, clock
             return {"action": 2, "sf": pair.sf}
         way = self.best(row["port"])
         if way >= 0 and row["ttl"] >= 8:
             return {"action": 4, "way": way, "attached": number}
         if number == pair.sf:
-            pair.sf = (pair.sf + 1) % 2**32
+            pair.sf, pair.since = (pair.sf + 1) % 2**32, clock
         return {"action": 5, "sf": pair.sf}
 
     def step(self, row: Row) -> Row:
@@ -156,7 +161,7 @@ def check(settings: Row, rows: list[Row]) -> Counter[str]:
 )
 def test_an_independent_implementation_gives_every_row(params: dict[str, Any]) -> None:
     made = sequences(vectors.generate("rimm", params))
-    assert len(made) == 22
+    assert len(made) == 24
     for _case, settings, rows in made:
         check(settings, rows)
 
@@ -169,6 +174,7 @@ def test_the_cases_reach_what_they_are_for() -> None:
         assert done["order", flowlet]["action 2"] > 30
         assert done["order", flowlet]["action 4"] > 30
         assert done["collide", flowlet]["action 2"] == done["collide", flowlet]["action 1"] > 60
+        assert (done["stall", flowlet]["given_up"], done["stall", flowlet]["action 2"]) == (1, 14)
         assert done["holes", flowlet]["given_up"] >= 3
         assert done["holes", flowlet]["action 3"] > 10
         assert done["congestion", flowlet]["given_up"] >= 2

@@ -133,13 +133,17 @@ pub enum Back {
     Again,
 }
 
+/// Packets of one pair are out for more than one port.
+pub const SEVERAL: u16 = u16::MAX;
+
 /// A pair of sequence numbers, of all flows whose hashes meet. Source: RIMM §III-B.
 ///
 /// | register | width | unit |
 /// |---|---|---|
 /// | Sa, next attached | 32, wraps around | |
 /// | Sf, next freed ("last freed" in the paper) | 32, wraps around | |
-/// | since: when Sa left Sf | 32 | clocks |
+/// | since: when Sa left Sf, or Sf last moved | 32 | clocks |
+/// | port that packets out are for; [`SEVERAL`] | 16 | |
 /// | last: the last new packet (flowlet only) | 32 | clocks |
 /// | active (flowlet only) | 1 | |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -147,6 +151,7 @@ pub struct Pair {
     attached: u32,
     freed: u32,
     since: u32,
+    port: u16,
     last: u32,
     active: bool,
 }
@@ -173,7 +178,8 @@ impl Pair {
         self.attached.wrapping_sub(self.freed)
     }
 
-    /// Gives up where packets have been out for `give_up` clocks: true then. Whatever is still out comes back late.
+    /// Gives up where packets are out and for `give_up` clocks none was released: true then. Whatever is still out comes back
+    /// late. Deviation: the paper has nothing to end a wait for a packet that was lost.
     #[inline]
     pub fn expire(&mut self, now: u32, give_up: u32) -> bool {
         let expired = self.out() > 0 && now.wrapping_sub(self.since) >= give_up;
@@ -189,9 +195,14 @@ impl Pair {
         self.active = false;
     }
 
-    /// Whether a new packet takes a detour: while the alert is on, and behind those that are out until the detour ends.
+    /// Whether a new packet takes a detour: while the alert is on, and behind those that are out until the detour ends. One for another
+    /// `port` than those is of another flow, and need not wait. Deviation: the paper's pair has no port, so that a flow whose
+    /// detours do not come back, as acknowledgments on their way up, would leave holes in the numbers of one that shares its pair.
     #[inline]
-    pub fn on_new(&mut self, alert: bool, now: u32, until: Until) -> bool {
+    pub fn on_new(&mut self, port: u16, alert: bool, now: u32, until: Until) -> bool {
+        if !alert && self.port != port && self.port != SEVERAL {
+            return false;
+        }
         let gap = now.wrapping_sub(self.last);
         self.last = now;
         if alert {
@@ -206,16 +217,24 @@ impl Pair {
         }
     }
 
-    /// The number of a packet that starts a detour: Sa, which goes up by one.
+    /// The number of a packet for `port` that starts a detour: Sa, which goes up by one.
     #[inline]
-    pub fn attach(&mut self, now: u32) -> u32 {
+    pub fn attach(&mut self, port: u16, now: u32) -> u32 {
         if self.out() == 0 {
-            self.since = now;
+            (self.since, self.port) = (now, port);
+        } else if self.port != port {
+            self.port = SEVERAL;
         }
         let number = self.attached;
         self.attached = number.wrapping_add(1);
         self.active = true;
         number
+    }
+
+    /// A packet was released: the wait for the next one begins.
+    #[inline]
+    pub fn progressed(&mut self, now: u32) {
+        self.since = now;
     }
 
     /// What becomes of a packet that is back with its number.
@@ -293,52 +312,80 @@ mod tests {
     fn packets_are_released_in_the_order_of_their_numbers() {
         for start in [0, u32::MAX - 2] {
             let mut pair = Pair::at(start);
-            let numbers = [(); 5].map(|()| pair.attach(10));
-            assert!(pair.on_new(false, 10, Until::Drained) && pair.out() == 5);
+            let numbers = [(); 5].map(|()| pair.attach(7, 10));
+            assert!(pair.on_new(7, false, 10, Until::Drained) && pair.out() == 5);
             assert_eq!(pair.on_return(numbers[0], true), Back::Again, "the alert is on");
             let back = [2, 0, 1, 3, 4, 2].map(|i| pair.on_return(numbers[i], false));
             use Back::{Again, Release};
             assert_eq!(back, [Again, Release, Release, Again, Again, Release]);
             assert_eq!([3, 4].map(|i| pair.on_return(numbers[i], false)), [Release, Release]);
-            assert!(!pair.on_new(false, 11, Until::Drained));
+            assert!(!pair.on_new(7, false, 11, Until::Drained));
         }
+    }
+
+    /// Each release starts the wait anew: a pair that moves is not given up, however long packets are out.
+    #[test]
+    fn a_pair_is_given_up_only_where_it_stalls() {
+        let mut pair = Pair::default();
+        let numbers = [(); 3].map(|()| pair.attach(7, u32::MAX - 100));
+        for (now, number) in [(800, numbers[0]), (1_700, numbers[1])] {
+            assert!(!pair.expire(now, 1_000));
+            assert_eq!(pair.on_return(number, false), Back::Release);
+            pair.progressed(now);
+        }
+        assert!(!pair.expire(2_699, 1_000) && pair.expire(2_700, 1_000));
     }
 
     /// A number that is missing holds all behind it back until the pair is given up; then they are late, and new ones start anew.
     #[test]
     fn a_hole_lasts_until_the_pair_is_given_up() {
         let mut pair = Pair::default();
-        let [_, second] = [pair.attach(1_000), pair.attach(1_500)];
+        let [_, second] = [pair.attach(7, 1_000), pair.attach(7, 1_500)];
         assert!(!pair.expire(1_999, 1_000));
         assert_eq!(pair.on_return(second, false), Back::Again);
         assert!(pair.expire(2_000, 1_000) && pair.out() == 0 && !pair.expire(9_000, 1_000));
         assert_eq!((pair.on_return(second, false), pair.on_return(second, true)), (Back::Late, Back::Late));
-        let next = pair.attach(3_000);
+        let next = pair.attach(7, 3_000);
         assert_eq!((next, pair.on_return(second, false), pair.on_return(next, false)), (2, Back::Late, Back::Release));
         assert!(!pair.expire(4_000, 1_000));
+    }
+
+    /// Two flows share a pair. Only while packets of both are out does each of them wait for those of the other.
+    #[test]
+    fn a_packet_for_another_port_does_not_wait() {
+        let mut pair = Pair::default();
+        let until = Until::Drained;
+        pair.attach(7, 0);
+        assert_eq!([7, 3].map(|port| pair.on_new(port, false, 1, until)), [true, false]);
+        assert!(pair.on_new(3, true, 2, until), "its own alert");
+        pair.attach(3, 2);
+        assert_eq!([7, 3, 5].map(|port| pair.on_new(port, false, 3, until)), [true; 3]);
+        assert_eq!([0, 1].map(|number| pair.on_return(number, false)), [Back::Release; 2]);
+        pair.attach(3, 4);
+        assert_eq!([7, 3].map(|port| pair.on_new(port, false, 5, until)), [false, true]);
     }
 
     #[test]
     fn a_flowlet_gap_ends_the_detour_and_nothing_else_does() {
         let until = Until::Flowlet(500);
         let mut pair = Pair::default();
-        assert!(!pair.on_new(false, 10, until), "no detour has begun");
-        assert!(pair.on_new(true, 20, until));
-        let number = pair.attach(20);
+        assert!(!pair.on_new(7, false, 10, until), "no detour has begun");
+        assert!(pair.on_new(7, true, 20, until));
+        let number = pair.attach(7, 20);
         assert_eq!(pair.on_return(number, false), Back::Release);
-        assert!(pair.on_new(false, 519, until), "Sa = Sf, and the flowlet goes on");
-        pair.attach(519);
-        assert!(!pair.on_new(false, 1_019, until) && pair.out() == 1, "the gap is there, and one packet is out");
-        assert!(!pair.on_new(false, 1_020, until), "it has ended");
+        assert!(pair.on_new(7, false, 519, until), "Sa = Sf, and the flowlet goes on");
+        pair.attach(7, 519);
+        assert!(!pair.on_new(7, false, 1_019, until) && pair.out() == 1, "the gap is there, and one packet is out");
+        assert!(!pair.on_new(7, false, 1_020, until), "it has ended");
     }
 
     #[test]
     fn what_is_let_go_in_its_turn_leaves_no_hole() {
         let mut pair = Pair::default();
-        let [first, second, third] = [(); 3].map(|()| pair.attach(0));
+        let [first, second, third] = [(); 3].map(|()| pair.attach(7, 0));
         pair.let_go(first);
         assert_eq!((pair.freed(), pair.on_return(second, false)), (1, Back::Release));
-        pair.attach(0);
+        pair.attach(7, 0);
         pair.let_go(3);
         assert_eq!((pair.on_return(third, false), pair.freed(), pair.out()), (Back::Release, 3, 1));
         pair.let_go(3);

@@ -24,7 +24,8 @@ pub use gate::{Gate, Pause, PRIORITIES, QUANTUM_BITS};
 pub use marking::*;
 pub use mechanism::*;
 pub use path::{
-    ecmp, five_tuple_hash, DrillParams, Ecmp, FlowletParams, Links, PathChoice, PathChooser, RoundRobinParams, Spray,
+    ecmp, five_tuple_hash, ByDestinationParams, DrillParams, Ecmp, FlowletParams, Links, PathChoice, PathChooser,
+    RoundRobinParams, Spray,
 };
 pub use scheduling::{DrrParams, FifoParams, Scheduler, Scheduling, StrictDrrParams, StrictParams, MAX_CLASSES};
 pub use vectors::{vectors, Column, RimmCase, RimmVectorParams, Role, SEcnCase, SEcnVectorParams, Sequence, Vectors, VECTORS};

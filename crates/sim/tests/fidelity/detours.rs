@@ -203,19 +203,28 @@ fn the_alert_comes_with_its_message() {
     assert!(took >= way && took <= way + waits, "{took} {way}");
 }
 
-/// Small buffers everywhere: detours are dropped, leave holes, pairs are given up; flows complete all the same, and no packet is
-/// away for longer than `give_up` and one more way to the neighbour and back, whose queues of 60 packets take 18.5 us each.
+/// Small buffers everywhere: detours are dropped, leave holes, pairs are given up; flows complete all the same. Where being out counts, no
+/// packet is away for longer than `give_up` and one more way to the neighbour and back, whose queues of 60 packets take 18.5 us each.
 #[test]
 fn holes_last_until_detours_are_given_up() {
-    for (rimm, hops) in [("", "spent"), ("release = { kind = \"flowlet\", chi = \"30us\" }, ", "spent"), ("", "restored")] {
-        let ran =
-            play(&fabric(&format!("{rimm}alpha = \"30 packets\", give_up = \"200us\", hops = \"{hops}\""), &incast("100KB")));
+    let flowlet = "release = { kind = \"flowlet\", chi = \"30us\" }, ";
+    for (rimm, hops, when) in [
+        ("", "spent", "outstanding"),
+        (flowlet, "spent", "outstanding"),
+        ("", "restored", "outstanding"),
+        ("", "restored", "stalled"),
+    ] {
+        let ran = play(&fabric(
+            &format!("{rimm}alpha = \"30 packets\", give_up = \"200us\", give_up_when = \"{when}\", hops = \"{hops}\""),
+            &incast("100KB"),
+        ));
         let c = &ran.counts;
         println!("{rimm}{hops}: {c:?} {:#}", ran.summary["mechanisms"]);
         assert!(c["dropped_away"] > 0 && c["given_up"] > 0 && c["late"] > 0 && ran.complete(), "{c:?}");
         assert!(c["dropped_away"] <= ran.kept.drops.len() as u64);
         let loop_time = Span::from_ns(2 * (18_500 + 500 + 400));
-        assert!(ran.peak("longest_detour_ps") <= (Span::from_us(200) + loop_time).ps(), "{}", ran.peak("longest_detour_ps"));
+        let within = ran.peak("longest_detour_ps") <= (Span::from_us(200) + loop_time).ps();
+        assert!(within || when == "stalled", "{}", ran.peak("longest_detour_ps"));
         // From 64 hops: two switches before the first detour, and at least eight are left when the last one begins.
         assert!(hops == "restored" || ran.peak("most_detours") <= 28, "{}", ran.peak("most_detours"));
     }
@@ -248,14 +257,19 @@ fn rimm() -> impl Strategy<Value = String> {
     let (alert, give_up) = (select(vec!["message", "message", "at_once"]), select(vec!["5us", "60us", "1ms"]));
     let besides = (
         select(vec![0u8, 2, 12]),
-        select(vec!["spent", "restored"]),
+        (select(vec!["spent", "restored"]), select(vec!["stalled", "outstanding"]), select(vec!["per_packet", "per_flow"])),
         select(vec!["", ", room = \"1KB\"", ", max_frame = \"600B\""]),
     );
-    (alpha, release, alert, give_up, besides).prop_map(|(alpha, release, alert, give_up, (bits, hops, more))| {
-        let numbers =
-            if release.contains("unordered") { String::new() } else { format!(", hash_bits = {bits}, hops = \"{hops}\"") };
-        format!("alpha = \"{alpha}\", release = {release}, alert = \"{alert}\", give_up = \"{give_up}\"{numbers}{more}")
-    })
+    (alpha, release, alert, give_up, besides).prop_map(
+        |(alpha, release, alert, give_up, (bits, (hops, when, neighbour), more))| {
+            let numbers = if release.contains("unordered") {
+                String::new()
+            } else {
+                format!(", hash_bits = {bits}, hops = \"{hops}\", give_up_when = \"{when}\", neighbour = \"{neighbour}\"")
+            };
+            format!("alpha = \"{alpha}\", release = {release}, alert = \"{alert}\", give_up = \"{give_up}\"{numbers}{more}")
+        },
+    )
 }
 
 fn config(cases: u32) -> ProptestConfig {

@@ -21,7 +21,9 @@ pub use dibs::{DibsCounts, DibsParams};
 pub use pabo::{Exponential, Growth, Linear, PaboCounts, PaboParams};
 pub use pdn::{NoticeCounts, Operations, PdnParams};
 pub use pfc::{DynamicXoff, PfcCounts, PfcParams, StaticXoff, Xoff};
-pub use rimm::{AlertBy, DrainedParams, FlowletGap, Hops, Release, RimmCounts, RimmParams, UnorderedParams};
+pub use rimm::{
+    AlertBy, DrainedParams, FlowletGap, GiveUpWhen, Hops, Neighbour, Release, RimmCounts, RimmParams, UnorderedParams,
+};
 pub use trimming::{Cut, TrimCounts, TrimmingParams};
 
 use crate::{DropReason, Pause, PortView};

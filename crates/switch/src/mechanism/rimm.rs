@@ -6,7 +6,9 @@ mod header;
 mod settings;
 pub(crate) mod testing;
 
-pub use settings::{AlertBy, DrainedParams, FlowletGap, Hops, Release, RimmCounts, RimmParams, UnorderedParams};
+pub use settings::{
+    AlertBy, DrainedParams, FlowletGap, GiveUpWhen, Hops, Neighbour, Release, RimmCounts, RimmParams, UnorderedParams,
+};
 
 use self::header::{read, Said, ANSWER, DEPTH, DEPTH_BYTES, DETOUR, MESSAGE, NUMBER_BYTES, RETURN};
 use super::{names_it, Arrival, Effect, Effects, Hooks, Mechanism, Node, PortNo, Site, Surroundings, Verdict};
@@ -79,6 +81,8 @@ pub struct Rimm {
     until: Option<Until>,
     /// [ns].
     give_up: u32,
+    give_up_when: GiveUpWhen,
+    neighbour: Neighbour,
     /// Depths from here on are too much.
     room: u16,
     hash_bits: u32,
@@ -92,6 +96,8 @@ pub struct Rimm {
     qdm: Vec<Option<u16>>,
     /// By hash; empty until the first detour.
     pairs: Vec<Pair>,
+    /// By hash, the port of the pair's last detour; only with `neighbour` = per_flow.
+    ways: Vec<PortNo>,
     /// By packet.
     away: Vec<Away>,
     counts: RimmCounts,
@@ -117,10 +123,22 @@ impl Rimm {
         self.shim(ether_type, &number.to_be_bytes())
     }
 
+    /// Whether the neighbour behind a port, which has stated `depth`, may get what would leave by `not`.
+    fn usable(&self, port: usize, depth: u16, not: PortNo) -> bool {
+        port != not.index() && depth < self.room && !self.ports[port].alert.is_on()
+    }
+
     /// The neighbour with the least depth that may get what would leave by `not`.
     fn way(&self, not: PortNo) -> Option<PortNo> {
-        let usable = |port: usize, depth: u16| port != not.index() && depth < self.room && !self.ports[port].alert.is_on();
-        least(&self.qdm, usable).map(|port| PortNo(port as u16))
+        least(&self.qdm, |port, depth| self.usable(port, depth, not)).map(|port| PortNo(port as u16))
+    }
+
+    /// The port by which other packets of the pair are out.
+    fn kept(&self, hash: u32, not: PortNo) -> Option<PortNo> {
+        let index = index(hash, self.hash_bits);
+        let way = *self.ways.get(index).filter(|_| self.pairs[index].out() > 0)?;
+        let depth = self.qdm[way.index()]?;
+        self.usable(way.index(), depth, not).then_some(way)
     }
 
     /// The same for a message: a neighbour without room, or behind a port in alert, is better than none.
@@ -138,7 +156,15 @@ impl Rimm {
         if p.envelope.ttl < LEAST_HOPS {
             return Err(Why::OutOfHops);
         }
-        self.way(to).ok_or(Why::NoNeighbour)
+        self.kept(p.envelope.hash, to).or_else(|| self.way(to)).ok_or(Why::NoNeighbour)
+    }
+
+    /// A packet takes a detour by a port.
+    fn keep(&mut self, hash: u32, port: PortNo) {
+        if self.neighbour == Neighbour::PerFlow {
+            self.ways.resize(1 << self.hash_bits, PortNo(0));
+            self.ways[index(hash, self.hash_bits)] = port;
+        }
     }
 
     fn note(&mut self, why: Why) {
@@ -181,7 +207,7 @@ impl Rimm {
         let detours = match self.until {
             None => alert,
             Some(_) if !alert && self.pairs.is_empty() => false,
-            Some(until) => self.pair(p.envelope.hash, now, congested).on_new(alert, now, until),
+            Some(until) => self.pair(p.envelope.hash, now, congested).on_new(to.0, alert, now, until),
         };
         if !detours {
             return Verdict::Pass;
@@ -196,10 +222,11 @@ impl Rimm {
                 self.counts.detoured += 1;
                 if self.until.is_some() {
                     let pair = self.pair(p.envelope.hash, now, false);
-                    let number = pair.attach(now);
+                    let number = pair.attach(to.0, now);
                     let out = pair.out();
                     self.most_out = self.most_out.max(out);
                     p.set_shim(Some(self.numbered(DETOUR, number)));
+                    self.keep(p.envelope.hash, port);
                     self.leaves(p.id, node.now());
                 }
                 Verdict::Detour(port)
@@ -216,19 +243,28 @@ impl Rimm {
         let now = clock(node.now());
         let back = self.pair(p.envelope.hash, now, congested).on_return(number, alert);
         match back {
-            Back::Release => self.counts.released += 1,
+            Back::Release => {
+                self.counts.released += 1;
+                self.progressed(p.envelope.hash, now);
+            }
             Back::Late => self.counts.late += 1,
             Back::Again => match self.detour(p, to) {
                 Ok(port) => {
                     self.counts.redetoured += 1;
                     self.away.get_mut(p.id as usize).into_iter().for_each(|away| away.detours += 1);
                     p.set_shim(Some(self.numbered(DETOUR, number)));
+                    self.keep(p.envelope.hash, port);
                     return Verdict::Detour(port);
                 }
                 Err(why) => {
                     self.note(why);
                     self.counts.let_go += 1;
-                    self.pair(p.envelope.hash, now, false).let_go(number);
+                    let pair = self.pair(p.envelope.hash, now, false);
+                    let freed = pair.freed();
+                    pair.let_go(number);
+                    if pair.freed() != freed {
+                        self.progressed(p.envelope.hash, now);
+                    }
                 }
             },
         }
@@ -240,6 +276,13 @@ impl Rimm {
         Verdict::Pass
     }
 
+    /// Sf has moved.
+    fn progressed(&mut self, hash: u32, now: u32) {
+        if self.give_up_when == GiveUpWhen::Stalled {
+            self.pairs[index(hash, self.hash_bits)].progressed(now);
+        }
+    }
+
     fn leaves(&mut self, packet: PacketId, now: Time) {
         let place = packet as usize;
         if self.away.len() <= place {
@@ -248,14 +291,16 @@ impl Rimm {
         self.away[place] = Away { since: now, detours: 1 };
     }
 
-    /// Bits of registers: of a port its place in the QDM table, its detector and its alert; of a pair its numbers and clocks.
+    /// Bits of registers: of a port its place in the QDM table, its detector and its alert; of a pair its numbers, clocks and port, and the
+    /// neighbour that it keeps.
     fn state_bytes(&self) -> u64 {
         const PORT: u64 = 16 + (1 + 16) + (2 + 16 + 32);
         let pair = match self.until {
             None => 0,
-            Some(Until::Drained) => 32 * 3,
-            Some(Until::Flowlet(_)) => 32 * 4 + 1,
+            Some(Until::Drained) => 32 * 3 + 16,
+            Some(Until::Flowlet(_)) => 32 * 4 + 16 + 1,
         };
+        let pair = pair + if self.neighbour == Neighbour::PerFlow { 16 } else { 0 };
         (PORT * self.ports.len() as u64 + (pair << self.hash_bits)).div_ceil(8)
     }
 }
@@ -287,6 +332,8 @@ impl Mechanism for Rimm {
                 Release::Unordered(_) => None,
             },
             give_up: nanoseconds(params.give_up),
+            give_up_when: params.give_up_when,
+            neighbour: params.neighbour,
             room: u16::try_from(params.room.get().div_ceil(u64::from(site.cell))).unwrap_or(u16::MAX),
             hash_bits: params.hash_bits,
             message_class: params.message_class,
@@ -297,6 +344,7 @@ impl Mechanism for Rimm {
             qdm: vec![None; ports.len()],
             ports,
             pairs: Vec::new(),
+            ways: Vec::new(),
             away: Vec::new(),
             counts: RimmCounts::default(),
             reasons: BTreeMap::new(),

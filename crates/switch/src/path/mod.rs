@@ -1,5 +1,6 @@
 //! Path choice: which of several equal-cost links a packet takes.
 
+mod by_destination;
 mod drill;
 mod ecmp;
 mod flowlet;
@@ -7,6 +8,7 @@ mod hash;
 mod round_robin;
 mod spray;
 
+pub use by_destination::ByDestinationParams;
 pub use drill::DrillParams;
 pub use ecmp::{ecmp, Ecmp};
 pub use flowlet::FlowletParams;
@@ -97,6 +99,8 @@ registry! {
     "flowlet" => Flowlet(FlowletParams, flowlet::Flowlets),
     /// Per packet, the shortest queue of a few drawn at random and a few remembered.
     "drill" => Drill(DrillParams, drill::Drill),
+    /// Per destination host: all packets to it take the same link of a switch.
+    "by_destination" => ByDestination(ByDestinationParams, by_destination::ByDestination),
 }
 
 #[cfg(test)]

@@ -19,6 +19,8 @@ names! {
         "order" => Order,
         /// Flows of several ports that share pairs.
         "collide" => Collide,
+        /// Packets that come back in order and slowly: a pair that moves is not given up.
+        "stall" => Stall,
         /// Packets that do not come back, and others that come late.
         "holes" => Holes,
         /// New packets at distances around χ, while others are out.
@@ -38,7 +40,7 @@ params! {
     /// What `fanin vectors rimm` is asked for.
     pub struct RimmVectorParams {
         /// Cases.
-        pub cases: Vec<Case> = vec![Case::Detector, Case::Messages, Case::Select, Case::Order, Case::Collide, Case::Holes, Case::Gaps, Case::Congestion, Case::Wrap, Case::Hops, Case::Random];
+        pub cases: Vec<Case> = vec![Case::Detector, Case::Messages, Case::Select, Case::Order, Case::Collide, Case::Stall, Case::Holes, Case::Gaps, Case::Congestion, Case::Wrap, Case::Hops, Case::Random];
         /// Of what is drawn at random.
         pub seed: u64 = 1;
         /// α.
@@ -58,7 +60,7 @@ params! {
 
 const SETTINGS: &[Column] = &[
     Column::new("alpha", Role::Setting, 32, "B", "α"),
-    Column::new("give_up", Role::Setting, 32, "ns", "after so long alerts and pairs are given up"),
+    Column::new("give_up", Role::Setting, 32, "ns", "alerts are given up after so long, pairs after so long without a release"),
     Column::new("flowlet", Role::Setting, 1, "", "1: a detour ends by a gap of χ; 0: when Sa = Sf"),
     Column::new("chi", Role::Setting, 32, "ns", "χ (flowlet only)"),
     Column::new("hash_bits", Role::Setting, 8, "", "upper bits of the hash that are the index"),
@@ -332,6 +334,31 @@ fn write(case: Case, tape: &mut Tape<'_>) {
             }
             tape.alert(host, false);
             tape.all_back();
+            // Both ports in alert, then neither: new packets for any port wait for those of both.
+            tape.alert(host, true);
+            tape.alert(0, true);
+            for i in 0..60 {
+                let (hash, port) = (tape.flow(), [host, 0][tape.rng.below(2) as usize]);
+                tape.wait(200);
+                tape.new_packet(port, hash, 2, 60);
+                if i == 30 {
+                    tape.alert(host, false);
+                    tape.alert(0, false);
+                }
+            }
+            tape.all_back();
+        }
+        Case::Stall => {
+            for waits in [[give_up / 2; 5], [give_up - 1; 5], [1, give_up - 1, give_up, 1, 1]] {
+                tape.alert(host, true);
+                (0..6).for_each(|_| tape.new_packet(host, 5, 1, 60));
+                tape.alert(host, false);
+                for wait in waits {
+                    tape.wait(wait);
+                    tape.back(0, 1, 60);
+                }
+                tape.all_back();
+            }
         }
         Case::Holes => {
             for lost in [0, 3, 9] {

@@ -19,6 +19,26 @@ names! {
 }
 
 names! {
+    /// Which pairs of numbers are given up.
+    pub enum GiveUpWhen {
+        /// None of its packets was released for `give_up`.
+        "stalled" => Stalled,
+        /// Packets of it were out for `give_up` without pause: the other reading of the paper's "packet detouring lasts longer".
+        "outstanding" => Outstanding,
+    }
+}
+
+names! {
+    /// How often a neighbour is chosen.
+    pub enum Neighbour {
+        /// For each detour of each packet. Source: RIMM §III-A.2.
+        "per_packet" => PerPacket,
+        /// Once for all packets of a pair that are out together, as long as it has room. Deviation: not in the paper.
+        "per_flow" => PerFlow,
+    }
+}
+
+names! {
     /// What a detour takes of a packet's time to live.
     pub enum Hops {
         /// Two hops each time, as any other way; a packet with fewer than eight left takes no detour.
@@ -72,9 +92,13 @@ params! {
         pub message_class: Option<u8>, in 0u8..=7u8;
         /// When the detour of a flow ends after the alert.
         pub release: Release = Release::Drained(DrainedParams {});
-        /// An alert, or packets of one pair that are out, for longer than this are congestion: all are released, and the port has no
-        /// detours until the next alert. Source: RIMM §III-B, §V (1 ms).
+        /// An alert that lasts for so long is congestion: what is out is released, and the port has no detours until the next alert.
+        /// Source: RIMM §III-B, §V (1 ms). A pair of numbers is given up after as long a wait.
         pub give_up: Span = Span::from_ms(1), in Span::from_us(1)..=Span::from_ms(4_000);
+        /// Which pairs that is.
+        pub give_up_when: GiveUpWhen = GiveUpWhen::Stalled;
+        /// How often the neighbour with the least depth is chosen.
+        pub neighbour: Neighbour = Neighbour::PerPacket;
         /// Neighbours that have stated this depth or more get no detours; a header states 65,535 cells at most. Deviation: the
         /// paper has no bound, as this default.
         pub room: Bytes = ROOM, in Bytes(1)..;
@@ -190,6 +214,8 @@ impl RimmParams {
             let set = [
                 ("hash_bits", self.hash_bits != 12, self.hash_bits.to_value()),
                 ("hops", self.hops != Hops::Spent, self.hops.to_value()),
+                ("give_up_when", self.give_up_when != GiveUpWhen::Stalled, self.give_up_when.to_value()),
+                ("neighbour", self.neighbour != Neighbour::PerPacket, self.neighbour.to_value()),
             ];
             for (key, _, value) in set.into_iter().filter(|(_, set, _)| *set) {
                 let accepted = "another release, or no such key".to_string();

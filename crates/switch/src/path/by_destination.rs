@@ -1,0 +1,38 @@
+//! Static tables: the destination alone decides, at every switch alike.
+
+use super::{Chooser, Links};
+use fanin_packet::Envelope;
+use fanin_params::params;
+use fanin_units::{Stream, Time};
+
+params! {
+    /// No parameters: the destination's number modulo the number of links, as tables for single addresses are filled (D-mod-k).
+    pub struct ByDestinationParams { }
+}
+
+/// No state. Source: the forwarding of P4's tutorials, which RIMM §IV compares with, has one next hop for each destination address;
+/// which one a table names is open: here in turn.
+#[derive(Clone, Debug)]
+pub struct ByDestination;
+
+fn link(p: &Envelope, n: usize) -> usize {
+    p.dst.index() % n
+}
+
+impl Chooser for ByDestination {
+    type Params = ByDestinationParams;
+
+    fn new(_params: &ByDestinationParams) -> Self {
+        ByDestination
+    }
+
+    #[inline(always)]
+    fn foresee(&self, p: &Envelope, n: usize, _switch_seed: u32) -> Option<usize> {
+        Some(link(p, n))
+    }
+
+    #[inline]
+    fn pick(&mut self, _now: Time, p: &Envelope, links: &impl Links, _switch_seed: u32, _rng: &mut Stream) -> usize {
+        link(p, links.count())
+    }
+}

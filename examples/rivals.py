@@ -20,7 +20,8 @@ dibs: dict[str, Any] = {"switch.mechanisms.dibs": {}}
 pabo = {"switch.mechanisms.pabo": {"lower": "16000 cells", "upper": "20000 cells"}}
 plain = {"switch.mechanisms.rimm.release": "unordered"}
 rimm = {"switch.mechanisms.rimm.alpha": "20000 cells"}
-late = {**rimm, "switch.mechanisms.rimm.give_up": "20ms"}
+ecmp = {"switch.routing": "ecmp", "seed": 2}  # both flows come by different spines
+per_flow = {"switch.mechanisms.rimm.neighbour": "per_flow"}
 no_fast_retransmit = {"transport.loss_detection": "rfc6675", "transport.dup_thresh": 65_535}
 in_order = {"host.reorder.timeout": "360us"}
 longer = {"host.reorder.timeout": "2ms"}
@@ -42,8 +43,8 @@ rows: dict[str, dict[str, Any]] = {
     "plain detour, hosts put in order": {**plain, **in_order},
     "plain detour, hosts put in order, up to 2 ms": {**plain, **longer},
     "RIMM": rimm,
-    "RIMM, `give_up` 20 ms": {**late, "switch.mechanisms.rimm.hops": "restored"},
-    "RIMM, `give_up` 20 ms, one neighbour": {**late, "switch.mechanisms.rimm.unaware": ["spine1"]},
+    "RIMM, ECMP": {**rimm, **ecmp},
+    "RIMM, ECMP, a neighbour per flow": {**rimm, **ecmp, **per_flow},
 }
 
 columns = ["", "lost", "retransmitted", "arrived late", "latest", "burst's FCT", "largest queue, % of α", "detours"]

@@ -320,7 +320,7 @@ fn main() {
         let begin = cpu_seconds();
         let report = fanin_bench_analyze(&options);
         let seconds = cpu_seconds() - begin;
-        let read = report.sources.iter().map(|s| s.records).sum::<u64>();
+        let read = report.sources.iter().filter_map(|s| s.records).sum::<u64>();
         let bursts = report.ports.iter().map(|p| p.bursts_found).sum::<u64>();
         println!(
             "{case:8} {:6.2} M records per CPU second: {read} records of {} ports, {bursts} bursts, {seconds:.2} s, peak memory {}",

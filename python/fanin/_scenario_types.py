@@ -1010,7 +1010,7 @@ class DynamicXoff(Table):
     kind: ClassVar[Literal["dynamic"]] = "dynamic"
 
     alpha: float | None = None
-    """α. Source: HPCC's simulator (1/8).
+    """α. Source: HPCC, its simulator (1/8).
 
     Default: 0.125. Accepted: from 0.001 to 64.
     """
@@ -1073,7 +1073,7 @@ class PfcParams(Table):
     """
 
     xon_gap: Size | None = None
-    """How far below XOFF it may send again. Source: HPCC's simulator (3 KB).
+    """How far below XOFF it may send again. Source: HPCC, its simulator (3 KB).
 
     Default: "3KB".
     """

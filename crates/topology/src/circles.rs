@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 impl Routes {
     /// A circle of links between switches in which packets of each go on over the next; `None`: there is none, so pauses cannot
-    /// block each other for ever. Source: Dally and Seitz, Deadlock-Free Message Routing, 1987 (acyclic channel dependencies).
+    /// block each other for ever. Source: channel-dependencies.
     ///
     /// All hosts are taken to send to all others.
     pub fn circle(&self, topology: &Topology) -> Option<Vec<LinkId>> {

@@ -51,9 +51,6 @@ impl Hosts {
         let nic = self.hosts[host as usize].nic as usize;
         let mut held_back = Vec::new();
         while let Some(ready) = self.hosts[host as usize].ready.pop_front() {
-            if self.hold_back(core, host, ready) {
-                continue;
-            }
             match ready {
                 Ready::Packet(packet) => self.transmit_fifo(core, host, nic, packet),
                 Ready::Turn(id) if self.is_held_back(core, host, id) => held_back.push(ready),

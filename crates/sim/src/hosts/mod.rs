@@ -47,6 +47,8 @@ pub struct Host {
     pub ready: VecDeque<Ready>,
     /// Whether a departure event is set.
     pub armed: bool,
+    /// Classes that the switch has paused, a bit for each.
+    pub closed: u8,
     /// Where the switch may pause classes.
     pub gate: Option<Box<NicGate>>,
 }
@@ -205,8 +207,7 @@ impl Hosts {
     #[inline(always)]
     fn nic_is_idle(&self, core: &Core, host: u32) -> bool {
         let host = &self.hosts[host as usize];
-        let open = host.gate.as_deref().is_none_or(|gate| gate.closed == 0);
-        host.ready.is_empty() && open && core.links[host.nic as usize].free_at <= core.now.ps()
+        host.ready.is_empty() && host.closed == 0 && core.links[host.nic as usize].free_at <= core.now.ps()
     }
 
     /// Makes the packets that an endpoint must send now, and sends or queues them.
@@ -274,6 +275,9 @@ impl Hosts {
     }
 
     fn drive_nic(&mut self, core: &mut Core, host: u32) {
+        if self.hosts[host as usize].closed != 0 {
+            self.put_paused_aside(core, host);
+        }
         if self.fifo_nic {
             return self.drive_fifo(core, host);
         }
@@ -290,7 +294,6 @@ impl Hosts {
             }
             match self.hosts[host as usize].ready.pop_front() {
                 None => return,
-                Some(ready) if self.hold_back(core, host, ready) => {}
                 Some(Ready::Packet(packet)) => self.transmit(core, host, nic, packet),
                 Some(Ready::Turn(id)) => self.turn(core, host, nic, id),
             }

@@ -10,9 +10,7 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 pub struct NicGate {
     gate: Gate,
-    /// A bit for each class that waits.
-    pub closed: u8,
-    /// What has had its turn meanwhile.
+    /// What is ready of paused classes, in order.
     pub held: VecDeque<Ready>,
 }
 
@@ -36,35 +34,33 @@ impl Hosts {
             core.set_timer(end, (host, GATE));
         }
         let closed = gate.gate.closed(core.now);
-        if closed == gate.closed {
+        let before = std::mem::replace(&mut self.hosts[host as usize].closed, closed);
+        if closed == before {
             return;
         }
-        let opens = gate.closed & !closed != 0;
-        gate.closed = closed;
         core.note_gate(nic, closed);
-        if opens {
-            let held = std::mem::take(&mut gate.held);
-            let (still, again): (VecDeque<Ready>, VecDeque<Ready>) =
-                held.into_iter().partition(|ready| closed >> self.class(core, *ready) & 1 != 0);
-            let host = &mut self.hosts[host as usize];
-            again.into_iter().rev().for_each(|ready| host.ready.push_front(ready));
-            if let Some(gate) = host.gate.as_deref_mut() {
-                gate.held = still;
-            }
+        if before & !closed != 0 {
+            // Those that open go first; what is paused still is put aside again.
+            let state = &mut self.hosts[host as usize];
+            let held = state.gate.as_deref_mut().map(|gate| std::mem::take(&mut gate.held)).unwrap_or_default();
+            held.into_iter().rev().for_each(|ready| state.ready.push_front(ready));
         }
         self.run_nic(core, host);
     }
 
-    /// Whether the class of what is next at a NIC waits: it is put aside then.
-    pub fn hold_back(&mut self, core: &Core, host: u32, ready: Ready) -> bool {
-        let Some(closed) = self.hosts[host as usize].gate.as_deref().map(|gate| gate.closed) else { return false };
-        if closed == 0 || closed >> self.class(core, ready) & 1 == 0 {
-            return false;
+    /// Takes what is ready of paused classes out of the NIC's round.
+    #[cold]
+    #[inline(never)]
+    pub fn put_paused_aside(&mut self, core: &Core, host: u32) {
+        let closed = self.hosts[host as usize].closed;
+        let ready = std::mem::take(&mut self.hosts[host as usize].ready);
+        let (held, open): (VecDeque<Ready>, VecDeque<Ready>) =
+            ready.into_iter().partition(|ready| closed >> self.class(core, *ready) & 1 != 0);
+        let state = &mut self.hosts[host as usize];
+        state.ready = open;
+        if let Some(gate) = state.gate.as_deref_mut() {
+            gate.held.extend(held);
         }
-        if let Some(gate) = self.hosts[host as usize].gate.as_deref_mut() {
-            gate.held.push_back(ready);
-        }
-        true
     }
 
     fn class(&self, core: &Core, ready: Ready) -> u8 {

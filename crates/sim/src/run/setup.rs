@@ -102,7 +102,7 @@ pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefet
     let nic = |node: &NodeId| {
         let nic = topology.host_link(*node).0;
         let gate = ports[nic as usize].gate.is_some().then(Box::default);
-        Host { nic, ready: VecDeque::new(), armed: false, gate }
+        Host { nic, ready: VecDeque::new(), armed: false, closed: 0, gate }
     };
     let nics: Vec<Host> = topology.hosts.iter().map(nic).collect();
     let transports = scenario.transports().iter().map(|(name, config)| (name.as_str().into(), config.clone()));

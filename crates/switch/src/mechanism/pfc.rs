@@ -1,5 +1,5 @@
 //! Priority flow control (PFC): a switch asks the neighbour whose packets take too much of its memory to pause a priority, before
-//! it has to drop one. Source: IEEE 802.1Q §36 and Annex N; IEEE 802.3 §31B; PFC frames and quanta as they are on the wire.
+//! it has to drop one. Source: IEEE 802.1Q §36 and Annex N, IEEE 802.3 Annex 31A and 31B.
 //!
 //! The memory is counted where packets come in: by port and priority. What each may hold is a reservation, then a share of a
 //! common pool up to a threshold (XOFF); what still arrives until the neighbour has stopped goes into headroom. So a lossless
@@ -25,7 +25,7 @@ params! {
 params! {
     /// A share of what is free: each port and priority may take α times what nobody uses of the pool. Source: DT.
     pub struct DynamicXoff {
-        /// α. Source: HPCC's simulator (1/8).
+        /// α. Source: HPCC, its simulator (1/8).
         pub alpha: f64 = 0.125, in 0.001..=64.0;
     }
 }
@@ -56,7 +56,7 @@ params! {
         pub headroom: Option<Bytes>;
         /// From what on a neighbour has to pause.
         pub xoff: Xoff = Xoff::Dynamic(DynamicXoff { alpha: 0.125 });
-        /// How far below XOFF it may send again. Source: HPCC's simulator (3 KB).
+        /// How far below XOFF it may send again. Source: HPCC, its simulator (3 KB).
         pub xon_gap: Bytes = Bytes(3_000);
         /// Time to pause that frames ask for, in quanta of 512 bit times; a pause that has to last is asked for again when half of it
         /// is over. Source: IEEE 802.3 §31B.2 (65,535 at most).

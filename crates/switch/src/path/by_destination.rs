@@ -10,8 +10,8 @@ params! {
     pub struct ByDestinationParams { }
 }
 
-/// No state. Source: the forwarding of P4's tutorials, which RIMM §IV compares with, has one next hop for each destination address;
-/// which one a table names is open: here in turn.
+/// No state. Source: RIMM §IV, whose basic forwarding is that of P4's tutorials: one next hop for each destination address. Which one
+/// a table names is open: here in turn.
 #[derive(Clone, Debug)]
 pub struct ByDestination;
 

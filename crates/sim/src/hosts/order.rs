@@ -16,8 +16,9 @@ use std::collections::{BTreeMap, VecDeque};
 /// Source: RFC 5236 §3.4 (displacement threshold), which leaves the value open.
 pub const THRESHOLD: u32 = 128;
 
-/// Ranges of missing numbers that are remembered, besides those that the density waits for.
-const GAPS: usize = 64;
+/// Ranges of missing numbers that are remembered, besides those that the density waits for. A packet of an older one that comes all the
+/// same is reordered, without extent and late time.
+const GAPS: usize = 4_096;
 
 /// No number: what is expected while the order of arrivals is not simply that of sending.
 const NEVER: u32 = u32::MAX;
@@ -94,9 +95,12 @@ impl Order {
         let late = self.late.get_or_insert_with(Box::default);
         if self.expected != NEVER {
             // Up to here all is in its place, but for what is lost.
+            for number in late.next.max(self.expected.saturating_sub(3))..self.expected {
+                late.latest.rotate_right(1);
+                late.latest[0] = number;
+            }
             late.next = self.expected;
             late.place = self.expected;
-            late.latest = [1, 2, 3].map(|before| self.expected.saturating_sub(before));
         }
         late.arrived(number, now);
         self.expected = if late.waiting.is_empty() { late.next } else { NEVER };
@@ -270,7 +274,7 @@ mod tests {
         let mut order = Order::default();
         (0..1_000_000).step_by(2).for_each(|number| order.arrived(number, Time::ZERO));
         let late = order.late.as_ref().unwrap();
-        assert!(late.gaps.len() <= 4 * THRESHOLD as usize && late.waiting.len() <= 4 * THRESHOLD as usize);
+        assert!(late.gaps.len() <= GAPS + 1 && late.waiting.len() <= 4 * THRESHOLD as usize);
         assert_eq!((order.counts().packets, order.counts().reordered), (500_000, 0));
     }
 
@@ -284,6 +288,17 @@ mod tests {
             let arrivals: Vec<u32> = packets.iter().map(|p| p.1).collect();
             let lost: Vec<u32> = (0..keys.len() as u32).filter(|n| !arrivals.contains(n)).collect();
             prop_assert_eq!(of(&arrivals), defined(&arrivals, &lost));
+        }
+
+        /// The same for packets that are so late that the density counts them as lost: all but the density.
+        #[test]
+        fn very_late_packets_have_their_extent(keys in prop::collection::vec((0u32..900, 0u32..12), 1..2_000)) {
+            let mut packets: Vec<(u32, u32)> = (0..).zip(&keys).filter(|(_, k)| k.1 != 0)
+                .map(|(n, k)| (if k.1 < 3 { n + k.0 } else { n }, n)).collect();
+            packets.sort_by_key(|p| (p.0, p.1));
+            let arrivals: Vec<u32> = packets.iter().map(|p| p.1).collect();
+            let without = |r: Reordering| Reordering { displaced: BTreeMap::new(), beyond: 0, ..r };
+            prop_assert_eq!(without(of(&arrivals)), without(defined(&arrivals, &[])));
         }
     }
 }

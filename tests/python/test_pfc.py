@@ -61,4 +61,7 @@ def test_the_doctor_says_what_headroom_is_missing() -> None:
     (warning,) = [w for w in scenario(headroom="4KB").check().warnings if "after XOFF" in str(w)]
     need = 1_518 + 2 * 1_538 + 84 + 2_500
     assert f"up to {need} B" in str(warning) and f"{need - 4_000} B more" in str(warning)
+    assert any("is too short" in str(problem) for problem in scenario(quanta=50).check().problems)
+    assert not any("is too short" in str(problem) for problem in scenario(quanta=51).check().problems)
+    assert any("names no class of the traffic, which is of class 3" in str(w) for w in scenario(classes=[2]).check().warnings)
     assert any("leaves no pool at" in str(problem) for problem in scenario(memory="10KB").check().problems)

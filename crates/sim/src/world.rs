@@ -5,6 +5,7 @@
 //! numbered in order of creation by the topology, flows in order of their start, so no order depends on when an event was set.
 
 use crate::core::Core;
+use crate::fabric::gate::PortGate;
 use crate::fabric::link::{prefetch, FarEnd};
 use crate::fabric::port::Owner;
 use crate::fabric::Fabric;
@@ -47,13 +48,14 @@ pub struct World {
     /// Events handled without time moving on, when this was last checked.
     pub(crate) standstill: (Time, u64),
     /// After so many of them the run is taken to hang.
-    /// Packets that have reached an end, and the events until the last of them.
-    pub(crate) progress: (u64, u64),
+    /// When ports were last looked at for a deadlock, and the events until then.
+    pub(crate) looked: Time,
+    pub(crate) looked_at: u64,
     pub(crate) stall_events: u64,
     pub(crate) max_events: u64,
 }
 
-/// Events without a packet's reaching an end after which paused ports are looked at.
+/// Events after which paused ports are looked at again.
 const DEADLOCK_EVENTS: u64 = 1 << 18;
 
 impl World {
@@ -123,7 +125,7 @@ impl World {
         }
         if barrier >= self.stop && timers > barrier && self.next_app > barrier && self.samples.next > barrier {
             self.core.now = self.stop;
-            return Some(Pause::Done);
+            return Some(self.deadlock(true).map_or(Pause::Done, |deadlock| Pause::Stuck(self.who_waits(&deadlock))));
         }
         self.core.now = barrier;
         self.core.ledger.totals.events += 1;
@@ -183,7 +185,7 @@ impl World {
         } else if all - events > self.stall_events {
             return Pause::Stuck(self.who_waits("simulated time stands still"));
         }
-        if let Some(deadlock) = self.deadlock() {
+        if let Some(deadlock) = self.deadlock(false) {
             return Pause::Stuck(self.who_waits(&deadlock));
         }
         if all >= self.max_events {
@@ -192,21 +194,22 @@ impl World {
         Pause::Budget
     }
 
-    /// Ports that wait for each other: nothing has reached its host for many events, and a paused port leads to a switch with a
-    /// paused port, and so on in a circle.
-    fn deadlock(&mut self) -> Option<String> {
-        let totals = self.core.ledger.totals;
-        let (progress, events) = (totals.delivered + totals.stray + totals.dropped, totals.events);
-        let (before, since) = self.progress;
-        if progress != before {
-            self.progress = (progress, events);
-        }
-        if progress != before || events - since < DEADLOCK_EVENTS {
+    /// Ports that wait for each other: a paused port leads to a switch with a paused port, and so on in a circle, and none of them has been
+    /// open since the circle was looked for before; `end`: or for half of the run.
+    fn deadlock(&mut self, end: bool) -> Option<String> {
+        let events = self.core.ledger.totals.events;
+        if !end && events - self.looked_at < DEADLOCK_EVENTS {
             return None;
         }
+        let before = std::mem::replace(&mut self.looked, self.core.now);
+        self.looked_at = events;
         let circle = self.fabric.circle_of_pauses(&self.core)?;
+        let since = circle.iter().filter_map(|l| self.core.ports[*l].gate.as_deref()).map(PortGate::closed_since).max()?;
+        if since > if end { Time::from_ps(self.core.now.ps() / 2) } else { before } {
+            return None;
+        }
         let names: Vec<String> = circle.iter().map(|l| self.core.ports[*l].name.to_string()).collect();
-        Some(format!("deadlock: paused ports wait for each other: {}", names.join(", ")))
+        Some(format!("deadlock: paused ports have waited for each other since {since}: {}", names.join(", ")))
     }
 
     /// Names up to ten flows that wait, and for what.

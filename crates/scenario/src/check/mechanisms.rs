@@ -10,6 +10,7 @@ use fanin_params::Cx;
 use fanin_switch::{Mechanisms, PortSettings, Scheduling, Site, Surroundings, Switch, TransportInUse};
 use fanin_transport::TransportParams;
 use fanin_units::{Amount, NodeId};
+use std::collections::BTreeSet;
 
 /// Checks the mechanisms of `parts`; names of nodes only where the network could be built.
 pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network>, cx: &mut Cx) {
@@ -29,6 +30,12 @@ pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network
     let first = network.and_then(|network| network.switches().next()).map_or(0, NodeId::index);
     let names = network.map(Network::node_names).unwrap_or_default();
     let nodes: Vec<(&str, bool)> = names.into_iter().enumerate().map(|(i, name)| (name, i >= first)).collect();
+    let classes: BTreeSet<u8> = parts.traffic.iter().map(|(_, entry)| entry.class).collect();
+    let classes: Vec<u8> = classes.into_iter().collect();
+    let runs = |node: NodeId| {
+        let mechanisms = settings.switch.mechanisms_of(settings.exceptions.switch(node));
+        mechanisms.keys_at(nodes.get(node.index()).map_or("", |(name, _)| *name))
+    };
     let mut sent = Signals::NONE;
     for (entry, mechanisms) in settings.mechanisms() {
         let here = |node: &NodeId| settings.exceptions.switch(*node) == entry;
@@ -36,7 +43,7 @@ pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network
             network.iter().flat_map(|network| network.switches()).filter(here).map(|node| nodes[node.index()].0).collect();
         let sites: Vec<Site> = network
             .iter()
-            .flat_map(|network| network.switches().filter(here).filter_map(|node| network.site(node, parts)))
+            .flat_map(|network| network.switches().filter(here).filter_map(|node| network.site(node, parts, runs)))
             .collect();
         let limits: Option<Vec<Amount>> = settings.ports_with(entry).map(|port| port.buffer).collect();
         let buffers = limits.unwrap_or_default();
@@ -49,6 +56,7 @@ pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network
             unlimited: settings.ports_with(entry).all(|port| PortSettings::is_unlimited(&port)),
             sites: &sites,
             circle: &|| network?.circle(),
+            classes_in_use: &classes,
             fifo_nics: parts.host.as_ref().is_some_and(|host| matches!(host.nic, Nic::Fifo(_))),
             marking_drops: settings.ports_with(entry).any(|port| port.marking.drops()),
             transports: &transports,

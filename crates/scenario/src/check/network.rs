@@ -47,8 +47,8 @@ impl<'a> Network<'a> {
         Network { ports: (0u32..).zip(&topology.links).map(port).collect(), topology, routes }
     }
 
-    /// What a switch knows of itself from the start, for checks of mechanisms: not what runs at its neighbours.
-    pub fn site(&self, node: NodeId, parts: &Parts) -> Option<Site> {
+    /// What a switch knows of itself from the start, for checks of mechanisms; `runs`: the keys of the mechanisms at another one.
+    pub fn site(&self, node: NodeId, parts: &Parts, runs: impl Fn(NodeId) -> Vec<&'static str>) -> Option<Site> {
         let (framing, switch, host) = (parts.framing.as_ref()?, parts.switch.as_ref()?, parts.host.as_ref()?);
         let grounds = Grounds {
             topology: self.topology,
@@ -58,7 +58,7 @@ impl<'a> Network<'a> {
             processing: host.processing_delay,
             seed: parts.seed,
         };
-        Some(grounds.site(node, |_| Vec::new()))
+        Some(grounds.site(node, runs))
     }
 
     /// The names of links in a circle, the packets of each going on over the next, if routes have one.

@@ -35,6 +35,14 @@ impl PortGate {
     }
 }
 
+impl PortGate {
+    /// Since when the classes that wait have all been waiting.
+    pub fn closed_since(&self) -> Time {
+        let waiting = (0..PRIORITIES).filter(|class| self.closed >> class & 1 != 0);
+        waiting.map(|class| self.since[class]).max().unwrap_or(Time::MAX)
+    }
+}
+
 impl Core {
     /// Notes which classes of a port wait from now on.
     pub fn note_gate(&mut self, l: usize, closed: u8) {

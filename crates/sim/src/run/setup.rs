@@ -157,7 +157,8 @@ pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefet
         next_app: Time::ZERO,
         samples,
         standstill: (Time::ZERO, 0),
-        progress: (0, 0),
+        looked: Time::ZERO,
+        looked_at: 0,
         stall_events: engine.stall_events,
         max_events: engine.max_events.unwrap_or(u64::MAX),
     })
@@ -250,7 +251,9 @@ fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, 
         }
         let at_arrival = Hooks::INGRESS.with(Hooks::ROUTE);
         // A NIC too, where the switch that it leads to may ask it to pause.
-        if sends.any(Hooks::GATES) || hooks(link.far_end()).any(Hooks::GATES) {
+        // One that is a queue, first in, first out, has no classes to pause.
+        let deaf = matches!(owner, Owner::Host(_)) && matches!(scenario.doc().host.nic, Nic::Fifo(_));
+        if !deaf && (sends.any(Hooks::GATES) || hooks(link.far_end()).any(Hooks::GATES)) {
             port.gate = Some(Box::default());
         }
         let holds = matches!(link.far_end(), FarEnd::Host(_)) && scenario.doc().host.holds_packets();

@@ -22,6 +22,8 @@ pub struct Surroundings<'a> {
     pub sites: &'a [Site],
     /// The names of links in a circle, the packets of each going on over the next; none where routes have no circle.
     pub circle: &'a dyn Fn() -> Option<Vec<String>>,
+    /// Classes of the traffic that could be read.
+    pub classes_in_use: &'a [u8],
     /// The NICs of hosts are queues, first in, first out.
     pub fifo_nics: bool,
     /// A marking policy drops packets.

@@ -8,7 +8,7 @@
 use super::{
     message_frame, Arrival, Effect, Effects, Hooks, Mechanism, Message, Node, PortNo, PortSite, Site, Surroundings, Verdict,
 };
-use crate::{DropReason, Gate, Pause, PRIORITIES};
+use crate::{DropReason, Gate, Pause, PRIORITIES, QUANTUM_BITS};
 use fanin_packet::{Control, Envelope, Kind, PacketId, Reference};
 use fanin_params::{choice, counters, params, CounterDef, Cx, Param};
 use fanin_units::{BitRate, Bytes, Span, Time};
@@ -391,7 +391,41 @@ impl Mechanism for Pfc {
             warn(cx, "loses packets all the same where a port has no room".into(), remedy);
         }
         if around.fifo_nics {
-            warn(cx, "does not stop what stands in the queues of hosts".into(), "host.nic = \"fair\", or more headroom");
+            warn(
+                cx,
+                "does not stop hosts: NICs that are one queue, first in, first out, ignore pauses".into(),
+                "host.nic = \"fair\"",
+            );
+        }
+        if around.all_traffic && !around.classes_in_use.iter().any(|class| params.classes.contains(class)) {
+            cx.key("classes", |cx| {
+                let used: Vec<String> = around.classes_in_use.iter().map(ToString::to_string).collect();
+                let value = params.classes.to_value().into();
+                let message = format!("names no class of the traffic, which is of class {}", used.join(", "));
+                cx.warn(Some(&value), message, None).severity
+            });
+        }
+        let deaf = around.sites.iter().flat_map(|site| site.ports.iter().map(move |port| (site, port)));
+        let deaf = deaf.filter(|(_, port)| !port.to_host && !port.peer_runs.contains(&"pfc"));
+        if let Some((site, port)) = deaf.clone().next() {
+            let others = match deaf.count() - 1 {
+                0 => String::new(),
+                more => format!(", and {more} others"),
+            };
+            let message =
+                format!("may lose packets: {}, a neighbour of {}, has no PFC and does not pause{others}", port.peer, site.name);
+            warn(cx, message, "PFC at all switches");
+        }
+        // A frame that asks again leaves after half of the time, and may wait for a full frame and take its own time then.
+        let gap = u64::from(around.framing.gap);
+        let late = params.max_frame.get() + u64::from(message_frame(&around.framing, BODY as u8)) + 2 * gap;
+        let least = (2 * late * 8).div_ceil(QUANTUM_BITS);
+        if u64::from(params.quanta) < least {
+            cx.key("quanta", |cx| {
+                let message =
+                    "is too short: a frame that asks again comes after the pause has ended, so lossless packets are lost";
+                cx.error(Some(&params.quanta.to_value().into()), message, Some(format!("from {least} to 65535"))).severity
+            });
         }
         for transport in around.transports.iter().filter(|transport| transport.bursts) {
             let message = format!("does not stop what transport {} has given to the NIC at once", transport.name);

@@ -385,6 +385,7 @@ fn what_has_no_effect_is_said() {
         marking_drops: false,
         sites: &[],
         fifo_nics: false,
+        classes_in_use: &[],
         circle: &|| None,
         transports: &[],
         all_traffic: true,

@@ -245,8 +245,10 @@ impl PortAnalyzer {
             t.first = now;
         }
         t.records += 1;
-        t.dropped += u64::from(r.loses());
-        t.marked += u64::from(r.flags & MARKED != 0);
+        if now >= self.from {
+            t.dropped += u64::from(r.loses());
+            t.marked += u64::from(r.flags & MARKED != 0);
+        }
         t.without_frame += u64::from(r.frame == 0);
         t.without_flow += u64::from(r.flow == crate::NO_FLOW);
         t.largest_frame = t.largest_frame.max(u64::from(r.frame));

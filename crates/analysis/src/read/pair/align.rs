@@ -6,6 +6,7 @@ use super::flight::Flight;
 use super::identity::Seen;
 use super::side::NEVER;
 use super::{Files, Tick, MOST_HELD};
+use crate::read::problem::Problems;
 use crate::read::trace::Failure;
 use fanin_units::{BitRate, BPS};
 use std::collections::{BTreeMap, BTreeSet};
@@ -198,6 +199,11 @@ pub fn align(files: &Files, coarse: &Coarse, rate: Option<BitRate>, tick: Tick<'
     // Of what is left before, only its end matters.
     while let Some(seen) = before.next()? {
         pass.before_ends = seen.time;
+    }
+    let ambiguous = [before.ambiguous("before_interface"), behind.ambiguous("behind_interface")];
+    let problems: Problems = ambiguous.into_iter().flatten().collect();
+    if !problems.is_empty() {
+        return Err(problems.into());
     }
     let tick = [&before, &behind].into_iter().filter_map(|side| side.passed.grain.step()).max();
     Ok(Alignment { tick, ..pass.finish(rate) })

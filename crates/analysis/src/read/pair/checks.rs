@@ -2,19 +2,25 @@
 //! times out of order.
 
 use super::align::Alignment;
+use super::coarse::Way;
+use super::identity::{FlowKey, Match};
 use super::reader::Left;
-use super::report::Sums;
+use super::report::{Sums, OFF};
 use super::side::Passed;
+use super::Pair;
 use crate::read::frame_checks::{lost, GRAVE};
 use crate::read::plausibility::{Finding, Level};
 use crate::read::record_checks::coarse;
 use crate::say::{count, rate as rate_of, span};
-use fanin_units::{BitRate, Span};
+use fanin_units::{BitRate, Span, BPS};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Share of packets out of order from which a capture is not in order at all.
 const SHUFFLED: f64 = 0.01;
 /// How much faster packets must come out than they went in for the sides to be swapped.
 const FASTER: f64 = 1.5;
+/// How much more than the direction that was taken the other carries for the captures to be swapped for certain.
+const MOST_BYTES: u64 = 4;
 /// Clocks that are nearer to one another than this are one clock [ps].
 const ONE_CLOCK: i128 = 1_000_000_000_000;
 /// Share of packets that a device on the way may change against the rules.
@@ -23,6 +29,52 @@ const AGAINST: f64 = 0.01;
 const GAPS: f64 = 8.0;
 const SURE: f64 = 4.0;
 const MATTERS: f64 = 0.05;
+/// Packets in a row that show a speed; shares of the speed given above which it is wrong, and below which it is doubted.
+const ROW: u64 = 64;
+const ABOVE: f64 = 1.05;
+const BELOW: f64 = 0.5;
+/// Share of the packets behind, of flows that were captured before, above which the capture before is not whole at all.
+const MISSED: f64 = 0.01;
+/// Flows that are distinguished.
+const FLOWS: usize = 1 << 18;
+
+/// Flows of the capture before, and packets behind that it lacks, by flow.
+#[derive(Debug)]
+pub struct Known {
+    matching: Match,
+    last: Option<FlowKey>,
+    before: BTreeSet<FlowKey>,
+    behind_only: BTreeMap<FlowKey, u64>,
+}
+
+impl Known {
+    pub fn new(matching: Match) -> Known {
+        Known { matching, last: None, before: BTreeSet::new(), behind_only: BTreeMap::new() }
+    }
+
+    /// A packet of it was captured before.
+    pub fn before(&mut self, flow: FlowKey) {
+        if self.last != Some(flow) && self.before.len() < FLOWS {
+            self.before.insert(flow);
+            self.last = Some(flow);
+        }
+    }
+
+    /// A packet of it was captured behind only.
+    pub fn behind_only(&mut self, flow: FlowKey) {
+        if self.behind_only.len() < FLOWS || self.behind_only.contains_key(&flow) {
+            *self.behind_only.entry(flow).or_default() += 1;
+        }
+    }
+
+    /// Packets that came past the capture before, for others of their flows are in it. Behind a NAT flows have other names.
+    fn missed(&self) -> u64 {
+        if self.matching != Match::Flow {
+            return 0;
+        }
+        self.behind_only.iter().filter(|(flow, _)| self.before.contains(flow)).map(|(_, packets)| packets).sum()
+    }
+}
 
 /// Packets that left one right after the other, the second waiting meanwhile: times t between them [ps], and bytes b of the first.
 #[derive(Clone, Copy, Debug, Default)]
@@ -113,7 +165,7 @@ impl Checks {
         }
         let mut why = Vec::new();
         if sent > 0 {
-            why.push(format!("the port stood still for as long as {sent} of them take on the wire, so it has sent them"));
+            why.push(format!("the port stood still for as long as {sent} take on the wire, so it has sent them"));
         }
         if self.at_empty > 0 {
             why.push(format!("{} found nothing waiting, where no queue is full", self.at_empty));
@@ -124,15 +176,30 @@ impl Checks {
             place: String::new(),
             count: some,
             bytes: None,
-            words: format!("{} never came out, and {}", count(dropped, "packet"), why.join("; ")),
-            hint: "they were lost behind the port or by the second capture, and are no drops of this port: tcpdump -B 65536 -s 128, \
-                   and capture right behind it"
-                .into(),
+            words: format!(
+                "{some} of the {} that never came out are no drops of this port: {}",
+                count(dropped, "packet"),
+                why.join("; ")
+            ),
+            hint:
+                "these were lost behind the port or by the second capture: tcpdump -B 65536 -s 128, and capture right behind it"
+                    .into(),
         })
     }
 
-    fn swapped(&self, sums: &Sums, alignment: &Alignment) -> Option<Finding> {
-        let (level, number, words) = if self.risen as f64 > sums.matched as f64 * AGAINST {
+    fn swapped(&self, sums: &Sums, alignment: &Alignment, ways: [Way; 2]) -> Option<Finding> {
+        let [taken, other] = ways;
+        let (level, number, words) = if other.bytes > taken.bytes && other.wait() > taken.wait() {
+            let few = sums.dropped == 0 && taken.bytes * MOST_BYTES < other.bytes;
+            let words = format!(
+                "the direction that enters the port as given has {} B in both captures and passes in {}; the other has {} B and takes up to {} longer at times than at others, so it is that which waits",
+                taken.bytes,
+                span_of(taken.wait()),
+                other.bytes,
+                span_of(other.wait())
+            );
+            (if few { Level::Wrong } else { Level::Doubt }, other.packets, words)
+        } else if self.risen as f64 > sums.matched as f64 * AGAINST {
             let words =
                 "have more hops left (TTL) behind the port than before it, and every device on the way can only take some";
             (Level::Wrong, self.risen, format!("{} {words}", count(self.risen, "packet")))
@@ -150,10 +217,13 @@ impl Checks {
                 rate_of(into)
             );
             let early = -alignment.latest;
-            let by = || span(u64::try_from(early).unwrap_or(u64::MAX));
             if early > 0 {
                 let level = if early < ONE_CLOCK { Level::Wrong } else { Level::Doubt };
-                (level, sums.matched, format!("{faster}, and each was captured behind it at least {} before it went in", by()))
+                (
+                    level,
+                    sums.matched,
+                    format!("{faster}, and each was captured behind it at least {} before it went in", span_of(early)),
+                )
             } else if sums.only_behind > 0 && sums.dropped == 0 {
                 let none = format!("{faster}, and {} come out that never went in", count(sums.only_behind, "packet"));
                 (Level::Doubt, sums.only_behind, none)
@@ -176,14 +246,20 @@ impl Checks {
     pub fn findings(
         &self,
         names: [&[String]; 2],
-        (sums, alignment): (&Sums, &Alignment),
+        (pair, sums, known): (&Pair, &Sums, &Known),
         passed: [&Passed; 2],
         findings: &mut Vec<Finding>,
     ) {
         let [before, behind] = names.map(|files| files.join(", "));
         let both = format!("{before} and {behind}");
-        let of_both = [self.swapped(sums, alignment), self.lost_behind(sums.dropped)];
-        findings.extend(of_both.into_iter().flatten().map(|finding| Finding { place: both.clone(), ..finding }));
+        let alignment = &pair.alignment;
+        let swapped = self.swapped(sums, alignment, pair.coarse.ways);
+        // Of captures that are swapped, the rest follows.
+        let whole = swapped.is_none();
+        let rest = || [pair.rate.and_then(|given| speed(given, sums)), lost_before(known.missed(), sums)];
+        let rest = if whole { rest() } else { [None, None] };
+        let of_both = [swapped, self.lost_behind(sums.dropped)].into_iter().chain(rest);
+        findings.extend(of_both.flatten().map(|finding| Finding { place: both.clone(), ..finding }));
         for (place, passed) in [before, behind].iter().zip(passed) {
             let packets = passed.checks.frames();
             passed.checks.findings(place, passed.snap, findings);
@@ -194,6 +270,68 @@ impl Checks {
             findings.extend(tick.and_then(|tick| coarse(tick, rate, place)));
         }
     }
+}
+
+fn span_of(ps: i128) -> String {
+    span(u64::try_from(ps).unwrap_or(u64::MAX))
+}
+
+/// A port that sends faster than its line, or far slower though packets wait.
+fn speed(given: BitRate, sums: &Sums) -> Option<Finding> {
+    if sums.busy < ROW || sums.busy_time == 0 {
+        return None;
+    }
+    let sent = sums.busy_wire as f64 * BPS / sums.busy_time as f64;
+    let share = sent / given.bps() as f64;
+    let (level, why, hint) = if share > 1.0 + OFF {
+        let level = if share > ABOVE { Level::Wrong } else { Level::Doubt };
+        let hint = "check --rate (and --overhead, --no-fcs), and that stamps behind are not given to many packets at once \
+                    (interrupt coalescing)";
+        (level, "and no port sends faster than its line", hint)
+    } else if share < BELOW {
+        let hint = "check --rate; else a shaper, pauses, or traffic that was not captured takes the rest";
+        (Level::Doubt, "and a port that has packets waiting sends at its line's", hint)
+    } else {
+        return None;
+    };
+    Some(Finding {
+        code: "speed",
+        level,
+        place: String::new(),
+        count: sums.busy,
+        bytes: None,
+        words: format!(
+            "while packets waited the port sent {} on the wire, {:.2} % of the speed given, {why}",
+            rate_of(sent),
+            100.0 * share
+        ),
+        hint: hint.into(),
+    })
+}
+
+/// Packets that the capture before lost.
+fn lost_before(missed: u64, sums: &Sums) -> Option<Finding> {
+    let out = sums.matched + sums.only_behind;
+    let share = missed as f64 / out.max(1) as f64;
+    if share <= GRAVE {
+        return None;
+    }
+    // What was lost of the packets that came out was lost of those that were dropped.
+    let drops = libm::round(sums.dropped as f64 * share / (1.0 - share).max(GRAVE));
+    Some(Finding {
+        code: "lost_before",
+        level: if share > MISSED { Level::Wrong } else { Level::Doubt },
+        place: String::new(),
+        count: missed,
+        bytes: None,
+        words: format!(
+            "{missed} of the {} behind ({:.2} %) are not in the capture before the port, though it has others of their flows: it lost \
+             them, and as many of those that were dropped, about {drops}, which are not counted",
+            count(out, "packet"),
+            100.0 * share
+        ),
+        hint: "tcpdump -B 65536 -s 128 in front of the port, or the flows reach it by another way too".into(),
+    })
 }
 
 /// Packets that were captured later than they were stamped, by more places than are put in order.
@@ -215,7 +353,7 @@ fn disorder(place: &str, passed: &Passed, packets: u64) -> Option<Finding> {
             "{} of {} are up to {} earlier than one ahead of them, by more places than are put in order; the later time counts",
             passed.late,
             count(packets, "packet"),
-            span(u64::try_from(passed.late_by).unwrap_or(u64::MAX))
+            span_of(passed.late_by)
         ),
         hint: "--sort sorts both captures in memory first".into(),
     })

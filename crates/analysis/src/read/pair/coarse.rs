@@ -24,12 +24,38 @@ pub struct Coarse {
     pub shift: i128,
     /// Hosts behind the port, as each side knows them; empty where all packets go one way.
     pub hosts: [Arc<BTreeSet<u64>>; 2],
+    /// What goes towards the port, and what goes the other way.
+    pub ways: [Way; 2],
+}
+
+/// Packets of one direction that both captures have.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Way {
+    pub packets: u64,
+    pub bytes: u64,
+    /// The least and the most time from one capture to the other [ps].
+    delays: Option<(i128, i128)>,
+}
+
+impl Way {
+    fn add(&mut self, both: &Both) {
+        self.packets += 1;
+        self.bytes += u64::from(both.bytes);
+        let (least, most) = self.delays.unwrap_or((both.delay, both.delay));
+        self.delays = Some((least.min(both.delay), most.max(both.delay)));
+    }
+
+    /// How much longer than the first to pass the last took [ps].
+    pub fn wait(&self) -> i128 {
+        self.delays.map_or(0, |(least, most)| most - least)
+    }
 }
 
 /// A packet that both captures have.
 #[derive(Clone, Copy, Debug)]
 struct Both {
     delay: i128,
+    bytes: u32,
     before: (u64, u64),
     behind: (u64, u64),
 }
@@ -74,9 +100,12 @@ pub fn look(files: &Files, tick: Tick<'_>) -> Result<Coarse, Failure> {
     both.sort_unstable_by_key(|b| b.delay);
     let Some(median) = both.get(both.len() / 2).map(|b| b.delay) else { return Err(none().into()) };
     both.retain(|b| (b.delay - median).abs() <= LONGEST);
-    let (forward, hosts) = directions(&both);
+    let one_sided = files.places.iter().flatten().count() == 1;
+    let (forward, hosts) = directions(&both, one_sided);
     let shift = both.iter().filter(|b| forward(b)).map(|b| b.delay).min().unwrap_or(median);
-    Ok(Coarse { matching, shift, hosts: hosts.map(Arc::new) })
+    let mut ways = [Way::default(); 2];
+    both.iter().for_each(|b| ways[usize::from(!forward(b))].add(b));
+    Ok(Coarse { matching, shift, hosts: hosts.map(Arc::new), ways })
 }
 
 fn attempt(files: &Files, matching: Match, tick: Tick<'_>) -> Result<Tried, Failure> {
@@ -110,15 +139,15 @@ fn search(files: &Files, matching: Match, swapped: bool, tick: Tick<'_>) -> Resu
         }
         let Some(other) = sample.get(&(seen.key, seen.tag)) else { continue };
         let (before, behind) = if swapped { (other, &seen) } else { (&seen, other) };
-        both.push(Both { delay: behind.time - before.time, before: before.hosts, behind: behind.hosts });
+        both.push(Both { delay: behind.time - before.time, bytes: before.bytes, before: before.hosts, behind: behind.hosts });
     }
     let possible = count.min(sample.len()).max(1);
     Ok(Tried { share: both.len() as f64 / possible as f64, both })
 }
 
 /// Which packets went towards the port, and the hosts behind it: of two hosts that send to each other, the packets of one reach the
-/// second capture later than the first, and those of the other earlier.
-fn directions(both: &[Both]) -> (impl Fn(&Both) -> bool, [BTreeSet<u64>; 2]) {
+/// second capture later than the first, and those of the other earlier. Where one side is of one direction only, the other is likewise.
+fn directions(both: &[Both], one_sided: bool) -> (impl Fn(&Both) -> bool, [BTreeSet<u64>; 2]) {
     let mut pairs: BTreeMap<(u64, u64), [Vec<i128>; 2]> = BTreeMap::new();
     let pair = |(src, dst): (u64, u64)| ((src.min(dst), src.max(dst)), usize::from(src > dst));
     for b in both {
@@ -155,7 +184,7 @@ fn directions(both: &[Both]) -> (impl Fn(&Both) -> bool, [BTreeSet<u64>; 2]) {
         }
     };
     let mut behind = [BTreeSet::new(), BTreeSet::new()];
-    if between.is_some() {
+    if between.is_some() || one_sided {
         let towards = |b: &&Both| forward(b.before);
         for (side, hosts) in [|b: &Both| b.before, |b: &Both| b.behind].into_iter().enumerate() {
             let senders: BTreeSet<u64> = both.iter().filter(towards).map(|b| hosts(b).0).collect();

@@ -47,6 +47,8 @@ pub struct Seen {
     pub flow: FlowKey,
     /// Sender and receiver, as numbers.
     pub hosts: (u64, u64),
+    /// The interface that it was captured at, as its capture counts them.
+    pub interface: u32,
 }
 
 /// Mixes a word into a hash. Equal packets get equal keys on any machine.
@@ -101,6 +103,7 @@ impl Seen {
             has_data: headers.tcp.is_none() || headers.payload > 0,
             flow: (headers.src, headers.dst, headers.protocol, headers.ports),
             hosts,
+            interface: frame.interface_number().unwrap_or(frame.interface as u32),
         }
     }
 

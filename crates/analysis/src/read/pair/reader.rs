@@ -1,7 +1,7 @@
 //! The second pass: every arrival with the queue that it found, in order of time, while packets in flight are all that is held.
 
 use super::align::Alignment;
-use super::checks::Checks;
+use super::checks::{Checks, Known};
 use super::flight::{Flight, Held};
 use super::identity::{FlowKey, Seen};
 use super::report::{PairReport, Sums};
@@ -76,6 +76,7 @@ pub struct PairReader {
     sums: Sums,
     waits: Waits,
     checks: Checks,
+    known: Known,
     /// From when to when packets are counted that arrive then [ps].
     window: (i128, i128),
     /// Arrival of the last record [ps].
@@ -102,6 +103,7 @@ impl PairReader {
             sums: Sums::default(),
             waits: Waits::default(),
             checks: Checks::default(),
+            known: Known::new(coarse.matching),
             window: (NEVER, -NEVER),
             latest: NEVER,
             pair,
@@ -123,6 +125,7 @@ impl PairReader {
         match self.before.peek()? {
             Some(arrives) if arrives <= leaves => {
                 if let Some(seen) = self.before.next()? {
+                    self.known.before(seen.flow);
                     let arrival = Arrival {
                         flow: seen.flow,
                         to: seen.hosts.1,
@@ -205,6 +208,7 @@ impl PairReader {
     /// What left has followed the packet before at once, or has not.
     fn sends(&mut self, left: Left) {
         if let Some(previous) = self.previous.filter(|p| left.arrived <= p.left && left.left >= p.left) {
+            self.sums.busy += 1;
             self.sums.busy_bytes += u128::from(previous.bytes);
             self.sums.busy_wire += u128::from(previous.bytes) + u128::from(self.pair.overhead);
             self.sums.busy_time += (left.left - previous.left).unsigned_abs();
@@ -244,6 +248,7 @@ impl PairReader {
         if self.counts(time) {
             self.sums.only_behind += 1;
             self.sums.only_behind_bytes += u64::from(seen.bytes);
+            self.known.behind_only(seen.flow);
             self.sends(left);
         } else {
             self.previous = Some(left);
@@ -416,7 +421,7 @@ impl TraceReader for PairReader {
         let mut report = PairReport::new(pair.files.names(), (&pair.coarse, &pair.alignment), &self.sums, passed, waiting);
         report.judge(pair.rate, passed, self.waits.never_left());
         let names = [report.before.as_slice(), report.behind.as_slice()];
-        self.checks.findings(names, (&self.sums, &pair.alignment), passed, &mut context.findings);
+        self.checks.findings(names, (pair, &self.sums, &self.known), passed, &mut context.findings);
         context.notes.extend(report.notes.iter().cloned());
         context.pair = Some(report);
     }

@@ -89,6 +89,8 @@ pub struct Sums {
     pub negative: u64,
     pub most_negative: i128,
     pub left_out: LeftOut,
+    /// Packets that left right behind another while they waited, and what went before them.
+    pub busy: u64,
     pub busy_bytes: u128,
     pub busy_wire: u128,
     pub busy_time: u128,
@@ -103,7 +105,7 @@ const NEARLY: f64 = 1e7;
 /// Least delays below this are those of one clock [ns].
 const ONE_CLOCK: f64 = 1e5;
 /// A rate is off beyond this share of what was given.
-const OFF: f64 = 0.02;
+pub const OFF: f64 = 0.02;
 
 impl PairReport {
     /// From what both passes found.
@@ -196,13 +198,10 @@ impl PairReport {
                 short(wire / 1e6),
                 percent(self.busy_share.unwrap_or(0.0))
             ));
-            if let Some(given) = given.map(|rate| rate.bps() as f64).filter(|given| (wire / given - 1.0).abs() > OFF) {
-                let why = if wire > given {
-                    "is the speed given that of this port?"
-                } else {
-                    "other traffic that was not captured, pauses, or a shaper took the rest"
-                };
-                notes.push(format!("that is {} % of the speed given: {why}", percent(wire / given)));
+            let share = given.map_or(1.0, |rate| wire / rate.bps() as f64);
+            if share < 1.0 - OFF {
+                let why = "other traffic that was not captured, pauses, or a shaper took the rest";
+                notes.push(format!("that is {} % of the speed given: {why}", percent(share)));
             }
         }
         if self.only_behind > 0 {

@@ -8,7 +8,7 @@ use crate::read::source::Source;
 use crate::read::survey::Grain;
 use fanin_wire::{Capture, Direction, Trouble};
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 use std::io::Read;
 use std::sync::Arc;
 
@@ -20,6 +20,9 @@ const MOST_SORTED: usize = 1 << 25;
 const PLACES: usize = 1 << 13;
 const NEAR: u64 = 1 << 14;
 const SOON: i128 = 1_000_000_000_000;
+/// One in so many packets that is captured at two interfaces tells that the capture is of both; interfaces that are named then.
+const TWICE: u64 = 10;
+const NAMED: usize = 16;
 
 /// Before all times, and far enough from the edge to be calculated with [ps].
 pub const NEVER: i128 = -(1 << 120);
@@ -61,6 +64,9 @@ pub struct Passed {
     pub undated: u64,
     pub other_way: u64,
     pub copies: u64,
+    /// Copies that were captured at another interface, and the packets of each interface by its name.
+    pub elsewhere: u64,
+    pub interfaces: BTreeMap<String, u64>,
     /// Packets that were captured after a later one by more places than are put in order, and by how much at most [ps].
     pub late: u64,
     pub late_by: i128,
@@ -119,7 +125,9 @@ pub struct Side {
     ahead: BinaryHeap<Reverse<Next>>,
     count: u64,
     latest: i128,
-    places: Vec<(u64, u64, i128)>,
+    places: Vec<(u64, u64, i128, u32)>,
+    /// Packets by interface, until the file ends.
+    packets: BTreeMap<(usize, Option<u32>), u64>,
     peeked: Option<Seen>,
     pub passed: Passed,
 }
@@ -135,10 +143,27 @@ impl Side {
             ahead: BinaryHeap::with_capacity(AHEAD + 1),
             count: 0,
             latest: NEVER,
-            places: vec![(0, 0, NEVER); PLACES],
+            places: vec![(0, 0, NEVER, 0); PLACES],
+            packets: BTreeMap::new(),
             peeked: None,
             passed: Passed::default(),
         }
+    }
+
+    /// What is wrong with a side, once it has been read, that holds packets of several places, and none of them was asked for.
+    pub fn ambiguous(&self, option: &'static str) -> Option<Problem> {
+        let all = self.passed.checks.frames();
+        if self.how.place.is_some() || self.passed.elsewhere * TWICE <= all {
+            return None;
+        }
+        let interfaces = self.passed.interfaces.iter().map(|(name, packets)| format!("{name} ({packets} packets)"));
+        let places: Vec<String> = interfaces.take(NAMED).collect();
+        let problem = Problem::new(format!(
+            "has {} of {all} packets at a second interface too, so it holds both sides of a queue",
+            self.passed.elsewhere
+        ));
+        let problem = problem.file(&self.files[0].path).column(option).accepted(places.join(", "));
+        Some(problem.suggestion("say which of its interfaces: --before-interface, --behind-interface"))
     }
 
     /// Share of its bytes that have been read, 0 … 1.
@@ -204,7 +229,9 @@ impl Side {
         let place = &mut self.places[name as usize % PLACES];
         let copy = place.0 == name && at.abs_diff(place.1) < NEAR && seen.time - place.2 < SOON;
         if !copy {
-            *place = (name, at, seen.time);
+            *place = (name, at, seen.time, seen.interface);
+        } else if seen.interface != place.3 {
+            self.passed.elsewhere += 1;
         }
         copy
     }
@@ -260,6 +287,7 @@ impl Side {
                 self.passed.other_way += 1;
                 continue;
             }
+            *self.packets.entry((interface, number)).or_default() += 1;
             self.passed.grain.see(time);
             self.passed.checks.see(looked);
             return Ok(Some(seen));
@@ -268,6 +296,11 @@ impl Side {
 
     fn close(&mut self) {
         if let Some(capture) = self.capture.take() {
+            for ((interface, number), packets) in std::mem::take(&mut self.packets) {
+                let named = || Some(capture.interfaces()[interface].name.clone()).filter(|name| !name.is_empty());
+                let name = number.map(|number| format!("if{number}")).or_else(named).unwrap_or_else(|| interface.to_string());
+                *self.passed.interfaces.entry(name).or_default() += packets;
+            }
             self.passed.lost += capture.interfaces().iter().map(|i| i.lost).sum::<u64>();
             let snaps = capture.interfaces().iter().filter_map(|i| i.snap);
             self.passed.snap = snaps.chain(self.passed.snap).min();

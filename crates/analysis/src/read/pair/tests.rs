@@ -9,6 +9,7 @@ use serde_json::{json, Value};
 use std::collections::VecDeque;
 use std::path::Path;
 
+mod sides;
 mod trust;
 
 struct Quiet;

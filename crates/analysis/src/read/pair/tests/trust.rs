@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::PathBuf;
 
 /// Codes and levels of what was found.
-fn codes(report: &TraceReport) -> Vec<(&'static str, Level)> {
+pub(super) fn codes(report: &TraceReport) -> Vec<(&'static str, Level)> {
     report.plausibility.findings.iter().map(|f| (f.code, f.level)).collect()
 }
 
@@ -66,7 +66,7 @@ impl Folder {
 }
 
 /// Numbers below `n`, the same each time.
-fn random(mut state: u64) -> impl FnMut(u64) -> u64 {
+pub(super) fn random(mut state: u64) -> impl FnMut(u64) -> u64 {
     move |n| {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) % n
@@ -245,6 +245,7 @@ fn start_and_stop_hold_for_waits_flows_and_drops() {
     assert!(dropped > 5 && dropped < all, "{dropped} of {all}");
     let (report, pair) = captures.report(json!({"start": ns(from), "stop": ns(to), "top": 100, "rate": "1Gbps"}));
     assert_eq!((pair.matched, pair.dropped), (waits.len() as u64, dropped as u64));
+    assert_eq!(report.ports[0].dropped, Some(dropped as u64));
     let waiting = pair.waiting.unwrap();
     assert_eq!((waiting.packets, waiting.max_ps), (pair.matched, *waits.iter().max().unwrap() as u64 * 1_000));
     let mean = waits.iter().sum::<i64>() as f64 / waits.len() as f64;

@@ -239,7 +239,7 @@ def test_uplinks_that_packets_are_spread_over_are_queues_of_their_own(tmp_path: 
         "switch": {
             "latency": "600ns",
             "buffer": {"kind": "static", "per_port": "24000 cells"},
-            "mechanisms": {"rimm": {"alpha": "20000 cells"}},
+            "mechanisms": {"rimm": {"alpha": "20000 cells", "release": "unordered"}},
         },
         "transport": {
             "kind": "tcp",

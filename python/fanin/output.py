@@ -91,12 +91,8 @@ def show_analysis(found: Analysis, top: int) -> None:
     for note in tables.all_notes(found.document):
         say(f"note: {note}", "cyan")
     terminal.table(console, "Ports", *tables.port_rows(found.document))
-    for title, content in (
-        ("Waiting times", tables.waiting_rows(found.document)),
-        ("Flows that waited longest", tables.waiting_flow_rows(found.document, top)),
-    ):
-        if content[1]:
-            terminal.table(console, title, *content)
+    for title, content in tables.waiting(found.document, top):
+        terminal.table(console, title, *content)
     for line in tables.notice_lines(found.document):
         console.print(Text(line), soft_wrap=True)
     notified = tables.notice_rows(found.document, top)

@@ -85,6 +85,12 @@ def waiting_flow_rows(document: dict[str, Any], limit: int) -> tuple[list[str], 
     return ["Flow", "Packets", "Drops", "Mean wait", "Longest wait"], rows
 
 
+def waiting(document: dict[str, Any], limit: int) -> list[tuple[str, tuple[list[str], list[list[str]]]]]:
+    """Return the tables of waiting times that have rows, with their titles."""
+    both = (("Waiting times", waiting_rows(document)), ("Flows that waited longest", waiting_flow_rows(document, limit)))
+    return [(title, content) for title, content in both if content[1]]
+
+
 def port_rows(document: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     """Return one row per port."""
     head = ["Port", "Records", "Time", "Speed", "Largest queue", "Bursts", "In bursts", "Drops", "Marks"]

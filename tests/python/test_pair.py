@@ -239,6 +239,10 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert "649 of 649 packets behind the port were found before it" in done.stderr
     assert pl.read_csv(tmp_path / "r.csv").height == 831
     page = tmp_path / "p.html"
+    done = CliRunner().invoke(app, ["analyze", before, "--behind", behind, *port, "-o", str(page)])
+    assert done.exit_code == 0, done.stderr
+    for words in ("Waiting times", "Flows that waited longest", "10.24 ms"):
+        assert words in page.read_text(encoding="utf-8")
     done = CliRunner().invoke(app, ["analyze", before, *port, "--buffer", "128KB", "-o", str(page)])
     assert done.exit_code == 0, done.stderr
     assert "≈ 183" in done.stdout

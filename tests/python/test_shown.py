@@ -68,12 +68,14 @@ def luminance(color: str) -> float:
 @pytest.mark.parametrize("trust", ["good", "limited", "poor"])
 def test_the_page_has_a_badge_of_how_far_to_trust_it(tmp_path: Path, trust: str) -> None:
     found = fanin.analyze(table(tmp_path / "a.csv"), rate="1Gbps")
-    found.document["plausibility"] |= {"trust": trust, "words": "parts of this may be wrong (losses)"}
+    findings = [{"level": level, "words": f"a {level} was seen"} for level in ("doubt", "note")]
+    found.document["plausibility"] |= {"trust": trust, "words": "parts of this may be wrong (losses)", "findings": findings}
     page = found.report(tmp_path / "page.html").read_text(encoding="utf-8")
     badge = f'<span class="pill {trust}" id="trust" title="parts of this may be wrong (losses)">trust: {trust}</span>'
     assert badge in page
     assert '<section id="notes">' in page
-    assert (f"<b>Trust: {trust}.</b> Parts of this" in page) == (trust != "good")
+    why = f"<b>Trust: {trust}.</b> Parts of this may be wrong:\n<ul><li>A doubt was seen.</li></ul>"
+    assert (why in page) == (trust != "good")
     style = re.findall(r"\.pill(?:\.complete, \.pill)?(\.\w+)? \{[^}]*background: (#[0-9a-f]{6})", page)
     colors = dict(style)
     behind = str(colors.get(f".{trust}", colors[""]))

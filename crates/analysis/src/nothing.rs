@@ -97,6 +97,8 @@ pub(crate) fn frames_in_window(settings: &Settings, largest: u64) -> Option<Stri
     let frame = speed.time_to_send(Bytes(largest + settings.overhead.0));
     (largest > 0 && frame.saturating_mul(FEW) > window).then(|| {
         let least = Span::from_ps(frame.ps().saturating_mul(20).div_ceil(10_000_000) * 10_000_000);
+        let millisecond = Span::from_ms(1).ps();
+        let least = if least.ps() < millisecond { least.to_string() } else { format!("{}ms", least.ps() as f64 / millisecond as f64) };
         format!(
             "a window of {} holds less than {FEW} of the largest frames ({largest} B), so single frames make bursts: --window {least} \
              holds 20 of them",

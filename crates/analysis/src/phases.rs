@@ -436,7 +436,12 @@ pub fn drain(stretches: &mut Vec<Stretch>, (time, queue): (u64, u64), end: u64) 
     if strength(&before, &drained, peak) >= 1.0 {
         stretches.push(drained);
     } else if let Some(last) = stretches.last_mut() {
-        (last.end, last.end_queue) = (end, 0.0);
+        // They are one phase, with the slope of its longer part.
+        if end - time > before.end - before.start {
+            *last = Stretch { start: before.start, points: before.points, start_queue: before.start_queue, ..drained };
+        } else {
+            (last.end, last.end_queue) = (end, 0.0);
+        }
     }
 }
 

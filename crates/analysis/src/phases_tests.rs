@@ -1,6 +1,6 @@
 //! Errors of the phase detection, counted: false bends, missed bends, coverage of intervals.
 
-use crate::phases::{cut, find};
+use crate::phases::{cut, drain, find};
 use crate::series::Point;
 
 /// SplitMix64, and a normal draw.
@@ -171,6 +171,26 @@ fn exact_queues_are_described_exactly() {
 }
 
 /// A slope that changes by too little for a bend: each part has its own when the time between them is known.
+#[test]
+fn a_drain_after_a_short_plateau_has_the_slope_of_the_drain() {
+    let flat = |end: u64| {
+        let points: Vec<Point> = (0..=200).map(|i| Point { time: i * end / 200, queue: 300_000 }).collect();
+        find(&points, 0.95)
+    };
+    // 12 us full, then 2.4 ms until it is empty.
+    let mut phases = flat(12_000_000);
+    drain(&mut phases, (12_000_000, 300_000), 2_412_000_000);
+    let [phase] = phases[..] else { panic!("{phases:?}") };
+    let slope = -300_000.0 / 2.4e9;
+    assert_eq!((phase.start, phase.end, phase.slope, phase.low, phase.high), (0, 2_412_000_000, slope, slope, slope));
+    assert!((phase.start_queue - 300_000.0).abs() < 1e-6 && phase.end_queue == 0.0, "{phase:?}");
+    // The other way round it is the plateau's.
+    let mut phases = flat(2_400_000_000);
+    drain(&mut phases, (2_400_000_000, 2_000), 2_401_000_000);
+    let [phase] = phases[..] else { panic!("{phases:?}") };
+    assert!(phase.slope.abs() < 1e-9 && phase.end == 2_401_000_000, "{phase:?}");
+}
+
 #[test]
 fn a_rise_is_cut_where_it_is_known_to_change_and_only_in_its_third_quarter() {
     let queue = |i: u64| if i < 250 { 1_100 * i } else { 275_000 + 1_000 * (i - 250) };

@@ -365,6 +365,7 @@ def render_analysis(analysis: Analysis) -> str:
         plausibility=analysis.plausibility,
         notes=analysis.notes,
         ports=tables.port_rows(document),
+        waiting=tables.waiting(document, BURSTS),
         notice_lines=tables.notice_lines(document),
         notified=tables.notice_rows(document, BURSTS),
         panels=panels,

@@ -379,16 +379,16 @@ impl Choice<'_> {
                 ports.insert(side, point as u16);
             }
         }
-        let place = self.name(interface).unwrap_or_else(|| self.stem.to_string());
+        let place = self.name(interface).map_or(String::new(), |name| format!("{name}: "));
         if let Level::Receiver(host) = level {
             self.notes.push(format!(
-                "{place}: frames between its hosts do not pass from one side to another, as on a mirror of several ports: only what goes to the busiest receiver, {host}, is taken as one queue; --to names another"
+                "{place}frames between its hosts do not pass from one side to another, as on a mirror of several ports: only what goes to the busiest receiver, {host}, is taken as one queue; --to names another"
             ));
         }
         let both = groups.values().filter(|bytes| bytes[0] > 0 && bytes[1] > 0).count();
         if both > 1 {
             self.notes.push(format!(
-                "{place}: {both} groups of hosts exchange nothing with each other, and the capture does not say on which side they are: the busier direction of each is taken as one queue; --to names the receivers"
+                "{place}{both} groups of hosts exchange nothing with each other, and the capture does not say on which side they are: the busier direction of each is taken as one queue; --to names the receivers"
             ));
         }
         self.sorting.by_side.insert(channel, TwoSides { level, sides, ports });

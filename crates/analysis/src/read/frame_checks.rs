@@ -133,15 +133,16 @@ pub struct Looked {
     bytes: u32,
     /// It is longer than a packet.
     long: bool,
-    /// What identifies it was not kept.
-    cut: bool,
+    /// Bytes that were kept of it, where what identifies it is not among them.
+    cut: Option<u32>,
 }
 
 /// Looks at a frame of `bytes`; `mss` gives the largest payload that its receiver takes, 0 if unknown.
 #[inline]
 pub fn look_at(frame: &Frame<'_>, headers: Option<&Headers>, bytes: u32, mss: impl FnOnce() -> u32) -> Looked {
     let long = bytes > FULL && is_aggregate(headers, bytes, mss());
-    Looked { bytes, long, cut: frame.is_cut() && is_cut_short(frame, headers) }
+    let cut = (frame.is_cut() && is_cut_short(frame, headers)).then_some(frame.data.len() as u32);
+    Looked { bytes, long, cut }
 }
 
 /// Checks of the frames of one capture that are taken.
@@ -150,7 +151,8 @@ pub struct FrameChecks {
     frames: u64,
     bytes: u64,
     long: (u64, u64, u32),
-    cut: u64,
+    /// Frames that were cut short, and the most bytes that were kept of one.
+    cut: (u64, u32),
     copies: (u64, u64),
     /// Of them, those that have waited in between, and the longest [ps].
     waited: (u64, u64),
@@ -165,7 +167,9 @@ impl FrameChecks {
         if long {
             self.long = (self.long.0 + 1, self.long.1 + u64::from(bytes), self.long.2.max(bytes));
         }
-        self.cut += u64::from(cut);
+        if let Some(kept) = cut {
+            self.cut = (self.cut.0 + 1, self.cut.1.max(kept));
+        }
     }
 
     /// Frames that were taken.
@@ -198,15 +202,17 @@ impl FrameChecks {
                 "capture with 'ethtool -K DEV gro off lro off' on a receiver, 'tso off gso off' on a sender, or at the switch";
             say("super_frames", level, (count, Some(bytes)), words, hint);
         }
-        if self.cut > 0 {
-            let level = if share(self.cut, self.frames) > GRAVE { Level::Doubt } else { Level::Note };
-            let kept = snap.map_or(String::new(), |snap| format!(" (the capture keeps {snap} B of each frame)"));
+        let (count, kept) = self.cut;
+        if count > 0 {
+            let level = if share(count, self.frames) > GRAVE { Level::Doubt } else { Level::Note };
+            // What cuts a file later may leave the length in its header.
+            let said =
+                snap.filter(|snap| *snap != kept).map_or(String::new(), |snap| format!(", though its header says {snap} B"));
             let words = format!(
-                "{} of {} lack ports or payload length, which were cut off{kept}: their flows are mixed up",
-                self.cut,
+                "{count} of {} lack ports or payload length, which were cut off (the capture keeps {kept} B of each frame{said}): their flows are mixed up",
                 number_of(self.frames, "frame")
             );
-            say("cut_headers", level, (self.cut, None), words, "keep at least 128 B of each frame: tcpdump -s 128");
+            say("cut_headers", level, (count, None), words, "keep at least 128 B of each frame: tcpdump -s 128");
         }
         let (count, bytes) = self.copies;
         if count > 0 {

@@ -395,6 +395,10 @@ pub fn bind(mapping: Option<&Mapping>, columns: &[Column]) -> Result<Binding, Pr
                 };
                 add(&mut binding, &mut problems, choice.role, index, choice.unit, &columns[index]);
             }
+            let unused = unused(&binding, columns);
+            if !unused.is_empty() {
+                binding.notes.push(format!("columns that --columns leaves unused: {unused}"));
+            }
         }
         None => {
             for role in Role::ALL {
@@ -414,9 +418,7 @@ pub fn bind(mapping: Option<&Mapping>, columns: &[Column]) -> Result<Binding, Pr
                     format!("{} = '{}'{unit}", b.role.name(), shortened(&columns[b.index].name))
                 });
                 let said = said.collect::<Vec<_>>().join(", ");
-                let is_used = |index: usize| binding.columns.iter().any(|b| b.index == index);
-                let unused = columns.iter().enumerate().filter(|(index, _)| !is_used(*index)).map(|(_, c)| c.name.as_str());
-                let unused = listed(unused);
+                let unused = unused(&binding, columns);
                 let unused = if unused.is_empty() { unused } else { format!("; not used: {unused}") };
                 binding.notes.push(format!("columns were guessed by their names: {said}{unused}; --columns says otherwise"));
             }
@@ -483,6 +485,12 @@ fn add(binding: &mut Binding, problems: &mut Problems, role: Role, index: usize,
         (Role::Port | Role::Flow, None) => Unit::Name,
     };
     binding.columns.push(Bound { role, index, unit });
+}
+
+/// Columns that nothing is read from.
+fn unused(binding: &Binding, columns: &[Column]) -> String {
+    let is_used = |index: usize| binding.columns.iter().any(|b| b.index == index);
+    listed(columns.iter().enumerate().filter(|(index, _)| !is_used(*index)).map(|(_, c)| c.name.as_str()))
 }
 
 /// The column that goes by the first of a role's common names, and the unit in its name.

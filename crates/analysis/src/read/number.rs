@@ -21,7 +21,8 @@ impl NumberError {
     }
 }
 
-/// What to do about a number with a comma in it: the last separator, if it stands alone, is that of the decimals.
+/// What to do about a number with a comma in it: the last separator, if it stands alone, is that of the decimals, or of thousands where it
+/// is a comma with three digits behind it.
 pub fn decimal_comma(text: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(text).ok()?.trim();
     let parts: Vec<&str> = text.strip_prefix(['-', '+']).unwrap_or(text).split([',', '.']).collect();
@@ -32,7 +33,9 @@ pub fn decimal_comma(text: &[u8]) -> Option<String> {
     let decimals = text.matches(&text[last..=last]).count() == 1;
     let whole: String = text[..last].chars().filter(|c| !matches!(c, ',' | '.')).collect();
     let shown = format!("{whole}{}{}", if decimals { "." } else { "" }, &text[last + 1..]);
-    Some(format!("numbers have a decimal point, and nothing between thousands: write {shown}"))
+    let either = decimals && &text[last..=last] == "," && text.len() - last == 4 && !text[..last].contains('.');
+    let either = if either { format!(" for decimals, {whole}{} for thousands", &text[last + 1..]) } else { String::new() };
+    Some(format!("numbers have a decimal point, and nothing between thousands: write {shown}{either}"))
 }
 
 /// Base steps of an absolute time: 10^32 ps are beyond any clock.

@@ -5,6 +5,7 @@ use super::input::Place;
 use super::lindley::Buffer;
 use super::mapped::REPORTED;
 use super::mapping::Mapping;
+use super::number::from_date;
 use super::problem::{did_you_mean, listed, Problem, Problems};
 use super::source::Source;
 use crate::scale::SHARE;
@@ -24,6 +25,9 @@ pub enum By {
     Queue,
     Rate,
 }
+
+/// What a message says of a date in the place of a time.
+const DATE: &str = "is a date; times count from time 0 of the trace, its first second, as the column Start shows them";
 
 /// Everything about one analysis.
 #[derive(Clone, Debug, Default)]
@@ -320,6 +324,10 @@ impl<'a> Reading<'a> {
                         self.wrong(key, &value, "is negative", &accepted);
                         return None;
                     }
+                    if from_date(text.as_bytes()).is_ok() {
+                        self.wrong(key, &value, DATE, &accepted);
+                        return None;
+                    }
                     self.wrong(key, &value, &error.to_string(), &accepted);
                     if let (QuantityError::UnknownUnit(unit), Some(problem)) = (error, self.problems.last_mut()) {
                         let meant = Q::UNITS.iter().find(|(name, _)| name.eq_ignore_ascii_case(&unit));
@@ -436,7 +444,8 @@ mod tests {
     fn all_that_is_wrong_is_reported_at_once() {
         let text = wrong(
             r#"{"above": 5, "until": "3 kb", "rate": "-1Gbps", "rtt": "5", "top": -1, "confidence": 2, "by": "x", "sort": 1,
-                "columns": "tme=a", "abov": 1, "port": [1]}"#,
+                "columns": "tme=a", "abov": 1, "port": [1],
+                "start": "2026-11-23T02:23:12.80Z"}"#,
         );
         for part in [
             "'abov' is no setting; accepted: paths, port,",
@@ -453,6 +462,7 @@ mod tests {
             "'tme' is nothing that a column can mean",
             "port: '[1]' is neither text nor a list of texts",
             "paths: names no file",
+            "start: '2026-11-23T02:23:12.80Z' is a date; times count from time 0 of the trace",
         ] {
             assert!(text.contains(part), "{part}\nin\n{text}");
         }

@@ -47,21 +47,27 @@ struct Crest {
     window: u64,
     overhead: u64,
     start: u64,
+    end: u64,
     bytes: u64,
     fullest: (u64, u64),
 }
 
 impl Crest {
     pub fn new(rate: BitRate, overhead: Bytes) -> Self {
-        Crest { window: window_of(rate, overhead), overhead: overhead.get(), start: 0, bytes: 0, fullest: (0, 0) }
+        Crest { window: window_of(rate, overhead), overhead: overhead.get(), start: 0, end: 0, bytes: 0, fullest: (0, 0) }
     }
 
     #[inline]
     pub fn see(&mut self, record: &Record) {
         let time = record.time.ps();
-        if time < self.start || time - self.start >= self.window {
-            self.start = time;
-            self.bytes = 0;
+        let (start, end) = (self.start.min(time), self.end.max(time));
+        if end - start < self.window {
+            (self.start, self.end) = (start, end);
+        } else if time > self.end {
+            (self.start, self.end, self.bytes) = (time, time, 0);
+        } else {
+            // Late, of a window that is over: it is not counted.
+            return;
         }
         self.bytes += u64::from(record.frame) + self.overhead;
         if self.bytes > self.fullest.0 {
@@ -242,6 +248,15 @@ mod tests {
             found.words
         );
         assert_eq!(crest.finding(rate, 120, "p").unwrap().level, Level::Note, "so many could");
+        // In any order they are the same.
+        let mut shuffled = Crest::new(rate, Bytes(20));
+        let times = (0..3_822).map(|i| 20_000_000_000 + 3_000 * (i * 1_009 % 3_822));
+        times.clone().for_each(|time| shuffled.see(&record(time, NO_QUEUE, 1518, 0)));
+        let mut sorted = Crest::new(rate, Bytes(20));
+        let mut times: Vec<u64> = times.collect();
+        times.sort_unstable();
+        times.into_iter().for_each(|time| sorted.see(&record(time, NO_QUEUE, 1518, 0)));
+        assert_eq!(shuffled.finding(rate, 18, "p").unwrap().words, sorted.finding(rate, 18, "p").unwrap().words);
         // At 100 Mb/s the window has room for frames.
         assert!(Crest::new(BitRate::from_mbps(100), Bytes(20)).window > 50 * window);
     }

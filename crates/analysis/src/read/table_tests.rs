@@ -109,17 +109,22 @@ fn columns_that_are_not_used_are_named_and_nested_keys_are_guessed() {
     let csv = folder.file("a.csv", "ts_ns,queue_depth,temperature\n1,2,3\n");
     let (.., notes) = all(&csv, None).unwrap();
     assert!(notes.join("\n").contains("not used: temperature;"), "{notes:?}");
+    let (.., notes) = all(&csv, Some("time=ts_ns:ns,queue=queue_depth:B")).unwrap();
+    assert!(notes.join("\n").contains("columns that --columns leaves unused: temperature"), "{notes:?}");
 }
 
 #[test]
 fn a_decimal_comma_is_explained() {
     let folder = Folder::new();
-    let text = failure(&folder.file("a.csv", "ts_us;qlen\n1000,5;1\n1.001.000,5;2\n1,000,000;2\n5,x;2\n"), None);
+    let text =
+        failure(&folder.file("a.csv", "ts_us;qlen\n1000,5;1\n1.001.000,5;2\n1,000,000;2\n5,x;2\n1,555;2\n1.000,555;2\n"), None);
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].ends_with("'1000,5' is not a number; accepted: a number; numbers have a decimal point, and nothing between thousands: write 1000.5"), "{text}");
     assert!(lines[1].ends_with("write 1001000.5"), "{text}");
     assert!(lines[2].ends_with("write 1000000"), "{text}");
     assert!(lines[3].ends_with("'5,x' is not a number; accepted: a number"), "{text}");
+    assert!(lines[4].ends_with("write 1.555 for decimals, 1555 for thousands"), "{text}");
+    assert!(lines[5].ends_with("write 1000.555"), "{text}");
 }
 
 #[test]

@@ -240,7 +240,7 @@ fn parquet_of_any_shape_by_mapping() {
         assert_eq!(ports[3], "e0");
         assert_eq!(records[4].flow, 4);
         assert!(records[5].flow >= 1 << 20, "a number beyond what flows are numbered by");
-        assert!(notes[1].contains("100 rows have no value where one is needed"), "{notes:?}");
+        assert!(notes[2].contains("100 rows have no value where one is needed"), "{notes:?}");
         let (records, ..) = all(&path, Some("time=when,queue=depth:MB")).unwrap();
         assert_eq!((records.len(), records[3].queue), (1_000, 1_500_000));
     }

@@ -111,7 +111,7 @@ fn a_congestion_of_750_ms_at_100_mbps_is_one_burst_and_the_window_is_said() {
     let asked = Settings { detect: Detect::Rate { window: Some(Span::from_us(25)), share: 0.5 }, ..by_rate(100) };
     let found = report(&asked, &paced(123_040_000.0, 600), &unknown_flows());
     assert!(found.bursts_found > 300, "a window shorter than a frame makes each frame a burst");
-    assert!(found.notes.iter().any(|n| n.contains("--window 2470us holds 20 of them")), "{:?}", found.notes);
+    assert!(found.notes.iter().any(|n| n.contains("--window 2.47ms holds 20 of them")), "{:?}", found.notes);
     let far = Settings { rtt: Some(Span::from_ms(40)), ..by_rate(100) };
     let DetectReport::Rate { window_ps, words, .. } = report(&far, &[], &unknown_flows()).detect else { panic!() };
     assert_eq!((window_ps, words.contains("(1/4 of the round trip of 40ms)")), (10_000_000_000, true), "{words}");

@@ -28,41 +28,63 @@ impl Routes {
                 }
             }
         }
-        self.first_circle(&next)
-    }
-
-    /// A circle in the graph of links: depth first, on a stack of our own.
-    fn first_circle(&self, next: &BTreeMap<LinkId, BTreeSet<usize>>) -> Option<Vec<LinkId>> {
         let group = |at: usize| &self.groups()[at + 1..=at + self.groups()[at].index()];
-        let after =
-            |link: &LinkId| next.get(link).into_iter().flatten().flat_map(|at| group(*at)).copied().collect::<Vec<LinkId>>();
-        let mut done: BTreeSet<LinkId> = BTreeSet::new();
-        for start in next.keys() {
-            let mut way: Vec<(LinkId, Vec<LinkId>)> = Vec::new();
-            let mut on_it: BTreeSet<LinkId> = BTreeSet::new();
-            if !done.contains(start) {
-                way.push((*start, after(start)));
-                on_it.insert(*start);
-            }
-            while let Some((link, left)) = way.last_mut() {
-                match left.pop() {
-                    Some(further) if on_it.contains(&further) => {
-                        let circle = way.iter().map(|(link, _)| *link).skip_while(|link| *link != further);
-                        return Some(circle.collect());
-                    }
-                    Some(further) if done.contains(&further) => {}
-                    Some(further) => {
-                        on_it.insert(further);
-                        way.push((further, after(&further)));
-                    }
-                    None => {
-                        done.insert(*link);
-                        on_it.remove(link);
-                        way.pop();
-                    }
+        let after = |link: LinkId| next.get(&link).into_iter().flatten().flat_map(|at| group(*at)).copied().collect();
+        circle(next.keys().copied(), after)
+    }
+}
+
+/// A circle in a graph, if it has one: its nodes, each followed by the next and the last by the first. `after`: the nodes that follow one;
+/// the search starts at each of `starts`, in order.
+pub fn circle<T: Copy + Ord>(starts: impl IntoIterator<Item = T>, after: impl Fn(T) -> Vec<T>) -> Option<Vec<T>> {
+    let mut done: BTreeSet<T> = BTreeSet::new();
+    for start in starts {
+        // Depth first, on a stack of our own: each node with those that follow it and were not visited yet.
+        let mut way: Vec<(T, Vec<T>)> = Vec::new();
+        let mut on_it: BTreeSet<T> = BTreeSet::new();
+        if !done.contains(&start) {
+            way.push((start, after(start)));
+            on_it.insert(start);
+        }
+        while let Some((node, left)) = way.last_mut() {
+            match left.pop() {
+                Some(further) if on_it.contains(&further) => {
+                    let circle = way.iter().map(|(node, _)| *node).skip_while(|node| *node != further);
+                    return Some(circle.collect());
+                }
+                Some(further) if done.contains(&further) => {}
+                Some(further) => {
+                    on_it.insert(further);
+                    way.push((further, after(further)));
+                }
+                None => {
+                    done.insert(*node);
+                    on_it.remove(node);
+                    way.pop();
                 }
             }
         }
-        None
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::circle;
+
+    #[test]
+    fn a_circle_behind_a_dead_end_and_a_join_is_found() {
+        // 0 → 1 → 2, 1 → 3 → 4 → 1; 5 joins at 3.
+        let after = |node: u32| match node {
+            0 => vec![1],
+            1 => vec![3, 2],
+            3 => vec![4],
+            4 => vec![1],
+            5 => vec![3],
+            _ => vec![],
+        };
+        assert_eq!(circle([2, 0], after), Some(vec![1, 3, 4]));
+        assert_eq!(circle([5], after), Some(vec![3, 4, 1]));
+        assert_eq!(circle([0, 5], |node| if node == 4 { vec![2] } else { after(node) }), None);
     }
 }

@@ -10,6 +10,7 @@ mod import;
 mod network;
 mod routes;
 
+pub use circles::circle;
 pub use config::{
     Chain, Dumbbell, FatTree, FileFormat, FromFile, LeafSpine, LinkParams, RackLinkParams, Racks, SingleSwitch, TopologyConfig,
     UplinkParams, MAX_LINKS, MAX_NODES,

@@ -5,6 +5,7 @@ use super::switch::Fabric;
 use crate::core::Core;
 use fanin_switch::PRIORITIES;
 use fanin_telemetry::PauseRow;
+use fanin_topology::circle;
 use fanin_units::{Span, Time};
 
 /// The pauses of a port that may be paused, a switch's or a NIC.
@@ -33,9 +34,7 @@ impl PortGate {
             }
         }
     }
-}
 
-impl PortGate {
     /// Since when the classes that wait have all been waiting.
     pub fn closed_since(&self) -> Time {
         let waiting = (0..PRIORITIES).filter(|class| self.closed >> class & 1 != 0);
@@ -58,13 +57,10 @@ impl Core {
     pub fn end_pauses(&mut self) {
         for l in 0..self.ports.len() {
             let Some(gate) = self.ports[l].gate.as_deref_mut() else { continue };
-            let (closed, since) = (gate.closed, gate.since);
-            for class in (0..PRIORITIES).filter(|class| closed >> class & 1 != 0) {
-                gate.paused[class] += self.now.since(since[class]);
-            }
-            (0..PRIORITIES)
-                .filter(|class| closed >> class & 1 != 0)
-                .for_each(|class| self.write_pause(l, class, since[class], None));
+            let waiting = (0..PRIORITIES).filter(|class| gate.closed >> class & 1 != 0);
+            let last: Vec<(usize, Time)> = waiting.map(|class| (class, gate.since[class])).collect();
+            last.iter().for_each(|(class, since)| gate.paused[*class] += self.now.since(*since));
+            last.iter().for_each(|(class, since)| self.write_pause(l, *class, *since, None));
         }
     }
 
@@ -84,27 +80,11 @@ impl Fabric {
             let explicit = core.ports[l].explicit.as_deref();
             explicit.is_some_and(|explicit| explicit.closed != 0 && explicit.packets > 0 && !explicit.has_next())
         };
-        // Whoever is on the way of a walk that comes back to one of its own is in a circle.
-        let mut seen = vec![false; core.ports.len()];
-        for first in (0..core.ports.len()).filter(|l| waits(*l)) {
-            let mut way: Vec<usize> = vec![first];
-            while let Some(&last) = way.last() {
-                let FarEnd::Switch(s) = core.links[last].far_end() else { break };
-                let ports = &self.switches[s as usize].ports;
-                let next = ports.iter().map(|l| *l as usize).filter(|l| waits(*l));
-                if let Some(at) = next.clone().find_map(|l| way.iter().position(|known| *known == l)) {
-                    return Some(way.split_off(at));
-                }
-                match next.clone().find(|l| !seen[*l]) {
-                    Some(l) => {
-                        seen[l] = true;
-                        way.push(l);
-                    }
-                    None => break,
-                }
-            }
-        }
-        None
+        let after = |l: usize| match core.links[l].far_end() {
+            FarEnd::Switch(s) => self.switches[s as usize].ports.iter().map(|l| *l as usize).filter(|l| waits(*l)).collect(),
+            FarEnd::Host(_) => Vec::new(),
+        };
+        circle((0..core.ports.len()).filter(|l| waits(*l)), after)
     }
 
     /// From now on these classes of a switch's port wait, and all others may send.

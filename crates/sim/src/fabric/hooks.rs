@@ -4,7 +4,9 @@ use super::switch::{Fabric, Refusal, SwitchNode};
 use super::table::Fib;
 use crate::core::Core;
 use fanin_packet::{Control, Envelope, Extra, Header, Kind, Packet, PacketId};
-use fanin_switch::{message_frame, Arrival, DropReason, Effect, Effects, Hooks, MechanismState, Message, Node, PortNo, PortView};
+use fanin_switch::{
+    message_frame, Arrival, DropReason, Dropped, Effect, Effects, Hooks, MechanismState, Message, Node, PortNo, PortView,
+};
 use fanin_switch::{Refused, Turn, Verdict};
 use fanin_units::Time;
 
@@ -261,14 +263,14 @@ impl Fabric {
         learns: impl Fn(&MechanismState) -> bool,
     ) {
         let envelope = &dropped.envelope;
-        let reference = dropped.header.reference(envelope.payload);
+        let dropped = Dropped { packet, envelope, reference: dropped.header.reference(envelope.payload), reason };
         for i in 0..self.switches[s as usize].mechanisms.len() {
             if !learns(&self.switches[s as usize].mechanisms[i]) {
                 continue;
             }
             self.with_mechanisms(core, s, |mechanisms, here, fx| {
                 fx.mechanism = i as u8;
-                mechanisms[i].on_drop(here, packet, envelope, reference, reason, fx);
+                mechanisms[i].on_drop(here, &dropped, fx);
             });
         }
     }

@@ -18,7 +18,7 @@ pub const THRESHOLD: u32 = 128;
 
 /// Ranges of missing numbers that are remembered, besides those that the density waits for. A packet of an older one that comes all the
 /// same is reordered, without extent and late time.
-const GAPS: usize = 4_096;
+const GAPS: usize = 3 * THRESHOLD as usize;
 
 /// No number: what is expected while the order of arrivals is not simply that of sending.
 const NEVER: u32 = u32::MAX;
@@ -274,7 +274,7 @@ mod tests {
         let mut order = Order::default();
         (0..1_000_000).step_by(2).for_each(|number| order.arrived(number, Time::ZERO));
         let late = order.late.as_ref().unwrap();
-        assert!(late.gaps.len() <= GAPS + 1 && late.waiting.len() <= 4 * THRESHOLD as usize);
+        assert!(late.gaps.len() <= 4 * THRESHOLD as usize && late.waiting.len() <= 4 * THRESHOLD as usize);
         assert_eq!((order.counts().packets, order.counts().reordered), (500_000, 0));
     }
 

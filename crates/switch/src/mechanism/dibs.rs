@@ -1,8 +1,8 @@
 //! DIBS: what finds no room at its port takes another one, at random. Source: DIBS.
 
-use super::{names_it, Effects, Hooks, Mechanism, Node, PortNo, PortSite, Refused, Site, Surroundings, Verdict};
+use super::{names_it, Dropped, Effects, Hooks, Mechanism, Node, PortNo, PortSite, Refused, Site, Surroundings, Verdict};
 use crate::DropReason;
-use fanin_packet::{Envelope, Kind, PacketId, Reference};
+use fanin_packet::Kind;
 use fanin_params::{counters, params, Cx};
 use fanin_units::Stream;
 use std::collections::BTreeMap;
@@ -99,16 +99,8 @@ impl Mechanism for Dibs {
         Verdict::Detour(port)
     }
 
-    fn on_drop(
-        &mut self,
-        _: &mut dyn Node,
-        _: PacketId,
-        _: &Envelope,
-        _: Option<Reference>,
-        reason: DropReason,
-        _: &mut Effects,
-    ) {
-        self.counts.out_of_hops += u64::from(reason == DropReason::TTL);
+    fn on_drop(&mut self, _: &mut dyn Node, dropped: &Dropped<'_>, _: &mut Effects) {
+        self.counts.out_of_hops += u64::from(dropped.reason == DropReason::TTL);
     }
 }
 
@@ -117,6 +109,7 @@ mod tests {
     use super::super::testing::{bench, site, Bench};
     use super::super::Arrival;
     use super::*;
+    use fanin_packet::Envelope;
 
     fn dibs() -> Dibs {
         Dibs::new(&DibsParams { unaware: Vec::new() }, &site(&["h0", "s1", "h1", "s2", "s3"])).unwrap()

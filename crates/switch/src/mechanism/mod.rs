@@ -230,6 +230,17 @@ pub struct Refused<'a> {
     pub tail: Option<&'a Envelope>,
 }
 
+/// A packet that was dropped.
+#[derive(Clone, Copy, Debug)]
+pub struct Dropped<'a> {
+    /// What stood for it until now.
+    pub packet: PacketId,
+    pub envelope: &'a Envelope,
+    /// How it can be named to its sender.
+    pub reference: Option<Reference>,
+    pub reason: DropReason,
+}
+
 /// What a mechanism sends when a port's wire is free.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Turn {
@@ -378,18 +389,8 @@ pub(crate) trait Mechanism: Sized {
         Verdict::Drop(DropReason::BUFFER_FULL)
     }
 
-    /// A packet was dropped, at a port or before one. `packet` stood for it until now; `reference`: how it can be named to its
-    /// sender.
-    fn on_drop(
-        &mut self,
-        _node: &mut dyn Node,
-        _packet: PacketId,
-        _envelope: &Envelope,
-        _reference: Option<Reference>,
-        _reason: DropReason,
-        _fx: &mut Effects,
-    ) {
-    }
+    /// A packet was dropped, at a port or before one.
+    fn on_drop(&mut self, _node: &mut dyn Node, _dropped: &Dropped<'_>, _fx: &mut Effects) {}
 
     /// A frame's first bit is about to leave a port: the message that goes at its end. Only run while the mechanism waits there
     /// ([`Mechanism::waits`]).
@@ -674,16 +675,8 @@ macro_rules! registry {
                 match self { $( Self::$name(m) => m.on_tail(node, p, port, fx), )* }
             }
 
-            pub fn on_drop(
-                &mut self,
-                node: &mut dyn Node,
-                packet: PacketId,
-                envelope: &Envelope,
-                reference: Option<Reference>,
-                reason: DropReason,
-                fx: &mut Effects,
-            ) {
-                match self { $( Self::$name(m) => m.on_drop(node, packet, envelope, reference, reason, fx), )* }
+            pub fn on_drop(&mut self, node: &mut dyn Node, dropped: &Dropped<'_>, fx: &mut Effects) {
+                match self { $( Self::$name(m) => m.on_drop(node, dropped, fx), )* }
             }
 
             pub fn on_departure(&mut self, port: PortNo, envelope: &Envelope) -> Option<Message> {

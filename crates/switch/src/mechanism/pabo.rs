@@ -1,8 +1,8 @@
 //! PABO: packets for a queue that grows go back to the switch upstream, the more likely the longer the queue. Source: PABO.
 
-use super::{names_it, Arrival, Effects, Hooks, Mechanism, Node, PortNo, PortSite, Site, Surroundings, Verdict};
-use crate::{DropReason, Unit};
-use fanin_packet::{Envelope, Kind, PacketId, Reference, Shim};
+use super::{names_it, Arrival, Dropped, Effects, Hooks, Mechanism, Node, PortNo, PortSite, Site, Surroundings, Verdict};
+use crate::Unit;
+use fanin_packet::{Envelope, Kind, Shim};
 use fanin_params::{choice, counters, params, CounterDef, Cx, Param};
 use fanin_units::{Amount, Stream};
 
@@ -247,16 +247,8 @@ impl Mechanism for Pabo {
         Verdict::Pass
     }
 
-    fn on_drop(
-        &mut self,
-        _: &mut dyn Node,
-        _: PacketId,
-        dropped: &Envelope,
-        _: Option<Reference>,
-        _: DropReason,
-        _: &mut Effects,
-    ) {
-        self.counts.dropped += u64::from(dropped.kind != Kind::Control && dropped.extra.shim() > 0);
+    fn on_drop(&mut self, _: &mut dyn Node, dropped: &Dropped<'_>, _: &mut Effects) {
+        self.counts.dropped += u64::from(dropped.envelope.kind != Kind::Control && dropped.envelope.extra.shim() > 0);
     }
 }
 

@@ -3,9 +3,9 @@
 //! A notification waits in a queue of its own at the port towards the sender, apart from packets. It leaves at the end of the
 //! next frame that has room for it, or in an empty frame when the port is idle; the next switch takes it off and does the same.
 
-use super::{longest, names_it, Effect, Effects, Hooks, Mechanism, Message, Node, PortNo, Site, Surroundings, Turn};
+use super::{longest, names_it, Dropped, Effect, Effects, Hooks, Mechanism, Message, Node, PortNo, Site, Surroundings, Turn};
 use crate::DropReason;
-use fanin_packet::{address, Control, Envelope, IpVersion, Kind, Lost, PacketId, Part, Reference, Side, Signal, Signals};
+use fanin_packet::{address, Control, Envelope, IpVersion, Kind, Lost, Part, Reference, Side, Signal, Signals};
 use fanin_params::{counters, names, params, Cx, Param};
 use fanin_units::{Bytes, Stream};
 use std::collections::VecDeque;
@@ -243,15 +243,8 @@ impl Mechanism for Pdn {
         self.queues.iter().flatten().map(|queue| queue.waiting.len() as u64).sum()
     }
 
-    fn on_drop(
-        &mut self,
-        node: &mut dyn Node,
-        _packet: PacketId,
-        dropped: &Envelope,
-        reference: Option<Reference>,
-        reason: DropReason,
-        fx: &mut Effects,
-    ) {
+    fn on_drop(&mut self, node: &mut dyn Node, dropped: &Dropped<'_>, fx: &mut Effects) {
+        let Dropped { envelope: dropped, reference, reason, .. } = *dropped;
         let wanted = |reference: &Reference| is_congestion(reason) && (self.params.acks || reference.part == Part::Data);
         let Some(reference) = reference.filter(wanted) else {
             self.counts.not_raised += 1;
@@ -360,7 +353,8 @@ mod tests {
         let mut fx = Effects::default();
         for seq in seqs {
             let (envelope, reference) = dropped(seq);
-            pdn.on_drop(&mut bench(2), 0, &envelope, Some(reference), DropReason::BUFFER_FULL, &mut fx);
+            let dropped = Dropped { packet: 0, envelope: &envelope, reference: Some(reference), reason: DropReason::BUFFER_FULL };
+            pdn.on_drop(&mut bench(2), &dropped, &mut fx);
         }
         fx.list.into_iter().map(|(_, effect)| effect).collect()
     }
@@ -439,7 +433,8 @@ mod tests {
         let (envelope, reference) = dropped(1);
         let ack = Reference { part: Part::Acknowledgment, ..reference };
         let mut raised = |reference, reason| {
-            pdn.on_drop(&mut bench(2), 0, &envelope, reference, reason, &mut Effects::default());
+            let dropped = Dropped { packet: 0, envelope: &envelope, reference, reason };
+            pdn.on_drop(&mut bench(2), &dropped, &mut Effects::default());
             pdn.counts.raised
         };
         assert_eq!(raised(Some(reference), DropReason::TTL), 0);

@@ -6,10 +6,11 @@
 //! priority loses nothing as long as its headroom is what the link can deliver after XOFF. Other priorities are dropped there.
 
 use super::{
-    message_frame, Arrival, Effect, Effects, Hooks, Mechanism, Message, Node, PortNo, PortSite, Site, Surroundings, Verdict,
+    message_frame, Arrival, Dropped, Effect, Effects, Hooks, Mechanism, Message, Node, PortNo, PortSite, Site, Surroundings,
+    Verdict,
 };
 use crate::{DropReason, Gate, Pause, PRIORITIES, QUANTUM_BITS};
-use fanin_packet::{Control, Envelope, Kind, PacketId, Reference};
+use fanin_packet::{Control, Envelope, Kind, PacketId};
 use fanin_params::{choice, counters, params, CounterDef, Cx, Param};
 use fanin_units::{BitRate, Bytes, Span, Time};
 use std::collections::BTreeSet;
@@ -523,16 +524,8 @@ impl Mechanism for Pfc {
         self.gone(node.now(), packet, fx);
     }
 
-    fn on_drop(
-        &mut self,
-        node: &mut dyn Node,
-        packet: PacketId,
-        _: &Envelope,
-        _: Option<Reference>,
-        _: DropReason,
-        fx: &mut Effects,
-    ) {
-        self.gone(node.now(), packet, fx);
+    fn on_drop(&mut self, node: &mut dyn Node, dropped: &Dropped<'_>, fx: &mut Effects) {
+        self.gone(node.now(), dropped.packet, fx);
     }
 
     fn on_message(&mut self, node: &mut dyn Node, from: PortNo, message: &Message, fx: &mut Effects) {

@@ -11,10 +11,10 @@ pub use settings::{
 };
 
 use self::header::{read, Said, ANSWER, DEPTH, DEPTH_BYTES, DETOUR, MESSAGE, NUMBER_BYTES, RETURN};
-use super::{names_it, Arrival, Effect, Effects, Hooks, Mechanism, Node, PortNo, Site, Surroundings, Verdict};
+use super::{names_it, Arrival, Dropped, Effect, Effects, Hooks, Mechanism, Node, PortNo, Site, Surroundings, Verdict};
 use crate::{DropReason, PortView, Unit};
 use fanin_dataplane::rimm::{index, least, Alert, Back, Detector, Pair, Until};
-use fanin_packet::{Envelope, Kind, PacketId, Reference, Shim, SHIM_BODY};
+use fanin_packet::{Kind, PacketId, Shim, SHIM_BODY};
 use fanin_params::{CounterDef, Cx};
 use fanin_units::{Amount, Span, Time};
 use std::collections::BTreeMap;
@@ -458,16 +458,9 @@ impl Mechanism for Rimm {
         fx.push(Effect::Clone { packet, port: way, ttl: self.ttl, class: self.message_class, shim });
     }
 
-    fn on_drop(
-        &mut self,
-        _: &mut dyn Node,
-        _: PacketId,
-        dropped: &Envelope,
-        _: Option<Reference>,
-        _: DropReason,
-        _: &mut Effects,
-    ) {
-        self.counts.dropped_away += u64::from(dropped.kind != Kind::Control && dropped.extra.shim() == NUMBER_BYTES);
+    fn on_drop(&mut self, _: &mut dyn Node, dropped: &Dropped<'_>, _: &mut Effects) {
+        self.counts.dropped_away +=
+            u64::from(dropped.envelope.kind != Kind::Control && dropped.envelope.extra.shim() == NUMBER_BYTES);
     }
 
     fn on_lost(&mut self, shim: &Shim, _reason: DropReason) {

@@ -4,10 +4,11 @@
 //! leave by weighted round robin with the data. The receiver learns from them what was lost.
 
 use super::{
-    longest, names_it, Arrival, Effect, Effects, Hooks, Mechanism, Node, PortNo, Refused, Site, Surroundings, Turn, Verdict,
+    longest, names_it, Arrival, Dropped, Effect, Effects, Hooks, Mechanism, Node, PortNo, Refused, Site, Surroundings, Turn,
+    Verdict,
 };
 use crate::DropReason;
-use fanin_packet::{Envelope, Framing, Kind, PacketId, Reference, Signals, SHIM_BODY};
+use fanin_packet::{Envelope, Framing, Kind, PacketId, Signals, SHIM_BODY};
 use fanin_params::{counters, names, params, Cx, Param};
 use fanin_units::{Bytes, Stream};
 use std::collections::{BTreeMap, VecDeque};
@@ -257,16 +258,8 @@ impl Mechanism for Trimming {
         self.join(node, p, port, fx)
     }
 
-    fn on_drop(
-        &mut self,
-        _: &mut dyn Node,
-        _: PacketId,
-        dropped: &Envelope,
-        _: Option<Reference>,
-        _: DropReason,
-        _: &mut Effects,
-    ) {
-        self.counts.headers_lost += u64::from(dropped.trimmed);
+    fn on_drop(&mut self, _: &mut dyn Node, dropped: &Dropped<'_>, _: &mut Effects) {
+        self.counts.headers_lost += u64::from(dropped.envelope.trimmed);
     }
 
     fn on_turn(&mut self, _node: &mut dyn Node, port: PortNo, data: bool, _fx: &mut Effects) -> Turn {

@@ -1,6 +1,7 @@
 use super::super::testing::{bench, site, Bench};
 use super::super::PortSite;
 use super::*;
+use fanin_packet::Envelope;
 use fanin_params::{Node as Doc, Param, Severity, Value};
 use fanin_units::{Bytes, HostId};
 

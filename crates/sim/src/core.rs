@@ -1,5 +1,6 @@
 //! What fabric and hosts share: the clock, the events, links with their output ports, the packets, and the ledger.
 
+use crate::fabric::gate::PortGate;
 use crate::fabric::link::{flag, Carry, Link, Rings};
 use crate::fabric::pool::Pool;
 use crate::fabric::port::{at_dequeue, Port};
@@ -9,6 +10,7 @@ use fanin_packet::{Ecn, Envelope, Packet, PacketId, Shim};
 use fanin_switch::{cells, Admission, DropReason, MarkReason, MarkVerdict, PortNo, PortView, SharedBuffer};
 use fanin_telemetry::{DropRow, Name, QueueRow, Stamp, TableError};
 use fanin_units::{Bytes, LinkId, Time};
+use std::collections::BTreeMap;
 
 /// A timeout's place in the order: node (hosts, then switches), then what it is for.
 pub type TimerKey = (u32, u64);
@@ -28,6 +30,8 @@ pub struct Core {
     pub pool: Pool,
     /// By switch, the buffer that its ports share; empty where none do.
     pub shared: Table<SharedBuffer>,
+    /// By link, the pauses of ports that may be paused.
+    pub gates: BTreeMap<usize, PortGate>,
     /// Bytes of a buffer cell; zero where nothing counts in cells.
     pub cell: u32,
     pub ledger: Ledger,

@@ -204,7 +204,7 @@ impl World {
         let before = std::mem::replace(&mut self.looked, self.core.now);
         self.looked_at = events;
         let circle = self.fabric.circle_of_pauses(&self.core)?;
-        let since = circle.iter().filter_map(|l| self.core.ports[*l].gate.as_deref()).map(PortGate::closed_since).max()?;
+        let since = circle.iter().filter_map(|l| self.core.gates.get(l)).map(PortGate::closed_since).max()?;
         if since > if end { Time::from_ps(self.core.now.ps() / 2) } else { before } {
             return None;
         }

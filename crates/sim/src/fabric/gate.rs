@@ -45,7 +45,7 @@ impl PortGate {
 impl Core {
     /// Notes which classes of a port wait from now on.
     pub fn note_gate(&mut self, l: usize, closed: u8) {
-        let Some(gate) = self.ports[l].gate.as_deref_mut() else { return };
+        let Some(gate) = self.gates.get_mut(&l) else { return };
         let mut rows = Vec::new();
         gate.set(self.now, closed, |class, since| rows.push((class, since)));
         for (class, since) in rows {
@@ -55,13 +55,14 @@ impl Core {
 
     /// Writes pauses that last as the run ends.
     pub fn end_pauses(&mut self) {
-        for l in 0..self.ports.len() {
-            let Some(gate) = self.ports[l].gate.as_deref_mut() else { continue };
-            let waiting = (0..PRIORITIES).filter(|class| gate.closed >> class & 1 != 0);
-            let last: Vec<(usize, Time)> = waiting.map(|class| (class, gate.since[class])).collect();
-            last.iter().for_each(|(class, since)| gate.paused[*class] += self.now.since(*since));
-            last.iter().for_each(|(class, since)| self.write_pause(l, *class, *since, None));
+        let mut last = Vec::new();
+        for (l, gate) in &mut self.gates {
+            for class in (0..PRIORITIES).filter(|class| gate.closed >> class & 1 != 0) {
+                gate.paused[class] += self.now.since(gate.since[class]);
+                last.push((*l, class, gate.since[class]));
+            }
         }
+        last.into_iter().for_each(|(l, class, since)| self.write_pause(l, class, since, None));
     }
 
     fn write_pause(&mut self, l: usize, class: usize, since: Time, end: Option<Time>) {

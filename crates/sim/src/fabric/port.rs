@@ -1,6 +1,5 @@
 //! The cold half of an output port: counters, marking state, and the queues of ports that need departures as events.
 
-use super::gate::PortGate;
 use super::link::Link;
 use fanin_packet::{Envelope, PacketId};
 use fanin_switch::{Admission, MarkVerdict, Marker, PortNo, PortView, Scheduler, Unit, View};
@@ -67,8 +66,6 @@ pub struct Port {
     /// Its number among watched ports.
     pub watched: Option<u32>,
     pub explicit: Option<Box<Explicit>>,
-    /// Where classes may be paused.
-    pub gate: Option<Box<PortGate>>,
     pub name: Name,
     /// Counters at the last sample: bytes, packets, marks, drops.
     pub sampled: [u64; 4],

@@ -18,33 +18,18 @@ impl Fabric {
     #[inline(never)]
     pub fn offer_by_pipeline(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
         core.catch_up(l);
-        let mut class = 0;
+        let (mut class, mut paused) = (0, false);
         if let Some(explicit) = core.ports[l].explicit.as_deref() {
             class = explicit.class_of(core.pool[packet].class);
-            if explicit.closed != 0 {
-                return self.offer_to_paused(core, l, class, via, packet);
-            }
+            paused = explicit.is_closed(class);
             if core.links[l].queue_packets() > 0 && class != explicit.class {
                 core.make_explicit(l);
             }
         }
         let view = core.view(l);
-        match self.admit(core, l, class, &view, packet) {
-            Ok(()) => self.enqueue(core, l, class, packet, view.is_idle()),
-            Err(refusal) => self.refuse(core, l, class, &view, via, packet, refusal),
-        }
-    }
-
-    /// The same at a port of which classes are paused: for theirs the wire is not free until further notice.
-    #[cold]
-    #[inline(never)]
-    fn offer_to_paused(&mut self, core: &mut Core, l: usize, class: usize, via: Option<usize>, packet: PacketId) {
-        let mut view = core.view(l);
-        if core.ports[l].explicit.as_deref().is_some_and(|explicit| explicit.is_closed(class)) {
-            view.free_at = Time::MAX;
-        }
-        match self.admit(core, l, class, &view, packet) {
-            Ok(()) => self.enqueue(core, l, class, packet, view.is_idle()),
+        let idle = view.is_idle() && !paused;
+        match self.admit(core, l, class, (&view, idle), packet) {
+            Ok(()) => self.enqueue(core, l, class, packet, idle),
             Err(refusal) => self.refuse(core, l, class, &view, via, packet, refusal),
         }
     }

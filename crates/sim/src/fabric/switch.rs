@@ -266,17 +266,25 @@ impl Fabric {
         self.refuse(core, l, 0, &view, via, packet, Refusal { reason, room });
     }
 
-    /// The whole pipeline of a port: admission, marking, record. `view` is the queue that the packet finds, up to now.
+    /// The whole pipeline of a port: admission, marking, record. `view` is the queue that the packet finds, up to now; `idle`: it would leave
+    /// at once.
     ///
     /// A packet that finds the port idle goes onto the wire at once and takes no buffer.
     ///
     /// # Errors
     /// With the reason where the port does not accept it; nothing is recorded then.
     #[inline(always)]
-    pub fn admit(&self, core: &mut Core, l: usize, class: usize, view: &PortView, packet: PacketId) -> Result<(), Refusal> {
+    pub fn admit(
+        &self,
+        core: &mut Core,
+        l: usize,
+        class: usize,
+        (view, idle): (&PortView, bool),
+        packet: PacketId,
+    ) -> Result<(), Refusal> {
         let port = &core.ports[l];
         let frame = core.pool[packet].frame;
-        if !view.is_idle() {
+        if !idle {
             let own = port.admission.check(view, frame, core.cell);
             if let Err(reason) = own.and_then(|()| self.check_shared(core, l, class, frame)) {
                 return Err(Refusal { reason, room: true });
@@ -288,7 +296,7 @@ impl Fabric {
             MarkVerdict::Mark(reason) => core.mark(l, packet, reason),
             MarkVerdict::Drop(reason) => return Err(Refusal { reason, room: false }),
         };
-        if !view.is_idle() {
+        if !idle {
             core.ports[l].queue_cells += core.cells(frame);
         }
         if core.ports[l].watched.is_some() {

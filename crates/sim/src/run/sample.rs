@@ -123,7 +123,7 @@ impl World {
     /// The ports of hosts that dropped anything or were paused, by number: the most drops first, then the most pauses.
     pub(crate) fn troubled_hosts(&self) -> Vec<usize> {
         let ports = &self.core.ports;
-        let pauses = |l: usize| ports[l].gate.as_deref().map_or(0, |gate| gate.pauses.iter().sum::<u64>());
+        let pauses = |l: usize| self.core.gates.get(&l).map_or(0, |gate| gate.pauses.iter().sum::<u64>());
         let of_host = |l: &usize| !matches!(ports[*l].owner, Owner::Switch(..)) && (ports[*l].drops > 0 || pauses(*l) > 0);
         let mut dropping: Vec<usize> = (0..ports.len()).filter(of_host).collect();
         dropping.sort_by_key(|l| (std::cmp::Reverse((ports[*l].drops, pauses(*l))), *l));

@@ -3,6 +3,7 @@
 use super::folder::RunError;
 use super::sample::Samples;
 use crate::core::Core;
+use crate::fabric::gate::PortGate;
 use crate::fabric::link::{flag, FarEnd, Link, Rings};
 use crate::fabric::pool::Pool;
 use crate::fabric::port::{at_dequeue, Explicit, Owner, Port};
@@ -61,7 +62,7 @@ pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefet
     let registers = telemetry.registers.as_ref().map(|registers| Registers { tick: registers.tick, unit: registers.unit });
     let watched = scenario.watched();
     let switches = switches(scenario);
-    let (links, ports, rings, ingress) = links_and_ports(scenario, &switches);
+    let (links, ports, rings, ingress, gates) = links_and_ports(scenario, &switches);
 
     let (horizon, spacing, shortest) = rhythm(topology, framing);
     let ahead = if prefetches { Ahead { events: FETCHED_AHEAD, span: shortest / 2 } } else { Ahead::NOTHING };
@@ -80,7 +81,7 @@ pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefet
         ports: samples.are_on(),
         queues: !watched.is_empty(),
         drops: telemetry.drops,
-        pauses: ports.iter().any(|port| port.gate.is_some()),
+        pauses: !gates.is_empty(),
         stamps: registers.is_some(),
         hosts: !telemetry.hosts.is_empty(),
         watched: watched.len(),
@@ -101,7 +102,7 @@ pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefet
     };
     let nic = |node: &NodeId| {
         let nic = topology.host_link(*node).0;
-        let gate = ports[nic as usize].gate.is_some().then(Box::default);
+        let gate = gates.contains_key(&(nic as usize)).then(Box::default);
         Host { nic, ready: VecDeque::new(), armed: false, closed: 0, gate }
     };
     let nics: Vec<Host> = topology.hosts.iter().map(nic).collect();
@@ -118,6 +119,7 @@ pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefet
             rings,
             pool: Pool::default(),
             shared: shared_buffers(scenario).into(),
+            gates,
             cell: if switch.counts_cells() { switch.cell_bytes() } else { 0 },
             ledger,
             failure: None,
@@ -200,8 +202,12 @@ fn shared_buffers(scenario: &Scenario) -> Vec<SharedBuffer> {
     (0..topology.switch_count()).map(of).collect()
 }
 
-/// All links with the ports that feed them, and by link the ingress port of the switch.
-fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, Vec<Port>, Rings, Vec<u16>) {
+/// All links with the ports that feed them, and by link the ingress port of the switch, and the pauses of ports that may be paused.
+#[allow(clippy::type_complexity)] // what a world is made of, taken apart where it is built
+fn links_and_ports(
+    scenario: &Scenario,
+    switches: &[SwitchNode],
+) -> (Vec<Link>, Vec<Port>, Rings, Vec<u16>, BTreeMap<usize, PortGate>) {
     let topology = scenario.topology();
     let explicit = scenario.doc().engine.ports == PortModel::Explicit;
     let mut rings = Rings::default();
@@ -210,6 +216,7 @@ fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, 
     let port_of =
         |node: NodeId, link: LinkId| topology.out_links(node).iter().position(|l| *l == link).unwrap_or_default() as u16;
     let mut ingress = Vec::with_capacity(topology.links.len());
+    let mut gates = BTreeMap::new();
     for (i, wire) in topology.links.iter().enumerate() {
         let id = LinkId(i as u32);
         let gap = scenario.overhead(id);
@@ -237,7 +244,6 @@ fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, 
             rng: Stream::new(scenario.seed(), Purpose::Marking, i as u64),
             watched: scenario.watched().binary_search(&id).ok().map(|number| number as u32),
             explicit: None,
-            gate: None,
             name: topology.link_name(id).as_str().into(),
             sampled: [0; 4],
         };
@@ -254,7 +260,7 @@ fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, 
         // One that is a queue, first in, first out, has no classes to pause.
         let deaf = matches!(owner, Owner::Host(_)) && matches!(scenario.doc().host.nic, Nic::Fifo(_));
         if !deaf && (sends.any(Hooks::GATES) || hooks(link.far_end()).any(Hooks::GATES)) {
-            port.gate = Some(Box::default());
+            gates.insert(i, PortGate::default());
         }
         let holds = matches!(link.far_end(), FarEnd::Host(_)) && scenario.doc().host.holds_packets();
         // Packets of followed flows are recorded where they arrive, and frames of captured links.
@@ -269,7 +275,7 @@ fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, 
         links.push(link);
         ports.push(port);
     }
-    (links, ports, rings, ingress)
+    (links, ports, rings, ingress, gates)
 }
 
 /// What is kept of the records of watched ports.

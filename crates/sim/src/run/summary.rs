@@ -223,8 +223,8 @@ pub(crate) fn summary(world: &World, queries: &[Option<Span>], outcomes: &mut [V
             "port": p.name.to_string(),
             "tx_bytes": tx_bytes,
             "drops": p.drops,
-            "pauses": p.gate.as_deref().map_or(0, |gate| gate.pauses.iter().sum::<u64>()),
-            "paused_ps": p.gate.as_deref().map_or(0, |gate| gate.paused.iter().map(|paused| paused.ps()).sum::<u64>()),
+            "pauses": world.core.gates.get(&l).map_or(0, |gate| gate.pauses.iter().sum::<u64>()),
+            "paused_ps": world.core.gates.get(&l).map_or(0, |gate| gate.paused.iter().map(|paused| paused.ps()).sum::<u64>()),
             "utilisation": used,
         });
         // The largest queue of a host's NIC is not recorded, and it marks nothing.

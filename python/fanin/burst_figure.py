@@ -70,7 +70,7 @@ def figure(
     bands = [] if reduced or burst is None else _bands(burst, frame, scale, (size_unit, size_scale))
     if frame.height > max_points:
         frame, reduced = series.reduce_minmax(frame.lazy(), "queue_bytes", max_points // 2).collect(), True
-    line = frame.select("time_ps", "queue_bytes")
+    line = _down_to_its_end(frame.select("time_ps", "queue_bytes"), burst)
     records = frame.with_columns(queue_packets=pl.lit(None, pl.UInt32))
     data = series.QueueSeries(port["port"], "packet", records, line, count, reduced)
     traces = bands + figures.packet_traces(data, unit, scale, (size_unit, size_scale))
@@ -89,6 +89,14 @@ def figure(
     if burst is not None:
         add_layer(out, port, burst, (scale, size_scale))
     return out
+
+
+def _down_to_its_end(line: pl.DataFrame, burst: dict[str, Any] | None) -> pl.DataFrame:
+    """Return the line of a queue with the end of its burst: the queue is empty there, and no packet came that found it so."""
+    if burst is None or burst["end_ps"] in line["time_ps"]:
+        return line
+    end = pl.DataFrame({"time_ps": [burst["end_ps"]], "queue_bytes": [0]}, schema=line.schema)
+    return pl.concat([line, end]).sort("time_ps", maintain_order=True)
 
 
 def _bands(burst: dict[str, Any], frame: pl.DataFrame, scale: float, size_unit: tuple[str, float]) -> list[go.Scatter]:

@@ -240,6 +240,8 @@ def write_result(
         queue_bytes="queue_bytes",
     )
     write_table(path, "drops", drop)
+    pause = {"port": PORT, "class": 0, "start_ps": 200_000_000, "end_ps": 201_000_000}
+    write_table(path, "pauses", [pause, {**pause, "start_ps": 202_000_000, "end_ps": None}])
     queries = (
         flows.filter(pl.col("group") == "query")
         .group_by("query", maintain_order=True)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import fanin
+from fanin.results import schema
 from test_capture import TSHARK, tshark
 
 pytestmark = pytest.mark.native
@@ -33,7 +36,10 @@ def scenario(**pfc: Any) -> fanin.Scenario:
 def test_pauses_are_a_table_and_add_up_to_the_summary(tmp_path: Path) -> None:
     result = fanin.run(scenario(), tmp_path / "out")
     pauses = result.pauses
-    assert pauses.columns == ["port", "class", "start_ps", "end_ps"]
+    file = result.path / "pauses.parquet"
+    assert dict(pl.scan_parquet(file).collect_schema()) == schema("pauses")
+    units = json.loads(pl.read_parquet_metadata(file)["fanin.units"])
+    assert units == {"port": "", "class": "", "start_ps": "ps", "end_ps": "ps"}
     assert set(pauses["class"]) == {3} and set(pauses["port"].str.slice(0, 2)) == {"h0", "h1"}
     by_port = {port["port"]: port for port in result.summary["ports"]}
     for (port,), rows in pauses.group_by("port"):

@@ -8,7 +8,7 @@ use crate::fabric::link::{flag, FarEnd, Link, Rings};
 use crate::fabric::pool::Pool;
 use crate::fabric::port::{at_dequeue, Explicit, Owner, Port};
 use crate::fabric::table::Fib;
-use crate::fabric::{Fabric, SwitchNode};
+use crate::fabric::{Fabric, FifoKind, SwitchNode};
 use crate::hosts::ends::Ends;
 use crate::hosts::fifo::Standing;
 use crate::hosts::receive::Receivers;
@@ -63,6 +63,7 @@ pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefet
     let watched = scenario.watched();
     let switches = switches(scenario);
     let (links, ports, rings, ingress, gates) = links_and_ports(scenario, &switches);
+    let in_place = FifoKind::of_most(links.iter().zip(&ports));
 
     let (horizon, spacing, shortest) = rhythm(topology, framing);
     let ahead = if prefetches { Ahead { events: FETCHED_AHEAD, span: shortest / 2 } } else { Ahead::NOTHING };
@@ -155,6 +156,7 @@ pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefet
         traffic,
         informed: BTreeMap::new(),
         prefetches,
+        in_place,
         stop: scenario.stop().unwrap_or(Time::MAX),
         next_app: Time::ZERO,
         samples,

@@ -414,6 +414,35 @@ mod tests {
         }
     }
 
+    /// What the inner loop serves in place is what most of the switches' ports are; where the same flags mean two kinds, neither.
+    #[test]
+    fn the_loop_serves_the_kind_in_place_that_most_ports_are() {
+        let leaf_spine = "kind = \"leaf_spine\"\nleaves = 2\nhosts_per_leaf = 2\nspines = 2";
+        let in_place = |switch: &str| {
+            let scenario = scenario(&format!("{leaf_spine}\n{switch}"));
+            world(&scenario, &Destination::Nowhere).expect("a world").in_place
+        };
+        let (red, dequeue) = (
+            "marking = { kind = \"red\", min = \"5 packets\", max = \"15 packets\" }",
+            "marking = { kind = \"threshold\", k = \"5 packets\", at = \"dequeue\" }",
+        );
+        let shared = "buffer = { kind = \"dynamic\", total = \"1MB\", alpha = 1.0 }";
+        let but_leaves = |settings: &str| format!("[[switch.except]]\ntier = 0\n{settings}");
+        let but_one = |settings: &str| format!("[[switch.except]]\nports = [\"leaf0->h0\"]\n{settings}");
+        for (switch, kind) in [
+            (String::new(), FifoKind::Plain),
+            (format!("[switch]\n{red}"), FifoKind::ByPolicy),
+            (format!("[switch]\n{dequeue}"), FifoKind::Dequeues),
+            (format!("[switch]\n{shared}"), FifoKind::Shared),
+            (format!("[switch]\n{shared}\n{dequeue}"), FifoKind::Plain), // of no port: those of both take a call
+            (format!("[switch]\n{red}\n{}", but_one("marking = { kind = \"none\" }")), FifoKind::ByPolicy),
+            (format!("[switch]\n{dequeue}\n{}", but_leaves("marking = { kind = \"none\" }")), FifoKind::Plain),
+            (format!("[switch]\n{shared}\n{}", but_one(dequeue)), FifoKind::Plain),
+        ] {
+            assert_eq!(in_place(&switch), kind, "{switch}");
+        }
+    }
+
     /// A host with its six directed links, their ports and rings, and its share of the tables: about the same in any fat tree.
     #[test]
     fn a_host_of_a_large_network_takes_as_little_as_one_of_a_small() {

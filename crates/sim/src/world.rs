@@ -8,6 +8,7 @@ use crate::core::Core;
 use crate::fabric::gate::PortGate;
 use crate::fabric::link::{prefetch, FarEnd};
 use crate::fabric::port::Owner;
+use crate::fabric::switch::{ByPolicy, Dequeues, Fifo, FifoKind, Plain, Shared};
 use crate::fabric::Fabric;
 use crate::hosts::Hosts;
 use crate::ledger::Totals;
@@ -42,6 +43,8 @@ pub struct World {
     pub(crate) informed: BTreeMap<(Time, u16, u64), FlowSpec>,
     /// Links and ports do not fit into a core's cache: what the next events need is fetched ahead of them.
     pub(crate) prefetches: bool,
+    /// The ports that the inner loop serves in place.
+    pub(crate) in_place: FifoKind,
     pub(crate) stop: Time,
     pub(crate) next_app: Time,
     pub(crate) samples: Samples,
@@ -310,10 +313,10 @@ impl World {
     }
 
     #[inline(always)]
-    fn handle(&mut self, due: Due) {
+    fn handle<K: Fifo>(&mut self, due: Due) {
         let slot = due.slot as usize;
         if slot >= self.core.arrivals {
-            self.arrival(slot - self.core.arrivals, (due.note & OUT != 0).then_some(due.note & !OUT));
+            self.arrival::<K>(slot - self.core.arrivals, (due.note & OUT != 0).then_some(due.note & !OUT));
         } else {
             self.departure(slot);
         }
@@ -321,7 +324,7 @@ impl World {
 
     /// The packet at the head of a link has reached its far end; `out`: the link by which it leaves, where that is known.
     #[inline(always)]
-    fn arrival(&mut self, l: usize, out: Option<u32>) {
+    fn arrival<K: Fifo>(&mut self, l: usize, out: Option<u32>) {
         let core = &mut self.core;
         let link = &mut core.links[l];
         if link.served == link.head {
@@ -340,7 +343,7 @@ impl World {
             return self.arrival_hooked(l, packet);
         }
         match far_end {
-            FarEnd::Switch(s) => self.fabric.forward(core, s, l, packet, out),
+            FarEnd::Switch(s) => self.fabric.forward::<K>(core, s, l, packet, out),
             FarEnd::Host(h) => self.hosts.deliver(core, h, packet),
         }
     }
@@ -384,6 +387,22 @@ impl World {
 #[no_mangle]
 #[inline(never)]
 pub extern "Rust" fn fanin_run_loop(world: &mut World, budget: u64) {
+    let left = match world.in_place {
+        FifoKind::Plain => run_loop::<Plain>(world, budget),
+        FifoKind::ByPolicy => run_loop::<ByPolicy>(world, budget),
+        FifoKind::Dequeues => run_loop::<Dequeues>(world, budget),
+        FifoKind::Shared => run_loop::<Shared>(world, budget),
+    };
+    let totals = &mut world.core.ledger.totals;
+    let (events, departures) = (budget - left, std::mem::take(&mut totals.departures));
+    totals.events += events;
+    totals.packet_hops += events - departures; // the rest are arrivals
+}
+
+/// The loop, compiled for each kind of port that it may serve in place: a port that takes a call costs each of its packets 30 to 40
+/// instructions more. What is left of the budget.
+#[inline(never)]
+fn run_loop<K: Fifo>(world: &mut World, budget: u64) -> u64 {
     let mut left = budget;
     while left > 0 {
         let Some((time, due)) = world.core.wheel.pop_until(world.core.barrier) else { break };
@@ -392,10 +411,7 @@ pub extern "Rust" fn fanin_run_loop(world: &mut World, budget: u64) {
         if world.prefetches {
             world.prefetch();
         }
-        world.handle(due);
+        world.handle::<K>(due);
     }
-    let totals = &mut world.core.ledger.totals;
-    let (events, departures) = (budget - left, std::mem::take(&mut totals.departures));
-    totals.events += events;
-    totals.packet_hops += events - departures; // the rest are arrivals
+    left
 }

@@ -1,6 +1,6 @@
 //! Hooks of mechanisms: each is run with its own switch in view, and its verdict and effects are carried out here.
 
-use super::switch::{Fabric, Refusal, SwitchNode};
+use super::switch::{Fabric, Plain, Refusal, SwitchNode};
 use super::table::Fib;
 use crate::core::Core;
 use fanin_packet::{Control, Envelope, Extra, Header, Kind, Packet, PacketId};
@@ -143,7 +143,7 @@ impl Fabric {
         }
         let hooks = self.switches[s as usize].hooks;
         if !hooks.any(Hooks::INGRESS.with(Hooks::ROUTE)) {
-            return self.forward(core, s, via, packet, None);
+            return self.forward::<Plain>(core, s, via, packet, None);
         }
         let envelope = &mut core.pool[packet];
         envelope.ttl -= 1;
@@ -164,7 +164,7 @@ impl Fabric {
         let (_, verdict) =
             self.ask(core, (Some(out), Some(via)), s, packet, Hooks::ROUTE, |m, node, p, to, fx| m.on_route(node, p, to, fx));
         match verdict {
-            Verdict::Pass => self.offer(core, out, Some(via), packet),
+            Verdict::Pass => self.offer::<Plain>(core, out, Some(via), packet),
             Verdict::Take => drop(core.end_clone(packet)),
             Verdict::Send | Verdict::Replace => unreachable!("{verdict:?} at route"),
             other => self.carry_out(core, (out, Some(via)), packet, other, DropReason::NO_ROUTE),
@@ -352,7 +352,7 @@ impl Fabric {
     pub fn timeout(&mut self, core: &mut Core, s: u32, what: u64) {
         if what == OUTBOX {
             if let Some((l, message)) = self.switches[s as usize].outbox.pop_front() {
-                self.offer(core, l as usize, None, message);
+                self.offer::<Plain>(core, l as usize, None, message);
             }
             return;
         }
@@ -392,7 +392,7 @@ impl Fabric {
                 let (s, _) = core.switch_port(l);
                 let other = self.switches[s as usize].ports[port.index()] as usize;
                 let before = std::mem::replace(&mut self.detouring, true);
-                self.offer(core, other, via, packet);
+                self.offer::<Plain>(core, other, via, packet);
                 self.detouring = before;
             }
         }
@@ -403,7 +403,7 @@ impl Fabric {
         match effect {
             Effect::Forward { packet, port } => {
                 let l = link(self, port);
-                self.offer(core, l, None, packet);
+                self.offer::<Plain>(core, l, None, packet);
             }
             Effect::Drop { packet, port, reason } => {
                 let l = link(self, port);

@@ -12,4 +12,4 @@ pub mod queue;
 pub mod switch;
 pub mod table;
 
-pub use switch::{Fabric, SwitchNode};
+pub use switch::{Fabric, FifoKind, SwitchNode};

@@ -1,6 +1,7 @@
 //! What a switch does with a packet: route → admit → mark → queue. Only here are verdicts carried out and counted.
 
-use super::link::{flag, FarEnd};
+use super::link::{flag, FarEnd, Link};
+use super::port::{Owner, Port};
 use super::table::{Fib, NextHop};
 use crate::core::Core;
 use crate::ledger::Fate;
@@ -47,6 +48,96 @@ pub struct Fabric {
     pub ingress: Vec<u16>,
     /// The framing without stamps, for messages alone in a frame.
     pub framing: fanin_packet::Framing,
+}
+
+/// A kind of FIFO port: what its code has to do. The inner loop is compiled for each kind that has `FLAGS` of its own, and serves
+/// ports of that kind in place; others take a call.
+pub trait Fifo {
+    /// What of [`flag::SPECIAL`] ports of this kind have.
+    const FLAGS: u8;
+    /// Any marking policy may decide, not only a threshold at enqueue.
+    const POLICY: bool = false;
+    /// With a share of the switch's buffer.
+    const SHARED: bool = false;
+    /// Something happens at dequeue.
+    const DEQUEUES: bool = false;
+    /// Arrivals are recorded.
+    const WATCHED: bool = false;
+}
+
+/// A threshold at enqueue, or nothing.
+pub struct Plain;
+impl Fifo for Plain {
+    const FLAGS: u8 = 0;
+}
+
+/// A marking policy that is more than a threshold.
+pub struct ByPolicy;
+impl Fifo for ByPolicy {
+    const FLAGS: u8 = flag::POLICY;
+    const POLICY: bool = true;
+}
+
+/// Something happens to packets that leave; no share of a buffer.
+pub struct Dequeues;
+impl Fifo for Dequeues {
+    const FLAGS: u8 = flag::DEQUEUE;
+    const POLICY: bool = true;
+    const DEQUEUES: bool = true;
+}
+
+/// A share of the switch's buffer; nothing else happens to packets that leave.
+pub struct Shared;
+impl Fifo for Shared {
+    const FLAGS: u8 = flag::DEQUEUE;
+    const POLICY: bool = true;
+    const SHARED: bool = true;
+}
+
+/// The kind of FIFO port that the inner loop serves in place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FifoKind {
+    Plain,
+    ByPolicy,
+    Dequeues,
+    Shared,
+}
+
+impl FifoKind {
+    /// That of most of the switches' ports. [`Dequeues`] and [`Shared`] have the same flags: where there are both, neither.
+    pub fn of_most<'a>(ports: impl Iterator<Item = (&'a Link, &'a Port)>) -> FifoKind {
+        let mut counts = [0_usize; 5];
+        for (link, port) in ports.filter(|(_, port)| matches!(port.owner, Owner::Switch(..))) {
+            let kind = match (link.flags & flag::SPECIAL, port.admission.is_shared(), port.at_dequeue) {
+                (Plain::FLAGS, ..) => 0,
+                (ByPolicy::FLAGS, ..) => 1,
+                (Dequeues::FLAGS, false, _) => 2,
+                (Shared::FLAGS, true, 0) => 3,
+                (Shared::FLAGS, true, _) => 4,
+                _ => continue,
+            };
+            counts[kind] += 1;
+        }
+        let [plain, by_policy, dequeues, shared, both] = counts;
+        let alone = |n: usize| if n == dequeues + shared + both { n } else { 0 };
+        let kinds = [
+            (FifoKind::Plain, plain),
+            (FifoKind::ByPolicy, by_policy),
+            (FifoKind::Dequeues, alone(dequeues)),
+            (FifoKind::Shared, alone(shared)),
+        ];
+        kinds.into_iter().rev().max_by_key(|(_, n)| *n).map_or(FifoKind::Plain, |(kind, _)| kind)
+    }
+}
+
+/// Any.
+struct Any;
+impl Fifo for Any {
+    const FLAGS: u8 = flag::SPECIAL;
+    const POLICY: bool = true;
+    const SHARED: bool = true;
+    const DEQUEUES: bool = true;
+    const WATCHED: bool = true;
 }
 
 /// Equal-cost links as a path choice sees them.
@@ -106,7 +197,7 @@ impl SwitchNode {
 impl Fabric {
     /// A packet has reached a switch over link `via`; `out`: the link by which it leaves, where that was found out ahead.
     #[inline(always)]
-    pub fn forward(&mut self, core: &mut Core, s: u32, via: usize, packet: PacketId, out: Option<u32>) {
+    pub fn forward<K: Fifo>(&mut self, core: &mut Core, s: u32, via: usize, packet: PacketId, out: Option<u32>) {
         let envelope = &mut core.pool[packet];
         envelope.ttl -= 1;
         if envelope.ttl == 0 {
@@ -117,16 +208,17 @@ impl Fabric {
             None => self.switches[s as usize].next_hop(core, &self.fib, s, &core.pool[packet]),
         };
         match next_hop {
-            Some(out) => self.offer(core, out, Some(via), packet),
+            Some(out) => self.offer::<K>(core, out, Some(via), packet),
             None => self.drop_at_switch(core, s, packet, DropReason::NO_ROUTE),
         }
     }
 
-    /// Offers a packet to a switch's output port; `via`: the link that it came by, if it came by one.
+    /// Offers a packet to a switch's output port; `via`: the link that it came by, if it came by one. Ports of kind `K` are served
+    /// in place.
     #[inline(always)]
-    pub fn offer(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
-        if core.links[l].flags & flag::SPECIAL == 0 {
-            self.offer_fifo::<false, false, false, false>(core, l, via, packet);
+    pub fn offer<K: Fifo>(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
+        if core.links[l].flags & flag::SPECIAL == K::FLAGS {
+            self.offer_fifo::<K>(core, l, via, packet);
         } else {
             self.offer_special(core, l, via, packet);
         }
@@ -168,53 +260,45 @@ impl Fabric {
     /// To a FIFO port of any kind, also one whose arrivals are recorded.
     #[inline(never)]
     fn offer_to_any(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
-        self.offer_fifo::<true, true, true, true>(core, l, via, packet);
+        self.offer_fifo::<Any>(core, l, via, packet);
     }
 
     /// To a port with a share of its switch's buffer.
     #[inline(never)]
     fn offer_shared(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
-        self.offer_fifo::<true, true, false, false>(core, l, via, packet);
+        self.offer_fifo::<Shared>(core, l, via, packet);
     }
 
     /// To a port at which something happens to packets that leave.
     #[inline(never)]
     fn offer_with_dequeues(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
-        self.offer_fifo::<true, false, true, false>(core, l, via, packet);
+        self.offer_fifo::<Dequeues>(core, l, via, packet);
     }
 
     /// To a port with a marking policy that is more than a threshold.
     #[inline(never)]
     fn offer_by_policy(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
-        self.offer_fifo::<true, false, false, false>(core, l, via, packet);
+        self.offer_fifo::<ByPolicy>(core, l, via, packet);
     }
 
     /// To a port of the common kind, elsewhere than in the inner loop itself.
     #[inline(never)]
     fn offer_plain(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
-        self.offer_fifo::<false, false, false, false>(core, l, via, packet);
+        self.offer_fifo::<Plain>(core, l, via, packet);
     }
 
-    /// Offers a packet to a FIFO port with a limit in bytes or packets, the common case; compiled for each kind of them, the
-    /// commonest in place. `POLICY`: any marking policy may decide, not only a threshold at enqueue; `SHARED`: with a share of
-    /// the switch's buffer; `DEQUEUES`: something happens at dequeue; `WATCHED`: arrivals are recorded.
+    /// Offers a packet to a FIFO port with a limit in bytes or packets, the common case; compiled for each kind of them.
     #[inline(always)]
-    fn offer_fifo<const POLICY: bool, const SHARED: bool, const DEQUEUES: bool, const WATCHED: bool>(
-        &mut self,
-        core: &mut Core,
-        l: usize,
-        via: Option<usize>,
-        packet: PacketId,
-    ) {
+    fn offer_fifo<K: Fifo>(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
         // Where nothing else brought it here, the port has a policy, and no threshold.
-        let only_policy = POLICY && !SHARED && !DEQUEUES && !WATCHED;
+        let only_policy = K::POLICY && !K::SHARED && !K::DEQUEUES && !K::WATCHED;
         let now = core.now;
-        if (SHARED || DEQUEUES) && core.links[l].queue_packets() > 0 {
+        if (K::SHARED || K::DEQUEUES) && core.links[l].queue_packets() > 0 {
             core.catch_up_dequeues(l);
         }
         let link = &mut core.links[l];
         let frame = core.pool[packet].frame;
-        let waits = if SHARED || DEQUEUES { link.free_at > now.ps() } else { link.catch_up(&core.rings, now) };
+        let waits = if K::SHARED || K::DEQUEUES { link.free_at > now.ps() } else { link.catch_up(&core.rings, now) };
         let found = (u64::from(link.queue_bytes), link.queue_packets());
         let mut marked = false;
         if waits {
@@ -224,7 +308,7 @@ impl Fabric {
             if would > link.limit {
                 return self.refuse_fifo(core, l, via, packet, DropReason::BUFFER_FULL, true);
             }
-            if SHARED {
+            if K::SHARED {
                 if let Err(reason) = self.check_shared(core, l, 0, frame) {
                     return self.refuse_fifo(core, l, via, packet, reason, true);
                 }
@@ -237,23 +321,23 @@ impl Fabric {
                 marked = true;
             }
         }
-        if only_policy || POLICY && core.links[l].flags & flag::POLICY != 0 {
+        if only_policy || K::POLICY && core.links[l].flags & flag::POLICY != 0 {
             match core.mark_by_policy(l, packet) {
                 Ok(by_policy) => marked = by_policy,
                 Err(reason) => return self.refuse_fifo(core, l, via, packet, reason, false),
             }
         }
-        if WATCHED {
+        if K::WATCHED {
             core.record_arrival(l, found, packet, frame, (marked, Fate::Taken));
         }
         if waits {
-            if SHARED {
+            if K::SHARED {
                 core.joined_shared(l, 0, frame);
             }
             core.note_one_more(l, frame);
         }
         core.push(l, packet, frame);
-        if DEQUEUES && !waits {
+        if K::DEQUEUES && !waits {
             core.after_dequeue(l, now, packet, None);
         }
     }

@@ -8,7 +8,7 @@ use crate::fabric::link::{flag, FarEnd, Link, Rings};
 use crate::fabric::pool::Pool;
 use crate::fabric::port::{at_dequeue, Explicit, Owner, Port};
 use crate::fabric::table::Fib;
-use crate::fabric::{Fabric, SwitchNode};
+use crate::fabric::{Fabric, FifoKind, SwitchNode};
 use crate::hosts::ends::Ends;
 use crate::hosts::fifo::Standing;
 use crate::hosts::receive::Receivers;
@@ -63,6 +63,7 @@ pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefet
     let watched = scenario.watched();
     let switches = switches(scenario);
     let (links, ports, rings, ingress, gates) = links_and_ports(scenario, &switches);
+    let in_place = FifoKind::of_most(links.iter().zip(&ports));
 
     let (horizon, spacing, shortest) = rhythm(topology, framing);
     let ahead = if prefetches { Ahead { events: FETCHED_AHEAD, span: shortest / 2 } } else { Ahead::NOTHING };
@@ -155,6 +156,7 @@ pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefet
         traffic,
         informed: BTreeMap::new(),
         prefetches,
+        in_place,
         stop: scenario.stop().unwrap_or(Time::MAX),
         next_app: Time::ZERO,
         samples,
@@ -409,6 +411,35 @@ mod tests {
                 let told: Vec<u32> = routes.next_hops(node, host).iter().map(|link| link.0).collect();
                 assert_eq!(links, told, "switch {switch} to host {host}");
             }
+        }
+    }
+
+    /// What the inner loop serves in place is what most of the switches' ports are; where the same flags mean two kinds, neither.
+    #[test]
+    fn the_loop_serves_the_kind_in_place_that_most_ports_are() {
+        let leaf_spine = "kind = \"leaf_spine\"\nleaves = 2\nhosts_per_leaf = 2\nspines = 2";
+        let in_place = |switch: &str| {
+            let scenario = scenario(&format!("{leaf_spine}\n{switch}"));
+            world(&scenario, &Destination::Nowhere).expect("a world").in_place
+        };
+        let (red, dequeue) = (
+            "marking = { kind = \"red\", min = \"5 packets\", max = \"15 packets\" }",
+            "marking = { kind = \"threshold\", k = \"5 packets\", at = \"dequeue\" }",
+        );
+        let shared = "buffer = { kind = \"dynamic\", total = \"1MB\", alpha = 1.0 }";
+        let but_leaves = |settings: &str| format!("[[switch.except]]\ntier = 0\n{settings}");
+        let but_one = |settings: &str| format!("[[switch.except]]\nports = [\"leaf0->h0\"]\n{settings}");
+        for (switch, kind) in [
+            (String::new(), FifoKind::Plain),
+            (format!("[switch]\n{red}"), FifoKind::ByPolicy),
+            (format!("[switch]\n{dequeue}"), FifoKind::Dequeues),
+            (format!("[switch]\n{shared}"), FifoKind::Shared),
+            (format!("[switch]\n{shared}\n{dequeue}"), FifoKind::Plain), // of no port: those of both take a call
+            (format!("[switch]\n{red}\n{}", but_one("marking = { kind = \"none\" }")), FifoKind::ByPolicy),
+            (format!("[switch]\n{dequeue}\n{}", but_leaves("marking = { kind = \"none\" }")), FifoKind::Plain),
+            (format!("[switch]\n{shared}\n{}", but_one(dequeue)), FifoKind::Plain),
+        ] {
+            assert_eq!(in_place(&switch), kind, "{switch}");
         }
     }
 

@@ -38,6 +38,7 @@ pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network
     };
     let mut sent = Signals::NONE;
     let header_bytes = settings.mechanisms().iter().map(|(_, mechanisms)| mechanisms.header_bytes()).max().unwrap_or(0);
+    let headers = settings.mechanisms().into_iter().find_map(|(entry, mechanisms)| Some((entry, mechanisms.with_headers()?)));
     for (entry, mechanisms) in settings.mechanisms() {
         let here = |node: &NodeId| settings.exceptions.switch(*node) == entry;
         let switches: Vec<&str> =
@@ -67,7 +68,15 @@ pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network
             nodes: &nodes,
             switches: &switches,
         };
-        at_setting(entry, "mechanisms", cx, |cx| mechanisms.check(&around, cx));
+        at_setting(entry, "mechanisms", cx, |cx| {
+            mechanisms.check(&around, cx);
+            if let (Some((_, first)), Some(key)) = (headers.filter(|(other, _)| *other != entry), mechanisms.with_headers()) {
+                if first != key {
+                    let message = format!("puts headers into frames, as {first} does at other switches, and a frame has one at most");
+                    cx.key(key, |cx| cx.error(None, message, Some(format!("{first} or {key} at all switches"))).severity);
+                }
+            }
+        });
         sent = sent.with(mechanisms.signals());
     }
     for (name, config) in used {

@@ -72,7 +72,8 @@ pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network
             mechanisms.check(&around, cx);
             if let (Some((_, first)), Some(key)) = (headers.filter(|(other, _)| *other != entry), mechanisms.with_headers()) {
                 if first != key {
-                    let message = format!("puts headers into frames, as {first} does at other switches, and a frame has one at most");
+                    let message =
+                        format!("puts headers into frames, as {first} does at other switches, and a frame has one at most");
                     cx.key(key, |cx| cx.error(None, message, Some(format!("{first} or {key} at all switches"))).severity);
                 }
             }

@@ -553,13 +553,18 @@ fn detours_without_a_neighbour_or_hops() {
     };
     for key in ["rimm", "pabo", "dibs", "vertigo"] {
         let found = on(single, &small(key, ""));
-        assert!(found.contains(&format!("switch.mechanisms.{key}")) && found.contains("has no effect: no neighbour is a switch"), "{found}");
+        assert!(
+            found.contains(&format!("switch.mechanisms.{key}")) && found.contains("has no effect: no neighbour is a switch"),
+            "{found}"
+        );
         assert!(!on(fabric, &small(key, "")).contains("no neighbour"), "{}", on(fabric, &small(key, "")));
     }
     assert!(!on(single, &small("vertigo", "choices = 0")).contains("no neighbour"), "nothing is deflected");
     for key in ["rimm", "pabo"] {
         let found = on(fabric, &small(key, "unaware = [\"spine*\"]"));
-        let expected = format!("has no effect: no neighbour has {key}, so that none gets packets; {key} at both ends of a link between switches");
+        let expected = format!(
+            "has no effect: no neighbour has {key}, so that none gets packets; {key} at both ends of a link between switches"
+        );
         assert!(found.contains(&expected), "{found}");
         let ttl = |ttl: u8| on(fabric, &format!("ttl = {ttl}\n{}", small(key, "")));
         let expected = "has no effect: a packet must have 8 hops left, and hosts send with switch.ttl = 8; switch.ttl = 9 at the first switch of a way, \

@@ -221,12 +221,7 @@ impl Capturing {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn sent(
-        &mut self,
-        (now, start): (Time, Time),
-        host: u32,
-        packet: (&Packet, Option<Shim>),
-    ) -> Result<(), TableError> {
+    pub fn sent(&mut self, (now, start): (Time, Time), host: u32, packet: (&Packet, Option<Shim>)) -> Result<(), TableError> {
         let interface = self.interfaces[host as usize];
         if interface == NONE {
             return Ok(());
@@ -253,13 +248,7 @@ impl Capturing {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn received(
-        &mut self,
-        now: Time,
-        host: u32,
-        packet: (&Packet, Option<Shim>),
-        stamp: Stamp,
-    ) -> Result<(), TableError> {
+    pub fn received(&mut self, now: Time, host: u32, packet: (&Packet, Option<Shim>), stamp: Stamp) -> Result<(), TableError> {
         let interface = self.interfaces[host as usize];
         if interface != NONE {
             self.push(self.arrived(now), packet, stamp, (interface, Direction::In));

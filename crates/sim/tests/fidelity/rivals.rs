@@ -192,14 +192,17 @@ fn rivals() -> impl Strategy<Value = String> {
     let pabo = pabo.prop_map(|((lower, upper), growth)| format!("lower = \"{lower}\", upper = \"{upper}\", growth = {growth}"));
     let vertigo = (select(vec![0, 1, 2, 9]), select(vec![1, 2, 16]), select(vec!["least_left", "arrival"]), unaware.clone());
     let vertigo = vertigo.prop_map(|(choices, boost, serve, unaware)| {
-        format!("choices = {choices}, boost = {boost}, serve = \"{serve}\"{}{unaware}", if unaware.is_empty() { "" } else { ", " })
+        format!(
+            "choices = {choices}, boost = {boost}, serve = \"{serve}\"{}{unaware}",
+            if unaware.is_empty() { "" } else { ", " }
+        )
     });
     prop_oneof![
         1 => unaware.prop_map(|keys| format!("dibs = {{ {keys} }}")),
         1 => pabo.prop_map(|keys| format!("pabo = {{ {keys} }}")),
         2 => vertigo.prop_map(|keys| format!("vertigo = {{ {keys} }}")),
     ]
-        .prop_map(|table| format!("mechanisms.{table}\n"))
+    .prop_map(|table| format!("mechanisms.{table}\n"))
 }
 
 proptest! {

@@ -108,7 +108,8 @@ fn what_finds_no_room_is_counted_and_hops_are_bounded() {
 fn headers_are_on_every_wire() {
     // Two ports of the fabric are lossy, so that something is sent again.
     let text = fabric(&vertigo("choices = 0"), "", IN_ORDER).replace("60 packets", "20 packets");
-    let text = text.replace("sample = \"off\"", "sample = \"off\"\ncapture = { hosts = [\"h0\", \"h11\"], links = [\"leaf0->spine*\"] }");
+    let text = text
+        .replace("sample = \"off\"", "sample = \"off\"\ncapture = { hosts = [\"h0\", \"h11\"], links = [\"leaf0->spine*\"] }");
     let world = run_in_steps(&text, balance);
     let kept = world.into_kept().expect("tables");
     let longest = |to: &str| {

@@ -207,7 +207,7 @@ pub struct Arrival<'a> {
     pub envelope: &'a mut Envelope,
     /// The port that it came in by; `None` where the switch itself made or held it.
     pub from: Option<PortNo>,
-    /// The header of a switch in its frame; there is one at most. [`Arrival::set_shim`] changes it.
+    /// The header in its frame, of a switch or of its host; there is one at most. [`Arrival::set_shim`] changes it.
     pub shim: &'a mut Option<Shim>,
 }
 
@@ -873,7 +873,15 @@ pub(crate) mod testing {
     }
 
     pub fn bench(ports: u16) -> Bench {
-        Bench { now: Time::from_ps(1_000), ports, free_at: Time::ZERO, queue: 0, full: Vec::new(), queues: Vec::new(), waiting: Vec::new() }
+        Bench {
+            now: Time::from_ps(1_000),
+            ports,
+            free_at: Time::ZERO,
+            queue: 0,
+            full: Vec::new(),
+            queues: Vec::new(),
+            waiting: Vec::new(),
+        }
     }
 
     pub fn site(peers: &[&str]) -> Site {

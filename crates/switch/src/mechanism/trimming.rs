@@ -360,8 +360,7 @@ mod tests {
         busy.waiting.truncate(1);
         let packet = Arrival { id: 9, envelope: &mut mine, from: None, shim: &mut None };
         let view = busy.view(PortNo(0));
-        let mut refused =
-            Refused { packet, port: PortNo(0), view, reason: DropReason::BUFFER_FULL, room: true, detoured: false };
+        let mut refused = Refused { packet, port: PortNo(0), view, reason: DropReason::BUFFER_FULL, room: true, detoured: false };
         assert_eq!(t.on_refusal(&mut busy, &mut refused, &mut Effects::default()), Verdict::Hold);
     }
 

@@ -2,7 +2,9 @@
 //!
 //! Hosts write into each frame how much its flow has left and how often the packet was sent before; queues are served by that.
 
-use super::{names_it, Arrival, Dropped, Effects, Hooks, Mechanism, Node, PortNo, PortSite, Refused, Sent, Site, Surroundings, Verdict};
+use super::{
+    names_it, Arrival, Dropped, Effects, Hooks, Mechanism, Node, PortNo, PortSite, Refused, Sent, Site, Surroundings, Verdict,
+};
 use crate::{DropReason, Unit};
 use fanin_packet::{Envelope, Kind, Shim};
 use fanin_params::{counters, names, params, Cx, Param};
@@ -274,7 +276,13 @@ mod tests {
     }
 
     /// What becomes of a packet that came by port 1 and finds no room at `port`, and which places make room.
-    fn refuse(v: &mut Vertigo, node: &mut Bench, port: u16, packet: (Envelope, Option<Shim>), detoured: bool) -> (Verdict, Vec<usize>) {
+    fn refuse(
+        v: &mut Vertigo,
+        node: &mut Bench,
+        port: u16,
+        packet: (Envelope, Option<Shim>),
+        detoured: bool,
+    ) -> (Verdict, Vec<usize>) {
         let ((mut e, mut shim), mut fx) = (packet, Effects::default());
         let packet = Arrival { id: 1, envelope: &mut e, from: Some(PortNo(1)), shim: &mut shim };
         let (port, reason) = (PortNo(port), DropReason::BUFFER_FULL);
@@ -302,7 +310,11 @@ mod tests {
         let (mut v, mut node) = (vertigo(2, 2, ServeBy::LeastLeft), bench(5));
         node.waiting = queue(&[100, 700, 900]);
         assert_eq!(refuse(&mut v, &mut node, 0, packet(1526, 500, 0), false), (Verdict::Displace, vec![2]));
-        assert_eq!(refuse(&mut v, &mut node, 0, packet(1526, 1_000, 1), false).0, Verdict::Displace, "a retransmission is boosted");
+        assert_eq!(
+            refuse(&mut v, &mut node, 0, packet(1526, 1_000, 1), false).0,
+            Verdict::Displace,
+            "a retransmission is boosted"
+        );
         let (verdict, places) = refuse(&mut v, &mut node, 0, packet(1526, 900, 0), false);
         assert!(matches!(verdict, Verdict::Detour(PortNo(1 | 3 | 4))) && places.is_empty(), "{verdict:?}");
         // Whatever the order of the queue.
@@ -317,7 +329,9 @@ mod tests {
         node.waiting = vec![packet(1526, 10, 0), packet(800, 700, 0), packet(800, 900, 0)];
         assert_eq!(refuse(&mut v, &mut node, 0, packet(1526, 500, 0), false), (Verdict::Displace, vec![2, 1]));
         node.waiting = vec![packet(1526, 10, 0), packet(800, 900, 0)];
-        assert!(matches!(refuse(&mut v, &mut node, 0, packet(1526, 500, 0), false), (Verdict::Detour(_), places) if places.is_empty()));
+        assert!(
+            matches!(refuse(&mut v, &mut node, 0, packet(1526, 500, 0), false), (Verdict::Detour(_), places) if places.is_empty())
+        );
     }
 
     /// Two of the ports to switches are drawn, each as often, and the shorter queue of both is taken; the one that refuses is not drawn.

@@ -120,7 +120,9 @@ fn headers_are_on_every_wire() {
     assert_eq!([first, between, last], [10, 40, 10].map(|gbps| tx_ps(WIRE + HEADER, gbps)));
 
     let mut capture = Capture::new(&kept.packets[..]).expect("a capture");
-    let mut places: BTreeMap<(usize, u16), BTreeMap<u32, Vec<(u32, u8)>>> = BTreeMap::new();
+    // By capture point and port: by sequence number, bytes left and times sent before of each copy.
+    type Sent = BTreeMap<u32, Vec<(u32, u8)>>;
+    let mut places: BTreeMap<(usize, u16), Sent> = BTreeMap::new();
     let (mut acks, mut again) = (0, 0);
     while let Some(frame) = capture.next_frame().expect("a frame") {
         assert_eq!(frame.data[12..14], [0xA8, 0xF6]);

@@ -25,6 +25,8 @@ per_flow = {"switch.mechanisms.rimm.neighbour": "per_flow"}
 no_fast_retransmit = {"transport.loss_detection": "rfc6675", "transport.dup_thresh": 65_535}
 in_order = {"host.reorder.timeout": "360us"}
 longer = {"host.reorder.timeout": "2ms"}
+vertigo: dict[str, Any] = {"switch.mechanisms.vertigo": {}, "switch.ttl": 250}
+drilled = {"switch.routing": {"kind": "drill", "d": 2, "m": 0}}  # forwarding by the power of two choices
 
 rows: dict[str, dict[str, Any]] = {
     "basic forwarding": {},
@@ -38,6 +40,11 @@ rows: dict[str, dict[str, Any]] = {
     "PABO, no fast retransmit": {**pabo, **no_fast_retransmit},
     "PABO, hosts put in order": {**pabo, **in_order},
     "PABO, hosts put in order, up to 2 ms": {**pabo, **longer},
+    "Vertigo": {**vertigo, **drilled, **in_order},
+    "Vertigo, hosts put in order up to 2 ms": {**vertigo, **drilled, **longer},
+    "Vertigo, no order at hosts": {**vertigo, **drilled},
+    "Vertigo, first come, first served": {**vertigo, **drilled, "switch.mechanisms.vertigo.serve": "arrival", **in_order},
+    "Vertigo, no deflection": {**vertigo, **drilled, "switch.mechanisms.vertigo.choices": 0, **in_order},
     "plain detour": plain,
     "plain detour, no fast retransmit": {**plain, **no_fast_retransmit},
     "plain detour, hosts put in order": {**plain, **in_order},
@@ -57,7 +64,7 @@ for name, changes in rows.items():
     lost = ", ".join(f"{count} {reason}" for reason, count in result.summary["drops_by_reason"].items())
     queue = next(port["max_bytes"] for port in result.summary["ports"] if port["port"] == "leaf2->h6")
     counted = result.summary["mechanisms"].values()
-    detours = sum(group.get(count, 0) for group in counted for count in ("detoured", "redetoured", "bounced"))
+    detours = sum(group.get(count, 0) for group in counted for count in ("detoured", "redetoured", "bounced", "deflected"))
     print(
         f"| {name} | {lost or 0} | {background['retransmits']}, {burst['retransmits']} "
         f"| {background['reordered']}, {burst['reordered']} "

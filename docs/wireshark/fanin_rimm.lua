@@ -20,6 +20,15 @@ rimm.fields = { kind, depth, number, port, crossing, queue, returning, inner }
 local BODY = { [0xa8f0] = 2, [0xa8f1] = 6, [0xa8f2] = 6, [0xa8f3] = 10, [0xa8f4] = 10 } -- bytes behind the EtherType
 local types = DissectorTable.get("ethertype")
 
+-- What is behind a header. Where the capture has cut the frame, zeroes stand for the rest, so that lengths are those on the wire.
+local function behind(buffer, at)
+  local missing = buffer:reported_len() - buffer:len()
+  if missing == 0 then return buffer(at):tvb() end
+  local bytes = buffer(at):bytes()
+  bytes:append(ByteArray.new(string.rep("00", missing)))
+  return bytes:tvb("Zeroes behind what was captured")
+end
+
 -- The EtherType itself is the two bytes before the buffer.
 local function dissect(value)
   return function(buffer, info, tree)
@@ -36,7 +45,7 @@ local function dissect(value)
     end
     branch:add(returning, value == 0xa8f2 or value == 0xa8f4):set_generated()
     branch:add(inner, buffer(body, 2))
-    local rest = buffer(body + 2):tvb()
+    local rest = behind(buffer, body + 2)
     if not types:try(buffer(body, 2):uint(), rest, info, tree) then
       Dissector.get("data"):call(rest, info, tree)
     end

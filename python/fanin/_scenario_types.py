@@ -1416,6 +1416,54 @@ class DibsParamsDict(TypedDict, total=False):
     unaware: Sequence[str]
 
 
+ServeBy: TypeAlias = Literal["least_left", "arrival"]
+"""In which order the packets of a class leave a port.
+
+- `least_left`: Those first whose flow has least left, boosted; of equal ones the first that came. A later packet of a flow has less left than
+- `arrival`: As they came: the header decides what is deflected alone.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class VertigoParams(Table):
+    """Where a port has no room, the packet of queue and arrival whose flow has most left to send takes another port. Source: Vertigo."""
+
+    choices: int | None = None
+    """Ports to other switches that are drawn for it; it takes the one with the shortest queue. 0: it is dropped. Source: Vertigo, its
+    simulator (2).
+
+    Default: 2. Accepted: from 0 to 64.
+    """
+
+    boost: int | None = None
+    """Each retransmission of a packet divides what counts as left by this; 1: none does. Source: Vertigo, its simulator (2; 4 and 8
+    were tried).
+
+    Default: 2. Accepted: from 1 to 256.
+    """
+
+    serve: ServeBy | None = None
+    """In which order packets leave.
+
+    Default: "least_left".
+    """
+
+    unaware: Sequence[str] | None = None
+    """Switches without Vertigo, by name, `*` stands for anything. They forward deflected packets as ever.
+
+    Default: [].
+    """
+
+
+class VertigoParamsDict(TypedDict, total=False):
+    """`VertigoParams` as a plain dictionary; the class says what each key means."""
+
+    choices: int
+    boost: int
+    serve: ServeBy
+    unaware: Sequence[str]
+
+
 Cut: TypeAlias = Literal["arriving", "either"]
 """Whose payload is cut off when a data packet finds its queue full.
 
@@ -1482,6 +1530,9 @@ class Mechanisms(Table):
     dibs: DibsParams | DibsParamsDict | None = None
     """DIBS: what finds no room takes another port, at random. Absent: it does not run."""
 
+    vertigo: VertigoParams | VertigoParamsDict | None = None
+    """Vertigo: where there is no room, the packet whose flow has most left to send takes another port. Absent: it does not run."""
+
     trimming: TrimmingParams | TrimmingParamsDict | None = None
     """Trimming: what finds no room loses its payload instead of being dropped. Absent: it does not run."""
 
@@ -1494,6 +1545,7 @@ class MechanismsDict(TypedDict, total=False):
     rimm: RimmParams | RimmParamsDict
     pabo: PaboParams | PaboParamsDict
     dibs: DibsParams | DibsParamsDict
+    vertigo: VertigoParams | VertigoParamsDict
     trimming: TrimmingParams | TrimmingParamsDict
 
 
@@ -5038,6 +5090,9 @@ __all__ = [
     "PaboParamsDict",
     "DibsParams",
     "DibsParamsDict",
+    "ServeBy",
+    "VertigoParams",
+    "VertigoParamsDict",
     "Cut",
     "TrimmingParams",
     "TrimmingParamsDict",

@@ -18,6 +18,13 @@ pytestmark = pytest.mark.native
 ROOT = Path(__file__).parents[2]
 LUA = ROOT / "docs" / "wireshark" / "fanin_rimm.lua"
 PDN_LUA = ROOT / "docs" / "wireshark" / "fanin_pdn.lua"
+SHIMS_LUA = ROOT / "docs" / "wireshark" / "fanin_shims.lua"
+RIVALS: dict[str, dict[str, Any]] = {
+    "rimm": {"rimm": {"alpha": "40 packets"}},
+    "dibs": {"dibs": {}},
+    "pabo": {"pabo": {"lower": "20 packets", "upper": "60 packets"}},
+    "vertigo": {"vertigo": {}},
+}
 
 
 def scenario(ip: str, **more: Any) -> fanin.Scenario:
@@ -84,6 +91,55 @@ def test_wireshark_shows_headers_and_the_packets_behind_them(ip: str, more: dict
     assert {int(row["rimm.queue"]) for row in messages} <= set(range(36, 45)), "a crossing is seen when the next packet leaves"
     warnings = tshark(ran.path / "packets.pcapng", *scripts, "-q", "-z", "expert,warn")
     assert not [line for line in warnings if "alformed" in line or "hecksum" in line], warnings
+
+
+def rival(key: str, telemetry: dict[str, Any]) -> fanin.Scenario:
+    """Return the incast with another mechanism at all switches, whose ports hold few packets."""
+    document = scenario("v4").to_dict()
+    document["switch"] = {"buffer": {"kind": "static", "per_port": "80 packets"}, "mechanisms": RIVALS[key]}
+    document["host"] = {"reorder": {"timeout": "1ms"}}
+    document["telemetry"] = {"sample": "off", **telemetry}
+    return fanin.Scenario(document)
+
+
+@pytest.mark.skipif(not TSHARK, reason="tshark is not installed: make install-tshark")
+@pytest.mark.parametrize("snap", [None, "110B"])
+@pytest.mark.parametrize(("key", "field"), [("rimm", "rimm.kind"), ("pabo", "pabo.bounces"), ("vertigo", "vertigo.left")])
+def test_wireshark_shows_other_headers_and_lengths_of_cut_frames(
+    key: str, field: str, snap: str | None, tmp_path: Path
+) -> None:
+    capture = {"links": ["leaf2->spine*", "spine*->leaf2"], **({"snap": snap} if snap else {})}
+    ran = fanin.run(rival(key, {"capture": capture}), tmp_path / "out", progress=False)
+    scripts = ["-X", f"lua_script:{LUA}", "-X", f"lua_script:{SHIMS_LUA}"]
+    fields = [field, "vertigo.again", "frame.len", "tcp.len", "ip.len", "tcp.hdr_len"]
+    each = [word for name in fields for word in ("-e", name)]
+    lines = tshark(ran.path / "packets.pcapng", *scripts, "-Y", f"{key} && tcp", "-T", "fields", *each)
+    rows = [dict(zip(fields, line.split("\t"), strict=True)) for line in lines]
+    assert len(rows) > 50
+    if key == "vertigo":
+        assert len(rows) == ran.manifest["files"]["packets"], "every frame has a header"
+        assert {int(row[field]) for row in rows} >= {0, 60_000}
+        assert all(int(row[field]) <= 60_000 and row["vertigo.again"] for row in rows)
+    if key == "pabo":
+        assert max(int(row[field]) for row in rows) > 1
+    data = [row for row in rows if int(row["tcp.len"]) > 1_000]
+    assert data, "full segments"
+    for row in data:
+        length = int(row["ip.len"]) - 20 - int(row["tcp.hdr_len"])
+        assert int(row["tcp.len"]) == length, "as on the wire, whatever was kept of the frame"
+
+
+@pytest.mark.parametrize("key", ["dibs", "vertigo"])
+def test_explain_and_the_page_show_detours_of_rivals(key: str, tmp_path: Path) -> None:
+    ran = fanin.run(rival(key, {"hosts": ["*"]}), tmp_path / "out", progress=False)
+    counted = ran.summary["mechanisms"][key]
+    found = detours.each(ran.scan("hops"))
+    assert 0 < found.height <= counted["detoured" if key == "dibs" else "deflected"]
+    flow = int(found["flow"].mode().sort()[0])
+    assert "detour" in ran.explain(flow).text
+    page = ran.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert '<section id="detours">' in page
+    assert f"<h2>{key.upper() if key == 'dibs' else 'Vertigo'}</h2>" in page
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,11 @@
-//! Shims: headers that switches put into a frame for other switches, and what an envelope says of them.
+//! Shims: headers that switches and hosts put into a frame for switches, and what an envelope says of them.
 
 use crate::Envelope;
 
 /// Bytes that a shim has at most behind its EtherType.
 pub const SHIM_BODY: usize = 11;
 
-/// What travels in a frame besides its packet: headers of switches, a control message. One byte.
+/// What travels in a frame besides its packet: a shim, a control message. One byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Extra(u8);
 
@@ -33,7 +33,7 @@ impl Extra {
     }
 }
 
-/// A header that one switch puts into a frame and another takes off. On the wire it stands where the EtherType was, which
+/// A header that a switch or a host puts into a frame, for switches. On the wire it stands where the EtherType was, which
 /// follows it, as with a VLAN tag: its own EtherType (2 B), then its body.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Shim {

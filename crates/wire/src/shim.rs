@@ -1,12 +1,14 @@
-//! Headers that switches put before the EtherType of a frame, as bytes. Source: RIMM §III, PABO §III; the papers name no EtherTypes.
+//! Headers that switches and hosts put before the EtherType of a frame, as bytes. Source: RIMM §III, PABO §III, Vertigo; the
+//! papers name no EtherTypes.
 //!
 //! A header is an EtherType of its own and a body, and the frame's EtherType follows, as behind a VLAN tag.
 
 use crate::control::{ether_type, MACS};
 
 /// EtherTypes of headers, with the bytes that follow each of them before the frame's own: a depth; a depth and a number, on
-/// the way out and back; a message, on the way out and back; how often a packet was bounced. None is registered.
-const BODIES: [(u16, usize); 6] = [(0xA8F0, 2), (0xA8F1, 6), (0xA8F2, 6), (0xA8F3, 10), (0xA8F4, 10), (0xA8F5, 2)];
+/// the way out and back; a message, on the way out and back; how often a packet was bounced; by hosts, what its flow has left and
+/// how often it was sent before. None is registered.
+const BODIES: [(u16, usize); 7] = [(0xA8F0, 2), (0xA8F1, 6), (0xA8F2, 6), (0xA8F3, 10), (0xA8F4, 10), (0xA8F5, 2), (0xA8F6, 6)];
 
 /// Puts a header before the EtherType of a frame, behind any VLAN tags.
 ///

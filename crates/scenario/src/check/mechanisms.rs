@@ -37,6 +37,8 @@ pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network
         mechanisms.keys_at(nodes.get(node.index()).map_or("", |(name, _)| *name))
     };
     let mut sent = Signals::NONE;
+    let header_bytes = settings.mechanisms().iter().map(|(_, mechanisms)| mechanisms.header_bytes()).max().unwrap_or(0);
+    let headers = settings.mechanisms().into_iter().find_map(|(entry, mechanisms)| Some((entry, mechanisms.with_headers()?)));
     for (entry, mechanisms) in settings.mechanisms() {
         let here = |node: &NodeId| settings.exceptions.switch(*node) == entry;
         let switches: Vec<&str> =
@@ -58,13 +60,24 @@ pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network
             circle: &|| network?.circle(),
             classes_in_use: &classes,
             fifo_nics: parts.host.as_ref().is_some_and(|host| matches!(host.nic, Nic::Fifo(_))),
+            puts_in_order: parts.host.as_ref().is_some_and(|host| host.reorder.is_some()),
+            header_bytes,
             marking_drops: settings.ports_with(entry).any(|port| port.marking.drops()),
             transports: &transports,
             all_traffic: parts.all_traffic,
             nodes: &nodes,
             switches: &switches,
         };
-        at_setting(entry, "mechanisms", cx, |cx| mechanisms.check(&around, cx));
+        at_setting(entry, "mechanisms", cx, |cx| {
+            mechanisms.check(&around, cx);
+            if let (Some((_, first)), Some(key)) = (headers.filter(|(other, _)| *other != entry), mechanisms.with_headers()) {
+                if first != key {
+                    let message =
+                        format!("puts headers into frames, as {first} does at other switches, and a frame has one at most");
+                    cx.key(key, |cx| cx.error(None, message, Some(format!("{first} or {key} at all switches"))).severity);
+                }
+            }
+        });
         sent = sent.with(mechanisms.signals());
     }
     for (name, config) in used {

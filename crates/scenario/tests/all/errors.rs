@@ -806,4 +806,35 @@ fn bounces_without_a_range_and_a_second_header() {
     let found = wrong(&[], "[switch]\nmechanisms.rimm = {}\nmechanisms.pabo = {}\n");
     let expected = "puts headers into frames, as rimm does, and a frame has one at most; accepted: either rimm or pabo";
     assert!(found.contains("switch.mechanisms.pabo") && found.contains(expected), "{found}");
+    // At other switches too: what one puts into a frame the other would take for none.
+    let fabric = "[topology]\nkind = \"leaf_spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\n[switch.mechanisms.vertigo]\n\
+                  [[switch.except]]\ntier = 1\nmechanisms.pabo = {}\n\
+                  [[traffic]]\nkind = \"incast\"\nreceiver = \"h3\"\nsize = \"10KB\"\n";
+    let found = fanin_scenario::Scenario::from_toml(fabric, std::path::Path::new(".")).expect_err("two headers");
+    let found = fanin_scenario::render(&found, "s.toml");
+    let expected = "puts headers into frames, as vertigo does at other switches, and a frame has one at most; accepted: vertigo or pabo at all switches";
+    assert!(found.contains("switch.except[0].mechanisms.pabo") && found.contains(expected), "{found}");
+}
+
+/// The headroom of PFC counts the headers of others.
+#[test]
+fn frames_of_lossless_classes_are_longer_by_the_headers_of_mechanisms() {
+    let with = |other: &str, pfc: &str| {
+        let text = format!(
+            "[topology]\nkind = \"leaf_spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 2\n\
+             [switch]\nbuffer = \"unlimited\"\nmechanisms.pfc = {{ memory = \"20MB\"{pfc} }}\n{other}\n\
+             [[traffic]]\nkind = \"incast\"\nreceiver = \"h3\"\nsize = \"10KB\"\n"
+        );
+        let problems = fanin_scenario::Scenario::from_toml(&text, std::path::Path::new(".")).err().unwrap_or_default();
+        fanin_scenario::render(&problems, "s.toml")
+    };
+    for (other, bytes) in [("rimm", 1526), ("pabo", 1522), ("vertigo", 1526)] {
+        let other = format!("mechanisms.{other} = {{}}");
+        let found = with(&other, "");
+        let expected = format!("is less than the largest frame of the traffic, {bytes} B: the headroom is too small by as much");
+        assert!(found.contains("switch.mechanisms.pfc.max_frame") && found.contains(&expected), "{other}: {found}");
+        assert_eq!(with(&other, &format!(", max_frame = \"{bytes}B\"")), "");
+        assert_eq!(with(&other, ", headroom = \"100KB\""), "", "an amount of the user's own");
+    }
+    assert_eq!(with("mechanisms.dibs = {}", ""), "");
 }

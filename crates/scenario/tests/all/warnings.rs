@@ -532,5 +532,60 @@ fn a_bound_for_detours_that_no_header_can_state() {
     };
     let said = "switch.mechanisms.rimm.room, line 7: \"6MB\" has no effect: no header can state more than 5242800B, 65535 cells of switch.cell";
     assert!(with("6MB").contains(said), "{}", with("6MB"));
+    let said = "is less than a frame of 1518 B: a neighbour in whose queue one waits gets no detours; more than 1518 B";
+    assert!(with("1517B").contains(said) && !with("1518B").contains("rimm.room"), "{}", with("1517B"));
     assert!(!with("5MB").contains("rimm.room"), "{}", with("5MB"));
+}
+
+/// Detours that nobody takes: the neighbours are hosts, or do not run what they must, or the time to live is too short.
+#[test]
+fn detours_without_a_neighbour_or_hops() {
+    let on = |topology: &str, switch: &str| {
+        warnings(&format!(
+            "[topology]\n{topology}\n[switch]\n{switch}\n[host]\nreorder = {{}}\n[[traffic]]\nkind = \"incast\"\nreceiver = \"h3\"\nsize = \"10KB\"\n"
+        ))
+    };
+    let fabric = "kind = \"leaf_spine\"\nleaves = 2\nspines = 2\nhosts_per_leaf = 2";
+    let single = "kind = \"single_switch\"\nhosts = 4";
+    let small = |key: &str, more: &str| match key {
+        "rimm" => format!("buffer = {{ kind = \"static\", per_port = \"2MB\" }}\nmechanisms.rimm = {{ {more} }}"),
+        _ => format!("mechanisms.{key} = {{ {more} }}"),
+    };
+    for key in ["rimm", "pabo", "dibs", "vertigo"] {
+        let found = on(single, &small(key, ""));
+        assert!(
+            found.contains(&format!("switch.mechanisms.{key}")) && found.contains("has no effect: no neighbour is a switch"),
+            "{found}"
+        );
+        assert!(!on(fabric, &small(key, "")).contains("no neighbour"), "{}", on(fabric, &small(key, "")));
+    }
+    assert!(!on(single, &small("vertigo", "choices = 0")).contains("no neighbour"), "nothing is deflected");
+    for key in ["rimm", "pabo"] {
+        let found = on(fabric, &small(key, "unaware = [\"spine*\"]"));
+        let expected = format!(
+            "has no effect: no neighbour has {key}, so that none gets packets; {key} at both ends of a link between switches"
+        );
+        assert!(found.contains(&expected), "{found}");
+        let ttl = |ttl: u8| on(fabric, &format!("ttl = {ttl}\n{}", small(key, "")));
+        let expected = "has no effect: a packet must have 8 hops left, and hosts send with switch.ttl = 8; switch.ttl = 9 at the first switch of a way, \
+                        one more for each further one, and two for each further detour";
+        assert!(ttl(8).contains(expected) && !ttl(9).contains("hops"), "{}", ttl(8));
+    }
+    // Unaware neighbours get packets of these.
+    assert!(["dibs", "vertigo"].iter().all(|key| !on(fabric, &small(key, "unaware = [\"spine*\"]")).contains("no neighbour")));
+    let found = on(&fabric.replace("leaves = 2", "leaves = 3"), &small("rimm", "unaware = [\"spine1\", \"leaf1\", \"leaf2\"]"));
+    assert!(!found.contains("no neighbour"), "leaf0 and spine0 have each other: {found}");
+}
+
+/// Queues by what is left turn flows around, which hosts should put right.
+#[test]
+fn queues_that_reorder_and_hosts_that_do_not_put_in_order() {
+    let vertigo = |keys: &str, host: &str| {
+        let text = format!("[switch]\nmechanisms.vertigo = {{ {keys} }}\n");
+        changed(&[("[switch]\n", &text)], host)
+    };
+    let said = "\"least_left\" lets packets of a flow overtake each other, and hosts do not put them in order; host.reorder = { timeout = \"360us\" }";
+    assert!(vertigo("", "").contains(said), "{}", vertigo("", ""));
+    assert!(!vertigo("", "[host]\nreorder = {}\n").contains("overtake"));
+    assert!(!vertigo("serve = \"arrival\"", "").contains("overtake"));
 }

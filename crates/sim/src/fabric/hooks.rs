@@ -3,7 +3,7 @@
 use super::switch::{Fabric, Plain, Refusal, SwitchNode};
 use super::table::Fib;
 use crate::core::Core;
-use fanin_packet::{Control, Envelope, Extra, Header, Kind, Packet, PacketId};
+use fanin_packet::{Control, Envelope, Extra, Header, Kind, Packet, PacketId, Shim};
 use fanin_switch::{
     message_frame, Arrival, DropReason, Dropped, Effect, Effects, Hooks, MechanismState, Message, Node, PortNo, PortView,
 };
@@ -52,6 +52,24 @@ impl Node for Here<'_> {
         let class = self.core.ports[l].explicit.as_deref().map_or(0, |explicit| explicit.class_of(envelope.class));
         let own = self.core.ports[l].admission.check(&view, frame, self.core.cell);
         own.and_then(|()| self.switch.check_shared(self.core, l, class, frame)).is_ok()
+    }
+
+    fn waiting(&self, port: PortNo, class: u8) -> usize {
+        let explicit = self.core.ports[self.switch.ports[port.index()] as usize].explicit.as_deref();
+        explicit.map_or(0, |explicit| explicit.queues[explicit.class_of(class)].len())
+    }
+
+    fn waiting_at(&self, port: PortNo, class: u8, place: usize) -> Option<(Envelope, Option<Shim>)> {
+        let explicit = self.core.ports[self.switch.ports[port.index()] as usize].explicit.as_deref()?;
+        let packet = *explicit.queues[explicit.class_of(class)].get(place)?;
+        Some((self.core.pool[packet], self.core.pool.shim(packet)))
+    }
+
+    fn has_room_without(&mut self, port: PortNo, envelope: &Envelope, frames: &[u16]) -> bool {
+        let l = self.switch.ports[port.index()] as usize;
+        self.core.catch_up(l);
+        let class = self.core.ports[l].explicit.as_deref().map_or(0, |explicit| explicit.class_of(envelope.class));
+        self.core.has_room_without(l, class, envelope.frame, frames)
     }
 
     fn route(&mut self, envelope: &Envelope) -> Option<PortNo> {
@@ -166,7 +184,7 @@ impl Fabric {
         match verdict {
             Verdict::Pass => self.offer::<Plain>(core, out, Some(via), packet),
             Verdict::Take => drop(core.end_clone(packet)),
-            Verdict::Send | Verdict::Replace => unreachable!("{verdict:?} at route"),
+            Verdict::Send | Verdict::Displace => unreachable!("{verdict:?} at route"),
             other => self.carry_out(core, (out, Some(via)), packet, other, DropReason::NO_ROUTE),
         }
     }
@@ -188,6 +206,12 @@ impl Fabric {
     #[inline(never)]
     pub fn run_offer_hooks(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) -> bool {
         let (s, _) = core.switch_port(l);
+        if self.switches[s as usize].hooks.any(Hooks::RANKS) {
+            self.rank(core, l, packet);
+            if !self.switches[s as usize].hooks.any(Hooks::OFFER) {
+                return false;
+            }
+        }
         let (_, verdict) =
             self.ask(core, (Some(l), via), s, packet, Hooks::OFFER, |m, node, p, port, fx| m.on_offer(node, p, port, fx));
         if verdict == Verdict::Pass {
@@ -197,46 +221,60 @@ impl Fabric {
         true
     }
 
+    /// Packets of port `l` leave by rank: that of one that is offered to it. From the second one that waits on, departures are events.
+    fn rank(&self, core: &mut Core, l: usize, packet: PacketId) {
+        let (s, _) = core.switch_port(l);
+        let shim = core.pool.shim(packet);
+        let mut ranking = self.switches[s as usize].mechanisms.iter().filter(|m| m.hooks().any(Hooks::RANKS));
+        let rank = ranking.next().map_or(0, |mechanism| mechanism.rank(&core.pool[packet], shim.as_ref()));
+        core.pool.set_rank(packet, rank);
+        core.catch_up(l);
+        if core.links[l].queue_packets() > 0 {
+            core.make_explicit(l);
+        }
+    }
+
     /// Port `l` does not accept a packet: which mechanism has what use for it.
     pub fn run_refusal_hooks(
         &mut self,
         core: &mut Core,
         (l, via): (usize, Option<usize>),
         packet: PacketId,
-        tail: Option<PacketId>,
         view: &PortView,
         refusal: Refusal,
     ) -> (usize, Verdict) {
-        if self.detouring {
-            return (0, Verdict::Pass); // a packet is detoured once at a switch
-        }
         let (s, _) = core.switch_port(l);
-        let tail = tail.map(|tail| core.pool[tail]);
-        self.ask(core, (Some(l), via), s, packet, Hooks::REFUSAL, |m, node, p, port, fx| {
+        let detoured = self.detouring;
+        let hook = if detoured { Hooks::DETOURED } else { Hooks::REFUSAL };
+        self.ask(core, (Some(l), via), s, packet, hook, |m, node, p, port, fx| {
             let packet = Arrival { id: p.id, envelope: &mut *p.envelope, from: p.from, shim: &mut *p.shim };
             let Refusal { reason, room } = refusal;
-            let mut refused = Refused { packet, port, view: *view, reason, room, tail: tail.as_ref() };
-            m.on_refusal(node, &mut refused, fx)
+            let mut refused = Refused { packet, port, view: *view, reason, room, detoured };
+            let verdict = m.on_refusal(node, &mut refused, fx);
+            debug_assert!(!detoured || !matches!(verdict, Verdict::Detour(_)), "a packet is detoured once at a switch");
+            verdict
         })
     }
 
-    /// The last packet of a queue of port `l`, whose place another has taken at the wish of mechanism `i`.
-    pub fn run_tail_hook(&mut self, core: &mut Core, l: usize, tail: PacketId, i: usize) {
+    /// A packet has left a queue of port `l` to make room for another, at the wish of mechanism `i`.
+    pub fn run_displaced_hook(&mut self, core: &mut Core, l: usize, packet: PacketId, i: usize) {
         let (s, port) = core.switch_port(l);
-        let (mut envelope, mut shim) = (core.pool[tail], core.pool.shim(tail));
+        let for_detoured = self.detouring;
+        let (mut envelope, mut shim) = (core.pool[packet], core.pool.shim(packet));
         let verdict = self.with_mechanisms(core, s, |mechanisms, here, fx| {
             fx.mechanism = i as u8;
-            let mut arrival = Arrival { id: tail, envelope: &mut envelope, from: None, shim: &mut shim };
-            let verdict = mechanisms[i].on_tail(here, &mut arrival, port, fx);
-            here.core.pool[tail] = envelope;
+            let mut arrival = Arrival { id: packet, envelope: &mut envelope, from: None, shim: &mut shim };
+            let verdict = mechanisms[i].on_displaced(here, &mut arrival, port, for_detoured, fx);
+            here.core.pool[packet] = envelope;
             if let Some(shim) = shim {
-                here.core.pool.keep_shim(tail, shim);
+                here.core.pool.keep_shim(packet, shim);
             }
             verdict
         });
+        debug_assert!(!for_detoured || !matches!(verdict, Verdict::Detour(_)), "a packet is detoured once at a switch");
         match verdict {
             Verdict::Hold => {} // it has its stamp
-            other => self.carry_out(core, (l, None), tail, other, DropReason::BUFFER_FULL),
+            other => self.carry_out(core, (l, None), packet, other, DropReason::BUFFER_FULL),
         }
     }
 
@@ -379,7 +417,7 @@ impl Fabric {
         reason: DropReason,
     ) {
         match verdict {
-            Verdict::Pass | Verdict::Replace => self.drop_packet(core, l, packet, reason),
+            Verdict::Pass | Verdict::Displace => self.drop_packet(core, l, packet, reason),
             Verdict::Drop(reason) => self.drop_packet(core, l, packet, reason),
             Verdict::Hold => core.stamp_at(l, packet),
             Verdict::Take => unreachable!("{verdict:?} at a port"),

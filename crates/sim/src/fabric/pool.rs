@@ -23,6 +23,8 @@ pub struct Pool {
     messages: Table<PacketId>,
     /// By packet, the headers of switches in its frame, where its envelope says that there are any.
     shims: Table<Shim>,
+    /// By packet, its rank at the port that it was offered to last, where packets leave by rank.
+    ranks: Table<u32>,
     /// Places that hold control messages.
     control: u64,
 }
@@ -156,6 +158,17 @@ impl Pool {
         self.shims[id as usize] = shim;
     }
 
+    /// Its rank at the port that it was offered to last, where packets leave by rank.
+    pub fn rank(&self, id: PacketId) -> u32 {
+        self.ranks[id as usize]
+    }
+
+    /// Keeps that.
+    pub fn set_rank(&mut self, id: PacketId, rank: u32) {
+        self.ranks.grow(id as usize + 1, 0);
+        self.ranks[id as usize] = rank;
+    }
+
     /// A packet leaves a port at which `queue_bytes` stay behind: its shim says so, where it has a place for it.
     pub fn write_depth(&mut self, id: PacketId, queue_bytes: u64) {
         if self[id].extra.shim() > 0 {
@@ -166,7 +179,7 @@ impl Pool {
     /// Bytes held, the most there ever were.
     pub fn bytes(&self) -> usize {
         let ids = self.free.capacity() + self.messages.capacity();
-        let shims = self.shims.capacity() * std::mem::size_of::<Shim>();
+        let shims = self.shims.capacity() * std::mem::size_of::<Shim>() + self.ranks.capacity() * std::mem::size_of::<u32>();
         self.envelopes.capacity() * BYTES_EACH + ids * std::mem::size_of::<PacketId>() + shims
     }
 

@@ -1,6 +1,7 @@
 //! The cold half of an output port: counters, marking state, and the queues of ports that need departures as events.
 
 use super::link::Link;
+use super::pool::Pool;
 use fanin_packet::{Envelope, PacketId};
 use fanin_switch::{Admission, MarkVerdict, Marker, PortNo, PortView, Scheduler, Unit, View};
 use fanin_telemetry::Name;
@@ -90,6 +91,10 @@ pub struct Explicit {
     pub packets: u32,
     /// By class, where the marking policy decides at the head of the queue. Departures are always events there.
     pub heads: Option<Box<[Heads]>>,
+    /// Packets of a class leave by rank.
+    pub ranked: bool,
+    /// `heads` or `ranked`: more is to be done when a packet joins.
+    besides: bool,
 }
 
 /// What a policy that decides at the head of a queue asks about it besides.
@@ -102,8 +107,9 @@ pub struct Heads {
 }
 
 impl Explicit {
-    /// Empty queues of this discipline. `heads`: the marking policy decides at the head of a queue.
-    pub fn new(scheduler: Scheduler, always: bool, heads: bool) -> Self {
+    /// Empty queues of this discipline. `heads`: the marking policy decides at the head of a queue; `ranked`: packets of a class leave
+    /// by rank.
+    pub fn new(scheduler: Scheduler, always: bool, heads: bool, ranked: bool) -> Self {
         let classes = scheduler.classes();
         Explicit {
             always: always || heads,
@@ -117,7 +123,57 @@ impl Explicit {
             bytes: 0,
             packets: 0,
             heads: heads.then(|| vec![Heads::default(); classes].into()),
+            ranked,
+            besides: heads || ranked,
         }
+    }
+
+    /// A packet joins the queue of a class.
+    #[inline(always)]
+    pub fn join(&mut self, pool: &Pool, class: usize, (packet, frame): (PacketId, u16), now: Time) {
+        self.queues[class].push_back(packet);
+        self.scheduler.enqueue(class, frame);
+        self.bytes += u64::from(frame);
+        self.packets += 1;
+        if self.besides {
+            self.join_besides(pool, class, now);
+        }
+    }
+
+    #[inline(never)]
+    fn join_besides(&mut self, pool: &Pool, class: usize, now: Time) {
+        let queue = &mut self.queues[class];
+        let Some(last) = queue.len().checked_sub(1) else { return };
+        let packet = queue[last];
+        let mut place = last;
+        if self.ranked {
+            queue.pop_back();
+            let rank = pool.rank(packet);
+            place = queue.partition_point(|other| pool.rank(*other) <= rank);
+            queue.insert(place, packet);
+            if place < last {
+                self.scheduler.moved(class, place);
+            }
+        }
+        if let Some(heads) = self.heads.as_deref_mut() {
+            heads[class].joined.insert(place, now);
+            heads[class].bytes += u64::from(pool[packet].frame);
+        }
+    }
+
+    /// A packet leaves the queue of a class from wherever it stands; gives its frame bytes, `None` where it is not there.
+    pub fn take_out(&mut self, pool: &Pool, class: usize, packet: PacketId) -> Option<u16> {
+        let place = self.queues[class].iter().position(|other| *other == packet)?;
+        let frame = pool[packet].frame;
+        self.queues[class].remove(place);
+        self.scheduler.removed(class, place, frame);
+        self.bytes -= u64::from(frame);
+        self.packets -= 1;
+        if let Some(heads) = self.heads.as_deref_mut() {
+            heads[class].joined.remove(place);
+            heads[class].bytes -= u64::from(frame);
+        }
+        Some(frame)
     }
 
     /// From now on these classes wait; the last queue waits with any that belongs to it.

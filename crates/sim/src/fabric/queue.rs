@@ -8,7 +8,6 @@
 use super::link::flag;
 use super::switch::{Fabric, Refusal};
 use crate::core::{full_queue, Core};
-use crate::ledger::Fate;
 use fanin_packet::PacketId;
 use fanin_switch::{DropReason, Head, Hooks, MarkVerdict, PortView, Verdict};
 use fanin_units::{Span, Time};
@@ -54,41 +53,13 @@ impl Fabric {
         }
         core.make_explicit(l); // what waits may change its place
         let frame = core.pool[packet].frame;
-        let tail = core.ports[l].explicit.as_deref().and_then(|e| e.queues[class].back().copied()).filter(|_| refusal.room);
-        let (i, verdict) = self.run_refusal_hooks(core, (l, via), packet, tail, view, refusal);
-        match (verdict, tail) {
-            (Verdict::Replace, Some(tail)) => {
-                // Marking decides about the packet as if it had found the queue without the other.
-                let mut found = *view;
-                found.queue_bytes -= u64::from(frame);
-                found.queue_packets -= 1;
-                found.queue_cells -= core.cells(frame);
-                let port = &mut core.ports[l];
-                let marked = match port.marker.on_enqueue(&found, &core.pool[packet], &mut port.rng) {
-                    MarkVerdict::Pass => false,
-                    MarkVerdict::Mark(reason) => core.mark(l, packet, reason),
-                    MarkVerdict::Drop(reason) => {
-                        let refusal = Refusal { reason, room: false };
-                        return self.refuse(core, l, class, view, via, packet, refusal);
-                    }
-                };
-                core.record_arrival(l, (view.queue_bytes, view.queue_packets), packet, frame, (marked, Fate::Replaces));
-                let now = core.now;
-                if let Some(explicit) = core.ports[l].explicit.as_deref_mut() {
-                    explicit.queues[class].back_mut().into_iter().for_each(|place| *place = packet);
-                    let heads = explicit.heads.as_deref_mut().and_then(|heads| heads[class].joined.back_mut());
-                    heads.into_iter().for_each(|joined| *joined = now);
-                }
-                let result = core.ledger.tables.queue_dequeued(tail, false, None); // nothing marks it when it leaves
-                core.check(result);
-                self.run_tail_hook(core, l, tail, i);
-            }
-            (verdict, _) => {
-                // The row is that of the whole packet, whatever a mechanism has made of it.
-                core.note_refusal(l, view, packet, frame, refusal.room);
-                self.carry_out(core, (l, via), packet, verdict, refusal.reason);
-            }
+        let (i, verdict) = self.run_refusal_hooks(core, (l, via), packet, view, refusal);
+        if verdict == Verdict::Displace {
+            return self.displace(core, (l, class), view, via, packet, i);
         }
+        // The row is that of the whole packet, whatever a mechanism has made of it.
+        core.note_refusal(l, view, packet, frame, refusal.room);
+        self.carry_out(core, (l, via), packet, verdict, refusal.reason);
     }
 
     /// An accepted packet joins its queue, or leaves at once where the wire is free.
@@ -116,14 +87,7 @@ impl Fabric {
             return core.push(l, packet, frame);
         }
         let Some(explicit) = port.explicit.as_deref_mut() else { return };
-        explicit.queues[class].push_back(packet);
-        explicit.scheduler.enqueue(class, frame);
-        explicit.bytes += u64::from(frame);
-        explicit.packets += 1;
-        if let Some(heads) = explicit.heads.as_deref_mut() {
-            heads[class].joined.push_back(core.now);
-            heads[class].bytes += u64::from(frame);
-        }
+        explicit.join(&core.pool, class, (packet, frame), core.now);
         let (bytes, packets) = (u32::try_from(explicit.bytes), explicit.packets);
         let sendable = !explicit.is_closed(class);
         if bytes.is_err() {

@@ -126,8 +126,8 @@ impl Hosts {
             if full {
                 drop_at_host(core, nic, packet);
             } else {
-                bytes += u32::from(core.pool[packet].frame);
                 self.transmit(core, host, nic, packet);
+                bytes += u32::from(core.pool[packet].frame);
             }
             if payload >= limit {
                 break;

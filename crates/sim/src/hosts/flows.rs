@@ -273,6 +273,9 @@ impl Hosts {
             }
         }
         let Some((end, flow)) = self.ends.remove(id) else { return };
+        if let Some(headers) = self.headers.as_deref_mut() {
+            headers.forget(end.flow, side(id));
+        }
         self.signals.add(&end.protocol.signals());
         self.reordering.add(&end.order.counts());
         if let Some(flow) = flow {

@@ -7,6 +7,7 @@ pub mod ends;
 pub mod fifo;
 mod flows;
 mod follow;
+pub mod header;
 mod ideal;
 pub mod order;
 pub mod pause;
@@ -25,6 +26,7 @@ use fanin_traffic::FlowSpec;
 use fanin_transport::{Event, Kinds, SignalCounts, TransportConfig};
 use fanin_units::{FlowId, Time};
 use fifo::Standing;
+use header::Headers;
 use order::Reordering;
 use pause::{NicGate, GATE};
 use receive::Receivers;
@@ -88,6 +90,10 @@ pub struct Hosts {
     pub reordering: Reordering,
     /// What waits between NIC and transport, where packets may wait there.
     pub receivers: Option<Box<Receivers>>,
+    /// What hosts put into frames for switches, where these want it.
+    pub headers: Option<Box<Headers>>,
+    /// Packets get headers when they go to a NIC, or are observed.
+    pub at_nic: bool,
 }
 
 impl Hosts {
@@ -365,11 +371,28 @@ impl Hosts {
     #[inline(always)]
     fn transmit(&mut self, core: &mut Core, host: u32, nic: usize, packet: PacketId) {
         core.ledger.totals.sent += 1;
-        if core.ledger.observed {
-            self.observe_sent(core, host, nic, packet);
+        if self.at_nic {
+            self.at_nic(core, host, nic, packet);
         }
         core.catch_up(nic);
         core.send(nic, packet, None);
+    }
+
+    /// The same where hosts put headers into frames, or packets are observed.
+    #[cold]
+    #[inline(never)]
+    fn at_nic(&mut self, core: &mut Core, host: u32, nic: usize, packet: PacketId) {
+        if let Some(headers) = self.headers.as_deref_mut() {
+            let envelope = &core.pool[packet];
+            let end = self.ends.of(envelope.flow, envelope.to.other()).map(|id| &self.ends[id]);
+            let size = end.map_or(0, |end| if end.sends_data { end.size } else { end.request });
+            let shim = headers.of(envelope, core.pool.header(packet), size);
+            core.pool[packet].set_shim(Some(&shim));
+            core.pool.keep_shim(packet, shim);
+        }
+        if core.ledger.observed {
+            self.observe_sent(core, host, nic, packet);
+        }
     }
 
     /// A timer of an end is due. Entries that the end has moved since are stale.
@@ -440,8 +463,8 @@ fn timer_key(host: u32, flow: FlowId, side: Side, what: u64) -> (u32, u64) {
 #[inline(always)]
 fn observe_delivery(core: &mut Core, host: u32, packet: PacketId) {
     if core.ledger.observed {
-        let copy = core.pool.packet(packet);
-        let result = core.ledger.record_delivery(core.now, host, packet, &copy);
+        let (copy, shim) = (core.pool.packet(packet), core.pool.shim(packet));
+        let result = core.ledger.record_delivery(core.now, host, packet, (&copy, shim));
         core.check(result);
     }
 }

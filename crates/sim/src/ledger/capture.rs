@@ -123,12 +123,20 @@ impl Capturing {
         })))
     }
 
-    fn push(&mut self, time: Time, packet: &Packet, stamp: Stamp, (interface, direction): (u32, Direction)) {
+    fn push(
+        &mut self,
+        time: Time,
+        (packet, shim): (&Packet, Option<Shim>),
+        stamp: Stamp,
+        (interface, direction): (u32, Direction),
+    ) {
+        let mut packet = *packet;
+        packet.envelope.set_shim(None);
         let key = (time, self.known);
         self.known += 1;
         let stamp = self.stamped.then_some(stamp);
         let came_with = if direction == Direction::In { self.came_with.take() } else { None };
-        self.pending.push(Reverse(Pending { key, interface, direction, stamp, packet: *packet, shim: None, came_with }));
+        self.pending.push(Reverse(Pending { key, interface, direction, stamp, packet, shim, came_with }));
     }
 
     /// The interface of a link that is captured.
@@ -213,7 +221,7 @@ impl Capturing {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn sent(&mut self, now: Time, start: Time, host: u32, packet: &Packet) -> Result<(), TableError> {
+    pub fn sent(&mut self, (now, start): (Time, Time), host: u32, packet: (&Packet, Option<Shim>)) -> Result<(), TableError> {
         let interface = self.interfaces[host as usize];
         if interface == NONE {
             return Ok(());
@@ -230,7 +238,7 @@ impl Capturing {
         }
         if alone {
             let packet = Packet { envelope: *envelope, header: Header::Control(*control) };
-            self.push(self.arrived(now), &packet, Stamp::EMPTY, (interface, Direction::In));
+            self.push(self.arrived(now), (&packet, None), Stamp::EMPTY, (interface, Direction::In));
         } else {
             self.came_with = Some((*control, envelope.header));
         }
@@ -240,7 +248,7 @@ impl Capturing {
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn received(&mut self, now: Time, host: u32, packet: &Packet, stamp: Stamp) -> Result<(), TableError> {
+    pub fn received(&mut self, now: Time, host: u32, packet: (&Packet, Option<Shim>), stamp: Stamp) -> Result<(), TableError> {
         let interface = self.interfaces[host as usize];
         if interface != NONE {
             self.push(self.arrived(now), packet, stamp, (interface, Direction::In));

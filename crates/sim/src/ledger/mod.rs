@@ -11,7 +11,7 @@ pub use stamps::Stamps;
 pub use tables::{Aborted, Destination, Outcome, Tables, Wanted, SIZES, TABLES};
 pub use trace::{Input, Known, Seen, Trace};
 
-use fanin_packet::{Ecn, Packet, PacketId};
+use fanin_packet::{Ecn, Packet, PacketId, Shim};
 use fanin_switch::{DropReason, MarkReason};
 use fanin_telemetry::{DropRow, Name, Stamp, StampRow, TableError};
 use fanin_units::{Bytes, LinkId, Time};
@@ -113,10 +113,16 @@ impl Ledger {
     /// What a host records of a packet that has reached it, before anything else happens to it.
     #[cold]
     #[inline(never)]
-    pub fn record_delivery(&mut self, now: Time, host: u32, id: PacketId, packet: &Packet) -> Result<(), TableError> {
+    pub fn record_delivery(
+        &mut self,
+        now: Time,
+        host: u32,
+        id: PacketId,
+        (packet, shim): (&Packet, Option<Shim>),
+    ) -> Result<(), TableError> {
         let stamp = self.stamps.as_ref().map_or(Stamp::EMPTY, |stamps| stamps.of(id));
         if let Some(capture) = self.tables.capture.as_deref_mut() {
-            capture.received(now, host, packet, stamp)?;
+            capture.received(now, host, (packet, shim), stamp)?;
         }
         let Some(stamps) = self.stamps.as_mut().filter(|_| stamp.is_stamped()) else { return Ok(()) };
         stamps.clear(id);

@@ -11,6 +11,7 @@ use crate::fabric::table::Fib;
 use crate::fabric::{Fabric, FifoKind, SwitchNode};
 use crate::hosts::ends::Ends;
 use crate::hosts::fifo::Standing;
+use crate::hosts::header::Headers;
 use crate::hosts::receive::Receivers;
 use crate::hosts::{Host, Hosts};
 use crate::ledger::{Capturing, Destination, Ledger, Stamps, Tables, Totals, Trace, Wanted};
@@ -18,7 +19,7 @@ use crate::world::World;
 use fanin_engine::{Ahead, Ties, Timers, Wheel};
 use fanin_packet::Framing;
 use fanin_scenario::{Nic, PortModel, Sampling, Scenario};
-use fanin_switch::{Admission, At, Buffer, Effects, Hooks, Marker, MechanismState, PathChooser, PortNo, Scheduler};
+use fanin_switch::{Admission, At, Buffer, Effects, Hooks, Marker, MechanismState, Mechanisms, PathChooser, PortNo, Scheduler};
 use fanin_switch::{Scheduling, SharedBuffer};
 use fanin_telemetry::{Keep, Name, Registers};
 use fanin_topology::{Routes, Topology};
@@ -101,6 +102,7 @@ pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefet
         watched: watched.iter().map(|link| (*link, ports[link.index()].name.clone())).collect(),
         host_names: (0..topology.hosts.len() as u32).map(|h| topology.host_name(HostId(h)).into()).collect(),
     };
+    let at_nic = ledger.observed || host_headers(scenario).is_some();
     let nic = |node: &NodeId| {
         let nic = topology.host_link(*node).0;
         let gate = gates.contains_key(&(nic as usize)).then(Box::default);
@@ -152,6 +154,8 @@ pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefet
             after_end: BTreeMap::new(),
             signals: SignalCounts::default(),
             receivers: Receivers::new(&doc.host, topology.hosts.len(), scenario.seed()),
+            headers: host_headers(scenario),
+            at_nic,
         },
         traffic,
         informed: BTreeMap::new(),
@@ -189,6 +193,13 @@ fn switches(scenario: &Scenario) -> Vec<SwitchNode> {
         }
     };
     (0..topology.switch_count()).map(of).collect()
+}
+
+/// The headers that hosts put into frames, where a mechanism of some switch wants them.
+fn host_headers(scenario: &Scenario) -> Option<Box<Headers>> {
+    let topology = scenario.topology();
+    let switches = (topology.hosts.len()..topology.nodes.len()).map(|node| NodeId(node as u32));
+    switches.map(|node| scenario.mechanisms(node)).find_map(Mechanisms::host_header).map(Headers::new)
 }
 
 /// By switch, the buffer that its ports share, if they do. Each class of each port is a queue of its own there.
@@ -319,12 +330,12 @@ fn equip(link: &mut Link, port: &mut Port, scenario: &Scenario, id: LinkId, expl
     }
     let classes = !matches!(settings.scheduling, Scheduling::Fifo(_));
     if explicit || heads || classes || hooks != Hooks::NONE {
-        port.explicit = Some(Box::new(Explicit::new(scheduler, explicit, heads)));
+        port.explicit = Some(Box::new(Explicit::new(scheduler, explicit, heads, hooks.any(Hooks::RANKS))));
     }
-    if cells || classes {
+    if cells || classes || hooks.any(Hooks::RANKS) {
         link.flags |= flag::PIPELINE;
     }
-    if hooks.any(Hooks::OFFER) {
+    if hooks.any(Hooks::OFFER.with(Hooks::RANKS)) {
         link.flags |= flag::OFFERED;
     }
     if port.watched.is_some() {

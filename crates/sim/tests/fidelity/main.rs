@@ -26,4 +26,5 @@ mod stamps;
 mod tcp_laws;
 mod ties;
 mod trimming;
+mod vertigo;
 mod watchdog;

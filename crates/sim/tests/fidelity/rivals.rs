@@ -1,4 +1,4 @@
-//! DIBS, PABO, DRILL and the buffer of hosts that puts packets in order, in a network: a detour loses and doubles nothing, ends by the time to live, and is accounted for.
+//! DIBS, PABO, Vertigo, DRILL and the buffer of hosts that puts packets in order, in a network: a detour loses and doubles nothing, ends by the time to live, and is accounted for.
 
 use crate::common::*;
 use crate::random::{classes, fifo};
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Three leaves of four hosts, three spines; ports hold 60 packets. 8 hosts send to h11, whose port is the bottleneck.
-fn fabric(switch: &str, transport: &str, more: &str) -> String {
+pub fn fabric(switch: &str, transport: &str, more: &str) -> String {
     format!(
         r#"
         duration = "60ms"
@@ -46,7 +46,7 @@ fn fabric(switch: &str, transport: &str, more: &str) -> String {
     )
 }
 
-fn counts(world: &World, group: &str) -> BTreeMap<&'static str, u64> {
+pub fn counts(world: &World, group: &str) -> BTreeMap<&'static str, u64> {
     let groups = world.mechanism_counts();
     let found = groups.iter().find(|g| g.name == group);
     found.iter().flat_map(|group| group.counters.iter().map(|(def, n)| (def.name, *n))).collect()
@@ -75,7 +75,7 @@ fn play(text: &str) -> Outcome {
 }
 
 /// The most links that a packet has crossed.
-fn most_links(kept: &Kept) -> u32 {
+pub fn most_links(kept: &Kept) -> u32 {
     let mut crossed: BTreeMap<u64, u32> = BTreeMap::new();
     kept.hops.iter().for_each(|hop| *crossed.entry(hop.packet).or_default() += 1);
     crossed.into_values().max().unwrap_or(0)
@@ -190,13 +190,24 @@ fn rivals() -> impl Strategy<Value = String> {
         select(vec!["\"linear\"", "\"exponential\"", "{ kind = \"exponential\", lambda = 0.5 }"]),
     );
     let pabo = pabo.prop_map(|((lower, upper), growth)| format!("lower = \"{lower}\", upper = \"{upper}\", growth = {growth}"));
-    (prop_oneof![unaware.prop_map(|keys| format!("dibs = {{ {keys} }}")), pabo.prop_map(|keys| format!("pabo = {{ {keys} }}"))])
-        .prop_map(|table| format!("mechanisms.{table}\n"))
+    let vertigo = (select(vec![0, 1, 2, 9]), select(vec![1, 2, 16]), select(vec!["least_left", "arrival"]), unaware.clone());
+    let vertigo = vertigo.prop_map(|(choices, boost, serve, unaware)| {
+        format!(
+            "choices = {choices}, boost = {boost}, serve = \"{serve}\"{}{unaware}",
+            if unaware.is_empty() { "" } else { ", " }
+        )
+    });
+    prop_oneof![
+        1 => unaware.prop_map(|keys| format!("dibs = {{ {keys} }}")),
+        1 => pabo.prop_map(|keys| format!("pabo = {{ {keys} }}")),
+        2 => vertigo.prop_map(|keys| format!("vertigo = {{ {keys} }}")),
+    ]
+    .prop_map(|table| format!("mechanisms.{table}\n"))
 }
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 150,
+        cases: 220,
         failure_persistence: None,
         max_shrink_iters: 100,
         rng_seed: proptest::test_runner::RngSeed::Fixed(20_17),

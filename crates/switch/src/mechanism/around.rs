@@ -1,6 +1,6 @@
 //! What a scenario has around its switches' mechanisms, and the checks that several of them share.
 
-use super::{names_it, Site};
+use super::{names_it, PortSite, Site};
 use fanin_packet::{Framing, Signals};
 use fanin_params::{pattern, Cx, Node as Value, Param};
 use fanin_units::Amount;
@@ -26,6 +26,10 @@ pub struct Surroundings<'a> {
     pub classes_in_use: &'a [u8],
     /// The NICs of hosts are queues, first in, first out.
     pub fifo_nics: bool,
+    /// Hosts put packets in order before their transports see them.
+    pub puts_in_order: bool,
+    /// Bytes that headers of mechanisms, at whatever switch, add to a frame at most.
+    pub header_bytes: u16,
     /// A marking policy drops packets.
     pub marking_drops: bool,
     /// The transports in use.
@@ -67,11 +71,39 @@ impl Surroundings<'_> {
         }
     }
 
-    /// Warns where one switch runs the mechanism, so that it has no neighbour.
-    pub(crate) fn check_neighbours(&self, cx: &mut Cx) {
-        if self.switches.len() == 1 {
-            cx.warn(None, "has no neighbour for detours: one switch runs it", None);
-        }
+    /// Warns of switches that run a mechanism and have no neighbour to send packets to. `needs`: the key of what a neighbour must run
+    /// for that; `None`: any switch will do.
+    pub(crate) fn check_neighbours(&self, runs: impl Fn(&str) -> bool, needs: Option<&str>, cx: &mut Cx) {
+        let usable = |port: &PortSite| !port.to_host && needs.is_none_or(|key| port.peer_runs.contains(&key));
+        let running: Vec<&Site> = self.sites.iter().filter(|site| runs(&site.name)).collect();
+        let alone: Vec<&str> =
+            running.iter().filter(|site| !site.ports.iter().any(usable)).map(|site| site.name.as_str()).collect();
+        let Some(first) = alone.first() else { return };
+        let where_ = match (alone.len(), running.len()) {
+            (n, all) if n == all => "has no effect".to_string(),
+            (1, _) => format!("has no effect at {first}"),
+            (n, _) => format!("has no effect at {first} and {} others", n - 1),
+        };
+        let next_to_it = running.iter().flat_map(|site| &site.ports).any(|port| !port.to_host);
+        let why = match needs {
+            Some(key) if next_to_it => format!("no neighbour has {key}, so that none gets packets"),
+            _ => "no neighbour is a switch".to_string(),
+        };
+        cx.warn(None, format!("{where_}: {why}"), None).suggestion = match needs {
+            Some(key) if next_to_it => Some(format!("{key} at both ends of a link between switches")),
+            _ => None,
+        };
+    }
+
+    /// Warns where the time to live ends before any packet may take a detour, for which it must have `least` hops left.
+    pub(crate) fn check_hops(&self, least: u8, cx: &mut Cx) {
+        let Some(ttl) = self.sites.first().map(|site| site.ttl).filter(|ttl| *ttl <= least) else { return };
+        let message = format!("has no effect: a packet must have {least} hops left, and hosts send with switch.ttl = {ttl}");
+        let enough = format!(
+            "switch.ttl = {} at the first switch of a way, one more for each further one, and two for each further detour",
+            least + 1
+        );
+        cx.warn(None, message, None).suggestion = Some(enough);
     }
 
     /// Refuses patterns that name nobody, and such that name every switch.

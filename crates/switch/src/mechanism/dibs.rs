@@ -65,7 +65,7 @@ impl Mechanism for Dibs {
         if around.unlimited {
             cx.warn(None, "has nothing to detour: with an unlimited buffer nothing is refused for want of room", None);
         }
-        around.check_neighbours(cx);
+        around.check_neighbours(|switch| Self::runs_at(params, switch), None, cx);
         cx.key("unaware", |cx| around.check_unaware(&params.unaware, false, ("nothing is detoured", "no dibs"), cx));
     }
 
@@ -119,7 +119,7 @@ mod tests {
     fn refuse(dibs: &mut Dibs, node: &mut Bench, mut envelope: Envelope, room: bool) -> Verdict {
         let packet = Arrival { id: 1, envelope: &mut envelope, from: Some(PortNo(1)), shim: &mut None };
         let (port, view, reason) = (PortNo(0), node.view(PortNo(0)), DropReason::BUFFER_FULL);
-        let mut refused = Refused { packet, port, view, reason, room, tail: None };
+        let mut refused = Refused { packet, port, view, reason, room, detoured: false };
         dibs.on_refusal(node, &mut refused, &mut Effects::default())
     }
 

@@ -14,7 +14,10 @@ mod pabo;
 mod pdn;
 mod pfc;
 pub(crate) mod rimm;
+#[cfg(test)]
+pub(crate) mod testing;
 mod trimming;
+mod vertigo;
 
 pub use around::{Surroundings, TransportInUse};
 pub use dibs::{DibsCounts, DibsParams};
@@ -25,6 +28,7 @@ pub use rimm::{
     AlertBy, DrainedParams, FlowletGap, GiveUpWhen, Hops, Neighbour, Release, RimmCounts, RimmParams, UnorderedParams,
 };
 pub use trimming::{Cut, TrimCounts, TrimmingParams};
+pub use vertigo::{ServeBy, VertigoCounts, VertigoParams};
 
 use crate::{DropReason, Pause, PortView};
 use fanin_packet::{Control, Envelope, Framing, PacketId, Reference, Shim, Signal, Signals};
@@ -120,6 +124,10 @@ impl Hooks {
     pub const SHIMS: Hooks = Hooks(1 << 9);
     /// It pauses classes of its ports ([`Effect::Gate`]) and NICs of its hosts ([`Mechanism::pause`]).
     pub const GATES: Hooks = Hooks(1 << 10);
+    /// [`Mechanism::rank`]: packets of a class leave by rank.
+    pub const RANKS: Hooks = Hooks(1 << 11);
+    /// [`Mechanism::on_refusal`] also for packets that were detoured to the port; others are not asked about them.
+    pub const DETOURED: Hooks = Hooks(1 << 12);
 
     /// Both.
     #[must_use]
@@ -156,6 +164,21 @@ pub trait Node {
     /// The port by which the switch would forward a packet now; `None` where it knows no way. Path choices that keep state
     /// count it as a packet.
     fn route(&mut self, envelope: &Envelope) -> Option<PortNo>;
+
+    /// Packets that wait at a port in the queue of a traffic class. Only known of the port that refuses a packet.
+    fn waiting(&self, _port: PortNo, _class: u8) -> usize {
+        0
+    }
+
+    /// The one of them at `place`, the first to leave being at zero, with the header in its frame.
+    fn waiting_at(&self, _port: PortNo, _class: u8, _place: usize) -> Option<(Envelope, Option<Shim>)> {
+        None
+    }
+
+    /// Whether the buffer of a port would have room for a packet if frames of these sizes left the queue of its class.
+    fn has_room_without(&mut self, port: PortNo, envelope: &Envelope, _frames: &[u16]) -> bool {
+        self.has_room(port, envelope)
+    }
 }
 
 /// A message of a mechanism: alone in a frame, or at the end of another.
@@ -186,7 +209,7 @@ pub struct Arrival<'a> {
     pub envelope: &'a mut Envelope,
     /// The port that it came in by; `None` where the switch itself made or held it.
     pub from: Option<PortNo>,
-    /// The header of a switch in its frame; there is one at most. [`Arrival::set_shim`] changes it.
+    /// The header in its frame, of a switch or of its host; there is one at most. [`Arrival::set_shim`] changes it.
     pub shim: &'a mut Option<Shim>,
 }
 
@@ -212,9 +235,10 @@ pub enum Verdict {
     Detour(PortNo),
     /// A message that the mechanism made by [`Effect::Clone`] ends here. Only at route.
     Take,
-    /// This one takes the place of the last packet of its class's queue, which goes to [`Mechanism::on_tail`]. Only at refusal
-    /// for want of room, and only where both frames have the same size.
-    Replace,
+    /// This one joins its queue, and those of its class that the mechanism names by [`Effects::displace`] make room: each leaves the queue
+    /// and goes to [`Mechanism::on_displaced`]. Only at refusal for want of room, and only where there is room then
+    /// ([`Node::has_room_without`]) or they are as large together.
+    Displace,
 }
 
 /// A packet that a port does not accept.
@@ -226,8 +250,8 @@ pub struct Refused<'a> {
     pub reason: DropReason,
     /// For want of room; else marking drops it.
     pub room: bool,
-    /// The last packet in the queue of its class, where it was refused for want of room.
-    pub tail: Option<&'a Envelope>,
+    /// It was detoured to this port, and is dropped if there is no room: a packet is detoured once at a switch.
+    pub detoured: bool,
 }
 
 /// A packet that was dropped.
@@ -283,12 +307,28 @@ pub struct Effects {
     pub list: Vec<(u8, Effect)>,
     /// Whose hook runs.
     pub mechanism: u8,
+    /// Places of packets that make room, with [`Verdict::Displace`].
+    pub displaced: Vec<usize>,
 }
 
 impl Effects {
     pub fn push(&mut self, effect: Effect) {
         self.list.push((self.mechanism, effect));
     }
+
+    /// The packet at a place ([`Node::waiting_at`]) makes room for the one that was refused.
+    pub fn displace(&mut self, place: usize) {
+        self.displaced.push(place);
+    }
+}
+
+/// What a host knows of a packet that it sends, for headers that hosts write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sent {
+    /// Bytes that its end still has to send, the packet's payload included; zero for packets without payload.
+    pub left: u64,
+    /// How often this payload was sent before.
+    pub again: u32,
 }
 
 /// A mechanism at one switch.
@@ -302,8 +342,10 @@ pub(crate) trait Mechanism: Sized {
     const SIGNALS: Signals = Signals::NONE;
     /// The EtherTypes of its messages, and of frames that carry one behind a packet of IPv4 or IPv6.
     const ETHER_TYPES: &'static [u16] = &[];
-    /// Whether it puts headers into frames, of which a frame has one at most.
-    const HEADERS: bool = false;
+    /// Bytes of the largest header that it puts into the frames of packets, EtherType included; zero: none. A frame has one at most.
+    const HEADER_BYTES: u16 = 0;
+    /// The header that hosts put into each frame that they send; switches without the mechanism forward it as it is.
+    const HOST_HEADER: Option<fn(&Sent) -> Shim> = None;
     /// Largest values that it keeps besides its counters: of all switches the largest is shown.
     const PEAKS: &'static [CounterDef] = &[];
 
@@ -384,9 +426,23 @@ pub(crate) trait Mechanism: Sized {
         Verdict::Pass
     }
 
-    /// The last packet of a queue, whose place another has taken after [`Verdict::Replace`].
-    fn on_tail(&mut self, _node: &mut dyn Node, _p: &mut Arrival<'_>, _port: PortNo, _fx: &mut Effects) -> Verdict {
+    /// A packet of a queue that has made room for another after [`Verdict::Displace`]; `for_detoured`: for one that was detoured there,
+    /// so that this one cannot be.
+    fn on_displaced(
+        &mut self,
+        _node: &mut dyn Node,
+        _p: &mut Arrival<'_>,
+        _port: PortNo,
+        _for_detoured: bool,
+        _fx: &mut Effects,
+    ) -> Verdict {
         Verdict::Drop(DropReason::BUFFER_FULL)
+    }
+
+    /// The rank of a packet among those of its class at a port: the smallest leaves first, of equal ones the first that came. Run with
+    /// [`Hooks::RANKS`], when the packet is offered.
+    fn rank(&self, _envelope: &Envelope, _shim: Option<&Shim>) -> u32 {
+        0
     }
 
     /// A packet was dropped, at a port or before one.
@@ -522,7 +578,7 @@ macro_rules! registry {
             pub fn check(&self, around: &Surroundings<'_>, cx: &mut Cx) {
                 let mut with_headers = None;
                 $(
-                    if self.$key.is_some() && <$state as Mechanism>::HEADERS {
+                    if self.$key.is_some() && <$state as Mechanism>::HEADER_BYTES > 0 {
                         one_header(with_headers, stringify!($key), cx);
                         with_headers = Some(stringify!($key));
                     }
@@ -539,6 +595,25 @@ macro_rules! registry {
                 let mut all = None;
                 $( all = all.max(self.$key.as_ref().and_then(<$state as Mechanism>::largest_frame)); )*
                 all
+            }
+
+            /// Bytes that their headers add to a frame at most.
+            pub fn header_bytes(&self) -> u16 {
+                let mut most = 0;
+                $( if self.$key.is_some() { most = most.max(<$state as Mechanism>::HEADER_BYTES); } )*
+                most
+            }
+
+            /// The key of the one that puts headers into frames; `None` where none does.
+            pub fn with_headers(&self) -> Option<&'static str> {
+                $( if self.$key.is_some() && <$state as Mechanism>::HEADER_BYTES > 0 { return Some(stringify!($key)); } )*
+                None
+            }
+
+            /// The header that hosts put into each frame that they send.
+            pub fn host_header(&self) -> Option<fn(&Sent) -> Shim> {
+                $( if let (Some(_), Some(header)) = (&self.$key, <$state as Mechanism>::HOST_HEADER) { return Some(header); } )*
+                None
             }
 
             /// Amounts of their parameters, for what they count.
@@ -605,7 +680,7 @@ macro_rules! registry {
 
             /// The largest frame that a port has to ask it about before it is offered; zero where it wants to know of none.
             pub fn offered_up_to(&self) -> u16 {
-                if self.hooks().any(Hooks::OFFER) {
+                if self.hooks().any(Hooks::OFFER.with(Hooks::RANKS)) {
                     match self { $( Self::$name(m) => m.offered_up_to(), )* }
                 } else {
                     0
@@ -671,8 +746,19 @@ macro_rules! registry {
                 match self { $( Self::$name(m) => m.on_refusal(node, refused, fx), )* }
             }
 
-            pub fn on_tail(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
-                match self { $( Self::$name(m) => m.on_tail(node, p, port, fx), )* }
+            pub fn on_displaced(
+                &mut self,
+                node: &mut dyn Node,
+                p: &mut Arrival<'_>,
+                port: PortNo,
+                for_detoured: bool,
+                fx: &mut Effects,
+            ) -> Verdict {
+                match self { $( Self::$name(m) => m.on_displaced(node, p, port, for_detoured, fx), )* }
+            }
+
+            pub fn rank(&self, envelope: &Envelope, shim: Option<&Shim>) -> u32 {
+                match self { $( Self::$name(m) => m.rank(envelope, shim), )* }
             }
 
             pub fn on_drop(&mut self, node: &mut dyn Node, dropped: &Dropped<'_>, fx: &mut Effects) {
@@ -726,63 +812,8 @@ registry! {
     pabo => Pabo(PaboParams, pabo::Pabo),
     /// DIBS: what finds no room takes another port, at random. Absent: it does not run.
     dibs => Dibs(DibsParams, dibs::Dibs),
+    /// Vertigo: where there is no room, the packet whose flow has most left to send takes another port. Absent: it does not run.
+    vertigo => Vertigo(VertigoParams, vertigo::Vertigo),
     /// Trimming: what finds no room loses its payload instead of being dropped. Absent: it does not run.
     trimming => Trimming(TrimmingParams, trimming::Trimming),
-}
-
-#[cfg(test)]
-pub(crate) mod testing {
-    //! A switch for tests of mechanisms: every packet leaves by port `host number mod ports`.
-
-    use super::{Node, PortNo, PortSite, Site};
-    use crate::PortView;
-    use fanin_packet::{Envelope, Framing};
-    use fanin_units::{BitRate, LinkId, Span, Time};
-
-    pub struct Bench {
-        pub now: Time,
-        pub ports: u16,
-        /// When the wires are free.
-        pub free_at: Time,
-        /// Packets that wait at each port.
-        pub queue: u32,
-        /// Ports without room.
-        pub full: Vec<PortNo>,
-    }
-
-    impl Node for Bench {
-        fn now(&self) -> Time {
-            self.now
-        }
-
-        fn view(&self, _port: PortNo) -> PortView {
-            PortView { now: self.now, free_at: self.free_at, ..crate::tests::view(self.queue) }
-        }
-
-        fn has_room(&mut self, port: PortNo, _envelope: &Envelope) -> bool {
-            !self.full.contains(&port)
-        }
-
-        fn route(&mut self, envelope: &Envelope) -> Option<PortNo> {
-            (self.ports > 0).then(|| PortNo((envelope.dst.0 % u32::from(self.ports)) as u16))
-        }
-    }
-
-    pub fn bench(ports: u16) -> Bench {
-        Bench { now: Time::from_ps(1_000), ports, free_at: Time::ZERO, queue: 0, full: Vec::new() }
-    }
-
-    pub fn site(peers: &[&str]) -> Site {
-        let port = |(i, peer): (u32, &&str)| PortSite {
-            link: LinkId(i),
-            rate: BitRate::from_gbps(10),
-            overhead: 20,
-            peer: (*peer).to_string(),
-            to_host: peer.starts_with('h'),
-            peer_runs: if peer.starts_with('h') { Vec::new() } else { vec!["pdn", "pabo", "trimming"] },
-            round_trip: Span::from_us(2),
-        };
-        let ports = (0..).zip(peers).map(port).collect();
-        Site { name: "s0".to_string(), ports, framing: Framing::ETHERNET, trailer: 0, ttl: 64, cell: 80, seed: 1 }
-    }
 }

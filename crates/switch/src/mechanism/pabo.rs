@@ -62,6 +62,8 @@ counters! {
 
 /// EtherType of the header of packets that were bounced, how often (1 B, at most 255) and a byte that is zero. It is not registered.
 const BOUNCED: u16 = 0xA8F5;
+/// Its bytes.
+const HEADER_BYTES: u16 = 4;
 /// Hops that a packet must have left: two for the bounce, and the longest way of a folded Clos network from there.
 const LEAST_HOPS: u8 = 8;
 /// Separates its draws from those of other mechanisms.
@@ -157,7 +159,7 @@ impl Mechanism for Pabo {
     type Params = PaboParams;
     type Counts = PaboCounts;
 
-    const HEADERS: bool = true;
+    const HEADER_BYTES: u16 = HEADER_BYTES;
     const PEAKS: &'static [CounterDef] = &[CounterDef::step("most_bounces", "Bounces of one packet, at most 255 are counted.")];
 
     fn runs_at(params: &PaboParams, switch: &str) -> bool {
@@ -184,7 +186,8 @@ impl Mechanism for Pabo {
             let accepted = format!("more than lower, {}, in the same unit", params.lower);
             cx.key("upper", |cx| cx.error(Some(&upper), "is no queue above lower", Some(accepted)).severity);
         }
-        around.check_neighbours(cx);
+        around.check_neighbours(|switch| Self::runs_at(params, switch), Some("pabo"), cx);
+        around.check_hops(LEAST_HOPS, cx);
         cx.key("unaware", |cx| around.check_unaware(&params.unaware, false, ("nothing is bounced", "no pabo"), cx));
     }
 

@@ -309,7 +309,7 @@ impl Mechanism for Rimm {
     type Params = RimmParams;
     type Counts = RimmCounts;
 
-    const HEADERS: bool = true;
+    const HEADER_BYTES: u16 = NUMBER_BYTES;
     const PEAKS: &'static [CounterDef] = settings::PEAKS;
 
     fn runs_at(params: &RimmParams, switch: &str) -> bool {
@@ -356,6 +356,8 @@ impl Mechanism for Rimm {
 
     fn check(params: &RimmParams, around: &Surroundings<'_>, cx: &mut Cx) {
         params.check(around, cx);
+        around.check_neighbours(|switch| Self::runs_at(params, switch), Some("rimm"), cx);
+        around.check_hops(LEAST_HOPS, cx);
     }
 
     fn amounts(params: &RimmParams) -> Vec<Amount> {

@@ -242,17 +242,20 @@ impl Mechanism for Trimming {
             return Verdict::Pass;
         }
         if self.cut == Cut::Either {
-            let frame = refused.packet.envelope.frame;
-            let alike = refused.tail.is_some_and(|tail| tail.frame == frame && self.is_trimmable(tail));
+            let (frame, class) = (refused.packet.envelope.frame, refused.packet.envelope.class);
+            let last = node.waiting(refused.port, class).checked_sub(1).filter(|_| refused.room);
+            let tail = last.and_then(|last| node.waiting_at(refused.port, class, last));
+            let alike = tail.is_some_and(|(tail, _)| tail.frame == frame && self.is_trimmable(&tail));
             if alike && self.ports[refused.port.index()].coin.below(2) == 1 {
-                return Verdict::Replace;
+                last.into_iter().for_each(|last| fx.displace(last));
+                return Verdict::Displace;
             }
         }
         self.cut_off(refused.packet.envelope, refused.reason);
         self.join(node, &refused.packet, refused.port, fx)
     }
 
-    fn on_tail(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
+    fn on_displaced(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, _: bool, fx: &mut Effects) -> Verdict {
         self.cut_off(p.envelope, DropReason::BUFFER_FULL);
         self.counts.tail_trimmed += 1;
         self.join(node, p, port, fx)
@@ -336,14 +339,16 @@ mod tests {
         let mut busy = bench(1);
         busy.free_at = busy.now + fanin_units::Span::from_us(1);
         let (mut own, mut tails) = (0, 0);
+        busy.waiting = vec![(tcp(1000, false), None), (tcp(1460, false), None)];
         for id in 0..400 {
-            let (mut mine, other) = (tcp(1460, false), tcp(1460, false));
+            let mut mine = tcp(1460, false);
             let packet = Arrival { id, envelope: &mut mine, from: None, shim: &mut None };
             let view = busy.view(PortNo(0));
             let mut refused =
-                Refused { packet, port: PortNo(0), view, reason: DropReason::BUFFER_FULL, room: true, tail: Some(&other) };
-            match t.on_refusal(&mut busy, &mut refused, &mut Effects::default()) {
-                Verdict::Replace => tails += 1,
+                Refused { packet, port: PortNo(0), view, reason: DropReason::BUFFER_FULL, room: true, detoured: false };
+            let mut fx = Effects::default();
+            match t.on_refusal(&mut busy, &mut refused, &mut fx) {
+                Verdict::Displace => tails += u32::from(fx.displaced == [1]),
                 Verdict::Hold => own += u32::from(mine.trimmed && mine.frame == 64),
                 other => panic!("{other:?}"),
             }
@@ -351,11 +356,11 @@ mod tests {
         assert!((150..=250).contains(&tails) && own + tails == 400, "{own} {tails}");
         assert_eq!((t.counts.trimmed, t.by_reason()), (u64::from(own), vec![("buffer_full", u64::from(own))]));
         // A tail of another size stays.
-        let (mut mine, other) = (tcp(1460, false), tcp(1000, false));
+        let mut mine = tcp(1460, false);
+        busy.waiting.truncate(1);
         let packet = Arrival { id: 9, envelope: &mut mine, from: None, shim: &mut None };
         let view = busy.view(PortNo(0));
-        let mut refused =
-            Refused { packet, port: PortNo(0), view, reason: DropReason::BUFFER_FULL, room: true, tail: Some(&other) };
+        let mut refused = Refused { packet, port: PortNo(0), view, reason: DropReason::BUFFER_FULL, room: true, detoured: false };
         assert_eq!(t.on_refusal(&mut busy, &mut refused, &mut Effects::default()), Verdict::Hold);
     }
 

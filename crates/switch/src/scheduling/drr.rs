@@ -64,6 +64,15 @@ impl Drr {
         self.first(class).saturating_sub(self.deficit[class]).div_ceil(self.quanta[class]).max(1)
     }
 
+    /// A class has nothing to send any more.
+    fn deactivate(&mut self, class: usize) {
+        if let Some(at) = self.active.iter().position(|c| *c == class) {
+            self.active.remove(at);
+            self.deficit[class] = 0;
+            self.visiting &= at > 0;
+        }
+    }
+
     /// Who sends next, and after how many rounds.
     fn turn(&self) -> Option<Turn> {
         let head = *self.active.front()?;
@@ -132,16 +141,30 @@ impl Discipline for Drr {
         self.queues[class].push_back(frame);
     }
 
+    fn moved(&mut self, class: usize, place: usize) {
+        if let Some(frame) = self.queues[class].pop_back() {
+            self.queues[class].insert(place, frame);
+        }
+    }
+
+    fn removed(&mut self, class: usize, place: usize, _frame: u16) {
+        self.queues[class].remove(place);
+        if self.queues[class].is_empty() {
+            self.deactivate(class);
+        }
+    }
+
     /// A class that closes leaves the active list and forgets its deficit, as one that is empty; one that opens joins the end.
     fn gate(&mut self, closed: u8) {
         let changed = std::mem::replace(&mut self.closed, closed) ^ closed;
-        for class in (0..self.queues.len()).filter(|class| changed >> class & 1 != 0 && !self.queues[*class].is_empty()) {
+        for class in 0..self.queues.len() {
+            if changed >> class & 1 == 0 || self.queues[class].is_empty() {
+                continue;
+            }
             if closed >> class & 1 == 0 {
                 self.active.push_back(class);
-            } else if let Some(at) = self.active.iter().position(|c| *c == class) {
-                self.active.remove(at);
-                self.deficit[class] = 0;
-                self.visiting &= at > 0;
+            } else {
+                self.deactivate(class);
             }
         }
     }

@@ -45,6 +45,10 @@ impl Discipline for Fifo {
         self.closed = closed & 1 != 0;
     }
 
+    fn removed(&mut self, _class: usize, _place: usize, _frame: u16) {
+        self.packets -= 1;
+    }
+
     #[inline]
     fn dequeued(&mut self, _class: usize, _frame: u16) {
         self.packets -= 1;

@@ -15,7 +15,7 @@ use fanin_params::{choice, Cx};
 /// The most classes that a port has. Source: IEEE 802.1Q §6.9.3 (eight priorities).
 pub const MAX_CLASSES: usize = 8;
 
-/// A scheduling discipline. Packets of a class leave in the order in which they came.
+/// A scheduling discipline among classes. In which order the packets of a class leave is the caller's: he knows their places.
 pub(crate) trait Discipline: Sized {
     /// Its parameters.
     type Params;
@@ -34,6 +34,12 @@ pub(crate) trait Discipline: Sized {
 
     /// A packet has joined the queue of `class`.
     fn enqueue(&mut self, class: usize, frame: u16);
+
+    /// The packet that has joined the queue of `class` last stands at a place before its end.
+    fn moved(&mut self, _class: usize, _place: usize) {}
+
+    /// The packet of `frame` bytes at a place of the queue of `class` has left it otherwise than by its turn.
+    fn removed(&mut self, class: usize, place: usize, frame: u16);
 
     /// The class whose first packet is next.
     fn next(&self) -> Option<usize>;
@@ -97,6 +103,16 @@ macro_rules! registry {
             #[inline]
             pub fn enqueue(&mut self, class: usize, frame: u16) {
                 match self { $( Scheduler::$name(state) => state.enqueue(class, frame), )* }
+            }
+
+            /// The packet that has joined the queue of `class` last stands at a place before its end.
+            pub fn moved(&mut self, class: usize, place: usize) {
+                match self { $( Scheduler::$name(state) => state.moved(class, place), )* }
+            }
+
+            /// The packet of `frame` bytes at a place of the queue of `class` has left it otherwise than by its turn.
+            pub fn removed(&mut self, class: usize, place: usize, frame: u16) {
+                match self { $( Scheduler::$name(state) => state.removed(class, place, frame), )* }
             }
 
             /// From now on these classes send nothing, and all others do; a bit for each class.

@@ -60,6 +60,10 @@ impl Discipline for Strict {
         self.closed = closed;
     }
 
+    fn removed(&mut self, class: usize, _place: usize, _frame: u16) {
+        self.packets[class] -= 1;
+    }
+
     #[inline]
     fn dequeued(&mut self, class: usize, _frame: u16) {
         self.packets[class] -= 1;

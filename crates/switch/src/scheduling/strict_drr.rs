@@ -55,6 +55,20 @@ impl Discipline for StrictDrr {
         }
     }
 
+    fn moved(&mut self, class: usize, place: usize) {
+        if class >= self.first {
+            self.drr.moved(class - self.first, place);
+        }
+    }
+
+    fn removed(&mut self, class: usize, place: usize, frame: u16) {
+        if class < self.first {
+            self.strict.removed(class, place, frame);
+        } else {
+            self.drr.removed(class - self.first, place, frame);
+        }
+    }
+
     fn next(&self) -> Option<usize> {
         self.strict.next().or_else(|| self.drr.next().map(|class| class + self.first))
     }

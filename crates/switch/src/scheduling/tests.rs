@@ -31,6 +31,22 @@ impl Reference {
         self.queues[class].push_back(frame);
     }
 
+    fn move_last(&mut self, class: usize, place: usize) {
+        let frame = self.queues[class].pop_back().expect("a packet");
+        self.queues[class].insert(place, frame);
+    }
+
+    fn remove(&mut self, class: usize, place: usize) -> u16 {
+        let frame = self.queues[class].remove(place).expect("a packet");
+        if self.queues[class].is_empty() {
+            let at = self.active.iter().position(|c| *c == class).expect("an active class");
+            self.active.remove(at);
+            self.deficit[class] = 0;
+            self.visiting &= at > 0;
+        }
+        frame
+    }
+
     fn send(&mut self) -> Option<(usize, u16)> {
         loop {
             let class = *self.active.front()?;
@@ -156,6 +172,61 @@ proptest! {
                 prop_assert_eq!(next, expected.map(|(class, _)| class));
                 if let Some((class, frame)) = expected {
                     scheduler.dequeued(class, frame);
+                }
+            }
+        }
+    }
+
+    /// The same where packets join before the end of their queue and leave it from its middle; strict priority and one queue count right.
+    #[test]
+    fn packets_may_join_and_leave_anywhere(
+        quanta in prop::collection::vec(1..4_000u64, 3),
+        ops in prop::collection::vec((0..4u8, 0..3usize, 64..1519u16, any::<prop::sample::Index>()), 1..300),
+    ) {
+        let bytes = |n: usize| quanta[..n].iter().map(|q| Bytes(*q)).collect::<Vec<_>>();
+        let mut others = [
+            Scheduler::new(&Scheduling::Strict(StrictParams { classes: 3 })),
+            Scheduler::new(&Scheduling::StrictDrr(StrictDrrParams { strict: 1, quanta: bytes(2) })),
+            Scheduler::new(&Scheduling::Fifo(FifoParams {})),
+        ];
+        let mut queues = vec![vec![VecDeque::new(); 3]; 3];
+        let (mut scheduler, mut reference) = (drr(&quanta), Reference::new(&quanta));
+        for (op, class, frame, place) in ops {
+            if op < 2 {
+                let at = place.index(reference.queues[class].len() + 1);
+                scheduler.enqueue(class, frame);
+                reference.enqueue(class, frame);
+                reference.move_last(class, at);
+                scheduler.moved(class, at);
+            } else if op == 2 && !reference.queues[class].is_empty() {
+                let at = place.index(reference.queues[class].len());
+                let frame = reference.remove(class, at);
+                scheduler.removed(class, at, frame);
+            } else if op == 3 {
+                let expected = reference.send();
+                prop_assert_eq!(scheduler.next(), expected.map(|(class, _)| class));
+                expected.into_iter().for_each(|(class, frame)| scheduler.dequeued(class, frame));
+            }
+            for (scheduler, queues) in others.iter_mut().zip(&mut queues) {
+                let class = scheduler.class_of(class as u8);
+                let queue: &mut VecDeque<u16> = &mut queues[class];
+                if op < 2 {
+                    let at = place.index(queue.len() + 1);
+                    scheduler.enqueue(class, frame);
+                    scheduler.moved(class, at);
+                    queue.insert(at, frame);
+                } else if op == 2 && !queue.is_empty() {
+                    let at = place.index(queue.len());
+                    let frame = queue.remove(at).expect("a packet");
+                    scheduler.removed(class, at, frame);
+                } else if op == 3 {
+                    let next = scheduler.next();
+                    prop_assert_eq!(next.is_none(), queues.iter().all(VecDeque::is_empty));
+                    if let Some(class) = next {
+                        let frame = queues[class].pop_front();
+                        prop_assert!(frame.is_some(), "class {} has nothing to send", class);
+                        scheduler.dequeued(class, frame.expect("a packet"));
+                    }
                 }
             }
         }

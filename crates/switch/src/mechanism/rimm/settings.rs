@@ -196,8 +196,13 @@ impl RimmParams {
                 cx.warn(Some(&self.room.to_value().into()), message, None);
             });
         }
-        if around.switches.len() == 1 {
-            cx.warn(None, "has no neighbour for detours: one switch runs it", None);
+        let full = around.transports.iter().map(|t| u64::from(t.mtu + around.framing.header + around.trailer)).max();
+        if let Some(full) = full.filter(|full| self.room.get() < *full) {
+            cx.key("room", |cx| {
+                let message = format!("is less than a frame of {full} B: a neighbour in whose queue one waits gets no detours");
+                let problem = cx.warn(Some(&self.room.to_value().into()), message, None);
+                problem.suggestion = Some(format!("more than {full} B"));
+            });
         }
         if let Release::Flowlet(flowlet) = &self.release {
             if flowlet.chi >= self.give_up {

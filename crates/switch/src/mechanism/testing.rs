@@ -1,0 +1,79 @@
+//! A switch for tests of mechanisms: every packet leaves by port `host number mod ports`.
+
+use super::{Node, PortNo, PortSite, Site};
+use crate::PortView;
+use fanin_packet::{Envelope, Framing, Shim};
+use fanin_units::{BitRate, LinkId, Span, Time};
+
+pub struct Bench {
+    pub now: Time,
+    pub ports: u16,
+    /// When the wires are free.
+    pub free_at: Time,
+    /// Packets that wait at each port.
+    pub queue: u32,
+    /// Ports without room.
+    pub full: Vec<PortNo>,
+    /// Ports with other queues.
+    pub queues: Vec<(PortNo, u32)>,
+    /// Packets that wait at the port that refuses, in order.
+    pub waiting: Vec<(Envelope, Option<Shim>)>,
+}
+
+impl Node for Bench {
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn view(&self, port: PortNo) -> PortView {
+        let queue = self.queues.iter().find(|(other, _)| *other == port).map_or(self.queue, |(_, queue)| *queue);
+        PortView { now: self.now, free_at: self.free_at, ..crate::tests::view(queue) }
+    }
+
+    fn has_room(&mut self, port: PortNo, _envelope: &Envelope) -> bool {
+        !self.full.contains(&port)
+    }
+
+    fn route(&mut self, envelope: &Envelope) -> Option<PortNo> {
+        (self.ports > 0).then(|| PortNo((envelope.dst.0 % u32::from(self.ports)) as u16))
+    }
+
+    fn waiting(&self, _port: PortNo, _class: u8) -> usize {
+        self.waiting.len()
+    }
+
+    fn waiting_at(&self, _port: PortNo, _class: u8, place: usize) -> Option<(Envelope, Option<Shim>)> {
+        self.waiting.get(place).copied()
+    }
+
+    /// A full port has room for what leaves.
+    fn has_room_without(&mut self, _port: PortNo, envelope: &Envelope, frames: &[u16]) -> bool {
+        frames.iter().map(|frame| u32::from(*frame)).sum::<u32>() >= u32::from(envelope.frame)
+    }
+}
+
+pub fn bench(ports: u16) -> Bench {
+    Bench {
+        now: Time::from_ps(1_000),
+        ports,
+        free_at: Time::ZERO,
+        queue: 0,
+        full: Vec::new(),
+        queues: Vec::new(),
+        waiting: Vec::new(),
+    }
+}
+
+pub fn site(peers: &[&str]) -> Site {
+    let port = |(i, peer): (u32, &&str)| PortSite {
+        link: LinkId(i),
+        rate: BitRate::from_gbps(10),
+        overhead: 20,
+        peer: (*peer).to_string(),
+        to_host: peer.starts_with('h'),
+        peer_runs: if peer.starts_with('h') { Vec::new() } else { vec!["pdn", "pabo", "trimming"] },
+        round_trip: Span::from_us(2),
+    };
+    let ports = (0..).zip(peers).map(port).collect();
+    Site { name: "s0".to_string(), ports, framing: Framing::ETHERNET, trailer: 0, ttl: 64, cell: 80, seed: 1 }
+}

@@ -15,7 +15,7 @@ use fanin_packet::Side;
 use fanin_switch::five_tuple_hash;
 use fanin_telemetry::{FlowRow, Name};
 use fanin_traffic::{DatagramClock, FlowKind, FlowSpec};
-use fanin_transport::{AbortReason, Endpoint, UdpEndpoint};
+use fanin_transport::{AbortReason, Endpoint, TransportParams, UdpEndpoint};
 use fanin_units::{Bytes, Purpose, Span, Stream, Time};
 
 /// The port that servers listen on.
@@ -40,8 +40,11 @@ impl Hosts {
             five_tuple_hash(to.0, from.0, SERVER_PORT, client, protocol),
         ];
         let nic = |host: fanin_units::HostId| self.hosts[host.index()].nic;
+        let there = fabric.path(core, nic(spec.src), spec.dst, hash[data_side as usize]);
+        let asks = !datagrams && self.transports[usize::from(spec.transport)].1.needs_telemetry().is_some();
         let paths = Paths {
-            there: fabric.path(core, nic(spec.src), spec.dst, hash[data_side as usize]),
+            telemetry: if asks { fabric.telemetry(core, &there) } else { Vec::new() },
+            there,
             back: fabric.path(core, nic(spec.dst), spec.src, hash[data_side.other() as usize]),
         };
         let (ideal, base_rtt) = self.idle_network(core, &spec, &paths);
@@ -66,6 +69,7 @@ impl Hosts {
                 class: spec.class,
                 standing: 0,
                 queued: false,
+                telemetry: asks,
                 sends_data,
                 asked: sends_data && side == Side::Initiator,
                 kind: match (datagrams, sends_data) {

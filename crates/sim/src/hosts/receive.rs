@@ -296,6 +296,7 @@ impl Hosts {
             if core.ledger.observed {
                 followed = self.begin_delivery(core, *packet);
             }
+            self.hand_telemetry(core, *packet);
             let envelope = &core.pool[*packet];
             let end = &mut self.ends[id];
             let cfg = &self.transports[usize::from(end.transport)].1;

@@ -4,7 +4,7 @@
 //! On the wire a stack is a [`Shim`]: EtherType, then 4 bits for the number of records, 12 bits for the path, and the records.
 
 use crate::Shim;
-use fanin_units::{BitRate, Time};
+use fanin_units::{BitRate, Span, Time};
 
 /// Records that a stack holds at most.
 pub const MAX_HOPS: usize = 8;
@@ -94,13 +94,17 @@ pub struct HopSample {
 }
 
 impl HopSample {
-    /// Bytes that the port has sent between an earlier sample and this one.
-    pub const fn sent_since(&self, earlier: &HopSample) -> u64 {
-        self.tx_bytes.wrapping_sub(earlier.tx_bytes) & (low(SENT_BITS) * SENT_UNIT)
+    /// Whether what the port sent since an earlier sample can be told: neither its counter nor its clock can have wrapped around.
+    pub fn is_comparable(&self, earlier: &HopSample) -> bool {
+        let clock = Span::from_ns(1 << TIME_BITS);
+        let elapsed = Span::from_ps(self.at.ps().saturating_sub(earlier.at.ps()));
+        self.at >= earlier.at && elapsed < clock && self.rate.bytes_in(elapsed).get() < SENT_UNIT << SENT_BITS
     }
 
-    /// How long samples of a port can be compared: in so many nanoseconds its clock wraps around.
-    pub const WRAPS_AFTER: fanin_units::Span = fanin_units::Span::from_ns(1 << TIME_BITS);
+    /// Bytes that the port has sent between an earlier sample and this one.
+    pub const fn sent_since(&self, earlier: &HopSample) -> u64 {
+        self.tx_bytes.wrapping_sub(earlier.tx_bytes) & ((SENT_UNIT << SENT_BITS) - 1)
+    }
 }
 
 /// The telemetry in a packet's frame.
@@ -196,6 +200,9 @@ mod tests {
         let first = Record::of(&departure(19_999_990, 0, (1 << 27) - 128)).sample(now);
         let second = Record::of(&departure(20_000_000, 0, (1 << 27) + 256)).sample(now);
         assert_eq!(second.sent_since(&first), 384);
+        assert!(second.is_comparable(&first) && !first.is_comparable(&second));
+        let later = |us: u64| HopSample { at: first.at + Span::from_us(us), ..first };
+        assert!(later(10_737).is_comparable(&first) && !later(10_738).is_comparable(&first)); // 2^27 B at 100 Gb/s
         assert_eq!(Record::of(&departure(1, u64::MAX, 0)).sample(now).queue_bytes, 65_535 * 80);
         let other = Record::of(&Departure { rate: BitRate::from_gbps(11), ..departure(1, 0, 0) });
         assert_eq!((rate_code(BitRate::from_gbps(11)), other.sample(now).rate), (None, BitRate(0)));

@@ -3,9 +3,10 @@
 use crate::config::Tcp;
 use crate::endpoint::TcpEndpoint;
 use crate::report::{Event, Stats};
+use crate::roce::{Roce, RoceEndpoint};
 use crate::signals::SignalCounts;
 use crate::snapshot::SenderState;
-use crate::transport::{CheckSite, Kinds, LossTimer, Refused, Shape, Transport, TransportParams};
+use crate::transport::{CheckSite, Kinds, LossTimer, Place, Refused, Shape, Transport, TransportParams};
 use crate::udp::UdpEndpoint;
 use fanin_packet::{Envelope, Header, IpVersion, Signal, Signals, Stack};
 use fanin_params::Cx;
@@ -96,9 +97,9 @@ macro_rules! transports {
 
         impl Endpoint {
             /// Both ends of a flow, initiator first.
-            pub fn pair(cfg: &TransportConfig, ip: IpVersion, now: Time, draws: &mut Stream) -> [Endpoint; 2] {
+            pub fn pair(cfg: &TransportConfig, place: &Place, now: Time, draws: &mut Stream) -> [Endpoint; 2] {
                 match cfg { $(
-                    TransportConfig::$variant(p) => <$endpoint>::pair(p, ip, now, draws).map(Endpoint::$variant),
+                    TransportConfig::$variant(p) => <$endpoint>::pair(p, place, now, draws).map(Endpoint::$variant),
                 )* }
             }
         }
@@ -108,6 +109,8 @@ macro_rules! transports {
 transports! {
     /// TCP.
     "tcp" => Tcp(Tcp, TcpEndpoint),
+    /// RoCEv2.
+    "roce" => Roce(Roce, RoceEndpoint),
 }
 
 impl Default for TransportConfig {
@@ -133,6 +136,11 @@ impl Endpoint {
     #[inline(always)]
     pub fn close(&mut self, cfg: &TransportConfig, now: Time) {
         dispatch!(self, cfg, |e, c| e.close(c, now), |_udp| ())
+    }
+
+    /// See [`Transport::arrived_at`].
+    pub fn arrived_at(&mut self, at: Time) {
+        dispatch!(self, |e| e.arrived_at(at), |_udp| ())
     }
 
     /// See [`Transport::on_packet`].

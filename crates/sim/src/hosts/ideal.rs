@@ -4,8 +4,8 @@ use crate::core::Core;
 use fanin_packet::Framing;
 use fanin_units::Span;
 
-/// What a flow sends: payload bytes of a full packet and its transport header.
-pub type Segment = (u64, u16);
+/// What a flow sends: payload bytes of a full packet, its transport header, and bytes that the first one is longer.
+pub type Segment = (u64, u16, u16);
 
 /// The paths of a flow's data and of the replies, by link.
 pub struct Paths {
@@ -45,7 +45,7 @@ impl Paths {
     }
 
     /// Time in which a full packet crosses an idle path and one without payload returns on another.
-    pub fn round_trip(&self, core: &Core, framing: &Framing, (mss, header): Segment) -> Span {
+    pub fn round_trip(&self, core: &Core, framing: &Framing, (mss, header, _): Segment) -> Span {
         let [data, ack] = [header + mss as u16, header].map(|bytes| framing.frame(bytes));
         let echo = self.telemetry.last().copied().unwrap_or(0);
         let there = longer(&self.there, &self.telemetry).map(|(l, more)| {
@@ -65,28 +65,39 @@ fn longer<'a>(path: &'a [u32], telemetry: &'a [u16]) -> impl Iterator<Item = (u3
 /// n − 1 full packets and a last one, store and forward at each hop h, no window limit.
 ///
 /// T = Σ delay + max over hops i ≤ j of Σ_{h ≤ i} tx_h(ahead) + Σ_{i ≤ h ≤ j} tx_h(full) + (n − 2)·max_{i ≤ h ≤ j} tx_h(full)
-/// + Σ_{h ≥ j} tx_h(last); a single packet is a last one.
+/// + Σ_{h ≥ j} tx_h(last); a single packet is a last one. A first packet that is longer is ahead of the others.
 fn stream(
     core: &Core,
     framing: &Framing,
     (path, telemetry): (&[u32], &[u16]),
     ahead: Option<u16>,
     size: u64,
-    (mss, header): Segment,
+    (mss, header, more): Segment,
 ) -> u64 {
-    let links = || longer(path, telemetry).map(|(l, more)| (&core.links[l as usize], more));
-    let times = |frame: u16| links().map(|(l, more)| l.tx(frame + more)).collect::<Vec<u64>>();
+    let links = || longer(path, telemetry).map(|(l, longer)| (&core.links[l as usize], longer));
+    let times = |frame: u16| links().map(|(l, longer)| l.tx(frame + longer)).collect::<Vec<u64>>();
     let packets = size.div_ceil(mss).max(1);
-    let last = times(framing.frame(header + (size.max(1) - (packets - 1) * mss) as u16));
+    let longer = if packets > 1 { 0 } else { more };
+    let last = times(framing.frame(header + longer + (size.max(1) - (packets - 1) * mss) as u16));
     let full = times(framing.frame(header + mss as u16));
     // Departure of the packet before, at its latest, from each hop; then of the full ones; then of the last.
-    let mut before = vec![0; path.len()];
-    let mut left = 0;
-    for (b, time) in before.iter_mut().zip(ahead.map(times).unwrap_or_default()) {
-        left += time;
-        *b = left;
+    let mut before = vec![0_u64; path.len()];
+    let mut fulls = packets - 1;
+    let mut pass = |frame: u16| {
+        let mut left = 0_u64;
+        for (b, time) in before.iter_mut().zip(times(frame)) {
+            left = left.max(*b).saturating_add(time);
+            *b = left;
+        }
+    };
+    if let Some(frame) = ahead {
+        pass(frame);
     }
-    if packets > 1 {
+    if more > 0 && fulls > 0 {
+        pass(framing.frame(header + more + mss as u16));
+        fulls -= 1;
+    }
+    if fulls > 0 {
         let starts = before;
         before = vec![0; path.len()];
         for (i, start) in starts.iter().enumerate() {
@@ -94,7 +105,7 @@ fn stream(
             for (j, time) in full.iter().enumerate().skip(i) {
                 sum += time;
                 slowest = slowest.max(*time);
-                before[j] = before[j].max(sum.saturating_add((packets - 2).saturating_mul(slowest)));
+                before[j] = before[j].max(sum.saturating_add((fulls - 1).saturating_mul(slowest)));
             }
         }
     }

@@ -139,7 +139,7 @@ mod tests {
                 self.number += 1;
                 self.sent += (BDP as f64 * share) as u64;
                 let (una, us) = (BDP * self.number + 1, T * self.number);
-                c.on_ack(s, &feedback(us, una, una + BDP, &[sample(us, queue, self.sent)]));
+                c.on_ack(s, &feedback(us, una, una + BDP - 1, &[sample(us, queue, self.sent)]));
             }
         }
     }

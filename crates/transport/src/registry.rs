@@ -58,6 +58,12 @@ macro_rules! transports {
             fn needs_marks(&self) -> Option<&'static str> {
                 match self { $( Self::$variant(p) => p.needs_marks(), )* }
             }
+            fn wants_lossless(&self) -> Option<&'static str> {
+                match self { $( Self::$variant(p) => p.wants_lossless(), )* }
+            }
+            fn other_classes(&self) -> Vec<(&'static str, u8)> {
+                match self { $( Self::$variant(p) => p.other_classes(), )* }
+            }
             fn acts_on(&self) -> Signals {
                 match self { $( Self::$variant(p) => p.acts_on(), )* }
             }

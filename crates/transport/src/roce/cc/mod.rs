@@ -5,9 +5,15 @@
 
 use fanin_units::{BitRate, Span, Time};
 
+mod dcqcn;
 mod none;
+mod swift;
+mod timely;
 
+pub use dcqcn::{Dcqcn, DcqcnControl, DcqcnProfile};
 pub use none::{NoControl, NoRateControl};
+pub use swift::{Swift, SwiftControl};
+pub use timely::{Timely, TimelyControl};
 
 /// What a control steers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -219,4 +225,10 @@ pub trait ControlParams {
 controls! {
     /// None: each queue pair sends at its rate, and pauses hold it back.
     "none" => None(NoRateControl, NoControl),
+    /// DCQCN: by notifications of marks. Source: DCQCN.
+    "dcqcn" => Dcqcn(Dcqcn, DcqcnControl),
+    /// TIMELY: by the gradient of the RTT. Source: TIMELY.
+    "timely" => Timely(Timely, TimelyControl),
+    /// Swift: by delays of fabric and hosts. Source: Swift.
+    "swift" => Swift(Swift, SwiftControl),
 }

@@ -61,6 +61,12 @@ macro_rules! transports {
             fn needs_telemetry(&self) -> Option<&'static str> {
                 match self { $( Self::$variant(p) => p.needs_telemetry(), )* }
             }
+            fn wants_lossless(&self) -> Option<&'static str> {
+                match self { $( Self::$variant(p) => p.wants_lossless(), )* }
+            }
+            fn other_classes(&self) -> Vec<(&'static str, u8)> {
+                match self { $( Self::$variant(p) => p.other_classes(), )* }
+            }
             fn acts_on(&self) -> Signals {
                 match self { $( Self::$variant(p) => p.acts_on(), )* }
             }

@@ -244,6 +244,16 @@ pub trait TransportParams {
         None
     }
 
+    /// What to write where it is in a class that drops packets, which it takes badly; `None`: it repairs losses.
+    fn wants_lossless(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Classes of packets that do not travel in their flow's, each with its key.
+    fn other_classes(&self) -> Vec<(&'static str, u8)> {
+        Vec::new()
+    }
+
     /// The signals that it acts on.
     fn acts_on(&self) -> Signals {
         Signals::NONE

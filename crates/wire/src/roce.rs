@@ -6,7 +6,7 @@
 use fanin_packet::{Envelope, RoceHeader, RoceOp, Side, Syndrome};
 
 /// The destination port of every packet. Source: IBTA Annex A17.3.1; IANA.
-const PORT: u16 = 4791;
+pub(crate) const PORT: u16 = 4791;
 /// Source ports, which spread flows over paths, begin here. Source: Linux rdma_flow_label_to_udp_sport.
 const ENTROPY: u16 = 0xc000;
 /// The default partition. Source: IBTA §10.9.1.2.
@@ -89,4 +89,22 @@ fn invariant_crc(packet: &[u8]) -> [u8; 4] {
     crc.update(&[0xff; 8]);
     crc.update(&covered);
     crc.finalize().to_le_bytes()
+}
+
+/// Bytes of RoCEv2's own headers behind UDP's, and of what follows the payload, by what `bytes` begins with and its `length` behind
+/// UDP's header; none where it is cut off or no reliable connection's. What carries no data is header as a whole. Source: IBTA §9.2.1.
+pub(crate) fn overhead(bytes: &[u8], length: usize) -> Option<(usize, usize)> {
+    const BTH: usize = 12;
+    const ICRC: usize = 4;
+    let (opcode, flags) = (*bytes.first()?, *bytes.get(1)?);
+    let extended = match opcode {
+        0x00..=0x02 | 0x04 | 0x07 | 0x08 | 0x0e => 0,
+        0x03 | 0x05 | 0x09 | 0x0d | 0x0f | 0x10 | 0x16 | 0x17 => 4,
+        0x06 | 0x0a => 16,
+        0x0b => 20,
+        0x0c | 0x11..=0x14 | 0x81 => return Some((length, 0)),
+        _ => return None,
+    };
+    let behind = usize::from(flags >> 4 & 3) + ICRC;
+    Some((BTH + extended, behind)).filter(|_| length >= BTH + extended + behind)
 }

@@ -241,6 +241,15 @@ impl TransportParams for Roce {
         self.congestion_control.needs().telemetry
     }
 
+    fn wants_lossless(&self) -> Option<&'static str> {
+        (!self.selective()).then_some("recovery = \"selective_repeat\"")
+    }
+
+    fn other_classes(&self) -> Vec<(&'static str, u8)> {
+        let all = [("ack_class", self.ack_class), ("cnp_class", self.cnp_class)];
+        all.into_iter().filter_map(|(key, class)| Some((key, class?))).collect()
+    }
+
     fn uses_ecn(&self) -> bool {
         self.needs_marks().is_some()
     }

@@ -1,7 +1,7 @@
 //! The window when nothing is lost: slow start, congestion avoidance, idle time, receive window, pacing, TSO.
 
 use crate::common::script::run;
-use fanin_packet::{IpVersion, Packet};
+use fanin_packet::Packet;
 use fanin_transport::cc::{CongestionControl, NewReno};
 use fanin_transport::*;
 use fanin_units::{Bytes, Purpose, Span, Stream, Time};

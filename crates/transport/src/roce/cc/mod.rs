@@ -6,14 +6,20 @@
 use fanin_packet::HopSample;
 use fanin_units::{BitRate, Span, Time};
 
+mod dcqcn;
 mod hpcc;
 mod none;
 mod powertcp;
+mod swift;
 mod telemetry;
+mod timely;
 
+pub use dcqcn::{Dcqcn, DcqcnControl, DcqcnProfile};
 pub use hpcc::{Hpcc, HpccControl};
 pub use none::{NoControl, NoRateControl};
 pub use powertcp::{PowerTcp, PowerTcpControl, ThetaPowerTcp, ThetaPowerTcpControl};
+pub use swift::{Swift, SwiftControl};
+pub use timely::{Timely, TimelyControl};
 
 /// What a control steers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -222,4 +228,10 @@ controls! {
     "powertcp" => PowerTcp(PowerTcp, PowerTcpControl),
     /// Power, by delays. Source: PowerTCP §3.3.
     "theta_powertcp" => ThetaPowerTcp(ThetaPowerTcp, ThetaPowerTcpControl),
+    /// DCQCN: by notifications of marks. Source: DCQCN.
+    "dcqcn" => Dcqcn(Dcqcn, DcqcnControl),
+    /// TIMELY: by the gradient of the RTT. Source: TIMELY.
+    "timely" => Timely(Timely, TimelyControl),
+    /// Swift: by delays of fabric and hosts. Source: Swift.
+    "swift" => Swift(Swift, SwiftControl),
 }

@@ -77,7 +77,8 @@ pub(super) mod tests {
         assert_eq!(seen(&mut ports, &feedback(20, 0, 0, &[sample(10, 800, 0), sample(11, 0, 128)])), None);
         let next = [sample(14, 1_600, 25_600), sample(11, 0, 128)];
         let expected = Interval { seconds: 4e-6, rate: 12.5e9, sent: 6.4e9, queue: [800.0, 1_600.0] };
-        assert_eq!(seen(&mut ports, &feedback(24, 0, 0, &next)), Some(vec![expected])); // of the other no time has passed
+        assert_eq!(seen(&mut ports, &feedback(24, 0, 0, &next)), Some(vec![expected]));
+        // of the other no time has passed
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::Path;
 /// A chain of switches with a host at each end, and what is said of it: errors and warnings.
 fn said(switches: u32, rate: &str, control: &str, switch: &str) -> String {
     let text = format!(
-        "[topology]\nkind = \"chain\"\nswitches = {switches}\nhost_link = {{ rate = \"{rate}\" }}\ntrunk = {{ rate = \"{rate}\" }}\n\
+        "[topology]\nkind = \"chain\"\nswitches = {switches}\nlink = {{ rate = \"{rate}\" }}\n\
          [transport]\nkind = \"roce\"\ncongestion_control = \"{control}\"\n{switch}\n\
          [[traffic]]\nkind = \"flows\"\nflows = [{{ src = \"h0\", dst = \"h1\", size = \"1MB\" }}]\n"
     );

@@ -6,10 +6,14 @@ use super::{ControlParams, Feedback, Needs, Path, RateControl, Sending};
 use fanin_units::{BitRate, Span, Time};
 
 fanin_params::params! {
-    /// PowerTCP. Source: PowerTCP §3.3, Algorithm 1.
+    /// PowerTCP. Source: PowerTCP §3.3, Algorithm 1; values: the simulations published with it.
     pub struct PowerTcp {
-        /// gamma: weight of a new window against the present one.
+        /// gamma: weight of a new window against that of the round trip before.
         pub gamma: f64 = 0.9, in 0.01..=1.0;
+        /// Share of a link that flows aim at: power is divided by it. The paper's algorithm has 1.
+        pub eta: f64 = 0.95, in 0.5..=1.0;
+        /// Current counts as so much of the link's rate at least. The paper's algorithm has 0.
+        pub least_current: f64 = 0.5, in 0.0..=1.0;
         /// N: flows of a host that shall share its line; beta = line rate · tau / N is the additive increase in a round trip.
         pub flows: u32 = 167, in 1..=1_000_000;
         /// tau: base RTT of all flows. Absent: of each flow its own, on an idle network.
@@ -20,10 +24,14 @@ fanin_params::params! {
 }
 
 fanin_params::params! {
-    /// PowerTCP without telemetry. Source: PowerTCP §3.3, Algorithm 2.
+    /// PowerTCP without telemetry. Source: PowerTCP §3.3, Algorithm 2; values: the simulations published with it.
     pub struct ThetaPowerTcp {
-        /// gamma: weight of a new window against the present one.
-        pub gamma: f64 = 0.9, in 0.01..=1.0;
+        /// gamma: weight of a new window against that of the round trip before. The paper's algorithm has 0.9.
+        pub gamma: f64 = 0.7, in 0.01..=1.0;
+        /// Share of tau over RTT that flows aim at: power is divided by it. The paper's algorithm has 1.
+        pub eta: f64 = 0.95, in 0.5..=1.0;
+        /// Current counts as so much of the link's rate at least. The paper's algorithm has 0.
+        pub least_current: f64 = 0.5, in 0.0..=1.0;
         /// N: flows of a host that shall share its line; beta = line rate · tau / N is the additive increase in a round trip.
         pub flows: u32 = 167, in 1..=1_000_000;
         /// tau: base RTT of all flows. Absent: of each flow its own, on an idle network.
@@ -37,10 +45,10 @@ impl ControlParams for PowerTcp {}
 
 impl ControlParams for ThetaPowerTcp {}
 
-/// What both have: the window, what it was a round trip ago, and smoothed power.
+/// What both have: windows and smoothed power.
 #[derive(Clone, Debug)]
 struct Power {
-    gamma: f64,
+    params: PowerTcp,
     /// beta \[B\].
     increase: f64,
     /// tau \[s\].
@@ -50,8 +58,8 @@ struct Power {
     least: f64,
     line_rate: BitRate,
     window: f64,
-    /// The window when what is acknowledged now was sent.
-    old: f64,
+    /// The window one round trip ago, from which all acknowledgments of this one start.
+    reference: f64,
     /// The next round trip begins with the acknowledgment of this.
     round_to: u64,
     /// Normalised power, averaged over a round trip.
@@ -59,35 +67,38 @@ struct Power {
 }
 
 impl Power {
-    fn new((gamma, flows, base_rtt, min_rate): (f64, u32, Option<Span>, BitRate), path: &Path, s: &mut Sending) -> Self {
-        let base = base_rtt.unwrap_or(path.base_rtt);
+    fn new(params: &PowerTcp, path: &Path, s: &mut Sending) -> Self {
+        let base = params.base_rtt.unwrap_or(path.base_rtt);
         let most = Path { base_rtt: base, ..*path }.bdp() as f64;
         s.window = most as u64;
         Power {
-            gamma,
-            increase: most / f64::from(flows),
+            params: params.clone(),
+            increase: most / f64::from(params.flows),
             base: base.as_secs_f64(),
             most,
-            least: most * (min_rate.bps() as f64 / path.line_rate.bps() as f64).min(1.0),
+            least: most * (params.min_rate.bps() as f64 / path.line_rate.bps() as f64).min(1.0),
             line_rate: path.line_rate,
             window: most,
-            old: most,
+            reference: most,
             round_to: 0,
             smooth: 1.0,
         }
     }
 
-    /// Power over `seconds` joins the average. Source: PowerTCP Algorithm 1, line 23.
+    /// Power over `seconds` joins the average. Source: PowerTCP Algorithm 1 (NORMPOWER, its last lines).
     fn smoothen(&mut self, power: f64, seconds: f64) {
         let share = (seconds / self.base).min(1.0);
         self.smooth = (1.0 - share) * self.smooth + share * power;
     }
 
-    /// UPDATEWINDOW. Source: PowerTCP Algorithm 1, lines 26 to 28, and line 6 for the rate.
+    /// UPDATEWINDOW, and the rate. Source: PowerTCP Algorithm 1.
+    /// Deviation: both terms start from the window of one round trip ago, as in the simulations published with it. With the present
+    /// window in the second one, each acknowledgment goes nine tenths of what is left of the way, and the loop oscillates.
     fn update_window(&mut self, s: &mut Sending) {
+        let PowerTcp { gamma, eta, .. } = self.params;
         // Rounding may make power zero or less, which asks for any window.
-        let wanted = if self.smooth > 0.0 { self.old / self.smooth + self.increase } else { self.most };
-        let window = self.gamma * wanted + (1.0 - self.gamma) * self.window;
+        let wanted = if self.smooth > 0.0 { self.reference / (self.smooth / eta) + self.increase } else { self.most };
+        let window = gamma * wanted + (1.0 - gamma) * self.reference;
         self.window = window.clamp(self.least, self.most);
         s.window = self.window as u64;
         s.rate = BitRate((self.line_rate.bps() as f64 * (self.window / self.most)) as u64);
@@ -98,9 +109,9 @@ impl Power {
         f.una > self.round_to
     }
 
-    /// UPDATEOLD: once per round trip the window is kept for the next.
+    /// UPDATEOLD: once per round trip the window is kept.
     fn begin_round(&mut self, f: &Feedback<'_>) {
-        (self.old, self.round_to) = (self.window, f.nxt);
+        (self.reference, self.round_to) = (self.window, f.nxt);
     }
 }
 
@@ -113,8 +124,7 @@ pub struct PowerTcpControl {
 
 impl PowerTcpControl {
     pub fn new(params: &PowerTcp, path: &Path, s: &mut Sending) -> Self {
-        let PowerTcp { gamma, flows, base_rtt, min_rate } = params.clone();
-        PowerTcpControl { power: Box::new(Power::new((gamma, flows, base_rtt, min_rate), path, s)), ports: Ports::new() }
+        PowerTcpControl { power: Box::new(Power::new(params, path, s)), ports: Ports::new() }
     }
 }
 
@@ -123,11 +133,12 @@ impl RateControl for PowerTcpControl {
 
     /// NEWACK and NORMPOWER. Source: PowerTCP Algorithm 1, lines 1 to 25.
     fn on_ack(&mut self, s: &mut Sending, f: &Feedback<'_>) {
-        let tau = self.power.base;
+        let (tau, least) = (self.power.base, self.power.params.least_current);
         let (mut most, mut seconds) = (0.0, 0.0);
         let measured = self.ports.since(f, |port| {
             let gradient = (port.queue[1] - port.queue[0]) / port.seconds;
-            let (current, voltage) = (gradient + port.sent, port.queue[1] + port.rate * tau);
+            let current = (gradient + port.sent).max(least * port.rate);
+            let voltage = port.queue[1] + port.rate * tau;
             let normalised = current * voltage / (port.rate * port.rate * tau);
             if normalised > most {
                 (most, seconds) = (normalised, port.seconds);
@@ -153,8 +164,9 @@ pub struct ThetaPowerTcpControl {
 
 impl ThetaPowerTcpControl {
     pub fn new(params: &ThetaPowerTcp, path: &Path, s: &mut Sending) -> Self {
-        let ThetaPowerTcp { gamma, flows, base_rtt, min_rate } = params.clone();
-        ThetaPowerTcpControl { power: Box::new(Power::new((gamma, flows, base_rtt, min_rate), path, s)), before: None }
+        let ThetaPowerTcp { gamma, eta, least_current, flows, base_rtt, min_rate } = params.clone();
+        let params = PowerTcp { gamma, eta, least_current, flows, base_rtt, min_rate };
+        ThetaPowerTcpControl { power: Box::new(Power::new(&params, path, s)), before: None }
     }
 }
 
@@ -168,7 +180,8 @@ impl RateControl for ThetaPowerTcpControl {
             if let Some((last, at)) = before {
                 let seconds = f.now.since(at).as_secs_f64();
                 let gradient = (rtt - last) / seconds;
-                self.power.smoothen((gradient + 1.0) * rtt / self.power.base, seconds);
+                let current = (gradient + 1.0).max(self.power.params.least_current);
+                self.power.smoothen(current * rtt / self.power.base, seconds);
             }
             if before.is_some() || self.before.is_none() {
                 self.before = Some((rtt, f.now));
@@ -198,13 +211,13 @@ mod tests {
 
     fn control(gamma: f64, flows: u32) -> (PowerTcpControl, Sending) {
         let mut sending = Sending { rate: path().line_rate, window: Sending::UNLIMITED };
-        let params = PowerTcp { gamma, flows, base_rtt: None, min_rate: BitRate::from_gbps(1) };
+        let params = PowerTcp { gamma, eta: 1.0, least_current: 0.0, flows, base_rtt: None, min_rate: BitRate::from_gbps(1) };
         (PowerTcpControl::new(&params, &path(), &mut sending), sending)
     }
 
     fn theta(gamma: f64, flows: u32) -> (ThetaPowerTcpControl, Sending) {
         let mut sending = Sending { rate: path().line_rate, window: Sending::UNLIMITED };
-        let params = ThetaPowerTcp { gamma, flows, base_rtt: None, min_rate: BitRate::from_gbps(1) };
+        let params = ThetaPowerTcp { gamma, eta: 1.0, least_current: 0.0, flows, base_rtt: None, min_rate: BitRate::from_gbps(1) };
         (ThetaPowerTcpControl::new(&params, &path(), &mut sending), sending)
     }
 
@@ -218,6 +231,17 @@ mod tests {
         c.on_ack(&mut s, &feedback(11, 2, BDP, &[sample(11, BDP, BDP)]));
         assert!((c.power.smooth - 4.0).abs() < 1e-3, "{}", c.power.smooth);
         assert!(s.window.abs_diff(BDP / 4) < 20 && s.rate < BitRate(25_100_000_000), "{s:?}");
+    }
+
+    #[test]
+    fn current_counts_as_half_of_the_rate_and_power_is_divided_by_the_target() {
+        let (mut c, mut s) = control(1.0, 1_000_000);
+        (c.power.params.least_current, c.power.params.eta) = (0.5, 0.95);
+        c.on_ack(&mut s, &feedback(1, 1, BDP, &[sample(1, 4 * BDP, 0)]));
+        // It drains at twice the rate of the line, to two BDP: current 0 counts as a half, voltage is 3.
+        c.on_ack(&mut s, &feedback(11, 2, BDP, &[sample(11, 2 * BDP, BDP)]));
+        assert!((c.power.smooth - 1.5).abs() < 1e-9, "{}", c.power.smooth);
+        assert!(s.window.abs_diff((BDP as f64 * 0.95 / 1.5) as u64) <= 1, "{s:?}");
     }
 
     #[test]
@@ -239,10 +263,11 @@ mod tests {
         }
         let power = 2.0 - 0.9_f64.powi(19);
         assert!((c.power.smooth - power).abs() < 1e-2, "{}", c.power.smooth);
-        assert!((s.window as f64 - BDP as f64 / power).abs() < 0.03 * BDP as f64, "{s:?}");
-        let kept = c.power.old;
+        let window = BDP as f64 * (0.9 / power + 0.1);
+        assert!((s.window as f64 - window).abs() < 20.0, "{s:?}");
+        assert!(c.power.reference == BDP as f64 && c.power.round_to == BDP);
         c.on_ack(&mut s, &feedback(21, BDP + 1, 2 * BDP, &[sample(21, BDP, BDP / T * 21)]));
-        assert!(kept == BDP as f64 && c.power.old == c.power.window);
+        assert!(c.power.reference == c.power.window && c.power.round_to == 2 * BDP);
     }
 
     /// In equilibrium power is 1 + q / BDP and w = w / power + beta: q = BDP · beta / (w − beta).

@@ -3157,14 +3157,26 @@ class HpccDict(TypedDict, total=False):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PowerTcp(Table):
-    """PowerTCP. Source: PowerTCP §3.3, Algorithm 1."""
+    """PowerTCP. Source: PowerTCP §3.3, Algorithm 1; values: the simulations published with it."""
 
     kind: ClassVar[Literal["powertcp"]] = "powertcp"
 
     gamma: float | None = None
-    """gamma: weight of a new window against the present one.
+    """gamma: weight of a new window against that of the round trip before.
 
     Default: 0.9. Accepted: from 0.01 to 1.
+    """
+
+    eta: float | None = None
+    """Share of a link that flows aim at: power is divided by it. The paper's algorithm has 1.
+
+    Default: 0.95. Accepted: from 0.5 to 1.
+    """
+
+    least_current: float | None = None
+    """Current counts as so much of the link's rate at least. The paper's algorithm has 0.
+
+    Default: 0.5. Accepted: from 0 to 1.
     """
 
     flows: int | None = None
@@ -3191,6 +3203,8 @@ class PowerTcpDict(TypedDict, total=False):
 
     kind: Required[Literal["powertcp"]]
     gamma: float
+    eta: float
+    least_current: float
     flows: int
     base_rtt: Duration
     min_rate: BitRate
@@ -3198,14 +3212,26 @@ class PowerTcpDict(TypedDict, total=False):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ThetaPowerTcp(Table):
-    """PowerTCP without telemetry. Source: PowerTCP §3.3, Algorithm 2."""
+    """PowerTCP without telemetry. Source: PowerTCP §3.3, Algorithm 2; values: the simulations published with it."""
 
     kind: ClassVar[Literal["theta_powertcp"]] = "theta_powertcp"
 
     gamma: float | None = None
-    """gamma: weight of a new window against the present one.
+    """gamma: weight of a new window against that of the round trip before. The paper's algorithm has 0.9.
 
-    Default: 0.9. Accepted: from 0.01 to 1.
+    Default: 0.7. Accepted: from 0.01 to 1.
+    """
+
+    eta: float | None = None
+    """Share of tau over RTT that flows aim at: power is divided by it. The paper's algorithm has 1.
+
+    Default: 0.95. Accepted: from 0.5 to 1.
+    """
+
+    least_current: float | None = None
+    """Current counts as so much of the link's rate at least. The paper's algorithm has 0.
+
+    Default: 0.5. Accepted: from 0 to 1.
     """
 
     flows: int | None = None
@@ -3232,6 +3258,8 @@ class ThetaPowerTcpDict(TypedDict, total=False):
 
     kind: Required[Literal["theta_powertcp"]]
     gamma: float
+    eta: float
+    least_current: float
     flows: int
     base_rtt: Duration
     min_rate: BitRate

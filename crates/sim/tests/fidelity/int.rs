@@ -24,7 +24,8 @@ fn flows(all: &[String]) -> String {
 
 /// Two leaves and a spine; four hosts of the first send to one of the second, and its neighbour answers another.
 fn fabric(ports: &str) -> String {
-    let to_h4 = (0..4).map(|h| flow(h, 4, "300KB", &format!("{h}us"))).chain([flow(5, 0, "200KB", "0us"), flow(5, 1, "3KB", "7us")]);
+    let to_h4 =
+        (0..4).map(|h| flow(h, 4, "300KB", &format!("{h}us"))).chain([flow(5, 0, "200KB", "0us"), flow(5, 1, "3KB", "7us")]);
     format!(
         "[topology]\nkind = \"leaf_spine\"\nleaves = 2\nspines = 1\nhosts_per_leaf = 4\nhost_link = {{ rate = \"25Gbps\", delay = \"1us\" }}\n\
          uplink = {{ rate = \"50Gbps\", delay = \"2us\" }}\n[engine]\nports = \"{ports}\"\n\
@@ -124,8 +125,7 @@ fn telemetry_takes_time_on_the_wire() {
         let one = flows(&[flow(0, 1, "20KB", "0us")]);
         star(2, &format!("\"{control}\""), &one).replace("mechanisms.int = {}\n", int)
     };
-    let [with, without] =
-        [text("hpcc", "mechanisms.int = {}\n"), text("none", "")].map(|text| run(&text).kept.flows[0].clone());
+    let [with, without] = [text("hpcc", "mechanisms.int = {}\n"), text("none", "")].map(|text| run(&text).kept.flows[0].clone());
     assert_eq!(with.finish_ps.map(|at| at - with.start_ps), Some(with.ideal_ps));
     assert_eq!(without.finish_ps.map(|at| at - without.start_ps), Some(without.ideal_ps));
     // 20 packets with 12 B more on the last link, and one of them with 4 B more on the first.
@@ -142,9 +142,11 @@ fn queue(kept: &Kept, port: &str) -> Vec<(u64, u64, u64)> {
 /// can know; with the first acknowledgments they stop, the queue drains at the rate of the line, and stays away.
 #[test]
 fn an_incast_leaves_no_queue_once_its_first_round_trip_has_drained() {
-    for (control, most) in [("\"hpcc\"", 5_000), ("\"powertcp\"", 15_000)] {
+    // With 1 us PowerTCP's fair windows are of three packets, and it oscillates: see docs/transports/powertcp.md.
+    for (control, delay, most) in [("\"hpcc\"", "1us", 5_000), ("\"powertcp\"", "2us", 40_000)] {
         let all: Vec<String> = (0..16).map(|h| flow(h, 16, "2MB", "0us")).collect();
-        let ran = run(&star(17, control, &format!("[telemetry]\nsample = \"1us\"\n{}", flows(&all))));
+        let text = star(17, control, &format!("[telemetry]\nsample = \"1us\"\n{}", flows(&all)));
+        let ran = run(&text.replace("delay = \"1us\"", &format!("delay = \"{delay}\"")));
         let bdp = 100e9 / 8.0 * ran.kept.flows[0].base_rtt_ps as f64 * 1e-12;
         let rows = queue(&ran.kept, "switch0->h16");
         let peak = rows.iter().map(|(_, queue, _)| *queue).max().unwrap_or(0);
@@ -226,7 +228,8 @@ fn hpccs_topology_and_flow_files_run_unchanged() {
         [[traffic]]\nkind = \"file\"\nformat = { kind = \"hpcc_flow\", path = \"flow.txt\", origin = \"2s\", pg_as_class = true }\n";
     let scenario = fanin_scenario::Scenario::from_toml(text, folder.path()).unwrap_or_else(|problems| panic!("{problems:#?}"));
     let ran = finish(fanin_sim::world(&scenario, &fanin_sim::Destination::Memory).expect("a world"));
-    let mut flows: Vec<_> = ran.kept.flows.iter().map(|f| (f.start_ps / 1_000_000, f.size_bytes, f.class, f.retransmits)).collect();
+    let mut flows: Vec<_> =
+        ran.kept.flows.iter().map(|f| (f.start_ps / 1_000_000, f.size_bytes, f.class, f.retransmits)).collect();
     flows.sort_unstable();
     assert_eq!(flows, [(0, 200_000, 3, 0), (1, 200_000, 3, 0), (2, 50_000, 3, 0)]);
     let last = ran.kept.flows.iter().map(|flow| flow.finish_ps.expect("complete")).max().expect("three") / 1_000_000;

@@ -217,7 +217,8 @@ mod tests {
 
     fn theta(gamma: f64, flows: u32) -> (ThetaPowerTcpControl, Sending) {
         let mut sending = Sending { rate: path().line_rate, window: Sending::UNLIMITED };
-        let params = ThetaPowerTcp { gamma, eta: 1.0, least_current: 0.0, flows, base_rtt: None, min_rate: BitRate::from_gbps(1) };
+        let params =
+            ThetaPowerTcp { gamma, eta: 1.0, least_current: 0.0, flows, base_rtt: None, min_rate: BitRate::from_gbps(1) };
         (ThetaPowerTcpControl::new(&params, &path(), &mut sending), sending)
     }
 

@@ -1,4 +1,4 @@
--- Wireshark: headers of PABO (0xA8F5) and Vertigo (0xA8F6) before the EtherType, and the packets behind them as ever.
+-- Wireshark: headers of PABO (0xA8F5) and Vertigo (0xA8F8) before the EtherType, and the packets behind them as ever.
 --   wireshark -X lua_script:fanin_shims.lua packets.pcapng
 -- pabo.bounces: how often a packet was bounced. vertigo.left [B]: what its flow had left to send. vertigo.again: how often it was sent
 -- before. RIMM's headers: fanin_rimm.lua.
@@ -44,4 +44,4 @@ vertigo.dissector = header(vertigo, 6, { { left, 0, 4 }, { again, 4, 1 } }, func
   if buffer(4, 1):uint() > 0 then return " [boosted]" end
 end)
 types:add(0xa8f5, pabo)
-types:add(0xa8f6, vertigo)
+types:add(0xa8f8, vertigo)

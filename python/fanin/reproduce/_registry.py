@@ -20,6 +20,8 @@ __all__ = ["PAPERS", "Figure", "choose", "figure", "figures"]
 PAPERS: Final[dict[str, str]] = {
     "s-ecn": "Shan et al., Micro-burst in Data Centers: Observations, Analysis, and Mitigations, ICNP 2018",
     "rimm": "Lin, Hung, Wen, Real-Time In-Network Microburst Mitigation on Programmable Switch, IEEE Access 2021",
+    "hpcc": "Li et al., HPCC: High Precision Congestion Control, SIGCOMM 2019",
+    "powertcp": "Addanki, Michel, Schmid, PowerTCP: Pushing the Performance Limits of Datacenter Networks, NSDI 2022",
     "pdn": "Xia et al., Preventing Passive TCP Timeouts in Data Center Networks with Packet Drop Notification",
 }
 """Key of a paper, as in docs/papers.md and in ``scenarios/papers/``, → authors, title, venue."""

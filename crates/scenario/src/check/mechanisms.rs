@@ -2,10 +2,10 @@
 
 use super::settings::{at_setting, Settings};
 use super::transport::warn;
-use super::{at_transport, used_transports, Network};
+use super::{at_transport, transport_of, used_transports, Network};
 use crate::doc::Parts;
 use crate::sections::Nic;
-use fanin_packet::Signals;
+use fanin_packet::{Signals, Stack, MAX_HOPS};
 use fanin_params::Cx;
 use fanin_switch::{Mechanisms, PortSettings, Scheduling, Site, Surroundings, Switch, TransportInUse};
 use fanin_transport::TransportParams;
@@ -16,6 +16,8 @@ use std::collections::BTreeSet;
 pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network>, cx: &mut Cx) {
     let Some(framing) = &parts.framing else { return };
     let used = used_transports(parts);
+    let longest_path = network.map_or(0, Network::longest);
+    let records = (longest_path as usize).min(MAX_HOPS);
     let transports: Vec<TransportInUse> = used
         .iter()
         .map(|(name, config)| TransportInUse {
@@ -25,18 +27,21 @@ pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network
             mtu: config.mtu(),
             headers: config.longest_header(parts.ip()),
             bursts: config.bursts(),
+            telemetry: config.needs_telemetry().map_or(0, |_| Stack::bytes(records)),
         })
         .collect();
     let first = network.and_then(|network| network.switches().next()).map_or(0, NodeId::index);
     let names = network.map(Network::node_names).unwrap_or_default();
     let nodes: Vec<(&str, bool)> = names.into_iter().enumerate().map(|(i, name)| (name, i >= first)).collect();
-    let classes: BTreeSet<u8> = parts.traffic.iter().map(|(_, entry)| entry.class).collect();
+    let others = used.iter().flat_map(|(_, config)| config.other_classes());
+    let classes: BTreeSet<u8> =
+        parts.traffic.iter().map(|(_, entry)| entry.class).chain(others.map(|(_, class)| class)).collect();
     let classes: Vec<u8> = classes.into_iter().collect();
     let runs = |node: NodeId| {
         let mechanisms = settings.switch.mechanisms_of(settings.exceptions.switch(node));
         mechanisms.keys_at(nodes.get(node.index()).map_or("", |(name, _)| *name))
     };
-    let mut sent = Signals::NONE;
+    let (mut sent, mut telemetry) = (Signals::NONE, false);
     let header_bytes = settings.mechanisms().iter().map(|(_, mechanisms)| mechanisms.header_bytes()).max().unwrap_or(0);
     let headers = settings.mechanisms().into_iter().find_map(|(entry, mechanisms)| Some((entry, mechanisms.with_headers()?)));
     for (entry, mechanisms) in settings.mechanisms() {
@@ -63,6 +68,7 @@ pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network
             puts_in_order: parts.host.as_ref().is_some_and(|host| host.reorder.is_some()),
             header_bytes,
             marking_drops: settings.ports_with(entry).any(|port| port.marking.drops()),
+            longest_path,
             transports: &transports,
             all_traffic: parts.all_traffic,
             nodes: &nodes,
@@ -79,8 +85,16 @@ pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network
             }
         });
         sent = sent.with(mechanisms.signals());
+        telemetry |= mechanisms.telemetry();
     }
+    lossy(parts, settings, cx);
     for (name, config) in used {
+        if let Some(what) = config.needs_telemetry().filter(|_| !telemetry) {
+            let accepted = Mechanisms::that_writes_telemetry().map(|key| format!("switches with [switch.mechanisms.{key}]"));
+            at_transport(cx, name, |cx| {
+                cx.error(None, format!("is controlled by {what}, which needs telemetry, and no switch writes any"), accepted);
+            });
+        }
         for (signal, key) in config.signal_keys() {
             if !config.acts_on().has(*signal) || sent.has(*signal) {
                 continue;
@@ -91,5 +105,27 @@ pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network
                     senders.first().map(|sender| format!("add [switch.mechanisms.{sender}]"));
             });
         }
+    }
+}
+
+/// Warns of transports that take losses badly in classes whose packets may be dropped.
+fn lossy(parts: &Parts, settings: &Settings, cx: &mut Cx) {
+    if settings.unlimited() && settings.mechanisms().iter().all(|(_, mechanisms)| mechanisms.lossless() == 0) {
+        return; // queues without bound drop nothing
+    }
+    let lossless = settings.mechanisms().into_iter().fold(u8::MAX, |all, (_, mechanisms)| all & mechanisms.lossless());
+    for (name, config) in used_transports(parts) {
+        let Some(remedy) = config.wants_lossless() else { continue };
+        let entries = parts.traffic.iter().map(|(_, entry)| entry);
+        let classes: BTreeSet<u8> = entries
+            .filter(|entry| transport_of(parts, entry).is_some_and(|(its, _)| its == name))
+            .map(|entry| entry.class)
+            .collect();
+        let Some(class) = classes.into_iter().find(|class| lossless >> (class & 7) & 1 == 0) else { continue };
+        let keepers: Vec<String> = Mechanisms::that_keep_all().iter().map(|key| format!("switch.mechanisms.{key}")).collect();
+        let message = format!("is in class {class}, which may drop packets: each loss sends all behind it again");
+        at_transport(cx, name, |cx| {
+            cx.warn(None, message, None).suggestion = Some(format!("{} with class {class}, or {remedy}", keepers.join(", ")));
+        });
     }
 }

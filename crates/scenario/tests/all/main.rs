@@ -5,5 +5,6 @@ mod capture;
 mod common;
 mod errors;
 mod exceptions;
+mod int;
 mod scenarios;
 mod warnings;

@@ -84,11 +84,11 @@ impl Hosts {
     #[cold]
     #[inline(never)]
     pub(super) fn observe_sent(&self, core: &mut Core, host: u32, nic: usize, packet: PacketId) {
-        let (copy, shim) = (core.pool.packet(packet), core.pool.shim(packet));
+        let copy = core.pool.packet(packet);
         let start = Time::from_ps(core.links[nic].free_at.max(core.now.ps()));
         let (now, flow, side) = (core.now, copy.envelope.flow, copy.envelope.to.other());
         if let Some(capture) = core.ledger.tables.capture.as_deref_mut() {
-            let result = capture.sent((now, start), host, (&copy, shim));
+            let result = capture.sent((now, start), host, &copy, core.pool.shim_on_wire(packet));
             core.check(result);
         }
         let ledger = &mut core.ledger;

@@ -24,7 +24,7 @@ use fanin_switch::Mechanisms;
 use fanin_telemetry::Name;
 use fanin_traffic::FlowSpec;
 use fanin_transport::{Event, Kinds, SignalCounts, TransportConfig};
-use fanin_units::{FlowId, Time};
+use fanin_units::{FlowId, Span, Time};
 use fifo::Standing;
 use header::Headers;
 use order::Reordering;
@@ -71,6 +71,8 @@ pub struct Hosts {
     pub transports: Table<(Name, TransportConfig)>,
     /// With room for stamps.
     pub framing: Framing,
+    /// From the arrival of a packet until its transport sees it: a part of the delay of links to hosts.
+    pub processing: Span,
     /// Time to live that hosts send with.
     pub ttl: u8,
     pub fifo_nic: bool,
@@ -124,10 +126,22 @@ impl Hosts {
         if self.receivers.is_some() {
             return self.hold(core, host, packet);
         }
+        self.hand_telemetry(core, packet);
         if core.ledger.observed {
             return self.deliver_observed(core, host, packet);
         }
         self.deliver(core, host, packet);
+    }
+
+    /// The telemetry in a packet's frame goes to the endpoint before the packet does.
+    pub(super) fn hand_telemetry(&mut self, core: &Core, packet: PacketId) {
+        let envelope = &core.pool[packet];
+        if envelope.extra.shim() == 0 {
+            return;
+        }
+        if let (Some(id), Some(stack)) = (self.ends.of(envelope.flow, envelope.to), core.pool.telemetry(packet)) {
+            self.ends[id].protocol.on_telemetry(&stack);
+        }
     }
 
     /// The same where the flow may be followed.
@@ -358,13 +372,24 @@ impl Hosts {
             payload: envelope.payload,
             header: bytes as u8,
             ecn: envelope.ecn,
-            class: end.class,
+            class: header.class().unwrap_or(end.class),
             ttl: self.ttl,
             to: side(id).other(),
             kind: header.kind(),
             trimmed: false,
             extra: Extra::NONE,
         };
+        if end.telemetry {
+            self.add_telemetry(core, packet, id);
+        }
+    }
+
+    /// Puts into a frame what its endpoint has for it.
+    #[inline(never)]
+    fn add_telemetry(&mut self, core: &mut Core, packet: PacketId, id: EndId) {
+        if let Some(stack) = self.ends[id].protocol.telemetry() {
+            core.pool.set_telemetry(packet, &stack);
+        }
     }
 
     /// Puts a packet onto the host's link.
@@ -463,8 +488,9 @@ fn timer_key(host: u32, flow: FlowId, side: Side, what: u64) -> (u32, u64) {
 #[inline(always)]
 fn observe_delivery(core: &mut Core, host: u32, packet: PacketId) {
     if core.ledger.observed {
-        let (copy, shim) = (core.pool.packet(packet), core.pool.shim(packet));
-        let result = core.ledger.record_delivery(core.now, host, packet, (&copy, shim));
+        let copy = core.pool.packet(packet);
+        let shim = core.pool.shim_on_wire(packet);
+        let result = core.ledger.record_delivery(core.now, host, (packet, &copy), shim);
         core.check(result);
     }
 }

@@ -7,11 +7,12 @@ mod tables;
 mod trace;
 
 pub use capture::Capturing;
+use capture::ShimBytes;
 pub use stamps::Stamps;
 pub use tables::{Aborted, Destination, Outcome, Tables, Wanted, SIZES, TABLES};
 pub use trace::{Input, Known, Seen, Trace};
 
-use fanin_packet::{Ecn, Packet, PacketId, Shim};
+use fanin_packet::{Ecn, Packet, PacketId};
 use fanin_switch::{DropReason, MarkReason};
 use fanin_telemetry::{DropRow, Name, Stamp, StampRow, TableError};
 use fanin_units::{Bytes, LinkId, Time};
@@ -117,12 +118,12 @@ impl Ledger {
         &mut self,
         now: Time,
         host: u32,
-        id: PacketId,
-        (packet, shim): (&Packet, Option<Shim>),
+        (id, packet): (PacketId, &Packet),
+        shim: Option<ShimBytes>,
     ) -> Result<(), TableError> {
         let stamp = self.stamps.as_ref().map_or(Stamp::EMPTY, |stamps| stamps.of(id));
         if let Some(capture) = self.tables.capture.as_deref_mut() {
-            capture.received(now, host, (packet, shim), stamp)?;
+            capture.received(now, host, packet, (shim, stamp))?;
         }
         let Some(stamps) = self.stamps.as_mut().filter(|_| stamp.is_stamped()) else { return Ok(()) };
         stamps.clear(id);

@@ -10,6 +10,7 @@
 
 mod around;
 mod dibs;
+mod int;
 mod pabo;
 mod pdn;
 mod pfc;
@@ -21,6 +22,7 @@ mod vertigo;
 
 pub use around::{Surroundings, TransportInUse};
 pub use dibs::{DibsCounts, DibsParams};
+pub use int::{IntCounts, IntParams};
 pub use pabo::{Exponential, Growth, Linear, PaboCounts, PaboParams};
 pub use pdn::{NoticeCounts, Operations, PdnParams};
 pub use pfc::{DynamicXoff, PfcCounts, PfcParams, StaticXoff, Xoff};
@@ -120,7 +122,7 @@ impl Hooks {
     pub const MESSAGES: Hooks = Hooks(1 << 7);
     /// [`Mechanism::on_egress`].
     pub const EGRESS: Hooks = Hooks(1 << 8);
-    /// It puts headers into frames, into which ports write what they leave behind ([`Shim::unit`]).
+    /// It puts headers into frames, into which ports write what they leave behind ([`Shim::unit`], [`Shim::add_record`]).
     pub const SHIMS: Hooks = Hooks(1 << 9);
     /// It pauses classes of its ports ([`Effect::Gate`]) and NICs of its hosts ([`Mechanism::pause`]).
     pub const GATES: Hooks = Hooks(1 << 10);
@@ -342,10 +344,16 @@ pub(crate) trait Mechanism: Sized {
     const SIGNALS: Signals = Signals::NONE;
     /// The EtherTypes of its messages, and of frames that carry one behind a packet of IPv4 or IPv6.
     const ETHER_TYPES: &'static [u16] = &[];
-    /// Bytes of the largest header that it puts into the frames of packets, EtherType included; zero: none. A frame has one at most.
+    /// Bytes of the largest header that it puts into the frames of all packets, EtherType included; zero: none.
     const HEADER_BYTES: u16 = 0;
+    /// Whether it puts headers into frames, of which a frame has one at most.
+    const HEADERS: bool = Self::HEADER_BYTES > 0;
     /// The header that hosts put into each frame that they send; switches without the mechanism forward it as it is.
     const HOST_HEADER: Option<fn(&Sent) -> Shim> = None;
+    /// Whether it can keep the packets of classes from being dropped ([`Mechanism::lossless`]).
+    const KEEPS_ALL: bool = false;
+    /// Whether it lets ports write telemetry into frames, of transports that ask for it.
+    const TELEMETRY: bool = false;
     /// Largest values that it keeps besides its counters: of all switches the largest is shown.
     const PEAKS: &'static [CounterDef] = &[];
 
@@ -356,6 +364,11 @@ pub(crate) trait Mechanism: Sized {
 
     /// Its state at the start of a run; `None` at a switch where it does not run.
     fn new(params: &Self::Params, site: &Site) -> Option<Self>;
+
+    /// The classes whose packets it keeps from being dropped for want of room, a bit each.
+    fn lossless(_params: &Self::Params) -> u8 {
+        0
+    }
 
     /// Reports what parameters cannot show to be wrong by themselves.
     fn check(_params: &Self::Params, _around: &Surroundings<'_>, _cx: &mut Cx) {}
@@ -394,6 +407,11 @@ pub(crate) trait Mechanism: Sized {
     /// The longest queue of its own, by port: the port and its bytes.
     fn peak(&self) -> Option<(PortNo, Bytes)> {
         None
+    }
+
+    /// Records of telemetry that a frame may hold behind this switch; zero where it has its ports write none.
+    fn telemetry(&self) -> usize {
+        0
     }
 
     /// Packets that it holds.
@@ -578,7 +596,7 @@ macro_rules! registry {
             pub fn check(&self, around: &Surroundings<'_>, cx: &mut Cx) {
                 let mut with_headers = None;
                 $(
-                    if self.$key.is_some() && <$state as Mechanism>::HEADER_BYTES > 0 {
+                    if self.$key.is_some() && <$state as Mechanism>::HEADERS {
                         one_header(with_headers, stringify!($key), cx);
                         with_headers = Some(stringify!($key));
                     }
@@ -606,7 +624,7 @@ macro_rules! registry {
 
             /// The key of the one that puts headers into frames; `None` where none does.
             pub fn with_headers(&self) -> Option<&'static str> {
-                $( if self.$key.is_some() && <$state as Mechanism>::HEADER_BYTES > 0 { return Some(stringify!($key)); } )*
+                $( if self.$key.is_some() && <$state as Mechanism>::HEADERS { return Some(stringify!($key)); } )*
                 None
             }
 
@@ -621,6 +639,31 @@ macro_rules! registry {
                 let mut all = Vec::new();
                 $( all.extend(self.$key.iter().flat_map(<$state as Mechanism>::amounts)); )*
                 all
+            }
+
+            /// Whether ports write telemetry into frames.
+            pub fn telemetry(&self) -> bool {
+                false $( || self.$key.is_some() && <$state as Mechanism>::TELEMETRY )*
+            }
+
+            /// The key of the mechanism that would let them.
+            pub fn that_writes_telemetry() -> Option<&'static str> {
+                let mut keys = [$( <$state as Mechanism>::TELEMETRY.then_some(stringify!($key)), )*].into_iter().flatten();
+                keys.next()
+            }
+
+            /// The classes whose packets they keep from being dropped for want of room, a bit each.
+            pub fn lossless(&self) -> u8 {
+                let mut all = 0;
+                $( all |= self.$key.as_ref().map_or(0, <$state as Mechanism>::lossless); )*
+                all
+            }
+
+            /// The keys of the mechanisms that may do so.
+            pub fn that_keep_all() -> Vec<&'static str> {
+                let mut keys = Vec::new();
+                $( if <$state as Mechanism>::KEEPS_ALL { keys.push(stringify!($key)); } )*
+                keys
             }
 
             /// What they let hosts know.
@@ -707,6 +750,11 @@ macro_rules! registry {
 
             pub fn peak(&self) -> Option<(PortNo, Bytes)> {
                 match self { $( Self::$name(m) => m.peak(), )* }
+            }
+
+            /// Records of telemetry that a frame may hold behind its switch.
+            pub fn telemetry(&self) -> usize {
+                match self { $( Self::$name(m) => m.telemetry(), )* }
             }
 
             pub fn held(&self) -> Vec<PacketId> {
@@ -802,6 +850,8 @@ macro_rules! registry {
 
 // Hooks run in this order, up to the first verdict that is not `Pass`: what changes frames comes before what keeps them.
 registry! {
+    /// In-band network telemetry: ports write queue, bytes sent, time and rate into frames. Absent: it does not run.
+    int => Int(IntParams, int::Int),
     /// Packet drop notification: the sender of a dropped packet is notified at once. Absent: it does not run.
     pdn => Pdn(PdnParams, pdn::Pdn),
     /// Priority flow control: a neighbour whose packets take too much of the memory is asked to pause. Absent: it does not run.

@@ -355,7 +355,7 @@ impl Mechanism for Pfc {
 
     fn new(params: &PfcParams, site: &Site) -> Option<Self> {
         let frame = message_frame(&site.framing, BODY as u8);
-        let classes = params.classes.iter().fold(0, |all, class| all | 1 << class);
+        let classes = Self::lossless(params);
         let port = |port: &PortSite| Port {
             rate: port.rate,
             headroom: params.headroom.map_or_else(|| needed(params, port, frame), Bytes::get),
@@ -381,6 +381,12 @@ impl Mechanism for Pfc {
             headroom_peak: 0,
             used_peak: 0,
         })
+    }
+
+    const KEEPS_ALL: bool = true;
+
+    fn lossless(params: &PfcParams) -> u8 {
+        params.classes.iter().fold(0, |all, class| all | 1 << class)
     }
 
     fn check(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
@@ -442,7 +448,8 @@ impl Mechanism for Pfc {
         if params.classes.is_empty() {
             cx.key("classes", |cx| cx.error(None, "names no class", Some("at least one of 0 to 7".into())).severity);
         }
-        let largest = around.transports.iter().map(|t| u64::from(t.mtu) + u64::from(around.framing.header)).max();
+        let largest =
+            around.transports.iter().map(|t| u64::from(t.mtu) + u64::from(t.telemetry) + u64::from(around.framing.header)).max();
         let largest = largest.map(|bytes| bytes + u64::from(around.trailer + around.header_bytes));
         if let Some(bytes) = largest.filter(|bytes| *bytes > params.max_frame.get() && params.headroom.is_none()) {
             cx.key("max_frame", |cx| {

@@ -64,7 +64,7 @@ impl DropReason {
 
 /// EtherType of the header of hosts: bytes left (4 B), how often this was sent before (1 B, at most 255), a byte that is zero. It is not
 /// registered.
-const LEFT: u16 = 0xA8F6;
+const LEFT: u16 = 0xA8F8;
 /// Its bytes. Source: Vertigo, its simulator (an option of IP of 8 bytes).
 const HEADER_BYTES: u16 = 8;
 /// Separates its draws from those of other mechanisms.

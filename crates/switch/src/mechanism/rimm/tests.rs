@@ -390,6 +390,7 @@ fn what_has_no_effect_is_said() {
         header_bytes: 8,
         classes_in_use: &[],
         circle: &|| None,
+        longest_path: 0,
         transports: &[],
         all_traffic: true,
         nodes: &[],

@@ -3059,14 +3059,612 @@ class TcpDict(TypedDict, total=False):
     small_queues: bool
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NoRateControl(Table):
+    """No congestion control."""
+
+    kind: ClassVar[Literal["none"]] = "none"
+
+    rate: BitRate | None = None
+    """The rate of each queue pair, all bytes on the wire counted. Absent: the NIC's.
+
+    Accepted: from 1Mbps to 10Tbps.
+    """
+
+
+class NoRateControlDict(TypedDict, total=False):
+    """`NoRateControl` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["none"]]
+    rate: BitRate
+
+
+DcqcnProfile: TypeAlias = Literal["paper", "mlx5"]
+"""Which defaults apply to keys that are not given.
+
+- `paper`: Those that the paper arrives at. Source: DCQCN §5.2 and table 14.
+- `mlx5`: Those of ConnectX adapters. Source: NVIDIA (mlx5: rp and np parameters in sysfs), from memory.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Dcqcn(Table):
+    """DCQCN. Source: DCQCN §3."""
+
+    kind: ClassVar[Literal["dcqcn"]] = "dcqcn"
+
+    profile: DcqcnProfile | None = None
+    """Which defaults apply to the other keys.
+
+    Default: "paper".
+    """
+
+    cnp_interval: Duration | None = None
+    """A receiver sends one notification (CNP) per flow in this time at most, N; `mlx5`: 4 us. Source: DCQCN §3.1 (50 us).
+
+    Default: "50us". Accepted: from 0ps to 10ms.
+    """
+
+    cnp_delay: Duration | None = None
+    """What a receiver's NIC takes from a marked packet to the notification. Measurements are matched with up to 55 us.
+
+    Default: "0ps". Accepted: from 0ps to 10ms.
+    """
+
+    g: float | None = None
+    """g: weight of a notification in the moving average α; `mlx5`: 5/1024. Source: DCQCN §5.2 (1/256).
+
+    Default: 0.00390625. Accepted: from 0.00001 to 1.
+    """
+
+    initial_alpha: float | None = None
+    """α before the first notification, which halves the rate with 1. Source: DCQCN §3.1.
+
+    Default: 1.0. Accepted: from 0 to 1.
+    """
+
+    alpha_timer: Duration | None = None
+    """α falls by g in each such time without a notification, K; `mlx5`: 1 us. Source: DCQCN §3.1 (55 us).
+
+    Default: "55us". Accepted: from 100ns to 100ms.
+    """
+
+    rate_timer: Duration | None = None
+    """The rate rises each time this timer expires, T; `mlx5`: 300 us. Source: DCQCN §5.2 (55 us; QCN's 1.5 ms is found too slow).
+
+    Default: "55us". Accepted: from 100ns to 100ms.
+    """
+
+    byte_counter: Size | None = None
+    """And each time this many bytes have left, B; `mlx5`: 32767 B. Source: DCQCN §5.2 (10 MB; QCN's 150 KB is found unfair).
+
+    Default: "10MB". Accepted: from 1KB to 10GB.
+    """
+
+    fast_recovery: int | None = None
+    """F: steps of fast recovery; `mlx5`: 1. Source: DCQCN §3.1 (5).
+
+    Default: 5. Accepted: from 0 to 100.
+    """
+
+    additive_increase: BitRate | None = None
+    """R_AI: what the target rises by in additive increase; `mlx5`: 5 Mb/s. Source: DCQCN §5.2 (40 Mb/s).
+
+    Default: "40Mbps". Accepted: from 1Kbps to 1Tbps.
+    """
+
+    hyper_increase: BitRate | None = None
+    """R_HAI: the same in hyper increase, when timer and byte counter are both beyond F; `mlx5`: 50 Mb/s. Source: QCN, ten times
+    R_AI; the paper has no number.
+
+    Default: "400Mbps". Accepted: from 1Kbps to 1Tbps.
+    """
+
+    min_rate: BitRate | None = None
+    """Rates do not fall below this; `mlx5`: 1 Mb/s.
+
+    Default: "10Mbps". Accepted: from 1Kbps to 1Tbps.
+    """
+
+    clamp_target: bool | None = None
+    """Each notification makes the present rate the target; `mlx5`: only the first since the rate rose. Source: DCQCN §3.1;
+    NVIDIA (clamp_tgt_rate).
+
+    Default: true.
+    """
+
+    decrease_interval: Duration | None = None
+    """The rate falls once in this time at most; α counts each notification. `mlx5`: 4 us. Source: NVIDIA
+    (rate_reduce_monitor_period).
+
+    Default: "0ps". Accepted: from 0ps to 10ms.
+    """
+
+    min_decrease_factor: float | None = None
+    """One notification reduces the rate to this share of it at most. Source: NVIDIA (min_dec_fac, 50 %); DCQCN §3.1 (α/2).
+
+    Default: 0.5. Accepted: from 0 to 1.
+    """
+
+
+class DcqcnDict(TypedDict, total=False):
+    """`Dcqcn` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["dcqcn"]]
+    profile: DcqcnProfile
+    cnp_interval: Duration
+    cnp_delay: Duration
+    g: float
+    initial_alpha: float
+    alpha_timer: Duration
+    rate_timer: Duration
+    byte_counter: Size
+    fast_recovery: int
+    additive_increase: BitRate
+    hyper_increase: BitRate
+    min_rate: BitRate
+    clamp_target: bool
+    decrease_interval: Duration
+    min_decrease_factor: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Timely(Table):
+    """TIMELY. Source: TIMELY §4.3."""
+
+    kind: ClassVar[Literal["timely"]] = "timely"
+
+    t_low: Duration | None = None
+    """T_low: below this RTT the rate rises, whatever the gradient. Source: TIMELY §6.1 (50 us).
+
+    Default: "50us". Accepted: from 100ns to 100ms.
+    """
+
+    t_high: Duration | None = None
+    """T_high: above this RTT the rate falls, whatever the gradient. Source: TIMELY §6.1 (500 us).
+
+    Default: "500us". Accepted: from 100ns to 100ms.
+    """
+
+    min_rtt: Duration | None = None
+    """D_minRTT, by which gradients are divided. Absent: the base RTT of the flow. Source: TIMELY §4.3 (20 us in its testbed).
+
+    Accepted: from 100ns to 100ms.
+    """
+
+    delta: BitRate | None = None
+    """δ: additive increase per completion. Source: TIMELY §6.1 (10 Mb/s).
+
+    Default: "10Mbps". Accepted: from 1Kbps to 1Tbps.
+    """
+
+    beta: float | None = None
+    """β: multiplicative decrease. Source: TIMELY §6.1 (0.8).
+
+    Default: 0.8. Accepted: from 0.001 to 1.
+    """
+
+    alpha: float | None = None
+    """α: weight of the newest difference of RTTs in the moving average. Source: TIMELY §6.1 (0.875).
+
+    Default: 0.875. Accepted: from 0.001 to 1.
+    """
+
+    hai_after: int | None = None
+    """Completions in a row without rising RTT after which the rate rises by N·δ (hyperactive increase, HAI). Source: TIMELY §4.3.2 (5).
+
+    Default: 5. Accepted: from 1 to 1000.
+    """
+
+    hai: int | None = None
+    """N: how many times as fast it is then. Source: TIMELY §4.3.2 (5).
+
+    Default: 5. Accepted: from 1 to 100.
+    """
+
+    segment: Size | None = None
+    """Payload bytes of a segment, whose completion gives an RTT. Source: TIMELY §3.1 (16 to 64 KB).
+
+    Default: "16384B". Accepted: from 256B to 1048576B.
+    """
+
+    initial_rate: BitRate | None = None
+    """The rate of a new flow. Absent: the line's. Source: TIMELY §4.2 has the line's rate over the flows of the host and one.
+
+    Accepted: from 1Mbps to 10Tbps.
+    """
+
+    min_rate: BitRate | None = None
+    """Rates do not fall below this.
+
+    Default: "10Mbps". Accepted: from 1Kbps to 1Tbps.
+    """
+
+
+class TimelyDict(TypedDict, total=False):
+    """`Timely` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["timely"]]
+    t_low: Duration
+    t_high: Duration
+    min_rtt: Duration
+    delta: BitRate
+    beta: float
+    alpha: float
+    hai_after: int
+    hai: int
+    segment: Size
+    initial_rate: BitRate
+    min_rate: BitRate
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Swift(Table):
+    """Swift. Windows are in packets."""
+
+    kind: ClassVar[Literal["swift"]] = "swift"
+
+    base_target: Duration | None = None
+    """Target of the fabric's delay on a path without switches, before it is scaled. Source: csg-htsim (20 us); the paper has no
+    number.
+
+    Default: "20us". Accepted: from 100ns to 10ms.
+    """
+
+    per_hop: Duration | None = None
+    """ħ: what each switch on the way adds to it. Source: Swift §3.5 (topology-based scaling); csg-htsim (base / 6.55).
+
+    Default: "3us". Accepted: from 0ps to 1ms.
+    """
+
+    flow_scaling: Duration | None = None
+    """What few packets per window add to it at most: more flows have smaller windows and need longer queues. Source: Swift §3.5
+    (flow-based scaling), csg-htsim (5 times `base_target`).
+
+    Default: "100us". Accepted: from 0ps to 10ms.
+    """
+
+    scaling_min: float | None = None
+    """fs_min_cwnd: at this window and below that is added in full. Source: Swift §3.5, csg-htsim (0.1).
+
+    Default: 0.1. Accepted: from 0.001 to 1000.
+    """
+
+    scaling_max: float | None = None
+    """fs_max_cwnd: at this window and above nothing is added. Source: Swift §3.5, csg-htsim (100).
+
+    Default: 100.0. Accepted: from 0.01 to 100000.
+    """
+
+    end_target: Duration | None = None
+    """Target of what packets wait at the ends: in the receiver, and acknowledgments in the sender. Source: Swift §3.2, which has no
+    number.
+
+    Default: "20us". Accepted: from 100ns to 10ms.
+    """
+
+    increase: float | None = None
+    """α: additive increase [packets per RTT]. Source: Swift §3.1; csg-htsim (1).
+
+    Default: 1.0. Accepted: from 0.001 to 1000.
+    """
+
+    beta: float | None = None
+    """β: decrease as a share of the excess over the target. Source: Swift §3.1; csg-htsim (0.8).
+
+    Default: 0.8. Accepted: from 0.001 to 1.
+    """
+
+    max_decrease: float | None = None
+    """max_mdf: largest decrease in an RTT. Source: Swift §3.1; csg-htsim (0.5).
+
+    Default: 0.5. Accepted: from 0.001 to 0.999.
+    """
+
+    min_window: float | None = None
+    """Smallest window [packets]: below one, a packet leaves in so many RTTs. Source: Swift §3.3 (0.001 is the least that it names).
+
+    Default: 0.001. Accepted: from 0.0001 to 1.
+    """
+
+    max_window: float | None = None
+    """Largest window [packets]. Absent: 10 times what fills the path.
+
+    Accepted: from 1 to 1000000.
+    """
+
+    initial_window: float | None = None
+    """The window of a new flow [packets]. Absent: what fills the path.
+
+    Accepted: from 0.01 to 1000000.
+    """
+
+    reset_after: int | None = None
+    """RETX_RESET_THRESHOLD: timeouts in a row after which the window is the smallest. Source: Swift algorithm 1; csg-htsim (5).
+
+    Default: 5. Accepted: from 1 to 100.
+    """
+
+
+class SwiftDict(TypedDict, total=False):
+    """`Swift` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["swift"]]
+    base_target: Duration
+    per_hop: Duration
+    flow_scaling: Duration
+    scaling_min: float
+    scaling_max: float
+    end_target: Duration
+    increase: float
+    beta: float
+    max_decrease: float
+    min_window: float
+    max_window: float
+    initial_window: float
+    reset_after: int
+
+
+RoceControl: TypeAlias = (
+    NoRateControl
+    | NoRateControlDict
+    | Dcqcn
+    | DcqcnDict
+    | Timely
+    | TimelyDict
+    | Swift
+    | SwiftDict
+    | Literal["none", "dcqcn", "timely", "swift"]
+)
+"""How a queue pair finds its rate.
+
+- `none`: None: each queue pair sends at its rate, and pauses hold it back.
+- `dcqcn`: DCQCN: by notifications of marks. Source: DCQCN.
+- `timely`: TIMELY: by the gradient of the RTT. Source: TIMELY.
+- `swift`: Swift: by delays of fabric and hosts. Source: Swift.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GoBackN(Table):
+    """Packets that come too early are dropped, and the sender starts again with the one that is missing. Source: IBTA §9.7.5.1, §9.9.2."""
+
+    kind: ClassVar[Literal["go_back_n"]] = "go_back_n"
+
+    ack_timeout: int | None = None
+    """Local ACK timeout: 4.096 us · 2^n without an acknowledgment. Source: IBTA §9.7.6.1.3; 14 (67 ms) is what Linux' perftest
+    sets.
+
+    Default: 14. Accepted: from 1 to 31.
+    """
+
+
+class GoBackNDict(TypedDict, total=False):
+    """`GoBackN` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["go_back_n"]]
+    ack_timeout: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SelectiveRepeat(Table):
+    """Packets that come too early are kept, and the sender sends again what is missing. Every packet carries its RETH. Source: IRN §3.1."""
+
+    kind: ClassVar[Literal["selective_repeat"]] = "selective_repeat"
+
+    rto_low: Duration | None = None
+    """The timeout where few packets are outstanding. Source: IRN §4.1 (100 us).
+
+    Default: "100us". Accepted: from 1us to 1s.
+    """
+
+    rto_high: Duration | None = None
+    """The timeout otherwise. Source: IRN §4.1 (320 us).
+
+    Default: "320us". Accepted: from 1us to 1s.
+    """
+
+    few: int | None = None
+    """What few are. Source: IRN §4.1 (3).
+
+    Default: 3. Accepted: from 1 to 1000.
+    """
+
+
+class SelectiveRepeatDict(TypedDict, total=False):
+    """`SelectiveRepeat` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["selective_repeat"]]
+    rto_low: Duration
+    rto_high: Duration
+    few: int
+
+
+RoceRecovery: TypeAlias = (
+    GoBackN
+    | GoBackNDict
+    | SelectiveRepeat
+    | SelectiveRepeatDict
+    | Literal["go_back_n", "selective_repeat"]
+)
+"""What becomes of packets behind one that is missing.
+
+- `go_back_n`: They are sent again.
+- `selective_repeat`: They are kept.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NoneRoceWindow(Table):
+    """As much as the congestion control says."""
+
+    kind: ClassVar[Literal["none"]] = "none"
+
+
+class NoneRoceWindowDict(TypedDict, total=False):
+    """`NoneRoceWindow` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["none"]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BdpWindow(Table):
+    """What fills an idle path: line rate times the base RTT of the flow. Source: IRN §3.2 (BDP-FC)."""
+
+    kind: ClassVar[Literal["bdp"]] = "bdp"
+
+    factor: float | None = None
+    """So many times that.
+
+    Default: 1.0. Accepted: from 0.01 to 100.
+    """
+
+
+class BdpWindowDict(TypedDict, total=False):
+    """`BdpWindow` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["bdp"]]
+    factor: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FixedRoceWindow(Table):
+    """A number of bytes."""
+
+    kind: ClassVar[Literal["fixed"]] = "fixed"
+
+    size: Size
+    """Payload bytes; one packet may always be outstanding.
+
+    Must be given. Accepted: from 1B to 1073741824B.
+    """
+
+
+class FixedRoceWindowDict(TypedDict, total=False):
+    """`FixedRoceWindow` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["fixed"]]
+    size: Required[Size]
+
+
+RoceWindow: TypeAlias = (
+    NoneRoceWindow
+    | NoneRoceWindowDict
+    | BdpWindow
+    | BdpWindowDict
+    | FixedRoceWindow
+    | FixedRoceWindowDict
+    | Literal["none", "bdp"]
+)
+"""What a queue pair may have outstanding, whatever its congestion control says.
+
+- `none`: Anything.
+- `bdp`: The product of bandwidth and delay.
+- `fixed`: So many bytes.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Roce(Table):
+    """RoCEv2: each flow is a reliable queue pair that writes to the memory of the other end (RDMA WRITE). Queue pairs exist before:
+    nothing on the wire opens or closes them.
+    """
+
+    kind: ClassVar[Literal["roce"]] = "roce"
+
+    congestion_control: RoceControl | None = None
+    """Congestion control.
+
+    Default: { kind = "none" }.
+    """
+
+    mtu: int | None = None
+    """Path MTU: payload bytes of a full packet: 256, 512, 1024, 2048 or 4096. Source: IBTA §5.2.1; Linux takes the largest that
+    fits the interface, 1024 with Ethernet's 1500 B and 4096 with 9000 B (iboe_get_mtu).
+
+    Default: 1024. Accepted: from 256 to 4096.
+    """
+
+    message: Size | None = None
+    """Bytes of a message, a multiple of `mtu`: what an application writes is cut into as many. Absent: one message, of 2 GiB at
+    most.
+
+    Accepted: from 256B to 2147483648B.
+    """
+
+    recovery: RoceRecovery | None = None
+    """How packets are repaired that were lost.
+
+    Default: { kind = "go_back_n", ack_timeout = 14 }.
+    """
+
+    retry_count: int | None = None
+    """How often the same packet is sent again before the queue pair fails. Source: IBTA §9.9.2.1.1 (3 bits); 7 is what Linux'
+    perftest sets.
+
+    Default: 7. Accepted: from 0 to 7.
+    """
+
+    ack_every: int | None = None
+    """Every how many packets the sender asks for an acknowledgment, besides at the end of each message. Selective repeat, a window
+    and controls by window need one for each.
+
+    Default: 1. Accepted: from 1 to 4096.
+    """
+
+    window: RoceWindow | None = None
+    """What may be outstanding.
+
+    Default: { kind = "none" }.
+    """
+
+    burst: Size | None = None
+    """Bytes of payload that leave back to back before the rate limiter makes a pause; absent: a packet. What counts is the rate
+    over both.
+
+    Accepted: from 256B to 1048576B.
+    """
+
+    ack_class: int | None = None
+    """The traffic class of acknowledgments. Absent: that of the flow.
+
+    Accepted: from 0 to 7.
+    """
+
+    cnp_class: int | None = None
+    """The traffic class of congestion notifications (CNP). Absent: that of the flow.
+
+    Accepted: from 0 to 7.
+    """
+
+
+class RoceDict(TypedDict, total=False):
+    """`Roce` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["roce"]]
+    congestion_control: RoceControl
+    mtu: int
+    message: Size
+    recovery: RoceRecovery
+    retry_count: int
+    ack_every: int
+    window: RoceWindow
+    burst: Size
+    ack_class: int
+    cnp_class: int
+
+
 TransportConfig: TypeAlias = (
     Tcp
     | TcpDict
-    | Literal["tcp"]
+    | Roce
+    | RoceDict
+    | Literal["tcp", "roce"]
 )
 """The transport of a flow.
 
 - `tcp`: TCP.
+- `roce`: RoCEv2.
 """
 
 
@@ -5136,6 +5734,30 @@ __all__ = [
     "Pacing",
     "Tcp",
     "TcpDict",
+    "NoRateControl",
+    "NoRateControlDict",
+    "DcqcnProfile",
+    "Dcqcn",
+    "DcqcnDict",
+    "Timely",
+    "TimelyDict",
+    "Swift",
+    "SwiftDict",
+    "RoceControl",
+    "GoBackN",
+    "GoBackNDict",
+    "SelectiveRepeat",
+    "SelectiveRepeatDict",
+    "RoceRecovery",
+    "NoneRoceWindow",
+    "NoneRoceWindowDict",
+    "BdpWindow",
+    "BdpWindowDict",
+    "FixedRoceWindow",
+    "FixedRoceWindowDict",
+    "RoceWindow",
+    "Roce",
+    "RoceDict",
     "TransportConfig",
     "ListedFlow",
     "ListedFlowDict",

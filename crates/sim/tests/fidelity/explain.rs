@@ -44,34 +44,6 @@ fn nothing_is_unknown(random: &Random) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Queue pairs too: pacing, repair, pauses.
-#[test]
-fn roce_flows_are_explained() {
-    let pfc = "buffer = \"unlimited\"\nmechanisms.pfc = { memory = \"4MB\", classes = [0] }";
-    let lossy = "buffer = { kind = \"static\", per_port = \"100KB\" }";
-    for (transport, switch) in [
-        ("congestion_control = \"dcqcn\"", pfc),
-        ("congestion_control = \"timely\"", pfc),
-        ("recovery = \"selective_repeat\"\ncongestion_control = \"swift\"", lossy),
-        ("recovery = { kind = \"go_back_n\", ack_timeout = 6 }", lossy),
-    ] {
-        let text = format!(
-            "[topology]\nkind = \"single_switch\"\nhosts = 5\n[transport]\nkind = \"roce\"\n{transport}\n[switch]\nmarking = {{ kind = \"threshold\", k = \"20KB\" }}\n{switch}\n[[traffic]]\nkind = \"incast\"\nreceiver = \"h4\"\nsize = \"1MB\"\n[telemetry]\nsample = \"off\"\nhosts = [\"*\"]\n"
-        );
-        let ran = run(&text);
-        for row in &ran.kept.flows {
-            let explanation = explained(&ran, row.flow);
-            let steps = &explanation.steps;
-            assert!(steps.iter().all(|step| step.kind != Kind::Unknown), "{transport}: {steps:?}");
-        }
-        let kinds: std::collections::BTreeSet<String> = ran.kept.segments.iter().map(|s| s.kind.to_string()).collect();
-        assert!(
-            kinds.contains("data") && kinds.contains("ack") && kinds.contains("cnp") == transport.contains("dcqcn"),
-            "{kinds:?}"
-        );
-    }
-}
-
 fn config(cases: u32) -> ProptestConfig {
     ProptestConfig {
         cases,

@@ -266,6 +266,25 @@ fn tcp_and_roce_share_a_fabric() {
     assert!(of("rdma").all(|f| f.retransmits == 0) && of("web").any(|f| f.retransmits > 0));
 }
 
+/// What followed queue pairs send is named, and places in the stream are those of bytes.
+#[test]
+fn followed_queue_pairs_name_their_packets() {
+    let text = star(5, &format!("hosts = [\"*\"]\n[transport]\nkind = \"roce\"\ncongestion_control = \"dcqcn\"\nrecovery = {{ kind = \"go_back_n\", ack_timeout = 6 }}\n[switch]\nmarking = {{ kind = \"threshold\", k = \"20KB\" }}\nbuffer = {{ kind = \"static\", per_port = \"60KB\" }}\n[[traffic]]\nkind = \"incast\"\nreceiver = \"h4\"\nsize = \"200KB\"\n"));
+    let ran = run(&text);
+    let kinds: std::collections::BTreeSet<String> = ran.kept.segments.iter().map(|s| s.kind.to_string()).collect();
+    assert_eq!(kinds.into_iter().collect::<Vec<_>>(), ["ack", "cnp", "data", "nack"]);
+    for flow in &ran.kept.flows {
+        let sent: Vec<_> = ran.kept.segments.iter().filter(|s| s.flow == flow.flow && s.kind.to_string() == "data").collect();
+        assert_eq!(sent.len() as u64, flow.packets_sent);
+        assert_eq!(sent.iter().filter(|s| s.again > 0).count() as u64, flow.retransmits);
+        assert_eq!(sent.iter().map(|s| s.seq_bytes + u64::from(s.payload_bytes)).max(), Some(flow.size_bytes));
+        assert!(sent.iter().all(|s| s.seq_bytes % 1_024 == 0));
+        let acked =
+            ran.kept.segments.iter().filter(|s| s.flow == flow.flow && s.kind.to_string() == "ack").map(|s| s.ack_bytes).max();
+        assert_eq!(acked, Some(flow.size_bytes));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
     /// Any control and repair over any fabric: all bytes arrive, once; ports with events for departures give the same bits; where classes

@@ -1,7 +1,7 @@
 //! Ports with classes, schedulers, mechanisms.
 //!
-//! Departures are events there only while they must be: while packets of several classes wait, something of a mechanism waits,
-//! or a control frame. At all other times such a port is a FIFO one ([`Link`](super::link::Link)), and bit-identical. Where the
+//! Departures are events there only while they must be: while packets of several classes wait, or two of them where a mechanism
+//! ranks packets, or something of a mechanism, or a control frame. At all other times such a port is a FIFO one ([`Link`](super::link::Link)), and bit-identical. Where the
 //! marking policy decides at the head of a queue, departures of packets that have waited are always events: one that is dropped
 //! then takes no time on the wire, so that nobody knows before when the next one leaves.
 

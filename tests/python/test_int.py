@@ -42,7 +42,16 @@ def test_wireshark_shows_records_and_the_packets_behind_them(tmp_path: Path) -> 
     data = 3 * 59
     assert counted["stamped"] == 3 * data
     assert counted["full"] == 0
-    fields = ["frame.interface_name", "int.hops", "int.echo", "int.rate", "int.sent", "int.queue", "ip.dst", "infiniband.bth.opcode"]
+    fields = [
+        "frame.interface_name",
+        "int.hops",
+        "int.echo",
+        "int.rate",
+        "int.sent",
+        "int.queue",
+        "ip.dst",
+        "infiniband.bth.opcode",
+    ]
     each = [word for name in fields for word in ("-e", name)]
     lines = tshark(ran.path / "packets.pcapng", "-X", f"lua_script:{LUA}", "-Y", "int", "-T", "fields", *each)
     rows = [dict(zip(fields, line.split("\t"), strict=True)) for line in lines]

@@ -70,7 +70,9 @@ def table(found: Mapping[str, Any], rate: float, *, bin_us: int = 10) -> pl.Data
 def plot(tables: Mapping[str, pl.DataFrame], zero_us: int, rate: float) -> go.Figure:
     """Return throughput and queue over time, one row of panels for each control."""
     names: Sequence[str] = list(tables)
-    shown = make_subplots(rows=len(names), cols=1, shared_xaxes=True, subplot_titles=names, specs=[[{"secondary_y": True}]] * len(names))
+    shown = make_subplots(
+        rows=len(names), cols=1, shared_xaxes=True, subplot_titles=names, specs=[[{"secondary_y": True}]] * len(names)
+    )
     for i, name in enumerate(names, 1):
         one = tables[name]
         time = ((one["us"] - zero_us) / 1_000).to_list()

@@ -60,21 +60,36 @@ def fig9(context: Context) -> Findings:
         back[name] = mean(long, "throughput", end + 2 * RTT_US, end + 12 * RTT_US)
     again = "after a notification DCQCN adds 40 Mb/s every 55 us once its fast recovery is over"
     rows += [
-        Row(name="HPCC: long flow 2 to 12 RTTs after the short one", paper="line rate at once", fanin=back["HPCC"], low=0.9, unit="of the line"),
+        Row(
+            name="HPCC: long flow 2 to 12 RTTs after the short one",
+            paper="line rate at once",
+            fanin=back["HPCC"],
+            low=0.9,
+            unit="of the line",
+        ),
         Row(name="DCQCN: the same", paper="takes milliseconds", fanin=back["DCQCN"], high=0.9, unit="of the line", note=again),
     ]
     queue = {name: float(one["queue_kb"].max() or 0) for name, one in short_ports.items()}  # type: ignore[arg-type]
-    rows.append(Row(name="HPCC: queue when the short flow joins", paper="below one BDP", fanin=queue["HPCC"], high=1.1 * BDP_KB, unit="KB"))
+    rows.append(
+        Row(name="HPCC: queue when the short flow joins", paper="below one BDP", fanin=queue["HPCC"], high=1.1 * BDP_KB, unit="KB")
+    )
     blind = 8 * BDP_KB
     drained = JOIN_US + 8 * RTT_US + 5 * RTT_US
-    for name, paper, bounds in (
-        ("HPCC", "near zero", {"high": BDP_KB / 4}),
-        ("DCQCN", "stays", {"low": BDP_KB}),
-    ):
+    for name, paper, low, high in (("HPCC", "near zero", None, BDP_KB / 4), ("DCQCN", "stays", BDP_KB, None)):
         settled = mean(crowd_ports[name], "queue_kb", drained, drained + 30 * RTT_US)
-        rows.append(Row(name=f"{name}: queue after the incast's first drain, mean", paper=paper, fanin=settled, unit="KB", **bounds))
+        what = f"{name}: queue after the incast's first drain, mean"
+        rows.append(Row(name=what, paper=paper, fanin=settled, low=low, high=high, unit="KB"))
     peak = float(crowd_ports["HPCC"]["queue_kb"].max() or 0)  # type: ignore[arg-type]
-    rows.append(Row(name="HPCC: largest queue of the incast", paper="the blind round trip", fanin=peak, low=0.6 * blind, high=1.1 * blind, unit="KB"))
+    rows.append(
+        Row(
+            name="HPCC: largest queue of the incast",
+            paper="the blind round trip",
+            fanin=peak,
+            low=0.6 * blind,
+            high=1.1 * blind,
+            unit="KB",
+        )
+    )
     used = mean(crowd_ports["HPCC"], "throughput", drained, last_finish_us(crowd["HPCC"]) - 10 * RTT_US)
     rows.append(Row(name="HPCC: throughput of the incast after that", paper=0.95, fanin=used, low=0.9, high=1, unit="of the line"))
     data = {

@@ -23,7 +23,7 @@ SLOW: Final = "the increase of 10 Mb/s per completion takes longer than the figu
 
 @figure("powertcp/incast", title="Ten flows join a long one: throughput and queue over time", seeds=1, short=1, seconds=20)
 def incast(context: Context) -> Findings:
-    """PowerTCP empties the queue and loses no throughput; HPCC empties it as fast and loses some; the others keep it or lose more."""
+    """PowerTCP empties the queue and keeps the line busy; the others keep a queue or leave the line idle."""
     listed = jobs(context, "incast", CONTROLS)
     found = {job.key["control"]: one for job, one in zip(listed, context.runs(listed, measure), strict=True)}
     tables = {name: table(one, RATE) for name, one in found.items()}
@@ -34,7 +34,9 @@ def incast(context: Context) -> Findings:
     low = {name: float(one["throughput"].min() or 0) for name, one in later.items()}  # type: ignore[arg-type]
     bdp = BLIND_KB / 11
     rows = [
-        Row(name="PowerTCP: queue after the first drain, mean", paper="near zero", fanin=queue["PowerTCP"], high=bdp / 4, unit="KB"),
+        Row(
+            name="PowerTCP: queue after the first drain, mean", paper="near zero", fanin=queue["PowerTCP"], high=bdp / 4, unit="KB"
+        ),
         Row(name="PowerTCP: throughput then", paper="full", fanin=used["PowerTCP"], low=0.98, unit="of the line"),
         Row(name="PowerTCP: least throughput of 10 us then", paper="full", fanin=low["PowerTCP"], low=0.95, unit="of the line"),
         Row(name="HPCC: queue after the first drain, mean", paper="near zero", fanin=queue["HPCC"], high=bdp / 4, unit="KB"),
@@ -43,7 +45,14 @@ def incast(context: Context) -> Findings:
         Row(name="TIMELY: queue over PowerTCP's", paper="far more", fanin=queue["TIMELY"] / queue["PowerTCP"], low=10),
         Row(name="DCQCN: queue over PowerTCP's", paper="far more", fanin=queue["DCQCN"] / queue["PowerTCP"], low=10),
         Row(name=f"{NONE}: queue over PowerTCP's", paper=None, fanin=queue[NONE] / queue["PowerTCP"], low=10),
-        Row(name="largest queue of PowerTCP", paper="the blind round trip", fanin=peak["PowerTCP"], low=0.8 * BLIND_KB, high=1.1 * BLIND_KB, unit="KB"),
+        Row(
+            name="largest queue of PowerTCP",
+            paper="the blind round trip",
+            fanin=peak["PowerTCP"],
+            low=0.8 * BLIND_KB,
+            high=1.1 * BLIND_KB,
+            unit="KB",
+        ),
     ]
     shown = {name: one.filter(pl.col("us") >= JOIN_US - 500) for name, one in tables.items() if name != NONE}
     data = pl.concat([one.with_columns(control=pl.lit(name)) for name, one in tables.items()])

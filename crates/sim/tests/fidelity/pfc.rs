@@ -176,23 +176,26 @@ fn pauses_are_asked_for_again_in_time() {
     assert!(shortest > Some(1_000_000), "{shortest:?}");
 }
 
-/// Five switches in a ring, each with a host that sends to the one two switches on: all links of the ring wait for each other, and the
-/// run ends and says which.
-#[test]
-fn a_circle_of_pauses_is_named() {
+/// Five switches in a ring, each with a host that sends to the one two switches on; and two hosts more, at the first of them.
+fn ring(pfc: &str, beside: &str) -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let link = |a: String, b: String| format!("{{\"a\": \"{a}\", \"b\": \"{b}\"}}");
     let ring = (0..5).flat_map(|i| [link(format!("h{i}"), format!("s{i}")), link(format!("s{i}"), format!("s{}", (i + 1) % 5))]);
     let more = ["h5", "h6"].map(|h| link(h.into(), "s0".into()));
     let links: Vec<String> = ring.chain(more).collect();
     std::fs::write(folder.path().join("ring.json"), format!("{{\"links\": [{}]}}", links.join(", "))).expect("a file");
-    let pfc = SMALL.replace("30KB", "3KB");
     let head = "[topology]\nkind = \"file\"\npath = \"ring.json\"\nrate = \"10Gbps\"\ndelay = \"1us\"\n";
     let flows: String = (0..5).map(|i| cbr(&format!("h{i}"), &format!("h{}", (i + 2) % 5), 0, "2MB")).collect();
+    (folder, format!("{head}{}{flows}{beside}", switch(&SMALL.replace("30KB", pfc), "")))
+}
+
+/// All links of the ring wait for each other, and the run ends and says which.
+#[test]
+fn a_circle_of_pauses_is_named() {
     // Alone; beside traffic that goes on, in a run that ends by its duration.
     for (duration, beside) in [("", String::new()), ("duration = \"10ms\"\n", cbr("h5", "h6", 0, "20MB"))] {
-        let text = format!("{duration}{head}{}{flows}{beside}", switch(&pfc, ""));
-        let scenario = fanin_scenario::Scenario::from_toml(&text, folder.path()).expect("a scenario");
+        let (folder, text) = ring("3KB", &beside);
+        let scenario = fanin_scenario::Scenario::from_toml(&format!("{duration}{text}"), folder.path()).expect("a scenario");
         let mut world = fanin_sim::world(&scenario, &fanin_sim::Destination::Memory).expect("a world");
         let message = loop {
             match world.advance(1 << 16).expect("tables in memory") {
@@ -207,6 +210,74 @@ fn a_circle_of_pauses_is_named() {
             assert!(message.contains(&format!("s{i}->s{}", (i + 1) % 5)), "{message}");
         }
     }
+}
+
+/// The watchdog resolves the same circle: what it drops is all that is missing, and the ports go on.
+#[test]
+fn the_watchdog_breaks_a_circle() {
+    let watchdog = |action: &str| format!("3KB\" }}, watchdog = {{ detection = \"200us\", restoration = \"50us\", action = \"{action}\" }}, xon_gap = \"3KB");
+    for action in ["drop", "forward"] {
+        // The text has the end of the table of `xoff` behind it.
+        let (folder, text) = ring("3KB", "");
+        let text = text.replace("bytes = \"3KB\" }", &format!("bytes = \"{} }}", watchdog(action))).replace("xon_gap = \"3KB }", "xon_gap = \"3KB\"");
+        let scenario = fanin_scenario::Scenario::from_toml(&text, folder.path()).expect(&text);
+        let mut world = fanin_sim::world(&scenario, &fanin_sim::Destination::Memory).expect("a world");
+        loop {
+            match world.advance(1 << 10).expect("tables in memory") {
+                Pause::Budget => balance(&mut world),
+                Pause::Done => break,
+                Pause::Stuck(message) => panic!("{action}: {message}"),
+            }
+        }
+        let (totals, now) = (world.totals(), world.now());
+        let (summary, _) = fanin_sim::finish(&mut world).expect("tables");
+        let pfc = |name: &str| summary["mechanisms"]["pfc"][name].as_u64().expect(name);
+        assert!(pfc("storms") > 0 && pfc("storms") >= pfc("storms_over"), "{action}: {}", summary["mechanisms"]);
+        let kept = world.into_kept().expect("tables");
+        // No pause outlasts the detection time, but for the hosts, which have no watchdog.
+        let longest = kept.pauses.iter().filter(|row| row.port.to_string().starts_with('s')).map(|row| row.end_ps.unwrap_or(now.ps()) - row.start_ps).max();
+        assert!(longest <= Some(200_000_000 + 2_000_000), "{action}: {longest:?}");
+        match action {
+            "drop" => {
+                let by_reason = summary["drops_by_reason"]["pfc_watchdog"].as_u64();
+                assert!(totals.dropped > 0 && by_reason == Some(totals.dropped), "{summary}");
+                assert_eq!((pfc("dropped_watchdog"), pfc("dropped_lossless")), (totals.dropped, 0));
+                assert_eq!(kept.drops.len() as u64, totals.dropped);
+            }
+            // What was sent without leave may find no room.
+            _ => assert_eq!((pfc("dropped_watchdog"), pfc("dropped_lossless")), (0, totals.dropped)),
+        }
+        assert_eq!(totals.sent, totals.delivered + totals.dropped, "everything else has arrived");
+    }
+}
+
+/// A pause says since when the neighbour wanted it and for which port of its own, to the picosecond; one that it causes upstream names
+/// the port that is paused.
+#[test]
+fn pauses_say_why() {
+    let text = format!(
+        "[topology]\nkind = \"dumbbell\"\nleft = 2\nright = 2\nhost_link = {{ rate = \"10Gbps\", delay = \"1us\" }}\n\
+         bottleneck = {{ rate = \"10Gbps\", delay = \"1us\" }}\n{}{}{}",
+        switch("memory = \"500KB\", classes = [0], quanta = 100, xoff = { kind = \"static\", bytes = \"30KB\" }", ""),
+        cbr("h0", "h2", 0, "2MB"),
+        cbr("h3", "h2", 0, "2MB")
+    );
+    let ran = play(&text);
+    let [uplink, nic] = ["left->right", "h0->left"].map(|port| ran.pauses(port));
+    assert!(uplink.len() > 3 && nic.len() > 3);
+    let behind = |row: &PauseRow| row.behind.as_ref().expect("why").to_string();
+    assert!(uplink.iter().all(|row| behind(row) == "right->h2"));
+    assert!(nic.iter().all(|row| behind(row) == "left->right"));
+    // The frame takes its own time, the link's and the switch's, and waits for at most one frame.
+    let least = tx_ps(84, 10) + 1_000_000;
+    for (row, latency) in uplink.iter().map(|row| (row, 300_000)).chain(nic.iter().map(|row| (row, 0))) {
+        let took = row.start_ps - row.asked_ps.expect("why") - least - latency;
+        assert!(took <= tx_ps(1538, 10), "{took} {row:?}");
+    }
+    // Frames that asked: all that the summary counts, less those that ended a pause.
+    let frames: u64 = ran.ran.kept.pauses.iter().map(|row| u64::from(row.frames)).sum();
+    assert_eq!(frames, ran.pfc("frames_sent") - ran.pfc("xon"));
+    assert!(ran.pfc("refreshed") > 0, "{}", ran.summary["mechanisms"]);
 }
 
 fn fabric() -> impl Strategy<Value = String> {

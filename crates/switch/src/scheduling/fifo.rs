@@ -45,6 +45,10 @@ impl Discipline for Fifo {
         self.closed = closed & 1 != 0;
     }
 
+    fn flush(&mut self, _class: usize) {
+        self.packets = 0;
+    }
+
     #[inline]
     fn dequeued(&mut self, _class: usize, _frame: u16) {
         self.packets -= 1;

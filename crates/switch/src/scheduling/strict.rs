@@ -60,6 +60,10 @@ impl Discipline for Strict {
         self.closed = closed;
     }
 
+    fn flush(&mut self, class: usize) {
+        self.packets[class] = 0;
+    }
+
     #[inline]
     fn dequeued(&mut self, class: usize, _frame: u16) {
         self.packets[class] -= 1;

@@ -28,6 +28,7 @@ KINDS: Final[Mapping[str, str]] = {
     "loss": "round trips after a retransmission timeout",
     "queue": "in the queue of {place}, behind other flows",
     "nic": "at the NIC of {place}, behind other flows",
+    "pause": "paused at {place} by the next switch",
     "pacing": "held back by pacing",
     "host_receive": "at a host whose NIC or driver waited (host.receive, host.noise)",
     "rto": "waiting for {times}retransmission timeout{s}",
@@ -58,6 +59,7 @@ _SEGMENTS: Final = (
     "limit",
 )
 _HOPS: Final = ("packet", "port", "arrived_ps", "sent_ps", "left_ps", "reached_ps")
+_PAUSES: Final = ("port", "start_ps", "end_ps")
 
 
 def _moment(ps: int) -> str:
@@ -224,6 +226,8 @@ def explain(result: Result, flow: int | str) -> Explanation:
             raise ValueError(f"flow '{flow}': this run followed no flow; set {key} and run it again")
         raise ValueError(f"flow '{flow}' was not followed: telemetry.hosts is {json.dumps(followed)}; set {key} and run it again")
     hops = result.scan("hops").filter(pl.col("flow") == number).collect()
+    crossed = pl.col("port").is_in(hops["port"].unique().implode())
+    pauses = result.scan("pauses").filter(crossed, pl.col("class") == row["class"]).collect()
     found = json.loads(
         _core.explain(
             row["src"],
@@ -231,6 +235,7 @@ def explain(result: Result, flow: int | str) -> Explanation:
             row["finish_ps"],
             {name: segments[name].to_list() for name in _SEGMENTS},
             {name: hops[name].to_list() for name in _HOPS},
+            {name: pauses[name].to_list() for name in _PAUSES},
         )
     )
     copies = detours.sent_needlessly(segments.lazy())

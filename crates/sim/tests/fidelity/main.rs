@@ -14,6 +14,7 @@ mod front_drop;
 mod ipv6;
 mod nic;
 mod order;
+mod pauses;
 mod pfc;
 mod ports;
 mod random;

@@ -47,17 +47,17 @@ fn play(text: &str) -> Outcome {
 }
 
 /// Datagrams of 1 kB at line rate: what they lose nobody makes good.
-fn cbr(src: &str, dst: &str, class: u8, size: &str) -> String {
+pub fn cbr(src: &str, dst: &str, class: u8, size: &str) -> String {
     format!(
         "[[traffic]]\nkind = \"cbr\"\nname = \"{src}-{dst}-{class}\"\nsrc = \"{src}\"\ndst = \"{dst}\"\nrate = \"10Gbps\"\ncounts = \"wire\"\npacket = \"1472B\"\nsize = \"{size}\"\nclass = {class}\n"
     )
 }
 
-fn switch(pfc: &str, more: &str) -> String {
+pub fn switch(pfc: &str, more: &str) -> String {
     format!("[switch]\nlatency = \"300ns\"\nbuffer = \"unlimited\"\nmechanisms.pfc = {{ {pfc} }}\n{more}\n[telemetry]\nsample = \"off\"\n")
 }
 
-fn star(hosts: u32, pfc: &str, more: &str) -> String {
+pub fn star(hosts: u32, pfc: &str, more: &str) -> String {
     let link = "link = { rate = \"10Gbps\", delay = \"1us\" }";
     format!("[topology]\nkind = \"single_switch\"\nhosts = {hosts}\n{link}\n{}", switch(pfc, more))
 }
@@ -186,7 +186,7 @@ fn ring(pfc: &str, beside: &str) -> (tempfile::TempDir, String) {
     std::fs::write(folder.path().join("ring.json"), format!("{{\"links\": [{}]}}", links.join(", "))).expect("a file");
     let head = "[topology]\nkind = \"file\"\npath = \"ring.json\"\nrate = \"10Gbps\"\ndelay = \"1us\"\n";
     let flows: String = (0..5).map(|i| cbr(&format!("h{i}"), &format!("h{}", (i + 2) % 5), 0, "2MB")).collect();
-    (folder, format!("{head}{}{flows}{beside}", switch(&SMALL.replace("30KB", pfc), "")))
+    (folder, format!("{head}{}{flows}{beside}", switch(pfc, "")))
 }
 
 /// All links of the ring wait for each other, and the run ends and says which.
@@ -194,7 +194,7 @@ fn ring(pfc: &str, beside: &str) -> (tempfile::TempDir, String) {
 fn a_circle_of_pauses_is_named() {
     // Alone; beside traffic that goes on, in a run that ends by its duration.
     for (duration, beside) in [("", String::new()), ("duration = \"10ms\"\n", cbr("h5", "h6", 0, "20MB"))] {
-        let (folder, text) = ring("3KB", &beside);
+        let (folder, text) = ring(&SMALL.replace("30KB", "3KB"), &beside);
         let scenario = fanin_scenario::Scenario::from_toml(&format!("{duration}{text}"), folder.path()).expect("a scenario");
         let mut world = fanin_sim::world(&scenario, &fanin_sim::Destination::Memory).expect("a world");
         let message = loop {
@@ -215,11 +215,9 @@ fn a_circle_of_pauses_is_named() {
 /// The watchdog resolves the same circle: what it drops is all that is missing, and the ports go on.
 #[test]
 fn the_watchdog_breaks_a_circle() {
-    let watchdog = |action: &str| format!("3KB\" }}, watchdog = {{ detection = \"200us\", restoration = \"50us\", action = \"{action}\" }}, xon_gap = \"3KB");
     for action in ["drop", "forward"] {
-        // The text has the end of the table of `xoff` behind it.
-        let (folder, text) = ring("3KB", "");
-        let text = text.replace("bytes = \"3KB\" }", &format!("bytes = \"{} }}", watchdog(action))).replace("xon_gap = \"3KB }", "xon_gap = \"3KB\"");
+        let watchdog = format!("watchdog = {{ detection = \"200us\", restoration = \"50us\", action = \"{action}\" }}");
+        let (folder, text) = ring(&format!("{}, {watchdog}", SMALL.replace("30KB", "3KB")), "");
         let scenario = fanin_scenario::Scenario::from_toml(&text, folder.path()).expect(&text);
         let mut world = fanin_sim::world(&scenario, &fanin_sim::Destination::Memory).expect("a world");
         loop {
@@ -280,7 +278,7 @@ fn pauses_say_why() {
     assert!(ran.pfc("refreshed") > 0, "{}", ran.summary["mechanisms"]);
 }
 
-fn fabric() -> impl Strategy<Value = String> {
+pub fn fabric() -> impl Strategy<Value = String> {
     let leaf_spine = "kind = \"leaf_spine\"\nleaves = 2\nhosts_per_leaf = 3\nspines = 2\nhost_link = { rate = \"10Gbps\", delay = \"500ns\" }\nuplink = { rate = \"RATE\", delay = \"DELAY\" }";
     let fat_tree = "kind = \"fat_tree\"\nk = 4\nlink = { rate = \"RATE\", delay = \"DELAY\" }";
     (select(vec![leaf_spine, fat_tree]), select(vec!["10Gbps", "25Gbps", "40Gbps"]), select(vec!["0ps", "700ns", "3us"]))

@@ -97,7 +97,8 @@ fn own_packets_ahead_are_serialisation_and_others_a_queue() {
 #[test]
 fn what_is_waited_while_a_port_is_paused_is_a_pause() {
     let pause = |port: &str, start_ps, end_ps| Pause { port: port.to_string(), start_ps, end_ps };
-    let pauses = [pause("h0:1", 120, Some(130)), pause("h0:1", 135, None), pause("h0:1", 50, Some(110)), pause("h0:0", 0, Some(500))];
+    let pauses =
+        [pause("h0:1", 120, Some(130)), pause("h0:1", 135, None), pause("h0:1", 50, Some(110)), pause("h0:0", 0, Some(500))];
     let explanation = explained_with(&[sent(0, SRC, 1000, 0, 25)], Some(245), &pauses);
     assert_eq!(times(&explanation), [(Kind::Path, "", 220, 1), (Kind::Queue, "h0:1", 15, 2), (Kind::Pause, "h0:1", 10, 1)]);
     // At the NIC from 0 to 40, of which the pause takes 30 at the end.

@@ -12,7 +12,9 @@ use proptest::sample::select;
 /// The scenario with one datagram of a full frame from one host to another.
 fn packet(src: &str, dst: &str, start: u64) -> String {
     let name = format!("{src}-{dst}");
-    cbr(src, dst, 0, "1472B").replace("kind = \"cbr\"", &format!("kind = \"cbr\"\nstart = \"{start}ps\"")).replace(&format!("{name}-0"), &name)
+    cbr(src, dst, 0, "1472B")
+        .replace("kind = \"cbr\"", &format!("kind = \"cbr\"\nstart = \"{start}ps\""))
+        .replace(&format!("{name}-0"), &name)
 }
 
 /// Two packets for h2: the second comes 100 ns after the first and waits until that has been sent. It is XOFF and, when it leaves, XON,

@@ -233,7 +233,12 @@ fn the_watchdog_breaks_a_circle() {
         assert!(pfc("storms") > 0 && pfc("storms") >= pfc("storms_over"), "{action}: {}", summary["mechanisms"]);
         let kept = world.into_kept().expect("tables");
         // No pause outlasts the detection time, but for the hosts, which have no watchdog.
-        let longest = kept.pauses.iter().filter(|row| row.port.to_string().starts_with('s')).map(|row| row.end_ps.unwrap_or(now.ps()) - row.start_ps).max();
+        let longest = kept
+            .pauses
+            .iter()
+            .filter(|row| row.port.to_string().starts_with('s'))
+            .map(|row| row.end_ps.unwrap_or(now.ps()) - row.start_ps)
+            .max();
         assert!(longest <= Some(200_000_000 + 2_000_000), "{action}: {longest:?}");
         match action {
             "drop" => {

@@ -5,6 +5,7 @@ use crate::mechanism::{message_frame, PortSite, Site, Surroundings};
 use crate::{PRIORITIES, QUANTUM_BITS};
 use fanin_params::{Cx, Param};
 use fanin_units::{Amount, Bytes};
+use std::cmp::Reverse;
 
 /// What a link can deliver from the moment on at which a switch wants its neighbour to pause, the packet that made it so included:
 /// while the frame waits for one that is being sent, is sent itself, crosses the link, until the neighbour has sent the frame that it has
@@ -58,35 +59,45 @@ fn classes(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
         }
     }
     if around.all_traffic && !around.classes_in_use.iter().any(|class| params.classes.contains(class)) {
-        let message = format!("names no class of the traffic, which is of class {}", listed(around.classes_in_use));
+        let plural = if around.classes_in_use.len() == 1 { "" } else { "es" };
+        let message = format!("names no class of the traffic, which is of class{plural} {}", listed(around.classes_in_use));
         cx.key("classes", |cx| cx.warn(Some(&value), message, None).severity);
     }
     let all = params.classes.len() == PRIORITIES; // the default
     let queues = around.most_queues;
     let without: Vec<u8> = params.classes.iter().copied().filter(|class| usize::from(*class) >= queues).collect();
     if !without.is_empty() && !all {
-        let there = if queues == 1 { "one queue, for class 0".into() } else { format!("{queues} queues, for classes 0 to {}", queues - 1) };
-        let plural = if without.len() == 1 { "" } else { "es" };
-        let message = format!("names class{plural} {} that no port has: ports have {there}; headroom is kept free for it all the same", listed(&without));
+        let there = if queues == 1 {
+            "one queue, for class 0".into()
+        } else {
+            format!("{queues} queues, for classes 0 to {}", queues - 1)
+        };
+        let (plural, them) = if without.len() == 1 { ("", "it") } else { ("es", "them") };
+        let message = format!(
+            "names class{plural} {} that no port has: ports have {there}; headroom is kept free for {them} all the same",
+            listed(&without)
+        );
         cx.key("classes", |cx| {
-            cx.warn(Some(&value), message, None).suggestion = Some("switch.scheduling with more classes, or only classes that there are".into());
+            cx.warn(Some(&value), message, None).suggestion =
+                Some("switch.scheduling with more classes, or only classes that there are".into());
         });
     }
     let lossy = params.lossless().count_ones() < PRIORITIES as u32;
-    if let Some(pool) = params.lossy.as_ref().filter(|_| !lossy) {
-        cx.unused_at("lossy.memory", &pool.memory, "has no class to hold: all eight classes are lossless", "fewer classes, or no lossy");
+    if params.lossy.is_some() && !lossy {
+        let accepted = Some("fewer classes, or no lossy".into());
+        cx.key("lossy", |cx| cx.error(None, "has no class to hold: all eight classes are lossless", accepted).severity);
     }
 }
 
 /// What loses packets in spite of PFC.
 fn what_drops(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
     if let Some(watchdog) = &params.watchdog {
-        let after = watchdog.detection;
         let what = match watchdog.action {
-            StormAction::Drop => "the watchdog drops a class that",
-            StormAction::Forward => "the watchdog sends a class, whether the neighbour has room or not, that",
+            StormAction::Drop => "the watchdog drops a class",
+            StormAction::Forward => "the watchdog sends a class, whether the neighbour has room or not,",
         };
-        warn(cx, format!("may lose packets: {what} has been paused for {after}"), "no watchdog, where nothing may be lost");
+        let message = format!("may lose packets: {what} after {} of pause", watchdog.detection);
+        warn(cx, message, "no watchdog, where nothing may be lost");
     }
     if !around.unlimited {
         let remedy = "switch.buffer = { kind = \"unlimited\" }: PFC counts the memory itself, where packets come in";
@@ -113,7 +124,8 @@ fn neighbours(_params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
             0 => String::new(),
             more => format!(", and {more} others"),
         };
-        let message = format!("may lose packets: {}, a neighbour of {}, has no PFC and does not pause{others}", port.peer, site.name);
+        let message =
+            format!("may lose packets: {}, a neighbour of {}, has no PFC and does not pause{others}", port.peer, site.name);
         warn(cx, message, "PFC at all switches");
     }
 }
@@ -154,15 +166,18 @@ fn xoff_alone(params: &PfcParams, pool: u64) -> u64 {
 
 fn memory_of_switches(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
     let lossy = params.lossy.as_ref().map_or(0, |lossy| lossy.memory.get());
-    let most = around.sites.iter().map(|site| (fixed(params, site), site)).max_by_key(|(fixed, _)| *fixed);
+    let most = around.sites.iter().map(|site| (fixed(params, site), site)).min_by_key(|(fixed, _)| Reverse(*fixed));
     let Some((fixed, site)) = most else { return };
     if fixed + lossy >= params.memory.get() {
         let own = if lossy > 0 { format!(", the pool of other classes {lossy} B") } else { String::new() };
+        let classes = match params.lossless().count_ones() {
+            1 => "one lossless class".to_string(),
+            more => format!("{more} lossless classes"),
+        };
         let message = format!(
-            "leaves no pool at {}: headroom and reservations of {} ports and {} lossless classes take {fixed} B{own}",
+            "leaves no pool at {}: headroom and reservations of {} ports and {classes} take {fixed} B{own}",
             site.name,
             site.ports.len(),
-            params.lossless().count_ones()
         );
         let least = fixed + lossy + params.max_frame.get();
         let accepted = format!("at least {least} B, which is one frame more; or fewer classes, or less headroom");
@@ -207,11 +222,13 @@ fn headroom(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
     let Some(given) = params.headroom else { return };
     let ports = around.sites.iter().flat_map(|site| site.ports.iter().map(move |port| (site, port)));
     let needs = ports.map(|(site, port)| (needed(params, port, message_frame(&site.framing, BODY as u8)), site, port));
-    let Some((need, site, port)) = needs.max_by_key(|(need, ..)| *need) else { return };
+    let Some((need, site, port)) = needs.min_by_key(|(need, ..)| Reverse(*need)) else { return };
     if given.get() < need {
         let missing = need - given.get();
-        let message =
-            format!("may lose packets: what {} can send to {} after XOFF is up to {need} B, {missing} B more", port.peer, site.name);
+        let message = format!(
+            "may lose packets: what {} can send to {} after XOFF is up to {need} B, {missing} B more",
+            port.peer, site.name
+        );
         cx.warn_at("headroom", &given, message).suggestion = Some(format!("at least {need} B, or none"));
     }
 }

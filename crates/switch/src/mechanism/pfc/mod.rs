@@ -16,10 +16,10 @@ use super::{
     Verdict,
 };
 use crate::{DropReason, Gate, Pause, PRIORITIES};
+use check::needed;
 use fanin_packet::{Control, Envelope, Kind, PacketId};
 use fanin_params::{choice, counters, params, CounterDef, Cx};
 use fanin_units::{BitRate, Bytes, Span, Time};
-use check::needed;
 use memory::{Held, Memory};
 use std::collections::BTreeSet;
 use watchdog::Watch;

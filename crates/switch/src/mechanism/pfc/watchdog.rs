@@ -50,13 +50,7 @@ pub(super) struct Found {
 
 impl Default for Watch {
     fn default() -> Self {
-        Watch {
-            waiting: [0; PRIORITIES],
-            stuck: [Time::MAX; PRIORITIES],
-            quiet: [Time::MAX; PRIORITIES],
-            storm: 0,
-            paused: 0,
-        }
+        Watch { waiting: [0; PRIORITIES], stuck: [Time::MAX; PRIORITIES], quiet: [Time::MAX; PRIORITIES], storm: 0, paused: 0 }
     }
 }
 

@@ -25,8 +25,8 @@ __all__ = [
     "fct_cdf",
     "framed",
     "packet_traces",
-    "pauses",
     "paused_bands",
+    "pauses",
     "plain",
     "queue",
     "sequence",
@@ -514,7 +514,13 @@ def pauses(result: Result) -> go.Figure:
         note = f"The {listed.height} of {most.height:,} ports and classes with the longest pauses. {note}"
     if widest:
         note += f" Gaps of less than {show.duration(widest)} are not drawn."
-    y = {"tickvals": list(range(len(names))), "ticktext": names, "automargin": True, "rangemode": "normal", "range": [len(names) - 0.5, -0.5]}
+    y = {
+        "tickvals": list(range(len(names))),
+        "ticktext": names,
+        "automargin": True,
+        "rangemode": "normal",
+        "range": [len(names) - 0.5, -0.5],
+    }
     figure = framed(traces, "Paused ports", {"title": {"text": f"Time [{unit}]"}}, y, note)
     return figure.update_layout(showlegend=False)
 

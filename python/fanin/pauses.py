@@ -1,9 +1,9 @@
 """Pauses of priority flow control: by port and class, and the trees in which they spread from a congested port.
 
-A neighbour asks for a pause because what came in from a port has reached XOFF; ``behind`` names the port of the neighbour for which
-most of that waits. Where that port was itself paused at the moment, its pause is the cause; where it was not, it is the root: a queue
-that is congested, and not held up. Pauses with the same root and class are one event as long as no gap between them is longer than
-`GAP_PS`.
+A neighbour asks for a pause because what came in from a port has reached XOFF; ``behind`` names the port of the neighbour
+for which most of that waits. Where that port was itself paused at the moment, its pause is the cause; where it was not, it is
+the root: a queue that is congested, and not held up. Pauses with the same root and class are one event as long as no gap
+between them is longer than `GAP_PS`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,20 @@ if TYPE_CHECKING:
 
     from fanin.results import Result
 
-__all__ = ["EVENT_HEAD", "GAP_PS", "HEAD", "PauseTree", "by_port", "causes", "ended", "event_rows", "events", "port_rows", "stretches", "tree"]
+__all__ = [
+    "EVENT_HEAD",
+    "GAP_PS",
+    "HEAD",
+    "PauseTree",
+    "by_port",
+    "causes",
+    "ended",
+    "event_rows",
+    "events",
+    "port_rows",
+    "stretches",
+    "tree",
+]
 
 GAP_PS: Final = 100_000_000
 """Longest time without a pause inside an event [ps]: 100 µs."""
@@ -78,12 +91,16 @@ def by_port(result: Result) -> pl.DataFrame:
 
     lasted = pl.col("end_ps") - pl.col("start_ps")
     total = max(result.manifest.get("sim_ps") or 0, 1)
-    grouped = ended(result).group_by("port", "class").agg(
-        pauses=pl.len(),
-        paused_ps=lasted.sum(),
-        longest_ps=lasted.max(),
-        longest_at_ps=pl.col("start_ps").get(lasted.arg_max()),
-        frames=pl.col("frames").sum(),
+    grouped = (
+        ended(result)
+        .group_by("port", "class")
+        .agg(
+            pauses=pl.len(),
+            paused_ps=lasted.sum(),
+            longest_ps=lasted.max(),
+            longest_at_ps=pl.col("start_ps").get(lasted.arg_max()),
+            frames=pl.col("frames").sum(),
+        )
     )
     ordered = grouped.sort("paused_ps", "port", "class", descending=[True, False, False])
     columns = ("port", "class", "pauses", "paused_ps", "share", "longest_ps", "longest_at_ps", "frames")
@@ -96,9 +113,9 @@ def causes(result: Result) -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        The columns of ``pauses`` (``end_ps`` of a pause that lasted: the end of the run), ``cause`` (row number here of the pause of
-        ``behind`` that lasted at ``asked_ps``; null where that was not paused), ``root`` (port at which the chain of causes ends),
-        ``depth`` (0 beside the root).
+        The columns of ``pauses`` (``end_ps`` of a pause that lasted: the end of the run), ``cause`` (row number here of the
+        pause of ``behind`` that lasted at ``asked_ps``; null where that was not paused), ``root`` (port at which the chain of
+        causes ends), ``depth`` (0 beside the root).
     """
     import polars as pl
 
@@ -131,15 +148,19 @@ def _with_events(result: Result, gap_ps: int) -> pl.DataFrame:
 def _summed(found: pl.DataFrame) -> pl.DataFrame:
     import polars as pl
 
-    return found.group_by("event").agg(
-        pl.first("root", "class"),
-        start_ps=pl.col("asked_ps").min(),
-        end_ps=pl.col("end_ps").max(),
-        ports=pl.col("port").n_unique(),
-        depth=pl.col("depth").max(),
-        pauses=pl.len(),
-        paused_ps=(pl.col("end_ps") - pl.col("start_ps")).sum(),
-    ).sort("event")
+    return (
+        found.group_by("event")
+        .agg(
+            pl.first("root", "class"),
+            start_ps=pl.col("asked_ps").min(),
+            end_ps=pl.col("end_ps").max(),
+            ports=pl.col("port").n_unique(),
+            depth=pl.col("depth").max(),
+            pauses=pl.len(),
+            paused_ps=(pl.col("end_ps") - pl.col("start_ps")).sum(),
+        )
+        .sort("event")
+    )
 
 
 def events(result: Result, gap_ps: int = GAP_PS) -> pl.DataFrame:
@@ -166,8 +187,8 @@ class PauseTree:
     def edges(self) -> pl.DataFrame:
         """One row per paused port and the port behind which its packets waited, from the root on.
 
-        ``port``, ``behind``, ``depth``, ``pauses``, ``paused_ps``, ``longest_ps``, ``frames``, ``first_asked_ps``, ``first_ps`` (when
-        the first pause began), ``delay_ps`` (median from the beginning of the pause that caused it; null beside the root).
+        ``port``, ``behind``, ``depth``, ``pauses``, ``paused_ps``, ``longest_ps``, ``frames``, ``first_asked_ps``, ``first_ps``
+        (when the first pause began), ``delay_ps`` (median from the beginning of the pause that caused it; null beside the root).
         """
         import polars as pl
 
@@ -287,15 +308,19 @@ def _edges(pauses: pl.DataFrame, all_pauses: pl.DataFrame) -> list[dict[str, Any
 
     lasted = pl.col("end_ps") - pl.col("start_ps")
     begun = all_pauses.select(cause="row", cause_ps="start_ps")
-    grouped = pauses.join(begun, on="cause", how="left").group_by("port", "behind").agg(
-        depth=pl.col("depth").min().cast(pl.UInt64),
-        pauses=pl.len(),
-        paused_ps=lasted.sum(),
-        longest_ps=lasted.max(),
-        frames=pl.col("frames").sum().cast(pl.UInt64),
-        first_asked_ps=pl.col("asked_ps").min(),
-        first_ps=pl.col("start_ps").min(),
-        delay_ps=(pl.col("start_ps") - pl.col("cause_ps")).quantile(0.5, "nearest").cast(pl.UInt64),
+    grouped = (
+        pauses.join(begun, on="cause", how="left")
+        .group_by("port", "behind")
+        .agg(
+            depth=pl.col("depth").min().cast(pl.UInt64),
+            pauses=pl.len(),
+            paused_ps=lasted.sum(),
+            longest_ps=lasted.max(),
+            frames=pl.col("frames").sum().cast(pl.UInt64),
+            first_asked_ps=pl.col("asked_ps").min(),
+            first_ps=pl.col("start_ps").min(),
+            delay_ps=(pl.col("start_ps") - pl.col("cause_ps")).quantile(0.5, "nearest").cast(pl.UInt64),
+        )
     )
     return grouped.sort("depth", "first_ps", "port", "behind").to_dicts()
 
@@ -332,7 +357,9 @@ def _flows(result: Result, pauses: pl.DataFrame, root: str, traffic_class: int) 
     if not waits.height:
         return []
     crosses = hops.filter(pl.col("port") == root).select(pl.col("flow").unique()).collect()["flow"].implode()
-    longest = _merged(waits, ["flow", "port"]).sort("paused_ps", "port", descending=[True, False]).group_by("flow").agg(pl.first("port"))
+    longest = (
+        _merged(waits, ["flow", "port"]).sort("paused_ps", "port", descending=[True, False]).group_by("flow").agg(pl.first("port"))
+    )
     total = _merged(waits, ["flow"]).join(longest, on="flow").join(flows.collect(), on="flow")
     listed = total.with_columns(victim=~pl.col("flow").is_in(crosses)).sort("paused_ps", "flow", descending=[True, False])
     return listed.select("flow", "src", "dst", "port", "packets", "paused_ps", "victim").to_dicts()

@@ -133,6 +133,50 @@ fn only_the_class_that_is_asked_for_waits() {
     assert!(victim(&same) > victim(&other) * 5 / 4, "{} and {}", victim(&same), victim(&other));
 }
 
+/// A class that is not paused is as if the paused one were not there, but for the frame on the wire and PFC frames before each of its own: at
+/// the NIC that is paused and at the switch. In the paused class the same flow is late by far more.
+#[test]
+fn classes_are_isolated() {
+    let strict = "scheduling = { kind = \"strict\", classes = 4 }";
+    let pfc = SMALL.replace("[0]", "[2]");
+    let finish = |class: u8, beside: bool| {
+        let slow = cbr("h0", "h3", class, "200KB").replace("10Gbps", "1Gbps");
+        let others = if beside { ["h0", "h1", "h4"].map(|src| cbr(src, "h2", 2, "1MB")).concat() } else { String::new() };
+        let ran = play(&format!("{}{slow}{others}", star(5, &pfc, strict)));
+        assert!(ran.complete() && ran.ran.totals.dropped == 0);
+        assert_eq!(beside, ran.pauses("h0->").iter().any(|row| row.class == 2));
+        let flow = ran.ran.kept.flows.iter().find(|flow| flow.dst.to_string() == "h3").expect("the flow");
+        flow.finish_ps.expect("complete")
+    };
+    let most = 2 * (tx_ps(1538, 10) + tx_ps(84, 10));
+    let late = |class| finish(class, true) - finish(class, false);
+    assert!(late(1) <= most, "{} of {most}", late(1));
+    assert!(late(2) > 10 * most, "{}", late(2));
+}
+
+/// A lossy class that overloads a port takes nothing from a lossless one: that loses nothing, and with a pool of its own for the lossy class
+/// it is not even paused.
+#[test]
+fn a_lossy_class_does_not_hurt_a_lossless_one() {
+    let drr = "scheduling = { kind = \"drr\", quanta = [\"1538B\", \"1538B\"] }";
+    let flood = ["h0", "h1"].map(|src| cbr(src, "h2", 0, "4MB")).concat();
+    let lossless = cbr("h4", "h2", 1, "1MB").replace("10Gbps", "4Gbps");
+    let run = |lossy: &str| {
+        let pfc = format!("memory = \"400KB\", classes = [1], xoff = {{ kind = \"dynamic\", alpha = 1.0 }}{lossy}");
+        play(&format!("{}{flood}{lossless}", star(5, &pfc, drr)))
+    };
+    for (lossy, own) in [("", false), (", lossy = { memory = \"200KB\" }", true)] {
+        let ran = run(lossy);
+        assert!(ran.pfc("dropped_lossy") > 500 && ran.pfc("dropped_lossless") == 0);
+        let flow = ran.ran.kept.flows.iter().find(|flow| flow.class == 1).expect("the flow");
+        assert_eq!((flow.status.to_string(), flow.delivered_bytes), ("complete".to_string(), 1_000_000));
+        if own {
+            assert_eq!(ran.pfc("xoff"), 0);
+            assert!(ran.pfc("memory_peak_bytes") <= 200_000 + 20_000, "{}", ran.summary["mechanisms"]);
+        }
+    }
+}
+
 /// Other classes are no lossless ones: their packets are dropped at their share of the pool, and nobody is paused for them.
 #[test]
 fn other_classes_are_dropped() {

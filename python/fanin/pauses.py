@@ -9,7 +9,7 @@ between them is longer than `GAP_PS`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -31,6 +31,7 @@ __all__ = [
     "event_rows",
     "events",
     "port_rows",
+    "roots",
     "stretches",
     "tree",
 ]
@@ -130,6 +131,30 @@ def causes(result: Result) -> pl.DataFrame:
     while not (further := to.gather(to)).equals(to):
         depth, to = depth + depth.gather(to), further
     return found.drop("from_ps", "to_ps").with_columns(root=found["behind"].gather(to), depth=depth)
+
+
+def roots(result: Result, traffic_class: int, steps: Sequence[Mapping[str, Any]], crossed: Set[str]) -> dict[str, dict[str, Any]]:
+    """Return by port at which a flow stood paused the root of most of that time, and whether the flow crosses it.
+
+    Parameters
+    ----------
+    steps : sequence of mapping
+        Its critical path, as `fanin.Explanation.steps` has it.
+    crossed : set of str
+        Ports that its packets left by.
+    """
+    import polars as pl
+
+    waits = [(step["place"], step["from_ps"], step["to_ps"]) for step in steps if step["kind"] == "pause"]
+    if not waits:
+        return {}
+    waited = pl.DataFrame(waits, schema={"port": pl.String(), "from_ps": pl.UInt64(), "to_ps": pl.UInt64()}, orient="row")
+    known = causes(result).filter(pl.col("class") == traffic_class).select("port", "root", "start_ps", "end_ps")
+    both = waited.join(known, on="port").filter(pl.col("start_ps") < pl.col("to_ps"), pl.col("end_ps") > pl.col("from_ps"))
+    common = pl.min_horizontal("to_ps", "end_ps") - pl.max_horizontal("from_ps", "start_ps")
+    summed = both.group_by("port", "root").agg(common.sum().alias("time_ps")).sort("time_ps", "root", descending=[True, False])
+    first = summed.group_by("port", maintain_order=True).agg(pl.first("root"))
+    return {port: {"root": root, "crossed": root in crossed} for port, root in sorted(first.iter_rows())}
 
 
 def _with_events(result: Result, gap_ps: int) -> pl.DataFrame:

@@ -105,7 +105,9 @@ def test_a_victim_behind_a_paused_port(victim: fanin.Result) -> None:
     assert dict(found.parts.filter(pl.col("kind") == "pause").select("place", "time_ps").rows()) == {
         "h1->switch0": END - BEGIN - 50_000
     }
-    assert "paused at h1->switch0 by the next switch" in found.text
+    words = "paused at h1->switch0 by the next switch, as switch0->h2 was congested, which the flow never crosses."
+    assert words in found.text, found.text
+    assert found.document["roots"] == {"h1->switch0": {"root": "switch0->h2", "crossed": False}}
     assert found.parts["time_ps"].sum() == found.total_ps
 
 

@@ -534,14 +534,17 @@ def paused_bands(figure: go.Figure, result: Result, port: str, scale: float) -> 
         Picoseconds of a unit of its axis.
     """
     found = pauses_.ended(result)
-    bands = [("paused itself", pl.col("port") == port, "#59636e"), ("its neighbours paused", pl.col("behind") == port, MARK_COLOR)]
+    bands = [
+        ("paused itself", pl.col("port") == port, "rgba(89,99,110,0.28)"),
+        ("its neighbours paused", pl.col("behind") == port, "rgba(217,115,13,0.22)"),
+    ]
     for name, which, color in bands:
         drawn, _ = pauses_.stretches(found.filter(which), _MAX_STRETCHES)
         if not drawn.height:
             continue
         ends = _in_units(drawn["start_ps"], scale), _in_units(drawn["end_ps"], scale)
         x = [point for begin, end in zip(*ends, strict=True) for point in (begin, begin, end, end)]
-        look = {"mode": "lines", "line": {"width": 0}, "fill": "tozeroy", "fillcolor": color, "opacity": 0.18, "hoverinfo": "skip"}
+        look = {"mode": "lines", "line": {"width": 0}, "fill": "tozeroy", "fillcolor": color, "hoverinfo": "skip"}
         figure.add_trace(go.Scatter(x=x, y=[0, 1, 1, 0] * drawn.height, name=name, yaxis="y2", **look))
         figure.update_layout(yaxis2={"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True}, showlegend=True)
     return figure

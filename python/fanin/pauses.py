@@ -1,9 +1,9 @@
 """Pauses of priority flow control: by port and class, and the trees in which they spread from a congested port.
 
 A neighbour asks for a pause because what came in from a port has reached XOFF; ``behind`` names the port of the neighbour
-for which most of that waits. Where that port was itself paused at the moment, its pause is the cause; where it was not, it is
-the root: a queue that is congested, and not held up. Pauses with the same root and class are one event as long as no gap
-between them is longer than `GAP_PS`.
+for which most of that waits. Where that port has itself been paused since its queue was last empty (``held_up``), its last
+pause is the cause; where it has not, it is the root: a queue that is congested, and not held up. Pauses with the same root
+and class are one event as long as no gap between them is longer than `GAP_PS`.
 """
 
 from __future__ import annotations
@@ -115,8 +115,8 @@ def causes(result: Result) -> pl.DataFrame:
     -------
     polars.DataFrame
         The columns of ``pauses`` (``end_ps`` of a pause that lasted: the end of the run), ``cause`` (row number here of the
-        pause of ``behind`` that lasted at ``asked_ps``; null where that was not paused), ``root`` (port at which the chain of
-        causes ends), ``depth`` (0 beside the root).
+        last pause of ``behind``, where that was held up; else null), ``root`` (port at which the chain of causes ends),
+        ``depth`` (0 beside the root).
     """
     import polars as pl
 
@@ -124,8 +124,10 @@ def causes(result: Result) -> pl.DataFrame:
     known = {"asked_ps": pl.col("asked_ps").fill_null(pl.col("start_ps")), "behind": pl.col("behind").fill_null(peer)}
     pauses = ended(result).with_columns(**known).sort("asked_ps", "port", "class").with_row_index("row")
     paused = pauses.select("class", behind="port", cause="row", from_ps="start_ps", to_ps="end_ps").sort("from_ps")
-    joined = pauses.join_asof(paused, left_on="asked_ps", right_on="from_ps", by=("behind", "class"), allow_exact_matches=False)
-    found = joined.with_columns(cause=pl.when(pl.col("to_ps") > pl.col("asked_ps")).then("cause"))
+    before = {"allow_exact_matches": False, "check_sortedness": False}  # sorted above
+    joined = pauses.join_asof(paused, left_on="asked_ps", right_on="from_ps", by=("behind", "class"), **before)
+    held_up = pl.col("held_up").fill_null(pl.col("to_ps") > pl.col("asked_ps"))
+    found = joined.with_columns(cause=pl.when(held_up).then("cause"))
     # Causes lie earlier, so every chain ends: its links are doubled until all point to their first.
     to, depth = found["cause"].fill_null(found["row"]), found["cause"].is_not_null().cast(pl.UInt32)
     while not (further := to.gather(to)).equals(to):
@@ -247,7 +249,7 @@ class PauseTree:
         lasted = show.duration(told["end_ps"] - told["start_ps"])
         plural = "s" * (told["ports"] != 1)
         said = [
-            f"From {show.duration(told['start_ps'])} on, {told['root']} was congested and not paused: for {lasted} class"
+            f"From {show.duration(told['start_ps'])} on, {told['root']} was congested and not held up: for {lasted} class"
             f" {told['class']} was paused at {show.count(told['ports'])} port{plural}, {show.count(told['pauses'])} times,"
             f" {show.duration(told['paused_ps'])} in all."
         ]

@@ -109,6 +109,7 @@ SCHEMAS: Final[Mapping[str, Mapping[str, str]]] = {
         "end_ps": "UInt64",
         "asked_ps": "UInt64",
         "behind": "String",
+        "held_up": "Boolean",
         "frames": "UInt32",
     },
     "stamps": {
@@ -534,7 +535,7 @@ class Result:
         Returns
         -------
         polars.DataFrame
-            ``event``, ``root`` (the congested port, which was not paused itself), ``class``, ``start_ps``, ``end_ps``, ``ports``
+            ``event``, ``root`` (the congested port, which was not held up itself), ``class``, ``start_ps``, ``end_ps``, ``ports``
             (that were paused), ``depth`` (links beyond the first), ``pauses``, ``paused_ps``.
         """
         from fanin import pauses

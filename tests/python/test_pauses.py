@@ -115,7 +115,7 @@ def test_what_is_said_of_it(victim: fanin.Result) -> None:
     said = CliRunner().invoke(app, ["pauses", str(victim.path)], env={"COLUMNS": "160"})
     assert said.exit_code == 0, said.output
     for words in (
-        "switch0->h2 was congested and not paused",
+        "switch0->h2 was congested and not held up",
         "1 of 1 followed flows that stood paused never crosses switch0->h2: 2 (h1 to h3, 1.08 µs).",
         "└─ h1->switch0: after 1.067 µs, 1 pause, 1.13 µs",
     ):
@@ -139,11 +139,12 @@ def test_a_run_without_pauses_has_none(tmp_path: Path) -> None:
 
 
 def _cause(rows: list[dict[str, Any]], row: dict[str, Any]) -> dict[str, Any] | None:
-    """The pause of the port behind which the packets of a pause waited, if it lasted as that was asked for."""
+    """The last pause of the port behind which the packets of a pause waited, where it had held that up."""
     at = row["asked_ps"]
-    held = [r for r in rows if (r["port"], r["class"]) == (row["behind"], row["class"]) and r["start_ps"] < at < r["end_ps"]]
-    assert len(held) <= 1
-    return held[0] if held else None
+    before = [r for r in rows if (r["port"], r["class"]) == (row["behind"], row["class"]) and r["start_ps"] < at]
+    last = max(before, key=lambda r: r["start_ps"], default=None)
+    assert row["held_up"] or last is None or last["end_ps"] <= at, "what is paused is held up"
+    return last if row["held_up"] else None
 
 
 def _root(rows: list[dict[str, Any]], row: dict[str, Any]) -> tuple[str, int]:

@@ -33,7 +33,7 @@ def scenario(**pfc: Any) -> fanin.Scenario:
 def test_pauses_are_a_table_and_add_up_to_the_summary(tmp_path: Path) -> None:
     result = fanin.run(scenario(), tmp_path / "out")
     pauses = result.pauses
-    assert pauses.columns == ["port", "class", "start_ps", "end_ps", "asked_ps", "behind", "frames"]
+    assert pauses.columns == ["port", "class", "start_ps", "end_ps", "asked_ps", "behind", "held_up", "frames"]
     assert set(pauses["behind"]) == {"switch0->h2"} and (pauses["asked_ps"] < pauses["start_ps"]).all()
     assert set(pauses["class"]) == {3} and set(pauses["port"].str.slice(0, 2)) == {"h0", "h1"}
     by_port = {port["port"]: port for port in result.summary["ports"]}

@@ -220,6 +220,8 @@ rows! {
         "ps" asked_ps: Option<u64>,
         /// The neighbour's port for which most of that waited then.
         "" behind: Option<Name>,
+        /// Whether the class had been paused there itself since its queue was last empty.
+        "" held_up: bool,
         /// Frames that asked for the pause: the first, and those that asked again while it lasted.
         "" frames: u32,
     }

@@ -9,8 +9,15 @@ use fanin_topology::circle;
 use fanin_units::{Span, Time};
 use std::collections::VecDeque;
 
-/// Why a neighbour asks for a pause: since when it wants to, and the link behind which most packets waited there.
-type Ask = (Time, Option<usize>);
+/// Why a neighbour asks for a pause.
+#[derive(Clone, Copy, Debug)]
+struct Ask {
+    /// Since when it wants to.
+    at: Time,
+    /// The link for which most packets waited there, and whether that had been paused since its queue was last empty.
+    behind: Option<usize>,
+    held_up: bool,
+}
 
 /// The pauses of a port that may be paused, a switch's or a NIC.
 #[derive(Debug, Default)]
@@ -84,10 +91,10 @@ impl Core {
     }
 
     /// The switch at port `l` wants its neighbour there to pause a class from now on, mostly for what waits at `behind`.
-    pub fn note_ask(&mut self, l: usize, class: u8, behind: Option<usize>) {
-        let now = self.now;
+    pub fn note_ask(&mut self, l: usize, class: u8, behind: Option<usize>, held_up: bool) {
+        let at = self.now;
         if let Some(gate) = self.gate_of_neighbour(l) {
-            gate.asks[usize::from(class)] = Some((now, behind));
+            gate.asks[usize::from(class)] = Some(Ask { at, behind, held_up });
         }
     }
 
@@ -130,8 +137,9 @@ impl Core {
             class: pause.class as u8,
             start_ps: pause.since.ps(),
             end_ps: end.map(Time::ps),
-            asked_ps: pause.ask.map(|(at, _)| at.ps()),
-            behind: pause.ask.and_then(|(_, behind)| behind).map(|l| self.ports[l].name.clone()),
+            asked_ps: pause.ask.map(|ask| ask.at.ps()),
+            behind: pause.ask.and_then(|ask| ask.behind).map(|l| self.ports[l].name.clone()),
+            held_up: pause.ask.is_some_and(|ask| ask.held_up),
             frames: pause.frames,
         };
         let result = self.ledger.tables.pauses.push(row);

@@ -448,9 +448,9 @@ impl Fabric {
                 let l = link(self, port);
                 self.flush(core, l, classes, reason);
             }
-            Effect::Asks { port, class, behind } => {
+            Effect::Asks { port, class, behind, held_up } => {
                 let behind = behind.map(|port| link(self, port));
-                core.note_ask(link(self, port), class, behind);
+                core.note_ask(link(self, port), class, behind, held_up);
             }
             Effect::Watch(port) => core.make_explicit(link(self, port)),
             Effect::Clone { packet, port, ttl, class, shim } => {

@@ -273,7 +273,8 @@ pub enum Effect {
     /// What waits in the queues of these classes of a port is dropped, a bit for each; the classes are paused.
     Flush { port: PortNo, classes: u8, reason: DropReason },
     /// For the record: the neighbour at a port is to pause a class from now on, mostly for packets that wait at `behind`.
-    Asks { port: PortNo, class: u8, behind: Option<PortNo> },
+    /// `held_up`: that class of `behind` has been paused itself since its queue was last empty.
+    Asks { port: PortNo, class: u8, behind: Option<PortNo>, held_up: bool },
     /// A message that is forwarded as packets are: the headers of `packet`, and `shim`. It joins the queue of a port as a
     /// packet does, and may be dropped wherever a packet may ([`Mechanism::on_lost`]).
     /// `class`: that of the packet where it is absent.

@@ -22,7 +22,7 @@ use fanin_params::{choice, counters, params, CounterDef, Cx};
 use fanin_units::{BitRate, Bytes, Span, Time};
 use memory::{Held, Memory};
 use std::collections::BTreeSet;
-use watchdog::Watch;
+use watchdog::{Waiting, Watch};
 
 params! {
     /// A fixed amount for each port and priority.
@@ -188,6 +188,9 @@ struct Port {
     closed: u8,
     /// When pauses are asked for again.
     refresh: Option<Time>,
+    waiting: Waiting,
+    /// Classes that have been paused since their queue was last empty, a bit for each.
+    held_up: u8,
     watch: Watch,
 }
 
@@ -230,7 +233,9 @@ impl Pfc {
         self.counts.xoff += u64::from(pause);
         self.counts.xon += u64::from(!pause);
         if pause {
-            fx.push(Effect::Asks { port, class, behind: self.memory.mostly_for(port, class) });
+            let behind = self.memory.mostly_for(port, class);
+            let held_up = behind.is_some_and(|behind| self.ports[behind.index()].held_up >> class & 1 != 0);
+            fx.push(Effect::Asks { port, class, behind, held_up });
         }
         let p = &mut self.ports[port.index()];
         p.asked ^= 1 << class;
@@ -276,9 +281,12 @@ impl Pfc {
         let lossless = self.params.lossless();
         let p = &mut self.ports[port.index()];
         let paused = p.gate.closed(now) & lossless;
-        let look = self.params.watchdog.as_ref().and_then(|watchdog| p.watch.paused(watchdog, now, paused));
+        p.watch.paused(paused);
+        let look = self.params.watchdog.as_ref().and_then(|watchdog| p.watch.update(watchdog, now, &p.waiting));
         let closed = paused & !p.watch.storm();
         if closed != p.closed {
+            let empty = (0..PRIORITIES).filter(|class| p.waiting[*class] == 0).fold(0, |all, class| all | 1 << class);
+            p.held_up = p.held_up & !empty | closed;
             p.closed = closed;
             fx.push(Effect::Gate { port, closed });
         }
@@ -293,7 +301,8 @@ impl Pfc {
     /// The watchdog looks at a port. In a storm its pauses are ignored; what waits is dropped, where that is the action.
     fn watch(&mut self, now: Time, port: PortNo, fx: &mut Effects) {
         let Some(watchdog) = &self.params.watchdog else { return };
-        let (found, look) = self.ports[port.index()].watch.look(watchdog, now);
+        let p = &mut self.ports[port.index()];
+        let (found, look) = p.watch.look(watchdog, now, &p.waiting);
         self.counts.storms += u64::from(found.begun.count_ones());
         self.counts.storms_over += u64::from(found.over.count_ones());
         if found.begun != 0 && watchdog.action == StormAction::Drop {
@@ -315,8 +324,14 @@ impl Pfc {
     fn gone(&mut self, now: Time, packet: PacketId, fx: &mut Effects) {
         let Some(held) = self.held.get_mut(packet as usize).and_then(Option::take) else { return };
         self.memory.release(held);
-        if self.params.watchdog.is_some() {
-            self.ports[held.output.index()].watch.leaves(held.class);
+        let p = &mut self.ports[held.output.index()];
+        let waiting = &mut p.waiting[usize::from(held.class)];
+        *waiting -= 1;
+        if *waiting == 0 {
+            p.held_up &= p.closed | !(1 << held.class);
+            if let Some(watchdog) = &self.params.watchdog {
+                p.watch.update(watchdog, now, &p.waiting); // nothing that could be stuck any more
+            }
         }
         self.decide(now, held.port, held.class, fx);
     }
@@ -339,6 +354,8 @@ impl Mechanism for Pfc {
             gate: Gate::default(),
             closed: 0,
             refresh: None,
+            waiting: Waiting::default(),
+            held_up: 0,
             watch: Watch::default(),
         };
         Some(Pfc {
@@ -399,8 +416,10 @@ impl Mechanism for Pfc {
         }
         self.held[place] = Some(held);
         fx.push(Effect::Watch(port));
+        let waits = &mut self.ports[port.index()];
+        waits.waiting[usize::from(class)] += 1;
         if let Some(watchdog) = &self.params.watchdog {
-            if let Some(time) = self.ports[port.index()].watch.joins(watchdog, node.now(), class) {
+            if let Some(time) = waits.watch.update(watchdog, node.now(), &waits.waiting) {
                 self.at(time, port, Task::Watch, fx);
             }
         }

@@ -229,7 +229,7 @@ fn what_a_neighbour_is_asked_for() {
     (2..5).for_each(|id| assert_eq!(s.packet_for(id, 0, 3, 2), Verdict::Pass));
     assert!(!s.effects.iter().any(|effect| matches!(effect, Effect::Asks { .. })));
     s.packet_for(5, 0, 3, 1);
-    let asks = |behind| Effect::Asks { port: PortNo(0), class: 3, behind: Some(PortNo(behind)) };
+    let asks = |behind| Effect::Asks { port: PortNo(0), class: 3, behind: Some(PortNo(behind)), held_up: false };
     assert!(s.effects.contains(&asks(1)), "3 kB wait for either: the first of them");
     s.leaves(0);
     s.leaves(1);
@@ -237,6 +237,25 @@ fn what_a_neighbour_is_asked_for() {
     s.effects.clear();
     (6..9).for_each(|id| assert_eq!(s.packet_for(id, 0, 3, 1 + id as u16 % 2), Verdict::Pass));
     assert!(s.effects.contains(&asks(2)), "{:?}", s.effects);
+}
+
+/// A port is held up from its pause on until its queue is empty again: until then its pause is why others are asked.
+#[test]
+fn a_port_is_held_up_until_its_queue_is_empty() {
+    let mut s = Switch::new(&params(3_000));
+    let asked = |s: &mut Switch, ids: std::ops::Range<PacketId>| {
+        s.effects.clear();
+        ids.for_each(|id| assert_eq!(s.packet(id, 0, 3), Verdict::Pass));
+        let held = |effect: &Effect| if let Effect::Asks { held_up, .. } = effect { Some(*held_up) } else { None };
+        s.effects.iter().find_map(held)
+    };
+    s.gets(2, pause(3, u16::MAX));
+    assert_eq!(asked(&mut s, 0..6), Some(true), "paused");
+    s.gets(2, pause(3, 0));
+    (0..5).for_each(|id| s.leaves(id));
+    assert_eq!(asked(&mut s, 6..11), Some(true), "a packet of then still waits");
+    (5..11).for_each(|id| s.leaves(id));
+    assert_eq!(asked(&mut s, 11..17), Some(false), "all of that has left");
 }
 
 /// With a pool of their own, other classes take nothing of the lossless ones' and the other way round.

@@ -27,11 +27,12 @@ params! {
     }
 }
 
+/// Packets that wait at a port, by class.
+pub(super) type Waiting = [u32; PRIORITIES];
+
 /// What the watchdog knows of one port.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Watch {
-    /// Packets that wait, by class.
-    waiting: [u32; PRIORITIES],
     /// Since when packets wait at a paused class; never where none do.
     stuck: [Time; PRIORITIES],
     /// Since when a class in a storm has not been paused; never where it is.
@@ -50,7 +51,7 @@ pub(super) struct Found {
 
 impl Default for Watch {
     fn default() -> Self {
-        Watch { waiting: [0; PRIORITIES], stuck: [Time::MAX; PRIORITIES], quiet: [Time::MAX; PRIORITIES], storm: 0, paused: 0 }
+        Watch { stuck: [Time::MAX; PRIORITIES], quiet: [Time::MAX; PRIORITIES], storm: 0, paused: 0 }
     }
 }
 
@@ -60,33 +61,18 @@ impl Watch {
         self.storm
     }
 
-    /// A packet begins to wait; gives when to look again.
-    pub(super) fn joins(&mut self, params: &Watchdog, now: Time, class: u8) -> Option<Time> {
-        self.waiting[usize::from(class)] += 1;
-        self.update(params, now)
-    }
-
-    /// A packet no longer waits.
-    pub(super) fn leaves(&mut self, class: u8) {
-        let class = usize::from(class);
-        self.waiting[class] -= 1;
-        if self.waiting[class] == 0 {
-            self.stuck[class] = Time::MAX;
-        }
-    }
-
-    /// The neighbour pauses these classes; gives when to look again.
-    pub(super) fn paused(&mut self, params: &Watchdog, now: Time, paused: u8) -> Option<Time> {
+    /// The neighbour pauses these classes.
+    pub(super) fn paused(&mut self, paused: u8) {
         self.paused = paused;
-        self.update(params, now)
     }
 
-    fn update(&mut self, params: &Watchdog, now: Time) -> Option<Time> {
+    /// Pauses have changed, or the packets that wait, by class; gives when to look again.
+    pub(super) fn update(&mut self, params: &Watchdog, now: Time, waiting: &Waiting) -> Option<Time> {
         let mut next = None;
         let mut look = |at: Time| next = Some(next.map_or(at, |next: Time| next.min(at)));
         for class in 0..PRIORITIES {
             let (paused, storm) = (self.paused >> class & 1 != 0, self.storm >> class & 1 != 0);
-            if !paused || storm || self.waiting[class] == 0 {
+            if !paused || storm || waiting[class] == 0 {
                 self.stuck[class] = Time::MAX;
             } else if self.stuck[class] == Time::MAX {
                 self.stuck[class] = now;
@@ -103,7 +89,7 @@ impl Watch {
     }
 
     /// Looks whether storms have begun or are over; gives when to look again, too.
-    pub(super) fn look(&mut self, params: &Watchdog, now: Time) -> (Found, Option<Time>) {
+    pub(super) fn look(&mut self, params: &Watchdog, now: Time, waiting: &Waiting) -> (Found, Option<Time>) {
         let mut found = Found::default();
         for class in 0..PRIORITIES {
             let since = |at: Time, span: Span| at != Time::MAX && at + span <= now;
@@ -111,6 +97,6 @@ impl Watch {
             found.over |= u8::from(since(self.quiet[class], params.restoration)) << class;
         }
         self.storm = (self.storm | found.begun) & !found.over;
-        (found, self.update(params, now))
+        (found, self.update(params, now, waiting))
     }
 }

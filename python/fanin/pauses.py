@@ -271,20 +271,19 @@ class PauseTree:
     def lines(self) -> list[str]:
         """Return the tree as text: a line per port, below the port for which its packets waited."""
         start, edges = self.document["start_ps"], self.document["edges"]
-        said, shown = [f"{self.document['root']} (congested)"], set()
+        shown: set[tuple[str, str]] = set()
 
-        def below(port: str, indent: int) -> Iterator[str]:
-            for edge in (edge for edge in edges if edge["behind"] == port):
-                key = (edge["port"], edge["behind"])
-                if key in shown:
-                    continue
-                shown.add(key)
+        def below(port: str, lead: str) -> Iterator[str]:
+            own = [edge for edge in edges if edge["behind"] == port and (edge["port"], port) not in shown]
+            shown.update((edge["port"], port) for edge in own)
+            for edge in own:
+                last = edge is own[-1]
                 at = show.duration(edge["first_ps"] - start)
                 times = f"{show.count(edge['pauses'])} pause{'s' * (edge['pauses'] != 1)}"
-                yield f"{'   ' * indent}└─ {edge['port']}: after {at}, {times}, {show.duration(edge['paused_ps'])}"
-                yield from below(edge["port"], indent + 1)
+                yield f"{lead}{'└' if last else '├'}─ {edge['port']}: after {at}, {times}, {show.duration(edge['paused_ps'])}"
+                yield from below(edge["port"], lead + ("   " if last else "│  "))
 
-        return said + list(below(self.document["root"], 0))
+        return [f"{self.document['root']} (congested)", *below(self.document["root"], "")]
 
     def edge_rows(self) -> tuple[list[str], list[list[str]]]:
         """Return the edges as a table of texts."""

@@ -2,8 +2,8 @@
 
 A neighbour asks for a pause because what came in from a port has reached XOFF; ``behind`` names the port of the neighbour
 for which most of that waits. Where that port has itself been paused since its queue was last empty (``held_up``), its last
-pause is the cause; where it has not, it is the root: a queue that is congested, and not held up. Pauses with the same root
-and class are one event as long as no gap between them is longer than `GAP_PS`.
+pause is the cause; where it has not, it is the root: a queue that is congested, and not held up. A pause and all that it
+causes are a tree; trees of the same root and class are one event as long as no gap between them is longer than `GAP_PS`.
 """
 
 from __future__ import annotations
@@ -115,8 +115,8 @@ def causes(result: Result) -> pl.DataFrame:
     -------
     polars.DataFrame
         The columns of ``pauses`` (``end_ps`` of a pause that lasted: the end of the run), ``cause`` (row number here of the
-        last pause of ``behind``, where that was held up; else null), ``root`` (port at which the chain of causes ends),
-        ``depth`` (0 beside the root).
+        last pause of ``behind``, where that was held up; else null), ``first`` (row number of the first of the chain),
+        ``root`` (port at which that ends), ``depth`` (0 beside the root).
     """
     import polars as pl
 
@@ -132,7 +132,7 @@ def causes(result: Result) -> pl.DataFrame:
     to, depth = found["cause"].fill_null(found["row"]), found["cause"].is_not_null().cast(pl.UInt32)
     while not (further := to.gather(to)).equals(to):
         depth, to = depth + depth.gather(to), further
-    return found.drop("from_ps", "to_ps").with_columns(root=found["behind"].gather(to), depth=depth)
+    return found.drop("from_ps", "to_ps").with_columns(first=to, root=found["behind"].gather(to), depth=depth)
 
 
 def roots(result: Result, traffic_class: int, steps: Sequence[Mapping[str, Any]], crossed: Set[str]) -> dict[str, dict[str, Any]]:
@@ -163,13 +163,16 @@ def _with_events(result: Result, gap_ps: int) -> pl.DataFrame:
     """Return `causes` with the number of each pause's event, in order of their beginnings."""
     import polars as pl
 
-    found = causes(result).sort("root", "class", "asked_ps", "row")
+    found = causes(result)
+    trees = found.group_by("first").agg(pl.min("asked_ps"), pl.max("end_ps"), pl.first("root", "class"))
+    trees = trees.sort("root", "class", "asked_ps", "first")
     before = pl.col("end_ps").cum_max().shift(1).over("root", "class")
-    new = (before.is_null() | (pl.col("asked_ps") > before + gap_ps)).cum_sum()
-    numbered = found.with_columns(event=new)
+    new = before.is_null() | (pl.col("asked_ps") > before + gap_ps)
+    numbered = trees.with_columns(event=new.cum_sum())
     begun = numbered.group_by("event").agg(pl.min("asked_ps"), pl.first("root", "class")).sort("asked_ps", "root", "class")
     order = begun.with_row_index("number").select("event", "number")
-    return numbered.join(order, on="event").with_columns(event=pl.col("number")).drop("number").sort("row")
+    of_tree = numbered.join(order, on="event").select("first", event="number")
+    return found.join(of_tree, on="first").sort("row")
 
 
 def _summed(found: pl.DataFrame) -> pl.DataFrame:

@@ -46,7 +46,7 @@ def lossless(seed: int) -> dict[str, Any]:
     pfc = {"memory": "1MB", "classes": [0, 1], "xoff": {"kind": "static", "bytes": "6KB"}}
     link = {"rate": "10Gbps", "delay": "500ns"}
     flows = []
-    for i in range(12):
+    for i in range(30):
         src, dst = draw.sample(range(6), 2)
         flow = {"src": f"h{src}", "dst": f"h{dst}", "size": f"{draw.randint(20, 150)}KB"}
         flows.append({"kind": "flows", "name": f"f{i}", "class": draw.randint(0, 1), "flows": [flow]})
@@ -147,11 +147,11 @@ def _cause(rows: list[dict[str, Any]], row: dict[str, Any]) -> dict[str, Any] | 
     return last if row["held_up"] else None
 
 
-def _root(rows: list[dict[str, Any]], row: dict[str, Any]) -> tuple[str, int]:
+def _first(rows: list[dict[str, Any]], row: dict[str, Any]) -> tuple[dict[str, Any], int]:
     depth = 0
     while (cause := _cause(rows, row)) is not None:
         row, depth = cause, depth + 1
-    return row["behind"], depth
+    return row, depth
 
 
 def _union(spans: list[tuple[int, int]]) -> int:
@@ -168,13 +168,17 @@ def test_trees_are_those_of_an_independent_computation(tmp_path: Path, seed: int
     gap = 5_000_000
     rows = [dict(row) for row in result.pauses.iter_rows(named=True)]
     assert len(rows) > 50 and all(row["end_ps"] is not None for row in rows)
+    trees: dict[tuple[str, int, int], list[dict[str, Any]]] = {}
+    for row in rows:
+        first, row["depth"] = _first(rows, row)
+        trees.setdefault((first["port"], first["class"], first["start_ps"]), []).append(row)
     wanted: dict[tuple[str, int], list[list[dict[str, Any]]]] = {}
-    for row in sorted(rows, key=lambda row: row["asked_ps"]):
-        root, row["depth"] = _root(rows, row)
-        groups = wanted.setdefault((root, row["class"]), [])
-        if not groups or row["asked_ps"] > max(r["end_ps"] for r in groups[-1]) + gap:
+    for tree in sorted(trees.values(), key=lambda tree: min(row["asked_ps"] for row in tree)):
+        (first,) = (row for row in tree if row["depth"] == 0)
+        groups = wanted.setdefault((first["behind"], first["class"]), [])
+        if not groups or first["asked_ps"] > max(r["end_ps"] for r in groups[-1]) + gap:
             groups.append([])
-        groups[-1].append(row)
+        groups[-1] += tree
     assert max(row["depth"] for row in rows) >= 1, "pauses spread"
     events = result.pause_events(gap)
     expected = [
@@ -206,13 +210,13 @@ def test_trees_are_those_of_an_independent_computation(tmp_path: Path, seed: int
                 common = max(since, pause["start_ps"]), min(hop["sent_ps"], pause["end_ps"])
                 if classes[hop["flow"]] == number and pause["port"] == hop["port"] and common[0] < common[1]:
                     spans.setdefault(hop["flow"], []).append(common)
-        tree = result.pause_tree(event["event"], gap)
+        shown = result.pause_tree(event["event"], gap)
         crosses = {hop["flow"] for hop in hops if hop["port"] == root}
-        assert {row["flow"]: (row["paused_ps"], row["victim"]) for row in tree.flows.to_dicts()} == {
+        assert {row["flow"]: (row["paused_ps"], row["victim"]) for row in shown.flows.to_dicts()} == {
             flow: (_union(found), flow not in crosses) for flow, found in spans.items()
         }
-        edges = {(edge["port"], edge["behind"]): edge["pauses"] for edge in tree.edges.to_dicts()}
+        edges = {(edge["port"], edge["behind"]): edge["pauses"] for edge in shown.edges.to_dicts()}
         assert edges == {
             key: sum((r["port"], r["behind"]) == key for r in group) for key in {(r["port"], r["behind"]) for r in group}
         }
-        assert len(tree.lines()) == 1 + len(edges), "every edge stands in the tree once"
+        assert len(shown.lines()) == 1 + len(edges), "every edge stands in the tree once"

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from fanin.analysis import Analysis, AnalysisProgress, TraceError, analyze
     from fanin.explain import Explanation
     from fanin.folder import OutputError
+    from fanin.pauses import PauseTree
     from fanin.progress import ProgressState
     from fanin.results import Result, ResultError, load
     from fanin.runner import run
@@ -26,6 +27,7 @@ __all__ = [
     "Check",
     "Explanation",
     "OutputError",
+    "PauseTree",
     "Problem",
     "ProgressState",
     "Result",
@@ -44,6 +46,7 @@ _MODULES: Final = {
     "analysis": ("Analysis", "AnalysisProgress", "analyze"),
     "explain": ("Explanation",),
     "folder": ("OutputError",),
+    "pauses": ("PauseTree",),
     "progress": ("ProgressState",),
     "results": ("Result", "ResultError", "load"),
     "runner": ("run",),

@@ -71,8 +71,9 @@ def explain(
     finish_ps: int | None,
     segment_columns: dict[str, list[Any]],
     hop_columns: dict[str, list[Any]],
+    pause_columns: dict[str, list[Any]],
 ) -> str:
-    """Say where the time of a flow went, by the columns of its packets and of the links that they crossed; as JSON."""
+    """Say where the time of a flow went, by the columns of its packets, of the links that they crossed, and of pauses; as JSON."""
 
 def schema() -> str:
     """Return the JSON Schema of scenarios."""

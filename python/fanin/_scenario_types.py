@@ -984,6 +984,30 @@ class PdnParamsDict(TypedDict, total=False):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class LossyPool(Table):
+    """A pool of their own for classes that are not lossless, so that neither side takes the memory of the other."""
+
+    memory: Size | None = None
+    """Of the memory.
+
+    Default: "2MB". Accepted: from 1B to 4GB.
+    """
+
+    alpha: float | None = None
+    """α: what one port and class may take of it, as a multiple of what is free. Source: DT.
+
+    Default: 1.0. Accepted: from 0.001 to 64.
+    """
+
+
+class LossyPoolDict(TypedDict, total=False):
+    """`LossyPool` as a plain dictionary; the class says what each key means."""
+
+    memory: Size
+    alpha: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class StaticXoff(Table):
     """A fixed amount for each port and priority."""
 
@@ -1037,6 +1061,45 @@ Xoff: TypeAlias = (
 """
 
 
+StormAction: TypeAlias = Literal["drop", "forward"]
+"""What a switch does with a class whose pause does not end.
+
+- `drop`: What waits is dropped, and what comes.
+- `forward`: Its pauses are ignored.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Watchdog(Table):
+    """The storm watchdog of a switch's ports. Source: PFC-watchdog."""
+
+    detection: Duration | None = None
+    """A class that is paused without a break while packets wait, for so long, is in a storm. Source: PFC-watchdog (200 ms).
+
+    Default: "200ms". Accepted: from 1us to 100s.
+    """
+
+    restoration: Duration | None = None
+    """A storm is over when the class has not been paused for so long. Source: PFC-watchdog (200 ms).
+
+    Default: "200ms". Accepted: from 1us to 100s.
+    """
+
+    action: StormAction | None = None
+    """What is done with the class meanwhile. Source: PFC-watchdog.
+
+    Default: "drop".
+    """
+
+
+class WatchdogDict(TypedDict, total=False):
+    """`Watchdog` as a plain dictionary; the class says what each key means."""
+
+    detection: Duration
+    restoration: Duration
+    action: StormAction
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PfcParams(Table):
     """Priority flow control: lossless classes, by pauses of the neighbours. Source: IEEE 802.1Q §36."""
@@ -1060,6 +1123,9 @@ class PfcParams(Table):
 
     Default: "0B".
     """
+
+    lossy: LossyPool | LossyPoolDict | None = None
+    """A pool for the other classes alone. Absent: they share that of the lossless ones, under the same XOFF."""
 
     headroom: Size | None = None
     """For each port and lossless class, beside the rest: what may arrive after XOFF. Absent: what the link can deliver until the
@@ -1098,6 +1164,9 @@ class PfcParams(Table):
     Default: "1518B". Accepted: from 64B to 65535B.
     """
 
+    watchdog: Watchdog | WatchdogDict | None = None
+    """The storm watchdog: what becomes of a class whose pause does not end. Absent: it waits."""
+
 
 class PfcParamsDict(TypedDict, total=False):
     """`PfcParams` as a plain dictionary; the class says what each key means."""
@@ -1105,12 +1174,14 @@ class PfcParamsDict(TypedDict, total=False):
     classes: Sequence[int]
     memory: Size
     reserved: Size
+    lossy: LossyPool | LossyPoolDict
     headroom: Size
     xoff: Xoff
     xon_gap: Size
     quanta: int
     response: Duration
     max_frame: Size
+    watchdog: Watchdog | WatchdogDict
 
 
 AlertBy: TypeAlias = Literal["message", "at_once"]
@@ -5607,11 +5678,16 @@ __all__ = [
     "Operations",
     "PdnParams",
     "PdnParamsDict",
+    "LossyPool",
+    "LossyPoolDict",
     "StaticXoff",
     "StaticXoffDict",
     "DynamicXoff",
     "DynamicXoffDict",
     "Xoff",
+    "StormAction",
+    "Watchdog",
+    "WatchdogDict",
     "PfcParams",
     "PfcParamsDict",
     "AlertBy",

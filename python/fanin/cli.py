@@ -1,4 +1,4 @@
-"""The command line: ``fanin run|report|explain|analyze|check|convert|reproduce|schema|vectors|bench|version``."""
+"""The command line: ``fanin run|report|explain|pauses|analyze|check|convert|reproduce|schema|vectors|bench|version``."""
 
 from __future__ import annotations
 
@@ -216,6 +216,36 @@ def explain_(
     terminal.table(console, f"Where the time of flow {flow} went", *found.rows())
     if steps:
         terminal.table(console, "Step by step", *found.step_rows())
+
+
+@app.command("pauses", epilog=_help("fanin pauses out/lossless --event 2"))
+def pauses_(
+    result: ResultArgument,
+    event: Annotated[int | None, typer.Option("--event", help="Its number; by default the one with the longest pauses.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say which ports were paused, and how pauses spread from a congested port: root, ports, victims."""
+    from fanin import pauses
+
+    with failures():
+        found = load(result)
+        ports, events = pauses.by_port(found), found.pause_events()
+        tree = found.pause_tree(event) if events.height or event is not None else None
+    if as_json:
+        told = None if tree is None else tree.document
+        typer.echo(json.dumps({"ports": ports.to_dicts(), "events": events.to_dicts(), "tree": told}))
+        return
+    console = terminal.console()
+    if tree is None:
+        console.print(Text("Nothing was paused."))
+        return
+    terminal.table(console, "Paused ports", pauses.HEAD, pauses.port_rows(ports))
+    if events.height > 1:
+        terminal.table(console, "Events", pauses.EVENT_HEAD, pauses.event_rows(events))
+    console.print(Text(tree.text), soft_wrap=True)
+    console.print(Text("\n".join(tree.lines())), soft_wrap=True)
+    if tree.document["flows"]:
+        terminal.table(console, "Followed flows that stood paused", *tree.flow_rows())
 
 
 app.command("analyze", epilog=_help(*_analyze.EXAMPLES))(_analyze.analyze)

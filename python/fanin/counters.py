@@ -75,8 +75,8 @@ class Group:
 
     @property
     def title(self) -> str:
-        """The name as a heading; names of four letters are initials."""
-        return self.name.upper() if len(self.name) == _INITIALS else self.name.replace("_", " ").capitalize()
+        """The name as a heading; names of up to four letters are initials."""
+        return self.name.upper() if len(self.name) <= _INITIALS else self.name.replace("_", " ").capitalize()
 
     @property
     def failures(self) -> list[Count]:

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from fanin import _core, detours, show
+from fanin import pauses as pause_causes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,6 +29,7 @@ KINDS: Final[Mapping[str, str]] = {
     "loss": "round trips after a retransmission timeout",
     "queue": "in the queue of {place}, behind other flows",
     "nic": "at the NIC of {place}, behind other flows",
+    "pause": "paused at {place} by the next switch",
     "pacing": "held back by pacing",
     "host_receive": "at a host whose NIC or driver waited (host.receive, host.noise)",
     "rto": "waiting for {times}retransmission timeout{s}",
@@ -58,6 +60,7 @@ _SEGMENTS: Final = (
     "limit",
 )
 _HOPS: Final = ("packet", "port", "arrived_ps", "sent_ps", "left_ps", "reached_ps")
+_PAUSES: Final = ("port", "start_ps", "end_ps")
 
 
 def _moment(ps: int) -> str:
@@ -78,9 +81,10 @@ class Explanation:
     ----------
     document : dict
         All of it: ``flow``, ``start_ps``, ``end_ps``, ``complete``, ``ideal_ps``, ``parts``, ``steps``, ``waited``, ``detours``
-        (null without any), ``sent_again`` and ``needless`` (data packets that were sent again, and of these though an earlier copy
-        arrived). The ``time_ps`` of the parts add up to ``end_ps - start_ps`` exactly, and so do the steps, which follow one
-        another without gaps.
+        (null without any), ``roots`` (by paused port, the congested port from which most of its pauses spread: ``root``, and
+        whether the flow crosses it: ``crossed``), ``sent_again`` and ``needless`` (data packets that were sent again, and of
+        these though an earlier copy arrived). The ``time_ps`` of the parts add up to ``end_ps - start_ps`` exactly, and so do
+        the steps, which follow one another without gaps.
     """
 
     document: dict[str, Any]
@@ -135,6 +139,10 @@ class Explanation:
         return " ".join(sentences + detours.text(flow, self.document["detours"], *counts))
 
     def _why(self, part: Mapping[str, Any]) -> str:
+        if part["kind"] == "pause":
+            root = self.document["roots"][part["place"]]
+            never = "" if root["crossed"] else ", which the flow never crosses"
+            return f", as {root['root']} was congested{never}"
         if part["kind"] not in _TIMERS:
             return ""
         waits = [entry for entry in self.document["waited"] if entry["kind"] == part["kind"]]
@@ -224,6 +232,8 @@ def explain(result: Result, flow: int | str) -> Explanation:
             raise ValueError(f"flow '{flow}': this run followed no flow; set {key} and run it again")
         raise ValueError(f"flow '{flow}' was not followed: telemetry.hosts is {json.dumps(followed)}; set {key} and run it again")
     hops = result.scan("hops").filter(pl.col("flow") == number).collect()
+    crossed = pl.col("port").is_in(hops["port"].unique().implode())
+    pauses = result.scan("pauses").filter(crossed, pl.col("class") == row["class"]).collect()
     found = json.loads(
         _core.explain(
             row["src"],
@@ -231,10 +241,12 @@ def explain(result: Result, flow: int | str) -> Explanation:
             row["finish_ps"],
             {name: segments[name].to_list() for name in _SEGMENTS},
             {name: hops[name].to_list() for name in _HOPS},
+            {name: pauses[name].to_list() for name in _PAUSES},
         )
     )
     copies = detours.sent_needlessly(segments.lazy())
     counted = copies.row(0, named=True) if copies.height else {"again": 0, "needless": 0}
     document = {"flow": row, "complete": row["finish_ps"] is not None, "ideal_ps": row["ideal_ps"], **found}
+    document["roots"] = pause_causes.roots(result, row["class"], found["steps"], set(hops["port"]))
     document["detours"] = detours.summary(detours.each(hops.lazy()), found["steps"])
     return Explanation(document | {"sent_again": counted["again"], "needless": counted["needless"]})

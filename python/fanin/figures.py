@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import plotly.graph_objects as go
 import polars as pl
 
+from fanin import pauses as pauses_
 from fanin import series, show
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ __all__ = [
     "fct_cdf",
     "framed",
     "packet_traces",
+    "paused_bands",
+    "pauses",
     "plain",
     "queue",
     "sequence",
@@ -447,6 +450,12 @@ def _phases(states: pl.DataFrame) -> list[tuple[str, int, int]]:
 _MAX_DETOURS: Final = 5000
 """Detours that are drawn one by one, the longest."""
 
+_MAX_PAUSED: Final = 24
+"""Ports and classes of which pauses are drawn, those with the longest."""
+
+_MAX_STRETCHES: Final = 500
+"""Stretches of time that are drawn for one of them."""
+
 
 def detours(found: pl.DataFrame) -> go.Figure:
     """Return how long packets were away on detours over the time at which they left, by neighbour.
@@ -479,6 +488,66 @@ def detours(found: pl.DataFrame) -> go.Figure:
         note = f"The {shown.height:,} longest of {note}"
     x, y = {"title": {"text": f"Time [{unit}]"}}, {"title": {"text": f"Away [{away_unit}]"}, "rangemode": "tozero"}
     return framed(traces, "Time on detours", x, y, note)
+
+
+def pauses(result: Result) -> go.Figure:
+    """Return when ports were paused, a line for each port and class; see `fanin.Result.plot_pauses`."""
+    found = pauses_.ended(result)
+    most = pauses_.by_port(result)
+    listed = most.head(_MAX_PAUSED).select("port", "class")
+    first = found.join(listed, on=["port", "class"]).group_by("port", "class").agg(pl.min("start_ps"))
+    unit, scale = show.axis_unit(show.TIME_UNITS, _largest(found["end_ps"]))
+    traces, names, widest = [], [], 0
+    for place, (port, number) in enumerate(first.sort("start_ps", "port", "class").select("port", "class").iter_rows()):
+        own = found.filter(pl.col("port") == port, pl.col("class") == number)
+        drawn, gap = pauses_.stretches(own, _MAX_STRETCHES)
+        widest = max(widest, gap)
+        ends = _in_units(drawn["start_ps"], scale), _in_units(drawn["end_ps"], scale)
+        names.append(plain(f"{port}, class {number}" if most["class"].n_unique() > 1 else port))
+        hover = f"%{{x:.9g}} {unit}<extra>{names[-1]}</extra>"
+        points = [[begin, end, None] for begin, end in zip(*ends, strict=True)]
+        line = {"width": 8, "color": COLORS[number % len(COLORS)]}
+        x = [point for three in points for point in three]
+        traces.append(go.Scatter(x=x, y=[place] * len(x), name=names[-1], mode="lines", line=line, hovertemplate=hover))
+    note = f"{found.height:,} pauses; ports in the order of their first pauses."
+    if most.height > listed.height:
+        note = f"The {listed.height} of {most.height:,} ports and classes with the longest pauses. {note}"
+    if widest:
+        note += f" Gaps of less than {show.duration(widest)} are not drawn."
+    y = {
+        "tickvals": list(range(len(names))),
+        "ticktext": names,
+        "automargin": True,
+        "rangemode": "normal",
+        "range": [len(names) - 0.5, -0.5],
+    }
+    figure = framed(traces, "Paused ports", {"title": {"text": f"Time [{unit}]"}}, y, note)
+    return figure.update_layout(showlegend=False)
+
+
+def paused_bands(figure: go.Figure, result: Result, port: str, scale: float) -> go.Figure:
+    """Draw bands into a figure over time where a port was paused, and where others were paused for packets that waited there.
+
+    Parameters
+    ----------
+    scale : float
+        Picoseconds of a unit of its axis.
+    """
+    found = pauses_.ended(result)
+    bands = [
+        ("paused itself", pl.col("port") == port, "rgba(89,99,110,0.28)"),
+        ("its neighbours paused", pl.col("behind") == port, "rgba(217,115,13,0.22)"),
+    ]
+    for name, which, color in bands:
+        drawn, _ = pauses_.stretches(found.filter(which), _MAX_STRETCHES)
+        if not drawn.height:
+            continue
+        ends = _in_units(drawn["start_ps"], scale), _in_units(drawn["end_ps"], scale)
+        x = [point for begin, end in zip(*ends, strict=True) for point in (begin, begin, end, end)]
+        look = {"mode": "lines", "line": {"width": 0}, "fill": "tozeroy", "fillcolor": color, "hoverinfo": "skip"}
+        figure.add_trace(go.Scatter(x=x, y=[0, 1, 1, 0] * drawn.height, name=name, yaxis="y2", **look))
+        figure.update_layout(yaxis2={"overlaying": "y", "range": [0, 1], "visible": False, "fixedrange": True}, showlegend=True)
+    return figure
 
 
 def drops_marks(result: Result, port: str | None = None) -> go.Figure:

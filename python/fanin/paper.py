@@ -106,6 +106,8 @@ def _axes(axes: Axes, figure: PlotlyFigure) -> None:
             axes.set_xlabel(label)
         else:
             axes.set_ylabel(label)
+        if setting.tickvals is not None:
+            (axes.set_xticks if axis == "x" else axes.set_yticks)(setting.tickvals, [_text(name) for name in setting.ticktext])
         if setting.type == "log":
             (axes.set_xscale if axis == "x" else axes.set_yscale)("log")
 

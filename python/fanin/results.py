@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
     from fanin.explain import Explanation
+    from fanin.pauses import PauseTree
 
 __all__ = ["SCHEMAS", "Result", "ResultError", "load", "schema"]
 
@@ -106,6 +107,10 @@ SCHEMAS: Final[Mapping[str, Mapping[str, str]]] = {
         "class": "UInt8",
         "start_ps": "UInt64",
         "end_ps": "UInt64",
+        "asked_ps": "UInt64",
+        "behind": "String",
+        "held_up": "Boolean",
+        "frames": "UInt32",
     },
     "stamps": {
         "received_ps": "UInt64",
@@ -519,6 +524,43 @@ class Result:
 
         return explain(self, flow)
 
+    def pause_events(self, gap_ps: int | None = None) -> pl.DataFrame:
+        """Return the events in which pauses spread from a congested port (priority flow control), in order of time.
+
+        Parameters
+        ----------
+        gap_ps : int, optional
+            Longest time without a pause inside an event [ps]; 100 µs if not given.
+
+        Returns
+        -------
+        polars.DataFrame
+            ``event``, ``root`` (the congested port, which was not held up itself), ``class``, ``start_ps``, ``end_ps``, ``ports``
+            (that were paused), ``depth`` (links beyond the first), ``pauses``, ``paused_ps``.
+        """
+        from fanin import pauses
+
+        return pauses.events(self, pauses.GAP_PS if gap_ps is None else gap_ps)
+
+    def pause_tree(self, event: int | None = None, gap_ps: int | None = None) -> PauseTree:
+        """Return how the pauses of one event spread: root, edges with their delays, and the flows that waited.
+
+        Parameters
+        ----------
+        event : int, optional
+            Its number in `pause_events`; the one with the longest pauses in all if not given.
+        gap_ps : int, optional
+            As for `pause_events`.
+
+        Raises
+        ------
+        ValueError
+            Nothing was paused, or there is no such event.
+        """
+        from fanin import pauses
+
+        return pauses.tree(self, event, pauses.GAP_PS if gap_ps is None else gap_ps)
+
     @cached_property
     def completions(self) -> pl.DataFrame:
         """Completed transfers with ``fct_ps`` (finish − start) [ps] and ``slowdown`` (``fct_ps`` over ``ideal_ps``)."""
@@ -619,6 +661,12 @@ class Result:
 
         return figures.throughput(self, ports)
 
+    def plot_pauses(self) -> Figure:
+        """Return when ports were paused by priority flow control, a line for each port and class."""
+        from fanin import figures
+
+        return figures.pauses(self)
+
     def plot_drops_marks(self, port: str | None = None) -> Figure:
         """Return drops and ECN marks over time [packets per sampling interval], of `port` or of all."""
         from fanin import figures
@@ -633,7 +681,7 @@ class Result:
         path : path-like
             Where to; ``.pdf``, ``.svg`` or ``.png``.
         plot : str
-            Which: ``fct_cdf``, ``fct``, ``slowdown``, ``queue``, ``throughput`` or ``drops_marks``.
+            Which: ``fct_cdf``, ``fct``, ``slowdown``, ``queue``, ``throughput``, ``drops_marks`` or ``pauses``.
         width : {"column", "page"}
             Width of the figure: 3.33 in or 7 in.
         **options

@@ -39,7 +39,8 @@ def test_pauses_are_a_table_and_add_up_to_the_summary(tmp_path: Path) -> None:
     file = result.path / "pauses.parquet"
     assert dict(pl.scan_parquet(file).collect_schema()) == schema("pauses")
     units = json.loads(pl.read_parquet_metadata(file)["fanin.units"])
-    assert units == {"port": "", "class": "", "start_ps": "ps", "end_ps": "ps"}
+    assert units == {column: "ps" if column.endswith("_ps") else "" for column in pauses.columns}
+    assert set(pauses["behind"]) == {"switch0->h2"} and (pauses["asked_ps"] < pauses["start_ps"]).all()
     assert set(pauses["class"]) == {3} and set(pauses["port"].str.slice(0, 2)) == {"h0", "h1"}
     by_port = {port["port"]: port for port in result.summary["ports"]}
     for (port,), rows in pauses.group_by("port"):
@@ -47,6 +48,7 @@ def test_pauses_are_a_table_and_add_up_to_the_summary(tmp_path: Path) -> None:
             assert by_port[port]["pauses"] == rows.height
             assert by_port[port]["paused_ps"] == (rows["end_ps"] - rows["start_ps"]).sum()
     counts = result.summary["mechanisms"]["pfc"]
+    assert counts["frames_sent"] - counts["xon"] == pauses["frames"].sum()
     assert counts["xoff"] == counts["xon"] == pauses.height and result.summary["drops"] == 0
 
 

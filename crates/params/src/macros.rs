@@ -170,8 +170,8 @@ macro_rules! params {
     (@check $value:ident, $entry:ident, $cx:ident) => {};
     (@check $value:ident, $entry:ident, $cx:ident, $range:expr) => {
         let range = $range;
-        if !$crate::RangeCheck::in_range(&$value, &|v| ::std::ops::RangeBounds::contains(&range, v)) {
-            $cx.error(Some($entry), "is out of range", Some($crate::describe_range(&range)));
+        let outside = $crate::RangeCheck::outside(&$value, &|v| ::std::ops::RangeBounds::contains(&range, v));
+        if $crate::report_outside($entry, &outside, &$crate::describe_range(&range), $cx) {
             return None;
         }
     };

@@ -1,31 +1,63 @@
 //! Ranges that parameters must lie in.
 
-use crate::{Param, Value};
+use crate::{Cx, Node, Param, Value};
 use fanin_units::{BitRate, Bytes, Span, Time};
 use std::fmt::Display;
 use std::ops::{Bound, RangeBounds};
 
+/// What of a value lies outside a range.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outside {
+    /// The value itself, or nothing.
+    Value(bool),
+    /// These entries of a list.
+    Entries(Vec<usize>),
+}
+
 /// Whether a value, or each value inside an option or list, lies in a range of `B`.
 pub trait RangeCheck<B> {
-    /// True when every contained value lies in `range`.
-    fn in_range(&self, range: &dyn Fn(&B) -> bool) -> bool;
+    /// What does not lie in `range`.
+    fn outside(&self, range: &dyn Fn(&B) -> bool) -> Outside;
 }
 
 impl<B> RangeCheck<B> for B {
-    fn in_range(&self, range: &dyn Fn(&B) -> bool) -> bool {
-        range(self)
+    fn outside(&self, range: &dyn Fn(&B) -> bool) -> Outside {
+        Outside::Value(!range(self))
     }
 }
 
 impl<B> RangeCheck<B> for Option<B> {
-    fn in_range(&self, range: &dyn Fn(&B) -> bool) -> bool {
-        self.as_ref().is_none_or(range)
+    fn outside(&self, range: &dyn Fn(&B) -> bool) -> Outside {
+        Outside::Value(self.as_ref().is_some_and(|value| !range(value)))
     }
 }
 
 impl<B> RangeCheck<B> for Vec<B> {
-    fn in_range(&self, range: &dyn Fn(&B) -> bool) -> bool {
-        self.iter().all(range)
+    fn outside(&self, range: &dyn Fn(&B) -> bool) -> Outside {
+        let entries = self.iter().enumerate();
+        Outside::Entries(entries.filter(|(_, value)| !range(value)).map(|(i, _)| i).collect())
+    }
+}
+
+/// Reports what lies outside, entries of a list one by one; whether there is anything.
+pub fn report_outside(node: &Node, outside: &Outside, accepted: &str, cx: &mut Cx) -> bool {
+    const MESSAGE: &str = "is out of range";
+    match outside {
+        Outside::Value(false) => false,
+        Outside::Value(true) => {
+            cx.error(Some(node), MESSAGE, Some(accepted.to_string()));
+            true
+        }
+        Outside::Entries(places) => {
+            for place in places {
+                let entry = match &node.value {
+                    Value::List(entries) => entries.get(*place),
+                    _ => None,
+                };
+                cx.index(*place, |cx| cx.error(entry.or(Some(node)), MESSAGE, Some(accepted.to_string())).severity);
+            }
+            !places.is_empty()
+        }
     }
 }
 

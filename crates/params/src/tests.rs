@@ -107,7 +107,7 @@ fn all_errors_come_at_once_each_with_path_value_and_what_is_accepted() {
         "dellay: \"dellay\" is not a known key",
         "did you mean 'delay'?",
         "label: is missing",
-        "counts: a list of 1 entries is out of range; accepted: at least 1",
+        "counts[0]: 0 is out of range; accepted: at least 1",
     ] {
         assert!(found.contains(expected), "{expected}\n--\n{found}");
     }

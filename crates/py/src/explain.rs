@@ -1,6 +1,6 @@
 //! Where the time of a flow went, from columns of its tables.
 
-use fanin_analysis::explain::{explain as walk_back, Hop, Records, Segment};
+use fanin_analysis::explain::{explain as walk_back, Hop, Pause, Records, Segment};
 use pyo3::exceptions::{PyKeyError, PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -77,7 +77,15 @@ fn hops(table: &Bound<'_, PyDict>) -> PyResult<Vec<Hop>> {
     Ok((0..numbers.len()).map(hop).collect())
 }
 
-/// Where the time of a flow from `src` went, as JSON. `segment_columns` and `hop_columns`: column → list, of this flow alone.
+fn pauses(table: &Bound<'_, PyDict>) -> PyResult<Vec<Pause>> {
+    let port = column::<String>(table, "port")?;
+    let (start, end) = (column::<u64>(table, "start_ps")?, column::<Option<u64>>(table, "end_ps")?);
+    same_length(port.len(), &[start.len(), end.len()])?;
+    let pauses = port.into_iter().zip(start).zip(end);
+    Ok(pauses.map(|((port, start_ps), end_ps)| Pause { port, start_ps, end_ps }).collect())
+}
+
+/// Where the time of a flow from `src` went, as JSON. Columns: name → list, of this flow alone, and of pauses of its class.
 #[pyfunction]
 pub fn explain(
     py: Python<'_>,
@@ -86,8 +94,10 @@ pub fn explain(
     finish_ps: Option<u64>,
     segment_columns: &Bound<'_, PyDict>,
     hop_columns: &Bound<'_, PyDict>,
+    pause_columns: &Bound<'_, PyDict>,
 ) -> PyResult<String> {
-    let (segments, hops) = (segments(segment_columns)?, hops(hop_columns)?);
-    let explanation = py.detach(|| walk_back(&Records { src, start_ps, finish_ps, segments: &segments, hops: &hops }));
+    let (segments, hops, pauses) = (segments(segment_columns)?, hops(hop_columns)?, pauses(pause_columns)?);
+    let records = Records { src, start_ps, finish_ps, segments: &segments, hops: &hops, pauses: &pauses };
+    let explanation = py.detach(|| walk_back(&records));
     serde_json::to_string(&explanation).map_err(|e| PyRuntimeError::new_err(e.to_string()))
 }

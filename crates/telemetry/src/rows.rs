@@ -216,6 +216,14 @@ rows! {
         "ps" start_ps: u64,
         /// When it might send again; null where the run ended before.
         "ps" end_ps: Option<u64>,
+        /// When the neighbour decided to ask for it, as what had come from this port reached XOFF.
+        "ps" asked_ps: Option<u64>,
+        /// The neighbour's port for which most of that waited then.
+        "" behind: Option<Name>,
+        /// Whether the class had been paused there itself since its queue was last empty.
+        "" held_up: bool,
+        /// Frames that asked for the pause: the first, and those that asked again while it lasted.
+        "" frames: u32,
     }
 
     /// A packet with a stamp has reached a host.

@@ -17,7 +17,7 @@ import tomli_w
 from markupsafe import Markup, escape
 from plotly.offline import get_plotlyjs
 
-from fanin import _files, counters, detours, figures, overview, series, show, tables
+from fanin import _files, counters, detours, figures, overview, pauses, series, show, tables
 from fanin.analysis import Analysis, TraceError, analyze
 from fanin.report._bursts import BURSTS, PEAK_PACKETS, Budget, View, view
 
@@ -36,6 +36,12 @@ BUSY_SHARE: Final = 0.999
 
 FLOWS: Final = 4
 """Followed flows that are drawn and explained, those with the largest slowdown."""
+
+MAX_PAUSED: Final = 32
+"""Ports and classes that are listed with their pauses."""
+
+MAX_EVENTS: Final = 12
+"""Events in which pauses spread that are listed, those with the longest pauses; the first of them has its tree."""
 
 MAX_DETOURED: Final = 10
 """Flows that are listed with what came out of order."""
@@ -80,6 +86,20 @@ class Detours:
     chart: Chart
     ways: tuple[list[str], list[list[str]]]
     order: tuple[list[str], list[list[str]]]
+
+
+@dataclass(frozen=True)
+class Pauses:
+    """Pauses of ports: when, how long, and how they spread from a congested port."""
+
+    chart: Chart
+    ports: tuple[list[str], list[list[str]]]
+    more: int
+    events: tuple[list[str], list[list[str]]]
+    words: str
+    tree: str
+    edges: tuple[list[str], list[list[str]]]
+    flows: tuple[list[str], list[list[str]]]
 
 
 class _Charts:
@@ -129,6 +149,7 @@ def _queue_panels(result: Result, charts: _Charts, focus: int | None) -> list[Pa
         except ValueError:  # listed in the summary, and neither watched nor sampled
             continue
         figure = _focused(figures.queue(result, port), focus if data.peak_ps < (focus or 0) else None)
+        figure = figures.paused_bands(figure, result, port, _time_scale(figure))
         drawn = [charts.add(f"queue-{index}", figure, f"Queue of {port}")]
         entry = _with_bursts(analysis, port) if data.kind == "packet" else None
         bursts = None
@@ -140,6 +161,7 @@ def _queue_panels(result: Result, charts: _Charts, focus: int | None) -> list[Pa
             rows, what = (PEAK_PACKETS, "packet") if data.kind == "packet" else (PEAK_SAMPLES, "sample")
             window = series.peak_window(result, port, rows)
             near = figures.queue(result, port, window_ps=window, max_points=2 * rows)
+            near = figures.paused_bands(near, result, port, _time_scale(near))
             _shade(charts.figures[f"queue-{index}"], figure, _at_burst(result, port, near, window))
             drawn.append(charts.add(f"queue-{index}-peak", near, f"Around the largest queue of {port}, every {what}"))
         panels.append(Panel(port, drawn, data.kind == "packet", bursts, []))
@@ -165,6 +187,25 @@ def _detours(result: Result, charts: _Charts) -> Detours | None:
     again = detours.sent_needlessly(result.scan("segments"))
     order = detours.order_rows(result.scan("flows"), found, again, MAX_DETOURED)
     return Detours(charts.add("detours", figures.detours(found)), (detours.HEAD, detours.rows(found)), (detours.ORDER_HEAD, order))
+
+
+def _pauses(result: Result, charts: _Charts) -> Pauses | None:
+    """Return the pauses of ports, and the tree of the event with the longest of them; None where nothing was paused."""
+    listed = pauses.by_port(result)
+    if not listed.height:
+        return None
+    found = pauses.events(result).sort("paused_ps", "event", descending=[True, False])
+    tree = result.pause_tree()
+    return Pauses(
+        charts.add("pauses", figures.pauses(result)),
+        (pauses.HEAD, pauses.port_rows(listed.head(MAX_PAUSED))),
+        max(0, listed.height - MAX_PAUSED),
+        (pauses.EVENT_HEAD, pauses.event_rows(found.head(MAX_EVENTS))),
+        tree.text,
+        "\n".join(tree.lines()),
+        tree.edge_rows(),
+        tree.flow_rows(MAX_DETOURED),
+    )
 
 
 def _silent(result: Result) -> list[str]:
@@ -306,6 +347,7 @@ def render(result: Result) -> str:
         cdfs=cdfs,
         panels=panels,
         detours=_detours(result, charts),
+        pauses=_pauses(result, charts),
         followed=_followed(result, charts),
         silent=_silent(result),
         over_time=over_time,

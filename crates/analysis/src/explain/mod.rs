@@ -11,7 +11,7 @@ mod walk;
 
 pub use walk::explain;
 
-use fanin_telemetry::{HopRow, SegmentRow};
+use fanin_telemetry::{HopRow, PauseRow, SegmentRow};
 use serde::Serialize;
 
 /// What time was spent on.
@@ -38,6 +38,8 @@ pub enum Kind {
     Queue,
     /// The same at a host's NIC.
     Nic,
+    /// At a port, of a switch or a NIC, that its neighbour had paused.
+    Pause,
     /// Pacing held the next segment back.
     Pacing,
     /// The retransmission timer ran.
@@ -64,7 +66,7 @@ pub struct Step {
     pub from_ps: u64,
     pub to_ps: u64,
     pub kind: Kind,
-    /// The port of a queue, the host of a NIC; else empty.
+    /// The port of a queue or pause, the host of a NIC; else empty.
     pub place: String,
     /// The packet that this is about, by its number in `segments`.
     pub packet: Option<u64>,
@@ -74,7 +76,7 @@ pub struct Step {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Part {
     pub kind: Kind,
-    /// The port of a queue, the host of a NIC; else empty.
+    /// The port of a queue or pause, the host of a NIC; else empty.
     pub place: String,
     pub time_ps: u64,
     /// How often: round trips, timeouts, waits.
@@ -176,6 +178,21 @@ impl From<&HopRow> for Hop {
     }
 }
 
+/// What `pauses` says of a pause of the flow's class.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Pause {
+    pub port: String,
+    pub start_ps: u64,
+    /// None where it lasted as the run ended.
+    pub end_ps: Option<u64>,
+}
+
+impl From<&PauseRow> for Pause {
+    fn from(row: &PauseRow) -> Self {
+        Pause { port: row.port.to_string(), start_ps: row.start_ps, end_ps: row.end_ps }
+    }
+}
+
 /// What is known of a flow. Rows of other flows must not be among them.
 #[derive(Clone, Copy, Debug)]
 pub struct Records<'a> {
@@ -187,6 +204,7 @@ pub struct Records<'a> {
     pub finish_ps: Option<u64>,
     pub segments: &'a [Segment],
     pub hops: &'a [Hop],
+    pub pauses: &'a [Pause],
 }
 
 #[cfg(test)]

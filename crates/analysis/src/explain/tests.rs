@@ -56,9 +56,13 @@ impl Sent {
 }
 
 fn explained(sent: &[Sent], finish_ps: Option<u64>) -> Explanation {
+    explained_with(sent, finish_ps, &[])
+}
+
+fn explained_with(sent: &[Sent], finish_ps: Option<u64>, pauses: &[Pause]) -> Explanation {
     let segments: Vec<Segment> = sent.iter().map(|s| s.segment.clone()).collect();
     let hops: Vec<Hop> = sent.iter().flat_map(|s| s.hops.clone()).collect();
-    let explanation = explain(&Records { src: SRC, start_ps: 0, finish_ps, segments: &segments, hops: &hops });
+    let explanation = explain(&Records { src: SRC, start_ps: 0, finish_ps, segments: &segments, hops: &hops, pauses });
     let mut at = explanation.start_ps;
     for step in &explanation.steps {
         assert!(step.from_ps == at && step.to_ps > at, "{explanation:?}");
@@ -87,6 +91,21 @@ fn own_packets_ahead_are_serialisation_and_others_a_queue() {
     // At the switch the first was sent from 115 to 125, others' packets until 145; the first had waited 5 for others'.
     let expected = [(Kind::Path, "", 220, 1), (Kind::Queue, "h0:1", 25, 2), (Kind::Serialisation, "", 10, 1)];
     assert_eq!(times(&explanation), expected);
+}
+
+/// A packet that waits 25 at the switch, from 110 on; a pause covers 10 of them, another begins as it is sent, a third was over before.
+#[test]
+fn what_is_waited_while_a_port_is_paused_is_a_pause() {
+    let pause = |port: &str, start_ps, end_ps| Pause { port: port.to_string(), start_ps, end_ps };
+    let pauses =
+        [pause("h0:1", 120, Some(130)), pause("h0:1", 135, None), pause("h0:1", 50, Some(110)), pause("h0:0", 0, Some(500))];
+    let explanation = explained_with(&[sent(0, SRC, 1000, 0, 25)], Some(245), &pauses);
+    assert_eq!(times(&explanation), [(Kind::Path, "", 220, 1), (Kind::Queue, "h0:1", 15, 2), (Kind::Pause, "h0:1", 10, 1)]);
+    // At the NIC from 0 to 40, of which the pause takes 30 at the end.
+    let mut late = sent(0, SRC, 1000, 40, 0);
+    late.segment.cause_ps = 0;
+    let explanation = explained_with(&[late], Some(260), &[pause("h0:0", 10, Some(40)), pause("h0:1", 0, Some(150))]);
+    assert_eq!(times(&explanation), [(Kind::Path, "", 220, 1), (Kind::Pause, "h0:0", 30, 1), (Kind::Nic, "h0", 10, 1)]);
 }
 
 /// One packet in each round trip: the window is one segment.

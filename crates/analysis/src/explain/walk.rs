@@ -14,6 +14,8 @@ struct Found<'a> {
     left: BTreeMap<(&'a str, u64), (&'a Hop, usize)>,
     /// By host, place in the stream and packet: what was sent.
     sent: BTreeMap<(&'a str, u64, u64), &'a Segment>,
+    /// By port, its pauses: begin and end.
+    pauses: BTreeMap<&'a str, Vec<(u64, u64)>>,
     /// By host and packet: the highest place in the stream so far.
     highest: BTreeMap<(&'a str, u64), u64>,
 }
@@ -36,11 +38,23 @@ impl<'a> Found<'a> {
             way.sort_by_key(|hop| hop.reached_ps);
             left.extend(way.iter().enumerate().map(|(i, hop)| ((hop.port.as_str(), hop.sent_ps), (*hop, i))));
         }
-        Found { src: records.src, packets, ways, left, sent, highest }
+        let mut pauses: BTreeMap<&str, Vec<(u64, u64)>> = BTreeMap::new();
+        for pause in records.pauses {
+            pauses.entry(&pause.port).or_default().push((pause.start_ps, pause.end_ps.unwrap_or(u64::MAX)));
+        }
+        pauses.values_mut().for_each(|of_port| of_port.sort_unstable());
+        Found { src: records.src, packets, ways, left, sent, highest, pauses }
     }
 
     fn way(&self, packet: u64) -> &[&'a Hop] {
         self.ways.get(&packet).map_or(&[], Vec::as_slice)
+    }
+
+    /// The pauses of a port between two moments, the last first.
+    fn pauses(&self, port: &str, from: u64, to: u64) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let all = self.pauses.get(port).map_or(&[][..], Vec::as_slice);
+        let before = all.partition_point(|(start, _)| *start < to);
+        all[..before].iter().rev().copied().take_while(move |(_, end)| *end > from)
     }
 
     /// The flow's packet that left a port next before `time`.
@@ -87,6 +101,15 @@ impl Walk {
             _ => self.steps.push(Step { from_ps: from, to_ps: self.now, kind, place: place.to_string(), packet }),
         }
         self.now = from;
+    }
+
+    /// The time from `from` until now a packet waited at a port: while that was paused for the pause, else as `kind` says.
+    fn waited_at(&mut self, found: &Found<'_>, port: &str, from: u64, (kind, place): (Kind, &str), packet: u64) {
+        for (start, end) in found.pauses(port, from, self.now) {
+            self.back_to(end.max(from), kind, place, Some(packet));
+            self.back_to(start.max(from), Kind::Pause, port, Some(packet));
+        }
+        self.back_to(from, kind, place, Some(packet));
     }
 
     /// From here on, backwards, crossings of the network are round trips of this kind; what precedes the first data stays it.
@@ -184,7 +207,7 @@ fn leaves(found: &Found<'_>, walk: &mut Walk, packet: u64, i: usize) -> Here {
         _ => (hop.arrived_ps, Kind::Queue, hop.port.as_str()),
     };
     if let Some((own, j)) = found.before(&hop.port, hop.sent_ps).filter(|(own, _)| own.left_ps > came) {
-        walk.back_to(own.left_ps, kind, place, Some(packet));
+        walk.waited_at(found, &hop.port, own.left_ps, (kind, place), packet);
         // What data has waited for stands with it, and not with an acknowledgment that went ahead of it.
         if found.packets.get(&own.packet).is_some_and(|own| own.payload_bytes > 0) {
             walk.ahead = None;
@@ -195,7 +218,7 @@ fn leaves(found: &Found<'_>, walk: &mut Walk, packet: u64, i: usize) -> Here {
         walk.back_to(own.sent_ps, serialisation, "", None);
         return Here::Leaves(own.packet, j);
     }
-    walk.back_to(came, kind, place, Some(packet));
+    walk.waited_at(found, &hop.port, came, (kind, place), packet);
     match i {
         0 => Here::Caused(packet),
         _ => Here::Reached(packet, i),
@@ -227,7 +250,8 @@ fn caused(found: &Found<'_>, walk: &mut Walk, segment: &Segment) -> Here {
             walk.enter(Kind::Recovery);
             // It may have been in the queue before it was dropped.
             let came = found.way(dropped.packet).last().map_or(at, |hop| hop.reached_ps);
-            walk.back_to(came, Kind::Queue, dropped.dropped_at.as_deref().unwrap_or_default(), Some(dropped.packet));
+            let port = dropped.dropped_at.as_deref().unwrap_or_default();
+            walk.waited_at(found, port, came, (Kind::Queue, port), dropped.packet);
             arrived(Some(dropped.packet))
         }
         Some(cause) => {

@@ -5,7 +5,8 @@ use super::table::Fib;
 use crate::core::Core;
 use fanin_packet::{Control, Envelope, Extra, Header, Kind, Packet, PacketId, Shim};
 use fanin_switch::{
-    message_frame, Arrival, DropReason, Dropped, Effect, Effects, Hooks, MechanismState, Message, Node, PortNo, PortView,
+    message_frame, Arrival, DropReason, Dropped, Effect, Effects, Hooks, MechanismState, Mechanisms, Message, Node, PortNo,
+    PortView,
 };
 use fanin_switch::{Refused, Turn, Verdict};
 use fanin_units::Time;
@@ -193,6 +194,9 @@ impl Fabric {
     fn take_message(&mut self, core: &mut Core, s: u32, via: usize, packet: &Packet) {
         let Some(message) = message_of(packet).filter(|message| message.envelope.ttl > 0) else { return };
         let from = PortNo(self.ingress[via]);
+        if let Some(pause) = Mechanisms::pause(&message.control, message.envelope.header) {
+            core.note_pause_frame(self.switches[s as usize].ports[from.index()] as usize, &pause);
+        }
         self.with_mechanisms(core, s, |mechanisms, here, fx| {
             let owner = mechanisms.iter_mut().enumerate().find(|(_, m)| m.owns(message.control.ether_type));
             if let Some((i, mechanism)) = owner {
@@ -460,6 +464,9 @@ impl Fabric {
             Effect::Emit { port, message } => {
                 let l = link(self, port);
                 core.make_explicit(l);
+                if Mechanisms::pause(&message.control, message.envelope.header).is_some() {
+                    core.note_pause_sent(l);
+                }
                 let frame = message_frame(&self.framing, message.envelope.header);
                 let packet = core.pool.take_message(&packet_of(&message, frame));
                 let Some(explicit) = core.ports[l].explicit.as_deref_mut() else { return };
@@ -474,6 +481,14 @@ impl Fabric {
             Effect::Gate { port, closed } => {
                 let l = link(self, port);
                 self.gate(core, l, closed);
+            }
+            Effect::Flush { port, classes, reason } => {
+                let l = link(self, port);
+                self.flush(core, l, classes, reason);
+            }
+            Effect::Asks { port, class, behind, held_up } => {
+                let behind = behind.map(|port| link(self, port));
+                core.note_ask(link(self, port), class, behind, held_up);
             }
             Effect::Watch(port) => core.make_explicit(link(self, port)),
             Effect::Clone { packet, port, ttl, class, shim } => {

@@ -176,11 +176,15 @@ impl Explicit {
         Some(frame)
     }
 
+    /// The queues of these classes, a bit for each: classes beyond the last share it.
+    pub fn queues_of(&self, classes: u8) -> u8 {
+        let last = self.queues.len() - 1;
+        classes & ((1 << last) - 1) | u8::from(classes >> last != 0) << last
+    }
+
     /// From now on these classes wait; the last queue waits with any that belongs to it.
     pub fn close(&mut self, classes: u8) {
-        let last = self.queues.len() - 1;
-        let own = classes & ((1 << last) - 1);
-        self.closed = own | u8::from(classes >> last != 0) << last;
+        self.closed = self.queues_of(classes);
         self.scheduler.gate(self.closed);
     }
 

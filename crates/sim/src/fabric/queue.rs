@@ -6,10 +6,11 @@
 //! then takes no time on the wire, so that nobody knows before when the next one leaves.
 
 use super::link::flag;
+use super::port::Heads;
 use super::switch::{Fabric, Refusal};
 use crate::core::{full_queue, Core};
 use fanin_packet::PacketId;
-use fanin_switch::{DropReason, Head, Hooks, MarkVerdict, PortView, Verdict};
+use fanin_switch::{DropReason, Head, Hooks, MarkVerdict, PortView, Verdict, PRIORITIES};
 use fanin_units::{Span, Time};
 
 impl Fabric {
@@ -145,6 +146,22 @@ impl Fabric {
         self.arm_if_waiting(core, l);
     }
 
+    /// Drops what waits in the queues of these classes of a port, which are paused.
+    #[cold]
+    pub fn flush(&mut self, core: &mut Core, l: usize, classes: u8, reason: DropReason) {
+        core.make_explicit(l);
+        let queues = core.ports[l].explicit.as_deref().map_or(0, |explicit| explicit.queues_of(classes));
+        for class in (0..PRIORITIES).filter(|class| queues >> class & 1 != 0) {
+            let dropped = core.take_queue(l, class);
+            // As where heads are dropped: what mechanisms make of them comes after departures of this instant.
+            let before = std::mem::replace(&mut self.departing, true);
+            for (packet, queue_bytes) in dropped {
+                self.drop_dequeued(core, l, packet, reason, queue_bytes);
+            }
+            self.departing = before;
+        }
+    }
+
     /// The same where the marking policy decides about each packet: the first that it does not drop is sent.
     #[inline(never)]
     fn departure_decided(&mut self, core: &mut Core, l: usize) {
@@ -208,6 +225,33 @@ impl Core {
             port.queue_cells -= cells;
         }
         Some((packet, verdict))
+    }
+
+    /// Takes all packets off a queue whose class is closed, each with the bytes that are left at the port.
+    fn take_queue(&mut self, l: usize, class: usize) -> Vec<(PacketId, u64)> {
+        let Some(explicit) = self.ports[l].explicit.as_deref_mut() else { return Vec::new() };
+        explicit.scheduler.flush(class);
+        if let Some(heads) = explicit.heads.as_deref_mut() {
+            heads[class] = Heads::default();
+        }
+        let packets = std::mem::take(&mut explicit.queues[class]);
+        let mut taken = Vec::with_capacity(packets.len());
+        for packet in packets {
+            let frame = self.pool[packet].frame;
+            let cells = self.cells(frame);
+            let port = &mut self.ports[l];
+            port.queue_cells -= cells;
+            let Some(explicit) = port.explicit.as_deref_mut() else { continue };
+            explicit.bytes -= u64::from(frame);
+            explicit.packets -= 1;
+            taken.push((packet, explicit.bytes));
+            self.left_shared(l, class, frame);
+            if self.ports[l].watched.is_some() {
+                let result = self.ledger.tables.queue_dequeued(packet, false, Some(true));
+                self.check(result);
+            }
+        }
+        taken
     }
 
     /// What the policy says of a packet that has found the port idle; passes where it decides nothing then.

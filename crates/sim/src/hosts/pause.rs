@@ -21,6 +21,7 @@ impl Hosts {
     /// The switch asks a host's NIC to pause, or to go on.
     pub fn pause_nic(&mut self, core: &mut Core, host: u32, pause: &Pause) {
         let rate = core.ports[self.hosts[host as usize].nic as usize].rate;
+        core.note_pause_frame(self.hosts[host as usize].nic as usize, pause);
         let Some(gate) = self.hosts[host as usize].gate.as_deref_mut() else { return };
         gate.gate.on_pause(core.now, rate, pause);
         self.update_gate(core, host);

@@ -275,7 +275,8 @@ fn links_and_ports(
         // One that is a queue, first in, first out, has no classes to pause.
         let deaf = matches!(owner, Owner::Host(_)) && matches!(scenario.doc().host.nic, Nic::Fifo(_));
         if !deaf && (sends.any(Hooks::GATES) || hooks(link.far_end()).any(Hooks::GATES)) {
-            gates.insert(i, PortGate::default());
+            let obeys = matches!(owner, Owner::Host(_)) || sends.any(Hooks::GATES);
+            gates.insert(i, PortGate::new(wire.reverse.index(), obeys));
         }
         let holds = matches!(link.far_end(), FarEnd::Host(_)) && scenario.doc().host.holds_packets();
         // Packets of followed flows are recorded where they arrive, and frames of captured links.

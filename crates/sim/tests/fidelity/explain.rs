@@ -2,18 +2,20 @@
 
 use super::common::{run, Ran, WIRE};
 use super::random::{classes, fifo, Random};
-use fanin_analysis::explain::{explain, Explanation, Hop, Kind, Records, Segment};
+use fanin_analysis::explain::{explain, Explanation, Hop, Kind, Pause, Records, Segment};
 use fanin_scenario::Scenario;
 use proptest::prelude::*;
 use std::path::Path;
 
 /// Where the time of flow number `flow` went.
-fn explained(ran: &Ran, flow: u32) -> Explanation {
+pub fn explained(ran: &Ran, flow: u32) -> Explanation {
     let row = ran.kept.flows.iter().find(|row| row.flow == flow).expect("a flow");
     let segments: Vec<Segment> = ran.kept.segments.iter().filter(|s| s.flow == flow).map(Segment::from).collect();
     let hops: Vec<Hop> = ran.kept.hops.iter().filter(|hop| hop.flow == flow).map(Hop::from).collect();
+    let of_class = ran.kept.pauses.iter().filter(|pause| pause.class == row.class);
+    let pauses: Vec<Pause> = of_class.map(Pause::from).collect();
     let (src, start_ps, finish_ps) = (row.src.to_string(), row.start_ps, row.finish_ps);
-    let explanation = explain(&Records { src: &src, start_ps, finish_ps, segments: &segments, hops: &hops });
+    let explanation = explain(&Records { src: &src, start_ps, finish_ps, segments: &segments, hops: &hops, pauses: &pauses });
     let mut at = start_ps;
     for step in &explanation.steps {
         assert!(step.from_ps == at && step.to_ps > at, "flow {flow}: {step:?} after {at}");
@@ -25,7 +27,7 @@ fn explained(ran: &Ran, flow: u32) -> Explanation {
     explanation
 }
 
-fn time(explanation: &Explanation, kind: Kind) -> u64 {
+pub fn time(explanation: &Explanation, kind: Kind) -> u64 {
     explanation.parts.iter().filter(|part| part.kind == kind).map(|part| part.time_ps).sum()
 }
 
@@ -44,7 +46,7 @@ fn nothing_is_unknown(random: &Random) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn config(cases: u32) -> ProptestConfig {
+pub fn config(cases: u32) -> ProptestConfig {
     ProptestConfig {
         cases,
         failure_persistence: None,

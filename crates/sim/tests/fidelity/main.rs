@@ -15,6 +15,7 @@ mod int;
 mod ipv6;
 mod nic;
 mod order;
+mod pauses;
 mod pfc;
 mod ports;
 mod random;

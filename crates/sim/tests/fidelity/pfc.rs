@@ -47,17 +47,17 @@ fn play(text: &str) -> Outcome {
 }
 
 /// Datagrams of 1 kB at line rate: what they lose nobody makes good.
-fn cbr(src: &str, dst: &str, class: u8, size: &str) -> String {
+pub fn cbr(src: &str, dst: &str, class: u8, size: &str) -> String {
     format!(
         "[[traffic]]\nkind = \"cbr\"\nname = \"{src}-{dst}-{class}\"\nsrc = \"{src}\"\ndst = \"{dst}\"\nrate = \"10Gbps\"\ncounts = \"wire\"\npacket = \"1472B\"\nsize = \"{size}\"\nclass = {class}\n"
     )
 }
 
-fn switch(pfc: &str, more: &str) -> String {
+pub fn switch(pfc: &str, more: &str) -> String {
     format!("[switch]\nlatency = \"300ns\"\nbuffer = \"unlimited\"\nmechanisms.pfc = {{ {pfc} }}\n{more}\n[telemetry]\nsample = \"off\"\n")
 }
 
-fn star(hosts: u32, pfc: &str, more: &str) -> String {
+pub fn star(hosts: u32, pfc: &str, more: &str) -> String {
     let link = "link = { rate = \"10Gbps\", delay = \"1us\" }";
     format!("[topology]\nkind = \"single_switch\"\nhosts = {hosts}\n{link}\n{}", switch(pfc, more))
 }
@@ -133,6 +133,50 @@ fn only_the_class_that_is_asked_for_waits() {
     assert!(victim(&same) > victim(&other) * 5 / 4, "{} and {}", victim(&same), victim(&other));
 }
 
+/// A class that is not paused is as if the paused one were not there, but for the frame on the wire and PFC frames before each of its own: at
+/// the NIC that is paused and at the switch. In the paused class the same flow is late by far more.
+#[test]
+fn classes_are_isolated() {
+    let strict = "scheduling = { kind = \"strict\", classes = 4 }";
+    let pfc = SMALL.replace("[0]", "[2]");
+    let finish = |class: u8, beside: bool| {
+        let slow = cbr("h0", "h3", class, "200KB").replace("10Gbps", "1Gbps");
+        let others = if beside { ["h0", "h1", "h4"].map(|src| cbr(src, "h2", 2, "1MB")).concat() } else { String::new() };
+        let ran = play(&format!("{}{slow}{others}", star(5, &pfc, strict)));
+        assert!(ran.complete() && ran.ran.totals.dropped == 0);
+        assert_eq!(beside, ran.pauses("h0->").iter().any(|row| row.class == 2));
+        let flow = ran.ran.kept.flows.iter().find(|flow| flow.dst.to_string() == "h3").expect("the flow");
+        flow.finish_ps.expect("complete")
+    };
+    let most = 2 * (tx_ps(1538, 10) + tx_ps(84, 10));
+    let late = |class| finish(class, true) - finish(class, false);
+    assert!(late(1) <= most, "{} of {most}", late(1));
+    assert!(late(2) > 10 * most, "{}", late(2));
+}
+
+/// A lossy class that overloads a port takes nothing from a lossless one: that loses nothing, and with a pool of its own for the lossy class
+/// it is not even paused.
+#[test]
+fn a_lossy_class_does_not_hurt_a_lossless_one() {
+    let drr = "scheduling = { kind = \"drr\", quanta = [\"1538B\", \"1538B\"] }";
+    let flood = ["h0", "h1"].map(|src| cbr(src, "h2", 0, "4MB")).concat();
+    let lossless = cbr("h4", "h2", 1, "1MB").replace("10Gbps", "4Gbps");
+    let run = |lossy: &str| {
+        let pfc = format!("memory = \"400KB\", classes = [1], xoff = {{ kind = \"dynamic\", alpha = 1.0 }}{lossy}");
+        play(&format!("{}{flood}{lossless}", star(5, &pfc, drr)))
+    };
+    for (lossy, own) in [("", false), (", lossy = { memory = \"200KB\" }", true)] {
+        let ran = run(lossy);
+        assert!(ran.pfc("dropped_lossy") > 500 && ran.pfc("dropped_lossless") == 0);
+        let flow = ran.ran.kept.flows.iter().find(|flow| flow.class == 1).expect("the flow");
+        assert_eq!((flow.status.to_string(), flow.delivered_bytes), ("complete".to_string(), 1_000_000));
+        if own {
+            assert_eq!(ran.pfc("xoff"), 0);
+            assert!(ran.pfc("memory_peak_bytes") <= 200_000 + 20_000, "{}", ran.summary["mechanisms"]);
+        }
+    }
+}
+
 /// Other classes are no lossless ones: their packets are dropped at their share of the pool, and nobody is paused for them.
 #[test]
 fn other_classes_are_dropped() {
@@ -176,23 +220,26 @@ fn pauses_are_asked_for_again_in_time() {
     assert!(shortest > Some(1_000_000), "{shortest:?}");
 }
 
-/// Five switches in a ring, each with a host that sends to the one two switches on: all links of the ring wait for each other, and the
-/// run ends and says which.
-#[test]
-fn a_circle_of_pauses_is_named() {
+/// Five switches in a ring, each with a host that sends to the one two switches on; and two hosts more, at the first of them.
+fn ring(pfc: &str, beside: &str) -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let link = |a: String, b: String| format!("{{\"a\": \"{a}\", \"b\": \"{b}\"}}");
     let ring = (0..5).flat_map(|i| [link(format!("h{i}"), format!("s{i}")), link(format!("s{i}"), format!("s{}", (i + 1) % 5))]);
     let more = ["h5", "h6"].map(|h| link(h.into(), "s0".into()));
     let links: Vec<String> = ring.chain(more).collect();
     std::fs::write(folder.path().join("ring.json"), format!("{{\"links\": [{}]}}", links.join(", "))).expect("a file");
-    let pfc = SMALL.replace("30KB", "3KB");
     let head = "[topology]\nkind = \"file\"\npath = \"ring.json\"\nrate = \"10Gbps\"\ndelay = \"1us\"\n";
     let flows: String = (0..5).map(|i| cbr(&format!("h{i}"), &format!("h{}", (i + 2) % 5), 0, "2MB")).collect();
+    (folder, format!("{head}{}{flows}{beside}", switch(pfc, "")))
+}
+
+/// All links of the ring wait for each other, and the run ends and says which.
+#[test]
+fn a_circle_of_pauses_is_named() {
     // Alone; beside traffic that goes on, in a run that ends by its duration.
     for (duration, beside) in [("", String::new()), ("duration = \"10ms\"\n", cbr("h5", "h6", 0, "20MB"))] {
-        let text = format!("{duration}{head}{}{flows}{beside}", switch(&pfc, ""));
-        let scenario = fanin_scenario::Scenario::from_toml(&text, folder.path()).expect("a scenario");
+        let (folder, text) = ring(&SMALL.replace("30KB", "3KB"), &beside);
+        let scenario = fanin_scenario::Scenario::from_toml(&format!("{duration}{text}"), folder.path()).expect("a scenario");
         let mut world = fanin_sim::world(&scenario, &fanin_sim::Destination::Memory).expect("a world");
         let message = loop {
             match world.advance(1 << 16).expect("tables in memory") {
@@ -209,7 +256,78 @@ fn a_circle_of_pauses_is_named() {
     }
 }
 
-fn fabric() -> impl Strategy<Value = String> {
+/// The watchdog resolves the same circle: what it drops is all that is missing, and the ports go on.
+#[test]
+fn the_watchdog_breaks_a_circle() {
+    for action in ["drop", "forward"] {
+        let watchdog = format!("watchdog = {{ detection = \"200us\", restoration = \"50us\", action = \"{action}\" }}");
+        let (folder, text) = ring(&format!("{}, {watchdog}", SMALL.replace("30KB", "3KB")), "");
+        let scenario = fanin_scenario::Scenario::from_toml(&text, folder.path()).expect(&text);
+        let mut world = fanin_sim::world(&scenario, &fanin_sim::Destination::Memory).expect("a world");
+        loop {
+            match world.advance(1 << 10).expect("tables in memory") {
+                Pause::Budget => balance(&mut world),
+                Pause::Done => break,
+                Pause::Stuck(message) => panic!("{action}: {message}"),
+            }
+        }
+        let (totals, now) = (world.totals(), world.now());
+        let (summary, _) = fanin_sim::finish(&mut world).expect("tables");
+        let pfc = |name: &str| summary["mechanisms"]["pfc"][name].as_u64().expect(name);
+        assert!(pfc("storms") > 0 && pfc("storms") >= pfc("storms_over"), "{action}: {}", summary["mechanisms"]);
+        let kept = world.into_kept().expect("tables");
+        // No pause outlasts the detection time, but for the hosts, which have no watchdog.
+        let longest = kept
+            .pauses
+            .iter()
+            .filter(|row| row.port.to_string().starts_with('s'))
+            .map(|row| row.end_ps.unwrap_or(now.ps()) - row.start_ps)
+            .max();
+        assert!(longest <= Some(200_000_000 + 2_000_000), "{action}: {longest:?}");
+        match action {
+            "drop" => {
+                let by_reason = summary["drops_by_reason"]["pfc_watchdog"].as_u64();
+                assert!(totals.dropped > 0 && by_reason == Some(totals.dropped), "{summary}");
+                assert_eq!((pfc("dropped_watchdog"), pfc("dropped_lossless")), (totals.dropped, 0));
+                assert_eq!(kept.drops.len() as u64, totals.dropped);
+            }
+            // What was sent without leave may find no room.
+            _ => assert_eq!((pfc("dropped_watchdog"), pfc("dropped_lossless")), (0, totals.dropped)),
+        }
+        assert_eq!(totals.sent, totals.delivered + totals.dropped, "everything else has arrived");
+    }
+}
+
+/// A pause says since when the neighbour wanted it and for which port of its own, to the picosecond; one that it causes upstream names
+/// the port that is paused.
+#[test]
+fn pauses_say_why() {
+    let text = format!(
+        "[topology]\nkind = \"dumbbell\"\nleft = 2\nright = 2\nhost_link = {{ rate = \"10Gbps\", delay = \"1us\" }}\n\
+         bottleneck = {{ rate = \"10Gbps\", delay = \"1us\" }}\n{}{}{}",
+        switch("memory = \"500KB\", classes = [0], quanta = 100, xoff = { kind = \"static\", bytes = \"30KB\" }", ""),
+        cbr("h0", "h2", 0, "2MB"),
+        cbr("h3", "h2", 0, "2MB")
+    );
+    let ran = play(&text);
+    let [uplink, nic] = ["left->right", "h0->left"].map(|port| ran.pauses(port));
+    assert!(uplink.len() > 3 && nic.len() > 3);
+    let behind = |row: &PauseRow| row.behind.as_ref().expect("why").to_string();
+    assert!(uplink.iter().all(|row| behind(row) == "right->h2"));
+    assert!(nic.iter().all(|row| behind(row) == "left->right"));
+    // The frame takes its own time, the link's and the switch's, and waits for at most one frame.
+    let least = tx_ps(84, 10) + 1_000_000;
+    for (row, latency) in uplink.iter().map(|row| (row, 300_000)).chain(nic.iter().map(|row| (row, 0))) {
+        let took = row.start_ps - row.asked_ps.expect("why") - least - latency;
+        assert!(took <= tx_ps(1538, 10), "{took} {row:?}");
+    }
+    // Frames that asked: all that the summary counts, less those that ended a pause.
+    let frames: u64 = ran.ran.kept.pauses.iter().map(|row| u64::from(row.frames)).sum();
+    assert_eq!(frames, ran.pfc("frames_sent") - ran.pfc("xon"));
+    assert!(ran.pfc("refreshed") > 0, "{}", ran.summary["mechanisms"]);
+}
+
+pub fn fabric() -> impl Strategy<Value = String> {
     let leaf_spine = "kind = \"leaf_spine\"\nleaves = 2\nhosts_per_leaf = 3\nspines = 2\nhost_link = { rate = \"10Gbps\", delay = \"500ns\" }\nuplink = { rate = \"RATE\", delay = \"DELAY\" }";
     let fat_tree = "kind = \"fat_tree\"\nk = 4\nlink = { rate = \"RATE\", delay = \"DELAY\" }";
     (select(vec![leaf_spine, fat_tree]), select(vec!["10Gbps", "25Gbps", "40Gbps"]), select(vec!["0ps", "700ns", "3us"]))

@@ -18,6 +18,10 @@ pub struct Surroundings<'a> {
     pub cell: u32,
     /// Some port has queues for several classes.
     pub classes: bool,
+    /// Queues of the port that has most of them.
+    pub most_queues: usize,
+    /// A mechanism drops packets of the traffic, whatever room ports have.
+    pub mechanisms_drop: bool,
     /// Those switches themselves; empty where the topology could not be built.
     pub sites: &'a [Site],
     /// The names of links in a circle, the packets of each going on over the next; none where routes have no circle.

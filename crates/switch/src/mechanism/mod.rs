@@ -25,7 +25,7 @@ pub use dibs::{DibsCounts, DibsParams};
 pub use int::{IntCounts, IntParams};
 pub use pabo::{Exponential, Growth, Linear, PaboCounts, PaboParams};
 pub use pdn::{NoticeCounts, Operations, PdnParams};
-pub use pfc::{DynamicXoff, PfcCounts, PfcParams, StaticXoff, Xoff};
+pub use pfc::{DynamicXoff, LossyPool, PfcCounts, PfcParams, StaticXoff, StormAction, Watchdog, Xoff};
 pub use rimm::{
     AlertBy, DrainedParams, FlowletGap, GiveUpWhen, Hops, Neighbour, Release, RimmCounts, RimmParams, UnorderedParams,
 };
@@ -296,6 +296,11 @@ pub enum Effect {
     Watch(PortNo),
     /// From now on these classes of a port wait, a bit for each, and all others may send. The frame on the wire is not interrupted.
     Gate { port: PortNo, closed: u8 },
+    /// What waits in the queues of these classes of a port is dropped, a bit for each; the classes are paused.
+    Flush { port: PortNo, classes: u8, reason: DropReason },
+    /// For the record: the neighbour at a port is to pause a class from now on, mostly for packets that wait at `behind`.
+    /// `held_up`: that class of `behind` has been paused itself since its queue was last empty.
+    Asks { port: PortNo, class: u8, behind: Option<PortNo>, held_up: bool },
     /// A message that is forwarded as packets are: the headers of `packet`, and `shim`. It joins the queue of a port as a
     /// packet does, and may be dropped wherever a packet may ([`Mechanism::on_lost`]).
     /// `class`: that of the packet where it is absent.
@@ -373,6 +378,11 @@ pub(crate) trait Mechanism: Sized {
     /// Reports what parameters cannot show to be wrong by themselves.
     fn check(_params: &Self::Params, _around: &Surroundings<'_>, _cx: &mut Cx) {}
 
+    /// Whether it may drop packets of one of these classes for want of room, or by design.
+    fn drops(_params: &Self::Params, _classes: &[u8]) -> bool {
+        false
+    }
+
     /// Amounts of its parameters, for what they count.
     fn amounts(_params: &Self::Params) -> Vec<Amount> {
         Vec::new()
@@ -402,6 +412,11 @@ pub(crate) trait Mechanism: Sized {
     /// Why it acted, where that is worth distinguishing: reasons and how often.
     fn by_reason(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
+    }
+
+    /// Whether a class of a port that is paused for too long goes on all the same, so that no deadlock lasts.
+    fn breaks_deadlocks(&self) -> bool {
+        false
     }
 
     /// The longest queue of its own, by port: the port and its bytes.
@@ -608,6 +623,13 @@ macro_rules! registry {
                 )*
             }
 
+            /// Whether one may drop packets of one of these classes for want of room, or by design.
+            pub fn drop_any_of(&self, classes: &[u8]) -> bool {
+                let mut drops = false;
+                $( drops |= self.$key.as_ref().is_some_and(|params| <$state as Mechanism>::drops(params, classes)); )*
+                drops
+            }
+
             /// The largest frame that may have a message at its end; `None` where no frame has.
             pub fn largest_frame(&self) -> Option<Bytes> {
                 let mut all = None;
@@ -746,6 +768,10 @@ macro_rules! registry {
 
             pub fn by_reason(&self) -> Vec<(&'static str, u64)> {
                 match self { $( Self::$name(m) => m.by_reason(), )* }
+            }
+
+            pub fn breaks_deadlocks(&self) -> bool {
+                match self { $( Self::$name(m) => m.breaks_deadlocks(), )* }
             }
 
             pub fn peak(&self) -> Option<(PortNo, Bytes)> {

@@ -184,7 +184,7 @@ impl Mechanism for Pdn {
     }
 
     fn check(params: &PdnParams, around: &Surroundings<'_>, cx: &mut Cx) {
-        if around.unlimited {
+        if around.unlimited && !around.mechanisms_drop {
             cx.warn(None, "has no drops to notify of: with an unlimited buffer nothing is dropped for want of room", None);
         }
         if params.loss == 1.0 {

@@ -173,6 +173,12 @@ impl Discipline for Drr {
         self.turn().map(|turn| self.active[turn.at])
     }
 
+    /// A closed class is not in the active list, and has no deficit.
+    fn flush(&mut self, class: usize) {
+        debug_assert!(self.closed >> class & 1 != 0, "class {class} may send");
+        self.queues[class].clear();
+    }
+
     fn dequeued(&mut self, class: usize, frame: u16) {
         self.leaves(class, frame);
     }

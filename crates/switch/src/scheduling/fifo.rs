@@ -49,6 +49,10 @@ impl Discipline for Fifo {
         self.packets -= 1;
     }
 
+    fn flush(&mut self, _class: usize) {
+        self.packets = 0;
+    }
+
     #[inline]
     fn dequeued(&mut self, _class: usize, _frame: u16) {
         self.packets -= 1;

@@ -55,6 +55,9 @@ pub(crate) trait Discipline: Sized {
         self.dequeued(class, frame);
     }
 
+    /// Nothing of `class` waits any more, which sends nothing now ([`Discipline::gate`]).
+    fn flush(&mut self, class: usize);
+
     /// The state of a port without packets becomes that of one at which only `class` has had packets since it was last empty:
     /// `sent` bytes of them have left, these frames wait. The same as by `enqueue` and `dequeued` of each.
     fn resume(&mut self, class: usize, _sent: u64, frames: &[u16]) {
@@ -129,6 +132,11 @@ macro_rules! registry {
             /// The first packet of `class` was dropped at the head of its queue; `class` is what [`Scheduler::next`] said.
             pub fn dropped(&mut self, class: usize, frame: u16) {
                 match self { $( Scheduler::$name(state) => state.dropped(class, frame), )* }
+            }
+
+            /// All that waits of `class` was dropped; the class is closed ([`Scheduler::gate`]).
+            pub fn flush(&mut self, class: usize) {
+                match self { $( Scheduler::$name(state) => state.flush(class), )* }
             }
 
             /// The first packet of `class` has left; `class` is what [`Scheduler::next`] said, `frame` its size.

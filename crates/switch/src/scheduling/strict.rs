@@ -64,6 +64,10 @@ impl Discipline for Strict {
         self.packets[class] -= 1;
     }
 
+    fn flush(&mut self, class: usize) {
+        self.packets[class] = 0;
+    }
+
     #[inline]
     fn dequeued(&mut self, class: usize, _frame: u16) {
         self.packets[class] -= 1;

@@ -78,6 +78,14 @@ impl Discipline for StrictDrr {
         self.drr.gate(closed >> self.first);
     }
 
+    fn flush(&mut self, class: usize) {
+        if class < self.first {
+            self.strict.flush(class);
+        } else {
+            self.drr.flush(class - self.first);
+        }
+    }
+
     fn dequeued(&mut self, class: usize, frame: u16) {
         if class < self.first {
             self.strict.dequeued(class, frame);

@@ -383,6 +383,8 @@ fn what_has_no_effect_is_said() {
         buffers,
         cell: 80,
         classes: false,
+        most_queues: 1,
+        mechanisms_drop: false,
         marking_drops: false,
         sites: &[],
         fifo_nics: false,

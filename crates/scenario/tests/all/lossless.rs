@@ -1,0 +1,139 @@
+//! What `fanin check` says of priority flow control, and that it says nothing where there is no reason to.
+
+use crate::common::edited;
+use fanin_scenario::{render, Scenario};
+use std::path::Path;
+
+/// A lossless star of 10 Gb/s and 1 us: each port needs 1518 + 2 · 1538 + 84 + 2875 B = 7553 B of headroom for a class.
+const SOUND: &str = r#"name = "x"
+[topology]
+kind = "single_switch"
+hosts = 4
+link = { rate = "10Gbps", delay = "1us" }
+[switch]
+latency = "300ns"
+buffer = "unlimited"
+scheduling = { kind = "strict", classes = 4 }
+[switch.mechanisms.pfc]
+memory = "1MB"
+classes = [3]
+[[traffic]]
+kind = "cbr"
+src = "h0"
+dst = "h3"
+class = 3
+rate = "1Gbps"
+size = "1MB"
+[[traffic]]
+kind = "cbr"
+name = "other"
+src = "h1"
+dst = "h3"
+class = CLASS
+rate = "1Gbps"
+size = "1MB"
+[telemetry]
+sample = "off"
+"#;
+
+/// All that is said of it, errors and warnings.
+fn said(changes: &[(&str, &str)]) -> String {
+    match Scenario::from_toml(&edited(SOUND, changes, "").replace("CLASS", "0"), Path::new(".")) {
+        Ok(scenario) => render(scenario.warnings(), "s.toml"),
+        Err(problems) => render(&problems, "s.toml"),
+    }
+}
+
+/// A buffer of ports beside PFC; and one that holds less than XOFF, which is 1/9 of the pool of 969,788 B.
+const BUFFER: &str = ", line 10: loses packets all the same where a port has no room; switch.buffer = { kind = \"unlimited\" }: PFC counts the memory itself, where packets come in";
+const NEVER: &str = ".xoff, line 10: can never trigger at one port: that holds 100000 B at most, and XOFF is reached at 107754 B; XOFF of less than 100000 B, or switch.buffer = { kind = \"unlimited\" }";
+
+const AT: &str = "switch.mechanisms.pfc";
+
+/// What is said with a key more.
+fn with(key: &str) -> String {
+    said(&[("memory =", &format!("{key}\nmemory ="))])
+}
+
+fn warning(text: &str) -> String {
+    format!("s.toml: warning: {AT}{text}\n")
+}
+
+fn error(text: &str) -> String {
+    format!("s.toml: {AT}{text}\n")
+}
+
+#[test]
+fn nothing_is_said_of_a_sound_scenario() {
+    assert_eq!(said(&[]), "");
+    assert_eq!(with("headroom = \"7553B\""), "");
+    assert_eq!(with("lossy = { memory = \"200KB\" }"), "");
+}
+
+#[test]
+fn classes_that_there_are_not() {
+    assert_eq!(said(&[("[3]", "[3, 8]")]), error(".classes[1], line 12: 8 is out of range; accepted: from 0 to 7"));
+    assert_eq!(
+        said(&[("[3]", "[3, 2, 3]")]),
+        error(".classes[2], line 12: 3 names class 3 a second time; accepted: each class once")
+    );
+    assert_eq!(said(&[("[3]", "[]")]), error(".classes, line 12: names no class; accepted: at least one of 0 to 7"));
+    assert_eq!(said(&[("[3]", "[3, 5, 6]")]), warning(".classes, line 12: a list of 3 entries names classes 5 and 6 that no port has: ports have 4 queues, for classes 0 to 3; headroom is kept free for them all the same; switch.scheduling with more classes, or only classes that there are"));
+    assert_eq!(
+        said(&[("[3]", "[2]")]),
+        warning(".classes, line 12: a list of 1 entries names no class of the traffic, which is of classes 0 and 3")
+    );
+}
+
+#[test]
+fn headroom_that_does_not_suffice() {
+    assert_eq!(with("headroom = \"7552B\""), warning(".headroom, line 11: \"7552B\" may lose packets: what h0 can send to switch0 after XOFF is up to 7553 B, 1 B more; at least 7553 B, or none"));
+    assert_eq!(with("headroom = \"0B\""), warning(".headroom, line 11: \"0B\" may lose packets: what h0 can send to switch0 after XOFF is up to 7553 B, 7553 B more; at least 7553 B, or none"));
+    assert_eq!(with("headroom = \"2MB\""), error(".memory, line 12: \"1MB\" leaves no pool at switch0: headroom and reservations of 4 ports and one lossless class take 8000000 B; accepted: at least 8001518 B, which is one frame more; or fewer classes, or less headroom"));
+}
+
+#[test]
+fn thresholds_that_do_nothing() {
+    assert_eq!(with("xoff = { kind = \"static\", bytes = \"2MB\" }"), warning(".xoff.bytes, line 11: \"2MB\" is more than the pool of switch0, 969788 B: XOFF is reached when that is full; at most 969788 B"));
+    assert_eq!(with("xoff = { kind = \"static\", bytes = \"2KB\" }"), error(".xon_gap, line 10: \"3KB\" puts XON below zero: XOFF is 2000 B at most, so a pause lasts until nothing is left; accepted: at most 2000 B"));
+    assert_eq!(with("xoff = { kind = \"dynamic\", alpha = 0.001 }"), error(".xon_gap, line 10: \"3KB\" puts XON below zero: XOFF is 969 B at most, so a pause lasts until nothing is left; accepted: at most 969 B"));
+    let small = "buffer = { kind = \"static\", per_port = \"100KB\" }";
+    assert_eq!(said(&[("buffer = \"unlimited\"", small)]), [BUFFER, NEVER].map(warning).concat());
+    assert_eq!(said(&[("buffer = \"unlimited\"", &small.replace("100KB", "500KB"))]), warning(BUFFER));
+}
+
+#[test]
+fn memory_that_does_not_suffice() {
+    assert_eq!(said(&[("\"1MB\"\nclasses", "\"30KB\"\nclasses")]), error(".memory, line 11: \"30KB\" leaves no pool at switch0: headroom and reservations of 4 ports and one lossless class take 30212 B; accepted: at least 31730 B, which is one frame more; or fewer classes, or less headroom"));
+    assert_eq!(with("lossy = { memory = \"970KB\" }"), error(".memory, line 12: \"1MB\" leaves no pool at switch0: headroom and reservations of 4 ports and one lossless class take 30212 B, the pool of other classes 970000 B; accepted: at least 1001730 B, which is one frame more; or fewer classes, or less headroom"));
+    assert_eq!(
+        said(&[("classes = [3]\n", "lossy = {}\nmemory2 = 1\n"), ("memory2 = 1\n", ""), ("\"1MB\"\nlossy", "\"9MB\"\nlossy")]),
+        error(".lossy, line 12: has no class to hold: all eight classes are lossless; accepted: fewer classes, or no lossy")
+    );
+}
+
+#[test]
+fn a_watchdog_may_drop() {
+    assert_eq!(with("watchdog = {}"), warning(", line 10: may lose packets: the watchdog drops a class after 200ms of pause; no watchdog, where nothing may be lost"));
+    assert_eq!(with("watchdog = { action = \"forward\", detection = \"1ms\" }"), warning(", line 10: may lose packets: the watchdog sends a class, whether the neighbour has room or not, after 1ms of pause; no watchdog, where nothing may be lost"));
+    assert_eq!(
+        with("watchdog = { action = \"alert\" }"),
+        error(".watchdog.action, line 11: \"alert\" is not a known name; accepted: drop, forward")
+    );
+}
+
+#[test]
+fn mistakes_come_together() {
+    assert_eq!(said(&[("[3]", "[3, 3]"), ("memory = \"1MB\"", "memory = \"1MB\"\nquanta = 40\nxon_gap = \"2MB\"\nheadroom = \"1KB\"")]), [".quanta, line 12: 40 is too short: a frame that asks again comes after the pause has ended, so lossless packets are lost; accepted: from 51 to 65535", ".xon_gap, line 13: \"2MB\" puts XON below zero: XOFF is 124500 B at most, so a pause lasts until nothing is left; accepted: at most 124500 B", ".classes[1], line 15: 3 names class 3 a second time; accepted: each class once"].map(error).concat());
+}
+
+/// A class that is not lossless is dropped by PFC itself, so that there is something to notify of.
+#[test]
+fn notifications_beside_lossy_classes() {
+    let pdn = ("[switch.mechanisms.pfc]", "[switch.mechanisms.pdn]\n[switch.mechanisms.pfc]");
+    let nothing = "has no drops to notify of: with an unlimited buffer nothing is dropped for want of room";
+    let (both, lossless) = (said(&[pdn]), said(&[pdn, ("CLASS", "3")]));
+    assert!(!both.contains(nothing) && lossless.contains(nothing), "{both}\n{lossless}");
+    let watched = said(&[pdn, ("CLASS", "3"), ("memory =", "watchdog = {}\nmemory =")]);
+    assert!(!watched.contains(nothing), "{watched}");
+}

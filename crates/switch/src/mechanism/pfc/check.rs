@@ -1,0 +1,234 @@
+//! What `fanin check` says of priority flow control: headroom, thresholds, classes, neighbours, deadlock.
+
+use super::{memory, PfcParams, StormAction, Xoff, BODY};
+use crate::mechanism::{message_frame, PortSite, Site, Surroundings};
+use crate::{PRIORITIES, QUANTUM_BITS};
+use fanin_params::{Cx, Param};
+use fanin_units::{Amount, Bytes};
+use std::cmp::Reverse;
+
+/// What a link can deliver from the moment on at which a switch wants its neighbour to pause, the packet that made it so included:
+/// while the frame waits for one that is being sent, is sent itself, crosses the link, until the neighbour has sent the frame that it has
+/// begun, and that has crossed the link. Source: IEEE 802.1Q Annex N.
+pub(super) fn needed(params: &PfcParams, port: &PortSite, pause_frame: u16) -> u64 {
+    let full = params.max_frame.get();
+    let gap = u64::from(port.overhead);
+    let on_the_wire = port.rate.time_to_send(Bytes(2 * (full + gap) + u64::from(pause_frame) + gap));
+    full + port.rate.bytes_in(on_the_wire + port.round_trip + params.response).get()
+}
+
+fn warn(cx: &mut Cx, message: impl Into<String>, suggestion: &str) {
+    cx.warn(None, message, None).suggestion = Some(suggestion.to_string());
+}
+
+/// Reports what is wrong or not as it seems, all at once.
+pub(super) fn check(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
+    classes(params, around, cx);
+    what_drops(params, around, cx);
+    neighbours(params, around, cx);
+    quanta(params, around, cx);
+    max_frame(params, around, cx);
+    memory_of_switches(params, around, cx);
+    headroom(params, around, cx);
+    if let Some(circle) = (around.circle)().filter(|_| params.watchdog.is_none()) {
+        let message = format!("may block itself for ever: routes go around in a circle, {}", circle.join(", "));
+        warn(cx, message, "routes that go up and then down, as in fat trees, or a watchdog");
+    }
+}
+
+/// A list such as `3, 4 and 7`.
+fn listed(numbers: &[u8]) -> String {
+    let texts: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+    match texts.split_last() {
+        Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        _ => texts.concat(),
+    }
+}
+
+fn classes(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
+    let value = params.classes.to_value().into();
+    if params.classes.is_empty() {
+        cx.key("classes", |cx| cx.error(None, "names no class", Some("at least one of 0 to 7".into())).severity);
+    }
+    for (i, class) in params.classes.iter().enumerate() {
+        if params.classes[..i].contains(class) {
+            let message = format!("names class {class} a second time");
+            cx.key("classes", |cx| {
+                cx.index(i, |cx| cx.error(Some(&class.to_value().into()), message, Some("each class once".into())).severity)
+            });
+        }
+    }
+    if around.all_traffic && !around.classes_in_use.iter().any(|class| params.classes.contains(class)) {
+        let plural = if around.classes_in_use.len() == 1 { "" } else { "es" };
+        let message = format!("names no class of the traffic, which is of class{plural} {}", listed(around.classes_in_use));
+        cx.key("classes", |cx| cx.warn(Some(&value), message, None).severity);
+    }
+    let all = params.classes.len() == PRIORITIES; // the default
+    let queues = around.most_queues;
+    let without: Vec<u8> = params.classes.iter().copied().filter(|class| usize::from(*class) >= queues).collect();
+    if !without.is_empty() && !all {
+        let there = if queues == 1 {
+            "one queue, for class 0".into()
+        } else {
+            format!("{queues} queues, for classes 0 to {}", queues - 1)
+        };
+        let (plural, them) = if without.len() == 1 { ("", "it") } else { ("es", "them") };
+        let message = format!(
+            "names class{plural} {} that no port has: ports have {there}; headroom is kept free for {them} all the same",
+            listed(&without)
+        );
+        cx.key("classes", |cx| {
+            cx.warn(Some(&value), message, None).suggestion =
+                Some("switch.scheduling with more classes, or only classes that there are".into());
+        });
+    }
+    let lossy = params.lossless().count_ones() < PRIORITIES as u32;
+    if params.lossy.is_some() && !lossy {
+        let accepted = Some("fewer classes, or no lossy".into());
+        cx.key("lossy", |cx| cx.error(None, "has no class to hold: all eight classes are lossless", accepted).severity);
+    }
+}
+
+/// What loses packets in spite of PFC.
+fn what_drops(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
+    if let Some(watchdog) = &params.watchdog {
+        let what = match watchdog.action {
+            StormAction::Drop => "the watchdog drops a class",
+            StormAction::Forward => "the watchdog sends a class, whether the neighbour has room or not,",
+        };
+        let message = format!("may lose packets: {what} after {} of pause", watchdog.detection);
+        warn(cx, message, "no watchdog, where nothing may be lost");
+    }
+    if !around.unlimited {
+        let remedy = "switch.buffer = { kind = \"unlimited\" }: PFC counts the memory itself, where packets come in";
+        warn(cx, "loses packets all the same where a port has no room", remedy);
+    }
+    if around.marking_drops {
+        cx.warn(None, "does not keep marking from dropping packets of lossless classes", None);
+    }
+    for transport in around.transports.iter().filter(|transport| transport.bursts) {
+        let message = format!("does not stop what transport {} has given to the NIC at once", transport.name);
+        warn(cx, message, "tso = false, or more headroom");
+    }
+}
+
+fn neighbours(_params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
+    if around.fifo_nics {
+        let message = "does not stop hosts: NICs that are one queue, first in, first out, ignore pauses";
+        warn(cx, message, "host.nic = \"fair\"");
+    }
+    let ports = around.sites.iter().flat_map(|site| site.ports.iter().map(move |port| (site, port)));
+    let deaf: Vec<_> = ports.filter(|(_, port)| !port.to_host && !port.peer_runs.contains(&"pfc")).collect();
+    if let Some((site, port)) = deaf.first() {
+        let others = match deaf.len() - 1 {
+            0 => String::new(),
+            more => format!(", and {more} others"),
+        };
+        let message =
+            format!("may lose packets: {}, a neighbour of {}, has no PFC and does not pause{others}", port.peer, site.name);
+        warn(cx, message, "PFC at all switches");
+    }
+}
+
+/// A frame that asks again leaves after half of the time, and may wait for a full frame and take its own time then.
+fn quanta(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
+    let gap = u64::from(around.framing.gap);
+    let late = params.max_frame.get() + u64::from(message_frame(&around.framing, BODY as u8)) + 2 * gap;
+    let least = (2 * late * 8).div_ceil(QUANTUM_BITS);
+    if u64::from(params.quanta) < least {
+        let message = "is too short: a frame that asks again comes after the pause has ended, so lossless packets are lost";
+        cx.error_at("quanta", &params.quanta, message, &format!("from {least} to 65535"));
+    }
+}
+
+fn max_frame(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
+    let largest = around.transports.iter().map(|t| u64::from(t.mtu) + u64::from(t.telemetry)).max();
+    let largest = largest.map(|bytes| bytes + u64::from(around.framing.header + around.trailer + around.header_bytes));
+    if let Some(bytes) = largest.filter(|bytes| *bytes > params.max_frame.get() && params.headroom.is_none()) {
+        let message = format!("is less than the largest frame of the traffic, {bytes} B: the headroom is too small by as much");
+        cx.error_at("max_frame", &params.max_frame, message, &format!("at least {bytes} B"));
+    }
+}
+
+/// Headroom and reservations of a switch.
+fn fixed(params: &PfcParams, site: &Site) -> u64 {
+    let frame = message_frame(&site.framing, BODY as u8);
+    memory::fixed(params, site.ports.iter().map(|port| params.headroom_at(port, frame)))
+}
+
+/// What one port and class have of the pool when they reach XOFF, alone at a switch; bytes of the pool.
+fn xoff_alone(params: &PfcParams, pool: u64) -> u64 {
+    match &params.xoff {
+        Xoff::Static(xoff) => xoff.bytes.get().min(pool),
+        Xoff::Dynamic(xoff) => (xoff.alpha / (1.0 + xoff.alpha) * pool as f64) as u64,
+    }
+}
+
+fn memory_of_switches(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
+    let lossy = params.lossy.as_ref().map_or(0, |lossy| lossy.memory.get());
+    let most = around.sites.iter().map(|site| (fixed(params, site), site)).min_by_key(|(fixed, _)| Reverse(*fixed));
+    let Some((fixed, site)) = most else { return };
+    if fixed + lossy >= params.memory.get() {
+        let own = if lossy > 0 { format!(", the pool of other classes {lossy} B") } else { String::new() };
+        let classes = match params.lossless().count_ones() {
+            1 => "one lossless class".to_string(),
+            more => format!("{more} lossless classes"),
+        };
+        let message = format!(
+            "leaves no pool at {}: headroom and reservations of {} ports and {classes} take {fixed} B{own}",
+            site.name,
+            site.ports.len(),
+        );
+        let least = fixed + lossy + params.max_frame.get();
+        let accepted = format!("at least {least} B, which is one frame more; or fewer classes, or less headroom");
+        cx.error_at("memory", &params.memory, message, &accepted);
+        return;
+    }
+    thresholds(params, around, (site, memory::common(params, fixed)), cx);
+}
+
+/// XOFF and XON beside the pool, and beside what ports may hold.
+fn thresholds(params: &PfcParams, around: &Surroundings<'_>, (site, pool): (&Site, u64), cx: &mut Cx) {
+    if let Xoff::Static(xoff) = &params.xoff {
+        if xoff.bytes.get() > pool {
+            let message = format!("is more than the pool of {}, {pool} B: XOFF is reached when that is full", site.name);
+            cx.key("xoff", |cx| cx.warn_at("bytes", &xoff.bytes, message).suggestion = Some(format!("at most {pool} B")));
+        }
+    }
+    let highest = match &params.xoff {
+        Xoff::Static(xoff) => xoff.bytes.get().min(pool),
+        Xoff::Dynamic(xoff) => (xoff.alpha * pool as f64) as u64,
+    };
+    if params.xon_gap.get() > highest {
+        let message = format!("puts XON below zero: XOFF is {highest} B at most, so a pause lasts until nothing is left");
+        cx.error_at("xon_gap", &params.xon_gap, message, &format!("at most {highest} B"));
+    }
+    let xoff = params.reserved.get() + xoff_alone(params, pool);
+    let bytes = |amount: &Amount| match amount {
+        Amount::Bytes(bytes) => Some(*bytes),
+        Amount::Packets(packets) => Some(packets.saturating_mul(params.max_frame.get())),
+        Amount::Cells(cells) => Some(cells.saturating_mul(u64::from(around.cell))),
+    };
+    let largest = around.buffers.iter().filter_map(bytes).max();
+    if let Some(buffer) = largest.filter(|buffer| !around.unlimited && *buffer < xoff) {
+        let message = format!("can never trigger at one port: that holds {buffer} B at most, and XOFF is reached at {xoff} B");
+        cx.key("xoff", |cx| {
+            warn(cx, message, &format!("XOFF of less than {buffer} B, or switch.buffer = {{ kind = \"unlimited\" }}"));
+        });
+    }
+}
+
+fn headroom(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
+    let Some(given) = params.headroom else { return };
+    let ports = around.sites.iter().flat_map(|site| site.ports.iter().map(move |port| (site, port)));
+    let needs = ports.map(|(site, port)| (needed(params, port, message_frame(&site.framing, BODY as u8)), site, port));
+    let Some((need, site, port)) = needs.min_by_key(|(need, ..)| Reverse(*need)) else { return };
+    if given.get() < need {
+        let missing = need - given.get();
+        let message = format!(
+            "may lose packets: what {} can send to {} after XOFF is up to {need} B, {missing} B more",
+            port.peer, site.name
+        );
+        cx.warn_at("headroom", &given, message).suggestion = Some(format!("at least {need} B, or none"));
+    }
+}

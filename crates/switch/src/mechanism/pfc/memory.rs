@@ -1,0 +1,208 @@
+//! The memory of a switch: for each port and class a reservation, a share of a pool, and headroom. Counted where packets come in.
+
+use super::{PfcParams, Xoff};
+use crate::mechanism::PortNo;
+use crate::{DropReason, PRIORITIES};
+
+/// What packets of one class from one neighbour take.
+#[derive(Clone, Debug, Default)]
+struct Ingress {
+    /// Of reservation and pool.
+    used: u64,
+    headroom: u64,
+    /// Frame bytes by the port that they wait for.
+    outputs: Vec<(PortNo, u64)>,
+}
+
+/// A packet that takes memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Held {
+    /// Where it came in, and the port that it waits for.
+    pub port: PortNo,
+    pub output: PortNo,
+    pub class: u8,
+    pub bytes: u16,
+}
+
+/// A pool that classes share.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pool {
+    bytes: u64,
+    used: u64,
+    /// α, where a share of what is free decides; else a fixed amount.
+    alpha: Option<f64>,
+    fixed: u64,
+}
+
+impl Pool {
+    /// What one port and class may take of it now.
+    fn threshold(&self) -> u64 {
+        let free = self.bytes - self.used.min(self.bytes);
+        self.alpha.map_or(self.fixed.min(self.bytes), |alpha| (alpha * free as f64) as u64)
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Memory {
+    /// A bit for each lossless class.
+    lossless: u8,
+    reserved: u64,
+    xon_gap: u64,
+    /// By port, of each lossless class.
+    headroom: Vec<u64>,
+    ingress: Vec<[Ingress; PRIORITIES]>,
+    /// The common pool, and that of other classes where they have one of their own.
+    pools: [Pool; 2],
+    split: bool,
+    used: u64,
+    headroom_peak: u64,
+    used_peak: u64,
+}
+
+/// What headroom and reservations of a switch take; `headroom`: of one class at each port.
+pub(super) fn fixed(params: &PfcParams, headroom: impl Iterator<Item = u64>) -> u64 {
+    let (ports, headroom) = headroom.fold((0, 0), |(ports, sum), bytes| (ports + 1, sum + bytes));
+    headroom * params.lossless().count_ones() as u64 + params.reserved.get() * ports * PRIORITIES as u64
+}
+
+/// What is left of the memory for the common pool.
+pub(super) fn common(params: &PfcParams, fixed: u64) -> u64 {
+    let lossy = params.lossy.as_ref().map_or(0, |lossy| lossy.memory.get());
+    params.memory.get().saturating_sub(fixed + lossy)
+}
+
+impl Memory {
+    pub(super) fn new(params: &PfcParams, headroom: Vec<u64>) -> Memory {
+        let bytes = common(params, fixed(params, headroom.iter().copied()));
+        let common = match &params.xoff {
+            Xoff::Static(xoff) => Pool { bytes, fixed: xoff.bytes.get(), ..Pool::default() },
+            Xoff::Dynamic(xoff) => Pool { bytes, alpha: Some(xoff.alpha), ..Pool::default() },
+        };
+        let own = params.lossy.as_ref();
+        let own = own.map(|lossy| Pool { bytes: lossy.memory.get(), alpha: Some(lossy.alpha), ..Pool::default() });
+        Memory {
+            lossless: params.lossless(),
+            reserved: params.reserved.get(),
+            xon_gap: params.xon_gap.get(),
+            ingress: headroom.iter().map(|_| Default::default()).collect(),
+            headroom,
+            pools: [common, own.unwrap_or_default()],
+            split: own.is_some(),
+            used: 0,
+            headroom_peak: 0,
+            used_peak: 0,
+        }
+    }
+
+    pub(super) fn is_lossless(&self, class: u8) -> bool {
+        self.lossless >> class & 1 != 0
+    }
+
+    /// The pool of a class.
+    fn pool(&self, class: u8) -> usize {
+        usize::from(self.split && !self.is_lossless(class))
+    }
+
+    fn at(&mut self, port: PortNo, class: u8) -> &mut Ingress {
+        &mut self.ingress[port.index()][usize::from(class)]
+    }
+
+    /// What an amount takes of the pool beside its reservation.
+    fn shared(&self, used: u64) -> u64 {
+        used.saturating_sub(self.reserved)
+    }
+
+    fn set_used(&mut self, port: PortNo, class: u8, used: u64) {
+        let before = std::mem::replace(&mut self.at(port, class).used, used);
+        let (more, less) = (self.shared(used), self.shared(before));
+        let pool = self.pool(class);
+        self.pools[pool].used = self.pools[pool].used + more - less;
+        self.used = self.used + used - before;
+    }
+
+    /// A packet is about to wait.
+    ///
+    /// # Errors
+    /// There is no room for it.
+    pub(super) fn take(&mut self, held: Held) -> Result<(), DropReason> {
+        let Held { port, output, class, bytes } = held;
+        let bytes = u64::from(bytes);
+        let at = self.at(port, class);
+        let (used, headroom) = (at.used, at.headroom);
+        let more = self.shared(used + bytes);
+        let pool = &self.pools[self.pool(class)];
+        let fits = pool.used + more - self.shared(used) <= pool.bytes;
+        if headroom == 0 && (more == 0 || more <= pool.threshold() && fits) {
+            self.set_used(port, class, used + bytes);
+        } else if !self.is_lossless(class) {
+            return Err(DropReason::DYNAMIC_THRESHOLD);
+        } else if headroom + bytes <= self.headroom[port.index()] {
+            self.at(port, class).headroom += bytes;
+            self.headroom_peak = self.headroom_peak.max(headroom + bytes);
+            self.used += bytes;
+        } else {
+            return Err(DropReason::HEADROOM_FULL);
+        }
+        self.used_peak = self.used_peak.max(self.used);
+        let outputs = &mut self.at(port, class).outputs;
+        match outputs.iter_mut().find(|(to, _)| *to == output) {
+            Some((_, waiting)) => *waiting += bytes,
+            None => outputs.push((output, bytes)),
+        }
+        Ok(())
+    }
+
+    /// A packet has left.
+    pub(super) fn release(&mut self, held: Held) {
+        let Held { port, output, class, bytes } = held;
+        let bytes = u64::from(bytes);
+        let at = self.at(port, class);
+        let from_headroom = at.headroom.min(bytes);
+        at.headroom -= from_headroom;
+        let used = at.used - (bytes - from_headroom);
+        if let Some(i) = at.outputs.iter().position(|(to, _)| *to == output) {
+            at.outputs[i].1 -= bytes;
+            if at.outputs[i].1 == 0 {
+                at.outputs.swap_remove(i);
+            }
+        }
+        self.used -= from_headroom;
+        self.set_used(port, class, used);
+    }
+
+    /// Whether a neighbour that was asked to pause, or was not, has to.
+    pub(super) fn wants_pause(&self, port: PortNo, class: u8, paused: bool) -> bool {
+        let at = &self.ingress[port.index()][usize::from(class)];
+        let (shared, threshold) = (self.shared(at.used), self.pools[0].threshold());
+        at.headroom > 0 || shared > 0 && if paused { shared + self.xon_gap > threshold } else { shared >= threshold }
+    }
+
+    /// The port for which most of what came in by `port` waits; the first of several.
+    pub(super) fn mostly_for(&self, port: PortNo, class: u8) -> Option<PortNo> {
+        let outputs = &self.ingress[port.index()][usize::from(class)].outputs;
+        outputs.iter().max_by_key(|(to, bytes)| (*bytes, std::cmp::Reverse(*to))).map(|(to, _)| *to)
+    }
+
+    /// Largest headroom of one port and class, and memory in use.
+    pub(super) fn peaks(&self) -> Vec<u64> {
+        vec![self.headroom_peak, self.used_peak]
+    }
+}
+
+#[cfg(test)]
+impl Memory {
+    /// Bytes of the common pool, what is used of it, and in all.
+    pub(super) fn in_use(&self) -> (u64, u64, u64) {
+        (self.pools[0].bytes, self.pools[0].used, self.used)
+    }
+
+    /// Used of the pool of classes that are not lossless.
+    pub(super) fn lossy_in_use(&self) -> u64 {
+        self.pools[1].used
+    }
+
+    pub(super) fn threshold(&self) -> fanin_units::Bytes {
+        fanin_units::Bytes(self.pools[0].threshold())
+    }
+}

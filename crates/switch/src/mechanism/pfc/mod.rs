@@ -1,0 +1,476 @@
+//! Priority flow control (PFC): a switch asks the neighbour whose packets take too much of its memory to pause a priority, before
+//! it has to drop one. Source: IEEE 802.1Q §36 and Annex N, IEEE 802.3 Annex 31A and 31B.
+//!
+//! The memory is counted where packets come in: by port and priority. What each may hold is a reservation, then a share of a
+//! common pool up to a threshold (XOFF); what still arrives until the neighbour has stopped goes into headroom. So a lossless
+//! priority loses nothing as long as its headroom is what the link can deliver after XOFF. Other priorities are dropped there.
+
+mod check;
+mod memory;
+mod watchdog;
+
+pub use watchdog::{StormAction, Watchdog};
+
+use super::{
+    message_frame, Arrival, Dropped, Effect, Effects, Hooks, Mechanism, Message, Node, PortNo, PortSite, Site, Surroundings,
+    Verdict,
+};
+use crate::{DropReason, Gate, Pause, PRIORITIES};
+use check::needed;
+use fanin_packet::{Control, Envelope, Kind, PacketId};
+use fanin_params::{choice, counters, params, CounterDef, Cx};
+use fanin_units::{BitRate, Bytes, Span, Time};
+use memory::{Held, Memory};
+use std::collections::BTreeSet;
+use watchdog::{Waiting, Watch};
+
+params! {
+    /// A fixed amount for each port and priority.
+    pub struct StaticXoff {
+        /// What packets of one priority from one neighbour may take, beside the reservation.
+        pub bytes: Bytes = Bytes(100_000);
+    }
+}
+
+params! {
+    /// A share of what is free: each port and priority may take α times what nobody uses of the pool. Source: DT.
+    pub struct DynamicXoff {
+        /// α. Source: HPCC, its simulator (1/8).
+        pub alpha: f64 = 0.125, in 0.001..=64.0;
+    }
+}
+
+choice! {
+    /// From what on the neighbour has to pause.
+    pub enum Xoff {
+        /// A fixed amount.
+        "static" => Static(StaticXoff),
+        /// A share of what is free.
+        "dynamic" => Dynamic(DynamicXoff),
+    }
+}
+
+params! {
+    /// A pool of their own for classes that are not lossless, so that neither side takes the memory of the other.
+    pub struct LossyPool {
+        /// Of the memory.
+        pub memory: Bytes = Bytes(2_000_000), in Bytes(1)..=Bytes(4_000_000_000);
+        /// α: what one port and class may take of it, as a multiple of what is free. Source: DT.
+        pub alpha: f64 = 1.0, in 0.001..=64.0;
+    }
+}
+
+params! {
+    /// Priority flow control: lossless classes, by pauses of the neighbours. Source: IEEE 802.1Q §36.
+    pub struct PfcParams {
+        /// Classes that lose nothing; the number of a class is its priority in PFC frames. The others are dropped where their share
+        /// of the pool is used up.
+        pub classes: Vec<u8> = vec![0, 1, 2, 3, 4, 5, 6, 7], in 0_u8..=7;
+        /// Memory of a switch: reservations, headroom, and a pool of what is left. Source: DCQCN §4 (12 MB, a shared-buffer chip of 32
+        /// ports).
+        pub memory: Bytes = Bytes(12_000_000), in Bytes(1)..=Bytes(4_000_000_000);
+        /// Of it, for each port and class.
+        pub reserved: Bytes = Bytes(0);
+        /// A pool for the other classes alone. Absent: they share that of the lossless ones, under the same XOFF.
+        pub lossy: Option<LossyPool>;
+        /// For each port and lossless class, beside the rest: what may arrive after XOFF. Absent: what the link can deliver until the
+        /// neighbour has stopped, by its rate and length. Source: IEEE 802.1Q Annex N.
+        pub headroom: Option<Bytes>;
+        /// From what on a neighbour has to pause.
+        pub xoff: Xoff = Xoff::Dynamic(DynamicXoff { alpha: 0.125 });
+        /// How far below XOFF it may send again. Source: HPCC, its simulator (3 KB).
+        pub xon_gap: Bytes = Bytes(3_000);
+        /// Time to pause that frames ask for, in quanta of 512 bit times; a pause that has to last is asked for again when half of it
+        /// is over. Source: IEEE 802.3 §31B.2 (65,535 at most).
+        pub quanta: u32 = 65_535, in 2..=65_535;
+        /// From a packet's reaching XOFF to its frame's being ready, and what the neighbour takes to obey: both together. Source: IEEE
+        /// 802.3 §31B.3.7 (60 quanta at 40 Gb/s: 0.8 us).
+        pub response: Span = Span::ZERO, in Span::ZERO..=Span::from_ms(1);
+        /// The largest frame on the links, for the headroom. Source: IEEE 802.3 §3.2.7 (1518 bytes).
+        pub max_frame: Bytes = Bytes(1_518), in Bytes(64)..=Bytes(65_535);
+        /// The storm watchdog: what becomes of a class whose pause does not end. Absent: it waits.
+        pub watchdog: Option<Watchdog>;
+    }
+}
+
+impl PfcParams {
+    /// A bit for each lossless class.
+    fn lossless(&self) -> u8 {
+        self.classes.iter().filter(|class| usize::from(**class) < PRIORITIES).fold(0, |all, class| all | 1 << class)
+    }
+
+    /// Headroom of one class at a port.
+    fn headroom_at(&self, port: &PortSite, pause_frame: u16) -> u64 {
+        self.headroom.map_or_else(|| needed(self, port, pause_frame), Bytes::get)
+    }
+}
+
+counters! {
+    /// What priority flow control did.
+    pub struct PfcCounts in "pfc" {
+        /// Times that a port and class reached XOFF: pauses asked for.
+        xoff,
+        /// Times that one fell below XON again.
+        xon,
+        /// Pauses asked for again as they had to last.
+        refreshed,
+        /// PFC frames sent by switches.
+        frames_sent,
+        /// PFC frames that switches got from their neighbours.
+        frames_received,
+        /// Lossless packets dropped as the headroom was full.
+        dropped_lossless: failure,
+        /// Other packets dropped as their share of the memory was used up.
+        dropped_lossy: failure,
+        /// Times that the watchdog found a class paused for too long.
+        storms: failure,
+        /// Storms that were over.
+        storms_over,
+        /// Packets that the watchdog dropped.
+        dropped_watchdog: failure,
+    }
+}
+
+const PEAKS: &[CounterDef] = &[
+    CounterDef::step("headroom_peak_bytes", "Most that one port and class had in its headroom."),
+    CounterDef::step("memory_peak_bytes", "Most of its memory that a switch had in use."),
+];
+
+/// EtherType and opcode of PFC frames. Source: IEEE 802.3 §31 and Annex 31A.
+const MAC_CONTROL: u16 = 0x8808;
+const PFC: u16 = 0x0101;
+/// Opcode 2, enable vector 2, eight times of 2.
+const BODY: usize = 20;
+
+impl DropReason {
+    /// The headroom of a lossless class was full.
+    pub const HEADROOM_FULL: DropReason = DropReason("headroom_full");
+    /// The watchdog of a port drops a class whose pause did not end.
+    pub const WATCHDOG: DropReason = DropReason("pfc_watchdog");
+}
+
+/// A PFC frame's body. Source: IEEE 802.3 §31B.3 and Annex 31A.
+fn body(pause: &Pause) -> [u8; BODY] {
+    let mut body = [0; BODY];
+    body[..2].copy_from_slice(&PFC.to_be_bytes());
+    for (priority, quanta) in pause.0.iter().enumerate() {
+        let Some(quanta) = quanta else { continue };
+        body[3] |= 1 << priority;
+        body[4 + 2 * priority..][..2].copy_from_slice(&quanta.to_be_bytes());
+    }
+    body
+}
+
+/// What a PFC frame asks for; `None`: it is none.
+fn read(body: &[u8]) -> Option<Pause> {
+    let body: &[u8; BODY] = body.get(..BODY)?.try_into().ok()?;
+    if u16::from_be_bytes([body[0], body[1]]) != PFC {
+        return None;
+    }
+    let mut pause = Pause::default();
+    for (priority, quanta) in pause.0.iter_mut().enumerate() {
+        let at = 4 + 2 * priority;
+        *quanta = (body[3] >> priority & 1 != 0).then(|| u16::from_be_bytes([body[at], body[at + 1]]));
+    }
+    Some(pause)
+}
+
+/// A port and the link that comes in there.
+#[derive(Debug)]
+struct Port {
+    rate: BitRate,
+    /// Classes that the neighbour was asked to pause, a bit for each.
+    asked: u8,
+    /// Classes whose state the neighbour does not know yet, a bit for each.
+    news: u8,
+    /// Its own pauses, which the neighbour asks for.
+    gate: Gate,
+    closed: u8,
+    /// When pauses are asked for again.
+    refresh: Option<Time>,
+    waiting: Waiting,
+    /// Classes that have been paused since their queue was last empty, a bit for each.
+    held_up: u8,
+    watch: Watch,
+}
+
+/// What happens at a time, at a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Task {
+    /// A pause of its own may end.
+    Gate,
+    /// A frame is ready to leave.
+    Send,
+    /// Pauses are asked for again.
+    Refresh,
+    /// The watchdog looks whether a pause has lasted too long, or a storm is over.
+    Watch,
+}
+
+/// PFC at one switch.
+#[derive(Debug)]
+pub struct Pfc {
+    params: PfcParams,
+    ports: Vec<Port>,
+    memory: Memory,
+    /// By packet; absent where it takes no memory.
+    held: Vec<Option<Held>>,
+    tasks: BTreeSet<(Time, u16, Task)>,
+    counts: PfcCounts,
+}
+
+impl Pfc {
+    /// Asks the neighbour to pause or to go on, where one of both is due.
+    fn decide(&mut self, now: Time, port: PortNo, class: u8, fx: &mut Effects) {
+        if !self.memory.is_lossless(class) {
+            return;
+        }
+        let before = self.ports[port.index()].asked >> class & 1 != 0;
+        let pause = self.memory.wants_pause(port, class, before);
+        if pause == before {
+            return;
+        }
+        self.counts.xoff += u64::from(pause);
+        self.counts.xon += u64::from(!pause);
+        if pause {
+            let behind = self.memory.mostly_for(port, class);
+            let held_up = behind.is_some_and(|behind| self.ports[behind.index()].held_up >> class & 1 != 0);
+            fx.push(Effect::Asks { port, class, behind, held_up });
+        }
+        let p = &mut self.ports[port.index()];
+        p.asked ^= 1 << class;
+        let ready = p.news != 0; // a frame is on its way to the wire
+        p.news |= 1 << class;
+        if !ready {
+            // By a timer also at once: other ports may have a departure at this very instant, which comes first.
+            self.at(now + self.params.response, port, Task::Send, fx);
+        }
+    }
+
+    fn at(&mut self, time: Time, port: PortNo, task: Task, fx: &mut Effects) {
+        self.tasks.insert((time, port.0, task));
+        fx.push(Effect::Timer(time));
+    }
+
+    /// Sends the state of the classes of a port: those with news, and those that pause.
+    fn send(&mut self, now: Time, port: PortNo, fx: &mut Effects) {
+        let p = &mut self.ports[port.index()];
+        let mut pause = Pause::default();
+        for (class, quanta) in pause.0.iter_mut().enumerate() {
+            let paused = p.asked >> class & 1 != 0;
+            let asked = if paused { self.params.quanta as u16 } else { 0 };
+            *quanta = (paused || p.news >> class & 1 != 0).then_some(asked);
+        }
+        p.news = 0;
+        let again = (p.asked != 0).then(|| now + Pause::lasts(self.params.quanta as u16, p.rate) / 2);
+        if let Some(before) = std::mem::replace(&mut p.refresh, again) {
+            self.tasks.remove(&(before, port.0, Task::Refresh));
+        }
+        if let Some(time) = again {
+            self.at(time, port, Task::Refresh, fx);
+        }
+        let bytes = body(&pause);
+        let envelope = Envelope { header: bytes.len() as u8, ttl: 1, kind: Kind::Control, ..Envelope::default() };
+        let message = Message { envelope, control: Control::new(MAC_CONTROL, &bytes) };
+        self.counts.frames_sent += 1;
+        fx.push(Effect::Emit { port, message });
+    }
+
+    /// A port's own pauses have changed, or may have.
+    fn update_gate(&mut self, now: Time, port: PortNo, fx: &mut Effects) {
+        let lossless = self.params.lossless();
+        let p = &mut self.ports[port.index()];
+        let paused = p.gate.closed(now) & lossless;
+        p.watch.paused(paused);
+        let look = self.params.watchdog.as_ref().and_then(|watchdog| p.watch.update(watchdog, now, &p.waiting));
+        let closed = paused & !p.watch.storm();
+        if closed != p.closed {
+            let empty = (0..PRIORITIES).filter(|class| p.waiting[*class] == 0).fold(0, |all, class| all | 1 << class);
+            p.held_up = p.held_up & !empty | closed;
+            p.closed = closed;
+            fx.push(Effect::Gate { port, closed });
+        }
+        if let Some(end) = p.gate.next_end(now) {
+            self.at(end, port, Task::Gate, fx);
+        }
+        if let Some(time) = look {
+            self.at(time, port, Task::Watch, fx);
+        }
+    }
+
+    /// The watchdog looks at a port. In a storm its pauses are ignored; what waits is dropped, where that is the action.
+    fn watch(&mut self, now: Time, port: PortNo, fx: &mut Effects) {
+        let Some(watchdog) = &self.params.watchdog else { return };
+        let p = &mut self.ports[port.index()];
+        let (found, look) = p.watch.look(watchdog, now, &p.waiting);
+        self.counts.storms += u64::from(found.begun.count_ones());
+        self.counts.storms_over += u64::from(found.over.count_ones());
+        if found.begun != 0 && watchdog.action == StormAction::Drop {
+            fx.push(Effect::Flush { port, classes: found.begun, reason: DropReason::WATCHDOG });
+        }
+        if let Some(time) = look {
+            self.at(time, port, Task::Watch, fx);
+        }
+        self.update_gate(now, port, fx);
+    }
+
+    /// Whether the watchdog drops packets of a class at a port.
+    fn is_cut(&self, port: PortNo, class: u8) -> bool {
+        let drops = self.params.watchdog.as_ref().is_some_and(|watchdog| watchdog.action == StormAction::Drop);
+        drops && self.ports[port.index()].watch.storm() >> class & 1 != 0
+    }
+
+    /// A packet that may have taken memory is no longer here.
+    fn gone(&mut self, now: Time, packet: PacketId, fx: &mut Effects) {
+        let Some(held) = self.held.get_mut(packet as usize).and_then(Option::take) else { return };
+        self.memory.release(held);
+        let p = &mut self.ports[held.output.index()];
+        let waiting = &mut p.waiting[usize::from(held.class)];
+        *waiting -= 1;
+        if *waiting == 0 {
+            p.held_up &= p.closed | !(1 << held.class);
+            if let Some(watchdog) = &self.params.watchdog {
+                p.watch.update(watchdog, now, &p.waiting); // nothing that could be stuck any more
+            }
+        }
+        self.decide(now, held.port, held.class, fx);
+    }
+}
+
+impl Mechanism for Pfc {
+    type Params = PfcParams;
+    type Counts = PfcCounts;
+
+    const ETHER_TYPES: &'static [u16] = &[MAC_CONTROL];
+    const KEEPS_ALL: bool = true;
+    const PEAKS: &'static [CounterDef] = PEAKS;
+
+    fn new(params: &PfcParams, site: &Site) -> Option<Self> {
+        let frame = message_frame(&site.framing, BODY as u8);
+        let headroom = site.ports.iter().map(|port| params.headroom_at(port, frame)).collect();
+        let port = |port: &PortSite| Port {
+            rate: port.rate,
+            asked: 0,
+            news: 0,
+            gate: Gate::default(),
+            closed: 0,
+            refresh: None,
+            waiting: Waiting::default(),
+            held_up: 0,
+            watch: Watch::default(),
+        };
+        Some(Pfc {
+            params: params.clone(),
+            ports: site.ports.iter().map(port).collect(),
+            memory: Memory::new(params, headroom),
+            held: Vec::new(),
+            tasks: BTreeSet::new(),
+            counts: PfcCounts::default(),
+        })
+    }
+
+    fn check(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
+        check::check(params, around, cx);
+    }
+
+    fn lossless(params: &PfcParams) -> u8 {
+        params.lossless()
+    }
+
+    fn drops(params: &PfcParams, classes: &[u8]) -> bool {
+        params.watchdog.is_some() || classes.iter().any(|class| params.lossless() >> (*class).min(7) & 1 == 0)
+    }
+
+    fn breaks_deadlocks(&self) -> bool {
+        self.params.watchdog.is_some()
+    }
+
+    fn hooks(&self) -> Hooks {
+        Hooks::OFFER.with(Hooks::DROP).with(Hooks::EGRESS).with(Hooks::MESSAGES).with(Hooks::GATES)
+    }
+
+    fn counts(&self) -> PfcCounts {
+        self.counts
+    }
+
+    fn peaks(&self) -> Vec<u64> {
+        self.memory.peaks()
+    }
+
+    fn on_offer(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
+        let class = p.envelope.class.min(PRIORITIES as u8 - 1);
+        if self.is_cut(port, class) {
+            self.gone(node.now(), p.id, fx);
+            return Verdict::Drop(DropReason::WATCHDOG);
+        }
+        let open = self.ports[port.index()].closed >> class & 1 == 0;
+        // A packet that finds its port idle goes onto the wire and takes no memory.
+        let Some(from) = p.from.filter(|_| !open || !node.is_idle(port)) else { return Verdict::Pass };
+        // A packet that another port of the switch has refused.
+        self.gone(node.now(), p.id, fx);
+        let held = Held { port: from, output: port, class, bytes: p.envelope.frame };
+        if let Err(reason) = self.memory.take(held) {
+            let lossless = self.memory.is_lossless(class);
+            self.counts.dropped_lossless += u64::from(lossless);
+            self.counts.dropped_lossy += u64::from(!lossless);
+            return Verdict::Drop(reason);
+        }
+        let place = p.id as usize;
+        if self.held.len() <= place {
+            self.held.resize(place + 1, None);
+        }
+        self.held[place] = Some(held);
+        fx.push(Effect::Watch(port));
+        let waits = &mut self.ports[port.index()];
+        waits.waiting[usize::from(class)] += 1;
+        if let Some(watchdog) = &self.params.watchdog {
+            if let Some(time) = waits.watch.update(watchdog, node.now(), &waits.waiting) {
+                self.at(time, port, Task::Watch, fx);
+            }
+        }
+        self.decide(node.now(), from, class, fx);
+        Verdict::Pass
+    }
+
+    fn on_egress(&mut self, node: &mut dyn Node, packet: PacketId, _port: PortNo, fx: &mut Effects) {
+        self.gone(node.now(), packet, fx);
+    }
+
+    fn on_drop(&mut self, node: &mut dyn Node, dropped: &Dropped<'_>, fx: &mut Effects) {
+        self.counts.dropped_watchdog += u64::from(dropped.reason == DropReason::WATCHDOG);
+        self.gone(node.now(), dropped.packet, fx);
+    }
+
+    fn on_message(&mut self, node: &mut dyn Node, from: PortNo, message: &Message, fx: &mut Effects) {
+        let Some(pause) = read(message.body()) else { return };
+        self.counts.frames_received += 1;
+        let p = &mut self.ports[from.index()];
+        p.gate.on_pause(node.now(), p.rate, &pause);
+        self.update_gate(node.now(), from, fx);
+    }
+
+    fn on_timer(&mut self, node: &mut dyn Node, fx: &mut Effects) {
+        let now = node.now();
+        while let Some((time, port, task)) = self.tasks.first().copied().filter(|(time, ..)| *time <= now) {
+            self.tasks.remove(&(time, port, task));
+            let port = PortNo(port);
+            match task {
+                Task::Gate => self.update_gate(now, port, fx),
+                Task::Send => self.send(now, port, fx),
+                Task::Refresh => {
+                    self.ports[port.index()].refresh = None;
+                    self.counts.refreshed += 1;
+                    self.send(now, port, fx);
+                }
+                Task::Watch => self.watch(now, port, fx),
+            }
+        }
+    }
+
+    fn pause(body: &[u8]) -> Option<Pause> {
+        read(body)
+    }
+}
+
+#[cfg(test)]
+mod tests;

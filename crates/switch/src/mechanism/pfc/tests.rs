@@ -1,0 +1,339 @@
+//! PFC at one switch of three ports.
+
+use super::*;
+use crate::mechanism::testing::{bench, site};
+
+fn params(headroom: u64) -> PfcParams {
+    PfcParams {
+        classes: vec![3],
+        memory: Bytes(200_000),
+        reserved: Bytes(1_000),
+        headroom: Some(Bytes(headroom)),
+        xoff: Xoff::Static(StaticXoff { bytes: Bytes(5_000) }),
+        xon_gap: Bytes(2_000),
+        quanta: 100,
+        response: Span::ZERO,
+        max_frame: Bytes(1_518),
+        lossy: None,
+        watchdog: None,
+    }
+}
+
+struct Switch {
+    pfc: Pfc,
+    now: Time,
+    /// Bodies of the frames that were sent, with their ports.
+    sent: Vec<(PortNo, Pause)>,
+    effects: Vec<Effect>,
+}
+
+impl Switch {
+    fn new(params: &PfcParams) -> Switch {
+        let pfc = Pfc::new(params, &site(&["h0", "s1", "h2"])).expect("a state");
+        Switch { pfc, now: Time::from_ps(1_000), sent: Vec::new(), effects: Vec::new() }
+    }
+
+    fn run<T>(&mut self, hook: impl FnOnce(&mut Pfc, &mut dyn Node, &mut Effects) -> T) -> T {
+        let mut node = bench(3);
+        (node.now, node.free_at) = (self.now, Time::MAX);
+        let mut fx = Effects::default();
+        let result = hook(&mut self.pfc, &mut node, &mut fx);
+        for (_, effect) in fx.list {
+            match effect {
+                Effect::Emit { port, message } => self.sent.push((port, read(message.body()).expect("a PFC frame"))),
+                other => self.effects.push(other),
+            }
+        }
+        if self.pfc.tasks.first().is_some_and(|(time, ..)| *time <= self.now) {
+            self.run(Pfc::on_timer);
+        }
+        result
+    }
+
+    fn packet(&mut self, id: PacketId, from: u16, class: u8) -> Verdict {
+        self.packet_for(id, from, class, 2)
+    }
+
+    fn packet_for(&mut self, id: PacketId, from: u16, class: u8, to: u16) -> Verdict {
+        let mut envelope = Envelope { frame: 1_000, class, ..Envelope::default() };
+        let mut shim = None;
+        self.run(|pfc, node, fx| {
+            let mut arrival = Arrival { id, envelope: &mut envelope, from: Some(PortNo(from)), shim: &mut shim };
+            pfc.on_offer(node, &mut arrival, PortNo(to), fx)
+        })
+    }
+
+    /// Time passes, and timers expire.
+    fn after(&mut self, span: Span) {
+        let until = self.now + span;
+        while let Some((at, ..)) = self.pfc.tasks.first().copied().filter(|(at, ..)| *at <= until) {
+            self.now = at.max(self.now);
+            self.run(|pfc, node, fx| pfc.on_timer(node, fx));
+        }
+        self.now = until;
+    }
+
+    fn is_dropped(&mut self, id: PacketId) {
+        let envelope = Envelope::default();
+        let dropped = Dropped { packet: id, envelope: &envelope, reference: None, reason: DropReason::WATCHDOG };
+        self.run(|pfc, node, fx| pfc.on_drop(node, &dropped, fx));
+    }
+
+    fn leaves(&mut self, id: PacketId) {
+        self.run(|pfc, node, fx| pfc.on_egress(node, id, PortNo(2), fx));
+    }
+
+    fn gets(&mut self, from: u16, pause: Pause) {
+        let bytes = body(&pause);
+        let envelope = Envelope { header: bytes.len() as u8, ..Envelope::default() };
+        let message = Message { envelope, control: Control::new(MAC_CONTROL, &bytes) };
+        self.run(|pfc, node, fx| pfc.on_message(node, PortNo(from), &message, fx));
+    }
+}
+
+fn pause(class: usize, quanta: u16) -> Pause {
+    let mut pause = Pause::default();
+    pause.0[class] = Some(quanta);
+    pause
+}
+
+/// Opcode 0x0101, the enable vector's bit 3 and the fourth time. Source: IEEE 802.3 Annex 31A.
+#[test]
+fn frames_are_as_on_the_wire() {
+    let bytes = body(&pause(3, 0x1234));
+    assert_eq!(bytes[..4], [1, 1, 0, 8]);
+    assert_eq!((bytes[10..12].to_vec(), bytes.iter().filter(|b| **b == 0).count()), (vec![0x12, 0x34], 15));
+    assert_eq!(read(&bytes), Some(pause(3, 0x1234)));
+    assert_eq!(read(&bytes[..19]), None);
+    assert_eq!(read(&[0, 1, 0, 0].repeat(5)), None, "a pause of the whole link");
+}
+
+/// 1 kB is reserved and 5 kB are XOFF: with the sixth packet XOFF is reached, and from the seventh on packets take headroom. Below XON,
+/// 2 kB under it and with the headroom empty, the neighbour goes on.
+#[test]
+fn reservation_pool_headroom_and_back() {
+    let mut s = Switch::new(&params(3_000));
+    for id in 0..5 {
+        assert_eq!(s.packet(id, 0, 3), Verdict::Pass);
+    }
+    assert!(s.sent.is_empty() && s.pfc.memory.in_use().1 == 4_000);
+    s.packet(5, 0, 3);
+    assert_eq!(s.sent, [(PortNo(0), pause(3, 100))]);
+    for id in 6..9 {
+        assert_eq!(s.packet(id, 0, 3), Verdict::Pass, "in the headroom");
+    }
+    assert_eq!((s.pfc.peaks(), s.pfc.memory.in_use()), (vec![3_000, 9_000], (167_000, 5_000, 9_000)));
+    assert_eq!(s.packet(9, 0, 3), Verdict::Drop(DropReason::HEADROOM_FULL));
+    assert_eq!(s.packet(10, 1, 3), Verdict::Pass, "another neighbour has its own");
+    for id in 0..4 {
+        s.leaves(id);
+        assert_eq!(s.sent.len(), 1, "{id}");
+    }
+    s.leaves(4);
+    assert_eq!(s.sent.last(), Some(&(PortNo(0), pause(3, 0))), "4 kB are left, 3 of them of the pool");
+    (5..11).for_each(|id| s.leaves(id));
+    assert_eq!(s.pfc.memory.in_use(), (167_000, 0, 0));
+    let counts = s.pfc.counts();
+    assert_eq!((counts.xoff, counts.xon, counts.frames_sent, counts.dropped_lossless), (1, 1, 2, 1));
+}
+
+#[test]
+fn other_classes_are_dropped_and_nobody_is_asked() {
+    let mut s = Switch::new(&params(3_000));
+    let verdicts: Vec<Verdict> = (0..8).map(|id| s.packet(id, 0, 1)).collect();
+    assert!(verdicts[..6].iter().all(|verdict| *verdict == Verdict::Pass));
+    assert!(verdicts[6..].iter().all(|verdict| *verdict == Verdict::Drop(DropReason::DYNAMIC_THRESHOLD)));
+    assert!(s.sent.is_empty() && s.pfc.counts().dropped_lossy == 2);
+}
+
+/// With a dynamic threshold the pool is never overdrawn, and what is free halves as neighbours take of it.
+#[test]
+fn a_dynamic_threshold_is_a_share_of_what_is_free() {
+    let xoff = Xoff::Dynamic(DynamicXoff { alpha: 1.0 });
+    let mut s = Switch::new(&PfcParams { xoff, reserved: Bytes(0), memory: Bytes(19_000), ..params(3_000) });
+    assert_eq!(s.pfc.memory.in_use().0, 10_000);
+    (0..6).for_each(|id| assert_eq!(s.packet(id, 0, 3), Verdict::Pass));
+    assert_eq!((s.pfc.memory.in_use().1, s.sent.len()), (5_000, 1), "5 of 10 kB, then headroom");
+    (10..14).for_each(|id| assert_eq!(s.packet(id, 1, 3), Verdict::Pass));
+    assert_eq!(s.pfc.memory.in_use().1, 8_000, "3 of the 5 kB that were left");
+}
+
+/// A pause that has to last is asked for again after half of its time; a frame that waits for `response` says what holds when it
+/// leaves.
+#[test]
+fn pauses_are_asked_for_again_and_late_news_are_as_they_are() {
+    let mut s = Switch::new(&params(3_000));
+    (0..6).for_each(|id| assert_eq!(s.packet(id, 0, 3), Verdict::Pass));
+    let half = s.now + Pause::lasts(100, BitRate::from_gbps(10)) / 2;
+    assert!(s.effects.contains(&Effect::Timer(half)));
+    s.now = half;
+    s.run(|pfc, node, fx| pfc.on_timer(node, fx));
+    assert_eq!((s.sent.len(), s.pfc.counts().refreshed), (2, 1));
+    let mut late = Switch::new(&PfcParams { response: Span::from_us(1), ..params(3_000) });
+    (0..6).for_each(|id| assert_eq!(late.packet(id, 0, 3), Verdict::Pass));
+    assert!(late.sent.is_empty() && late.effects.contains(&Effect::Timer(late.now + Span::from_us(1))));
+    (0..6).for_each(|id| late.leaves(id));
+    late.now += Span::from_us(1);
+    late.run(|pfc, node, fx| pfc.on_timer(node, fx));
+    assert_eq!(late.sent, [(PortNo(0), pause(3, 0))], "one frame, of what holds now");
+}
+
+/// A pause closes the gate of its port, for lossless classes only, until its time is over or a frame says so.
+#[test]
+fn a_pause_closes_the_gate_of_its_port() {
+    let mut s = Switch::new(&params(3_000));
+    let mut both = pause(3, 10);
+    both.0[1] = Some(10);
+    s.gets(1, both);
+    assert!(s.effects.contains(&Effect::Gate { port: PortNo(1), closed: 1 << 3 }));
+    s.effects.clear();
+    s.now += Pause::lasts(10, BitRate::from_gbps(10));
+    s.run(|pfc, node, fx| pfc.on_timer(node, fx));
+    assert_eq!(s.effects, [Effect::Gate { port: PortNo(1), closed: 0 }]);
+    s.gets(1, pause(3, 10));
+    s.gets(1, pause(3, 0));
+    assert_eq!(s.effects.last(), Some(&Effect::Gate { port: PortNo(1), closed: 0 }));
+    assert_eq!(s.pfc.counts().frames_received, 3);
+}
+
+/// Two full frames, the PFC frame, there and back, and the packet that was too much: at 10 Gb/s and 2 us.
+#[test]
+fn the_headroom_is_what_a_link_can_deliver() {
+    let port = &site(&["h0"]).ports[0];
+    let wire = 2 * 1_538 + 84;
+    assert_eq!(needed(&params(0), port, 64), 1_518 + wire + 2_500);
+    let slow = PfcParams { response: Span::from_us(4), max_frame: Bytes(9_018), ..params(0) };
+    assert_eq!(needed(&slow, port, 64), 9_018 + 2 * 9_038 + 84 + 7_500);
+}
+
+/// A frame states every class whose state the neighbour is to know: one enable vector, one time each. Source: IEEE 802.1Q §36.1.3.3.
+#[test]
+fn one_frame_states_all_classes() {
+    let mut s = Switch::new(&PfcParams { classes: vec![3, 4], ..params(3_000) });
+    (0..6).for_each(|id| assert_eq!(s.packet(id, 0, 3), Verdict::Pass));
+    (6..12).for_each(|id| assert_eq!(s.packet(id, 0, 4), Verdict::Pass));
+    let mut both = pause(3, 100);
+    both.0[4] = Some(100);
+    assert_eq!(s.sent, [(PortNo(0), pause(3, 100)), (PortNo(0), both)], "the second says the first again");
+    (0..6).for_each(|id| s.leaves(id));
+    let mut one = pause(3, 0);
+    one.0[4] = Some(100);
+    assert_eq!(s.sent.last(), Some(&(PortNo(0), one)), "XON of one, and a refresh of the other");
+}
+
+/// XOFF says behind which port most of what came in waits.
+#[test]
+fn what_a_neighbour_is_asked_for() {
+    let mut s = Switch::new(&params(3_000));
+    (0..2).for_each(|id| assert_eq!(s.packet_for(id, 0, 3, 1), Verdict::Pass));
+    (2..5).for_each(|id| assert_eq!(s.packet_for(id, 0, 3, 2), Verdict::Pass));
+    assert!(!s.effects.iter().any(|effect| matches!(effect, Effect::Asks { .. })));
+    s.packet_for(5, 0, 3, 1);
+    let asks = |behind| Effect::Asks { port: PortNo(0), class: 3, behind: Some(PortNo(behind)), held_up: false };
+    assert!(s.effects.contains(&asks(1)), "3 kB wait for either: the first of them");
+    s.leaves(0);
+    s.leaves(1);
+    s.leaves(5);
+    s.effects.clear();
+    (6..9).for_each(|id| assert_eq!(s.packet_for(id, 0, 3, 1 + id as u16 % 2), Verdict::Pass));
+    assert!(s.effects.contains(&asks(2)), "{:?}", s.effects);
+}
+
+/// A port is held up from its pause on until its queue is empty again: until then its pause is why others are asked.
+#[test]
+fn a_port_is_held_up_until_its_queue_is_empty() {
+    let mut s = Switch::new(&params(3_000));
+    let asked = |s: &mut Switch, ids: std::ops::Range<PacketId>| {
+        s.effects.clear();
+        ids.for_each(|id| assert_eq!(s.packet(id, 0, 3), Verdict::Pass));
+        let held = |effect: &Effect| if let Effect::Asks { held_up, .. } = effect { Some(*held_up) } else { None };
+        s.effects.iter().find_map(held)
+    };
+    s.gets(2, pause(3, u16::MAX));
+    assert_eq!(asked(&mut s, 0..6), Some(true), "paused");
+    s.gets(2, pause(3, 0));
+    (0..5).for_each(|id| s.leaves(id));
+    assert_eq!(asked(&mut s, 6..11), Some(true), "a packet of then still waits");
+    (5..11).for_each(|id| s.leaves(id));
+    assert_eq!(asked(&mut s, 11..17), Some(false), "all of that has left");
+}
+
+/// With a pool of their own, other classes take nothing of the lossless ones' and the other way round.
+#[test]
+fn pools_apart() {
+    let lossy = LossyPool { memory: Bytes(20_000), alpha: 1.0 };
+    let mut s = Switch::new(&PfcParams { lossy: Some(lossy), reserved: Bytes(0), ..params(3_000) });
+    let pool = 200_000 - 3 * 3_000 - 20_000;
+    assert_eq!((s.pfc.memory.in_use().0, s.pfc.memory.threshold()), (pool, Bytes(5_000)));
+    let taken = (0..20).filter(|id| s.packet(*id, 0, 1) == Verdict::Pass).count();
+    assert_eq!((taken, s.pfc.memory.lossy_in_use(), s.pfc.memory.in_use()), (10, 10_000, (pool, 0, 10_000)), "half is free then");
+    (20..25).for_each(|id| assert_eq!(s.packet(id, 0, 3), Verdict::Pass));
+    assert_eq!((s.sent.len(), s.pfc.memory.in_use().1, s.pfc.memory.lossy_in_use()), (1, 5_000, 10_000));
+}
+
+fn watched(action: StormAction) -> Switch {
+    let watchdog = Watchdog { detection: Span::from_us(100), restoration: Span::from_us(50), action };
+    Switch::new(&PfcParams { watchdog: Some(watchdog), quanta: 65_535, ..params(3_000) })
+}
+
+/// A class that is paused while a packet waits, without a break for the detection time, is dropped: what waits, and what comes. When
+/// the class has not been paused for the restoration time, it is as before.
+#[test]
+fn the_watchdog_drops_a_class_that_stays_paused() {
+    let mut s = watched(StormAction::Drop);
+    s.gets(2, pause(3, u16::MAX));
+    s.after(Span::from_us(40));
+    assert_eq!(s.packet(0, 0, 3), Verdict::Pass);
+    assert!(s.effects.contains(&Effect::Timer(s.now + Span::from_us(100))), "since something waits");
+    s.after(Span::from_us(99));
+    assert_eq!((s.pfc.counts().storms, s.packet(1, 1, 3)), (0, Verdict::Pass));
+    s.effects.clear();
+    s.after(Span::from_us(1));
+    let (port, classes, reason) = (PortNo(2), 1 << 3, DropReason::WATCHDOG);
+    assert_eq!(s.effects[..2], [Effect::Flush { port, classes, reason }, Effect::Gate { port, closed: 0 }]);
+    [0, 1].into_iter().for_each(|id| s.is_dropped(id));
+    assert_eq!((s.packet(2, 0, 3), s.packet(3, 0, 1)), (Verdict::Drop(DropReason::WATCHDOG), Verdict::Pass));
+    s.is_dropped(2);
+    s.after(Span::from_us(30));
+    s.gets(2, pause(3, 0));
+    s.after(Span::from_us(49));
+    assert_eq!((s.pfc.counts().storms_over, s.packet(4, 0, 3)), (0, Verdict::Drop(DropReason::WATCHDOG)));
+    s.after(Span::from_us(1));
+    assert_eq!((s.pfc.counts().storms_over, s.packet(5, 0, 3)), (1, Verdict::Pass));
+    s.gets(2, pause(3, 10));
+    assert_eq!(s.effects.last(), Some(&Effect::Timer(s.now + Span::from_us(100))), "paused again, and watched again");
+    let counts = s.pfc.counts();
+    assert_eq!((counts.storms, counts.dropped_watchdog, counts.dropped_lossless), (1, 3, 0));
+}
+
+/// A pause that ends in between begins anew, and one that keeps nothing waiting is no storm.
+#[test]
+fn short_pauses_are_no_storm() {
+    let mut s = watched(StormAction::Drop);
+    assert_eq!(s.packet(0, 0, 3), Verdict::Pass);
+    for _ in 0..5 {
+        s.gets(2, pause(3, u16::MAX));
+        s.after(Span::from_us(90));
+        s.gets(2, pause(3, 0));
+        s.after(Span::from_us(5));
+    }
+    s.leaves(0);
+    s.gets(2, pause(3, u16::MAX));
+    s.after(Span::from_us(500));
+    assert_eq!(s.pfc.counts().storms, 0);
+}
+
+/// The other action: pauses are ignored, nothing is dropped.
+#[test]
+fn the_watchdog_may_send_what_stays_paused() {
+    let mut s = watched(StormAction::Forward);
+    assert_eq!(s.packet(0, 0, 3), Verdict::Pass);
+    s.gets(2, pause(3, u16::MAX));
+    s.effects.clear();
+    s.after(Span::from_us(100));
+    assert_eq!(s.effects[0], Effect::Gate { port: PortNo(2), closed: 0 });
+    assert_eq!(s.packet(1, 0, 3), Verdict::Pass);
+    s.gets(2, pause(3, u16::MAX));
+    assert!(!s.effects.iter().any(|effect| matches!(effect, Effect::Gate { closed: 8, .. })));
+    assert_eq!((s.pfc.counts().storms, s.pfc.counts().dropped_watchdog), (1, 0));
+}

@@ -1,0 +1,128 @@
+"""docs/lossless.md: its numbers recomputed, its examples run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import fanin
+from fanin.cli import app
+
+PAGE = (Path(__file__).parents[2] / "docs" / "lossless.md").read_text(encoding="utf-8")
+pytestmark = pytest.mark.native
+
+
+def rows(head: str) -> list[list[str]]:
+    """The cells of the table whose head begins so."""
+    table = re.search(rf"^\| {re.escape(head)}.*\n\|[-|]+\n((?:\|.*\n)+)", PAGE, re.M)
+    assert table, head
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table[1].splitlines()]
+
+
+def number(text: str) -> float:
+    found = re.match(r"[\d,.]+", text)
+    assert found, text
+    return float(found[0].replace(",", ""))
+
+
+def star(hosts: int, rate: str, delay_ns: float, pfc: dict[str, Any], traffic: list[dict[str, Any]]) -> fanin.Scenario:
+    return fanin.Scenario(
+        {
+            "topology": {"kind": "single_switch", "hosts": hosts, "link": {"rate": rate, "delay": f"{delay_ns:g}ns"}},
+            "switch": {"buffer": "unlimited", "latency": pfc.pop("latency", "0ps"), "mechanisms": {"pfc": {"classes": [0], **pfc}}},
+            "telemetry": {"sample": "off"},
+            "traffic": traffic,
+        }
+    )
+
+
+def cbr(src: int, dst: int, rate: str, size: str) -> dict[str, Any]:
+    flow = {"kind": "cbr", "src": f"h{src}", "dst": f"h{dst}", "rate": rate, "counts": "wire", "packet": "1472B", "size": size}
+    return {**flow, "name": f"h{src}"}
+
+
+def test_headroom_is_what_the_doctor_computes() -> None:
+    table = rows("rate | cable")
+    assert len(table) == 8
+    for rate, cable, frame, response, headroom in table:
+        metres = number(cable) * (1000 if "km" in cable else 1)
+        full, gbps, wait = int(number(frame)), number(rate), number(response)
+        pfc = {"headroom": "1B", "memory": "4GB", "max_frame": f"{full}B", "response": f"{wait:g}us"}
+        traffic = [cbr(0, 1, "1Gbps", "1MB")]
+        said = [str(w) for w in star(2, f"{gbps:g}Gbps", 5 * metres, pfc, traffic).check().warnings if "after XOFF" in str(w)]
+        (found,) = re.findall(r"is up to (\d+) B", said[0])
+        by_hand = full + 2 * (full + 20) + 84 + gbps / 8 * (2 * metres * 5 + wait * 1000)
+        assert int(found) == int(number(headroom)) == round(by_hand), (rate, cable)
+
+
+def test_pools_and_thresholds() -> None:
+    one, eight = (int(number(text)) for text in re.findall(r"take ([\d,]+) B with one lossless class and ([\d,]+) B", PAGE)[0])
+    assert (one, eight) == (32 * 17_178, 8 * 32 * 17_178)
+    (pool,) = (int(number(text)) for text in re.findall(r"([\d,]+) B are left with one class", PAGE))
+    assert pool == 12_000_000 - one
+    table = rows("congested inputs")
+    for inputs, each, until in table:
+        n = int(inputs)
+        assert int(number(each)) == int(pool / 8 / (1 + n / 8))
+        assert number(until) == pytest.approx(number(each) / (12.5 * (n - 1) / n) / 1000, abs=0.05)
+
+
+def test_the_first_pause_of_eight_inputs_comes_when_the_page_says(tmp_path: Path) -> None:
+    """Frames of 1518 B take 1538 B of wire time, so the memory fills by 1.3 % slower than the wire."""
+    traffic = [cbr(src, 31, "100Gbps", "1MB") for src in range(8)]
+    result = fanin.run(star(32, "100Gbps", 500, {"memory": "12MB"}, traffic), tmp_path / "out", progress=False)
+    until = next(number(row[2]) for row in rows("congested inputs") if row[0] == "8")
+    first = result.pauses["asked_ps"].min()
+    assert first == pytest.approx(until * 1e6 * 1538 / 1518, rel=0.02)
+    assert result.summary["drops"] == 0
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_low_xon_leaves_the_line_idle(tmp_path: Path, place: int) -> None:
+    gap, idle = rows("XOFF − xon_gap")[place]
+    xon = int(number(gap))
+    xoff = {"kind": "static", "bytes": f"{xon + 3_000}B"}
+    pfc = {"memory": "1MB", "xoff": xoff, "xon_gap": "3KB", "latency": "300ns"}
+    size = 1_472_000
+    result = fanin.run(
+        star(3, "10Gbps", 1_000, pfc, [cbr(src, 2, "10Gbps", f"{size}B") for src in (0, 1)]), tmp_path / "out", progress=False
+    )
+    busy = 2 * size / 1472 * 1538 * 800
+    path = 2 * 1_000_000 + 300_000 + 1538 * 800
+    took = int(max(result.flows["finish_ps"])) - path
+    share = 100 * (1 - busy / took)
+    assert result.summary["drops"] == 0
+    assert f"{share:.2f} %" == idle, f"{share:.3f}"
+
+
+@pytest.fixture(scope="module")
+def spreading(tmp_path_factory: pytest.TempPathFactory) -> fanin.Result:
+    folder = tmp_path_factory.mktemp("lossless")
+    toml = next(block for block in re.findall(r"```toml\n(.*?)```", PAGE, re.S) if "spreading" in block)
+    (folder / "spreading.toml").write_text(toml, encoding="utf-8")
+    return fanin.run(fanin.Scenario.from_file(folder / "spreading.toml"), folder / "out", progress=False)
+
+
+def test_the_pages_example_is_what_the_commands_print(spreading: fanin.Result) -> None:
+    (block,) = re.findall(r"```console\n(.*?)```", PAGE, re.S)
+    shown = dict(re.findall(r"^\$ fanin (.*)\n((?:(?!\$ ).*\n)*)", block, re.M))
+    assert len(shown) == 3
+    for command, expected in shown.items():
+        if command.startswith("run"):
+            continue
+        arguments = [str(spreading.path) if word == "out/spreading" else word for word in command.split()]
+        printed = CliRunner().invoke(app, arguments)
+        assert printed.exit_code == 0, printed.output
+        assert [line.rstrip() for line in printed.stdout.rstrip().splitlines()] == expected.rstrip().splitlines()
+
+
+def test_the_example_has_what_the_page_says_of_it(spreading: fanin.Result) -> None:
+    tree = spreading.pause_tree()
+    assert tree.document["root"] == "leaf1->h4" and tree.document["depth"] >= 2
+    victims = dict(tree.victims.select("flow", "dst").iter_rows())
+    assert victims == {4: "h5"}
+    assert spreading.summary["drops"] == 0

@@ -378,3 +378,6 @@ fn connect(ops: &[Op], ranks: u32, iterations: u32) -> (Vec<Vec<plan::Part>>, Ve
     }
     (parts, conns)
 }
+
+#[cfg(test)]
+mod tests;

@@ -38,9 +38,9 @@ pub(super) enum Shape {
 
 /// A lane tells the connections between the same two ranks apart.
 pub(super) type Lane = u32;
-const LANES: u32 = 8;
-const UP: u32 = 1;
-const DOWN: u32 = 2;
+pub(super) const LANES: u32 = 8;
+pub(super) const UP: u32 = 1;
+pub(super) const DOWN: u32 = 2;
 
 /// Firing f takes message f of each of `ins`, and sends message f + `initial` on each of `outs`, as long as there is one. The
 /// first `initial` messages are sent at once.

@@ -88,8 +88,8 @@ pub struct Write {
     pub bytes: u64,
     /// Nothing is written after this.
     pub last: bool,
-    /// Whether the application wants to know when all written so far is acknowledged.
-    pub tells: bool,
+    /// The application wants to know when so many bytes of the connection are acknowledged: all written so far.
+    pub tells: Option<u64>,
 }
 
 /// One `collective` entry.
@@ -376,8 +376,8 @@ impl Job {
         let out = &mut self.outs[conn];
         (out.written, out.sent) = (out.written + bytes, out.sent + 1);
         out.awaits = tells.then_some(out.written);
-        let last = out.written == self.conns[conn].total;
-        self.writes.push_back(Write { entry: 0, index: conn as u64, bytes, last, tells });
+        let write = Write { entry: 0, index: conn as u64, bytes, last: out.written == self.conns[conn].total, tells: out.awaits };
+        self.writes.push_back(write);
     }
 
     /// Operations that a rank has done: the next one follows, or the next iteration.

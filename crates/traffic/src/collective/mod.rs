@@ -35,7 +35,7 @@ names! {
 names! {
     /// How an all-reduce goes.
     pub enum AllReduceAlgorithm {
-        /// Reduce-scatter, then all-gather around a ring: 2(n − 1) steps of 1/n of the bytes. Source: RING-ALLREDUCE.
+        /// Reduce-scatter, then all-gather around a ring: 2(n − 1) steps of 1/n of the bytes. Source: PATARASUK §3.
         "ring" => Ring,
         /// Up an in-order binary tree to its root, and down again; all bytes cross each edge twice.
         "tree" => Tree,
@@ -193,7 +193,7 @@ impl Operation {
     fn shape(&self, n: u32) -> (&'static str, Shape, u32) {
         match self {
             Operation::AllReduce(o) => match o.algorithm {
-                AllReduceAlgorithm::Ring => ("ring", Shape::Ring { steps: 2 * (n - 1), first: 0 }, 0),
+                AllReduceAlgorithm::Ring => ("ring", Shape::Ring { steps: (n - 1).saturating_mul(2), first: 0 }, 0),
                 AllReduceAlgorithm::Tree => ("tree", Shape::Tree, 1),
                 AllReduceAlgorithm::DoubleTree => ("double_tree", Shape::Tree, 2),
             },
@@ -206,10 +206,11 @@ impl Operation {
         }
     }
 
-    /// Checks it for so many ranks and makes it.
-    fn build(&self, build: &mut Build, key: &str, ranks: u32) -> Option<Op> {
+    /// Checks it for so many ranks and makes it. Where they could not be read, it is checked for as many as it asks for itself.
+    fn build(&self, build: &mut Build, key: &str, found: Option<u32>) -> Option<Op> {
         let c = self.common();
         let before = build.cx.count();
+        let ranks = found.unwrap_or_else(|| c.group.unwrap_or(2).saturating_mul(c.stride));
         let (group, stride) = (c.group.unwrap_or(ranks), c.stride);
         let span = u64::from(group) * u64::from(stride);
         if group > ranks {
@@ -249,7 +250,7 @@ impl Operation {
             let message = "makes too many messages of a step";
             build.error(&format!("{key}.message"), self.message().map(|m| m.to_string()), message, Some("larger messages"));
         }
-        (build.cx.count() == before).then(|| Op {
+        (found.is_some() && build.cx.count() == before).then(|| Op {
             collective: self.kind(),
             algorithm,
             shape,
@@ -272,14 +273,12 @@ impl Job {
         if params.operations.is_empty() {
             build.error("operations", None, "is empty", Some("at least one operation"));
         }
-        // Without ranks the operations are checked for as many as they ask for themselves.
-        let largest = |operation: &Operation| operation.common().group.unwrap_or(2).saturating_mul(operation.common().stride);
-        let number = |operation| ranks.as_ref().map_or_else(|| largest(operation), |ranks| ranks.len() as u32);
+        let number = ranks.as_ref().map(|ranks| ranks.len() as u32);
         let ops: Vec<Option<Op>> = params
             .operations
             .iter()
             .enumerate()
-            .map(|(i, operation)| operation.build(build, &format!("operations[{i}]"), number(operation)))
+            .map(|(i, operation)| operation.build(build, &format!("operations[{i}]"), number))
             .collect();
         let ops: Vec<Op> = ops.into_iter().collect::<Option<_>>()?;
         let ranks = ranks.filter(|_| !ops.is_empty())?;

@@ -6,10 +6,13 @@ import json
 import re
 from pathlib import Path
 
-import fanin
 import polars as pl
 import pytest
+
+import fanin
 from fanin import overview, report
+
+pytestmark = pytest.mark.native
 
 MSS = 1460
 SCENARIO = {
@@ -44,7 +47,7 @@ EXCHANGE = 2 * D + 2_000_000
 
 @pytest.fixture(scope="module")
 def job(tmp_path_factory: pytest.TempPathFactory) -> fanin.Result:
-    return fanin.run(fanin.Scenario.from_dict(SCENARIO), tmp_path_factory.mktemp("job") / "out")
+    return fanin.run(fanin.Scenario(SCENARIO), tmp_path_factory.mktemp("job") / "out")
 
 
 def test_the_table_has_each_operation_of_each_group_and_iteration(job: fanin.Result) -> None:
@@ -99,7 +102,7 @@ def test_the_page_and_the_overview_show_the_job(job: fanin.Result) -> None:
 
 def test_results_without_jobs_have_no_section(tmp_path: Path) -> None:
     scenario = SCENARIO | {"traffic": [{"kind": "permutation", "size": "10KB"}], "telemetry": {"sample": "100us"}}
-    result = fanin.run(fanin.Scenario.from_dict(scenario), tmp_path / "out")
+    result = fanin.run(fanin.Scenario(scenario), tmp_path / "out")
     assert result.summary["collectives"] == []
     assert 'id="jobs"' not in report.render(result)
     assert not (result.path / "collectives.parquet").exists()

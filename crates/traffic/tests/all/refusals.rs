@@ -77,10 +77,6 @@ fn jobs_that_no_ranks_can_do_are_refused() {
         "operations[0].concurrent: 7 has no effect: a rank has 7 peers; accepted: fewer than that, or absent: all at once",
     );
     assert_problem(
-        &job("operations = [{ kind = \"all_to_all\", size = \"1MB\", algorithm = \"ring\" }]"),
-        "traffic[0].operations[0]: \"algorithm\" is not a known key",
-    );
-    assert_problem(
         &job("iterations = 10000000\noperations = [{ kind = \"all_gather\", size = \"1000TB\" }]"),
         "traffic[0].iterations: 10000000 make connections of",
     );

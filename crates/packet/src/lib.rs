@@ -10,6 +10,7 @@ pub mod address;
 mod control;
 mod framing;
 mod ip;
+mod roce;
 mod shim;
 mod signal;
 mod tcp;
@@ -17,6 +18,7 @@ mod tcp;
 pub use control::{Control, CONTROL_BODY};
 pub use framing::Framing;
 pub use ip::IpVersion;
+pub use roce::{RoceHeader, RoceOp, Syndrome};
 pub use shim::{Extra, Shim, SHIM_BODY};
 pub use signal::{Lost, Part, Reference, Signal, Signals};
 pub use tcp::{Nack, SackBlock, Segment, SegmentMut, SynOptions, TcpFlags, TcpHeader, Timestamps, NACK_OPTION_BYTES};
@@ -153,6 +155,7 @@ pub struct UdpHeader {
 pub enum Header {
     Tcp(TcpHeader),
     Udp(UdpHeader),
+    Roce(RoceHeader),
     /// A message of a switch, to a host or to another switch.
     Control(Control),
 }
@@ -170,7 +173,7 @@ impl Header {
     #[inline(always)]
     pub fn kind(&self) -> Kind {
         match self {
-            Header::Tcp(_) => Kind::Reliable,
+            Header::Tcp(_) | Header::Roce(_) => Kind::Reliable,
             Header::Udp(_) => Kind::Datagram,
             Header::Control(_) => Kind::Control,
         }
@@ -181,6 +184,7 @@ impl Header {
     pub fn bytes(&self) -> u16 {
         match self {
             Header::Tcp(tcp) => tcp.bytes(),
+            Header::Roce(roce) => roce.bytes(),
             Header::Udp(_) => 8, // Source: RFC 768.
             Header::Control(_) => 0,
         }
@@ -210,11 +214,21 @@ impl Header {
         }
     }
 
+    /// The class that it travels in, where its flow's is not meant.
+    #[inline(always)]
+    pub fn class(&self) -> Option<u8> {
+        match self {
+            Header::Roce(roce) => roce.class,
+            _ => None,
+        }
+    }
+
     /// The number that tables of packets show: sequence number, or number of the datagram.
     pub fn number(&self) -> u32 {
         match self {
             Header::Tcp(tcp) => tcp.seq,
             Header::Udp(udp) => udp.number,
+            Header::Roce(roce) => roce.psn,
             Header::Control(_) => 0,
         }
     }
@@ -223,16 +237,17 @@ impl Header {
     pub fn place(&self) -> Option<u32> {
         match self {
             Header::Tcp(tcp) => Some(tcp.seq),
+            Header::Roce(roce) => roce.op.is_data().then_some(roce.place),
             Header::Udp(_) | Header::Control(_) => None,
         }
     }
 
-    /// How a switch that drops the packet may name it to its sender; `None` where there is nothing to send again: datagrams,
-    /// resets, control frames. `payload`: as in the envelope.
+    /// How a switch that drops the packet may name it to its sender; `None` where there is nothing to send again (datagrams,
+    /// resets, control frames), or nobody who would act on it (RoCEv2). `payload`: as in the envelope.
     pub fn reference(&self, payload: u16) -> Option<Reference> {
         match self {
             Header::Tcp(tcp) => tcp.reference(payload),
-            Header::Udp(_) | Header::Control(_) => None,
+            Header::Udp(_) | Header::Roce(_) | Header::Control(_) => None,
         }
     }
 
@@ -264,6 +279,11 @@ impl Packet {
         let mut p = Packet::default();
         p.segment_mut().set(flags, seq, ack, window, payload);
         p
+    }
+
+    /// A packet of RoCEv2.
+    pub fn of_roce(header: RoceHeader, payload: u16) -> Packet {
+        Packet { envelope: Envelope { payload, ..Envelope::default() }, header: Header::Roce(header) }
     }
 
     /// A datagram.

@@ -176,7 +176,16 @@ fn classes(parts: &Parts, settings: &Settings, (notes, cx): (&mut Vec<String>, &
             });
         }
     }
-    let in_use: BTreeSet<u8> = parts.traffic.iter().map(|(_, entry)| entry.class).collect();
+    for (name, config) in used_transports(parts) {
+        for (key, class) in config.other_classes().into_iter().filter(|(_, class)| usize::from(*class) >= classes) {
+            at_transport(cx, name, |cx| {
+                let accepted = format!("below {classes}, the classes of {} \"{}\"", path(entry, "scheduling"), most.kind());
+                cx.error_at(key, &class, "is a class that the switches do not have", &accepted);
+            });
+        }
+    }
+    let others = used_transports(parts).into_iter().flat_map(|(_, config)| config.other_classes());
+    let in_use: BTreeSet<u8> = parts.traffic.iter().map(|(_, entry)| entry.class).chain(others.map(|(_, class)| class)).collect();
     let highest = in_use.last().copied().unwrap_or_default();
     if (fewest.classes()..classes).contains(&usize::from(highest)) {
         notes.push(format!(

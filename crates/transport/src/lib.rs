@@ -13,6 +13,7 @@ mod notified;
 mod reassembly;
 mod registry;
 mod report;
+pub mod roce;
 mod rtt;
 mod scoreboard;
 mod segments;
@@ -30,7 +31,8 @@ pub use config::{
 pub use endpoint::{Connection, Phase, Role, TcpEndpoint, TcpState};
 pub use registry::{Endpoint, TransportConfig};
 pub use report::{AbortReason, Event, RackCounts, Stats};
+pub use roce::{Roce, RoceEndpoint};
 pub use signals::{NotificationCounts, SignalCounts, SignalLog, TrimmingCounts};
 pub use snapshot::{SenderState, Timer, TIMERS};
-pub use transport::{CheckSite, Kinds, LossTimer, Refused, Shape, Transport, TransportParams};
+pub use transport::{CheckSite, Kinds, LossTimer, Place, Refused, Shape, Transport, TransportParams};
 pub use udp::UdpEndpoint;

@@ -3,9 +3,10 @@
 use crate::config::Tcp;
 use crate::endpoint::TcpEndpoint;
 use crate::report::{Event, Stats};
+use crate::roce::{Roce, RoceEndpoint};
 use crate::signals::SignalCounts;
 use crate::snapshot::SenderState;
-use crate::transport::{CheckSite, Kinds, LossTimer, Refused, Shape, Transport, TransportParams};
+use crate::transport::{CheckSite, Kinds, LossTimer, Place, Refused, Shape, Transport, TransportParams};
 use crate::udp::UdpEndpoint;
 use fanin_packet::{Envelope, Header, IpVersion, Signal, Signals};
 use fanin_params::Cx;
@@ -57,6 +58,12 @@ macro_rules! transports {
             fn needs_marks(&self) -> Option<&'static str> {
                 match self { $( Self::$variant(p) => p.needs_marks(), )* }
             }
+            fn wants_lossless(&self) -> Option<&'static str> {
+                match self { $( Self::$variant(p) => p.wants_lossless(), )* }
+            }
+            fn other_classes(&self) -> Vec<(&'static str, u8)> {
+                match self { $( Self::$variant(p) => p.other_classes(), )* }
+            }
             fn acts_on(&self) -> Signals {
                 match self { $( Self::$variant(p) => p.acts_on(), )* }
             }
@@ -93,9 +100,9 @@ macro_rules! transports {
 
         impl Endpoint {
             /// Both ends of a flow, initiator first.
-            pub fn pair(cfg: &TransportConfig, ip: IpVersion, now: Time, draws: &mut Stream) -> [Endpoint; 2] {
+            pub fn pair(cfg: &TransportConfig, place: &Place, now: Time, draws: &mut Stream) -> [Endpoint; 2] {
                 match cfg { $(
-                    TransportConfig::$variant(p) => <$endpoint>::pair(p, ip, now, draws).map(Endpoint::$variant),
+                    TransportConfig::$variant(p) => <$endpoint>::pair(p, place, now, draws).map(Endpoint::$variant),
                 )* }
             }
         }
@@ -105,6 +112,8 @@ macro_rules! transports {
 transports! {
     /// TCP.
     "tcp" => Tcp(Tcp, TcpEndpoint),
+    /// RoCEv2.
+    "roce" => Roce(Roce, RoceEndpoint),
 }
 
 impl Default for TransportConfig {
@@ -130,6 +139,11 @@ impl Endpoint {
     #[inline(always)]
     pub fn close(&mut self, cfg: &TransportConfig, now: Time) {
         dispatch!(self, cfg, |e, c| e.close(c, now), |_udp| ())
+    }
+
+    /// See [`Transport::arrived_at`].
+    pub fn arrived_at(&mut self, at: Time) {
+        dispatch!(self, |e| e.arrived_at(at), |_udp| ())
     }
 
     /// See [`Transport::on_packet`].

@@ -3,9 +3,9 @@
 use crate::report::{Event, Stats};
 use crate::signals::{SignalCounts, SignalLog};
 use crate::snapshot::SenderState;
-use fanin_packet::{Envelope, Header, IpVersion, Signal, Signals};
+use fanin_packet::{Envelope, Framing, Header, IpVersion, Signal, Signals};
 use fanin_params::Cx;
-use fanin_units::{Bytes, Span, Stream, Time};
+use fanin_units::{BitRate, Bytes, Span, Stream, Time};
 
 /// Kinds of packets that a poll may give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +38,25 @@ pub struct Shape {
     pub payload: u64,
     /// Transport header of a data packet, and of its acknowledgment \[bytes\].
     pub header: u16,
+    /// Bytes that the header of the first data packet is longer.
+    pub first: u16,
     /// Transport header of the packets that open a connection, one in each direction \[bytes\]; `None` without a handshake.
     pub opening: Option<u16>,
+}
+
+/// Where a flow runs: what a transport may know of it before it sends.
+#[derive(Clone, Copy, Debug)]
+pub struct Place {
+    /// Of the hosts, with room for stamps.
+    pub framing: Framing,
+    /// Of the NICs, the initiator's first.
+    pub rates: [BitRate; 2],
+    /// Round trip of a full packet and one without payload on an idle network.
+    pub base_rtt: Span,
+    /// Switches on the way.
+    pub hops: u32,
+    /// What every packet waits in its receiver, which is a part of the way's delay.
+    pub processing: Span,
 }
 
 /// A data packet that a host's queue did not accept.
@@ -61,13 +78,16 @@ pub trait Transport: Sized {
     type Params: TransportParams;
 
     /// Both ends of a flow, initiator first. `draws`: the flow's own random stream.
-    fn pair(cfg: &Self::Params, ip: IpVersion, now: Time, draws: &mut Stream) -> [Self; 2];
+    fn pair(cfg: &Self::Params, place: &Place, now: Time, draws: &mut Stream) -> [Self; 2];
 
     /// The application writes `bytes`.
     fn write(&mut self, cfg: &Self::Params, now: Time, bytes: u64);
 
     /// The application writes nothing more.
     fn close(&mut self, cfg: &Self::Params, now: Time);
+
+    /// The packet that comes next reached the host at a time before: it has waited between NIC and transport.
+    fn arrived_at(&mut self, _at: Time) {}
 
     /// A packet of the other end has arrived, perhaps trimmed.
     fn on_packet(&mut self, cfg: &Self::Params, now: Time, envelope: &Envelope, header: &Header);
@@ -208,6 +228,16 @@ pub trait TransportParams {
     /// Whether it works by marks, so that a drop in their place is a mistake: its name.
     fn needs_marks(&self) -> Option<&'static str> {
         None
+    }
+
+    /// What to write where it is in a class that drops packets, which it takes badly; `None`: it repairs losses.
+    fn wants_lossless(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Classes of packets that do not travel in their flow's, each with its key.
+    fn other_classes(&self) -> Vec<(&'static str, u8)> {
+        Vec::new()
     }
 
     /// The signals that it acts on.

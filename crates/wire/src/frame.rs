@@ -1,6 +1,6 @@
 //! The bytes of a simulated packet.
 
-use crate::address;
+use crate::{address, roce};
 use etherparse::{
     ether_type, ip_number, EtherType, Ethernet2Header, IpDscp, IpEcn, IpNumber, Ipv4Header, Ipv6FlowLabel, Ipv6Header,
     SingleVlanHeader, TcpHeader, UdpHeader, VlanId, VlanPcp,
@@ -86,7 +86,9 @@ impl Framer {
                 Ip::V6(header)
             }
         };
-        match p.header {
+        let ip_at = usize::from(self.header());
+        match &p.header {
+            Header::Roce(header) => roce::append(envelope, header, bytes, ip_at),
             Header::Tcp(_) => bytes.extend_from_slice(&tcp(p.segment(), &ip).to_bytes()),
             Header::Udp(_) | Header::Control(_) => bytes.extend_from_slice(&udp(p, &ip).to_bytes()),
         }
@@ -149,7 +151,7 @@ fn ipv4(p: &Packet, transport: u16) -> Ipv4Header {
         // RFC 6864 §4.1: of a datagram that is not fragmented it means nothing.
         identification: match p.header {
             Header::Udp(udp) => udp.number as u16,
-            Header::Tcp(_) | Header::Control(_) => 0,
+            Header::Tcp(_) | Header::Roce(_) | Header::Control(_) => 0,
         },
         dont_fragment: true,
         time_to_live: envelope.ttl,
@@ -179,7 +181,7 @@ fn ipv6(p: &Packet, transport: u16) -> Ipv6Header {
 fn ip_number(header: &Header) -> IpNumber {
     match header {
         Header::Tcp(_) => ip_number::TCP,
-        Header::Udp(_) | Header::Control(_) => ip_number::UDP,
+        Header::Udp(_) | Header::Roce(_) | Header::Control(_) => ip_number::UDP,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::cooked::Cooked;
 use crate::options::TcpOptions;
-use crate::{notification, shim};
+use crate::{notification, roce, shim};
 use etherparse::{EtherType, LaxLinkExtSlice, LaxNetSlice, LaxSlicedPacket};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -65,7 +65,8 @@ pub struct Headers {
     pub id: u16,
     /// Whether it is a part of a datagram.
     pub fragment: bool,
-    /// Bytes that follow the transport's header, by the lengths that the headers give; of other protocols, that follow IP's.
+    /// Bytes that follow the transport's header, by the lengths that the headers give; of other protocols, that follow IP's. Of RoCEv2
+    /// what messages carry: nothing in acknowledgments and notifications.
     pub payload: u32,
     pub tcp: Option<Tcp>,
     /// Where the IP datagram ends in the frame; beyond the frame's end where it was cut, or a switch has trimmed it.
@@ -251,7 +252,14 @@ impl Headers {
                 self.tcp = Some(Tcp { seq, ack, flags: *flags, window });
             }
         }
-        self.payload = u32::try_from(length.saturating_sub(header)).unwrap_or(u32::MAX);
+        let mut behind = 0;
+        if self.protocol == 17 && self.ports.is_some_and(|(_, to)| to == roce::PORT) {
+            let inner = bytes.get(header..).and_then(|inner| roce::overhead(inner, length.saturating_sub(header)));
+            if let Some((own, more)) = inner {
+                (header, behind) = (header + own, more);
+            }
+        }
+        self.payload = u32::try_from(length.saturating_sub(header + behind)).unwrap_or(u32::MAX);
         header
     }
 }

@@ -10,6 +10,7 @@ mod frame;
 mod headers;
 pub mod notification;
 mod options;
+mod roce;
 pub mod shim;
 mod trailer;
 mod write;

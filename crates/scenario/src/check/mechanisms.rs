@@ -2,7 +2,7 @@
 
 use super::settings::{at_setting, Settings};
 use super::transport::warn;
-use super::{at_transport, used_transports, Network};
+use super::{at_transport, transport_of, used_transports, Network};
 use crate::doc::Parts;
 use crate::sections::Nic;
 use fanin_packet::Signals;
@@ -30,7 +30,9 @@ pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network
     let first = network.and_then(|network| network.switches().next()).map_or(0, NodeId::index);
     let names = network.map(Network::node_names).unwrap_or_default();
     let nodes: Vec<(&str, bool)> = names.into_iter().enumerate().map(|(i, name)| (name, i >= first)).collect();
-    let classes: BTreeSet<u8> = parts.traffic.iter().map(|(_, entry)| entry.class).collect();
+    let others = used.iter().flat_map(|(_, config)| config.other_classes());
+    let classes: BTreeSet<u8> =
+        parts.traffic.iter().map(|(_, entry)| entry.class).chain(others.map(|(_, class)| class)).collect();
     let classes: Vec<u8> = classes.into_iter().collect();
     let runs = |node: NodeId| {
         let mechanisms = settings.switch.mechanisms_of(settings.exceptions.switch(node));
@@ -67,6 +69,7 @@ pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network
         at_setting(entry, "mechanisms", cx, |cx| mechanisms.check(&around, cx));
         sent = sent.with(mechanisms.signals());
     }
+    lossy(parts, settings, cx);
     for (name, config) in used {
         for (signal, key) in config.signal_keys() {
             if !config.acts_on().has(*signal) || sent.has(*signal) {
@@ -78,5 +81,27 @@ pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network
                     senders.first().map(|sender| format!("add [switch.mechanisms.{sender}]"));
             });
         }
+    }
+}
+
+/// Warns of transports that take losses badly in classes whose packets may be dropped.
+fn lossy(parts: &Parts, settings: &Settings, cx: &mut Cx) {
+    if settings.unlimited() && settings.mechanisms().iter().all(|(_, mechanisms)| mechanisms.lossless() == 0) {
+        return; // queues without bound drop nothing
+    }
+    let lossless = settings.mechanisms().into_iter().fold(u8::MAX, |all, (_, mechanisms)| all & mechanisms.lossless());
+    for (name, config) in used_transports(parts) {
+        let Some(remedy) = config.wants_lossless() else { continue };
+        let entries = parts.traffic.iter().map(|(_, entry)| entry);
+        let classes: BTreeSet<u8> = entries
+            .filter(|entry| transport_of(parts, entry).is_some_and(|(its, _)| its == name))
+            .map(|entry| entry.class)
+            .collect();
+        let Some(class) = classes.into_iter().find(|class| lossless >> (class & 7) & 1 == 0) else { continue };
+        let keepers: Vec<String> = Mechanisms::that_keep_all().iter().map(|key| format!("switch.mechanisms.{key}")).collect();
+        let message = format!("is in class {class}, which may drop packets: each loss sends all behind it again");
+        at_transport(cx, name, |cx| {
+            cx.warn(None, message, None).suggestion = Some(format!("{} with class {class}, or {remedy}", keepers.join(", ")));
+        });
     }
 }

@@ -16,7 +16,7 @@ use fanin_packet::Side;
 use fanin_switch::five_tuple_hash;
 use fanin_telemetry::{FlowRow, Name};
 use fanin_traffic::{DatagramClock, FlowKind, FlowSpec, Traffic, Write};
-use fanin_transport::{AbortReason, Endpoint, UdpEndpoint};
+use fanin_transport::{AbortReason, Endpoint, Place, UdpEndpoint};
 use fanin_units::{Bytes, HostId, Purpose, Span, Stream, Time};
 
 /// The port that servers listen on.
@@ -46,7 +46,15 @@ impl Hosts {
             back: fabric.path(core, nic(spec.dst), spec.src, hash[data_side.other() as usize]),
         };
         let (ideal, base_rtt) = self.idle_network(core, &spec, &paths);
-        let protocols = self.endpoints(core, &spec);
+        let rate = |host: fanin_units::HostId| core.ports[nic(host) as usize].rate;
+        let place = Place {
+            framing: self.framing,
+            rates: if data_side == Side::Initiator { [spec.src, spec.dst] } else { [spec.dst, spec.src] }.map(rate),
+            base_rtt,
+            hops: paths.there.len().saturating_sub(1) as u32,
+            processing: self.processing,
+        };
+        let protocols = self.endpoints(core, &spec, &place);
         let latency = |side: Side| {
             let path = if side == data_side { &paths.there } else { &paths.back };
             Span::from_ps(crossing(core, path, self.framing.frame(0)))
@@ -141,7 +149,7 @@ impl Hosts {
         self.entry_keys[usize::from(spec.entry)].wrapping_add(spec.index)
     }
 
-    fn endpoints(&self, core: &Core, spec: &FlowSpec) -> [Endpoint; 2] {
+    fn endpoints(&self, core: &Core, spec: &FlowSpec, place: &Place) -> [Endpoint; 2] {
         if let FlowKind::Datagrams(datagrams) = &spec.kind {
             let frame = self.framing.frame(UDP_HEADER + datagrams.packet.get() as u16);
             let nic = self.hosts[spec.src.index()].nic as usize;
@@ -151,17 +159,17 @@ impl Hosts {
         }
         let cfg = &self.transports[usize::from(spec.transport)].1;
         let mut draws = Stream::new(self.seed, Purpose::Transport, self.flow_key(spec));
-        Endpoint::pair(cfg, self.framing.ip, core.now, &mut draws)
+        Endpoint::pair(cfg, place, core.now, &mut draws)
     }
 
     /// Completion time on an idle network, and the round trip of a full packet and what answers it; for datagrams one
     /// without payload.
     fn idle_network(&self, core: &Core, spec: &FlowSpec, paths: &Paths) -> (Span, Span) {
         let (segment, opening) = match &spec.kind {
-            FlowKind::Datagrams(d) => ((d.packet.get(), UDP_HEADER), None),
+            FlowKind::Datagrams(d) => ((d.packet.get(), UDP_HEADER, 0), None),
             FlowKind::Transfer => {
                 let shape = Endpoint::shape(&self.transports[usize::from(spec.transport)].1, self.framing.ip);
-                ((shape.payload, shape.header), shape.opening)
+                ((shape.payload, shape.header, shape.first), shape.opening)
             }
         };
         let ideal = paths.ideal(core, &self.framing, (spec.size, spec.request), segment, opening);

@@ -4,8 +4,8 @@ use crate::core::Core;
 use fanin_packet::Framing;
 use fanin_units::Span;
 
-/// What a flow sends: payload bytes of a full packet and its transport header.
-pub type Segment = (u64, u16);
+/// What a flow sends: payload bytes of a full packet, its transport header, and bytes that the first one is longer.
+pub type Segment = (u64, u16, u16);
 
 /// The paths of a flow's data and of the replies, by link.
 pub struct Paths {
@@ -43,7 +43,7 @@ impl Paths {
     }
 
     /// Time in which a full packet crosses an idle path and one without payload returns on another.
-    pub fn round_trip(&self, core: &Core, framing: &Framing, (mss, header): Segment) -> Span {
+    pub fn round_trip(&self, core: &Core, framing: &Framing, (mss, header, _): Segment) -> Span {
         let [data, ack] = [header + mss as u16, header].map(|bytes| framing.frame(bytes));
         Span::from_ps(crossing(core, &self.there, data).saturating_add(crossing(core, &self.back, ack)))
     }
@@ -53,21 +53,32 @@ impl Paths {
 /// n − 1 full packets and a last one, store and forward at each hop h, no window limit.
 ///
 /// T = Σ delay + max over hops i ≤ j of Σ_{h ≤ i} tx_h(ahead) + Σ_{i ≤ h ≤ j} tx_h(full) + (n − 2)·max_{i ≤ h ≤ j} tx_h(full)
-/// + Σ_{h ≥ j} tx_h(last); a single packet is a last one.
-fn stream(core: &Core, framing: &Framing, path: &[u32], ahead: Option<u16>, size: u64, (mss, header): Segment) -> u64 {
+/// + Σ_{h ≥ j} tx_h(last); a single packet is a last one. A first packet that is longer is ahead of the others.
+fn stream(core: &Core, framing: &Framing, path: &[u32], ahead: Option<u16>, size: u64, (mss, header, more): Segment) -> u64 {
     let links = || path.iter().map(|l| &core.links[*l as usize]);
     let times = |frame: u16| links().map(|l| l.tx(frame)).collect::<Vec<u64>>();
     let packets = size.div_ceil(mss).max(1);
-    let last = times(framing.frame(header + (size.max(1) - (packets - 1) * mss) as u16));
+    let longer = if packets > 1 { 0 } else { more };
+    let last = times(framing.frame(header + longer + (size.max(1) - (packets - 1) * mss) as u16));
     let full = times(framing.frame(header + mss as u16));
     // Departure of the packet before, at its latest, from each hop; then of the full ones; then of the last.
-    let mut before = vec![0; path.len()];
-    let mut left = 0;
-    for (b, time) in before.iter_mut().zip(ahead.map(times).unwrap_or_default()) {
-        left += time;
-        *b = left;
+    let mut before = vec![0_u64; path.len()];
+    let mut fulls = packets - 1;
+    let mut pass = |frame: u16| {
+        let mut left = 0_u64;
+        for (b, time) in before.iter_mut().zip(times(frame)) {
+            left = left.max(*b).saturating_add(time);
+            *b = left;
+        }
+    };
+    if let Some(frame) = ahead {
+        pass(frame);
     }
-    if packets > 1 {
+    if more > 0 && fulls > 0 {
+        pass(framing.frame(header + more + mss as u16));
+        fulls -= 1;
+    }
+    if fulls > 0 {
         let starts = before;
         before = vec![0; path.len()];
         for (i, start) in starts.iter().enumerate() {
@@ -75,7 +86,7 @@ fn stream(core: &Core, framing: &Framing, path: &[u32], ahead: Option<u16>, size
             for (j, time) in full.iter().enumerate().skip(i) {
                 sum += time;
                 slowest = slowest.max(*time);
-                before[j] = before[j].max(sum.saturating_add((packets - 2).saturating_mul(slowest)));
+                before[j] = before[j].max(sum.saturating_add((fulls - 1).saturating_mul(slowest)));
             }
         }
     }

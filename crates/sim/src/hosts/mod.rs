@@ -23,7 +23,7 @@ use fanin_switch::Mechanisms;
 use fanin_telemetry::Name;
 use fanin_traffic::FlowSpec;
 use fanin_transport::{Event, Kinds, SignalCounts, TransportConfig};
-use fanin_units::{FlowId, Time};
+use fanin_units::{FlowId, Span, Time};
 use fifo::Standing;
 use order::Reordering;
 use pause::{NicGate, GATE};
@@ -77,6 +77,8 @@ pub struct Hosts {
     pub transports: Table<(Name, TransportConfig)>,
     /// With room for stamps.
     pub framing: Framing,
+    /// From the arrival of a packet until its transport sees it: a part of the delay of links to hosts.
+    pub processing: Span,
     /// Time to live that hosts send with.
     pub ttl: u8,
     pub fifo_nic: bool,
@@ -364,7 +366,7 @@ impl Hosts {
             payload: envelope.payload,
             header: bytes as u8,
             ecn: envelope.ecn,
-            class: end.class,
+            class: header.class().unwrap_or(end.class),
             ttl: self.ttl,
             to: side(id).other(),
             kind: header.kind(),

@@ -22,6 +22,8 @@ pub struct Receivers {
     /// Packets that came too early and waited; gaps that were given up.
     waited: u64,
     given_up: u64,
+    /// When the packet of a place in the pool reached its host.
+    arrived: Vec<Time>,
     hosts: Table<Waiting>,
 }
 
@@ -65,6 +67,7 @@ impl Receivers {
                 reorder: params.reorder.as_ref().map(|buffer| buffer.timeout),
                 waited: 0,
                 given_up: 0,
+                arrived: Vec::new(),
                 napi: match &params.receive {
                     Receive::Napi(napi) => Some(napi.clone()),
                     Receive::AtOnce(_) => None,
@@ -76,6 +79,13 @@ impl Receivers {
 }
 
 impl Receivers {
+    fn note_arrival(&mut self, packet: PacketId, now: Time) {
+        if self.arrived.len() <= packet as usize {
+            self.arrived.resize(packet as usize + 1, Time::ZERO);
+        }
+        self.arrived[packet as usize] = now;
+    }
+
     /// Packets that wait, at all hosts.
     pub fn packets(&self) -> u64 {
         let early = |waiting: &Waiting| waiting.sequences.values().map(Sequence::packets).sum::<usize>();
@@ -132,6 +142,7 @@ impl Hosts {
                 self.ends[id].note_order(envelope, core.pool.number(packet), core.now);
             }
         }
+        receivers.note_arrival(packet, core.now);
         let waiting = &mut receivers.hosts[host as usize];
         let at = core.now + waiting.draw(&receivers.noise);
         // In order: a packet waits for those before it.
@@ -298,6 +309,9 @@ impl Hosts {
             }
             let envelope = &core.pool[*packet];
             let end = &mut self.ends[id];
+            if let Some(receivers) = self.receivers.as_deref() {
+                end.protocol.arrived_at(receivers.arrived[*packet as usize]);
+            }
             let cfg = &self.transports[usize::from(end.transport)].1;
             end.protocol.on_packet(cfg, core.now, envelope, core.pool.header(*packet));
             if self.receivers.as_deref().is_some_and(|receivers| receivers.reorder.is_none()) {

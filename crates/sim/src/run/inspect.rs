@@ -96,6 +96,14 @@ impl World {
         [Side::Initiator, Side::Responder].into_iter().filter_map(of).find(|end| end.sends_data)?.protocol.tcp()
     }
 
+    /// Bytes of flow number `flow` that its receiver has in order, while the flow lasts.
+    pub fn received(&self, flow: u32) -> Option<u64> {
+        let ends = &self.hosts.ends;
+        let of = |side| ends.of(FlowId(flow), side).map(|id| &ends[id]);
+        let receiver = [Side::Initiator, Side::Responder].into_iter().filter_map(of).find(|end| !end.sends_data)?;
+        Some(receiver.protocol.stats().delivered)
+    }
+
     /// What the mechanisms of all switches have counted, by group.
     pub fn mechanism_counts(&self) -> Vec<CountGroup> {
         let mut groups: Vec<CountGroup> = Vec::new();

@@ -143,6 +143,7 @@ pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefet
             ends: Ends::default(),
             transports: transports.collect::<Vec<_>>().into(),
             framing: framing.with_trailer(telemetry.trailer()),
+            processing: doc.host.processing_delay,
             ttl: switch.ttl,
             fifo_nic: matches!(doc.host.nic, Nic::Fifo(_)),
             standing: Standing::new(&doc.host, scenario.transports(), topology.hosts.len()),

@@ -21,6 +21,7 @@ mod random;
 mod receive;
 mod reordering;
 mod rivals;
+mod roce;
 mod samples;
 mod slow_start;
 mod stamps;

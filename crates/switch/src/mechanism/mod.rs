@@ -302,6 +302,8 @@ pub(crate) trait Mechanism: Sized {
     const SIGNALS: Signals = Signals::NONE;
     /// The EtherTypes of its messages, and of frames that carry one behind a packet of IPv4 or IPv6.
     const ETHER_TYPES: &'static [u16] = &[];
+    /// Whether it can keep the packets of classes from being dropped ([`Mechanism::lossless`]).
+    const KEEPS_ALL: bool = false;
     /// Whether it puts headers into frames, of which a frame has one at most.
     const HEADERS: bool = false;
     /// Largest values that it keeps besides its counters: of all switches the largest is shown.
@@ -314,6 +316,11 @@ pub(crate) trait Mechanism: Sized {
 
     /// Its state at the start of a run; `None` at a switch where it does not run.
     fn new(params: &Self::Params, site: &Site) -> Option<Self>;
+
+    /// The classes whose packets it keeps from being dropped for want of room, a bit each.
+    fn lossless(_params: &Self::Params) -> u8 {
+        0
+    }
 
     /// Reports what parameters cannot show to be wrong by themselves.
     fn check(_params: &Self::Params, _around: &Surroundings<'_>, _cx: &mut Cx) {}
@@ -546,6 +553,20 @@ macro_rules! registry {
                 let mut all = Vec::new();
                 $( all.extend(self.$key.iter().flat_map(<$state as Mechanism>::amounts)); )*
                 all
+            }
+
+            /// The classes whose packets they keep from being dropped for want of room, a bit each.
+            pub fn lossless(&self) -> u8 {
+                let mut all = 0;
+                $( all |= self.$key.as_ref().map_or(0, <$state as Mechanism>::lossless); )*
+                all
+            }
+
+            /// The keys of the mechanisms that may do so.
+            pub fn that_keep_all() -> Vec<&'static str> {
+                let mut keys = Vec::new();
+                $( if <$state as Mechanism>::KEEPS_ALL { keys.push(stringify!($key)); } )*
+                keys
             }
 
             /// What they let hosts know.

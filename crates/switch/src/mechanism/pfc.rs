@@ -355,7 +355,7 @@ impl Mechanism for Pfc {
 
     fn new(params: &PfcParams, site: &Site) -> Option<Self> {
         let frame = message_frame(&site.framing, BODY as u8);
-        let classes = params.classes.iter().fold(0, |all, class| all | 1 << class);
+        let classes = Self::lossless(params);
         let port = |port: &PortSite| Port {
             rate: port.rate,
             headroom: params.headroom.map_or_else(|| needed(params, port, frame), Bytes::get),
@@ -381,6 +381,12 @@ impl Mechanism for Pfc {
             headroom_peak: 0,
             used_peak: 0,
         })
+    }
+
+    const KEEPS_ALL: bool = true;
+
+    fn lossless(params: &PfcParams) -> u8 {
+        params.classes.iter().fold(0, |all, class| all | 1 << class)
     }
 
     fn check(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {

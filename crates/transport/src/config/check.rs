@@ -35,6 +35,7 @@ impl TransportParams for Tcp {
         Shape {
             payload: u64::from(self.payload(self.mtu, ip, self.timestamps)),
             header: tcp_header(self),
+            first: 0,
             opening: self.handshake.then(|| syn_header(self)),
         }
     }

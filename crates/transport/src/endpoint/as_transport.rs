@@ -6,17 +6,17 @@ use crate::config::Tcp;
 use crate::report::{AbortReason, Event, Pending, Stats};
 use crate::signals::{SignalCounts, SignalLog};
 use crate::snapshot::{SenderState, Timer};
-use crate::transport::{Kinds, Refused, Transport};
-use fanin_packet::{Envelope, Header, IpVersion, Segment, SegmentMut, Signal};
+use crate::transport::{Kinds, Place, Refused, Transport};
+use fanin_packet::{Envelope, Header, Segment, SegmentMut, Signal};
 use fanin_units::{Stream, Time};
 
 impl Transport for TcpEndpoint {
     type Params = Tcp;
 
-    fn pair(cfg: &Tcp, ip: IpVersion, now: Time, draws: &mut Stream) -> [Self; 2] {
+    fn pair(cfg: &Tcp, place: &Place, now: Time, draws: &mut Stream) -> [Self; 2] {
         let iss = [draws.next_u32(), draws.next_u32()];
         let ts_offset = [draws.next_u32(), draws.next_u32()];
-        Connection::pair(cfg, ip, iss, ts_offset).map(|connection| TcpEndpoint::new(cfg, connection, now))
+        Connection::pair(cfg, place.framing.ip, iss, ts_offset).map(|connection| TcpEndpoint::new(cfg, connection, now))
     }
 
     /// After [`Transport::close`] it is refused.

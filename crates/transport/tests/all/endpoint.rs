@@ -1,5 +1,6 @@
 //! Endpoints as a host drives them, whatever the transport.
 
+use crate::common::place;
 use fanin_packet::{Ecn, Envelope, Header, IpVersion, Kind, Lost, Packet, Part, Reference, Signal, Signals};
 use fanin_params::Counters;
 use fanin_transport::*;
@@ -10,7 +11,7 @@ fn open() -> TransportConfig {
 }
 
 fn pair(cfg: &TransportConfig) -> [Endpoint; 2] {
-    Endpoint::pair(cfg, IpVersion::V4, Time::ZERO, &mut Stream::new(1, Purpose::Transport, 1))
+    Endpoint::pair(cfg, &place(), Time::ZERO, &mut Stream::new(1, Purpose::Transport, 1))
 }
 
 /// Sends what is due at one end to the other, until nothing is due at either; gives the packets.
@@ -135,9 +136,9 @@ fn datagrams_leave_by_their_schedule_and_are_counted() {
 fn parameters_answer_for_their_transport() {
     let tcp = Tcp { handshake: true, drop_notification: true, ..Tcp::default() };
     let cfg = TransportConfig::Tcp(tcp);
-    let shape = Shape { payload: 1428, header: 32, opening: Some(40) };
+    let shape = Shape { payload: 1428, header: 32, first: 0, opening: Some(40) };
     assert_eq!((cfg.shape(IpVersion::V4), Endpoint::shape(&cfg, IpVersion::V4)), (shape, shape));
-    assert_eq!(open().shape(IpVersion::V6), Shape { payload: 1428, header: 32, opening: None });
+    assert_eq!(open().shape(IpVersion::V6), Shape { payload: 1428, header: 32, first: 0, opening: None });
     assert_eq!((cfg.mtu(), cfg.longest_header(IpVersion::V6), cfg.uses_ecn()), (1500, 72, false));
     assert_eq!(cfg.clone().with_mtu_less(8).shape(IpVersion::V4).payload, 1420);
     assert_eq!((cfg.acts_on(), cfg.key_of(Signals::TRIMMED)), (Signals::LOST, Some("trim_nack")));

@@ -7,6 +7,7 @@ mod packetdrill_recovery;
 mod packetdrill_rest;
 mod packetdrill_slow_start;
 mod properties;
+mod roce;
 mod scripts_drop_notification;
 mod scripts_ecn;
 mod scripts_linux_flow;

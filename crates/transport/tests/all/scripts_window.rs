@@ -1,7 +1,7 @@
 //! The window when nothing is lost: slow start, congestion avoidance, idle time, receive window, pacing, TSO.
 
 use crate::common::script::run;
-use fanin_packet::{IpVersion, Packet};
+use fanin_packet::Packet;
 use fanin_transport::cc::{CongestionControl, NewReno};
 use fanin_transport::*;
 use fanin_units::{Bytes, Purpose, Span, Stream, Time};
@@ -514,7 +514,7 @@ fn a_burst_that_waits_shows_that_the_window_is_used_up() {
 fn burst_of(cfg: &Tcp, cwnd: u32, rtt: Span) -> u64 {
     let cfg = Tcp { initial_window: Some(cwnd), initial_ssthresh: Some(Bytes(1_000 * u64::from(cwnd))), ..cfg.clone() };
     let mut draws = Stream::new(1, Purpose::Transport, 1);
-    let mut ends = TcpEndpoint::pair(&cfg, IpVersion::V4, Time::ZERO, &mut draws);
+    let mut ends = TcpEndpoint::pair(&cfg, &crate::common::place(), Time::ZERO, &mut draws);
     ends[0].write(&cfg, Time::ZERO, 1 << 30);
     let mut p = Packet::default();
     let mut sent = Vec::new();

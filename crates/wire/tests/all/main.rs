@@ -4,3 +4,4 @@ mod capture;
 mod common;
 mod frames;
 mod hostile;
+mod roce;

@@ -5,8 +5,19 @@ pub mod script;
 pub mod ten;
 
 use fanin_packet::{Ecn, Lost, Packet, Part, Reference, Signal, TcpFlags};
-use fanin_transport::{Connection, Event, Kinds, Phase, Tcp, TcpEndpoint, Transport};
-use fanin_units::{Span, Time};
+use fanin_transport::{Connection, Event, Kinds, Phase, Place, Tcp, TcpEndpoint, Transport};
+use fanin_units::{BitRate, Span, Time};
+
+/// A path of 100 Gb/s and 10 us.
+pub fn place() -> Place {
+    Place {
+        framing: fanin_packet::Framing::ETHERNET,
+        rates: [BitRate::from_gbps(100); 2],
+        base_rtt: Span::from_us(10),
+        hops: 1,
+        processing: Span::ZERO,
+    }
+}
 
 /// What becomes of a packet: (delay, drop, trim, duplicate delay, mark), and when its sender is notified that it was dropped, be
 /// it true or not: once or twice, with this operation.

@@ -1,0 +1,359 @@
+//! DCQCN: the receiver turns marks into notifications, the sender cuts its rate at each and finds its way back in steps. Source: DCQCN §3.
+
+use super::{ControlParams, Feedback, Needs, Notifying, Path, RateControl, Sending};
+use fanin_params::{names, params, Node};
+use fanin_units::{BitRate, Bytes, Span, Time};
+
+names! {
+    /// Which defaults apply to keys that are not given.
+    pub enum DcqcnProfile {
+        /// Those that the paper arrives at. Source: DCQCN §5.2 and table 14.
+        "paper" => Paper,
+        /// Those of ConnectX adapters. Source: NVIDIA (mlx5: rp and np parameters in sysfs), from memory.
+        "mlx5" => Mlx5,
+    }
+}
+
+params! {
+    /// DCQCN. Source: DCQCN §3.
+    pub struct Dcqcn over profile_defaults {
+        /// Which defaults apply to the other keys.
+        pub profile: DcqcnProfile = DcqcnProfile::Paper;
+        /// A receiver sends one notification (CNP) per flow in this time at most, N; `mlx5`: 4 us. Source: DCQCN §3.1 (50 us).
+        pub cnp_interval: Span = Span::from_us(50), in Span::ZERO..=Span::from_ms(10);
+        /// What a receiver's NIC takes from a marked packet to the notification. Measurements are matched with up to 55 us.
+        pub cnp_delay: Span = Span::ZERO, in Span::ZERO..=Span::from_ms(10);
+        /// g: weight of a notification in the moving average α; `mlx5`: 5/1024. Source: DCQCN §5.2 (1/256).
+        pub g: f64 = 0.003_906_25, in 0.000_01..=1.0;
+        /// α before the first notification, which halves the rate with 1. Source: DCQCN §3.1.
+        pub initial_alpha: f64 = 1.0, in 0.0..=1.0;
+        /// α falls by g in each such time without a notification, K; `mlx5`: 1 us. Source: DCQCN §3.1 (55 us).
+        pub alpha_timer: Span = Span::from_us(55), in Span::from_ns(100)..=Span::from_ms(100);
+        /// The rate rises each time this timer expires, T; `mlx5`: 300 us. Source: DCQCN §5.2 (55 us; QCN's 1.5 ms is found too slow).
+        pub rate_timer: Span = Span::from_us(55), in Span::from_ns(100)..=Span::from_ms(100);
+        /// And each time this many bytes have left, B; `mlx5`: 32767 B. Source: DCQCN §5.2 (10 MB; QCN's 150 KB is found unfair).
+        pub byte_counter: Bytes = Bytes(10_000_000), in Bytes(1_000)..=Bytes(10_000_000_000);
+        /// F: steps of fast recovery; `mlx5`: 1. Source: DCQCN §3.1 (5).
+        pub fast_recovery: u32 = 5, in 0_u32..=100;
+        /// R_AI: what the target rises by in additive increase; `mlx5`: 5 Mb/s. Source: DCQCN §5.2 (40 Mb/s).
+        pub additive_increase: BitRate = BitRate(40_000_000), in BitRate(1_000)..=BitRate(1_000_000_000_000);
+        /// R_HAI: the same in hyper increase, when timer and byte counter are both beyond F; `mlx5`: 50 Mb/s. Source: QCN, ten times
+        /// R_AI; the paper has no number.
+        pub hyper_increase: BitRate = BitRate(400_000_000), in BitRate(1_000)..=BitRate(1_000_000_000_000);
+        /// Rates do not fall below this; `mlx5`: 1 Mb/s.
+        pub min_rate: BitRate = BitRate(10_000_000), in BitRate(1_000)..=BitRate(1_000_000_000_000);
+        /// Each notification makes the present rate the target; `mlx5`: only the first since the rate rose. Source: DCQCN §3.1;
+        /// NVIDIA (clamp_tgt_rate).
+        pub clamp_target: bool = true;
+        /// The rate falls once in this time at most; α counts each notification. `mlx5`: 4 us. Source: NVIDIA
+        /// (rate_reduce_monitor_period).
+        pub decrease_interval: Span = Span::ZERO, in Span::ZERO..=Span::from_ms(10);
+        /// One notification reduces the rate to this share of it at most. Source: NVIDIA (min_dec_fac, 50 %); DCQCN §3.1 (α/2).
+        pub min_decrease_factor: f64 = 0.5, in 0.0..=1.0;
+    }
+}
+
+/// The defaults that a document asks for with `profile`.
+fn profile_defaults(node: &Node) -> Dcqcn {
+    Dcqcn::new(if node.get("profile").and_then(Node::text) == Some("mlx5") { DcqcnProfile::Mlx5 } else { DcqcnProfile::Paper })
+}
+
+impl Dcqcn {
+    /// The defaults of a profile.
+    pub fn new(profile: DcqcnProfile) -> Self {
+        let paper = Dcqcn {
+            profile,
+            cnp_interval: Span::from_us(50),
+            cnp_delay: Span::ZERO,
+            g: 1.0 / 256.0,
+            initial_alpha: 1.0,
+            alpha_timer: Span::from_us(55),
+            rate_timer: Span::from_us(55),
+            byte_counter: Bytes(10_000_000),
+            fast_recovery: 5,
+            additive_increase: BitRate::from_mbps(40),
+            hyper_increase: BitRate::from_mbps(400),
+            min_rate: BitRate::from_mbps(10),
+            clamp_target: true,
+            decrease_interval: Span::ZERO,
+            min_decrease_factor: 0.5,
+        };
+        match profile {
+            DcqcnProfile::Paper => paper,
+            DcqcnProfile::Mlx5 => Dcqcn {
+                cnp_interval: Span::from_us(4),
+                g: 5.0 / 1024.0,
+                alpha_timer: Span::from_us(1),
+                rate_timer: Span::from_us(300),
+                byte_counter: Bytes(32_767),
+                fast_recovery: 1,
+                additive_increase: BitRate::from_mbps(5),
+                hyper_increase: BitRate::from_mbps(50),
+                min_rate: BitRate::from_mbps(1),
+                clamp_target: false,
+                decrease_interval: Span::from_us(4),
+                ..paper
+            },
+        }
+    }
+}
+
+impl ControlParams for Dcqcn {
+    fn notifying(&self) -> Option<Notifying> {
+        Some(Notifying { interval: self.cnp_interval, delay: self.cnp_delay })
+    }
+}
+
+/// The reaction point: one queue pair.
+#[derive(Clone, Debug)]
+pub struct DcqcnControl {
+    params: Box<Dcqcn>,
+    line: f64,
+    /// R_C and R_T \[b/s\].
+    current: f64,
+    target: f64,
+    alpha: f64,
+    /// When α was last brought up to date, at a whole number of its timer's periods since the last notification.
+    alpha_at: Time,
+    /// When the rate timer expires; `Time::MAX`: it is off, as before the first notification and when the rate is the line's again.
+    timer_at: Time,
+    /// T and BC: expiries of the timer and of the byte counter since the last notification; bytes on the way to the next.
+    expiries: u32,
+    rounds: u32,
+    bytes: u64,
+    decreased_at: Option<Time>,
+}
+
+impl DcqcnControl {
+    pub fn new(params: &Dcqcn, path: &Path, _s: &mut Sending) -> Self {
+        let line = path.line_rate.bps() as f64;
+        DcqcnControl {
+            params: Box::new(params.clone()),
+            line,
+            current: line,
+            target: line,
+            alpha: params.initial_alpha,
+            alpha_at: Time::ZERO,
+            timer_at: Time::MAX,
+            expiries: 0,
+            rounds: 0,
+            bytes: 0,
+            decreased_at: None,
+        }
+    }
+
+    /// A notification has come at some time, and the rate is not the line's again.
+    fn is_limited(&self) -> bool {
+        self.timer_at < Time::MAX
+    }
+
+    /// α = (1 − g)·α for each period without notification. Source: DCQCN §3.1 equation 2.
+    fn age(&mut self, now: Time) {
+        if !self.is_limited() && self.decreased_at.is_none() {
+            return; // before the first notification
+        }
+        let period = self.params.alpha_timer.ps();
+        let periods = now.since(self.alpha_at).ps() / period;
+        if periods > 0 {
+            self.alpha *= libm::pow(1.0 - self.params.g, periods as f64);
+            self.alpha_at += Span::from_ps(periods * period);
+        }
+    }
+
+    /// Timer or byte counter have expired. Source: DCQCN §3.1 equations 3 and 4, figure 7.
+    fn increase(&mut self, s: &mut Sending) {
+        let f = self.params.fast_recovery;
+        if self.expiries.max(self.rounds) >= f {
+            let step =
+                if self.expiries.min(self.rounds) > f { self.params.hyper_increase } else { self.params.additive_increase };
+            self.target = (self.target + step.bps() as f64).min(self.line);
+        }
+        self.current = f64::midpoint(self.target, self.current);
+        if self.current >= 0.999_999 * self.line {
+            (self.current, self.timer_at, self.bytes) = (self.line, Time::MAX, 0);
+        }
+        self.set(s);
+    }
+
+    fn set(&self, s: &mut Sending) {
+        s.rate = BitRate(self.current as u64);
+    }
+}
+
+impl RateControl for DcqcnControl {
+    const NEEDS: Needs = Needs { marks: Some("DCQCN"), ..Needs::NOTHING };
+
+    /// R_T = R_C, R_C = R_C·(1 − α/2), α = (1 − g)·α + g. Source: DCQCN §3.1 equation 1.
+    fn on_cnp(&mut self, s: &mut Sending, now: Time) {
+        self.age(now);
+        let p = &self.params;
+        let cuts = self.decreased_at.is_none_or(|at| now.since(at) >= p.decrease_interval);
+        if cuts {
+            let risen = self.expiries + self.rounds > 0 || self.decreased_at.is_none();
+            if p.clamp_target || risen {
+                self.target = self.current;
+            }
+            let factor = (1.0 - self.alpha / 2.0).max(p.min_decrease_factor);
+            self.current = (self.current * factor).max((p.min_rate.bps() as f64).min(self.line));
+            self.decreased_at = Some(now);
+        }
+        self.alpha = (1.0 - p.g) * self.alpha + p.g;
+        self.alpha_at = now;
+        if cuts {
+            (self.expiries, self.rounds, self.bytes) = (0, 0, 0);
+            self.timer_at = now + self.params.rate_timer;
+        }
+        self.set(s);
+    }
+
+    fn on_ack(&mut self, _s: &mut Sending, feedback: &Feedback<'_>) {
+        self.age(feedback.now);
+    }
+
+    fn on_sent(&mut self, s: &mut Sending, _now: Time, wire: u32) {
+        if !self.is_limited() {
+            return;
+        }
+        self.bytes += u64::from(wire);
+        if self.bytes >= self.params.byte_counter.get() {
+            self.bytes = 0;
+            self.rounds += 1;
+            self.increase(s);
+        }
+    }
+
+    fn on_timer(&mut self, s: &mut Sending, now: Time) {
+        if self.timer_at <= now {
+            self.timer_at = now + self.params.rate_timer;
+            self.expiries += 1;
+            self.increase(s);
+        }
+    }
+
+    fn next_timeout(&self) -> Time {
+        self.timer_at
+    }
+
+    fn alpha(&self) -> Option<f64> {
+        Some(self.alpha)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINE: u64 = 40_000_000_000;
+
+    fn control(params: Dcqcn) -> (DcqcnControl, Sending) {
+        let path = Path { line_rate: BitRate(LINE), base_rtt: Span::from_us(10), hops: 1, payload: 1_024, wire: 1_106 };
+        let mut s = Sending { rate: path.line_rate, window: Sending::UNLIMITED };
+        (DcqcnControl::new(&params, &path, &mut s), s)
+    }
+
+    fn at(us: u64) -> Time {
+        Time::ZERO + Span::from_us(us)
+    }
+
+    fn mbps(s: &Sending) -> u64 {
+        s.rate.bps() / 1_000_000
+    }
+
+    /// By hand, from the equations: 40 → 20 at α = 1, back by halves of the gap, then by R_AI and R_HAI.
+    #[test]
+    fn a_cut_fast_recovery_and_additive_increase() {
+        let (mut c, mut s) = control(Dcqcn::new(DcqcnProfile::Paper));
+        assert_eq!(c.next_timeout(), Time::MAX);
+        c.on_cnp(&mut s, at(100));
+        assert_eq!(mbps(&s), 20_000);
+        c.on_cnp(&mut s, at(150));
+        assert_eq!((mbps(&s), c.alpha), (10_000, 1.0));
+        let mut seen = Vec::new();
+        for i in 1..=7 {
+            assert_eq!(c.next_timeout(), at(150 + 55 * i));
+            c.on_timer(&mut s, at(150 + 55 * i));
+            seen.push(s.rate.bps() / 10_000);
+        }
+        // Four steps towards R_T = 20 Gb/s; from the fifth expiry on R_T rises by 40 Mb/s first: max (T, BC) < F ends.
+        assert_eq!(seen, [1_500_000, 1_750_000, 1_875_000, 1_937_500, 1_970_750, 1_989_375, 2_000_687]);
+        // Bytes count by themselves; with both beyond F the target rises by R_HAI.
+        for _ in 0..5 {
+            for _ in 0..9_042 {
+                c.on_sent(&mut s, at(550), 1_106);
+            }
+        }
+        assert_eq!((c.expiries, c.rounds), (7, 5));
+        let before = c.target;
+        for _ in 0..9_042 {
+            c.on_sent(&mut s, at(550), 1_106);
+        }
+        assert_eq!(c.target - before, 400e6);
+        // A notification begins anew.
+        c.on_cnp(&mut s, at(560));
+        assert_eq!((c.expiries, c.rounds, c.bytes, c.next_timeout()), (0, 0, 0, at(615)));
+    }
+
+    #[test]
+    fn alpha_falls_by_g_in_each_period_without_notification() {
+        let (mut c, mut s) = control(Dcqcn { g: 0.25, ..Dcqcn::new(DcqcnProfile::Paper) });
+        c.on_cnp(&mut s, at(0));
+        c.on_ack(&mut s, &Feedback { now: at(54), ..feedback() });
+        assert_eq!(c.alpha, 1.0);
+        c.on_ack(&mut s, &Feedback { now: at(55), ..feedback() });
+        assert_eq!(c.alpha, 0.75);
+        c.on_ack(&mut s, &Feedback { now: at(165), ..feedback() });
+        assert_eq!(c.alpha, 0.75 * 0.75 * 0.75);
+        let (alpha, rate) = (c.alpha, c.current);
+        c.on_cnp(&mut s, at(166));
+        assert_eq!((c.current, c.alpha), (rate * (1.0 - alpha / 2.0), 0.75 * alpha + 0.25));
+    }
+
+    fn feedback() -> Feedback<'static> {
+        let zero = Span::ZERO;
+        Feedback { now: Time::ZERO, acked: 0, packets: 0, una: 0, nxt: 0, rtt: None, at_ends: zero, telemetry: &[] }
+    }
+
+    /// Without the clamp the target stays where it was before a row of cuts, and cuts are as far apart as they have to be.
+    #[test]
+    fn a_row_of_cuts_keeps_the_first_target_where_targets_are_not_clamped() {
+        let (mut c, mut s) = control(Dcqcn::new(DcqcnProfile::Mlx5));
+        c.on_cnp(&mut s, at(100));
+        c.on_cnp(&mut s, at(103));
+        assert_eq!(mbps(&s), 20_000);
+        c.on_cnp(&mut s, at(104));
+        assert!(mbps(&s) < 11_000 && c.target == LINE as f64, "{}", s.rate);
+        c.on_timer(&mut s, at(404));
+        c.on_cnp(&mut s, at(405));
+        assert!(c.target < LINE as f64);
+        let (mut low, mut s) = control(Dcqcn { min_rate: BitRate::from_mbps(900), ..Dcqcn::new(DcqcnProfile::Paper) });
+        for i in 0..50 {
+            low.on_cnp(&mut s, at(i));
+        }
+        assert_eq!(mbps(&s), 900);
+    }
+
+    /// What the reference shows as defaults are those of the paper's profile.
+    #[test]
+    fn defaults_are_the_papers() {
+        use fanin_params::{Param, Value};
+        let Value::Table(paper) = Dcqcn::new(DcqcnProfile::Paper).to_value() else { panic!("a table") };
+        for field in Dcqcn::struct_schema().fields {
+            let value = paper.iter().find(|(key, _)| key == field.name).map(|(_, node)| node.value.clone());
+            assert_eq!(field.default, value, "{}", field.name);
+        }
+    }
+
+    /// At the line's rate again, nothing is left to do.
+    #[test]
+    fn the_way_back_ends() {
+        let (mut c, mut s) = control(Dcqcn::new(DcqcnProfile::Paper));
+        c.on_cnp(&mut s, at(0));
+        let mut expiries = 0;
+        while c.next_timeout() < Time::MAX {
+            c.on_timer(&mut s, c.next_timeout());
+            expiries += 1;
+        }
+        assert_eq!((s.rate.bps(), c.next_timeout()), (LINE, Time::MAX));
+        assert!((10..40).contains(&expiries), "{expiries}");
+    }
+}

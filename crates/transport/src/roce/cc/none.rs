@@ -1,0 +1,27 @@
+//! No congestion control: one rate, or that of the line.
+
+use super::{ControlParams, Path, RateControl, Sending};
+use fanin_units::BitRate;
+
+fanin_params::params! {
+    /// No congestion control.
+    pub struct NoRateControl {
+        /// The rate of each queue pair, all bytes on the wire counted. Absent: the NIC's.
+        pub rate: Option<BitRate> = None, in BitRate(1_000_000)..=BitRate(10_000_000_000_000);
+    }
+}
+
+impl ControlParams for NoRateControl {}
+
+/// It has no state.
+#[derive(Clone, Debug)]
+pub struct NoControl;
+
+impl NoControl {
+    pub fn new(params: &NoRateControl, path: &Path, s: &mut Sending) -> Self {
+        s.rate = params.rate.unwrap_or(path.line_rate).min(path.line_rate);
+        NoControl
+    }
+}
+
+impl RateControl for NoControl {}

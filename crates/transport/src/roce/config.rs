@@ -1,0 +1,256 @@
+//! The parameters of RoCEv2.
+
+use super::cc::{NoRateControl, Path, RoceControl, Sending};
+use crate::transport::{CheckSite, LossTimer, Shape, TransportParams};
+use fanin_packet::{IpVersion, RoceHeader, RoceOp};
+use fanin_params::{params, Cx};
+use fanin_units::{Bytes, Span};
+
+params! {
+    /// Packets that come too early are dropped, and the sender starts again with the one that is missing. Source: IBTA §9.7.5.1, §9.9.2.
+    pub struct GoBackN {
+        /// Local ACK timeout: 4.096 us · 2^n without an acknowledgment. Source: IBTA §9.7.6.1.3; 14 (67 ms) is what Linux' perftest
+        /// sets.
+        pub ack_timeout: u32 = 14, in 1_u32..=31;
+    }
+}
+params! {
+    /// Packets that come too early are kept, and the sender sends again what is missing. Every packet carries its RETH. Source: IRN §3.1.
+    pub struct SelectiveRepeat {
+        /// The timeout where few packets are outstanding. Source: IRN §4.1 (100 us).
+        pub rto_low: Span = Span::from_us(100), in Span::from_us(1)..=Span::from_s(1);
+        /// The timeout otherwise. Source: IRN §4.1 (320 us).
+        pub rto_high: Span = Span::from_us(320), in Span::from_us(1)..=Span::from_s(1);
+        /// What few are. Source: IRN §4.1 (3).
+        pub few: u32 = 3, in 1_u32..=1_000;
+    }
+}
+fanin_params::choice! {
+    /// What becomes of packets behind one that is missing.
+    pub enum RoceRecovery {
+        /// They are sent again.
+        "go_back_n" => GoBackN(GoBackN),
+        /// They are kept.
+        "selective_repeat" => SelectiveRepeat(SelectiveRepeat),
+    }
+}
+
+params! {
+    /// As much as the congestion control says.
+    pub struct NoRoceWindow { }
+}
+params! {
+    /// What fills an idle path: line rate times the base RTT of the flow. Source: IRN §3.2 (BDP-FC).
+    pub struct BdpWindow {
+        /// So many times that.
+        pub factor: f64 = 1.0, in 0.01..=100.0;
+    }
+}
+params! {
+    /// A number of bytes.
+    pub struct FixedRoceWindow {
+        /// Payload bytes; one packet may always be outstanding.
+        pub size: Bytes, in Bytes(1)..=Bytes(1_073_741_824);
+    }
+}
+fanin_params::choice! {
+    /// What a queue pair may have outstanding, whatever its congestion control says.
+    pub enum RoceWindow {
+        /// Anything.
+        "none" => None(NoRoceWindow),
+        /// The product of bandwidth and delay.
+        "bdp" => Bdp(BdpWindow),
+        /// So many bytes.
+        "fixed" => Fixed(FixedRoceWindow),
+    }
+}
+
+impl RoceWindow {
+    /// In payload bytes.
+    pub(super) fn bytes(&self, path: &Path) -> u64 {
+        match self {
+            RoceWindow::None(_) => Sending::UNLIMITED,
+            RoceWindow::Bdp(bdp) => libm::ceil(path.bdp() as f64 * bdp.factor) as u64,
+            RoceWindow::Fixed(fixed) => fixed.size.get(),
+        }
+    }
+}
+
+/// A message has so many bytes at most. Source: IBTA §9.3.3 (DMA length), §9.7.2.
+const LONGEST: Bytes = Bytes(1 << 31);
+
+params! {
+    /// RoCEv2: each flow is a reliable queue pair that writes to the memory of the other end (RDMA WRITE). Queue pairs exist before:
+    /// nothing on the wire opens or closes them.
+    pub struct Roce {
+        /// Congestion control.
+        pub congestion_control: RoceControl = RoceControl::None(NoRateControl { rate: None });
+        /// Path MTU: payload bytes of a full packet: 256, 512, 1024, 2048 or 4096. Source: IBTA §5.2.1; Linux takes the largest that
+        /// fits the interface, 1024 with Ethernet's 1500 B and 4096 with 9000 B (iboe_get_mtu).
+        pub mtu: u16 = 1_024, in 256_u16..=4_096;
+        /// Bytes of a message, a multiple of `mtu`: what an application writes is cut into as many. Absent: one message, of 2 GiB at
+        /// most.
+        pub message: Option<Bytes> = None, in Bytes(256)..=LONGEST;
+        /// How packets are repaired that were lost.
+        pub recovery: RoceRecovery = RoceRecovery::GoBackN(GoBackN { ack_timeout: 14 });
+        /// How often the same packet is sent again before the queue pair fails. Source: IBTA §9.9.2.1.1 (3 bits); 7 is what Linux'
+        /// perftest sets.
+        pub retry_count: u32 = 7, in 0_u32..=7;
+        /// Every how many packets the sender asks for an acknowledgment, besides at the end of each message. Selective repeat, a window
+        /// and controls by window need one for each.
+        pub ack_every: u32 = 1, in 1_u32..=4_096;
+        /// What may be outstanding.
+        pub window: RoceWindow = RoceWindow::None(NoRoceWindow {});
+        /// Bytes of payload that leave back to back before the rate limiter makes a pause; absent: a packet. What counts is the rate
+        /// over both.
+        pub burst: Option<Bytes> = None, in Bytes(256)..=Bytes(1_048_576);
+        /// The traffic class of acknowledgments. Absent: that of the flow.
+        pub ack_class: Option<u8> = None, in 0_u8..=7;
+        /// The traffic class of congestion notifications (CNP). Absent: that of the flow.
+        pub cnp_class: Option<u8> = None, in 0_u8..=7;
+    }
+}
+
+impl Default for Roce {
+    fn default() -> Self {
+        Roce {
+            congestion_control: RoceControl::None(NoRateControl { rate: None }),
+            mtu: 1_024,
+            message: None,
+            recovery: RoceRecovery::GoBackN(GoBackN { ack_timeout: 14 }),
+            retry_count: 7,
+            ack_every: 1,
+            window: RoceWindow::None(NoRoceWindow {}),
+            burst: None,
+            ack_class: None,
+            cnp_class: None,
+        }
+    }
+}
+
+/// 4.096 us · 2^n. Source: IBTA §9.7.6.1.3.
+pub(super) fn local_ack_timeout(n: u32) -> Span {
+    Span::from_ns(4_096).saturating_mul(1 << n.min(31))
+}
+
+impl Roce {
+    /// Packets are taken out of order.
+    pub fn selective(&self) -> bool {
+        matches!(self.recovery, RoceRecovery::SelectiveRepeat(_))
+    }
+
+    /// Packets of a message.
+    pub(super) fn packets_per_message(&self) -> u64 {
+        self.message.unwrap_or(LONGEST).get().div_ceil(u64::from(self.mtu))
+    }
+
+    /// The headers of a full packet that no message begins with.
+    fn data_header(&self) -> RoceHeader {
+        RoceHeader { op: RoceOp::WriteMiddle, reth: self.selective(), ..RoceHeader::default() }
+    }
+
+    /// Bytes of headers of the longest packet.
+    fn longest_data_header(&self) -> u16 {
+        RoceHeader { reth: true, ..self.data_header() }.bytes()
+    }
+}
+
+impl TransportParams for Roce {
+    fn check(&self, cx: &mut Cx, _site: &CheckSite) {
+        if !self.mtu.is_power_of_two() {
+            cx.error_at("mtu", &self.mtu, "is no path MTU", "256, 512, 1024, 2048 or 4096");
+        }
+        if let Some(message) = self.message.filter(|bytes| bytes.get() % u64::from(self.mtu) != 0) {
+            cx.error_at("message", &message, "is no multiple of mtu", &format!("a multiple of {}", self.mtu));
+        }
+        let each = if self.selective() {
+            Some("recovery = \"selective_repeat\"")
+        } else if !matches!(self.window, RoceWindow::None(_)) {
+            Some("a window")
+        } else {
+            self.congestion_control.needs().window.then_some("this congestion_control")
+        };
+        if let Some(why) = each.filter(|_| self.ack_every > 1) {
+            let message = format!("leaves packets unacknowledged, and {why} needs an acknowledgment for each");
+            cx.error_at("ack_every", &self.ack_every, message, "1");
+        }
+        if let RoceRecovery::SelectiveRepeat(repeat) = &self.recovery {
+            if repeat.rto_low > repeat.rto_high {
+                cx.key("recovery", |cx| {
+                    let accepted = format!("at most {}", repeat.rto_high);
+                    cx.error_at("rto_low", &repeat.rto_low, "is above rto_high", &accepted).severity
+                });
+            }
+        }
+        if self.congestion_control.notifying().is_none() {
+            let remedy = "a congestion_control that works by CNPs, or no cnp_class";
+            cx.unused_at("cnp_class", &self.cnp_class, "has no effect: nothing sends notifications", remedy);
+        }
+        cx.key("congestion_control", |cx| self.congestion_control.check(cx));
+    }
+
+    fn mtu(&self) -> u16 {
+        IpVersion::V4.header() + self.longest_data_header() + self.mtu
+    }
+
+    /// Path MTUs are what they are: frames with stamps are longer.
+    fn with_mtu_less(self, _bytes: u16) -> Self {
+        self
+    }
+
+    fn shape(&self, _ip: IpVersion) -> Shape {
+        let header = self.data_header().bytes();
+        Shape { payload: u64::from(self.mtu), header, first: self.longest_data_header() - header, opening: None }
+    }
+
+    fn longest_header(&self, ip: IpVersion) -> u16 {
+        let early = self.selective().then_some(0);
+        let waited = self.congestion_control.needs().waited.then_some(0);
+        ip.header() + RoceHeader { op: RoceOp::Acknowledge, early, waited, ..RoceHeader::default() }.bytes()
+    }
+
+    fn first_window(&self, _ip: IpVersion) -> u64 {
+        match &self.window {
+            RoceWindow::Fixed(fixed) => fixed.size.get(),
+            _ => u64::MAX,
+        }
+    }
+
+    fn bursts(&self) -> bool {
+        self.burst.is_some_and(|burst| burst.get() > u64::from(self.mtu))
+    }
+
+    fn loss_timers(&self) -> Vec<LossTimer> {
+        match &self.recovery {
+            RoceRecovery::GoBackN(back) => vec![LossTimer {
+                key: "recovery.ack_timeout",
+                value: local_ack_timeout(back.ack_timeout),
+                cost: "each lost end of a message costs that much",
+            }],
+            RoceRecovery::SelectiveRepeat(repeat) => {
+                vec![LossTimer {
+                    key: "recovery.rto_low",
+                    value: repeat.rto_low,
+                    cost: "each lost end of a message costs that much",
+                }]
+            }
+        }
+    }
+
+    fn wants_lossless(&self) -> Option<&'static str> {
+        (!self.selective()).then_some("recovery = \"selective_repeat\"")
+    }
+
+    fn other_classes(&self) -> Vec<(&'static str, u8)> {
+        let all = [("ack_class", self.ack_class), ("cnp_class", self.cnp_class)];
+        all.into_iter().filter_map(|(key, class)| Some((key, class?))).collect()
+    }
+
+    fn uses_ecn(&self) -> bool {
+        self.needs_marks().is_some()
+    }
+
+    fn needs_marks(&self) -> Option<&'static str> {
+        self.congestion_control.needs().marks
+    }
+}

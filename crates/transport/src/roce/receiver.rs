@@ -1,0 +1,225 @@
+//! The receiving half of a queue pair: what is in order, what is acknowledged, and when it notifies the sender of marks.
+
+use super::cc::Notifying;
+use super::config::Roce;
+use crate::report::Stats;
+use fanin_packet::{Ecn, Envelope, Header, Kind, RoceHeader, RoceOp, Syndrome};
+use fanin_units::{Span, Time};
+use std::collections::VecDeque;
+
+/// A packet that came before its turn; of no bytes: it has not come.
+#[derive(Clone, Copy, Debug, Default)]
+struct Early {
+    payload: u16,
+    last: bool,
+}
+
+/// Notifications of marks: one per interval at most; packets that are marked in between cause one at its end. Source: DCQCN §3.1
+/// (notification point).
+#[derive(Clone, Copy, Debug)]
+struct Notifier {
+    rule: Notifying,
+    /// When the interval of the last one ends.
+    quiet_until: Time,
+    /// A packet of this interval was marked.
+    marked: bool,
+    /// When one leaves that has been caused.
+    due_at: Time,
+}
+
+impl Notifier {
+    fn on_mark(&mut self, now: Time) {
+        if now < self.quiet_until {
+            self.marked = true;
+        } else {
+            self.cause(now);
+        }
+    }
+
+    fn cause(&mut self, now: Time) {
+        self.marked = false;
+        self.quiet_until = now.saturating_add(self.rule.interval);
+        // One that has not left yet says the same.
+        self.due_at = self.due_at.min(now.saturating_add(self.rule.delay));
+    }
+
+    fn on_timer(&mut self, now: Time) {
+        if self.marked && now >= self.quiet_until {
+            self.cause(now);
+        }
+    }
+
+    fn next_timeout(&self) -> Time {
+        if self.marked {
+            self.quiet_until.min(self.due_at)
+        } else {
+            self.due_at
+        }
+    }
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct Receiver {
+    /// The packet that is next in order.
+    expected: u64,
+    origin: u32,
+    /// What has come from that one on, by place; that one has not.
+    early: VecDeque<Early>,
+    /// The missing packet has been asked for.
+    asked: bool,
+    /// Messages that are complete.
+    msn: u32,
+    /// What is to be acknowledged: negatively, with what came too early, and for how long the packet waited.
+    ack: Option<(Syndrome, Option<u32>, Span)>,
+    notifier: Option<Notifier>,
+    /// The last input: a notification that is due then needs no timeout.
+    now: Time,
+}
+
+impl Receiver {
+    pub fn new(cfg: &Roce, origin: u32) -> Self {
+        let notifier = |rule| Notifier { rule, quiet_until: Time::ZERO, marked: false, due_at: Time::MAX };
+        Receiver {
+            expected: 0,
+            origin,
+            early: VecDeque::new(),
+            asked: false,
+            msn: 0,
+            ack: None,
+            notifier: cfg.congestion_control.notifying().map(notifier),
+            now: Time::ZERO,
+        }
+    }
+
+    fn psn(&self, packet: u64) -> u32 {
+        self.origin.wrapping_add(packet as u32) & RoceHeader::PSN_MASK
+    }
+
+    /// A packet of data has come, which `waited` in this host. Gives bytes that are now in order.
+    pub fn on_data(&mut self, cfg: &Roce, now: Time, waited: Span, (e, h): (&Envelope, &RoceHeader), stats: &mut Stats) -> u64 {
+        self.on_timer(now);
+        if e.ecn == Ecn::Ce {
+            stats.marked += 1;
+            if let Some(notifier) = &mut self.notifier {
+                notifier.on_mark(now);
+            }
+        }
+        let ahead = (h.psn.wrapping_sub(self.psn(self.expected)) << 8) as i32 >> 8;
+        if ahead < 0 {
+            stats.duplicate_bytes += u64::from(e.payload);
+            if h.ack_request {
+                self.ack = Some((Syndrome::Ack, None, waited));
+            }
+            return 0;
+        }
+        if ahead > 0 {
+            self.on_early(cfg, ahead as usize, waited, (e, h), stats);
+            return 0;
+        }
+        let mut bytes = u64::from(e.payload);
+        self.take(h.op.is_last());
+        // The first place is that of the packet that has come now.
+        self.early.pop_front();
+        while let Some(next) = self.early.front().copied().filter(|early| early.payload > 0) {
+            self.early.pop_front();
+            bytes += u64::from(next.payload);
+            self.take(next.last);
+        }
+        self.asked = false;
+        if h.ack_request {
+            self.ack = Some((Syndrome::Ack, None, waited));
+        }
+        stats.delivered += bytes;
+        bytes
+    }
+
+    /// A packet is next in order.
+    fn take(&mut self, last: bool) {
+        self.expected += 1;
+        self.msn = self.msn.wrapping_add(u32::from(last));
+    }
+
+    /// A packet has come before its turn.
+    fn on_early(&mut self, cfg: &Roce, ahead: usize, waited: Span, (e, h): (&Envelope, &RoceHeader), stats: &mut Stats) {
+        if !cfg.selective() {
+            // One NAK until the missing packet comes. Source: IBTA §9.7.5.1.4.
+            if !std::mem::replace(&mut self.asked, true) {
+                self.ack = Some((Syndrome::SequenceError, None, waited));
+            }
+            return;
+        }
+        if self.early.len() <= ahead {
+            self.early.resize(ahead + 1, Early::default());
+        }
+        let place = &mut self.early[ahead];
+        if place.payload > 0 {
+            stats.duplicate_bytes += u64::from(e.payload);
+        }
+        *place = Early { payload: e.payload, last: h.op.is_last() };
+        self.ack = Some((Syndrome::SequenceError, Some(h.psn), waited));
+    }
+
+    /// Whether something is to be sent.
+    #[inline]
+    pub fn due(&self, now: Time) -> bool {
+        self.ack.is_some() || self.notifier.as_ref().is_some_and(|notifier| notifier.due_at <= now)
+    }
+
+    /// Makes an acknowledgment or a notification that is due.
+    pub fn poll(&mut self, cfg: &Roce, now: Time, stats: &mut Stats, envelope: &mut Envelope, header: &mut Header) -> bool {
+        self.now = now;
+        let roce = if let Some((syndrome, early, waited)) = self.ack.take() {
+            let psn = match syndrome {
+                Syndrome::Ack => self.psn(self.expected.wrapping_sub(1)),
+                Syndrome::SequenceError => self.psn(self.expected),
+            };
+            let waited = cfg.congestion_control.needs().waited.then(|| (waited.ps() / 1_000) as u32);
+            let msn = self.msn & RoceHeader::PSN_MASK;
+            RoceHeader {
+                op: RoceOp::Acknowledge,
+                psn,
+                syndrome,
+                early,
+                waited,
+                msn,
+                class: cfg.ack_class,
+                ..RoceHeader::default()
+            }
+        } else if let Some(notifier) = self.notifier.as_mut().filter(|notifier| notifier.due_at <= now) {
+            notifier.due_at = Time::MAX;
+            RoceHeader { op: RoceOp::Notification, class: cfg.cnp_class, ..RoceHeader::default() }
+        } else {
+            return false;
+        };
+        *header = Header::Roce(roce);
+        envelope.payload = 0;
+        envelope.ecn = Ecn::NotEct;
+        envelope.kind = Kind::Reliable;
+        envelope.trimmed = false;
+        stats.control_sent += 1;
+        true
+    }
+
+    pub fn on_timer(&mut self, now: Time) {
+        self.now = now;
+        if let Some(notifier) = &mut self.notifier {
+            notifier.on_timer(now);
+        }
+    }
+
+    #[inline]
+    pub fn next_timeout(&self) -> Time {
+        match &self.notifier {
+            Some(notifier) => {
+                let at = notifier.next_timeout();
+                if at > self.now {
+                    at
+                } else {
+                    Time::MAX
+                }
+            }
+            None => Time::MAX,
+        }
+    }
+}

@@ -1,0 +1,454 @@
+//! The sending half of a queue pair: which packet is next, what an acknowledgment says of those before, when something is lost.
+
+use super::cc::{Control, Feedback, Loss, Path, RateControl, Sending};
+use super::config::{local_ack_timeout, Roce, RoceRecovery};
+use super::limiter::Limiter;
+use super::messages::Messages;
+use crate::report::Stats;
+use fanin_packet::{Ecn, Envelope, Framing, Header, Kind, RoceHeader, RoceOp, Syndrome};
+use fanin_units::{Span, Time};
+use std::collections::VecDeque;
+
+/// Packets that may be outstanding, so that a sequence number says which one it is: half of all there are. Source: IBTA §9.7.2.
+const MOST_OUTSTANDING: u64 = 1 << 23;
+
+/// A packet that has left and is not acknowledged.
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    at: Time,
+    /// It left more than once.
+    again: bool,
+    /// It has arrived out of order.
+    arrived: bool,
+}
+
+/// Selective repeat while something is missing. Source: IRN §3.1.
+#[derive(Clone, Copy, Debug, Default)]
+struct Repair {
+    /// It is over when all packets before this one are acknowledged; none: nothing is missing.
+    until: Option<u64>,
+    /// The highest packet known to have arrived, plus one: those before it that have not are lost.
+    arrived: u64,
+    /// Packets before this one have been looked at.
+    scan: u64,
+    /// The next one to be sent again.
+    next: Option<u64>,
+}
+
+/// What an acknowledgment has done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    Nothing,
+    Acknowledged,
+    /// It was the last negative one that the queue pair takes.
+    Failed,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct Sender {
+    messages: Messages,
+    /// Packets: the first that is not acknowledged, the next in order, and the one behind the highest that has left.
+    una: u64,
+    nxt: u64,
+    high: u64,
+    origin: u32,
+    sent: VecDeque<Sent>,
+    repair: Repair,
+    /// Times in a row that the first packet was sent again.
+    retries: u32,
+    /// When the timeout began to run, and when it ends.
+    waits_since: Time,
+    timeout_at: Time,
+    /// When the rate limiter lets the next packet go that could leave otherwise.
+    pace_at: Time,
+    /// Packets since the last that asked for an acknowledgment.
+    unasked: u32,
+    limiter: Limiter,
+    /// What may be outstanding by the queue pair's own window \[bytes\].
+    limit: u64,
+    control: Control,
+    sending: Sending,
+    path: Path,
+    framing: Framing,
+    /// The last measured.
+    rtt: Span,
+}
+
+impl Sender {
+    pub fn new(cfg: &Roce, path: Path, framing: Framing, origin: u32) -> Self {
+        let (control, sending) = Control::new(&cfg.congestion_control, &path);
+        let burst = cfg.burst.map_or(u32::from(cfg.mtu), |burst| burst.get() as u32);
+        Sender {
+            messages: Messages::new(cfg.mtu, cfg.packets_per_message()),
+            una: 0,
+            nxt: 0,
+            high: 0,
+            origin,
+            sent: VecDeque::new(),
+            repair: Repair::default(),
+            retries: 0,
+            waits_since: Time::ZERO,
+            timeout_at: Time::MAX,
+            pace_at: Time::MAX,
+            unasked: 0,
+            limiter: Limiter::new(burst),
+            limit: cfg.window.bytes(&path),
+            control,
+            sending,
+            path,
+            framing,
+            rtt: Span::ZERO,
+        }
+    }
+
+    pub fn write(&mut self, now: Time, bytes: u64) {
+        self.messages.write(bytes);
+        self.settle(now);
+    }
+
+    /// All that is written is acknowledged.
+    pub fn is_done(&self) -> bool {
+        self.una == self.messages.packets()
+    }
+
+    /// The next packet that may leave as far as windows are concerned.
+    #[inline]
+    fn next_packet(&self) -> Option<u64> {
+        if let Some(lost) = self.repair.next {
+            return Some(lost);
+        }
+        (self.nxt < self.messages.packets() && self.has_room()).then_some(self.nxt)
+    }
+
+    /// Whether the window has room for the next packet in order; one packet may always be outstanding.
+    #[inline]
+    fn has_room(&self) -> bool {
+        let outstanding = self.nxt - self.una;
+        let window = self.limit.min(self.sending.window);
+        outstanding == 0
+            || (outstanding < MOST_OUTSTANDING
+                && (window == Sending::UNLIMITED || (outstanding + 1) * u64::from(self.path.payload) <= window))
+    }
+
+    /// Whether a packet may leave now.
+    #[inline]
+    pub fn due(&self, now: Time) -> bool {
+        self.limiter.next() <= now && self.next_packet().is_some()
+    }
+
+    /// Makes the next packet.
+    pub fn poll(&mut self, cfg: &Roce, now: Time, stats: &mut Stats, envelope: &mut Envelope, header: &mut Header) -> bool {
+        if self.limiter.next() > now {
+            return false;
+        }
+        let Some(packet) = self.next_packet() else { return false };
+        let piece = self.messages.piece(packet);
+        let again = packet < self.high;
+        self.note_sent(packet, now);
+        self.unasked += 1;
+        let ack_request = piece.last || self.unasked >= cfg.ack_every;
+        if ack_request {
+            self.unasked = 0;
+        }
+        let roce = RoceHeader {
+            op: RoceOp::write(piece.first, piece.last),
+            psn: self.psn(packet),
+            ack_request,
+            reth: piece.first || cfg.selective(),
+            place: piece.offset as u32,
+            message: piece.message,
+            pad: RoceHeader::pad_of(piece.length),
+            ..RoceHeader::default()
+        };
+        let wire = self.framing.on_wire(self.framing.frame(roce.bytes() + piece.length));
+        *header = Header::Roce(roce);
+        envelope.payload = piece.length;
+        envelope.ecn = if cfg.congestion_control.needs().marks.is_some() { Ecn::Ect0 } else { Ecn::NotEct };
+        envelope.kind = Kind::Reliable;
+        envelope.trimmed = false;
+        stats.packets_sent += 1;
+        stats.bytes_sent += u64::from(piece.length);
+        stats.retransmits += u64::from(again);
+        if self.sending.rate < self.path.line_rate {
+            self.limiter.sent(now, u32::from(piece.length), wire, self.sending.rate);
+        } else {
+            self.limiter.open();
+        }
+        self.steer(|control, sending| control.on_sent(sending, now, wire));
+        if self.timeout_at == Time::MAX {
+            self.waits_since = now;
+        }
+        self.set_timeout(cfg);
+        self.settle(now);
+        true
+    }
+
+    /// A packet leaves.
+    fn note_sent(&mut self, packet: u64, now: Time) {
+        if packet == self.high {
+            self.sent.push_back(Sent { at: now, again: false, arrived: false });
+            self.high += 1;
+        } else if let Some(sent) = self.sent.get_mut((packet - self.una) as usize) {
+            (sent.at, sent.again) = (now, true);
+        }
+        if self.repair.next == Some(packet) {
+            self.repair.scan = packet + 1;
+            self.find_lost();
+        } else {
+            self.nxt = packet + 1;
+        }
+    }
+
+    fn psn(&self, packet: u64) -> u32 {
+        self.origin.wrapping_add(packet as u32) & RoceHeader::PSN_MASK
+    }
+
+    /// The packet that a sequence number means: the nearest to the first outstanding one.
+    fn packet_of(&self, psn: u32) -> u64 {
+        let ahead = psn.wrapping_sub(self.psn(self.una)) << 8;
+        self.una.wrapping_add_signed(i64::from(ahead as i32 >> 8))
+    }
+
+    /// Lets the control do something, and the limiter follow its rate.
+    #[inline]
+    fn steer(&mut self, act: impl FnOnce(&mut Control, &mut Sending)) {
+        let before = self.sending.rate;
+        act(&mut self.control, &mut self.sending);
+        if self.sending.rate != before {
+            if self.sending.rate < self.path.line_rate {
+                self.limiter.retime(self.sending.rate);
+            } else {
+                self.limiter.open();
+            }
+        }
+    }
+
+    /// A positive or negative acknowledgment. `at_end`: for how long it waited in this host.
+    pub fn on_ack(&mut self, cfg: &Roce, now: Time, ack: &RoceHeader, at_end: Span, stats: &mut Stats) -> Outcome {
+        let named = self.packet_of(ack.psn);
+        let negative = ack.syndrome == Syndrome::SequenceError;
+        let until = if negative { named } else { named.wrapping_add(1) };
+        if until > self.high || until.wrapping_add(MOST_OUTSTANDING) < self.una {
+            return Outcome::Nothing; // of a packet that never left
+        }
+        let early = ack.early.map(|psn| self.packet_of(psn)).filter(|packet| (self.una..self.high).contains(packet));
+        let rtt = self.measure(now, if negative { early } else { Some(named) });
+        let before = self.una;
+        let offset = self.messages.offset(before);
+        self.advance(until.max(before));
+        let acked = self.messages.offset(self.una) - offset;
+        stats.acked += acked;
+        if let Some(rtt) = rtt {
+            self.rtt = rtt;
+        }
+        let una = offset + acked;
+        let waited = Span::from_ns(u64::from(ack.waited.unwrap_or(0)));
+        let feedback = Feedback {
+            now,
+            acked,
+            packets: (self.una - before) as u32,
+            una,
+            nxt: self.messages.offset(self.nxt),
+            rtt,
+            at_ends: waited + at_end,
+            telemetry: &[],
+        };
+        let progress = self.una > before;
+        if progress || rtt.is_some() {
+            self.steer(|control, sending| control.on_ack(sending, &feedback));
+        }
+        if progress {
+            self.retries = 0;
+            self.waits_since = now;
+        }
+        let fine = !negative || self.on_negative(cfg, now, until, (early, progress), stats);
+        self.find_lost();
+        self.set_timeout(cfg);
+        self.settle(now);
+        match (fine, progress) {
+            (false, _) => Outcome::Failed,
+            (true, true) => Outcome::Acknowledged,
+            (true, false) => Outcome::Nothing,
+        }
+    }
+
+    /// The round trip of a packet that left once and of which nothing has been heard yet.
+    fn measure(&self, now: Time, packet: Option<u64>) -> Option<Span> {
+        let at = packet?.checked_sub(self.una)?;
+        let sent = self.sent.get(at as usize)?;
+        (!sent.again && !sent.arrived).then(|| now.since(sent.at))
+    }
+
+    /// All packets before `una` are acknowledged.
+    fn advance(&mut self, una: u64) {
+        self.sent.drain(..(una - self.una) as usize);
+        self.una = una;
+        self.nxt = self.nxt.max(una);
+        self.messages.forget(una);
+        self.repair.scan = self.repair.scan.max(una);
+        if self.repair.until.is_some_and(|until| una >= until) {
+            self.repair.until = None;
+        }
+    }
+
+    /// Packet `missing` has not arrived, and a later one has. False: it was sent again too often.
+    fn on_negative(
+        &mut self,
+        cfg: &Roce,
+        now: Time,
+        missing: u64,
+        (early, progress): (Option<u64>, bool),
+        stats: &mut Stats,
+    ) -> bool {
+        if missing < self.una || missing >= self.high {
+            return true;
+        }
+        if let Some(early) = early {
+            if let Some(sent) = self.sent.get_mut((early - self.una) as usize) {
+                sent.arrived = true;
+            }
+            self.repair.arrived = self.repair.arrived.max(early + 1);
+            if self.repair.until.is_some() {
+                return true;
+            }
+            self.repair.until = Some(self.high);
+            self.repair.scan = self.una;
+        } else {
+            if !progress {
+                self.retries += 1;
+                if self.retries > cfg.retry_count {
+                    return false;
+                }
+            }
+            self.nxt = missing;
+        }
+        stats.recoveries += 1;
+        self.steer(|control, sending| control.on_loss(sending, now, Loss::Nak));
+        true
+    }
+
+    /// The next packet that is known to be lost and has not been sent again since.
+    fn find_lost(&mut self) {
+        self.repair.next = None;
+        if self.repair.until.is_none() {
+            return;
+        }
+        let from = self.repair.scan.max(self.una);
+        let lost = (from..self.repair.arrived).find(|packet| !self.has_arrived(*packet));
+        self.repair.scan = lost.unwrap_or(from.max(self.repair.arrived));
+        self.repair.next = lost;
+    }
+
+    fn has_arrived(&self, packet: u64) -> bool {
+        self.sent.get((packet - self.una) as usize).is_some_and(|sent| sent.arrived)
+    }
+
+    /// The timeout runs from the last progress on, while anything is outstanding.
+    fn set_timeout(&mut self, cfg: &Roce) {
+        self.timeout_at = if self.high > self.una && self.nxt > self.una {
+            self.waits_since.saturating_add(self.timeout(cfg))
+        } else {
+            Time::MAX
+        };
+    }
+
+    fn timeout(&self, cfg: &Roce) -> Span {
+        match &cfg.recovery {
+            RoceRecovery::GoBackN(back) => local_ack_timeout(back.ack_timeout),
+            RoceRecovery::SelectiveRepeat(repeat) if self.high - self.una <= u64::from(repeat.few) => repeat.rto_low,
+            RoceRecovery::SelectiveRepeat(repeat) => repeat.rto_high,
+        }
+    }
+
+    /// Timers that are due. False: a packet was sent again too often.
+    pub fn on_timer(&mut self, cfg: &Roce, now: Time, stats: &mut Stats) -> bool {
+        if self.control.next_timeout() <= now {
+            self.steer(|control, sending| control.on_timer(sending, now));
+        }
+        if self.timeout_at <= now {
+            stats.timeouts += 1;
+            self.retries += 1;
+            if self.retries > cfg.retry_count {
+                return false;
+            }
+            self.waits_since = now;
+            if cfg.selective() {
+                self.repair.until = Some(self.high);
+                self.repair.scan = self.una;
+                self.repair.arrived = self.repair.arrived.max(self.una + 1);
+                self.find_lost();
+            } else {
+                self.nxt = self.una;
+            }
+            self.steer(|control, sending| control.on_loss(sending, now, Loss::Timeout));
+            self.set_timeout(cfg);
+        }
+        self.settle(now);
+        true
+    }
+
+    pub fn on_cnp(&mut self, now: Time, stats: &mut Stats) {
+        let before = self.sending.rate;
+        self.steer(|control, sending| control.on_cnp(sending, now));
+        stats.ecn_reductions += u32::from(self.sending.rate < before);
+        self.settle(now);
+    }
+
+    /// Notes when the limiter lets the next packet go, where nothing else holds it.
+    fn settle(&mut self, now: Time) {
+        let next = self.limiter.next();
+        self.pace_at = if next > now && self.next_packet().is_some() { next } else { Time::MAX };
+    }
+
+    #[inline]
+    pub fn next_timeout(&self) -> Time {
+        self.timeout_at.min(self.pace_at).min(self.control.next_timeout())
+    }
+
+    /// Payload bytes that the limiter lets go back to back.
+    pub fn burst(&self, cfg: &Roce) -> u64 {
+        cfg.burst.filter(|_| self.sending.rate < self.path.line_rate).map_or(0, |burst| burst.get())
+    }
+
+    /// What telemetry shows: see [`crate::SenderState`].
+    pub fn look(&self) -> Look {
+        let next = self.messages.offset(self.high);
+        let acked = self.messages.offset(self.una);
+        Look {
+            acked,
+            next,
+            unsent: self.messages.bytes() - next,
+            flight: self.messages.offset(self.nxt) - acked,
+            window: self.limit.min(self.sending.window),
+            rate: self.sending.rate,
+            rtt: self.rtt,
+            timeout: self.timeout_at.since(self.waits_since.min(self.timeout_at)),
+            payload: self.path.payload,
+            timeout_at: self.timeout_at,
+            pace_at: self.pace_at,
+            alpha: self.control.alpha(),
+            repairs: self.repair.until.is_some() || self.nxt < self.high,
+            late: self.retries > 0,
+        }
+    }
+}
+
+/// A sender at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Look {
+    pub acked: u64,
+    pub next: u64,
+    pub unsent: u64,
+    pub flight: u64,
+    pub window: u64,
+    pub rate: fanin_units::BitRate,
+    pub rtt: Span,
+    pub timeout: Span,
+    pub payload: u32,
+    pub timeout_at: Time,
+    pub pace_at: Time,
+    pub alpha: Option<f64>,
+    pub repairs: bool,
+    pub late: bool,
+}

@@ -918,6 +918,30 @@ Marking: TypeAlias = (
 """
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class IntParams(Table):
+    """Ports write what they are like into frames whose transport asks for it. Source: HPCC §4.1."""
+
+    hops: int | None = None
+    """Records that a frame holds at most: ports of later switches write none.
+
+    Default: 5. Accepted: from 1 to 8.
+    """
+
+    unaware: Sequence[str] | None = None
+    """Switches without telemetry, by name, `*` stands for anything. Senders see nothing of their ports.
+
+    Default: [].
+    """
+
+
+class IntParamsDict(TypedDict, total=False):
+    """`IntParams` as a plain dictionary; the class says what each key means."""
+
+    hops: int
+    unaware: Sequence[str]
+
+
 Operations: TypeAlias = Literal["retransmit_and_halve", "retransmit"]
 """What a notification asks of the sender.
 
@@ -1467,6 +1491,9 @@ class TrimmingParamsDict(TypedDict, total=False):
 class Mechanisms(Table):
     """What switches do beyond forwarding, queueing and marking; each mechanism whose table is present runs."""
 
+    int: IntParams | IntParamsDict | None = None
+    """In-band network telemetry: ports write queue, bytes sent, time and rate into frames. Absent: it does not run."""
+
     pdn: PdnParams | PdnParamsDict | None = None
     """Packet drop notification: the sender of a dropped packet is notified at once. Absent: it does not run."""
 
@@ -1489,6 +1516,7 @@ class Mechanisms(Table):
 class MechanismsDict(TypedDict, total=False):
     """`Mechanisms` as a plain dictionary; the class says what each key means."""
 
+    int: IntParams | IntParamsDict
     pdn: PdnParams | PdnParamsDict
     pfc: PfcParams | PfcParamsDict
     rimm: RimmParams | RimmParamsDict
@@ -3059,14 +3087,416 @@ class TcpDict(TypedDict, total=False):
     small_queues: bool
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NoRateControl(Table):
+    """No congestion control."""
+
+    kind: ClassVar[Literal["none"]] = "none"
+
+    rate: BitRate | None = None
+    """The rate of each queue pair, all bytes on the wire counted. Absent: the NIC's.
+
+    Accepted: from 1Mbps to 10Tbps.
+    """
+
+
+class NoRateControlDict(TypedDict, total=False):
+    """`NoRateControl` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["none"]]
+    rate: BitRate
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Hpcc(Table):
+    """HPCC. Source: HPCC §3.2, Algorithm 1; values: HPCC §5.1."""
+
+    kind: ClassVar[Literal["hpcc"]] = "hpcc"
+
+    eta: float | None = None
+    """eta: share of a link's capacity that flows aim at.
+
+    Default: 0.95. Accepted: from 0.5 to 1.
+    """
+
+    max_stage: int | None = None
+    """maxStage: round trips of additive increase before a multiplicative one.
+
+    Default: 5. Accepted: from 0 to 100.
+    """
+
+    increase: Size | None = None
+    """W_AI: additive increase in a round trip.
+
+    Default: "80B". Accepted: from 0B to 1MB.
+    """
+
+    base_rtt: Duration | None = None
+    """T: base RTT of all flows. Absent: of each flow its own, on an idle network.
+
+    Accepted: from 100ns to 10ms.
+    """
+
+    min_rate: BitRate | None = None
+    """No flow sends at less.
+
+    Default: "100Mbps". Accepted: at least 1Mbps.
+    """
+
+
+class HpccDict(TypedDict, total=False):
+    """`Hpcc` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["hpcc"]]
+    eta: float
+    max_stage: int
+    increase: Size
+    base_rtt: Duration
+    min_rate: BitRate
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PowerTcp(Table):
+    """PowerTCP. Source: PowerTCP §3.3, Algorithm 1."""
+
+    kind: ClassVar[Literal["powertcp"]] = "powertcp"
+
+    gamma: float | None = None
+    """gamma: weight of a new window against the present one.
+
+    Default: 0.9. Accepted: from 0.01 to 1.
+    """
+
+    flows: int | None = None
+    """N: flows of a host that shall share its line; beta = line rate · tau / N is the additive increase in a round trip.
+
+    Default: 167. Accepted: from 1 to 1000000.
+    """
+
+    base_rtt: Duration | None = None
+    """tau: base RTT of all flows. Absent: of each flow its own, on an idle network.
+
+    Accepted: from 100ns to 10ms.
+    """
+
+    min_rate: BitRate | None = None
+    """No flow sends at less.
+
+    Default: "100Mbps". Accepted: at least 1Mbps.
+    """
+
+
+class PowerTcpDict(TypedDict, total=False):
+    """`PowerTcp` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["powertcp"]]
+    gamma: float
+    flows: int
+    base_rtt: Duration
+    min_rate: BitRate
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ThetaPowerTcp(Table):
+    """PowerTCP without telemetry. Source: PowerTCP §3.3, Algorithm 2."""
+
+    kind: ClassVar[Literal["theta_powertcp"]] = "theta_powertcp"
+
+    gamma: float | None = None
+    """gamma: weight of a new window against the present one.
+
+    Default: 0.9. Accepted: from 0.01 to 1.
+    """
+
+    flows: int | None = None
+    """N: flows of a host that shall share its line; beta = line rate · tau / N is the additive increase in a round trip.
+
+    Default: 167. Accepted: from 1 to 1000000.
+    """
+
+    base_rtt: Duration | None = None
+    """tau: base RTT of all flows. Absent: of each flow its own, on an idle network.
+
+    Accepted: from 100ns to 10ms.
+    """
+
+    min_rate: BitRate | None = None
+    """No flow sends at less.
+
+    Default: "100Mbps". Accepted: at least 1Mbps.
+    """
+
+
+class ThetaPowerTcpDict(TypedDict, total=False):
+    """`ThetaPowerTcp` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["theta_powertcp"]]
+    gamma: float
+    flows: int
+    base_rtt: Duration
+    min_rate: BitRate
+
+
+RoceControl: TypeAlias = (
+    NoRateControl
+    | NoRateControlDict
+    | Hpcc
+    | HpccDict
+    | PowerTcp
+    | PowerTcpDict
+    | ThetaPowerTcp
+    | ThetaPowerTcpDict
+    | Literal["none", "hpcc", "powertcp", "theta_powertcp"]
+)
+"""How a queue pair finds its rate.
+
+- `none`: None: each queue pair sends at its rate, and pauses hold it back.
+- `hpcc`: What is in flight on the busiest link, by telemetry. Source: HPCC §3.
+- `powertcp`: Power at the busiest port, by telemetry. Source: PowerTCP §3.3.
+- `theta_powertcp`: Power, by delays. Source: PowerTCP §3.3.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class GoBackN(Table):
+    """Packets that come too early are dropped, and the sender starts again with the one that is missing. Source: IBTA §9.7.5.1, §9.9.2."""
+
+    kind: ClassVar[Literal["go_back_n"]] = "go_back_n"
+
+    ack_timeout: int | None = None
+    """Local ACK timeout: 4.096 us · 2^n without an acknowledgment. Source: IBTA §9.7.6.1.3; 14 (67 ms) is what Linux' perftest
+    sets.
+
+    Default: 14. Accepted: from 1 to 31.
+    """
+
+
+class GoBackNDict(TypedDict, total=False):
+    """`GoBackN` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["go_back_n"]]
+    ack_timeout: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SelectiveRepeat(Table):
+    """Packets that come too early are kept, and the sender sends again what is missing. Every packet carries its RETH. Source: IRN §3.1."""
+
+    kind: ClassVar[Literal["selective_repeat"]] = "selective_repeat"
+
+    rto_low: Duration | None = None
+    """The timeout where few packets are outstanding. Source: IRN §4.1 (100 us).
+
+    Default: "100us". Accepted: from 1us to 1s.
+    """
+
+    rto_high: Duration | None = None
+    """The timeout otherwise. Source: IRN §4.1 (320 us).
+
+    Default: "320us". Accepted: from 1us to 1s.
+    """
+
+    few: int | None = None
+    """What few are. Source: IRN §4.1 (3).
+
+    Default: 3. Accepted: from 1 to 1000.
+    """
+
+
+class SelectiveRepeatDict(TypedDict, total=False):
+    """`SelectiveRepeat` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["selective_repeat"]]
+    rto_low: Duration
+    rto_high: Duration
+    few: int
+
+
+RoceRecovery: TypeAlias = (
+    GoBackN
+    | GoBackNDict
+    | SelectiveRepeat
+    | SelectiveRepeatDict
+    | Literal["go_back_n", "selective_repeat"]
+)
+"""What becomes of packets behind one that is missing.
+
+- `go_back_n`: They are sent again.
+- `selective_repeat`: They are kept.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class NoneRoceWindow(Table):
+    """As much as the congestion control says."""
+
+    kind: ClassVar[Literal["none"]] = "none"
+
+
+class NoneRoceWindowDict(TypedDict, total=False):
+    """`NoneRoceWindow` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["none"]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BdpWindow(Table):
+    """What fills an idle path: line rate times the base RTT of the flow. Source: IRN §3.2 (BDP-FC)."""
+
+    kind: ClassVar[Literal["bdp"]] = "bdp"
+
+    factor: float | None = None
+    """So many times that.
+
+    Default: 1.0. Accepted: from 0.01 to 100.
+    """
+
+
+class BdpWindowDict(TypedDict, total=False):
+    """`BdpWindow` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["bdp"]]
+    factor: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FixedRoceWindow(Table):
+    """A number of bytes."""
+
+    kind: ClassVar[Literal["fixed"]] = "fixed"
+
+    size: Size
+    """Payload bytes; one packet may always be outstanding.
+
+    Must be given. Accepted: from 1B to 1073741824B.
+    """
+
+
+class FixedRoceWindowDict(TypedDict, total=False):
+    """`FixedRoceWindow` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["fixed"]]
+    size: Required[Size]
+
+
+RoceWindow: TypeAlias = (
+    NoneRoceWindow
+    | NoneRoceWindowDict
+    | BdpWindow
+    | BdpWindowDict
+    | FixedRoceWindow
+    | FixedRoceWindowDict
+    | Literal["none", "bdp"]
+)
+"""What a queue pair may have outstanding, whatever its congestion control says.
+
+- `none`: Anything.
+- `bdp`: The product of bandwidth and delay.
+- `fixed`: So many bytes.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Roce(Table):
+    """RoCEv2: each flow is a reliable queue pair that writes to the memory of the other end (RDMA WRITE). Queue pairs exist before:
+    nothing on the wire opens or closes them.
+    """
+
+    kind: ClassVar[Literal["roce"]] = "roce"
+
+    congestion_control: RoceControl | None = None
+    """Congestion control.
+
+    Default: { kind = "none" }.
+    """
+
+    mtu: int | None = None
+    """Path MTU: payload bytes of a full packet: 256, 512, 1024, 2048 or 4096. Source: IBTA §5.2.1; Linux takes the largest that
+    fits the interface, 1024 with Ethernet's 1500 B and 4096 with 9000 B (iboe_get_mtu).
+
+    Default: 1024. Accepted: from 256 to 4096.
+    """
+
+    message: Size | None = None
+    """Bytes of a message, a multiple of `mtu`: what an application writes is cut into as many. Absent: one message, of 2 GiB at
+    most.
+
+    Accepted: from 256B to 2147483648B.
+    """
+
+    recovery: RoceRecovery | None = None
+    """How packets are repaired that were lost.
+
+    Default: { kind = "go_back_n", ack_timeout = 14 }.
+    """
+
+    retry_count: int | None = None
+    """How often the same packet is sent again before the queue pair fails. Source: IBTA §9.9.2.1.1 (3 bits); 7 is what Linux'
+    perftest sets.
+
+    Default: 7. Accepted: from 0 to 7.
+    """
+
+    ack_every: int | None = None
+    """Every how many packets the sender asks for an acknowledgment, besides at the end of each message. Selective repeat, a window
+    and controls by window need one for each.
+
+    Default: 1. Accepted: from 1 to 4096.
+    """
+
+    window: RoceWindow | None = None
+    """What may be outstanding.
+
+    Default: { kind = "none" }.
+    """
+
+    burst: Size | None = None
+    """Bytes of payload that leave back to back before the rate limiter makes a pause; absent: a packet. What counts is the rate
+    over both.
+
+    Accepted: from 256B to 1048576B.
+    """
+
+    ack_class: int | None = None
+    """The traffic class of acknowledgments. Absent: that of the flow.
+
+    Accepted: from 0 to 7.
+    """
+
+    cnp_class: int | None = None
+    """The traffic class of congestion notifications (CNP). Absent: that of the flow.
+
+    Accepted: from 0 to 7.
+    """
+
+
+class RoceDict(TypedDict, total=False):
+    """`Roce` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["roce"]]
+    congestion_control: RoceControl
+    mtu: int
+    message: Size
+    recovery: RoceRecovery
+    retry_count: int
+    ack_every: int
+    window: RoceWindow
+    burst: Size
+    ack_class: int
+    cnp_class: int
+
+
 TransportConfig: TypeAlias = (
     Tcp
     | TcpDict
-    | Literal["tcp"]
+    | Roce
+    | RoceDict
+    | Literal["tcp", "roce"]
 )
 """The transport of a flow.
 
 - `tcp`: TCP.
+- `roce`: RoCEv2.
 """
 
 
@@ -5431,6 +5861,8 @@ __all__ = [
     "FrontDropParams",
     "FrontDropParamsDict",
     "Marking",
+    "IntParams",
+    "IntParamsDict",
     "Operations",
     "PdnParams",
     "PdnParamsDict",
@@ -5561,6 +5993,29 @@ __all__ = [
     "Pacing",
     "Tcp",
     "TcpDict",
+    "NoRateControl",
+    "NoRateControlDict",
+    "Hpcc",
+    "HpccDict",
+    "PowerTcp",
+    "PowerTcpDict",
+    "ThetaPowerTcp",
+    "ThetaPowerTcpDict",
+    "RoceControl",
+    "GoBackN",
+    "GoBackNDict",
+    "SelectiveRepeat",
+    "SelectiveRepeatDict",
+    "RoceRecovery",
+    "NoneRoceWindow",
+    "NoneRoceWindowDict",
+    "BdpWindow",
+    "BdpWindowDict",
+    "FixedRoceWindow",
+    "FixedRoceWindowDict",
+    "RoceWindow",
+    "Roce",
+    "RoceDict",
     "TransportConfig",
     "ListedFlow",
     "ListedFlowDict",

@@ -14,13 +14,15 @@ mod roce;
 mod shim;
 mod signal;
 mod tcp;
+mod telemetry;
 
 pub use control::{Control, CONTROL_BODY};
 pub use framing::Framing;
 pub use ip::IpVersion;
 pub use roce::{RoceHeader, RoceOp, Syndrome};
-pub use shim::{Extra, Shim, SHIM_BODY};
+pub use shim::{Extra, Shim, LONGEST_SHIM, SHIM_BODY};
 pub use signal::{Lost, Part, Reference, Signal, Signals};
+pub use telemetry::{rate_code, Departure, HopSample, Record, Stack, MAX_HOPS, RECORD_BYTES};
 pub use tcp::{Nack, SackBlock, Segment, SegmentMut, SynOptions, TcpFlags, TcpHeader, Timestamps, NACK_OPTION_BYTES};
 
 /// A packet's place in the pool of all packets that exist: what stands for it where it waits.

@@ -1,9 +1,12 @@
 //! Shims: headers that switches put into a frame for other switches, and what an envelope says of them.
 
+use crate::telemetry::{MAX_HOPS, RECORD_BYTES};
 use crate::Envelope;
 
-/// Bytes that a shim has at most behind its EtherType.
-pub const SHIM_BODY: usize = 11;
+/// Bytes of a body at most, without records.
+pub const SHIM_BODY: usize = 10;
+/// Bytes that a frame is longer with a shim, at most.
+pub const LONGEST_SHIM: u16 = 2 + SHIM_BODY as u16 + MAX_HOPS as u16 * RECORD_BYTES;
 
 /// What travels in a frame besides its packet: headers of switches, a control message. One byte.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -43,8 +46,13 @@ pub struct Shim {
     /// that it leaves behind, rounded up, at most 65,535. Zero: nothing is written.
     pub unit: u16,
     length: u8,
+    /// Records behind the body, which lie apart ([`Record`](crate::Record)); [`DUE`]: of the last there is no more than its room.
+    records: u8,
     body: [u8; SHIM_BODY],
 }
+
+/// See [`Shim::records`].
+const DUE: u8 = 1 << 7;
 
 const _: () = assert!(std::mem::size_of::<Shim>() == 16);
 
@@ -57,17 +65,51 @@ impl Shim {
         assert!(unit == 0 || body.len() >= 2, "no room for a depth");
         let mut bytes = [0; SHIM_BODY];
         bytes[..body.len()].copy_from_slice(body);
-        Shim { ether_type, unit, length: body.len() as u8, body: bytes }
+        Shim { ether_type, unit, length: body.len() as u8, records: 0, body: bytes }
     }
 
-    /// Its bytes behind the EtherType.
+    /// The same with these records behind the body.
+    #[must_use]
+    pub const fn with_records(self, records: usize) -> Shim {
+        Shim { records: records as u8, ..self }
+    }
+
+    /// Records behind the body.
+    #[inline]
+    pub const fn records(&self) -> usize {
+        (self.records & !DUE) as usize
+    }
+
+    /// Makes room for one more record, which the port writes when the frame leaves.
+    #[inline]
+    pub fn add_record(&mut self) {
+        self.records = (self.records + 1) | DUE;
+    }
+
+    /// A frame leaves: the place of the record that its port is to write, if there is one.
+    #[inline]
+    pub fn take_due(&mut self) -> Option<usize> {
+        let due = self.records & DUE != 0;
+        self.records &= !DUE;
+        due.then(|| self.records() - 1)
+    }
+
+    /// Writes the body anew.
+    ///
+    /// # Panics
+    /// When it has another length.
+    pub fn set_body(&mut self, body: &[u8]) {
+        self.body[..usize::from(self.length)].copy_from_slice(body);
+    }
+
+    /// Its bytes behind the EtherType, without records.
     pub fn body(&self) -> &[u8] {
         &self.body[..usize::from(self.length)]
     }
 
     /// Bytes that a frame is longer with it.
     pub const fn bytes(&self) -> u16 {
-        2 + self.length as u16
+        2 + self.length as u16 + self.records() as u16 * RECORD_BYTES
     }
 
     /// Writes the queue that the frame leaves behind, where it is wanted.
@@ -102,8 +144,18 @@ mod tests {
             e.set_shim(shim);
             sizes.push((e.frame, e.extra.shim(), e.extra.message()));
         }
-        assert_eq!(sizes, [(1522, 4, true), (1531, 13, true), (1522, 4, true), (1518, 0, true), (1518, 0, true)]);
+        assert_eq!(sizes, [(1522, 4, true), (1530, 12, true), (1522, 4, true), (1518, 0, true), (1518, 0, true)]);
         assert!(!e.extra.with_message(false).message());
+    }
+
+    #[test]
+    fn a_record_has_its_room_before_it_is_written() {
+        let mut shim = Shim::new(0xA8F6, &[0x10, 7], 0).with_records(1);
+        assert_eq!((shim.bytes(), shim.take_due()), (12, None));
+        shim.add_record();
+        shim.set_body(&[0x20, 9]);
+        assert_eq!((shim.bytes(), shim.records(), shim.body()), (20, 2, &[0x20, 9][..]));
+        assert_eq!((shim.take_due(), shim.take_due(), shim.records()), (Some(1), None, 2));
     }
 
     #[test]

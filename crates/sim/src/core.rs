@@ -6,7 +6,7 @@ use crate::fabric::pool::Pool;
 use crate::fabric::port::{at_dequeue, Port};
 use crate::ledger::{Fate, Ledger};
 use fanin_engine::{Table, Timers, Wheel};
-use fanin_packet::{Ecn, Envelope, Packet, PacketId, Shim};
+use fanin_packet::{Departure, Ecn, Envelope, Packet, PacketId, Shim};
 use fanin_switch::{cells, Admission, DropReason, MarkReason, MarkVerdict, PortNo, PortView, SharedBuffer};
 use fanin_telemetry::{DropRow, Name, QueueRow, Stamp, TableError};
 use fanin_units::{Bytes, LinkId, Time};
@@ -124,12 +124,11 @@ impl Core {
     /// Puts a frame onto the wire of a port, which is free, past its queue and what happens at dequeue.
     pub fn send_past_the_queue(&mut self, l: usize, packet: PacketId) {
         self.catch_up(l);
-        if self.ports[l].at_dequeue & at_dequeue::DEPTH != 0 {
-            let (behind, _) = self.queue(l);
-            self.pool.write_depth(packet, behind);
-        }
         let frame = self.pool[packet].frame;
         self.push(l, packet, frame);
+        if self.ports[l].at_dequeue & at_dequeue::LEFT != 0 {
+            self.write_departure(l, self.now, packet);
+        }
     }
 
     /// Whether the buffer that a switch's ports share has room, as far as it is known; true where they share none.
@@ -222,13 +221,25 @@ impl Core {
             self.ports[l].queue_cells -= self.cells(frame);
         }
         let also = self.ports[l].at_dequeue;
-        if also & at_dequeue::DEPTH != 0 {
-            let (behind, _) = self.queue(l);
-            self.pool.write_depth(packet, behind);
+        if also & at_dequeue::LEFT != 0 {
+            self.write_departure(l, start, packet);
         }
         if also & at_dequeue::MARK != 0 {
             self.mark_at_dequeue(l, start, packet);
         }
+    }
+
+    /// A packet has left a port at `start`: what that knows of itself then is written into its frame, where there is a place for it.
+    #[inline]
+    fn write_departure(&mut self, l: usize, start: Time, packet: PacketId) {
+        let [sent, _] = self.ports[l].sent(&self.links[l]);
+        let departure = Departure {
+            at: start,
+            queue_bytes: self.queue(l).0,
+            sent_bytes: sent - u64::from(self.pool[packet].frame),
+            rate: self.ports[l].rate,
+        };
+        self.pool.write_departure(packet, &departure);
     }
 
     #[inline(always)]
@@ -352,7 +363,7 @@ impl Core {
         let Some(interface) = capture.interface_of(LinkId(l as u32)) else { return };
         let left = Time::from_ps(self.now.ps() - self.links[l].delay());
         let stamp = self.ledger.stamps.as_ref().map_or(Stamp::EMPTY, |stamps| stamps.of(id));
-        let besides = (self.pool.shim(id), stamp, self.pool.message(id));
+        let besides = (self.pool.shim_on_wire(id), stamp, self.pool.message(id));
         let result = capture.crossed((self.now, left), interface, self.pool.packet(id), besides);
         self.check(result);
     }

@@ -8,7 +8,7 @@ use crate::signals::SignalCounts;
 use crate::snapshot::SenderState;
 use crate::transport::{CheckSite, Kinds, LossTimer, Place, Refused, Shape, Transport, TransportParams};
 use crate::udp::UdpEndpoint;
-use fanin_packet::{Envelope, Header, IpVersion, Signal, Signals};
+use fanin_packet::{Envelope, Header, IpVersion, Signal, Signals, Stack};
 use fanin_params::Cx;
 use fanin_units::{Bytes, Stream, Time};
 
@@ -57,6 +57,9 @@ macro_rules! transports {
             }
             fn needs_marks(&self) -> Option<&'static str> {
                 match self { $( Self::$variant(p) => p.needs_marks(), )* }
+            }
+            fn needs_telemetry(&self) -> Option<&'static str> {
+                match self { $( Self::$variant(p) => p.needs_telemetry(), )* }
             }
             fn wants_lossless(&self) -> Option<&'static str> {
                 match self { $( Self::$variant(p) => p.wants_lossless(), )* }
@@ -156,6 +159,16 @@ impl Endpoint {
     #[inline(always)]
     pub fn on_signal(&mut self, cfg: &TransportConfig, now: Time, signal: &Signal) {
         dispatch!(self, cfg, |e, c| e.on_signal(c, now, signal), |udp| udp.on_signal())
+    }
+
+    /// See [`Transport::on_telemetry`].
+    pub fn on_telemetry(&mut self, stack: &Stack) {
+        dispatch!(self, |e| e.on_telemetry(stack), |_udp| ())
+    }
+
+    /// See [`Transport::telemetry`].
+    pub fn telemetry(&mut self) -> Option<Stack> {
+        dispatch!(self, |e| e.telemetry(), |_udp| None)
     }
 
     /// See [`Transport::on_timer`].

@@ -3,7 +3,7 @@
 use crate::report::{Event, Stats};
 use crate::signals::{SignalCounts, SignalLog};
 use crate::snapshot::SenderState;
-use fanin_packet::{Envelope, Framing, Header, IpVersion, Signal, Signals};
+use fanin_packet::{Envelope, Framing, Header, IpVersion, Signal, Signals, Stack};
 use fanin_params::Cx;
 use fanin_units::{BitRate, Bytes, Span, Stream, Time};
 
@@ -95,6 +95,15 @@ pub trait Transport: Sized {
     /// The network signals something about a packet of this end.
     fn on_signal(&mut self, _cfg: &Self::Params, _now: Time, _signal: &Signal) {
         self.signal_log().counts().notifications.ignored += 1;
+    }
+
+    /// The packet that is given next brings telemetry: of its own way, or what the other end sends back.
+    fn on_telemetry(&mut self, _stack: &Stack) {}
+
+    /// The telemetry in the frame of the packet that [`Transport::poll`] has just given: an empty stack where ports shall write,
+    /// or what the other end is told; `None` without. Asked only where [`TransportParams::needs_telemetry`].
+    fn telemetry(&mut self) -> Option<Stack> {
+        None
     }
 
     /// A timeout has expired. Early and repeated calls are harmless.
@@ -227,6 +236,11 @@ pub trait TransportParams {
 
     /// Whether it works by marks, so that a drop in their place is a mistake: its name.
     fn needs_marks(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Whether it works by telemetry of the ports on the way: its name.
+    fn needs_telemetry(&self) -> Option<&'static str> {
         None
     }
 

@@ -12,7 +12,7 @@ pub(crate) fn ether_type(frame: &[u8]) -> Option<(usize, u16)> {
     let mut at = MACS;
     loop {
         let kind = u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]);
-        at = match shim::body(kind) {
+        at = match shim::body(kind, &frame[at + 2..]) {
             Some(body) => at + 2 + body,
             None if TAGS.contains(&kind) => at + 4,
             None => return Some((at, kind)),

@@ -5,7 +5,7 @@ use super::transport::warn;
 use super::{at_transport, transport_of, used_transports, Network};
 use crate::doc::Parts;
 use crate::sections::Nic;
-use fanin_packet::Signals;
+use fanin_packet::{Signals, Stack, MAX_HOPS};
 use fanin_params::Cx;
 use fanin_switch::{Mechanisms, PortSettings, Scheduling, Site, Surroundings, Switch, TransportInUse};
 use fanin_transport::TransportParams;
@@ -16,6 +16,8 @@ use std::collections::BTreeSet;
 pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network>, cx: &mut Cx) {
     let Some(framing) = &parts.framing else { return };
     let used = used_transports(parts);
+    let longest_path = network.map_or(0, Network::longest);
+    let records = (longest_path as usize).min(MAX_HOPS);
     let transports: Vec<TransportInUse> = used
         .iter()
         .map(|(name, config)| TransportInUse {
@@ -25,6 +27,7 @@ pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network
             mtu: config.mtu(),
             headers: config.longest_header(parts.ip()),
             bursts: config.bursts(),
+            telemetry: config.needs_telemetry().map_or(0, |_| Stack::bytes(records)),
         })
         .collect();
     let first = network.and_then(|network| network.switches().next()).map_or(0, NodeId::index);
@@ -38,7 +41,7 @@ pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network
         let mechanisms = settings.switch.mechanisms_of(settings.exceptions.switch(node));
         mechanisms.keys_at(nodes.get(node.index()).map_or("", |(name, _)| *name))
     };
-    let mut sent = Signals::NONE;
+    let (mut sent, mut telemetry) = (Signals::NONE, false);
     for (entry, mechanisms) in settings.mechanisms() {
         let here = |node: &NodeId| settings.exceptions.switch(*node) == entry;
         let switches: Vec<&str> =
@@ -61,6 +64,7 @@ pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network
             classes_in_use: &classes,
             fifo_nics: parts.host.as_ref().is_some_and(|host| matches!(host.nic, Nic::Fifo(_))),
             marking_drops: settings.ports_with(entry).any(|port| port.marking.drops()),
+            longest_path,
             transports: &transports,
             all_traffic: parts.all_traffic,
             nodes: &nodes,
@@ -68,9 +72,16 @@ pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network
         };
         at_setting(entry, "mechanisms", cx, |cx| mechanisms.check(&around, cx));
         sent = sent.with(mechanisms.signals());
+        telemetry |= mechanisms.telemetry();
     }
     lossy(parts, settings, cx);
     for (name, config) in used {
+        if let Some(what) = config.needs_telemetry().filter(|_| !telemetry) {
+            let accepted = Mechanisms::that_writes_telemetry().map(|key| format!("switches with [switch.mechanisms.{key}]"));
+            at_transport(cx, name, |cx| {
+                cx.error(None, format!("is controlled by {what}, which needs telemetry, and no switch writes any"), accepted);
+            });
+        }
         for (signal, key) in config.signal_keys() {
             if !config.acts_on().has(*signal) || sent.has(*signal) {
                 continue;

@@ -4,6 +4,7 @@ mod anything;
 mod capture;
 mod common;
 mod errors;
+mod int;
 mod exceptions;
 mod scenarios;
 mod warnings;

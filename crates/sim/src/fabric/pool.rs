@@ -2,7 +2,7 @@
 //! a hop touches half a cache line, and two envelopes share one.
 
 use fanin_engine::Table;
-use fanin_packet::{Envelope, Header, Packet, PacketId, Shim};
+use fanin_packet::{Departure, Envelope, Header, Packet, PacketId, Record, Shim, Stack, MAX_HOPS};
 
 /// What only the ends of a flow read of a packet.
 #[derive(Clone, Copy, Debug, Default)]
@@ -23,6 +23,8 @@ pub struct Pool {
     messages: Table<PacketId>,
     /// By packet, the headers of switches in its frame, where its envelope says that there are any.
     shims: Table<Shim>,
+    /// By packet, the records of ports behind its shim, where that has any.
+    records: Table<[Record; MAX_HOPS]>,
     /// Places that hold control messages.
     control: u64,
 }
@@ -156,17 +158,48 @@ impl Pool {
         self.shims[id as usize] = shim;
     }
 
-    /// A packet leaves a port at which `queue_bytes` stay behind: its shim says so, where it has a place for it.
-    pub fn write_depth(&mut self, id: PacketId, queue_bytes: u64) {
+    /// Puts telemetry into the frame of a packet that has no shim.
+    pub fn set_telemetry(&mut self, id: PacketId, stack: &Stack) {
+        let shim = stack.shim();
+        self[id].set_shim(Some(&shim));
+        self.keep_shim(id, shim);
+        self.records.grow(id as usize + 1, Stack::EMPTY.places());
+        self.records[id as usize] = stack.places();
+    }
+
+    /// The telemetry in a packet's frame.
+    pub fn telemetry(&self, id: PacketId) -> Option<Stack> {
+        let shim = self.shim(id)?;
+        Stack::of(&shim, self.records.get(id as usize).copied()?)
+    }
+
+    /// The shim in a packet's frame as it is on the wire: its EtherType, and what is behind that.
+    pub fn shim_on_wire(&self, id: PacketId) -> Option<(u16, Vec<u8>)> {
+        let shim = self.shim(id)?;
+        let mut bytes = shim.body().to_vec();
+        if shim.records() > 0 {
+            let records = &self.records[id as usize][..shim.records()];
+            bytes.extend(records.iter().flat_map(|record| record.to_bytes()));
+        }
+        Some((shim.ether_type, bytes))
+    }
+
+    /// A packet leaves a port: its shim says so, where it has a place for it.
+    pub fn write_departure(&mut self, id: PacketId, departure: &Departure) {
         if self[id].extra.shim() > 0 {
-            self.shims[id as usize].write_depth(queue_bytes);
+            let shim = &mut self.shims[id as usize];
+            shim.write_depth(departure.queue_bytes);
+            if let Some(place) = shim.take_due() {
+                self.records[id as usize][place] = Record::of(departure);
+            }
         }
     }
 
     /// Bytes held, the most there ever were.
     pub fn bytes(&self) -> usize {
         let ids = self.free.capacity() + self.messages.capacity();
-        let shims = self.shims.capacity() * std::mem::size_of::<Shim>();
+        let shims = self.shims.capacity() * std::mem::size_of::<Shim>()
+            + self.records.capacity() * std::mem::size_of::<[Record; MAX_HOPS]>();
         self.envelopes.capacity() * BYTES_EACH + ids * std::mem::size_of::<PacketId>() + shims
     }
 

@@ -29,8 +29,8 @@ impl Owner {
 pub mod at_dequeue {
     /// The marking policy decides about it.
     pub const MARK: u8 = 1;
-    /// What it leaves behind is written into its shim.
-    pub const DEPTH: u8 = 1 << 1;
+    /// What the port is like then is written into its shim.
+    pub const LEFT: u8 = 1 << 1;
 }
 
 /// The cold half of an output port, its counters first: those of what does not happen to every packet. The others are the link's.

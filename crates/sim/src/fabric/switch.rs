@@ -1,11 +1,12 @@
 //! What a switch does with a packet: route → admit → mark → queue. Only here are verdicts carried out and counted.
 
 use super::link::{flag, FarEnd};
+use super::port::Owner;
 use super::table::{Fib, NextHop};
 use crate::core::Core;
 use crate::ledger::Fate;
 use fanin_engine::Table;
-use fanin_packet::{Ecn, Envelope, Kind, Packet, PacketId};
+use fanin_packet::{Ecn, Envelope, Kind, Packet, PacketId, Stack};
 use fanin_switch::{DropReason, Effects, Hooks, Links, MarkVerdict, MechanismState, PathChooser, PortView};
 use fanin_telemetry::Name;
 use fanin_units::{HostId, Stream};
@@ -389,6 +390,21 @@ impl Fabric {
             }
         }
         path
+    }
+}
+
+impl Fabric {
+    /// Bytes of telemetry in a frame that asks for it, on each link of a path from a host.
+    pub fn telemetry(&self, core: &Core, path: &[u32]) -> Vec<u16> {
+        let mut records = 0;
+        let bytes = |l: &u32| {
+            if let Owner::Switch(s, _) = core.ports[*l as usize].owner {
+                let limit = self.switches[s as usize].mechanisms.iter().map(MechanismState::telemetry).max();
+                records += usize::from(limit.is_some_and(|limit| records < limit));
+            }
+            Stack::bytes(records)
+        };
+        path.iter().map(bytes).collect()
     }
 }
 

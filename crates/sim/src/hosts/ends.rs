@@ -43,6 +43,8 @@ pub struct End {
     pub standing: u32,
     /// Whether it has a turn waiting at the NIC.
     pub queued: bool,
+    /// It works by telemetry, which its packets carry.
+    pub telemetry: bool,
     /// It sends the flow's data; the other sends the request, if there is one.
     pub sends_data: bool,
     /// The application of the data's sender has been asked to send.

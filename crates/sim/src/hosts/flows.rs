@@ -16,7 +16,7 @@ use fanin_packet::Side;
 use fanin_switch::five_tuple_hash;
 use fanin_telemetry::{FlowRow, Name};
 use fanin_traffic::{DatagramClock, FlowKind, FlowSpec, Traffic, Write};
-use fanin_transport::{AbortReason, Endpoint, Place, UdpEndpoint};
+use fanin_transport::{AbortReason, Endpoint, Place, TransportParams, UdpEndpoint};
 use fanin_units::{Bytes, HostId, Purpose, Span, Stream, Time};
 
 /// The port that servers listen on.
@@ -41,8 +41,11 @@ impl Hosts {
             five_tuple_hash(to.0, from.0, SERVER_PORT, client, protocol),
         ];
         let nic = |host: fanin_units::HostId| self.hosts[host.index()].nic;
+        let there = fabric.path(core, nic(spec.src), spec.dst, hash[data_side as usize]);
+        let asks = !datagrams && self.transports[usize::from(spec.transport)].1.needs_telemetry().is_some();
         let paths = Paths {
-            there: fabric.path(core, nic(spec.src), spec.dst, hash[data_side as usize]),
+            telemetry: if asks { fabric.telemetry(core, &there) } else { Vec::new() },
+            there,
             back: fabric.path(core, nic(spec.dst), spec.src, hash[data_side.other() as usize]),
         };
         let (ideal, base_rtt) = self.idle_network(core, &spec, &paths);
@@ -75,6 +78,7 @@ impl Hosts {
                 class: spec.class,
                 standing: 0,
                 queued: false,
+                telemetry: asks,
                 sends_data,
                 asked: sends_data && side == Side::Initiator,
                 kind: match (datagrams, sends_data) {

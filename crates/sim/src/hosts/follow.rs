@@ -88,7 +88,7 @@ impl Hosts {
         let start = Time::from_ps(core.links[nic].free_at.max(core.now.ps()));
         let (now, flow, side) = (core.now, copy.envelope.flow, copy.envelope.to.other());
         if let Some(capture) = core.ledger.tables.capture.as_deref_mut() {
-            let result = capture.sent(now, start, host, &copy);
+            let result = capture.sent((now, start), host, &copy, core.pool.shim_on_wire(packet));
             core.check(result);
         }
         let ledger = &mut core.ledger;

@@ -11,6 +11,8 @@ pub type Segment = (u64, u16, u16);
 pub struct Paths {
     pub there: Vec<u32>,
     pub back: Vec<u32>,
+    /// Bytes of telemetry in a frame of data on each link there; none where it has none.
+    pub telemetry: Vec<u16>,
 }
 
 /// Time in which a frame crosses an idle path.
@@ -32,9 +34,9 @@ impl Paths {
         opening: Option<u16>,
     ) -> Span {
         let ack = opening.map(|_| framing.frame(segment.1));
-        let mut total = stream(core, framing, &self.there, ack, size, segment);
+        let mut total = stream(core, framing, (&self.there, &self.telemetry), ack, size, segment);
         if request > 0 {
-            total = total.saturating_add(stream(core, framing, &self.back, ack, request, segment));
+            total = total.saturating_add(stream(core, framing, (&self.back, &[]), ack, request, segment));
         }
         if let Some(syn) = opening.map(|header| framing.frame(header)) {
             total = total.saturating_add(crossing(core, &self.there, syn)).saturating_add(crossing(core, &self.back, syn));
@@ -45,8 +47,18 @@ impl Paths {
     /// Time in which a full packet crosses an idle path and one without payload returns on another.
     pub fn round_trip(&self, core: &Core, framing: &Framing, (mss, header, _): Segment) -> Span {
         let [data, ack] = [header + mss as u16, header].map(|bytes| framing.frame(bytes));
-        Span::from_ps(crossing(core, &self.there, data).saturating_add(crossing(core, &self.back, ack)))
+        let echo = self.telemetry.last().copied().unwrap_or(0);
+        let there = longer(&self.there, &self.telemetry).map(|(l, more)| {
+            let link = &core.links[l as usize];
+            link.delay() + link.tx(data + more)
+        });
+        Span::from_ps(there.fold(0, u64::saturating_add).saturating_add(crossing(core, &self.back, ack + echo)))
     }
+}
+
+/// The links of a path, each with what frames are longer there.
+fn longer<'a>(path: &'a [u32], telemetry: &'a [u16]) -> impl Iterator<Item = (u32, u16)> + 'a {
+    path.iter().copied().zip(telemetry.iter().copied().chain(std::iter::repeat(0)))
 }
 
 /// Time in which `size` bytes cross a path that is idle but for a frame `ahead` of them, by the tandem-queue recursion:
@@ -54,9 +66,16 @@ impl Paths {
 ///
 /// T = Σ delay + max over hops i ≤ j of Σ_{h ≤ i} tx_h(ahead) + Σ_{i ≤ h ≤ j} tx_h(full) + (n − 2)·max_{i ≤ h ≤ j} tx_h(full)
 /// + Σ_{h ≥ j} tx_h(last); a single packet is a last one. A first packet that is longer is ahead of the others.
-fn stream(core: &Core, framing: &Framing, path: &[u32], ahead: Option<u16>, size: u64, (mss, header, more): Segment) -> u64 {
-    let links = || path.iter().map(|l| &core.links[*l as usize]);
-    let times = |frame: u16| links().map(|l| l.tx(frame)).collect::<Vec<u64>>();
+fn stream(
+    core: &Core,
+    framing: &Framing,
+    (path, telemetry): (&[u32], &[u16]),
+    ahead: Option<u16>,
+    size: u64,
+    (mss, header, more): Segment,
+) -> u64 {
+    let links = || longer(path, telemetry).map(|(l, longer)| (&core.links[l as usize], longer));
+    let times = |frame: u16| links().map(|(l, longer)| l.tx(frame + longer)).collect::<Vec<u64>>();
     let packets = size.div_ceil(mss).max(1);
     let longer = if packets > 1 { 0 } else { more };
     let last = times(framing.frame(header + longer + (size.max(1) - (packets - 1) * mss) as u16));
@@ -94,5 +113,5 @@ fn stream(core: &Core, framing: &Framing, path: &[u32], ahead: Option<u16>, size
     for (b, time) in before.iter().zip(&last) {
         done = done.max(*b).saturating_add(*time);
     }
-    done.saturating_add(links().map(|l| l.delay()).sum())
+    done.saturating_add(links().map(|(l, _)| l.delay()).sum())
 }

@@ -132,10 +132,22 @@ impl Hosts {
         if self.receivers.is_some() {
             return self.hold(core, host, packet);
         }
+        self.hand_telemetry(core, packet);
         if core.ledger.observed {
             return self.deliver_observed(core, host, packet);
         }
         self.deliver(core, host, packet);
+    }
+
+    /// The telemetry in a packet's frame goes to the endpoint before the packet does.
+    pub(super) fn hand_telemetry(&mut self, core: &Core, packet: PacketId) {
+        let envelope = &core.pool[packet];
+        if envelope.extra.shim() == 0 {
+            return;
+        }
+        if let (Some(id), Some(stack)) = (self.ends.of(envelope.flow, envelope.to), core.pool.telemetry(packet)) {
+            self.ends[id].protocol.on_telemetry(&stack);
+        }
     }
 
     /// The same where the flow may be followed.
@@ -373,6 +385,17 @@ impl Hosts {
             trimmed: false,
             extra: Extra::NONE,
         };
+        if end.telemetry {
+            self.add_telemetry(core, packet, id);
+        }
+    }
+
+    /// Puts into a frame what its endpoint has for it.
+    #[inline(never)]
+    fn add_telemetry(&mut self, core: &mut Core, packet: PacketId, id: EndId) {
+        if let Some(stack) = self.ends[id].protocol.telemetry() {
+            core.pool.set_telemetry(packet, &stack);
+        }
     }
 
     /// Puts a packet onto the host's link.
@@ -455,7 +478,8 @@ fn timer_key(host: u32, flow: FlowId, side: Side, what: u64) -> (u32, u64) {
 fn observe_delivery(core: &mut Core, host: u32, packet: PacketId) {
     if core.ledger.observed {
         let copy = core.pool.packet(packet);
-        let result = core.ledger.record_delivery(core.now, host, packet, &copy);
+        let shim = core.pool.shim_on_wire(packet);
+        let result = core.ledger.record_delivery(core.now, host, (packet, &copy), shim);
         core.check(result);
     }
 }

@@ -307,6 +307,7 @@ impl Hosts {
             if core.ledger.observed {
                 followed = self.begin_delivery(core, *packet);
             }
+            self.hand_telemetry(core, *packet);
             let envelope = &core.pool[*packet];
             let end = &mut self.ends[id];
             if let Some(receivers) = self.receivers.as_deref() {

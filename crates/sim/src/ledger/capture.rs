@@ -2,7 +2,7 @@
 //! bit has arrived; and on links behind switches, when the last bit has left.
 
 use super::Destination;
-use fanin_packet::{Control, Envelope, Framing, Header, Kind, Packet, Shim};
+use fanin_packet::{Control, Envelope, Framing, Header, Kind, Packet};
 use fanin_scenario::Scenario;
 use fanin_telemetry::{Stamp, TableError};
 use fanin_units::{LinkId, Span, Time};
@@ -25,7 +25,7 @@ struct Pending {
     /// As it was then: switches change packets.
     packet: Packet,
     /// The headers of switches in its frame, which has no room for them in `packet`.
-    shim: Option<Shim>,
+    shim: Option<ShimBytes>,
     came_with: Option<CameWith>,
 }
 
@@ -51,6 +51,9 @@ impl Ord for Pending {
 
 /// A control message at the end of a frame, and the bytes of its body.
 type CameWith = (Control, u8);
+
+/// The EtherType of a header of switches, and its bytes.
+pub type ShimBytes = (u16, Vec<u8>);
 
 /// A capture in progress.
 pub struct Capturing {
@@ -123,12 +126,19 @@ impl Capturing {
         })))
     }
 
-    fn push(&mut self, time: Time, packet: &Packet, stamp: Stamp, (interface, direction): (u32, Direction)) {
+    fn push(
+        &mut self,
+        time: Time,
+        mut packet: Packet,
+        (shim, stamp): (Option<ShimBytes>, Stamp),
+        (interface, direction): (u32, Direction),
+    ) {
+        packet.envelope.set_shim(None);
         let key = (time, self.known);
         self.known += 1;
         let stamp = self.stamped.then_some(stamp);
         let came_with = if direction == Direction::In { self.came_with.take() } else { None };
-        self.pending.push(Reverse(Pending { key, interface, direction, stamp, packet: *packet, shim: None, came_with }));
+        self.pending.push(Reverse(Pending { key, interface, direction, stamp, packet, shim, came_with }));
     }
 
     /// The interface of a link that is captured.
@@ -146,7 +156,7 @@ impl Capturing {
         (now, left): (Time, Time),
         interface: u32,
         mut packet: Packet,
-        (shim, stamp, message): (Option<Shim>, Stamp, Option<Packet>),
+        (shim, stamp, message): (Option<ShimBytes>, Stamp, Option<Packet>),
     ) -> Result<(), TableError> {
         let came_with = message.and_then(|message| match message.header {
             Header::Control(control) => Some((control, message.envelope.header)),
@@ -172,8 +182,8 @@ impl Capturing {
         while self.pending.peek().is_some_and(|Reverse(next)| next.key.0 <= time) {
             let Some(Reverse(next)) = self.pending.pop() else { break };
             self.framer.write(&next.packet, next.stamp, &mut self.bytes);
-            if let Some(header) = next.shim {
-                shim::insert(&mut self.bytes, header.ether_type, header.body());
+            if let Some((ether_type, body)) = next.shim {
+                shim::insert(&mut self.bytes, ether_type, &body);
             }
             if let Some((control, length)) = next.came_with {
                 control::attach(&mut self.bytes, control.ether_type, control.body(length));
@@ -209,16 +219,22 @@ impl Capturing {
         self.file.kept()
     }
 
-    /// Host `host` gives a packet to its NIC, whose first bit goes out at `start`.
+    /// Host `host` gives a packet to its NIC, whose first bit goes out at `start`, with telemetry in its frame.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn sent(&mut self, now: Time, start: Time, host: u32, packet: &Packet) -> Result<(), TableError> {
+    pub fn sent(
+        &mut self,
+        (now, start): (Time, Time),
+        host: u32,
+        packet: &Packet,
+        shim: Option<ShimBytes>,
+    ) -> Result<(), TableError> {
         let interface = self.interfaces[host as usize];
         if interface == NONE {
             return Ok(());
         }
-        self.push(start, packet, Stamp::EMPTY, (interface, Direction::Out));
+        self.push(start, *packet, (shim, Stamp::EMPTY), (interface, Direction::Out));
         self.release_known(now)
     }
 
@@ -230,20 +246,26 @@ impl Capturing {
         }
         if alone {
             let packet = Packet { envelope: *envelope, header: Header::Control(*control) };
-            self.push(self.arrived(now), &packet, Stamp::EMPTY, (interface, Direction::In));
+            self.push(self.arrived(now), packet, (None, Stamp::EMPTY), (interface, Direction::In));
         } else {
             self.came_with = Some((*control, envelope.header));
         }
     }
 
-    /// A packet has reached its host, with `stamp`.
+    /// A packet has reached its host, with telemetry in its frame and a stamp.
     ///
     /// # Errors
     /// When it cannot be written.
-    pub fn received(&mut self, now: Time, host: u32, packet: &Packet, stamp: Stamp) -> Result<(), TableError> {
+    pub fn received(
+        &mut self,
+        now: Time,
+        host: u32,
+        packet: &Packet,
+        besides: (Option<ShimBytes>, Stamp),
+    ) -> Result<(), TableError> {
         let interface = self.interfaces[host as usize];
         if interface != NONE {
-            self.push(self.arrived(now), packet, stamp, (interface, Direction::In));
+            self.push(self.arrived(now), *packet, besides, (interface, Direction::In));
         }
         self.release_known(now)
     }

@@ -7,6 +7,7 @@ mod tables;
 mod trace;
 
 pub use capture::Capturing;
+use capture::ShimBytes;
 pub use stamps::Stamps;
 pub use tables::{Aborted, Destination, Outcome, Tables, Wanted, SIZES, TABLES};
 pub use trace::{Input, Known, Seen, Trace};
@@ -113,10 +114,16 @@ impl Ledger {
     /// What a host records of a packet that has reached it, before anything else happens to it.
     #[cold]
     #[inline(never)]
-    pub fn record_delivery(&mut self, now: Time, host: u32, id: PacketId, packet: &Packet) -> Result<(), TableError> {
+    pub fn record_delivery(
+        &mut self,
+        now: Time,
+        host: u32,
+        (id, packet): (PacketId, &Packet),
+        shim: Option<ShimBytes>,
+    ) -> Result<(), TableError> {
         let stamp = self.stamps.as_ref().map_or(Stamp::EMPTY, |stamps| stamps.of(id));
         if let Some(capture) = self.tables.capture.as_deref_mut() {
-            capture.received(now, host, packet, stamp)?;
+            capture.received(now, host, packet, (shim, stamp))?;
         }
         let Some(stamps) = self.stamps.as_mut().filter(|_| stamp.is_stamped()) else { return Ok(()) };
         stamps.clear(id);

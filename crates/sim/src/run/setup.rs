@@ -22,7 +22,7 @@ use fanin_switch::{Admission, At, Buffer, Effects, Hooks, Marker, MechanismState
 use fanin_switch::{Scheduling, SharedBuffer};
 use fanin_telemetry::{Keep, Name, Registers};
 use fanin_topology::{Routes, Topology};
-use fanin_transport::SignalCounts;
+use fanin_transport::{SignalCounts, TransportParams};
 use fanin_units::{Amount, HostId, LinkId, NodeId, Purpose, Span, Stream, Time};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -214,6 +214,7 @@ fn links_and_ports(
 ) -> (Vec<Link>, Vec<Port>, Rings, Vec<u16>, BTreeMap<usize, PortGate>) {
     let topology = scenario.topology();
     let explicit = scenario.doc().engine.ports == PortModel::Explicit;
+    let asked = scenario.transports().iter().any(|(_, transport)| transport.needs_telemetry().is_some());
     let mut rings = Rings::default();
     let mut links = Vec::with_capacity(topology.links.len());
     let mut ports: Vec<Port> = Vec::with_capacity(topology.links.len());
@@ -269,7 +270,9 @@ fn links_and_ports(
         let holds = matches!(link.far_end(), FarEnd::Host(_)) && scenario.doc().host.holds_packets();
         // Packets of followed flows are recorded where they arrive, and frames of captured links.
         let followed = !scenario.doc().telemetry.hosts.is_empty() || scenario.captured_links().binary_search(&id).is_ok();
-        if holds || followed || sends.any(Hooks::MESSAGES) || hooks(link.far_end()).any(at_arrival) {
+        // Telemetry in a frame is for the endpoint behind it.
+        let telemetry = asked && matches!(link.far_end(), FarEnd::Host(_));
+        if holds || followed || telemetry || sends.any(Hooks::MESSAGES) || hooks(link.far_end()).any(at_arrival) {
             link.hook_ingress();
         }
         ingress.push(match link.far_end() {
@@ -311,7 +314,7 @@ fn equip(link: &mut Link, port: &mut Port, scenario: &Scenario, id: LinkId, expl
     };
     let cells = scenario.doc().switch.counts_cells();
     port.at_dequeue = if marker.acts_at_dequeue() { at_dequeue::MARK } else { 0 };
-    port.at_dequeue |= if hooks.any(Hooks::SHIMS) { at_dequeue::DEPTH } else { 0 };
+    port.at_dequeue |= if hooks.any(Hooks::SHIMS) { at_dequeue::LEFT } else { 0 };
     if port.at_dequeue != 0 || cells || admission.is_shared() {
         link.flags |= flag::DEQUEUE;
     }

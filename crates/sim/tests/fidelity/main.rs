@@ -12,6 +12,7 @@ mod detours;
 mod drop_notification;
 mod explain;
 mod front_drop;
+mod int;
 mod ipv6;
 mod nic;
 mod order;

@@ -28,6 +28,8 @@ pub struct Surroundings<'a> {
     pub fifo_nics: bool,
     /// A marking policy drops packets.
     pub marking_drops: bool,
+    /// Most switches on a path between two hosts; zero where the topology could not be built.
+    pub longest_path: u32,
     /// The transports in use.
     pub transports: &'a [TransportInUse<'a>],
     /// Whether all traffic could be read, so that no other transport is in use.
@@ -52,6 +54,8 @@ pub struct TransportInUse<'a> {
     pub headers: u16,
     /// It hands several segments to the NIC at once (TSO).
     pub bursts: bool,
+    /// Bytes of telemetry in its largest frame; zero where it asks for none.
+    pub telemetry: u16,
 }
 
 impl Surroundings<'_> {

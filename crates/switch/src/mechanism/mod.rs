@@ -10,6 +10,7 @@
 
 mod around;
 mod dibs;
+mod int;
 mod pabo;
 mod pdn;
 mod pfc;
@@ -18,6 +19,7 @@ mod trimming;
 
 pub use around::{Surroundings, TransportInUse};
 pub use dibs::{DibsCounts, DibsParams};
+pub use int::{IntCounts, IntParams};
 pub use pabo::{Exponential, Growth, Linear, PaboCounts, PaboParams};
 pub use pdn::{NoticeCounts, Operations, PdnParams};
 pub use pfc::{DynamicXoff, PfcCounts, PfcParams, StaticXoff, Xoff};
@@ -116,7 +118,7 @@ impl Hooks {
     pub const MESSAGES: Hooks = Hooks(1 << 7);
     /// [`Mechanism::on_egress`].
     pub const EGRESS: Hooks = Hooks(1 << 8);
-    /// It puts headers into frames, into which ports write what they leave behind ([`Shim::unit`]).
+    /// It puts headers into frames, into which ports write what they leave behind ([`Shim::unit`], [`Shim::add_record`]).
     pub const SHIMS: Hooks = Hooks(1 << 9);
     /// It pauses classes of its ports ([`Effect::Gate`]) and NICs of its hosts ([`Mechanism::pause`]).
     pub const GATES: Hooks = Hooks(1 << 10);
@@ -306,6 +308,8 @@ pub(crate) trait Mechanism: Sized {
     const KEEPS_ALL: bool = false;
     /// Whether it puts headers into frames, of which a frame has one at most.
     const HEADERS: bool = false;
+    /// Whether it lets ports write telemetry into frames.
+    const TELEMETRY: bool = false;
     /// Largest values that it keeps besides its counters: of all switches the largest is shown.
     const PEAKS: &'static [CounterDef] = &[];
 
@@ -359,6 +363,11 @@ pub(crate) trait Mechanism: Sized {
     /// The longest queue of its own, by port: the port and its bytes.
     fn peak(&self) -> Option<(PortNo, Bytes)> {
         None
+    }
+
+    /// Records of telemetry that a frame may hold behind this switch; zero where it has its ports write none.
+    fn telemetry(&self) -> usize {
+        0
     }
 
     /// Packets that it holds.
@@ -555,6 +564,17 @@ macro_rules! registry {
                 all
             }
 
+            /// Whether ports write telemetry into frames.
+            pub fn telemetry(&self) -> bool {
+                false $( || self.$key.is_some() && <$state as Mechanism>::TELEMETRY )*
+            }
+
+            /// The key of the mechanism that would let them.
+            pub fn that_writes_telemetry() -> Option<&'static str> {
+                let mut keys = [$( <$state as Mechanism>::TELEMETRY.then_some(stringify!($key)), )*].into_iter().flatten();
+                keys.next()
+            }
+
             /// The classes whose packets they keep from being dropped for want of room, a bit each.
             pub fn lossless(&self) -> u8 {
                 let mut all = 0;
@@ -655,6 +675,11 @@ macro_rules! registry {
                 match self { $( Self::$name(m) => m.peak(), )* }
             }
 
+            /// Records of telemetry that a frame may hold behind its switch.
+            pub fn telemetry(&self) -> usize {
+                match self { $( Self::$name(m) => m.telemetry(), )* }
+            }
+
             pub fn held(&self) -> Vec<PacketId> {
                 match self { $( Self::$name(m) => m.held(), )* }
             }
@@ -737,6 +762,8 @@ macro_rules! registry {
 
 // Hooks run in this order, up to the first verdict that is not `Pass`: what changes frames comes before what keeps them.
 registry! {
+    /// In-band network telemetry: ports write queue, bytes sent, time and rate into frames. Absent: it does not run.
+    int => Int(IntParams, int::Int),
     /// Packet drop notification: the sender of a dropped packet is notified at once. Absent: it does not run.
     pdn => Pdn(PdnParams, pdn::Pdn),
     /// Priority flow control: a neighbour whose packets take too much of the memory is asked to pause. Absent: it does not run.

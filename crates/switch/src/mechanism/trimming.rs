@@ -8,7 +8,7 @@ use super::{
     Verdict,
 };
 use crate::DropReason;
-use fanin_packet::{Envelope, Framing, Kind, PacketId, Signals, SHIM_BODY};
+use fanin_packet::{Envelope, Framing, Kind, PacketId, Signals, LONGEST_SHIM};
 use fanin_params::{counters, names, params, Cx, Param};
 use fanin_units::{Bytes, Stream};
 use std::collections::{BTreeMap, VecDeque};
@@ -207,7 +207,7 @@ impl Mechanism for Trimming {
 
     /// The longest headers that there can be.
     fn offered_up_to(&self) -> u16 {
-        self.framing.frame(u16::from(u8::MAX)) + (2 + SHIM_BODY as u16) + self.trailer
+        self.framing.frame(u16::from(u8::MAX)) + LONGEST_SHIM + self.trailer
     }
 
     fn counts(&self) -> TrimCounts {

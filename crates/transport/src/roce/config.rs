@@ -237,6 +237,10 @@ impl TransportParams for Roce {
         }
     }
 
+    fn needs_telemetry(&self) -> Option<&'static str> {
+        self.congestion_control.needs().telemetry
+    }
+
     fn wants_lossless(&self) -> Option<&'static str> {
         (!self.selective()).then_some("recovery = \"selective_repeat\"")
     }

@@ -10,6 +10,7 @@ mod limiter;
 mod messages;
 mod receiver;
 mod sender;
+mod telemetry;
 
 pub use config::{BdpWindow, FixedRoceWindow, GoBackN, NoRoceWindow, Roce, RoceRecovery, RoceWindow, SelectiveRepeat};
 
@@ -19,10 +20,11 @@ use crate::signals::{SignalCounts, SignalLog};
 use crate::snapshot::{SenderState, Timer};
 use crate::transport::{Kinds, Place, Transport};
 use cc::Path;
-use fanin_packet::{Envelope, Header, RoceHeader, RoceOp};
+use fanin_packet::{Envelope, Header, RoceHeader, RoceOp, Stack};
 use fanin_units::{Span, Stream, Time};
 use receiver::Receiver;
-use sender::{Outcome, Sender};
+use sender::{Heard, Outcome, Sender};
+use telemetry::InBand;
 
 /// One end of a queue pair.
 #[derive(Debug)]
@@ -37,6 +39,8 @@ pub struct RoceEndpoint {
     arrived: Option<Time>,
     /// What every packet waits in a host besides.
     processing: Span,
+    /// Telemetry, where its control works by that.
+    in_band: Option<Box<InBand>>,
     pending: Pending,
     failed: bool,
     stats: Stats,
@@ -61,6 +65,7 @@ impl RoceEndpoint {
             place: 0,
             arrived: None,
             processing: place.processing,
+            in_band: cfg.congestion_control.needs().telemetry.map(|_| Box::default()),
             pending: Pending::default(),
             failed: false,
             stats: Stats::default(),
@@ -93,19 +98,33 @@ impl Transport for RoceEndpoint {
         self.arrived = Some(at);
     }
 
+    fn on_telemetry(&mut self, stack: &Stack) {
+        if let Some(in_band) = &mut self.in_band {
+            in_band.arrived(stack);
+        }
+    }
+
+    fn telemetry(&mut self) -> Option<Stack> {
+        self.in_band.as_mut()?.of_sent()
+    }
+
     fn on_packet(&mut self, cfg: &Roce, now: Time, envelope: &Envelope, header: &Header) {
         let waited = self.processing + self.arrived.take().map_or(Span::ZERO, |at| now.since(at));
         let Header::Roce(roce) = header else { return };
+        let heard = self.in_band.as_mut().map(|in_band| in_band.on_packet(now, roce.op));
         if envelope.trimmed {
             self.signals.counts().trimming.ignored += 1;
             return;
         }
         match roce.op {
-            RoceOp::Acknowledge => match self.sender.on_ack(cfg, now, roce, waited, &mut self.stats) {
-                Outcome::Nothing => {}
-                Outcome::Acknowledged => self.pending.add(Pending::ACKED),
-                Outcome::Failed => self.fail(),
-            },
+            RoceOp::Acknowledge => {
+                let (telemetry, path) = heard.unwrap_or((&[], 0));
+                match self.sender.on_ack(cfg, now, roce, &Heard { at_end: waited, telemetry, path }, &mut self.stats) {
+                    Outcome::Nothing => {}
+                    Outcome::Acknowledged => self.pending.add(Pending::ACKED),
+                    Outcome::Failed => self.fail(),
+                }
+            }
             RoceOp::Notification => self.sender.on_cnp(now, &mut self.stats),
             _ => {
                 let bytes = self.receiver.on_data(cfg, now, waited, (envelope, roce), &mut self.stats);
@@ -142,8 +161,12 @@ impl Transport for RoceEndpoint {
         if self.failed {
             return false;
         }
-        (kinds.has(Kinds::CONTROL) && self.receiver.poll(cfg, now, &mut self.stats, envelope, header))
-            || (kinds.has(Kinds::DATA) && self.sender.poll(cfg, now, &mut self.stats, envelope, header))
+        let made = (kinds.has(Kinds::CONTROL) && self.receiver.poll(cfg, now, &mut self.stats, envelope, header))
+            || (kinds.has(Kinds::DATA) && self.sender.poll(cfg, now, &mut self.stats, envelope, header));
+        if let (Some(in_band), Header::Roce(roce), true) = (&mut self.in_band, &*header, made) {
+            in_band.sent(roce.op);
+        }
+        made
     }
 
     fn burst(&self, cfg: &Roce, _now: Time) -> u64 {

@@ -5,7 +5,7 @@ use super::config::{local_ack_timeout, Roce, RoceRecovery};
 use super::limiter::Limiter;
 use super::messages::Messages;
 use crate::report::Stats;
-use fanin_packet::{Ecn, Envelope, Framing, Header, Kind, RoceHeader, RoceOp, Syndrome};
+use fanin_packet::{Ecn, Envelope, Framing, Header, HopSample, Kind, RoceHeader, RoceOp, Stack, Syndrome};
 use fanin_units::{Span, Time};
 use std::collections::VecDeque;
 
@@ -33,6 +33,16 @@ struct Repair {
     scan: u64,
     /// The next one to be sent again.
     next: Option<u64>,
+}
+
+/// What is known of an acknowledgment besides its header.
+#[derive(Clone, Copy, Debug)]
+pub struct Heard<'a> {
+    /// For how long it waited in this host.
+    pub at_end: Span,
+    /// See [`Feedback`].
+    pub telemetry: &'a [HopSample],
+    pub path: u16,
 }
 
 /// What an acknowledgment has done.
@@ -161,7 +171,8 @@ impl Sender {
             pad: RoceHeader::pad_of(piece.length),
             ..RoceHeader::default()
         };
-        let wire = self.framing.on_wire(self.framing.frame(roce.bytes() + piece.length));
+        let telemetry = cfg.congestion_control.needs().telemetry.map_or(0, |_| Stack::bytes(0));
+        let wire = self.framing.on_wire(self.framing.frame(roce.bytes() + piece.length) + telemetry);
         *header = Header::Roce(roce);
         envelope.payload = piece.length;
         envelope.ecn = if cfg.congestion_control.needs().marks.is_some() { Ecn::Ect0 } else { Ecn::NotEct };
@@ -224,8 +235,8 @@ impl Sender {
         }
     }
 
-    /// A positive or negative acknowledgment. `at_end`: for how long it waited in this host.
-    pub fn on_ack(&mut self, cfg: &Roce, now: Time, ack: &RoceHeader, at_end: Span, stats: &mut Stats) -> Outcome {
+    /// A positive or negative acknowledgment.
+    pub fn on_ack(&mut self, cfg: &Roce, now: Time, ack: &RoceHeader, heard: &Heard<'_>, stats: &mut Stats) -> Outcome {
         let named = self.packet_of(ack.psn);
         let negative = ack.syndrome == Syndrome::SequenceError;
         let until = if negative { named } else { named.wrapping_add(1) };
@@ -251,8 +262,9 @@ impl Sender {
             una,
             nxt: self.messages.offset(self.nxt),
             rtt,
-            at_ends: waited + at_end,
-            telemetry: &[],
+            at_ends: waited + heard.at_end,
+            telemetry: heard.telemetry,
+            path: heard.path,
         };
         let progress = self.una > before;
         if progress || rtt.is_some() {

@@ -388,6 +388,7 @@ fn what_has_no_effect_is_said() {
         fifo_nics: false,
         classes_in_use: &[],
         circle: &|| None,
+        longest_path: 0,
         transports: &[],
         all_traffic: true,
         nodes: &[],

@@ -310,7 +310,7 @@ mod tests {
 
     fn feedback() -> Feedback<'static> {
         let zero = Span::ZERO;
-        Feedback { now: Time::ZERO, acked: 0, packets: 0, una: 0, nxt: 0, rtt: None, at_ends: zero, telemetry: &[] }
+        Feedback { now: Time::ZERO, acked: 0, packets: 0, una: 0, nxt: 0, rtt: None, at_ends: zero, telemetry: &[], path: 0 }
     }
 
     /// Without the clamp the target stays where it was before a row of cuts, and cuts are as far apart as they have to be.

@@ -3,15 +3,21 @@
 //! A control sees counts, times and what the network says of itself, no packets. Adding one is a source file here, one line in the
 //! registry below and a page in `docs/transports/`.
 
+use fanin_packet::HopSample;
 use fanin_units::{BitRate, Span, Time};
 
 mod dcqcn;
+mod hpcc;
 mod none;
+mod powertcp;
 mod swift;
+mod telemetry;
 mod timely;
 
 pub use dcqcn::{Dcqcn, DcqcnControl, DcqcnProfile};
+pub use hpcc::{Hpcc, HpccControl};
 pub use none::{NoControl, NoRateControl};
+pub use powertcp::{PowerTcp, PowerTcpControl, ThetaPowerTcp, ThetaPowerTcpControl};
 pub use swift::{Swift, SwiftControl};
 pub use timely::{Timely, TimelyControl};
 
@@ -51,19 +57,6 @@ impl Path {
     }
 }
 
-/// What a switch on the way said of a port (in-band telemetry).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct HopSample {
-    /// Bytes that stood in the queue when the packet left it.
-    pub queue_bytes: u64,
-    /// Bytes that the port has sent, modulo what its counter holds.
-    pub tx_bytes: u64,
-    /// When, by the switch's clock.
-    pub at: Time,
-    /// Of the port.
-    pub rate: BitRate,
-}
-
 /// An acknowledgment, positive or negative.
 #[derive(Clone, Copy, Debug)]
 pub struct Feedback<'a> {
@@ -83,6 +76,8 @@ pub struct Feedback<'a> {
     pub at_ends: Span,
     /// What the switches said of themselves, in the order of the way; empty without in-band telemetry.
     pub telemetry: &'a [HopSample],
+    /// Where they are: another number means another way.
+    pub path: u16,
 }
 
 /// What told of a loss.
@@ -103,10 +98,12 @@ pub struct Needs {
     pub waited: bool,
     /// It holds back packets by a window, so that each packet has to be acknowledged.
     pub window: bool,
+    /// Its name, where it works by telemetry of the ports on the way.
+    pub telemetry: Option<&'static str>,
 }
 
 impl Needs {
-    pub const NOTHING: Needs = Needs { marks: None, waited: false, window: false };
+    pub const NOTHING: Needs = Needs { marks: None, waited: false, window: false, telemetry: None };
 }
 
 /// When a receiver sends notifications of marks (CNP).
@@ -225,6 +222,12 @@ pub trait ControlParams {
 controls! {
     /// None: each queue pair sends at its rate, and pauses hold it back.
     "none" => None(NoRateControl, NoControl),
+    /// What is in flight on the busiest link, by telemetry. Source: HPCC §3.
+    "hpcc" => Hpcc(Hpcc, HpccControl),
+    /// Power at the busiest port, by telemetry. Source: PowerTCP §3.3.
+    "powertcp" => PowerTcp(PowerTcp, PowerTcpControl),
+    /// Power, by delays. Source: PowerTCP §3.3.
+    "theta_powertcp" => ThetaPowerTcp(ThetaPowerTcp, ThetaPowerTcpControl),
     /// DCQCN: by notifications of marks. Source: DCQCN.
     "dcqcn" => Dcqcn(Dcqcn, DcqcnControl),
     /// TIMELY: by the gradient of the RTT. Source: TIMELY.

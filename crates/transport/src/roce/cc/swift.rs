@@ -152,7 +152,7 @@ impl SwiftControl {
 }
 
 impl RateControl for SwiftControl {
-    const NEEDS: Needs = Needs { marks: None, waited: true, window: true };
+    const NEEDS: Needs = Needs { waited: true, window: true, ..Needs::NOTHING };
 
     fn on_ack(&mut self, s: &mut Sending, feedback: &Feedback<'_>) {
         self.timeouts = 0;
@@ -224,6 +224,7 @@ mod tests {
             rtt: Some(Span::from_us(rtt)),
             at_ends: Span::from_us(at_ends),
             telemetry: &[],
+            path: 0,
         }
     }
 

@@ -150,8 +150,17 @@ mod tests {
             .map(|us| {
                 una += c.params.segment.get();
                 let rtt = Some(Span::from_us(*us + 1)); // 1250 B at 10 Gb/s
-                let f =
-                    Feedback { now: Time::ZERO, acked: 0, packets: 1, una, nxt: una, rtt, at_ends: Span::ZERO, telemetry: &[] };
+                let f = Feedback {
+                    now: Time::ZERO,
+                    acked: 0,
+                    packets: 1,
+                    una,
+                    nxt: una,
+                    rtt,
+                    at_ends: Span::ZERO,
+                    telemetry: &[],
+                    path: 0,
+                };
                 c.on_ack(s, &f);
                 s.rate.bps() / 1_000_000
             })
@@ -189,7 +198,17 @@ mod tests {
         let (mut c, mut s) = control(params());
         let mut feed = |una, us| {
             let rtt = Some(Span::from_us(us));
-            let f = Feedback { now: Time::ZERO, acked: 1, packets: 1, una, nxt: una, rtt, at_ends: Span::ZERO, telemetry: &[] };
+            let f = Feedback {
+                now: Time::ZERO,
+                acked: 1,
+                packets: 1,
+                una,
+                nxt: una,
+                rtt,
+                at_ends: Span::ZERO,
+                telemetry: &[],
+                path: 0,
+            };
             c.on_ack(&mut s, &f);
             (c.ends, c.previous.is_some())
         };

@@ -1,0 +1,293 @@
+//! PowerTCP: the window follows power, the product of the rate at which bytes arrive at the busiest port and of what is in its queue and
+//! its pipe, by telemetry; or the same by delays alone (theta-PowerTCP). Source: PowerTCP §3.3, Algorithms 1 and 2.
+
+use super::telemetry::Ports;
+use super::{ControlParams, Feedback, Needs, Path, RateControl, Sending};
+use fanin_units::{BitRate, Span, Time};
+
+fanin_params::params! {
+    /// PowerTCP. Source: PowerTCP §3.3, Algorithm 1.
+    pub struct PowerTcp {
+        /// gamma: weight of a new window against the present one.
+        pub gamma: f64 = 0.9, in 0.01..=1.0;
+        /// N: flows of a host that shall share its line; beta = line rate · tau / N is the additive increase in a round trip.
+        pub flows: u32 = 167, in 1..=1_000_000;
+        /// tau: base RTT of all flows. Absent: of each flow its own, on an idle network.
+        pub base_rtt: Option<Span> = None, in Span::from_ns(100)..=Span::from_ms(10);
+        /// No flow sends at less.
+        pub min_rate: BitRate = BitRate::from_mbps(100), in BitRate::from_mbps(1)..;
+    }
+}
+
+fanin_params::params! {
+    /// PowerTCP without telemetry. Source: PowerTCP §3.3, Algorithm 2.
+    pub struct ThetaPowerTcp {
+        /// gamma: weight of a new window against the present one.
+        pub gamma: f64 = 0.9, in 0.01..=1.0;
+        /// N: flows of a host that shall share its line; beta = line rate · tau / N is the additive increase in a round trip.
+        pub flows: u32 = 167, in 1..=1_000_000;
+        /// tau: base RTT of all flows. Absent: of each flow its own, on an idle network.
+        pub base_rtt: Option<Span> = None, in Span::from_ns(100)..=Span::from_ms(10);
+        /// No flow sends at less.
+        pub min_rate: BitRate = BitRate::from_mbps(100), in BitRate::from_mbps(1)..;
+    }
+}
+
+impl ControlParams for PowerTcp {}
+
+impl ControlParams for ThetaPowerTcp {}
+
+/// What both have: the window, what it was a round trip ago, and smoothed power.
+#[derive(Clone, Debug)]
+struct Power {
+    gamma: f64,
+    /// beta \[B\].
+    increase: f64,
+    /// tau \[s\].
+    base: f64,
+    /// Window that fills the line, and the least one.
+    most: f64,
+    least: f64,
+    line_rate: BitRate,
+    window: f64,
+    /// The window when what is acknowledged now was sent.
+    old: f64,
+    /// The next round trip begins with the acknowledgment of this.
+    round_to: u64,
+    /// Normalised power, averaged over a round trip.
+    smooth: f64,
+}
+
+impl Power {
+    fn new((gamma, flows, base_rtt, min_rate): (f64, u32, Option<Span>, BitRate), path: &Path, s: &mut Sending) -> Self {
+        let base = base_rtt.unwrap_or(path.base_rtt);
+        let most = Path { base_rtt: base, ..*path }.bdp() as f64;
+        s.window = most as u64;
+        Power {
+            gamma,
+            increase: most / f64::from(flows),
+            base: base.as_secs_f64(),
+            most,
+            least: most * (min_rate.bps() as f64 / path.line_rate.bps() as f64).min(1.0),
+            line_rate: path.line_rate,
+            window: most,
+            old: most,
+            round_to: 0,
+            smooth: 1.0,
+        }
+    }
+
+    /// Power over `seconds` joins the average. Source: PowerTCP Algorithm 1, line 23.
+    fn smoothen(&mut self, power: f64, seconds: f64) {
+        let share = (seconds / self.base).min(1.0);
+        self.smooth = (1.0 - share) * self.smooth + share * power;
+    }
+
+    /// UPDATEWINDOW. Source: PowerTCP Algorithm 1, lines 26 to 28, and line 6 for the rate.
+    fn update_window(&mut self, s: &mut Sending) {
+        // Rounding may make power zero or less, which asks for any window.
+        let wanted = if self.smooth > 0.0 { self.old / self.smooth + self.increase } else { self.most };
+        let window = self.gamma * wanted + (1.0 - self.gamma) * self.window;
+        self.window = window.clamp(self.least, self.most);
+        s.window = self.window as u64;
+        s.rate = BitRate((self.line_rate.bps() as f64 * (self.window / self.most)) as u64);
+    }
+
+    /// Whether a round trip has ended with this acknowledgment.
+    fn ends_round(&self, f: &Feedback<'_>) -> bool {
+        f.una > self.round_to
+    }
+
+    /// UPDATEOLD: once per round trip the window is kept for the next.
+    fn begin_round(&mut self, f: &Feedback<'_>) {
+        (self.old, self.round_to) = (self.window, f.nxt);
+    }
+}
+
+/// PowerTCP at one queue pair.
+#[derive(Clone, Debug)]
+pub struct PowerTcpControl {
+    power: Box<Power>,
+    ports: Ports,
+}
+
+impl PowerTcpControl {
+    pub fn new(params: &PowerTcp, path: &Path, s: &mut Sending) -> Self {
+        let PowerTcp { gamma, flows, base_rtt, min_rate } = params.clone();
+        PowerTcpControl { power: Box::new(Power::new((gamma, flows, base_rtt, min_rate), path, s)), ports: Ports::new() }
+    }
+}
+
+impl RateControl for PowerTcpControl {
+    const NEEDS: Needs = Needs { telemetry: Some("PowerTCP"), window: true, ..Needs::NOTHING };
+
+    /// NEWACK and NORMPOWER. Source: PowerTCP Algorithm 1, lines 1 to 25.
+    fn on_ack(&mut self, s: &mut Sending, f: &Feedback<'_>) {
+        let tau = self.power.base;
+        let (mut most, mut seconds) = (0.0, 0.0);
+        let measured = self.ports.since(f, |port| {
+            let gradient = (port.queue[1] - port.queue[0]) / port.seconds;
+            let (current, voltage) = (gradient + port.sent, port.queue[1] + port.rate * tau);
+            let normalised = current * voltage / (port.rate * port.rate * tau);
+            if normalised > most {
+                (most, seconds) = (normalised, port.seconds);
+            }
+        });
+        if measured.is_some() {
+            self.power.smoothen(most, seconds);
+            self.power.update_window(s);
+        }
+        if self.power.ends_round(f) {
+            self.power.begin_round(f);
+        }
+    }
+}
+
+/// Theta-PowerTCP at one queue pair.
+#[derive(Clone, Debug)]
+pub struct ThetaPowerTcpControl {
+    power: Box<Power>,
+    /// The RTT measured last \[s\], and when.
+    before: Option<(f64, Time)>,
+}
+
+impl ThetaPowerTcpControl {
+    pub fn new(params: &ThetaPowerTcp, path: &Path, s: &mut Sending) -> Self {
+        let ThetaPowerTcp { gamma, flows, base_rtt, min_rate } = params.clone();
+        ThetaPowerTcpControl { power: Box::new(Power::new((gamma, flows, base_rtt, min_rate), path, s)), before: None }
+    }
+}
+
+impl RateControl for ThetaPowerTcpControl {
+    const NEEDS: Needs = Needs { window: true, ..Needs::NOTHING };
+
+    /// Power by the RTT and its gradient; the window changes once per round trip. Source: PowerTCP Algorithm 2.
+    fn on_ack(&mut self, s: &mut Sending, f: &Feedback<'_>) {
+        if let Some(rtt) = f.rtt.map(Span::as_secs_f64) {
+            let before = self.before.filter(|(_, at)| *at < f.now);
+            if let Some((last, at)) = before {
+                let seconds = f.now.since(at).as_secs_f64();
+                let gradient = (rtt - last) / seconds;
+                self.power.smoothen((gradient + 1.0) * rtt / self.power.base, seconds);
+            }
+            if before.is_some() || self.before.is_none() {
+                self.before = Some((rtt, f.now));
+            }
+        }
+        if self.power.ends_round(f) {
+            if self.before.is_some() {
+                self.power.update_window(s);
+            }
+            self.power.begin_round(f);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::telemetry::tests::{feedback, sample};
+    use super::*;
+
+    const T: u64 = 10;
+    /// 100 Gb/s for 10 us.
+    const BDP: u64 = 125_000;
+
+    fn path() -> Path {
+        Path { line_rate: BitRate::from_gbps(100), base_rtt: Span::from_us(T), hops: 1, payload: 1_000, wire: 1_000 }
+    }
+
+    fn control(gamma: f64, flows: u32) -> (PowerTcpControl, Sending) {
+        let mut sending = Sending { rate: path().line_rate, window: Sending::UNLIMITED };
+        let params = PowerTcp { gamma, flows, base_rtt: None, min_rate: BitRate::from_gbps(1) };
+        (PowerTcpControl::new(&params, &path(), &mut sending), sending)
+    }
+
+    fn theta(gamma: f64, flows: u32) -> (ThetaPowerTcpControl, Sending) {
+        let mut sending = Sending { rate: path().line_rate, window: Sending::UNLIMITED };
+        let params = ThetaPowerTcp { gamma, flows, base_rtt: None, min_rate: BitRate::from_gbps(1) };
+        (ThetaPowerTcpControl::new(&params, &path(), &mut sending), sending)
+    }
+
+    #[test]
+    fn power_is_current_times_voltage() {
+        let (mut c, mut s) = control(1.0, 1_000_000);
+        assert_eq!((s.window, s.rate), (BDP, BitRate::from_gbps(100)));
+        c.on_ack(&mut s, &feedback(1, 1, BDP, &[sample(1, 0, 0)]));
+        assert_eq!(s.window, BDP, "the first says nothing yet");
+        // A full line and a queue that grows at its rate too, to one BDP: power is 2 · 2.
+        c.on_ack(&mut s, &feedback(11, 2, BDP, &[sample(11, BDP, BDP)]));
+        assert!((c.power.smooth - 4.0).abs() < 1e-3, "{}", c.power.smooth);
+        assert!(s.window.abs_diff(BDP / 4) < 20 && s.rate < BitRate(25_100_000_000), "{s:?}");
+    }
+
+    #[test]
+    fn a_queue_that_drains_lets_the_window_stay() {
+        let (mut c, mut s) = control(1.0, 1_000_000);
+        c.on_ack(&mut s, &feedback(1, 1, BDP, &[sample(1, BDP, 0)]));
+        // It drains by half at the rate of the line: current 1/2, voltage 3/2.
+        c.on_ack(&mut s, &feedback(11, 2, BDP, &[sample(11, BDP / 2, BDP)]));
+        assert!((c.power.smooth - 0.75).abs() < 1e-3, "{}", c.power.smooth);
+        assert_eq!(s.window, BDP);
+    }
+
+    #[test]
+    fn windows_of_a_round_trip_start_from_that_of_the_round_trip_before() {
+        let (mut c, mut s) = control(0.9, 1_000_000);
+        for us in 1..=20 {
+            // The line is full and one BDP waits: power 2.
+            c.on_ack(&mut s, &feedback(us, 1, BDP, &[sample(us, BDP, BDP / T * us)]));
+        }
+        let power = 2.0 - 0.9_f64.powi(19);
+        assert!((c.power.smooth - power).abs() < 1e-2, "{}", c.power.smooth);
+        assert!((s.window as f64 - BDP as f64 / power).abs() < 0.03 * BDP as f64, "{s:?}");
+        let kept = c.power.old;
+        c.on_ack(&mut s, &feedback(21, BDP + 1, 2 * BDP, &[sample(21, BDP, BDP / T * 21)]));
+        assert!(kept == BDP as f64 && c.power.old == c.power.window);
+    }
+
+    /// In equilibrium power is 1 + q / BDP and w = w / power + beta: q = BDP · beta / (w − beta).
+    #[test]
+    fn the_queue_rests_at_the_sum_of_additive_increases() {
+        let (mut c, mut s) = control(0.9, 10);
+        let (mut sent, mut queue) = (0.0, 0.0);
+        for i in 1..4_000 {
+            // One flow whose window is all that is in flight: what does not fit the pipe waits.
+            let hops = [sample(i, queue as u64, sent as u64)];
+            let una = i * BDP / T;
+            let f = feedback(i, una, una + s.window, &hops);
+            c.on_ack(&mut s, &f);
+            queue = (s.window as f64 + BDP as f64 / 10.0 - BDP as f64).max(0.0);
+            sent += BDP as f64 / T as f64;
+        }
+        assert!((0.05..=0.15).contains(&(queue / BDP as f64)), "{queue}");
+    }
+
+    #[test]
+    fn by_delay_the_window_changes_once_per_round_trip() {
+        let (mut c, mut s) = theta(1.0, 1_000_000);
+        let mut ack = |c: &mut ThetaPowerTcpControl, us, una, rtt| {
+            c.on_ack(&mut s, &Feedback { rtt: Some(Span::from_us(rtt)), ..feedback(us, una, BDP + una, &[]) });
+            s.window
+        };
+        assert_eq!(ack(&mut c, 10, 1, 20), BDP);
+        assert_eq!(ack(&mut c, 15, 2, 20), BDP, "within a round trip");
+        assert_eq!(ack(&mut c, 20, 3, 25), BDP);
+        // Half of a round trip at power 2, then half at twice 2.5: 1 → 1.5 → 3.25; a round trip later all of it is 2.5.
+        assert!((c.power.smooth - 3.25).abs() < 1e-9, "{}", c.power.smooth);
+        let window = ack(&mut c, 30, BDP + 2, 25);
+        assert!((c.power.smooth - 2.5).abs() < 1e-9 && window == (BDP as f64 / 2.5) as u64, "{window}");
+    }
+
+    #[test]
+    fn windows_stay_between_the_least_rate_and_the_line_rate() {
+        let (mut c, mut s) = theta(0.9, 167);
+        for i in 1..300 {
+            c.on_ack(&mut s, &Feedback { rtt: Some(Span::from_us(100)), ..feedback(10 * i, i, i, &[]) });
+        }
+        assert!(s.rate >= BitRate::from_gbps(1) && s.rate < BitRate::from_gbps(2), "{}", s.rate);
+        for i in 300..900 {
+            c.on_ack(&mut s, &Feedback { rtt: Some(Span::from_us(5)), ..feedback(10 * i, i, i, &[]) });
+        }
+        assert_eq!((s.window, s.rate), (BDP, BitRate::from_gbps(100)));
+    }
+}

@@ -1,0 +1,98 @@
+//! What two acknowledgments in a row say of each port on the way: the beginning that HPCC and PowerTCP share.
+
+use super::Feedback;
+use fanin_packet::{HopSample, MAX_HOPS};
+
+/// The latest sample of each port on the way.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ports {
+    path: u16,
+    last: Vec<HopSample>,
+}
+
+/// What a port did between two samples.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Interval {
+    /// How long it was \[s\].
+    pub seconds: f64,
+    /// Rate of the link \[B/s\].
+    pub rate: f64,
+    /// What it sent \[B/s\].
+    pub sent: f64,
+    /// Its queue at the beginning and at the end \[B\].
+    pub queue: [f64; 2],
+}
+
+impl Ports {
+    pub(super) fn new() -> Self {
+        Ports { path: 0, last: Vec::with_capacity(MAX_HOPS) }
+    }
+
+    /// What the ports did since the acknowledgment before; nothing of those where no time has passed. `None` where this cannot be said:
+    /// it is the first, the packet went another way, or a counter may have wrapped around.
+    pub(super) fn since(&mut self, f: &Feedback<'_>, mut each: impl FnMut(Interval)) -> Option<()> {
+        let known = self.path == f.path && self.last.len() == f.telemetry.len();
+        let clear = || self.last.iter().zip(f.telemetry).all(|(before, now)| now.is_comparable(before));
+        let compared = known && !self.last.is_empty() && clear();
+        if compared {
+            self.last.iter().zip(f.telemetry).filter(|(before, now)| now.at > before.at).for_each(|(before, now)| {
+                let seconds = now.at.since(before.at).as_secs_f64();
+                each(Interval {
+                    seconds,
+                    rate: now.rate.bps() as f64 / 8.0,
+                    sent: now.sent_since(before) as f64 / seconds,
+                    queue: [before, now].map(|sample| sample.queue_bytes as f64),
+                });
+            });
+        }
+        self.path = f.path;
+        self.last.clear();
+        self.last.extend_from_slice(f.telemetry);
+        compared.then_some(())
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use fanin_units::{BitRate, Span, Time};
+
+    pub(in super::super) fn sample(us: u64, queue_bytes: u64, tx_bytes: u64) -> HopSample {
+        HopSample { queue_bytes, tx_bytes, at: Time::ZERO + Span::from_us(us), rate: BitRate::from_gbps(100) }
+    }
+
+    pub(in super::super) fn feedback(us: u64, una: u64, nxt: u64, telemetry: &[HopSample]) -> Feedback<'_> {
+        let now = Time::ZERO + Span::from_us(us);
+        Feedback { now, acked: 1_000, packets: 1, una, nxt, rtt: None, at_ends: Span::ZERO, telemetry, path: 7 }
+    }
+
+    fn seen(ports: &mut Ports, f: &Feedback<'_>) -> Option<Vec<Interval>> {
+        let mut all = Vec::new();
+        ports.since(f, |interval| all.push(interval)).map(|()| all)
+    }
+
+    #[test]
+    fn two_samples_say_what_a_port_sent_and_what_waited() {
+        let mut ports = Ports::new();
+        assert_eq!(seen(&mut ports, &feedback(20, 0, 0, &[sample(10, 800, 0), sample(11, 0, 128)])), None);
+        let next = [sample(14, 1_600, 25_600), sample(11, 0, 128)];
+        let expected = Interval { seconds: 4e-6, rate: 12.5e9, sent: 6.4e9, queue: [800.0, 1_600.0] };
+        assert_eq!(seen(&mut ports, &feedback(24, 0, 0, &next)), Some(vec![expected]));
+        // of the other no time has passed
+    }
+
+    #[test]
+    fn another_way_and_counters_that_wrapped_say_nothing() {
+        let mut ports = Ports::new();
+        seen(&mut ports, &feedback(20, 0, 0, &[sample(10, 0, 0)]));
+        let other = Feedback { path: 8, ..feedback(30, 0, 0, &[]) };
+        assert_eq!(seen(&mut ports, &Feedback { telemetry: &[sample(20, 0, 128)], ..other }), None);
+        assert_eq!(seen(&mut ports, &Feedback { telemetry: &[sample(21, 0, 128), sample(22, 0, 0)], ..other }), None);
+        assert_eq!(seen(&mut ports, &Feedback { telemetry: &[], ..other }), None);
+        assert_eq!(seen(&mut ports, &Feedback { telemetry: &[], ..other }), None);
+        seen(&mut ports, &feedback(30, 0, 0, &[sample(20, 0, 0)]));
+        let late = [sample(20 + 10_738, 0, 128)]; // 2^27 B take 10,737.4 us
+        assert_eq!(seen(&mut ports, &feedback(12_000, 0, 0, &late)), None);
+        assert!(seen(&mut ports, &feedback(12_000, 0, 0, &[sample(20 + 10_740, 0, 128)])).is_some());
+    }
+}

@@ -221,7 +221,8 @@ def bus_bandwidth(result: Result) -> go.Figure:
         for (group, _, collective, algorithm), frame in found.group_by(keys, maintain_order=True)
     ]
     y = {"title": {"text": f"Bus bandwidth [{unit}]"}, "rangemode": "tozero"}
-    note = "Of several groups of ranks, that of the slowest." + (f" Each point is the slowest of {step:,} iterations." if step > 1 else "")
+    thinned = f" Each point is the slowest of {step:,} iterations." if step > 1 else ""
+    note = f"Of several groups of ranks, that of the slowest.{thinned}"
     return framed(traces, "Bus bandwidth by iteration", {"title": {"text": "Iteration"}}, y, note)
 
 

@@ -106,3 +106,17 @@ def test_results_without_jobs_have_no_section(tmp_path: Path) -> None:
     assert result.summary["collectives"] == []
     assert 'id="jobs"' not in report.render(result)
     assert not (result.path / "collectives.parquet").exists()
+
+
+def test_the_ready_scenario_shows_what_the_order_of_ranks_costs(tmp_path: Path) -> None:
+    ready = fanin.Scenario.from_file(Path(__file__).parents[2] / "scenarios" / "all-reduce.toml")
+    assert not ready.check().warnings
+    sizes = {"traffic[0].operations[0].size": "8MB", "traffic[0].operations[0].message": "64KB"}
+    short = ready.replace({"traffic[0].iterations": 2, "duration": "20ms", **sizes})
+    busbw = {}
+    for order in ("listed", "shuffled"):
+        result = fanin.run(short.replace({"traffic[0].order": order}), tmp_path / order)
+        (job,) = result.summary["collectives"]
+        assert job["iterations"]["complete"] == 2
+        busbw[order] = job["operations"][0]["busbw_bps"]
+    assert 10e9 < busbw["shuffled"] < busbw["listed"] < 100e9

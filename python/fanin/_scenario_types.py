@@ -4816,6 +4816,428 @@ class HotSpotDict(_HotSpotReserved, total=False):
     count: int
 
 
+RankOrder: TypeAlias = Literal["listed", "by_rack", "shuffled"]
+"""Which host is which rank.
+
+- `listed`: As `ranks` lists them; of a pattern, in the order of the topology.
+- `by_rack`: By rack, else as listed.
+- `shuffled`: At random, by the seed.
+"""
+
+
+AllReduceAlgorithm: TypeAlias = Literal["ring", "tree", "double_tree"]
+"""How an all-reduce goes.
+
+- `ring`: Reduce-scatter, then all-gather around a ring: 2(n − 1) steps of 1/n of the bytes. Source: PATARASUK §3.
+- `tree`: Up an in-order binary tree to its root, and down again; all bytes cross each edge twice.
+- `double_tree`: The same by two trees with half of the bytes each; who has children in one is a leaf in the other. Source: SANDERS-TREES.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AllReduce(Table):
+    """All-reduce: every rank gets the sum of all ranks' buffers."""
+
+    kind: ClassVar[Literal["all_reduce"]] = "all_reduce"
+
+    size: Size
+    """Bytes of each rank's buffer, as nccl-tests counts them: what is reduced, what all have gathered, what is scattered,
+    or what a rank sends to all (its own share, which stays, included). It is divided to the byte: where it does
+    not divide, the first parts are a byte larger.
+
+    Must be given. Accepted: at least 1B.
+    """
+
+    algorithm: AllReduceAlgorithm | None = None
+    """How it goes.
+
+    Default: "ring".
+    """
+
+    message: Size | None = None
+    """What a rank sends in one step is cut into messages of at most this many bytes, each passed on when it is there. One message if absent.
+
+    Accepted: at least 64B.
+    """
+
+    channels: int | None = None
+    """Connections side by side from rank to rank, each with its share of the bytes.
+
+    Default: 1. Accepted: from 1 to 64.
+    """
+
+    group: int | None = None
+    """Ranks of a group: each group does the operation by itself. All ranks if absent.
+
+    Accepted: at least 2.
+    """
+
+    stride: int | None = None
+    """How far apart the ranks of a group are: 1 makes groups of neighbours.
+
+    Default: 1. Accepted: at least 1.
+    """
+
+    compute: Duration | None = None
+    """Time that each rank computes before it enters the operation.
+
+    Default: "0ps". Accepted: from 0ps to 864000s.
+    """
+
+    jitter: Duration | None = None
+    """Each rank computes longer by a time uniform in [0, `jitter`), drawn in each iteration.
+
+    Default: "0ps". Accepted: from 0ps to 864000s.
+    """
+
+    work: Duration | None = None
+    """Time that a rank works on each message that has arrived (reduces or copies it) before it counts and is passed on; those
+    of one connection one after the other.
+
+    Default: "0ps". Accepted: from 0ps to 864000s.
+    """
+
+
+class AllReduceDict(TypedDict, total=False):
+    """`AllReduce` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["all_reduce"]]
+    size: Required[Size]
+    algorithm: AllReduceAlgorithm
+    message: Size
+    channels: int
+    group: int
+    stride: int
+    compute: Duration
+    jitter: Duration
+    work: Duration
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AllGather(Table):
+    """All-gather around a ring: every rank gets the share of each."""
+
+    kind: ClassVar[Literal["all_gather"]] = "all_gather"
+
+    size: Size
+    """Bytes of each rank's buffer, as nccl-tests counts them: what is reduced, what all have gathered, what is scattered,
+    or what a rank sends to all (its own share, which stays, included). It is divided to the byte: where it does
+    not divide, the first parts are a byte larger.
+
+    Must be given. Accepted: at least 1B.
+    """
+
+    message: Size | None = None
+    """What a rank sends in one step is cut into messages of at most this many bytes, each passed on when it is there. One message if absent.
+
+    Accepted: at least 64B.
+    """
+
+    channels: int | None = None
+    """Connections side by side from rank to rank, each with its share of the bytes.
+
+    Default: 1. Accepted: from 1 to 64.
+    """
+
+    group: int | None = None
+    """Ranks of a group: each group does the operation by itself. All ranks if absent.
+
+    Accepted: at least 2.
+    """
+
+    stride: int | None = None
+    """How far apart the ranks of a group are: 1 makes groups of neighbours.
+
+    Default: 1. Accepted: at least 1.
+    """
+
+    compute: Duration | None = None
+    """Time that each rank computes before it enters the operation.
+
+    Default: "0ps". Accepted: from 0ps to 864000s.
+    """
+
+    jitter: Duration | None = None
+    """Each rank computes longer by a time uniform in [0, `jitter`), drawn in each iteration.
+
+    Default: "0ps". Accepted: from 0ps to 864000s.
+    """
+
+    work: Duration | None = None
+    """Time that a rank works on each message that has arrived (reduces or copies it) before it counts and is passed on; those
+    of one connection one after the other.
+
+    Default: "0ps". Accepted: from 0ps to 864000s.
+    """
+
+
+class AllGatherDict(TypedDict, total=False):
+    """`AllGather` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["all_gather"]]
+    size: Required[Size]
+    message: Size
+    channels: int
+    group: int
+    stride: int
+    compute: Duration
+    jitter: Duration
+    work: Duration
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ReduceScatter(Table):
+    """Reduce-scatter around a ring: every rank gets its share of the sum of all ranks' buffers."""
+
+    kind: ClassVar[Literal["reduce_scatter"]] = "reduce_scatter"
+
+    size: Size
+    """Bytes of each rank's buffer, as nccl-tests counts them: what is reduced, what all have gathered, what is scattered,
+    or what a rank sends to all (its own share, which stays, included). It is divided to the byte: where it does
+    not divide, the first parts are a byte larger.
+
+    Must be given. Accepted: at least 1B.
+    """
+
+    message: Size | None = None
+    """What a rank sends in one step is cut into messages of at most this many bytes, each passed on when it is there. One message if absent.
+
+    Accepted: at least 64B.
+    """
+
+    channels: int | None = None
+    """Connections side by side from rank to rank, each with its share of the bytes.
+
+    Default: 1. Accepted: from 1 to 64.
+    """
+
+    group: int | None = None
+    """Ranks of a group: each group does the operation by itself. All ranks if absent.
+
+    Accepted: at least 2.
+    """
+
+    stride: int | None = None
+    """How far apart the ranks of a group are: 1 makes groups of neighbours.
+
+    Default: 1. Accepted: at least 1.
+    """
+
+    compute: Duration | None = None
+    """Time that each rank computes before it enters the operation.
+
+    Default: "0ps". Accepted: from 0ps to 864000s.
+    """
+
+    jitter: Duration | None = None
+    """Each rank computes longer by a time uniform in [0, `jitter`), drawn in each iteration.
+
+    Default: "0ps". Accepted: from 0ps to 864000s.
+    """
+
+    work: Duration | None = None
+    """Time that a rank works on each message that has arrived (reduces or copies it) before it counts and is passed on; those
+    of one connection one after the other.
+
+    Default: "0ps". Accepted: from 0ps to 864000s.
+    """
+
+
+class ReduceScatterDict(TypedDict, total=False):
+    """`ReduceScatter` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["reduce_scatter"]]
+    size: Required[Size]
+    message: Size
+    channels: int
+    group: int
+    stride: int
+    compute: Duration
+    jitter: Duration
+    work: Duration
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Exchange(Table):
+    """All-to-all: every rank sends each other one its share. Step i goes to rank + i, modulo the ranks of the group."""
+
+    kind: ClassVar[Literal["all_to_all"]] = "all_to_all"
+
+    size: Size
+    """Bytes of each rank's buffer, as nccl-tests counts them: what is reduced, what all have gathered, what is scattered,
+    or what a rank sends to all (its own share, which stays, included). It is divided to the byte: where it does
+    not divide, the first parts are a byte larger.
+
+    Must be given. Accepted: at least 1B.
+    """
+
+    staggered: bool | None = None
+    """A step begins when what the rank sent in the one before is acknowledged, and what that step brings it has arrived.
+
+    Default: false.
+    """
+
+    concurrent: int | None = None
+    """At most so many peers at once: the next step begins when what was sent in one of those is acknowledged. All at once if absent.
+
+    Accepted: at least 1.
+    """
+
+    channels: int | None = None
+    """Connections side by side from rank to rank, each with its share of the bytes.
+
+    Default: 1. Accepted: from 1 to 64.
+    """
+
+    group: int | None = None
+    """Ranks of a group: each group does the operation by itself. All ranks if absent.
+
+    Accepted: at least 2.
+    """
+
+    stride: int | None = None
+    """How far apart the ranks of a group are: 1 makes groups of neighbours.
+
+    Default: 1. Accepted: at least 1.
+    """
+
+    compute: Duration | None = None
+    """Time that each rank computes before it enters the operation.
+
+    Default: "0ps". Accepted: from 0ps to 864000s.
+    """
+
+    jitter: Duration | None = None
+    """Each rank computes longer by a time uniform in [0, `jitter`), drawn in each iteration.
+
+    Default: "0ps". Accepted: from 0ps to 864000s.
+    """
+
+    work: Duration | None = None
+    """Time that a rank works on each message that has arrived (reduces or copies it) before it counts and is passed on; those
+    of one connection one after the other.
+
+    Default: "0ps". Accepted: from 0ps to 864000s.
+    """
+
+
+class ExchangeDict(TypedDict, total=False):
+    """`Exchange` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["all_to_all"]]
+    size: Required[Size]
+    staggered: bool
+    concurrent: int
+    channels: int
+    group: int
+    stride: int
+    compute: Duration
+    jitter: Duration
+    work: Duration
+
+
+Operation: TypeAlias = (
+    AllReduce
+    | AllReduceDict
+    | AllGather
+    | AllGatherDict
+    | ReduceScatter
+    | ReduceScatterDict
+    | Exchange
+    | ExchangeDict
+)
+"""A collective operation.
+
+- `all_reduce`: Every rank gets the sum.
+- `all_gather`: Every rank gets all shares.
+- `reduce_scatter`: Every rank gets its share of the sum.
+- `all_to_all`: Every rank sends to each.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Collective(Table):
+    """A training job: ranks go through collective operations, again and again, over connections that stay open. A rank enters the
+    next operation when it is done with the one before, whatever the others do.
+    """
+
+    kind: ClassVar[Literal["collective"]] = "collective"
+
+    name: str | None = None
+    """Name, for `after` and the results; the kind if absent, numbered from the second of a kind on.
+    Also the root of the entry's random streams: a name keeps them when entries are added or moved.
+    """
+
+    transport: str | None = None
+    """Name of the transport; the scenario's first if absent."""
+
+    class_: int | None = None
+    """Traffic class. Source: IEEE 802.1Q, eight priority code points.
+
+    Default: 0. Accepted: from 0 to 7.
+    """
+
+    start: Instant | None = None
+    """When the entry begins.
+
+    Default: "0ps". Accepted: from 0ps to 864000s.
+    """
+
+    after: Sequence[str] | None = None
+    """Entry names and flow ids that must be complete before the entry begins; an entry is complete when all its flows are.
+
+    Default: [].
+    """
+
+    delay: Duration | None = None
+    """Time from the last of these completions to the beginning.
+
+    Default: "0ps". Accepted: from 0ps to 864000s.
+    """
+
+    ranks: Sequence[str] | None = None
+    """The ranks: `all`, `rack:N`, a host, `FIRST..LAST`, each host once; `!` before any of these takes away.
+
+    Default: ["all"].
+    """
+
+    order: RankOrder | None = None
+    """Which of them is which rank.
+
+    Default: "listed".
+    """
+
+    operations: Sequence[Operation]
+    """What a rank does in each iteration, one after the other.
+
+    Must be given.
+    """
+
+    iterations: int | None = None
+    """Iterations.
+
+    Default: 1. Accepted: from 1 to 10000000.
+    """
+
+
+_CollectiveReserved = TypedDict("_CollectiveReserved", {"class": "int"}, total=False)
+
+
+class CollectiveDict(_CollectiveReserved, total=False):
+    """`Collective` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["collective"]]
+    name: str
+    transport: str
+    start: Instant
+    after: Sequence[str]
+    delay: Duration
+    ranks: Sequence[str]
+    order: RankOrder
+    operations: Required[Sequence[Operation]]
+    iterations: int
+
+
 RateCounts: TypeAlias = Literal["payload", "wire"]
 """Which bytes a datagram source's rate counts.
 
@@ -5249,6 +5671,8 @@ Entry: TypeAlias = (
     | AllToAllDict
     | HotSpot
     | HotSpotDict
+    | Collective
+    | CollectiveDict
     | Cbr
     | CbrDict
     | OnOff
@@ -5266,6 +5690,7 @@ Entry: TypeAlias = (
 - `permutation`: Each host sends to one and receives from one.
 - `all_to_all`: Each host sends to each.
 - `hot_spot`: Background flows of which a part goes to a few hosts.
+- `collective`: Ranks of a training job: all-reduce, all-gather, reduce-scatter, all-to-all.
 - `cbr`: Datagrams at a constant rate.
 - `on_off`: Datagrams in bursts.
 - `file`: Flows from a file.
@@ -5874,6 +6299,19 @@ __all__ = [
     "AllToAllDict",
     "HotSpot",
     "HotSpotDict",
+    "RankOrder",
+    "AllReduceAlgorithm",
+    "AllReduce",
+    "AllReduceDict",
+    "AllGather",
+    "AllGatherDict",
+    "ReduceScatter",
+    "ReduceScatterDict",
+    "Exchange",
+    "ExchangeDict",
+    "Operation",
+    "Collective",
+    "CollectiveDict",
     "RateCounts",
     "Cbr",
     "CbrDict",

@@ -27,6 +27,8 @@ WORKLOADS: Final[Mapping[str, float]] = {
     "W2-3456": 0.1,
     "W2-8192": 0.02,
     "W3": 0.1,
+    "L1": 0.02,
+    "L2": 0.1,
     "demo": 0.1,
 }
 """Workload → scale at which its instructions are counted; valgrind is some fifty times slower than the machine."""
@@ -35,7 +37,7 @@ PLAIN: Final = "W2-128"
 FEATURE_SCALE: Final = 0.05
 
 PEER: Final = "ns-3.37"
-NOT_FOR_PEERS: Final = frozenset({"W2-3456", "W2-8192", "demo"})
+NOT_FOR_PEERS: Final = frozenset({"W2-3456", "W2-8192", "L1", "L2", "demo"})
 PEER_SCALE: Final = 0.1
 LOOP: Final = "fanin_run_loop"
 WHOLE: Final = "fanin_run_whole"

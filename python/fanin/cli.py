@@ -305,6 +305,7 @@ _ABSENT: Final = {
     "queues": "this run watched no port; telemetry.queues names them",
     "ports": "this run took no samples; telemetry.sample sets how often",
     **dict.fromkeys(("hosts", "segments", "hops"), "this run followed no flow; telemetry.hosts names them"),
+    "collectives": 'no traffic of this run was a job; a [[traffic]] entry of kind "collective" is one',
     "pauses": "no switch of this run could pause its neighbours; switch.mechanisms.pfc turns that on",
     "stamps": "this run's packets carried no stamps; telemetry.registers turns them on",
 }

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COLORS",
+    "bus_bandwidth",
     "by_size",
     "detours",
     "drops_marks",
@@ -200,6 +201,32 @@ def by_size(result: Result, what: Literal["fct", "slowdown"]) -> go.Figure:
     y = _log_axis(title if what == "slowdown" else f"{title} [{unit}]", [value / scale for value in known])
     note = "Completion time over the completion time alone on an idle network." if what == "slowdown" else ""
     return framed(traces, f"{title} by flow size", {"title": {"text": "Flow size"}, "type": "category"}, y, note)
+
+
+def bus_bandwidth(result: Result) -> go.Figure:
+    """Return the bus bandwidth of each collective operation by iteration; of several groups of ranks, the slowest one's."""
+    slowest = pl.col("busbw_bps").min()
+    rows = result.scan("collectives").filter(pl.col("busbw_bps").is_not_null())
+    keys = ["group", "operation", "collective", "algorithm"]
+    iterations = max((int(job["iterations"]["total"]) for job in result.summary.get("collectives") or []), default=0)
+    step = max(1, -(-iterations // series.MAX_POINTS))
+    by_iteration = (pl.col("iteration") // step * step).alias("iteration")
+    found = rows.group_by(*keys, by_iteration).agg(slowest).sort("group", "operation", "iteration").collect()
+    unit, scale = show.axis_unit(show.RATE_UNITS, _largest(found["busbw_bps"]))
+    traces = [
+        go.Scatter(
+            x=frame["iteration"].to_numpy(),
+            y=_in_units(frame["busbw_bps"], scale),
+            name=plain(f"{group}: {collective} ({algorithm})"),
+            mode="lines+markers",
+            hovertemplate=f"iteration %{{x}}: %{{y:.4g}} {unit}<extra>{plain(str(group))}</extra>",
+        )
+        for (group, _, collective, algorithm), frame in found.group_by(keys, maintain_order=True)
+    ]
+    y = {"title": {"text": f"Bus bandwidth [{unit}]"}, "rangemode": "tozero"}
+    thinned = f" Each point is the slowest of {step:,} iterations." if step > 1 else ""
+    note = f"Of several groups of ranks, that of the slowest.{thinned}"
+    return framed(traces, "Bus bandwidth by iteration", {"title": {"text": "Iteration"}}, y, note)
 
 
 def queue(

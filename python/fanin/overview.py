@@ -93,6 +93,7 @@ def facts(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[Fact]
                 _tone(missing),
             )
         )
+    out += [_job_fact(index, job) for index, job in enumerate(summary.get("collectives") or [])]
     if datagrams.get("flows"):
         sent, received = datagrams.get("sent", 0), datagrams.get("received", 0)
         share = f", {100 * received / sent:.4g} % of {show.count(sent)}" if sent else ""
@@ -125,6 +126,12 @@ def facts(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[Fact]
     out.append(Fact("simulated", "Simulated", show.duration(manifest.get("sim_ps")), _wall(manifest)))
     out.append(Fact("packet_hops", "Packet-hops", show.count(hops), speed))
     return out
+
+
+def _job_fact(index: int, job: Mapping[str, Any]) -> Fact:
+    done = job["iterations"]
+    note = f"{job['group']}: {done['complete']:,} of {done['total']:,} iterations, mean {show.duration(done.get('mean_ps'))}"
+    return Fact(f"job-{index}", "Job complete in", show.duration(job.get("time_ps")), note, _tone(done["total"] - done["complete"]))
 
 
 def _mechanism_fact(group: counters.Group) -> Fact:
@@ -175,6 +182,19 @@ def fct_rows(summary: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
         times = [show.duration(entry.get(f"{what}_ps")) for what in ("mean", "p50", "p95", "p99")]
         slow = [show.ratio(entry.get(f"slowdown_{what}")) for what in ("mean", "p50", "p95", "p99")]
         rows.append([label, f"{entry['flows']:,}", *times, *slow])
+    return head, rows
+
+
+def job_rows(summary: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Return head and rows of the table of collective operations: each of each job, over all iterations and groups of ranks."""
+    head = ["Job", "Operation", "Ranks", "Size", "Complete", "Time mean", "p50", "p99", "Algorithm bandwidth", "Bus bandwidth"]
+    rows = []
+    for job in summary.get("collectives") or []:
+        for entry in job["operations"]:
+            name = f"{entry['collective']} ({entry['algorithm']})"
+            counts = [f"{entry['ranks']:,}", show.size(entry["size_bytes"]), f"{entry['complete']:,} of {entry['total']:,}"]
+            times = [show.duration(entry.get(f"{what}_ps")) for what in ("mean", "p50", "p99")]
+            rows.append([job["group"], name, *counts, *times, *(show.rate(entry.get(f"{bw}_bps")) for bw in ("algbw", "busbw"))])
     return head, rows
 
 

@@ -69,6 +69,21 @@ SCHEMAS: Final[Mapping[str, Mapping[str, str]]] = {
         "responses": "UInt32",
         "size_bytes": "UInt64",
     },
+    "collectives": {
+        "group": "String",
+        "iteration": "UInt32",
+        "operation": "UInt32",
+        "collective": "String",
+        "algorithm": "String",
+        "communicator": "UInt32",
+        "ranks": "UInt32",
+        "size_bytes": "UInt64",
+        "start_ps": "UInt64",
+        "ready_ps": "UInt64",
+        "finish_ps": "UInt64",
+        "algbw_bps": "UInt64",
+        "busbw_bps": "UInt64",
+    },
     "ports": {
         "time_ps": "UInt64",
         "port": "String",
@@ -344,7 +359,7 @@ class Result:
 
         Parameters
         ----------
-        table : {"flows", "queries", "ports", "queues", "drops", "pauses", "stamps", "hosts", "segments", "hops"}
+        table : {"flows", "queries", "collectives", "ports", "queues", "drops", "pauses", "stamps", "hosts", "segments", "hops"}
             Its name.
         as_written : bool
             Only the rows that are in the file.
@@ -400,6 +415,10 @@ class Result:
         """Return `queries` lazily."""
         return self.scan("queries")
 
+    def scan_collectives(self) -> pl.LazyFrame:
+        """Return `collectives` lazily."""
+        return self.scan("collectives")
+
     def scan_ports(self) -> pl.LazyFrame:
         """Return `ports` lazily, with a row for every port at every sample."""
         return self.scan("ports")
@@ -441,6 +460,11 @@ class Result:
     def queries(self) -> pl.DataFrame:
         """One row per query or incast round; times in picoseconds, sizes in bytes."""
         return self._collect("queries")
+
+    @cached_property
+    def collectives(self) -> pl.DataFrame:
+        """One row per collective operation, iteration and group of ranks; times in picoseconds, bandwidths in bits per second."""
+        return self._collect("collectives")
 
     @cached_property
     def ports(self) -> pl.DataFrame:
@@ -563,11 +587,15 @@ class Result:
 
     @cached_property
     def completions(self) -> pl.DataFrame:
-        """Completed transfers with ``fct_ps`` (finish − start) [ps] and ``slowdown`` (``fct_ps`` over ``ideal_ps``)."""
+        """Completed transfers with ``fct_ps`` (finish − start) [ps] and ``slowdown`` (``fct_ps`` over ``ideal_ps``).
+
+        Connections of jobs are none: how long they are used says nothing of the network.
+        """
         import polars as pl
 
         fct = pl.col("finish_ps") - pl.col("start_ps")
-        transfer = pl.col("transport") != DATAGRAMS
+        jobs = [job["group"] for job in self.summary.get("collectives") or []]
+        transfer = (pl.col("transport") != DATAGRAMS) & ~pl.col("group").is_in(jobs)
         done = self.flows.filter(pl.col("status") == "complete", pl.col("finish_ps").is_not_null(), transfer)
         return done.with_columns(fct_ps=fct, slowdown=fct / pl.col("ideal_ps"))
 

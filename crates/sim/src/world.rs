@@ -105,9 +105,11 @@ impl World {
 
     /// The earliest event that is not in the wheel. Completions of the present instant are one of the applications'.
     fn find_barrier(&mut self) {
-        let present = if self.hosts.completed.is_empty() { Time::MAX } else { self.core.now };
+        let heard = self.hosts.completed.is_empty() && self.hosts.progress.is_empty();
+        let present = if heard { Time::MAX } else { self.core.now };
         let informed = self.informed.first_key_value().map_or(Time::MAX, |((at, ..), _)| *at);
-        self.next_app = self.traffic.next_start().unwrap_or(Time::MAX).min(informed).min(present);
+        let wake = self.traffic.next_wake().unwrap_or(Time::MAX);
+        self.next_app = self.traffic.next_start().unwrap_or(Time::MAX).min(informed).min(wake).min(present);
         self.core.barrier = self.core.timers.next().min(self.next_app).min(self.samples.next).min(self.stop);
     }
 
@@ -151,19 +153,24 @@ impl World {
         }
     }
 
-    /// Applications see completions, in the order of their flows; then flows start.
+    /// Applications see messages and completions, in the order of their flows; then flows start, then ranks of jobs go on.
     ///
     /// A flow that follows completions at other hosts starts when a message from there would have reached its opener on an idle
     /// network, and not before its time.
     fn applications(&mut self) {
         let now = self.core.now;
+        if !self.hosts.progress.is_empty() {
+            self.hosts.tell(&mut self.core, &mut self.traffic);
+            return self.write_messages();
+        }
         if !self.hosts.completed.is_empty() {
             let mut completed = std::mem::take(&mut self.hosts.completed);
             completed.sort_unstable_by_key(|spec| (spec.entry, spec.index));
             completed.iter().for_each(|spec| self.traffic.on_complete(spec, now));
             return;
         }
-        if self.traffic.next_start() == Some(now) {
+        let starts = self.traffic.next_start() == Some(now);
+        if starts {
             let Some(mut spec) = self.traffic.pop() else { return };
             spec.start = spec.start.max(self.hosts.informed_at(&self.core, &self.fabric, &spec));
             let key = (spec.start, spec.entry, spec.index);
@@ -172,10 +179,24 @@ impl World {
             }
             self.informed.insert(key, spec);
         }
-        if self.informed.first_key_value().is_some_and(|((at, ..), _)| *at == now) {
+        let informed = self.informed.first_key_value().is_some_and(|((at, ..), _)| *at == now);
+        if informed {
             if let Some((_, spec)) = self.informed.pop_first() {
-                self.hosts.start(&mut self.core, &self.fabric, spec);
+                return self.hosts.start(&mut self.core, &self.fabric, spec);
             }
+        }
+        if starts {
+            return; // another may start now, before ranks go on
+        }
+        let (hosts, core, fabric) = (&self.hosts, &self.core, &self.fabric);
+        self.traffic.wake(now, |host, known| hosts.told(core, fabric, host, known));
+        self.write_messages();
+    }
+
+    /// What ranks of jobs have decided to send.
+    fn write_messages(&mut self) {
+        while let Some(message) = self.traffic.pop_write() {
+            self.hosts.write(&mut self.core, &message);
         }
     }
 

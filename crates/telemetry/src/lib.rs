@@ -16,5 +16,7 @@ pub use chunk::{Chunk, RowGroup};
 pub use column::{Cell, Name};
 pub use keep::{Keep, Keeper, KeptRows, RowNumber};
 pub use register::{Registers, Stamp, Unwrap};
-pub use rows::{DropRow, FlowRow, HopRow, HostRow, PauseRow, PortRow, QueryRow, QueueRow, RecordRow, SegmentRow, StampRow};
+pub use rows::{
+    CollectiveRow, DropRow, FlowRow, HopRow, HostRow, PauseRow, PortRow, QueryRow, QueueRow, RecordRow, SegmentRow, StampRow,
+};
 pub use table::{ColumnInfo, Row, Table, TableError};

@@ -115,6 +115,36 @@ rows! {
         "B" size_bytes: u64,
     }
 
+    /// A collective operation of one group of ranks, in one iteration of a job.
+    pub struct CollectiveRow, "collectives" / 1 {
+        /// Name of the traffic entry.
+        "" group: Name,
+        /// Iteration, from 0.
+        "" iteration: u32,
+        /// Position among the operations of an iteration, from 0.
+        "" operation: u32,
+        /// `all_reduce`, `all_gather`, `reduce_scatter` or `all_to_all`.
+        "" collective: Name,
+        /// `ring`, `tree`, `double_tree`, `direct` or `staggered`.
+        "" algorithm: Name,
+        /// Number of the group of ranks, from 0.
+        "" communicator: u32,
+        /// Ranks of the group.
+        "" ranks: u32,
+        /// Bytes of a rank's buffer.
+        "B" size_bytes: u64,
+        /// When the first rank entered it.
+        "ps" start_ps: u64,
+        /// When the last rank did.
+        "ps" ready_ps: Option<u64>,
+        /// When the last rank was done.
+        "ps" finish_ps: Option<u64>,
+        /// Bytes over the time from start to finish.
+        "bit/s" algbw_bps: Option<u64>,
+        /// The same as a link of each rank sees it: times 2(n − 1)/n for all-reduce, (n − 1)/n for the others.
+        "bit/s" busbw_bps: Option<u64>,
+    }
+
     /// A port over one sampling interval. The first and the last sample have a row for every port, those in between only for
     /// ports at which something has happened: a row that is not there would be all zeros.
     pub struct PortRow, "ports" / 2 {

@@ -1,5 +1,6 @@
 //! One `[[traffic]]` table of a scenario.
 
+use crate::collective::{Collective, Job};
 use crate::context::{Build, LATEST, LONGEST};
 use crate::datagrams::{Cbr, OnOff, OneFlow};
 use crate::generate::Generate;
@@ -51,6 +52,8 @@ choice! {
         "all_to_all" => AllToAll(AllToAll),
         /// Background flows of which a part goes to a few hosts.
         "hot_spot" => HotSpot(HotSpot),
+        /// Ranks of a training job: all-reduce, all-gather, reduce-scatter, all-to-all.
+        "collective" => Collective(Collective),
         /// Datagrams at a constant rate.
         "cbr" => Cbr(Cbr),
         /// Datagrams in bursts.
@@ -70,6 +73,7 @@ impl TrafficKind {
                 incast.interval.map(|interval| ("interval", interval.saturating_mul(rounds))).or(gap)
             }
             TrafficKind::AllToAll(pattern) => Some(("stagger", pattern.stagger.saturating_mul(hosts.saturating_sub(2)))),
+            TrafficKind::Collective(job) => Some(("operations", job.computes())),
             TrafficKind::Flows(list) => {
                 let sum = list.flows.iter().fold(0u64, |sum, flow| sum.saturating_add(flow.delay.ps()));
                 Some(("flows", Span::from_ps(sum)))
@@ -112,6 +116,7 @@ pub(crate) fn build(build: &mut Build, kind: &TrafficKind) -> Option<Built> {
         TrafficKind::Permutation(params) => Built::simple(Pattern::permutation(build, params)?),
         TrafficKind::AllToAll(params) => Built::simple(Pattern::all_to_all(build, params)?),
         TrafficKind::HotSpot(params) => Built::simple(Poisson::hot_spot(build, params)?),
+        TrafficKind::Collective(params) => Built::simple(Job::build(build, params)?),
         TrafficKind::Cbr(params) => Built::simple(OneFlow::cbr(build, params)?),
         TrafficKind::OnOff(params) => Built::simple(OneFlow::on_off(build, params)?),
         TrafficKind::File(params) => match Import::build(build, params)? {

@@ -1,5 +1,6 @@
 //! What every kind of traffic does: give its flows one by one, in order of start.
 
+use crate::collective::Job;
 use crate::spec::FlowKind;
 use fanin_units::{HostId, Time};
 use std::cmp::Ordering;
@@ -20,6 +21,8 @@ pub(crate) struct Draft {
     pub kind: FlowKind,
     /// It follows a completion that is known at this host since then.
     pub known: Option<(Time, HostId)>,
+    /// The application writes message by message; bytes of the first one.
+    pub first: Option<u64>,
 }
 
 impl Draft {
@@ -37,6 +40,7 @@ impl Draft {
             id: None,
             kind: FlowKind::Transfer,
             known: None,
+            first: None,
         }
     }
 
@@ -85,6 +89,16 @@ pub(crate) trait Generate: Send {
     /// Number of flows to be expected before the first one is given: exact where it is known, a mean where chance decides.
     fn expected(&self) -> Option<f64> {
         self.total().map(|total| total as f64)
+    }
+
+    /// The job behind it, where its connections are written to message by message.
+    fn job(&self) -> Option<&Job> {
+        None
+    }
+
+    /// The same, to go on.
+    fn job_mut(&mut self) -> Option<&mut Job> {
+        None
     }
 
     /// What went wrong while reading, if something did.

@@ -32,6 +32,7 @@
 //! ```
 
 mod arrivals;
+mod collective;
 mod context;
 mod datagrams;
 mod depend;
@@ -49,6 +50,10 @@ mod spec;
 mod traffic;
 
 pub use arrivals::LoadOf;
+pub use collective::{
+    AllGather, AllReduce, AllReduceAlgorithm, Collective, CollectiveJob, CollectiveOp, CollectiveRun, Exchange, Operation, RankOrder,
+    ReduceScatter, Together, Write,
+};
 pub use context::{HostInfo, TrafficContext, LATEST, LONGEST, MAX_FLOWS};
 pub use datagrams::{Cbr, OnOff};
 pub use entry::{Entry, TrafficKind, MAX_CLASS};

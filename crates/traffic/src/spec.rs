@@ -31,6 +31,9 @@ pub struct FlowSpec {
     pub id: Option<Box<str>>,
     /// How the bytes are sent.
     pub kind: FlowKind,
+    /// A connection that stays open: its application writes message by message, `size` bytes in all, and this is how many bytes the
+    /// first message has, which the receiver waits for. See [`crate::Write`].
+    pub first: Option<u64>,
     /// It follows completions, each known since then at the host whose application saw it: the host that opens the flow knows
     /// of them when a message from there has reached it.
     pub known: Option<Arc<[(Time, HostId)]>>,

@@ -16,6 +16,7 @@ fn flow(spec: &DatagramSpec, size: u64, start: Time) -> FlowSpec {
         query: None,
         id: None,
         kind: FlowKind::Datagrams(spec.clone()),
+        first: None,
         known: None,
     }
 }

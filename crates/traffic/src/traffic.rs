@@ -1,12 +1,13 @@
 //! All entries merged, with their dependencies.
 
+use crate::collective::{CollectiveJob, Job, Write};
 use crate::context::{Build, Directory, TrafficContext, HORIZON, LONGEST};
 use crate::depend::{Dependencies, Known, Names, Node, Target};
 use crate::entry::{build, Entry, TrafficKind};
 use crate::generate::{Generate, QueryDraft};
 use crate::spec::{FlowSpec, Query};
 use fanin_params::{Cx, Problem};
-use fanin_units::{Span, Time};
+use fanin_units::{HostId, Span, Time};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
@@ -45,6 +46,8 @@ pub struct Traffic {
     /// Names of flows that something waits for, for messages.
     flow_names: BTreeMap<(u16, u32), Box<str>>,
     queries: Vec<Query>,
+    /// Entries that are jobs.
+    jobs: Vec<u16>,
     /// The latest start given out, or completion heard of.
     now: Time,
     popped: u64,
@@ -183,8 +186,11 @@ impl Traffic {
                 after: Known::new(),
                 queries: BTreeMap::new(),
             });
+        let entries_running: Vec<Running> = running.collect();
+        let jobs = (0u16..).zip(&entries_running).filter(|(_, running)| running.generate.job().is_some()).map(|(i, _)| i);
         let mut traffic = Traffic {
-            entries: running.collect(),
+            jobs: jobs.collect(),
+            entries: entries_running,
             merge: BinaryHeap::new(),
             dependencies,
             released: BTreeMap::new(),
@@ -234,6 +240,7 @@ impl Traffic {
             query,
             id: draft.id,
             kind: draft.kind,
+            first: draft.first,
             known: (!known.is_empty()).then(|| known.into_iter().map(|(host, time)| (time, host)).collect()),
         };
         running.head = None;
@@ -263,6 +270,59 @@ impl Traffic {
         self.propagate(done);
     }
 
+    /// When the next rank of a job has something to do. Flows that start then come first.
+    pub fn next_wake(&self) -> Option<Time> {
+        self.jobs.iter().filter_map(|i| self.job(*i)?.next_wake()).min()
+    }
+
+    /// A rank has something to do now. A job that follows completions begins at each host when that knows of them: `informed` says
+    /// when, of completions that are known since then at those hosts.
+    pub fn wake(&mut self, now: Time, informed: impl Fn(HostId, &[(Time, HostId)]) -> Time) {
+        let due = self.jobs.iter().copied().find(|i| self.job(*i).is_some_and(|job| job.next_wake() == Some(now)));
+        let Some(running) = due.map(|i| &mut self.entries[usize::from(i)]) else { return };
+        let Some(job) = running.generate.job_mut() else { return };
+        if let Some(host) = job.begins_next() {
+            let known: Vec<(Time, HostId)> = running.after.iter().map(|(host, time)| (*time, *host)).collect();
+            let at = informed(host, &known);
+            if at > now {
+                return job.put_off(at);
+            }
+        }
+        job.wake(now);
+    }
+
+    /// What ranks have written since this was last asked, one by one.
+    pub fn pop_write(&mut self) -> Option<Write> {
+        let entries = &mut self.entries;
+        let mut writes = self.jobs.iter().filter_map(|i| {
+            let write = entries[usize::from(*i)].generate.job_mut()?.pop_write()?;
+            Some(Write { entry: *i, ..write })
+        });
+        writes.next()
+    }
+
+    /// `total` bytes of a connection have arrived at the receiving application; gives how many it waits for next.
+    pub fn arrived(&mut self, (entry, index): (u16, u64), total: u64, now: Time) -> u64 {
+        let job = self.entries[usize::from(entry)].generate.job_mut();
+        job.map_or(u64::MAX, |job| job.arrived(index as usize, total, now))
+    }
+
+    /// `total` bytes of a connection are acknowledged at its sender.
+    pub fn acknowledged(&mut self, (entry, index): (u16, u64), total: u64, now: Time) {
+        if let Some(job) = self.entries[usize::from(entry)].generate.job_mut() {
+            job.acknowledged(index as usize, total, now);
+        }
+    }
+
+    /// The jobs, and how far they have come.
+    pub fn jobs(&self) -> Vec<CollectiveJob> {
+        self.jobs.iter().filter_map(|i| Some(self.job(*i)?.report(*i))).collect()
+    }
+
+    fn job(&self, i: u16) -> Option<&Job> {
+        self.entries[usize::from(i)].generate.job()
+    }
+
     /// Every query so far, by number; its flows name it.
     pub fn queries(&self) -> &[Query] {
         &self.queries
@@ -281,6 +341,8 @@ impl Traffic {
             lines.push(format!("{} waits for {}", describe(node, &names, &self.flow_names), missing.join(", ")));
         }
         for entry in &self.entries {
+            let ranks = entry.generate.job().into_iter().flat_map(Job::waiting);
+            lines.extend(ranks.map(|rank| format!("'{}': {rank}", entry.name)));
             if entry.begun && !entry.complete && entry.head.is_none() && entry.open > 0 && !entry.generate.exhausted() {
                 let flows = if entry.open == 1 { "flow" } else { "flows" };
                 lines.push(format!(

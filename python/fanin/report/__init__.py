@@ -341,6 +341,8 @@ def render(result: Result) -> str:
         aborted=overview.aborted_lines(summary),
         fct=overview.fct_rows(summary),
         groups=overview.group_rows(result.completions),
+        jobs=overview.job_rows(summary),
+        busbw=charts.add("busbw", figures.bus_bandwidth(result)) if summary.get("collectives") else None,
         ports=overview.port_rows(summary),
         mechanisms=[(group, counters.lines(group), (counters.HEAD, counters.rows(group))) for group in counters.groups(summary)],
         by_size=by_size,

@@ -123,7 +123,7 @@ fn overload(parts: &Parts, sample: &[FlowSpec], network: &Network, cx: &mut Cx) 
 /// RTO_min against the RTT, for traffic in which the loss of a tail is likely.
 fn timeouts(parts: &Parts, by_entry: &BTreeMap<usize, Vec<&FlowSpec>>, network: &Network, cx: &mut Cx) {
     for (i, entry) in &parts.traffic {
-        let synchronised = matches!(entry.kind, TrafficKind::Incast(_) | TrafficKind::Query(_));
+        let synchronised = matches!(entry.kind, TrafficKind::Incast(_) | TrafficKind::Query(_) | TrafficKind::Collective(_));
         let Some((name, config)) = transport_of(parts, entry).filter(|_| synchronised) else { continue };
         let flows = by_entry.get(i).into_iter().flatten().take(PAIRS);
         let Some(rtt) = flows.filter_map(|flow| network.base_rtt([flow.src, flow.dst], parts, config.mtu())).max() else {

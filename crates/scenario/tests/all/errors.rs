@@ -222,7 +222,7 @@ fn wrong_kinds() {
         wrong(&[("single_switch", "single_swich"), ("\"incast\"", "\"incest\"")], ""),
         lines(&[
             &format!("topology, line 3: \"single_swich\" is not a known kind; accepted: {TOPOLOGIES}; did you mean 'single_switch'?"),
-            "traffic[0], line 10: \"incest\" is not a known kind; accepted: flows, incast, query, poisson, permutation, all_to_all, hot_spot, cbr, \
+            "traffic[0], line 10: \"incest\" is not a known kind; accepted: flows, incast, query, poisson, permutation, all_to_all, hot_spot, collective, cbr, \
              on_off, file; did you mean 'incast'?",
         ])
     );

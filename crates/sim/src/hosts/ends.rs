@@ -57,6 +57,9 @@ pub struct End {
     /// Bytes of data, and of the request.
     pub size: u64,
     pub request: u64,
+    /// Its application wants to hear when so many bytes of data have arrived here, or of its own are acknowledged: all, or those
+    /// of a message and all before.
+    pub mark: u64,
     /// The earliest entry of this end among the timers; later ones are stale.
     pub armed: Time,
     /// Packets with payload that it has sent.

@@ -8,15 +8,16 @@
 use super::ends::{side, End, EndId, EndKind, EndReport, OpenFlow};
 use super::ideal::{crossing, Paths};
 use super::order::Order;
-use super::{timer_key, Hosts, Ready, PEER_ABORTED, PEER_OVER};
+use super::{timer_key, Hosts, Progress, Ready, PEER_ABORTED, PEER_OVER};
 use crate::core::Core;
 use crate::fabric::Fabric;
+use crate::ledger::Input;
 use fanin_packet::Side;
 use fanin_switch::five_tuple_hash;
 use fanin_telemetry::{FlowRow, Name};
-use fanin_traffic::{DatagramClock, FlowKind, FlowSpec};
+use fanin_traffic::{DatagramClock, FlowKind, FlowSpec, Traffic, Write};
 use fanin_transport::{AbortReason, Endpoint, Place, TransportParams, UdpEndpoint};
-use fanin_units::{Bytes, Purpose, Span, Stream, Time};
+use fanin_units::{Bytes, HostId, Purpose, Span, Stream, Time};
 
 /// The port that servers listen on.
 const SERVER_PORT: u16 = 5_001;
@@ -89,6 +90,7 @@ impl Hosts {
                 peer_over: false,
                 size: spec.size,
                 request: spec.request,
+                mark: if sends_data { spec.size } else { spec.first.unwrap_or(spec.size) },
                 armed: Time::MAX,
                 finish: None,
                 acked: None,
@@ -98,7 +100,10 @@ impl Hosts {
                 order: Order::default(),
             }
         });
-        let request = spec.request;
+        let (request, first) = (spec.request, spec.first);
+        if first.is_some() {
+            self.connections.insert((spec.entry, spec.index), id);
+        }
         let flow = OpenFlow { id, spec, data_side, ideal, base_rtt, reports: [None, None] };
         let place = self.ends.insert(flow, ends);
         let [initiator, responder] = [place << 1, place << 1 | 1];
@@ -112,8 +117,10 @@ impl Hosts {
         } else {
             let end = &mut self.ends[initiator];
             let cfg = &self.transports[usize::from(end.transport)].1;
-            end.protocol.write(cfg, core.now, if end.sends_data { end.size } else { request });
-            end.protocol.close(cfg, core.now);
+            if first.is_none() {
+                end.protocol.write(cfg, core.now, if end.sends_data { end.size } else { request });
+                end.protocol.close(cfg, core.now);
+            }
             self.after_input(core, responder);
         }
         if self.ends.exists(initiator) {
@@ -128,10 +135,13 @@ impl Hosts {
     /// When the opener of a flow knows of the completions that it follows: each is known where the application saw it, and
     /// elsewhere when a smallest frame from there has crossed an idle network.
     pub fn informed_at(&self, core: &Core, fabric: &Fabric, spec: &FlowSpec) -> Time {
-        let opener = spec.opener();
-        let known = spec.known.iter().flat_map(|known| known.iter());
-        let informed = known.filter(|(_, host)| *host != opener).map(|(at, host)| {
-            let path = fabric.path(core, self.hosts[host.index()].nic, opener, 0);
+        self.told(core, fabric, spec.opener(), spec.known.as_deref().unwrap_or_default())
+    }
+
+    /// When `host` knows of completions, each known since then at its host.
+    pub fn told(&self, core: &Core, fabric: &Fabric, to: HostId, known: &[(Time, HostId)]) -> Time {
+        let informed = known.iter().filter(|(_, host)| *host != to).map(|(at, host)| {
+            let path = fabric.path(core, self.hosts[host.index()].nic, to, 0);
             *at + Span::from_ps(crossing(core, &path, self.framing.frame(0)))
         });
         informed.max().unwrap_or(Time::ZERO)
@@ -183,9 +193,63 @@ impl Hosts {
             }
         } else if end.kind == EndKind::Sink {
             end.finish = Some(core.now); // so far
-        } else if total >= end.size && end.finish.is_none() {
+        } else if total >= end.mark && end.finish.is_none() {
+            self.reached(core, id, total);
+        }
+    }
+
+    /// The data has arrived that the application at an end waits for.
+    #[inline(never)]
+    fn reached(&mut self, core: &mut Core, id: EndId, total: u64) {
+        self.progress(core, id, total);
+        let end = &mut self.ends[id];
+        if total >= end.size {
             end.finish = Some(core.now);
             self.completed(core, id);
+        }
+    }
+
+    /// Of a connection that is written to message by message: its application is next at this instant.
+    fn progress(&mut self, core: &mut Core, id: EndId, total: u64) {
+        let Some(spec) = self.ends.flow(id).map(|flow| &flow.spec).filter(|spec| spec.first.is_some()) else { return };
+        self.progress.push(Progress { conn: (spec.entry, spec.index), at_sender: self.ends[id].sends_data, total });
+        core.barrier = core.now;
+    }
+
+    /// Applications hear of messages that have arrived and of those that are acknowledged, in the order of their connections.
+    pub fn tell(&mut self, core: &mut Core, traffic: &mut Traffic) {
+        let mut progress = std::mem::take(&mut self.progress);
+        progress.sort_unstable();
+        for Progress { conn, at_sender, total } in progress {
+            if at_sender {
+                traffic.acknowledged(conn, total, core.now);
+                continue;
+            }
+            let mark = traffic.arrived(conn, total, core.now);
+            if let Some(id) = self.connections.get(&conn).and_then(|flow| self.ends.of(*flow, Side::Responder)) {
+                let end = &mut self.ends[id];
+                end.mark = mark.min(end.size);
+            }
+        }
+    }
+
+    /// An application writes a message.
+    pub fn write(&mut self, core: &mut Core, message: &Write) {
+        let Some(flow) = self.connections.get(&(message.entry, message.index)).copied() else { return };
+        let Some(id) = self.ends.of(flow, Side::Initiator) else { return };
+        if core.ledger.observed {
+            self.begin_input(core, id, Input::Application);
+        }
+        let end = &mut self.ends[id];
+        let cfg = &self.transports[usize::from(end.transport)].1;
+        end.mark = message.tells.unwrap_or(end.size);
+        end.protocol.write(cfg, core.now, message.bytes);
+        if message.last {
+            end.protocol.close(cfg, core.now);
+        }
+        self.after_input(core, id);
+        if core.ledger.observed {
+            self.settle_input(core, flow, Side::Initiator);
         }
     }
 
@@ -199,10 +263,13 @@ impl Hosts {
 
     /// The stack of an end knows that `total` bytes have arrived.
     #[inline(always)]
-    pub(super) fn acked(&mut self, core: &Core, id: EndId, total: u64) {
+    pub(super) fn acked(&mut self, core: &mut Core, id: EndId, total: u64) {
         let end = &mut self.ends[id];
-        if end.sends_data && end.asked && total >= end.size && end.acked.is_none() {
-            end.acked = Some(core.now);
+        if end.sends_data && end.asked && total >= end.mark && end.acked.is_none() {
+            if total >= end.size {
+                end.acked = Some(core.now);
+            }
+            self.progress(core, id, total);
         }
     }
 
@@ -291,6 +358,9 @@ impl Hosts {
         self.signals.add(&end.protocol.signals());
         self.reordering.add(&end.order.counts());
         if let Some(flow) = flow {
+            if flow.spec.first.is_some() {
+                self.connections.remove(&(flow.spec.entry, flow.spec.index));
+            }
             core.ledger.totals.ended += u64::from(matches!(flow.spec.kind, FlowKind::Transfer));
             self.record(core, &flow);
         }
@@ -368,7 +438,8 @@ impl Hosts {
             if let Some(reason) = aborted {
                 ledger.tables.flow_aborted(&row, reason);
             }
-            let fct = finish.filter(|_| aborted.is_none()).map(|at| at.since(spec.start));
+            // How long a connection is used says nothing of the network.
+            let fct = finish.filter(|_| aborted.is_none() && spec.first.is_none()).map(|at| at.since(spec.start));
             ledger.tables.transfer(row, fct)
         };
         core.check(result);

@@ -55,6 +55,14 @@ pub struct Host {
     pub gate: Option<Box<NicGate>>,
 }
 
+/// What an end of a connection knows: so many bytes have arrived, or are acknowledged where they were sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Progress {
+    pub conn: (u16, u64),
+    pub at_sender: bool,
+    pub total: u64,
+}
+
 /// A timer of an end: what it is for.
 const TIMEOUT: u64 = 0;
 /// The other end's host lets it know that the flow is over there.
@@ -84,6 +92,10 @@ pub struct Hosts {
     /// Flows that are complete, as an application has all that it asked for or a source of datagrams has sent all, and of which the
     /// applications have not been notified yet.
     pub completed: Vec<FlowSpec>,
+    /// Messages that have arrived or are acknowledged, of which the applications have not been notified yet.
+    pub progress: Vec<Progress>,
+    /// Flows that are connections of jobs, by traffic entry and number.
+    pub connections: BTreeMap<(u16, u64), FlowId>,
     /// Messages that came to a host at which their flow had ended, by group of counters.
     pub after_end: BTreeMap<&'static str, u64>,
     /// Signals of ends that have ended.

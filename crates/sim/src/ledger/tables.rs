@@ -5,19 +5,20 @@ use super::fingerprint::Fingerprint;
 use fanin_packet::PacketId;
 use fanin_switch::DropReason;
 use fanin_telemetry::{
-    DropRow, FlowRow, HopRow, HostRow, Keep, Keeper, KeptRows, Name, PauseRow, PortRow, QueryRow, QueueRow, Row, RowNumber,
+    CollectiveRow, DropRow, FlowRow, HopRow, HostRow, Keep, Keeper, KeptRows, Name, PauseRow, PortRow, QueryRow, QueueRow, Row, RowNumber,
     SegmentRow, StampRow, Table, TableError,
 };
-use fanin_traffic::Query;
+use fanin_traffic::{CollectiveJob, Query};
 use fanin_transport::AbortReason;
 use fanin_units::{Bytes, Span, Time};
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Names of all tables.
-pub const TABLES: [&str; 10] = [
+pub const TABLES: [&str; 11] = [
     FlowRow::TABLE,
     QueryRow::TABLE,
+    CollectiveRow::TABLE,
     PortRow::TABLE,
     QueueRow::TABLE,
     DropRow::TABLE,
@@ -35,6 +36,7 @@ const PACKETS: &str = "packets";
 pub struct Tables {
     pub flows: Table<FlowRow>,
     pub queries: Table<QueryRow>,
+    pub collectives: Table<CollectiveRow>,
     pub ports: Table<PortRow>,
     pub queues: Table<QueueRow>,
     pub drops: Table<DropRow>,
@@ -133,6 +135,8 @@ pub enum Destination<'a> {
 /// Which tables are written besides flows and queries.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wanted {
+    /// Some traffic is a job.
+    pub collectives: bool,
     pub ports: bool,
     pub queues: bool,
     pub drops: bool,
@@ -161,6 +165,7 @@ impl Tables {
         Ok(Tables {
             flows: table(true, destination)?,
             queries: table(true, destination)?,
+            collectives: table(tables.collectives, destination)?,
             ports: table(tables.ports, destination)?,
             queues: table(tables.queues, destination)?,
             drops: table(tables.drops, destination)?,
@@ -263,6 +268,33 @@ impl Tables {
         Ok(times)
     }
 
+    /// Writes the table of collective operations.
+    pub fn finish_collectives(&mut self, jobs: &[CollectiveJob]) -> Result<(), TableError> {
+        for job in jobs {
+            let group = self.groups[usize::from(job.entry)].clone();
+            for run in &job.runs {
+                let op = &job.operations[usize::from(run.operation)];
+                let (together, time) = (run.together, run.together.time(op.ranks));
+                self.collectives.push(CollectiveRow {
+                    group: group.clone(),
+                    iteration: run.iteration,
+                    operation: u32::from(run.operation),
+                    collective: op.collective.into(),
+                    algorithm: op.algorithm.into(),
+                    communicator: run.group,
+                    ranks: op.ranks,
+                    size_bytes: op.size.get(),
+                    start_ps: together.start.ps(),
+                    ready_ps: (together.begun == op.ranks).then_some(together.ready.ps()),
+                    finish_ps: time.map(|_| together.finish.ps()),
+                    algbw_bps: time.map(|time| op.algorithm_bandwidth(time).bps()),
+                    busbw_bps: time.map(|time| op.bus_bandwidth(time).bps()),
+                })?;
+            }
+        }
+        Ok(())
+    }
+
     /// Counts a drop that no port made.
     pub fn count_drop(&mut self, reason: DropReason) {
         *self.drop_counts.entry(reason.name()).or_default() += 1;
@@ -336,6 +368,7 @@ impl Tables {
         let mut rows = vec![
             (FlowRow::TABLE, self.flows.finish()?),
             (QueryRow::TABLE, self.queries.finish()?),
+            (CollectiveRow::TABLE, self.collectives.finish()?),
             (PortRow::TABLE, self.ports.finish()?),
             (QueueRow::TABLE, self.queues.finish()?),
             (DropRow::TABLE, self.drops.finish()?),
@@ -356,6 +389,7 @@ impl Tables {
         let mut rows = vec![
             (FlowRow::TABLE, self.flows.seal().unwrap_or(0)),
             (QueryRow::TABLE, self.queries.seal().unwrap_or(0)),
+            (CollectiveRow::TABLE, self.collectives.seal().unwrap_or(0)),
             (PortRow::TABLE, self.ports.seal().unwrap_or(0)),
             (QueueRow::TABLE, self.queues.seal().unwrap_or(0)),
             (DropRow::TABLE, self.drops.seal().unwrap_or(0)),
@@ -379,6 +413,7 @@ impl Tables {
         let mut rows = vec![
             (FlowRow::TABLE, close(&mut self.flows)),
             (QueryRow::TABLE, close(&mut self.queries)),
+            (CollectiveRow::TABLE, close(&mut self.collectives)),
             (PortRow::TABLE, close(&mut self.ports)),
             (DropRow::TABLE, close(&mut self.drops)),
             (PauseRow::TABLE, close(&mut self.pauses)),

@@ -8,7 +8,7 @@ use fanin_telemetry::TableError;
 use std::path::Path;
 
 /// Names of the workloads.
-pub const WORKLOADS: [&str; 8] = ["W1", "W2-128", "W2-432", "W2-1024", "W2-3456", "W2-8192", "W3", "demo"];
+pub const WORKLOADS: [&str; 10] = ["W1", "W2-128", "W2-432", "W2-1024", "W2-3456", "W2-8192", "W3", "L1", "L2", "demo"];
 
 const DEMO: &str = include_str!("../../../../scenarios/demo.toml");
 
@@ -67,7 +67,7 @@ pub struct Workload {
 ///
 /// W1: 40 → 1 incast through one switch, 10 Gb/s, 10 µs links, DCTCP, K = 65 packets, 10 MB each. W2-n: permutation of n
 /// hosts, 2 MB each, DCTCP, per-flow ECMP, 1 µs links, fat tree. W3: line-rate CBR over 6 links, 2 M packets. demo: that of
-/// `make demo`, its time scaled. `W2-128/FEATURE`: W2-128 with one of [`FEATURES`].
+/// `make demo`, its time scaled. L1, L2: [`lossless`]. `W2-128/FEATURE`: W2-128 with one of [`FEATURES`].
 ///
 /// # Panics
 /// When a built-in scenario is refused, which a test excludes.
@@ -106,6 +106,7 @@ pub fn workload(name: &str, scale: f64) -> Option<Workload> {
              [[traffic]]\nkind = \"cbr\"\nsrc = \"h0\"\ndst = \"h1\"\nrate = \"10Gbps\"\ncounts = \"wire\"\npacket = \"1472B\"\nsize = \"{}B\"\n",
             1472 * bytes(2e6)
         ),
+        "L1" | "L2" => lossless(name == "L1", bytes),
         _ => {
             let k = match name.split('/').next() {
                 Some("W2-128") => 8,
@@ -124,6 +125,27 @@ pub fn workload(name: &str, scale: f64) -> Option<Workload> {
     };
     let text = format!("name = \"{name}\"\n{text}[telemetry]\n{telemetry}\n");
     Some(Workload { scenario: read(name, &text), records })
+}
+
+/// RoCEv2 over PFC in fat trees at 100 Gb/s: L1, 432 hosts, DCQCN, flows of the enterprise distribution at a load of 0.6 (RED's thresholds as
+/// HPCC §5.1 has them for DCQCN at that rate); or L2, a direct all-to-all of 128 hosts with HPCC, 62.5 KB from each to each.
+fn lossless(dcqcn: bool, scaled: impl Fn(f64) -> u64) -> String {
+    let (k, control, switch) = if dcqcn {
+        let red = "min = \"400KB\", max = \"1600KB\", max_p = 0.2, weight = 1.0, gentle = false, hard_drop = false, spacing = \"geometric\"";
+        (12, "dcqcn", format!("marking = {{ kind = \"red\", {red} }}"))
+    } else {
+        (8, "hpcc", "mechanisms.int = {}".to_string())
+    };
+    let traffic = if dcqcn {
+        format!("kind = \"poisson\"\nsizes = \"enterprise\"\nload = 0.6\ncount = {}", scaled(4e4))
+    } else {
+        format!("kind = \"collective\"\noperations = [{{ kind = \"all_to_all\", size = \"{}B\" }}]", scaled(8e6))
+    };
+    format!(
+        "[transport]\nkind = \"roce\"\ncongestion_control = \"{control}\"\n\
+         [switch]\nbuffer = \"unlimited\"\nmechanisms.pfc = {{ memory = \"32MB\", classes = [0] }}\n{switch}\n\
+         [topology]\nkind = \"fat_tree\"\nk = {k}\nlink = {{ rate = \"100Gbps\", delay = \"1us\" }}\n[[traffic]]\n{traffic}\n"
+    )
 }
 
 fn read(name: &str, text: &str) -> Scenario {

@@ -247,6 +247,9 @@ fn rescue(world: &mut World, wound_up: bool) -> Rows {
         // A failure here is met again when the table is closed.
         let _ = world.core.ledger.tables.finish_queries(world.traffic.queries().iter(), &world.core.ledger.host_names);
     }
+    if world.core.ledger.tables.collectives.rows() == 0 {
+        let _ = world.core.ledger.tables.finish_collectives(&world.traffic.jobs());
+    }
     world.core.ledger.tables.rescue()
 }
 
@@ -293,8 +296,10 @@ pub fn finish(world: &mut World) -> Result<(Value, Rows), TableError> {
         return Err(error);
     }
     let queries = world.core.ledger.tables.finish_queries(world.traffic.queries().iter(), &world.core.ledger.host_names)?;
+    let jobs = world.traffic.jobs();
+    world.core.ledger.tables.finish_collectives(&jobs)?;
     let mut outcomes = std::mem::take(&mut world.core.ledger.tables.outcomes);
-    let summary = summary(world, &queries, &mut outcomes);
+    let summary = summary(world, (&queries, &jobs), &mut outcomes);
     let rows = world.core.ledger.tables.finish()?;
     Ok((summary, rows))
 }

@@ -8,7 +8,7 @@ use crate::world::World;
 use fanin_packet::{Envelope, Header, Kind, Side};
 use fanin_switch::CountGroup;
 use fanin_telemetry::{
-    DropRow, FlowRow, HopRow, HostRow, PauseRow, PortRow, QueryRow, QueueRow, SegmentRow, StampRow, TableError,
+    CollectiveRow, DropRow, FlowRow, HopRow, HostRow, PauseRow, PortRow, QueryRow, QueueRow, SegmentRow, StampRow, TableError,
 };
 use fanin_transport::{SignalCounts, TcpEndpoint};
 use fanin_units::FlowId;
@@ -42,6 +42,7 @@ pub struct PortNow {
 pub struct Kept {
     pub flows: Vec<FlowRow>,
     pub queries: Vec<QueryRow>,
+    pub collectives: Vec<CollectiveRow>,
     pub ports: Vec<PortRow>,
     pub queues: Vec<QueueRow>,
     pub drops: Vec<DropRow>,
@@ -187,6 +188,7 @@ impl World {
         }
         let ledger = &mut self.core.ledger;
         ledger.tables.finish_queries(self.traffic.queries().iter(), &ledger.host_names)?;
+        ledger.tables.finish_collectives(&self.traffic.jobs())?;
         ledger.tables.settle()?;
         if let Some(capture) = &mut ledger.tables.capture {
             capture.finish()?;
@@ -195,6 +197,7 @@ impl World {
         Ok(Kept {
             flows: recorder.flows.kept().to_vec(),
             queries: recorder.queries.kept().to_vec(),
+            collectives: recorder.collectives.kept().to_vec(),
             ports: recorder.ports.kept().to_vec(),
             queues: recorder.queues.kept().to_vec(),
             drops: recorder.drops.kept().to_vec(),

@@ -80,6 +80,7 @@ pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefet
         Sampling::Off => Samples::every(Span::MAX, links.len()),
     };
     let wanted = Wanted {
+        collectives: !traffic.jobs().is_empty(),
         ports: samples.are_on(),
         queues: !watched.is_empty(),
         drops: telemetry.drops,
@@ -152,6 +153,8 @@ pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefet
             seed: scenario.seed(),
             entry_keys,
             completed: Vec::new(),
+        progress: Vec::new(),
+        connections: BTreeMap::new(),
             after_end: BTreeMap::new(),
             signals: SignalCounts::default(),
             receivers: Receivers::new(&doc.host, topology.hosts.len(), scenario.seed()),

@@ -1,5 +1,6 @@
 //! The numbers that summarise a run. The keys are documented in docs/results.md.
 
+use super::collectives;
 use super::counters::{MESSAGES, TRIMMED};
 use crate::fabric::port::Owner;
 use crate::hosts::order::{Reordering, THRESHOLD};
@@ -8,6 +9,7 @@ use crate::ledger::{Aborted, Outcome, SIZES};
 use crate::world::World;
 use fanin_packet::Header;
 use fanin_params::CounterDef;
+use fanin_traffic::CollectiveJob;
 use fanin_transport::AbortReason;
 use fanin_units::{BitRate, Bytes, Span};
 use serde_json::{json, Map, Value};
@@ -38,7 +40,7 @@ fn quantiles<T: Copy>(sorted: impl Iterator<Item = T>, n: usize, mut each: impl 
 }
 
 /// Mean and quantiles of `n` times in order.
-fn times(sorted: impl Iterator<Item = u64>, n: usize) -> Map<String, Value> {
+pub(super) fn times(sorted: impl Iterator<Item = u64>, n: usize) -> Map<String, Value> {
     let mut sum = 0;
     let found = quantiles(sorted, n, |time| sum += u128::from(time));
     let mut map = Map::new();
@@ -208,7 +210,11 @@ fn reordering(r: &Reordering, buffered: Option<(u64, u64)>) -> Value {
 }
 
 /// The content of summary.json.
-pub(crate) fn summary(world: &World, queries: &[Option<Span>], outcomes: &mut [Vec<Outcome>; SIZES.len() + 1]) -> Value {
+pub(crate) fn summary(
+    world: &World,
+    (queries, jobs): (&[Option<Span>], &[CollectiveJob]),
+    outcomes: &mut [Vec<Outcome>; SIZES.len() + 1],
+) -> Value {
     let recorder = &world.core.ledger.tables;
     let (sums, datagrams) = (recorder.sums, recorder.datagram_sums);
     let elapsed = Span::from_ps(world.core.now.ps());
@@ -252,6 +258,7 @@ pub(crate) fn summary(world: &World, queries: &[Option<Span>], outcomes: &mut [V
         "aborted": recorder.aborted.iter().map(aborted).collect::<Vec<_>>(),
         "fct": fct(outcomes),
         "queries": query_times,
+        "collectives": jobs.iter().map(|job| collectives::job(job, &recorder.group(job.entry))).collect::<Vec<_>>(),
         "datagrams": {
             "flows": datagrams.flows,
             "sent": datagrams.sent,

@@ -4,6 +4,7 @@
 mod burst_laws;
 mod closed_forms;
 mod codel;
+mod collectives;
 mod common;
 mod dctcp;
 mod determinism;

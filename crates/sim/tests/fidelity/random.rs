@@ -198,7 +198,15 @@ fn traffic() -> impl Strategy<Value = String> {
     let on_off = select(vec![true, false]).prop_map(|e| {
         format!("kind = \"on_off\"\nsrc = \"h0\"\ndst = \"h4\"\nrate = \"5Gbps\"\non = \"6us\"\noff = \"9us\"\nexponential = {e}\npacket = \"512B\"\nsize = \"60KB\"\n")
     });
-    let one = prop_oneof![3 => incast, 1 => all, 2 => permutation, 2 => poisson, 2 => cbr, 1 => on_off];
+    let job = select(vec![
+        "{ kind = \"all_reduce\", size = \"9001B\", channels = 2 }",
+        "{ kind = \"all_reduce\", size = \"60KB\", message = \"3KB\", work = \"300ns\" }",
+        "{ kind = \"all_reduce\", algorithm = \"double_tree\", size = \"20KB\", jitter = \"5us\" }",
+        "{ kind = \"all_to_all\", size = \"30KB\", concurrent = 2 }, { kind = \"reduce_scatter\", size = \"7KB\", group = 3 }",
+        "{ kind = \"all_to_all\", size = \"30KB\", staggered = true, compute = \"2us\" }",
+    ]);
+    let job = job.prop_map(|operations| format!("kind = \"collective\"\nranks = [\"h0..h5\"]\niterations = 3\noperations = [{operations}]\n"));
+    let one = prop_oneof![3 => incast, 1 => all, 2 => permutation, 2 => poisson, 2 => cbr, 1 => on_off, 2 => job];
     (one, 0..3u8, 0..4u32)
         .prop_map(|(entry, class, start)| format!("[[traffic]]\n{entry}class = {class}\nstart = \"{}us\"\n", start * 5))
 }

@@ -33,6 +33,59 @@ fn hosts_that_do_not_exist_are_named_with_the_nearest() {
     );
 }
 
+/// Everything wrong with a job is said at once: its ranks, and each operation.
+#[test]
+fn jobs_that_no_ranks_can_do_are_refused() {
+    let job = |rest: &str| problems(&format!("kind = \"collective\"\n{rest}"));
+    let one = "operations = [{ kind = \"all_reduce\", size = \"1MB\" }]";
+    let found = job(
+        "ranks = [\"h0..h3\", \"h9\", \"h2\"]\noperations = [{ kind = \"all_reduce\", size = \"3B\", group = 4 }, \
+         { kind = \"all_to_all\", size = \"1MB\", staggered = true, concurrent = 2 }]",
+    );
+    assert_eq!(found.len(), 3, "{found:#?}");
+    assert_problem(&found, "traffic[0].ranks[1]: \"h9\" is not a known host");
+    assert_problem(&found, "traffic[0].operations[0].size: 3B is less than a byte for each of 4 parts; accepted: at least 4B");
+    assert_problem(
+        &found,
+        "traffic[0].operations[1].concurrent: 2 has no effect with `staggered`: one step after the other; accepted: either `staggered` or",
+    );
+    let found = job(&format!("ranks = [\"h0..h3\", \"h1..h2\", \"h5\", \"h5\"]\n{one}"));
+    assert_eq!(found.len(), 2, "{found:#?}");
+    assert_problem(
+        &found,
+        "traffic[0].ranks[1]: \"h1..h2\" names h1 and 1 more again: a host is one rank of a job; accepted: each host once",
+    );
+    assert_problem(&found, "traffic[0].ranks[3]: \"h5\" names h5 again");
+    assert_problem(&job(&format!("ranks = [\"h1\"]\n{one}")), "traffic[0].ranks: [\"h1\"] is only one host; accepted: at least 2 hosts");
+    assert_problem(&job("operations = []"), "traffic[0].operations: is empty; accepted: at least one operation");
+    let operation = |rest: &str| job(&format!("operations = [{{ kind = \"all_reduce\", size = \"1MB\", {rest} }}]"));
+    assert_problem(
+        &operation("group = 3"),
+        "traffic[0].operations[0].group: 3 ranks, 1 apart, do not divide 8 ranks into groups: they would overlap, or leave ranks out; \
+         accepted: `group` times `stride` a divisor of 8",
+    );
+    assert_problem(&operation("group = 4, stride = 4"), "operations[0].group: 4 ranks, 4 apart, do not divide 8 ranks");
+    assert_problem(&operation("group = 9"), "operations[0].group: 9 is more than the 8 ranks; accepted: 2 to 8");
+    assert_problem(&operation("group = 1"), "operations[0].group: 1 is out of range; accepted: at least 2");
+    assert_problem(&operation("stride = 2"), "operations[0].stride: 2 has no effect without `group`: all ranks are one group");
+    assert_problem(
+        &operation("message = \"125KB\""),
+        "operations[0].message: 125KB has no effect: a rank sends at most 125KB in a step; accepted: less than that, or absent",
+    );
+    assert_problem(
+        &job("operations = [{ kind = \"all_to_all\", size = \"1MB\", concurrent = 7 }]"),
+        "operations[0].concurrent: 7 has no effect: a rank has 7 peers; accepted: fewer than that, or absent: all at once",
+    );
+    assert_problem(
+        &job("iterations = 10000000\noperations = [{ kind = \"all_gather\", size = \"1000TB\" }]"),
+        "traffic[0].iterations: 10000000 make connections of",
+    );
+    assert_problem(
+        &job("iterations = 1000000\noperations = [{ kind = \"all_gather\", size = \"1KB\", compute = \"10s\" }]"),
+        "traffic[0].operations: spreads the starts over",
+    );
+}
+
 #[test]
 fn ends_sizes_and_rates_that_make_no_sense_are_refused() {
     let found = problems(

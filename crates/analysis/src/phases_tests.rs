@@ -107,7 +107,7 @@ fn errors(kind: Noise, n: usize, runs: u64) -> (f64, f64) {
         let mut rng = Random(seed * 7919 + 13);
         let slope = if seed % 2 == 0 { 0.0 } else { 400_000.0 };
         let points = series(n, kind, &|x| 1_000_000.0 + slope * x, size(kind), &mut rng);
-        let found = find(&points, 0.95);
+        let found = find(&points, None, 0.95);
         bent += u32::from(found.len() > 1);
         covered += u32::from(found.len() == 1 && found[0].low <= slope / 1e9 && slope / 1e9 <= found[0].high);
     }
@@ -149,7 +149,7 @@ fn bends_are_found_where_they_are() {
     ] {
         let mut right = 0;
         for seed in 0..40 {
-            let found = find(&series(1000, kind, &mean, size, &mut Random(seed + 99)), 0.95);
+            let found = find(&series(1000, kind, &mean, size, &mut Random(seed + 99)), None, 0.95);
             let at = |i: usize, x: f64| (found[i].end as f64 / 1e9 - x).abs() < 0.05;
             right += u32::from(found.len() >= 3 && at(0, 0.15) && found[0].slope > 1.5 * found[1].slope);
         }
@@ -161,12 +161,12 @@ fn bends_are_found_where_they_are() {
 #[test]
 fn exact_queues_are_described_exactly() {
     let line: Vec<Point> = (0..500).map(|i| Point { time: i * 1000, queue: 100 + 7 * i }).collect();
-    let found = find(&line, 0.95);
+    let found = find(&line, None, 0.95);
     assert_eq!(found.len(), 1);
     assert!((found[0].slope - 0.007).abs() < 1e-6, "{found:?}");
     let steps: Vec<Point> =
         (0..600u64).map(|i| Point { time: i * 1000, queue: (i / 200) * 100_000 + (i % 200).min(100) * 1000 }).collect();
-    let found = find(&steps, 0.95);
+    let found = find(&steps, None, 0.95);
     assert_eq!(found.len(), 6, "{found:?}");
 }
 
@@ -175,7 +175,7 @@ fn exact_queues_are_described_exactly() {
 fn a_drain_after_a_short_plateau_has_the_slope_of_the_drain() {
     let flat = |end: u64| {
         let points: Vec<Point> = (0..=200).map(|i| Point { time: i * end / 200, queue: 300_000 }).collect();
-        find(&points, 0.95)
+        find(&points, None, 0.95)
     };
     // 12 us full, then 2.4 ms until it is empty.
     let mut phases = flat(12_000_000);
@@ -195,7 +195,7 @@ fn a_drain_after_a_short_plateau_has_the_slope_of_the_drain() {
 fn a_rise_is_cut_where_it_is_known_to_change_and_only_in_its_third_quarter() {
     let queue = |i: u64| if i < 250 { 1_100 * i } else { 275_000 + 1_000 * (i - 250) };
     let points: Vec<Point> = (0..500).map(|i| Point { time: i * 1000, queue: queue(i) + (i * 7919 % 40) * 500 }).collect();
-    let whole = find(&points, 0.95);
+    let whole = find(&points, None, 0.95);
     assert_eq!(whole.len(), 1, "{whole:?}");
     let cut_at = |at: u64| {
         let mut parts = whole.clone();
@@ -249,7 +249,7 @@ fn ramps_found(records: usize, (at, ramp): (f64, f64), wander: f64, runs: u64) -
         let points = congestion(records, (at, ramp), wander, &mut Random(seed * 31 + 7));
         let slope = 400_000.0 / (ramp * 1e12);
         let near = |time: u64, place: f64| (time as f64 / 1e12 - place).abs() < 0.25 * ramp;
-        find(&points, 0.95).iter().any(|p| (p.slope / slope - 1.0).abs() < 0.1 && near(p.start, at) && near(p.end, at + ramp))
+        find(&points, None, 0.95).iter().any(|p| (p.slope / slope - 1.0).abs() < 0.1 && near(p.start, at) && near(p.end, at + ramp))
     };
     (0..runs).map(|seed| u32::from(found(seed))).sum()
 }

@@ -85,7 +85,7 @@ fn csv_with_names_units_and_gaps() {
     assert_eq!(ports, ["Eth1/1", "Eth1/2"]);
     assert_eq!(notes.len(), 1, "{notes:?}");
     assert!(
-        notes[0].ends_with("1 row has no value where one is needed and were passed over, first 'qlen' in line 4"),
+        notes[0].ends_with("1 row passed over, for lack of a value that is needed; first 'qlen' in line 4"),
         "{notes:?}"
     );
 }

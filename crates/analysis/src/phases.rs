@@ -7,8 +7,8 @@
 //! 4. Each part is divided again in the same way, with bins of its own, until nothing more is found.
 //! 5. A part without bends whose bins hold many points is looked at closely at both ends, with an eighth of its time, an eighth of
 //!    that, and so on: a short ramp may lie within one bin.
-//! 6. The beginning of the stretch in which senders first learnt of a drop or a mark (else: in which the queue comes close to its peak) is
-//!    divided alone, with the noise that it has: steps of the sawtooth that follows are larger than a ramp's.
+//! 6. What comes before the queue is close to its peak, and before senders can have learnt of a drop or a mark, is divided alone, with the
+//!    noise that it has: steps of the sawtooth that follows are larger than a ramp's.
 //! 7. Bends move to where they fit the points best; those that are not significant, or that move the fitted queue by less than 1 %
 //!    of its peak, are removed.
 
@@ -440,7 +440,9 @@ fn beginning(points: &[Point], until: u64, (confidence, peak): (f64, f64), borde
     // Lines from both sides meet where it bends.
     let left = found.last().copied().unwrap_or(from);
     let side = (until - left).min(to - until);
-    let bend = refine(points, (until - side, until + side), 4.0, side as f64 / 4.0);
+    let enough = |from: u64, to: u64| inside(points, from, to).len() >= 2 * LEAST_POINTS;
+    let known = enough(until - side, until) && enough(until, until + side);
+    let bend = if known { refine(points, (until - side, until + side), 4.0, side as f64 / 4.0) } else { until };
     let sides = measure(points, left, bend, confidence, peak).zip(measure(points, bend, to, confidence, peak));
     if sides.is_some_and(|(before, after)| strength(&before, &after, peak) >= EXPECTED) {
         found.push(bend);
@@ -460,8 +462,8 @@ pub fn find(points: &[Point], learnt: Option<u64>, confidence: f64) -> Vec<Stret
     split(points, first.time, last.time, DEPTH, &mut borders);
     borders.push(last.time);
     borders.dedup();
-    let close = || points.iter().find(|p| p.queue as f64 >= CLOSE * peak).map(|p| p.time);
-    if let Some(until) = learnt.or_else(close) {
+    let close = points.iter().find(|p| p.queue as f64 >= CLOSE * peak).map(|p| p.time);
+    for until in [close, learnt].into_iter().flatten() {
         beginning(points, until, (confidence, peak), &mut borders);
         borders.dedup();
     }

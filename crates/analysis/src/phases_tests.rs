@@ -208,6 +208,55 @@ fn a_rise_is_cut_where_it_is_known_to_change_and_only_in_its_third_quarter() {
     assert_eq!((cut_at(200_000).len(), cut_at(400_000).len(), cut_at(900_000).len()), (1, 1, 1));
 }
 
+/// First windows, a pause, a ramp at the port's speed, and then a sawtooth whose steps are larger than those of the ramp, as losses make it:
+/// time [us] and queue; 100 Mb/s, 1514 B each 121 us.
+fn before_a_sawtooth(rng: &mut Random) -> Vec<Point> {
+    let mut points = Vec::new();
+    let mut add = |us: f64, queue: f64| points.push(Point { time: (us * 1e6) as u64, queue: queue.max(0.0) as u64 });
+    for i in 0..150 {
+        add(14.0 * f64::from(i), 1300.0 * f64::from(i));
+    }
+    // Nothing arrives for 8 ms.
+    for i in 0..180 {
+        add(10_000.0 + 61.0 * f64::from(i), 95_000.0 + 760.0 * f64::from(i) + 800.0 * rng.normal());
+    }
+    // The buffer is full until senders have learnt of it.
+    let (mut us, mut queue) = (21_000.0, 232_000.0);
+    while us < 45_000.0 {
+        us += 80.0 + 60.0 * rng.unit();
+        add(us, queue - 1514.0 * f64::from(u8::from(rng.unit() < 0.3)));
+    }
+    while us < 200_000.0 {
+        let up = rng.unit() < 0.6;
+        let steps = 5.0 + 30.0 * rng.unit();
+        for _ in 0..steps as u32 {
+            us += 80.0 + 60.0 * rng.unit();
+            queue = (queue + if up { 1514.0 } else { -3500.0 } + 2000.0 * rng.normal()).clamp(60_000.0, 232_000.0);
+            add(us, queue);
+        }
+    }
+    points
+}
+
+#[test]
+fn a_ramp_before_a_sawtooth_is_found_with_the_pause_before_it() {
+    for seed in 0..20 {
+        let points = before_a_sawtooth(&mut Random(seed * 11 + 3));
+        // Senders learn of the first loss after the queue and a round trip.
+        for learnt in [None, Some(50_000_000_000)] {
+            let found = find(&points, learnt, 0.95);
+            let near = |time: u64, us: f64| (time as f64 / 1e6 - us).abs() < 700.0;
+            let slope = |p: &crate::phases::Stretch| p.slope * fanin_units::BPS;
+            let ramp = found.iter().position(|p| near(p.start, 10_000.0) && near(p.end, 21_000.0));
+            let Some(ramp) = ramp else { panic!("{seed} {learnt:?}: {found:?}") };
+            assert!((slope(&found[ramp]) / 99.7e6 - 1.0).abs() < 0.05, "{seed} {learnt:?}: {found:?}");
+            let pause = &found[ramp - 1];
+            assert!(near(pause.start, 2_100.0) && (slope(pause) / -99.7e6 - 1.0).abs() < 0.08, "{seed} {learnt:?}: {found:?}");
+            assert!(found[ramp + 1..].iter().map(|p| p.end).max() == Some(points[points.len() - 1].time));
+        }
+    }
+}
+
 /// The table behind the penalty and the docs: `cargo test --release -p fanin-analysis calibrate -- --ignored --nocapture`.
 #[test]
 #[ignore = "a table to read, not a judgement"]
@@ -249,7 +298,9 @@ fn ramps_found(records: usize, (at, ramp): (f64, f64), wander: f64, runs: u64) -
         let points = congestion(records, (at, ramp), wander, &mut Random(seed * 31 + 7));
         let slope = 400_000.0 / (ramp * 1e12);
         let near = |time: u64, place: f64| (time as f64 / 1e12 - place).abs() < 0.25 * ramp;
-        find(&points, None, 0.95).iter().any(|p| (p.slope / slope - 1.0).abs() < 0.1 && near(p.start, at) && near(p.end, at + ramp))
+        find(&points, None, 0.95)
+            .iter()
+            .any(|p| (p.slope / slope - 1.0).abs() < 0.1 && near(p.start, at) && near(p.end, at + ramp))
     };
     (0..runs).map(|seed| u32::from(found(seed))).sum()
 }

@@ -83,7 +83,11 @@ impl Options {
         if problems.is_empty() {
             problems.extend(in_order(options.settings.from, options.stop));
         }
-        if problems.is_empty() { Ok(Cow::Owned(options)) } else { Err(problems.into()) }
+        if problems.is_empty() {
+            Ok(Cow::Owned(options))
+        } else {
+            Err(problems.into())
+        }
     }
 }
 

@@ -351,7 +351,9 @@ impl<'a> Reading<'a> {
         let value = Value::String(text.clone());
         match Span::read(&text) {
             Ok(span) => return (Some(Time::from_ps(span.ps())), None),
-            Err(_) if looks_like_a_date(&text) => self.wrong(key, &value, "is no date of the calendar with a time", moment::ACCEPTED),
+            Err(_) if looks_like_a_date(&text) => {
+                self.wrong(key, &value, "is no date of the calendar with a time", moment::ACCEPTED)
+            }
             Err(_) if text.trim_start().starts_with('-') => self.wrong(key, &value, "is negative", moment::ACCEPTED),
             Err(error) => self.wrong(key, &value, &error.to_string(), moment::ACCEPTED),
         }

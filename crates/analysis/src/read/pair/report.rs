@@ -5,7 +5,7 @@ use super::coarse::Coarse;
 use super::identity::Match;
 use super::side::Passed;
 use super::waits::WaitReport;
-use crate::say::{count, size, was};
+use crate::say::{count, size, span, was};
 use fanin_units::{BitRate, Span};
 use serde::Serialize;
 
@@ -105,6 +105,8 @@ pub struct Sums {
 const NEARLY: f64 = 1e7;
 /// Least delays below this are those of one clock [ns].
 const ONE_CLOCK: f64 = 1e5;
+/// A wait that any device makes [ps].
+const NO_QUEUE: u64 = 20_000_000;
 /// A port has several queues where more than this share of its packets leave after later ones.
 const SEVERAL: f64 = 0.01;
 /// A rate is off beyond this share of what was given.
@@ -216,6 +218,15 @@ impl PairReport {
                 count(self.only_behind, "packet"),
                 size(self.only_behind_bytes as f64),
                 was(self.only_behind)
+            ));
+        }
+        if let Some(longest) =
+            self.waiting.as_ref().map(|w| w.max_ps).filter(|longest| self.matched >= 1_000 && *longest < NO_QUEUE)
+        {
+            notes.push(format!(
+                "no packet took more than {} longer than another between both captures: no queue stood there; if one was expected, \
+                 check where they were taken",
+                span(longest)
             ));
         }
         if self.negative > 0 {

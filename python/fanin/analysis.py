@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, cast
 
 from fanin import _core, _files, _spool, tables
 from fanin._core import TraceError
-from fanin.clock import Clock, of_document, read_zone
+from fanin.clock import Clock, in_zone, of_document, read_zone
 from fanin.results import Result
 
 if TYPE_CHECKING:
@@ -257,7 +257,8 @@ def analyze(  # noqa: PLR0913 (one parameter per setting)
     overhead : str, optional
         Wire bytes of a frame beyond its length; ``"20B"`` if not given (preamble and gap), in a result what its links have.
     start, stop : str, optional
-        Bursts are sought from `start` on; records after `stop` are not read. Times of the trace, for example ``"1.5ms"``.
+        Bursts are sought from `start` on; records after `stop` are not read. Times of the trace, for example ``"1.5ms"``, or dates
+        of its clock, ``"2026-11-21T08:00:00.0015Z"``; without a zone, one in `zone`.
     to : str or sequence of str, optional
         Of captures, only frames to these: an address, a network (``"10.0.0.0/24"``), an address with a port. If not given: those
         to the busier side; `Analysis.taken` says which.
@@ -272,8 +273,8 @@ def analyze(  # noqa: PLR0913 (one parameter per setting)
         Captures behind the port, where `source` are captures before it: packets are found again, so that queue, wait and fate of
         each are measured.
     before_interface, behind_interface : str, optional
-        Interfaces before and behind the port, by name or number, in captures of several (``tcpdump -i any``); `behind` is `source`
-        if not given.
+        Interfaces before and behind the port, in captures of several (``tcpdump -i any``, ``mergecap``): by name (``"eth0"``), number
+        on the host (``"4"``) or place in the file (``"#0"``); `behind` is `source` if not given.
     buffer : str, optional
         Room of the port, for example ``"512KB"``, ``"1000 packets"`` or ``"unlimited"``: where the trace knows no queue, it is
         estimated from what arrived, `rate` and this; where it does, the estimate is compared with it.
@@ -315,7 +316,7 @@ def analyze(  # noqa: PLR0913 (one parameter per setting)
     """
     if isinstance(source, Sequence) and not isinstance(source, str) and not source:
         raise ValueError("no file is given")
-    in_zone = read_zone(zone or "UTC")
+    shown_in = read_zone(zone or "UTC")
     settings: dict[str, Any] = {
         "port": _texts(port),
         "rate": rate,
@@ -328,8 +329,8 @@ def analyze(  # noqa: PLR0913 (one parameter per setting)
         "rtt": rtt,
         "idle_before": idle_before,
         "overhead": overhead,
-        "start": start,
-        "stop": stop,
+        "start": in_zone(start, shown_in),
+        "stop": in_zone(stop, shown_in),
         "to": _texts(to),
         "direction": direction,
         "interface": _texts(interface),
@@ -352,7 +353,7 @@ def analyze(  # noqa: PLR0913 (one parameter per setting)
     paths = {"paths": spooled.paths[: len(before)], "behind": spooled.paths[len(before) :] or None}
     text = json.dumps({**paths, "shown": spooled.shown, **settings})
     report = _core.analyze(text, cast("Callable[[dict[str, Any]], None] | None", progress))
-    found = Analysis(report, text, spooled, in_zone)
+    found = Analysis(report, text, spooled, shown_in)
     if zone is not None and found.clock is None:
         raise ValueError(f"zone: '{zone}' has no effect: the times of this trace are no dates")
     return found

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from typing import Any, Final
 
-__all__ = ["Clock", "of_document", "read_zone"]
+__all__ = ["Clock", "in_zone", "of_document", "read_zone"]
+
+_UNZONED: Final = re.compile(r"(\d{4})[-/](\d\d)[-/](\d\d)[Tt ] *(\d\d):(\d\d)(?::(\d\d)(?:[.,]\d+)?)?")
 
 _EPOCH: Final = range(978_307_200, 4_102_444_800)
 """Seconds since 1970 that are dates, of the years 2001 to 2100; others count from when a device was switched on."""
@@ -46,6 +49,19 @@ class Clock:
 def of_document(document: dict[str, Any], zone: tzinfo | None = UTC) -> Clock | None:
     """Return the clock of an analysis; None where its times are no dates."""
     return Clock(document["origin_s"], zone) if document["origin_s"] in _EPOCH else None
+
+
+def in_zone(text: str | None, zone: tzinfo | None) -> str | None:
+    """Return a date that names no zone as one of `zone`, any other text as it is."""
+    found = _UNZONED.fullmatch(text.strip()) if isinstance(text, str) else None
+    if found is None or zone is UTC:
+        return text
+    try:
+        at = datetime(*(int(part or 0) for part in found.groups()), tzinfo=zone)  # type: ignore[arg-type, misc]
+        offset = (at if zone else at.astimezone()).strftime("%z")
+    except ValueError:
+        return text  # no such day: that is said of the option
+    return f"{found[0]}{offset[:3]}:{offset[3:5]}"
 
 
 def read_zone(text: str) -> tzinfo | None:

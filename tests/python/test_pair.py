@@ -252,7 +252,7 @@ def test_the_command_line(tmp_path: Path) -> None:
     for wrong, words in (
         (["--buffer", "5"], "buffer: '5'"),
         (["--buffer", "128KB"], "needs the speed of the port"),
-        (["--behind", before], "is before and behind the port"),
+        (["--behind", before], "is given both as the capture before the port"),
         (["--behind-interface", "6"], "behind_interface: has no effect without a capture before the port"),
         (["--records", str(tmp_path / "r.xyz")], "ends in none of .parquet"),
     ):

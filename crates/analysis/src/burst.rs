@@ -134,11 +134,6 @@ fn detail(
 ) -> Evidence {
     let confidence = context.settings.confidence;
     let points = if context.has_queue { series.points(drained.map_or(burst.end_ps, |(last, _)| last)) } else { Vec::new() };
-    let mut stretches = phases::find(&points, confidence);
-    if let Some(last) = drained {
-        phases::drain(&mut stretches, last, burst.end_ps);
-    }
-    burst.phases = stretches.iter().map(phase).collect();
     let past = past(context, candidate, count, flows);
     let first = |of: u64, first: (u64, u64)| (of > 0 && first.0 <= burst.end_ps).then_some(first);
     let mut evidence = Evidence {
@@ -158,6 +153,17 @@ fn detail(
         ..Evidence::default()
     };
     let drain = context.rate.map(|rate| BPS / rate * (1.0 + context.settings.overhead.0 as f64 / frame.max(1.0)));
+    // When the senders could first have learnt of a loss or a mark: the packet, or the one behind it, had to pass the queue and come round.
+    let learnt = |(time, queue): (u64, u64)| {
+        let wait = if queue == crate::NO_QUEUE { 0.0 } else { queue as f64 * drain.unwrap_or(0.0) };
+        time.saturating_add(wait as u64).saturating_add(past.rtt.unwrap_or(0))
+    };
+    let signal = [evidence.first_loss, evidence.first_mark].into_iter().flatten().map(learnt).min();
+    let mut stretches = phases::find(&points, signal, confidence);
+    if let Some(last) = drained {
+        phases::drain(&mut stretches, last, burst.end_ps);
+    }
+    burst.phases = stretches.iter().map(phase).collect();
     let Some(drain) = drain.filter(|_| !candidate.unnamed || count > 0) else {
         evidence.growth = Growth::of(&burst.phases, None, false, false);
         return evidence;
@@ -170,12 +176,6 @@ fn detail(
     let first;
     (burst.rounds, first) = rounds(&data, (burst.end_ps, series.complete_head()), drain, &mut clock_of);
     let clocked = clocked(context, candidate, &past, flows);
-    // When the senders could first have learnt of a loss or a mark: the packet, or the one behind it, had to pass the queue and come round.
-    let learnt = |(time, queue): (u64, u64)| {
-        let wait = if queue == crate::NO_QUEUE { 0.0 } else { queue as f64 * drain };
-        time.saturating_add(wait as u64).saturating_add(past.rtt.unwrap_or(0))
-    };
-    let signal = [evidence.first_loss, evidence.first_mark].into_iter().flatten().map(learnt).min();
     let growth = |phases: &[Phase]| {
         let in_slow_start = phases.iter().take_while(|p| signal.is_none_or(|signal| p.start_ps < signal)).count();
         Growth::of(&phases[..in_slow_start], first.over(), clocked, past.background.is_empty())

@@ -91,6 +91,9 @@ impl PortAnalyzer {
         if let Some(steady) = steady.as_ref().filter(|_| t.bursts > 0) {
             note(true, steady.words.clone());
         }
+        if let Some(hint) = self.many(&t, speed.as_ref().map(|speed| speed.wire)) {
+            note(true, hint);
+        }
         let left_out = t.bursts - self.kept.len() as u64;
         note(
             left_out > 0,

@@ -20,6 +20,7 @@ mod flows;
 mod growth;
 mod histogram;
 mod laws;
+mod many;
 mod noise;
 mod nothing;
 mod past;

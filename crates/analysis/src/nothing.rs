@@ -7,7 +7,7 @@ use crate::{Detect, Nothing, Settings};
 use fanin_units::{Bytes, Span, BPS};
 
 /// The value with its first two digits.
-fn two_digits(value: u64) -> u64 {
+pub(crate) fn two_digits(value: u64) -> u64 {
     let mut unit = 1;
     while value / unit >= 100 {
         unit *= 10;

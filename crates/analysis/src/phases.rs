@@ -7,7 +7,9 @@
 //! 4. Each part is divided again in the same way, with bins of its own, until nothing more is found.
 //! 5. A part without bends whose bins hold many points is looked at closely at both ends, with an eighth of its time, an eighth of
 //!    that, and so on: a short ramp may lie within one bin.
-//! 6. Bends move to where they fit the points best; those that are not significant, or that move the fitted queue by less than 1 %
+//! 6. What comes before the queue is close to its peak, and before senders can have learnt of a drop or a mark, is divided alone, with the
+//!    noise that it has: steps of the sawtooth that follows are larger than a ramp's.
+//! 7. Bends move to where they fit the points best; those that are not significant, or that move the fitted queue by less than 1 %
 //!    of its peak, are removed.
 
 use crate::noise;
@@ -34,6 +36,16 @@ const DEPTH: u32 = 4;
 const FLOOR: f64 = 1e-3;
 /// A bend that moves the fitted queue by less than this part of its peak is none.
 const RELEVANT: f64 = 0.01;
+/// A bend that no likelihood was asked for must be this strong.
+const EXPECTED: f64 = 2.0;
+/// The queue has come close to its peak at this part of it.
+const CLOSE: f64 = 0.95;
+/// A beginning that takes more than this part of its stretch has made most of the noise in it: it is not looked at alone.
+const BEGINNING: f64 = 0.5;
+/// A time without records that is more than this part of a stretch is what its slope is measured by.
+const PAUSE: f64 = 0.5;
+/// A pause with fewer records than a phase must have counts where the queue falls by this part of its peak.
+const FELL: f64 = 0.05;
 /// Points of a phase, at least.
 const LEAST_POINTS: usize = 6;
 
@@ -360,8 +372,34 @@ fn explained(a: [[f64; 3]; 3], b: [f64; 3]) -> Option<f64> {
     Some(sum / det)
 }
 
+/// The longest time between two records within a stretch, where it is most of the stretch: nothing arrived, so the queue fell as it was
+/// served, whatever the few records around it say.
+fn pause(points: &[Point], from: u64, to: u64) -> Option<(Point, Point)> {
+    let first = points.partition_point(|p| p.time <= from).saturating_sub(1);
+    let last = (points.partition_point(|p| p.time < to) + 1).min(points.len());
+    let length = |pair: &[Point]| pair[1].time.min(to).saturating_sub(pair[0].time.max(from));
+    let longest = points[first..last].windows(2).max_by_key(|pair| length(pair))?;
+    (length(longest) as f64 > PAUSE * (to - from) as f64).then(|| (longest[0], longest[1]))
+}
+
+/// Whether a stretch has enough records to be one, or is a pause in which the queue fell by more than noise.
+fn counts(points: &[Point], from: u64, to: u64, peak: f64) -> bool {
+    let fell = |(p, q): (Point, Point)| p.queue.saturating_sub(q.queue) as f64 > FELL * peak;
+    inside(points, from, to).len() >= LEAST_POINTS || pause(points, from, to).is_some_and(fell)
+}
+
 fn measure(points: &[Point], from: u64, to: u64, confidence: f64, peak: f64) -> Option<Stretch> {
     let part = inside(points, from, to);
+    if let Some((p, q)) = pause(points, from, to) {
+        // Two levels, each known to a frame or so.
+        let time = (q.time - p.time) as f64;
+        let (slope, half) = ((q.queue as f64 - p.queue as f64) / time, RELEVANT * peak / time);
+        let level = |at: u64| (p.queue as f64 + slope * (at as f64 - p.time as f64)).max(0.0);
+        let (start_queue, end_queue) = (level(from), level(to));
+        let error = half / -normal((1.0 - confidence) / 2.0);
+        let (low, high) = (slope - half, slope + half);
+        return Some(Stretch { start: from, end: to, slope, low, high, points: part.len(), start_queue, end_queue, error });
+    }
     let n = 48.min((part.len() / 4).max(24.min(part.len() / 2)));
     if n < 3 || to - from < n as u64 {
         return None;
@@ -387,8 +425,34 @@ fn measure(points: &[Point], from: u64, to: u64, confidence: f64, peak: f64) -> 
     })
 }
 
-/// The phases of a queue; empty where there are too few points for a slope.
-pub fn find(points: &[Point], confidence: f64) -> Vec<Stretch> {
+/// Divides what comes before `until` alone, where that is in one stretch with a longer time after it. Near `until` it may bend as well.
+fn beginning(points: &[Point], until: u64, (confidence, peak): (f64, f64), borders: &mut Vec<u64>) {
+    let i = borders.partition_point(|border| *border < until);
+    if i == 0 || i == borders.len() {
+        return;
+    }
+    let (from, to) = (borders[i - 1], borders[i]);
+    if (until - from) as f64 > BEGINNING * (to - from) as f64 {
+        return;
+    }
+    let mut found = Vec::new();
+    split(points, from, until, DEPTH, &mut found);
+    // Lines from both sides meet where it bends.
+    let left = found.last().copied().unwrap_or(from);
+    let side = (until - left).min(to - until);
+    let enough = |from: u64, to: u64| inside(points, from, to).len() >= 2 * LEAST_POINTS;
+    let known = enough(until - side, until) && enough(until, until + side);
+    let bend = if known { refine(points, (until - side, until + side), 4.0, side as f64 / 4.0) } else { until };
+    let sides = measure(points, left, bend, confidence, peak).zip(measure(points, bend, to, confidence, peak));
+    if sides.is_some_and(|(before, after)| strength(&before, &after, peak) >= EXPECTED) {
+        found.push(bend);
+    }
+    borders.splice(i..i, found);
+}
+
+/// The phases of a queue; empty where there are too few points for a slope. `learnt`: when senders could first have learnt of a drop or a
+/// mark.
+pub fn find(points: &[Point], learnt: Option<u64>, confidence: f64) -> Vec<Stretch> {
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return Vec::new() };
     if last.time <= first.time {
         return Vec::new();
@@ -398,11 +462,16 @@ pub fn find(points: &[Point], confidence: f64) -> Vec<Stretch> {
     split(points, first.time, last.time, DEPTH, &mut borders);
     borders.push(last.time);
     borders.dedup();
+    let close = points.iter().find(|p| p.queue as f64 >= CLOSE * peak).map(|p| p.time);
+    for until in [close, learnt].into_iter().flatten() {
+        beginning(points, until, (confidence, peak), &mut borders);
+        borders.dedup();
+    }
     let measured = |from: u64, to: u64| measure(points, from, to, confidence, peak);
     // Parts with too few points join the shorter neighbour; then the least bend goes, until all count.
     let mut i = 0;
     while borders.len() > 2 && i + 1 < borders.len() {
-        if inside(points, borders[i], borders[i + 1]).len() < LEAST_POINTS {
+        if !counts(points, borders[i], borders[i + 1], peak) {
             borders.remove(if i == 0 { 1 } else { i });
             i = i.saturating_sub(1);
         } else {

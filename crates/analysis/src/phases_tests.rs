@@ -107,7 +107,7 @@ fn errors(kind: Noise, n: usize, runs: u64) -> (f64, f64) {
         let mut rng = Random(seed * 7919 + 13);
         let slope = if seed % 2 == 0 { 0.0 } else { 400_000.0 };
         let points = series(n, kind, &|x| 1_000_000.0 + slope * x, size(kind), &mut rng);
-        let found = find(&points, 0.95);
+        let found = find(&points, None, 0.95);
         bent += u32::from(found.len() > 1);
         covered += u32::from(found.len() == 1 && found[0].low <= slope / 1e9 && slope / 1e9 <= found[0].high);
     }
@@ -149,7 +149,7 @@ fn bends_are_found_where_they_are() {
     ] {
         let mut right = 0;
         for seed in 0..40 {
-            let found = find(&series(1000, kind, &mean, size, &mut Random(seed + 99)), 0.95);
+            let found = find(&series(1000, kind, &mean, size, &mut Random(seed + 99)), None, 0.95);
             let at = |i: usize, x: f64| (found[i].end as f64 / 1e9 - x).abs() < 0.05;
             right += u32::from(found.len() >= 3 && at(0, 0.15) && found[0].slope > 1.5 * found[1].slope);
         }
@@ -161,12 +161,12 @@ fn bends_are_found_where_they_are() {
 #[test]
 fn exact_queues_are_described_exactly() {
     let line: Vec<Point> = (0..500).map(|i| Point { time: i * 1000, queue: 100 + 7 * i }).collect();
-    let found = find(&line, 0.95);
+    let found = find(&line, None, 0.95);
     assert_eq!(found.len(), 1);
     assert!((found[0].slope - 0.007).abs() < 1e-6, "{found:?}");
     let steps: Vec<Point> =
         (0..600u64).map(|i| Point { time: i * 1000, queue: (i / 200) * 100_000 + (i % 200).min(100) * 1000 }).collect();
-    let found = find(&steps, 0.95);
+    let found = find(&steps, None, 0.95);
     assert_eq!(found.len(), 6, "{found:?}");
 }
 
@@ -175,7 +175,7 @@ fn exact_queues_are_described_exactly() {
 fn a_drain_after_a_short_plateau_has_the_slope_of_the_drain() {
     let flat = |end: u64| {
         let points: Vec<Point> = (0..=200).map(|i| Point { time: i * end / 200, queue: 300_000 }).collect();
-        find(&points, 0.95)
+        find(&points, None, 0.95)
     };
     // 12 us full, then 2.4 ms until it is empty.
     let mut phases = flat(12_000_000);
@@ -195,7 +195,7 @@ fn a_drain_after_a_short_plateau_has_the_slope_of_the_drain() {
 fn a_rise_is_cut_where_it_is_known_to_change_and_only_in_its_third_quarter() {
     let queue = |i: u64| if i < 250 { 1_100 * i } else { 275_000 + 1_000 * (i - 250) };
     let points: Vec<Point> = (0..500).map(|i| Point { time: i * 1000, queue: queue(i) + (i * 7919 % 40) * 500 }).collect();
-    let whole = find(&points, 0.95);
+    let whole = find(&points, None, 0.95);
     assert_eq!(whole.len(), 1, "{whole:?}");
     let cut_at = |at: u64| {
         let mut parts = whole.clone();
@@ -206,6 +206,55 @@ fn a_rise_is_cut_where_it_is_known_to_change_and_only_in_its_third_quarter() {
     assert_eq!(parts.iter().map(|p| (p.start, p.end)).collect::<Vec<_>>(), [(0, 250_000), (250_000, 499_000)]);
     assert!((parts[0].slope - 1.1).abs() < 0.05 && (parts[1].slope - 1.0).abs() < 0.05, "{parts:?}");
     assert_eq!((cut_at(200_000).len(), cut_at(400_000).len(), cut_at(900_000).len()), (1, 1, 1));
+}
+
+/// First windows, a pause, a ramp at the port's speed, and then a sawtooth whose steps are larger than those of the ramp, as losses make it:
+/// time [us] and queue; 100 Mb/s, 1514 B each 121 us.
+fn before_a_sawtooth(rng: &mut Random) -> Vec<Point> {
+    let mut points = Vec::new();
+    let mut add = |us: f64, queue: f64| points.push(Point { time: (us * 1e6) as u64, queue: queue.max(0.0) as u64 });
+    for i in 0..150 {
+        add(14.0 * f64::from(i), 1300.0 * f64::from(i));
+    }
+    // Nothing arrives for 8 ms.
+    for i in 0..180 {
+        add(10_000.0 + 61.0 * f64::from(i), 95_000.0 + 760.0 * f64::from(i) + 800.0 * rng.normal());
+    }
+    // The buffer is full until senders have learnt of it.
+    let (mut us, mut queue) = (21_000.0, 232_000.0);
+    while us < 45_000.0 {
+        us += 80.0 + 60.0 * rng.unit();
+        add(us, queue - 1514.0 * f64::from(u8::from(rng.unit() < 0.3)));
+    }
+    while us < 200_000.0 {
+        let up = rng.unit() < 0.6;
+        let steps = 5.0 + 30.0 * rng.unit();
+        for _ in 0..steps as u32 {
+            us += 80.0 + 60.0 * rng.unit();
+            queue = (queue + if up { 1514.0 } else { -3500.0 } + 2000.0 * rng.normal()).clamp(60_000.0, 232_000.0);
+            add(us, queue);
+        }
+    }
+    points
+}
+
+#[test]
+fn a_ramp_before_a_sawtooth_is_found_with_the_pause_before_it() {
+    for seed in 0..20 {
+        let points = before_a_sawtooth(&mut Random(seed * 11 + 3));
+        // Senders learn of the first loss after the queue and a round trip.
+        for learnt in [None, Some(50_000_000_000)] {
+            let found = find(&points, learnt, 0.95);
+            let near = |time: u64, us: f64| (time as f64 / 1e6 - us).abs() < 700.0;
+            let slope = |p: &crate::phases::Stretch| p.slope * fanin_units::BPS;
+            let ramp = found.iter().position(|p| near(p.start, 10_000.0) && near(p.end, 21_000.0));
+            let Some(ramp) = ramp else { panic!("{seed} {learnt:?}: {found:?}") };
+            assert!((slope(&found[ramp]) / 99.7e6 - 1.0).abs() < 0.05, "{seed} {learnt:?}: {found:?}");
+            let pause = &found[ramp - 1];
+            assert!(near(pause.start, 2_100.0) && (slope(pause) / -99.7e6 - 1.0).abs() < 0.08, "{seed} {learnt:?}: {found:?}");
+            assert!(found[ramp + 1..].iter().map(|p| p.end).max() == Some(points[points.len() - 1].time));
+        }
+    }
 }
 
 /// The table behind the penalty and the docs: `cargo test --release -p fanin-analysis calibrate -- --ignored --nocapture`.
@@ -249,7 +298,9 @@ fn ramps_found(records: usize, (at, ramp): (f64, f64), wander: f64, runs: u64) -
         let points = congestion(records, (at, ramp), wander, &mut Random(seed * 31 + 7));
         let slope = 400_000.0 / (ramp * 1e12);
         let near = |time: u64, place: f64| (time as f64 / 1e12 - place).abs() < 0.25 * ramp;
-        find(&points, 0.95).iter().any(|p| (p.slope / slope - 1.0).abs() < 0.1 && near(p.start, at) && near(p.end, at + ramp))
+        find(&points, None, 0.95)
+            .iter()
+            .any(|p| (p.slope / slope - 1.0).abs() < 0.1 && near(p.start, at) && near(p.end, at + ramp))
     };
     (0..runs).map(|seed| u32::from(found(seed))).sum()
 }

@@ -41,6 +41,15 @@ pub fn count(n: u64, what: &str) -> String {
     format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
+/// `was` or `were`, of so many.
+pub fn was(n: u64) -> &'static str {
+    if n == 1 {
+        "was"
+    } else {
+        "were"
+    }
+}
+
 /// Four significant digits, without zeros at the end.
 fn digits(value: f64) -> String {
     let a = value.abs();

@@ -26,7 +26,7 @@ fn files_and_streams_of_pyarrow_come_back_row_by_row() {
             let same = records.iter().zip(&there).find(|(_, j)| *j % 5 == i % 5 && *j % 7 != 6).unwrap();
             assert!(i % 7 == 6 || record.flow == same.0.flow, "{name} {i}");
         }
-        assert!(notes.iter().any(|n| n.contains("10 rows have no value where one is needed")), "{notes:?}");
+        assert!(notes.iter().any(|n| n.contains("10 rows passed over, for lack of a value that is needed")), "{notes:?}");
         // The same texts and numbers in other types.
         let flows = |column: &str| {
             let map = format!("time=when,queue=depth:KB,flow={column}");

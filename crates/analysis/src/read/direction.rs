@@ -239,7 +239,8 @@ impl Choice<'_> {
         match (interface.1, known) {
             (Some(number), _) => Some(format!("if{number}")),
             (None, Some(name)) => Some(name.to_string()),
-            (None, None) => None,
+            // By its place in the file, as merged captures have them.
+            (None, None) => (self.interfaces.len() > 1).then(|| format!("#{}", interface.0)),
         }
     }
 

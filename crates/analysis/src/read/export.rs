@@ -93,6 +93,7 @@ impl Sink for Writer {
 /// # Errors
 /// See [`Failure`]; the table cannot be written.
 pub fn export(options: &Options, folder: &Path, observer: &mut dyn Observer) -> Result<u64, Failure> {
+    let options = &*options.dated()?;
     let unwritten = |error: TableError| Problem::new(format!("cannot be written: {}", error.cause)).file(&error.path);
     let table = Table::<RecordRow>::file(folder).map_err(unwritten)?;
     let rows = Shared(Arc::new(Mutex::new(Rows { table, names: BTreeMap::new(), lookup: None, failed: None })));

@@ -7,6 +7,7 @@ use super::problem::{Problem, Problems};
 use super::table::Table;
 use super::text::UNZONED;
 use super::TraceReader;
+use crate::say::count;
 use crate::{Record, AT_HEAD, DROPPED, MARKED, NO_DATA, NO_FLOW, NO_QUEUE, REPLACED};
 use fanin_units::Time;
 
@@ -167,8 +168,8 @@ impl Missing {
     /// What is to be said at the end.
     pub fn note(&self, file: &str) -> Option<String> {
         let (column, place) = self.first.as_ref()?;
-        let rows = if self.rows == 1 { "1 row has".to_string() } else { format!("{} rows have", self.rows) };
-        Some(format!("{file}: {rows} no value where one is needed and were passed over, first '{column}' in {place}"))
+        let rows = count(self.rows, "row");
+        Some(format!("{file}: {rows} passed over, for lack of a value that is needed; first '{column}' in {place}"))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Which column of a table means what, and in which unit.
 
+use super::moment::DATES;
 use super::problem::{did_you_mean, listed, shortened, Problem, Problems};
 
 /// What a column can mean.
@@ -556,11 +557,10 @@ fn time_unit(column: &Column) -> Option<Unit> {
     if super::number::from_date(first.as_bytes()).is_ok() {
         return Some(Unit::Iso);
     }
-    let epoch = 978_307_200_u128..4_102_444_800;
     let digits = super::number::from_text(first.as_bytes(), 1).ok()?;
     [("s", 1), ("ms", 1_000), ("us", 1_000_000), ("ns", 1_000_000_000), ("ps", 1_000_000_000_000_u128)]
         .into_iter()
-        .find(|(_, per_second)| epoch.contains(&(digits / per_second)))
+        .find(|(_, per_second)| u64::try_from(digits / per_second).is_ok_and(|seconds| DATES.contains(&seconds)))
         .and_then(|(name, _)| TIMES.iter().find(|(n, _)| *n == name))
         .map(|(_, steps)| Unit::Steps(*steps))
 }

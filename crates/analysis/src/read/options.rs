@@ -5,7 +5,7 @@ use super::input::Place;
 use super::lindley::Buffer;
 use super::mapped::REPORTED;
 use super::mapping::Mapping;
-use super::number::from_date;
+use super::moment::{self, in_order, looks_like_a_date, Dated};
 use super::problem::{did_you_mean, listed, Problem, Problems};
 use super::source::Source;
 use crate::scale::SHARE;
@@ -25,9 +25,6 @@ pub enum By {
     Queue,
     Rate,
 }
-
-/// What a message says of a date in the place of a time.
-const DATE: &str = "is a date; times count from time 0 of the trace, its first second, as the column Start shows them";
 
 /// Everything about one analysis.
 #[derive(Clone, Debug, Default)]
@@ -57,6 +54,8 @@ pub struct Options {
     pub share: Option<f64>,
     /// Last moment of the trace that is read.
     pub stop: Option<Time>,
+    /// Where bursts are sought from and the last moment that is read, as dates of the trace's clock.
+    pub dates: [Option<Dated>; 2],
     /// What of captures is read.
     pub aim: Aim,
     /// Everything else; `rate` and `detect` are put in for each port.
@@ -122,9 +121,11 @@ impl Options {
             until: reading.quantity("until"),
             window: reading.quantity("window"),
             share: reading.number("share"),
-            stop: reading.quantity::<Span>("stop").map(|s| Time::from_ps(s.ps())),
             ..Options::default()
         };
+        let (from, start) = reading.moment("start");
+        let (stop, last) = reading.moment("stop");
+        (options.stop, options.dates) = (stop, [start, last]);
         let defaults = Settings::default();
         options.settings = Settings {
             rate: reading.quantity("rate"),
@@ -135,7 +136,7 @@ impl Options {
             top: reading.count("top").unwrap_or(defaults.top),
             max_bursts: reading.count("max_bursts").unwrap_or(defaults.max_bursts),
             detailed: reading.count("detailed").unwrap_or(defaults.detailed),
-            from: reading.quantity::<Span>("start").map(|s| Time::from_ps(s.ps())),
+            from,
             idle_before: reading.truth("idle_before", false),
             ..defaults
         };
@@ -221,12 +222,7 @@ impl Options {
                 .problems
                 .push(Problem::new("exclude above and until: a burst is found by rate or by queue").column("window, share"));
         }
-        if let (Some(start), Some(stop)) = (options.settings.from, options.stop) {
-            if stop <= start {
-                let problem = Problem::new("is not after 'start'").column("stop").value(Span::from_ps(stop.ps()).to_string());
-                reading.problems.push(problem.accepted(format!("more than {}", Span::from_ps(start.ps()))));
-            }
-        }
+        reading.problems.extend(in_order(options.settings.from, options.stop));
         let mut problems = reading.problems;
         // The rate may still come with the trace, so that only what does not depend on it is judged here.
         let judged = Settings { rate: options.settings.rate, ..options.detecting(By::Queue) };
@@ -324,10 +320,6 @@ impl<'a> Reading<'a> {
                         self.wrong(key, &value, "is negative", &accepted);
                         return None;
                     }
-                    if from_date(text.as_bytes()).is_ok() {
-                        self.wrong(key, &value, DATE, &accepted);
-                        return None;
-                    }
                     self.wrong(key, &value, &error.to_string(), &accepted);
                     if let (QuantityError::UnknownUnit(unit), Some(problem)) = (error, self.problems.last_mut()) {
                         let meant = Q::UNITS.iter().find(|(name, _)| name.eq_ignore_ascii_case(&unit));
@@ -339,6 +331,33 @@ impl<'a> Reading<'a> {
             other => self.wrong(key, other, "is no text with a unit", &accepted),
         }
         None
+    }
+
+    /// How long after time 0 of the trace, or a date.
+    fn moment(&mut self, key: &str) -> (Option<Time>, Option<Dated>) {
+        let text = match self.get(key) {
+            None => return (None, None),
+            Some(Value::String(text)) => text.clone(),
+            Some(other) => {
+                let other = other.clone();
+                let why = if other.is_number() { "has no unit" } else { "is no text" };
+                self.wrong(key, &other, why, moment::ACCEPTED);
+                return (None, None);
+            }
+        };
+        if let Some(dated) = Dated::read(&text) {
+            return (None, Some(dated));
+        }
+        let value = Value::String(text.clone());
+        match Span::read(&text) {
+            Ok(span) => return (Some(Time::from_ps(span.ps())), None),
+            Err(_) if looks_like_a_date(&text) => {
+                self.wrong(key, &value, "is no date of the calendar with a time", moment::ACCEPTED)
+            }
+            Err(_) if text.trim_start().starts_with('-') => self.wrong(key, &value, "is negative", moment::ACCEPTED),
+            Err(error) => self.wrong(key, &value, &error.to_string(), moment::ACCEPTED),
+        }
+        (None, None)
     }
 
     fn buffer(&mut self) -> Option<Buffer> {
@@ -445,7 +464,7 @@ mod tests {
         let text = wrong(
             r#"{"above": 5, "until": "3 kb", "rate": "-1Gbps", "rtt": "5", "top": -1, "confidence": 2, "by": "x", "sort": 1,
                 "columns": "tme=a", "abov": 1, "port": [1],
-                "start": "2026-11-23T02:23:12.80Z"}"#,
+                "start": "2026-11-31T02:23:12.80Z", "stop": "noon"}"#,
         );
         for part in [
             "'abov' is no setting; accepted: paths, port,",
@@ -462,7 +481,8 @@ mod tests {
             "'tme' is nothing that a column can mean",
             "port: '[1]' is neither text nor a list of texts",
             "paths: names no file",
-            "start: '2026-11-23T02:23:12.80Z' is a date; times count from time 0 of the trace",
+            "start: '2026-11-31T02:23:12.80Z' is no date of the calendar with a time; accepted: a time such as 1.5ms, or a date such as",
+            "stop: 'noon' is no",
         ] {
             assert!(text.contains(part), "{part}\nin\n{text}");
         }

@@ -13,6 +13,7 @@ use super::problem::{Problem, Problems};
 use super::survey::Survey;
 use super::taken::Taken;
 use super::TraceReader;
+use crate::say::count;
 use crate::{Record, MARKED, NO_DATA, NO_FLOW, NO_QUEUE};
 use fanin_telemetry::{Registers, Unwrap};
 use fanin_units::{Span, Time};
@@ -507,12 +508,12 @@ impl TraceReader for Packets {
         let notes = &mut context.notes;
         notes.extend(self.truncated.clone());
         if self.without_stamp > 0 {
-            let packets = self.frames - self.notices;
-            notes.push(format!("{file}: {} of {packets} packets carry no stamp and were passed over", self.without_stamp));
+            let packets = count(self.frames - self.notices, "packet");
+            notes.push(format!("{file}: {} of {packets} passed over, for lack of a stamp", self.without_stamp));
         }
         if self.undated > 0 || self.capture.skipped().untimed > 0 {
-            let packets = self.undated + self.capture.skipped().untimed;
-            notes.push(format!("{file}: {packets} packets have no time, or one before 1970, and were passed over"));
+            let packets = count(self.undated + self.capture.skipped().untimed, "packet");
+            notes.push(format!("{file}: {packets} passed over, for lack of a time after 1970"));
         }
         if self.saturated > 0 {
             let longest = self.registers.queue(u16::MAX);

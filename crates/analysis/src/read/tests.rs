@@ -84,10 +84,7 @@ fn csv_with_names_units_and_gaps() {
     assert_ne!(records[0].flow, records[1].flow);
     assert_eq!(ports, ["Eth1/1", "Eth1/2"]);
     assert_eq!(notes.len(), 1, "{notes:?}");
-    assert!(
-        notes[0].ends_with("1 row has no value where one is needed and were passed over, first 'qlen' in line 4"),
-        "{notes:?}"
-    );
+    assert!(notes[0].ends_with("1 row passed over, for lack of a value that is needed; first 'qlen' in line 4"), "{notes:?}");
 }
 
 #[test]
@@ -240,7 +237,7 @@ fn parquet_of_any_shape_by_mapping() {
         assert_eq!(ports[3], "e0");
         assert_eq!(records[4].flow, 4);
         assert!(records[5].flow >= 1 << 20, "a number beyond what flows are numbered by");
-        assert!(notes[2].contains("100 rows have no value where one is needed"), "{notes:?}");
+        assert!(notes[2].contains("100 rows passed over, for lack of a value that is needed"), "{notes:?}");
         let (records, ..) = all(&path, Some("time=when,queue=depth:MB")).unwrap();
         assert_eq!((records.len(), records[3].queue), (1_000, 1_500_000));
     }

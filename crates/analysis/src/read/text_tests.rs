@@ -103,10 +103,7 @@ fn json_lines_are_read_as_csv_is() {
     let path = folder.file("a.jsonl", JSON);
     let (records, named, notes) = all(&path, Some(&map)).unwrap();
     assert_eq!((records, named), (wanted.clone(), ports.clone()));
-    assert!(
-        notes[1].contains("1 row has no value where one is needed and were passed over, first 'qlen' in line 3"),
-        "{notes:?}"
-    );
+    assert!(notes[1].contains("1 row passed over, for lack of a value that is needed; first 'qlen' in line 3"), "{notes:?}");
     assert_eq!(Source::find(&Place::of(&path), Some(&Mapping::read(&map).unwrap())).unwrap().kind, Kind::Jsonl);
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     gzip.write_all(JSON.as_bytes()).unwrap();

@@ -113,6 +113,7 @@ const MAX_FILES: usize = 10_000;
 /// # Errors
 /// See [`Failure`].
 pub fn analyze(options: &Options, observer: &mut dyn Observer) -> Result<TraceReport, Failure> {
+    let options = &*options.dated()?;
     let make = |settings: &Settings, name: &str, context: &Context| PortAnalyzer::new(settings, name, context.flows.lookup());
     let (trace, run) = read(options, &make, true, observer)?;
     run.report(&trace.sources, trace.context)
@@ -131,7 +132,7 @@ pub fn records(
     observer: &mut dyn Observer,
 ) -> Result<Vec<Records>, Failure> {
     let to = stretches.iter().map(|stretch| stretch.1).max();
-    let options = Options { ports: vec![port.to_string()], stop: to, ..options.clone() };
+    let options = Options { ports: vec![port.to_string()], stop: to, ..options.dated()?.into_owned() };
     let make = |_: &Settings, _: &str, _: &Context| Windows::new(stretches, most);
     let (_, mut run) = read(&options, &make, true, observer)?;
     let found = std::mem::take(&mut run.lanes).into_iter().flatten().next();

@@ -4,6 +4,7 @@ mod common;
 mod conclusions;
 mod ends;
 mod head_drops;
+mod many;
 mod notices;
 mod port;
 mod s_ecn;

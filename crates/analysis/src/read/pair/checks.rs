@@ -23,6 +23,13 @@ const FASTER: f64 = 1.5;
 const MOST_BYTES: u64 = 4;
 /// Clocks that are nearer to one another than this are one clock [ps].
 const ONE_CLOCK: i128 = 1_000_000_000_000;
+/// Share of the packets behind, of flows that the capture before has nothing of, above which that saw a part of what enters the port only.
+const OTHERS: f64 = 0.1;
+/// Parts of the time that the least delays must agree in on both sides of a step of a clock, and to what they agree [ps].
+const PARTS: usize = 3;
+const AGREE: f64 = 2e7;
+/// Shortest step that is said [ps].
+const STEP: f64 = 1e8;
 /// Share of packets that a device on the way may change against the rules.
 const AGAINST: f64 = 0.01;
 /// Gaps that a share is judged by, standard errors that it must be from none, and the least that matters.
@@ -54,6 +61,19 @@ impl Known {
 
     /// A packet of it was captured before.
     pub fn before(&mut self, flow: FlowKey) {
+        if self.matching == Match::Flow {
+            self.know(flow);
+        }
+    }
+
+    /// A packet of it, as it is called behind, was found before: by that flows are known whose names are rewritten.
+    pub fn found(&mut self, flow: FlowKey) {
+        if self.matching != Match::Flow {
+            self.know(flow);
+        }
+    }
+
+    fn know(&mut self, flow: FlowKey) {
         if self.last != Some(flow) && self.before.len() < FLOWS {
             self.before.insert(flow);
             self.last = Some(flow);
@@ -67,11 +87,8 @@ impl Known {
         }
     }
 
-    /// Packets that came past the capture before, for others of their flows are in it. Behind a NAT flows have other names.
+    /// Packets that came past the capture before, for others of their flows are in it.
     fn missed(&self) -> u64 {
-        if self.matching != Match::Flow {
-            return 0;
-        }
         self.behind_only.iter().filter(|(flow, _)| self.before.contains(flow)).map(|(_, packets)| packets).sum()
     }
 }
@@ -256,8 +273,16 @@ impl Checks {
         let swapped = self.swapped(sums, alignment, pair.coarse.ways);
         // Of captures that are swapped, the rest follows.
         let whole = swapped.is_none();
-        let rest = || [pair.rate.and_then(|given| speed(given, sums)), lost_before(known.missed(), sums)];
-        let rest = if whole { rest() } else { [None, None] };
+        let missed = known.missed();
+        let rest = || {
+            [
+                pair.rate.and_then(|given| speed(given, sums)),
+                lost_before(missed, sums),
+                other_ingress(missed, sums),
+                stepped(alignment, sums),
+            ]
+        };
+        let rest = if whole { rest() } else { [const { None }; 4] };
         let of_both = [swapped, self.lost_behind(sums.dropped)].into_iter().chain(rest);
         findings.extend(of_both.flatten().map(|finding| Finding { place: both.clone(), ..finding }));
         for (place, passed) in [before, behind].iter().zip(passed) {
@@ -331,6 +356,57 @@ fn lost_before(missed: u64, sums: &Sums) -> Option<Finding> {
             100.0 * share
         ),
         hint: "tcpdump -B 65536 -s 128 in front of the port, or the flows reach it by another way too".into(),
+    })
+}
+
+/// Flows that enter the port past the capture before.
+fn other_ingress(missed: u64, sums: &Sums) -> Option<Finding> {
+    let (out, others) = (sums.matched + sums.only_behind, sums.only_behind.saturating_sub(missed));
+    let share = others as f64 / out.max(1) as f64;
+    (share > OTHERS).then(|| Finding {
+        code: "other_ingress",
+        level: Level::Doubt,
+        place: String::new(),
+        count: others,
+        bytes: Some(sums.only_behind_bytes),
+        words: format!(
+            "{others} of the {} behind ({:.2} %) are of flows that the capture before the port has nothing of: it saw a part of what \
+             enters, and neither queue nor drops of the rest",
+            count(out, "packet"),
+            100.0 * share
+        ),
+        hint: "check which interface is before the port (--before-interface), or capture all that enters it".into(),
+    })
+}
+
+/// One of the clocks was set: from one moment on, all that does not wait takes as much longer as the other. A queue that stands does not
+/// stand still, and one that is full drops packets.
+fn stepped(alignment: &Alignment, sums: &Sums) -> Option<Finding> {
+    let above = &alignment.above;
+    let alike = |parts: &[f64]| {
+        let (low, high) = parts.iter().fold((f64::INFINITY, 0.0_f64), |(low, high), part| (low.min(*part), high.max(*part)));
+        (parts.len() >= PARTS && high - low < AGREE).then_some(low)
+    };
+    let step = (PARTS..=above.len().saturating_sub(PARTS)).find_map(|at| {
+        // The part in which it was set belongs to neither.
+        let (left, right) = (alike(&above[..at])?, alike(&above[at..]).or_else(|| alike(&above[at + 1..]))?);
+        ((left - right).abs() > STEP).then_some(right - left)
+    })?;
+    let few = (sums.dropped as f64) < AGAINST * sums.matched as f64;
+    few.then(|| Finding {
+        code: "clock_step",
+        level: Level::Doubt,
+        place: String::new(),
+        count: 1,
+        bytes: None,
+        words: format!(
+            "from one moment on even the quickest packets take {} {} from one capture to the other, and all as much: a clock was set",
+            span(step.abs() as u64),
+            if step > 0.0 { "longer" } else { "less" }
+        ),
+        hint: "waits on one side of that moment are wrong by as much: analyse the time before and after it apart (--stop, --start), and \
+               slew the clock instead of setting it"
+            .into(),
     })
 }
 

@@ -88,7 +88,8 @@ pub fn look(files: &Files, tick: Tick<'_>) -> Result<Coarse, Failure> {
         if let [Some(from), Some(to)] = &files.places {
             let problem = Problem::new(format!("no packet crosses from interface '{}' to '{}'", from.interface, to.interface));
             return problem.file(before).column("before_interface, behind_interface").accepted(
-                "interfaces of the capture, by name or number: fanin analyze without these options lists them in a note",
+                "interfaces of the capture, by name (eth0), number on the host (4) or place in the file (#0, #1): fanin analyze without these options \
+                 lists them in a note",
             );
         }
         Problem::new(format!("no packet of it is in {}", behind.display()))

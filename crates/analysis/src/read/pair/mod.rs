@@ -122,8 +122,12 @@ pub fn join(mut before: Vec<Source>, mut behind: Vec<Source>, options: &Options,
     }
     let two = options.before_interface.is_some() && options.behind_interface.is_some();
     if let Some(twice) = behind.iter().find(|s| !two && before.iter().any(|b| b.path == s.path)) {
-        let problem = Problem::new("is before and behind the port").file(&twice.path).column("behind");
-        problems.push(problem.accepted("another capture, or one of several interfaces and which are before and behind the port"));
+        let problem = Problem::new("is given both as the capture before the port and as the one behind it")
+            .file(&twice.path)
+            .column("behind");
+        problems.push(
+            problem.accepted("another capture; or one of several interfaces, with --before-interface and --behind-interface"),
+        );
     }
     if before.is_empty() {
         problems.push(Problem::new("has no capture before the port").column("behind"));

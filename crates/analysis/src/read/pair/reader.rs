@@ -183,6 +183,7 @@ impl PairReader {
             self.sums.most_negative = self.sums.most_negative.max(arrived - at);
         }
         self.sums.matched += 1;
+        self.known.found(seen.flow);
         self.sums.overtaken += self.flight.overtaken - overtaken;
         self.sums.marked += u64::from(what.marked);
         self.checks.unmarked += u64::from(was_marked && !seen.marked);

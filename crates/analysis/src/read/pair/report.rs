@@ -5,7 +5,8 @@ use super::coarse::Coarse;
 use super::identity::Match;
 use super::side::Passed;
 use super::waits::WaitReport;
-use fanin_units::{BitRate, Bytes, Span};
+use crate::say::{count, size, span, was};
+use fanin_units::{BitRate, Span};
 use serde::Serialize;
 
 /// Two captures of one port.
@@ -104,6 +105,10 @@ pub struct Sums {
 const NEARLY: f64 = 1e7;
 /// Least delays below this are those of one clock [ns].
 const ONE_CLOCK: f64 = 1e5;
+/// A wait that any device makes [ps].
+const NO_QUEUE: u64 = 20_000_000;
+/// A port has several queues where more than this share of its packets leave after later ones.
+const SEVERAL: f64 = 0.01;
 /// A rate is off beyond this share of what was given.
 pub const OFF: f64 = 0.02;
 
@@ -163,10 +168,12 @@ impl PairReport {
         let percent = |share: f64| short(share * 100.0);
         let ns = self.clock.offset_ns;
         let mut notes = vec![format!(
-            "{} of {out} packets behind the port were found before it ({} %); {} packets never came out",
+            "{} of {} behind the port {} found before it ({} %); {} never came out",
             self.matched,
+            count(out, "packet"),
+            was(out),
             percent(self.share_behind),
-            self.dropped
+            count(self.dropped, "packet")
         )];
         let shown = Span::from_ps((ns.abs() * 1e3) as u64);
         let drift = match self.clock.drift_ppm {
@@ -206,26 +213,44 @@ impl PairReport {
         }
         if self.only_behind > 0 {
             notes.push(format!(
-                "{} packets behind ({} of bytes) were not captured before it: they came another way, or the capture missed them; \
-                 in the queue they stand as long as the packet in front of them, so it may be off by as much",
-                self.only_behind,
-                Bytes(self.only_behind_bytes)
+                "{} behind the port ({}) {} not captured before it: another way led there, or the capture missed some; in the queue \
+                 each stands as long as the packet in front of it, so the queue may be off by as much",
+                count(self.only_behind, "packet"),
+                size(self.only_behind_bytes as f64),
+                was(self.only_behind)
+            ));
+        }
+        if let Some(longest) =
+            self.waiting.as_ref().map(|w| w.max_ps).filter(|longest| self.matched >= 1_000 && *longest < NO_QUEUE)
+        {
+            notes.push(format!(
+                "no packet took more than {} longer than another between both captures: no queue stood there; if one was expected, \
+                 check where they were taken",
+                span(longest)
             ));
         }
         if self.negative > 0 {
             let most = Span::from_ps(self.most_negative_ps);
-            notes.push(format!("{} packets came out up to {most} before they went in: their wait counts as 0", self.negative));
+            let packets = count(self.negative, "packet");
+            notes.push(format!("{packets} came out before going in, by up to {most}: such a wait counts as 0"));
         }
         if self.overtaken > 0 {
-            notes.push(format!(
-                "{} packets left after one that had arrived later: the port has several queues, so that culprits are not certain",
-                self.overtaken
-            ));
+            let share = self.overtaken as f64 / out.max(1) as f64;
+            let why = if share > SEVERAL {
+                "the port may have several queues (classes, one for each flow), and then culprits are not certain"
+            } else {
+                "too few to tell of several queues"
+            };
+            let packets = count(self.overtaken, "packet");
+            notes.push(format!("{packets} ({} %) left after one that had arrived later: {why}", percent(share)));
         }
         if never_left.0 > 0 && self.dropped > 0 {
             notes.push(format!(
-                "{} of the {} drops are all packets of {} flows: they may have gone another way",
-                never_left.1, self.dropped, never_left.0
+                "{} of {} {} of {} of which no packet came out: these may have gone another way",
+                never_left.1,
+                count(self.dropped, "drop"),
+                if never_left.1 == 1 { "is" } else { "are" },
+                count(never_left.0, "flow")
             ));
         }
         notes.extend(self.left_out.words());
@@ -237,19 +262,19 @@ impl PairReport {
 impl LeftOut {
     fn words(&self) -> Vec<String> {
         let all = [
-            (self.at_start, "were before the port when the capture behind it began"),
-            (self.at_end, "were before the port when the capture behind it ended"),
+            (self.at_start, "captured before the port when the capture behind it had not begun"),
+            (self.at_end, "captured before the port when the capture behind it had ended"),
             (
                 self.behind_at_start,
-                "came out before the capture in front of the port had any packet of it; those that wait then are in the queue",
+                "captured behind the port when the capture before it had no packet yet; what waits then is in the queue",
             ),
-            (self.behind_at_end, "came out when the capture in front of the port had ended"),
-            (self.other_way, "were sent by hosts behind the port"),
-            (self.elsewhere, "go to hosts that no packet behind goes to"),
-            (self.not_ip, "carry no IP or no time"),
-            (self.copies, "were captured twice"),
+            (self.behind_at_end, "captured behind the port when the capture before it had ended"),
+            (self.other_way, "sent by hosts behind the port"),
+            (self.elsewhere, "to hosts that no packet behind goes to"),
+            (self.not_ip, "without IP or without a time"),
+            (self.copies, "captured twice"),
         ];
-        let there = all.into_iter().filter(|(count, _)| *count > 0);
-        there.map(|(count, why)| format!("{count} packets are left out: they {why}")).collect()
+        let there = all.into_iter().filter(|(packets, _)| *packets > 0);
+        there.map(|(packets, why)| format!("{} left out: {why}", count(packets, "packet"))).collect()
     }
 }

@@ -6,6 +6,7 @@ use crate::read::packets::{ends_inside, unreadable};
 use crate::read::problem::{Problem, Problems};
 use crate::read::source::Source;
 use crate::read::survey::Grain;
+use crate::say::count;
 use fanin_wire::{Capture, Direction, Trouble};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
@@ -27,7 +28,8 @@ const NAMED: usize = 16;
 /// Before all times, and far enough from the edge to be calculated with [ps].
 pub const NEVER: i128 = -(1 << 120);
 
-/// Where the packets of a side were captured, in a file that holds several places: the interface's name, or its number on the host.
+/// Where the packets of a side were captured, in a file that holds several places: the interface's name, its number on the host, or its
+/// place in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     pub interface: String,
@@ -39,6 +41,11 @@ impl Place {
     /// The number of the interface, `4` or `if4`, as ports of captures are called.
     fn number(&self) -> Option<u32> {
         self.interface.strip_prefix("if").unwrap_or(&self.interface).parse().ok()
+    }
+
+    /// Whether it is the interface at that place in the file, which has that name: `#0` is the first.
+    fn is(&self, index: usize, name: &str) -> bool {
+        self.interface.strip_prefix('#').map_or(self.interface == name, |place| place.parse() == Ok(index))
     }
 }
 
@@ -156,7 +163,7 @@ impl Side {
         if self.how.place.is_some() || self.passed.elsewhere * TWICE <= all {
             return None;
         }
-        let interfaces = self.passed.interfaces.iter().map(|(name, packets)| format!("{name} ({packets} packets)"));
+        let interfaces = self.passed.interfaces.iter().map(|(name, packets)| format!("{name} ({})", count(*packets, "packet")));
         let places: Vec<String> = interfaces.take(NAMED).collect();
         let problem = Problem::new(format!(
             "has {} of {all} packets at a second interface too, so it holds both sides of a queue",
@@ -268,7 +275,7 @@ impl Side {
             });
             if let Some(place) = &self.how.place {
                 let name = &capture.interfaces()[interface].name;
-                let named = number.map_or(place.interface == *name, |number| place.number() == Some(number));
+                let named = number.map_or_else(|| place.is(interface, name), |number| place.number() == Some(number));
                 if !named || direction.is_some_and(|direction| direction != place.direction) {
                     self.passed.other_place += 1;
                     continue;
@@ -297,8 +304,10 @@ impl Side {
     fn close(&mut self) {
         if let Some(capture) = self.capture.take() {
             for ((interface, number), packets) in std::mem::take(&mut self.packets) {
-                let named = || Some(capture.interfaces()[interface].name.clone()).filter(|name| !name.is_empty());
-                let name = number.map(|number| format!("if{number}")).or_else(named).unwrap_or_else(|| interface.to_string());
+                let name = &capture.interfaces()[interface].name;
+                let alone = || capture.interfaces().iter().filter(|other| other.name == *name).count() == 1;
+                let named = || Some(name.clone()).filter(|name| !name.is_empty() && alone());
+                let name = number.map(|number| format!("if{number}")).or_else(named).unwrap_or_else(|| format!("#{interface}"));
                 *self.passed.interfaces.entry(name).or_default() += packets;
             }
             self.passed.lost += capture.interfaces().iter().map(|i| i.lost).sum::<u64>();

@@ -385,7 +385,7 @@ fn what_cannot_be_a_pair_is_an_error() {
     let wrong = captures.try_report(json!({})).unwrap_err().to_string();
     assert!(wrong.contains("in.pcap: no packet of it is in") && wrong.contains("ethtool -K"), "{wrong}");
     let same = captures.try_report(json!({"behind": [captures.folder.path().join("in.pcap")]})).unwrap_err().to_string();
-    assert!(same.contains("behind: is before and behind the port"), "{same}");
+    assert!(same.contains("behind: is given both as the capture before the port and as the one behind it"), "{same}");
     std::fs::write(captures.folder.path().join("a.csv"), "time_ns,queue_bytes\n1,2\n").unwrap();
     let table = captures.try_report(json!({"paths": [captures.folder.path().join("a.csv")]})).unwrap_err().to_string();
     assert!(table.contains("a.csv: behind: is no capture, in which packets could be found again"), "{table}");

@@ -272,7 +272,7 @@ fn what_comes_out_when_the_capture_before_does_not_run_is_left_out() {
     let late = port.all[2_500..].iter().filter(|p| p.3.is_some_and(|start| start > short[2_499].0)).count() as u64;
     assert_eq!((pair.matched, pair.only_behind, pair.left_out.behind_at_end), (known, all.len() as u64 - known - late, late));
     assert!(late > 800 && pair.only_behind == 0, "{late} {}", pair.only_behind);
-    let sentence = format!("{late} packets are left out: they came out when the capture in front of the port had ended");
+    let sentence = format!("{late} packets left out: captured behind the port when the capture before it had ended");
     assert!(report.notes.contains(&sentence), "{:?}", report.notes);
     holds(&captures.records(), &Port { all: port.all[..2_500].to_vec() }, 0);
     // It begins late.

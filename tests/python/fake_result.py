@@ -241,7 +241,11 @@ def write_result(
     )
     write_table(path, "drops", drop)
     pause = {"port": PORT, "class": 0, "start_ps": 200_000_000, "end_ps": 201_000_000}
-    write_table(path, "pauses", [pause, {**pause, "start_ps": 202_000_000, "end_ps": None}])
+    asked = {"asked_ps": 199_000_000, "behind": None, "held_up": True, "frames": 2}
+    write_table(path, "pauses", [pause | asked, pause | asked | {"start_ps": 202_000_000, "asked_ps": 201_500_000, "end_ps": None}])
+    reduce = {"group": "job", "iteration": 0, "operation": 0, "collective": "all_reduce", "algorithm": "ring", "communicator": 0}
+    took = {"start_ps": 0, "ready_ps": 0, "finish_ps": 8_000_000, "algbw_bps": 8_000_000_000, "busbw_bps": 12_000_000_000}
+    write_table(path, "collectives", [reduce | {"ranks": 4, "size_bytes": 8_000} | took])
     queries = (
         flows.filter(pl.col("group") == "query")
         .group_by("query", maintain_order=True)

@@ -918,6 +918,30 @@ Marking: TypeAlias = (
 """
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class IntParams(Table):
+    """Ports write what they are like into frames whose transport asks for it. Source: HPCC §4.1."""
+
+    hops: int | None = None
+    """Records that a frame holds at most: ports of later switches write none.
+
+    Default: 5. Accepted: from 1 to 8.
+    """
+
+    unaware: Sequence[str] | None = None
+    """Switches without telemetry, by name, `*` stands for anything. Senders see nothing of their ports.
+
+    Default: [].
+    """
+
+
+class IntParamsDict(TypedDict, total=False):
+    """`IntParams` as a plain dictionary; the class says what each key means."""
+
+    hops: int
+    unaware: Sequence[str]
+
+
 Operations: TypeAlias = Literal["retransmit_and_halve", "retransmit"]
 """What a notification asks of the sender.
 
@@ -1487,6 +1511,54 @@ class DibsParamsDict(TypedDict, total=False):
     unaware: Sequence[str]
 
 
+ServeBy: TypeAlias = Literal["least_left", "arrival"]
+"""In which order the packets of a class leave a port.
+
+- `least_left`: Those first whose flow has least left, boosted; of equal ones the first that came. A later packet of a flow has less left than
+- `arrival`: As they came: the header decides what is deflected alone.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class VertigoParams(Table):
+    """Where a port has no room, the packet of queue and arrival whose flow has most left to send takes another port. Source: Vertigo."""
+
+    choices: int | None = None
+    """Ports to other switches that are drawn for it; it takes the one with the shortest queue. 0: it is dropped. Source: Vertigo, its
+    simulator (2).
+
+    Default: 2. Accepted: from 0 to 64.
+    """
+
+    boost: int | None = None
+    """Each retransmission of a packet divides what counts as left by this; 1: none does. Source: Vertigo, its simulator (2; 4 and 8
+    were tried).
+
+    Default: 2. Accepted: from 1 to 256.
+    """
+
+    serve: ServeBy | None = None
+    """In which order packets leave.
+
+    Default: "least_left".
+    """
+
+    unaware: Sequence[str] | None = None
+    """Switches without Vertigo, by name, `*` stands for anything. They forward deflected packets as ever.
+
+    Default: [].
+    """
+
+
+class VertigoParamsDict(TypedDict, total=False):
+    """`VertigoParams` as a plain dictionary; the class says what each key means."""
+
+    choices: int
+    boost: int
+    serve: ServeBy
+    unaware: Sequence[str]
+
+
 Cut: TypeAlias = Literal["arriving", "either"]
 """Whose payload is cut off when a data packet finds its queue full.
 
@@ -1538,6 +1610,9 @@ class TrimmingParamsDict(TypedDict, total=False):
 class Mechanisms(Table):
     """What switches do beyond forwarding, queueing and marking; each mechanism whose table is present runs."""
 
+    int: IntParams | IntParamsDict | None = None
+    """In-band network telemetry: ports write queue, bytes sent, time and rate into frames. Absent: it does not run."""
+
     pdn: PdnParams | PdnParamsDict | None = None
     """Packet drop notification: the sender of a dropped packet is notified at once. Absent: it does not run."""
 
@@ -1553,6 +1628,9 @@ class Mechanisms(Table):
     dibs: DibsParams | DibsParamsDict | None = None
     """DIBS: what finds no room takes another port, at random. Absent: it does not run."""
 
+    vertigo: VertigoParams | VertigoParamsDict | None = None
+    """Vertigo: where there is no room, the packet whose flow has most left to send takes another port. Absent: it does not run."""
+
     trimming: TrimmingParams | TrimmingParamsDict | None = None
     """Trimming: what finds no room loses its payload instead of being dropped. Absent: it does not run."""
 
@@ -1560,11 +1638,13 @@ class Mechanisms(Table):
 class MechanismsDict(TypedDict, total=False):
     """`Mechanisms` as a plain dictionary; the class says what each key means."""
 
+    int: IntParams | IntParamsDict
     pdn: PdnParams | PdnParamsDict
     pfc: PfcParams | PfcParamsDict
     rimm: RimmParams | RimmParamsDict
     pabo: PaboParams | PaboParamsDict
     dibs: DibsParams | DibsParamsDict
+    vertigo: VertigoParams | VertigoParamsDict
     trimming: TrimmingParams | TrimmingParamsDict
 
 
@@ -3150,6 +3230,164 @@ class NoRateControlDict(TypedDict, total=False):
     rate: BitRate
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Hpcc(Table):
+    """HPCC. Source: HPCC §3.2, Algorithm 1; values: HPCC §5.1."""
+
+    kind: ClassVar[Literal["hpcc"]] = "hpcc"
+
+    eta: float | None = None
+    """eta: share of a link's capacity that flows aim at.
+
+    Default: 0.95. Accepted: from 0.5 to 1.
+    """
+
+    max_stage: int | None = None
+    """maxStage: round trips of additive increase before a multiplicative one.
+
+    Default: 5. Accepted: from 0 to 100.
+    """
+
+    increase: Size | None = None
+    """W_AI: additive increase in a round trip.
+
+    Default: "80B". Accepted: from 0B to 1MB.
+    """
+
+    base_rtt: Duration | None = None
+    """T: base RTT of all flows. Absent: of each flow its own, on an idle network.
+
+    Accepted: from 100ns to 10ms.
+    """
+
+    min_rate: BitRate | None = None
+    """No flow sends at less.
+
+    Default: "100Mbps". Accepted: at least 1Mbps.
+    """
+
+
+class HpccDict(TypedDict, total=False):
+    """`Hpcc` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["hpcc"]]
+    eta: float
+    max_stage: int
+    increase: Size
+    base_rtt: Duration
+    min_rate: BitRate
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PowerTcp(Table):
+    """PowerTCP. Source: PowerTCP §3.3, Algorithm 1; values: the simulations published with it."""
+
+    kind: ClassVar[Literal["powertcp"]] = "powertcp"
+
+    gamma: float | None = None
+    """gamma: weight of a new window against that of the round trip before.
+
+    Default: 0.9. Accepted: from 0.01 to 1.
+    """
+
+    eta: float | None = None
+    """Share of a link that flows aim at: power is divided by it. The paper's algorithm has 1.
+
+    Default: 0.95. Accepted: from 0.5 to 1.
+    """
+
+    least_current: float | None = None
+    """Current counts as so much of the link's rate at least. The paper's algorithm has 0.
+
+    Default: 0.5. Accepted: from 0 to 1.
+    """
+
+    flows: int | None = None
+    """N: flows of a host that shall share its line; beta = line rate · tau / N is the additive increase in a round trip.
+
+    Default: 167. Accepted: from 1 to 1000000.
+    """
+
+    base_rtt: Duration | None = None
+    """tau: base RTT of all flows. Absent: of each flow its own, on an idle network.
+
+    Accepted: from 100ns to 10ms.
+    """
+
+    min_rate: BitRate | None = None
+    """No flow sends at less.
+
+    Default: "100Mbps". Accepted: at least 1Mbps.
+    """
+
+
+class PowerTcpDict(TypedDict, total=False):
+    """`PowerTcp` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["powertcp"]]
+    gamma: float
+    eta: float
+    least_current: float
+    flows: int
+    base_rtt: Duration
+    min_rate: BitRate
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ThetaPowerTcp(Table):
+    """PowerTCP without telemetry. Source: PowerTCP §3.3, Algorithm 2; values: the simulations published with it."""
+
+    kind: ClassVar[Literal["theta_powertcp"]] = "theta_powertcp"
+
+    gamma: float | None = None
+    """gamma: weight of a new window against that of the round trip before. The paper's algorithm has 0.9.
+
+    Default: 0.7. Accepted: from 0.01 to 1.
+    """
+
+    eta: float | None = None
+    """Share of tau over RTT that flows aim at: power is divided by it. The paper's algorithm has 1.
+
+    Default: 0.95. Accepted: from 0.5 to 1.
+    """
+
+    least_current: float | None = None
+    """Current counts as so much of the link's rate at least. The paper's algorithm has 0.
+
+    Default: 0.5. Accepted: from 0 to 1.
+    """
+
+    flows: int | None = None
+    """N: flows of a host that shall share its line; beta = line rate · tau / N is the additive increase in a round trip.
+
+    Default: 167. Accepted: from 1 to 1000000.
+    """
+
+    base_rtt: Duration | None = None
+    """tau: base RTT of all flows. Absent: of each flow its own, on an idle network.
+
+    Accepted: from 100ns to 10ms.
+    """
+
+    min_rate: BitRate | None = None
+    """No flow sends at less.
+
+    Default: "100Mbps". Accepted: at least 1Mbps.
+    """
+
+
+class ThetaPowerTcpDict(TypedDict, total=False):
+    """`ThetaPowerTcp` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["theta_powertcp"]]
+    gamma: float
+    eta: float
+    least_current: float
+    flows: int
+    base_rtt: Duration
+    min_rate: BitRate
+
+
 DcqcnProfile: TypeAlias = Literal["paper", "mlx5"]
 """Which defaults apply to keys that are not given.
 
@@ -3479,17 +3717,26 @@ class SwiftDict(TypedDict, total=False):
 RoceControl: TypeAlias = (
     NoRateControl
     | NoRateControlDict
+    | Hpcc
+    | HpccDict
+    | PowerTcp
+    | PowerTcpDict
+    | ThetaPowerTcp
+    | ThetaPowerTcpDict
     | Dcqcn
     | DcqcnDict
     | Timely
     | TimelyDict
     | Swift
     | SwiftDict
-    | Literal["none", "dcqcn", "timely", "swift"]
+    | Literal["none", "hpcc", "powertcp", "theta_powertcp", "dcqcn", "timely", "swift"]
 )
 """How a queue pair finds its rate.
 
 - `none`: None: each queue pair sends at its rate, and pauses hold it back.
+- `hpcc`: What is in flight on the busiest link, by telemetry. Source: HPCC §3.
+- `powertcp`: Power at the busiest port, by telemetry. Source: PowerTCP §3.3.
+- `theta_powertcp`: Power, by delays. Source: PowerTCP §3.3.
 - `dcqcn`: DCQCN: by notifications of marks. Source: DCQCN.
 - `timely`: TIMELY: by the gradient of the RTT. Source: TIMELY.
 - `swift`: Swift: by delays of fabric and hosts. Source: Swift.
@@ -6100,6 +6347,8 @@ __all__ = [
     "FrontDropParams",
     "FrontDropParamsDict",
     "Marking",
+    "IntParams",
+    "IntParamsDict",
     "Operations",
     "PdnParams",
     "PdnParamsDict",
@@ -6137,6 +6386,9 @@ __all__ = [
     "PaboParamsDict",
     "DibsParams",
     "DibsParamsDict",
+    "ServeBy",
+    "VertigoParams",
+    "VertigoParamsDict",
     "Cut",
     "TrimmingParams",
     "TrimmingParamsDict",
@@ -6237,6 +6489,12 @@ __all__ = [
     "TcpDict",
     "NoRateControl",
     "NoRateControlDict",
+    "Hpcc",
+    "HpccDict",
+    "PowerTcp",
+    "PowerTcpDict",
+    "ThetaPowerTcp",
+    "ThetaPowerTcpDict",
     "DcqcnProfile",
     "Dcqcn",
     "DcqcnDict",

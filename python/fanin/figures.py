@@ -533,9 +533,11 @@ def pauses(result: Result) -> go.Figure:
         names.append(plain(f"{port}, class {number}" if most["class"].n_unique() > 1 else port))
         hover = f"%{{x:.9g}} {unit}<extra>{names[-1]}</extra>"
         points = [[begin, end, None] for begin, end in zip(*ends, strict=True)]
-        line = {"width": 8, "color": COLORS[number % len(COLORS)]}
+        line = {"width": 8, "dash": "solid", "color": COLORS[number % len(COLORS)]}
         x = [point for three in points for point in three]
-        traces.append(go.Scatter(x=x, y=[place] * len(x), name=names[-1], mode="lines", line=line, hovertemplate=hover))
+        traces.append(
+            go.Scatter(x=x, y=[place] * len(x), name=names[-1], mode="lines", line=line, hovertemplate=hover, showlegend=False)
+        )
     note = f"{found.height:,} pauses; ports in the order of their first pauses."
     if most.height > listed.height:
         note = f"The {listed.height} of {most.height:,} ports and classes with the longest pauses. {note}"
@@ -548,8 +550,7 @@ def pauses(result: Result) -> go.Figure:
         "rangemode": "normal",
         "range": [len(names) - 0.5, -0.5],
     }
-    figure = framed(traces, "Paused ports", {"title": {"text": f"Time [{unit}]"}}, y, note)
-    return figure.update_layout(showlegend=False)
+    return framed(traces, "Paused ports", {"title": {"text": f"Time [{unit}]"}}, y, note)
 
 
 def paused_bands(figure: go.Figure, result: Result, port: str, scale: float) -> go.Figure:

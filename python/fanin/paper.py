@@ -44,6 +44,9 @@ _STYLE: Final[Any] = {
 }
 _COLORS: Final = ("#0b4fb3", "#c25e00", "#0b7a50", "#8a2a6b", "#4d4d4d", "#7a5cc7", "#a08000", "#008a9a")
 _DASHES: Final = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
+_BAR: Final = 8
+"""Width in pixels from which on a line is a bar."""
+
 _STEPS: Final = {"hv": "steps-post", "vh": "steps-pre"}
 _MARKERS: Final = {"circle": "o", "square": "s", "diamond": "D", "triangle-up": "^", "x": "x"}
 
@@ -108,6 +111,7 @@ def _axes(axes: Axes, figure: PlotlyFigure) -> None:
             axes.set_ylabel(label)
         if setting.tickvals is not None:
             (axes.set_xticks if axis == "x" else axes.set_yticks)(setting.tickvals, [_text(name) for name in setting.ticktext])
+            (axes.set_xlim if axis == "x" else axes.set_ylim)(*setting.range)
         if setting.type == "log":
             (axes.set_xscale if axis == "x" else axes.set_yscale)("log")
 
@@ -117,7 +121,9 @@ def _trace(axes: Axes, trace: Any, color: str, dash: Any, marker: str) -> None:
     label = "" if trace.showlegend is False else _text(trace.name or "")
     options: dict[str, Any] = {"label": label, "color": color, "linestyle": "none"}
     if "lines" in mode:
-        options["linestyle"] = dash
+        options["linestyle"] = "solid" if trace.line.dash == "solid" else dash
+        if (trace.line.width or 0) >= _BAR:
+            options |= {"linewidth": 3.0, "solid_capstyle": "butt"}
         options["drawstyle"] = _STEPS.get(trace.line.shape or "linear", "default")
     if "markers" in mode:
         # Points that lie on each other are distinguished by their form, lines by their dashes.

@@ -124,8 +124,14 @@ def causes(result: Result) -> pl.DataFrame:
     known = {"asked_ps": pl.col("asked_ps").fill_null(pl.col("start_ps")), "behind": pl.col("behind").fill_null(peer)}
     pauses = ended(result).with_columns(**known).sort("asked_ps", "port", "class").with_row_index("row")
     paused = pauses.select("class", behind="port", cause="row", from_ps="start_ps", to_ps="end_ps").sort("from_ps")
-    before = {"allow_exact_matches": False, "check_sortedness": False}  # sorted above
-    joined = pauses.join_asof(paused, left_on="asked_ps", right_on="from_ps", by=("behind", "class"), **before)
+    joined = pauses.join_asof(
+        paused,
+        left_on="asked_ps",
+        right_on="from_ps",
+        by=("behind", "class"),
+        allow_exact_matches=False,
+        check_sortedness=False,  # sorted above
+    )
     held_up = pl.col("held_up").fill_null(pl.col("to_ps") > pl.col("asked_ps"))
     found = joined.with_columns(cause=pl.when(held_up).then("cause"))
     # Causes lie earlier, so every chain ends: its links are doubled until all point to their first.

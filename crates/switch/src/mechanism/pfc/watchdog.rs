@@ -70,9 +70,9 @@ impl Watch {
     pub(super) fn update(&mut self, params: &Watchdog, now: Time, waiting: &Waiting) -> Option<Time> {
         let mut next = None;
         let mut look = |at: Time| next = Some(next.map_or(at, |next: Time| next.min(at)));
-        for class in 0..PRIORITIES {
+        for (class, waiting) in waiting.iter().enumerate() {
             let (paused, storm) = (self.paused >> class & 1 != 0, self.storm >> class & 1 != 0);
-            if !paused || storm || waiting[class] == 0 {
+            if !paused || storm || *waiting == 0 {
                 self.stuck[class] = Time::MAX;
             } else if self.stuck[class] == Time::MAX {
                 self.stuck[class] = now;

@@ -286,7 +286,7 @@ rows! {
         "" flow: u32,
         /// Host that sent it.
         "" host: Name,
-        /// `data`, `ack`, `nack`, `syn`, `fin`, `rst` or `datagram`.
+        /// `data`, `ack`, `nack`, `cnp`, `syn`, `fin`, `rst` or `datagram`.
         "" kind: Name,
         /// Place of its first byte in what this host sends, from 0.
         "B" seq_bytes: u64,

@@ -807,3 +807,40 @@ fn bounces_without_a_range_and_a_second_header() {
     let expected = "puts headers into frames, as rimm does, and a frame has one at most; accepted: either rimm or pabo";
     assert!(found.contains("switch.mechanisms.pabo") && found.contains(expected), "{found}");
 }
+
+/// Queue pairs: everything wrong at once.
+#[test]
+fn roce_that_contradicts_itself() {
+    let roce = |keys: &str| {
+        let changes = [("kind = \"tcp\"\n", ""), ("rto_min = \"10ms\"\n", ""), ("delayed_ack_timeout = \"1ms\"\n", keys)];
+        wrong(&changes, "")
+    };
+    let found = roce(
+        "kind = \"roce\"\nmtu = 1500\nmessage = \"4000B\"\nack_every = 4\ncnp_class = 3\nwindow = \"bdp\"\nrecovery = { kind = \"selective_repeat\", rto_low = \"1ms\" }\n",
+    );
+    for expected in [
+        "transport.mtu, line 7: 1500 is no path MTU; accepted: 256, 512, 1024, 2048 or 4096",
+        "transport.message, line 8: \"4KB\" is no multiple of mtu; accepted: a multiple of 1500",
+        "transport.ack_every, line 9: 4 leaves packets unacknowledged, and recovery = \"selective_repeat\" needs an acknowledgment for each; accepted: 1",
+        "transport.cnp_class, line 10: 3 has no effect: nothing sends notifications; accepted: a congestion_control that works by CNPs, or no cnp_class",
+        "transport.recovery.rto_low, line 12: \"1ms\" is above rto_high; accepted: at most 320us",
+    ] {
+        assert!(found.contains(expected), "{expected}\n{found}");
+    }
+    let found = roce("kind = \"roce\"\nack_class = 2\ncongestion_control = { kind = \"timely\", t_low = \"1ms\" }\n");
+    for expected in [
+        "transport.ack_class, line 7: 2 is a class that the switches do not have; accepted: below 1, the classes of switch.scheduling \"fifo\"",
+        "transport.congestion_control.t_low, line 8: \"1ms\" is above t_high; accepted: at most 500us",
+    ] {
+        assert!(found.contains(expected), "{expected}\n{found}");
+    }
+    let swift = "{ kind = \"swift\", scaling_min = 200.0, initial_window = 50.0, max_window = 40.0 }";
+    let found = roce(&format!("kind = \"roce\"\nack_every = 2\ncongestion_control = {swift}\n"));
+    for expected in [
+        "transport.ack_every, line 7: 2 leaves packets unacknowledged, and this congestion_control needs an acknowledgment for each; accepted: 1",
+        "transport.congestion_control.scaling_min, line 8: 200.0 is not below scaling_max; accepted: below 100",
+        "transport.congestion_control.initial_window, line 8: 50.0 is above max_window; accepted: at most 40",
+    ] {
+        assert!(found.contains(expected), "{expected}\n{found}");
+    }
+}

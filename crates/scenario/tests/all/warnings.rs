@@ -534,3 +534,42 @@ fn a_bound_for_detours_that_no_header_can_state() {
     assert!(with("6MB").contains(said), "{}", with("6MB"));
     assert!(!with("5MB").contains("rimm.room"), "{}", with("5MB"));
 }
+
+/// RoCEv2 with DCQCN in a lossless class, that nothing is to be said against.
+const ROCE: &str = r#"name = "x"
+[topology]
+kind = "single_switch"
+hosts = 9
+[switch]
+buffer = "unlimited"
+marking = { kind = "threshold", k = "65 packets" }
+mechanisms.pfc = { memory = "12MB", classes = [0] }
+[transport]
+kind = "roce"
+congestion_control = "dcqcn"
+[[traffic]]
+kind = "incast"
+receiver = "h8"
+size = "100KB"
+"#;
+
+#[test]
+fn roce_where_packets_are_dropped() {
+    assert_eq!(warnings(ROCE), "");
+    let found = warnings(&edited(ROCE, &[("classes = [0]", "classes = [1]")], ""));
+    let expected = "is in class 0, which may drop packets: each loss sends all behind it again; switch.mechanisms.pfc with class 0, or recovery = \"selective_repeat\"";
+    assert!(found.contains(expected), "{found}");
+    let dropping = "buffer = { kind = \"static\", per_port = \"200KB\" }";
+    let no_pfc = [("buffer = \"unlimited\"", dropping), ("mechanisms.pfc = { memory = \"12MB\", classes = [0] }\n", "")];
+    assert!(warnings(&edited(ROCE, &no_pfc, "")).contains(expected));
+    let repeats = [no_pfc[0], no_pfc[1], ("kind = \"roce\"", "kind = \"roce\"\nrecovery = \"selective_repeat\"")];
+    assert!(!warnings(&edited(ROCE, &repeats, "")).contains("may drop"));
+    // Queues without bound drop nothing.
+    assert!(!warnings(&edited(ROCE, &no_pfc[1..], "")).contains("may drop"));
+}
+
+#[test]
+fn dcqcn_without_marks() {
+    let found = warnings(&edited(ROCE, &[("marking = { kind = \"threshold\", k = \"65 packets\" }\n", "")], ""));
+    assert!(found.contains("uses ECN, and no switch marks"), "{found}");
+}

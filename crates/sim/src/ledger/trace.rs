@@ -5,7 +5,7 @@
 //! decided here.
 
 use super::Tables;
-use fanin_packet::{Ecn, Envelope, Header, Packet, PacketId, Side, TcpFlags};
+use fanin_packet::{Ecn, Envelope, Header, Packet, PacketId, RoceOp, Side, Syndrome, TcpFlags};
 use fanin_params::pattern;
 use fanin_telemetry::{self as telemetry, HopRow, HostRow, Limit, Name, SegmentRow, TableError};
 use fanin_transport::{Phase, SenderState, Stats, Timer, TIMERS};
@@ -221,7 +221,7 @@ impl Trace {
             true => end.count(seq, packet.envelope.payload),
             false => 0,
         };
-        let ack = end.acknowledgment(packet, seen.state.as_ref());
+        let ack = end.acknowledgment(packet, seen);
         end.note_timers(now, seen.state.as_ref(), Some(number));
         if !seen.ready {
             end.ready = None;
@@ -425,6 +425,10 @@ impl End {
                 let acked = state.origins[0].wrapping_add(state.acked as u32);
                 state.acked.wrapping_add_signed(i64::from(tcp.seq.wrapping_sub(acked) as i32)).saturating_sub(1)
             }
+            (Header::Roce(roce), Some(state)) if roce.op.is_data() => {
+                let acked = state.acked.saturating_sub(1);
+                acked.wrapping_add_signed(i64::from(roce.place.wrapping_sub(acked as u32) as i32))
+            }
             _ => self.highest,
         }
     }
@@ -442,8 +446,11 @@ impl End {
     }
 
     /// Bytes that a packet acknowledges.
-    fn acknowledgment(&mut self, packet: &Packet, state: Option<&SenderState>) -> u64 {
-        if let (Header::Tcp(tcp), Some(state)) = (&packet.header, state) {
+    fn acknowledgment(&mut self, packet: &Packet, seen: &Seen) -> u64 {
+        if let Header::Roce(_) = &packet.header {
+            return seen.stats.delivered; // its numbers are those of packets
+        }
+        if let (Header::Tcp(tcp), Some(state)) = (&packet.header, &seen.state) {
             if tcp.flags.has(TcpFlags::ACK) {
                 let last = state.origins[1].wrapping_add(self.acknowledged as u32);
                 self.acknowledged = self.acknowledged.wrapping_add_signed(i64::from(tcp.ack.wrapping_sub(last) as i32));
@@ -557,7 +564,18 @@ fn phase(phase: Phase) -> &'static str {
 
 /// What a packet is for the reader of a table.
 fn kind(packet: &Packet) -> &'static str {
-    let Header::Tcp(tcp) = &packet.header else { return "datagram" };
+    let tcp = match &packet.header {
+        Header::Tcp(tcp) => tcp,
+        Header::Roce(roce) => {
+            return match (roce.op, roce.syndrome) {
+                (RoceOp::Acknowledge, Syndrome::Ack) => "ack",
+                (RoceOp::Acknowledge, Syndrome::SequenceError) => "nack",
+                (RoceOp::Notification, _) => "cnp",
+                _ => "data",
+            }
+        }
+        Header::Udp(_) | Header::Control(_) => return "datagram",
+    };
     if tcp.flags.has(TcpFlags::SYN) {
         "syn"
     } else if tcp.flags.has(TcpFlags::RST) {

@@ -377,3 +377,64 @@ fn links_show_what_switches_put_into_frames() {
         assert!(kinds[&0xA8F0] > 1_000);
     }
 }
+
+const ROCE: &str = r#"
+[topology]
+kind = "single_switch"
+hosts = 3
+[transport]
+kind = "roce"
+congestion_control = "dcqcn"
+recovery = { kind = "go_back_n", ack_timeout = 6 }
+[switch]
+buffer = { kind = "static", per_port = "15KB" }
+marking = { kind = "threshold", k = "10KB" }
+[[traffic]]
+kind = "incast"
+receiver = "h2"
+size = "300KB"
+[telemetry]
+sample = "off"
+capture = { hosts = ["h2"] }
+"#;
+
+/// Wireshark's words for what a queue pair sends, where it is installed: opcodes, lengths, and not one malformed packet.
+#[test]
+fn wireshark_reads_queue_pairs() {
+    let kept = run(ROCE);
+    let mut payload = 0;
+    for seen in frames(&kept.packets) {
+        assert!(seen.headers.protocol == 17 && seen.headers.ports.is_some_and(|(_, to)| to == 4_791));
+        if seen.direction == Direction::In {
+            payload += u64::from(seen.headers.payload);
+        } else {
+            assert_eq!(seen.headers.payload, 0, "acknowledgments and notifications");
+        }
+    }
+    let arrived: u64 = kept.flows.iter().map(|f| f.delivered_bytes).sum();
+    assert!(payload > arrived && arrived == 600_000, "{payload}: what was sent again arrives twice, or too early");
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("packets.pcapng");
+    std::fs::write(&file, &kept.packets).expect("a file");
+    let fields =
+        ["infiniband.bth.opcode", "infiniband.bth.p_key", "infiniband.aeth.syndrome", "infiniband.reth.dmalen", "_ws.malformed"];
+    let mut tshark = std::process::Command::new("tshark");
+    tshark.arg("-r").arg(&file).args(["-T", "fields"]);
+    fields.iter().for_each(|field| {
+        tshark.args(["-e", field]);
+    });
+    let Ok(output) = tshark.output() else {
+        return println!("tshark is not installed");
+    };
+    let text = String::from_utf8_lossy(&output.stdout).to_string();
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();
+    assert_eq!(rows.len(), frames(&kept.packets).len());
+    let count = |opcode: &str| rows.iter().filter(|row| row[0] == opcode).count();
+    let data: usize = ["6", "7", "8", "10"].map(count).iter().sum();
+    let incoming = frames(&kept.packets).iter().filter(|seen| seen.direction == Direction::In).count();
+    assert_eq!((data, count("17") + count("129")), (incoming, rows.len() - incoming));
+    assert!(count("6") >= 2 && count("8") >= 2 && count("129") > 0, "{:?}", rows.first());
+    assert!(rows.iter().all(|row| row[4].is_empty() && row[1] == "65535" || row[1] == "0xffff"), "{:?}", rows.first());
+    assert!(rows.iter().filter(|row| row[0] == "6").all(|row| row[3] == "300000"), "{:?}", rows.first());
+    assert!(rows.iter().any(|row| row[0] == "17" && ["96", "0x60"].contains(&row[2])), "a NAK");
+}

@@ -55,8 +55,8 @@ impl Record {
     /// What a port writes at a departure. A rate without code is written as zero.
     pub fn of(d: &Departure) -> Record {
         let rate = u64::from(rate_code(d.rate).unwrap_or(0));
-        let time = d.at.ps() / 1_000 & low(TIME_BITS);
-        let sent = d.sent_bytes / SENT_UNIT & low(SENT_BITS);
+        let time = (d.at.ps() / 1_000) & low(TIME_BITS);
+        let sent = (d.sent_bytes / SENT_UNIT) & low(SENT_BITS);
         let queue = d.queue_bytes.div_ceil(QUEUE_UNIT).min(low(QUEUE_BITS));
         Record(((rate << TIME_BITS | time) << SENT_BITS | sent) << QUEUE_BITS | queue)
     }

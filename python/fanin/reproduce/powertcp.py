@@ -18,7 +18,11 @@ BLIND_KB: Final = 11 * RATE / 8 * 26e-6 / 1e3
 DRAIN_US: Final = 350
 """By then they have left at the rate of the line (286 us), and another two round trips have passed."""
 
-SLOW: Final = "the increase of 10 Mb/s per completion takes longer than the figure shows"
+FEW: Final = (
+    "eleven windows of seven packets: on its way down the loop overshoots for a millisecond, and flows aim at 95 % "
+    "(docs/transports/powertcp.md)"
+)
+CALM: Final = "HPCC steps down once, by additive increase from there, and overshoots less than PowerTCP's windows of seven packets"
 
 
 @figure("powertcp/incast", title="Ten flows join a long one: throughput and queue over time", seeds=1, short=1, seconds=20)
@@ -33,22 +37,23 @@ def incast(context: Context) -> Findings:
     peak = {name: float(one["queue_kb"].max() or 0) for name, one in tables.items()}  # type: ignore[arg-type]
     low = {name: float(one["throughput"].min() or 0) for name, one in later.items()}  # type: ignore[arg-type]
     bdp = BLIND_KB / 11
+    name = "PowerTCP"
+    share = "of the line"
     rows = [
-        Row(
-            name="PowerTCP: queue after the first drain, mean", paper="near zero", fanin=queue["PowerTCP"], high=bdp / 4, unit="KB"
-        ),
-        Row(name="PowerTCP: throughput then", paper="full", fanin=used["PowerTCP"], low=0.98, unit="of the line"),
-        Row(name="PowerTCP: least throughput of 10 us then", paper="full", fanin=low["PowerTCP"], low=0.95, unit="of the line"),
+        Row(name=f"{name}: queue after the first drain, mean", paper="near zero", fanin=queue[name], high=bdp / 4, unit="KB"),
+        Row(name=f"{name}: throughput then", paper="full", fanin=used[name], low=0.98, unit=share, note=FEW),
+        Row(name=f"{name}: least throughput of 10 us then", paper="full", fanin=low[name], low=0.95, unit=share, note=FEW),
         Row(name="HPCC: queue after the first drain, mean", paper="near zero", fanin=queue["HPCC"], high=bdp / 4, unit="KB"),
-        Row(name="HPCC: least throughput over PowerTCP's", paper="< 1", fanin=low["HPCC"] / low["PowerTCP"], high=1),
+        Row(name="HPCC: least throughput over PowerTCP's", paper="< 1", fanin=low["HPCC"] / low[name], high=1, note=CALM),
         Row(name="θ-PowerTCP: queue after the first drain, mean", paper="low", fanin=queue["θ-PowerTCP"], high=bdp, unit="KB"),
-        Row(name="TIMELY: queue over PowerTCP's", paper="far more", fanin=queue["TIMELY"] / queue["PowerTCP"], low=10),
-        Row(name="DCQCN: queue over PowerTCP's", paper="far more", fanin=queue["DCQCN"] / queue["PowerTCP"], low=10),
-        Row(name=f"{NONE}: queue over PowerTCP's", paper=None, fanin=queue[NONE] / queue["PowerTCP"], low=10),
+        Row(name="TIMELY: queue over PowerTCP's", paper="far more", fanin=queue["TIMELY"] / queue[name], low=10),
+        Row(name="DCQCN: queue over PowerTCP's", paper="more", fanin=queue["DCQCN"] / queue[name], low=2),
+        Row(name="DCQCN: throughput over PowerTCP's", paper="< 1", fanin=used["DCQCN"] / used[name], high=1),
+        Row(name=f"{NONE}: queue over PowerTCP's", paper=None, fanin=queue[NONE] / queue[name], low=10),
         Row(
             name="largest queue of PowerTCP",
             paper="the blind round trip",
-            fanin=peak["PowerTCP"],
+            fanin=peak[name],
             low=0.8 * BLIND_KB,
             high=1.1 * BLIND_KB,
             unit="KB",

@@ -57,7 +57,7 @@ fn recomputed(rows: &[&QueueRow], ps_per_byte: u64, code: u64) -> Vec<[u64; 4]> 
         .map(|i| {
             let behind = rows[i + 1..].iter().take_while(|row| row.time_ps < starts[i]);
             let queue: u64 = behind.map(|row| u64::from(row.frame_bytes)).sum();
-            let said = [code, starts[i] / 1_000 & 0xFF_FFFF, sent / 128 & 0xF_FFFF, queue.div_ceil(80)];
+            let said = [code, (starts[i] / 1_000) & 0xFF_FFFF, (sent / 128) & 0xF_FFFF, queue.div_ceil(80)];
             sent += u64::from(rows[i].frame_bytes);
             said
         })

@@ -387,7 +387,7 @@ kind = "roce"
 congestion_control = "dcqcn"
 recovery = { kind = "go_back_n", ack_timeout = 6 }
 [switch]
-buffer = { kind = "static", per_port = "60KB" }
+buffer = { kind = "static", per_port = "15KB" }
 marking = { kind = "threshold", k = "10KB" }
 [[traffic]]
 kind = "incast"

@@ -3237,6 +3237,332 @@ class ThetaPowerTcpDict(TypedDict, total=False):
     min_rate: BitRate
 
 
+DcqcnProfile: TypeAlias = Literal["paper", "mlx5"]
+"""Which defaults apply to keys that are not given.
+
+- `paper`: Those that the paper arrives at. Source: DCQCN §5.2 and table 14.
+- `mlx5`: Those of ConnectX adapters. Source: NVIDIA (mlx5: rp and np parameters in sysfs), from memory.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Dcqcn(Table):
+    """DCQCN. Source: DCQCN §3."""
+
+    kind: ClassVar[Literal["dcqcn"]] = "dcqcn"
+
+    profile: DcqcnProfile | None = None
+    """Which defaults apply to the other keys.
+
+    Default: "paper".
+    """
+
+    cnp_interval: Duration | None = None
+    """A receiver sends one notification (CNP) per flow in this time at most, N; `mlx5`: 4 us. Source: DCQCN §3.1 (50 us).
+
+    Default: "50us". Accepted: from 0ps to 10ms.
+    """
+
+    cnp_delay: Duration | None = None
+    """What a receiver's NIC takes from a marked packet to the notification. Measurements are matched with up to 55 us.
+
+    Default: "0ps". Accepted: from 0ps to 10ms.
+    """
+
+    g: float | None = None
+    """g: weight of a notification in the moving average α; `mlx5`: 5/1024. Source: DCQCN §5.2 (1/256).
+
+    Default: 0.00390625. Accepted: from 0.00001 to 1.
+    """
+
+    initial_alpha: float | None = None
+    """α before the first notification, which halves the rate with 1. Source: DCQCN §3.1.
+
+    Default: 1.0. Accepted: from 0 to 1.
+    """
+
+    alpha_timer: Duration | None = None
+    """α falls by g in each such time without a notification, K; `mlx5`: 1 us. Source: DCQCN §3.1 (55 us).
+
+    Default: "55us". Accepted: from 100ns to 100ms.
+    """
+
+    rate_timer: Duration | None = None
+    """The rate rises each time this timer expires, T; `mlx5`: 300 us. Source: DCQCN §5.2 (55 us; QCN's 1.5 ms is found too slow).
+
+    Default: "55us". Accepted: from 100ns to 100ms.
+    """
+
+    byte_counter: Size | None = None
+    """And each time this many bytes have left, B; `mlx5`: 32767 B. Source: DCQCN §5.2 (10 MB; QCN's 150 KB is found unfair).
+
+    Default: "10MB". Accepted: from 1KB to 10GB.
+    """
+
+    fast_recovery: int | None = None
+    """F: steps of fast recovery; `mlx5`: 1. Source: DCQCN §3.1 (5).
+
+    Default: 5. Accepted: from 0 to 100.
+    """
+
+    additive_increase: BitRate | None = None
+    """R_AI: what the target rises by in additive increase; `mlx5`: 5 Mb/s. Source: DCQCN §5.2 (40 Mb/s).
+
+    Default: "40Mbps". Accepted: from 1Kbps to 1Tbps.
+    """
+
+    hyper_increase: BitRate | None = None
+    """R_HAI: the same in hyper increase, when timer and byte counter are both beyond F; `mlx5`: 50 Mb/s. Source: QCN, ten times
+    R_AI; the paper has no number.
+
+    Default: "400Mbps". Accepted: from 1Kbps to 1Tbps.
+    """
+
+    min_rate: BitRate | None = None
+    """Rates do not fall below this; `mlx5`: 1 Mb/s.
+
+    Default: "10Mbps". Accepted: from 1Kbps to 1Tbps.
+    """
+
+    clamp_target: bool | None = None
+    """Each notification makes the present rate the target; `mlx5`: only the first since the rate rose. Source: DCQCN §3.1;
+    NVIDIA (clamp_tgt_rate).
+
+    Default: true.
+    """
+
+    decrease_interval: Duration | None = None
+    """The rate falls once in this time at most; α counts each notification. `mlx5`: 4 us. Source: NVIDIA
+    (rate_reduce_monitor_period).
+
+    Default: "0ps". Accepted: from 0ps to 10ms.
+    """
+
+    min_decrease_factor: float | None = None
+    """One notification reduces the rate to this share of it at most. Source: NVIDIA (min_dec_fac, 50 %); DCQCN §3.1 (α/2).
+
+    Default: 0.5. Accepted: from 0 to 1.
+    """
+
+
+class DcqcnDict(TypedDict, total=False):
+    """`Dcqcn` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["dcqcn"]]
+    profile: DcqcnProfile
+    cnp_interval: Duration
+    cnp_delay: Duration
+    g: float
+    initial_alpha: float
+    alpha_timer: Duration
+    rate_timer: Duration
+    byte_counter: Size
+    fast_recovery: int
+    additive_increase: BitRate
+    hyper_increase: BitRate
+    min_rate: BitRate
+    clamp_target: bool
+    decrease_interval: Duration
+    min_decrease_factor: float
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Timely(Table):
+    """TIMELY. Source: TIMELY §4.3."""
+
+    kind: ClassVar[Literal["timely"]] = "timely"
+
+    t_low: Duration | None = None
+    """T_low: below this RTT the rate rises, whatever the gradient. Source: TIMELY §6.1 (50 us).
+
+    Default: "50us". Accepted: from 100ns to 100ms.
+    """
+
+    t_high: Duration | None = None
+    """T_high: above this RTT the rate falls, whatever the gradient. Source: TIMELY §6.1 (500 us).
+
+    Default: "500us". Accepted: from 100ns to 100ms.
+    """
+
+    min_rtt: Duration | None = None
+    """D_minRTT, by which gradients are divided. Absent: the base RTT of the flow. Source: TIMELY §4.3 (20 us in its testbed).
+
+    Accepted: from 100ns to 100ms.
+    """
+
+    delta: BitRate | None = None
+    """δ: additive increase per completion. Source: TIMELY §6.1 (10 Mb/s).
+
+    Default: "10Mbps". Accepted: from 1Kbps to 1Tbps.
+    """
+
+    beta: float | None = None
+    """β: multiplicative decrease. Source: TIMELY §6.1 (0.8).
+
+    Default: 0.8. Accepted: from 0.001 to 1.
+    """
+
+    alpha: float | None = None
+    """α: weight of the newest difference of RTTs in the moving average. Source: TIMELY §6.1 (0.875).
+
+    Default: 0.875. Accepted: from 0.001 to 1.
+    """
+
+    hai_after: int | None = None
+    """Completions in a row without rising RTT after which the rate rises by N·δ (hyperactive increase, HAI). Source: TIMELY §4.3.2 (5).
+
+    Default: 5. Accepted: from 1 to 1000.
+    """
+
+    hai: int | None = None
+    """N: how many times as fast it is then. Source: TIMELY §4.3.2 (5).
+
+    Default: 5. Accepted: from 1 to 100.
+    """
+
+    segment: Size | None = None
+    """Payload bytes of a segment, whose completion gives an RTT. Source: TIMELY §3.1 (16 to 64 KB).
+
+    Default: "16384B". Accepted: from 256B to 1048576B.
+    """
+
+    initial_rate: BitRate | None = None
+    """The rate of a new flow. Absent: the line's. Source: TIMELY §4.2 has the line's rate over the flows of the host and one.
+
+    Accepted: from 1Mbps to 10Tbps.
+    """
+
+    min_rate: BitRate | None = None
+    """Rates do not fall below this.
+
+    Default: "10Mbps". Accepted: from 1Kbps to 1Tbps.
+    """
+
+
+class TimelyDict(TypedDict, total=False):
+    """`Timely` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["timely"]]
+    t_low: Duration
+    t_high: Duration
+    min_rtt: Duration
+    delta: BitRate
+    beta: float
+    alpha: float
+    hai_after: int
+    hai: int
+    segment: Size
+    initial_rate: BitRate
+    min_rate: BitRate
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Swift(Table):
+    """Swift. Windows are in packets."""
+
+    kind: ClassVar[Literal["swift"]] = "swift"
+
+    base_target: Duration | None = None
+    """Target of the fabric's delay on a path without switches, before it is scaled. Source: csg-htsim (20 us); the paper has no
+    number.
+
+    Default: "20us". Accepted: from 100ns to 10ms.
+    """
+
+    per_hop: Duration | None = None
+    """ħ: what each switch on the way adds to it. Source: Swift §3.5 (topology-based scaling); csg-htsim (base / 6.55).
+
+    Default: "3us". Accepted: from 0ps to 1ms.
+    """
+
+    flow_scaling: Duration | None = None
+    """What few packets per window add to it at most: more flows have smaller windows and need longer queues. Source: Swift §3.5
+    (flow-based scaling), csg-htsim (5 times `base_target`).
+
+    Default: "100us". Accepted: from 0ps to 10ms.
+    """
+
+    scaling_min: float | None = None
+    """fs_min_cwnd: at this window and below that is added in full. Source: Swift §3.5, csg-htsim (0.1).
+
+    Default: 0.1. Accepted: from 0.001 to 1000.
+    """
+
+    scaling_max: float | None = None
+    """fs_max_cwnd: at this window and above nothing is added. Source: Swift §3.5, csg-htsim (100).
+
+    Default: 100.0. Accepted: from 0.01 to 100000.
+    """
+
+    end_target: Duration | None = None
+    """Target of what packets wait at the ends: in the receiver, and acknowledgments in the sender. Source: Swift §3.2, which has no
+    number.
+
+    Default: "20us". Accepted: from 100ns to 10ms.
+    """
+
+    increase: float | None = None
+    """α: additive increase [packets per RTT]. Source: Swift §3.1; csg-htsim (1).
+
+    Default: 1.0. Accepted: from 0.001 to 1000.
+    """
+
+    beta: float | None = None
+    """β: decrease as a share of the excess over the target. Source: Swift §3.1; csg-htsim (0.8).
+
+    Default: 0.8. Accepted: from 0.001 to 1.
+    """
+
+    max_decrease: float | None = None
+    """max_mdf: largest decrease in an RTT. Source: Swift §3.1; csg-htsim (0.5).
+
+    Default: 0.5. Accepted: from 0.001 to 0.999.
+    """
+
+    min_window: float | None = None
+    """Smallest window [packets]: below one, a packet leaves in so many RTTs. Source: Swift §3.3 (0.001 is the least that it names).
+
+    Default: 0.001. Accepted: from 0.0001 to 1.
+    """
+
+    max_window: float | None = None
+    """Largest window [packets]. Absent: 10 times what fills the path.
+
+    Accepted: from 1 to 1000000.
+    """
+
+    initial_window: float | None = None
+    """The window of a new flow [packets]. Absent: what fills the path.
+
+    Accepted: from 0.01 to 1000000.
+    """
+
+    reset_after: int | None = None
+    """RETX_RESET_THRESHOLD: timeouts in a row after which the window is the smallest. Source: Swift algorithm 1; csg-htsim (5).
+
+    Default: 5. Accepted: from 1 to 100.
+    """
+
+
+class SwiftDict(TypedDict, total=False):
+    """`Swift` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["swift"]]
+    base_target: Duration
+    per_hop: Duration
+    flow_scaling: Duration
+    scaling_min: float
+    scaling_max: float
+    end_target: Duration
+    increase: float
+    beta: float
+    max_decrease: float
+    min_window: float
+    max_window: float
+    initial_window: float
+    reset_after: int
+
+
 RoceControl: TypeAlias = (
     NoRateControl
     | NoRateControlDict
@@ -3246,7 +3572,13 @@ RoceControl: TypeAlias = (
     | PowerTcpDict
     | ThetaPowerTcp
     | ThetaPowerTcpDict
-    | Literal["none", "hpcc", "powertcp", "theta_powertcp"]
+    | Dcqcn
+    | DcqcnDict
+    | Timely
+    | TimelyDict
+    | Swift
+    | SwiftDict
+    | Literal["none", "hpcc", "powertcp", "theta_powertcp", "dcqcn", "timely", "swift"]
 )
 """How a queue pair finds its rate.
 
@@ -3254,6 +3586,9 @@ RoceControl: TypeAlias = (
 - `hpcc`: What is in flight on the busiest link, by telemetry. Source: HPCC §3.
 - `powertcp`: Power at the busiest port, by telemetry. Source: PowerTCP §3.3.
 - `theta_powertcp`: Power, by delays. Source: PowerTCP §3.3.
+- `dcqcn`: DCQCN: by notifications of marks. Source: DCQCN.
+- `timely`: TIMELY: by the gradient of the RTT. Source: TIMELY.
+- `swift`: Swift: by delays of fabric and hosts. Source: Swift.
 """
 
 
@@ -6001,6 +6336,13 @@ __all__ = [
     "PowerTcpDict",
     "ThetaPowerTcp",
     "ThetaPowerTcpDict",
+    "DcqcnProfile",
+    "Dcqcn",
+    "DcqcnDict",
+    "Timely",
+    "TimelyDict",
+    "Swift",
+    "SwiftDict",
     "RoceControl",
     "GoBackN",
     "GoBackNDict",

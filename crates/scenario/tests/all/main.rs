@@ -4,7 +4,7 @@ mod anything;
 mod capture;
 mod common;
 mod errors;
-mod int;
 mod exceptions;
+mod int;
 mod scenarios;
 mod warnings;

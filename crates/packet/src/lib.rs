@@ -22,8 +22,8 @@ pub use ip::IpVersion;
 pub use roce::{RoceHeader, RoceOp, Syndrome};
 pub use shim::{Extra, Shim, LONGEST_SHIM, SHIM_BODY};
 pub use signal::{Lost, Part, Reference, Signal, Signals};
-pub use tcp::{Nack, SackBlock, Segment, SegmentMut, SynOptions, TcpFlags, TcpHeader, Timestamps, NACK_OPTION_BYTES};
 pub use telemetry::{rate_code, Departure, HopSample, Record, Stack, MAX_HOPS, RECORD_BYTES};
+pub use tcp::{Nack, SackBlock, Segment, SegmentMut, SynOptions, TcpFlags, TcpHeader, Timestamps, NACK_OPTION_BYTES};
 
 /// A packet's place in the pool of all packets that exist: what stands for it where it waits.
 pub type PacketId = u32;

@@ -55,10 +55,7 @@ fn rates_without_a_code_are_refused() {
 #[test]
 fn a_frame_has_one_header() {
     let found = said(2, "100Gbps", "hpcc", "[switch]\nmechanisms.int = {}\nmechanisms.pabo = {}");
-    assert!(
-        found.contains("puts headers into frames, as int does, and a frame has one at most; accepted: either int or pabo"),
-        "{found}"
-    );
+    assert!(found.contains("puts headers into frames, as int does, and a frame has one at most; accepted: either int or pabo"), "{found}");
 }
 
 #[test]

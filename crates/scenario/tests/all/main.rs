@@ -4,7 +4,7 @@ mod anything;
 mod capture;
 mod common;
 mod errors;
-mod exceptions;
 mod int;
+mod exceptions;
 mod scenarios;
 mod warnings;

@@ -24,8 +24,7 @@ fn flows(all: &[String]) -> String {
 
 /// Two leaves and a spine; four hosts of the first send to one of the second, and its neighbour answers another.
 fn fabric(ports: &str) -> String {
-    let to_h4 =
-        (0..4).map(|h| flow(h, 4, "300KB", &format!("{h}us"))).chain([flow(5, 0, "200KB", "0us"), flow(5, 1, "3KB", "7us")]);
+    let to_h4 = (0..4).map(|h| flow(h, 4, "300KB", &format!("{h}us"))).chain([flow(5, 0, "200KB", "0us"), flow(5, 1, "3KB", "7us")]);
     format!(
         "[topology]\nkind = \"leaf_spine\"\nleaves = 2\nspines = 1\nhosts_per_leaf = 4\nhost_link = {{ rate = \"25Gbps\", delay = \"1us\" }}\n\
          uplink = {{ rate = \"50Gbps\", delay = \"2us\" }}\n[engine]\nports = \"{ports}\"\n\
@@ -125,7 +124,8 @@ fn telemetry_takes_time_on_the_wire() {
         let one = flows(&[flow(0, 1, "20KB", "0us")]);
         star(2, &format!("\"{control}\""), &one).replace("mechanisms.int = {}\n", int)
     };
-    let [with, without] = [text("hpcc", "mechanisms.int = {}\n"), text("none", "")].map(|text| run(&text).kept.flows[0].clone());
+    let [with, without] =
+        [text("hpcc", "mechanisms.int = {}\n"), text("none", "")].map(|text| run(&text).kept.flows[0].clone());
     assert_eq!(with.finish_ps.map(|at| at - with.start_ps), Some(with.ideal_ps));
     assert_eq!(without.finish_ps.map(|at| at - without.start_ps), Some(without.ideal_ps));
     // 20 packets with 12 B more on the last link, and one of them with 4 B more on the first.

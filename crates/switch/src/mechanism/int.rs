@@ -66,8 +66,7 @@ impl Mechanism for Int {
         if u32::from(params.hops) < around.longest_path {
             cx.key("hops", |cx| {
                 let (value, longest) = (params.hops.to_value().into(), around.longest_path);
-                let message =
-                    format!("is less than the switches on the longest path, {longest}: the ports of the last write nothing");
+                let message = format!("is less than the switches on the longest path, {longest}: the ports of the last write nothing");
                 let accepted = match longest as usize {
                     longest if longest <= MAX_HOPS => format!("from {longest} to {MAX_HOPS}"),
                     _ => format!("paths over at most {MAX_HOPS} switches"),

@@ -448,8 +448,7 @@ impl Mechanism for Pfc {
         if params.classes.is_empty() {
             cx.key("classes", |cx| cx.error(None, "names no class", Some("at least one of 0 to 7".into())).severity);
         }
-        let largest =
-            around.transports.iter().map(|t| u64::from(t.mtu) + u64::from(t.telemetry) + u64::from(around.framing.header)).max();
+        let largest = around.transports.iter().map(|t| u64::from(t.mtu) + u64::from(t.telemetry) + u64::from(around.framing.header)).max();
         let largest = largest.map(|bytes| bytes + u64::from(around.trailer));
         if let Some(bytes) = largest.filter(|bytes| *bytes > params.max_frame.get() && params.headroom.is_none()) {
             cx.key("max_frame", |cx| {

@@ -224,7 +224,7 @@ impl Operation {
         } else if c.group.is_none() && stride > 1 {
             let message = "has no effect without `group`: all ranks are one group";
             build.error(&format!("{key}.stride"), Some(stride.to_string()), message, Some("`group` and `stride`, or neither"));
-        } else if !u64::from(ranks).is_multiple_of(span) {
+        } else if u64::from(ranks) % span != 0 {
             let message =
                 format!("ranks, {stride} apart, do not divide {ranks} ranks into groups: they would overlap, or leave ranks out");
             let accepted = format!("`group` times `stride` a divisor of {ranks}");

@@ -51,8 +51,8 @@ mod traffic;
 
 pub use arrivals::LoadOf;
 pub use collective::{
-    AllGather, AllReduce, AllReduceAlgorithm, Collective, CollectiveJob, CollectiveOp, CollectiveRun, Exchange, Operation, RankOrder,
-    ReduceScatter, Together, Write,
+    AllGather, AllReduce, AllReduceAlgorithm, Collective, CollectiveJob, CollectiveOp, CollectiveRun, Exchange, Operation,
+    RankOrder, ReduceScatter, Together, Write,
 };
 pub use context::{HostInfo, TrafficContext, LATEST, LONGEST, MAX_FLOWS};
 pub use datagrams::{Cbr, OnOff};

@@ -274,6 +274,7 @@ impl Ends {
         let flow = self.flow(place << 1)?;
         let sender = self.slab[(place << 1 | flow.data_side as u32) as usize].as_deref();
         let (wish, state) = match sender {
+            Some(end) if flow.spec.first.is_some() => ("messages to be written or acknowledged", end.protocol.describe()),
             Some(end) if end.asked => ("data to be acknowledged", end.protocol.describe()),
             Some(end) => ("the request to arrive", end.protocol.describe()),
             None => ("its receiver to end", "the sender has ended".to_string()),

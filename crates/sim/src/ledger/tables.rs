@@ -5,8 +5,8 @@ use super::fingerprint::Fingerprint;
 use fanin_packet::PacketId;
 use fanin_switch::DropReason;
 use fanin_telemetry::{
-    CollectiveRow, DropRow, FlowRow, HopRow, HostRow, Keep, Keeper, KeptRows, Name, PauseRow, PortRow, QueryRow, QueueRow, Row, RowNumber,
-    SegmentRow, StampRow, Table, TableError,
+    CollectiveRow, DropRow, FlowRow, HopRow, HostRow, Keep, Keeper, KeptRows, Name, PauseRow, PortRow, QueryRow, QueueRow, Row,
+    RowNumber, SegmentRow, StampRow, Table, TableError,
 };
 use fanin_traffic::{CollectiveJob, Query};
 use fanin_transport::AbortReason;

@@ -136,6 +136,24 @@ fn steps_of_an_all_to_all_wait_for_acknowledgments() {
     assert!(took(", concurrent = 2") < took(", concurrent = 1") && took("") <= took(", concurrent = 2"));
 }
 
+/// The same over RoCEv2, a queue pair for each pair of ranks and a message of it for each of the ring's: a step takes what such a write takes alone,
+/// and the acknowledgment that each rank sends before it passes on what it has.
+#[test]
+fn a_ring_over_queue_pairs_takes_its_writes() {
+    let roce = "[topology]\nkind = \"single_switch\"\nhosts = 4\nlink = { rate = \"10Gbps\", delay = \"1us\" }\n\
+                [transport]\nkind = \"roce\"\nack_every = 100\n[telemetry]\nsample = \"off\"\n\
+                [switch]\nbuffer = \"unlimited\"\nmechanisms.pfc = { memory = \"4MB\", classes = [0] }\n";
+    let alone =
+        run(&format!("{roce}[[traffic]]\nkind = \"flows\"\nflows = [{{ src = \"h0\", dst = \"h1\", size = \"10240B\" }}]\n"));
+    let write = alone.kept.flows[0].finish_ps.expect("complete");
+    let ran = run(&format!(
+        "{roce}[[traffic]]\nkind = \"collective\"\niterations = 2\noperations = [{{ kind = \"all_reduce\", size = \"40960B\" }}]\n"
+    ));
+    let ack = tx_ps(66 + 20, 10);
+    let times: Vec<u64> = ran.kept.collectives.iter().map(time).collect();
+    assert_eq!(times, [6 * write + 5 * ack, 6 * write + 6 * ack]);
+}
+
 /// A job that follows another entry begins at each host when that knows; one that is followed is complete with its last message.
 #[test]
 fn jobs_take_part_in_dependencies() {
@@ -170,12 +188,20 @@ struct Shape {
 
 fn shape() -> impl Strategy<Value = Shape> {
     let kinds = vec!["ring", "tree", "double_tree", "all_gather", "reduce_scatter", "direct", "staggered"];
-    let gaps = vec!["", ", compute = \"3us\"", ", jitter = \"20us\"", ", work = \"400ns\"", ", compute = \"1us\", work = \"1us\""];
+    let gaps =
+        vec!["", ", compute = \"3us\"", ", jitter = \"20us\"", ", work = \"400ns\"", ", compute = \"1us\", work = \"1us\""];
     let of = (select(kinds), 2..5u64, 1..3u64, 1..3u64, 1..4u64);
     (of, 0..60_000u64, prop::option::of(200..4000u64), 1..4u64, select(gaps)).prop_map(
         |((kind, group, stride, groups, channels), extra, message, iterations, gaps)| {
             let size = group * channels * 2 + extra;
-            let parts = channels * if kind == "tree" { 1 } else if kind == "double_tree" { 2 } else { group };
+            let parts = channels
+                * if kind == "tree" {
+                    1
+                } else if kind == "double_tree" {
+                    2
+                } else {
+                    group
+                };
             let message = message.filter(|m| *m < size.div_ceil(parts) && !["direct", "staggered"].contains(&kind));
             Shape { kind, group, stride, groups, channels, size, message, iterations, gaps }
         },

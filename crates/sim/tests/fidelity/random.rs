@@ -205,7 +205,9 @@ fn traffic() -> impl Strategy<Value = String> {
         "{ kind = \"all_to_all\", size = \"30KB\", concurrent = 2 }, { kind = \"reduce_scatter\", size = \"7KB\", group = 3 }",
         "{ kind = \"all_to_all\", size = \"30KB\", staggered = true, compute = \"2us\" }",
     ]);
-    let job = job.prop_map(|operations| format!("kind = \"collective\"\nranks = [\"h0..h5\"]\niterations = 3\noperations = [{operations}]\n"));
+    let job = job.prop_map(|operations| {
+        format!("kind = \"collective\"\nranks = [\"h0..h5\"]\niterations = 3\noperations = [{operations}]\n")
+    });
     let one = prop_oneof![3 => incast, 1 => all, 2 => permutation, 2 => poisson, 2 => cbr, 1 => on_off, 2 => job];
     (one, 0..3u8, 0..4u32)
         .prop_map(|(entry, class, start)| format!("[[traffic]]\n{entry}class = {class}\nstart = \"{}us\"\n", start * 5))

@@ -215,12 +215,18 @@ impl Operation {
         let span = u64::from(group) * u64::from(stride);
         if group > ranks {
             let accepted = format!("2 to {ranks}");
-            build.error(&format!("{key}.group"), Some(group.to_string()), format!("is more than the {ranks} ranks"), Some(&accepted));
+            build.error(
+                &format!("{key}.group"),
+                Some(group.to_string()),
+                format!("is more than the {ranks} ranks"),
+                Some(&accepted),
+            );
         } else if c.group.is_none() && stride > 1 {
             let message = "has no effect without `group`: all ranks are one group";
             build.error(&format!("{key}.stride"), Some(stride.to_string()), message, Some("`group` and `stride`, or neither"));
-        } else if !u64::from(ranks).is_multiple_of(span) {
-            let message = format!("ranks, {stride} apart, do not divide {ranks} ranks into groups: they would overlap, or leave ranks out");
+        } else if u64::from(ranks) % span != 0 {
+            let message =
+                format!("ranks, {stride} apart, do not divide {ranks} ranks into groups: they would overlap, or leave ranks out");
             let accepted = format!("`group` times `stride` a divisor of {ranks}");
             build.error(&format!("{key}.group"), Some(group.to_string()), message, Some(&accepted));
         }
@@ -243,7 +249,12 @@ impl Operation {
         let largest = c.size.get().div_ceil(parts);
         if let Some(message) = self.message().filter(|message| message.get() >= largest) {
             let why = format!("has no effect: a rank sends at most {} in a step", Bytes(largest));
-            build.error(&format!("{key}.message"), Some(message.to_string()), why, Some("less than that, or absent: one message"));
+            build.error(
+                &format!("{key}.message"),
+                Some(message.to_string()),
+                why,
+                Some("less than that, or absent: one message"),
+            );
         }
         let messages = self.message().map_or(1, |message| largest.div_ceil(message.get()));
         if messages.saturating_mul(u64::from(group)) > u64::from(u32::MAX / 4) {
@@ -294,7 +305,12 @@ impl Job {
         }
         if let Some(conn) = conns.iter().max_by_key(|conn| conn.total).filter(|conn| conn.total > MAX_BYTES) {
             let message = format!("make connections of {}", Bytes(conn.total));
-            build.error("iterations", Some(params.iterations.to_string()), message, Some(&format!("at most {}", Bytes(MAX_BYTES))));
+            build.error(
+                "iterations",
+                Some(params.iterations.to_string()),
+                message,
+                Some(&format!("at most {}", Bytes(MAX_BYTES))),
+            );
             return None;
         }
         let seeded = |host: HostId| (host, Stream::new(build.ctx.seed, Purpose::Jitter, build.host_entity(host)));
@@ -322,7 +338,8 @@ fn ranks(build: &mut Build, params: &Collective) -> Option<Vec<HostId>> {
     let mut seen = BTreeSet::new();
     for (i, pattern) in params.ranks.iter().enumerate().filter(|(_, pattern)| !pattern.starts_with('!')) {
         let named = build.host_set(&format!("ranks[{i}]"), std::slice::from_ref(pattern))?;
-        let again: Vec<&str> = named.iter().filter(|host| !seen.insert(**host)).map(|host| build.hosts.info(*host).name).collect();
+        let again: Vec<&str> =
+            named.iter().filter(|host| !seen.insert(**host)).map(|host| build.hosts.info(*host).name).collect();
         if let Some(first) = again.first() {
             let others = if again.len() > 1 { format!(" and {} more", again.len() - 1) } else { String::new() };
             let message = format!("names {first}{others} again: a host is one rank of a job");
@@ -364,8 +381,7 @@ fn connect(ops: &[Op], ranks: u32, iterations: u32) -> (Vec<Vec<plan::Part>>, Ve
     }
     let parts: Vec<Vec<plan::Part>> =
         ops.iter().map(|op| (0..ranks).map(|rank| op.part(rank, &mut |ends, lane| numbers[&(ends, lane)])).collect()).collect();
-    let mut conns: Vec<Conn> =
-        numbers.into_keys().map(|(ends, lane)| Conn { ends, lane, plan: Vec::new(), total: 0 }).collect();
+    let mut conns: Vec<Conn> = numbers.into_keys().map(|(ends, lane)| Conn { ends, lane, plan: Vec::new(), total: 0 }).collect();
     for (number, (op, parts)) in (0u16..).zip(ops.iter().zip(&parts)) {
         for (conn, messages) in parts.iter().flat_map(plan::Part::outs) {
             let conn = &mut conns[conn as usize];

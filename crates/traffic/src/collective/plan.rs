@@ -160,7 +160,8 @@ impl Op {
         let leaf = from.is_empty();
         let down = Rule { ins: from_parent, outs: to, ..up.clone() };
         // A leaf has nothing to wait for.
-        let up = Rule { ins: from, outs: to_parent, initial: if leaf { all } else { 0 }, firings: if leaf { 0 } else { all }, ..up };
+        let up =
+            Rule { ins: from, outs: to_parent, initial: if leaf { all } else { 0 }, firings: if leaf { 0 } else { all }, ..up };
         vec![up, Rule { sends: if leaf { 0 } else { all }, ..down }]
     }
 }

@@ -110,7 +110,13 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    pub(super) fn new(ops: Vec<Op>, parts: Vec<Vec<Part>>, conns: Vec<Conn>, ranks: Vec<(HostId, Stream)>, iterations: u32) -> Job {
+    pub(super) fn new(
+        ops: Vec<Op>,
+        parts: Vec<Vec<Part>>,
+        conns: Vec<Conn>,
+        ranks: Vec<(HostId, Stream)>,
+        iterations: u32,
+    ) -> Job {
         let rank = |(host, stream)| Rank {
             host,
             stream,

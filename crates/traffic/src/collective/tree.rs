@@ -25,7 +25,8 @@ fn in_order(n: u32) -> Vec<Place> {
         if half > 0 {
             join(v, v - half);
         }
-        let right = std::iter::successors(Some(half), |step| Some(step / 2)).take_while(|step| *step > 0).find(|step| v + step < n);
+        let right =
+            std::iter::successors(Some(half), |step| Some(step / 2)).take_while(|step| *step > 0).find(|step| v + step < n);
         if let Some(step) = right {
             join(v, v + step);
         }

@@ -38,10 +38,8 @@ fn hosts_that_do_not_exist_are_named_with_the_nearest() {
 fn jobs_that_no_ranks_can_do_are_refused() {
     let job = |rest: &str| problems(&format!("kind = \"collective\"\n{rest}"));
     let one = "operations = [{ kind = \"all_reduce\", size = \"1MB\" }]";
-    let found = job(
-        "ranks = [\"h0..h3\", \"h9\", \"h2\"]\noperations = [{ kind = \"all_reduce\", size = \"3B\", group = 4 }, \
-         { kind = \"all_to_all\", size = \"1MB\", staggered = true, concurrent = 2 }]",
-    );
+    let found = job("ranks = [\"h0..h3\", \"h9\", \"h2\"]\noperations = [{ kind = \"all_reduce\", size = \"3B\", group = 4 }, \
+         { kind = \"all_to_all\", size = \"1MB\", staggered = true, concurrent = 2 }]");
     assert_eq!(found.len(), 3, "{found:#?}");
     assert_problem(&found, "traffic[0].ranks[1]: \"h9\" is not a known host");
     assert_problem(&found, "traffic[0].operations[0].size: 3B is less than a byte for each of 4 parts; accepted: at least 4B");
@@ -56,7 +54,10 @@ fn jobs_that_no_ranks_can_do_are_refused() {
         "traffic[0].ranks[1]: \"h1..h2\" names h1 and 1 more again: a host is one rank of a job; accepted: each host once",
     );
     assert_problem(&found, "traffic[0].ranks[3]: \"h5\" names h5 again");
-    assert_problem(&job(&format!("ranks = [\"h1\"]\n{one}")), "traffic[0].ranks: [\"h1\"] is only one host; accepted: at least 2 hosts");
+    assert_problem(
+        &job(&format!("ranks = [\"h1\"]\n{one}")),
+        "traffic[0].ranks: [\"h1\"] is only one host; accepted: at least 2 hosts",
+    );
     assert_problem(&job("operations = []"), "traffic[0].operations: is empty; accepted: at least one operation");
     let operation = |rest: &str| job(&format!("operations = [{{ kind = \"all_reduce\", size = \"1MB\", {rest} }}]"));
     assert_problem(

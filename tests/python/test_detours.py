@@ -105,9 +105,7 @@ def rival(key: str, telemetry: dict[str, Any]) -> fanin.Scenario:
 @pytest.mark.skipif(not TSHARK, reason="tshark is not installed: make install-tshark")
 @pytest.mark.parametrize("snap", [None, "110B"])
 @pytest.mark.parametrize(("key", "field"), [("rimm", "rimm.kind"), ("pabo", "pabo.bounces"), ("vertigo", "vertigo.left")])
-def test_wireshark_shows_other_headers_and_lengths_of_cut_frames(
-    key: str, field: str, snap: str | None, tmp_path: Path
-) -> None:
+def test_wireshark_shows_other_headers_and_lengths_of_cut_frames(key: str, field: str, snap: str | None, tmp_path: Path) -> None:
     capture = {"links": ["leaf2->spine*", "spine*->leaf2"], **({"snap": snap} if snap else {})}
     ran = fanin.run(rival(key, {"capture": capture}), tmp_path / "out", progress=False)
     scripts = ["-X", f"lua_script:{LUA}", "-X", f"lua_script:{SHIMS_LUA}"]

@@ -63,7 +63,10 @@ impl PortAnalyzer {
         }
         let share = libm::ceil(f64::midpoint(load, 1.0) * 100.0) / 100.0;
         let frames = 8.0 * load * rare / ((1.0 - load) * (1.0 - load));
-        let window = Span::from_ps((libm::ceil(frames.max(room) * wire * BPS / speed / 1e6) * 1e6) as u64);
+        // In two digits, rounded up.
+        let us = libm::ceil(frames.max(room) * wire * BPS / speed / 1e6);
+        let step = libm::exp10(libm::floor(libm::log10(us)) - 1.0).max(1.0);
+        let window = Span::from_us((libm::ceil(us / step) * step) as u64);
         Some(format!(
             "{} have no more in their busiest window than random arrivals bring at this load ({} of {} on average): \
              --window {window} --share {share} leaves what stands out",

@@ -14,7 +14,7 @@ const LEAVES: usize = 10;
 const MOST: f64 = 0.95;
 
 /// How fast the queue of random arrivals (Poisson, equal frames: M/D/1) becomes rare with its length, per frame: the root of
-/// ρ·(e^θ − 1) = θ. Source: Cramér–Lundberg, from memory.
+/// ρ·(e^θ − 1) = θ, the exponent of Cramér and Lundberg; the formula is from memory.
 fn decay(load: f64) -> f64 {
     let over = |theta: f64| load * libm::expm1(theta) > theta;
     let (mut low, mut high) = (1e-6, 50.0);

@@ -78,7 +78,9 @@ def analyze(
     overhead: Annotated[
         str | None, typer.Option("--overhead", metavar="SIZE", help="Wire bytes of a frame beyond its length; 20B if not given.")
     ] = None,
-    start: Annotated[str | None, typer.Option("--start", metavar="TIME", help="Seek bursts from here on: 1.5ms, or a date.")] = None,
+    start: Annotated[
+        str | None, typer.Option("--start", metavar="TIME", help="Seek bursts from here on: 1.5ms, or a date.")
+    ] = None,
     stop: Annotated[str | None, typer.Option("--stop", metavar="TIME", help="Read up to here, likewise.")] = None,
     to: Annotated[
         list[str] | None,
@@ -107,7 +109,8 @@ def analyze(
         typer.Option("--behind", metavar="CAPTURE", help="Captures behind the port that TRACE are before; may be repeated."),
     ] = None,
     before_interface: Annotated[
-        str | None, typer.Option("--before-interface", metavar="IF", help="Interface before the port, in a capture of several: eth0, 4, #0.")
+        str | None,
+        typer.Option("--before-interface", metavar="IF", help="Interface before the port, in a capture of several: eth0, 4, #0."),
     ] = None,
     behind_interface: Annotated[
         str | None, typer.Option("--behind-interface", metavar="IF", help="Interface behind the port, likewise.")

@@ -273,8 +273,8 @@ def analyze(  # noqa: PLR0913 (one parameter per setting)
         Captures behind the port, where `source` are captures before it: packets are found again, so that queue, wait and fate of
         each are measured.
     before_interface, behind_interface : str, optional
-        Interfaces before and behind the port, in captures of several (``tcpdump -i any``, ``mergecap``): by name (``"eth0"``), number
-        on the host (``"4"``) or place in the file (``"#0"``); `behind` is `source` if not given.
+        Interfaces before and behind the port, in captures of several (``tcpdump -i any``, ``mergecap``): by name (``"eth0"``), by
+        number on the host (``"4"``) or by place in the file (``"#0"``); `behind` is `source` if not given.
     buffer : str, optional
         Room of the port, for example ``"512KB"``, ``"1000 packets"`` or ``"unlimited"``: where the trace knows no queue, it is
         estimated from what arrived, `rate` and this; where it does, the estimate is compared with it.

@@ -75,7 +75,9 @@ def test_the_ramp_before_a_sawtooth_is_found(queue: tuple[np.ndarray[Any, Any], 
     # What is before the first drop has the same phases when nothing else is read.
     alone = fanin.analyze(BEFORE, behind=BEHIND, stop=f"{int(first + full)}ns", **HTB)
     short = alone.document["ports"][0]["bursts"][0]["phases"]
-    assert [round(p["slope_bps"] / 1e6, -1) for p in short[:3]] == [round(p["slope_bps"] / 1e6, -1) for p in burst["phases"][:3]]
+    for one, other in zip(short[:3], burst["phases"][:3], strict=True):
+        assert one["low_bps"] < other["slope_bps"] < one["high_bps"]
+        assert abs(one["end_ps"] - other["end_ps"]) < 5e8
     law = burst["law"]
     assert law["law"] == 1 and law["holds"] is True, law
 
@@ -97,5 +99,5 @@ def test_dates_stand_for_times(queue: tuple[np.ndarray[Any, Any], ...]) -> None:
     assert unzoned.document["ports"] == by_time.document["ports"]
     with pytest.raises(fanin.TraceError, match="stop: '2026-13-01T00:00:00Z' is no date of the calendar"):
         fanin.analyze(BEFORE, stop="2026-13-01T00:00:00Z", **HTB)
-    with pytest.raises(fanin.TraceError, match="start: 'noon' .*accepted: a time such as 1.5ms, or a date such as"):
+    with pytest.raises(fanin.TraceError, match=r"start: 'noon' .*accepted: a time such as 1\.5ms, or a date such as"):
         fanin.analyze(BEFORE, start="noon", **HTB)

@@ -14,7 +14,7 @@ const LEAVES: usize = 10;
 const MOST: f64 = 0.95;
 
 /// How fast the queue of random arrivals (Poisson, equal frames: M/D/1) becomes rare with its length, per frame: the root of
-/// ρ·(e^θ − 1) = θ. Source: Cramér–Lundberg, from memory.
+/// ρ·(e^θ − 1) = θ, the exponent of Cramér and Lundberg; the formula is from memory.
 fn decay(load: f64) -> f64 {
     let over = |theta: f64| load * libm::expm1(theta) > theta;
     let (mut low, mut high) = (1e-6, 50.0);
@@ -63,7 +63,10 @@ impl PortAnalyzer {
         }
         let share = libm::ceil(f64::midpoint(load, 1.0) * 100.0) / 100.0;
         let frames = 8.0 * load * rare / ((1.0 - load) * (1.0 - load));
-        let window = Span::from_ps((libm::ceil(frames.max(room) * wire * BPS / speed / 1e6) * 1e6) as u64);
+        // In two digits, rounded up.
+        let us = libm::ceil(frames.max(room) * wire * BPS / speed / 1e6);
+        let step = libm::exp10(libm::floor(libm::log10(us)) - 1.0).max(1.0);
+        let window = Span::from_us((libm::ceil(us / step) * step) as u64);
         Some(format!(
             "{} have no more in their busiest window than random arrivals bring at this load ({} of {} on average): \
              --window {window} --share {share} leaves what stands out",

@@ -3750,7 +3750,7 @@ class GoBackN(Table):
     kind: ClassVar[Literal["go_back_n"]] = "go_back_n"
 
     ack_timeout: int | None = None
-    """Local ACK timeout: 4.096 us · 2^n without an acknowledgment. Source: IBTA §9.7.6.1.3; 14 (67 ms) is what Linux' perftest
+    """Local ACK timeout: 4.096 us · 2^n without an acknowledgment. Source: IBTA §9.7.6.1.3; 67 ms is what Linux' perftest
     sets.
 
     Default: 14. Accepted: from 1 to 31.

@@ -97,7 +97,7 @@ impl RoceHeader {
     pub const PSN_MASK: u32 = 0xff_ffff;
 
     /// Bytes of all headers with UDP's, the padding and the ICRC.
-    #[inline]
+    #[inline(never)]
     pub fn bytes(&self) -> u16 {
         let own = match self.op {
             RoceOp::Acknowledge => {

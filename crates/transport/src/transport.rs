@@ -59,6 +59,14 @@ pub struct Place {
     pub processing: Span,
 }
 
+impl Place {
+    /// A path over one switch between two hosts on Ethernet.
+    pub fn new(ip: IpVersion, rate: BitRate, base_rtt: Span) -> Self {
+        let framing = Framing { ip, ..Framing::ETHERNET };
+        Place { framing, rates: [rate; 2], base_rtt, hops: 1, processing: Span::ZERO }
+    }
+}
+
 /// A data packet that a host's queue did not accept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused {

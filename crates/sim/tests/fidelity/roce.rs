@@ -269,7 +269,7 @@ fn tcp_and_roce_share_a_fabric() {
 /// What followed queue pairs send is named, and places in the stream are those of bytes.
 #[test]
 fn followed_queue_pairs_name_their_packets() {
-    let text = star(5, &format!("hosts = [\"*\"]\n[transport]\nkind = \"roce\"\ncongestion_control = \"dcqcn\"\nrecovery = {{ kind = \"go_back_n\", ack_timeout = 6 }}\n[switch]\nmarking = {{ kind = \"threshold\", k = \"20KB\" }}\nbuffer = {{ kind = \"static\", per_port = \"60KB\" }}\n[[traffic]]\nkind = \"incast\"\nreceiver = \"h4\"\nsize = \"200KB\"\n"));
+    let text = star(5, "hosts = [\"*\"]\n[transport]\nkind = \"roce\"\ncongestion_control = \"dcqcn\"\nrecovery = { kind = \"go_back_n\", ack_timeout = 6 }\n[switch]\nmarking = { kind = \"threshold\", k = \"20KB\" }\nbuffer = { kind = \"static\", per_port = \"60KB\" }\n[[traffic]]\nkind = \"incast\"\nreceiver = \"h4\"\nsize = \"200KB\"\n");
     let ran = run(&text);
     let kinds: std::collections::BTreeSet<String> = ran.kept.segments.iter().map(|s| s.kind.to_string()).collect();
     assert_eq!(kinds.into_iter().collect::<Vec<_>>(), ["ack", "cnp", "data", "nack"]);

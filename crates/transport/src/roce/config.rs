@@ -9,7 +9,7 @@ use fanin_units::{Bytes, Span};
 params! {
     /// Packets that come too early are dropped, and the sender starts again with the one that is missing. Source: IBTA §9.7.5.1, §9.9.2.
     pub struct GoBackN {
-        /// Local ACK timeout: 4.096 us · 2^n without an acknowledgment. Source: IBTA §9.7.6.1.3; 14 (67 ms) is what Linux' perftest
+        /// Local ACK timeout: 4.096 us · 2^n without an acknowledgment. Source: IBTA §9.7.6.1.3; 67 ms is what Linux' perftest
         /// sets.
         pub ack_timeout: u32 = 14, in 1_u32..=31;
     }

@@ -26,9 +26,12 @@ use receiver::Receiver;
 use sender::{Heard, Outcome, Sender};
 use telemetry::InBand;
 
-/// One end of a queue pair.
+/// One end of a queue pair. In a box, so that TCP's ends are no larger for it.
 #[derive(Debug)]
-pub struct RoceEndpoint {
+pub struct RoceEndpoint(Box<QueuePair>);
+
+#[derive(Debug)]
+struct QueuePair {
     sender: Sender,
     receiver: Receiver,
     /// First sequence numbers of what it sends and of what it receives.
@@ -58,7 +61,7 @@ impl RoceEndpoint {
             wire: place.framing.on_wire(place.framing.frame(full)),
         };
         let sender = Sender::new(cfg, path, place.framing, origins[0]);
-        RoceEndpoint {
+        RoceEndpoint(Box::new(QueuePair {
             sender,
             receiver: Receiver::new(cfg, origins[1]),
             origins,
@@ -70,15 +73,16 @@ impl RoceEndpoint {
             failed: false,
             stats: Stats::default(),
             signals: SignalLog::default(),
-        }
+        }))
     }
 
     fn fail(&mut self) {
-        self.failed = true;
-        self.pending.add(Pending::ABORTED);
+        self.0.failed = true;
+        self.0.pending.add(Pending::ABORTED);
     }
 }
 
+/// Never inlined: TCP's path through the hosts, which nearly all runs take, stays as short as it was.
 impl Transport for RoceEndpoint {
     type Params = Roce;
 
@@ -87,125 +91,132 @@ impl Transport for RoceEndpoint {
         [RoceEndpoint::new(cfg, place, 0, [a, b]), RoceEndpoint::new(cfg, place, 1, [b, a])]
     }
 
+    #[inline(never)]
     fn write(&mut self, _cfg: &Roce, now: Time, bytes: u64) {
-        self.sender.write(now, bytes);
+        self.0.sender.write(now, bytes);
     }
 
     /// Nothing on the wire closes a queue pair.
     fn close(&mut self, _cfg: &Roce, _now: Time) {}
 
     fn arrived_at(&mut self, at: Time) {
-        self.arrived = Some(at);
+        self.0.arrived = Some(at);
     }
 
     fn on_telemetry(&mut self, stack: &Stack) {
-        if let Some(in_band) = &mut self.in_band {
+        if let Some(in_band) = &mut self.0.in_band {
             in_band.arrived(stack);
         }
     }
 
     fn telemetry(&mut self) -> Option<Stack> {
-        self.in_band.as_mut()?.of_sent()
+        self.0.in_band.as_mut()?.of_sent()
     }
 
+    #[inline(never)]
     fn on_packet(&mut self, cfg: &Roce, now: Time, envelope: &Envelope, header: &Header) {
-        let waited = self.processing + self.arrived.take().map_or(Span::ZERO, |at| now.since(at));
+        let waited = self.0.processing + self.0.arrived.take().map_or(Span::ZERO, |at| now.since(at));
         let Header::Roce(roce) = header else { return };
-        let heard = self.in_band.as_mut().map(|in_band| in_band.on_packet(now, roce.op));
+        let heard = self.0.in_band.as_mut().map(|in_band| in_band.on_packet(now, roce.op));
         if envelope.trimmed {
-            self.signals.counts().trimming.ignored += 1;
+            self.0.signals.counts().trimming.ignored += 1;
             return;
         }
         match roce.op {
             RoceOp::Acknowledge => {
                 let (telemetry, path) = heard.unwrap_or((&[], 0));
-                match self.sender.on_ack(cfg, now, roce, &Heard { at_end: waited, telemetry, path }, &mut self.stats) {
+                match self.0.sender.on_ack(cfg, now, roce, &Heard { at_end: waited, telemetry, path }, &mut self.0.stats) {
                     Outcome::Nothing => {}
-                    Outcome::Acknowledged => self.pending.add(Pending::ACKED),
+                    Outcome::Acknowledged => self.0.pending.add(Pending::ACKED),
                     Outcome::Failed => self.fail(),
                 }
             }
-            RoceOp::Notification => self.sender.on_cnp(now, &mut self.stats),
+            RoceOp::Notification => self.0.sender.on_cnp(now, &mut self.0.stats),
             _ => {
-                let bytes = self.receiver.on_data(cfg, now, waited, (envelope, roce), &mut self.stats);
-                self.place += bytes;
+                let bytes = self.0.receiver.on_data(cfg, now, waited, (envelope, roce), &mut self.0.stats);
+                self.0.place += bytes;
                 if bytes > 0 {
-                    self.pending.add(Pending::DELIVERED);
+                    self.0.pending.add(Pending::DELIVERED);
                 }
             }
         }
     }
 
+    #[inline(never)]
     fn on_timer(&mut self, cfg: &Roce, now: Time) {
-        self.receiver.on_timer(now);
-        if !self.sender.on_timer(cfg, now, &mut self.stats) {
+        self.0.receiver.on_timer(now);
+        if !self.0.sender.on_timer(cfg, now, &mut self.0.stats) {
             self.fail();
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn next_timeout(&self) -> Time {
-        if self.failed {
+        if self.0.failed {
             return Time::MAX;
         }
-        self.sender.next_timeout().min(self.receiver.next_timeout())
+        self.0.sender.next_timeout().min(self.0.receiver.next_timeout())
     }
 
-    #[inline]
+    #[inline(never)]
     fn due(&self, _cfg: &Roce, now: Time, kinds: Kinds) -> bool {
-        !self.failed
-            && ((kinds.has(Kinds::CONTROL) && self.receiver.due(now)) || (kinds.has(Kinds::DATA) && self.sender.due(now)))
+        !self.0.failed
+            && ((kinds.has(Kinds::CONTROL) && self.0.receiver.due(now)) || (kinds.has(Kinds::DATA) && self.0.sender.due(now)))
     }
 
+    #[inline(never)]
     fn poll(&mut self, cfg: &Roce, now: Time, kinds: Kinds, envelope: &mut Envelope, header: &mut Header) -> bool {
-        if self.failed {
+        if self.0.failed {
             return false;
         }
-        let made = (kinds.has(Kinds::CONTROL) && self.receiver.poll(cfg, now, &mut self.stats, envelope, header))
-            || (kinds.has(Kinds::DATA) && self.sender.poll(cfg, now, &mut self.stats, envelope, header));
-        if let (Some(in_band), Header::Roce(roce), true) = (&mut self.in_band, &*header, made) {
+        let made = (kinds.has(Kinds::CONTROL) && self.0.receiver.poll(cfg, now, &mut self.0.stats, envelope, header))
+            || (kinds.has(Kinds::DATA) && self.0.sender.poll(cfg, now, &mut self.0.stats, envelope, header));
+        if let (Some(in_band), Header::Roce(roce), true) = (&mut self.0.in_band, &*header, made) {
             in_band.sent(roce.op);
         }
         made
     }
 
+    #[inline(never)]
     fn burst(&self, cfg: &Roce, _now: Time) -> u64 {
-        self.sender.burst(cfg)
+        self.0.sender.burst(cfg)
     }
 
+    #[inline(never)]
     fn poll_event(&mut self) -> Option<Event> {
-        if self.pending.0 == 0 {
+        if self.0.pending.0 == 0 {
             return None;
         }
-        Some(match self.pending.take() {
-            Pending::DELIVERED => Event::Delivered { total: self.stats.delivered },
-            Pending::ACKED => Event::Acked { total: self.stats.acked },
+        Some(match self.0.pending.take() {
+            Pending::DELIVERED => Event::Delivered { total: self.0.stats.delivered },
+            Pending::ACKED => Event::Acked { total: self.0.stats.acked },
             _ => Event::Aborted(AbortReason::RetriesExhausted),
         })
     }
 
+    #[inline(never)]
     fn is_over(&self, _cfg: &Roce) -> bool {
-        self.sender.is_done()
+        self.0.sender.is_done()
     }
 
     fn stats(&self) -> &Stats {
-        &self.stats
+        &self.0.stats
     }
 
     fn signals(&self) -> SignalCounts {
-        self.signals.so_far()
+        self.0.signals.so_far()
     }
 
     fn signal_log(&mut self) -> &mut SignalLog {
-        &mut self.signals
+        &mut self.0.signals
     }
 
     fn next_place(&self) -> Option<u32> {
-        Some(self.place as u32)
+        Some(self.0.place as u32)
     }
 
     fn snapshot(&self) -> Option<SenderState> {
-        let look = self.sender.look();
+        let look = self.0.sender.look();
         let phase = match (look.repairs, look.late) {
             (_, true) => Phase::Loss,
             (true, false) => Phase::Recovery,
@@ -213,7 +224,7 @@ impl Transport for RoceEndpoint {
         };
         Some(SenderState {
             established: true,
-            origins: self.origins,
+            origins: self.0.origins,
             acked: look.acked + 1,
             next: look.next + 1,
             cwnd: look.window,
@@ -233,7 +244,7 @@ impl Transport for RoceEndpoint {
     }
 
     fn describe(&self) -> String {
-        let look = self.sender.look();
+        let look = self.0.sender.look();
         format!("{} B in flight, {} B unsent, at {}", look.flight, look.unsent, look.rate)
     }
 }

@@ -10,13 +10,7 @@ use fanin_units::{BitRate, Span, Time};
 
 /// A path of 100 Gb/s and 10 us.
 pub fn place() -> Place {
-    Place {
-        framing: fanin_packet::Framing::ETHERNET,
-        rates: [BitRate::from_gbps(100); 2],
-        base_rtt: Span::from_us(10),
-        hops: 1,
-        processing: Span::ZERO,
-    }
+    Place::new(fanin_packet::IpVersion::V4, BitRate::from_gbps(100), Span::from_us(10))
 }
 
 /// What becomes of a packet: (delay, drop, trim, duplicate delay, mark), and when its sender is notified that it was dropped, be

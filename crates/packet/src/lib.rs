@@ -216,12 +216,13 @@ impl Header {
         }
     }
 
-    /// The class that it travels in, where its flow's is not meant.
+    /// What the envelope says of it: its kind, [`Header::bytes`], and the class that it travels in, where `class` is its flow's.
     #[inline(always)]
-    pub fn class(&self) -> Option<u8> {
+    pub fn outline(&self, class: u8) -> (Kind, u16, u8) {
         match self {
-            Header::Roce(roce) => roce.class,
-            _ => None,
+            Header::Tcp(tcp) => (Kind::Reliable, tcp.bytes(), class),
+            Header::Roce(roce) => (Kind::Reliable, roce.bytes(), roce.class.unwrap_or(class)),
+            other => (other.kind(), other.bytes(), class),
         }
     }
 

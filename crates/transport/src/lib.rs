@@ -29,7 +29,7 @@ pub use config::{
     SackCompression, SlowStart, SpuriousRto, Tcp, Uncompressed, Unpaced, WindowGrowth, WindowRules,
 };
 pub use endpoint::{Connection, Phase, Role, TcpEndpoint, TcpState};
-pub use registry::{Endpoint, TransportConfig};
+pub use registry::{Endpoint, Other, Parameters, TransportConfig};
 pub use report::{AbortReason, Event, RackCounts, Stats};
 pub use roce::{Roce, RoceEndpoint};
 pub use signals::{NotificationCounts, SignalCounts, SignalLog, TrimmingCounts};

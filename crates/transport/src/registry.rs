@@ -75,9 +75,45 @@ macro_rules! transports {
             }
         }
 
+        /// The parameters of a transport as its endpoints use them: each finds its own without asking whose they are, which it would
+        /// do ten times for a packet. Those of the other transports are there, too, with their defaults.
+        #[derive(Clone, Debug)]
+        #[allow(non_snake_case)] // as the variants
+        pub struct Parameters {
+            config: TransportConfig,
+            $( $variant: Box<$params>, )*
+        }
+
+        impl From<TransportConfig> for Parameters {
+            fn from(config: TransportConfig) -> Self {
+                let mut all = Parameters { config: config.clone(), $( $variant: Box::default(), )* };
+                match config {
+                    $( TransportConfig::$variant(params) => *all.$variant = params, )*
+                }
+                all
+            }
+        }
+
+        ends! { $( $(#[doc = $doc])* $variant($endpoint), )* }
+    };
+}
+
+/// Endpoints: the first transport is the common one, and whose end it is takes one comparison there.
+macro_rules! ends {
+    (
+        $(#[doc = $doc0:expr])* $first:ident($endpoint0:ty),
+        $( $(#[doc = $doc:expr])* $variant:ident($endpoint:ty), )*
+    ) => {
         /// One end of a flow of any transport, or of datagrams. Its methods are those of [`Transport`].
         #[allow(clippy::large_enum_variant)] // the large one is the common one
         pub enum Endpoint {
+            $(#[doc = $doc0])* $first($endpoint0),
+            /// Another.
+            Other(Other),
+        }
+
+        /// One end of a flow that is not of the common transport.
+        pub enum Other {
             $( $(#[doc = $doc])* $variant($endpoint), )*
             /// Datagrams.
             Udp(UdpEndpoint),
@@ -86,27 +122,38 @@ macro_rules! transports {
         /// Runs the method of the transport that an endpoint has, or else that of datagrams.
         macro_rules! dispatch {
             ($end:expr, $cfg:expr, |$e:ident, $c:ident| $body:expr, |$udp:ident| $datagrams:expr) => {
-                #[allow(unreachable_patterns)]
-                match ($end, $cfg) {
-                    $( (Endpoint::$variant($e), TransportConfig::$variant($c)) => $body, )*
-                    (Endpoint::Udp($udp), _) => $datagrams,
-                    _ => another_transport(),
+                match $end {
+                    Endpoint::$first($e) => {
+                        let $c = &*$cfg.$first;
+                        debug_assert!(matches!($cfg.config, TransportConfig::$first(_)), "parameters of another transport");
+                        $body
+                    }
+                    $( Endpoint::Other(Other::$variant($e)) => {
+                        let $c = &*$cfg.$variant;
+                        debug_assert!(matches!($cfg.config, TransportConfig::$variant(_)), "parameters of another transport");
+                        $body
+                    } )*
+                    Endpoint::Other(Other::Udp($udp)) => $datagrams,
                 }
             };
             ($end:expr, |$e:ident| $body:expr, |$udp:ident| $datagrams:expr) => {
                 match $end {
-                    $( Endpoint::$variant($e) => $body, )*
-                    Endpoint::Udp($udp) => $datagrams,
+                    Endpoint::$first($e) => $body,
+                    $( Endpoint::Other(Other::$variant($e)) => $body, )*
+                    Endpoint::Other(Other::Udp($udp)) => $datagrams,
                 }
             };
         }
 
         impl Endpoint {
             /// Both ends of a flow, initiator first.
-            pub fn pair(cfg: &TransportConfig, place: &Place, now: Time, draws: &mut Stream) -> [Endpoint; 2] {
-                match cfg { $(
-                    TransportConfig::$variant(p) => <$endpoint>::pair(p, place, now, draws).map(Endpoint::$variant),
-                )* }
+            pub fn pair(cfg: &Parameters, place: &Place, now: Time, draws: &mut Stream) -> [Endpoint; 2] {
+                match &cfg.config {
+                    TransportConfig::$first(p) => <$endpoint0>::pair(p, place, now, draws).map(Endpoint::$first),
+                    $( TransportConfig::$variant(p) => {
+                        <$endpoint>::pair(p, place, now, draws).map(|end| Endpoint::Other(Other::$variant(end)))
+                    } )*
+                }
             }
         }
     };
@@ -125,22 +172,31 @@ impl Default for TransportConfig {
     }
 }
 
-#[cold]
-fn another_transport() -> ! {
-    panic!("an endpoint and the parameters of another transport")
+impl From<UdpEndpoint> for Endpoint {
+    fn from(end: UdpEndpoint) -> Self {
+        Endpoint::Other(Other::Udp(end))
+    }
 }
 
-/// Those that take parameters panic when these are another transport's.
+/// What they are as a scenario has them.
+impl std::ops::Deref for Parameters {
+    type Target = TransportConfig;
+    fn deref(&self) -> &TransportConfig {
+        &self.config
+    }
+}
+
+/// Those that take parameters want those that the endpoint was made with.
 impl Endpoint {
     /// See [`Transport::write`]. Datagrams leave by their schedule.
     #[inline(always)]
-    pub fn write(&mut self, cfg: &TransportConfig, now: Time, bytes: u64) {
+    pub fn write(&mut self, cfg: &Parameters, now: Time, bytes: u64) {
         dispatch!(self, cfg, |e, c| e.write(c, now, bytes), |_udp| ())
     }
 
     /// See [`Transport::close`].
     #[inline(always)]
-    pub fn close(&mut self, cfg: &TransportConfig, now: Time) {
+    pub fn close(&mut self, cfg: &Parameters, now: Time) {
         dispatch!(self, cfg, |e, c| e.close(c, now), |_udp| ())
     }
 
@@ -151,13 +207,13 @@ impl Endpoint {
 
     /// See [`Transport::on_packet`].
     #[inline(always)]
-    pub fn on_packet(&mut self, cfg: &TransportConfig, now: Time, envelope: &Envelope, header: &Header) {
+    pub fn on_packet(&mut self, cfg: &Parameters, now: Time, envelope: &Envelope, header: &Header) {
         dispatch!(self, cfg, |e, c| e.on_packet(c, now, envelope, header), |udp| udp.on_packet(envelope))
     }
 
     /// See [`Transport::on_signal`].
     #[inline(always)]
-    pub fn on_signal(&mut self, cfg: &TransportConfig, now: Time, signal: &Signal) {
+    pub fn on_signal(&mut self, cfg: &Parameters, now: Time, signal: &Signal) {
         dispatch!(self, cfg, |e, c| e.on_signal(c, now, signal), |udp| udp.on_signal())
     }
 
@@ -173,7 +229,7 @@ impl Endpoint {
 
     /// See [`Transport::on_timer`].
     #[inline(always)]
-    pub fn on_timer(&mut self, cfg: &TransportConfig, now: Time) {
+    pub fn on_timer(&mut self, cfg: &Parameters, now: Time) {
         dispatch!(self, cfg, |e, c| e.on_timer(c, now), |udp| udp.on_timer(now))
     }
 
@@ -185,29 +241,29 @@ impl Endpoint {
 
     /// See [`Transport::due`].
     #[inline(always)]
-    pub fn due(&self, cfg: &TransportConfig, now: Time, kinds: Kinds) -> bool {
+    pub fn due(&self, cfg: &Parameters, now: Time, kinds: Kinds) -> bool {
         dispatch!(self, cfg, |e, c| e.due(c, now, kinds), |udp| udp.due(now, kinds))
     }
 
     /// See [`Transport::poll`].
     #[inline(always)]
-    pub fn poll(&mut self, cfg: &TransportConfig, now: Time, kinds: Kinds, envelope: &mut Envelope, header: &mut Header) -> bool {
+    pub fn poll(&mut self, cfg: &Parameters, now: Time, kinds: Kinds, envelope: &mut Envelope, header: &mut Header) -> bool {
         dispatch!(self, cfg, |e, c| e.poll(c, now, kinds, envelope, header), |udp| udp.poll(now, kinds, envelope, header))
     }
 
     /// See [`Transport::burst`].
     #[inline(always)]
-    pub fn burst(&self, cfg: &TransportConfig, now: Time) -> u64 {
+    pub fn burst(&self, cfg: &Parameters, now: Time) -> u64 {
         dispatch!(self, cfg, |e, c| e.burst(c, now), |_udp| 0)
     }
 
     /// See [`Transport::output_limit`].
-    pub fn output_limit(&self, cfg: &TransportConfig, now: Time) -> u64 {
+    pub fn output_limit(&self, cfg: &Parameters, now: Time) -> u64 {
         dispatch!(self, cfg, |e, c| e.output_limit(c, now), |_udp| u64::MAX)
     }
 
     /// See [`Transport::on_refusal`]. Datagrams do not notice.
-    pub fn on_refusal(&mut self, cfg: &TransportConfig, now: Time) -> Option<Refused> {
+    pub fn on_refusal(&mut self, cfg: &Parameters, now: Time) -> Option<Refused> {
         dispatch!(self, cfg, |e, c| e.on_refusal(c, now), |_udp| None)
     }
 
@@ -219,7 +275,7 @@ impl Endpoint {
 
     /// See [`Transport::is_over`].
     #[inline(always)]
-    pub fn is_over(&self, cfg: &TransportConfig) -> bool {
+    pub fn is_over(&self, cfg: &Parameters) -> bool {
         dispatch!(self, cfg, |e, c| e.is_over(c), |udp| udp.is_over())
     }
 
@@ -231,7 +287,7 @@ impl Endpoint {
     /// Datagrams received; zero for other transports.
     pub fn received(&self) -> u64 {
         match self {
-            Endpoint::Udp(udp) => udp.received(),
+            Endpoint::Other(Other::Udp(udp)) => udp.received(),
             _ => 0,
         }
     }

@@ -159,7 +159,7 @@ impl Hosts {
             let nic = self.hosts[spec.src.index()].nic as usize;
             let wire = u64::from(frame) + u64::from(core.links[nic].gap());
             let clock = DatagramClock::new(datagrams, spec, Bytes(wire), self.seed);
-            return [UdpEndpoint::source(Box::new(clock)), UdpEndpoint::sink()].map(Endpoint::Udp);
+            return [UdpEndpoint::source(Box::new(clock)), UdpEndpoint::sink()].map(Endpoint::from);
         }
         let cfg = &self.transports[usize::from(spec.transport)].1;
         let mut draws = Stream::new(self.seed, Purpose::Transport, self.flow_key(spec));
@@ -266,11 +266,18 @@ impl Hosts {
     pub(super) fn acked(&mut self, core: &mut Core, id: EndId, total: u64) {
         let end = &mut self.ends[id];
         if end.sends_data && end.asked && total >= end.mark && end.acked.is_none() {
-            if total >= end.size {
-                end.acked = Some(core.now);
-            }
-            self.progress(core, id, total);
+            self.acknowledged(core, id, total);
         }
+    }
+
+    /// The data is acknowledged that the application at an end wants to hear of.
+    #[inline(never)]
+    fn acknowledged(&mut self, core: &mut Core, id: EndId, total: u64) {
+        let end = &mut self.ends[id];
+        if total >= end.size {
+            end.acked = Some(core.now);
+        }
+        self.progress(core, id, total);
     }
 
     /// Lets an end go that is over and whose peer is; true when it is gone.

@@ -23,7 +23,7 @@ use fanin_packet::{Envelope, Extra, Framing, Header, PacketId, Side};
 use fanin_switch::Mechanisms;
 use fanin_telemetry::Name;
 use fanin_traffic::FlowSpec;
-use fanin_transport::{Event, Kinds, SignalCounts, TransportConfig};
+use fanin_transport::{Event, Kinds, Parameters, SignalCounts};
 use fanin_units::{FlowId, Span, Time};
 use fifo::Standing;
 use header::Headers;
@@ -76,7 +76,7 @@ const RECEIVE: u64 = 3;
 pub struct Hosts {
     pub hosts: Table<Host>,
     pub ends: Ends,
-    pub transports: Table<(Name, TransportConfig)>,
+    pub transports: Table<(Name, Parameters)>,
     /// With room for stamps.
     pub framing: Framing,
     /// From the arrival of a packet until its transport sees it: a part of the delay of links to hosts.
@@ -373,7 +373,7 @@ impl Hosts {
         core.pool.set_number(packet, end.numbered);
         let (envelope, header) = core.pool.parts(packet);
         end.numbered += u32::from(envelope.payload > 0);
-        let bytes = header.bytes();
+        let (kind, bytes, class) = header.outline(end.class);
         *envelope = Envelope {
             flow: end.flow,
             src: fanin_units::HostId(end.host),
@@ -384,10 +384,10 @@ impl Hosts {
             payload: envelope.payload,
             header: bytes as u8,
             ecn: envelope.ecn,
-            class: header.class().unwrap_or(end.class),
+            class,
             ttl: self.ttl,
             to: side(id).other(),
-            kind: header.kind(),
+            kind,
             trimmed: false,
             extra: Extra::NONE,
         };

@@ -110,7 +110,7 @@ pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefet
         Host { nic, ready: VecDeque::new(), armed: false, closed: 0, gate }
     };
     let nics: Vec<Host> = topology.hosts.iter().map(nic).collect();
-    let transports = scenario.transports().iter().map(|(name, config)| (name.as_str().into(), config.clone()));
+    let transports = scenario.transports().iter().map(|(name, config)| (name.as_str().into(), config.clone().into()));
     Ok(World {
         core: Core {
             now: Time::ZERO,

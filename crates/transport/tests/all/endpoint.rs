@@ -6,16 +6,16 @@ use fanin_params::Counters;
 use fanin_transport::*;
 use fanin_units::{Purpose, Span, Stream, Time};
 
-fn open() -> TransportConfig {
-    TransportConfig::Tcp(Tcp { handshake: false, ..Tcp::default() })
+fn open() -> Parameters {
+    TransportConfig::Tcp(Tcp { handshake: false, ..Tcp::default() }).into()
 }
 
-fn pair(cfg: &TransportConfig) -> [Endpoint; 2] {
+fn pair(cfg: &Parameters) -> [Endpoint; 2] {
     Endpoint::pair(cfg, &place(), Time::ZERO, &mut Stream::new(1, Purpose::Transport, 1))
 }
 
 /// Sends what is due at one end to the other, until nothing is due at either; gives the packets.
-fn exchange(cfg: &TransportConfig, ends: &mut [Endpoint; 2], now: Time) -> Vec<Packet> {
+fn exchange(cfg: &Parameters, ends: &mut [Endpoint; 2], now: Time) -> Vec<Packet> {
     let mut sent = Vec::new();
     let mut p = Packet::default();
     for from in [0, 1, 0, 1, 0] {
@@ -30,7 +30,7 @@ fn exchange(cfg: &TransportConfig, ends: &mut [Endpoint; 2], now: Time) -> Vec<P
 
 #[test]
 fn a_flow_in_a_few_lines() {
-    let cfg = TransportConfig::default();
+    let cfg = Parameters::from(TransportConfig::default());
     let mut ends = pair(&cfg);
     let now = Time::ZERO + Span::from_us(5);
     ends[0].write(&cfg, now, 3_000);
@@ -70,7 +70,7 @@ fn a_mask_chooses_what_is_polled() {
 /// TCP's draws: initial sequence numbers, then timestamp offsets, initiator first.
 #[test]
 fn random_numbers_are_the_flows_own() {
-    let cfg = TransportConfig::default();
+    let cfg = Parameters::from(TransportConfig::default());
     let mut draws = Stream::new(1, Purpose::Transport, 1);
     let iss = [draws.next_u32(), draws.next_u32()];
     let [mut a, _] = pair(&cfg);
@@ -91,7 +91,7 @@ fn signals_are_counted_by_what_they_led_to() {
     a.on_packet(&cfg, Time::ZERO, &p.envelope, &p.header);
     let mut counts = a.signals();
     assert_eq!((counts.notifications.ignored, counts.trimming.ignored), (1, 1));
-    let mut udp = Endpoint::Udp(UdpEndpoint::sink());
+    let mut udp = Endpoint::from(UdpEndpoint::sink());
     udp.on_signal(&cfg, Time::ZERO, &Signal::Undefined);
     udp.on_packet(&cfg, Time::ZERO, &p.envelope, &p.header);
     counts.add(&udp.signals());
@@ -102,11 +102,11 @@ fn signals_are_counted_by_what_they_led_to() {
 
 #[test]
 fn datagrams_leave_by_their_schedule_and_are_counted() {
-    let cfg = TransportConfig::default();
+    let cfg = Parameters::from(TransportConfig::default());
     let at = |us| Time::ZERO + Span::from_us(us);
     let departures = vec![(at(1), 100), (at(3), 200), (at(3), 300)];
-    let mut source = Endpoint::Udp(UdpEndpoint::source(Box::new(departures.into_iter())));
-    let mut sink = Endpoint::Udp(UdpEndpoint::sink());
+    let mut source = Endpoint::from(UdpEndpoint::source(Box::new(departures.into_iter())));
+    let mut sink = Endpoint::from(UdpEndpoint::sink());
     assert_eq!((source.next_timeout(), source.due(&cfg, at(0), Kinds::ALL)), (at(1), false));
     source.on_timer(&cfg, at(1));
     assert_eq!((source.next_timeout(), source.due(&cfg, at(1), Kinds::ALL)), (Time::MAX, true));
@@ -124,9 +124,9 @@ fn datagrams_leave_by_their_schedule_and_are_counted() {
     }
     assert!(!source.poll(&cfg, at(9), Kinds::ALL, &mut p.envelope, &mut p.header) && source.is_over(&cfg));
     assert_eq!((sink.poll_event(), sink.poll_event()), (Some(Event::Delivered { total: 600 }), None));
-    let (Endpoint::Udp(source), Endpoint::Udp(sink)) = (source, sink) else { unreachable!() };
+    let (Endpoint::Other(Other::Udp(source)), Endpoint::Other(Other::Udp(sink))) = (source, sink) else { unreachable!() };
     assert_eq!((source.sent(), sink.received()), (3, 3));
-    let stats = |udp: UdpEndpoint| *Endpoint::Udp(udp).stats();
+    let stats = |udp: UdpEndpoint| *Endpoint::from(udp).stats();
     let (tx, rx) = (stats(source), stats(sink));
     assert_eq!((tx.packets_sent, tx.bytes_sent, rx.delivered, rx.marked), (3, 600, 600, 1));
 }
@@ -135,12 +135,12 @@ fn datagrams_leave_by_their_schedule_and_are_counted() {
 #[test]
 fn parameters_answer_for_their_transport() {
     let tcp = Tcp { handshake: true, drop_notification: true, ..Tcp::default() };
-    let cfg = TransportConfig::Tcp(tcp);
+    let cfg = Parameters::from(TransportConfig::Tcp(tcp));
     let shape = Shape { payload: 1428, header: 32, first: 0, opening: Some(40) };
     assert_eq!((cfg.shape(IpVersion::V4), Endpoint::shape(&cfg, IpVersion::V4)), (shape, shape));
     assert_eq!(open().shape(IpVersion::V6), Shape { payload: 1428, header: 32, first: 0, opening: None });
     assert_eq!((cfg.mtu(), cfg.longest_header(IpVersion::V6), cfg.uses_ecn()), (1500, 72, false));
-    assert_eq!(cfg.clone().with_mtu_less(8).shape(IpVersion::V4).payload, 1420);
+    assert_eq!(TransportConfig::clone(&cfg).with_mtu_less(8).shape(IpVersion::V4).payload, 1420);
     assert_eq!((cfg.acts_on(), cfg.key_of(Signals::TRIMMED)), (Signals::LOST, Some("trim_nack")));
     assert_eq!(cfg.first_window(IpVersion::V4), 3 * 1428);
 }

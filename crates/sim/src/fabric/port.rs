@@ -156,7 +156,12 @@ impl Explicit {
             }
         }
         if let Some(heads) = self.heads.as_deref_mut() {
-            heads[class].joined.insert(place, now);
+            let joined = &mut heads[class].joined;
+            if place < last {
+                joined.insert(place, now);
+            } else {
+                joined.push_back(now);
+            }
             heads[class].bytes += u64::from(pool[packet].frame);
         }
     }

@@ -78,6 +78,17 @@ def test_a_full_disk_leaves_no_half_file(tmp_path: Path, folder: Path, command: 
     assert (names(tmp_path), (tmp_path / name).read_text()) == ([name], "old")
 
 
+@pytest.mark.parametrize("name", ["figure.pdf", "figure.svg", "figure.png"])
+def test_a_full_disk_is_what_a_figure_for_a_paper_says(tmp_path: Path, name: str) -> None:
+    save = "import sys; from fanin import figures, paper; import plotly.graph_objects as go\n"
+    save += "paper.save(go.Figure(go.Scatter(y=[1, 2])), sys.argv[1])"
+    call = [sys.executable, "-c", save, str(tmp_path / name)]
+    done = subprocess.run(call, capture_output=True, text=True, preexec_fn=small_files_only, check=False)
+    assert done.stderr.strip().splitlines()[-1].startswith("OSError: "), done.stderr
+    assert name in done.stderr.strip().splitlines()[-1]
+    assert names(tmp_path) == []
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system on which a run can begin and a page has no room, where root may mount one."""

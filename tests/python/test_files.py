@@ -147,6 +147,25 @@ def test_a_small_disk_ends_a_command_with_one_line(
 
 
 @pytest.mark.native
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_that_is_cut_short_is_an_error(tmp_path: Path, unbuffered: str) -> None:
+    """The disk takes a part of the first write, and Python, where it does not buffer, does not ask for the rest."""
+    environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
+    with (tmp_path / "schema.json").open("w") as out:
+        done = subprocess.run(
+            [*CLI, "schema"],
+            stdout=out,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=small_files_only,
+            env=environment,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (1, "error: standard output: File too large\n")
+    assert (tmp_path / "schema.json").stat().st_size == 50
+
+
+@pytest.mark.native
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 @pytest.mark.parametrize(
     "command",

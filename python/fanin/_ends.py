@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 from typing import Any, Final
@@ -26,11 +27,20 @@ def is_of_the_disk(error: BaseException | None) -> bool:
     return any(os.strerror(number) in str(error) for number in _OF_THE_DISK) or is_of_the_disk(error.__cause__)
 
 
+def _buffer_output() -> None:
+    """Have all written that is printed, or an error: with PYTHONUNBUFFERED, Python ignores that a full disk took only a part."""
+    raw = getattr(sys.stdout, "buffer", None)
+    if isinstance(raw, io.RawIOBase):
+        whole = io.BufferedWriter(raw)
+        sys.stdout = io.TextIOWrapper(whole, encoding=sys.stdout.encoding, errors=sys.stdout.errors, line_buffering=True)
+
+
 class App(typer.Typer):
     """An application whose standard output may be a full disk or a closed pipe; exit status 1 then."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run it; what it has written is on its way when this returns."""
+        _buffer_output()
         try:
             try:
                 return super().__call__(*args, **kwargs)

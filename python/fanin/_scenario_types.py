@@ -775,11 +775,7 @@ class ProbabilitySlopeFormDict(TypedDict, total=False):
 
 
 SlopeForm: TypeAlias = (
-    SlopeParams
-    | SlopeParamsDict
-    | ProbabilitySlopeForm
-    | ProbabilitySlopeFormDict
-    | Literal["registers", "probability"]
+    SlopeParams | SlopeParamsDict | ProbabilitySlopeForm | ProbabilitySlopeFormDict | Literal["registers", "probability"]
 )
 """How the slope becomes a mark.
 
@@ -1071,13 +1067,7 @@ class DynamicXoffDict(TypedDict, total=False):
     alpha: float
 
 
-Xoff: TypeAlias = (
-    StaticXoff
-    | StaticXoffDict
-    | DynamicXoff
-    | DynamicXoffDict
-    | Literal["static", "dynamic"]
-)
+Xoff: TypeAlias = StaticXoff | StaticXoffDict | DynamicXoff | DynamicXoffDict | Literal["static", "dynamic"]
 """From what on the neighbour has to pause.
 
 - `static`: A fixed amount.
@@ -1440,13 +1430,7 @@ class LinearDict(TypedDict, total=False):
     kind: Required[Literal["linear"]]
 
 
-Growth: TypeAlias = (
-    Exponential
-    | ExponentialDict
-    | Linear
-    | LinearDict
-    | Literal["exponential", "linear"]
-)
+Growth: TypeAlias = Exponential | ExponentialDict | Linear | LinearDict | Literal["exponential", "linear"]
 """How the probability of a bounce grows with x, the share of the way from `lower` to `upper` that the queue has gone.
 
 - `exponential`: Small for long, then steep.
@@ -2050,13 +2034,7 @@ class FifoNicDict(TypedDict, total=False):
     txqueuelen: int
 
 
-Nic: TypeAlias = (
-    FairNic
-    | FairNicDict
-    | FifoNic
-    | FifoNicDict
-    | Literal["fair", "fifo"]
-)
+Nic: TypeAlias = FairNic | FairNicDict | FifoNic | FifoNicDict | Literal["fair", "fifo"]
 """In which order a host's connections use its NIC.
 
 - `fair`: Round robin over the connections that have something to send, one packet each. Source: Linux sch_fq without
@@ -2123,13 +2101,7 @@ class NapiDict(TypedDict, total=False):
     gro_max: Size
 
 
-Receive: TypeAlias = (
-    AtOnce
-    | AtOnceDict
-    | Napi
-    | NapiDict
-    | Literal["at_once", "napi"]
-)
+Receive: TypeAlias = AtOnce | AtOnceDict | Napi | NapiDict | Literal["at_once", "napi"]
 """How packets come from the NIC to the transport.
 
 - `at_once`: One by one.
@@ -2382,15 +2354,7 @@ class DctcpDict(TypedDict, total=False):
 
 
 CongestionControl: TypeAlias = (
-    NewReno
-    | NewRenoDict
-    | Reno
-    | RenoDict
-    | Cubic
-    | CubicDict
-    | Dctcp
-    | DctcpDict
-    | Literal["newreno", "reno", "cubic", "dctcp"]
+    NewReno | NewRenoDict | Reno | RenoDict | Cubic | CubicDict | Dctcp | DctcpDict | Literal["newreno", "reno", "cubic", "dctcp"]
 )
 """How the sender finds its rate.
 
@@ -2534,11 +2498,7 @@ class CompressedSacksDict(TypedDict, total=False):
 
 
 SackCompression: TypeAlias = (
-    NoneSackCompression
-    | NoneSackCompressionDict
-    | CompressedSacks
-    | CompressedSacksDict
-    | Literal["none", "timer"]
+    NoneSackCompression | NoneSackCompressionDict | CompressedSacks | CompressedSacksDict | Literal["none", "timer"]
 )
 """Whether ACKs of segments out of order are merged.
 
@@ -2631,13 +2591,7 @@ class GrowingWindowDict(TypedDict, total=False):
     growth: WindowGrowth
 
 
-ReceiveWindow: TypeAlias = (
-    FixedWindow
-    | FixedWindowDict
-    | GrowingWindow
-    | GrowingWindowDict
-    | Literal["fixed", "auto"]
-)
+ReceiveWindow: TypeAlias = FixedWindow | FixedWindowDict | GrowingWindow | GrowingWindowDict | Literal["fixed", "auto"]
 """The receive window.
 
 - `fixed`: One size.
@@ -2683,13 +2637,7 @@ class HalfWindowPushDict(TypedDict, total=False):
     writes: Sequence[Size]
 
 
-PushBit: TypeAlias = (
-    LastPushBit
-    | LastPushBitDict
-    | HalfWindowPush
-    | HalfWindowPushDict
-    | Literal["last", "half_window"]
-)
+PushBit: TypeAlias = LastPushBit | LastPushBitDict | HalfWindowPush | HalfWindowPushDict | Literal["last", "half_window"]
 """Which segments carry PSH.
 
 - `last`: The last one of what the application has written.
@@ -2762,13 +2710,7 @@ class PacedDict(TypedDict, total=False):
     gain: float
 
 
-Pacing: TypeAlias = (
-    NonePacing
-    | NonePacingDict
-    | Paced
-    | PacedDict
-    | Literal["none", "fq"]
-)
+Pacing: TypeAlias = NonePacing | NonePacingDict | Paced | PacedDict | Literal["none", "fq"]
 """Whether segments are spread over the RTT.
 
 - `none`: Not paced.
@@ -3798,13 +3740,7 @@ class SelectiveRepeatDict(TypedDict, total=False):
     few: int
 
 
-RoceRecovery: TypeAlias = (
-    GoBackN
-    | GoBackNDict
-    | SelectiveRepeat
-    | SelectiveRepeatDict
-    | Literal["go_back_n", "selective_repeat"]
-)
+RoceRecovery: TypeAlias = GoBackN | GoBackNDict | SelectiveRepeat | SelectiveRepeatDict | Literal["go_back_n", "selective_repeat"]
 """What becomes of packets behind one that is missing.
 
 - `go_back_n`: They are sent again.
@@ -3866,13 +3802,7 @@ class FixedRoceWindowDict(TypedDict, total=False):
 
 
 RoceWindow: TypeAlias = (
-    NoneRoceWindow
-    | NoneRoceWindowDict
-    | BdpWindow
-    | BdpWindowDict
-    | FixedRoceWindow
-    | FixedRoceWindowDict
-    | Literal["none", "bdp"]
+    NoneRoceWindow | NoneRoceWindowDict | BdpWindow | BdpWindowDict | FixedRoceWindow | FixedRoceWindowDict | Literal["none", "bdp"]
 )
 """What a queue pair may have outstanding, whatever its congestion control says.
 
@@ -3972,13 +3902,7 @@ class RoceDict(TypedDict, total=False):
     cnp_class: int
 
 
-TransportConfig: TypeAlias = (
-    Tcp
-    | TcpDict
-    | Roce
-    | RoceDict
-    | Literal["tcp", "roce"]
-)
+TransportConfig: TypeAlias = Tcp | TcpDict | Roce | RoceDict | Literal["tcp", "roce"]
 """The transport of a flow.
 
 - `tcp`: TCP.
@@ -5384,14 +5308,7 @@ class ExchangeDict(TypedDict, total=False):
 
 
 Operation: TypeAlias = (
-    AllReduce
-    | AllReduceDict
-    | AllGather
-    | AllGatherDict
-    | ReduceScatter
-    | ReduceScatterDict
-    | Exchange
-    | ExchangeDict
+    AllReduce | AllReduceDict | AllGather | AllGatherDict | ReduceScatter | ReduceScatterDict | Exchange | ExchangeDict
 )
 """A collective operation.
 
@@ -5827,14 +5744,7 @@ class HtsimMatrixDict(TypedDict, total=False):
     time_unit: Required[TimeUnit]
 
 
-FlowFile: TypeAlias = (
-    CsvFlows
-    | CsvFlowsDict
-    | HpccFlows
-    | HpccFlowsDict
-    | HtsimMatrix
-    | HtsimMatrixDict
-)
+FlowFile: TypeAlias = CsvFlows | CsvFlowsDict | HpccFlows | HpccFlowsDict | HtsimMatrix | HtsimMatrixDict
 """A file of flows.
 
 - `csv`: Comma-separated values with a heading.
@@ -6018,15 +5928,7 @@ class KeepAroundDict(TypedDict, total=False):
     records: int
 
 
-Keep: TypeAlias = (
-    AllKeep
-    | AllKeepDict
-    | KeepLast
-    | KeepLastDict
-    | KeepAround
-    | KeepAroundDict
-    | Literal["all", "last"]
-)
+Keep: TypeAlias = AllKeep | AllKeepDict | KeepLast | KeepLastDict | KeepAround | KeepAroundDict | Literal["all", "last"]
 """Which records of watched ports are kept.
 
 - `all`: Each.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import re
 from collections.abc import Mapping
@@ -163,6 +164,9 @@ def save(figure: PlotlyFigure, path: str | os.PathLike[str], *, width: str = "co
     stamp = {".pdf": "CreationDate", ".svg": "Date"}.get(target.suffix.lower())
     with mpl.rc_context(_STYLE):
         drawn = to_matplotlib(figure, width=width)
-        with _files.replacing(target) as part:
-            drawn.savefig(part, dpi=300, metadata={stamp: None} if stamp else None, format=target.suffix[1:] or "png")
+        # In memory first: on a full disk Matplotlib's writers of PDF end in an error of their own, which hides the disk's.
+        page = io.BytesIO()
+        drawn.savefig(page, dpi=300, metadata={stamp: None} if stamp else None, format=target.suffix[1:] or "png")
+    with _files.replacing(target) as part:
+        part.write_bytes(page.getvalue())
     return target

@@ -78,6 +78,17 @@ def test_a_full_disk_leaves_no_half_file(tmp_path: Path, folder: Path, command: 
     assert (names(tmp_path), (tmp_path / name).read_text()) == ([name], "old")
 
 
+@pytest.mark.parametrize("name", ["figure.pdf", "figure.svg", "figure.png"])
+def test_a_full_disk_is_what_a_figure_for_a_paper_says(tmp_path: Path, name: str) -> None:
+    save = "import sys; from fanin import figures, paper; import plotly.graph_objects as go\n"
+    save += "paper.save(go.Figure(go.Scatter(y=[1, 2])), sys.argv[1])"
+    call = [sys.executable, "-c", save, str(tmp_path / name)]
+    done = subprocess.run(call, capture_output=True, text=True, preexec_fn=small_files_only, check=False)
+    assert done.stderr.strip().splitlines()[-1].startswith("OSError: "), done.stderr
+    assert name in done.stderr.strip().splitlines()[-1]
+    assert names(tmp_path) == []
+
+
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system on which a run can begin and a page has no room, where root may mount one."""
@@ -133,6 +144,25 @@ def test_a_small_disk_ends_a_command_with_one_line(
         assert fanin.load(small_disk / "out").complete, "the page did not fit, the result did"
     elif left:
         assert fanin.load(small_disk / "out").status == "partial"
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_output_that_is_cut_short_is_an_error(tmp_path: Path, unbuffered: str) -> None:
+    """The disk takes a part of the first write, and Python, where it does not buffer, does not ask for the rest."""
+    environment = os.environ | {"PYTHONUNBUFFERED": unbuffered}
+    with (tmp_path / "schema.json").open("w") as out:
+        done = subprocess.run(
+            [*CLI, "schema"],
+            stdout=out,
+            stderr=subprocess.PIPE,
+            text=True,
+            preexec_fn=small_files_only,
+            env=environment,
+            check=False,
+        )
+    assert (done.returncode, done.stderr) == (1, "error: standard output: File too large\n")
+    assert (tmp_path / "schema.json").stat().st_size == 50
 
 
 @pytest.mark.native

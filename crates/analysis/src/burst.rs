@@ -2,7 +2,7 @@
 
 use crate::before::Before;
 use crate::flows::{Flows, Shares};
-use crate::growth::Growth;
+use crate::growth::{Growth, Limits};
 use crate::past::{past, Past, BACKGROUND_RTTS};
 use crate::phases::{self, Stretch};
 use crate::port::{Candidate, End, HEADERS};
@@ -165,7 +165,7 @@ fn detail(
     }
     burst.phases = stretches.iter().map(phase).collect();
     let Some(drain) = drain.filter(|_| !candidate.unnamed || count > 0) else {
-        evidence.growth = Growth::of(&burst.phases, None, false, false);
+        evidence.growth = Growth::of(&burst.phases, None, false, None);
         return evidence;
     };
     let mut clock_of = |slot: u32| {
@@ -176,9 +176,10 @@ fn detail(
     let first;
     (burst.rounds, first) = rounds(&data, (burst.end_ps, series.complete_head()), drain, &mut clock_of);
     let clocked = clocked(context, candidate, &past, flows);
+    let limits = past.background.is_empty().then(|| Limits { r_bps: BPS / drain, rtt: past.rtt.unwrap_or(0) });
     let growth = |phases: &[Phase]| {
         let in_slow_start = phases.iter().take_while(|p| signal.is_none_or(|signal| p.start_ps < signal)).count();
-        Growth::of(&phases[..in_slow_start], first.over(), clocked, past.background.is_empty())
+        Growth::of(&phases[..in_slow_start], first.over(), clocked, limits)
     };
     evidence.growth = growth(&burst.phases);
     // One slope from the first windows on: the later part of it may be judged.

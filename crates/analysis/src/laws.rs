@@ -3,7 +3,7 @@
 //! Source: S-ECN §III-C. Rates here are of frame bytes: R' = R·frame/(frame + overhead), with the burst's mean frame.
 
 use crate::burst::Evidence;
-use crate::growth::{together, Growth};
+use crate::growth::{together, Growth, Limits, BATCH};
 use crate::say::{count, rate, size, span};
 use crate::verdict;
 use crate::{Background, Burst, Law, Phase};
@@ -16,8 +16,6 @@ pub const EQUAL: f64 = 0.05;
 pub const BACK_TO_BACK: f64 = 0.8;
 /// Frames that may stand in the queue before a burst without being called a standing queue.
 pub const STANDING: f64 = 4.0;
-/// Growth shorter than this part of a round trip is one batch of packets: laws speak of round trips.
-const BATCH: f64 = 0.25;
 
 /// The speed of the port as the laws need it.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +52,7 @@ pub fn judge(burst: &mut Burst, e: &Evidence, speed: Option<Speed>, drops: bool)
     };
     let r = speed.of_frames(e.frame);
     let mut sentences = vec![verdict::grew(burst, e, (growth, &p), Some((r, speed.estimated)))];
+    sentences.extend(verdict::early(burst, growth, r));
     match applicable(burst, e, growth, (&p, r)).and_then(|()| law(burst, e, growth, (&p, r, speed.wire))) {
         Ok(mut law) => {
             sentences.extend(verdict::of(&law, e, r));
@@ -99,7 +98,7 @@ fn applicable(burst: &Burst, e: &Evidence, growth: &Growth, (p, r): (&Phase, f64
             "No law applies: there is no fan-in, as {new}; the laws speak of several flows that start together.{guess}"
         ));
     }
-    let round = e.rtt.unwrap_or(0) as f64 + p.start_bytes.max(0.0) / r * BPS;
+    let round = Limits { r_bps: r, rtt: e.rtt.unwrap_or(0) }.round(p);
     let end = burst.phases[growth.slower.end.max(growth.judged.end) - 1].end_ps;
     if ((end - p.start_ps) as f64) < BATCH * round {
         return Err(format!(

@@ -77,6 +77,26 @@ pub fn grew(burst: &Burst, e: &Evidence, (growth, p): (&Growth, &Phase), speed: 
     }
 }
 
+/// What rose before it and is not judged. `r`: the port's speed in frame bytes.
+pub fn early(burst: &Burst, growth: &Growth, r: f64) -> Option<String> {
+    let rising: Vec<usize> = growth.early.clone().filter(|k| burst.phases[*k].low_bps > 0.0).collect();
+    let (first, last) = (*rising.first()?, *rising.last()?);
+    let steepest = rising.iter().map(|k| burst.phases[*k].slope_bps).fold(0.0, f64::max);
+    let after = |at: u64| span(at.saturating_sub(burst.start_ps));
+    let phases = if first == last { format!("phase {}", first + 1) } else { format!("phases {} to {}", first + 1, last + 1) };
+    let why = if steepest > r {
+        "more than acknowledgements release: the windows of flows that started then, or a batch"
+    } else {
+        "for a small part of a round trip: a batch"
+    };
+    Some(format!(
+        "What it grew before ({phases}, from {} to {} after the start, by up to {}) is not judged: that is {why}.",
+        after(burst.phases[first].start_ps),
+        after(burst.phases[last].end_ps),
+        rate(steepest)
+    ))
+}
+
 /// The law and why, whether it held, and why no other applies.
 pub fn of(law: &Law, e: &Evidence, r: f64) -> Vec<String> {
     let new = format!("{} new flows", e.fan_in);
@@ -172,9 +192,18 @@ fn growth_ends(burst: &Burst, e: &Evidence, growth: &Growth, drops: bool) -> Opt
         .phases
         .get(growth.slower.end)
         .filter(|p| p.slope_bps.abs() < FLAT * slope && p.end_ps - p.start_ps > enough && unsignalled(p));
+    // A queue that grows again has been waiting for acknowledgements, or for flows that started later.
+    let again = burst.phases.iter().skip(growth.slower.end).find(|p| p.low_bps > FLAT * slope && unsignalled(p));
     let slopes: Vec<String> = burst.phases[growth.slower.clone()].iter().take(3).map(|p| rate(p.slope_bps)).collect();
     let slower = format!("it grew by {} only", slopes.join(", then "));
-    match (stays, growth.slower.is_empty()) {
+    match (stays.filter(|_| again.is_none()), growth.slower.is_empty()) {
+        (_, true) if stays.is_some() && again.is_some() => again.map(|p| {
+            format!(
+                "The growth paused {at} after the start; from {} on the queue grew again, by {}.",
+                span(p.start_ps - burst.start_ps),
+                rate(p.slope_bps)
+            )
+        }),
         (Some(p), still) => Some(format!(
             "From {at} after the start on {}the queue stayed at {}, though no drop or mark is recorded: {}the senders' windows are full \
              (receive window, send buffer), or their applications send no faster.",

@@ -476,3 +476,30 @@ fn senders_that_were_on_their_way_are_judged_from_the_start_of_the_burst() {
     let law = second.law.as_ref().unwrap_or_else(|| panic!("{:?}", second.words));
     assert_eq!((law.law, law.phase, law.holds), (1, 0, Some(true)), "{} {:?} {:?}", law.words, second.phases, second.rounds);
 }
+
+/// A batch of packets, as a delay line or a paused host lets go at once, at the beginning of a burst that acknowledgements clock.
+#[test]
+fn a_batch_before_the_growth_is_not_judged_and_no_window_is_called_full() {
+    let lookup: FlowLookup = Arc::new(|_| FlowInfo { base_rtt: Some(Span::from_us(700)), ..FlowInfo::default() });
+    let idle = Settings { idle_before: true, ..settings() };
+    let far = |batch: u64, at: u64| {
+        let flows = (0..batch).map(|k| (at + k * 1_000_000, (k % 18) as u32, FRAME, 0));
+        let before = past().into_iter().chain(flows).collect();
+        Senders { rtt: 700_000_000, before, stop: 20_000_000_000, limit: u64::MAX, ..Senders::new() }.run()
+    };
+    let start = report(&idle, &far(0, 0), &lookup).bursts[1].start_ps;
+    let found = report(&idle, &far(150, start), &lookup);
+    let second = &found.bursts[1];
+    let law = second.law.as_ref().unwrap_or_else(|| panic!("{:?} {:?}", second.words, second.phases));
+    assert_eq!((law.law, law.holds), (1, Some(true)), "{} {:?}", law.words, second.phases);
+    assert!(law.phase > 0 && second.phases[0].slope_bps > 5e9, "{:?}", second.phases);
+    says(
+        &law.words,
+        &[
+            "What it grew before (phases 1 to 2, from 0 ns to ",
+            "is not judged: that is more than acknowledgements release",
+            "holds",
+        ],
+    );
+    assert!(!law.words.contains("windows are full"), "{}", law.words);
+}

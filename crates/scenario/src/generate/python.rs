@@ -215,11 +215,25 @@ fn alias(module: &mut String, name: &str, choice: &ChoiceSchema, catalogue: &Cat
     if !bare.is_empty() {
         parts.push(format!("Literal[{}]", bare.join(", ")));
     }
-    module.push_str(&format!("{name}: TypeAlias = (\n    {}\n)\n", parts.join("\n    | ")));
+    module.push_str(&union(name, &parts));
     let kinds: Vec<String> =
         choice.variants.iter().map(|v| format!("- `{}`: {}", v.kind, v.doc.lines().next().unwrap_or_default())).collect();
     doc(module, "", &format!("{}\n\n{}", choice.doc, kinds.join("\n")));
     module.push_str("\n\n");
+}
+
+/// Columns of a line, as `ruff format` of pyproject.toml has them.
+const COLUMNS: usize = 132;
+
+/// An alias of a union, laid out as `ruff format` does: on one line, within parentheses on one line, or with a line for each.
+fn union(name: &str, parts: &[String]) -> String {
+    let line = parts.join(" | ");
+    let head = format!("{name}: TypeAlias = ");
+    match line.len() {
+        n if head.len() + n <= COLUMNS => format!("{head}{line}\n"),
+        n if 4 + n <= COLUMNS => format!("{head}(\n    {line}\n)\n"),
+        _ => format!("{head}(\n    {}\n)\n", parts.join("\n    | ")),
+    }
 }
 
 fn literals(module: &mut String, name: &str, names: &NamesSchema) {

@@ -420,9 +420,12 @@ impl TraceReader for PairReader {
             self.waits.finish(self.pair.top, &|flow| if flow == NO_FLOW { String::new() } else { lookup(flow).name.to_string() });
         let pair = &self.pair;
         let mut report = PairReport::new(pair.files.names(), (&pair.coarse, &pair.alignment), &self.sums, passed, waiting);
-        report.judge(pair.rate, passed, self.waits.never_left());
         let names = [report.before.as_slice(), report.behind.as_slice()];
-        self.checks.findings(names, (pair, &self.sums, &self.known), passed, &mut context.findings);
+        let mut findings = Vec::new();
+        self.checks.findings(names, (pair, &self.sums, &self.known), passed, &mut findings);
+        let swapped = findings.iter().any(|finding| finding.code == "swapped");
+        report.judge(pair.rate, passed, self.waits.never_left(), swapped);
+        context.findings.append(&mut findings);
         context.notes.extend(report.notes.iter().cloned());
         context.pair = Some(report);
     }

@@ -161,8 +161,8 @@ impl PairReport {
         }
     }
 
-    /// Says how far it can be trusted.
-    pub fn judge(&mut self, given: Option<BitRate>, passed: [&Passed; 2], never_left: (u64, u64)) {
+    /// Says how far it can be trusted. `swapped`: the sides are, and that is why packets are missing on one of them.
+    pub fn judge(&mut self, given: Option<BitRate>, passed: [&Passed; 2], never_left: (u64, u64), swapped: bool) {
         let out = self.matched + self.only_behind;
         let short = |x: f64| format!("{x:.2}").trim_end_matches('0').trim_end_matches('.').to_string();
         let percent = |share: f64| short(share * 100.0);
@@ -206,12 +206,12 @@ impl PairReport {
                 percent(self.busy_share.unwrap_or(0.0))
             ));
             let share = given.map_or(1.0, |rate| wire / rate.bps() as f64);
-            if share < 1.0 - OFF {
+            if share < 1.0 - OFF && !swapped {
                 let why = "other traffic that was not captured, pauses, or a shaper took the rest";
                 notes.push(format!("that is {} % of the speed given: {why}", percent(share)));
             }
         }
-        if self.only_behind > 0 {
+        if self.only_behind > 0 && !swapped {
             notes.push(format!(
                 "{} behind the port ({}) {} not captured before it: another way led there, or the capture missed some; in the queue \
                  each stands as long as the packet in front of it, so the queue may be off by as much",
@@ -244,7 +244,7 @@ impl PairReport {
             let packets = count(self.overtaken, "packet");
             notes.push(format!("{packets} ({} %) left after one that had arrived later: {why}", percent(share)));
         }
-        if never_left.0 > 0 && self.dropped > 0 {
+        if never_left.0 > 0 && self.dropped > 0 && !swapped {
             notes.push(format!(
                 "{} of {} {} of {} of which no packet came out: these may have gone another way",
                 never_left.1,

@@ -130,6 +130,9 @@ fn sides_that_are_swapped_are_recognised() {
         assert_eq!((report.plausibility.trust, codes(&report)[0]), (Trust::Poor, ("swapped", Level::Wrong)), "{name}");
         let words = &report.plausibility.findings[0].words;
         assert!(words.contains("each was captured behind it at least") && words.contains("went in at 10"), "{words}");
+        let pair = report.pair.as_ref().unwrap();
+        assert!(pair.only_behind > 0);
+        assert!(!pair.notes.iter().any(|note| note.contains("another way")), "the sides explain it: {:?}", pair.notes);
     }
     let (mut arrivals, port) = plain(4_000, 7);
     let behind = left(&port, 0, 0.0);

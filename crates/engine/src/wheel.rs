@@ -229,7 +229,7 @@ impl Wheel {
             if self.next == self.due.len() {
                 self.due.clear();
                 self.next = 0;
-                match self.open_next(limit.ps()) {
+                match self.open_next::<false>(limit.ps()) {
                     Opened::Nothing => {
                         self.low = 0;
                         return None;
@@ -290,7 +290,7 @@ impl Wheel {
         self.next = 0;
         let until = self.due[0].time + self.ahead.span.ps();
         while self.due.len() < 2 * self.ahead.events {
-            match self.open_next(until) {
+            match self.open_next::<true>(until) {
                 Opened::Nothing => return,
                 Opened::One(event) => self.due.push(event),
                 Opened::Several => {}
@@ -298,10 +298,11 @@ impl Wheel {
         }
     }
 
-    /// Opens the next bucket that has events, unless it begins after `limit`.
+    /// Opens the next bucket that has events, unless it begins after `limit`. `NEAR`: that is
+    /// soon, and it is looked for no further.
     #[inline(always)]
-    fn open_next(&mut self, limit: u64) -> Opened {
-        let bucket = self.next_occupied().min(self.next_far);
+    fn open_next<const NEAR: bool>(&mut self, limit: u64) -> Opened {
+        let bucket = self.next_occupied(if NEAR { limit >> self.shift } else { u64::MAX }).min(self.next_far);
         // Buckets are at least 2 ps wide, so that `u64::MAX`, for none, is beyond any limit.
         if bucket > limit >> self.shift {
             return Opened::Nothing;
@@ -418,23 +419,26 @@ impl Wheel {
         self.next_far = u64::MAX;
     }
 
-    /// The first bucket after the open one with events; `u64::MAX` when there is none.
+    /// The first bucket after the open one with events; where there is none, or none up to bucket `limit`, any one after that.
     #[inline(always)]
-    fn next_occupied(&self) -> u64 {
+    fn next_occupied(&self, limit: u64) -> u64 {
         let first = self.open + 1;
         let start = (first & self.mask) as usize;
         let bits = self.occupied[start / 64] >> (start % 64);
         if bits != 0 {
             return first + u64::from(bits.trailing_zeros());
         }
-        self.next_occupied_further(first, start)
+        let words = self.occupied.len();
+        // Words that hold the buckets up to the limit.
+        let wanted = if limit == u64::MAX { words } else { words.min((limit.saturating_sub(first) / 64) as usize + 1) };
+        self.next_occupied_further(first, start, wanted)
     }
 
     #[inline(never)]
-    fn next_occupied_further(&self, first: u64, start: usize) -> u64 {
+    fn next_occupied_further(&self, first: u64, start: usize, wanted: usize) -> u64 {
         let words = self.occupied.len();
         // The first word is read again at the end, for the bits before the start.
-        for n in 1..=words {
+        for n in 1..=wanted {
             let word = (start / 64 + n) & (words - 1);
             if self.occupied[word] != 0 {
                 let index = (word * 64 + self.occupied[word].trailing_zeros() as usize) as u64;

@@ -319,6 +319,11 @@ impl Traffic {
         self.jobs.iter().filter_map(|i| Some(self.job(*i)?.report(*i))).collect()
     }
 
+    /// Connections of collectives, which stay open.
+    pub fn connections(&self) -> usize {
+        self.jobs.iter().filter_map(|i| self.job(*i)).map(Job::connections).sum()
+    }
+
     fn job(&self, i: u16) -> Option<&Job> {
         self.entries[usize::from(i)].generate.job()
     }

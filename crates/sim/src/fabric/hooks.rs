@@ -16,6 +16,9 @@ const OUTBOX: u64 = u64::MAX;
 /// The timer of a switch that has dropped heads of queues.
 const DROPPED: u64 = u64::MAX - 1;
 
+/// Hooks that are `on_offer`.
+const OFFERS: Hooks = Hooks::OFFER.with(Hooks::QUEUE);
+
 /// Whether a mechanism learns of heads that are dropped when the departures of that instant are over. One that sees departures itself
 /// acts by timers.
 fn learns_later(mechanism: &MechanismState) -> bool {
@@ -81,7 +84,7 @@ impl Node for Here<'_> {
 
 /// A message as a packet of the pool: alone in a frame, or without one at the end of another's.
 fn packet_of(message: &Message, frame: u16) -> Packet {
-    Packet { envelope: Envelope { frame, ..message.envelope }, header: Header::Control(message.control) }
+    Packet { envelope: Envelope { frame, kind: Kind::Control, ..message.envelope }, header: Header::Control(message.control) }
 }
 
 /// The message that a packet of the pool is.
@@ -113,6 +116,16 @@ impl Fabric {
 
     #[inline(never)]
     fn carry_out_effects(&mut self, core: &mut Core, s: u32) {
+        if let [(_, Effect::Watch(port))] = self.effects.list[..] {
+            // The most frequent by far: what leaves a queue is seen.
+            self.effects.list.clear();
+            return core.make_explicit(self.switches[s as usize].ports[port.index()] as usize);
+        }
+        self.carry_out_all(core, s);
+    }
+
+    #[inline(never)]
+    fn carry_out_all(&mut self, core: &mut Core, s: u32) {
         let mut list = std::mem::take(&mut self.effects.list);
         for (mechanism, effect) in list.drain(..) {
             self.carry_out_effect(core, s, mechanism, effect);
@@ -156,7 +169,7 @@ impl Fabric {
         if let Some(message) = core.pool.detach(packet) {
             self.take_message(core, s, via, &message);
         }
-        if matches!(core.pool.header(packet), Header::Control(_)) {
+        if core.pool.is_message(packet) {
             let message = core.pool.free_message(packet);
             return self.take_message(core, s, via, &message);
         }
@@ -169,17 +182,22 @@ impl Fabric {
         if envelope.ttl == 0 {
             return self.drop_at_switch(core, s, packet, DropReason::TTL);
         }
-        let (_, verdict) =
-            self.ask(core, (None, Some(via)), s, packet, Hooks::INGRESS, |m, node, p, _, fx| m.on_ingress(node, p, fx));
-        match verdict {
-            Verdict::Pass => {}
-            Verdict::Drop(reason) => return self.drop_at_switch(core, s, packet, reason),
-            Verdict::Hold => return,
-            other => unreachable!("{other:?} at ingress"),
+        if hooks.any(Hooks::INGRESS) {
+            let (_, verdict) =
+                self.ask(core, (None, Some(via)), s, packet, Hooks::INGRESS, |m, node, p, _, fx| m.on_ingress(node, p, fx));
+            match verdict {
+                Verdict::Pass => {}
+                Verdict::Drop(reason) => return self.drop_at_switch(core, s, packet, reason),
+                Verdict::Hold => return,
+                other => unreachable!("{other:?} at ingress"),
+            }
         }
         let Some(out) = self.switches[s as usize].next_hop(core, &self.fib, s, &core.pool[packet]) else {
             return self.drop_at_switch(core, s, packet, DropReason::NO_ROUTE);
         };
+        if !hooks.any(Hooks::ROUTE) {
+            return self.offer::<Plain>(core, out, Some(via), packet);
+        }
         let (_, verdict) =
             self.ask(core, (Some(out), Some(via)), s, packet, Hooks::ROUTE, |m, node, p, to, fx| m.on_route(node, p, to, fx));
         match verdict {
@@ -212,12 +230,12 @@ impl Fabric {
         let (s, _) = core.switch_port(l);
         if self.switches[s as usize].hooks.any(Hooks::RANKS) {
             self.rank(core, l, packet);
-            if !self.switches[s as usize].hooks.any(Hooks::OFFER) {
+            if !self.switches[s as usize].hooks.any(OFFERS) {
                 return false;
             }
         }
         let (_, verdict) =
-            self.ask(core, (Some(l), via), s, packet, Hooks::OFFER, |m, node, p, port, fx| m.on_offer(node, p, port, fx));
+            self.ask(core, (Some(l), via), s, packet, OFFERS, |m, node, p, port, fx| m.on_offer(node, p, port, fx));
         if verdict == Verdict::Pass {
             return false;
         }

@@ -2,7 +2,7 @@
 //! a hop touches half a cache line, and two envelopes share one.
 
 use fanin_engine::Table;
-use fanin_packet::{Departure, Envelope, Header, Packet, PacketId, Record, Shim, Stack, MAX_HOPS};
+use fanin_packet::{Departure, Envelope, Header, Kind, Packet, PacketId, Record, Shim, Stack, MAX_HOPS};
 
 /// What only the ends of a flow read of a packet.
 #[derive(Clone, Copy, Debug, Default)]
@@ -100,6 +100,13 @@ impl Pool {
     /// A copy of a packet.
     pub fn packet(&self, id: PacketId) -> Packet {
         Packet { envelope: self[id], header: *self.header(id) }
+    }
+
+    /// Whether a packet is a control message alone in its frame, not one that is forwarded as packets are. Most packets are told by
+    /// their envelope, without a look at the header.
+    #[inline(always)]
+    pub fn is_message(&self, id: PacketId) -> bool {
+        self[id].kind == Kind::Control && matches!(self.header(id), Header::Control(_))
     }
 
     /// A place for a control message.
@@ -221,6 +228,18 @@ impl Pool {
     #[inline(always)]
     pub fn prefetch(&self, id: PacketId) {
         super::link::prefetch(self.envelopes.as_ptr().wrapping_add(id as usize));
+    }
+
+    /// The same with what ports write into its frame.
+    #[inline(always)]
+    pub fn prefetch_all(&self, id: PacketId) {
+        self.prefetch(id);
+        if !self.shims.is_empty() {
+            super::link::prefetch(self.shims.as_ptr().wrapping_add(id as usize));
+            let records = self.records.as_ptr().wrapping_add(id as usize);
+            super::link::prefetch(records);
+            super::link::prefetch(records.cast::<Record>().wrapping_add(MAX_HOPS - 1));
+        }
     }
 }
 

@@ -137,6 +137,9 @@ impl Fabric {
         }
         let Some(class) = explicit.scheduler.next() else { return self.arm_if_waiting(core, l) };
         let Some(packet) = explicit.queues[class].pop_front() else { return };
+        if let Some(next) = explicit.queues[class].front() {
+            core.pool.prefetch_all(*next); // it may have waited for long
+        }
         let frame = core.pool[packet].frame;
         explicit.scheduler.dequeued(class, frame);
         explicit.bytes -= u64::from(frame);

@@ -38,6 +38,8 @@ pub struct Fabric {
     pub hosts: u32,
     /// The largest frame that a mechanism wants to know of before it is offered to a port.
     pub offered_up_to: u16,
+    /// Whether one wants to know also of packets that find their port idle ([`Hooks::QUEUE`]).
+    pub offered_at_once: bool,
     /// Where mechanisms write what shall happen; empty between events.
     pub effects: Effects,
     /// The packet that is being offered was detoured here: a port that refuses it drops it.
@@ -228,7 +230,10 @@ impl Fabric {
     /// restore, each packet would pay.
     #[inline(never)]
     fn offer_special(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
-        if core.links[l].flags & flag::OFFERED != 0 && core.pool[packet].frame <= self.offered_up_to {
+        let link = &core.links[l];
+        // Where departures are no events no class is paused.
+        let seen = self.offered_at_once || link.flags & flag::EXPLICIT != 0 || link.free_at > core.now.ps();
+        if link.flags & flag::OFFERED != 0 && seen && core.pool[packet].frame <= self.offered_up_to {
             return self.offer_to_mechanisms(core, l, via, packet);
         }
         self.offer_by_kind(core, l, via, packet);

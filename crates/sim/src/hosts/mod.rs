@@ -19,7 +19,7 @@ use crate::fabric::Fabric;
 use crate::ledger::Input;
 use ends::{side, EndId, Ends};
 use fanin_engine::Table;
-use fanin_packet::{Envelope, Extra, Framing, Header, PacketId, Side};
+use fanin_packet::{Envelope, Extra, Framing, PacketId, Side};
 use fanin_switch::Mechanisms;
 use fanin_telemetry::Name;
 use fanin_traffic::FlowSpec;
@@ -131,7 +131,7 @@ impl Hosts {
         if let Some(message) = core.pool.detach(packet) {
             self.take_message(core, host, &message, false);
         }
-        if matches!(core.pool.header(packet), Header::Control(_)) {
+        if core.pool.is_message(packet) {
             let message = core.pool.free_message(packet);
             return self.take_message(core, host, &message, true);
         }

@@ -31,6 +31,8 @@ use std::collections::{BTreeMap, VecDeque};
 /// gains nothing: fat trees of 128 hosts have 768 links and run as fast without, those of 432 have 2,592 and run 1.15 times as
 /// fast with it.
 const CACHED_LINKS: usize = 1024;
+/// The same of flows that are open at once: 2.6 KB each. A direct all-to-all of 128 hosts has 16,256.
+const CACHED_FLOWS: usize = 4096;
 /// Events that the wheel knows ahead where prefetching pays: the first step of fetching is so far ahead.
 const FETCHED_AHEAD: usize = 11;
 
@@ -47,7 +49,7 @@ fn far_end(topology: &Topology, node: NodeId) -> FarEnd {
 /// # Errors
 /// When a result table cannot be created, or the traffic cannot be generated.
 pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World, RunError> {
-    world_fetching(scenario, destination, scenario.topology().links.len() > CACHED_LINKS)
+    build(scenario, destination, None)
 }
 
 /// The same, with or without fetching ahead: results do not depend on it, which tests show on networks of any size.
@@ -55,10 +57,17 @@ pub fn world(scenario: &Scenario, destination: &Destination<'_>) -> Result<World
 /// # Errors
 /// As [`world`].
 pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefetches: bool) -> Result<World, RunError> {
+    build(scenario, destination, Some(prefetches))
+}
+
+/// `prefetches`: whether to fetch ahead; absent: where it pays.
+fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<bool>) -> Result<World, RunError> {
     let topology = scenario.topology();
     let doc = scenario.doc();
     let (switch, engine, telemetry) = (&doc.switch, &doc.engine, &doc.telemetry);
     let traffic = scenario.traffic().map_err(RunError::Problems)?;
+    let grows = || topology.links.len() > CACHED_LINKS || traffic.connections() > CACHED_FLOWS;
+    let prefetches = prefetches.unwrap_or_else(grows);
     let framing = doc.framing.of_packets();
     let registers = telemetry.registers.as_ref().map(|registers| Registers { tick: registers.tick, unit: registers.unit });
     let watched = scenario.watched();
@@ -131,6 +140,7 @@ pub fn world_fetching(scenario: &Scenario, destination: &Destination<'_>, prefet
         },
         fabric: Fabric {
             fib: fib(topology, scenario.routes()),
+            offered_at_once: switches.iter().any(|s| s.hooks.any(Hooks::OFFER.with(Hooks::RANKS))),
             offered_up_to: switches.iter().flat_map(|s| &s.mechanisms).map(MechanismState::offered_up_to).max().unwrap_or(0),
             switches: switches.into(),
             hosts: topology.hosts.len() as u32,
@@ -343,7 +353,7 @@ fn equip(link: &mut Link, port: &mut Port, scenario: &Scenario, id: LinkId, expl
     if cells || classes || hooks.any(Hooks::RANKS) {
         link.flags |= flag::PIPELINE;
     }
-    if hooks.any(Hooks::OFFER.with(Hooks::RANKS)) {
+    if hooks.any(Hooks::BEFORE_PORTS) {
         link.flags |= flag::OFFERED;
     }
     if port.watched.is_some() {

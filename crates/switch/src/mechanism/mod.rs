@@ -130,6 +130,11 @@ impl Hooks {
     pub const RANKS: Hooks = Hooks(1 << 11);
     /// [`Mechanism::on_refusal`] also for packets that were detoured to the port; others are not asked about them.
     pub const DETOURED: Hooks = Hooks(1 << 12);
+    /// [`Mechanism::on_offer`], but for packets that find their port idle and no class of it paused: those leave at once, and it has
+    /// nothing to say of them.
+    pub const QUEUE: Hooks = Hooks(1 << 13);
+    /// Any by which packets are seen before they are offered to a port.
+    pub const BEFORE_PORTS: Hooks = Hooks::OFFER.with(Hooks::QUEUE).with(Hooks::RANKS);
 
     /// Both.
     #[must_use]
@@ -745,7 +750,7 @@ macro_rules! registry {
 
             /// The largest frame that a port has to ask it about before it is offered; zero where it wants to know of none.
             pub fn offered_up_to(&self) -> u16 {
-                if self.hooks().any(Hooks::OFFER.with(Hooks::RANKS)) {
+                if self.hooks().any(Hooks::BEFORE_PORTS) {
                     match self { $( Self::$name(m) => m.offered_up_to(), )* }
                 } else {
                     0

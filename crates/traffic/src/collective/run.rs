@@ -110,6 +110,11 @@ pub(crate) struct Job {
 }
 
 impl Job {
+    /// Its connections.
+    pub(crate) fn connections(&self) -> usize {
+        self.conns.len()
+    }
+
     pub(super) fn new(
         ops: Vec<Op>,
         parts: Vec<Vec<Part>>,

@@ -1,5 +1,6 @@
 //! The memory of a switch: for each port and class a reservation, a share of a pool, and headroom. Counted where packets come in.
 
+use super::held::Held;
 use super::{PfcParams, Xoff};
 use crate::mechanism::PortNo;
 use crate::{DropReason, PRIORITIES};
@@ -12,16 +13,6 @@ struct Ingress {
     headroom: u64,
     /// Frame bytes by the port that they wait for.
     outputs: Vec<(PortNo, u64)>,
-}
-
-/// A packet that takes memory.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Held {
-    /// Where it came in, and the port that it waits for.
-    pub port: PortNo,
-    pub output: PortNo,
-    pub class: u8,
-    pub bytes: u16,
 }
 
 /// A pool that classes share.
@@ -174,8 +165,16 @@ impl Memory {
     /// Whether a neighbour that was asked to pause, or was not, has to.
     pub(super) fn wants_pause(&self, port: PortNo, class: u8, paused: bool) -> bool {
         let at = &self.ingress[port.index()][usize::from(class)];
-        let (shared, threshold) = (self.shared(at.used), self.pools[0].threshold());
-        at.headroom > 0 || shared > 0 && if paused { shared + self.xon_gap > threshold } else { shared >= threshold }
+        let shared = self.shared(at.used);
+        if at.headroom > 0 || shared == 0 {
+            return at.headroom > 0;
+        }
+        let threshold = self.pools[0].threshold();
+        if paused {
+            shared + self.xon_gap > threshold
+        } else {
+            shared >= threshold
+        }
     }
 
     /// The port for which most of what came in by `port` waits; the first of several.

@@ -6,6 +6,7 @@
 //! priority loses nothing as long as its headroom is what the link can deliver after XOFF. Other priorities are dropped there.
 
 mod check;
+mod held;
 mod memory;
 mod watchdog;
 
@@ -20,7 +21,8 @@ use check::needed;
 use fanin_packet::{Control, Envelope, Kind, PacketId};
 use fanin_params::{choice, counters, params, CounterDef, Cx};
 use fanin_units::{BitRate, Bytes, Span, Time};
-use memory::{Held, Memory};
+use held::{Held, Waits};
+use memory::Memory;
 use std::collections::BTreeSet;
 use watchdog::{Waiting, Watch};
 
@@ -213,23 +215,29 @@ pub struct Pfc {
     params: PfcParams,
     ports: Vec<Port>,
     memory: Memory,
-    /// By packet; absent where it takes no memory.
-    held: Vec<Option<Held>>,
+    /// Packets that take memory.
+    held: Waits,
     tasks: BTreeSet<(Time, u16, Task)>,
     counts: PfcCounts,
 }
 
 impl Pfc {
-    /// Asks the neighbour to pause or to go on, where one of both is due.
+    /// Asks the neighbour to pause or to go on, where one of both is due. Mostly none is.
+    #[inline(always)]
     fn decide(&mut self, now: Time, port: PortNo, class: u8, fx: &mut Effects) {
         if !self.memory.is_lossless(class) {
             return;
         }
         let before = self.ports[port.index()].asked >> class & 1 != 0;
         let pause = self.memory.wants_pause(port, class, before);
-        if pause == before {
-            return;
+        if pause != before {
+            self.change(now, port, class, pause, fx);
         }
+    }
+
+    /// The neighbour is to pause, or to go on.
+    #[inline(never)]
+    fn change(&mut self, now: Time, port: PortNo, class: u8, pause: bool, fx: &mut Effects) {
         self.counts.xoff += u64::from(pause);
         self.counts.xon += u64::from(!pause);
         if pause {
@@ -322,7 +330,7 @@ impl Pfc {
 
     /// A packet that may have taken memory is no longer here.
     fn gone(&mut self, now: Time, packet: PacketId, fx: &mut Effects) {
-        let Some(held) = self.held.get_mut(packet as usize).and_then(Option::take) else { return };
+        let Some(held) = self.held.remove(packet) else { return };
         self.memory.release(held);
         let p = &mut self.ports[held.output.index()];
         let waiting = &mut p.waiting[usize::from(held.class)];
@@ -363,7 +371,7 @@ impl Mechanism for Pfc {
             params: params.clone(),
             ports: site.ports.iter().map(port).collect(),
             memory: Memory::new(params, headroom),
-            held: Vec::new(),
+            held: Waits::default(),
             tasks: BTreeSet::new(),
             counts: PfcCounts::default(),
         })
@@ -386,7 +394,9 @@ impl Mechanism for Pfc {
     }
 
     fn hooks(&self) -> Hooks {
-        Hooks::OFFER.with(Hooks::DROP).with(Hooks::EGRESS).with(Hooks::MESSAGES).with(Hooks::GATES)
+        // The watchdog drops also what finds its port idle.
+        let offers = if self.params.watchdog.is_some() { Hooks::OFFER } else { Hooks::QUEUE };
+        offers.with(Hooks::DROP).with(Hooks::EGRESS).with(Hooks::MESSAGES).with(Hooks::GATES)
     }
 
     fn counts(&self) -> PfcCounts {
@@ -415,11 +425,7 @@ impl Mechanism for Pfc {
             self.counts.dropped_lossy += u64::from(!lossless);
             return Verdict::Drop(reason);
         }
-        let place = p.id as usize;
-        if self.held.len() <= place {
-            self.held.resize(place + 1, None);
-        }
-        self.held[place] = Some(held);
+        self.held.insert(p.id, held);
         fx.push(Effect::Watch(port));
         let waits = &mut self.ports[port.index()];
         waits.waiting[usize::from(class)] += 1;

@@ -1,6 +1,6 @@
 //! What `fanin check` says of priority flow control, and that it says nothing where there is no reason to.
 
-use crate::common::edited;
+use crate::common::{edited, folder};
 use fanin_scenario::{render, Scenario};
 use std::path::Path;
 
@@ -136,4 +136,30 @@ fn notifications_beside_lossy_classes() {
     assert!(!both.contains(nothing) && lossless.contains(nothing), "{both}\n{lossless}");
     let watched = said(&[pdn, ("CLASS", "3"), ("memory =", "watchdog = {}\nmemory =")]);
     assert!(!watched.contains(nothing), "{watched}");
+}
+
+/// The classes of a file's flows are those of the traffic: `class` of its entry is not, where each flow has its own.
+#[test]
+fn classes_that_a_file_of_flows_gives() {
+    let (text, _) = SOUND.split_once("[[traffic]]").expect("traffic");
+    let text = text.replace("[switch]\n", "[transport]\nkind = \"roce\"\n[switch]\n");
+    let said = |lossless: &str, pg: bool| {
+        let format = format!("kind = \"hpcc_flow\", path = \"class3.flow.txt\", origin = \"2s\", pg_as_class = {pg}");
+        let text = edited(&text, &[("classes = [3]", lossless)], "");
+        let text = format!("{text}[[traffic]]\nkind = \"file\"\nformat = {{ {format} }}\n[telemetry]\nsample = \"off\"\n");
+        match Scenario::from_toml(&text, &folder()) {
+            Ok(scenario) => render(scenario.warnings(), "s.toml"),
+            Err(problems) => render(&problems, "s.toml"),
+        }
+    };
+    let names_none = |list: &str, of: &str| {
+        warning(&format!(".classes, line 14: {list} names no class of the traffic, which is of class {of}"))
+    };
+    let lossy = |class: &str| {
+        format!("s.toml: warning: transport, line 6: is in class {class}, which may drop packets: each loss sends all behind it again; switch.mechanisms.pfc with class {class}, or recovery = \"selective_repeat\"\n")
+    };
+    assert_eq!(said("classes = [3]", true), "");
+    assert_eq!(said("classes = [0]", true), lossy("3") + &names_none("a list of 1 entries", "3"));
+    assert_eq!(said("classes = [3]", false), lossy("0") + &names_none("a list of 1 entries", "0"));
+    assert_eq!(said("classes = [0]", false), "");
 }

@@ -138,6 +138,20 @@ fn notifications_beside_lossy_classes() {
     assert!(!watched.contains(nothing), "{watched}");
 }
 
+/// RED drops what is not ECN-capable, lossless or not, unless it is told to mark only.
+#[test]
+fn marking_that_drops() {
+    let red = |keys: &str| {
+        said(&[("buffer = \"unlimited\"", &format!("buffer = \"unlimited\"\nmarking = {{ kind = \"red\", {keys} }}"))])
+    };
+    let drops = "does not keep marking from dropping packets of lossless classes; marking that only marks: threshold, or red with hard_drop = false and drop_others = false";
+    assert!(red("hard_drop = false").contains(drops), "{}", red("hard_drop = false"));
+    assert!(red("drop_others = false").contains(drops));
+    assert_eq!(red("hard_drop = false, drop_others = false"), "");
+    let nothing = "s.toml: switch.marking.drop_others, line 9: false leaves nothing to do below the limit: without `ecn` nothing is marked; accepted: true, or ecn = true\n";
+    assert_eq!(red("ecn = false, drop_others = false"), nothing);
+}
+
 /// The classes of a file's flows are those of the traffic: `class` of its entry is not, where each flow has its own.
 #[test]
 fn classes_that_a_file_of_flows_gives() {

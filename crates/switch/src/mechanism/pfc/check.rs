@@ -104,7 +104,8 @@ fn what_drops(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
         warn(cx, "loses packets all the same where a port has no room", remedy);
     }
     if around.marking_drops {
-        cx.warn(None, "does not keep marking from dropping packets of lossless classes", None);
+        let remedy = "marking that only marks: threshold, or red with hard_drop = false and drop_others = false";
+        warn(cx, "does not keep marking from dropping packets of lossless classes", remedy);
     }
     for transport in around.transports.iter().filter(|transport| transport.bursts) {
         let message = format!("does not stop what transport {} has given to the NIC at once", transport.name);

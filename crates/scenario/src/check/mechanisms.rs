@@ -50,6 +50,7 @@ pub(super) fn check(parts: &Parts, settings: &Settings, (network, traffic): (Opt
             .collect();
         let limits: Option<Vec<Amount>> = settings.ports_with(entry).map(|port| port.buffer).collect();
         let buffers = limits.unwrap_or_default();
+        let marks_from: Vec<Amount> = settings.ports_with(entry).filter_map(|port| port.marking.marks_from()).collect();
         let around = Surroundings {
             framing: framing.of_packets(),
             trailer: parts.trailer(),
@@ -65,6 +66,7 @@ pub(super) fn check(parts: &Parts, settings: &Settings, (network, traffic): (Opt
             fifo_nics: parts.host.as_ref().is_some_and(|host| matches!(host.nic, Nic::Fifo(_))),
             puts_in_order: parts.host.as_ref().is_some_and(|host| host.reorder.is_some()),
             header_bytes,
+            marks_from: &marks_from,
             marking_drops: settings.ports_with(entry).any(|port| port.marking.drops()),
             longest_path,
             transports: &transports,

@@ -152,6 +152,17 @@ fn marking_that_drops() {
     assert_eq!(red("ecn = false, drop_others = false"), nothing);
 }
 
+/// Four ports: a queue is from three inputs at most, each with α of what is free, so 3/11 of the pool of 969,788 B at the first pause.
+#[test]
+fn pauses_that_come_before_marks() {
+    let threshold = |k: &str| {
+        said(&[("buffer = \"unlimited\"", &format!("buffer = \"unlimited\"\nmarking = {{ kind = \"threshold\", k = \"{k}\" }}"))])
+    };
+    let late = ".xoff, line 11: pauses before ports mark: XOFF is reached with 264487 B in a queue at switch0 at most, and marks begin at 264487 B; switch.marking with lower thresholds, or a higher XOFF";
+    assert_eq!(threshold("264487B"), warning(late));
+    assert_eq!(threshold("264486B"), "");
+}
+
 /// The classes of a file's flows are those of the traffic: `class` of its entry is not, where each flow has its own.
 #[test]
 fn classes_that_a_file_of_flows_gives() {

@@ -686,6 +686,13 @@ class RedParams(Table):
     Default: true.
     """
 
+    drop_others: bool | None = None
+    """Drop packets that are not ECN-capable where others are marked. `false`: they pass, up to the limit of `hard_drop`, as at
+    the lossless queues of switches; acknowledgments and CNPs of RoCEv2 are such packets.
+
+    Default: true.
+    """
+
     by_size: bool | None = None
     """In the units of bytes and cells, make the probability proportional to the frame. Source: RED §4.
 
@@ -711,6 +718,7 @@ class RedParamsDict(TypedDict, total=False):
     spacing: Spacing
     ecn: bool
     hard_drop: bool
+    drop_others: bool
     by_size: bool
     mean_packet: Size
 

@@ -31,7 +31,7 @@ KINDS: Final[Mapping[str, str]] = {
     "nic": "at the NIC of {place}, behind other flows",
     "pause": "paused at {place} by the next switch",
     "pacing": "held back by pacing",
-    "host_receive": "at a host whose NIC or driver waited (host.receive, host.noise)",
+    "host_receive": "at a host whose NIC, driver or reorder buffer waited (host.receive, host.noise, host.reorder)",
     "rto": "waiting for {times}retransmission timeout{s}",
     "tlp": "waiting for {times}tail loss probe{s}",
     "reordering": "waiting whether packets were only reordered",

@@ -203,6 +203,10 @@ def by_size(result: Result, what: Literal["fct", "slowdown"]) -> go.Figure:
     return framed(traces, f"{title} by flow size", {"title": {"text": "Flow size"}, "type": "category"}, y, note)
 
 
+FEW_ITERATIONS = 20
+"""So many iterations of a job have a tick each."""
+
+
 def bus_bandwidth(result: Result) -> go.Figure:
     """Return the bus bandwidth of each collective operation by iteration; of several groups of ranks, the slowest one's."""
     slowest = pl.col("busbw_bps").min()
@@ -226,7 +230,8 @@ def bus_bandwidth(result: Result) -> go.Figure:
     y = {"title": {"text": f"Bus bandwidth [{unit}]"}, "rangemode": "tozero"}
     thinned = f" Each point is the slowest of {step:,} iterations." if step > 1 else ""
     note = f"Of several groups of ranks, that of the slowest.{thinned}"
-    return framed(traces, "Bus bandwidth by iteration", {"title": {"text": "Iteration"}}, y, note)
+    x = {"title": {"text": "Iteration"}, **({"dtick": 1} if iterations <= FEW_ITERATIONS else {})}
+    return framed(traces, "Bus bandwidth by iteration", x, y, note)
 
 
 def queue(

@@ -98,6 +98,7 @@ def test_the_page_and_the_overview_show_the_job(job: fanin.Result) -> None:
     assert data is not None
     ring, exchange = json.loads(data[1])["busbw"]["data"]
     assert (ring["name"], exchange["name"]) == ("training: all_reduce (ring)", "training: all_to_all (direct)")
+    assert "Flow completion times" not in text, "connections of jobs do not count, and there are no other flows"
 
 
 def test_results_without_jobs_have_no_section(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
@@ -69,6 +70,97 @@ def test_pools_and_thresholds() -> None:
         n = int(inputs)
         assert int(number(each)) == int(pool / 8 / (1 + n / 8))
         assert number(until) == pytest.approx(number(each) / (12.5 * (n - 1) / n) / 1000, abs=0.05)
+
+
+def fixed_point(flows: int, gbps: float) -> float:
+    """The marking probability at which DCQCN rests, with the paper's parameters and packets of 1 KB."""
+    packet, timer = 8_000, 55e-6
+    capacity, increase, counter = gbps * 1e9 / packet, 40e6 / packet, 10_000
+    return float((increase * flows**2 / (timer * capacity**2) * (1 / counter + flows / (timer * capacity)) ** 2) ** (1 / 3))
+
+
+def test_marking_thresholds() -> None:
+    """What the chapter on K_min, K_max and P_max computes, for switches of 32 ports with one lossless class and α = 1/8."""
+    ports, alpha = 32, 1 / 8
+    for rate, memory, headroom, pool, any_traffic, one, eight, marks in rows("rate | memory"):
+        by_hand = 1518 + 2 * 1538 + 84 + number(rate) / 8 * 1000
+        assert int(number(headroom)) == by_hand
+        left = number(memory) * 1_000_000 - ports * by_hand
+        assert int(number(pool)) == left
+        assert int(number(any_traffic)) == int(alpha * left / (ports * (1 + alpha)))
+        assert int(number(one)) == int(alpha * left / (1 + alpha))
+        assert int(number(eight)) == int(8 * alpha * left / (1 + 8 * alpha))
+        k_min, k_max = (1000 * number(part) for part in marks.split(", "))
+        assert (k_min, k_max) == (number(rate) / 25 * 100_000, number(rate) / 25 * 400_000)
+        assert number(any_traffic) < k_min and k_max < number(one), "the second rule is kept, the first is not"
+    of_the_paper = (12_000_000 - 8 * 32 * 22_400) / (32 * (1 + 8))
+    assert f"it gives {int(of_the_paper):,} B, the paper's 21.75 KB" in PAGE
+
+
+def test_where_dcqcn_rests() -> None:
+    table = rows("rate | flows")
+    assert len(table) == 6
+    for rate, flows, marks, probability, queue in table:
+        marked = fixed_point(int(flows), number(rate))
+        k_min, k_max = (number(part) for part in marks.split(", "))
+        assert (k_min, k_max) == (number(rate) / 8, 5 * number(rate))
+        assert probability == f"{100 * marked:.3f} %"
+        assert number(queue) == round(k_min + (k_max - k_min) * marked / 0.01)
+        assert marked < 0.01
+    at_40 = [round(5 + 195 * fixed_point(flows, 40) / 0.01) for flows in (2, 4, 10)]
+    assert "{}, {} and {} KB for 2, 4 and 10 flows".format(*at_40) in PAGE
+    assert f"that is {7 * 100_000 * 8 // 8:,} B for eight" in PAGE
+
+
+def long_flows(flows: int, marks: tuple[str, str, float], folder: Path) -> tuple[float, float, float]:
+    """Return mean and largest sample of the queue [KB], and the use of the line, in the second half of 60 ms at 100 Gb/s."""
+    k_min, k_max, p_max = marks
+    red = {"kind": "red", "min": k_min, "max": k_max, "max_p": p_max, "weight": 1.0, "gentle": False, "hard_drop": False}
+    scenario = fanin.Scenario(
+        {
+            "duration": "60ms",
+            "topology": {"kind": "single_switch", "hosts": flows + 1, "link": {"rate": "100Gbps", "delay": "1us"}},
+            "switch": {"buffer": "unlimited", "marking": {**red, "spacing": "geometric"}},
+            "transport": {"kind": "roce", "congestion_control": "dcqcn"},
+            "traffic": [
+                {"kind": "flows", "flows": [{"src": f"h{src}", "dst": f"h{flows}", "size": "10GB"} for src in range(flows)]},
+            ],
+            "telemetry": {"sample": "50us"},
+        }
+    )
+    ports = fanin.run(scenario, folder, progress=False).ports
+    late = ports.filter((pl.col("port") == f"switch0->h{flows}") & (pl.col("time_ps") > 30_000_000_000))
+    # Rows that are not there are zeros.
+    largest = float(max(late["queue_bytes"].to_list())) / 1000
+    return late["queue_bytes"].sum() / 600 / 1000, largest, late["tx_bytes"].sum() * 8 / (100e9 * 0.03)
+
+
+def test_soft_marks_rest_and_steep_ones_swing(tmp_path: Path) -> None:
+    mean, largest, used = long_flows(10, ("12500B", "500KB", 0.01), tmp_path / "soft")
+    assert f"the second half of 60 ms has {mean:.0f} KB, and the line is {100 * used:.0f} % busy" in PAGE, (mean, used)
+    assert abs(mean / (12.5 + 487.5 * fixed_point(10, 100) / 0.01) - 1) < 0.25
+    mean, largest, used = long_flows(2, ("400KB", "1600KB", 0.2), tmp_path / "steep")
+    assert f"between nothing and {largest:.0f} KB, and the line is busy for {100 * used:.0f} % of the time" in PAGE, (largest, used)
+
+
+@pytest.mark.parametrize(("mtu", "more", "least"), [(4096, {}, "4,174 B"), (4096, {"int": {}}, "4,218 B")])
+def test_larger_packets_need_a_larger_max_frame(mtu: int, more: dict[str, Any], least: str) -> None:
+    """Five switches in a row, so that a frame has the records of five ports."""
+    assert least in PAGE
+    bytes_ = int(number(least))
+
+    def said(max_frame: int) -> str:
+        document = {
+            "topology": {"kind": "chain", "switches": 5},
+            "switch": {"buffer": "unlimited", "mechanisms": {"pfc": {"max_frame": f"{max_frame}B"}, **more}},
+            "transport": {"kind": "roce", "mtu": mtu, "congestion_control": "hpcc" if more else "none"},
+            "traffic": [{"kind": "permutation", "size": "1MB"}],
+        }
+        return "\n".join(str(problem) for problem in fanin.Scenario(document).check().problems)
+
+    assert f"at least {bytes_} B" in said(1518)
+    assert f"at least {bytes_} B" in said(bytes_ - 1)
+    assert "max_frame" not in said(bytes_)
 
 
 def test_the_first_pause_of_eight_inputs_comes_when_the_page_says(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ use crate::exceptions::Exceptions;
 use fanin_packet::IpVersion;
 use fanin_params::{Cx, Problem, Severity};
 use fanin_switch::Marking;
-use fanin_traffic::{Entry, HostInfo, Traffic, TrafficContext, TrafficKind, MAX_FLOWS};
+use fanin_traffic::{Entry, FlowSpec, HostInfo, Traffic, TrafficContext, TrafficKind, MAX_FLOWS};
 use fanin_transport::{TransportConfig, TransportParams};
 use fanin_units::{BitRate, Bytes, LinkId, Time};
 use std::collections::BTreeSet;
@@ -52,22 +52,25 @@ pub(crate) fn check(parts: &Parts, network: Option<&Network>, base_dir: &Path) -
         host.check(&mut cx);
     }
     let exceptions = network.map(|network| except::resolve(parts, network, &mut cx)).unwrap_or_default();
+    let flows = network.map(|network| flows(parts, network, base_dir));
+    let sample = flows.iter().flatten().flat_map(|(_, sample)| sample);
+    let of_traffic = OfTraffic::new(parts, sample);
     let settings = parts.switch.as_ref().map(|switch| Settings::of(switch, &exceptions, network));
     let mut notes = Vec::new();
     if let Some(settings) = &settings {
         switch::in_use(settings, network, &mut cx);
-        classes(parts, settings, (&mut notes, &mut cx));
+        classes(parts, settings, &of_traffic, (&mut notes, &mut cx));
     }
     frame_sizes(parts, &mut cx);
     long_datagrams(parts, &mut cx);
     if let Some(settings) = &settings {
         ecn(parts, settings, &mut cx);
-        mechanisms::check(parts, settings, network, &mut cx);
+        mechanisms::check(parts, settings, (network, &of_traffic), &mut cx);
     }
     let mut watched = Vec::new();
     let mut captured = Captured::default();
     let mut problems;
-    if let Some(network) = network {
+    if let (Some(network), Some(flows)) = (network, flows) {
         wire_overhead(parts, network, &mut cx);
         watched = telemetry::watched(parts, network, &mut cx);
         let mut largest = telemetry::Largest::Unknown;
@@ -80,7 +83,7 @@ pub(crate) fn check(parts: &Parts, network: Option<&Network>, base_dir: &Path) -
         captured = capture::check(parts, settings.as_ref(), network, &mut cx);
         switch::paths(parts, network, &mut cx);
         switch::time_to_live(parts, network, &mut cx);
-        problems = traffic(parts, (settings.as_ref(), network, &watched), (base_dir, &mut notes), &mut cx);
+        problems = traffic(parts, flows, (settings.as_ref(), network, &watched), (&mut notes, &mut cx));
     } else {
         problems = without_hosts(parts, base_dir);
     }
@@ -160,9 +163,43 @@ fn at_entry(cx: &mut Cx, index: usize, body: impl FnOnce(&mut Cx)) {
     cx.key("traffic", |cx| cx.index(index, body));
 }
 
+/// The classes of each entry's flows, by its position among those that could be read.
+pub(crate) struct OfTraffic(Vec<BTreeSet<u8>>);
+
+impl OfTraffic {
+    /// An entry's own class; where its flows have classes of their own, as files may give them, those of the sample.
+    fn new<'a>(parts: &Parts, sample: impl Iterator<Item = &'a FlowSpec>) -> OfTraffic {
+        let mut classes = vec![BTreeSet::new(); parts.traffic.len()];
+        for flow in sample {
+            if let Some(of_entry) = classes.get_mut(usize::from(flow.entry)) {
+                of_entry.insert(flow.class);
+            }
+        }
+        for ((_, entry), of_entry) in parts.traffic.iter().zip(&mut classes) {
+            if of_entry.is_empty() || !matches!(entry.kind, TrafficKind::File(_)) {
+                *of_entry = BTreeSet::from([entry.class]);
+            }
+        }
+        OfTraffic(classes)
+    }
+
+    /// Those of all traffic, and of what transports send in others.
+    fn in_use(&self, parts: &Parts) -> BTreeSet<u8> {
+        let others = used_transports(parts).into_iter().flat_map(|(_, config)| config.other_classes());
+        self.0.iter().flatten().copied().chain(others.map(|(_, class)| class)).collect()
+    }
+
+    /// Those of a transport's flows.
+    fn of_transport(&self, parts: &Parts, name: &str) -> BTreeSet<u8> {
+        let entries = parts.traffic.iter().zip(&self.0);
+        let its = entries.filter(|((_, entry), _)| transport_of(parts, entry).is_some_and(|(used, _)| used == name));
+        its.flat_map(|(_, classes)| classes.iter().copied()).collect()
+    }
+}
+
 /// Classes that no port has, and schedulers that have nothing to choose between. A class that only some ports have is none of
 /// these: at the others it belongs to their last.
-fn classes(parts: &Parts, settings: &Settings, (notes, cx): (&mut Vec<String>, &mut Cx)) {
+fn classes(parts: &Parts, settings: &Settings, of_traffic: &OfTraffic, (notes, cx): (&mut Vec<String>, &mut Cx)) {
     let [(entry, most), (fewest_entry, fewest)] = settings.most_and_fewest_classes();
     let classes = most.classes();
     for (i, traffic) in &parts.traffic {
@@ -184,8 +221,7 @@ fn classes(parts: &Parts, settings: &Settings, (notes, cx): (&mut Vec<String>, &
             });
         }
     }
-    let others = used_transports(parts).into_iter().flat_map(|(_, config)| config.other_classes());
-    let in_use: BTreeSet<u8> = parts.traffic.iter().map(|(_, entry)| entry.class).chain(others.map(|(_, class)| class)).collect();
+    let in_use = of_traffic.in_use(parts);
     let highest = in_use.last().copied().unwrap_or_default();
     if (fewest.classes()..classes).contains(&usize::from(highest)) {
         notes.push(format!(
@@ -317,13 +353,11 @@ fn ecn(parts: &Parts, settings: &Settings, cx: &mut Cx) {
     }
 }
 
-/// Builds the traffic, with all its own checks, and looks at what it asks of the network.
-fn traffic(
-    parts: &Parts,
-    (settings, network, watched): (Option<&Settings>, &Network, &[LinkId]),
-    (base_dir, notes): (&Path, &mut Vec<String>),
-    cx: &mut Cx,
-) -> Vec<Problem> {
+/// The traffic, and a sample of its flows; or what is wrong with it.
+type Flows = Result<(Traffic, Vec<FlowSpec>), Vec<Problem>>;
+
+/// Builds the traffic, with all its own checks. Where all of it could be read, the sample is taken from it.
+fn flows(parts: &Parts, network: &Network, base_dir: &Path) -> Flows {
     let names: Vec<String> = parts.transports.iter().map(|(name, _)| name.clone()).collect();
     let context = TrafficContext {
         hosts: network.host_infos(),
@@ -335,20 +369,32 @@ fn traffic(
         max_flows: parts.engine.as_ref().map_or(MAX_FLOWS, |engine| engine.max_flows),
     };
     let entries: Vec<Entry> = parts.traffic.iter().map(|(_, entry)| entry.clone()).collect();
-    if entries.is_empty() && parts.all_traffic {
+    let mut built = Traffic::new(&entries, &context)?;
+    let sample = if parts.all_traffic { load::sample(&mut built) } else { Vec::new() };
+    Ok((built, sample))
+}
+
+/// Looks at what the traffic asks of the network.
+fn traffic(
+    parts: &Parts,
+    flows: Flows,
+    (settings, network, watched): (Option<&Settings>, &Network, &[LinkId]),
+    (notes, cx): (&mut Vec<String>, &mut Cx),
+) -> Vec<Problem> {
+    if parts.traffic.is_empty() && parts.all_traffic {
         cx.key("traffic", |cx| {
             cx.error(None, "is empty: there is nothing to simulate", Some("at least one [[traffic]] table".to_string())).severity
         });
     }
-    let mut built = match Traffic::new(&entries, &context) {
-        Ok(traffic) => traffic,
+    let (mut built, sample) = match flows {
+        Ok(flows) => flows,
         Err(problems) => return in_document(problems, parts),
     };
     let problems = in_document(built.warnings().to_vec(), parts);
     notes.extend_from_slice(built.notes());
     if parts.all_traffic {
         telemetry::followed(parts, network, &built, cx);
-        let sample = load::check(parts, settings, &mut built, network, cx);
+        load::check(parts, settings, &sample, network, cx);
         volume::check(parts, (sample, &mut built), network, watched, cx);
     }
     problems

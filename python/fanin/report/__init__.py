@@ -318,8 +318,10 @@ def render(result: Result) -> str:
     """
     summary, manifest = result.summary, result.manifest
     charts = _Charts()
-    by_size = [charts.add("fct", figures.by_size(result, "fct")), charts.add("slowdown", figures.by_size(result, "slowdown"))]
-    cdfs = [charts.add("fct-cdf", figures.fct_cdf(result)), charts.add("slowdown-cdf", figures.fct_cdf(result, slowdown=True))]
+    by_size, cdfs = [], []
+    if not summary.get("collectives") or result.completions.height:  # of a job alone no flow counts
+        by_size = [charts.add("fct", figures.by_size(result, "fct")), charts.add("slowdown", figures.by_size(result, "slowdown"))]
+        cdfs = [charts.add("fct-cdf", figures.fct_cdf(result)), charts.add("slowdown-cdf", figures.fct_cdf(result, slowdown=True))]
     there = set(result.scan("ports", as_written=True).select(pl.col("port").unique()).collect(engine="streaming")["port"])
     sampled = [port for port in series.hot_ports(result) if port in there]
     focus = _focus(result)

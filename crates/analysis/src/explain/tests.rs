@@ -132,6 +132,24 @@ fn a_window_costs_round_trips() {
     assert_eq!(found, expected);
 }
 
+/// The rate limiter's timer is set anew by its control while it runs, by no packet: it has run since the packet before.
+#[test]
+fn a_rate_that_changes_meanwhile_is_pacing_all_along() {
+    let flow = [
+        sent(0, SRC, 1000, 0, 0),
+        sent(1, SRC, 1000, 500, 0).timer("pacing", 0, Some(0)),
+        sent(2, SRC, 1000, 1500, 0).timer("pacing", 1200, None),
+    ];
+    let explanation = explained(&flow, Some(1720));
+    assert_eq!(times(&explanation), [(Kind::Pacing, "", 1500, 2), (Kind::Path, "", 220, 1)]);
+    // Without a packet before, nothing is known of it.
+    let alone = sent(0, SRC, 1000, 500, 0).timer("pacing", 100, None);
+    assert_eq!(
+        times(&explained(&[alone], Some(720))),
+        [(Kind::Pacing, "", 400, 1), (Kind::Path, "", 220, 1), (Kind::Unknown, "", 100, 1)]
+    );
+}
+
 /// The last packet is lost; the timer runs since the ACK of the one before.
 #[test]
 fn a_lost_tail_waits_for_the_timer() {

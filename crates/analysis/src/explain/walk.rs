@@ -281,6 +281,13 @@ fn caused(found: &Found<'_>, walk: &mut Walk, segment: &Segment) -> Here {
                 // Its own packet: what had let it send that one.
                 Some(sent) if sent.host == segment.host => Here::Leaves(sent.packet, 0),
                 Some(came) => arrived(Some(came.packet)),
+                // The control had set it anew, at another rate: it has run since the packet before.
+                None if kind == Kind::Pacing => {
+                    let port = found.way(segment.packet).first().map(|hop| hop.port.as_str());
+                    let Some((own, i)) = port.and_then(|port| found.before(port, armed)) else { return Here::Lost };
+                    walk.back_to(own.sent_ps, kind, "", Some(segment.packet));
+                    Here::Leaves(own.packet, i)
+                }
                 None => Here::Lost, // the application had started it with the flow
             }
         }

@@ -23,29 +23,26 @@ const FAR_ABOVE: u64 = 1_000;
 /// RTO_min of data centers, at most.
 const USUAL: Span = Span::from_ms(10);
 
-/// Checks a sample of the flows, and gives it; they are taken from `traffic`.
-pub(super) fn check(
-    parts: &Parts,
-    settings: Option<&Settings>,
-    traffic: &mut Traffic,
-    network: &Network,
-    cx: &mut Cx,
-) -> Vec<FlowSpec> {
-    let sample: Vec<FlowSpec> = std::iter::from_fn(|| traffic.pop()).take(SAMPLE).collect();
+/// The first flows, taken from `traffic`.
+pub(super) fn sample(traffic: &mut Traffic) -> Vec<FlowSpec> {
+    std::iter::from_fn(|| traffic.pop()).take(SAMPLE).collect()
+}
+
+/// Checks a sample of the flows.
+pub(super) fn check(parts: &Parts, settings: Option<&Settings>, sample: &[FlowSpec], network: &Network, cx: &mut Cx) {
     let mut by_entry: BTreeMap<usize, Vec<&FlowSpec>> = BTreeMap::new();
-    for flow in &sample {
+    for flow in sample {
         by_entry.entry(usize::from(flow.entry)).or_default().push(flow);
     }
-    overload(parts, &sample, network, cx);
+    overload(parts, sample, network, cx);
     if let Some(settings) = settings {
-        classes(parts, settings, &sample, cx);
+        classes(parts, settings, sample, cx);
         if !settings.unlimited() {
             timeouts(parts, &by_entry, network, cx);
         }
         first_round(parts, settings, &by_entry, network, cx);
     }
-    receive_windows(parts, &sample, network, cx);
-    sample
+    receive_windows(parts, sample, network, cx);
 }
 
 /// Classes that a file of flows gives and the switches do not have.

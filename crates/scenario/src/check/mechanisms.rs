@@ -2,7 +2,7 @@
 
 use super::settings::{at_setting, Settings};
 use super::transport::warn;
-use super::{at_transport, transport_of, used_transports, Network};
+use super::{at_transport, used_transports, Network, OfTraffic};
 use crate::doc::Parts;
 use crate::sections::Nic;
 use fanin_packet::{Signals, Stack, MAX_HOPS};
@@ -10,10 +10,9 @@ use fanin_params::Cx;
 use fanin_switch::{Mechanisms, PortSettings, Scheduling, Site, Surroundings, Switch, TransportInUse};
 use fanin_transport::TransportParams;
 use fanin_units::{Amount, NodeId};
-use std::collections::BTreeSet;
 
 /// Checks the mechanisms of `parts`; names of nodes only where the network could be built.
-pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network>, cx: &mut Cx) {
+pub(super) fn check(parts: &Parts, settings: &Settings, (network, traffic): (Option<&Network>, &OfTraffic), cx: &mut Cx) {
     let Some(framing) = &parts.framing else { return };
     let used = used_transports(parts);
     let longest_path = network.map_or(0, Network::longest);
@@ -33,10 +32,7 @@ pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network
     let first = network.and_then(|network| network.switches().next()).map_or(0, NodeId::index);
     let names = network.map(Network::node_names).unwrap_or_default();
     let nodes: Vec<(&str, bool)> = names.into_iter().enumerate().map(|(i, name)| (name, i >= first)).collect();
-    let others = used.iter().flat_map(|(_, config)| config.other_classes());
-    let classes: BTreeSet<u8> =
-        parts.traffic.iter().map(|(_, entry)| entry.class).chain(others.map(|(_, class)| class)).collect();
-    let classes: Vec<u8> = classes.into_iter().collect();
+    let classes: Vec<u8> = traffic.in_use(parts).into_iter().collect();
     let runs = |node: NodeId| {
         let mechanisms = settings.switch.mechanisms_of(settings.exceptions.switch(node));
         mechanisms.keys_at(nodes.get(node.index()).map_or("", |(name, _)| *name))
@@ -54,6 +50,7 @@ pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network
             .collect();
         let limits: Option<Vec<Amount>> = settings.ports_with(entry).map(|port| port.buffer).collect();
         let buffers = limits.unwrap_or_default();
+        let marks_from: Vec<Amount> = settings.ports_with(entry).filter_map(|port| port.marking.marks_from()).collect();
         let around = Surroundings {
             framing: framing.of_packets(),
             trailer: parts.trailer(),
@@ -69,6 +66,7 @@ pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network
             fifo_nics: parts.host.as_ref().is_some_and(|host| matches!(host.nic, Nic::Fifo(_))),
             puts_in_order: parts.host.as_ref().is_some_and(|host| host.reorder.is_some()),
             header_bytes,
+            marks_from: &marks_from,
             marking_drops: settings.ports_with(entry).any(|port| port.marking.drops()),
             longest_path,
             transports: &transports,
@@ -89,7 +87,7 @@ pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network
         sent = sent.with(mechanisms.signals());
         telemetry |= mechanisms.telemetry();
     }
-    lossy(parts, settings, cx);
+    lossy(parts, settings, traffic, cx);
     for (name, config) in used {
         if let Some(what) = config.needs_telemetry().filter(|_| !telemetry) {
             let accepted = Mechanisms::that_writes_telemetry().map(|key| format!("switches with [switch.mechanisms.{key}]"));
@@ -111,18 +109,14 @@ pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network
 }
 
 /// Warns of transports that take losses badly in classes whose packets may be dropped.
-fn lossy(parts: &Parts, settings: &Settings, cx: &mut Cx) {
+fn lossy(parts: &Parts, settings: &Settings, traffic: &OfTraffic, cx: &mut Cx) {
     if settings.unlimited() && settings.mechanisms().iter().all(|(_, mechanisms)| mechanisms.lossless() == 0) {
         return; // queues without bound drop nothing
     }
     let lossless = settings.mechanisms().into_iter().fold(u8::MAX, |all, (_, mechanisms)| all & mechanisms.lossless());
     for (name, config) in used_transports(parts) {
         let Some(remedy) = config.wants_lossless() else { continue };
-        let entries = parts.traffic.iter().map(|(_, entry)| entry);
-        let classes: BTreeSet<u8> = entries
-            .filter(|entry| transport_of(parts, entry).is_some_and(|(its, _)| its == name))
-            .map(|entry| entry.class)
-            .collect();
+        let classes = traffic.of_transport(parts, name);
         let Some(class) = classes.into_iter().find(|class| lossless >> (class & 7) & 1 == 0) else { continue };
         let keepers: Vec<String> = Mechanisms::that_keep_all().iter().map(|key| format!("switch.mechanisms.{key}")).collect();
         let message = format!("is in class {class}, which may drop packets: each loss sends all behind it again");

@@ -1,6 +1,6 @@
 //! What `fanin check` says of priority flow control, and that it says nothing where there is no reason to.
 
-use crate::common::edited;
+use crate::common::{edited, folder};
 use fanin_scenario::{render, Scenario};
 use std::path::Path;
 
@@ -136,4 +136,55 @@ fn notifications_beside_lossy_classes() {
     assert!(!both.contains(nothing) && lossless.contains(nothing), "{both}\n{lossless}");
     let watched = said(&[pdn, ("CLASS", "3"), ("memory =", "watchdog = {}\nmemory =")]);
     assert!(!watched.contains(nothing), "{watched}");
+}
+
+/// RED drops what is not ECN-capable, lossless or not, unless it is told to mark only.
+#[test]
+fn marking_that_drops() {
+    let red = |keys: &str| {
+        said(&[("buffer = \"unlimited\"", &format!("buffer = \"unlimited\"\nmarking = {{ kind = \"red\", {keys} }}"))])
+    };
+    let drops = "does not keep marking from dropping packets of lossless classes; marking that only marks: threshold, or red with hard_drop = false and drop_others = false";
+    assert!(red("hard_drop = false").contains(drops), "{}", red("hard_drop = false"));
+    assert!(red("drop_others = false").contains(drops));
+    assert_eq!(red("hard_drop = false, drop_others = false"), "");
+    let nothing = "s.toml: switch.marking.drop_others, line 9: false leaves nothing to do below the limit: without `ecn` nothing is marked; accepted: true, or ecn = true\n";
+    assert_eq!(red("ecn = false, drop_others = false"), nothing);
+}
+
+/// Four ports: a queue is from three inputs at most, each with α of what is free, so 3/11 of the pool of 969,788 B at the first pause.
+#[test]
+fn pauses_that_come_before_marks() {
+    let threshold = |k: &str| {
+        said(&[("buffer = \"unlimited\"", &format!("buffer = \"unlimited\"\nmarking = {{ kind = \"threshold\", k = \"{k}\" }}"))])
+    };
+    let late = ".xoff, line 11: pauses before ports mark: XOFF is reached with 264487 B in a queue at switch0 at most, and marks begin at 264487 B; switch.marking with lower thresholds, or a higher XOFF";
+    assert_eq!(threshold("264487B"), warning(late));
+    assert_eq!(threshold("264486B"), "");
+}
+
+/// The classes of a file's flows are those of the traffic: `class` of its entry is not, where each flow has its own.
+#[test]
+fn classes_that_a_file_of_flows_gives() {
+    let (text, _) = SOUND.split_once("[[traffic]]").expect("traffic");
+    let text = text.replace("[switch]\n", "[transport]\nkind = \"roce\"\n[switch]\n");
+    let said = |lossless: &str, pg: bool| {
+        let format = format!("kind = \"hpcc_flow\", path = \"class3.flow.txt\", origin = \"2s\", pg_as_class = {pg}");
+        let text = edited(&text, &[("classes = [3]", lossless)], "");
+        let text = format!("{text}[[traffic]]\nkind = \"file\"\nformat = {{ {format} }}\n[telemetry]\nsample = \"off\"\n");
+        match Scenario::from_toml(&text, &folder()) {
+            Ok(scenario) => render(scenario.warnings(), "s.toml"),
+            Err(problems) => render(&problems, "s.toml"),
+        }
+    };
+    let names_none = |list: &str, of: &str| {
+        warning(&format!(".classes, line 14: {list} names no class of the traffic, which is of class {of}"))
+    };
+    let lossy = |class: &str| {
+        format!("s.toml: warning: transport, line 6: is in class {class}, which may drop packets: each loss sends all behind it again; switch.mechanisms.pfc with class {class}, or recovery = \"selective_repeat\"\n")
+    };
+    assert_eq!(said("classes = [3]", true), "");
+    assert_eq!(said("classes = [0]", true), lossy("3") + &names_none("a list of 1 entries", "3"));
+    assert_eq!(said("classes = [3]", false), lossy("0") + &names_none("a list of 1 entries", "0"));
+    assert_eq!(said("classes = [0]", false), "");
 }

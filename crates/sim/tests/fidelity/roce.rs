@@ -337,3 +337,20 @@ proptest! {
         prop_assert_eq!(ran.outcome(), explicit.outcome());
     }
 }
+
+/// Acknowledgments and CNPs are not ECN-capable: RED drops them in a lossless class, too, unless it is told to mark only.
+#[test]
+fn marking_only_keeps_acknowledgments_of_a_lossless_class() {
+    let dropped = |others: &str| {
+        // All to all, so that acknowledgments meet queues of data.
+        let all: Vec<String> = (0..6).flat_map(|a| (0..6).filter(move |b| *b != a).map(move |b| flow(a, b, "500KB"))).collect();
+        let red = format!("marking = {{ kind = \"red\", min = \"5KB\", max = \"50KB\", max_p = 0.5, weight = 1.0, gentle = false, hard_drop = false{others} }}\n");
+        let text = format!("[transport]\nkind = \"roce\"\ncongestion_control = \"dcqcn\"\n{PFC}{red}{}", flows(&all));
+        let ran = run(&star(6, &text));
+        assert!(ran.kept.flows.iter().all(|f| f.status.to_string() == "complete"));
+        ran.totals.dropped
+    };
+    let [as_ever, marks_only] = ["", ", drop_others = false"].map(dropped);
+    println!("dropped: {as_ever}, and {marks_only} where RED marks only");
+    assert!(as_ever > 100 && marks_only == 0, "{as_ever} {marks_only}");
+}

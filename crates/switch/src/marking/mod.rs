@@ -223,6 +223,12 @@ macro_rules! registry {
                 format!("{}: its threshold, {threshold}, is {place}", if idle { "never acts" } else { "acts without it" })
             }
 
+            /// The shortest queue that it marks at, of policies that do nothing below one.
+            pub fn marks_from(&self) -> Option<Amount> {
+                let idle = match self { $( Marking::$name(params) => <$state as Policy>::idle_below(params), )* };
+                self.amounts().into_iter().filter(|_| idle && self.marks()).min_by_key(|amount| amount.count())
+            }
+
             /// The amounts that queues are compared with.
             pub fn amounts(&self) -> Vec<Amount> {
                 match self { $( Marking::$name(params) => <$state as Policy>::amounts(params), )* }

@@ -51,6 +51,9 @@ params! {
         /// Above the upper limit drop ECN-capable packets too. Source: RFC 3168 §7 (as it recommends). DCTCP wants them
         /// marked: `false`.
         pub hard_drop: bool = true;
+        /// Drop packets that are not ECN-capable where others are marked. `false`: they pass, up to the limit of `hard_drop`, as at
+        /// the lossless queues of switches; acknowledgments and CNPs of RoCEv2 are such packets.
+        pub drop_others: bool = true;
         /// In the units of bytes and cells, make the probability proportional to the frame. Source: RED §4.
         pub by_size: bool = false;
         /// The typical frame: its serialisation is one sample of an idle port, and `by_size` is relative to it.
@@ -169,6 +172,10 @@ impl Policy for Red {
         if !params.ecn && !params.hard_drop {
             cx.key("hard_drop", |cx| cx.warn(None, "has no effect: without `ecn` nothing is marked", None).severity);
         }
+        if !params.ecn && !params.drop_others {
+            let message = "leaves nothing to do below the limit: without `ecn` nothing is marked";
+            cx.error_at("drop_others", &params.drop_others, message, "true, or ecn = true");
+        }
     }
 
     fn amounts(params: &RedParams) -> Vec<Amount> {
@@ -179,8 +186,8 @@ impl Policy for Red {
         params.ecn
     }
 
-    fn drops(_params: &RedParams) -> bool {
-        true
+    fn drops(params: &RedParams) -> bool {
+        params.drop_others || params.hard_drop
     }
 
     #[inline(always)]
@@ -198,6 +205,9 @@ impl Policy for Red {
                 if chance < 1.0 && rng.unit() >= chance {
                     return MarkVerdict::Pass;
                 }
+                if !markable && !self.params.drop_others {
+                    return MarkVerdict::Pass;
+                }
                 self.count = 0;
                 if markable {
                     MarkVerdict::Mark(MARK_BY_CHANCE)
@@ -209,6 +219,8 @@ impl Policy for Red {
                 self.count = 0;
                 if markable && !self.params.hard_drop {
                     MarkVerdict::Mark(MARK_FORCED)
+                } else if !self.params.drop_others && !self.params.hard_drop {
+                    MarkVerdict::Pass
                 } else {
                     MarkVerdict::Drop(DROP_FORCED)
                 }

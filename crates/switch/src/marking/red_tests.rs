@@ -12,6 +12,7 @@ fn params() -> RedParams {
         spacing: Spacing::Uniform,
         ecn: true,
         hard_drop: true,
+        drop_others: true,
         by_size: false,
         mean_packet: Bytes(1518),
     }
@@ -100,6 +101,22 @@ fn in_the_band_ecn_capable_packets_are_marked_and_others_dropped() {
         let first = (0..1000).map(|_| red.on_enqueue(&view(10), &packet(1518, ecn), &mut rng)).find(|v| *v != MarkVerdict::Pass);
         assert_eq!(first, Some(expected));
     }
+}
+
+#[test]
+fn others_pass_where_only_ecn_capable_packets_are_meant() {
+    let marks = RedParams { hard_drop: false, drop_others: false, ..params() };
+    assert!(Red::drops(&params()) && !Red::drops(&marks));
+    assert!(Red::drops(&RedParams { hard_drop: true, ..marks.clone() }));
+    let mut red = Red::new(&marks);
+    let mut rng = stream();
+    for queue in [10, 25, 30, 1000] {
+        assert!((0..1000).all(|_| red.on_enqueue(&view(queue), &packet(1518, Ecn::NotEct), &mut rng) == MarkVerdict::Pass));
+        let capable = (0..1000).map(|_| red.on_enqueue(&view(queue), &packet(1518, Ecn::Ect0), &mut rng));
+        assert!(capable.filter(|verdict| matches!(verdict, MarkVerdict::Mark(_))).count() > 50, "{queue}");
+    }
+    let mut limited = Red::new(&RedParams { hard_drop: true, ..marks });
+    assert_eq!(busy(&mut limited, 30, Ecn::NotEct), MarkVerdict::Drop(DROP_FORCED));
 }
 
 #[test]

@@ -34,6 +34,8 @@ pub struct Surroundings<'a> {
     pub puts_in_order: bool,
     /// Bytes that headers of mechanisms, at whatever switch, add to a frame at most.
     pub header_bytes: u16,
+    /// The shortest queue that each port marks at, of ports that mark nothing below one.
+    pub marks_from: &'a [Amount],
     /// A marking policy drops packets.
     pub marking_drops: bool,
     /// Most switches on a path between two hosts; zero where the topology could not be built.

@@ -104,7 +104,8 @@ fn what_drops(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
         warn(cx, "loses packets all the same where a port has no room", remedy);
     }
     if around.marking_drops {
-        cx.warn(None, "does not keep marking from dropping packets of lossless classes", None);
+        let remedy = "marking that only marks: threshold, or red with hard_drop = false and drop_others = false";
+        warn(cx, "does not keep marking from dropping packets of lossless classes", remedy);
     }
     for transport in around.transports.iter().filter(|transport| transport.bursts) {
         let message = format!("does not stop what transport {} has given to the NIC at once", transport.name);
@@ -204,6 +205,7 @@ fn thresholds(params: &PfcParams, around: &Surroundings<'_>, (site, pool): (&Sit
         cx.error_at("xon_gap", &params.xon_gap, message, &format!("at most {highest} B"));
     }
     let xoff = params.reserved.get() + xoff_alone(params, pool);
+    pauses_before_marks(params, around, (site, pool), cx);
     let bytes = |amount: &Amount| match amount {
         Amount::Bytes(bytes) => Some(*bytes),
         Amount::Packets(packets) => Some(packets.saturating_mul(params.max_frame.get())),
@@ -216,6 +218,30 @@ fn thresholds(params: &PfcParams, around: &Surroundings<'_>, (site, pool): (&Sit
             warn(cx, message, &format!("XOFF of less than {buffer} B, or switch.buffer = {{ kind = \"unlimited\" }}"));
         });
     }
+}
+
+/// XOFF that comes before the first mark, whatever inputs a queue is from: no control that works by marks can keep it away.
+fn pauses_before_marks(params: &PfcParams, around: &Surroundings<'_>, (site, pool): (&Site, u64), cx: &mut Cx) {
+    let inputs = site.ports.len().saturating_sub(1) as u64;
+    let most = inputs * params.reserved.get()
+        + match &params.xoff {
+            Xoff::Static(xoff) => xoff.bytes.get().saturating_mul(inputs).min(pool),
+            Xoff::Dynamic(xoff) => {
+                let sum = xoff.alpha * inputs as f64;
+                (sum / (1.0 + sum) * pool as f64) as u64
+            }
+        };
+    let bytes = |amount: &Amount| match amount {
+        Amount::Bytes(bytes) => *bytes,
+        Amount::Packets(packets) => packets.saturating_mul(params.max_frame.get()),
+        Amount::Cells(cells) => cells.saturating_mul(u64::from(around.cell)),
+    };
+    let Some(from) = around.marks_from.iter().map(bytes).min().filter(|from| *from >= most) else { return };
+    let message = format!(
+        "pauses before ports mark: XOFF is reached with {most} B in a queue at {} at most, and marks begin at {from} B",
+        site.name
+    );
+    cx.key("xoff", |cx| warn(cx, message, "switch.marking with lower thresholds, or a higher XOFF"));
 }
 
 fn headroom(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {

@@ -385,6 +385,7 @@ fn what_has_no_effect_is_said() {
         classes: false,
         most_queues: 1,
         mechanisms_drop: false,
+        marks_from: &[],
         marking_drops: false,
         sites: &[],
         fifo_nics: false,

@@ -221,7 +221,9 @@ def explain_(
 @app.command("pauses", epilog=_help("fanin pauses out/lossless --event 2"))
 def pauses_(
     result: ResultArgument,
-    event: Annotated[int | None, typer.Option("--event", help="Its number; by default the one with the longest pauses.")] = None,
+    event: Annotated[
+        int | None, typer.Option("--event", metavar="N", help="Its number; by default the one with the longest pauses.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say which ports were paused, and how pauses spread from a congested port: root, ports, victims."""

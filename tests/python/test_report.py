@@ -41,6 +41,7 @@ CHARTS = {
     "burst-0",
     "queue-1",
     "throughput",
+    "paused-ports",
     "throughput-ports",
     "drops-marks",
 }

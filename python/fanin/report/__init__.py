@@ -197,7 +197,7 @@ def _pauses(result: Result, charts: _Charts) -> Pauses | None:
     found = pauses.events(result).sort("paused_ps", "event", descending=[True, False])
     tree = result.pause_tree()
     return Pauses(
-        charts.add("pauses", figures.pauses(result)),
+        charts.add("paused-ports", figures.pauses(result)),
         (pauses.HEAD, pauses.port_rows(listed.head(MAX_PAUSED))),
         max(0, listed.height - MAX_PAUSED),
         (pauses.EVENT_HEAD, pauses.event_rows(found.head(MAX_EVENTS))),

@@ -288,7 +288,11 @@ fn caused(found: &Found<'_>, walk: &mut Walk, segment: &Segment) -> Here {
                     walk.back_to(own.sent_ps, kind, "", Some(segment.packet));
                     Here::Leaves(own.packet, i)
                 }
-                None => Here::Lost, // the application had started it with the flow
+                // The application had started it, with the flow or with a message.
+                None => {
+                    walk.back_to(walk.start, Kind::Application, "", None);
+                    Here::Lost
+                }
             }
         }
     }

@@ -125,7 +125,7 @@ fn headers_are_on_every_wire() {
     let mut places: BTreeMap<(usize, u16), Sent> = BTreeMap::new();
     let (mut acks, mut again) = (0, 0);
     while let Some(frame) = capture.next_frame().expect("a frame") {
-        assert_eq!(frame.data[12..14], [0xA8, 0xF6]);
+        assert_eq!(frame.data[12..14], [0xA8, 0xF8]);
         let left = u32::from_be_bytes(*frame.data[14..].first_chunk().expect("four bytes"));
         let headers = frame.headers().expect("IP behind the header");
         let payload = frame.data.len() - headers.payload_at;

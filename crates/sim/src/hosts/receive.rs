@@ -298,15 +298,15 @@ impl Hosts {
         let mut answers = None;
         let mut followed = None;
         for packet in packets {
+            if core.ledger.observed {
+                followed = self.begin_delivery(core, *packet);
+            }
             let envelope = &core.pool[*packet];
             let Some(id) = self.ends.of(envelope.flow, envelope.to) else {
                 stray(core, *packet);
                 continue;
             };
             core.ledger.totals.delivered += 1;
-            if core.ledger.observed {
-                followed = self.begin_delivery(core, *packet);
-            }
             self.hand_telemetry(core, *packet);
             let envelope = &core.pool[*packet];
             let end = &mut self.ends[id];

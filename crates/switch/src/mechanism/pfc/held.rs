@@ -112,10 +112,9 @@ mod tests {
             // Few numbers, then many, so that places are often taken and the table has to grow.
             let packet = below(if step < 100_000 { 24 } else { 3_000 }) as PacketId;
             let held = Held { port: PortNo(below(9) as u16), output: PortNo(1), class: 3, bytes: step as u16 };
-            if map.contains_key(&packet) {
-                assert_eq!(waits.remove(packet), map.remove(&packet));
-            } else {
-                assert_eq!(waits.remove(packet), None);
+            let before = map.remove(&packet);
+            assert_eq!(waits.remove(packet), before);
+            if before.is_none() {
                 waits.insert(packet, held);
                 map.insert(packet, held);
             }

@@ -277,23 +277,23 @@ fn caused(found: &Found<'_>, walk: &mut Walk, segment: &Segment) -> Here {
             } else {
                 walk.back_to(armed, kind, "", Some(segment.packet));
             }
-            match segment.armed_packet.and_then(|packet| found.packets.get(&packet)) {
-                // Its own packet: what had let it send that one.
-                Some(sent) if sent.host == segment.host => Here::Leaves(sent.packet, 0),
-                Some(came) => arrived(Some(came.packet)),
-                // The control had set it anew, at another rate: it has run since the packet before.
-                None if kind == Kind::Pacing => {
-                    let port = found.way(segment.packet).first().map(|hop| hop.port.as_str());
-                    let Some((own, i)) = port.and_then(|port| found.before(port, armed)) else { return Here::Lost };
-                    walk.back_to(own.sent_ps, kind, "", Some(segment.packet));
-                    Here::Leaves(own.packet, i)
-                }
-                // The application had started it, with the flow or with a message.
-                None => {
-                    walk.back_to(walk.start, Kind::Application, "", None);
-                    Here::Lost
-                }
+            let armed_by = segment.armed_packet.and_then(|packet| found.packets.get(&packet));
+            // Its own packet: what had let it send that one.
+            if let Some(sent) = armed_by.filter(|sent| sent.host == segment.host) {
+                return Here::Leaves(sent.packet, 0);
             }
+            // The control had set it anew, at another rate: it has run since the packet before.
+            let nic = found.way(segment.packet).first().filter(|_| kind == Kind::Pacing);
+            if let Some((own, i)) = nic.and_then(|hop| found.before(&hop.port, armed)) {
+                walk.back_to(own.sent_ps, kind, "", Some(segment.packet));
+                return Here::Leaves(own.packet, i);
+            }
+            if let Some(came) = armed_by {
+                return arrived(Some(came.packet));
+            }
+            // The application had started it, with the flow or with a message.
+            walk.back_to(walk.start, Kind::Application, "", None);
+            Here::Lost
         }
     }
 }

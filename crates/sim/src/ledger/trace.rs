@@ -58,6 +58,8 @@ struct Handling {
     before: Option<SenderState>,
     /// Timers that have expired, each with what had started it.
     expired: [Option<(Timer, Armed)>; TIMERS],
+    /// What had started the timer of pacing, where it was running.
+    paced: Option<Armed>,
 }
 
 /// What an end waits to send, since when, and what had kept it until then.
@@ -167,7 +169,8 @@ impl Trace {
                 expired[i] = Some((*timer, armed));
             }
         }
-        end.handling = Some(Handling { at: now, input, before: end.state, expired });
+        let paced = end.running[PACING].map(|running| running.armed);
+        end.handling = Some(Handling { at: now, input, before: end.state, expired, paced });
     }
 
     /// The packet that a switch has reported to the end that sent it, by the number on the wire of its first byte.
@@ -392,6 +395,10 @@ impl End {
                 };
                 match order.iter().find_map(|i| handling.expired[*i]) {
                     Some((timer, armed)) => Cause { what: expiry(timer), at: now, packet: None, armed: Some(armed) },
+                    // A timer of the control has raised the rate, so that the wait for its turn is over.
+                    None if handling.paced.is_some() => {
+                        Cause { what: telemetry::Cause::Pacing, at: now, packet: None, armed: handling.paced }
+                    }
                     None => plain(telemetry::Cause::Application, None), // datagrams leave by their schedule
                 }
             }

@@ -1,7 +1,8 @@
 //! RoCEv2 in a network: completion as the closed form has it, nothing lost where pauses are, repair where they are not.
 
 use crate::common::*;
-use fanin_telemetry::FlowRow;
+use fanin_analysis::explain::Kind;
+use fanin_telemetry::{FlowRow, SegmentRow};
 use fanin_units::{Span, Time};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -282,6 +283,20 @@ fn followed_queue_pairs_name_their_packets() {
         let acked =
             ran.kept.segments.iter().filter(|s| s.flow == flow.flow && s.kind.to_string() == "ack").map(|s| s.ack_bytes).max();
         assert_eq!(acked, Some(flow.size_bytes));
+    }
+}
+
+/// A flow is written at once: what its queue pair waits for later is its rate limiter, also where a timer of the control ends the wait.
+#[test]
+fn a_rate_that_a_timer_raises_is_no_wait_for_the_application() {
+    let text = star(9, "hosts = [\"*\"]\n[transport]\nkind = \"roce\"\ncongestion_control = \"dcqcn\"\n[switch]\nmarking = { kind = \"threshold\", k = \"20KB\" }\nbuffer = \"unlimited\"\nmechanisms.pfc = { memory = \"12MB\", classes = [0] }\n[[traffic]]\nkind = \"incast\"\nreceiver = \"h8\"\nsize = \"1MB\"\n");
+    let ran = run(&text);
+    let paced = |s: &&SegmentRow| s.cause.to_string() == "pacing" && s.armed_packet.is_none();
+    assert!(ran.kept.segments.iter().filter(paced).count() > 10, "timers of the control end waits");
+    for flow in &ran.kept.flows {
+        let explanation = crate::explain::explained(&ran, flow.flow);
+        let [application, pacing] = [Kind::Application, Kind::Pacing].map(|kind| crate::explain::time(&explanation, kind));
+        assert!(application == 0 && pacing > 0, "{:?}", explanation.parts);
     }
 }
 

@@ -292,7 +292,9 @@ fn caused(found: &Found<'_>, walk: &mut Walk, segment: &Segment) -> Here {
                 return arrived(Some(came.packet));
             }
             // The application had started it, with the flow or with a message.
-            walk.back_to(walk.start, Kind::Application, "", None);
+            if kind != Kind::Pacing {
+                walk.back_to(walk.start, Kind::Application, "", None);
+            }
             Here::Lost
         }
     }

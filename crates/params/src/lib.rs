@@ -18,7 +18,7 @@ pub use error::{shown, Cx, Problem, Severity, UNKNOWN_KEY};
 pub use node::{Node, Value};
 pub use range::{describe_range, range_bounds, report_outside, BoundValue, Outside, RangeCheck};
 pub use schema::{join_choice, join_docs, ChoiceSchema, Field, NamesSchema, Schema, StructSchema, Variant};
-pub use types::Param;
+pub use types::{defaults, Param};
 
 #[cfg(test)]
 mod tests;

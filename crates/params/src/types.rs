@@ -26,6 +26,16 @@ pub trait Param: Sized {
     }
 }
 
+/// What a table without any key is: the default of each.
+///
+/// # Panics
+/// Where a key has no default.
+pub fn defaults<T: Param>() -> T {
+    let mut cx = Cx::new();
+    let found = T::parse(&Value::Table(Vec::new()).into(), &mut cx);
+    found.unwrap_or_else(|| panic!("a key without a default: {:?}", cx.into_problems()))
+}
+
 fn wrong_type(node: &Node, cx: &mut Cx, accepted: &str) {
     let kind = node.value.kind();
     cx.error(Some(node), format!("is {kind}"), Some(accepted.to_string()));

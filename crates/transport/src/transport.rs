@@ -197,8 +197,8 @@ pub struct LossTimer {
     pub cost: &'static str,
 }
 
-/// What a scenario asks of a transport's parameters.
-pub trait TransportParams {
+/// What a scenario asks of a transport's parameters. Each has a default.
+pub trait TransportParams: Default {
     /// Reports values that contradict each other, and values without effect; `cx` is at their table.
     fn check(&self, cx: &mut Cx, site: &CheckSite);
 

@@ -113,18 +113,7 @@ params! {
 
 impl Default for Roce {
     fn default() -> Self {
-        Roce {
-            congestion_control: RoceControl::None(NoRateControl { rate: None }),
-            mtu: 1_024,
-            message: None,
-            recovery: RoceRecovery::GoBackN(GoBackN { ack_timeout: 14 }),
-            retry_count: 7,
-            ack_every: 1,
-            window: RoceWindow::None(NoRoceWindow {}),
-            burst: None,
-            ack_class: None,
-            cnp_class: None,
-        }
+        fanin_params::defaults()
     }
 }
 

@@ -132,7 +132,7 @@ def long_flows(flows: int, marks: tuple[str, str, float], folder: Path) -> tuple
     late = ports.filter((pl.col("port") == f"switch0->h{flows}") & (pl.col("time_ps") > 30_000_000_000))
     # Rows that are not there are zeros.
     largest = float(max(late["queue_bytes"].to_list())) / 1000
-    return late["queue_bytes"].sum() / 600 / 1000, largest, late["tx_bytes"].sum() * 8 / (100e9 * 0.03)
+    return float(late["queue_bytes"].sum()) / 600 / 1000, largest, float(late["tx_bytes"].sum()) * 8 / (100e9 * 0.03)
 
 
 def test_soft_marks_rest_and_steep_ones_swing(tmp_path: Path) -> None:

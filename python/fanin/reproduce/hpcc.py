@@ -62,11 +62,11 @@ def fig9(context: Context) -> Findings:
         early, late = ((end + first * RTT_US, end + (first + 10) * RTT_US) for first in (2, 7))
         back[name] = mean(long, "throughput", *early), mean(long, "throughput", *late)
     what, share = "long flow {} RTTs after the short one", "of the line"
-    early, late = what.format("2 to 12"), what.format("7 to 17")
+    soon, later = what.format("2 to 12"), what.format("7 to 17")
     rows += [
-        Row(name=f"HPCC: {early}", paper="line rate at once", fanin=back["HPCC"][0], low=0.9, unit=share, note=STAGES),
-        Row(name=f"HPCC: {late}", paper="line rate", fanin=back["HPCC"][1], low=0.9, unit=share),
-        Row(name=f"DCQCN: {late}", paper="takes milliseconds", fanin=back["DCQCN"][1], high=0.9, unit=share),
+        Row(name=f"HPCC: {soon}", paper="line rate at once", fanin=back["HPCC"][0], low=0.9, unit=share, note=STAGES),
+        Row(name=f"HPCC: {later}", paper="line rate", fanin=back["HPCC"][1], low=0.9, unit=share),
+        Row(name=f"DCQCN: {later}", paper="takes milliseconds", fanin=back["DCQCN"][1], high=0.9, unit=share),
     ]
     queue = {name: float(one["queue_kb"].max() or 0) for name, one in short_ports.items()}  # type: ignore[arg-type]
     rows.append(

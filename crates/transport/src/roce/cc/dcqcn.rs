@@ -297,20 +297,15 @@ mod tests {
     fn alpha_falls_by_g_in_each_period_without_notification() {
         let (mut c, mut s) = control(Dcqcn { g: 0.25, ..Dcqcn::new(DcqcnProfile::Paper) });
         c.on_cnp(&mut s, at(0));
-        c.on_ack(&mut s, &Feedback { now: at(54), ..feedback() });
+        c.on_ack(&mut s, &Feedback { now: at(54), ..Feedback::default() });
         assert_eq!(c.alpha, 1.0);
-        c.on_ack(&mut s, &Feedback { now: at(55), ..feedback() });
+        c.on_ack(&mut s, &Feedback { now: at(55), ..Feedback::default() });
         assert_eq!(c.alpha, 0.75);
-        c.on_ack(&mut s, &Feedback { now: at(165), ..feedback() });
+        c.on_ack(&mut s, &Feedback { now: at(165), ..Feedback::default() });
         assert_eq!(c.alpha, 0.75 * 0.75 * 0.75);
         let (alpha, rate) = (c.alpha, c.current);
         c.on_cnp(&mut s, at(166));
         assert_eq!((c.current, c.alpha), (rate * (1.0 - alpha / 2.0), 0.75 * alpha + 0.25));
-    }
-
-    fn feedback() -> Feedback<'static> {
-        let zero = Span::ZERO;
-        Feedback { now: Time::ZERO, acked: 0, packets: 0, una: 0, nxt: 0, rtt: None, at_ends: zero, telemetry: &[], path: 0 }
     }
 
     /// Without the clamp the target stays where it was before a row of cuts, and cuts are as far apart as they have to be.

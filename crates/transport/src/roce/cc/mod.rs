@@ -58,7 +58,7 @@ impl Path {
 }
 
 /// An acknowledgment, positive or negative.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Feedback<'a> {
     pub now: Time,
     /// Payload bytes newly acknowledged.

@@ -215,17 +215,8 @@ mod tests {
     }
 
     fn ack(now: u64, rtt: u64, at_ends: u64) -> Feedback<'static> {
-        Feedback {
-            now: Time::ZERO + Span::from_us(now),
-            acked: 1_000,
-            packets: 1,
-            una: 0,
-            nxt: 0,
-            rtt: Some(Span::from_us(rtt)),
-            at_ends: Span::from_us(at_ends),
-            telemetry: &[],
-            path: 0,
-        }
+        let [now, rtt, at_ends] = [now, rtt, at_ends].map(Span::from_us);
+        Feedback { now: Time::ZERO + now, acked: 1_000, packets: 1, rtt: Some(rtt), at_ends, ..Feedback::default() }
     }
 
     /// By hand: 20 us + 2·3 us + (a/√10 − a/10), a = 100 us / (1/√0.1 − 1/10) = 32.6534 us: 7.06 us.

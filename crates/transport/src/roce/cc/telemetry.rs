@@ -63,7 +63,7 @@ pub(super) mod tests {
 
     pub(in super::super) fn feedback(us: u64, una: u64, nxt: u64, telemetry: &[HopSample]) -> Feedback<'_> {
         let now = Time::ZERO + Span::from_us(us);
-        Feedback { now, acked: 1_000, packets: 1, una, nxt, rtt: None, at_ends: Span::ZERO, telemetry, path: 7 }
+        Feedback { now, acked: 1_000, packets: 1, una, nxt, telemetry, path: 7, ..Feedback::default() }
     }
 
     fn seen(ports: &mut Ports, f: &Feedback<'_>) -> Option<Vec<Interval>> {

@@ -119,7 +119,6 @@ impl RateControl for TimelyControl {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fanin_units::Time;
 
     fn control(params: Timely) -> (TimelyControl, Sending) {
         let path = Path { line_rate: BitRate::from_gbps(10), base_rtt: Span::from_us(20), hops: 1, payload: 1_024, wire: 1_250 };
@@ -150,17 +149,7 @@ mod tests {
             .map(|us| {
                 una += c.params.segment.get();
                 let rtt = Some(Span::from_us(*us + 1)); // 1250 B at 10 Gb/s
-                let f = Feedback {
-                    now: Time::ZERO,
-                    acked: 0,
-                    packets: 1,
-                    una,
-                    nxt: una,
-                    rtt,
-                    at_ends: Span::ZERO,
-                    telemetry: &[],
-                    path: 0,
-                };
+                let f = Feedback { packets: 1, una, nxt: una, rtt, ..Feedback::default() };
                 c.on_ack(s, &f);
                 s.rate.bps() / 1_000_000
             })
@@ -198,17 +187,7 @@ mod tests {
         let (mut c, mut s) = control(params());
         let mut feed = |una, us| {
             let rtt = Some(Span::from_us(us));
-            let f = Feedback {
-                now: Time::ZERO,
-                acked: 1,
-                packets: 1,
-                una,
-                nxt: una,
-                rtt,
-                at_ends: Span::ZERO,
-                telemetry: &[],
-                path: 0,
-            };
+            let f = Feedback { acked: 1, packets: 1, una, nxt: una, rtt, ..Feedback::default() };
             c.on_ack(&mut s, &f);
             (c.ends, c.previous.is_some())
         };

@@ -252,7 +252,11 @@ impl Rcm {
         for at in self.ports.iter().filter(|at| at.is_congested()) {
             let before = flows.len();
             let here = at.harmful().into_iter().filter(|flow| flow.from == Some(port)).map(|flow| flow.tuple);
-            here.for_each(|tuple| if !flows.contains(&tuple) { flows.push(tuple) });
+            here.for_each(|tuple| {
+                if !flows.contains(&tuple) {
+                    flows.push(tuple)
+                }
+            });
             if flows.len() > before {
                 heard = heard.max(at.heard());
             }

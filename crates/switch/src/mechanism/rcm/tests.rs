@@ -73,7 +73,14 @@ impl Node for Here {
 }
 
 fn flow(n: u32) -> Envelope {
-    Envelope { flow: FlowId(n), src: HostId(n), dst: HostId(99), hash: n.wrapping_mul(0x9e37_79b9), frame: FRAME, ..Envelope::default() }
+    Envelope {
+        flow: FlowId(n),
+        src: HostId(n),
+        dst: HostId(99),
+        hash: n.wrapping_mul(0x9e37_79b9),
+        frame: FRAME,
+        ..Envelope::default()
+    }
 }
 
 fn params() -> RcmParams {

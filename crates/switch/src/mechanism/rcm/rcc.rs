@@ -105,10 +105,26 @@ impl Control {
         }
     }
 
-    /// The congestion is over: what is held leaves first.
+    /// The congestion is over.
     pub(super) fn end(&mut self) {
         self.phase = Phase::Off;
-        self.stalled = false;
+    }
+
+    /// Packets of flows that are harmful no longer, in order: they are held no longer.
+    pub(super) fn let_go(&mut self, is_harmful: impl Fn(&Tuple) -> bool) -> Vec<PacketId> {
+        let over: Vec<Tuple> = self.flows.iter().map(|flow| flow.tuple).filter(|tuple| !is_harmful(tuple)).collect();
+        if over.is_empty() {
+            return Vec::new();
+        }
+        let mut gone = Vec::new();
+        for class in 0..PRIORITIES {
+            let (out, kept) = std::mem::take(&mut self.held[class]).into_iter().partition(|held| over.contains(&held.tuple));
+            self.held[class] = kept;
+            gone.extend(<VecDeque<Held>>::into_iter(out));
+        }
+        gone.iter().for_each(|held| self.forget(held));
+        (self.stalled, self.head) = (false, 0);
+        gone.iter().map(|held| held.id).collect()
     }
 
     pub(super) fn is_on(&self) -> bool {

@@ -59,6 +59,7 @@ pub(super) fn check(parts: &Parts, settings: &Settings, (network, traffic): (Opt
             most_queues: settings.ports_with(entry).map(|port| port.scheduling.classes()).max().unwrap_or(1),
             mechanisms_drop: mechanisms.drop_any_of(&classes),
             cell: parts.switch.as_ref().map_or(1, Switch::cell_bytes),
+            voq: settings.switch.architecture.combined().map(|combined| combined.voq),
             unlimited: settings.ports_with(entry).all(|port| PortSettings::is_unlimited(&port)),
             sites: &sites,
             circle: &|| network?.circle(),

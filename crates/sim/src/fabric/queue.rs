@@ -155,9 +155,12 @@ impl Fabric {
         core.make_explicit(l);
         let queues = core.ports[l].explicit.as_deref().map_or(0, |explicit| explicit.queues_of(classes));
         for class in (0..PRIORITIES).filter(|class| queues >> class & 1 != 0) {
-            let dropped = core.take_queue(l, class);
             // As where heads are dropped: what mechanisms make of them comes after departures of this instant.
             let before = std::mem::replace(&mut self.departing, true);
+            if !core.crossbars.is_empty() {
+                self.flush_inputs(core, l, class, reason);
+            }
+            let dropped = core.take_queue(l, class);
             for (packet, queue_bytes) in dropped {
                 self.drop_dequeued(core, l, packet, reason, queue_bytes);
             }

@@ -1,5 +1,6 @@
 //! What a world shows while it runs and when it has ended, for tests that hold it against identities and closed forms.
 
+use crate::fabric::combined::Crossbar;
 use crate::fabric::link::FarEnd;
 use crate::fabric::port::Owner;
 use crate::fabric::SwitchNode;
@@ -170,11 +171,18 @@ impl World {
         self.core.ports.iter().filter_map(|port| port.explicit.as_deref()).map(|e| e.control.len() as u64).sum()
     }
 
-    /// Packets that mechanisms hold, those that wait in hosts behind the NIC, and messages that are about to be offered to ports.
+    /// Packets in virtual output queues and on crossbars of switches, by switch; empty where they are output queued.
+    pub fn crossbar_packets(&self) -> Vec<u64> {
+        self.core.crossbars.iter().map(Crossbar::packets).collect()
+    }
+
+    /// Packets that mechanisms hold, those in virtual output queues or on crossbars, those that wait in hosts behind the NIC, and messages that are about to be offered to ports.
     pub fn held(&self) -> u64 {
         let of = |s: &SwitchNode| s.mechanisms.iter().map(|m| m.held().len()).sum::<usize>() + s.outbox.len();
         let in_hosts = self.hosts.receivers.as_deref().map_or(0, Receivers::packets);
-        self.fabric.switches.iter().map(|switch| of(switch) as u64).sum::<u64>() + in_hosts
+        self.fabric.switches.iter().map(|switch| of(switch) as u64).sum::<u64>()
+            + in_hosts
+            + self.crossbar_packets().iter().sum::<u64>()
     }
 
     /// Winds the world up and gives what its tables kept.

@@ -3,7 +3,7 @@
 use super::{names_it, PortSite, Site};
 use fanin_packet::{Framing, Signals};
 use fanin_params::{pattern, Cx, Node as Value, Param};
-use fanin_units::Amount;
+use fanin_units::{Amount, Bytes};
 
 /// What a scenario has around its switches' mechanisms, as far as their checks need it.
 pub struct Surroundings<'a> {
@@ -12,6 +12,8 @@ pub struct Surroundings<'a> {
     pub trailer: u16,
     /// Nothing is dropped for want of room.
     pub unlimited: bool,
+    /// What a virtual output queue of an input may hold, at combined input- and output-queued switches.
+    pub voq: Option<Bytes>,
     /// What each port may hold, where all of them have a buffer of their own.
     pub buffers: &'a [Amount],
     /// Bytes of a buffer cell.

@@ -75,7 +75,7 @@ pub(crate) fn longest(bytes: impl Iterator<Item = u64>) -> Option<(PortNo, Bytes
 
 /// Hooks of a mechanism that do something; the others are not run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Hooks(u16);
+pub struct Hooks(u32);
 
 impl Hooks {
     pub const NONE: Hooks = Hooks(0);
@@ -102,6 +102,10 @@ impl Hooks {
     /// [`Mechanism::on_offer`], but for packets that find their port idle and no class of it paused: those leave at once, and it has
     /// nothing to say of them.
     pub const QUEUE: Hooks = Hooks(1 << 13);
+    /// [`Mechanism::on_crossing`].
+    pub const CROSSING: Hooks = Hooks(1 << 16);
+    /// Not of a mechanism: the switch is a combined input- and output-queued one, whose ports get packets over its crossbar alone.
+    pub const COMBINED: Hooks = Hooks(1 << 17);
     /// Any by which packets are seen before they are offered to a port.
     pub const BEFORE_PORTS: Hooks = Hooks::OFFER.with(Hooks::QUEUE).with(Hooks::RANKS);
 
@@ -135,6 +139,12 @@ pub trait Node {
     /// still drop it.
     fn has_room(&mut self, _port: PortNo, _envelope: &Envelope) -> bool {
         true
+    }
+
+    /// Frame bytes in this switch that came in by a port and wait at its input: in virtual output queues, or held by mechanisms. Zero at
+    /// switches without input queues.
+    fn input_bytes(&self, _port: PortNo) -> u64 {
+        0
     }
 
     /// The port by which the switch would forward a packet now; `None` where it knows no way. Path choices that keep state
@@ -331,6 +341,9 @@ pub(crate) trait Mechanism: Sized {
     const HOST_HEADER: Option<fn(&Sent) -> Shim> = None;
     /// Whether it can keep the packets of classes from being dropped ([`Mechanism::lossless`]).
     const KEEPS_ALL: bool = false;
+    /// Whether it can run at combined input- and output-queued switches: it takes no packets that ports refuse, sends none past
+    /// queues at ports that are idle, and moves none between queues.
+    const AT_COMBINED: bool = false;
     /// Whether it lets ports write telemetry into frames, of transports that ask for it.
     const TELEMETRY: bool = false;
     /// Largest values that it keeps besides its counters: of all switches the largest is shown.
@@ -427,6 +440,10 @@ pub(crate) trait Mechanism: Sized {
     fn on_offer(&mut self, _node: &mut dyn Node, _p: &mut Arrival<'_>, _port: PortNo, _fx: &mut Effects) -> Verdict {
         Verdict::Pass
     }
+
+    /// A packet that came in by `from` leaves its virtual output queue and crosses to port `to`, at a combined input- and output-queued
+    /// switch. There `on_offer` is asked before it joins that queue, and marking decides when it has crossed.
+    fn on_crossing(&mut self, _node: &mut dyn Node, _packet: PacketId, _from: PortNo, _to: PortNo, _fx: &mut Effects) {}
 
     /// A port does not accept it.
     fn on_refusal(&mut self, _node: &mut dyn Node, _refused: &mut Refused<'_>, _fx: &mut Effects) -> Verdict {

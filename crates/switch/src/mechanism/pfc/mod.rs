@@ -331,7 +331,9 @@ impl Pfc {
     /// A packet that may have taken memory is no longer here.
     fn gone(&mut self, now: Time, packet: PacketId, fx: &mut Effects) {
         let Some(held) = self.held.remove(packet) else { return };
-        self.memory.release(held);
+        if !held.crossed {
+            self.memory.release(held);
+        }
         let p = &mut self.ports[held.output.index()];
         let waiting = &mut p.waiting[usize::from(held.class)];
         *waiting -= 1;
@@ -351,6 +353,7 @@ impl Mechanism for Pfc {
 
     const ETHER_TYPES: &'static [u16] = &[MAC_CONTROL];
     const KEEPS_ALL: bool = true;
+    const AT_COMBINED: bool = true;
     const PEAKS: &'static [CounterDef] = PEAKS;
 
     fn new(params: &PfcParams, site: &Site) -> Option<Self> {
@@ -396,7 +399,7 @@ impl Mechanism for Pfc {
     fn hooks(&self) -> Hooks {
         // The watchdog drops also what finds its port idle.
         let offers = if self.params.watchdog.is_some() { Hooks::OFFER } else { Hooks::QUEUE };
-        offers.with(Hooks::DROP).with(Hooks::EGRESS).with(Hooks::MESSAGES).with(Hooks::GATES)
+        offers.with(Hooks::DROP).with(Hooks::EGRESS).with(Hooks::MESSAGES).with(Hooks::GATES).with(Hooks::CROSSING)
     }
 
     fn counts(&self) -> PfcCounts {
@@ -418,7 +421,7 @@ impl Mechanism for Pfc {
         let Some(from) = p.from.filter(|_| !open || !node.is_idle(port)) else { return Verdict::Pass };
         // A packet that another port of the switch has refused.
         self.gone(node.now(), p.id, fx);
-        let held = Held { port: from, output: port, class, bytes: p.envelope.frame };
+        let held = Held { port: from, output: port, class, bytes: p.envelope.frame, crossed: false };
         if let Err(reason) = self.memory.take(held) {
             let lossless = self.memory.is_lossless(class);
             self.counts.dropped_lossless += u64::from(lossless);
@@ -436,6 +439,14 @@ impl Mechanism for Pfc {
         }
         self.decide(node.now(), from, class, fx);
         Verdict::Pass
+    }
+
+    /// What is counted at an input is what waits there.
+    fn on_crossing(&mut self, node: &mut dyn Node, packet: PacketId, _from: PortNo, _to: PortNo, fx: &mut Effects) {
+        if let Some(held) = self.held.cross(packet) {
+            self.memory.release(held);
+            self.decide(node.now(), held.port, held.class, fx);
+        }
     }
 
     fn on_egress(&mut self, node: &mut dyn Node, packet: PacketId, _port: PortNo, fx: &mut Effects) {

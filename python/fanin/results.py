@@ -127,6 +127,15 @@ SCHEMAS: Final[Mapping[str, Mapping[str, str]]] = {
         "held_up": "Boolean",
         "frames": "UInt32",
     },
+    "voqs": {
+        "time_ps": "UInt64",
+        "input": "String",
+        "port": "String",
+        "queue_bytes": "UInt64",
+        "queue_packets": "UInt32",
+        "queue_max_bytes": "UInt64",
+        "drops": "UInt32",
+    },
     "stamps": {
         "received_ps": "UInt64",
         "host": "String",
@@ -359,7 +368,7 @@ class Result:
 
         Parameters
         ----------
-        table : {"flows", "queries", "collectives", "ports", "queues", "drops", "pauses", "stamps", "hosts", "segments", "hops"}
+        table : {"flows", "queries", "collectives", "ports", "queues", "drops", "pauses", "voqs", "stamps", "hosts", "segments", "hops"}
             Its name.
         as_written : bool
             Only the rows that are in the file.
@@ -435,6 +444,10 @@ class Result:
         """Return `pauses` lazily."""
         return self.scan("pauses")
 
+    def scan_voqs(self) -> pl.LazyFrame:
+        """Return `voqs` lazily."""
+        return self.scan("voqs")
+
     def scan_stamps(self) -> pl.LazyFrame:
         """Return `stamps` lazily."""
         return self.scan("stamps")
@@ -505,6 +518,11 @@ class Result:
     def pauses(self) -> pl.DataFrame:
         """One row per pause of a class at a port [ps]; an end of null: the run ended before."""
         return self._collect("pauses")
+
+    @cached_property
+    def voqs(self) -> pl.DataFrame:
+        """One row per sample and virtual output queue of a combined switch in which packets have waited or were dropped [ps, B]."""
+        return self._collect("voqs")
 
     @cached_property
     def stamps(self) -> pl.DataFrame:

@@ -150,10 +150,8 @@ impl Core {
     #[inline(always)]
     pub fn joined_shared(&mut self, l: usize, class: usize, frame: u16) {
         let port = &mut self.ports[l];
-        match &mut port.admission {
-            Admission::Shared { queued, .. } => self.shared[port.owner.node()].commit(&mut queued[class], frame),
-            Admission::Granted(_) => self.joined_output(l, class, frame),
-            _ => {}
+        if let Admission::Shared { queued, .. } = &mut port.admission {
+            self.shared[port.owner.node()].commit(&mut queued[class], frame);
         }
     }
 
@@ -161,10 +159,8 @@ impl Core {
     #[inline(always)]
     pub fn left_shared(&mut self, l: usize, class: usize, frame: u16) {
         let port = &mut self.ports[l];
-        match &mut port.admission {
-            Admission::Shared { queued, .. } => self.shared[port.owner.node()].release(&mut queued[class], frame),
-            Admission::Granted(_) => self.left_output(l, class, frame),
-            _ => {}
+        if let Admission::Shared { queued, .. } = &mut port.admission {
+            self.shared[port.owner.node()].release(&mut queued[class], frame);
         }
     }
 

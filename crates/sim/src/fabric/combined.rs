@@ -49,14 +49,26 @@ pub struct Depth {
     /// Most since the last sample, and ever.
     pub interval_max: u64,
     pub peak: u64,
+    /// Packets that did not fit: since the last sample, and ever.
+    pub interval_drops: u32,
+    pub drops: u64,
 }
 
 impl Depth {
     fn join(&mut self, frame: u16) {
         self.bytes += u64::from(frame);
         self.packets += 1;
+    }
+
+    /// What waits now does so: a packet that has crossed at once did not.
+    fn note(&mut self) {
         self.interval_max = self.interval_max.max(self.bytes);
         self.peak = self.peak.max(self.bytes);
+    }
+
+    fn refuse(&mut self) {
+        self.interval_drops += 1;
+        self.drops += 1;
     }
 
     fn leave(&mut self, frame: u16) {
@@ -71,8 +83,6 @@ struct Input {
     /// The packet that crosses, and where it goes.
     crossing: Option<(PacketId, u16)>,
     depth: Depth,
-    /// Packets that did not fit, of all its queues.
-    drops: u64,
 }
 
 /// An output port.
@@ -225,6 +235,14 @@ impl Crossbar {
         self.voqs[self.place(input, output)].bytes[class] + u64::from(frame) <= self.voq
     }
 
+    /// A packet does not fit; gives the bytes that wait.
+    fn refuse(&mut self, (input, output): (usize, usize)) -> u64 {
+        self.inputs[input].depth.refuse();
+        let place = self.place(input, output);
+        self.voqs[place].depth.refuse();
+        self.voqs[place].depth.bytes
+    }
+
     fn join(&mut self, (input, output): (usize, usize), class: usize, (packet, frame): (PacketId, u16)) {
         let place = self.place(input, output);
         let voq = &mut self.voqs[place];
@@ -238,6 +256,13 @@ impl Crossbar {
         let output = &mut self.outputs[output];
         output.waiting[class].set(input, true);
         output.packets += 1;
+    }
+
+    /// A packet has joined a queue, and has not crossed at once.
+    fn note(&mut self, (input, output): (usize, usize)) {
+        self.inputs[input].depth.note();
+        let place = self.place(input, output);
+        self.voqs[place].depth.note();
     }
 
     /// Whether the input could send to the output now.
@@ -295,36 +320,45 @@ impl Crossbar {
     }
 }
 
-/// What samples say of a virtual output queue: its switch, input (none: the switch itself), output link, and depth.
-pub struct VoqNow {
+/// What a sample says of a virtual output queue: input (none: the switch itself), link of the output, and depth.
+pub struct Sampled {
     pub input: Option<PortNo>,
-    pub output: usize,
+    pub output: u32,
     pub depth: Depth,
 }
 
 impl Crossbar {
-    /// Queues in which something waits, or has waited since this was last asked for.
-    pub fn sample(&mut self) -> Vec<VoqNow> {
+    /// Queues in which something has happened since this was last called.
+    pub fn sample(&mut self) -> Vec<Sampled> {
         let outputs = self.outputs.len();
         let mut rows = Vec::new();
-        for (place, voq) in self.voqs.iter_mut().enumerate().filter(|(_, voq)| voq.depth.interval_max > 0) {
+        for (place, voq) in self.voqs.iter_mut().enumerate() {
+            let depth = &mut voq.depth;
+            if depth.interval_max == 0 && depth.interval_drops == 0 {
+                continue;
+            }
             let (input, output) = (place / outputs, place % outputs);
             let input = (input < outputs).then_some(PortNo(input as u16));
-            rows.push(VoqNow { input, output: self.outputs[output].link as usize, depth: voq.depth });
-            voq.depth.interval_max = voq.depth.bytes;
+            rows.push(Sampled { input, output: self.outputs[output].link, depth: *depth });
+            (depth.interval_max, depth.interval_drops) = (depth.bytes, 0);
         }
         rows
     }
 
-    /// By input, the ports and then the switch itself: depth, and drops.
-    pub fn inputs(&self) -> impl Iterator<Item = (Depth, u64)> + '_ {
-        self.inputs.iter().map(|input| (input.depth, input.drops))
+    /// What waits at each port for all outputs together, and has.
+    pub fn depths(&self) -> impl Iterator<Item = (PortNo, Depth)> + '_ {
+        (0..).map(PortNo).zip(self.inputs[..self.outputs.len()].iter().map(|input| input.depth))
     }
 }
 
 impl Core {
-    /// A frame has joined the queue of an output port of a combined switch.
-    pub fn joined_output(&mut self, l: usize, class: usize, frame: u16) {
+    /// The class of a packet at a port: that of its queue.
+    fn class_at(&self, l: usize, packet: PacketId) -> usize {
+        self.ports[l].explicit.as_deref().map_or(0, |explicit| explicit.class_of(self.pool[packet].class))
+    }
+
+    /// A packet has joined the queue of an output port of a combined switch.
+    fn joined_output(&mut self, l: usize, class: usize, frame: u16) {
         let (s, port) = self.switch_port(l);
         let x = &mut self.crossbars[s as usize];
         let output = &mut x.outputs[port.index()];
@@ -332,10 +366,11 @@ impl Core {
         output.full |= u8::from(output.queued[class] > x.room_below) << class;
     }
 
-    /// A frame has left it. Where there is room again, packets may wait for that.
-    pub fn left_output(&mut self, l: usize, class: usize, frame: u16) {
+    /// A packet has left the queue of a port; where that is a combined switch's, others may wait for the room.
+    pub fn left_output(&mut self, l: usize, packet: PacketId, frame: u16) {
         let (s, port) = self.switch_port(l);
-        let x = &mut self.crossbars[s as usize];
+        let class = self.class_at(l, packet);
+        let Some(x) = self.crossbars.get_mut(s as usize) else { return };
         let output = &mut x.outputs[port.index()];
         output.queued[class] -= u64::from(frame);
         if output.full >> class & 1 != 0 && output.queued[class] <= x.room_below {
@@ -391,20 +426,19 @@ impl Fabric {
         if self.run_mechanisms_offer(core, (l, via), s, packet) {
             return;
         }
-        let class = core.ports[l].explicit.as_deref().map_or(0, |explicit| explicit.class_of(core.pool[packet].class));
-        let frame = core.pool[packet].frame;
+        let (class, frame) = (core.class_at(l, packet), core.pool[packet].frame);
         let x = &mut core.crossbars[s as usize];
         let pair = (x.input_of(via.map(|via| self.ingress[via]), packet), port.index());
         x.forget(packet);
         if !x.fits(pair, class, frame) {
-            x.inputs[pair.0].drops += 1;
-            let queue_bytes = x.voqs[x.place(pair.0, pair.1)].depth.bytes;
+            let queue_bytes = x.refuse(pair);
             return self.drop_dequeued(core, l, packet, DropReason::VOQ_FULL, queue_bytes);
         }
         x.join(pair, class, (packet, frame));
         if x.may_match(pair.0, pair.1) {
             self.arbitrate(core, s);
         }
+        core.crossbars[s as usize].note(pair);
     }
 
     /// An event of a crossbar: a packet has crossed, or an arbitration is due.
@@ -423,7 +457,12 @@ impl Fabric {
         let output = &mut x.outputs[usize::from(output)];
         output.busy = false;
         let l = output.link as usize;
+        let (class, frame) = (core.class_at(l, packet), core.pool[packet].frame);
+        let (_, waiting) = core.queue(l);
         self.offer_by_pipeline(core, l, None, packet);
+        if core.queue(l).1 > waiting {
+            core.joined_output(l, class, frame);
+        }
         if !core.crossbars[s as usize].ends_now(core.now) {
             self.arbitrate(core, s);
         }

@@ -48,6 +48,8 @@ pub struct Fabric {
     pub departing: bool,
     /// By link, the ingress port of the switch at its far end; `u16::MAX` where a host is there.
     pub ingress: Vec<u16>,
+    /// By link, the one in the other direction.
+    pub reverse: Vec<u32>,
     /// The framing without stamps, for messages alone in a frame.
     pub framing: fanin_packet::Framing,
 }

@@ -6,7 +6,7 @@ use fanin_packet::PacketId;
 use fanin_switch::DropReason;
 use fanin_telemetry::{
     CollectiveRow, DropRow, FlowRow, HopRow, HostRow, Keep, Keeper, KeptRows, Name, PauseRow, PortRow, QueryRow, QueueRow, Row,
-    RowNumber, SegmentRow, StampRow, Table, TableError,
+    RowNumber, SegmentRow, StampRow, Table, TableError, VoqRow,
 };
 use fanin_traffic::{CollectiveJob, Query};
 use fanin_transport::AbortReason;
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Names of all tables.
-pub const TABLES: [&str; 11] = [
+pub const TABLES: [&str; 12] = [
     FlowRow::TABLE,
     QueryRow::TABLE,
     CollectiveRow::TABLE,
@@ -23,6 +23,7 @@ pub const TABLES: [&str; 11] = [
     QueueRow::TABLE,
     DropRow::TABLE,
     PauseRow::TABLE,
+    VoqRow::TABLE,
     StampRow::TABLE,
     HostRow::TABLE,
     SegmentRow::TABLE,
@@ -41,6 +42,8 @@ pub struct Tables {
     pub queues: Table<QueueRow>,
     pub drops: Table<DropRow>,
     pub pauses: Table<PauseRow>,
+    /// Samples of virtual output queues.
+    pub voqs: Table<VoqRow>,
     pub stamps: Table<StampRow>,
     /// Of followed flows: states of senders, packets, links that these have crossed.
     pub hosts: Table<HostRow>,
@@ -142,6 +145,8 @@ pub struct Wanted {
     pub drops: bool,
     /// Some port may be paused.
     pub pauses: bool,
+    /// Samples of virtual output queues.
+    pub voqs: bool,
     pub stamps: bool,
     /// Those of followed flows.
     pub hosts: bool,
@@ -170,6 +175,7 @@ impl Tables {
             queues: table(tables.queues, destination)?,
             drops: table(tables.drops, destination)?,
             pauses: table(tables.pauses, destination)?,
+            voqs: table(tables.voqs, destination)?,
             stamps: table(tables.stamps, destination)?,
             hosts: table(tables.hosts, destination)?,
             segments: table(tables.hosts, destination)?,
@@ -373,6 +379,7 @@ impl Tables {
             (QueueRow::TABLE, self.queues.finish()?),
             (DropRow::TABLE, self.drops.finish()?),
             (PauseRow::TABLE, self.pauses.finish()?),
+            (VoqRow::TABLE, self.voqs.finish()?),
             (StampRow::TABLE, self.stamps.finish()?),
             (HostRow::TABLE, self.hosts.finish()?),
             (SegmentRow::TABLE, self.segments.finish()?),
@@ -394,6 +401,7 @@ impl Tables {
             (QueueRow::TABLE, self.queues.seal().unwrap_or(0)),
             (DropRow::TABLE, self.drops.seal().unwrap_or(0)),
             (PauseRow::TABLE, self.pauses.seal().unwrap_or(0)),
+            (VoqRow::TABLE, self.voqs.seal().unwrap_or(0)),
             (StampRow::TABLE, self.stamps.seal().unwrap_or(0)),
             (HostRow::TABLE, self.hosts.seal().unwrap_or(0)),
             (SegmentRow::TABLE, self.segments.seal().unwrap_or(0)),
@@ -417,6 +425,7 @@ impl Tables {
             (PortRow::TABLE, close(&mut self.ports)),
             (DropRow::TABLE, close(&mut self.drops)),
             (PauseRow::TABLE, close(&mut self.pauses)),
+            (VoqRow::TABLE, close(&mut self.voqs)),
             (StampRow::TABLE, close(&mut self.stamps)),
             (HostRow::TABLE, close(&mut self.hosts)),
             (SegmentRow::TABLE, close(&mut self.segments)),

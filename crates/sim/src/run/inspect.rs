@@ -10,6 +10,7 @@ use fanin_packet::{Envelope, Header, Kind, Side};
 use fanin_switch::CountGroup;
 use fanin_telemetry::{
     CollectiveRow, DropRow, FlowRow, HopRow, HostRow, PauseRow, PortRow, QueryRow, QueueRow, SegmentRow, StampRow, TableError,
+    VoqRow,
 };
 use fanin_transport::{SignalCounts, TcpEndpoint};
 use fanin_units::FlowId;
@@ -48,6 +49,7 @@ pub struct Kept {
     pub queues: Vec<QueueRow>,
     pub drops: Vec<DropRow>,
     pub pauses: Vec<PauseRow>,
+    pub voqs: Vec<VoqRow>,
     pub stamps: Vec<StampRow>,
     pub hosts: Vec<HostRow>,
     pub segments: Vec<SegmentRow>,
@@ -210,6 +212,7 @@ impl World {
             queues: recorder.queues.kept().to_vec(),
             drops: recorder.drops.kept().to_vec(),
             pauses: recorder.pauses.kept().to_vec(),
+            voqs: recorder.voqs.kept().to_vec(),
             stamps: recorder.stamps.kept().to_vec(),
             hosts: recorder.hosts.kept().to_vec(),
             segments: recorder.segments.kept().to_vec(),

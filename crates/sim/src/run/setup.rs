@@ -97,6 +97,7 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
         queues: !watched.is_empty(),
         drops: telemetry.drops,
         pauses: !gates.is_empty(),
+        voqs: samples.are_on() && !crossbars.is_empty(),
         stamps: registers.is_some(),
         hosts: !telemetry.hosts.is_empty(),
         watched: watched.len(),
@@ -157,6 +158,7 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
             detouring: false,
             departing: false,
             ingress,
+            reverse: topology.links.iter().map(|link| link.reverse.0).collect(),
             framing,
         },
         hosts: Hosts {

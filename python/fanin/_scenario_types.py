@@ -488,6 +488,116 @@ class FramingDict(TypedDict, total=False):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class OutputQueued(Table):
+    """Packets wait at their output ports alone, as if the switch could move all of them there at once."""
+
+    kind: ClassVar[Literal["output_queued"]] = "output_queued"
+
+
+class OutputQueuedDict(TypedDict, total=False):
+    """`OutputQueued` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["output_queued"]]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class IslipParams(Table):
+    """iSLIP. Source: iSLIP."""
+
+    kind: ClassVar[Literal["islip"]] = "islip"
+
+    iterations: int | None = None
+    """Rounds of request, grant and accept in one arbitration. Source: iSLIP §V (log2 N rounds are enough on average: 3 or 4 at
+    switches of 12 or 16 ports).
+
+    Default: 3. Accepted: from 1 to 64.
+    """
+
+
+class IslipParamsDict(TypedDict, total=False):
+    """`IslipParams` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["islip"]]
+    iterations: int
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RoundRobinArbitration(Table):
+    """Plain round-robin matching (RRM), one round in an arbitration. Source: iSLIP §II.A."""
+
+    kind: ClassVar[Literal["round_robin"]] = "round_robin"
+
+
+class RoundRobinArbitrationDict(TypedDict, total=False):
+    """`RoundRobinArbitration` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["round_robin"]]
+
+
+Arbitration: TypeAlias = (
+    IslipParams | IslipParamsDict | RoundRobinArbitration | RoundRobinArbitrationDict | Literal["islip", "round_robin"]
+)
+"""How a crossbar matches inputs with outputs.
+
+- `islip`: iSLIP: request, grant, accept, in turn, with pointers that come apart by themselves.
+- `round_robin`: Each output and each input in turn, by pointers that move with every grant (RRM).
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Combined(Table):
+    """Combined input- and output-queued: packets wait in virtual output queues, one for each input, output and class, cross a crossbar as
+    a whole, and wait in the queue of their output port. Source: CIOQ.
+    """
+
+    kind: ClassVar[Literal["combined"]] = "combined"
+
+    voq: Size | None = None
+    """Buffer of each virtual output queue. A packet that does not fit is dropped. Source: RCM §4.1 (100 KB).
+
+    Default: "100KB". Accepted: from 64B to 4GB.
+    """
+
+    output: Size | None = None
+    """Buffer of each output port and class. Without room for a largest frame it gets none: nothing is dropped there for want of room.
+    Source: RCM §4.1 (100 KB).
+
+    Default: "100KB". Accepted: from 64B to 4GB.
+    """
+
+    speedup: float | None = None
+    """Rate of each input and output of the crossbar, as a multiple of that of the switch's fastest port. Source: CIOQ (2 - 1/N is
+    needed to behave as an output-queued switch of N ports, and enough).
+
+    Default: 2.0. Accepted: from 1 to 64.
+    """
+
+    scheduler: Arbitration | None = None
+    """Who decides which packets cross.
+
+    Default: { kind = "islip", iterations = 3 }.
+    """
+
+
+class CombinedDict(TypedDict, total=False):
+    """`Combined` as a plain dictionary; the class says what each key means."""
+
+    kind: Required[Literal["combined"]]
+    voq: Size
+    output: Size
+    speedup: float
+    scheduler: Arbitration
+
+
+Architecture: TypeAlias = OutputQueued | OutputQueuedDict | Combined | CombinedDict | Literal["output_queued", "combined"]
+"""Where packets wait.
+
+- `output_queued`: At output ports alone.
+- `combined`: At input ports in virtual output queues, and at output ports.
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class StaticBuffer(Table):
     """Every port has a buffer of its own."""
 
@@ -2119,12 +2229,10 @@ PathChoice: TypeAlias = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Switch(Table):
-    """All switches of a network. Output queued: a packet is routed when its last bit has come in, and waits at its output
-    port.
-    """
+    """All switches of a network. A packet is routed when its last bit has come in; where it waits then is the architecture's."""
 
     latency: Duration | None = None
-    """From a packet's last bit coming in to its joining the output queue.
+    """From a packet's last bit coming in to its joining a queue.
 
     Default: "0ps". Accepted: from 0ps to 10ms.
     """
@@ -2136,8 +2244,14 @@ class Switch(Table):
     Default: "80B". Accepted: from 1B to 65536B.
     """
 
+    architecture: Architecture | None = None
+    """Where packets wait: at output ports alone, or at input ports too.
+
+    Default: { kind = "output_queued" }.
+    """
+
     buffer: Buffer | None = None
-    """How much may wait.
+    """How much may wait, at output-queued switches.
 
     Default: { kind = "static", per_port = "512KB" }.
     """
@@ -2185,6 +2299,7 @@ class SwitchDict(_SwitchReserved, total=False):
 
     latency: Duration
     cell: Size
+    architecture: Architecture
     buffer: Buffer
     marking: Marking
     mechanisms: Mechanisms | MechanismsDict
@@ -6417,6 +6532,16 @@ __all__ = [
     "Ip",
     "Framing",
     "FramingDict",
+    "OutputQueued",
+    "OutputQueuedDict",
+    "IslipParams",
+    "IslipParamsDict",
+    "RoundRobinArbitration",
+    "RoundRobinArbitrationDict",
+    "Arbitration",
+    "Combined",
+    "CombinedDict",
+    "Architecture",
     "StaticBuffer",
     "StaticBufferDict",
     "DynamicBuffer",

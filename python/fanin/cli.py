@@ -310,6 +310,7 @@ _ABSENT: Final = {
     "collectives": 'no traffic of this run was a job; a [[traffic]] entry of kind "collective" is one',
     "pauses": "no switch of this run could pause its neighbours; switch.mechanisms.pfc turns that on",
     "states": "no mechanism of this run records what it makes of ports; switch.mechanisms.rcm does",
+    "voqs": "the switches of this run were output queued, or nothing was sampled; switch.architecture and telemetry.sample",
     "stamps": "this run's packets carried no stamps; telemetry.registers turns them on",
 }
 

@@ -135,6 +135,15 @@ SCHEMAS: Final[Mapping[str, Mapping[str, str]]] = {
         "state": "String",
         "degree": "UInt32",
     },
+    "voqs": {
+        "time_ps": "UInt64",
+        "input": "String",
+        "port": "String",
+        "queue_bytes": "UInt64",
+        "queue_packets": "UInt32",
+        "queue_max_bytes": "UInt64",
+        "drops": "UInt32",
+    },
     "stamps": {
         "received_ps": "UInt64",
         "host": "String",
@@ -367,7 +376,7 @@ class Result:
 
         Parameters
         ----------
-        table : {"flows", "queries", "collectives", "ports", "queues", "drops", "pauses", "states", "stamps", "hosts", "segments", "hops"}
+        table : {"flows", "queries", "collectives", "ports", "queues", "drops", "pauses", "states", "voqs", "stamps", "hosts", "segments", "hops"}
             Its name.
         as_written : bool
             Only the rows that are in the file.
@@ -447,6 +456,10 @@ class Result:
         """Return `states` lazily."""
         return self.scan("states")
 
+    def scan_voqs(self) -> pl.LazyFrame:
+        """Return `voqs` lazily."""
+        return self.scan("voqs")
+
     def scan_stamps(self) -> pl.LazyFrame:
         """Return `stamps` lazily."""
         return self.scan("stamps")
@@ -522,6 +535,11 @@ class Result:
     def states(self) -> pl.DataFrame:
         """One row per change of what a mechanism makes of a port of a switch [ps]; until its first row a port is in none."""
         return self._collect("states")
+
+    @cached_property
+    def voqs(self) -> pl.DataFrame:
+        """One row per sample and virtual output queue of a combined switch in which packets have waited or were dropped [ps, B]."""
+        return self._collect("voqs")
 
     @cached_property
     def stamps(self) -> pl.DataFrame:

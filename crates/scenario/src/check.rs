@@ -1,6 +1,7 @@
 //! Checks of a scenario as a whole: what no parameter can decide by itself.
 
 mod capture;
+mod combined;
 mod except;
 mod load;
 mod mechanisms;
@@ -19,7 +20,7 @@ use self::settings::{at_setting, path, Settings};
 use self::transport::shown;
 use crate::doc::{Parts, DEFAULT_TRANSPORT};
 use crate::exceptions::Exceptions;
-use fanin_packet::IpVersion;
+use fanin_packet::{IpVersion, Stack, MAX_HOPS};
 use fanin_params::{Cx, Problem, Severity};
 use fanin_switch::Marking;
 use fanin_traffic::{Entry, FlowSpec, HostInfo, Traffic, TrafficContext, TrafficKind, MAX_FLOWS};
@@ -59,6 +60,7 @@ pub(crate) fn check(parts: &Parts, network: Option<&Network>, base_dir: &Path) -
     let mut notes = Vec::new();
     if let Some(settings) = &settings {
         switch::in_use(settings, network, &mut cx);
+        combined::check(parts, settings, &mut cx);
         classes(parts, settings, &of_traffic, (&mut notes, &mut cx));
     }
     frame_sizes(parts, &mut cx);
@@ -256,6 +258,20 @@ fn datagrams(parts: &Parts) -> impl Iterator<Item = (usize, Bytes)> + use<'_> {
         TrafficKind::OnOff(source) => Some((*i, source.packet)),
         _ => None,
     })
+}
+
+/// The largest frame of the traffic, with whatever switches may put into it.
+pub(crate) fn largest_frame(parts: &Parts) -> Bytes {
+    let Some(framing) = &parts.framing else { return Bytes(u64::from(u16::MAX)) };
+    let sets = parts.switch.iter().flat_map(|switch| {
+        std::iter::once(&switch.mechanisms).chain(switch.except.iter().filter_map(|entry| entry.mechanisms.as_ref()))
+    });
+    let headers = sets.map(|mechanisms| u64::from(mechanisms.header_bytes())).max().unwrap_or(0);
+    let telemetry = |config: &TransportConfig| config.needs_telemetry().map_or(0, |_| u64::from(Stack::bytes(MAX_HOPS)));
+    let of_transports = used_transports(parts).into_iter().map(|(_, config)| u64::from(config.mtu()) + telemetry(config));
+    let of_sources = datagrams(parts).map(|(_, packet)| packet.get() + ip_and_udp(parts));
+    let longest = of_transports.chain(of_sources).max().unwrap_or(0);
+    (framing.header + Bytes(longest + u64::from(parts.trailer()) + headers)).max(framing.min_frame)
 }
 
 /// A frame has to fit the 16 bits of its length.

@@ -1,7 +1,7 @@
 //! The validated scenario: the only thing that can be run.
 
 use crate::canonical::{canonical_json, sha256};
-use crate::check::{check, core_rate, host_infos, Captured, Network};
+use crate::check::{check, core_rate, host_infos, largest_frame, Captured, Network};
 use crate::doc::{Parts, ScenarioDoc, DEFAULT_TRANSPORT};
 use crate::exceptions::Exceptions;
 use crate::generate::{sorted, to_json};
@@ -13,7 +13,7 @@ use fanin_switch::{Mechanisms, PortSettings, Site};
 use fanin_topology::{Routes, Topology, TopologyConfig};
 use fanin_traffic::{Sizes, Traffic, TrafficContext, TrafficKind};
 use fanin_transport::{TransportConfig, TransportParams};
-use fanin_units::{HostId, LinkId, NodeId, Span, Time};
+use fanin_units::{BitRate, Bytes, HostId, LinkId, NodeId, Span, Time};
 use std::path::{Path, PathBuf};
 
 /// A scenario without errors: the document, and what follows from it.
@@ -219,6 +219,18 @@ impl Scenario {
     /// of the switch or the processing of the host there.
     pub fn hop_delay(&self, link: LinkId) -> Span {
         hop_delay(&self.topology, link, self.doc.switch.latency, self.doc.host.processing_delay)
+    }
+
+    /// The rate of each input and output of a switch's crossbar; `None` where switches have none.
+    pub fn crossbar_rate(&self, switch: NodeId) -> Option<BitRate> {
+        let combined = self.doc.switch.architecture.combined()?;
+        let fastest = self.topology.out_links(switch).iter().map(|link| self.topology.link(*link).rate).max()?;
+        Some(fastest.scale(combined.speedup))
+    }
+
+    /// No frame of the traffic is larger, whatever switches put into it.
+    pub fn largest_frame(&self) -> Bytes {
+        largest_frame(&Parts::of(&self.doc))
     }
 
     /// Wire bytes of each frame on a link besides its own.

@@ -1,5 +1,6 @@
 //! What fabric and hosts share: the clock, the events, links with their output ports, the packets, and the ledger.
 
+use crate::fabric::combined::Crossbar;
 use crate::fabric::gate::PortGate;
 use crate::fabric::link::{flag, Carry, Link, Rings};
 use crate::fabric::pool::Pool;
@@ -22,7 +23,7 @@ pub struct Core {
     pub timers: Timers<TimerKey>,
     /// The earliest event that is not in the wheel; the inner loop runs up to it.
     pub barrier: Time,
-    /// Slots of departures are link numbers, those of arrivals follow from here on.
+    /// Slots of departures are link numbers, those of crossbars follow, and those of arrivals from here on.
     pub arrivals: usize,
     pub links: Table<Link>,
     pub ports: Table<Port>,
@@ -30,6 +31,10 @@ pub struct Core {
     pub pool: Pool,
     /// By switch, the buffer that its ports share; empty where none do.
     pub shared: Table<SharedBuffer>,
+    /// By switch, its crossbar; empty where switches are output queued.
+    pub crossbars: Table<Crossbar>,
+    /// By slot behind those of departures, the switch, and which of its crossbar's.
+    pub crossbar_slots: Vec<(u32, u16)>,
     /// By link, the pauses of ports that may be paused.
     pub gates: BTreeMap<usize, PortGate>,
     /// Bytes of a buffer cell; zero where nothing counts in cells.

@@ -8,7 +8,7 @@ use crate::core::Core;
 use crate::fabric::gate::PortGate;
 use crate::fabric::link::{prefetch, FarEnd};
 use crate::fabric::port::Owner;
-use crate::fabric::switch::{ByPolicy, Dequeues, Fifo, FifoKind, Plain, Shared};
+use crate::fabric::switch::{ByPolicy, Crossing, Dequeues, Fifo, FifoKind, Plain, Shared};
 use crate::fabric::Fabric;
 use crate::hosts::Hosts;
 use crate::ledger::Totals;
@@ -338,6 +338,10 @@ impl World {
         let slot = due.slot as usize;
         if slot >= self.core.arrivals {
             self.arrival::<K>(slot - self.core.arrivals, (due.note & OUT != 0).then_some(due.note & !OUT));
+        } else if K::CROSSES && slot >= self.core.links.len() {
+            self.core.ledger.totals.departures += 1; // no hop either
+            let slot = slot - self.core.links.len();
+            self.fabric.crossbar_event(&mut self.core, slot);
         } else {
             self.departure(slot);
         }
@@ -414,6 +418,7 @@ pub extern "Rust" fn fanin_run_loop(world: &mut World, budget: u64) {
         FifoKind::ByPolicy => run_loop::<ByPolicy>(world, budget),
         FifoKind::Dequeues => run_loop::<Dequeues>(world, budget),
         FifoKind::Shared => run_loop::<Shared>(world, budget),
+        FifoKind::Crossing => run_loop::<Crossing>(world, budget),
     }
 }
 
@@ -426,7 +431,7 @@ fn run_loop<K: Fifo>(world: &mut World, budget: u64) {
         let Some((time, due)) = world.core.wheel.pop_until(world.core.barrier) else { break };
         world.core.now = time;
         left -= 1;
-        if world.prefetches {
+        if !K::CROSSES && world.prefetches {
             world.prefetch();
         }
         world.handle::<K>(due);

@@ -1,21 +1,23 @@
 //! Everything that a scenario says of its switches.
 
 use crate::admission::CELL;
+use crate::{Architecture, OutputQueued};
 use crate::{Buffer, Ecmp, Except, FifoParams, Marking, Mechanisms, NoMarking, Origins, PathChoice, PortSettings, Scheduling};
 use crate::{Setting, StaticBuffer, Unit};
 use fanin_params::{params, Cx};
 use fanin_units::{Amount, Bytes, Span};
 
 params! {
-    /// All switches of a network. Output queued: a packet is routed when its last bit has come in, and waits at its output
-    /// port.
+    /// All switches of a network. A packet is routed when its last bit has come in; where it waits then is the architecture's.
     pub struct Switch {
-        /// From a packet's last bit coming in to its joining the output queue.
+        /// From a packet's last bit coming in to its joining a queue.
         pub latency: Span = Span::ZERO, in Span::ZERO..=Span::from_ms(10);
         /// Size of a buffer cell, where something counts in cells; a packet takes a whole number of them. Source: DT
         /// (memory in fixed cells); 80 bytes is common, 208 in large chips.
         pub cell: Bytes = Bytes(80), in CELL;
-        /// How much may wait.
+        /// Where packets wait: at output ports alone, or at input ports too.
+        pub architecture: Architecture = Architecture::OutputQueued(OutputQueued {});
+        /// How much may wait, at output-queued switches.
         pub buffer: Buffer = Buffer::Static(StaticBuffer { per_port: Amount::Bytes(512_000) });
         /// How ports mark packets.
         pub marking: Marking = Marking::None(NoMarking {});
@@ -56,16 +58,21 @@ impl Switch {
     /// The settings of a port that has these exceptions.
     pub fn port(&self, from: Origins) -> PortSettings<'_> {
         let entry = |setting| from.of(setting).and_then(|i| self.except.get(i));
-        let (own, alpha) = match &self.buffer {
-            Buffer::Static(buffer) => (Some(buffer.per_port), None),
-            Buffer::Dynamic(buffer) => (None, Some(buffer.alpha)),
-            Buffer::Unlimited(_) => (None, None),
+        let scheduling = entry(Setting::Scheduling).and_then(|entry| entry.scheduling.as_ref()).unwrap_or(&self.scheduling);
+        let (own, alpha) = match (&self.architecture, &self.buffer) {
+            // Of each class.
+            (Architecture::Combined(combined), _) => {
+                (Some(Amount::Bytes(combined.output.get() * scheduling.classes() as u64)), None)
+            }
+            (_, Buffer::Static(buffer)) => (Some(buffer.per_port), None),
+            (_, Buffer::Dynamic(buffer)) => (None, Some(buffer.alpha)),
+            (_, Buffer::Unlimited(_)) => (None, None),
         };
         PortSettings {
             buffer: entry(Setting::Buffer).and_then(|entry| entry.buffer).or(own),
             alpha: entry(Setting::Alpha).and_then(|entry| entry.alpha).or(alpha),
             marking: entry(Setting::Marking).and_then(|entry| entry.marking.as_ref()).unwrap_or(&self.marking),
-            scheduling: entry(Setting::Scheduling).and_then(|entry| entry.scheduling.as_ref()).unwrap_or(&self.scheduling),
+            scheduling,
         }
     }
 

@@ -158,6 +158,17 @@ impl Except {
 
     /// What a port holds.
     fn check_room(&self, switch: &Switch, cx: &mut Cx) {
+        if switch.architecture.combined().is_some() {
+            let message = "has no effect: combined switches have the buffers of switch.architecture";
+            let accepted = "voq and output of switch.architecture, for all ports";
+            if let Some(buffer) = self.buffer {
+                cx.error_at("buffer", &buffer, message, accepted);
+            }
+            if let Some(alpha) = self.alpha {
+                cx.error_at("alpha", &alpha, message, accepted);
+            }
+            return;
+        }
         match (&switch.buffer, self.buffer) {
             (_, None) => {}
             (Buffer::Dynamic(_), Some(buffer)) => {

@@ -7,6 +7,7 @@
 
 mod admission;
 mod config;
+mod crossbar;
 mod except;
 mod gate;
 mod marking;
@@ -19,6 +20,10 @@ mod view;
 
 pub use admission::{Admission, Buffer, DynamicBuffer, SharedBuffer, StaticBuffer, UnlimitedBuffer};
 pub use config::Switch;
+pub use crossbar::{
+    Arbitration, Architecture, Combined, CrossbarArbiter, Inputs, IslipParams, Match, OutputQueued, Requests,
+    RoundRobinArbiterParams,
+};
 pub use except::{Except, Origins, PortSettings, Setting};
 pub use gate::{Gate, Pause, PRIORITIES, QUANTUM_BITS};
 pub use marking::*;

@@ -7,6 +7,8 @@ pub struct DropReason(pub &'static str);
 impl DropReason {
     /// The port's own buffer had no room.
     pub const BUFFER_FULL: DropReason = DropReason("buffer_full");
+    /// The virtual output queue of a combined switch had no room.
+    pub const VOQ_FULL: DropReason = DropReason("voq_full");
     /// The queue had reached its share of the free shared buffer.
     pub const DYNAMIC_THRESHOLD: DropReason = DropReason("dynamic_threshold");
     /// The shared buffer had no room at all.

@@ -18,6 +18,6 @@ pub use keep::{Keep, Keeper, KeptRows, RowNumber};
 pub use register::{Registers, Stamp, Unwrap};
 pub use rows::{
     CollectiveRow, DropRow, FlowRow, HopRow, HostRow, PauseRow, PortRow, QueryRow, QueueRow, RecordRow, SegmentRow, StampRow,
-    StateRow,
+    StateRow, VoqRow,
 };
 pub use table::{ColumnInfo, Row, Table, TableError};

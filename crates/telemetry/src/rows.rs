@@ -272,6 +272,24 @@ rows! {
         "" degree: u32,
     }
 
+    /// A virtual output queue of a combined switch in which packets have waited since the sample before.
+    pub struct VoqRow, "voqs" / 1 {
+        /// End of the sampling interval.
+        "ps" time_ps: u64,
+        /// The link that its packets came in by; null: they are the switch's own.
+        "" input: Option<Name>,
+        /// The port that they wait for.
+        "" port: Name,
+        /// Frame bytes that wait.
+        "B" queue_bytes: u64,
+        /// Packets that wait.
+        "" queue_packets: u32,
+        /// Largest queue in the interval.
+        "B" queue_max_bytes: u64,
+        /// Packets dropped in the interval as they did not fit.
+        "" drops: u32,
+    }
+
     /// A packet with a stamp has reached a host.
     pub struct StampRow, "stamps" / 1 {
         /// When.
@@ -431,6 +449,7 @@ mod tests {
         check::<DropRow>(section("drops"));
         check::<PauseRow>(section("pauses"));
         check::<StateRow>(section("states"));
+        check::<VoqRow>(section("voqs"));
         check::<StampRow>(section("stamps"));
         check::<HostRow>(section("hosts"));
         check::<SegmentRow>(section("segments"));

@@ -45,6 +45,11 @@ impl BitRate {
         self.0
     }
 
+    /// A multiple of it, rounded to a bit per second.
+    pub fn scale(self, factor: f64) -> BitRate {
+        BitRate(libm::round(self.0 as f64 * factor) as u64)
+    }
+
     /// Time to send `size` at this rate, rounded up to a picosecond; `Span::MAX` at rate zero or when it does not fit.
     pub fn time_to_send(self, size: Bytes) -> Span {
         if self.0 == 0 {

@@ -61,6 +61,7 @@ pub(super) fn check(parts: &Parts, settings: &Settings, (network, traffic): (Opt
             memory: mechanisms.memory(),
             mechanisms_drop: mechanisms.drop_any_of(&classes),
             cell: parts.switch.as_ref().map_or(1, Switch::cell_bytes),
+            voq: settings.switch.architecture.combined().map(|combined| combined.voq),
             unlimited: settings.ports_with(entry).all(|port| PortSettings::is_unlimited(&port)),
             sites: &sites,
             circle: &|| network?.circle(),

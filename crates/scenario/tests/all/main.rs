@@ -4,6 +4,7 @@ mod anything;
 mod capture;
 mod common;
 mod errors;
+mod errors_combined;
 mod errors_mechanisms;
 mod errors_telemetry;
 mod exceptions;

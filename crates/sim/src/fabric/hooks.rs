@@ -42,18 +42,23 @@ impl Node for Here<'_> {
         self.core.view_ahead(self.switch.ports[port.index()] as usize)
     }
 
+    /// No packet leaves a combined switch at once: it crosses before.
     fn is_idle(&self, port: PortNo) -> bool {
-        self.core.links[self.switch.ports[port.index()] as usize].free_at <= self.core.now.ps()
+        !self.switch.hooks.any(Hooks::COMBINED)
+            && self.core.links[self.switch.ports[port.index()] as usize].free_at <= self.core.now.ps()
     }
 
     fn has_room(&mut self, port: PortNo, envelope: &Envelope) -> bool {
         let l = self.switch.ports[port.index()] as usize;
         self.core.catch_up(l);
         let (view, frame) = (self.core.view(l), envelope.frame);
-        if view.is_idle() {
+        if view.is_idle() && self.core.crossbars.is_empty() {
             return true;
         }
         let class = self.core.ports[l].explicit.as_deref().map_or(0, |explicit| explicit.class_of(envelope.class));
+        if let Some(crossbar) = self.core.crossbars.get(self.s as usize) {
+            return crossbar.has_room(port, class);
+        }
         let own = self.core.ports[l].admission.check(&view, frame, self.core.cell);
         own.and_then(|()| self.switch.check_shared(self.core, l, class, frame)).is_ok()
     }
@@ -67,7 +72,10 @@ impl Node for Here<'_> {
     }
 
     fn input_bytes(&self, port: PortNo) -> u64 {
-        self.switch.inputs.get(port.index()).copied().unwrap_or_default()
+        match self.core.crossbars.get(self.s as usize) {
+            Some(crossbar) => crossbar.input_bytes(port),
+            None => self.switch.inputs.get(port.index()).copied().unwrap_or_default(),
+        }
     }
 
     fn is_paused(&self, port: PortNo, class: u8) -> bool {
@@ -209,7 +217,7 @@ impl Fabric {
             match verdict {
                 Verdict::Pass => {}
                 Verdict::Drop(reason) => return self.drop_at_switch(core, s, packet, reason),
-                Verdict::Hold => return,
+                Verdict::Hold => return self.note_held(core, s, Some(via), packet),
                 other => unreachable!("{other:?} at ingress"),
             }
         }
@@ -249,11 +257,21 @@ impl Fabric {
     #[inline(never)]
     pub fn run_offer_hooks(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) -> bool {
         let (s, _) = core.switch_port(l);
-        if self.switches[s as usize].hooks.any(Hooks::RANKS) {
-            self.rank(core, l, packet);
-            if !self.switches[s as usize].hooks.any(OFFERS) {
-                return false;
+        let hooks = self.switches[s as usize].hooks;
+        if hooks.any(Hooks::RANKS.with(Hooks::COMBINED)) {
+            if hooks.any(Hooks::COMBINED) {
+                self.offer_to_crossbar(core, l, via, packet);
+                return true;
             }
+            self.rank(core, l, packet);
+        }
+        self.run_mechanisms_offer(core, (l, via), s, packet)
+    }
+
+    /// Asks the mechanisms of a switch about a packet before a queue gets it: true when one of them has another use for it.
+    pub fn run_mechanisms_offer(&mut self, core: &mut Core, (l, via): (usize, Option<usize>), s: u32, packet: PacketId) -> bool {
+        if !self.switches[s as usize].hooks.any(OFFERS) {
+            return false;
         }
         let (i, mut verdict) =
             self.ask(core, (Some(l), via), s, packet, OFFERS, |m, node, p, port, fx| m.on_offer(node, p, port, fx));
@@ -461,6 +479,17 @@ impl Fabric {
         });
     }
 
+    /// A packet leaves its virtual output queue for the crossbar; `from`, `to`: input and output port.
+    #[inline(never)]
+    pub fn run_crossing_hooks(&mut self, core: &mut Core, s: u32, packet: PacketId, [from, to]: [PortNo; 2]) {
+        self.with_mechanisms(core, s, |mechanisms, here, fx| {
+            for (i, mechanism) in mechanisms.iter_mut().enumerate().filter(|(_, m)| m.hooks().any(Hooks::CROSSING)) {
+                fx.mechanism = i as u8;
+                mechanism.on_crossing(here, packet, from, to, fx);
+            }
+        });
+    }
+
     /// A message that travels as packets do was dropped at switch `s`.
     #[cold]
     pub fn lose_clone(&mut self, core: &mut Core, s: u32, packet: PacketId, reason: DropReason) {
@@ -505,6 +534,9 @@ impl Fabric {
     fn send_past_the_queue(&mut self, core: &mut Core, l: usize, packet: PacketId) {
         core.send_past_the_queue(l, packet);
         let (s, _) = core.switch_port(l);
+        if let Some(crossbar) = core.crossbars.get_mut(s as usize) {
+            crossbar.forget(packet);
+        }
         if self.switches[s as usize].hooks.any(Hooks::EGRESS) {
             self.run_egress_hooks(core, l, packet);
         }
@@ -543,7 +575,11 @@ impl Fabric {
         match verdict {
             Verdict::Pass | Verdict::Displace => self.drop_packet(core, l, packet, reason),
             Verdict::Drop(reason) => self.drop_packet(core, l, packet, reason),
-            Verdict::Hold => core.stamp_at(l, packet),
+            Verdict::Hold => {
+                core.stamp_at(l, packet);
+                let (s, _) = core.switch_port(l);
+                self.note_held(core, s, via, packet);
+            }
             Verdict::Take => unreachable!("{verdict:?} at a port"),
             Verdict::Send => {
                 debug_assert!(core.links[l].free_at <= core.now.ps(), "a wire that is not free");
@@ -557,6 +593,14 @@ impl Fabric {
                 self.offer::<Plain>(core, other, via, packet);
                 self.detouring = before;
             }
+        }
+    }
+
+    /// A mechanism holds a packet that came by a link: a combined switch remembers its input.
+    fn note_held(&self, core: &mut Core, s: u32, via: Option<usize>, packet: PacketId) {
+        let frame = core.pool[packet].frame;
+        if let (Some(crossbar), Some(via)) = (core.crossbars.get_mut(s as usize), via) {
+            crossbar.hold(self.ingress[via], packet, frame);
         }
     }
 

@@ -110,12 +110,25 @@ impl Fabric {
                 self.run_departure_hooks(core, l, packet);
             }
             core.send(l, packet, queued);
-            if hooks.any(Hooks::EGRESS) {
-                self.run_egress_hooks(core, l, packet);
+            if hooks.any(Hooks::EGRESS.with(Hooks::COMBINED)) {
+                self.departed(core, l, packet, queued);
             }
             return;
         }
         core.send(l, packet, queued);
+    }
+
+    /// What is to be done besides when a frame has left a port whose departures are events. `queued`: its frame, if it has waited.
+    #[inline(never)]
+    fn departed(&mut self, core: &mut Core, l: usize, packet: PacketId, queued: Option<u16>) {
+        let (s, _) = core.switch_port(l);
+        let hooks = self.switches[s as usize].hooks;
+        if let Some(frame) = queued.filter(|_| hooks.any(Hooks::COMBINED)) {
+            core.left_output(l, packet, frame);
+        }
+        if hooks.any(Hooks::EGRESS) {
+            self.run_egress_hooks(core, l, packet);
+        }
     }
 
     /// The wire is free: control frames first, then mechanisms, then the scheduler says whose packet is next.
@@ -155,10 +168,14 @@ impl Fabric {
         core.make_explicit(l);
         let queues = core.ports[l].explicit.as_deref().map_or(0, |explicit| explicit.queues_of(classes));
         for class in (0..PRIORITIES).filter(|class| queues >> class & 1 != 0) {
-            let dropped = core.take_queue(l, class);
             // As where heads are dropped: what mechanisms make of them comes after departures of this instant.
             let before = std::mem::replace(&mut self.departing, true);
+            if !core.crossbars.is_empty() {
+                self.flush_inputs(core, l, class, reason);
+            }
+            let dropped = core.take_queue(l, class);
             for (packet, queue_bytes) in dropped {
+                core.left_output(l, packet, core.pool[packet].frame);
                 self.drop_dequeued(core, l, packet, reason, queue_bytes);
             }
             self.departing = before;
@@ -181,6 +198,7 @@ impl Fabric {
         // What mechanisms make of drops comes after the port's turn: they find its wire busy, if anything was left to send.
         let before = std::mem::replace(&mut self.departing, true);
         for (packet, reason, queue_bytes) in dropped {
+            core.left_output(l, packet, core.pool[packet].frame);
             self.drop_dequeued(core, l, packet, reason, queue_bytes);
         }
         self.departing = before;

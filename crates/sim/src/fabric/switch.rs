@@ -52,6 +52,8 @@ pub struct Fabric {
     pub ingress: Vec<u16>,
     /// By packet, the port of its switch that it came in by and its frame bytes, while it counts there; empty where nobody asks.
     pub entered: Vec<(u16, u16)>,
+    /// By link, the one in the other direction.
+    pub reverse: Vec<u32>,
     /// The framing without stamps, for messages alone in a frame.
     pub framing: fanin_packet::Framing,
 }
@@ -69,6 +71,8 @@ pub trait Fifo {
     const DEQUEUES: bool = false;
     /// Arrivals are recorded.
     const WATCHED: bool = false;
+    /// None is one: packets come to ports over a crossbar.
+    const CROSSES: bool = false;
 }
 
 /// A threshold at enqueue, or nothing.
@@ -100,6 +104,17 @@ impl Fifo for Shared {
     const SHARED: bool = true;
 }
 
+/// None: all switches are combined input- and output-queued ones, and the loop has their crossbars' events besides.
+pub struct Crossing;
+impl Fifo for Crossing {
+    const FLAGS: u8 = flag::SPECIAL;
+    const POLICY: bool = true;
+    const SHARED: bool = true;
+    const DEQUEUES: bool = true;
+    const WATCHED: bool = true;
+    const CROSSES: bool = true;
+}
+
 /// The kind of FIFO port that the inner loop serves in place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FifoKind {
@@ -107,6 +122,8 @@ pub enum FifoKind {
     ByPolicy,
     Dequeues,
     Shared,
+    /// Of no port: switches are combined input- and output-queued.
+    Crossing,
 }
 
 impl FifoKind {
@@ -223,7 +240,9 @@ impl Fabric {
     /// in place.
     #[inline(always)]
     pub fn offer<K: Fifo>(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
-        if core.links[l].flags & flag::SPECIAL == K::FLAGS {
+        if K::CROSSES {
+            self.offer_to_crossbar(core, l, via, packet);
+        } else if core.links[l].flags & flag::SPECIAL == K::FLAGS {
             self.offer_fifo::<K>(core, l, via, packet);
         } else {
             self.offer_special(core, l, via, packet);
@@ -459,6 +478,9 @@ impl Fabric {
         let dropped = core.pool.packet(packet);
         core.record_drop(packet, &dropped, reason, port, queue_bytes);
         core.pool.free(packet);
+        if let Some(crossbar) = core.crossbars.get_mut(s as usize) {
+            crossbar.forget(packet);
+        }
         if self.switches[s as usize].hooks.any(Hooks::DROP) {
             self.note_drop(core, s, packet, &dropped, reason);
         }

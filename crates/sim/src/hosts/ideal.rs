@@ -1,6 +1,9 @@
 //! Completion times on an idle network, which slowdowns are measured against.
 
 use crate::core::Core;
+use crate::fabric::combined::Crossbar;
+use crate::fabric::link::Link;
+use crate::fabric::port::Owner;
 use fanin_packet::Framing;
 use fanin_units::Span;
 
@@ -17,8 +20,40 @@ pub struct Paths {
 
 /// Time in which a frame crosses an idle path.
 pub fn crossing(core: &Core, path: &[u32], frame: u16) -> u64 {
-    let links = path.iter().map(|l| &core.links[*l as usize]);
-    links.fold(0, |sum, l| sum.saturating_add(l.delay() + l.tx(frame)))
+    let stages = path.iter().flat_map(|l| stages(core, *l));
+    stages.fold(0, |sum, stage| sum.saturating_add(stage.delay() + stage.tx(frame)))
+}
+
+/// What a packet goes through as a whole, one after the other.
+enum Stage<'a> {
+    /// The crossbar of the switch that a link begins at.
+    Crossbar(&'a Crossbar),
+    Link(&'a Link),
+}
+
+impl Stage<'_> {
+    fn tx(&self, frame: u16) -> u64 {
+        match self {
+            Stage::Crossbar(crossbar) => crossbar.tx(frame).ps(),
+            Stage::Link(link) => link.tx(frame),
+        }
+    }
+
+    fn delay(&self) -> u64 {
+        match self {
+            Stage::Crossbar(_) => 0,
+            Stage::Link(link) => link.delay(),
+        }
+    }
+}
+
+/// Those of a link and of the switch before it.
+fn stages(core: &Core, l: u32) -> impl Iterator<Item = Stage<'_>> {
+    let crossbar = match core.ports[l as usize].owner {
+        Owner::Switch(s, _) => core.crossbars.get(s as usize),
+        Owner::Host(_) => None,
+    };
+    crossbar.map(Stage::Crossbar).into_iter().chain([Stage::Link(&core.links[l as usize])])
 }
 
 impl Paths {
@@ -48,10 +83,8 @@ impl Paths {
     pub fn round_trip(&self, core: &Core, framing: &Framing, (mss, header, _): Segment) -> Span {
         let [data, ack] = [header + mss as u16, header].map(|bytes| framing.frame(bytes));
         let echo = self.telemetry.last().copied().unwrap_or(0);
-        let there = longer(&self.there, &self.telemetry).map(|(l, more)| {
-            let link = &core.links[l as usize];
-            link.delay() + link.tx(data + more)
-        });
+        let there = longer(&self.there, &self.telemetry)
+            .flat_map(|(l, more)| stages(core, l).map(move |stage| stage.delay() + stage.tx(data + more)));
         Span::from_ps(there.fold(0, u64::saturating_add).saturating_add(crossing(core, &self.back, ack + echo)))
     }
 }
@@ -62,7 +95,7 @@ fn longer<'a>(path: &'a [u32], telemetry: &'a [u16]) -> impl Iterator<Item = (u3
 }
 
 /// Time in which `size` bytes cross a path that is idle but for a frame `ahead` of them, by the tandem-queue recursion:
-/// n − 1 full packets and a last one, store and forward at each hop h, no window limit.
+/// n − 1 full packets and a last one, store and forward at each hop h, no window limit. A crossbar is a hop without delay.
 ///
 /// T = Σ delay + max over hops i ≤ j of Σ_{h ≤ i} tx_h(ahead) + Σ_{i ≤ h ≤ j} tx_h(full) + (n − 2)·max_{i ≤ h ≤ j} tx_h(full)
 /// + Σ_{h ≥ j} tx_h(last); a single packet is a last one. A first packet that is longer is ahead of the others.
@@ -74,14 +107,14 @@ fn stream(
     size: u64,
     (mss, header, more): Segment,
 ) -> u64 {
-    let links = || longer(path, telemetry).map(|(l, longer)| (&core.links[l as usize], longer));
-    let times = |frame: u16| links().map(|(l, longer)| l.tx(frame + longer)).collect::<Vec<u64>>();
+    let all = || longer(path, telemetry).flat_map(|(l, longer)| stages(core, l).map(move |stage| (stage, longer)));
+    let times = |frame: u16| all().map(|(l, longer)| l.tx(frame + longer)).collect::<Vec<u64>>();
     let packets = size.div_ceil(mss).max(1);
     let longer = if packets > 1 { 0 } else { more };
     let last = times(framing.frame(header + longer + (size.max(1) - (packets - 1) * mss) as u16));
     let full = times(framing.frame(header + mss as u16));
     // Departure of the packet before, at its latest, from each hop; then of the full ones; then of the last.
-    let mut before = vec![0_u64; path.len()];
+    let mut before = vec![0_u64; full.len()];
     let mut fulls = packets - 1;
     let mut pass = |frame: u16| {
         let mut left = 0_u64;
@@ -99,7 +132,7 @@ fn stream(
     }
     if fulls > 0 {
         let starts = before;
-        before = vec![0; path.len()];
+        before = vec![0; full.len()];
         for (i, start) in starts.iter().enumerate() {
             let (mut sum, mut slowest) = (*start, 0);
             for (j, time) in full.iter().enumerate().skip(i) {
@@ -113,5 +146,5 @@ fn stream(
     for (b, time) in before.iter().zip(&last) {
         done = done.max(*b).saturating_add(*time);
     }
-    done.saturating_add(links().map(|(l, _)| l.delay()).sum())
+    done.saturating_add(all().map(|(stage, _)| stage.delay()).sum())
 }

@@ -6,7 +6,7 @@ use fanin_packet::PacketId;
 use fanin_switch::DropReason;
 use fanin_telemetry::{
     CollectiveRow, DropRow, FlowRow, HopRow, HostRow, Keep, Keeper, KeptRows, Name, PauseRow, PortRow, QueryRow, QueueRow, Row,
-    RowNumber, SegmentRow, StampRow, StateRow, Table, TableError,
+    RowNumber, SegmentRow, StampRow, StateRow, Table, TableError, VoqRow,
 };
 use fanin_traffic::{CollectiveJob, Query};
 use fanin_transport::AbortReason;
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Names of all tables.
-pub const TABLES: [&str; 12] = [
+pub const TABLES: [&str; 13] = [
     FlowRow::TABLE,
     QueryRow::TABLE,
     CollectiveRow::TABLE,
@@ -24,6 +24,7 @@ pub const TABLES: [&str; 12] = [
     DropRow::TABLE,
     PauseRow::TABLE,
     StateRow::TABLE,
+    VoqRow::TABLE,
     StampRow::TABLE,
     HostRow::TABLE,
     SegmentRow::TABLE,
@@ -44,6 +45,8 @@ pub struct Tables {
     pub pauses: Table<PauseRow>,
     /// What mechanisms make of ports.
     pub states: Table<StateRow>,
+    /// Samples of virtual output queues.
+    pub voqs: Table<VoqRow>,
     pub stamps: Table<StampRow>,
     /// Of followed flows: states of senders, packets, links that these have crossed.
     pub hosts: Table<HostRow>,
@@ -149,6 +152,8 @@ pub struct Wanted {
     pub pauses: bool,
     /// Some mechanism records what it makes of ports.
     pub states: bool,
+    /// Samples of virtual output queues.
+    pub voqs: bool,
     pub stamps: bool,
     /// Those of followed flows.
     pub hosts: bool,
@@ -178,6 +183,7 @@ impl Tables {
             drops: table(tables.drops, destination)?,
             pauses: table(tables.pauses, destination)?,
             states: table(tables.states, destination)?,
+            voqs: table(tables.voqs, destination)?,
             stamps: table(tables.stamps, destination)?,
             hosts: table(tables.hosts, destination)?,
             segments: table(tables.hosts, destination)?,
@@ -389,6 +395,7 @@ impl Tables {
             (DropRow::TABLE, self.drops.finish()?),
             (PauseRow::TABLE, self.pauses.finish()?),
             (StateRow::TABLE, self.states.finish()?),
+            (VoqRow::TABLE, self.voqs.finish()?),
             (StampRow::TABLE, self.stamps.finish()?),
             (HostRow::TABLE, self.hosts.finish()?),
             (SegmentRow::TABLE, self.segments.finish()?),
@@ -411,6 +418,7 @@ impl Tables {
             (DropRow::TABLE, self.drops.seal().unwrap_or(0)),
             (PauseRow::TABLE, self.pauses.seal().unwrap_or(0)),
             (StateRow::TABLE, self.states.seal().unwrap_or(0)),
+            (VoqRow::TABLE, self.voqs.seal().unwrap_or(0)),
             (StampRow::TABLE, self.stamps.seal().unwrap_or(0)),
             (HostRow::TABLE, self.hosts.seal().unwrap_or(0)),
             (SegmentRow::TABLE, self.segments.seal().unwrap_or(0)),
@@ -435,6 +443,7 @@ impl Tables {
             (DropRow::TABLE, close(&mut self.drops)),
             (PauseRow::TABLE, close(&mut self.pauses)),
             (StateRow::TABLE, close(&mut self.states)),
+            (VoqRow::TABLE, close(&mut self.voqs)),
             (StampRow::TABLE, close(&mut self.stamps)),
             (HostRow::TABLE, close(&mut self.hosts)),
             (SegmentRow::TABLE, close(&mut self.segments)),

@@ -1,5 +1,6 @@
 //! What a world shows while it runs and when it has ended, for tests that hold it against identities and closed forms.
 
+use crate::fabric::combined::Crossbar;
 use crate::fabric::link::FarEnd;
 use crate::fabric::port::Owner;
 use crate::fabric::SwitchNode;
@@ -9,7 +10,7 @@ use fanin_packet::{Envelope, Header, Kind, Side};
 use fanin_switch::CountGroup;
 use fanin_telemetry::{
     CollectiveRow, DropRow, FlowRow, HopRow, HostRow, PauseRow, PortRow, QueryRow, QueueRow, SegmentRow, StampRow, StateRow,
-    TableError,
+    TableError, VoqRow,
 };
 use fanin_transport::{SignalCounts, TcpEndpoint};
 use fanin_units::FlowId;
@@ -49,6 +50,7 @@ pub struct Kept {
     pub drops: Vec<DropRow>,
     pub pauses: Vec<PauseRow>,
     pub states: Vec<StateRow>,
+    pub voqs: Vec<VoqRow>,
     pub stamps: Vec<StampRow>,
     pub hosts: Vec<HostRow>,
     pub segments: Vec<SegmentRow>,
@@ -172,11 +174,18 @@ impl World {
         self.core.ports.iter().filter_map(|port| port.explicit.as_deref()).map(|e| e.control.len() as u64).sum()
     }
 
-    /// Packets that mechanisms hold, those that wait in hosts behind the NIC, and messages that are about to be offered to ports.
+    /// Packets in virtual output queues and on crossbars of switches, by switch; empty where they are output queued.
+    pub fn crossbar_packets(&self) -> Vec<u64> {
+        self.core.crossbars.iter().map(Crossbar::packets).collect()
+    }
+
+    /// Packets that mechanisms hold, those in virtual output queues or on crossbars, those that wait in hosts behind the NIC, and messages that are about to be offered to ports.
     pub fn held(&self) -> u64 {
         let of = |s: &SwitchNode| s.mechanisms.iter().map(|m| m.held().len()).sum::<usize>() + s.outbox.len();
         let in_hosts = self.hosts.receivers.as_deref().map_or(0, Receivers::packets);
-        self.fabric.switches.iter().map(|switch| of(switch) as u64).sum::<u64>() + in_hosts
+        self.fabric.switches.iter().map(|switch| of(switch) as u64).sum::<u64>()
+            + in_hosts
+            + self.crossbar_packets().iter().sum::<u64>()
     }
 
     /// Winds the world up and gives what its tables kept.
@@ -205,6 +214,7 @@ impl World {
             drops: recorder.drops.kept().to_vec(),
             pauses: recorder.pauses.kept().to_vec(),
             states: recorder.states.kept().to_vec(),
+            voqs: recorder.voqs.kept().to_vec(),
             stamps: recorder.stamps.kept().to_vec(),
             hosts: recorder.hosts.kept().to_vec(),
             segments: recorder.segments.kept().to_vec(),

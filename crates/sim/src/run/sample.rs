@@ -1,11 +1,13 @@
 //! Sampled series of all ports, and the end of a run.
 
 use crate::core::Core;
+use crate::fabric::combined::Sampled;
 use crate::fabric::link::Link;
 use crate::fabric::port::{Owner, Port};
 use crate::hosts::ends::Ends;
 use crate::world::World;
-use fanin_telemetry::PortRow;
+use fanin_switch::PortNo;
+use fanin_telemetry::{PortRow, VoqRow};
 use fanin_units::{Span, Time};
 
 /// When samples are taken, and of which ports the last one has rows.
@@ -67,6 +69,31 @@ impl World {
             samples.quiet_since = Some(events);
         }
         samples.next = core.now.saturating_add(samples.period);
+        self.sample_inputs();
+    }
+
+    /// Rows of the virtual output queues in which something has happened.
+    fn sample_inputs(&mut self) {
+        for s in 0..self.core.crossbars.len() {
+            for Sampled { input, output, depth } in self.core.crossbars[s].sample() {
+                let row = VoqRow {
+                    time_ps: self.core.now.ps(),
+                    input: input.map(|port| self.core.ports[self.link_into(s, port)].name.clone()),
+                    port: self.core.ports[output as usize].name.clone(),
+                    queue_bytes: depth.bytes,
+                    queue_packets: depth.packets,
+                    queue_max_bytes: depth.interval_max.max(depth.bytes),
+                    drops: depth.interval_drops,
+                };
+                let result = self.core.ledger.tables.voqs.push(row);
+                self.core.check(result);
+            }
+        }
+    }
+
+    /// The link that comes in by a port of a switch.
+    pub(crate) fn link_into(&self, s: usize, port: PortNo) -> usize {
+        self.fabric.reverse[self.fabric.switches[s].ports[port.index()] as usize] as usize
     }
 
     /// The last sample, at the end of the run, has a row for every port, too. What has one of this time has it whole: sampling is
@@ -88,6 +115,7 @@ impl World {
         (0..self.core.ports.len()).for_each(|l| self.core.catch_up(l));
         if self.samples.are_on() {
             self.last_sample();
+            self.sample_inputs();
         }
         self.core.end_pauses();
         self.hosts.wind_up(&mut self.core);

@@ -3,6 +3,7 @@
 use super::folder::RunError;
 use super::sample::Samples;
 use crate::core::Core;
+use crate::fabric::combined::{self, Crossbar};
 use crate::fabric::gate::PortGate;
 use crate::fabric::link::{flag, FarEnd, Link, Rings};
 use crate::fabric::pool::Pool;
@@ -24,7 +25,7 @@ use fanin_switch::{Scheduling, SharedBuffer};
 use fanin_telemetry::{Keep, Name, Registers};
 use fanin_topology::{Routes, Topology};
 use fanin_transport::{SignalCounts, TransportParams};
-use fanin_units::{Amount, HostId, LinkId, NodeId, Purpose, Span, Stream, Time};
+use fanin_units::{Amount, Bytes, HostId, LinkId, NodeId, Purpose, Span, Stream, Time};
 use std::collections::{BTreeMap, VecDeque};
 
 /// Links whose hot state, with that of the flows over them, fits into a second-level cache of today. Up to here fetching ahead
@@ -67,13 +68,15 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
     let (switch, engine, telemetry) = (&doc.switch, &doc.engine, &doc.telemetry);
     let traffic = scenario.traffic().map_err(RunError::Problems)?;
     let grows = || topology.links.len() > CACHED_LINKS || traffic.connections() > CACHED_FLOWS;
-    let prefetches = prefetches.unwrap_or_else(grows);
+    let prefetches = prefetches.unwrap_or_else(grows) && switch.architecture.combined().is_none();
     let framing = doc.framing.of_packets();
     let registers = telemetry.registers.as_ref().map(|registers| Registers { tick: registers.tick, unit: registers.unit });
     let watched = scenario.watched();
     let switches = switches(scenario);
     let (links, ports, rings, ingress, gates) = links_and_ports(scenario, &switches);
-    let in_place = FifoKind::of_most(links.iter().zip(&ports));
+    let (crossbars, crossbar_slots) = crossbars(scenario);
+    let in_place = if crossbars.is_empty() { FifoKind::of_most(links.iter().zip(&ports)) } else { FifoKind::Crossing };
+    let arrivals = links.len() + crossbar_slots.len();
 
     let (horizon, spacing, shortest) = rhythm(topology, framing);
     let ahead = if prefetches { Ahead { events: FETCHED_AHEAD, span: shortest / 2 } } else { Ahead::NOTHING };
@@ -81,7 +84,7 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
         fanin_scenario::Ties::ByLink => Ties::BySlot,
         fanin_scenario::Ties::Drawn => {
             let seed = Stream::new(scenario.seed(), Purpose::Ties, 0).next_u64();
-            Ties::Drawn { seed, from: links.len() as u32 }
+            Ties::Drawn { seed, from: arrivals as u32 }
         }
     };
     let samples = match telemetry.sample {
@@ -95,6 +98,7 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
         drops: telemetry.drops,
         pauses: !gates.is_empty(),
         states: records_states(scenario),
+        voqs: samples.are_on() && !crossbars.is_empty(),
         stamps: registers.is_some(),
         hosts: !telemetry.hosts.is_empty(),
         watched: watched.len(),
@@ -124,15 +128,17 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
     Ok(World {
         core: Core {
             now: Time::ZERO,
-            wheel: Wheel::new(2 * links.len(), horizon, spacing, ties, ahead),
+            wheel: Wheel::new(links.len() + arrivals, horizon, spacing, ties, ahead),
             timers: Timers::default(),
             barrier: Time::ZERO,
-            arrivals: links.len(),
+            arrivals,
             links: links.into(),
             ports: ports.into(),
             rings,
             pool: Pool::default(),
             shared: shared_buffers(scenario).into(),
+            crossbars: crossbars.into(),
+            crossbar_slots,
             gates,
             cell: if switch.counts_cells() { switch.cell_bytes() } else { 0 },
             ledger,
@@ -142,7 +148,11 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
         fabric: Fabric {
             fib: fib(topology, scenario.routes()),
             offered_at_once: switches.iter().any(|s| s.hooks.any(Hooks::OFFER.with(Hooks::RANKS))),
-            offered_up_to: switches.iter().flat_map(|s| &s.mechanisms).map(MechanismState::offered_up_to).max().unwrap_or(0),
+            offered_up_to: if in_place == FifoKind::Crossing {
+                u16::MAX
+            } else {
+                switches.iter().flat_map(|s| &s.mechanisms).map(MechanismState::offered_up_to).max().unwrap_or(0)
+            },
             switches: switches.into(),
             hosts: topology.hosts.len() as u32,
             effects: Effects::default(),
@@ -150,6 +160,7 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
             departing: false,
             ingress,
             entered: Vec::new(),
+            reverse: topology.links.iter().map(|link| link.reverse.0).collect(),
             framing,
         },
         hosts: Hosts {
@@ -192,6 +203,7 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
 fn switches(scenario: &Scenario) -> Vec<SwitchNode> {
     let topology = scenario.topology();
     let switch = &scenario.doc().switch;
+    let own = if switch.architecture.combined().is_some() { Hooks::COMBINED } else { Hooks::NONE };
     let of = |s: usize| {
         let node = NodeId((topology.hosts.len() + s) as u32);
         let site = scenario.site(node);
@@ -201,7 +213,7 @@ fn switches(scenario: &Scenario) -> Vec<SwitchNode> {
             seed: Stream::new(scenario.seed(), Purpose::Hashing, s as u64).next_u32(),
             paths: PathChooser::new(&switch.routing),
             rng: Stream::new(scenario.seed(), Purpose::Spraying, s as u64),
-            hooks: mechanisms.iter().map(MechanismState::hooks).fold(Hooks::NONE, Hooks::with),
+            hooks: mechanisms.iter().map(MechanismState::hooks).fold(own, Hooks::with),
             mechanisms,
             ports: site.ports.iter().map(|port| port.link.0).collect(),
             inputs: Vec::new(),
@@ -236,6 +248,29 @@ fn shared_buffers(scenario: &Scenario) -> Vec<SharedBuffer> {
         SharedBuffer::new(params, queues, switch.cell_bytes())
     };
     (0..topology.switch_count()).map(of).collect()
+}
+
+/// By switch, its crossbar, and the slots of the wheel that they have; empty where switches are output queued.
+fn crossbars(scenario: &Scenario) -> (Vec<Crossbar>, Vec<(u32, u16)>) {
+    let topology = scenario.topology();
+    let Some(settings) = scenario.doc().switch.architecture.combined() else { return (Vec::new(), Vec::new()) };
+    let (mut all, mut slots) = (Vec::new(), Vec::new());
+    for s in 0..topology.switch_count() {
+        let node = NodeId((topology.hosts.len() + s) as u32);
+        let links = topology.out_links(node);
+        let ports: Vec<_> = links.iter().map(|link| (link.0, scenario.port(*link).scheduling)).collect();
+        let settings = combined::Settings {
+            arbitration: &settings.scheduler,
+            rate: scenario.crossbar_rate(node).unwrap_or_default(),
+            voq: settings.voq.get(),
+            output: settings.output.get(),
+            largest: scenario.largest_frame().get(),
+            first_slot: topology.links.len() + slots.len(),
+        };
+        all.push(Crossbar::new(&settings, &ports));
+        slots.extend((0..Crossbar::slots(ports.len())).map(|which| (s as u32, which as u16)));
+    }
+    (all, slots)
 }
 
 /// All links with the ports that feed them, and by link the ingress port of the switch, and the pauses of ports that may be paused.
@@ -341,6 +376,7 @@ fn equip(link: &mut Link, port: &mut Port, scenario: &Scenario, id: LinkId, expl
     let marker = Marker::new(settings.marking);
     let scheduler = Scheduler::new(settings.scheduling);
     let admission = match (settings.buffer, settings.alpha) {
+        (Some(Amount::Bytes(output)), _) if hooks.any(Hooks::COMBINED) => Admission::Granted(Bytes(output)),
         (Some(limit), _) => Admission::Static(limit),
         (None, Some(alpha)) => Admission::Shared { alpha, queued: vec![0; scheduler.classes()] },
         (None, None) => Admission::Unlimited,
@@ -351,6 +387,8 @@ fn equip(link: &mut Link, port: &mut Port, scenario: &Scenario, id: LinkId, expl
     if port.at_dequeue != 0 || cells || admission.is_shared() {
         link.flags |= flag::DEQUEUE;
     }
+    // Where a crossbar asks for room, it must be known when there is room again.
+    let explicit = explicit || hooks.any(Hooks::COMBINED);
     let heads = marker.decides_at_head();
     if explicit || heads {
         link.flags |= flag::EXPLICIT;
@@ -362,7 +400,7 @@ fn equip(link: &mut Link, port: &mut Port, scenario: &Scenario, id: LinkId, expl
     if cells || classes || hooks.any(Hooks::RANKS) {
         link.flags |= flag::PIPELINE;
     }
-    if hooks.any(Hooks::BEFORE_PORTS) {
+    if hooks.any(Hooks::BEFORE_PORTS.with(Hooks::COMBINED)) {
         link.flags |= flag::OFFERED;
     }
     if port.watched.is_some() {

@@ -2,6 +2,7 @@
 
 use super::collectives;
 use super::counters::{MESSAGES, TRIMMED};
+use crate::fabric::combined::Depth;
 use crate::fabric::port::Owner;
 use crate::hosts::order::{Reordering, THRESHOLD};
 use crate::hosts::receive::Receivers;
@@ -13,7 +14,7 @@ use fanin_traffic::CollectiveJob;
 use fanin_transport::AbortReason;
 use fanin_units::{BitRate, Bytes, Span};
 use serde_json::{json, Map, Value};
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 use std::collections::BTreeMap;
 
 /// The flow sizes that are told apart: all, then those between [`SIZES`].
@@ -248,7 +249,7 @@ pub(crate) fn summary(
     answered.sort_unstable();
     let n = answered.len();
     query_times.extend(times(answered.into_iter(), n));
-    json!({
+    let mut all = json!({
         "flows": {
             "total": sums.complete + sums.incomplete + sums.aborted,
             "complete": sums.complete,
@@ -282,7 +283,21 @@ pub(crate) fn summary(
         }),
         "ports": hottest.iter().take(16).map(|l| port(*l)).collect::<Vec<_>>(),
         "host_ports": world.troubled_hosts().iter().take(16).map(|l| port(*l)).collect::<Vec<_>>(),
-    })
+    });
+    if !world.core.crossbars.is_empty() {
+        all["input_ports"] = input_ports(world);
+    }
+    all
+}
+
+/// The inputs of combined switches in which most has waited, by the links that come in.
+fn input_ports(world: &World) -> Value {
+    let crossbars = world.core.crossbars.iter().enumerate();
+    let mut inputs: Vec<(usize, Depth)> =
+        crossbars.flat_map(|(s, x)| x.depths().map(move |(port, depth)| (world.link_into(s, port), depth))).collect();
+    inputs.sort_by_key(|(l, depth)| (Reverse(depth.peak), *l));
+    let row = |(l, depth): &(usize, Depth)| json!({ "input": world.core.ports[*l].name.to_string(), "max_bytes": depth.peak, "drops": depth.drops });
+    inputs.iter().take(16).map(row).collect()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use crate::world::World;
 use fanin_switch::Admission;
 use fanin_telemetry::Keep;
-use fanin_units::Amount;
+use fanin_units::{Amount, Bytes};
 use serde_json::{json, Map, Value};
 
 impl World {
@@ -18,7 +18,7 @@ impl World {
                     "rate_bps": port.rate.bps(),
                     "overhead_bytes": link.gap(),
                     "buffer_bytes": match port.admission {
-                        Admission::Static(Amount::Bytes(bytes)) => Some(bytes),
+                        Admission::Static(Amount::Bytes(bytes)) | Admission::Granted(Bytes(bytes)) => Some(bytes),
                         _ => None,
                     },
                     "index": index,

@@ -5,6 +5,7 @@ mod burst_laws;
 mod closed_forms;
 mod codel;
 mod collectives;
+mod combined;
 mod common;
 mod dctcp;
 mod determinism;

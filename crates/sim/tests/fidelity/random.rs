@@ -2,7 +2,7 @@
 //! the same time.
 
 use fanin_params::{Param, Schema};
-use fanin_switch::{Marking, Mechanisms, PathChoice, Scheduling};
+use fanin_switch::{Arbitration, Marking, Mechanisms, PathChoice, Scheduling};
 use fanin_transport::{CongestionControl, TransportConfig};
 use proptest::prelude::*;
 use proptest::sample::select;
@@ -232,6 +232,39 @@ fn around(switch: impl Strategy<Value = String>, classes: bool) -> impl Strategy
             "seed = {seed}\nduration = \"4ms\"\n[topology]\n{topology}\n[switch]\n{cells}{switch}[host]\nnic = {nic}\n[framing]\nip = \"{ip}\"\n[transport]\n{transport}{traffic}"
         );
         Random { text }
+    })
+}
+
+/// Scenarios with combined input- and output-queued switches.
+pub fn combined() -> impl Strategy<Value = Random> {
+    let architecture = (
+        select(vec!["4KB", "20KB", "150KB"]),
+        select(vec!["4KB", "30KB"]),
+        select(vec!["1.0", "1.3", "2.0", "4.0"]),
+        or_registered::<Arbitration>(&["{ kind = \"islip\", iterations = 1 }", "\"islip\""]),
+    );
+    (classes(), architecture).prop_map(|(random, (voq, output, speedup, scheduler))| {
+        let voq = if random.text.contains("mechanisms.pfc") { "150KB" } else { voq };
+        let mut text = String::new();
+        for line in random.text.lines() {
+            let key = line.strip_prefix("mechanisms.").and_then(|rest| rest.split(' ').next());
+            if line.starts_with("buffer = {") {
+                text.push_str(&format!(
+                    "architecture = {{ kind = \"combined\", voq = \"{voq}\", output = \"{output}\", speedup = {speedup}, scheduler = {scheduler} }}\n"
+                ));
+            } else if key == Some("pfc") {
+                text.push_str("mechanisms.pfc = { xoff = { kind = \"static\", bytes = \"15KB\" } }\n");
+            } else if key.is_none_or(|key| Mechanisms::that_run_at_combined().contains(&key))
+                && !line.starts_with("alpha = ")
+                && !line.starts_with("buffer = \"")
+            {
+                text.push_str(&format!("{line}\n"));
+            }
+        }
+        if !text.contains("mechanisms.") {
+            text = text.replace("[[switch.except]]\ntier = 0\nmechanisms = {}\n", "");
+        }
+        Random { text: text.replace("mechanisms = {}\n[[switch.except]]\ntier = 0\nmechanisms = {}", "mechanisms = {}") }
     })
 }
 

@@ -232,6 +232,8 @@ pub enum Admission {
     Unlimited,
     /// This much for all classes together.
     Static(Amount),
+    /// The crossbar of a combined switch gives the port only what has room in these bytes: what comes is accepted.
+    Granted(Bytes),
     /// The shared buffer decides, by the port's α. `queued`: by class, what waits in the buffer's unit.
     Shared {
         alpha: f64,
@@ -243,7 +245,7 @@ impl Admission {
     /// The limit, where it is all there is to it: the caller may then compare by itself, `u64::MAX` standing for no limit.
     pub fn simple_limit(&self) -> Option<Amount> {
         match self {
-            Admission::Unlimited => Some(Amount::Bytes(u64::MAX)),
+            Admission::Unlimited | Admission::Granted(_) => Some(Amount::Bytes(u64::MAX)),
             Admission::Static(limit) => Some(*limit),
             Admission::Shared { .. } => None,
         }

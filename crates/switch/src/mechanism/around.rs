@@ -12,6 +12,8 @@ pub struct Surroundings<'a> {
     pub trailer: u16,
     /// Nothing is dropped for want of room.
     pub unlimited: bool,
+    /// What a virtual output queue of an input may hold, at combined input- and output-queued switches.
+    pub voq: Option<Bytes>,
     /// What each port may hold, where all of them have a buffer of their own.
     pub buffers: &'a [Amount],
     /// Bytes of a buffer cell.

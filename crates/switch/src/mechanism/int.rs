@@ -45,6 +45,7 @@ impl Mechanism for Int {
     type Counts = IntCounts;
 
     const HEADERS: bool = true;
+    const AT_COMBINED: bool = true;
     const TELEMETRY: bool = true;
 
     fn runs_at(params: &IntParams, switch: &str) -> bool {

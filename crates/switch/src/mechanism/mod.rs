@@ -181,6 +181,20 @@ macro_rules! registry {
                 all
             }
 
+            /// The keys of those that cannot run at combined input- and output-queued switches.
+            pub fn not_at_combined(&self) -> Vec<&'static str> {
+                let mut keys = Vec::new();
+                $( if self.$key.is_some() && !<$state as Mechanism>::AT_COMBINED { keys.push(stringify!($key)); } )*
+                keys
+            }
+
+            /// The keys of all that can.
+            pub fn that_run_at_combined() -> Vec<&'static str> {
+                let mut keys = Vec::new();
+                $( if <$state as Mechanism>::AT_COMBINED { keys.push(stringify!($key)); } )*
+                keys
+            }
+
             /// Whether ports write telemetry into frames.
             pub fn telemetry(&self) -> bool {
                 false $( || self.$key.is_some() && <$state as Mechanism>::TELEMETRY )*
@@ -351,6 +365,10 @@ macro_rules! registry {
 
             pub fn on_held(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
                 match self { $( Self::$name(m) => m.on_held(node, p, port, fx), )* }
+            }
+
+            pub fn on_crossing(&mut self, node: &mut dyn Node, packet: PacketId, from: PortNo, to: PortNo, fx: &mut Effects) {
+                match self { $( Self::$name(m) => m.on_crossing(node, packet, from, to, fx), )* }
             }
 
             pub fn on_refusal(&mut self, node: &mut dyn Node, refused: &mut Refused<'_>, fx: &mut Effects) -> Verdict {

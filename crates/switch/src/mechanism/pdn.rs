@@ -165,6 +165,7 @@ impl Mechanism for Pdn {
     type Counts = NoticeCounts;
 
     const SIGNALS: Signals = Signals::LOST;
+    const AT_COMBINED: bool = true;
     const ETHER_TYPES: &'static [u16] = &[IPV4_WITH_NOTICE, IPV6_WITH_NOTICE];
 
     fn runs_at(params: &PdnParams, switch: &str) -> bool {

@@ -75,7 +75,7 @@ pub(crate) fn longest(bytes: impl Iterator<Item = u64>) -> Option<(PortNo, Bytes
 
 /// Hooks of a mechanism that do something; the others are not run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Hooks(u16);
+pub struct Hooks(u32);
 
 impl Hooks {
     pub const NONE: Hooks = Hooks(0);
@@ -104,6 +104,10 @@ impl Hooks {
     pub const QUEUE: Hooks = Hooks(1 << 13);
     /// It asks for bytes by the port that they came in by ([`Node::input_bytes`]). With [`Hooks::EGRESS`].
     pub const INPUTS: Hooks = Hooks(1 << 14);
+    /// [`Mechanism::on_crossing`].
+    pub const CROSSING: Hooks = Hooks(1 << 16);
+    /// Not of a mechanism: the switch is a combined input- and output-queued one, whose ports get packets over its crossbar alone.
+    pub const COMBINED: Hooks = Hooks(1 << 17);
     /// Any by which packets are seen before they are offered to a port.
     pub const BEFORE_PORTS: Hooks = Hooks::OFFER.with(Hooks::QUEUE).with(Hooks::RANKS);
 
@@ -149,7 +153,8 @@ pub trait Node {
     }
 
     /// Frame bytes in this switch that came in by a port and have not left yet, those that mechanisms hold among them. A packet that
-    /// is being offered is none of them yet. Only known with [`Hooks::INPUTS`].
+    /// is being offered is none of them yet. At a combined switch those in its virtual output queues alone. Only known with
+    /// [`Hooks::INPUTS`].
     fn input_bytes(&self, _port: PortNo) -> u64 {
         0
     }
@@ -358,6 +363,9 @@ pub(crate) trait Mechanism: Sized {
     const HOST_HEADER: Option<fn(&Sent) -> Shim> = None;
     /// Whether it can keep the packets of classes from being dropped ([`Mechanism::lossless`]).
     const KEEPS_ALL: bool = false;
+    /// Whether it can run at combined input- and output-queued switches: it takes no packets that ports refuse, sends none past
+    /// queues at ports that are idle, and moves none between queues.
+    const AT_COMBINED: bool = false;
     /// Whether it lets ports write telemetry into frames, of transports that ask for it.
     const TELEMETRY: bool = false;
     /// Whether it records what it makes of ports ([`Effect::State`]).
@@ -467,6 +475,10 @@ pub(crate) trait Mechanism: Sized {
     fn on_held(&mut self, _node: &mut dyn Node, _p: &mut Arrival<'_>, _port: PortNo, _fx: &mut Effects) -> Verdict {
         Verdict::Pass
     }
+
+    /// A packet that came in by `from` leaves its virtual output queue and crosses to port `to`, at a combined input- and output-queued
+    /// switch. There `on_offer` is asked before it joins that queue, and marking decides when it has crossed.
+    fn on_crossing(&mut self, _node: &mut dyn Node, _packet: PacketId, _from: PortNo, _to: PortNo, _fx: &mut Effects) {}
 
     /// A port does not accept it.
     fn on_refusal(&mut self, _node: &mut dyn Node, _refused: &mut Refused<'_>, _fx: &mut Effects) -> Verdict {

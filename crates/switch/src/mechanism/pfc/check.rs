@@ -99,7 +99,7 @@ fn what_drops(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
         let message = format!("may lose packets: {what} after {} of pause", watchdog.detection);
         warn(cx, message, "no watchdog, where nothing may be lost");
     }
-    if !around.unlimited {
+    if !around.unlimited && around.voq.is_none() {
         let remedy = "switch.buffer = { kind = \"unlimited\" }: PFC counts the memory itself, where packets come in";
         warn(cx, "loses packets all the same where a port has no room", remedy);
     }
@@ -205,6 +205,9 @@ fn thresholds(params: &PfcParams, around: &Surroundings<'_>, (site, pool): (&Sit
         cx.error_at("xon_gap", &params.xon_gap, message, &format!("at most {highest} B"));
     }
     let xoff = params.reserved.get() + xoff_alone(params, pool);
+    if let Some(voq) = around.voq {
+        return virtual_output_queues(params, around, (xoff, voq), cx);
+    }
     pauses_before_marks(params, around, (site, pool), cx);
     let bytes = |amount: &Amount| match amount {
         Amount::Bytes(bytes) => Some(*bytes),
@@ -218,6 +221,32 @@ fn thresholds(params: &PfcParams, around: &Surroundings<'_>, (site, pool): (&Sit
             warn(cx, message, &format!("XOFF of less than {buffer} B, or switch.buffer = {{ kind = \"unlimited\" }}"));
         });
     }
+}
+
+/// Virtual output queues that are full before the neighbour has stopped: all that waits at an input may be for one port.
+fn virtual_output_queues(params: &PfcParams, around: &Surroundings<'_>, (xoff, voq): (u64, Bytes), cx: &mut Cx) {
+    let at = |site: &Site| {
+        let frame = message_frame(&site.framing, BODY as u8);
+        site.ports.iter().map(|port| params.headroom_at(port, frame)).max().unwrap_or(0)
+    };
+    let headroom = around.sites.iter().map(at).max().unwrap_or(0);
+    if xoff + headroom <= voq.get() {
+        return;
+    }
+    let need = Bytes(xoff + headroom);
+    let message = format!(
+        "is above what a virtual output queue holds, {voq}: XOFF at {} and headroom of {} are {need}, all of which may wait for one port",
+        Bytes(xoff),
+        Bytes(headroom)
+    );
+    let room = voq.get().saturating_sub(headroom + params.reserved.get());
+    let static_xoff = if room > params.xon_gap.get() {
+        format!("xoff = {{ kind = \"static\", bytes = \"{room}B\" }} or less, or ")
+    } else {
+        String::new()
+    };
+    let accepted = format!("{static_xoff}switch.architecture.voq of at least {need}");
+    cx.key("xoff", |cx| cx.error(None, message, Some(accepted)).severity);
 }
 
 /// XOFF that comes before the first mark, whatever inputs a queue is from: no control that works by marks can keep it away.

@@ -12,12 +12,14 @@ pub(super) struct Held {
     pub output: PortNo,
     pub class: u8,
     pub bytes: u16,
+    /// It has crossed to its port, and takes no memory of its input any more.
+    pub crossed: bool,
 }
 
 /// No packet.
 const NONE: PacketId = PacketId::MAX;
 /// A place where nothing is.
-const EMPTY: (PacketId, Held) = (NONE, Held { port: PortNo(0), output: PortNo(0), class: 0, bytes: 0 });
+const EMPTY: (PacketId, Held) = (NONE, Held { port: PortNo(0), output: PortNo(0), class: 0, bytes: 0, crossed: false });
 
 /// See the module. Open addressing with linear probing: a packet is at its own place or behind it, with no empty one between.
 #[derive(Clone, Debug, Default)]
@@ -72,6 +74,18 @@ impl Waits {
         self.count > 0 && self.places[self.find(packet)].0 == packet
     }
 
+    /// A packet has left its input, and waits at its port; `None` where it did not wait.
+    pub(super) fn cross(&mut self, packet: PacketId) -> Option<Held> {
+        if self.count == 0 {
+            return None;
+        }
+        let place = self.find(packet);
+        let (found, held) = &mut self.places[place];
+        let before = (*found == packet).then_some(*held);
+        held.crossed = true;
+        before
+    }
+
     /// A packet waits no longer; `None` where it did not.
     pub(super) fn remove(&mut self, packet: PacketId) -> Option<Held> {
         if self.count == 0 {
@@ -116,7 +130,7 @@ mod tests {
         for step in 0..200_000 {
             // Few numbers, then many, so that places are often taken and the table has to grow.
             let packet = below(if step < 100_000 { 24 } else { 3_000 }) as PacketId;
-            let held = Held { port: PortNo(below(9) as u16), output: PortNo(1), class: 3, bytes: step as u16 };
+            let held = Held { port: PortNo(below(9) as u16), output: PortNo(1), class: 3, bytes: step as u16, crossed: false };
             let before = map.remove(&packet);
             assert_eq!(waits.remove(packet), before);
             if before.is_none() {

@@ -117,7 +117,7 @@ impl Memory {
     /// # Errors
     /// There is no room for it.
     pub(super) fn take(&mut self, held: Held) -> Result<(), DropReason> {
-        let Held { port, output, class, bytes } = held;
+        let Held { port, output, class, bytes, .. } = held;
         let bytes = u64::from(bytes);
         let at = self.at(port, class);
         let (used, headroom) = (at.used, at.headroom);
@@ -146,7 +146,7 @@ impl Memory {
 
     /// A packet has left.
     pub(super) fn release(&mut self, held: Held) {
-        let Held { port, output, class, bytes } = held;
+        let Held { port, output, class, bytes, .. } = held;
         let bytes = u64::from(bytes);
         let at = self.at(port, class);
         let from_headroom = at.headroom.min(bytes);

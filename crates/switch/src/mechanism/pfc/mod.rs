@@ -331,7 +331,7 @@ impl Pfc {
     /// A packet that came in by a port is about to wait for another.
     fn wait(&mut self, node: &dyn Node, p: &Arrival<'_>, (from, port): (PortNo, PortNo), fx: &mut Effects) -> Verdict {
         let class = p.envelope.class.min(PRIORITIES as u8 - 1);
-        let held = Held { port: from, output: port, class, bytes: p.envelope.frame };
+        let held = Held { port: from, output: port, class, bytes: p.envelope.frame, crossed: false };
         if let Err(reason) = self.memory.take(held) {
             let lossless = self.memory.is_lossless(class);
             self.counts.dropped_lossless += u64::from(lossless);
@@ -354,7 +354,9 @@ impl Pfc {
     /// A packet that may have taken memory is no longer here.
     fn gone(&mut self, now: Time, packet: PacketId, fx: &mut Effects) {
         let Some(held) = self.held.remove(packet) else { return };
-        self.memory.release(held);
+        if !held.crossed {
+            self.memory.release(held);
+        }
         let p = &mut self.ports[held.output.index()];
         let waiting = &mut p.waiting[usize::from(held.class)];
         *waiting -= 1;
@@ -374,6 +376,7 @@ impl Mechanism for Pfc {
 
     const ETHER_TYPES: &'static [u16] = &[MAC_CONTROL];
     const KEEPS_ALL: bool = true;
+    const AT_COMBINED: bool = true;
     const PEAKS: &'static [CounterDef] = PEAKS;
 
     fn new(params: &PfcParams, site: &Site) -> Option<Self> {
@@ -423,7 +426,7 @@ impl Mechanism for Pfc {
     fn hooks(&self) -> Hooks {
         // The watchdog drops also what finds its port idle.
         let offers = if self.params.watchdog.is_some() { Hooks::OFFER } else { Hooks::QUEUE };
-        offers.with(Hooks::DROP).with(Hooks::EGRESS).with(Hooks::MESSAGES).with(Hooks::GATES)
+        offers.with(Hooks::DROP).with(Hooks::EGRESS).with(Hooks::MESSAGES).with(Hooks::GATES).with(Hooks::CROSSING)
     }
 
     fn counts(&self) -> PfcCounts {
@@ -456,6 +459,14 @@ impl Mechanism for Pfc {
         match p.from {
             Some(from) if !self.held.has(p.id) => self.wait(node, p, (from, port), fx),
             _ => Verdict::Pass,
+        }
+    }
+
+    /// What is counted at an input is what waits there.
+    fn on_crossing(&mut self, node: &mut dyn Node, packet: PacketId, _from: PortNo, _to: PortNo, fx: &mut Effects) {
+        if let Some(held) = self.held.cross(packet) {
+            self.memory.release(held);
+            self.decide(node.now(), held.port, held.class, fx);
         }
     }
 

@@ -380,6 +380,7 @@ fn what_has_no_effect_is_said() {
         framing: fanin_packet::Framing::ETHERNET,
         trailer: 0,
         unlimited: false,
+        voq: None,
         buffers,
         cell: 80,
         classes: false,

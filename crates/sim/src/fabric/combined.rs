@@ -1,0 +1,509 @@
+//! Combined input- and output-queued switches: virtual output queues, and a crossbar that moves packets as a whole.
+//!
+//! A packet that is offered to a port of such a switch joins the virtual output queue of its input, that port and its class. When the
+//! arbiter matches input and port, it leaves that queue and crosses in the time that its frame takes at the rate of the crossbar; then
+//! it joins the queue of its port, which from there on is a port like any other. A port without room for a largest frame is matched
+//! with nobody, so only a virtual output queue drops for want of room. docs/switch/combined.md.
+
+use super::switch::Fabric;
+use crate::core::Core;
+use fanin_packet::PacketId;
+use fanin_switch::{Arbitration, CrossbarArbiter, DropReason, Hooks, Inputs, Match, PortNo, Requests, Scheduler, Scheduling};
+use fanin_units::{BitRate, Span, Time, WireClock};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Slots of the wheel that a crossbar has besides those of its inputs: arbitrations now, and later.
+const ARBITRATIONS: usize = 2;
+/// What passes between two arbitrations that could each match more: the time of a smallest frame on the crossbar.
+const SLOT: u16 = 64;
+
+/// What all crossbars of a network have in common, and what differs.
+pub struct Settings<'a> {
+    pub arbitration: &'a Arbitration,
+    /// Of each input and output.
+    pub rate: BitRate,
+    /// Bytes that a virtual output queue may hold, and one class of an output port.
+    pub voq: u64,
+    pub output: u64,
+    /// The largest frame that there is.
+    pub largest: u64,
+    /// Its first slot in the wheel.
+    pub first_slot: usize,
+}
+
+/// The queues of an input for an output.
+struct Voq {
+    /// By class.
+    queues: Vec<VecDeque<PacketId>>,
+    bytes: Vec<u64>,
+    /// Whose packet is next, where there are several classes: the discipline of the output port.
+    scheduler: Option<Box<Scheduler>>,
+    depth: Depth,
+}
+
+/// How much waits, and the most so far.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub struct Depth {
+    pub bytes: u64,
+    pub packets: u32,
+    /// Most since the last sample, and ever.
+    pub interval_max: u64,
+    pub peak: u64,
+    /// Packets that did not fit: since the last sample, and ever.
+    pub interval_drops: u32,
+    pub drops: u64,
+}
+
+impl Depth {
+    fn join(&mut self, frame: u16) {
+        self.bytes += u64::from(frame);
+        self.packets += 1;
+    }
+
+    /// What waits now does so: a packet that has crossed at once did not.
+    fn note(&mut self) {
+        self.interval_max = self.interval_max.max(self.bytes);
+        self.peak = self.peak.max(self.bytes);
+    }
+
+    fn refuse(&mut self) {
+        self.interval_drops += 1;
+        self.drops += 1;
+    }
+
+    fn leave(&mut self, frame: u16) {
+        self.bytes -= u64::from(frame);
+        self.packets -= 1;
+    }
+}
+
+/// An input: a port, or the switch itself for packets that it makes.
+#[derive(Default)]
+struct Input {
+    /// The packet that crosses, and where it goes.
+    crossing: Option<(PacketId, u16)>,
+    depth: Depth,
+}
+
+/// An output port.
+struct Output {
+    link: u32,
+    /// A packet is crossing to it.
+    busy: bool,
+    /// By class, bytes in its queue.
+    queued: Vec<u64>,
+    /// Classes without room for a largest frame, a bit for each; and all there are.
+    full: u8,
+    all: u8,
+    /// By class, inputs with a packet for it.
+    waiting: Vec<Inputs>,
+    /// Packets for it in all inputs.
+    packets: u32,
+}
+
+impl Output {
+    /// Classes that it takes packets of now.
+    fn open(&self) -> impl Iterator<Item = &Inputs> {
+        let full = self.full;
+        self.waiting.iter().enumerate().filter(move |(class, _)| full >> class & 1 == 0).map(|(_, inputs)| inputs)
+    }
+
+    /// Whether a match would bring it something, as far as it is known without the inputs.
+    fn wants(&self) -> bool {
+        !self.busy && self.packets > 0 && self.full != self.all
+    }
+}
+
+/// The crossbar of a switch, with its virtual output queues.
+pub struct Crossbar {
+    arbiter: CrossbarArbiter,
+    clock: WireClock,
+    voq: u64,
+    /// An output class with more than this is full.
+    room_below: u64,
+    inputs: Vec<Input>,
+    outputs: Vec<Output>,
+    /// By input, then output.
+    voqs: Vec<Voq>,
+    /// When a packet has crossed, by input; `Time::MAX`: none does.
+    ends: Vec<Time>,
+    free: Inputs,
+    /// Inputs of packets that mechanisms hold, and their frames.
+    held: BTreeMap<PacketId, (u16, u16)>,
+    first_slot: usize,
+    /// Whether the events of an arbitration now and of a later one are set.
+    armed: [bool; ARBITRATIONS],
+    requests: Requests,
+    matches: Vec<Match>,
+    started: Vec<(PacketId, Match)>,
+}
+
+impl Crossbar {
+    /// An empty one, for output ports by link with their scheduling.
+    pub fn new(settings: &Settings<'_>, ports: &[(u32, &Scheduling)]) -> Self {
+        let (inputs, outputs) = (ports.len() + 1, ports.len());
+        let voq = |scheduling: &Scheduling| {
+            let classes = scheduling.classes();
+            Voq {
+                queues: vec![VecDeque::new(); classes],
+                bytes: vec![0; classes],
+                scheduler: (classes > 1).then(|| Box::new(Scheduler::new(scheduling))),
+                depth: Depth::default(),
+            }
+        };
+        let output = |(link, scheduling): &(u32, &Scheduling)| Output {
+            link: *link,
+            busy: false,
+            queued: vec![0; scheduling.classes()],
+            full: 0,
+            all: u8::MAX >> (8 - scheduling.classes()),
+            waiting: vec![Inputs::none(inputs); scheduling.classes()],
+            packets: 0,
+        };
+        let mut free = Inputs::none(inputs);
+        (0..inputs).for_each(|input| free.set(input, true));
+        Crossbar {
+            arbiter: CrossbarArbiter::new(settings.arbitration, inputs, outputs),
+            clock: WireClock::new(settings.rate),
+            voq: settings.voq,
+            room_below: settings.output.saturating_sub(settings.largest),
+            inputs: (0..inputs).map(|_| Input::default()).collect(),
+            outputs: ports.iter().map(output).collect(),
+            voqs: (0..inputs).flat_map(|_| ports.iter().map(|(_, scheduling)| voq(scheduling))).collect(),
+            ends: vec![Time::MAX; inputs],
+            free,
+            held: BTreeMap::new(),
+            first_slot: settings.first_slot,
+            armed: [false; ARBITRATIONS],
+            requests: Requests::new(inputs, outputs),
+            matches: Vec::new(),
+            started: Vec::new(),
+        }
+    }
+
+    /// Time in which a frame crosses.
+    pub fn tx(&self, frame: u16) -> Span {
+        self.clock.tx(u32::from(frame))
+    }
+
+    /// Slots of the wheel that the crossbar of a switch with so many ports has.
+    pub fn slots(ports: usize) -> usize {
+        ports + 1 + ARBITRATIONS
+    }
+
+    /// The input of a packet that came by a port; without one, where it came in before a mechanism held it, or the switch itself.
+    fn input_of(&self, port: Option<u16>, packet: PacketId) -> usize {
+        let held = || self.held.get(&packet).map(|(input, _)| *input);
+        port.or_else(held).map_or(self.outputs.len(), usize::from)
+    }
+
+    /// A mechanism holds a packet that came in by a port.
+    pub fn hold(&mut self, port: u16, packet: PacketId, frame: u16) {
+        self.held.insert(packet, (port, frame));
+    }
+
+    /// A packet that a mechanism may have held is gone.
+    pub fn forget(&mut self, packet: PacketId) {
+        if !self.held.is_empty() {
+            self.held.remove(&packet);
+        }
+    }
+
+    /// Frame bytes that came in by a port and have not crossed yet, those that mechanisms hold among them.
+    pub fn input_bytes(&self, port: PortNo) -> u64 {
+        let held = self.held.values().filter(|(input, _)| *input == port.0).map(|(_, frame)| u64::from(*frame));
+        self.inputs[port.index()].depth.bytes + held.sum::<u64>()
+    }
+
+    /// Whether the queue of a class at an output port has room.
+    pub fn has_room(&self, port: PortNo, class: usize) -> bool {
+        self.outputs[port.index()].full >> class & 1 == 0
+    }
+
+    /// Packets in virtual output queues, and packets that cross.
+    pub fn packets(&self) -> u64 {
+        let waiting: u64 = self.inputs.iter().map(|input| u64::from(input.depth.packets)).sum();
+        waiting + self.inputs.iter().filter(|input| input.crossing.is_some()).count() as u64
+    }
+
+    fn place(&self, input: usize, output: usize) -> usize {
+        input * self.outputs.len() + output
+    }
+
+    /// Whether a packet of this class has room.
+    fn fits(&self, (input, output): (usize, usize), class: usize, frame: u16) -> bool {
+        self.voqs[self.place(input, output)].bytes[class] + u64::from(frame) <= self.voq
+    }
+
+    /// A packet does not fit; gives the bytes that wait.
+    fn refuse(&mut self, (input, output): (usize, usize)) -> u64 {
+        self.inputs[input].depth.refuse();
+        let place = self.place(input, output);
+        self.voqs[place].depth.refuse();
+        self.voqs[place].depth.bytes
+    }
+
+    fn join(&mut self, (input, output): (usize, usize), class: usize, (packet, frame): (PacketId, u16)) {
+        let place = self.place(input, output);
+        let voq = &mut self.voqs[place];
+        voq.queues[class].push_back(packet);
+        voq.bytes[class] += u64::from(frame);
+        voq.depth.join(frame);
+        if let Some(scheduler) = &mut voq.scheduler {
+            scheduler.enqueue(class, frame);
+        }
+        self.inputs[input].depth.join(frame);
+        let output = &mut self.outputs[output];
+        output.waiting[class].set(input, true);
+        output.packets += 1;
+    }
+
+    /// A packet has joined a queue, and has not crossed at once.
+    fn note(&mut self, (input, output): (usize, usize)) {
+        self.inputs[input].depth.note();
+        let place = self.place(input, output);
+        self.voqs[place].depth.note();
+    }
+
+    /// Whether the input could send to the output now.
+    fn may_match(&self, input: usize, output: usize) -> bool {
+        self.outputs[output].wants() && self.free.has(input)
+    }
+
+    /// Matches free inputs with free outputs; the packets that cross from now on are in `started`.
+    fn arbitrate(&mut self) {
+        self.requests.clear();
+        for (i, output) in self.outputs.iter().enumerate().filter(|(_, output)| output.wants()) {
+            let free = &self.free;
+            self.requests.add(i, |row| row.set_any_of(output.open(), free));
+        }
+        self.arbiter.arbitrate(&self.requests, &mut self.matches);
+    }
+
+    /// Whether a free input has a packet for a free output with room.
+    fn has_more(&self) -> bool {
+        let more = |output: &Output| output.open().any(|inputs| !inputs.is_disjoint(&self.free));
+        self.outputs.iter().any(|output| output.wants() && more(output))
+    }
+
+    /// The next packet of a match leaves its queue.
+    fn take(&mut self, of: Match) -> Option<(PacketId, usize)> {
+        let (input, output) = (usize::from(of.input), usize::from(of.output));
+        let place = self.place(input, output);
+        let voq = &mut self.voqs[place];
+        let class = match &mut voq.scheduler {
+            Some(scheduler) => {
+                scheduler.gate(self.outputs[output].full);
+                scheduler.next()?
+            }
+            None => 0,
+        };
+        Some((voq.queues[class].pop_front()?, class))
+    }
+
+    fn left(&mut self, of: Match, class: usize, frame: u16) {
+        let (input, output) = (usize::from(of.input), usize::from(of.output));
+        let place = self.place(input, output);
+        let voq = &mut self.voqs[place];
+        voq.bytes[class] -= u64::from(frame);
+        voq.depth.leave(frame);
+        let empty = voq.queues[class].is_empty();
+        self.inputs[input].depth.leave(frame);
+        let output = &mut self.outputs[output];
+        output.packets -= 1;
+        output.waiting[class].set(input, !empty);
+    }
+
+    /// Whether another packet has crossed at this very instant, and is not handled yet.
+    fn ends_now(&self, now: Time) -> bool {
+        self.ends.contains(&now)
+    }
+}
+
+/// What a sample says of a virtual output queue: input (none: the switch itself), link of the output, and depth.
+pub struct Sampled {
+    pub input: Option<PortNo>,
+    pub output: u32,
+    pub depth: Depth,
+}
+
+impl Crossbar {
+    /// Queues in which something has happened since this was last called.
+    pub fn sample(&mut self) -> Vec<Sampled> {
+        let outputs = self.outputs.len();
+        let mut rows = Vec::new();
+        for (place, voq) in self.voqs.iter_mut().enumerate() {
+            let depth = &mut voq.depth;
+            if depth.interval_max == 0 && depth.interval_drops == 0 {
+                continue;
+            }
+            let (input, output) = (place / outputs, place % outputs);
+            let input = (input < outputs).then_some(PortNo(input as u16));
+            rows.push(Sampled { input, output: self.outputs[output].link, depth: *depth });
+            (depth.interval_max, depth.interval_drops) = (depth.bytes, 0);
+        }
+        rows
+    }
+
+    /// What waits at each port for all outputs together, and has.
+    pub fn depths(&self) -> impl Iterator<Item = (PortNo, Depth)> + '_ {
+        (0..).map(PortNo).zip(self.inputs[..self.outputs.len()].iter().map(|input| input.depth))
+    }
+}
+
+impl Core {
+    /// The class of a packet at a port: that of its queue.
+    fn class_at(&self, l: usize, packet: PacketId) -> usize {
+        self.ports[l].explicit.as_deref().map_or(0, |explicit| explicit.class_of(self.pool[packet].class))
+    }
+
+    /// A packet has joined the queue of an output port of a combined switch.
+    fn joined_output(&mut self, l: usize, class: usize, frame: u16) {
+        let (s, port) = self.switch_port(l);
+        let x = &mut self.crossbars[s as usize];
+        let output = &mut x.outputs[port.index()];
+        output.queued[class] += u64::from(frame);
+        output.full |= u8::from(output.queued[class] > x.room_below) << class;
+    }
+
+    /// A packet has left the queue of a port; where that is a combined switch's, others may wait for the room.
+    pub fn left_output(&mut self, l: usize, packet: PacketId, frame: u16) {
+        let (s, port) = self.switch_port(l);
+        let class = self.class_at(l, packet);
+        let Some(x) = self.crossbars.get_mut(s as usize) else { return };
+        let output = &mut x.outputs[port.index()];
+        output.queued[class] -= u64::from(frame);
+        if output.full >> class & 1 != 0 && output.queued[class] <= x.room_below {
+            output.full &= !(1 << class);
+            if output.wants() {
+                self.arbitrate_at(s, self.now);
+            }
+        }
+    }
+
+    /// Sets the event of an arbitration: now, when all that crosses until now has, or later.
+    fn arbitrate_at(&mut self, s: u32, at: Time) {
+        let x = &mut self.crossbars[s as usize];
+        let later = usize::from(at > self.now);
+        if !std::mem::replace(&mut x.armed[later], true) {
+            self.wheel.set((x.first_slot + x.inputs.len() + later) as u32, at);
+        }
+    }
+
+    /// Starts what the arbiter has matched.
+    fn start_crossings(&mut self, s: u32) {
+        let now = self.now;
+        let x = &mut self.crossbars[s as usize];
+        x.started.clear();
+        for i in 0..x.matches.len() {
+            let of = x.matches[i];
+            let Some((packet, class)) = x.take(of) else { continue };
+            let frame = self.pool[packet].frame;
+            if let Some(scheduler) = &mut x.voqs[usize::from(of.input) * x.outputs.len() + usize::from(of.output)].scheduler {
+                scheduler.dequeued(class, frame);
+            }
+            x.left(of, class, frame);
+            let (input, end) = (usize::from(of.input), now + x.tx(frame));
+            x.inputs[input].crossing = Some((packet, of.output));
+            x.outputs[usize::from(of.output)].busy = true;
+            x.free.set(input, false);
+            x.ends[input] = end;
+            x.started.push((packet, of));
+            self.wheel.set((x.first_slot + input) as u32, end);
+        }
+        if x.has_more() {
+            let at = now + x.tx(SLOT);
+            self.arbitrate_at(s, at);
+        }
+    }
+}
+
+impl Fabric {
+    /// A packet is offered to a port of a combined switch: it joins a virtual output queue. `via`: the link that it came by.
+    #[inline(never)]
+    pub fn offer_to_crossbar(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
+        let (s, port) = core.switch_port(l);
+        if self.run_mechanisms_offer(core, (l, via), s, packet) {
+            return;
+        }
+        let (class, frame) = (core.class_at(l, packet), core.pool[packet].frame);
+        let x = &mut core.crossbars[s as usize];
+        let pair = (x.input_of(via.map(|via| self.ingress[via]), packet), port.index());
+        x.forget(packet);
+        if !x.fits(pair, class, frame) {
+            let queue_bytes = x.refuse(pair);
+            return self.drop_dequeued(core, l, packet, DropReason::VOQ_FULL, queue_bytes);
+        }
+        x.join(pair, class, (packet, frame));
+        if x.may_match(pair.0, pair.1) {
+            self.arbitrate(core, s);
+        }
+        core.crossbars[s as usize].note(pair);
+    }
+
+    /// An event of a crossbar: a packet has crossed, or an arbitration is due.
+    #[inline(never)]
+    pub fn crossbar_event(&mut self, core: &mut Core, slot: usize) {
+        let (s, which) = core.crossbar_slots[slot];
+        let x = &mut core.crossbars[s as usize];
+        let which = usize::from(which);
+        if let Some(later) = which.checked_sub(x.inputs.len()) {
+            x.armed[later] = false;
+            return self.arbitrate(core, s);
+        }
+        let Some((packet, output)) = x.inputs[which].crossing.take() else { return };
+        x.ends[which] = Time::MAX;
+        x.free.set(which, true);
+        let output = &mut x.outputs[usize::from(output)];
+        output.busy = false;
+        let l = output.link as usize;
+        let (class, frame) = (core.class_at(l, packet), core.pool[packet].frame);
+        let (_, waiting) = core.queue(l);
+        self.offer_by_pipeline(core, l, None, packet);
+        if core.queue(l).1 > waiting {
+            core.joined_output(l, class, frame);
+        }
+        if !core.crossbars[s as usize].ends_now(core.now) {
+            self.arbitrate(core, s);
+        }
+    }
+
+    /// Matches what can be matched, and lets it cross.
+    fn arbitrate(&mut self, core: &mut Core, s: u32) {
+        core.crossbars[s as usize].arbitrate();
+        if core.crossbars[s as usize].matches.is_empty() {
+            return;
+        }
+        core.start_crossings(s);
+        if self.switches[s as usize].hooks.any(Hooks::CROSSING) {
+            let started = std::mem::take(&mut core.crossbars[s as usize].started);
+            for (packet, of) in &started {
+                self.run_crossing_hooks(core, s, *packet, [of.input, of.output].map(PortNo));
+            }
+            core.crossbars[s as usize].started = started;
+        }
+    }
+
+    /// Drops what waits for a port in the virtual output queues of these classes.
+    pub fn flush_inputs(&mut self, core: &mut Core, l: usize, class: usize, reason: DropReason) {
+        let (s, port) = core.switch_port(l);
+        let inputs = core.crossbars[s as usize].inputs.len();
+        for input in 0..inputs {
+            let of = Match { input: input as u16, output: port.0 };
+            let x = &mut core.crossbars[s as usize];
+            let place = x.place(input, port.index());
+            let voq = &mut x.voqs[place];
+            if let Some(scheduler) = &mut voq.scheduler {
+                scheduler.gate(1 << class);
+                scheduler.flush(class);
+            }
+            let packets = std::mem::take(&mut voq.queues[class]);
+            for packet in packets {
+                let frame = core.pool[packet].frame;
+                core.crossbars[s as usize].left(of, class, frame);
+                let left = core.crossbars[s as usize].voqs[place].depth.bytes;
+                self.drop_dequeued(core, l, packet, reason, left);
+            }
+        }
+    }
+}

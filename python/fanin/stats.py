@@ -257,8 +257,8 @@ def _checked(confidence: float) -> float:
 def interval(values: Sequence[float], *, confidence: float = CONFIDENCE) -> Interval:
     """Return the mean of one value per seed, and its interval.
 
-    From `FEW` values on the expanded percentile bootstrap of the mean; with 2 to 4 values their range; with one none. Order does not
-    matter, and the same values give the same interval on every machine.
+    From `FEW` values on the expanded percentile bootstrap of the mean; with 2 to 4 values their range; with one none. Order does
+    not matter, and the same values give the same interval on every machine.
 
     Parameters
     ----------
@@ -291,8 +291,8 @@ def difference(base: Mapping[int, float], other: Mapping[int, float], *, confide
     Runs with the same seed have the same traffic (common random numbers), so what they have in common leaves with the difference.
     Only seeds that both have are used; where they share none, both count as independent.
 
-    The chance is that of the paired t test; without pairs that of Welch's, with the degrees of freedom of the variant that has fewer
-    values less one, which is on the safe side. Differences that are all the same have the chance of the sign test, 2^(1−n).
+    The chance is that of the paired t test; without pairs that of Welch's, with the degrees of freedom of the variant that has
+    fewer values less one, which is on the safe side. Differences that are all the same have the chance of the sign test, 2^(1−n).
 
     Source: Law, Simulation Modeling and Analysis, 5th edition (2015), sections 10.2.1, 10.2.2 and 11.2, from memory.
 
@@ -310,10 +310,8 @@ def difference(base: Mapping[int, float], other: Mapping[int, float], *, confide
     """
     _checked(confidence)
     shared = sorted(base.keys() & other.keys())
-    if shared:
-        pairs = [_array([values[seed] for seed in shared], "difference") for values in (base, other)]
-        return _paired(*pairs, confidence)
-    return _unpaired(*(_array([values[seed] for seed in sorted(values)], "difference") for values in (base, other)), confidence)
+    first, second = (_array([values[seed] for seed in shared or sorted(values)], "difference") for values in (base, other))
+    return _paired(first, second, confidence) if shared else _unpaired(first, second, confidence)
 
 
 def _paired(base: NDArray[np.float64], other: NDArray[np.float64], confidence: float) -> Difference:
@@ -347,10 +345,7 @@ def _unpaired(base: NDArray[np.float64], other: NDArray[np.float64], confidence:
         low, high = float(other.min() - base.max()), float(other.max() - base.min())
         change = _change(base, other)  # without an interval: which value belongs to which is not known
     spread = math.sqrt(base.var(ddof=1) / len(base) + other.var(ddof=1) / len(other))
-    if spread:
-        chance = student(mean / spread, seeds - 1)
-    else:
-        chance = 2.0 ** (1 - seeds) if mean else 1.0
+    chance = student(mean / spread, seeds - 1) if spread else 2.0 ** (1 - seeds) if mean else 1.0
     return Difference(mean, low, high, *change, seeds, False, chance, worth(seeds, confidence))
 
 
@@ -378,8 +373,8 @@ def _change(
 def holm(chances: Sequence[float | None]) -> list[float | None]:
     """Return chances adjusted for how many there are: one at or below alpha counts, with alpha for the whole family.
 
-    The smallest of m is multiplied by m, the next one by m − 1, and so on; none falls below the one before. None stays None and is not
-    counted.
+    The smallest of m is multiplied by m, the next one by m − 1, and so on; none falls below the one before. None stays None and is
+    not counted.
 
     Source: Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of Statistics 6(2), 1979.
     """

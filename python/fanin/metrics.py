@@ -174,7 +174,7 @@ HEADLINES: Final = (
     "total.paused_ps",
     "total.reordered_share",
 )
-"""What a comparison judges unless it is told which metrics: few, chosen beforehand, since each one makes all others harder to show."""
+"""What a comparison judges unless it is told which: few, chosen beforehand, since each makes the others harder to show."""
 
 
 def of(key: str) -> Metric | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 from fanin import metrics, show
@@ -26,15 +25,13 @@ def change_text(metric: Metric, cell: Cell) -> str:
     ends = (
         "" if gap.change_low is None or gap.change_high is None else f" [{_percent(gap.change_low)}, {_percent(gap.change_high)}]"
     )
-    return f"{_percent(gap.change)} %{ends}"
+    return f"{_percent(gap.change)}%{ends}"
 
 
 def _percent(share: float) -> str:
-    """Return a share in per cent with a sign, with two digits that count, but never more than three behind the point."""
+    """Return a share in per cent with a sign: whole from ten on, with two places behind the point below a tenth."""
     percent = 100 * share
-    if not percent:
-        return "0"
-    digits = max(0, min(3, 1 - math.floor(math.log10(abs(percent)))))
+    digits = 0 if abs(percent) >= 9.95 else 1 if abs(percent) >= 0.095 else 2
     text = f"{percent:+,.{digits}f}"
     return text if float(text.replace(",", "")) else "0"
 

@@ -225,8 +225,7 @@ def _by_size(groups: Groups, what: str, *, statistic: str = "p99") -> go.Figure:
                 hovertemplate=f"%{{y:.4g}} {unit}<extra>{plain(name)}</extra>",
             )
         )
-    words = {"mean": "Mean", "p50": "Median", "p95": "95th percentile of the", "p99": "99th percentile of the"}[statistic]
-    title = "slowdown" if what == "slowdown" else "flow completion time"
+    title = "Slowdown" if what == "slowdown" else "Flow completion time"
     short = {"mean": "mean", "p50": "median"}.get(statistic, statistic)
     axis = f"Slowdown, {short}" if what == "slowdown" else f"FCT, {short} [{unit}]"
     y = figures.log_axis(axis, [value / scale for value in known])
@@ -234,7 +233,7 @@ def _by_size(groups: Groups, what: str, *, statistic: str = "p99") -> go.Figure:
         "; whiskers: intervals of the mean over seeds." if any(trace.error_y.array is not None for trace in traces) else "."
     )
     x = {"title": {"text": "Flow size"}, "type": "category"}
-    return framed(traces, f"{words} {title} by flow size", x, y, note)
+    return framed(traces, f"{title} by flow size, {short}", x, y, note)
 
 
 def _whiskers(found: stats.Interval, scale: float) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -66,7 +67,10 @@ def _charts(groups: dict[str, list[Result]], charts: Charts) -> tuple[list[Any],
         except CompareError as error:
             lacking += [f"{overlay.KINDS[kind].words}: {problem}" for problem in error.problems]
             continue
-        drawn.append(charts.add("-".join([kind, *options.values()]), figure))
+        # Names in a figure are written as Plotly's markup; the page writes titles and notes itself.
+        note = html.unescape(figure.layout.meta["note"])
+        figure.update_layout(meta={"note": note})
+        drawn.append(charts.add("-".join([kind, *options.values()]), figure, html.unescape(figure.layout.title.text)))
     return drawn, lacking
 
 

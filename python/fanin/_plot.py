@@ -118,11 +118,12 @@ def _list() -> None:
     from fanin import overlay, terminal
 
     rows = [
-        [name, kind.words, "one run" if kind.several is None else "several", ", ".join(map(OPTIONS.__getitem__, kind.options))]
+        [
+            name,
+            kind.words,
+            "one run" if kind.several is None else "several",
+            ", ".join(overlay.OPTIONS[option] for option in kind.options),
+        ]
         for name, kind in overlay.KINDS.items()
     ]
     terminal.table(terminal.console(), "Kinds of figures", ["Kind", "Shows", "Runs", "Options"], rows, words={1, 2, 3})
-
-
-OPTIONS: Final = {"port": "--port", "flow": "--flow", "statistic": "--statistic", "window_ps": "--window", "bin_ps": "--bin"}
-"""Options of figures as the command line calls them."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fanin import _core, metrics, show, stats, swept, variants
 from fanin.metrics import Metric
-from fanin.stats import Difference, Interval, Verdict
+from fanin.stats import Difference, Direction, Interval, Verdict
 from fanin.variants import CompareError, Source, Variant
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Comparison:
     @property
     def judged(self) -> int:
         """How many differences were judged together."""
-        return sum(cell.chance is not None for row in self.rows for cell in row.cells)
+        return len({cell.difference for row in self.rows for cell in row.cells if cell.chance is not None})
 
     def count(self, name: str, verdict: Verdict) -> int:
         """Return in how many metrics a variant has a verdict.
@@ -307,7 +307,7 @@ def of(
         asked = [metric] if isinstance(metric, str) else list(metric)
         chosen = metrics.choose(asked, (key for variant in found for run in variant.runs for key in run.values))
     except ValueError as error:
-        problems.extend(str(error).split("; metric "))
+        problems.extend(str(error).splitlines())
     if problems:
         raise CompareError(problems)
     ordered = sorted(found, key=lambda variant: variant.name != (base or names[0]))
@@ -336,13 +336,23 @@ def _rows(
         gaps = [_gap(found[0], values[0], other, own, confidence) for other, own in zip(found[1:], values[1:], strict=True)]
         cells.append([Cell(interval, gap) for interval, gap in zip(intervals, [None, *gaps], strict=True)])
         places += [(line, at) for at in range(1, len(found)) if judged(metric)]
-    # Where both are the same in every run there is nothing to judge: no chance could count, and others would pay for it.
+    # Where both are the same in every run there is nothing to judge: no chance could count, and others would pay for it. Nor are
+    # the same numbers judged twice, as of all flows and of those of one size, if there is but one size.
     same = {place for place in places if _same(cells[place[0]][place[1]].difference)}
-    asked = [place for place in places if place not in same]
+    first: dict[tuple[Difference | None, Direction | None], tuple[int, int]] = {}
+    again = {
+        (line, at): first.setdefault((cells[line][at].difference, chosen[line].better), (line, at))
+        for line, at in places
+        if (line, at) not in same
+    }
+    asked = [place for place, before in again.items() if place == before]
     gaps = [cells[line][at].difference for line, at in asked]
     said = stats.verdicts(gaps, [chosen[line].better for line, _ in asked], alpha=alpha)
     for (line, at), (verdict, chance) in zip(asked, said, strict=True):
         cells[line][at] = replace(cells[line][at], verdict=verdict, chance=chance)
+    for (line, at), (before, there) in again.items():
+        judged_before = cells[before][there]
+        cells[line][at] = replace(cells[line][at], verdict=judged_before.verdict, chance=judged_before.chance)
     for line, at in same:
         cells[line][at] = replace(cells[line][at], verdict="no difference")
     return tuple(Row(metric, tuple(line)) for metric, line in zip(chosen, cells, strict=True))

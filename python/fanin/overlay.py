@@ -316,8 +316,9 @@ def _queue_cdf(groups: Groups, *, port: str | None = None) -> go.Figure:
         kept = [run.scan_ports().filter(pl.col("port") == chosen).select("queue_bytes").collect()["queue_bytes"] for run in runs]
         values: pl.Series = pl.concat(kept)
         if not values.len():
-            near = ", ".join(series.hot_ports(runs[0], 4))
-            raise ValueError(f"there are no samples of the port '{chosen}'" + (f"; try {near}" if near else f"; {_SAMPLES}"))
+            if not any(run.sample_times.len() for run in runs):
+                raise ValueError(f"there are no samples; {_SAMPLES}")
+            raise ValueError(f"there are no samples of the port '{chosen}'; try {', '.join(series.hot_ports(runs[0], 4))}")
         return values
 
     values = _of_each(groups, levels)

@@ -6,6 +6,8 @@ import io
 import json
 import re
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +26,7 @@ from test_report import Page, browser, needs_browser, open_page, script
 __all__ = ["browser"]
 
 RUNNER = CliRunner()
+ROOT = Path(__file__).parents[2]
 Change = Callable[[dict[str, Any], dict[str, Any]], None]
 
 
@@ -436,7 +439,7 @@ def test_the_command_says_everything_that_is_wrong(runs: Path) -> None:
 
 
 def test_every_metric_is_on_the_page_with_its_direction() -> None:
-    text = (Path(__file__).parents[2] / "docs" / "compare.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "compare.md").read_text(encoding="utf-8")
     listed = dict(re.findall(r"^\| `([^`]+)` \|[^|]*\| (lower|higher|–) \|", text, flags=re.MULTILINE))
     known = {
         re.sub(r"^fct/[^.]+", "fct/SIZE", re.sub(r"^queue/[^.]+", "queue/PLACE", metric.key)): metric
@@ -474,7 +477,6 @@ class FakeSweep:
             for seed in (1, 2, 3)
         ]
         self.runs = pl.DataFrame(rows, schema_overrides={"label": pl.String})[: 0 if empty else None]
-        groups = (("total", None, {"drops": 4.0}), ("fct", "all", {"p99_ps": 1e9}), ("fct", "<10KB", {"p99_ps": None}))
         factor = {"20": 1, "65": 2}
         values = {
             (k, seed): {"p99_ps": 1e9 * factor[k] * seed, "drops": 4.0 * factor[k] * seed} for k in factor for seed in (1, 2, 3)
@@ -534,6 +536,17 @@ def test_what_is_wrong_with_a_sweep_is_said_at_once(fake_sweep: type[FakeSweep])
     assert problems(lambda: fanin.compare(fake_sweep(empty=True), by="switch.marking.k")) == [
         "out/k: no run of this sweep has ended yet"
     ]
+
+
+@pytest.mark.native
+def test_the_example_runs_and_finds_what_it_says(tmp_path: Path) -> None:
+    example = ROOT / "examples" / "compare.py"
+    done = subprocess.run([sys.executable, example, tmp_path], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    shown = re.search(r"```\n(Queues, to hosts p99.*?)```", (ROOT / "docs" / "compare.md").read_text(encoding="utf-8"), re.DOTALL)
+    assert shown is not None
+    assert done.stdout.startswith(shown[1]), done.stdout
+    assert {"compare.html", "slowdown.pdf", "k65", "k200"} == {path.name for path in tmp_path.iterdir()}
 
 
 @pytest.fixture(scope="module")

@@ -470,14 +470,15 @@ class FakeSweep:
                 "fingerprint": f"{k}{load}{seed}",
                 "sim_ps": 1_000_000,
                 "switch.marking.k": k,
+                "switch.marking.k [packets]": float(k),
                 "traffic[0].load": load,
             }
-            for k in ("20", "65")
+            for k in ("65", "100", "20")
             for load in loads
             for seed in (1, 2, 3)
         ]
         self.runs = pl.DataFrame(rows, schema_overrides={"label": pl.String})[: 0 if empty else None]
-        factor = {"20": 1, "65": 2}
+        factor = {"20": 1, "65": 2, "100": 3}
         values = {
             (k, seed): {"p99_ps": 1e9 * factor[k] * seed, "drops": 4.0 * factor[k] * seed} for k in factor for seed in (1, 2, 3)
         }
@@ -503,15 +504,16 @@ def fake_sweep(monkeypatch: pytest.MonkeyPatch) -> type[FakeSweep]:
 
 def test_a_sweep_has_a_variant_for_each_value_of_an_axis(fake_sweep: type[FakeSweep], tmp_path: Path) -> None:
     found = fanin.compare(fake_sweep(), by="switch.marking.k")
-    assert [(entry.name, entry.seeds) for entry in found.variants] == [("k=20", (1, 2, 3)), ("k=65", (1, 2))]
+    assert [(entry.name, entry.seeds) for entry in found.variants] == [("k=20", (1, 2, 3)), ("k=65", (1, 2)), ("k=100", (1, 2, 3))]
     assert found.warnings == ["k=65: 1 failed runs are left out"]
-    assert found.differing == [("switch.marking.k", ["20", "65"])]
+    assert found.differing == [("switch.marking.k", ["20", "65", "100"])]
     cell = row(found, "fct/all.p99_ps").cells[1]
     assert cell.difference is not None
     assert (cell.difference.seeds, cell.difference.change) == (2, 1.0)
     assert [entry.metric.key for entry in found.rows] == ["fct/all.p99_ps", "total.drops"]
     page = found.report(tmp_path / "sweep.html").read_text(encoding="utf-8")
     assert "the runs of this sweep left no result folders" in page
+    assert len(page) < 100_000, "nothing is drawn, so nothing is there to draw it"
 
 
 def test_other_axes_are_fixed_or_the_sweep_is_refused(fake_sweep: type[FakeSweep]) -> None:
@@ -522,7 +524,7 @@ def test_other_axes_are_fixed_or_the_sweep_is_refused(fake_sweep: type[FakeSweep
     found = fanin.compare(sweep, by="switch.marking.k", where={"traffic[0].load": "0.80"})
     assert [run.origin for run in found.base.runs] == ["out/k/200.81", "out/k/200.82", "out/k/200.83"]
     both = fanin.compare(sweep, by=["switch.marking.k", "traffic[0].load"])
-    assert [entry.name for entry in both.variants] == ["k=20, load=0.5", "k=20, load=0.8", "k=65, load=0.5", "k=65, load=0.8"]
+    assert [entry.name for entry in both.variants] == [f"k={k}, load={load}" for k in (20, 65, 100) for load in (0.5, 0.8)]
 
 
 def test_what_is_wrong_with_a_sweep_is_said_at_once(fake_sweep: type[FakeSweep]) -> None:

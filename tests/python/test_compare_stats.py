@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 import pytest
@@ -162,9 +163,32 @@ def test_what_is_no_number_is_refused() -> None:
         stats.student(1.0, 0)
 
 
-def test_many_values_do_not_need_much_memory() -> None:
-    found = stats.interval([float(value % 7) for value in range(2_000)])
+@pytest.mark.parametrize("paired", [True, False])
+def test_many_values_have_the_interval_that_resampling_would_give(paired: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    draws = np.random.default_rng(8)
+    base = dict(enumerate(draws.exponential(100, size=600)))
+    other = {seed + 1000 * (not paired): 1.1 * value + draws.exponential(20) for seed, value in base.items()}
+    resampled = stats.interval(list(base.values())), stats.difference(base, other)
+    monkeypatch.setattr(stats, "MANY", 500)
+    monkeypatch.setattr(stats, "_resampled", None)
+    found = stats.interval(list(base.values())), stats.difference(base, other)
+    assert (found[1].paired, found[1].p, found[1].mean) == (paired, resampled[1].p, resampled[1].mean)
+    for was, now, ends in (
+        (resampled[0], found[0], ("low", "high")),
+        (resampled[1], found[1], ("low", "high", "change_low", "change_high")),
+    ):
+        width = abs(getattr(was, ends[1]) - getattr(was, ends[0]))
+        for end in ends:
+            if end.startswith("change"):
+                width = abs(resampled[1].change_high - resampled[1].change_low)  # type: ignore[operator]
+            assert getattr(now, end) == pytest.approx(getattr(was, end), abs=0.06 * width), end
+
+
+def test_a_hundred_thousand_values_take_no_time() -> None:
+    base = {seed: float(seed % 7) for seed in range(100_000)}
+    started = time.process_time()
+    found = stats.difference(base, {seed: value + 1 + seed % 2 for seed, value in base.items()})
+    assert time.process_time() - started < 2
     assert found.low is not None
-    assert found.high is not None
-    assert found.low < found.mean < found.high
-    assert found.high - found.low == pytest.approx(2 * 1.96 * 2 / math.sqrt(2_000), rel=0.05)
+    assert found.mean == 1.5
+    assert 1.49 < found.low < 1.5

@@ -85,7 +85,7 @@ def plot(
         Width, typer.Option("--width", metavar="column|page", help="3.33 or 7 inches.", case_sensitive=False)
     ] = Width.COLUMN,
     port: Annotated[
-        str | None, typer.Option("--port", metavar="PORT", help="Of queues and throughput, for example leaf0-\\>h3.")
+        str | None, typer.Option("--port", metavar="PORT", help="Of queues and throughput, for example leaf0->h3.")
     ] = None,
     flow: Annotated[str | None, typer.Option("--flow", metavar="FLOW", help="A followed flow, by id or number.")] = None,
     statistic: Annotated[

@@ -301,7 +301,8 @@ def of(
     if len(found) < 2:
         what = f"'{names[0]}', {len(found[0].runs)} seed{'s' * (len(found[0].runs) > 1)}" if found else "none"
         problems.append(
-            f"two variants or more are needed, and there is one: {what}. Runs that differ in the seed alone are one variant"
+            f"two variants or more are needed, and there is one: {what}. Runs that differ in the seed alone are one variant; "
+            "NAME=PATH keeps them apart"
         )
     try:
         asked = [metric] if isinstance(metric, str) else list(metric)

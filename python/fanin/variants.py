@@ -308,28 +308,37 @@ def _common(names: Sequence[str]) -> str:
     return names[0][: min([*ends, *map(len, names)])]
 
 
-def _names(groups: Sequence[Sequence[Run]], taken: set[str]) -> list[str]:
-    """Return a name for each group: its folder, what the names of its folders begin with, or what is set otherwise in it."""
+def _names(groups: Sequence[Sequence[Run]], taken: Iterable[str]) -> list[str]:
+    """Return a name for each group that no other has: where the same folder names two, its parent's name stands before it."""
+    plain = _plain_names(groups)
+    longer = [f"{Path(group[0].origin).parent.name}/{name}".removeprefix("/") for group, name in zip(groups, plain, strict=True)]
+    twice = {name for name in plain if plain.count(name) > 1} | set(taken)
+    used, names = set(taken), []
+    for short, long in zip(plain, longer, strict=True):
+        first = name = long if short in twice else short
+        number = 2
+        while name in used:
+            name, number = f"{first} ({number})", number + 1
+        used.add(name)
+        names.append(name)
+    return names
+
+
+def _plain_names(groups: Sequence[Sequence[Run]]) -> list[str]:
+    """Return the folder of each group, what the names of its folders begin with, or what is set otherwise in it."""
     paths = [[Path(run.origin) for run in group] for group in groups]
     parents = [{path.parent for path in own} for own in paths]
     changes = differing([Variant("", tuple(group)) for group in groups]) if len(groups) > 1 else []
-    names: list[str] = []
+    names = []
     for at, own in enumerate(paths):
         alone = len(parents[at]) == 1 and not any(parents[at] & other for index, other in enumerate(parents) if index != at)
         begin = re.sub(r"([-_. ]+(seed|s)?|seed)?[-_. =]*\d*$", "", _common([path.name for path in own]))
         if len(own) == 1:
-            name = own[0].name
-        elif alone and next(iter(parents[at])).name:
-            name = next(iter(parents[at])).name
+            names.append(own[0].name)
+        elif alone and own[0].parent.name:
+            names.append(own[0].parent.name)
         elif len(begin) > 1:
-            name = begin
+            names.append(begin)
         else:
-            name = ", ".join(f"{key}={column[at]}" for key, column in changes[:2]) or own[0].name
-        if name in taken and own[0].parent.name:
-            name = f"{own[0].parent.name}/{name}"
-        number, plain = 2, name
-        while name in taken:
-            name, number = f"{plain} ({number})", number + 1
-        taken.add(name)
-        names.append(name)
+            names.append(", ".join(f"{key}={column[at]}" for key, column in changes[:2]) or own[0].name)
     return names

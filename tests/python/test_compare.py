@@ -204,7 +204,7 @@ def test_names_come_from_folders_and_never_twice(tmp_path: Path) -> None:
     assert [entry.name for entry in variants.gather([tmp_path])] == ["k20", "k65"]
     for folder, k in (("a", "20"), ("b", "65")):
         shutil.copytree(tmp_path / f"k{k}-seed1", tmp_path / folder / "out")
-    assert [entry.name for entry in variants.gather([tmp_path / "a" / "out", tmp_path / "b" / "out"])] == ["out", "b/out"]
+    assert [entry.name for entry in variants.gather([tmp_path / "a" / "out", tmp_path / "b" / "out"])] == ["a/out", "b/out"]
 
 
 def test_everything_wrong_with_folders_is_said_at_once(runs: Path, tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ def test_one_seed_has_no_interval_and_no_verdict(runs: Path) -> None:
     assert cell.interval is not None
     assert (cell.interval.low, cell.interval.covers) == (None, None)
     assert found.notes == [
-        "seed1: one seed, so no interval, and no verdict; run more seeds",
+        "k65/seed1: one seed, so no interval, and no verdict; run more seeds",
         "k20/seed1: one seed, so no interval, and no verdict; run more seeds",
     ]
     assert compared.rule(found).startswith("Nothing was judged")

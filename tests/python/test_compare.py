@@ -541,6 +541,33 @@ def test_what_is_wrong_with_a_sweep_is_said_at_once(fake_sweep: type[FakeSweep])
 
 
 @pytest.mark.native
+def test_a_real_sweep_is_compared_as_its_result_folders_are(tmp_path: Path) -> None:
+    sweeps = pytest.importorskip("fanin.sweep")
+    scenario = {
+        "name": "tiny",
+        "topology": {"kind": "single_switch", "hosts": 5, "link": {"rate": "10Gbps", "delay": "1us"}},
+        "switch": {"marking": {"kind": "threshold", "k": "5 packets"}},
+        "transport": {"kind": "tcp", "congestion_control": "dctcp"},
+        "traffic": [{"kind": "incast", "receiver": "h4", "size": "100KB", "jitter": "50us"}],
+        "sweep": {"seeds": 3, "grid": {"switch.marking.k": ["100 packets", "5 packets"]}},
+    }
+    sweep = sweeps.sweep(scenario, tmp_path / "out", keep=True, jobs=1, progress=False)
+    by_axis = fanin.compare(sweep, by="switch.marking.k")
+    assert [(entry.name, entry.seeds) for entry in by_axis.variants] == [("k=5 packets", (1, 2, 3)), ("k=100 packets", (1, 2, 3))]
+    folders = fanin.compare({entry.name: [run.path for run in entry.results()] for entry in by_axis.variants})
+    shared = {entry.metric.key: entry for entry in folders.rows}
+    told = [entry for entry in by_axis.rows if not entry.empty]
+    assert len(told) > 10
+    for entry in told:
+        assert [cell.interval for cell in entry.cells] == [cell.interval for cell in shared[entry.metric.key].cells], (
+            entry.metric.key
+        )
+    assert by_axis.plot("cdf").to_json() == folders.plot("cdf").to_json()
+    done = RUNNER.invoke(app, ["compare", str(tmp_path / "out"), "--by", "switch.marking.k", "--json"])
+    assert json.loads(done.stdout) == json.loads(by_axis.to_json())
+
+
+@pytest.mark.native
 def test_the_example_runs_and_finds_what_it_says(tmp_path: Path) -> None:
     example = ROOT / "examples" / "compare.py"
     done = subprocess.run([sys.executable, example, tmp_path], capture_output=True, text=True, check=False)

@@ -105,8 +105,9 @@ class Variant:
 
     @property
     def seed_matters(self) -> bool:
-        """Whether its runs differ at all; not known of one."""
-        return len(self.runs) < 2 or len({run.fingerprint for run in self.runs}) > 1
+        """Whether its runs differ at all; it may, where there is but one, or where fingerprints are missing."""
+        found = {run.fingerprint for run in self.runs}
+        return len(self.runs) < 2 or len(found) > 1 or "" in found
 
     def values(self, key: str) -> dict[int, float]:
         """Return a number of each run that has it, by seed."""

@@ -236,6 +236,7 @@ def compare(  # noqa: PLR0913 (all but one have a name)
     metric: str | Sequence[str] = (),
     confidence: float = stats.CONFIDENCE,
     alpha: float = stats.ALPHA,
+    progress: Callable[[str], None] | None = None,
 ) -> Comparison:
     """Compare variants of a scenario, each with one run or several seeds.
 
@@ -260,6 +261,8 @@ def compare(  # noqa: PLR0913 (all but one have a name)
         Nominal coverage of intervals, 0.5 to 0.999.
     alpha : float
         Chance that the table calls anything different where nothing is, 0.001 to 0.5.
+    progress : callable, optional
+        Receives the path of each result folder before it is read.
 
     Returns
     -------
@@ -280,7 +283,7 @@ def compare(  # noqa: PLR0913 (all but one have a name)
     if axes or where or (not isinstance(sources, Mapping) and any(swept.is_one(source) for source in sources)):
         found = swept.gather(list(sources), axes, {axis: str(value) for axis, value in (where or {}).items()})
     else:
-        found = variants.gather(sources)
+        found = variants.gather(sources, progress)
     return of(found, base=base, metric=metric, confidence=confidence, alpha=alpha)
 
 

@@ -215,7 +215,9 @@ def _natural(path: Path) -> list[tuple[int, int | str]]:
     return [(0, int(part)) if part.isdigit() else (1, part) for part in re.split(r"(\d+)", str(path)) if part]
 
 
-def gather(given: Mapping[str, Source | Sequence[Source]] | Sequence[Source]) -> list[Variant]:
+def gather(
+    given: Mapping[str, Source | Sequence[Source]] | Sequence[Source], progress: Callable[[str], None] | None = None
+) -> list[Variant]:
     """Return the variants among runs.
 
     Runs with the same scenario but for the seed, and of the same version, are one variant, except where names are given: then the
@@ -225,6 +227,8 @@ def gather(given: Mapping[str, Source | Sequence[Source]] | Sequence[Source]) ->
     ----------
     given : mapping of str to sources, or sequence of sources
         What to compare. In a sequence a text may begin with a name, ``ecn=out/ecn-*``.
+    progress : callable, optional
+        Receives the path of each result before it is read.
 
     Raises
     ------
@@ -242,6 +246,8 @@ def gather(given: Mapping[str, Source | Sequence[Source]] | Sequence[Source]) ->
             problems.append(str(error))
             continue
         for result in results:
+            if progress is not None:
+                progress(str(result.path))
             try:
                 run = opened.get(str(result.path)) or _of(result)
             except (ResultError, OSError) as error:

@@ -197,6 +197,12 @@ def test_runs_that_differ_in_the_seed_alone_are_one_variant(runs: Path) -> None:
     assert [(entry.name, entry.seeds) for entry in loaded] == [("a", (1,)), ("b", (1, 2))]
 
 
+def test_progress_names_each_folder_once(runs: Path) -> None:
+    read: list[str] = []
+    fanin.compare([runs / "k65", runs / "k20"], progress=read.append)
+    assert read == [str(runs / k / f"seed{seed}") for k in ("k65", "k20") for seed in range(1, 7)]
+
+
 def test_names_come_from_folders_and_never_twice(tmp_path: Path) -> None:
     for name, k in (("k20", "20"), ("k65", "65")):
         for seed in (1, 2):

@@ -21,7 +21,7 @@ import fanin
 from fake_result import write_result
 from fanin import compared, comparison, metrics, swept, terminal, variants
 from fanin.cli import app
-from test_report import Page, browser, needs_browser, open_page, script
+from test_report import CONTRAST, Page, browser, needs_browser, open_page, script
 
 __all__ = ["browser"]
 
@@ -602,8 +602,10 @@ class TestInBrowser:
         assert script(browser, "return [...document.querySelectorAll('td.verdict.good')].map(c => c.textContent)") == ["better"] * 2
         colors = "return ['h2', '.verdict.good'].map(s => getComputedStyle(document.querySelector(s)).color)"
         light = script(browser, colors)
+        assert [entry for entry in script(browser, CONTRAST) if entry[0] < 4.5] == []
         browser.find_element("id", "theme").click()
         assert all(one != two for one, two in zip(light, script(browser, colors), strict=True))
+        assert [entry for entry in script(browser, CONTRAST) if entry[0] < 4.5] == []
 
     def test_a_phone_scrolls_tables_and_not_the_page(self, browser: Any, compared_page: Path) -> None:
         narrow = {"width": 360, "height": 740, "deviceScaleFactor": 2, "mobile": True}

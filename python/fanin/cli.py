@@ -1,4 +1,4 @@
-"""The command line: ``fanin run|report|explain|pauses|analyze|check|convert|reproduce|schema|vectors|bench|version``."""
+"""The command line: ``fanin run|report|explain|pauses|analyze|compare|plot|check|convert|reproduce|schema|vectors|bench``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import typer.core
 from rich.markup import escape
 from rich.text import Text
 
-from fanin import _analyze, _core, _files, runner, terminal
+from fanin import _analyze, _compare, _core, _files, _plot, runner, terminal
 from fanin._ends import App
 from fanin._failures import EXIT_BAD_INPUT, EXIT_FAILED, EXIT_INTERRUPTED, ends_in, failures
 from fanin.folder import OutputError
@@ -251,6 +251,8 @@ def pauses_(
 
 
 app.command("analyze", epilog=_help(*_analyze.EXAMPLES))(_analyze.analyze)
+app.command("compare", epilog=_help(*_compare.EXAMPLES))(_compare.compare)
+app.command("plot", epilog=_help(*_plot.EXAMPLES))(_plot.plot)
 
 
 @app.command(epilog=_help("fanin check scenarios/incast.toml"))

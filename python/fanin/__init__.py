@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fanin.results import Result, ResultError, load
     from fanin.runner import run
     from fanin.scenario import Check, Problem, Scenario, ScenarioError
+    from fanin.sweep import Sweep, sweep
 
     __version__: str
 
@@ -34,12 +35,14 @@ __all__ = [
     "ResultError",
     "Scenario",
     "ScenarioError",
+    "Sweep",
     "TraceError",
     "__version__",
     "analyze",
     "load",
     "reproduce",
     "run",
+    "sweep",
 ]
 
 _MODULES: Final = {
@@ -51,6 +54,7 @@ _MODULES: Final = {
     "results": ("Result", "ResultError", "load"),
     "runner": ("run",),
     "scenario": ("Check", "Problem", "Scenario"),
+    "sweep.frames": ("Sweep",),
     "_core": ("ScenarioError", "TraceError"),
 }
 """Where the names are defined. Their modules are imported on first use: some of what they need takes half a second."""
@@ -60,8 +64,8 @@ def __getattr__(name: str) -> Any:
     found: Any
     if name == "__version__":
         found = import_module("fanin._core").version()
-    elif name == "reproduce":
-        found = import_module("fanin.reproduce")
+    elif name in ("reproduce", "sweep"):
+        found = import_module(f"fanin.{name}")
     else:
         module = next((module for module, names in _MODULES.items() if name in names), None)
         if module is None:

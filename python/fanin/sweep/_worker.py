@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import sys
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -102,6 +101,3 @@ def main(connection: int, pipe: int) -> None:
             for number, text, keep in some:
                 parent.send((number, simulate(text, base_dir, keep)))
 
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))

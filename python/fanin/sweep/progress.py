@@ -93,6 +93,8 @@ def span(left: tuple[float, float] | None) -> str:
 
 
 def _told(seconds: float) -> str:
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
     if seconds < 99.5:
         return f"{seconds:.0f} s"
     if seconds < 99.5 * 60:

@@ -127,7 +127,7 @@ class Pool:
         paths = [package, os.environ.get("PYTHONPATH", "")]
         # Not multiprocessing, which would run the caller's script once more in each worker.
         process = subprocess.Popen(  # noqa: S603 (our own interpreter and module)
-            [sys.executable, "-m", "fanin.sweep._worker", str(there.fileno()), str(kept)],
+            [sys.executable, "-c", f"from fanin.sweep._worker import main; main({there.fileno()}, {kept})"],
             pass_fds=(there.fileno(), kept),
             stdin=subprocess.DEVNULL,
             stdout=errors,

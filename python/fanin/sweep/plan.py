@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -26,6 +27,7 @@ _KEY_DIGITS: Final = 32
 _SHOWN: Final = 20
 """Kinds of mistakes that are reported; more are counted."""
 _CHECKED_AT_ONCE: Final = 2000
+_NUMBER: Final = re.compile(r"\d[\d.]*")
 
 
 @dataclass(frozen=True)
@@ -256,7 +258,8 @@ def _check(texts: Sequence[str], design: Design, base_dir: Path, source: Source)
         for point, (found, problems) in zip(points, _core.check_many(some, str(base_dir), threads), strict=True):
             hashes.append(found or "")
             for problem in map(Problem.from_core, problems):
-                key = (problem.severity, problem.path, str(problem.value), problem.message)
+                # What differs in its numbers alone, value included, is the same mistake.
+                key = (problem.severity, problem.path, _NUMBER.sub("#", problem.message))
                 met.setdefault(key, (problem, point))
                 count[key] += 1
     told = [

@@ -53,7 +53,12 @@ class Planned:
 
     def with_seed(self, seed: int) -> str:
         """Return the scenario as JSON."""
-        return f'{{"seed":{seed},{self.text[1:]}'
+        return seeded(self.text, seed)
+
+
+def seeded(text: str, seed: int) -> str:
+    """Return a scenario in JSON, which has no seed, with one."""
+    return f'{{"seed": {seed}}}' if text == "{}" else f'{{"seed": {seed}, {text[1:]}'
 
 
 @dataclass(frozen=True)
@@ -175,8 +180,7 @@ def plan(source: Source, changes: Mapping[str, Any] | None = None) -> Plan:
     if design.problems:
         _refuse([_located(problem, source) for problem in design.problems])
     base = source.scenario.replace(dict(changes or {}))
-    documents = _documents(base, design.points, source)
-    texts = [json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":")) for document in documents]
+    texts = _texts(base, design.points, source)
     hashes, warnings = _check(texts, design, base.base_dir, source)
     points: list[Planned] = []
     seen: dict[str, int] = {}
@@ -227,23 +231,22 @@ def _runs(points: Sequence[Planned], design: Design, first: int) -> list[Run]:
     return runs
 
 
-def _documents(base: Scenario, points: Sequence[Point], source: Source) -> list[dict[str, Any]]:
-    """Return the scenarios of points, without seeds."""
-    documents = []
+def _texts(base: Scenario, points: Sequence[Point], source: Source) -> list[str]:
+    """Return the scenarios of points as JSON, without seeds."""
+    document = base.to_dict()
+    document.pop("seed", None)
+    plain = Scenario(document, base_dir=base.base_dir)
+    texts = []
     problems: dict[str, Problem] = {}
-    plain = Scenario(base.to_dict(), base_dir=base.base_dir)
     for point in points:
         try:
-            document = plain.replace(point.values).to_dict() if point.values else plain.to_dict()
+            texts.append(plain.replace(point.values).source()[0] if point.values else plain.source()[0])
         except ValueError as error:
             path = next((path for path in point.values if f"'{path}'" in str(error)), "sweep")
             problems.setdefault(str(error), _located(Problem("error", path, str(error).removeprefix(f"'{path}': ")), source))
-            continue
-        document.pop("seed", None)
-        documents.append(document)
     if problems:
         _refuse(list(problems.values()))
-    return documents
+    return texts
 
 
 def _check(texts: Sequence[str], design: Design, base_dir: Path, source: Source) -> tuple[list[str], list[Problem]]:
@@ -253,7 +256,7 @@ def _check(texts: Sequence[str], design: Design, base_dir: Path, source: Source)
     count: Counter[tuple[str, ...]] = Counter()
     threads = len(os.sched_getaffinity(0))
     for start in range(0, len(texts), _CHECKED_AT_ONCE):
-        some = [f'{{"seed":0,{text[1:]}' if text != "{}" else '{"seed":0}' for text in texts[start : start + _CHECKED_AT_ONCE]]
+        some = [seeded(text, 0) for text in texts[start : start + _CHECKED_AT_ONCE]]
         points = design.points[start : start + _CHECKED_AT_ONCE]
         for point, (found, problems) in zip(points, _core.check_many(some, str(base_dir), threads), strict=True):
             hashes.append(found or "")

@@ -25,7 +25,7 @@ METRICS: Final = "metrics"
 RESULTS: Final = "results"
 
 FLUSH_RUNS: Final = 5000
-FLUSH_S: Final = 5.0
+FLUSH_S: Final = float(os.environ.get("FANIN_SWEEP_FLUSH_S", "5"))
 """How much is in memory alone, at most: what a killed sweep does again."""
 
 RunRow = dict[str, Any]
@@ -145,7 +145,10 @@ class S3Store:
 
     def put(self, name: str, data: bytes) -> None:
         """Write an object; a reader sees all of it or nothing."""
-        self._tried(name, lambda: self._obstore.put(self._store, name, data))
+        try:
+            self._obstore.put(self._store, name, data)
+        except Exception as error:
+            raise StoreError(f"{self.path}/{name}: cannot be written: {_first_line(error)}") from error
 
     def get(self, name: str) -> bytes | None:
         """Return the content of an object; None if it is not there."""

@@ -61,9 +61,9 @@ def same(a: fanin.Sweep, b: fanin.Sweep) -> None:
     assert rows(a).equals(rows(b))
 
 
-def command(*arguments: object, **environment: str) -> subprocess.Popen[str]:
-    """Start ``fanin`` in a process of its own."""
-    code = "from fanin.cli import app; app()"
+def command(*arguments: object, flush_s: float = 5.0, **environment: str) -> subprocess.Popen[str]:
+    """Start ``fanin`` in a process of its own, which writes segments so often."""
+    code = f"from fanin.sweep import store; store.FLUSH_S = {flush_s}; from fanin.cli import app; app()"
     return subprocess.Popen(
         [sys.executable, "-c", code, *map(str, arguments)],
         env={**os.environ, **environment},
@@ -77,3 +77,9 @@ def finished(process: subprocess.Popen[str], timeout: float = 60) -> tuple[int, 
     """Wait for a command: exit status, standard output, standard error."""
     out, error = process.communicate(timeout=timeout)
     return process.returncode, out, error
+
+
+def killed(process: subprocess.Popen[str]) -> None:
+    """Kill a command without warning."""
+    process.kill()
+    process.communicate()

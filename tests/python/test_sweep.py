@@ -23,7 +23,7 @@ from fanin.sweep.metrics import rows, value_of
 from fanin.sweep.progress import Progress, remaining, span
 from fanin.sweep.store import LocalStore, StoreError, Writer, opened
 from fanin.sweep.workers import Item, Pool
-from sweeping import TOML, command, finished, run, same, swept
+from sweeping import TOML, command, finished, killed, run, same, swept
 
 pytestmark = pytest.mark.native
 
@@ -65,7 +65,7 @@ def test_a_row_is_what_a_run_by_itself_says(whole: fanin.Sweep, tmp_path: Path) 
     changes: dict[str, Any] = {"seed": 2, "switch.marking.k": "5 packets", "traffic[0].size": "20KB"}
     scenario = fanin.Scenario(swept()).replace({**changes, "sweep": None})
     alone = fanin.run(scenario, tmp_path / "out", progress=False)
-    for name in ("scenario_hash", "fingerprint", "sim_ps", "packet_hops", "events"):
+    for name in ("scenario_hash", "fingerprint", "sim_ps", "packet_hops"):
         assert row[name].item() == alone.manifest[name], name
     assert whole.values("fct/all.p99_ps").filter(pl.col("run") == row["run"].item())["value"].item() == alone.summary["fct"][0]["p99_ps"]
     mine = whole.metrics.filter(pl.col("run") == row["run"].item())
@@ -84,8 +84,8 @@ def test_a_summary_without_records_is_that_of_the_result_folder(name: str, tmp_p
     found = fanin._core.summarize(text, kind, str(scenario.base_dir), None)
     result = fanin.run(scenario, tmp_path / "out", progress=False)
     assert found["summary"] == result.summary
-    assert {key: found[key] for key in ("scenario_hash", "fingerprint", "sim_ps", "packet_hops", "events")} == {
-        key: result.manifest[key] for key in ("scenario_hash", "fingerprint", "sim_ps", "packet_hops", "events")
+    assert {key: found[key] for key in ("scenario_hash", "fingerprint", "sim_ps", "packet_hops")} == {
+        key: result.manifest[key] for key in ("scenario_hash", "fingerprint", "sim_ps", "packet_hops")
     }
     assert {row[0] for row in rows(found["summary"])} >= {"total", "fct", "port"}
 
@@ -150,15 +150,15 @@ def children() -> list[int]:
 
 def test_a_worker_that_is_killed_fails_its_run_alone(tmp_path: Path) -> None:
     table = {"seeds": 40, "grid": {"traffic[0].size": ["200KB", "100KB"]}}
-    killed = []
+    victims: list[int] = []
 
     def kill(state: fanin.sweep.SweepState) -> None:
-        if state["done"] >= 3 and not killed:
-            killed.append(children()[0])
-            os.kill(killed[0], signal.SIGKILL)
+        if state["done"] >= 3 and not victims:
+            victims.append(children()[0])
+            os.kill(victims[0], signal.SIGKILL)
 
     sweep = run(tmp_path / "out", table, progress=kill)
-    assert killed
+    assert victims
     assert sweep.complete
     assert sweep.failed.height <= 1, "none, where the worker had just nothing to do"
     assert all("the worker process ended (SIGKILL" in error for error in sweep.failed["error"])
@@ -202,10 +202,9 @@ def test_killed_at_any_time_nothing_is_lost_and_nothing_there_twice(tmp_path: Pa
     chance = random.Random(os.environ.get("FANIN_SWEEP_KILLS_SEED", "1"))
     begun = 0
     for _ in range(KILLS):
-        process = command("sweep", file, "-o", out, "-q", "-j", 2, FANIN_SWEEP_FLUSH_S="0.05")
+        process = command("sweep", file, "-o", out, "-q", "-j", 2, flush_s=0.05)
         time.sleep(chance.uniform(0.2, 2.0 if KILLS < 50 else 1.2))
-        process.kill()
-        process.wait()
+        killed(process)
         begun += (out / "runs").is_dir()
         if Path(out / "sweep.json").exists():
             seen = fanin.Sweep(out)  # readable at any time
@@ -227,7 +226,7 @@ def test_killed_at_any_time_nothing_is_lost_and_nothing_there_twice(tmp_path: Pa
 
 def test_ctrl_c_keeps_what_has_ended(tmp_path: Path) -> None:
     file = file_of(tmp_path, MANY.replace("60", "20000"))
-    process = command("sweep", file, "-o", tmp_path / "out", "-q", "-j", 1)
+    process = command("sweep", file, "-o", tmp_path / "out", "-q", "-j", 1, flush_s=0.2)
     deadline = time.monotonic() + 30
     while not list((tmp_path / "out").glob("runs/*.parquet")) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -249,8 +248,7 @@ def test_workers_do_not_outlive_a_parent_that_is_killed(tmp_path: Path) -> None:
     while len(workers) < 2 and time.monotonic() < deadline:
         listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process.pid)], capture_output=True, text=True, check=False)
         workers = listed.stdout.split()
-    process.kill()
-    process.wait()
+    killed(process)
     while any(Path(f"/proc/{worker}").exists() for worker in workers) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not [worker for worker in workers if Path(f"/proc/{worker}").exists()]

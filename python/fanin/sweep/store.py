@@ -25,7 +25,7 @@ METRICS: Final = "metrics"
 RESULTS: Final = "results"
 
 FLUSH_RUNS: Final = 5000
-FLUSH_S: Final = float(os.environ.get("FANIN_SWEEP_FLUSH_S", "5"))
+FLUSH_S = 5.0
 """How much is in memory alone, at most: what a killed sweep does again."""
 
 RunRow = dict[str, Any]

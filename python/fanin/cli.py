@@ -395,7 +395,7 @@ def vectors_(
         params |= {"cases": cases} if cases else {}
         params |= {"rates": rates} if rates else {}
         params |= {"registers.clock": clock} if clock else {}
-        document = vectors.generate(mechanism, _nested({**params, **dict(map(_setting, settings or []))}))
+        document = vectors.generate(mechanism, _nested({**params, **dict(map(as_setting, settings or []))}))
         chosen = form or (VectorFormat.CSV if out is not None and out.suffix.lower() == ".csv" else VectorFormat.JSON)
         write = {VectorFormat.CSV: vectors.write_csv, VectorFormat.JSON: vectors.write_json}[chosen]
         if out is None:

@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import fanin
 import polars as pl
+
+import fanin
 
 BASE: dict[str, Any] = {
     "name": "small",

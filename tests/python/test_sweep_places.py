@@ -15,9 +15,10 @@ from contextlib import ExitStack, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-import fanin
 import polars as pl
 import pytest
+
+import fanin
 from fanin.sweep.store import StoreError, opened
 from sweeping import TOML, command, finished, killed, run, same
 
@@ -62,7 +63,16 @@ def dask(folder: Path, workers: int) -> Iterator[tuple[str, list[subprocess.Pope
             server("-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", str(file))
         )
         until(file.is_file)
-        one = ("-m", "distributed.cli.dask_worker", "--no-nanny", "--nthreads", "1", "--no-dashboard", "--scheduler-file", str(file))
+        one = (
+            "-m",
+            "distributed.cli.dask_worker",
+            "--no-nanny",
+            "--nthreads",
+            "1",
+            "--no-dashboard",
+            "--scheduler-file",
+            str(file),
+        )
         started = [stack.enter_context(server(*one, "--local-directory", str(folder / f"worker-{n}"))) for n in range(workers)]
         yield json.loads(file.read_text())["address"], started
 
@@ -113,10 +123,6 @@ def test_a_run_that_ends_worker_after_worker_fails_alone(tmp_path: Path) -> None
             bad = any(text == "3" for text, _ in texts)
             return Future(str(self.tasks), "error" if bad else "finished", [Outcome({"wall_s": 1e-4})] * len(texts))
 
-    todo = iter([(n, str(n), None) for n in range(40)])
-    ended: dict[int, Outcome] = {}
-    made = on_dask._Cluster(Client(), tmp_path, lambda: next(todo, None), ended.__setitem__, lambda: None)
-
     class Finished:
         def __init__(self) -> None:
             self.waiting: list[Future] = []
@@ -130,7 +136,9 @@ def test_a_run_that_ends_worker_after_worker_fails_alone(tmp_path: Path) -> None
         def __next__(self) -> Future:
             return self.waiting.pop(0)
 
-    made._finished = Finished()
+    todo = iter([(n, str(n), None) for n in range(40)])
+    ended: dict[int, Outcome] = {}
+    made = on_dask._Cluster(Client(), Finished(), tmp_path, lambda: next(todo, None), ended.__setitem__, lambda: None)
     made._mean = 0.2
     made.run()
     assert sorted(ended) == list(range(40))
@@ -167,7 +175,7 @@ def s3() -> Iterator[dict[str, str]]:
             try:
                 request = urllib.request.Request(f"{url}/results", method="PUT")
                 with urllib.request.urlopen(request, timeout=5) as answer:
-                    return answer.status == 200
+                    return bool(answer.status == 200)
             except (urllib.error.URLError, ConnectionError, TimeoutError):
                 return False
 

@@ -90,6 +90,9 @@ impl Scenario {
         let mut cx = Cx::new();
         let doc = ScenarioDoc::parse(document, &mut cx);
         let mut problems = cx.into_problems();
+        if let Some(sweep) = problems.iter_mut().find(|problem| problem.path == "sweep") {
+            sweep.suggestion = Some("fanin sweep runs a file with a [sweep] table".to_string());
+        }
         // Nothing follows from a key that there is not.
         let read = |problem: &&Problem| !problem.message.starts_with(UNKNOWN_KEY);
         let unread: Vec<String> = problems.iter().filter(read).map(|problem| problem.path.clone()).collect();

@@ -100,4 +100,3 @@ def main(connection: int, pipe: int) -> None:
                 return
             for number, text, keep in some:
                 parent.send((number, simulate(text, base_dir, keep)))
-

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from fanin.scenario import Problem
@@ -194,7 +195,9 @@ def _read_stop(stop: Any, design: Design) -> None:
         refuse("metric", "GROUP.METRIC or GROUP/NAME.METRIC, for example total.goodput_bps, fct/all.p99_ps")
     relative, absolute = stop.get("relative_width"), stop.get("width")
     if (relative is None) == (absolute is None):
-        design.problems.append(_wrong("sweep.stop", None, "needs one of two widths", "relative_width (0.05 is ±5 % of the mean), width"))
+        design.problems.append(
+            _wrong("sweep.stop", None, "needs one of two widths", "relative_width (0.05 is ±5 % of the mean), width")
+        )
     width = absolute if relative is None else relative
     if width is not None and (not _is_number(width) or width <= 0):
         refuse("width" if relative is None else "relative_width", "a number above 0")
@@ -251,7 +254,12 @@ def _columns(kind: str, table: Any, design: Design) -> dict[str, list[Any]]:
 
 def _grid(table: Any, design: Design, blocks: Blocks) -> None:
     for path, values in _columns("grid", table, design).items():
-        blocks.append((len(values), lambda path=path, values=values: (Point({path: value}) for value in values)))
+        blocks.append((len(values), partial(_along, path, values)))
+
+
+def _along(path: str, values: Sequence[Any]) -> Iterator[Point]:
+    for value in values:
+        yield Point({path: value})
 
 
 def _zipped(table: Any, design: Design, blocks: Blocks) -> None:
@@ -364,7 +372,9 @@ def _sampled(kind: str, table: Any, design: Design, blocks: Blocks) -> None:
     before = len(design.problems)
     known = ("points", "seed", "axes")
     design.problems += [_unknown(where, key, known) for key in table if key not in known]
-    points, seed, axes = table.get("points"), table.get("seed", 1), table.get("axes")
+    points: Any = table.get("points")
+    seed: Any = table.get("seed", 1)
+    axes: Any = table.get("axes")
     if not _is_whole(points) or not 1 <= points <= MOST_RUNS:
         message = "is missing" if points is None else "is no number of points"
         design.problems.append(_wrong(f"{where}.points", points, message, f"1 to {MOST_RUNS:,}"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.text import Text
@@ -12,6 +12,11 @@ from rich.text import Text
 from fanin import terminal
 from fanin._failures import EXIT_FAILED, EXIT_INTERRUPTED, failures
 from fanin.output import say, say_problem
+
+if TYPE_CHECKING:
+    from fanin.sweep.estimate import Estimate
+    from fanin.sweep.frames import Sweep
+    from fanin.sweep.plan import Plan
 
 __all__ = ["EXAMPLES", "sweep"]
 
@@ -29,7 +34,8 @@ def sweep(
         Path, typer.Argument(metavar="SWEEP", help="A file with a [[sweep]] table: seeds, axes, scenario.", show_default=False)
     ],
     out: Annotated[
-        str | None, typer.Option("-o", "--out", metavar="OUT", help="The store: a folder, or s3://BUCKET/PREFIX.", show_default=False)
+        str | None,
+        typer.Option("-o", "--out", metavar="OUT", help="The store: a folder, or s3://BUCKET/PREFIX.", show_default=False),
     ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a value of the scenario at all points.")
@@ -91,18 +97,19 @@ def sweep(
         raise typer.Exit(EXIT_FAILED)
 
 
-def _show(done: Any, made: Any, *, quiet: bool, as_json: bool) -> int:
+def _show(done: Sweep, made: Plan, *, quiet: bool, as_json: bool) -> int:
     """Print what is in the store; return how many runs of the plan failed."""
     runs = done.runs.join(done.plan.select("run"), on="run", how="semi", maintain_order="left")
     failed = runs.filter(runs["status"] != "ok")
+    hops, cpu = int(runs["packet_hops"].sum() or 0), float(runs["cpu_s"].sum() or 0.0)
     facts = {
         "path": done.path,
         "planned": done.planned,
         "done": runs.height - failed.height,
         "failed": failed.height,
         "complete": done.complete,
-        "packet_hops": int(runs["packet_hops"].sum() or 0),
-        "cpu_s": float(runs["cpu_s"].sum() or 0.0),
+        "packet_hops": hops,
+        "cpu_s": cpu,
     }
     if as_json:
         typer.echo(json.dumps(facts))
@@ -119,13 +126,13 @@ def _show(done: Any, made: Any, *, quiet: bool, as_json: bool) -> int:
         console = terminal.console()
         title = f"{made.name}: {facts['done']:,} of {done.planned:,} runs{rest}"
         console.print(Text(title, style="bold"), soft_wrap=True)
-        cost = f"{show.count(facts['packet_hops'])} packet-hops, {facts['cpu_s']:,.4g} s of CPU"
+        cost = f"{show.count(hops)} packet-hops, {cpu:,.4g} s of CPU"
         console.print(Text(cost), soft_wrap=True)
         console.print(Text(f"store: {done.path}"), soft_wrap=True)
     return failed.height
 
 
-def _show_estimate(found: Any, *, as_json: bool) -> None:
+def _show_estimate(found: Estimate, *, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps(found.to_dict()))
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,16 +42,16 @@ def run(address: str, base_dir: Path, following: Next, done: Done, tick: Callabl
         There is no scheduler, or its workers have another Fanin or none.
     """
     try:
-        from distributed import Client
+        distributed: Any = import_module("distributed")
     except ImportError:
         raise ClusterError("--dask needs the package distributed; pip install 'fanin[cluster]'") from None
     try:
-        client = Client(address, timeout=_CONNECT_S, set_as_default=False)
+        client = distributed.Client(address, timeout=_CONNECT_S, set_as_default=False)
     except (OSError, ValueError, TimeoutError) as error:
         raise ClusterError(f"--dask {address}: no scheduler answers there: {error}") from None
     with client:
         _same_version(client, address)
-        _Cluster(client, base_dir, following, done, tick).run()
+        _Cluster(client, distributed.as_completed([], loop=client.loop), base_dir, following, done, tick).run()
 
 
 def _same_version(client: Any, address: str) -> None:
@@ -63,20 +64,22 @@ def _same_version(client: Any, address: str) -> None:
         if isinstance(version, Exception):
             raise ClusterError(f"--dask {address}: worker {worker} cannot import fanin: {version}")
         if version != _core.version():
-            raise ClusterError(f"--dask {address}: worker {worker} has Fanin {version}, here is {_core.version()}; install the same")
+            raise ClusterError(
+                f"--dask {address}: worker {worker} has Fanin {version}, here is {_core.version()}; install the same"
+            )
 
 
 class _Cluster:
-    def __init__(self, client: Any, base_dir: Path, following: Next, done: Done, tick: Callable[[], None]) -> None:
-        from distributed import as_completed
-
+    def __init__(  # noqa: PLR0913, PLR0917 (what `run` is given, and two parts of the library)
+        self, client: Any, finished: Any, base_dir: Path, following: Next, done: Done, tick: Callable[[], None]
+    ) -> None:
         self._client = client
         self._base_dir = str(base_dir.absolute())
         self._following, self._done, self._tick = following, done, tick
         self._tasks: dict[str, tuple[Any, list[Item]]] = {}
         self._alone: list[Item] = []
         """Runs of a batch that ended several workers: one at a time from here on."""
-        self._finished = as_completed([])
+        self._finished = finished
         self._mean = _BATCH_S
         self._asked = 0.0
         self._room = 0

@@ -87,7 +87,9 @@ def _bounds(bounds: Bounds, told: Any) -> str:
     return str(told(high)) if high < 1.1 * low or low == high else f"{told(low)} to {told(high)}"
 
 
-def estimate(made: Plan, out: str | os.PathLike[str] | None, *, jobs: int | None = None, shard: tuple[int, int] = (1, 1)) -> Estimate:
+def estimate(
+    made: Plan, out: str | os.PathLike[str] | None, *, jobs: int | None = None, shard: tuple[int, int] = (1, 1)
+) -> Estimate:
     """Estimate what a plan costs, less what the store at `out` has; nothing is written.
 
     The pilot takes runs in the order of the plan, which is that of hashes: a random sample of the points.
@@ -142,7 +144,7 @@ class _Pilot:
                 found = _core.summarize(made.text(run), "json", str(made.base_dir), watch)
             except _EndedError:
                 share = _progress.fraction(state) or 1.0
-                if not self.hops or share > 0.1:  # noqa: PLR2004
+                if not self.hops or share > 0.1:
                     self.cut = True
                     self.hops.append(state["packet_hops"] / share)
                     self.times.append(state["wall_s"] / share)
@@ -161,7 +163,7 @@ def _sum_of(values: Sequence[float], count: int) -> Bounds:
     if not values or not count:
         return 0.0, 0.0
     mean = math.fsum(values) / len(values)
-    if len(values) < 2:  # noqa: PLR2004
+    if len(values) < 2:
         return mean * count, mean * count
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
     width = t95(len(values) - 1) * deviation * math.sqrt(1 / len(values) + 1 / count)

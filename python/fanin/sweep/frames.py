@@ -52,7 +52,9 @@ class Sweep:
         if not isinstance(document, dict) or not isinstance(document.get("axes"), list):
             raise ResultError(f"{self.path}/{_store.SWEEP}: is damaged")
         if document.get("schema") != "sweep/1":
-            raise ResultError(f"{self.path}/{_store.SWEEP}: has schema {str(document.get('schema'))[:40]!r}; this Fanin reads sweep/1")
+            raise ResultError(
+                f"{self.path}/{_store.SWEEP}: has schema {str(document.get('schema'))[:40]!r}; this Fanin reads sweep/1"
+            )
         self._document: Final[dict[str, Any]] = document
 
     @staticmethod
@@ -112,7 +114,9 @@ class Sweep:
         frames = list(self._segments.values())
         found = pl.concat(frames, how="diagonal_relaxed") if frames else pl.DataFrame(schema=_store.run_schema())
         good = (pl.col("status") != "ok").cast(pl.Int8)
-        found = found.sort([good, "attempt", "segment"], descending=[False, True, False]).unique("run", keep="first", maintain_order=True)
+        found = found.sort([good, "attempt", "segment"], descending=[False, True, False]).unique(
+            "run", keep="first", maintain_order=True
+        )
         plan = self.plan.with_row_index("order")
         own = [name for name in plan.columns if name not in ("run", "seed", "point", "order")]
         joined = found.join(plan.drop("seed", "point"), on="run", how="left", suffix="/plan")
@@ -226,5 +230,7 @@ class Sweep:
         return f"Sweep({self.path!r})"
 
     def _repr_html_(self) -> str:
-        facts = f"{self.runs.height:,} of {self.planned:,} runs, {self.failed.height:,} failed; axes: {', '.join(self.axes) or 'none'}"
+        facts = (
+            f"{self.runs.height:,} of {self.planned:,} runs, {self.failed.height:,} failed; axes: {', '.join(self.axes) or 'none'}"
+        )
         return f"<div><b>{html.escape(self.name)}</b> – {html.escape(facts)}</div>"

@@ -150,7 +150,9 @@ def load(source: Any, design: Mapping[str, Any] | None = None) -> Source:
         _refuse([Problem("error", "sweep.scenario", "is not the path of a file", value=json.dumps(named, default=str)[:80])])
     if document:
         keys = ", ".join(document)
-        _refuse([Problem("error", "sweep.scenario", f"names a file, and {keys} of a scenario stand here too; accepted: one of both")])
+        _refuse(
+            [Problem("error", "sweep.scenario", f"names a file, and {keys} of a scenario stand here too; accepted: one of both")]
+        )
     scenario_file = given.base_dir / named
     base = Scenario.from_file(scenario_file)
     inside = base.to_dict()
@@ -194,7 +196,9 @@ def plan(source: Source, changes: Mapping[str, Any] | None = None) -> Plan:
         warnings.append(Problem("warning", "sweep", said))
     seed = base.to_dict().get("seed", 1)
     if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed <= 2**62:
-        _refuse([Problem("error", "seed", "is not accepted", value=json.dumps(seed, default=str), accepted="a whole number from 0")])
+        _refuse(
+            [Problem("error", "seed", "is not accepted", value=json.dumps(seed, default=str), accepted="a whole number from 0")]
+        )
     runs = _runs(points, design, seed)
     name = design.name or str(base.to_dict().get("name") or (source.file.stem if source.file else "sweep"))
     document = {
@@ -265,9 +269,7 @@ def _check(texts: Sequence[str], design: Design, base_dir: Path, source: Source)
                 key = (problem.severity, problem.path, _NUMBER.sub("#", problem.message))
                 met.setdefault(key, (problem, point))
                 count[key] += 1
-    told = [
-        _located(_counted(problem, count[key], len(texts), point), source) for key, (problem, point) in met.items()
-    ]
+    told = [_located(_counted(problem, count[key], len(texts), point), source) for key, (problem, point) in met.items()]
     errors = [problem for problem in told if problem.severity == "error"]
     if errors:
         _refuse(errors)
@@ -293,7 +295,9 @@ def _located(problem: Problem, source: Source) -> Problem:
             continue
         tables = inside if isinstance(inside, list) else [inside]
         for entry in tables:
-            entry_axes = entry.get("axes") if isinstance(entry, Mapping) and kind in ("random", "latin_hypercube", "sobol") else entry
+            entry_axes = (
+                entry.get("axes") if isinstance(entry, Mapping) and kind in ("random", "latin_hypercube", "sobol") else entry
+            )
             for axis, _ in axes.flat(entry_axes) if isinstance(entry_axes, Mapping) else ():
                 name = axis.replace("[", ".").replace("]", "")
                 if plain == name or plain.startswith(f"{name}.") or name.startswith(f"{plain}."):
@@ -357,7 +361,12 @@ def _series(name: str, values: Sequence[Any]) -> pl.Series:
     import polars as pl
 
     kinds = {type(value) for value in values if value is not None}
-    types = {frozenset({bool}): pl.Boolean, frozenset({int}): pl.Int64, frozenset({float}): pl.Float64, frozenset({int, float}): pl.Float64}
+    types = {
+        frozenset({bool}): pl.Boolean,
+        frozenset({int}): pl.Int64,
+        frozenset({float}): pl.Float64,
+        frozenset({int, float}): pl.Float64,
+    }
     dtype = types.get(frozenset(kinds))
     if dtype is not None:
         return pl.Series(name, values, dtype=dtype, strict=False)

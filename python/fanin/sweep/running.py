@@ -29,7 +29,7 @@ Shard = tuple[int, int]
 """Which part of a sweep this is, from 1, and of how many."""
 
 
-def sweep(
+def sweep(  # noqa: PLR0913 (options of the command, one each)
     source: Scenario | Mapping[str, Any] | str | os.PathLike[str],
     out: str | os.PathLike[str],
     *,
@@ -94,7 +94,7 @@ def parsed_shard(text: str | None) -> Shard:
     return int(match[1]), int(match[2])
 
 
-def execute(
+def execute(  # noqa: PLR0913 (as `sweep`)
     made: Plan,
     out: str | os.PathLike[str],
     *,
@@ -121,7 +121,9 @@ def execute(
             (Path(store.path) / _store.RESULTS).mkdir(exist_ok=True)
         writer = Writer(store, writer_name, _plan.axis_columns(made))
         shown = Progress(len(done), shown=progress is True, callback=progress if callable(progress) else None)
-        running = _Running(made, todo, writer, shown, attempts, Path(store.path) / _store.RESULTS if keep else None)
+        running = _Running(made, todo, writer, shown)
+        running.attempts = attempts
+        running.results = Path(store.path) / _store.RESULTS if keep else None
         try:
             with shown:
                 running.tick()
@@ -140,18 +142,19 @@ def execute(
 class _Running:
     """What workers ask for and report to."""
 
-    def __init__(
-        self, made: Plan, todo: Todo, writer: Writer, shown: Progress, attempts: Mapping[str, int], results: Path | None
-    ) -> None:
+    def __init__(self, made: Plan, todo: Todo, writer: Writer, shown: Progress) -> None:
         self._plan, self._todo, self._writer, self._shown = made, todo, writer, shown
-        self._attempts, self._results = attempts, results
+        self.attempts: Mapping[str, int] = {}
+        """How often runs have been tried before."""
+        self.results: Path | None = None
+        """Where result folders go, if they are kept."""
 
     def following(self) -> Item | None:
         at = self._todo.next()
         if at is None:
             return None
         run = self._plan.runs[at]
-        return at, self._plan.text(run), None if self._results is None else str(self._results.absolute() / run.key)
+        return at, self._plan.text(run), None if self.results is None else str(self.results.absolute() / run.key)
 
     def ended(self, at: int, outcome: Outcome) -> None:
         run = self._plan.runs[at]
@@ -163,7 +166,7 @@ class _Running:
             "seed": run.seed,
             "status": "ok" if outcome.error is None else "failed",
             "error": outcome.error,
-            "attempt": self._attempts.get(run.key, 0) + 1,
+            "attempt": self.attempts.get(run.key, 0) + 1,
             "version": _core.version(),
             "host": outcome.host,
             "at": run.point,
@@ -248,6 +251,8 @@ def taken(store: Store, writer: str) -> Iterator[None]:
             yield
     except LockedError as error:
         part = "" if writer == "1of1" else f" as shard {writer.replace('of', '/')}"
-        raise OutputError(f"{folder}: {error} is running this sweep there{part}; wait until it has ended, or choose another folder") from None
+        raise OutputError(
+            f"{folder}: {error} is running this sweep there{part}; wait until it has ended, or choose another folder"
+        ) from None
     except PermissionError as error:
         raise OutputError(f"{folder}: cannot be written: {error.strerror}") from error

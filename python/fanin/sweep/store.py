@@ -24,6 +24,8 @@ RUNS: Final = "runs"
 METRICS: Final = "metrics"
 RESULTS: Final = "results"
 
+_PART: Final = f"{OURS}part-"
+
 FLUSH_RUNS: Final = 5000
 FLUSH_S = 5.0
 """How much is in memory alone, at most: what a killed sweep does again."""
@@ -80,7 +82,7 @@ class LocalStore:
         """Write a file beside its place, have it on the disk, and rename it."""
         target = self.folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        part = target.with_name(f"{OURS}part-{os.getpid()}-{secrets.token_hex(4)}")
+        part = target.with_name(f"{_PART}{target.name}-{secrets.token_hex(4)}")
         try:
             with part.open("wb") as file:
                 file.write(data)
@@ -152,7 +154,8 @@ class S3Store:
 
     def get(self, name: str) -> bytes | None:
         """Return the content of an object; None if it is not there."""
-        return self._tried(name, lambda: bytes(self._obstore.get(self._store, name).bytes()))
+        found: bytes | None = self._tried(name, lambda: bytes(self._obstore.get(self._store, name).bytes()))
+        return found
 
     def names(self, folder: str) -> list[str]:
         """Return the names of the Parquet objects under a prefix, in order."""
@@ -312,7 +315,15 @@ def _metric(name: str, values: list[Any]) -> pl.Series:
     kinds: set[Any] = {type(value) for value in values}
     kinds.discard(type(None))
     kind: Any = (
-        pl.Null if not kinds else pl.Int64 if kinds == {int} else pl.Boolean if kinds == {bool} else pl.String if str in kinds else pl.Float64
+        pl.Null
+        if not kinds
+        else pl.Int64
+        if kinds == {int}
+        else pl.Boolean
+        if kinds == {bool}
+        else pl.String
+        if str in kinds
+        else pl.Float64
     )
     return pl.Series(name, values, dtype=kind, strict=False)
 
@@ -323,6 +334,9 @@ def orphans(store: LocalStore, writer: str) -> None:
     for name in store.names(METRICS):
         if name.startswith(f"{writer}-") and name not in done:
             store.remove(f"{METRICS}/{name}.parquet")
+    for folder in (RUNS, METRICS):
+        for part in (store.folder / folder).glob(f"{_PART}{writer}-*"):
+            part.unlink(missing_ok=True)
 
 
 def read_frames(store: Store, folder: str, names: Iterable[str], known: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

@@ -1,0 +1,26 @@
+"""Let Optuna search for the marking threshold with the shortest completion time; the store keeps every trial.
+
+    python examples/optuna_marking.py [TRIALS]
+
+A search asks for a value, has it simulated, and tells what came out. Each trial is a sweep of one point with five seeds: a
+search that is repeated finds its trials in the store, and workers are used for the seeds of one trial.
+"""
+
+import sys
+from pathlib import Path
+
+import optuna
+
+import fanin
+
+optuna.logging.set_verbosity(optuna.logging.WARNING)
+scenario = fanin.Scenario.from_file(Path(__file__).parents[1] / "scenarios" / "incast.toml").replace({"traffic[0].size": "64KB"})
+study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=1))
+for _ in range(int(sys.argv[1]) if len(sys.argv) > 1 else 20):
+    trial = study.ask()
+    k = f"{trial.suggest_int('k', 1, 200, log=True)} packets"
+    sweep = fanin.sweep(scenario, "out/optuna", design={"list": [{"switch.marking.k": k}], "seeds": 5}, progress=False)
+    now = sweep.values("queries.p99_ps").join(sweep.plan, on="run", how="semi")  # the store has the earlier trials, too
+    study.tell(trial, now["value"].mean())
+    print(f"{k:>12}: {now['value'].mean() / 1e9:.3f} ms")
+print(f"best: k = {study.best_params['k']} packets, {study.best_value / 1e9:.3f} ms")

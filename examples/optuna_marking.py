@@ -1,4 +1,4 @@
-"""Let Optuna search for the marking threshold with the shortest completion time; the store keeps every trial.
+"""Let Optuna search for the marking threshold under which queries are answered soonest; the store keeps every trial.
 
     python examples/optuna_marking.py [TRIALS]
 
@@ -14,7 +14,8 @@ import optuna
 import fanin
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
-scenario = fanin.Scenario.from_file(Path(__file__).parents[1] / "scenarios" / "incast.toml").replace({"traffic[0].size": "64KB"})
+demo = fanin.Scenario.from_file(Path(__file__).parents[1] / "scenarios" / "demo.toml")
+scenario = demo.replace({"traffic[0].stop": "2ms", "traffic[1].stop": "2ms"})
 study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=1))
 for _ in range(int(sys.argv[1]) if len(sys.argv) > 1 else 20):
     trial = study.ask()

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,11 @@ import pytest
 import fanin
 from fanin.folder import OutputError
 from fanin.results import ResultError
-from fanin.sweep import estimate, plan, running
+from fanin.sweep import axes, estimate, plan, running
 from fanin.sweep._worker import Outcome
 from fanin.sweep.metrics import MetricRow, rows, value_of
 from fanin.sweep.progress import Progress, SweepState, remaining, span
-from fanin.sweep.store import LocalStore, StoreError, Writer, opened
+from fanin.sweep.store import LocalStore, StoreError, Writer, opened, run_schema
 from fanin.sweep.workers import Item, Pool
 from sweeping import TOML, command, finished, killed, run, same, swept
 
@@ -308,6 +309,8 @@ def test_places_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
         run(tmp_path / "out", GRID, shard="0/3")
     with pytest.raises(ValueError, match="jobs: 0"):
         run(tmp_path / "out", GRID, jobs=0)
+    with pytest.raises(ValueError, match="with dask a cluster does the work"):
+        run(tmp_path / "out", GRID, dask="tcp://127.0.0.1:9")
     with running.taken(LocalStore(tmp_path / "out"), "1of1"), pytest.raises(OutputError, match="is running this sweep there"):
         run(tmp_path / "out", GRID)
     with running.taken(LocalStore(tmp_path / "out"), "1of2"):
@@ -421,6 +424,33 @@ def test_the_command_says_what_is_there(tmp_path: Path) -> None:
     assert (status, "-o OUT is missing" in said) == (2, True)
     status, _, said = finished(command("sweep", file, "-o", tmp_path / "new", "--set", "switch.markng.k=3"))
     assert (status, "switch.markng" in said, (tmp_path / "new").exists()) == (2, True, False)
+
+
+def test_the_page_names_every_key_and_every_column(whole: fanin.Sweep) -> None:
+    page = (ROOT / "docs" / "sweeps.md").read_text(encoding="utf-8")
+    keys, runs, metrics = (page.split(head)[1].split("\n#")[0] for head in ("## What is varied", "### runs", "### metrics"))
+    assert {key for key in axes._KEYS if f"`{key}`" not in keys} == set()
+    assert {name for name in run_schema() if f"`{name}`" not in runs} == set()
+    prefixes = ("datagrams_", "largest_queue_", "slowdown_")
+    columns = {name for name in whole.metrics.columns if not name.startswith(prefixes)}
+    assert {name for name in columns if f"`{name}`" not in metrics} == set()
+
+
+@pytest.mark.skipif(find_spec("optuna") is None, reason="optuna is not installed: make test")
+def test_optuna_asks_and_is_told(tmp_path: Path) -> None:
+    example = ROOT / "examples" / "optuna_marking.py"
+    lines = [line for line in example.read_text(encoding="utf-8").split('"""')[2].splitlines() if line and "import" not in line]
+    assert len(lines) <= 16
+    done = subprocess.run([sys.executable, str(example), "3"], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.count(" packets: ") == 3
+    best = min(float(line.split()[-2]) for line in done.stdout.splitlines()[:3])
+    assert done.stdout.splitlines()[-1].endswith(f"packets, {best:.3f} ms")
+    assert fanin.Sweep(tmp_path / "out" / "optuna").runs.height == 15
+
+
+def test_the_sweep_that_is_shipped_is_sound() -> None:
+    made = plan.plan(plan.load(ROOT / "scenarios" / "sweep-marking.toml"))
+    assert (len(made.points), len(made.runs)) == (6, 240)
 
 
 def test_the_package_can_be_called_however_it_was_imported() -> None:

@@ -100,10 +100,11 @@ def test_each_row_and_column_of_a_latin_hypercube_has_one_point() -> None:
         ({"random": {"points": 4, "axes": {"a": {"from": "fast", "to": 1}}}}, '"fast" is no quantity'),
         ({"random": {"axes": {"a": {"from": 0, "to": 1}}}}, "sweep.random.points: is missing"),
         ({"random": {"points": 4}}, "sweep.random.axes: is missing"),
-        ({"grid": {str(n): list(range(100)) for n in range(8)}}, "are too many runs; accepted: at most 10,000,000"),
+        ({"grid": {str(n): list(range(100)) for n in range(8)}}, "are too many runs; accepted: at most 2,000,000"),
         ({"stop": {"metric": "p99", "relative_width": 0.1}, "seeds": 9}, 'sweep.stop.metric: "p99" is not accepted'),
         ({"stop": {"metric": "fct/all.p99_ps"}, "seeds": 9}, "needs one of two widths"),
         ({"stop": {"metric": "fct/all.p99_ps", "width": 1}, "seeds": 3}, "sweep.stop.at_least: is missing; accepted: 2 to 3"),
+        ({"set": 3}, "sweep.set: 3 is not a table"),
         ({"common_random_numbers": 1}, "1 is neither true nor false"),
     ],
 )
@@ -202,6 +203,22 @@ def test_a_key_is_of_what_is_simulated_whatever_axes_lead_there() -> None:
     written = made(grid={"switch.marking.k": ["20packets"], "switch.marking.kind": ["threshold"]})
     assert [run.key for run in written.runs] == [alone.key]
     assert alone.key not in {run.key for run in made(seeds=[2]).runs}
+
+
+def test_what_is_set_holds_at_all_points_and_is_no_axis() -> None:
+    table = {
+        "set": {"switch": {"marking": {"k": "7 packets"}}, "traffic[0].size": "1KB"},
+        "grid": {"traffic[0].size": ["1KB", "2KB"]},
+    }
+    small = plan.plan(plan.load(swept(**table)), {"traffic[0].receiver": "h0"})
+    assert small.axes == ("traffic[0].size",)
+    assert all('"7 packets"' in small.text(run) and '"h0"' in small.text(run) for run in small.runs)
+    with pytest.raises(ScenarioError) as raised:
+        made(set={"switch.marking.k": "7"})
+    assert "at every point" not in str(raised.value.problems[0]["message"])
+    assert raised.value.problems[0]["path"] == "switch.marking.k"
+    with pytest.raises(ScenarioError, match=r"sweep\.set: 'traffic\[9\]\.size': there is no entry 9"):
+        made(set={"traffic[9].size": "1KB"})
 
 
 def test_points_that_simulate_the_same_are_run_once_and_that_is_said() -> None:

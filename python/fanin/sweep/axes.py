@@ -16,7 +16,7 @@ from fanin.scenario import Problem
 
 __all__ = ["MOST_RUNS", "RESERVED", "Design", "Point", "Stop", "flat", "quantity", "read"]
 
-MOST_RUNS: Final = 10_000_000
+MOST_RUNS: Final = 2_000_000
 """Runs of one sweep. A product of axes that is larger is a mistake."""
 
 RESERVED: Final = (
@@ -26,7 +26,7 @@ RESERVED: Final = (
 """Columns of the store, which no axis can have; a seed is not varied by an axis, but by ``seeds``."""
 
 _KEYS: Final = (
-    "scenario", "name", "seeds", "common_random_numbers", "grid", "zip", "list", "random", "latin_hypercube", "sobol", "stop",
+    "scenario", "name", "set", "seeds", "common_random_numbers", "grid", "zip", "list", "random", "latin_hypercube", "sobol", "stop",
 )  # fmt: skip
 _SAMPLED: Final = ("random", "latin_hypercube", "sobol")
 _RANGE: Final = ("from", "to", "scale")
@@ -83,6 +83,8 @@ class Design:
     common: bool = True
     stop: Stop | None = None
     name: str | None = None
+    changes: dict[str, Any] = field(default_factory=dict)
+    """What is other than in the scenario at all points, by path."""
     kinds: dict[str, str] = field(default_factory=dict)
     """Axis → how it is varied."""
     problems: list[Problem] = field(default_factory=list)
@@ -147,6 +149,11 @@ def _read_plain(table: Mapping[str, Any], design: Design) -> None:
     if not isinstance(common, bool):
         design.problems.append(_wrong("sweep.common_random_numbers", common, "is neither true nor false", "true, false"))
     design.common = common is True
+    changes = table.get("set", {})
+    if isinstance(changes, Mapping):
+        design.changes = dict(_flat(changes, lambda inside: "kind" in inside))
+    else:
+        design.problems.append(_wrong("sweep.set", changes, "is not a table", 'values by path, { "traffic[0].stop" = "10ms" }'))
     _read_seeds(table.get("seeds", 1), design)
     if "stop" in table:
         _read_stop(table["stop"], design)

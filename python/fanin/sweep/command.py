@@ -63,8 +63,6 @@ def sweep(
         if out is None and not dry_run:
             raise ValueError("-o OUT is missing: where the results go")
         part = running.parsed_shard(shard)
-        if dask is not None and jobs is not None:
-            raise ValueError("--jobs is about this machine, and --dask has a cluster do the work; accepted: one of both")
         made = _plan.plan(_plan.load(source), dict(as_setting(setting) for setting in settings or []))
         if not quiet:
             for problem in made.warnings:
@@ -122,7 +120,8 @@ def _show(done: Sweep, made: Plan, *, quiet: bool, as_json: bool) -> int:
     if not quiet:
         from fanin import show
 
-        rest = "" if facts["complete"] else f", {max(0, done.planned - runs.height):,} to do"
+        stopped = ", as many as its stop rule needs" if runs.height < done.planned else ""
+        rest = stopped if facts["complete"] else f", {max(0, done.planned - runs.height):,} to do"
         console = terminal.console()
         title = f"{made.name}: {facts['done']:,} of {done.planned:,} runs{rest}"
         console.print(Text(title, style="bold"), soft_wrap=True)

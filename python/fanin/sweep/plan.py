@@ -181,7 +181,11 @@ def plan(source: Source, changes: Mapping[str, Any] | None = None) -> Plan:
         design.problems.append(Problem("error", "sweep.common_random_numbers", said, value="false"))
     if design.problems:
         _refuse([_located(problem, source) for problem in design.problems])
-    base = source.scenario.replace(dict(changes or {}))
+    try:
+        base = source.scenario.replace({**design.changes, **(changes or {})})
+    except ValueError as error:
+        _refuse([Problem("error", "sweep.set" if design.changes else "", str(error))])
+        raise
     texts = _texts(base, design.points, source)
     hashes, warnings = _check(texts, design, base.base_dir, source)
     points: list[Planned] = []
@@ -245,7 +249,7 @@ def _texts(base: Scenario, points: Sequence[Point], source: Source) -> list[str]
     for point in points:
         try:
             texts.append(plain.replace(point.values).source()[0] if point.values else plain.source()[0])
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             path = next((path for path in point.values if f"'{path}'" in str(error)), "sweep")
             problems.setdefault(str(error), _located(Problem("error", path, str(error).removeprefix(f"'{path}': ")), source))
     if problems:
@@ -289,7 +293,7 @@ def _located(problem: Problem, source: Source) -> Problem:
     path = problem.path
     plain = path.replace("[", ".").replace("]", "")
     table = source.table
-    kinds = ((kind, table.get(kind)) for kind in ("grid", "zip", "list", "random", "latin_hypercube", "sobol"))
+    kinds = ((kind, table.get(kind)) for kind in ("set", "grid", "zip", "list", "random", "latin_hypercube", "sobol"))
     for kind, inside in kinds:
         if kind not in table or path.startswith("sweep"):
             continue

@@ -109,6 +109,8 @@ def execute(  # noqa: PLR0913 (as `sweep`)
     cores = len(os.sched_getaffinity(0))
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs: {jobs} is out of range; accepted: 1 or more")
+    if dask is not None and jobs is not None:
+        raise ValueError("jobs is about this machine, and with dask a cluster does the work; accepted: one of both")
     store = _store.opened(out)
     if keep and not isinstance(store, LocalStore):
         raise ValueError(f"{store.path}: result folders of runs can only be kept in a folder; leave keep out")

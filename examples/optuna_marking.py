@@ -22,6 +22,6 @@ for _ in range(int(sys.argv[1]) if len(sys.argv) > 1 else 20):
     k = f"{trial.suggest_int('k', 1, 200, log=True)} packets"
     sweep = fanin.sweep(scenario, "out/optuna", design={"list": [{"switch.marking.k": k}], "seeds": 5}, progress=False)
     now = sweep.values("queries.p99_ps").join(sweep.plan, on="run", how="semi")  # the store has the earlier trials, too
-    study.tell(trial, now["value"].mean())
-    print(f"{k:>12}: {now['value'].mean() / 1e9:.3f} ms")
-print(f"best: k = {study.best_params['k']} packets, {study.best_value / 1e9:.3f} ms")
+    study.tell(trial, float(now["value"].to_numpy().mean()) / 1e9)
+    print(f"{k:>12}: {study.trials[-1].value:.3f} ms")
+print(f"best: k = {study.best_params['k']} packets, {study.best_value:.3f} ms")

@@ -449,7 +449,7 @@ def test_optuna_asks_and_is_told(tmp_path: Path) -> None:
 
 
 def test_the_sweep_that_is_shipped_is_sound() -> None:
-    made = plan.plan(plan.load(ROOT / "scenarios" / "sweep-marking.toml"))
+    made = plan.plan(plan.load(ROOT / "examples" / "sweep-marking.toml"))
     assert (len(made.points), len(made.runs)) == (6, 240)
 
 

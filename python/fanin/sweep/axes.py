@@ -26,7 +26,8 @@ RESERVED: Final = (
 """Columns of the store, which no axis can have; a seed is not varied by an axis, but by ``seeds``."""
 
 _KEYS: Final = (
-    "scenario", "name", "set", "seeds", "common_random_numbers", "grid", "zip", "list", "random", "latin_hypercube", "sobol", "stop",
+    "scenario", "name", "set", "seeds", "common_random_numbers", "grid", "zip", "list", "random", "latin_hypercube", "sobol",
+    "stop",
 )  # fmt: skip
 _SAMPLED: Final = ("random", "latin_hypercube", "sobol")
 _RANGE: Final = ("from", "to", "scale")

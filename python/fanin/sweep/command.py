@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["EXAMPLES", "sweep"]
 
 EXAMPLES: Final = (
-    "fanin sweep scenarios/sweep-marking.toml -o out/marking",
-    "fanin sweep scenarios/sweep-marking.toml -o out/marking --dry-run",
+    "fanin sweep examples/sweep-marking.toml -o out/marking",
+    "fanin sweep examples/sweep-marking.toml -o out/marking --dry-run",
     "fanin sweep k.toml -o s3://results/k --shard $SLURM_ARRAY_TASK_ID/100",
 )
 

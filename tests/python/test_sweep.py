@@ -277,6 +277,8 @@ def test_a_stop_rule_ends_points_early_and_the_store_is_complete_then(tmp_path: 
     assert not parts.complete
     same(run(tmp_path / "parts", table, shard="2/2"), sweep)
     assert run(tmp_path / "out", table).runs.height == sweep.runs.height
+    none = run(tmp_path / "none", {**table, "grid": {"engine.max_events": [50]}})
+    assert (none.complete, none.failed.height) == (True, 40), "where all runs fail, no interval is ever narrow"
     with pytest.raises(ValueError, match=r"did you mean fct/all\.mean_ps"):
         run(tmp_path / "wrong", {**table, "stop": {**stop, "metric": "fct/all.maen_ps"}})
 

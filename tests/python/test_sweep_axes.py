@@ -169,12 +169,18 @@ def test_what_is_wrong_with_the_scenario_names_its_file(tmp_path: Path) -> None:
         ("[sweep]\nscenario = 3\n", "sweep.scenario: 3 is not the path of a file"),
         (TOML + '[sweep.grid]\n"traffic[7].size" = ["1KB"]\n', "traffic[7].size, line 19: there is no entry 7; the list has 1"),
         ("[sweep", "line 1"),
+        (TOML + f"[sweep.grid]\na = {'[' * 5000}{']' * 5000}\n", "nest"),
+        (TOML + f"[sweep.grid]\n{'a.' * 3000}a = [1]\n", "nest"),
+        (TOML + '[sweep.grid]\n"switch.marking.k" = [1979-05-27]\n', "a date cannot be part of a scenario"),
+        (TOML + '[sweep.grid]\n"" = [1]\n', "'' is not the path of a value"),
+        (TOML + '[sweep.grid]\n"switch.marking.k.x[3]" = [1]\n', "switch.marking.k.x[3]"),
+        (TOML + '[sweep.list]\n"traffic[0].load" = 1\n', "is no list of points"),
     ],
 )
 def test_files_that_are_no_sweeps_are_refused(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "sweep.toml"
     file.write_text(text)
-    with pytest.raises(ValueError, match=r"\w") as raised:
+    with pytest.raises((ValueError, TypeError), match=r"\w") as raised:
         plan.plan(plan.load(file))
     assert message in str(raised.value)
 

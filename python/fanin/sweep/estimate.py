@@ -149,8 +149,10 @@ class _Pilot:
                     self.hops.append(state["packet_hops"] / share)
                     self.times.append(state["wall_s"] / share)
                 return
-            except RuntimeError:
-                continue  # it will fail in the sweep as well, and be reported there
+            except KeyboardInterrupt:
+                raise
+            except BaseException:  # noqa: S112 (it will fail in the sweep as well, and be reported there; a panic is no Exception)
+                continue
             self.hops.append(found["packet_hops"])
             self.times.append(found["wall_s"])
             self.metrics.append((run.key, rows(found["summary"])))

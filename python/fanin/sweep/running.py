@@ -20,7 +20,7 @@ from fanin.sweep.frames import Sweep
 from fanin.sweep.plan import Plan
 from fanin.sweep.progress import Progress, SweepCallback
 from fanin.sweep.store import LocalStore, Store, Writer
-from fanin.sweep.todo import Todo
+from fanin.sweep.todo import Todo, known_values
 from fanin.sweep.workers import Item, Pool
 
 __all__ = ["Shard", "execute", "mine", "parsed_shard", "sweep"]
@@ -206,9 +206,8 @@ def _known(store: Store, made: Plan, *, retry_failed: bool, keep: bool) -> tuple
     }
     planned = {run.key for run in made.runs}
     done = {run: value for run, value in done.items() if run in planned}
-    if made.design.stop is not None and there.metrics.height:
-        values = there.values(made.design.stop.metric)
-        done |= {run: value for run, value in zip(values["run"], values["value"], strict=True) if run in done}
+    if made.design.stop is not None:
+        done |= {run: value for run, value in known_values(there, made.design.stop).items() if run in done}
     return attempts, done
 
 

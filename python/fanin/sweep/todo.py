@@ -15,7 +15,7 @@ from fanin.sweep.plan import Plan, Run
 if TYPE_CHECKING:
     from fanin.sweep.frames import Sweep
 
-__all__ = ["Todo", "enough", "half_width", "pending", "rounds"]
+__all__ = ["Todo", "enough", "half_width", "known_values", "pending", "rounds"]
 
 
 @cache
@@ -126,6 +126,15 @@ class Todo:
                 return
 
 
+def known_values(sweep: Sweep, stop: Stop) -> dict[str, float | None]:
+    """Return the stop rule's metric of the runs that a store has, by key; nothing if no run has it yet."""
+    try:
+        values = sweep.values(stop.metric)
+    except ValueError:
+        return {}
+    return dict(zip(values["run"], values["value"], strict=True))
+
+
 def pending(sweep: Sweep) -> list[str]:
     """Return the keys of runs that a sweep still needs, as its store says."""
     design = read(sweep.document.get("sweep"))
@@ -133,10 +142,7 @@ def pending(sweep: Sweep) -> list[str]:
     if design.stop is None:
         return sweep.pending["run"].to_list()
     have = set(sweep.runs["run"])
-    known: dict[str, float | None] = {}
-    if sweep.metrics.height:
-        values = sweep.values(design.stop.metric)
-        known = dict(zip(values["run"], values["value"], strict=True))
+    known = known_values(sweep, design.stop)
     needed = []
     for (_point,), runs in plan.group_by("point", maintain_order=True):
         keys = runs["run"].to_list()

@@ -277,33 +277,27 @@ def metrics_frame(found: Iterable[tuple[str, Sequence[MetricRow]]], segment: str
     """Return rows of metrics as a frame, columns by group side by side."""
     import polars as pl
 
-    groups: dict[str, dict[str, list[Any]]] = {}
-    heights: dict[str, int] = {}
+    # Rows with the same metrics are turned into columns at once: there are hundreds of values for each run.
+    alike: dict[tuple[str, ...], tuple[list[str], list[str | None], list[Any]]] = {}
     for run, metrics in found:
         for group, name, values in metrics:
-            columns = groups.setdefault(group, {"run": [], "name": []})
-            height = heights.get(group, 0)
-            columns["run"].append(run)
-            columns["name"].append(name)
-            for key, value in values.items():
-                column = columns.get(key)
-                if column is None:
-                    column = columns[key] = []
-                if len(column) < height:
-                    column.extend([None] * (height - len(column)))
-                column.append(value)
-            heights[group] = height + 1
+            key = (group, *values)
+            if key not in alike:
+                alike[key] = ([], [], [])
+            runs, names, rows = alike[key]
+            runs.append(run)
+            names.append(name)
+            rows.append(values.values())
     frames = []
-    for group, columns in groups.items():
-        height = heights[group]
+    for (group, *columns), (runs, names, rows) in alike.items():
         made = [
-            pl.Series("run", columns.pop("run"), dtype=pl.String),
-            pl.Series("segment", [segment], dtype=pl.String).new_from_index(0, height),
-            pl.Series("group", [group], dtype=pl.String).new_from_index(0, height),
-            pl.Series("name", columns.pop("name"), dtype=pl.String),
+            pl.Series("run", runs, dtype=pl.String),
+            pl.Series("segment", [segment], dtype=pl.String).new_from_index(0, len(runs)),
+            pl.Series("group", [group], dtype=pl.String).new_from_index(0, len(runs)),
+            pl.Series("name", names, dtype=pl.String),
         ]
-        made += [_metric(key, [*column, *[None] * (height - len(column))]) for key, column in columns.items()]
-        frames.append(pl.DataFrame([series for series in made if series.dtype != pl.Null or series.name == "name"]))
+        made += [_metric(key, list(column)) for key, column in zip(columns, zip(*rows, strict=True), strict=True)]
+        frames.append(pl.DataFrame([series for series in made if series.dtype != pl.Null]))
     if not frames:
         return pl.DataFrame(schema=dict.fromkeys(("run", "segment", "group", "name"), pl.String))
     return pl.concat(frames, how="diagonal_relaxed")
@@ -312,19 +306,14 @@ def metrics_frame(found: Iterable[tuple[str, Sequence[MetricRow]]], segment: str
 def _metric(name: str, values: list[Any]) -> pl.Series:
     import polars as pl
 
-    kinds: set[Any] = {type(value) for value in values}
+    kinds: set[Any] = set(map(type, values))
     kinds.discard(type(None))
-    kind: Any = (
-        pl.Null
-        if not kinds
-        else pl.Int64
-        if kinds == {int}
-        else pl.Boolean
-        if kinds == {bool}
-        else pl.String
-        if str in kinds
-        else pl.Float64
-    )
+    if kinds == {int}:
+        kind: Any = pl.Int64
+    elif kinds == {bool}:
+        kind = pl.Boolean
+    else:
+        kind = pl.String if str in kinds else pl.Float64 if kinds else pl.Null
     return pl.Series(name, values, dtype=kind, strict=False)
 
 

@@ -85,7 +85,7 @@ def t95(freedom: int) -> float:
 def span(left: tuple[float, float] | None) -> str:
     """Return two durations as text, or one where they hardly differ."""
     if left is None:
-        return "time left unknown yet"
+        return "unknown time"
     low, high = left
     if _told(low) == _told(high) or high < 1.1 * low:
         return _told((low + high) / 2)

@@ -84,3 +84,15 @@ def killed(process: subprocess.Popen[str]) -> None:
     """Kill a command without warning."""
     process.kill()
     process.communicate()
+
+
+def children(parent: int) -> list[int]:
+    """Return the worker processes of a process."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and int((entry / "stat").read_text().rpartition(")")[2].split()[1]) == parent:
+                found += [int(entry.name)] if b"fanin.sweep._worker" in (entry / "cmdline").read_bytes() else []
+        except OSError:
+            continue  # it has just ended
+    return found

@@ -25,7 +25,7 @@ from fanin.sweep.metrics import MetricRow, rows, value_of
 from fanin.sweep.progress import Progress, SweepState, remaining, span
 from fanin.sweep.store import LocalStore, StoreError, Writer, opened, run_schema
 from fanin.sweep.workers import Item, Pool
-from sweeping import TOML, command, finished, killed, run, same, swept
+from sweeping import TOML, children, command, finished, killed, run, same, swept
 
 pytestmark = pytest.mark.native
 
@@ -150,18 +150,13 @@ def test_failed_runs_keep_their_error_and_stop_nothing(tmp_path: Path) -> None:
     assert retried.runs.height == 4
 
 
-def children() -> list[int]:
-    listed = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(os.getpid())], capture_output=True, text=True, check=True)
-    return [int(line.split()[0]) for line in listed.stdout.splitlines() if "fanin.sweep._worker" in line]
-
-
 def test_a_worker_that_is_killed_fails_its_run_alone(tmp_path: Path) -> None:
     table = {"seeds": 40, "grid": {"traffic[0].size": ["200KB", "100KB"]}}
     victims: list[int] = []
 
     def kill(state: SweepState) -> None:
         if state["done"] >= 3 and not victims:
-            victims.append(children()[0])
+            victims.append(children(os.getpid())[0])
             os.kill(victims[0], signal.SIGKILL)
 
     sweep = run(tmp_path / "out", table, progress=kill)
@@ -263,10 +258,10 @@ def test_workers_do_not_outlive_a_parent_that_is_killed(tmp_path: Path) -> None:
     file = file_of(tmp_path, MANY.replace("60", "20000"))
     process = command("sweep", file, "-o", tmp_path / "out", "-q", "-j", 2)
     deadline = time.monotonic() + 30
-    workers: list[str] = []
+    workers: list[int] = []
     while len(workers) < 2 and time.monotonic() < deadline:
-        listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process.pid)], capture_output=True, text=True, check=False)
-        workers = listed.stdout.split()
+        workers = children(process.pid)
+    assert len(workers) == 2
     killed(process)
     while any(Path(f"/proc/{worker}").exists() for worker in workers) and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -107,6 +107,10 @@ linux-test: $(VENV)/.built $(VENV)/.dev ## compare with the kernel of this machi
 linux-docs: $(VENV)/.built ## tables and plots of docs/linux.md from the runs that make linux-test left in out/linux
 	$(BIN)/python tests/linux/campaign.py --from out/linux/kernel.json --docs --reference
 
+.PHONY: sweep-kills
+sweep-kills: $(VENV)/.built $(VENV)/.dev ## kill a sweep at KILLS=100 random moments: nothing lost, nothing there twice; four minutes
+	FANIN_SWEEP_KILLS=$(or $(KILLS),100) $(BIN)/python -m pytest -q tests/python/test_sweep.py -k killed_at_any_time
+
 .PHONY: schema
 schema: $(VENV)/.built ## write the generated files anew
 	$(BIN)/fanin schema > docs/scenario.schema.json

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fanin.results import Result, ResultError, load
     from fanin.runner import run
     from fanin.scenario import Check, Problem, Scenario, ScenarioError
+    from fanin.sweep import Sweep, sweep
     from fanin.variants import CompareError
 
     __version__: str
@@ -38,6 +39,7 @@ __all__ = [
     "ResultError",
     "Scenario",
     "ScenarioError",
+    "Sweep",
     "TraceError",
     "__version__",
     "analyze",
@@ -45,6 +47,7 @@ __all__ = [
     "load",
     "reproduce",
     "run",
+    "sweep",
 ]
 
 _MODULES: Final = {
@@ -57,6 +60,7 @@ _MODULES: Final = {
     "results": ("Result", "ResultError", "load"),
     "runner": ("run",),
     "scenario": ("Check", "Problem", "Scenario"),
+    "sweep.frames": ("Sweep",),
     "variants": ("CompareError",),
     "_core": ("ScenarioError", "TraceError"),
 }
@@ -67,8 +71,8 @@ def __getattr__(name: str) -> Any:
     found: Any
     if name == "__version__":
         found = import_module("fanin._core").version()
-    elif name == "reproduce":
-        found = import_module("fanin.reproduce")
+    elif name in ("reproduce", "sweep"):
+        found = import_module(f"fanin.{name}")
     else:
         module = next((module for module, names in _MODULES.items() if name in names), None)
         if module is None:

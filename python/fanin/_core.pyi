@@ -11,6 +11,7 @@ __all__ = [
     "bench",
     "bench_features",
     "check",
+    "check_many",
     "counters",
     "counters_page",
     "explain",
@@ -20,6 +21,7 @@ __all__ = [
     "reference",
     "run",
     "schema",
+    "summarize",
     "trace_export",
     "trace_records",
     "vectors",
@@ -35,6 +37,9 @@ class ScenarioError(ValueError):
 def check(text: str, format: Literal["toml", "json"], base_dir: str) -> dict[str, Any]:
     """Read and validate a scenario; ``problems``, ``resolved`` (canonical JSON), ``hash`` and ``rendered``."""
 
+def check_many(texts: list[str], base_dir: str, threads: int) -> list[tuple[str | None, list[dict[str, Any]]]]:
+    """Check scenarios in JSON on some threads: for each its hash, None with errors, and its problems."""
+
 def lines(text: str, paths: list[str]) -> list[int | None]:
     """Return the line of what stands at each path of a TOML document, or of the nearest table around it."""
 
@@ -46,6 +51,14 @@ def run(
     progress: Callable[[dict[str, Any]], None] | None,
 ) -> dict[str, Any]:
     """Run a scenario, write its result folder and return the summary."""
+
+def summarize(
+    text: str,
+    format: Literal["toml", "json"],
+    base_dir: str,
+    progress: Callable[[dict[str, Any]], None] | None,
+) -> dict[str, Any]:
+    """Run a scenario without recording or writing anything: ``summary``, and what a manifest says of a run."""
 
 class TraceError(ValueError):
     """A trace that cannot be analysed."""

@@ -1,4 +1,4 @@
-"""The command line: ``fanin run|report|explain|pauses|analyze|compare|plot|check|convert|reproduce|schema|vectors|bench``."""
+"""The command line: ``fanin run|sweep|report|explain|pauses|analyze|compare|plot|check|convert|reproduce|schema|vectors|bench|version``."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from fanin.folder import OutputError
 from fanin.output import list_figures, say, say_problem, show_reproduction, show_summary
 from fanin.results import SCHEMAS, Result, load
 from fanin.scenario import Problem, Scenario, ScenarioError
+from fanin.sweep import command as _sweep
 
 if TYPE_CHECKING:
     import polars as pl
@@ -81,11 +82,12 @@ def _fanin(
 def _overridden(file: Path, settings: list[str]) -> Scenario:
     scenario = Scenario.from_file(file)
     for setting in settings:
-        scenario = scenario.replace(dict([_setting(setting)]))
+        scenario = scenario.replace(dict([as_setting(setting)]))
     return scenario
 
 
-def _setting(setting: str) -> tuple[str, Any]:
+def as_setting(setting: str) -> tuple[str, Any]:
+    """Return path and value of ``KEY=VALUE``."""
     import tomllib
 
     path, equals, text = setting.partition("=")
@@ -154,7 +156,7 @@ def _interrupted(_signal: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _end_like_ctrl_c() -> None:
+def end_like_ctrl_c() -> None:
     """Let `_ENDS` keep the result folder as Ctrl-C does; what is ignored, as SIGHUP is after nohup, stays ignored."""
     if threading.current_thread() is threading.main_thread():
         for end in _ENDS:
@@ -163,7 +165,7 @@ def _end_like_ctrl_c() -> None:
 
 
 def _simulate(scenario: Scenario, out: Path, *, force: bool, progress: bool) -> Result:
-    _end_like_ctrl_c()
+    end_like_ctrl_c()
     try:
         return runner.run(scenario, out, progress=progress, overwrite=force)
     except KeyboardInterrupt:
@@ -250,6 +252,7 @@ def pauses_(
         terminal.table(console, "Followed flows that stood paused", *tree.flow_rows())
 
 
+app.command("sweep", epilog=_help(*_sweep.EXAMPLES))(_sweep.sweep)
 app.command("analyze", epilog=_help(*_analyze.EXAMPLES))(_analyze.analyze)
 app.command("compare", epilog=_help(*_compare.EXAMPLES))(_compare.compare)
 app.command("plot", epilog=_help(*_plot.EXAMPLES))(_plot.plot)
@@ -396,7 +399,7 @@ def vectors_(
         params |= {"cases": cases} if cases else {}
         params |= {"rates": rates} if rates else {}
         params |= {"registers.clock": clock} if clock else {}
-        document = vectors.generate(mechanism, _nested({**params, **dict(map(_setting, settings or []))}))
+        document = vectors.generate(mechanism, _nested({**params, **dict(map(as_setting, settings or []))}))
         chosen = form or (VectorFormat.CSV if out is not None and out.suffix.lower() == ".csv" else VectorFormat.JSON)
         write = {VectorFormat.CSV: vectors.write_csv, VectorFormat.JSON: vectors.write_json}[chosen]
         if out is None:
@@ -488,7 +491,7 @@ def reproduce_(
         chosen = reproduce.figures() if everything else reproduce.choose(ids or [])
         root = out or Path("out/reproduce")
         single = out is not None and len(chosen) == 1
-        _end_like_ctrl_c()
+        end_like_ctrl_c()
         made, failed = reproduce.run_all(
             chosen,
             out=lambda figure: root if single else root / figure.id,

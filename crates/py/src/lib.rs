@@ -2,6 +2,7 @@
 
 mod analyze;
 mod explain;
+mod sweep;
 mod watcher;
 
 use crate::watcher::Watcher;
@@ -156,9 +157,15 @@ fn run<'py>(
     match result {
         Ok(_) if run.watcher.stopped() => Err(run.watcher.raised()),
         Ok(outcome) => to_python(py, &outcome.summary),
-        Err(RunError::Problems(problems)) => Err(scenario_error(py, &problems)),
-        Err(error @ RunError::Write { .. }) => Err(PyOSError::new_err(error.to_string())),
-        Err(error @ RunError::Stuck(_)) => Err(PyRuntimeError::new_err(error.to_string())),
+        Err(error) => Err(run_error(py, error)),
+    }
+}
+
+fn run_error(py: Python<'_>, error: RunError) -> PyErr {
+    match error {
+        RunError::Problems(problems) => scenario_error(py, &problems),
+        error @ RunError::Write { .. } => PyOSError::new_err(error.to_string()),
+        error @ RunError::Stuck(_) => PyRuntimeError::new_err(error.to_string()),
     }
 }
 
@@ -290,6 +297,8 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(lines, m)?)?;
     m.add_function(wrap_pyfunction!(explain::explain, m)?)?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
+    m.add_function(wrap_pyfunction!(sweep::check_many, m)?)?;
+    m.add_function(wrap_pyfunction!(sweep::summarize, m)?)?;
     m.add_function(wrap_pyfunction!(schema, m)?)?;
     m.add_function(wrap_pyfunction!(reference, m)?)?;
     m.add_function(wrap_pyfunction!(python_types, m)?)?;

@@ -7,6 +7,7 @@ use crate::exceptions::Exceptions;
 use crate::generate::{sorted, to_json};
 use crate::locate::{locate, remove, unused};
 use crate::read::{read_json, read_toml, MAX_DOCUMENT};
+use crate::sections::Sampling;
 use crate::sites::{hop_delay, overhead, Grounds};
 use fanin_params::{Cx, Node, Param, Problem, Severity, Value, UNKNOWN_KEY};
 use fanin_switch::{Mechanisms, PortSettings, Site};
@@ -89,6 +90,9 @@ impl Scenario {
         let mut cx = Cx::new();
         let doc = ScenarioDoc::parse(document, &mut cx);
         let mut problems = cx.into_problems();
+        if let Some(sweep) = problems.iter_mut().find(|problem| problem.path == "sweep") {
+            sweep.suggestion = Some("fanin sweep runs a file with a [sweep] table".to_string());
+        }
         // Nothing follows from a key that there is not.
         let read = |problem: &&Problem| !problem.message.starts_with(UNKNOWN_KEY);
         let unread: Vec<String> = problems.iter().filter(read).map(|problem| problem.path.clone()).collect();
@@ -294,6 +298,23 @@ impl Scenario {
     /// The files that the scenario reads, each with the SHA-256 of its content.
     pub fn files(&self) -> &[(String, String)] {
         &self.files
+    }
+
+    /// The same simulation without what telemetry only records: samples, watched packets, followed flows, captures. Stamps stay,
+    /// which take room in frames, and so do the ports that write them.
+    #[must_use]
+    pub fn unrecorded(mut self) -> Self {
+        let telemetry = &mut self.doc.telemetry;
+        telemetry.sample = Sampling::Off;
+        telemetry.drops = false;
+        telemetry.hosts.clear();
+        telemetry.capture = None;
+        self.captured = Captured::default();
+        if telemetry.registers.is_none() {
+            telemetry.queues.clear();
+            self.watched.clear();
+        }
+        self
     }
 
     /// SHA-256, in hex digits, of the resolved scenario's canonical text ([`canonical_json`]); where the scenario reads

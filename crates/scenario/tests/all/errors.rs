@@ -97,6 +97,13 @@ fn a_mistake_in_telemetry_hides_none_beside_it() {
 }
 
 #[test]
+fn a_sweep_is_not_a_scenario() {
+    let found = wrong(&[], "[sweep]\nseeds = 3\n");
+    assert!(found.contains("\"sweep\" is not a known key"), "{found}");
+    assert!(found.trim_end().ends_with("; fanin sweep runs a file with a [sweep] table"), "{found}");
+}
+
+#[test]
 fn an_unknown_key() {
     assert_eq!(
         wrong(&[("receiver", "reciever")], "[swich]\n"),

@@ -207,19 +207,13 @@ fn run_inside(
             return Err(error);
         }
     };
-    let (wall, cpu) = observer.cost();
     let stuck = stuck.or_else(|| world.traffic.failures().first().cloned());
     let reason = if interrupted { Some("interrupted".to_string()) } else { stuck.clone() };
     manifest.insert("status".into(), json!(if reason.is_some() { "partial" } else { "complete" }));
     if let Some(reason) = reason {
         manifest.insert("reason".into(), json!(reason));
     }
-    manifest.insert("fingerprint".into(), json!(format!("{:016x}", world.core.ledger.fingerprint())));
-    manifest.insert("sim_ps".into(), json!(world.core.now.ps()));
-    manifest.insert("wall_s".into(), json!(wall));
-    manifest.insert("cpu_s".into(), json!(cpu));
-    manifest.insert("packet_hops".into(), json!(world.core.ledger.totals.packet_hops));
-    manifest.insert("events".into(), json!(world.core.ledger.totals.events));
+    describe_run(&world, observer, manifest);
     world.describe_watched(manifest);
     manifest.insert("files".into(), files(rows));
     if let Value::Object(map) = &summary {
@@ -230,6 +224,36 @@ fn run_inside(
         return Err(RunError::Stuck(stuck));
     }
     Ok(Outcome { interrupted, summary, manifest: Value::Object(manifest.clone()) })
+}
+
+/// Runs a scenario for its summary alone: no folder, no tables, nothing recorded. The manifest holds what it says of a run, not
+/// of files.
+///
+/// # Errors
+/// See [`RunError`]; nothing is written that could fail.
+pub fn summarize(scenario: Scenario, observer: &mut dyn Observer) -> Result<Outcome, RunError> {
+    let hash = scenario.hash();
+    let mut world = setup::world(&scenario.unrecorded(), &Destination::Nowhere)?;
+    let (interrupted, stuck) = drive(&mut world, observer)?;
+    let (summary, _) = finish(&mut world)?;
+    if let Some(stuck) = stuck.or_else(|| world.traffic.failures().first().cloned()) {
+        return Err(RunError::Stuck(stuck));
+    }
+    let mut manifest = Map::new();
+    manifest.insert("scenario_hash".into(), json!(hash));
+    describe_run(&world, observer, &mut manifest);
+    Ok(Outcome { interrupted, summary, manifest: Value::Object(manifest) })
+}
+
+/// What became of a run and what it cost.
+fn describe_run(world: &World, observer: &mut dyn Observer, manifest: &mut Map<String, Value>) {
+    let (wall, cpu) = observer.cost();
+    manifest.insert("fingerprint".into(), json!(format!("{:016x}", world.core.ledger.fingerprint())));
+    manifest.insert("sim_ps".into(), json!(world.core.now.ps()));
+    manifest.insert("wall_s".into(), json!(wall));
+    manifest.insert("cpu_s".into(), json!(cpu));
+    manifest.insert("packet_hops".into(), json!(world.core.ledger.totals.packet_hops));
+    manifest.insert("events".into(), json!(world.core.ledger.totals.events));
 }
 
 fn files(rows: Rows) -> Value {

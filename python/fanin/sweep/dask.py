@@ -1,0 +1,139 @@
+"""Runs on a Dask cluster. The cluster simulates; only this process writes, so nothing is written twice."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+from fanin import _core
+from fanin.sweep._worker import Outcome, batch
+from fanin.sweep.workers import Done, Item, Next
+
+__all__ = ["ClusterError", "run"]
+
+_BATCH_S: Final = 2.0
+"""How long a task takes, about: so the scheduler, which takes a millisecond for each, has little to do."""
+_MOST: Final = 500
+_TASKS_PER_THREAD: Final = 2
+_CONNECT_S: Final = 30.0
+_TICK_S: Final = 0.25
+
+
+class ClusterError(RuntimeError):
+    """The cluster cannot be used."""
+
+
+def _version() -> str:
+    return str(_core.version())
+
+
+def run(address: str, base_dir: Path, following: Next, done: Done, tick: Callable[[], None]) -> None:
+    """Run what `following` gives on the cluster whose scheduler is at `address`.
+
+    A worker that is lost while it has a task costs that task's time: the scheduler gives it to another. A run that ends
+    worker after worker has failed.
+
+    Raises
+    ------
+    ClusterError
+        There is no scheduler, or its workers have another Fanin or none.
+    """
+    try:
+        distributed: Any = import_module("distributed")
+    except ImportError:
+        raise ClusterError("--dask needs the package distributed; pip install 'fanin[cluster]'") from None
+    try:
+        client = distributed.Client(address, timeout=_CONNECT_S, set_as_default=False)
+    except (OSError, ValueError, TimeoutError) as error:
+        raise ClusterError(f"--dask {address}: no scheduler answers there: {error}") from None
+    with client:
+        _same_version(client, address)
+        _Cluster(client, distributed.as_completed([], loop=client.loop), base_dir, following, done, tick).run()
+
+
+def _same_version(client: Any, address: str) -> None:
+    try:
+        client.wait_for_workers(1, timeout=_CONNECT_S)
+        found = client.run(_version, on_error="return")
+    except TimeoutError:
+        raise ClusterError(f"--dask {address}: the scheduler has no worker") from None
+    for worker, version in found.items():
+        if isinstance(version, Exception):
+            raise ClusterError(f"--dask {address}: worker {worker} cannot import fanin: {version}")
+        if version != _core.version():
+            raise ClusterError(
+                f"--dask {address}: worker {worker} has Fanin {version}, here is {_core.version()}; install the same"
+            )
+
+
+class _Cluster:
+    def __init__(  # noqa: PLR0913, PLR0917 (what `run` is given, and two parts of the library)
+        self, client: Any, finished: Any, base_dir: Path, following: Next, done: Done, tick: Callable[[], None]
+    ) -> None:
+        self._client = client
+        self._base_dir = str(base_dir.absolute())
+        self._following, self._done, self._tick = following, done, tick
+        self._tasks: dict[str, tuple[Any, list[Item]]] = {}
+        self._alone: list[Item] = []
+        """Runs of a batch that ended several workers: one at a time from here on."""
+        self._finished = finished
+        self._mean = _BATCH_S
+        self._asked = 0.0
+        self._room = 0
+
+    def run(self) -> None:
+        while True:
+            self._submit()
+            if not self._tasks:
+                return
+            while not self._finished.has_ready() and self._waits():
+                pass
+            while self._finished.has_ready():
+                self._take(next(self._finished))
+            self._tick()
+
+    def _waits(self) -> bool:
+        time.sleep(0.01)
+        if time.monotonic() - self._asked > _TICK_S:
+            self._tick()
+            self._asked = time.monotonic()
+            return False
+        return True
+
+    def _submit(self) -> None:
+        if not self._room or time.monotonic() - self._asked > _TICK_S:
+            self._room = max(1, _TASKS_PER_THREAD * sum(self._client.nthreads().values()))
+        while len(self._tasks) < self._room:
+            items = [self._alone.pop()] if self._alone else self._batch()
+            if not items:
+                return
+            texts = [(text, keep) for _, text, keep in items]
+            future = self._client.submit(batch, texts, self._base_dir, pure=False)
+            self._tasks[future.key] = (future, items)
+            self._finished.add(future)
+
+    def _batch(self) -> list[Item]:
+        size = max(1, min(_MOST, int(_BATCH_S / max(self._mean, 1e-4))))
+        items: list[Item] = []
+        while len(items) < size and (item := self._following()) is not None:
+            items.append(item)
+        return items
+
+    def _take(self, future: Any) -> None:
+        _, items = self._tasks.pop(future.key)
+        if future.status == "finished":
+            outcomes = future.result()
+            spent = sum(outcome.facts.get("wall_s") or 0.0 for outcome in outcomes)
+            self._mean = spent / len(outcomes) if self._mean == _BATCH_S else 0.8 * self._mean + 0.2 * spent / len(outcomes)
+            for (number, _, _), outcome in zip(items, outcomes, strict=True):
+                self._done(number, outcome)
+        elif future.status == "cancelled":
+            raise ClusterError("the cluster gave up: its scheduler has lost the tasks")
+        elif len(items) > 1:
+            self._alone += items
+        else:
+            error = future.exception()
+            self._done(items[0][0], Outcome({}, (), f"{type(error).__name__}: {error}"[:2000], ""))

@@ -1,0 +1,191 @@
+"""What a sweep will cost, by running a few of its runs."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from fanin import _core, show
+from fanin import progress as _progress
+from fanin.sweep import store as _store
+from fanin.sweep.frames import Sweep
+from fanin.sweep.metrics import MetricRow, rows
+from fanin.sweep.plan import Plan
+from fanin.sweep.progress import span, t95
+
+__all__ = ["Estimate", "estimate"]
+
+PILOT_RUNS: Final = 16
+PILOT_S: Final = 10.0
+"""A pilot ends after so many runs, or after so long; a run that is under way then is extrapolated."""
+
+Bounds = tuple[float, float]
+
+
+class _EndedError(Exception):
+    """The pilot's time is over."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What runs will cost, between two bounds each.
+
+    Attributes
+    ----------
+    points, seeds, runs, before : int
+        Points, seeds of each, runs of this process, and those of them that the store has.
+    packet_hops, wall_s, bytes : tuple of float
+        Of the runs that are left, with 95 % confidence by the spread of the pilot.
+    pilot, pilot_s : int, float
+        Runs of the pilot and their time [s].
+    cut : bool
+        Whether one of them was not run to its end.
+    jobs : int
+        Runs at once.
+    upper : bool
+        Whether a stop rule may make it less.
+    """
+
+    points: int
+    seeds: int
+    runs: int
+    before: int
+    packet_hops: Bounds
+    wall_s: Bounds
+    bytes: Bounds
+    pilot: int
+    pilot_s: float
+    cut: bool
+    jobs: int
+    upper: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as a dictionary."""
+        return dict(vars(self))
+
+    def facts(self) -> list[tuple[str, str, str]]:
+        """Return names, values and notes."""
+        before = f", {self.before:,} done before" if self.before else ""
+        most = "at most: a stop rule may need less" if self.upper else ""
+        cut = "; the last one was cut off and extrapolated" if self.cut else ""
+        by = f"by a pilot of {self.pilot} run{'s' * (self.pilot != 1)} in {self.pilot_s:.3g} s{cut}"
+        return [
+            ("Runs", f"{self.runs - self.before:,}", f"{self.points:,} points × {self.seeds:,} seeds{before}"),
+            ("Packet-hops", _bounds(self.packet_hops, show.count), most),
+            ("Time", span(self.wall_s), f"{self.jobs} runs at once"),
+            ("Bytes", _bounds(self.bytes, show.size), "of the tables, on disk"),
+            ("Estimated", by, "95 % bounds by its spread" if self.pilot > 1 else "one run says nothing of the spread"),
+        ]
+
+
+def _bounds(bounds: Bounds, told: Any) -> str:
+    low, high = (float(f"{bound:.2g}") for bound in bounds)
+    return str(told(high)) if high < 1.1 * low or low == high else f"{told(low)} to {told(high)}"
+
+
+def estimate(
+    made: Plan, out: str | os.PathLike[str] | None, *, jobs: int | None = None, shard: tuple[int, int] = (1, 1)
+) -> Estimate:
+    """Estimate what a plan costs, less what the store at `out` has; nothing is written.
+
+    The pilot takes runs in the order of the plan, which is that of hashes: a random sample of the points.
+    """
+    from fanin.sweep.running import mine
+
+    numbers = mine(made, shard)
+    have: set[str] = set()
+    if out is not None and Sweep.is_store(out):
+        have = set(Sweep(out).runs["run"])
+    left = [at for at in numbers if made.runs[at].key not in have]
+    at_once = min(jobs or len(os.sched_getaffinity(0)), max(1, len(left)))
+    began = time.monotonic()
+    pilot = _Pilot(made, left, began)
+    count = len(left)
+    wall_s = _over(_sum_of(pilot.times, count), at_once)
+    return Estimate(
+        points=len(made.points),
+        seeds=made.design.seed_count,
+        runs=len(numbers),
+        before=len(numbers) - count,
+        packet_hops=_sum_of(pilot.hops, count),
+        wall_s=wall_s,
+        bytes=_bytes(made, pilot.metrics, count, wall_s),
+        pilot=len(pilot.hops),
+        pilot_s=time.monotonic() - began,
+        cut=pilot.cut,
+        jobs=at_once,
+        upper=made.design.stop is not None,
+    )
+
+
+class _Pilot:
+    """A few runs, made here."""
+
+    def __init__(self, made: Plan, numbers: Sequence[int], began: float) -> None:
+        self.hops: list[float] = []
+        self.times: list[float] = []
+        self.metrics: list[tuple[str, list[MetricRow]]] = []
+        self.cut = False
+        for at in numbers[:PILOT_RUNS]:
+            state: dict[str, Any] = {}
+
+            def watch(now: dict[str, Any], state: dict[str, Any] = state) -> None:
+                state |= now
+                # The first run tells the least if it is ended early, so it has more time.
+                if time.monotonic() - began > PILOT_S and _progress.fraction(now):
+                    raise _EndedError
+
+            run = made.runs[at]
+            try:
+                found = _core.summarize(made.text(run), "json", str(made.base_dir), watch)
+            except _EndedError:
+                share = _progress.fraction(state) or 1.0
+                if not self.hops or share > 0.1:
+                    self.cut = True
+                    self.hops.append(state["packet_hops"] / share)
+                    self.times.append(state["wall_s"] / share)
+                return
+            except KeyboardInterrupt:
+                raise
+            except BaseException:  # noqa: S112 (it will fail in the sweep as well, and be reported there; a panic is no Exception)
+                continue
+            self.hops.append(found["packet_hops"])
+            self.times.append(found["wall_s"])
+            self.metrics.append((run.key, rows(found["summary"])))
+            if time.monotonic() - began > PILOT_S:
+                return
+
+
+def _sum_of(values: Sequence[float], count: int) -> Bounds:
+    """Return between what the sum of `count` values is, by a sample of them."""
+    if not values or not count:
+        return 0.0, 0.0
+    mean = math.fsum(values) / len(values)
+    if len(values) < 2:
+        return mean * count, mean * count
+    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
+    width = t95(len(values) - 1) * deviation * math.sqrt(1 / len(values) + 1 / count)
+    return max(0.0, mean - width) * count, (mean + width) * count
+
+
+def _over(bounds: Bounds, at_once: int) -> Bounds:
+    return bounds[0] / at_once, bounds[1] / at_once
+
+
+def _bytes(made: Plan, metrics: Sequence[tuple[str, list[MetricRow]]], count: int, wall_s: Bounds) -> Bounds:
+    """Return between what the tables take: what each run adds to a segment, and what each segment has of its own."""
+    if not metrics:
+        return 0.0, 0.0
+    sizes = [len(_store.as_parquet(_store.metrics_frame(metrics[:n], "segment"))) for n in (1, len(metrics))]
+    slope = (sizes[1] - sizes[0]) / (len(metrics) - 1) if len(metrics) > 1 else sizes[0]
+    own = 2 * max(0.0, sizes[0] - slope)  # the table of runs is smaller
+    row = 200.0  # key, hash and fingerprint are random digits; what else a run's row has is small
+    seconds = wall_s[1]
+    segments = max(1.0, count / _store.FLUSH_RUNS, min(count, seconds / _store.FLUSH_S))
+    plan = len(_store.as_parquet(made.frame()))
+    total = (max(slope, 0.0) + row) * count + own * segments + plan
+    return 0.6 * total, 1.2 * total

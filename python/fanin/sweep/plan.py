@@ -1,0 +1,378 @@
+"""From a sweep's file to runs that are known to be sound, each with a key that says what it simulates."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from fanin import _core
+from fanin.scenario import Problem, Scenario, ScenarioError
+from fanin.sweep import axes
+from fanin.sweep.axes import Design, Point
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Plan", "Planned", "Run", "Source", "load", "plan"]
+
+SCHEMA: Final = "sweep/1"
+_KEY_DIGITS: Final = 32
+_SHOWN: Final = 20
+"""Kinds of mistakes that are reported; more are counted."""
+_CHECKED_AT_ONCE: Final = 2000
+_NUMBER: Final = re.compile(r"\d[\d.]*")
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is swept: a scenario and a ``[sweep]`` table, and where they stand."""
+
+    scenario: Scenario
+    table: Mapping[str, Any]
+    file: Path | None = None
+    text: str | None = None
+    """The TOML text of `file`, where lines are looked up."""
+    scenario_file: Path | None = None
+    """The scenario's file, where it is another than `file`."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A point that has been checked: its scenario without a seed, and the hash of that."""
+
+    point: Point
+    key: str
+    text: str
+
+    def with_seed(self, seed: int) -> str:
+        """Return the scenario as JSON."""
+        return seeded(self.text, seed)
+
+
+def seeded(text: str, seed: int) -> str:
+    """Return a scenario in JSON, which has no seed, with one."""
+    return f'{{"seed": {seed}}}' if text == "{}" else f'{{"seed": {seed}, {text[1:]}'
+
+
+@dataclass(frozen=True)
+class Run:
+    """One simulation: a point and a seed."""
+
+    key: str
+    point: int
+    replicate: int
+    """Which seed of the point it is, from 0."""
+    seed: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All runs of a sweep, in the order in which they are made, and what was warned of."""
+
+    name: str
+    design: Design
+    base_dir: Path
+    points: Sequence[Planned]
+    runs: Sequence[Run]
+    warnings: Sequence[Problem]
+    document: Mapping[str, Any]
+
+    def text(self, run: Run) -> str:
+        """Return the scenario of a run as JSON."""
+        return self.points[run.point].with_seed(run.seed)
+
+    @property
+    def axes(self) -> Sequence[str]:
+        """Return the names of the axes."""
+        return tuple(self.design.kinds)
+
+    def frame(self) -> pl.DataFrame:
+        """Return the table of the plan: run, point, label, seed, axes."""
+        import polars as pl
+
+        columns = axis_columns(self)
+        at = [run.point for run in self.runs]
+        points = pl.DataFrame(
+            {
+                "point": pl.Series([planned.key for planned in self.points], dtype=pl.String),
+                "label": pl.Series([planned.point.label for planned in self.points], dtype=pl.String),
+                **columns,
+            }
+        )
+        keys = pl.Series("run", [run.key for run in self.runs], dtype=pl.String)
+        seeds = pl.Series("seed", [run.seed for run in self.runs], dtype=pl.UInt64)
+        return pl.DataFrame([keys, seeds]).hstack(points[at])
+
+
+def load(source: Any, design: Mapping[str, Any] | None = None) -> Source:
+    """Read what is to be swept.
+
+    Parameters
+    ----------
+    source : Scenario, mapping or path-like
+        A scenario, or a file or mapping with a ``[sweep]`` table.
+    design : mapping, optional
+        The ``[sweep]`` table, or what is changed of it.
+
+    Raises
+    ------
+    OSError, ValueError, ScenarioError
+        A file cannot be read; see `fanin.Scenario.from_file`.
+    """
+    file = text = scenario_file = None
+    if isinstance(source, Scenario):
+        given = source
+    elif isinstance(source, Mapping):
+        given = Scenario(source)
+    else:
+        file = Path(os.fspath(source))
+        given = Scenario.from_file(file)
+        text = given.source()[0] if given.source()[1] == "toml" else None
+    document = given.to_dict()
+    table = document.pop("sweep", None)
+    if table is None and design is None:
+        where = f"{file}: " if file else ""
+        raise ValueError(f"{where}has no [sweep] table; it says seeds and axes, see docs/sweeps.md")
+    if table is not None and not isinstance(table, dict):
+        _refuse([Problem("error", "sweep", "is not a table", accepted="[sweep] with seeds and axes")])
+    table = {**(table or {}), **(design or {})}
+    named = table.get("scenario")
+    if named is None:
+        return Source(Scenario(document, base_dir=given.base_dir), table, file, text)
+    if not isinstance(named, str):
+        _refuse([Problem("error", "sweep.scenario", "is not the path of a file", value=json.dumps(named, default=str)[:80])])
+    if document:
+        keys = ", ".join(document)
+        _refuse(
+            [Problem("error", "sweep.scenario", f"names a file, and {keys} of a scenario stand here too; accepted: one of both")]
+        )
+    scenario_file = given.base_dir / named
+    base = Scenario.from_file(scenario_file)
+    inside = base.to_dict()
+    inside.pop("sweep", None)
+    return Source(Scenario(inside, base_dir=base.base_dir), table, file, text, scenario_file)
+
+
+def plan(source: Source, changes: Mapping[str, Any] | None = None) -> Plan:
+    """Make all runs of a sweep, and check each point.
+
+    Parameters
+    ----------
+    source : Source
+        What is swept.
+    changes : mapping, optional
+        Values of the scenario that are other than in its file, path → value.
+
+    Raises
+    ------
+    ScenarioError
+        With all that is wrong with the sweep's table, or else with its points, each mistake once.
+    """
+    design = axes.read(source.table)
+    if not design.common and isinstance(source.table.get("seeds"), list | Mapping):
+        said = "gives every point its own seeds, so none can be named; accepted: a number of seeds"
+        design.problems.append(Problem("error", "sweep.common_random_numbers", said, value="false"))
+    if design.problems:
+        _refuse([_located(problem, source) for problem in design.problems])
+    try:
+        base = source.scenario.replace({**design.changes, **(changes or {})})
+    except ValueError as error:
+        _refuse([Problem("error", "sweep.set" if design.changes else "", str(error))])
+        raise
+    texts = _texts(base, design.points, source)
+    hashes, warnings = _check(texts, design, base.base_dir, source)
+    points: list[Planned] = []
+    seen: dict[str, int] = {}
+    for point, text, found in zip(design.points, texts, hashes, strict=True):
+        if found not in seen:
+            seen[found] = len(points)
+            points.append(Planned(point, found[:_KEY_DIGITS], text))
+    if len(points) < len(design.points):
+        twice = len(design.points) - len(points)
+        said = f"{twice} of {len(design.points)} points simulate the same as others and are run once"
+        warnings.append(Problem("warning", "sweep", said))
+    seed = base.to_dict().get("seed", 1)
+    if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed <= 2**62:
+        _refuse(
+            [Problem("error", "seed", "is not accepted", value=json.dumps(seed, default=str), accepted="a whole number from 0")]
+        )
+    runs = _runs(points, design, seed)
+    name = design.name or str(base.to_dict().get("name") or (source.file.stem if source.file else "sweep"))
+    document = {
+        "schema": SCHEMA,
+        "fanin": _core.version(),
+        "name": name,
+        "axes": [{"name": path, "kind": kind, "unit": unit_of(points, path)} for path, kind in design.kinds.items()],
+        "scenario": base.to_dict(),
+        "sweep": dict(source.table),
+        "points": len(points),
+        "seeds": design.seed_count,
+        "planned": len(runs),
+    }
+    return Plan(name, design, base.base_dir, points, runs, warnings, document)
+
+
+def _runs(points: Sequence[Planned], design: Design, first: int) -> list[Run]:
+    """Return runs in their order: the first seed of all points, then the next; points in the order of their hashes.
+
+    What is done at any time is so a fair sample, from which the rest can be estimated.
+    """
+    version = _core.version()
+    order = sorted(range(len(points)), key=lambda at: points[at].key)
+    runs = []
+    for replicate in range(design.seed_count):
+        for at in order:
+            key = points[at].key
+            if not design.common:
+                seed = int(hashlib.sha256(f"{key} {replicate}".encode()).hexdigest()[:15], 16)
+            else:
+                seed = first + replicate if design.seeds is None else design.seeds[replicate]
+            name = hashlib.sha256(f"{key}\n{seed}\n{version}".encode()).hexdigest()[:_KEY_DIGITS]
+            runs.append(Run(name, at, replicate, seed))
+    return runs
+
+
+def _texts(base: Scenario, points: Sequence[Point], source: Source) -> list[str]:
+    """Return the scenarios of points as JSON, without seeds."""
+    document = base.to_dict()
+    document.pop("seed", None)
+    plain = Scenario(document, base_dir=base.base_dir)
+    texts = []
+    problems: dict[str, Problem] = {}
+    for point in points:
+        try:
+            texts.append(plain.replace(point.values).source()[0] if point.values else plain.source()[0])
+        except (ValueError, TypeError) as error:
+            path = next((path for path in point.values if f"'{path}'" in str(error)), "sweep")
+            problems.setdefault(str(error), _located(Problem("error", path, str(error).removeprefix(f"'{path}': ")), source))
+    if problems:
+        _refuse(list(problems.values()))
+    return texts
+
+
+def _check(texts: Sequence[str], design: Design, base_dir: Path, source: Source) -> tuple[list[str], list[Problem]]:
+    """Return the hashes of scenarios and their warnings, each once; raise with all errors."""
+    hashes = []
+    met: dict[tuple[str, ...], tuple[Problem, Point]] = {}
+    count: Counter[tuple[str, ...]] = Counter()
+    threads = len(os.sched_getaffinity(0))
+    for start in range(0, len(texts), _CHECKED_AT_ONCE):
+        some = [seeded(text, 0) for text in texts[start : start + _CHECKED_AT_ONCE]]
+        points = design.points[start : start + _CHECKED_AT_ONCE]
+        for point, (found, problems) in zip(points, _core.check_many(some, str(base_dir), threads), strict=True):
+            hashes.append(found or "")
+            for problem in map(Problem.from_core, problems):
+                # What differs in its numbers alone, value included, is the same mistake.
+                key = (problem.severity, problem.path, _NUMBER.sub("#", problem.message))
+                met.setdefault(key, (problem, point))
+                count[key] += 1
+    told = [_located(_counted(problem, count[key], len(texts), point), source) for key, (problem, point) in met.items()]
+    errors = [problem for problem in told if problem.severity == "error"]
+    if errors:
+        _refuse(errors)
+    return hashes, told
+
+
+def _counted(problem: Problem, count: int, of: int, first: Point) -> Problem:
+    """Say at how many points there is a problem, and where first."""
+    if of == 1:
+        return problem
+    where = "at every point" if count == of else f"at {count:,} of {of:,} points, first at {first}"
+    return replace(problem, message=f"{problem.message} ({where})")
+
+
+def _located(problem: Problem, source: Source) -> Problem:
+    """Name file and line: those of the axis that a problem is about, or the scenario's file."""
+    path = problem.path
+    plain = path.replace("[", ".").replace("]", "")
+    table = source.table
+    kinds = ((kind, table.get(kind)) for kind in ("set", "grid", "zip", "list", "random", "latin_hypercube", "sobol"))
+    for kind, inside in kinds:
+        if kind not in table or path.startswith("sweep"):
+            continue
+        tables = inside if isinstance(inside, list) else [inside]
+        for entry in tables:
+            entry_axes = (
+                entry.get("axes") if isinstance(entry, Mapping) and kind in ("random", "latin_hypercube", "sobol") else entry
+            )
+            for axis, _ in axes.flat(entry_axes) if isinstance(entry_axes, Mapping) else ():
+                name = axis.replace("[", ".").replace("]", "")
+                if plain == name or plain.startswith(f"{name}.") or name.startswith(f"{plain}."):
+                    return replace(problem, line=_line(source, axis, f"sweep.{kind}"))
+    if path == "sweep" or path.startswith("sweep."):
+        return replace(problem, line=_line(source, path.split(".")[-1], path))
+    if source.scenario_file is not None:
+        return replace(problem, path=f"{path} ({source.scenario_file})", line=None)
+    if source.text is not None and path:
+        return replace(problem, line=_core.lines(source.text, [path])[0])
+    return problem
+
+
+def _line(source: Source, key: str, path: str) -> int | None:
+    """Return the line of a key of the sweep's table: where its name is first, or of the table around it."""
+    if source.text is None:
+        return None
+    within = False
+    for number, line in enumerate(source.text.splitlines(), 1):
+        bare = line.split("#")[0].strip()
+        if bare.startswith("["):
+            within = bare.strip("[] ").startswith("sweep")
+        if within and bare.split("=")[0].strip().strip("\"'") == key:
+            return number
+    return _core.lines(source.text, [path])[0]
+
+
+def _refuse(problems: list[Problem]) -> None:
+    shown = problems[:_SHOWN]
+    if len(problems) > _SHOWN:
+        shown.append(Problem("error", "", f"{len(problems) - _SHOWN:,} other mistakes are not shown"))
+    error = ScenarioError("\n".join(map(str, shown)))
+    error.problems = [vars(problem) for problem in shown]
+    raise error
+
+
+def unit_of(points: Sequence[Planned], path: str) -> str | None:
+    """Return the one unit that all values of an axis have; None if there is none."""
+    found = [axes.quantity(planned.point.values.get(path)) for planned in points]
+    units = {quantity[1] if quantity else "" for quantity in found}
+    unit = units.pop() if len(units) == 1 else ""
+    return unit or None
+
+
+def axis_columns(made: Plan) -> dict[str, pl.Series]:
+    """Return the columns of the axes, a value for each point."""
+    import polars as pl
+
+    columns = {}
+    for path in made.axes:
+        values = [planned.point.values.get(path) for planned in made.points]
+        columns[path] = _series(path, values)
+        unit = unit_of(made.points, path)
+        if unit:
+            numbers = [quantity[0] if (quantity := axes.quantity(value)) else None for value in values]
+            columns[f"{path} [{unit}]"] = pl.Series(f"{path} [{unit}]", numbers, dtype=pl.Float64)
+    return columns
+
+
+def _series(name: str, values: Sequence[Any]) -> pl.Series:
+    import polars as pl
+
+    kinds = {type(value) for value in values if value is not None}
+    types = {
+        frozenset({bool}): pl.Boolean,
+        frozenset({int}): pl.Int64,
+        frozenset({float}): pl.Float64,
+        frozenset({int, float}): pl.Float64,
+    }
+    dtype = types.get(frozenset(kinds))
+    if dtype is not None:
+        return pl.Series(name, values, dtype=dtype, strict=False)
+    texts = [value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False) for value in values]
+    return pl.Series(name, texts, dtype=pl.String)

@@ -1,0 +1,268 @@
+"""What a sweep varies, and what is said of a sweep that cannot be run."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fanin import ScenarioError
+from fanin.sweep import axes, plan
+from fanin.sweep.axes import Stop
+from fanin.sweep.plan import Plan
+from fanin.sweep.todo import Todo, enough, half_width, rounds
+from sweeping import BASE, TOML, swept
+
+
+def values(**table: Any) -> list[dict[str, Any]]:
+    design = axes.read(table)
+    assert not design.problems
+    return [dict(point.values) for point in design.points]
+
+
+def said(table: Any) -> list[str]:
+    return [str(problem) for problem in axes.read(table).problems]
+
+
+def made(**table: Any) -> Plan:
+    return plan.plan(plan.load(swept(**table)))
+
+
+def test_a_grid_is_every_combination_and_paths_need_no_quotes() -> None:
+    grid = {"switch": {"marking": {"k": ["1KB", "2KB"]}}, "traffic[0].size": ["1KB", "2KB", "3KB"]}
+    found = values(grid=grid)
+    assert len(found) == 6
+    assert found[0] == {"switch.marking.k": "1KB", "traffic[0].size": "1KB"}
+    assert len({tuple(point.values()) for point in found}) == 6
+
+
+def test_lists_of_a_zip_go_side_by_side_and_blocks_are_multiplied() -> None:
+    found = values(zip={"a": [1, 2], "b": [3, 4]}, grid={"c": [5, 6, 7]})
+    assert sorted({(point["a"], point["b"]) for point in found}) == [(1, 3), (2, 4)]
+    assert len(found) == 6
+
+
+def test_points_of_a_list_have_labels_and_whole_tables() -> None:
+    design = axes.read(
+        {"list": [{"label": "red", "switch": {"marking": {"kind": "red"}}}, {"label": "none", "switch.marking": "none"}]}
+    )
+    assert [point.label for point in design.points] == ["red", "none"]
+    assert [dict(point.values) for point in design.points] == [{"switch.marking": {"kind": "red"}}, {"switch.marking": "none"}]
+
+
+@pytest.mark.parametrize("kind", ["random", "latin_hypercube", "sobol"])
+def test_samples_lie_between_their_bounds_with_units_and_whole_numbers(kind: str) -> None:
+    ranges = {
+        "k": {"from": "10 packets", "to": "200 packets", "scale": "log"},
+        "load": {"from": 0.1, "to": 0.9},
+        "n": {"from": 2, "to": 5},
+        "cc": ["newreno", "dctcp", "cubic"],
+    }
+    found = values(**{kind: {"points": 64, "axes": ranges}})
+    assert found == values(**{kind: {"points": 64, "axes": ranges}})
+    assert found != values(**{kind: {"points": 64, "seed": 2, "axes": ranges}})
+    packets = [int(point["k"].removesuffix(" packets")) for point in found]
+    assert min(packets) >= 10 and max(packets) <= 200
+    assert sum(packets_ < math.sqrt(10 * 200) for packets_ in packets) == pytest.approx(32, abs=0 if kind == "sobol" else 12)
+    assert all(0.1 <= point["load"] <= 0.9 for point in found)
+    assert {point["n"] for point in found} == {2, 3, 4, 5}
+    assert {point["cc"] for point in found} == {"newreno", "dctcp", "cubic"}
+
+
+def test_each_row_and_column_of_a_latin_hypercube_has_one_point() -> None:
+    found = values(latin_hypercube={"points": 10, "axes": {"x": {"from": 0.0, "to": 10.0}, "y": {"from": 0.0, "to": 10.0}}})
+    assert sorted(int(point["x"]) for point in found) == list(range(10))
+    assert sorted(int(point["y"]) for point in found) == list(range(10))
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (3, "sweep: 3 is not a table; accepted: [sweep] with seeds and axes"),
+        ({"girds": {}}, "did you mean grid?"),
+        ({"grid": {"a": 3}}, "sweep.grid.a: 3 is no list of values"),
+        ({"grid": {"a": []}}, "sweep.grid.a: [] is no list of values"),
+        ({"zip": {"a": [1], "b": [1, 2]}}, "its lists differ in length: a has 1, b has 2"),
+        ({"grid": {"a": [1]}, "zip": {"a": [2]}}, '"a" is an axis of sweep.grid already'),
+        ({"grid": {"seed": [1, 2]}}, '"seed" cannot be an axis; seeds varies the seed'),
+        ({"grid": {"name": ["a"]}}, '"name" cannot be an axis'),
+        ({"list": {"a": 1}}, "is no list of points"),
+        ({"seeds": 0}, "sweep.seeds: 0 does not say which seeds; accepted: a number of seeds"),
+        ({"seeds": [1, 1]}, "sweep.seeds: 1 is there twice"),
+        ({"seeds": [1, -1]}, "sweep.seeds: -1 is no list of seeds"),
+        ({"seeds": {"form": 3, "count": 2}}, "did you mean from?"),
+        ({"sobol": {"points": 100, "axes": {"a": {"from": 0, "to": 1}}}}, "accepted: powers of two, for example 64 or 128"),
+        ({"random": {"points": 4, "axes": {"a": {"from": "1KB", "to": "2MB"}}}}, "different units, 'KB' and 'MB'"),
+        ({"random": {"points": 4, "axes": {"a": {"from": 2, "to": 1}}}}, "sweep.random.axes.a.to: 1 is not above from"),
+        ({"random": {"points": 4, "axes": {"a": {"from": 0, "to": 1, "scale": "log"}}}}, "0 has no logarithm"),
+        ({"random": {"points": 4, "axes": {"a": {"from": "fast", "to": 1}}}}, '"fast" is no quantity'),
+        ({"random": {"axes": {"a": {"from": 0, "to": 1}}}}, "sweep.random.points: is missing"),
+        ({"random": {"points": 4}}, "sweep.random.axes: is missing"),
+        ({"grid": {str(n): list(range(100)) for n in range(8)}}, "are too many runs; accepted: at most 2,000,000"),
+        ({"stop": {"metric": "p99", "relative_width": 0.1}, "seeds": 9}, 'sweep.stop.metric: "p99" is not accepted'),
+        ({"stop": {"metric": "fct/all.p99_ps"}, "seeds": 9}, "needs one of two widths"),
+        ({"stop": {"metric": "fct/all.p99_ps", "width": 1}, "seeds": 3}, "sweep.stop.at_least: is missing; accepted: 2 to 3"),
+        ({"set": 3}, "sweep.set: 3 is not a table"),
+        ({"common_random_numbers": 1}, "1 is neither true nor false"),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_said(table: Any, message: str) -> None:
+    assert any(message in line for line in said(table)), said(table)
+
+
+def test_everything_that_is_wrong_is_said_at_once() -> None:
+    assert len(said({"seed": 3, "grid": {"a": 1, "b": 2}, "seeds": "many", "name": 4})) == 5
+
+
+@pytest.mark.parametrize(
+    "hostile", [{"grid": {"a": [[[[1]]]]}}, {"list": [{}]}, {"grid": {"": [1]}}, {"random": {"points": 1, "axes": {"a": [None]}}}]
+)
+def test_odd_tables_are_read_or_refused(hostile: Any) -> None:
+    assert axes.read(hostile) is not None
+
+
+pytestmark = pytest.mark.native
+
+
+def test_points_are_checked_before_the_first_run_and_each_mistake_is_said_once(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.toml"
+    loads = ", ".join(str(n) for n in range(100))
+    file.write_text(f'{TOML}[sweep]\nseeds = 2\n[sweep.grid]\nswitch.markng.k = ["1KB"]\n"engine.max_events" = [{loads}]\n')
+    with pytest.raises(ScenarioError) as raised:
+        plan.plan(plan.load(file))
+    problems = {problem["path"]: problem for problem in raised.value.problems}
+    assert set(problems) == {"switch.markng", "engine.max_events"}
+    assert "at every point" in problems["switch.markng"]["message"]
+    assert "marking" in str(problems["switch.markng"]["suggestion"])
+    assert problems["switch.markng"]["line"] == 21
+    assert "at 1 of 100 points, first at switch.markng.k" in problems["engine.max_events"]["message"]
+    assert problems["engine.max_events"]["line"] == 22
+
+
+def test_the_same_mistake_in_500_points_is_said_once(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.toml"
+    file.write_text(f'{TOML}[sweep]\n[sweep.grid]\n"switch.marking.k" = [{", ".join(f"{-n}" for n in range(1, 501))}]\n')
+    with pytest.raises(ScenarioError) as raised:
+        plan.plan(plan.load(file))
+    (problem,) = raised.value.problems
+    assert "at every point" in problem["message"]
+
+
+def test_what_is_wrong_with_the_scenario_names_its_file(tmp_path: Path) -> None:
+    (tmp_path / "base.toml").write_text(TOML.replace('"dctcp"', '"dctpc"'))
+    (tmp_path / "sweep.toml").write_text('[sweep]\nscenario = "base.toml"\ngrid = { "switch.marking.k" = ["1KB", "2KB"] }\n')
+    with pytest.raises(ScenarioError) as raised:
+        plan.plan(plan.load(tmp_path / "sweep.toml"))
+    (problem,) = raised.value.problems
+    assert problem["path"] == f"transport.congestion_control ({tmp_path / 'base.toml'})"
+    assert "dctcp" in problem["suggestion"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (TOML, "has no [sweep] table"),
+        ("sweep = 3\n" + TOML, "sweep: is not a table"),
+        (TOML + '[sweep]\nscenario = "x.toml"\n', "name, topology, switch, transport, traffic of a scenario stand here too"),
+        ("[sweep]\nscenario = 3\n", "sweep.scenario: 3 is not the path of a file"),
+        (TOML + '[sweep.grid]\n"traffic[7].size" = ["1KB"]\n', "traffic[7].size, line 19: there is no entry 7; the list has 1"),
+        ("[sweep", "line 1"),
+        (TOML + f"[sweep.grid]\na = {'[' * 5000}{']' * 5000}\n", "nest"),
+        (TOML + f"[sweep.grid]\n{'a.' * 3000}a = [1]\n", "nest"),
+        (TOML + '[sweep.grid]\n"switch.marking.k" = [1979-05-27]\n', "a date cannot be part of a scenario"),
+        (TOML + '[sweep.grid]\n"" = [1]\n', "'' is not the path of a value"),
+        (TOML + '[sweep.grid]\n"switch.marking.k.x[3]" = [1]\n', "switch.marking.k.x[3]"),
+        (TOML + '[sweep.list]\n"traffic[0].load" = 1\n', "is no list of points"),
+    ],
+)
+def test_files_that_are_no_sweeps_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "sweep.toml"
+    file.write_text(text)
+    with pytest.raises((ValueError, TypeError), match=r"\w") as raised:
+        plan.plan(plan.load(file))
+    assert message in str(raised.value)
+
+
+def test_a_missing_scenario_is_an_error_that_names_it(tmp_path: Path) -> None:
+    (tmp_path / "sweep.toml").write_text('[sweep]\nscenario = "absent.toml"\n')
+    with pytest.raises(FileNotFoundError, match=r"absent\.toml"):
+        plan.load(tmp_path / "sweep.toml")
+
+
+def test_all_points_have_the_same_seeds_unless_told_otherwise() -> None:
+    grid = {"switch.marking.k": ["10 packets", "20 packets"]}
+    common = made(grid=grid, seeds=3)
+    assert sorted((run.point, run.seed) for run in common.runs) == [(p, s) for p in (0, 1) for s in (1, 2, 3)]
+    assert [run.replicate for run in common.runs] == [0, 0, 1, 1, 2, 2]
+    assert len({run.seed for run in made(grid=grid, seeds=3, common_random_numbers=False).runs}) == 6
+    assert {run.seed for run in made(grid=grid, seeds={"from": 7, "count": 2}).runs} == {7, 8}
+    assert {run.seed for run in made(grid=grid, seeds=[4, 9]).runs} == {4, 9}
+
+
+def test_a_key_is_of_what_is_simulated_whatever_axes_lead_there() -> None:
+    plain = made()
+    (alone,) = plain.runs
+    grid = made(grid={"switch.marking.k": ["20 packets", "30 packets"]})
+    assert alone.key in {run.key for run in grid.runs}
+    written = made(grid={"switch.marking.k": ["20packets"], "switch.marking.kind": ["threshold"]})
+    assert [run.key for run in written.runs] == [alone.key]
+    assert alone.key not in {run.key for run in made(seeds=[2]).runs}
+
+
+def test_what_is_set_holds_at_all_points_and_is_no_axis() -> None:
+    table = {
+        "set": {"switch": {"marking": {"k": "7 packets"}}, "traffic[0].size": "1KB"},
+        "grid": {"traffic[0].size": ["1KB", "2KB"]},
+    }
+    small = plan.plan(plan.load(swept(**table)), {"traffic[0].receiver": "h0"})
+    assert small.axes == ("traffic[0].size",)
+    assert all('"7 packets"' in small.text(run) and '"h0"' in small.text(run) for run in small.runs)
+    with pytest.raises(ScenarioError) as raised:
+        made(set={"switch.marking.k": "7"})
+    assert "at every point" not in str(raised.value.problems[0]["message"])
+    assert raised.value.problems[0]["path"] == "switch.marking.k"
+    with pytest.raises(ScenarioError, match=r"sweep\.set: 'traffic\[9\]\.size': there is no entry 9"):
+        made(set={"traffic[9].size": "1KB"})
+
+
+def test_points_that_simulate_the_same_are_run_once_and_that_is_said() -> None:
+    twice = made(grid={"switch.marking.k": ["20 packets", "20packets", "30 packets"]})
+    assert (len(twice.points), len(twice.runs)) == (2, 2)
+    assert any("1 of 3 points simulate the same as others" in str(problem) for problem in twice.warnings)
+
+
+def test_axes_with_units_have_a_column_of_numbers() -> None:
+    found = made(grid={"switch.marking.k": ["20 packets", "30 packets"], "traffic[0].size": ["1KB", "1 MB"]}).frame()
+    assert found["switch.marking.k [packets]"].to_list() == [float(text.split()[0]) for text in found["switch.marking.k"].to_list()]
+    assert not [name for name in found.columns if name.startswith("traffic[0].size [")]
+
+
+def test_half_width_is_students() -> None:
+    mean, half = half_width([1.0, 2.0, 3.0, 4.0, 5.0], 0.95)
+    assert mean == 3.0
+    assert half == pytest.approx(2.776445 * math.sqrt(2.5 / 5), rel=1e-6)
+    assert half_width([1.0], 0.95)[1] == math.inf
+    assert enough([10.0, 10.1, 9.9], Stop("a.b", 0.03))
+    assert not enough([10.0, 10.1, 9.9], Stop("a.b", 0.02))
+    assert not enough([None, 10.0], Stop("a.b", 10.0))
+    assert rounds(Stop("a.b", 1, at_least=4), 9) == [4, 5, 6, 7, 8, 9]
+    assert rounds(Stop("a.b", 1, at_least=8), 20) == [8, 10, 12, 15, 18, 20]
+
+
+def test_a_point_gets_seeds_until_its_interval_is_narrow() -> None:
+    table = {"seeds": 12, "stop": {"metric": "total.goodput_bps", "relative_width": 0.1, "at_least": 3}}
+    planned = made(grid={"switch.marking.k": ["10 packets", "20 packets"]}, **table)
+    todo = Todo(planned, range(len(planned.runs)), {})
+    steady, wild = planned.runs[0].point, planned.runs[1].point
+    seen = {steady: 0, wild: 0}
+    while (at := todo.next()) is not None:
+        point = planned.runs[at].point
+        seen[point] += 1
+        value = 1.0 if point == steady else float(seen[point] % 2)
+        todo.ended(at, [("total", None, {"goodput_bps": value})])
+    assert seen == {steady: 3, wild: 12}
+    with pytest.raises(ValueError, match=r"did you mean total\.goodput_bps"):
+        Todo(planned, range(24), {}).ended(0, [("total", None, {"goodput_bsp": 1, "goodput_bps_": 2}), ("total", None, {})])
+    assert BASE["switch"]["marking"]["k"] == "20 packets"

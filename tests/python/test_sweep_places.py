@@ -1,0 +1,236 @@
+"""Sweeps on a Dask cluster, and in an S3-compatible store: real servers, in processes of their own."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import fanin
+from fanin.sweep.store import StoreError, opened
+from sweeping import TOML, command, finished, killed, run, same
+
+pytestmark = pytest.mark.native
+
+TABLE = """[sweep]
+seeds = 150
+[sweep.grid]
+"switch.marking.k" = ["2 packets", "5 packets"]
+"traffic[0].size" = ["20KB", "2MB"]
+"""
+
+
+@contextmanager
+def server(*command: str, **environment: str) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(
+        [sys.executable, *command], env={**os.environ, **environment}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def until(true: Callable[[], bool], seconds: float = 40) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.05)
+
+
+cluster = pytest.mark.skipif(find_spec("distributed") is None, reason="distributed is not installed: make test")
+
+
+@contextmanager
+def dask(folder: Path, workers: int) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """A scheduler and workers of one thread each; without nannies, which would start them again."""
+    file = folder / "scheduler.json"
+    with ExitStack() as stack:
+        stack.enter_context(
+            server("-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", str(file))
+        )
+        until(file.is_file)
+        one = (
+            "-m",
+            "distributed.cli.dask_worker",
+            "--no-nanny",
+            "--nthreads",
+            "1",
+            "--no-dashboard",
+            "--scheduler-file",
+            str(file),
+        )
+        started = [stack.enter_context(server(*one, "--local-directory", str(folder / f"worker-{n}"))) for n in range(workers)]
+        yield json.loads(file.read_text())["address"], started
+
+
+@cluster
+def test_a_cluster_that_loses_a_worker_loses_no_run_and_does_none_twice(tmp_path: Path) -> None:
+    file = tmp_path / "sweep.toml"
+    file.write_text(TOML + TABLE)
+    out = tmp_path / "out"
+    with dask(tmp_path, 2) as (address, workers):
+        sweeping = command("sweep", file, "-o", out, "--dask", address, "-q", flush_s=0.1)
+        until(lambda: bool(list(out.glob("runs/*.parquet"))) or sweeping.poll() is not None)
+        before = fanin.Sweep(out).runs.height
+        workers[0].kill()
+        status, _, said = finished(sweeping)
+    assert status == 0, said
+    assert 0 < before < 600, "the worker was killed in the middle"
+    sweep = fanin.Sweep(out)
+    assert (sweep.complete, sweep.failed.height, sweep.runs.height) == (True, 0, 600)
+    assert sum(pl.read_parquet(path).height for path in (out / "runs").iterdir()) == 600
+    same(sweep, fanin.sweep(file, tmp_path / "here", progress=False))
+
+
+@cluster
+def test_a_run_that_ends_worker_after_worker_fails_alone(tmp_path: Path) -> None:
+    """On a cluster, too, where it takes its batch with it at first."""
+    from fanin.sweep import dask as on_dask
+    from fanin.sweep._worker import Outcome
+
+    class Future:
+        def __init__(self, key: str, status: str, outcomes: list[Outcome]) -> None:
+            self.key, self.status, self._outcomes = key, status, outcomes
+
+        def result(self) -> list[Outcome]:
+            return self._outcomes
+
+        def exception(self) -> Exception:
+            return RuntimeError("KilledWorker")
+
+    class Client:
+        tasks = 0
+
+        def nthreads(self) -> dict[str, int]:
+            return {"a": 1}
+
+        def submit(self, _function: object, texts: list[tuple[str, None]], *_: object, **__: object) -> Future:
+            self.tasks += 1
+            bad = any(text == "3" for text, _ in texts)
+            return Future(str(self.tasks), "error" if bad else "finished", [Outcome({"wall_s": 1e-4})] * len(texts))
+
+    class Finished:
+        def __init__(self) -> None:
+            self.waiting: list[Future] = []
+
+        def add(self, future: Future) -> None:
+            self.waiting.append(future)
+
+        def has_ready(self) -> bool:
+            return bool(self.waiting)
+
+        def __next__(self) -> Future:
+            return self.waiting.pop(0)
+
+    todo = iter([(n, str(n), None) for n in range(40)])
+    ended: dict[int, Outcome] = {}
+    made = on_dask._Cluster(Client(), Finished(), tmp_path, lambda: next(todo, None), ended.__setitem__, lambda: None)
+    made._mean = 0.2
+    made.run()
+    assert sorted(ended) == list(range(40))
+    assert [n for n, outcome in ended.items() if outcome.error] == [3]
+
+
+@cluster
+def test_a_scheduler_that_is_not_there_is_an_error_that_names_it(tmp_path: Path) -> None:
+    from fanin.sweep import dask as on_dask
+
+    on_dask._CONNECT_S = 0.5  # type: ignore[misc]
+    try:
+        with pytest.raises(on_dask.ClusterError, match=r"--dask tcp://127\.0\.0\.1:9: no scheduler answers"):
+            run(tmp_path / "out", {"seeds": 1}, dask="tcp://127.0.0.1:9")
+    finally:
+        on_dask._CONNECT_S = 30.0  # type: ignore[misc]
+
+
+buckets = pytest.mark.skipif(
+    find_spec("obstore") is None or find_spec("moto") is None, reason="obstore or moto is not installed: make test"
+)
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[dict[str, str]]:
+    """The environment for a server of moto, which speaks S3's protocol, with a bucket."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+    with server("-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)):
+
+        def answers() -> bool:
+            try:
+                request = urllib.request.Request(f"{url}/results", method="PUT")
+                with urllib.request.urlopen(request, timeout=5) as answer:
+                    return bool(answer.status == 200)
+            except (urllib.error.URLError, ConnectionError, TimeoutError):
+                return False
+
+        until(answers)
+        yield {
+            "AWS_ENDPOINT_URL": url,
+            "AWS_ALLOW_HTTP": "true",
+            "AWS_ACCESS_KEY_ID": "who",
+            "AWS_SECRET_ACCESS_KEY": "what",
+            "AWS_REGION": "us-east-1",
+        }
+
+
+@pytest.fixture
+def credentials(s3: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    for name, value in s3.items():
+        monkeypatch.setenv(name, value)
+    return s3
+
+
+@buckets
+def test_a_sweep_in_a_bucket_is_the_same_and_goes_on(credentials: dict[str, str], tmp_path: Path) -> None:
+    grid = {"grid": {"switch.marking.k": ["2 packets", "5 packets"]}}
+    first = run("s3://results/a/b", {**grid, "seeds": 2})
+    assert (first.path, first.runs.height, first.complete) == ("s3://results/a/b", 4, True)
+    again = run("s3://results/a/b/", {**grid, "seeds": 3})
+    assert opened("s3://results/a/b").names("runs") == sorted(set(again.runs["segment"]))
+    assert len(set(again.runs["segment"])) == 2
+    same(again, run(tmp_path / "here", {**grid, "seeds": 3}))
+    assert fanin.Sweep.is_store("s3://results/a/b")
+    assert not fanin.Sweep.is_store("s3://results/a")
+
+
+@buckets
+def test_shards_share_a_bucket_and_one_that_is_killed_is_repeated(credentials: dict[str, str], tmp_path: Path) -> None:
+    file = tmp_path / "sweep.toml"
+    file.write_text(TOML + TABLE.replace("150", "30"))
+    out = "s3://results/shards"
+
+    def shard(i: int) -> subprocess.Popen[str]:
+        return command("sweep", file, "-o", out, "--shard", f"{i}/2", "-q", "-j", 1, flush_s=0.05, **credentials)
+
+    one, two = shard(1), shard(2)
+    until(lambda: bool(opened(out).names("runs")))
+    killed(two)
+    assert finished(one)[0] == 0
+    growing = fanin.Sweep(out)
+    assert growing.runs["run"].n_unique() == growing.runs.height
+    assert finished(shard(2))[0] == 0
+    same(fanin.Sweep(out), fanin.sweep(file, tmp_path / "here", progress=False))
+
+
+@buckets
+def test_buckets_that_cannot_be_used_are_errors_that_name_them(credentials: dict[str, str]) -> None:
+    with pytest.raises(StoreError, match=r"s3://absent/x/plan\.parquet: cannot be written"):
+        run("s3://absent/x", {"seeds": 1})
+    with pytest.raises(ValueError, match="can only be kept in a folder"):
+        run("s3://results/kept", {"seeds": 1}, keep=True)

@@ -152,7 +152,7 @@ def test_a_scheduler_that_is_not_there_is_an_error_that_names_it(tmp_path: Path)
     on_dask._CONNECT_S = 0.5  # type: ignore[misc]
     try:
         with pytest.raises(on_dask.ClusterError, match=r"--dask tcp://127\.0\.0\.1:9: no scheduler answers"):
-            run(tmp_path / "out", {"seeds": 1}, dask="tcp://127.0.0.1:9")
+            run(tmp_path / "out", {"seeds": 1}, jobs=None, dask="tcp://127.0.0.1:9")
     finally:
         on_dask._CONNECT_S = 30.0  # type: ignore[misc]
 

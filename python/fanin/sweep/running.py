@@ -245,15 +245,15 @@ def taken(store: Store, writer: str) -> Iterator[None]:
         other = sorted(entry.name for entry in folder.iterdir() if entry.name not in _OURS and not entry.name.startswith(".fanin-"))
         if other and not (folder / _store.SWEEP).is_file():
             raise OutputError(f"{folder}: is not empty and holds no sweep ({', '.join(other[:3])} …); choose another folder")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with Lock(folder / f"{LOCK}-{writer}"):
-            _store.orphans(store, writer)
-            yield
-    except LockedError as error:
-        part = "" if writer == "1of1" else f" as shard {writer.replace('of', '/')}"
-        raise OutputError(
-            f"{folder}: {error} is running this sweep there{part}; wait until it has ended, or choose another folder"
-        ) from None
-    except PermissionError as error:
-        raise OutputError(f"{folder}: cannot be written: {error.strerror}") from error
+    with contextlib.ExitStack() as stack:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(Lock(folder / f"{LOCK}-{writer}"))
+        except LockedError as error:
+            part = "" if writer == "1of1" else f" as shard {writer.replace('of', '/')}"
+            said = f"{error} is running this sweep there{part}; wait until it has ended, or choose another folder"
+            raise OutputError(f"{folder}: {said}") from None
+        except OSError as error:
+            raise OutputError(f"{folder}: cannot be written: {error.strerror}") from error
+        _store.orphans(store, writer)
+        yield

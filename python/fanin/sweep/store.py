@@ -200,8 +200,7 @@ class Writer:
         self._number = 0
         self._runs: list[RunRow] = []
         self._metrics: list[tuple[str, Sequence[MetricRow]]] = []
-        self._flushed = time.monotonic()
-        self.bytes = 0
+        self._began = self._flushed = time.monotonic()
 
     def add(self, row: RunRow, metrics: Sequence[MetricRow]) -> None:
         """Take the rows of a run; they are on the disk after the next `flush`."""
@@ -211,7 +210,10 @@ class Writer:
 
     def flush_if_due(self) -> None:
         """Write what there is, if it is much or has waited."""
-        if len(self._runs) >= FLUSH_RUNS or (self._runs and time.monotonic() - self._flushed > FLUSH_S):
+        now = time.monotonic()
+        # A long sweep writes less often, so that a day of it is a thousand files and not ten thousand.
+        waits = min(max(FLUSH_S, (now - self._began) / 100), 12 * FLUSH_S)
+        if len(self._runs) >= FLUSH_RUNS or (self._runs and now - self._flushed > waits):
             self.flush()
 
     def flush(self) -> None:
@@ -227,9 +229,7 @@ class Writer:
         self._flushed = time.monotonic()
 
     def _put(self, name: str, frame: pl.DataFrame) -> None:
-        data = as_parquet(frame)
-        self.bytes += len(data)
-        self._store.put(name, data)
+        self._store.put(name, as_parquet(frame))
 
 
 def as_parquet(frame: pl.DataFrame) -> bytes:

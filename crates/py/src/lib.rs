@@ -2,6 +2,7 @@
 
 mod analyze;
 mod explain;
+mod facts;
 mod watcher;
 
 use crate::watcher::Watcher;
@@ -289,6 +290,9 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(check, m)?)?;
     m.add_function(wrap_pyfunction!(lines, m)?)?;
     m.add_function(wrap_pyfunction!(explain::explain, m)?)?;
+    m.add_function(wrap_pyfunction!(facts::facts, m)?)?;
+    m.add_function(wrap_pyfunction!(facts::trials, m)?)?;
+    m.add_function(wrap_pyfunction!(facts::build, m)?)?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
     m.add_function(wrap_pyfunction!(schema, m)?)?;
     m.add_function(wrap_pyfunction!(reference, m)?)?;

@@ -1,0 +1,111 @@
+"""Comparisons as tables: the same rows for the terminal, the notebook and the page."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+from fanin import metrics, show
+
+if TYPE_CHECKING:
+    from fanin.comparison import Cell, Comparison, Row
+    from fanin.metrics import Metric
+
+__all__ = ["change_text", "differing_rows", "interval_text", "tables", "verdict_text"]
+
+_SHORT: Final = {"no difference": "none", "one seed": "one seed", "no data": "no data"}
+
+
+def change_text(metric: Metric, cell: Cell) -> str:
+    """Return how much a variant differs from the base: relative with its interval where it can be, else absolute."""
+    gap = cell.difference
+    if gap is None:
+        return show.NOTHING
+    if gap.change is None or (gap.low is not None and gap.change_low is None):
+        ends = "" if gap.low is None else f" [{_signed(metric, gap.low)}, {_signed(metric, gap.high)}]"
+        return _signed(metric, gap.mean) + ends
+    ends = (
+        "" if gap.change_low is None or gap.change_high is None else f" [{_percent(gap.change_low)}, {_percent(gap.change_high)}]"
+    )
+    return f"{_percent(gap.change)} %{ends}"
+
+
+def _percent(share: float) -> str:
+    """Return a share in per cent with a sign, with two digits that count, but never more than three behind the point."""
+    percent = 100 * share
+    if not percent:
+        return "0"
+    digits = max(0, min(3, 1 - math.floor(math.log10(abs(percent)))))
+    text = f"{percent:+,.{digits}f}"
+    return text if float(text.replace(",", "")) else "0"
+
+
+def _signed(metric: Metric, value: float | None) -> str:
+    if value is None:
+        return show.NOTHING
+    sign = "+" if value > 0 else "-" if value < 0 else ""
+    return sign + metric.text(abs(value))
+
+
+def interval_text(metric: Metric, cell: Cell) -> str:
+    """Return a mean with its interval."""
+    found = cell.interval
+    if found is None:
+        return show.NOTHING
+    ends = "" if found.low is None or found.low == found.high else f" [{metric.text(found.low)}, {metric.text(found.high)}]"
+    return metric.text(found.mean) + ends
+
+
+def verdict_text(cell: Cell) -> str:
+    """Return what is said of a difference; a dash for the base."""
+    return cell.verdict or show.NOTHING
+
+
+def shown(comparison: Comparison) -> list[tuple[str, list[Row]]]:
+    """Return headings with their rows, those left out that are zero in every variant."""
+    listed = [
+        (section, [row for row in comparison.rows if row.metric.section == section and not row.empty])
+        for section in metrics.SECTIONS
+    ]
+    return [(section, rows) for section, rows in listed if rows]
+
+
+def tables(comparison: Comparison, at: int) -> list[tuple[str, tuple[list[str], list[list[str]]]]]:
+    """Return the tables of one variant against the base: heading, head and rows.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        What was compared.
+    at : int
+        Place of the variant among ``comparison.variants``, from 1.
+    """
+    head = ["Metric", "Base", "Variant", "Change", "Verdict"]
+    made = []
+    for section, rows in shown(comparison):
+        lines = [
+            [
+                row.metric.title,
+                *(_mean(row, place) for place in (0, at)),
+                change_text(row.metric, row.cells[at]),
+                verdict_text(row.cells[at]),
+            ]
+            for row in rows
+        ]
+        made.append((section, (head, lines)))
+    return made
+
+
+def _mean(row: Row, at: int) -> str:
+    found = row.cells[at].interval
+    return show.NOTHING if found is None else row.metric.text(found.mean)
+
+
+def differing_rows(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
+    """Return head and rows of the table of settings that differ."""
+    head = ["Setting", *(variant.name for variant in comparison.variants)]
+    return head, [[key, *(_value(value) for value in column)] for key, column in comparison.differing]
+
+
+def _value(value: Any) -> str:
+    return show.NOTHING if value is None else str(value).lower() if isinstance(value, bool) else str(value)

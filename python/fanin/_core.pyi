@@ -10,10 +10,13 @@ __all__ = [
     "analyze",
     "bench",
     "bench_features",
+    "build",
     "check",
+    "costs",
     "counters",
     "counters_page",
     "explain",
+    "facts",
     "lines",
     "parquet_rows",
     "python_types",
@@ -22,6 +25,7 @@ __all__ = [
     "schema",
     "trace_export",
     "trace_records",
+    "trials",
     "vectors",
     "version",
 ]
@@ -34,6 +38,18 @@ class ScenarioError(ValueError):
 
 def check(text: str, format: Literal["toml", "json"], base_dir: str) -> dict[str, Any]:
     """Read and validate a scenario; ``problems``, ``resolved`` (canonical JSON), ``hash`` and ``rendered``."""
+
+def facts(text: str, format: Literal["toml", "json"], base_dir: str) -> dict[str, Any]:
+    """Say what a scenario simulates: ``nodes``, ``links``, ``base_rtt_ps``, ``traffic``, ``packet_hops``, ``lasts_s``."""
+
+def trials(text: str, format: Literal["toml", "json"], base_dir: str) -> list[dict[str, Any]]:
+    """Return every policy with what a scenario would get to try it: ``part``, ``kind``, ``doc``, ``settings``."""
+
+def costs(text: str, format: Literal["toml", "json"], base_dir: str) -> tuple[int, int | None]:
+    """Return the bytes of headers that policies of a scenario add to a frame, and their memory at a switch; None: not known."""
+
+def build() -> dict[str, str]:
+    """Return what this build is: ``version``, ``target``, ``profile``."""
 
 def lines(text: str, paths: list[str]) -> list[int | None]:
     """Return the line of what stands at each path of a TOML document, or of the nearest table around it."""

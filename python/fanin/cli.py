@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import platform
 import signal
 import sys
 import threading
@@ -18,7 +19,7 @@ import typer.core
 from rich.markup import escape
 from rich.text import Text
 
-from fanin import _analyze, _core, _files, runner, terminal
+from fanin import _analyze, _best, _core, _files, _init, _show, runner, terminal
 from fanin._ends import App
 from fanin._failures import EXIT_BAD_INPUT, EXIT_FAILED, EXIT_INTERRUPTED, ends_in, failures
 from fanin.folder import OutputError
@@ -67,18 +68,19 @@ app = App(
 
 def _print_version(asked: bool) -> None:
     if asked:
-        typer.echo(_core.version())
+        made = _core.build()
+        typer.echo(f"fanin {made['version']} ({made['target']}, {made['profile']}; Python {platform.python_version()})")
         raise typer.Exit
 
 
 @app.callback()
 def _fanin(
-    _version: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)] = False,
+    _version: Annotated[bool, typer.Option("--version", help="Print the version and what this build is.", callback=_print_version, is_eager=True)] = False,
 ) -> None:
     """Packet-exact simulation of data-center networks."""
 
 
-def _overridden(file: Path, settings: list[str]) -> Scenario:
+def overridden(file: Path, settings: list[str]) -> Scenario:
     scenario = Scenario.from_file(file)
     for setting in settings:
         scenario = scenario.replace(dict([_setting(setting)]))
@@ -122,7 +124,7 @@ def run(
 ) -> None:
     """Simulate a scenario and write its result folder."""
     with failures(scenario):
-        chosen = _overridden(scenario, settings or [])
+        chosen = overridden(scenario, settings or [])
         check = chosen.check()
         if not quiet:
             for problem in check.warnings:
@@ -154,7 +156,7 @@ def _interrupted(_signal: int, _frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
 
-def _end_like_ctrl_c() -> None:
+def end_like_ctrl_c() -> None:
     """Let `_ENDS` keep the result folder as Ctrl-C does; what is ignored, as SIGHUP is after nohup, stays ignored."""
     if threading.current_thread() is threading.main_thread():
         for end in _ENDS:
@@ -163,7 +165,7 @@ def _end_like_ctrl_c() -> None:
 
 
 def _simulate(scenario: Scenario, out: Path, *, force: bool, progress: bool) -> Result:
-    _end_like_ctrl_c()
+    end_like_ctrl_c()
     try:
         return runner.run(scenario, out, progress=progress, overwrite=force)
     except KeyboardInterrupt:
@@ -250,6 +252,9 @@ def pauses_(
         terminal.table(console, "Followed flows that stood paused", *tree.flow_rows())
 
 
+app.command("best", epilog=_help(_best.EXAMPLE))(_best.best)
+app.command("init", epilog=_help(*_init.EXAMPLES))(_init.init)
+app.command("show", epilog=_help(*_show.EXAMPLES))(_show.show)
 app.command("analyze", epilog=_help(*_analyze.EXAMPLES))(_analyze.analyze)
 
 
@@ -257,7 +262,7 @@ app.command("analyze", epilog=_help(*_analyze.EXAMPLES))(_analyze.analyze)
 def check(scenario: ScenarioArgument, settings: SetOption = None, as_json: JsonOption = False) -> None:
     """Say everything that is wrong with a scenario, and what will probably not do what was meant."""
     with failures(scenario):
-        found = _overridden(scenario, settings or []).check()
+        found = overridden(scenario, settings or []).check()
     if as_json:
         problems = [vars(problem) for problem in found.problems]
         answer = {"ok": found.ok, "hash": found.hash, "problems": problems, "notes": found.notes, "resolved": found.resolved}
@@ -484,7 +489,7 @@ def reproduce_(
         chosen = reproduce.figures() if everything else reproduce.choose(ids or [])
         root = out or Path("out/reproduce")
         single = out is not None and len(chosen) == 1
-        _end_like_ctrl_c()
+        end_like_ctrl_c()
         made, failed = reproduce.run_all(
             chosen,
             out=lambda figure: root if single else root / figure.id,

@@ -19,6 +19,13 @@ pub fn trials<'py>(py: Python<'py>, text: &str, format: &str, base_dir: &str) ->
     to_python(py, &scenario.trials().iter().map(trial).collect())
 }
 
+/// What the policies of a scenario cost: bytes of headers in a frame at most, and memory at the switch where they take most.
+#[pyfunction]
+pub fn costs(py: Python<'_>, text: &str, format: &str, base_dir: &str) -> PyResult<(u64, Option<u64>)> {
+    let scenario = read(text, format, base_dir)?.map_err(|problems| scenario_error(py, &problems))?;
+    Ok((scenario.header_bytes(), scenario.switch_memory().map(fanin_units::Bytes::get)))
+}
+
 /// The build of the core: version, target and profile.
 #[pyfunction]
 pub fn build(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {

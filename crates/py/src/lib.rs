@@ -293,6 +293,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(facts::facts, m)?)?;
     m.add_function(wrap_pyfunction!(facts::trials, m)?)?;
     m.add_function(wrap_pyfunction!(facts::build, m)?)?;
+    m.add_function(wrap_pyfunction!(facts::costs, m)?)?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
     m.add_function(wrap_pyfunction!(schema, m)?)?;
     m.add_function(wrap_pyfunction!(reference, m)?)?;

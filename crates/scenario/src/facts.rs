@@ -63,8 +63,6 @@ impl Scenario {
             "exact": sample.len() < FLOWS,
             "packet_hops": asked.packet_hops,
             "lasts_s": asked.lasts,
-            "header_bytes": self.header_bytes(),
-            "switch_memory_bytes": self.switch_memory().map(Bytes::get),
         }))
     }
 

@@ -30,9 +30,20 @@ impl Scenario {
         let at = self.ground();
         let mechanisms = Mechanisms::trials(&at);
         let signalled = mechanisms.iter().map(|(trial, signals)| self.with_ears(trial.clone(), *signals));
-        let transports = TransportConfig::trials(&at).into_iter().map(|trial| with_fabric(trial, &mechanisms));
+        let transports = TransportConfig::trials(&at).into_iter().map(|trial| self.in_place(with_fabric(trial, &mechanisms)));
         let paths = PathChoice::trials(&at).into_iter();
         signalled.chain(Marking::trials(&at)).chain(paths).chain(transports).collect()
+    }
+
+    /// At the transport of its own kind, where the scenario has several.
+    fn in_place(&self, mut trial: Trial) -> Trial {
+        let kind = transport_of(&trial.settings).map(|config| config.kind());
+        let same = self.transports().iter().skip(1).find(|(_, config)| Some(config.kind()) == kind);
+        let of_default = self.transports().first().map(|(_, config)| config.kind());
+        if let (Some((name, _)), true) = (same, of_default != kind) {
+            trial.settings[0].0 = format!("transports.{name}");
+        }
+        trial
     }
 
     /// With the keys that make transports act on what a mechanism signals.

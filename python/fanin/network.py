@@ -1,0 +1,370 @@
+"""What a scenario simulates, in plain words, and its network as a drawing."""
+
+from __future__ import annotations
+
+import html
+import math
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from fanin import _core, _files, show
+from fanin.scenario import Scenario
+
+__all__ = ["Overview", "overview"]
+
+_HOPS_PER_S: Final = 10e6
+"""Packet-hops that a core simulates in a second, about; docs/performance.md."""
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What a scenario simulates.
+
+    Attributes
+    ----------
+    scenario : Scenario
+        The scenario.
+    facts : mapping
+        Network, idle round trips, and what traffic asks of each link, as the core computes them.
+    """
+
+    scenario: Scenario
+    facts: Mapping[str, Any]
+
+    @cached_property
+    def resolved(self) -> dict[str, Any]:
+        """The scenario with all defaults."""
+        return self.scenario.resolved
+
+    @property
+    def hosts(self) -> list[Mapping[str, Any]]:
+        """The hosts."""
+        return [node for node in self.facts["nodes"] if node["layer"] is None]
+
+    @cached_property
+    def layers(self) -> list[list[int]]:
+        """Numbers of nodes, by layer: hosts, the switches that have hosts, those above."""
+        nodes = self.facts["nodes"]
+        highest = max((node["layer"] for node in nodes if node["layer"] is not None), default=-1)
+        layers: list[list[int]] = [[] for _ in range(highest + 2)]
+        for number, node in enumerate(nodes):
+            layers[0 if node["layer"] is None else node["layer"] + 1].append(number)
+        return layers
+
+    @property
+    def sentences(self) -> list[str]:
+        """What it simulates, one sentence after the other."""
+        return [*self._network(), *self._times(), *self._switches(), *self._transports(), *self._traffic(), *self._loads(), self._cost()]
+
+    @property
+    def text(self) -> str:
+        """The same as a paragraph."""
+        return " ".join(self.sentences)
+
+    # -- sentences ---------------------------------------------------------------------------------------------------
+
+    def _host_rates(self) -> list[float]:
+        hosts = len(self.hosts)
+        return sorted({link["rate_bps"] for link in self.facts["links"] if link["from"] < hosts})
+
+    def _network(self) -> Iterable[str]:
+        rates = _span([show.rate(rate) for rate in self._host_rates()])
+        tiers = self.layers[1:]
+        switches = sum(map(len, tiers))
+        shape = "" if len(tiers) < 2 else f" in {len(tiers)} tiers ({' + '.join(str(len(tier)) for tier in tiers)} from the hosts up)"
+        yield f"{len(self.hosts):,} hosts, each on a link of {rates}, and {_count(switches, 'switch', 'switches')}{shape}."
+        ratio = self.oversubscription
+        if ratio is not None:
+            how = "can all send across the fabric at once" if ratio <= 1 else f"can send {ratio:.3g} times what its uplinks carry"
+            yield f"The hosts of a switch {how} (oversubscription {ratio:.3g}:1)."
+
+    @property
+    def oversubscription(self) -> float | None:
+        """What the hosts of a switch can send over what its links to other switches carry, at most; None without such links."""
+        hosts = len(self.hosts)
+        down: Counter[int] = Counter()
+        up: Counter[int] = Counter()
+        for link in self.facts["links"]:
+            if link["to"] < hosts:
+                down[link["from"]] += link["rate_bps"]
+            elif link["from"] >= hosts:
+                up[link["from"]] += link["rate_bps"]
+        ratios = [down[switch] / up[switch] for switch in down if up[switch]]
+        return max(ratios, default=None)
+
+    def _times(self) -> Iterable[str]:
+        shortest, longest = self.facts["base_rtt_ps"]
+        if not longest:
+            return
+        rtt = show.duration(longest) if shortest == longest else f"{show.duration(shortest)} to {show.duration(longest)}"
+        rate = self._host_rates()[-1]
+        product = rate * longest / 8e12
+        yield (
+            f"On an idle network a full packet and its acknowledgment take {rtt} (base RTT), so {show.size(round(product))} fill the "
+            f"longest path at {show.rate(rate)} (BDP, {math.ceil(product / 1538):,} full frames)."
+        )
+
+    def _switches(self) -> Iterable[str]:
+        switch = self.resolved.get("switch") or {}
+        parts = [f"{_BUFFERS.get(_kind(switch.get('buffer')), 'buffers of kind ' + _kind(switch.get('buffer')))}{_said(switch.get('buffer'))}"]
+        marking = switch.get("marking")
+        parts.append("no marking" if _kind(marking) == "none" else f"marking by {_kind(marking)}{_said(marking)}")
+        parts += [f"with {name}" for name in self.facts["mechanisms"]]
+        if switch.get("except"):
+            parts.append(f"{_count(len(switch['except']), 'exception')} for single ports or switches")
+        yield f"Switches have {', '.join(parts)}."
+
+    def _transports(self) -> Iterable[str]:
+        for name in self.facts["transports"]:
+            own = self.resolved.get("transport") if name == "default" else self.resolved.get("transports", {}).get(name)
+            own = {"kind": own} if isinstance(own, str) else own or {"kind": "tcp"}
+            control = own.get("congestion_control")
+            by = f" with {_kind(control)}" if control is not None else ""
+            first = own.get("initial_window")
+            window = f", initial window {first}" if isinstance(first, int) else ""
+            least = f", RTO_min {own['rto_min']}" if "rto_min" in own else ""
+            whose = "Flows run" if name == "default" else f"Flows of transport {name} run"
+            yield f"{whose} over {own['kind'].upper()}{by}{window}{least}."
+
+    def _traffic(self) -> Iterable[str]:
+        entries = self.resolved.get("traffic") or []
+        for entry, seen in zip(entries, self.facts["traffic"], strict=True):
+            flows = show.count(round(seen["flows"]))
+            what = f"{seen['name']} ({entry['kind']})" if seen["name"] != entry["kind"] else seen["name"]
+            when = _when(seen["first_s"], seen["last_s"])
+            yield f"{what[:1].upper()}{what[1:]}: {_about(self.facts)}{flows} flow{'s' * (flows != '1')}, {show.size(round(seen['bytes']))} in all{when}."
+
+    def _loads(self) -> Iterable[str]:
+        links = [link for link in self.facts["links"] if link["load"] > 0]
+        if not links or not self.facts["lasts_s"]:
+            return
+        hosts = len(self.hosts)
+        top = max(links, key=lambda link: link["load"])
+        inside = [link["load"] for link in self.facts["links"] if link["from"] >= hosts and link["to"] >= hosts]
+        ends = [link["load"] for link in self.facts["links"] if link["to"] < hosts]
+        between = f", those between switches {_percent(sum(inside) / len(inside))}" if inside else ""
+        yield (
+            f"Over {show.duration(round(self.facts['lasts_s'] * 1e12))} that offers {_percent(sum(ends) / len(ends))} of what the links into "
+            f"hosts carry on average{between}; most to {top['name']}, {_percent(top['load'])}, headers counted and acknowledgments not."
+        )
+
+    def _cost(self) -> str:
+        hops = self.facts["packet_hops"]
+        return f"In all about {show.count(round(hops))} packet-hops, some {show.duration(round(max(hops / _HOPS_PER_S, 0.01) * 1e12))} of simulation on one core."
+
+    # -- drawings ----------------------------------------------------------------------------------------------------
+
+    def lines(self) -> list[str]:
+        """Return the network layer by layer, from the top, as text."""
+        nodes = self.facts["nodes"]
+        drawn: list[str] = []
+        for number in range(len(self.layers) - 1, -1, -1):
+            names = ranges(nodes[node]["name"] for node in self.layers[number])
+            what = "hosts" if number == 0 else "switches"
+            size = len(self.layers[number])
+            drawn.append(f"{names}  ({_count(size, what.rstrip('s') if what == 'hosts' else 'switch', what)})")
+            drawn += [f"  ── {line}, beside each other" for line in self._links_between(number, number)]
+            if number:
+                drawn += [f"  │  {line}" for line in self._links_between(number, number - 1)] or ["  │"]
+        return drawn
+
+    def _links_between(self, upper: int, lower: int) -> list[str]:
+        place = {node: number for number, layer in enumerate(self.layers) for node in layer}
+        kinds: Counter[tuple[int, int]] = Counter()
+        for link in self.facts["links"]:
+            if (place[link["from"]], place[link["to"]]) == (upper, lower):
+                kinds[link["rate_bps"], link["delay_ps"]] += 1
+        halves = 2 if upper == lower else 1
+        return [
+            f"{_count(number // halves, 'link')} of {show.rate(rate)}, {show.duration(delay)}" for (rate, delay), number in kinds.items()
+        ]
+
+    def svg(self) -> str:
+        """Return the network as SVG: a line per link, as dark as it is loaded, wider where it is faster."""
+        return _svg(self)
+
+    def page(self) -> str:
+        """Return an HTML page with the drawing and the paragraph, which needs neither network nor other files."""
+        name = html.escape(str(self.resolved.get("name", "scenario")))
+        items = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in self.sentences)
+        return _PAGE.format(name=name, svg=self.svg(), items=items, version=html.escape(_core.version()))
+
+    def write(self, path: str | os.PathLike[str]) -> Path:
+        """Write the drawing: an SVG by its ending ``.svg``, otherwise a page."""
+        return _files.write_text(path, self.svg() if Path(path).suffix.lower() == ".svg" else self.page())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as JSON holds it, in picoseconds, bits per second and bytes."""
+        return {"text": self.text, "oversubscription": self.oversubscription, **self.facts}
+
+
+def overview(scenario: Scenario) -> Overview:
+    """Return what a scenario simulates.
+
+    Raises
+    ------
+    ScenarioError
+        The scenario has errors.
+    """
+    text, kind = scenario.source()
+    return Overview(scenario, _core.facts(text, kind, str(scenario.base_dir)))
+
+
+_BUFFERS: Final = {
+    "static": "a buffer of its own at each port",
+    "dynamic": "a shared buffer with dynamic thresholds",
+    "unlimited": "ports without bounds",
+}
+
+
+def _kind(value: Any) -> str:
+    return str(value.get("kind")) if isinstance(value, Mapping) else str(value)
+
+
+def _said(value: Any) -> str:
+    """Return the plain values of a table, in brackets."""
+    if not isinstance(value, Mapping):
+        return ""
+    plain = [f"{key} {entry}" for key, entry in value.items() if key != "kind" and isinstance(entry, str | int | float)]
+    return f" ({', '.join(plain[:4])})" if plain else ""
+
+
+def _count(number: int, one: str, many: str | None = None) -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.3g} %"
+
+
+def _about(facts: Mapping[str, Any]) -> str:
+    return "" if facts["exact"] else "about "
+
+
+def _span(texts: Sequence[str]) -> str:
+    return texts[0] if len(texts) == 1 else f"{texts[0]} to {texts[-1]}"
+
+
+def _when(first: float, last: float) -> str:
+    begin, end = (show.duration(round(time * 1e12)) for time in (first, last))
+    if last == 0:
+        return ", at the start"
+    return f", at {begin}" if first == last else f", from {begin} to {end}"
+
+
+def ranges(names: Iterable[str]) -> str:
+    """Return names with runs of numbers drawn together: ``h0 … h31, root``."""
+    runs: list[list[Any]] = []
+    for name in names:
+        match = re.fullmatch(r"(.*?)(\d+)", name)
+        stem, number = (match[1], int(match[2])) if match else (name, None)
+        if runs and number is not None and runs[-1][0] == stem and runs[-1][2] == number - 1:
+            runs[-1][2] = number
+        else:
+            runs.append([stem, number, number])
+    texts = [
+        stem if first is None else f"{stem}{first}" if first == last else f"{stem}{first} {'…' if last - first > 1 else 'and'} {stem}{last}"
+        for stem, first, last in runs
+    ]
+    return ", ".join(texts[:8]) + (f", … ({len(texts) - 8} more)" if len(texts) > 8 else "")
+
+
+# -- SVG ---------------------------------------------------------------------------------------------------------------
+
+_HEIGHT: Final = 150
+"""Between two layers."""
+_LEAST: Final = 900
+"""Width of a drawing at least."""
+_NAMED: Final = 26
+"""Width that a name takes per node where all are named; where there is less, only the first and the last of a layer are."""
+_MARGIN: Final = 50
+
+
+def _places(made: Overview) -> tuple[dict[int, tuple[float, float]], float, float]:
+    """Return where each node stands, and the size of the drawing; hosts stand below their switches."""
+    widest = max(map(len, made.layers))
+    width = max(_LEAST, min(2600, widest * _NAMED)) + 2 * _MARGIN
+    owner = {link["from"]: link["to"] for link in made.facts["links"] if link["from"] < len(made.hosts)}
+    places: dict[int, tuple[float, float]] = {}
+    for number, layer in enumerate(made.layers):
+        order = sorted(layer, key=lambda node: (owner.get(node, 0), node)) if number == 0 else layer
+        y = _MARGIN + (len(made.layers) - 1 - number) * _HEIGHT
+        for at, node in enumerate(order):
+            places[node] = (_MARGIN + (at + 0.5) * (width - 2 * _MARGIN) / len(order), y)
+    return places, width, 2 * _MARGIN + (len(made.layers) - 1) * _HEIGHT + 20
+
+
+def _colour(load: float) -> str:
+    """Return grey for an idle link, over amber to red for a full one."""
+    stops = ((0.0, (190, 196, 204)), (0.5, (230, 159, 0)), (1.0, (200, 40, 30)))
+    share = min(1.0, max(0.0, load))
+    (low, first), (high, second) = next(pair for pair in zip(stops, stops[1:], strict=False) if share <= pair[1][0])
+    part = (share - low) / (high - low)
+    return "#" + "".join(f"{round(a + part * (b - a)):02x}" for a, b in zip(first, second, strict=True))
+
+
+def _svg(made: Overview) -> str:
+    places, width, height = _places(made)
+    nodes, links = made.facts["nodes"], made.facts["links"]
+    fastest = max((link["rate_bps"] for link in links), default=1)
+    drawn: dict[tuple[int, int], list[Mapping[str, Any]]] = {}
+    for link in links:
+        drawn.setdefault((min(link["from"], link["to"]), max(link["from"], link["to"])), []).append(link)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
+        f'aria-label="{html.escape(" / ".join(made.lines()), quote=True)}" font-family="system-ui, sans-serif" font-size="11">'
+    ]
+    for (a, b), both in drawn.items():
+        (x1, y1), (x2, y2) = places[a], places[b]
+        load = max(link["load"] for link in both)
+        thick = 1 + 3 * math.sqrt(both[0]["rate_bps"] / fastest)
+        told = "; ".join(
+            f"{link['name']}: {show.rate(link['rate_bps'])}, {show.duration(link['delay_ps'])}, {_percent(link['load'])} offered" for link in both
+        )
+        bend = f" Q {(x1 + x2) / 2:.1f} {y1 - 40:.1f}" if y1 == y2 else " L"
+        parts.append(
+            f'<path d="M {x1:.1f} {y1:.1f}{bend} {x2:.1f} {y2:.1f}" fill="none" stroke="{_colour(load)}" stroke-width="{thick:.1f}">'
+            f"<title>{html.escape(told)}</title></path>"
+        )
+    for number, layer in enumerate(made.layers):
+        order = sorted(layer, key=lambda node: places[node])
+        named = set(order) if len(order) * _NAMED <= width else {order[0], order[-1]}
+        for node in order:
+            x, y = places[node]
+            name = html.escape(nodes[node]["name"])
+            shape = (
+                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="#3b6ea5"/>'
+                if number == 0
+                else f'<rect x="{x - 9:.1f}" y="{y - 9:.1f}" width="18" height="18" rx="3" fill="#24292f"/>'
+            )
+            label = f'<text x="{x:.1f}" y="{y + (20 if number == 0 else -14):.1f}" text-anchor="middle" fill="currentColor">{name}</text>'
+            parts.append(f"<g>{shape}{label if node in named else ''}<title>{name}</title></g>")
+    return "\n".join([*parts, "</svg>"]) + "\n"
+
+
+_PAGE: Final = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
+<title>{name}</title>
+<style>
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #1f2328; background: #fff }}
+svg {{ width: 100%; height: auto }}
+.key {{ display: flex; gap: 1.5rem; font-size: .85rem; color: #59636e; flex-wrap: wrap }}
+.key i {{ display: inline-block; width: 2rem; height: .3rem; margin-right: .4rem; vertical-align: middle }}
+footer {{ font-size: .8rem; color: #59636e }}
+@media (prefers-color-scheme: dark) {{ body {{ color: #e6edf3; background: #0d1117 }} rect {{ fill: #9da7b1 }} }}
+</style></head><body>
+<h1>{name}</h1>
+{svg}
+<p class="key"><span><i style="background:#bec4cc"></i>link without load</span><span><i style="background:#e69f00"></i>half of what it carries</span>
+<span><i style="background:#c8281e"></i>all of it, or more</span><span>point at a link for its rate, delay and load</span></p>
+<ul>{items}</ul>
+<footer>Fanin {version}</footer>
+</body></html>
+"""

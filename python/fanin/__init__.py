@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from fanin import reproduce
     from fanin.analysis import Analysis, AnalysisProgress, TraceError, analyze
+    from fanin.comparison import Comparison, compare
     from fanin.explain import Explanation
     from fanin.folder import OutputError
     from fanin.pauses import PauseTree
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from fanin.results import Result, ResultError, load
     from fanin.runner import run
     from fanin.scenario import Check, Problem, Scenario, ScenarioError
+    from fanin.variants import CompareError
 
     __version__: str
 
@@ -25,6 +27,8 @@ __all__ = [
     "Analysis",
     "AnalysisProgress",
     "Check",
+    "CompareError",
+    "Comparison",
     "Explanation",
     "OutputError",
     "PauseTree",
@@ -37,6 +41,7 @@ __all__ = [
     "TraceError",
     "__version__",
     "analyze",
+    "compare",
     "load",
     "reproduce",
     "run",
@@ -44,6 +49,7 @@ __all__ = [
 
 _MODULES: Final = {
     "analysis": ("Analysis", "AnalysisProgress", "analyze"),
+    "comparison": ("Comparison", "compare"),
     "explain": ("Explanation",),
     "folder": ("OutputError",),
     "pauses": ("PauseTree",),
@@ -51,6 +57,7 @@ _MODULES: Final = {
     "results": ("Result", "ResultError", "load"),
     "runner": ("run",),
     "scenario": ("Check", "Problem", "Scenario"),
+    "variants": ("CompareError",),
     "_core": ("ScenarioError", "TraceError"),
 }
 """Where the names are defined. Their modules are imported on first use: some of what they need takes half a second."""

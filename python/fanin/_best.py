@@ -17,6 +17,7 @@ from fanin.output import say
 if TYPE_CHECKING:
     from fanin.best import Best, Place, Progress
     from fanin.candidates import Candidate, Rejected
+    from fanin.metrics import Metric
 
 __all__ = ["EXAMPLE", "best"]
 
@@ -28,6 +29,9 @@ def best(
     only: Annotated[
         list[str] | None,
         typer.Option("--only", metavar="NAME", help="Only this policy, part (marking) or pattern; may be repeated."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a value of the scenario first.")
     ] = None,
     seeds: Annotated[int, typer.Option("--seeds", min=1, metavar="N", help="Runs of each, over the same seeds.")] = 5,
     metric: Annotated[
@@ -47,12 +51,11 @@ def best(
     """Try every policy that applies to a scenario, as its authors set it, and rank them."""
     from fanin import best as ranking
     from fanin.candidates import candidates
-    from fanin.cli import end_like_ctrl_c
-    from fanin.scenario import Scenario
+    from fanin.cli import end_like_ctrl_c, overridden
 
     with failures(scenario):
         ends_in(page, ".html", ".htm")
-        made = Scenario.from_file(scenario)
+        made = overridden(scenario, settings or [])
         if list_only:
             _list(*candidates(made, only or ()), as_json=as_json)
             return
@@ -132,11 +135,12 @@ _STYLES: Final = {"better": "green", "worse": "red"}
 def _show(found: Best) -> None:
     out = terminal.console()
     head = ["Policy", "Mean [interval]", "Change", "Verdict"]
-    if found.others_are:
+    others = found.others_are if any(place.others for place in found.places) else ""
+    if others:
         head.append("Others")
     head += ["Unfinished", "Header", "Memory"]
-    rows = [_row(place, found) for place in found.places]
-    terminal.table(out, f"{found.metric.name}, over {len(found.seeds)} seeds", head, rows)
+    rows = [_row(place, found.metric, others=bool(others)) for place in found.places]
+    terminal.table(out, f"{found.metric.name}, {len(found.seeds)} seed{'s' * (len(found.seeds) > 1)}", head, rows)
     out.print(Text(found.text), soft_wrap=True)
     for note in found.comparison.notes[:1]:
         out.print(Text(f"note: {note}", style="dim"), soft_wrap=True)
@@ -146,9 +150,8 @@ def _show(found: Best) -> None:
     out.print(Text(f"{len(found.rejected)} policies were not ranked; fanin best --list says why", style="dim"), soft_wrap=True)
 
 
-def _row(place: Place, found: Best) -> list[terminal.Cell]:
-    metric, own, change = found.metric, place.candidate, place.change
-    interval = place.interval
+def _row(place: Place, metric: Metric, *, others: bool) -> list[terminal.Cell]:
+    own, change, interval = place.candidate, place.change, place.interval
     spread = "" if interval.low is None or interval.low == interval.high else f" [{metric.text(interval.low)}, {metric.text(interval.high)}]"
     row: list[terminal.Cell] = [
         Text(f"{place.rank} {place.name}", style="" if own else "bold"),
@@ -156,7 +159,7 @@ def _row(place: Place, found: Best) -> list[terminal.Cell]:
         "" if change is None or change.change is None else f"{100 * change.change:+.3g} %",
         Text(place.verdict or "", style=_STYLES.get(place.verdict or "", "")),
     ]
-    if found.others_are:
+    if others:
         moved = place.others_change
         row.append(show.rate(place.others.mean) if place.others and moved is None else _share(moved))
     row.append(show.count(round(place.incomplete, 1)))

@@ -138,11 +138,14 @@ class Best:
         top, metric = self.places[0], self.metric
         value = metric.text(top.interval.mean)
         if top.candidate is None:
-            return f"Nothing that was tried beats the scenario as it is: {metric.name} {value}."
+            return f"Nothing that was tried beats the scenario as it is: {metric.name[:1].lower() + metric.name[1:]} is {value}."
         equals = [place.name for place in self.places[1:] if place.rank == 1 and place.candidate is not None]
         also = f", and so do{'' if len(equals) > 1 else 'es'} {_listed(equals)} as far as {_seeds(self.seeds)} tell" if equals else ""
-        verb = "does best" if top.verdict == "better" else "comes out first, though the difference may be chance"
-        return f"{_capital(top.name)} {verb}{also}: {metric.name} is {value}, {_against(top.change)} the scenario as it is."
+        name = metric.name[:1].lower() + metric.name[1:]
+        if top.verdict != "better":
+            few = "too few seeds to say" if len(self.seeds) == 1 else "nothing that was tried is better for sure"
+            return f"{top.name} comes out first, but {few}: {name} is {value}, {_against(top.change)} the scenario as it is."
+        return f"{top.name} does best{also}: {name} is {value}, {_against(top.change)} the scenario as it is."
 
     def _second(self) -> str:
         top = self.places[0]
@@ -205,10 +208,6 @@ class Best:
 
 def _seeds(seeds: Sequence[int]) -> str:
     return f"{len(seeds)} seed{'s' * (len(seeds) > 1)}"
-
-
-def _capital(name: str) -> str:
-    return name[:1].upper() + name[1:]
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""The command line: ``fanin run|report|explain|pauses|analyze|check|convert|reproduce|schema|vectors|bench|version``."""
+"""The command line: ``fanin run|report|explain|pauses|analyze|compare|plot|check|convert|reproduce|schema|vectors|bench``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import typer.core
 from rich.markup import escape
 from rich.text import Text
 
-from fanin import _analyze, _best, _core, _files, _init, _show, runner, terminal
+from fanin import _analyze, _best, _compare, _core, _files, _init, _plot, _show, runner, terminal
 from fanin._ends import App
 from fanin._failures import EXIT_BAD_INPUT, EXIT_FAILED, EXIT_INTERRUPTED, ends_in, failures
 from fanin.folder import OutputError
@@ -256,6 +256,8 @@ app.command("best", epilog=_help(_best.EXAMPLE))(_best.best)
 app.command("init", epilog=_help(*_init.EXAMPLES))(_init.init)
 app.command("show", epilog=_help(*_show.EXAMPLES))(_show.show)
 app.command("analyze", epilog=_help(*_analyze.EXAMPLES))(_analyze.analyze)
+app.command("compare", epilog=_help(*_compare.EXAMPLES))(_compare.compare)
+app.command("plot", epilog=_help(*_plot.EXAMPLES))(_plot.plot)
 
 
 @app.command(epilog=_help("fanin check scenarios/incast.toml"))

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from fanin import metrics, show
 
 if TYPE_CHECKING:
     from fanin.comparison import Cell, Comparison, Row
     from fanin.metrics import Metric
+    from fanin.stats import Verdict
 
 __all__ = ["change_text", "differing_rows", "interval_text", "tables", "verdict_text"]
-
-_SHORT: Final = {"no difference": "none", "one seed": "one seed", "no data": "no data"}
 
 
 def change_text(metric: Metric, cell: Cell) -> str:
@@ -27,15 +25,13 @@ def change_text(metric: Metric, cell: Cell) -> str:
     ends = (
         "" if gap.change_low is None or gap.change_high is None else f" [{_percent(gap.change_low)}, {_percent(gap.change_high)}]"
     )
-    return f"{_percent(gap.change)} %{ends}"
+    return f"{_percent(gap.change)}%{ends}"
 
 
 def _percent(share: float) -> str:
-    """Return a share in per cent with a sign, with two digits that count, but never more than three behind the point."""
+    """Return a share in per cent with a sign: whole from ten on, with two places behind the point below a tenth."""
     percent = 100 * share
-    if not percent:
-        return "0"
-    digits = max(0, min(3, 1 - math.floor(math.log10(abs(percent)))))
+    digits = 0 if abs(percent) >= 9.95 else 1 if abs(percent) >= 0.095 else 2
     text = f"{percent:+,.{digits}f}"
     return text if float(text.replace(",", "")) else "0"
 
@@ -109,3 +105,24 @@ def differing_rows(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
 
 def _value(value: Any) -> str:
     return show.NOTHING if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def counted(comparison: Comparison, name: str) -> str:
+    """Return how often a variant is better, worse and neither, in words."""
+    verdicts: tuple[Verdict, ...] = ("better", "worse", "differs", "no difference", "one seed", "no data")
+    told = [(comparison.count(name, verdict), verdict) for verdict in verdicts]
+    words: dict[str, str] = {"differs": "different", "one seed": "with one seed", "no data": "without data"}
+    return ", ".join(f"{count} {words.get(verdict, verdict)}" for count, verdict in told if count) or "nothing judged"
+
+
+def rule(comparison: Comparison) -> str:
+    """Return what the verdicts mean, in a few sentences."""
+    judged = comparison.judged
+    if not judged:
+        return "Nothing was judged: that takes two seeds of each variant, or more."
+    chance, covers = f"{100 * comparison.alpha:.3g} %", f"{100 * comparison.confidence:.3g} %"
+    return (
+        f"{judged} difference{'s' * (judged > 1)} judged together: where nothing differs, the chance that any is called better or "
+        f'worse is {chance} (Holm). "No difference": these seeds show none. Change: of the mean, with its {covers} interval, each '
+        "for itself. A dash: not judged; --metric judges it."
+    )

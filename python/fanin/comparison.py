@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from fanin import _core, metrics, show, stats, variants
+from fanin import _core, metrics, show, stats, swept, variants
 from fanin.metrics import Metric
 from fanin.stats import Difference, Interval, Verdict
 from fanin.variants import CompareError, Source, Variant
@@ -19,6 +19,9 @@ from fanin.variants import CompareError, Source, Variant
 if TYPE_CHECKING:
     import polars as pl
     from plotly.graph_objects import Figure
+
+    Sweep = Any
+    """A `fanin.Sweep`."""
 
 __all__ = ["SCHEMA", "Cell", "Comparison", "Row", "compare"]
 
@@ -43,8 +46,8 @@ class Cell:
     difference : Difference or None
         From the base; None for the base itself, or where one of the two has no value.
     verdict : str or None
-        ``better``, ``worse``, ``no difference``, ``differs`` (where neither direction is better), ``one seed`` or ``no data``; None for
-        the base, and where nothing was judged.
+        ``better``, ``worse``, ``no difference``, ``differs`` (where neither direction is better), ``one seed`` or ``no data``; None
+        for the base, and where nothing was judged.
     chance : float or None
         Its chance where nothing differs, adjusted for the whole table (Holm).
     """
@@ -118,7 +121,7 @@ class Comparison:
             For example ``better``.
         """
         at = [variant.name for variant in self.variants].index(name)
-        return sum(row.cells[at].verdict == verdict for row in self.rows)
+        return sum(row.cells[at].verdict == verdict for row in self.rows if not row.empty)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON holds it, in the units of docs/results.md: picoseconds, bytes, bits per second."""
@@ -224,9 +227,11 @@ class Comparison:
         return f"<div>{told}{''.join(made)}</div>"
 
 
-def compare(
-    given: Mapping[str, Source | Sequence[Source]] | Sequence[Source],
+def compare(  # noqa: PLR0913 (all but one have a name)
+    given: Sweep | Mapping[str, Source | Sequence[Source]] | Sequence[Source],
     *,
+    by: str | Sequence[str] = (),
+    where: Mapping[str, Any] | None = None,
     base: str | None = None,
     metric: str | Sequence[str] = (),
     confidence: float = stats.CONFIDENCE,
@@ -239,13 +244,18 @@ def compare(
 
     Parameters
     ----------
-    given : mapping or sequence
-        Name → result folders, or result folders: paths, patterns, folders of result folders, or `Result`.
+    given : mapping, sequence or Sweep
+        Name → result folders; or result folders: paths, patterns, folders of result folders, or `Result`; or a sweep, also by its
+        path.
+    by : str or sequence of str
+        Axes of the sweep whose values make the variants.
+    where : mapping, optional
+        Axis of the sweep → value: only runs with these.
     base : str, optional
         Name of the variant that the others are compared with; the first if not given.
     metric : str or sequence of str
-        Which numbers are shown and judged: addresses (``fct/all.p99_ps``), patterns or groups (``fct``). If empty all are shown, and
-        `fanin.metrics.HEADLINES` judged. The more are judged, the harder it is for each to count.
+        Which numbers are shown and judged: addresses (``fct/all.p99_ps``), patterns or groups (``fct``). If empty all are shown,
+        and `fanin.metrics.HEADLINES` judged. The more are judged, the harder it is for each to count.
     confidence : float
         Nominal coverage of intervals, 0.5 to 0.999.
     alpha : float
@@ -265,7 +275,13 @@ def compare(
     --------
     >>> fanin.compare({"k20": "out/k20", "k65": "out/k65-*"}, metric="fct").report("k.html")  # doctest: +SKIP
     """
-    return of(variants.gather(given), base=base, metric=metric, confidence=confidence, alpha=alpha)
+    sources: Any = given if isinstance(given, Mapping | list | tuple) else [given]
+    axes = [by] if isinstance(by, str) else list(by)
+    if axes or where or (not isinstance(sources, Mapping) and any(swept.is_one(source) for source in sources)):
+        found = swept.gather(list(sources), axes, {axis: str(value) for axis, value in (where or {}).items()})
+    else:
+        found = variants.gather(sources)
+    return of(found, base=base, metric=metric, confidence=confidence, alpha=alpha)
 
 
 def of(
@@ -387,6 +403,7 @@ def _warnings(found: Sequence[Variant], changes: Sequence[tuple[str, list[Any]]]
     partial = [run.origin for variant in found for run in variant.runs if run.status != "complete"]
     if partial:
         told.append(f"not complete: {', '.join(partial)}; totals and completion times are of what was simulated until then")
+    told += [f"{variant.name}: {variant.failed} failed runs are left out" for variant in found if variant.failed]
     spans = {variant.name: sum(run.sim_ps for run in variant.runs) / len(variant.runs) for variant in found}
     if max(spans.values()) > (1 + _SPREAD) * min(spans.values()):
         listed = ", ".join(f"{name} {show.duration(span)}" for name, span in spans.items())

@@ -25,6 +25,8 @@ __all__ = [
     "drops_marks",
     "fct_cdf",
     "framed",
+    "largest",
+    "log_axis",
     "packet_traces",
     "paused_bands",
     "pauses",
@@ -103,7 +105,7 @@ def _in_units(column: pl.Series, scale: float) -> Any:
     return (column.cast(pl.Float64) / scale).to_numpy()
 
 
-def _log_axis(title: str, values: Sequence[float]) -> dict[str, Any]:
+def log_axis(title: str, values: Sequence[float]) -> dict[str, Any]:
     """Return a logarithmic axis with a label at each power of ten, and with at least one decade on it."""
     axis = {"title": {"text": title}, "type": "log", "dtick": 1, "exponentformat": "none", "separatethousands": True}
     axis["minor"] = {"dtick": "D1", "ticks": "outside", "ticklen": 3}
@@ -122,7 +124,8 @@ def _fct_unit(result: Result) -> tuple[str, float]:
     return show.axis_unit(show.TIME_UNITS, known[len(known) // 2] if known else _median(result.completions["fct_ps"]))
 
 
-def _largest(column: pl.Series) -> float:
+def largest(column: pl.Series) -> float:
+    """Return the largest value of a column; zero of none."""
     value = column.max()
     return float(value) if isinstance(value, int | float) else 0.0
 
@@ -159,7 +162,7 @@ def fct_cdf(result: Result, *, slowdown: bool = False) -> go.Figure:
         )
     what = "Slowdown" if slowdown else "Flow completion time"
     ends = [float(value) for trace in traces if len(trace.x) for value in (trace.x[0], trace.x[-1])]
-    x = _log_axis(what if slowdown else f"{what} [{unit}]", ends)
+    x = log_axis(what if slowdown else f"{what} [{unit}]", ends)
     note = "Completed flows, by traffic entry." + (" Curves thinned, the hundred largest values kept." if thinned else "")
     return framed(traces, f"Distribution of the {what.lower()}", x, {"title": {"text": "Fraction of flows"}}, note)
 
@@ -198,7 +201,7 @@ def by_size(result: Result, what: Literal["fct", "slowdown"]) -> go.Figure:
         for name, values in columns.items()
     ]
     title = "Slowdown" if what == "slowdown" else "Flow completion time"
-    y = _log_axis(title if what == "slowdown" else f"{title} [{unit}]", [value / scale for value in known])
+    y = log_axis(title if what == "slowdown" else f"{title} [{unit}]", [value / scale for value in known])
     note = "Completion time over the completion time alone on an idle network." if what == "slowdown" else ""
     return framed(traces, f"{title} by flow size", {"title": {"text": "Flow size"}, "type": "category"}, y, note)
 
@@ -216,7 +219,7 @@ def bus_bandwidth(result: Result) -> go.Figure:
     step = max(1, -(-iterations // series.MAX_POINTS))
     by_iteration = (pl.col("iteration") // step * step).alias("iteration")
     found = rows.group_by(*keys, by_iteration).agg(slowest).sort("group", "operation", "iteration").collect()
-    unit, scale = show.axis_unit(show.RATE_UNITS, _largest(found["busbw_bps"]))
+    unit, scale = show.axis_unit(show.RATE_UNITS, largest(found["busbw_bps"]))
     traces = [
         go.Scatter(
             x=frame["iteration"].to_numpy(),
@@ -245,7 +248,7 @@ def queue(
         port = hottest[0]
     data = series.queue_series(result, port, window_ps, max_points)
     frame = data.frame
-    unit, scale = show.axis_unit(show.TIME_UNITS, _largest(frame["time_ps"]))
+    unit, scale = show.axis_unit(show.TIME_UNITS, largest(frame["time_ps"]))
     size_unit, size_scale = show.axis_unit(show.SIZE_UNITS, data.peak_bytes)
     if data.kind == "packet":
         traces = packet_traces(data, unit, scale, (size_unit, size_scale))
@@ -351,8 +354,8 @@ def throughput(result: Result, ports: str | Sequence[str] | None = None) -> go.F
         if ports is not None and not data.frame.height:
             raise ValueError(f"there are no samples of the port '{name}'")
     rates = [8e12 * data.frame["tx_bytes"] / data.frame["span_ps"] for _, data in curves]
-    unit, scale = show.axis_unit(show.RATE_UNITS, max((_largest(rate) for rate in rates), default=0.0))
-    end = max((_largest(data.frame["time_ps"]) for _, data in curves), default=0.0)
+    unit, scale = show.axis_unit(show.RATE_UNITS, max((largest(rate) for rate in rates), default=0.0))
+    end = max((largest(data.frame["time_ps"]) for _, data in curves), default=0.0)
     time_unit, time_scale = show.axis_unit(show.TIME_UNITS, end)
     traces = [
         go.Scatter(
@@ -408,8 +411,8 @@ def sequence(result: Result, flow: int | str | None = None) -> go.Figure:
         if result.scan("segments").filter(of_flow).collect().height:
             raise ValueError(f"flow '{flow}' sent no data: its connection never opened")
         raise ValueError(f"flow '{flow}' was not followed; telemetry.hosts names flows that are")
-    unit, scale = show.axis_unit(show.TIME_UNITS, max(_largest(sent["sent_ps"]), _largest(states["time_ps"])))
-    size_unit, size_scale = show.axis_unit(show.SIZE_UNITS, _largest(sent["seq_bytes"] + sent["payload_bytes"]))
+    unit, scale = show.axis_unit(show.TIME_UNITS, max(largest(sent["sent_ps"]), largest(states["time_ps"])))
+    size_unit, size_scale = show.axis_unit(show.SIZE_UNITS, largest(sent["seq_bytes"] + sent["payload_bytes"]))
     hover = f"%{{x:.9g}} {unit}: %{{y:.6g}} {size_unit}"
     edges = states.with_columns(edge=pl.col("acked_bytes") + pl.col("cwnd_bytes"))
     # Beyond what there is to send a window says nothing.
@@ -474,7 +477,7 @@ def _phases(states: pl.DataFrame) -> list[tuple[str, int, int]]:
         return []
     runs = states.with_columns(run=pl.col("phase").rle_id()).group_by("run", maintain_order=True)
     starts = runs.agg(pl.col("phase").first(), start=pl.col("time_ps").first())
-    last = int(_largest(states["time_ps"]))
+    last = int(largest(states["time_ps"]))
     ended = starts.with_columns(end=pl.col("start").shift(-1).fill_null(last)).filter(pl.col("phase").is_in(list(PHASES)))
     return [(str(phase), int(start), int(end)) for phase, start, end in ended.select("phase", "start", "end").iter_rows()]
 
@@ -498,8 +501,8 @@ def detours(found: pl.DataFrame) -> go.Figure:
         Rows of `fanin.detours.each`.
     """
     shown = found.sort("away_ps", "packet", descending=[True, False]).head(_MAX_DETOURS).sort("from_ps", "packet")
-    unit, scale = show.axis_unit(show.TIME_UNITS, _largest(found["from_ps"]))
-    away_unit, away_scale = show.axis_unit(show.TIME_UNITS, _largest(found["away_ps"]))
+    unit, scale = show.axis_unit(show.TIME_UNITS, largest(found["from_ps"]))
+    away_unit, away_scale = show.axis_unit(show.TIME_UNITS, largest(found["away_ps"]))
     traces = []
     for (switch, neighbour), frame in shown.group_by(["switch", "neighbour"], maintain_order=True):
         name = plain(f"{switch} to {neighbour}")
@@ -528,7 +531,7 @@ def pauses(result: Result) -> go.Figure:
     most = pauses_.by_port(result)
     listed = most.head(_MAX_PAUSED).select("port", "class")
     first = found.join(listed, on=["port", "class"]).group_by("port", "class").agg(pl.min("start_ps"))
-    unit, scale = show.axis_unit(show.TIME_UNITS, _largest(found["end_ps"]))
+    unit, scale = show.axis_unit(show.TIME_UNITS, largest(found["end_ps"]))
     traces, names, widest = [], [], 0
     for place, (port, number) in enumerate(first.sort("start_ps", "port", "class").select("port", "class").iter_rows()):
         own = found.filter(pl.col("port") == port, pl.col("class") == number)
@@ -588,7 +591,7 @@ def drops_marks(result: Result, port: str | None = None) -> go.Figure:
     data = series.sampled(result, None if port is None else [port])
     if port is not None and not data.frame.height:
         raise ValueError(f"there are no samples of the port '{port}'")
-    time_unit, time_scale = show.axis_unit(show.TIME_UNITS, _largest(data.frame["time_ps"]))
+    time_unit, time_scale = show.axis_unit(show.TIME_UNITS, largest(data.frame["time_ps"]))
     traces = [
         go.Scatter(
             x=_in_units(data.frame["time_ps"], time_scale),

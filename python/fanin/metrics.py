@@ -98,8 +98,8 @@ _SIZES: Final = (
 )
 """Sizes of flows as the summary of a run tells them apart."""
 
-_PLACES: Final = (("to_hosts", "into hosts"), ("between_switches", "switch–switch"), ("from_hosts", "out of hosts"))
-"""Kinds of ports."""
+_PLACES: Final = (("to_hosts", "to hosts"), ("between_switches", "fabric"), ("from_hosts", "from hosts"))
+"""Kinds of ports: last hops, those between switches, and those of hosts."""
 
 _SAMPLED: Final = "telemetry.sample takes samples of all ports"
 
@@ -107,17 +107,17 @@ _SAMPLED: Final = "telemetry.sample takes samples of all ports"
 def _by_size() -> Iterable[Metric]:
     for size, words in _SIZES:
         for column, what in (("mean_ps", "mean"), ("p50_ps", "median"), ("p99_ps", "p99")):
-            yield Metric(f"fct/{size}.{column}", _FCT, f"{words}, {what}", "ps", "lower")
+            yield Metric(f"fct/{size}.{column}", _FCT, f"{words} {what}", "ps", "lower")
     for size, words in _SIZES:
         for column, what in (("slowdown_mean", "mean"), ("slowdown_p50", "median"), ("slowdown_p99", "p99")):
-            yield Metric(f"fct/{size}.{column}", _SLOWDOWN, f"{words}, {what}", "ratio", "lower")
+            yield Metric(f"fct/{size}.{column}", _SLOWDOWN, f"{words} {what}", "ratio", "lower")
 
 
 def _queues() -> Iterable[Metric]:
-    yield Metric("total.largest_queue_bytes", _QUEUES, "largest of any port", "bytes", "lower")
+    yield Metric("total.largest_queue_bytes", _QUEUES, "any port largest", "bytes", "lower")
     for place, words in _PLACES:
         for column, what in (("p50_bytes", "median"), ("p99_bytes", "p99"), ("max_bytes", "largest")):
-            yield Metric(f"queue/{place}.{column}", _QUEUES, f"{words}, {what}", "bytes", "lower", _SAMPLED)
+            yield Metric(f"queue/{place}.{column}", _QUEUES, f"{words} {what}", "bytes", "lower", _SAMPLED)
 
 
 METRICS: Final[Mapping[str, Metric]] = {
@@ -174,7 +174,7 @@ HEADLINES: Final = (
     "total.paused_ps",
     "total.reordered_share",
 )
-"""What a comparison judges unless it is told which metrics: few, chosen beforehand, since each one makes all others harder to show."""
+"""What a comparison judges unless it is told which: few, chosen beforehand, since each makes the others harder to show."""
 
 
 def of(key: str) -> Metric | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import html
+import json
 import math
 import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -103,11 +104,11 @@ class Overview:
         if not longest:
             return
         rtt = show.duration(longest) if shortest == longest else f"{show.duration(shortest)} to {show.duration(longest)}"
-        rate = self._host_rates()[-1]
+        rate = min(link["rate_bps"] for link in self.facts["links"])
         product = rate * longest / 8e12
         yield (
             f"On an idle network a full packet and its acknowledgment take {rtt} (base RTT), so {show.size(round(product))} fill the "
-            f"longest path at {show.rate(rate)} (BDP, {math.ceil(product / 1538):,} full frames)."
+            f"longest path at {show.rate(rate)}, the slowest link (BDP, {math.ceil(product / 1538):,} full frames)."
         )
 
     def _switches(self) -> Iterable[str]:
@@ -115,7 +116,8 @@ class Overview:
         parts = [f"{_BUFFERS.get(_kind(switch.get('buffer')), 'buffers of kind ' + _kind(switch.get('buffer')))}{_said(switch.get('buffer'))}"]
         marking = switch.get("marking")
         parts.append("no marking" if _kind(marking) == "none" else f"marking by {_kind(marking)}{_said(marking)}")
-        parts += [f"with {name}" for name in self.facts["mechanisms"]]
+        mechanisms = switch.get("mechanisms") or {}
+        parts += [f"{name}{_said(mechanisms.get(name))}" for name in self.facts["mechanisms"]]
         if switch.get("except"):
             parts.append(f"{_count(len(switch['except']), 'exception')} for single ports or switches")
         yield f"Switches have {', '.join(parts)}."
@@ -130,7 +132,7 @@ class Overview:
             window = f", initial window {first}" if isinstance(first, int) else ""
             least = f", RTO_min {own['rto_min']}" if "rto_min" in own else ""
             whose = "Flows run" if name == "default" else f"Flows of transport {name} run"
-            yield f"{whose} over {own['kind'].upper()}{by}{window}{least}."
+            yield f"{whose} over {_names_of_transports().get(own['kind'], own['kind'])}{by}{window}{least}."
 
     def _traffic(self) -> Iterable[str]:
         entries = self.resolved.get("traffic") or []
@@ -223,6 +225,13 @@ _BUFFERS: Final = {
 }
 
 
+@cache
+def _names_of_transports() -> dict[str, str]:
+    """Return how transports are called, by kind, as the reference has it."""
+    choices = json.loads(_core.schema())["$defs"]["TransportConfig"]["oneOf"]
+    return {choice["const"]: choice["description"].split(".")[0] for choice in choices if "const" in choice}
+
+
 def _kind(value: Any) -> str:
     return str(value.get("kind")) if isinstance(value, Mapping) else str(value)
 
@@ -231,7 +240,7 @@ def _said(value: Any) -> str:
     """Return the plain values of a table, in brackets."""
     if not isinstance(value, Mapping):
         return ""
-    plain = [f"{key} {entry}" for key, entry in value.items() if key != "kind" and isinstance(entry, str | int | float)]
+    plain = [f"{key} {entry}" for key, entry in value.items() if key not in ("kind", "at") and isinstance(entry, str | int | float) and not isinstance(entry, bool)]
     return f" ({', '.join(plain[:4])})" if plain else ""
 
 
@@ -272,7 +281,11 @@ def ranges(names: Iterable[str]) -> str:
         stem if first is None else f"{stem}{first}" if first == last else f"{stem}{first} {'…' if last - first > 1 else 'and'} {stem}{last}"
         for stem, first, last in runs
     ]
-    return ", ".join(texts[:8]) + (f", … ({len(texts) - 8} more)" if len(texts) > 8 else "")
+    return ", ".join(texts) if len(texts) <= 4 else f"{runs[0][0]}{_text(runs[0][1])} … {runs[-1][0]}{_text(runs[-1][2])}"
+
+
+def _text(number: int | None) -> str:
+    return "" if number is None else str(number)
 
 
 # -- SVG ---------------------------------------------------------------------------------------------------------------
@@ -290,14 +303,15 @@ def _places(made: Overview) -> tuple[dict[int, tuple[float, float]], float, floa
     """Return where each node stands, and the size of the drawing; hosts stand below their switches."""
     widest = max(map(len, made.layers))
     width = max(_LEAST, min(2600, widest * _NAMED)) + 2 * _MARGIN
+    step = _HEIGHT * width / _LEAST
     owner = {link["from"]: link["to"] for link in made.facts["links"] if link["from"] < len(made.hosts)}
     places: dict[int, tuple[float, float]] = {}
     for number, layer in enumerate(made.layers):
         order = sorted(layer, key=lambda node: (owner.get(node, 0), node)) if number == 0 else layer
-        y = _MARGIN + (len(made.layers) - 1 - number) * _HEIGHT
+        y = _MARGIN + (len(made.layers) - 1 - number) * step
         for at, node in enumerate(order):
             places[node] = (_MARGIN + (at + 0.5) * (width - 2 * _MARGIN) / len(order), y)
-    return places, width, 2 * _MARGIN + (len(made.layers) - 1) * _HEIGHT + 20
+    return places, width, 2 * _MARGIN + (len(made.layers) - 1) * step + 20
 
 
 def _colour(load: float) -> str:
@@ -311,6 +325,7 @@ def _colour(load: float) -> str:
 
 def _svg(made: Overview) -> str:
     places, width, height = _places(made)
+    scale = width / _LEAST
     nodes, links = made.facts["nodes"], made.facts["links"]
     fastest = max((link["rate_bps"] for link in links), default=1)
     drawn: dict[tuple[int, int], list[Mapping[str, Any]]] = {}
@@ -318,32 +333,34 @@ def _svg(made: Overview) -> str:
         drawn.setdefault((min(link["from"], link["to"]), max(link["from"], link["to"])), []).append(link)
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
-        f'aria-label="{html.escape(" / ".join(made.lines()), quote=True)}" font-family="system-ui, sans-serif" font-size="11">'
+        f'aria-label="{html.escape(" / ".join(made.lines()), quote=True)}" font-family="system-ui, sans-serif" font-size="{11 * scale:.1f}">'
     ]
     for (a, b), both in drawn.items():
         (x1, y1), (x2, y2) = places[a], places[b]
         load = max(link["load"] for link in both)
-        thick = 1 + 3 * math.sqrt(both[0]["rate_bps"] / fastest)
+        thick = scale + 3 * scale * math.sqrt(both[0]["rate_bps"] / fastest)
         told = "; ".join(
             f"{link['name']}: {show.rate(link['rate_bps'])}, {show.duration(link['delay_ps'])}, {_percent(link['load'])} offered" for link in both
         )
-        bend = f" Q {(x1 + x2) / 2:.1f} {y1 - 40:.1f}" if y1 == y2 else " L"
+        bend = f" Q {(x1 + x2) / 2:.1f} {y1 - 40 * scale:.1f}" if y1 == y2 else " L"
         parts.append(
             f'<path d="M {x1:.1f} {y1:.1f}{bend} {x2:.1f} {y2:.1f}" fill="none" stroke="{_colour(load)}" stroke-width="{thick:.1f}">'
             f"<title>{html.escape(told)}</title></path>"
         )
+    half = 8 * scale
+    halo = f'stroke="#fff" stroke-width="{3 * scale:.1f}" paint-order="stroke"'
     for number, layer in enumerate(made.layers):
         order = sorted(layer, key=lambda node: places[node])
-        named = set(order) if len(order) * _NAMED <= width else {order[0], order[-1]}
+        named = set(order) if len(order) * _NAMED * scale <= width else {order[0], order[-1]}
         for node in order:
             x, y = places[node]
             name = html.escape(nodes[node]["name"])
             shape = (
-                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="5" fill="#3b6ea5"/>'
+                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{5 * scale:.1f}" fill="#3b6ea5"/>'
                 if number == 0
-                else f'<rect x="{x - 9:.1f}" y="{y - 9:.1f}" width="18" height="18" rx="3" fill="#24292f"/>'
+                else f'<rect x="{x - half:.1f}" y="{y - half:.1f}" width="{2 * half:.1f}" height="{2 * half:.1f}" rx="3" fill="#24292f"/>'
             )
-            label = f'<text x="{x:.1f}" y="{y + (20 if number == 0 else -14):.1f}" text-anchor="middle" fill="currentColor">{name}</text>'
+            label = f'<text x="{x:.1f}" y="{y + scale * (20 if number == 0 else -14):.1f}" text-anchor="middle" fill="currentColor" {halo}>{name}</text>'
             parts.append(f"<g>{shape}{label if node in named else ''}<title>{name}</title></g>")
     return "\n".join([*parts, "</svg>"]) + "\n"
 
@@ -358,7 +375,7 @@ svg {{ width: 100%; height: auto }}
 .key {{ display: flex; gap: 1.5rem; font-size: .85rem; color: #59636e; flex-wrap: wrap }}
 .key i {{ display: inline-block; width: 2rem; height: .3rem; margin-right: .4rem; vertical-align: middle }}
 footer {{ font-size: .8rem; color: #59636e }}
-@media (prefers-color-scheme: dark) {{ body {{ color: #e6edf3; background: #0d1117 }} rect {{ fill: #9da7b1 }} }}
+@media (prefers-color-scheme: dark) {{ body {{ color: #e6edf3; background: #0d1117 }} rect {{ fill: #9da7b1 }} text {{ stroke: #0d1117 }} }}
 </style></head><body>
 <h1>{name}</h1>
 {svg}

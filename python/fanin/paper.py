@@ -113,6 +113,8 @@ def _axes(axes: Axes, figure: PlotlyFigure) -> None:
         if setting.tickvals is not None:
             (axes.set_xticks if axis == "x" else axes.set_yticks)(setting.tickvals, [_text(name) for name in setting.ticktext])
             (axes.set_xlim if axis == "x" else axes.set_ylim)(*setting.range)
+        elif setting.range is not None and setting.type in (None, "linear"):
+            (axes.set_xlim if axis == "x" else axes.set_ylim)(*setting.range)
         if setting.type == "log":
             (axes.set_xscale if axis == "x" else axes.set_yscale)("log")
 
@@ -136,6 +138,9 @@ def _trace(axes: Axes, trace: Any, color: str, dash: Any, marker: str) -> None:
     x = [_text(value) if isinstance(value, str) else value for value in trace.x]
     y = [float("nan") if value is None else value for value in trace.y]
     axes.plot(x, y, **options)
+    if trace.error_y.array is not None:
+        ends = [[*trace.error_y.arrayminus], [*trace.error_y.array]]
+        axes.errorbar(x, y, yerr=ends, fmt="none", ecolor=color, elinewidth=0.8, capsize=2)
 
 
 def _text(text: str) -> str:

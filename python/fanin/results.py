@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     import polars as pl
     from plotly.graph_objects import Figure
 
+    from fanin.comparison import Comparison
     from fanin.explain import Explanation
     from fanin.pauses import PauseTree
+    from fanin.variants import Source
 
 __all__ = ["SCHEMAS", "Result", "ResultError", "load", "schema"]
 
@@ -756,6 +758,27 @@ class Result:
         target = Path(path) if path is not None else self.path / "report.html"
         report.write(self, target)
         return target
+
+    def compare(self, *others: Source, base: str | None = None, metric: str | Sequence[str] = ()) -> Comparison:
+        """Compare this run with others; see `fanin.compare`, which also takes several seeds.
+
+        Parameters
+        ----------
+        *others : Result or path-like
+            Other runs.
+        base : str, optional
+            Name of the variant that the others are compared with: this run if not given.
+        metric : str or sequence of str
+            Which numbers are shown and judged.
+
+        Raises
+        ------
+        CompareError
+            Something is wrong with a folder or a name; all of it is in ``problems``.
+        """
+        from fanin.comparison import compare
+
+        return compare([self, *others], base=base, metric=metric)
 
     def __repr__(self) -> str:
         return f"<fanin.Result {str(self.path)!r}: {self.status}, {show.duration(self.manifest.get('sim_ps'))} simulated>"

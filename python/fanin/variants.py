@@ -85,10 +85,13 @@ class Variant:
         How it is called.
     runs : tuple of Run
         By seed, rising.
+    failed : int
+        Runs of a sweep that failed and are left out.
     """
 
     name: str
     runs: tuple[Run, ...]
+    failed: int = 0
 
     @property
     def seeds(self) -> tuple[int, ...]:

@@ -9,6 +9,7 @@ use fanin_traffic::{FlowKind, FlowSpec, Traffic};
 use fanin_transport::TransportParams;
 use fanin_units::{Bytes, HostId, LinkId, NodeId, Span};
 use serde_json::{json, Value};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Flows that are looked at; further ones are taken to be like them.
 const FLOWS: usize = 50_000;
@@ -49,7 +50,7 @@ impl Scenario {
         });
         let switches = || (self.topology().hosts.len() as u32..self.topology().nodes.len() as u32).map(NodeId);
         let runs = switches().flat_map(|switch| self.mechanisms(switch).keys_at(&self.topology().nodes[switch.index()].name));
-        let runs: std::collections::BTreeSet<&str> = runs.collect();
+        let runs: BTreeSet<&str> = runs.collect();
         Ok(json!({
             "nodes": nodes.collect::<Vec<_>>(),
             "links": (0..self.topology().links.len()).map(|i| self.link_facts(LinkId(i as u32), &asked)).collect::<Vec<_>>(),
@@ -83,7 +84,7 @@ impl Scenario {
 
     /// The transports of some flows, with the class of control.
     fn used_transports(&self, sample: &[FlowSpec]) -> Vec<&str> {
-        let used: std::collections::BTreeSet<u16> =
+        let used: BTreeSet<u16> =
             sample.iter().filter(|flow| flow.kind == FlowKind::Transfer).map(|flow| flow.transport).collect();
         used.into_iter().map(|number| self.transports()[usize::from(number)].0.as_str()).collect()
     }
@@ -112,7 +113,6 @@ impl Scenario {
 
     fn asked(&self, sample: &[FlowSpec], traffic: &Traffic) -> Asked {
         let parts = Parts::of(self.doc());
-        let network = Network::of(self.topology(), self.routes());
         let stop = parts.duration.map(Span::as_secs_f64);
         let mut entries = vec![[0.0, 0.0, 0.0, f64::INFINITY, 0.0]; traffic.entry_names().count()];
         for flow in sample {
@@ -127,21 +127,27 @@ impl Scenario {
             |entry: u16| traffic.expected_flows(entry).map_or(1.0, |all| (all / seen[usize::from(entry)].max(1.0)).max(1.0));
         let mut links = vec![0.0; self.topology().links.len()];
         let mut packet_hops = 0.0;
+        let mut between: BTreeMap<(u16, u16), (HostId, f64)> = BTreeMap::new();
         let mut starts: f64 = 0.0;
-        for (i, flow) in sample.iter().enumerate() {
+        for flow in sample {
             let Some((packets, bytes)) = asked(&parts, flow, stop) else { continue };
             let weight = weight(flow.entry);
             let entry = &mut entries[usize::from(flow.entry)];
             entry[1] += weight * bytes;
             entry[2] += weight * packets;
             starts = starts.max(entry[3] + (entry[4] - entry[3]) * weight);
-            let way = network.path([flow.src, flow.dst], i);
             let each = self.wire_bytes_per_packet(flow);
             let acks = if flow.kind == FlowKind::Transfer { ACKS } else { 0.0 };
-            packet_hops += weight * packets * (1.0 + acks) * way.len() as f64;
-            for link in way {
-                links[link.index()] += weight * (bytes + packets * each) * Bytes(1).bits() as f64;
-            }
+            packet_hops += weight * packets * (1.0 + acks) * self.routes().hops(self.topology(), flow.src, flow.dst) as f64;
+            let bits = weight * (bytes + packets * each) * Bytes(1).bits() as f64;
+            let topology = self.topology();
+            links[topology.host_link(topology.hosts[flow.src.index()]).index()] += bits;
+            links[self.routes().host_port(flow.dst).index()] += bits;
+            let [from, to] = [flow.src, flow.dst].map(|host| self.routes().attachment_of(host));
+            between.entry((from, to)).or_insert((flow.dst, 0.0)).1 += bits;
+        }
+        for ((from, to), (dst, bits)) in between {
+            self.spread(self.routes().attachment_node(usize::from(from)), (self.routes().attachment_node(usize::from(to)), dst), bits, &mut links);
         }
         for (entry, seen) in entries.iter_mut().zip(&seen) {
             entry[0] = if *seen > 0.0 { entry[0] } else { 0.0 };
@@ -153,6 +159,23 @@ impl Scenario {
         let busy = links.iter().zip(&self.topology().links).map(|(bits, link)| bits / link.rate.bps() as f64);
         let lasts = stop.unwrap_or_else(|| busy.fold(starts, f64::max));
         Asked { entries, links, packet_hops, lasts }
+    }
+
+    /// Adds what goes from one switch to that of a host to the links between, in equal parts over all shortest paths.
+    fn spread(&self, from: NodeId, (to, host): (NodeId, HostId), bits: f64, links: &mut [f64]) {
+        let mut level = BTreeMap::from([(from, bits)]);
+        while !level.is_empty() {
+            let mut next: BTreeMap<NodeId, f64> = BTreeMap::new();
+            for (node, bits) in level.into_iter().filter(|(node, _)| *node != to) {
+                let ways = self.routes().next_hops(node, host);
+                for link in ways {
+                    let part = bits / ways.len() as f64;
+                    links[link.index()] += part;
+                    *next.entry(self.topology().link(*link).to).or_default() += part;
+                }
+            }
+            level = next;
+        }
     }
 
     /// Bytes of wire time of a full packet besides its payload.

@@ -102,7 +102,7 @@ class Pauses:
     flows: tuple[list[str], list[list[str]]]
 
 
-class _Charts:
+class Charts:
     """Figures collected for the page; the data are carried apart from the markup."""
 
     def __init__(self) -> None:
@@ -110,6 +110,7 @@ class _Charts:
         self.budget = Budget()
 
     def add(self, key: str, figure: go.Figure, title: str | None = None) -> Chart:
+        """Take a figure in; `key` is its place on the page."""
         figure.update_layout(template="none")
         document = json.loads(figure.to_json())
         layout = document["layout"]
@@ -140,7 +141,7 @@ def _with_bursts(analysis: Analysis | None, port: str) -> dict[str, Any] | None:
     return next((entry for entry in ports if entry["port"] == port and entry["bursts"]), None)
 
 
-def _queue_panels(result: Result, charts: _Charts, focus: int | None) -> list[Panel]:
+def _queue_panels(result: Result, charts: Charts, focus: int | None) -> list[Panel]:
     panels = []
     analysis = _analysis(result)
     for index, port in enumerate(series.shown_ports(result, MAX_PORTS)):
@@ -168,7 +169,7 @@ def _queue_panels(result: Result, charts: _Charts, focus: int | None) -> list[Pa
     return panels
 
 
-def _followed(result: Result, charts: _Charts) -> list[Followed]:
+def _followed(result: Result, charts: Charts) -> list[Followed]:
     drawn = []
     for index, flow in enumerate(figures.followed(result, FLOWS)):
         found = result.explain(flow)
@@ -177,7 +178,7 @@ def _followed(result: Result, charts: _Charts) -> list[Followed]:
     return drawn
 
 
-def _detours(result: Result, charts: _Charts) -> Detours | None:
+def _detours(result: Result, charts: Charts) -> Detours | None:
     """Return where packets of followed flows went, how long they were away, and what came out of order; None without detours."""
     if not (result.path / "hops.parquet").is_file():
         return None
@@ -189,7 +190,7 @@ def _detours(result: Result, charts: _Charts) -> Detours | None:
     return Detours(charts.add("detours", figures.detours(found)), (detours.HEAD, detours.rows(found)), (detours.ORDER_HEAD, order))
 
 
-def _pauses(result: Result, charts: _Charts) -> Pauses | None:
+def _pauses(result: Result, charts: Charts) -> Pauses | None:
     """Return the pauses of ports, and the tree of the event with the longest of them; None where nothing was paused."""
     listed = pauses.by_port(result)
     if not listed.height:
@@ -317,7 +318,7 @@ def render(result: Result) -> str:
         A file of the result folder is missing or damaged.
     """
     summary, manifest = result.summary, result.manifest
-    charts = _Charts()
+    charts = Charts()
     by_size, cdfs = [], []
     if not summary.get("collectives") or result.completions.height:  # of a job alone no flow counts
         by_size = [charts.add("fct", figures.by_size(result, "fct")), charts.add("slowdown", figures.by_size(result, "slowdown"))]
@@ -331,7 +332,7 @@ def render(result: Result) -> str:
         charts.add("drops-marks", _focused(figures.drops_marks(result), focus)),
     ]
     panels = _queue_panels(result, charts, focus)
-    return _page(
+    return page(
         "page.html",
         charts,
         title=str(manifest.get("name") or result.path.name),
@@ -359,12 +360,12 @@ def render(result: Result) -> str:
     )
 
 
-def _page(template: str, charts: _Charts, **content: Any) -> str:
+def page(template: str, charts: Charts, **content: Any) -> str:
     """Return a page with its style, scripts and data inside."""
     scripts = [get_plotlyjs(), _asset("script.js")]
     if any("</script" in script.lower() for script in scripts):
         raise RuntimeError("a script of the report would end its own element")
-    parts = jinja2.DictLoader({name: _asset(name) for name in ("page.html", "analysis.html", "parts.html")})
+    parts = jinja2.DictLoader({name: _asset(name) for name in ("page.html", "analysis.html", "compare.html", "parts.html")})
     environment = jinja2.Environment(
         loader=parts, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -391,7 +392,7 @@ def render_analysis(analysis: Analysis) -> str:
     TraceError
         The trace is not there any more.
     """
-    charts = _Charts()
+    charts = Charts()
     document = analysis.document
     panels = []
     for index, entry in enumerate([port for port in document["ports"] if port["records"]][:MAX_PORTS]):
@@ -402,7 +403,7 @@ def render_analysis(analysis: Analysis) -> str:
         panels.append(Panel(entry["port"], drawn, False, bursts, [*tables.detect_lines([entry], 1), *entry["notes"]]))
     names = [Path(source["path"]).name for source in document["sources"]]
     found = sum(port["bursts_found"] for port in document["ports"])
-    return _page(
+    return page(
         "analysis.html",
         charts,
         title=names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more",

@@ -147,7 +147,12 @@ impl Scenario {
             between.entry((from, to)).or_insert((flow.dst, 0.0)).1 += bits;
         }
         for ((from, to), (dst, bits)) in between {
-            self.spread(self.routes().attachment_node(usize::from(from)), (self.routes().attachment_node(usize::from(to)), dst), bits, &mut links);
+            self.spread(
+                self.routes().attachment_node(usize::from(from)),
+                (self.routes().attachment_node(usize::from(to)), dst),
+                bits,
+                &mut links,
+            );
         }
         for (entry, seen) in entries.iter_mut().zip(&seen) {
             entry[0] = if *seen > 0.0 { entry[0] } else { 0.0 };

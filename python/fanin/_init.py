@@ -82,7 +82,7 @@ def init(
                 raise ValueError("--starter: takes no other choices; fanin run --set changes values of a scenario")
             text = new.starter(starter)
         else:
-            if want == new.Choices() and sys.stdin.isatty() and sys.stdout.isatty():
+            if want == new.Choices() and _has_terminal():
                 want = _asked(want)
             made = new.make(want)
             text = made.text
@@ -90,6 +90,10 @@ def init(
                 say_problem(problem, file)
         _files.write_text(file, text)
     typer.echo(f"{file}: written; fanin show {file} draws it, fanin run {file} -o out/{file.stem} simulates it")
+
+
+def _has_terminal() -> bool:
+    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 def _list() -> None:

@@ -186,7 +186,7 @@ def applied(scenario: Scenario, known: Check, trial: Mapping[str, Any]) -> Scena
     """
     found = _tried(scenario, known, _settings(trial), forced=False)
     if isinstance(found, str):
-        return scenario if found == _HAS_IT else found
+        return _apply(scenario, _settings(trial)[:1]) if found == _HAS_IT else found
     return found[0]
 
 

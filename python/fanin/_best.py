@@ -44,7 +44,9 @@ def best(
         Path | None, typer.Option("-o", "--out", metavar="FILE", help="Also write one HTML page that compares all of them.")
     ] = None,
     keep: Annotated[Path | None, typer.Option("--keep", metavar="DIR", help="Keep the results in this folder.")] = None,
-    list_only: Annotated[bool, typer.Option("--list", help="Say what would be tried, and why the rest would not; run nothing.")] = False,
+    list_only: Annotated[
+        bool, typer.Option("--list", help="Say what would be tried, and why the rest would not; run nothing.")
+    ] = False,
     quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
 ) -> None:
@@ -106,7 +108,9 @@ class _Bar:
         if shown and self._console.is_terminal:
             from rich.progress import BarColumn, Progress, TextColumn
 
-            self._progress = Progress(BarColumn(bar_width=14), TextColumn("{task.description}"), console=self._console, transient=True)
+            self._progress = Progress(
+                BarColumn(bar_width=14), TextColumn("{task.description}"), console=self._console, transient=True
+            )
             self._task = self._progress.add_task("starting", total=1.0)
 
     def __enter__(self) -> _Bar:
@@ -152,7 +156,11 @@ def _show(found: Best) -> None:
 
 def _row(place: Place, metric: Metric, *, others: bool) -> list[terminal.Cell]:
     own, change, interval = place.candidate, place.change, place.interval
-    spread = "" if interval.low is None or interval.low == interval.high else f" [{metric.text(interval.low)}, {metric.text(interval.high)}]"
+    spread = (
+        ""
+        if interval.low is None or interval.low == interval.high
+        else f" [{metric.text(interval.low)}, {metric.text(interval.high)}]"
+    )
     row: list[terminal.Cell] = [
         Text(f"{place.rank} {place.name}", style="" if own else "bold"),
         f"{metric.text(interval.mean)}{spread}",

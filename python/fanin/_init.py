@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 __all__ = ["EXAMPLES", "init"]
 
-EXAMPLES: Final = ("fanin init my.toml --topology leaf_spine --traffic incast --senders 32 --transport dctcp", "fanin init --starter roce")
+EXAMPLES: Final = (
+    "fanin init my.toml --topology leaf_spine --traffic incast --senders 32 --transport dctcp",
+    "fanin init --starter roce",
+)
 
 
 def init(
@@ -56,11 +59,13 @@ def init(
         str | None, typer.Option("--mechanism", metavar="NAME", help="Of the switches: pdn, dibs, trimming, …", show_default=False)
     ] = None,
     duration: Annotated[
-        str | None, typer.Option("--duration", metavar="TIME", help="New flows begin, or the run goes on, until then.", show_default=False)
+        str | None,
+        typer.Option("--duration", metavar="TIME", help="New flows begin, or the run goes on, until then.", show_default=False),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Root of every random choice.")] = 1,
     starter: Annotated[
-        str | None, typer.Option("--starter", metavar="NAME", help="Instead: one of those that come with Fanin.", show_default=False)
+        str | None,
+        typer.Option("--starter", metavar="NAME", help="Instead: one of those that come with Fanin.", show_default=False),
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="List what there is to choose from; write nothing.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,

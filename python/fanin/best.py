@@ -140,7 +140,9 @@ class Best:
         if top.candidate is None:
             return f"Nothing that was tried beats the scenario as it is: {metric.name[:1].lower() + metric.name[1:]} is {value}."
         equals = [place.name for place in self.places[1:] if place.rank == 1 and place.candidate is not None]
-        also = f", and so do{'' if len(equals) > 1 else 'es'} {_listed(equals)} as far as {_seeds(self.seeds)} tell" if equals else ""
+        also = (
+            f", and so do{'' if len(equals) > 1 else 'es'} {_listed(equals)} as far as {_seeds(self.seeds)} tell" if equals else ""
+        )
         name = metric.name[:1].lower() + metric.name[1:]
         if top.verdict != "better":
             few = "too few seeds to say" if len(self.seeds) == 1 else "nothing that was tried is better for sure"
@@ -164,9 +166,9 @@ class Best:
         tried = [place for place in self.places if place.candidate is not None]
         counts = {said: sum(place.verdict == said for place in tried) for said in ("better", "worse")}
         rest = len(tried) - sum(counts.values())
-        told = f"Of {len(tried)} tried over {_seeds(self.seeds)}, {counts['better']} are better than the scenario as it is, {counts['worse']}"
+        told = f"Of {len(tried)} tried over {_seeds(self.seeds)}, {counts['better']} are better than the scenario as it is"
         left = f"{rest} make no difference that shows" if len(self.seeds) > 1 else f"{rest} cannot be judged by one seed"
-        return f"{told} worse, and {left}; {len(self.rejected)} were not ranked."
+        return f"{told}, {counts['worse']} worse, and {left}; {len(self.rejected)} were not ranked."
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON holds it, in picoseconds, bytes and bits per second."""
@@ -323,7 +325,7 @@ def _throughput(result: Result, chosen: Callable[[Any], Any]) -> float | None:
     return 8e12 * int(flows["delivered_bytes"].sum()) / int(lasted) if lasted else None
 
 
-def best(
+def best(  # noqa: PLR0913 (options by name)
     scenario: Scenario | Mapping[str, Any] | str | os.PathLike[str],
     *,
     only: Sequence[str] = (),
@@ -344,7 +346,7 @@ def best(
     seeds : int
         Runs of each, with the seeds from the scenario's own on: the same for all, so that all see the same traffic.
     metric : str, optional
-        The address of what is ranked by. If not given: the time of the first job, else the p99 of queries, else the p99 of slowdowns.
+        The address of what is ranked by. If not given: the time of the first job, else the p99 of queries, else that of slowdowns.
     jobs : int, optional
         Simulations at once; one per core if not given.
     keep : path-like, optional
@@ -392,7 +394,7 @@ def _ranked(
     to_best = _verdicts(named, order[0].name, metric)
     rates = {found.name: _rates(found, chosen) for found in named}
     by_name = {found.name: found for found in good}
-    places = []
+    places: list[Place] = []
     for number, found in enumerate(order, start=1):
         own, (change, verdict) = by_name.get(found.name), against.get(found.name, (None, None))
         behind = to_best.get(found.name, (None, None))[1]
@@ -420,9 +422,7 @@ def _ranked(
 
 
 def _incomplete(found: Variant) -> float:
-    counts = [
-        found.values(f"total.flows_{state}").get(seed, 0.0) for state in ("incomplete", "aborted") for seed in found.seeds
-    ]
+    counts = [found.values(f"total.flows_{state}").get(seed, 0.0) for state in ("incomplete", "aborted") for seed in found.seeds]
     return sum(counts) / len(found.seeds)
 
 

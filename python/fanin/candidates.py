@@ -193,8 +193,8 @@ def applied(scenario: Scenario, known: Check, trial: Mapping[str, Any]) -> Scena
 def candidates(scenario: Scenario, only: Sequence[str] = ()) -> tuple[list[Candidate], list[Rejected]]:
     """Return what can be tried on a scenario, and what cannot, with the reason.
 
-    A policy is tried if the scenario with it, and with what its authors set besides, has no errors and no warnings that the scenario
-    itself does not have.
+    A policy is tried if the scenario with it, and with what its authors set besides, has no errors, and no warnings that the
+    scenario itself does not have.
 
     Parameters
     ----------

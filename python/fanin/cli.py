@@ -75,7 +75,9 @@ def _print_version(asked: bool) -> None:
 
 @app.callback()
 def _fanin(
-    _version: Annotated[bool, typer.Option("--version", help="Print the version and what this build is.", callback=_print_version, is_eager=True)] = False,
+    _version: Annotated[
+        bool, typer.Option("--version", help="Print the version and what this build is.", callback=_print_version, is_eager=True)
+    ] = False,
 ) -> None:
     """Packet-exact simulation of data-center networks."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import math
 import os
@@ -17,7 +16,7 @@ from typing import Any, Final
 from fanin import _core, _files, show
 from fanin.scenario import Scenario
 
-__all__ = ["Overview", "overview"]
+__all__ = ["Overview", "overview", "percent", "ranges"]
 
 _HOPS_PER_S: Final = 10e6
 """Packet-hops that a core simulates in a second, about; docs/performance.md."""
@@ -61,7 +60,15 @@ class Overview:
     @property
     def sentences(self) -> list[str]:
         """What it simulates, one sentence after the other."""
-        return [*self._network(), *self._times(), *self._switches(), *self._transports(), *self._traffic(), *self._loads(), self._cost()]
+        return [
+            *self._network(),
+            *self._times(),
+            *self._switches(),
+            *self._transports(),
+            *self._traffic(),
+            *self._loads(),
+            self._cost(),
+        ]
 
     @property
     def text(self) -> str:
@@ -78,7 +85,9 @@ class Overview:
         rates = _span([show.rate(rate) for rate in self._host_rates()])
         tiers = self.layers[1:]
         switches = sum(map(len, tiers))
-        shape = "" if len(tiers) < 2 else f" in {len(tiers)} tiers ({' + '.join(str(len(tier)) for tier in tiers)} from the hosts up)"
+        shape = (
+            "" if len(tiers) < 2 else f" in {len(tiers)} tiers ({' + '.join(str(len(tier)) for tier in tiers)} from the hosts up)"
+        )
         yield f"{len(self.hosts):,} hosts, each on a link of {rates}, and {_count(switches, 'switch', 'switches')}{shape}."
         ratio = self.oversubscription
         if ratio is not None:
@@ -107,13 +116,15 @@ class Overview:
         rate = min(link["rate_bps"] for link in self.facts["links"])
         product = rate * longest / 8e12
         yield (
-            f"On an idle network a full packet and its acknowledgment take {rtt} (base RTT), so {show.size(round(product))} fill the "
-            f"longest path at {show.rate(rate)}, the slowest link (BDP, {math.ceil(product / 1538):,} full frames)."
+            f"On an idle network a full packet and its acknowledgment take {rtt} (base RTT), so {show.size(round(product))} "
+            f"fill the longest path at {show.rate(rate)}, the slowest link (BDP, {math.ceil(product / 1538):,} full frames)."
         )
 
     def _switches(self) -> Iterable[str]:
         switch = self.resolved.get("switch") or {}
-        parts = [f"{_BUFFERS.get(_kind(switch.get('buffer')), 'buffers of kind ' + _kind(switch.get('buffer')))}{_said(switch.get('buffer'))}"]
+        buffer = switch.get("buffer")
+        kind = _kind(buffer)
+        parts = [f"{_BUFFERS.get(kind, f'buffers of kind {kind}')}{_said(buffer)}"]
         marking = switch.get("marking")
         parts.append("no marking" if _kind(marking) == "none" else f"marking by {_kind(marking)}{_said(marking)}")
         mechanisms = switch.get("mechanisms") or {}
@@ -138,9 +149,11 @@ class Overview:
         entries = self.resolved.get("traffic") or []
         for entry, seen in zip(entries, self.facts["traffic"], strict=True):
             flows = show.count(round(seen["flows"]))
-            what = f"{seen['name']} ({entry['kind']})" if seen["name"] != entry["kind"] else seen["name"]
-            when = _when(seen["first_s"], seen["last_s"])
-            yield f"{what[:1].upper()}{what[1:]}: {_about(self.facts)}{flows} flow{'s' * (flows != '1')}, {show.size(round(seen['bytes']))} in all{when}."
+            name, kind = seen["name"], entry["kind"]
+            what = name if name == kind else f"{name} ({kind})"
+            many = "s" * (flows != "1")
+            size, when = show.size(round(seen["bytes"])), _when(seen["first_s"], seen["last_s"])
+            yield f"{what[:1].upper()}{what[1:]}: {_about(self.facts)}{flows} flow{many}, {size} in all{when}."
 
     def _loads(self) -> Iterable[str]:
         links = [link for link in self.facts["links"] if link["load"] > 0]
@@ -150,15 +163,17 @@ class Overview:
         top = max(links, key=lambda link: link["load"])
         inside = [link["load"] for link in self.facts["links"] if link["from"] >= hosts and link["to"] >= hosts]
         ends = [link["load"] for link in self.facts["links"] if link["to"] < hosts]
-        between = f", those between switches {_percent(sum(inside) / len(inside))}" if inside else ""
+        between = f", those between switches {percent(sum(inside) / len(inside))}" if inside else ""
         yield (
-            f"Over {show.duration(round(self.facts['lasts_s'] * 1e12))} that offers {_percent(sum(ends) / len(ends))} of what the links into "
-            f"hosts carry on average{between}; most to {top['name']}, {_percent(top['load'])}, headers counted and acknowledgments not."
+            f"Over {show.duration(round(self.facts['lasts_s'] * 1e12))} that offers {percent(sum(ends) / len(ends))} of what the "
+            f"links into hosts carry on average{between}; most to {top['name']}, {percent(top['load'])}, headers counted and "
+            f"acknowledgments not."
         )
 
     def _cost(self) -> str:
         hops = self.facts["packet_hops"]
-        return f"In all about {show.count(round(hops))} packet-hops, some {show.duration(round(max(hops / _HOPS_PER_S, 0.01) * 1e12))} of simulation on one core."
+        takes = show.duration(round(max(hops / _HOPS_PER_S, 0.01) * 1e12))
+        return f"In all about {show.count(round(hops))} packet-hops, some {takes} of simulation on one core."
 
     # -- drawings ----------------------------------------------------------------------------------------------------
 
@@ -184,18 +199,21 @@ class Overview:
                 kinds[link["rate_bps"], link["delay_ps"]] += 1
         halves = 2 if upper == lower else 1
         return [
-            f"{_count(number // halves, 'link')} of {show.rate(rate)}, {show.duration(delay)}" for (rate, delay), number in kinds.items()
+            f"{_count(number // halves, 'link')} of {show.rate(rate)}, {show.duration(delay)}"
+            for (rate, delay), number in kinds.items()
         ]
 
     def svg(self) -> str:
         """Return the network as SVG: a line per link, as dark as it is loaded, wider where it is faster."""
-        return _svg(self)
+        from fanin import _drawing
+
+        return _drawing.svg(self)
 
     def page(self) -> str:
         """Return an HTML page with the drawing and the paragraph, which needs neither network nor other files."""
-        name = html.escape(str(self.resolved.get("name", "scenario")))
-        items = "".join(f"<li>{html.escape(sentence)}</li>" for sentence in self.sentences)
-        return _PAGE.format(name=name, svg=self.svg(), items=items, version=html.escape(_core.version()))
+        from fanin import _drawing
+
+        return _drawing.page(self)
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write the drawing: an SVG by its ending ``.svg``, otherwise a page."""
@@ -240,15 +258,20 @@ def _said(value: Any) -> str:
     """Return the plain values of a table, in brackets."""
     if not isinstance(value, Mapping):
         return ""
-    plain = [f"{key} {entry}" for key, entry in value.items() if key not in ("kind", "at") and isinstance(entry, str | int | float) and not isinstance(entry, bool)]
-    return f" ({', '.join(plain[:4])})" if plain else ""
+    plain = [
+        f"{key} {entry}"
+        for key, entry in value.items()
+        if key not in ("kind", "at") and isinstance(entry, str | int | float) and not isinstance(entry, bool)
+    ]
+    return f" ({', '.join(plain[:5])})" if plain else ""
 
 
 def _count(number: int, one: str, many: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
-def _percent(share: float) -> str:
+def percent(share: float) -> str:
+    """Return a share as text."""
     return f"{100 * share:.3g} %"
 
 
@@ -278,7 +301,11 @@ def ranges(names: Iterable[str]) -> str:
         else:
             runs.append([stem, number, number])
     texts = [
-        stem if first is None else f"{stem}{first}" if first == last else f"{stem}{first} {'…' if last - first > 1 else 'and'} {stem}{last}"
+        stem
+        if first is None
+        else f"{stem}{first}"
+        if first == last
+        else f"{stem}{first} {'…' if last - first > 1 else 'and'} {stem}{last}"
         for stem, first, last in runs
     ]
     return ", ".join(texts) if len(texts) <= 4 else f"{runs[0][0]}{_text(runs[0][1])} … {runs[-1][0]}{_text(runs[-1][2])}"
@@ -286,102 +313,3 @@ def ranges(names: Iterable[str]) -> str:
 
 def _text(number: int | None) -> str:
     return "" if number is None else str(number)
-
-
-# -- SVG ---------------------------------------------------------------------------------------------------------------
-
-_HEIGHT: Final = 150
-"""Between two layers."""
-_LEAST: Final = 900
-"""Width of a drawing at least."""
-_NAMED: Final = 26
-"""Width that a name takes per node where all are named; where there is less, only the first and the last of a layer are."""
-_MARGIN: Final = 50
-
-
-def _places(made: Overview) -> tuple[dict[int, tuple[float, float]], float, float]:
-    """Return where each node stands, and the size of the drawing; hosts stand below their switches."""
-    widest = max(map(len, made.layers))
-    width = max(_LEAST, min(2600, widest * _NAMED)) + 2 * _MARGIN
-    step = _HEIGHT * width / _LEAST
-    owner = {link["from"]: link["to"] for link in made.facts["links"] if link["from"] < len(made.hosts)}
-    places: dict[int, tuple[float, float]] = {}
-    for number, layer in enumerate(made.layers):
-        order = sorted(layer, key=lambda node: (owner.get(node, 0), node)) if number == 0 else layer
-        y = _MARGIN + (len(made.layers) - 1 - number) * step
-        for at, node in enumerate(order):
-            places[node] = (_MARGIN + (at + 0.5) * (width - 2 * _MARGIN) / len(order), y)
-    return places, width, 2 * _MARGIN + (len(made.layers) - 1) * step + 20
-
-
-def _colour(load: float) -> str:
-    """Return grey for an idle link, over amber to red for a full one."""
-    stops = ((0.0, (190, 196, 204)), (0.5, (230, 159, 0)), (1.0, (200, 40, 30)))
-    share = min(1.0, max(0.0, load))
-    (low, first), (high, second) = next(pair for pair in zip(stops, stops[1:], strict=False) if share <= pair[1][0])
-    part = (share - low) / (high - low)
-    return "#" + "".join(f"{round(a + part * (b - a)):02x}" for a, b in zip(first, second, strict=True))
-
-
-def _svg(made: Overview) -> str:
-    places, width, height = _places(made)
-    scale = width / _LEAST
-    nodes, links = made.facts["nodes"], made.facts["links"]
-    fastest = max((link["rate_bps"] for link in links), default=1)
-    drawn: dict[tuple[int, int], list[Mapping[str, Any]]] = {}
-    for link in links:
-        drawn.setdefault((min(link["from"], link["to"]), max(link["from"], link["to"])), []).append(link)
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" role="img" '
-        f'aria-label="{html.escape(" / ".join(made.lines()), quote=True)}" font-family="system-ui, sans-serif" font-size="{11 * scale:.1f}">'
-    ]
-    for (a, b), both in drawn.items():
-        (x1, y1), (x2, y2) = places[a], places[b]
-        load = max(link["load"] for link in both)
-        thick = scale + 3 * scale * math.sqrt(both[0]["rate_bps"] / fastest)
-        told = "; ".join(
-            f"{link['name']}: {show.rate(link['rate_bps'])}, {show.duration(link['delay_ps'])}, {_percent(link['load'])} offered" for link in both
-        )
-        bend = f" Q {(x1 + x2) / 2:.1f} {y1 - 40 * scale:.1f}" if y1 == y2 else " L"
-        parts.append(
-            f'<path d="M {x1:.1f} {y1:.1f}{bend} {x2:.1f} {y2:.1f}" fill="none" stroke="{_colour(load)}" stroke-width="{thick:.1f}">'
-            f"<title>{html.escape(told)}</title></path>"
-        )
-    half = 8 * scale
-    halo = f'stroke="#fff" stroke-width="{3 * scale:.1f}" paint-order="stroke"'
-    for number, layer in enumerate(made.layers):
-        order = sorted(layer, key=lambda node: places[node])
-        named = set(order) if len(order) * _NAMED * scale <= width else {order[0], order[-1]}
-        for node in order:
-            x, y = places[node]
-            name = html.escape(nodes[node]["name"])
-            shape = (
-                f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{5 * scale:.1f}" fill="#3b6ea5"/>'
-                if number == 0
-                else f'<rect x="{x - half:.1f}" y="{y - half:.1f}" width="{2 * half:.1f}" height="{2 * half:.1f}" rx="3" fill="#24292f"/>'
-            )
-            label = f'<text x="{x:.1f}" y="{y + scale * (20 if number == 0 else -14):.1f}" text-anchor="middle" fill="currentColor" {halo}>{name}</text>'
-            parts.append(f"<g>{shape}{label if node in named else ''}<title>{name}</title></g>")
-    return "\n".join([*parts, "</svg>"]) + "\n"
-
-
-_PAGE: Final = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>{name}</title>
-<style>
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; color: #1f2328; background: #fff }}
-svg {{ width: 100%; height: auto }}
-.key {{ display: flex; gap: 1.5rem; font-size: .85rem; color: #59636e; flex-wrap: wrap }}
-.key i {{ display: inline-block; width: 2rem; height: .3rem; margin-right: .4rem; vertical-align: middle }}
-footer {{ font-size: .8rem; color: #59636e }}
-@media (prefers-color-scheme: dark) {{ body {{ color: #e6edf3; background: #0d1117 }} rect {{ fill: #9da7b1 }} text {{ stroke: #0d1117 }} }}
-</style></head><body>
-<h1>{name}</h1>
-{svg}
-<p class="key"><span><i style="background:#bec4cc"></i>link without load</span><span><i style="background:#e69f00"></i>half of what it carries</span>
-<span><i style="background:#c8281e"></i>all of it, or more</span><span>point at a link for its rate, delay and load</span></p>
-<ul>{items}</ul>
-<footer>Fanin {version}</footer>
-</body></html>
-"""

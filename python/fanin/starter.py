@@ -208,7 +208,14 @@ def _traffic(want: Choices, hosts: int) -> list[dict[str, Any]]:
     query = {"kind": "query", "fanout": senders, "size": want.size or "20KB", "request": "50B", "load": load, "stop": stop}
     made: dict[str, list[dict[str, Any]]] = {
         "incast": [
-            {"kind": "incast", "receiver": f"h{most}", "count": senders, "size": want.size or "64KB", "request": "50B", "jitter": "10us"}
+            {
+                "kind": "incast",
+                "receiver": f"h{most}",
+                "count": senders,
+                "size": want.size or "64KB",
+                "request": "50B",
+                "jitter": "10us",
+            }
         ],
         "query": [query],
         "poisson": [{key: value for key, value in background.items() if key != "name"}],
@@ -259,14 +266,14 @@ def _checked(want: Choices) -> None:
                 _one_of(option, value, known)
         except ValueError as error:
             problems.append(str(error))
-    used = {
+    used: dict[str, tuple[object, tuple[str, ...]]] = {
         "--senders": (want.senders, ("incast", "query", "mix")),
         "--size": (want.size, ("incast", "query", "mix", "permutation", "all_reduce")),
         "--load": (want.load, LOADS),
         "--sizes": (want.sizes, ("poisson", "mix")),
     }
-    for option, (value, kinds) in used.items():
-        if value is not None and want.traffic not in kinds:
+    for option, (given, kinds) in used.items():
+        if given is not None and want.traffic not in kinds:
             problems.append(f"{option}: has no effect with --traffic {want.traffic}; it is for {', '.join(kinds)}")
     if want.hosts is not None and want.hosts < 3:
         problems.append(f"--hosts {want.hosts}: is too few; accepted: 3 or more")
@@ -306,7 +313,9 @@ def make(want: Choices) -> Made:
     if want.mechanism is not None:
         scenario = _with(scenario, "switch.mechanisms", want.mechanism, "--mechanism")
     if want.buffer is not None and scenario.to_dict()["switch"]["buffer"] == "unlimited":
-        raise ValueError(f"--buffer {want.buffer}: has no effect: what was chosen counts its memory itself, and ports have no bounds")
+        raise ValueError(
+            f"--buffer {want.buffer}: has no effect: what was chosen counts its memory itself, and ports have no bounds"
+        )
     text = written(scenario.to_dict())
     found = Scenario.from_toml(text).check()
     if found.errors:
@@ -387,7 +396,9 @@ def _line(key: str, value: Any, comment: str) -> list[str]:
     return [beside] if len(beside) <= _WIDTH else [f"# {comment}", text]
 
 
-def _table(schema: Mapping[str, Any], node: Mapping[str, Any], name: str, value: Mapping[str, Any], *, listed: bool = False) -> list[str]:
+def _table(
+    schema: Mapping[str, Any], node: Mapping[str, Any], name: str, value: Mapping[str, Any], *, listed: bool = False
+) -> list[str]:
     table = _definition(schema, node, value)
     properties = table.get("properties", {})
     lines = [f"[[{name}]]" if listed else f"[{name}]"]

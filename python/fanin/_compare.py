@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from fanin._failures import ends_in
-from fanin._plot import RESULTS, refused
+from fanin._plot import RESULTS, reading, refused
 from fanin.output import say
 from fanin.stats import ALPHA, CONFIDENCE
 
@@ -53,9 +53,9 @@ def compare(
         chosen = dict(map(_chosen, where or []))
         from fanin import _files, comparison
 
-        made = comparison.compare(
-            results, by=by or (), where=chosen, base=base, metric=metric or (), confidence=confidence, alpha=alpha
-        )
+        options: dict[str, Any] = {"base": base, "metric": metric or (), "confidence": confidence, "alpha": alpha}
+        with reading(shown=not as_json) as progress:
+            made = comparison.compare(results, by=by or (), where=chosen, progress=progress, **options)
         if out is not None and out.suffix.lower() == ".json":
             _files.write_text(out, made.to_json() + "\n")
         elif out is not None:

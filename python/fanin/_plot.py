@@ -14,9 +14,9 @@ from fanin._failures import EXIT_BAD_INPUT, ends_in, failures
 from fanin.output import say
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-__all__ = ["EXAMPLES", "RESULTS", "plot", "refused"]
+__all__ = ["EXAMPLES", "RESULTS", "plot", "reading", "refused"]
 
 EXAMPLES: Final = ("fanin plot ecn=out/ecn-* k65=out/k65-* --kind slowdown -o slowdown.pdf",)
 
@@ -44,6 +44,20 @@ def refused() -> Iterator[None]:
             for problem in error.problems:
                 say(f"error: {problem}", "red")
             raise typer.Exit(EXIT_BAD_INPUT) from None
+
+
+@contextmanager
+def reading(*, shown: bool = True) -> Iterator[Callable[[str], None] | None]:
+    """Say which result is being read, where standard error is a terminal."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(stderr=True)
+    if not shown or not console.is_terminal:
+        yield None
+        return
+    with console.status("reading") as status:
+        yield lambda path: status.update(Text(f"reading {path}", overflow="ellipsis", no_wrap=True))
 
 
 def _span(text: str, option: str) -> int:
@@ -85,7 +99,7 @@ def plot(
         Width, typer.Option("--width", metavar="column|page", help="3.33 or 7 inches.", case_sensitive=False)
     ] = Width.COLUMN,
     port: Annotated[
-        str | None, typer.Option("--port", metavar="PORT", help="Of queues and throughput, for example leaf0-\\>h3.")
+        str | None, typer.Option("--port", metavar="PORT", help="Of queues and throughput, for example leaf0->h3.")
     ] = None,
     flow: Annotated[str | None, typer.Option("--flow", metavar="FLOW", help="A followed flow, by id or number.")] = None,
     statistic: Annotated[
@@ -110,7 +124,8 @@ def plot(
         options = {"port": port, "flow": flow, "statistic": statistic, "window_ps": _window(window), "bin_ps": _bin(interval)}
         from fanin import overlay, paper, variants
 
-        groups = {variant.name: variant.results() for variant in variants.gather(results)}
+        with reading() as progress:
+            groups = {variant.name: variant.results() for variant in variants.gather(results, progress)}
         typer.echo(paper.save(overlay.draw(kind, groups, **options), out, width=width.value))
 
 
@@ -118,11 +133,12 @@ def _list() -> None:
     from fanin import overlay, terminal
 
     rows = [
-        [name, kind.words, "one run" if kind.several is None else "several", ", ".join(map(OPTIONS.__getitem__, kind.options))]
+        [
+            name,
+            kind.words,
+            "one run" if kind.several is None else "several",
+            ", ".join(overlay.OPTIONS[option] for option in kind.options),
+        ]
         for name, kind in overlay.KINDS.items()
     ]
     terminal.table(terminal.console(), "Kinds of figures", ["Kind", "Shows", "Runs", "Options"], rows, words={1, 2, 3})
-
-
-OPTIONS: Final = {"port": "--port", "flow": "--flow", "statistic": "--statistic", "window_ps": "--window", "bin_ps": "--bin"}
-"""Options of figures as the command line calls them."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from fanin import _core, metrics, show, stats, swept, variants
 from fanin.metrics import Metric
-from fanin.stats import Difference, Interval, Verdict
+from fanin.stats import Difference, Direction, Interval, Verdict
 from fanin.variants import CompareError, Source, Variant
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Comparison:
     @property
     def judged(self) -> int:
         """How many differences were judged together."""
-        return sum(cell.chance is not None for row in self.rows for cell in row.cells)
+        return len({cell.difference for row in self.rows for cell in row.cells if cell.chance is not None})
 
     def count(self, name: str, verdict: Verdict) -> int:
         """Return in how many metrics a variant has a verdict.
@@ -236,6 +236,7 @@ def compare(  # noqa: PLR0913 (all but one have a name)
     metric: str | Sequence[str] = (),
     confidence: float = stats.CONFIDENCE,
     alpha: float = stats.ALPHA,
+    progress: Callable[[str], None] | None = None,
 ) -> Comparison:
     """Compare variants of a scenario, each with one run or several seeds.
 
@@ -260,6 +261,8 @@ def compare(  # noqa: PLR0913 (all but one have a name)
         Nominal coverage of intervals, 0.5 to 0.999.
     alpha : float
         Chance that the table calls anything different where nothing is, 0.001 to 0.5.
+    progress : callable, optional
+        Receives the path of each result folder before it is read.
 
     Returns
     -------
@@ -280,7 +283,7 @@ def compare(  # noqa: PLR0913 (all but one have a name)
     if axes or where or (not isinstance(sources, Mapping) and any(swept.is_one(source) for source in sources)):
         found = swept.gather(list(sources), axes, {axis: str(value) for axis, value in (where or {}).items()})
     else:
-        found = variants.gather(sources)
+        found = variants.gather(sources, progress)
     return of(found, base=base, metric=metric, confidence=confidence, alpha=alpha)
 
 
@@ -301,13 +304,14 @@ def of(
     if len(found) < 2:
         what = f"'{names[0]}', {len(found[0].runs)} seed{'s' * (len(found[0].runs) > 1)}" if found else "none"
         problems.append(
-            f"two variants or more are needed, and there is one: {what}. Runs that differ in the seed alone are one variant"
+            f"two variants or more are needed, and there is one: {what}. Runs that differ in the seed alone are one variant; "
+            "NAME=PATH keeps them apart"
         )
     try:
         asked = [metric] if isinstance(metric, str) else list(metric)
         chosen = metrics.choose(asked, (key for variant in found for run in variant.runs for key in run.values))
     except ValueError as error:
-        problems.extend(str(error).split("; metric "))
+        problems.extend(str(error).splitlines())
     if problems:
         raise CompareError(problems)
     ordered = sorted(found, key=lambda variant: variant.name != (base or names[0]))
@@ -336,13 +340,23 @@ def _rows(
         gaps = [_gap(found[0], values[0], other, own, confidence) for other, own in zip(found[1:], values[1:], strict=True)]
         cells.append([Cell(interval, gap) for interval, gap in zip(intervals, [None, *gaps], strict=True)])
         places += [(line, at) for at in range(1, len(found)) if judged(metric)]
-    # Where both are the same in every run there is nothing to judge: no chance could count, and others would pay for it.
+    # Where both are the same in every run there is nothing to judge: no chance could count, and others would pay for it. Nor are
+    # the same numbers judged twice, as of all flows and of those of one size, if there is but one size.
     same = {place for place in places if _same(cells[place[0]][place[1]].difference)}
-    asked = [place for place in places if place not in same]
+    first: dict[tuple[Difference | None, Direction | None], tuple[int, int]] = {}
+    again = {
+        (line, at): first.setdefault((cells[line][at].difference, chosen[line].better), (line, at))
+        for line, at in places
+        if (line, at) not in same
+    }
+    asked = [place for place, before in again.items() if place == before]
     gaps = [cells[line][at].difference for line, at in asked]
     said = stats.verdicts(gaps, [chosen[line].better for line, _ in asked], alpha=alpha)
     for (line, at), (verdict, chance) in zip(asked, said, strict=True):
         cells[line][at] = replace(cells[line][at], verdict=verdict, chance=chance)
+    for (line, at), (before, there) in again.items():
+        judged_before = cells[before][there]
+        cells[line][at] = replace(cells[line][at], verdict=judged_before.verdict, chance=judged_before.chance)
     for line, at in same:
         cells[line][at] = replace(cells[line][at], verdict="no difference")
     return tuple(Row(metric, tuple(line)) for metric, line in zip(chosen, cells, strict=True))

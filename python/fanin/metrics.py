@@ -202,7 +202,7 @@ def choose(asked: Sequence[str], there: Iterable[str]) -> list[Metric]:
     Raises
     ------
     ValueError
-        Names that fit nothing, all of them, each with what comes near; or nothing is left.
+        Names that fit nothing, a line each, with what comes near.
     """
     known = {key: found for key in there if (found := of(key)) is not None}
     order = list(METRICS)
@@ -219,7 +219,7 @@ def choose(asked: Sequence[str], there: Iterable[str]) -> list[Metric]:
         if not fits:
             wrong.append(_unknown(name, listed))
     if wrong:
-        raise ValueError("; ".join(wrong))
+        raise ValueError("\n".join(wrong))
     return [known[key] for key in listed if key in chosen]
 
 
@@ -298,7 +298,7 @@ def _queue_levels(result: Result) -> dict[str, float]:
     if not samples:
         return {}
     ends = pl.col("port").str.split("->").list
-    switches = _switches(rows)
+    switches = _switches(rows).implode()
     place = (
         pl.when(~ends.first().is_in(switches))
         .then(pl.lit("from_hosts"))

@@ -15,7 +15,7 @@ from fanin.figures import COLORS, framed, plain
 from fanin.results import Result
 from fanin.variants import CompareError
 
-__all__ = ["KINDS", "STATISTICS", "Kind", "draw"]
+__all__ = ["KINDS", "OPTIONS", "STATISTICS", "Kind", "draw"]
 
 Groups = Mapping[str, Sequence[Result]]
 """Name of a variant → its runs, one per seed."""
@@ -23,11 +23,14 @@ Groups = Mapping[str, Sequence[Result]]
 STATISTICS: Final = ("mean", "p50", "p95", "p99")
 """What figures by flow size show."""
 
+OPTIONS: Final = {"port": "--port", "flow": "--flow", "statistic": "--statistic", "window_ps": "--window", "bin_ps": "--bin"}
+"""Options of figures as the command line calls them."""
+
 _SAMPLES: Final = "telemetry.sample takes samples of all ports"
 _QUEUES: Final = f"{_SAMPLES}, telemetry.queues names ports at which every packet is recorded"
 _FOLLOW: Final = "telemetry.hosts names flows that are followed"
 
-_BINS: Final = 200
+_BINS: Final = 50
 """Intervals that the time is divided into for the throughput of flows, about."""
 
 
@@ -77,7 +80,7 @@ def draw(kind: str, groups: Groups, **options: Any) -> go.Figure:
     found = KINDS[kind]
     given = {name: value for name, value in options.items() if value is not None}
     problems = [
-        f"{name}: without effect on the kind '{kind}'" + (f"; it takes {', '.join(found.options)}" if found.options else "")
+        f"{_called(name)}: without effect on the kind '{kind}'; it takes {', '.join(map(_called, found.options)) or 'none'}"
         for name in given
         if name not in found.options
     ]
@@ -90,6 +93,11 @@ def draw(kind: str, groups: Groups, **options: Any) -> go.Figure:
     if found.several is None or (len(runs) == 1 and "statistic" not in given):
         return _single(found, next(iter(groups)), runs[0], given)
     return found.several(groups, **given)
+
+
+def _called(name: str) -> str:
+    """Return an option with its name on the command line."""
+    return f"{name} ({OPTIONS[name]})" if name in OPTIONS else name
 
 
 def _meant(near: Sequence[str]) -> str:
@@ -308,8 +316,9 @@ def _queue_cdf(groups: Groups, *, port: str | None = None) -> go.Figure:
         kept = [run.scan_ports().filter(pl.col("port") == chosen).select("queue_bytes").collect()["queue_bytes"] for run in runs]
         values: pl.Series = pl.concat(kept)
         if not values.len():
-            near = ", ".join(series.hot_ports(runs[0], 4))
-            raise ValueError(f"there are no samples of the port '{chosen}'" + (f"; try {near}" if near else f"; {_SAMPLES}"))
+            if not any(run.sample_times.len() for run in runs):
+                raise ValueError(f"there are no samples; {_SAMPLES}")
+            raise ValueError(f"there are no samples of the port '{chosen}'; try {', '.join(series.hot_ports(runs[0], 4))}")
         return values
 
     values = _of_each(groups, levels)

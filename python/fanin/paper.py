@@ -104,6 +104,8 @@ def _legend(out: Figure, names: int) -> None:
 
 
 def _axes(axes: Axes, figure: PlotlyFigure) -> None:
+    from matplotlib.ticker import NullFormatter
+
     for axis, setting in (("x", figure.layout.xaxis), ("y", figure.layout.yaxis)):
         label = _text(setting.title.text or "")
         if axis == "x":
@@ -117,6 +119,10 @@ def _axes(axes: Axes, figure: PlotlyFigure) -> None:
             (axes.set_xlim if axis == "x" else axes.set_ylim)(*setting.range)
         if setting.type == "log":
             (axes.set_xscale if axis == "x" else axes.set_yscale)("log")
+            if setting.range is not None:  # few decades: their powers alone have labels, others would overlap
+                ends = [10.0**power for power in setting.range]
+                (axes.set_xlim if axis == "x" else axes.set_ylim)(*ends)
+                (axes.xaxis if axis == "x" else axes.yaxis).set_minor_formatter(NullFormatter())
 
 
 def _trace(axes: Axes, trace: Any, color: str, dash: Any, marker: str) -> None:

@@ -19,6 +19,7 @@ __all__ = [
     "ALPHA",
     "CONFIDENCE",
     "FEW",
+    "MANY",
     "RESAMPLES",
     "Difference",
     "Direction",
@@ -37,6 +38,9 @@ CONFIDENCE: Final = 0.95
 
 ALPHA: Final = 0.05
 """Chance that a table calls any pair different where all are equal: Holm's bound on the whole family."""
+
+MANY: Final = 1_000
+"""From more seeds than this on intervals are Student's: resampling gives the same, and takes seconds."""
 
 RESAMPLES: Final = 9_999
 """Bootstrap resamples; one less than a round number, so that quantiles are order statistics (Efron & Tibshirani, section 12.5)."""
@@ -237,6 +241,17 @@ def _ends(means: NDArray[np.float64], seeds: int, confidence: float) -> tuple[fl
     return float(means[rank - 1]), float(means[-rank])
 
 
+def _about(mean: float, error: float, seeds: int, confidence: float) -> tuple[float, float]:
+    """Return Student's interval around a mean with its standard error."""
+    half = _quantile(1 - confidence, seeds - 1) * error
+    return mean - half, mean + half
+
+
+def _error(array: NDArray[np.float64]) -> float:
+    """Return the standard error of the mean."""
+    return float(array.std(ddof=1)) / math.sqrt(len(array))
+
+
 def _array(values: Sequence[float], what: str) -> NDArray[np.float64]:
     import numpy as np
 
@@ -257,8 +272,8 @@ def _checked(confidence: float) -> float:
 def interval(values: Sequence[float], *, confidence: float = CONFIDENCE) -> Interval:
     """Return the mean of one value per seed, and its interval.
 
-    From `FEW` values on the expanded percentile bootstrap of the mean; with 2 to 4 values their range; with one none. Order does
-    not matter, and the same values give the same interval on every machine.
+    From `FEW` values on the expanded percentile bootstrap of the mean, beyond `MANY` Student's interval; with 2 to 4 values their
+    range; with one none. Order does not matter, and the same values give the same interval on every machine.
 
     Parameters
     ----------
@@ -280,6 +295,8 @@ def interval(values: Sequence[float], *, confidence: float = CONFIDENCE) -> Inte
     high: float | None = None
     if 2 <= seeds < FEW or array[0] == array[-1]:
         low, high = (float(array[0]), float(array[-1])) if seeds > 1 else (None, None)
+    elif seeds > MANY:
+        low, high = _about(float(array.mean()), _error(array), seeds, confidence)
     elif seeds > 1:
         low, high = _ends(_resampled([array])[0], seeds, confidence)
     return Interval(float(array.mean()), low, high, seeds, covers)
@@ -321,10 +338,15 @@ def _paired(base: NDArray[np.float64], other: NDArray[np.float64], confidence: f
     seeds, mean = len(gaps), float(gaps.mean())
     if seeds == 1:
         return Difference(mean, None, None, *_change(base, other), seeds, True, None, None)
-    resampled = _resampled([base, other]) if seeds >= FEW else None
-    low, high = _ends(resampled[1] - resampled[0], seeds, confidence) if resampled else (float(gaps.min()), float(gaps.max()))
-    change = _change(base, other, resampled, seeds, confidence)
     spread = float(gaps.std(ddof=1))
+    if seeds > MANY:
+        low, high = _about(mean, _error(gaps), seeds, confidence)
+        rest = other - base * (other.mean() / base.mean()) if base.mean() else gaps
+        change = _change_about(base, other, _error(rest), seeds, confidence)
+    else:
+        resampled = _resampled([base, other]) if seeds >= FEW else None
+        low, high = _ends(resampled[1] - resampled[0], seeds, confidence) if resampled else (float(gaps.min()), float(gaps.max()))
+        change = _change(base, other, resampled, seeds, confidence)
     # What is left of equal differences by rounding is no spread.
     if spread <= 1e-12 * max(float(np.abs(base).max()), float(np.abs(other).max())):
         chance = 2.0 ** (1 - seeds) if mean else 1.0
@@ -337,14 +359,18 @@ def _unpaired(base: NDArray[np.float64], other: NDArray[np.float64], confidence:
     seeds, mean = min(len(base), len(other)), float(other.mean() - base.mean())
     if seeds == 1:
         return Difference(mean, None, None, *_change(base, other), seeds, False, None, None)
-    if seeds >= FEW:
+    spread = math.hypot(_error(base), _error(other))
+    if max(len(base), len(other)) > MANY and seeds >= FEW:
+        low, high = _about(mean, spread, seeds, confidence)
+        ratio = float(other.mean() / base.mean()) if base.mean() else 0.0
+        change = _change_about(base, other, math.hypot(ratio * _error(base), _error(other)), seeds, confidence)
+    elif seeds >= FEW:
         means = [_resampled([base])[0], _resampled([other], 1)[0]]
         low, high = _ends(means[1] - means[0], seeds, confidence)
         change = _change(base, other, means, seeds, confidence)
     else:
         low, high = float(other.min() - base.max()), float(other.max() - base.min())
         change = _change(base, other)  # without an interval: which value belongs to which is not known
-    spread = math.sqrt(base.var(ddof=1) / len(base) + other.var(ddof=1) / len(other))
     chance = student(mean / spread, seeds - 1) if spread else 2.0 ** (1 - seeds) if mean else 1.0
     return Difference(mean, low, high, *change, seeds, False, chance, worth(seeds, confidence))
 
@@ -368,6 +394,16 @@ def _change(
         return change, None, None
     ratios = other / base - 1
     return change, float(ratios.min()), float(ratios.max())
+
+
+def _change_about(
+    base: NDArray[np.float64], other: NDArray[np.float64], error: float, seeds: int, confidence: float
+) -> tuple[float | None, float | None, float | None]:
+    """Return the change of many values: `error` is that of the mean of other − ratio × base (the delta method)."""
+    change, _, _ = _change(base, other)
+    if change is None or not (base > 0).all():
+        return change, None, None
+    return (change, *_about(change, error / float(base.mean()), seeds, confidence))
 
 
 def holm(chances: Sequence[float | None]) -> list[float | None]:

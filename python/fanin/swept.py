@@ -37,7 +37,7 @@ def is_one(source: object) -> bool:
 
 
 def gather(sources: Sequence[Any], by: Sequence[str], where: Mapping[str, str]) -> list[Variant]:
-    """Return the variants of a sweep.
+    """Return the variants of a sweep, in the order of the values of the axes: of quantities by size, of words by letters.
 
     Parameters
     ----------
@@ -120,7 +120,8 @@ def _variants(sweep: Any, runs: pl.DataFrame, by: Sequence[str]) -> list[Variant
                 numbers.setdefault(run, {})[key] = value
     kept = Path(sweep.path) / "results"
     found = []
-    for values, frame in runs.group_by(by, maintain_order=True):
+    sizes = [next((name for name in runs.columns if name.startswith(f"{axis} [")), axis) for axis in by]
+    for values, frame in runs.sort(sizes, maintain_order=True).group_by(by, maintain_order=True):
         ok = frame.filter(pl.col("status") == "ok").sort("seed")
         made = [
             Run(

@@ -105,8 +105,9 @@ class Variant:
 
     @property
     def seed_matters(self) -> bool:
-        """Whether its runs differ at all; not known of one."""
-        return len(self.runs) < 2 or len({run.fingerprint for run in self.runs}) > 1
+        """Whether its runs differ at all; it may, where there is but one, or where fingerprints are missing."""
+        found = {run.fingerprint for run in self.runs}
+        return len(self.runs) < 2 or len(found) > 1 or "" in found
 
     def values(self, key: str) -> dict[int, float]:
         """Return a number of each run that has it, by seed."""
@@ -214,7 +215,9 @@ def _natural(path: Path) -> list[tuple[int, int | str]]:
     return [(0, int(part)) if part.isdigit() else (1, part) for part in re.split(r"(\d+)", str(path)) if part]
 
 
-def gather(given: Mapping[str, Source | Sequence[Source]] | Sequence[Source]) -> list[Variant]:
+def gather(
+    given: Mapping[str, Source | Sequence[Source]] | Sequence[Source], progress: Callable[[str], None] | None = None
+) -> list[Variant]:
     """Return the variants among runs.
 
     Runs with the same scenario but for the seed, and of the same version, are one variant, except where names are given: then the
@@ -224,6 +227,8 @@ def gather(given: Mapping[str, Source | Sequence[Source]] | Sequence[Source]) ->
     ----------
     given : mapping of str to sources, or sequence of sources
         What to compare. In a sequence a text may begin with a name, ``ecn=out/ecn-*``.
+    progress : callable, optional
+        Receives the path of each result before it is read.
 
     Raises
     ------
@@ -241,6 +246,8 @@ def gather(given: Mapping[str, Source | Sequence[Source]] | Sequence[Source]) ->
             problems.append(str(error))
             continue
         for result in results:
+            if progress is not None:
+                progress(str(result.path))
             try:
                 run = opened.get(str(result.path)) or _of(result)
             except (ResultError, OSError) as error:
@@ -308,28 +315,37 @@ def _common(names: Sequence[str]) -> str:
     return names[0][: min([*ends, *map(len, names)])]
 
 
-def _names(groups: Sequence[Sequence[Run]], taken: set[str]) -> list[str]:
-    """Return a name for each group: its folder, what the names of its folders begin with, or what is set otherwise in it."""
+def _names(groups: Sequence[Sequence[Run]], taken: Iterable[str]) -> list[str]:
+    """Return a name for each group that no other has: where the same folder names two, its parent's name stands before it."""
+    plain = _plain_names(groups)
+    longer = [f"{Path(group[0].origin).parent.name}/{name}".removeprefix("/") for group, name in zip(groups, plain, strict=True)]
+    twice = {name for name in plain if plain.count(name) > 1} | set(taken)
+    used, names = set(taken), []
+    for short, long in zip(plain, longer, strict=True):
+        first = name = long if short in twice else short
+        number = 2
+        while name in used:
+            name, number = f"{first} ({number})", number + 1
+        used.add(name)
+        names.append(name)
+    return names
+
+
+def _plain_names(groups: Sequence[Sequence[Run]]) -> list[str]:
+    """Return the folder of each group, what the names of its folders begin with, or what is set otherwise in it."""
     paths = [[Path(run.origin) for run in group] for group in groups]
     parents = [{path.parent for path in own} for own in paths]
     changes = differing([Variant("", tuple(group)) for group in groups]) if len(groups) > 1 else []
-    names: list[str] = []
+    names = []
     for at, own in enumerate(paths):
         alone = len(parents[at]) == 1 and not any(parents[at] & other for index, other in enumerate(parents) if index != at)
         begin = re.sub(r"([-_. ]+(seed|s)?|seed)?[-_. =]*\d*$", "", _common([path.name for path in own]))
         if len(own) == 1:
-            name = own[0].name
-        elif alone and next(iter(parents[at])).name:
-            name = next(iter(parents[at])).name
+            names.append(own[0].name)
+        elif alone and own[0].parent.name:
+            names.append(own[0].parent.name)
         elif len(begin) > 1:
-            name = begin
+            names.append(begin)
         else:
-            name = ", ".join(f"{key}={column[at]}" for key, column in changes[:2]) or own[0].name
-        if name in taken and own[0].parent.name:
-            name = f"{own[0].parent.name}/{name}"
-        number, plain = 2, name
-        while name in taken:
-            name, number = f"{plain} ({number})", number + 1
-        taken.add(name)
-        names.append(name)
+            names.append(", ".join(f"{key}={column[at]}" for key, column in changes[:2]) or own[0].name)
     return names

@@ -66,6 +66,8 @@ def test_the_test_sees_what_is_imported(tmp_path: Path) -> None:
         "schema",
         "convert --help",
         "analyze --help",
+        "compare --help",
+        "plot --help",
         "vectors s-ecn --case pairs",
         "bench --help",
         "reproduce --help",

@@ -362,7 +362,7 @@ def render(result: Result) -> str:
 
 def page(template: str, charts: Charts, **content: Any) -> str:
     """Return a page with its style, scripts and data inside."""
-    scripts = [get_plotlyjs(), _asset("script.js")]
+    scripts = [*([get_plotlyjs()] if charts.figures else []), _asset("script.js")]
     if any("</script" in script.lower() for script in scripts):
         raise RuntimeError("a script of the report would end its own element")
     parts = jinja2.DictLoader({name: _asset(name) for name in ("page.html", "analysis.html", "compare.html", "parts.html")})

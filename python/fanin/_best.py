@@ -145,13 +145,14 @@ def _show(found: Best) -> None:
     head += ["Unfinished", "Header", "Memory"]
     rows = [_row(place, found.metric, others=bool(others)) for place in found.places]
     terminal.table(out, f"{found.metric.name}, {len(found.seeds)} seed{'s' * (len(found.seeds) > 1)}", head, rows)
-    out.print(Text(found.text), soft_wrap=True)
+    out.print(Text(found.text))
     for note in found.comparison.notes[:1]:
         out.print(Text(f"note: {note}", style="dim"), soft_wrap=True)
     failed = [own for own in found.rejected if own.reason.startswith("failed")]
     for own in failed:
         say(f"{own.name} {own.reason}", "yellow")
-    out.print(Text(f"{len(found.rejected)} policies were not ranked; fanin best --list says why", style="dim"), soft_wrap=True)
+    if found.rejected:
+        out.print(Text("fanin best --list says why policies were not tried", style="dim"), soft_wrap=True)
 
 
 def _row(place: Place, metric: Metric, *, others: bool) -> list[terminal.Cell]:

@@ -394,11 +394,12 @@ def _ranked(
     to_best = _verdicts(named, order[0].name, metric)
     rates = {found.name: _rates(found, chosen) for found in named}
     by_name = {found.name: found for found in good}
+    first_is_worse = against.get(order[0].name, (None, None))[1] == "worse"
     places: list[Place] = []
     for number, found in enumerate(order, start=1):
         own, (change, verdict) = by_name.get(found.name), against.get(found.name, (None, None))
         behind = to_best.get(found.name, (None, None))[1]
-        tied = number == 1 or (behind == "no difference" and places[-1].rank == 1)
+        tied = number == 1 or (behind == "no difference" and places[-1].rank == 1 and (verdict != "worse" or first_is_worse))
         rate, base_rate = rates[found.name], rates[AS_IT_IS]
         places.append(
             Place(

@@ -148,6 +148,7 @@ def test_the_ranking_follows_the_metric(ranked: Best) -> None:
     finished = [place for place in ranked.places if place.incomplete <= ranked.base.incomplete]
     means = [place.interval.mean for place in finished]
     assert means == sorted(means)
+    assert all(place.rank > 1 for place in ranked.places if place.verdict == "worse")
     for at, place in enumerate(ranked.places, start=1):
         assert place.rank == 1 if place.to_best in (None, "no difference") and ranked.places[at - 2].rank == 1 else place.rank == at
 

@@ -185,7 +185,7 @@ impl SEcn {
 impl Policy for SEcn {
     type Params = SEcnParams;
 
-    /// R of 32 bits, the clock of the last arrival of 24; a sum of 37. Source: the registers of `fanin_dataplane::s_ecn`.
+    /// R of 32 bits, the clock of the last arrival of 24; a sum of 37: the registers of `fanin_dataplane::s_ecn`. Source: S-ECN §IV-C.
     fn memory(params: &SEcnParams) -> Option<Bytes> {
         let bits: u64 = match params.form {
             SlopeForm::Registers(_) => 32 + 24 + 37,

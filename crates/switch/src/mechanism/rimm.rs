@@ -325,7 +325,7 @@ impl Mechanism for Rimm {
     }
 
     /// Each port: detector 17 bits, alert 50, depth of the neighbour 16. Each pair of numbers: 112 bits, and 33 for gaps between
-    /// flowlets. Source: the registers of `fanin_dataplane::rimm`.
+    /// flowlets: the registers of `fanin_dataplane::rimm`. Source: RIMM §III.
     fn memory(params: &RimmParams, site: &Site) -> Option<Bytes> {
         let pair = match params.release {
             Release::Drained(_) => 112,

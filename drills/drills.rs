@@ -86,6 +86,33 @@ fn the_detour_takes_other_ports_and_loses_less() {
     assert!(detour["drops"].as_u64() < plain["drops"].as_u64());
 }
 
+/// What was added is tried by whoever compares policies: nothing else names it.
+#[test]
+fn what_was_added_is_tried_without_further_work() {
+    let text = incast("mechanisms.pfc = {}", TCP)
+        .replace("buffer = { kind = \"static\", per_port = \"60KB\" }", "buffer = \"unlimited\"");
+    let scenario = Scenario::from_toml(&text, Path::new(".")).expect("a scenario");
+    let trials = scenario.trials();
+    let added = [
+        ("switch.mechanisms", "sidestep", "switch.mechanisms.sidestep", "{}"),
+        ("switch.mechanisms", "heads_up", "switch.mechanisms.heads_up", "{}"),
+        ("switch.marking", "every_nth", "switch.marking", "\"every_nth\""),
+        (
+            "transport.congestion_control",
+            "swiftlike",
+            "transport",
+            "{ kind = \"tcp\", congestion_control = { kind = \"swiftlike\" } }",
+        ),
+        ("transport", "hurry", "transport", "{ kind = \"hurry\" }"),
+    ];
+    for (part, kind, path, value) in added {
+        let trial = trials.iter().find(|trial| (trial.part, trial.kind) == (part, kind));
+        let trial = trial.unwrap_or_else(|| panic!("{kind} is not tried"));
+        assert_eq!(trial.settings[0], (path.to_string(), value.to_string()));
+        assert!(!trial.doc.is_empty());
+    }
+}
+
 #[test]
 fn the_control_frame_reaches_the_switch_upstream() {
     let (plain, without) = play(&incast("", TCP));

@@ -10,11 +10,14 @@ __all__ = [
     "analyze",
     "bench",
     "bench_features",
+    "build",
     "check",
     "check_many",
+    "costs",
     "counters",
     "counters_page",
     "explain",
+    "facts",
     "lines",
     "parquet_rows",
     "python_types",
@@ -24,6 +27,7 @@ __all__ = [
     "summarize",
     "trace_export",
     "trace_records",
+    "trials",
     "vectors",
     "version",
 ]
@@ -39,6 +43,18 @@ def check(text: str, format: Literal["toml", "json"], base_dir: str) -> dict[str
 
 def check_many(texts: list[str], base_dir: str, threads: int) -> list[tuple[str | None, list[dict[str, Any]]]]:
     """Check scenarios in JSON on some threads: for each its hash, None with errors, and its problems."""
+
+def facts(text: str, format: Literal["toml", "json"], base_dir: str) -> dict[str, Any]:
+    """Say what a scenario simulates: ``nodes``, ``links``, ``base_rtt_ps``, ``traffic``, ``packet_hops``, ``lasts_s``."""
+
+def trials(text: str, format: Literal["toml", "json"], base_dir: str) -> list[dict[str, Any]]:
+    """Return every policy with what a scenario would get to try it: ``part``, ``kind``, ``doc``, ``settings``."""
+
+def costs(text: str, format: Literal["toml", "json"], base_dir: str) -> tuple[int, int | None]:
+    """Return the bytes of headers that policies of a scenario add to a frame, and their memory at a switch; None: not known."""
+
+def build() -> dict[str, str]:
+    """Return what this build is: ``version``, ``target``, ``profile``."""
 
 def lines(text: str, paths: list[str]) -> list[int | None]:
     """Return the line of what stands at each path of a TOML document, or of the nearest table around it."""

@@ -1,9 +1,10 @@
-"""The command line: ``fanin run|sweep|report|explain|pauses|analyze|compare|plot|check|convert|reproduce|schema|vectors|bench|version``."""
+"""The command line: one function per subcommand; those with modules of their own are registered here."""
 
 from __future__ import annotations
 
 import copy
 import json
+import platform
 import signal
 import sys
 import threading
@@ -18,7 +19,7 @@ import typer.core
 from rich.markup import escape
 from rich.text import Text
 
-from fanin import _analyze, _compare, _core, _files, _plot, runner, terminal
+from fanin import _analyze, _best, _compare, _core, _files, _init, _plot, _show, runner, terminal
 from fanin._ends import App
 from fanin._failures import EXIT_BAD_INPUT, EXIT_FAILED, EXIT_INTERRUPTED, ends_in, failures
 from fanin.folder import OutputError
@@ -68,18 +69,21 @@ app = App(
 
 def _print_version(asked: bool) -> None:
     if asked:
-        typer.echo(_core.version())
+        made = _core.build()
+        typer.echo(f"fanin {made['version']} ({made['target']}, {made['profile']}; Python {platform.python_version()})")
         raise typer.Exit
 
 
 @app.callback()
 def _fanin(
-    _version: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)] = False,
+    _version: Annotated[
+        bool, typer.Option("--version", help="Print the version and what this build is.", callback=_print_version, is_eager=True)
+    ] = False,
 ) -> None:
     """Packet-exact simulation of data-center networks."""
 
 
-def _overridden(file: Path, settings: list[str]) -> Scenario:
+def overridden(file: Path, settings: list[str]) -> Scenario:
     scenario = Scenario.from_file(file)
     for setting in settings:
         scenario = scenario.replace(dict([as_setting(setting)]))
@@ -124,7 +128,7 @@ def run(
 ) -> None:
     """Simulate a scenario and write its result folder."""
     with failures(scenario):
-        chosen = _overridden(scenario, settings or [])
+        chosen = overridden(scenario, settings or [])
         check = chosen.check()
         if not quiet:
             for problem in check.warnings:
@@ -253,6 +257,9 @@ def pauses_(
 
 
 app.command("sweep", epilog=_help(*_sweep.EXAMPLES))(_sweep.sweep)
+app.command("best", epilog=_help(_best.EXAMPLE))(_best.best)
+app.command("init", epilog=_help(*_init.EXAMPLES))(_init.init)
+app.command("show", epilog=_help(*_show.EXAMPLES))(_show.show)
 app.command("analyze", epilog=_help(*_analyze.EXAMPLES))(_analyze.analyze)
 app.command("compare", epilog=_help(*_compare.EXAMPLES))(_compare.compare)
 app.command("plot", epilog=_help(*_plot.EXAMPLES))(_plot.plot)
@@ -262,7 +269,7 @@ app.command("plot", epilog=_help(*_plot.EXAMPLES))(_plot.plot)
 def check(scenario: ScenarioArgument, settings: SetOption = None, as_json: JsonOption = False) -> None:
     """Say everything that is wrong with a scenario, and what will probably not do what was meant."""
     with failures(scenario):
-        found = _overridden(scenario, settings or []).check()
+        found = overridden(scenario, settings or []).check()
     if as_json:
         problems = [vars(problem) for problem in found.problems]
         answer = {"ok": found.ok, "hash": found.hash, "problems": problems, "notes": found.notes, "resolved": found.resolved}

@@ -33,6 +33,7 @@ if not NATIVE:
     stand_in.ScenarioError = type("ScenarioError", (ValueError,), {"problems": []})  # type: ignore[attr-defined]
     stand_in.TraceError = type("TraceError", (ValueError,), {"problems": []})  # type: ignore[attr-defined]
     stand_in.version = lambda: "0.1.0"  # type: ignore[attr-defined]
+    stand_in.build = lambda: {"version": "0.1.0", "target": "none", "profile": "not compiled"}  # type: ignore[attr-defined]
     stand_in.counters = list  # type: ignore[attr-defined]
     stand_in.parquet_rows = lambda path: None  # type: ignore[attr-defined]
     stand_in.__file__ = "not compiled"

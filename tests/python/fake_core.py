@@ -122,6 +122,10 @@ def counters_page() -> str:
     return "# Counters of mechanisms\n"
 
 
+def build() -> dict[str, str]:
+    return {"version": "0.1.0", "target": "x86_64-linux", "profile": "release"}
+
+
 def version() -> str:
     return "0.1.0"
 

@@ -11,6 +11,7 @@ mod node;
 pub mod pattern;
 mod range;
 mod schema;
+mod trial;
 mod types;
 
 pub use counters::{CounterDef, CounterKind, Counters};
@@ -18,6 +19,7 @@ pub use error::{shown, Cx, Problem, Severity, UNKNOWN_KEY};
 pub use node::{Node, Value};
 pub use range::{describe_range, range_bounds, report_outside, BoundValue, Outside, RangeCheck};
 pub use schema::{join_choice, join_docs, ChoiceSchema, Field, NamesSchema, Schema, StructSchema, Variant};
+pub use trial::{Ground, Setting, Trial};
 pub use types::{defaults, Param};
 
 #[cfg(test)]

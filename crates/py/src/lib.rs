@@ -2,6 +2,7 @@
 
 mod analyze;
 mod explain;
+mod facts;
 mod sweep;
 mod watcher;
 
@@ -296,6 +297,10 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(check, m)?)?;
     m.add_function(wrap_pyfunction!(lines, m)?)?;
     m.add_function(wrap_pyfunction!(explain::explain, m)?)?;
+    m.add_function(wrap_pyfunction!(facts::facts, m)?)?;
+    m.add_function(wrap_pyfunction!(facts::trials, m)?)?;
+    m.add_function(wrap_pyfunction!(facts::build, m)?)?;
+    m.add_function(wrap_pyfunction!(facts::costs, m)?)?;
     m.add_function(wrap_pyfunction!(run, m)?)?;
     m.add_function(wrap_pyfunction!(sweep::check_many, m)?)?;
     m.add_function(wrap_pyfunction!(sweep::summarize, m)?)?;

@@ -18,6 +18,7 @@ pub(crate) use network::{core_rate, host_infos, Network};
 pub(crate) use self::capture::Captured;
 use self::settings::{at_setting, path, Settings};
 use self::transport::shown;
+pub(crate) use self::volume::{asked, with_those_that_wait, ACKS};
 use crate::doc::{Parts, DEFAULT_TRANSPORT};
 use crate::exceptions::Exceptions;
 use fanin_packet::{IpVersion, Stack, MAX_HOPS};

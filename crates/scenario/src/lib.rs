@@ -8,6 +8,7 @@ mod canonical;
 mod check;
 mod doc;
 mod exceptions;
+mod facts;
 mod generate;
 mod locate;
 mod read;
@@ -15,6 +16,7 @@ mod render;
 mod scenario;
 mod sections;
 mod sites;
+mod trials;
 
 pub use canonical::canonical_json;
 pub use doc::{ScenarioDoc, DEFAULT_TRANSPORT};

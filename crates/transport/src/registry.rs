@@ -9,7 +9,7 @@ use crate::snapshot::SenderState;
 use crate::transport::{CheckSite, Kinds, LossTimer, Place, Refused, Shape, Transport, TransportParams};
 use crate::udp::UdpEndpoint;
 use fanin_packet::{Envelope, Header, IpVersion, Signal, Signals, Stack};
-use fanin_params::Cx;
+use fanin_params::{Cx, Ground, Trial};
 use fanin_units::{Bytes, Stream, Time};
 
 macro_rules! transports {
@@ -18,6 +18,15 @@ macro_rules! transports {
             /// The transport of a flow.
             pub enum TransportConfig, kind "tcp" {
                 $( $(#[doc = $doc])* $kind => $variant($params), )*
+            }
+        }
+
+        impl TransportConfig {
+            /// Each as it is tried on a scenario; several times, where it has a choice of congestion controls.
+            pub fn trials(at: &Ground) -> Vec<Trial> {
+                let mut all = Vec::new();
+                $( all.extend(<$params as TransportParams>::trials($kind, &[$($doc),*], at)); )*
+                all
             }
         }
 

@@ -4,7 +4,7 @@ use crate::report::{Event, Stats};
 use crate::signals::{SignalCounts, SignalLog};
 use crate::snapshot::SenderState;
 use fanin_packet::{Envelope, Framing, Header, IpVersion, Signal, Signals, Stack};
-use fanin_params::Cx;
+use fanin_params::{Cx, Ground, Trial};
 use fanin_units::{BitRate, Bytes, Span, Stream, Time};
 
 /// Kinds of packets that a poll may give.
@@ -265,6 +265,15 @@ pub trait TransportParams: Default {
     /// The signals that it acts on.
     fn acts_on(&self) -> Signals {
         Signals::NONE
+    }
+
+    /// As it is tried on a scenario: by itself, or with each congestion control that it has.
+    fn trials(kind: &'static str, docs: &[&str], _at: &Ground) -> Vec<Trial>
+    where
+        Self: Sized,
+    {
+        let own = ("transport".to_string(), format!("{{ kind = {kind:?} }}"));
+        vec![Trial::new("transport", kind, docs, own, Vec::new())]
     }
 
     /// The keys that turn this on, each with its signal.

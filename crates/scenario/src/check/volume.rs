@@ -26,7 +26,7 @@ const FRAME: Bytes = Bytes(1538);
 /// How many more flows are sampled, which wait for others.
 const MORE: usize = 50_000;
 /// Acknowledgments for a packet of data, as with delayed ACKs.
-const ACKS: f64 = 0.5;
+pub(crate) const ACKS: f64 = 0.5;
 /// Flows whose paths are computed.
 const PATHS: usize = 20_000;
 
@@ -114,7 +114,7 @@ pub(super) fn check(
 }
 
 /// Flows that wait for others too: each is taken to be complete when it starts.
-fn with_those_that_wait(mut sample: Vec<FlowSpec>, traffic: &mut Traffic) -> Vec<FlowSpec> {
+pub(crate) fn with_those_that_wait(mut sample: Vec<FlowSpec>, traffic: &mut Traffic) -> Vec<FlowSpec> {
     sample.iter().for_each(|flow| traffic.on_complete(flow, flow.start));
     for _ in 0..MORE {
         let Some(flow) = traffic.pop() else { break };
@@ -198,7 +198,7 @@ impl Volume {
 const BITS_PER_BYTE: f64 = Bytes(1).bits() as f64;
 
 /// Data packets of a flow, and its bytes; nothing where its transport could not be read.
-fn asked(parts: &Parts, flow: &FlowSpec, stop: Option<f64>) -> Option<(f64, f64)> {
+pub(crate) fn asked(parts: &Parts, flow: &FlowSpec, stop: Option<f64>) -> Option<(f64, f64)> {
     let payload = match &flow.kind {
         FlowKind::Transfer => {
             let config = parts.transports.get(usize::from(flow.transport))?.1.as_ref()?;

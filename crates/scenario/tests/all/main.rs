@@ -11,4 +11,5 @@ mod exceptions;
 mod int;
 mod lossless;
 mod scenarios;
+mod trials;
 mod warnings;

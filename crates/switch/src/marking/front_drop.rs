@@ -5,7 +5,7 @@ use crate::config::MIN_FRAME;
 use crate::{DropReason, Head, MarkVerdict, Unit};
 use fanin_packet::Envelope;
 use fanin_params::{params, Cx};
-use fanin_units::Amount;
+use fanin_units::{Amount, Bytes};
 
 /// The queue had reached the limit when its turn came.
 const FRONT_DROP: DropReason = DropReason("front_drop");
@@ -34,6 +34,11 @@ pub struct FrontDrop {
 
 impl Policy for FrontDrop {
     type Params = FrontDropParams;
+
+    /// A comparison with what ports count anyway.
+    fn memory(_params: &FrontDropParams) -> Option<Bytes> {
+        Some(Bytes(0))
+    }
 
     fn new(params: &FrontDropParams) -> Self {
         FrontDrop { limit: params.limit }

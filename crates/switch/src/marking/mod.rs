@@ -19,8 +19,8 @@ pub use threshold::{At, ThresholdParams};
 
 use crate::{Head, MarkVerdict, PortView, View};
 use fanin_packet::Envelope;
-use fanin_params::{choice, Cx};
-use fanin_units::{Amount, Stream};
+use fanin_params::{choice, Cx, Ground, Setting, Trial};
+use fanin_units::{Amount, Bytes, Stream};
 
 /// A marking policy's state at one port.
 pub(crate) trait Policy: Sized {
@@ -29,6 +29,17 @@ pub(crate) trait Policy: Sized {
 
     /// The state at the start of a run.
     fn new(params: &Self::Params) -> Self;
+
+    /// What a scenario gets when it is tried there: the policy's own table, where not all of it is default, and what its authors
+    /// had set besides.
+    fn authors(_at: &Ground) -> Vec<Setting> {
+        Vec::new()
+    }
+
+    /// Memory that it takes at a port, in registers; `None`: not known.
+    fn memory(_params: &Self::Params) -> Option<Bytes> {
+        None
+    }
 
     /// Records what single keys cannot show to be wrong.
     fn check(_params: &Self::Params, _cx: &mut Cx) {}
@@ -196,6 +207,19 @@ macro_rules! registry {
         }
 
         impl Marking {
+            /// Each as it is tried on a scenario.
+            pub fn trials(at: &Ground) -> Vec<Trial> {
+                vec![$( {
+                    let own = ("switch.marking".to_string(), format!("{:?}", $kind));
+                    Trial::new("switch.marking", $kind, &[$($doc),*], own, <$state as Policy>::authors(at))
+                }, )*]
+            }
+
+            /// Memory that it takes at a port; `None`: not known.
+            pub fn memory(&self) -> Option<Bytes> {
+                match self { $( Marking::$name(params) => <$state as Policy>::memory(params), )* }
+            }
+
             /// Records what single keys cannot show to be wrong.
             pub fn check(&self, cx: &mut Cx) {
                 match self { $( Marking::$name(params) => <$state as Policy>::check(params, cx), )* }

@@ -2,6 +2,7 @@
 
 use super::Policy;
 use fanin_params::params;
+use fanin_units::Bytes;
 
 params! {
     /// Packets are never marked.
@@ -14,6 +15,11 @@ pub struct Never;
 
 impl Policy for Never {
     type Params = NoMarking;
+
+    /// None.
+    fn memory(_params: &NoMarking) -> Option<Bytes> {
+        Some(Bytes(0))
+    }
 
     fn new(_params: &NoMarking) -> Self {
         Never

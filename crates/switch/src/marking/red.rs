@@ -143,6 +143,12 @@ impl Red {
 impl Policy for Red {
     type Params = RedParams;
 
+    /// Average of 32 bits, packets since the last mark of 16, begin of the idle time of 32. Source: RED fig. 2, its saved variables;
+    /// their widths are ours.
+    fn memory(_params: &RedParams) -> Option<Bytes> {
+        Some(Bytes((32 + 16 + 32) / Bytes(1).bits()))
+    }
+
     fn new(params: &RedParams) -> Self {
         Red {
             params: params.clone(),

@@ -185,6 +185,15 @@ impl SEcn {
 impl Policy for SEcn {
     type Params = SEcnParams;
 
+    /// R of 32 bits, the clock of the last arrival of 24; a sum of 37: the registers of `fanin_dataplane::s_ecn`. Source: S-ECN §IV-C.
+    fn memory(params: &SEcnParams) -> Option<Bytes> {
+        let bits: u64 = match params.form {
+            SlopeForm::Registers(_) => 32 + 24 + 37,
+            SlopeForm::Probability(_) => 32 + 24,
+        };
+        Some(Bytes(bits.div_ceil(Bytes(1).bits())))
+    }
+
     fn new(params: &SEcnParams) -> Self {
         let (k, unit) = params.k.map_or((u64::MAX, Unit::Bytes), |k| (k.count(), Unit::of(k)));
         SEcn { k, unit, at: params.at, form: params.form.clone(), registers: None, last: None, owed: 0 }

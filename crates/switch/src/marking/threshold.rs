@@ -3,8 +3,8 @@
 use super::Policy;
 use crate::{MarkReason, MarkVerdict, Unit, View};
 use fanin_packet::{Ecn, Envelope};
-use fanin_params::{names, params};
-use fanin_units::{Amount, Stream};
+use fanin_params::{names, params, Ground, Setting};
+use fanin_units::{Amount, BitRate, Bytes, Stream};
 
 /// The queue was above the threshold.
 const ABOVE_K: MarkReason = MarkReason("threshold");
@@ -54,6 +54,19 @@ impl Threshold {
 
 impl Policy for Threshold {
     type Params = ThresholdParams;
+
+    /// 20 packets at 1 Gb/s and below, 65 at 10 Gb/s, beyond in proportion. Source: DCTCP §3.5, "Practical considerations".
+    /// Deviation: the paper stops at 10 Gb/s.
+    fn authors(at: &Ground) -> Vec<Setting> {
+        let k =
+            if at.rate <= BitRate::from_gbps(1) { 20 } else { at.in_proportion(Bytes(65), BitRate::from_gbps(10)).get().max(20) };
+        vec![("switch.marking.k", format!("\"{k} packets\""))]
+    }
+
+    /// A comparison with what ports count anyway.
+    fn memory(_params: &ThresholdParams) -> Option<Bytes> {
+        Some(Bytes(0))
+    }
 
     fn new(params: &ThresholdParams) -> Self {
         Threshold { k: params.k, at: params.at }

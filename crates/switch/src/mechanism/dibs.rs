@@ -3,8 +3,8 @@
 use super::{names_it, Dropped, Effects, Hooks, Mechanism, Node, PortNo, PortSite, Refused, Site, Surroundings, Verdict};
 use crate::DropReason;
 use fanin_packet::Kind;
-use fanin_params::{counters, params, Cx};
-use fanin_units::Stream;
+use fanin_params::{counters, params, Cx, Ground, Setting};
+use fanin_units::{Bytes, Stream};
 use std::collections::BTreeMap;
 
 params! {
@@ -46,6 +46,20 @@ pub struct Dibs {
 impl Mechanism for Dibs {
     type Params = DibsParams;
     type Counts = DibsCounts;
+
+    /// Hops for many detours, and no fast retransmit. Source: DIBS (hosts send with 255; fast retransmit off), from memory.
+    fn authors(_at: &Ground) -> Vec<Setting> {
+        vec![
+            ("switch.ttl", "255".to_string()),
+            ("transport.loss_detection", "\"rfc6675\"".to_string()),
+            ("transport.dup_thresh", "65535".to_string()),
+        ]
+    }
+
+    /// It keeps nothing between packets.
+    fn memory(_params: &DibsParams, _site: &Site) -> Option<Bytes> {
+        Some(Bytes(0))
+    }
 
     fn runs_at(params: &DibsParams, switch: &str) -> bool {
         !names_it(&params.unaware, switch)

@@ -4,6 +4,7 @@
 use super::{names_it, Arrival, Effects, Hooks, Mechanism, Node, PortNo, PortSite, Site, Surroundings, Verdict};
 use fanin_packet::{rate_code, Stack, MAX_HOPS};
 use fanin_params::{counters, params, Cx, Param};
+use fanin_units::Bytes;
 
 params! {
     /// Ports write what they are like into frames whose transport asks for it. Source: HPCC §4.1.
@@ -47,6 +48,11 @@ impl Mechanism for Int {
     const HEADERS: bool = true;
     const AT_COMBINED: bool = true;
     const TELEMETRY: bool = true;
+
+    /// What ports write they count anyway.
+    fn memory(_params: &IntParams, _site: &Site) -> Option<Bytes> {
+        Some(Bytes(0))
+    }
 
     fn runs_at(params: &IntParams, switch: &str) -> bool {
         !names_it(&params.unaware, switch)

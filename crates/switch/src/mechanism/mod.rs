@@ -43,7 +43,7 @@ pub(crate) use seam::{longest, names_it, Mechanism};
 
 use crate::{DropReason, Pause};
 use fanin_packet::{Control, Envelope, PacketId, Shim, Signal, Signals};
-use fanin_params::{params, CounterDef, Counters, Cx};
+use fanin_params::{params, CounterDef, Counters, Cx, Ground, Trial};
 use fanin_units::{Amount, Bytes};
 
 /// A group of counters: its name in summary.json, what it is about, and its counters with their values.
@@ -103,6 +103,27 @@ macro_rules! registry {
         impl Mechanisms {
             /// None runs.
             pub const NONE: Mechanisms = Mechanisms { $( $key: None, )* };
+
+            /// Each as it is tried on a scenario.
+            pub fn trials(at: &Ground) -> Vec<(Trial, Signals)> {
+                vec![$( {
+                    let own = (format!("switch.mechanisms.{}", stringify!($key)), "{}".to_string());
+                    let authors = <$state as Mechanism>::authors(at);
+                    let trial = Trial::new("switch.mechanisms", stringify!($key), &[$($doc),*], own, authors);
+                    (trial, <$state as Mechanism>::SIGNALS)
+                }, )*]
+            }
+
+            /// Memory that those that run at a switch take there; `None`: that of one of them is not known.
+            pub fn memory(&self, site: &Site) -> Option<Bytes> {
+                let mut sum = Bytes(0);
+                $(
+                    if let Some(params) = self.$key.as_ref().filter(|params| <$state as Mechanism>::runs_at(params, &site.name)) {
+                        sum += <$state as Mechanism>::memory(params, site)?;
+                    }
+                )*
+                Some(sum)
+            }
 
             /// Those that run at a switch.
             pub fn at(&self, site: &Site) -> Vec<MechanismState> {

@@ -4,7 +4,7 @@ use super::{names_it, Arrival, Dropped, Effects, Hooks, Mechanism, Node, PortNo,
 use crate::Unit;
 use fanin_packet::{Envelope, Kind, Shim};
 use fanin_params::{choice, counters, params, CounterDef, Cx, Param};
-use fanin_units::{Amount, Stream};
+use fanin_units::{Amount, Bytes, Stream};
 
 params! {
     /// In proportion to x.
@@ -161,6 +161,11 @@ impl Mechanism for Pabo {
 
     const HEADER_BYTES: u16 = HEADER_BYTES;
     const PEAKS: &'static [CounterDef] = &[CounterDef::step("most_bounces", "Bounces of one packet, at most 255 are counted.")];
+
+    /// What it knows of a packet is in the packet.
+    fn memory(_params: &PaboParams, _site: &Site) -> Option<Bytes> {
+        Some(Bytes(0))
+    }
 
     fn runs_at(params: &PaboParams, switch: &str) -> bool {
         !names_it(&params.unaware, switch)

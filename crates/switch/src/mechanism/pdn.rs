@@ -168,6 +168,11 @@ impl Mechanism for Pdn {
     const AT_COMBINED: bool = true;
     const ETHER_TYPES: &'static [u16] = &[IPV4_WITH_NOTICE, IPV6_WITH_NOTICE];
 
+    /// The queues of notifications.
+    fn memory(params: &PdnParams, site: &Site) -> Option<Bytes> {
+        Some(Bytes(params.queue.get() * site.ports.len() as u64))
+    }
+
     fn runs_at(params: &PdnParams, switch: &str) -> bool {
         !names_it(&params.unaware, switch)
     }

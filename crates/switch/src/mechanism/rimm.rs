@@ -15,8 +15,8 @@ use super::{names_it, Arrival, Dropped, Effect, Effects, Hooks, Mechanism, Node,
 use crate::{DropReason, PortView, Unit};
 use fanin_dataplane::rimm::{index, least, Alert, Back, Detector, Pair, Until};
 use fanin_packet::{Kind, PacketId, Shim, SHIM_BODY};
-use fanin_params::{CounterDef, Cx};
-use fanin_units::{Amount, Span, Time};
+use fanin_params::{CounterDef, Cx, Ground, Setting};
+use fanin_units::{Amount, Bytes, Span, Time};
 use std::collections::BTreeMap;
 
 /// Hops that a packet must have left for a detour: two for it, and the longest way of a folded Clos network from there.
@@ -311,6 +311,30 @@ impl Mechanism for Rimm {
 
     const HEADER_BYTES: u16 = NUMBER_BYTES;
     const PEAKS: &'static [CounterDef] = settings::PEAKS;
+
+    /// α of 20,000 of 24,000 cells, and tables that name one spine for each host. Source: RIMM §IV.
+    fn authors(at: &Ground) -> Vec<Setting> {
+        let of_buffer = |amount: Amount| match amount {
+            Amount::Bytes(n) => Amount::Bytes(n * 5 / 6),
+            Amount::Packets(n) => Amount::Packets(n * 5 / 6),
+            Amount::Cells(n) => Amount::Cells(n * 5 / 6),
+        };
+        let alpha = at.buffer.map(|buffer| ("switch.mechanisms.rimm.alpha", format!("\"{}\"", of_buffer(buffer))));
+        let tables = ("switch.routing", "\"by_destination\"".to_string());
+        alpha.into_iter().chain(std::iter::once(tables)).collect()
+    }
+
+    /// Each port: detector 17 bits, alert 50, depth of the neighbour 16. Each pair of numbers: 112 bits, and 33 for gaps between
+    /// flowlets: the registers of `fanin_dataplane::rimm`. Source: RIMM §III.
+    fn memory(params: &RimmParams, site: &Site) -> Option<Bytes> {
+        let pair = match params.release {
+            Release::Drained(_) => 112,
+            Release::Flowlet(_) => 145,
+            Release::Unordered(_) => 0,
+        };
+        let bits = (17 + 50 + 16) * site.ports.len() as u64 + (pair << params.hash_bits);
+        Some(Bytes(bits.div_ceil(Bytes(1).bits())))
+    }
 
     fn runs_at(params: &RimmParams, switch: &str) -> bool {
         !names_it(&params.unaware, switch)

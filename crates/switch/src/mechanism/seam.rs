@@ -3,7 +3,7 @@
 use super::Surroundings;
 use crate::{DropReason, Pause, PortView};
 use fanin_packet::{Control, Envelope, Framing, PacketId, Reference, Shim, Signal, Signals};
-use fanin_params::{pattern, CounterDef, Counters, Cx, Param};
+use fanin_params::{pattern, CounterDef, Counters, Cx, Ground, Param, Setting};
 use fanin_units::{Amount, BitRate, Bytes, LinkId, Purpose, Span, Stream, Time};
 
 /// A port of a switch: its place among the switch's links.
@@ -372,6 +372,17 @@ pub(crate) trait Mechanism: Sized {
     const STATES: bool = false;
     /// Largest values that it keeps besides its counters: of all switches the largest is shown.
     const PEAKS: &'static [CounterDef] = &[];
+
+    /// What a scenario gets besides its table when it is tried there: what its authors had set, where that is no default. What
+    /// transports must be told of its signals, they say themselves.
+    fn authors(_at: &Ground) -> Vec<Setting> {
+        Vec::new()
+    }
+
+    /// Memory that it takes at a switch besides the buffers of ports, in registers, tables and queues of its own; `None`: not known.
+    fn memory(_params: &Self::Params, _site: &Site) -> Option<Bytes> {
+        None
+    }
 
     /// Whether it runs at a switch of this name.
     fn runs_at(_params: &Self::Params, _switch: &str) -> bool {

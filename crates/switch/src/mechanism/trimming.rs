@@ -157,6 +157,11 @@ impl Mechanism for Trimming {
 
     const SIGNALS: Signals = Signals::TRIMMED;
 
+    /// The queues of headers.
+    fn memory(params: &TrimmingParams, site: &Site) -> Option<Bytes> {
+        Some(Bytes(params.headers.get() * site.ports.len() as u64))
+    }
+
     fn runs_at(params: &TrimmingParams, switch: &str) -> bool {
         !names_it(&params.unaware, switch)
     }

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{DropReason, Unit};
 use fanin_packet::{Envelope, Kind, Shim};
-use fanin_params::{counters, names, params, Cx, Param};
+use fanin_params::{counters, names, params, Cx, Ground, Param, Setting};
 use fanin_units::Stream;
 use std::collections::BTreeMap;
 
@@ -158,6 +158,16 @@ impl Mechanism for Vertigo {
 
     const HEADER_BYTES: u16 = HEADER_BYTES;
     const HOST_HEADER: Option<fn(&Sent) -> Shim> = Some(header);
+
+    /// Forwarding by the power of two choices, hops for many deflections, and hosts that put packets in order. Source: Vertigo, its
+    /// simulator.
+    fn authors(_at: &Ground) -> Vec<Setting> {
+        vec![
+            ("switch.routing", "{ kind = \"drill\", d = 2, m = 0 }".to_string()),
+            ("switch.ttl", "250".to_string()),
+            ("host.reorder", "{ timeout = \"360us\" }".to_string()),
+        ]
+    }
 
     fn runs_at(params: &VertigoParams, switch: &str) -> bool {
         !names_it(&params.unaware, switch)

@@ -3,7 +3,7 @@
 use super::{Chooser, Links};
 use fanin_packet::Envelope;
 use fanin_params::params;
-use fanin_units::{Stream, Time};
+use fanin_units::{Bytes, Stream, Time};
 
 params! {
     /// No parameters: the destination's number modulo the number of links, as tables for single addresses are filled (D-mod-k).
@@ -21,6 +21,11 @@ fn link(p: &Envelope, n: usize) -> usize {
 
 impl Chooser for ByDestination {
     type Params = ByDestinationParams;
+
+    /// It keeps nothing between packets.
+    fn memory(_params: &ByDestinationParams) -> Option<Bytes> {
+        Some(Bytes(0))
+    }
 
     fn new(_params: &ByDestinationParams) -> Self {
         ByDestination

@@ -4,7 +4,7 @@ use super::hash::reduce;
 use super::{Chooser, Links};
 use fanin_packet::Envelope;
 use fanin_params::params;
-use fanin_units::{Stream, Time};
+use fanin_units::{Bytes, Stream, Time};
 
 params! {
     /// DRILL(d, m): each packet takes the shortest queue of d links drawn at random and the m that were best before. Source: DRILL
@@ -62,6 +62,11 @@ impl Drill {
 
 impl Chooser for Drill {
     type Params = DrillParams;
+
+    /// The links that it remembers, each by a number of 16 bits.
+    fn memory(params: &DrillParams) -> Option<Bytes> {
+        Some(Bytes(2 * u64::from(params.m)))
+    }
 
     fn new(params: &DrillParams) -> Self {
         let (d, m) = (params.d as usize, params.m as usize);

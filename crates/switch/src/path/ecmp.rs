@@ -4,7 +4,7 @@ use super::hash::{mix32, reduce};
 use super::{Chooser, Links};
 use fanin_packet::Envelope;
 use fanin_params::params;
-use fanin_units::{Stream, Time};
+use fanin_units::{Bytes, Stream, Time};
 
 params! {
     /// No parameters: the hash is seeded per switch from the run's seed.
@@ -26,6 +26,11 @@ pub struct ByHash;
 
 impl Chooser for ByHash {
     type Params = Ecmp;
+
+    /// It keeps nothing between packets.
+    fn memory(_params: &Ecmp) -> Option<Bytes> {
+        Some(Bytes(0))
+    }
 
     fn new(_params: &Ecmp) -> Self {
         ByHash

@@ -19,8 +19,8 @@ pub use spray::Spray;
 
 use crate::PortView;
 use fanin_packet::Envelope;
-use fanin_params::choice;
-use fanin_units::{Stream, Time};
+use fanin_params::{choice, Ground, Setting, Trial};
+use fanin_units::{Bytes, Stream, Time};
 
 /// The links that a packet may take: what a path choice may see of them.
 pub trait Links {
@@ -38,6 +38,16 @@ pub trait Links {
 pub(crate) trait Chooser: Sized {
     /// Its parameters.
     type Params;
+
+    /// What a scenario gets besides when it is tried there: what its authors had set.
+    fn authors(_at: &Ground) -> Vec<Setting> {
+        Vec::new()
+    }
+
+    /// Memory that it takes at a switch; `None`: not known.
+    fn memory(_params: &Self::Params) -> Option<Bytes> {
+        None
+    }
 
     /// The state at the start of a run.
     fn new(params: &Self::Params) -> Self;
@@ -58,6 +68,21 @@ macro_rules! registry {
             /// Which of several shortest paths a packet takes.
             pub enum PathChoice {
                 $( $(#[doc = $doc])* $kind => $name($params), )*
+            }
+        }
+
+        impl PathChoice {
+            /// Each as it is tried on a scenario.
+            pub fn trials(at: &Ground) -> Vec<Trial> {
+                vec![$( {
+                    let own = ("switch.routing".to_string(), format!("{:?}", $kind));
+                    Trial::new("switch.routing", $kind, &[$($doc),*], own, <$state as Chooser>::authors(at))
+                }, )*]
+            }
+
+            /// Memory that it takes at a switch; `None`: not known.
+            pub fn memory(&self) -> Option<Bytes> {
+                match self { $( PathChoice::$name(params) => <$state as Chooser>::memory(params), )* }
             }
         }
 

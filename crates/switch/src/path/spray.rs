@@ -4,7 +4,7 @@ use super::hash::reduce;
 use super::{Chooser, Links};
 use fanin_packet::Envelope;
 use fanin_params::params;
-use fanin_units::{Stream, Time};
+use fanin_units::{Bytes, Stream, Time};
 
 params! {
     /// No parameters: every packet draws its link.
@@ -17,6 +17,11 @@ pub struct AtRandom;
 
 impl Chooser for AtRandom {
     type Params = Spray;
+
+    /// It keeps nothing between packets.
+    fn memory(_params: &Spray) -> Option<Bytes> {
+        Some(Bytes(0))
+    }
 
     fn new(_params: &Spray) -> Self {
         AtRandom

@@ -2,6 +2,8 @@
 
 use super::{newreno::RenoControl, Ack, Congestion, Controller, NewReno, Window};
 use crate::config::{EcnEcho, EctOn, Profile, Tcp};
+use fanin_params::{Ground, Setting};
+use fanin_units::{BitRate, Bytes};
 
 fanin_params::params! {
     /// DCTCP. Source: RFC 8257 §3.3, §4.
@@ -67,6 +69,14 @@ impl DctcpControl {
 
 impl Controller for DctcpControl {
     const NEEDS_MARKS: Option<&'static str> = Some("DCTCP");
+
+    /// Marks above K: 20 packets at 1 Gb/s and below, 65 at 10 Gb/s, beyond in proportion. Source: DCTCP §3.5, "Practical
+    /// considerations". Deviation: the paper stops at 10 Gb/s.
+    fn authors(at: &Ground) -> Vec<Setting> {
+        let (slow, common) = (BitRate::from_gbps(1), BitRate::from_gbps(10));
+        let k = if at.rate <= slow { 20 } else { at.in_proportion(Bytes(65), common).get().max(20) };
+        vec![("switch.marking", format!("{{ kind = \"threshold\", k = \"{k} packets\" }}"))]
+    }
 
     fn suit(tcp: &mut Tcp) {
         tcp.ecn = true;

@@ -4,6 +4,7 @@
 //! registry below and a page in `docs/transports/`.
 
 use crate::config::{SlowStart, Tcp};
+use fanin_params::{Ground, Setting, Trial};
 use fanin_units::{BitRate, Span, Time};
 
 mod bictcp;
@@ -134,6 +135,12 @@ pub trait Controller {
     /// What it asks of the rest of TCP where the scenario does not say otherwise.
     fn suit(_tcp: &mut Tcp) {}
 
+    /// What a scenario gets besides when it is tried there: what its authors had set. One that works by losses has switches that do
+    /// not mark.
+    fn authors(_at: &Ground) -> Vec<Setting> {
+        Vec::from_iter(Self::NEEDS_MARKS.is_none().then(|| ("switch.marking", "\"none\"".to_string())))
+    }
+
     /// Takes what it needs of TCP's other parameters, at the start of a connection.
     fn fit(&mut self, _tcp: &Tcp) {}
 
@@ -220,6 +227,15 @@ macro_rules! controllers {
                     $( $kind => <$state>::suit(tcp), )*
                     _ => {}
                 }
+            }
+
+            /// Each as it is tried on a scenario.
+            pub(crate) fn trials(at: &Ground) -> Vec<Trial> {
+                vec![$( {
+                    let table = format!("{{ kind = \"tcp\", congestion_control = {{ kind = {:?} }} }}", $kind);
+                    let own = ("transport".to_string(), table);
+                    Trial::new("transport.congestion_control", $kind, &[$($doc),*], own, <$state>::authors(at))
+                }, )*]
             }
 
             /// See [`Controller::NEEDS_MARKS`].

@@ -3,9 +3,10 @@
 use super::{
     DelayedAcks, EcnEcho, PushBit, ReceiveWindow, RttSampling, SlowStart, SpuriousRto, Tcp, TCP_HEADER, TIMESTAMP_BYTES,
 };
+use crate::cc::CongestionControl;
 use crate::transport::{CheckSite, LossTimer, Shape, TransportParams};
 use fanin_packet::{IpVersion, Packet, Signals, SynOptions, TcpFlags, Timestamps};
-use fanin_params::{shown, Cx};
+use fanin_params::{shown, Cx, Ground, Trial};
 use fanin_units::{Bytes, Span};
 
 /// Source: RFC 8200 §5.
@@ -85,6 +86,10 @@ impl TransportParams for Tcp {
     fn acts_on(&self) -> Signals {
         let all = [(self.drop_notification, Signals::LOST), (self.trim_nack, Signals::TRIMMED)];
         all.iter().filter(|(on, _)| *on).fold(Signals::NONE, |sum, (_, signal)| sum.with(*signal))
+    }
+
+    fn trials(_kind: &'static str, _docs: &[&str], at: &Ground) -> Vec<Trial> {
+        CongestionControl::trials(at)
     }
 
     fn signal_keys(&self) -> &'static [(Signals, &'static str)] {

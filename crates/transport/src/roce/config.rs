@@ -3,7 +3,7 @@
 use super::cc::{NoRateControl, Path, RoceControl, Sending};
 use crate::transport::{CheckSite, LossTimer, Shape, TransportParams};
 use fanin_packet::{IpVersion, RoceHeader, RoceOp};
-use fanin_params::{params, Cx};
+use fanin_params::{params, Cx, Ground, Trial};
 use fanin_units::{Bytes, Span};
 
 params! {
@@ -176,6 +176,10 @@ impl TransportParams for Roce {
             cx.unused_at("cnp_class", &self.cnp_class, "has no effect: nothing sends notifications", remedy);
         }
         cx.key("congestion_control", |cx| self.congestion_control.check(cx));
+    }
+
+    fn trials(_kind: &'static str, _docs: &[&str], at: &Ground) -> Vec<Trial> {
+        RoceControl::trials(at)
     }
 
     fn mtu(&self) -> u16 {

@@ -19,7 +19,7 @@ use super::{
 use crate::{DropReason, Gate, Pause, PRIORITIES};
 use check::needed;
 use fanin_packet::{Control, Envelope, Kind, PacketId};
-use fanin_params::{choice, counters, params, CounterDef, Cx};
+use fanin_params::{choice, counters, params, CounterDef, Cx, Ground, Setting};
 use fanin_units::{BitRate, Bytes, Span, Time};
 use held::{Held, Waits};
 use memory::Memory;
@@ -378,6 +378,19 @@ impl Mechanism for Pfc {
     const KEEPS_ALL: bool = true;
     const AT_COMBINED: bool = true;
     const PEAKS: &'static [CounterDef] = PEAKS;
+
+    /// The memory is counted where packets come in, so ports have no bounds of their own.
+    fn authors(_at: &Ground) -> Vec<Setting> {
+        vec![("switch.buffer", "\"unlimited\"".to_string())]
+    }
+
+    /// Headroom and reservations, which nothing else may use.
+    fn memory(params: &PfcParams, site: &Site) -> Option<Bytes> {
+        let classes = u64::from(params.lossless().count_ones());
+        let frame = site.framing.frame(0);
+        let port = |port: &PortSite| classes * (params.headroom_at(port, frame) + params.reserved.get());
+        Some(Bytes(site.ports.iter().map(port).sum()))
+    }
 
     fn new(params: &PfcParams, site: &Site) -> Option<Self> {
         let frame = message_frame(&site.framing, BODY as u8);

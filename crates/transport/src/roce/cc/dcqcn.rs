@@ -1,7 +1,7 @@
 //! DCQCN: the receiver turns marks into notifications, the sender cuts its rate at each and finds its way back in steps. Source: DCQCN §3.
 
 use super::{ControlParams, Feedback, Needs, Notifying, Path, RateControl, Sending};
-use fanin_params::{names, params, Node};
+use fanin_params::{names, params, Ground, Node, Setting};
 use fanin_units::{BitRate, Bytes, Span, Time};
 
 names! {
@@ -182,6 +182,14 @@ impl DcqcnControl {
 
 impl RateControl for DcqcnControl {
     const NEEDS: Needs = Needs { marks: Some("DCQCN"), ..Needs::NOTHING };
+
+    /// K_min = 5 KB, K_max = 200 KB and P_max = 1 % at 40 Gb/s, at other rates in proportion. Source: DCQCN §5.2.
+    fn authors(at: &Ground) -> Vec<Setting> {
+        let [min, max] = [5_000, 200_000].map(|size| at.in_proportion(Bytes(size), BitRate::from_gbps(40)).get());
+        let curve = format!("min = \"{min}B\", max = \"{max}B\", max_p = 0.01");
+        let queue_as_it_is = "weight = 1.0, gentle = false, hard_drop = false, drop_others = false, spacing = \"geometric\"";
+        vec![("switch.marking", format!("{{ kind = \"red\", {curve}, {queue_as_it_is} }}"))]
+    }
 
     /// R_T = R_C, R_C = R_C·(1 − α/2), α = (1 − g)·α + g. Source: DCQCN §3.1 equation 1.
     fn on_cnp(&mut self, s: &mut Sending, now: Time) {

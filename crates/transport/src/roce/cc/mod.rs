@@ -4,6 +4,7 @@
 //! registry below and a page in `docs/transports/`.
 
 use fanin_packet::HopSample;
+use fanin_params::{Ground, Setting, Trial};
 use fanin_units::{BitRate, Span, Time};
 
 mod dcqcn;
@@ -119,6 +120,12 @@ pub struct Notifying {
 pub trait RateControl {
     const NEEDS: Needs = Needs::NOTHING;
 
+    /// What a scenario gets besides when it is tried there: what its authors had set. One that does not work by marks has switches
+    /// that do not mark.
+    fn authors(_at: &Ground) -> Vec<Setting> {
+        Vec::from_iter(Self::NEEDS.marks.is_none().then(|| ("switch.marking", "\"none\"".to_string())))
+    }
+
     /// An acknowledgment has come.
     fn on_ack(&mut self, _s: &mut Sending, _feedback: &Feedback<'_>) {}
     /// A notification has come (CNP).
@@ -156,6 +163,15 @@ macro_rules! controls {
         }
 
         impl RoceControl {
+            /// Each as it is tried on a scenario.
+            pub(crate) fn trials(at: &Ground) -> Vec<Trial> {
+                vec![$( {
+                    let table = format!("{{ kind = \"roce\", congestion_control = {{ kind = {:?} }} }}", $kind);
+                    let own = ("transport".to_string(), table);
+                    Trial::new("transport.congestion_control", $kind, &[$($doc),*], own, <$state>::authors(at))
+                }, )*]
+            }
+
             /// See [`Needs`].
             pub fn needs(&self) -> Needs {
                 match self { $( Self::$variant(_) => <$state>::NEEDS, )* }

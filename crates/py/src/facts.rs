@@ -1,0 +1,38 @@
+//! What a scenario simulates, which policies could be tried on it, and what this build is.
+
+use crate::{read, scenario_error, to_python, version};
+use pyo3::prelude::*;
+
+/// What a scenario simulates: network, idle round trips, what its traffic asks of each link.
+#[pyfunction]
+pub fn facts<'py>(py: Python<'py>, text: &str, format: &str, base_dir: &str) -> PyResult<Bound<'py, PyAny>> {
+    let scenario = read(text, format, base_dir)?.map_err(|problems| scenario_error(py, &problems))?;
+    let facts = py.detach(|| scenario.facts()).map_err(|problems| scenario_error(py, &problems))?;
+    to_python(py, &facts)
+}
+
+/// Every policy of the registries, with what a scenario would get to try it.
+#[pyfunction]
+pub fn trials<'py>(py: Python<'py>, text: &str, format: &str, base_dir: &str) -> PyResult<Bound<'py, PyAny>> {
+    let scenario = read(text, format, base_dir)?.map_err(|problems| scenario_error(py, &problems))?;
+    let trial = |trial: &fanin_params::Trial| serde_json::json!({ "part": trial.part, "kind": trial.kind, "doc": trial.doc, "settings": trial.settings });
+    to_python(py, &scenario.trials().iter().map(trial).collect())
+}
+
+/// What the policies of a scenario cost: bytes of headers in a frame at most, and memory at the switch where they take most.
+#[pyfunction]
+pub fn costs(py: Python<'_>, text: &str, format: &str, base_dir: &str) -> PyResult<(u64, Option<u64>)> {
+    let scenario = read(text, format, base_dir)?.map_err(|problems| scenario_error(py, &problems))?;
+    Ok((scenario.header_bytes(), scenario.switch_memory().map(fanin_units::Bytes::get)))
+}
+
+/// The build of the core: version, target and profile.
+#[pyfunction]
+pub fn build(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    let build = serde_json::json!({
+        "version": version(),
+        "target": format!("{}-{}", std::env::consts::ARCH, std::env::consts::OS),
+        "profile": if cfg!(debug_assertions) { "debug, with checks" } else { "release" },
+    });
+    to_python(py, &build)
+}

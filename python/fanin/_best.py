@@ -1,0 +1,181 @@
+"""``fanin best``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+from rich.text import Text
+
+from fanin import show, terminal
+from fanin._failures import EXIT_INTERRUPTED, ends_in, failures
+from fanin.output import say
+
+if TYPE_CHECKING:
+    from fanin.best import Best, Place, Progress
+    from fanin.candidates import Candidate, Rejected
+    from fanin.metrics import Metric
+
+__all__ = ["EXAMPLE", "best"]
+
+EXAMPLE: Final = "fanin best scenarios/incast.toml --only mechanism --seeds 10"
+
+
+def best(
+    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO", help="The scenario, a TOML or JSON file.", show_default=False)],
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="NAME", help="Only this policy, part (marking) or pattern; may be repeated."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a value of the scenario first.")
+    ] = None,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, metavar="N", help="Runs of each, over the same seeds.")] = 5,
+    metric: Annotated[
+        str | None, typer.Option("--metric", metavar="METRIC", help="What is ranked by, for example fct/all.p99_ps.")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", min=1, metavar="N", help="Simulations at once; one per core if not given.")
+    ] = None,
+    page: Annotated[
+        Path | None, typer.Option("-o", "--out", metavar="FILE", help="Also write one HTML page that compares all of them.")
+    ] = None,
+    keep: Annotated[Path | None, typer.Option("--keep", metavar="DIR", help="Keep the results in this folder.")] = None,
+    list_only: Annotated[
+        bool, typer.Option("--list", help="Say what would be tried, and why the rest would not; run nothing.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("-q", "--quiet", help="No progress.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead.")] = False,
+) -> None:
+    """Try every policy that applies to a scenario, as its authors set it, and rank them."""
+    from fanin import best as ranking
+    from fanin.candidates import candidates
+    from fanin.cli import end_like_ctrl_c, overridden
+
+    with failures(scenario):
+        ends_in(page, ".html", ".htm")
+        made = overridden(scenario, settings or [])
+        if list_only:
+            _list(*candidates(made, only or ()), as_json=as_json)
+            return
+        end_like_ctrl_c()
+        try:
+            with _Bar(shown=not quiet and not as_json) as bar:
+                found = ranking.best(made, only=only or (), seeds=seeds, metric=metric, jobs=jobs, keep=keep, progress=bar)
+        except KeyboardInterrupt:
+            say("interrupted; nothing is ranked", "yellow")
+            raise typer.Exit(EXIT_INTERRUPTED) from None
+        if page is not None:
+            found.comparison.report(page)
+    if as_json:
+        typer.echo(found.to_json())
+    else:
+        _show(found)
+        if page is not None:
+            typer.echo(page)
+
+
+def _list(good: list[Candidate], bad: list[Rejected], *, as_json: bool) -> None:
+    if as_json:
+        tried = [{"name": found.name, "part": found.part, "about": found.about, "settings": dict(found.changes)} for found in good]
+        typer.echo(json.dumps({"tried": tried, "rejected": [asdict(found) for found in bad]}, ensure_ascii=False))
+        return
+    out = terminal.console()
+    rows: list[list[terminal.Cell]] = [[found.name, found.part, _settings(found)] for found in good]
+    terminal.table(out, "Would be tried", ["Policy", "What", "Set"], rows, words={1, 2})
+    terminal.table(out, "Would not", ["Policy", "What", "Why"], [[own.name, own.part, own.reason] for own in bad], words={1, 2})
+
+
+def _settings(found: Candidate) -> str:
+    def value(what: Any) -> str:
+        return what if isinstance(what, str) else json.dumps(what)
+
+    return ", ".join(f"{path}={value(what)}" for path, what in found.changes.items())
+
+
+class _Bar:
+    """How far it is: a bar in a terminal, a line now and then elsewhere."""
+
+    def __init__(self, *, shown: bool) -> None:
+        from rich.console import Console
+
+        self._console = Console(stderr=True)
+        self._shown, self._logged_s = shown, 0.0
+        self._progress: Any = None
+        if shown and self._console.is_terminal:
+            from rich.progress import BarColumn, Progress, TextColumn
+
+            self._progress = Progress(
+                BarColumn(bar_width=14), TextColumn("{task.description}"), console=self._console, transient=True
+            )
+            self._task = self._progress.add_task("starting", total=1.0)
+
+    def __enter__(self) -> _Bar:
+        if self._progress is not None:
+            self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+    def __call__(self, state: Progress) -> None:
+        left = "" if state.left_s is None else f" · about {show.duration(round(state.left_s * 1e12))} left"
+        text = f"{state.done} of {state.total} runs{left} · {state.name}"
+        if self._progress is not None:
+            self._progress.update(self._task, completed=state.done / state.total, description=text)
+        elif self._shown and state.wall_s - self._logged_s >= _LOG_EVERY_S:
+            self._logged_s = state.wall_s
+            say(text, "dim")
+
+
+_LOG_EVERY_S: Final = 10.0
+_STYLES: Final = {"better": "green", "worse": "red"}
+
+
+def _show(found: Best) -> None:
+    out = terminal.console()
+    head = ["Policy", "Mean [interval]", "Change", "Verdict"]
+    others = found.others_are if any(place.others for place in found.places) else ""
+    if others:
+        head.append("Others")
+    head += ["Unfinished", "Header", "Memory"]
+    rows = [_row(place, found.metric, others=bool(others)) for place in found.places]
+    terminal.table(out, f"{found.metric.name}, {len(found.seeds)} seed{'s' * (len(found.seeds) > 1)}", head, rows)
+    out.print(Text(found.text))
+    for note in found.comparison.notes[:1]:
+        out.print(Text(f"note: {note}", style="dim"), soft_wrap=True)
+    failed = [own for own in found.rejected if own.reason.startswith("failed")]
+    for own in failed:
+        say(f"{own.name} {own.reason}", "yellow")
+    if found.rejected:
+        out.print(Text("fanin best --list says why policies were not tried", style="dim"), soft_wrap=True)
+
+
+def _row(place: Place, metric: Metric, *, others: bool) -> list[terminal.Cell]:
+    own, change, interval = place.candidate, place.change, place.interval
+    spread = (
+        ""
+        if interval.low is None or interval.low == interval.high
+        else f" [{metric.text(interval.low)}, {metric.text(interval.high)}]"
+    )
+    row: list[terminal.Cell] = [
+        Text(f"{place.rank} {place.name}", style="" if own else "bold"),
+        f"{metric.text(interval.mean)}{spread}",
+        "" if change is None or change.change is None else f"{100 * change.change:+.3g} %",
+        Text(place.verdict or "", style=_STYLES.get(place.verdict or "", "")),
+    ]
+    if others:
+        moved = place.others_change
+        row.append(show.rate(place.others.mean) if place.others and moved is None else _share(moved))
+    row.append(show.count(round(place.incomplete, 1)))
+    row.append("" if own is None else show.size(own.header_bytes))
+    row.append("" if own is None else show.size(own.memory_bytes))
+    return row
+
+
+def _share(moved: Any) -> str:
+    return show.NOTHING if moved is None or moved.change is None else f"{100 * moved.change:+.3g} %"

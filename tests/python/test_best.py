@@ -1,0 +1,241 @@
+"""``fanin best``: what is tried follows from the registries and from a check, and the ranking follows its rule."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import fanin
+from fanin import _core, candidates
+from fanin.best import Best, best
+from fanin.candidates import AS_IT_IS
+from fanin.cli import app
+
+ROOT = Path(__file__).parents[2]
+INCAST = ROOT / "scenarios" / "incast.toml"
+pytestmark = pytest.mark.native
+
+
+def call(*args: Any) -> Any:
+    return CliRunner().invoke(app, [str(arg) for arg in args])
+
+
+def small(**changes: Any) -> fanin.Scenario:
+    """An incast that overflows its port: 20 senders over a buffer of 100 KB."""
+    base = fanin.Scenario.from_file(INCAST).replace(
+        {
+            "topology.hosts": 21,
+            "switch.buffer.per_port": "100KB",
+            "traffic[0].receiver": "h20",
+            "traffic[0].size": "64KB",
+            "traffic[0].jitter": "10us",
+            "telemetry": {"sample": "off", "queues": []},
+        }
+    )
+    return base.replace(changes)
+
+
+def trials(scenario: fanin.Scenario) -> list[dict[str, Any]]:
+    return _core.trials(*scenario.source(), str(scenario.base_dir))
+
+
+def test_every_policy_of_the_schema_is_a_trial() -> None:
+    made = {(trial["part"], trial["kind"]) for trial in trials(small())}
+    definitions = json.loads(_core.schema())["$defs"]
+
+    def kinds(choice: str) -> set[str]:
+        tables = [definitions[entry["$ref"].rpartition("/")[2]] for entry in definitions[choice]["oneOf"] if "$ref" in entry]
+        return {table["properties"]["kind"]["const"] for table in tables}
+
+    expected = {("switch.mechanisms", key) for key in definitions["Mechanisms"]["properties"]}
+    expected |= {("switch.marking", kind) for kind in kinds("Marking")}
+    expected |= {("switch.routing", kind) for kind in kinds("PathChoice")}
+    expected |= {("transport.congestion_control", kind) for kind in kinds("CongestionControl") | kinds("RoceControl")}
+    assert made == expected
+
+
+def test_no_policy_is_named_in_the_code() -> None:
+    kinds = {trial["kind"] for trial in trials(small())} - {"none"}
+    for module in ("candidates", "best", "_best"):
+        text = (ROOT / "python" / "fanin" / f"{module}.py").read_text(encoding="utf-8")
+        code = re.sub(r'"""(.|\n)*?"""|#.*|help="[^"]*"|EXAMPLE.*|_STYLES.*', "", text)
+        assert not [kind for kind in kinds if re.search(rf"""["'.]{kind}["']""", code)], module
+
+
+def test_settings_of_authors_follow_the_rate() -> None:
+    def marking(rate: str, kind: str) -> Any:
+        made = trials(small(**{"topology.link.rate": rate}))
+        trial = next(trial for trial in made if trial["kind"] == kind and trial["part"].startswith("transport"))
+        return dict(map(tuple, trial["settings"]))["switch.marking"]
+
+    assert 'k = "20 packets"' in marking("1Gbps", "dctcp")
+    assert 'k = "65 packets"' in marking("10Gbps", "dctcp")
+    assert 'k = "260 packets"' in marking("40Gbps", "dctcp")
+    assert 'min = "5000B", max = "200000B", max_p = 0.01' in marking("40Gbps", "dcqcn")
+    assert 'min = "12500B", max = "500000B"' in marking("100Gbps", "dcqcn")
+
+
+def test_what_applies_says_the_check() -> None:
+    good, bad = candidates.candidates(small())
+    tried, reasons = {found.name for found in good}, {found.name: found.reason for found in bad}
+    assert {"pdn", "trimming", "s_ecn", "cubic", "dcqcn", "hpcc"} <= tried
+    assert "no neighbour is a switch" in reasons["dibs"]
+    assert "nothing to choose between" in reasons["spray"]
+    assert reasons["dctcp"] == reasons["ecmp"] == "the scenario has it already"
+    assert "asks for telemetry" in reasons["int"]
+    assert "uses ECN, and no switch marks" in reasons["marking none"]
+    for found in good:
+        check = found.scenario.check()
+        assert check.ok and len(check.warnings) <= len(small().check().warnings), found.name
+
+
+def test_transports_bring_what_they_cannot_do_without() -> None:
+    good, _ = candidates.candidates(small(), ["hpcc", "swift", "trimming"])
+    by_name = {found.name: found.scenario.resolved for found in good}
+    assert set(by_name["hpcc"]["switch"]["mechanisms"]) == {"int", "pfc"}
+    assert set(by_name["swift"]["switch"]["mechanisms"]) == {"pfc"}
+    assert by_name["trimming"]["transport"]["trim_nack"] is True
+    assert by_name["hpcc"]["topology"] == small().resolved["topology"]
+
+
+def test_costs_are_those_of_the_registers() -> None:
+    good, _ = candidates.candidates(small(), ["pdn", "s_ecn", "trimming", "hpcc"])
+    costs = {found.name: (found.header_bytes, found.memory_bytes) for found in good}
+    assert costs["pdn"] == (0, 21 * 2_000)
+    assert costs["trimming"] == (0, 21 * 72_000)
+    assert costs["s_ecn"] == (0, 21 * 12)
+    assert costs["hpcc"][0] == 4 + 8
+
+
+def test_a_setting_that_does_nothing_here_is_left_out() -> None:
+    event = fanin.Scenario.from_file(ROOT / "scenarios" / "papers" / "rimm" / "event.toml")
+    plain = event.replace({"switch.mechanisms": None, "switch.routing": "ecmp"})
+    by_name = {found.name: found for found in candidates.candidates(plain)[0]}
+    assert by_name["rimm"].changes["switch.routing"] == "by_destination"
+    assert by_name["rimm"].changes["switch.mechanisms.rimm.alpha"] == "20000 cells"
+    roce = fanin.Scenario.from_file(ROOT / "scenarios" / "roce.toml")
+    found = {found.name: found for found in candidates.candidates(roce)[0]}
+    assert found["hpcc"].left_out == ("switch.marking",), "others of its flows work by marks"
+    assert found["hpcc"].scenario.resolved["transports"]["rdma"]["congestion_control"]["kind"] == "hpcc"
+
+
+def test_only_chooses_by_name_part_and_pattern() -> None:
+    def names(*only: str) -> set[str]:
+        good, bad = candidates.candidates(small(), only)
+        return {found.name for found in good} | {found.name for found in bad}
+
+    assert names("pdn") == {"pdn"}
+    assert names("marking") == {"marking none", "threshold", "red", "s_ecn", "codel", "front_drop"}
+    assert {"powertcp", "theta_powertcp"} == names("*powertcp")
+    with pytest.raises(ValueError, match="--only trimmming: is no policy and no part of a scenario; did you mean 'trimming'"):
+        names("trimmming")
+
+
+@pytest.fixture(scope="module")
+def ranked() -> Best:
+    return best(small(), only=["pdn", "trimming", "cubic", "s_ecn"], seeds=5)
+
+
+def test_the_ranking_follows_the_metric(ranked: Best) -> None:
+    assert ranked.metric.key == "queries.p99_ps"
+    assert {place.name for place in ranked.places} == {AS_IT_IS, "pdn", "trimming", "cubic", "s_ecn"}
+    assert all(len(variant.seeds) == 5 and variant.seeds == (1, 2, 3, 4, 5) for variant in ranked.comparison.variants)
+    finished = [place for place in ranked.places if place.incomplete <= ranked.base.incomplete]
+    means = [place.interval.mean for place in finished]
+    assert means == sorted(means)
+    assert all(place.rank > 1 for place in ranked.places if place.verdict == "worse")
+    for at, place in enumerate(ranked.places, start=1):
+        assert place.rank == 1 if place.to_best in (None, "no difference") and ranked.places[at - 2].rank == 1 else place.rank == at
+
+
+def test_what_repairs_losses_at_once_beats_timeouts(ranked: Best) -> None:
+    place = {found.name: found for found in ranked.places}
+    base = place[AS_IT_IS].interval.mean
+    assert place["pdn"].verdict == "better" and place["pdn"].interval.mean < base / 2, "timeouts of 10 ms"
+    assert place["trimming"].verdict == "better" and place["trimming"].interval.mean < base / 2
+    assert ranked.places[0].name in ("pdn", "trimming")
+    change = place["pdn"].change
+    assert change is not None and change.paired and change.seeds == 5
+
+
+def test_same_seeds_give_the_same_traffic(ranked: Best) -> None:
+    starts = {
+        variant.name: [tuple(result.flows.sort("src")["start_ps"]) for result in variant.results()]
+        for variant in ranked.comparison.variants
+    }
+    assert len(set(starts[AS_IT_IS])) == 5, "seeds differ"
+    assert all(own == starts[AS_IT_IS] for own in starts.values())
+
+
+def test_three_sentences(ranked: Best) -> None:
+    text = ranked.text
+    assert len(re.findall(r"\.(?= |$)", re.sub(r"\d\.\d", "0", text))) == 3, text
+    assert text.startswith(f"{ranked.places[0].name} does best")
+    assert "less than in the scenario as it is. What it costs: no header bytes, " in text
+    assert "Of 4 tried over 5 seeds, " in text
+
+
+def test_others_are_the_flows_that_the_metric_is_not_about() -> None:
+    document = small().to_dict()
+    with_background = fanin.Scenario({**document, "traffic": [*document["traffic"], LONG]})
+    found = best(with_background, only=["pdn"], seeds=2)
+    base, pdn = found.base, next(place for place in found.places if place.name == "pdn")
+    assert found.others_are == "flows that answer no query"
+    assert base.others is not None and 1e9 < base.others.mean < 10e9
+    assert pdn.others_change is not None and pdn.others_change.change is not None
+
+
+LONG = {"name": "long", "kind": "flows", "flows": [{"src": "h0", "dst": "h1", "size": "4MB"}]}
+
+
+def test_what_fails_is_named_and_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    from fanin import best as module
+    from fanin import runner
+
+    run = runner.run
+
+    def refuse(scenario: fanin.Scenario, folder: Any, **options: Any) -> fanin.Result:
+        if "pdn" in scenario.to_dict().get("switch", {}).get("mechanisms", {}):
+            raise RuntimeError("nothing moves any more")
+        return run(scenario, folder, **options)
+
+    monkeypatch.setattr(runner, "run", refuse)
+    found = module.best(small(), only=["pdn", "trimming"], seeds=1)
+    assert {place.name for place in found.places} == {AS_IT_IS, "trimming"}
+    assert [(own.name, own.reason) for own in found.rejected] == [("pdn", "failed: nothing moves any more")]
+    assert "too few seeds to say" in found.text or "Nothing" in found.text
+
+
+def test_the_command(tmp_path: Path) -> None:
+    file = tmp_path / "x.toml"
+    file.write_text(small().to_toml(), encoding="utf-8")
+    found = call("best", file, "--only", "trimming", "--only", "s_ecn", "--seeds", 2, "--jobs", 1, "--keep", tmp_path / "kept")
+    assert found.exit_code == 0, found.output
+    assert "1 trimming" in found.stdout and "as it is" in found.stdout and "Memory" in found.stdout
+    assert len(list((tmp_path / "kept").iterdir())) == 6
+    told = json.loads(call("best", file, "--only", "trimming", "--seeds", 1, "--json", "--metric", "total.drops").stdout)
+    assert told["schema"] == "best/1" and told["metric"]["key"] == "total.drops"
+    assert told["places"][0]["name"] == "trimming" and told["places"][0]["switch_memory_bytes"] == 21 * 72_000
+    listed = json.loads(call("best", file, "--list", "--json").stdout)
+    assert {"tried", "rejected"} == set(listed)
+    assert "no neighbour is a switch" in call("best", file, "--list").stdout
+
+
+def test_errors_of_the_command(tmp_path: Path) -> None:
+    wrong = call("best", INCAST, "--only", "dipps")
+    assert wrong.exit_code == 2 and "did you mean 'dibs'" in wrong.stderr
+    page = call("best", INCAST, "-o", tmp_path / "x.txt")
+    assert page.exit_code == 2
+    metric = call("best", INCAST, "--only", "s_ecn", "--seeds", 1, "--set", "traffic[0].size=1KB", "--metric", "queries.p98_ps")
+    assert metric.exit_code == 2 and "there is none of that name; did you mean queries.p99_ps" in metric.stderr
+
+
+def test_the_page_compares_all(tmp_path: Path, ranked: Best) -> None:
+    page = ranked.comparison.report(tmp_path / "best.html").read_text(encoding="utf-8")
+    for place in ranked.places:
+        assert place.name in page

@@ -1,0 +1,150 @@
+"""``fanin show``: what is said of a scenario, held against hand-made sums, and the drawing in a browser."""
+
+from __future__ import annotations
+
+import json
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import fanin
+from fanin.cli import app
+from fanin.network import overview, ranges
+from test_report import CHROMIUM, DRIVER, browser
+
+__all__ = ["browser"]
+
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.native
+
+
+def call(*args: Any) -> Any:
+    return CliRunner().invoke(app, [str(arg) for arg in args])
+
+
+def incast(**changes: Any) -> fanin.Scenario:
+    return fanin.Scenario.from_file(ROOT / "scenarios" / "incast.toml").replace(changes)
+
+
+def test_an_incast_is_described_by_its_numbers() -> None:
+    made = overview(incast())
+    text = made.text
+    assert "41 hosts, each on a link of 10 Gb/s, and 1 switch." in text
+    assert "a buffer of its own at each port (per_port 1MB)" in text
+    assert "marking by threshold (k 65 packets)" in text
+    assert "Flows run over TCP with dctcp, initial window 10, RTO_min 10ms." in text
+    assert "Incast: 40 flows, 10.24 MB in all, at the start." in text
+    # There and back: two links of 10 us each way, 1538 B twice and an acknowledgment of 84 B of wire time twice, at 10 Gb/s.
+    rtt = 4 * 10e6 + 2 * 1538 * 800 + 2 * 84 * 800
+    assert made.facts["base_rtt_ps"] == [rtt, rtt]
+    assert "42.6 µs (base RTT)" in text
+    assert "53.24 KB fill the longest path at 10 Gb/s, the slowest link (BDP, 35 full frames)" in text
+
+
+def test_loads_are_those_of_the_flows() -> None:
+    made = overview(incast(duration="20ms"))
+    links = {link["name"]: link for link in made.facts["links"]}
+    packets = -(-256_000 // 1448)
+    wire = 256_000 + packets * (1538 - 1448)
+    assert links["h0->switch0"]["load"] == pytest.approx(8 * wire / (10e9 * 0.02), rel=1e-3)
+    assert links["switch0->h40"]["load"] == pytest.approx(40 * 8 * wire / (10e9 * 0.02), rel=1e-3)
+    assert links["h40->switch0"]["load"] == 0
+    assert made.facts["packet_hops"] == pytest.approx(40 * packets * 2 * 1.5)
+
+
+def test_packet_hops_are_about_those_of_the_run(tmp_path: Path) -> None:
+    scenario = incast(telemetry={"sample": "off"})
+    ran = fanin.run(scenario, tmp_path / "out", progress=False)
+    assert overview(scenario).facts["packet_hops"] == pytest.approx(ran.manifest["packet_hops"], rel=0.15)
+
+
+def test_load_is_spread_over_equal_paths() -> None:
+    scenario = fanin.Scenario.from_file(ROOT / "scenarios" / "fat_tree_permutation.toml")
+    made = overview(scenario)
+    hosts = len(made.hosts)
+    into = {round(link["load"], 9) for link in made.facts["links"] if link["to"] < hosts}
+    assert len(into) == 1, "each host gets one flow"
+    inside = [link["load"] for link in made.facts["links"] if link["from"] >= hosts and link["to"] >= hosts]
+    assert max(inside) <= into.pop() + 1e-9, "four hosts below four uplinks"
+
+
+def test_oversubscription_and_tiers() -> None:
+    leaf_spine = {
+        "kind": "leaf_spine",
+        "leaves": 2,
+        "hosts_per_leaf": 8,
+        "spines": 2,
+        "host_link": {"rate": "10Gbps", "delay": "1us"},
+        "uplink": {"rate": "10Gbps", "delay": "1us"},
+    }
+    made = overview(fanin.Scenario(topology=leaf_spine, traffic=[{"kind": "permutation", "size": "1MB"}]))
+    assert made.oversubscription == 4
+    assert "4 switches in 2 tiers (2 + 2 from the hosts up)" in made.text
+    assert "can send 4 times what its uplinks carry (oversubscription 4:1)" in made.text
+    assert made.lines() == [
+        "spine0 and spine1  (2 switches)",
+        "  │  4 links of 10 Gb/s, 1 µs",
+        "leaf0 and leaf1  (2 switches)",
+        "  │  16 links of 10 Gb/s, 1 µs",
+        "h0 … h15  (16 hosts)",
+    ]
+
+
+def test_several_transports_and_mechanisms_are_named() -> None:
+    text = overview(fanin.Scenario.from_file(ROOT / "scenarios" / "roce.toml")).text
+    assert "Flows of transport rdma run over RoCEv2 with dcqcn." in text
+    assert "memory 16MB" in text and ", pfc (" in text
+    assert "ports without bounds, marking by red (" in text
+
+
+def test_names_are_drawn_together() -> None:
+    assert ranges(["h0", "h1", "h2", "root"]) == "h0 … h2, root"
+    assert ranges(["a1", "a2", "b"]) == "a1 and a2, b"
+    assert ranges([f"{letter}{n}" for letter in "abcdef" for n in (0, 1)]) == "a0 … f1"
+
+
+def test_every_scenario_of_the_repository_is_shown() -> None:
+    for path in sorted((ROOT / "scenarios").rglob("*.toml")):
+        found = call("show", path)
+        assert found.exit_code == 0, f"{path}: {found.output}"
+        assert re.search(r"packet-hops", found.stdout.replace("\n", " ")), path
+
+
+def test_the_drawing_has_every_node_and_link(tmp_path: Path) -> None:
+    file = tmp_path / "x.svg"
+    assert call("show", ROOT / "scenarios" / "demo.toml", "-o", file).exit_code == 0
+    root = ET.fromstring(file.read_text(encoding="utf-8"))
+    space = "{http://www.w3.org/2000/svg}"
+    assert len(list(root.iter(f"{space}circle"))) == 32
+    assert len(list(root.iter(f"{space}rect"))) == 6
+    assert len(list(root.iter(f"{space}path"))) == 32 + 8
+    titles = {title.text for title in root.iter(f"{space}title")}
+    assert any(text and "spine0" in text and text.startswith(("leaf0->spine0", "spine0->leaf0")) for text in titles)
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="chromium and chromedriver are not installed: make install-chromium")
+def test_the_page_in_a_browser(tmp_path: Path, browser: Any) -> None:
+    file = tmp_path / "x.html"
+    assert call("show", ROOT / "scenarios" / "demo.toml", "-o", file).exit_code == 0
+    browser.get(file.as_uri())
+    size = browser.execute_script("const b = document.querySelector('svg').getBoundingClientRect(); return [b.width, b.height]")
+    assert size[0] > 300 and size[1] > 150
+    assert len(browser.find_elements("css selector", "svg circle")) == 32
+    assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth")
+    assert "oversubscription" in browser.find_element("css selector", "body").text
+
+
+def test_json_and_errors(tmp_path: Path) -> None:
+    found = json.loads(call("show", ROOT / "scenarios" / "demo.toml", "--json").stdout)
+    assert found["oversubscription"] == 1 and len(found["links"]) == 80
+    assert [round(entry["flows"]) for entry in found["traffic"]] == [7977, 77580]
+    wrong = call("show", ROOT / "scenarios" / "demo.toml", "-o", tmp_path / "x.pdf")
+    assert wrong.exit_code == 2 and "names that end in" in wrong.stderr
+    bad = tmp_path / "bad.toml"
+    bad.write_text("[topology]\nkind = 'ring'\n")
+    assert call("show", bad).exit_code == 2

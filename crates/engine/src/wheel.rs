@@ -229,7 +229,7 @@ impl Wheel {
             if self.next == self.due.len() {
                 self.due.clear();
                 self.next = 0;
-                match self.open_next::<false>(limit.ps()) {
+                match self.open_next(limit.ps()) {
                     Opened::Nothing => {
                         self.low = 0;
                         return None;
@@ -290,7 +290,7 @@ impl Wheel {
         self.next = 0;
         let until = self.due[0].time + self.ahead.span.ps();
         while self.due.len() < 2 * self.ahead.events {
-            match self.open_next::<true>(until) {
+            match self.open_next(until) {
                 Opened::Nothing => return,
                 Opened::One(event) => self.due.push(event),
                 Opened::Several => {}
@@ -298,11 +298,10 @@ impl Wheel {
         }
     }
 
-    /// Opens the next bucket that has events, unless it begins after `limit`. `NEAR`: that is
-    /// soon, and it is looked for no further.
+    /// Opens the next bucket that has events, unless it begins after `limit`: it is looked for no further.
     #[inline(always)]
-    fn open_next<const NEAR: bool>(&mut self, limit: u64) -> Opened {
-        let bucket = self.next_occupied(if NEAR { limit >> self.shift } else { u64::MAX }).min(self.next_far);
+    fn open_next(&mut self, limit: u64) -> Opened {
+        let bucket = self.next_occupied(limit >> self.shift).min(self.next_far);
         // Buckets are at least 2 ps wide, so that `u64::MAX`, for none, is beyond any limit.
         if bucket > limit >> self.shift {
             return Opened::Nothing;
@@ -428,15 +427,14 @@ impl Wheel {
         if bits != 0 {
             return first + u64::from(bits.trailing_zeros());
         }
-        let words = self.occupied.len();
-        // Words that hold the buckets up to the limit.
-        let wanted = if limit == u64::MAX { words } else { words.min((limit.saturating_sub(first) / 64) as usize + 1) };
-        self.next_occupied_further(first, start, wanted)
+        self.next_occupied_further(first, start, limit)
     }
 
     #[inline(never)]
-    fn next_occupied_further(&self, first: u64, start: usize, wanted: usize) -> u64 {
+    fn next_occupied_further(&self, first: u64, start: usize, limit: u64) -> u64 {
         let words = self.occupied.len();
+        // Words that hold the buckets up to the limit.
+        let wanted = words.min((limit.saturating_sub(first) / 64) as usize + 1);
         // The first word is read again at the end, for the bits before the start.
         for n in 1..=wanted {
             let word = (start / 64 + n) & (words - 1);

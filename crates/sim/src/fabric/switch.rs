@@ -231,10 +231,11 @@ impl Fabric {
     #[inline(never)]
     fn offer_special(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
         let link = &core.links[l];
-        // Where departures are no events no class is paused.
-        let seen = self.offered_at_once || link.flags & flag::EXPLICIT != 0 || link.free_at > core.now.ps();
-        if link.flags & flag::OFFERED != 0 && seen && core.pool[packet].frame <= self.offered_up_to {
-            return self.offer_to_mechanisms(core, l, via, packet);
+        if link.flags & flag::OFFERED != 0 && core.pool[packet].frame <= self.offered_up_to {
+            // Where departures are no events no class is paused.
+            if self.offered_at_once || link.flags & flag::EXPLICIT != 0 || link.free_at > core.now.ps() {
+                return self.offer_to_mechanisms(core, l, via, packet);
+            }
         }
         self.offer_by_kind(core, l, via, packet);
     }

@@ -25,6 +25,7 @@ use fanin_telemetry::{Keep, Name, Registers};
 use fanin_topology::{Routes, Topology};
 use fanin_transport::{SignalCounts, TransportParams};
 use fanin_units::{Amount, HostId, LinkId, NodeId, Purpose, Span, Stream, Time};
+use std::sync::Arc;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Links whose hot state, with that of the flows over them, fits into a second-level cache of today. Up to here fetching ahead
@@ -119,7 +120,7 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
         Host { nic, ready: VecDeque::new(), armed: false, closed: 0, gate }
     };
     let nics: Vec<Host> = topology.hosts.iter().map(nic).collect();
-    let transports = scenario.transports().iter().map(|(name, config)| (name.as_str().into(), config.clone().into()));
+    let transports = scenario.transports().iter().map(|(name, config)| (name.as_str().into(), Arc::new(config.clone().into())));
     Ok(World {
         core: Core {
             now: Time::ZERO,

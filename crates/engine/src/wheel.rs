@@ -88,7 +88,7 @@ pub struct Wheel {
     width: u64,
     /// Number of buckets − 1.
     mask: u64,
-    /// The last bucket (absolute, not modulo) whose events are in `due`; buckets after it are in lines.
+    /// The last bucket (absolute, not modulo) whose events, if there are any, are in `due`; buckets after it are in lines.
     open: u64,
     /// Events of the opened buckets, in order; those before `next` are popped.
     due: Vec<Due>,
@@ -232,6 +232,8 @@ impl Wheel {
                 match self.open_next(limit.ps()) {
                     Opened::Nothing => {
                         self.low = 0;
+                        // Nothing is left before the limit: it is not searched again.
+                        self.open = self.open.max((limit.ps() >> self.shift).saturating_sub(1));
                         return None;
                     }
                     // Most buckets: the event goes straight to the user.

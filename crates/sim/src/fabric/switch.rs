@@ -232,10 +232,18 @@ impl Fabric {
     fn offer_special(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
         let link = &core.links[l];
         if link.flags & flag::OFFERED != 0 && core.pool[packet].frame <= self.offered_up_to {
-            // Where departures are no events no class is paused.
-            if self.offered_at_once || link.flags & flag::EXPLICIT != 0 || link.free_at > core.now.ps() {
-                return self.offer_to_mechanisms(core, l, via, packet);
-            }
+            return self.offer_unless_idle(core, l, via, packet);
+        }
+        self.offer_by_kind(core, l, via, packet);
+    }
+
+    /// To mechanisms, if they want to know also of packets that find their port idle, or this one does not.
+    #[inline(never)]
+    fn offer_unless_idle(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
+        let link = &core.links[l];
+        // Where departures are no events no class is paused.
+        if self.offered_at_once || link.flags & flag::EXPLICIT != 0 || link.free_at > core.now.ps() {
+            return self.offer_to_mechanisms(core, l, via, packet);
         }
         self.offer_by_kind(core, l, via, packet);
     }

@@ -438,7 +438,7 @@ impl Wheel {
         // Words that hold the buckets up to the limit.
         let wanted = words.min((limit.saturating_sub(first) / 64) as usize + 1);
         // The first word is read again at the end, for the bits before the start.
-        for n in 1..=wanted {
+        for n in 1..wanted + 1 {
             let word = (start / 64 + n) & (words - 1);
             if self.occupied[word] != 0 {
                 let index = (word * 64 + self.occupied[word].trailing_zeros() as usize) as u64;

@@ -26,11 +26,13 @@ impl Fabric {
                 core.make_explicit(l);
             }
         }
-        let view = core.view(l);
-        let idle = view.is_idle() && !paused;
-        match self.admit(core, l, class, (&view, idle), packet) {
+        let idle = core.links[l].free_at <= core.now.ps() && !paused;
+        match self.admit(core, l, class, idle, packet) {
             Ok(()) => self.enqueue(core, l, class, packet, idle),
-            Err(refusal) => self.refuse(core, l, class, &view, via, packet, refusal),
+            Err(refusal) => {
+                let view = core.view(l);
+                self.refuse(core, l, class, &view, via, packet, refusal);
+            }
         }
     }
 

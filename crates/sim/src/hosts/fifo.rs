@@ -194,9 +194,7 @@ impl Hosts {
         }
         self.catch_up_standing(core.now, host);
         let end = &self.ends[id];
-        end.standing > 0
-            && u64::from(end.standing) > end.protocol.output_limit(&end.params, core.now)
-            && self.has_data(core, id)
+        end.standing > 0 && u64::from(end.standing) > end.protocol.output_limit(&end.params, core.now) && self.has_data(core, id)
     }
 
     /// A full queue does not accept the data of an end, which keeps it; false where it has none, or does not notice.

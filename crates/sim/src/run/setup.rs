@@ -25,8 +25,8 @@ use fanin_telemetry::{Keep, Name, Registers};
 use fanin_topology::{Routes, Topology};
 use fanin_transport::{SignalCounts, TransportParams};
 use fanin_units::{Amount, HostId, LinkId, NodeId, Purpose, Span, Stream, Time};
-use std::sync::Arc;
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 /// Links whose hot state, with that of the flows over them, fits into a second-level cache of today. Up to here fetching ahead
 /// gains nothing: fat trees of 128 hosts have 768 links and run as fast without, those of 432 have 2,592 and run 1.15 times as

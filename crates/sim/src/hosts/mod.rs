@@ -443,17 +443,23 @@ impl Hosts {
     #[cold]
     #[inline(never)]
     fn at_nic(&mut self, core: &mut Core, host: u32, nic: usize, packet: PacketId) {
-        if let Some(headers) = self.headers.as_deref_mut() {
-            let envelope = &core.pool[packet];
-            let end = self.ends.of(envelope.flow, envelope.to.other()).map(|id| &self.ends[id]);
-            let size = end.map_or(0, |end| if end.sends_data { end.size } else { end.request });
-            let shim = headers.of(envelope, core.pool.header(packet), size);
-            core.pool[packet].set_shim(Some(&shim));
-            core.pool.keep_shim(packet, shim);
+        if self.headers.is_some() {
+            self.put_header(core, packet);
         }
         if core.ledger.observed {
             self.observe_sent(core, host, nic, packet);
         }
+    }
+
+    #[inline(never)]
+    fn put_header(&mut self, core: &mut Core, packet: PacketId) {
+        let Some(headers) = self.headers.as_deref_mut() else { return };
+        let envelope = &core.pool[packet];
+        let end = self.ends.of(envelope.flow, envelope.to.other()).map(|id| &self.ends[id]);
+        let size = end.map_or(0, |end| if end.sends_data { end.size } else { end.request });
+        let shim = headers.of(envelope, core.pool.header(packet), size);
+        core.pool[packet].set_shim(Some(&shim));
+        core.pool.keep_shim(packet, shim);
     }
 
     /// A timer of an end is due. Entries that the end has moved since are stale.

@@ -281,7 +281,7 @@ def test_a_benchmark_runs_in_its_own_process() -> None:
 
 
 # Scale, and instructions per packet-hop at that scale when this was written.
-COSTS = {"W1": (0.05, 645.4), "W2-128": (0.1, 425.8), "W2-432": (0.02, 606.3), "W3": (0.02, 276.5), "demo": (0.02, 511.9)}
+COSTS = {"W1": (0.05, 625.6), "W2-128": (0.1, 417.0), "W2-432": (0.02, 592.1), "W3": (0.02, 259.5), "demo": (0.02, 497.8)}
 needs_valgrind = pytest.mark.skipif(
     shutil.which("valgrind") is None, reason="valgrind is not installed; as root: make install-valgrind"
 )

@@ -88,7 +88,7 @@ pub struct Wheel {
     width: u64,
     /// Number of buckets − 1.
     mask: u64,
-    /// The last bucket (absolute, not modulo) whose events are in `due`; buckets after it are in lines.
+    /// The last bucket (absolute, not modulo) whose events, if there are any, are in `due`; buckets after it are in lines.
     open: u64,
     /// Events of the opened buckets, in order; those before `next` are popped.
     due: Vec<Due>,
@@ -229,9 +229,11 @@ impl Wheel {
             if self.next == self.due.len() {
                 self.due.clear();
                 self.next = 0;
-                match self.open_next::<false>(limit.ps()) {
+                match self.open_next(limit.ps()) {
                     Opened::Nothing => {
                         self.low = 0;
+                        // Nothing is left before the limit: it is not searched again.
+                        self.open = self.open.max((limit.ps() >> self.shift).saturating_sub(1));
                         return None;
                     }
                     // Most buckets: the event goes straight to the user.
@@ -290,7 +292,7 @@ impl Wheel {
         self.next = 0;
         let until = self.due[0].time + self.ahead.span.ps();
         while self.due.len() < 2 * self.ahead.events {
-            match self.open_next::<true>(until) {
+            match self.open_next(until) {
                 Opened::Nothing => return,
                 Opened::One(event) => self.due.push(event),
                 Opened::Several => {}
@@ -298,11 +300,10 @@ impl Wheel {
         }
     }
 
-    /// Opens the next bucket that has events, unless it begins after `limit`. `NEAR`: that is
-    /// soon, and it is looked for no further.
+    /// Opens the next bucket that has events, unless it begins after `limit`: it is looked for no further.
     #[inline(always)]
-    fn open_next<const NEAR: bool>(&mut self, limit: u64) -> Opened {
-        let bucket = self.next_occupied(if NEAR { limit >> self.shift } else { u64::MAX }).min(self.next_far);
+    fn open_next(&mut self, limit: u64) -> Opened {
+        let bucket = self.next_occupied(limit >> self.shift).min(self.next_far);
         // Buckets are at least 2 ps wide, so that `u64::MAX`, for none, is beyond any limit.
         if bucket > limit >> self.shift {
             return Opened::Nothing;
@@ -428,17 +429,16 @@ impl Wheel {
         if bits != 0 {
             return first + u64::from(bits.trailing_zeros());
         }
-        let words = self.occupied.len();
-        // Words that hold the buckets up to the limit.
-        let wanted = if limit == u64::MAX { words } else { words.min((limit.saturating_sub(first) / 64) as usize + 1) };
-        self.next_occupied_further(first, start, wanted)
+        self.next_occupied_further(first, start, limit)
     }
 
     #[inline(never)]
-    fn next_occupied_further(&self, first: u64, start: usize, wanted: usize) -> u64 {
+    fn next_occupied_further(&self, first: u64, start: usize, limit: u64) -> u64 {
         let words = self.occupied.len();
+        // Words that hold the buckets up to the limit.
+        let wanted = words.min((limit.saturating_sub(first) / 64) as usize + 1);
         // The first word is read again at the end, for the bits before the start.
-        for n in 1..=wanted {
+        for n in 1..wanted + 1 {
             let word = (start / 64 + n) & (words - 1);
             if self.occupied[word] != 0 {
                 let index = (word * 64 + self.occupied[word].trailing_zeros() as usize) as u64;

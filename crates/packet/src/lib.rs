@@ -216,13 +216,13 @@ impl Header {
         }
     }
 
-    /// What the envelope says of it: its kind, [`Header::bytes`], and the class that it travels in, where `class` is its flow's.
+    /// What the envelope says of it: [`Header::bytes`], and the class that it travels in, where `class` is its flow's.
     #[inline(always)]
-    pub fn outline(&self, class: u8) -> (Kind, u16, u8) {
+    pub fn outline(&self, class: u8) -> (u16, u8) {
         match self {
-            Header::Tcp(tcp) => (Kind::Reliable, tcp.bytes(), class),
-            Header::Roce(roce) => (Kind::Reliable, roce.bytes(), roce.class.unwrap_or(class)),
-            other => (other.kind(), other.bytes(), class),
+            Header::Tcp(tcp) => (tcp.bytes(), class),
+            Header::Roce(roce) => (roce.bytes(), roce.class.unwrap_or(class)),
+            other => (other.bytes(), class),
         }
     }
 

@@ -164,14 +164,13 @@ impl Core {
         }
     }
 
-    /// Lets the marking policy of a FIFO port decide about a packet: whether it marks it.
+    /// Lets the marking policy of a port decide about a packet that finds `queue` bytes and packets there: whether it marks it.
     ///
     /// # Errors
     /// With the reason why it drops it.
     #[inline(always)]
-    pub fn mark_by_policy(&mut self, l: usize, packet: PacketId) -> Result<bool, DropReason> {
+    pub fn mark_by_policy(&mut self, l: usize, queue: (u64, u32), packet: PacketId) -> Result<bool, DropReason> {
         let (link, rings) = (&self.links[l], &self.rings);
-        let queue = (u64::from(link.queue_bytes), link.queue_packets());
         match self.ports[l].mark_at_enqueue(self.now, queue, || link.wire_free_at(rings), &self.pool[packet]) {
             MarkVerdict::Pass => Ok(false),
             MarkVerdict::Mark(reason) => Ok(self.mark(l, packet, reason)),

@@ -70,6 +70,7 @@ impl World {
         let end = self.core.ledger.totals.events.saturating_add(budget).min(self.max_events);
         while self.core.ledger.totals.events < end {
             self.find_barrier();
+            let barrier = self.core.barrier;
             fanin_run_loop(self, end - self.core.ledger.totals.events);
             if let Some(error) = self.core.failure.take() {
                 return Err(error);
@@ -78,7 +79,7 @@ impl World {
                 return Ok(Pause::Stuck(format!("{message} (at {})", self.core.now)));
             }
             if self.core.ledger.totals.events < end {
-                if let Some(pause) = self.beyond_the_wheel() {
+                if let Some(pause) = self.beyond_the_wheel(barrier) {
                     return Ok(pause);
                 }
             }
@@ -105,18 +106,24 @@ impl World {
 
     /// The earliest event that is not in the wheel. Completions of the present instant are one of the applications'.
     fn find_barrier(&mut self) {
-        let heard = self.hosts.completed.is_empty() && self.hosts.progress.is_empty();
-        let present = if heard { Time::MAX } else { self.core.now };
+        let present = if self.applications_are_next() { self.core.now } else { Time::MAX };
         let informed = self.informed.first_key_value().map_or(Time::MAX, |((at, ..), _)| *at);
         let wake = self.traffic.next_wake().unwrap_or(Time::MAX);
         self.next_app = self.traffic.next_start().unwrap_or(Time::MAX).min(informed).min(wake).min(present);
         self.core.barrier = self.core.timers.next().min(self.next_app).min(self.samples.next).min(self.stop);
     }
 
+    /// Whether applications have something to hear of at the present instant.
+    fn applications_are_next(&self) -> bool {
+        !self.hosts.completed.is_empty() || !self.hosts.progress.is_empty()
+    }
+
     /// The wheel has nothing up to the barrier: whatever stands there is next.
-    fn beyond_the_wheel(&mut self) -> Option<Pause> {
+    fn beyond_the_wheel(&mut self, found: Time) -> Option<Pause> {
         // What was set in the inner loop may stand before the barrier that was found at its beginning.
-        self.find_barrier();
+        if self.core.barrier != found || self.applications_are_next() {
+            self.find_barrier();
+        }
         let barrier = self.core.barrier;
         let timers = self.core.timers.next();
         let drained = self.hosts.ends.sinks() == 0 || (self.core.wheel.is_empty() && !self.hosts.holds_packets());

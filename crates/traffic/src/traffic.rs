@@ -271,7 +271,15 @@ impl Traffic {
     }
 
     /// When the next rank of a job has something to do. Flows that start then come first.
+    #[inline]
     pub fn next_wake(&self) -> Option<Time> {
+        if self.jobs.is_empty() {
+            return None; // asked at every timer
+        }
+        self.next_wake_of_jobs()
+    }
+
+    fn next_wake_of_jobs(&self) -> Option<Time> {
         self.jobs.iter().filter_map(|i| self.job(*i)?.next_wake()).min()
     }
 

@@ -85,19 +85,20 @@ macro_rules! transports {
         }
 
         /// The parameters of a transport as its endpoints use them: each finds its own without asking whose they are, which it would
-        /// do ten times for a packet. Those of the other transports are there, too, with their defaults.
+        /// do ten times for a packet. Those of the other transports are there, too, with their defaults; all in one piece, so that
+        /// an end has one address for them.
         #[derive(Clone, Debug)]
         #[allow(non_snake_case)] // as the variants
         pub struct Parameters {
+            $( $variant: $params, )*
             config: TransportConfig,
-            $( $variant: Box<$params>, )*
         }
 
         impl From<TransportConfig> for Parameters {
             fn from(config: TransportConfig) -> Self {
-                let mut all = Parameters { config: config.clone(), $( $variant: Box::default(), )* };
+                let mut all = Parameters { config: config.clone(), $( $variant: <$params>::default(), )* };
                 match config {
-                    $( TransportConfig::$variant(params) => *all.$variant = params, )*
+                    $( TransportConfig::$variant(params) => all.$variant = params, )*
                 }
                 all
             }
@@ -133,12 +134,12 @@ macro_rules! ends {
             ($end:expr, $cfg:expr, |$e:ident, $c:ident| $body:expr, |$udp:ident| $datagrams:expr) => {
                 match $end {
                     Endpoint::$first($e) => {
-                        let $c = &*$cfg.$first;
+                        let $c = &$cfg.$first;
                         debug_assert!(matches!($cfg.config, TransportConfig::$first(_)), "parameters of another transport");
                         $body
                     }
                     $( Endpoint::Other(Other::$variant($e)) => {
-                        let $c = &*$cfg.$variant;
+                        let $c = &$cfg.$variant;
                         debug_assert!(matches!($cfg.config, TransportConfig::$variant(_)), "parameters of another transport");
                         $body
                     } )*
@@ -291,6 +292,12 @@ impl Endpoint {
     /// See [`Transport::stats`].
     pub fn stats(&self) -> &Stats {
         dispatch!(self, |e| e.stats(), |udp| udp.stats())
+    }
+
+    /// Whether it is one of datagrams.
+    #[inline(always)]
+    pub fn is_datagrams(&self) -> bool {
+        matches!(self, Endpoint::Other(Other::Udp(_)))
     }
 
     /// Datagrams received; zero for other transports.

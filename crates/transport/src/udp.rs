@@ -46,6 +46,7 @@ impl UdpEndpoint {
         self.received
     }
 
+    #[inline]
     pub(crate) fn on_packet(&mut self, envelope: &Envelope) {
         if envelope.trimmed {
             self.signals.counts().trimming.ignored += 1;
@@ -65,10 +66,12 @@ impl UdpEndpoint {
         self.now = now;
     }
 
+    #[inline]
     pub(crate) fn next_timeout(&self) -> Time {
         self.next.map_or(Time::MAX, |(at, _)| if at > self.now { at } else { Time::MAX })
     }
 
+    #[inline]
     pub(crate) fn due(&self, now: Time, kinds: Kinds) -> bool {
         kinds.has(Kinds::DATA) && self.next.is_some_and(|(at, _)| at <= now)
     }
@@ -87,10 +90,12 @@ impl UdpEndpoint {
         true
     }
 
+    #[inline]
     pub(crate) fn poll_event(&mut self) -> Option<Event> {
         std::mem::take(&mut self.delivered).then_some(Event::Delivered { total: self.stats.delivered })
     }
 
+    #[inline]
     pub(crate) fn is_over(&self) -> bool {
         self.next.is_none()
     }

@@ -194,14 +194,20 @@ impl Pool {
     }
 
     /// The shim in a packet's frame as it is on the wire: its EtherType, and what is behind that.
+    #[inline(always)]
     pub fn shim_on_wire(&self, id: PacketId) -> Option<(u16, Vec<u8>)> {
-        let shim = self.shim(id)?;
+        (self[id].extra.shim() > 0).then(|| self.existing_shim_on_wire(id))
+    }
+
+    #[inline(never)]
+    fn existing_shim_on_wire(&self, id: PacketId) -> (u16, Vec<u8>) {
+        let shim = &self.shims[id as usize];
         let mut bytes = shim.body().to_vec();
         if shim.records() > 0 {
             let records = &self.records[id as usize][..shim.records()];
             bytes.extend(records.iter().flat_map(|record| record.to_bytes()));
         }
-        Some((shim.ether_type, bytes))
+        (shim.ether_type, bytes)
     }
 
     /// A packet leaves a port: its shim says so, where it has a place for it.

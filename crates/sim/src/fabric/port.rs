@@ -136,32 +136,31 @@ impl Explicit {
         self.bytes += u64::from(frame);
         self.packets += 1;
         if self.besides {
-            self.join_besides(pool, class, now);
+            if self.ranked {
+                return self.take_its_place(pool, class, now);
+            }
+            if let Some(heads) = self.heads.as_deref_mut() {
+                heads[class].joined.push_back(now);
+                heads[class].bytes += u64::from(frame);
+            }
         }
     }
 
+    /// The packet that has joined a queue of ranks goes before those of higher ranks.
     #[inline(never)]
-    fn join_besides(&mut self, pool: &Pool, class: usize, now: Time) {
+    fn take_its_place(&mut self, pool: &Pool, class: usize, now: Time) {
         let queue = &mut self.queues[class];
         let Some(last) = queue.len().checked_sub(1) else { return };
         let packet = queue[last];
-        let mut place = last;
-        if self.ranked {
-            queue.pop_back();
-            let rank = pool.rank(packet);
-            place = queue.partition_point(|other| pool.rank(*other) <= rank);
-            queue.insert(place, packet);
-            if place < last {
-                self.scheduler.moved(class, place);
-            }
+        queue.pop_back();
+        let rank = pool.rank(packet);
+        let place = queue.partition_point(|other| pool.rank(*other) <= rank);
+        queue.insert(place, packet);
+        if place < last {
+            self.scheduler.moved(class, place);
         }
         if let Some(heads) = self.heads.as_deref_mut() {
-            let joined = &mut heads[class].joined;
-            if place < last {
-                joined.insert(place, now);
-            } else {
-                joined.push_back(now);
-            }
+            heads[class].joined.insert(place, now);
             heads[class].bytes += u64::from(pool[packet].frame);
         }
     }

@@ -26,11 +26,13 @@ impl Fabric {
                 core.make_explicit(l);
             }
         }
-        let view = core.view(l);
-        let idle = view.is_idle() && !paused;
-        match self.admit(core, l, class, (&view, idle), packet) {
+        let idle = core.links[l].free_at <= core.now.ps() && !paused;
+        match self.admit(core, l, class, idle, packet) {
             Ok(()) => self.enqueue(core, l, class, packet, idle),
-            Err(refusal) => self.refuse(core, l, class, &view, via, packet, refusal),
+            Err(refusal) => {
+                let view = core.view(l);
+                self.refuse(core, l, class, &view, via, packet, refusal);
+            }
         }
     }
 
@@ -185,7 +187,21 @@ impl Fabric {
     /// The same where the marking policy decides about each packet: the first that it does not drop is sent.
     #[inline(never)]
     fn departure_decided(&mut self, core: &mut Core, l: usize) {
-        let mut dropped = Vec::new();
+        match core.next_head(l) {
+            Some((packet, Err(reason))) => return self.departure_after_drops(core, l, packet, reason),
+            Some((packet, Ok(()))) => {
+                let frame = core.pool[packet].frame;
+                self.depart(core, l, packet, Some(frame));
+            }
+            None => {}
+        }
+        self.arm_if_waiting(core, l);
+    }
+
+    /// The same where the first packet is dropped.
+    #[inline(never)]
+    fn departure_after_drops(&mut self, core: &mut Core, l: usize, packet: PacketId, reason: DropReason) {
+        let mut dropped = vec![(packet, reason, core.queue(l).0)];
         while let Some((packet, verdict)) = core.next_head(l) {
             let Err(reason) = verdict else {
                 let frame = core.pool[packet].frame;

@@ -7,7 +7,7 @@ use crate::core::Core;
 use crate::ledger::Fate;
 use fanin_engine::Table;
 use fanin_packet::{Ecn, Envelope, Kind, Packet, PacketId, Stack};
-use fanin_switch::{DropReason, Effects, Hooks, Links, MarkVerdict, MechanismState, PathChooser, PortView};
+use fanin_switch::{DropReason, Effects, Hooks, Links, MechanismState, PathChooser, PortView};
 use fanin_telemetry::Name;
 use fanin_units::{HostId, Stream};
 use std::collections::VecDeque;
@@ -254,9 +254,18 @@ impl Fabric {
     #[inline(never)]
     fn offer_special(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
         let link = &core.links[l];
+        if link.flags & flag::OFFERED != 0 && core.pool[packet].frame <= self.offered_up_to {
+            return self.offer_unless_idle(core, l, via, packet);
+        }
+        self.offer_by_kind(core, l, via, packet);
+    }
+
+    /// To mechanisms, if they want to know also of packets that find their port idle, or this one does not.
+    #[inline(never)]
+    fn offer_unless_idle(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
+        let link = &core.links[l];
         // Where departures are no events no class is paused.
-        let seen = self.offered_at_once || link.flags & flag::EXPLICIT != 0 || link.free_at > core.now.ps();
-        if link.flags & flag::OFFERED != 0 && seen && core.pool[packet].frame <= self.offered_up_to {
+        if self.offered_at_once || link.flags & flag::EXPLICIT != 0 || link.free_at > core.now.ps() {
             return self.offer_to_mechanisms(core, l, via, packet);
         }
         self.offer_by_kind(core, l, via, packet);
@@ -350,7 +359,7 @@ impl Fabric {
             }
         }
         if only_policy || K::POLICY && core.links[l].flags & flag::POLICY != 0 {
-            match core.mark_by_policy(l, packet) {
+            match core.mark_by_policy(l, found, packet) {
                 Ok(by_policy) => marked = by_policy,
                 Err(reason) => return self.refuse_fifo(core, l, via, packet, reason, false),
             }
@@ -386,33 +395,21 @@ impl Fabric {
     /// # Errors
     /// With the reason where the port does not accept it; nothing is recorded then.
     #[inline(always)]
-    pub fn admit(
-        &self,
-        core: &mut Core,
-        l: usize,
-        class: usize,
-        (view, idle): (&PortView, bool),
-        packet: PacketId,
-    ) -> Result<(), Refusal> {
-        let port = &core.ports[l];
+    pub fn admit(&self, core: &mut Core, l: usize, class: usize, idle: bool, packet: PacketId) -> Result<(), Refusal> {
         let frame = core.pool[packet].frame;
+        let queue = core.queue(l);
         if !idle {
-            let own = port.admission.check(view, frame, core.cell);
+            let own = core.ports[l].admission.check(&core.view(l), frame, core.cell);
             if let Err(reason) = own.and_then(|()| self.check_shared(core, l, class, frame)) {
                 return Err(Refusal { reason, room: true });
             }
         }
-        let port = &mut core.ports[l];
-        let marked = match port.marker.on_enqueue(view, &core.pool[packet], &mut port.rng) {
-            MarkVerdict::Pass => false,
-            MarkVerdict::Mark(reason) => core.mark(l, packet, reason),
-            MarkVerdict::Drop(reason) => return Err(Refusal { reason, room: false }),
-        };
+        let marked = core.mark_by_policy(l, queue, packet).map_err(|reason| Refusal { reason, room: false })?;
         if !idle {
             core.ports[l].queue_cells += core.cells(frame);
         }
         if core.ports[l].watched.is_some() {
-            core.record_arrival(l, (view.queue_bytes, view.queue_packets), packet, frame, (marked, Fate::Taken));
+            core.record_arrival(l, queue, packet, frame, (marked, Fate::Taken));
         }
         Ok(())
     }

@@ -6,8 +6,9 @@ use super::order::{Order, Reordering};
 use fanin_engine::Table;
 use fanin_packet::{Envelope, Side};
 use fanin_traffic::FlowSpec;
-use fanin_transport::{AbortReason, Endpoint, Stats};
-use fanin_units::{FlowId, HostId, Span, Time};
+use fanin_transport::{AbortReason, Endpoint, Parameters, Stats};
+use fanin_units::{FlowId, Span, Time};
+use std::sync::Arc;
 
 /// An end's place: that of its flow, and its side in the lowest bit.
 pub type EndId = u32;
@@ -31,14 +32,12 @@ pub struct End {
     pub protocol: Endpoint,
 
     // One line: what each packet needs.
+    /// What all packets that it sends have in common, with frame, payload, header and ECN field still to be written.
+    pub sends: Envelope,
     pub flow: FlowId,
     pub host: u32,
-    pub peer: HostId,
-    /// Hash of the 5-tuple of what it sends, and of what it receives.
-    pub hash: u32,
-    pub reverse_hash: u32,
-    pub transport: u16,
-    pub class: u8,
+    /// The parameters that its endpoint was made with.
+    pub params: Arc<Parameters>,
     /// Bytes of data that stand in the host's queue, where that is bounded.
     pub standing: u32,
     /// Whether it has a turn waiting at the NIC.
@@ -54,12 +53,12 @@ pub struct End {
     pub over: bool,
     /// The other end's host has let it know that it is over there.
     pub peer_over: bool,
-    /// Bytes of data, and of the request.
-    pub size: u64,
-    pub request: u64,
     /// Its application wants to hear when so many bytes of data have arrived here, or of its own are acknowledged: all, or those
     /// of a message and all before.
     pub mark: u64,
+    /// Bytes of data, and of the request.
+    pub size: u64,
+    pub request: u64,
     /// The earliest entry of this end among the timers; later ones are stale.
     pub armed: Time,
     /// Packets with payload that it has sent.

@@ -108,14 +108,14 @@ impl Hosts {
     /// One burst of an end. False when there is nothing to send.
     fn burst_fifo(&mut self, core: &mut Core, host: u32, nic: usize, id: EndId) -> bool {
         let end = &self.ends[id];
-        let limit = end.protocol.burst(&self.transports[usize::from(end.transport)].1, core.now);
+        let limit = end.protocol.burst(&end.params, core.now);
         let (mut payload, mut bytes) = (0, 0);
         let starts = core.links[nic].free_at.max(core.now.ps());
         let full = self.is_full(core, host); // datagrams
         loop {
             let packet = core.pool.take();
             let end = &mut self.ends[id];
-            let cfg = &self.transports[usize::from(end.transport)].1;
+            let cfg = &end.params;
             let (envelope, header) = core.pool.parts(packet);
             if !end.protocol.poll(cfg, core.now, fanin_transport::Kinds::DATA, envelope, header) {
                 core.pool.free(packet);
@@ -194,15 +194,13 @@ impl Hosts {
         }
         self.catch_up_standing(core.now, host);
         let end = &self.ends[id];
-        end.standing > 0
-            && u64::from(end.standing) > end.protocol.output_limit(&self.transports[usize::from(end.transport)].1, core.now)
-            && self.has_data(core, id)
+        end.standing > 0 && u64::from(end.standing) > end.protocol.output_limit(&end.params, core.now) && self.has_data(core, id)
     }
 
     /// A full queue does not accept the data of an end, which keeps it; false where it has none, or does not notice.
     fn refuse(&mut self, core: &mut Core, nic: usize, id: EndId) -> bool {
         let end = &mut self.ends[id];
-        let cfg = &self.transports[usize::from(end.transport)].1;
+        let cfg = &end.params;
         let Some(refused) = end.protocol.on_refusal(cfg, core.now) else { return false };
         let Refused { number, header, payload } = refused;
         let flow = end.flow;

@@ -12,7 +12,7 @@ use super::{timer_key, Hosts, Progress, Ready, PEER_ABORTED, PEER_OVER};
 use crate::core::Core;
 use crate::fabric::Fabric;
 use crate::ledger::Input;
-use fanin_packet::Side;
+use fanin_packet::{Envelope, Kind, Side};
 use fanin_switch::five_tuple_hash;
 use fanin_telemetry::{FlowRow, Name};
 use fanin_traffic::{DatagramClock, FlowKind, FlowSpec, Traffic, Write};
@@ -71,11 +71,19 @@ impl Hosts {
                 protocol,
                 flow: id,
                 host: host.0,
-                peer,
-                hash: hash[side as usize],
-                reverse_hash: hash[side.other() as usize],
-                transport: spec.transport,
-                class: spec.class,
+                sends: Envelope {
+                    flow: id,
+                    src: host,
+                    dst: peer,
+                    hash: hash[side as usize],
+                    reverse_hash: hash[side.other() as usize],
+                    class: spec.class,
+                    ttl: self.ttl,
+                    to: side.other(),
+                    kind: if datagrams { Kind::Datagram } else { Kind::Reliable },
+                    ..Envelope::default()
+                },
+                params: self.transports[usize::from(spec.transport)].1.clone(),
                 standing: 0,
                 queued: false,
                 telemetry: asks,
@@ -116,7 +124,7 @@ impl Hosts {
             }
         } else {
             let end = &mut self.ends[initiator];
-            let cfg = &self.transports[usize::from(end.transport)].1;
+            let cfg = &end.params;
             if first.is_none() {
                 end.protocol.write(cfg, core.now, if end.sends_data { end.size } else { request });
                 end.protocol.close(cfg, core.now);
@@ -187,7 +195,7 @@ impl Hosts {
         if end.sends_data {
             if !end.asked && total >= end.request {
                 end.asked = true;
-                let cfg = &self.transports[usize::from(end.transport)].1;
+                let cfg = &end.params;
                 end.protocol.write(cfg, core.now, end.size);
                 end.protocol.close(cfg, core.now);
             }
@@ -241,7 +249,7 @@ impl Hosts {
             self.begin_input(core, id, Input::Application);
         }
         let end = &mut self.ends[id];
-        let cfg = &self.transports[usize::from(end.transport)].1;
+        let cfg = &end.params;
         end.mark = message.tells.unwrap_or(end.size);
         end.protocol.write(cfg, core.now, message.bytes);
         if message.last {
@@ -256,7 +264,7 @@ impl Hosts {
     /// The other end has sent all it will: so has this one, once what it was asked for is written.
     pub(super) fn close(&mut self, core: &mut Core, id: EndId) {
         let end = &mut self.ends[id];
-        end.protocol.close(&self.transports[usize::from(end.transport)].1, core.now);
+        end.protocol.close(&end.params, core.now);
         let host = end.host;
         self.send_control(core, id, host);
     }
@@ -291,12 +299,12 @@ impl Hosts {
     #[inline(never)]
     fn end_when_over(&mut self, core: &mut Core, id: EndId) -> bool {
         let end = &mut self.ends[id];
-        if !end.protocol.is_over(&self.transports[usize::from(end.transport)].1) {
+        if !end.protocol.is_over(&end.params) {
             return false;
         }
         if !end.over {
             end.over = true;
-            let key = timer_key(end.peer.0, end.flow, side(id).other(), PEER_OVER);
+            let key = timer_key(end.sends.dst.0, end.flow, side(id).other(), PEER_OVER);
             core.set_timer(core.now + end.latency, key);
         }
         let gone = self.ends[id].peer_over;
@@ -319,7 +327,7 @@ impl Hosts {
     pub(super) fn abort(&mut self, core: &mut Core, id: EndId, reason: AbortReason) {
         let end = &mut self.ends[id];
         end.aborted = Some(reason);
-        let key = timer_key(end.peer.0, end.flow, side(id).other(), PEER_ABORTED);
+        let key = timer_key(end.sends.dst.0, end.flow, side(id).other(), PEER_ABORTED);
         core.set_timer(core.now + end.latency, key);
         self.release(core, id);
     }
@@ -328,7 +336,7 @@ impl Hosts {
     #[inline(always)]
     pub(super) fn source_is_over(&self, id: EndId) -> bool {
         let end = &self.ends[id];
-        end.kind == EndKind::Source && end.protocol.is_over(&self.transports[usize::from(end.transport)].1)
+        end.kind == EndKind::Source && end.protocol.is_over(&end.params)
     }
 
     /// A source of datagrams has sent all: for those who wait for the flow it is complete. Its receiver counts arrivals

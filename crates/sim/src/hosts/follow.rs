@@ -77,7 +77,7 @@ impl Hosts {
 
     fn seen(&self, now: Time, id: EndId) -> Seen {
         let end = &self.ends[id];
-        let ready = end.protocol.due(&self.transports[usize::from(end.transport)].1, now, Kinds::DATA);
+        let ready = end.protocol.due(&end.params, now, Kinds::DATA);
         Seen { state: end.protocol.snapshot(), stats: *end.protocol.stats(), ready }
     }
 

@@ -17,9 +17,9 @@ mod sequence;
 use crate::core::Core;
 use crate::fabric::Fabric;
 use crate::ledger::Input;
-use ends::{side, EndId, Ends};
+use ends::{side, EndId, EndKind, Ends};
 use fanin_engine::Table;
-use fanin_packet::{Envelope, Extra, Framing, PacketId, Side};
+use fanin_packet::{Envelope, Framing, PacketId, Side};
 use fanin_switch::Mechanisms;
 use fanin_telemetry::Name;
 use fanin_traffic::FlowSpec;
@@ -31,6 +31,7 @@ use order::Reordering;
 use pause::{NicGate, GATE};
 use receive::Receivers;
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 /// Who is next at a NIC.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -76,7 +77,7 @@ const RECEIVE: u64 = 3;
 pub struct Hosts {
     pub hosts: Table<Host>,
     pub ends: Ends,
-    pub transports: Table<(Name, Parameters)>,
+    pub transports: Table<(Name, Arc<Parameters>)>,
     /// With room for stamps.
     pub framing: Framing,
     /// From the arrival of a packet until its transport sees it: a part of the delay of links to hosts.
@@ -146,11 +147,16 @@ impl Hosts {
     }
 
     /// The telemetry in a packet's frame goes to the endpoint before the packet does.
+    #[inline(always)]
     pub(super) fn hand_telemetry(&mut self, core: &Core, packet: PacketId) {
-        let envelope = &core.pool[packet];
-        if envelope.extra.shim() == 0 {
-            return;
+        if core.pool[packet].extra.shim() > 0 {
+            self.hand_stack(core, packet);
         }
+    }
+
+    #[inline(never)]
+    fn hand_stack(&mut self, core: &Core, packet: PacketId) {
+        let envelope = &core.pool[packet];
         if let (Some(id), Some(stack)) = (self.ends.of(envelope.flow, envelope.to), core.pool.telemetry(packet)) {
             self.ends[id].protocol.on_telemetry(&stack);
         }
@@ -187,7 +193,7 @@ impl Hosts {
             self.begin_signal(core, id, &signal);
         }
         let end = &mut self.ends[id];
-        end.protocol.on_signal(&self.transports[usize::from(end.transport)].1, core.now, &signal);
+        end.protocol.on_signal(&end.params, core.now, &signal);
         self.after_input(core, id);
         if core.ledger.observed {
             self.settle_input(core, envelope.flow, envelope.to);
@@ -203,11 +209,27 @@ impl Hosts {
         let Some(id) = self.ends.of(envelope.flow, envelope.to) else { return stray(core, packet) };
         core.ledger.totals.delivered += 1;
         let end = &mut self.ends[id];
-        let cfg = &self.transports[usize::from(end.transport)].1;
-        end.protocol.on_packet(cfg, core.now, envelope, core.pool.header(packet));
+        if end.protocol.is_datagrams() {
+            return self.deliver_datagram(core, id, packet);
+        }
+        end.protocol.on_packet(&end.params, core.now, envelope, core.pool.header(packet));
         end.note_order(envelope, core.pool.number(packet), core.now);
         core.pool.free(packet);
         self.after_input(core, id);
+    }
+
+    /// A datagram has reached its sink, which counts it and asks for nothing.
+    #[inline(never)]
+    fn deliver_datagram(&mut self, core: &mut Core, id: EndId, packet: PacketId) {
+        let envelope = &core.pool[packet];
+        let end = &mut self.ends[id];
+        debug_assert_eq!(end.kind, EndKind::Sink, "a datagram at its source");
+        end.protocol.on_packet(&end.params, core.now, envelope, core.pool.header(packet));
+        if end.protocol.poll_event().is_some() {
+            end.finish = Some(core.now); // so far
+        }
+        end.note_order(envelope, core.pool.number(packet), core.now);
+        core.pool.free(packet);
     }
 
     /// Does what an endpoint asks for after any input: packets that go at once, events, a turn at the NIC, a timeout.
@@ -245,12 +267,23 @@ impl Hosts {
     /// Makes the packets that an endpoint must send now, and sends or queues them.
     #[inline(always)]
     fn send_control(&mut self, core: &mut Core, id: EndId, host: u32) {
-        loop {
+        if self.has_control(core, id) {
+            self.send_all_control(core, id, host);
+        }
+    }
+
+    #[inline(always)]
+    fn has_control(&self, core: &Core, id: EndId) -> bool {
+        let end = &self.ends[id];
+        end.protocol.due(&end.params, core.now, Kinds::CONTROL)
+    }
+
+    /// Apart from those who call it for each packet: what it keeps in registers would drive out theirs.
+    #[inline(never)]
+    fn send_all_control(&mut self, core: &mut Core, id: EndId, host: u32) {
+        while self.has_control(core, id) {
             let end = &mut self.ends[id];
-            let cfg = &self.transports[usize::from(end.transport)].1;
-            if !end.protocol.due(cfg, core.now, Kinds::CONTROL) {
-                return;
-            }
+            let cfg = &end.params;
             let packet = core.pool.take();
             let (envelope, header) = core.pool.parts(packet);
             let made = end.protocol.poll(cfg, core.now, Kinds::CONTROL, envelope, header);
@@ -278,7 +311,7 @@ impl Hosts {
     #[inline(always)]
     fn has_data(&self, core: &Core, id: EndId) -> bool {
         let end = &self.ends[id];
-        end.protocol.due(&self.transports[usize::from(end.transport)].1, core.now, Kinds::DATA)
+        end.protocol.due(&end.params, core.now, Kinds::DATA)
     }
 
     /// Puts an end's timeout among the timers.
@@ -335,12 +368,12 @@ impl Hosts {
     /// One turn of an end: a segment, or a burst of up to its TSO size.
     fn turn(&mut self, core: &mut Core, host: u32, nic: usize, id: EndId) {
         let end = &self.ends[id];
-        let limit = end.protocol.burst(&self.transports[usize::from(end.transport)].1, core.now);
+        let limit = end.protocol.burst(&end.params, core.now);
         let mut burst = 0;
         loop {
             let packet = core.pool.take();
             let end = &mut self.ends[id];
-            let cfg = &self.transports[usize::from(end.transport)].1;
+            let cfg = &end.params;
             let (envelope, header) = core.pool.parts(packet);
             if !end.protocol.poll(cfg, core.now, Kinds::DATA, envelope, header) {
                 core.pool.free(packet);
@@ -373,23 +406,14 @@ impl Hosts {
         core.pool.set_number(packet, end.numbered);
         let (envelope, header) = core.pool.parts(packet);
         end.numbered += u32::from(envelope.payload > 0);
-        let (kind, bytes, class) = header.outline(end.class);
+        let (bytes, class) = header.outline(end.sends.class);
         *envelope = Envelope {
-            flow: end.flow,
-            src: fanin_units::HostId(end.host),
-            dst: end.peer,
-            hash: end.hash,
-            reverse_hash: end.reverse_hash,
             frame: self.framing.frame(bytes + envelope.payload),
             payload: envelope.payload,
             header: bytes as u8,
             ecn: envelope.ecn,
             class,
-            ttl: self.ttl,
-            to: side(id).other(),
-            kind,
-            trimmed: false,
-            extra: Extra::NONE,
+            ..end.sends
         };
         if end.telemetry {
             self.add_telemetry(core, packet, id);
@@ -419,17 +443,23 @@ impl Hosts {
     #[cold]
     #[inline(never)]
     fn at_nic(&mut self, core: &mut Core, host: u32, nic: usize, packet: PacketId) {
-        if let Some(headers) = self.headers.as_deref_mut() {
-            let envelope = &core.pool[packet];
-            let end = self.ends.of(envelope.flow, envelope.to.other()).map(|id| &self.ends[id]);
-            let size = end.map_or(0, |end| if end.sends_data { end.size } else { end.request });
-            let shim = headers.of(envelope, core.pool.header(packet), size);
-            core.pool[packet].set_shim(Some(&shim));
-            core.pool.keep_shim(packet, shim);
+        if self.headers.is_some() {
+            self.put_header(core, packet);
         }
         if core.ledger.observed {
             self.observe_sent(core, host, nic, packet);
         }
+    }
+
+    #[inline(never)]
+    fn put_header(&mut self, core: &mut Core, packet: PacketId) {
+        let Some(headers) = self.headers.as_deref_mut() else { return };
+        let envelope = &core.pool[packet];
+        let end = self.ends.of(envelope.flow, envelope.to.other()).map(|id| &self.ends[id]);
+        let size = end.map_or(0, |end| if end.sends_data { end.size } else { end.request });
+        let shim = headers.of(envelope, core.pool.header(packet), size);
+        core.pool[packet].set_shim(Some(&shim));
+        core.pool.keep_shim(packet, shim);
     }
 
     /// A timer of an end is due. Entries that the end has moved since are stale.
@@ -461,7 +491,7 @@ impl Hosts {
             self.begin_input(core, id, Input::Timeout);
         }
         let end = &mut self.ends[id];
-        end.protocol.on_timer(&self.transports[usize::from(end.transport)].1, core.now);
+        end.protocol.on_timer(&end.params, core.now);
         let flow = end.flow;
         self.after_input(core, id);
         if core.ledger.observed {

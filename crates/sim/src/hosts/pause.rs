@@ -67,7 +67,7 @@ impl Hosts {
     fn class(&self, core: &Core, ready: Ready) -> u8 {
         let class = match ready {
             Ready::Packet(packet) => core.pool[packet].class,
-            Ready::Turn(id) => self.ends[id].class,
+            Ready::Turn(id) => self.ends[id].sends.class,
         };
         class & 7
     }

@@ -313,7 +313,7 @@ impl Hosts {
             if let Some(receivers) = self.receivers.as_deref() {
                 end.protocol.arrived_at(receivers.arrived[*packet as usize]);
             }
-            let cfg = &self.transports[usize::from(end.transport)].1;
+            let cfg = &end.params;
             end.protocol.on_packet(cfg, core.now, envelope, core.pool.header(*packet));
             if self.receivers.as_deref().is_some_and(|receivers| receivers.reorder.is_none()) {
                 end.note_order(envelope, core.pool.number(*packet), core.now);

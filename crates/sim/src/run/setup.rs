@@ -27,6 +27,7 @@ use fanin_topology::{Routes, Topology};
 use fanin_transport::{SignalCounts, TransportParams};
 use fanin_units::{Amount, Bytes, HostId, LinkId, NodeId, Purpose, Span, Stream, Time};
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 /// Links whose hot state, with that of the flows over them, fits into a second-level cache of today. Up to here fetching ahead
 /// gains nothing: fat trees of 128 hosts have 768 links and run as fast without, those of 432 have 2,592 and run 1.15 times as
@@ -124,7 +125,7 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
         Host { nic, ready: VecDeque::new(), armed: false, closed: 0, gate }
     };
     let nics: Vec<Host> = topology.hosts.iter().map(nic).collect();
-    let transports = scenario.transports().iter().map(|(name, config)| (name.as_str().into(), config.clone().into()));
+    let transports = scenario.transports().iter().map(|(name, config)| (name.as_str().into(), Arc::new(config.clone().into())));
     Ok(World {
         core: Core {
             now: Time::ZERO,

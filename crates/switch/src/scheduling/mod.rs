@@ -103,7 +103,7 @@ macro_rules! registry {
             ///
             /// # Panics
             /// When there is no such class; see [`Scheduler::class_of`].
-            #[inline]
+            #[inline(always)]
             pub fn enqueue(&mut self, class: usize, frame: u16) {
                 match self { $( Scheduler::$name(state) => state.enqueue(class, frame), )* }
             }

@@ -106,17 +106,19 @@ impl Transport for TcpEndpoint {
 
     #[inline(always)]
     fn poll_event(&mut self) -> Option<Event> {
-        if self.pending.0 == 0 {
-            return None;
+        match self.pending.0 {
+            0 => None,
+            // Nearly always.
+            Pending::DELIVERED => {
+                self.pending = Pending::default();
+                Some(Event::Delivered { total: self.stats.delivered })
+            }
+            Pending::ACKED => {
+                self.pending = Pending::default();
+                Some(Event::Acked { total: self.stats.acked })
+            }
+            _ => Some(self.first_event()),
         }
-        Some(match self.pending.take() {
-            Pending::CONNECTED => Event::Connected,
-            Pending::DELIVERED => Event::Delivered { total: self.stats.delivered },
-            Pending::ACKED => Event::Acked { total: self.stats.acked },
-            Pending::PEER_CLOSED => Event::PeerClosed,
-            Pending::CLOSED => Event::Closed,
-            _ => Event::Aborted(self.aborted.unwrap_or(AbortReason::Reset)),
-        })
     }
 
     fn is_over(&self, cfg: &Tcp) -> bool {
@@ -175,5 +177,20 @@ impl Transport for TcpEndpoint {
             self.cwnd(),
             self.rto()
         )
+    }
+}
+
+impl TcpEndpoint {
+    /// Takes the first of the events that wait, in causal order.
+    #[inline(never)]
+    fn first_event(&mut self) -> Event {
+        match self.pending.take() {
+            Pending::CONNECTED => Event::Connected,
+            Pending::DELIVERED => Event::Delivered { total: self.stats.delivered },
+            Pending::ACKED => Event::Acked { total: self.stats.acked },
+            Pending::PEER_CLOSED => Event::PeerClosed,
+            Pending::CLOSED => Event::Closed,
+            _ => Event::Aborted(self.aborted.unwrap_or(AbortReason::Reset)),
+        }
     }
 }

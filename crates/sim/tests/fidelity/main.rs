@@ -6,6 +6,7 @@ mod closed_forms;
 mod codel;
 mod collectives;
 mod common;
+mod dcqcn;
 mod dctcp;
 mod determinism;
 mod detours;

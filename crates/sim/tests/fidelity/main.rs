@@ -15,6 +15,7 @@ mod explain;
 mod front_drop;
 mod int;
 mod ipv6;
+mod lossless;
 mod nic;
 mod order;
 mod pauses;

@@ -30,7 +30,7 @@ impl Outcome {
 }
 
 /// What must hold at any time.
-fn balance(world: &mut World) {
+pub fn balance(world: &mut World) {
     let ports = world.ports_now();
     let t = world.totals();
     assert_eq!(t.sent, t.delivered + t.stray + t.dropped + world.in_flight(), "{t:?}");

@@ -58,6 +58,9 @@ macro_rules! transports {
             fn needs_marks(&self) -> Option<&'static str> {
                 match self { $( Self::$variant(p) => p.needs_marks(), )* }
             }
+            fn marks_by_curve(&self) -> bool {
+                match self { $( Self::$variant(p) => p.marks_by_curve(), )* }
+            }
             fn needs_telemetry(&self) -> Option<&'static str> {
                 match self { $( Self::$variant(p) => p.needs_telemetry(), )* }
             }

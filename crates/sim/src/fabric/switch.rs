@@ -380,7 +380,13 @@ impl Fabric {
             }
         }
         let port = &mut core.ports[l];
-        let marked = match port.marker.on_enqueue(view, &core.pool[packet], &mut port.rng) {
+        let verdict = if port.by_class {
+            let found = core.class_view(l, class, view);
+            core.mark_class_at_enqueue(l, class, &found, packet)
+        } else {
+            port.marker.on_enqueue(view, &core.pool[packet], &mut port.rng)
+        };
+        let marked = match verdict {
             MarkVerdict::Pass => false,
             MarkVerdict::Mark(reason) => core.mark(l, packet, reason),
             MarkVerdict::Drop(reason) => return Err(Refusal { reason, room: false }),

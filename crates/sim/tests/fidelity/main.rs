@@ -2,6 +2,7 @@
 //! theory, tolerance and what was measured; `cargo test -p fanin-sim --test fidelity -- --nocapture` prints the numbers.
 
 mod burst_laws;
+mod class_marking;
 mod closed_forms;
 mod codel;
 mod collectives;

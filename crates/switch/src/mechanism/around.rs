@@ -34,10 +34,11 @@ pub struct Surroundings<'a> {
     pub puts_in_order: bool,
     /// Bytes that headers of mechanisms, at whatever switch, add to a frame at most.
     pub header_bytes: u16,
-    /// The shortest queue that each port marks at, of ports that mark nothing below one.
-    pub marks_from: &'a [Amount],
-    /// A marking policy drops packets.
-    pub marking_drops: bool,
+    /// The shortest queues that ports mark at, each with the classes that it is of, a bit for each; of policies that mark nothing
+    /// below one.
+    pub marks_from: &'a [(u8, Amount)],
+    /// Classes whose packets a marking policy drops, a bit for each.
+    pub marking_drops: u8,
     /// Most switches on a path between two hosts; zero where the topology could not be built.
     pub longest_path: u32,
     /// The transports in use.

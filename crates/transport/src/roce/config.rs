@@ -214,12 +214,14 @@ impl TransportParams for Roce {
             RoceRecovery::GoBackN(back) => vec![LossTimer {
                 key: "recovery.ack_timeout",
                 value: local_ack_timeout(back.ack_timeout),
+                exponent: Some(back.ack_timeout),
                 cost: "each lost end of a message costs that much",
             }],
             RoceRecovery::SelectiveRepeat(repeat) => {
                 vec![LossTimer {
                     key: "recovery.rto_low",
                     value: repeat.rto_low,
+                    exponent: None,
                     cost: "each lost end of a message costs that much",
                 }]
             }
@@ -245,5 +247,9 @@ impl TransportParams for Roce {
 
     fn needs_marks(&self) -> Option<&'static str> {
         self.congestion_control.needs().marks
+    }
+
+    fn marks_by_curve(&self) -> bool {
+        self.congestion_control.needs().curve
     }
 }

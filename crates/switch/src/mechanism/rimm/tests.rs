@@ -386,7 +386,7 @@ fn what_has_no_effect_is_said() {
         most_queues: 1,
         mechanisms_drop: false,
         marks_from: &[],
-        marking_drops: false,
+        marking_drops: 0,
         sites: &[],
         fifo_nics: false,
         puts_in_order: false,

@@ -181,7 +181,7 @@ impl DcqcnControl {
 }
 
 impl RateControl for DcqcnControl {
-    const NEEDS: Needs = Needs { marks: Some("DCQCN"), ..Needs::NOTHING };
+    const NEEDS: Needs = Needs { marks: Some("DCQCN"), curve: true, ..Needs::NOTHING };
 
     /// R_T = R_C, R_C = R_C·(1 − α/2), α = (1 − g)·α + g. Source: DCQCN §3.1 equation 1.
     fn on_cnp(&mut self, s: &mut Sending, now: Time) {

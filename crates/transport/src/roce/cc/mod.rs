@@ -94,6 +94,8 @@ pub enum Loss {
 pub struct Needs {
     /// Its name, where it works by marks: data is ECN-capable.
     pub marks: Option<&'static str>,
+    /// Marks should come by chance, the more the longer the queue.
+    pub curve: bool,
     /// Acknowledgments say for how long packets waited at their receiver.
     pub waited: bool,
     /// It holds back packets by a window, so that each packet has to be acknowledged.
@@ -103,7 +105,7 @@ pub struct Needs {
 }
 
 impl Needs {
-    pub const NOTHING: Needs = Needs { marks: None, waited: false, window: false, telemetry: None };
+    pub const NOTHING: Needs = Needs { marks: None, curve: false, waited: false, window: false, telemetry: None };
 }
 
 /// When a receiver sends notifications of marks (CNP).

@@ -72,6 +72,12 @@ pub(crate) fn check(parts: &Parts, network: Option<&Network>, base_dir: &Path) -
     let mut problems;
     if let (Some(network), Some(flows)) = (network, flows) {
         wire_overhead(parts, network, &mut cx);
+        for (name, config) in used_transports(parts) {
+            let fastest = network.host_infos().iter().map(|host| host.rate).max();
+            if let Some(rate) = fastest {
+                at_transport(&mut cx, name, |cx| config.check_at(rate, cx));
+            }
+        }
         watched = telemetry::watched(parts, network, &mut cx);
         let mut largest = telemetry::Largest::Unknown;
         if let Some(settings) = &settings {

@@ -10,7 +10,7 @@ use crate::transport::{CheckSite, Kinds, LossTimer, Place, Refused, Shape, Trans
 use crate::udp::UdpEndpoint;
 use fanin_packet::{Envelope, Header, IpVersion, Signal, Signals, Stack};
 use fanin_params::Cx;
-use fanin_units::{Bytes, Stream, Time};
+use fanin_units::{BitRate, Bytes, Stream, Time};
 
 macro_rules! transports {
     ($( $(#[doc = $doc:expr])* $kind:literal => $variant:ident($params:ty, $endpoint:ty), )*) => {
@@ -24,6 +24,9 @@ macro_rules! transports {
         impl TransportParams for TransportConfig {
             fn check(&self, cx: &mut Cx, site: &CheckSite) {
                 match self { $( Self::$variant(p) => p.check(cx, site), )* }
+            }
+            fn check_at(&self, line: BitRate, cx: &mut Cx) {
+                match self { $( Self::$variant(p) => p.check_at(line, cx), )* }
             }
             fn mtu(&self) -> u16 {
                 match self { $( Self::$variant(p) => p.mtu(), )* }

@@ -204,6 +204,9 @@ pub trait TransportParams: Default {
     /// Reports values that contradict each other, and values without effect; `cx` is at their table.
     fn check(&self, cx: &mut Cx, site: &CheckSite);
 
+    /// Reports values that do not suit NICs of this rate; `cx` is at their table.
+    fn check_at(&self, _line: BitRate, _cx: &mut Cx) {}
+
     /// Bytes of the largest IP packet.
     fn mtu(&self) -> u16;
 

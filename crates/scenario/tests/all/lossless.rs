@@ -204,3 +204,18 @@ fn timeouts_of_queue_pairs_are_said_as_they_are_given() {
     assert!(long.contains("; data centers use 8 (1.05 ms) to 11 (8.4 ms)\n"), "{long}");
     assert!(!said("ack_timeout = 9").contains("ack_timeout"));
 }
+
+/// R_AI of 40 Gb/s at faster NICs: DCQCN's way back takes ten times as long at 400 Gb/s. In proportion it is as it was.
+#[test]
+fn steps_of_dcqcn_that_are_small_beside_the_line() {
+    let said = |rate: &str, control: &str| {
+        let text = format!("[topology]\nkind = \"single_switch\"\nhosts = 4\nlink = {{ rate = \"{rate}\", delay = \"1us\" }}\n[switch]\nbuffer = \"unlimited\"\nmarking = {{ kind = \"threshold\", k = \"200KB\" }}\nmechanisms.pfc = {{ memory = \"20MB\", classes = [0] }}\n[transport]\nkind = \"roce\"\ncongestion_control = {{ kind = \"dcqcn\"{control} }}\n[[traffic]]\nkind = \"permutation\"\nsize = \"1MB\"\n[telemetry]\nsample = \"off\"\n");
+        render(Scenario::from_toml(&text, Path::new(".")).expect("sound").warnings(), "s.toml")
+    };
+    assert_eq!((said("100Gbps", ""), said("400Gbps", ", profile = \"mlx5\"")), (String::new(), String::new()));
+    assert_eq!(
+        said("400Gbps", ""),
+        "s.toml: warning: transport.congestion_control.additive_increase, line 11: \"40Mbps\" is small beside 400Gbps: one of 16 queue pairs takes 30 ms to its share, with the paper's values at 40 Gb/s 3 ms; additive_increase = \"400Mbps\", hyper_increase = \"4Gbps\": line rate / 1000, and ten times that\n"
+    );
+    assert_eq!(said("400Gbps", ", additive_increase = \"400Mbps\", hyper_increase = \"4Gbps\""), "");
+}

@@ -4,7 +4,7 @@ use super::cc::{NoRateControl, Path, RoceControl, Sending};
 use crate::transport::{CheckSite, LossTimer, Shape, TransportParams};
 use fanin_packet::{IpVersion, RoceHeader, RoceOp};
 use fanin_params::{params, Cx};
-use fanin_units::{Bytes, Span};
+use fanin_units::{BitRate, Bytes, Span};
 
 params! {
     /// Packets that come too early are dropped, and the sender starts again with the one that is missing. Source: IBTA §9.7.5.1, §9.9.2.
@@ -176,6 +176,10 @@ impl TransportParams for Roce {
             cx.unused_at("cnp_class", &self.cnp_class, "has no effect: nothing sends notifications", remedy);
         }
         cx.key("congestion_control", |cx| self.congestion_control.check(cx));
+    }
+
+    fn check_at(&self, line: BitRate, cx: &mut Cx) {
+        cx.key("congestion_control", |cx| self.congestion_control.check_at(line, cx));
     }
 
     fn mtu(&self) -> u16 {

@@ -174,6 +174,13 @@ macro_rules! controls {
             }
         }
 
+        impl RoceControl {
+            /// Values that do not suit a NIC of this rate; `cx` is at its table.
+            pub fn check_at(&self, line: BitRate, cx: &mut fanin_params::Cx) {
+                match self { $( Self::$variant(params) => params.check_at(line, cx), )* }
+            }
+        }
+
         impl Control {
             /// The state of a queue pair that has sent nothing yet, and what it starts with.
             pub fn new(params: &RoceControl, path: &Path) -> (Self, Sending) {
@@ -219,6 +226,8 @@ pub trait ControlParams {
     }
     /// See [`RoceControl::check`].
     fn check(&self, _cx: &mut fanin_params::Cx) {}
+    /// See [`RoceControl::check_at`].
+    fn check_at(&self, _line: BitRate, _cx: &mut fanin_params::Cx) {}
 }
 
 controls! {

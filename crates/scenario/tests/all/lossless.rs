@@ -116,6 +116,14 @@ fn memory_that_does_not_suffice() {
 fn a_watchdog_may_drop() {
     assert_eq!(with("watchdog = {}"), warning(", line 10: may lose packets: the watchdog drops a class after 200ms of pause; no watchdog, where nothing may be lost"));
     assert_eq!(with("watchdog = { action = \"forward\", detection = \"1ms\" }"), warning(", line 10: may lose packets: the watchdog sends a class, whether the neighbour has room or not, after 1ms of pause; no watchdog, where nothing may be lost"));
+    let short = |detection: &str| {
+        said(&[
+            ("name = \"x\"", "name = \"x\"\nduration = \"20ms\""),
+            ("memory =", &format!("watchdog = {{ detection = \"{detection}\" }}\nmemory =")),
+        ])
+    };
+    assert!(short("20ms").ends_with(&warning(".watchdog.detection, line 12: \"20ms\" finds no storm: a run of 20ms is over before a pause has lasted so long; less than 20ms, or a longer run")), "{}", short("20ms"));
+    assert!(!short("1ms").contains("finds no storm"));
     assert_eq!(
         with("watchdog = { action = \"alert\" }"),
         error(".watchdog.action, line 11: \"alert\" is not a known name; accepted: drop, forward")

@@ -3,7 +3,7 @@
 use super::{names_it, PortSite, Site};
 use fanin_packet::{Framing, Signals};
 use fanin_params::{pattern, Cx, Node as Value, Param};
-use fanin_units::Amount;
+use fanin_units::{Amount, Span};
 
 /// What a scenario has around its switches' mechanisms, as far as their checks need it.
 pub struct Surroundings<'a> {
@@ -20,6 +20,8 @@ pub struct Surroundings<'a> {
     pub classes: bool,
     /// Queues of the port that has most of them.
     pub most_queues: usize,
+    /// How long the run lasts at most, where the scenario says so.
+    pub duration: Option<Span>,
     /// A mechanism drops packets of the traffic, whatever room ports have.
     pub mechanisms_drop: bool,
     /// Those switches themselves; empty where the topology could not be built.

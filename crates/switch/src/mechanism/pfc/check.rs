@@ -98,6 +98,13 @@ fn what_drops(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
         };
         let message = format!("may lose packets: {what} after {} of pause", watchdog.detection);
         warn(cx, message, "no watchdog, where nothing may be lost");
+        if let Some(duration) = around.duration.filter(|duration| watchdog.detection >= *duration) {
+            let message = format!("finds no storm: a run of {duration} is over before a pause has lasted so long");
+            cx.key("watchdog", |cx| {
+                let problem = cx.warn_at("detection", &watchdog.detection, message);
+                problem.suggestion = Some(format!("less than {duration}, or a longer run"));
+            });
+        }
     }
     if !around.unlimited {
         let remedy = "switch.buffer = { kind = \"unlimited\" }: PFC counts the memory itself, where packets come in";

@@ -443,7 +443,7 @@ def tree(result: Result, event: int | None = None, gap_ps: int = GAP_PS) -> Paus
     followed = 0
     if flows is not None:
         hops = result.scan("hops").select(pl.col("flow").unique()).collect()["flow"]
-        followed = of_class["flow"].is_in(hops.implode()).sum()
+        followed = of_class.filter(pl.col("flow").is_in(hops.implode())).height
     known_of = {"of_class": of_class.height, "followed": followed, "hosts": _hosts(edges, of_class)}
     return PauseTree({**row, "edges": edges, "flows": flows, **known_of})
 

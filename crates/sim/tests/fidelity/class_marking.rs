@@ -33,7 +33,7 @@ fn found(ran: &Ran) -> BTreeMap<(u64, u32), (u8, [u64; 2], u64)> {
         let class = classes[&hop.flow];
         ((hop.arrived_ps, hop.flow), (class, waiting(hop.arrived_ps, Some(class)), waiting(hop.arrived_ps, None)[0]))
     };
-    hops.iter().map(|hop| one(hop)).collect()
+    hops.iter().map(one).collect()
 }
 
 /// Each class by its own threshold, held to what a recomputation from arrivals and departures finds in its queue alone.

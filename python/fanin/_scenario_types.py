@@ -1021,7 +1021,8 @@ Marking: TypeAlias = (
     | FrontDropParamsDict
     | Literal["none", "threshold", "red", "s_ecn", "codel", "front_drop"]
 )
-"""How a port signals congestion. One state per port, which looks at the whole port; `codel` has one for each class.
+"""How a port signals congestion. One state per port, which looks at the whole port; `codel` has one for each class, and so
+have all where `switch.class_marking` has entries.
 
 - `none`: Never.
 - `threshold`: Every ECN-capable packet when the queue is above a threshold.
@@ -1030,6 +1031,33 @@ Marking: TypeAlias = (
 - `codel`: Controlled delay: packets that have waited too long for an interval are dropped at the head of the queue, or marked.
 - `front_drop`: Never: packets are dropped at the head of a queue that has reached a limit.
 """
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ClassMarking(Table):
+    """How some classes are marked. Where there is such an entry, each queue has a state of its own and sees nothing of the others;
+    classes without an entry are marked as `switch.marking` says, by their own queues, too. Source: switches have a profile
+    (WRED, ECN) for each traffic class, from memory.
+    """
+
+    classes: Sequence[int]
+    """The classes. Those beyond the last queue of a port share it.
+
+    Must be given.
+    """
+
+    marking: Marking
+    """How they are marked.
+
+    Must be given.
+    """
+
+
+class ClassMarkingDict(TypedDict, total=False):
+    """`ClassMarking` as a plain dictionary; the class says what each key means."""
+
+    classes: Required[Sequence[int]]
+    marking: Required[Marking]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -2262,6 +2290,12 @@ class Switch(Table):
     Default: { kind = "none" }.
     """
 
+    class_marking: Sequence[ClassMarking | ClassMarkingDict] | None = None
+    """Classes that are marked by settings of their own, and by their own queues.
+
+    Default: [].
+    """
+
     mechanisms: Mechanisms | MechanismsDict | None = None
     """What switches do besides."""
 
@@ -2302,6 +2336,7 @@ class SwitchDict(_SwitchReserved, total=False):
     architecture: Architecture
     buffer: Buffer
     marking: Marking
+    class_marking: Sequence[ClassMarking | ClassMarkingDict]
     mechanisms: Mechanisms | MechanismsDict
     scheduling: Scheduling
     routing: PathChoice
@@ -6570,6 +6605,8 @@ __all__ = [
     "FrontDropParams",
     "FrontDropParamsDict",
     "Marking",
+    "ClassMarking",
+    "ClassMarkingDict",
     "IntParams",
     "IntParamsDict",
     "Operations",

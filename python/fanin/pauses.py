@@ -39,6 +39,9 @@ __all__ = [
 GAP_PS: Final = 100_000_000
 """Longest time without a pause inside an event [ps]: 100 µs."""
 
+HOSTS: Final = 4
+"""Hosts that a text names at most."""
+
 HEAD: Final = ["Port", "Class", "Pauses", "Paused", "Share", "Longest", "At", "Frames"]
 """Head of `port_rows`."""
 
@@ -211,7 +214,8 @@ class PauseTree:
     ----------
     document : dict
         All of it: ``event``, ``root``, ``class``, ``start_ps``, ``end_ps``, ``ports``, ``depth``, ``pauses``, ``paused_ps``,
-        ``edges``, ``flows`` (null where no flow was followed).
+        ``edges``, ``flows`` (null where no flow was followed), ``of_class`` (flows of the class), ``followed`` (those of them that
+        were), ``hosts`` (whose NICs were paused, the longest first).
     """
 
     document: dict[str, Any]
@@ -267,7 +271,12 @@ class PauseTree:
             after = show.duration(far["first_ps"] - told["start_ps"])
             said.append(f"It spread over {told['depth'] + 1} links, to {far['port']} after {after}.")
         if told["flows"] is None:
-            said.append("Which flows waited is not known: no flow was followed (telemetry.hosts).")
+            hosts = ", ".join(f'"{host}"' for host in told["hosts"][:HOSTS])
+            few = f", or of some of those whose NICs stood paused: {hosts}" if hosts else ""
+            said.append(
+                f"Which of {told['of_class']:,} flows of the class waited is not known: no flow was followed. Run it again with"
+                f' telemetry.hosts = ["*"]{few}.'
+            )
             return " ".join(said)
         victims = [flow for flow in told["flows"] if flow["victim"]]
         listed = [f"{flow['flow']} ({flow['src']} to {flow['dst']}, {show.duration(flow['paused_ps'])})" for flow in victims[:4]]
@@ -275,6 +284,9 @@ class PauseTree:
         count = f"{len(victims):,} of {len(told['flows']):,} followed flows that stood paused"
         never = "never cross" if len(victims) != 1 else "never crosses"
         said.append(f"{count} {never} {told['root']}" + (f": {', '.join(listed)}{more}." if victims else "."))
+        if (unknown := told["of_class"] - told["followed"]) > 0:
+            plural = "s" * (unknown != 1)
+            said.append(f'Of {unknown:,} more flow{plural} of the class nothing is known: telemetry.hosts = ["*"] follows all.')
         return " ".join(said)
 
     def lines(self) -> list[str]:
@@ -360,6 +372,16 @@ def _edges(pauses: pl.DataFrame, all_pauses: pl.DataFrame) -> list[dict[str, Any
     return grouped.sort("depth", "first_ps", "port", "behind").to_dicts()
 
 
+def _hosts(edges: Sequence[Mapping[str, Any]], flows: pl.DataFrame) -> list[str]:
+    """Return the senders of `flows` whose NICs were paused, the longest first."""
+    paused: dict[str, int] = {}
+    for edge in edges:
+        host = str(edge["port"]).partition("->")[0]
+        paused[host] = paused.get(host, 0) + int(edge["paused_ps"])
+    senders = set(flows["src"])
+    return sorted(senders & paused.keys(), key=lambda host: (-paused[host], host))
+
+
 def _merged(waits: pl.DataFrame, by: list[str]) -> pl.DataFrame:
     """Return how long at least one of the stretches ``from_ps`` to ``to_ps`` of each group lasted, and how many there are."""
     import polars as pl
@@ -416,7 +438,14 @@ def tree(result: Result, event: int | None = None, gap_ps: int = GAP_PS) -> Paus
     row = chosen.row(0, named=True)
     pauses = found.filter(pl.col("event") == event)
     flows = _flows(result, pauses, row["root"], row["class"])
-    return PauseTree({**row, "edges": _edges(pauses, found), "flows": flows})
+    edges = _edges(pauses, found)
+    of_class = result.scan("flows").filter(pl.col("class") == row["class"]).select("flow", "src").collect()
+    followed = 0
+    if flows is not None:
+        hops = result.scan("hops").select(pl.col("flow").unique()).collect()["flow"]
+        followed = of_class.filter(pl.col("flow").is_in(hops.implode())).height
+    known_of = {"of_class": of_class.height, "followed": followed, "hosts": _hosts(edges, of_class)}
+    return PauseTree({**row, "edges": edges, "flows": flows, **known_of})
 
 
 def port_rows(found: pl.DataFrame) -> list[list[str]]:

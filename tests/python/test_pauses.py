@@ -111,6 +111,18 @@ def test_a_victim_behind_a_paused_port(victim: fanin.Result) -> None:
     assert found.parts["time_ps"].sum() == found.total_ps
 
 
+def test_flows_of_which_nothing_is_known_are_counted(victim: fanin.Result, tmp_path: Path) -> None:
+    scenario = victim.manifest["scenario"]
+    some = fanin.run(fanin.Scenario({**scenario, "telemetry": {"hosts": ["h3"]}}), tmp_path / "some", progress=False)
+    told = some.pause_tree().document
+    assert (told["of_class"], told["followed"], told["hosts"]) == (3, 1, ["h1"])
+    assert 'Of 2 more flows of the class nothing is known: telemetry.hosts = ["*"] follows all.' in some.pause_tree().text
+    none = fanin.run(fanin.Scenario({**scenario, "telemetry": {}}), tmp_path / "none", progress=False)
+    words = "Which of 3 flows of the class waited is not known: no flow was followed. Run it again with telemetry.hosts = "
+    assert words + '["*"], or of some of those whose NICs stood paused: "h1".' in none.pause_tree().text
+    assert "nothing is known" not in victim.pause_tree().text
+
+
 def test_what_is_said_of_it(victim: fanin.Result) -> None:
     said = CliRunner().invoke(app, ["pauses", str(victim.path)], env={"COLUMNS": "160"})
     assert said.exit_code == 0, said.output

@@ -9,8 +9,8 @@
 //!    that, and so on: a short ramp may lie within one bin.
 //! 6. What comes before the queue is close to its peak, and before senders can have learnt of a drop or a mark, is divided alone, with the
 //!    noise that it has: steps of the sawtooth that follows are larger than a ramp's.
-//! 7. Bends move to where they fit the points best; those that are not significant, or that move the fitted queue by less than 1 %
-//!    of its peak, are removed.
+//! 7. Bends move to where they fit the points best, and those beside a pause to where it begins and ends; those that are not significant,
+//!    or that move the fitted queue by less than 1 % of its peak, are removed.
 
 use crate::noise;
 use crate::series::Point;
@@ -42,9 +42,9 @@ const EXPECTED: f64 = 2.0;
 const CLOSE: f64 = 0.95;
 /// A beginning that takes more than this part of its stretch has made most of the noise in it: it is not looked at alone.
 const BEGINNING: f64 = 0.5;
-/// A time without records that is more than this part of a stretch is what its slope is measured by.
+/// A time without records that is more than this part of a stretch, and in which the queue fell, is what its slope is measured by.
 const PAUSE: f64 = 0.5;
-/// A pause with fewer records than a phase must have counts where the queue falls by this part of its peak.
+/// The queue has fallen in a pause where it did by this part of its peak.
 const FELL: f64 = 0.05;
 /// Points of a phase, at least.
 const LEAST_POINTS: usize = 6;
@@ -382,15 +382,34 @@ fn pause(points: &[Point], from: u64, to: u64) -> Option<(Point, Point)> {
     (length(longest) as f64 > PAUSE * (to - from) as f64).then(|| (longest[0], longest[1]))
 }
 
+/// Whether the queue fell by more than noise in a pause.
+fn fell((p, q): (Point, Point), peak: f64) -> bool {
+    p.queue.saturating_sub(q.queue) as f64 > FELL * peak
+}
+
 /// Whether a stretch has enough records to be one, or is a pause in which the queue fell by more than noise.
 fn counts(points: &[Point], from: u64, to: u64, peak: f64) -> bool {
-    let fell = |(p, q): (Point, Point)| p.queue.saturating_sub(q.queue) as f64 > FELL * peak;
-    inside(points, from, to).len() >= LEAST_POINTS || pause(points, from, to).is_some_and(fell)
+    inside(points, from, to).len() >= LEAST_POINTS || pause(points, from, to).is_some_and(|pair| fell(pair, peak))
+}
+
+/// Moves the borders of a pause to the records that it lies between, if what is beside it still counts: its slope is that of its fall, and
+/// would else be said of packets that arrived before and after it.
+fn fit_pauses(points: &[Point], peak: f64, borders: &mut [u64]) {
+    let last = borders.len() - 1;
+    for i in 0..last {
+        let Some((p, q)) = pause(points, borders[i], borders[i + 1]).filter(|pair| fell(*pair, peak)) else { continue };
+        if i > 0 && p.time > borders[i - 1] && counts(points, borders[i - 1], p.time, peak) {
+            borders[i] = p.time;
+        }
+        if i + 1 < last && q.time < borders[i + 2] && counts(points, q.time, borders[i + 2], peak) {
+            borders[i + 1] = q.time;
+        }
+    }
 }
 
 fn measure(points: &[Point], from: u64, to: u64, confidence: f64, peak: f64) -> Option<Stretch> {
     let part = inside(points, from, to);
-    if let Some((p, q)) = pause(points, from, to) {
+    if let Some((p, q)) = pause(points, from, to).filter(|pair| fell(*pair, peak)) {
         // Two levels, each known to a frame or so.
         let time = (q.time - p.time) as f64;
         let (slope, half) = ((q.queue as f64 - p.queue as f64) / time, RELEVANT * peak / time);
@@ -478,6 +497,7 @@ pub fn find(points: &[Point], learnt: Option<u64>, confidence: f64) -> Vec<Stret
             i += 1;
         }
     }
+    fit_pauses(points, peak, &mut borders);
     let mut parts: Vec<Option<Stretch>> = borders.windows(2).map(|b| measured(b[0], b[1])).collect();
     loop {
         let weakest = (1..parts.len())

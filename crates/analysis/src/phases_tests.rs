@@ -326,3 +326,39 @@ fn ramps() {
         }
     }
 }
+
+/// A queue in front of 1 Gb/s that two frames join for each that leaves, one after the other, but for `pause` frame times in which none
+/// comes: as odd segments that wait for their acknowledgment make it at the end of a round.
+fn rounds_with_a_pause(before: u64, pause: u64, after: u64) -> Vec<Point> {
+    const FRAME: u64 = 12_304_000;
+    let mut points = Vec::new();
+    let mut queue = 60_000;
+    let mut round = |slots: std::ops::Range<u64>| {
+        for slot in slots {
+            for half in [0, 1] {
+                points.push(Point { time: slot * FRAME + half * FRAME / 2, queue });
+                queue += if half == 0 { 1518 } else { 0 };
+            }
+        }
+        queue -= 1518 * pause;
+    };
+    round(0..before);
+    round(before + pause..before + pause + after);
+    points
+}
+
+/// What phases say together is how far the queue went: a phase that holds a pause and packets beside it has the slope of both, and one that
+/// has the slope of the pause is no longer than it.
+#[test]
+fn phases_beside_a_pause_add_up_to_the_way_of_the_queue() {
+    for pause in 8..=50 {
+        for (before, after) in [(20, 250), (36, 250), (60, 120)] {
+            let points = rounds_with_a_pause(before.max(pause), pause, after);
+            let found = find(&points, None, 0.95);
+            let (first, last) = (points[0], points[points.len() - 1]);
+            let went: f64 = found.iter().map(|p| p.slope * (p.end - p.start) as f64).sum();
+            let of = last.queue as f64 - first.queue as f64;
+            assert!((went - of).abs() < 2.5 * 1518.0, "{before} {pause} {after}: {went} of {of}, {found:?}");
+        }
+    }
+}

@@ -58,6 +58,16 @@ impl Node {
     }
 }
 
+/// Longest list that messages show, in characters.
+const SHOWN: usize = 40;
+
+/// A list as it is written, if it is short and has nothing but values.
+fn as_written(items: &[Node]) -> Option<String> {
+    let values = items.iter().all(|item| !matches!(item.value, Value::List(_) | Value::Table(_)));
+    let text = format!("[{}]", items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "));
+    (values && text.chars().count() <= SHOWN).then_some(text)
+}
+
 /// As a message shows it: one line, long ones shortened.
 impl std::fmt::Display for Node {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -69,7 +79,12 @@ impl std::fmt::Display for Node {
                 let short: String = text.chars().take(60).flat_map(char::escape_debug).collect();
                 write!(f, "\"{short}{}\"", if text.chars().nth(60).is_some() { "…" } else { "" })
             }
-            Value::List(items) => write!(f, "a list of {} entries", items.len()),
+            Value::List(items) => match as_written(items) {
+                Some(text) => write!(f, "{text}"),
+                None if items.len() == 1 => write!(f, "a list of 1 entry"),
+                None => write!(f, "a list of {} entries", items.len()),
+            },
+            Value::Table(entries) if entries.len() == 1 => write!(f, "a table of 1 key"),
             Value::Table(entries) => write!(f, "a table of {} keys", entries.len()),
         }
     }

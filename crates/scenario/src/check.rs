@@ -16,7 +16,7 @@ mod volume;
 pub(crate) use network::{core_rate, host_infos, Network};
 
 pub(crate) use self::capture::Captured;
-use self::settings::{at_setting, path, Settings};
+use self::settings::{at_marking, at_setting, path, Settings};
 use self::transport::shown;
 pub(crate) use self::volume::{asked, with_those_that_wait, ACKS};
 use crate::doc::{Parts, DEFAULT_TRANSPORT};
@@ -67,7 +67,7 @@ pub(crate) fn check(parts: &Parts, network: Option<&Network>, base_dir: &Path) -
     frame_sizes(parts, &mut cx);
     long_datagrams(parts, &mut cx);
     if let Some(settings) = &settings {
-        ecn(parts, settings, &mut cx);
+        ecn(parts, settings, (network, &of_traffic), &mut cx);
         mechanisms::check(parts, settings, (network, &of_traffic), &mut cx);
     }
     let mut watched = Vec::new();
@@ -75,6 +75,12 @@ pub(crate) fn check(parts: &Parts, network: Option<&Network>, base_dir: &Path) -
     let mut problems;
     if let (Some(network), Some(flows)) = (network, flows) {
         wire_overhead(parts, network, &mut cx);
+        for (name, config) in used_transports(parts) {
+            let fastest = network.host_infos().iter().map(|host| host.rate).max();
+            if let Some(rate) = fastest {
+                at_transport(&mut cx, name, |cx| config.check_at(rate, cx));
+            }
+        }
         watched = telemetry::watched(parts, network, &mut cx);
         let mut largest = telemetry::Largest::Unknown;
         if let Some(settings) = &settings {
@@ -337,24 +343,34 @@ fn long_datagrams(parts: &Parts, cx: &mut Cx) {
 }
 
 /// ECN at one end only.
-fn ecn(parts: &Parts, settings: &Settings, cx: &mut Cx) {
+fn ecn(parts: &Parts, settings: &Settings, (network, of_traffic): (Option<&Network>, &OfTraffic), cx: &mut Cx) {
     let used = used_transports(parts);
-    let marks = settings.markings().any(|(_, marking)| marking.marks());
-    for (name, config) in &used {
-        if config.uses_ecn() && !marks {
-            at_transport(cx, name, |cx| {
-                let problem = cx.warn(None, "uses ECN, and no switch marks", None);
-                problem.suggestion =
-                    Some("set switch.marking, for example { kind = \"threshold\", k = \"65 packets\" }".to_string());
-            });
+    for (name, config) in used.iter().filter(|(_, config)| config.uses_ecn()) {
+        let mut classes = of_traffic.of_transport(parts, name);
+        if classes.is_empty() {
+            classes.insert(0); // traffic that could not be read
         }
+        let Some(class) = classes.into_iter().find(|class| !settings.marks_class(*class)) else { continue };
+        let any = settings.markings().any(|(_, marking)| marking.marks());
+        let (message, table) = if any {
+            (
+                format!("uses ECN in class {class}, and no switch marks that"),
+                format!("a switch.class_marking entry for class {class}"),
+            )
+        } else {
+            ("uses ECN, and no switch marks".to_string(), "switch.marking".to_string())
+        };
+        let marking = example_of_marking(config, network);
+        at_transport(cx, name, |cx| {
+            cx.warn(None, message, None).suggestion = Some(format!("set {table}, for example {marking}"))
+        });
     }
     let by_marks = used.iter().find_map(|(_, config)| config.needs_marks());
     let unused = !used.is_empty() && parts.all_traffic && !used.iter().any(|(_, config)| config.uses_ecn());
-    for (entry, marking) in settings.markings() {
+    for (at, marking) in settings.markings() {
         if let (Marking::Red(red), Some(control)) = (marking, by_marks) {
             if red.ecn && red.hard_drop {
-                at_setting(entry, "marking", cx, |cx| {
+                at_marking(at, cx, |cx| {
                     let message = format!("drops packets of {control} above its upper limit, where {control} takes marks");
                     transport::warn(cx, "hard_drop", &red.hard_drop, message).suggestion =
                         Some("set hard_drop = false".to_string());
@@ -362,12 +378,26 @@ fn ecn(parts: &Parts, settings: &Settings, cx: &mut Cx) {
             }
         }
         if unused && marking.marks() {
-            at_setting(entry, "marking", cx, |cx| {
+            at_marking(at, cx, |cx| {
                 let problem = cx.warn(None, "marks ECN-capable packets, and no transport in use sends any", None);
                 problem.suggestion = Some("set ecn = true, or congestion_control = \"dctcp\"".to_string());
             });
         }
     }
+}
+
+/// What switches could mark by: a step, as DCTCP has it, or for controls that want a curve the one of DCQCN §5.2, in proportion to the
+/// slowest port of switches.
+fn example_of_marking(config: &TransportConfig, network: Option<&Network>) -> String {
+    if !config.marks_by_curve() {
+        return "{ kind = \"threshold\", k = \"65 packets\" }".to_string();
+    }
+    let rate = network.and_then(|network| network.switch_ports().map(|(_, port)| port.rate).min());
+    let rate = rate.unwrap_or(BitRate::from_gbps(40)).bps();
+    let [min, max] = [5_000_u64, 200_000].map(|bytes| Bytes((bytes as u128 * u128::from(rate) / 40_000_000_000) as u64));
+    format!(
+        "{{ kind = \"red\", min = \"{min}\", max = \"{max}\", max_p = 0.01, weight = 1.0, gentle = false, hard_drop = false, drop_others = false, spacing = \"geometric\" }}"
+    )
 }
 
 /// The traffic, and a sample of its flows; or what is wrong with it.

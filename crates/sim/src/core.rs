@@ -171,7 +171,14 @@ impl Core {
     #[inline(always)]
     pub fn mark_by_policy(&mut self, l: usize, queue: (u64, u32), packet: PacketId) -> Result<bool, DropReason> {
         let (link, rings) = (&self.links[l], &self.rings);
-        match self.ports[l].mark_at_enqueue(self.now, queue, || link.wire_free_at(rings), &self.pool[packet]) {
+        let verdict = self.ports[l].mark_at_enqueue(self.now, queue, || link.wire_free_at(rings), &self.pool[packet]);
+        self.marked(l, packet, verdict)
+    }
+
+    /// Does what a policy has decided at enqueue: whether the packet is marked, or why it is dropped.
+    #[inline(always)]
+    pub fn marked(&mut self, l: usize, packet: PacketId, verdict: MarkVerdict) -> Result<bool, DropReason> {
+        match verdict {
             MarkVerdict::Pass => Ok(false),
             MarkVerdict::Mark(reason) => Ok(self.mark(l, packet, reason)),
             MarkVerdict::Drop(reason) => Err(reason),
@@ -249,7 +256,12 @@ impl Core {
     #[inline(always)]
     fn mark_at_dequeue(&mut self, l: usize, start: Time, packet: PacketId) {
         let queue = self.queue(l);
-        let marked = match self.ports[l].mark_at_dequeue(start, queue, &self.pool[packet]) {
+        let verdict = if self.ports[l].by_class {
+            self.mark_class_at_dequeue(l, start, packet)
+        } else {
+            self.ports[l].mark_at_dequeue(start, queue, &self.pool[packet])
+        };
+        let marked = match verdict {
             MarkVerdict::Mark(reason) => self.mark(l, packet, reason),
             _ => false,
         };
@@ -312,7 +324,8 @@ impl Core {
             replaced: fate == Fate::Replaces,
             at_head: false,
         };
-        let later = fate != Fate::Refused && (port.marker.acts_at_dequeue() || port.marker.decides_at_head());
+        let decided = port.explicit.as_deref().is_some_and(|explicit| explicit.decided);
+        let later = fate != Fate::Refused && (port.at_dequeue & at_dequeue::MARK != 0 || decided);
         let result = self.ledger.tables.queue(number, row, later.then_some(packet));
         self.check(result);
     }
@@ -322,7 +335,11 @@ impl Core {
     pub fn note_refusal(&mut self, l: usize, view: &PortView, packet: PacketId, frame: u16, room: bool) {
         if room {
             let whole = Envelope { frame, ..self.pool[packet] };
-            self.ports[l].marker.on_refused(view, &whole);
+            if self.ports[l].by_class {
+                self.refused_of_class(l, view, &whole);
+            } else {
+                self.ports[l].marker.on_refused(view, &whole);
+            }
         }
         self.record_arrival(l, (view.queue_bytes, view.queue_packets), packet, frame, (false, Fate::Refused));
     }

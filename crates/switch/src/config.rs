@@ -1,8 +1,11 @@
 //! Everything that a scenario says of its switches.
 
 use crate::admission::CELL;
+use crate::marking::by_class;
 use crate::{Architecture, OutputQueued};
-use crate::{Buffer, Ecmp, Except, FifoParams, Marking, Mechanisms, NoMarking, Origins, PathChoice, PortSettings, Scheduling};
+use crate::{
+    Buffer, ClassMarking, Ecmp, Except, FifoParams, Marking, Mechanisms, NoMarking, Origins, PathChoice, PortSettings, Scheduling,
+};
 use crate::{Setting, StaticBuffer, Unit};
 use fanin_params::{params, Cx};
 use fanin_units::{Amount, Bytes, Span};
@@ -21,6 +24,8 @@ params! {
         pub buffer: Buffer = Buffer::Static(StaticBuffer { per_port: Amount::Bytes(512_000) });
         /// How ports mark packets.
         pub marking: Marking = Marking::None(NoMarking {});
+        /// Classes that are marked by settings of their own, and by their own queues.
+        pub class_marking: Vec<ClassMarking> = Vec::new();
         /// What switches do besides.
         pub mechanisms: Mechanisms = Mechanisms::NONE;
         /// In which order packets leave.
@@ -72,6 +77,7 @@ impl Switch {
             buffer: entry(Setting::Buffer).and_then(|entry| entry.buffer).or(own),
             alpha: entry(Setting::Alpha).and_then(|entry| entry.alpha).or(alpha),
             marking: entry(Setting::Marking).and_then(|entry| entry.marking.as_ref()).unwrap_or(&self.marking),
+            class_marking: &self.class_marking,
             scheduling,
         }
     }
@@ -85,6 +91,7 @@ impl Switch {
     pub fn check(&self, cx: &mut Cx) {
         cx.key("buffer", |cx| self.buffer.check(cx));
         cx.key("marking", |cx| self.marking.check(cx));
+        cx.key("class_marking", |cx| by_class::check(&self.class_marking, cx));
         cx.key("scheduling", |cx| self.scheduling.check(cx));
         for (i, entry) in self.except.iter().enumerate() {
             cx.key("except", |cx| cx.index(i, |cx| entry.check(self, cx)));
@@ -95,11 +102,23 @@ impl Switch {
     pub fn check_thresholds(&self, from: Origins, cx: &mut Cx) {
         let port = self.port(from);
         let marking = from.of(Setting::Marking);
+        self.check_thresholds_of(port.marking, &port, from, &mut |message| {
+            Except::at(marking, "marking", cx, |cx| cx.warn(None, message, None).severity);
+        });
+        for (i, entry) in port.class_marking.iter().enumerate() {
+            self.check_thresholds_of(&entry.marking, &port, from, &mut |message| {
+                cx.key("class_marking", |cx| cx.index(i, |cx| cx.key("marking", |cx| cx.warn(None, message, None).severity)));
+            });
+        }
+    }
+
+    fn check_thresholds_of(&self, of: &Marking, port: &PortSettings<'_>, from: Origins, warn: &mut dyn FnMut(String)) {
+        let marking = from.of(Setting::Marking);
         // The entry that decides what the port holds, where it is not the one that decides how it marks.
         let other = |setting| from.of(setting).filter(|i| marking != Some(*i));
-        let itself = u64::from(port.marking.counts_itself());
-        for threshold in port.marking.amounts() {
-            let message = port.marking.out_of_reach(threshold);
+        let itself = u64::from(of.counts_itself());
+        for threshold in of.amounts() {
+            let message = of.out_of_reach(threshold);
             let message = match (port.buffer, port.alpha, &self.buffer) {
                 (Some(most), _, _) if self.never_above(threshold, most, itself) => {
                     let of = other(Setting::Buffer).map_or(String::new(), |i| format!(" of switch.except[{i}]"));
@@ -116,7 +135,7 @@ impl Switch {
                 }
                 _ => continue,
             };
-            Except::at(marking, "marking", cx, |cx| cx.warn(None, message, None).severity);
+            warn(message);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Exceptions: settings of some ports and switches that differ from the rest.
 
 use crate::admission::{warn_of_zero, ALPHA};
-use crate::{Buffer, Marking, Mechanisms, Scheduling, Switch};
+use crate::{Buffer, ClassMarking, Marking, Mechanisms, Scheduling, Switch};
 use fanin_params::{params, shown, Cx, Param};
 use fanin_units::{Amount, BitRate};
 
@@ -77,6 +77,8 @@ pub struct PortSettings<'a> {
     /// α, where the buffer is shared.
     pub alpha: Option<f64>,
     pub marking: &'a Marking,
+    /// Classes that are marked otherwise, where the port has queues for several.
+    pub class_marking: &'a [ClassMarking],
     pub scheduling: &'a Scheduling,
 }
 

@@ -10,7 +10,7 @@ use crate::transport::{CheckSite, Kinds, LossTimer, Place, Refused, Shape, Trans
 use crate::udp::UdpEndpoint;
 use fanin_packet::{Envelope, Header, IpVersion, Signal, Signals, Stack};
 use fanin_params::{Cx, Ground, Trial};
-use fanin_units::{Bytes, Stream, Time};
+use fanin_units::{BitRate, Bytes, Stream, Time};
 
 macro_rules! transports {
     ($( $(#[doc = $doc:expr])* $kind:literal => $variant:ident($params:ty, $endpoint:ty), )*) => {
@@ -33,6 +33,9 @@ macro_rules! transports {
         impl TransportParams for TransportConfig {
             fn check(&self, cx: &mut Cx, site: &CheckSite) {
                 match self { $( Self::$variant(p) => p.check(cx, site), )* }
+            }
+            fn check_at(&self, line: BitRate, cx: &mut Cx) {
+                match self { $( Self::$variant(p) => p.check_at(line, cx), )* }
             }
             fn mtu(&self) -> u16 {
                 match self { $( Self::$variant(p) => p.mtu(), )* }
@@ -66,6 +69,9 @@ macro_rules! transports {
             }
             fn needs_marks(&self) -> Option<&'static str> {
                 match self { $( Self::$variant(p) => p.needs_marks(), )* }
+            }
+            fn marks_by_curve(&self) -> bool {
+                match self { $( Self::$variant(p) => p.marks_by_curve(), )* }
             }
             fn needs_telemetry(&self) -> Option<&'static str> {
                 match self { $( Self::$variant(p) => p.needs_telemetry(), )* }

@@ -193,6 +193,8 @@ pub struct LossTimer {
     /// Its key in the scenario.
     pub key: &'static str,
     pub value: Span,
+    /// The key has a number n, and the timeout is 4.096 us · 2^n. Source: IBTA §9.7.6.1.3.
+    pub exponent: Option<u32>,
     /// What it costs, after a colon.
     pub cost: &'static str,
 }
@@ -201,6 +203,9 @@ pub struct LossTimer {
 pub trait TransportParams: Default {
     /// Reports values that contradict each other, and values without effect; `cx` is at their table.
     fn check(&self, cx: &mut Cx, site: &CheckSite);
+
+    /// Reports values that do not suit NICs of this rate; `cx` is at their table.
+    fn check_at(&self, _line: BitRate, _cx: &mut Cx) {}
 
     /// Bytes of the largest IP packet.
     fn mtu(&self) -> u16;
@@ -245,6 +250,11 @@ pub trait TransportParams: Default {
     /// Whether it works by marks, so that a drop in their place is a mistake: its name.
     fn needs_marks(&self) -> Option<&'static str> {
         None
+    }
+
+    /// Whether its marks should come by chance, the more the longer the queue, and not from a threshold on.
+    fn marks_by_curve(&self) -> bool {
+        false
     }
 
     /// Whether it works by telemetry of the ports on the way: its name.

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 import plotly.graph_objects as go
 import polars as pl
-from plotly.subplots import make_subplots
 
 from fanin.reproduce._context import Context
 from fanin.reproduce._jobs import Job
 from fanin.results import Result
 
-__all__ = ["CONTROLS", "NONE", "WIRE", "jobs", "measure", "plot", "table"]
+__all__ = ["CONTROLS", "NONE", "WIRE", "jobs", "measure", "plots", "table"]
 
 CONTROL: Final = "transport.congestion_control"
 MARKING: Final = "switch.marking"
@@ -67,20 +66,20 @@ def table(found: Mapping[str, Any], rate: float, *, bin_us: int = 10) -> pl.Data
     )
 
 
-def plot(tables: Mapping[str, pl.DataFrame], zero_us: int, rate: float) -> go.Figure:
-    """Return throughput and queue over time, one row of panels for each control."""
-    names: Sequence[str] = list(tables)
-    shown = make_subplots(
-        rows=len(names), cols=1, shared_xaxes=True, subplot_titles=names, specs=[[{"secondary_y": True}]] * len(names)
-    )
-    for i, name in enumerate(names, 1):
-        one = tables[name]
-        time = ((one["us"] - zero_us) / 1_000).to_list()
-        first = i == 1
-        throughput = (one["throughput"] * rate / 1e9).to_list()
-        shown.add_scatter(x=time, y=throughput, name="Throughput [Gb/s]", line={"color": "#1979a9"}, showlegend=first, row=i, col=1)
-        queue = {"name": "Queue [KB]", "line": {"color": "#c23b22"}, "showlegend": first}
-        shown.add_scatter(x=time, y=one["queue_kb"].to_list(), **queue, row=i, col=1, secondary_y=True)
-    shown.update_xaxes(title_text="Time since the others joined [ms]", row=len(names), col=1)
-    shown.update_layout(template="simple_white", height=220 * len(names))
-    return shown
+def plots(name: str, tables: Mapping[str, pl.DataFrame], zero_us: int, rate: float) -> dict[str, go.Figure]:
+    """Return throughput and queue over time, each with a line for each control; queues of a frame and less are at the bottom."""
+    kinds = {
+        "throughput": ("Throughput [Gb/s]", pl.col("throughput") * rate / 1e9),
+        "queue": ("Queue [KB]", pl.max_horizontal("queue_kb", pl.lit(1.0))),
+    }
+    made = {}
+    for kind, (title, value) in kinds.items():
+        shown = go.Figure()
+        for control, one in tables.items():
+            time = ((one["us"] - zero_us) / 1_000).to_list()
+            shown.add_scatter(x=time, y=one.select(value).to_series().to_list(), mode="lines", name=control)
+        shown.update_xaxes(title="Time since the others joined [ms]")
+        shown.update_yaxes(title=title, **({"type": "log"} if kind == "queue" else {"rangemode": "tozero"}))
+        shown.update_layout(template="simple_white")
+        made[f"{name}-{kind}"] = shown
+    return made

@@ -7,7 +7,7 @@ from typing import Any, Final
 import polars as pl
 
 from fanin.reproduce._context import Context
-from fanin.reproduce._in_band import CONTROLS, jobs, measure, plot, table
+from fanin.reproduce._in_band import CONTROLS, jobs, measure, plots, table
 from fanin.reproduce._registry import figure
 from fanin.reproduce._rows import Findings, Row
 
@@ -95,5 +95,5 @@ def fig9(context: Context) -> Findings:
         f"{figure}-port": pl.concat([one.with_columns(control=pl.lit(name)) for name, one in tables.items()])
         for figure, tables in (("long-short", short_ports), ("incast", crowd_ports))
     }
-    plots = {"long-short": plot(short_ports, JOIN_US, RATE), "incast": plot(crowd_ports, JOIN_US, RATE)}
-    return Findings(rows=rows, plots=plots, data=data)
+    shown = plots("long-short", short_ports, JOIN_US, RATE) | plots("incast", crowd_ports, JOIN_US, RATE)
+    return Findings(rows=rows, plots=shown, data=data)

@@ -7,7 +7,7 @@ from typing import Final
 import polars as pl
 
 from fanin.reproduce._context import Context
-from fanin.reproduce._in_band import CONTROLS, NONE, jobs, measure, plot, table
+from fanin.reproduce._in_band import CONTROLS, NONE, jobs, measure, plots, table
 from fanin.reproduce._registry import figure
 from fanin.reproduce._rows import Findings, Row
 
@@ -61,4 +61,4 @@ def incast(context: Context) -> Findings:
     ]
     shown = {name: one.filter(pl.col("us") >= JOIN_US - 500) for name, one in tables.items() if name != NONE}
     data = pl.concat([one.with_columns(control=pl.lit(name)) for name, one in tables.items()])
-    return Findings(rows=rows, plots={"incast": plot(shown, JOIN_US, RATE)}, data={"port": data})
+    return Findings(rows=rows, plots=plots("incast", shown, JOIN_US, RATE), data={"port": data})

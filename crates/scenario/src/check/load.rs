@@ -133,15 +133,24 @@ fn timeouts(parts: &Parts, by_entry: &BTreeMap<usize, Vec<&FlowSpec>>, network: 
         at_transport(cx, name, |cx| {
             if let Some(timer) = config.loss_timers().iter().find(|timer| far_above(timer.value)) {
                 let message = format!("{}: {}", times(timer.value), timer.cost);
-                warn(cx, timer.key, &timer.value, message).suggestion = remedy;
+                match timer.exponent {
+                    None => warn(cx, timer.key, &timer.value, message).suggestion = remedy,
+                    Some(n) => {
+                        let message = format!("means {}, and {message}", rounded(timer.value));
+                        warn(cx, timer.key, &n, message).suggestion = Some(EXPONENTS.to_string());
+                    }
+                }
             }
         });
     }
 }
 
-/// To the nearest tenth of a microsecond, for people.
+/// Those for such times.
+const EXPONENTS: &str = "data centers use 8 (1.05 ms) to 11 (8.4 ms)";
+
+/// To the nearest tenth of a microsecond, or to the nearest millisecond, for people.
 fn rounded(span: Span) -> Span {
-    let tenth = Span::from_ns(100);
+    let tenth = if span < Span::from_ms(10) { Span::from_ns(100) } else { Span::from_ms(1) };
     Span::from_ps((span.ps() + tenth.ps() / 2) / tenth.ps() * tenth.ps())
 }
 

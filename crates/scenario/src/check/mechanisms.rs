@@ -50,7 +50,9 @@ pub(super) fn check(parts: &Parts, settings: &Settings, (network, traffic): (Opt
             .collect();
         let limits: Option<Vec<Amount>> = settings.ports_with(entry).map(|port| port.buffer).collect();
         let buffers = limits.unwrap_or_default();
-        let marks_from: Vec<Amount> = settings.ports_with(entry).filter_map(|port| port.marking.marks_from()).collect();
+        let markings: Vec<_> = settings.ports_with(entry).flat_map(|port| port.markings()).collect();
+        let marks_from: Vec<(u8, Amount)> =
+            markings.iter().filter_map(|(classes, marking)| Some((*classes, marking.marks_from()?))).collect();
         let around = Surroundings {
             framing: framing.of_packets(),
             trailer: parts.trailer(),
@@ -58,7 +60,8 @@ pub(super) fn check(parts: &Parts, settings: &Settings, (network, traffic): (Opt
             classes: settings.ports_with(entry).any(|port| !matches!(port.scheduling, Scheduling::Fifo(_))),
             most_queues: settings.ports_with(entry).map(|port| port.scheduling.classes()).max().unwrap_or(1),
             lossless: classes.iter().any(|class| mechanisms.lossless() >> (*class).min(7) & 1 != 0),
-            memory: mechanisms.memory(),
+            memory: mechanisms.packet_memory(),
+            duration: parts.duration,
             mechanisms_drop: mechanisms.drop_any_of(&classes),
             cell: parts.switch.as_ref().map_or(1, Switch::cell_bytes),
             voq: settings.switch.architecture.combined().map(|combined| combined.voq),
@@ -70,7 +73,7 @@ pub(super) fn check(parts: &Parts, settings: &Settings, (network, traffic): (Opt
             puts_in_order: parts.host.as_ref().is_some_and(|host| host.reorder.is_some()),
             header_bytes,
             marks_from: &marks_from,
-            marking_drops: settings.ports_with(entry).any(|port| port.marking.drops()),
+            marking_drops: markings.iter().filter(|(_, marking)| marking.drops()).fold(0, |all, (classes, _)| all | classes),
             longest_path,
             transports: &transports,
             all_traffic: parts.all_traffic,

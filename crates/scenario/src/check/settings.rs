@@ -79,9 +79,17 @@ impl<'a> Settings<'a> {
         found
     }
 
-    /// The ways of marking in use, with the entries that they come from.
-    pub fn markings(&self) -> impl Iterator<Item = (Option<usize>, &'a Marking)> {
-        self.by(Setting::Marking).into_iter().map(|(entry, port)| (entry, port.marking))
+    /// The ways of marking in use, with the places that they come from.
+    pub fn markings(&self) -> impl Iterator<Item = (MarkingAt, &'a Marking)> {
+        let classes = self.schedulings().any(|(_, scheduling)| scheduling.classes() > 1);
+        let by_class = self.switch.class_marking.iter().enumerate().filter(move |_| classes);
+        let of_ports = self.by(Setting::Marking).into_iter().map(|(entry, port)| (MarkingAt::Ports(entry), port.marking));
+        of_ports.chain(by_class.map(|(i, entry)| (MarkingAt::Classes(i), &entry.marking)))
+    }
+
+    /// Whether packets of a class are marked at some port.
+    pub fn marks_class(&self, class: u8) -> bool {
+        self.origins().into_iter().any(|origins| self.switch.port(origins).marking_of(class).marks())
     }
 
     /// The same of scheduling.
@@ -128,6 +136,23 @@ impl<'a> Settings<'a> {
             }
             _ => None,
         }
+    }
+}
+
+/// Where a way of marking stands in the document.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum MarkingAt {
+    /// Of whole ports: the switches' own, or that of an entry of `except`.
+    Ports(Option<usize>),
+    /// An entry of `class_marking`.
+    Classes(usize),
+}
+
+/// Runs `body` at a way of marking.
+pub(super) fn at_marking<T>(at: MarkingAt, cx: &mut Cx, body: impl FnOnce(&mut Cx) -> T) -> T {
+    match at {
+        MarkingAt::Ports(entry) => at_setting(entry, "marking", cx, body),
+        MarkingAt::Classes(i) => cx.key("switch", |cx| cx.key("class_marking", |cx| cx.index(i, |cx| cx.key("marking", body)))),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Switches: what their own check leaves to the whole.
 
-use super::settings::{at_setting, in_bytes, Settings, FRAME};
+use super::settings::{at_marking, at_setting, in_bytes, Settings, FRAME};
 use super::transport::shown;
 use super::Network;
 use crate::doc::{all_defaults, Parts};
@@ -41,13 +41,12 @@ pub(super) fn in_use(settings: &Settings, network: Option<&Network>, cx: &mut Cx
     for origins in settings.origins() {
         cx.key("switch", |cx| settings.switch.check_thresholds(origins, cx));
     }
-    for (entry, marking) in settings.markings() {
+    class_marking(settings, cx);
+    for (at, marking) in settings.markings() {
         let Marking::Red(red) = marking else { continue };
         if !red.ecn {
             let message = "has no effect: without ecn all packets are dropped";
-            at_setting(entry, "marking", cx, |cx| {
-                cx.unused_at("hard_drop", &red.hard_drop, message, "ecn = true, or no hard_drop").severity
-            });
+            at_marking(at, cx, |cx| cx.unused_at("hard_drop", &red.hard_drop, message, "ecn = true, or no hard_drop").severity);
         }
     }
     if let Some(network) = network {
@@ -59,6 +58,31 @@ pub(super) fn in_use(settings: &Settings, network: Option<&Network>, cx: &mut Cx
             at_setting(entry, place, cx, |cx| share(buffer, alpha, (settings.switch, entry.is_none()), cx));
         }
     }
+}
+
+/// Classes that are marked by themselves, and share their queue with others.
+fn class_marking(settings: &Settings, cx: &mut Cx) {
+    let entries = &settings.switch.class_marking;
+    let most = settings.schedulings().map(|(_, scheduling)| scheduling.classes()).max().unwrap_or(1);
+    if entries.is_empty() {
+        return;
+    }
+    cx.key("switch", |cx| {
+        cx.key("class_marking", |cx| {
+            if most == 1 {
+                let accepted = "switch.scheduling with classes, for example { kind = \"strict\", classes = 2 }";
+                cx.error(None, "has no effect: ports have one queue for all classes", Some(accepted.to_string()));
+                return;
+            }
+            for (i, entry) in entries.iter().enumerate() {
+                let Some(class) = entry.classes.iter().find(|class| usize::from(**class) >= most) else { continue };
+                let message =
+                    format!("names class {class}, which no port has a queue for: classes from {} on share one", most - 1);
+                let accepted = "switch.scheduling with more classes, or only classes that there are".to_string();
+                cx.index(i, |cx| cx.key("classes", |cx| cx.error(None, message, Some(accepted)).severity));
+            }
+        });
+    });
 }
 
 /// Wire bytes of the smallest frame, and how many of them are the frame's own.

@@ -284,7 +284,7 @@ fn mechanisms_are_checked_where_they_run() {
     let found = warnings(&unlimited, &format!("{}{}", at(1, ""), room(0)));
     assert!(found.contains(&format!("{path}, line {}: has nothing to trim", NEXT + 3)), "{found}");
     let found = errors(&nack, &at(1, "unaware = [\"spine*\"]\n"));
-    let expected = format!("{path}.unaware, line {}: a list of 1 entries names every switch that has it; accepted", NEXT + 4);
+    let expected = format!("{path}.unaware, line {}: [\"spine*\"] names every switch that has it; accepted", NEXT + 4);
     assert!(found.contains(&expected), "{found}");
     assert_eq!(errors(&nack, &at(0, "unaware = [\"spine*\"]\n")), "sound");
 }

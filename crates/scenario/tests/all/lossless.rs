@@ -78,10 +78,10 @@ fn classes_that_there_are_not() {
         error(".classes[2], line 12: 3 names class 3 a second time; accepted: each class once")
     );
     assert_eq!(said(&[("[3]", "[]")]), error(".classes, line 12: names no class; accepted: at least one of 0 to 7"));
-    assert_eq!(said(&[("[3]", "[3, 5, 6]")]), warning(".classes, line 12: a list of 3 entries names classes 5 and 6 that no port has: ports have 4 queues, for classes 0 to 3; headroom is kept free for them all the same; switch.scheduling with more classes, or only classes that there are"));
+    assert_eq!(said(&[("[3]", "[3, 5, 6]")]), warning(".classes, line 12: [3, 5, 6] names classes 5 and 6 that no port has: ports have 4 queues, for classes 0 to 3; headroom is kept free for them all the same; switch.scheduling with more classes, or only classes that there are"));
     assert_eq!(
         said(&[("[3]", "[2]")]),
-        warning(".classes, line 12: a list of 1 entries names no class of the traffic, which is of classes 0 and 3")
+        warning(".classes, line 12: [2] names no class of the traffic, which is of classes 0 and 3")
     );
 }
 
@@ -116,6 +116,14 @@ fn memory_that_does_not_suffice() {
 fn a_watchdog_may_drop() {
     assert_eq!(with("watchdog = {}"), warning(", line 10: may lose packets: the watchdog drops a class after 200ms of pause; no watchdog, where nothing may be lost"));
     assert_eq!(with("watchdog = { action = \"forward\", detection = \"1ms\" }"), warning(", line 10: may lose packets: the watchdog sends a class, whether the neighbour has room or not, after 1ms of pause; no watchdog, where nothing may be lost"));
+    let short = |detection: &str| {
+        said(&[
+            ("name = \"x\"", "name = \"x\"\nduration = \"20ms\""),
+            ("memory =", &format!("watchdog = {{ detection = \"{detection}\" }}\nmemory =")),
+        ])
+    };
+    assert!(short("20ms").ends_with(&warning(".watchdog.detection, line 12: \"20ms\" finds no storm: a run of 20ms is over before a pause has lasted so long; less than 20ms, or a longer run")), "{}", short("20ms"));
+    assert!(!short("1ms").contains("finds no storm"));
     assert_eq!(
         with("watchdog = { action = \"alert\" }"),
         error(".watchdog.action, line 11: \"alert\" is not a known name; accepted: drop, forward")
@@ -184,7 +192,38 @@ fn classes_that_a_file_of_flows_gives() {
         format!("s.toml: warning: transport, line 6: is in class {class}, which may drop packets: each loss sends all behind it again; switch.mechanisms.pfc with class {class}, or recovery = \"selective_repeat\"\n")
     };
     assert_eq!(said("classes = [3]", true), "");
-    assert_eq!(said("classes = [0]", true), lossy("3") + &names_none("a list of 1 entries", "3"));
-    assert_eq!(said("classes = [3]", false), lossy("0") + &names_none("a list of 1 entries", "0"));
+    assert_eq!(said("classes = [0]", true), lossy("3") + &names_none("[0]", "3"));
+    assert_eq!(said("classes = [3]", false), lossy("0") + &names_none("[3]", "0"));
     assert_eq!(said("classes = [0]", false), "");
+}
+
+/// A timeout that is given as an exponent is said as one, with the time that it means.
+#[test]
+fn timeouts_of_queue_pairs_are_said_as_they_are_given() {
+    let text = |recovery: &str| {
+        format!("[topology]\nkind = \"single_switch\"\nhosts = 9\n[switch]\nbuffer = {{ kind = \"static\", per_port = \"60KB\" }}\n[transport]\nkind = \"roce\"\nrecovery = {{ kind = \"go_back_n\", {recovery} }}\n[[traffic]]\nkind = \"incast\"\nreceiver = \"h8\"\nsize = \"1MB\"\n[telemetry]\nsample = \"off\"\n")
+    };
+    let said = |recovery: &str| {
+        let scenario = Scenario::from_toml(&text(recovery), Path::new(".")).expect("sound");
+        render(scenario.warnings(), "s.toml")
+    };
+    let long = said("ack_timeout = 15");
+    assert!(long.contains("recovery.ack_timeout, line 8: 15 means 134ms, and is "), "{long}");
+    assert!(long.contains("; data centers use 8 (1.05 ms) to 11 (8.4 ms)\n"), "{long}");
+    assert!(!said("ack_timeout = 9").contains("ack_timeout"));
+}
+
+/// R_AI of 40 Gb/s at faster NICs: DCQCN's way back takes ten times as long at 400 Gb/s. In proportion it is as it was.
+#[test]
+fn steps_of_dcqcn_that_are_small_beside_the_line() {
+    let said = |rate: &str, control: &str| {
+        let text = format!("[topology]\nkind = \"single_switch\"\nhosts = 4\nlink = {{ rate = \"{rate}\", delay = \"1us\" }}\n[switch]\nbuffer = \"unlimited\"\nmarking = {{ kind = \"threshold\", k = \"200KB\" }}\nmechanisms.pfc = {{ memory = \"20MB\", classes = [0] }}\n[transport]\nkind = \"roce\"\ncongestion_control = {{ kind = \"dcqcn\"{control} }}\n[[traffic]]\nkind = \"permutation\"\nsize = \"1MB\"\n[telemetry]\nsample = \"off\"\n");
+        render(Scenario::from_toml(&text, Path::new(".")).expect("sound").warnings(), "s.toml")
+    };
+    assert_eq!((said("100Gbps", ""), said("400Gbps", ", profile = \"mlx5\"")), (String::new(), String::new()));
+    assert_eq!(
+        said("400Gbps", ""),
+        "s.toml: warning: transport.congestion_control.additive_increase, line 11: \"40Mbps\" is small beside 400Gbps: one of 16 queue pairs takes 30 ms to its share, with the paper's values at 40 Gb/s 3 ms; additive_increase = \"400Mbps\", hyper_increase = \"4Gbps\": line rate / 1000, and ten times that\n"
+    );
+    assert_eq!(said("400Gbps", ", additive_increase = \"400Mbps\", hyper_increase = \"4Gbps\""), "");
 }

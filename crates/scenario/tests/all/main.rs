@@ -2,6 +2,7 @@
 
 mod anything;
 mod capture;
+mod class_marking;
 mod common;
 mod errors;
 mod errors_combined;

@@ -4,7 +4,7 @@ use super::switch::{Fabric, Refusal};
 use crate::core::Core;
 use crate::ledger::Fate;
 use fanin_packet::PacketId;
-use fanin_switch::{Admission, MarkVerdict, PortView};
+use fanin_switch::{Admission, PortView};
 
 impl Fabric {
     /// A packet joins a queue of a port whose departures are events; those that mechanism `i` has named leave it.
@@ -27,19 +27,23 @@ impl Fabric {
             "packets that make room do not make enough"
         );
         // Marking decides about the packet as if it had found the queue without the others.
-        let mut found = *view;
+        let by_class = core.ports[l].by_class;
+        let mut found = if by_class { core.class_view(l, class, view) } else { *view };
         for frame in &frames {
             found.queue_bytes -= u64::from(*frame);
             found.queue_packets -= 1;
-            found.queue_cells -= core.cells(*frame);
+            found.queue_cells = found.queue_cells.saturating_sub(core.cells(*frame));
+            // none are counted by class
         }
         let port = &mut core.ports[l];
-        let marked = match port.marker.on_enqueue(&found, &core.pool[packet], &mut port.rng) {
-            MarkVerdict::Pass => false,
-            MarkVerdict::Mark(reason) => core.mark(l, packet, reason),
-            MarkVerdict::Drop(reason) => {
-                return self.refuse(core, l, class, view, via, packet, Refusal { reason, room: false });
-            }
+        let verdict = if by_class {
+            core.mark_class_at_enqueue(l, class, &found, packet)
+        } else {
+            port.marker.on_enqueue(&found, &core.pool[packet], &mut port.rng)
+        };
+        let marked = match core.marked(l, packet, verdict) {
+            Ok(marked) => marked,
+            Err(reason) => return self.refuse(core, l, class, view, via, packet, Refusal { reason, room: false }),
         };
         core.record_arrival(l, (view.queue_bytes, view.queue_packets), packet, frame, (marked, Fate::Replaces));
         core.change_places(l, class, packet, &out);

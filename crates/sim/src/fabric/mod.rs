@@ -3,6 +3,7 @@
 //! A packet's way: arrival → ingress hooks → route → offer → admission → marking → queue → departure. Each step calls only
 //! the next; what a mechanism wants besides is carried out after its hook.
 
+mod by_class;
 pub mod combined;
 mod displace;
 pub mod gate;

@@ -60,6 +60,8 @@ pub struct Port {
     pub overhead: u16,
     /// See [`at_dequeue`].
     pub at_dequeue: u8,
+    /// Each class has a marking policy of its own ([`Explicit::markers`]).
+    pub by_class: bool,
     /// Limits and thresholds that the straight path knows stand in the link too.
     pub admission: Admission,
     pub marker: Marker,
@@ -89,30 +91,35 @@ pub struct Explicit {
     pub closed: u8,
     pub bytes: u64,
     pub packets: u32,
-    /// By class, where the marking policy decides at the head of the queue. Departures are always events there.
+    /// The marking policy decides at the heads of queues. Departures are always events there.
+    pub decided: bool,
+    /// By class, where it does, or where each class has a policy of its own.
     pub heads: Option<Box<[Heads]>>,
+    /// Those policies.
+    pub markers: Option<Box<[Marker]>>,
     /// Packets of a class leave by rank.
     pub ranked: bool,
     /// `heads` or `ranked`: more is to be done when a packet joins.
     besides: bool,
 }
 
-/// What a policy that decides at the head of a queue asks about it besides.
+/// What policies ask about the queue of a class besides, while departures are events.
 #[derive(Clone, Default)]
 pub struct Heads {
-    /// When each packet joined the queue.
+    /// When each packet joined the queue; where a policy decides at its head.
     pub joined: VecDeque<Time>,
     /// Frame bytes that wait.
     pub bytes: u64,
 }
 
 impl Explicit {
-    /// Empty queues of this discipline. `heads`: the marking policy decides at the head of a queue; `ranked`: packets of a class leave
-    /// by rank.
-    pub fn new(scheduler: Scheduler, always: bool, heads: bool, ranked: bool) -> Self {
+    /// Empty queues of this discipline. `decided`: the marking policy decides at the head of a queue; `ranked`: packets of a class leave
+    /// by rank; `markers`: a policy for each class, if they have their own.
+    pub fn new(scheduler: Scheduler, always: bool, (decided, ranked): (bool, bool), markers: Option<Box<[Marker]>>) -> Self {
         let classes = scheduler.classes();
+        let heads = decided || markers.is_some();
         Explicit {
-            always: always || heads,
+            always: always || decided,
             class: 0,
             since: 0,
             queues: vec![VecDeque::new(); classes],
@@ -122,7 +129,9 @@ impl Explicit {
             closed: 0,
             bytes: 0,
             packets: 0,
+            decided,
             heads: heads.then(|| vec![Heads::default(); classes].into()),
+            markers,
             ranked,
             besides: heads || ranked,
         }
@@ -140,7 +149,9 @@ impl Explicit {
                 return self.take_its_place(pool, class, now);
             }
             if let Some(heads) = self.heads.as_deref_mut() {
-                heads[class].joined.push_back(now);
+                if self.decided {
+                    heads[class].joined.push_back(now);
+                }
                 heads[class].bytes += u64::from(frame);
             }
         }
@@ -160,7 +171,9 @@ impl Explicit {
             self.scheduler.moved(class, place);
         }
         if let Some(heads) = self.heads.as_deref_mut() {
-            heads[class].joined.insert(place, now);
+            if self.decided {
+                heads[class].joined.insert(place, now);
+            }
             heads[class].bytes += u64::from(pool[packet].frame);
         }
     }
@@ -174,10 +187,29 @@ impl Explicit {
         self.bytes -= u64::from(frame);
         self.packets -= 1;
         if let Some(heads) = self.heads.as_deref_mut() {
-            heads[class].joined.remove(place);
+            if self.decided {
+                heads[class].joined.remove(place);
+            }
             heads[class].bytes -= u64::from(frame);
         }
         Some(frame)
+    }
+
+    /// A frame has left the queue of a class, where nobody decides about it.
+    #[inline(always)]
+    pub fn left(&mut self, class: usize, frame: u16) {
+        self.bytes -= u64::from(frame);
+        self.packets -= 1;
+        if self.markers.is_some() {
+            self.left_class(class, frame);
+        }
+    }
+
+    #[inline(never)]
+    fn left_class(&mut self, class: usize, frame: u16) {
+        if let Some(heads) = self.heads.as_deref_mut() {
+            heads[class].bytes -= u64::from(frame);
+        }
     }
 
     /// The queues of these classes, a bit for each: classes beyond the last share it.

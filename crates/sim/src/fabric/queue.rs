@@ -147,7 +147,7 @@ impl Fabric {
             return self.arm_if_waiting(core, l);
         }
         let Some(explicit) = core.ports[l].explicit.as_deref_mut() else { return };
-        if explicit.heads.is_some() {
+        if explicit.decided {
             return self.departure_decided(core, l);
         }
         let Some(class) = explicit.scheduler.next() else { return self.arm_if_waiting(core, l) };
@@ -157,8 +157,7 @@ impl Fabric {
         }
         let frame = core.pool[packet].frame;
         explicit.scheduler.dequeued(class, frame);
-        explicit.bytes -= u64::from(frame);
-        explicit.packets -= 1;
+        explicit.left(class, frame);
         core.left_shared(l, class, frame);
         self.depart(core, l, packet, Some(frame));
         self.arm_if_waiting(core, l);
@@ -295,7 +294,7 @@ impl Core {
     #[inline(always)]
     fn decide_unqueued(&mut self, l: usize, class: usize, packet: PacketId) -> Result<(), DropReason> {
         match self.ports[l].explicit.as_deref() {
-            Some(explicit) if explicit.heads.is_some() => self.decide_alone(l, class, packet),
+            Some(explicit) if explicit.decided => self.decide_alone(l, class, packet),
             _ => Ok(()),
         }
     }
@@ -314,13 +313,17 @@ impl Core {
     /// Asks the policy, marks, and closes the record of the arrival. `queued`: the packet was in a queue.
     fn decide_at_head(&mut self, l: usize, head: &Head, packet: PacketId, queued: bool) -> Result<(), DropReason> {
         let port = &mut self.ports[l];
-        let watched = port.watched.is_some();
-        let (marked, verdict) = match port.marker.on_head(head, &self.pool[packet]) {
+        let marker = match port.explicit.as_deref_mut().and_then(|explicit| explicit.markers.as_deref_mut()) {
+            Some(markers) => &mut markers[head.class],
+            None => &mut port.marker,
+        };
+        let closes = port.watched.is_some() && marker.decides_at_head();
+        let (marked, verdict) = match marker.on_head(head, &self.pool[packet]) {
             MarkVerdict::Pass => (false, Ok(())),
             MarkVerdict::Mark(reason) => (self.mark(l, packet, reason), Ok(())),
             MarkVerdict::Drop(reason) => (false, Err(reason)),
         };
-        if watched {
+        if closes {
             let result = self.ledger.tables.queue_dequeued(packet, marked, verdict.err().map(|_| queued));
             self.check(result);
         }
@@ -341,6 +344,9 @@ impl Core {
         let [sent, _] = port.sent(link);
         let Some(explicit) = port.explicit.as_deref_mut() else { return };
         (explicit.bytes, explicit.packets) = (u64::from(link.queue_bytes), link.queue_packets());
+        if let Some(heads) = explicit.heads.as_deref_mut() {
+            heads[explicit.class].bytes = explicit.bytes;
+        }
         let (queue, class) = (&mut explicit.queues[explicit.class], explicit.class);
         let mut frames = Vec::with_capacity(explicit.packets as usize);
         let uncounted = link.take_back(&self.rings, |packet, frame| {

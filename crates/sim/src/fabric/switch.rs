@@ -404,7 +404,9 @@ impl Fabric {
                 return Err(Refusal { reason, room: true });
             }
         }
-        let marked = core.mark_by_policy(l, queue, packet).map_err(|reason| Refusal { reason, room: false })?;
+        let asked =
+            if core.ports[l].by_class { core.mark_by_class(l, class, packet) } else { core.mark_by_policy(l, queue, packet) };
+        let marked = asked.map_err(|reason| Refusal { reason, room: false })?;
         if !idle {
             core.ports[l].queue_cells += core.cells(frame);
         }

@@ -312,6 +312,7 @@ fn links_and_ports(
             rate: wire.rate,
             overhead: gap,
             at_dequeue: 0,
+            by_class: false,
             admission: Admission::Unlimited,
             marker: Marker::new(&fanin_switch::Marking::None(fanin_switch::NoMarking {})),
             rng: Stream::new(scenario.seed(), Purpose::Marking, i as u64),
@@ -375,6 +376,8 @@ fn fnv1a(name: &str) -> u64 {
 fn equip(link: &mut Link, port: &mut Port, scenario: &Scenario, id: LinkId, explicit: bool, hooks: Hooks) {
     let settings = scenario.port(id);
     let marker = Marker::new(settings.marking);
+    let markers: Option<Box<[Marker]>> = settings.marking_by_class().map(|of| of.into_iter().map(Marker::new).collect());
+    let asked = |of: fn(&Marker) -> bool| markers.as_deref().unwrap_or(std::slice::from_ref(&marker)).iter().any(of);
     let scheduler = Scheduler::new(settings.scheduling);
     let admission = match (settings.buffer, settings.alpha) {
         (Some(Amount::Bytes(output)), _) if hooks.any(Hooks::COMBINED) => Admission::Granted(Bytes(output)),
@@ -383,20 +386,21 @@ fn equip(link: &mut Link, port: &mut Port, scenario: &Scenario, id: LinkId, expl
         (None, None) => Admission::Unlimited,
     };
     let cells = scenario.doc().switch.counts_cells();
-    port.at_dequeue = if marker.acts_at_dequeue() { at_dequeue::MARK } else { 0 };
+    port.at_dequeue = if asked(Marker::acts_at_dequeue) { at_dequeue::MARK } else { 0 };
     port.at_dequeue |= if hooks.any(Hooks::SHIMS) { at_dequeue::LEFT } else { 0 };
     if port.at_dequeue != 0 || cells || admission.is_shared() {
         link.flags |= flag::DEQUEUE;
     }
     // Where a crossbar asks for room, it must be known when there is room again.
     let explicit = explicit || hooks.any(Hooks::COMBINED);
-    let heads = marker.decides_at_head();
+    let heads = asked(Marker::decides_at_head);
+    port.by_class = markers.is_some();
     if explicit || heads {
         link.flags |= flag::EXPLICIT;
     }
     let classes = !matches!(settings.scheduling, Scheduling::Fifo(_));
     if explicit || heads || classes || hooks != Hooks::NONE {
-        port.explicit = Some(Box::new(Explicit::new(scheduler, explicit, heads, hooks.any(Hooks::RANKS))));
+        port.explicit = Some(Box::new(Explicit::new(scheduler, explicit, (heads, hooks.any(Hooks::RANKS)), markers)));
     }
     if cells || classes || hooks.any(Hooks::RANKS) {
         link.flags |= flag::PIPELINE;

@@ -2,11 +2,13 @@
 //! theory, tolerance and what was measured; `cargo test -p fanin-sim --test fidelity -- --nocapture` prints the numbers.
 
 mod burst_laws;
+mod class_marking;
 mod closed_forms;
 mod codel;
 mod collectives;
 mod combined;
 mod common;
+mod dcqcn;
 mod dctcp;
 mod determinism;
 mod detours;
@@ -15,6 +17,7 @@ mod explain;
 mod front_drop;
 mod int;
 mod ipv6;
+mod lossless;
 mod nic;
 mod order;
 mod pauses;

@@ -125,8 +125,16 @@ fn switch_with_classes() -> impl Strategy<Value = String> {
         "{ kind = \"codel\", target = \"1us\", interval = \"10us\", ecn = true, ce_threshold = \"8us\", mtu = \"64B\" }",
         "{ kind = \"red\", min = \"2 packets\", max = \"10 packets\", weight = 0.2 }",
     ]);
-    (buffer, scheduling, marking, routing(), mechanisms())
-        .prop_map(|(b, s, m, r, more)| format!("buffer = {b}\nscheduling = {s}\nmarking = {m}\nrouting = {r}\n{more}"))
+    let by_class = select(vec![
+        "class_marking = [{ classes = [1], marking = { kind = \"threshold\", k = \"2 packets\" } }]\n",
+        "class_marking = [{ classes = [0, 2], marking = { kind = \"red\", min = \"1 packets\", max = \"6 packets\", weight = 0.5 } }, { classes = [1], marking = \"none\" }]\n",
+        "class_marking = [{ classes = [1], marking = { kind = \"codel\", target = \"2us\", interval = \"15us\", ecn = true } }, { classes = [2], marking = { kind = \"threshold\", k = \"3000B\", at = \"dequeue\" } }]\n",
+    ]);
+    let by_class = prop_oneof![3 => Just(""), 1 => by_class];
+    (buffer, scheduling, marking, routing(), (mechanisms(), by_class)).prop_map(|(b, s, m, r, (more, c))| {
+        let c = if s.starts_with('{') { c } else { "" }; // those have three queues
+        format!("buffer = {b}\nscheduling = {s}\nmarking = {m}\n{c}routing = {r}\n{more}")
+    })
 }
 
 /// Switches of which half have ports with settings of their own, and some no mechanisms next to hosts.

@@ -7,17 +7,17 @@ use fanin_units::{Span, Time};
 use proptest::prelude::*;
 use proptest::sample::select;
 
-fn star(hosts: u32, more: &str) -> String {
+pub fn star(hosts: u32, more: &str) -> String {
     format!(
         "[topology]\nkind = \"single_switch\"\nhosts = {hosts}\nlink = {{ rate = \"100Gbps\", delay = \"1us\" }}\n[telemetry]\nsample = \"off\"\n{more}\n"
     )
 }
 
-fn flow(src: u32, dst: u32, size: &str) -> String {
+pub fn flow(src: u32, dst: u32, size: &str) -> String {
     format!("{{ src = \"h{src}\", dst = \"h{dst}\", size = \"{size}\" }}")
 }
 
-fn flows(all: &[String]) -> String {
+pub fn flows(all: &[String]) -> String {
     format!("[[traffic]]\nkind = \"flows\"\nflows = [{}]\n", all.join(", "))
 }
 
@@ -77,90 +77,22 @@ fn a_lossy_class_costs_go_back_n_far_more() {
     assert!(again_back > 3 * again && last_back > last, "{again_back} {again} {last_back} {last}");
 }
 
-/// RED with the slope of the paper's, 1 % over 195 KB, and no step to 1 at the end of it. Source: DCQCN §5.2.
-const RED: &str = "marking = { kind = \"red\", min = \"5KB\", max = \"2MB\", max_p = 0.1023, weight = 1.0, gentle = false, hard_drop = false, spacing = \"geometric\" }\n";
-
-/// The fluid model of DCQCN §5.1, equations 5 to 9, for N alike flows, by Euler's method. Rates in packets per second.
-struct Fluid {
-    queue: f64,
-    alpha: f64,
-    target: f64,
-    current: f64,
-    /// Marking probabilities and rates of the past, by which what happens now is decided.
-    past: std::collections::VecDeque<(f64, f64)>,
-}
-
-impl Fluid {
-    const STEP: f64 = 1e-6;
-
-    /// A step of `n` flows; `link` \[packets/s\], `packet` \[B in the queue\], `delay` of the loop \[steps\].
-    fn step(&mut self, n: f64, link: f64, packet: f64, delay: usize) {
-        let bytes = self.queue * packet;
-        let p = ((bytes - 5e3) / 1_995e3 * 0.1023).clamp(0.0, 0.1023);
-        self.past.push_back((p, self.current));
-        if self.past.len() > delay {
-            let (p, rate) = self.past.pop_front().unwrap();
-            self.react(p, rate, link, packet);
-        }
-        self.queue = (self.queue + Self::STEP * (n * self.current - link)).max(0.0);
-    }
-
-    fn react(&mut self, p: f64, rate: f64, link: f64, packet: f64) {
-        // τ and τ' of CNPs and α, T; B and R_AI in packets; F, g.
-        let (tau, alpha_timer, timer) = (50e-6, 55e-6, 55e-6);
-        let (counter, increase, f, g) = (10e6 / packet, 40e6 / 8.0 / packet, 5.0, 1.0 / 256.0);
-        let none = |packets: f64| libm::pow(1.0 - p, packets);
-        // p / ((1 − p)^−n − 1), which is 1/n without marks.
-        let events = |n: f64| if p < 1e-9 { 1.0 / n } else { p / (libm::pow(1.0 - p, -n) - 1.0) };
-        let cut = 1.0 - none(tau * rate);
-        let (by_bytes, by_time) = (rate * events(counter), rate * events(timer * rate));
-        let gap = self.target - self.current;
-        let alpha = g / alpha_timer * (1.0 - none(alpha_timer * rate) - self.alpha);
-        let target = -gap / tau * cut + increase * (none(f * counter) * by_bytes + none(f * timer * rate) * by_time);
-        let current = -self.current * self.alpha / (2.0 * tau) * cut + gap / 2.0 * (by_bytes + by_time);
-        self.alpha += Self::STEP * alpha;
-        self.target = (self.target + Self::STEP * target).min(link);
-        self.current = (self.current + Self::STEP * current).clamp(1.0, link);
-    }
-}
-
-/// DCQCN against the paper's model at 40 Gb/s: where its queue stands in the second half of 100 ms, and how equal the rates are.
-#[test]
-fn dcqcn_stands_where_its_fluid_model_does() {
-    let link = 40e9 / 8.0 / 1_106.0;
-    for n in [2_u32, 4, 10, 16] {
-        let mut fluid = Fluid { queue: 0.0, alpha: 1.0, target: link, current: link, past: Default::default() };
-        let mut sum = 0.0;
-        for i in 0..100_000 {
-            fluid.step(f64::from(n), link, 1_086.0, 4);
-            sum += if i >= 50_000 { fluid.queue * 1_086.0 } else { 0.0 };
-        }
-        let model = sum / 50_000.0;
-        let share = fluid.current / link * f64::from(n);
-        assert!((share - 1.0).abs() < 0.02, "the model's own fixed point: {share}");
-        let ran = steady("congestion_control = \"dcqcn\"", RED, "40Gbps", n);
-        println!("DCQCN, {n:2} flows: queue {:7.0} B, model {model:7.0} B; {ran:?}", ran.queue);
-        assert!((ran.queue / model - 1.0).abs() < 0.25, "{n}: {} against {model}", ran.queue);
-        assert!(ran.least > 0.8 && ran.most < 1.2 && ran.used > 0.9, "{n}: {ran:?}");
-    }
-}
-
 /// The second half of 100 ms.
 #[derive(Debug)]
-struct Steady {
+pub struct Steady {
     /// Mean queue \[B\] by samples.
-    queue: f64,
+    pub queue: f64,
     /// The least and the largest rate over the mean, and the share of the line in use.
-    least: f64,
-    most: f64,
-    used: f64,
+    pub least: f64,
+    pub most: f64,
+    pub used: f64,
     /// Of the first flow \[s\].
     base_rtt: f64,
-    dropped: u64,
+    pub dropped: u64,
 }
 
 /// `n` endless flows of as many hosts, or of forty, to another.
-fn steady(transport: &str, switch: &str, rate: &str, n: u32) -> Steady {
+pub fn steady(transport: &str, switch: &str, rate: &str, n: u32) -> Steady {
     let senders = n.min(40);
     let all: Vec<String> = (0..n).map(|h| flow(h % senders, senders, "1GB")).collect();
     let text = format!(
@@ -191,29 +123,6 @@ fn steady(transport: &str, switch: &str, rate: &str, n: u32) -> Steady {
         base_rtt: ran.kept.flows[0].base_rtt_ps as f64 / SECOND,
         dropped: ran.totals.dropped,
     }
-}
-
-/// With pauses behind it DCQCN loses nothing in an incast, and its rates are fair; without it, pauses do all the work.
-#[test]
-fn dcqcn_over_pauses_is_fair_and_pauses_seldom() {
-    let pfc = "mechanisms.pfc = { memory = \"4MB\", classes = [0], xoff = { kind = \"static\", bytes = \"60KB\" } }\n";
-    let ran = steady("congestion_control = \"dcqcn\"", &format!("{pfc}{RED}"), "40Gbps", 16);
-    println!("DCQCN over pauses: {ran:?}");
-    assert!(ran.dropped == 0 && ran.least > 0.8 && ran.most < 1.2 && ran.used > 0.9, "{ran:?}");
-    let pauses = |control: &str, marking: &str| {
-        let all: Vec<String> = (0..16).map(|h| flow(h, 16, "4MB")).collect();
-        let text = format!(
-            "[transport]\nkind = \"roce\"\ncongestion_control = \"{control}\"\n[switch]\nbuffer = \"unlimited\"\n{pfc}{marking}{}",
-            flows(&all)
-        );
-        let ran = run(&star(17, &text));
-        assert_eq!(ran.totals.dropped, 0);
-        assert!(ran.kept.flows.iter().all(|f| f.status.to_string() == "complete" && f.retransmits == 0));
-        ran.kept.pauses.len()
-    };
-    let (with, without) = (pauses("dcqcn", RED), pauses("none", ""));
-    println!("pauses: {with} with DCQCN, {without} without");
-    assert!(3 * with < without, "{with} {without}");
 }
 
 /// Swift's delay is its target, which grows as windows shrink: T = base + ħ·hops + a/√w − a/√max, with the w that fills the path for T.

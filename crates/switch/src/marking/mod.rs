@@ -3,6 +3,7 @@
 //! A policy is one file with its parameters, its state and its [`Policy`], one line in the registry below, and one page in
 //! docs/switch.
 
+pub(crate) mod by_class;
 mod codel;
 mod front_drop;
 mod none;
@@ -10,6 +11,7 @@ mod red;
 pub(crate) mod s_ecn;
 mod threshold;
 
+pub use by_class::ClassMarking;
 pub use codel::CodelParams;
 pub use front_drop::FrontDropParams;
 pub use none::NoMarking;
@@ -133,7 +135,8 @@ fn meant(kind: &str) -> Option<&'static str> {
 macro_rules! registry {
     ($( $(#[doc = $doc:expr])* $kind:literal => $name:ident($params:ty, $state:ty), )*) => {
         choice! {
-            /// How a port signals congestion. One state per port, which looks at the whole port; `codel` has one for each class.
+            /// How a port signals congestion. One state per port, which looks at the whole port; `codel` has one for each class, and so
+            /// have all where `switch.class_marking` has entries.
             pub enum Marking, meaning meant {
                 $( $(#[doc = $doc])* $kind => $name($params), )*
             }

@@ -3,7 +3,7 @@
 use super::{names_it, PortSite, Site};
 use fanin_packet::{Framing, Signals};
 use fanin_params::{pattern, Cx, Node as Value, Param};
-use fanin_units::{Amount, Bytes};
+use fanin_units::{Amount, Bytes, Span};
 
 /// What a scenario has around its switches' mechanisms, as far as their checks need it.
 pub struct Surroundings<'a> {
@@ -26,6 +26,8 @@ pub struct Surroundings<'a> {
     pub lossless: bool,
     /// The memory of a switch in which a mechanism counts packets.
     pub memory: Option<Bytes>,
+    /// How long the run lasts at most, where the scenario says so.
+    pub duration: Option<Span>,
     /// A mechanism drops packets of the traffic, whatever room ports have.
     pub mechanisms_drop: bool,
     /// Those switches themselves; empty where the topology could not be built.
@@ -40,10 +42,11 @@ pub struct Surroundings<'a> {
     pub puts_in_order: bool,
     /// Bytes that headers of mechanisms, at whatever switch, add to a frame at most.
     pub header_bytes: u16,
-    /// The shortest queue that each port marks at, of ports that mark nothing below one.
-    pub marks_from: &'a [Amount],
-    /// A marking policy drops packets.
-    pub marking_drops: bool,
+    /// The shortest queues that ports mark at, each with the classes that it is of, a bit for each; of policies that mark nothing
+    /// below one.
+    pub marks_from: &'a [(u8, Amount)],
+    /// Classes whose packets a marking policy drops, a bit for each.
+    pub marking_drops: u8,
     /// Most switches on a path between two hosts; zero where the topology could not be built.
     pub longest_path: u32,
     /// The transports in use.

@@ -240,10 +240,10 @@ macro_rules! registry {
             }
 
             /// The memory of a switch in which packets are counted; `None` where nothing counts them.
-            pub fn memory(&self) -> Option<Bytes> {
+            pub fn packet_memory(&self) -> Option<Bytes> {
                 let mut least: Option<Bytes> = None;
                 $(
-                    let memory = self.$key.as_ref().and_then(<$state as Mechanism>::memory);
+                    let memory = self.$key.as_ref().and_then(<$state as Mechanism>::packet_memory);
                     least = [least, memory].into_iter().flatten().min();
                 )*
                 least

@@ -398,7 +398,7 @@ pub(crate) trait Mechanism: Sized {
     }
 
     /// The memory of a switch in which it counts packets.
-    fn memory(_params: &Self::Params) -> Option<Bytes> {
+    fn packet_memory(_params: &Self::Params) -> Option<Bytes> {
         None
     }
 

@@ -190,7 +190,7 @@ impl Mechanism for Trimming {
     }
 
     fn check(params: &TrimmingParams, around: &Surroundings<'_>, cx: &mut Cx) {
-        if around.unlimited && !around.marking_drops {
+        if around.unlimited && around.marking_drops == 0 {
             cx.warn(None, "has nothing to trim: with an unlimited buffer nothing is refused for want of room", None);
         }
         around.check_signals(Signals::TRIMMED, "trimmed packets", cx);

@@ -62,10 +62,12 @@ impl TransportParams for Tcp {
     }
 
     fn loss_timers(&self) -> Vec<LossTimer> {
-        let tail = LossTimer { key: "rto_min", value: self.rto_min, cost: "each lost tail of a burst costs that much" };
+        let tail =
+            LossTimer { key: "rto_min", value: self.rto_min, exponent: None, cost: "each lost tail of a burst costs that much" };
         let first = LossTimer {
             key: "rto_initial",
             value: self.rto_initial,
+            exponent: None,
             cost: "without a handshake no RTT is known when the first window is lost",
         };
         if self.handshake {

@@ -4,7 +4,7 @@ use super::cc::{NoRateControl, Path, RoceControl, Sending};
 use crate::transport::{CheckSite, LossTimer, Shape, TransportParams};
 use fanin_packet::{IpVersion, RoceHeader, RoceOp};
 use fanin_params::{params, Cx, Ground, Trial};
-use fanin_units::{Bytes, Span};
+use fanin_units::{BitRate, Bytes, Span};
 
 params! {
     /// Packets that come too early are dropped, and the sender starts again with the one that is missing. Source: IBTA §9.7.5.1, §9.9.2.
@@ -182,6 +182,10 @@ impl TransportParams for Roce {
         RoceControl::trials(at)
     }
 
+    fn check_at(&self, line: BitRate, cx: &mut Cx) {
+        cx.key("congestion_control", |cx| self.congestion_control.check_at(line, cx));
+    }
+
     fn mtu(&self) -> u16 {
         IpVersion::V4.header() + self.longest_data_header() + self.mtu
     }
@@ -218,12 +222,14 @@ impl TransportParams for Roce {
             RoceRecovery::GoBackN(back) => vec![LossTimer {
                 key: "recovery.ack_timeout",
                 value: local_ack_timeout(back.ack_timeout),
+                exponent: Some(back.ack_timeout),
                 cost: "each lost end of a message costs that much",
             }],
             RoceRecovery::SelectiveRepeat(repeat) => {
                 vec![LossTimer {
                     key: "recovery.rto_low",
                     value: repeat.rto_low,
+                    exponent: None,
                     cost: "each lost end of a message costs that much",
                 }]
             }
@@ -249,5 +255,9 @@ impl TransportParams for Roce {
 
     fn needs_marks(&self) -> Option<&'static str> {
         self.congestion_control.needs().marks
+    }
+
+    fn marks_by_curve(&self) -> bool {
+        self.congestion_control.needs().curve
     }
 }

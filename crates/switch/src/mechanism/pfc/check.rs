@@ -98,12 +98,19 @@ fn what_drops(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
         };
         let message = format!("may lose packets: {what} after {} of pause", watchdog.detection);
         warn(cx, message, "no watchdog, where nothing may be lost");
+        if let Some(duration) = around.duration.filter(|duration| watchdog.detection >= *duration) {
+            let message = format!("finds no storm: a run of {duration} is over before a pause has lasted so long");
+            cx.key("watchdog", |cx| {
+                let problem = cx.warn_at("detection", &watchdog.detection, message);
+                problem.suggestion = Some(format!("less than {duration}, or a longer run"));
+            });
+        }
     }
     if !around.unlimited && around.voq.is_none() {
         let remedy = "switch.buffer = { kind = \"unlimited\" }: PFC counts the memory itself, where packets come in";
         warn(cx, "loses packets all the same where a port has no room", remedy);
     }
-    if around.marking_drops {
+    if around.marking_drops & params.lossless() != 0 {
         let remedy = "marking that only marks: threshold, or red with hard_drop = false and drop_others = false";
         warn(cx, "does not keep marking from dropping packets of lossless classes", remedy);
     }
@@ -265,7 +272,8 @@ fn pauses_before_marks(params: &PfcParams, around: &Surroundings<'_>, (site, poo
         Amount::Packets(packets) => packets.saturating_mul(params.max_frame.get()),
         Amount::Cells(cells) => cells.saturating_mul(u64::from(around.cell)),
     };
-    let Some(from) = around.marks_from.iter().map(bytes).min().filter(|from| *from >= most) else { return };
+    let lossless = around.marks_from.iter().filter(|(classes, _)| classes & params.lossless() != 0);
+    let Some(from) = lossless.map(|(_, from)| bytes(from)).min().filter(|from| *from >= most) else { return };
     let message = format!(
         "pauses before ports mark: XOFF is reached with {most} B in a queue at {} at most, and marks begin at {from} B",
         site.name

@@ -424,7 +424,7 @@ impl Mechanism for Pfc {
         params.lossless()
     }
 
-    fn memory(params: &PfcParams) -> Option<Bytes> {
+    fn packet_memory(params: &PfcParams) -> Option<Bytes> {
         Some(params.memory)
     }
 

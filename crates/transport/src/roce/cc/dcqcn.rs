@@ -1,7 +1,7 @@
 //! DCQCN: the receiver turns marks into notifications, the sender cuts its rate at each and finds its way back in steps. Source: DCQCN §3.
 
 use super::{ControlParams, Feedback, Needs, Notifying, Path, RateControl, Sending};
-use fanin_params::{names, params, Ground, Node, Setting};
+use fanin_params::{names, params, Cx, Ground, Node, Setting};
 use fanin_units::{BitRate, Bytes, Span, Time};
 
 names! {
@@ -98,7 +98,63 @@ impl Dcqcn {
     }
 }
 
+/// What one of `SHARING` queue pairs takes to its share of the line with the paper's values at its 40 Gb/s, times this, is too slow.
+const SLOW: u64 = 4;
+const SHARING: u64 = 16;
+
+impl Dcqcn {
+    /// How long the rate of a queue pair takes from 1 % to 90 % of the line, or of a share of it that one of so many has, after
+    /// notifications that have brought its target down as far: timer and byte counter let it rise by R_AI each, and by R_HAI when both
+    /// are beyond F.
+    pub fn recovery(&self, line: BitRate, sharing: u64) -> Span {
+        let path = Path { line_rate: line, base_rtt: Span::ZERO, hops: 1, payload: 1_024, wire: 1_106 };
+        let mut s = Sending { rate: line, window: Sending::UNLIMITED };
+        let mut control = DcqcnControl::new(self, &path, &mut s);
+        let share = line.bps() as f64 / sharing as f64;
+        let low = share / 100.0;
+        (control.current, control.target, control.timer_at) = (low, low, Time::ZERO + self.rate_timer);
+        let mut now = Time::ZERO;
+        while control.current < 0.9 * share {
+            // The next of the two, one packet of the counter's size for all bytes until then.
+            let left = self.byte_counter.get().saturating_sub(control.bytes).max(1);
+            let counted = now + BitRate((control.current as u64).max(1)).time_to_send(Bytes(left));
+            let at = counted.min(control.timer_at);
+            let sent = BitRate(control.current as u64).bytes_in(at.since(now)).get().min(left);
+            now = at;
+            if counted <= control.timer_at {
+                control.on_sent(&mut s, now, left as u32);
+            } else {
+                control.bytes += sent;
+                control.on_timer(&mut s, now);
+            }
+        }
+        now.since(Time::ZERO)
+    }
+}
+
 impl ControlParams for Dcqcn {
+    /// Steps that are small beside the line: it stands empty for long after a congestion.
+    fn check_at(&self, line: BitRate, cx: &mut Cx) {
+        let usual = Dcqcn::new(DcqcnProfile::Paper).recovery(BitRate::from_gbps(40), SHARING);
+        let takes = self.recovery(line, SHARING);
+        if takes <= usual * SLOW || !self.clamp_target {
+            return; // a target that notifications leave where it is is found again in steps of a half
+        }
+        let step = line.bps() / 1_000;
+        let ms = |span: Span| span.ps() / 1_000_000_000;
+        let message = format!(
+            "is small beside {line}: one of {SHARING} queue pairs takes {} ms to its share, with the paper's values at 40 Gb/s {} ms",
+            ms(takes),
+            ms(usual)
+        );
+        let values = format!(
+            "additive_increase = \"{}\", hyper_increase = \"{}\": line rate / 1000, and ten times that",
+            BitRate(step),
+            BitRate(10 * step)
+        );
+        cx.warn_at("additive_increase", &self.additive_increase, message).suggestion = Some(values);
+    }
+
     fn notifying(&self) -> Option<Notifying> {
         Some(Notifying { interval: self.cnp_interval, delay: self.cnp_delay })
     }
@@ -181,7 +237,7 @@ impl DcqcnControl {
 }
 
 impl RateControl for DcqcnControl {
-    const NEEDS: Needs = Needs { marks: Some("DCQCN"), ..Needs::NOTHING };
+    const NEEDS: Needs = Needs { marks: Some("DCQCN"), curve: true, ..Needs::NOTHING };
 
     /// K_min = 5 KB, K_max = 200 KB and P_max = 1 % at 40 Gb/s, at other rates in proportion. Source: DCQCN §5.2.
     fn authors(at: &Ground) -> Vec<Setting> {
@@ -343,6 +399,32 @@ mod tests {
         for field in Dcqcn::struct_schema().fields {
             let value = paper.iter().find(|(key, _)| key == field.name).map(|(_, node)| node.value.clone());
             assert_eq!(field.default, value, "{}", field.name);
+        }
+    }
+
+    /// Against the closed form while only the timer counts: (0.9 − 0.01) C T / R_AI; and R_AI in proportion keeps it.
+    #[test]
+    fn recovery_takes_what_steps_take() {
+        let params = |mbps: u64, bytes: u64| Dcqcn {
+            additive_increase: BitRate::from_mbps(mbps),
+            hyper_increase: BitRate::from_mbps(10 * mbps),
+            byte_counter: Bytes(bytes),
+            ..Dcqcn::new(DcqcnProfile::Paper)
+        };
+        let ms = |span: Span| span.ps() as f64 / 1e9;
+        let by_timer = ms(params(40, 10_000_000_000).recovery(BitRate(LINE), 1));
+        let theory = 0.89 * 40_000.0 / 40.0 * 0.055;
+        assert!((by_timer / theory - 1.0).abs() < 0.02, "{by_timer} {theory}");
+        for n in [1, 16] {
+            let paper = |mbps, gbps| ms(params(mbps, 10_000_000).recovery(BitRate::from_gbps(gbps), n));
+            let (at_40, at_100, at_400) = (paper(40, 40), paper(40, 100), paper(40, 400));
+            println!(
+                "1 of {n}: 40 Gb/s {at_40:.1}, 100 Gb/s {at_100:.1}, 400 Gb/s {at_400:.1} ms; in proportion {:.1}",
+                paper(400, 400)
+            );
+            let mlx5 = |gbps| ms(Dcqcn::new(DcqcnProfile::Mlx5).recovery(BitRate::from_gbps(gbps), n));
+            println!("mlx5: 25 Gb/s {:.1}, 100 Gb/s {:.1}, 400 Gb/s {:.1} ms", mlx5(25), mlx5(100), mlx5(400));
+            assert!(paper(400, 400) <= at_40 * 1.01 && at_100 > at_40 && at_400 > at_100);
         }
     }
 

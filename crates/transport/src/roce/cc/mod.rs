@@ -95,6 +95,8 @@ pub enum Loss {
 pub struct Needs {
     /// Its name, where it works by marks: data is ECN-capable.
     pub marks: Option<&'static str>,
+    /// Marks should come by chance, the more the longer the queue.
+    pub curve: bool,
     /// Acknowledgments say for how long packets waited at their receiver.
     pub waited: bool,
     /// It holds back packets by a window, so that each packet has to be acknowledged.
@@ -104,7 +106,7 @@ pub struct Needs {
 }
 
 impl Needs {
-    pub const NOTHING: Needs = Needs { marks: None, waited: false, window: false, telemetry: None };
+    pub const NOTHING: Needs = Needs { marks: None, curve: false, waited: false, window: false, telemetry: None };
 }
 
 /// When a receiver sends notifications of marks (CNP).
@@ -188,6 +190,13 @@ macro_rules! controls {
             }
         }
 
+        impl RoceControl {
+            /// Values that do not suit a NIC of this rate; `cx` is at its table.
+            pub fn check_at(&self, line: BitRate, cx: &mut fanin_params::Cx) {
+                match self { $( Self::$variant(params) => params.check_at(line, cx), )* }
+            }
+        }
+
         impl Control {
             /// The state of a queue pair that has sent nothing yet, and what it starts with.
             pub fn new(params: &RoceControl, path: &Path) -> (Self, Sending) {
@@ -233,6 +242,8 @@ pub trait ControlParams {
     }
     /// See [`RoceControl::check`].
     fn check(&self, _cx: &mut fanin_params::Cx) {}
+    /// See [`RoceControl::check_at`].
+    fn check_at(&self, _line: BitRate, _cx: &mut fanin_params::Cx) {}
 }
 
 controls! {

@@ -309,6 +309,7 @@ _ABSENT: Final = {
     **dict.fromkeys(("hosts", "segments", "hops"), "this run followed no flow; telemetry.hosts names them"),
     "collectives": 'no traffic of this run was a job; a [[traffic]] entry of kind "collective" is one',
     "pauses": "no switch of this run could pause its neighbours; switch.mechanisms.pfc turns that on",
+    "states": "no mechanism of this run records what it makes of ports; switch.mechanisms.rcm does",
     "stamps": "this run's packets carried no stamps; telemetry.registers turns them on",
 }
 

@@ -127,6 +127,14 @@ SCHEMAS: Final[Mapping[str, Mapping[str, str]]] = {
         "held_up": "Boolean",
         "frames": "UInt32",
     },
+    "states": {
+        "time_ps": "UInt64",
+        "port": "String",
+        "mechanism": "String",
+        "about": "String",
+        "state": "String",
+        "degree": "UInt32",
+    },
     "stamps": {
         "received_ps": "UInt64",
         "host": "String",
@@ -359,7 +367,7 @@ class Result:
 
         Parameters
         ----------
-        table : {"flows", "queries", "collectives", "ports", "queues", "drops", "pauses", "stamps", "hosts", "segments", "hops"}
+        table : {"flows", "queries", "collectives", "ports", "queues", "drops", "pauses", "states", "stamps", "hosts", "segments", "hops"}
             Its name.
         as_written : bool
             Only the rows that are in the file.
@@ -435,6 +443,10 @@ class Result:
         """Return `pauses` lazily."""
         return self.scan("pauses")
 
+    def scan_states(self) -> pl.LazyFrame:
+        """Return `states` lazily."""
+        return self.scan("states")
+
     def scan_stamps(self) -> pl.LazyFrame:
         """Return `stamps` lazily."""
         return self.scan("stamps")
@@ -505,6 +517,11 @@ class Result:
     def pauses(self) -> pl.DataFrame:
         """One row per pause of a class at a port [ps]; an end of null: the run ended before."""
         return self._collect("pauses")
+
+    @cached_property
+    def states(self) -> pl.DataFrame:
+        """One row per change of what a mechanism makes of a port of a switch [ps]; until its first row a port is in none."""
+        return self._collect("states")
 
     @cached_property
     def stamps(self) -> pl.DataFrame:

@@ -7,5 +7,6 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::float_arithmetic, clippy::std_instead_of_core)]
 
+pub mod rcm;
 pub mod rimm;
 pub mod s_ecn;

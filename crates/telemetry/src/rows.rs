@@ -256,6 +256,22 @@ rows! {
         "" frames: u32,
     }
 
+    /// What a mechanism makes of a port changed.
+    pub struct StateRow, "states" / 1 {
+        /// When.
+        "ps" time_ps: u64,
+        /// The port of a switch.
+        "" port: Name,
+        /// Key of the mechanism.
+        "" mechanism: Name,
+        /// Which side of the port.
+        "" about: Name,
+        /// What it is to the mechanism from now on.
+        "" state: Name,
+        /// How much so; zero where nothing is the matter.
+        "" degree: u32,
+    }
+
     /// A packet with a stamp has reached a host.
     pub struct StampRow, "stamps" / 1 {
         /// When.
@@ -414,6 +430,7 @@ mod tests {
         check::<QueueRow>(section("queues"));
         check::<DropRow>(section("drops"));
         check::<PauseRow>(section("pauses"));
+        check::<StateRow>(section("states"));
         check::<StampRow>(section("stamps"));
         check::<HostRow>(section("hosts"));
         check::<SegmentRow>(section("segments"));

@@ -57,6 +57,8 @@ pub(super) fn check(parts: &Parts, settings: &Settings, (network, traffic): (Opt
             buffers: &buffers,
             classes: settings.ports_with(entry).any(|port| !matches!(port.scheduling, Scheduling::Fifo(_))),
             most_queues: settings.ports_with(entry).map(|port| port.scheduling.classes()).max().unwrap_or(1),
+            lossless: classes.iter().any(|class| mechanisms.lossless() >> (*class).min(7) & 1 != 0),
+            memory: mechanisms.memory(),
             mechanisms_drop: mechanisms.drop_any_of(&classes),
             cell: parts.switch.as_ref().map_or(1, Switch::cell_bytes),
             unlimited: settings.ports_with(entry).all(|port| PortSettings::is_unlimited(&port)),

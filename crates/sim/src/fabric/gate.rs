@@ -3,7 +3,7 @@
 use super::link::FarEnd;
 use super::switch::Fabric;
 use crate::core::Core;
-use fanin_switch::{Pause, PRIORITIES};
+use fanin_switch::{Hooks, Pause, PRIORITIES};
 use fanin_telemetry::PauseRow;
 use fanin_topology::circle;
 use fanin_units::{Span, Time};
@@ -168,10 +168,13 @@ impl Fabric {
         core.make_explicit(l);
         core.note_gate(l, closed);
         let free = core.links[l].free_at <= core.now.ps();
+        let turns = self.switches[core.switch_port(l).0 as usize].hooks.any(Hooks::TURN);
         let Some(explicit) = core.ports[l].explicit.as_deref_mut() else { return };
         explicit.close(closed);
         if free && !explicit.armed {
             self.departure(core, l);
+        } else if turns {
+            core.arm(l); // what mechanisms hold may be of a class that goes on
         } else {
             self.arm_if_waiting(core, l);
         }

@@ -1,7 +1,7 @@
 //! Hooks of mechanisms: each is run with its own switch in view, and its verdict and effects are carried out here.
 
 use super::switch::{Fabric, Plain, Refusal, SwitchNode};
-use super::table::Fib;
+use super::table::{Fib, NextHop};
 use crate::core::Core;
 use fanin_packet::{Control, Envelope, Extra, Header, Kind, Packet, PacketId, Shim};
 use fanin_switch::{
@@ -56,6 +56,27 @@ impl Node for Here<'_> {
         let class = self.core.ports[l].explicit.as_deref().map_or(0, |explicit| explicit.class_of(envelope.class));
         let own = self.core.ports[l].admission.check(&view, frame, self.core.cell);
         own.and_then(|()| self.switch.check_shared(self.core, l, class, frame)).is_ok()
+    }
+
+    fn ways(&self, envelope: &Envelope) -> Vec<PortNo> {
+        match self.fib.lookup(self.s, envelope.dst) {
+            NextHop::One(link) => vec![self.core.switch_port(link as usize).1],
+            NextHop::Several(links) => links.iter().map(|link| self.core.switch_port(*link as usize).1).collect(),
+            NextHop::None => Vec::new(),
+        }
+    }
+
+    fn input_bytes(&self, port: PortNo) -> u64 {
+        self.switch.inputs.get(port.index()).copied().unwrap_or_default()
+    }
+
+    fn is_paused(&self, port: PortNo, class: u8) -> bool {
+        let explicit = self.core.ports[self.switch.ports[port.index()] as usize].explicit.as_deref();
+        explicit.is_some_and(|explicit| explicit.is_closed(explicit.class_of(class)))
+    }
+
+    fn packet(&self, packet: PacketId) -> Option<Envelope> {
+        Some(self.core.pool[packet])
     }
 
     fn waiting(&self, port: PortNo, class: u8) -> usize {
@@ -234,13 +255,85 @@ impl Fabric {
                 return false;
             }
         }
-        let (_, verdict) =
+        let (i, mut verdict) =
             self.ask(core, (Some(l), via), s, packet, OFFERS, |m, node, p, port, fx| m.on_offer(node, p, port, fx));
+        if verdict == Verdict::Hold {
+            verdict = self.run_held_hooks(core, (l, via), s, packet, i);
+        }
+        if let Some(via) = via.filter(|_| self.switches[s as usize].hooks.any(Hooks::INPUTS)) {
+            self.count_input(core, (l, via), s, packet, verdict);
+        }
         if verdict == Verdict::Pass {
             return false;
         }
         self.carry_out(core, (l, via), packet, verdict, DropReason::BUFFER_FULL);
         true
+    }
+
+    /// Mechanism `i` holds a packet that was about to be offered to port `l`: the others are told, and one of them may drop it.
+    fn run_held_hooks(
+        &mut self,
+        core: &mut Core,
+        (l, via): (usize, Option<usize>),
+        s: u32,
+        packet: PacketId,
+        i: usize,
+    ) -> Verdict {
+        let mut number = 0;
+        let every = Hooks::OFFER.with(Hooks::QUEUE);
+        let (_, verdict) = self.ask(core, (Some(l), via), s, packet, every, |m, node, p, port, fx| {
+            let holder = usize::from(fx.mechanism) == i;
+            number += 1;
+            if holder {
+                Verdict::Pass
+            } else {
+                m.on_held(node, p, port, fx)
+            }
+        });
+        debug_assert!(number > 0 && matches!(verdict, Verdict::Pass | Verdict::Drop(_)), "{verdict:?} of a packet that is held");
+        if verdict == Verdict::Pass {
+            Verdict::Hold
+        } else {
+            verdict
+        }
+    }
+
+    /// A packet that came by link `via` waits for port `l` from now on, or is held for it: it counts where it came in until it leaves.
+    fn count_input(&mut self, core: &mut Core, (l, via): (usize, usize), s: u32, packet: PacketId, verdict: Verdict) {
+        self.uncount_input(s, packet);
+        let waits = match verdict {
+            Verdict::Hold => true,
+            Verdict::Pass => {
+                let class = core.pool[packet].class;
+                let explicit = core.ports[l].explicit.as_deref();
+                let paused = explicit.is_some_and(|explicit| explicit.is_closed(explicit.class_of(class)));
+                paused || core.links[l].free_at > core.now.ps()
+            }
+            _ => false,
+        };
+        if !waits {
+            return;
+        }
+        core.make_explicit(l); // so that its departure is seen
+        let (port, frame) = (self.ingress[via], core.pool[packet].frame);
+        if self.entered.len() <= packet as usize {
+            self.entered.resize(packet as usize + 1, (0, 0));
+        }
+        self.entered[packet as usize] = (port, frame);
+        let inputs = &mut self.switches[s as usize].inputs;
+        if inputs.len() <= usize::from(port) {
+            inputs.resize(usize::from(port) + 1, 0);
+        }
+        inputs[usize::from(port)] += u64::from(frame);
+    }
+
+    /// A packet has left the switch, or is about to be offered to another port of it.
+    fn uncount_input(&mut self, s: u32, packet: PacketId) {
+        let Some(entered) = self.entered.get_mut(packet as usize) else { return };
+        let (port, frame) = std::mem::take(entered);
+        if frame > 0 {
+            self.switches[s as usize].inputs[usize::from(port)] -= u64::from(frame);
+        }
     }
 
     /// Packets of port `l` leave by rank: that of one that is offered to it. From the second one that waits on, departures are events.
@@ -304,6 +397,9 @@ impl Fabric {
     /// comes first: mechanisms that send something because of it learn of it by a timeout of the switch.
     #[cold]
     pub fn note_drop(&mut self, core: &mut Core, s: u32, packet: PacketId, dropped: &Packet, reason: DropReason) {
+        if self.switches[s as usize].hooks.any(Hooks::INPUTS) {
+            self.uncount_input(s, packet);
+        }
         let switch = &mut self.switches[s as usize];
         if self.departing && switch.mechanisms.iter().any(learns_later) {
             switch.dropped.push_back((packet, *dropped, reason));
@@ -351,6 +447,9 @@ impl Fabric {
     #[inline(never)]
     pub fn run_egress_hooks(&mut self, core: &mut Core, l: usize, packet: PacketId) {
         let (s, port) = core.switch_port(l);
+        if self.switches[s as usize].hooks.any(Hooks::INPUTS) {
+            self.uncount_input(s, packet);
+        }
         self.with_mechanisms(core, s, |mechanisms, here, fx| {
             for (i, mechanism) in mechanisms.iter_mut().enumerate().filter(|(_, m)| m.hooks().any(Hooks::EGRESS)) {
                 fx.mechanism = i as u8;
@@ -509,6 +608,12 @@ impl Fabric {
                 core.note_ask(link(self, port), class, behind, held_up);
             }
             Effect::Watch(port) => core.make_explicit(link(self, port)),
+            Effect::State { port, about, state, degree } => {
+                let name = self.switches[s as usize].mechanisms[usize::from(mechanism)].key();
+                let port = core.ports[link(self, port)].name.clone();
+                let result = core.ledger.tables.state(core.now, port, [name, about, state], degree);
+                core.check(result);
+            }
             Effect::Clone { packet, port, ttl, class, shim } => {
                 let mut message = core.pool.packet(packet);
                 message.envelope = Envelope {

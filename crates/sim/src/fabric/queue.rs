@@ -127,7 +127,7 @@ impl Fabric {
             core.send_past_the_queue(l, frame);
             return self.arm_if_waiting(core, l);
         }
-        let data = explicit.packets > 0;
+        let data = explicit.has_next();
         if self.switches[s as usize].hooks.any(Hooks::TURN) && self.run_turn_hooks(core, l, data) {
             return self.arm_if_waiting(core, l);
         }

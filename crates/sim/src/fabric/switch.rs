@@ -24,6 +24,8 @@ pub struct SwitchNode {
     pub hooks: Hooks,
     /// Its outgoing links, by port.
     pub ports: Vec<u32>,
+    /// By port, frame bytes here that came in by it; empty where no mechanism asks for them ([`Hooks::INPUTS`]).
+    pub inputs: Vec<u64>,
     /// Messages that are about to be offered to ports, each with its link.
     pub outbox: VecDeque<(u32, PacketId)>,
     /// Packets dropped at the heads of queues, of which mechanisms that send messages have not been told yet.
@@ -48,6 +50,8 @@ pub struct Fabric {
     pub departing: bool,
     /// By link, the ingress port of the switch at its far end; `u16::MAX` where a host is there.
     pub ingress: Vec<u16>,
+    /// By packet, the port of its switch that it came in by and its frame bytes, while it counts there; empty where nobody asks.
+    pub entered: Vec<(u16, u16)>,
     /// The framing without stamps, for messages alone in a frame.
     pub framing: fanin_packet::Framing,
 }

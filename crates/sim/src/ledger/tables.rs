@@ -6,7 +6,7 @@ use fanin_packet::PacketId;
 use fanin_switch::DropReason;
 use fanin_telemetry::{
     CollectiveRow, DropRow, FlowRow, HopRow, HostRow, Keep, Keeper, KeptRows, Name, PauseRow, PortRow, QueryRow, QueueRow, Row,
-    RowNumber, SegmentRow, StampRow, Table, TableError,
+    RowNumber, SegmentRow, StampRow, StateRow, Table, TableError,
 };
 use fanin_traffic::{CollectiveJob, Query};
 use fanin_transport::AbortReason;
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Names of all tables.
-pub const TABLES: [&str; 11] = [
+pub const TABLES: [&str; 12] = [
     FlowRow::TABLE,
     QueryRow::TABLE,
     CollectiveRow::TABLE,
@@ -23,6 +23,7 @@ pub const TABLES: [&str; 11] = [
     QueueRow::TABLE,
     DropRow::TABLE,
     PauseRow::TABLE,
+    StateRow::TABLE,
     StampRow::TABLE,
     HostRow::TABLE,
     SegmentRow::TABLE,
@@ -41,6 +42,8 @@ pub struct Tables {
     pub queues: Table<QueueRow>,
     pub drops: Table<DropRow>,
     pub pauses: Table<PauseRow>,
+    /// What mechanisms make of ports.
+    pub states: Table<StateRow>,
     pub stamps: Table<StampRow>,
     /// Of followed flows: states of senders, packets, links that these have crossed.
     pub hosts: Table<HostRow>,
@@ -61,6 +64,8 @@ pub struct Tables {
     pub aborted: Vec<Aborted>,
     pub fingerprint: Fingerprint,
     groups: Vec<Name>,
+    /// Names in `states`, which rows share.
+    names: BTreeMap<&'static str, Name>,
     answers: Vec<Answers>,
     /// Rows of watched ports on their way to the table.
     keeper: Keeper<QueueRow>,
@@ -142,6 +147,8 @@ pub struct Wanted {
     pub drops: bool,
     /// Some port may be paused.
     pub pauses: bool,
+    /// Some mechanism records what it makes of ports.
+    pub states: bool,
     pub stamps: bool,
     /// Those of followed flows.
     pub hosts: bool,
@@ -170,6 +177,7 @@ impl Tables {
             queues: table(tables.queues, destination)?,
             drops: table(tables.drops, destination)?,
             pauses: table(tables.pauses, destination)?,
+            states: table(tables.states, destination)?,
             stamps: table(tables.stamps, destination)?,
             hosts: table(tables.hosts, destination)?,
             segments: table(tables.hosts, destination)?,
@@ -183,6 +191,7 @@ impl Tables {
             aborted: Vec::new(),
             fingerprint: Fingerprint::default(),
             groups,
+            names: BTreeMap::new(),
             answers: Vec::new(),
             keeper: Keeper::new(tables.keep, tables.watched),
             open: BTreeMap::new(),
@@ -192,6 +201,12 @@ impl Tables {
     /// The name of a traffic entry.
     pub fn group(&self, entry: u16) -> Name {
         self.groups[usize::from(entry)].clone()
+    }
+
+    /// A mechanism makes something else of a port from now on: its key, which side of the port, what it is.
+    pub fn state(&mut self, time: Time, port: Name, texts: [&'static str; 3], degree: u32) -> Result<(), TableError> {
+        let [mechanism, about, state] = texts.map(|text| self.names.entry(text).or_insert_with(|| text.into()).clone());
+        self.states.push(StateRow { time_ps: time.ps(), port, mechanism, about, state, degree })
     }
 
     /// A flow was given up by its transport; its row is written separately.
@@ -373,6 +388,7 @@ impl Tables {
             (QueueRow::TABLE, self.queues.finish()?),
             (DropRow::TABLE, self.drops.finish()?),
             (PauseRow::TABLE, self.pauses.finish()?),
+            (StateRow::TABLE, self.states.finish()?),
             (StampRow::TABLE, self.stamps.finish()?),
             (HostRow::TABLE, self.hosts.finish()?),
             (SegmentRow::TABLE, self.segments.finish()?),
@@ -394,6 +410,7 @@ impl Tables {
             (QueueRow::TABLE, self.queues.seal().unwrap_or(0)),
             (DropRow::TABLE, self.drops.seal().unwrap_or(0)),
             (PauseRow::TABLE, self.pauses.seal().unwrap_or(0)),
+            (StateRow::TABLE, self.states.seal().unwrap_or(0)),
             (StampRow::TABLE, self.stamps.seal().unwrap_or(0)),
             (HostRow::TABLE, self.hosts.seal().unwrap_or(0)),
             (SegmentRow::TABLE, self.segments.seal().unwrap_or(0)),
@@ -417,6 +434,7 @@ impl Tables {
             (PortRow::TABLE, close(&mut self.ports)),
             (DropRow::TABLE, close(&mut self.drops)),
             (PauseRow::TABLE, close(&mut self.pauses)),
+            (StateRow::TABLE, close(&mut self.states)),
             (StampRow::TABLE, close(&mut self.stamps)),
             (HostRow::TABLE, close(&mut self.hosts)),
             (SegmentRow::TABLE, close(&mut self.segments)),

@@ -8,7 +8,7 @@ use crate::world::World;
 use fanin_packet::{Envelope, Header, Kind, Side};
 use fanin_switch::CountGroup;
 use fanin_telemetry::{
-    CollectiveRow, DropRow, FlowRow, HopRow, HostRow, PauseRow, PortRow, QueryRow, QueueRow, SegmentRow, StampRow, TableError,
+    CollectiveRow, DropRow, FlowRow, HopRow, HostRow, PauseRow, PortRow, QueryRow, QueueRow, SegmentRow, StampRow, StateRow, TableError,
 };
 use fanin_transport::{SignalCounts, TcpEndpoint};
 use fanin_units::FlowId;
@@ -47,6 +47,7 @@ pub struct Kept {
     pub queues: Vec<QueueRow>,
     pub drops: Vec<DropRow>,
     pub pauses: Vec<PauseRow>,
+    pub states: Vec<StateRow>,
     pub stamps: Vec<StampRow>,
     pub hosts: Vec<HostRow>,
     pub segments: Vec<SegmentRow>,
@@ -202,6 +203,7 @@ impl World {
             queues: recorder.queues.kept().to_vec(),
             drops: recorder.drops.kept().to_vec(),
             pauses: recorder.pauses.kept().to_vec(),
+            states: recorder.states.kept().to_vec(),
             stamps: recorder.stamps.kept().to_vec(),
             hosts: recorder.hosts.kept().to_vec(),
             segments: recorder.segments.kept().to_vec(),

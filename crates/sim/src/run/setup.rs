@@ -94,6 +94,7 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
         queues: !watched.is_empty(),
         drops: telemetry.drops,
         pauses: !gates.is_empty(),
+        states: records_states(scenario),
         stamps: registers.is_some(),
         hosts: !telemetry.hosts.is_empty(),
         watched: watched.len(),
@@ -148,6 +149,7 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
             detouring: false,
             departing: false,
             ingress,
+            entered: Vec::new(),
             framing,
         },
         hosts: Hosts {
@@ -202,11 +204,18 @@ fn switches(scenario: &Scenario) -> Vec<SwitchNode> {
             hooks: mechanisms.iter().map(MechanismState::hooks).fold(Hooks::NONE, Hooks::with),
             mechanisms,
             ports: site.ports.iter().map(|port| port.link.0).collect(),
+            inputs: Vec::new(),
             outbox: VecDeque::new(),
             dropped: VecDeque::new(),
         }
     };
     (0..topology.switch_count()).map(of).collect()
+}
+
+/// Whether a mechanism of some switch records what it makes of ports.
+fn records_states(scenario: &Scenario) -> bool {
+    let topology = scenario.topology();
+    (topology.hosts.len()..topology.nodes.len()).any(|node| scenario.mechanisms(NodeId(node as u32)).states())
 }
 
 /// The headers that hosts put into frames, where a mechanism of some switch wants them.

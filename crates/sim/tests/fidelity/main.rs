@@ -21,6 +21,7 @@ mod pfc;
 mod ports;
 mod random;
 mod receive;
+mod rcm;
 mod reordering;
 mod rivals;
 mod roce;

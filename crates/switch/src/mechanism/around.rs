@@ -3,7 +3,7 @@
 use super::{names_it, PortSite, Site};
 use fanin_packet::{Framing, Signals};
 use fanin_params::{pattern, Cx, Node as Value, Param};
-use fanin_units::Amount;
+use fanin_units::{Amount, Bytes};
 
 /// What a scenario has around its switches' mechanisms, as far as their checks need it.
 pub struct Surroundings<'a> {
@@ -20,6 +20,10 @@ pub struct Surroundings<'a> {
     pub classes: bool,
     /// Queues of the port that has most of them.
     pub most_queues: usize,
+    /// A mechanism keeps packets of the traffic from being dropped for want of room.
+    pub lossless: bool,
+    /// The memory of a switch in which a mechanism counts packets.
+    pub memory: Option<Bytes>,
     /// A mechanism drops packets of the traffic, whatever room ports have.
     pub mechanisms_drop: bool,
     /// Those switches themselves; empty where the topology could not be built.

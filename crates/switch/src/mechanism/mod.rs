@@ -15,6 +15,7 @@ mod int;
 mod pabo;
 mod pdn;
 mod pfc;
+pub(crate) mod rcm;
 pub(crate) mod rimm;
 mod seam;
 #[cfg(test)]
@@ -28,6 +29,7 @@ pub use int::{IntCounts, IntParams};
 pub use pabo::{Exponential, Growth, Linear, PaboCounts, PaboParams};
 pub use pdn::{NoticeCounts, Operations, PdnParams};
 pub use pfc::{DynamicXoff, LossyPool, PfcCounts, PfcParams, StaticXoff, StormAction, Watchdog, Xoff};
+pub use rcm::{Decrease, RcmCounts, RcmParams, WhenIdle};
 pub use rimm::{
     AlertBy, DrainedParams, FlowletGap, GiveUpWhen, Hops, Neighbour, Release, RimmCounts, RimmParams, UnorderedParams,
 };
@@ -184,6 +186,11 @@ macro_rules! registry {
                 false $( || self.$key.is_some() && <$state as Mechanism>::TELEMETRY )*
             }
 
+            /// Whether one of them records what it makes of ports.
+            pub fn states(&self) -> bool {
+                false $( || self.$key.is_some() && <$state as Mechanism>::STATES )*
+            }
+
             /// The key of the mechanism that would let them.
             pub fn that_writes_telemetry() -> Option<&'static str> {
                 let mut keys = [$( <$state as Mechanism>::TELEMETRY.then_some(stringify!($key)), )*].into_iter().flatten();
@@ -195,6 +202,16 @@ macro_rules! registry {
                 let mut all = 0;
                 $( all |= self.$key.as_ref().map_or(0, <$state as Mechanism>::lossless); )*
                 all
+            }
+
+            /// The memory of a switch in which packets are counted; `None` where nothing counts them.
+            pub fn memory(&self) -> Option<Bytes> {
+                let mut least: Option<Bytes> = None;
+                $(
+                    let memory = self.$key.as_ref().and_then(<$state as Mechanism>::memory);
+                    least = [least, memory].into_iter().flatten().min();
+                )*
+                least
             }
 
             /// The keys of the mechanisms that may do so.
@@ -332,6 +349,10 @@ macro_rules! registry {
                 match self { $( Self::$name(m) => m.on_offer(node, p, port, fx), )* }
             }
 
+            pub fn on_held(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
+                match self { $( Self::$name(m) => m.on_held(node, p, port, fx), )* }
+            }
+
             pub fn on_refusal(&mut self, node: &mut dyn Node, refused: &mut Refused<'_>, fx: &mut Effects) -> Verdict {
                 match self { $( Self::$name(m) => m.on_refusal(node, refused, fx), )* }
             }
@@ -408,4 +429,6 @@ registry! {
     vertigo => Vertigo(VertigoParams, vertigo::Vertigo),
     /// Trimming: what finds no room loses its payload instead of being dropped. Absent: it does not run.
     trimming => Trimming(TrimmingParams, trimming::Trimming),
+    /// RCM: flows that cause congestion wait at the ports of its region, and others take other ways. Absent: it does not run.
+    rcm => Rcm(RcmParams, rcm::Rcm),
 }

@@ -102,6 +102,8 @@ impl Hooks {
     /// [`Mechanism::on_offer`], but for packets that find their port idle and no class of it paused: those leave at once, and it has
     /// nothing to say of them.
     pub const QUEUE: Hooks = Hooks(1 << 13);
+    /// It asks for bytes by the port that they came in by ([`Node::input_bytes`]). With [`Hooks::EGRESS`].
+    pub const INPUTS: Hooks = Hooks(1 << 14);
     /// Any by which packets are seen before they are offered to a port.
     pub const BEFORE_PORTS: Hooks = Hooks::OFFER.with(Hooks::QUEUE).with(Hooks::RANKS);
 
@@ -141,7 +143,29 @@ pub trait Node {
     /// count it as a packet.
     fn route(&mut self, envelope: &Envelope) -> Option<PortNo>;
 
-    /// Packets that wait at a port in the queue of a traffic class. Only known of the port that refuses a packet.
+    /// The ports by which the switch may forward a packet, all at equal cost.
+    fn ways(&self, _envelope: &Envelope) -> Vec<PortNo> {
+        Vec::new()
+    }
+
+    /// Frame bytes in this switch that came in by a port and have not left yet, those that mechanisms hold among them. A packet that
+    /// is being offered is none of them yet. Only known with [`Hooks::INPUTS`].
+    fn input_bytes(&self, _port: PortNo) -> u64 {
+        0
+    }
+
+    /// Whether a traffic class of a port is paused.
+    fn is_paused(&self, _port: PortNo, _class: u8) -> bool {
+        false
+    }
+
+    /// A packet that is here, or is just leaving.
+    fn packet(&self, _packet: PacketId) -> Option<Envelope> {
+        None
+    }
+
+    /// Packets that wait at a port in the queue of a traffic class. Only known of the port that refuses a packet, and of one whose
+    /// departures are events ([`Effect::Watch`]).
     fn waiting(&self, _port: PortNo, _class: u8) -> usize {
         0
     }
@@ -275,6 +299,9 @@ pub enum Effect {
     /// For the record: the neighbour at a port is to pause a class from now on, mostly for packets that wait at `behind`.
     /// `held_up`: that class of `behind` has been paused itself since its queue was last empty.
     Asks { port: PortNo, class: u8, behind: Option<PortNo>, held_up: bool },
+    /// For the record: what the mechanism makes of a port from now on. `about`: which side of it; `state` and `degree`: what it says
+    /// of that. Rows of states.parquet ([`Mechanism::STATES`]).
+    State { port: PortNo, about: &'static str, state: &'static str, degree: u32 },
     /// A message that is forwarded as packets are: the headers of `packet`, and `shim`. It joins the queue of a port as a
     /// packet does, and may be dropped wherever a packet may ([`Mechanism::on_lost`]).
     /// `class`: that of the packet where it is absent.
@@ -333,6 +360,8 @@ pub(crate) trait Mechanism: Sized {
     const KEEPS_ALL: bool = false;
     /// Whether it lets ports write telemetry into frames, of transports that ask for it.
     const TELEMETRY: bool = false;
+    /// Whether it records what it makes of ports ([`Effect::State`]).
+    const STATES: bool = false;
     /// Largest values that it keeps besides its counters: of all switches the largest is shown.
     const PEAKS: &'static [CounterDef] = &[];
 
@@ -347,6 +376,11 @@ pub(crate) trait Mechanism: Sized {
     /// The classes whose packets it keeps from being dropped for want of room, a bit each.
     fn lossless(_params: &Self::Params) -> u8 {
         0
+    }
+
+    /// The memory of a switch in which it counts packets.
+    fn memory(_params: &Self::Params) -> Option<Bytes> {
+        None
     }
 
     /// Reports what parameters cannot show to be wrong by themselves.
@@ -428,6 +462,12 @@ pub(crate) trait Mechanism: Sized {
         Verdict::Pass
     }
 
+    /// Another mechanism holds a packet that was about to be offered to a port: it waits, whether the wire is free or not. Anything but
+    /// `Pass` is `Drop`.
+    fn on_held(&mut self, _node: &mut dyn Node, _p: &mut Arrival<'_>, _port: PortNo, _fx: &mut Effects) -> Verdict {
+        Verdict::Pass
+    }
+
     /// A port does not accept it.
     fn on_refusal(&mut self, _node: &mut dyn Node, _refused: &mut Refused<'_>, _fx: &mut Effects) -> Verdict {
         Verdict::Pass
@@ -468,7 +508,7 @@ pub(crate) trait Mechanism: Sized {
     /// A message made by [`Effect::Clone`] was dropped at this switch.
     fn on_lost(&mut self, _shim: &Shim, _reason: DropReason) {}
 
-    /// The wire of a port is free. `data`: the scheduler has a packet. Only run while something waits there, and for data alone
+    /// The wire of a port is free. `data`: the scheduler has a packet that may be sent. Only run while something waits there, and for data alone
     /// not always: then it answers `Pass`.
     fn on_turn(&mut self, _node: &mut dyn Node, _port: PortNo, _data: bool, _fx: &mut Effects) -> Turn {
         Turn::Pass

@@ -13,6 +13,7 @@ pub use drill::DrillParams;
 pub use ecmp::{ecmp, Ecmp};
 pub use flowlet::FlowletParams;
 pub use hash::five_tuple_hash;
+pub(crate) use hash::{mix32, reduce};
 pub use round_robin::RoundRobinParams;
 pub use spray::Spray;
 

@@ -3,9 +3,11 @@
 //!
 //! A mechanism has a file with its parameters and its cases, and one line in the registry below. Docs: docs/vectors.md.
 
+mod rcm;
 mod rimm;
 mod s_ecn;
 
+pub use rcm::{Case as RcmCase, RcmVectorParams};
 pub use rimm::{Case as RimmCase, RimmVectorParams};
 pub use s_ecn::{Case as SEcnCase, SEcnVectorParams};
 
@@ -113,6 +115,7 @@ macro_rules! registry {
 }
 
 registry! {
+    "rcm" => rcm,
     "rimm" => rimm,
     "s-ecn" => s_ecn,
 }

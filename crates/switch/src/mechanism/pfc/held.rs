@@ -67,6 +67,11 @@ impl Waits {
         }
     }
 
+    /// Whether a packet waits.
+    pub(super) fn has(&self, packet: PacketId) -> bool {
+        self.count > 0 && self.places[self.find(packet)].0 == packet
+    }
+
     /// A packet waits no longer; `None` where it did not.
     pub(super) fn remove(&mut self, packet: PacketId) -> Option<Held> {
         if self.count == 0 {

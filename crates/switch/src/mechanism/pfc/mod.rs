@@ -328,6 +328,29 @@ impl Pfc {
         drops && self.ports[port.index()].watch.storm() >> class & 1 != 0
     }
 
+    /// A packet that came in by a port is about to wait for another.
+    fn wait(&mut self, node: &dyn Node, p: &Arrival<'_>, (from, port): (PortNo, PortNo), fx: &mut Effects) -> Verdict {
+        let class = p.envelope.class.min(PRIORITIES as u8 - 1);
+        let held = Held { port: from, output: port, class, bytes: p.envelope.frame };
+        if let Err(reason) = self.memory.take(held) {
+            let lossless = self.memory.is_lossless(class);
+            self.counts.dropped_lossless += u64::from(lossless);
+            self.counts.dropped_lossy += u64::from(!lossless);
+            return Verdict::Drop(reason);
+        }
+        self.held.insert(p.id, held);
+        fx.push(Effect::Watch(port));
+        let waits = &mut self.ports[port.index()];
+        waits.waiting[usize::from(class)] += 1;
+        if let Some(watchdog) = &self.params.watchdog {
+            if let Some(time) = waits.watch.update(watchdog, node.now(), &waits.waiting) {
+                self.at(time, port, Task::Watch, fx);
+            }
+        }
+        self.decide(node.now(), from, class, fx);
+        Verdict::Pass
+    }
+
     /// A packet that may have taken memory is no longer here.
     fn gone(&mut self, now: Time, packet: PacketId, fx: &mut Effects) {
         let Some(held) = self.held.remove(packet) else { return };
@@ -385,6 +408,10 @@ impl Mechanism for Pfc {
         params.lossless()
     }
 
+    fn memory(params: &PfcParams) -> Option<Bytes> {
+        Some(params.memory)
+    }
+
     fn drops(params: &PfcParams, classes: &[u8]) -> bool {
         params.watchdog.is_some() || classes.iter().any(|class| params.lossless() >> (*class).min(7) & 1 == 0)
     }
@@ -418,24 +445,15 @@ impl Mechanism for Pfc {
         let Some(from) = p.from.filter(|_| !open || !node.is_idle(port)) else { return Verdict::Pass };
         // A packet that another port of the switch has refused.
         self.gone(node.now(), p.id, fx);
-        let held = Held { port: from, output: port, class, bytes: p.envelope.frame };
-        if let Err(reason) = self.memory.take(held) {
-            let lossless = self.memory.is_lossless(class);
-            self.counts.dropped_lossless += u64::from(lossless);
-            self.counts.dropped_lossy += u64::from(!lossless);
-            return Verdict::Drop(reason);
+        self.wait(node, p, (from, port), fx)
+    }
+
+    /// What another mechanism holds takes memory as what waits for the wire.
+    fn on_held(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
+        match p.from {
+            Some(from) if !self.held.has(p.id) => self.wait(node, p, (from, port), fx),
+            _ => Verdict::Pass,
         }
-        self.held.insert(p.id, held);
-        fx.push(Effect::Watch(port));
-        let waits = &mut self.ports[port.index()];
-        waits.waiting[usize::from(class)] += 1;
-        if let Some(watchdog) = &self.params.watchdog {
-            if let Some(time) = waits.watch.update(watchdog, node.now(), &waits.waiting) {
-                self.at(time, port, Task::Watch, fx);
-            }
-        }
-        self.decide(node.now(), from, class, fx);
-        Verdict::Pass
     }
 
     fn on_egress(&mut self, node: &mut dyn Node, packet: PacketId, _port: PortNo, fx: &mut Effects) {

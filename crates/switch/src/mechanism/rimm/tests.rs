@@ -384,6 +384,8 @@ fn what_has_no_effect_is_said() {
         cell: 80,
         classes: false,
         most_queues: 1,
+        lossless: false,
+        memory: None,
         mechanisms_drop: false,
         marks_from: &[],
         marking_drops: false,

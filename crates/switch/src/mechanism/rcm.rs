@@ -1,0 +1,629 @@
+//! Regional congestion mitigation (RCM): switches detect a region of congestion around its root, hold the flows that cause it at
+//! their own ports, and move others to less congested paths. Source: RCM §3.
+//!
+//! Queues are sampled as packets arrive, output and input ([`fanin_dataplane::rcm`]). A congested input queue notifies the neighbour
+//! upstream of its degree and of the harmful flows that came in there; at that neighbour's port they share a window, as at the port
+//! where they meet. What is held counts where it came in, so that PFC pushes back along its path alone.
+
+mod cfr;
+mod message;
+mod rcc;
+mod sar;
+mod settings;
+
+pub use settings::{Decrease, RcmCounts, RcmParams, WhenIdle};
+
+use super::{
+    names_it, Arrival, Dropped, Effect, Effects, Hooks, Mechanism, Message, Node, PortNo, PortSite, Site, Surroundings, Turn,
+    Verdict,
+};
+use cfr::{Cam, Harmful, Told, Tuple};
+use fanin_dataplane::rcm::{passed_on, Bounds, Detector, Setting, WEIGHT};
+use fanin_packet::{IpVersion, Kind, PacketId};
+use fanin_params::{CounterDef, Cx};
+use fanin_units::{BitRate, Bytes, Span, Stream, Time};
+use rcc::{Control, Settings};
+use sar::{least, Flows, Severity};
+use std::collections::BTreeSet;
+
+/// Separates its draws from those of other mechanisms.
+const SALT: u32 = 5;
+/// A reserved buffer is almost full at this part of it. Source: RCM §3.1 ("almost full").
+const ALMOST: (u64, u64) = (3, 4);
+/// States are recorded when the degree has changed by a step of the sampling table.
+const STEP: u8 = 8;
+
+/// What a port is in its region. Source: RCM §3.2.
+const NONE: &str = "none";
+const ROOT: &str = "root";
+const INNER: &str = "inner";
+const EDGE: &str = "edge";
+/// An input queue with a degree above zero.
+const CONGESTED: &str = "congested";
+
+/// A port: the queue of packets that leave by it, and that of packets that came in by it.
+#[derive(Debug)]
+struct Port {
+    /// Whether a switch with RCM is at the far end.
+    aware: bool,
+    rate: BitRate,
+    output: Detector,
+    input: Detector,
+    /// The degree of the output queue at its last sample, and that heard from downstream with the time that it counts until.
+    local: u8,
+    remote: u8,
+    until: Time,
+    /// That of the input queue; it is looked at again then. `notified`: the neighbour believes it.
+    arriving: u8,
+    arriving_until: Time,
+    notified: bool,
+    cam: Cam,
+    told: Told,
+    control: Control,
+    severity: Severity,
+    draws: Stream,
+    /// States and degrees as recorded: of output and input.
+    shown: [(&'static str, u8); 2],
+}
+
+impl Port {
+    fn is_congested(&self) -> bool {
+        self.local > 0 || self.remote > 0
+    }
+
+    fn heard(&self) -> Option<u8> {
+        (self.remote > 0).then_some(self.remote)
+    }
+
+    /// Root with the local flag alone, edge with the remote one alone, inner with both. Source: RCM §3.2.
+    fn state(&self) -> &'static str {
+        match (self.local > 0, self.remote > 0) {
+            (false, false) => NONE,
+            (true, false) => ROOT,
+            (true, true) => INNER,
+            (false, true) => EDGE,
+        }
+    }
+
+    /// Whether a flow is harmful here: named from downstream, or else recognised by the port itself.
+    fn is_harmful(&self, tuple: &Tuple) -> bool {
+        if self.remote > 0 {
+            self.told.has(tuple)
+        } else {
+            self.local > 0 && self.cam.has(tuple)
+        }
+    }
+
+    fn harmful(&self) -> Vec<Harmful> {
+        if self.remote > 0 {
+            self.told.flows()
+        } else {
+            self.cam.flows()
+        }
+    }
+}
+
+/// What happens at a time, at a port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Task {
+    /// A notification may have ended.
+    Heard,
+    /// An input queue is looked at again.
+    Arriving,
+    /// The time of a window is over.
+    Window,
+}
+
+/// RCM at one switch.
+#[derive(Debug)]
+pub struct Rcm {
+    rcc: bool,
+    sar: bool,
+    detect: Setting,
+    /// w.
+    weight: u32,
+    control: Settings,
+    paces: bool,
+    expiry: Span,
+    severe: (u32, u32, Span),
+    loss: f64,
+    ip: IpVersion,
+    ports: Vec<Port>,
+    moved: Flows,
+    tasks: BTreeSet<(Time, u16, Task)>,
+    counts: RcmCounts,
+}
+
+impl Rcm {
+    fn at(&mut self, time: Time, port: PortNo, task: Task, fx: &mut Effects) {
+        if self.tasks.insert((time, port.0, task)) {
+            fx.push(Effect::Timer(time));
+        }
+    }
+
+    /// F_b' of an output port.
+    fn regional(&self, port: PortNo) -> u8 {
+        let at = &self.ports[port.index()];
+        passed_on(at.local, at.heard(), self.weight)
+    }
+
+    /// Records what a port is, where that has changed.
+    fn show(&mut self, port: PortNo, fx: &mut Effects) {
+        let at = &self.ports[port.index()];
+        let output = match at.state() {
+            EDGE => (EDGE, at.remote),
+            state => (state, self.regional(port)),
+        };
+        let input = (if at.arriving > 0 { CONGESTED } else { NONE }, at.arriving);
+        let at = &mut self.ports[port.index()];
+        for (about, shown, now) in [("output", 0, output), ("input", 1, input)] {
+            let (state, degree) = at.shown[shown];
+            if (state, degree / STEP) == (now.0, now.1 / STEP) {
+                continue;
+            }
+            self.counts.regions += u64::from(shown == 0 && state == NONE);
+            at.shown[shown] = now;
+            fx.push(Effect::State { port, about, state: now.0, degree: u32::from(now.1) });
+        }
+    }
+
+    /// A degree above zero of an output port, its own or one that it has heard.
+    fn congested(&mut self, now: Time, port: PortNo, degree: u8, fx: &mut Effects) {
+        let at = &mut self.ports[port.index()];
+        if self.rcc {
+            let Port { control, told, cam, remote, .. } = at;
+            let harmful = || if *remote > 0 { told.flows() } else { cam.flows() };
+            control.on_degree(degree, self.control.again, harmful);
+            fx.push(Effect::Watch(port));
+        }
+        let (least, count, within) = self.severe;
+        if self.sar && u32::from(degree) >= least {
+            at.severity.note(now, count, within);
+        }
+    }
+
+    /// The control of a port ends with its congestion; what is held leaves.
+    fn calm(&mut self, port: PortNo, fx: &mut Effects) {
+        let at = &mut self.ports[port.index()];
+        if !at.is_congested() && at.control.is_on() {
+            at.control.end();
+            if at.control.waits() {
+                fx.push(Effect::Arm(port));
+            }
+        }
+        self.show(port, fx);
+    }
+
+    /// Samples the output queue of a port, with what is held for it.
+    fn sample_output(&mut self, node: &dyn Node, port: PortNo, frame: u16, fx: &mut Effects) {
+        let at = &mut self.ports[port.index()];
+        if !at.output.is_due(frame) {
+            return;
+        }
+        let queue = node.view(port).queue_bytes + at.control.bytes();
+        let draw = at.draws.next_u32();
+        at.local = at.output.sample(&self.detect, bytes(queue), draw).degree;
+        let degree = at.local;
+        self.counts.samples += 1;
+        if degree > 0 {
+            self.counts.congested += 1;
+            self.congested(node.now(), port, degree, fx);
+            self.show(port, fx);
+        } else {
+            self.calm(port, fx);
+        }
+    }
+
+    /// Samples the queue of what came in by a port.
+    fn sample_input(&mut self, node: &dyn Node, port: PortNo, frame: u16, fx: &mut Effects) {
+        let at = &mut self.ports[port.index()];
+        if !at.input.is_due(frame) {
+            return;
+        }
+        let draw = at.draws.next_u32();
+        let queue = node.input_bytes(port);
+        let degree = at.input.sample(&self.detect, bytes(queue), draw).degree;
+        self.counts.samples += 1;
+        self.counts.congested += u64::from(degree > 0);
+        self.set_arriving(node.now(), port, degree, fx);
+    }
+
+    /// The degree of an input queue: the neighbour there hears of it.
+    fn set_arriving(&mut self, now: Time, port: PortNo, degree: u8, fx: &mut Effects) {
+        let again = now + self.expiry / 2;
+        let at = &mut self.ports[port.index()];
+        let waiting = at.arriving > 0;
+        at.arriving = degree;
+        if degree > 0 {
+            at.arriving_until = again;
+            if !waiting {
+                self.at(again, port, Task::Arriving, fx);
+            }
+            self.notify(port, degree, fx);
+        } else if std::mem::take(&mut at.notified) {
+            self.send(port, 0, &[], fx);
+        }
+        self.show(port, fx);
+    }
+
+    /// Tells the neighbour upstream of a port of the degree of its input queue, and of the harmful flows that came in there.
+    fn notify(&mut self, port: PortNo, degree: u8, fx: &mut Effects) {
+        let (mut flows, mut heard): (Vec<Tuple>, Option<u8>) = (Vec::new(), None);
+        for at in self.ports.iter().filter(|at| at.is_congested()) {
+            let before = flows.len();
+            let here = at.harmful().into_iter().filter(|flow| flow.from == Some(port)).map(|flow| flow.tuple);
+            here.for_each(|tuple| if !flows.contains(&tuple) { flows.push(tuple) });
+            if flows.len() > before {
+                heard = heard.max(at.heard());
+            }
+        }
+        if flows.is_empty() || !self.ports[port.index()].aware {
+            self.counts.not_notified += 1;
+            return;
+        }
+        self.ports[port.index()].notified = true;
+        self.send(port, passed_on(degree, heard, self.weight), &flows, fx);
+    }
+
+    fn send(&mut self, port: PortNo, degree: u8, flows: &[Tuple], fx: &mut Effects) {
+        for mut message in message::messages(self.ip, degree, port, flows) {
+            self.counts.notifications_sent += 1;
+            if self.loss > 0.0 && self.ports[port.index()].draws.unit() < self.loss {
+                self.counts.notifications_lost += 1;
+                message.envelope.ttl = 0;
+            }
+            fx.push(Effect::Emit { port, message });
+        }
+    }
+
+    /// Whether harmful flows of a port do not take what others leave.
+    fn paces(&self, port: PortNo) -> bool {
+        self.paces && self.ports[port.index()].remote > 0
+    }
+
+    /// When the window of a port is over by time.
+    fn window_ends(&self, port: PortNo) -> Option<Time> {
+        let at = &self.ports[port.index()];
+        at.control.window().map(|w| at.control.since + at.rate.time_to_send(Bytes(u64::from(w))))
+    }
+
+    /// Holds a packet of a harmful flow where its window is used up, or where it must not overtake.
+    fn control(&mut self, node: &dyn Node, p: &Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
+        let at = &self.ports[port.index()];
+        if !at.control.is_on() && at.control.is_empty() {
+            return Verdict::Pass;
+        }
+        fx.push(Effect::Watch(port));
+        let tuple = Tuple::of(p.envelope);
+        if !at.control.holds(&tuple) && !(at.control.is_running() && at.is_harmful(&tuple)) {
+            return Verdict::Pass;
+        }
+        let (now, paces) = (node.now(), self.paces(port));
+        let over = paces && self.window_ends(port).is_some_and(|end| end <= now);
+        let control = &mut self.ports[port.index()].control;
+        if over && control.is_empty() {
+            control.restart(now);
+        }
+        let class = p.envelope.class;
+        let idle = node.is_idle(port);
+        if idle && control.is_empty() && !node.is_paused(port, class) && (control.is_open() || !paces) {
+            return Verdict::Pass;
+        }
+        let queued = || {
+            let places = 0..node.waiting(port, class);
+            let waits = |place| node.waiting_at(port, class, place).is_some_and(|(other, _)| Tuple::of(&other) == tuple);
+            places.filter(|place| waits(*place)).count() as u32
+        };
+        control.hold(now, (p.id, class, p.envelope.frame), tuple, queued);
+        self.counts.held += 1;
+        self.counts.held_bytes += u64::from(p.envelope.frame);
+        if !idle {
+            fx.push(Effect::Arm(port));
+        } else if paces {
+            self.wait_for_window(port, fx);
+        }
+        Verdict::Hold
+    }
+
+    /// What is held goes on when the time of the window is over.
+    fn wait_for_window(&mut self, port: PortNo, fx: &mut Effects) {
+        if let Some(end) = self.window_ends(port) {
+            self.at(end, port, Task::Window, fx);
+        }
+    }
+
+    /// The time of a window is over.
+    fn next_window(&mut self, now: Time, port: PortNo, fx: &mut Effects) {
+        if self.window_ends(port).is_none_or(|end| end > now) {
+            return;
+        }
+        let control = &mut self.ports[port.index()].control;
+        control.restart(now);
+        if control.waits() {
+            fx.push(Effect::Arm(port));
+        }
+    }
+
+    /// Nothing was heard from downstream for too long.
+    fn forget(&mut self, now: Time, port: PortNo, fx: &mut Effects) {
+        let at = &mut self.ports[port.index()];
+        if at.remote == 0 {
+            return;
+        }
+        let until = at.until;
+        if until > now {
+            return self.at(until, port, Task::Heard, fx);
+        }
+        at.remote = 0;
+        at.told.clear();
+        self.calm(port, fx);
+    }
+
+    /// Nothing has arrived at an input queue for a while: where it is still too long, the neighbour is told again.
+    fn look_again(&mut self, node: &dyn Node, port: PortNo, fx: &mut Effects) {
+        let at = &mut self.ports[port.index()];
+        let (degree, until) = (at.arriving, at.arriving_until);
+        if degree == 0 {
+            return;
+        }
+        if until > node.now() {
+            return self.at(until, port, Task::Arriving, fx);
+        }
+        at.arriving = 0;
+        let long = node.input_bytes(port) > u64::from(self.detect.q_eq);
+        self.set_arriving(node.now(), port, if long { degree } else { 0 }, fx);
+    }
+
+    /// Where a flow at a severely congested port may go instead.
+    fn other_way(&mut self, node: &dyn Node, p: &Arrival<'_>, to: PortNo) -> Option<PortNo> {
+        let (now, tuple, hash) = (node.now(), Tuple::of(p.envelope), p.envelope.hash);
+        let at = &self.ports[to.index()];
+        let full = at.control.bytes() * ALMOST.1 >= self.control.reserved * ALMOST.0;
+        if !full && !at.severity.is_severe(now) {
+            return None;
+        }
+        if at.is_harmful(&tuple) || at.control.holds(&tuple) {
+            self.counts.harmful_stayed += 1;
+            return None;
+        }
+        let ways = node.ways(p.envelope);
+        let Some(port) = least(&ways, to, |port| self.regional(port), hash) else {
+            self.counts.no_better_path += 1;
+            return None;
+        };
+        if !self.moved.set(now, hash, tuple, port) {
+            self.counts.table_full += 1;
+            return None;
+        }
+        self.counts.flows_moved += 1;
+        Some(port)
+    }
+}
+
+/// A queue as registers have it.
+fn bytes(queue: u64) -> u32 {
+    u32::try_from(queue).unwrap_or(u32::MAX)
+}
+
+/// Bytes of a parameter as registers have them.
+fn register(bytes: Bytes) -> u32 {
+    u32::try_from(bytes.get()).unwrap_or(u32::MAX)
+}
+
+impl Mechanism for Rcm {
+    type Params = RcmParams;
+    type Counts = RcmCounts;
+
+    const ETHER_TYPES: &'static [u16] = &[message::NOTIFICATION];
+    const STATES: bool = true;
+    const PEAKS: &'static [CounterDef] = settings::PEAKS;
+
+    fn runs_at(params: &RcmParams, switch: &str) -> bool {
+        !names_it(&params.unaware, switch)
+    }
+
+    fn new(params: &RcmParams, site: &Site) -> Option<Self> {
+        if !Self::runs_at(params, &site.name) {
+            return None;
+        }
+        let detect = Setting { q_eq: register(params.q_eq), w_q: params.w_q, base: register(params.sample) };
+        let port = |port: &PortSite| {
+            let mut draws = site.stream(SALT, port);
+            Port {
+                aware: port.peer_runs.contains(&"rcm"),
+                rate: port.rate,
+                output: Detector::new(detect.interval(0, draws.next_u32())),
+                input: Detector::new(detect.interval(0, draws.next_u32())),
+                local: 0,
+                remote: 0,
+                until: Time::ZERO,
+                arriving: 0,
+                arriving_until: Time::ZERO,
+                notified: false,
+                cam: Cam::new(params.cam, register(params.cam_period)),
+                told: Told::new(params.cam),
+                control: Control::new(),
+                severity: Severity::default(),
+                draws,
+                shown: [(NONE, 0); 2],
+            }
+        };
+        Some(Rcm {
+            rcc: params.rcc,
+            sar: params.sar,
+            detect,
+            weight: libm::round(params.w * f64::from(1 << WEIGHT)) as u32,
+            control: Settings {
+                bounds: Bounds {
+                    least: register(params.window_min),
+                    most: register(params.window_max),
+                    floor: register(params.max_frame),
+                },
+                again: params.decrease == Decrease::Each,
+                reserved: params.reserved.get(),
+            },
+            paces: params.when_idle == WhenIdle::Wait,
+            expiry: params.expiry,
+            severe: (params.severe_degree, params.severe_count, params.severe_within),
+            loss: params.loss,
+            ip: site.framing.ip,
+            ports: site.ports.iter().map(port).collect(),
+            moved: Flows::new(params.moved_flows, params.moved_stay),
+            tasks: BTreeSet::new(),
+            counts: RcmCounts::default(),
+        })
+    }
+
+    fn check(params: &RcmParams, around: &Surroundings<'_>, cx: &mut Cx) {
+        params.check(around, cx);
+    }
+
+    fn hooks(&self) -> Hooks {
+        let detects = Hooks::OFFER.with(Hooks::EGRESS).with(Hooks::DROP).with(Hooks::MESSAGES).with(Hooks::INPUTS);
+        let controls = if self.rcc { Hooks::TURN } else { Hooks::NONE };
+        let moves = if self.sar { Hooks::ROUTE } else { Hooks::NONE };
+        detects.with(controls).with(moves)
+    }
+
+    fn counts(&self) -> RcmCounts {
+        RcmCounts { windows: self.ports.iter().map(|port| port.control.windows).sum(), ..self.counts }
+    }
+
+    fn peaks(&self) -> Vec<u64> {
+        let most = |of: fn(&rcc::Peaks) -> u64| self.ports.iter().map(|port| of(&port.control.peaks)).max().unwrap_or(0);
+        vec![most(|peaks| peaks.bytes), most(|peaks| peaks.longest), most(|peaks| peaks.head)]
+    }
+
+    fn peak(&self) -> Option<(PortNo, Bytes)> {
+        super::longest(self.ports.iter().map(|port| port.control.peaks.bytes))
+    }
+
+    fn held(&self) -> Vec<PacketId> {
+        self.ports.iter().flat_map(|port| port.control.packets()).collect()
+    }
+
+    /// Flows that were moved stay at their port; others leave one that keeps being congested.
+    fn on_route(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, to: PortNo, _: &mut Effects) -> Verdict {
+        if p.envelope.kind == Kind::Control {
+            return Verdict::Pass;
+        }
+        let moved = self.moved.port(node.now(), p.envelope.hash, &Tuple::of(p.envelope));
+        let port = moved.or_else(|| self.other_way(node, p, to));
+        self.counts.packets_moved += u64::from(port.is_some());
+        port.filter(|port| *port != to).map_or(Verdict::Pass, Verdict::Detour)
+    }
+
+    fn on_offer(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
+        if p.envelope.kind == Kind::Control {
+            return Verdict::Pass;
+        }
+        let at = &mut self.ports[port.index()];
+        self.counts.cam_writes += u64::from(at.cam.pass(p.envelope, p.from));
+        if at.remote > 0 {
+            at.told.seen(&Tuple::of(p.envelope), p.from);
+        }
+        self.sample_output(node, port, p.envelope.frame, fx);
+        if let Some(from) = p.from {
+            self.sample_input(node, from, p.envelope.frame, fx);
+        }
+        if self.rcc {
+            self.control(node, p, port, fx)
+        } else {
+            Verdict::Pass
+        }
+    }
+
+    fn on_turn(&mut self, node: &mut dyn Node, port: PortNo, data: bool, fx: &mut Effects) -> Turn {
+        let paces = self.paces(port);
+        let control = &mut self.ports[port.index()].control;
+        if control.is_empty() {
+            return Turn::Pass;
+        }
+        match control.turn(node.now(), &self.control, (data, paces), |class| node.is_paused(port, class)) {
+            Some(packet) => {
+                self.counts.released += 1;
+                Turn::Packet(packet)
+            }
+            None => {
+                if paces && control.is_stalled() {
+                    self.wait_for_window(port, fx);
+                }
+                Turn::Pass
+            }
+        }
+    }
+
+    fn waits(&self, port: PortNo) -> bool {
+        self.ports[port.index()].control.waits()
+    }
+
+    fn on_egress(&mut self, node: &mut dyn Node, packet: PacketId, port: PortNo, fx: &mut Effects) {
+        let at = &self.ports[port.index()];
+        let Some(envelope) = node.packet(packet).filter(|_| at.local > 0 || at.control.is_on() || !at.control.is_empty()) else {
+            return;
+        };
+        let tuple = Tuple::of(&envelope);
+        let harmful = at.is_harmful(&tuple);
+        let at = &mut self.ports[port.index()];
+        at.control.sent(node.now(), &self.control, (packet, envelope.frame), &tuple, harmful);
+        // Samples are taken of arrivals, and the last of them may have left.
+        if at.local > 0 && at.control.is_empty() && node.view(port).queue_packets == 0 {
+            at.local = 0;
+            at.output.clear();
+            self.calm(port, fx);
+        }
+    }
+
+    fn on_drop(&mut self, _: &mut dyn Node, dropped: &Dropped<'_>, fx: &mut Effects) {
+        let tuple = Tuple::of(dropped.envelope);
+        for (port, at) in (0..).map(PortNo).zip(&mut self.ports) {
+            if at.control.is_empty() {
+                continue;
+            }
+            let stalled = at.control.is_stalled();
+            self.counts.held_dropped += u64::from(at.control.dropped(dropped.packet, &tuple));
+            if stalled && at.control.waits() {
+                fx.push(Effect::Arm(port));
+            }
+        }
+    }
+
+    fn on_message(&mut self, node: &mut dyn Node, from: PortNo, message: &Message, fx: &mut Effects) {
+        let Some(notification) = message::read(self.ip, message.body()) else { return };
+        self.counts.notifications_received += 1;
+        let (now, until) = (node.now(), node.now() + self.expiry);
+        let at = &mut self.ports[from.index()];
+        at.told.expire(now);
+        if notification.degree == 0 {
+            at.remote = 0;
+            at.told.clear();
+            return self.calm(from, fx);
+        }
+        let news = at.remote == 0;
+        (at.remote, at.until) = (notification.degree, until);
+        notification.flows.iter().for_each(|tuple| at.told.name(*tuple, until));
+        if news {
+            self.at(until, from, Task::Heard, fx);
+        }
+        if !notification.more {
+            self.congested(now, from, notification.degree, fx);
+        }
+        self.show(from, fx);
+    }
+
+    fn on_timer(&mut self, node: &mut dyn Node, fx: &mut Effects) {
+        let now = node.now();
+        while let Some((time, port, task)) = self.tasks.first().copied().filter(|(time, ..)| *time <= now) {
+            self.tasks.remove(&(time, port, task));
+            let port = PortNo(port);
+            match task {
+                Task::Heard => self.forget(now, port, fx),
+                Task::Arriving => self.look_again(node, port, fx),
+                Task::Window => self.next_window(now, port, fx),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

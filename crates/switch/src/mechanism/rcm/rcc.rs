@@ -1,0 +1,301 @@
+//! RCC: harmful flows of a congested port share a window, and wait beyond their part of it. Source: RCM §3.4.
+
+use super::cfr::{Harmful, Tuple};
+use crate::PRIORITIES;
+use fanin_dataplane::rcm::{Bounds, Share, Window};
+use fanin_packet::PacketId;
+use fanin_units::Time;
+use std::collections::VecDeque;
+
+/// Where the control of a port stands.
+#[derive(Clone, Debug)]
+enum Phase {
+    Off,
+    /// What harmful flows and others have sent since congestion was detected, harmful flows that have not sent yet, and the degree.
+    Measuring { harmful: u32, others: u32, missing: Vec<Tuple>, degree: u8 },
+    Running(Window),
+}
+
+/// A flow with packets that wait here, or that passed before it was held.
+#[derive(Clone, Copy, Debug)]
+struct HeldFlow {
+    tuple: Tuple,
+    held: u32,
+    /// Packets of it in the port's queue, which leave first.
+    queued: u32,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    id: PacketId,
+    tuple: Tuple,
+    frame: u16,
+    since: Time,
+}
+
+/// How a port's control is set.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Settings {
+    pub bounds: Bounds,
+    /// Each degree reduces what is left of W_c, not what was measured.
+    pub again: bool,
+    /// Of held bytes: above it the oldest goes, whatever its window.
+    pub reserved: u64,
+}
+
+/// What the control of a port has seen.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Peaks {
+    pub bytes: u64,
+    /// Longest that a packet was held.
+    pub longest: u64,
+    /// Most bytes that the port sent while a packet was the first of those it held and might go.
+    pub head: u64,
+}
+
+/// The control of one output port, with its part of the reserved buffer.
+#[derive(Clone, Debug)]
+pub(super) struct Control {
+    phase: Phase,
+    held: [VecDeque<Held>; PRIORITIES],
+    bytes: u64,
+    flows: Vec<HeldFlow>,
+    /// Nothing that is held may leave until a window, a pause or the queue ahead ends.
+    stalled: bool,
+    /// The one that leaves now, and in which share.
+    leaving: Option<(PacketId, Share)>,
+    /// When the window began.
+    pub since: Time,
+    /// Bytes sent since the first packet that is held became that.
+    head: u64,
+    pub windows: u64,
+    pub peaks: Peaks,
+}
+
+impl Control {
+    pub(super) fn new() -> Control {
+        Control {
+            phase: Phase::Off,
+            held: Default::default(),
+            bytes: 0,
+            flows: Vec::new(),
+            stalled: false,
+            leaving: None,
+            since: Time::ZERO,
+            head: 0,
+            windows: 0,
+            peaks: Peaks::default(),
+        }
+    }
+
+    /// Congestion was detected at the port, or notified: F_b.
+    pub(super) fn on_degree(&mut self, degree: u8, again: bool, harmful: impl FnOnce() -> Vec<Harmful>) {
+        match &mut self.phase {
+            Phase::Off => {
+                let missing = harmful().into_iter().map(|flow| flow.tuple).collect();
+                self.phase = Phase::Measuring { harmful: 0, others: 0, missing, degree };
+            }
+            Phase::Measuring { degree: last, .. } => *last = degree,
+            Phase::Running(window) => window.reduce(degree, again),
+        }
+    }
+
+    /// The congestion is over: what is held leaves first.
+    pub(super) fn end(&mut self) {
+        self.phase = Phase::Off;
+        self.stalled = false;
+        if self.is_empty() {
+            self.flows.clear();
+        }
+    }
+
+    pub(super) fn is_on(&self) -> bool {
+        !matches!(self.phase, Phase::Off)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Whether packets of harmful flows are held, and not counted alone.
+    pub(super) fn is_running(&self) -> bool {
+        matches!(self.phase, Phase::Running(_))
+    }
+
+    /// Whether harmful flows have some of their window left.
+    pub(super) fn is_open(&self) -> bool {
+        match &self.phase {
+            Phase::Running(window) => window.is_open(),
+            _ => true,
+        }
+    }
+
+    /// Whether packets of a flow are held, so that its next ones have to be.
+    pub(super) fn holds(&self, tuple: &Tuple) -> bool {
+        self.bytes > 0 && self.flows.iter().any(|flow| flow.tuple == *tuple && flow.held > 0)
+    }
+
+    /// W, where windows run.
+    pub(super) fn window(&self) -> Option<u32> {
+        match &self.phase {
+            Phase::Running(window) => Some(window.whole()),
+            _ => None,
+        }
+    }
+
+    /// The window's time is over, whatever was sent of it.
+    pub(super) fn restart(&mut self, now: Time) {
+        if let Phase::Running(window) = &mut self.phase {
+            window.restart();
+            self.windows += 1;
+        }
+        (self.since, self.stalled) = (now, false);
+    }
+
+    /// A packet is kept. `queued`: packets of its flow in the port's queue.
+    pub(super) fn hold(&mut self, now: Time, (id, class, frame): (PacketId, u8, u16), tuple: Tuple, queued: impl FnOnce() -> u32) {
+        match self.flows.iter_mut().find(|flow| flow.tuple == tuple) {
+            Some(flow) => flow.held += 1,
+            None => self.flows.push(HeldFlow { tuple, held: 1, queued: queued() }),
+        }
+        if self.bytes == 0 {
+            self.head = 0;
+        }
+        self.held[usize::from(class).min(PRIORITIES - 1)].push_back(Held { id, tuple, frame, since: now });
+        self.bytes += u64::from(frame);
+        self.peaks.bytes = self.peaks.bytes.max(self.bytes);
+    }
+
+    /// The wire is free: the packet that is to leave. `data`: the queue has one that may. `paces`: what harmful flows may not send
+    /// nobody sends.
+    pub(super) fn turn(
+        &mut self,
+        now: Time,
+        settings: &Settings,
+        (data, paces): (bool, bool),
+        is_paused: impl Fn(u8) -> bool,
+    ) -> Option<PacketId> {
+        self.stalled = !data;
+        for class in 0..PRIORITIES {
+            let Some(head) = self.held[class].front().copied() else { continue };
+            let first = self.flows.iter().any(|flow| flow.tuple == head.tuple && flow.queued > 0);
+            if first || is_paused(class as u8) {
+                continue;
+            }
+            let share = match &self.phase {
+                Phase::Running(window) if !window.is_open() => {
+                    let full = self.bytes > settings.reserved;
+                    if !full && (data || paces) {
+                        return None;
+                    }
+                    Share::Spare
+                }
+                _ => Share::Congested,
+            };
+            self.stalled = false;
+            self.held[class].pop_front();
+            self.forget(&head);
+            self.peaks.longest = self.peaks.longest.max(now.since(head.since).ps());
+            self.peaks.head = self.peaks.head.max(self.head);
+            self.head = 0;
+            self.leaving = Some((head.id, share));
+            return Some(head.id);
+        }
+        None
+    }
+
+    /// A packet is no longer held.
+    fn forget(&mut self, held: &Held) {
+        self.bytes -= u64::from(held.frame);
+        if let Some(place) = self.flows.iter().position(|flow| flow.tuple == held.tuple) {
+            self.flows[place].held -= 1;
+            if self.flows[place].held == 0 && !self.is_on() {
+                self.flows.swap_remove(place);
+            }
+        }
+    }
+
+    /// A frame has left the port, one that was held or another. True where that began a new window.
+    pub(super) fn sent(
+        &mut self,
+        now: Time,
+        settings: &Settings,
+        (id, frame): (PacketId, u16),
+        tuple: &Tuple,
+        is_harmful: bool,
+    ) -> bool {
+        let own = self.leaving.take().filter(|(leaving, _)| *leaving == id);
+        if own.is_none() {
+            let queued = self.flows.iter_mut().find(|flow| flow.tuple == *tuple);
+            queued.into_iter().for_each(|flow| flow.queued = flow.queued.saturating_sub(1));
+        }
+        self.head += u64::from(frame);
+        match &mut self.phase {
+            Phase::Off => false,
+            Phase::Measuring { harmful, others, missing, degree } => {
+                if is_harmful || own.is_some() {
+                    *harmful += u32::from(frame);
+                } else {
+                    *others += u32::from(frame);
+                }
+                missing.retain(|other| other != tuple);
+                let sum = *harmful + *others;
+                if missing.is_empty() && sum >= settings.bounds.least || sum >= settings.bounds.most {
+                    let mut window = Window::measured(settings.bounds, *harmful, *others);
+                    window.reduce(*degree, settings.again);
+                    self.phase = Phase::Running(window);
+                    self.since = now;
+                }
+                false
+            }
+            Phase::Running(window) => {
+                let share = match own {
+                    Some((_, share)) => share,
+                    None if !is_harmful => Share::Other,
+                    None if window.is_open() => Share::Congested,
+                    None => Share::Spare,
+                };
+                let turned = window.sent(frame, share);
+                if turned {
+                    self.windows += 1;
+                    (self.since, self.stalled) = (now, false);
+                }
+                turned
+            }
+        }
+    }
+
+    /// A packet was dropped: one that was held, or one of the queue. True where it was held.
+    pub(super) fn dropped(&mut self, id: PacketId, tuple: &Tuple) -> bool {
+        for class in 0..PRIORITIES {
+            if let Some(place) = self.held[class].iter().position(|held| held.id == id) {
+                let held = self.held[class].remove(place);
+                held.iter().for_each(|held| self.forget(held));
+                return true;
+            }
+        }
+        if let Some(flow) = self.flows.iter_mut().find(|flow| flow.tuple == *tuple) {
+            flow.queued = flow.queued.saturating_sub(1);
+            self.stalled = false;
+        }
+        false
+    }
+
+    /// Whether a turn of the wire is wanted.
+    pub(super) fn waits(&self) -> bool {
+        self.bytes > 0 && !self.stalled
+    }
+
+    /// Whether what is held waits for something else than the wire.
+    pub(super) fn is_stalled(&self) -> bool {
+        self.bytes > 0 && self.stalled
+    }
+
+    pub(super) fn packets(&self) -> impl Iterator<Item = PacketId> + '_ {
+        self.held.iter().flatten().map(|held| held.id)
+    }
+}

@@ -1,0 +1,150 @@
+//! SAR: flows that do no harm leave a port that keeps being congested. Source: RCM §3.4.
+
+use super::cfr::Tuple;
+use crate::mechanism::PortNo;
+use crate::path::{mix32, reduce};
+use fanin_units::{Span, Time};
+
+/// Whether a port keeps getting severe notifications.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Severity {
+    /// Severe ones since `since`.
+    count: u32,
+    since: Time,
+    /// Until then flows are moved away.
+    until: Time,
+}
+
+impl Severity {
+    /// A severe notification, or a severe sample: true where it is one of as many as it takes.
+    pub(super) fn note(&mut self, now: Time, count: u32, within: Span) -> bool {
+        if now.since(self.since) > within {
+            (self.count, self.since) = (0, now);
+        }
+        self.count += 1;
+        if self.count >= count {
+            self.until = now + within;
+        }
+        self.is_severe(now)
+    }
+
+    pub(super) fn is_severe(&self, now: Time) -> bool {
+        now < self.until
+    }
+}
+
+/// A flow that was moved.
+#[derive(Clone, Copy, Debug)]
+struct Moved {
+    tuple: Tuple,
+    port: PortNo,
+    last: Time,
+}
+
+/// Flows that were moved, by their hash: each place has one.
+#[derive(Clone, Debug)]
+pub(super) struct Flows {
+    places: Vec<Option<Moved>>,
+    most: usize,
+    used: usize,
+    stay: Span,
+}
+
+impl Flows {
+    pub(super) fn new(most: u32, stay: Span) -> Flows {
+        Flows { places: Vec::new(), most: most as usize, used: 0, stay }
+    }
+
+    fn place(&self, hash: u32) -> usize {
+        reduce(mix32(hash), self.most)
+    }
+
+    /// The port of a flow that was moved; it stays there until it has paused.
+    pub(super) fn port(&mut self, now: Time, hash: u32, tuple: &Tuple) -> Option<PortNo> {
+        if self.used == 0 {
+            return None;
+        }
+        let place = self.place(hash);
+        let moved = self.places[place].as_mut().filter(|moved| moved.tuple == *tuple)?;
+        if now.since(moved.last) > self.stay {
+            self.places[place] = None;
+            self.used -= 1;
+            return None;
+        }
+        moved.last = now;
+        Some(moved.port)
+    }
+
+    /// Moves a flow; false where its place is taken by another that has not paused.
+    pub(super) fn set(&mut self, now: Time, hash: u32, tuple: Tuple, port: PortNo) -> bool {
+        if self.places.is_empty() {
+            self.places = vec![None; self.most];
+        }
+        let (place, stay) = (self.place(hash), self.stay);
+        if self.places[place].is_some_and(|moved| now.since(moved.last) <= stay) {
+            return false;
+        }
+        self.used += usize::from(self.places[place].is_none());
+        self.places[place] = Some(Moved { tuple, port, last: now });
+        true
+    }
+}
+
+/// The port with the least degree among equal ones that is better than the present; the flow's hash decides between several.
+pub(super) fn least(ways: &[PortNo], present: PortNo, degree: impl Fn(PortNo) -> u8, hash: u32) -> Option<PortNo> {
+    let best = ways.iter().map(|port| degree(*port)).min()?;
+    if best >= degree(present) {
+        return None;
+    }
+    let equal: Vec<PortNo> = ways.iter().copied().filter(|port| degree(*port) == best).collect();
+    // Not the bits that per-flow ECMP takes.
+    Some(equal[reduce(mix32(hash ^ 0x5a5a_5a5a), equal.len())])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fanin_packet::Envelope;
+    use fanin_units::FlowId;
+
+    fn at(us: u64) -> Time {
+        Time::ZERO + Span::from_us(us)
+    }
+
+    fn tuple(flow: u32) -> Tuple {
+        Tuple::of(&Envelope { flow: FlowId(flow), ..Envelope::default() })
+    }
+
+    #[test]
+    fn three_within_the_time_are_severe_and_it_ends() {
+        let mut severity = Severity::default();
+        let note = |severity: &mut Severity, us| severity.note(at(us), 3, Span::from_us(20));
+        assert!(!note(&mut severity, 100) && !note(&mut severity, 119));
+        assert!(!note(&mut severity, 130), "the first was 30 us ago");
+        assert!(!note(&mut severity, 140) && note(&mut severity, 150));
+        assert!(severity.is_severe(at(169)) && !severity.is_severe(at(170)));
+    }
+
+    #[test]
+    fn the_least_degree_wins_and_hashes_spread_equal_ones() {
+        let ways = [0, 1, 2, 3].map(PortNo);
+        let degree = |port: PortNo| [40, 0, 7, 0][port.index()];
+        let mut taken = [0; 4];
+        (0..1_000).for_each(|hash| taken[least(&ways, PortNo(0), degree, mix32(hash)).unwrap().index()] += 1);
+        assert!(taken[0] + taken[2] == 0 && taken[1] > 400 && taken[3] > 400, "{taken:?}");
+        assert_eq!(least(&ways[..1], PortNo(0), degree, 1), None);
+        assert_eq!(least(&ways, PortNo(1), degree, 1), None);
+    }
+
+    #[test]
+    fn a_moved_flow_stays_until_it_pauses_and_places_are_not_shared() {
+        let mut flows = Flows::new(1, Span::from_us(10));
+        assert!(flows.set(at(0), 1, tuple(1), PortNo(3)));
+        assert_eq!(flows.port(at(9), 1, &tuple(1)), Some(PortNo(3)));
+        assert_eq!(flows.port(at(19), 1, &tuple(1)), Some(PortNo(3)));
+        assert_eq!(flows.port(at(19), 1, &tuple(2)), None);
+        assert!(!flows.set(at(20), 1, tuple(2), PortNo(4)));
+        assert_eq!(flows.port(at(30), 1, &tuple(1)), None);
+        assert!(flows.set(at(30), 1, tuple(2), PortNo(4)));
+    }
+}

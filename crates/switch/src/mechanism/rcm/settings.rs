@@ -1,0 +1,216 @@
+//! What RCM can be set to, and what `fanin check` says of it.
+
+use super::{Mechanism, Rcm};
+use crate::mechanism::Surroundings;
+use fanin_params::{counters, names, params, CounterDef, Cx};
+use fanin_units::{Amount, Bytes, Span};
+
+names! {
+    /// What a congestion degree reduces.
+    pub enum Decrease {
+        /// W_c as it was measured: the last degree counts, and at most half is taken. Source: RCM §4.2 (a flow of half of the port falls
+        /// to a quarter, and stays there).
+        "measured" => Measured,
+        /// W_c as it is: each further degree takes more. Source: RCM formula 5, read by the letter.
+        "each" => Each,
+    }
+}
+
+names! {
+    /// What happens where harmful flows have used up W_c and no others have anything to send.
+    pub enum WhenIdle {
+        /// Harmful flows send: no port idles while something waits.
+        "send" => Send,
+        /// At ports that a neighbour downstream has notified harmful flows wait until W could have been sent; others send. Source: RCM §3.1
+        /// ("performs pacing to harmful flows").
+        "wait" => Wait,
+    }
+}
+
+params! {
+    /// Regional congestion mitigation: switches detect a region of congestion, hold harmful flows at their ports, and move others away. Source:
+    /// RCM.
+    pub struct RcmParams {
+        /// Regional congestion control: harmful flows share a window. Without it, congestion is detected and notified only.
+        pub rcc: bool = true;
+        /// Adaptive routing: flows that do no harm take the equal path with the least degree.
+        pub sar: bool = true;
+        /// Q_eq, the length of a queue in equilibrium. Source: IEEE 802.1Qau (cpQSp, 26,000 B).
+        pub q_eq: Bytes = Bytes(26_000), in Bytes(1)..=Bytes(1_000_000_000);
+        /// w_q, the weight of the queue's growth. Source: IEEE 802.1Qau (cpW, 2).
+        pub w_q: u32 = 2, in 0..=64;
+        /// Bytes that arrive at a queue between two samples without congestion; the largest degree divides them by eight. Deviation:
+        /// IEEE 802.1Qau has 150 KB, for queues that hosts answer for.
+        pub sample: Bytes = Bytes(30_000), in Bytes(64)..=Bytes(1_000_000_000);
+        /// w, the weight of the degree heard from downstream in the one that is passed upstream.
+        pub w: f64 = 0.5, in 0.0..=1.0;
+        /// Flows that the CAM of a port has room for, and those that a neighbour downstream may name.
+        pub cam: u32 = 8, in 1..=256;
+        /// Bytes that pass a port between two writes of its CAM.
+        pub cam_period: Bytes = Bytes(8_000), in Bytes(64)..=Bytes(1_000_000_000);
+        /// Without news a notification ends after this.
+        pub expiry: Span = Span::from_us(20), in Span::from_ns(1)..=Span::from_ms(100);
+        /// W is measured over so many bytes at least …
+        pub window_min: Bytes = Bytes(16_000), in Bytes(64)..=Bytes(1_000_000_000);
+        /// … and over so many at most.
+        pub window_max: Bytes = Bytes(100_000), in Bytes(64)..=Bytes(1_000_000_000);
+        /// W_c never falls below this: a frame fits into each window. Source: IEEE 802.3 §3.2.7 (1518 bytes).
+        pub max_frame: Bytes = Bytes(1_518), in Bytes(64)..=Bytes(65_535);
+        /// What a degree reduces.
+        pub decrease: Decrease = Decrease::Measured;
+        /// Whether harmful flows take what nobody else sends.
+        pub when_idle: WhenIdle = WhenIdle::Send;
+        /// Bytes that a port may hold; above it the oldest packet leaves whatever its window. Source: RCM §4.1 (100 KB, a queue).
+        pub reserved: Bytes = Bytes(100_000), in Bytes(64)..=Bytes(1_000_000_000);
+        /// A degree from which on a notification, or a sample of the switch itself, is severe.
+        pub severe_degree: u32 = 32, in 1..=63;
+        /// So many severe ones …
+        pub severe_count: u32 = 3, in 1..=1_000;
+        /// … within this time move flows away, for as long.
+        pub severe_within: Span = Span::from_us(20), in Span::from_ns(1)..=Span::from_ms(100);
+        /// Flows that a switch can have moved at a time.
+        pub moved_flows: u32 = 1_024, in 1..=1_048_576;
+        /// A moved flow goes back after a pause of this length: above the difference of path delays nothing is reordered then.
+        pub moved_stay: Span = Span::from_us(100), in Span::from_ns(1)..=Span::from_s(1);
+        /// Probability that a notification is lost on its link, whatever the reason.
+        pub loss: f64 = 0.0, in 0.0..=1.0;
+        /// Switches without RCM, by name, `*` stands for anything: they send no notifications and get none.
+        pub unaware: Vec<String> = Vec::new();
+    }
+}
+
+counters! {
+    /// What regional congestion mitigation did. At any time notifications_sent = notifications_received + notifications_lost + those on
+    /// the way, and held = released + those that are held, without drops.
+    pub struct RcmCounts in "rcm" {
+        /// Samples of input and output queues.
+        samples,
+        /// Of these, with a degree above zero.
+        congested,
+        /// Frames with degrees and flows sent to neighbours upstream, those that end a congestion among them.
+        notifications_sent,
+        /// Such frames that switches got.
+        notifications_received,
+        /// Such frames that were lost, by `loss`.
+        notifications_lost: failure,
+        /// Congested input queues of which nobody was notified: no harmful flow had come in there, or the neighbour has no RCM.
+        not_notified,
+        /// Entries of CAMs that were written.
+        cam_writes,
+        /// Times that a port became the root of a region, or part of one.
+        regions,
+        /// Windows that ended.
+        windows,
+        /// Packets of harmful flows that were held.
+        held,
+        /// Of these, packets that left again.
+        released: success,
+        /// Frame bytes of packets that were held.
+        held_bytes,
+        /// Packets dropped while they were held.
+        held_dropped: failure,
+        /// Flows moved to another port.
+        flows_moved: success,
+        /// Packets that left by the port that their flow was moved to.
+        packets_moved,
+        /// Packets of harmful flows that stayed at a severely congested port.
+        harmful_stayed,
+        /// Packets of other flows that stayed there: no equal path had a smaller degree.
+        no_better_path,
+        /// Packets of other flows that stayed there: the place in the table of moved flows was taken.
+        table_full: failure,
+    }
+}
+
+pub(super) const PEAKS: &[CounterDef] = &[
+    CounterDef::step("held_peak_bytes", "Most that a port held."),
+    CounterDef::step("held_longest_ps", "Longest that a packet was held."),
+    CounterDef::step(
+        "head_wait_bytes",
+        "Most that a port sent while a packet was the first of those it held: a window and a frame at most, but for pauses.",
+    ),
+];
+
+const FOR_RCC: &str = "rcc = true, or no such key";
+const FOR_SAR: &str = "sar = true, or no such key";
+
+impl RcmParams {
+    pub(super) fn check(&self, around: &Surroundings<'_>, cx: &mut Cx) {
+        self.check_unused(cx);
+        self.check_queues(around, cx);
+        self.check_windows(around, cx);
+        if !around.lossless {
+            let message = "does not keep back-pressure on the path of harmful flows: without PFC what is held takes nobody's memory, and \
+                           ports drop";
+            cx.warn(None, message, None).suggestion =
+                Some("switch.mechanisms.pfc, with switch.buffer = \"unlimited\"".to_string());
+        }
+        if self.loss == 1.0 {
+            cx.warn_at("loss", &self.loss, "loses every notification: no neighbour hears of congestion");
+        }
+        around.check_neighbours(|switch| Rcm::runs_at(self, switch), Some("rcm"), cx);
+        cx.key("unaware", |cx| around.check_unaware(&self.unaware, false, ("nobody detects congestion", "no rcm"), cx));
+    }
+
+    /// Settings of parts that are off.
+    fn check_unused(&self, cx: &mut Cx) {
+        if !self.rcc {
+            let message = "has no effect: nothing is held with rcc = false";
+            cx.unused_at("window_min", &self.window_min, message, FOR_RCC);
+            cx.unused_at("window_max", &self.window_max, message, FOR_RCC);
+            cx.unused_at("max_frame", &self.max_frame, message, FOR_RCC);
+            cx.unused_at("decrease", &self.decrease, message, FOR_RCC);
+            cx.unused_at("when_idle", &self.when_idle, message, FOR_RCC);
+            cx.unused_at("reserved", &self.reserved, message, FOR_RCC);
+        }
+        if !self.sar {
+            let message = "has no effect: no flow is moved with sar = false";
+            cx.unused_at("severe_degree", &self.severe_degree, message, FOR_SAR);
+            cx.unused_at("severe_count", &self.severe_count, message, FOR_SAR);
+            cx.unused_at("severe_within", &self.severe_within, message, FOR_SAR);
+            cx.unused_at("moved_flows", &self.moved_flows, message, FOR_SAR);
+            cx.unused_at("moved_stay", &self.moved_stay, message, FOR_SAR);
+        }
+    }
+
+    /// Queue lengths beside the room that there is.
+    fn check_queues(&self, around: &Surroundings<'_>, cx: &mut Cx) {
+        let bytes = |buffer: &Amount| match buffer {
+            Amount::Bytes(bytes) => Some(*bytes),
+            Amount::Cells(cells) => Some(cells.saturating_mul(u64::from(around.cell))),
+            Amount::Packets(_) => None,
+        };
+        let buffer = around.buffers.iter().filter_map(bytes).min();
+        let room = [buffer, around.memory.map(Bytes::get)].into_iter().flatten().min();
+        if let Some(room) = room.filter(|room| self.q_eq.get() >= *room) {
+            let what = if buffer == Some(room) { "buffer of a port" } else { "memory of a switch" };
+            let message = format!("is never exceeded: the {what} is {room} B");
+            cx.error_at("q_eq", &self.q_eq, message, &format!("less than {room} B; IEEE 802.1Qau has 26000 B"));
+        }
+        if let Some(memory) = around.memory.map(Bytes::get).filter(|memory| self.rcc && self.reserved.get() > *memory) {
+            let message = format!("is more than the memory of a switch, {memory} B");
+            cx.error_at("reserved", &self.reserved, message, &format!("at most {memory} B"));
+        }
+    }
+
+    fn check_windows(&self, around: &Surroundings<'_>, cx: &mut Cx) {
+        if !self.rcc {
+            return;
+        }
+        let twice = 2 * self.max_frame.get();
+        if self.window_min.get() < twice {
+            let message = "is too short: a frame of harmful flows fits into each window, and is at most half of it";
+            cx.error_at("window_min", &self.window_min, message, &format!("at least {twice} B, two frames"));
+        }
+        if self.window_max < self.window_min {
+            let message = format!("is less than window_min, {}", self.window_min);
+            cx.error_at("window_max", &self.window_max, message, &format!("at least {}", self.window_min));
+        }
+        let largest = around.transports.iter().map(|t| u64::from(t.mtu) + u64::from(t.telemetry)).max();
+        let largest = largest.map(|bytes| bytes + u64::from(around.framing.header + around.trailer + around.header_bytes));
+        if let Some(bytes) = largest.filter(|bytes| *bytes > self.max_frame.get()) {
+            let message = format!("is less than the largest frame of the traffic, {bytes} B: one may wait for several windows");
+            cx.error_at("max_frame", &self.max_frame, message, &format!("at least {bytes} B"));
+        }
+    }
+}

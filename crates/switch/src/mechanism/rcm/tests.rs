@@ -1,0 +1,431 @@
+//! Tests of RCM at one switch: a port whose queue and wire are played by hand.
+
+use super::*;
+use crate::mechanism::testing::site;
+use crate::PortView;
+use fanin_packet::{Envelope, Framing};
+use fanin_params::defaults;
+use fanin_units::{FlowId, HostId};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Port 0 leads to the sender's switch, port 1 to the bottleneck, port 2 to another switch.
+const IN: PortNo = PortNo(0);
+const OUT: PortNo = PortNo(1);
+const OTHER: PortNo = PortNo(2);
+const FRAME: u16 = 1_500;
+
+/// A switch whose port `OUT` has a FIFO queue.
+struct Play {
+    rcm: Rcm,
+    node: Here,
+    /// Packets in the order in which they left.
+    left: Vec<(u32, PacketId)>,
+    sent: Vec<(PortNo, Message)>,
+    states: Vec<(PortNo, &'static str, &'static str, u32)>,
+    next: PacketId,
+}
+
+struct Here {
+    now: Time,
+    packets: BTreeMap<PacketId, Envelope>,
+    queue: VecDeque<PacketId>,
+    inputs: u64,
+    free_at: Time,
+    paused: bool,
+    ways: Vec<PortNo>,
+}
+
+impl Node for Here {
+    fn now(&self) -> Time {
+        self.now
+    }
+    fn view(&self, port: PortNo) -> PortView {
+        let waiting = if port == OUT { self.queue.iter().map(|id| u64::from(self.packets[id].frame)).sum() } else { 0 };
+        let count = if port == OUT { self.queue.len() as u32 } else { 0 };
+        PortView { now: self.now, queue_bytes: waiting, queue_packets: count, free_at: self.free_at, ..crate::tests::view(0) }
+    }
+    fn route(&mut self, _: &Envelope) -> Option<PortNo> {
+        Some(OUT)
+    }
+    fn ways(&self, _: &Envelope) -> Vec<PortNo> {
+        self.ways.clone()
+    }
+    fn input_bytes(&self, port: PortNo) -> u64 {
+        if port == IN {
+            self.inputs
+        } else {
+            0
+        }
+    }
+    fn is_paused(&self, port: PortNo, _: u8) -> bool {
+        port == OUT && self.paused
+    }
+    fn packet(&self, packet: PacketId) -> Option<Envelope> {
+        self.packets.get(&packet).copied()
+    }
+    fn waiting(&self, _: PortNo, _: u8) -> usize {
+        self.queue.len()
+    }
+    fn waiting_at(&self, _: PortNo, _: u8, place: usize) -> Option<(Envelope, Option<fanin_packet::Shim>)> {
+        Some((self.packets[self.queue.get(place)?], None))
+    }
+}
+
+fn flow(n: u32) -> Envelope {
+    Envelope { flow: FlowId(n), src: HostId(n), dst: HostId(99), hash: n.wrapping_mul(0x9e37_79b9), frame: FRAME, ..Envelope::default() }
+}
+
+fn params() -> RcmParams {
+    RcmParams { sample: Bytes(3_000), cam_period: Bytes(3_000), ..defaults() }
+}
+
+impl Play {
+    fn new(params: &RcmParams) -> Play {
+        let mut site = site(&["s1", "h1", "s2"]);
+        site.ports.iter_mut().filter(|port| !port.to_host).for_each(|port| port.peer_runs.push("rcm"));
+        let node = Here {
+            now: Time::ZERO,
+            packets: BTreeMap::new(),
+            queue: VecDeque::new(),
+            inputs: 0,
+            free_at: Time::ZERO,
+            paused: false,
+            ways: vec![OUT, OTHER],
+        };
+        let rcm = Rcm::new(params, &site).unwrap();
+        Play { rcm, node, left: Vec::new(), sent: Vec::new(), states: Vec::new(), next: 0 }
+    }
+
+    fn note(&mut self, fx: Effects) {
+        for (_, effect) in fx.list {
+            match effect {
+                Effect::Emit { port, message } => self.sent.push((port, message)),
+                Effect::State { port, about, state, degree } => self.states.push((port, about, state, degree)),
+                Effect::Watch(_) | Effect::Arm(_) | Effect::Timer(_) => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    /// A packet comes in by `IN` for `OUT`.
+    fn arrive(&mut self, envelope: Envelope) -> Verdict {
+        let id = self.next;
+        self.next += 1;
+        self.node.packets.insert(id, envelope);
+        let (mut e, mut fx) = (envelope, Effects::default());
+        let idle = self.node.is_idle(OUT) && !self.node.paused;
+        let mut p = Arrival { id, envelope: &mut e, from: Some(IN), shim: &mut None };
+        let verdict = self.rcm.on_offer(&mut self.node, &mut p, OUT, &mut fx);
+        self.note(fx);
+        match verdict {
+            Verdict::Pass if idle && self.node.queue.is_empty() => self.leave(id),
+            Verdict::Pass => {
+                self.node.inputs += u64::from(envelope.frame);
+                self.node.queue.push_back(id);
+            }
+            Verdict::Hold => self.node.inputs += u64::from(envelope.frame),
+            other => panic!("{other:?}"),
+        }
+        verdict
+    }
+
+    fn leave(&mut self, id: PacketId) {
+        let envelope = self.node.packets[&id];
+        self.node.free_at = self.node.now + BitRate::from_gbps(10).time_to_send(Bytes(u64::from(envelope.frame)));
+        let mut fx = Effects::default();
+        self.rcm.on_egress(&mut self.node, id, OUT, &mut fx);
+        self.note(fx);
+        self.left.push((envelope.flow.0, id));
+    }
+
+    /// The wire is free: what leaves.
+    fn turn(&mut self) -> bool {
+        self.node.now = self.node.now.max(self.node.free_at);
+        if self.node.paused {
+            return false;
+        }
+        let (data, mut fx) = (!self.node.queue.is_empty(), Effects::default());
+        let turn = self.rcm.on_turn(&mut self.node, OUT, data, &mut fx);
+        self.note(fx);
+        let id = match turn {
+            Turn::Packet(id) => id,
+            Turn::Pass => match self.node.queue.pop_front() {
+                Some(id) => id,
+                None => return false,
+            },
+            other => panic!("{other:?}"),
+        };
+        self.node.inputs -= u64::from(self.node.packets[&id].frame);
+        self.leave(id);
+        true
+    }
+
+    fn timer(&mut self, now: Time) {
+        self.node.now = now;
+        let mut fx = Effects::default();
+        self.rcm.on_timer(&mut self.node, &mut fx);
+        self.note(fx);
+    }
+
+    fn hear(&mut self, from: PortNo, degree: u8, flows: &[u32]) {
+        let flows: Vec<Tuple> = flows.iter().map(|n| Tuple::of(&flow(*n))).collect();
+        for message in message::messages(IpVersion::V4, degree, PortNo(7), &flows) {
+            let mut fx = Effects::default();
+            self.rcm.on_message(&mut self.node, from, &message, &mut fx);
+            self.note(fx);
+        }
+    }
+
+    fn route(&mut self, envelope: Envelope) -> Verdict {
+        let (mut e, mut fx) = (envelope, Effects::default());
+        let mut p = Arrival { id: 0, envelope: &mut e, from: Some(IN), shim: &mut None };
+        self.rcm.on_route(&mut self.node, &mut p, OUT, &mut fx)
+    }
+
+    /// Flows 1 and 2 in turn, two for each that leaves.
+    fn overload(&mut self, pairs: u32) {
+        for _ in 0..pairs {
+            self.arrive(flow(1));
+            self.arrive(flow(2));
+            self.turn();
+        }
+    }
+}
+
+/// A queue beyond Q_eq makes its port the root, and the neighbour whose packets they are hears of it with the flows that the port has
+/// recognised; when the queue has gone so has the region, and the neighbour hears of that.
+#[test]
+fn a_root_notifies_upstream_and_the_region_dissolves() {
+    let mut play = Play::new(&RcmParams { rcc: false, sar: false, ..params() });
+    play.overload(40);
+    assert!(play.states.contains(&(OUT, "output", "root", play.states.iter().find(|s| s.2 == "root").unwrap().3)));
+    let (port, message) = &play.sent[0];
+    let said = message::read(IpVersion::V4, message.body()).unwrap();
+    assert_eq!((*port, said.port, said.more), (IN, IN, false));
+    assert!(said.degree > 0 && said.flows.iter().all(|t| [1, 2].contains(&t.flow.0)) && !said.flows.is_empty());
+    assert_eq!(play.rcm.counts.notifications_sent as usize, play.sent.len());
+    while play.turn() {}
+    assert_eq!(play.states.last().map(|s| (s.0, s.1, s.2)), Some((OUT, "output", "none")));
+    play.timer(play.node.now + Span::from_us(10));
+    let (_, last) = play.sent.last().unwrap();
+    assert_eq!(message::read(IpVersion::V4, last.body()).unwrap().degree, 0);
+    assert!(play.rcm.ports.iter().all(|port| port.state() == NONE && port.arriving == 0));
+    let n = play.sent.len();
+    play.timer(play.node.now + Span::from_ms(1));
+    assert_eq!(play.sent.len(), n, "and nothing comes after it");
+}
+
+/// Nobody is told of flows that did not come in there, and hosts and switches without RCM are not told.
+#[test]
+fn those_are_told_whose_input_holds_harmful_packets() {
+    let mut play = Play::new(&RcmParams { rcc: false, sar: false, unaware: vec!["s7".into()], ..params() });
+    play.rcm.ports[IN.index()].aware = false;
+    play.overload(40);
+    assert!(play.sent.is_empty() && play.rcm.counts.not_notified > 0);
+}
+
+/// Formula 5 by hand: half of what was sent is of flow 1, W = 16.5 KB in whole frames; F_b of 63 leaves 4.5 KB of it: three frames of
+/// eleven.
+#[test]
+fn a_notified_port_gives_harmful_flows_their_window_alone() {
+    let mut play = Play::new(&RcmParams { sar: false, q_eq: Bytes(10_000_000), ..params() });
+    play.hear(OUT, 63, &[1]);
+    assert_eq!(play.states, [(OUT, "output", "edge", 63)]);
+    (0..60).for_each(|_| {
+        play.arrive(flow(1));
+        play.arrive(flow(2));
+    });
+    (0..13).for_each(|_| assert!(play.turn()));
+    (0..60).for_each(|_| {
+        play.arrive(flow(1));
+        play.arrive(flow(2));
+    });
+    while !play.node.queue.is_empty() {
+        play.turn();
+        // So that the notification does not end.
+        play.hear(OUT, 63, &[1]);
+    }
+    let window = play.rcm.ports[OUT.index()].control.window().unwrap();
+    assert_eq!(window, 16_500);
+    // Of the last 55 frames, five windows, flow 1 has 15: W_c = 8250 · ½ in frames of 1500, what is over counting in the next.
+    let last = play.left.len() - 44..play.left.len();
+    let harmful = play.left[last].iter().filter(|(flow, _)| *flow == 1).count();
+    assert!((11..=13).contains(&harmful), "{harmful} of 44 frames, theory 44 · 4125/16500 = 11");
+    assert!(play.rcm.counts.held > 0 && play.rcm.ports[OUT.index()].control.bytes() > 0);
+    while play.turn() {}
+    assert_eq!(play.left.len(), 240);
+}
+
+/// With nothing else to send harmful flows go on, unless the port paces.
+#[test]
+fn no_port_idles_but_one_that_paces() {
+    for (when_idle, waits) in [(WhenIdle::Send, false), (WhenIdle::Wait, true)] {
+        let mut play = Play::new(&RcmParams { sar: false, q_eq: Bytes(10_000_000), when_idle, ..params() });
+        play.hear(OUT, 63, &[1]);
+        (0..40).for_each(|_| assert!(play.arrive(flow(1)) != Verdict::Take));
+        (0..12).for_each(|_| assert!(play.turn()));
+        (0..20).for_each(|_| assert!(play.arrive(flow(1)) == Verdict::Hold));
+        while !play.node.queue.is_empty() {
+            assert!(play.turn());
+        }
+        let before = play.left.len();
+        while play.turn() {}
+        assert_eq!(play.rcm.ports[OUT.index()].control.is_empty(), !waits, "{when_idle:?}");
+        if waits {
+            // Each window's time lets half of it pass.
+            let w = play.rcm.ports[OUT.index()].control.window().unwrap();
+            let span = BitRate::from_gbps(10).time_to_send(Bytes(u64::from(w)));
+            play.hear(OUT, 63, &[1]);
+            let since = play.rcm.ports[OUT.index()].control.since;
+            play.timer(since + span);
+            let mut n = 0;
+            while play.turn() {
+                n += 1;
+            }
+            assert!((4..=7).contains(&n), "{n} frames of a window of {w} B, and {before} before");
+        }
+    }
+}
+
+/// Without news the notification ends, and what is held leaves.
+#[test]
+fn a_notification_ends_by_time_or_by_word() {
+    for word in [false, true] {
+        let mut play = Play::new(&RcmParams { sar: false, ..params() });
+        play.hear(OUT, 20, &[1]);
+        if word {
+            play.hear(OUT, 0, &[]);
+        } else {
+            play.timer(Time::ZERO + Span::from_us(19));
+            assert_eq!(play.rcm.ports[OUT.index()].state(), EDGE);
+            play.timer(Time::ZERO + Span::from_us(20));
+        }
+        assert_eq!(play.rcm.ports[OUT.index()].state(), NONE);
+        assert!(!play.rcm.ports[OUT.index()].control.is_on());
+        assert_eq!(play.states.last(), Some(&(OUT, "output", "none", 0)));
+    }
+}
+
+/// Formula 2 by hand: an input queue with a degree of 63 whose harmful flows a neighbour with 32 has named passes on 48; the ids are
+/// the neighbour's.
+#[test]
+fn an_inner_point_passes_on_the_weighed_degree_with_the_roots_flows() {
+    let mut play = Play::new(&RcmParams { rcc: false, sar: false, ..params() });
+    play.hear(OUT, 32, &[1]);
+    play.node.inputs = 10_000_000;
+    play.arrive(flow(1));
+    play.arrive(flow(2));
+    play.arrive(flow(2));
+    let said = message::read(IpVersion::V4, play.sent[0].1.body()).unwrap();
+    assert_eq!((said.degree, said.flows), (48, vec![Tuple::of(&flow(1))]));
+}
+
+/// Severe notifications move flows that are not named, each to the port with the least degree, where it stays.
+#[test]
+fn only_flows_that_do_no_harm_are_moved() {
+    let mut play = Play::new(&params());
+    (0..2).for_each(|_| play.hear(OUT, 40, &[1]));
+    assert_eq!(play.route(flow(2)), Verdict::Pass, "two are not severe yet");
+    play.hear(OUT, 40, &[1]);
+    assert_eq!((play.route(flow(1)), play.route(flow(2))), (Verdict::Pass, Verdict::Detour(OTHER)));
+    assert_eq!((play.rcm.counts.harmful_stayed, play.rcm.counts.flows_moved), (1, 1));
+    // It stays there when the congestion is over, until it pauses.
+    play.hear(OUT, 0, &[]);
+    play.node.now = Time::ZERO + Span::from_us(90);
+    assert_eq!(play.route(flow(2)), Verdict::Detour(OTHER));
+    play.node.now = Time::ZERO + Span::from_us(191);
+    assert_eq!(play.route(flow(2)), Verdict::Pass);
+    // Without another path, or with one that is as bad, nothing moves.
+    (0..3).for_each(|_| play.hear(OUT, 40, &[1]));
+    play.node.ways = vec![OUT];
+    assert_eq!(play.route(flow(3)), Verdict::Pass);
+    play.node.ways = vec![OUT, OTHER];
+    play.hear(OTHER, 41, &[1]);
+    assert_eq!(play.route(flow(3)), Verdict::Pass);
+    assert_eq!(play.rcm.counts.no_better_path, 2);
+}
+
+#[test]
+fn a_lost_notification_is_counted_and_does_not_arrive() {
+    let mut play = Play::new(&RcmParams { loss: 1.0, rcc: false, sar: false, ..params() });
+    play.overload(40);
+    assert!(!play.sent.is_empty() && play.sent.iter().all(|(_, message)| message.envelope.ttl == 0));
+    assert_eq!(play.rcm.counts.notifications_lost as usize, play.sent.len());
+}
+
+#[test]
+fn an_unaware_switch_has_none_and_frames_are_of_the_least_size() {
+    let unaware = RcmParams { unaware: vec!["s*".to_string()], ..params() };
+    assert!(Rcm::new(&unaware, &site(&["s1"])).is_none());
+    let message = &message::messages(IpVersion::V4, 1, PortNo(1), &[Tuple::of(&flow(1)); 3])[0];
+    assert_eq!(super::super::message_frame(&Framing::ETHERNET, message.envelope.header), 64);
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Arrive(u32, u16),
+    Turn,
+    Hear(u8, u32),
+    Over,
+    Pause(bool),
+    Wait(u64),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        6 => (0_u32..6, 64_u16..=1_518).prop_map(|(flow, frame)| Step::Arrive(flow, frame)),
+        4 => Just(Step::Turn),
+        1 => (1_u8..=63, 0_u32..6).prop_map(|(degree, flow)| Step::Hear(degree, flow)),
+        1 => Just(Step::Over),
+        1 => any::<bool>().prop_map(Step::Pause),
+        1 => (0_u64..30).prop_map(Step::Wait),
+    ]
+}
+
+proptest! {
+    /// Whatever is notified, paused and sent: packets of a flow leave in the order in which they came, none is stranded, none leaves
+    /// twice, and the first that is held leaves before a window and a frame have.
+    #[test]
+    fn windows_strand_and_reorder_nothing(
+        steps in proptest::collection::vec(step(), 1..600),
+        each in any::<bool>(),
+        paces in any::<bool>(),
+        reserved in 1_000_u64..50_000,
+    ) {
+        let decrease = if each { Decrease::Each } else { Decrease::Measured };
+        let when_idle = if paces { WhenIdle::Wait } else { WhenIdle::Send };
+        let settings = RcmParams {
+            decrease, when_idle, sar: false, q_eq: Bytes(6_000), window_min: Bytes(4_000), window_max: Bytes(12_000),
+            reserved: Bytes(reserved), ..params()
+        };
+        let mut play = Play::new(&settings);
+        for step in steps {
+            match step {
+                Step::Arrive(n, frame) => { play.arrive(Envelope { frame, ..flow(n) }); }
+                Step::Turn => { play.turn(); }
+                Step::Hear(degree, n) => play.hear(OUT, degree, &[n, n + 1]),
+                Step::Over => play.hear(OUT, 0, &[]),
+                Step::Pause(paused) => play.node.paused = paused,
+                Step::Wait(us) => { let now = play.node.now + Span::from_us(us); play.timer(now); }
+            }
+        }
+        play.node.paused = false;
+        for _ in 0..10_000 {
+            if !play.turn() {
+                let now = play.node.now + Span::from_us(1);
+                play.timer(now);
+            }
+        }
+        prop_assert_eq!(play.left.len(), play.next as usize);
+        let mut last: BTreeMap<u32, PacketId> = BTreeMap::new();
+        for (flow, id) in &play.left {
+            let before = last.insert(*flow, *id);
+            prop_assert!(before.is_none_or(|before| before < *id), "flow {} packet {}", flow, id);
+        }
+        let counts = play.rcm.counts;
+        prop_assert_eq!(counts.held, counts.released);
+        let most = settings.window_max.get() + 2 * u64::from(u16::from(1_518_u16));
+        prop_assert!(play.rcm.peaks()[2] <= most, "{} B", play.rcm.peaks()[2]);
+    }
+}

@@ -98,7 +98,9 @@ class Layout:
     ports : iterable of str
         Ports of switches and hosts, as they are called in results.
     hosts : iterable of str
-        Hosts that are known to be some; so is every node with one link.
+        Hosts that are known to be some; so is every node with one link that is not one of `switches`.
+    switches : iterable of str
+        Switches that are known to be some.
 
     Attributes
     ----------
@@ -108,14 +110,14 @@ class Layout:
         Pairs of switches that are joined.
     """
 
-    def __init__(self, ports: Iterable[str], hosts: Iterable[str]) -> None:
+    def __init__(self, ports: Iterable[str], hosts: Iterable[str], switches: Iterable[str] = ()) -> None:
         near: dict[str, set[str]] = defaultdict(set)
         for port in ports:
             a, _, b = port.partition("->")
             b = b.partition("#")[0]
             near[a].add(b)
             near[b].add(a)
-        ends = {node for node, others in near.items() if len(others) == 1} | set(hosts)
+        ends = ({node for node, others in near.items() if len(others) == 1} | set(hosts)) - set(switches)
         tier = dict.fromkeys(sorted(ends & near.keys()), 0)
         queue = deque(tier)
         while queue:
@@ -124,15 +126,15 @@ class Layout:
                 if other not in tier:
                     tier[other] = tier[node] + 1
                     queue.append(other)
-        switches = sorted((node for node in near if node not in ends), key=_natural)
+        ordered = sorted((node for node in near if node not in ends), key=_natural)
         rows: dict[int, list[str]] = defaultdict(list)
-        for node in switches:
+        for node in ordered:
             rows[tier.get(node, 1)].append(node)
         self.at: dict[str, tuple[float, float]] = {}
         for place, number in enumerate(sorted(rows)):
             height = (place + 0.5) / len(rows)
             self.at |= {node: ((i + 0.5) / len(rows[number]), height) for i, node in enumerate(rows[number])}
-        self.links = sorted({(min(a, b), max(a, b)) for a in switches for b in near[a] if b in self.at})
+        self.links = sorted({(min(a, b), max(a, b)) for a in ordered for b in near[a] if b in self.at})
 
     def joined(self, ports: Iterable[str]) -> list[tuple[str, str]]:
         """Return the pairs of switches that ports join."""
@@ -151,7 +153,7 @@ def layout_of(result: Result, found: pl.DataFrame) -> Layout:
     if (result.path / "ports.parquet").is_file():
         known |= set(result.scan("ports", as_written=True).select(pl.col("port").unique()).collect(engine="streaming")["port"])
     ends = result.scan("flows").select(pl.concat([pl.col("src"), pl.col("dst")]).unique()).collect().to_series()
-    return Layout(known, ends.to_list())
+    return Layout(known, ends.to_list(), found["switch"].to_list())
 
 
 def on_topology(result: Result, mechanism: str) -> go.Figure:

@@ -68,13 +68,15 @@ def test_a_switch_is_in_the_foremost_state_of_its_ports() -> None:
 
 
 def test_tiers_are_by_the_distance_from_hosts() -> None:
-    places = regions.Layout(["h0->e0", "h1->e10", "e0->h0", "e0->a0", "a0->e0", "e10->a0", "e2->a0", "h2->e2", "a0->c0#1"], ["h0"])
+    places = regions.Layout(
+        ["h0->e0", "h1->e10", "e0->h0", "e0->a0", "a0->e0", "e10->a0", "e2->a0", "h2->e2", "a0->c0#1", "a1->c0"], ["h0"], ["a1"]
+    )
     height = {name: at[1] for name, at in places.at.items()}
-    assert height["e0"] == height["e2"] == height["e10"] < height["a0"]
+    assert height["e0"] == height["e2"] == height["e10"] < height["a0"] < height["c0"]
     assert places.at["e0"][0] < places.at["e2"][0] < places.at["e10"][0], "numbers count as such"
-    assert places.links == [("a0", "e0"), ("a0", "e10"), ("a0", "e2")]
+    assert places.links == [("a0", "c0"), ("a0", "e0"), ("a0", "e10"), ("a0", "e2"), ("a1", "c0")]
     assert places.joined(["e0->a0", "e0->h0", "a0->e10#1", "x->y"]) == [("a0", "e0"), ("a0", "e10")]
-    assert regions.Layout(["h0->e0"], ["h0"]).at == {"e0": (0.5, 0.5)}
+    assert regions.Layout(["h0->e0"], ["h0"], ["e0"]).at == {"e0": (0.5, 0.5)}
 
 
 def test_the_drawing_goes_through_time(result: fanin.Result) -> None:

@@ -61,7 +61,10 @@ def test_phases_of_a_burst_are_read_off_its_throughput() -> None:
     for i in range(40):
         us = rcm.BURST_US + i * rcm.BIN_US
         burst = 50.0 if i < 5 else 25.0 if i < 15 else 0.0
-        rows += [{"us": us, "flow": rcm.BURST, "gbps": burst}, *({"us": us, "flow": f, "gbps": (100 - burst) / 4} for f in range(4))]
+        rows += [
+            {"us": us, "flow": rcm.BURST, "gbps": burst},
+            *({"us": us, "flow": f, "gbps": (100 - burst) / 4} for f in range(4)),
+        ]
     found = {"rates": pl.DataFrame(rows).to_dict(as_series=False), "first": rcm.BURST_US + 0.1, "last": rcm.BURST_US + 29.9}
     seen = rcm.phases(found)
     assert (seen["first_burst"], seen["least_burst"], seen["then_others"], seen["after_others"]) == (50, 25, 18.75, 25)

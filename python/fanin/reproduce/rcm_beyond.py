@@ -86,6 +86,49 @@ def fabric(context: Context, name: str) -> Scenario:
     return workload(base, name, stop="500us" if context.short else "3ms", groups=k, k=k)
 
 
+REROUTING: Final[dict[str, dict[str, Any]]] = {
+    DCQCN: VARIANTS[DCQCN],
+    "RCM, nothing rerouted": {f"{MECHANISM}.sar": False},
+    RCM: {},
+    "RCM, flows go back after 1 ms": {f"{MECHANISM}.moved_stay": "1ms"},
+    "RCM, any degree is severe": {f"{MECHANISM}.severe_degree": 1, f"{MECHANISM}.severe_count": 1},
+}
+RECOVERY: Final[dict[str, dict[str, Any]]] = {
+    "go-back-N": {},
+    "selective repeat": {"transport.recovery": "selective_repeat"},
+}
+ORDER: Final = "go-back-N takes a packet that comes too early for a loss, and sends again all from there on"
+
+
+@figure(
+    "rcm/reordering", title="Beyond the paper: packets out of order by rerouting, and what they cost", seeds=4, short=1, seconds=120
+)
+def reordering(context: Context) -> Findings:
+    """The share of packets that rerouting lets overtake others, under a hot spot, by how hosts recover."""
+    base = fabric(context, "hot")
+    listed = [
+        job
+        for recovery, how in RECOVERY.items()
+        for job in grid(context, base, {name: dict(change) | how for name, change in REROUTING.items()}, recovery=recovery)
+    ]
+    table = frame(listed, context.runs(listed, hot_run))
+    values = ["reordered_percent", "retransmits", "background_us", "background_gbps", "hot_gbps", "all_gbps", "paused_ms"]
+    mean = table.group_by("recovery", "variant", maintain_order=True).agg(pl.col(values).mean())
+    of = {(row["recovery"], row["variant"]): row for row in mean.to_dicts()}
+    still = of["selective repeat", "RCM, nothing rerouted"]
+    rows = [
+        Row(name="windows alone: packets out of order", paper=None, fanin=still["reordered_percent"], high=0, unit="%"),
+        Row(name="DCQCN: packets out of order", paper=None, fanin=of["go-back-N", DCQCN]["reordered_percent"], high=0, unit="%"),
+    ]
+    rows += [
+        Row(name=f"RCM, {recovery}: packets sent again", paper=None, fanin=of[recovery, RCM]["retransmits"], high=0, note=ORDER)
+        for recovery in RECOVERY
+    ]
+    series = {recovery: [(of[recovery, name]["reordered_percent"], math.nan) for name in REROUTING] for recovery in RECOVERY}
+    plot = marks(series, [str(i) for i in range(len(REROUTING))], "Packets out of order [%]")
+    return Findings(rows=rows, plots={"reordering": plot}, data={"runs": table, "means": mean})
+
+
 BUFFERS: Final = ("25KB", "50KB", "100KB", "200KB", "400KB")
 
 
@@ -182,18 +225,11 @@ def partial(context: Context) -> Findings:
     """A switch without it neither detects nor passes on."""
     base = fabric(context, "enterprise")
     k = int(base.to_dict()["topology"]["k"])
+    there = tuple(f"{tier}{pod}_" for tier in ("edge", "agg") for pod in range(k))
     listed = []
     for name, without in PLACES.items():
-        there = [
-            pattern
-            for pattern in without
-            if not pattern.startswith(tuple(f"{t}{p}_" for t in ("edge", "agg") for p in range(k, 12)))
-        ]
-        changes: dict[str, Any] = {}
-        if there:
-            pfc = base.to_dict()["switch"]["mechanisms"]["pfc"]
-            changes = {"switch.except": [{"switches": there, "mechanisms": {"pfc": pfc}}]}
-        made = {variant: dict(change) | (changes if variant == RCM else {}) for variant, change in CHOSEN.items()}
+        unaware = [pattern for pattern in without if pattern.startswith(there) or "_" not in pattern]
+        made = CHOSEN | {RCM: {f"{MECHANISM}.unaware": unaware}}
         listed += grid(context, base, made, where=name)
     table = frame(listed, context.runs(listed, workload_run))
     return compared(table, "where", list(PLACES), "mice_us", "partial")

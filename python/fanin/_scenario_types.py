@@ -1614,6 +1614,190 @@ class TrimmingParamsDict(TypedDict, total=False):
     unaware: Sequence[str]
 
 
+Decrease: TypeAlias = Literal["measured", "each"]
+"""What a congestion degree reduces.
+
+- `measured`: W_c as it was measured: the last degree counts, and at most half is taken. Source: RCM §4.2 (a flow of half of the port falls
+- `each`: W_c as it is: each further degree takes more. Source: RCM formula 5, read by the letter.
+"""
+
+
+WhenIdle: TypeAlias = Literal["send", "wait"]
+"""What happens where harmful flows have used up W_c and no others have anything to send.
+
+- `send`: Harmful flows send: no port idles while something waits.
+- `wait`: At ports that a neighbour downstream has notified harmful flows wait until W could have been sent; others send. Source: RCM §3.1
+"""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RcmParams(Table):
+    """Regional congestion mitigation: switches detect a region of congestion, hold harmful flows at their ports, and move others away. Source:
+    RCM.
+    """
+
+    rcc: bool | None = None
+    """Regional congestion control: harmful flows share a window. Without it, congestion is detected and notified only.
+
+    Default: true.
+    """
+
+    sar: bool | None = None
+    """Adaptive routing: flows that do no harm take the equal path with the least degree.
+
+    Default: true.
+    """
+
+    q_eq: Size | None = None
+    """Q_eq, the length of a queue in equilibrium. Source: IEEE 802.1Qau (cpQSp, 26,000 B).
+
+    Default: "26KB". Accepted: from 1B to 1GB.
+    """
+
+    w_q: int | None = None
+    """w_q, the weight of the queue's growth. Source: IEEE 802.1Qau (cpW, 2).
+
+    Default: 2. Accepted: from 0 to 64.
+    """
+
+    sample: Size | None = None
+    """Bytes that arrive at a queue between two samples without congestion; the largest degree divides them by eight. Deviation:
+    IEEE 802.1Qau has 150 KB, for queues that hosts answer for.
+
+    Default: "30KB". Accepted: from 64B to 1GB.
+    """
+
+    w: float | None = None
+    """w, the weight of the degree heard from downstream in the one that is passed upstream.
+
+    Default: 0.5. Accepted: from 0 to 1.
+    """
+
+    cam: int | None = None
+    """Flows that the CAM of a port has room for, and those that a neighbour downstream may name.
+
+    Default: 8. Accepted: from 1 to 256.
+    """
+
+    cam_period: Size | None = None
+    """Bytes that pass a port between two writes of its CAM.
+
+    Default: "8KB". Accepted: from 64B to 1GB.
+    """
+
+    expiry: Duration | None = None
+    """Without news a notification ends after this.
+
+    Default: "20us". Accepted: from 1ns to 100ms.
+    """
+
+    window_min: Size | None = None
+    """W is measured over so many bytes at least …
+
+    Default: "16KB". Accepted: from 64B to 1GB.
+    """
+
+    window_max: Size | None = None
+    """… and over so many at most.
+
+    Default: "100KB". Accepted: from 64B to 1GB.
+    """
+
+    max_frame: Size | None = None
+    """W_c never falls below this: a frame fits into each window. Source: IEEE 802.3 §3.2.7 (1518 bytes).
+
+    Default: "1518B". Accepted: from 64B to 65535B.
+    """
+
+    decrease: Decrease | None = None
+    """What a degree reduces.
+
+    Default: "measured".
+    """
+
+    when_idle: WhenIdle | None = None
+    """Whether harmful flows take what nobody else sends.
+
+    Default: "send".
+    """
+
+    reserved: Size | None = None
+    """Bytes that a port holds at reduced windows; above it harmful flows have what was measured of the port. Source: RCM §4.1 (100 KB
+    for each input and output, and 12 ports).
+
+    Default: "1MB". Accepted: from 64B to 1GB.
+    """
+
+    severe_degree: int | None = None
+    """A degree from which on a notification, or a sample of the switch itself, is severe.
+
+    Default: 32. Accepted: from 1 to 63.
+    """
+
+    severe_count: int | None = None
+    """So many severe ones …
+
+    Default: 3. Accepted: from 1 to 1000.
+    """
+
+    severe_within: Duration | None = None
+    """… within this time move flows away, for as long.
+
+    Default: "20us". Accepted: from 1ns to 100ms.
+    """
+
+    moved_flows: int | None = None
+    """Flows that a switch can have moved at a time.
+
+    Default: 1024. Accepted: from 1 to 1048576.
+    """
+
+    moved_stay: Duration | None = None
+    """A moved flow goes back after a pause of this length: above the difference of path delays nothing is reordered then.
+
+    Default: "100us". Accepted: from 1ns to 1s.
+    """
+
+    loss: float | None = None
+    """Probability that a notification is lost on its link, whatever the reason.
+
+    Default: 0.0. Accepted: from 0 to 1.
+    """
+
+    unaware: Sequence[str] | None = None
+    """Switches without RCM, by name, `*` stands for anything: they send no notifications and get none.
+
+    Default: [].
+    """
+
+
+class RcmParamsDict(TypedDict, total=False):
+    """`RcmParams` as a plain dictionary; the class says what each key means."""
+
+    rcc: bool
+    sar: bool
+    q_eq: Size
+    w_q: int
+    sample: Size
+    w: float
+    cam: int
+    cam_period: Size
+    expiry: Duration
+    window_min: Size
+    window_max: Size
+    max_frame: Size
+    decrease: Decrease
+    when_idle: WhenIdle
+    reserved: Size
+    severe_degree: int
+    severe_count: int
+    severe_within: Duration
+    moved_flows: int
+    moved_stay: Duration
+    loss: float
+    unaware: Sequence[str]
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Mechanisms(Table):
     """What switches do beyond forwarding, queueing and marking; each mechanism whose table is present runs."""
@@ -1642,6 +1826,9 @@ class Mechanisms(Table):
     trimming: TrimmingParams | TrimmingParamsDict | None = None
     """Trimming: what finds no room loses its payload instead of being dropped. Absent: it does not run."""
 
+    rcm: RcmParams | RcmParamsDict | None = None
+    """RCM: flows that cause congestion wait at the ports of its region, and others take other ways. Absent: it does not run."""
+
 
 class MechanismsDict(TypedDict, total=False):
     """`Mechanisms` as a plain dictionary; the class says what each key means."""
@@ -1654,6 +1841,7 @@ class MechanismsDict(TypedDict, total=False):
     dibs: DibsParams | DibsParamsDict
     vertigo: VertigoParams | VertigoParamsDict
     trimming: TrimmingParams | TrimmingParamsDict
+    rcm: RcmParams | RcmParamsDict
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -6318,6 +6506,10 @@ __all__ = [
     "Cut",
     "TrimmingParams",
     "TrimmingParamsDict",
+    "Decrease",
+    "WhenIdle",
+    "RcmParams",
+    "RcmParamsDict",
     "Mechanisms",
     "MechanismsDict",
     "FifoScheduling",

@@ -68,12 +68,16 @@ class Port:
         if self.used < self.whole:
             return {}
         self.used = min(self.used - self.whole, self.whole - 1)
-        self.used_c = max(0, self.used_c - self.congested)
+        self.used_c = self.beyond()
         return {"turned": 1}
 
     def over(self, _: Row) -> Row:
-        self.used, self.used_c = 0, max(0, self.used_c - self.congested)
+        if self.window:
+            self.used, self.used_c = 0, self.beyond()
         return {}
+
+    def beyond(self) -> int:
+        return min(max(0, self.used_c - self.congested), min(self.set["max_frame"], self.congested) - 1)
 
     def step(self, row: Row) -> Row:
         took = [self.arrival, self.measure, self.degree, self.sent, self.over][row["event"]](row)

@@ -160,7 +160,8 @@ impl Window {
         let sum = u64::from(harmful) + u64::from(others);
         let w = sum.clamp(u64::from(bounds.least), u64::from(bounds.most)).max(1);
         let share = (u64::from(harmful) * w).checked_div(sum).unwrap_or(w);
-        let measured = (share as u32).max(bounds.floor).min(w as u32);
+        let measured = (share as u32).max(bounds.floor).min(w as u32).max(1);
+        let bounds = Bounds { floor: bounds.floor.max(1), ..bounds };
         Window { bounds, w: w as u32, measured, c: measured, used: 0, used_c: 0 }
     }
 
@@ -168,13 +169,24 @@ impl Window {
     pub fn reduce(&mut self, degree: u8, again: bool) {
         let from = u64::from(if again { self.c } else { self.measured });
         let taken = (from * u64::from(degree.min(MOST))).div_ceil(PARTS);
-        self.c = ((from - taken) as u32).max(self.bounds.floor).min(self.w);
+        self.c = ((from - taken) as u32).max(self.bounds.floor).min(self.w).max(1);
     }
 
     /// Whether harmful flows may send of their own.
     #[inline]
     pub fn is_open(&self) -> bool {
         self.used_c < self.c
+    }
+
+    /// The same up to what was measured: where the buffer for what waits is full, nothing is reduced.
+    #[inline]
+    pub fn is_open_in_full(&self) -> bool {
+        self.used_c < self.measured.max(self.c)
+    }
+
+    /// What of the share is beyond this window; less than a frame counts in the next, which so begins open.
+    fn beyond(&self) -> u32 {
+        self.used_c.saturating_sub(self.c).min(self.bounds.floor.min(self.c) - 1)
     }
 
     /// A frame was sent. True where the next window begins: what went beyond this one counts in the next.
@@ -185,14 +197,14 @@ impl Window {
             return false;
         }
         self.used = (self.used - self.w).min(self.w - 1);
-        self.used_c = self.used_c.saturating_sub(self.c);
+        self.used_c = self.beyond();
         true
     }
 
     /// The time of this window is over, whatever was sent.
     pub fn restart(&mut self) {
         self.used = 0;
-        self.used_c = self.used_c.saturating_sub(self.c);
+        self.used_c = self.beyond();
     }
 
     /// W.
@@ -240,7 +252,10 @@ mod tests {
 
     #[test]
     fn any_congestion_has_a_degree_and_the_most_is_63() {
-        assert_eq!([-1, 0, 1, 2_063, 2_064, 129_999, 130_000, 1 << 40].map(|fb| SETTING.quantised(fb)), [0, 0, 1, 1, 2, 63, 63, 63]);
+        assert_eq!(
+            [-1, 0, 1, 2_063, 2_064, 129_999, 130_000, 1 << 40].map(|fb| SETTING.quantised(fb)),
+            [0, 0, 1, 1, 2, 63, 63, 63]
+        );
     }
 
     #[test]

@@ -28,7 +28,10 @@ pub use path::{
     RoundRobinParams, Spray,
 };
 pub use scheduling::{DrrParams, FifoParams, Scheduler, Scheduling, StrictDrrParams, StrictParams, MAX_CLASSES};
-pub use vectors::{vectors, Column, RimmCase, RimmVectorParams, Role, SEcnCase, SEcnVectorParams, Sequence, Vectors, VECTORS};
+pub use vectors::{
+    vectors, Column, RcmCase, RcmVectorParams, RimmCase, RimmVectorParams, Role, SEcnCase, SEcnVectorParams, Sequence, Vectors,
+    VECTORS,
+};
 pub use verdict::{DropReason, MarkReason, MarkVerdict};
 pub use view::{cells, Head, PortView, Unit, View};
 

@@ -182,16 +182,28 @@ impl Rcm {
         }
     }
 
-    /// The control of a port ends with its congestion; what is held leaves.
+    /// The control of a port ends with its congestion.
     fn calm(&mut self, port: PortNo, fx: &mut Effects) {
         let at = &mut self.ports[port.index()];
         if !at.is_congested() && at.control.is_on() {
             at.control.end();
-            if at.control.waits() {
-                fx.push(Effect::Arm(port));
-            }
         }
+        self.let_go(port, fx);
         self.show(port, fx);
+    }
+
+    /// What is held of flows that are harmful no longer joins the queue.
+    fn let_go(&mut self, port: PortNo, fx: &mut Effects) {
+        let at = &mut self.ports[port.index()];
+        if at.control.is_empty() {
+            return;
+        }
+        let Port { control, local, remote, cam, told, .. } = at;
+        let harmful = |tuple: &Tuple| if *remote > 0 { told.has(tuple) } else { *local > 0 && cam.has(tuple) };
+        for packet in control.let_go(harmful) {
+            self.counts.released += 1;
+            fx.push(Effect::Forward { packet, port });
+        }
     }
 
     /// Samples the output queue of a port, with what is held for it.
@@ -208,6 +220,7 @@ impl Rcm {
         if degree > 0 {
             self.counts.congested += 1;
             self.congested(node.now(), port, degree, fx);
+            self.let_go(port, fx);
             self.show(port, fx);
         } else {
             self.calm(port, fx);
@@ -252,7 +265,11 @@ impl Rcm {
         for at in self.ports.iter().filter(|at| at.is_congested()) {
             let before = flows.len();
             let here = at.harmful().into_iter().filter(|flow| flow.from == Some(port)).map(|flow| flow.tuple);
-            here.for_each(|tuple| if !flows.contains(&tuple) { flows.push(tuple) });
+            here.for_each(|tuple| {
+                if !flows.contains(&tuple) {
+                    flows.push(tuple)
+                }
+            });
             if flows.len() > before {
                 heard = heard.max(at.heard());
             }
@@ -518,12 +535,16 @@ impl Mechanism for Rcm {
             return Verdict::Pass;
         }
         let at = &mut self.ports[port.index()];
-        self.counts.cam_writes += u64::from(at.cam.pass(p.envelope, p.from));
-        if at.remote > 0 {
-            at.told.seen(&Tuple::of(p.envelope), p.from);
-        }
-        self.sample_output(node, port, p.envelope.frame, fx);
+        // What was held and comes again has been sampled before.
         if let Some(from) = p.from {
+            let written = at.cam.pass(p.envelope, from);
+            self.counts.cam_writes += u64::from(written);
+            if at.remote > 0 {
+                at.told.seen(&Tuple::of(p.envelope), from);
+            } else if written {
+                self.let_go(port, fx);
+            }
+            self.sample_output(node, port, p.envelope.frame, fx);
             self.sample_input(node, from, p.envelope.frame, fx);
         }
         if self.rcc {
@@ -608,6 +629,7 @@ impl Mechanism for Rcm {
         if !notification.more {
             self.congested(now, from, notification.degree, fx);
         }
+        self.let_go(from, fx);
         self.show(from, fx);
     }
 

@@ -44,13 +44,13 @@ impl Cam {
     }
 
     /// A packet passes. True where its flow is written.
-    pub(super) fn pass(&mut self, p: &Envelope, from: Option<PortNo>) -> bool {
+    pub(super) fn pass(&mut self, p: &Envelope, from: PortNo) -> bool {
         self.left -= i64::from(p.frame);
         if self.left > 0 {
             return false;
         }
         self.left = (self.left + i64::from(self.period)).max(1);
-        let entry = Harmful { tuple: Tuple::of(p), from };
+        let entry = Harmful { tuple: Tuple::of(p), from: Some(from) };
         match self.entries.get_mut(self.next) {
             Some(place) => *place = entry,
             None => self.entries.push(entry),
@@ -121,9 +121,9 @@ impl Told {
     }
 
     /// A packet of one of them came in by a port.
-    pub(super) fn seen(&mut self, tuple: &Tuple, from: Option<PortNo>) {
+    pub(super) fn seen(&mut self, tuple: &Tuple, from: PortNo) {
         if let Some((entry, _)) = self.entries.iter_mut().find(|(entry, _)| entry.tuple == *tuple) {
-            entry.from = from;
+            entry.from = Some(from);
         }
     }
 
@@ -147,10 +147,10 @@ mod tests {
     #[test]
     fn the_cam_is_written_by_bytes_and_cyclically() {
         let mut cam = Cam::new(2, 3_000);
-        let written: Vec<bool> = (1..=7).map(|i| cam.pass(&packet(i, 1_500), None)).collect();
+        let written: Vec<bool> = (1..=7).map(|i| cam.pass(&packet(i, 1_500), PortNo(0))).collect();
         assert_eq!(written, [false, true, false, true, false, true, false]);
         assert_eq!([2, 4, 6].map(|flow| cam.has(&tuple(flow))), [false, true, true]);
-        assert!(cam.pass(&packet(8, 1_500), None) && !cam.has(&tuple(4)));
+        assert!(cam.pass(&packet(8, 1_500), PortNo(0)) && !cam.has(&tuple(4)));
     }
 
     /// Small packets are written as rarely as their bytes are few.
@@ -161,7 +161,7 @@ mod tests {
         for i in 0..20_000_u32 {
             let small = i % 2 == 0;
             let p = packet(u32::from(small), if small { 64 } else { 1_500 });
-            written[usize::from(small)] += u32::from(cam.pass(&p, None));
+            written[usize::from(small)] += u32::from(cam.pass(&p, PortNo(0)));
         }
         let share = f64::from(written[1]) / f64::from(written[0] + written[1]);
         assert!((share - 64.0 / 1_564.0).abs() < 0.02, "{written:?}");
@@ -171,7 +171,7 @@ mod tests {
     fn a_flow_counts_once_where_it_came_in_last() {
         let mut cam = Cam::new(4, 1);
         for (flow, from) in [(1, 7), (2, 7), (1, 8), (3, 9), (2, 6)] {
-            cam.pass(&packet(flow, 100), Some(PortNo(from)));
+            cam.pass(&packet(flow, 100), PortNo(from));
         }
         let flows: Vec<_> = cam.flows().iter().map(|f| (f.tuple.flow.0, f.from)).collect();
         assert_eq!(flows, [(2, Some(PortNo(6))), (1, Some(PortNo(8))), (3, Some(PortNo(9)))]);
@@ -186,7 +186,7 @@ mod tests {
         told.name(tuple(1), at(30));
         told.name(tuple(3), at(40));
         assert_eq!([1, 2, 3].map(|flow| told.has(&tuple(flow))), [true, false, true]);
-        told.seen(&tuple(3), Some(PortNo(5)));
+        told.seen(&tuple(3), PortNo(5));
         told.expire(at(30));
         assert_eq!(told.flows(), [Harmful { tuple: tuple(3), from: Some(PortNo(5)) }]);
     }

@@ -1,8 +1,8 @@
 //! Notifications between switches: the degree of congestion, the port that it is about, and harmful flows.
 
 use super::cfr::Tuple;
-use fanin_packet::{address, Control, Envelope, IpVersion, Kind, Side, CONTROL_BODY};
 use crate::mechanism::{Message, PortNo};
+use fanin_packet::{address, Control, Envelope, IpVersion, Kind, Side, CONTROL_BODY};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// EtherType of a notification; the paper names none.

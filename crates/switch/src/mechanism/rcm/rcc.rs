@@ -12,11 +12,16 @@ use std::collections::VecDeque;
 enum Phase {
     Off,
     /// What harmful flows and others have sent since congestion was detected, harmful flows that have not sent yet, and the degree.
-    Measuring { harmful: u32, others: u32, missing: Vec<Tuple>, degree: u8 },
+    Measuring {
+        harmful: u32,
+        others: u32,
+        missing: Vec<Tuple>,
+        degree: u8,
+    },
     Running(Window),
 }
 
-/// A flow with packets that wait here, or that passed before it was held.
+/// A flow with packets that wait here.
 #[derive(Clone, Copy, Debug)]
 struct HeldFlow {
     tuple: Tuple,
@@ -39,7 +44,7 @@ pub(super) struct Settings {
     pub bounds: Bounds,
     /// Each degree reduces what is left of W_c, not what was measured.
     pub again: bool,
-    /// Of held bytes: above it the oldest goes, whatever its window.
+    /// Of held bytes: above it W_c is what was measured.
     pub reserved: u64,
 }
 
@@ -100,13 +105,26 @@ impl Control {
         }
     }
 
-    /// The congestion is over: what is held leaves first.
+    /// The congestion is over.
     pub(super) fn end(&mut self) {
         self.phase = Phase::Off;
-        self.stalled = false;
-        if self.is_empty() {
-            self.flows.clear();
+    }
+
+    /// Packets of flows that are harmful no longer, in order: they are held no longer.
+    pub(super) fn let_go(&mut self, is_harmful: impl Fn(&Tuple) -> bool) -> Vec<PacketId> {
+        let over: Vec<Tuple> = self.flows.iter().map(|flow| flow.tuple).filter(|tuple| !is_harmful(tuple)).collect();
+        if over.is_empty() {
+            return Vec::new();
         }
+        let mut gone = Vec::new();
+        for class in 0..PRIORITIES {
+            let (out, kept) = std::mem::take(&mut self.held[class]).into_iter().partition(|held| over.contains(&held.tuple));
+            self.held[class] = kept;
+            gone.extend(<VecDeque<Held>>::into_iter(out));
+        }
+        gone.iter().for_each(|held| self.forget(held));
+        (self.stalled, self.head) = (false, 0);
+        gone.iter().map(|held| held.id).collect()
     }
 
     pub(super) fn is_on(&self) -> bool {
@@ -157,7 +175,13 @@ impl Control {
     }
 
     /// A packet is kept. `queued`: packets of its flow in the port's queue.
-    pub(super) fn hold(&mut self, now: Time, (id, class, frame): (PacketId, u8, u16), tuple: Tuple, queued: impl FnOnce() -> u32) {
+    pub(super) fn hold(
+        &mut self,
+        now: Time,
+        (id, class, frame): (PacketId, u8, u16),
+        tuple: Tuple,
+        queued: impl FnOnce() -> u32,
+    ) {
         match self.flows.iter_mut().find(|flow| flow.tuple == tuple) {
             Some(flow) => flow.held += 1,
             None => self.flows.push(HeldFlow { tuple, held: 1, queued: queued() }),
@@ -186,10 +210,10 @@ impl Control {
             if first || is_paused(class as u8) {
                 continue;
             }
+            let full = self.bytes > settings.reserved;
             let share = match &self.phase {
-                Phase::Running(window) if !window.is_open() => {
-                    let full = self.bytes > settings.reserved;
-                    if !full && (data || paces) {
+                Phase::Running(window) if !window.is_open() && !(full && window.is_open_in_full()) => {
+                    if data || paces {
                         return None;
                     }
                     Share::Spare
@@ -213,7 +237,8 @@ impl Control {
         self.bytes -= u64::from(held.frame);
         if let Some(place) = self.flows.iter().position(|flow| flow.tuple == held.tuple) {
             self.flows[place].held -= 1;
-            if self.flows[place].held == 0 && !self.is_on() {
+            if self.flows[place].held == 0 {
+                // Its next packets may join the queue: what of it waits there is counted again when one is held.
                 self.flows.swap_remove(place);
             }
         }
@@ -233,7 +258,11 @@ impl Control {
             let queued = self.flows.iter_mut().find(|flow| flow.tuple == *tuple);
             queued.into_iter().for_each(|flow| flow.queued = flow.queued.saturating_sub(1));
         }
-        self.head += u64::from(frame);
+        let behind = self.held.iter().filter_map(VecDeque::front).any(|head| {
+            self.flows.iter().any(|flow| flow.tuple == head.tuple && flow.queued > 0)
+            // of its own flow
+        });
+        self.head = if behind { 0 } else { self.head + u64::from(frame) };
         match &mut self.phase {
             Phase::Off => false,
             Phase::Measuring { harmful, others, missing, degree } => {

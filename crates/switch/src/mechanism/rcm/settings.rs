@@ -60,8 +60,9 @@ params! {
         pub decrease: Decrease = Decrease::Measured;
         /// Whether harmful flows take what nobody else sends.
         pub when_idle: WhenIdle = WhenIdle::Send;
-        /// Bytes that a port may hold; above it the oldest packet leaves whatever its window. Source: RCM §4.1 (100 KB, a queue).
-        pub reserved: Bytes = Bytes(100_000), in Bytes(64)..=Bytes(1_000_000_000);
+        /// Bytes that a port holds at reduced windows; above it harmful flows have what was measured of the port. Source: RCM §4.1 (100 KB
+        /// for each input and output, and 12 ports).
+        pub reserved: Bytes = Bytes(1_000_000), in Bytes(64)..=Bytes(1_000_000_000);
         /// A degree from which on a notification, or a sample of the switch itself, is severe.
         pub severe_degree: u32 = 32, in 1..=63;
         /// So many severe ones …
@@ -140,7 +141,8 @@ impl RcmParams {
         self.check_queues(around, cx);
         self.check_windows(around, cx);
         if !around.lossless {
-            let message = "does not keep back-pressure on the path of harmful flows: without PFC what is held takes nobody's memory, and \
+            let message =
+                "does not keep back-pressure on the path of harmful flows: without PFC what is held takes nobody's memory, and \
                            ports drop";
             cx.warn(None, message, None).suggestion =
                 Some("switch.mechanisms.pfc, with switch.buffer = \"unlimited\"".to_string());

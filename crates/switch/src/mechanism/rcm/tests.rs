@@ -73,7 +73,14 @@ impl Node for Here {
 }
 
 fn flow(n: u32) -> Envelope {
-    Envelope { flow: FlowId(n), src: HostId(n), dst: HostId(99), hash: n.wrapping_mul(0x9e37_79b9), frame: FRAME, ..Envelope::default() }
+    Envelope {
+        flow: FlowId(n),
+        src: HostId(n),
+        dst: HostId(99),
+        hash: n.wrapping_mul(0x9e37_79b9),
+        frame: FRAME,
+        ..Envelope::default()
+    }
 }
 
 fn params() -> RcmParams {
@@ -102,6 +109,7 @@ impl Play {
             match effect {
                 Effect::Emit { port, message } => self.sent.push((port, message)),
                 Effect::State { port, about, state, degree } => self.states.push((port, about, state, degree)),
+                Effect::Forward { packet, port } => self.forward(packet, port),
                 Effect::Watch(_) | Effect::Arm(_) | Effect::Timer(_) => {}
                 other => panic!("{other:?}"),
             }
@@ -128,6 +136,22 @@ impl Play {
             other => panic!("{other:?}"),
         }
         verdict
+    }
+
+    /// What was held is offered again.
+    fn forward(&mut self, id: PacketId, port: PortNo) {
+        assert_eq!(port, OUT);
+        let (mut e, mut fx) = (self.node.packets[&id], Effects::default());
+        let idle = self.node.is_idle(OUT) && !self.node.paused;
+        let mut p = Arrival { id, envelope: &mut e, from: None, shim: &mut None };
+        assert_eq!(self.rcm.on_offer(&mut self.node, &mut p, OUT, &mut fx), Verdict::Pass);
+        self.note(fx);
+        if idle && self.node.queue.is_empty() {
+            self.node.inputs -= u64::from(e.frame);
+            self.leave(id);
+        } else {
+            self.node.queue.push_back(id);
+        }
     }
 
     fn leave(&mut self, id: PacketId) {

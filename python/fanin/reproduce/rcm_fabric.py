@@ -97,7 +97,7 @@ def fig8(context: Context) -> Findings:
     return Findings(rows=rows, plots={"fig8": hot_bars(chosen)}, data={"runs": table, "ratios": ratio_table})
 
 
-SHORT_ONES: Final = "to be said"
+SHORT_ONES: Final = "see docs/papers/rcm.md"
 
 
 def gain(table: pl.DataFrame, value: str, over: str = DCQCN) -> tuple[float, float]:
@@ -185,7 +185,7 @@ def fig9(context: Context) -> Findings:
 
 
 KINDS: Final = ("all", "mice", "between", "elephants")
-REASON: Final = "to be said"
+REASON: Final = "see docs/papers/rcm.md"
 
 
 def line(table: pl.DataFrame, sizes: str, over: str, kind: str) -> dict[str, Any]:

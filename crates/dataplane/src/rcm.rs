@@ -70,6 +70,13 @@ pub struct Sample {
     pub next: u32,
 }
 
+impl Sample {
+    /// The degree of a queue that had `before`: one that falls and is still longer than Q_eq keeps the least.
+    pub fn lasting(&self, before: u8) -> u8 {
+        self.degree.max(u8::from(before > 0 && self.offset > 0))
+    }
+}
+
 impl Detector {
     /// The first sample is taken after `first` bytes.
     pub fn new(first: u32) -> Detector {
@@ -240,6 +247,11 @@ mod tests {
         assert_eq!((second.offset, second.delta, second.fb, second.degree), (14_000, 10_000, 34_000, 17));
         let third = detector.sample(&SETTING, 25_000, 150);
         assert_eq!((third.fb, third.degree, third.next), (-31_000, 0, 150_000));
+        assert_eq!((third.lasting(17), second.lasting(40)), (0, 17));
+        let falling = detector.sample(&SETTING, 60_000, 150);
+        assert_eq!(falling.degree, 51);
+        let falling = detector.sample(&SETTING, 30_000, 150);
+        assert_eq!((falling.fb, falling.degree, falling.lasting(51), falling.lasting(0)), (-56_000, 0, 1, 0));
     }
 
     /// The eight intervals of 802.1Qau at 150 KB.

@@ -260,8 +260,11 @@ impl Fabric {
         if verdict == Verdict::Hold {
             verdict = self.run_held_hooks(core, (l, via), s, packet, i);
         }
-        if let Some(via) = via.filter(|_| self.switches[s as usize].hooks.any(Hooks::INPUTS)) {
-            self.count_input(core, (l, via), s, packet, verdict);
+        if self.switches[s as usize].hooks.any(Hooks::INPUTS) {
+            match via {
+                Some(via) => self.count_input(core, (l, via), s, packet, verdict),
+                None => core.make_explicit(l), // it may have been held, and counts until it is seen to leave
+            }
         }
         if verdict == Verdict::Pass {
             return false;

@@ -182,7 +182,7 @@ impl Rcm {
         }
     }
 
-    /// The control of a port ends with its congestion.
+    /// The control of a port ends with its congestion, and what is held of flows that are not harmful.
     fn calm(&mut self, port: PortNo, fx: &mut Effects) {
         let at = &mut self.ports[port.index()];
         if !at.is_congested() && at.control.is_on() {
@@ -214,17 +214,14 @@ impl Rcm {
         }
         let queue = node.view(port).queue_bytes + at.control.bytes();
         let draw = at.draws.next_u32();
-        at.local = at.output.sample(&self.detect, bytes(queue), draw).degree;
-        let degree = at.local;
+        let sample = at.output.sample(&self.detect, bytes(queue), draw);
+        at.local = sample.lasting(at.local);
         self.counts.samples += 1;
-        if degree > 0 {
+        if sample.degree > 0 {
             self.counts.congested += 1;
-            self.congested(node.now(), port, degree, fx);
-            self.let_go(port, fx);
-            self.show(port, fx);
-        } else {
-            self.calm(port, fx);
+            self.congested(node.now(), port, sample.degree, fx);
         }
+        self.calm(port, fx);
     }
 
     /// Samples the queue of what came in by a port.
@@ -235,9 +232,10 @@ impl Rcm {
         }
         let draw = at.draws.next_u32();
         let queue = node.input_bytes(port);
-        let degree = at.input.sample(&self.detect, bytes(queue), draw).degree;
+        let sample = at.input.sample(&self.detect, bytes(queue), draw);
+        let degree = sample.lasting(at.arriving);
         self.counts.samples += 1;
-        self.counts.congested += u64::from(degree > 0);
+        self.counts.congested += u64::from(sample.degree > 0);
         self.set_arriving(node.now(), port, degree, fx);
     }
 

@@ -441,6 +441,9 @@ impl Mechanism for Pfc {
             return Verdict::Drop(DropReason::WATCHDOG);
         }
         let open = self.ports[port.index()].closed >> class & 1 == 0;
+        if p.from.is_none() && self.held.has(p.id) {
+            fx.push(Effect::Watch(port)); // it was held, and takes memory until it is seen to leave
+        }
         // A packet that finds its port idle goes onto the wire and takes no memory.
         let Some(from) = p.from.filter(|_| !open || !node.is_idle(port)) else { return Verdict::Pass };
         // A packet that another port of the switch has refused.

@@ -65,8 +65,8 @@ def during(found: Mapping[str, Any], start: float, end: float) -> tuple[float, f
     """Return the throughput of the burst, and of all others together, in whole bins between two times [Gb/s]."""
     rates = pl.DataFrame(found["rates"]).filter(pl.col("us").is_between(start, end - BIN_US))
     bins = max(round((end - start) / BIN_US), 1)
-    burst = rates.filter(pl.col("flow") == BURST)["gbps"].sum() / bins
-    return float(burst), float(rates["gbps"].sum() / bins - burst)
+    burst = float(rates.filter(pl.col("flow") == BURST)["gbps"].sum()) / bins
+    return burst, float(rates["gbps"].sum()) / bins - burst
 
 
 def phases(found: Mapping[str, Any]) -> dict[str, float]:

@@ -33,7 +33,7 @@ def loaded(base: Scenario, load: float, size: str, k: int | None = None) -> Scen
 def hot_run(result: Result, job: Job) -> dict[str, Any]:
     """Reduce a run to throughput per host and mean completion time of background, hot flows and all."""
     flows, seconds = result.flows, float(result.manifest["sim_ps"]) / 1e12
-    hosts = 432 if "k" not in job.key else int(job.key["k"]) ** 3 // 4
+    hosts = int(job.scenario.to_dict()["topology"]["k"]) ** 3 // 4
     found: dict[str, Any] = {"paused_ms": paused_ms(result), "retransmits": int(flows["retransmits"].sum())} | counted(result)
     found["lost"] = int(result.summary["drops"])
     found["reordered_percent"] = 100 * float(flows["reordered"].sum()) / max(float(flows["packets_sent"].sum()), 1)

@@ -94,7 +94,8 @@ def cases(context: Context, tried: Mapping[str, Mapping[str, Any] | None]) -> pl
     flows = workload(context.scenario("workload"), "enterprise", stop="500us" if context.short else "3ms", groups=k, k=k)
     seeds = context.seeds
     bursts, victims, fabrics = [], [], []
-    for name, changes in ({OFF: None, DEFAULT: {}} | dict(tried)).items():
+    both: dict[str, Mapping[str, Any] | None] = {OFF: None, DEFAULT: {}, **tried}
+    for name, changes in both.items():
         made = {MECHANISM: None} if changes is None else {f"{MECHANISM}.{key}": value for key, value in changes.items()}
         bursts.append(Job(burst.replace(made), 1, {"case": name}))
         victims.append(Job(victim.replace(made), ROUTES[0], {"case": name}))

@@ -64,7 +64,7 @@ def test_intervals_are_students() -> None:
 def test_phases_of_a_burst_are_read_off_its_throughput() -> None:
     """Half of the port for 10 us, a quarter for 20: the others have what is left."""
     rows = []
-    for i in range(40):
+    for i in range(60):
         us = rcm.BURST_US + i * rcm.BIN_US
         burst = 50.0 if i < 5 else 25.0 if i < 15 else 0.0
         rows += [

@@ -77,7 +77,8 @@ def phases(found: Mapping[str, Any]) -> dict[str, float]:
     first = during(found, begin, begin + 2 * BIN_US)
     least = min(held)
     mean = during(found, begin, found["last"] // BIN_US * BIN_US)
-    after = during(found, found["last"] + 10, found["last"] + 60)
+    end = found["last"] // BIN_US * BIN_US + BIN_US
+    after = during(found, end + 10, end + 60)
     return {
         "first_burst": first[0],
         "first_others": first[1] / 4,

@@ -299,6 +299,13 @@ class LeafSpine(Table):
     uplink: UplinkParams | UplinkParamsDict | None = None
     """Each link between a leaf and a spine."""
 
+    failed: Sequence[str] | None = None
+    """Links that have failed, by the name of either of their ports (`agg0_0->core0`), `*` stands for anything: the network is
+    without them, and routes go around.
+
+    Default: [].
+    """
+
 
 class LeafSpineDict(TypedDict, total=False):
     """`LeafSpine` as a plain dictionary; the class says what each key means."""
@@ -311,6 +318,7 @@ class LeafSpineDict(TypedDict, total=False):
     links_per_pair: int
     host_link: LinkParams | LinkParamsDict
     uplink: UplinkParams | UplinkParamsDict
+    failed: Sequence[str]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -330,6 +338,13 @@ class FatTree(Table):
     link: LinkParams | LinkParamsDict | None = None
     """Every link."""
 
+    failed: Sequence[str] | None = None
+    """Links that have failed, by the name of either of their ports (`agg0_0->core0`), `*` stands for anything: the network is
+    without them, and routes go around.
+
+    Default: [].
+    """
+
 
 class FatTreeDict(TypedDict, total=False):
     """`FatTree` as a plain dictionary; the class says what each key means."""
@@ -337,6 +352,7 @@ class FatTreeDict(TypedDict, total=False):
     kind: Required[Literal["fat_tree"]]
     k: int
     link: LinkParams | LinkParamsDict
+    failed: Sequence[str]
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -378,7 +378,8 @@ class Result:
 
         Parameters
         ----------
-        table : {"flows", "queries", "collectives", "ports", "queues", "drops", "pauses", "states", "voqs", "stamps", "hosts", "segments", "hops"}
+        table : {"flows", "queries", "collectives", "ports", "queues", "drops", "pauses", "states", "voqs", "stamps", "hosts", \
+"segments", "hops"}
             Its name.
         as_written : bool
             Only the rows that are in the file.

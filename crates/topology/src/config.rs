@@ -132,6 +132,9 @@ params! {
         pub host_link: LinkParams = LinkParams { rate: BitRate::from_gbps(10), delay: Span::from_us(1), wire_overhead: None };
         /// Each link between a leaf and a spine.
         pub uplink: UplinkParams = UplinkParams { rate: BitRate::from_gbps(40), delay: Span::from_us(1), wire_overhead: None };
+        /// Links that have failed, by the name of either of their ports (`agg0_0->core0`), `*` stands for anything: the network is
+        /// without them, and routes go around.
+        pub failed: Vec<String> = Vec::new();
     }
 }
 
@@ -143,6 +146,9 @@ params! {
         pub k: u32 = 4, in 2..=64;
         /// Every link.
         pub link: LinkParams = LinkParams { rate: BitRate::from_gbps(10), delay: Span::from_us(1), wire_overhead: None };
+        /// Links that have failed, by the name of either of their ports (`agg0_0->core0`), `*` stands for anything: the network is
+        /// without them, and routes go around.
+        pub failed: Vec<String> = Vec::new();
     }
 }
 

@@ -67,7 +67,7 @@ pub fn leaf_spine(t: &LeafSpine) -> Built {
             }
         }
     }
-    finish(draft)
+    finish(draft.without(&t.failed)?)
 }
 
 /// Core switch (i, j) joins the aggregation switch i of every pod. Source: fat-tree.
@@ -97,7 +97,7 @@ pub fn fat_tree(t: &FatTree) -> Built {
             }
         }
     }
-    finish(draft)
+    finish(draft.without(&t.failed)?)
 }
 
 pub fn chain(t: &Chain) -> Built {

@@ -5,6 +5,7 @@
 mod circles;
 mod config;
 mod draft;
+mod failed;
 mod generate;
 mod import;
 mod network;

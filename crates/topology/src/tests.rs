@@ -558,3 +558,45 @@ proptest! {
         }
     }
 }
+
+fn names(patterns: &[&str]) -> Value {
+    Value::List(patterns.iter().map(|name| Doc::from(Value::Text((*name).into()))).collect())
+}
+
+#[test]
+fn failed_links_are_not_there_and_routes_go_around() {
+    let whole = build("fat_tree", &[("k", int(4))]);
+    let failed = build("fat_tree", &[("k", int(4)), ("failed", names(&["agg0_0->core0", "core3->agg1_*"]))]);
+    check_invariants(&failed);
+    assert_eq!(failed.links.len() + 4, whole.links.len(), "two links, both directions of each");
+    assert!(failed.find_link("agg0_0->core0").is_none() && failed.find_link("core0->agg0_0").is_none());
+    assert!(failed.find_link("agg1_1->core3").is_none() && failed.find_link("agg1_1->core2").is_some());
+    // Nobody sends to pod 0 by core0 any more, which would have to come back up.
+    let (routes, far) = (Routes::shortest(&failed).unwrap(), failed.host("h0").unwrap());
+    let hops = routes.next_hops(failed.node("agg3_0").unwrap(), far);
+    assert_eq!(hops.iter().map(|l| failed.link_name(*l)).collect::<Vec<_>>(), ["agg3_0->core1"]);
+}
+
+#[test]
+fn of_parallel_links_one_may_fail() {
+    let keys = [("leaves", int(2)), ("spines", int(1)), ("hosts_per_leaf", int(1)), ("links_per_pair", int(3))];
+    let failed = build("leaf_spine", &[&keys[..], &[("failed", names(&["leaf0->spine0#1"]))]].concat());
+    check_invariants(&failed);
+    assert_eq!(failed.out_links(failed.node("leaf0").unwrap()).len(), 3, "a host and two of three spines");
+    assert_eq!(failed.out_links(failed.node("leaf1").unwrap()).len(), 4);
+}
+
+#[test]
+fn failed_links_that_are_none_are_refused_all_at_once() {
+    let found = refused("fat_tree", &[("k", int(4)), ("failed", names(&["agg0_0->core9", "agg0_0->core0", "spine*->*"]))]);
+    for part in [
+        "topology.failed[0]: \"agg0_0->core9\" is no link",
+        "topology.failed[2]: \"spine*->*\" matches no link",
+        "did you mean 'agg0_0->core",
+    ] {
+        assert!(found.contains(part), "{part:?} in:\n{found}");
+    }
+    assert!(!found.contains("failed[1]"), "{found}");
+    let found = refused("leaf_spine", &[("leaves", int(2)), ("failed", names(&["leaf0->h0"]))]);
+    assert!(found.contains("\"h0\" is a host without a link"), "{found}");
+}

@@ -17,7 +17,7 @@ import tomli_w
 from markupsafe import Markup, escape
 from plotly.offline import get_plotlyjs
 
-from fanin import _files, counters, detours, figures, overview, pauses, series, show, tables
+from fanin import _files, counters, detours, figures, overview, pauses, regions, series, show, tables
 from fanin.analysis import Analysis, TraceError, analyze
 from fanin.report._bursts import BURSTS, PEAK_PACKETS, Budget, View, view
 
@@ -45,6 +45,9 @@ MAX_EVENTS: Final = 12
 
 MAX_DETOURED: Final = 10
 """Flows that are listed with what came out of order."""
+
+MAX_REGION: Final = 16
+"""Switches that are listed with the states of their ports."""
 
 PEAK_SAMPLES: Final = 1000
 """Samples around the largest queue, likewise."""
@@ -100,6 +103,15 @@ class Pauses:
     tree: str
     edges: tuple[list[str], list[list[str]]]
     flows: tuple[list[str], list[list[str]]]
+
+
+@dataclass(frozen=True)
+class Region:
+    """What a mechanism makes of ports: on the topology, over time, by switch."""
+
+    mechanism: str
+    charts: list[Chart]
+    switches: tuple[list[str], list[list[str]]]
 
 
 class Charts:
@@ -207,6 +219,18 @@ def _pauses(result: Result, charts: Charts) -> Pauses | None:
         tree.edge_rows(),
         tree.flow_rows(MAX_DETOURED),
     )
+
+
+def _regions(result: Result, charts: Charts) -> list[Region]:
+    """Return the regions of each mechanism that recorded states of ports."""
+    found = []
+    for index, name in enumerate(regions.mechanisms(result)):
+        drawn = [
+            charts.add(f"region-{index}", regions.on_topology(result, name)),
+            charts.add(f"states-{index}", regions.lines(result, name)),
+        ]
+        found.append(Region(name, drawn, (regions.HEAD, regions.rows(result, name, MAX_REGION))))
+    return found
 
 
 def _silent(result: Result) -> list[str]:
@@ -353,6 +377,7 @@ def render(result: Result) -> str:
         panels=panels,
         detours=_detours(result, charts),
         pauses=_pauses(result, charts),
+        regions=_regions(result, charts),
         followed=_followed(result, charts),
         silent=_silent(result),
         over_time=over_time,

@@ -22,6 +22,7 @@ PAPERS: Final[dict[str, str]] = {
     "rimm": "Lin, Hung, Wen, Real-Time In-Network Microburst Mitigation on Programmable Switch, IEEE Access 2021",
     "hpcc": "Li et al., HPCC: High Precision Congestion Control, SIGCOMM 2019",
     "powertcp": "Addanki, Michel, Schmid, PowerTCP: Pushing the Performance Limits of Datacenter Networks, NSDI 2022",
+    "rcm": "Liu et al., Regional Congestion Mitigation in Lossless Datacenter Networks, NPC 2017",
     "pdn": "Xia et al., Preventing Passive TCP Timeouts in Data Center Networks with Packet Drop Notification",
 }
 """Key of a paper, as in docs/papers.md and in ``scenarios/papers/``, → authors, title, venue."""

@@ -3,11 +3,11 @@
 use super::link::FarEnd;
 use super::switch::Fabric;
 use crate::core::Core;
-use fanin_switch::{Hooks, Pause, PRIORITIES};
+use fanin_switch::{Hooks, Pause, PortNo, PRIORITIES};
 use fanin_telemetry::PauseRow;
 use fanin_topology::circle;
 use fanin_units::{Span, Time};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// Why a neighbour asks for a pause.
 #[derive(Clone, Copy, Debug)]
@@ -148,19 +148,46 @@ impl Core {
 }
 
 impl Fabric {
-    /// Paused ports of switches with packets that wait, each of which leads to the switch of the next, and the last to that of the
-    /// first; none where there is no such circle.
+    /// Paused ports of switches with packets that wait for each other, the last for the first; none where some may still go on.
+    ///
+    /// A class of a port is stuck while all that the neighbour counts of it waits for ports that are stuck themselves: what is left when
+    /// all others are taken away, again and again.
     pub fn circle_of_pauses(&self, core: &Core) -> Option<Vec<usize>> {
-        let held = |l: usize| !self.switches[core.switch_port(l).0 as usize].mechanisms.iter().any(|m| m.breaks_deadlocks());
-        let waits = |l: usize| {
-            let explicit = core.ports[l].explicit.as_deref();
-            explicit.is_some_and(|explicit| explicit.closed != 0 && explicit.packets > 0 && !explicit.has_next()) && held(l)
+        let mut stuck: BTreeMap<(usize, u8), Vec<(usize, u8)>> = BTreeMap::new();
+        for (l, gate) in &core.gates {
+            for class in (0..PRIORITIES as u8).filter(|class| gate.closed >> class & 1 != 0) {
+                let behind = self.waits_behind(core, *l, class);
+                if !behind.is_empty() {
+                    stuck.insert((*l, class), behind.into_iter().map(|l| (l, class)).collect());
+                }
+            }
+        }
+        loop {
+            let open = |behind: &[(usize, u8)]| behind.iter().any(|next| !stuck.contains_key(next));
+            let goes_on: Vec<_> = stuck.iter().filter(|(_, behind)| open(behind)).map(|(at, _)| *at).collect();
+            if goes_on.is_empty() {
+                break;
+            }
+            goes_on.iter().for_each(|at| drop(stuck.remove(at)));
+        }
+        let circle = circle(stuck.keys().copied(), |at| stuck.get(&at).cloned().unwrap_or_default())?;
+        Some(circle.into_iter().map(|(l, _)| l).collect())
+    }
+
+    /// The ports at the far end of a switch's port for which packets of a class wait that came over it; none where the class does not
+    /// wait here, or not for ever.
+    fn waits_behind(&self, core: &Core, l: usize, class: u8) -> Vec<usize> {
+        // NICs have no explicit queue: nobody waits for them.
+        let (Some(explicit), FarEnd::Switch(far)) = (core.ports[l].explicit.as_deref(), core.links[l].far_end()) else {
+            return Vec::new();
         };
-        let after = |l: usize| match core.links[l].far_end() {
-            FarEnd::Switch(s) => self.switches[s as usize].ports.iter().map(|l| *l as usize).filter(|l| waits(*l)).collect(),
-            FarEnd::Host(_) => Vec::new(),
-        };
-        circle((0..core.ports.len()).filter(|l| waits(*l)), after)
+        let here = &self.switches[core.switch_port(l).0 as usize];
+        if explicit.queues[explicit.class_of(class)].is_empty() || here.mechanisms.iter().any(|m| m.breaks_deadlocks()) {
+            return Vec::new();
+        }
+        let far = &self.switches[far as usize];
+        let behind = far.mechanisms.iter().flat_map(|m| m.waits_behind(PortNo(self.ingress[l]), class));
+        behind.map(|port| far.ports[port.index()] as usize).collect()
     }
 
     /// From now on these classes of a switch's port wait, and all others may send.

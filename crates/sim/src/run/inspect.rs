@@ -93,6 +93,18 @@ impl World {
         }
     }
 
+    /// Names of ports that are paused now.
+    pub fn paused_ports(&self) -> Vec<String> {
+        let paused = self.core.gates.iter().filter(|(_, gate)| gate.closed != 0);
+        paused.map(|(l, _)| self.core.ports[*l].name.to_string()).collect()
+    }
+
+    /// Names of paused ports that wait for each other in a circle now, if there are such.
+    pub fn circle_of_pauses(&self) -> Option<Vec<String>> {
+        let circle = self.fabric.circle_of_pauses(&self.core)?;
+        Some(circle.into_iter().map(|l| self.core.ports[l].name.to_string()).collect())
+    }
+
     /// The endpoint that sends the data of flow number `flow`, while it lasts.
     pub fn sender(&self, flow: u32) -> Option<&TcpEndpoint> {
         let ends = &self.hosts.ends;

@@ -80,7 +80,7 @@ pub fn run(text: &str) -> Ran {
 }
 
 /// Runs a scenario to its end in steps of changing size; `balance` is asked after each.
-pub fn run_in_steps(text: &str, balance: fn(&mut World)) -> World {
+pub fn run_in_steps(text: &str, mut balance: impl FnMut(&mut World)) -> World {
     let mut world = make(text);
     let mut step = 1;
     loop {

@@ -256,6 +256,32 @@ fn a_circle_of_pauses_is_named() {
     }
 }
 
+/// Pauses that spread up and down a fat tree in both directions of a link at once are no circle: what waits upwards waits for links
+/// downwards, never the other way round.
+#[test]
+fn pauses_both_ways_of_a_link_are_no_circle() {
+    let incast = |dst: u32, from: std::ops::Range<u32>| {
+        from.map(|src| cbr(&format!("h{src}"), &format!("h{dst}"), 0, "1MB")).collect::<String>()
+    };
+    let text = format!(
+        "[topology]\nkind = \"fat_tree\"\nk = 4\nlink = {{ rate = \"10Gbps\", delay = \"1us\" }}\n{}{}{}",
+        switch(SMALL, ""),
+        incast(12, 0..8),
+        incast(0, 8..12) + &incast(0, 13..16),
+    );
+    let mut both_ways = 0;
+    let mut world = run_in_steps(&text, |world| {
+        let paused = world.paused_ports();
+        let back = |port: &String| port.split_once("->").map(|(a, b)| format!("{b}->{a}"));
+        let core = |port: &&String| port.starts_with("core");
+        both_ways += paused.iter().filter(core).filter_map(back).filter(|back| paused.contains(back)).count();
+        assert_eq!(world.circle_of_pauses(), None, "{paused:?}");
+    });
+    assert!(both_ways > 0, "no link was paused both ways");
+    assert_eq!(world.totals().dropped, 0);
+    assert!(world.ports_now().iter().all(|port| port.queue_packets == 0));
+}
+
 /// The watchdog resolves the same circle: what it drops is all that is missing, and the ports go on.
 #[test]
 fn the_watchdog_breaks_a_circle() {

@@ -243,7 +243,7 @@ proptest! {
             "seed = {seed}\n[engine]\nports = \"{ports}\"\n[topology]\n{topology}\n[transport]\nkind = \"roce\"\ncongestion_control = \"{control}\"\nrecovery = {recovery}\nmtu = {mtu}\n{message}[switch]\nmarking = {{ kind = \"threshold\", k = \"30KB\" }}\n{buffer}\n[[traffic]]\nkind = \"flows\"\nflows = [{}]\n",
             flows.join(", ")
         );
-        let world = run_in_steps(&text("auto"), if lossless { |_| () } else { conserved });
+        let world = run_in_steps(&text("auto"), |world| if !lossless { conserved(world) });
         let ran = finish(world);
         for flow in &ran.kept.flows {
             // A queue pair whose packet is lost eight times in a row fails, and says so.

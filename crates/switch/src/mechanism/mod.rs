@@ -342,6 +342,10 @@ macro_rules! registry {
                 match self { $( Self::$name(m) => m.breaks_deadlocks(), )* }
             }
 
+            pub fn waits_behind(&self, from: PortNo, class: u8) -> Vec<PortNo> {
+                match self { $( Self::$name(m) => m.waits_behind(from, class), )* }
+            }
+
             pub fn peak(&self) -> Option<(PortNo, Bytes)> {
                 match self { $( Self::$name(m) => m.peak(), )* }
             }

@@ -446,6 +446,11 @@ pub(crate) trait Mechanism: Sized {
         false
     }
 
+    /// The ports for which packets of a class wait that came in by a port, where it counts them to pause the neighbour there.
+    fn waits_behind(&self, _from: PortNo, _class: u8) -> Vec<PortNo> {
+        Vec::new()
+    }
+
     /// The longest queue of its own, by port: the port and its bytes.
     fn peak(&self) -> Option<(PortNo, Bytes)> {
         None

@@ -177,10 +177,14 @@ impl Memory {
         }
     }
 
-    /// The port for which most of what came in by `port` waits; the first of several.
+    /// The ports for which packets wait that came in by `port`, with their bytes.
+    pub(super) fn outputs(&self, port: PortNo, class: u8) -> impl Iterator<Item = (PortNo, u64)> + '_ {
+        self.ingress[port.index()][usize::from(class)].outputs.iter().copied()
+    }
+
+    /// The one for which most of it waits; the first of several.
     pub(super) fn mostly_for(&self, port: PortNo, class: u8) -> Option<PortNo> {
-        let outputs = &self.ingress[port.index()][usize::from(class)].outputs;
-        outputs.iter().max_by_key(|(to, bytes)| (*bytes, std::cmp::Reverse(*to))).map(|(to, _)| *to)
+        self.outputs(port, class).max_by_key(|(to, bytes)| (*bytes, std::cmp::Reverse(*to))).map(|(to, _)| to)
     }
 
     /// Largest headroom of one port and class, and memory in use.

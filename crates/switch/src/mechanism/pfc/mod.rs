@@ -436,6 +436,10 @@ impl Mechanism for Pfc {
         self.params.watchdog.is_some()
     }
 
+    fn waits_behind(&self, from: PortNo, class: u8) -> Vec<PortNo> {
+        self.memory.outputs(from, class).map(|(port, _)| port).collect()
+    }
+
     fn hooks(&self) -> Hooks {
         // The watchdog drops also what finds its port idle.
         let offers = if self.params.watchdog.is_some() { Hooks::OFFER } else { Hooks::QUEUE };

@@ -104,7 +104,7 @@ impl Scenario {
         let step = ends.len().div_ceil(PAIRS);
         let all: Vec<HostId> = ends.iter().flatten().flatten().copied().collect();
         let from: Vec<HostId> = ends.iter().step_by(step).filter_map(|[first, _]| *first).collect();
-        let mtu = self.transports()[0].1.mtu();
+        let mtu = self.transports()[0].1.mtu(parts.ip());
         let pairs = from.iter().flat_map(|a| all.iter().map(move |b| [*a, *b])).filter(|[a, b]| a != b);
         let mut found = pairs.filter_map(|pair| network.base_rtt(pair, &parts, mtu));
         let Some(first) = found.next() else { return (Span::ZERO, Span::ZERO) };

@@ -37,8 +37,8 @@ macro_rules! transports {
             fn check_at(&self, line: BitRate, cx: &mut Cx) {
                 match self { $( Self::$variant(p) => p.check_at(line, cx), )* }
             }
-            fn mtu(&self) -> u16 {
-                match self { $( Self::$variant(p) => p.mtu(), )* }
+            fn mtu(&self, ip: IpVersion) -> u16 {
+                match self { $( Self::$variant(p) => p.mtu(ip), )* }
             }
             fn with_mtu_less(self, bytes: u16) -> Self {
                 match self { $( Self::$variant(p) => Self::$variant(p.with_mtu_less(bytes)), )* }

@@ -208,7 +208,7 @@ pub trait TransportParams: Default {
     fn check_at(&self, _line: BitRate, _cx: &mut Cx) {}
 
     /// Bytes of the largest IP packet.
-    fn mtu(&self) -> u16;
+    fn mtu(&self, ip: IpVersion) -> u16;
 
     /// The same for packets that are smaller by `bytes`.
     fn with_mtu_less(self, bytes: u16) -> Self;

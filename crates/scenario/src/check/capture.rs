@@ -92,7 +92,7 @@ fn snap(capture: &CaptureFrames, parts: &Parts, settings: Option<&Settings>, cx:
     if parts.trailer() == 0 {
         return;
     }
-    let segments = used_transports(parts).into_iter().map(|(_, config)| u64::from(config.mtu()));
+    let segments = used_transports(parts).into_iter().map(|(_, config)| u64::from(config.mtu(parts.ip())));
     let headers = ip_and_udp(parts) + u64::from(STAMP_BYTES);
     let datagrams = datagrams(parts).map(|(_, packet)| packet.get() + headers);
     let longest = segments.chain(datagrams).max().unwrap_or(0) + framing.header.get() - FCS.min(framing.header.get());

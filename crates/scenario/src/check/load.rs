@@ -123,7 +123,7 @@ fn timeouts(parts: &Parts, by_entry: &BTreeMap<usize, Vec<&FlowSpec>>, network: 
         let synchronised = matches!(entry.kind, TrafficKind::Incast(_) | TrafficKind::Query(_) | TrafficKind::Collective(_));
         let Some((name, config)) = transport_of(parts, entry).filter(|_| synchronised) else { continue };
         let flows = by_entry.get(i).into_iter().flatten().take(PAIRS);
-        let Some(rtt) = flows.filter_map(|flow| network.base_rtt([flow.src, flow.dst], parts, config.mtu())).max() else {
+        let Some(rtt) = flows.filter_map(|flow| network.base_rtt([flow.src, flow.dst], parts, config.mtu(parts.ip()))).max() else {
             continue;
         };
         let far_above = |timeout: Span| timeout > USUAL && timeout > rtt.saturating_mul(FAR_ABOVE);
@@ -200,7 +200,7 @@ fn receive_windows(parts: &Parts, sample: &[FlowSpec], network: &Network, cx: &m
         }
         pairs.push((flow.src, flow.dst));
         let Some((_, Some(config))) = parts.transports.get(usize::from(flow.transport)) else { continue };
-        let Some(rtt) = network.base_rtt([flow.src, flow.dst], parts, config.mtu()) else { continue };
+        let Some(rtt) = network.base_rtt([flow.src, flow.dst], parts, config.mtu(parts.ip())) else { continue };
         let Some(rate) = network.bottleneck(flow.src, flow.dst) else { continue };
         let product = rate.bytes_in(rtt);
         let best = largest.entry(flow.transport).or_insert((product, rate, rtt));

@@ -23,7 +23,7 @@ pub(super) fn check(parts: &Parts, settings: &Settings, (network, traffic): (Opt
             name,
             acts_on: config.acts_on(),
             keys: config.signal_keys(),
-            mtu: config.mtu(),
+            mtu: config.mtu(parts.ip()),
             headers: config.longest_header(parts.ip()),
             bursts: config.bursts(),
             telemetry: config.needs_telemetry().map_or(0, |_| Stack::bytes(records)),

@@ -20,7 +20,7 @@ impl TransportParams for Tcp {
         without_effect(self, site, cx);
     }
 
-    fn mtu(&self) -> u16 {
+    fn mtu(&self, _ip: IpVersion) -> u16 {
         self.mtu
     }
 

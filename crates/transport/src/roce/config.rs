@@ -186,8 +186,8 @@ impl TransportParams for Roce {
         cx.key("congestion_control", |cx| self.congestion_control.check_at(line, cx));
     }
 
-    fn mtu(&self) -> u16 {
-        IpVersion::V4.header() + self.longest_data_header() + self.mtu
+    fn mtu(&self, ip: IpVersion) -> u16 {
+        ip.header() + self.longest_data_header() + self.mtu
     }
 
     /// Path MTUs are what they are: frames with stamps are longer.

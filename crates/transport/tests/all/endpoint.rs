@@ -139,7 +139,7 @@ fn parameters_answer_for_their_transport() {
     let shape = Shape { payload: 1428, header: 32, first: 0, opening: Some(40) };
     assert_eq!((cfg.shape(IpVersion::V4), Endpoint::shape(&cfg, IpVersion::V4)), (shape, shape));
     assert_eq!(open().shape(IpVersion::V6), Shape { payload: 1428, header: 32, first: 0, opening: None });
-    assert_eq!((cfg.mtu(), cfg.longest_header(IpVersion::V6), cfg.uses_ecn()), (1500, 72, false));
+    assert_eq!((cfg.mtu(IpVersion::V6), cfg.longest_header(IpVersion::V6), cfg.uses_ecn()), (1500, 72, false));
     assert_eq!(TransportConfig::clone(&cfg).with_mtu_less(8).shape(IpVersion::V4).payload, 1420);
     assert_eq!((cfg.acts_on(), cfg.key_of(Signals::TRIMMED)), (Signals::LOST, Some("trim_nack")));
     assert_eq!(cfg.first_window(IpVersion::V4), 3 * 1428);

@@ -275,7 +275,8 @@ pub(crate) fn largest_frame(parts: &Parts) -> Bytes {
     });
     let headers = sets.map(|mechanisms| u64::from(mechanisms.header_bytes())).max().unwrap_or(0);
     let telemetry = |config: &TransportConfig| config.needs_telemetry().map_or(0, |_| u64::from(Stack::bytes(MAX_HOPS)));
-    let of_transports = used_transports(parts).into_iter().map(|(_, config)| u64::from(config.mtu(parts.ip())) + telemetry(config));
+    let of_transports =
+        used_transports(parts).into_iter().map(|(_, config)| u64::from(config.mtu(parts.ip())) + telemetry(config));
     let of_sources = datagrams(parts).map(|(_, packet)| packet.get() + ip_and_udp(parts));
     let longest = of_transports.chain(of_sources).max().unwrap_or(0);
     (framing.header + Bytes(longest + u64::from(parts.trailer()) + headers)).max(framing.min_frame)

@@ -123,7 +123,8 @@ fn timeouts(parts: &Parts, by_entry: &BTreeMap<usize, Vec<&FlowSpec>>, network: 
         let synchronised = matches!(entry.kind, TrafficKind::Incast(_) | TrafficKind::Query(_) | TrafficKind::Collective(_));
         let Some((name, config)) = transport_of(parts, entry).filter(|_| synchronised) else { continue };
         let flows = by_entry.get(i).into_iter().flatten().take(PAIRS);
-        let Some(rtt) = flows.filter_map(|flow| network.base_rtt([flow.src, flow.dst], parts, config.mtu(parts.ip()))).max() else {
+        let Some(rtt) = flows.filter_map(|flow| network.base_rtt([flow.src, flow.dst], parts, config.mtu(parts.ip()))).max()
+        else {
             continue;
         };
         let far_above = |timeout: Span| timeout > USUAL && timeout > rtt.saturating_mul(FAR_ABOVE);

@@ -102,10 +102,13 @@ fn incast(seed: u64, rcm: &str) -> Outcome {
 #[test]
 fn a_victim_goes_on_and_the_region_dissolves() {
     let (mut alone, mut with, mut detects) = (Vec::new(), Vec::new(), Vec::new());
-    for seed in 1..=2 {
+    for seed in 1..=6 {
         let plain = incast(seed, "");
         let ran = incast(seed, "mechanisms.rcm = { sar = false }");
         let detect = incast(seed, "mechanisms.rcm = { sar = false, rcc = false }");
+        if !detect.was("leaf1->h8", "root") {
+            continue; // all flows take one uplink, which is where they meet
+        }
         for one in [&plain, &ran, &detect] {
             assert!(one.complete() && one.ran.totals.dropped == 0);
             assert!(one.ran.kept.flows.iter().all(|flow| flow.reordered == 0), "windows reorder nothing");
@@ -118,10 +121,12 @@ fn a_victim_goes_on_and_the_region_dissolves() {
         // The first that is held leaves within a window and a frame.
         assert!(ran.peak("head_wait_bytes") <= 100_000 + 2 * 1_518, "{}", ran.peak("head_wait_bytes"));
         assert!(detect.rcm["notifications_sent"] > 0 && detect.rcm["held"] == 0 && detect.rcm["flows_moved"] == 0);
-        [(&mut alone, &plain), (&mut with, &ran), (&mut detects, &detect)].map(|(rates, one)| rates.push(one.rate("victim")));
+        alone.push(plain.rate("victim"));
+        with.push(ran.rate("victim"));
+        detects.push(detect.rate("victim"));
     }
     println!("victim, Gb/s: PFC alone {alone:.1?}, with RCM {with:.1?}, detection alone {detects:.1?}");
-    assert!(mean(&with) > 1.3 * mean(&alone), "{with:?} {alone:?}");
+    assert!(alone.len() >= 3 && mean(&with) > 1.8 * mean(&alone), "{with:?} {alone:?}");
     let same = alone.iter().zip(&detects).all(|(a, b)| (a / b - 1.0).abs() < 0.02);
     assert!(same, "detection changes nothing but by its frames: {alone:?} {detects:?}");
 }

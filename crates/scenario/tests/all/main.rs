@@ -10,5 +10,6 @@ mod errors_telemetry;
 mod exceptions;
 mod int;
 mod lossless;
+mod rcm;
 mod scenarios;
 mod warnings;

@@ -189,17 +189,28 @@ impl Rcm {
             at.control.end();
         }
         self.let_go(port, fx);
+        self.wake(port, fx);
         self.show(port, fx);
     }
 
-    /// What is held of flows that are harmful no longer joins the queue.
+    /// What is held at a port that paces no longer need not wait for the time of its window.
+    fn wake(&mut self, port: PortNo, fx: &mut Effects) {
+        let control = &self.ports[port.index()].control;
+        if control.is_stalled() && !self.paces(port) {
+            self.ports[port.index()].control.wake();
+            fx.push(Effect::Arm(port));
+        }
+    }
+
+    /// What is held of flows that are harmful no longer joins the queue: of those that the neighbour downstream does not name, and of all
+    /// when the congestion is over. At a root what is held stays harmful, whatever its CAM has been overwritten by.
     fn let_go(&mut self, port: PortNo, fx: &mut Effects) {
         let at = &mut self.ports[port.index()];
         if at.control.is_empty() {
             return;
         }
-        let Port { control, local, remote, cam, told, .. } = at;
-        let harmful = |tuple: &Tuple| if *remote > 0 { told.has(tuple) } else { *local > 0 && cam.has(tuple) };
+        let Port { control, local, remote, told, .. } = at;
+        let harmful = |tuple: &Tuple| if *remote > 0 { told.has(tuple) } else { *local > 0 };
         for packet in control.let_go(harmful) {
             self.counts.released += 1;
             fx.push(Effect::Forward { packet, port });
@@ -350,6 +361,9 @@ impl Rcm {
     /// The time of a window is over.
     fn next_window(&mut self, now: Time, port: PortNo, fx: &mut Effects) {
         if self.window_ends(port).is_none_or(|end| end > now) {
+            if self.ports[port.index()].control.is_stalled() {
+                self.wait_for_window(port, fx); // another one has begun since
+            }
             return;
         }
         let control = &mut self.ports[port.index()].control;
@@ -539,8 +553,6 @@ impl Mechanism for Rcm {
             self.counts.cam_writes += u64::from(written);
             if at.remote > 0 {
                 at.told.seen(&Tuple::of(p.envelope), from);
-            } else if written {
-                self.let_go(port, fx);
             }
             self.sample_output(node, port, p.envelope.frame, fx);
             self.sample_input(node, from, p.envelope.frame, fx);
@@ -584,7 +596,11 @@ impl Mechanism for Rcm {
         let tuple = Tuple::of(&envelope);
         let harmful = at.is_harmful(&tuple);
         let at = &mut self.ports[port.index()];
+        let stalled = at.control.is_stalled();
         at.control.sent(node.now(), &self.control, (packet, envelope.frame), &tuple, harmful);
+        if stalled && at.control.waits() {
+            fx.push(Effect::Arm(port)); // a packet that found the port idle has ended the window
+        }
         // Samples are taken of arrivals, and the last of them may have left.
         if at.local > 0 && at.control.is_empty() && node.view(port).queue_packets == 0 {
             at.local = 0;

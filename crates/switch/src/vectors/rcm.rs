@@ -44,7 +44,7 @@ params! {
         pub window_max: Bytes = Bytes(100_000), in Bytes(128)..=Bytes(1_000_000_000);
         pub max_frame: Bytes = Bytes(1_518), in Bytes(64)..=Bytes(65_535);
         /// What a degree reduces.
-        pub decrease: Decrease = Decrease::Measured;
+        pub decrease: Decrease = Decrease::Each;
         /// Of what is random.
         pub seed: u64 = 1;
     }

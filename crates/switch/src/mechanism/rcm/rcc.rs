@@ -319,6 +319,11 @@ impl Control {
         self.bytes > 0 && !self.stalled
     }
 
+    /// What it waited for may be over.
+    pub(super) fn wake(&mut self) {
+        self.stalled = false;
+    }
+
     /// Whether what is held waits for something else than the wire.
     pub(super) fn is_stalled(&self) -> bool {
         self.bytes > 0 && self.stalled

@@ -24,6 +24,8 @@ struct Play {
     sent: Vec<(PortNo, Message)>,
     states: Vec<(PortNo, &'static str, &'static str, u32)>,
     next: PacketId,
+    /// A departure event is set, as the switch would have it.
+    armed: bool,
 }
 
 struct Here {
@@ -84,7 +86,7 @@ fn flow(n: u32) -> Envelope {
 }
 
 fn params() -> RcmParams {
-    RcmParams { sample: Bytes(3_000), cam_period: Bytes(3_000), ..defaults() }
+    RcmParams { sample: Bytes(3_000), cam_period: Bytes(3_000), decrease: Decrease::Measured, ..defaults() }
 }
 
 impl Play {
@@ -101,7 +103,7 @@ impl Play {
             ways: vec![OUT, OTHER],
         };
         let rcm = Rcm::new(params, &site).unwrap();
-        Play { rcm, node, left: Vec::new(), sent: Vec::new(), states: Vec::new(), next: 0 }
+        Play { rcm, node, left: Vec::new(), sent: Vec::new(), states: Vec::new(), next: 0, armed: false }
     }
 
     fn note(&mut self, fx: Effects) {
@@ -110,7 +112,8 @@ impl Play {
                 Effect::Emit { port, message } => self.sent.push((port, message)),
                 Effect::State { port, about, state, degree } => self.states.push((port, about, state, degree)),
                 Effect::Forward { packet, port } => self.forward(packet, port),
-                Effect::Watch(_) | Effect::Arm(_) | Effect::Timer(_) => {}
+                Effect::Arm(port) => self.armed |= port == OUT,
+                Effect::Watch(_) | Effect::Timer(_) => {}
                 other => panic!("{other:?}"),
             }
         }
@@ -131,6 +134,7 @@ impl Play {
             Verdict::Pass => {
                 self.node.inputs += u64::from(envelope.frame);
                 self.node.queue.push_back(id);
+                self.armed = true;
             }
             Verdict::Hold => self.node.inputs += u64::from(envelope.frame),
             other => panic!("{other:?}"),
@@ -151,6 +155,7 @@ impl Play {
             self.leave(id);
         } else {
             self.node.queue.push_back(id);
+            self.armed = true;
         }
     }
 
@@ -163,26 +168,35 @@ impl Play {
         self.left.push((envelope.flow.0, id));
     }
 
-    /// The wire is free: what leaves.
+    /// The wire is free, if a departure was set: what leaves.
     fn turn(&mut self) -> bool {
-        self.node.now = self.node.now.max(self.node.free_at);
-        if self.node.paused {
+        if !std::mem::take(&mut self.armed) {
             return false;
         }
-        let (data, mut fx) = (!self.node.queue.is_empty(), Effects::default());
+        self.node.now = self.node.now.max(self.node.free_at);
+        let (data, mut fx) = (!self.node.queue.is_empty() && !self.node.paused, Effects::default());
         let turn = self.rcm.on_turn(&mut self.node, OUT, data, &mut fx);
         self.note(fx);
         let id = match turn {
-            Turn::Packet(id) => id,
-            Turn::Pass => match self.node.queue.pop_front() {
-                Some(id) => id,
-                None => return false,
-            },
+            Turn::Packet(id) => Some(id),
+            Turn::Pass if data => self.node.queue.pop_front(),
+            Turn::Pass => None,
             other => panic!("{other:?}"),
         };
-        self.node.inputs -= u64::from(self.node.packets[&id].frame);
-        self.leave(id);
-        true
+        if let Some(id) = id {
+            assert!(!self.node.paused, "a packet of a class that waits");
+            self.node.inputs -= u64::from(self.node.packets[&id].frame);
+            self.leave(id);
+        }
+        self.armed |= !self.node.queue.is_empty() && !self.node.paused || self.rcm.waits(OUT);
+        assert!(!self.armed || id.is_some(), "a departure without end");
+        id.is_some()
+    }
+
+    /// Its class waits, or goes on.
+    fn pause(&mut self, paused: bool) {
+        self.armed |= self.node.paused && !paused;
+        self.node.paused = paused;
     }
 
     fn timer(&mut self, now: Time) {
@@ -312,6 +326,28 @@ fn no_port_idles_but_one_that_paces() {
     }
 }
 
+/// Another flow that finds a pacing port idle ends the window: what is held goes on then, not when the next notification comes.
+#[test]
+fn a_window_that_others_end_at_an_idle_port_lets_what_is_held_go_on() {
+    let settings = RcmParams { sar: false, q_eq: Bytes(10_000_000), when_idle: WhenIdle::Wait, ..params() };
+    let mut play = Play::new(&settings);
+    play.hear(OUT, 63, &[1]);
+    (0..40).for_each(|_| assert!(play.arrive(flow(1)) != Verdict::Take));
+    while play.turn() {}
+    (0..40).for_each(|_| assert!(play.arrive(flow(1)) != Verdict::Take));
+    while play.turn() {}
+    let held = play.rcm.ports[OUT.index()].control.bytes();
+    assert!(held > 0 && !play.armed);
+    for _ in 0..12 {
+        play.node.now = play.node.now.max(play.node.free_at);
+        assert_eq!(play.arrive(flow(2)), Verdict::Pass);
+        if play.armed {
+            break;
+        }
+    }
+    assert!(play.armed && play.turn() && play.rcm.ports[OUT.index()].control.bytes() < held);
+}
+
 /// Without news the notification ends, and what is held leaves.
 #[test]
 fn a_notification_ends_by_time_or_by_word() {
@@ -430,11 +466,11 @@ proptest! {
                 Step::Turn => { play.turn(); }
                 Step::Hear(degree, n) => play.hear(OUT, degree, &[n, n + 1]),
                 Step::Over => play.hear(OUT, 0, &[]),
-                Step::Pause(paused) => play.node.paused = paused,
+                Step::Pause(paused) => play.pause(paused),
                 Step::Wait(us) => { let now = play.node.now + Span::from_us(us); play.timer(now); }
             }
         }
-        play.node.paused = false;
+        play.pause(false);
         for _ in 0..10_000 {
             if !play.turn() {
                 let now = play.node.now + Span::from_us(1);

@@ -203,7 +203,7 @@ fn tables_show_what_waits_at_inputs() {
 }
 
 proptest! {
-    #![proptest_config(config(150))]
+    #![proptest_config(config(100))]
 
     /// What holds of output-queued switches holds of combined ones: at any stop packets sent = delivered + stray + dropped + in flight,
     /// and what reached a switch = what it has sent, holds and has dropped; no queue is above its limit. Tolerance: none.
@@ -234,7 +234,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// With PFC nothing is lost, whatever the traffic, speedup and arbiter, and everything ends.
     #[test]

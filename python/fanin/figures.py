@@ -288,7 +288,9 @@ def input_queues(result: Result, port: str, *, max_points: int = series.MAX_POIN
         return None
     rows = result.scan_voqs().filter(pl.col("port") == port, pl.col("queue_max_bytes") > 0)
     rows = rows.with_columns(pl.col("input").fill_null("the switch itself"))
-    most = rows.group_by("input").agg(most=pl.col("queue_max_bytes").max()).sort("most", "input", descending=[True, False]).collect()
+    most = (
+        rows.group_by("input").agg(most=pl.col("queue_max_bytes").max()).sort("most", "input", descending=[True, False]).collect()
+    )
     if not most.height:
         return None
     times = pl.LazyFrame({"time_ps": result.sample_times})

@@ -17,8 +17,12 @@ fn cbr(name: &str, src: &str, dst: &str, gbps: u32, size: &str) -> String {
     )
 }
 
+/// How switches are built: each property holds of both.
+const ARCHITECTURES: [&str; 2] =
+    ["buffer = \"unlimited\"", "architecture = { kind = \"combined\", voq = \"200KB\", output = \"100KB\" }"];
+
 /// Two leaves of eight hosts, links of 100 Gb/s everywhere.
-fn fabric(seed: u64, spines: u32, rcm: &str, more: &str) -> String {
+fn fabric(architecture: &str, seed: u64, spines: u32, rcm: &str, more: &str) -> String {
     format!(
         r#"
         duration = "4ms"
@@ -32,7 +36,7 @@ fn fabric(seed: u64, spines: u32, rcm: &str, more: &str) -> String {
         uplink = {{ rate = "100Gbps", delay = "500ns" }}
         [switch]
         latency = "300ns"
-        buffer = "unlimited"
+        {architecture}
         mechanisms.pfc = {{ memory = "4MB", classes = [0], xoff = {{ kind = "static", bytes = "100KB" }} }}
         {rcm}
         {more}
@@ -92,97 +96,107 @@ fn play(text: &str) -> Outcome {
 }
 
 /// Four flows to h8 and one to h9, which shares an uplink with some of them.
-fn incast(seed: u64, rcm: &str) -> Outcome {
+fn incast(architecture: &str, seed: u64, rcm: &str) -> Outcome {
     let flows: String = (0..4).map(|i| cbr(&format!("s{i}"), &format!("h{i}"), "h8", 100, "2MB")).collect();
-    play(&fabric(seed, 2, rcm, &(flows + &cbr("victim", "h4", "h9", 100, "2MB"))))
+    play(&fabric(architecture, seed, 2, rcm, &(flows + &cbr("victim", "h4", "h9", 100, "2MB"))))
 }
 
 /// PFC alone holds the victim up with the flows of the incast; windows give it more. The region has its root where the flows meet, and
 /// dissolves; nothing is lost, reordered or left behind.
 #[test]
 fn a_victim_goes_on_and_the_region_dissolves() {
-    let (mut alone, mut with, mut detects) = (Vec::new(), Vec::new(), Vec::new());
-    for seed in 1..=6 {
-        let plain = incast(seed, "");
-        let ran = incast(seed, "mechanisms.rcm = { sar = false }");
-        let detect = incast(seed, "mechanisms.rcm = { sar = false, rcc = false }");
-        if !detect.was("leaf1->h8", "root") {
-            continue; // all flows take one uplink, which is where they meet
+    for architecture in ARCHITECTURES {
+        let (mut alone, mut with, mut detects) = (Vec::new(), Vec::new(), Vec::new());
+        for seed in 1..=6 {
+            let plain = incast(architecture, seed, "");
+            let ran = incast(architecture, seed, "mechanisms.rcm = { sar = false }");
+            let detect = incast(architecture, seed, "mechanisms.rcm = { sar = false, rcc = false }");
+            if !detect.was("leaf1->h8", "root") {
+                continue; // all flows take one uplink, which is where they meet
+            }
+            for one in [&plain, &ran, &detect] {
+                assert!(one.complete() && one.ran.totals.dropped == 0);
+                assert!(one.ran.kept.flows.iter().all(|flow| flow.reordered == 0), "windows reorder nothing");
+            }
+            assert!(ran.was("leaf1->h8", "root") && !ran.was("leaf1->h9", "root"), "seed {seed}");
+            assert!(["spine0->leaf1", "spine1->leaf1"].iter().any(|port| ran.was(port, "edge") || ran.was(port, "inner")));
+            assert!(ran.last_states().values().all(|row| row.state.to_string() == "none" && row.degree == 0));
+            assert!(ran.rcm["windows"] > 10 && ran.rcm["held"] == ran.rcm["released"], "{:?}", ran.rcm);
+            assert_eq!(ran.rcm["notifications_sent"], ran.rcm["notifications_received"]);
+            // The first that is held leaves within a window and a frame.
+            assert!(ran.peak("head_wait_bytes") <= 100_000 + 2 * 1_518, "{}", ran.peak("head_wait_bytes"));
+            assert!(detect.rcm["notifications_sent"] > 0 && detect.rcm["held"] == 0 && detect.rcm["flows_moved"] == 0);
+            alone.push(plain.rate("victim"));
+            with.push(ran.rate("victim"));
+            detects.push(detect.rate("victim"));
         }
-        for one in [&plain, &ran, &detect] {
-            assert!(one.complete() && one.ran.totals.dropped == 0);
-            assert!(one.ran.kept.flows.iter().all(|flow| flow.reordered == 0), "windows reorder nothing");
-        }
-        assert!(ran.was("leaf1->h8", "root") && !ran.was("leaf1->h9", "root"), "seed {seed}");
-        assert!(["spine0->leaf1", "spine1->leaf1"].iter().any(|port| ran.was(port, "edge") || ran.was(port, "inner")));
-        assert!(ran.last_states().values().all(|row| row.state.to_string() == "none" && row.degree == 0));
-        assert!(ran.rcm["windows"] > 10 && ran.rcm["held"] == ran.rcm["released"], "{:?}", ran.rcm);
-        assert_eq!(ran.rcm["notifications_sent"], ran.rcm["notifications_received"]);
-        // The first that is held leaves within a window and a frame.
-        assert!(ran.peak("head_wait_bytes") <= 100_000 + 2 * 1_518, "{}", ran.peak("head_wait_bytes"));
-        assert!(detect.rcm["notifications_sent"] > 0 && detect.rcm["held"] == 0 && detect.rcm["flows_moved"] == 0);
-        alone.push(plain.rate("victim"));
-        with.push(ran.rate("victim"));
-        detects.push(detect.rate("victim"));
+        println!("victim, Gb/s: PFC alone {alone:.1?}, with RCM {with:.1?}, detection alone {detects:.1?}");
+        assert!(alone.len() >= 3 && mean(&with) > 1.8 * mean(&alone), "{with:?} {alone:?}");
+        let same = alone.iter().zip(&detects).all(|(a, b)| (a / b - 1.0).abs() < 0.02);
+        assert!(same, "detection changes nothing but by its frames: {alone:?} {detects:?}");
     }
-    println!("victim, Gb/s: PFC alone {alone:.1?}, with RCM {with:.1?}, detection alone {detects:.1?}");
-    assert!(alone.len() >= 3 && mean(&with) > 1.8 * mean(&alone), "{with:?} {alone:?}");
-    let same = alone.iter().zip(&detects).all(|(a, b)| (a / b - 1.0).abs() < 0.02);
-    assert!(same, "detection changes nothing but by its frames: {alone:?} {detects:?}");
 }
 
 /// Flows that are not harmful leave an uplink that keeps being congested; harmful ones stay, whichever part moves.
 #[test]
 fn rerouting_moves_some_and_no_harmful_one() {
-    let (mut moved, mut stayed) = (0, 0);
-    for seed in 1..=4 {
-        let ran = incast(seed, "mechanisms.rcm = {}");
-        assert!(ran.complete() && ran.ran.totals.dropped == 0);
-        moved += ran.rcm["flows_moved"];
-        stayed += ran.rcm["harmful_stayed"];
+    for architecture in ARCHITECTURES {
+        let (mut moved, mut stayed) = (0, 0);
+        for seed in 1..=4 {
+            let ran = incast(architecture, seed, "mechanisms.rcm = {}");
+            assert!(ran.complete() && ran.ran.totals.dropped == 0);
+            moved += ran.rcm["flows_moved"];
+            stayed += ran.rcm["harmful_stayed"];
+        }
+        println!("{moved} flows moved, {stayed} harmful packets stayed");
+        assert!(moved > 0 && stayed > 0);
     }
-    println!("{moved} flows moved, {stayed} harmful packets stayed");
-    assert!(moved > 0 && stayed > 0);
 }
 
 /// A notification crosses the link as a frame: with all of them lost no port hears of anything but its own queue.
 #[test]
 fn lost_notifications_leave_roots_alone() {
-    let ran = incast(1, "mechanisms.rcm = { sar = false, loss = 1.0 }");
-    assert!(ran.complete() && ran.ran.totals.dropped == 0);
-    assert_eq!((ran.rcm["notifications_received"], ran.rcm["notifications_sent"]), (0, ran.rcm["notifications_lost"]));
-    assert!(ran.ran.kept.states.iter().all(|row| !["edge", "inner"].contains(&row.state.to_string().as_str())));
-    let some = incast(1, "mechanisms.rcm = { sar = false, loss = 0.3 }");
-    let (sent, lost) = (some.rcm["notifications_sent"], some.rcm["notifications_lost"]);
-    assert!(some.complete() && sent == lost + some.rcm["notifications_received"]);
-    near("share lost", lost as f64 / sent as f64, 0.3, 0.15);
+    for architecture in ARCHITECTURES {
+        let ran = incast(architecture, 1, "mechanisms.rcm = { sar = false, loss = 1.0 }");
+        assert!(ran.complete() && ran.ran.totals.dropped == 0);
+        assert_eq!((ran.rcm["notifications_received"], ran.rcm["notifications_sent"]), (0, ran.rcm["notifications_lost"]));
+        assert!(ran.ran.kept.states.iter().all(|row| !["edge", "inner"].contains(&row.state.to_string().as_str())));
+        let some = incast(architecture, 1, "mechanisms.rcm = { sar = false, loss = 0.3 }");
+        let (sent, lost) = (some.rcm["notifications_sent"], some.rcm["notifications_lost"]);
+        assert!(some.complete() && sent == lost + some.rcm["notifications_received"]);
+        near("share lost", lost as f64 / sent as f64, 0.3, 0.15);
+    }
 }
 
 /// Spines without RCM send nothing, and get nothing that they would not understand.
 #[test]
 fn switches_without_it_are_left_alone() {
-    let ran = incast(1, "mechanisms.rcm = { unaware = [\"spine*\"], sar = false }");
-    assert!(ran.complete() && ran.ran.totals.dropped == 0 && ran.rcm["regions"] > 0);
-    assert_eq!(ran.rcm["notifications_sent"], 0, "no two neighbours have it");
-    assert!(ran.ran.kept.states.iter().all(|row| !row.port.to_string().starts_with("spine")));
-    let half = incast(1, "mechanisms.rcm = { unaware = [\"spine1\"], sar = false }");
-    let frames = |port: &str| half.ran.kept.states.iter().filter(|row| row.port.to_string() == port).count();
-    assert!(half.rcm["notifications_received"] == half.rcm["notifications_sent"]);
-    assert!(frames("spine0->leaf1") > 0 && frames("spine1->leaf1") == 0, "{:?}", half.rcm);
+    for architecture in ARCHITECTURES {
+        let ran = incast(architecture, 1, "mechanisms.rcm = { unaware = [\"spine*\"], sar = false }");
+        assert!(ran.complete() && ran.ran.totals.dropped == 0 && ran.rcm["regions"] > 0);
+        assert_eq!(ran.rcm["notifications_sent"], 0, "no two neighbours have it");
+        assert!(ran.ran.kept.states.iter().all(|row| !row.port.to_string().starts_with("spine")));
+        let half = incast(architecture, 1, "mechanisms.rcm = { unaware = [\"spine1\"], sar = false }");
+        let frames = |port: &str| half.ran.kept.states.iter().filter(|row| row.port.to_string() == port).count();
+        assert!(half.rcm["notifications_received"] == half.rcm["notifications_sent"]);
+        assert!(frames("spine0->leaf1") > 0 && frames("spine1->leaf1") == 0, "{:?}", half.rcm);
+    }
 }
 
 /// A port without departures as events gives the same bits as one with them, and so does a second run.
 #[test]
 fn results_do_not_depend_on_how_ports_are_simulated() {
-    let text = |engine: &str| {
-        let flows: String = (0..4).map(|i| cbr(&format!("s{i}"), &format!("h{i}"), "h8", 100, "500KB")).collect();
-        format!("{}\n{engine}", fabric(3, 2, "mechanisms.rcm = {}", &flows))
-    };
-    let (first, again, explicit) = (play(&text("")), play(&text("")), play(&text("[engine]\nports = \"explicit\"")));
-    assert_eq!(first.ran, again.ran);
-    assert_eq!(first.ran.outcome(), explicit.ran.outcome());
-    assert_eq!(first.ran.kept.states, explicit.ran.kept.states);
-    assert_eq!(first.rcm, explicit.rcm);
+    for architecture in ARCHITECTURES {
+        let text = |engine: &str| {
+            let flows: String = (0..4).map(|i| cbr(&format!("s{i}"), &format!("h{i}"), "h8", 100, "500KB")).collect();
+            format!("{}\n{engine}", fabric(architecture, 3, 2, "mechanisms.rcm = {}", &flows))
+        };
+        let (first, again, explicit) = (play(&text("")), play(&text("")), play(&text("[engine]\nports = \"explicit\"")));
+        assert_eq!(first.ran, again.ran);
+        assert_eq!(first.ran.outcome(), explicit.ran.outcome());
+        assert_eq!(first.ran.kept.states, explicit.ran.kept.states);
+        assert_eq!(first.rcm, explicit.rcm);
+    }
 }
 
 proptest! {
@@ -199,6 +213,7 @@ proptest! {
         classes in any::<bool>(),
         reserved in 10_u32..400,
         loss in select(vec![0.0, 0.2]),
+        architecture in select(ARCHITECTURES.to_vec()),
     ) {
         let rcm = format!(
             "mechanisms.rcm = {{ when_idle = \"{when_idle}\", decrease = \"{decrease}\", sar = {sar}, reserved = \"{reserved}KB\", loss = {loss:.1} }}"
@@ -209,7 +224,7 @@ proptest! {
             cbr(&format!("f{i}"), &format!("h{src}"), &format!("h{dst}"), *gbps, &format!("{kb}KB")) + &class
         }).collect();
         prop_assume!(!traffic.is_empty());
-        let text = fabric(seed, spines, &format!("{rcm}\n{scheduling}"), &traffic).replace("classes = [0]", "classes = [0, 1]");
+        let text = fabric(architecture, seed, spines, &format!("{rcm}\n{scheduling}"), &traffic).replace("classes = [0]", "classes = [0, 1]");
         let ran = play(&text);
         prop_assert!(ran.complete(), "{:?}", ran.rcm);
         prop_assert_eq!((ran.ran.totals.dropped, ran.rcm["held"] - ran.rcm["released"]), (0, 0));

@@ -80,10 +80,8 @@ impl Waits {
             return None;
         }
         let place = self.find(packet);
-        let (found, held) = &mut self.places[place];
-        let before = (*found == packet).then_some(*held);
-        held.crossed = true;
-        before
+        let (_, held) = self.places.get_mut(place).filter(|(found, _)| *found == packet)?;
+        Some(std::mem::replace(held, Held { crossed: true, ..*held }))
     }
 
     /// A packet waits no longer; `None` where it did not.

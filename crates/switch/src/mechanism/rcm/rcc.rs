@@ -212,7 +212,7 @@ impl Control {
             }
             let full = self.bytes > settings.reserved;
             let share = match &self.phase {
-                Phase::Running(window) if !window.is_open() && !(full && window.is_open_in_full()) => {
+                Phase::Running(window) if !(window.is_open() || full && window.is_open_in_full()) => {
                     if data || paces {
                         return None;
                     }

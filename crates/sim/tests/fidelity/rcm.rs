@@ -153,6 +153,27 @@ fn rerouting_moves_some_and_no_harmful_one() {
     }
 }
 
+/// Windows take nothing from a port whose traffic is all harmful: the last of four flows is as fast as with PFC alone, also where the
+/// crossbar is no faster than the wire.
+#[test]
+fn harmful_traffic_alone_has_the_whole_port() {
+    let slow = ARCHITECTURES[1].replace("output =", "speedup = 1.0, output =");
+    for architecture in [ARCHITECTURES[0], ARCHITECTURES[1], &slow] {
+        let flows: String = (0..4).map(|i| cbr(&format!("s{i}"), &format!("h{i}"), "h8", 100, "2MB")).collect();
+        let last = |rcm: &str| {
+            let ran = play(&fabric(architecture, 2, 2, rcm, &flows));
+            assert!(ran.complete() && ran.ran.totals.dropped == 0);
+            if !rcm.is_empty() {
+                assert!(ran.rcm["held"] > 100 && ran.rcm["windows"] > 10, "{:?}", ran.rcm);
+            }
+            ran.ran.kept.flows.iter().filter_map(|flow| flow.finish_ps).max().expect("flows") as f64
+        };
+        let (alone, with) = (last(""), last("mechanisms.rcm = { sar = false }"));
+        println!("{architecture}: {:.3} us, with RCM {:.3} us", alone / 1e6, with / 1e6);
+        assert!(with < 1.002 * alone, "{with} {alone}");
+    }
+}
+
 /// A notification crosses the link as a frame: with all of them lost no port hears of anything but its own queue.
 #[test]
 fn lost_notifications_leave_roots_alone() {
@@ -214,7 +235,10 @@ proptest! {
         reserved in 10_u32..400,
         loss in select(vec![0.0, 0.2]),
         architecture in select(ARCHITECTURES.to_vec()),
+        speedup in select(vec!["1.0", "1.3", "2.0"]),
+        output in select(vec!["10KB", "100KB"]),
     ) {
+        let architecture = architecture.replace("output = \"100KB\"", &format!("output = \"{output}\", speedup = {speedup}"));
         let rcm = format!(
             "mechanisms.rcm = {{ when_idle = \"{when_idle}\", decrease = \"{decrease}\", sar = {sar}, reserved = \"{reserved}KB\", loss = {loss:.1} }}"
         );
@@ -224,7 +248,7 @@ proptest! {
             cbr(&format!("f{i}"), &format!("h{src}"), &format!("h{dst}"), *gbps, &format!("{kb}KB")) + &class
         }).collect();
         prop_assume!(!traffic.is_empty());
-        let text = fabric(architecture, seed, spines, &format!("{rcm}\n{scheduling}"), &traffic).replace("classes = [0]", "classes = [0, 1]");
+        let text = fabric(&architecture, seed, spines, &format!("{rcm}\n{scheduling}"), &traffic).replace("classes = [0]", "classes = [0, 1]");
         let ran = play(&text);
         prop_assert!(ran.complete(), "{:?}", ran.rcm);
         prop_assert_eq!((ran.ran.totals.dropped, ran.rcm["held"] - ran.rcm["released"]), (0, 0));

@@ -327,7 +327,7 @@ impl Rcm {
         }
         fx.push(Effect::Watch(port));
         let tuple = Tuple::of(p.envelope);
-        if !at.control.holds(&tuple) && !(at.control.is_running() && at.is_harmful(&tuple)) {
+        if !(at.control.holds(&tuple) || at.control.is_running() && at.is_harmful(&tuple)) {
             return Verdict::Pass;
         }
         let (now, paces) = (node.now(), self.paces(port));

@@ -539,7 +539,7 @@ proptest! {
         }
         let counts = play.rcm.counts;
         prop_assert_eq!(counts.held, counts.released);
-        let most = settings.window_max.get() + 2 * u64::from(u16::from(1_518_u16));
+        let most = settings.window_max.get() + 2 * 1_518;
         prop_assert!(play.rcm.peaks()[2] <= most, "{} B", play.rcm.peaks()[2]);
     }
 }

@@ -109,7 +109,10 @@ fn xoff_above_a_virtual_output_queue() {
     }
     // The default, a share of the memory, is far more.
     let found = errors(&LOSSLESS.replace("xoff = { kind = \"static\", bytes = \"90KB\" }\n", ""));
-    assert!(found.contains("switch.mechanisms.pfc.xoff") && found.contains("is above what a virtual output queue holds"), "{found}");
+    assert!(
+        found.contains("switch.mechanisms.pfc.xoff") && found.contains("is above what a virtual output queue holds"),
+        "{found}"
+    );
     let small = errors(&LOSSLESS.replace("100KB", "8KB"));
     assert!(small.contains("accepted: switch.architecture.voq of at least"), "{small}");
 }

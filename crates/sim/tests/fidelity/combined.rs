@@ -170,7 +170,12 @@ fn a_speedup_of_two_is_nearly_output_queued() {
 #[test]
 fn tables_show_what_waits_at_inputs() {
     let more = "queues = [\"switch0->h2\"]\nhosts = [\"h0-h2-0\"]";
-    let text = format!("{}{}{}", star(3, "voq = \"50KB\", output = \"20KB\"", ""), cbr("h0", "h2", 0, "400KB"), cbr("h1", "h2", 0, "400KB"));
+    let text = format!(
+        "{}{}{}",
+        star(3, "voq = \"50KB\", output = \"20KB\"", ""),
+        cbr("h0", "h2", 0, "400KB"),
+        cbr("h1", "h2", 0, "400KB")
+    );
     let mut world = run_in_steps(&text.replace("sample = \"off\"", &format!("sample = \"20us\"\n{more}")), conserved);
     let dropped = world.totals().dropped;
     let (summary, _) = fanin_sim::finish(&mut world).expect("tables");
@@ -194,7 +199,8 @@ fn tables_show_what_waits_at_inputs() {
     }
     assert_eq!(inputs.iter().filter_map(|row| row["drops"].as_u64()).sum::<u64>(), dropped);
     // Followed packets: the first crosses at once, and later ones wait for both queues at the port.
-    let waits: Vec<u64> = kept.hops.iter().filter(|hop| hop.port.to_string() == "switch0->h2").map(|hop| hop.sent_ps - hop.arrived_ps).collect();
+    let waits: Vec<u64> =
+        kept.hops.iter().filter(|hop| hop.port.to_string() == "switch0->h2").map(|hop| hop.sent_ps - hop.arrived_ps).collect();
     let (crossing, full) = (tx_ps(1518, 20), (50_000 + 20_000 + 50_000) / 1518 * tx_ps(1538, 10));
     assert!(waits[0] == crossing || waits[0] == 2 * crossing || waits[0] == crossing + tx_ps(1538, 10), "{}", waits[0]);
     near("longest wait", *waits.iter().max().expect("packets") as f64, full as f64, 0.05);

@@ -236,7 +236,7 @@ proptest! {
         loss in select(vec![0.0, 0.2]),
         architecture in select(ARCHITECTURES.to_vec()),
         speedup in select(vec!["1.0", "1.3", "2.0"]),
-        output in select(vec!["10KB", "100KB"]),
+        output in select(vec!["30KB", "100KB"]),
     ) {
         let architecture = architecture.replace("output = \"100KB\"", &format!("output = \"{output}\", speedup = {speedup}"));
         let rcm = format!(

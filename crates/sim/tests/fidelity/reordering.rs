@@ -47,10 +47,14 @@ fn as_defined(random: &Random) -> Result<(), TestCaseError> {
     prop_assume!(Scenario::from_toml(&text, Path::new(".")).is_ok()); // not a combination without effect
     let ran = run(&text);
     let arrivals = arrivals(&ran);
+    // Those that come when their receiver has left its host are counted by nobody: the last ones of a flow.
+    let mut stray = ran.totals.stray as usize;
     for row in &ran.kept.flows {
         let seen = (row.reordered, row.reordered_3, row.reordering_extent, row.reordering_late_ps);
-        let expected = arrivals.get(&row.flow).map_or((0, 0, 0, 0), |list| defined(list));
-        prop_assert_eq!(seen, expected, "flow {}\n{}", row.flow, text);
+        let list = arrivals.get(&row.flow).map_or(&[][..], Vec::as_slice);
+        let late = (0..=stray.min(list.len())).find(|late| defined(&list[..list.len() - late]) == seen);
+        prop_assert!(late.is_some(), "flow {}: {:?}, not {:?}; {} stray\n{}", row.flow, seen, defined(list), stray, text);
+        stray -= late.unwrap_or(0);
     }
     Ok(())
 }

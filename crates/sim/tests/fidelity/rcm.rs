@@ -221,26 +221,27 @@ fn results_do_not_depend_on_how_ports_are_simulated() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 100, ..ProptestConfig::default() })]
     /// Whatever is sent and however RCM is set: with PFC nothing is lost, everything arrives, nothing stays held, and all regions end.
     #[test]
     fn lossless_stays_lossless(
         seed in 0_u64..1_000,
         spines in 1_u32..=3,
-        flows in proptest::collection::vec((0_u32..16, 0_u32..16, 20_u32..=100, 20_u32..400), 2..12),
+        flows in proptest::collection::vec((0_u32..16, 0_u32..16, 20_u32..=100, 20_u32..400), 2..16),
         when_idle in select(vec!["send", "wait"]),
         decrease in select(vec!["each", "measured"]),
         sar in any::<bool>(),
         classes in any::<bool>(),
         reserved in 10_u32..400,
         loss in select(vec![0.0, 0.2]),
+        unaware in select(vec!["", "\"spine*\"", "\"leaf1\""]),
         architecture in select(ARCHITECTURES.to_vec()),
         speedup in select(vec!["1.0", "1.3", "2.0"]),
         output in select(vec!["30KB", "100KB"]),
     ) {
         let architecture = architecture.replace("output = \"100KB\"", &format!("output = \"{output}\", speedup = {speedup}"));
         let rcm = format!(
-            "mechanisms.rcm = {{ when_idle = \"{when_idle}\", decrease = \"{decrease}\", sar = {sar}, reserved = \"{reserved}KB\", loss = {loss:.1} }}"
+            "mechanisms.rcm = {{ when_idle = \"{when_idle}\", decrease = \"{decrease}\", sar = {sar}, reserved = \"{reserved}KB\", loss = {loss:.1}, unaware = [{unaware}] }}"
         );
         let scheduling = if classes { "scheduling = { kind = \"strict\", classes = 2 }" } else { "" };
         let traffic: String = flows.iter().enumerate().filter(|(_, (src, dst, ..))| src != dst).map(|(i, (src, dst, gbps, kb))| {

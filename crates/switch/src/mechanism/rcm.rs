@@ -114,8 +114,8 @@ enum Task {
     Arriving,
     /// The time of a window is over.
     Window,
-    /// Something was dropped at a combined switch, for which what is held may have waited.
-    Dropped,
+    /// What is held at a combined switch may go on.
+    Cross,
 }
 
 /// RCM at one switch.
@@ -195,11 +195,11 @@ impl Rcm {
             at.control.end();
         }
         self.let_go(port, fx);
-        self.wake(port, fx);
         self.show(port, fx);
     }
 
-    /// What is held at a port that paces no longer need not wait for the time of its window.
+    /// What is held at a port that paces no longer need not wait for the time of its window. Not while a packet is being held, which
+    /// could leave before it is counted where it came in.
     fn wake(&mut self, port: PortNo, fx: &mut Effects) {
         let control = &self.ports[port.index()].control;
         if control.is_stalled() && !self.paces(port) {
@@ -400,6 +400,7 @@ impl Rcm {
         at.remote = 0;
         at.named.clear();
         self.calm(port, fx);
+        self.wake(port, fx);
     }
 
     /// Nothing has arrived at an input queue for a while: where it is still too long, the neighbour is notified again.
@@ -633,16 +634,15 @@ impl Mechanism for Rcm {
 
     fn on_drop(&mut self, _: &mut dyn Node, dropped: &Dropped<'_>, fx: &mut Effects) {
         let tuple = Tuple::of(dropped.envelope);
-        for (port, at) in (0..).map(PortNo).zip(&mut self.ports) {
+        for port in (0..self.ports.len() as u16).map(PortNo) {
+            let at = &mut self.ports[port.index()];
             if at.control.is_empty() && !at.control.has_counted() {
                 continue;
             }
             let stalled = at.control.is_stalled();
             self.counts.held_dropped += u64::from(at.control.dropped(dropped.packet, &tuple));
             if self.combined {
-                if self.tasks.insert((Time::ZERO, port.0, Task::Dropped)) {
-                    fx.push(Effect::Timer(Time::ZERO)); // at once: others may be dropped at this very instant
-                }
+                self.cross_soon(port, fx);
             } else if stalled && at.control.waits() {
                 fx.push(Effect::Arm(port));
             }
@@ -658,7 +658,8 @@ impl Mechanism for Rcm {
         if notification.degree == 0 {
             at.remote = 0;
             at.named.clear();
-            return self.calm(from, fx);
+            self.calm(from, fx);
+            return self.wake(from, fx);
         }
         let news = at.remote == 0;
         (at.remote, at.until) = (notification.degree, until);
@@ -682,7 +683,7 @@ impl Mechanism for Rcm {
                 Task::Heard => self.forget(now, port, fx),
                 Task::Arriving => self.look_again(node, port, fx),
                 Task::Window => self.next_window(now, port, fx),
-                Task::Dropped => self.let_cross(node, port, fx),
+                Task::Cross => self.let_cross(node, port, fx),
             }
         }
     }

@@ -2,8 +2,9 @@
 //! permits. Source: RCM §3.4, §4.1 (the switch).
 
 use super::cfr::Tuple;
-use super::Rcm;
+use super::{Rcm, Task};
 use crate::mechanism::{Arrival, Effect, Effects, Node, PortNo, Verdict};
+use fanin_units::Time;
 
 /// So many of the largest frames on their way to a wire keep it busy: one crosses while another waits for it.
 const FRAMES: u64 = 2;
@@ -39,6 +40,13 @@ impl Rcm {
             self.wait_for_window(port, fx);
         }
         Verdict::Hold
+    }
+
+    /// Something was dropped, and others may be at this very instant: then what is held may go on.
+    pub(super) fn cross_soon(&mut self, port: PortNo, fx: &mut Effects) {
+        if self.tasks.insert((Time::ZERO, port.0, Task::Cross)) {
+            fx.push(Effect::Timer(Time::ZERO));
+        }
     }
 
     /// What is held for a port and may go on does so: within its window, or where the wire would lack packets.

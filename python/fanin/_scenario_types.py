@@ -1752,11 +1752,11 @@ class TrimmingParamsDict(TypedDict, total=False):
     unaware: Sequence[str]
 
 
-Decrease: TypeAlias = Literal["measured", "each"]
+Decrease: TypeAlias = Literal["each", "measured"]
 """What a congestion degree reduces.
 
+- `each`: W_c as it is: each further degree takes more. Source: RCM formula 5.
 - `measured`: W_c as it was measured: the last degree counts, and at most half is taken. Source: RCM §4.2 (a flow of half of the port falls
-- `each`: W_c as it is: each further degree takes more. Source: RCM formula 5, read by the letter.
 """
 
 
@@ -1850,7 +1850,7 @@ class RcmParams(Table):
     decrease: Decrease | None = None
     """What a degree reduces.
 
-    Default: "measured".
+    Default: "each".
     """
 
     when_idle: WhenIdle | None = None

@@ -25,6 +25,7 @@ __all__ = [
     "drops_marks",
     "fct_cdf",
     "framed",
+    "input_queues",
     "largest",
     "log_axis",
     "packet_traces",
@@ -278,6 +279,50 @@ def queue(
         )
     x, y = {"title": {"text": f"Time [{unit}]"}}, {"title": {"text": f"Queue [{size_unit}]"}}
     return framed(traces, f"Queue of {plain(port)}", x, y, note)
+
+
+MAX_INPUTS: Final = 8
+"""Inputs of a combined switch whose queues for a port are drawn, those with the most first."""
+
+
+def input_queues(result: Result, port: str, *, max_points: int = series.MAX_POINTS) -> go.Figure | None:
+    """Return what waits for a port at the inputs of its switch, beside its own queue; None where nothing has."""
+    if not (result.path / "voqs.parquet").is_file():
+        return None
+    rows = result.scan_voqs().filter(pl.col("port") == port, pl.col("queue_max_bytes") > 0)
+    rows = rows.with_columns(pl.col("input").fill_null("the switch itself"))
+    most = (
+        rows.group_by("input").agg(most=pl.col("queue_max_bytes").max()).sort("most", "input", descending=[True, False]).collect()
+    )
+    if not most.height:
+        return None
+    times = pl.LazyFrame({"time_ps": result.sample_times})
+    own = result.scan_ports().filter(pl.col("port") == port)
+    lines = {f"output {port}": own} | {name: rows.filter(pl.col("input") == name) for name in most["input"].head(MAX_INPUTS)}
+    unit, scale = show.axis_unit(show.TIME_UNITS, _largest(result.sample_times))
+    top = max(float(most["most"][0]), _largest(own.select("queue_max_bytes").collect()["queue_max_bytes"]))
+    size_unit, size_scale = show.axis_unit(show.SIZE_UNITS, top)
+    traces = []
+    for name, written in lines.items():
+        line = times.join(written.select("time_ps", "queue_max_bytes"), on="time_ps", how="left").fill_null(0)
+        if len(result.sample_times) > max_points:
+            line = series.reduce_minmax(line, "queue_max_bytes", max_points // 2)
+        drawn = line.sort("time_ps").collect()
+        traces.append(
+            go.Scatter(
+                x=_in_units(drawn["time_ps"], scale),
+                y=_in_units(drawn["queue_max_bytes"], size_scale),
+                name=plain(name),
+                mode="lines",
+                line={"shape": "vh", "width": 1.2},
+                hovertemplate=f"%{{x:.6g}} {unit}: %{{y:.4g}} {size_unit}<extra>{plain(name)}</extra>",
+            )
+        )
+    more = most.height - MAX_INPUTS
+    note = "Largest in each sampling interval: the queue of the port, and the virtual output queues for it, by input."
+    note += f" {more} more inputs have less." if more > 0 else ""
+    x, y = {"title": {"text": f"Time [{unit}]"}}, {"title": {"text": f"Queue [{size_unit}]"}}
+    return framed(traces, f"Inputs that wait for {plain(port)}", x, y, note)
 
 
 def packet_traces(data: series.QueueSeries, unit: str, scale: float, size_unit: tuple[str, float]) -> list[go.Scatter]:

@@ -378,9 +378,8 @@ class Result:
 
         Parameters
         ----------
-        table : {"flows", "queries", "collectives", "ports", "queues", "drops", "pauses", "states", "voqs", "stamps", "hosts", \
-"segments", "hops"}
-            Its name.
+        table : str
+            Its name: flows, queries, collectives, ports, queues, drops, pauses, states, voqs, stamps, hosts, segments or hops.
         as_written : bool
             Only the rows that are in the file.
 

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import fanin
-from fake_result import COLD, PORT, write_result
+from fake_result import COLD, PORT, write_result, write_table
 from fanin import figures, paper, series
 
 PLOTS = ["fct_cdf", "fct", "slowdown", "queue", "throughput", "drops_marks"]
@@ -42,6 +42,29 @@ def test_charts_of_completion_times_share_a_unit_and_label_powers_of_ten(folder:
         entry.update({key: 3.0 for key in entry if key.startswith("slowdown_")})
     low, high = result.plot_slowdown().layout.yaxis.range
     assert (low, high) == pytest.approx((-0.05, 1.05)), "1 and 10 are both on the axis"
+
+
+def test_inputs_that_wait_for_a_port_are_drawn_beside_its_queue(tmp_path: Path) -> None:
+    path = write_result(tmp_path / "voqs", bursts=1)
+    assert figures.input_queues(fanin.load(path), PORT) is None, "an output-queued switch"
+    times = fanin.load(path).sample_times
+    row = {"input": "s0->leaf0", "port": PORT, "queue_bytes": 0, "queue_packets": 0, "queue_max_bytes": 3036, "drops": 0}
+    rows = [row | {"time_ps": times[i]} for i in (2, 3, 5)]
+    rows += [row | {"time_ps": times[3], "input": "s1->leaf0", "queue_max_bytes": 9108, "drops": 1}]
+    rows += [row | {"time_ps": times[3], "port": COLD, "queue_max_bytes": 1518}]
+    write_table(path, "voqs", rows)
+    result = fanin.load(path)
+    figure = figures.input_queues(result, PORT)
+    assert figure is not None
+    drawn = named(figure)
+    assert list(drawn) == [f"output {figures.plain(PORT)}", "s1-&gt;leaf0", "s0-&gt;leaf0"], "those with the most first"
+    assert figure.layout.yaxis.title.text == "Queue [KB]"
+    lines = {name: np.round(np.asarray(trace.y, dtype=float) * 1000) for name, trace in drawn.items()}
+    assert [int(y) for y in lines["s0-&gt;leaf0"][:7]] == [0, 0, 3036, 3036, 0, 3036, 0], "zero where there is no row"
+    assert lines["s1-&gt;leaf0"].sum() == 9108
+    own = result.ports.filter(pl.col("port") == PORT)
+    assert np.allclose(lines[f"output {figures.plain(PORT)}"], own["queue_max_bytes"].to_numpy())
+    assert figures.input_queues(result, "leaf9->h9") is None
 
 
 def test_a_burst_ends_where_the_queue_is_small() -> None:

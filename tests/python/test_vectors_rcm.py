@@ -111,10 +111,10 @@ def check(settings: Row, rows: list[Row]) -> Counter[str]:
         {},
         {"q_eq": "3KB", "w_q": 0, "w": 0.0, "sample": "64B"},
         {"q_eq": "100MB", "w_q": 64, "w": 1.0, "sample": "1GB", "seed": 7},
-        {"decrease": "each", "window_min": "3036B", "window_max": "3036B", "seed": 3},
-        {"decrease": "each", "w": 0.3, "window_max": "1GB", "max_frame": "64B"},
+        {"decrease": "measured", "window_min": "3036B", "window_max": "3036B", "seed": 3},
+        {"decrease": "measured", "w": 0.3, "window_max": "1GB", "max_frame": "64B"},
     ],
-    ids=["default", "small", "large", "each", "long"],
+    ids=["default", "small", "large", "measured", "long"],
 )
 def test_an_independent_implementation_gives_every_row(params: dict[str, Any]) -> None:
     made = sequences(vectors.generate("rcm", params))
@@ -127,8 +127,8 @@ def test_the_cases_reach_what_they_are_for() -> None:
     done = {case: check(settings, rows) for case, settings, rows in sequences(vectors.generate("rcm"))}
     for case in ("growth", "sizes", "remote", "random"):
         assert 0 < done[case]["congested"] < done[case]["sampled"], (case, done[case])
-    for case in ("shares", "random", "degrees"):
-        assert done[case]["turned"] > 2, (case, done[case])
+    for case, least in (("shares", 3), ("random", 3), ("degrees", 1)):
+        assert done[case]["turned"] >= least, (case, done[case])
         assert done[case]["closed"] > 2, (case, done[case])
     rows = next(rows for case, _, rows in sequences(vectors.generate("rcm")) if case == "bounds")
     assert {row["whole"] for row in rows} >= {16_000, 58_000, 100_000}

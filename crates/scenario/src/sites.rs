@@ -53,6 +53,7 @@ impl Grounds<'_> {
             trailer: self.trailer,
             ttl: self.switch.ttl,
             cell: self.switch.cell_bytes(),
+            combined: self.switch.architecture.combined().is_some(),
             seed: self.seed,
         }
     }

@@ -164,6 +164,9 @@ def _queue_panels(result: Result, charts: Charts, focus: int | None) -> list[Pan
         figure = _focused(figures.queue(result, port), focus if data.peak_ps < (focus or 0) else None)
         figure = figures.paused_bands(figure, result, port, _time_scale(figure))
         drawn = [charts.add(f"queue-{index}", figure, f"Queue of {port}")]
+        inputs = figures.input_queues(result, port)
+        if inputs is not None:
+            drawn.append(charts.add(f"inputs-{index}", _focused(inputs, focus if data.peak_ps < (focus or 0) else None)))
         entry = _with_bursts(analysis, port) if data.kind == "packet" else None
         bursts = None
         if analysis is not None and entry is not None:

@@ -92,7 +92,7 @@ fn mechanisms_that_need_ports_that_refuse() {
     ] {
         let found = wrong(&[], &format!("[switch]\narchitecture = \"combined\"\n{more}"));
         let line = found.lines().find(|line| line.contains(at)).unwrap_or_else(|| panic!("{at}\n{found}"));
-        let accepted = "accepted: switch.architecture = \"output_queued\"; or of the mechanisms int, pdn, pfc";
+        let accepted = "accepted: switch.architecture = \"output_queued\"; or of the mechanisms int, pdn, pfc, rcm";
         assert!(line.contains("which a combined switch does not do") && line.contains(accepted), "{line}");
     }
 }

@@ -11,6 +11,7 @@ mod errors_telemetry;
 mod exceptions;
 mod int;
 mod lossless;
+mod rcm;
 mod scenarios;
 mod trials;
 mod warnings;

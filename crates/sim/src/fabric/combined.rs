@@ -83,6 +83,8 @@ struct Input {
     /// The packet that crosses, and where it goes.
     crossing: Option<(PacketId, u16)>,
     depth: Depth,
+    /// Frame bytes that mechanisms hold.
+    held: u64,
 }
 
 /// An output port.
@@ -90,7 +92,8 @@ struct Output {
     link: u32,
     /// A packet is crossing to it.
     busy: bool,
-    /// By class, bytes in its queue.
+    /// By class, bytes that wait for it in inputs or cross to it, and those in its queue.
+    coming: Vec<u64>,
     queued: Vec<u64>,
     /// Classes without room for a largest frame, a bit for each; and all there are.
     full: u8,
@@ -154,6 +157,7 @@ impl Crossbar {
         let output = |(link, scheduling): &(u32, &Scheduling)| Output {
             link: *link,
             busy: false,
+            coming: vec![0; scheduling.classes()],
             queued: vec![0; scheduling.classes()],
             full: 0,
             all: u8::MAX >> (8 - scheduling.classes()),
@@ -200,19 +204,27 @@ impl Crossbar {
     /// A mechanism holds a packet that came in by a port.
     pub fn hold(&mut self, port: u16, packet: PacketId, frame: u16) {
         self.held.insert(packet, (port, frame));
+        self.inputs[usize::from(port)].held += u64::from(frame);
     }
 
     /// A packet that a mechanism may have held is gone.
     pub fn forget(&mut self, packet: PacketId) {
-        if !self.held.is_empty() {
-            self.held.remove(&packet);
+        if let Some((port, frame)) = self.held.remove(&packet) {
+            self.inputs[usize::from(port)].held -= u64::from(frame);
         }
     }
 
     /// Frame bytes that came in by a port and have not crossed yet, those that mechanisms hold among them.
     pub fn input_bytes(&self, port: PortNo) -> u64 {
-        let held = self.held.values().filter(|(input, _)| *input == port.0).map(|(_, frame)| u64::from(*frame));
-        self.inputs[port.index()].depth.bytes + held.sum::<u64>()
+        let input = &self.inputs[port.index()];
+        input.depth.bytes + input.held
+    }
+
+    /// Frame bytes that are to leave by a port and may: classes that are `closed` wait, a bit for each.
+    pub fn sendable_bytes(&self, port: PortNo, closed: u8) -> u64 {
+        let output = &self.outputs[port.index()];
+        let classes = output.coming.iter().zip(&output.queued).enumerate();
+        classes.filter(|(class, _)| closed >> class & 1 == 0).map(|(_, (coming, queued))| coming + queued).sum()
     }
 
     /// Whether the queue of a class at an output port has room.
@@ -255,6 +267,7 @@ impl Crossbar {
         self.inputs[input].depth.join(frame);
         let output = &mut self.outputs[output];
         output.waiting[class].set(input, true);
+        output.coming[class] += u64::from(frame);
         output.packets += 1;
     }
 
@@ -454,10 +467,11 @@ impl Fabric {
         let Some((packet, output)) = x.inputs[which].crossing.take() else { return };
         x.ends[which] = Time::MAX;
         x.free.set(which, true);
-        let output = &mut x.outputs[usize::from(output)];
-        output.busy = false;
-        let l = output.link as usize;
+        let at = &mut x.outputs[usize::from(output)];
+        at.busy = false;
+        let l = at.link as usize;
         let (class, frame) = (core.class_at(l, packet), core.pool[packet].frame);
+        core.crossbars[s as usize].outputs[usize::from(output)].coming[class] -= u64::from(frame);
         let (_, waiting) = core.queue(l);
         self.offer_by_pipeline(core, l, None, packet);
         if core.queue(l).1 > waiting {
@@ -500,7 +514,9 @@ impl Fabric {
             let packets = std::mem::take(&mut voq.queues[class]);
             for packet in packets {
                 let frame = core.pool[packet].frame;
-                core.crossbars[s as usize].left(of, class, frame);
+                let x = &mut core.crossbars[s as usize];
+                x.left(of, class, frame);
+                x.outputs[port.index()].coming[class] -= u64::from(frame);
                 let left = core.crossbars[s as usize].voqs[place].depth.bytes;
                 self.drop_dequeued(core, l, packet, reason, left);
             }

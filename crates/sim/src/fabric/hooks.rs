@@ -78,6 +78,12 @@ impl Node for Here<'_> {
         }
     }
 
+    fn sendable_bytes(&self, port: PortNo) -> u64 {
+        let explicit = self.core.ports[self.switch.ports[port.index()] as usize].explicit.as_deref();
+        let closed = explicit.map_or(0, |explicit| explicit.closed);
+        self.core.crossbars.get(self.s as usize).map_or(0, |crossbar| crossbar.sendable_bytes(port, closed))
+    }
+
     fn is_paused(&self, port: PortNo, class: u8) -> bool {
         let explicit = self.core.ports[self.switch.ports[port.index()] as usize].explicit.as_deref();
         explicit.is_some_and(|explicit| explicit.is_closed(explicit.class_of(class)))

@@ -140,7 +140,8 @@ impl Fabric {
         explicit.armed = false;
         if let Some(frame) = explicit.control.pop_front() {
             core.send_past_the_queue(l, frame);
-            return self.arm_if_waiting(core, l);
+            // What mechanisms hold may wait for this turn, not for a packet that leaves.
+            return if self.switches[s as usize].hooks.any(Hooks::TURN) { core.arm(l) } else { self.arm_if_waiting(core, l) };
         }
         let data = explicit.has_next();
         if self.switches[s as usize].hooks.any(Hooks::TURN) && self.run_turn_hooks(core, l, data) {

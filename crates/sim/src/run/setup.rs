@@ -204,7 +204,15 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
 fn switches(scenario: &Scenario) -> Vec<SwitchNode> {
     let topology = scenario.topology();
     let switch = &scenario.doc().switch;
-    let own = if switch.architecture.combined().is_some() { Hooks::COMBINED } else { Hooks::NONE };
+    let combined = switch.architecture.combined().is_some();
+    let hooks_of = |mechanisms: &[MechanismState]| {
+        let all = mechanisms.iter().map(MechanismState::hooks).fold(Hooks::NONE, Hooks::with);
+        if combined {
+            all.without(Hooks::INPUTS).with(Hooks::COMBINED)
+        } else {
+            all
+        }
+    };
     let of = |s: usize| {
         let node = NodeId((topology.hosts.len() + s) as u32);
         let site = scenario.site(node);
@@ -214,7 +222,7 @@ fn switches(scenario: &Scenario) -> Vec<SwitchNode> {
             seed: Stream::new(scenario.seed(), Purpose::Hashing, s as u64).next_u32(),
             paths: PathChooser::new(&switch.routing),
             rng: Stream::new(scenario.seed(), Purpose::Spraying, s as u64),
-            hooks: mechanisms.iter().map(MechanismState::hooks).fold(own, Hooks::with),
+            hooks: hooks_of(&mechanisms),
             mechanisms,
             ports: site.ports.iter().map(|port| port.link.0).collect(),
             inputs: Vec::new(),

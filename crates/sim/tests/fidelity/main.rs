@@ -25,7 +25,6 @@ mod pfc;
 mod ports;
 mod random;
 mod rcm;
-mod rcm_play;
 mod receive;
 mod reordering;
 mod rivals;

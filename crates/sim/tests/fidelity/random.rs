@@ -22,11 +22,19 @@ fn or_registered<T: Param>(written: &[&str]) -> impl Strategy<Value = String> {
     prop_oneof![3 => select(written), 1 => select(kinds)]
 }
 
+/// Settings of a mechanism that fit buffers and frames of these scenarios, where its defaults would not.
+fn fitting(key: &str) -> &'static str {
+    match key {
+        "rcm" => "q_eq = \"3KB\", sample = \"3KB\", max_frame = \"1600B\", window_min = \"4KB\", window_max = \"20KB\"",
+        _ => "",
+    }
+}
+
 /// Nothing, or one or two of the mechanisms that are registered.
 fn mechanisms() -> impl Strategy<Value = String> {
     let keys: Vec<&'static str> = Mechanisms::struct_schema().fields.iter().map(|field| field.name).collect();
     let some = prop::sample::subsequence(keys.clone(), 0..=keys.len().min(2));
-    let tables = some.prop_map(|keys| keys.iter().map(|key| format!("mechanisms.{key} = {{}}\n")).collect());
+    let tables = some.prop_map(|keys| keys.iter().map(|key| format!("mechanisms.{key} = {{{}}}\n", fitting(key))).collect());
     prop_oneof![3 => Just(String::new()), 1 => tables]
 }
 
@@ -231,6 +239,9 @@ fn around(switch: impl Strategy<Value = String>, classes: bool) -> impl Strategy
             for class in 1..3 {
                 traffic = traffic.replace(&format!("class = {class}\n"), "");
             }
+        }
+        if switch.contains("scheduling = \"drr\"") || switch.contains("scheduling = \"strict_drr\"") {
+            traffic = traffic.replace("class = 2\n", "class = 1\n"); // their defaults have two
         }
         let cells = if switch.contains(" cells") { "cell = \"200B\"\n" } else { "" };
         // Telemetry has codes for common rates alone.

@@ -3,9 +3,11 @@
 //!
 //! Queues are sampled as packets arrive, output and input ([`fanin_dataplane::rcm`]). A congested input queue notifies the neighbour
 //! upstream of its degree and of the harmful flows that came in there; at that neighbour's port they share a window, as at the port
-//! where they meet. What is held counts where it came in, so that PFC pushes back along its path alone.
+//! where they meet. What is held counts where it came in, so that PFC pushes back along its path alone. At a combined switch it waits
+//! there, too, and crosses when its window permits ([`crossing`]).
 
 mod cfr;
+mod crossing;
 mod message;
 mod rcc;
 mod sar;
@@ -17,7 +19,7 @@ use super::{
     names_it, Arrival, Dropped, Effect, Effects, Hooks, Mechanism, Message, Node, PortNo, PortSite, Site, Surroundings, Turn,
     Verdict,
 };
-use cfr::{Cam, Harmful, Told, Tuple};
+use cfr::{Cam, Harmful, Named, Tuple};
 use fanin_dataplane::rcm::{passed_on, Bounds, Detector, Setting, WEIGHT};
 use fanin_packet::{IpVersion, Kind, PacketId};
 use fanin_params::{CounterDef, Cx};
@@ -58,7 +60,7 @@ struct Port {
     arriving_until: Time,
     notified: bool,
     cam: Cam,
-    told: Told,
+    named: Named,
     control: Control,
     severity: Severity,
     draws: Stream,
@@ -88,7 +90,7 @@ impl Port {
     /// Whether a flow is harmful here: named from downstream, or else recognised by the port itself.
     fn is_harmful(&self, tuple: &Tuple) -> bool {
         if self.remote > 0 {
-            self.told.has(tuple)
+            self.named.has(tuple)
         } else {
             self.local > 0 && self.cam.has(tuple)
         }
@@ -96,7 +98,7 @@ impl Port {
 
     fn harmful(&self) -> Vec<Harmful> {
         if self.remote > 0 {
-            self.told.flows()
+            self.named.flows()
         } else {
             self.cam.flows()
         }
@@ -112,6 +114,8 @@ enum Task {
     Arriving,
     /// The time of a window is over.
     Window,
+    /// What is held at a combined switch may go on.
+    Cross,
 }
 
 /// RCM at one switch.
@@ -119,6 +123,8 @@ enum Task {
 pub struct Rcm {
     rcc: bool,
     sar: bool,
+    /// At a combined switch.
+    combined: bool,
     detect: Setting,
     /// w.
     weight: u32,
@@ -171,8 +177,8 @@ impl Rcm {
     fn congested(&mut self, now: Time, port: PortNo, degree: u8, fx: &mut Effects) {
         let at = &mut self.ports[port.index()];
         if self.rcc {
-            let Port { control, told, cam, remote, .. } = at;
-            let harmful = || if *remote > 0 { told.flows() } else { cam.flows() };
+            let Port { control, named, cam, remote, .. } = at;
+            let harmful = || if *remote > 0 { named.flows() } else { cam.flows() };
             control.on_degree(degree, self.control.again, harmful);
             fx.push(Effect::Watch(port));
         }
@@ -192,14 +198,25 @@ impl Rcm {
         self.show(port, fx);
     }
 
-    /// What is held of flows that are harmful no longer joins the queue.
+    /// What is held at a port that paces no longer need not wait for the time of its window. Not while a packet is being held, which
+    /// could leave before it is counted where it came in.
+    fn wake(&mut self, port: PortNo, fx: &mut Effects) {
+        let control = &self.ports[port.index()].control;
+        if control.is_stalled() && !self.paces(port) {
+            self.ports[port.index()].control.wake();
+            fx.push(Effect::Arm(port));
+        }
+    }
+
+    /// What is held of flows that are harmful no longer joins the queue: of those that the neighbour downstream does not name, and of all
+    /// when the congestion is over. At a root what is held stays harmful, whatever its CAM has been overwritten by.
     fn let_go(&mut self, port: PortNo, fx: &mut Effects) {
         let at = &mut self.ports[port.index()];
         if at.control.is_empty() {
             return;
         }
-        let Port { control, local, remote, cam, told, .. } = at;
-        let harmful = |tuple: &Tuple| if *remote > 0 { told.has(tuple) } else { *local > 0 && cam.has(tuple) };
+        let Port { control, local, remote, named, .. } = at;
+        let harmful = |tuple: &Tuple| if *remote > 0 { named.has(tuple) } else { *local > 0 };
         for packet in control.let_go(harmful) {
             self.counts.released += 1;
             fx.push(Effect::Forward { packet, port });
@@ -257,7 +274,7 @@ impl Rcm {
         self.show(port, fx);
     }
 
-    /// Tells the neighbour upstream of a port of the degree of its input queue, and of the harmful flows that came in there.
+    /// Notifies the neighbour upstream of a port of the degree of its input queue, and of the harmful flows that came in there.
     fn notify(&mut self, port: PortNo, degree: u8, fx: &mut Effects) {
         let (mut flows, mut heard): (Vec<Tuple>, Option<u8>) = (Vec::new(), None);
         for at in self.ports.iter().filter(|at| at.is_congested()) {
@@ -310,7 +327,7 @@ impl Rcm {
         }
         fx.push(Effect::Watch(port));
         let tuple = Tuple::of(p.envelope);
-        if !at.control.holds(&tuple) && !(at.control.is_running() && at.is_harmful(&tuple)) {
+        if !(at.control.holds(&tuple) || at.control.is_running() && at.is_harmful(&tuple)) {
             return Verdict::Pass;
         }
         let (now, paces) = (node.now(), self.paces(port));
@@ -318,6 +335,9 @@ impl Rcm {
         let control = &mut self.ports[port.index()].control;
         if over && control.is_empty() {
             control.restart(now);
+        }
+        if self.combined {
+            return self.control_crossing(node, p, tuple, port, fx);
         }
         let class = p.envelope.class;
         let idle = node.is_idle(port);
@@ -329,15 +349,20 @@ impl Rcm {
             let waits = |place| node.waiting_at(port, class, place).is_some_and(|(other, _)| Tuple::of(&other) == tuple);
             places.filter(|place| waits(*place)).count() as u32
         };
-        control.hold(now, (p.id, class, p.envelope.frame), tuple, queued);
-        self.counts.held += 1;
-        self.counts.held_bytes += u64::from(p.envelope.frame);
+        self.hold(now, p, (port, tuple), queued);
         if !idle {
             fx.push(Effect::Arm(port));
         } else if paces {
             self.wait_for_window(port, fx);
         }
         Verdict::Hold
+    }
+
+    fn hold(&mut self, now: Time, p: &Arrival<'_>, (port, tuple): (PortNo, Tuple), queued: impl FnOnce() -> u32) {
+        let frame = p.envelope.frame;
+        self.ports[port.index()].control.hold(now, (p.id, p.envelope.class, frame), tuple, queued);
+        self.counts.held += 1;
+        self.counts.held_bytes += u64::from(frame);
     }
 
     /// What is held goes on when the time of the window is over.
@@ -350,6 +375,9 @@ impl Rcm {
     /// The time of a window is over.
     fn next_window(&mut self, now: Time, port: PortNo, fx: &mut Effects) {
         if self.window_ends(port).is_none_or(|end| end > now) {
+            if self.ports[port.index()].control.is_stalled() {
+                self.wait_for_window(port, fx); // another one has begun since
+            }
             return;
         }
         let control = &mut self.ports[port.index()].control;
@@ -370,11 +398,12 @@ impl Rcm {
             return self.at(until, port, Task::Heard, fx);
         }
         at.remote = 0;
-        at.told.clear();
+        at.named.clear();
         self.calm(port, fx);
+        self.wake(port, fx);
     }
 
-    /// Nothing has arrived at an input queue for a while: where it is still too long, the neighbour is told again.
+    /// Nothing has arrived at an input queue for a while: where it is still too long, the neighbour is notified again.
     fn look_again(&mut self, node: &dyn Node, port: PortNo, fx: &mut Effects) {
         let at = &mut self.ports[port.index()];
         let (degree, until) = (at.arriving, at.arriving_until);
@@ -431,6 +460,7 @@ impl Mechanism for Rcm {
 
     const ETHER_TYPES: &'static [u16] = &[message::NOTIFICATION];
     const STATES: bool = true;
+    const AT_COMBINED: bool = true;
     const PEAKS: &'static [CounterDef] = settings::PEAKS;
 
     fn runs_at(params: &RcmParams, switch: &str) -> bool {
@@ -456,7 +486,7 @@ impl Mechanism for Rcm {
                 arriving_until: Time::ZERO,
                 notified: false,
                 cam: Cam::new(params.cam, register(params.cam_period)),
-                told: Told::new(params.cam),
+                named: Named::new(params.cam),
                 control: Control::new(),
                 severity: Severity::default(),
                 draws,
@@ -466,6 +496,7 @@ impl Mechanism for Rcm {
         Some(Rcm {
             rcc: params.rcc,
             sar: params.sar,
+            combined: site.combined,
             detect,
             weight: libm::round(params.w * f64::from(1 << WEIGHT)) as u32,
             control: Settings {
@@ -538,9 +569,7 @@ impl Mechanism for Rcm {
             let written = at.cam.pass(p.envelope, from);
             self.counts.cam_writes += u64::from(written);
             if at.remote > 0 {
-                at.told.seen(&Tuple::of(p.envelope), from);
-            } else if written {
-                self.let_go(port, fx);
+                at.named.seen(&Tuple::of(p.envelope), from);
             }
             self.sample_output(node, port, p.envelope.frame, fx);
             self.sample_input(node, from, p.envelope.frame, fx);
@@ -556,6 +585,10 @@ impl Mechanism for Rcm {
         let paces = self.paces(port);
         let control = &mut self.ports[port.index()].control;
         if control.is_empty() {
+            return Turn::Pass;
+        }
+        if self.combined {
+            self.let_cross(node, port, fx);
             return Turn::Pass;
         }
         match control.turn(node.now(), &self.control, (data, paces), |class| node.is_paused(port, class)) {
@@ -578,13 +611,19 @@ impl Mechanism for Rcm {
 
     fn on_egress(&mut self, node: &mut dyn Node, packet: PacketId, port: PortNo, fx: &mut Effects) {
         let at = &self.ports[port.index()];
-        let Some(envelope) = node.packet(packet).filter(|_| at.local > 0 || at.control.is_on() || !at.control.is_empty()) else {
-            return;
-        };
+        let seen = at.local > 0 || at.control.is_on() || !at.control.is_empty() || at.control.has_counted();
+        let Some(envelope) = node.packet(packet).filter(|_| seen) else { return };
         let tuple = Tuple::of(&envelope);
         let harmful = at.is_harmful(&tuple);
         let at = &mut self.ports[port.index()];
+        let stalled = at.control.is_stalled();
         at.control.sent(node.now(), &self.control, (packet, envelope.frame), &tuple, harmful);
+        if self.combined {
+            self.let_cross(node, port, fx);
+        } else if stalled && at.control.waits() {
+            fx.push(Effect::Arm(port)); // a packet that found the port idle has ended the window
+        }
+        let at = &mut self.ports[port.index()];
         // Samples are taken of arrivals, and the last of them may have left.
         if at.local > 0 && at.control.is_empty() && node.view(port).queue_packets == 0 {
             at.local = 0;
@@ -595,13 +634,16 @@ impl Mechanism for Rcm {
 
     fn on_drop(&mut self, _: &mut dyn Node, dropped: &Dropped<'_>, fx: &mut Effects) {
         let tuple = Tuple::of(dropped.envelope);
-        for (port, at) in (0..).map(PortNo).zip(&mut self.ports) {
-            if at.control.is_empty() {
+        for port in (0..self.ports.len() as u16).map(PortNo) {
+            let at = &mut self.ports[port.index()];
+            if at.control.is_empty() && !at.control.has_counted() {
                 continue;
             }
             let stalled = at.control.is_stalled();
             self.counts.held_dropped += u64::from(at.control.dropped(dropped.packet, &tuple));
-            if stalled && at.control.waits() {
+            if self.combined {
+                self.cross_soon(port, fx);
+            } else if stalled && at.control.waits() {
                 fx.push(Effect::Arm(port));
             }
         }
@@ -612,15 +654,16 @@ impl Mechanism for Rcm {
         self.counts.notifications_received += 1;
         let (now, until) = (node.now(), node.now() + self.expiry);
         let at = &mut self.ports[from.index()];
-        at.told.expire(now);
+        at.named.expire(now);
         if notification.degree == 0 {
             at.remote = 0;
-            at.told.clear();
-            return self.calm(from, fx);
+            at.named.clear();
+            self.calm(from, fx);
+            return self.wake(from, fx);
         }
         let news = at.remote == 0;
         (at.remote, at.until) = (notification.degree, until);
-        notification.flows.iter().for_each(|tuple| at.told.name(*tuple, until));
+        notification.flows.iter().for_each(|tuple| at.named.name(*tuple, until));
         if news {
             self.at(until, from, Task::Heard, fx);
         }
@@ -640,6 +683,7 @@ impl Mechanism for Rcm {
                 Task::Heard => self.forget(now, port, fx),
                 Task::Arriving => self.look_again(node, port, fx),
                 Task::Window => self.next_window(now, port, fx),
+                Task::Cross => self.let_cross(node, port, fx),
             }
         }
     }

@@ -47,6 +47,8 @@ pub struct Site {
     pub ttl: u8,
     /// Bytes of a buffer cell.
     pub cell: u32,
+    /// A combined input- and output-queued switch.
+    pub combined: bool,
     pub seed: u64,
 }
 
@@ -102,7 +104,7 @@ impl Hooks {
     /// [`Mechanism::on_offer`], but for packets that find their port idle and no class of it paused: those leave at once, and it has
     /// nothing to say of them.
     pub const QUEUE: Hooks = Hooks(1 << 13);
-    /// It asks for bytes by the port that they came in by ([`Node::input_bytes`]). With [`Hooks::EGRESS`].
+    /// It asks for bytes by the port that they came in by ([`Node::input_bytes`]). With [`Hooks::EGRESS`]. Crossbars know them anyway.
     pub const INPUTS: Hooks = Hooks(1 << 14);
     /// [`Mechanism::on_crossing`].
     pub const CROSSING: Hooks = Hooks(1 << 16);
@@ -110,6 +112,12 @@ impl Hooks {
     pub const COMBINED: Hooks = Hooks(1 << 17);
     /// Any by which packets are seen before they are offered to a port.
     pub const BEFORE_PORTS: Hooks = Hooks::OFFER.with(Hooks::QUEUE).with(Hooks::RANKS);
+
+    /// Those of the first that are not in the second.
+    #[must_use]
+    pub const fn without(self, other: Hooks) -> Hooks {
+        Hooks(self.0 & !other.0)
+    }
 
     /// Both.
     #[must_use]
@@ -156,6 +164,12 @@ pub trait Node {
     /// is being offered is none of them yet. At a combined switch those in its virtual output queues alone. Only known with
     /// [`Hooks::INPUTS`].
     fn input_bytes(&self, _port: PortNo) -> u64 {
+        0
+    }
+
+    /// Frame bytes that are to leave by a port of a combined switch and may: in its virtual output queues, on the crossbar and in the
+    /// queue of the port, those of paused classes left out.
+    fn sendable_bytes(&self, _port: PortNo) -> u64 {
         0
     }
 
@@ -275,7 +289,7 @@ pub struct Dropped<'a> {
 pub enum Turn {
     /// Nothing: the scheduler is next.
     Pass,
-    /// A packet that it holds.
+    /// A packet that it holds. Not at a combined switch, where it has to cross.
     Packet(PacketId),
     /// A message in a frame of its own.
     Message(Message),
@@ -363,8 +377,8 @@ pub(crate) trait Mechanism: Sized {
     const HOST_HEADER: Option<fn(&Sent) -> Shim> = None;
     /// Whether it can keep the packets of classes from being dropped ([`Mechanism::lossless`]).
     const KEEPS_ALL: bool = false;
-    /// Whether it can run at combined input- and output-queued switches: it takes no packets that ports refuse, sends none past
-    /// queues at ports that are idle, and moves none between queues.
+    /// Whether it can run at combined input- and output-queued switches: it takes no packets that ports refuse, and there ([`Site::combined`])
+    /// it sends none past queues and moves none between them.
     const AT_COMBINED: bool = false;
     /// Whether it lets ports write telemetry into frames, of transports that ask for it.
     const TELEMETRY: bool = false;

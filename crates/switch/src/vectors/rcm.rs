@@ -9,7 +9,7 @@ use fanin_units::{Bytes, Purpose, Stream};
 names! {
     /// What the events of a sequence are like.
     pub enum Case {
-        /// A queue that grows to six times Q_eq at twice the rate, and drains.
+        /// A queue that grows to six times Q_eq, and drains twice as fast.
         "growth" => Growth,
         /// Frames of 64, 576, 1518 and 9018 B, and queues at random.
         "sizes" => Sizes,
@@ -44,7 +44,7 @@ params! {
         pub window_max: Bytes = Bytes(100_000), in Bytes(128)..=Bytes(1_000_000_000);
         pub max_frame: Bytes = Bytes(1_518), in Bytes(64)..=Bytes(65_535);
         /// What a degree reduces.
-        pub decrease: Decrease = Decrease::Measured;
+        pub decrease: Decrease = Decrease::Each;
         /// Of what is random.
         pub seed: u64 = 1;
     }
@@ -117,10 +117,9 @@ impl Pattern {
     }
 
     fn growth(&mut self) {
-        let full = u32::from(FULL);
-        let steps = 6 * self.q_eq / full + 1;
-        (0..2 * steps).for_each(|i| self.arrival(FULL, i * full / 2, None));
-        (0..steps).rev().for_each(|i| self.arrival(FULL, i * full, None));
+        let q_eq = u64::from(self.q_eq);
+        (0..400).for_each(|i| self.arrival(FULL, (q_eq * 6 * i / 400) as u32, None));
+        (0..200).rev().for_each(|i| self.arrival(FULL, (q_eq * 6 * i / 200) as u32, None));
     }
 
     fn remote(&mut self) {
@@ -171,14 +170,14 @@ impl Pattern {
 
     fn random(&mut self) {
         for _ in 0..400 {
-            let event = match self.below(8) {
+            let event = match self.below(40) {
                 0 => {
-                    let (harmful, others) = (self.below(self.bounds.most), self.below(self.bounds.most));
+                    let (harmful, others) = (self.below(self.bounds.least), self.below(self.bounds.least));
                     Event::Measured { harmful, others }
                 }
-                1 => Event::Degree(self.below(64) as u8),
-                2 => Event::Over,
-                3 | 4 => {
+                1..=4 => Event::Degree(self.below(64) as u8),
+                5 => Event::Over,
+                6..=25 => {
                     let share = [Share::Congested, Share::Spare, Share::Other][self.below(3) as usize];
                     Event::Sent { frame: SIZES[self.below(4) as usize], share }
                 }

@@ -46,6 +46,16 @@ fn every_value_of_rimm_has_room_in_its_column() {
 }
 
 #[test]
+fn every_value_of_rcm_has_room_in_its_column() {
+    for (q_eq, w_q, decrease) in [("26KB", 2, "each"), ("1B", 0, "measured"), ("100MB", 64, "each")] {
+        let settings = [("q_eq", text(q_eq)), ("w_q", Value::Int(w_q)), ("decrease", text(decrease))];
+        let made = vectors("rcm", &table(&settings)).unwrap();
+        assert_eq!(made.sequences.len(), 7);
+        every_value_fits(&made);
+    }
+}
+
+#[test]
 fn the_cases_reach_what_they_are_for() {
     let made = vectors("s-ecn", &table(&[("rates", list(&["1Gbps"]))])).unwrap();
     let column = |name: &str| made.columns.iter().position(|c| c.name == name).unwrap();
@@ -85,7 +95,10 @@ fn what_is_wrong_is_said_all_at_once() {
         vectors(name, &params).unwrap_err().iter().map(ToString::to_string).collect()
     };
     let unknown = said("s-enc", table(&[]));
-    assert_eq!(unknown, ["\"s-enc\" is not a known mechanism with test vectors; accepted: rimm, s-ecn; did you mean 's-ecn'?"]);
+    assert_eq!(
+        unknown,
+        ["\"s-enc\" is not a known mechanism with test vectors; accepted: rcm, rimm, s-ecn; did you mean 's-ecn'?"]
+    );
     let wrong = said("s-ecn", table(&[("cases", list(&["pair"])), ("rates", list(&["1Mbps"])), ("k", text("2"))]));
     assert_eq!(wrong.len(), 3, "{wrong:?}");
     assert!(wrong[0].contains("cases[0]") && wrong[0].contains("did you mean 'pairs'"), "{wrong:?}");

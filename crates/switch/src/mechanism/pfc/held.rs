@@ -80,10 +80,8 @@ impl Waits {
             return None;
         }
         let place = self.find(packet);
-        let (found, held) = &mut self.places[place];
-        let before = (*found == packet).then_some(*held);
-        held.crossed = true;
-        before
+        let (_, held) = self.places.get_mut(place).filter(|(found, _)| *found == packet)?;
+        Some(std::mem::replace(held, Held { crossed: true, ..*held }))
     }
 
     /// A packet waits no longer; `None` where it did not.
@@ -131,6 +129,8 @@ mod tests {
             // Few numbers, then many, so that places are often taken and the table has to grow.
             let packet = below(if step < 100_000 { 24 } else { 3_000 }) as PacketId;
             let held = Held { port: PortNo(below(9) as u16), output: PortNo(1), class: 3, bytes: step as u16, crossed: false };
+            assert_eq!(waits.cross(packet), map.get(&packet).copied());
+            map.entry(packet).and_modify(|held: &mut Held| held.crossed = true);
             let before = map.remove(&packet);
             assert_eq!(waits.remove(packet), before);
             if before.is_none() {
@@ -144,6 +144,6 @@ mod tests {
         for (packet, held) in map {
             assert_eq!(waits.remove(packet), Some(held));
         }
-        assert_eq!((waits.count, waits.places.iter().filter(|(packet, _)| *packet != NONE).count()), (0, 0));
+        assert!(waits.count == 0 && waits.places.iter().all(|place| *place == EMPTY));
     }
 }

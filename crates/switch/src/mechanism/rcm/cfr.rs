@@ -81,15 +81,15 @@ impl Cam {
 /// Harmful flows that a neighbour downstream has named. They take the place of those that the port itself has recognised.
 /// Source: RCM §3.2.
 #[derive(Clone, Debug)]
-pub(super) struct Told {
+pub(super) struct Named {
     /// Each with the time until which it counts.
     entries: Vec<(Harmful, Time)>,
     most: usize,
 }
 
-impl Told {
-    pub(super) fn new(most: u32) -> Told {
-        Told { entries: Vec::new(), most: most as usize }
+impl Named {
+    pub(super) fn new(most: u32) -> Named {
+        Named { entries: Vec::new(), most: most as usize }
     }
 
     /// Named until then. With no room the one whose time ends first makes place.
@@ -180,14 +180,14 @@ mod tests {
     #[test]
     fn what_a_neighbour_has_named_ends_by_time_or_makes_room() {
         let at = Time::from_ps;
-        let mut told = Told::new(2);
-        told.name(tuple(1), at(10));
-        told.name(tuple(2), at(20));
-        told.name(tuple(1), at(30));
-        told.name(tuple(3), at(40));
-        assert_eq!([1, 2, 3].map(|flow| told.has(&tuple(flow))), [true, false, true]);
-        told.seen(&tuple(3), PortNo(5));
-        told.expire(at(30));
-        assert_eq!(told.flows(), [Harmful { tuple: tuple(3), from: Some(PortNo(5)) }]);
+        let mut named = Named::new(2);
+        named.name(tuple(1), at(10));
+        named.name(tuple(2), at(20));
+        named.name(tuple(1), at(30));
+        named.name(tuple(3), at(40));
+        assert_eq!([1, 2, 3].map(|flow| named.has(&tuple(flow))), [true, false, true]);
+        named.seen(&tuple(3), PortNo(5));
+        named.expire(at(30));
+        assert_eq!(named.flows(), [Harmful { tuple: tuple(3), from: Some(PortNo(5)) }]);
     }
 }

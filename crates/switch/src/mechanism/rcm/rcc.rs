@@ -5,7 +5,7 @@ use crate::PRIORITIES;
 use fanin_dataplane::rcm::{Bounds, Share, Window};
 use fanin_packet::PacketId;
 use fanin_units::Time;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 /// Where the control of a port stands.
 #[derive(Clone, Debug)]
@@ -69,6 +69,8 @@ pub(super) struct Control {
     stalled: bool,
     /// The one that leaves now, and in which share.
     leaving: Option<(PacketId, Share)>,
+    /// At a combined switch, packets that were counted when they were let go, and have not left yet.
+    counted: BTreeSet<PacketId>,
     /// When the window began.
     pub since: Time,
     /// Bytes sent since the first packet that is held became that.
@@ -86,6 +88,7 @@ impl Control {
             flows: Vec::new(),
             stalled: false,
             leaving: None,
+            counted: BTreeSet::new(),
             since: Time::ZERO,
             head: 0,
             windows: 0,
@@ -194,6 +197,65 @@ impl Control {
         self.peaks.bytes = self.peaks.bytes.max(self.bytes);
     }
 
+    /// The share in which a packet of a harmful flow may leave now; `None`: it waits. `data`: others have something to send. `paces`: what
+    /// harmful flows may not send nobody sends.
+    fn share(&self, settings: &Settings, (data, paces): (bool, bool)) -> Option<Share> {
+        let full = self.bytes > settings.reserved;
+        match &self.phase {
+            Phase::Running(window) if !(window.is_open() || full && window.is_open_in_full()) => {
+                (!data && !paces).then_some(Share::Spare)
+            }
+            _ => Some(Share::Congested),
+        }
+    }
+
+    /// At a combined switch, where nothing is held: whether a packet of a harmful flow goes on at once. It is counted then.
+    pub(super) fn passes(
+        &mut self,
+        now: Time,
+        settings: &Settings,
+        packet: (PacketId, u16),
+        (data, paces): (bool, bool),
+    ) -> bool {
+        let share = self.share(settings, (data, paces));
+        share.into_iter().for_each(|share| self.count(now, packet, share));
+        share.is_some()
+    }
+
+    /// At a combined switch: the packet that is to cross next, and its frame; see [`Control::turn`]. It is counted now, not when it leaves.
+    pub(super) fn release(
+        &mut self,
+        now: Time,
+        settings: &Settings,
+        (data, paces): (bool, bool),
+        is_paused: impl Fn(u8) -> bool,
+    ) -> Option<(PacketId, u16)> {
+        let before = self.bytes;
+        let Some(id) = self.turn(now, settings, (data, paces), is_paused) else {
+            self.stalled = true; // until something leaves
+            return None;
+        };
+        let packet = (id, (before - self.bytes) as u16);
+        let share = self.leaving.take().map_or(Share::Congested, |(_, share)| share);
+        self.count(now, packet, share);
+        Some(packet)
+    }
+
+    /// A packet counts in the window from now on, before it has left.
+    fn count(&mut self, now: Time, (id, frame): (PacketId, u16), share: Share) {
+        let Phase::Running(window) = &mut self.phase else { return };
+        self.counted.insert(id);
+        if window.sent(frame, share) {
+            self.windows += 1;
+            self.since = now;
+        }
+    }
+
+    /// Whether packets that were counted before they left are still here.
+    pub(super) fn has_counted(&self) -> bool {
+        !self.counted.is_empty()
+    }
+
     /// The wire is free: the packet that is to leave. `data`: the queue has one that may. `paces`: what harmful flows may not send
     /// nobody sends.
     pub(super) fn turn(
@@ -210,16 +272,7 @@ impl Control {
             if first || is_paused(class as u8) {
                 continue;
             }
-            let full = self.bytes > settings.reserved;
-            let share = match &self.phase {
-                Phase::Running(window) if !window.is_open() && !(full && window.is_open_in_full()) => {
-                    if data || paces {
-                        return None;
-                    }
-                    Share::Spare
-                }
-                _ => Share::Congested,
-            };
+            let share = self.share(settings, (data, paces))?;
             self.stalled = false;
             self.held[class].pop_front();
             self.forget(&head);
@@ -262,11 +315,16 @@ impl Control {
             self.flows.iter().any(|flow| flow.tuple == head.tuple && flow.queued > 0)
             // of its own flow
         });
-        self.head = if behind { 0 } else { self.head + u64::from(frame) };
+        let counted = self.counted.remove(&id);
+        self.head = match behind {
+            true => 0,
+            false if counted => self.head, // in a window before this one
+            false => self.head + u64::from(frame),
+        };
         match &mut self.phase {
             Phase::Off => false,
             Phase::Measuring { harmful, others, missing, degree } => {
-                if is_harmful || own.is_some() {
+                if is_harmful || counted || own.is_some() {
                     *harmful += u32::from(frame);
                 } else {
                     *others += u32::from(frame);
@@ -281,6 +339,7 @@ impl Control {
                 }
                 false
             }
+            Phase::Running(_) if counted => false,
             Phase::Running(window) => {
                 let share = match own {
                     Some((_, share)) => share,
@@ -300,6 +359,7 @@ impl Control {
 
     /// A packet was dropped: one that was held, or one of the queue. True where it was held.
     pub(super) fn dropped(&mut self, id: PacketId, tuple: &Tuple) -> bool {
+        self.counted.remove(&id);
         for class in 0..PRIORITIES {
             if let Some(place) = self.held[class].iter().position(|held| held.id == id) {
                 let held = self.held[class].remove(place);
@@ -317,6 +377,11 @@ impl Control {
     /// Whether a turn of the wire is wanted.
     pub(super) fn waits(&self) -> bool {
         self.bytes > 0 && !self.stalled
+    }
+
+    /// What it waited for may be over.
+    pub(super) fn wake(&mut self) {
+        self.stalled = false;
     }
 
     /// Whether what is held waits for something else than the wire.

@@ -8,11 +8,11 @@ use fanin_units::{Amount, Bytes, Span};
 names! {
     /// What a congestion degree reduces.
     pub enum Decrease {
+        /// W_c as it is: each further degree takes more. Source: RCM formula 5.
+        "each" => Each,
         /// W_c as it was measured: the last degree counts, and at most half is taken. Source: RCM §4.2 (a flow of half of the port falls
         /// to a quarter, and stays there).
         "measured" => Measured,
-        /// W_c as it is: each further degree takes more. Source: RCM formula 5, read by the letter.
-        "each" => Each,
     }
 }
 
@@ -57,7 +57,7 @@ params! {
         /// W_c never falls below this: a frame fits into each window. Source: IEEE 802.3 §3.2.7 (1518 bytes).
         pub max_frame: Bytes = Bytes(1_518), in Bytes(64)..=Bytes(65_535);
         /// What a degree reduces.
-        pub decrease: Decrease = Decrease::Measured;
+        pub decrease: Decrease = Decrease::Each;
         /// Whether harmful flows take what nobody else sends.
         pub when_idle: WhenIdle = WhenIdle::Send;
         /// Bytes that a port holds at reduced windows; above it harmful flows have what was measured of the port. Source: RCM §4.1 (100 KB

@@ -24,6 +24,8 @@ struct Play {
     sent: Vec<(PortNo, Message)>,
     states: Vec<(PortNo, &'static str, &'static str, u32)>,
     next: PacketId,
+    /// A departure event is set, as the switch would have it.
+    armed: bool,
 }
 
 struct Here {
@@ -34,6 +36,8 @@ struct Here {
     free_at: Time,
     paused: bool,
     ways: Vec<PortNo>,
+    /// At a combined switch; then the queue is what waits in virtual output queues, too.
+    combined: bool,
 }
 
 impl Node for Here {
@@ -44,6 +48,16 @@ impl Node for Here {
         let waiting = if port == OUT { self.queue.iter().map(|id| u64::from(self.packets[id].frame)).sum() } else { 0 };
         let count = if port == OUT { self.queue.len() as u32 } else { 0 };
         PortView { now: self.now, queue_bytes: waiting, queue_packets: count, free_at: self.free_at, ..crate::tests::view(0) }
+    }
+    fn is_idle(&self, port: PortNo) -> bool {
+        !self.combined && self.view(port).is_idle()
+    }
+    fn sendable_bytes(&self, port: PortNo) -> u64 {
+        if self.paused {
+            0
+        } else {
+            self.view(port).queue_bytes
+        }
     }
     fn route(&mut self, _: &Envelope) -> Option<PortNo> {
         Some(OUT)
@@ -84,12 +98,16 @@ fn flow(n: u32) -> Envelope {
 }
 
 fn params() -> RcmParams {
-    RcmParams { sample: Bytes(3_000), cam_period: Bytes(3_000), ..defaults() }
+    RcmParams { sample: Bytes(3_000), cam_period: Bytes(3_000), decrease: Decrease::Measured, ..defaults() }
 }
 
 impl Play {
     fn new(params: &RcmParams) -> Play {
-        let mut site = site(&["s1", "h1", "s2"]);
+        Play::at(params, false)
+    }
+
+    fn at(params: &RcmParams, combined: bool) -> Play {
+        let mut site = Site { combined, ..site(&["s1", "h1", "s2"]) };
         site.ports.iter_mut().filter(|port| !port.to_host).for_each(|port| port.peer_runs.push("rcm"));
         let node = Here {
             now: Time::ZERO,
@@ -99,9 +117,10 @@ impl Play {
             free_at: Time::ZERO,
             paused: false,
             ways: vec![OUT, OTHER],
+            combined,
         };
         let rcm = Rcm::new(params, &site).unwrap();
-        Play { rcm, node, left: Vec::new(), sent: Vec::new(), states: Vec::new(), next: 0 }
+        Play { rcm, node, left: Vec::new(), sent: Vec::new(), states: Vec::new(), next: 0, armed: false }
     }
 
     fn note(&mut self, fx: Effects) {
@@ -110,7 +129,8 @@ impl Play {
                 Effect::Emit { port, message } => self.sent.push((port, message)),
                 Effect::State { port, about, state, degree } => self.states.push((port, about, state, degree)),
                 Effect::Forward { packet, port } => self.forward(packet, port),
-                Effect::Watch(_) | Effect::Arm(_) | Effect::Timer(_) => {}
+                Effect::Arm(port) => self.armed |= port == OUT,
+                Effect::Watch(_) | Effect::Timer(_) => {}
                 other => panic!("{other:?}"),
             }
         }
@@ -131,6 +151,7 @@ impl Play {
             Verdict::Pass => {
                 self.node.inputs += u64::from(envelope.frame);
                 self.node.queue.push_back(id);
+                self.armed = true;
             }
             Verdict::Hold => self.node.inputs += u64::from(envelope.frame),
             other => panic!("{other:?}"),
@@ -151,6 +172,7 @@ impl Play {
             self.leave(id);
         } else {
             self.node.queue.push_back(id);
+            self.armed = true;
         }
     }
 
@@ -163,26 +185,38 @@ impl Play {
         self.left.push((envelope.flow.0, id));
     }
 
-    /// The wire is free: what leaves.
+    /// The wire is free, if a departure was set: what leaves.
     fn turn(&mut self) -> bool {
-        self.node.now = self.node.now.max(self.node.free_at);
-        if self.node.paused {
+        if !std::mem::take(&mut self.armed) {
             return false;
         }
-        let (data, mut fx) = (!self.node.queue.is_empty(), Effects::default());
+        self.node.now = self.node.now.max(self.node.free_at);
+        let (data, mut fx) = (!self.node.queue.is_empty() && !self.node.paused, Effects::default());
         let turn = self.rcm.on_turn(&mut self.node, OUT, data, &mut fx);
         self.note(fx);
         let id = match turn {
-            Turn::Packet(id) => id,
-            Turn::Pass => match self.node.queue.pop_front() {
-                Some(id) => id,
-                None => return false,
-            },
+            Turn::Packet(id) => {
+                assert!(!self.node.combined, "past the crossbar");
+                Some(id)
+            }
+            Turn::Pass if data || self.node.combined && !self.node.paused => self.node.queue.pop_front(),
+            Turn::Pass => None,
             other => panic!("{other:?}"),
         };
-        self.node.inputs -= u64::from(self.node.packets[&id].frame);
-        self.leave(id);
-        true
+        if let Some(id) = id {
+            assert!(!self.node.paused, "a packet of a class that waits");
+            self.node.inputs -= u64::from(self.node.packets[&id].frame);
+            self.leave(id);
+        }
+        self.armed |= !self.node.queue.is_empty() && !self.node.paused || self.rcm.waits(OUT);
+        assert!(!self.armed || id.is_some(), "a departure without end");
+        id.is_some()
+    }
+
+    /// Its class waits, or goes on.
+    fn pause(&mut self, paused: bool) {
+        self.armed |= self.node.paused && !paused;
+        self.node.paused = paused;
     }
 
     fn timer(&mut self, now: Time) {
@@ -221,28 +255,30 @@ impl Play {
 /// recognised; when the queue has gone so has the region, and the neighbour hears of that.
 #[test]
 fn a_root_notifies_upstream_and_the_region_dissolves() {
-    let mut play = Play::new(&RcmParams { rcc: false, sar: false, ..params() });
-    play.overload(40);
-    assert!(play.states.contains(&(OUT, "output", "root", play.states.iter().find(|s| s.2 == "root").unwrap().3)));
-    let (port, message) = &play.sent[0];
-    let said = message::read(IpVersion::V4, message.body()).unwrap();
-    assert_eq!((*port, said.port, said.more), (IN, IN, false));
-    assert!(said.degree > 0 && said.flows.iter().all(|t| [1, 2].contains(&t.flow.0)) && !said.flows.is_empty());
-    assert_eq!(play.rcm.counts.notifications_sent as usize, play.sent.len());
-    while play.turn() {}
-    assert_eq!(play.states.last().map(|s| (s.0, s.1, s.2)), Some((OUT, "output", "none")));
-    play.timer(play.node.now + Span::from_us(10));
-    let (_, last) = play.sent.last().unwrap();
-    assert_eq!(message::read(IpVersion::V4, last.body()).unwrap().degree, 0);
-    assert!(play.rcm.ports.iter().all(|port| port.state() == NONE && port.arriving == 0));
-    let n = play.sent.len();
-    play.timer(play.node.now + Span::from_ms(1));
-    assert_eq!(play.sent.len(), n, "and nothing comes after it");
+    for combined in [false, true] {
+        let mut play = Play::at(&RcmParams { rcc: false, sar: false, ..params() }, combined);
+        play.overload(40);
+        assert!(play.states.contains(&(OUT, "output", "root", play.states.iter().find(|s| s.2 == "root").unwrap().3)));
+        let (port, message) = &play.sent[0];
+        let said = message::read(IpVersion::V4, message.body()).unwrap();
+        assert_eq!((*port, said.port, said.more), (IN, IN, false));
+        assert!(said.degree > 0 && said.flows.iter().all(|t| [1, 2].contains(&t.flow.0)) && !said.flows.is_empty());
+        assert_eq!(play.rcm.counts.notifications_sent as usize, play.sent.len());
+        while play.turn() {}
+        assert_eq!(play.states.last().map(|s| (s.0, s.1, s.2)), Some((OUT, "output", "none")));
+        play.timer(play.node.now + Span::from_us(10));
+        let (_, last) = play.sent.last().unwrap();
+        assert_eq!(message::read(IpVersion::V4, last.body()).unwrap().degree, 0);
+        assert!(play.rcm.ports.iter().all(|port| port.state() == NONE && port.arriving == 0));
+        let n = play.sent.len();
+        play.timer(play.node.now + Span::from_ms(1));
+        assert_eq!(play.sent.len(), n, "and nothing comes after it");
+    }
 }
 
-/// Nobody is told of flows that did not come in there, and hosts and switches without RCM are not told.
+/// Nobody is notified of flows that did not come in there, and neither are hosts and switches without RCM.
 #[test]
-fn those_are_told_whose_input_holds_harmful_packets() {
+fn those_are_notified_whose_input_holds_harmful_packets() {
     let mut play = Play::new(&RcmParams { rcc: false, sar: false, unaware: vec!["s7".into()], ..params() });
     play.rcm.ports[IN.index()].aware = false;
     play.overload(40);
@@ -284,12 +320,19 @@ fn a_notified_port_gives_harmful_flows_their_window_alone() {
 /// With nothing else to send harmful flows go on, unless the port paces.
 #[test]
 fn no_port_idles_but_one_that_paces() {
-    for (when_idle, waits) in [(WhenIdle::Send, false), (WhenIdle::Wait, true)] {
-        let mut play = Play::new(&RcmParams { sar: false, q_eq: Bytes(10_000_000), when_idle, ..params() });
+    for (when_idle, waits, combined) in [
+        (WhenIdle::Send, false, false),
+        (WhenIdle::Wait, true, false),
+        (WhenIdle::Send, false, true),
+        (WhenIdle::Wait, true, true),
+    ] {
+        let mut play = Play::at(&RcmParams { sar: false, q_eq: Bytes(10_000_000), when_idle, ..params() }, combined);
         play.hear(OUT, 63, &[1]);
         (0..40).for_each(|_| assert!(play.arrive(flow(1)) != Verdict::Take));
         (0..12).for_each(|_| assert!(play.turn()));
-        (0..20).for_each(|_| assert!(play.arrive(flow(1)) == Verdict::Hold));
+        // At a combined switch those that the window permits join the queue.
+        let held = (0..60).filter(|_| play.arrive(flow(1)) == Verdict::Hold).count();
+        assert!(if combined { (50..60).contains(&held) } else { held == 60 }, "{held}");
         while !play.node.queue.is_empty() {
             assert!(play.turn());
         }
@@ -310,6 +353,52 @@ fn no_port_idles_but_one_that_paces() {
             assert!((4..=7).contains(&n), "{n} frames of a window of {w} B, and {before} before");
         }
     }
+}
+
+/// The same shares at a combined switch, where packets count when they are let go: of a wire that others could fill alone, harmful flows
+/// have W_c / W = 4125 / 16500, and what they send joins the queue behind what is there.
+#[test]
+fn at_a_combined_switch_harmful_flows_cross_by_their_window() {
+    let mut play = Play::at(&RcmParams { sar: false, q_eq: Bytes(10_000_000), ..params() }, true);
+    play.hear(OUT, 63, &[1]);
+    for _ in 0..430 {
+        play.arrive(flow(1));
+        while play.node.queue.len() < 10 || play.left.len() < 13 && play.node.queue.len() < 26 {
+            play.arrive(flow(2));
+            if play.left.len() < 13 {
+                play.arrive(flow(1));
+            }
+        }
+        assert!(play.turn());
+        play.hear(OUT, 63, &[1]);
+    }
+    let (w, harmful) = (play.rcm.ports[OUT.index()].control.window().unwrap(), |(flow, _): &&(u32, PacketId)| *flow == 1);
+    assert!((16_000..18_000).contains(&w), "{w}");
+    let harmful = play.left[130..].iter().filter(harmful).count();
+    assert!((65..=85).contains(&harmful), "{harmful} of 300 frames, theory 75");
+    assert!(play.rcm.counts.released > 60 && play.rcm.ports[OUT.index()].control.bytes() > 100_000);
+}
+
+/// Another flow that finds a pacing port idle ends the window: what is held goes on then, not when the next notification comes.
+#[test]
+fn a_window_that_others_end_at_an_idle_port_lets_what_is_held_go_on() {
+    let settings = RcmParams { sar: false, q_eq: Bytes(10_000_000), when_idle: WhenIdle::Wait, ..params() };
+    let mut play = Play::new(&settings);
+    play.hear(OUT, 63, &[1]);
+    (0..40).for_each(|_| assert!(play.arrive(flow(1)) != Verdict::Take));
+    while play.turn() {}
+    (0..40).for_each(|_| assert!(play.arrive(flow(1)) != Verdict::Take));
+    while play.turn() {}
+    let held = play.rcm.ports[OUT.index()].control.bytes();
+    assert!(held > 0 && !play.armed);
+    for _ in 0..12 {
+        play.node.now = play.node.now.max(play.node.free_at);
+        assert_eq!(play.arrive(flow(2)), Verdict::Pass);
+        if play.armed {
+            break;
+        }
+    }
+    assert!(play.armed && play.turn() && play.rcm.ports[OUT.index()].control.bytes() < held);
 }
 
 /// Without news the notification ends, and what is held leaves.
@@ -415,6 +504,7 @@ proptest! {
         steps in proptest::collection::vec(step(), 1..600),
         each in any::<bool>(),
         paces in any::<bool>(),
+        combined in any::<bool>(),
         reserved in 1_000_u64..50_000,
     ) {
         let decrease = if each { Decrease::Each } else { Decrease::Measured };
@@ -423,18 +513,18 @@ proptest! {
             decrease, when_idle, sar: false, q_eq: Bytes(6_000), window_min: Bytes(4_000), window_max: Bytes(12_000),
             reserved: Bytes(reserved), ..params()
         };
-        let mut play = Play::new(&settings);
+        let mut play = Play::at(&settings, combined);
         for step in steps {
             match step {
                 Step::Arrive(n, frame) => { play.arrive(Envelope { frame, ..flow(n) }); }
                 Step::Turn => { play.turn(); }
                 Step::Hear(degree, n) => play.hear(OUT, degree, &[n, n + 1]),
                 Step::Over => play.hear(OUT, 0, &[]),
-                Step::Pause(paused) => play.node.paused = paused,
+                Step::Pause(paused) => play.pause(paused),
                 Step::Wait(us) => { let now = play.node.now + Span::from_us(us); play.timer(now); }
             }
         }
-        play.node.paused = false;
+        play.pause(false);
         for _ in 0..10_000 {
             if !play.turn() {
                 let now = play.node.now + Span::from_us(1);
@@ -449,7 +539,7 @@ proptest! {
         }
         let counts = play.rcm.counts;
         prop_assert_eq!(counts.held, counts.released);
-        let most = settings.window_max.get() + 2 * u64::from(u16::from(1_518_u16));
+        let most = settings.window_max.get() + 2 * 1_518;
         prop_assert!(play.rcm.peaks()[2] <= most, "{} B", play.rcm.peaks()[2]);
     }
 }

@@ -87,6 +87,7 @@ impl Switch {
             trailer: 0,
             ttl: 64,
             cell: 80,
+            combined: false,
             seed: 0,
         };
         let mut rimm = Rimm::new(params, &site).expect("a switch that is not unaware");

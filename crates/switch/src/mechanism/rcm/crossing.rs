@@ -1,0 +1,70 @@
+//! RCC at a combined input- and output-queued switch: what is held waits at its input, and joins its virtual output queue when its window
+//! permits. Source: RCM §3.4, §4.1 (the switch).
+
+use super::cfr::Tuple;
+use super::{Rcm, Task};
+use crate::mechanism::{Arrival, Effect, Effects, Node, PortNo, Verdict};
+use fanin_units::Time;
+
+/// So many of the largest frames on their way to a wire keep it busy: one crosses while another waits for it.
+const FRAMES: u64 = 2;
+
+impl Rcm {
+    /// Whether harmful flows have to leave an output to what is on its way there.
+    fn is_busy(&self, sendable: u64) -> bool {
+        sendable >= FRAMES * u64::from(self.control.bounds.floor)
+    }
+
+    /// A packet of a harmful flow, or of one of which packets are held, at a combined switch: it joins its virtual output queue where its
+    /// window permits and nothing waits before it.
+    pub(super) fn control_crossing(
+        &mut self,
+        node: &dyn Node,
+        p: &Arrival<'_>,
+        tuple: Tuple,
+        port: PortNo,
+        fx: &mut Effects,
+    ) -> Verdict {
+        if p.from.is_none() {
+            return Verdict::Pass; // it was held
+        }
+        let (now, class, packet) = (node.now(), p.envelope.class, (p.id, p.envelope.frame));
+        let how = (self.is_busy(node.sendable_bytes(port)), self.paces(port));
+        let control = &mut self.ports[port.index()].control;
+        if control.is_empty() && !node.is_paused(port, class) && control.passes(now, &self.control, packet, how) {
+            return Verdict::Pass;
+        }
+        // What is ahead of it in its virtual output queue stays ahead.
+        self.hold(now, p, (port, tuple), || 0);
+        if how.1 {
+            self.wait_for_window(port, fx);
+        }
+        Verdict::Hold
+    }
+
+    /// Something was dropped, and others may be at this very instant: then what is held may go on.
+    pub(super) fn cross_soon(&mut self, port: PortNo, fx: &mut Effects) {
+        if self.tasks.insert((Time::ZERO, port.0, Task::Cross)) {
+            fx.push(Effect::Timer(Time::ZERO));
+        }
+    }
+
+    /// What is held for a port and may go on does so: within its window, or where the wire would lack packets.
+    pub(super) fn let_cross(&mut self, node: &dyn Node, port: PortNo, fx: &mut Effects) {
+        let (now, paces) = (node.now(), self.paces(port));
+        let mut sendable = node.sendable_bytes(port);
+        while !self.ports[port.index()].control.is_empty() {
+            let how = (self.is_busy(sendable), paces);
+            let control = &mut self.ports[port.index()].control;
+            let Some((packet, frame)) = control.release(now, &self.control, how, |class| node.is_paused(port, class)) else {
+                if paces {
+                    self.wait_for_window(port, fx);
+                }
+                return;
+            };
+            sendable += u64::from(frame);
+            self.counts.released += 1;
+            fx.push(Effect::Forward { packet, port });
+        }
+    }
+}

@@ -1052,8 +1052,8 @@ have all where `switch.class_marking` has entries.
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class ClassMarking(Table):
     """How some classes are marked. Where there is such an entry, each queue has a state of its own and sees nothing of the others;
-    classes without an entry are marked as `switch.marking` says, by their own queues, too. Source: switches have a profile
-    (WRED, ECN) for each traffic class, from memory.
+    classes without an entry are marked as `switch.marking` says, by their own queues, too, as switches have a profile
+    (WRED, ECN) for each traffic class (from memory).
     """
 
     classes: Sequence[int]

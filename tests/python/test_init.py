@@ -60,7 +60,7 @@ def test_every_topology_with_every_control(topology: str) -> None:
 
 
 TCP = ("newreno", "reno", "cubic", "dctcp")
-MECHANISMS = ["pdn", "pfc", "rimm", "pabo", "dibs", "vertigo", "trimming", "int"]
+MECHANISMS = ["pdn", "pfc", "rimm", "pabo", "dibs", "vertigo", "trimming", "int", "rcm"]
 
 NOT_WITH: dict[str, Callable[[str], bool]] = {
     "nothing to write into": lambda control: True,

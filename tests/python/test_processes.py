@@ -33,7 +33,7 @@ def test_all_exceptions_of_the_package_are_here() -> None:
     found = {
         name for name in fanin.__all__ if isinstance(getattr(fanin, name), type) and issubclass(getattr(fanin, name), BaseException)
     }
-    assert found == {"OutputError", "ResultError", "ScenarioError", "TraceError"}
+    assert found == {"CompareError", "OutputError", "ResultError", "ScenarioError", "TraceError"}
 
 
 @pytest.mark.native
@@ -42,6 +42,7 @@ def test_all_exceptions_of_the_package_are_here() -> None:
     [
         scenario_error(),
         trace_error(),
+        fanin.CompareError("a, b: are the same folder"),
         fanin.OutputError("out: is a file"),
         fanin.ResultError("out: is damaged"),
         RunError("fig4a, seed 3"),

@@ -22,6 +22,8 @@ def test_every_table_is_read_with_the_documented_columns(tmp_path: Path) -> None
     write_followed(out)
     voq = {"time_ps": 100_000_000, "input": "s0->leaf0", "port": PORT, "queue_bytes": 0, "queue_packets": 0}
     write_table(out, "voqs", [voq | {"queue_max_bytes": 3036, "drops": 0}])
+    root = {"time_ps": 100_000_000, "port": PORT, "mechanism": "rcm", "about": "output", "state": "root", "degree": 12}
+    write_table(out, "states", [root])
     result = fanin.load(out)
     for name in SCHEMAS:
         frame: pl.DataFrame = getattr(result, name)

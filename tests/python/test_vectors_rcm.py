@@ -77,7 +77,7 @@ class Port:
         return {}
 
     def beyond(self) -> int:
-        return min(max(0, self.used_c - self.congested), min(self.set["max_frame"], self.congested) - 1)
+        return int(min(max(0, self.used_c - self.congested), min(self.set["max_frame"], self.congested) - 1))
 
     def step(self, row: Row) -> Row:
         took = [self.arrival, self.measure, self.degree, self.sent, self.over][row["event"]](row)

@@ -497,7 +497,6 @@ pub fn find(points: &[Point], learnt: Option<u64>, confidence: f64) -> Vec<Stret
             i += 1;
         }
     }
-    fit_pauses(points, peak, &mut borders);
     let mut parts: Vec<Option<Stretch>> = borders.windows(2).map(|b| measured(b[0], b[1])).collect();
     loop {
         let weakest = (1..parts.len())
@@ -511,7 +510,8 @@ pub fn find(points: &[Point], learnt: Option<u64>, confidence: f64) -> Vec<Stret
         parts[i - 1] = measured(borders[i - 1], borders[i]);
         parts.remove(i);
     }
-    parts.into_iter().flatten().collect()
+    fit_pauses(points, peak, &mut borders);
+    borders.windows(2).filter_map(|b| measured(b[0], b[1])).collect()
 }
 
 /// The queue drained from what the last packet found, at `(time, queue)`, until it was empty at `end`: a phase of its own, without records

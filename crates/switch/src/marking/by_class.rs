@@ -6,8 +6,8 @@ use fanin_params::{params, Cx, Param};
 
 params! {
     /// How some classes are marked. Where there is such an entry, each queue has a state of its own and sees nothing of the others;
-    /// classes without an entry are marked as `switch.marking` says, by their own queues, too. Source: switches have a profile
-    /// (WRED, ECN) for each traffic class, from memory.
+    /// classes without an entry are marked as `switch.marking` says, by their own queues, too, as switches have a profile
+    /// (WRED, ECN) for each traffic class (from memory).
     pub struct ClassMarking {
         /// The classes. Those beyond the last queue of a port share it.
         pub classes: Vec<u8>;

@@ -299,8 +299,8 @@ def input_queues(result: Result, port: str, *, max_points: int = series.MAX_POIN
     times = pl.LazyFrame({"time_ps": result.sample_times})
     own = result.scan_ports().filter(pl.col("port") == port)
     lines = {f"output {port}": own} | {name: rows.filter(pl.col("input") == name) for name in most["input"].head(MAX_INPUTS)}
-    unit, scale = show.axis_unit(show.TIME_UNITS, _largest(result.sample_times))
-    top = max(float(most["most"][0]), _largest(own.select("queue_max_bytes").collect()["queue_max_bytes"]))
+    unit, scale = show.axis_unit(show.TIME_UNITS, largest(result.sample_times))
+    top = max(float(most["most"][0]), largest(own.select("queue_max_bytes").collect()["queue_max_bytes"]))
     size_unit, size_scale = show.axis_unit(show.SIZE_UNITS, top)
     traces = []
     for name, written in lines.items():

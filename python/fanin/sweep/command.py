@@ -31,7 +31,7 @@ _ERRORS_SHOWN: Final = 5
 
 def sweep(
     source: Annotated[
-        Path, typer.Argument(metavar="SWEEP", help="A file with a [[sweep]] table: seeds, axes, scenario.", show_default=False)
+        Path, typer.Argument(metavar="SWEEP", help="A file with a \\[sweep] table: seeds, axes, scenario.", show_default=False)
     ],
     out: Annotated[
         str | None,

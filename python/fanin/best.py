@@ -6,6 +6,7 @@ docs/best.md states the rule of the ranking.
 from __future__ import annotations
 
 import json
+import math
 import os
 import threading
 import time
@@ -389,11 +390,11 @@ def _ranked(
     lacking = [Rejected(found.name, found.part, f"no run has {metric.key}") for found in without]
     good = [found for found in good if found not in without]
     named = [found for found in named if found.values(metric.key)]
-    order = _order(named, metric)
+    by_name = {found.name: found for found in good}
+    order = _order(named, metric, by_name)
     against = _verdicts(named, AS_IT_IS, metric)
     to_best = _verdicts(named, order[0].name, metric)
     rates = {found.name: _rates(found, chosen) for found in named}
-    by_name = {found.name: found for found in good}
     first_is_worse = against.get(order[0].name, (None, None))[1] == "worse"
     places: list[Place] = []
     for number, found in enumerate(order, start=1):
@@ -427,14 +428,17 @@ def _incomplete(found: Variant) -> float:
     return sum(counts) / len(found.seeds)
 
 
-def _order(named: Sequence[Variant], metric: Metric) -> list[Variant]:
-    """Best first. What leaves more flows unfinished than the scenario as it is comes behind all others: it would look fast."""
+def _order(named: Sequence[Variant], metric: Metric, by_name: Mapping[str, Candidate]) -> list[Variant]:
+    """Best first; of the same values what costs less. What leaves more flows unfinished than the scenario as it is comes last."""
     least = next(_incomplete(found) for found in named if found.name == AS_IT_IS)
     sign = 1 if metric.better == "lower" else -1
 
-    def place(found: Variant) -> tuple[bool, float]:
+    def place(found: Variant) -> tuple[bool, float, int, float]:
         values = list(found.values(metric.key).values())
-        return _incomplete(found) > least, sign * sum(values) / len(values)
+        own = by_name.get(found.name)  # none: the scenario as it is
+        memory = 0 if own is None else own.memory_bytes
+        cost = (own.header_bytes if own else 0, math.inf if memory is None else memory)
+        return _incomplete(found) > least, sign * sum(values) / len(values), *cost
 
     return sorted(named, key=place)
 

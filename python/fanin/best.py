@@ -400,7 +400,8 @@ def _ranked(
     for number, found in enumerate(order, start=1):
         own, (change, verdict) = by_name.get(found.name), against.get(found.name, (None, None))
         behind = to_best.get(found.name, (None, None))[1]
-        tied = number == 1 or (behind == "no difference" and places[-1].rank == 1 and (verdict != "worse" or first_is_worse))
+        same = behind == "no difference" and _incomplete(found) <= _incomplete(order[0])
+        tied = number == 1 or (same and places[-1].rank == 1 and (verdict != "worse" or first_is_worse))
         rate, base_rate = rates[found.name], rates[AS_IT_IS]
         places.append(
             Place(

@@ -151,7 +151,7 @@ def mechanisms() -> dict[str, str]:
 
 
 def _bits(rate: str) -> float:
-    match = re.fullmatch(r"\s*([0-9.]+)\s*([kMGT]?)(?:bps|b/s|bit/s)\s*", rate)
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kMGT]?)(?:bps|b/s|bit/s)\s*", rate)
     if match is None or float(match[1]) == 0:
         raise ValueError(f"--rate {rate}: is no rate; accepted: a number with a unit such as 10Gbps")
     return float(match[1]) * {"": 1, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}[match[2]]

@@ -171,7 +171,8 @@ def student(t: float, freedom: int) -> float:
 
 
 @cache
-def _quantile(chance: float, freedom: int) -> float:
+@cache
+def quantile(chance: float, freedom: int) -> float:
     """Return the t beyond which, on either side, `chance` lies."""
     low, high = 0.0, 1.0
     while student(high, freedom) > chance:
@@ -192,7 +193,7 @@ def _rank(seeds: int, confidence: float) -> int:
     Source: Efron & Tibshirani (1993), chapter 13 (percentile interval); Hesterberg, "What Teachers Should Know About the
     Bootstrap", The American Statistician 69(4), 2015, section 5.3 (expansion), from memory.
     """
-    beyond = math.sqrt(seeds / (seeds - 1)) * _quantile(1 - confidence, seeds - 1)
+    beyond = math.sqrt(seeds / (seeds - 1)) * quantile(1 - confidence, seeds - 1)
     share = math.erfc(beyond / math.sqrt(2)) / 2
     return max(1, math.floor((RESAMPLES + 1) * share))
 
@@ -243,7 +244,7 @@ def _ends(means: NDArray[np.float64], seeds: int, confidence: float) -> tuple[fl
 
 def _about(mean: float, error: float, seeds: int, confidence: float) -> tuple[float, float]:
     """Return Student's interval around a mean with its standard error."""
-    half = _quantile(1 - confidence, seeds - 1) * error
+    half = quantile(1 - confidence, seeds - 1) * error
     return mean - half, mean + half
 
 
@@ -332,7 +333,6 @@ def difference(base: Mapping[int, float], other: Mapping[int, float], *, confide
 
 
 def _paired(base: NDArray[np.float64], other: NDArray[np.float64], confidence: float) -> Difference:
-    import numpy as np
 
     gaps = other - base
     seeds, mean = len(gaps), float(gaps.mean())
@@ -347,11 +347,7 @@ def _paired(base: NDArray[np.float64], other: NDArray[np.float64], confidence: f
         resampled = _resampled([base, other]) if seeds >= FEW else None
         low, high = _ends(resampled[1] - resampled[0], seeds, confidence) if resampled else (float(gaps.min()), float(gaps.max()))
         change = _change(base, other, resampled, seeds, confidence)
-    # What is left of equal differences by rounding is no spread.
-    if spread <= 1e-12 * max(float(np.abs(base).max()), float(np.abs(other).max())):
-        chance = 2.0 ** (1 - seeds) if mean else 1.0
-    else:
-        chance = student(mean / (spread / math.sqrt(seeds)), seeds - 1)
+    chance = _chance(base, other, mean, spread / math.sqrt(seeds), seeds)
     return Difference(mean, low, high, *change, seeds, True, chance, worth(seeds, confidence))
 
 
@@ -371,8 +367,18 @@ def _unpaired(base: NDArray[np.float64], other: NDArray[np.float64], confidence:
     else:
         low, high = float(other.min() - base.max()), float(other.max() - base.min())
         change = _change(base, other)  # without an interval: which value belongs to which is not known
-    chance = student(mean / spread, seeds - 1) if spread else 2.0 ** (1 - seeds) if mean else 1.0
+    chance = _chance(base, other, mean, spread, seeds)
     return Difference(mean, low, high, *change, seeds, False, chance, worth(seeds, confidence))
+
+
+def _chance(base: NDArray[np.float64], other: NDArray[np.float64], mean: float, error: float, seeds: int) -> float:
+    """Return p of a mean difference with its error: by Student's t, or by signs where all differences are the same."""
+    import numpy as np
+
+    # What is left of equal values by rounding is no spread.
+    if error * math.sqrt(seeds) <= 1e-12 * max(float(np.abs(base).max()), float(np.abs(other).max())):
+        return 2.0 ** (1 - seeds) if mean else 1.0
+    return student(mean / error, seeds - 1)
 
 
 def _change(

@@ -41,6 +41,9 @@ class CompareError(ValueError):
         super().__init__("\n".join(problems))
         self.problems = list(problems)
 
+    def __reduce__(self) -> tuple[type[CompareError], tuple[list[str]]]:
+        return type(self), (self.problems,)
+
 
 @dataclass(frozen=True)
 class Run:

@@ -192,3 +192,9 @@ def test_a_hundred_thousand_values_take_no_time() -> None:
     assert found.low is not None
     assert found.mean == 1.5
     assert 1.49 < found.low < 1.5
+
+
+def test_rounding_is_no_spread_with_or_without_pairs() -> None:
+    same, other = dict.fromkeys((1, 2, 3), 0.1), dict.fromkeys((1, 2, 3), 0.3)
+    for against in (other, {seed + 9: value for seed, value in other.items()}):
+        assert stats.difference(same, against).p == 0.25

@@ -66,6 +66,7 @@ NOT_WITH: dict[str, Callable[[str], bool]] = {
     "nothing to write into": lambda control: True,
     "no neighbour is a switch": lambda control: True,
     "unlimited buffer": lambda control: control not in TCP,
+    "without PFC what is held takes nobody's memory": lambda control: control in TCP,
     "a frame has one at most": lambda control: control not in TCP,
 }
 """Why a mechanism may be refused, and with which controls."""

@@ -42,7 +42,7 @@ def test_all_exceptions_of_the_package_are_here() -> None:
     [
         scenario_error(),
         trace_error(),
-        fanin.CompareError("a, b: are the same folder"),
+        fanin.CompareError(["a: is no result", "b: is no result"]),
         fanin.OutputError("out: is a file"),
         fanin.ResultError("out: is damaged"),
         RunError("fig4a, seed 3"),

@@ -27,11 +27,14 @@ def test_short_forms_of_the_micro_benchmarks(id: str) -> None:
     assert made.ok, made.rows
     assert all(not frame.is_empty() for frame in made.data.values())
     table = {row["variant"]: row for row in (made.data.get("phases", made.data.get("runs"))).to_dicts()}  # type: ignore[union-attr]
-    if id == "rcm/fig6":
-        assert table[_rcm.RCM]["least_burst"] < 0.8 * table[_rcm.DCQCN]["least_burst"]
-        assert table[_rcm.RCM]["then_others"] > 1.2 * table[_rcm.DCQCN]["then_others"]
+    off = {row.name for row in made.found if not row.ok and row.name.startswith("RCM")}
+    if id == "rcm/fig6":  # what RCM does to a burst does not come out: docs/papers/rcm.md
+        assert off == {"RCM: burst, least in 10 us", "RCM: each other flow then"}, made.rows
+        assert table[_rcm.RCM]["least_burst"] < table[_rcm.DCQCN]["least_burst"]
+        assert table[_rcm.RCM]["then_others"] > table[_rcm.DCQCN]["then_others"]
     else:
-        assert table[_rcm.RCM]["early_victim"] > table[_rcm.PAUSES]["early_victim"]
+        assert off == set(), made.rows
+        assert table[_rcm.RCM]["early_victim"] > 2 * table[_rcm.PAUSES]["early_victim"]
 
 
 @pytest.mark.usefixtures("kept_workers")
@@ -55,7 +58,7 @@ def test_short_forms_on_the_fabric() -> None:
 
 def test_intervals_are_students() -> None:
     mean, half = _rcm.interval([1.0, 2.0, 3.0])
-    assert (mean, round(half, 4)) == (2.0, round(4.303 / math.sqrt(3), 4))
+    assert (mean, round(half, 4)) == (2.0, round(4.302653 / math.sqrt(3), 4))
     assert _rcm.interval([5.0])[0] == 5.0
     assert math.isnan(_rcm.interval([5.0])[1])
     assert math.isnan(_rcm.interval([])[0])

@@ -116,6 +116,17 @@ def test_runs_made_before_an_axis_was_there_have_its_value(tmp_path: Path) -> No
     assert set(wider.values("total.marks").filter(pl.col("switch.marking.k") == "20 packets")["seed"]) == {1, 2}
 
 
+def test_results_are_those_of_the_plan_alone(tmp_path: Path) -> None:
+    values = {"seeds": 2, "grid": {"switch.marking.k": ["20 packets"]}}
+    run(tmp_path / "out", values)
+    now = run(tmp_path / "out", values | {"grid": {"switch.marking.k": ["5 packets"]}})
+    assert (now.runs.height, now.all_runs.height) == (2, 4)
+    assert set(now.values("total.marks")["switch.marking.k"]) == {"5 packets"}
+    assert set(now.metrics["run"]) == set(now.plan["run"])
+    both = run(tmp_path / "out", values | {"grid": {"switch.marking.k": ["5 packets", "20 packets"]}})
+    assert both.runs.height == 4 and len(list((tmp_path / "out" / "runs").iterdir())) == 2, "nothing ran again"
+
+
 def test_results_do_not_depend_on_jobs_or_shards(whole: fanin.Sweep, tmp_path: Path) -> None:
     same(run(tmp_path / "one", GRID, jobs=1), whole)
     for part in ("2/3", "1/3", "3/3"):
@@ -405,7 +416,7 @@ def test_a_dry_run_is_near_what_it_will_be_and_writes_nothing(whole: fanin.Sweep
 def test_a_long_run_of_a_pilot_is_cut_off_and_extrapolated(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(estimate, "PILOT_S", 0.0)
     long = plan.plan(
-        plan.load({**swept(seeds=1), "traffic": [{"kind": "incast", "receiver": "h4", "size": "200MB"}], "duration": "600ms"})
+        plan.load({**swept(seeds=1), "traffic": [{"kind": "incast", "receiver": "h4", "size": "2GB"}], "duration": "6s"})
     )
     found = estimate.estimate(long, None)
     assert found.cut
@@ -450,7 +461,8 @@ def test_optuna_asks_and_is_told(tmp_path: Path) -> None:
     assert done.stdout.count(" packets: ") == 3
     best = min(float(line.split()[-2]) for line in done.stdout.splitlines()[:3])
     assert done.stdout.splitlines()[-1].endswith(f"packets, {best:.3f} ms")
-    assert fanin.Sweep(tmp_path / "out" / "optuna").runs.height == 15
+    store = fanin.Sweep(tmp_path / "out" / "optuna")
+    assert (store.runs.height, store.all_runs.height) == (5, 15)
 
 
 def test_the_sweep_that_is_shipped_is_sound() -> None:

@@ -14,6 +14,7 @@ from fanin.reproduce._context import Context
 from fanin.reproduce._jobs import Job
 from fanin.results import Result
 from fanin.scenario import Scenario
+from fanin.stats import quantile
 
 __all__ = [
     "CONTROL",
@@ -55,16 +56,13 @@ VARIANTS: Final[dict[str, dict[str, Any]]] = {
 }
 """Who is compared, each over PFC. RCM leaves DCQCN on at the ends (§1, §4.1)."""
 
-QUANTILES: Final = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
-"""Student's t for 95 %, both sides, by number of values."""
-
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
     """Return mean and half of the 95 % confidence interval over seeds; no interval of one value."""
     found = [value for value in values if math.isfinite(value)]
     if len(found) < 2:
         return (fmean(found) if found else math.nan), math.nan
-    return fmean(found), QUANTILES.get(len(found), 1.96) * stdev(found) / math.sqrt(len(found))
+    return fmean(found), quantile(0.05, len(found) - 1) * stdev(found) / math.sqrt(len(found))
 
 
 def grid(

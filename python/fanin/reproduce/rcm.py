@@ -38,7 +38,7 @@ BIN_US: Final = 2.0
 FILES: Final = {RCM: "rcm", DCQCN: "dcqcn", PAUSES: "pfc"}
 CAM: Final = (
     "the four have an eighth of the bytes each, and a CAM of eight places mostly holds all five: W_c is then of all that passes; "
-    "with three places the burst falls to 11.5 Gb/s"
+    "names from downstream take the place of a port's own CAM: without notifications the burst falls to 38 Gb/s"
 )
 BURST: Final = 4
 """The burst's number among the flows."""

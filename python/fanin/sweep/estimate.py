@@ -11,11 +11,12 @@ from typing import Any, Final
 
 from fanin import _core, show
 from fanin import progress as _progress
+from fanin.stats import quantile
 from fanin.sweep import store as _store
 from fanin.sweep.frames import Sweep
 from fanin.sweep.metrics import MetricRow, rows
 from fanin.sweep.plan import Plan
-from fanin.sweep.progress import span, t95
+from fanin.sweep.progress import span
 
 __all__ = ["Estimate", "estimate"]
 
@@ -99,7 +100,7 @@ def estimate(
     numbers = mine(made, shard)
     have: set[str] = set()
     if out is not None and Sweep.is_store(out):
-        have = set(Sweep(out).runs["run"])
+        have = set(Sweep(out).all_runs["run"])
     left = [at for at in numbers if made.runs[at].key not in have]
     at_once = min(jobs or len(os.sched_getaffinity(0)), max(1, len(left)))
     began = time.monotonic()
@@ -168,7 +169,7 @@ def _sum_of(values: Sequence[float], count: int) -> Bounds:
     if len(values) < 2:
         return mean * count, mean * count
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
-    width = t95(len(values) - 1) * deviation * math.sqrt(1 / len(values) + 1 / count)
+    width = quantile(0.05, len(values) - 1) * deviation * math.sqrt(1 / len(values) + 1 / count)
     return max(0.0, mean - width) * count, (mean + width) * count
 
 

@@ -105,10 +105,12 @@ class Sweep:
 
     @cached_property
     def runs(self) -> pl.DataFrame:
-        """The runs that have ended, well or not, each once, with their axes; in the order of the plan.
+        """The runs of the plan that have ended, well or not, each once, with their axes; in the order of the plan."""
+        return self.all_runs.join(self.plan.select("run"), on="run", how="semi", maintain_order="left")
 
-        Runs of an earlier plan of the same store come last.
-        """
+    @cached_property
+    def all_runs(self) -> pl.DataFrame:
+        """The same with those of earlier plans and other versions in the same store, which come last."""
         import polars as pl
 
         frames = list(self._segments.values())

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Final, Self, TypedDict
 
 from rich.console import Console
 
+from fanin.stats import quantile
+
 if TYPE_CHECKING:
     from rich.progress import Progress as Progress_
 
-__all__ = ["Progress", "SweepCallback", "SweepState", "remaining", "span", "t95"]
+__all__ = ["Progress", "SweepCallback", "SweepState", "remaining", "span"]
 
 LOG_EVERY_S: Final = 10.0
 _LEAST: Final = 3
@@ -72,14 +74,8 @@ def remaining(costs: tuple[int, float, float], left: int, speed: float) -> tuple
         return None
     mean = total / count
     deviation = math.sqrt(max(0.0, (squares - total * mean) / (count - 1)))
-    width = t95(count - 1) * deviation * math.sqrt(1 / count + 1 / left)
+    width = quantile(0.05, count - 1) * deviation * math.sqrt(1 / count + 1 / left)
     return max(0.0, mean - width) * left / speed, (mean + width) * left / speed
-
-
-def t95(freedom: int) -> float:
-    """Return Student's t for 95 % by its expansion (Abramowitz and Stegun 26.7.5, from memory): scipy takes a second to load."""
-    z = 1.959964
-    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
 
 
 def span(left: tuple[float, float] | None) -> str:

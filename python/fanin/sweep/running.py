@@ -196,7 +196,7 @@ def mine(made: Plan, shard: Shard) -> Sequence[int]:
 def _known(store: Store, made: Plan, *, retry_failed: bool, keep: bool) -> tuple[dict[str, int], dict[str, float | None]]:
     """Return how often runs have been tried, and those that are done, with the stop rule's metric."""
     there = Sweep(store.path)
-    runs = there.runs.select("run", "status", "attempt")
+    runs = there.all_runs.select("run", "status", "attempt")
     attempts = dict(zip(runs["run"], runs["attempt"], strict=True))
     results = Path(store.path) / _store.RESULTS
     done: dict[str, float | None] = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from fanin.stats import quantile
 from fanin.sweep.axes import Stop, read
 from fanin.sweep.metrics import MetricRow, value_of
 from fanin.sweep.plan import Plan, Run
@@ -18,20 +18,13 @@ if TYPE_CHECKING:
 __all__ = ["Todo", "enough", "half_width", "known_values", "pending", "rounds"]
 
 
-@cache
-def _t(confidence: float, freedom: int) -> float:
-    from scipy.stats import t
-
-    return float(t.ppf(0.5 + confidence / 2, freedom))
-
-
 def half_width(values: Sequence[float], confidence: float) -> tuple[float, float]:
     """Return the mean of some values, and half the width of its confidence interval by Student's t."""
     mean = math.fsum(values) / len(values)
     if len(values) < 2:
         return mean, math.inf
     variance = math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
-    return mean, _t(confidence, len(values) - 1) * math.sqrt(variance / len(values))
+    return mean, quantile(round(1 - confidence, 12), len(values) - 1) * math.sqrt(variance / len(values))
 
 
 def enough(values: Sequence[float | None], stop: Stop) -> bool:

@@ -28,6 +28,8 @@ Done = Callable[[int, Outcome], None]
 
 _AHEAD_S: Final = 0.3
 """How much work waits at a worker, so that it never waits for us."""
+_STILLBORN: Final = 3
+"""Workers that are killed before they begin, until that is an error."""
 _AHEAD_BYTES: Final = 65536
 """Less than what a socket holds: else both sides could wait for the other to read."""
 _TICK_S: Final = 0.25
@@ -74,6 +76,7 @@ class Pool:
         self._again: deque[Item] = deque()
         self._spent = 0.0
         self._ended = 0
+        self._stillborn = 0
 
     def __enter__(self) -> Self:
         return self
@@ -164,7 +167,11 @@ class Pool:
         said = worker.errors.read()[-2000:].decode(errors="replace").strip()
         worker.close()
         if not worker.ready:
-            raise RuntimeError(f"a worker process cannot start ({_how(status)}): {said}")
+            self._stillborn += 1
+            if status >= 0 or self._stillborn > _STILLBORN:
+                raise RuntimeError(f"a worker process cannot start ({_how(status)}): {said}")
+            self._again.extendleft(reversed(worker.waiting))  # killed before it began: another starts in its place
+            return
         if worker.waiting:
             number, _, _ = worker.waiting.popleft()
             self._again.extendleft(reversed(worker.waiting))

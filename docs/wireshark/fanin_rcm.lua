@@ -3,7 +3,7 @@
 -- rcm.degree: F_b' of 63; zero: it is over. rcm.port: input port that it is about. rcm.flow: a harmful flow, with rcm.src, rcm.dst,
 -- rcm.srcport, rcm.dstport.
 local rcm = Proto("rcm", "RCM")
-local kind = ProtoField.uint8("rcm.kind", "What", base.DEC, { [1] = "Notification", [2] = "Further flows" })
+local kind = ProtoField.uint8("rcm.kind", "What", base.DEC, { [1] = "Notification", [2] = "Notification, more flows follow" })
 local degree = ProtoField.uint8("rcm.degree", "Congestion degree")
 local port = ProtoField.uint16("rcm.port", "Input port")
 local src4, dst4 = ProtoField.ipv4("rcm.src", "Source"), ProtoField.ipv4("rcm.dst", "Destination")

@@ -114,8 +114,8 @@ enum Task {
     Arriving,
     /// The time of a window is over.
     Window,
-    /// What is held at a combined switch may go on.
-    Cross,
+    /// What is held for the port may go on: other events may be at this very instant.
+    Look,
 }
 
 /// RCM at one switch.
@@ -350,10 +350,10 @@ impl Rcm {
             places.filter(|place| waits(*place)).count() as u32
         };
         self.hold(now, p, (port, tuple), queued);
-        if !idle {
+        if idle {
+            self.look_soon(port, fx); // what is held before it may be of a class that is paused
+        } else {
             fx.push(Effect::Arm(port));
-        } else if paces {
-            self.wait_for_window(port, fx);
         }
         Verdict::Hold
     }
@@ -363,6 +363,13 @@ impl Rcm {
         self.ports[port.index()].control.hold(now, (p.id, p.envelope.class, frame), tuple, queued);
         self.counts.held += 1;
         self.counts.held_bytes += u64::from(frame);
+    }
+
+    /// What is held may go on as soon as all that happens at this instant has.
+    fn look_soon(&mut self, port: PortNo, fx: &mut Effects) {
+        if self.tasks.insert((Time::ZERO, port.0, Task::Look)) {
+            fx.push(Effect::Timer(Time::ZERO));
+        }
     }
 
     /// What is held goes on when the time of the window is over.
@@ -642,7 +649,7 @@ impl Mechanism for Rcm {
             let stalled = at.control.is_stalled();
             self.counts.held_dropped += u64::from(at.control.dropped(dropped.packet, &tuple));
             if self.combined {
-                self.cross_soon(port, fx);
+                self.look_soon(port, fx);
             } else if stalled && at.control.waits() {
                 fx.push(Effect::Arm(port));
             }
@@ -661,15 +668,16 @@ impl Mechanism for Rcm {
             self.calm(from, fx);
             return self.wake(from, fx);
         }
+        notification.flows.iter().for_each(|tuple| at.named.name(*tuple, until));
+        if notification.more {
+            return; // which flows are harmful is known when all frames have come
+        }
         let news = at.remote == 0;
         (at.remote, at.until) = (notification.degree, until);
-        notification.flows.iter().for_each(|tuple| at.named.name(*tuple, until));
         if news {
             self.at(until, from, Task::Heard, fx);
         }
-        if !notification.more {
-            self.congested(now, from, notification.degree, fx);
-        }
+        self.congested(now, from, notification.degree, fx);
         self.let_go(from, fx);
         self.show(from, fx);
     }
@@ -683,7 +691,11 @@ impl Mechanism for Rcm {
                 Task::Heard => self.forget(now, port, fx),
                 Task::Arriving => self.look_again(node, port, fx),
                 Task::Window => self.next_window(now, port, fx),
-                Task::Cross => self.let_cross(node, port, fx),
+                Task::Look if self.combined => self.let_cross(node, port, fx),
+                Task::Look => {
+                    self.ports[port.index()].control.wake();
+                    fx.push(Effect::Arm(port));
+                }
             }
         }
     }

@@ -2,9 +2,8 @@
 //! permits. Source: RCM §3.4, §4.1 (the switch).
 
 use super::cfr::Tuple;
-use super::{Rcm, Task};
+use super::Rcm;
 use crate::mechanism::{Arrival, Effect, Effects, Node, PortNo, Verdict};
-use fanin_units::Time;
 
 /// So many of the largest frames on their way to a wire keep it busy: one crosses while another waits for it.
 const FRAMES: u64 = 2;
@@ -36,17 +35,12 @@ impl Rcm {
         }
         // What is ahead of it in its virtual output queue stays ahead.
         self.hold(now, p, (port, tuple), || 0);
-        if how.1 {
+        if !how.0 {
+            self.look_soon(port, fx); // what is held before it may be of a class that is paused
+        } else if how.1 {
             self.wait_for_window(port, fx);
         }
         Verdict::Hold
-    }
-
-    /// Something was dropped, and others may be at this very instant: then what is held may go on.
-    pub(super) fn cross_soon(&mut self, port: PortNo, fx: &mut Effects) {
-        if self.tasks.insert((Time::ZERO, port.0, Task::Cross)) {
-            fx.push(Effect::Timer(Time::ZERO));
-        }
     }
 
     /// What is held for a port and may go on does so: within its window, or where the wire would lack packets.

@@ -9,8 +9,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub(super) const NOTIFICATION: u16 = 0xA8F9;
 /// What, degree 1, port 2.
 const HEAD: usize = 4;
-/// A notification, and what did not fit into it.
-const FIRST: u8 = 1;
+/// The last frame of a notification, mostly the only one; and one with flows that did not fit into that.
+const LAST: u8 = 1;
 const MORE: u8 = 2;
 
 /// Flows that one frame has room for: each two addresses and two ports.
@@ -21,7 +21,7 @@ const fn room(ip: IpVersion) -> usize {
 /// What a notification says.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Notification {
-    /// It goes on with the flows of the one before.
+    /// Another frame with flows of the same notification follows.
     pub more: bool,
     /// F_b'; zero: the congestion is over.
     pub degree: u8,
@@ -66,17 +66,18 @@ pub(super) fn messages(ip: IpVersion, degree: u8, port: PortNo, flows: &[Tuple])
         Message { envelope, control: Control::new(NOTIFICATION, &bytes) }
     };
     if flows.is_empty() {
-        return vec![frame(FIRST, &[])];
+        return vec![frame(LAST, &[])];
     }
-    let parts = flows.chunks(room(ip)).enumerate();
-    parts.map(|(i, part)| frame(if i == 0 { FIRST } else { MORE }, part)).collect()
+    let frames = flows.len().div_ceil(room(ip));
+    let parts = flows.chunks(room(ip)).zip(1..);
+    parts.map(|(part, number)| frame(if number == frames { LAST } else { MORE }, part)).collect()
 }
 
 /// What a frame says; `None`: it is none, or damaged.
 pub(super) fn read(ip: IpVersion, body: &[u8]) -> Option<Notification> {
     let (head, rest) = body.split_first_chunk::<HEAD>()?;
     let each = ip.tuple() as usize;
-    if ![FIRST, MORE].contains(&head[0]) || head[1] > fanin_dataplane::rcm::MOST || rest.len() % each != 0 {
+    if ![LAST, MORE].contains(&head[0]) || head[1] > fanin_dataplane::rcm::MOST || rest.len() % each != 0 {
         return None;
     }
     let flows = rest.chunks(each).map(read_tuple).collect::<Option<Vec<_>>>()?;
@@ -101,7 +102,7 @@ mod tests {
             let all = messages(ip, 63, PortNo(258), &flows);
             assert_eq!(all.len(), frames);
             let read: Vec<Notification> = all.iter().map(|message| read(ip, message.body()).unwrap()).collect();
-            assert!(read.iter().enumerate().all(|(i, n)| n.more == (i > 0) && n.degree == 63 && n.port == PortNo(258)));
+            assert!(read.iter().enumerate().all(|(i, n)| n.more == (i + 1 < frames) && n.degree == 63 && n.port == PortNo(258)));
             assert_eq!(read.iter().flat_map(|n| n.flows.clone()).collect::<Vec<_>>(), flows);
         }
     }

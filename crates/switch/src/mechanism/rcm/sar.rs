@@ -4,13 +4,13 @@ use super::cfr::Tuple;
 use crate::mechanism::PortNo;
 use crate::path::{mix32, reduce};
 use fanin_units::{Span, Time};
+use std::collections::VecDeque;
 
 /// Whether a port keeps getting severe notifications.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Severity {
-    /// Severe ones since `since`.
-    count: u32,
-    since: Time,
+    /// When the latest came, as many as it takes.
+    latest: VecDeque<Time>,
     /// Until then flows are moved away.
     until: Time,
 }
@@ -18,11 +18,12 @@ pub(super) struct Severity {
 impl Severity {
     /// A severe notification, or a severe sample: true where it is one of as many as it takes.
     pub(super) fn note(&mut self, now: Time, count: u32, within: Span) -> bool {
-        if now.since(self.since) > within {
-            (self.count, self.since) = (0, now);
+        self.latest.push_back(now);
+        if self.latest.len() > count as usize {
+            self.latest.pop_front();
         }
-        self.count += 1;
-        if self.count >= count {
+        let all = self.latest.len() == count as usize;
+        if all && self.latest.front().is_some_and(|first| now.since(*first) <= within) {
             self.until = now + within;
         }
         self.is_severe(now)
@@ -123,6 +124,11 @@ mod tests {
         assert!(!note(&mut severity, 130), "the first was 30 us ago");
         assert!(!note(&mut severity, 140) && note(&mut severity, 150));
         assert!(severity.is_severe(at(169)) && !severity.is_severe(at(170)));
+        // At a steady rhythm it lasts; and a lone one before three others does not hide them.
+        let mut steady = Severity::default();
+        assert!((0..10).filter(|i| note(&mut steady, 10 * i)).eq(2..10));
+        let mut lone = Severity::default();
+        assert!([100, 119, 121].iter().all(|us| !note(&mut lone, *us)) && note(&mut lone, 122));
     }
 
     #[test]

@@ -35,6 +35,7 @@ struct Here {
     inputs: u64,
     free_at: Time,
     paused: bool,
+    paused_class: Option<u8>,
     ways: Vec<PortNo>,
     /// At a combined switch; then the queue is what waits in virtual output queues, too.
     combined: bool,
@@ -72,8 +73,8 @@ impl Node for Here {
             0
         }
     }
-    fn is_paused(&self, port: PortNo, _: u8) -> bool {
-        port == OUT && self.paused
+    fn is_paused(&self, port: PortNo, class: u8) -> bool {
+        port == OUT && (self.paused || self.paused_class == Some(class))
     }
     fn packet(&self, packet: PacketId) -> Option<Envelope> {
         self.packets.get(&packet).copied()
@@ -116,6 +117,7 @@ impl Play {
             inputs: 0,
             free_at: Time::ZERO,
             paused: false,
+            paused_class: None,
             ways: vec![OUT, OTHER],
             combined,
         };
@@ -227,12 +229,13 @@ impl Play {
     }
 
     fn hear(&mut self, from: PortNo, degree: u8, flows: &[u32]) {
-        let flows: Vec<Tuple> = flows.iter().map(|n| Tuple::of(&flow(*n))).collect();
-        for message in message::messages(IpVersion::V4, degree, PortNo(7), &flows) {
-            let mut fx = Effects::default();
-            self.rcm.on_message(&mut self.node, from, &message, &mut fx);
-            self.note(fx);
-        }
+        frames(degree, flows).iter().for_each(|message| self.hear_frame(from, message));
+    }
+
+    fn hear_frame(&mut self, from: PortNo, message: &Message) {
+        let mut fx = Effects::default();
+        self.rcm.on_message(&mut self.node, from, message, &mut fx);
+        self.note(fx);
     }
 
     fn route(&mut self, envelope: Envelope) -> Verdict {
@@ -283,6 +286,73 @@ fn those_are_notified_whose_input_holds_harmful_packets() {
     play.rcm.ports[IN.index()].aware = false;
     play.overload(40);
     assert!(play.sent.is_empty() && play.rcm.counts.not_notified > 0);
+}
+
+fn frames(degree: u8, flows: &[u32]) -> Vec<Message> {
+    let flows: Vec<Tuple> = flows.iter().map(|n| Tuple::of(&flow(*n))).collect();
+    message::messages(IpVersion::V4, degree, PortNo(7), &flows)
+}
+
+/// Four flows take two frames: what is harmful is known with the second, and nothing that is held is let go in between.
+#[test]
+fn a_notification_of_several_frames_counts_when_all_have_come() {
+    let mut play = Play::new(&RcmParams { sar: false, q_eq: Bytes(10_000_000), ..params() });
+    let both = frames(63, &[1, 2, 3, 4]);
+    assert_eq!(both.len(), 2);
+    play.hear_frame(OUT, &both[0]);
+    assert!(play.states.is_empty() && !play.rcm.ports[OUT.index()].control.is_on());
+    play.hear_frame(OUT, &both[1]);
+    assert_eq!(play.states, [(OUT, "output", "edge", 63)]);
+    (0..60).for_each(|_| {
+        play.arrive(flow(4));
+        play.arrive(flow(5));
+    });
+    (0..100).for_each(|_| {
+        play.turn();
+        play.hear(OUT, 63, &[1, 2, 3, 4]);
+        play.arrive(flow(4));
+        play.arrive(flow(5));
+    });
+    let held = play.rcm.ports[OUT.index()].control.bytes();
+    assert!(held > 0);
+    both.iter().for_each(|message| {
+        play.hear_frame(OUT, message);
+        assert_eq!(play.rcm.ports[OUT.index()].control.bytes(), held);
+    });
+}
+
+/// A class that is paused keeps its own packets alone: those of another leave, though both are held.
+#[test]
+fn a_paused_class_holds_up_no_other() {
+    for (combined, when_idle) in
+        [(false, WhenIdle::Send), (true, WhenIdle::Send), (false, WhenIdle::Wait), (true, WhenIdle::Wait)]
+    {
+        let mut play = Play::at(&RcmParams { sar: false, q_eq: Bytes(10_000_000), when_idle, ..params() }, combined);
+        let other = Envelope { class: 1, ..flow(2) };
+        play.hear(OUT, 63, &[1, 2]);
+        (0..20).for_each(|_| {
+            play.arrive(flow(1));
+            play.arrive(other);
+            play.turn();
+            play.turn();
+        });
+        while !play.rcm.ports[OUT.index()].control.is_empty() {
+            play.hear(OUT, 63, &[1, 2]);
+            play.timer(play.node.now + Span::from_us(5));
+            while play.turn() {}
+        }
+        assert!(play.rcm.ports[OUT.index()].control.is_running());
+        play.node.paused_class = Some(0);
+        play.hear(OUT, 63, &[1, 2]);
+        assert_eq!(play.arrive(flow(1)), Verdict::Hold, "it is paused");
+        play.timer(play.node.now);
+        while play.turn() {}
+        let before = play.left.len();
+        play.arrive(other);
+        play.timer(play.node.now);
+        while play.turn() {}
+        assert_eq!(play.left[before..].iter().map(|(flow, _)| *flow).collect::<Vec<_>>(), [2], "{combined} {when_idle:?}");
+    }
 }
 
 /// Formula 5 by hand: half of what was sent is of flow 1, W = 16.5 KB in whole frames; F_b of 63 leaves 4.5 KB of it: three frames of

@@ -78,7 +78,7 @@ impl Scenario {
             "rate_bps": link.rate.bps(),
             "delay_ps": link.delay.ps(),
             "load": if most > 0.0 { asked.links[id.index()] / most } else { 0.0 },
-            "marks": port.marking.marks(),
+            "marks": port.markings().iter().any(|(_, marking)| marking.marks()),
         })
     }
 

@@ -63,7 +63,9 @@ impl Scenario {
             let node = fanin_units::NodeId(number);
             let mut here = self.mechanisms(node).memory(&self.site(node))? + self.doc().switch.routing.memory()?;
             for link in self.topology().out_links(node) {
-                here += self.port(*link).marking.memory()?;
+                for (_, marking) in self.port(*link).markings() {
+                    here += marking.memory()?;
+                }
             }
             most = most.max(here);
         }

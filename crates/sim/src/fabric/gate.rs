@@ -181,8 +181,10 @@ impl Fabric {
         let (Some(explicit), FarEnd::Switch(far)) = (core.ports[l].explicit.as_deref(), core.links[l].far_end()) else {
             return Vec::new();
         };
-        let here = &self.switches[core.switch_port(l).0 as usize];
-        if explicit.queues[explicit.class_of(class)].is_empty() || here.mechanisms.iter().any(|m| m.breaks_deadlocks()) {
+        let (here, port) = core.switch_port(l);
+        let own = &self.switches[here as usize].mechanisms;
+        let waits = !explicit.queues[explicit.class_of(class)].is_empty() || own.iter().any(|m| m.holds_for(port, class));
+        if !waits || own.iter().any(|m| m.breaks_deadlocks()) {
             return Vec::new();
         }
         let far = &self.switches[far as usize];

@@ -342,6 +342,10 @@ macro_rules! registry {
                 match self { $( Self::$name(m) => m.breaks_deadlocks(), )* }
             }
 
+            pub fn holds_for(&self, port: PortNo, class: u8) -> bool {
+                match self { $( Self::$name(m) => m.holds_for(port, class), )* }
+            }
+
             pub fn waits_behind(&self, from: PortNo, class: u8) -> Vec<PortNo> {
                 match self { $( Self::$name(m) => m.waits_behind(from, class), )* }
             }

@@ -555,6 +555,10 @@ impl Mechanism for Rcm {
         self.ports.iter().flat_map(|port| port.control.packets()).collect()
     }
 
+    fn holds_for(&self, port: PortNo, class: u8) -> bool {
+        self.ports[port.index()].control.holds_class(class)
+    }
+
     /// Flows that were moved stay at their port; others leave one that keeps being congested.
     fn on_route(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, to: PortNo, _: &mut Effects) -> Verdict {
         if p.envelope.kind == Kind::Control {

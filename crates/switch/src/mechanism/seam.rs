@@ -460,6 +460,11 @@ pub(crate) trait Mechanism: Sized {
         false
     }
 
+    /// Whether it holds packets of a class for a port.
+    fn holds_for(&self, _port: PortNo, _class: u8) -> bool {
+        false
+    }
+
     /// The ports for which packets of a class wait that came in by a port, where it counts them to pause the neighbour there.
     fn waits_behind(&self, _from: PortNo, _class: u8) -> Vec<PortNo> {
         Vec::new()

@@ -160,6 +160,11 @@ impl Control {
         self.bytes > 0 && self.flows.iter().any(|flow| flow.tuple == *tuple && flow.held > 0)
     }
 
+    /// Whether packets of a class are held.
+    pub(super) fn holds_class(&self, class: u8) -> bool {
+        !self.held[usize::from(class).min(PRIORITIES - 1)].is_empty()
+    }
+
     /// W, where windows run.
     pub(super) fn window(&self) -> Option<u32> {
         match &self.phase {

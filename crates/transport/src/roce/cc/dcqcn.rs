@@ -101,12 +101,15 @@ impl Dcqcn {
 /// What one of `SHARING` queue pairs takes to its share of the line with the paper's values at its 40 Gb/s, times this, is too slow.
 const SLOW: u64 = 4;
 const SHARING: u64 = 16;
+/// Further than this no recovery is followed.
+const LONGEST: Span = Span::from_s(1);
+const STEPS: u32 = 1 << 18;
 
 impl Dcqcn {
     /// How long the rate of a queue pair takes from 1 % to 90 % of the line, or of a share of it that one of so many has, after
     /// notifications that have brought its target down as far: timer and byte counter let it rise by R_AI each, and by R_HAI when both
-    /// are beyond F.
-    pub fn recovery(&self, line: BitRate, sharing: u64) -> Span {
+    /// are beyond F. `None`: longer than [`LONGEST`], or after more than [`STEPS`].
+    pub fn recovery(&self, line: BitRate, sharing: u64) -> Option<Span> {
         let path = Path { line_rate: line, base_rtt: Span::ZERO, hops: 1, payload: 1_024, wire: 1_106 };
         let mut s = Sending { rate: line, window: Sending::UNLIMITED };
         let mut control = DcqcnControl::new(self, &path, &mut s);
@@ -114,37 +117,43 @@ impl Dcqcn {
         let low = share / 100.0;
         (control.current, control.target, control.timer_at) = (low, low, Time::ZERO + self.rate_timer);
         let mut now = Time::ZERO;
-        while control.current < 0.9 * share {
+        for _ in 0..STEPS {
+            if control.current >= 0.9 * share || now > Time::ZERO + LONGEST {
+                break;
+            }
             // The next of the two, one packet of the counter's size for all bytes until then.
             let left = self.byte_counter.get().saturating_sub(control.bytes).max(1);
-            let counted = now + BitRate((control.current as u64).max(1)).time_to_send(Bytes(left));
+            let counted = now.saturating_add(BitRate((control.current as u64).max(1)).time_to_send(Bytes(left)));
             let at = counted.min(control.timer_at);
             let sent = BitRate(control.current as u64).bytes_in(at.since(now)).get().min(left);
             now = at;
             if counted <= control.timer_at {
-                control.on_sent(&mut s, now, left as u32);
+                control.on_sent(&mut s, now, u32::try_from(left).unwrap_or(u32::MAX));
             } else {
                 control.bytes += sent;
                 control.on_timer(&mut s, now);
             }
         }
-        now.since(Time::ZERO)
+        (control.current >= 0.9 * share && now <= Time::ZERO + LONGEST).then(|| now.since(Time::ZERO))
     }
 }
 
 impl ControlParams for Dcqcn {
     /// Steps that are small beside the line: it stands empty for long after a congestion.
     fn check_at(&self, line: BitRate, cx: &mut Cx) {
-        let usual = Dcqcn::new(DcqcnProfile::Paper).recovery(BitRate::from_gbps(40), SHARING);
-        let takes = self.recovery(line, SHARING);
-        if takes <= usual * SLOW || !self.clamp_target {
+        if !self.clamp_target {
             return; // a target that notifications leave where it is is found again in steps of a half
+        }
+        let usual = Dcqcn::new(DcqcnProfile::Paper).recovery(BitRate::from_gbps(40), SHARING).unwrap_or(LONGEST);
+        let takes = self.recovery(line, SHARING);
+        if takes.is_some_and(|takes| takes <= usual * SLOW) {
+            return;
         }
         let step = line.bps() / 1_000;
         let ms = |span: Span| span.ps() / 1_000_000_000;
         let message = format!(
             "is small beside {line}: one of {SHARING} queue pairs takes {} ms to its share, with the paper's values at 40 Gb/s {} ms",
-            ms(takes),
+            takes.map_or_else(|| format!("more than {}", ms(LONGEST)), |takes| ms(takes).to_string()),
             ms(usual)
         );
         let values = format!(
@@ -404,6 +413,21 @@ mod tests {
 
     /// Against the closed form while only the timer counts: (0.9 − 0.01) C T / R_AI; and R_AI in proportion keeps it.
     #[test]
+    fn no_recovery_is_followed_for_ever() {
+        let slow = |byte_counter: u64| Dcqcn {
+            additive_increase: BitRate(1_000),
+            hyper_increase: BitRate(1_000),
+            byte_counter: Bytes(byte_counter),
+            ..Dcqcn::new(DcqcnProfile::Paper)
+        };
+        assert_eq!(slow(1).recovery(BitRate::from_gbps(400), SHARING), None);
+        // What a byte counter would take is beyond all time; five steps by the timer and one more than the line.
+        for (line, counter) in [(BitRate(1_000), 10_000_000_000), (BitRate(7), 1 << 33)] {
+            assert_eq!(slow(counter).recovery(line, SHARING), Some(Span::from_us(5 * 55)), "{line}");
+        }
+    }
+
+    #[test]
     fn recovery_takes_what_steps_take() {
         let params = |mbps: u64, bytes: u64| Dcqcn {
             additive_increase: BitRate::from_mbps(mbps),
@@ -411,7 +435,7 @@ mod tests {
             byte_counter: Bytes(bytes),
             ..Dcqcn::new(DcqcnProfile::Paper)
         };
-        let ms = |span: Span| span.ps() as f64 / 1e9;
+        let ms = |span: Option<Span>| span.expect("within a second").ps() as f64 / 1e9;
         let by_timer = ms(params(40, 10_000_000_000).recovery(BitRate(LINE), 1));
         let theory = 0.89 * 40_000.0 / 40.0 * 0.055;
         assert!((by_timer / theory - 1.0).abs() < 0.02, "{by_timer} {theory}");

@@ -40,6 +40,7 @@ impl Scenario {
             let Some(flow) = traffic.pop() else { break };
             sample.push(flow);
         }
+        let exact = sample.len() < FLOWS;
         let sample = with_those_that_wait(sample, &mut traffic);
         let asked = self.asked(&sample, &traffic);
         let names: Vec<&str> = traffic.entry_names().collect();
@@ -61,7 +62,7 @@ impl Scenario {
             "traffic": asked.entries.iter().zip(names).map(|([flows, bytes, packets, first, last], name)| json!({
                 "name": name, "flows": flows, "bytes": bytes, "packets": packets, "first_s": first, "last_s": last,
             })).collect::<Vec<_>>(),
-            "exact": sample.len() < FLOWS,
+            "exact": exact,
             "packet_hops": asked.packet_hops,
             "lasts_s": asked.lasts,
         }))

@@ -69,6 +69,8 @@ fn memory_is_that_of_the_switch_with_most() {
     assert_eq!(memory("mechanisms.trimming = {}"), Some(4 * 72_000), "a leaf has four ports");
     assert_eq!(memory("routing = { kind = \"drill\", d = 2, m = 3 }"), Some(6));
     assert_eq!(memory("routing = \"flowlet\""), None, "one that does not say");
+    let by_class = "scheduling = { kind = \"strict\", classes = 2 }\nclass_marking = [{ classes = [1], marking = \"s_ecn\" }]";
+    assert!(memory("marking = \"s_ecn\"") > Some(0) && memory(by_class) == memory("marking = \"s_ecn\""));
     let rimm = "buffer = { kind = \"static\", per_port = \"24000 cells\" }\nrouting = \"by_destination\"\nmechanisms.rimm = {}";
     assert_eq!(memory(rimm), Some((83 * 4 + (112 << 12)) / 8 + 1));
 }

@@ -250,6 +250,7 @@ impl Scenario {
             framing: self.doc.framing.of_packets(),
             trailer: self.doc.telemetry.trailer(),
             processing: self.doc.host.processing_delay,
+            largest_frame: self.largest_frame(),
             seed: self.doc.seed,
         };
         grounds.site(switch, |node| self.mechanisms(node).keys_at(&self.topology.nodes[node.index()].name))

@@ -3,7 +3,7 @@
 use fanin_packet::Framing;
 use fanin_switch::{PortSite, Site, Switch};
 use fanin_topology::Topology;
-use fanin_units::{LinkId, NodeId, Span};
+use fanin_units::{Bytes, LinkId, NodeId, Span};
 
 /// What sites depend on besides the switch that they are of.
 pub(crate) struct Grounds<'a> {
@@ -14,6 +14,8 @@ pub(crate) struct Grounds<'a> {
     pub trailer: u16,
     /// What hosts take from the last bit of a packet until they act on it.
     pub processing: Span,
+    /// No frame of the traffic is larger.
+    pub largest_frame: Bytes,
     pub seed: u64,
 }
 
@@ -53,6 +55,7 @@ impl Grounds<'_> {
             trailer: self.trailer,
             ttl: self.switch.ttl,
             cell: self.switch.cell_bytes(),
+            largest_frame: self.largest_frame,
             combined: self.switch.architecture.combined().is_some(),
             seed: self.seed,
         }

@@ -1,5 +1,6 @@
 //! The network as the checks see it.
 
+use super::largest_frame;
 use crate::doc::Parts;
 use crate::sites::Grounds;
 use fanin_switch::Site;
@@ -56,6 +57,7 @@ impl<'a> Network<'a> {
             framing: framing.of_packets(),
             trailer: parts.trailer(),
             processing: host.processing_delay,
+            largest_frame: largest_frame(parts),
             seed: parts.seed,
         };
         Some(grounds.site(node, runs))

@@ -43,6 +43,29 @@ impl Core {
         self.marked(l, packet, verdict)
     }
 
+    /// A mechanism holds a packet for a port behind `ahead` bytes and packets: the policy decides about it as if they were in the queue,
+    /// and drops nothing.
+    #[inline(never)]
+    pub fn mark_held(&mut self, l: usize, packet: PacketId, ahead: (u64, u32)) {
+        self.catch_up(l);
+        let mut view = self.view(l);
+        let verdict = if self.ports[l].by_class {
+            let class = self.class_of(l, &self.pool[packet]);
+            let mut found = self.class_view(l, class, &view);
+            found.queue_bytes += ahead.0;
+            found.queue_packets += ahead.1;
+            self.mark_class_at_enqueue(l, class, &found, packet)
+        } else {
+            view.queue_bytes += ahead.0;
+            view.queue_packets += ahead.1;
+            let queue = (view.queue_bytes, view.queue_packets);
+            self.ports[l].mark_at_enqueue(self.now, queue, || view.free_at, &self.pool[packet])
+        };
+        if let MarkVerdict::Mark(reason) = verdict {
+            self.mark(l, packet, reason);
+        }
+    }
+
     /// The same about a packet that has left its queue at `start`.
     #[inline(never)]
     pub fn mark_class_at_dequeue(&mut self, l: usize, start: Time, packet: PacketId) -> MarkVerdict {

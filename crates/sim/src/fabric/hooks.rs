@@ -81,7 +81,14 @@ impl Node for Here<'_> {
     fn sendable_bytes(&self, port: PortNo) -> u64 {
         let explicit = self.core.ports[self.switch.ports[port.index()] as usize].explicit.as_deref();
         let closed = explicit.map_or(0, |explicit| explicit.closed);
-        self.core.crossbars.get(self.s as usize).map_or(0, |crossbar| crossbar.sendable_bytes(port, closed))
+        match self.core.crossbars.get(self.s as usize) {
+            Some(crossbar) => crossbar.sendable_bytes(port, closed),
+            None => explicit.map_or(0, |explicit| explicit.sendable_bytes(&self.core.pool)),
+        }
+    }
+
+    fn queues(&self, port: PortNo) -> usize {
+        self.core.ports[self.switch.ports[port.index()] as usize].explicit.as_deref().map_or(1, |explicit| explicit.queues.len())
     }
 
     fn is_paused(&self, port: PortNo, class: u8) -> bool {
@@ -648,6 +655,7 @@ impl Fabric {
                     core.arm(l);
                 }
             }
+            Effect::Mark { packet, port, ahead } => core.mark_held(link(self, port), packet, ahead),
             Effect::Gate { port, closed } => {
                 let l = link(self, port);
                 self.gate(core, l, closed);

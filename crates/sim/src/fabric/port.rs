@@ -235,6 +235,15 @@ impl Explicit {
         self.packets > 0 && (self.closed == 0 || self.scheduler.next().is_some())
     }
 
+    /// Frame bytes that wait and may be sent.
+    pub fn sendable_bytes(&self, pool: &Pool) -> u64 {
+        let open = self.queues.iter().enumerate().filter(|(class, _)| !self.is_closed(*class));
+        match self.closed {
+            0 => self.bytes,
+            _ => open.flat_map(|(_, queue)| queue).map(|packet| u64::from(pool[*packet].frame)).sum(),
+        }
+    }
+
     /// The queue of a traffic class: classes beyond the last share it.
     pub fn class_of(&self, class: u8) -> usize {
         usize::from(class).min(self.queues.len() - 1)

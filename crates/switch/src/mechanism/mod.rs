@@ -29,7 +29,7 @@ pub use int::{IntCounts, IntParams};
 pub use pabo::{Exponential, Growth, Linear, PaboCounts, PaboParams};
 pub use pdn::{NoticeCounts, Operations, PdnParams};
 pub use pfc::{DynamicXoff, LossyPool, PfcCounts, PfcParams, StaticXoff, StormAction, Watchdog, Xoff};
-pub use rcm::{Decrease, RcmCounts, RcmParams, WhenIdle};
+pub use rcm::{Decrease, RcmCounts, RcmParams, Recognise, WhenIdle};
 pub use rimm::{
     AlertBy, DrainedParams, FlowletGap, GiveUpWhen, Hops, Neighbour, Release, RimmCounts, RimmParams, UnorderedParams,
 };

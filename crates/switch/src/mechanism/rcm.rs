@@ -8,12 +8,14 @@
 
 mod cfr;
 mod crossing;
+mod holding;
 mod message;
 mod rcc;
+mod region;
 mod sar;
 mod settings;
 
-pub use settings::{Decrease, RcmCounts, RcmParams, WhenIdle};
+pub use settings::{Decrease, RcmCounts, RcmParams, Recognise, WhenIdle};
 
 use super::{
     names_it, Arrival, Dropped, Effect, Effects, Hooks, Mechanism, Message, Node, PortNo, PortSite, Site, Surroundings, Turn,
@@ -59,7 +61,10 @@ struct Port {
     arriving: u8,
     arriving_until: Time,
     notified: bool,
+    recognise: Recognise,
     cam: Cam,
+    /// What was in the CAM when the output queue became congested, where that is what counts.
+    recognised: Vec<Harmful>,
     named: Named,
     control: Control,
     severity: Severity,
@@ -87,12 +92,35 @@ impl Port {
         }
     }
 
+    /// Whether the port itself has recognised a flow as harmful.
+    fn has_recognised(&self, tuple: &Tuple) -> bool {
+        match self.recognise {
+            Recognise::Now => self.cam.has(tuple),
+            Recognise::AtDetection => self.recognised.iter().any(|flow| flow.tuple == *tuple),
+        }
+    }
+
+    fn recognised(&self) -> Vec<Harmful> {
+        match self.recognise {
+            Recognise::Now => self.cam.flows(),
+            Recognise::AtDetection => self.recognised.clone(),
+        }
+    }
+
+    /// The degree of the output queue. With the first the port recognises flows.
+    fn set_local(&mut self, degree: u8) {
+        if self.local == 0 && degree > 0 && self.recognise == Recognise::AtDetection {
+            self.recognised = self.cam.flows();
+        }
+        self.local = degree;
+    }
+
     /// Whether a flow is harmful here: named from downstream, or else recognised by the port itself.
     fn is_harmful(&self, tuple: &Tuple) -> bool {
         if self.remote > 0 {
             self.named.has(tuple)
         } else {
-            self.local > 0 && self.cam.has(tuple)
+            self.local > 0 && self.has_recognised(tuple)
         }
     }
 
@@ -100,7 +128,7 @@ impl Port {
         if self.remote > 0 {
             self.named.flows()
         } else {
-            self.cam.flows()
+            self.recognised()
         }
     }
 }
@@ -173,258 +201,6 @@ impl Rcm {
         }
     }
 
-    /// A degree above zero of an output port, its own or one that it has heard.
-    fn congested(&mut self, now: Time, port: PortNo, degree: u8, fx: &mut Effects) {
-        let at = &mut self.ports[port.index()];
-        if self.rcc {
-            let Port { control, named, cam, remote, .. } = at;
-            let harmful = || if *remote > 0 { named.flows() } else { cam.flows() };
-            control.on_degree(degree, self.control.again, harmful);
-            fx.push(Effect::Watch(port));
-        }
-        let (least, count, within) = self.severe;
-        if self.sar && u32::from(degree) >= least {
-            at.severity.note(now, count, within);
-        }
-    }
-
-    /// The control of a port ends with its congestion, and what is held of flows that are not harmful.
-    fn calm(&mut self, port: PortNo, fx: &mut Effects) {
-        let at = &mut self.ports[port.index()];
-        if !at.is_congested() && at.control.is_on() {
-            at.control.end();
-        }
-        self.let_go(port, fx);
-        self.show(port, fx);
-    }
-
-    /// What is held at a port that paces no longer need not wait for the time of its window. Not while a packet is being held, which
-    /// could leave before it is counted where it came in.
-    fn wake(&mut self, port: PortNo, fx: &mut Effects) {
-        let control = &self.ports[port.index()].control;
-        if control.is_stalled() && !self.paces(port) {
-            self.ports[port.index()].control.wake();
-            fx.push(Effect::Arm(port));
-        }
-    }
-
-    /// What is held of flows that are harmful no longer joins the queue: of those that the neighbour downstream does not name, and of all
-    /// when the congestion is over. At a root what is held stays harmful, whatever its CAM has been overwritten by.
-    fn let_go(&mut self, port: PortNo, fx: &mut Effects) {
-        let at = &mut self.ports[port.index()];
-        if at.control.is_empty() {
-            return;
-        }
-        let Port { control, local, remote, named, .. } = at;
-        let harmful = |tuple: &Tuple| if *remote > 0 { named.has(tuple) } else { *local > 0 };
-        for packet in control.let_go(harmful) {
-            self.counts.released += 1;
-            fx.push(Effect::Forward { packet, port });
-        }
-    }
-
-    /// Samples the output queue of a port, with what is held for it.
-    fn sample_output(&mut self, node: &dyn Node, port: PortNo, frame: u16, fx: &mut Effects) {
-        let at = &mut self.ports[port.index()];
-        if !at.output.is_due(frame) {
-            return;
-        }
-        let queue = node.view(port).queue_bytes + at.control.bytes();
-        let draw = at.draws.next_u32();
-        let sample = at.output.sample(&self.detect, bytes(queue), draw);
-        at.local = sample.lasting(at.local);
-        self.counts.samples += 1;
-        if sample.degree > 0 {
-            self.counts.congested += 1;
-            self.congested(node.now(), port, sample.degree, fx);
-        }
-        self.calm(port, fx);
-    }
-
-    /// Samples the queue of what came in by a port.
-    fn sample_input(&mut self, node: &dyn Node, port: PortNo, frame: u16, fx: &mut Effects) {
-        let at = &mut self.ports[port.index()];
-        if !at.input.is_due(frame) {
-            return;
-        }
-        let draw = at.draws.next_u32();
-        let queue = node.input_bytes(port);
-        let sample = at.input.sample(&self.detect, bytes(queue), draw);
-        let degree = sample.lasting(at.arriving);
-        self.counts.samples += 1;
-        self.counts.congested += u64::from(sample.degree > 0);
-        self.set_arriving(node.now(), port, degree, fx);
-    }
-
-    /// The degree of an input queue: the neighbour there hears of it.
-    fn set_arriving(&mut self, now: Time, port: PortNo, degree: u8, fx: &mut Effects) {
-        let again = now + self.expiry / 2;
-        let at = &mut self.ports[port.index()];
-        let waiting = at.arriving > 0;
-        at.arriving = degree;
-        if degree > 0 {
-            at.arriving_until = again;
-            if !waiting {
-                self.at(again, port, Task::Arriving, fx);
-            }
-            self.notify(port, degree, fx);
-        } else if std::mem::take(&mut at.notified) {
-            self.send(port, 0, &[], fx);
-        }
-        self.show(port, fx);
-    }
-
-    /// Notifies the neighbour upstream of a port of the degree of its input queue, and of the harmful flows that came in there.
-    fn notify(&mut self, port: PortNo, degree: u8, fx: &mut Effects) {
-        let (mut flows, mut heard): (Vec<Tuple>, Option<u8>) = (Vec::new(), None);
-        for at in self.ports.iter().filter(|at| at.is_congested()) {
-            let before = flows.len();
-            let here = at.harmful().into_iter().filter(|flow| flow.from == Some(port)).map(|flow| flow.tuple);
-            here.for_each(|tuple| {
-                if !flows.contains(&tuple) {
-                    flows.push(tuple)
-                }
-            });
-            if flows.len() > before {
-                heard = heard.max(at.heard());
-            }
-        }
-        if flows.is_empty() || !self.ports[port.index()].aware {
-            self.counts.not_notified += 1;
-            return;
-        }
-        self.ports[port.index()].notified = true;
-        self.send(port, passed_on(degree, heard, self.weight), &flows, fx);
-    }
-
-    fn send(&mut self, port: PortNo, degree: u8, flows: &[Tuple], fx: &mut Effects) {
-        for mut message in message::messages(self.ip, degree, port, flows) {
-            self.counts.notifications_sent += 1;
-            if self.loss > 0.0 && self.ports[port.index()].draws.unit() < self.loss {
-                self.counts.notifications_lost += 1;
-                message.envelope.ttl = 0;
-            }
-            fx.push(Effect::Emit { port, message });
-        }
-    }
-
-    /// Whether harmful flows of a port do not take what others leave.
-    fn paces(&self, port: PortNo) -> bool {
-        self.paces && self.ports[port.index()].remote > 0
-    }
-
-    /// When the window of a port is over by time.
-    fn window_ends(&self, port: PortNo) -> Option<Time> {
-        let at = &self.ports[port.index()];
-        at.control.window().map(|w| at.control.since + at.rate.time_to_send(Bytes(u64::from(w))))
-    }
-
-    /// Holds a packet of a harmful flow where its window is used up, or where it must not overtake.
-    fn control(&mut self, node: &dyn Node, p: &Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
-        let at = &self.ports[port.index()];
-        if !at.control.is_on() && at.control.is_empty() {
-            return Verdict::Pass;
-        }
-        fx.push(Effect::Watch(port));
-        let tuple = Tuple::of(p.envelope);
-        if !(at.control.holds(&tuple) || at.control.is_running() && at.is_harmful(&tuple)) {
-            return Verdict::Pass;
-        }
-        let (now, paces) = (node.now(), self.paces(port));
-        let over = paces && self.window_ends(port).is_some_and(|end| end <= now);
-        let control = &mut self.ports[port.index()].control;
-        if over && control.is_empty() {
-            control.restart(now);
-        }
-        if self.combined {
-            return self.control_crossing(node, p, tuple, port, fx);
-        }
-        let class = p.envelope.class;
-        let idle = node.is_idle(port);
-        if idle && control.is_empty() && !node.is_paused(port, class) && (control.is_open() || !paces) {
-            return Verdict::Pass;
-        }
-        let queued = || {
-            let places = 0..node.waiting(port, class);
-            let waits = |place| node.waiting_at(port, class, place).is_some_and(|(other, _)| Tuple::of(&other) == tuple);
-            places.filter(|place| waits(*place)).count() as u32
-        };
-        self.hold(now, p, (port, tuple), queued);
-        if idle {
-            self.look_soon(port, fx); // what is held before it may be of a class that is paused
-        } else {
-            fx.push(Effect::Arm(port));
-        }
-        Verdict::Hold
-    }
-
-    fn hold(&mut self, now: Time, p: &Arrival<'_>, (port, tuple): (PortNo, Tuple), queued: impl FnOnce() -> u32) {
-        let frame = p.envelope.frame;
-        self.ports[port.index()].control.hold(now, (p.id, p.envelope.class, frame), tuple, queued);
-        self.counts.held += 1;
-        self.counts.held_bytes += u64::from(frame);
-    }
-
-    /// What is held may go on as soon as all that happens at this instant has.
-    fn look_soon(&mut self, port: PortNo, fx: &mut Effects) {
-        if self.tasks.insert((Time::ZERO, port.0, Task::Look)) {
-            fx.push(Effect::Timer(Time::ZERO));
-        }
-    }
-
-    /// What is held goes on when the time of the window is over.
-    fn wait_for_window(&mut self, port: PortNo, fx: &mut Effects) {
-        if let Some(end) = self.window_ends(port) {
-            self.at(end, port, Task::Window, fx);
-        }
-    }
-
-    /// The time of a window is over.
-    fn next_window(&mut self, now: Time, port: PortNo, fx: &mut Effects) {
-        if self.window_ends(port).is_none_or(|end| end > now) {
-            if self.ports[port.index()].control.is_stalled() {
-                self.wait_for_window(port, fx); // another one has begun since
-            }
-            return;
-        }
-        let control = &mut self.ports[port.index()].control;
-        control.restart(now);
-        if control.waits() {
-            fx.push(Effect::Arm(port));
-        }
-    }
-
-    /// Nothing was heard from downstream for too long.
-    fn forget(&mut self, now: Time, port: PortNo, fx: &mut Effects) {
-        let at = &mut self.ports[port.index()];
-        if at.remote == 0 {
-            return;
-        }
-        let until = at.until;
-        if until > now {
-            return self.at(until, port, Task::Heard, fx);
-        }
-        at.remote = 0;
-        at.named.clear();
-        self.calm(port, fx);
-        self.wake(port, fx);
-    }
-
-    /// Nothing has arrived at an input queue for a while: where it is still too long, the neighbour is notified again.
-    fn look_again(&mut self, node: &dyn Node, port: PortNo, fx: &mut Effects) {
-        let at = &mut self.ports[port.index()];
-        let (degree, until) = (at.arriving, at.arriving_until);
-        if degree == 0 {
-            return;
-        }
-        if until > node.now() {
-            return self.at(until, port, Task::Arriving, fx);
-        }
-        at.arriving = 0;
-        let long = node.input_bytes(port) > u64::from(self.detect.q_eq);
-        self.set_arriving(node.now(), port, if long { degree } else { 0 }, fx);
-    }
-
     /// Where a flow at a severely congested port may go instead.
     fn other_way(&mut self, node: &dyn Node, p: &Arrival<'_>, to: PortNo) -> Option<PortNo> {
         let (now, tuple, hash) = (node.now(), Tuple::of(p.envelope), p.envelope.hash);
@@ -470,6 +246,11 @@ impl Mechanism for Rcm {
     const AT_COMBINED: bool = true;
     const PEAKS: &'static [CounterDef] = settings::PEAKS;
 
+    /// Registers of detectors, windows and severity, CAMs and tables. What is held takes PFC's memory.
+    fn memory(params: &RcmParams, site: &Site) -> Option<Bytes> {
+        Some(params.state(site))
+    }
+
     fn runs_at(params: &RcmParams, switch: &str) -> bool {
         !names_it(&params.unaware, switch)
     }
@@ -492,7 +273,9 @@ impl Mechanism for Rcm {
                 arriving: 0,
                 arriving_until: Time::ZERO,
                 notified: false,
-                cam: Cam::new(params.cam, register(params.cam_period)),
+                recognise: params.recognise,
+                recognised: Vec::new(),
+                cam: Cam::new(params.cam, params.cam_hits, register(params.cam_period)),
                 named: Named::new(params.cam),
                 control: Control::new(),
                 severity: Severity::default(),
@@ -508,9 +291,9 @@ impl Mechanism for Rcm {
             weight: libm::round(params.w * f64::from(1 << WEIGHT)) as u32,
             control: Settings {
                 bounds: Bounds {
-                    least: register(params.window_min),
+                    least: register(params.least_window(site)),
                     most: register(params.window_max),
-                    floor: register(params.max_frame),
+                    floor: register(params.floor(site)),
                 },
                 again: params.decrease == Decrease::Each,
                 reserved: params.reserved.get(),
@@ -602,6 +385,12 @@ impl Mechanism for Rcm {
             self.let_cross(node, port, fx);
             return Turn::Pass;
         }
+        if node.queues(port) > 1 {
+            // The scheduler takes what it has; then the wire is busy, or has nothing.
+            control.stall();
+            self.look_soon(port, fx);
+            return Turn::Pass;
+        }
         match control.turn(node.now(), &self.control, (data, paces), |class| node.is_paused(port, class)) {
             Some(packet) => {
                 self.counts.released += 1;
@@ -626,10 +415,11 @@ impl Mechanism for Rcm {
         let Some(envelope) = node.packet(packet).filter(|_| seen) else { return };
         let tuple = Tuple::of(&envelope);
         let harmful = at.is_harmful(&tuple);
+        let joins = self.joins(node, port);
         let at = &mut self.ports[port.index()];
         let stalled = at.control.is_stalled();
         at.control.sent(node.now(), &self.control, (packet, envelope.frame), &tuple, harmful);
-        if self.combined {
+        if joins {
             self.let_cross(node, port, fx);
         } else if stalled && at.control.waits() {
             fx.push(Effect::Arm(port)); // a packet that found the port idle has ended the window
@@ -643,16 +433,18 @@ impl Mechanism for Rcm {
         }
     }
 
-    fn on_drop(&mut self, _: &mut dyn Node, dropped: &Dropped<'_>, fx: &mut Effects) {
-        let tuple = Tuple::of(dropped.envelope);
+    fn on_drop(&mut self, node: &mut dyn Node, dropped: &Dropped<'_>, fx: &mut Effects) {
+        let (tuple, class) = (Tuple::of(dropped.envelope), dropped.envelope.class);
         for port in (0..self.ports.len() as u16).map(PortNo) {
             let at = &mut self.ports[port.index()];
             if at.control.is_empty() && !at.control.has_counted() {
                 continue;
             }
             let stalled = at.control.is_stalled();
-            self.counts.held_dropped += u64::from(at.control.dropped(dropped.packet, &tuple));
-            if self.combined {
+            let joins = self.combined || node.queues(port) > 1;
+            let before = || if joins { 0 } else { holding::queued(node, port, class, &tuple) };
+            self.counts.held_dropped += u64::from(at.control.dropped(dropped.packet, &tuple, before));
+            if joins {
                 self.look_soon(port, fx);
             } else if stalled && at.control.waits() {
                 fx.push(Effect::Arm(port));
@@ -695,7 +487,7 @@ impl Mechanism for Rcm {
                 Task::Heard => self.forget(now, port, fx),
                 Task::Arriving => self.look_again(node, port, fx),
                 Task::Window => self.next_window(now, port, fx),
-                Task::Look if self.combined => self.let_cross(node, port, fx),
+                Task::Look if self.joins(node, port) => self.let_cross(node, port, fx),
                 Task::Look => {
                     self.ports[port.index()].control.wake();
                     fx.push(Effect::Arm(port));

@@ -47,6 +47,8 @@ pub struct Site {
     pub ttl: u8,
     /// Bytes of a buffer cell.
     pub cell: u32,
+    /// No frame of the traffic is larger, whatever switches put into it.
+    pub largest_frame: Bytes,
     /// A combined input- and output-queued switch.
     pub combined: bool,
     pub seed: u64,
@@ -167,10 +169,15 @@ pub trait Node {
         0
     }
 
-    /// Frame bytes that are to leave by a port of a combined switch and may: in its virtual output queues, on the crossbar and in the
-    /// queue of the port, those of paused classes left out.
+    /// Frame bytes that are to leave by a port and may: in its queue, and at a combined switch in its virtual output queues and on the
+    /// crossbar, those of paused classes left out. Elsewhere only known of ports whose departures are events ([`Effect::Watch`]).
     fn sendable_bytes(&self, _port: PortNo) -> u64 {
         0
+    }
+
+    /// Queues of a port, one for each class.
+    fn queues(&self, _port: PortNo) -> usize {
+        1
     }
 
     /// Whether a traffic class of a port is paused.
@@ -311,6 +318,9 @@ pub enum Effect {
     Timer(Time),
     /// Departures of a port are events while packets wait there, so that [`Mechanism::on_egress`] runs for each of them.
     Watch(PortNo),
+    /// A packet that the mechanism holds waits for a port behind others that it holds, `ahead` bytes and packets: the policy that marks at
+    /// enqueue decides about it as if all of them were in the port's queue. It drops none of them.
+    Mark { packet: PacketId, port: PortNo, ahead: (u64, u32) },
     /// From now on these classes of a port wait, a bit for each, and all others may send. The frame on the wire is not interrupted.
     Gate { port: PortNo, closed: u8 },
     /// What waits in the queues of these classes of a port is dropped, a bit for each; the classes are paused.

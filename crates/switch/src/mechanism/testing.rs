@@ -75,5 +75,15 @@ pub fn site(peers: &[&str]) -> Site {
         round_trip: Span::from_us(2),
     };
     let ports = (0..).zip(peers).map(port).collect();
-    Site { name: "s0".to_string(), ports, framing: Framing::ETHERNET, trailer: 0, ttl: 64, cell: 80, combined: false, seed: 1 }
+    Site {
+        name: "s0".to_string(),
+        ports,
+        framing: Framing::ETHERNET,
+        trailer: 0,
+        ttl: 64,
+        cell: 80,
+        largest_frame: fanin_units::Bytes(1_518),
+        combined: false,
+        seed: 1,
+    }
 }

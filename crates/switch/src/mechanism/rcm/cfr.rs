@@ -33,14 +33,16 @@ pub(super) struct Cam {
     entries: Vec<Harmful>,
     depth: usize,
     next: usize,
+    /// Places that a flow has to have to be harmful.
+    hits: usize,
     period: u32,
     /// Bytes until the next write.
     left: i64,
 }
 
 impl Cam {
-    pub(super) fn new(depth: u32, period: u32) -> Cam {
-        Cam { entries: Vec::new(), depth: depth as usize, next: 0, period, left: i64::from(period) }
+    pub(super) fn new(depth: u32, hits: u32, period: u32) -> Cam {
+        Cam { entries: Vec::new(), depth: depth as usize, next: 0, hits: hits as usize, period, left: i64::from(period) }
     }
 
     /// A packet passes. True where its flow is written.
@@ -60,10 +62,10 @@ impl Cam {
     }
 
     pub(super) fn has(&self, tuple: &Tuple) -> bool {
-        self.entries.iter().any(|entry| entry.tuple == *tuple)
+        self.entries.iter().filter(|entry| entry.tuple == *tuple).nth(self.hits - 1).is_some()
     }
 
-    /// The flows in it, each once: where it came in last is its latest entry.
+    /// The harmful flows in it, each once: where it came in last is its latest entry.
     pub(super) fn flows(&self) -> Vec<Harmful> {
         let mut found: Vec<Harmful> = Vec::new();
         let n = self.entries.len();
@@ -71,7 +73,8 @@ impl Cam {
             let entry = self.entries[(self.next + i) % n]; // the oldest first, once it is full
             match found.iter_mut().find(|other| other.tuple == entry.tuple) {
                 Some(other) => other.from = entry.from,
-                None => found.push(entry),
+                None if self.has(&entry.tuple) => found.push(entry),
+                None => {}
             }
         }
         found
@@ -146,7 +149,7 @@ mod tests {
 
     #[test]
     fn the_cam_is_written_by_bytes_and_cyclically() {
-        let mut cam = Cam::new(2, 3_000);
+        let mut cam = Cam::new(2, 1, 3_000);
         let written: Vec<bool> = (1..=7).map(|i| cam.pass(&packet(i, 1_500), PortNo(0))).collect();
         assert_eq!(written, [false, true, false, true, false, true, false]);
         assert_eq!([2, 4, 6].map(|flow| cam.has(&tuple(flow))), [false, true, true]);
@@ -156,7 +159,7 @@ mod tests {
     /// Small packets are written as rarely as their bytes are few.
     #[test]
     fn a_flow_is_written_by_its_share_of_the_bytes() {
-        let mut cam = Cam::new(1, 10_000);
+        let mut cam = Cam::new(1, 1, 10_000);
         let mut written = [0, 0];
         for i in 0..20_000_u32 {
             let small = i % 2 == 0;
@@ -169,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_flow_counts_once_where_it_came_in_last() {
-        let mut cam = Cam::new(4, 1);
+        let mut cam = Cam::new(4, 1, 1);
         for (flow, from) in [(1, 7), (2, 7), (1, 8), (3, 9), (2, 6)] {
             cam.pass(&packet(flow, 100), PortNo(from));
         }

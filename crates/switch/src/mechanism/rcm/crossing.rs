@@ -34,7 +34,7 @@ impl Rcm {
             return Verdict::Pass;
         }
         // What is ahead of it in its virtual output queue stays ahead.
-        self.hold(now, p, (port, tuple), || 0);
+        self.hold(now, p, (port, tuple), || 0, fx);
         if !how.0 {
             self.look_soon(port, fx); // what is held before it may be of a class that is paused
         } else if how.1 {
@@ -59,6 +59,9 @@ impl Rcm {
             sendable += u64::from(frame);
             self.counts.released += 1;
             fx.push(Effect::Forward { packet, port });
+            if node.is_idle(port) {
+                return; // it leaves at once, and what is next is looked at then
+            }
         }
     }
 }

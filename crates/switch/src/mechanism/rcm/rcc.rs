@@ -96,11 +96,11 @@ impl Control {
         }
     }
 
-    /// Congestion was detected at the port, or notified: F_b.
-    pub(super) fn on_degree(&mut self, degree: u8, again: bool, harmful: impl FnOnce() -> Vec<Harmful>) {
+    /// Congestion was detected at the port, or notified: F_b. `harmful`: the harmful flows, where that is news.
+    pub(super) fn on_degree(&mut self, degree: u8, again: bool, harmful: Vec<Harmful>) {
         match &mut self.phase {
             Phase::Off => {
-                let missing = harmful().into_iter().map(|flow| flow.tuple).collect();
+                let missing = harmful.into_iter().map(|flow| flow.tuple).collect();
                 self.phase = Phase::Measuring { harmful: 0, others: 0, missing, degree };
             }
             Phase::Measuring { degree: last, .. } => *last = degree,
@@ -140,6 +140,11 @@ impl Control {
 
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// Bytes and packets that are held.
+    pub(super) fn waiting(&self) -> (u64, u32) {
+        (self.bytes, self.held.iter().map(|class| class.len() as u32).sum())
     }
 
     /// Whether packets of harmful flows are held, and not counted alone.
@@ -362,8 +367,9 @@ impl Control {
         }
     }
 
-    /// A packet was dropped: one that was held, or one of the queue. True where it was held.
-    pub(super) fn dropped(&mut self, id: PacketId, tuple: &Tuple) -> bool {
+    /// A packet was dropped: one that was held, one of the queue, or one that had not come so far. True where it was held. `queued`: packets of
+    /// its flow that are in the port's queue now, before those that are held.
+    pub(super) fn dropped(&mut self, id: PacketId, tuple: &Tuple, queued: impl FnOnce() -> u32) -> bool {
         self.counted.remove(&id);
         for class in 0..PRIORITIES {
             if let Some(place) = self.held[class].iter().position(|held| held.id == id) {
@@ -373,7 +379,7 @@ impl Control {
             }
         }
         if let Some(flow) = self.flows.iter_mut().find(|flow| flow.tuple == *tuple) {
-            flow.queued = flow.queued.saturating_sub(1);
+            flow.queued = queued();
             self.stalled = false;
         }
         false
@@ -382,6 +388,11 @@ impl Control {
     /// Whether a turn of the wire is wanted.
     pub(super) fn waits(&self) -> bool {
         self.bytes > 0 && !self.stalled
+    }
+
+    /// Nothing goes on until something leaves.
+    pub(super) fn stall(&mut self) {
+        self.stalled = true;
     }
 
     /// What it waited for may be over.

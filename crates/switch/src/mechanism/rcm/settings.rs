@@ -1,7 +1,7 @@
 //! What RCM can be set to, and what `fanin check` says of it.
 
 use super::{Mechanism, Rcm};
-use crate::mechanism::Surroundings;
+use crate::mechanism::{Site, Surroundings};
 use fanin_params::{counters, names, params, CounterDef, Cx};
 use fanin_units::{Amount, Bytes, Span};
 
@@ -13,6 +13,17 @@ names! {
         /// W_c as it was measured: the last degree counts, and at most half is taken. Source: RCM §4.2 (a flow of half of the port falls
         /// to a quarter, and stays there).
         "measured" => Measured,
+    }
+}
+
+names! {
+    /// Which flows are harmful at a port that no neighbour has named any to.
+    pub enum Recognise {
+        /// Those that are in its CAM now: it goes on being written while the region lasts.
+        "now" => Now,
+        /// Those that were in it when its output queue became congested, until that is over. Source: RCM §3.1 (a root that is reported "starts
+        /// congestion control to the flows recognized by CFR").
+        "at_detection" => AtDetection,
     }
 }
 
@@ -46,16 +57,20 @@ params! {
         pub w: f64 = 0.5, in 0.0..=1.0;
         /// Flows that the CAM of a port has room for, and those that a neighbour downstream may name.
         pub cam: u32 = 8, in 1..=256;
+        /// Places of the CAM that a flow has to have to be harmful at its port. Source: RCM §3.3 (flows whose IDs are stored, so one).
+        pub cam_hits: u32 = 1, in 1..=256;
+        /// Whether the CAM counts as it is, or as it was when congestion was detected.
+        pub recognise: Recognise = Recognise::Now;
         /// Bytes that pass a port between two writes of its CAM.
         pub cam_period: Bytes = Bytes(8_000), in Bytes(64)..=Bytes(1_000_000_000);
         /// Without news a notification ends after this.
         pub expiry: Span = Span::from_us(20), in Span::from_ns(1)..=Span::from_ms(100);
-        /// W is measured over so many bytes at least …
-        pub window_min: Bytes = Bytes(16_000), in Bytes(64)..=Bytes(1_000_000_000);
+        /// W is measured over so many bytes at least … Absent: 16 KB, or two of the largest frames.
+        pub window_min: Option<Bytes>, in Bytes(64)..=Bytes(1_000_000_000);
         /// … and over so many at most.
         pub window_max: Bytes = Bytes(100_000), in Bytes(64)..=Bytes(1_000_000_000);
-        /// W_c never falls below this: a frame fits into each window. Source: IEEE 802.3 §3.2.7 (1518 bytes).
-        pub max_frame: Bytes = Bytes(1_518), in Bytes(64)..=Bytes(65_535);
+        /// W_c never falls below this: a frame fits into each window. Absent: the largest frame of the traffic.
+        pub max_frame: Option<Bytes>, in Bytes(64)..=Bytes(65_535);
         /// What a degree reduces.
         pub decrease: Decrease = Decrease::Each;
         /// Whether harmful flows take what nobody else sends.
@@ -132,6 +147,9 @@ pub(super) const PEAKS: &[CounterDef] = &[
     ),
 ];
 
+/// W is measured over so many bytes at least, where frames are no larger than half of it.
+const WINDOW: Bytes = Bytes(16_000);
+
 const FOR_RCC: &str = "rcc = true, or no such key";
 const FOR_SAR: &str = "sar = true, or no such key";
 
@@ -196,23 +214,61 @@ impl RcmParams {
     }
 
     fn check_windows(&self, around: &Surroundings<'_>, cx: &mut Cx) {
+        if self.cam_hits > self.cam {
+            let message = format!("is more than the places of a CAM, {}: no flow is harmful", self.cam);
+            cx.error_at("cam_hits", &self.cam_hits, message, &format!("at most {}", self.cam));
+        }
         if !self.rcc {
             return;
         }
-        let twice = 2 * self.max_frame.get();
-        if self.window_min.get() < twice {
+        let largest = around.transports.iter().map(|t| u64::from(t.mtu) + u64::from(t.telemetry)).max().unwrap_or(0);
+        let largest = largest + u64::from(around.framing.header + around.trailer + around.header_bytes);
+        if let Some(frame) = self.max_frame.filter(|frame| frame.get() < largest) {
+            let message = format!("is less than the largest frame of the traffic, {largest} B: one may wait for several windows");
+            cx.error_at("max_frame", &frame, message, &format!("at least {largest} B, or no such key"));
+        }
+        let frame = self.max_frame.unwrap_or(Bytes(largest));
+        let least = self.least(frame);
+        if least.get() < 2 * frame.get() {
             let message = "is too short: a frame of harmful flows fits into each window, and is at most half of it";
-            cx.error_at("window_min", &self.window_min, message, &format!("at least {twice} B, two frames"));
+            cx.error_at("window_min", &least, message, &format!("at least {} B, two frames", 2 * frame.get()));
         }
-        if self.window_max < self.window_min {
-            let message = format!("is less than window_min, {}", self.window_min);
-            cx.error_at("window_max", &self.window_max, message, &format!("at least {}", self.window_min));
+        if self.window_max < least {
+            let message = format!("is less than window_min, {least}");
+            cx.error_at("window_max", &self.window_max, message, &format!("at least {least}"));
         }
-        let largest = around.transports.iter().map(|t| u64::from(t.mtu) + u64::from(t.telemetry)).max();
-        let largest = largest.map(|bytes| bytes + u64::from(around.framing.header + around.trailer + around.header_bytes));
-        if let Some(bytes) = largest.filter(|bytes| *bytes > self.max_frame.get()) {
-            let message = format!("is less than the largest frame of the traffic, {bytes} B: one may wait for several windows");
-            cx.error_at("max_frame", &self.max_frame, message, &format!("at least {bytes} B"));
-        }
+    }
+
+    /// The largest frame of harmful flows.
+    pub(super) fn floor(&self, site: &Site) -> Bytes {
+        self.max_frame.unwrap_or(site.largest_frame)
+    }
+
+    /// The least W.
+    pub(super) fn least_window(&self, site: &Site) -> Bytes {
+        self.least(self.floor(site))
+    }
+
+    fn least(&self, frame: Bytes) -> Bytes {
+        self.window_min.unwrap_or(WINDOW.max(Bytes(2 * frame.get())))
+    }
+
+    /// What a switch has to remember, in registers and tables. A 5-tuple is that of a notification, without the protocol.
+    pub(super) fn state(&self, site: &Site) -> Bytes {
+        const REGISTER: u64 = 32;
+        const PORT: u64 = 16;
+        let (tuple, cam) = (8 * u64::from(site.framing.ip.tuple()), u64::from(self.cam));
+        // left, before, degree; local, remote, arriving, notified, and two times.
+        let detection = 2 * (2 * REGISTER + 6) + 3 * 6 + 1 + 2 * REGISTER;
+        // The CAM with its next place and the bytes until then; named flows, each with the port that it comes in by and a time.
+        let recognition = cam * (tuple + PORT) + 8 + REGISTER + cam * (tuple + PORT + REGISTER);
+        // W, W_c as it is and as measured, used, used_c, since; harmful flows that have not sent; for each held flow its packets here and in
+        // the queue.
+        let control = if self.rcc { 6 * REGISTER + cam + cam * (tuple + 2 * PORT) } else { 0 };
+        // Times of the latest severe degrees, and until when.
+        let severity = if self.sar { (u64::from(self.severe_count) + 1) * REGISTER } else { 0 };
+        let moved = if self.sar { u64::from(self.moved_flows) * (tuple + PORT + REGISTER) } else { 0 };
+        let ports = site.ports.len() as u64 * (detection + recognition + control + severity);
+        Bytes((ports + moved).div_ceil(Bytes(1).bits()))
     }
 }

@@ -87,6 +87,7 @@ impl Switch {
             trailer: 0,
             ttl: 64,
             cell: 80,
+            largest_frame: fanin_units::Bytes(1_518),
             combined: false,
             seed: 0,
         };

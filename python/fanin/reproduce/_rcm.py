@@ -24,6 +24,8 @@ __all__ = [
     "PAUSES",
     "RCM",
     "RCM_ALONE",
+    "READ",
+    "READING",
     "VARIANTS",
     "counted",
     "frame",
@@ -46,6 +48,7 @@ DCQCN: Final = "DCQCN"
 RCM: Final = "RCM"
 RCM_ALONE: Final = "RCM without DCQCN"
 PAUSES: Final = "PFC alone"
+READ: Final = "RCM, flows set at detection"
 
 UNCONTROLLED: Final[dict[str, Any]] = {CONTROL: "none", MARKING: None}
 VARIANTS: Final[dict[str, dict[str, Any]]] = {
@@ -55,6 +58,10 @@ VARIANTS: Final[dict[str, dict[str, Any]]] = {
     RCM_ALONE: UNCONTROLLED,
 }
 """Who is compared, each over PFC. RCM leaves DCQCN on at the ends (§1, §4.1)."""
+
+READING: Final[dict[str, Any]] = {"recognise": "at_detection", "cam_hits": 3, "cam_period": "2KB", "decrease": "measured"}
+"""Another reading of the paper: harmful are flows of "relatively high injection rate" (§3.3: three places of eight, of the last 16 KB) when a
+root "starts congestion control to the flows recognized by CFR" (§3.1), and a degree takes half of W_c once ("at most 50 %", §3.4)."""
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:

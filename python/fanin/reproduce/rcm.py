@@ -16,6 +16,8 @@ from fanin.reproduce._rcm import (
     PAUSES,
     RCM,
     RCM_ALONE,
+    READ,
+    READING,
     VARIANTS,
     counted,
     frame,
@@ -35,10 +37,11 @@ ZERO_US: Final = 5_000.0
 """The paper's time zero: by then DCQCN has given the four flows their shares (scenarios/papers/rcm/burst.toml)."""
 BURST_US: Final = ZERO_US + 150
 BIN_US: Final = 2.0
-FILES: Final = {RCM: "rcm", DCQCN: "dcqcn", PAUSES: "pfc"}
+FILES: Final = {RCM: "rcm", READ: "rcm-read", DCQCN: "dcqcn", PAUSES: "pfc"}
+BURSTS: Final[dict[str, dict[str, Any]]] = VARIANTS | {READ: {f"{MECHANISM}.{key}": value for key, value in READING.items()}}
 CAM: Final = (
-    "the four have an eighth of the bytes each, and a CAM of eight places mostly holds all five: W_c is then of all that passes; "
-    "names from downstream take the place of a port's own CAM: without notifications the burst falls to 38 Gb/s"
+    "all five flows are harmful: each has a place of a CAM of eight, and what is held stays harmful, so W_c is of all that passes, and what "
+    "it takes of the burst it takes of the four; with the burst alone harmful, and W_c taken once, it has 25"
 )
 BURST: Final = 4
 """The burst's number among the flows."""
@@ -96,8 +99,8 @@ def phases(found: Mapping[str, Any]) -> dict[str, float]:
 )
 def fig6(context: Context) -> Findings:
     """With DCQCN the burst keeps half of the port for as long as it lasts; RCM takes half of that away."""
-    listed = grid(context, context.scenario("burst"), VARIANTS)
-    found = dict(zip(VARIANTS, context.runs(listed, burst_run), strict=True))
+    listed = grid(context, context.scenario("burst"), BURSTS)
+    found = dict(zip(BURSTS, context.runs(listed, burst_run), strict=True))
     seen = {name: phases(one) for name, one in found.items()}
     dcqcn, rcm = seen[DCQCN], seen[RCM]
     rows = [
@@ -107,9 +110,11 @@ def fig6(context: Context) -> Findings:
         Row(name="RCM: burst, first 4 us", paper=50, fanin=rcm["first_burst"], low=45, high=55, unit="Gb/s"),
         Row(name="RCM: burst, least in 10 us", paper=25, fanin=rcm["least_burst"], low=20, high=30, unit="Gb/s", note=CAM),
         Row(name="RCM: each other flow then", paper="recovers", fanin=rcm["then_others"], low=17, unit="Gb/s", note=CAM),
+        Row(name=f"{READ}: burst, least in 10 us", paper=25, fanin=seen[READ]["least_burst"], low=20, high=30, unit="Gb/s"),
+        Row(name=f"{READ}: each other flow then", paper="recovers", fanin=seen[READ]["then_others"], low=17, unit="Gb/s"),
     ]
     data = pl.concat([pl.DataFrame(one["rates"]).with_columns(variant=pl.lit(name)) for name, one in found.items()])
-    table = frame(listed, [seen[name] | {key: value for key, value in found[name].items() if key != "rates"} for name in VARIANTS])
+    table = frame(listed, [seen[name] | {key: value for key, value in found[name].items() if key != "rates"} for name in BURSTS])
     return Findings(
         rows=rows,
         plots={f"fig6-{file}": over_time(found[name]) for name, file in FILES.items()},

@@ -1752,6 +1752,14 @@ class TrimmingParamsDict(TypedDict, total=False):
     unaware: Sequence[str]
 
 
+Recognise: TypeAlias = Literal["now", "at_detection"]
+"""Which flows are harmful at a port that no neighbour has named any to.
+
+- `now`: Those that are in its CAM now: it goes on being written while the region lasts.
+- `at_detection`: Those that were in it when its output queue became congested, until that is over. Source: RCM §3.1 (a root that is reported "starts
+"""
+
+
 Decrease: TypeAlias = Literal["each", "measured"]
 """What a congestion degree reduces.
 
@@ -1817,6 +1825,18 @@ class RcmParams(Table):
     Default: 8. Accepted: from 1 to 256.
     """
 
+    cam_hits: int | None = None
+    """Places of the CAM that a flow has to have to be harmful at its port. Source: RCM §3.3 (flows whose IDs are stored, so one).
+
+    Default: 1. Accepted: from 1 to 256.
+    """
+
+    recognise: Recognise | None = None
+    """Whether the CAM counts as it is, or as it was when congestion was detected.
+
+    Default: "now".
+    """
+
     cam_period: Size | None = None
     """Bytes that pass a port between two writes of its CAM.
 
@@ -1830,9 +1850,9 @@ class RcmParams(Table):
     """
 
     window_min: Size | None = None
-    """W is measured over so many bytes at least …
+    """W is measured over so many bytes at least … Absent: 16 KB, or two of the largest frames.
 
-    Default: "16KB". Accepted: from 64B to 1GB.
+    Accepted: from 64B to 1GB.
     """
 
     window_max: Size | None = None
@@ -1842,9 +1862,9 @@ class RcmParams(Table):
     """
 
     max_frame: Size | None = None
-    """W_c never falls below this: a frame fits into each window. Source: IEEE 802.3 §3.2.7 (1518 bytes).
+    """W_c never falls below this: a frame fits into each window. Absent: the largest frame of the traffic.
 
-    Default: "1518B". Accepted: from 64B to 65535B.
+    Accepted: from 64B to 65535B.
     """
 
     decrease: Decrease | None = None
@@ -1919,6 +1939,8 @@ class RcmParamsDict(TypedDict, total=False):
     sample: Size
     w: float
     cam: int
+    cam_hits: int
+    recognise: Recognise
     cam_period: Size
     expiry: Duration
     window_min: Size
@@ -6668,6 +6690,7 @@ __all__ = [
     "Cut",
     "TrimmingParams",
     "TrimmingParamsDict",
+    "Recognise",
     "Decrease",
     "WhenIdle",
     "RcmParams",

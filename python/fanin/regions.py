@@ -30,7 +30,8 @@ PAINT: Final = {"root": "#c23b22", "inner": "#d9730d", "edge": "#1f6feb"}
 HEAD: Final = ["Switch", "State", "In it", "Of the run", "From", "Until", "Ports", "Largest degree"]
 """Head of `rows`."""
 
-_MAX_LINES: Final = 32
+_MAX_LINES: Final = 20
+"""As many names as a chart of the page has room for."""
 _STEPS: Final = 24
 """Instants that the slider stops at."""
 
@@ -188,8 +189,10 @@ def on_topology(result: Result, mechanism: str) -> go.Figure:
 
 
 def _marks(state_of: Mapping[str, str], state: str, places: Layout) -> dict[str, list[Any]]:
-    """Return the switches in a state as a trace's data."""
+    """Return the switches in a state as a trace's data; one without a place where there is none, or the legend would lack the state."""
     names = [name for name in places.at if state_of.get(name) == state]
+    if not names:
+        return {"x": [None], "y": [None], "text": []}
     return {"x": [places.at[name][0] for name in names], "y": [places.at[name][1] for name in names], "text": names}
 
 
@@ -226,6 +229,7 @@ def lines(result: Result, mechanism: str) -> go.Figure:
     if most.height > listed.height:
         note = f"The {listed.height} of {most.height:,} sides of ports that were longest in a state. {note}"
     y_axis = {"tickvals": list(range(len(names))), "ticktext": names, "automargin": True, "rangemode": "normal"}
+    y_axis["tickfont"] = {"size": 10}
     y_axis["range"] = [len(names) - 0.5, -0.5]
     plot = framed(traces, f"Ports in a state of {mechanism}", {"title": {"text": f"Time [{unit}]"}}, y_axis, note)
     plot.update_layout(showlegend=True)

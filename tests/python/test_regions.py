@@ -95,6 +95,9 @@ def test_the_drawing_goes_through_time(result: fanin.Result) -> None:
     assert last == {"root": ["leaf0"], "inner": [], "edge": []}
     middle = dict(zip(names[3:], steps[10].args[0]["text"][1:], strict=True))
     assert middle == {"root": ["leaf0"], "inner": ["spine1"], "edge": []}
+    # A trace without any point would have no place in the legend.
+    assert all(trace.x is not None and len(trace.x) > 0 for trace in plot.data[3:])
+    assert all(len(x) > 0 for step in steps for x in step.args[0]["x"][1:])
     assert "only switches next to the region are known" in plot.layout.meta["note"]
 
 

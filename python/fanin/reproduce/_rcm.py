@@ -60,8 +60,8 @@ VARIANTS: Final[dict[str, dict[str, Any]]] = {
 """Who is compared, each over PFC. RCM leaves DCQCN on at the ends (§1, §4.1)."""
 
 READING: Final[dict[str, Any]] = {"recognise": "at_detection", "cam_hits": 3, "cam_period": "2KB", "decrease": "measured"}
-"""Another reading of the paper: harmful are flows of "relatively high injection rate" (§3.3: three places of eight, of the last 16 KB) when a
-root "starts congestion control to the flows recognized by CFR" (§3.1), and a degree takes half of W_c once ("at most 50 %", §3.4)."""
+"""Another reading of the paper: harmful are flows of "relatively high injection rate" (§3.3: three of eight places, of 16 KB)
+when a root "starts congestion control to the flows recognized by CFR" (§3.1); of W_c "at most 50 %" is taken (§3.4)."""
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:

@@ -186,8 +186,10 @@ def fig9(context: Context) -> Findings:
 
 
 KINDS: Final = ("all", "mice", "between", "elephants")
-REASON: Final = "mice take little more than an idle network takes, and of that RCM can shorten nothing; "
+REASON: Final = (
+    "mice take little more than an idle network takes, and of that RCM can shorten nothing; "
     "flows above 10 MB are few, in short none"
+)
 
 
 def line(table: pl.DataFrame, sizes: str, over: str, kind: str) -> dict[str, Any]:

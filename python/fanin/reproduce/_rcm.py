@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from statistics import fmean, stdev
 from typing import Any, Final
@@ -129,6 +130,10 @@ def layout(plot: go.Figure, x: str, y: str) -> go.Figure:
     return plot
 
 
+WIDTH: Final = 9
+"""Letters of a label in a line, so that it has room beside the next."""
+
+
 def marks(
     series: Mapping[str, Sequence[tuple[float, float]]], labels: Sequence[str], y: str, *, line: float | None = None
 ) -> go.Figure:
@@ -147,7 +152,11 @@ def marks(
     if line is not None:
         plot.add_scatter(x=[-0.5, len(labels) - 0.5], y=[line, line], mode="lines", showlegend=False, line={"dash": "dot"})
     layout(plot, "", y)
-    plot.update_xaxes(tickvals=list(range(len(labels))), ticktext=list(labels), range=[-0.5, len(labels) - 0.5])
+    plot.update_xaxes(
+        tickvals=list(range(len(labels))),
+        ticktext=["<br>".join(textwrap.wrap(label, WIDTH)) for label in labels],
+        range=[-0.5, len(labels) - 0.5],
+    )
     return plot
 
 

@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from fanin import metrics
-from fanin.results import MANIFEST, Result, ResultError
+from fanin.recorded import MANIFEST
+from fanin.results import Result, ResultError
 
 __all__ = ["CompareError", "Run", "Source", "Variant", "differing", "gather", "settings"]
 

@@ -67,10 +67,10 @@ def _charts(groups: dict[str, list[Result]], charts: Charts) -> tuple[list[Any],
         except CompareError as error:
             lacking += [f"{overlay.KINDS[kind].words}: {problem}" for problem in error.problems]
             continue
-        # Names in a figure are written as Plotly's markup; the page writes titles and notes itself.
+        # Names in a figure are written as Plotly's markup; the page writes notes itself.
         note = html.unescape(figure.layout.meta["note"])
         figure.update_layout(meta={"note": note})
-        drawn.append(charts.add("-".join([kind, *options.values()]), figure, html.unescape(figure.layout.title.text)))
+        drawn.append(charts.add("-".join([kind, *options.values()]), figure))
     return drawn, lacking
 
 

@@ -8,23 +8,28 @@ from __future__ import annotations
 import json
 import math
 import os
-import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from fanin import _core, _temporary, comparison, metrics, runner, show, stats, variants
+from fanin import _core, _temporary, comparison, metrics, runner, show, stats, swept, variants
 from fanin.candidates import AS_IT_IS, Candidate, Rejected, candidates
 from fanin.metrics import Metric
 from fanin.results import Result
 from fanin.scenario import Scenario
 from fanin.stats import Difference, Interval, Verdict
+from fanin.sweep import plan, running
+from fanin.sweep.metrics import addressed
 from fanin.variants import Variant
 
-__all__ = ["SCHEMA", "Best", "Place", "Progress", "best"]
+if TYPE_CHECKING:
+    from fanin.sweep._worker import Outcome
+    from fanin.sweep.frames import Sweep
+    from fanin.sweep.plan import Planned
+    from fanin.sweep.progress import SweepCallback
+
+__all__ = ["SCHEMA", "Best", "Place", "best"]
 
 SCHEMA: Final = "best/1"
 SEEDS: Final = 5
@@ -73,29 +78,6 @@ class Place:
     others: Interval | None
     others_change: Difference | None
     incomplete: float
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a ranking is.
-
-    Attributes
-    ----------
-    done, total : int
-        Runs.
-    wall_s : float
-        Since the first of them began [s].
-    left_s : float or None
-        What the others will take, by the mean of those that have ended [s].
-    name : str
-        Whose run has just ended.
-    """
-
-    done: int
-    total: int
-    wall_s: float
-    left_s: float | None
-    name: str
 
 
 @dataclass(frozen=True)
@@ -237,49 +219,54 @@ def _moved(change: Difference) -> str:
     return "stays as it is" if abs(share) < _SMALL else f"{'falls' if share < 0 else 'rises'} by {_percent(share)}"
 
 
-def _simulate(scenario: Scenario, folder: Path, stop: threading.Event) -> Result:
-    """Run a scenario; the one place that a store of many runs would replace."""
+def _refuse_unknown(asked: str | None) -> None:
+    """Refuse what no run can be ranked by, whatever the scenario."""
+    if asked is None:
+        return
+    found = metrics.of(asked)
+    if found is None:
+        metrics.choose([asked], metrics.METRICS)  # a pattern
+    elif found.better is None:
+        raise ValueError(_WITHOUT_DIRECTION.format(asked))
 
-    def look(_state: Any) -> None:
-        if stop.is_set():
-            raise InterruptedError
 
-    return runner.run(scenario, folder, progress=look)
+_WITHOUT_DIRECTION: Final = "metric '{}': has no direction that is better, so nothing can be ranked by it"
 
 
-def _run_all(
-    todo: Sequence[tuple[str, Scenario, int]], root: Path, jobs: int, progress: Callable[[Progress], None] | None
-) -> tuple[dict[str, list[Result]], dict[str, str]]:
-    """Run all; results and failures by name."""
-    results: dict[str, list[Result]] = {}
+def _first_line(error: str) -> str:
+    return error.splitlines()[0] if error else error
+
+
+@dataclass
+class _Watch:
+    """Looks at runs as they end: the first of the scenario as it is says whether it can be ranked at all."""
+
+    asked: str | None
+
+    def __call__(self, planned: Planned, outcome: Outcome) -> None:
+        if planned.point.label != AS_IT_IS:
+            return
+        if outcome.error is not None:
+            raise ValueError(f"the scenario as it is comes to no end: {_first_line(outcome.error)}")
+        _chosen(self.asked, {key: value for key, value in addressed(outcome.metrics) if value is not None})
+
+
+def _failures(done: Sweep) -> dict[str, str]:
+    """Return why runs failed, by label: the first of each."""
     failed: dict[str, str] = {}
-    stop, begin = threading.Event(), time.monotonic()
-    with ThreadPoolExecutor(max_workers=jobs) as pool:
-        futures: dict[Future[Result], str] = {}
-        for number, (name, scenario, seed) in enumerate(todo):
-            made = scenario.replace(seed=seed)
-            futures[pool.submit(_simulate, made, root / f"{number}", stop)] = name
-        waiting = set(futures)
-        try:
-            while waiting:
-                ended, waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
-                for future in ended:
-                    name = futures[future]
-                    error = future.exception()
-                    if error is None:
-                        results.setdefault(name, []).append(future.result())
-                    elif isinstance(error, RuntimeError | ValueError):
-                        failed.setdefault(name, str(error).splitlines()[0])
-                    else:
-                        raise error
-                    if progress is not None:
-                        done, wall = len(futures) - len(waiting), time.monotonic() - begin
-                        progress(Progress(done, len(futures), wall, wall / done * (len(futures) - done), name))
-        finally:
-            stop.set()
-            for future in waiting:
-                future.cancel()
-    return results, failed
+    for row in done.failed.iter_rows(named=True):
+        failed.setdefault(row["label"], _first_line(row["error"]))
+    return failed
+
+
+def _variants(done: Sweep, asked: Mapping[str, Scenario]) -> list[Variant]:
+    """Return what ran, in the order of `asked`, with all that is set."""
+    by_name = {found.name: found for found in swept.gather([done], ["label"], {})}
+    made = []
+    for name, scenario in asked.items():
+        settings = variants.settings(scenario.resolved)
+        made.append(replace(by_name[name], runs=tuple(replace(run, settings=settings) for run in by_name[name].runs)))
+    return made
 
 
 def _chosen(asked: str | None, found: Mapping[str, Any]) -> Metric:
@@ -291,7 +278,7 @@ def _chosen(asked: str | None, found: Mapping[str, Any]) -> Metric:
     if len(chosen) > 1:
         raise ValueError(f"metric '{asked}': fits {len(chosen)} metrics, for example {chosen[0].key}; one is needed")
     if chosen[0].better is None:
-        raise ValueError(f"metric '{asked}': has no direction that is better, so nothing can be ranked by it")
+        raise ValueError(_WITHOUT_DIRECTION.format(asked))
     return chosen[0]
 
 
@@ -334,7 +321,7 @@ def best(  # noqa: PLR0913 (options by name)
     metric: str | None = None,
     jobs: int | None = None,
     keep: str | os.PathLike[str] | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: bool | SweepCallback = False,
 ) -> Best:
     """Run every policy that applies to a scenario, with its authors' settings, and rank them.
 
@@ -349,36 +336,46 @@ def best(  # noqa: PLR0913 (options by name)
     metric : str, optional
         The address of what is ranked by. If not given: the time of the first job, else the p99 of queries, else that of slowdowns.
     jobs : int, optional
-        Simulations at once; one per core if not given.
+        Simulations at once; as many as this process may use cores if not given.
     keep : path-like, optional
-        A folder for the results; a temporary one if not given.
-    progress : callable, optional
-        Is told of each run that has ended.
+        A folder for the results, a sweep of its own, which a second call goes on with; a temporary one if not given.
+    progress : bool or callable
+        As for `fanin.sweep`.
 
     Raises
     ------
     ScenarioError
         The scenario has errors.
     ValueError
-        A name in `only`, or `metric`, fits nothing; or the scenario as it is comes to no end.
+        A name in `only`, or `metric`, fits nothing, or nothing applies: before the first run. Or the scenario as it is comes to no
+        end, or has no such metric: with its first run.
+    OSError
+        The folder cannot be used.
     """
     base = runner.as_scenario(scenario)
     first = int(base.resolved["seed"])
     if seeds < 1:
         raise ValueError(f"seeds: {seeds} is out of range; accepted: 1 or more")
+    _refuse_unknown(metric)
     numbers = tuple(range(first, first + seeds))
     good, rejected = candidates(base, only)
-    asked = [(AS_IT_IS, base), *((found.name, found.scenario) for found in good)]
-    root = Path(keep) if keep is not None else _temporary.folder()
-    # Seed by seed: an estimate after the first seed knows the slow candidates, too.
-    todo = [(name, made, seed) for seed in numbers for name, made in asked]
-    results, failed = _run_all(todo, root, jobs or os.cpu_count() or 1, progress)
+    if not good:
+        raise ValueError(_NOTHING)
+    asked = {AS_IT_IS: base, **{found.name: found.scenario for found in good}}
+    out = Path(keep) if keep is not None else _temporary.folder()
+    # A sweep, a point for each; seed by seed, so that an estimate knows the slow ones, too.
+    made = plan.of_scenarios("best", asked, {found.name: found.changes for found in good}, numbers)
+    done = running.execute(made, out, jobs=jobs, keep=True, retry_failed=True, progress=progress, ended=_Watch(metric))
+    failed = _failures(done)
     if AS_IT_IS in failed:
         raise ValueError(f"the scenario as it is comes to no end: {failed[AS_IT_IS]}")
     rejected += [Rejected(found.name, found.part, f"failed: {failed[found.name]}") for found in good if found.name in failed]
     good = [found for found in good if found.name not in failed]
-    named = variants.gather({name: results[name] for name in (AS_IT_IS, *(found.name for found in good))})
+    named = _variants(done, {name: scenario for name, scenario in asked.items() if name not in failed})
     return _ranked(named, good, rejected, metric, numbers)
+
+
+_NOTHING: Final = "nothing applies to this scenario but what it has; fanin best --only NAME tries a policy all the same"
 
 
 def _ranked(
@@ -420,7 +417,7 @@ def _ranked(
         )
     table = comparison.of(named, base=AS_IT_IS) if len(named) > 1 else None
     if table is None:
-        raise ValueError("nothing applies to this scenario but what it has; fanin best --only NAME tries a policy all the same")
+        raise ValueError(_NOTHING)
     return Best(metric, tuple(places), (*rejected, *lacking), table, whose, seeds)
 
 

@@ -137,7 +137,7 @@ class Comparison:
                     "name": variant.name,
                     "seeds": list(variant.seeds),
                     "runs": [run.origin for run in variant.runs],
-                    "version": variant.runs[0].version,
+                    "version": ", ".join(variant.versions),
                 }
                 for variant in self.variants
             ],
@@ -410,9 +410,8 @@ def _warnings(found: Sequence[Variant], changes: Sequence[tuple[str, list[Any]]]
         if own:
             shown = ", ".join(own[:3]) + (f" and {len(own) - 3} more" if len(own) > 3 else "")
             told.append(f"{_WHY[part]}: {shown}")
-    versions = {variant.name: variant.runs[0].version for variant in found}
-    if len(set(versions.values())) > 1:
-        listed = ", ".join(f"{name} {version or 'unknown'}" for name, version in versions.items())
+    if len({version for variant in found for version in variant.versions}) > 1:
+        listed = ", ".join(f"{variant.name} {' and '.join(variant.versions)}" for variant in found)
         told.append(f"versions of Fanin differ: {listed}; results may have changed between them (CHANGELOG)")
     partial = [run.origin for variant in found for run in variant.runs if run.status != "complete"]
     if partial:

@@ -171,7 +171,6 @@ def student(t: float, freedom: int) -> float:
 
 
 @cache
-@cache
 def quantile(chance: float, freedom: int) -> float:
     """Return the t beyond which, on either side, `chance` lies."""
     low, high = 0.0, 1.0

@@ -103,6 +103,11 @@ class Variant:
         return tuple(run.seed for run in self.runs)
 
     @property
+    def versions(self) -> tuple[str, ...]:
+        """The versions of Fanin that made its runs, each once; one, if all is well."""
+        return tuple(sorted({run.version or "unknown" for run in self.runs}))
+
+    @property
     def settings(self) -> Mapping[str, Any]:
         """The scenario of all its runs, flat."""
         return self.runs[0].settings

@@ -114,10 +114,10 @@ def test_queues_are_quantiles_over_all_samples_of_ports_that_sent(folder: Path) 
     result.__dict__["sample_times"] = pl.Series("time_ps", [10, 20, 30, 40], dtype=pl.UInt64)
     found = metrics._queue_levels(result)
     # Of h1 and h2, eight samples in order: 0 0 0 0 50 100 150 300; nearest rank.
-    assert (found["queue/to_hosts.p50_bytes"], found["queue/to_hosts.p99_bytes"]) == (0.0, 300.0)
-    assert found["queue/to_hosts.max_bytes"] == 305.0
-    assert found["queue/between_switches.p50_bytes"] == 7.0
-    assert "queue/from_hosts.p50_bytes" not in found
+    assert (found["to_hosts"]["p50_bytes"], found["to_hosts"]["p99_bytes"]) == (0.0, 300.0)
+    assert found["to_hosts"]["max_bytes"] == 305.0
+    assert found["between_switches"]["p50_bytes"] == 7.0
+    assert "from_hosts" not in found
 
 
 @pytest.mark.native
@@ -326,6 +326,19 @@ def test_where_the_seed_changes_nothing_numbers_are_exact(tmp_path: Path) -> Non
     found = fanin.compare([tmp_path / "a", tmp_path / "b"])
     assert "a: the seed changes nothing, all 2 runs are the same; its numbers are exact" in found.notes
     assert row(found, "total.goodput_bps").cells[1].verdict == "better"
+
+
+def test_versions_that_are_mixed_within_a_variant_are_a_warning(tmp_path: Path) -> None:
+    def older(manifest: dict[str, Any], _summary: dict[str, Any]) -> None:
+        manifest["fanin"] = "0.0.9"
+
+    for name in ("a", "b"):
+        variant(tmp_path / name / "1", 1, k="20 packets" if name == "b" else "65 packets")
+    variant(tmp_path / "b" / "2", 2, k="20 packets", change=older)
+    found = fanin.compare({"a": tmp_path / "a", "b": tmp_path / "b"})
+    said = "versions of Fanin differ: a 0.1.0, b 0.0.9 and 0.1.0; results may have changed between them (CHANGELOG)"
+    assert said in found.warnings
+    assert [variant["version"] for variant in found.to_dict()["variants"]] == ["0.1.0", "0.0.9, 0.1.0"]
 
 
 def test_what_else_differs_is_a_warning(tmp_path: Path) -> None:

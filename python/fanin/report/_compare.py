@@ -94,7 +94,7 @@ def render(comparison: Comparison) -> str:
             variant.name,
             f"{len(variant.runs)}",
             _seeds(variant.seeds),
-            variant.runs[0].version,
+            ", ".join(variant.versions),
             ", ".join(run.origin for run in variant.runs[:_PATHS]) + (" …" if len(variant.runs) > _PATHS else ""),
         ]
         for variant in comparison.variants

@@ -17,11 +17,11 @@ from types import TracebackType
 from typing import IO, Any, Final, Self
 
 import fanin
-from fanin.sweep._worker import Outcome
+from fanin.sweep._worker import Keep, Outcome
 
 __all__ = ["Done", "Item", "Next", "Pool"]
 
-Item = tuple[int, str, str | None]
+Item = tuple[int, str, Keep | None]
 """Number of a run, its scenario as JSON, and where its result folder goes."""
 Next = Callable[[], Item | None]
 Done = Callable[[int, Outcome], None]

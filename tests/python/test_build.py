@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -140,6 +141,10 @@ def test_what_the_source_needs_is_part_of_what_is_shipped(tmp_path: Path) -> Non
     expected = {str(path.relative_to(papers)) for path in papers.rglob("*") if path.is_file()}
     assert expected
     assert {f"python/fanin/reproduce/scenarios/{name}" for name in expected} <= shipped
+    package = {"starters/incast.toml", "report/base.html", "report/page.html", "report/style.css", "report/script.js", "py.typed"}
+    assert {f"python/fanin/{name}" for name in package} <= shipped
+    starters = {f"python/fanin/starters/{path.name}" for path in (ROOT / "scenarios").glob("*.toml")}
+    assert starters and starters <= shipped
     embedded = {
         str((source.parent / path).resolve().relative_to(ROOT))
         for source in (ROOT / "crates").glob("*/src/**/*.rs")
@@ -147,3 +152,18 @@ def test_what_the_source_needs_is_part_of_what_is_shipped(tmp_path: Path) -> Non
     }
     assert {"workloads/web-search.csv", "scenarios/demo.toml"} <= embedded
     assert embedded - {"docs/results.md"} <= shipped, "the page is read by a test alone"
+
+
+def test_what_the_package_reads_is_part_of_its_wheel() -> None:
+    """Files that lie behind links come into a wheel only if they are listed; all others of the package do by themselves."""
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["maturin"]["include"]
+    globs = {entry["path"] for entry in listed if "wheel" in entry["format"]}
+    package = ROOT / "python" / "fanin"
+    links = [path for path in package.rglob("*") if path.is_symlink() and "__pycache__" not in path.parts]
+    assert {link.name for link in links} == {"scenarios", "starters"}
+    shipped = {path for glob in globs for path in ROOT.glob(glob)}
+    assert set((package / "starters").glob("*.toml")) <= shipped
+    papers = package / "reproduce" / "scenarios"
+    assert {
+        papers / path.relative_to(ROOT / "scenarios" / "papers") for path in (ROOT / "scenarios" / "papers").rglob("*.toml")
+    } <= shipped

@@ -309,7 +309,9 @@ def of(
         )
     try:
         asked = [metric] if isinstance(metric, str) else list(metric)
-        chosen = metrics.choose(asked, (key for variant in found for run in variant.runs for key in run.values))
+        runs = [run for variant in found for run in variant.runs]
+        kept = all(run.result is not None for run in runs)
+        chosen = metrics.choose(asked, (key for run in runs for key in run.values), kept=kept)
     except ValueError as error:
         problems.extend(str(error).splitlines())
     if problems:

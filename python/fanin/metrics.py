@@ -193,7 +193,7 @@ def of(key: str) -> Metric | None:
     return Metric(key, known.section, f"{name}, {known.title}", known.unit, known.better, known.needs)
 
 
-def choose(asked: Sequence[str], there: Iterable[str]) -> list[Metric]:
+def choose(asked: Sequence[str], there: Iterable[str], *, kept: bool = True) -> list[Metric]:
     """Return the metrics that `asked` names, in the order of `METRICS`.
 
     Parameters
@@ -202,6 +202,8 @@ def choose(asked: Sequence[str], there: Iterable[str]) -> list[Metric]:
         Addresses, patterns such as ``fct/*.p99_ps``, or groups such as ``fct``; all if empty.
     there : iterable of str
         Addresses that some run has.
+    kept : bool
+        Whether all runs have result folders; else the message says what only these have.
 
     Raises
     ------
@@ -221,7 +223,7 @@ def choose(asked: Sequence[str], there: Iterable[str]) -> list[Metric]:
         fits = {key for key in listed if name in (key, *_groups(key)) or fnmatch.fnmatchcase(key, name)}
         chosen |= fits
         if not fits:
-            wrong.append(_unknown(name, listed))
+            wrong.append(_unknown(name, listed, kept=kept))
     if wrong:
         raise ValueError("\n".join(wrong))
     return [known[key] for key in listed if key in chosen]
@@ -233,11 +235,11 @@ def _groups(key: str) -> tuple[str, str]:
     return group, group.split("/")[0]
 
 
-def _unknown(name: str, listed: Sequence[str]) -> str:
+def _unknown(name: str, listed: Sequence[str], *, kept: bool) -> str:
     lacking = [metric for metric in METRICS.values() if metric.key not in listed and name in (metric.key, *_groups(metric.key))]
     if lacking:
         needs = f"; it needs {lacking[0].needs}" if lacking[0].needs else ""
-        needs += ", and in a sweep --keep" if lacking[0].key in RECORDED else ""
+        needs += ", and in a sweep --keep" if lacking[0].key in RECORDED and not kept else ""
         return f"metric '{name}': no run has it{needs}"
     near = difflib.get_close_matches(name, [*listed, *(group for key in listed for group in _groups(key))], n=1, cutoff=0.5)
     return f"metric '{name}': there is none of that name" + (f"; did you mean {near[0]}?" if near else "")

@@ -335,7 +335,7 @@ def _rounded(want: Choices, hosts: int) -> tuple[str, ...]:
     if want.hosts in (None, hosts):
         return ()
     parts = {"racks": "4 racks of one size", "leaf_spine": "4 leaves of one size", "fat_tree": "k pods, k³/4 hosts with k even"}
-    return (f"--hosts {want.hosts}: there are {hosts}, since {want.topology} has {parts[want.topology]}",)
+    return (f"--hosts {want.hosts}: there are {hosts}, since {want.topology} means {parts[want.topology]}",)
 
 
 def _of_file(problem: Problem) -> str:

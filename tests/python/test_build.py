@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+import fanin
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -167,3 +169,23 @@ def test_what_the_package_reads_is_part_of_its_wheel() -> None:
     assert {
         papers / path.relative_to(ROOT / "scenarios" / "papers") for path in (ROOT / "scenarios" / "papers").rglob("*.toml")
     } <= shipped
+
+
+@pytest.mark.native
+def test_what_a_new_user_types_works_in_an_empty_folder(tmp_path: Path) -> None:
+    """The short form of `make wheel`: the same commands with the package that is installed here, from another folder."""
+    package = Path(fanin.__file__).parents[1]
+    (tmp_path / "fanin").write_text(
+        f'#!/bin/sh\nPYTHONPATH={package} exec {sys.executable} -c "from fanin.cli import app; app()" "$@"\n', encoding="utf-8"
+    )
+    (tmp_path / "fanin").chmod(0o755)
+    command = [str(ROOT / ".ci" / "try-installed"), str(tmp_path / "fanin")]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [line for line in done.stdout.splitlines() if line.startswith(("fanin best ", "fanin plot "))]
+    (tmp_path / "broken").write_text(
+        "#!/bin/sh\n[ $1 != show ] || { echo no starters >&2; exit 2; }\ntouch mine.toml; echo x > own.toml\necho x > mine.toml\n"
+    )
+    (tmp_path / "broken").chmod(0o755)
+    broken = subprocess.run([command[0], str(tmp_path / "broken")], capture_output=True, text=True, check=False)
+    assert (broken.returncode, broken.stderr) == (2, "no starters\nfailed: fanin show mine.toml\n")

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 import pytest
@@ -141,7 +141,7 @@ def test_numbers_of_a_real_run(tmp_path: Path) -> None:
 def test_pauses_count_to_the_end_of_the_run(folder: Path) -> None:
     found = metrics._paused(fanin.load(folder))
     end = fanin.load(folder).manifest["sim_ps"]
-    assert found == {"total.pauses": 2, "total.paused_ps": 1_000_000 + end - 202_000_000}
+    assert found == {"pauses": 2, "paused_ps": 1_000_000 + end - 202_000_000}
 
 
 def test_metrics_are_chosen_by_address_pattern_and_group() -> None:
@@ -477,6 +477,7 @@ class FakeSweep:
 
     path = "out/k"
     axes = ("switch.marking.k", "traffic[0].load")
+    kept: ClassVar[dict[str, Path]] = {}
 
     def __init__(self, loads: tuple[float, ...] = (0.5,), empty: bool = False) -> None:
         rows = [

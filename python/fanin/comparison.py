@@ -419,10 +419,11 @@ def _warnings(found: Sequence[Variant], changes: Sequence[tuple[str, list[Any]]]
     if partial:
         told.append(f"not complete: {', '.join(partial)}; totals and completion times are of what was simulated until then")
     told += [f"{variant.name}: {variant.failed} failed runs are left out" for variant in found if variant.failed]
-    spans = {variant.name: sum(run.sim_ps for run in variant.runs) / len(variant.runs) for variant in found}
+    ends = {variant.name: [run.values.get("total.flows_until_ps", run.sim_ps) for run in variant.runs] for variant in found}
+    spans = {name: sum(times) / len(times) for name, times in ends.items()}
     if max(spans.values()) > (1 + _SPREAD) * min(spans.values()):
         listed = ", ".join(f"{name} {show.duration(span)}" for name, span in spans.items())
-        told.append(f"simulated times differ: {listed}; goodput and queues are means over it, and a late straggler dilutes both")
+        told.append(f"last flows end at different times: {listed}; goodput and queues are means until then, and one late flow dilutes both")
     told += _unfinished(found)
     told += _equal(found, keys)
     return told

@@ -137,6 +137,7 @@ METRICS: Final[Mapping[str, Metric]] = {
             "collective/*.iterations_p99_ps", _JOBS, "iteration, p99", "ps", "lower", 'a [[traffic]] entry of kind "collective"'
         ),
         Metric("total.goodput_bps", _THROUGHPUT, "goodput", "bps", "higher"),
+        Metric("total.flows_until_ps", _THROUGHPUT, "last flow ended", "ps", None),
         Metric("total.flows_complete", _THROUGHPUT, "flows complete", "count", "higher"),
         Metric("total.flows_incomplete", _THROUGHPUT, "flows incomplete", "count", "lower"),
         Metric("total.flows_aborted", _THROUGHPUT, "flows aborted", "count", "lower"),
@@ -284,14 +285,16 @@ def _paused(result: Result) -> dict[str, Any]:
 def _queue_levels(result: Result) -> dict[str, dict[str, Any]]:
     """Return median and 99th percentile of sampled queues, and the largest, by kind of port.
 
-    Over all samples of all ports of the kind that sent anything, quiet samples included; nearest rank, as in the summary.
+    Over all samples of all ports of the kind that sent anything, quiet samples included, up to the first one after the last flow
+    ended: what follows would only dilute them. Nearest rank, as in the summary.
     """
     import polars as pl
 
-    rows = result.scan("ports", as_written=True)
-    samples = result.sample_times.len()
-    if not samples:
+    times = result.sample_times
+    if times.is_empty():
         return {}
+    samples = min(int((times < int(result.summary.get("flows_until_ps", result.manifest["sim_ps"]))).sum()) + 1, times.len())
+    rows = result.scan("ports", as_written=True).filter(pl.col("time_ps") <= times[samples - 1])
     ends = pl.col("port").str.split("->").list
     switches = _switches(rows).implode()
     place = (

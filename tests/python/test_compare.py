@@ -344,7 +344,7 @@ def test_versions_that_are_mixed_within_a_variant_are_a_warning(tmp_path: Path) 
 def test_what_else_differs_is_a_warning(tmp_path: Path) -> None:
     def other(manifest: dict[str, Any], summary: dict[str, Any]) -> None:
         manifest["scenario"] |= {"duration": "2ms", "traffic": [{"load": 0.7}], "telemetry": {"sample": "5us"}}
-        manifest["fanin"], manifest["sim_ps"] = "0.0.9", manifest["sim_ps"] * 2
+        manifest["fanin"], summary["flows_until_ps"] = "0.0.9", summary["flows_until_ps"] * 2
         manifest["fingerprint"] = "another"
         summary["flows"]["complete"] -= 1
 
@@ -360,7 +360,7 @@ def test_what_else_differs_is_a_warning(tmp_path: Path) -> None:
         "telemetry differs, so queues are not sampled alike: telemetry.sample",
         "versions of Fanin differ: a 0.1.0, b 0.0.9; results may have changed between them (CHANGELOG)",
         f"not complete: {tmp_path / 'b'}; totals and completion times are of what was simulated until then",
-        "simulated times differ: a 2.2 ms, b 4.4 ms",
+        "last flows end at different times: a 2.2 ms, b 4.4 ms",
         "completion times leave out flows that did not end",
     ):
         assert any(text in warning for warning in told), (text, told)

@@ -11,7 +11,7 @@ __all__ = ["MetricRow", "address", "addressed", "hint", "rows", "value_of"]
 MetricRow = tuple[str, str | None, dict[str, Any]]
 """Group, name within the group, and metrics."""
 
-_ALL: Final = ("goodput_bps", "delivered_bytes", "packets_sent", "retransmits", "timeouts", "marks", "drops")
+_ALL: Final = ("flows_until_ps", "goodput_bps", "delivered_bytes", "packets_sent", "retransmits", "timeouts", "marks", "drops")
 _OF_FLOWS: Final = ("retransmits", "timeouts")
 _NAMED: Final = {"ports": "port", "host_ports": "host_port"}
 

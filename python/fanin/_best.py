@@ -137,9 +137,14 @@ def _row(place: Place, metric: Metric, *, others: bool) -> list[terminal.Cell]:
         moved = place.others_change
         row.append(show.rate(place.others.mean) if place.others and moved is None else _share(moved))
     row.append(show.count(round(place.incomplete, 1)))
-    row.append("" if own is None else show.size(own.header_bytes))
-    row.append("" if own is None else show.size(own.memory_bytes))
+    row.append("" if own is None else _more(own.header_bytes))
+    row.append("" if own is None else _more(own.memory_bytes))
     return row
+
+
+def _more(size: int | None) -> str:
+    """Return bytes more or less than in the scenario as it is."""
+    return show.size(size) if not size else f"{'+' if size > 0 else '-'}{show.size(abs(size))}"
 
 
 def _share(moved: Any) -> str:

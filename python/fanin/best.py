@@ -21,7 +21,7 @@ from fanin.scenario import Scenario
 from fanin.stats import Difference, Interval, Verdict
 from fanin.sweep import plan, running
 from fanin.sweep.metrics import addressed
-from fanin.variants import Variant
+from fanin.variants import Run, Variant
 
 if TYPE_CHECKING:
     from fanin.sweep._worker import Outcome
@@ -58,7 +58,7 @@ class Place:
     verdict : str or None
         Of that difference, adjusted for all candidates.
     to_best : str or None
-        ``worse`` than the best, or ``no difference``; None for the best itself.
+        The verdict against the best; None for the best itself.
     others : Interval or None
         Throughput of the flows that the metric is not about [b/s].
     others_change : Difference or None
@@ -123,22 +123,33 @@ class Best:
         if top.candidate is None:
             return f"Nothing that was tried beats the scenario as it is: {metric.name[:1].lower() + metric.name[1:]} is {value}."
         equals = [place.name for place in self.places[1:] if place.rank == 1 and place.candidate is not None]
-        also = (
-            f", and so do{'' if len(equals) > 1 else 'es'} {_listed(equals)} as far as {_seeds(self.seeds)} tell" if equals else ""
-        )
+        also = f"; {_seeds(self.seeds)} do not tell it from {_listed(equals)}" if equals else ""
         name = metric.name[:1].lower() + metric.name[1:]
         if top.verdict != "better":
-            few = "too few seeds to say" if len(self.seeds) == 1 else "nothing that was tried is better for sure"
+            few = f"{_seeds(self.seeds)} are too few to say" if self._few else "nothing that was tried is better for sure"
+            few = few.replace("seed are", "seed is")
             return f"{top.name} comes out first, but {few}: {name} is {value}, {_against(top.change)} the scenario as it is."
         return f"{top.name} does best{also}: {name} is {value}, {_against(top.change)} the scenario as it is."
+
+    @property
+    def _few(self) -> bool:
+        """Whether intervals are no more than ranges."""
+        return len(self.seeds) < stats.FEW
 
     def _second(self) -> str:
         top = self.places[0]
         if top.candidate is None:
             return "It adds no header and no memory."
-        header = f"{top.candidate.header_bytes} B of header in a frame" if top.candidate.header_bytes else "no header bytes"
+        more = top.candidate.header_bytes
+        header = f"{abs(more)} B {'more' if more > 0 else 'less'} header in a frame" if more else "no header bytes"
         known = top.candidate.memory_bytes
-        memory = "memory at switches that is not known" if known is None else f"{show.size(known)} of memory at a switch"
+        memory = "memory at switches that is not known"
+        if known is not None:
+            memory = (
+                f"{show.size(abs(known))} {'more' if known > 0 else 'less'} memory at a switch"
+                if known
+                else "no memory at switches"
+            )
         loses = ""
         if top.others_change is not None and top.others_change.change is not None:
             loses = f"the throughput of {self.others_are} {_moved(top.others_change)}, "
@@ -149,9 +160,10 @@ class Best:
         tried = [place for place in self.places if place.candidate is not None]
         counts = {said: sum(place.verdict == said for place in tried) for said in ("better", "worse")}
         rest = len(tried) - sum(counts.values())
-        told = f"Of {len(tried)} tried over {_seeds(self.seeds)}, {counts['better']} are better than the scenario as it is"
-        left = f"{rest} make no difference that shows" if len(self.seeds) > 1 else f"{rest} cannot be judged by one seed"
-        return f"{told}, {counts['worse']} worse, and {left}; {len(self.rejected)} were not ranked."
+        told = f"Of {len(tried)} tried over {_seeds(self.seeds)}, {counts['better']} {'is' if counts['better'] == 1 else 'are'} better than the scenario as it is"
+        shows = f"make{'s' * (rest == 1)} no difference that shows"
+        left = f"{rest} {f'cannot be judged by {_seeds(self.seeds)}' if self._few else shows}"
+        return f"{told}, {counts['worse']} worse, and {left}; {len(self.rejected)} {'was' if len(self.rejected) == 1 else 'were'} not ranked."
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON holds it, in picoseconds, bytes and bits per second."""
@@ -204,13 +216,16 @@ def _percent(share: float) -> str:
 
 
 def _against(change: Difference | None) -> str:
-    if change is None or change.change is None or abs(change.change) < _SMALL:
+    if change is None or change.change is None or change.change == 0:
         return "as in"
+    if abs(change.change) < _SMALL:
+        return f"{_percent(change.change)} from"
     interval = ""
     if change.change_low is not None and change.change_high is not None and change.change_low != change.change_high:
         ends = sorted((abs(change.change_low), abs(change.change_high)))
         if change.change_low * change.change_high > 0:
-            interval = f" ({_percent(ends[0])} to {_percent(ends[1])})"
+            covers = f", in {100 * change.covers:.3g} % of cases" if change.covers and change.covers < stats.CONFIDENCE else ""
+            interval = f" ({_percent(ends[0])} to {_percent(ends[1])}{covers})"
     return f"{_percent(change.change)}{interval} {'less' if change.change < 0 else 'more'} than in"
 
 
@@ -375,6 +390,22 @@ def best(  # noqa: PLR0913 (options by name)
     return _ranked(named, good, rejected, metric, numbers)
 
 
+def _inert(found: Variant, own: Candidate, base: Variant) -> str | None:
+    """Return why a policy has no part in what its runs show, if it has none."""
+    if {run.seed: run.fingerprint for run in found.runs} == {run.seed: run.fingerprint for run in base.runs}:
+        return "changes nothing here: the same packets at the same times in every run"
+    usual = _counters(base.runs[0]).keys()
+    new = [counts for run in found.runs for name, counts in _counters(run).items() if name not in usual]
+    if own.part == "mechanism" and new and not any(value for counts in new for value in counts.values()):
+        return "never acts here: all its counters are zero in every run, and what differs is by the settings that go with it"
+    return None
+
+
+def _counters(run: Run) -> dict[str, dict[str, Any]]:
+    """Return what mechanisms counted, by group."""
+    return run.result().summary.get("mechanisms") or {} if run.result is not None else {}
+
+
 _NOTHING: Final = "nothing applies to this scenario but what it has; fanin best --only NAME tries a policy all the same"
 
 
@@ -383,9 +414,13 @@ def _ranked(
 ) -> Best:
     metric = _chosen(asked, {key: value for run in named[0].runs for key, value in run.values.items()})
     whose, chosen = _others(metric)
-    without = [found for found in good if not next(v for v in named if v.name == found.name).values(metric.key)]
+    without = [found for found in good if not _by_name(named, found.name).values(metric.key)]
     lacking = [Rejected(found.name, found.part, f"no run has {metric.key}") for found in without]
     good = [found for found in good if found not in without]
+    idle = {own.name: why for own in good if (why := _inert(_by_name(named, own.name), own, named[0])) is not None}
+    lacking += [Rejected(own.name, own.part, idle[own.name]) for own in good if own.name in idle]
+    good = [own for own in good if own.name not in idle]
+    named = [found for found in named if found.name not in idle]
     named = [found for found in named if found.values(metric.key)]
     by_name = {found.name: found for found in good}
     order = _order(named, metric, by_name)
@@ -397,7 +432,7 @@ def _ranked(
     for number, found in enumerate(order, start=1):
         own, (change, verdict) = by_name.get(found.name), against.get(found.name, (None, None))
         behind = to_best.get(found.name, (None, None))[1]
-        same = behind == "no difference" and _incomplete(found) <= _incomplete(order[0])
+        same = behind in ("no difference", "equal") and _incomplete(found) <= _incomplete(order[0])
         tied = number == 1 or (same and places[-1].rank == 1 and (verdict != "worse" or first_is_worse))
         rate, base_rate = rates[found.name], rates[AS_IT_IS]
         places.append(
@@ -415,10 +450,14 @@ def _ranked(
                 incomplete=_incomplete(found),
             )
         )
-    table = comparison.of(named, base=AS_IT_IS) if len(named) > 1 else None
-    if table is None:
-        raise ValueError(_NOTHING)
+    if len(named) < 2:
+        raise ValueError("; ".join(["nothing that was tried can be ranked", *(f"{own.name}: {own.reason}" for own in lacking)]))
+    table = comparison.of(named, base=AS_IT_IS)
     return Best(metric, tuple(places), (*rejected, *lacking), table, whose, seeds)
+
+
+def _by_name(named: Sequence[Variant], name: str) -> Variant:
+    return next(found for found in named if found.name == name)
 
 
 def _incomplete(found: Variant) -> float:

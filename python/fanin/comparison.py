@@ -46,7 +46,8 @@ class Cell:
     difference : Difference or None
         From the base; None for the base itself, or where one of the two has no value.
     verdict : str or None
-        ``better``, ``worse``, ``no difference``, ``differs`` (where neither direction is better), ``one seed`` or ``no data``; None
+        ``better``, ``worse``, ``no difference``, ``too few seeds``, ``differs`` (where neither direction is better), ``equal`` (in each
+        run, so not judged), ``one seed`` or ``no data``; None
         for the base, and where nothing was judged.
     chance : float or None
         Its chance where nothing differs, adjusted for the whole table (Holm).
@@ -360,7 +361,7 @@ def _rows(
         judged_before = cells[before][there]
         cells[line][at] = replace(cells[line][at], verdict=judged_before.verdict, chance=judged_before.chance)
     for line, at in same:
-        cells[line][at] = replace(cells[line][at], verdict="no difference")
+        cells[line][at] = replace(cells[line][at], verdict="equal")
     return tuple(Row(metric, tuple(line)) for metric, line in zip(chosen, cells, strict=True))
 
 

@@ -150,7 +150,11 @@ def test_the_ranking_follows_the_metric(ranked: Best) -> None:
     assert means == sorted(means)
     assert all(place.rank > 1 for place in ranked.places if place.verdict == "worse")
     for at, place in enumerate(ranked.places, start=1):
-        assert place.rank == 1 if place.to_best in (None, "no difference") and ranked.places[at - 2].rank == 1 else place.rank == at
+        assert (
+            place.rank == 1
+            if place.to_best in (None, "no difference", "equal") and ranked.places[at - 2].rank == 1
+            else place.rank == at
+        )
 
 
 def test_what_repairs_losses_at_once_beats_timeouts(ranked: Best) -> None:
@@ -298,3 +302,27 @@ def test_the_page_compares_all(tmp_path: Path, ranked: Best) -> None:
     page = ranked.comparison.report(tmp_path / "best.html").read_text(encoding="utf-8")
     for place in ranked.places:
         assert place.name in page
+
+
+def test_what_does_nothing_is_not_ranked() -> None:
+    found = best(small(**{"switch.buffer.per_port": "4MB"}), only=["pdn", "trimming", "cubic"], seeds=2)
+    assert {place.name for place in found.places} == {AS_IT_IS, "cubic"}
+    reasons = {own.name: own.reason for own in found.rejected}
+    for name in ("pdn", "trimming"):
+        assert re.match(r"(never acts|changes nothing) here: ", reasons[name]), reasons
+    with pytest.raises(ValueError, match="nothing that was tried can be ranked; pdn: "):
+        best(small(**{"switch.buffer.per_port": "4MB"}), only=["pdn"], seeds=1)
+
+
+def test_few_seeds_rank_by_their_means_and_say_so() -> None:
+    found = best(small(), only=["dctcp", "cubic", "red"], seeds=2)
+    assert [place.rank for place in found.places] == list(range(1, len(found.places) + 1)) and len(found.places) > 2
+    assert {place.verdict for place in found.places} == {None, "too few seeds"}
+    assert "judged by 2 seeds" in found.text and "do not tell" not in found.text
+
+
+def test_costs_are_beyond_those_of_the_scenario_as_it_is() -> None:
+    roce = fanin.Scenario.from_file(ROOT / "scenarios" / "roce.toml")
+    found = {own.name: own for own in candidates.candidates(roce, ["control none", "hpcc"])[0]}
+    assert (found["control none"].header_bytes, found["control none"].memory_bytes) == (0, 0)
+    assert found["hpcc"].header_bytes > 0

@@ -269,7 +269,7 @@ def test_a_real_difference_is_better_or_worse(made: comparison.Comparison, runs:
     assert cell.chance < 0.001
     assert row(fanin.compare([runs / "k20", runs / "k65"]), "fct/all.mean_ps").cells[1].verdict == "worse"
     assert row(fanin.compare([runs / "k20", runs / "k65"], base="k65"), "fct/all.mean_ps").cells[1].verdict == "better"
-    assert row(made, "total.drops").cells[1].verdict == "no difference"
+    assert row(made, "total.drops").cells[1].verdict == "equal"
     assert row(made, "fct/all.p50_ps").cells[1].verdict is None, "read, not judged"
     assert made.base.name == "k65"
     assert made.warnings == made.notes == []

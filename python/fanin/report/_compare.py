@@ -107,7 +107,7 @@ def render(comparison: Comparison) -> str:
         else f"{comparison.base.name} and {len(others)} others",
         provenance=[
             ("Base", comparison.base.name),
-            ("Intervals", f"{100 * comparison.confidence:.3g} %"),
+            ("Intervals", compared.coverage(comparison)),
             ("Judged", f"{comparison.judged} differences"),
             ("Fanin", comparison.to_dict()["fanin"]),
         ],

@@ -160,10 +160,11 @@ class Best:
         tried = [place for place in self.places if place.candidate is not None]
         counts = {said: sum(place.verdict == said for place in tried) for said in ("better", "worse")}
         rest = len(tried) - sum(counts.values())
-        told = f"Of {len(tried)} tried over {_seeds(self.seeds)}, {counts['better']} {'is' if counts['better'] == 1 else 'are'} better than the scenario as it is"
+        told = f"Of {len(tried)} tried over {_seeds(self.seeds)}, {_are(counts['better'])} better than the scenario as it is"
         shows = f"make{'s' * (rest == 1)} no difference that shows"
         left = f"{rest} {f'cannot be judged by {_seeds(self.seeds)}' if self._few else shows}"
-        return f"{told}, {counts['worse']} worse, and {left}; {len(self.rejected)} {'was' if len(self.rejected) == 1 else 'were'} not ranked."
+        unranked = f"{len(self.rejected)} {'was' if len(self.rejected) == 1 else 'were'} not ranked"
+        return f"{told}, {counts['worse']} worse, and {left}; {unranked}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON holds it, in picoseconds, bytes and bits per second."""
@@ -205,6 +206,10 @@ class Best:
 
 def _seeds(seeds: Sequence[int]) -> str:
     return f"{len(seeds)} seed{'s' * (len(seeds) > 1)}"
+
+
+def _are(count: int) -> str:
+    return f"{count} {'is' if count == 1 else 'are'}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -122,7 +122,7 @@ def counted(comparison: Comparison, name: str) -> str:
 
 
 def coverage(comparison: Comparison) -> str:
-    """Return how often intervals of changes hold the true value: as asked for, or less where ranges of few seeds take their place."""
+    """Return how often intervals of changes hold the true value: as asked for, or less where they are ranges of few seeds."""
     gaps = (cell.difference for row in comparison.rows for cell in row.cells)
     found = {gap.covers for gap in gaps if gap is not None and gap.covers is not None} or {comparison.confidence}
     return " or ".join(f"{100 * share:.3g} %" for share in sorted(found, reverse=True))
@@ -139,6 +139,6 @@ def rule(comparison: Comparison) -> str:
         few = f'"Too few seeds": fewer than {stats.FEW} show no difference, and would hardly show one; their intervals are ranges. '
     return (
         f"{judged} difference{'s' * (judged > 1)} judged together: where nothing differs, the chance that any is called better or "
-        f'worse is {chance} (Holm). "No difference": these seeds show none. {few}Change: of the mean, with its {covers} interval, each '
-        "for itself. A dash: not judged; --metric judges it."
+        f'worse is {chance} (Holm). "No difference": these seeds show none. {few}Change: of the mean, with its {covers} '
+        "interval, each for itself. A dash: not judged; --metric judges it."
     )

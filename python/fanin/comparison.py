@@ -46,8 +46,8 @@ class Cell:
     difference : Difference or None
         From the base; None for the base itself, or where one of the two has no value.
     verdict : str or None
-        ``better``, ``worse``, ``no difference``, ``too few seeds``, ``differs`` (where neither direction is better), ``equal`` (in each
-        run, so not judged), ``one seed`` or ``no data``; None
+        ``better``, ``worse``, ``no difference``, ``too few seeds``, ``differs`` (where neither direction is better), ``equal``
+        (in each run, so not judged), ``one seed`` or ``no data``; None
         for the base, and where nothing was judged.
     chance : float or None
         Its chance where nothing differs, adjusted for the whole table (Holm).
@@ -424,7 +424,8 @@ def _warnings(found: Sequence[Variant], changes: Sequence[tuple[str, list[Any]]]
     spans = {name: sum(times) / len(times) for name, times in ends.items()}
     if max(spans.values()) > (1 + _SPREAD) * min(spans.values()):
         listed = ", ".join(f"{name} {show.duration(span)}" for name, span in spans.items())
-        told.append(f"last flows end at different times: {listed}; goodput and queues are means until then, and one late flow dilutes both")
+        means = "goodput and queues are means until then, and one late flow dilutes both"
+        told.append(f"last flows end at different times: {listed}; {means}")
     told += _unfinished(found)
     told += _equal(found, keys)
     return told

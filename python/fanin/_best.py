@@ -11,11 +11,11 @@ import typer
 from rich.text import Text
 
 from fanin import show, terminal
-from fanin._failures import EXIT_INTERRUPTED, ends_in, failures
+from fanin._failures import EXIT_INTERRUPTED, ends_in, failed, failures
 from fanin.output import say
 
 if TYPE_CHECKING:
-    from fanin.best import Best, Place, Progress
+    from fanin.best import Best, Place
     from fanin.candidates import Candidate, Rejected
     from fanin.metrics import Metric
 
@@ -43,7 +43,7 @@ def best(
     page: Annotated[
         Path | None, typer.Option("-o", "--out", metavar="FILE", help="Also write one HTML page that compares all of them.")
     ] = None,
-    keep: Annotated[Path | None, typer.Option("--keep", metavar="DIR", help="Keep the results in this folder.")] = None,
+    keep: Annotated[Path | None, typer.Option("--keep", metavar="DIR", help="Keep the results in this folder, as a sweep.")] = None,
     list_only: Annotated[
         bool, typer.Option("--list", help="Say what would be tried, and why the rest would not; run nothing.")
     ] = False,
@@ -63,11 +63,14 @@ def best(
             return
         end_like_ctrl_c()
         try:
-            with _Bar(shown=not quiet and not as_json) as bar:
-                found = ranking.best(made, only=only or (), seeds=seeds, metric=metric, jobs=jobs, keep=keep, progress=bar)
+            shown = not quiet and not as_json
+            found = ranking.best(made, only=only or (), seeds=seeds, metric=metric, jobs=jobs, keep=keep, progress=shown)
         except KeyboardInterrupt:
-            say("interrupted; nothing is ranked", "yellow")
+            after = f"; what had ended until then is in {keep}, and the same command goes on from there" if keep else ""
+            say(f"interrupted; nothing is ranked{after}", "yellow")
             raise typer.Exit(EXIT_INTERRUPTED) from None
+        except RuntimeError as error:
+            failed(error)
         if page is not None:
             found.comparison.report(page)
     if as_json:
@@ -96,43 +99,6 @@ def _settings(found: Candidate) -> str:
     return ", ".join(f"{path}={value(what)}" for path, what in found.changes.items())
 
 
-class _Bar:
-    """How far it is: a bar in a terminal, a line now and then elsewhere."""
-
-    def __init__(self, *, shown: bool) -> None:
-        from rich.console import Console
-
-        self._console = Console(stderr=True)
-        self._shown, self._logged_s = shown, 0.0
-        self._progress: Any = None
-        if shown and self._console.is_terminal:
-            from rich.progress import BarColumn, Progress, TextColumn
-
-            self._progress = Progress(
-                BarColumn(bar_width=14), TextColumn("{task.description}"), console=self._console, transient=True
-            )
-            self._task = self._progress.add_task("starting", total=1.0)
-
-    def __enter__(self) -> _Bar:
-        if self._progress is not None:
-            self._progress.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._progress is not None:
-            self._progress.stop()
-
-    def __call__(self, state: Progress) -> None:
-        left = "" if state.left_s is None else f" · about {show.duration(round(state.left_s * 1e12))} left"
-        text = f"{state.done} of {state.total} runs{left} · {state.name}"
-        if self._progress is not None:
-            self._progress.update(self._task, completed=state.done / state.total, description=text)
-        elif self._shown and state.wall_s - self._logged_s >= _LOG_EVERY_S:
-            self._logged_s = state.wall_s
-            say(text, "dim")
-
-
-_LOG_EVERY_S: Final = 10.0
 _STYLES: Final = {"better": "green", "worse": "red"}
 
 
@@ -148,8 +114,7 @@ def _show(found: Best) -> None:
     out.print(Text(found.text))
     for note in found.comparison.notes[:1]:
         out.print(Text(f"note: {note}", style="dim"), soft_wrap=True)
-    failed = [own for own in found.rejected if own.reason.startswith("failed")]
-    for own in failed:
+    for own in (own for own in found.rejected if own.reason.startswith("failed")):
         say(f"{own.name} {own.reason}", "yellow")
     if found.rejected:
         out.print(Text("fanin best --list says why policies were not tried", style="dim"), soft_wrap=True)
@@ -172,9 +137,14 @@ def _row(place: Place, metric: Metric, *, others: bool) -> list[terminal.Cell]:
         moved = place.others_change
         row.append(show.rate(place.others.mean) if place.others and moved is None else _share(moved))
     row.append(show.count(round(place.incomplete, 1)))
-    row.append("" if own is None else show.size(own.header_bytes))
-    row.append("" if own is None else show.size(own.memory_bytes))
+    row.append("" if own is None else _more(own.header_bytes))
+    row.append("" if own is None else _more(own.memory_bytes))
     return row
+
+
+def _more(size: int | None) -> str:
+    """Return bytes more or less than in the scenario as it is."""
+    return show.size(size) if not size else f"{'+' if size > 0 else '-'}{show.size(abs(size))}"
 
 
 def _share(moved: Any) -> str:

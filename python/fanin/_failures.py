@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 import typer
 
@@ -49,6 +49,12 @@ def failures(file: Path | None = None) -> Iterator[None]:
     except KeyboardInterrupt:
         say("interrupted", "yellow")
         raise typer.Exit(EXIT_INTERRUPTED) from None
+
+
+def failed(error: Exception) -> NoReturn:
+    """Say why something came to no end, and exit."""
+    say(f"error: {error}", "red")
+    raise typer.Exit(EXIT_FAILED) from None
 
 
 def ends_in(out: Path | None, *accepted: str) -> None:

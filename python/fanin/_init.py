@@ -91,6 +91,8 @@ def init(
                 want = _asked(want)
             made = new.make(want)
             text = made.text
+            for note in made.notes:
+                say(f"note: {note}", "cyan")
             for problem in made.check.warnings:
                 say_problem(problem, file)
         _files.write_text(file, text)

@@ -6518,7 +6518,7 @@ class ScenarioDoc(Table):
     """
 
     duration: Duration | None = None
-    """The run stops here; absent: when all flows are complete.
+    """The run stops here; absent: when all flows are complete and their senders know it, with the timers that this takes.
 
     Accepted: from 1ps to 864000s.
     """

@@ -8,23 +8,28 @@ from __future__ import annotations
 import json
 import math
 import os
-import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from fanin import _core, _temporary, comparison, metrics, runner, show, stats, variants
+from fanin import _core, _temporary, comparison, metrics, runner, show, stats, swept, variants
 from fanin.candidates import AS_IT_IS, Candidate, Rejected, candidates
 from fanin.metrics import Metric
 from fanin.results import Result
 from fanin.scenario import Scenario
 from fanin.stats import Difference, Interval, Verdict
-from fanin.variants import Variant
+from fanin.sweep import plan, running
+from fanin.sweep.metrics import addressed
+from fanin.variants import Run, Variant
 
-__all__ = ["SCHEMA", "Best", "Place", "Progress", "best"]
+if TYPE_CHECKING:
+    from fanin.sweep._worker import Outcome
+    from fanin.sweep.frames import Sweep
+    from fanin.sweep.plan import Planned
+    from fanin.sweep.progress import SweepCallback
+
+__all__ = ["SCHEMA", "Best", "Place", "best"]
 
 SCHEMA: Final = "best/1"
 SEEDS: Final = 5
@@ -53,7 +58,7 @@ class Place:
     verdict : str or None
         Of that difference, adjusted for all candidates.
     to_best : str or None
-        ``worse`` than the best, or ``no difference``; None for the best itself.
+        The verdict against the best; None for the best itself.
     others : Interval or None
         Throughput of the flows that the metric is not about [b/s].
     others_change : Difference or None
@@ -73,29 +78,6 @@ class Place:
     others: Interval | None
     others_change: Difference | None
     incomplete: float
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a ranking is.
-
-    Attributes
-    ----------
-    done, total : int
-        Runs.
-    wall_s : float
-        Since the first of them began [s].
-    left_s : float or None
-        What the others will take, by the mean of those that have ended [s].
-    name : str
-        Whose run has just ended.
-    """
-
-    done: int
-    total: int
-    wall_s: float
-    left_s: float | None
-    name: str
 
 
 @dataclass(frozen=True)
@@ -141,22 +123,33 @@ class Best:
         if top.candidate is None:
             return f"Nothing that was tried beats the scenario as it is: {metric.name[:1].lower() + metric.name[1:]} is {value}."
         equals = [place.name for place in self.places[1:] if place.rank == 1 and place.candidate is not None]
-        also = (
-            f", and so do{'' if len(equals) > 1 else 'es'} {_listed(equals)} as far as {_seeds(self.seeds)} tell" if equals else ""
-        )
+        also = f"; {_seeds(self.seeds)} do not tell it from {_listed(equals)}" if equals else ""
         name = metric.name[:1].lower() + metric.name[1:]
         if top.verdict != "better":
-            few = "too few seeds to say" if len(self.seeds) == 1 else "nothing that was tried is better for sure"
+            few = f"{_seeds(self.seeds)} are too few to say" if self._few else "nothing that was tried is better for sure"
+            few = few.replace("seed are", "seed is")
             return f"{top.name} comes out first, but {few}: {name} is {value}, {_against(top.change)} the scenario as it is."
         return f"{top.name} does best{also}: {name} is {value}, {_against(top.change)} the scenario as it is."
+
+    @property
+    def _few(self) -> bool:
+        """Whether intervals are no more than ranges."""
+        return len(self.seeds) < stats.FEW
 
     def _second(self) -> str:
         top = self.places[0]
         if top.candidate is None:
             return "It adds no header and no memory."
-        header = f"{top.candidate.header_bytes} B of header in a frame" if top.candidate.header_bytes else "no header bytes"
+        more = top.candidate.header_bytes
+        header = f"{abs(more)} B {'more' if more > 0 else 'less'} header in a frame" if more else "no header bytes"
         known = top.candidate.memory_bytes
-        memory = "memory at switches that is not known" if known is None else f"{show.size(known)} of memory at a switch"
+        memory = "memory at switches that is not known"
+        if known is not None:
+            memory = (
+                f"{show.size(abs(known))} {'more' if known > 0 else 'less'} memory at a switch"
+                if known
+                else "no memory at switches"
+            )
         loses = ""
         if top.others_change is not None and top.others_change.change is not None:
             loses = f"the throughput of {self.others_are} {_moved(top.others_change)}, "
@@ -167,9 +160,11 @@ class Best:
         tried = [place for place in self.places if place.candidate is not None]
         counts = {said: sum(place.verdict == said for place in tried) for said in ("better", "worse")}
         rest = len(tried) - sum(counts.values())
-        told = f"Of {len(tried)} tried over {_seeds(self.seeds)}, {counts['better']} are better than the scenario as it is"
-        left = f"{rest} make no difference that shows" if len(self.seeds) > 1 else f"{rest} cannot be judged by one seed"
-        return f"{told}, {counts['worse']} worse, and {left}; {len(self.rejected)} were not ranked."
+        told = f"Of {len(tried)} tried over {_seeds(self.seeds)}, {_are(counts['better'])} better than the scenario as it is"
+        shows = f"make{'s' * (rest == 1)} no difference that shows"
+        left = f"{rest} {f'cannot be judged by {_seeds(self.seeds)}' if self._few else shows}"
+        unranked = f"{len(self.rejected)} {'was' if len(self.rejected) == 1 else 'were'} not ranked"
+        return f"{told}, {counts['worse']} worse, and {left}; {unranked}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON holds it, in picoseconds, bytes and bits per second."""
@@ -213,6 +208,10 @@ def _seeds(seeds: Sequence[int]) -> str:
     return f"{len(seeds)} seed{'s' * (len(seeds) > 1)}"
 
 
+def _are(count: int) -> str:
+    return f"{count} {'is' if count == 1 else 'are'}"
+
+
 def _listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
@@ -222,13 +221,16 @@ def _percent(share: float) -> str:
 
 
 def _against(change: Difference | None) -> str:
-    if change is None or change.change is None or abs(change.change) < _SMALL:
+    if change is None or change.change is None or change.change == 0:
         return "as in"
+    if abs(change.change) < _SMALL:
+        return f"{_percent(change.change)} from"
     interval = ""
     if change.change_low is not None and change.change_high is not None and change.change_low != change.change_high:
         ends = sorted((abs(change.change_low), abs(change.change_high)))
         if change.change_low * change.change_high > 0:
-            interval = f" ({_percent(ends[0])} to {_percent(ends[1])})"
+            covers = f", in {100 * change.covers:.3g} % of cases" if change.covers and change.covers < stats.CONFIDENCE else ""
+            interval = f" ({_percent(ends[0])} to {_percent(ends[1])}{covers})"
     return f"{_percent(change.change)}{interval} {'less' if change.change < 0 else 'more'} than in"
 
 
@@ -237,49 +239,54 @@ def _moved(change: Difference) -> str:
     return "stays as it is" if abs(share) < _SMALL else f"{'falls' if share < 0 else 'rises'} by {_percent(share)}"
 
 
-def _simulate(scenario: Scenario, folder: Path, stop: threading.Event) -> Result:
-    """Run a scenario; the one place that a store of many runs would replace."""
+def _refuse_unknown(asked: str | None) -> None:
+    """Refuse what no run can be ranked by, whatever the scenario."""
+    if asked is None:
+        return
+    found = metrics.of(asked)
+    if found is None:
+        metrics.choose([asked], metrics.METRICS)  # a pattern
+    elif found.better is None:
+        raise ValueError(_WITHOUT_DIRECTION.format(asked))
 
-    def look(_state: Any) -> None:
-        if stop.is_set():
-            raise InterruptedError
 
-    return runner.run(scenario, folder, progress=look)
+_WITHOUT_DIRECTION: Final = "metric '{}': has no direction that is better, so nothing can be ranked by it"
 
 
-def _run_all(
-    todo: Sequence[tuple[str, Scenario, int]], root: Path, jobs: int, progress: Callable[[Progress], None] | None
-) -> tuple[dict[str, list[Result]], dict[str, str]]:
-    """Run all; results and failures by name."""
-    results: dict[str, list[Result]] = {}
+def _first_line(error: str) -> str:
+    return error.splitlines()[0] if error else error
+
+
+@dataclass
+class _Watch:
+    """Looks at runs as they end: the first of the scenario as it is says whether it can be ranked at all."""
+
+    asked: str | None
+
+    def __call__(self, planned: Planned, outcome: Outcome) -> None:
+        if planned.point.label != AS_IT_IS:
+            return
+        if outcome.error is not None:
+            raise ValueError(f"the scenario as it is comes to no end: {_first_line(outcome.error)}")
+        _chosen(self.asked, {key: value for key, value in addressed(outcome.metrics) if value is not None})
+
+
+def _failures(done: Sweep) -> dict[str, str]:
+    """Return why runs failed, by label: the first of each."""
     failed: dict[str, str] = {}
-    stop, begin = threading.Event(), time.monotonic()
-    with ThreadPoolExecutor(max_workers=jobs) as pool:
-        futures: dict[Future[Result], str] = {}
-        for number, (name, scenario, seed) in enumerate(todo):
-            made = scenario.replace(seed=seed)
-            futures[pool.submit(_simulate, made, root / f"{number}", stop)] = name
-        waiting = set(futures)
-        try:
-            while waiting:
-                ended, waiting = wait(waiting, timeout=0.2, return_when=FIRST_COMPLETED)
-                for future in ended:
-                    name = futures[future]
-                    error = future.exception()
-                    if error is None:
-                        results.setdefault(name, []).append(future.result())
-                    elif isinstance(error, RuntimeError | ValueError):
-                        failed.setdefault(name, str(error).splitlines()[0])
-                    else:
-                        raise error
-                    if progress is not None:
-                        done, wall = len(futures) - len(waiting), time.monotonic() - begin
-                        progress(Progress(done, len(futures), wall, wall / done * (len(futures) - done), name))
-        finally:
-            stop.set()
-            for future in waiting:
-                future.cancel()
-    return results, failed
+    for row in done.failed.iter_rows(named=True):
+        failed.setdefault(row["label"], _first_line(row["error"]))
+    return failed
+
+
+def _variants(done: Sweep, asked: Mapping[str, Scenario]) -> list[Variant]:
+    """Return what ran, in the order of `asked`, with all that is set."""
+    by_name = {found.name: found for found in swept.gather([done], ["label"], {})}
+    made = []
+    for name, scenario in asked.items():
+        settings = variants.settings(scenario.resolved)
+        made.append(replace(by_name[name], runs=tuple(replace(run, settings=settings) for run in by_name[name].runs)))
+    return made
 
 
 def _chosen(asked: str | None, found: Mapping[str, Any]) -> Metric:
@@ -291,7 +298,7 @@ def _chosen(asked: str | None, found: Mapping[str, Any]) -> Metric:
     if len(chosen) > 1:
         raise ValueError(f"metric '{asked}': fits {len(chosen)} metrics, for example {chosen[0].key}; one is needed")
     if chosen[0].better is None:
-        raise ValueError(f"metric '{asked}': has no direction that is better, so nothing can be ranked by it")
+        raise ValueError(_WITHOUT_DIRECTION.format(asked))
     return chosen[0]
 
 
@@ -334,7 +341,7 @@ def best(  # noqa: PLR0913 (options by name)
     metric: str | None = None,
     jobs: int | None = None,
     keep: str | os.PathLike[str] | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: bool | SweepCallback = False,
 ) -> Best:
     """Run every policy that applies to a scenario, with its authors' settings, and rank them.
 
@@ -349,36 +356,62 @@ def best(  # noqa: PLR0913 (options by name)
     metric : str, optional
         The address of what is ranked by. If not given: the time of the first job, else the p99 of queries, else that of slowdowns.
     jobs : int, optional
-        Simulations at once; one per core if not given.
+        Simulations at once; as many as this process may use cores if not given.
     keep : path-like, optional
-        A folder for the results; a temporary one if not given.
-    progress : callable, optional
-        Is told of each run that has ended.
+        A folder for the results, a sweep of its own, which a second call goes on with; a temporary one if not given.
+    progress : bool or callable
+        As for `fanin.sweep`.
 
     Raises
     ------
     ScenarioError
         The scenario has errors.
     ValueError
-        A name in `only`, or `metric`, fits nothing; or the scenario as it is comes to no end.
+        A name in `only`, or `metric`, fits nothing, or nothing applies: before the first run. Or the scenario as it is comes to no
+        end, or has no such metric: with its first run.
+    OSError
+        The folder cannot be used.
     """
     base = runner.as_scenario(scenario)
     first = int(base.resolved["seed"])
     if seeds < 1:
         raise ValueError(f"seeds: {seeds} is out of range; accepted: 1 or more")
+    _refuse_unknown(metric)
     numbers = tuple(range(first, first + seeds))
     good, rejected = candidates(base, only)
-    asked = [(AS_IT_IS, base), *((found.name, found.scenario) for found in good)]
-    root = Path(keep) if keep is not None else _temporary.folder()
-    # Seed by seed: an estimate after the first seed knows the slow candidates, too.
-    todo = [(name, made, seed) for seed in numbers for name, made in asked]
-    results, failed = _run_all(todo, root, jobs or os.cpu_count() or 1, progress)
+    if not good:
+        raise ValueError(_NOTHING)
+    asked = {AS_IT_IS: base, **{found.name: found.scenario for found in good}}
+    out = Path(keep) if keep is not None else _temporary.folder()
+    # A sweep, a point for each; seed by seed, so that an estimate knows the slow ones, too.
+    made = plan.of_scenarios("best", asked, {found.name: found.changes for found in good}, numbers)
+    done = running.execute(made, out, jobs=jobs, keep=True, retry_failed=True, progress=progress, ended=_Watch(metric))
+    failed = _failures(done)
     if AS_IT_IS in failed:
         raise ValueError(f"the scenario as it is comes to no end: {failed[AS_IT_IS]}")
     rejected += [Rejected(found.name, found.part, f"failed: {failed[found.name]}") for found in good if found.name in failed]
     good = [found for found in good if found.name not in failed]
-    named = variants.gather({name: results[name] for name in (AS_IT_IS, *(found.name for found in good))})
+    named = _variants(done, {name: scenario for name, scenario in asked.items() if name not in failed})
     return _ranked(named, good, rejected, metric, numbers)
+
+
+def _inert(found: Variant, own: Candidate, base: Variant) -> str | None:
+    """Return why a policy has no part in what its runs show, if it has none."""
+    if {run.seed: run.fingerprint for run in found.runs} == {run.seed: run.fingerprint for run in base.runs}:
+        return "changes nothing here: the same packets at the same times in every run"
+    usual = _counters(base.runs[0]).keys()
+    new = [counts for run in found.runs for name, counts in _counters(run).items() if name not in usual]
+    if own.part == "mechanism" and new and not any(value for counts in new for value in counts.values()):
+        return "never acts here: all its counters are zero in every run, and what differs is by the settings that go with it"
+    return None
+
+
+def _counters(run: Run) -> dict[str, dict[str, Any]]:
+    """Return what mechanisms counted, by group."""
+    return run.result().summary.get("mechanisms") or {} if run.result is not None else {}
+
+
+_NOTHING: Final = "nothing applies to this scenario but what it has; fanin best --only NAME tries a policy all the same"
 
 
 def _ranked(
@@ -386,9 +419,13 @@ def _ranked(
 ) -> Best:
     metric = _chosen(asked, {key: value for run in named[0].runs for key, value in run.values.items()})
     whose, chosen = _others(metric)
-    without = [found for found in good if not next(v for v in named if v.name == found.name).values(metric.key)]
+    without = [found for found in good if not _by_name(named, found.name).values(metric.key)]
     lacking = [Rejected(found.name, found.part, f"no run has {metric.key}") for found in without]
     good = [found for found in good if found not in without]
+    idle = {own.name: why for own in good if (why := _inert(_by_name(named, own.name), own, named[0])) is not None}
+    lacking += [Rejected(own.name, own.part, idle[own.name]) for own in good if own.name in idle]
+    good = [own for own in good if own.name not in idle]
+    named = [found for found in named if found.name not in idle]
     named = [found for found in named if found.values(metric.key)]
     by_name = {found.name: found for found in good}
     order = _order(named, metric, by_name)
@@ -400,7 +437,7 @@ def _ranked(
     for number, found in enumerate(order, start=1):
         own, (change, verdict) = by_name.get(found.name), against.get(found.name, (None, None))
         behind = to_best.get(found.name, (None, None))[1]
-        same = behind == "no difference" and _incomplete(found) <= _incomplete(order[0])
+        same = behind in ("no difference", "equal") and _incomplete(found) <= _incomplete(order[0])
         tied = number == 1 or (same and places[-1].rank == 1 and (verdict != "worse" or first_is_worse))
         rate, base_rate = rates[found.name], rates[AS_IT_IS]
         places.append(
@@ -418,10 +455,14 @@ def _ranked(
                 incomplete=_incomplete(found),
             )
         )
-    table = comparison.of(named, base=AS_IT_IS) if len(named) > 1 else None
-    if table is None:
-        raise ValueError("nothing applies to this scenario but what it has; fanin best --only NAME tries a policy all the same")
+    if len(named) < 2:
+        raise ValueError("; ".join(["nothing that was tried can be ranked", *(f"{own.name}: {own.reason}" for own in lacking)]))
+    table = comparison.of(named, base=AS_IT_IS)
     return Best(metric, tuple(places), (*rejected, *lacking), table, whose, seeds)
+
+
+def _by_name(named: Sequence[Variant], name: str) -> Variant:
+    return next(found for found in named if found.name == name)
 
 
 def _incomplete(found: Variant) -> float:

@@ -50,9 +50,9 @@ class Candidate:
     scenario : Scenario
         With the changes.
     header_bytes : int
-        What it adds to a frame at most.
+        How much longer the headers of a full frame are at most than in the scenario as it is.
     memory_bytes : int or None
-        What it takes at a switch besides the buffers; None: not known.
+        What it takes at a switch besides the buffers, beyond what the scenario as it is takes; None: not known.
     """
 
     name: str
@@ -190,6 +190,10 @@ def applied(scenario: Scenario, known: Check, trial: Mapping[str, Any]) -> Scena
     return found[0]
 
 
+def _costs(scenario: Scenario) -> tuple[int, int | None]:
+    return _core.costs(*scenario.source(), str(scenario.base_dir))
+
+
 def candidates(scenario: Scenario, only: Sequence[str] = ()) -> tuple[list[Candidate], list[Rejected]]:
     """Return what can be tried on a scenario, and what cannot, with the reason.
 
@@ -215,6 +219,7 @@ def candidates(scenario: Scenario, only: Sequence[str] = ()) -> tuple[list[Candi
     names = _names(trials)
     wanted = _asked(only, trials, names) if only else set(names)
     known = scenario.check()
+    own_header, own_memory = _costs(scenario)
     good: list[Candidate] = []
     bad: list[Rejected] = []
     seen: dict[str | None, str] = {}
@@ -231,7 +236,8 @@ def candidates(scenario: Scenario, only: Sequence[str] = ()) -> tuple[list[Candi
             bad.append(Rejected(name, _part(trial), f"is the same here as {seen[digest]}"))
             continue
         seen[digest] = name
-        costs = _core.costs(*changed.source(), str(changed.base_dir))
+        header, memory = _costs(changed)
+        more = None if memory is None or own_memory is None else memory - own_memory
         changes = {path: value for path, value in _settings(trial) if path not in left_out}
-        good.append(Candidate(name, _part(trial), trial["doc"], changes, tuple(left_out), changed, costs[0], costs[1]))
+        good.append(Candidate(name, _part(trial), trial["doc"], changes, tuple(left_out), changed, header - own_header, more))
     return good, bad

@@ -24,8 +24,9 @@ from fanin._ends import App
 from fanin._failures import EXIT_BAD_INPUT, EXIT_FAILED, EXIT_INTERRUPTED, ends_in, failures
 from fanin.folder import OutputError
 from fanin.output import list_figures, say, say_problem, show_reproduction, show_summary
-from fanin.results import SCHEMAS, Result, load
+from fanin.results import Result, load
 from fanin.scenario import Problem, Scenario, ScenarioError
+from fanin.schemas import SCHEMAS
 from fanin.sweep import command as _sweep
 
 if TYPE_CHECKING:

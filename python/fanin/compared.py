@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fanin import metrics, show
+from fanin import metrics, show, stats
 
 if TYPE_CHECKING:
     from fanin.comparison import Cell, Comparison, Row
@@ -109,10 +109,23 @@ def _value(value: Any) -> str:
 
 def counted(comparison: Comparison, name: str) -> str:
     """Return how often a variant is better, worse and neither, in words."""
-    verdicts: tuple[Verdict, ...] = ("better", "worse", "differs", "no difference", "one seed", "no data")
+    verdicts: tuple[Verdict, ...] = ("better", "worse", "differs", "no difference", "too few seeds", "equal", "one seed", "no data")
     told = [(comparison.count(name, verdict), verdict) for verdict in verdicts]
-    words: dict[str, str] = {"differs": "different", "one seed": "with one seed", "no data": "without data"}
+    words: dict[str, str] = {
+        "differs": "different",
+        "too few seeds": "with too few seeds",
+        "equal": "equal in each run",
+        "one seed": "with one seed",
+        "no data": "without data",
+    }
     return ", ".join(f"{count} {words.get(verdict, verdict)}" for count, verdict in told if count) or "nothing judged"
+
+
+def coverage(comparison: Comparison) -> str:
+    """Return how often intervals of changes hold the true value: as asked for, or less where they are ranges of few seeds."""
+    gaps = (cell.difference for row in comparison.rows for cell in row.cells)
+    found = {gap.covers for gap in gaps if gap is not None and gap.covers is not None} or {comparison.confidence}
+    return " or ".join(f"{100 * share:.3g} %" for share in sorted(found, reverse=True))
 
 
 def rule(comparison: Comparison) -> str:
@@ -120,9 +133,12 @@ def rule(comparison: Comparison) -> str:
     judged = comparison.judged
     if not judged:
         return "Nothing was judged: that takes two seeds of each variant, or more."
-    chance, covers = f"{100 * comparison.alpha:.3g} %", f"{100 * comparison.confidence:.3g} %"
+    chance, covers = f"{100 * comparison.alpha:.3g} %", coverage(comparison)
+    few = ""
+    if any(cell.verdict == "too few seeds" for row in comparison.rows for cell in row.cells):
+        few = f'"Too few seeds": fewer than {stats.FEW} show no difference, and would hardly show one; their intervals are ranges. '
     return (
         f"{judged} difference{'s' * (judged > 1)} judged together: where nothing differs, the chance that any is called better or "
-        f'worse is {chance} (Holm). "No difference": these seeds show none. Change: of the mean, with its {covers} interval, each '
-        "for itself. A dash: not judged; --metric judges it."
+        f'worse is {chance} (Holm). "No difference": these seeds show none. {few}Change: of the mean, with its {covers} '
+        "interval, each for itself. A dash: not judged; --metric judges it."
     )

@@ -46,7 +46,8 @@ class Cell:
     difference : Difference or None
         From the base; None for the base itself, or where one of the two has no value.
     verdict : str or None
-        ``better``, ``worse``, ``no difference``, ``differs`` (where neither direction is better), ``one seed`` or ``no data``; None
+        ``better``, ``worse``, ``no difference``, ``too few seeds``, ``differs`` (where neither direction is better), ``equal``
+        (in each run, so not judged), ``one seed`` or ``no data``; None
         for the base, and where nothing was judged.
     chance : float or None
         Its chance where nothing differs, adjusted for the whole table (Holm).
@@ -137,7 +138,7 @@ class Comparison:
                     "name": variant.name,
                     "seeds": list(variant.seeds),
                     "runs": [run.origin for run in variant.runs],
-                    "version": variant.runs[0].version,
+                    "version": ", ".join(variant.versions),
                 }
                 for variant in self.variants
             ],
@@ -309,7 +310,9 @@ def of(
         )
     try:
         asked = [metric] if isinstance(metric, str) else list(metric)
-        chosen = metrics.choose(asked, (key for variant in found for run in variant.runs for key in run.values))
+        runs = [run for variant in found for run in variant.runs]
+        kept = all(run.result is not None for run in runs)
+        chosen = metrics.choose(asked, (key for run in runs for key in run.values), kept=kept)
     except ValueError as error:
         problems.extend(str(error).splitlines())
     if problems:
@@ -358,7 +361,7 @@ def _rows(
         judged_before = cells[before][there]
         cells[line][at] = replace(cells[line][at], verdict=judged_before.verdict, chance=judged_before.chance)
     for line, at in same:
-        cells[line][at] = replace(cells[line][at], verdict="no difference")
+        cells[line][at] = replace(cells[line][at], verdict="equal")
     return tuple(Row(metric, tuple(line)) for metric, line in zip(chosen, cells, strict=True))
 
 
@@ -410,18 +413,19 @@ def _warnings(found: Sequence[Variant], changes: Sequence[tuple[str, list[Any]]]
         if own:
             shown = ", ".join(own[:3]) + (f" and {len(own) - 3} more" if len(own) > 3 else "")
             told.append(f"{_WHY[part]}: {shown}")
-    versions = {variant.name: variant.runs[0].version for variant in found}
-    if len(set(versions.values())) > 1:
-        listed = ", ".join(f"{name} {version or 'unknown'}" for name, version in versions.items())
+    if len({version for variant in found for version in variant.versions}) > 1:
+        listed = ", ".join(f"{variant.name} {' and '.join(variant.versions)}" for variant in found)
         told.append(f"versions of Fanin differ: {listed}; results may have changed between them (CHANGELOG)")
     partial = [run.origin for variant in found for run in variant.runs if run.status != "complete"]
     if partial:
         told.append(f"not complete: {', '.join(partial)}; totals and completion times are of what was simulated until then")
     told += [f"{variant.name}: {variant.failed} failed runs are left out" for variant in found if variant.failed]
-    spans = {variant.name: sum(run.sim_ps for run in variant.runs) / len(variant.runs) for variant in found}
+    ends = {variant.name: [run.values.get("total.flows_until_ps", run.sim_ps) for run in variant.runs] for variant in found}
+    spans = {name: sum(times) / len(times) for name, times in ends.items()}
     if max(spans.values()) > (1 + _SPREAD) * min(spans.values()):
         listed = ", ".join(f"{name} {show.duration(span)}" for name, span in spans.items())
-        told.append(f"simulated times differ: {listed}; goodput and queues are means over it, and a late straggler dilutes both")
+        means = "goodput and queues are means until then, and one late flow dilutes both"
+        told.append(f"last flows end at different times: {listed}; {means}")
     told += _unfinished(found)
     told += _equal(found, keys)
     return told

@@ -11,7 +11,8 @@ from typing import BinaryIO, Final
 
 from fanin._files import OURS
 from fanin._locks import LOCK, Lock, LockedError
-from fanin.results import MANIFEST, SUMMARY
+from fanin.recorded import MANIFEST
+from fanin.results import SUMMARY
 
 __all__ = ["PROBE_BYTES", "OutputError", "taken"]
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from fanin import show
+from fanin.sweep.metrics import MetricRow, addressed, rows
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from fanin.results import Result
     from fanin.stats import Direction
 
-__all__ = ["HEADLINES", "METRICS", "SECTIONS", "Metric", "Unit", "choose", "of", "values"]
+__all__ = ["HEADLINES", "METRICS", "RECORDED", "SECTIONS", "Metric", "Unit", "choose", "of", "of_result", "values"]
 
 Unit = Literal["ps", "bytes", "bps", "count", "ratio", "share"]
 
@@ -136,6 +137,7 @@ METRICS: Final[Mapping[str, Metric]] = {
             "collective/*.iterations_p99_ps", _JOBS, "iteration, p99", "ps", "lower", 'a [[traffic]] entry of kind "collective"'
         ),
         Metric("total.goodput_bps", _THROUGHPUT, "goodput", "bps", "higher"),
+        Metric("total.flows_until_ps", _THROUGHPUT, "last flow ended", "ps", None),
         Metric("total.flows_complete", _THROUGHPUT, "flows complete", "count", "higher"),
         Metric("total.flows_incomplete", _THROUGHPUT, "flows incomplete", "count", "lower"),
         Metric("total.flows_aborted", _THROUGHPUT, "flows aborted", "count", "lower"),
@@ -155,6 +157,9 @@ METRICS: Final[Mapping[str, Metric]] = {
     )
 }
 """All that are compared; a ``*`` stands for the name of a traffic entry."""
+
+RECORDED: Final = frozenset(key for key in METRICS if key.startswith("queue/") or key in ("total.pauses", "total.paused_ps"))
+"""Those that are made of recorded tables, so that runs of a sweep have them only if their result folders are kept."""
 
 
 HEADLINES: Final = (
@@ -189,7 +194,7 @@ def of(key: str) -> Metric | None:
     return Metric(key, known.section, f"{name}, {known.title}", known.unit, known.better, known.needs)
 
 
-def choose(asked: Sequence[str], there: Iterable[str]) -> list[Metric]:
+def choose(asked: Sequence[str], there: Iterable[str], *, kept: bool = True) -> list[Metric]:
     """Return the metrics that `asked` names, in the order of `METRICS`.
 
     Parameters
@@ -198,6 +203,8 @@ def choose(asked: Sequence[str], there: Iterable[str]) -> list[Metric]:
         Addresses, patterns such as ``fct/*.p99_ps``, or groups such as ``fct``; all if empty.
     there : iterable of str
         Addresses that some run has.
+    kept : bool
+        Whether all runs have result folders; else the message says what only these have.
 
     Raises
     ------
@@ -217,7 +224,7 @@ def choose(asked: Sequence[str], there: Iterable[str]) -> list[Metric]:
         fits = {key for key in listed if name in (key, *_groups(key)) or fnmatch.fnmatchcase(key, name)}
         chosen |= fits
         if not fits:
-            wrong.append(_unknown(name, listed))
+            wrong.append(_unknown(name, listed, kept=kept))
     if wrong:
         raise ValueError("\n".join(wrong))
     return [known[key] for key in listed if key in chosen]
@@ -229,10 +236,11 @@ def _groups(key: str) -> tuple[str, str]:
     return group, group.split("/")[0]
 
 
-def _unknown(name: str, listed: Sequence[str]) -> str:
+def _unknown(name: str, listed: Sequence[str], *, kept: bool) -> str:
     lacking = [metric for metric in METRICS.values() if metric.key not in listed and name in (metric.key, *_groups(metric.key))]
     if lacking:
         needs = f"; it needs {lacking[0].needs}" if lacking[0].needs else ""
+        needs += ", and in a sweep --keep" if lacking[0].key in RECORDED and not kept else ""
         return f"metric '{name}': no run has it{needs}"
     near = difflib.get_close_matches(name, [*listed, *(group for key in listed for group in _groups(key))], n=1, cutoff=0.5)
     return f"metric '{name}': there is none of that name" + (f"; did you mean {near[0]}?" if near else "")
@@ -246,57 +254,47 @@ def values(result: Result) -> dict[str, float]:
     ResultError
         The run has no summary, or a table cannot be read.
     """
-    found: dict[str, Any] = dict(_totals(result.summary))
-    for entry in result.summary.get("fct") or []:
-        found |= {f"fct/{entry.get('bin')}.{name}": value for name, value in entry.items() if entry.get("flows")}
-    queries = result.summary.get("queries") or {}
-    if queries.get("total"):
-        found |= {f"queries.{name}": value for name, value in queries.items()}
-    for job in result.summary.get("collectives") or []:
-        iterations = {f"iterations_{name}": value for name, value in (job.get("iterations") or {}).items()}
-        found |= {f"collective/{job['group']}.{name}": value for name, value in {**job, **iterations}.items()}
-    found |= _queue_levels(result)
+    found = addressed(of_result(result))
+    return {key: float(value) for key, value in found if of(key) is not None and isinstance(value, int | float)}
+
+
+def of_result(result: Result) -> list[MetricRow]:
+    """Return the metrics of a result folder by group: those of its summary, and those that only its tables have.
+
+    Raises
+    ------
+    ResultError
+        The run has no summary, or a table cannot be read.
+    """
+    groups = {(group, name): values for group, name, values in rows(result.summary)}
+    groups |= {("queue", place): levels for place, levels in _queue_levels(result).items()}
     if result.manifest.get("files", {}).get("pauses") or "pfc" in (result.summary.get("mechanisms") or {}):
-        found |= _paused(result)
-    return {key: float(value) for key, value in found.items() if of(key) is not None and isinstance(value, int | float)}
+        groups["total", None] |= _paused(result)
+    return [(group, name, values) for (group, name), values in groups.items()]
 
 
-def _totals(summary: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
-    """Return totals by address; numbers of flows only where there are flows, of datagrams likewise."""
-    flows, datagrams = summary.get("flows") or {}, summary.get("datagrams") or {}
-    plain = ("goodput_bps", "drops", "marks")
-    yield from ((f"total.{name}", summary.get(name)) for name in plain)
-    if flows.get("total"):
-        yield from ((f"total.flows_{state}", flows.get(state)) for state in ("complete", "incomplete", "aborted"))
-        yield from ((f"total.{name}", summary.get(name)) for name in ("retransmits", "timeouts"))
-    if datagrams.get("flows"):
-        yield "total.datagrams_received", datagrams.get("received")
-    order = summary.get("reordering") or {}
-    yield from ((f"total.{name}", order.get(name)) for name in ("reordered_share", "reordered_3"))
-    yield "total.reordering_extent_max", order.get("extent_max")
-    yield "total.largest_queue_bytes", (summary.get("largest_queue") or {}).get("bytes")
-
-
-def _paused(result: Result) -> dict[str, float]:
+def _paused(result: Result) -> dict[str, Any]:
     """Return how often and how long ports were paused, over all classes; a pause without an end lasts to the end of the run."""
     import polars as pl
 
     end = pl.col("end_ps").fill_null(int(result.manifest.get("sim_ps") or 0))
     row = result.scan("pauses").select(count=pl.len(), paused=(end - pl.col("start_ps")).sum()).collect().row(0)
-    return {"total.pauses": row[0], "total.paused_ps": row[1]}
+    return {"pauses": row[0], "paused_ps": row[1]}
 
 
-def _queue_levels(result: Result) -> dict[str, float]:
+def _queue_levels(result: Result) -> dict[str, dict[str, Any]]:
     """Return median and 99th percentile of sampled queues, and the largest, by kind of port.
 
-    Over all samples of all ports of the kind that sent anything, quiet samples included; nearest rank, as in the summary.
+    Over all samples of all ports of the kind that sent anything, quiet samples included, up to the first one after the last flow
+    ended: what follows would only dilute them. Nearest rank, as in the summary.
     """
     import polars as pl
 
-    rows = result.scan("ports", as_written=True)
-    samples = result.sample_times.len()
-    if not samples:
+    times = result.sample_times
+    if times.is_empty():
         return {}
+    samples = min(int((times < int(result.summary.get("flows_until_ps", result.manifest["sim_ps"]))).sum()) + 1, times.len())
+    rows = result.scan("ports", as_written=True).filter(pl.col("time_ps") <= times[samples - 1])
     ends = pl.col("port").str.split("->").list
     switches = _switches(rows).implode()
     place = (
@@ -308,15 +306,16 @@ def _queue_levels(result: Result) -> dict[str, float]:
     )
     sent = rows.group_by("port").agg(sent=pl.col("tx_bytes").sum()).filter(pl.col("sent") > 0).select("port")
     used = rows.join(sent, on="port", how="semi").select("port", "queue_bytes", "queue_max_bytes", place=place)
-    found: dict[str, float] = {}
+    found: dict[str, dict[str, Any]] = {}
     for (name,), frame in used.collect(engine="streaming").group_by(["place"], maintain_order=True):
         levels = frame["queue_bytes"].filter(frame["queue_bytes"] > 0).sort(descending=True)
         total = frame["port"].n_unique() * samples
+        of_place = found.setdefault(str(name), {})
         for key, percent in (("p50_bytes", 50), ("p99_bytes", 99)):
             above = total - -(-percent * total // 100)  # so many samples lie above the rank
-            found[f"queue/{name}.{key}"] = float(levels[above]) if above < levels.len() else 0.0
+            of_place[key] = float(levels[above]) if above < levels.len() else 0.0
         largest = frame["queue_max_bytes"].max()
-        found[f"queue/{name}.max_bytes"] = float(largest) if isinstance(largest, int) else 0.0
+        of_place["max_bytes"] = float(largest) if isinstance(largest, int) else 0.0
     return found
 
 

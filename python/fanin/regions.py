@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 import polars as pl
 
 from fanin import show
-from fanin.figures import COLORS, framed
+from fanin.figures import COLORS, framed, plain
 
 if TYPE_CHECKING:
     from fanin.results import Result
@@ -167,7 +167,7 @@ def on_topology(result: Result, mechanism: str) -> go.Figure:
     grey, dark = {"color": "rgba(128,128,128,0.15)", "width": 1}, {"color": "rgba(128,128,128,0.9)", "width": 2.5}
     traces = [go.Scatter(**places.drawn(places.links), mode="lines", line=grey, hoverinfo="skip", showlegend=False)]
     quiet = {"color": "rgba(128,128,128,0.55)", "size": 5, "symbol": "square"}
-    named = {"x": [at[0] for at in places.at.values()], "y": [at[1] for at in places.at.values()], "text": list(places.at)}
+    named = _named(places, places.at)
     traces.append(go.Scatter(**named, mode="markers", marker=quiet, hovertemplate="%{text}<extra></extra>", showlegend=False))
     largest = max(range(len(shots)), key=lambda i: len(shots[i][1]), default=0)
     between = places.drawn(places.joined(shots[largest][2]) if shots else [])
@@ -175,14 +175,14 @@ def on_topology(result: Result, mechanism: str) -> go.Figure:
     for i, state in enumerate(states):
         marker = {"color": PAINT.get(state, COLORS[i % len(COLORS)]), "size": 12, "symbol": "square"}
         shown = _marks(shots[largest][1] if shots else {}, state, places)
-        hover = f"%{{text}}<extra>{state}</extra>"
-        traces.append(go.Scatter(**shown, mode="markers", marker=marker, name=state, hovertemplate=hover, showlegend=True))
+        hover = f"%{{text}}<extra>{plain(state)}</extra>"
+        traces.append(go.Scatter(**shown, mode="markers", marker=marker, name=plain(state), hovertemplate=hover, showlegend=True))
     steps = [_step(shot, states, places, (unit, scale)) for shot in shots]
     note = "Switches by tier, hosts below; a switch is in the foremost state of its ports. The slider goes through time."
     if not (result.path / "ports.parquet").is_file():
         note += " Ports were not sampled, so that only switches next to the region are known."
     axis = {"visible": False, "range": [0, 1], "fixedrange": True}
-    plot = framed(traces, f"Where {mechanism} is at work", dict(axis), {**axis, "rangemode": "normal"}, note)
+    plot = framed(traces, f"Where {plain(mechanism)} is at work", dict(axis), {**axis, "rangemode": "normal"}, note)
     slider = {"active": largest, "steps": steps, "currentvalue": {"prefix": "At "}, "pad": {"t": 12}, "x": 0, "len": 1}
     plot.update_layout(sliders=[slider], showlegend=True)
     return plot
@@ -194,9 +194,13 @@ def _marks(state_of: Mapping[str, str], state: str, places: Layout) -> dict[str,
     Where there is none it has a point without a place: without any the legend would lack the state.
     """
     names = [name for name in places.at if state_of.get(name) == state]
-    if not names:
-        return {"x": [None], "y": [None], "text": []}
-    return {"x": [places.at[name][0] for name in names], "y": [places.at[name][1] for name in names], "text": names}
+    return _named(places, names) if names else {"x": [None], "y": [None], "text": []}
+
+
+def _named(places: Layout, names: Iterable[str]) -> dict[str, list[Any]]:
+    """Return switches with their names as a trace's data."""
+    at = [(name, *places.at[name]) for name in names]
+    return {"x": [x for _, x, _ in at], "y": [y for _, _, y in at], "text": [plain(name) for name, _, _ in at]}
 
 
 def _step(
@@ -217,7 +221,7 @@ def lines(result: Result, mechanism: str) -> go.Figure:
     listed = most.head(_MAX_LINES).sort("start_ps", "port", "about")
     unit, scale = show.axis_unit(show.TIME_UNITS, float(result.manifest.get("sim_ps") or 1))
     both = most["about"].n_unique() > 1
-    names = [f"{port} ({about})" if both else port for port, about in listed.select("port", "about").iter_rows()]
+    names = [plain(f"{port} ({about})" if both else port) for port, about in listed.select("port", "about").iter_rows()]
     place = listed.select("port", "about").with_row_index("place")
     traces = []
     for i, state in enumerate(_states(found)):
@@ -225,16 +229,16 @@ def lines(result: Result, mechanism: str) -> go.Figure:
         ends = own.select("place", pl.col("start_ps") / scale, pl.col("end_ps") / scale).iter_rows()
         points = [point for at, start, end in ends for point in ((start, at), (end, at), (None, None))]
         line = {"width": 8, "dash": "solid", "color": PAINT.get(state, COLORS[i % len(COLORS)])}
-        hover = f"%{{x:.9g}} {unit}<extra>{state}</extra>"
+        hover = f"%{{x:.9g}} {unit}<extra>{plain(state)}</extra>"
         x, y = [point[0] for point in points], [point[1] for point in points]
-        traces.append(go.Scatter(x=x, y=y, name=state, mode="lines", line=line, hovertemplate=hover, showlegend=True))
+        traces.append(go.Scatter(x=x, y=y, name=plain(state), mode="lines", line=line, hovertemplate=hover, showlegend=True))
     note = f"{found.height:,} stretches; ports in the order of their first."
     if most.height > listed.height:
         note = f"The {listed.height} of {most.height:,} sides of ports that were longest in a state. {note}"
     y_axis = {"tickvals": list(range(len(names))), "ticktext": names, "automargin": True, "rangemode": "normal"}
     y_axis["tickfont"] = {"size": 10}
     y_axis["range"] = [len(names) - 0.5, -0.5]
-    plot = framed(traces, f"Ports in a state of {mechanism}", {"title": {"text": f"Time [{unit}]"}}, y_axis, note)
+    plot = framed(traces, f"Ports in a state of {plain(mechanism)}", {"title": {"text": f"Time [{unit}]"}}, y_axis, note)
     plot.update_layout(showlegend=True)
     return plot
 

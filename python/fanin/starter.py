@@ -50,7 +50,7 @@ class Choices:
     topology, traffic : str
         Of `TOPOLOGIES` and `TRAFFIC`.
     hosts : int or None
-        In all; a fat tree has the next number that it can have.
+        In all; a topology of equal parts has the next number that it can have, and `Made` says so.
     rate, delay : str
         Of the hosts' links.
     senders : int or None
@@ -91,10 +91,11 @@ class Choices:
 
 @dataclass(frozen=True)
 class Made:
-    """A new scenario: its text, and what a check says of it."""
+    """A new scenario: its text, what a check says of it, and what is other than was asked for."""
 
     text: str
     check: Check
+    notes: tuple[str, ...] = ()
 
 
 def shipped() -> dict[str, str]:
@@ -173,6 +174,10 @@ def _port(least: float) -> str:
     return _rate(next((rate for rate in _PORTS if rate >= least), least))
 
 
+_LARGEST_K: Final = 64
+"""Ports of the switches of the largest fat tree."""
+
+
 def _topology(want: Choices, hosts: int) -> tuple[dict[str, Any], int]:
     """Return the topology, and how many hosts it has."""
     link = {"rate": want.rate, "delay": want.delay}
@@ -183,7 +188,7 @@ def _topology(want: Choices, hosts: int) -> tuple[dict[str, Any], int]:
         left = max(1, hosts // 2)
         return {"kind": "dumbbell", "left": left, "right": hosts - left, "host_link": link, "bottleneck": link}, hosts
     if want.topology == "fat_tree":
-        k = next(k for k in range(2, 65, 2) if k**3 // 4 >= hosts or k == 64)
+        k = next(k for k in range(2, _LARGEST_K + 1, 2) if k**3 // 4 >= hosts)
         return {"kind": "fat_tree", "k": k, "link": link}, k**3 // 4
     each = max(1, math.ceil(hosts / 4))
     up = {"rate": _port(bits * each), "delay": want.delay}
@@ -277,6 +282,8 @@ def _checked(want: Choices) -> None:
             problems.append(f"{option}: has no effect with --traffic {want.traffic}; it is for {', '.join(kinds)}")
     if want.hosts is not None and want.hosts < 3:
         problems.append(f"--hosts {want.hosts}: is too few; accepted: 3 or more")
+    if want.hosts is not None and want.topology == "fat_tree" and want.hosts > _LARGEST_K**3 // 4:
+        problems.append(f"--hosts {want.hosts}: is too many for a fat tree; accepted: up to {_LARGEST_K**3 // 4}")
     if problems:
         raise ValueError("\n".join(problems))
 
@@ -320,7 +327,15 @@ def make(want: Choices) -> Made:
     found = Scenario.from_toml(text).check()
     if found.errors:
         raise ValueError("\n".join(_of_file(problem) for problem in found.errors))
-    return Made(text, found)
+    return Made(text, found, _rounded(want, hosts))
+
+
+def _rounded(want: Choices, hosts: int) -> tuple[str, ...]:
+    """Say where there are more hosts than were asked for."""
+    if want.hosts in (None, hosts):
+        return ()
+    parts = {"racks": "4 racks of one size", "leaf_spine": "4 leaves of one size", "fat_tree": "k pods, k³/4 hosts with k even"}
+    return (f"--hosts {want.hosts}: there are {hosts}, since {want.topology} means {parts[want.topology]}",)
 
 
 def _of_file(problem: Problem) -> str:

@@ -57,7 +57,7 @@ _CHUNK: Final = 4_000_000
 Direction = Literal["lower", "higher"]
 """Which values of a metric are better."""
 
-Verdict = Literal["better", "worse", "no difference", "one seed", "no data", "differs"]
+Verdict = Literal["better", "worse", "no difference", "equal", "too few seeds", "one seed", "no data", "differs"]
 """What is said of a difference; ``differs`` where no direction is better."""
 
 
@@ -170,7 +170,6 @@ def student(t: float, freedom: int) -> float:
     return min(1.0, max(0.0, 1 - inside))
 
 
-@cache
 @cache
 def quantile(chance: float, freedom: int) -> float:
     """Return the t beyond which, on either side, `chance` lies."""
@@ -456,7 +455,7 @@ def _verdict(found: Difference | None, better: Direction | None, chance: float |
     if chance is None:
         return "one seed"
     if chance > alpha:
-        return "no difference"
+        return "no difference" if found.seeds >= FEW else "too few seeds"
     if better is None:
         return "differs"
     return "better" if (found.mean < 0) == (better == "lower") else "worse"

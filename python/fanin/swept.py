@@ -17,9 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["gather", "is_one"]
 
-_GROUPS: Final = ("total", "fct", "queries", "collective")
-"""Groups of metrics of a sweep's store that are compared."""
-
 _SHOWN: Final = 6
 """Values of an axis that a message lists."""
 
@@ -108,7 +105,7 @@ def _variants(sweep: Any, runs: pl.DataFrame, by: Sequence[str]) -> list[Variant
     import polars as pl
 
     numbers: dict[str, dict[str, float]] = {}
-    rows = sweep.metrics.filter(pl.col("group").is_in(_GROUPS) & pl.col("run").is_in(runs["run"].implode()))
+    rows = sweep.metrics.filter(pl.col("run").is_in(runs["run"].implode()))
     columns = [name for name in rows.columns if name not in ("run", "segment", "group", "name")]
     for (group, name), frame in rows.group_by(["group", "name"], maintain_order=True):
         place = f"{group}" if name is None else f"{group}/{name}"
@@ -118,7 +115,7 @@ def _variants(sweep: Any, runs: pl.DataFrame, by: Sequence[str]) -> list[Variant
                 continue
             for run, value in frame.select("run", pl.col(column).cast(pl.Float64, strict=False)).drop_nulls().iter_rows():
                 numbers.setdefault(run, {})[key] = value
-    kept = Path(sweep.path) / "results"
+    kept = sweep.kept
     found = []
     sizes = [next((name for name in runs.columns if name.startswith(f"{axis} [")), axis) for axis in by]
     for values, frame in runs.sort(sizes, maintain_order=True).group_by(by, maintain_order=True):
@@ -132,8 +129,8 @@ def _variants(sweep: Any, runs: pl.DataFrame, by: Sequence[str]) -> list[Variant
                 fingerprint=row["fingerprint"] or "",
                 status="complete",
                 sim_ps=row["sim_ps"] or 0,
-                origin=f"{sweep.path}/{row['run']}",
-                result=_opener(sweep, row["run"]) if (kept / row["run"]).is_dir() else None,
+                origin=str(kept.get(row["run"], f"{sweep.path}/{row['run']}")),
+                result=_opener(sweep, row["run"]) if row["run"] in kept else None,
             )
             for row in ok.iter_rows(named=True)
         ]

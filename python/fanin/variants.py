@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from fanin import metrics
-from fanin.results import MANIFEST, Result, ResultError
+from fanin.recorded import MANIFEST
+from fanin.results import Result, ResultError
 
 __all__ = ["CompareError", "Run", "Source", "Variant", "differing", "gather", "settings"]
 
@@ -100,6 +101,11 @@ class Variant:
     def seeds(self) -> tuple[int, ...]:
         """The seeds of its runs."""
         return tuple(run.seed for run in self.runs)
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The versions of Fanin that made its runs, each once; one, if all is well."""
+        return tuple(sorted({run.version or "unknown" for run in self.runs}))
 
     @property
     def settings(self) -> Mapping[str, Any]:

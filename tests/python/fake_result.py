@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from fanin.results import SCHEMAS, schema
+from fanin.schemas import SCHEMAS, schema
 
 PORT = "leaf0->h0"
 COLD = "leaf1->h4"
@@ -284,6 +284,7 @@ def write_result(
         },
         "datagrams": {"flows": 0, "sent": 0, "received": 0, "delivered_bytes": 0},
         "mechanisms": {},
+        "flows_until_ps": end_ps,
         "goodput_bps": float(flows["delivered_bytes"].sum()) * 8e12 / end_ps,
         "delivered_bytes": int(flows["delivered_bytes"].sum()),
         "packets_sent": int(flows["packets_sent"].sum()),

@@ -150,7 +150,11 @@ def test_the_ranking_follows_the_metric(ranked: Best) -> None:
     assert means == sorted(means)
     assert all(place.rank > 1 for place in ranked.places if place.verdict == "worse")
     for at, place in enumerate(ranked.places, start=1):
-        assert place.rank == 1 if place.to_best in (None, "no difference") and ranked.places[at - 2].rank == 1 else place.rank == at
+        assert (
+            place.rank == 1
+            if place.to_best in (None, "no difference", "equal") and ranked.places[at - 2].rank == 1
+            else place.rank == at
+        )
 
 
 def test_what_repairs_losses_at_once_beats_timeouts(ranked: Best) -> None:
@@ -193,22 +197,81 @@ def test_others_are_the_flows_that_the_metric_is_not_about() -> None:
 LONG = {"name": "long", "kind": "flows", "flows": [{"src": "h0", "dst": "h1", "size": "4MB"}]}
 
 
-def test_what_fails_is_named_and_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    from fanin import best as module
-    from fanin import runner
+def events(found: candidates.Candidate) -> int:
+    return int(_core.summarize(*found.scenario.source(), str(found.scenario.base_dir), None)["events"])
 
-    run = runner.run
 
-    def refuse(scenario: fanin.Scenario, folder: Any, **options: Any) -> fanin.Result:
-        if "pdn" in scenario.to_dict().get("switch", {}).get("mechanisms", {}):
-            raise RuntimeError("nothing moves any more")
-        return run(scenario, folder, **options)
+def test_what_fails_is_named_and_stops_nothing() -> None:
+    """By whatever error: here the bound on events, which one policy reaches and another does not."""
+    least, most = sorted(candidates.candidates(small(), ["pdn", "trimming", "cubic"])[0], key=events)[::2]
+    own = int(_core.summarize(*small().source(), ".", None)["events"])
+    bound = events(most) - 1
+    assert max(own, events(least)) <= bound
+    found = best(small(**{"engine.max_events": bound}), only=[least.name, most.name], seeds=1)
+    assert {place.name for place in found.places} == {AS_IT_IS, least.name}
+    (rejected,) = found.rejected
+    assert rejected.name == most.name and rejected.reason.startswith("failed: ") and "max_events" in rejected.reason
 
-    monkeypatch.setattr(runner, "run", refuse)
-    found = module.best(small(), only=["pdn", "trimming"], seeds=1)
+
+def test_a_worker_that_is_killed_fails_its_run_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    from fanin.sweep import running
+    from fanin.sweep.workers import Pool
+
+    class Killing(Pool):
+        """Kills the worker that is at a run of PDN: what the kernel does to one that takes too much memory."""
+
+        def _fill(self, following: Any) -> None:
+            super()._fill(following)
+            for worker in self._workers:
+                if worker.waiting and '"pdn"' in worker.waiting[0][1]:
+                    worker.process.kill()
+
+    monkeypatch.setattr(running, "Pool", Killing)
+    found = best(small(), only=["pdn", "trimming"], seeds=1, jobs=1)
     assert {place.name for place in found.places} == {AS_IT_IS, "trimming"}
-    assert [(own.name, own.reason) for own in found.rejected] == [("pdn", "failed: nothing moves any more")]
-    assert "too few seeds to say" in found.text or "Nothing" in found.text
+    assert [(own.name, own.reason[:40]) for own in found.rejected] == [("pdn", "failed: the worker process ended (SIGKIL")]
+
+
+def test_kept_results_are_a_sweep_that_a_second_call_goes_on_with(tmp_path: Path) -> None:
+    first = best(small(), only=["trimming"], seeds=2, keep=tmp_path / "kept")
+    names = {re.sub(r"-[0-9a-f]{32}$", "", entry.name) for entry in (tmp_path / "kept" / "results").iterdir()}
+    assert names == {f"{name}-seed{seed}" for name in ("as_it_is", "trimming") for seed in (1, 2)}
+    sweep = fanin.Sweep(tmp_path / "kept")
+    segments = set(sweep.runs["segment"])
+    assert best(small(), only=["trimming"], seeds=2, keep=tmp_path / "kept").to_dict() == first.to_dict()
+    assert set(sweep.reload().runs["segment"]) == segments, "nothing was run again"
+    more = best(small(), only=["trimming", "s_ecn"], seeds=3, keep=tmp_path / "kept")
+    assert {len(variant.seeds) for variant in more.comparison.variants} == {3}
+    assert sweep.reload().all_runs.height == 9 and set(sweep.reload().all_runs["segment"]) > segments
+    compared = sweep.reload().compare("label", base=AS_IT_IS, metric="fct/all.p99_ps")
+    assert {variant.name for variant in compared.variants} == {AS_IT_IS, "trimming", "s_ecn"}
+
+
+def test_what_cannot_be_ranked_is_refused_before_it_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    from fanin.sweep import running
+
+    asked: list[Any] = []
+    monkeypatch.setattr(running, "execute", lambda *given, **_: asked.append(given))
+    for metric, message in (
+        ("queries.p98_ps", "did you mean queries.p99_ps"),
+        ("total.marks", "no direction"),
+        ("fxt/*", "none of"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            best(small(), only=["pdn"], metric=metric)
+    with pytest.raises(ValueError, match="nothing applies to this scenario"):
+        best(small(), only=["dctcp"])
+    assert asked == []
+
+
+def test_a_metric_that_this_scenario_has_not_ends_with_the_first_run(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"metric 'total\.datagrams_received': no run has it; it needs"):
+        best(small(), only=["pdn"], seeds=5, jobs=1, metric="total.datagrams_received", keep=tmp_path / "kept")
+    assert fanin.Sweep(tmp_path / "kept").runs.height == 1
+    with pytest.raises(ValueError, match=r"the scenario as it is comes to no end: .*max_events"):
+        best(small(**{"engine.max_events": 50}), only=["pdn"], seeds=1)
+    with pytest.raises(ValueError, match="jobs: 0 is out of range"):
+        best(small(), only=["pdn"], jobs=0)
 
 
 def test_the_command(tmp_path: Path) -> None:
@@ -217,7 +280,7 @@ def test_the_command(tmp_path: Path) -> None:
     found = call("best", file, "--only", "trimming", "--only", "s_ecn", "--seeds", 2, "--jobs", 1, "--keep", tmp_path / "kept")
     assert found.exit_code == 0, found.output
     assert "1 trimming" in found.stdout and "as it is" in found.stdout and "Memory" in found.stdout
-    assert len(list((tmp_path / "kept").iterdir())) == 6
+    assert len(list((tmp_path / "kept" / "results").iterdir())) == 6
     told = json.loads(call("best", file, "--only", "trimming", "--seeds", 1, "--json", "--metric", "total.drops").stdout)
     assert told["schema"] == "best/1" and told["metric"]["key"] == "total.drops"
     assert told["places"][0]["name"] == "trimming" and told["places"][0]["switch_memory_bytes"] == 21 * 72_000
@@ -239,3 +302,27 @@ def test_the_page_compares_all(tmp_path: Path, ranked: Best) -> None:
     page = ranked.comparison.report(tmp_path / "best.html").read_text(encoding="utf-8")
     for place in ranked.places:
         assert place.name in page
+
+
+def test_what_does_nothing_is_not_ranked() -> None:
+    found = best(small(**{"switch.buffer.per_port": "4MB"}), only=["pdn", "trimming", "cubic"], seeds=2)
+    assert {place.name for place in found.places} == {AS_IT_IS, "cubic"}
+    reasons = {own.name: own.reason for own in found.rejected}
+    for name in ("pdn", "trimming"):
+        assert re.match(r"(never acts|changes nothing) here: ", reasons[name]), reasons
+    with pytest.raises(ValueError, match="nothing that was tried can be ranked; pdn: "):
+        best(small(**{"switch.buffer.per_port": "4MB"}), only=["pdn"], seeds=1)
+
+
+def test_few_seeds_rank_by_their_means_and_say_so() -> None:
+    found = best(small(), only=["dctcp", "cubic", "red"], seeds=2)
+    assert [place.rank for place in found.places] == list(range(1, len(found.places) + 1)) and len(found.places) > 2
+    assert {place.verdict for place in found.places} == {None, "too few seeds"}
+    assert "judged by 2 seeds" in found.text and "do not tell" not in found.text
+
+
+def test_costs_are_beyond_those_of_the_scenario_as_it_is() -> None:
+    roce = fanin.Scenario.from_file(ROOT / "scenarios" / "roce.toml")
+    found = {own.name: own for own in candidates.candidates(roce, ["control none", "hpcc"])[0]}
+    assert (found["control none"].header_bytes, found["control none"].memory_bytes) == (0, 0)
+    assert found["hpcc"].header_bytes > 0

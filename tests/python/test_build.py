@@ -8,9 +8,12 @@ import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 from pathlib import Path
 
 import pytest
+
+import fanin
 
 ROOT = Path(__file__).parents[2]
 
@@ -140,6 +143,10 @@ def test_what_the_source_needs_is_part_of_what_is_shipped(tmp_path: Path) -> Non
     expected = {str(path.relative_to(papers)) for path in papers.rglob("*") if path.is_file()}
     assert expected
     assert {f"python/fanin/reproduce/scenarios/{name}" for name in expected} <= shipped
+    package = {"starters/incast.toml", "report/base.html", "report/page.html", "report/style.css", "report/script.js", "py.typed"}
+    assert {f"python/fanin/{name}" for name in package} <= shipped
+    starters = {f"python/fanin/starters/{path.name}" for path in (ROOT / "scenarios").glob("*.toml")}
+    assert starters and starters <= shipped
     embedded = {
         str((source.parent / path).resolve().relative_to(ROOT))
         for source in (ROOT / "crates").glob("*/src/**/*.rs")
@@ -147,3 +154,38 @@ def test_what_the_source_needs_is_part_of_what_is_shipped(tmp_path: Path) -> Non
     }
     assert {"workloads/web-search.csv", "scenarios/demo.toml"} <= embedded
     assert embedded - {"docs/results.md"} <= shipped, "the page is read by a test alone"
+
+
+def test_what_the_package_reads_is_part_of_its_wheel() -> None:
+    """Files that lie behind links come into a wheel only if they are listed; all others of the package do by themselves."""
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["maturin"]["include"]
+    globs = {entry["path"] for entry in listed if "wheel" in entry["format"]}
+    package = ROOT / "python" / "fanin"
+    links = [path for path in package.rglob("*") if path.is_symlink() and "__pycache__" not in path.parts]
+    assert {link.name for link in links} == {"scenarios", "starters"}
+    shipped = {path for glob in globs for path in ROOT.glob(glob)}
+    assert set((package / "starters").glob("*.toml")) <= shipped
+    papers = package / "reproduce" / "scenarios"
+    assert {
+        papers / path.relative_to(ROOT / "scenarios" / "papers") for path in (ROOT / "scenarios" / "papers").rglob("*.toml")
+    } <= shipped
+
+
+@pytest.mark.native
+def test_what_a_new_user_types_works_in_an_empty_folder(tmp_path: Path) -> None:
+    """The short form of `make wheel`: the same commands with the package that is installed here, from another folder."""
+    package = Path(fanin.__file__).parents[1]
+    (tmp_path / "fanin").write_text(
+        f'#!/bin/sh\nPYTHONPATH={package} exec {sys.executable} -c "from fanin.cli import app; app()" "$@"\n', encoding="utf-8"
+    )
+    (tmp_path / "fanin").chmod(0o755)
+    command = [str(ROOT / ".ci" / "try-installed"), str(tmp_path / "fanin")]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert [line for line in done.stdout.splitlines() if line.startswith(("fanin best ", "fanin plot "))]
+    (tmp_path / "broken").write_text(
+        "#!/bin/sh\n[ $1 != show ] || { echo no starters >&2; exit 2; }\ntouch mine.toml; echo x > own.toml\necho x > mine.toml\n"
+    )
+    (tmp_path / "broken").chmod(0o755)
+    broken = subprocess.run([command[0], str(tmp_path / "broken")], capture_output=True, text=True, check=False)
+    assert (broken.returncode, broken.stderr) == (2, "no starters\nfailed: fanin show mine.toml\n")

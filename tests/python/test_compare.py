@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import polars as pl
 import pytest
@@ -114,10 +114,10 @@ def test_queues_are_quantiles_over_all_samples_of_ports_that_sent(folder: Path) 
     result.__dict__["sample_times"] = pl.Series("time_ps", [10, 20, 30, 40], dtype=pl.UInt64)
     found = metrics._queue_levels(result)
     # Of h1 and h2, eight samples in order: 0 0 0 0 50 100 150 300; nearest rank.
-    assert (found["queue/to_hosts.p50_bytes"], found["queue/to_hosts.p99_bytes"]) == (0.0, 300.0)
-    assert found["queue/to_hosts.max_bytes"] == 305.0
-    assert found["queue/between_switches.p50_bytes"] == 7.0
-    assert "queue/from_hosts.p50_bytes" not in found
+    assert (found["to_hosts"]["p50_bytes"], found["to_hosts"]["p99_bytes"]) == (0.0, 300.0)
+    assert found["to_hosts"]["max_bytes"] == 305.0
+    assert found["between_switches"]["p50_bytes"] == 7.0
+    assert "from_hosts" not in found
 
 
 @pytest.mark.native
@@ -141,7 +141,7 @@ def test_numbers_of_a_real_run(tmp_path: Path) -> None:
 def test_pauses_count_to_the_end_of_the_run(folder: Path) -> None:
     found = metrics._paused(fanin.load(folder))
     end = fanin.load(folder).manifest["sim_ps"]
-    assert found == {"total.pauses": 2, "total.paused_ps": 1_000_000 + end - 202_000_000}
+    assert found == {"pauses": 2, "paused_ps": 1_000_000 + end - 202_000_000}
 
 
 def test_metrics_are_chosen_by_address_pattern_and_group() -> None:
@@ -269,7 +269,7 @@ def test_a_real_difference_is_better_or_worse(made: comparison.Comparison, runs:
     assert cell.chance < 0.001
     assert row(fanin.compare([runs / "k20", runs / "k65"]), "fct/all.mean_ps").cells[1].verdict == "worse"
     assert row(fanin.compare([runs / "k20", runs / "k65"], base="k65"), "fct/all.mean_ps").cells[1].verdict == "better"
-    assert row(made, "total.drops").cells[1].verdict == "no difference"
+    assert row(made, "total.drops").cells[1].verdict == "equal"
     assert row(made, "fct/all.p50_ps").cells[1].verdict is None, "read, not judged"
     assert made.base.name == "k65"
     assert made.warnings == made.notes == []
@@ -328,10 +328,23 @@ def test_where_the_seed_changes_nothing_numbers_are_exact(tmp_path: Path) -> Non
     assert row(found, "total.goodput_bps").cells[1].verdict == "better"
 
 
+def test_versions_that_are_mixed_within_a_variant_are_a_warning(tmp_path: Path) -> None:
+    def older(manifest: dict[str, Any], _summary: dict[str, Any]) -> None:
+        manifest["fanin"] = "0.0.9"
+
+    for name in ("a", "b"):
+        variant(tmp_path / name / "1", 1, k="20 packets" if name == "b" else "65 packets")
+    variant(tmp_path / "b" / "2", 2, k="20 packets", change=older)
+    found = fanin.compare({"a": tmp_path / "a", "b": tmp_path / "b"})
+    said = "versions of Fanin differ: a 0.1.0, b 0.0.9 and 0.1.0; results may have changed between them (CHANGELOG)"
+    assert said in found.warnings
+    assert [variant["version"] for variant in found.to_dict()["variants"]] == ["0.1.0", "0.0.9, 0.1.0"]
+
+
 def test_what_else_differs_is_a_warning(tmp_path: Path) -> None:
     def other(manifest: dict[str, Any], summary: dict[str, Any]) -> None:
         manifest["scenario"] |= {"duration": "2ms", "traffic": [{"load": 0.7}], "telemetry": {"sample": "5us"}}
-        manifest["fanin"], manifest["sim_ps"] = "0.0.9", manifest["sim_ps"] * 2
+        manifest["fanin"], summary["flows_until_ps"] = "0.0.9", summary["flows_until_ps"] * 2
         manifest["fingerprint"] = "another"
         summary["flows"]["complete"] -= 1
 
@@ -347,7 +360,7 @@ def test_what_else_differs_is_a_warning(tmp_path: Path) -> None:
         "telemetry differs, so queues are not sampled alike: telemetry.sample",
         "versions of Fanin differ: a 0.1.0, b 0.0.9; results may have changed between them (CHANGELOG)",
         f"not complete: {tmp_path / 'b'}; totals and completion times are of what was simulated until then",
-        "simulated times differ: a 2.2 ms, b 4.4 ms",
+        "last flows end at different times: a 2.2 ms, b 4.4 ms",
         "completion times leave out flows that did not end",
     ):
         assert any(text in warning for warning in told), (text, told)
@@ -464,6 +477,7 @@ class FakeSweep:
 
     path = "out/k"
     axes = ("switch.marking.k", "traffic[0].load")
+    kept: ClassVar[dict[str, Path]] = {}
 
     def __init__(self, loads: tuple[float, ...] = (0.5,), empty: bool = False) -> None:
         rows = [

@@ -198,3 +198,15 @@ def test_rounding_is_no_spread_with_or_without_pairs() -> None:
     same, other = dict.fromkeys((1, 2, 3), 0.1), dict.fromkeys((1, 2, 3), 0.3)
     for against in (other, {seed + 9: value for seed, value in other.items()}):
         assert stats.difference(same, against).p == 0.25
+
+
+def test_few_seeds_that_show_nothing_are_too_few() -> None:
+    def said(seeds: int) -> str:
+        base = {seed: 100.0 + seed % 2 for seed in range(seeds)}
+        other = {seed: 99.0 - 0.3 * (seed % 3) for seed in range(seeds)}
+        gap = stats.difference(base, other)
+        return stats.verdicts([gap] * 40, ["lower"] * 40)[0][0]
+
+    assert [said(seeds) for seeds in (2, 3, 4)] == ["too few seeds"] * 3
+    assert said(5) == "no difference"
+    assert said(40) == "better"

@@ -123,6 +123,16 @@ def test_numbers_reach_the_file() -> None:
     assert (entry["fanout"], entry["size"], entry["load"], entry["stop"]) == (40, "32KB", 0.2, "1ms")
 
 
+def test_more_hosts_than_were_asked_for_are_a_note(tmp_path: Path) -> None:
+    for topology, asked, there in (("leaf_spine", 30, 32), ("racks", 17, 20), ("fat_tree", 17, 54)):
+        found = call("init", tmp_path / f"{topology}.toml", "--topology", topology, "--hosts", asked, "--traffic", "permutation")
+        assert found.exit_code == 0, found.output
+        assert f"note: --hosts {asked}: there are {there}, since {topology} means " in found.stderr
+    assert make(Choices(hosts=32)).notes == make(Choices(topology="single_switch", hosts=31)).notes == make(Choices()).notes == ()
+    with pytest.raises(ValueError, match="--hosts 65537: is too many for a fat tree; accepted: up to 65536"):
+        make(Choices(topology="fat_tree", hosts=65_537))
+
+
 def test_every_key_has_a_comment_or_explains_itself() -> None:
     lines = make(Choices(mechanism="pdn")).text.splitlines()
     keys = [at for at, line in enumerate(lines) if " = " in line and not line.startswith("#")]

@@ -22,7 +22,7 @@ from fake_result import write_followed, write_result
 from fanin import folder
 from fanin._locks import LOCK, Lock, LockedError
 from fanin.cli import app
-from fanin.results import SCHEMAS
+from fanin.schemas import SCHEMAS
 
 CLI = [sys.executable, "-c", "from fanin.cli import app; app()"]
 SHORT = """

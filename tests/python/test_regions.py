@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 from pathlib import Path
 from typing import Any
@@ -114,7 +115,8 @@ def test_the_table_counts_overlapping_ports_once(result: fanin.Result) -> None:
 def test_lines_have_a_stretch_for_each_state(result: fanin.Result) -> None:
     plot = regions.lines(result, "m")
     assert [trace.name for trace in plot.data] == ["root", "inner", "edge"]
-    assert list(plot.layout.yaxis.ticktext) == ["leaf0->h3 (output)", "leaf0->spine1 (input)", "spine1->leaf0 (output)"]
+    ports = [html.unescape(text) for text in plot.layout.yaxis.ticktext]  # Plotly reads a little HTML there
+    assert ports == ["leaf0->h3 (output)", "leaf0->spine1 (input)", "spine1->leaf0 (output)"]
     assert list(plot.data[0].x) == [10, 30, None, 12, 100, None]
 
 
@@ -129,3 +131,16 @@ def test_the_page_has_a_section_for_each_mechanism(result: fanin.Result) -> None
 def test_without_states_there_is_no_section(tmp_path: Path) -> None:
     text = report.render(fanin.load(write_result(tmp_path / "out", bursts=1)))
     assert "Region of" not in text
+
+
+def test_names_are_no_markup(tmp_path: Path) -> None:
+    out = write_result(tmp_path / "out", bursts=1)
+    (out / "ports.parquet").unlink()
+    write_table(out, "states", [row(10, "<b>a</b>->h3", "output", "<i>hot</i>", 40, "<u>m</u>")])
+    found = fanin.load(out)
+    drawn = [regions.on_topology(found, "<u>m</u>"), regions.lines(found, "<u>m</u>")]
+    for plot in drawn:
+        assert "&lt;i&gt;hot&lt;/i&gt;" in [trace.name for trace in plot.data]
+        assert not [word for word in ("<b>a", "<i>hot", "<u>m") if word in str(plot.to_dict())]
+    chart = report.Charts().add("region", drawn[0])
+    assert chart.title == "Where <u>m</u> is at work"  # the page escapes it itself

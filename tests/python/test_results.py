@@ -14,7 +14,7 @@ import fanin
 from fake_result import COLD, PORT, write_followed, write_result, write_table
 from fanin import Result, ResultError, series, show
 from fanin.overview import facts, fct_rows, port_rows
-from fanin.results import SCHEMAS, schema
+from fanin.schemas import SCHEMAS, schema
 
 
 def test_every_table_is_read_with_the_documented_columns(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -118,6 +119,9 @@ def test_a_run_that_ends_worker_after_worker_fails_alone(tmp_path: Path) -> None
         def nthreads(self) -> dict[str, int]:
             return {"a": 1}
 
+        def run(self, *_: object, **__: object) -> dict[str, str]:
+            return {"a": str(fanin._core.version())}
+
         def submit(self, _function: object, texts: list[tuple[str, None]], *_: object, **__: object) -> Future:
             self.tasks += 1
             bad = any(text == "3" for text, _ in texts)
@@ -138,11 +142,69 @@ def test_a_run_that_ends_worker_after_worker_fails_alone(tmp_path: Path) -> None
 
     todo = iter([(n, str(n), None) for n in range(40)])
     ended: dict[int, Outcome] = {}
-    made = on_dask._Cluster(Client(), Finished(), tmp_path, lambda: next(todo, None), ended.__setitem__, lambda: None)
+    made = on_dask._Cluster(Client(), Finished(), "a", tmp_path, (lambda: next(todo, None), ended.__setitem__, lambda: None))
     made._mean = 0.2
     made.run()
     assert sorted(ended) == list(range(40))
     assert [n for n, outcome in ended.items() if outcome.error] == [3]
+
+
+OTHER = """
+import sys
+from fanin import _core
+_core.version = lambda: "0.0.1"
+from distributed.cli.dask_worker import main
+sys.exit(main())
+"""
+
+
+@cluster
+def test_a_worker_of_another_version_that_joins_later_writes_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "sweep.toml"
+    file.write_text(TOML + TABLE.replace("150", "9000"))
+    out = tmp_path / "out"
+    with dask(tmp_path, 1) as (address, _):
+        sweeping = command("sweep", file, "-o", out, "--dask", address, "-q", flush_s=0.1)
+        until(lambda: bool(list(out.glob("runs/*.parquet"))) or sweeping.poll() is not None)
+        late = ("--no-nanny", "--nthreads", "8", "--no-dashboard", "--local-directory", str(tmp_path / "late"), address)
+        with server("-c", OTHER, *late):
+            status, _, said = finished(sweeping)
+    assert status == 1
+    assert re.search(r"--dask tcp://\S+: worker on \S+ has Fanin 0\.0\.1, the sweep \S+; install the same", said), said
+    there = fanin.Sweep(out)
+    assert 0 < there.all_runs.height < 36_000, "it joined in the middle"
+    assert (there.all_runs["version"].unique().to_list(), there.failed.height) == ([fanin._core.version()], 0)
+
+
+def test_a_fanin_that_knows_no_versions_is_found_by_its_errors(tmp_path: Path) -> None:
+    """An older one has no such check: its task fails, and then all workers are asked."""
+    from fanin.sweep import dask as on_dask
+    from fanin.sweep._worker import Outcome
+
+    class Future:
+        key, status = "1", "error"
+
+        def exception(self) -> Exception:
+            return TypeError("batch() takes 2 positional arguments but 3 were given")
+
+    class Client:
+        def run(self, *_: object, **__: object) -> dict[str, object]:
+            return {"gone": OSError("closed"), "old": "0.0.1"}
+
+    ended: dict[int, Outcome] = {}
+    made = on_dask._Cluster(Client(), [], "tcp://a:1", tmp_path, (lambda: None, ended.__setitem__, lambda: None))
+    made._tasks["1"] = (Future(), [(1, "{}", None)])
+    with pytest.raises(on_dask.ClusterError, match=r"worker old has Fanin 0\.0\.1, here is"):
+        made._take(Future())
+    assert ended == {}
+
+
+@cluster
+def test_a_cluster_says_how_many_runs_it_makes_at_once(tmp_path: Path) -> None:
+    from fanin.sweep import dask as on_dask
+
+    with dask(tmp_path, 2) as (address, _):
+        until(lambda: on_dask.threads(address) == 2)
 
 
 @cluster

@@ -20,7 +20,7 @@ params! {
         pub description: Option<String>;
         /// Root of every random choice. The same seed gives the same run.
         pub seed: u64 = 1, in 0..=SEED_MAX;
-        /// The run stops here; absent: when all flows are complete.
+        /// The run stops here; absent: when all flows are complete and their senders know it, with the timers that this takes.
         pub duration: Option<Span>, in Span::from_ps(1)..=fanin_traffic::LONGEST;
         /// Hosts, switches and links.
         pub topology: TopologyConfig;

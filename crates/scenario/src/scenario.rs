@@ -214,7 +214,7 @@ impl Scenario {
         &self.captured.links
     }
 
-    /// When the run stops; `None`: when all flows are complete.
+    /// When the run stops; `None`: when all flows are complete and their senders know it.
     pub fn stop(&self) -> Option<Time> {
         self.doc.duration.map(|duration| Time::ZERO + duration)
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import html
 import json
 import os
 from dataclasses import dataclass
@@ -126,7 +127,7 @@ class Charts:
         figure.update_layout(template="none")
         document = json.loads(figure.to_json())
         layout = document["layout"]
-        heading = title or layout["title"]["text"]
+        heading = title or html.unescape(layout["title"]["text"])  # a figure's title is Plotly's markup, the page's is text
         note = (layout.pop("meta", None) or {}).get("note", "")
         for name in ("title", "template", "height"):
             layout.pop(name, None)
@@ -393,7 +394,7 @@ def page(template: str, charts: Charts, **content: Any) -> str:
     scripts = [*([get_plotlyjs()] if charts.figures else []), _asset("script.js")]
     if any("</script" in script.lower() for script in scripts):
         raise RuntimeError("a script of the report would end its own element")
-    parts = jinja2.DictLoader({name: _asset(name) for name in ("page.html", "analysis.html", "compare.html", "parts.html")})
+    parts = jinja2.DictLoader({name: _asset(name) for name in ("base.html", "parts.html", template)})
     environment = jinja2.Environment(
         loader=parts, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
@@ -436,7 +437,7 @@ def render_analysis(analysis: Analysis) -> str:
         charts,
         title=names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more",
         bursts=found,
-        sources=[(source["path"], _kind_of(source)) for source in document["sources"]],
+        provenance=[(source["path"], _kind_of(source)) for source in document["sources"]],
         plausibility=analysis.plausibility,
         notes=analysis.notes,
         ports=tables.port_rows(document),

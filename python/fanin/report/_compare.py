@@ -67,10 +67,10 @@ def _charts(groups: dict[str, list[Result]], charts: Charts) -> tuple[list[Any],
         except CompareError as error:
             lacking += [f"{overlay.KINDS[kind].words}: {problem}" for problem in error.problems]
             continue
-        # Names in a figure are written as Plotly's markup; the page writes titles and notes itself.
+        # Names in a figure are written as Plotly's markup; the page writes notes itself.
         note = html.unescape(figure.layout.meta["note"])
         figure.update_layout(meta={"note": note})
-        drawn.append(charts.add("-".join([kind, *options.values()]), figure, html.unescape(figure.layout.title.text)))
+        drawn.append(charts.add("-".join([kind, *options.values()]), figure))
     return drawn, lacking
 
 
@@ -94,7 +94,7 @@ def render(comparison: Comparison) -> str:
             variant.name,
             f"{len(variant.runs)}",
             _seeds(variant.seeds),
-            variant.runs[0].version,
+            ", ".join(variant.versions),
             ", ".join(run.origin for run in variant.runs[:_PATHS]) + (" …" if len(variant.runs) > _PATHS else ""),
         ]
         for variant in comparison.variants
@@ -107,7 +107,7 @@ def render(comparison: Comparison) -> str:
         else f"{comparison.base.name} and {len(others)} others",
         provenance=[
             ("Base", comparison.base.name),
-            ("Intervals", f"{100 * comparison.confidence:.3g} %"),
+            ("Intervals", compared.coverage(comparison)),
             ("Judged", f"{comparison.judged} differences"),
             ("Fanin", comparison.to_dict()["fanin"]),
         ],

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import signal
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from fanin import _core
-from fanin._files import OURS
 from fanin.sweep.metrics import MetricRow, rows
 
-__all__ = ["Outcome", "batch", "simulate"]
+__all__ = ["Keep", "Outcome", "VersionError", "batch", "simulate"]
 
 _REPORTED: Final = 2000
 """Characters of an error that are kept."""
+
+_TRIES: Final = 100
+"""Of putting a result folder into its place while others do the same."""
 
 _FACTS: Final = ("scenario_hash", "fingerprint", "sim_ps", "packet_hops", "events", "cpu_s", "wall_s")
 
@@ -34,7 +38,18 @@ class Outcome:
     host: str = ""
 
 
-def simulate(text: str, base_dir: str, keep: str | None = None) -> Outcome:
+class Keep(NamedTuple):
+    """Where a result folder goes, and how the name of the temporary one beside it begins."""
+
+    target: str
+    part: str
+
+
+class VersionError(RuntimeError):
+    """A worker has another Fanin than the sweep that it is to run for."""
+
+
+def simulate(text: str, base_dir: str, keep: Keep | None = None) -> Outcome:
     """Run a scenario.
 
     Parameters
@@ -43,37 +58,66 @@ def simulate(text: str, base_dir: str, keep: str | None = None) -> Outcome:
         The scenario as JSON.
     base_dir : str
         Where relative paths in it start from.
-    keep : str, optional
+    keep : Keep, optional
         Where its result folder goes; if not given, it has none.
     """
     host = os.uname().nodename
     try:
-        found = _core.summarize(text, "json", base_dir, None) if keep is None else _kept(text, base_dir, Path(keep))
-        return Outcome({name: found.get(name) for name in _FACTS}, rows(found["summary"]), None, host)
+        if keep is not None:
+            facts, metrics = _kept(text, base_dir, keep)
+        else:
+            facts = _core.summarize(text, "json", base_dir, None)
+            metrics = rows(facts["summary"])
+        return Outcome({name: facts.get(name) for name in _FACTS}, metrics, None, host)
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a panic of the core is no Exception
         return Outcome({}, (), f"{type(error).__name__}: {str(error) or 'no message'}"[:_REPORTED], host)
 
 
-def _kept(text: str, base_dir: str, target: Path) -> dict[str, Any]:
-    """Run a scenario into a result folder that is there when it is complete."""
-    import json
+def _kept(text: str, base_dir: str, keep: Keep) -> tuple[dict[str, Any], list[MetricRow]]:
+    """Run a scenario into a result folder that is there when it is complete; return its manifest and its metrics."""
+    from fanin.metrics import of_result
+    from fanin.results import Result
 
-    part = target.with_name(f"{OURS}part-{target.name}")
-    shutil.rmtree(part, ignore_errors=True)
+    target = Path(keep.target)
+    part = target.with_name(f"{keep.part}{secrets.token_hex(8)}")  # others may be at the same run
     try:
-        summary = _core.run(text, "json", base_dir, str(part), None)
-        manifest = json.loads((part / "manifest.json").read_bytes())
-        shutil.rmtree(target, ignore_errors=True)
-        part.rename(target)
+        _core.run(text, "json", base_dir, str(part), None)
+        result = Result(part)
+        metrics = of_result(result)
+        _place(part, target)
     finally:
         shutil.rmtree(part, ignore_errors=True)
-    return {**manifest, "summary": summary}
+    return result.manifest, metrics
 
 
-def batch(texts: Sequence[tuple[str, str | None]], base_dir: str) -> list[Outcome]:
-    """Run some scenarios, for a cluster."""
+def _place(part: Path, target: Path) -> None:
+    """Rename a folder to where it belongs; of an earlier one there, or one that another writer puts there, nothing is left."""
+    for number in range(_TRIES):
+        try:
+            part.rename(target)
+        except OSError:
+            if number == _TRIES - 1 or not target.is_dir():
+                raise
+            earlier = part.with_name(f"{part.name}-{number}")
+            with suppress(FileNotFoundError):  # the other writer was faster
+                target.rename(earlier)
+            shutil.rmtree(earlier, ignore_errors=True)
+        else:
+            return
+
+
+def batch(texts: Sequence[tuple[str, Keep | None]], base_dir: str, version: str) -> list[Outcome]:
+    """Run some scenarios, for a cluster.
+
+    Raises
+    ------
+    VersionError
+        The sweep has another version than this worker.
+    """
+    if version != _core.version():
+        raise VersionError(f"worker on {os.uname().nodename} has Fanin {_core.version()}, the sweep {version}")
     return [simulate(text, base_dir, keep) for text, keep in texts]
 
 
@@ -89,6 +133,7 @@ def main(connection: int, pipe: int) -> None:
     # A batch system and a terminal signal all processes at once: the parent is the one that decides.
     for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(ignored, signal.SIG_IGN)
+    os.environ.setdefault("POLARS_MAX_THREADS", "1")  # there is a worker for each core
     threading.Thread(target=_end_with, args=(pipe,), daemon=True).start()
     with Connection(connection) as parent:
         base_dir = parent.recv()

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.text import Text
 
 from fanin import terminal
-from fanin._failures import EXIT_FAILED, EXIT_INTERRUPTED, failures
+from fanin._failures import EXIT_FAILED, EXIT_INTERRUPTED, failed, failures
 from fanin.output import say, say_problem
 
 if TYPE_CHECKING:
@@ -70,7 +70,12 @@ def sweep(
         if dry_run:
             from fanin.sweep import estimate
 
-            _show_estimate(estimate.estimate(made, out, jobs=jobs, shard=part), as_json=as_json)
+            options: dict[str, Any] = {"dask": dask, "retry_failed": retry_failed, "keep": keep}
+            try:
+                found = estimate.estimate(made, out, jobs=jobs, shard=part, **options)
+            except ClusterError as error:
+                failed(error)
+            _show_estimate(found, as_json=as_json)
             return
         end_like_ctrl_c()
         try:
@@ -88,10 +93,9 @@ def sweep(
             say(f"interrupted; what had ended until then is in {out}, and the same command goes on from there", "yellow")
             raise typer.Exit(EXIT_INTERRUPTED) from None
         except (ClusterError, RuntimeError) as error:
-            say(f"error: {error}", "red")
-            raise typer.Exit(EXIT_FAILED) from None
-        failed = _show(done, made, quiet=quiet, as_json=as_json)
-    if failed:
+            failed(error)
+        lost = _show(done, made, quiet=quiet, as_json=as_json)
+    if lost:
         raise typer.Exit(EXIT_FAILED)
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
 from fanin import _core
-from fanin.sweep._worker import Outcome, batch
+from fanin.sweep._worker import Outcome, VersionError, batch
 from fanin.sweep.workers import Done, Item, Next
 
-__all__ = ["ClusterError", "run"]
+__all__ = ["ClusterError", "run", "threads"]
 
 _BATCH_S: Final = 2.0
 """How long a task takes, about: so the scheduler, which takes a millisecond for each, has little to do."""
@@ -39,8 +40,28 @@ def run(address: str, base_dir: Path, following: Next, done: Done, tick: Callabl
     Raises
     ------
     ClusterError
-        There is no scheduler, or its workers have another Fanin or none.
+        There is no scheduler, or its workers have another Fanin or none; also one that has joined later, whose runs do not count.
     """
+    with _connected(address) as client:
+        finished = import_module("distributed").as_completed([], loop=client.loop)
+        _Cluster(client, finished, address, base_dir, (following, done, tick)).run()
+
+
+def threads(address: str) -> int:
+    """Return how many runs the cluster makes at once.
+
+    Raises
+    ------
+    ClusterError
+        As `run`.
+    """
+    with _connected(address) as client:
+        found: dict[str, int] = client.nthreads()
+        return max(1, sum(found.values()))
+
+
+@contextmanager
+def _connected(address: str) -> Iterator[Any]:
     try:
         distributed: Any = import_module("distributed")
     except ImportError:
@@ -51,31 +72,32 @@ def run(address: str, base_dir: Path, following: Next, done: Done, tick: Callabl
         raise ClusterError(f"--dask {address}: no scheduler answers there: {error}") from None
     with client:
         _same_version(client, address)
-        _Cluster(client, distributed.as_completed([], loop=client.loop), base_dir, following, done, tick).run()
+        yield client
 
 
 def _same_version(client: Any, address: str) -> None:
     try:
         client.wait_for_workers(1, timeout=_CONNECT_S)
-        found = client.run(_version, on_error="return")
     except TimeoutError:
         raise ClusterError(f"--dask {address}: the scheduler has no worker") from None
-    for worker, version in found.items():
-        if isinstance(version, Exception):
+    _compare_versions(client, address)
+
+
+def _compare_versions(client: Any, address: str) -> None:
+    for worker, version in client.run(_version, on_error="return").items():
+        if isinstance(version, ImportError | AttributeError):
             raise ClusterError(f"--dask {address}: worker {worker} cannot import fanin: {version}")
-        if version != _core.version():
-            raise ClusterError(
-                f"--dask {address}: worker {worker} has Fanin {version}, here is {_core.version()}; install the same"
-            )
+        if isinstance(version, str) and version != _version():  # else it has just gone
+            raise ClusterError(f"--dask {address}: worker {worker} has Fanin {version}, here is {_version()}; install the same")
 
 
 class _Cluster:
-    def __init__(  # noqa: PLR0913, PLR0917 (what `run` is given, and two parts of the library)
-        self, client: Any, finished: Any, base_dir: Path, following: Next, done: Done, tick: Callable[[], None]
+    def __init__(
+        self, client: Any, finished: Any, address: str, base_dir: Path, asked: tuple[Next, Done, Callable[[], None]]
     ) -> None:
-        self._client = client
+        self._client, self._address = client, address
         self._base_dir = str(base_dir.absolute())
-        self._following, self._done, self._tick = following, done, tick
+        self._following, self._done, self._tick = asked
         self._tasks: dict[str, tuple[Any, list[Item]]] = {}
         self._alone: list[Item] = []
         """Runs of a batch that ended several workers: one at a time from here on."""
@@ -111,7 +133,7 @@ class _Cluster:
             if not items:
                 return
             texts = [(text, keep) for _, text, keep in items]
-            future = self._client.submit(batch, texts, self._base_dir, pure=False)
+            future = self._client.submit(batch, texts, self._base_dir, _version(), pure=False)
             self._tasks[future.key] = (future, items)
             self._finished.add(future)
 
@@ -130,10 +152,15 @@ class _Cluster:
             self._mean = spent / len(outcomes) if self._mean == _BATCH_S else 0.8 * self._mean + 0.2 * spent / len(outcomes)
             for (number, _, _), outcome in zip(items, outcomes, strict=True):
                 self._done(number, outcome)
-        elif future.status == "cancelled":
+            return
+        if future.status == "cancelled":
             raise ClusterError("the cluster gave up: its scheduler has lost the tasks")
-        elif len(items) > 1:
+        error = future.exception()
+        if isinstance(error, VersionError):
+            raise ClusterError(f"--dask {self._address}: {error}; install the same")
+        # A worker that has joined meanwhile may have a Fanin that knows nothing of this check.
+        _compare_versions(self._client, self._address)
+        if len(items) > 1:
             self._alone += items
         else:
-            error = future.exception()
             self._done(items[0][0], Outcome({}, (), f"{type(error).__name__}: {error}"[:2000], ""))

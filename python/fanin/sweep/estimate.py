@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from fanin import _core, show
+from fanin import _core, _temporary, show
 from fanin import progress as _progress
+from fanin.metrics import of_result
+from fanin.results import Result
 from fanin.stats import quantile
 from fanin.sweep import store as _store
 from fanin.sweep.frames import Sweep
@@ -49,6 +52,8 @@ class Estimate:
         Runs at once.
     upper : bool
         Whether a stop rule may make it less.
+    keep : bool
+        Whether result folders are kept, and count.
     """
 
     points: int
@@ -63,6 +68,7 @@ class Estimate:
     cut: bool
     jobs: int
     upper: bool
+    keep: bool
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as a dictionary."""
@@ -78,7 +84,7 @@ class Estimate:
             ("Runs", f"{self.runs - self.before:,}", f"{self.points:,} points × {self.seeds:,} seeds{before}"),
             ("Packet-hops", _bounds(self.packet_hops, show.count), most),
             ("Time", span(self.wall_s), f"{self.jobs} runs at once"),
-            ("Bytes", _bounds(self.bytes, show.size), "of the tables, on disk"),
+            ("Bytes", _bounds(self.bytes, show.size), f"of the tables{' and result folders' if self.keep else ''}, on disk"),
             ("Estimated", by, "95 % bounds by its spread" if self.pilot > 1 else "one run says nothing of the spread"),
         ]
 
@@ -88,25 +94,49 @@ def _bounds(bounds: Bounds, told: Any) -> str:
     return str(told(high)) if high < 1.1 * low or low == high else f"{told(low)} to {told(high)}"
 
 
-def estimate(
-    made: Plan, out: str | os.PathLike[str] | None, *, jobs: int | None = None, shard: tuple[int, int] = (1, 1)
+def estimate(  # noqa: PLR0913 (options of the command, one each)
+    made: Plan,
+    out: str | os.PathLike[str] | None,
+    *,
+    jobs: int | None = None,
+    shard: tuple[int, int] = (1, 1),
+    dask: str | None = None,
+    retry_failed: bool = False,
+    keep: bool = False,
 ) -> Estimate:
-    """Estimate what a plan costs, less what the store at `out` has; nothing is written.
+    """Estimate what a plan costs, less what the store at `out` has; nothing is written there.
 
-    The pilot takes runs in the order of the plan, which is that of hashes: a random sample of the points.
+    The pilot takes runs in the order of the plan, which is that of hashes: a random sample of the points. It runs here, also where
+    a cluster is to do the work.
+
+    Raises
+    ------
+    ValueError
+        `execute` would refuse the options, too.
+    ClusterError
+        The cluster cannot be used.
     """
-    from fanin.sweep.running import mine
+    from fanin.sweep import running
 
-    numbers = mine(made, shard)
+    at_most = running.workers(jobs, dask)
+    numbers = running.mine(made, shard)
     have: set[str] = set()
-    if out is not None and Sweep.is_store(out):
-        have = set(Sweep(out).all_runs["run"])
+    if out is not None:
+        store = _store.opened(out)
+        running.refuse_keep(store, keep=keep)
+        if Sweep.is_store(out):
+            have = set(running.known(store, made, retry_failed=retry_failed, keep=keep)[1])
+    if dask is not None:
+        from fanin.sweep.dask import threads
+
+        at_most = threads(dask)
     left = [at for at in numbers if made.runs[at].key not in have]
-    at_once = min(jobs or len(os.sched_getaffinity(0)), max(1, len(left)))
+    at_once = min(at_most, max(1, len(left)))
     began = time.monotonic()
-    pilot = _Pilot(made, left, began)
+    pilot = _Pilot(made, left, began, keep=keep)
     count = len(left)
     wall_s = _over(_sum_of(pilot.times, count), at_once)
+    tables, folders = _bytes(made, pilot.metrics, count, wall_s), _sum_of(pilot.sizes, count)
     return Estimate(
         points=len(made.points),
         seeds=made.design.seed_count,
@@ -114,19 +144,23 @@ def estimate(
         before=len(numbers) - count,
         packet_hops=_sum_of(pilot.hops, count),
         wall_s=wall_s,
-        bytes=_bytes(made, pilot.metrics, count, wall_s),
+        bytes=(tables[0] + folders[0], tables[1] + folders[1]),
         pilot=len(pilot.hops),
         pilot_s=time.monotonic() - began,
         cut=pilot.cut,
         jobs=at_once,
         upper=made.design.stop is not None,
+        keep=keep,
     )
 
 
 class _Pilot:
     """A few runs, made here."""
 
-    def __init__(self, made: Plan, numbers: Sequence[int], began: float) -> None:
+    def __init__(self, made: Plan, numbers: Sequence[int], began: float, *, keep: bool) -> None:
+        self._base_dir, self._keep = str(made.base_dir), keep
+        self.sizes: list[float] = []
+        """Of result folders, where they are kept [bytes]."""
         self.hops: list[float] = []
         self.times: list[float] = []
         self.metrics: list[tuple[str, list[MetricRow]]] = []
@@ -142,7 +176,7 @@ class _Pilot:
 
             run = made.runs[at]
             try:
-                found = _core.summarize(made.text(run), "json", str(made.base_dir), watch)
+                facts, metrics = self._run(made.text(run), watch)
             except _EndedError:
                 share = _progress.fraction(state) or 1.0
                 if not self.hops or share > 0.1:
@@ -154,11 +188,24 @@ class _Pilot:
                 raise
             except BaseException:  # noqa: S112 (it will fail in the sweep as well, and be reported there; a panic is no Exception)
                 continue
-            self.hops.append(found["packet_hops"])
-            self.times.append(found["wall_s"])
-            self.metrics.append((run.key, rows(found["summary"])))
+            self.hops.append(facts["packet_hops"])
+            self.times.append(facts["wall_s"])
+            self.metrics.append((run.key, metrics))
             if time.monotonic() - began > PILOT_S:
                 return
+
+    def _run(self, text: str, watch: Any) -> tuple[dict[str, Any], list[MetricRow]]:
+        if not self._keep:
+            facts = _core.summarize(text, "json", self._base_dir, watch)
+            return facts, rows(facts["summary"])
+        target = _temporary.folder()
+        try:
+            _core.run(text, "json", self._base_dir, str(target), watch)
+            result = Result(target)
+            self.sizes.append(float(sum(entry.stat().st_size for entry in target.iterdir())))
+            return result.manifest, of_result(result)
+        finally:
+            shutil.rmtree(target, ignore_errors=True)
 
 
 def _sum_of(values: Sequence[float], count: int) -> Bounds:

@@ -5,16 +5,19 @@ from __future__ import annotations
 import html
 import json
 import os
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fanin.results import Result, ResultError
 from fanin.sweep import store as _store
-from fanin.sweep.metrics import address
+from fanin.sweep.metrics import address, hint
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from fanin.comparison import Comparison
 
 __all__ = ["Sweep"]
 
@@ -194,8 +197,6 @@ class Sweep:
         ValueError
             It is no address of a metric, or no run has it.
         """
-        import difflib
-
         import polars as pl
 
         group, name, column = address(metric)
@@ -203,8 +204,7 @@ class Sweep:
         column = f"{column}_metric" if f"{column}_metric" in table.columns else column
         fixed = ["run", "point", "label", "seed", *self._axis_columns()]
         if column not in table.columns or column in fixed:
-            near = difflib.get_close_matches(metric, self.metric_names(), 1)
-            raise ValueError(f"{metric}: no run of {self.path} has it{f'; did you mean {near[0]}?' if near else ''}")
+            raise ValueError(f"{metric}: no run of {self.path} has it{hint(metric, self.metric_names())}")
         return table.select(*fixed, pl.col(column).cast(pl.Float64, strict=False).alias("value"))
 
     def _axis_columns(self) -> list[str]:
@@ -219,10 +219,45 @@ class Sweep:
         ResultError
             It left none.
         """
-        folder = Path(self.path) / _store.RESULTS / run
-        if not run.isalnum() or not folder.is_dir():
-            raise ResultError(f"{folder}: is not there; fanin sweep --keep (keep=True) keeps the result folders of runs")
-        return Result(folder)
+        if run not in self.kept:
+            folder = f"{self.path}/{_store.RESULTS}"
+            raise ResultError(f"{folder}: run {run} is not there; fanin sweep --keep (keep=True) keeps the result folders of runs")
+        return Result(self.kept[run])
+
+    @cached_property
+    def kept(self) -> dict[str, Path]:
+        """The result folders that runs have left, by run."""
+        return _store.kept_results(self._store)
+
+    def compare(
+        self,
+        by: str | Sequence[str],
+        *,
+        where: Mapping[str, Any] | None = None,
+        base: str | None = None,
+        metric: str | Sequence[str] = (),
+    ) -> Comparison:
+        """Compare the variants that the values of axes make; see `fanin.compare`.
+
+        Parameters
+        ----------
+        by : str or sequence of str
+            Axes whose values make the variants; ``label`` is one where points have labels.
+        where : mapping, optional
+            Axis → value: only runs with these.
+        base : str, optional
+            Name of the variant that the others are compared with; the first if not given.
+        metric : str or sequence of str
+            Which numbers are shown and judged.
+
+        Raises
+        ------
+        CompareError
+            An axis, a value or a name is unknown; all that is wrong is in ``problems``.
+        """
+        from fanin.comparison import compare
+
+        return compare(self, by=by, where=where, base=base, metric=metric)
 
     def reload(self) -> Sweep:
         """Return what is there now."""

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-__all__ = ["MetricRow", "address", "rows", "value_of"]
+__all__ = ["MetricRow", "address", "addressed", "hint", "rows", "value_of"]
 
 MetricRow = tuple[str, str | None, dict[str, Any]]
 """Group, name within the group, and metrics."""
 
-_ALL: Final = ("goodput_bps", "delivered_bytes", "packets_sent", "retransmits", "timeouts", "marks", "drops")
+_ALL: Final = ("flows_until_ps", "goodput_bps", "delivered_bytes", "packets_sent", "retransmits", "timeouts", "marks", "drops")
+_OF_FLOWS: Final = ("retransmits", "timeouts")
 _NAMED: Final = {"ports": "port", "host_ports": "host_port"}
 
 
@@ -41,13 +42,15 @@ def _rows(summary: Mapping[str, Any]) -> Iterator[MetricRow]:
 
 
 def _total(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Return totals; numbers of flows only where there are flows, of datagrams likewise."""
     flows, datagrams = summary.get("flows") or {}, summary.get("datagrams") or {}
     largest, order = summary.get("largest_queue") or {}, summary.get("reordering") or {}
+    has_flows, has_datagrams = bool(flows.get("total")), bool(datagrams.get("flows"))
     return {
         "flows": flows.get("total"),
-        **{f"flows_{state}": flows.get(state) for state in ("complete", "incomplete", "aborted")},
-        **{name: summary.get(name) for name in _ALL},
-        **{f"datagrams_{name}": datagrams.get(name) for name in ("sent", "received", "delivered_bytes")},
+        **{f"flows_{state}": flows.get(state) if has_flows else None for state in ("complete", "incomplete", "aborted")},
+        **{name: summary.get(name) if has_flows or name not in _OF_FLOWS else None for name in _ALL},
+        **{f"datagrams_{name}": datagrams.get(name) if has_datagrams else None for name in ("sent", "received", "delivered_bytes")},
         **{f"largest_queue_{name}": largest.get(name) for name in ("bytes", "packets", "time_ps", "port")},
         **{name: order.get(name) for name in ("reordered", "reordered_share", "reordered_3")},
         "reordering_extent_max": order.get("extent_max"),
@@ -62,6 +65,13 @@ def _flat(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any
             yield from _flat(value, f"{before}{key}_")
         elif not isinstance(value, list):
             yield f"{before}{key}", value
+
+
+def addressed(found: Iterable[MetricRow]) -> Iterator[tuple[str, Any]]:
+    """Yield the values of a run by address, such as ``fct/all.p99_ps``."""
+    for group, name, values in found:
+        place = group if name is None else f"{group}/{name}"
+        yield from ((f"{place}.{column}", value) for column, value in values.items())
 
 
 def address(metric: str) -> tuple[str, str | None, str]:
@@ -94,9 +104,19 @@ def value_of(found: Sequence[MetricRow], metric: str) -> float | None:
             if isinstance(value, str):
                 break
             return None if value is None else float(value)
-    if name is not None and group not in ("fct", "queries", "total") and "." not in column:
+    from fanin.metrics import RECORDED
+
+    if name is not None and group not in ("fct", "queries", "total") and "." not in column and metric not in RECORDED:
         return None  # a port, mechanism or reason that this run did not have
-    known = [f"{row[0]}{'' if row[1] is None else '/' + row[1]}.{key}" for row in found for key in row[2]]
+    known = [key for key, _ in addressed(found)]
+    raise ValueError(f"'{metric}' is no metric of these runs; accepted: for example {', '.join(known[:3])}{hint(metric, known)}")
+
+
+def hint(metric: str, known: Iterable[str]) -> str:
+    """Return what was meant, perhaps, by a metric that no run of a sweep has."""
+    from fanin.metrics import METRICS, RECORDED
+
+    if metric in RECORDED:
+        return f"; it is made of recorded tables: it needs {METRICS[metric].needs}, and fanin sweep --keep (keep=True)"
     near = difflib.get_close_matches(metric, known, 1)
-    meant = f"; did you mean {near[0]}?" if near else ""
-    raise ValueError(f"'{metric}' is no metric of these runs; accepted: for example {', '.join(known[:3])}{meant}")
+    return f"; did you mean {near[0]}?" if near else ""

@@ -20,7 +20,7 @@ from fanin.sweep.axes import Design, Point
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Plan", "Planned", "Run", "Source", "load", "plan"]
+__all__ = ["Plan", "Planned", "Run", "Source", "load", "of_scenarios", "plan"]
 
 SCHEMA: Final = "sweep/1"
 _KEY_DIGITS: Final = 32
@@ -186,7 +186,40 @@ def plan(source: Source, changes: Mapping[str, Any] | None = None) -> Plan:
     except ValueError as error:
         _refuse([Problem("error", "sweep.set" if design.changes else "", str(error))])
         raise
-    texts = _texts(base, design.points, source)
+    return _planned(base, design, _texts(base, design.points, source), source)
+
+
+def of_scenarios(
+    name: str, scenarios: Mapping[str, Scenario], changes: Mapping[str, Mapping[str, Any]], seeds: Sequence[int]
+) -> Plan:
+    """Make a plan of scenarios, each a point with its label; runs are in their order, the first seed of all before the next.
+
+    Parameters
+    ----------
+    name : str
+        Of the sweep.
+    scenarios : mapping
+        By label; the first is that from which the others differ. All read files from the same folder.
+    changes : mapping
+        In what each differs, path → value, for the store's description.
+    seeds : sequence of int
+        The same for all.
+
+    Raises
+    ------
+    ScenarioError
+        One has errors.
+    """
+    points = [Point(dict(changes.get(label, {})), label) for label in scenarios]
+    table = {"name": name, "seeds": list(seeds), "list": [{"label": label, **changes.get(label, {})} for label in scenarios]}
+    design = Design(points, list(seeds), len(seeds), name=name)
+    base = next(iter(scenarios.values()))
+    texts = [_without_seed(scenario).source()[0] for scenario in scenarios.values()]
+    return _planned(base, design, texts, Source(base, table), in_order=True)
+
+
+def _planned(base: Scenario, design: Design, texts: Sequence[str], source: Source, *, in_order: bool = False) -> Plan:
+    """Check points and make their runs."""
     hashes, warnings = _check(texts, design, base.base_dir, source)
     points: list[Planned] = []
     seen: dict[str, int] = {}
@@ -203,7 +236,7 @@ def plan(source: Source, changes: Mapping[str, Any] | None = None) -> Plan:
         _refuse(
             [Problem("error", "seed", "is not accepted", value=json.dumps(seed, default=str), accepted="a whole number from 0")]
         )
-    runs = _runs(points, design, seed)
+    runs = _runs(points, design, seed, in_order=in_order)
     name = design.name or str(base.to_dict().get("name") or (source.file.stem if source.file else "sweep"))
     document = {
         "schema": SCHEMA,
@@ -219,13 +252,13 @@ def plan(source: Source, changes: Mapping[str, Any] | None = None) -> Plan:
     return Plan(name, design, base.base_dir, points, runs, warnings, document)
 
 
-def _runs(points: Sequence[Planned], design: Design, first: int) -> list[Run]:
-    """Return runs in their order: the first seed of all points, then the next; points in the order of their hashes.
+def _runs(points: Sequence[Planned], design: Design, first: int, *, in_order: bool) -> list[Run]:
+    """Return runs in their order: the first seed of all points, then the next; points in the order of their hashes, or their own.
 
     What is done at any time is so a fair sample, from which the rest can be estimated.
     """
     version = _core.version()
-    order = sorted(range(len(points)), key=lambda at: points[at].key)
+    order = range(len(points)) if in_order else sorted(range(len(points)), key=lambda at: points[at].key)
     runs = []
     for replicate in range(design.seed_count):
         for at in order:
@@ -239,11 +272,15 @@ def _runs(points: Sequence[Planned], design: Design, first: int) -> list[Run]:
     return runs
 
 
+def _without_seed(scenario: Scenario) -> Scenario:
+    document = scenario.to_dict()
+    document.pop("seed", None)
+    return Scenario(document, base_dir=scenario.base_dir)
+
+
 def _texts(base: Scenario, points: Sequence[Point], source: Source) -> list[str]:
     """Return the scenarios of points as JSON, without seeds."""
-    document = base.to_dict()
-    document.pop("seed", None)
-    plain = Scenario(document, base_dir=base.base_dir)
+    plain = _without_seed(base)
     texts = []
     problems: dict[str, Problem] = {}
     for point in points:

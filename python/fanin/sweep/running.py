@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,15 +15,15 @@ from fanin.folder import OutputError
 from fanin.scenario import Scenario
 from fanin.sweep import plan as _plan
 from fanin.sweep import store as _store
-from fanin.sweep._worker import Outcome
+from fanin.sweep._worker import Keep, Outcome
 from fanin.sweep.frames import Sweep
-from fanin.sweep.plan import Plan
+from fanin.sweep.plan import Plan, Planned, Run
 from fanin.sweep.progress import Progress, SweepCallback
 from fanin.sweep.store import LocalStore, Store, Writer
 from fanin.sweep.todo import Todo, known_values
 from fanin.sweep.workers import Item, Pool
 
-__all__ = ["Shard", "execute", "mine", "parsed_shard", "sweep"]
+__all__ = ["Shard", "execute", "known", "mine", "parsed_shard", "refuse_keep", "sweep", "workers"]
 
 Shard = tuple[int, int]
 """Which part of a sweep this is, from 1, and of how many."""
@@ -104,28 +104,24 @@ def execute(  # noqa: PLR0913 (as `sweep`)
     retry_failed: bool = False,
     keep: bool = False,
     progress: bool | SweepCallback = True,
+    ended: Callable[[Planned, Outcome], None] | None = None,
 ) -> Sweep:
-    """Run what of a plan is not in the store yet; see `sweep`."""
-    cores = len(os.sched_getaffinity(0))
-    if jobs is not None and jobs < 1:
-        raise ValueError(f"jobs: {jobs} is out of range; accepted: 1 or more")
-    if dask is not None and jobs is not None:
-        raise ValueError("jobs is about this machine, and with dask a cluster does the work; accepted: one of both")
+    """Run what of a plan is not in the store yet; see `sweep`. `ended` is told of each run, and may end all by an exception."""
+    at_once = workers(jobs, dask)
     store = _store.opened(out)
-    if keep and not isinstance(store, LocalStore):
-        raise ValueError(f"{store.path}: result folders of runs can only be kept in a folder; leave keep out")
+    refuse_keep(store, keep=keep)
     writer_name = f"{shard[0]}of{shard[1]}"
     with taken(store, writer_name):
         _describe(store, made)
-        attempts, done = _known(store, made, retry_failed=retry_failed, keep=keep)
+        attempts, done = known(store, made, retry_failed=retry_failed, keep=keep)
         todo = Todo(made, mine(made, shard), done)
         if keep:
             (Path(store.path) / _store.RESULTS).mkdir(exist_ok=True)
         writer = Writer(store, writer_name, _plan.axis_columns(made))
         shown = Progress(len(done), shown=progress is True, callback=progress if callable(progress) else None)
         running = _Running(made, todo, writer, shown)
-        running.attempts = attempts
-        running.results = Path(store.path) / _store.RESULTS if keep else None
+        running.attempts, running.told = attempts, ended
+        running.results = (Path(store.path) / _store.RESULTS).absolute() if keep else None
         try:
             with shown:
                 running.tick()
@@ -134,11 +130,32 @@ def execute(  # noqa: PLR0913 (as `sweep`)
 
                     _dask.run(dask, made.base_dir, running.following, running.ended, running.tick)
                 elif todo.total:
-                    with Pool(min(jobs or cores, todo.total), made.base_dir) as pool:
+                    with Pool(min(at_once, todo.total), made.base_dir) as pool:
                         pool.run(running.following, running.ended, running.tick)
         finally:
             writer.flush()
     return Sweep(out)
+
+
+def workers(jobs: int | None, dask: str | None) -> int:
+    """Return how many runs this machine makes at once.
+
+    Raises
+    ------
+    ValueError
+        It is less than one, or a cluster does the work.
+    """
+    if jobs is not None and jobs < 1:
+        raise ValueError(f"jobs: {jobs} is out of range; accepted: 1 or more")
+    if dask is not None and jobs is not None:
+        raise ValueError("jobs is about this machine, and with dask a cluster does the work; accepted: one of both")
+    return jobs or len(os.sched_getaffinity(0))
+
+
+def refuse_keep(store: Store, *, keep: bool) -> None:
+    """Raise where result folders cannot be kept."""
+    if keep and not isinstance(store, LocalStore):
+        raise ValueError(f"{store.path}: result folders of runs can only be kept in a folder; leave keep out")
 
 
 class _Running:
@@ -150,13 +167,18 @@ class _Running:
         """How often runs have been tried before."""
         self.results: Path | None = None
         """Where result folders go, if they are kept."""
+        self.told: Callable[[Planned, Outcome], None] | None = None
 
     def following(self) -> Item | None:
         at = self._todo.next()
         if at is None:
             return None
         run = self._plan.runs[at]
-        return at, self._plan.text(run), None if self.results is None else str(self.results.absolute() / run.key)
+        return at, self._plan.text(run), None if self.results is None else self._keep(run, self.results)
+
+    def _keep(self, run: Run, results: Path) -> Keep:
+        name = _store.result_name(run.key, self._plan.points[run.point].point.label, run.seed)
+        return Keep(str(results / name), self._writer.part(run.key))
 
     def ended(self, at: int, outcome: Outcome) -> None:
         run = self._plan.runs[at]
@@ -177,6 +199,8 @@ class _Running:
         self._writer.add(row, outcome.metrics)
         self._shown.ended(outcome.facts.get("wall_s"), outcome.facts.get("packet_hops"), failed=outcome.error is not None)
         self._todo.ended(at, outcome.metrics)
+        if self.told is not None:
+            self.told(planned, outcome)
 
     def tick(self) -> None:
         self._shown.total = self._todo.total
@@ -193,16 +217,15 @@ def mine(made: Plan, shard: Shard) -> Sequence[int]:
     return [at for at, run in enumerate(made.runs) if order[run.point] % of == first - 1]
 
 
-def _known(store: Store, made: Plan, *, retry_failed: bool, keep: bool) -> tuple[dict[str, int], dict[str, float | None]]:
+def known(store: Store, made: Plan, *, retry_failed: bool, keep: bool) -> tuple[dict[str, int], dict[str, float | None]]:
     """Return how often runs have been tried, and those that are done, with the stop rule's metric."""
     there = Sweep(store.path)
     runs = there.all_runs.select("run", "status", "attempt")
     attempts = dict(zip(runs["run"], runs["attempt"], strict=True))
-    results = Path(store.path) / _store.RESULTS
     done: dict[str, float | None] = {
         run: None
         for run, status in zip(runs["run"], runs["status"], strict=True)
-        if (status == "ok" and not (keep and not (results / run).is_dir())) or (status != "ok" and not retry_failed)
+        if (status == "ok" and not (keep and run not in there.kept)) or (status != "ok" and not retry_failed)
     }
     planned = {run.key for run in made.runs}
     done = {run: value for run, value in done.items() if run in planned}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
+import shutil
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -16,7 +18,21 @@ from fanin.sweep.metrics import MetricRow
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["METRICS", "PLAN", "RUNS", "SWEEP", "LocalStore", "RunRow", "S3Store", "Store", "StoreError", "Writer", "opened"]
+__all__ = [
+    "METRICS",
+    "PLAN",
+    "RUNS",
+    "SWEEP",
+    "LocalStore",
+    "RunRow",
+    "S3Store",
+    "Store",
+    "StoreError",
+    "Writer",
+    "kept_results",
+    "opened",
+    "result_name",
+]
 
 SWEEP: Final = "sweep.json"
 PLAN: Final = "plan.parquet"
@@ -25,6 +41,8 @@ METRICS: Final = "metrics"
 RESULTS: Final = "results"
 
 _PART: Final = f"{OURS}part-"
+_LABEL: Final = 60
+"""Characters of a label in the name of a folder."""
 
 FLUSH_RUNS: Final = 5000
 FLUSH_S = 5.0
@@ -196,11 +214,16 @@ class Writer:
     def __init__(self, store: Store, writer: str, axes: Mapping[str, pl.Series]) -> None:
         self._store: Final = store
         self._axes: Final = axes
+        self._name: Final = writer
         self._prefix: Final = f"{writer}-{int(time.time()):x}{secrets.token_hex(3)}"
         self._number = 0
         self._runs: list[RunRow] = []
         self._metrics: list[tuple[str, Sequence[MetricRow]]] = []
         self._began = self._flushed = time.monotonic()
+
+    def part(self, run: str) -> str:
+        """Return how the temporary result folder of a run is called; what a killed writer leaves is so known to be its own."""
+        return f"{_PART}{self._name}-{run}-"
 
     def add(self, row: RunRow, metrics: Sequence[MetricRow]) -> None:
         """Take the rows of a run; they are on the disk after the next `flush`."""
@@ -230,6 +253,22 @@ class Writer:
 
     def _put(self, name: str, frame: pl.DataFrame) -> None:
         self._store.put(name, as_parquet(frame))
+
+
+def result_name(run: str, label: str | None, seed: int) -> str:
+    """Return the name of the result folder of a run: its key, after its label and seed where its point has a label."""
+    return run if not label else f"{re.sub(r'[^A-Za-z0-9._-]+', '_', label)[:_LABEL]}-seed{seed}-{run}"
+
+
+def kept_results(store: Store) -> dict[str, Path]:
+    """Return the result folders in a store by run."""
+    if not isinstance(store, LocalStore):
+        return {}
+    try:
+        entries = sorted(entry.name for entry in os.scandir(store.folder / RESULTS) if not entry.name.startswith(OURS))
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    return {name.rpartition("-")[2]: store.folder / RESULTS / name for name in entries}
 
 
 def as_parquet(frame: pl.DataFrame) -> bytes:
@@ -326,6 +365,8 @@ def orphans(store: LocalStore, writer: str) -> None:
     for folder in (RUNS, METRICS):
         for part in (store.folder / folder).glob(f"{_PART}{writer}-*"):
             part.unlink(missing_ok=True)
+    for part in (store.folder / RESULTS).glob(f"{_PART}{writer}-*"):
+        shutil.rmtree(part, ignore_errors=True)
 
 
 def read_frames(store: Store, folder: str, names: Iterable[str], known: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

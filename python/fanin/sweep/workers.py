@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -17,11 +18,11 @@ from types import TracebackType
 from typing import IO, Any, Final, Self
 
 import fanin
-from fanin.sweep._worker import Outcome
+from fanin.sweep._worker import Keep, Outcome
 
 __all__ = ["Done", "Item", "Next", "Pool"]
 
-Item = tuple[int, str, str | None]
+Item = tuple[int, str, Keep | None]
 """Number of a run, its scenario as JSON, and where its result folder goes."""
 Next = Callable[[], Item | None]
 Done = Callable[[int, Outcome], None]
@@ -32,6 +33,9 @@ _STILLBORN: Final = 3
 """Workers that are killed before they begin, until that is an error."""
 _AHEAD_BYTES: Final = 65536
 """Less than what a socket holds: else both sides could wait for the other to read."""
+_GATHER_S: Final = 0.03
+_GATHERED: Final = 4
+"""Runs that wait at each worker where their outcomes are gathered for so long, at most."""
 _TICK_S: Final = 0.25
 
 
@@ -100,6 +104,13 @@ class Pool:
                 worker = next(worker for worker in busy if worker.connection is connection)
                 self._hear(worker, done)
             tick()
+            self._let_gather()
+
+    def _let_gather(self) -> None:
+        """Sleep for a part of what waits at every worker: many short runs are heard of, and others given, at once."""
+        ready = [len(worker.waiting) for worker in self._workers if worker.ready]
+        if self._ended and ready and min(ready) >= _GATHERED:
+            time.sleep(min(_GATHER_S, self._spent / self._ended * min(ready) / 4))
 
     def _fill(self, following: Next) -> None:
         mean = self._spent / self._ended if self._ended else 1.0

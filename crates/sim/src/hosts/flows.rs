@@ -414,6 +414,12 @@ impl Hosts {
             (Some(_), None) => "complete",
             (None, None) => "incomplete",
         };
+        // An incomplete transfer lasts to the end of the run; datagrams that were lost do not, once all are sent.
+        let until = match (status, datagrams && tx.ended) {
+            ("complete", _) | (_, true) => rx.finish.unwrap_or(Time::ZERO),
+            _ => core.now,
+        };
+        core.ledger.tables.flows_until = core.ledger.tables.flows_until.max(until);
         let ledger = &mut core.ledger;
         let row = FlowRow {
             flow: flow.id.0,

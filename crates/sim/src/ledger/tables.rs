@@ -63,6 +63,8 @@ pub struct Tables {
     /// Sums over transfers that have ended.
     pub sums: FlowSums,
     pub datagram_sums: DatagramSums,
+    /// When the last flow ended: all its data had arrived, or its transport or the run gave it up.
+    pub flows_until: Time,
     /// The first flows that were aborted.
     pub aborted: Vec<Aborted>,
     pub fingerprint: Fingerprint,
@@ -194,6 +196,7 @@ impl Tables {
             mark_counts: Vec::new(),
             sums: FlowSums::default(),
             datagram_sums: DatagramSums::default(),
+            flows_until: Time::ZERO,
             aborted: Vec::new(),
             fingerprint: Fingerprint::default(),
             groups,

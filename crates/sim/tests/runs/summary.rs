@@ -10,7 +10,11 @@ fn summary(marking: &str) -> Value {
         "[topology]\nkind = \"single_switch\"\nhosts = 9\n[switch]\nmarking = {marking}\n[transport]\nkind = \"tcp\"\n\
          congestion_control = \"dctcp\"\nhandshake = false\n[[traffic]]\nkind = \"incast\"\nreceiver = \"h8\"\nsize = \"200KB\"\n"
     );
-    let scenario = Scenario::from_toml(&text, Path::new(".")).expect("a valid scenario");
+    run(&text)
+}
+
+fn run(text: &str) -> Value {
+    let scenario = Scenario::from_toml(text, Path::new(".")).expect("a valid scenario");
     let mut world = world(&scenario, &Destination::Memory).expect("a world");
     while world.advance(100_000).expect("tables in memory") == Pause::Budget {}
     finish(&mut world).expect("tables in memory").0
@@ -32,6 +36,27 @@ fn marks_are_counted_by_reason() {
     }
 }
 
+/// A sender that waits for a delayed acknowledgment of its last segment keeps the run going, and changes nothing that is per time.
+#[test]
+fn goodput_and_utilisation_end_with_the_last_flow() {
+    let [short, long] = ["1ms", "400ms"].map(|timeout| {
+        let text = format!(
+            "[topology]\nkind = \"single_switch\"\nhosts = 3\nlink = {{ rate = \"10Gbps\", delay = \"1us\" }}\n\
+             [transport]\nkind = \"tcp\"\ndelayed_ack_timeout = \"{timeout}\"\n\
+             [[traffic]]\nkind = \"incast\"\nreceiver = \"h2\"\nsize = \"101360B\"\n"
+        );
+        let all = run(&text);
+        let until = all["flows_until_ps"].as_u64().expect("a time");
+        let goodput = (2 * 101_360 * 8) as f64 * 1e12 / until as f64;
+        assert!((all["goodput_bps"].as_f64().expect("a rate") / goodput - 1.0).abs() < 1e-6);
+        let port = &all["ports"][0];
+        (until, all["goodput_bps"].clone(), port["utilisation"].clone(), port["port"].clone())
+    });
+    assert_eq!(short, long);
+    let used = short.2.as_f64().expect("a share");
+    assert!(used > 0.5 && used <= 1.0, "{used}");
+}
+
 /// A link's wire overhead is its own: a packet of 1040 IP bytes holds each of two links for 1040 + overhead bytes of time.
 #[test]
 fn wire_overhead_is_a_parameter_of_the_link() {
@@ -41,10 +66,7 @@ fn wire_overhead_is_a_parameter_of_the_link() {
              [transport]\nkind = \"tcp\"\nhandshake = false\ntimestamps = false\nack_every = 1\nrto_initial = \"10ms\"\n\
              [[traffic]]\nkind = \"flows\"\nflows = [{{ src = \"h0\", dst = \"h1\", size = \"1000B\" }}]\n"
         );
-        let scenario = Scenario::from_toml(&text, Path::new(".")).expect("a valid scenario");
-        let mut world = world(&scenario, &Destination::Memory).expect("a world");
-        while world.advance(100_000).expect("tables in memory") == Pause::Budget {}
-        let all = finish(&mut world).expect("tables in memory").0["fct"][0].clone();
+        let all = run(&text)["fct"][0].clone();
         assert_eq!(all["p50_ps"].as_u64(), Some(2 * (1_000_000 + (1040 + overhead) * 800)));
         assert_eq!(all["slowdown_mean"].as_f64(), Some(1.0), "the ideal knows of it");
     }

@@ -1,0 +1,202 @@
+"""The tables of a result folder: their columns and types, and which versions of them this Fanin reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["SCHEMAS", "VERSIONS", "schema"]
+
+VERSIONS: Final = {"ports": 2, "queues": 2}
+"""Schema versions that this Fanin reads up to, where that is not 1. Up to ``ports/1`` every port had a row at every
+sample; ``queues/1`` has no ``at_head``."""
+
+SCHEMAS: Final[Mapping[str, Mapping[str, str]]] = {
+    "flows": {
+        "flow": "UInt32",
+        "id": "String",
+        "group": "String",
+        "query": "UInt32",
+        "src": "String",
+        "dst": "String",
+        "transport": "String",
+        "class": "UInt8",
+        "size_bytes": "UInt64",
+        "request_bytes": "UInt64",
+        "start_ps": "UInt64",
+        "finish_ps": "UInt64",
+        "acked_ps": "UInt64",
+        "ideal_ps": "UInt64",
+        "base_rtt_ps": "UInt64",
+        "status": "String",
+        "delivered_bytes": "UInt64",
+        "packets_sent": "UInt64",
+        "retransmits": "UInt64",
+        "timeouts": "UInt32",
+        "recoveries": "UInt32",
+        "ecn_reductions": "UInt32",
+        "marked": "UInt64",
+        "reordered": "UInt64",
+        "reordered_3": "UInt64",
+        "reordering_extent": "UInt32",
+        "reordering_late_ps": "UInt64",
+    },
+    "queries": {
+        "query": "UInt32",
+        "group": "String",
+        "client": "String",
+        "start_ps": "UInt64",
+        "finish_ps": "UInt64",
+        "responses": "UInt32",
+        "size_bytes": "UInt64",
+    },
+    "collectives": {
+        "group": "String",
+        "iteration": "UInt32",
+        "operation": "UInt32",
+        "collective": "String",
+        "algorithm": "String",
+        "communicator": "UInt32",
+        "ranks": "UInt32",
+        "size_bytes": "UInt64",
+        "start_ps": "UInt64",
+        "ready_ps": "UInt64",
+        "finish_ps": "UInt64",
+        "algbw_bps": "UInt64",
+        "busbw_bps": "UInt64",
+    },
+    "ports": {
+        "time_ps": "UInt64",
+        "port": "String",
+        "tx_bytes": "UInt64",
+        "tx_packets": "UInt64",
+        "queue_bytes": "UInt64",
+        "queue_packets": "UInt32",
+        "queue_max_bytes": "UInt64",
+        "drops": "UInt32",
+        "marks": "UInt32",
+    },
+    "queues": {
+        "time_ps": "UInt64",
+        "port": "String",
+        "queue_bytes": "UInt64",
+        "queue_packets": "UInt32",
+        "flow": "UInt32",
+        "frame_bytes": "UInt16",
+        "marked": "Boolean",
+        "dropped": "Boolean",
+        "replaced": "Boolean",
+        "at_head": "Boolean",
+    },
+    "drops": {
+        "time_ps": "UInt64",
+        "port": "String",
+        "flow": "UInt32",
+        "frame_bytes": "UInt16",
+        "payload_bytes": "UInt16",
+        "seq": "UInt32",
+        "reason": "String",
+        "queue_bytes": "UInt64",
+    },
+    "pauses": {
+        "port": "String",
+        "class": "UInt8",
+        "start_ps": "UInt64",
+        "end_ps": "UInt64",
+        "asked_ps": "UInt64",
+        "behind": "String",
+        "held_up": "Boolean",
+        "frames": "UInt32",
+    },
+    "states": {
+        "time_ps": "UInt64",
+        "port": "String",
+        "mechanism": "String",
+        "about": "String",
+        "state": "String",
+        "degree": "UInt32",
+    },
+    "voqs": {
+        "time_ps": "UInt64",
+        "input": "String",
+        "port": "String",
+        "queue_bytes": "UInt64",
+        "queue_packets": "UInt32",
+        "queue_max_bytes": "UInt64",
+        "drops": "UInt32",
+    },
+    "stamps": {
+        "received_ps": "UInt64",
+        "host": "String",
+        "port": "String",
+        "stamp_time": "UInt32",
+        "stamp_length": "UInt16",
+        "flow": "UInt32",
+        "frame_bytes": "UInt16",
+        "marked": "Boolean",
+    },
+    "hosts": {
+        "time_ps": "UInt64",
+        "flow": "UInt32",
+        "host": "String",
+        "event": "String",
+        "packet": "UInt64",
+        "phase": "String",
+        "cwnd_bytes": "UInt64",
+        "ssthresh_bytes": "UInt64",
+        "srtt_ps": "UInt64",
+        "rttvar_ps": "UInt64",
+        "rto_ps": "UInt64",
+        "alpha_ppm": "UInt32",
+        "acked_bytes": "UInt64",
+        "sent_bytes": "UInt64",
+        "in_flight_bytes": "UInt64",
+        "pipe_bytes": "UInt64",
+        "unsent_bytes": "UInt64",
+        "window_bytes": "UInt64",
+    },
+    "segments": {
+        "packet": "UInt64",
+        "flow": "UInt32",
+        "host": "String",
+        "kind": "String",
+        "seq_bytes": "UInt64",
+        "payload_bytes": "UInt16",
+        "ack_bytes": "UInt64",
+        "frame_bytes": "UInt16",
+        "again": "UInt32",
+        "made_ps": "UInt64",
+        "sent_ps": "UInt64",
+        "received_ps": "UInt64",
+        "marked": "Boolean",
+        "trimmed": "Boolean",
+        "dropped_at": "String",
+        "dropped_ps": "UInt64",
+        "cause": "String",
+        "cause_ps": "UInt64",
+        "cause_packet": "UInt64",
+        "armed_ps": "UInt64",
+        "armed_packet": "UInt64",
+        "limit": "String",
+    },
+    "hops": {
+        "packet": "UInt64",
+        "flow": "UInt32",
+        "port": "String",
+        "arrived_ps": "UInt64",
+        "sent_ps": "UInt64",
+        "left_ps": "UInt64",
+        "reached_ps": "UInt64",
+    },
+}
+"""Tables of a result folder: column → Polars type, by name. docs/results.md says what each column means."""
+
+
+def schema(table: str) -> dict[str, pl.DataType]:
+    """Return the columns of a table with their types."""
+    import polars as pl
+
+    return {column: getattr(pl, kind)() for column, kind in SCHEMAS[table].items()}

@@ -191,6 +191,37 @@ def test_a_low_xon_leaves_the_line_idle(tmp_path: Path, place: int) -> None:
     assert f"{share:.2f} %" == idle, f"{share:.3f}"
 
 
+@pytest.mark.parametrize("place", [0, 1])
+def test_sixteen_flows_take_the_line_as_the_page_says(tmp_path: Path, place: int) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "transports" / "dcqcn.md").read_text(encoding="utf-8")
+    table = re.search(r"^\| R_AI, R_HAI \|.*\n\|[-|]+\n((?:\|.*\n)+)", page, re.M)
+    assert table
+    stated = [cell.strip() for cell in table[1].splitlines()[place].strip("|").split("|")]
+    red = {"kind": "red", "min": "50KB", "max": "2MB", "max_p": 0.01, "weight": 1.0, "gentle": False}
+    step = [("40Mbps", "400Mbps"), ("400Mbps", "4Gbps")][place]
+    scenario = fanin.Scenario(
+        {
+            "duration": "40ms",
+            "topology": {"kind": "single_switch", "hosts": 17, "link": {"rate": "400Gbps", "delay": "1us"}},
+            "switch": {
+                "buffer": "unlimited",
+                "marking": {**red, "hard_drop": False, "drop_others": False, "spacing": "geometric"},
+                "mechanisms": {"pfc": {"classes": [0], "memory": "64MB"}},
+            },
+            "transport": {
+                "kind": "roce",
+                "congestion_control": {"kind": "dcqcn", "additive_increase": step[0], "hyper_increase": step[1]},
+            },
+            "telemetry": {"sample": "5ms"},
+            "traffic": [{"kind": "incast", "receiver": "h16", "size": "1GB", "jitter": "0us"}],
+        }
+    )
+    port = fanin.run(scenario, tmp_path / "out", progress=False).ports.filter(pl.col("port") == "switch0->h16")
+    shares = (port["tx_bytes"] + 20 * port["tx_packets"]) * 8 / (400e9 * 5e-3) * 100
+    assert [f"{share:.0f} %" for share in shares] == stated[1:-1]
+    assert f"{port['queue_bytes'][-1] / 1000:.0f} KB" == stated[-1]
+
+
 @pytest.fixture(scope="module")
 def spreading(tmp_path_factory: pytest.TempPathFactory) -> fanin.Result:
     folder = tmp_path_factory.mktemp("lossless")

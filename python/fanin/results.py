@@ -26,9 +26,9 @@ __all__ = ["SCHEMAS", "Result", "ResultError", "load", "schema"]
 
 MANIFEST: Final = "manifest.json"
 SUMMARY: Final = "summary.json"
-VERSIONS: Final = {"ports": 2, "queues": 2}
+VERSIONS: Final = {"ports": 2, "queues": 2, "hosts": 2}
 """Schema versions that this Fanin reads up to, where that is not 1. Up to ``ports/1`` every port had a row at every
-sample; ``queues/1`` has no ``at_head``."""
+sample; ``queues/1`` has no ``at_head``, ``hosts/1`` no ``rate_bps``."""
 DATAGRAMS: Final = "udp"
 """``transport`` of flows of datagrams, which are no transfers."""
 
@@ -175,6 +175,21 @@ SCHEMAS: Final[Mapping[str, Mapping[str, str]]] = {
         "pipe_bytes": "UInt64",
         "unsent_bytes": "UInt64",
         "window_bytes": "UInt64",
+        "rate_bps": "UInt64",
+    },
+    "messages": {
+        "flow": "UInt32",
+        "message": "UInt32",
+        "src": "String",
+        "dst": "String",
+        "offset_bytes": "UInt64",
+        "size_bytes": "UInt64",
+        "posted_ps": "UInt64",
+        "sent_ps": "UInt64",
+        "delivered_ps": "UInt64",
+        "acked_ps": "UInt64",
+        "packets": "UInt32",
+        "retransmits": "UInt32",
     },
     "segments": {
         "packet": "UInt64",
@@ -379,7 +394,8 @@ class Result:
         Parameters
         ----------
         table : str
-            Its name: flows, queries, collectives, ports, queues, drops, pauses, states, voqs, stamps, hosts, segments or hops.
+            Its name: flows, queries, collectives, ports, queues, drops, pauses, states, voqs, stamps, hosts, messages,
+            segments or hops.
         as_written : bool
             Only the rows that are in the file.
 
@@ -470,6 +486,10 @@ class Result:
         """Return `hosts` lazily."""
         return self.scan("hosts")
 
+    def scan_messages(self) -> pl.LazyFrame:
+        """Return `messages` lazily."""
+        return self.scan("messages")
+
     def scan_segments(self) -> pl.LazyFrame:
         """Return `segments` lazily."""
         return self.scan("segments")
@@ -552,6 +572,11 @@ class Result:
     def hosts(self) -> pl.DataFrame:
         """One row per change of a followed flow's sender: windows [bytes], RTT [ps], phase, and what changed it."""
         return self._collect("hosts")
+
+    @cached_property
+    def messages(self) -> pl.DataFrame:
+        """One row per message of a followed flow: posted, sent, delivered, acknowledged [ps]; packets, and those sent again."""
+        return self._collect("messages")
 
     @cached_property
     def segments(self) -> pl.DataFrame:
@@ -686,6 +711,18 @@ class Result:
         from fanin import figures
 
         return figures.sequence(self, flow)
+
+    def plot_rates(self, flows: Sequence[int | str] | None = None) -> Figure:
+        """Return the rates over time at which followed flows may send: of rate limiters, and of pacing that a control asks for.
+
+        Parameters
+        ----------
+        flows : sequence of int or str, optional
+            Their numbers or ids; if not given, the first 16 that have a rate.
+        """
+        from fanin import rates
+
+        return rates.figure(self, flows)
 
     def plot_queue(self, port: str | None = None, *, window_ps: tuple[int, int] | None = None) -> Figure:
         """Return the queue of a port over time.

@@ -2585,6 +2585,69 @@ class ReorderBufferDict(TypedDict, total=False):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class PauseWatchdog(Table):
+    """The storm watchdog of NICs: a class that stays paused is sent all the same, until its pauses have been over for a while. Source:
+    PFC-watchdog, which switches have; here for hosts.
+    """
+
+    detection: Duration | None = None
+    """A class that is paused without a break while packets wait, for so long, is in a storm. Source: PFC-watchdog (200 ms).
+
+    Default: "200ms". Accepted: from 1us to 100s.
+    """
+
+    restoration: Duration | None = None
+    """A storm is over when the class has not been paused for so long. Source: PFC-watchdog (200 ms).
+
+    Default: "200ms". Accepted: from 1us to 100s.
+    """
+
+
+class PauseWatchdogDict(TypedDict, total=False):
+    """`PauseWatchdog` as a plain dictionary; the class says what each key means."""
+
+    detection: Duration
+    restoration: Duration
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Storm(Table):
+    """NICs that ask their switch for pauses without a break: a defect, and what PFC storms come from. They go on receiving what comes,
+    and sending. Source: RDMA-at-scale §4.3.
+    """
+
+    hosts: Sequence[str]
+    """Names as in the results (`h3`), `*` stands for anything.
+
+    Must be given.
+    """
+
+    classes: Sequence[int]
+    """Classes that the switch is to pause: priorities of PFC frames.
+
+    Must be given. Accepted: from 0 to 7.
+    """
+
+    start: Instant | None = None
+    """When it begins.
+
+    Default: "0ps".
+    """
+
+    end: Instant | None = None
+    """When it is over. Absent: never."""
+
+
+class StormDict(TypedDict, total=False):
+    """`Storm` as a plain dictionary; the class says what each key means."""
+
+    hosts: Required[Sequence[str]]
+    classes: Required[Sequence[int]]
+    start: Instant
+    end: Instant
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class Host(Table):
     """What hosts do besides their transport."""
 
@@ -2616,6 +2679,22 @@ class Host(Table):
     reorder: ReorderBuffer | ReorderBufferDict | None = None
     """A buffer that puts packets in order before the transport sees them. Absent: there is none."""
 
+    pause_watchdog: PauseWatchdog | PauseWatchdogDict | None = None
+    """The storm watchdog of NICs: what becomes of a class whose pause does not end. Absent: it waits."""
+
+    storms: Sequence[Storm | StormDict] | None = None
+    """NICs that ask for pauses without need: PFC storms.
+
+    Default: [].
+    """
+
+    stall_prevention: Duration | None = None
+    """A NIC that has asked for pauses of a class for so long without a break asks for none any more, until it has had no need
+    to. Absent: it goes on. Source: NVIDIA (pfc_prevention_tout: 100 ms where it is set to auto, 8 s by default).
+
+    Accepted: from 1us to 100s.
+    """
+
 
 class HostDict(TypedDict, total=False):
     """`Host` as a plain dictionary; the class says what each key means."""
@@ -2625,6 +2704,9 @@ class HostDict(TypedDict, total=False):
     receive: Receive
     noise: Noise
     reorder: ReorderBuffer | ReorderBufferDict
+    pause_watchdog: PauseWatchdog | PauseWatchdogDict
+    storms: Sequence[Storm | StormDict]
+    stall_prevention: Duration
 
 
 Profile: TypeAlias = Literal["rfc", "linux"]
@@ -6742,6 +6824,10 @@ __all__ = [
     "Noise",
     "ReorderBuffer",
     "ReorderBufferDict",
+    "PauseWatchdog",
+    "PauseWatchdogDict",
+    "Storm",
+    "StormDict",
     "Host",
     "HostDict",
     "Profile",

@@ -251,6 +251,8 @@ def pauses_(
     terminal.table(console, "Paused ports", pauses.HEAD, pauses.port_rows(ports))
     if events.height > 1:
         terminal.table(console, "Events", pauses.EVENT_HEAD, pauses.event_rows(events))
+    if circle := pauses.deadlock(found):
+        console.print(Text(f"The run ended by a deadlock: {circle}."), soft_wrap=True)
     console.print(Text(tree.text), soft_wrap=True)
     console.print(Text("\n".join(tree.lines())), soft_wrap=True)
     if tree.document["flows"]:
@@ -319,7 +321,7 @@ _SINKS: Final[dict[Format, Callable[[pl.LazyFrame, Path], Any]]] = {
 _ABSENT: Final = {
     "queues": "this run watched no port; telemetry.queues names them",
     "ports": "this run took no samples; telemetry.sample sets how often",
-    **dict.fromkeys(("hosts", "segments", "hops"), "this run followed no flow; telemetry.hosts names them"),
+    **dict.fromkeys(("hosts", "messages", "segments", "hops"), "this run followed no flow; telemetry.hosts names them"),
     "collectives": 'no traffic of this run was a job; a [[traffic]] entry of kind "collective" is one',
     "pauses": "no switch of this run could pause its neighbours; switch.mechanisms.pfc turns that on",
     "states": "no mechanism of this run records what it makes of ports; switch.mechanisms.rcm does",

@@ -142,7 +142,7 @@ class Explanation:
         if part["kind"] == "pause":
             root = self.document["roots"][part["place"]]
             never = "" if root["crossed"] else ", which the flow never crosses"
-            return f", as {root['root']} was congested{never}"
+            return f", as {root['root']} {pause_causes.why(root['root'])}{never}"
         if part["kind"] not in _TIMERS:
             return ""
         waits = [entry for entry in self.document["waited"] if entry["kind"] == part["kind"]]

@@ -9,6 +9,7 @@ causes are a tree; trees of the same root and class are one event as long as no 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -27,6 +28,7 @@ __all__ = [
     "PauseTree",
     "by_port",
     "causes",
+    "deadlock",
     "ended",
     "event_rows",
     "events",
@@ -34,10 +36,14 @@ __all__ = [
     "roots",
     "stretches",
     "tree",
+    "why",
 ]
 
 GAP_PS: Final = 100_000_000
 """Longest time without a pause inside an event [ps]: 100 µs."""
+
+_NUMBER: Final = re.compile(r"#\d+$")
+"""What tells ports between the same two nodes apart."""
 
 HOSTS: Final = 4
 """Hosts that a text names at most."""
@@ -47,6 +53,16 @@ HEAD: Final = ["Port", "Class", "Pauses", "Paused", "Share", "Longest", "At", "F
 
 EVENT_HEAD: Final = ["Event", "Root", "Class", "From", "Lasted", "Ports", "Depth", "Pauses", "Paused"]
 """Head of `event_rows`."""
+
+
+def why(root: str) -> str:
+    """Say what a root is: a port with a queue; or a node that asked for pauses though nothing waited there (a storm)."""
+    return "was congested" if "->" in root else "asked for pauses of itself"
+
+
+def _leads(root: str, port: str) -> bool:
+    """Whether packets that leave by `port` come to the root: they leave by it, or reach the node that it is."""
+    return port == root or ("->" not in root and _NUMBER.sub("", port).endswith(f"->{root}"))
 
 
 def ended(result: Result) -> pl.DataFrame:
@@ -165,7 +181,9 @@ def roots(result: Result, traffic_class: int, steps: Sequence[Mapping[str, Any]]
     common = pl.min_horizontal("to_ps", "end_ps") - pl.max_horizontal("from_ps", "start_ps")
     summed = both.group_by("port", "root").agg(common.sum().alias("time_ps")).sort("time_ps", "root", descending=[True, False])
     first = summed.group_by("port", maintain_order=True).agg(pl.first("root"))
-    return {port: {"root": root, "crossed": root in crossed} for port, root in sorted(first.iter_rows())}
+    return {
+        port: {"root": root, "crossed": any(_leads(root, port) for port in crossed)} for port, root in sorted(first.iter_rows())
+    }
 
 
 def _with_events(result: Result, gap_ps: int) -> pl.DataFrame:
@@ -261,8 +279,9 @@ class PauseTree:
         told = self.document
         lasted = show.duration(told["end_ps"] - told["start_ps"])
         plural = "s" * (told["ports"] != 1)
+        held_up = " and not held up" if "->" in told["root"] else ""
         said = [
-            f"From {show.duration(told['start_ps'])} on, {told['root']} was congested and not held up: for {lasted} class"
+            f"From {show.duration(told['start_ps'])} on, {told['root']} {why(told['root'])}{held_up}: for {lasted} class"
             f" {told['class']} was paused at {show.count(told['ports'])} port{plural}, {show.count(told['pauses'])} times,"
             f" {show.duration(told['paused_ps'])} in all."
         ]
@@ -304,7 +323,8 @@ class PauseTree:
                 yield f"{lead}{'└' if last else '├'}─ {edge['port']}: after {at}, {times}, {show.duration(edge['paused_ps'])}"
                 yield from below(edge["port"], lead + ("   " if last else "│  "))
 
-        return [f"{self.document['root']} (congested)", *below(self.document["root"], "")]
+        root = self.document["root"]
+        return [f"{root} ({why(root).removeprefix('was ')})", *below(root, "")]
 
     def edge_rows(self) -> tuple[list[str], list[list[str]]]:
         """Return the edges as a table of texts."""
@@ -413,7 +433,9 @@ def _flows(result: Result, pauses: pl.DataFrame, root: str, traffic_class: int) 
     waits = both.with_columns(**common).select("flow", "packet", "port", "from_ps", "to_ps").collect()
     if not waits.height:
         return []
-    crosses = hops.filter(pl.col("port") == root).select(pl.col("flow").unique()).collect()["flow"].implode()
+    ports = hops.select(pl.col("port").unique()).collect()["port"]
+    leading = [port for port in ports if _leads(root, port)]
+    crosses = hops.filter(pl.col("port").is_in(leading)).select(pl.col("flow").unique()).collect()["flow"].implode()
     longest = (
         _merged(waits, ["flow", "port"]).sort("paused_ps", "port", descending=[True, False]).group_by("flow").agg(pl.first("port"))
     )
@@ -446,6 +468,13 @@ def tree(result: Result, event: int | None = None, gap_ps: int = GAP_PS) -> Paus
         followed = of_class.filter(pl.col("flow").is_in(hops.implode())).height
     known_of = {"of_class": of_class.height, "followed": followed, "hosts": _hosts(edges, of_class)}
     return PauseTree({**row, "edges": edges, "flows": flows, **known_of})
+
+
+def deadlock(result: Result) -> str | None:
+    """Return which paused ports waited for each other where a run ended by that, as its manifest says; else None."""
+    reason = str(result.manifest.get("reason") or "")
+    _, found, rest = reason.partition("deadlock: ")
+    return rest.split(";")[0] if found else None
 
 
 def port_rows(found: pl.DataFrame) -> list[list[str]]:

@@ -112,7 +112,8 @@ class Recorded:
         Parameters
         ----------
         table : str
-            Its name: flows, queries, collectives, ports, queues, drops, pauses, states, voqs, stamps, hosts, segments or hops.
+            Its name: flows, queries, collectives, ports, queues, drops, pauses, states, voqs, stamps, hosts, messages,
+            segments or hops.
         as_written : bool
             Only the rows that are in the file.
 
@@ -203,6 +204,10 @@ class Recorded:
         """Return `hosts` lazily."""
         return self.scan("hosts")
 
+    def scan_messages(self) -> pl.LazyFrame:
+        """Return `messages` lazily."""
+        return self.scan("messages")
+
     def scan_segments(self) -> pl.LazyFrame:
         """Return `segments` lazily."""
         return self.scan("segments")
@@ -285,6 +290,11 @@ class Recorded:
     def hosts(self) -> pl.DataFrame:
         """One row per change of a followed flow's sender: windows [bytes], RTT [ps], phase, and what changed it."""
         return self._collect("hosts")
+
+    @cached_property
+    def messages(self) -> pl.DataFrame:
+        """One row per message of a followed flow: posted, sent, delivered, acknowledged [ps]; packets, and those sent again."""
+        return self._collect("messages")
 
     @cached_property
     def segments(self) -> pl.DataFrame:

@@ -233,6 +233,18 @@ class Result(Recorded):
 
         return figures.sequence(self, flow)
 
+    def plot_rates(self, flows: Sequence[int | str] | None = None) -> Figure:
+        """Return the rates over time at which followed flows may send: of rate limiters, and of pacing that a control asks for.
+
+        Parameters
+        ----------
+        flows : sequence of int or str, optional
+            Their numbers or ids; if not given, the first 16 that have a rate.
+        """
+        from fanin import rates
+
+        return rates.figure(self, flows)
+
     def plot_queue(self, port: str | None = None, *, window_ps: tuple[int, int] | None = None) -> Figure:
         """Return the queue of a port over time.
 

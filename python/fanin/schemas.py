@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 
 __all__ = ["SCHEMAS", "VERSIONS", "schema"]
 
-VERSIONS: Final = {"ports": 2, "queues": 2}
+VERSIONS: Final = {"ports": 2, "queues": 2, "hosts": 2}
 """Schema versions that this Fanin reads up to, where that is not 1. Up to ``ports/1`` every port had a row at every
-sample; ``queues/1`` has no ``at_head``."""
+sample; ``queues/1`` has no ``at_head``, ``hosts/1`` no ``rate_bps``."""
 
 SCHEMAS: Final[Mapping[str, Mapping[str, str]]] = {
     "flows": {
@@ -157,6 +157,21 @@ SCHEMAS: Final[Mapping[str, Mapping[str, str]]] = {
         "pipe_bytes": "UInt64",
         "unsent_bytes": "UInt64",
         "window_bytes": "UInt64",
+        "rate_bps": "UInt64",
+    },
+    "messages": {
+        "flow": "UInt32",
+        "message": "UInt32",
+        "src": "String",
+        "dst": "String",
+        "offset_bytes": "UInt64",
+        "size_bytes": "UInt64",
+        "posted_ps": "UInt64",
+        "sent_ps": "UInt64",
+        "delivered_ps": "UInt64",
+        "acked_ps": "UInt64",
+        "packets": "UInt32",
+        "retransmits": "UInt32",
     },
     "segments": {
         "packet": "UInt64",

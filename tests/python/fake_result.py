@@ -193,7 +193,10 @@ def write_followed(path: Path) -> None:
     state = {"time_ps": 200_000_000, "flow": 0, "host": "h1", "event": "application", "packet": None, "phase": "open"}
     state |= {"cwnd_bytes": 14_600, "ssthresh_bytes": None, "srtt_ps": None, "rttvar_ps": None, "rto_ps": 10**12, "alpha_ppm": None}
     state |= {"acked_bytes": 0, "sent_bytes": 1460, "in_flight_bytes": 1460, "pipe_bytes": 1460, "unsent_bytes": 0}
-    write_table(path, "hosts", [state | {"window_bytes": 65_536}])
+    write_table(path, "hosts", [state | {"window_bytes": 65_536, "rate_bps": None}])
+    message = {"flow": 0, "message": 0, "src": "h1", "dst": "h0", "offset_bytes": 0, "size_bytes": 1460, "posted_ps": 200_000_000}
+    message |= {"sent_ps": 200_000_000, "delivered_ps": 205_000_000, "acked_ps": None, "packets": 1, "retransmits": 0}
+    write_table(path, "messages", [message])
 
 
 def write_result(

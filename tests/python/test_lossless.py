@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -249,3 +250,56 @@ def test_the_example_has_what_the_page_says_of_it(spreading: fanin.Result) -> No
     victims = dict(tree.victims.select("flow", "dst").iter_rows())
     assert victims == {4: "h5"}
     assert spreading.summary["drops"] == 0
+
+
+def test_what_ends_a_storm(tmp_path: Path) -> None:
+    toml = next(block for block in re.findall(r"```toml\n(.*?)```", PAGE, re.S) if "spreading" in block)
+    storm = next(block for block in re.findall(r"```toml\n(.*?)```", PAGE, re.S) if "storms" in block)
+    times = '= { detection = "1ms", restoration = "1ms" }'
+    settings = {
+        "nothing": ("", ""),
+        f"`watchdog {times}`": (f"watchdog {times}", ""),
+        '`stall_prevention = "1ms"`': ("", 'stall_prevention = "1ms"'),
+        f"`pause_watchdog {times}`": ("", f"pause_watchdog {times}"),
+    }
+    table = {row[0]: row for row in rows("| flows completed")}
+    assert len(table) == len(settings)
+    for place, (name, (of_switch, of_host)) in enumerate(settings.items()):
+        text = f'duration = "10ms"\n{toml}\n{storm}{of_host}\n'.replace("xoff = {", f"{of_switch}\nxoff = {{")
+        (tmp_path / f"{place}.toml").write_text(text, encoding="utf-8")
+        result = fanin.run(fanin.Scenario.from_file(tmp_path / f"{place}.toml"), tmp_path / f"{place}", progress=False)
+        row = next(row for first, row in table.items() if first.startswith(name))
+        assert row[1].startswith(f"{result.flows.filter(status='complete').height} of 5"), name
+        assert number(row[2]) == result.summary["drops"], name
+        lost = result.drops.join(result.flows, on="flow")["dst"].unique().to_list()
+        assert lost == (["h5"] if of_switch else lost)
+        if place == 0:
+            tree = result.pause_tree()
+            assert tree.document["root"] == "h5"
+            assert set(tree.victims["dst"]) == {"h4"}
+            far = min(edge["first_ps"] for edge in tree.document["edges"] if edge["port"].startswith("h"))
+            assert f"{(far - tree.document['start_ps']) / 1e6:.1f} µs after its first frame" in PAGE
+            assert "h5 asked for pauses of itself" in tree.text
+            assert tree.lines()[0] == "h5 (asked for pauses of itself)"
+
+
+def test_a_deadlock_is_told_with_the_pauses(tmp_path: Path) -> None:
+    ring = [{"a": f"s{i}", "b": f"s{(i + 1) % 5}"} for i in range(5)]
+    (tmp_path / "ring.json").write_text(json.dumps({"links": [{"a": f"h{i}", "b": f"s{i}"} for i in range(5)] + ring}))
+    scenario = fanin.Scenario(
+        {
+            "duration": "10ms",
+            "topology": {"kind": "file", "path": str(tmp_path / "ring.json"), "rate": "10Gbps", "delay": "1us"},
+            "switch": {
+                "buffer": "unlimited",
+                "mechanisms": {"pfc": {"memory": "500KB", "classes": [0], "xoff": {"kind": "static", "bytes": "3KB"}}},
+            },
+            "traffic": [cbr(src, (src + 2) % 5, "10Gbps", "2MB") for src in range(5)],
+        }
+    )
+    with pytest.raises(RuntimeError, match="deadlock: paused ports have waited for each other since "):
+        fanin.run(scenario, tmp_path / "out", progress=False)
+    printed = CliRunner().invoke(app, ["pauses", str(tmp_path / "out")])
+    assert printed.exit_code == 0, printed.output
+    (said,) = (line for line in printed.stdout.splitlines() if line.startswith("The run ended by a deadlock: "))
+    assert all(f"s{i}->s{(i + 1) % 5}" in said for i in range(5))

@@ -77,7 +77,7 @@ def test_tables_have_the_documented_types_and_units(real: fanin.Result) -> None:
     for name, columns in SCHEMAS.items():
         path = real.path / f"{name}.parquet"
         if not path.is_file():
-            assert name in {"queries", "collectives", "pauses", "states", "voqs", "stamps", "hosts", "segments", "hops"}
+            assert name in {"queries", "collectives", "pauses", "states", "voqs", "stamps", "hosts", "messages", "segments", "hops"}
             continue
         assert dict(pl.scan_parquet(path).collect_schema()) == schema(name), name
         units = json.loads(pl.read_parquet_metadata(path)["fanin.units"])

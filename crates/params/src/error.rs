@@ -230,8 +230,35 @@ pub fn shown(value: &impl Param) -> Node {
 fn nearest<'a>(given: &str, known: &[&'a str]) -> Option<&'a str> {
     known
         .iter()
-        .map(|k| (strsim::damerau_levenshtein(&given.to_lowercase(), &k.to_lowercase()), *k))
+        .map(|k| (distance(&given.to_lowercase(), &k.to_lowercase()), *k))
         .filter(|(distance, k)| *distance <= 1 + k.len().min(given.len()) / 3)
         .min()
         .map(|(_, k)| k)
+}
+
+/// Edits between two names; one where the same words are in another order, as in `p_max` and `max_p`.
+fn distance(a: &str, b: &str) -> usize {
+    fn words(name: &str) -> Vec<&str> {
+        let mut words: Vec<&str> = name.split(['_', '-']).collect();
+        words.sort_unstable();
+        words
+    }
+    let edits = strsim::damerau_levenshtein(a, b);
+    if edits > 1 && words(a) == words(b) {
+        1
+    } else {
+        edits
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::nearest;
+
+    #[test]
+    fn the_same_words_in_another_order_are_near() {
+        assert_eq!(nearest("p_max", &["max", "max_p", "min"]), Some("max_p"));
+        assert_eq!(nearest("maxx", &["max", "max_p", "min"]), Some("max"));
+        assert_eq!(nearest("min_k", &["max", "max_p"]), None);
+    }
 }

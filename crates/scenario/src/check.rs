@@ -7,13 +7,14 @@ mod load;
 mod mechanisms;
 mod names;
 mod network;
+mod pauses;
 mod settings;
 mod switch;
 mod telemetry;
 mod transport;
 mod volume;
 
-pub(crate) use network::{core_rate, host_infos, Network};
+pub(crate) use network::{core_rate, crossbar_rate, host_infos, Network};
 
 pub(crate) use self::capture::Captured;
 use self::settings::{at_marking, at_setting, path, Settings};
@@ -69,6 +70,7 @@ pub(crate) fn check(parts: &Parts, network: Option<&Network>, base_dir: &Path) -
     if let Some(settings) = &settings {
         ecn(parts, settings, (network, &of_traffic), &mut cx);
         mechanisms::check(parts, settings, (network, &of_traffic), &mut cx);
+        pauses::check(parts, settings, network, &mut cx);
     }
     let mut watched = Vec::new();
     let mut captured = Captured::default();

@@ -1,7 +1,7 @@
 //! The validated scenario: the only thing that can be run.
 
 use crate::canonical::{canonical_json, sha256};
-use crate::check::{check, core_rate, host_infos, largest_frame, Captured, Network};
+use crate::check::{check, core_rate, crossbar_rate, host_infos, largest_frame, Captured, Network};
 use crate::doc::{Parts, ScenarioDoc, DEFAULT_TRANSPORT};
 use crate::exceptions::Exceptions;
 use crate::generate::{sorted, to_json};
@@ -227,9 +227,7 @@ impl Scenario {
 
     /// The rate of each input and output of a switch's crossbar; `None` where switches have none.
     pub fn crossbar_rate(&self, switch: NodeId) -> Option<BitRate> {
-        let combined = self.doc.switch.architecture.combined()?;
-        let fastest = self.topology.out_links(switch).iter().map(|link| self.topology.link(*link).rate).max()?;
-        Some(fastest.scale(combined.speedup))
+        crossbar_rate(&self.topology, &self.doc.switch, switch)
     }
 
     /// No frame of the traffic is larger, whatever switches put into it.

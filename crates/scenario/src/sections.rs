@@ -1,5 +1,6 @@
 //! The parts of a scenario that belong to no model crate: framing, hosts, telemetry, engine.
 
+use crate::pauses::{PauseWatchdog, Storm};
 use fanin_packet::IpVersion;
 use fanin_params::{choice, names, params, Cx, Node, Param, Schema, Value};
 use fanin_units::{Bytes, Span};
@@ -168,6 +169,13 @@ params! {
         pub noise: Noise = Noise::None(NoNoise {});
         /// A buffer that puts packets in order before the transport sees them. Absent: there is none.
         pub reorder: Option<ReorderBuffer>;
+        /// The storm watchdog of NICs: what becomes of a class whose pause does not end. Absent: it waits.
+        pub pause_watchdog: Option<PauseWatchdog>;
+        /// NICs that ask for pauses without need: PFC storms.
+        pub storms: Vec<Storm> = Vec::new();
+        /// A NIC that has asked for pauses of a class for so long without a break asks for none any more, until it has had no need
+        /// to. Absent: it goes on. Source: NVIDIA (pfc_prevention_tout: 100 ms where it is set to auto, 8 s by default).
+        pub stall_prevention: Option<Span>, in Span::from_us(1)..=Span::from_s(100);
     }
 }
 

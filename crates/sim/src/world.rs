@@ -246,7 +246,7 @@ impl World {
     /// Names up to ten flows that wait, and for what.
     fn who_waits(&self, what: &str) -> String {
         let mut message = format!("{what} at {}", self.core.now);
-        let waiting = self.hosts.ends.describe_waiting(10);
+        let waiting = self.hosts.ends.describe_waiting(10, &self.core.ledger.host_names);
         if !waiting.is_empty() {
             message.push_str(&format!("; {} flows wait: {}", self.hosts.ends.open(), waiting.join("; ")));
         }

@@ -17,6 +17,7 @@ mod scheduling;
 mod vectors;
 mod verdict;
 mod view;
+mod watch;
 
 pub use admission::{Admission, Buffer, DynamicBuffer, SharedBuffer, StaticBuffer, UnlimitedBuffer};
 pub use config::Switch;
@@ -39,6 +40,7 @@ pub use vectors::{
 };
 pub use verdict::{DropReason, MarkReason, MarkVerdict};
 pub use view::{cells, Head, PortView, Unit, View};
+pub use watch::{Found, Patience, Waiting, Watch};
 
 #[cfg(test)]
 mod tests;

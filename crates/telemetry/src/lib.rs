@@ -17,7 +17,7 @@ pub use column::{Cell, Name};
 pub use keep::{Keep, Keeper, KeptRows, RowNumber};
 pub use register::{Registers, Stamp, Unwrap};
 pub use rows::{
-    CollectiveRow, DropRow, FlowRow, HopRow, HostRow, PauseRow, PortRow, QueryRow, QueueRow, RecordRow, SegmentRow, StampRow,
-    StateRow, VoqRow,
+    CollectiveRow, DropRow, FlowRow, HopRow, HostRow, MessageRow, PauseRow, PortRow, QueryRow, QueueRow, RecordRow, SegmentRow,
+    StampRow, StateRow, VoqRow,
 };
 pub use table::{ColumnInfo, Row, Table, TableError};

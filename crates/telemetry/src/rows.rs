@@ -311,7 +311,7 @@ rows! {
     }
 
     /// The state of a followed flow's sender after something has changed it.
-    pub struct HostRow, "hosts" / 1 {
+    pub struct HostRow, "hosts" / 2 {
         /// When.
         "ps" time_ps: u64,
         /// Flow.
@@ -348,6 +348,36 @@ rows! {
         "B" unsent_bytes: u64,
         /// Receive window that the other end has offered, from what it has acknowledged on.
         "B" window_bytes: u64,
+        /// Rate that it may send at; none where only windows limit it.
+        "" rate_bps: Option<u64>,
+    }
+
+    /// A message of a followed flow: what its application wrote at once, with RoCEv2 as it is cut into messages.
+    pub struct MessageRow, "messages" / 1 {
+        /// Flow.
+        "" flow: u32,
+        /// Number in its flow, from 0.
+        "" message: u32,
+        /// Host that sends it.
+        "" src: Name,
+        /// Host that receives it.
+        "" dst: Name,
+        /// Place of its first byte in the flow.
+        "B" offset_bytes: u64,
+        /// Bytes.
+        "B" size_bytes: u64,
+        /// When the application wrote it.
+        "ps" posted_ps: u64,
+        /// First bit of its first packet left the host.
+        "ps" sent_ps: Option<u64>,
+        /// All of it, and all before it, is at the receiving application.
+        "ps" delivered_ps: Option<u64>,
+        /// The sender knows that: completion.
+        "ps" acked_ps: Option<u64>,
+        /// Packets sent with bytes of it, retransmissions included.
+        "" packets: u32,
+        /// Of them those sent again.
+        "" retransmits: u32,
     }
 
     /// A packet of a followed flow, in either direction.
@@ -374,7 +404,7 @@ rows! {
         "ps" made_ps: u64,
         /// First bit on the wire of its sender.
         "ps" sent_ps: u64,
-        /// Seen by the transport at the other end; none where it was dropped or was still on its way.
+        /// At the other end: seen by its transport, or by its host, where the flow had ended; none where it was dropped or was still on its way.
         "ps" received_ps: Option<u64>,
         /// Arrived with CE.
         "" marked: bool,
@@ -452,6 +482,7 @@ mod tests {
         check::<VoqRow>(section("voqs"));
         check::<StampRow>(section("stamps"));
         check::<HostRow>(section("hosts"));
+        check::<MessageRow>(section("messages"));
         check::<SegmentRow>(section("segments"));
         check::<HopRow>(section("hops"));
     }

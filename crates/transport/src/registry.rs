@@ -49,6 +49,9 @@ macro_rules! transports {
             fn longest_header(&self, ip: IpVersion) -> u16 {
                 match self { $( Self::$variant(p) => p.longest_header(ip), )* }
             }
+            fn largest_message(&self) -> Option<Bytes> {
+                match self { $( Self::$variant(p) => p.largest_message(), )* }
+            }
             fn first_window(&self, ip: IpVersion) -> u64 {
                 match self { $( Self::$variant(p) => p.first_window(ip), )* }
             }

@@ -2,7 +2,7 @@
 
 use crate::endpoint::Phase;
 use crate::report::RackCounts;
-use fanin_units::{Span, Time};
+use fanin_units::{BitRate, Span, Time};
 
 /// A timer of an endpoint, by what its expiry does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +43,8 @@ pub struct SenderState {
     pub rttvar: Span,
     /// Back-off included.
     pub rto: Span,
+    /// What it may send at, where something limits that besides windows: a rate limiter, pacing that a control asks for.
+    pub rate: Option<BitRate>,
     /// Of DCTCP.
     pub alpha: Option<f64>,
     /// Payload bytes of a full segment.

@@ -219,6 +219,11 @@ pub trait TransportParams: Default {
     /// Headers of IP and transport in the longest acknowledgment without selective ones \[bytes\].
     fn longest_header(&self, ip: IpVersion) -> u16;
 
+    /// Bytes of a message at most: what an application writes at once is cut into as many; `None`: it is one.
+    fn largest_message(&self) -> Option<Bytes> {
+        None
+    }
+
     /// Payload bytes that a sender may have in flight before the first acknowledgment.
     fn first_window(&self, ip: IpVersion) -> u64;
 

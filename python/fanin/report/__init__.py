@@ -18,7 +18,7 @@ import tomli_w
 from markupsafe import Markup, escape
 from plotly.offline import get_plotlyjs
 
-from fanin import _files, counters, detours, figures, overview, pauses, regions, series, show, tables
+from fanin import _files, counters, detours, figures, overview, pauses, rates, regions, series, show, tables
 from fanin.analysis import Analysis, TraceError, analyze
 from fanin.report._bursts import BURSTS, PEAK_PACKETS, Budget, View, view
 
@@ -192,6 +192,11 @@ def _followed(result: Result, charts: Charts) -> list[Followed]:
         chart = charts.add(f"flow-{index}", _before_the_wait(figures.sequence(result, flow), found.document))
         drawn.append(Followed(chart, found.text, found.rows()))
     return drawn
+
+
+def _rates(result: Result, charts: Charts) -> Chart | None:
+    """Return the rates of followed flows over time; None where nothing but windows limits them."""
+    return charts.add("rates", rates.figure(result)) if rates.flows_with_rates(result) else None
 
 
 def _detours(result: Result, charts: Charts) -> Detours | None:
@@ -383,6 +388,7 @@ def render(result: Result) -> str:
         pauses=_pauses(result, charts),
         regions=_regions(result, charts),
         followed=_followed(result, charts),
+        rates=_rates(result, charts),
         silent=_silent(result),
         over_time=over_time,
         scenario=_scenario_text(result.scenario),

@@ -3,7 +3,7 @@
 use super::largest_frame;
 use crate::doc::Parts;
 use crate::sites::Grounds;
-use fanin_switch::Site;
+use fanin_switch::{Site, Switch};
 use fanin_topology::{NodeKind, Routes, Topology};
 use fanin_traffic::HostInfo;
 use fanin_units::{BitRate, Bytes, HostId, LinkId, NodeId, Span};
@@ -119,9 +119,23 @@ impl<'a> Network<'a> {
     /// Time from a full-size packet's departure to the arrival of its acknowledgement, on an idle network.
     pub fn base_rtt(&self, [src, dst]: [HostId; 2], parts: &Parts, mtu: u16) -> Option<Span> {
         let (framing, switch, host) = (parts.framing.as_ref()?, parts.switch.as_ref()?, parts.host.as_ref()?);
-        let wire = |ip_bytes: u64| Bytes(ip_bytes + framing.header.get()).max(framing.min_frame) + framing.gap;
-        let sizes = [wire(u64::from(mtu)), wire(u64::from(parts.ip().header() + ACKNOWLEDGMENT))];
-        Some(self.routes.min_rtt(self.topology, [src, dst], sizes, switch.latency) + host.delay().saturating_mul(2))
+        let frame = |ip_bytes: u64| Bytes(ip_bytes + framing.header.get()).max(framing.min_frame);
+        let frames = [frame(u64::from(mtu)), frame(u64::from(parts.ip().header() + ACKNOWLEDGMENT))];
+        let sizes = frames.map(|frame| frame + framing.gap);
+        let rtt = self.routes.min_rtt(self.topology, [src, dst], sizes, switch.latency) + host.delay().saturating_mul(2);
+        let [there, back] =
+            [([src, dst], frames[0]), ([dst, src], frames[1])].map(|(ends, frame)| self.crossbars(switch, ends, frame));
+        Some(rtt + there + back)
+    }
+
+    /// Time in which a frame crosses the crossbars on its way, where switches have them: whole, as a link.
+    fn crossbars(&self, switch: &Switch, ends: [HostId; 2], frame: Bytes) -> Span {
+        if switch.architecture.combined().is_none() {
+            return Span::ZERO;
+        }
+        let rates =
+            self.path(ends, 0).into_iter().filter_map(|link| crossbar_rate(self.topology, switch, self.topology.link(link).from));
+        rates.fold(Span::ZERO, |sum, rate| sum + rate.time_to_send(frame))
     }
 
     /// A shortest path; `number` chooses among several.
@@ -134,6 +148,13 @@ impl<'a> Network<'a> {
         let path = self.routes.path(self.topology, src, dst, |_, _| 0);
         path.iter().map(|link| self.topology.link(*link).rate).min()
     }
+}
+
+/// The rate of each input and output of a switch's crossbar; `None` of a host, and where switches have none.
+pub(crate) fn crossbar_rate(topology: &Topology, switch: &Switch, node: NodeId) -> Option<BitRate> {
+    let combined = switch.architecture.combined().filter(|_| topology.host_id(node).is_none())?;
+    let fastest = topology.out_links(node).iter().map(|link| topology.link(*link).rate).max()?;
+    Some(fastest.scale(combined.speedup))
 }
 
 /// The hosts as traffic sees them; a rack is what hangs on one switch.

@@ -80,11 +80,24 @@ impl<'a> Settings<'a> {
     }
 
     /// The ways of marking in use, with the places that they come from.
-    pub fn markings(&self) -> impl Iterator<Item = (MarkingAt, &'a Marking)> {
+    pub fn markings(&self) -> impl Iterator<Item = (MarkingAt, &'a Marking)> + use<'_, 'a> {
         let classes = self.schedulings().any(|(_, scheduling)| scheduling.classes() > 1);
         let by_class = self.switch.class_marking.iter().enumerate().filter(move |_| classes);
-        let of_ports = self.by(Setting::Marking).into_iter().map(|(entry, port)| (MarkingAt::Ports(entry), port.marking));
+        let of_ports = self.by(Setting::Marking).into_iter().filter(|(entry, _)| self.marks_ports(*entry));
+        let of_ports = of_ports.map(|(entry, port)| (MarkingAt::Ports(entry), port.marking));
         of_ports.chain(by_class.map(|(i, entry)| (MarkingAt::Classes(i), &entry.marking)))
+    }
+
+    /// Whether some port with the marking of this entry marks by it: not where `class_marking` has an entry for each of its queues.
+    fn marks_ports(&self, entry: Option<usize>) -> bool {
+        let here = |origins: &Origins| origins.of(Setting::Marking) == entry;
+        self.origins().into_iter().filter(here).any(|origins| self.switch.port(origins).marks_as_a_port())
+    }
+
+    /// The ways of marking of whole ports by which no port marks, since each of their queues has an entry of `class_marking`.
+    pub fn unused_markings(&self) -> Vec<(Option<usize>, &'a Marking)> {
+        let all = self.by(Setting::Marking).into_iter();
+        all.filter(|(entry, _)| !self.marks_ports(*entry)).map(|(entry, port)| (entry, port.marking)).collect()
     }
 
     /// Whether packets of a class are marked at some port.

@@ -83,6 +83,14 @@ fn class_marking(settings: &Settings, cx: &mut Cx) {
             }
         });
     });
+    if entries.iter().flat_map(|entry| &entry.classes).any(|class| usize::from(*class) >= most) {
+        return; // what the other classes have is not known before that is mended
+    }
+    for (entry, marking) in settings.unused_markings() {
+        let message = "has no effect: switch.class_marking has an entry for each queue of its ports";
+        let accepted = "no marking, or a class without an entry";
+        at_setting(entry, "marking", cx, |cx| cx.unused_at("kind", &marking.kind().to_string(), message, accepted).severity);
+    }
 }
 
 /// Wire bytes of the smallest frame, and how many of them are the frame's own.

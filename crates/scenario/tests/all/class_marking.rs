@@ -107,3 +107,27 @@ fn transports_in_classes_without_marks_are_warned_of_with_an_example_that_fits()
         "{none}"
     );
 }
+
+/// A marking of whole ports by which no queue is marked has no effect; one that some port goes by, has.
+#[test]
+fn entries_for_all_queues_leave_the_marking_of_ports_without_effect() {
+    let message = |at: &str, line: u32, kind: &str| {
+        format!("s.toml: {at}.kind, line {line}: \"{kind}\" has no effect: switch.class_marking has an entry for each queue of its ports; accepted: no marking, or a class without an entry\n")
+    };
+    let all = ("classes = [0], marking", "classes = [0, 1], marking");
+    assert_eq!(said(&[all]), message("switch.marking", 10, "threshold"));
+    assert_eq!(said(&[all, ("marking = { kind = \"threshold\", k = \"65 packets\" }\n", "")]), "");
+    let except = (
+        "[transports.rdma]",
+        "[[switch.except]]\nports = [\"switch0->h1\"]\nmarking = { kind = \"threshold\", k = \"20 packets\" }\n[transports.rdma]",
+    );
+    assert_eq!(said(&[except]), "");
+    assert_eq!(
+        said(&[all, except]),
+        message("switch.marking", 10, "threshold") + &message("switch.except[0].marking", 14, "threshold")
+    );
+    // At a port with one queue entries change nothing.
+    let fifo = ("[transports.rdma]", "[[switch.except]]\nports = [\"switch0->h1\"]\nscheduling = \"fifo\"\n[transports.rdma]");
+    let of_fifo = said(&[all, fifo]);
+    assert!(!of_fifo.contains("has no effect"), "{of_fifo}");
+}

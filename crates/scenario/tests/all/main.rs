@@ -13,5 +13,6 @@ mod int;
 mod lossless;
 mod rcm;
 mod scenarios;
+mod storms;
 mod trials;
 mod warnings;

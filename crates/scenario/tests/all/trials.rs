@@ -92,4 +92,9 @@ fn loads_are_spread_over_equal_paths() {
     assert!(close(facts["packet_hops"].as_f64().expect("a number"), 1000.0 * 1.5 * (4.0 + 2.0)));
     let rtt = |links: f64| 2.0 * links * 1e6 + links * (1538.0 + 84.0) * 200.0;
     assert_eq!(facts["base_rtt_ps"], serde_json::json!([rtt(2.0) as u64, rtt(4.0) as u64]));
+    // At combined switches a frame crosses a crossbar of twice the rate as well, without preamble and gap: one switch, or three.
+    let facts = scenario("architecture = { kind = \"combined\", speedup = 2.0 }", TCP).facts().expect("facts");
+    let crossing = |switches: f64| switches * (1518.0 + 64.0) * 100.0;
+    let rtts = [rtt(2.0) + crossing(1.0), rtt(4.0) + crossing(3.0)].map(|rtt| rtt as u64);
+    assert_eq!(facts["base_rtt_ps"], serde_json::json!(rtts));
 }

@@ -7,6 +7,7 @@ mod by_class;
 pub mod combined;
 mod displace;
 pub mod gate;
+mod here;
 mod hooks;
 pub mod link;
 pub mod pool;

@@ -5,6 +5,7 @@
 use super::order::{Order, Reordering};
 use fanin_engine::Table;
 use fanin_packet::{Envelope, Side};
+use fanin_telemetry::Name;
 use fanin_traffic::FlowSpec;
 use fanin_transport::{AbortReason, Endpoint, Parameters, Stats};
 use fanin_units::{FlowId, Span, Time};
@@ -259,9 +260,9 @@ impl Ends {
     }
 
     /// Up to `n` flows in words, in order: who waits for what.
-    pub fn describe_waiting(&self, n: usize) -> Vec<String> {
+    pub fn describe_waiting(&self, n: usize, hosts: &[Name]) -> Vec<String> {
         let flows = self.of_flow.iter().filter(|place| **place != NONE).take(n);
-        flows.filter_map(|place| self.describe(*place)).collect()
+        flows.filter_map(|place| self.describe(*place, hosts)).collect()
     }
 
     /// Flows of which an end exists.
@@ -269,7 +270,7 @@ impl Ends {
         self.flows.iter().flatten().count()
     }
 
-    fn describe(&self, place: u32) -> Option<String> {
+    fn describe(&self, place: u32, hosts: &[Name]) -> Option<String> {
         let flow = self.flow(place << 1)?;
         let sender = self.slab[(place << 1 | flow.data_side as u32) as usize].as_deref();
         let (wish, state) = match sender {
@@ -279,7 +280,8 @@ impl Ends {
             None => ("its receiver to end", "the sender has ended".to_string()),
         };
         let spec = &flow.spec;
-        Some(format!("flow {} (host {} to host {}, {} B) waits for {wish}: {state}", flow.id, spec.src, spec.dst, spec.size))
+        let [src, dst] = [spec.src, spec.dst].map(|host| &hosts[host.index()]);
+        Some(format!("flow {} ({src} to {dst}, {} B) waits for {wish}: {state}", flow.id, spec.size))
     }
 
     /// Bytes that one flow takes.

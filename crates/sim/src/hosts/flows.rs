@@ -126,8 +126,12 @@ impl Hosts {
             let end = &mut self.ends[initiator];
             let cfg = &end.params;
             if first.is_none() {
-                end.protocol.write(cfg, core.now, if end.sends_data { end.size } else { request });
+                let bytes = if end.sends_data { end.size } else { request };
+                end.protocol.write(cfg, core.now, bytes);
                 end.protocol.close(cfg, core.now);
+                if core.ledger.observed {
+                    self.note_write(core, initiator, bytes);
+                }
             }
             self.after_input(core, responder);
         }
@@ -196,8 +200,12 @@ impl Hosts {
             if !end.asked && total >= end.request {
                 end.asked = true;
                 let cfg = &end.params;
-                end.protocol.write(cfg, core.now, end.size);
+                let size = end.size;
+                end.protocol.write(cfg, core.now, size);
                 end.protocol.close(cfg, core.now);
+                if core.ledger.observed {
+                    self.note_write(core, id, size);
+                }
             }
         } else if end.kind == EndKind::Sink {
             end.finish = Some(core.now); // so far
@@ -247,6 +255,7 @@ impl Hosts {
         let Some(id) = self.ends.of(flow, Side::Initiator) else { return };
         if core.ledger.observed {
             self.begin_input(core, id, Input::Application);
+            self.note_write(core, id, message.bytes);
         }
         let end = &mut self.ends[id];
         let cfg = &end.params;
@@ -395,9 +404,6 @@ impl Hosts {
 
     /// Writes a flow's row.
     fn record(&self, core: &mut Core, flow: &OpenFlow) {
-        if let Some(trace) = core.ledger.trace.as_deref_mut() {
-            trace.forget(flow.id.0);
-        }
         let spec = &flow.spec;
         let [Some(first), Some(second)] = &flow.reports else { return };
         let (tx, rx): (&EndReport, &EndReport) =
@@ -421,6 +427,8 @@ impl Hosts {
         };
         core.ledger.tables.flows_until = core.ledger.tables.flows_until.max(until);
         let ledger = &mut core.ledger;
+        let messages = ledger.trace.as_deref_mut().map_or_else(Vec::new, |trace| trace.forget(flow.id.0, rx.finish, tx.acked));
+        let written = ledger.tables.complete(messages);
         let row = FlowRow {
             flow: flow.id.0,
             id: spec.id.as_deref().map(Name::from),
@@ -463,6 +471,6 @@ impl Hosts {
             let fct = finish.filter(|_| aborted.is_none() && spec.first.is_none()).map(|at| at.since(spec.start));
             ledger.tables.transfer(row, fct)
         };
-        core.check(result);
+        core.check(written.and(result));
     }
 }

@@ -6,8 +6,8 @@ use super::{Hosts, Ready};
 use crate::core::Core;
 use crate::ledger::{Input, Known, Seen};
 use fanin_packet::{PacketId, Side, Signal};
-use fanin_transport::Kinds;
-use fanin_units::{FlowId, Time};
+use fanin_transport::{Kinds, TransportParams};
+use fanin_units::{Bytes, FlowId, Time};
 
 impl Hosts {
     /// A flow has its ends, which have seen nothing yet.
@@ -24,6 +24,20 @@ impl Hosts {
         trace.start(&known, [Side::Initiator, Side::Responder].map(|side| side == flow.data_side));
         for side in [Side::Initiator, Side::Responder] {
             trace.begin(now, flow.id.0, side, Input::Application);
+        }
+    }
+
+    /// The application at an end writes: of a followed flow, if it is the end that sends its data.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn note_write(&self, core: &mut Core, id: EndId, bytes: u64) {
+        let (now, ledger) = (core.now, &mut core.ledger);
+        let (Some(trace), Some(flow)) = (ledger.trace.as_deref_mut(), self.ends.flow(id)) else { return };
+        let end = &self.ends[id];
+        if end.sends_data {
+            let hosts = [flow.spec.src, flow.spec.dst].map(|host| ledger.host_names[host.index()].clone());
+            let largest = end.params.largest_message().map(Bytes::get);
+            trace.wrote(now, (end.flow.0, hosts), bytes, largest);
         }
     }
 
@@ -71,7 +85,9 @@ impl Hosts {
         let ledger = &mut core.ledger;
         let Some(trace) = ledger.trace.as_deref_mut() else { return };
         let row = trace.settle(now, (flow.0, side, &ledger.host_names[host]), &seen, &made);
-        let result = ledger.tables.follow(row, None, None);
+        let acked = seen.state.filter(|_| self.ends[id].sends_data).map(|state| state.acked.saturating_sub(1));
+        let complete = acked.map_or_else(Vec::new, |acked| trace.acked(now, flow.0, acked));
+        let result = ledger.tables.follow(row, None, None).and_then(|()| ledger.tables.complete(complete));
         core.check(result);
     }
 

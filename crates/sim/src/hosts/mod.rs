@@ -13,6 +13,7 @@ pub mod order;
 pub mod pause;
 pub mod receive;
 mod sequence;
+pub mod storm;
 
 use crate::core::Core;
 use crate::fabric::Fabric;
@@ -20,7 +21,7 @@ use crate::ledger::Input;
 use ends::{side, EndId, EndKind, Ends};
 use fanin_engine::Table;
 use fanin_packet::{Envelope, Framing, PacketId, Side};
-use fanin_switch::Mechanisms;
+use fanin_switch::{Mechanisms, Patience};
 use fanin_telemetry::Name;
 use fanin_traffic::FlowSpec;
 use fanin_transport::{Event, Kinds, Parameters, SignalCounts};
@@ -28,10 +29,11 @@ use fanin_units::{FlowId, Span, Time};
 use fifo::Standing;
 use header::Headers;
 use order::Reordering;
-use pause::{NicGate, GATE};
+use pause::{NicCounts, NicGate, GATE, WATCH};
 use receive::Receivers;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use storm::{Storms, STORM};
 
 /// Who is next at a NIC.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -70,7 +72,7 @@ const TIMEOUT: u64 = 0;
 const PEER_OVER: u64 = 1;
 /// The same, and that it was aborted.
 const PEER_ABORTED: u64 = 2;
-/// Packets wait between NIC and transport.
+/// Not an end's, but its host's own; of flow 0: packets wait between NIC and transport.
 const RECEIVE: u64 = 3;
 
 /// All hosts.
@@ -85,6 +87,11 @@ pub struct Hosts {
     /// Time to live that hosts send with.
     pub ttl: u8,
     pub fifo_nic: bool,
+    /// When NICs take a pause for a storm, where they have a watchdog.
+    pub patience: Option<Patience>,
+    /// NICs that ask for pauses without need.
+    pub storms: Storms,
+    pub pause_counts: NicCounts,
     /// What stands in hosts, where that is bounded.
     pub standing: Option<Box<Standing>>,
     pub seed: u64,
@@ -464,11 +471,8 @@ impl Hosts {
 
     /// A timer of an end is due. Entries that the end has moved since are stale.
     pub fn timeout(&mut self, core: &mut Core, host: u32, at: Time, key: u64) {
-        if key == GATE {
-            return self.update_gate(core, host);
-        }
-        if key == RECEIVE {
-            return self.receive_held(core, host, at);
+        if key & 3 == RECEIVE {
+            return self.timeout_of_host(core, host, at, key);
         }
         let to = if key >> 2 & 1 == 0 { Side::Initiator } else { Side::Responder };
         let Some(id) = self.ends.of(FlowId((key >> 3) as u32), to) else { return };
@@ -496,6 +500,18 @@ impl Hosts {
         self.after_input(core, id);
         if core.ledger.observed {
             self.settle_input(core, flow, to);
+        }
+    }
+
+    /// The same of a timer that is the host's own.
+    #[inline(never)]
+    fn timeout_of_host(&mut self, core: &mut Core, host: u32, at: Time, key: u64) {
+        match key {
+            RECEIVE => self.receive_held(core, host, at),
+            GATE => self.update_gate(core, host),
+            STORM => self.storm(core, host),
+            WATCH => self.look_at_pauses(core, host),
+            other => unreachable!("timer {other} of host {host}"),
         }
     }
 

@@ -3,7 +3,7 @@
 use super::{Hosts, Ready};
 use crate::core::Core;
 use fanin_packet::PacketId;
-use fanin_switch::{Gate, Pause};
+use fanin_switch::{Gate, Patience, Pause, Waiting, Watch};
 use std::collections::VecDeque;
 
 /// The pauses of a NIC.
@@ -12,10 +12,24 @@ pub struct NicGate {
     gate: Gate,
     /// What is ready of paused classes, in order.
     pub held: VecDeque<Ready>,
+    /// Pauses that do not end, where the NIC has a watchdog.
+    watch: Watch,
+}
+
+/// What is counted of the pauses of all NICs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NicCounts {
+    /// Times that a watchdog found a class paused for too long; that this was over.
+    pub storms: u64,
+    pub storms_over: u64,
+    /// Frames that asked switches for pauses, or let them go on.
+    pub frames: u64,
 }
 
 /// What of a host's timers is that of its NIC's pauses: flow 0 has no such timer.
 pub const GATE: u64 = 7;
+/// The same of its watchdog: flow 1 has no such timer.
+pub const WATCH: u64 = 15;
 
 impl Hosts {
     /// The switch asks a host's NIC to pause, or to go on.
@@ -34,7 +48,11 @@ impl Hosts {
         if let Some(end) = gate.gate.next_end(core.now) {
             core.set_timer(end, (host, GATE));
         }
-        let closed = gate.gate.closed(core.now);
+        let paused = gate.gate.closed(core.now);
+        let closed = match self.patience {
+            Some(patience) => self.watch_pauses(core, host, patience, paused),
+            None => paused,
+        };
         let before = std::mem::replace(&mut self.hosts[host as usize].closed, closed);
         if closed == before {
             return;
@@ -52,7 +70,7 @@ impl Hosts {
     /// Takes what is ready of paused classes out of the NIC's round.
     #[cold]
     #[inline(never)]
-    pub fn put_paused_aside(&mut self, core: &Core, host: u32) {
+    pub fn put_paused_aside(&mut self, core: &mut Core, host: u32) {
         let closed = self.hosts[host as usize].closed;
         let ready = std::mem::take(&mut self.hosts[host as usize].ready);
         let (held, open): (VecDeque<Ready>, VecDeque<Ready>) =
@@ -62,6 +80,53 @@ impl Hosts {
         if let Some(gate) = state.gate.as_deref_mut() {
             gate.held.extend(held);
         }
+        if let Some(patience) = self.patience {
+            self.watch_waiting(core, host, patience);
+        }
+    }
+
+    /// The watchdog sees which classes are paused; gives those that wait for it.
+    fn watch_pauses(&mut self, core: &mut Core, host: u32, patience: Patience, paused: u8) -> u8 {
+        if let Some(gate) = self.hosts[host as usize].gate.as_deref_mut() {
+            gate.watch.paused(paused);
+        }
+        self.watch_waiting(core, host, patience);
+        let storm = self.hosts[host as usize].gate.as_deref().map_or(0, |gate| gate.watch.storm());
+        paused & !storm
+    }
+
+    /// The watchdog sees what waits.
+    fn watch_waiting(&mut self, core: &mut Core, host: u32, patience: Patience) {
+        let waiting = self.waiting(core, host);
+        let Some(gate) = self.hosts[host as usize].gate.as_deref_mut() else { return };
+        if let Some(look) = gate.watch.update(patience, core.now, &waiting) {
+            core.set_timer(look, (host, WATCH));
+        }
+    }
+
+    /// The watchdog looks whether a pause has lasted too long, or a storm is over.
+    pub fn look_at_pauses(&mut self, core: &mut Core, host: u32) {
+        let Some(patience) = self.patience else { return };
+        let waiting = self.waiting(core, host);
+        let Some(gate) = self.hosts[host as usize].gate.as_deref_mut() else { return };
+        let (found, look) = gate.watch.look(patience, core.now, &waiting);
+        self.pause_counts.storms += u64::from(found.begun.count_ones());
+        self.pause_counts.storms_over += u64::from(found.over.count_ones());
+        if let Some(look) = look {
+            core.set_timer(look, (host, WATCH));
+        }
+        self.update_gate(core, host);
+    }
+
+    /// What is ready at a NIC, by class: ends, and packets that are made.
+    fn waiting(&self, core: &Core, host: u32) -> Waiting {
+        let state = &self.hosts[host as usize];
+        let held = state.gate.as_deref().into_iter().flat_map(|gate| &gate.held);
+        let mut waiting = Waiting::default();
+        for ready in held.chain(&state.ready) {
+            waiting[usize::from(self.class(core, *ready))] += 1;
+        }
+        waiting
     }
 
     fn class(&self, core: &Core, ready: Ready) -> u8 {

@@ -2,6 +2,7 @@
 
 mod capture;
 mod fingerprint;
+mod messages;
 mod stamps;
 mod tables;
 mod trace;

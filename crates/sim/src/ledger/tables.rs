@@ -5,8 +5,8 @@ use super::fingerprint::Fingerprint;
 use fanin_packet::PacketId;
 use fanin_switch::DropReason;
 use fanin_telemetry::{
-    CollectiveRow, DropRow, FlowRow, HopRow, HostRow, Keep, Keeper, KeptRows, Name, PauseRow, PortRow, QueryRow, QueueRow, Row,
-    RowNumber, SegmentRow, StampRow, StateRow, Table, TableError, VoqRow,
+    CollectiveRow, DropRow, FlowRow, HopRow, HostRow, Keep, Keeper, KeptRows, MessageRow, Name, PauseRow, PortRow, QueryRow,
+    QueueRow, Row, RowNumber, SegmentRow, StampRow, StateRow, Table, TableError, VoqRow,
 };
 use fanin_traffic::{CollectiveJob, Query};
 use fanin_transport::AbortReason;
@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// Names of all tables.
-pub const TABLES: [&str; 13] = [
+pub const TABLES: [&str; 14] = [
     FlowRow::TABLE,
     QueryRow::TABLE,
     CollectiveRow::TABLE,
@@ -27,6 +27,7 @@ pub const TABLES: [&str; 13] = [
     VoqRow::TABLE,
     StampRow::TABLE,
     HostRow::TABLE,
+    MessageRow::TABLE,
     SegmentRow::TABLE,
     HopRow::TABLE,
 ];
@@ -48,8 +49,9 @@ pub struct Tables {
     /// Samples of virtual output queues.
     pub voqs: Table<VoqRow>,
     pub stamps: Table<StampRow>,
-    /// Of followed flows: states of senders, packets, links that these have crossed.
+    /// Of followed flows: states of senders, messages, packets, links that these have crossed.
     pub hosts: Table<HostRow>,
+    pub messages: Table<MessageRow>,
     pub segments: Table<SegmentRow>,
     pub hops: Table<HopRow>,
     /// Frames at captured hosts.
@@ -188,6 +190,7 @@ impl Tables {
             voqs: table(tables.voqs, destination)?,
             stamps: table(tables.stamps, destination)?,
             hosts: table(tables.hosts, destination)?,
+            messages: table(tables.hosts, destination)?,
             segments: table(tables.hosts, destination)?,
             hops: table(tables.hosts, destination)?,
             capture: None,
@@ -401,6 +404,7 @@ impl Tables {
             (VoqRow::TABLE, self.voqs.finish()?),
             (StampRow::TABLE, self.stamps.finish()?),
             (HostRow::TABLE, self.hosts.finish()?),
+            (MessageRow::TABLE, self.messages.finish()?),
             (SegmentRow::TABLE, self.segments.finish()?),
             (HopRow::TABLE, self.hops.finish()?),
         ];
@@ -424,6 +428,7 @@ impl Tables {
             (VoqRow::TABLE, self.voqs.seal().unwrap_or(0)),
             (StampRow::TABLE, self.stamps.seal().unwrap_or(0)),
             (HostRow::TABLE, self.hosts.seal().unwrap_or(0)),
+            (MessageRow::TABLE, self.messages.seal().unwrap_or(0)),
             (SegmentRow::TABLE, self.segments.seal().unwrap_or(0)),
             (HopRow::TABLE, self.hops.seal().unwrap_or(0)),
         ];
@@ -449,6 +454,7 @@ impl Tables {
             (VoqRow::TABLE, close(&mut self.voqs)),
             (StampRow::TABLE, close(&mut self.stamps)),
             (HostRow::TABLE, close(&mut self.hosts)),
+            (MessageRow::TABLE, close(&mut self.messages)),
             (SegmentRow::TABLE, close(&mut self.segments)),
             (HopRow::TABLE, close(&mut self.hops)),
             (QueueRow::TABLE, close(&mut self.queues)),

@@ -4,12 +4,13 @@
 //! written. Hosts report each such input before and after the endpoint has handled it, and each packet that it sends. Nothing is
 //! decided here.
 
+use super::messages::Messages;
 use super::Tables;
 use fanin_packet::{Ecn, Envelope, Header, Packet, PacketId, RoceOp, Side, Syndrome, TcpFlags};
 use fanin_params::pattern;
-use fanin_telemetry::{self as telemetry, HopRow, HostRow, Limit, Name, SegmentRow, TableError};
+use fanin_telemetry::{self as telemetry, HopRow, HostRow, Limit, MessageRow, Name, SegmentRow, TableError};
 use fanin_transport::{Phase, SenderState, Stats, Timer, TIMERS};
-use fanin_units::Time;
+use fanin_units::{BitRate, Time};
 use std::collections::BTreeMap;
 
 /// The place of a pacing timer among those of [`SenderState`]: each segment sets it anew.
@@ -116,6 +117,8 @@ pub struct Seen {
 pub struct Trace {
     wanted: Vec<String>,
     flows: BTreeMap<u32, [End; 2]>,
+    /// What applications have written, by flow.
+    pub(super) messages: BTreeMap<u32, Messages>,
     /// By place in the pool.
     journeys: Vec<Option<Box<Journey>>>,
     packets: u64,
@@ -132,7 +135,13 @@ pub struct Known<'a> {
 impl Trace {
     /// Follows flows that fit one of `wanted`; `None` where nothing is wanted.
     pub fn new(wanted: &[String]) -> Option<Box<Self>> {
-        let trace = || Trace { wanted: wanted.to_vec(), flows: BTreeMap::new(), journeys: Vec::new(), packets: 0 };
+        let trace = || Trace {
+            wanted: wanted.to_vec(),
+            flows: BTreeMap::new(),
+            messages: BTreeMap::new(),
+            journeys: Vec::new(),
+            packets: 0,
+        };
         (!wanted.is_empty()).then(|| Box::new(trace()))
     }
 
@@ -145,9 +154,10 @@ impl Trace {
         }
     }
 
-    /// Nothing more happens at the ends of a flow.
-    pub fn forget(&mut self, flow: u32) {
+    /// Nothing more happens at the ends of a flow, whose receiver had all, and whose sender knew, when these times say so: its messages.
+    pub fn forget(&mut self, flow: u32, finish: Option<Time>, acked: Option<Time>) -> Vec<MessageRow> {
         self.flows.remove(&flow);
+        self.messages.remove(&flow).map_or_else(Vec::new, |messages| messages.end(finish, acked))
     }
 
     /// Whether a flow is followed.
@@ -181,7 +191,10 @@ impl Trace {
     /// An end has handled an input. `made`: its control packets that wait at the NIC.
     pub fn settle(&mut self, now: Time, names: (u32, Side, &Name), seen: &Seen, made: &[PacketId]) -> Option<HostRow> {
         let (flow, side, host) = names;
-        let end = self.end(flow, side)?;
+        let end = self.flows.get_mut(&flow).map(|ends| &mut ends[side as usize])?;
+        if let Some(messages) = self.messages.get_mut(&flow).filter(|_| !end.sends_data) {
+            messages.delivered(now, seen.stats.delivered);
+        }
         end.note_timers(now, seen.state.as_ref(), None);
         end.note_ready(seen);
         end.made.retain(|packet, _| made.contains(packet));
@@ -231,7 +244,11 @@ impl Trace {
         }
         let restarted = end.handling.is_none() && end.state.zip(seen.state).is_some_and(|(old, new)| old.cwnd != new.cwnd);
         end.state = seen.state;
+        let sends_data = end.sends_data;
         let row = restarted.then(|| end.row(now, flow, host, seen)).flatten();
+        if let Some(messages) = self.messages.get_mut(&flow).filter(|_| data && sends_data) {
+            messages.sent(start, seq, packet.envelope.payload, again > 0);
+        }
         self.packets += 1;
         let place = id as usize;
         if self.journeys.len() <= place {
@@ -499,6 +516,7 @@ impl End {
             pipe_bytes: state.pipe,
             unsent_bytes: state.unsent,
             window_bytes: state.window,
+            rate_bps: state.rate.map(BitRate::bps),
         })
     }
 

@@ -21,6 +21,16 @@ pub(crate) const TRIMMED: [CounterDef; 5] = [
     CounterDef::step("nacks_on_the_way", "NACKs that were on the way when the run ended."),
 ];
 
+/// What NICs did about pauses, and asked for: what each mechanism by which switches pause hosts has besides.
+pub(crate) const NICS: [CounterDef; 3] = [
+    CounterDef::step(
+        "nic_frames_sent",
+        "Frames by which NICs asked switches for pauses (storms of the scenario), or let them go on.",
+    ),
+    CounterDef::failure("nic_storms", "Times that the watchdog of a NIC found a class paused for too long."),
+    CounterDef::step("nic_storms_over", "Storms at NICs that were over."),
+];
+
 /// A group of counters, under its key in summary.json's `mechanisms`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CounterGroup {
@@ -45,6 +55,9 @@ impl CounterGroup {
             }
         }
         group.peaks = kind.peaks;
+        if kind.pauses_hosts {
+            group.add(NICS);
+        }
         if kind.sends_messages {
             group.add(MESSAGES);
         }

@@ -9,8 +9,8 @@ use crate::world::World;
 use fanin_packet::{Envelope, Header, Kind, Side};
 use fanin_switch::CountGroup;
 use fanin_telemetry::{
-    CollectiveRow, DropRow, FlowRow, HopRow, HostRow, PauseRow, PortRow, QueryRow, QueueRow, SegmentRow, StampRow, StateRow,
-    TableError, VoqRow,
+    CollectiveRow, DropRow, FlowRow, HopRow, HostRow, MessageRow, PauseRow, PortRow, QueryRow, QueueRow, SegmentRow, StampRow,
+    StateRow, TableError, VoqRow,
 };
 use fanin_transport::{SignalCounts, TcpEndpoint};
 use fanin_units::FlowId;
@@ -53,6 +53,7 @@ pub struct Kept {
     pub voqs: Vec<VoqRow>,
     pub stamps: Vec<StampRow>,
     pub hosts: Vec<HostRow>,
+    pub messages: Vec<MessageRow>,
     pub segments: Vec<SegmentRow>,
     pub hops: Vec<HopRow>,
     /// The content of `packets.pcapng`; empty without `telemetry.capture`.
@@ -229,6 +230,7 @@ impl World {
             voqs: recorder.voqs.kept().to_vec(),
             stamps: recorder.stamps.kept().to_vec(),
             hosts: recorder.hosts.kept().to_vec(),
+            messages: recorder.messages.kept().to_vec(),
             segments: recorder.segments.kept().to_vec(),
             hops: recorder.hops.kept().to_vec(),
             packets: recorder.capture.as_ref().map_or(Vec::new(), |capture| capture.kept().to_vec()),

@@ -13,13 +13,15 @@ use crate::fabric::{Fabric, FifoKind, SwitchNode};
 use crate::hosts::ends::Ends;
 use crate::hosts::fifo::Standing;
 use crate::hosts::header::Headers;
+use crate::hosts::pause::NicCounts;
 use crate::hosts::receive::Receivers;
+use crate::hosts::storm::{Storm, Storms, STORM};
 use crate::hosts::{Host, Hosts};
 use crate::ledger::{Capturing, Destination, Ledger, Stamps, Tables, Totals, Trace, Wanted};
 use crate::world::World;
 use fanin_engine::{Ahead, Ties, Timers, Wheel};
 use fanin_packet::Framing;
-use fanin_scenario::{Nic, PortModel, Sampling, Scenario};
+use fanin_scenario::{Nic, PauseWatchdog, PortModel, Sampling, Scenario};
 use fanin_switch::{Admission, At, Buffer, Effects, Hooks, Marker, MechanismState, Mechanisms, PathChooser, PortNo, Scheduler};
 use fanin_switch::{Scheduling, SharedBuffer};
 use fanin_telemetry::{Keep, Name, Registers};
@@ -124,13 +126,21 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
         let gate = gates.contains_key(&(nic as usize)).then(Box::default);
         Host { nic, ready: VecDeque::new(), armed: false, closed: 0, gate }
     };
+    let mut timers = Timers::default();
+    let mut storms = Storms::new();
+    for (host, changes) in scenario.storms() {
+        if let Some((first, storm)) = Storm::new(changes) {
+            timers.push(first, (host.0, STORM));
+            storms.insert(host.0, storm);
+        }
+    }
     let nics: Vec<Host> = topology.hosts.iter().map(nic).collect();
     let transports = scenario.transports().iter().map(|(name, config)| (name.as_str().into(), Arc::new(config.clone().into())));
     Ok(World {
         core: Core {
             now: Time::ZERO,
             wheel: Wheel::new(links.len() + arrivals, horizon, spacing, ties, ahead),
-            timers: Timers::default(),
+            timers,
             barrier: Time::ZERO,
             arrivals,
             links: links.into(),
@@ -173,6 +183,9 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
             processing: doc.host.processing_delay,
             ttl: switch.ttl,
             fifo_nic: matches!(doc.host.nic, Nic::Fifo(_)),
+            patience: doc.host.pause_watchdog.as_ref().map(PauseWatchdog::patience),
+            storms,
+            pause_counts: NicCounts::default(),
             standing: Standing::new(&doc.host, scenario.transports(), topology.hosts.len()),
             seed: scenario.seed(),
             entry_keys,
@@ -291,6 +304,7 @@ fn links_and_ports(
     let topology = scenario.topology();
     let explicit = scenario.doc().engine.ports == PortModel::Explicit;
     let asked = scenario.transports().iter().any(|(_, transport)| transport.needs_telemetry().is_some());
+    let stormy: Vec<u32> = scenario.storms().into_iter().map(|(host, _)| host.0).collect();
     let mut rings = Rings::default();
     let mut links = Vec::with_capacity(topology.links.len());
     let mut ports: Vec<Port> = Vec::with_capacity(topology.links.len());
@@ -350,7 +364,9 @@ fn links_and_ports(
         let followed = !scenario.doc().telemetry.hosts.is_empty() || scenario.captured_links().binary_search(&id).is_ok();
         // Telemetry in a frame is for the endpoint behind it.
         let telemetry = asked && matches!(link.far_end(), FarEnd::Host(_));
-        if holds || followed || telemetry || sends.any(Hooks::MESSAGES) || hooks(link.far_end()).any(at_arrival) {
+        // What a host asks its switch for is no packet.
+        let asks = matches!(owner, Owner::Host(host) if stormy.contains(&host));
+        if holds || followed || telemetry || asks || sends.any(Hooks::MESSAGES) || hooks(link.far_end()).any(at_arrival) {
             link.hook_ingress();
         }
         ingress.push(match link.far_end() {

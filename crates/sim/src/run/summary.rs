@@ -1,7 +1,7 @@
 //! The numbers that summarise a run. The keys are documented in docs/results.md.
 
 use super::collectives;
-use super::counters::{MESSAGES, TRIMMED};
+use super::counters::{MESSAGES, NICS, TRIMMED};
 use crate::fabric::combined::Depth;
 use crate::fabric::port::Owner;
 use crate::hosts::order::{Reordering, THRESHOLD};
@@ -133,6 +133,10 @@ fn mechanisms(world: &World) -> Value {
         let Value::Object(group) = group else { continue };
         let ours = || states().filter(|(_, m)| m.counts().name == name);
         let Some((_, first)) = ours().next() else { continue };
+        if first.pauses_hosts() {
+            let nics = &world.hosts.pause_counts;
+            add(group, NICS, [nics.frames, nics.storms, nics.storms_over]);
+        }
         if first.sends_messages() {
             let waiting: u64 = ours().map(|(_, m)| m.messages()).sum();
             let travelling = world.existing(|envelope, header| {

@@ -70,6 +70,29 @@ fn collectives_on_an_idle_network_take_what_their_steps_take() {
     assert_eq!(d, 1_230_400);
 }
 
+/// Each message of a followed job has a row: what a rank of a ring sends in its steps, written one after the other as the one before it
+/// has come. Exact to the picosecond.
+#[test]
+fn messages_of_a_job_have_their_times() {
+    let (n, segments) = (4_u64, 5);
+    let operations = format!("{{ kind = \"all_reduce\", size = \"{}B\" }}", n * segments * MSS);
+    let ran = run(&format!(
+        "[topology]\nkind = \"single_switch\"\nhosts = {n}\nlink = {{ rate = \"10Gbps\", delay = \"1us\" }}\n\
+         [transport]\nkind = \"tcp\"\nhandshake = false\ntimestamps = false\ninitial_window = 1000\nack_every = 255\n\
+         delayed_ack_timeout = \"400ms\"\n[telemetry]\nsample = \"off\"\nhosts = [\"*\"]\n\
+         [[traffic]]\nkind = \"collective\"\noperations = [{operations}]\n"
+    ));
+    assert_eq!(ran.kept.flows.len() as u64, n);
+    for flow in &ran.kept.flows {
+        let all: Vec<_> = ran.kept.messages.iter().filter(|row| row.flow == flow.flow).collect();
+        assert_eq!(all.len() as u64, 2 * (n - 1));
+        for (i, row) in (0..).zip(all) {
+            assert_eq!((u64::from(row.message), row.size_bytes, row.packets), (i, segments * MSS, segments as u32));
+            assert_eq!((row.posted_ps, row.delivered_ps), (i * step(segments), Some((i + 1) * step(segments))));
+        }
+    }
+}
+
 /// Cut into messages, a ring sends without a break once a message returns before the last of its step has left: the bus bandwidth is the
 /// line's. What ranks compute before and work on each message in between adds up; so do iterations, operations and channels.
 #[test]

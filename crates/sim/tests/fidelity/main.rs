@@ -32,6 +32,7 @@ mod roce;
 mod samples;
 mod slow_start;
 mod stamps;
+mod storms;
 mod tcp_laws;
 mod ties;
 mod trimming;

@@ -135,7 +135,7 @@ fn switch_with_classes() -> impl Strategy<Value = String> {
     ]);
     let by_class = select(vec![
         "class_marking = [{ classes = [1], marking = { kind = \"threshold\", k = \"2 packets\" } }]\n",
-        "class_marking = [{ classes = [0, 2], marking = { kind = \"red\", min = \"1 packets\", max = \"6 packets\", weight = 0.5 } }, { classes = [1], marking = \"none\" }]\n",
+        "class_marking = [{ classes = [0], marking = { kind = \"red\", min = \"1 packets\", max = \"6 packets\", weight = 0.5 } }, { classes = [1], marking = \"none\" }]\n",
         "class_marking = [{ classes = [1], marking = { kind = \"codel\", target = \"2us\", interval = \"15us\", ecn = true } }, { classes = [2], marking = { kind = \"threshold\", k = \"3000B\", at = \"dequeue\" } }]\n",
     ]);
     let by_class = prop_oneof![3 => Just(""), 1 => by_class];

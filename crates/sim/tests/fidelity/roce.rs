@@ -195,6 +195,54 @@ fn followed_queue_pairs_name_their_packets() {
     }
 }
 
+/// What becomes of each message of a followed queue pair: cut as `message` says, in order, its packets and those sent again as many as
+/// the flow's in all, its times between those of the flow. Tolerance: none.
+#[test]
+fn followed_queue_pairs_name_their_messages() {
+    let text = star(5, "hosts = [\"*\"]\n[transport]\nkind = \"roce\"\ncongestion_control = \"dcqcn\"\nmessage = \"64KiB\"\nrecovery = { kind = \"go_back_n\", ack_timeout = 6 }\n[switch]\nmarking = { kind = \"threshold\", k = \"20KB\" }\nbuffer = { kind = \"static\", per_port = \"60KB\" }\n[[traffic]]\nkind = \"incast\"\nreceiver = \"h4\"\nsize = \"200KB\"\n");
+    let ran = run(&text);
+    assert!(ran.kept.flows.iter().any(|flow| flow.retransmits > 0));
+    for flow in &ran.kept.flows {
+        let all: Vec<_> = ran.kept.messages.iter().filter(|row| row.flow == flow.flow).collect();
+        let places: Vec<_> = all.iter().map(|row| (row.message, row.offset_bytes, row.size_bytes, row.posted_ps)).collect();
+        let start = flow.start_ps;
+        assert_eq!(
+            places,
+            [(0, 0, 65_536, start), (1, 65_536, 65_536, start), (2, 131_072, 65_536, start), (3, 196_608, 3_392, start)]
+        );
+        assert_eq!(all.iter().map(|row| u64::from(row.packets)).sum::<u64>(), flow.packets_sent);
+        assert_eq!(all.iter().map(|row| u64::from(row.retransmits)).sum::<u64>(), flow.retransmits);
+        assert_eq!((all[3].delivered_ps, all[3].acked_ps), (flow.finish_ps, flow.acked_ps));
+        for row in &all {
+            let times = [Some(row.posted_ps), row.sent_ps, row.delivered_ps, row.acked_ps].map(|time| time.expect("complete"));
+            assert!(times.is_sorted(), "{row:?}");
+        }
+        assert!(all.windows(2).all(|two| two[0].delivered_ps < two[1].delivered_ps && two[0].sent_ps < two[1].sent_ps));
+    }
+}
+
+/// The rate of a followed queue pair over time: the line's at first, less after each notification that reduces it, more by timers of the
+/// control; between two rows it stays what it is.
+#[test]
+fn followed_queue_pairs_show_their_rate() {
+    let text = star(9, "hosts = [\"*\"]\n[transport]\nkind = \"roce\"\ncongestion_control = \"dcqcn\"\n[switch]\nmarking = { kind = \"threshold\", k = \"20KB\" }\nbuffer = \"unlimited\"\nmechanisms.pfc = { memory = \"12MB\", classes = [0] }\n[[traffic]]\nkind = \"incast\"\nreceiver = \"h8\"\nsize = \"1MB\"\n");
+    let ran = run(&text);
+    let (mut reductions, mut raised) = (0, 0);
+    for flow in &ran.kept.flows {
+        let rows: Vec<_> = ran.kept.hosts.iter().filter(|row| row.flow == flow.flow).collect();
+        assert_eq!(rows[0].rate_bps, Some(100_000_000_000));
+        for two in rows.windows(2) {
+            let (before, after, event) = (two[0].rate_bps, two[1].rate_bps, two[1].event.to_string());
+            assert_eq!(event == "ecn", after < before, "{event}: {before:?} {after:?}");
+            raised += u32::from(event == "timer" && after > before);
+        }
+        let cuts = rows.iter().filter(|row| row.event.to_string() == "ecn").count();
+        assert_eq!(cuts, flow.ecn_reductions as usize);
+        reductions += cuts;
+    }
+    assert!(reductions > 20 && raised > 100, "{reductions} {raised}");
+}
+
 /// A flow is written at once: what its queue pair waits for later is its rate limiter, also where a timer of the control ends the wait.
 #[test]
 fn a_rate_that_a_timer_raises_is_no_wait_for_the_application() {

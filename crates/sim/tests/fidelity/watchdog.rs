@@ -49,7 +49,7 @@ fn max_events_is_a_limit() {
         assert!(
             message.contains("max_events (500)")
                 && message.contains("4 flows wait")
-                && message.contains("flow 0 (host")
+                && message.contains("flow 0 (h0 to h")
                 && message.contains("in flight"),
             "{message}"
         );

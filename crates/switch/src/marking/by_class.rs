@@ -65,6 +65,11 @@ impl<'a> PortSettings<'a> {
         queues.into_iter().enumerate().map(|(queue, marking)| (classes(queue), marking)).collect()
     }
 
+    /// Whether some packets are marked as those of the whole port: it has one queue, or a queue without an entry.
+    pub fn marks_as_a_port(&self) -> bool {
+        self.marking_by_class().is_none_or(|queues| queues.into_iter().any(|marking| std::ptr::eq(marking, self.marking)))
+    }
+
     /// How packets of a class are marked.
     pub fn marking_of(&self, class: u8) -> &'a Marking {
         let queues = self.scheduling.classes();

@@ -70,6 +70,8 @@ pub struct MechanismKind {
     pub signals: Signals,
     /// Whether it defines messages.
     pub sends_messages: bool,
+    /// Whether these pause hosts, and hosts switches.
+    pub pauses_hosts: bool,
     /// Its counters, all zero.
     pub counts: CountGroup,
     /// Largest values that it keeps.
@@ -276,6 +278,7 @@ macro_rules! registry {
                     key: stringify!($key),
                     signals: <$state as Mechanism>::SIGNALS,
                     sends_messages: !<$state as Mechanism>::ETHER_TYPES.is_empty(),
+                    pauses_hosts: <$state as Mechanism>::ask(&Pause::default()).is_some(),
                     counts: CountGroup::of(&<<$state as Mechanism>::Counts as Default>::default()),
                     peaks: <$state as Mechanism>::PEAKS,
                 }, )*]
@@ -303,6 +306,13 @@ macro_rules! registry {
                     }
                 )*
                 None
+            }
+        }
+
+        impl Mechanisms {
+            /// The message by which a host's NIC asks its switch to pause; `None`: no mechanism has such messages.
+            pub fn ask(pause: &Pause) -> Option<Message> {
+                None $( .or_else(|| <$state as Mechanism>::ask(pause)) )*
             }
         }
 
@@ -374,6 +384,11 @@ macro_rules! registry {
             /// Whether it defines messages.
             pub fn sends_messages(&self) -> bool {
                 match self { $( Self::$name(_) => !<$state as Mechanism>::ETHER_TYPES.is_empty(), )* }
+            }
+
+            /// Whether its messages pause hosts.
+            pub fn pauses_hosts(&self) -> bool {
+                match self { $( Self::$name(_) => <$state as Mechanism>::ask(&Pause::default()).is_some(), )* }
             }
 
             pub fn owns(&self, ether_type: u16) -> bool {

@@ -597,4 +597,9 @@ pub(crate) trait Mechanism: Sized {
     fn pause(_body: &[u8]) -> Option<Pause> {
         None
     }
+
+    /// The message by which a host's NIC asks its switch for that; `None`: none has such messages.
+    fn ask(_pause: &Pause) -> Option<Message> {
+        None
+    }
 }

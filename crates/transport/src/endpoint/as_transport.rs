@@ -1,7 +1,7 @@
 //! TCP as a [`Transport`].
 
 use super::{Connection, Sync, TcpEndpoint};
-use crate::cc::Window;
+use crate::cc::{Controller, Window};
 use crate::config::Tcp;
 use crate::report::{AbortReason, Event, Pending, Stats};
 use crate::signals::{SignalCounts, SignalLog};
@@ -157,6 +157,7 @@ impl Transport for TcpEndpoint {
             srtt: self.srtt(),
             rttvar: self.rttvar(),
             rto: self.rto(),
+            rate: self.cc.pacing_rate(&self.w, self.rtt.srtt),
             alpha: self.alpha(),
             mss: self.mss(),
             pipe: self.pipe(),

@@ -206,6 +206,10 @@ impl TransportParams for Roce {
         ip.header() + RoceHeader { op: RoceOp::Acknowledge, early, waited, ..RoceHeader::default() }.bytes()
     }
 
+    fn largest_message(&self) -> Option<Bytes> {
+        Some(Bytes(self.packets_per_message() * u64::from(self.mtu)))
+    }
+
     fn first_window(&self, _ip: IpVersion) -> u64 {
         match &self.window {
             RoceWindow::Fixed(fixed) => fixed.size.get(),

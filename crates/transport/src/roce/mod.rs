@@ -232,6 +232,7 @@ impl Transport for RoceEndpoint {
             srtt: look.rtt,
             rttvar: Span::ZERO,
             rto: look.timeout,
+            rate: Some(look.rate),
             alpha: look.alpha,
             mss: look.payload,
             pipe: look.flight,

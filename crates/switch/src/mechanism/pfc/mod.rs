@@ -16,7 +16,7 @@ use super::{
     message_frame, Arrival, Dropped, Effect, Effects, Hooks, Mechanism, Message, Node, PortNo, PortSite, Site, Surroundings,
     Verdict,
 };
-use crate::{DropReason, Gate, Pause, PRIORITIES};
+use crate::{DropReason, Gate, Patience, Pause, Waiting, Watch, PRIORITIES};
 use check::needed;
 use fanin_packet::{Control, Envelope, Kind, PacketId};
 use fanin_params::{choice, counters, params, CounterDef, Cx, Ground, Setting};
@@ -24,7 +24,6 @@ use fanin_units::{BitRate, Bytes, Span, Time};
 use held::{Held, Waits};
 use memory::Memory;
 use std::collections::BTreeSet;
-use watchdog::{Waiting, Watch};
 
 params! {
     /// A fixed amount for each port and priority.
@@ -163,6 +162,13 @@ fn body(pause: &Pause) -> [u8; BODY] {
     body
 }
 
+/// A PFC frame, as its sender makes it.
+fn message(pause: &Pause) -> Message {
+    let bytes = body(pause);
+    let envelope = Envelope { header: bytes.len() as u8, ttl: 1, kind: Kind::Control, ..Envelope::default() };
+    Message { envelope, control: Control::new(MAC_CONTROL, &bytes) }
+}
+
 /// What a PFC frame asks for; `None`: it is none.
 fn read(body: &[u8]) -> Option<Pause> {
     let body: &[u8; BODY] = body.get(..BODY)?.try_into().ok()?;
@@ -213,6 +219,8 @@ enum Task {
 #[derive(Debug)]
 pub struct Pfc {
     params: PfcParams,
+    /// The watchdog's, where there is one.
+    patience: Option<Patience>,
     ports: Vec<Port>,
     memory: Memory,
     /// Packets that take memory.
@@ -277,9 +285,7 @@ impl Pfc {
         if let Some(time) = again {
             self.at(time, port, Task::Refresh, fx);
         }
-        let bytes = body(&pause);
-        let envelope = Envelope { header: bytes.len() as u8, ttl: 1, kind: Kind::Control, ..Envelope::default() };
-        let message = Message { envelope, control: Control::new(MAC_CONTROL, &bytes) };
+        let message = message(&pause);
         self.counts.frames_sent += 1;
         fx.push(Effect::Emit { port, message });
     }
@@ -290,7 +296,7 @@ impl Pfc {
         let p = &mut self.ports[port.index()];
         let paused = p.gate.closed(now) & lossless;
         p.watch.paused(paused);
-        let look = self.params.watchdog.as_ref().and_then(|watchdog| p.watch.update(watchdog, now, &p.waiting));
+        let look = self.patience.and_then(|patience| p.watch.update(patience, now, &p.waiting));
         let closed = paused & !p.watch.storm();
         if closed != p.closed {
             let empty = (0..PRIORITIES).filter(|class| p.waiting[*class] == 0).fold(0, |all, class| all | 1 << class);
@@ -310,7 +316,7 @@ impl Pfc {
     fn watch(&mut self, now: Time, port: PortNo, fx: &mut Effects) {
         let Some(watchdog) = &self.params.watchdog else { return };
         let p = &mut self.ports[port.index()];
-        let (found, look) = p.watch.look(watchdog, now, &p.waiting);
+        let (found, look) = p.watch.look(watchdog.patience(), now, &p.waiting);
         self.counts.storms += u64::from(found.begun.count_ones());
         self.counts.storms_over += u64::from(found.over.count_ones());
         if found.begun != 0 && watchdog.action == StormAction::Drop {
@@ -342,8 +348,8 @@ impl Pfc {
         fx.push(Effect::Watch(port));
         let waits = &mut self.ports[port.index()];
         waits.waiting[usize::from(class)] += 1;
-        if let Some(watchdog) = &self.params.watchdog {
-            if let Some(time) = waits.watch.update(watchdog, node.now(), &waits.waiting) {
+        if let Some(patience) = self.patience {
+            if let Some(time) = waits.watch.update(patience, node.now(), &waits.waiting) {
                 self.at(time, port, Task::Watch, fx);
             }
         }
@@ -362,8 +368,8 @@ impl Pfc {
         *waiting -= 1;
         if *waiting == 0 {
             p.held_up &= p.closed | !(1 << held.class);
-            if let Some(watchdog) = &self.params.watchdog {
-                p.watch.update(watchdog, now, &p.waiting); // nothing that could be stuck any more
+            if let Some(patience) = self.patience {
+                p.watch.update(patience, now, &p.waiting); // nothing that could be stuck any more
             }
         }
         self.decide(now, held.port, held.class, fx);
@@ -408,6 +414,7 @@ impl Mechanism for Pfc {
         };
         Some(Pfc {
             params: params.clone(),
+            patience: params.watchdog.as_ref().map(Watchdog::patience),
             ports: site.ports.iter().map(port).collect(),
             memory: Memory::new(params, headroom),
             held: Waits::default(),
@@ -524,6 +531,10 @@ impl Mechanism for Pfc {
 
     fn pause(body: &[u8]) -> Option<Pause> {
         read(body)
+    }
+
+    fn ask(pause: &Pause) -> Option<Message> {
+        Some(message(pause))
     }
 }
 

@@ -1,0 +1,84 @@
+//! NICs that ask their switch for pauses without need, as the scenario says: PFC storms. Source: RDMA-at-scale §4.3.
+
+use super::Hosts;
+use crate::core::Core;
+use crate::fabric::Fabric;
+use fanin_scenario::Asking;
+use fanin_switch::{Mechanisms, Pause, PRIORITIES};
+use fanin_units::Time;
+use std::collections::{BTreeMap, VecDeque};
+
+/// What of a host's timers is that of its storm: flow 1 has no such timer.
+pub const STORM: u64 = 11;
+
+/// A NIC that asks for pauses.
+#[derive(Debug)]
+pub struct Storm {
+    /// When it begins to ask for other classes, and for which, in order.
+    changes: VecDeque<Asking>,
+    /// What it asks for, a bit for each class, and when it asks again.
+    asked: u8,
+    again: Time,
+}
+
+/// Storms by host.
+pub type Storms = BTreeMap<u32, Storm>;
+
+impl Storm {
+    /// That of a host, and when it begins.
+    pub fn new(changes: Vec<Asking>) -> Option<(Time, Storm)> {
+        let first = changes.first()?.0;
+        Some((first, Storm { changes: changes.into(), asked: 0, again: Time::MAX }))
+    }
+
+    /// What it asks for at `now`: the classes before, and those of now. `None`: nothing is due.
+    fn turn(&mut self, now: Time) -> Option<(u8, u8)> {
+        let before = self.asked;
+        let mut due = self.again <= now;
+        while let Some((_, asked)) = self.changes.front().copied().filter(|(at, _)| *at <= now) {
+            self.changes.pop_front();
+            (self.asked, due) = (asked, true);
+        }
+        due.then_some((before, self.asked))
+    }
+}
+
+impl Hosts {
+    /// A storm goes on at a host: its NIC asks for other pauses, or for the same again.
+    pub fn storm(&mut self, core: &mut Core, host: u32) {
+        let nic = self.hosts[host as usize].nic as usize;
+        let Some(storm) = self.storms.get_mut(&host) else { return };
+        let Some((before, asked)) = storm.turn(core.now) else { return };
+        let lasts = Pause::lasts(u16::MAX, core.ports[nic].rate);
+        storm.again = if asked == 0 { Time::MAX } else { core.now + lasts / 2 };
+        let next = storm.changes.front().map_or(Time::MAX, |(at, _)| *at).min(storm.again);
+        if next < Time::MAX {
+            core.set_timer(next, (host, STORM));
+        }
+        let mut pause = Pause::default();
+        for class in (0..PRIORITIES).filter(|class| (before | asked) >> class & 1 != 0) {
+            pause.0[class] = Some(if asked >> class & 1 != 0 { u16::MAX } else { 0 });
+            if asked & !before & 1 << class != 0 {
+                core.note_ask(nic, class as u8, None, false);
+            }
+        }
+        self.ask_for(core, host, &pause);
+    }
+
+    /// A NIC sends a frame that asks its switch for pauses, before everything that waits.
+    fn ask_for(&mut self, core: &mut Core, host: u32, pause: &Pause) {
+        let Some(message) = Mechanisms::ask(pause) else { return };
+        let nic = self.hosts[host as usize].nic as usize;
+        self.pause_counts.frames += 1;
+        let packet = core.pool.take_message(&Fabric::packet_alone(&self.framing, &message));
+        let start = Time::from_ps(core.links[nic].free_at.max(core.now.ps()));
+        let (now, copy) = (core.now, core.pool.packet(packet));
+        if let Some(capture) = core.ledger.tables.capture.as_deref_mut() {
+            let result = capture.sent((now, start), host, &copy, None);
+            core.check(result);
+        }
+        core.note_pause_sent(nic);
+        core.catch_up(nic);
+        core.send(nic, packet, None);
+    }
+}

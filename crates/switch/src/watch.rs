@@ -1,0 +1,87 @@
+//! The watch that a storm watchdog keeps over one transmitter, a switch's port or a NIC: pauses that do not end. Source: PFC-watchdog.
+
+use crate::PRIORITIES;
+use fanin_units::{Span, Time};
+
+/// Packets that wait at a port, by class.
+pub type Waiting = [u32; PRIORITIES];
+
+/// When a pause has lasted too long, and when it is over for good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// A class that is paused without a break while packets wait, for so long, is in a storm.
+    pub detection: Span,
+    /// A storm is over when the class has not been paused for so long.
+    pub restoration: Span,
+}
+
+/// What the watchdog knows of one port.
+#[derive(Clone, Copy, Debug)]
+pub struct Watch {
+    /// Since when packets wait at a paused class; never where none do.
+    stuck: [Time; PRIORITIES],
+    /// Since when a class in a storm has not been paused; never where it is.
+    quiet: [Time; PRIORITIES],
+    /// Classes in a storm, and classes that the neighbour pauses, a bit for each.
+    storm: u8,
+    paused: u8,
+}
+
+/// What a look at a port has found, a bit for each class.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    pub begun: u8,
+    pub over: u8,
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        Watch { stuck: [Time::MAX; PRIORITIES], quiet: [Time::MAX; PRIORITIES], storm: 0, paused: 0 }
+    }
+}
+
+impl Watch {
+    /// Classes in a storm, a bit for each.
+    pub fn storm(&self) -> u8 {
+        self.storm
+    }
+
+    /// The neighbour pauses these classes.
+    pub fn paused(&mut self, paused: u8) {
+        self.paused = paused;
+    }
+
+    /// Pauses have changed, or the packets that wait, by class; gives when to look again.
+    pub fn update(&mut self, patience: Patience, now: Time, waiting: &Waiting) -> Option<Time> {
+        let mut next = None;
+        let mut look = |at: Time| next = Some(next.map_or(at, |next: Time| next.min(at)));
+        for (class, waiting) in waiting.iter().enumerate() {
+            let (paused, storm) = (self.paused >> class & 1 != 0, self.storm >> class & 1 != 0);
+            if !paused || storm || *waiting == 0 {
+                self.stuck[class] = Time::MAX;
+            } else if self.stuck[class] == Time::MAX {
+                self.stuck[class] = now;
+                look(now + patience.detection);
+            }
+            if !storm || paused {
+                self.quiet[class] = Time::MAX;
+            } else if self.quiet[class] == Time::MAX {
+                self.quiet[class] = now;
+                look(now + patience.restoration);
+            }
+        }
+        next
+    }
+
+    /// Looks whether storms have begun or are over; gives when to look again, too.
+    pub fn look(&mut self, patience: Patience, now: Time, waiting: &Waiting) -> (Found, Option<Time>) {
+        let mut found = Found::default();
+        for class in 0..PRIORITIES {
+            let since = |at: Time, span: Span| at != Time::MAX && at + span <= now;
+            found.begun |= u8::from(since(self.stuck[class], patience.detection)) << class;
+            found.over |= u8::from(since(self.quiet[class], patience.restoration)) << class;
+        }
+        self.storm = (self.storm | found.begun) & !found.over;
+        (found, self.update(patience, now, waiting))
+    }
+}

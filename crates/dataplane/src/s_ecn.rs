@@ -72,7 +72,7 @@ impl Registers {
 
     /// A packet of `wire` bytes, preamble and gap included, arrives at `clock`. `markable`: only a packet that can carry a mark
     /// takes from the sum what a mark stands for.
-    #[inline]
+    #[inline(always)]
     pub fn on_arrival(&mut self, clock: u64, wire: u32, markable: bool) -> Step {
         let interval = clock.wrapping_sub(self.last).min(LONGEST);
         self.last = clock;

@@ -14,6 +14,7 @@ use crate::hosts::Hosts;
 use crate::ledger::Totals;
 use crate::run::sample::Samples;
 use fanin_engine::Due;
+use fanin_switch::{ForPolicy, Marker};
 use fanin_telemetry::TableError;
 use fanin_traffic::{FlowSpec, Traffic};
 use fanin_units::Time;
@@ -422,10 +423,20 @@ pub extern "Rust" fn fanin_run_loop(world: &mut World, budget: u64) {
     // Nothing after the calls, so that they are jumps.
     match world.in_place {
         FifoKind::Plain => run_loop::<Plain>(world, budget),
-        FifoKind::ByPolicy => run_loop::<ByPolicy>(world, budget),
+        FifoKind::ByPolicy(policy) => Marker::compiled_for(policy, Loop(world, budget)),
         FifoKind::Dequeues => run_loop::<Dequeues>(world, budget),
         FifoKind::Shared => run_loop::<Shared>(world, budget),
         FifoKind::Crossing => run_loop::<Crossing>(world, budget),
+    }
+}
+
+/// The loop for ports with a marking policy that is more than a threshold.
+struct Loop<'a>(&'a mut World, u64);
+
+impl ForPolicy for Loop<'_> {
+    #[inline(always)]
+    fn run<const N: u8>(self) {
+        run_loop::<ByPolicy<N>>(self.0, self.1);
     }
 }
 

@@ -325,6 +325,21 @@ impl Link {
 }
 
 impl Link {
+    /// The last packet goes before the `others` that wait before it; each of those leaves as much later.
+    pub fn advance_last(&mut self, rings: &mut Rings, others: u32) {
+        let mut at = self.tail.wrapping_sub(1);
+        let last = rings.0[self.place(at)];
+        let (tx, mut start, mut first) = (self.tx(last.frame), last.arrive, last.frame);
+        for _ in 0..others {
+            let before = at.wrapping_sub(1);
+            let entry = rings.0[self.place(before)];
+            start = entry.arrive;
+            rings.0[self.place(at)] = Entry { arrive: start + tx, ..entry };
+            (at, first) = (before, entry.frame);
+        }
+        rings.0[self.place(at)] = Entry { arrive: start - self.tx(first) + tx, ..last };
+    }
+
     /// Takes the packets that wait off the ring, as if they had not been given: `keep` gets each with its frame, in order. The
     /// queue is up to now. What has been counted too much: whether bytes, packets had passed 2^32 with them.
     pub fn take_back(&mut self, rings: &Rings, mut keep: impl FnMut(PacketId, u16)) -> [bool; 2] {

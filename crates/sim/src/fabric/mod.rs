@@ -6,6 +6,7 @@
 mod by_class;
 pub mod combined;
 mod displace;
+pub mod express;
 pub mod gate;
 mod hooks;
 pub mod link;

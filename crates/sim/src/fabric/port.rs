@@ -3,7 +3,7 @@
 use super::link::Link;
 use super::pool::Pool;
 use fanin_packet::{Envelope, PacketId};
-use fanin_switch::{Admission, MarkVerdict, Marker, PortNo, PortView, Scheduler, Unit, View};
+use fanin_switch::{Admission, Express, MarkVerdict, Marker, PortNo, PortView, Scheduler, Unit, View};
 use fanin_telemetry::Name;
 use fanin_units::{BitRate, Stream, Time};
 use std::collections::VecDeque;
@@ -32,6 +32,8 @@ pub mod at_dequeue {
     pub const MARK: u8 = 1;
     /// What the port is like then is written into its shim.
     pub const LEFT: u8 = 1 << 1;
+    /// Express packets stand in the ring, or have left it before the others that wait.
+    pub const EXPRESS: u8 = 1 << 2;
 }
 
 /// The cold half of an output port, its counters first: those of what does not happen to every packet. The others are the link's.
@@ -101,6 +103,8 @@ pub struct Explicit {
     pub ranked: bool,
     /// `heads` or `ranked`: more is to be done when a packet joins.
     besides: bool,
+    /// Packets that overtake all others, where a mechanism wants that.
+    pub express: Option<Express>,
 }
 
 /// What policies ask about the queue of a class besides, while departures are events.
@@ -134,6 +138,7 @@ impl Explicit {
             markers,
             ranked,
             besides: heads || ranked,
+            express: None,
         }
     }
 
@@ -230,6 +235,12 @@ impl Explicit {
         self.closed >> class & 1 != 0
     }
 
+    /// Whether express packets wait.
+    #[inline]
+    pub fn express_waits(&self) -> bool {
+        self.express.as_ref().is_some_and(|express| express.packets() > 0)
+    }
+
     /// Whether a packet waits that may be sent.
     pub fn has_next(&self) -> bool {
         self.packets > 0 && (self.closed == 0 || self.scheduler.next().is_some())
@@ -272,11 +283,17 @@ impl Port {
     }
 
     /// Asks the marking policy about a packet that finds the port with `queue` bytes and packets; `free_at`: when the wire is free
-    /// of the frame that is being sent.
+    /// of the frame that is being sent. Compiled for the policy `N` ([`Marker::on_enqueue_at`]).
     #[inline(always)]
-    pub fn mark_at_enqueue(&mut self, now: Time, queue: (u64, u32), free_at: impl Fn() -> Time, p: &Envelope) -> MarkVerdict {
+    pub fn mark_at_enqueue<const N: u8>(
+        &mut self,
+        now: Time,
+        queue: (u64, u32),
+        free_at: impl Fn() -> Time,
+        p: &Envelope,
+    ) -> MarkVerdict {
         let Port { marker, rng, queue_cells, rate, overhead, .. } = self;
-        marker.on_enqueue(&Asked { now, queue, queue_cells, rate, overhead, free_at }, p, rng)
+        marker.on_enqueue_at::<N>(&Asked { now, queue, queue_cells, rate, overhead, free_at }, p, rng)
     }
 
     /// The same about a packet that has left the queue at `now` and is about to be sent.

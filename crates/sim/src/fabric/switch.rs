@@ -1,16 +1,17 @@
 //! What a switch does with a packet: route → admit → mark → queue. Only here are verdicts carried out and counted.
 
+use super::express::ExpressBy;
 use super::link::{flag, FarEnd, Link};
-use super::port::{Owner, Port};
+use super::port::{at_dequeue, Owner, Port};
 use super::table::{Fib, NextHop};
 use crate::core::Core;
 use crate::ledger::Fate;
 use fanin_engine::Table;
 use fanin_packet::{Ecn, Envelope, Kind, Packet, PacketId, Stack};
-use fanin_switch::{DropReason, Effects, Hooks, Links, MechanismState, PathChooser, PortView};
+use fanin_switch::{DropReason, Effects, Hooks, Links, Marker, MechanismState, PathChooser, PortView};
 use fanin_telemetry::Name;
 use fanin_units::{HostId, Stream};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 /// A switch's own state.
 pub struct SwitchNode {
@@ -22,6 +23,8 @@ pub struct SwitchNode {
     pub mechanisms: Vec<MechanismState>,
     /// Those of all its mechanisms.
     pub hooks: Hooks,
+    /// Which of them has express queues.
+    pub express: ExpressBy,
     /// Its outgoing links, by port.
     pub ports: Vec<u32>,
     /// By port, frame bytes here that came in by it; empty where no mechanism asks for them ([`Hooks::INPUTS`]).
@@ -40,8 +43,8 @@ pub struct Fabric {
     pub hosts: u32,
     /// The largest frame that a mechanism wants to know of before it is offered to a port.
     pub offered_up_to: u16,
-    /// Whether one wants to know also of packets that find their port idle ([`Hooks::QUEUE`]).
-    pub offered_at_once: bool,
+    /// Of which of these, and who.
+    pub offered: Offered,
     /// Where mechanisms write what shall happen; empty between events.
     pub effects: Effects,
     /// The packet that is being offered was detoured here: a port that refuses it drops it.
@@ -58,6 +61,17 @@ pub struct Fabric {
     pub framing: fanin_packet::Framing,
 }
 
+/// Who wants to know of packets before they are offered to ports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Offered {
+    /// Mechanisms, but of packets that find their port idle ([`Hooks::QUEUE`]).
+    Queued,
+    /// Mechanisms.
+    All,
+    /// Some of them only because of express queues.
+    ForExpress,
+}
+
 /// A kind of FIFO port: what its code has to do. The inner loop is compiled for each kind that has `FLAGS` of its own, and serves
 /// ports of that kind in place; others take a call.
 pub trait Fifo {
@@ -71,8 +85,19 @@ pub trait Fifo {
     const DEQUEUES: bool = false;
     /// Arrivals are recorded.
     const WATCHED: bool = false;
+    /// Express packets may stand in the ring before the others.
+    const EXPRESS: bool = false;
     /// None is one: packets come to ports over a crossbar.
     const CROSSES: bool = false;
+
+    /// The marking policy decides about a packet that finds the port so.
+    ///
+    /// # Errors
+    /// With the reason why it drops it.
+    #[inline(always)]
+    fn mark(core: &mut Core, l: usize, found: (u64, u32), packet: PacketId) -> Result<bool, DropReason> {
+        core.mark_by_policy::<{ Marker::ANY }>(l, found, packet)
+    }
 }
 
 /// A threshold at enqueue, or nothing.
@@ -81,11 +106,16 @@ impl Fifo for Plain {
     const FLAGS: u8 = 0;
 }
 
-/// A marking policy that is more than a threshold.
-pub struct ByPolicy;
-impl Fifo for ByPolicy {
+/// A marking policy that is more than a threshold, mostly the one of number `N`.
+pub struct ByPolicy<const N: u8>;
+impl<const N: u8> Fifo for ByPolicy<N> {
     const FLAGS: u8 = flag::POLICY;
     const POLICY: bool = true;
+
+    #[inline(always)]
+    fn mark(core: &mut Core, l: usize, found: (u64, u32), packet: PacketId) -> Result<bool, DropReason> {
+        core.mark_by_policy::<N>(l, found, packet)
+    }
 }
 
 /// Something happens to packets that leave; no share of a buffer.
@@ -119,7 +149,8 @@ impl Fifo for Crossing {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FifoKind {
     Plain,
-    ByPolicy,
+    /// With the number of the policy that most of them have.
+    ByPolicy(u8),
     Dequeues,
     Shared,
     /// Of no port: switches are combined input- and output-queued.
@@ -130,22 +161,25 @@ impl FifoKind {
     /// That of most of the switches' ports. [`Dequeues`] and [`Shared`] have the same flags: where there are both, neither.
     pub fn of_most<'a>(ports: impl Iterator<Item = (&'a Link, &'a Port)>) -> FifoKind {
         let mut counts = [0_usize; 5];
+        let mut policies = BTreeMap::<u8, usize>::new();
         for (link, port) in ports.filter(|(_, port)| matches!(port.owner, Owner::Switch(..))) {
             let kind = match (link.flags & flag::SPECIAL, port.admission.is_shared(), port.at_dequeue) {
                 (Plain::FLAGS, ..) => 0,
-                (ByPolicy::FLAGS, ..) => 1,
+                (flag::POLICY, ..) => 1,
                 (Dequeues::FLAGS, false, _) => 2,
                 (Shared::FLAGS, true, 0) => 3,
                 (Shared::FLAGS, true, _) => 4,
                 _ => continue,
             };
             counts[kind] += 1;
+            *policies.entry(port.marker.number()).or_default() += usize::from(kind == 1);
         }
+        let policy = policies.into_iter().max_by_key(|(_, n)| *n).map_or(Marker::ANY, |(policy, _)| policy);
         let [plain, by_policy, dequeues, shared, both] = counts;
         let alone = |n: usize| if n == dequeues + shared + both { n } else { 0 };
         let kinds = [
             (FifoKind::Plain, plain),
-            (FifoKind::ByPolicy, by_policy),
+            (FifoKind::ByPolicy(policy), by_policy),
             (FifoKind::Dequeues, alone(dequeues)),
             (FifoKind::Shared, alone(shared)),
         ];
@@ -161,6 +195,7 @@ impl Fifo for Any {
     const SHARED: bool = true;
     const DEQUEUES: bool = true;
     const WATCHED: bool = true;
+    const EXPRESS: bool = true;
 }
 
 /// Equal-cost links as a path choice sees them.
@@ -265,14 +300,17 @@ impl Fabric {
     fn offer_unless_idle(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
         let link = &core.links[l];
         // Where departures are no events no class is paused.
-        if self.offered_at_once || link.flags & flag::EXPLICIT != 0 || link.free_at > core.now.ps() {
-            return self.offer_to_mechanisms(core, l, via, packet);
+        match self.offered {
+            Offered::ForExpress => self.offer_express(core, l, via, packet),
+            Offered::Queued if link.flags & flag::EXPLICIT == 0 && link.free_at <= core.now.ps() => {
+                self.offer_by_kind(core, l, via, packet);
+            }
+            _ => self.offer_to_mechanisms(core, l, via, packet),
         }
-        self.offer_by_kind(core, l, via, packet);
     }
 
     #[inline(never)]
-    fn offer_to_mechanisms(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
+    pub fn offer_to_mechanisms(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
         if !self.run_offer_hooks(core, l, via, packet) {
             self.offer_by_kind(core, l, via, packet);
         }
@@ -280,7 +318,7 @@ impl Fabric {
 
     /// To a port of any kind; mechanisms have seen the packet, if they want to.
     #[inline(always)]
-    fn offer_by_kind(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
+    pub fn offer_by_kind(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
         match core.links[l].flags & (flag::SPECIAL & !flag::OFFERED) {
             0 => self.offer_plain(core, l, via, packet),
             flag::POLICY => self.offer_by_policy(core, l, via, packet),
@@ -288,7 +326,7 @@ impl Fabric {
             flags if flags & flag::WATCHED != 0 => self.offer_to_any(core, l, via, packet),
             _ => match (core.ports[l].admission.is_shared(), core.ports[l].at_dequeue) {
                 (true, 0) => self.offer_shared(core, l, via, packet),
-                (true, _) => self.offer_to_any(core, l, via, packet),
+                (true, _) | (false, at_dequeue::EXPRESS) => self.offer_to_any(core, l, via, packet),
                 (false, _) => self.offer_with_dequeues(core, l, via, packet),
             },
         }
@@ -315,7 +353,7 @@ impl Fabric {
     /// To a port with a marking policy that is more than a threshold.
     #[inline(never)]
     fn offer_by_policy(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
-        self.offer_fifo::<ByPolicy>(core, l, via, packet);
+        self.offer_fifo::<ByPolicy<{ Marker::ANY }>>(core, l, via, packet);
     }
 
     /// To a port of the common kind, elsewhere than in the inner loop itself.
@@ -330,17 +368,25 @@ impl Fabric {
         // Where nothing else brought it here, the port has a policy, and no threshold.
         let only_policy = K::POLICY && !K::SHARED && !K::DEQUEUES && !K::WATCHED;
         let now = core.now;
+        if K::EXPRESS && core.ports[l].at_dequeue & at_dequeue::EXPRESS != 0 && core.express_waits_for_others(l) {
+            return self.offer_by_pipeline(core, l, via, packet);
+        }
         if (K::SHARED || K::DEQUEUES) && core.links[l].queue_packets() > 0 {
             core.catch_up_dequeues(l);
         }
         let link = &mut core.links[l];
         let frame = core.pool[packet].frame;
         let waits = if K::SHARED || K::DEQUEUES { link.free_at > now.ps() } else { link.catch_up(&core.rings, now) };
-        let found = (u64::from(link.queue_bytes), link.queue_packets());
+        let found = if K::EXPRESS {
+            core.ports[l].behind_express(link)
+        } else {
+            (u64::from(link.queue_bytes), link.queue_packets())
+        };
         let mut marked = false;
         if waits {
-            let packets = link.queue_packets();
-            let bytes = link.queue_bytes.saturating_add(u32::from(frame)); // 4 GiB end the run
+            let (queue_bytes, packets) =
+                if K::EXPRESS { (found.0 as u32, found.1) } else { (link.queue_bytes, link.queue_packets()) };
+            let bytes = queue_bytes.saturating_add(u32::from(frame)); // 4 GiB end the run
             let would = if link.flags & flag::LIMIT_PACKETS != 0 { packets + 1 } else { bytes };
             if would > link.limit {
                 return self.refuse_fifo(core, l, via, packet, DropReason::BUFFER_FULL, true);
@@ -351,7 +397,13 @@ impl Fabric {
                 }
             }
             let (link, envelope) = (&core.links[l], &mut core.pool[packet]);
-            let queue = if link.flags & flag::MARK_PACKETS != 0 { packets } else { link.queue_bytes };
+            let queue = if link.flags & flag::MARK_PACKETS != 0 {
+                packets
+            } else if K::EXPRESS {
+                queue_bytes
+            } else {
+                link.queue_bytes
+            };
             if !only_policy && queue > link.threshold && envelope.ecn != Ecn::NotEct {
                 envelope.ecn = Ecn::Ce;
                 core.ports[l].marks += 1;
@@ -359,7 +411,7 @@ impl Fabric {
             }
         }
         if only_policy || K::POLICY && core.links[l].flags & flag::POLICY != 0 {
-            match core.mark_by_policy(l, found, packet) {
+            match K::mark(core, l, found, packet) {
                 Ok(by_policy) => marked = by_policy,
                 Err(reason) => return self.refuse_fifo(core, l, via, packet, reason, false),
             }
@@ -371,7 +423,11 @@ impl Fabric {
             if K::SHARED {
                 core.joined_shared(l, 0, frame);
             }
-            core.note_one_more(l, frame);
+            if K::EXPRESS {
+                core.note_fifo_queue(l, (found.0 as u32).saturating_add(u32::from(frame)), found.1 + 1);
+            } else {
+                core.note_one_more(l, frame);
+            }
         }
         core.push(l, packet, frame);
         if K::DEQUEUES && !waits {
@@ -405,7 +461,7 @@ impl Fabric {
             }
         }
         let asked =
-            if core.ports[l].by_class { core.mark_by_class(l, class, packet) } else { core.mark_by_policy(l, queue, packet) };
+            if core.ports[l].by_class { core.mark_by_class(l, class, packet) } else { core.mark_by_policy::<{ Marker::ANY }>(l, queue, packet) };
         let marked = asked.map_err(|reason| Refusal { reason, room: false })?;
         if !idle {
             core.ports[l].queue_cells += core.cells(frame);

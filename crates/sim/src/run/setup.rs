@@ -4,11 +4,13 @@ use super::folder::RunError;
 use super::sample::Samples;
 use crate::core::Core;
 use crate::fabric::combined::{self, Crossbar};
+use crate::fabric::express::ExpressBy;
 use crate::fabric::gate::PortGate;
 use crate::fabric::link::{flag, FarEnd, Link, Rings};
 use crate::fabric::pool::Pool;
 use crate::fabric::port::{at_dequeue, Explicit, Owner, Port};
 use crate::fabric::table::Fib;
+use crate::fabric::switch::Offered;
 use crate::fabric::{Fabric, FifoKind, SwitchNode};
 use crate::hosts::ends::Ends;
 use crate::hosts::fifo::Standing;
@@ -20,7 +22,7 @@ use crate::world::World;
 use fanin_engine::{Ahead, Ties, Timers, Wheel};
 use fanin_packet::Framing;
 use fanin_scenario::{Nic, PortModel, Sampling, Scenario};
-use fanin_switch::{Admission, At, Buffer, Effects, Hooks, Marker, MechanismState, Mechanisms, PathChooser, PortNo, Scheduler};
+use fanin_switch::{Admission, At, Buffer, Effects, Express, Hooks, Marker, MechanismState, Mechanisms, PathChooser, PortNo, Scheduler};
 use fanin_switch::{Scheduling, SharedBuffer};
 use fanin_telemetry::{Keep, Name, Registers};
 use fanin_topology::{Routes, Topology};
@@ -148,7 +150,7 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
         },
         fabric: Fabric {
             fib: fib(topology, scenario.routes()),
-            offered_at_once: switches.iter().any(|s| s.hooks.any(Hooks::OFFER.with(Hooks::RANKS))),
+            offered: offered(&switches),
             offered_up_to: if in_place == FifoKind::Crossing {
                 u16::MAX
             } else {
@@ -223,6 +225,7 @@ fn switches(scenario: &Scenario) -> Vec<SwitchNode> {
             paths: PathChooser::new(&switch.routing),
             rng: Stream::new(scenario.seed(), Purpose::Spraying, s as u64),
             hooks: hooks_of(&mechanisms),
+            express: ExpressBy::of(&mechanisms),
             mechanisms,
             ports: site.ports.iter().map(|port| port.link.0).collect(),
             inputs: Vec::new(),
@@ -231,6 +234,17 @@ fn switches(scenario: &Scenario) -> Vec<SwitchNode> {
         }
     };
     (0..topology.switch_count()).map(of).collect()
+}
+
+/// Who wants to know of packets before they are offered to ports.
+fn offered(switches: &[SwitchNode]) -> Offered {
+    if switches.iter().any(|switch| switch.express.alone.is_some()) {
+        Offered::ForExpress
+    } else if switches.iter().any(|switch| switch.hooks.any(Hooks::OFFER.with(Hooks::RANKS))) {
+        Offered::All
+    } else {
+        Offered::Queued
+    }
 }
 
 /// Whether a mechanism of some switch records what it makes of ports.
@@ -336,6 +350,7 @@ fn links_and_ports(
         let sends = hooks(far_end(topology, wire.from));
         if matches!(owner, Owner::Switch(..)) {
             equip(&mut link, &mut port, scenario, id, explicit, sends);
+            give_express(&mut port, switches);
         }
         let at_arrival = Hooks::INGRESS.with(Hooks::ROUTE);
         // A NIC too, where the switch that it leads to may ask it to pause.
@@ -361,6 +376,14 @@ fn links_and_ports(
         ports.push(port);
     }
     (links, ports, rings, ingress, gates)
+}
+
+/// Gives a switch's port the express queue that a mechanism there wants.
+fn give_express(port: &mut Port, switches: &[SwitchNode]) {
+    let params = switches[port.owner.node()].mechanisms.iter().find_map(MechanismState::express);
+    if let (Some(params), Some(explicit)) = (params, port.explicit.as_deref_mut()) {
+        explicit.express = Some(Express::new(params));
+    }
 }
 
 /// What is kept of the records of watched ports.

@@ -77,6 +77,8 @@ pub struct Red {
     unit: Unit,
     /// ln(1 − w_q)/s [1/ps]: what an idle time takes from ln avg. From the first idle time on, which gives the port's rate.
     forgets: Option<f64>,
+    /// 1 − w_q.
+    keeps: f64,
     avg: f64,
     /// Packets since the last mark while avg ≥ min, the arriving one counted; −1 below it.
     count: i64,
@@ -95,19 +97,18 @@ impl Red {
     /// The average after an arrival that finds the queue of `view`.
     #[inline(always)]
     fn average(&mut self, view: &impl View) -> f64 {
-        let w = self.params.weight;
-        let q = view.queue(self.unit) as f64;
+        let q = view.queue(self.unit) as i64 as f64; // one instruction; no queue has 2^63
         let idle = if view.queue(Unit::Packets) == 0 { view.now().since(view.free_at()) } else { Span::ZERO };
         let avg = if idle > Span::ZERO && self.avg > 0.0 {
             let forgets = *self.forgets.get_or_insert_with(|| {
                 let s = view.rate().time_to_send(self.params.mean_packet);
-                libm::log1p(-w) / s.ps() as f64
+                libm::log1p(-self.params.weight) / s.ps() as f64
             });
             self.avg * libm::exp(forgets * idle.ps() as f64)
         } else {
             self.avg
         };
-        (1.0 - w) * avg + w * q
+        self.keeps * avg + self.params.weight * q
     }
 
     #[inline]
@@ -142,6 +143,7 @@ impl Red {
 
 impl Policy for Red {
     type Params = RedParams;
+    const WORTH_ITS_OWN_CODE: bool = true;
 
     /// Average of 32 bits, packets since the last mark of 16, begin of the idle time of 32. Source: RED fig. 2, its saved variables;
     /// their widths are ours.
@@ -156,6 +158,7 @@ impl Policy for Red {
             max: params.max.count() as f64,
             unit: Unit::of(params.min),
             forgets: None,
+            keeps: 1.0 - params.weight,
             avg: 0.0,
             count: -1,
         }

@@ -107,7 +107,7 @@ impl SlopeRegisters {
     }
 
     /// A packet of `wire` bytes arrives; see [`s_ecn::Registers::on_arrival`].
-    #[inline]
+    #[inline(always)]
     pub fn on_arrival(&mut self, now: Time, wire: u32, markable: bool) -> SlopeStep {
         self.registers.on_arrival(now.ps() / self.clock.ps(), wire, markable)
     }
@@ -151,10 +151,7 @@ impl SEcn {
             return registers.on_arrival(view.now(), wire, markable).mark && markable;
         }
         match &self.form {
-            SlopeForm::Registers(params) => {
-                let registers = self.registers.insert(SlopeRegisters::new(params, view.rate()));
-                registers.on_arrival(view.now(), wire, markable).mark && markable
-            }
+            SlopeForm::Registers(_) => self.first(view.now(), view.rate(), wire, markable),
             SlopeForm::Probability(_) => {
                 let interval = self.last.map(|last| view.now().since(last));
                 self.last = Some(view.now());
@@ -166,15 +163,24 @@ impl SEcn {
         }
     }
 
+    /// The same of the first packet, which gives the port's rate.
+    #[cold]
+    #[inline(never)]
+    fn first(&mut self, now: Time, rate: BitRate, wire: u32, markable: bool) -> bool {
+        let SlopeForm::Registers(params) = &self.form else { return false };
+        let registers = self.registers.insert(SlopeRegisters::new(params, rate));
+        registers.on_arrival(now, wire, markable).mark && markable
+    }
+
     #[inline(always)]
     fn at_k(&self, view: &impl View) -> bool {
         view.queue(self.unit) >= self.k
     }
 
-    #[inline]
-    fn verdict(&self, at_k: bool, slope: bool, p: &Envelope) -> MarkVerdict {
-        match (at_k, slope) {
-            _ if p.ecn == Ecn::NotEct => MarkVerdict::Pass,
+    /// About a packet that can be marked. `slope`: it takes a mark for that.
+    #[inline(always)]
+    fn verdict(&self, view: &impl View, slope: bool) -> MarkVerdict {
+        match (self.at_k(view), slope) {
             (true, _) => MarkVerdict::Mark(AT_K),
             (false, true) => MarkVerdict::Mark(SLOPE),
             (false, false) => MarkVerdict::Pass,
@@ -184,6 +190,7 @@ impl SEcn {
 
 impl Policy for SEcn {
     type Params = SEcnParams;
+    const WORTH_ITS_OWN_CODE: bool = true;
 
     /// R of 32 bits, the clock of the last arrival of 24; a sum of 37: the registers of `fanin_dataplane::s_ecn`. Source: S-ECN §IV-C.
     fn memory(params: &SEcnParams) -> Option<Bytes> {
@@ -218,7 +225,8 @@ impl Policy for SEcn {
     fn on_enqueue(&mut self, view: &impl View, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
         let slope = self.slope(view, p, rng);
         match self.at {
-            At::Enqueue => self.verdict(self.at_k(view), slope, p),
+            At::Enqueue if p.ecn == Ecn::NotEct => MarkVerdict::Pass,
+            At::Enqueue => self.verdict(view, slope),
             At::Dequeue => {
                 self.owed += u32::from(slope);
                 MarkVerdict::Pass
@@ -233,7 +241,7 @@ impl Policy for SEcn {
         }
         let slope = self.owed > 0;
         self.owed -= u32::from(slope);
-        self.verdict(self.at_k(view), slope, p)
+        self.verdict(view, slope)
     }
 
     #[inline(always)]

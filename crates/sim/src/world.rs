@@ -8,7 +8,7 @@ use crate::core::Core;
 use crate::fabric::gate::PortGate;
 use crate::fabric::link::{prefetch, FarEnd};
 use crate::fabric::port::Owner;
-use crate::fabric::switch::{ByPolicy, Crossing, Dequeues, Fifo, FifoKind, Plain, Shared};
+use crate::fabric::switch::{ByPolicy, Classes, Crossing, Dequeues, Fifo, FifoKind, Plain, Shared};
 use crate::fabric::Fabric;
 use crate::hosts::Hosts;
 use crate::ledger::Totals;
@@ -426,6 +426,7 @@ pub extern "Rust" fn fanin_run_loop(world: &mut World, budget: u64) {
         FifoKind::ByPolicy(policy) => Marker::compiled_for(policy, Loop(world, budget)),
         FifoKind::Dequeues => run_loop::<Dequeues>(world, budget),
         FifoKind::Shared => run_loop::<Shared>(world, budget),
+        FifoKind::Classes => run_loop::<Classes>(world, budget),
         FifoKind::Crossing => run_loop::<Crossing>(world, budget),
     }
 }

@@ -292,8 +292,18 @@ impl Port {
         free_at: impl Fn() -> Time,
         p: &Envelope,
     ) -> MarkVerdict {
+        if N != Marker::ANY && self.marker.number() != N {
+            return self.mark_by_another(now, queue, free_at(), p);
+        }
         let Port { marker, rng, queue_cells, rate, overhead, .. } = self;
         marker.on_enqueue_at::<N>(&Asked { now, queue, queue_cells, rate, overhead, free_at }, p, rng)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn mark_by_another(&mut self, now: Time, queue: (u64, u32), free_at: Time, p: &Envelope) -> MarkVerdict {
+        let view = self.view(now, queue.0, queue.1, free_at);
+        self.marker.on_enqueue(&view, p, &mut self.rng)
     }
 
     /// The same about a packet that has left the queue at `now` and is about to be sent.

@@ -81,10 +81,7 @@ impl Fabric {
         let (link, port) = (&mut core.links[l], &mut core.ports[l]);
         if link.flags & flag::EXPLICIT == 0 {
             if link.queue_packets() == 0 {
-                let [sent, _] = port.sent(link);
-                if let Some(explicit) = port.explicit.as_deref_mut() {
-                    (explicit.class, explicit.since) = (class, sent);
-                }
+                core.begin_class(l, packet);
             }
             core.note_one_more(l, frame);
             return core.push(l, packet, frame);
@@ -329,6 +326,24 @@ impl Core {
             self.check(result);
         }
         verdict
+    }
+
+    /// Whether other classes than a packet's wait at a port whose departures are no events.
+    #[inline(always)]
+    pub fn is_of_another_class(&self, l: usize, packet: PacketId) -> bool {
+        let explicit = self.ports[l].explicit.as_deref();
+        explicit.is_some_and(|explicit| explicit.class_of(self.pool[packet].class) != explicit.class)
+    }
+
+    /// A packet is about to be the first that waits at a port whose departures are no events: all that wait are of its class then.
+    #[inline(always)]
+    pub fn begin_class(&mut self, l: usize, packet: PacketId) {
+        let class = self.pool[packet].class;
+        let (link, port) = (&self.links[l], &mut self.ports[l]);
+        let [sent, _] = port.sent(link);
+        if let Some(explicit) = port.explicit.as_deref_mut() {
+            (explicit.class, explicit.since) = (explicit.class_of(class), sent);
+        }
     }
 
     /// From now on departures of a port are events, until nothing waits there.

@@ -87,6 +87,8 @@ pub trait Fifo {
     const WATCHED: bool = false;
     /// Express packets may stand in the ring before the others.
     const EXPRESS: bool = false;
+    /// With classes: a FIFO port while packets of one class wait.
+    const CLASSES: bool = false;
     /// None is one: packets come to ports over a crossbar.
     const CROSSES: bool = false;
 
@@ -134,6 +136,13 @@ impl Fifo for Shared {
     const SHARED: bool = true;
 }
 
+/// Classes, with a threshold at enqueue for the whole port, or nothing.
+pub struct Classes;
+impl Fifo for Classes {
+    const FLAGS: u8 = flag::PIPELINE;
+    const CLASSES: bool = true;
+}
+
 /// None: all switches are combined input- and output-queued ones, and the loop has their crossbars' events besides.
 pub struct Crossing;
 impl Fifo for Crossing {
@@ -153,6 +162,7 @@ pub enum FifoKind {
     ByPolicy(u8),
     Dequeues,
     Shared,
+    Classes,
     /// Of no port: switches are combined input- and output-queued.
     Crossing,
 }
@@ -160,7 +170,7 @@ pub enum FifoKind {
 impl FifoKind {
     /// That of most of the switches' ports. [`Dequeues`] and [`Shared`] have the same flags: where there are both, neither.
     pub fn of_most<'a>(ports: impl Iterator<Item = (&'a Link, &'a Port)>) -> FifoKind {
-        let mut counts = [0_usize; 5];
+        let mut counts = [0_usize; 6];
         let mut policies = BTreeMap::<u8, usize>::new();
         for (link, port) in ports.filter(|(_, port)| matches!(port.owner, Owner::Switch(..))) {
             let kind = match (link.flags & flag::SPECIAL, port.admission.is_shared(), port.at_dequeue) {
@@ -169,19 +179,21 @@ impl FifoKind {
                 (Dequeues::FLAGS, false, _) => 2,
                 (Shared::FLAGS, true, 0) => 3,
                 (Shared::FLAGS, true, _) => 4,
+                (Classes::FLAGS, ..) => 5,
                 _ => continue,
             };
             counts[kind] += 1;
             *policies.entry(port.marker.number()).or_default() += usize::from(kind == 1);
         }
         let policy = policies.into_iter().max_by_key(|(_, n)| *n).map_or(Marker::ANY, |(policy, _)| policy);
-        let [plain, by_policy, dequeues, shared, both] = counts;
+        let [plain, by_policy, dequeues, shared, both, classes] = counts;
         let alone = |n: usize| if n == dequeues + shared + both { n } else { 0 };
         let kinds = [
             (FifoKind::Plain, plain),
             (FifoKind::ByPolicy(policy), by_policy),
             (FifoKind::Dequeues, alone(dequeues)),
             (FifoKind::Shared, alone(shared)),
+            (FifoKind::Classes, classes),
         ];
         kinds.into_iter().rev().max_by_key(|(_, n)| *n).map_or(FifoKind::Plain, |(kind, _)| kind)
     }
@@ -322,6 +334,7 @@ impl Fabric {
         match core.links[l].flags & (flag::SPECIAL & !flag::OFFERED) {
             0 => self.offer_plain(core, l, via, packet),
             flag::POLICY => self.offer_by_policy(core, l, via, packet),
+            Classes::FLAGS => self.offer_in_class(core, l, via, packet),
             flags if flags & (flag::PIPELINE | flag::EXPLICIT) != 0 => self.offer_by_pipeline(core, l, via, packet),
             flags if flags & flag::WATCHED != 0 => self.offer_to_any(core, l, via, packet),
             _ => match (core.ports[l].admission.is_shared(), core.ports[l].at_dequeue) {
@@ -356,6 +369,12 @@ impl Fabric {
         self.offer_fifo::<ByPolicy<{ Marker::ANY }>>(core, l, via, packet);
     }
 
+    /// To a port with classes, of which one waits at most.
+    #[inline(never)]
+    fn offer_in_class(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
+        self.offer_fifo::<Classes>(core, l, via, packet);
+    }
+
     /// To a port of the common kind, elsewhere than in the inner loop itself.
     #[inline(never)]
     fn offer_plain(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
@@ -383,6 +402,10 @@ impl Fabric {
             (u64::from(link.queue_bytes), link.queue_packets())
         };
         let mut marked = false;
+        if K::CLASSES && waits && found.1 > 0 && core.is_of_another_class(l, packet) {
+            return self.offer_by_pipeline(core, l, via, packet);
+        }
+        let link = &core.links[l];
         if waits {
             let (queue_bytes, packets) =
                 if K::EXPRESS { (found.0 as u32, found.1) } else { (link.queue_bytes, link.queue_packets()) };
@@ -423,6 +446,9 @@ impl Fabric {
             if K::SHARED {
                 core.joined_shared(l, 0, frame);
             }
+            if K::CLASSES && found.1 == 0 {
+                core.begin_class(l, packet);
+            }
             if K::EXPRESS {
                 core.note_fifo_queue(l, (found.0 as u32).saturating_add(u32::from(frame)), found.1 + 1);
             } else {
@@ -440,7 +466,8 @@ impl Fabric {
     #[inline(never)]
     fn refuse_fifo(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId, reason: DropReason, room: bool) {
         let view = core.view(l);
-        self.refuse(core, l, 0, &view, via, packet, Refusal { reason, room });
+        let class = core.ports[l].explicit.as_deref().map_or(0, |explicit| explicit.class_of(core.pool[packet].class));
+        self.refuse(core, l, class, &view, via, packet, Refusal { reason, room });
     }
 
     /// The whole pipeline of a port: admission, marking, record. `view` is the queue that the packet finds, up to now; `idle`: it would leave

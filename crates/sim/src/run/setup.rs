@@ -456,6 +456,7 @@ fn equip(link: &mut Link, port: &mut Port, scenario: &Scenario, id: LinkId, expl
         Some((Amount::Packets(k), At::Enqueue)) => (small(k), link.flags | flag::MARK_PACKETS),
         _ => (u32::MAX, link.flags | flag::POLICY),
     };
+    link.flags |= if port.by_class { flag::POLICY } else { 0 };
     (port.admission, port.marker) = (admission, marker);
 }
 

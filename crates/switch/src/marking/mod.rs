@@ -29,6 +29,9 @@ pub(crate) trait Policy: Sized {
     /// Its parameters.
     type Params;
 
+    /// Whether ports may have to ask it at enqueue for more than a threshold: worth code of its own for such ports.
+    const WORTH_ITS_OWN_CODE: bool = false;
+
     /// The state at the start of a run.
     fn new(params: &Self::Params) -> Self;
 
@@ -65,9 +68,6 @@ pub(crate) trait Policy: Sized {
     fn drops(_params: &Self::Params) -> bool {
         false
     }
-
-    /// Whether ports may have to ask it at enqueue for more than a threshold: worth code of its own for such ports.
-    const WORTH_ITS_OWN_CODE: bool = false;
 
     /// Whether it does nothing while the queue is below all of these amounts.
     fn idle_below(_params: &Self::Params) -> bool {
@@ -175,20 +175,14 @@ macro_rules! registry {
                 code.run::<{ Marker::ANY }>()
             }
 
-            /// [`Marker::on_enqueue`] in code that is compiled for the policy `N`: others take a call.
+            /// [`Marker::on_enqueue`] in code that is compiled for the policy `N`, which it is, or for all.
             #[inline(always)]
             pub fn on_enqueue_at<const N: u8>(&mut self, view: &impl View, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
                 match self {
                     $( Marker::$name(state) if N == Number::$name as u8 => state.on_enqueue(view, p, rng), )*
                     other if N == Marker::ANY => other.on_enqueue(view, p, rng),
-                    other => other.on_enqueue_of_another(view, p, rng),
+                    other => unreachable!("policy {} where {N} is", other.number()),
                 }
-            }
-
-            #[cold]
-            #[inline(never)]
-            fn on_enqueue_of_another(&mut self, view: &impl View, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
-                self.on_enqueue(view, p, rng)
             }
 
             /// The state at the start of a run.

@@ -72,7 +72,9 @@ params! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlopeRegisters {
     registers: s_ecn::Registers,
-    clock: Span,
+    /// Picoseconds, and what times are multiplied by instead of being divided by them: 2⁶⁴ over it, rounded up.
+    clock: u64,
+    reciprocal: u64,
 }
 
 /// What one arrival made of the registers.
@@ -92,7 +94,8 @@ impl SlopeRegisters {
             AfterMark::Reset => s_ecn::AfterMark::Reset,
         };
         let registers = s_ecn::Registers::new(rate, params.credit.get() as u32, after_mark);
-        SlopeRegisters { registers, clock: params.clock }
+        let clock = params.clock.ps();
+        SlopeRegisters { registers, clock, reciprocal: u64::MAX / clock + 1 }
     }
 
     /// R [2⁻²⁰ B per clock].
@@ -109,8 +112,27 @@ impl SlopeRegisters {
     /// A packet of `wire` bytes arrives; see [`s_ecn::Registers::on_arrival`].
     #[inline(always)]
     pub fn on_arrival(&mut self, now: Time, wire: u32, markable: bool) -> SlopeStep {
-        self.registers.on_arrival(now.ps() / self.clock.ps(), wire, markable)
+        self.registers.on_arrival(self.clocks(now.ps()), wire, markable)
     }
+
+    /// Whole clocks in a time. The product is at most one too many, as the reciprocal is less than one too large.
+    #[inline(always)]
+    fn clocks(&self, ps: u64) -> u64 {
+        let clocks = ((u128::from(ps) * u128::from(self.reciprocal)) >> 64) as u64;
+        clocks - u64::from(clocks.wrapping_mul(self.clock) > ps)
+    }
+}
+
+/// How the slope is known, and which packet gets the mark.
+#[derive(Clone, Debug)]
+#[repr(u8)]
+enum Slope {
+    /// By registers, which the first packet makes: it gives the port's rate.
+    First(SlopeParams, At),
+    InRegisters(SlopeRegisters),
+    InRegistersAtDequeue(SlopeRegisters),
+    /// With the last arrival.
+    ByChance(Option<Time>, At),
 }
 
 /// S-ECN's state at one port.
@@ -122,12 +144,7 @@ pub struct SEcn {
     /// K, in `unit`; `u64::MAX` without.
     k: u64,
     unit: Unit,
-    at: At,
-    form: SlopeForm,
-    /// From the first packet on, which gives the port's rate.
-    registers: Option<SlopeRegisters>,
-    /// The last arrival, for marks by chance.
-    last: Option<Time>,
+    slope: Slope,
     /// Marks that arrivals have earned and no departure has taken: at most one for each ECN-capable packet that waits.
     owed: u32,
 }
@@ -135,7 +152,10 @@ pub struct SEcn {
 impl SEcn {
     /// The registers, from the first packet on.
     pub(crate) fn registers(&self) -> Option<&SlopeRegisters> {
-        self.registers.as_ref()
+        match &self.slope {
+            Slope::InRegisters(registers) | Slope::InRegistersAtDequeue(registers) => Some(registers),
+            Slope::First(..) | Slope::ByChance(..) => None,
+        }
     }
 
     /// Marks that arrivals have earned and no departure has taken.
@@ -143,47 +163,45 @@ impl SEcn {
         self.owed
     }
 
-    /// Whether the arrival of `p` earns a mark by the slope; every arrival has to pass here.
-    #[inline(always)]
-    fn slope(&mut self, view: &impl View, p: &Envelope, rng: &mut Stream) -> bool {
-        let (wire, markable) = (u32::from(p.frame) + u32::from(view.overhead()), p.ecn != Ecn::NotEct);
-        if let Some(registers) = &mut self.registers {
-            return registers.on_arrival(view.now(), wire, markable).mark && markable;
-        }
-        match &self.form {
-            SlopeForm::Registers(_) => self.first(view.now(), view.rate(), wire, markable),
-            SlopeForm::Probability(_) => {
-                let interval = self.last.map(|last| view.now().since(last));
-                self.last = Some(view.now());
-                // (P − R·I)/(R·I) is (T − I)/I, T being the time to send P.
-                let time = view.rate().time_to_send(Bytes(u64::from(wire)));
-                let Some(interval) = interval.filter(|i| *i < time && markable) else { return false };
-                rng.unit() * (interval.ps() as f64) < (time - interval).ps() as f64
-            }
+    fn at(&self) -> At {
+        match self.slope {
+            Slope::InRegisters(_) => At::Enqueue,
+            Slope::InRegistersAtDequeue(_) => At::Dequeue,
+            Slope::First(_, at) | Slope::ByChance(_, at) => at,
         }
     }
 
-    /// The same of the first packet, which gives the port's rate.
+    /// The first packet is about to arrive, at a port of this rate.
     #[cold]
     #[inline(never)]
-    fn first(&mut self, now: Time, rate: BitRate, wire: u32, markable: bool) -> bool {
-        let SlopeForm::Registers(params) = &self.form else { return false };
-        let registers = self.registers.insert(SlopeRegisters::new(params, rate));
-        registers.on_arrival(now, wire, markable).mark && markable
+    fn begin(&mut self, rate: BitRate) {
+        if let Slope::First(params, at) = &self.slope {
+            let registers = SlopeRegisters::new(params, rate);
+            self.slope = match at {
+                At::Enqueue => Slope::InRegisters(registers),
+                At::Dequeue => Slope::InRegistersAtDequeue(registers),
+            };
+        }
     }
 
+    /// By chance: whether an arrival of `wire` bytes `interval` after the one before earns a mark.
     #[inline(always)]
-    fn at_k(&self, view: &impl View) -> bool {
-        view.queue(self.unit) >= self.k
+    fn by_chance(interval: Option<Span>, wire: u32, rate: BitRate, rng: &mut Stream) -> bool {
+        // (P − R·I)/(R·I) is (T − I)/I, T being the time to send P.
+        let time = rate.time_to_send(Bytes(u64::from(wire)));
+        let Some(interval) = interval.filter(|i| *i < time) else { return false };
+        rng.unit() * (interval.ps() as f64) < (time - interval).ps() as f64
     }
 
-    /// About a packet that can be marked. `slope`: it takes a mark for that.
+    /// About a packet that arrives, or, where that gets the mark, leaves. `slope`: it takes a mark for that.
     #[inline(always)]
-    fn verdict(&self, view: &impl View, slope: bool) -> MarkVerdict {
-        match (self.at_k(view), slope) {
+    fn verdict(&self, view: &impl View, slope: bool, p: &Envelope) -> MarkVerdict {
+        let at_k = view.queue(self.unit) >= self.k;
+        match (at_k, slope) {
+            (false, false) => MarkVerdict::Pass,
+            _ if p.ecn == Ecn::NotEct => MarkVerdict::Pass,
             (true, _) => MarkVerdict::Mark(AT_K),
             (false, true) => MarkVerdict::Mark(SLOPE),
-            (false, false) => MarkVerdict::Pass,
         }
     }
 }
@@ -203,7 +221,11 @@ impl Policy for SEcn {
 
     fn new(params: &SEcnParams) -> Self {
         let (k, unit) = params.k.map_or((u64::MAX, Unit::Bytes), |k| (k.count(), Unit::of(k)));
-        SEcn { k, unit, at: params.at, form: params.form.clone(), registers: None, last: None, owed: 0 }
+        let slope = match &params.form {
+            SlopeForm::Registers(registers) => Slope::First(registers.clone(), params.at),
+            SlopeForm::Probability(_) => Slope::ByChance(None, params.at),
+        };
+        SEcn { k, unit, slope, owed: 0 }
     }
 
     fn check(params: &SEcnParams, cx: &mut Cx) {
@@ -221,14 +243,26 @@ impl Policy for SEcn {
         params.k.into_iter().collect()
     }
 
+    /// Every arrival has to pass here.
     #[inline(always)]
     fn on_enqueue(&mut self, view: &impl View, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
-        let slope = self.slope(view, p, rng);
-        match self.at {
-            At::Enqueue if p.ecn == Ecn::NotEct => MarkVerdict::Pass,
-            At::Enqueue => self.verdict(view, slope),
+        let (wire, markable) = (u32::from(p.frame) + u32::from(view.overhead()), p.ecn != Ecn::NotEct);
+        if !matches!(self.slope, Slope::InRegisters(_)) && matches!(self.slope, Slope::First(..)) {
+            self.begin(view.rate());
+        }
+        let (slope, at) = match &mut self.slope {
+            Slope::InRegisters(registers) => (registers.on_arrival(view.now(), wire, markable).mark, At::Enqueue),
+            Slope::InRegistersAtDequeue(registers) => (registers.on_arrival(view.now(), wire, markable).mark, At::Dequeue),
+            Slope::ByChance(last, at) => {
+                let interval = last.replace(view.now()).map(|last| view.now().since(last));
+                (markable && Self::by_chance(interval, wire, view.rate(), rng), *at)
+            }
+            Slope::First(..) => return MarkVerdict::Pass,
+        };
+        match at {
+            At::Enqueue => self.verdict(view, slope, p),
             At::Dequeue => {
-                self.owed += u32::from(slope);
+                self.owed += u32::from(slope && markable);
                 MarkVerdict::Pass
             }
         }
@@ -236,21 +270,21 @@ impl Policy for SEcn {
 
     #[inline(always)]
     fn on_dequeue(&mut self, view: &impl View, p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
-        if self.at == At::Enqueue || p.ecn == Ecn::NotEct {
+        if self.at() == At::Enqueue || p.ecn == Ecn::NotEct {
             return MarkVerdict::Pass;
         }
         let slope = self.owed > 0;
         self.owed -= u32::from(slope);
-        self.verdict(view, slope)
+        self.verdict(view, slope, p)
     }
 
     #[inline(always)]
     fn acts_at_dequeue(&self) -> bool {
-        self.at == At::Dequeue
+        self.at() == At::Dequeue
     }
 
     fn needs_rng(&self) -> bool {
-        matches!(self.form, SlopeForm::Probability(_))
+        matches!(self.slope, Slope::ByChance(..))
     }
 }
 

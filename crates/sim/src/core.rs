@@ -4,7 +4,7 @@ use crate::fabric::combined::Crossbar;
 use crate::fabric::gate::PortGate;
 use crate::fabric::link::{flag, Carry, Link, Rings};
 use crate::fabric::pool::Pool;
-use crate::fabric::port::{at_dequeue, Port};
+use crate::fabric::port::{at_dequeue, Found, Port};
 use crate::ledger::{Fate, Ledger};
 use fanin_engine::{Table, Timers, Wheel};
 use fanin_packet::{Departure, Ecn, Envelope, Packet, PacketId, Shim};
@@ -164,20 +164,23 @@ impl Core {
         }
     }
 
-    /// Lets the marking policy of a port decide about a packet that finds `queue` bytes and packets there: whether it marks it. Compiled for
-    /// the policy `N`.
+    /// Lets the marking policy of a port decide about a packet that finds it so: whether it marks it. Compiled for the policy `N`.
     ///
     /// # Errors
     /// With the reason why it drops it.
     #[inline(always)]
-    pub fn mark_by_policy<const N: u8>(&mut self, l: usize, queue: (u64, u32), packet: PacketId) -> Result<bool, DropReason> {
-        let (link, rings) = (&self.links[l], &self.rings);
-        let verdict = self.ports[l].mark_at_enqueue::<N>(self.now, queue, || link.wire_free_at(rings), &self.pool[packet]);
+    pub fn mark_by_policy<const N: u8>(&mut self, l: usize, found: Found, packet: PacketId) -> Result<bool, DropReason> {
+        let (link, now) = (&self.links[l], self.now);
+        let idle = || found.idle(now, Time::from_ps(link.free_at));
+        let verdict = self.ports[l].mark_at_enqueue::<N>(now, found, idle, &self.pool[packet]);
+        if matches!(verdict, MarkVerdict::Pass) {
+            return Ok(false);
+        }
         self.marked(l, packet, verdict)
     }
 
     /// Does what a policy has decided at enqueue: whether the packet is marked, or why it is dropped.
-    #[inline(always)]
+    #[inline(never)]
     pub fn marked(&mut self, l: usize, packet: PacketId, verdict: MarkVerdict) -> Result<bool, DropReason> {
         match verdict {
             MarkVerdict::Pass => Ok(false),

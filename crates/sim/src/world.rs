@@ -5,10 +5,10 @@
 //! numbered in order of creation by the topology, flows in order of their start, so no order depends on when an event was set.
 
 use crate::core::Core;
+use crate::fabric::fifo::{ByPolicy, Classes, Crossing, Dequeues, Fifo, FifoKind, Plain, Shared};
 use crate::fabric::gate::PortGate;
 use crate::fabric::link::{prefetch, FarEnd};
 use crate::fabric::port::Owner;
-use crate::fabric::switch::{ByPolicy, Classes, Crossing, Dequeues, Fifo, FifoKind, Plain, Shared};
 use crate::fabric::Fabric;
 use crate::hosts::Hosts;
 use crate::ledger::Totals;

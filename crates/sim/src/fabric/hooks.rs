@@ -1,6 +1,7 @@
 //! Hooks of mechanisms: each is run with its own switch in view, and its verdict and effects are carried out here.
 
-use super::switch::{Fabric, Plain, Refusal, SwitchNode};
+use super::fifo::Plain;
+use super::switch::{Fabric, Refusal, SwitchNode};
 use super::table::{Fib, NextHop};
 use crate::core::Core;
 use fanin_packet::{Control, Envelope, Extra, Header, Kind, Packet, PacketId, Shim};

@@ -436,6 +436,26 @@ mod tests {
     }
 
     #[test]
+    fn the_last_packet_goes_before_others_and_they_leave_as_much_later() {
+        let mut rings = Rings::default();
+        let (mut first, mut later) = (link(&mut rings), link(&mut rings));
+        let give = |link: &mut Link, rings: &mut Rings, packets: &[(PacketId, u16)]| {
+            packets.iter().for_each(|(id, frame)| drop(link.push(rings, Time::ZERO, *id, *frame, |_| unreachable!())));
+        };
+        give(&mut first, &mut rings, &[(0, 1518), (9, 64), (1, 1518), (2, 600), (3, 1000)]);
+        give(&mut later, &mut rings, &[(0, 1518), (1, 1518), (2, 600), (3, 1000), (9, 64)]);
+        later.advance_last(&mut rings, 3);
+        let leave = |link: &mut Link| {
+            let at = Time::from_ps(u64::MAX >> 1);
+            std::iter::from_fn(|| link.next_departure(&rings, at)).map(|(at, e)| (at, e.packet, e.arrive)).collect::<Vec<_>>()
+        };
+        assert_eq!((first.free_at, first.queue_bytes), (later.free_at, later.queue_bytes));
+        let order = leave(&mut later);
+        assert_eq!(order.iter().map(|(_, packet, _)| *packet).collect::<Vec<_>>(), [9, 1, 2, 3]);
+        assert_eq!(order, leave(&mut first));
+    }
+
+    #[test]
     fn counters_carry_at_4_gib_and_2_to_the_32_packets() {
         let mut rings = Rings::default();
         let mut link = link(&mut rings);

@@ -7,6 +7,7 @@ mod by_class;
 pub mod combined;
 mod displace;
 pub mod express;
+pub mod fifo;
 pub mod gate;
 mod hooks;
 pub mod link;
@@ -16,4 +17,5 @@ pub mod queue;
 pub mod switch;
 pub mod table;
 
-pub use switch::{Fabric, FifoKind, SwitchNode};
+pub use fifo::FifoKind;
+pub use switch::{Fabric, SwitchNode};

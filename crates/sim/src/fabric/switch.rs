@@ -1,8 +1,9 @@
 //! What a switch does with a packet: route → admit → mark → queue. Only here are verdicts carried out and counted.
 
 use super::express::ExpressBy;
-use super::link::{flag, FarEnd, Link};
-use super::port::{at_dequeue, Owner, Port};
+use super::fifo::{Any, ByPolicy, Classes, Dequeues, Fifo, Plain, Shared};
+use super::link::{flag, FarEnd};
+use super::port::{at_dequeue, Found, Owner};
 use super::table::{Fib, NextHop};
 use crate::core::Core;
 use crate::ledger::Fate;
@@ -11,7 +12,7 @@ use fanin_packet::{Ecn, Envelope, Kind, Packet, PacketId, Stack};
 use fanin_switch::{DropReason, Effects, Hooks, Links, Marker, MechanismState, PathChooser, PortView};
 use fanin_telemetry::Name;
 use fanin_units::{HostId, Stream};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
 /// A switch's own state.
 pub struct SwitchNode {
@@ -70,144 +71,6 @@ pub enum Offered {
     All,
     /// Some of them only because of express queues.
     ForExpress,
-}
-
-/// A kind of FIFO port: what its code has to do. The inner loop is compiled for each kind that has `FLAGS` of its own, and serves
-/// ports of that kind in place; others take a call.
-pub trait Fifo {
-    /// What of [`flag::SPECIAL`] ports of this kind have.
-    const FLAGS: u8;
-    /// Any marking policy may decide, not only a threshold at enqueue.
-    const POLICY: bool = false;
-    /// With a share of the switch's buffer.
-    const SHARED: bool = false;
-    /// Something happens at dequeue.
-    const DEQUEUES: bool = false;
-    /// Arrivals are recorded.
-    const WATCHED: bool = false;
-    /// Express packets may stand in the ring before the others.
-    const EXPRESS: bool = false;
-    /// With classes: a FIFO port while packets of one class wait.
-    const CLASSES: bool = false;
-    /// None is one: packets come to ports over a crossbar.
-    const CROSSES: bool = false;
-
-    /// The marking policy decides about a packet that finds the port so.
-    ///
-    /// # Errors
-    /// With the reason why it drops it.
-    #[inline(always)]
-    fn mark(core: &mut Core, l: usize, found: (u64, u32), packet: PacketId) -> Result<bool, DropReason> {
-        core.mark_by_policy::<{ Marker::ANY }>(l, found, packet)
-    }
-}
-
-/// A threshold at enqueue, or nothing.
-pub struct Plain;
-impl Fifo for Plain {
-    const FLAGS: u8 = 0;
-}
-
-/// A marking policy that is more than a threshold, mostly the one of number `N`.
-pub struct ByPolicy<const N: u8>;
-impl<const N: u8> Fifo for ByPolicy<N> {
-    const FLAGS: u8 = flag::POLICY;
-    const POLICY: bool = true;
-
-    #[inline(always)]
-    fn mark(core: &mut Core, l: usize, found: (u64, u32), packet: PacketId) -> Result<bool, DropReason> {
-        core.mark_by_policy::<N>(l, found, packet)
-    }
-}
-
-/// Something happens to packets that leave; no share of a buffer.
-pub struct Dequeues;
-impl Fifo for Dequeues {
-    const FLAGS: u8 = flag::DEQUEUE;
-    const POLICY: bool = true;
-    const DEQUEUES: bool = true;
-}
-
-/// A share of the switch's buffer; nothing else happens to packets that leave.
-pub struct Shared;
-impl Fifo for Shared {
-    const FLAGS: u8 = flag::DEQUEUE;
-    const POLICY: bool = true;
-    const SHARED: bool = true;
-}
-
-/// Classes, with a threshold at enqueue for the whole port, or nothing.
-pub struct Classes;
-impl Fifo for Classes {
-    const FLAGS: u8 = flag::PIPELINE;
-    const CLASSES: bool = true;
-}
-
-/// None: all switches are combined input- and output-queued ones, and the loop has their crossbars' events besides.
-pub struct Crossing;
-impl Fifo for Crossing {
-    const FLAGS: u8 = flag::SPECIAL;
-    const POLICY: bool = true;
-    const SHARED: bool = true;
-    const DEQUEUES: bool = true;
-    const WATCHED: bool = true;
-    const CROSSES: bool = true;
-}
-
-/// The kind of FIFO port that the inner loop serves in place.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum FifoKind {
-    Plain,
-    /// With the number of the policy that most of them have.
-    ByPolicy(u8),
-    Dequeues,
-    Shared,
-    Classes,
-    /// Of no port: switches are combined input- and output-queued.
-    Crossing,
-}
-
-impl FifoKind {
-    /// That of most of the switches' ports. [`Dequeues`] and [`Shared`] have the same flags: where there are both, neither.
-    pub fn of_most<'a>(ports: impl Iterator<Item = (&'a Link, &'a Port)>) -> FifoKind {
-        let mut counts = [0_usize; 6];
-        let mut policies = BTreeMap::<u8, usize>::new();
-        for (link, port) in ports.filter(|(_, port)| matches!(port.owner, Owner::Switch(..))) {
-            let kind = match (link.flags & flag::SPECIAL, port.admission.is_shared(), port.at_dequeue) {
-                (Plain::FLAGS, ..) => 0,
-                (flag::POLICY, ..) => 1,
-                (Dequeues::FLAGS, false, _) => 2,
-                (Shared::FLAGS, true, 0) => 3,
-                (Shared::FLAGS, true, _) => 4,
-                (Classes::FLAGS, ..) => 5,
-                _ => continue,
-            };
-            counts[kind] += 1;
-            *policies.entry(port.marker.number()).or_default() += usize::from(kind == 1);
-        }
-        let policy = policies.into_iter().max_by_key(|(_, n)| *n).map_or(Marker::ANY, |(policy, _)| policy);
-        let [plain, by_policy, dequeues, shared, both, classes] = counts;
-        let alone = |n: usize| if n == dequeues + shared + both { n } else { 0 };
-        let kinds = [
-            (FifoKind::Plain, plain),
-            (FifoKind::ByPolicy(policy), by_policy),
-            (FifoKind::Dequeues, alone(dequeues)),
-            (FifoKind::Shared, alone(shared)),
-            (FifoKind::Classes, classes),
-        ];
-        kinds.into_iter().rev().max_by_key(|(_, n)| *n).map_or(FifoKind::Plain, |(kind, _)| kind)
-    }
-}
-
-/// Any.
-struct Any;
-impl Fifo for Any {
-    const FLAGS: u8 = flag::SPECIAL;
-    const POLICY: bool = true;
-    const SHARED: bool = true;
-    const DEQUEUES: bool = true;
-    const WATCHED: bool = true;
-    const EXPRESS: bool = true;
 }
 
 /// Equal-cost links as a path choice sees them.
@@ -396,11 +259,8 @@ impl Fabric {
         let link = &mut core.links[l];
         let frame = core.pool[packet].frame;
         let waits = if K::SHARED || K::DEQUEUES { link.free_at > now.ps() } else { link.catch_up(&core.rings, now) };
-        let found = if K::EXPRESS {
-            core.ports[l].behind_express(link)
-        } else {
-            (u64::from(link.queue_bytes), link.queue_packets())
-        };
+        let found =
+            if K::EXPRESS { core.ports[l].behind_express(link) } else { (u64::from(link.queue_bytes), link.queue_packets()) };
         let mut marked = false;
         if K::CLASSES && waits && found.1 > 0 && core.is_of_another_class(l, packet) {
             return self.offer_by_pipeline(core, l, via, packet);
@@ -433,8 +293,18 @@ impl Fabric {
                 marked = true;
             }
         }
-        if only_policy || K::POLICY && core.links[l].flags & flag::POLICY != 0 {
-            match K::mark(core, l, found, packet) {
+        if only_policy {
+            // An idle port by itself: much of what policies ask for is nothing there.
+            let asked = if waits {
+                K::mark(core, l, Found::Busy(found.0, found.1), packet)
+            } else {
+                K::mark(core, l, Found::Idle, packet)
+            };
+            if let Err(reason) = asked {
+                return self.refuse_fifo(core, l, via, packet, reason, false);
+            }
+        } else if K::POLICY && core.links[l].flags & flag::POLICY != 0 {
+            match K::mark(core, l, Found::Any(found.0, found.1), packet) {
                 Ok(by_policy) => marked = by_policy,
                 Err(reason) => return self.refuse_fifo(core, l, via, packet, reason, false),
             }
@@ -487,8 +357,11 @@ impl Fabric {
                 return Err(Refusal { reason, room: true });
             }
         }
-        let asked =
-            if core.ports[l].by_class { core.mark_by_class(l, class, packet) } else { core.mark_by_policy::<{ Marker::ANY }>(l, queue, packet) };
+        let asked = if core.ports[l].by_class {
+            core.mark_by_class(l, class, packet)
+        } else {
+            core.mark_by_policy::<{ Marker::ANY }>(l, Found::Any(queue.0, queue.1), packet)
+        };
         let marked = asked.map_err(|reason| Refusal { reason, room: false })?;
         if !idle {
             core.ports[l].queue_cells += core.cells(frame);

@@ -9,8 +9,8 @@ use crate::fabric::gate::PortGate;
 use crate::fabric::link::{flag, FarEnd, Link, Rings};
 use crate::fabric::pool::Pool;
 use crate::fabric::port::{at_dequeue, Explicit, Owner, Port};
-use crate::fabric::table::Fib;
 use crate::fabric::switch::Offered;
+use crate::fabric::table::Fib;
 use crate::fabric::{Fabric, FifoKind, SwitchNode};
 use crate::hosts::ends::Ends;
 use crate::hosts::fifo::Standing;
@@ -22,7 +22,9 @@ use crate::world::World;
 use fanin_engine::{Ahead, Ties, Timers, Wheel};
 use fanin_packet::Framing;
 use fanin_scenario::{Nic, PortModel, Sampling, Scenario};
-use fanin_switch::{Admission, At, Buffer, Effects, Express, Hooks, Marker, MechanismState, Mechanisms, PathChooser, PortNo, Scheduler};
+use fanin_switch::{
+    Admission, At, Buffer, Effects, Express, Hooks, Marker, MechanismState, Mechanisms, PathChooser, PortNo, Scheduler,
+};
 use fanin_switch::{Scheduling, SharedBuffer};
 use fanin_telemetry::{Keep, Name, Registers};
 use fanin_topology::{Routes, Topology};

@@ -96,15 +96,14 @@ impl Red {
     /// The average after an arrival that finds the queue of `view`.
     #[inline(always)]
     fn average(&mut self, view: &impl View) -> f64 {
-        let q = view.queue(self.unit) as i64 as f64; // one instruction; no queue has 2^63
-        let mut avg = self.avg;
-        if view.queue(Unit::Packets) == 0 {
-            let idle = view.now().since(view.free_at());
-            if idle > Span::ZERO && avg > 0.0 {
-                avg = self.after_idle(idle, view.rate());
-            }
+        let (mut avg, idle) = (self.avg, view.idle());
+        if idle > Span::ZERO && avg > 0.0 {
+            avg = self.after_idle(idle, view.rate());
         }
-        self.keeps * avg + self.params.weight * q
+        match view.queue(self.unit) {
+            0 => self.keeps * avg,
+            q => self.keeps * avg + self.params.weight * q as i64 as f64, // one instruction; no queue has 2^63
+        }
     }
 
     /// The average after an idle time.

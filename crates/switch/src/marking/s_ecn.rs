@@ -141,8 +141,8 @@ enum Slope {
 /// wire bytes, so that back-to-back frames are exactly R. Refused packets count for nothing: they do not make the queue grow.
 #[derive(Clone, Debug)]
 pub struct SEcn {
-    /// K, in `unit`; `u64::MAX` without.
-    k: u64,
+    /// The most below K, in `unit`; `u64::MAX` without K.
+    below_k: u64,
     unit: Unit,
     slope: Slope,
     /// Marks that arrivals have earned and no departure has taken: at most one for each ECN-capable packet that waits.
@@ -172,8 +172,7 @@ impl SEcn {
     }
 
     /// The first packet is about to arrive, at a port of this rate.
-    #[cold]
-    #[inline(never)]
+    #[inline(always)]
     fn begin(&mut self, rate: BitRate) {
         if let Slope::First(params, at) = &self.slope {
             let registers = SlopeRegisters::new(params, rate);
@@ -193,11 +192,33 @@ impl SEcn {
         rng.unit() * (interval.ps() as f64) < (time - interval).ps() as f64
     }
 
+    /// Every arrival has to pass here that does not pass by registers alone; `queue`: what it finds.
+    #[inline(never)]
+    fn otherwise(&mut self, now: Time, rate: BitRate, wire: u32, queue: u64, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
+        let markable = p.ecn != Ecn::NotEct;
+        self.begin(rate);
+        let (slope, at) = match &mut self.slope {
+            Slope::InRegisters(registers) => (registers.on_arrival(now, wire, markable).mark, At::Enqueue),
+            Slope::InRegistersAtDequeue(registers) => (registers.on_arrival(now, wire, markable).mark, At::Dequeue),
+            Slope::ByChance(last, at) => {
+                let interval = last.replace(now).map(|last| now.since(last));
+                (markable && Self::by_chance(interval, wire, rate, rng), *at)
+            }
+            Slope::First(..) => return MarkVerdict::Pass,
+        };
+        match at {
+            At::Enqueue => self.verdict(queue, slope, p),
+            At::Dequeue => {
+                self.owed += u32::from(slope && markable);
+                MarkVerdict::Pass
+            }
+        }
+    }
+
     /// About a packet that arrives, or, where that gets the mark, leaves. `slope`: it takes a mark for that.
     #[inline(always)]
-    fn verdict(&self, view: &impl View, slope: bool, p: &Envelope) -> MarkVerdict {
-        let at_k = view.queue(self.unit) >= self.k;
-        match (at_k, slope) {
+    fn verdict(&self, queue: u64, slope: bool, p: &Envelope) -> MarkVerdict {
+        match (queue > self.below_k, slope) {
             (false, false) => MarkVerdict::Pass,
             _ if p.ecn == Ecn::NotEct => MarkVerdict::Pass,
             (true, _) => MarkVerdict::Mark(AT_K),
@@ -220,12 +241,13 @@ impl Policy for SEcn {
     }
 
     fn new(params: &SEcnParams) -> Self {
-        let (k, unit) = params.k.map_or((u64::MAX, Unit::Bytes), |k| (k.count(), Unit::of(k)));
+        // K is more than zero; so an idle port need not be compared.
+        let (below_k, unit) = params.k.map_or((u64::MAX, Unit::Bytes), |k| (k.count().saturating_sub(1), Unit::of(k)));
         let slope = match &params.form {
             SlopeForm::Registers(registers) => Slope::First(registers.clone(), params.at),
             SlopeForm::Probability(_) => Slope::ByChance(None, params.at),
         };
-        SEcn { k, unit, slope, owed: 0 }
+        SEcn { below_k, unit, slope, owed: 0 }
     }
 
     fn check(params: &SEcnParams, cx: &mut Cx) {
@@ -246,26 +268,12 @@ impl Policy for SEcn {
     /// Every arrival has to pass here.
     #[inline(always)]
     fn on_enqueue(&mut self, view: &impl View, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
-        let (wire, markable) = (u32::from(p.frame) + u32::from(view.overhead()), p.ecn != Ecn::NotEct);
-        if !matches!(self.slope, Slope::InRegisters(_)) && matches!(self.slope, Slope::First(..)) {
-            self.begin(view.rate());
-        }
-        let (slope, at) = match &mut self.slope {
-            Slope::InRegisters(registers) => (registers.on_arrival(view.now(), wire, markable).mark, At::Enqueue),
-            Slope::InRegistersAtDequeue(registers) => (registers.on_arrival(view.now(), wire, markable).mark, At::Dequeue),
-            Slope::ByChance(last, at) => {
-                let interval = last.replace(view.now()).map(|last| view.now().since(last));
-                (markable && Self::by_chance(interval, wire, view.rate(), rng), *at)
-            }
-            Slope::First(..) => return MarkVerdict::Pass,
+        let (wire, queue) = (u32::from(p.frame) + u32::from(view.overhead()), view.queue(self.unit));
+        let Slope::InRegisters(registers) = &mut self.slope else {
+            return self.otherwise(view.now(), view.rate(), wire, queue, p, rng);
         };
-        match at {
-            At::Enqueue => self.verdict(view, slope, p),
-            At::Dequeue => {
-                self.owed += u32::from(slope && markable);
-                MarkVerdict::Pass
-            }
-        }
+        let slope = registers.on_arrival(view.now(), wire, p.ecn != Ecn::NotEct).mark;
+        self.verdict(queue, slope, p)
     }
 
     #[inline(always)]
@@ -275,7 +283,7 @@ impl Policy for SEcn {
         }
         let slope = self.owed > 0;
         self.owed -= u32::from(slope);
-        self.verdict(view, slope, p)
+        self.verdict(view.queue(self.unit), slope, p)
     }
 
     #[inline(always)]

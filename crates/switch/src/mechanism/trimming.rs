@@ -3,10 +3,7 @@
 //! What remains are the headers. They wait in a queue of their own, with all other packets that are nothing but headers, and
 //! leave by weighted round robin with the data. The receiver learns from them what was lost.
 
-use super::{
-    names_it, Arrival, Dropped, Effects, Hooks, Mechanism, Node, PortNo, Refused, Site, Surroundings, Turn,
-    Verdict,
-};
+use super::{names_it, Arrival, Dropped, Effects, Hooks, Mechanism, Node, PortNo, Refused, Site, Surroundings, Turn, Verdict};
 use crate::{DropReason, ExpressParams};
 use fanin_packet::{Envelope, Framing, Kind, Signals, LONGEST_SHIM};
 use fanin_params::{counters, names, params, Cx, Param};

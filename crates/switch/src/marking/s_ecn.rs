@@ -192,7 +192,7 @@ impl SEcn {
         rng.unit() * (interval.ps() as f64) < (time - interval).ps() as f64
     }
 
-    /// Every arrival has to pass here that does not pass by registers alone; `queue`: what it finds.
+    /// Every arrival has to pass here that is the first, or whose mark another packet may get; `queue`: what it finds.
     #[inline(never)]
     fn otherwise(&mut self, now: Time, rate: BitRate, wire: u32, queue: u64, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
         let markable = p.ecn != Ecn::NotEct;
@@ -269,10 +269,15 @@ impl Policy for SEcn {
     #[inline(always)]
     fn on_enqueue(&mut self, view: &impl View, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
         let (wire, queue) = (u32::from(p.frame) + u32::from(view.overhead()), view.queue(self.unit));
-        let Slope::InRegisters(registers) = &mut self.slope else {
-            return self.otherwise(view.now(), view.rate(), wire, queue, p, rng);
+        let markable = p.ecn != Ecn::NotEct;
+        let slope = match &mut self.slope {
+            Slope::InRegisters(registers) => registers.on_arrival(view.now(), wire, markable).mark,
+            Slope::ByChance(last, At::Enqueue) => {
+                let interval = last.replace(view.now()).map(|last| view.now().since(last));
+                markable && Self::by_chance(interval, wire, view.rate(), rng)
+            }
+            _ => return self.otherwise(view.now(), view.rate(), wire, queue, p, rng),
         };
-        let slope = registers.on_arrival(view.now(), wire, p.ecn != Ecn::NotEct).mark;
         self.verdict(queue, slope, p)
     }
 

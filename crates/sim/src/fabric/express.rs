@@ -35,7 +35,7 @@ impl ExpressBy {
         let Some(at) = mechanisms.iter().position(|m| m.express().is_some()) else { return ExpressBy::default() };
         let others =
             mechanisms.iter().enumerate().filter(|(i, _)| *i != at).map(|(_, m)| m.hooks()).fold(Hooks::NONE, Hooks::with);
-        let alone = !others.any(Hooks::BEFORE_PORTS.with(Hooks::INPUTS));
+        let alone = !others.any(Hooks::BEFORE_PORTS.with(Hooks::INPUTS).with(Hooks::EGRESS));
         ExpressBy { alone: alone.then_some(at as u8), in_order: others.without(BESIDE) == Hooks::NONE }
     }
 }

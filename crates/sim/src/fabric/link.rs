@@ -440,7 +440,9 @@ mod tests {
         let mut rings = Rings::default();
         let (mut first, mut later) = (link(&mut rings), link(&mut rings));
         let give = |link: &mut Link, rings: &mut Rings, packets: &[(PacketId, u16)]| {
-            packets.iter().for_each(|(id, frame)| drop(link.push(rings, Time::ZERO, *id, *frame, |_| unreachable!())));
+            for (id, frame) in packets {
+                link.push(rings, Time::ZERO, *id, *frame, |_| unreachable!());
+            }
         };
         give(&mut first, &mut rings, &[(0, 1518), (9, 64), (1, 1518), (2, 600), (3, 1000)]);
         give(&mut later, &mut rings, &[(0, 1518), (1, 1518), (2, 600), (3, 1000), (9, 64)]);

@@ -541,16 +541,27 @@ mod tests {
             "marking = { kind = \"red\", min = \"5 packets\", max = \"15 packets\" }",
             "marking = { kind = \"threshold\", k = \"5 packets\", at = \"dequeue\" }",
         );
+        let s_ecn = "marking = { kind = \"s_ecn\", k = \"5 packets\" }";
+        let drr = "scheduling = \"drr\"";
+        // Of a policy that most ports have.
+        let by = |marking: &str| {
+            let scenario = scenario(&format!("{leaf_spine}\n[switch]\n{marking}"));
+            FifoKind::ByPolicy(Marker::new(&scenario.doc().switch.marking).number())
+        };
+        assert_ne!(by(red), by(s_ecn));
         let shared = "buffer = { kind = \"dynamic\", total = \"1MB\", alpha = 1.0 }";
         let but_leaves = |settings: &str| format!("[[switch.except]]\ntier = 0\n{settings}");
         let but_one = |settings: &str| format!("[[switch.except]]\nports = [\"leaf0->h0\"]\n{settings}");
         for (switch, kind) in [
             (String::new(), FifoKind::Plain),
-            (format!("[switch]\n{red}"), FifoKind::ByPolicy),
+            (format!("[switch]\n{red}"), by(red)),
+            (format!("[switch]\n{s_ecn}\n{}", but_one(red)), by(s_ecn)),
+            (format!("[switch]\n{drr}"), FifoKind::Classes),
+            (format!("[switch]\n{drr}\n{red}"), FifoKind::Plain), // of no port
             (format!("[switch]\n{dequeue}"), FifoKind::Dequeues),
             (format!("[switch]\n{shared}"), FifoKind::Shared),
             (format!("[switch]\n{shared}\n{dequeue}"), FifoKind::Plain), // of no port: those of both take a call
-            (format!("[switch]\n{red}\n{}", but_one("marking = { kind = \"none\" }")), FifoKind::ByPolicy),
+            (format!("[switch]\n{red}\n{}", but_one("marking = { kind = \"none\" }")), by(red)),
             (format!("[switch]\n{dequeue}\n{}", but_leaves("marking = { kind = \"none\" }")), FifoKind::Plain),
             (format!("[switch]\n{shared}\n{}", but_one(dequeue)), FifoKind::Plain),
         ] {

@@ -32,7 +32,8 @@ pub enum AfterMark {
 pub struct Registers {
     /// R [2⁻²⁰ B per clock].
     rate: u64,
-    credit: i64,
+    /// Minus the credit: the least that the sum may be.
+    floor: i64,
     after_mark: AfterMark,
     /// Clock of the last arrival; before the first as long ago as the interval can hold.
     last: u64,
@@ -57,7 +58,7 @@ pub struct Step {
 impl Registers {
     /// Registers of a port that sends `rate` \[2⁻²⁰ B per clock\], before the first packet; `credit` \[B\].
     pub fn new(rate: u64, credit: u32, after_mark: AfterMark) -> Self {
-        Registers { rate, credit: i64::from(credit) << FRACTION, after_mark, last: 0u64.wrapping_sub(LONGEST), sum: 0 }
+        Registers { rate, floor: -(i64::from(credit) << FRACTION), after_mark, last: 0u64.wrapping_sub(LONGEST), sum: 0 }
     }
 
     /// R [2⁻²⁰ B per clock].
@@ -72,13 +73,13 @@ impl Registers {
 
     /// A packet of `wire` bytes, preamble and gap included, arrives at `clock`. `markable`: only a packet that can carry a mark
     /// takes from the sum what a mark stands for.
-    #[inline]
+    #[inline(always)]
     pub fn on_arrival(&mut self, clock: u64, wire: u32, markable: bool) -> Step {
         let interval = clock.wrapping_sub(self.last).min(LONGEST);
         self.last = clock;
         let sendable = (self.rate * interval) as i64;
         let arrived = i64::from(wire) << FRACTION;
-        let added = (self.sum + arrived - sendable).max(-self.credit);
+        let added = (self.sum + arrived - sendable).max(self.floor);
         let mark = arrived > sendable && added > sendable;
         self.sum = match (mark, markable, self.after_mark) {
             (false, ..) => added,

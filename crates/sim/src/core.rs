@@ -4,7 +4,7 @@ use crate::fabric::combined::Crossbar;
 use crate::fabric::gate::PortGate;
 use crate::fabric::link::{flag, Carry, Link, Rings};
 use crate::fabric::pool::Pool;
-use crate::fabric::port::{at_dequeue, Port};
+use crate::fabric::port::{at_dequeue, Found, Port};
 use crate::ledger::{Fate, Ledger};
 use fanin_engine::{Table, Timers, Wheel};
 use fanin_packet::{Departure, Ecn, Envelope, Packet, PacketId, Shim};
@@ -164,19 +164,23 @@ impl Core {
         }
     }
 
-    /// Lets the marking policy of a port decide about a packet that finds `queue` bytes and packets there: whether it marks it.
+    /// Lets the marking policy of a port decide about a packet that finds it so: whether it marks it. Compiled for the policy `N`.
     ///
     /// # Errors
     /// With the reason why it drops it.
     #[inline(always)]
-    pub fn mark_by_policy(&mut self, l: usize, queue: (u64, u32), packet: PacketId) -> Result<bool, DropReason> {
-        let (link, rings) = (&self.links[l], &self.rings);
-        let verdict = self.ports[l].mark_at_enqueue(self.now, queue, || link.wire_free_at(rings), &self.pool[packet]);
+    pub fn mark_by_policy<const N: u8>(&mut self, l: usize, found: Found, packet: PacketId) -> Result<bool, DropReason> {
+        let (link, now) = (&self.links[l], self.now);
+        let idle = || found.idle(now, Time::from_ps(link.free_at));
+        let verdict = self.ports[l].mark_at_enqueue::<N>(now, found, idle, &self.pool[packet]);
+        if matches!(verdict, MarkVerdict::Pass) {
+            return Ok(false);
+        }
         self.marked(l, packet, verdict)
     }
 
     /// Does what a policy has decided at enqueue: whether the packet is marked, or why it is dropped.
-    #[inline(always)]
+    #[inline(never)]
     pub fn marked(&mut self, l: usize, packet: PacketId, verdict: MarkVerdict) -> Result<bool, DropReason> {
         match verdict {
             MarkVerdict::Pass => Ok(false),
@@ -190,6 +194,13 @@ impl Core {
     pub fn note_one_more(&mut self, l: usize, frame: u16) {
         let link = &mut self.links[l];
         let (bytes, packets) = (link.queue_bytes.saturating_add(u32::from(frame)), link.queue_packets() + 1); // 4 GiB end the run
+        self.note_fifo_queue(l, bytes, packets);
+    }
+
+    /// Remembers the queue of such a port as it is with a frame that is about to join it.
+    #[inline(always)]
+    pub fn note_fifo_queue(&mut self, l: usize, bytes: u32, packets: u32) {
+        let link = &mut self.links[l];
         if link.may_exceed(bytes) {
             self.ports[l].note_queue(link, self.now, bytes, packets);
         }
@@ -201,6 +212,7 @@ impl Core {
         let link = &self.links[l];
         match &self.ports[l].explicit {
             Some(explicit) if link.flags & flag::EXPLICIT != 0 => (explicit.bytes, explicit.packets),
+            Some(explicit) if link.flags & flag::DEQUEUE != 0 => explicit.behind_express(link),
             _ => (u64::from(link.queue_bytes), link.queue_packets()),
         }
     }
@@ -215,7 +227,12 @@ impl Core {
     /// The same of a port that may not be up to now; what its dequeues entail still waits.
     pub fn view_ahead(&self, l: usize) -> PortView {
         let (mut link, mut view) = (self.links[l], self.view(l));
+        let mut express = link.queue_packets() - view.queue_packets.min(link.queue_packets());
         while let Some((_, entry)) = link.next_departure(&self.rings, self.now) {
+            if express > 0 {
+                express -= 1; // they go first
+                continue;
+            }
             view.queue_bytes -= u64::from(entry.frame);
             view.queue_packets -= 1;
             view.queue_cells -= self.cells(entry.frame);
@@ -237,6 +254,8 @@ impl Core {
         }
         if also & at_dequeue::MARK != 0 {
             self.mark_at_dequeue(l, start, packet);
+        } else if also & at_dequeue::EXPRESS != 0 {
+            self.left_express(l, queued);
         }
     }
 

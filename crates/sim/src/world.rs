@@ -5,15 +5,16 @@
 //! numbered in order of creation by the topology, flows in order of their start, so no order depends on when an event was set.
 
 use crate::core::Core;
+use crate::fabric::fifo::{ByPolicy, Classes, Crossing, Dequeues, Fifo, FifoKind, Plain, Shared};
 use crate::fabric::gate::PortGate;
 use crate::fabric::link::{prefetch, FarEnd};
 use crate::fabric::port::Owner;
-use crate::fabric::switch::{ByPolicy, Crossing, Dequeues, Fifo, FifoKind, Plain, Shared};
 use crate::fabric::Fabric;
 use crate::hosts::Hosts;
 use crate::ledger::Totals;
 use crate::run::sample::Samples;
 use fanin_engine::Due;
+use fanin_switch::{ForPolicy, Marker};
 use fanin_telemetry::TableError;
 use fanin_traffic::{FlowSpec, Traffic};
 use fanin_units::Time;
@@ -422,10 +423,21 @@ pub extern "Rust" fn fanin_run_loop(world: &mut World, budget: u64) {
     // Nothing after the calls, so that they are jumps.
     match world.in_place {
         FifoKind::Plain => run_loop::<Plain>(world, budget),
-        FifoKind::ByPolicy => run_loop::<ByPolicy>(world, budget),
+        FifoKind::ByPolicy(policy) => Marker::compiled_for(policy, Loop(world, budget)),
         FifoKind::Dequeues => run_loop::<Dequeues>(world, budget),
         FifoKind::Shared => run_loop::<Shared>(world, budget),
+        FifoKind::Classes => run_loop::<Classes>(world, budget),
         FifoKind::Crossing => run_loop::<Crossing>(world, budget),
+    }
+}
+
+/// The loop for ports with a marking policy that is more than a threshold.
+struct Loop<'a>(&'a mut World, u64);
+
+impl ForPolicy for Loop<'_> {
+    #[inline(always)]
+    fn run<const N: u8>(self) {
+        run_loop::<ByPolicy<N>>(self.0, self.1);
     }
 }
 

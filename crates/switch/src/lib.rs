@@ -33,7 +33,9 @@ pub use path::{
     ecmp, five_tuple_hash, ByDestinationParams, DrillParams, Ecmp, FlowletParams, Links, PathChoice, PathChooser,
     RoundRobinParams, Spray,
 };
-pub use scheduling::{DrrParams, FifoParams, Scheduler, Scheduling, StrictDrrParams, StrictParams, MAX_CLASSES};
+pub use scheduling::{
+    DrrParams, Express, ExpressParams, FifoParams, Scheduler, Scheduling, StrictDrrParams, StrictParams, MAX_CLASSES,
+};
 pub use vectors::{
     vectors, Column, RcmCase, RcmVectorParams, RimmCase, RimmVectorParams, Role, SEcnCase, SEcnVectorParams, Sequence, Vectors,
     VECTORS,

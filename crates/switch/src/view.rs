@@ -56,8 +56,8 @@ pub trait View {
     /// See [`PortView::overhead`].
     fn overhead(&self) -> u16;
 
-    /// See [`PortView::free_at`].
-    fn free_at(&self) -> Time;
+    /// For how long a packet would have left at once: since the wire has been free; zero where it is not, or something waits.
+    fn idle(&self) -> Span;
 }
 
 impl View for PortView {
@@ -82,8 +82,12 @@ impl View for PortView {
     }
 
     #[inline(always)]
-    fn free_at(&self) -> Time {
-        self.free_at
+    fn idle(&self) -> Span {
+        if self.queue_packets == 0 {
+            self.now.since(self.free_at)
+        } else {
+            Span::ZERO
+        }
     }
 }
 

@@ -45,6 +45,10 @@ impl Node for Here<'_> {
         own.and_then(|()| self.switch.check_shared(self.core, l, class, frame)).is_ok()
     }
 
+    fn has_express_room(&mut self, port: PortNo, frame: u16) -> bool {
+        self.core.has_express_room(self.switch.ports[port.index()] as usize, frame)
+    }
+
     fn ways(&self, envelope: &Envelope) -> Vec<PortNo> {
         match self.fib.lookup(self.s, envelope.dst) {
             NextHop::One(link) => vec![self.core.switch_port(link as usize).1],

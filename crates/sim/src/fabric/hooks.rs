@@ -1,7 +1,8 @@
 //! Hooks of mechanisms: each is run with its own switch in view, and its verdict and effects are carried out here.
 
+use super::fifo::Plain;
 use super::here::Here;
-use super::switch::{Fabric, Plain, Refusal};
+use super::switch::{Fabric, Refusal};
 use crate::core::Core;
 use fanin_packet::{Control, Envelope, Extra, Framing, Header, Kind, Packet, PacketId};
 use fanin_switch::{
@@ -187,8 +188,8 @@ impl Fabric {
         }
         let (i, mut verdict) =
             self.ask(core, (Some(l), via), s, packet, OFFERS, |m, node, p, port, fx| m.on_offer(node, p, port, fx));
-        if verdict == Verdict::Hold {
-            verdict = self.run_held_hooks(core, (l, via), s, packet, i);
+        if matches!(verdict, Verdict::Hold | Verdict::Express) {
+            verdict = self.run_held_hooks(core, (l, via), s, packet, (i, verdict));
         }
         if self.switches[s as usize].hooks.any(Hooks::INPUTS) {
             match via {
@@ -210,7 +211,7 @@ impl Fabric {
         (l, via): (usize, Option<usize>),
         s: u32,
         packet: PacketId,
-        i: usize,
+        (i, held): (usize, Verdict),
     ) -> Verdict {
         let mut number = 0;
         let every = Hooks::OFFER.with(Hooks::QUEUE);
@@ -225,7 +226,7 @@ impl Fabric {
         });
         debug_assert!(number > 0 && matches!(verdict, Verdict::Pass | Verdict::Drop(_)), "{verdict:?} of a packet that is held");
         if verdict == Verdict::Pass {
-            Verdict::Hold
+            held
         } else {
             verdict
         }
@@ -235,7 +236,7 @@ impl Fabric {
     fn count_input(&mut self, core: &mut Core, (l, via): (usize, usize), s: u32, packet: PacketId, verdict: Verdict) {
         self.uncount_input(s, packet);
         let waits = match verdict {
-            Verdict::Hold => true,
+            Verdict::Hold | Verdict::Express => true,
             Verdict::Pass => {
                 let class = core.pool[packet].class;
                 let explicit = core.ports[l].explicit.as_deref();
@@ -322,6 +323,7 @@ impl Fabric {
         debug_assert!(!for_detoured || !matches!(verdict, Verdict::Detour(_)), "a packet is detoured once at a switch");
         match verdict {
             Verdict::Hold => {} // it has its stamp
+            Verdict::Express => self.join_express(core, l, packet),
             other => self.carry_out(core, (l, None), packet, other, DropReason::BUFFER_FULL),
         }
     }
@@ -419,6 +421,12 @@ impl Fabric {
                 fx.mechanism = i as u8;
                 match mechanism.on_turn(here, port, data, fx) {
                     Turn::Pass => {}
+                    Turn::Express => {
+                        let l = here.switch.ports[port.index()] as usize;
+                        if let Some(packet) = here.core.express(l).and_then(|express| express.pop(data)) {
+                            return Turn::Packet(packet);
+                        }
+                    }
                     Turn::Message(mut message) => {
                         if mechanism.loses(port) {
                             message.envelope.ttl = 0;
@@ -431,7 +439,7 @@ impl Fabric {
             Turn::Pass
         });
         match turn {
-            Turn::Pass => return false,
+            Turn::Pass | Turn::Express => return false,
             Turn::Packet(packet) => self.send_past_the_queue(core, l, packet),
             Turn::Message(message) => {
                 let frame = message_frame(&self.framing, message.envelope.header);
@@ -491,6 +499,10 @@ impl Fabric {
                 core.stamp_at(l, packet);
                 let (s, _) = core.switch_port(l);
                 self.note_held(core, s, via, packet);
+            }
+            Verdict::Express => {
+                core.stamp_at(l, packet);
+                self.join_express(core, l, packet);
             }
             Verdict::Take => unreachable!("{verdict:?} at a port"),
             Verdict::Send => {

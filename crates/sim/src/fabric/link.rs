@@ -325,6 +325,21 @@ impl Link {
 }
 
 impl Link {
+    /// The last packet goes before the `others` that wait before it; each of those leaves as much later.
+    pub fn advance_last(&mut self, rings: &mut Rings, others: u32) {
+        let mut at = self.tail.wrapping_sub(1);
+        let last = rings.0[self.place(at)];
+        let (tx, mut start, mut first) = (self.tx(last.frame), last.arrive, last.frame);
+        for _ in 0..others {
+            let before = at.wrapping_sub(1);
+            let entry = rings.0[self.place(before)];
+            start = entry.arrive;
+            rings.0[self.place(at)] = Entry { arrive: start + tx, ..entry };
+            (at, first) = (before, entry.frame);
+        }
+        rings.0[self.place(at)] = Entry { arrive: start - self.tx(first) + tx, ..last };
+    }
+
     /// Takes the packets that wait off the ring, as if they had not been given: `keep` gets each with its frame, in order. The
     /// queue is up to now. What has been counted too much: whether bytes, packets had passed 2^32 with them.
     pub fn take_back(&mut self, rings: &Rings, mut keep: impl FnMut(PacketId, u16)) -> [bool; 2] {
@@ -418,6 +433,28 @@ mod tests {
         assert!(link.next_departure(&rings, second).is_none());
         assert_eq!(link.front(&rings).packet, 0);
         assert_eq!(link.wire_free_at(&rings), Time::from_ps(2 * 1538 * 800), "not when all of them have left");
+    }
+
+    #[test]
+    fn the_last_packet_goes_before_others_and_they_leave_as_much_later() {
+        let mut rings = Rings::default();
+        let (mut first, mut later) = (link(&mut rings), link(&mut rings));
+        let give = |link: &mut Link, rings: &mut Rings, packets: &[(PacketId, u16)]| {
+            for (id, frame) in packets {
+                link.push(rings, Time::ZERO, *id, *frame, |_| unreachable!());
+            }
+        };
+        give(&mut first, &mut rings, &[(0, 1518), (9, 64), (1, 1518), (2, 600), (3, 1000)]);
+        give(&mut later, &mut rings, &[(0, 1518), (1, 1518), (2, 600), (3, 1000), (9, 64)]);
+        later.advance_last(&mut rings, 3);
+        let leave = |link: &mut Link| {
+            let at = Time::from_ps(u64::MAX >> 1);
+            std::iter::from_fn(|| link.next_departure(&rings, at)).map(|(at, e)| (at, e.packet, e.arrive)).collect::<Vec<_>>()
+        };
+        assert_eq!((first.free_at, first.queue_bytes), (later.free_at, later.queue_bytes));
+        let order = leave(&mut later);
+        assert_eq!(order.iter().map(|(_, packet, _)| *packet).collect::<Vec<_>>(), [9, 1, 2, 3]);
+        assert_eq!(order, leave(&mut first));
     }
 
     #[test]

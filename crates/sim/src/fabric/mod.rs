@@ -6,6 +6,8 @@
 mod by_class;
 pub mod combined;
 mod displace;
+pub mod express;
+pub mod fifo;
 pub mod gate;
 mod here;
 mod hooks;
@@ -16,4 +18,5 @@ pub mod queue;
 pub mod switch;
 pub mod table;
 
-pub use switch::{Fabric, FifoKind, SwitchNode};
+pub use fifo::FifoKind;
+pub use switch::{Fabric, SwitchNode};

@@ -3,9 +3,9 @@
 use super::link::Link;
 use super::pool::Pool;
 use fanin_packet::{Envelope, PacketId};
-use fanin_switch::{Admission, MarkVerdict, Marker, PortNo, PortView, Scheduler, Unit, View};
+use fanin_switch::{Admission, Express, MarkVerdict, Marker, PortNo, PortView, Scheduler, Unit, View};
 use fanin_telemetry::Name;
-use fanin_units::{BitRate, Stream, Time};
+use fanin_units::{BitRate, Span, Stream, Time};
 use std::collections::VecDeque;
 
 /// Whose output port it is.
@@ -32,6 +32,8 @@ pub mod at_dequeue {
     pub const MARK: u8 = 1;
     /// What the port is like then is written into its shim.
     pub const LEFT: u8 = 1 << 1;
+    /// Express packets stand in the ring, or have left it before the others that wait.
+    pub const EXPRESS: u8 = 1 << 2;
 }
 
 /// The cold half of an output port, its counters first: those of what does not happen to every packet. The others are the link's.
@@ -74,6 +76,37 @@ pub struct Port {
     pub sampled: [u64; 4],
 }
 
+/// The queue that a packet finds. Policies are compiled for each of these by itself: much of what they ask for is nothing then.
+#[derive(Clone, Copy, Debug)]
+pub enum Found {
+    /// None: it leaves at once.
+    Idle,
+    /// Bytes and packets of a port at which it will wait.
+    Busy(u64, u32),
+    /// Of any port.
+    Any(u64, u32),
+}
+
+impl Found {
+    /// Bytes and packets.
+    #[inline(always)]
+    pub fn queue(self) -> (u64, u32) {
+        match self {
+            Found::Idle => (0, 0),
+            Found::Busy(bytes, packets) | Found::Any(bytes, packets) => (bytes, packets),
+        }
+    }
+
+    /// See [`View::idle`]; `free_at`: when the wire is free of all that the port was given.
+    #[inline(always)]
+    pub fn idle(self, now: Time, free_at: Time) -> Span {
+        match self {
+            Found::Idle | Found::Any(_, 0) => now.since(free_at),
+            Found::Busy(..) | Found::Any(..) => Span::ZERO,
+        }
+    }
+}
+
 /// What a port with classes or mechanisms has besides: its queues while departures are events.
 pub struct Explicit {
     /// Departures are always events.
@@ -101,6 +134,8 @@ pub struct Explicit {
     pub ranked: bool,
     /// `heads` or `ranked`: more is to be done when a packet joins.
     besides: bool,
+    /// Packets that overtake all others, where a mechanism wants that.
+    pub express: Option<Express>,
 }
 
 /// What policies ask about the queue of a class besides, while departures are events.
@@ -134,6 +169,7 @@ impl Explicit {
             markers,
             ranked,
             besides: heads || ranked,
+            express: None,
         }
     }
 
@@ -230,6 +266,12 @@ impl Explicit {
         self.closed >> class & 1 != 0
     }
 
+    /// Whether express packets wait.
+    #[inline]
+    pub fn express_waits(&self) -> bool {
+        self.express.as_ref().is_some_and(|express| express.packets() > 0)
+    }
+
     /// Whether a packet waits that may be sent.
     pub fn has_next(&self) -> bool {
         self.packets > 0 && (self.closed == 0 || self.scheduler.next().is_some())
@@ -280,19 +322,35 @@ impl Port {
         }
     }
 
-    /// Asks the marking policy about a packet that finds the port with `queue` bytes and packets; `free_at`: when the wire is free
-    /// of the frame that is being sent.
+    /// Asks the marking policy about a packet that finds the port so; `idle`: see [`View::idle`]. Compiled for the policy `N` ([`Marker::on_enqueue_at`]).
     #[inline(always)]
-    pub fn mark_at_enqueue(&mut self, now: Time, queue: (u64, u32), free_at: impl Fn() -> Time, p: &Envelope) -> MarkVerdict {
+    pub fn mark_at_enqueue<const N: u8>(
+        &mut self,
+        now: Time,
+        found: Found,
+        idle: impl Fn() -> Span,
+        p: &Envelope,
+    ) -> MarkVerdict {
+        if N != Marker::ANY && self.marker.number() != N {
+            return self.mark_by_another(now, found.queue(), idle(), p);
+        }
         let Port { marker, rng, queue_cells, rate, overhead, .. } = self;
-        marker.on_enqueue(&Asked { now, queue, queue_cells, rate, overhead, free_at }, p, rng)
+        let (queue, queue_cells) = (found.queue(), if matches!(found, Found::Idle) { &0 } else { &*queue_cells });
+        marker.on_enqueue_at::<N>(&Asked { now, queue, queue_cells, rate, overhead, idle }, p, rng)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn mark_by_another(&mut self, now: Time, queue: (u64, u32), idle: Span, p: &Envelope) -> MarkVerdict {
+        let view = self.view(now, queue.0, queue.1, Time::from_ps(now.ps() - idle.ps()));
+        self.marker.on_enqueue(&view, p, &mut self.rng)
     }
 
     /// The same about a packet that has left the queue at `now` and is about to be sent.
     #[inline(always)]
     pub fn mark_at_dequeue(&mut self, now: Time, queue: (u64, u32), p: &Envelope) -> MarkVerdict {
         let Port { marker, rng, queue_cells, rate, overhead, .. } = self;
-        marker.on_dequeue(&Asked { now, queue, queue_cells, rate, overhead, free_at: || now }, p, rng)
+        marker.on_dequeue(&Asked { now, queue, queue_cells, rate, overhead, idle: || Span::ZERO }, p, rng)
     }
 
     /// The queue as policies see it.
@@ -317,10 +375,10 @@ struct Asked<'a, F> {
     queue_cells: &'a u32,
     rate: &'a BitRate,
     overhead: &'a u16,
-    free_at: F,
+    idle: F,
 }
 
-impl<F: Fn() -> Time> View for Asked<'_, F> {
+impl<F: Fn() -> Span> View for Asked<'_, F> {
     #[inline(always)]
     fn now(&self) -> Time {
         self.now
@@ -346,7 +404,7 @@ impl<F: Fn() -> Time> View for Asked<'_, F> {
     }
 
     #[inline(always)]
-    fn free_at(&self) -> Time {
-        (self.free_at)()
+    fn idle(&self) -> Span {
+        (self.idle)()
     }
 }

@@ -6,7 +6,7 @@
 //! then takes no time on the wire, so that nobody knows before when the next one leaves.
 
 use super::link::flag;
-use super::port::Heads;
+use super::port::{at_dequeue, Heads};
 use super::switch::{Fabric, Refusal};
 use crate::core::{full_queue, Core};
 use fanin_packet::PacketId;
@@ -81,10 +81,7 @@ impl Fabric {
         let (link, port) = (&mut core.links[l], &mut core.ports[l]);
         if link.flags & flag::EXPLICIT == 0 {
             if link.queue_packets() == 0 {
-                let [sent, _] = port.sent(link);
-                if let Some(explicit) = port.explicit.as_deref_mut() {
-                    (explicit.class, explicit.since) = (class, sent);
-                }
+                core.begin_class(l, packet);
             }
             core.note_one_more(l, frame);
             return core.push(l, packet, frame);
@@ -226,7 +223,7 @@ impl Fabric {
         let Some(explicit) = core.ports[l].explicit.as_deref() else { return };
         let switch = &self.switches[s as usize];
         let mechanisms = || switch.hooks.any(Hooks::TURN) && switch.mechanisms.iter().any(|m| m.waits(port));
-        if explicit.has_next() || !explicit.control.is_empty() || mechanisms() {
+        if explicit.has_next() || !explicit.control.is_empty() || explicit.express_waits() || mechanisms() {
             core.arm(l);
         } else if !explicit.always && explicit.packets == 0 && explicit.closed == 0 {
             core.links[l].flags &= !flag::EXPLICIT;
@@ -331,6 +328,24 @@ impl Core {
         verdict
     }
 
+    /// Whether other classes than a packet's wait at a port whose departures are no events.
+    #[inline(always)]
+    pub fn is_of_another_class(&self, l: usize, packet: PacketId) -> bool {
+        let explicit = self.ports[l].explicit.as_deref();
+        explicit.is_some_and(|explicit| explicit.class_of(self.pool[packet].class) != explicit.class)
+    }
+
+    /// A packet is about to be the first that waits at a port whose departures are no events: all that wait are of its class then.
+    #[inline(always)]
+    pub fn begin_class(&mut self, l: usize, packet: PacketId) {
+        let class = self.pool[packet].class;
+        let (link, port) = (&self.links[l], &mut self.ports[l]);
+        let [sent, _] = port.sent(link);
+        if let Some(explicit) = port.explicit.as_deref_mut() {
+            (explicit.class, explicit.since) = (explicit.class_of(class), sent);
+        }
+    }
+
     /// From now on departures of a port are events, until nothing waits there.
     pub fn make_explicit(&mut self, l: usize) {
         if self.links[l].flags & flag::EXPLICIT != 0 {
@@ -344,16 +359,28 @@ impl Core {
         }
         let [sent, _] = port.sent(link);
         let Some(explicit) = port.explicit.as_deref_mut() else { return };
-        (explicit.bytes, explicit.packets) = (u64::from(link.queue_bytes), link.queue_packets());
+        (explicit.bytes, explicit.packets) = explicit.behind_express(link);
         if let Some(heads) = explicit.heads.as_deref_mut() {
             heads[explicit.class].bytes = explicit.bytes;
         }
         let (queue, class) = (&mut explicit.queues[explicit.class], explicit.class);
         let mut frames = Vec::with_capacity(explicit.packets as usize);
-        let uncounted = link.take_back(&self.rings, |packet, frame| {
-            queue.push_back(packet);
-            frames.push(frame);
+        let mut express = explicit.express.as_mut();
+        let mut first = express.as_ref().map_or(0, |express| express.packets());
+        let uncounted = link.take_back(&self.rings, |packet, frame| match express.as_mut() {
+            Some(express) if first > 0 => {
+                express.keep(packet, frame);
+                first -= 1;
+            }
+            _ => {
+                queue.push_back(packet);
+                frames.push(frame);
+            }
         });
+        if port.at_dequeue & at_dequeue::EXPRESS != 0 {
+            port.at_dequeue &= !at_dequeue::EXPRESS;
+            link.flags &= !flag::DEQUEUE;
+        }
         explicit.scheduler.resume(class, sent - explicit.since, &frames);
         for (carried, borrowed) in port.carried.iter_mut().zip(uncounted) {
             *carried -= u32::from(borrowed);

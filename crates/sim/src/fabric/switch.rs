@@ -1,13 +1,15 @@
 //! What a switch does with a packet: route → admit → mark → queue. Only here are verdicts carried out and counted.
 
-use super::link::{flag, FarEnd, Link};
-use super::port::{Owner, Port};
+use super::express::ExpressBy;
+use super::fifo::{Any, ByPolicy, Classes, Dequeues, Fifo, Plain, Shared};
+use super::link::{flag, FarEnd};
+use super::port::{at_dequeue, Found, Owner};
 use super::table::{Fib, NextHop};
 use crate::core::Core;
 use crate::ledger::Fate;
 use fanin_engine::Table;
 use fanin_packet::{Ecn, Envelope, Kind, Packet, PacketId, Stack};
-use fanin_switch::{DropReason, Effects, Hooks, Links, MechanismState, PathChooser, PortView};
+use fanin_switch::{DropReason, Effects, Hooks, Links, Marker, MechanismState, PathChooser, PortView};
 use fanin_telemetry::Name;
 use fanin_units::{HostId, Stream};
 use std::collections::VecDeque;
@@ -22,6 +24,8 @@ pub struct SwitchNode {
     pub mechanisms: Vec<MechanismState>,
     /// Those of all its mechanisms.
     pub hooks: Hooks,
+    /// Which of them has express queues.
+    pub express: ExpressBy,
     /// Its outgoing links, by port.
     pub ports: Vec<u32>,
     /// By port, frame bytes here that came in by it; empty where no mechanism asks for them ([`Hooks::INPUTS`]).
@@ -40,8 +44,8 @@ pub struct Fabric {
     pub hosts: u32,
     /// The largest frame that a mechanism wants to know of before it is offered to a port.
     pub offered_up_to: u16,
-    /// Whether one wants to know also of packets that find their port idle ([`Hooks::QUEUE`]).
-    pub offered_at_once: bool,
+    /// Of which of these, and who.
+    pub offered: Offered,
     /// Where mechanisms write what shall happen; empty between events.
     pub effects: Effects,
     /// The packet that is being offered was detoured here: a port that refuses it drops it.
@@ -58,109 +62,15 @@ pub struct Fabric {
     pub framing: fanin_packet::Framing,
 }
 
-/// A kind of FIFO port: what its code has to do. The inner loop is compiled for each kind that has `FLAGS` of its own, and serves
-/// ports of that kind in place; others take a call.
-pub trait Fifo {
-    /// What of [`flag::SPECIAL`] ports of this kind have.
-    const FLAGS: u8;
-    /// Any marking policy may decide, not only a threshold at enqueue.
-    const POLICY: bool = false;
-    /// With a share of the switch's buffer.
-    const SHARED: bool = false;
-    /// Something happens at dequeue.
-    const DEQUEUES: bool = false;
-    /// Arrivals are recorded.
-    const WATCHED: bool = false;
-    /// None is one: packets come to ports over a crossbar.
-    const CROSSES: bool = false;
-}
-
-/// A threshold at enqueue, or nothing.
-pub struct Plain;
-impl Fifo for Plain {
-    const FLAGS: u8 = 0;
-}
-
-/// A marking policy that is more than a threshold.
-pub struct ByPolicy;
-impl Fifo for ByPolicy {
-    const FLAGS: u8 = flag::POLICY;
-    const POLICY: bool = true;
-}
-
-/// Something happens to packets that leave; no share of a buffer.
-pub struct Dequeues;
-impl Fifo for Dequeues {
-    const FLAGS: u8 = flag::DEQUEUE;
-    const POLICY: bool = true;
-    const DEQUEUES: bool = true;
-}
-
-/// A share of the switch's buffer; nothing else happens to packets that leave.
-pub struct Shared;
-impl Fifo for Shared {
-    const FLAGS: u8 = flag::DEQUEUE;
-    const POLICY: bool = true;
-    const SHARED: bool = true;
-}
-
-/// None: all switches are combined input- and output-queued ones, and the loop has their crossbars' events besides.
-pub struct Crossing;
-impl Fifo for Crossing {
-    const FLAGS: u8 = flag::SPECIAL;
-    const POLICY: bool = true;
-    const SHARED: bool = true;
-    const DEQUEUES: bool = true;
-    const WATCHED: bool = true;
-    const CROSSES: bool = true;
-}
-
-/// The kind of FIFO port that the inner loop serves in place.
+/// Who wants to know of packets before they are offered to ports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum FifoKind {
-    Plain,
-    ByPolicy,
-    Dequeues,
-    Shared,
-    /// Of no port: switches are combined input- and output-queued.
-    Crossing,
-}
-
-impl FifoKind {
-    /// That of most of the switches' ports. [`Dequeues`] and [`Shared`] have the same flags: where there are both, neither.
-    pub fn of_most<'a>(ports: impl Iterator<Item = (&'a Link, &'a Port)>) -> FifoKind {
-        let mut counts = [0_usize; 5];
-        for (link, port) in ports.filter(|(_, port)| matches!(port.owner, Owner::Switch(..))) {
-            let kind = match (link.flags & flag::SPECIAL, port.admission.is_shared(), port.at_dequeue) {
-                (Plain::FLAGS, ..) => 0,
-                (ByPolicy::FLAGS, ..) => 1,
-                (Dequeues::FLAGS, false, _) => 2,
-                (Shared::FLAGS, true, 0) => 3,
-                (Shared::FLAGS, true, _) => 4,
-                _ => continue,
-            };
-            counts[kind] += 1;
-        }
-        let [plain, by_policy, dequeues, shared, both] = counts;
-        let alone = |n: usize| if n == dequeues + shared + both { n } else { 0 };
-        let kinds = [
-            (FifoKind::Plain, plain),
-            (FifoKind::ByPolicy, by_policy),
-            (FifoKind::Dequeues, alone(dequeues)),
-            (FifoKind::Shared, alone(shared)),
-        ];
-        kinds.into_iter().rev().max_by_key(|(_, n)| *n).map_or(FifoKind::Plain, |(kind, _)| kind)
-    }
-}
-
-/// Any.
-struct Any;
-impl Fifo for Any {
-    const FLAGS: u8 = flag::SPECIAL;
-    const POLICY: bool = true;
-    const SHARED: bool = true;
-    const DEQUEUES: bool = true;
-    const WATCHED: bool = true;
+pub enum Offered {
+    /// Mechanisms, but of packets that find their port idle ([`Hooks::QUEUE`]).
+    Queued,
+    /// Mechanisms.
+    All,
+    /// Some of them only because of express queues.
+    ForExpress,
 }
 
 /// Equal-cost links as a path choice sees them.
@@ -265,14 +175,17 @@ impl Fabric {
     fn offer_unless_idle(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
         let link = &core.links[l];
         // Where departures are no events no class is paused.
-        if self.offered_at_once || link.flags & flag::EXPLICIT != 0 || link.free_at > core.now.ps() {
-            return self.offer_to_mechanisms(core, l, via, packet);
+        match self.offered {
+            Offered::ForExpress => self.offer_express(core, l, via, packet),
+            Offered::Queued if link.flags & flag::EXPLICIT == 0 && link.free_at <= core.now.ps() => {
+                self.offer_by_kind(core, l, via, packet);
+            }
+            _ => self.offer_to_mechanisms(core, l, via, packet),
         }
-        self.offer_by_kind(core, l, via, packet);
     }
 
     #[inline(never)]
-    fn offer_to_mechanisms(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
+    pub fn offer_to_mechanisms(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
         if !self.run_offer_hooks(core, l, via, packet) {
             self.offer_by_kind(core, l, via, packet);
         }
@@ -280,15 +193,16 @@ impl Fabric {
 
     /// To a port of any kind; mechanisms have seen the packet, if they want to.
     #[inline(always)]
-    fn offer_by_kind(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
+    pub fn offer_by_kind(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
         match core.links[l].flags & (flag::SPECIAL & !flag::OFFERED) {
             0 => self.offer_plain(core, l, via, packet),
             flag::POLICY => self.offer_by_policy(core, l, via, packet),
+            Classes::FLAGS => self.offer_in_class(core, l, via, packet),
             flags if flags & (flag::PIPELINE | flag::EXPLICIT) != 0 => self.offer_by_pipeline(core, l, via, packet),
             flags if flags & flag::WATCHED != 0 => self.offer_to_any(core, l, via, packet),
             _ => match (core.ports[l].admission.is_shared(), core.ports[l].at_dequeue) {
                 (true, 0) => self.offer_shared(core, l, via, packet),
-                (true, _) => self.offer_to_any(core, l, via, packet),
+                (true, _) | (false, at_dequeue::EXPRESS) => self.offer_to_any(core, l, via, packet),
                 (false, _) => self.offer_with_dequeues(core, l, via, packet),
             },
         }
@@ -315,7 +229,13 @@ impl Fabric {
     /// To a port with a marking policy that is more than a threshold.
     #[inline(never)]
     fn offer_by_policy(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
-        self.offer_fifo::<ByPolicy>(core, l, via, packet);
+        self.offer_fifo::<ByPolicy<{ Marker::ANY }>>(core, l, via, packet);
+    }
+
+    /// To a port with classes, of which one waits at most.
+    #[inline(never)]
+    fn offer_in_class(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
+        self.offer_fifo::<Classes>(core, l, via, packet);
     }
 
     /// To a port of the common kind, elsewhere than in the inner loop itself.
@@ -330,17 +250,26 @@ impl Fabric {
         // Where nothing else brought it here, the port has a policy, and no threshold.
         let only_policy = K::POLICY && !K::SHARED && !K::DEQUEUES && !K::WATCHED;
         let now = core.now;
+        if K::EXPRESS && core.ports[l].at_dequeue & at_dequeue::EXPRESS != 0 && core.express_waits_for_others(l) {
+            return self.offer_by_pipeline(core, l, via, packet);
+        }
         if (K::SHARED || K::DEQUEUES) && core.links[l].queue_packets() > 0 {
             core.catch_up_dequeues(l);
         }
         let link = &mut core.links[l];
         let frame = core.pool[packet].frame;
         let waits = if K::SHARED || K::DEQUEUES { link.free_at > now.ps() } else { link.catch_up(&core.rings, now) };
-        let found = (u64::from(link.queue_bytes), link.queue_packets());
+        let found =
+            if K::EXPRESS { core.ports[l].behind_express(link) } else { (u64::from(link.queue_bytes), link.queue_packets()) };
         let mut marked = false;
+        if K::CLASSES && waits && found.1 > 0 && core.is_of_another_class(l, packet) {
+            return self.offer_by_pipeline(core, l, via, packet);
+        }
+        let link = &core.links[l];
         if waits {
-            let packets = link.queue_packets();
-            let bytes = link.queue_bytes.saturating_add(u32::from(frame)); // 4 GiB end the run
+            let (queue_bytes, packets) =
+                if K::EXPRESS { (found.0 as u32, found.1) } else { (link.queue_bytes, link.queue_packets()) };
+            let bytes = queue_bytes.saturating_add(u32::from(frame)); // 4 GiB end the run
             let would = if link.flags & flag::LIMIT_PACKETS != 0 { packets + 1 } else { bytes };
             if would > link.limit {
                 return self.refuse_fifo(core, l, via, packet, DropReason::BUFFER_FULL, true);
@@ -351,15 +280,31 @@ impl Fabric {
                 }
             }
             let (link, envelope) = (&core.links[l], &mut core.pool[packet]);
-            let queue = if link.flags & flag::MARK_PACKETS != 0 { packets } else { link.queue_bytes };
+            let queue = if link.flags & flag::MARK_PACKETS != 0 {
+                packets
+            } else if K::EXPRESS {
+                queue_bytes
+            } else {
+                link.queue_bytes
+            };
             if !only_policy && queue > link.threshold && envelope.ecn != Ecn::NotEct {
                 envelope.ecn = Ecn::Ce;
                 core.ports[l].marks += 1;
                 marked = true;
             }
         }
-        if only_policy || K::POLICY && core.links[l].flags & flag::POLICY != 0 {
-            match core.mark_by_policy(l, found, packet) {
+        if only_policy {
+            // An idle port by itself: much of what policies ask for is nothing there.
+            let asked = if waits {
+                K::mark(core, l, Found::Busy(found.0, found.1), packet)
+            } else {
+                K::mark(core, l, Found::Idle, packet)
+            };
+            if let Err(reason) = asked {
+                return self.refuse_fifo(core, l, via, packet, reason, false);
+            }
+        } else if K::POLICY && core.links[l].flags & flag::POLICY != 0 {
+            match K::mark(core, l, Found::Any(found.0, found.1), packet) {
                 Ok(by_policy) => marked = by_policy,
                 Err(reason) => return self.refuse_fifo(core, l, via, packet, reason, false),
             }
@@ -371,7 +316,14 @@ impl Fabric {
             if K::SHARED {
                 core.joined_shared(l, 0, frame);
             }
-            core.note_one_more(l, frame);
+            if K::CLASSES && found.1 == 0 {
+                core.begin_class(l, packet);
+            }
+            if K::EXPRESS {
+                core.note_fifo_queue(l, (found.0 as u32).saturating_add(u32::from(frame)), found.1 + 1);
+            } else {
+                core.note_one_more(l, frame);
+            }
         }
         core.push(l, packet, frame);
         if K::DEQUEUES && !waits {
@@ -384,7 +336,8 @@ impl Fabric {
     #[inline(never)]
     fn refuse_fifo(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId, reason: DropReason, room: bool) {
         let view = core.view(l);
-        self.refuse(core, l, 0, &view, via, packet, Refusal { reason, room });
+        let class = core.ports[l].explicit.as_deref().map_or(0, |explicit| explicit.class_of(core.pool[packet].class));
+        self.refuse(core, l, class, &view, via, packet, Refusal { reason, room });
     }
 
     /// The whole pipeline of a port: admission, marking, record. `view` is the queue that the packet finds, up to now; `idle`: it would leave
@@ -404,8 +357,11 @@ impl Fabric {
                 return Err(Refusal { reason, room: true });
             }
         }
-        let asked =
-            if core.ports[l].by_class { core.mark_by_class(l, class, packet) } else { core.mark_by_policy(l, queue, packet) };
+        let asked = if core.ports[l].by_class {
+            core.mark_by_class(l, class, packet)
+        } else {
+            core.mark_by_policy::<{ Marker::ANY }>(l, Found::Any(queue.0, queue.1), packet)
+        };
         let marked = asked.map_err(|reason| Refusal { reason, room: false })?;
         if !idle {
             core.ports[l].queue_cells += core.cells(frame);

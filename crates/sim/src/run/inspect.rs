@@ -2,12 +2,12 @@
 
 use crate::fabric::combined::Crossbar;
 use crate::fabric::link::FarEnd;
-use crate::fabric::port::Owner;
+use crate::fabric::port::{Owner, Port};
 use crate::fabric::SwitchNode;
 use crate::hosts::receive::Receivers;
 use crate::world::World;
 use fanin_packet::{Envelope, Header, Kind, Side};
-use fanin_switch::CountGroup;
+use fanin_switch::{CountGroup, Express};
 use fanin_telemetry::{
     CollectiveRow, DropRow, FlowRow, HopRow, HostRow, MessageRow, PauseRow, PortRow, QueryRow, QueueRow, SegmentRow, StampRow,
     StateRow, TableError, VoqRow,
@@ -192,12 +192,16 @@ impl World {
         self.core.crossbars.iter().map(Crossbar::packets).collect()
     }
 
-    /// Packets that mechanisms hold, those in virtual output queues or on crossbars, those that wait in hosts behind the NIC, and messages that are about to be offered to ports.
+    /// Packets that mechanisms hold, those in express queues, those in virtual output queues or on crossbars, those that wait in hosts behind the NIC, and messages that are about to be offered to ports.
     pub fn held(&self) -> u64 {
         let of = |s: &SwitchNode| s.mechanisms.iter().map(|m| m.held().len()).sum::<usize>() + s.outbox.len();
+        let express =
+            |port: &Port| port.explicit.as_deref().and_then(|explicit| explicit.express.as_ref()).map_or(0, Express::packets);
+        let express: u64 = self.core.ports.iter().map(|port| u64::from(express(port))).sum();
         let in_hosts = self.hosts.receivers.as_deref().map_or(0, Receivers::packets);
         self.fabric.switches.iter().map(|switch| of(switch) as u64).sum::<u64>()
             + in_hosts
+            + express
             + self.crossbar_packets().iter().sum::<u64>()
     }
 

@@ -4,10 +4,12 @@ use super::folder::RunError;
 use super::sample::Samples;
 use crate::core::Core;
 use crate::fabric::combined::{self, Crossbar};
+use crate::fabric::express::ExpressBy;
 use crate::fabric::gate::PortGate;
 use crate::fabric::link::{flag, FarEnd, Link, Rings};
 use crate::fabric::pool::Pool;
 use crate::fabric::port::{at_dequeue, Explicit, Owner, Port};
+use crate::fabric::switch::Offered;
 use crate::fabric::table::Fib;
 use crate::fabric::{Fabric, FifoKind, SwitchNode};
 use crate::hosts::ends::Ends;
@@ -22,7 +24,9 @@ use crate::world::World;
 use fanin_engine::{Ahead, Ties, Timers, Wheel};
 use fanin_packet::Framing;
 use fanin_scenario::{Nic, PauseWatchdog, PortModel, Sampling, Scenario};
-use fanin_switch::{Admission, At, Buffer, Effects, Hooks, Marker, MechanismState, Mechanisms, PathChooser, PortNo, Scheduler};
+use fanin_switch::{
+    Admission, At, Buffer, Effects, Express, Hooks, Marker, MechanismState, Mechanisms, PathChooser, PortNo, Scheduler,
+};
 use fanin_switch::{Scheduling, SharedBuffer};
 use fanin_telemetry::{Keep, Name, Registers};
 use fanin_topology::{Routes, Topology};
@@ -158,7 +162,7 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
         },
         fabric: Fabric {
             fib: fib(topology, scenario.routes()),
-            offered_at_once: switches.iter().any(|s| s.hooks.any(Hooks::OFFER.with(Hooks::RANKS))),
+            offered: offered(&switches),
             offered_up_to: if in_place == FifoKind::Crossing {
                 u16::MAX
             } else {
@@ -236,6 +240,7 @@ fn switches(scenario: &Scenario) -> Vec<SwitchNode> {
             paths: PathChooser::new(&switch.routing),
             rng: Stream::new(scenario.seed(), Purpose::Spraying, s as u64),
             hooks: hooks_of(&mechanisms),
+            express: ExpressBy::of(&mechanisms),
             mechanisms,
             ports: site.ports.iter().map(|port| port.link.0).collect(),
             inputs: Vec::new(),
@@ -244,6 +249,17 @@ fn switches(scenario: &Scenario) -> Vec<SwitchNode> {
         }
     };
     (0..topology.switch_count()).map(of).collect()
+}
+
+/// Who wants to know of packets before they are offered to ports.
+fn offered(switches: &[SwitchNode]) -> Offered {
+    if switches.iter().any(|switch| switch.express.alone.is_some()) {
+        Offered::ForExpress
+    } else if switches.iter().any(|switch| switch.hooks.any(Hooks::OFFER.with(Hooks::RANKS))) {
+        Offered::All
+    } else {
+        Offered::Queued
+    }
 }
 
 /// Whether a mechanism of some switch records what it makes of ports.
@@ -350,6 +366,7 @@ fn links_and_ports(
         let sends = hooks(far_end(topology, wire.from));
         if matches!(owner, Owner::Switch(..)) {
             equip(&mut link, &mut port, scenario, id, explicit, sends);
+            give_express(&mut port, switches);
         }
         let at_arrival = Hooks::INGRESS.with(Hooks::ROUTE);
         // A NIC too, where the switch that it leads to may ask it to pause.
@@ -377,6 +394,14 @@ fn links_and_ports(
         ports.push(port);
     }
     (links, ports, rings, ingress, gates)
+}
+
+/// Gives a switch's port the express queue that a mechanism there wants.
+fn give_express(port: &mut Port, switches: &[SwitchNode]) {
+    let params = switches[port.owner.node()].mechanisms.iter().find_map(MechanismState::express);
+    if let (Some(params), Some(explicit)) = (params, port.explicit.as_deref_mut()) {
+        explicit.express = Some(Express::new(params));
+    }
 }
 
 /// What is kept of the records of watched ports.
@@ -449,6 +474,7 @@ fn equip(link: &mut Link, port: &mut Port, scenario: &Scenario, id: LinkId, expl
         Some((Amount::Packets(k), At::Enqueue)) => (small(k), link.flags | flag::MARK_PACKETS),
         _ => (u32::MAX, link.flags | flag::POLICY),
     };
+    link.flags |= if port.by_class { flag::POLICY } else { 0 };
     (port.admission, port.marker) = (admission, marker);
 }
 
@@ -531,16 +557,27 @@ mod tests {
             "marking = { kind = \"red\", min = \"5 packets\", max = \"15 packets\" }",
             "marking = { kind = \"threshold\", k = \"5 packets\", at = \"dequeue\" }",
         );
+        let s_ecn = "marking = { kind = \"s_ecn\", k = \"5 packets\" }";
+        let drr = "scheduling = \"drr\"";
+        // Of a policy that most ports have.
+        let by = |marking: &str| {
+            let scenario = scenario(&format!("{leaf_spine}\n[switch]\n{marking}"));
+            FifoKind::ByPolicy(Marker::new(&scenario.doc().switch.marking).number())
+        };
+        assert_ne!(by(red), by(s_ecn));
         let shared = "buffer = { kind = \"dynamic\", total = \"1MB\", alpha = 1.0 }";
         let but_leaves = |settings: &str| format!("[[switch.except]]\ntier = 0\n{settings}");
         let but_one = |settings: &str| format!("[[switch.except]]\nports = [\"leaf0->h0\"]\n{settings}");
         for (switch, kind) in [
             (String::new(), FifoKind::Plain),
-            (format!("[switch]\n{red}"), FifoKind::ByPolicy),
+            (format!("[switch]\n{red}"), by(red)),
+            (format!("[switch]\n{s_ecn}\n{}", but_one(red)), by(s_ecn)),
+            (format!("[switch]\n{drr}"), FifoKind::Classes),
+            (format!("[switch]\n{drr}\n{red}"), FifoKind::Plain), // of no port
             (format!("[switch]\n{dequeue}"), FifoKind::Dequeues),
             (format!("[switch]\n{shared}"), FifoKind::Shared),
             (format!("[switch]\n{shared}\n{dequeue}"), FifoKind::Plain), // of no port: those of both take a call
-            (format!("[switch]\n{red}\n{}", but_one("marking = { kind = \"none\" }")), FifoKind::ByPolicy),
+            (format!("[switch]\n{red}\n{}", but_one("marking = { kind = \"none\" }")), by(red)),
             (format!("[switch]\n{dequeue}\n{}", but_leaves("marking = { kind = \"none\" }")), FifoKind::Plain),
             (format!("[switch]\n{shared}\n{}", but_one(dequeue)), FifoKind::Plain),
         ] {

@@ -10,6 +10,7 @@ use crate::ledger::{Aborted, Outcome, SIZES};
 use crate::world::World;
 use fanin_packet::Header;
 use fanin_params::CounterDef;
+use fanin_switch::MechanismState;
 use fanin_traffic::CollectiveJob;
 use fanin_transport::AbortReason;
 use fanin_units::{BitRate, Bytes, Span};
@@ -159,7 +160,11 @@ fn mechanisms(world: &World) -> Value {
             group.insert(def.name.to_string(), json!(most.max(value)));
         }
         let link = |s: usize, port: fanin_switch::PortNo| world.fabric.switches[s].ports[port.index()] as usize;
-        let peaks = ours().filter_map(|(s, m)| m.peak().map(|(port, bytes)| (link(s, port), bytes)));
+        let longest = |s: usize, m: &MechanismState| match m.express() {
+            Some(_) => world.fabric.switches[s].express_peak(&world.core),
+            None => m.peak(),
+        };
+        let peaks = ours().filter_map(|(s, m)| longest(s, m).map(|(port, bytes)| (link(s, port), bytes)));
         let largest = peaks.min_by_key(|(l, bytes)| (std::cmp::Reverse(*bytes), *l));
         group.insert(
             "largest_queue".into(),

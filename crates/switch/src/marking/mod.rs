@@ -29,6 +29,9 @@ pub(crate) trait Policy: Sized {
     /// Its parameters.
     type Params;
 
+    /// Whether ports may have to ask it at enqueue for more than a threshold: worth code of its own for such ports.
+    const WORTH_ITS_OWN_CODE: bool = false;
+
     /// The state at the start of a run.
     fn new(params: &Self::Params) -> Self;
 
@@ -150,7 +153,38 @@ macro_rules! registry {
             $( $(#[doc = $doc])* $name($state), )*
         }
 
+        /// The policies, by number.
+        #[repr(u8)]
+        enum Number {
+            $( $name, )*
+        }
+
         impl Marker {
+            /// The number of its policy.
+            pub fn number(&self) -> u8 {
+                match self { $( Marker::$name(_) => Number::$name as u8, )* }
+            }
+
+            /// Runs code that is compiled for ports with the policy of this number, or for [`Marker::ANY`] where that would not be worth it.
+            pub fn compiled_for<C: ForPolicy>(number: u8, code: C) {
+                $(
+                    if <$state as Policy>::WORTH_ITS_OWN_CODE && number == Number::$name as u8 {
+                        return code.run::<{ Number::$name as u8 }>();
+                    }
+                )*
+                code.run::<{ Marker::ANY }>()
+            }
+
+            /// [`Marker::on_enqueue`] in code that is compiled for the policy `N`, which it is, or for all.
+            #[inline(always)]
+            pub fn on_enqueue_at<const N: u8>(&mut self, view: &impl View, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
+                match self {
+                    $( Marker::$name(state) if N == Number::$name as u8 => state.on_enqueue(view, p, rng), )*
+                    other if N == Marker::ANY => other.on_enqueue(view, p, rng),
+                    other => unreachable!("policy {} where {N} is", other.number()),
+                }
+            }
+
             /// The state at the start of a run.
             pub fn new(marking: &Marking) -> Self {
                 match marking { $( Marking::$name(params) => Marker::$name(<$state as Policy>::new(params)), )* }
@@ -262,6 +296,17 @@ macro_rules! registry {
             }
         }
     };
+}
+
+/// Code that is compiled for each policy by itself.
+pub trait ForPolicy {
+    /// For ports with the policy `N`, or with [`Marker::ANY`].
+    fn run<const N: u8>(self);
+}
+
+impl Marker {
+    /// No policy's number: code for all of them.
+    pub const ANY: u8 = u8::MAX;
 }
 
 registry! {

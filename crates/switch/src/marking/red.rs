@@ -4,7 +4,7 @@ use super::Policy;
 use crate::{DropReason, MarkReason, MarkVerdict, PortView, Unit, View};
 use fanin_packet::{Ecn, Envelope};
 use fanin_params::{names, params, Cx};
-use fanin_units::{Amount, Bytes, Span, Stream};
+use fanin_units::{Amount, BitRate, Bytes, Span, Stream};
 use std::ops::Bound;
 
 /// By chance.
@@ -77,15 +77,16 @@ pub struct Red {
     unit: Unit,
     /// ln(1 − w_q)/s [1/ps]: what an idle time takes from ln avg. From the first idle time on, which gives the port's rate.
     forgets: Option<f64>,
+    /// 1 − w_q.
+    keeps: f64,
     avg: f64,
     /// Packets since the last mark while avg ≥ min, the arriving one counted; −1 below it.
     count: i64,
 }
 
-/// What the average queue says.
+/// What an average queue of `min` or more says.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Zone {
-    Below,
     /// Mark with this probability before spacing.
     Between(f64),
     Above,
@@ -95,27 +96,30 @@ impl Red {
     /// The average after an arrival that finds the queue of `view`.
     #[inline(always)]
     fn average(&mut self, view: &impl View) -> f64 {
-        let w = self.params.weight;
-        let q = view.queue(self.unit) as f64;
-        let idle = if view.queue(Unit::Packets) == 0 { view.now().since(view.free_at()) } else { Span::ZERO };
-        let avg = if idle > Span::ZERO && self.avg > 0.0 {
-            let forgets = *self.forgets.get_or_insert_with(|| {
-                let s = view.rate().time_to_send(self.params.mean_packet);
-                libm::log1p(-w) / s.ps() as f64
-            });
-            self.avg * libm::exp(forgets * idle.ps() as f64)
-        } else {
-            self.avg
-        };
-        (1.0 - w) * avg + w * q
+        let (mut avg, idle) = (self.avg, view.idle());
+        if idle > Span::ZERO && avg > 0.0 {
+            avg = self.after_idle(idle, view.rate());
+        }
+        match view.queue(self.unit) {
+            0 => self.keeps * avg,
+            q => self.keeps * avg + self.params.weight * q as i64 as f64, // one instruction; no queue has 2^63
+        }
+    }
+
+    /// The average after an idle time.
+    #[inline(never)]
+    fn after_idle(&mut self, idle: Span, rate: BitRate) -> f64 {
+        let forgets = *self.forgets.get_or_insert_with(|| {
+            let s = rate.time_to_send(self.params.mean_packet);
+            libm::log1p(-self.params.weight) / s.ps() as f64
+        });
+        self.avg * libm::exp(forgets * idle.ps() as f64)
     }
 
     #[inline]
     fn zone(&self, avg: f64, frame: u16) -> Zone {
         let max_p = self.params.max_p;
-        let pb = if avg < self.min {
-            return Zone::Below;
-        } else if avg < self.max {
+        let pb = if avg < self.max {
             max_p * (avg - self.min) / (self.max - self.min)
         } else if self.params.gentle && avg < 2.0 * self.max {
             max_p + (1.0 - max_p) * (avg - self.max) / self.max
@@ -124,6 +128,40 @@ impl Red {
         };
         let by_size = self.params.by_size && self.unit != Unit::Packets;
         Zone::Between(if by_size { pb * f64::from(frame) / self.params.mean_packet.0 as f64 } else { pb })
+    }
+
+    /// About a packet that finds an average of `min` or more.
+    #[inline(never)]
+    fn decide(&mut self, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
+        let markable = self.params.ecn && p.ecn != Ecn::NotEct;
+        match self.zone(self.avg, p.frame) {
+            Zone::Between(pb) => {
+                self.count += 1;
+                let chance = self.chance(pb, self.count);
+                if chance < 1.0 && rng.unit() >= chance {
+                    return MarkVerdict::Pass;
+                }
+                if !markable && !self.params.drop_others {
+                    return MarkVerdict::Pass;
+                }
+                self.count = 0;
+                if markable {
+                    MarkVerdict::Mark(MARK_BY_CHANCE)
+                } else {
+                    MarkVerdict::Drop(DROP_BY_CHANCE)
+                }
+            }
+            Zone::Above => {
+                self.count = 0;
+                if markable && !self.params.hard_drop {
+                    MarkVerdict::Mark(MARK_FORCED)
+                } else if !self.params.drop_others && !self.params.hard_drop {
+                    MarkVerdict::Pass
+                } else {
+                    MarkVerdict::Drop(DROP_FORCED)
+                }
+            }
+        }
     }
 
     /// p_a: the chance of this packet, `count` after the last mark.
@@ -142,6 +180,7 @@ impl Red {
 
 impl Policy for Red {
     type Params = RedParams;
+    const WORTH_ITS_OWN_CODE: bool = true;
 
     /// Average of 32 bits, packets since the last mark of 16, begin of the idle time of 32. Source: RED fig. 2, its saved variables;
     /// their widths are ours.
@@ -156,6 +195,7 @@ impl Policy for Red {
             max: params.max.count() as f64,
             unit: Unit::of(params.min),
             forgets: None,
+            keeps: 1.0 - params.weight,
             avg: 0.0,
             count: -1,
         }
@@ -199,39 +239,11 @@ impl Policy for Red {
     #[inline(always)]
     fn on_enqueue(&mut self, view: &impl View, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
         self.avg = self.average(view);
-        let markable = self.params.ecn && p.ecn != Ecn::NotEct;
-        match self.zone(self.avg, p.frame) {
-            Zone::Below => {
-                self.count = -1;
-                MarkVerdict::Pass
-            }
-            Zone::Between(pb) => {
-                self.count += 1;
-                let chance = self.chance(pb, self.count);
-                if chance < 1.0 && rng.unit() >= chance {
-                    return MarkVerdict::Pass;
-                }
-                if !markable && !self.params.drop_others {
-                    return MarkVerdict::Pass;
-                }
-                self.count = 0;
-                if markable {
-                    MarkVerdict::Mark(MARK_BY_CHANCE)
-                } else {
-                    MarkVerdict::Drop(DROP_BY_CHANCE)
-                }
-            }
-            Zone::Above => {
-                self.count = 0;
-                if markable && !self.params.hard_drop {
-                    MarkVerdict::Mark(MARK_FORCED)
-                } else if !self.params.drop_others && !self.params.hard_drop {
-                    MarkVerdict::Pass
-                } else {
-                    MarkVerdict::Drop(DROP_FORCED)
-                }
-            }
+        if self.avg < self.min {
+            self.count = -1;
+            return MarkVerdict::Pass;
         }
+        self.decide(p, rng)
     }
 
     fn on_refused(&mut self, view: &PortView, _p: &Envelope) {

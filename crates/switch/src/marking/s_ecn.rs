@@ -72,7 +72,9 @@ params! {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlopeRegisters {
     registers: s_ecn::Registers,
-    clock: Span,
+    /// Picoseconds, and what times are multiplied by instead of being divided by them: 2⁶⁴ over it, rounded up.
+    clock: u64,
+    reciprocal: u64,
 }
 
 /// What one arrival made of the registers.
@@ -92,7 +94,8 @@ impl SlopeRegisters {
             AfterMark::Reset => s_ecn::AfterMark::Reset,
         };
         let registers = s_ecn::Registers::new(rate, params.credit.get() as u32, after_mark);
-        SlopeRegisters { registers, clock: params.clock }
+        let clock = params.clock.ps();
+        SlopeRegisters { registers, clock, reciprocal: u64::MAX / clock + 1 }
     }
 
     /// R [2⁻²⁰ B per clock].
@@ -107,10 +110,29 @@ impl SlopeRegisters {
     }
 
     /// A packet of `wire` bytes arrives; see [`s_ecn::Registers::on_arrival`].
-    #[inline]
+    #[inline(always)]
     pub fn on_arrival(&mut self, now: Time, wire: u32, markable: bool) -> SlopeStep {
-        self.registers.on_arrival(now.ps() / self.clock.ps(), wire, markable)
+        self.registers.on_arrival(self.clocks(now.ps()), wire, markable)
     }
+
+    /// Whole clocks in a time. The product is at most one too many, as the reciprocal is less than one too large.
+    #[inline(always)]
+    fn clocks(&self, ps: u64) -> u64 {
+        let clocks = ((u128::from(ps) * u128::from(self.reciprocal)) >> 64) as u64;
+        clocks - u64::from(clocks.wrapping_mul(self.clock) > ps)
+    }
+}
+
+/// How the slope is known, and which packet gets the mark.
+#[derive(Clone, Debug)]
+#[repr(u8)]
+enum Slope {
+    /// By registers, which the first packet makes: it gives the port's rate.
+    First(SlopeParams, At),
+    InRegisters(SlopeRegisters),
+    InRegistersAtDequeue(SlopeRegisters),
+    /// With the last arrival.
+    ByChance(Option<Time>, At),
 }
 
 /// S-ECN's state at one port.
@@ -119,15 +141,10 @@ impl SlopeRegisters {
 /// wire bytes, so that back-to-back frames are exactly R. Refused packets count for nothing: they do not make the queue grow.
 #[derive(Clone, Debug)]
 pub struct SEcn {
-    /// K, in `unit`; `u64::MAX` without.
-    k: u64,
+    /// The most below K, in `unit`; `u64::MAX` without K.
+    below_k: u64,
     unit: Unit,
-    at: At,
-    form: SlopeForm,
-    /// From the first packet on, which gives the port's rate.
-    registers: Option<SlopeRegisters>,
-    /// The last arrival, for marks by chance.
-    last: Option<Time>,
+    slope: Slope,
     /// Marks that arrivals have earned and no departure has taken: at most one for each ECN-capable packet that waits.
     owed: u32,
 }
@@ -135,7 +152,10 @@ pub struct SEcn {
 impl SEcn {
     /// The registers, from the first packet on.
     pub(crate) fn registers(&self) -> Option<&SlopeRegisters> {
-        self.registers.as_ref()
+        match &self.slope {
+            Slope::InRegisters(registers) | Slope::InRegistersAtDequeue(registers) => Some(registers),
+            Slope::First(..) | Slope::ByChance(..) => None,
+        }
     }
 
     /// Marks that arrivals have earned and no departure has taken.
@@ -143,47 +163,73 @@ impl SEcn {
         self.owed
     }
 
-    /// Whether the arrival of `p` earns a mark by the slope; every arrival has to pass here.
-    #[inline(always)]
-    fn slope(&mut self, view: &impl View, p: &Envelope, rng: &mut Stream) -> bool {
-        let (wire, markable) = (u32::from(p.frame) + u32::from(view.overhead()), p.ecn != Ecn::NotEct);
-        if let Some(registers) = &mut self.registers {
-            return registers.on_arrival(view.now(), wire, markable).mark && markable;
+    fn at(&self) -> At {
+        match self.slope {
+            Slope::InRegisters(_) => At::Enqueue,
+            Slope::InRegistersAtDequeue(_) => At::Dequeue,
+            Slope::First(_, at) | Slope::ByChance(_, at) => at,
         }
-        match &self.form {
-            SlopeForm::Registers(params) => {
-                let registers = self.registers.insert(SlopeRegisters::new(params, view.rate()));
-                registers.on_arrival(view.now(), wire, markable).mark && markable
+    }
+
+    /// The first packet is about to arrive, at a port of this rate.
+    #[inline(always)]
+    fn begin(&mut self, rate: BitRate) {
+        if let Slope::First(params, at) = &self.slope {
+            let registers = SlopeRegisters::new(params, rate);
+            self.slope = match at {
+                At::Enqueue => Slope::InRegisters(registers),
+                At::Dequeue => Slope::InRegistersAtDequeue(registers),
+            };
+        }
+    }
+
+    /// By chance: whether an arrival of `wire` bytes `interval` after the one before earns a mark.
+    #[inline(always)]
+    fn by_chance(interval: Option<Span>, wire: u32, rate: BitRate, rng: &mut Stream) -> bool {
+        // (P − R·I)/(R·I) is (T − I)/I, T being the time to send P.
+        let time = rate.time_to_send(Bytes(u64::from(wire)));
+        let Some(interval) = interval.filter(|i| *i < time) else { return false };
+        rng.unit() * (interval.ps() as f64) < (time - interval).ps() as f64
+    }
+
+    /// Every arrival has to pass here that is the first, or whose mark another packet may get; `queue`: what it finds.
+    #[inline(never)]
+    fn otherwise(&mut self, now: Time, rate: BitRate, wire: u32, queue: u64, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
+        let markable = p.ecn != Ecn::NotEct;
+        self.begin(rate);
+        let (slope, at) = match &mut self.slope {
+            Slope::InRegisters(registers) => (registers.on_arrival(now, wire, markable).mark, At::Enqueue),
+            Slope::InRegistersAtDequeue(registers) => (registers.on_arrival(now, wire, markable).mark, At::Dequeue),
+            Slope::ByChance(last, at) => {
+                let interval = last.replace(now).map(|last| now.since(last));
+                (markable && Self::by_chance(interval, wire, rate, rng), *at)
             }
-            SlopeForm::Probability(_) => {
-                let interval = self.last.map(|last| view.now().since(last));
-                self.last = Some(view.now());
-                // (P − R·I)/(R·I) is (T − I)/I, T being the time to send P.
-                let time = view.rate().time_to_send(Bytes(u64::from(wire)));
-                let Some(interval) = interval.filter(|i| *i < time && markable) else { return false };
-                rng.unit() * (interval.ps() as f64) < (time - interval).ps() as f64
+            Slope::First(..) => return MarkVerdict::Pass,
+        };
+        match at {
+            At::Enqueue => self.verdict(queue, slope, p),
+            At::Dequeue => {
+                self.owed += u32::from(slope && markable);
+                MarkVerdict::Pass
             }
         }
     }
 
+    /// About a packet that arrives, or, where that gets the mark, leaves. `slope`: it takes a mark for that.
     #[inline(always)]
-    fn at_k(&self, view: &impl View) -> bool {
-        view.queue(self.unit) >= self.k
-    }
-
-    #[inline]
-    fn verdict(&self, at_k: bool, slope: bool, p: &Envelope) -> MarkVerdict {
-        match (at_k, slope) {
+    fn verdict(&self, queue: u64, slope: bool, p: &Envelope) -> MarkVerdict {
+        match (queue > self.below_k, slope) {
+            (false, false) => MarkVerdict::Pass,
             _ if p.ecn == Ecn::NotEct => MarkVerdict::Pass,
             (true, _) => MarkVerdict::Mark(AT_K),
             (false, true) => MarkVerdict::Mark(SLOPE),
-            (false, false) => MarkVerdict::Pass,
         }
     }
 }
 
 impl Policy for SEcn {
     type Params = SEcnParams;
+    const WORTH_ITS_OWN_CODE: bool = true;
 
     /// R of 32 bits, the clock of the last arrival of 24; a sum of 37: the registers of `fanin_dataplane::s_ecn`. Source: S-ECN §IV-C.
     fn memory(params: &SEcnParams) -> Option<Bytes> {
@@ -195,8 +241,13 @@ impl Policy for SEcn {
     }
 
     fn new(params: &SEcnParams) -> Self {
-        let (k, unit) = params.k.map_or((u64::MAX, Unit::Bytes), |k| (k.count(), Unit::of(k)));
-        SEcn { k, unit, at: params.at, form: params.form.clone(), registers: None, last: None, owed: 0 }
+        // K is more than zero; so an idle port need not be compared.
+        let (below_k, unit) = params.k.map_or((u64::MAX, Unit::Bytes), |k| (k.count().saturating_sub(1), Unit::of(k)));
+        let slope = match &params.form {
+            SlopeForm::Registers(registers) => Slope::First(registers.clone(), params.at),
+            SlopeForm::Probability(_) => Slope::ByChance(None, params.at),
+        };
+        SEcn { below_k, unit, slope, owed: 0 }
     }
 
     fn check(params: &SEcnParams, cx: &mut Cx) {
@@ -214,35 +265,39 @@ impl Policy for SEcn {
         params.k.into_iter().collect()
     }
 
+    /// Every arrival has to pass here.
     #[inline(always)]
     fn on_enqueue(&mut self, view: &impl View, p: &Envelope, rng: &mut Stream) -> MarkVerdict {
-        let slope = self.slope(view, p, rng);
-        match self.at {
-            At::Enqueue => self.verdict(self.at_k(view), slope, p),
-            At::Dequeue => {
-                self.owed += u32::from(slope);
-                MarkVerdict::Pass
+        let (wire, queue) = (u32::from(p.frame) + u32::from(view.overhead()), view.queue(self.unit));
+        let markable = p.ecn != Ecn::NotEct;
+        let slope = match &mut self.slope {
+            Slope::InRegisters(registers) => registers.on_arrival(view.now(), wire, markable).mark,
+            Slope::ByChance(last, At::Enqueue) => {
+                let interval = last.replace(view.now()).map(|last| view.now().since(last));
+                markable && Self::by_chance(interval, wire, view.rate(), rng)
             }
-        }
+            _ => return self.otherwise(view.now(), view.rate(), wire, queue, p, rng),
+        };
+        self.verdict(queue, slope, p)
     }
 
     #[inline(always)]
     fn on_dequeue(&mut self, view: &impl View, p: &Envelope, _rng: &mut Stream) -> MarkVerdict {
-        if self.at == At::Enqueue || p.ecn == Ecn::NotEct {
+        if self.at() == At::Enqueue || p.ecn == Ecn::NotEct {
             return MarkVerdict::Pass;
         }
         let slope = self.owed > 0;
         self.owed -= u32::from(slope);
-        self.verdict(self.at_k(view), slope, p)
+        self.verdict(view.queue(self.unit), slope, p)
     }
 
     #[inline(always)]
     fn acts_at_dequeue(&self) -> bool {
-        self.at == At::Dequeue
+        self.at() == At::Dequeue
     }
 
     fn needs_rng(&self) -> bool {
-        matches!(self.form, SlopeForm::Probability(_))
+        matches!(self.slope, Slope::ByChance(..))
     }
 }
 

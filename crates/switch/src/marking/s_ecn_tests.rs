@@ -14,6 +14,18 @@ fn params() -> SEcnParams {
     s_ecn(registers())
 }
 
+proptest::proptest! {
+    /// A multiplication instead of a division, at any time and with any clock.
+    #[test]
+    fn clocks_are_whole_clocks(clock in 100u64..=20_000, ps in proptest::prelude::any::<u64>(), near in 0u64..1 << 40) {
+        let params = SlopeParams { clock: Span::from_ps(clock), ..registers() };
+        let registers = SlopeRegisters::new(&params, BitRate::from_gbps(1));
+        for ps in [ps, near, near / clock * clock, (near / clock * clock).saturating_sub(1), u64::MAX - clock] {
+            proptest::prop_assert_eq!(registers.clocks(ps), ps / clock);
+        }
+    }
+}
+
 /// Wire bytes of a full frame.
 const FULL: u32 = 1538;
 

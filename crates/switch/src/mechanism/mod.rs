@@ -41,7 +41,7 @@ pub use vertigo::{ServeBy, VertigoCounts, VertigoParams};
 
 pub(crate) use seam::{longest, names_it, Mechanism};
 
-use crate::{DropReason, Pause};
+use crate::{DropReason, ExpressParams, Pause};
 use fanin_packet::{Control, Envelope, PacketId, Shim, Signal, Signals};
 use fanin_params::{params, CounterDef, Counters, Cx, Ground, Trial};
 use fanin_units::{Amount, Bytes};
@@ -328,6 +328,15 @@ macro_rules! registry {
                 } else {
                     0
                 }
+            }
+
+            pub fn express(&self) -> Option<ExpressParams> {
+                match self { $( Self::$name(m) => m.express(), )* }
+            }
+
+            #[inline]
+            pub fn is_express(&self, envelope: &Envelope) -> bool {
+                match self { $( Self::$name(m) => m.is_express(envelope), )* }
             }
 
             /// Its key among the scenario's mechanisms.

@@ -1,7 +1,7 @@
 //! The seam between a switch and its mechanisms: what a mechanism sees, what it answers, and the trait that it implements.
 
 use super::Surroundings;
-use crate::{DropReason, Pause, PortView};
+use crate::{DropReason, ExpressParams, Pause, PortView};
 use fanin_packet::{Control, Envelope, Framing, PacketId, Reference, Shim, Signal, Signals};
 use fanin_params::{pattern, CounterDef, Counters, Cx, Ground, Param, Setting};
 use fanin_units::{Amount, BitRate, Bytes, LinkId, Purpose, Span, Stream, Time};
@@ -153,6 +153,11 @@ pub trait Node {
         true
     }
 
+    /// Whether the express queue of a port has room for a frame ([`Mechanism::express`]).
+    fn has_express_room(&mut self, _port: PortNo, _frame: u16) -> bool {
+        false
+    }
+
     /// The port by which the switch would forward a packet now; `None` where it knows no way. Path choices that keep state
     /// count it as a packet.
     fn route(&mut self, envelope: &Envelope) -> Option<PortNo>;
@@ -257,6 +262,9 @@ pub enum Verdict {
     Send,
     /// The mechanism keeps the packet: it sends it when its turn at a port is there, or by [`Effect::Forward`].
     Hold,
+    /// The packet waits in the express queue of its port, which has room for it and is not idle ([`Mechanism::express`]). Not at ingress and
+    /// route.
+    Express,
     /// The packet goes to another port of the switch, whose admission decides anew. Not at ingress.
     Detour(PortNo),
     /// A message that the mechanism made by [`Effect::Clone`] ends here. Only at route.
@@ -298,6 +306,8 @@ pub enum Turn {
     Pass,
     /// A packet that it holds. Not at a combined switch, where it has to cross.
     Packet(PacketId),
+    /// The first of the express queue, if it is their turn ([`Mechanism::express`]).
+    Express,
     /// A message in a frame of its own.
     Message(Message),
 }
@@ -450,6 +460,18 @@ pub(crate) trait Mechanism: Sized {
     /// The largest frame of which `on_offer` may say anything but `Pass`: it is not asked about others.
     fn offered_up_to(&self) -> u16 {
         u16::MAX
+    }
+
+    /// The queue that it wants at each port for packets that overtake all others: [`Verdict::Express`], [`Turn::Express`]. With
+    /// [`Hooks::TURN`].
+    fn express(&self) -> Option<ExpressParams> {
+        None
+    }
+
+    /// Where it has [`Mechanism::express`], all that its `on_offer` does: whether a packet goes straight onto an idle wire, waits in that
+    /// queue, or is dropped where that has no room; any other passes.
+    fn is_express(&self, _envelope: &Envelope) -> bool {
+        false
     }
 
     /// What it has counted.

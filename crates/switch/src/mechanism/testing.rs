@@ -16,6 +16,8 @@ pub struct Bench {
     pub full: Vec<PortNo>,
     /// Ports with other queues.
     pub queues: Vec<(PortNo, u32)>,
+    /// Bytes that express queues have room for.
+    pub express_room: u16,
     /// Packets that wait at the port that refuses, in order.
     pub waiting: Vec<(Envelope, Option<Shim>)>,
 }
@@ -32,6 +34,10 @@ impl Node for Bench {
 
     fn has_room(&mut self, port: PortNo, _envelope: &Envelope) -> bool {
         !self.full.contains(&port)
+    }
+
+    fn has_express_room(&mut self, _port: PortNo, frame: u16) -> bool {
+        frame <= self.express_room
     }
 
     fn route(&mut self, envelope: &Envelope) -> Option<PortNo> {
@@ -60,6 +66,7 @@ pub fn bench(ports: u16) -> Bench {
         queue: 0,
         full: Vec::new(),
         queues: Vec::new(),
+        express_room: u16::MAX,
         waiting: Vec::new(),
     }
 }

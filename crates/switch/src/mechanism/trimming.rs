@@ -3,15 +3,12 @@
 //! What remains are the headers. They wait in a queue of their own, with all other packets that are nothing but headers, and
 //! leave by weighted round robin with the data. The receiver learns from them what was lost.
 
-use super::{
-    longest, names_it, Arrival, Dropped, Effect, Effects, Hooks, Mechanism, Node, PortNo, Refused, Site, Surroundings, Turn,
-    Verdict,
-};
-use crate::DropReason;
-use fanin_packet::{Envelope, Framing, Kind, PacketId, Signals, LONGEST_SHIM};
+use super::{names_it, Arrival, Dropped, Effects, Hooks, Mechanism, Node, PortNo, Refused, Site, Surroundings, Turn, Verdict};
+use crate::{DropReason, ExpressParams};
+use fanin_packet::{Envelope, Framing, Kind, Signals, LONGEST_SHIM};
 use fanin_params::{counters, names, params, Cx, Param};
 use fanin_units::{Bytes, Stream};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 names! {
     /// Whose payload is cut off when a data packet finds its queue full.
@@ -60,43 +57,6 @@ impl DropReason {
 /// Separates its draws from those of other mechanisms.
 const SALT: u32 = 2;
 
-/// The queue of headers of one port, and whose turn it is.
-#[derive(Clone, Debug)]
-struct HeaderQueue {
-    waiting: VecDeque<(PacketId, u16)>,
-    bytes: u64,
-    most: u64,
-    ratio: u32,
-    /// Headers that have left since the last data packet did, while data waited.
-    served: u32,
-    peak: u64,
-    coin: Stream,
-}
-
-impl HeaderQueue {
-    fn fits(&self, frame: u16) -> bool {
-        self.bytes + u64::from(frame) <= self.most
-    }
-
-    fn push(&mut self, id: PacketId, frame: u16) {
-        self.bytes += u64::from(frame);
-        self.waiting.push_back((id, frame));
-        self.peak = self.peak.max(self.bytes);
-    }
-
-    /// The header that leaves next, if it is their turn. `data`: data waits too.
-    fn pop(&mut self, data: bool) -> Option<PacketId> {
-        if self.waiting.is_empty() || (data && self.served >= self.ratio) {
-            self.served = 0; // data leaves, or nothing waits
-            return None;
-        }
-        let (id, frame) = self.waiting.pop_front()?;
-        self.bytes -= u64::from(frame);
-        self.served += u32::from(data);
-        Some(id)
-    }
-}
-
 /// Trimming at one switch.
 #[derive(Debug)]
 pub struct Trimming {
@@ -104,7 +64,9 @@ pub struct Trimming {
     /// With the trailer.
     framing: Framing,
     trailer: u16,
-    ports: Vec<HeaderQueue>,
+    headers: ExpressParams,
+    /// By port, whose payload is cut off.
+    coins: Vec<Stream>,
     counts: TrimCounts,
     reasons: BTreeMap<&'static str, u64>,
 }
@@ -137,14 +99,11 @@ impl Trimming {
 
     /// A packet without payload goes onto the wire of an idle port, or waits among the headers, or is dropped. It has no row and
     /// gets no mark: the queue that has rows and marks is that of data.
-    fn join(&mut self, node: &dyn Node, p: &Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
-        let queue = &mut self.ports[port.index()];
+    fn join(&self, node: &mut dyn Node, p: &Arrival<'_>, port: PortNo) -> Verdict {
         if node.is_idle(port) {
             Verdict::Send
-        } else if queue.fits(p.envelope.frame) {
-            queue.push(p.id, p.envelope.frame);
-            fx.push(Effect::Arm(port));
-            Verdict::Hold
+        } else if node.has_express_room(port, p.envelope.frame) {
+            Verdict::Express
         } else {
             Verdict::Drop(DropReason::HEADERS_FULL)
         }
@@ -170,20 +129,12 @@ impl Mechanism for Trimming {
         if !Self::runs_at(params, &site.name) {
             return None;
         }
-        let queue = |port: &super::PortSite| HeaderQueue {
-            waiting: VecDeque::new(),
-            bytes: 0,
-            most: params.headers.get(),
-            ratio: params.ratio,
-            served: 0,
-            peak: 0,
-            coin: site.stream(SALT, port),
-        };
         Some(Trimming {
             cut: params.cut,
             framing: site.framing.with_trailer(site.trailer),
             trailer: site.trailer,
-            ports: site.ports.iter().map(queue).collect(),
+            headers: ExpressParams { room: params.headers, ratio: params.ratio },
+            coins: site.ports.iter().map(|port| site.stream(SALT, port)).collect(),
             counts: TrimCounts::default(),
             reasons: BTreeMap::new(),
         })
@@ -223,17 +174,18 @@ impl Mechanism for Trimming {
         self.reasons.iter().map(|(reason, n)| (*reason, *n)).collect()
     }
 
-    fn peak(&self) -> Option<(PortNo, Bytes)> {
-        longest(self.ports.iter().map(|queue| queue.peak))
+    fn express(&self) -> Option<ExpressParams> {
+        Some(self.headers)
     }
 
-    fn held(&self) -> Vec<PacketId> {
-        self.ports.iter().flat_map(|queue| &queue.waiting).map(|(id, _)| *id).collect()
+    #[inline]
+    fn is_express(&self, e: &Envelope) -> bool {
+        self.is_header(e)
     }
 
-    fn on_offer(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
+    fn on_offer(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, _fx: &mut Effects) -> Verdict {
         if self.is_header(p.envelope) {
-            self.join(node, p, port, fx)
+            self.join(node, p, port)
         } else {
             Verdict::Pass
         }
@@ -251,31 +203,27 @@ impl Mechanism for Trimming {
             let last = node.waiting(refused.port, class).checked_sub(1).filter(|_| refused.room);
             let tail = last.and_then(|last| node.waiting_at(refused.port, class, last));
             let alike = tail.is_some_and(|(tail, _)| tail.frame == frame && self.is_trimmable(&tail));
-            if alike && self.ports[refused.port.index()].coin.below(2) == 1 {
+            if alike && self.coins[refused.port.index()].below(2) == 1 {
                 last.into_iter().for_each(|last| fx.displace(last));
                 return Verdict::Displace;
             }
         }
         self.cut_off(refused.packet.envelope, refused.reason);
-        self.join(node, &refused.packet, refused.port, fx)
+        self.join(node, &refused.packet, refused.port)
     }
 
-    fn on_displaced(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, _: bool, fx: &mut Effects) -> Verdict {
+    fn on_displaced(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, _: bool, _fx: &mut Effects) -> Verdict {
         self.cut_off(p.envelope, DropReason::BUFFER_FULL);
         self.counts.tail_trimmed += 1;
-        self.join(node, p, port, fx)
+        self.join(node, p, port)
     }
 
     fn on_drop(&mut self, _: &mut dyn Node, dropped: &Dropped<'_>, _: &mut Effects) {
         self.counts.headers_lost += u64::from(dropped.envelope.trimmed);
     }
 
-    fn on_turn(&mut self, _node: &mut dyn Node, port: PortNo, data: bool, _fx: &mut Effects) -> Turn {
-        self.ports[port.index()].pop(data).map_or(Turn::Pass, Turn::Packet)
-    }
-
-    fn waits(&self, port: PortNo) -> bool {
-        !self.ports[port.index()].waiting.is_empty()
+    fn on_turn(&mut self, _node: &mut dyn Node, _port: PortNo, _data: bool, _fx: &mut Effects) -> Turn {
+        Turn::Express
     }
 }
 
@@ -285,7 +233,6 @@ mod tests {
     use super::*;
     use fanin_packet::{Packet, TcpFlags, Timestamps};
     use fanin_units::Time;
-    use proptest::prelude::*;
 
     fn params(headers: u64, ratio: u32) -> TrimmingParams {
         TrimmingParams { headers: Bytes(headers), ratio, cut: Cut::Either, unaware: Vec::new() }
@@ -294,11 +241,6 @@ mod tests {
     fn trimming(trailer: u16) -> Trimming {
         let site = Site { trailer, ..site(&["h0"]) };
         Trimming::new(&params(72_000, 10), &site).unwrap()
-    }
-
-    fn queue(headers: u64, ratio: u32) -> HeaderQueue {
-        let trimming = Trimming::new(&params(headers, ratio), &site(&["h0"])).unwrap();
-        trimming.ports.into_iter().next().unwrap()
     }
 
     fn tcp(payload: u16, timestamps: bool) -> Envelope {
@@ -354,7 +296,7 @@ mod tests {
             let mut fx = Effects::default();
             match t.on_refusal(&mut busy, &mut refused, &mut fx) {
                 Verdict::Displace => tails += u32::from(fx.displaced == [1]),
-                Verdict::Hold => own += u32::from(mine.trimmed && mine.frame == 64),
+                Verdict::Express => own += u32::from(mine.trimmed && mine.frame == 64),
                 other => panic!("{other:?}"),
             }
         }
@@ -366,7 +308,7 @@ mod tests {
         let packet = Arrival { id: 9, envelope: &mut mine, from: None, shim: &mut None };
         let view = busy.view(PortNo(0));
         let mut refused = Refused { packet, port: PortNo(0), view, reason: DropReason::BUFFER_FULL, room: true, detoured: false };
-        assert_eq!(t.on_refusal(&mut busy, &mut refused, &mut Effects::default()), Verdict::Hold);
+        assert_eq!(t.on_refusal(&mut busy, &mut refused, &mut Effects::default()), Verdict::Express);
     }
 
     #[test]
@@ -379,77 +321,11 @@ mod tests {
         assert_eq!(offer(&mut node, &mut tcp(0, false)), Verdict::Send);
         assert_eq!(offer(&mut node, &mut tcp(1460, false)), Verdict::Pass);
         node.free_at = Time::MAX;
-        assert_eq!(
-            [(); 3].map(|()| offer(&mut node, &mut tcp(0, false))),
-            [Verdict::Hold, Verdict::Hold, Verdict::Drop(DropReason::HEADERS_FULL)]
-        );
-        assert_eq!(fx.list, [(0, Effect::Arm(PortNo(0))); 2]);
-        assert_eq!((t.held(), t.peak()), (vec![1, 1], Some((PortNo(0), Bytes(128)))));
-    }
-
-    #[test]
-    fn headers_leave_ten_to_one_while_data_waits() {
-        let mut q = queue(12_144, 10);
-        (0..25).for_each(|id| q.push(id, 64));
-        let mut order = String::new();
-        let mut data = 4;
-        while !q.waiting.is_empty() || data > 0 {
-            if q.pop(data > 0).is_some() {
-                order.push('h');
-            } else {
-                data -= 1;
-                order.push('D');
-            }
-        }
-        assert_eq!(order, "hhhhhhhhhhDhhhhhhhhhhDhhhhhDD");
-        assert_eq!((q.peak, q.bytes), (25 * 64, 0));
-    }
-
-    #[test]
-    fn headers_that_leave_while_no_data_waits_do_not_count() {
-        let mut q = queue(12_144, 2);
-        (0..6).for_each(|id| q.push(id, 64));
-        let left: Vec<_> = [false, false, false, true, true, true].map(|data| q.pop(data)).into();
-        assert_eq!(left, [Some(0), Some(1), Some(2), Some(3), Some(4), None]);
-        assert_eq!(q.pop(true), Some(5)); // data has left
-    }
-
-    proptest! {
-        /// Neither starves: between two headers at most one data packet leaves while headers wait, and between two data packets
-        /// at most `ratio` headers while data waits. Never more than the bound waits.
-        #[test]
-        fn neither_starves(ratio in 1u32..12, most in 128u64..1000, ops in prop::collection::vec((0u8..3, 64u16..98), 1..300)) {
-            let mut q = queue(most, ratio);
-            let (mut waiting, mut data, mut id) = (VecDeque::new(), 0u32, 0);
-            let (mut headers_in_turn, mut data_in_turn) = (0, 0);
-            for (op, frame) in ops {
-                match op {
-                    0 if q.fits(frame) => {
-                        q.push(id, frame);
-                        waiting.push_back((id, frame));
-                        id += 1;
-                    }
-                    0 => {}
-                    1 => data += 1,
-                    _ => match q.pop(data > 0) {
-                        Some(left) => {
-                            prop_assert_eq!(waiting.pop_front().map(|(id, _)| id), Some(left));
-                            headers_in_turn = if data > 0 { headers_in_turn + 1 } else { headers_in_turn };
-                            data_in_turn = 0;
-                        }
-                        None if data > 0 => {
-                            data -= 1;
-                            headers_in_turn = 0;
-                            data_in_turn = if waiting.is_empty() { 0 } else { data_in_turn + 1 };
-                        }
-                        None => prop_assert!(waiting.is_empty()),
-                    },
-                }
-                prop_assert!(headers_in_turn <= ratio && data_in_turn <= 1);
-                let bytes = waiting.iter().map(|(_, f)| u64::from(*f)).sum::<u64>();
-                prop_assert_eq!((q.bytes, q.waiting.len()), (bytes, waiting.len()));
-                prop_assert!(bytes <= most && q.peak >= q.bytes);
-            }
-        }
+        assert_eq!(offer(&mut node, &mut tcp(0, false)), Verdict::Express);
+        node.express_room = 63;
+        assert_eq!(offer(&mut node, &mut tcp(0, false)), Verdict::Drop(DropReason::HEADERS_FULL));
+        assert_eq!(offer(&mut node, &mut tcp(1460, false)), Verdict::Pass);
+        assert!(fx.list.is_empty());
+        assert_eq!(t.express(), Some(ExpressParams { room: Bytes(128), ratio: 10 }));
     }
 }

@@ -1,11 +1,13 @@
 //! Scheduling: whose packet is next. State machines over classes and sizes; the caller holds the packets.
 
 mod drr;
+mod express;
 mod fifo;
 mod strict;
 mod strict_drr;
 
 pub use drr::DrrParams;
+pub use express::{Express, ExpressParams};
 pub use fifo::FifoParams;
 pub use strict::StrictParams;
 pub use strict_drr::StrictDrrParams;

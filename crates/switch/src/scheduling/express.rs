@@ -1,0 +1,225 @@
+//! A queue that leaves before those of the scheduler, so many packets for each of theirs: what a mechanism may ask ports for.
+
+use fanin_packet::PacketId;
+use fanin_units::Bytes;
+use std::collections::VecDeque;
+
+/// What a mechanism asks for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ExpressParams {
+    /// Room for what waits there.
+    pub room: Bytes,
+    /// Its packets that leave for each other one while both wait.
+    pub ratio: u32,
+}
+
+/// The queue of one port, and whose turn it is.
+///
+/// While departures of the port are no events, its packets stand before the others where those wait, and are only counted here. That
+/// is their order as long as none of the others would have its turn between them ([`Express::goes_before`],
+/// [`Express::all_go_before`]).
+#[derive(Clone, Debug)]
+pub struct Express {
+    params: ExpressParams,
+    /// While departures are events: those that wait, in order.
+    waiting: VecDeque<(PacketId, u16)>,
+    packets: u32,
+    bytes: u64,
+    /// Its packets that have left since the last other one did, while others waited.
+    served: u32,
+    peak: u64,
+}
+
+impl Express {
+    pub fn new(params: ExpressParams) -> Self {
+        Express { params, waiting: VecDeque::new(), packets: 0, bytes: 0, served: 0, peak: 0 }
+    }
+
+    /// Whether there is room for a frame.
+    #[inline]
+    pub fn fits(&self, frame: u16) -> bool {
+        self.bytes + u64::from(frame) <= self.params.room.get()
+    }
+
+    /// Packets that wait.
+    #[inline(always)]
+    pub fn packets(&self) -> u32 {
+        self.packets
+    }
+
+    /// Their frame bytes.
+    #[inline(always)]
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The most bytes that have waited.
+    pub fn peak(&self) -> Bytes {
+        Bytes(self.peak)
+    }
+
+    /// A frame has joined it, and stands where the caller keeps it.
+    #[inline]
+    pub fn join(&mut self, frame: u16) {
+        self.packets += 1;
+        self.bytes += u64::from(frame);
+        self.peak = self.peak.max(self.bytes);
+    }
+
+    /// One more packet would leave before all others that wait now.
+    #[inline]
+    pub fn goes_before(&self) -> bool {
+        self.served + self.packets < self.params.ratio
+    }
+
+    /// All that wait would leave before another packet that comes now.
+    #[inline]
+    pub fn all_go_before(&self) -> bool {
+        self.served + self.packets <= self.params.ratio
+    }
+
+    /// The first of its packets has left. `others`: others wait.
+    #[inline]
+    pub fn left(&mut self, frame: u16, others: bool) {
+        self.packets -= 1;
+        self.bytes -= u64::from(frame);
+        self.served += u32::from(others);
+    }
+
+    /// Another packet has left.
+    #[inline]
+    pub fn other_left(&mut self) {
+        self.served = 0;
+    }
+
+    /// Nothing of it waits, and what has left counts for nothing any more.
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        self.packets == 0 && self.served == 0
+    }
+
+    /// From now on this packet, the first that is not here yet of those that wait, stands here.
+    pub fn keep(&mut self, packet: PacketId, frame: u16) {
+        self.waiting.push_back((packet, frame));
+    }
+
+    /// A packet joins it while departures are events.
+    pub fn push(&mut self, packet: PacketId, frame: u16) {
+        self.join(frame);
+        self.keep(packet, frame);
+    }
+
+    /// The one of its packets that leaves next, if it is their turn. `others`: others wait.
+    pub fn pop(&mut self, others: bool) -> Option<PacketId> {
+        if self.waiting.is_empty() || (others && self.served >= self.params.ratio) {
+            self.served = 0; // another leaves, or nothing waits
+            return None;
+        }
+        let (packet, frame) = self.waiting.pop_front()?;
+        self.left(frame, others);
+        Some(packet)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn queue(room: u64, ratio: u32) -> Express {
+        Express::new(ExpressParams { room: Bytes(room), ratio })
+    }
+
+    #[test]
+    fn ten_leave_for_each_other_packet_that_waits() {
+        let mut q = queue(12_144, 10);
+        (0..25).for_each(|id| q.push(id, 64));
+        let mut order = String::new();
+        let mut data = 4;
+        while q.packets() > 0 || data > 0 {
+            if q.pop(data > 0).is_some() {
+                order.push('h');
+            } else {
+                data -= 1;
+                order.push('D');
+            }
+        }
+        assert_eq!(order, "hhhhhhhhhhDhhhhhhhhhhDhhhhhDD");
+        assert_eq!((q.peak(), q.bytes()), (Bytes(25 * 64), 0));
+    }
+
+    #[test]
+    fn what_leaves_while_no_other_waits_does_not_count() {
+        let mut q = queue(12_144, 2);
+        (0..6).for_each(|id| q.push(id, 64));
+        let left: Vec<_> = [false, false, false, true, true, true].map(|data| q.pop(data)).into();
+        assert_eq!(left, [Some(0), Some(1), Some(2), Some(3), Some(4), None]);
+        assert_eq!(q.pop(true), Some(5)); // the other has left
+    }
+
+    proptest! {
+        /// Neither starves: between two packets of it at most one other leaves while its own wait, and between two others at most
+        /// `ratio` of it while others wait. Never more than the bound waits.
+        #[test]
+        fn neither_starves(ratio in 1u32..12, most in 128u64..1000, ops in prop::collection::vec((0u8..3, 64u16..98), 1..300)) {
+            let mut q = queue(most, ratio);
+            let (mut waiting, mut data, mut id) = (VecDeque::new(), 0u32, 0);
+            let (mut headers_in_turn, mut data_in_turn) = (0, 0);
+            for (op, frame) in ops {
+                match op {
+                    0 if q.fits(frame) => {
+                        q.push(id, frame);
+                        waiting.push_back((id, frame));
+                        id += 1;
+                    }
+                    0 => {}
+                    1 => data += 1,
+                    _ => match q.pop(data > 0) {
+                        Some(left) => {
+                            prop_assert_eq!(waiting.pop_front().map(|(id, _)| id), Some(left));
+                            headers_in_turn = if data > 0 { headers_in_turn + 1 } else { headers_in_turn };
+                            data_in_turn = 0;
+                        }
+                        None if data > 0 => {
+                            data -= 1;
+                            headers_in_turn = 0;
+                            data_in_turn = if waiting.is_empty() { 0 } else { data_in_turn + 1 };
+                        }
+                        None => prop_assert!(waiting.is_empty()),
+                    },
+                }
+                prop_assert!(headers_in_turn <= ratio && data_in_turn <= 1);
+                let bytes = waiting.iter().map(|(_, f)| u64::from(*f)).sum::<u64>();
+                prop_assert_eq!((q.bytes(), q.packets() as usize), (bytes, waiting.len()));
+                prop_assert!(bytes <= most && q.peak().get() >= q.bytes());
+            }
+        }
+
+        /// Where all that wait go before the others, counting says the same of turns as the queue itself: a packet joins before others
+        /// that wait if it may, another waits behind it if it may, and what leaves is of it until nothing of it waits.
+        #[test]
+        fn counting_agrees_with_the_queue(ratio in 1u32..5, ops in prop::collection::vec(0u8..3, 1..300)) {
+            let (mut counted, mut kept, mut others) = (queue(1 << 20, ratio), queue(1 << 20, ratio), 0u32);
+            for (id, op) in (0..).zip(ops) {
+                match op {
+                    0 if others == 0 || counted.goes_before() => {
+                        counted.join(64);
+                        kept.push(id, 64);
+                    }
+                    1 if others > 0 || counted.all_go_before() => others += 1,
+                    2 if counted.packets() > 0 => {
+                        prop_assert!(kept.pop(others > 0).is_some(), "another has its turn");
+                        counted.left(64, others > 0);
+                    }
+                    2 if others > 0 => {
+                        prop_assert_eq!(kept.pop(true), None);
+                        others -= 1;
+                        counted.other_left();
+                    }
+                    _ => {}
+                }
+                prop_assert_eq!((counted.packets, counted.bytes, counted.served), (kept.packets, kept.bytes, kept.served));
+            }
+        }
+    }
+}

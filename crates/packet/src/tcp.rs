@@ -306,6 +306,15 @@ impl TcpHeader {
     /// MSS 4, window scale 4, SACK-permitted 4 (2 when it shares its word with the timestamps, as Linux packs it); NACK 12.
     #[inline(always)]
     pub fn option_bytes(&self) -> u16 {
+        const UNUSUAL: u16 = u16::from_le_bytes([TcpFlags::SYN.0, SACK_COUNT | NACK]);
+        if u16::from_le_bytes([self.flags.0, self.shape]) & UNUSUAL == 0 {
+            return if self.shape & TIMESTAMPS != 0 { 12 } else { 0 };
+        }
+        self.unusual_option_bytes()
+    }
+
+    #[inline(never)]
+    fn unusual_option_bytes(&self) -> u16 {
         let ts = self.shape & TIMESTAMPS != 0;
         if let Some(syn) = self.syn_options() {
             let mut bytes = 4 + if syn.window_scale.is_some() { 4 } else { 0 };

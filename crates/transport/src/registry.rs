@@ -289,6 +289,12 @@ impl Endpoint {
         dispatch!(self, |e| e.poll_event(), |udp| udp.poll_event())
     }
 
+    /// See [`Transport::is_quiet_below`].
+    #[inline(always)]
+    pub fn is_quiet_below(&mut self, delivered: u64, acked: u64) -> bool {
+        dispatch!(self, |e| e.is_quiet_below(delivered, acked), |_udp| false)
+    }
+
     /// See [`Transport::is_over`].
     #[inline(always)]
     pub fn is_over(&self, cfg: &Parameters) -> bool {

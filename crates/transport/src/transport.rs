@@ -146,6 +146,12 @@ pub trait Transport: Sized {
     /// The next event, oldest cause first.
     fn poll_event(&mut self) -> Option<Event>;
 
+    /// Drops the news that more has been delivered or acknowledged while that is below these totals, at which its application wants to
+    /// hear of it. Whether no other event waits; `false` where it does not know without a look.
+    fn is_quiet_below(&mut self, _delivered: u64, _acked: u64) -> bool {
+        false
+    }
+
     /// Whether nothing more leaves this end of its own accord.
     fn is_over(&self, cfg: &Self::Params) -> bool;
 

@@ -13,8 +13,14 @@ use fanin_units::{Span, Time};
 impl TcpEndpoint {
     /// A segment on a synchronised connection, without SYN and RST. False if it is dropped: it is too old, or acknowledges what was
     /// never sent.
-    #[inline]
+    #[inline(never)]
     pub(super) fn on_segment(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) -> bool {
+        self.on_plain_segment(cfg, now, p)
+    }
+
+    /// The same in the middle of what each packet runs through.
+    #[inline(always)]
+    pub(super) fn on_plain_segment(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) -> bool {
         let seq = self.rcv_nxt.wrapping_add_signed(i64::from(p.seq.wrapping_sub(self.wire_rcv_nxt()) as i32));
         let ts_before = self.ts_recent;
         let mut ts_echo = 0;

@@ -495,7 +495,7 @@ impl TcpEndpoint {
     #[inline(always)]
     fn on_segment_of_any_kind(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) {
         if self.sync == Sync::Open && p.is_plain() && !p.envelope.trimmed {
-            self.on_segment(cfg, now, p);
+            self.on_plain_segment(cfg, now, p);
         } else {
             self.on_unusual(cfg, now, p);
         }

@@ -43,6 +43,7 @@ impl TcpEndpoint {
     }
 
     /// Payload bytes that the NIC shall take back to back now: with TSO up to `tso_max` of new data, otherwise one segment.
+    #[inline(never)]
     pub(super) fn tso_bytes(&self, cfg: &Tcp, now: Time) -> u64 {
         match self.next_segment(cfg, now) {
             None => 0,

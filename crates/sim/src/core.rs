@@ -111,8 +111,7 @@ impl Core {
 
     /// The same at a wire that is free, whose queue need not be up to now: the packet leaves at once.
     #[inline(always)]
-    pub fn send_at_once(&mut self, l: usize, packet: PacketId) {
-        let frame = self.pool[packet].frame;
+    pub fn send_at_once(&mut self, l: usize, packet: PacketId, frame: u16) {
         let link = &mut self.links[l];
         if link.flags & flag::DEQUEUE != 0 {
             return self.send_at_once_with_consequences(l, packet);

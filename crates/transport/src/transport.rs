@@ -205,6 +205,15 @@ pub struct LossTimer {
     pub cost: &'static str,
 }
 
+/// What asks an endpoint many things in a row: compiled for the common transport, so that whose endpoint it is is found out once.
+pub trait Act {
+    /// What comes of it.
+    type Out;
+
+    /// Does it.
+    fn act<E: Transport>(self, end: &mut E, cfg: &E::Params) -> Self::Out;
+}
+
 /// What a scenario asks of a transport's parameters. Each has a default.
 pub trait TransportParams: Default {
     /// Reports values that contradict each other, and values without effect; `cx` is at their table.

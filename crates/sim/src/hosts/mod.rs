@@ -13,13 +13,14 @@ pub mod order;
 pub mod pause;
 pub mod receive;
 mod sequence;
+mod straight;
 
 use crate::core::Core;
 use crate::fabric::Fabric;
 use crate::ledger::Input;
 use ends::{side, EndId, EndKind, Ends};
 use fanin_engine::Table;
-use fanin_packet::{Envelope, Framing, PacketId, Side};
+use fanin_packet::{Envelope, Framing, Header, PacketId, Side};
 use fanin_switch::Mechanisms;
 use fanin_telemetry::Name;
 use fanin_traffic::FlowSpec;
@@ -32,6 +33,7 @@ use pause::{NicGate, GATE};
 use receive::Receivers;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use straight::Way;
 
 /// Who is next at a NIC.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -228,12 +230,26 @@ impl Hosts {
     /// A packet of a connection has reached its end: all that it brings about there, in one frame of the stack.
     #[inline(never)]
     fn deliver_reliable(&mut self, core: &mut Core, id: EndId, packet: PacketId) {
+        if self.fifo_nic || self.at_nic {
+            return self.deliver_in_general(core, id, packet);
+        }
+        let end = &mut self.ends[id];
+        let host = &mut self.hosts[end.host as usize];
+        match straight::deliver(core, host, &self.framing, (end, id), packet) {
+            Way::All => {}
+            Way::Part => self.after_input(core, id),
+            Way::Closed => self.deliver_in_general(core, id, packet),
+        }
+    }
+
+    #[inline(never)]
+    fn deliver_in_general(&mut self, core: &mut Core, id: EndId, packet: PacketId) {
         let envelope = &core.pool[packet];
         let end = &mut self.ends[id];
         end.protocol.on_packet(&end.params, core.now, envelope, core.pool.header(packet));
         end.note_order(envelope, core.pool.number(packet), core.now);
         core.pool.free(packet);
-        self.respond(core, id);
+        self.after_input(core, id);
     }
 
     /// A datagram has reached its sink, which counts it and asks for nothing.
@@ -253,12 +269,6 @@ impl Hosts {
     /// Does what an endpoint asks for after any input: packets that go at once, events, a turn at the NIC, a timeout.
     #[inline(never)]
     pub fn after_input(&mut self, core: &mut Core, id: EndId) {
-        self.respond(core, id);
-    }
-
-    /// The same in the middle of what each packet runs through.
-    #[inline(always)]
-    fn respond(&mut self, core: &mut Core, id: EndId) {
         let host = self.ends[id].host;
         self.send_control(core, id, host);
         let end = &mut self.ends[id];
@@ -278,7 +288,7 @@ impl Hosts {
             if self.fifo_nic {
                 return self.turn_fifo_at_once(core, host, nic, id);
             }
-            self.turn(core, host, nic, id);
+            self.turn_in_general(core, host, nic, id);
         } else {
             self.queue_up(core, id, host);
         }
@@ -309,13 +319,7 @@ impl Hosts {
     #[inline(never)]
     fn send_all_control(&mut self, core: &mut Core, id: EndId, host: u32) {
         while self.has_control(core, id) {
-            let end = &mut self.ends[id];
-            let cfg = &end.params;
-            let packet = core.pool.take();
-            let (envelope, header) = core.pool.parts(packet);
-            let made = end.protocol.poll(cfg, core.now, Kinds::CONTROL, envelope, header);
-            debug_assert!(made, "a control packet that was due");
-            self.address(core, packet, id);
+            let Some(packet) = self.next_packet(core, id, Kinds::CONTROL) else { unreachable!("a control packet that was due") };
             if self.nic_is_idle(core, host) {
                 let nic = self.hosts[host as usize].nic as usize;
                 self.transmit_at_once(core, host, nic, packet);
@@ -401,11 +405,24 @@ impl Hosts {
     /// One turn of an end at a wire that is free: a segment, or a burst of up to its TSO size.
     #[inline(always)]
     fn turn(&mut self, core: &mut Core, host: u32, nic: usize, id: EndId) {
+        if !self.at_nic {
+            let (end, state) = (&mut self.ends[id], &mut self.hosts[host as usize]);
+            match straight::turn(core, state, &self.framing, (end, id)) {
+                Way::All => return,
+                Way::Part => return self.after_turn(core, host, id),
+                Way::Closed => {}
+            }
+        }
+        self.turn_in_general(core, host, nic, id);
+    }
+
+    #[inline(never)]
+    fn turn_in_general(&mut self, core: &mut Core, host: u32, nic: usize, id: EndId) {
         let end = &self.ends[id];
         let limit = end.protocol.burst(&end.params, core.now);
         if limit > 0 {
             self.send_burst(core, host, nic, id, limit);
-        } else if let Some(packet) = self.next_packet(core, id) {
+        } else if let Some(packet) = self.next_packet(core, id, Kinds::DATA) {
             self.transmit_at_once(core, host, nic, packet);
         }
         self.after_turn(core, host, id);
@@ -416,27 +433,34 @@ impl Hosts {
     fn send_burst(&mut self, core: &mut Core, host: u32, nic: usize, id: EndId, limit: u64) {
         let mut burst = 0;
         while burst < limit {
-            let Some(packet) = self.next_packet(core, id) else { return };
+            let Some(packet) = self.next_packet(core, id, Kinds::DATA) else { return };
             burst += u64::from(core.pool[packet].payload);
             self.transmit(core, host, nic, packet);
         }
     }
 
-    /// The next packet of data of an end, if it has one now.
+    /// The next packet of these kinds of an end, if it has one now.
     #[inline(always)]
-    fn next_packet(&mut self, core: &mut Core, id: EndId) -> Option<PacketId> {
+    fn next_packet(&mut self, core: &mut Core, id: EndId, kinds: Kinds) -> Option<PacketId> {
         let packet = core.pool.take();
         let end = &mut self.ends[id];
         let (envelope, header) = core.pool.parts(packet);
-        if !end.protocol.poll(&end.params, core.now, Kinds::DATA, envelope, header) {
+        *envelope = end.sends;
+        if !end.protocol.poll(&end.params, core.now, kinds, envelope, header) {
             core.pool.free(packet);
             return None;
         }
-        self.address(core, packet, id);
+        address(&self.framing, envelope, header);
+        let data = envelope.payload > 0;
+        core.pool.set_number(packet, end.numbered);
+        end.numbered += u32::from(data);
+        if end.telemetry {
+            self.add_telemetry(core, packet, id);
+        }
         Some(packet)
     }
 
-    #[inline(always)]
+    #[inline(never)]
     fn after_turn(&mut self, core: &mut Core, host: u32, id: EndId) {
         self.send_control(core, id, host); // the FIN that follows the last data
         if self.source_is_over(id) {
@@ -449,27 +473,6 @@ impl Hosts {
             self.hosts[host as usize].ready.push_back(Ready::Turn(id));
         }
         self.arm(core, id, host);
-    }
-
-    /// Writes what the host's stack knows and the endpoint does not.
-    #[inline(always)]
-    fn address(&mut self, core: &mut Core, packet: PacketId, id: EndId) {
-        let end = &mut self.ends[id];
-        core.pool.set_number(packet, end.numbered);
-        let (envelope, header) = core.pool.parts(packet);
-        end.numbered += u32::from(envelope.payload > 0);
-        let (bytes, class) = header.outline(end.sends.class);
-        *envelope = Envelope {
-            frame: self.framing.frame(bytes + envelope.payload),
-            payload: envelope.payload,
-            header: bytes as u8,
-            ecn: envelope.ecn,
-            class,
-            ..end.sends
-        };
-        if end.telemetry {
-            self.add_telemetry(core, packet, id);
-        }
     }
 
     /// Puts into a frame what its endpoint has for it.
@@ -498,7 +501,8 @@ impl Hosts {
         if self.at_nic {
             self.at_nic(core, host, nic, packet);
         }
-        core.send_at_once(nic, packet);
+        let frame = core.pool[packet].frame;
+        core.send_at_once(nic, packet, frame);
     }
 
     /// The same where hosts put headers into frames, or packets are observed.
@@ -589,6 +593,15 @@ impl Hosts {
 /// The place of an end's timer in the order: by host, then flow, side, and what it is for.
 fn timer_key(host: u32, flow: FlowId, side: Side, what: u64) -> (u32, u64) {
     (host, u64::from(flow.0) << 3 | (side as u64) << 2 | what)
+}
+
+/// Writes what the host's stack knows and the endpoint does not into an envelope that has what all packets of its end share.
+#[inline(always)]
+fn address(framing: &Framing, envelope: &mut Envelope, header: &Header) {
+    let (bytes, class) = header.outline(envelope.class);
+    envelope.frame = framing.frame(bytes + envelope.payload);
+    envelope.header = bytes as u8;
+    envelope.class = class;
 }
 
 /// Records that a packet has reached its host.

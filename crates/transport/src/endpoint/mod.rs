@@ -125,6 +125,18 @@ mod due {
     pub const NACK: u8 = 64;
 }
 
+/// Tells the compiler that a condition seldom holds, so that it asks for it with a branch of its own and does what depends on it
+/// only then.
+#[inline(always)]
+fn unlikely(condition: bool) -> bool {
+    #[cold]
+    fn seldom() {}
+    if condition {
+        seldom();
+    }
+    condition
+}
+
 /// No segment is being timed.
 const UNTIMED: u64 = u64::MAX;
 /// None will be: every ACK gives a sample by the times of all segments.

@@ -1,7 +1,7 @@
 //! What leaves: control packets and data.
 
 use super::loss::{FRto, Repair};
-use super::{due, Phase, Sync, TcpEndpoint, UNTIMED};
+use super::{due, unlikely, Phase, Sync, TcpEndpoint, UNTIMED};
 use crate::cc::Controller;
 use crate::config::{DropResend, EctOn, IdleRestart, Tcp};
 use fanin_packet::{Ecn, SackBlock, SegmentMut, SynOptions, TcpFlags, Timestamps};
@@ -102,7 +102,7 @@ impl TcpEndpoint {
         if to - self.una > self.w.cwnd {
             return if self.w.cwnd < u64::from(self.w.mss) { Calm::Unknown } else { Calm::Nothing };
         }
-        if self.paced_out(now) || (cfg.tso && self.burst == 0 && self.defers(cfg, now)) {
+        if self.paced_out(now) || (unlikely(cfg.tso) && self.burst == 0 && self.defers(cfg, now)) {
             return Calm::Nothing;
         }
         Calm::New(Next { from: self.nxt, to, why: Why::New })
@@ -400,7 +400,7 @@ impl TcpEndpoint {
     /// Pacing holds the next segment back; a burst goes on.
     #[inline(always)]
     fn paced_out(&self, now: Time) -> bool {
-        self.pace_at != Time::MAX && now < self.pace_at && self.burst == 0
+        unlikely(self.pace_at != Time::MAX) && now < self.pace_at && self.burst == 0
     }
 
     fn pacing_gain(&self, cfg: &Tcp) -> f64 {

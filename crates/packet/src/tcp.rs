@@ -129,6 +129,12 @@ impl std::ops::DerefMut for SegmentMut<'_> {
 }
 
 impl SegmentMut<'_> {
+    /// The same to be handed over by value, so that the two places may stay in registers.
+    #[inline(always)]
+    pub fn again(&mut self) -> SegmentMut<'_> {
+        SegmentMut { envelope: self.envelope, tcp: self.tcp }
+    }
+
     /// Makes it a segment of `payload` bytes without options.
     #[inline(always)]
     pub fn set(&mut self, flags: TcpFlags, seq: u32, ack: u32, window: u16, payload: u16) {

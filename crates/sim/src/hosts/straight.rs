@@ -206,12 +206,13 @@ impl Straight<'_> {
         let timeout = end.next_timeout();
         if timeout < *self.armed {
             *self.armed = timeout;
-            self.set_timer(timeout);
+            set_timer(self.core, timeout, (self.at, self.flow, self.id));
         }
     }
+}
 
-    #[inline(never)]
-    fn set_timer(&mut self, timeout: Time) {
-        self.core.set_timer(timeout, timer_key(self.at, self.flow, side(self.id), TIMEOUT));
-    }
+/// Apart, and without the rest, which stays in registers then.
+#[inline(never)]
+fn set_timer(core: &mut Core, timeout: Time, (host, flow, id): (u32, FlowId, EndId)) {
+    core.set_timer(timeout, timer_key(host, flow, side(id), TIMEOUT));
 }

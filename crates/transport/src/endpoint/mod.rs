@@ -130,6 +130,7 @@ mod due {
 #[inline(always)]
 fn unlikely(condition: bool) -> bool {
     #[cold]
+    #[inline]
     fn seldom() {}
     if condition {
         seldom();

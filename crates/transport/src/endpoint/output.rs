@@ -62,12 +62,13 @@ impl TcpEndpoint {
                 true
             }
             Calm::Nothing => false,
-            Calm::Unknown => self.poll_data_slowly(cfg, now, out),
+            Calm::Unknown => self.poll_data_slowly(cfg, now, out.again()),
         }
     }
 
     #[inline(never)]
-    fn poll_data_slowly(&mut self, cfg: &Tcp, now: Time, out: &mut SegmentMut<'_>) -> bool {
+    fn poll_data_slowly(&mut self, cfg: &Tcp, now: Time, mut out: SegmentMut<'_>) -> bool {
+        let out = &mut out;
         let Some(next) = self.next_segment_at_any_time(cfg, now) else { return false };
         if next.why == Why::New {
             self.send_new(cfg, now, next, out, false);
@@ -435,7 +436,7 @@ impl TcpEndpoint {
             self.due = 0;
             self.fill_ack(cfg, now, out);
         } else {
-            self.poll_unusual(cfg, now, out);
+            self.poll_unusual(cfg, now, out.again());
         }
         if self.ecn_on && cfg.ect_on == EctOn::All {
             out.envelope.ecn = Ecn::Ect0;
@@ -458,13 +459,13 @@ impl TcpEndpoint {
     #[inline(always)]
     fn push_blocks(&mut self, out: &mut SegmentMut<'_>) {
         if self.sack_on && self.ooo.is_some() {
-            self.push_sack(out);
+            self.push_sack(out.again());
         }
     }
 
     /// The duplicate to report, then the ranges that wait, as many as there is room for. Source: RFC 2018 §4, RFC 2883 §4.
     #[inline(never)]
-    fn push_sack(&mut self, out: &mut SegmentMut<'_>) {
+    fn push_sack(&mut self, mut out: SegmentMut<'_>) {
         let duplicate = self.rx.as_deref_mut().and_then(|rx| rx.duplicate.take());
         for (start, end) in duplicate.into_iter().chain(self.ooo.iter().flat_map(|o| o.blocks())) {
             if out.sack_room() > 0 {
@@ -474,7 +475,8 @@ impl TcpEndpoint {
     }
 
     #[inline(never)]
-    fn poll_unusual(&mut self, cfg: &Tcp, now: Time, out: &mut SegmentMut<'_>) {
+    fn poll_unusual(&mut self, cfg: &Tcp, now: Time, mut out: SegmentMut<'_>) {
+        let out = &mut out;
         let first = self.due & self.due.wrapping_neg();
         self.due &= !first;
         match first {

@@ -219,8 +219,16 @@ impl Header {
     /// What the envelope says of it: [`Header::bytes`], and the class that it travels in, where `class` is its flow's.
     #[inline(always)]
     pub fn outline(&self, class: u8) -> (u16, u8) {
+        // Nearly always; one comparison instead of a table of jumps.
+        if let Header::Tcp(tcp) = self {
+            return (tcp.bytes(), class);
+        }
+        self.outline_of_others(class)
+    }
+
+    #[inline(never)]
+    fn outline_of_others(&self, class: u8) -> (u16, u8) {
         match self {
-            Header::Tcp(tcp) => (tcp.bytes(), class),
             Header::Roce(roce) => (roce.bytes(), roce.class.unwrap_or(class)),
             other => (other.bytes(), class),
         }

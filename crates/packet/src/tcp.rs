@@ -129,6 +129,12 @@ impl std::ops::DerefMut for SegmentMut<'_> {
 }
 
 impl SegmentMut<'_> {
+    /// The same to be handed over by value, so that the two places may stay in registers.
+    #[inline(always)]
+    pub fn again(&mut self) -> SegmentMut<'_> {
+        SegmentMut { envelope: self.envelope, tcp: self.tcp }
+    }
+
     /// Makes it a segment of `payload` bytes without options.
     #[inline(always)]
     pub fn set(&mut self, flags: TcpFlags, seq: u32, ack: u32, window: u16, payload: u16) {
@@ -306,6 +312,15 @@ impl TcpHeader {
     /// MSS 4, window scale 4, SACK-permitted 4 (2 when it shares its word with the timestamps, as Linux packs it); NACK 12.
     #[inline(always)]
     pub fn option_bytes(&self) -> u16 {
+        const UNUSUAL: u16 = u16::from_le_bytes([TcpFlags::SYN.0, SACK_COUNT | NACK]);
+        if u16::from_le_bytes([self.flags.0, self.shape]) & UNUSUAL == 0 {
+            return if self.shape & TIMESTAMPS != 0 { 12 } else { 0 };
+        }
+        self.unusual_option_bytes()
+    }
+
+    #[inline(never)]
+    fn unusual_option_bytes(&self) -> u16 {
         let ts = self.shape & TIMESTAMPS != 0;
         if let Some(syn) = self.syn_options() {
             let mut bytes = 4 + if syn.window_scale.is_some() { 4 } else { 0 };

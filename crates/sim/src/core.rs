@@ -109,6 +109,26 @@ impl Core {
         }
     }
 
+    /// The same at a wire that is free, whose queue need not be up to now: the packet leaves at once.
+    #[inline(always)]
+    pub fn send_at_once(&mut self, l: usize, packet: PacketId, frame: u16) {
+        let link = &mut self.links[l];
+        if link.flags & flag::DEQUEUE != 0 {
+            return self.send_at_once_with_consequences(l, packet);
+        }
+        let (ports, stuck, barrier) = (&mut self.ports, &mut self.stuck, &mut self.barrier);
+        let carry = |carry| carried(&mut ports[l], stuck, barrier, carry);
+        if let Some(arrives) = link.push_idle(&mut self.rings, self.now, packet, frame, carry) {
+            self.wheel.set((self.arrivals + l) as u32, arrives);
+        }
+    }
+
+    #[inline(never)]
+    fn send_at_once_with_consequences(&mut self, l: usize, packet: PacketId) {
+        self.catch_up_dequeues(l);
+        self.send(l, packet, None);
+    }
+
     /// The last packet that an idle port was given leaves at once: what happens at its dequeue.
     #[inline(never)]
     fn begins_at_once(&mut self, l: usize, packet: PacketId, queued: Option<u16>) {

@@ -6,7 +6,7 @@ use crate::report::{Event, Stats};
 use crate::roce::{Roce, RoceEndpoint};
 use crate::signals::SignalCounts;
 use crate::snapshot::SenderState;
-use crate::transport::{CheckSite, Kinds, LossTimer, Place, Refused, Shape, Transport, TransportParams};
+use crate::transport::{Act, CheckSite, Kinds, LossTimer, Place, Refused, Shape, Transport, TransportParams};
 use crate::udp::UdpEndpoint;
 use fanin_packet::{Envelope, Header, IpVersion, Signal, Signals, Stack};
 use fanin_params::{Cx, Ground, Trial};
@@ -165,6 +165,15 @@ macro_rules! ends {
         }
 
         impl Endpoint {
+            /// Acts on an end of the common transport; `None` where it is another's.
+            #[inline(always)]
+            pub fn act<A: Act>(&mut self, cfg: &Parameters, act: A) -> Option<A::Out> {
+                match self {
+                    Endpoint::$first(end) => Some(act.act(end, &cfg.$first)),
+                    Endpoint::Other(_) => None,
+                }
+            }
+
             /// Both ends of a flow, initiator first.
             pub fn pair(cfg: &Parameters, place: &Place, now: Time, draws: &mut Stream) -> [Endpoint; 2] {
                 match &cfg.config {
@@ -290,6 +299,12 @@ impl Endpoint {
     #[inline(always)]
     pub fn poll_event(&mut self) -> Option<Event> {
         dispatch!(self, |e| e.poll_event(), |udp| udp.poll_event())
+    }
+
+    /// See [`Transport::is_quiet_below`].
+    #[inline(always)]
+    pub fn is_quiet_below(&mut self, delivered: u64, acked: u64) -> bool {
+        dispatch!(self, |e| e.is_quiet_below(delivered, acked), |_udp| false)
     }
 
     /// See [`Transport::is_over`].

@@ -146,6 +146,12 @@ pub trait Transport: Sized {
     /// The next event, oldest cause first.
     fn poll_event(&mut self) -> Option<Event>;
 
+    /// Drops the news that more has been delivered or acknowledged while that is below these totals, at which its application wants to
+    /// hear of it. Whether no other event waits; `false` where it does not know without a look.
+    fn is_quiet_below(&mut self, _delivered: u64, _acked: u64) -> bool {
+        false
+    }
+
     /// Whether nothing more leaves this end of its own accord.
     fn is_over(&self, cfg: &Self::Params) -> bool;
 
@@ -197,6 +203,15 @@ pub struct LossTimer {
     pub exponent: Option<u32>,
     /// What it costs, after a colon.
     pub cost: &'static str,
+}
+
+/// What asks an endpoint many things in a row: compiled for the common transport, so that whose endpoint it is is found out once.
+pub trait Act {
+    /// What comes of it.
+    type Out;
+
+    /// Does it.
+    fn act<E: Transport>(self, end: &mut E, cfg: &E::Params) -> Self::Out;
 }
 
 /// What a scenario asks of a transport's parameters. Each has a default.

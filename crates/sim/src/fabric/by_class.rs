@@ -1,7 +1,7 @@
 //! Ports whose classes are marked by policies of their own, each by the queue of its class.
 
 use super::link::flag;
-use super::port::Explicit;
+use super::port::{Explicit, Found};
 use crate::core::Core;
 use fanin_packet::{Envelope, PacketId};
 use fanin_switch::{DropReason, MarkVerdict, Marker, PortView};
@@ -58,8 +58,8 @@ impl Core {
         } else {
             view.queue_bytes += ahead.0;
             view.queue_packets += ahead.1;
-            let queue = (view.queue_bytes, view.queue_packets);
-            self.ports[l].mark_at_enqueue(self.now, queue, || view.free_at, &self.pool[packet])
+            let (now, found) = (self.now, Found::Any(view.queue_bytes, view.queue_packets));
+            self.ports[l].mark_at_enqueue::<{ Marker::ANY }>(now, found, || found.idle(now, view.free_at), &self.pool[packet])
         };
         if let MarkVerdict::Mark(reason) = verdict {
             self.mark(l, packet, reason);

@@ -287,6 +287,38 @@ impl Link {
         first.then_some(Time::from_ps(arrive))
     }
 
+    /// The same where the wire is free: all that was given before has left, whether that was noted or not.
+    #[inline(always)]
+    pub fn push_idle(
+        &mut self,
+        rings: &mut Rings,
+        now: Time,
+        packet: PacketId,
+        frame: u16,
+        mut carry: impl FnMut(Carry),
+    ) -> Option<Time> {
+        debug_assert!(self.free_at <= now.ps());
+        let (head, tail) = (self.head, self.tail);
+        if tail.wrapping_sub(head) > self.mask {
+            rings.grow(self);
+        }
+        self.free_at = now.ps() + self.tx(frame);
+        let arrive = self.free_at + self.delay;
+        rings.0[self.place(tail)] = Entry { arrive, packet, frame };
+        let (bytes, packets);
+        (self.tail, packets) = tail.overflowing_add(1);
+        (self.bytes, bytes) = self.bytes.overflowing_add(u32::from(frame));
+        self.served = self.tail;
+        self.queue_bytes = 0;
+        if packets {
+            carry(Carry::Packets);
+        }
+        if bytes {
+            carry(Carry::Bytes);
+        }
+        (head == tail).then_some(Time::from_ps(arrive))
+    }
+
     /// The entry that is next to arrive.
     #[inline(always)]
     pub fn front(&self, rings: &Rings) -> Entry {

@@ -60,6 +60,8 @@ pub struct End {
     /// Bytes of data, and of the request.
     pub size: u64,
     pub request: u64,
+    /// Bytes delivered, and bytes acknowledged, from which on news of more is heard ([`End::listen`]).
+    pub hears: [u64; 2],
     /// The earliest entry of this end among the timers; later ones are stale.
     pub armed: Time,
     /// Packets with payload that it has sent.
@@ -114,6 +116,17 @@ pub struct OpenFlow {
 }
 
 impl End {
+    /// Finds from where on progress may change anything here: at what its application waits for, and always when that is reached, as
+    /// the end may be over then.
+    pub fn listen(&mut self) {
+        self.hears = match (self.sends_data, self.asked) {
+            (true, true) if self.acked.is_none() => [u64::MAX, self.mark],
+            (true, false) if self.acked.is_none() => [self.request, u64::MAX],
+            (false, _) if self.finish.is_none() => [self.mark, u64::MAX],
+            _ => [0, 0],
+        };
+    }
+
     /// A packet of this number has arrived. Of a trimmed one only the headers have.
     #[inline(always)]
     pub fn note_order(&mut self, envelope: &Envelope, number: u32, now: Time) {

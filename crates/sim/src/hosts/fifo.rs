@@ -11,7 +11,7 @@ use fanin_packet::{PacketId, Side};
 use fanin_scenario::{Host as Params, Nic};
 use fanin_switch::DropReason;
 use fanin_telemetry::DropRow;
-use fanin_transport::{Refused, TransportConfig, TransportParams};
+use fanin_transport::{Kinds, Refused, TransportConfig, TransportParams};
 use fanin_units::{FlowId, Time};
 use std::collections::VecDeque;
 
@@ -113,16 +113,8 @@ impl Hosts {
         let starts = core.links[nic].free_at.max(core.now.ps());
         let full = self.is_full(core, host); // datagrams
         loop {
-            let packet = core.pool.take();
-            let end = &mut self.ends[id];
-            let cfg = &end.params;
-            let (envelope, header) = core.pool.parts(packet);
-            if !end.protocol.poll(cfg, core.now, fanin_transport::Kinds::DATA, envelope, header) {
-                core.pool.free(packet);
-                break;
-            }
-            payload += u64::from(envelope.payload);
-            self.address(core, packet, id);
+            let Some(packet) = self.next_packet(core, id, Kinds::DATA) else { break };
+            payload += u64::from(core.pool[packet].payload);
             if full {
                 drop_at_host(core, nic, packet);
             } else {

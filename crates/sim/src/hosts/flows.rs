@@ -99,6 +99,7 @@ impl Hosts {
                 size: spec.size,
                 request: spec.request,
                 mark: if sends_data { spec.size } else { spec.first.unwrap_or(spec.size) },
+                hears: [0, 0],
                 armed: Time::MAX,
                 finish: None,
                 acked: None,
@@ -245,6 +246,7 @@ impl Hosts {
             if let Some(id) = self.connections.get(&conn).and_then(|flow| self.ends.of(*flow, Side::Responder)) {
                 let end = &mut self.ends[id];
                 end.mark = mark.min(end.size);
+                end.listen();
             }
         }
     }
@@ -258,8 +260,9 @@ impl Hosts {
             self.note_write(core, id, message.bytes);
         }
         let end = &mut self.ends[id];
-        let cfg = &end.params;
         end.mark = message.tells.unwrap_or(end.size);
+        end.listen();
+        let cfg = &end.params;
         end.protocol.write(cfg, core.now, message.bytes);
         if message.last {
             end.protocol.close(cfg, core.now);

@@ -14,13 +14,14 @@ pub mod pause;
 pub mod receive;
 mod sequence;
 pub mod storm;
+mod straight;
 
 use crate::core::Core;
 use crate::fabric::Fabric;
 use crate::ledger::Input;
 use ends::{side, EndId, EndKind, Ends};
 use fanin_engine::Table;
-use fanin_packet::{Envelope, Framing, PacketId, Side};
+use fanin_packet::{Envelope, Framing, Header, PacketId, Side};
 use fanin_switch::{Mechanisms, Patience};
 use fanin_telemetry::Name;
 use fanin_traffic::FlowSpec;
@@ -34,6 +35,7 @@ use receive::Receivers;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use storm::{Storms, STORM};
+use straight::Way;
 
 /// Who is next at a NIC.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -56,6 +58,17 @@ pub struct Host {
     pub closed: u8,
     /// Where the switch may pause classes.
     pub gate: Option<Box<NicGate>>,
+}
+
+impl Host {
+    /// What is ready goes on when the wire is free, which it is not.
+    #[inline(always)]
+    fn wait_for_wire(&mut self, core: &mut Core) {
+        if !self.armed {
+            self.armed = true;
+            core.wheel.set(self.nic, Time::from_ps(core.links[self.nic as usize].free_at));
+        }
+    }
 }
 
 /// What an end of a connection knows: so many bytes have arrived, or are acknowledged where they were sent.
@@ -215,10 +228,31 @@ impl Hosts {
         debug_assert_eq!(envelope.dst.0, host, "a packet at a host that it was not sent to");
         let Some(id) = self.ends.of(envelope.flow, envelope.to) else { return stray(core, packet) };
         core.ledger.totals.delivered += 1;
-        let end = &mut self.ends[id];
-        if end.protocol.is_datagrams() {
+        if self.ends[id].protocol.is_datagrams() {
             return self.deliver_datagram(core, id, packet);
         }
+        self.deliver_reliable(core, id, packet);
+    }
+
+    /// A packet of a connection has reached its end: all that it brings about there, in one frame of the stack.
+    #[inline(never)]
+    fn deliver_reliable(&mut self, core: &mut Core, id: EndId, packet: PacketId) {
+        if self.fifo_nic || self.at_nic {
+            return self.deliver_in_general(core, id, packet);
+        }
+        let end = &mut self.ends[id];
+        let host = &mut self.hosts[end.host as usize];
+        match straight::deliver(core, host, &self.framing, (end, id), packet) {
+            Way::All => {}
+            Way::Part => self.after_input(core, id),
+            Way::Closed => self.deliver_in_general(core, id, packet),
+        }
+    }
+
+    #[inline(never)]
+    fn deliver_in_general(&mut self, core: &mut Core, id: EndId, packet: PacketId) {
+        let envelope = &core.pool[packet];
+        let end = &mut self.ends[id];
         end.protocol.on_packet(&end.params, core.now, envelope, core.pool.header(packet));
         end.note_order(envelope, core.pool.number(packet), core.now);
         core.pool.free(packet);
@@ -240,27 +274,30 @@ impl Hosts {
     }
 
     /// Does what an endpoint asks for after any input: packets that go at once, events, a turn at the NIC, a timeout.
+    #[inline(never)]
     pub fn after_input(&mut self, core: &mut Core, id: EndId) {
         let host = self.ends[id].host;
         self.send_control(core, id, host);
-        if self.take_events(core, id) {
+        let end = &mut self.ends[id];
+        let [delivered, acked] = end.hears;
+        if !end.protocol.is_quiet_below(delivered, acked) && self.take_events(core, id) {
             return; // the end is gone
         }
-        if self.nic_is_idle(core, host) {
-            // Its turn would come at once: no need to queue for it.
-            if self.has_data(core, id) {
-                let nic = self.hosts[host as usize].nic as usize;
-                if self.fifo_nic {
-                    return self.turn_fifo_at_once(core, host, nic, id);
-                }
-                self.turn(core, host, nic, id);
-            } else if self.source_is_over(id) {
+        if !self.has_data(core, id) {
+            if self.source_is_over(id) && self.nic_is_idle(core, host) {
                 self.end_source(core, id);
             } else {
                 self.arm(core, id, host);
             }
+        } else if self.nic_is_idle(core, host) {
+            // Its turn would come at once: no need to queue for it.
+            let nic = self.hosts[host as usize].nic as usize;
+            if self.fifo_nic {
+                return self.turn_fifo_at_once(core, host, nic, id);
+            }
+            self.turn_in_general(core, host, nic, id);
         } else {
-            self.ask(core, id, host);
+            self.queue_up(core, id, host);
         }
         self.run_nic(core, host);
     }
@@ -289,27 +326,20 @@ impl Hosts {
     #[inline(never)]
     fn send_all_control(&mut self, core: &mut Core, id: EndId, host: u32) {
         while self.has_control(core, id) {
-            let end = &mut self.ends[id];
-            let cfg = &end.params;
-            let packet = core.pool.take();
-            let (envelope, header) = core.pool.parts(packet);
-            let made = end.protocol.poll(cfg, core.now, Kinds::CONTROL, envelope, header);
-            debug_assert!(made, "a control packet that was due");
-            self.address(core, packet, id);
+            let Some(packet) = self.next_packet(core, id, Kinds::CONTROL) else { unreachable!("a control packet that was due") };
             if self.nic_is_idle(core, host) {
                 let nic = self.hosts[host as usize].nic as usize;
-                self.transmit(core, host, nic, packet);
+                self.transmit_at_once(core, host, nic, packet);
             } else {
                 self.hosts[host as usize].ready.push_back(Ready::Packet(packet));
             }
         }
     }
 
-    /// Puts an end into its NIC's round if it can send, and its timeout among the timers.
+    /// Puts an end that can send into its NIC's round, and its timeout among the timers.
     #[inline(always)]
-    fn ask(&mut self, core: &mut Core, id: EndId, host: u32) {
-        if !self.ends[id].queued && self.has_data(core, id) {
-            self.ends[id].queued = true;
+    fn queue_up(&mut self, core: &mut Core, id: EndId, host: u32) {
+        if !std::mem::replace(&mut self.ends[id].queued, true) {
             self.hosts[host as usize].ready.push_back(Ready::Turn(id));
         }
         self.arm(core, id, host);
@@ -335,17 +365,26 @@ impl Hosts {
     /// Lets the NIC send what is ready, as far as the wire has room.
     #[inline(always)]
     fn run_nic(&mut self, core: &mut Core, host: u32) {
-        if !self.hosts[host as usize].ready.is_empty() {
-            self.drive_nic(core, host);
+        let state = &mut self.hosts[host as usize];
+        if state.ready.is_empty() {
+            return;
         }
+        if self.fifo_nic || state.closed != 0 || core.links[state.nic as usize].free_at <= core.now.ps() {
+            return self.drive_nic(core, host);
+        }
+        state.wait_for_wire(core);
     }
 
     /// The wire of a NIC is free.
     pub fn departure(&mut self, core: &mut Core, host: u32) {
-        self.hosts[host as usize].armed = false;
-        self.run_nic(core, host);
+        let state = &mut self.hosts[host as usize];
+        state.armed = false;
+        if !state.ready.is_empty() {
+            self.drive_nic(core, host);
+        }
     }
 
+    #[inline(never)]
     fn drive_nic(&mut self, core: &mut Core, host: u32) {
         if self.hosts[host as usize].closed != 0 {
             self.put_paused_aside(core, host);
@@ -355,76 +394,92 @@ impl Hosts {
         }
         let nic = self.hosts[host as usize].nic as usize;
         loop {
-            let free_at = core.links[nic].free_at;
-            if free_at > core.now.ps() {
-                let host = &mut self.hosts[host as usize];
-                if !host.armed && !host.ready.is_empty() {
-                    host.armed = true;
-                    core.wheel.set(nic as u32, Time::from_ps(free_at));
+            if core.links[nic].free_at > core.now.ps() {
+                let state = &mut self.hosts[host as usize];
+                if !state.ready.is_empty() {
+                    state.wait_for_wire(core);
                 }
                 return;
             }
             match self.hosts[host as usize].ready.pop_front() {
                 None => return,
-                Some(Ready::Packet(packet)) => self.transmit(core, host, nic, packet),
+                Some(Ready::Packet(packet)) => self.transmit_at_once(core, host, nic, packet),
                 Some(Ready::Turn(id)) => self.turn(core, host, nic, id),
             }
         }
     }
 
-    /// One turn of an end: a segment, or a burst of up to its TSO size.
+    /// One turn of an end at a wire that is free: a segment, or a burst of up to its TSO size.
+    #[inline(always)]
     fn turn(&mut self, core: &mut Core, host: u32, nic: usize, id: EndId) {
+        if !self.at_nic {
+            let (end, state) = (&mut self.ends[id], &mut self.hosts[host as usize]);
+            match straight::turn(core, state, &self.framing, (end, id)) {
+                Way::All => return,
+                Way::Part => return self.after_turn(core, host, id),
+                Way::Closed => {}
+            }
+        }
+        self.turn_in_general(core, host, nic, id);
+    }
+
+    #[inline(never)]
+    fn turn_in_general(&mut self, core: &mut Core, host: u32, nic: usize, id: EndId) {
         let end = &self.ends[id];
         let limit = end.protocol.burst(&end.params, core.now);
-        let mut burst = 0;
-        loop {
-            let packet = core.pool.take();
-            let end = &mut self.ends[id];
-            let cfg = &end.params;
-            let (envelope, header) = core.pool.parts(packet);
-            if !end.protocol.poll(cfg, core.now, Kinds::DATA, envelope, header) {
-                core.pool.free(packet);
-                break;
-            }
-            burst += u64::from(envelope.payload);
-            self.address(core, packet, id);
-            self.transmit(core, host, nic, packet);
-            if burst >= limit {
-                break;
-            }
+        if limit > 0 {
+            self.send_burst(core, host, nic, id, limit);
+        } else if let Some(packet) = self.next_packet(core, id, Kinds::DATA) {
+            self.transmit_at_once(core, host, nic, packet);
         }
         self.after_turn(core, host, id);
     }
 
-    #[inline(always)]
-    fn after_turn(&mut self, core: &mut Core, host: u32, id: EndId) {
-        self.ends[id].queued = false;
-        self.send_control(core, id, host); // the FIN that follows the last data
-        if self.source_is_over(id) {
-            return self.end_source(core, id);
+    /// Packets back to back, up to so many bytes of payload.
+    #[inline(never)]
+    fn send_burst(&mut self, core: &mut Core, host: u32, nic: usize, id: EndId, limit: u64) {
+        let mut burst = 0;
+        while burst < limit {
+            let Some(packet) = self.next_packet(core, id, Kinds::DATA) else { return };
+            burst += u64::from(core.pool[packet].payload);
+            self.transmit(core, host, nic, packet);
         }
-        self.ask(core, id, host);
     }
 
-    /// Writes what the host's stack knows and the endpoint does not.
+    /// The next packet of these kinds of an end, if it has one now.
     #[inline(always)]
-    fn address(&mut self, core: &mut Core, packet: PacketId, id: EndId) {
+    fn next_packet(&mut self, core: &mut Core, id: EndId, kinds: Kinds) -> Option<PacketId> {
+        let packet = core.pool.take();
         let end = &mut self.ends[id];
-        core.pool.set_number(packet, end.numbered);
         let (envelope, header) = core.pool.parts(packet);
-        end.numbered += u32::from(envelope.payload > 0);
-        let (bytes, class) = header.outline(end.sends.class);
-        *envelope = Envelope {
-            frame: self.framing.frame(bytes + envelope.payload),
-            payload: envelope.payload,
-            header: bytes as u8,
-            ecn: envelope.ecn,
-            class,
-            ..end.sends
-        };
+        *envelope = end.sends;
+        if !end.protocol.poll(&end.params, core.now, kinds, envelope, header) {
+            core.pool.free(packet);
+            return None;
+        }
+        address(&self.framing, envelope, header);
+        let data = envelope.payload > 0;
+        core.pool.set_number(packet, end.numbered);
+        end.numbered += u32::from(data);
         if end.telemetry {
             self.add_telemetry(core, packet, id);
         }
+        Some(packet)
+    }
+
+    #[inline(never)]
+    fn after_turn(&mut self, core: &mut Core, host: u32, id: EndId) {
+        self.send_control(core, id, host); // the FIN that follows the last data
+        if self.source_is_over(id) {
+            self.ends[id].queued = false;
+            return self.end_source(core, id);
+        }
+        let more = self.has_data(core, id);
+        self.ends[id].queued = more;
+        if more {
+            self.hosts[host as usize].ready.push_back(Ready::Turn(id));
+        }
+        self.arm(core, id, host);
     }
 
     /// Puts into a frame what its endpoint has for it.
@@ -444,6 +499,17 @@ impl Hosts {
         }
         core.catch_up(nic);
         core.send(nic, packet, None);
+    }
+
+    /// The same where the wire is free.
+    #[inline(always)]
+    fn transmit_at_once(&mut self, core: &mut Core, host: u32, nic: usize, packet: PacketId) {
+        core.ledger.totals.sent += 1;
+        if self.at_nic {
+            self.at_nic(core, host, nic, packet);
+        }
+        let frame = core.pool[packet].frame;
+        core.send_at_once(nic, packet, frame);
     }
 
     /// The same where hosts put headers into frames, or packets are observed.
@@ -516,11 +582,14 @@ impl Hosts {
     }
 
     /// Handles what an endpoint reports. True when the end is gone.
-    #[inline(always)]
+    #[inline(never)]
     fn take_events(&mut self, core: &mut Core, id: EndId) -> bool {
         loop {
             match self.ends[id].protocol.poll_event() {
-                None => return false,
+                None => {
+                    self.ends[id].listen();
+                    return false;
+                }
                 Some(Event::Delivered { total }) => self.delivered(core, id, total),
                 Some(Event::Acked { total }) => self.acked(core, id, total),
                 Some(Event::Aborted(reason)) => {
@@ -540,6 +609,15 @@ impl Hosts {
 /// The place of an end's timer in the order: by host, then flow, side, and what it is for.
 fn timer_key(host: u32, flow: FlowId, side: Side, what: u64) -> (u32, u64) {
     (host, u64::from(flow.0) << 3 | (side as u64) << 2 | what)
+}
+
+/// Writes what the host's stack knows and the endpoint does not into an envelope that has what all packets of its end share.
+#[inline(always)]
+fn address(framing: &Framing, envelope: &mut Envelope, header: &Header) {
+    let (bytes, class) = header.outline(envelope.class);
+    envelope.frame = framing.frame(bytes + envelope.payload);
+    envelope.header = bytes as u8;
+    envelope.class = class;
 }
 
 /// Records that a packet has reached its host.

@@ -84,6 +84,7 @@ impl Transport for TcpEndpoint {
         kinds.has(Kinds::DATA) && self.poll_data(cfg, now, &mut SegmentMut { envelope, tcp: header.make_tcp() })
     }
 
+    #[inline(always)]
     fn burst(&self, cfg: &Tcp, now: Time) -> u64 {
         if cfg.tso {
             self.tso_bytes(cfg, now)
@@ -119,6 +120,19 @@ impl Transport for TcpEndpoint {
             }
             _ => Some(self.first_event()),
         }
+    }
+
+    #[inline(always)]
+    fn is_quiet_below(&mut self, delivered: u64, acked: u64) -> bool {
+        let unheard = match self.pending.0 {
+            Pending::DELIVERED => self.stats.delivered < delivered,
+            Pending::ACKED => self.stats.acked < acked,
+            others => return others == 0,
+        };
+        if unheard {
+            self.pending = Pending::default();
+        }
+        unheard
     }
 
     fn is_over(&self, cfg: &Tcp) -> bool {

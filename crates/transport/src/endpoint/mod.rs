@@ -125,6 +125,19 @@ mod due {
     pub const NACK: u8 = 64;
 }
 
+/// Tells the compiler that a condition seldom holds, so that it asks for it with a branch of its own and does what depends on it
+/// only then.
+#[inline(always)]
+fn unlikely(condition: bool) -> bool {
+    #[cold]
+    #[inline]
+    fn seldom() {}
+    if condition {
+        seldom();
+    }
+    condition
+}
+
 /// No segment is being timed.
 const UNTIMED: u64 = u64::MAX;
 /// None will be: every ACK gives a sample by the times of all segments.
@@ -495,7 +508,7 @@ impl TcpEndpoint {
     #[inline(always)]
     fn on_segment_of_any_kind(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) {
         if self.sync == Sync::Open && p.is_plain() && !p.envelope.trimmed {
-            self.on_segment(cfg, now, p);
+            self.on_plain_segment(cfg, now, p);
         } else {
             self.on_unusual(cfg, now, p);
         }

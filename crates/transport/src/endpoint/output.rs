@@ -1,7 +1,7 @@
 //! What leaves: control packets and data.
 
 use super::loss::{FRto, Repair};
-use super::{due, Phase, Sync, TcpEndpoint, UNTIMED};
+use super::{due, unlikely, Phase, Sync, TcpEndpoint, UNTIMED};
 use crate::cc::Controller;
 use crate::config::{DropResend, EctOn, IdleRestart, Tcp};
 use fanin_packet::{Ecn, SackBlock, SegmentMut, SynOptions, TcpFlags, Timestamps};
@@ -43,6 +43,7 @@ impl TcpEndpoint {
     }
 
     /// Payload bytes that the NIC shall take back to back now: with TSO up to `tso_max` of new data, otherwise one segment.
+    #[inline(never)]
     pub(super) fn tso_bytes(&self, cfg: &Tcp, now: Time) -> u64 {
         match self.next_segment(cfg, now) {
             None => 0,
@@ -61,12 +62,13 @@ impl TcpEndpoint {
                 true
             }
             Calm::Nothing => false,
-            Calm::Unknown => self.poll_data_slowly(cfg, now, out),
+            Calm::Unknown => self.poll_data_slowly(cfg, now, out.again()),
         }
     }
 
     #[inline(never)]
-    fn poll_data_slowly(&mut self, cfg: &Tcp, now: Time, out: &mut SegmentMut<'_>) -> bool {
+    fn poll_data_slowly(&mut self, cfg: &Tcp, now: Time, mut out: SegmentMut<'_>) -> bool {
+        let out = &mut out;
         let Some(next) = self.next_segment_at_any_time(cfg, now) else { return false };
         if next.why == Why::New {
             self.send_new(cfg, now, next, out, false);
@@ -101,7 +103,7 @@ impl TcpEndpoint {
         if to - self.una > self.w.cwnd {
             return if self.w.cwnd < u64::from(self.w.mss) { Calm::Unknown } else { Calm::Nothing };
         }
-        if self.paced_out(now) || (cfg.tso && self.burst == 0 && self.defers(cfg, now)) {
+        if self.paced_out(now) || (unlikely(cfg.tso) && self.burst == 0 && self.defers(cfg, now)) {
             return Calm::Nothing;
         }
         Calm::New(Next { from: self.nxt, to, why: Why::New })
@@ -399,7 +401,7 @@ impl TcpEndpoint {
     /// Pacing holds the next segment back; a burst goes on.
     #[inline(always)]
     fn paced_out(&self, now: Time) -> bool {
-        self.pace_at != Time::MAX && now < self.pace_at && self.burst == 0
+        unlikely(self.pace_at != Time::MAX) && now < self.pace_at && self.burst == 0
     }
 
     fn pacing_gain(&self, cfg: &Tcp) -> f64 {
@@ -434,7 +436,7 @@ impl TcpEndpoint {
             self.due = 0;
             self.fill_ack(cfg, now, out);
         } else {
-            self.poll_unusual(cfg, now, out);
+            self.poll_unusual(cfg, now, out.again());
         }
         if self.ecn_on && cfg.ect_on == EctOn::All {
             out.envelope.ecn = Ecn::Ect0;
@@ -457,13 +459,13 @@ impl TcpEndpoint {
     #[inline(always)]
     fn push_blocks(&mut self, out: &mut SegmentMut<'_>) {
         if self.sack_on && self.ooo.is_some() {
-            self.push_sack(out);
+            self.push_sack(out.again());
         }
     }
 
     /// The duplicate to report, then the ranges that wait, as many as there is room for. Source: RFC 2018 §4, RFC 2883 §4.
     #[inline(never)]
-    fn push_sack(&mut self, out: &mut SegmentMut<'_>) {
+    fn push_sack(&mut self, mut out: SegmentMut<'_>) {
         let duplicate = self.rx.as_deref_mut().and_then(|rx| rx.duplicate.take());
         for (start, end) in duplicate.into_iter().chain(self.ooo.iter().flat_map(|o| o.blocks())) {
             if out.sack_room() > 0 {
@@ -473,7 +475,8 @@ impl TcpEndpoint {
     }
 
     #[inline(never)]
-    fn poll_unusual(&mut self, cfg: &Tcp, now: Time, out: &mut SegmentMut<'_>) {
+    fn poll_unusual(&mut self, cfg: &Tcp, now: Time, mut out: SegmentMut<'_>) {
+        let out = &mut out;
         let first = self.due & self.due.wrapping_neg();
         self.due &= !first;
         match first {

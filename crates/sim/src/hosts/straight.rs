@@ -1,0 +1,218 @@
+//! The straight way of a packet through its host: what it brings about at its endpoint, and what that sends at once, where hosts
+//! have no queues of their own and nothing is put into frames or observed there.
+//!
+//! Whose endpoint it is, its parameters, its NIC and the time are found out once. Whatever is unusual is left to the general way
+//! ([`Hosts`](super::Hosts)), which goes on from there.
+
+use super::ends::{side, End, EndId};
+use super::order::Order;
+use super::{address, timer_key, Host, Ready, TIMEOUT};
+use crate::core::Core;
+use fanin_packet::{Envelope, Framing, PacketId};
+use fanin_transport::{Act, Kinds, Transport};
+use fanin_units::{FlowId, Time};
+
+/// How far the straight way has led.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Way {
+    /// Nowhere.
+    Closed,
+    /// The endpoint is to be asked what else it wants.
+    Part,
+    /// To the end.
+    All,
+}
+
+/// An end without its endpoint, its host, and all that both share with the fabric.
+pub struct Straight<'a> {
+    core: &'a mut Core,
+    host: &'a mut Host,
+    framing: &'a Framing,
+    id: EndId,
+    flow: FlowId,
+    at: u32,
+    sends: &'a Envelope,
+    hears: [u64; 2],
+    queued: &'a mut bool,
+    armed: &'a mut Time,
+    numbered: &'a mut u32,
+    order: &'a mut Order,
+}
+
+/// A packet has come.
+struct Delivery<'a>(Straight<'a>, PacketId);
+
+/// It is the end's turn at its NIC, whose wire is free.
+struct Turn<'a>(Straight<'a>);
+
+/// Borrows the parts of an end apart from its endpoint.
+macro_rules! straight {
+    ($way:ident, $core:ident, $host:ident, $framing:ident, $end:ident, $id:ident) => {
+        let $way = Straight {
+            core: $core,
+            host: $host,
+            framing: $framing,
+            id: $id,
+            flow: $end.flow,
+            at: $end.host,
+            sends: &$end.sends,
+            hears: $end.hears,
+            queued: &mut $end.queued,
+            armed: &mut $end.armed,
+            numbered: &mut $end.numbered,
+            order: &mut $end.order,
+        };
+    };
+}
+
+/// Delivers a packet of a connection.
+#[inline(always)]
+pub fn deliver(core: &mut Core, host: &mut Host, framing: &Framing, (end, id): (&mut End, EndId), packet: PacketId) -> Way {
+    if host.closed != 0 || end.telemetry {
+        return Way::Closed;
+    }
+    straight!(way, core, host, framing, end, id);
+    end.protocol.act(&end.params, Delivery(way, packet)).unwrap_or(Way::Closed)
+}
+
+/// One turn of an end that has been taken out of the round of its NIC.
+#[inline(always)]
+pub fn turn(core: &mut Core, host: &mut Host, framing: &Framing, (end, id): (&mut End, EndId)) -> Way {
+    if end.telemetry {
+        return Way::Closed;
+    }
+    straight!(way, core, host, framing, end, id);
+    end.protocol.act(&end.params, Turn(way)).unwrap_or(Way::Closed)
+}
+
+impl Act for Delivery<'_> {
+    type Out = Way;
+
+    #[inline(always)]
+    fn act<E: Transport>(self, end: &mut E, cfg: &E::Params) -> Way {
+        let Delivery(mut way, packet) = self;
+        let core = &mut *way.core;
+        let envelope = &core.pool[packet];
+        end.on_packet(cfg, core.now, envelope, core.pool.header(packet));
+        if envelope.payload > 0 && !envelope.trimmed {
+            way.order.arrived(core.pool.number(packet), core.now);
+        }
+        core.pool.free(packet);
+        way.respond(end, cfg)
+    }
+}
+
+impl Act for Turn<'_> {
+    type Out = Way;
+
+    #[inline(always)]
+    fn act<E: Transport>(self, end: &mut E, cfg: &E::Params) -> Way {
+        let Turn(mut way) = self;
+        if end.burst(cfg, way.core.now) > 0 {
+            return Way::Closed;
+        }
+        *way.queued = false;
+        way.send(end, cfg, Kinds::DATA);
+        way.after_turn(end, cfg)
+    }
+}
+
+impl Straight<'_> {
+    /// What an endpoint asks for after an input.
+    #[inline(always)]
+    fn respond<E: Transport>(&mut self, end: &mut E, cfg: &E::Params) -> Way {
+        let now = self.core.now;
+        if end.due(cfg, now, Kinds::CONTROL) {
+            if !self.nic_is_idle() {
+                return Way::Part;
+            }
+            self.send(end, cfg, Kinds::CONTROL);
+            if end.due(cfg, now, Kinds::CONTROL) {
+                return Way::Part;
+            }
+        }
+        if !end.is_quiet_below(self.hears[0], self.hears[1]) {
+            return Way::Part;
+        }
+        if !end.due(cfg, now, Kinds::DATA) {
+            self.arm(end);
+            return if self.host.ready.is_empty() || self.host.armed { Way::All } else { Way::Part };
+        }
+        if self.nic_is_idle() {
+            if end.burst(cfg, now) > 0 {
+                return Way::Part;
+            }
+            self.send(end, cfg, Kinds::DATA);
+            return self.after_turn(end, cfg);
+        }
+        self.queue_up(end)
+    }
+
+    /// The end has had its turn.
+    #[inline(always)]
+    fn after_turn<E: Transport>(&mut self, end: &mut E, cfg: &E::Params) -> Way {
+        let now = self.core.now;
+        if end.due(cfg, now, Kinds::CONTROL) {
+            return Way::Part; // the FIN that follows the last data
+        }
+        if end.due(cfg, now, Kinds::DATA) {
+            return self.queue_up(end);
+        }
+        self.arm(end);
+        Way::All
+    }
+
+    /// It can send when the wire is free again.
+    #[inline(always)]
+    fn queue_up<E: Transport>(&mut self, end: &E) -> Way {
+        if self.core.links[self.host.nic as usize].free_at <= self.core.now.ps() {
+            return Way::Part;
+        }
+        if !std::mem::replace(self.queued, true) {
+            self.host.ready.push_back(Ready::Turn(self.id));
+        }
+        self.arm(end);
+        self.host.wait_for_wire(self.core);
+        Way::All
+    }
+
+    #[inline(always)]
+    fn nic_is_idle(&self) -> bool {
+        self.host.ready.is_empty() && self.core.links[self.host.nic as usize].free_at <= self.core.now.ps()
+    }
+
+    /// Sends the next packet of these kinds, if there is one, over a wire that is free.
+    #[inline(always)]
+    fn send<E: Transport>(&mut self, end: &mut E, cfg: &E::Params, kinds: Kinds) {
+        let core = &mut *self.core;
+        let packet = core.pool.take();
+        let (envelope, header) = core.pool.parts(packet);
+        *envelope = *self.sends;
+        if !end.poll(cfg, core.now, kinds, envelope, header) {
+            return core.pool.free(packet);
+        }
+        address(self.framing, envelope, header);
+        let data = envelope.payload > 0;
+        let frame = envelope.frame;
+        core.pool.set_number(packet, *self.numbered);
+        *self.numbered += u32::from(data);
+        core.ledger.totals.sent += 1;
+        core.send_at_once(self.host.nic as usize, packet, frame);
+    }
+
+    /// Puts the end's timeout among the timers.
+    #[inline(always)]
+    fn arm<E: Transport>(&mut self, end: &E) {
+        let timeout = end.next_timeout();
+        if timeout < *self.armed {
+            *self.armed = timeout;
+            set_timer(self.core, timeout, (self.at, self.flow, self.id));
+        }
+    }
+}
+
+/// Apart, and without the rest, which stays in registers then.
+#[inline(never)]
+fn set_timer(core: &mut Core, timeout: Time, (host, flow, id): (u32, FlowId, EndId)) {
+    core.set_timer(timeout, timer_key(host, flow, side(id), TIMEOUT));
+}

@@ -6,10 +6,11 @@
 
 use crate::core::Core;
 use crate::fabric::gate::PortGate;
-use crate::fabric::link::{prefetch, FarEnd};
+use crate::fabric::link::FarEnd;
 use crate::fabric::port::Owner;
-use crate::fabric::switch::{ByPolicy, Crossing, Dequeues, Fifo, FifoKind, Plain, Shared};
+use crate::fabric::switch::{ByPolicy, Crossing, Dequeues, Fifo, FifoKind, Offered, Plain, Shared};
 use crate::fabric::Fabric;
+use crate::fetch::outgoing;
 use crate::hosts::Hosts;
 use crate::ledger::Totals;
 use crate::run::sample::Samples;
@@ -18,9 +19,6 @@ use fanin_telemetry::TableError;
 use fanin_traffic::{FlowSpec, Traffic};
 use fanin_units::Time;
 use std::collections::BTreeMap;
-
-/// In an event's note: the rest is the link by which the packet will leave. Without it the note is a packet's place + 1.
-const OUT: u32 = 1 << 31;
 
 /// Why a call of [`World::advance`] came back.
 #[derive(Debug, PartialEq)]
@@ -257,94 +255,11 @@ impl World {
         message
     }
 
-    /// Fetches what the next events need, in steps, each a few events after the one before it: link → ring entry → envelope →
-    /// table entry → outgoing link or end → ring of the outgoing link; for a NIC that becomes free, port → host → end. In large
-    /// fabrics a hop is memory latency, and the wheel knows what is next. What a step finds out about an event is kept with it.
-    #[inline(always)]
-    fn prefetch(&mut self) {
-        let core = &mut self.core;
-        let hosts = &self.hosts;
-        let arrivals = core.arrivals;
-        if let Some(due) = core.wheel.ahead(10) {
-            let slot = due.slot as usize;
-            if slot >= arrivals {
-                prefetch(&core.links[slot - arrivals]);
-            } else {
-                prefetch(&core.links[slot]);
-                prefetch(&core.ports[slot]);
-            }
-        }
-        if let Some(due) = core.wheel.ahead(7) {
-            let slot = due.slot as usize;
-            if slot >= arrivals {
-                core.links[slot - arrivals].prefetch_front(&core.rings);
-            } else if let Owner::Host(host) = core.ports[slot].owner {
-                prefetch(&hosts.hosts[host as usize]);
-            }
-        }
-        if let Some(due) = core.wheel.ahead(5) {
-            let slot = due.slot as usize;
-            if slot >= arrivals {
-                let packet = core.links[slot - arrivals].front(&core.rings).packet;
-                due.note = packet + 1;
-                core.pool.prefetch(packet);
-            } else {
-                core.links[slot].prefetch_back(&core.rings);
-            }
-        }
-        if let Some(due) = core.wheel.ahead(4) {
-            let (slot, packet) = (due.slot as usize, due.note);
-            if slot >= arrivals && packet != 0 && packet & OUT == 0 {
-                let link = &core.links[slot - arrivals];
-                if let FarEnd::Switch(s) = link.far_end() {
-                    self.fabric.fib.prefetch(s, core.pool[packet - 1].dst);
-                }
-            }
-        }
-        if let Some(due) = core.wheel.ahead(3) {
-            let (slot, packet) = (due.slot as usize, due.note);
-            if slot < arrivals {
-                if let Owner::Host(host) = core.ports[slot].owner {
-                    hosts.prefetch_turn(host);
-                }
-            } else if packet != 0 && packet & OUT == 0 {
-                // Once only: an event that another was put before is here twice.
-                due.note = 0;
-                let link = &core.links[slot - arrivals];
-                let envelope = &core.pool[packet - 1];
-                match link.far_end() {
-                    FarEnd::Switch(s) if !link.has_ingress_hook() => {
-                        if let Some(next) = self.fabric.switches[s as usize].foresee(&self.fabric.fib, s, envelope) {
-                            due.note = next | OUT;
-                            prefetch(&core.links[next as usize]);
-                        }
-                    }
-                    FarEnd::Switch(_) => {}
-                    FarEnd::Host(host) => {
-                        prefetch(core.pool.header(packet - 1));
-                        prefetch(&hosts.hosts[host as usize]);
-                        hosts.ends.prefetch(envelope.flow, envelope.to);
-                    }
-                }
-            }
-        }
-        if let Some(due) = core.wheel.ahead(1) {
-            let slot = due.slot as usize;
-            if due.note & OUT != 0 {
-                core.links[(due.note & !OUT) as usize].prefetch_back(&core.rings);
-            } else if slot >= arrivals {
-                if let FarEnd::Host(host) = core.links[slot - arrivals].far_end() {
-                    prefetch(&core.links[hosts.hosts[host as usize].nic as usize]);
-                }
-            }
-        }
-    }
-
     #[inline(always)]
     fn handle<K: Fifo>(&mut self, due: Due) {
         let slot = due.slot as usize;
         if slot >= self.core.arrivals {
-            self.arrival::<K>(slot - self.core.arrivals, (due.note & OUT != 0).then_some(due.note & !OUT));
+            self.arrival::<K>(slot - self.core.arrivals, outgoing(&due));
         } else if K::CROSSES && slot >= self.core.links.len() {
             self.core.ledger.totals.departures += 1; // no hop either
             let slot = slot - self.core.links.len();
@@ -371,7 +286,8 @@ impl World {
         }
         // One place each where packets are forwarded and delivered: another, and the compiler would inline neither.
         let far_end = link.far_end();
-        if link.has_ingress_hook() {
+        // Where mechanisms see packets that wait, most links bring messages, and most packets none.
+        if link.has_ingress_hook() && !(K::OFFERED && link.reads_only_messages() && !core.pool.has_message(packet)) {
             return self.arrival_hooked(l, packet);
         }
         match far_end {
@@ -425,6 +341,7 @@ pub extern "Rust" fn fanin_run_loop(world: &mut World, budget: u64) {
         FifoKind::ByPolicy => run_loop::<ByPolicy>(world, budget),
         FifoKind::Dequeues => run_loop::<Dequeues>(world, budget),
         FifoKind::Shared => run_loop::<Shared>(world, budget),
+        FifoKind::Offered => run_loop::<Offered>(world, budget),
         FifoKind::Crossing => run_loop::<Crossing>(world, budget),
     }
 }

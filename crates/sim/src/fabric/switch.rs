@@ -1,13 +1,13 @@
 //! What a switch does with a packet: route → admit → mark → queue. Only here are verdicts carried out and counted.
 
-use super::link::{flag, FarEnd, Link};
+use super::link::{flag, prefetch, FarEnd, Link};
 use super::port::{Owner, Port};
 use super::table::{Fib, NextHop};
 use crate::core::Core;
 use crate::ledger::Fate;
 use fanin_engine::Table;
 use fanin_packet::{Ecn, Envelope, Kind, Packet, PacketId, Stack};
-use fanin_switch::{DropReason, Effects, Hooks, Links, MechanismState, PathChooser, PortView};
+use fanin_switch::{DropReason, Effects, Hooks, Links, MechanismState, PathChooser, PortNo, PortView};
 use fanin_telemetry::Name;
 use fanin_units::{HostId, Stream};
 use std::collections::VecDeque;
@@ -71,6 +71,8 @@ pub trait Fifo {
     const DEQUEUES: bool = false;
     /// Arrivals are recorded.
     const WATCHED: bool = false;
+    /// Mechanisms see packets before they are offered, but for those that find their port idle: of these the port disposes alone.
+    const OFFERED: bool = false;
     /// None is one: packets come to ports over a crossbar.
     const CROSSES: bool = false;
 }
@@ -86,6 +88,14 @@ pub struct ByPolicy;
 impl Fifo for ByPolicy {
     const FLAGS: u8 = flag::POLICY;
     const POLICY: bool = true;
+}
+
+/// The same where mechanisms see packets that have to wait.
+pub struct Offered;
+impl Fifo for Offered {
+    const FLAGS: u8 = flag::POLICY | flag::OFFERED;
+    const POLICY: bool = true;
+    const OFFERED: bool = true;
 }
 
 /// Something happens to packets that leave; no share of a buffer.
@@ -122,14 +132,16 @@ pub enum FifoKind {
     ByPolicy,
     Dequeues,
     Shared,
+    Offered,
     /// Of no port: switches are combined input- and output-queued.
     Crossing,
 }
 
 impl FifoKind {
-    /// That of most of the switches' ports. [`Dequeues`] and [`Shared`] have the same flags: where there are both, neither.
-    pub fn of_most<'a>(ports: impl Iterator<Item = (&'a Link, &'a Port)>) -> FifoKind {
-        let mut counts = [0_usize; 5];
+    /// That of most of the switches' ports. [`Dequeues`] and [`Shared`] have the same flags: where there are both, neither. `at_once`:
+    /// a mechanism sees also packets that find their port idle, so that none is [`Offered`].
+    pub fn of_most<'a>(ports: impl Iterator<Item = (&'a Link, &'a Port)>, at_once: bool) -> FifoKind {
+        let mut counts = [0_usize; 6];
         for (link, port) in ports.filter(|(_, port)| matches!(port.owner, Owner::Switch(..))) {
             let kind = match (link.flags & flag::SPECIAL, port.admission.is_shared(), port.at_dequeue) {
                 (Plain::FLAGS, ..) => 0,
@@ -137,17 +149,19 @@ impl FifoKind {
                 (Dequeues::FLAGS, false, _) => 2,
                 (Shared::FLAGS, true, 0) => 3,
                 (Shared::FLAGS, true, _) => 4,
+                (Offered::FLAGS, ..) if !at_once => 5,
                 _ => continue,
             };
             counts[kind] += 1;
         }
-        let [plain, by_policy, dequeues, shared, both] = counts;
+        let [plain, by_policy, dequeues, shared, both, offered] = counts;
         let alone = |n: usize| if n == dequeues + shared + both { n } else { 0 };
         let kinds = [
             (FifoKind::Plain, plain),
             (FifoKind::ByPolicy, by_policy),
             (FifoKind::Dequeues, alone(dequeues)),
             (FifoKind::Shared, alone(shared)),
+            (FifoKind::Offered, offered),
         ];
         kinds.into_iter().rev().max_by_key(|(_, n)| *n).map_or(FifoKind::Plain, |(kind, _)| kind)
     }
@@ -206,6 +220,15 @@ impl SwitchNode {
         core.check_shared(l, class, frame)
     }
 
+    /// Hints that its mechanisms are asked about a packet soon, which came in by port `from` and is about to be offered to `port`, or to
+    /// leave it.
+    #[inline(always)]
+    pub fn prefetch_kept(&self, packet: PacketId, from: Option<u16>, port: PortNo) {
+        for mechanism in &self.mechanisms {
+            mechanism.kept(packet, from.map(PortNo), port, |address| prefetch(address));
+        }
+    }
+
     /// The link by which it will forward a packet, if that is settled before the packet arrives.
     #[inline(always)]
     pub fn foresee(&self, fib: &Fib, s: u32, envelope: &Envelope) -> Option<u32> {
@@ -242,7 +265,7 @@ impl Fabric {
     pub fn offer<K: Fifo>(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
         if K::CROSSES {
             self.offer_to_crossbar(core, l, via, packet);
-        } else if core.links[l].flags & flag::SPECIAL == K::FLAGS {
+        } else if core.links[l].flags & flag::SPECIAL == K::FLAGS && (!K::OFFERED || core.links[l].free_at <= core.now.ps()) {
             self.offer_fifo::<K>(core, l, via, packet);
         } else {
             self.offer_special(core, l, via, packet);

@@ -76,7 +76,8 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
     let switches = switches(scenario);
     let (links, ports, rings, ingress, gates) = links_and_ports(scenario, &switches);
     let (crossbars, crossbar_slots) = crossbars(scenario);
-    let in_place = if crossbars.is_empty() { FifoKind::of_most(links.iter().zip(&ports)) } else { FifoKind::Crossing };
+    let at_once = switches.iter().any(|s| s.hooks.any(Hooks::OFFER.with(Hooks::RANKS)));
+    let in_place = if crossbars.is_empty() { FifoKind::of_most(links.iter().zip(&ports), at_once) } else { FifoKind::Crossing };
     let arrivals = links.len() + crossbar_slots.len();
 
     let (horizon, spacing, shortest) = rhythm(topology, framing);
@@ -148,7 +149,7 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
         },
         fabric: Fabric {
             fib: fib(topology, scenario.routes()),
-            offered_at_once: switches.iter().any(|s| s.hooks.any(Hooks::OFFER.with(Hooks::RANKS))),
+            offered_at_once: at_once,
             offered_up_to: if in_place == FifoKind::Crossing {
                 u16::MAX
             } else {
@@ -350,8 +351,9 @@ fn links_and_ports(
         let followed = !scenario.doc().telemetry.hosts.is_empty() || scenario.captured_links().binary_search(&id).is_ok();
         // Telemetry in a frame is for the endpoint behind it.
         let telemetry = asked && matches!(link.far_end(), FarEnd::Host(_));
-        if holds || followed || telemetry || sends.any(Hooks::MESSAGES) || hooks(link.far_end()).any(at_arrival) {
-            link.hook_ingress();
+        let of_packets = holds || followed || telemetry || hooks(link.far_end()).any(at_arrival);
+        if of_packets || sends.any(Hooks::MESSAGES) {
+            link.hook_ingress(!of_packets);
         }
         ingress.push(match link.far_end() {
             FarEnd::Switch(_) => port_of(wire.to, wire.reverse),
@@ -515,6 +517,8 @@ mod tests {
             "marking = { kind = \"red\", min = \"5 packets\", max = \"15 packets\" }",
             "marking = { kind = \"threshold\", k = \"5 packets\", at = \"dequeue\" }",
         );
+        let pfc = "buffer = \"unlimited\"\nmechanisms.pfc = {}";
+        let watched = "buffer = \"unlimited\"\nmechanisms.pfc = { watchdog = {} }";
         let shared = "buffer = { kind = \"dynamic\", total = \"1MB\", alpha = 1.0 }";
         let but_leaves = |settings: &str| format!("[[switch.except]]\ntier = 0\n{settings}");
         let but_one = |settings: &str| format!("[[switch.except]]\nports = [\"leaf0->h0\"]\n{settings}");
@@ -524,6 +528,8 @@ mod tests {
             (format!("[switch]\n{dequeue}"), FifoKind::Dequeues),
             (format!("[switch]\n{shared}"), FifoKind::Shared),
             (format!("[switch]\n{shared}\n{dequeue}"), FifoKind::Plain), // of no port: those of both take a call
+            (format!("[switch]\n{pfc}\n{red}"), FifoKind::Offered),
+            (format!("[switch]\n{watched}\n{red}"), FifoKind::Plain), // they see also packets that find their port idle
             (format!("[switch]\n{red}\n{}", but_one("marking = { kind = \"none\" }")), FifoKind::ByPolicy),
             (format!("[switch]\n{dequeue}\n{}", but_leaves("marking = { kind = \"none\" }")), FifoKind::Plain),
             (format!("[switch]\n{shared}\n{}", but_one(dequeue)), FifoKind::Plain),

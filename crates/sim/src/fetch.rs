@@ -13,7 +13,8 @@
 use crate::fabric::link::{prefetch, prefetch_lines, FarEnd, Link, RingEntries};
 use crate::fabric::pool::Pool;
 use crate::fabric::port::{Owner, Port};
-use crate::fabric::{Fabric, FifoKind};
+use crate::fabric::switch::Fifo;
+use crate::fabric::Fabric;
 use crate::hosts::ends::EndId;
 use crate::hosts::Hosts;
 use crate::world::World;
@@ -46,8 +47,6 @@ fn end(note: u32) -> Option<EndId> {
 /// All that is looked at on the way.
 struct Tables<'a> {
     arrivals: usize,
-    /// Most packets need more of a port than its link has.
-    uses_ports: bool,
     links: Items<'a, Link>,
     ports: Items<'a, Port>,
     rings: RingEntries<'a>,
@@ -57,14 +56,12 @@ struct Tables<'a> {
 }
 
 impl World {
-    /// Fetches what the events after the present one need. A call of its own: what it keeps in registers would drive out what the loop
-    /// keeps there, also where nothing is fetched.
-    #[inline(never)]
-    pub(crate) fn prefetch(&mut self) {
+    /// Fetches what the events after the present one need.
+    #[inline(always)]
+    pub(crate) fn prefetch<K: Fifo>(&mut self) {
         let core = &mut self.core;
         let tables = Tables {
             arrivals: core.arrivals,
-            uses_ports: self.in_place != FifoKind::Plain,
             links: core.links.items(),
             ports: core.ports.items(),
             rings: core.rings.entries(),
@@ -86,7 +83,7 @@ impl World {
             tables.fourth(due);
         }
         if let Some(due) = known.get_mut(3) {
-            tables.fifth(due);
+            tables.fifth::<K>(due);
         }
         if let Some(due) = known.get(1) {
             tables.sixth(due);
@@ -181,7 +178,7 @@ impl Tables<'_> {
     }
 
     #[inline(always)]
-    fn fifth(&self, due: &mut Due) {
+    fn fifth<K: Fifo>(&self, due: &mut Due) {
         let slot = due.slot as usize;
         if let Some(id) = end(due.note) {
             self.hosts.ends.prefetch_apart(id, 0);
@@ -193,7 +190,7 @@ impl Tables<'_> {
             if let Some(next) = self.fabric.switches[s as usize].foresee(&self.fabric.fib, s, &self.pool[packet]) {
                 due.note = next | OUT;
                 prefetch(self.links.address(next as usize));
-                if self.uses_ports || link.has_ingress_hook() {
+                if K::POLICY || link.has_ingress_hook() {
                     prefetch_lines::<3, _>(self.ports.address(next as usize));
                 }
             }

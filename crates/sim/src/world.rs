@@ -14,7 +14,6 @@ use crate::fetch::outgoing;
 use crate::hosts::Hosts;
 use crate::ledger::Totals;
 use crate::run::sample::Samples;
-use fanin_engine::Due;
 use fanin_telemetry::TableError;
 use fanin_traffic::{FlowSpec, Traffic};
 use fanin_units::Time;
@@ -256,10 +255,9 @@ impl World {
     }
 
     #[inline(always)]
-    fn handle<K: Fifo>(&mut self, due: Due) {
-        let slot = due.slot as usize;
+    fn handle<K: Fifo>(&mut self, slot: usize, out: Option<u32>) {
         if slot >= self.core.arrivals {
-            self.arrival::<K>(slot - self.core.arrivals, outgoing(&due));
+            self.arrival::<K>(slot - self.core.arrivals, out);
         } else if K::CROSSES && slot >= self.core.links.len() {
             self.core.ledger.totals.departures += 1; // no hop either
             let slot = slot - self.core.links.len();
@@ -336,29 +334,36 @@ impl World {
 #[inline(never)]
 pub extern "Rust" fn fanin_run_loop(world: &mut World, budget: u64) {
     // Nothing after the calls, so that they are jumps.
-    match world.in_place {
-        FifoKind::Plain => run_loop::<Plain>(world, budget),
-        FifoKind::ByPolicy => run_loop::<ByPolicy>(world, budget),
-        FifoKind::Dequeues => run_loop::<Dequeues>(world, budget),
-        FifoKind::Shared => run_loop::<Shared>(world, budget),
-        FifoKind::Offered => run_loop::<Offered>(world, budget),
-        FifoKind::Crossing => run_loop::<Crossing>(world, budget),
+    match (world.in_place, world.prefetches) {
+        (FifoKind::Plain, false) => run_loop::<Plain, false>(world, budget),
+        (FifoKind::Plain, true) => run_loop::<Plain, true>(world, budget),
+        (FifoKind::ByPolicy, false) => run_loop::<ByPolicy, false>(world, budget),
+        (FifoKind::ByPolicy, true) => run_loop::<ByPolicy, true>(world, budget),
+        (FifoKind::Dequeues, false) => run_loop::<Dequeues, false>(world, budget),
+        (FifoKind::Dequeues, true) => run_loop::<Dequeues, true>(world, budget),
+        (FifoKind::Shared, false) => run_loop::<Shared, false>(world, budget),
+        (FifoKind::Shared, true) => run_loop::<Shared, true>(world, budget),
+        (FifoKind::Offered, false) => run_loop::<Offered, false>(world, budget),
+        (FifoKind::Offered, true) => run_loop::<Offered, true>(world, budget),
+        (FifoKind::Crossing, _) => run_loop::<Crossing, false>(world, budget),
     }
 }
 
 /// The loop, compiled for each kind of port that it may serve in place: a port that takes a call costs each of its packets 30 to 40
-/// instructions more.
+/// instructions more. `FETCHES`: with fetching ahead, which would take registers from networks that go without.
 #[inline(never)]
-fn run_loop<K: Fifo>(world: &mut World, budget: u64) {
+fn run_loop<K: Fifo, const FETCHES: bool>(world: &mut World, budget: u64) {
     let mut left = budget;
     while left > 0 {
         let Some((time, due)) = world.core.wheel.pop_until(world.core.barrier) else { break };
         world.core.now = time;
         left -= 1;
-        if !K::CROSSES && world.prefetches {
-            world.prefetch();
+        if FETCHES {
+            world.prefetch::<K>();
         }
-        world.handle::<K>(due);
+        // Where nothing is fetched nothing is found out.
+        let out = if FETCHES { outgoing(&due) } else { None };
+        world.handle::<K>(due.slot as usize, out);
     }
     let totals = &mut world.core.ledger.totals;
     let (events, departures) = (budget - left, std::mem::take(&mut totals.departures));

@@ -56,9 +56,12 @@ fn fetching_ahead_changes_no_path() {
 #[test]
 fn fetching_ahead_changes_nothing_of_lossless_networks() {
     let red = "marking = { kind = \"red\", min = \"8KB\", max = \"32KB\", max_p = 0.2, weight = 1.0, gentle = false, hard_drop = false }";
-    for (control, switch) in
-        [("dcqcn", red), ("dcqcn", "scheduling = { kind = \"strict\", classes = 2 }"), ("hpcc", "mechanisms.int = {}"), ("none", "")]
-    {
+    for (control, switch) in [
+        ("dcqcn", red),
+        ("dcqcn", "scheduling = { kind = \"strict\", classes = 2 }"),
+        ("hpcc", "mechanisms.int = {}"),
+        ("none", ""),
+    ] {
         let text = format!(
             r#"
             [topology]

@@ -8,6 +8,6 @@ mod table;
 mod timers;
 mod wheel;
 
-pub use table::Table;
+pub use table::{Items, Table};
 pub use timers::Timers;
 pub use wheel::{Ahead, Due, Ties, Wheel};

@@ -39,9 +39,46 @@ impl<T> Table<T> {
         self.0.resize(length.max(self.0.len()), item);
     }
 
+    /// See [`Items`].
+    #[inline(always)]
+    pub fn items(&self) -> Items<'_, T> {
+        Items(&self.0)
+    }
+
     /// Items that it has room for.
     pub fn capacity(&self) -> usize {
         self.0.capacity()
+    }
+}
+
+/// The items of a [`Table`] where they stand now, for code that looks into it often: where they begin is read once. The contract of
+/// indices is the table's.
+#[derive(Debug)]
+pub struct Items<'a, T>(&'a [T]);
+
+impl<T> Clone for Items<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Items<'_, T> {}
+
+impl<T> Items<'_, T> {
+    /// Where an item stands, or would.
+    #[inline(always)]
+    pub fn address(&self, i: usize) -> *const T {
+        self.0.as_ptr().wrapping_add(i)
+    }
+}
+
+impl<'a, T> Items<'a, T> {
+    /// An item.
+    #[inline(always)]
+    pub fn at(&self, i: usize) -> &'a T {
+        debug_assert!(i < self.0.len());
+        // SAFETY: as for indices of tables.
+        unsafe { self.0.get_unchecked(i) }
     }
 }
 

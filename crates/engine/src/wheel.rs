@@ -16,6 +16,8 @@ const SLOT: u64 = (1 << SLOT_BITS) - 1;
 const WIDEST: u32 = 64 - TIME_AT;
 /// Most buckets: their lines are 256 KiB then. Fewer where the horizon needs fewer, so that the lines stay in the cache.
 const MOST_BUCKETS: u64 = 1 << 12;
+/// Events that are popped and still stand before those that are known: moving these costs more than the room.
+const MOST_POPPED: usize = 64;
 /// Events that fit into a bucket's line.
 const ROOM: usize = 7;
 
@@ -38,7 +40,7 @@ pub struct Due {
     time: u64,
     /// Its slot.
     pub slot: u32,
-    /// For the user, who may read and write events before they are popped ([`Wheel::ahead`]): what it has found out about
+    /// For the user, who may read and write events before they are popped ([`Wheel::known`]): what it has found out about
     /// this one. Zero at first.
     pub note: u32,
 }
@@ -47,6 +49,12 @@ impl Due {
     #[inline(always)]
     fn new(time: u64, slot: u32) -> Self {
         Due { time, slot, note: 0 }
+    }
+
+    /// When it is due.
+    #[inline(always)]
+    pub fn time(&self) -> Time {
+        Time::from_ps(self.time)
     }
 }
 
@@ -268,10 +276,12 @@ impl Wheel {
         (Time::from_ps(event.time), event)
     }
 
-    /// The `n`th of the events that follow the one that was popped last, from zero, if so many are known.
+    /// The events that follow the one that was popped last, in order, as far as they are known.
     #[inline(always)]
-    pub fn ahead(&mut self, n: usize) -> Option<&mut Due> {
-        self.due.get_mut(self.next + n)
+    pub fn known(&mut self) -> &mut [Due] {
+        debug_assert!(self.next <= self.due.len());
+        // SAFETY: `next` counts events of `due` that are popped.
+        unsafe { self.due.get_unchecked_mut(self.next..) }
     }
 
     /// Whether nothing is set.
@@ -288,10 +298,13 @@ impl Wheel {
     /// Opens buckets until the events that the user wants to know are known: twice as many, so that it is seldom done.
     #[inline(never)]
     fn look_further(&mut self) {
-        self.due.drain(..self.next);
-        self.next = 0;
-        let until = self.due[0].time + self.ahead.span.ps();
-        while self.due.len() < 2 * self.ahead.events {
+        if self.next > MOST_POPPED {
+            self.due.drain(..self.next);
+            self.next = 0;
+        }
+        let until = self.due[self.next].time + self.ahead.span.ps();
+        let wanted = self.next + 2 * self.ahead.events;
+        while self.due.len() < wanted {
             match self.open_next(until) {
                 Opened::Nothing => return,
                 Opened::One(event) => self.due.push(event),
@@ -550,7 +563,7 @@ mod tests {
                     model.insert((time, key(time, slot), slot));
                 }
                 // A note stays with its event, whatever is set before it.
-                if let Some(due) = wheel.ahead(slot as usize % 4) {
+                if let Some(due) = wheel.known().get_mut(slot as usize % 4) {
                     prop_assert!(due.note == 0 || due.note == due.slot + 1);
                     due.note = due.slot + 1;
                 }

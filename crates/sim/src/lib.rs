@@ -3,11 +3,13 @@
 //! [`run`] takes a validated scenario to a result folder. [`world`] and [`drive`] do the same in steps, for tests.
 //!
 //! `fabric` and `hosts` share a `core` (events, links, packets) and know nothing of each other; `ledger` writes down what
-//! happens and decides nothing; `world` moves all of them; `run` begins and ends it. Mechanisms and transports
+//! happens and decides nothing; `world` moves all of them, and `fetch` fetches what
+//! they need next; `run` begins and ends it. Mechanisms and transports
 //! are called by their seams.
 
 mod core;
 mod fabric;
+mod fetch;
 mod hosts;
 mod ledger;
 mod run;

@@ -5,23 +5,20 @@
 //! numbered in order of creation by the topology, flows in order of their start, so no order depends on when an event was set.
 
 use crate::core::Core;
-use crate::fabric::fifo::{ByPolicy, Classes, Crossing, Dequeues, Fifo, FifoKind, Plain, Shared};
+use crate::fabric::fifo::{ByPolicy, Classes, Crossing, Dequeues, Fifo, FifoKind, OfferedWaiting, Plain, Shared};
 use crate::fabric::gate::PortGate;
-use crate::fabric::link::{prefetch, FarEnd};
+use crate::fabric::link::FarEnd;
 use crate::fabric::port::Owner;
 use crate::fabric::Fabric;
+use crate::fetch::outgoing;
 use crate::hosts::Hosts;
 use crate::ledger::Totals;
 use crate::run::sample::Samples;
-use fanin_engine::Due;
 use fanin_switch::{ForPolicy, Marker};
 use fanin_telemetry::TableError;
 use fanin_traffic::{FlowSpec, Traffic};
 use fanin_units::Time;
 use std::collections::BTreeMap;
-
-/// In an event's note: the rest is the link by which the packet will leave. Without it the note is a packet's place + 1.
-const OUT: u32 = 1 << 31;
 
 /// Why a call of [`World::advance`] came back.
 #[derive(Debug, PartialEq)]
@@ -258,94 +255,10 @@ impl World {
         message
     }
 
-    /// Fetches what the next events need, in steps, each a few events after the one before it: link → ring entry → envelope →
-    /// table entry → outgoing link or end → ring of the outgoing link; for a NIC that becomes free, port → host → end. In large
-    /// fabrics a hop is memory latency, and the wheel knows what is next. What a step finds out about an event is kept with it.
     #[inline(always)]
-    fn prefetch(&mut self) {
-        let core = &mut self.core;
-        let hosts = &self.hosts;
-        let arrivals = core.arrivals;
-        if let Some(due) = core.wheel.ahead(10) {
-            let slot = due.slot as usize;
-            if slot >= arrivals {
-                prefetch(&core.links[slot - arrivals]);
-            } else {
-                prefetch(&core.links[slot]);
-                prefetch(&core.ports[slot]);
-            }
-        }
-        if let Some(due) = core.wheel.ahead(7) {
-            let slot = due.slot as usize;
-            if slot >= arrivals {
-                core.links[slot - arrivals].prefetch_front(&core.rings);
-            } else if let Owner::Host(host) = core.ports[slot].owner {
-                prefetch(&hosts.hosts[host as usize]);
-            }
-        }
-        if let Some(due) = core.wheel.ahead(5) {
-            let slot = due.slot as usize;
-            if slot >= arrivals {
-                let packet = core.links[slot - arrivals].front(&core.rings).packet;
-                due.note = packet + 1;
-                core.pool.prefetch(packet);
-            } else {
-                core.links[slot].prefetch_back(&core.rings);
-            }
-        }
-        if let Some(due) = core.wheel.ahead(4) {
-            let (slot, packet) = (due.slot as usize, due.note);
-            if slot >= arrivals && packet != 0 && packet & OUT == 0 {
-                let link = &core.links[slot - arrivals];
-                if let FarEnd::Switch(s) = link.far_end() {
-                    self.fabric.fib.prefetch(s, core.pool[packet - 1].dst);
-                }
-            }
-        }
-        if let Some(due) = core.wheel.ahead(3) {
-            let (slot, packet) = (due.slot as usize, due.note);
-            if slot < arrivals {
-                if let Owner::Host(host) = core.ports[slot].owner {
-                    hosts.prefetch_turn(host);
-                }
-            } else if packet != 0 && packet & OUT == 0 {
-                // Once only: an event that another was put before is here twice.
-                due.note = 0;
-                let link = &core.links[slot - arrivals];
-                let envelope = &core.pool[packet - 1];
-                match link.far_end() {
-                    FarEnd::Switch(s) if !link.has_ingress_hook() => {
-                        if let Some(next) = self.fabric.switches[s as usize].foresee(&self.fabric.fib, s, envelope) {
-                            due.note = next | OUT;
-                            prefetch(&core.links[next as usize]);
-                        }
-                    }
-                    FarEnd::Switch(_) => {}
-                    FarEnd::Host(host) => {
-                        prefetch(core.pool.header(packet - 1));
-                        prefetch(&hosts.hosts[host as usize]);
-                        hosts.ends.prefetch(envelope.flow, envelope.to);
-                    }
-                }
-            }
-        }
-        if let Some(due) = core.wheel.ahead(1) {
-            let slot = due.slot as usize;
-            if due.note & OUT != 0 {
-                core.links[(due.note & !OUT) as usize].prefetch_back(&core.rings);
-            } else if slot >= arrivals {
-                if let FarEnd::Host(host) = core.links[slot - arrivals].far_end() {
-                    prefetch(&core.links[hosts.hosts[host as usize].nic as usize]);
-                }
-            }
-        }
-    }
-
-    #[inline(always)]
-    fn handle<K: Fifo>(&mut self, due: Due) {
-        let slot = due.slot as usize;
+    fn handle<K: Fifo>(&mut self, slot: usize, out: Option<u32>) {
         if slot >= self.core.arrivals {
-            self.arrival::<K>(slot - self.core.arrivals, (due.note & OUT != 0).then_some(due.note & !OUT));
+            self.arrival::<K>(slot - self.core.arrivals, out);
         } else if K::CROSSES && slot >= self.core.links.len() {
             self.core.ledger.totals.departures += 1; // no hop either
             let slot = slot - self.core.links.len();
@@ -372,7 +285,8 @@ impl World {
         }
         // One place each where packets are forwarded and delivered: another, and the compiler would inline neither.
         let far_end = link.far_end();
-        if link.has_ingress_hook() {
+        // Where mechanisms see packets that wait, most links bring messages, and most packets none.
+        if link.has_ingress_hook() && !(K::OFFERED && link.reads_only_messages() && !core.pool.has_message(packet)) {
             return self.arrival_hooked(l, packet);
         }
         match far_end {
@@ -421,39 +335,48 @@ impl World {
 #[inline(never)]
 pub extern "Rust" fn fanin_run_loop(world: &mut World, budget: u64) {
     // Nothing after the calls, so that they are jumps.
-    match world.in_place {
-        FifoKind::Plain => run_loop::<Plain>(world, budget),
-        FifoKind::ByPolicy(policy) => Marker::compiled_for(policy, Loop(world, budget)),
-        FifoKind::Dequeues => run_loop::<Dequeues>(world, budget),
-        FifoKind::Shared => run_loop::<Shared>(world, budget),
-        FifoKind::Classes => run_loop::<Classes>(world, budget),
-        FifoKind::Crossing => run_loop::<Crossing>(world, budget),
+    match (world.in_place, world.prefetches) {
+        (FifoKind::Plain, false) => run_loop::<Plain, false>(world, budget),
+        (FifoKind::Plain, true) => run_loop::<Plain, true>(world, budget),
+        (FifoKind::ByPolicy(policy), false) => Marker::compiled_for(policy, Loop::<false>(world, budget)),
+        (FifoKind::ByPolicy(policy), true) => Marker::compiled_for(policy, Loop::<true>(world, budget)),
+        (FifoKind::Dequeues, false) => run_loop::<Dequeues, false>(world, budget),
+        (FifoKind::Dequeues, true) => run_loop::<Dequeues, true>(world, budget),
+        (FifoKind::Shared, false) => run_loop::<Shared, false>(world, budget),
+        (FifoKind::Shared, true) => run_loop::<Shared, true>(world, budget),
+        (FifoKind::Classes, false) => run_loop::<Classes, false>(world, budget),
+        (FifoKind::Classes, true) => run_loop::<Classes, true>(world, budget),
+        (FifoKind::OfferedWaiting, false) => run_loop::<OfferedWaiting, false>(world, budget),
+        (FifoKind::OfferedWaiting, true) => run_loop::<OfferedWaiting, true>(world, budget),
+        (FifoKind::Crossing, _) => run_loop::<Crossing, false>(world, budget),
     }
 }
 
 /// The loop for ports with a marking policy that is more than a threshold.
-struct Loop<'a>(&'a mut World, u64);
+struct Loop<'a, const FETCHES: bool>(&'a mut World, u64);
 
-impl ForPolicy for Loop<'_> {
+impl<const FETCHES: bool> ForPolicy for Loop<'_, FETCHES> {
     #[inline(always)]
     fn run<const N: u8>(self) {
-        run_loop::<ByPolicy<N>>(self.0, self.1);
+        run_loop::<ByPolicy<N>, FETCHES>(self.0, self.1);
     }
 }
 
 /// The loop, compiled for each kind of port that it may serve in place: a port that takes a call costs each of its packets 30 to 40
-/// instructions more.
+/// instructions more. `FETCHES`: with fetching ahead, which would take registers from networks that go without.
 #[inline(never)]
-fn run_loop<K: Fifo>(world: &mut World, budget: u64) {
+fn run_loop<K: Fifo, const FETCHES: bool>(world: &mut World, budget: u64) {
     let mut left = budget;
     while left > 0 {
         let Some((time, due)) = world.core.wheel.pop_until(world.core.barrier) else { break };
         world.core.now = time;
         left -= 1;
-        if !K::CROSSES && world.prefetches {
-            world.prefetch();
+        if FETCHES {
+            world.prefetch::<K>();
         }
-        world.handle::<K>(due);
+        // Where nothing is fetched nothing is found out.
+        let out = if FETCHES { outgoing(&due) } else { None };
+        world.handle::<K>(due.slot as usize, out);
     }
     let totals = &mut world.core.ledger.totals;
     let (events, departures) = (budget - left, std::mem::take(&mut totals.departures));

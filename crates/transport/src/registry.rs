@@ -313,6 +313,12 @@ impl Endpoint {
         dispatch!(self, cfg, |e, c| e.is_over(c), |udp| udp.is_over())
     }
 
+    /// See [`Transport::apart`].
+    #[inline(always)]
+    pub fn apart(&self, step: usize, fetch: impl Fn(*const u8)) {
+        dispatch!(self, |e| e.apart(step, fetch), |_udp| ());
+    }
+
     /// See [`Transport::stats`].
     pub fn stats(&self) -> &Stats {
         dispatch!(self, |e| e.stats(), |udp| udp.stats())

@@ -155,6 +155,10 @@ pub trait Transport: Sized {
     /// Whether nothing more leaves this end of its own accord.
     fn is_over(&self, cfg: &Self::Params) -> bool;
 
+    /// Where it keeps what its next packet needs, in steps: a line of memory each, to be fetched ahead. In the first step nothing but
+    /// the first two lines of itself is at hand, in the second what the first has shown.
+    fn apart(&self, _step: usize, _fetch: impl Fn(*const u8)) {}
+
     /// Counters since the start.
     fn stats(&self) -> &Stats;
 

@@ -24,6 +24,8 @@ pub trait Fifo {
     const EXPRESS: bool = false;
     /// With classes: a FIFO port while packets of one class wait.
     const CLASSES: bool = false;
+    /// Mechanisms see packets before they are offered, but for those that find their port idle: of these the port disposes alone.
+    const OFFERED: bool = false;
     /// None is one: packets come to ports over a crossbar.
     const CROSSES: bool = false;
 
@@ -53,6 +55,14 @@ impl<const N: u8> Fifo for ByPolicy<N> {
     fn mark(core: &mut Core, l: usize, found: Found, packet: PacketId) -> Result<bool, DropReason> {
         core.mark_by_policy::<N>(l, found, packet)
     }
+}
+
+/// A policy, where mechanisms see packets that have to wait.
+pub struct OfferedWaiting;
+impl Fifo for OfferedWaiting {
+    const FLAGS: u8 = flag::POLICY | flag::OFFERED;
+    const POLICY: bool = true;
+    const OFFERED: bool = true;
 }
 
 /// Something happens to packets that leave; no share of a buffer.
@@ -98,14 +108,16 @@ pub enum FifoKind {
     Dequeues,
     Shared,
     Classes,
+    OfferedWaiting,
     /// Of no port: switches are combined input- and output-queued.
     Crossing,
 }
 
 impl FifoKind {
-    /// That of most of the switches' ports. [`Dequeues`] and [`Shared`] have the same flags: where there are both, neither.
-    pub fn of_most<'a>(ports: impl Iterator<Item = (&'a Link, &'a Port)>) -> FifoKind {
-        let mut counts = [0_usize; 6];
+    /// That of most of the switches' ports. [`Dequeues`] and [`Shared`] have the same flags: where there are both, neither. `at_once`:
+    /// a mechanism sees also packets that find their port idle, so that none is [`OfferedWaiting`].
+    pub fn of_most<'a>(ports: impl Iterator<Item = (&'a Link, &'a Port)>, at_once: bool) -> FifoKind {
+        let mut counts = [0_usize; 7];
         let mut policies = BTreeMap::<u8, usize>::new();
         for (link, port) in ports.filter(|(_, port)| matches!(port.owner, Owner::Switch(..))) {
             let kind = match (link.flags & flag::SPECIAL, port.admission.is_shared(), port.at_dequeue) {
@@ -115,13 +127,14 @@ impl FifoKind {
                 (Shared::FLAGS, true, 0) => 3,
                 (Shared::FLAGS, true, _) => 4,
                 (Classes::FLAGS, ..) => 5,
+                (OfferedWaiting::FLAGS, ..) if !at_once => 6,
                 _ => continue,
             };
             counts[kind] += 1;
             *policies.entry(port.marker.number()).or_default() += usize::from(kind == 1);
         }
         let policy = policies.into_iter().max_by_key(|(_, n)| *n).map_or(Marker::ANY, |(policy, _)| policy);
-        let [plain, by_policy, dequeues, shared, both, classes] = counts;
+        let [plain, by_policy, dequeues, shared, both, classes, waiting] = counts;
         let alone = |n: usize| if n == dequeues + shared + both { n } else { 0 };
         let kinds = [
             (FifoKind::Plain, plain),
@@ -129,6 +142,7 @@ impl FifoKind {
             (FifoKind::Dequeues, alone(dequeues)),
             (FifoKind::Shared, alone(shared)),
             (FifoKind::Classes, classes),
+            (FifoKind::OfferedWaiting, waiting),
         ];
         kinds.into_iter().rev().max_by_key(|(_, n)| *n).map_or(FifoKind::Plain, |(kind, _)| kind)
     }

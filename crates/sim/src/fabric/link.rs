@@ -9,7 +9,7 @@
 //! The sending end writes `served`, `tail`, `queue_bytes`, `free_at` and the counters; the receiving end writes `head`. Nothing that either
 //! decides depends on what the other has written: a run could be cut in two here.
 
-use fanin_engine::Table;
+use fanin_engine::{Items, Table};
 use fanin_packet::PacketId;
 use fanin_units::{BitRate, Bytes, Span, Time};
 
@@ -23,6 +23,14 @@ pub fn prefetch<T>(address: *const T) {
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = address;
+}
+
+/// The same of the first `LINES` cache lines there.
+#[inline(always)]
+pub fn prefetch_lines<const LINES: usize, T>(address: *const T) {
+    for line in 0..LINES {
+        prefetch(address.cast::<[u8; 64]>().wrapping_add(line));
+    }
 }
 
 /// A packet on its way, 16 bytes.
@@ -57,9 +65,11 @@ pub mod flag {
     pub const SPECIAL: u8 = PIPELINE | DEQUEUE | EXPLICIT | OFFERED | POLICY | WATCHED;
 }
 
-/// The far end of a link: whether it is a host, and whether an ingress hook runs there.
+/// The far end of a link: whether it is a host, whether an ingress hook runs there, and whether that has nothing to say of packets
+/// without messages.
 const TO_HOST: u32 = 1 << 31;
 const HOOKED: u32 = 1 << 30;
+const ONLY_MESSAGES: u32 = 1 << 28;
 /// A byte does not take a whole number of picoseconds here.
 const INEXACT: u32 = 1 << 29;
 
@@ -163,7 +173,7 @@ impl Link {
     /// Where it leads.
     #[inline(always)]
     pub fn far_end(&self) -> FarEnd {
-        let node = self.to & !(TO_HOST | HOOKED | INEXACT);
+        let node = self.to & !(TO_HOST | HOOKED | INEXACT | ONLY_MESSAGES);
         if self.to & TO_HOST != 0 {
             FarEnd::Host(node)
         } else {
@@ -178,9 +188,15 @@ impl Link {
         self.to & HOOKED != 0
     }
 
-    /// See [`Link::has_ingress_hook`].
-    pub fn hook_ingress(&mut self) {
-        self.to |= HOOKED;
+    /// Whether all that runs there is the reading of control messages: packets that neither are nor carry one go on as they are.
+    #[inline(always)]
+    pub fn reads_only_messages(&self) -> bool {
+        self.to & ONLY_MESSAGES != 0
+    }
+
+    /// See [`Link::has_ingress_hook`]; `only_messages`: [`Link::reads_only_messages`].
+    pub fn hook_ingress(&mut self, only_messages: bool) {
+        self.to |= HOOKED | if only_messages { ONLY_MESSAGES } else { 0 };
     }
 
     /// Serialisation time of a frame, in picoseconds.
@@ -325,17 +341,29 @@ impl Link {
         rings.0[self.place(self.head)]
     }
 
+    /// The same, of entries that are looked at often.
+    #[inline(always)]
+    pub fn front_of(&self, rings: RingEntries<'_>) -> Entry {
+        *rings.at(self.place(self.head))
+    }
+
     /// Hints that the front entry is read soon.
     #[inline(always)]
-    pub fn prefetch_front(&self, rings: &Rings) {
-        prefetch(rings.0.as_ptr().wrapping_add(self.place(self.head)));
+    pub fn prefetch_front(&self, rings: RingEntries<'_>) {
+        prefetch(rings.address(self.place(self.head)));
     }
 
     /// Hints that the next packet will be put at the end soon, and the packets that wait be served.
     #[inline(always)]
-    pub fn prefetch_back(&self, rings: &Rings) {
-        prefetch(rings.0.as_ptr().wrapping_add(self.place(self.served)));
-        prefetch(rings.0.as_ptr().wrapping_add(self.place(self.tail)));
+    pub fn prefetch_back(&self, rings: RingEntries<'_>) {
+        prefetch(rings.address(self.place(self.served)));
+        prefetch(rings.address(self.place(self.tail)));
+    }
+
+    /// Whether mechanisms are to see a packet before it is offered here, as it will not find the port idle at `time`.
+    #[inline(always)]
+    pub fn is_offered(&self, time: Time) -> bool {
+        self.free_at > time.ps() && self.flags & flag::OFFERED != 0
     }
 
     /// Serves the next packet whose serialisation begins at or before `now`, if there is one: takes it off the queue and
@@ -402,7 +430,16 @@ impl Link {
 #[derive(Default)]
 pub struct Rings(Table<Entry>);
 
+/// The entries of all rings, for code that looks at them often.
+pub type RingEntries<'a> = Items<'a, Entry>;
+
 impl Rings {
+    /// See [`RingEntries`].
+    #[inline(always)]
+    pub fn entries(&self) -> RingEntries<'_> {
+        self.0.items()
+    }
+
     fn place(&mut self, capacity: u32) -> u32 {
         let base = self.0.len();
         self.0.grow(base + capacity as usize, Entry::default());

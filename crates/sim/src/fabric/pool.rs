@@ -4,8 +4,9 @@
 use fanin_engine::Table;
 use fanin_packet::{Departure, Envelope, Header, Kind, Packet, PacketId, Record, Shim, Stack, MAX_HOPS};
 
-/// What only the ends of a flow read of a packet.
+/// What only the ends of a flow read of a packet, in one cache line.
 #[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
 struct Inner {
     header: Header,
     /// Its place among the packets with payload that its sender has sent in this flow: hosts measure by it in which order they
@@ -107,6 +108,12 @@ impl Pool {
     #[inline(always)]
     pub fn is_message(&self, id: PacketId) -> bool {
         self[id].kind == Kind::Control && matches!(self.header(id), Header::Control(_))
+    }
+
+    /// Whether a packet is a control message, forwarded or alone in its frame, or one is at the end of its frame.
+    #[inline(always)]
+    pub fn has_message(&self, id: PacketId) -> bool {
+        self[id].kind == Kind::Control || self[id].extra.message()
     }
 
     /// A place for a control message.
@@ -240,6 +247,12 @@ impl Pool {
     #[inline(always)]
     pub fn prefetch_all(&self, id: PacketId) {
         self.prefetch(id);
+        self.prefetch_shim(id);
+    }
+
+    /// What ports write into its frame, alone.
+    #[inline(always)]
+    pub fn prefetch_shim(&self, id: PacketId) {
         if !self.shims.is_empty() {
             super::link::prefetch(self.shims.as_ptr().wrapping_add(id as usize));
             let records = self.records.as_ptr().wrapping_add(id as usize);

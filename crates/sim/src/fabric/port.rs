@@ -1,6 +1,6 @@
 //! The cold half of an output port: counters, marking state, and the queues of ports that need departures as events.
 
-use super::link::Link;
+use super::link::{prefetch, prefetch_lines, Link};
 use super::pool::Pool;
 use fanin_packet::{Envelope, PacketId};
 use fanin_switch::{Admission, Express, MarkVerdict, Marker, PortNo, PortView, Scheduler, Unit, View};
@@ -64,13 +64,13 @@ pub struct Port {
     pub at_dequeue: u8,
     /// Each class has a marking policy of its own ([`Explicit::markers`]).
     pub by_class: bool,
+    pub explicit: Option<Box<Explicit>>,
+    /// Its number among watched ports.
+    pub watched: Option<u32>,
     /// Limits and thresholds that the straight path knows stand in the link too.
     pub admission: Admission,
     pub marker: Marker,
     pub rng: Stream,
-    /// Its number among watched ports.
-    pub watched: Option<u32>,
-    pub explicit: Option<Box<Explicit>>,
     pub name: Name,
     /// Counters at the last sample: bytes, packets, marks, drops.
     pub sampled: [u64; 4],
@@ -107,7 +107,11 @@ impl Found {
     }
 }
 
+/// Lines of an [`Explicit`].
+const EXPLICIT_LINES: usize = std::mem::size_of::<Explicit>() / 64;
+
 /// What a port with classes or mechanisms has besides: its queues while departures are events.
+#[repr(align(64))]
 pub struct Explicit {
     /// Departures are always events.
     pub always: bool,
@@ -289,6 +293,39 @@ impl Explicit {
     /// The queue of a traffic class: classes beyond the last share it.
     pub fn class_of(&self, class: u8) -> usize {
         usize::from(class).min(self.queues.len() - 1)
+    }
+}
+
+/// Hints, step by step: each needs what the one before it has fetched.
+impl Port {
+    /// What it has besides is used soon, if it has anything.
+    #[inline(always)]
+    pub fn prefetch_queues(&self) {
+        if let Some(explicit) = self.explicit.as_deref() {
+            prefetch_lines::<EXPLICIT_LINES, _>(explicit);
+        }
+    }
+
+    /// The queue of its first class is.
+    #[inline(always)]
+    pub fn prefetch_queue(&self) {
+        if let Some(explicit) = self.explicit.as_deref() {
+            prefetch(explicit.queues.as_ptr());
+        }
+    }
+
+    /// The place of the packet that is first there.
+    #[inline(always)]
+    pub fn prefetch_next(&self) {
+        if let Some(front) = self.explicit.as_deref().and_then(|explicit| explicit.queues[0].front()) {
+            prefetch(front);
+        }
+    }
+
+    /// That packet.
+    #[inline(always)]
+    pub fn next(&self) -> Option<PacketId> {
+        self.explicit.as_deref()?.queues[0].front().copied()
     }
 }
 

@@ -2,14 +2,14 @@
 
 use super::express::ExpressBy;
 use super::fifo::{Any, ByPolicy, Classes, Dequeues, Fifo, Plain, Shared};
-use super::link::{flag, FarEnd};
+use super::link::{flag, prefetch, FarEnd};
 use super::port::{at_dequeue, Found, Owner};
 use super::table::{Fib, NextHop};
 use crate::core::Core;
 use crate::ledger::Fate;
 use fanin_engine::Table;
 use fanin_packet::{Ecn, Envelope, Kind, Packet, PacketId, Stack};
-use fanin_switch::{DropReason, Effects, Hooks, Links, Marker, MechanismState, PathChooser, PortView};
+use fanin_switch::{DropReason, Effects, Hooks, Links, Marker, MechanismState, PathChooser, PortNo, PortView};
 use fanin_telemetry::Name;
 use fanin_units::{HostId, Stream};
 use std::collections::VecDeque;
@@ -116,6 +116,15 @@ impl SwitchNode {
         core.check_shared(l, class, frame)
     }
 
+    /// Hints that its mechanisms are asked about a packet soon, which came in by port `from` and is about to be offered to `port`, or to
+    /// leave it.
+    #[inline(always)]
+    pub fn prefetch_kept(&self, packet: PacketId, from: Option<u16>, port: PortNo) {
+        for mechanism in &self.mechanisms {
+            mechanism.kept(packet, from.map(PortNo), port, |address| prefetch(address));
+        }
+    }
+
     /// The link by which it will forward a packet, if that is settled before the packet arrives.
     #[inline(always)]
     pub fn foresee(&self, fib: &Fib, s: u32, envelope: &Envelope) -> Option<u32> {
@@ -152,7 +161,7 @@ impl Fabric {
     pub fn offer<K: Fifo>(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
         if K::CROSSES {
             self.offer_to_crossbar(core, l, via, packet);
-        } else if core.links[l].flags & flag::SPECIAL == K::FLAGS {
+        } else if core.links[l].flags & flag::SPECIAL == K::FLAGS && (!K::OFFERED || core.links[l].free_at <= core.now.ps()) {
             self.offer_fifo::<K>(core, l, via, packet);
         } else {
             self.offer_special(core, l, via, packet);

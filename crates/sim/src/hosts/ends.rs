@@ -3,6 +3,7 @@
 //! An end knows what its host knows. The two ends of a flow stand side by side here, and neither reads the other.
 
 use super::order::{Order, Reordering};
+use crate::fabric::link::{prefetch, prefetch_lines};
 use fanin_engine::Table;
 use fanin_packet::{Envelope, Side};
 use fanin_telemetry::Name;
@@ -14,8 +15,8 @@ use std::sync::Arc;
 /// An end's place: that of its flow, and its side in the lowest bit.
 pub type EndId = u32;
 const NONE: u32 = u32::MAX;
-/// Lines of an end that are fetched ahead.
-const PREFETCHED: usize = 8;
+/// Lines of an endpoint that are fetched first, with what its host has: it shows the others ([`Endpoint::apart`]).
+const PREFETCHED: usize = 2;
 
 /// Which side an end is.
 #[inline(always)]
@@ -32,7 +33,7 @@ pub fn side(id: EndId) -> Side {
 pub struct End {
     pub protocol: Endpoint,
 
-    // One line: what each packet needs.
+    // Two lines: what each packet needs.
     /// What all packets that it sends have in common, with frame, payload, header and ECN field still to be written.
     pub sends: Envelope,
     pub flow: FlowId,
@@ -199,21 +200,29 @@ impl Ends {
         self.slab[id as usize].is_some().then_some(id)
     }
 
-    /// Hints that an end is read and written soon.
+    /// Hints that an end is read and written soon: which it is.
     #[inline(always)]
-    pub fn prefetch(&self, flow: FlowId, side: Side) {
-        if let Some(id) = self.of(flow, side) {
-            self.prefetch_end(id);
-        }
+    pub fn prefetch(&self, flow: FlowId, side: Side) -> Option<EndId> {
+        let id = self.of(flow, side)?;
+        self.prefetch_end(id);
+        Some(id)
     }
 
     /// The same, by its place.
     #[inline(always)]
     pub fn prefetch_end(&self, id: EndId) {
-        let end: *const End = &self[id];
-        for line in 0..std::mem::size_of::<End>().div_ceil(64).min(PREFETCHED) {
-            crate::fabric::link::prefetch(end.cast::<[u8; 64]>().wrapping_add(line));
-        }
+        let end = &self[id];
+        prefetch_lines::<PREFETCHED, _>(&end.protocol);
+        prefetch_lines::<2, _>(&end.sends);
+    }
+
+    /// Hints that what an endpoint keeps behind that is used soon, if the end is still there: first what it points to, in the next step
+    /// what that points to. Gives its host.
+    #[inline(always)]
+    pub fn prefetch_apart(&self, id: EndId, step: usize) -> Option<u32> {
+        let end = self.slab[id as usize].as_deref()?;
+        end.protocol.apart(step, |address| prefetch(address));
+        Some(end.host)
     }
 
     /// Takes out an end that is over. With the second end goes the flow.

@@ -17,6 +17,7 @@ pub mod storm;
 mod straight;
 
 use crate::core::Core;
+use crate::fabric::link::prefetch;
 use crate::fabric::Fabric;
 use crate::ledger::Input;
 use ends::{side, EndId, EndKind, Ends};
@@ -46,7 +47,8 @@ pub enum Ready {
     Turn(EndId),
 }
 
-/// A host's NIC.
+/// A host's NIC, one cache line.
+#[repr(align(64))]
 pub struct Host {
     /// Its output port.
     pub nic: u32,
@@ -138,12 +140,20 @@ impl Hosts {
         ready.filter(|ready| matches!(ready, Ready::Packet(_))).count() as u64 + self.paused_packets().count() as u64
     }
 
-    /// Hints that the first in the round of a NIC has its turn soon.
+    /// Hints that a NIC is free soon: its round is looked at.
     #[inline(always)]
-    pub fn prefetch_turn(&self, host: u32) {
-        if let Some(Ready::Turn(id)) = self.hosts[host as usize].ready.front() {
-            self.ends.prefetch_end(*id);
+    pub fn prefetch_ready(&self, host: u32) {
+        if let Some(first) = self.hosts[host as usize].ready.front() {
+            prefetch(first);
         }
+    }
+
+    /// Hints that the first in the round of a NIC has its turn soon: which end it is, if it is one.
+    #[inline(always)]
+    pub fn prefetch_turn(&self, host: u32) -> Option<EndId> {
+        let Some(Ready::Turn(id)) = self.hosts[host as usize].ready.front() else { return None };
+        self.ends.prefetch_end(*id);
+        Some(*id)
     }
 
     /// A packet has reached a host to which frames may carry messages.

@@ -82,7 +82,9 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
     let switches = switches(scenario);
     let (links, ports, rings, ingress, gates) = links_and_ports(scenario, &switches);
     let (crossbars, crossbar_slots) = crossbars(scenario);
-    let in_place = if crossbars.is_empty() { FifoKind::of_most(links.iter().zip(&ports)) } else { FifoKind::Crossing };
+    let offered = offered(&switches);
+    let at_once = offered != Offered::Queued;
+    let in_place = if crossbars.is_empty() { FifoKind::of_most(links.iter().zip(&ports), at_once) } else { FifoKind::Crossing };
     let arrivals = links.len() + crossbar_slots.len();
 
     let (horizon, spacing, shortest) = rhythm(topology, framing);
@@ -162,7 +164,7 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
         },
         fabric: Fabric {
             fib: fib(topology, scenario.routes()),
-            offered: offered(&switches),
+            offered,
             offered_up_to: if in_place == FifoKind::Crossing {
                 u16::MAX
             } else {
@@ -383,8 +385,9 @@ fn links_and_ports(
         let telemetry = asked && matches!(link.far_end(), FarEnd::Host(_));
         // What a host asks its switch for is no packet.
         let asks = matches!(owner, Owner::Host(host) if stormy.contains(&host));
-        if holds || followed || telemetry || asks || sends.any(Hooks::MESSAGES) || hooks(link.far_end()).any(at_arrival) {
-            link.hook_ingress();
+        let of_packets = holds || followed || telemetry || hooks(link.far_end()).any(at_arrival);
+        if of_packets || asks || sends.any(Hooks::MESSAGES) {
+            link.hook_ingress(!of_packets);
         }
         ingress.push(match link.far_end() {
             FarEnd::Switch(_) => port_of(wire.to, wire.reverse),
@@ -565,6 +568,8 @@ mod tests {
             FifoKind::ByPolicy(Marker::new(&scenario.doc().switch.marking).number())
         };
         assert_ne!(by(red), by(s_ecn));
+        let pfc = "buffer = \"unlimited\"\nmechanisms.pfc = {}";
+        let watched = "buffer = \"unlimited\"\nmechanisms.pfc = { watchdog = {} }";
         let shared = "buffer = { kind = \"dynamic\", total = \"1MB\", alpha = 1.0 }";
         let but_leaves = |settings: &str| format!("[[switch.except]]\ntier = 0\n{settings}");
         let but_one = |settings: &str| format!("[[switch.except]]\nports = [\"leaf0->h0\"]\n{settings}");
@@ -577,6 +582,8 @@ mod tests {
             (format!("[switch]\n{dequeue}"), FifoKind::Dequeues),
             (format!("[switch]\n{shared}"), FifoKind::Shared),
             (format!("[switch]\n{shared}\n{dequeue}"), FifoKind::Plain), // of no port: those of both take a call
+            (format!("[switch]\n{pfc}\n{red}"), FifoKind::OfferedWaiting),
+            (format!("[switch]\n{watched}\n{red}"), FifoKind::Plain), // they see also packets that find their port idle
             (format!("[switch]\n{red}\n{}", but_one("marking = { kind = \"none\" }")), by(red)),
             (format!("[switch]\n{dequeue}\n{}", but_leaves("marking = { kind = \"none\" }")), FifoKind::Plain),
             (format!("[switch]\n{shared}\n{}", but_one(dequeue)), FifoKind::Plain),

@@ -51,6 +51,46 @@ fn fetching_ahead_changes_no_path() {
     }
 }
 
+/// The same in lossless networks, where packets wait at ports whose departures are events, mechanisms keep something of them, and
+/// endpoints of queue pairs keep most apart; with one queue at a port and with several.
+#[test]
+fn fetching_ahead_changes_nothing_of_lossless_networks() {
+    let red = "marking = { kind = \"red\", min = \"8KB\", max = \"32KB\", max_p = 0.2, weight = 1.0, gentle = false, hard_drop = false }";
+    for (control, switch) in [
+        ("dcqcn", red),
+        ("dcqcn", "scheduling = { kind = \"strict\", classes = 2 }"),
+        ("hpcc", "mechanisms.int = {}"),
+        ("none", ""),
+    ] {
+        let text = format!(
+            r#"
+            [topology]
+            kind = "fat_tree"
+            k = 4
+            link = {{ rate = "10Gbps", delay = "1us" }}
+            [switch]
+            buffer = "unlimited"
+            mechanisms.pfc = {{ memory = "1MB", classes = [0], xoff = {{ kind = "static", bytes = "20KB" }} }}
+            {switch}
+            [transport]
+            kind = "roce"
+            congestion_control = "{control}"
+            [[traffic]]
+            kind = "incast"
+            receiver = "h0"
+            size = "60KB"
+            [[traffic]]
+            kind = "permutation"
+            size = "60KB"
+            "#
+        );
+        let [without, with] = [false, true].map(|fetches| fetching(&text, fetches));
+        assert!(without.totals.packet_hops > 4_000, "{control}: {:?}", without.totals);
+        assert!(without.kept.pauses.len() > 4, "{control}, {switch}: {} pauses", without.kept.pauses.len());
+        assert_eq!(without, with, "{control}, {switch}");
+    }
+}
+
 /// A packet dropped at the head of its queue when another port sends: the drop is notified after all departures of that instant, so that
 /// the frame goes without the notification whichever port comes first.
 #[test]

@@ -447,6 +447,11 @@ macro_rules! registry {
                 match self { $( Self::$name(m) => m.on_drop(node, dropped, fx), )* }
             }
 
+            #[inline(always)]
+            pub fn kept(&self, packet: PacketId, from: Option<PortNo>, port: PortNo, fetch: impl Fn(*const u8)) {
+                match self { $( Self::$name(m) => m.kept(packet, from, port, fetch), )* }
+            }
+
             pub fn on_departure(&mut self, port: PortNo, envelope: &Envelope) -> Option<Message> {
                 match self { $( Self::$name(m) => m.on_departure(port, envelope), )* }
             }

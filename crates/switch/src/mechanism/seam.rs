@@ -574,6 +574,10 @@ pub(crate) trait Mechanism: Sized {
     /// A packet was dropped, at a port or before one.
     fn on_drop(&mut self, _node: &mut dyn Node, _dropped: &Dropped<'_>, _fx: &mut Effects) {}
 
+    /// Where it keeps what it knows of a packet that is about to be offered to a port, or to leave it, to be fetched ahead: a line of
+    /// memory each. `from`: the port that the packet came in by, if it is about to be offered.
+    fn kept(&self, _packet: PacketId, _from: Option<PortNo>, _port: PortNo, _fetch: impl Fn(*const u8)) {}
+
     /// A frame's first bit is about to leave a port: the message that goes at its end. Only run while the mechanism waits there
     /// ([`Mechanism::waits`]).
     fn on_departure(&mut self, _port: PortNo, _envelope: &Envelope) -> Option<Message> {

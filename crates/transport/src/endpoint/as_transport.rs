@@ -10,6 +10,9 @@ use crate::transport::{Kinds, Place, Refused, Transport};
 use fanin_packet::{Envelope, Header, Segment, SegmentMut, Signal};
 use fanin_units::{Stream, Time};
 
+/// Lines of an endpoint that packets in order touch.
+const HOT_LINES: usize = 6;
+
 impl Transport for TcpEndpoint {
     type Params = Tcp;
 
@@ -139,6 +142,15 @@ impl Transport for TcpEndpoint {
         match self.sync {
             Sync::Closed | Sync::TimeWait => true,
             _ => !cfg.handshake && self.una >= self.end,
+        }
+    }
+
+    /// Its hot lines but the first two, which are at hand.
+    #[inline(always)]
+    fn apart(&self, step: usize, fetch: impl Fn(*const u8)) {
+        if step == 0 {
+            let first = std::ptr::from_ref(self).cast::<u8>();
+            (2..HOT_LINES).for_each(|line| fetch(first.wrapping_add(64 * line)));
         }
     }
 

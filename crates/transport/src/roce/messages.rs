@@ -50,6 +50,12 @@ impl Messages {
         }
     }
 
+    /// Where the first write stands.
+    #[inline(always)]
+    pub fn apart(&self, fetch: &impl Fn(*const u8)) {
+        fetch(self.writes.as_slices().0.as_ptr().cast());
+    }
+
     /// Packets in all.
     pub fn packets(&self) -> u64 {
         self.packets

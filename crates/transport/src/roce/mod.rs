@@ -50,6 +50,13 @@ struct QueuePair {
     signals: SignalLog,
 }
 
+/// The lines of memory that something takes.
+#[inline(always)]
+fn lines<T>(of: &T, fetch: impl Fn(*const u8)) {
+    let first = std::ptr::from_ref(of).cast::<u8>();
+    (0..std::mem::size_of::<T>()).step_by(64).for_each(|at| fetch(first.wrapping_add(at)));
+}
+
 impl RoceEndpoint {
     fn new(cfg: &Roce, place: &Place, side: usize, origins: [u32; 2]) -> Self {
         let full = RoceHeader { op: RoceOp::WriteMiddle, reth: cfg.selective(), ..RoceHeader::default() }.bytes() + cfg.mtu;
@@ -197,6 +204,19 @@ impl Transport for RoceEndpoint {
     #[inline(never)]
     fn is_over(&self, _cfg: &Roce) -> bool {
         self.0.sender.is_done()
+    }
+
+    /// The queue pair, then what that points to.
+    #[inline(always)]
+    fn apart(&self, step: usize, fetch: impl Fn(*const u8)) {
+        let pair = &*self.0;
+        if step == 0 {
+            return lines(pair, fetch);
+        }
+        pair.sender.apart(&fetch);
+        if let Some(in_band) = pair.in_band.as_deref() {
+            lines(in_band, fetch);
+        }
     }
 
     fn stats(&self) -> &Stats {

@@ -112,6 +112,16 @@ impl Sender {
         }
     }
 
+    /// Where the times of the packets stand that leave and are acknowledged next, and what is written.
+    #[inline(always)]
+    pub fn apart(&self, fetch: &impl Fn(*const u8)) {
+        let (first, wrapped) = self.sent.as_slices();
+        let last = if wrapped.is_empty() { first } else { wrapped };
+        fetch(first.as_ptr().cast());
+        fetch(last.as_ptr().wrapping_add(last.len()).cast());
+        self.messages.apart(fetch);
+    }
+
     pub fn write(&mut self, now: Time, bytes: u64) {
         self.messages.write(bytes);
         self.settle(now);

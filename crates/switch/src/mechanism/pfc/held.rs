@@ -47,6 +47,13 @@ impl Waits {
         place
     }
 
+    /// Where a packet's own place is.
+    #[inline]
+    pub(super) fn address(&self, packet: PacketId) -> *const u8 {
+        let home = if self.places.is_empty() { 0 } else { self.home(packet) };
+        self.places.as_ptr().wrapping_add(home).cast()
+    }
+
     /// A packet waits; it did not before.
     pub(super) fn insert(&mut self, packet: PacketId, held: Held) {
         if 2 * self.count >= self.places.len() {

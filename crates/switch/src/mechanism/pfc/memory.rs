@@ -11,8 +11,8 @@ struct Ingress {
     /// Of reservation and pool.
     used: u64,
     headroom: u64,
-    /// Frame bytes by the port that they wait for.
-    outputs: Vec<(PortNo, u64)>,
+    /// Frame bytes by the port that they wait for, as far as any have.
+    outputs: Vec<u64>,
 }
 
 /// A pool that classes share.
@@ -31,6 +31,13 @@ impl Pool {
         let free = self.bytes - self.used.min(self.bytes);
         self.alpha.map_or(self.fixed.min(self.bytes), |alpha| (alpha * free as f64) as u64)
     }
+}
+
+/// No packet has waited for a port before.
+#[cold]
+fn waits_first(outputs: &mut Vec<u64>, output: PortNo, bytes: u64) {
+    outputs.resize(output.index() + 1, 0);
+    outputs[output.index()] = bytes;
 }
 
 /// See the module.
@@ -86,6 +93,12 @@ impl Memory {
         }
     }
 
+    /// Where the first class of a port is counted.
+    #[inline]
+    pub(super) fn address(&self, port: PortNo) -> *const u8 {
+        self.ingress.as_ptr().wrapping_add(port.index()).cast()
+    }
+
     pub(super) fn is_lossless(&self, class: u8) -> bool {
         self.lossless >> class & 1 != 0
     }
@@ -137,9 +150,9 @@ impl Memory {
         }
         self.used_peak = self.used_peak.max(self.used);
         let outputs = &mut self.at(port, class).outputs;
-        match outputs.iter_mut().find(|(to, _)| *to == output) {
-            Some((_, waiting)) => *waiting += bytes,
-            None => outputs.push((output, bytes)),
+        match outputs.get_mut(output.index()) {
+            Some(waiting) => *waiting += bytes,
+            None => waits_first(outputs, output, bytes),
         }
         Ok(())
     }
@@ -152,11 +165,8 @@ impl Memory {
         let from_headroom = at.headroom.min(bytes);
         at.headroom -= from_headroom;
         let used = at.used - (bytes - from_headroom);
-        if let Some(i) = at.outputs.iter().position(|(to, _)| *to == output) {
-            at.outputs[i].1 -= bytes;
-            if at.outputs[i].1 == 0 {
-                at.outputs.swap_remove(i);
-            }
+        if let Some(waiting) = at.outputs.get_mut(output.index()) {
+            *waiting -= bytes;
         }
         self.used -= from_headroom;
         self.set_used(port, class, used);
@@ -179,7 +189,8 @@ impl Memory {
 
     /// The ports for which packets wait that came in by `port`, with their bytes.
     pub(super) fn outputs(&self, port: PortNo, class: u8) -> impl Iterator<Item = (PortNo, u64)> + '_ {
-        self.ingress[port.index()][usize::from(class)].outputs.iter().copied()
+        let outputs = &self.ingress[port.index()][usize::from(class)].outputs;
+        (0..).map(PortNo).zip(outputs.iter().copied()).filter(|(_, bytes)| *bytes > 0)
     }
 
     /// The one for which most of it waits; the first of several.

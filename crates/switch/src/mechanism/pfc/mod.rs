@@ -447,6 +447,15 @@ impl Mechanism for Pfc {
         self.memory.outputs(from, class).map(|(port, _)| port).collect()
     }
 
+    #[inline]
+    fn kept(&self, packet: PacketId, from: Option<PortNo>, port: PortNo, fetch: impl Fn(*const u8)) {
+        fetch(self.held.address(packet));
+        fetch(self.ports.as_ptr().wrapping_add(port.index()).cast());
+        if let Some(from) = from {
+            fetch(self.memory.address(from));
+        }
+    }
+
     fn hooks(&self) -> Hooks {
         // The watchdog drops also what finds its port idle.
         let offers = if self.params.watchdog.is_some() { Hooks::OFFER } else { Hooks::QUEUE };

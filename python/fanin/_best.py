@@ -172,8 +172,8 @@ def _row(place: Place, metric: Metric, *, others: bool) -> list[terminal.Cell]:
         moved = place.others_change
         row.append(show.rate(place.others.mean) if place.others and moved is None else _share(moved))
     row.append(show.count(round(place.incomplete, 1)))
-    row.append("" if own is None else show.size(own.header_bytes))
-    row.append("" if own is None else show.size(own.memory_bytes))
+    row.append(show.size(place.header_bytes))
+    row.append(show.size(place.memory_bytes))
     return row
 
 

@@ -60,6 +60,9 @@ class Place:
         Of that, from the scenario as it is.
     incomplete : float
         Flows that did not end, mean over seeds.
+    header_bytes, memory_bytes : int, int or None
+        What its policies add to a frame at most, and take at a switch besides the buffers (None: not known), those of the scenario
+        as it is included.
     """
 
     rank: int
@@ -73,6 +76,8 @@ class Place:
     others: Interval | None
     others_change: Difference | None
     incomplete: float
+    header_bytes: int
+    memory_bytes: int | None
 
 
 @dataclass(frozen=True)
@@ -187,8 +192,8 @@ class Best:
                 "others_bps": asdict(found.others) if found.others else None,
                 "others_change": asdict(found.others_change) if found.others_change else None,
                 "flows_incomplete": found.incomplete,
-                "header_bytes": own.header_bytes if own else None,
-                "switch_memory_bytes": own.memory_bytes if own else None,
+                "header_bytes": found.header_bytes,
+                "switch_memory_bytes": found.memory_bytes,
                 "settings": dict(own.changes) if own else {},
                 "left_out": list(own.left_out) if own else [],
             }
@@ -378,11 +383,16 @@ def best(  # noqa: PLR0913 (options by name)
     rejected += [Rejected(found.name, found.part, f"failed: {failed[found.name]}") for found in good if found.name in failed]
     good = [found for found in good if found.name not in failed]
     named = variants.gather({name: results[name] for name in (AS_IT_IS, *(found.name for found in good))})
-    return _ranked(named, good, rejected, metric, numbers)
+    return _ranked(base, named, good, rejected, metric, numbers)
 
 
 def _ranked(
-    named: Sequence[Variant], good: Sequence[Candidate], rejected: Sequence[Rejected], asked: str | None, seeds: tuple[int, ...]
+    base: Scenario,
+    named: Sequence[Variant],
+    good: Sequence[Candidate],
+    rejected: Sequence[Rejected],
+    asked: str | None,
+    seeds: tuple[int, ...],
 ) -> Best:
     metric = _chosen(asked, {key: value for run in named[0].runs for key, value in run.values.items()})
     whose, chosen = _others(metric)
@@ -396,6 +406,8 @@ def _ranked(
     to_best = _verdicts(named, order[0].name, metric)
     rates = {found.name: _rates(found, chosen) for found in named}
     first_is_worse = against.get(order[0].name, (None, None))[1] == "worse"
+    costs = {AS_IT_IS: _core.costs(*base.source(), str(base.base_dir))}
+    costs |= {name: (own.header_bytes, own.memory_bytes) for name, own in by_name.items()}
     places: list[Place] = []
     for number, found in enumerate(order, start=1):
         own, (change, verdict) = by_name.get(found.name), against.get(found.name, (None, None))
@@ -416,6 +428,8 @@ def _ranked(
                 others=stats.interval(list(rate.values())) if rate else None,
                 others_change=stats.difference(base_rate, rate) if own and rate and base_rate else None,
                 incomplete=_incomplete(found),
+                header_bytes=costs[found.name][0],
+                memory_bytes=costs[found.name][1],
             )
         )
     table = comparison.of(named, base=AS_IT_IS) if len(named) > 1 else None

@@ -226,6 +226,15 @@ def test_the_command(tmp_path: Path) -> None:
     assert "no neighbour is a switch" in call("best", file, "--list").stdout
 
 
+def test_what_the_scenario_has_already_is_shown_as_its_own() -> None:
+    lossless = small(**{"switch.buffer": "unlimited", "switch.mechanisms.pfc": {"classes": [0]}})
+    found = best(lossless, only=["round_robin", "cubic"], seeds=1)
+    memory = {place.name: place.memory_bytes for place in found.places}
+    assert memory[AS_IT_IS] == memory["cubic"] and (memory[AS_IT_IS] or 0) > 21 * 1_518, memory
+    told = {place["name"]: place["switch_memory_bytes"] for place in found.to_dict()["places"]}
+    assert told == memory
+
+
 def test_errors_of_the_command(tmp_path: Path) -> None:
     wrong = call("best", INCAST, "--only", "dipps")
     assert wrong.exit_code == 2 and "did you mean 'dibs'" in wrong.stderr

@@ -383,17 +383,17 @@ def best(  # noqa: PLR0913 (options by name)
     rejected += [Rejected(found.name, found.part, f"failed: {failed[found.name]}") for found in good if found.name in failed]
     good = [found for found in good if found.name not in failed]
     named = variants.gather({name: results[name] for name in (AS_IT_IS, *(found.name for found in good))})
-    return _ranked(base, named, good, rejected, metric, numbers)
+    return _ranked(base, named, (good, rejected), metric, numbers)
 
 
 def _ranked(
     base: Scenario,
     named: Sequence[Variant],
-    good: Sequence[Candidate],
-    rejected: Sequence[Rejected],
+    tried: tuple[Sequence[Candidate], Sequence[Rejected]],
     asked: str | None,
     seeds: tuple[int, ...],
 ) -> Best:
+    good, rejected = tried
     metric = _chosen(asked, {key: value for run in named[0].runs for key, value in run.values.items()})
     whose, chosen = _others(metric)
     without = [found for found in good if not next(v for v in named if v.name == found.name).values(metric.key)]

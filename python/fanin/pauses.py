@@ -213,7 +213,9 @@ def _with_events(result: Result, gap_ps: int) -> pl.DataFrame:
     trees = found.group_by("first").agg(pl.min("asked_ps"), pl.max("end_ps"), pl.first("root", "class"))
     for circle in circles(result):
         # Trees with a root in a circle that lasted until it was closed, or began later, are one event.
-        of_it = pl.col("root").is_in(circle["ports"]) & (pl.col("class") == circle["class"]) & (pl.col("end_ps") >= circle["since_ps"])
+        of_it = (
+            pl.col("root").is_in(circle["ports"]) & (pl.col("class") == circle["class"]) & (pl.col("end_ps") >= circle["since_ps"])
+        )
         trees = trees.with_columns(root=pl.when(of_it).then(pl.lit(circle["ports"][0])).otherwise("root"))
     found = found.drop("root").join(trees.select("first", "root"), on="first")
     trees = trees.sort("root", "class", "asked_ps", "first")
@@ -267,8 +269,8 @@ class PauseTree:
     document : dict
         All of it: ``event``, ``root``, ``class``, ``start_ps``, ``end_ps``, ``ports``, ``depth``, ``pauses``, ``paused_ps``,
         ``edges``, ``flows`` (null where no flow was followed), ``of_class`` (flows of the class), ``followed`` (those of them that
-        were), ``hosts`` (whose NICs were paused, the longest first), ``circle`` (ports that wait for each other, in order, the first
-        of them being ``root``; null where the root was not held up), ``since_ps`` (when that closed, else null).
+        were), ``hosts`` (whose NICs were paused, the longest first), ``circle`` (ports that wait for each other, in order, the
+        first of them being ``root``; null where the root was not held up), ``since_ps`` (when that closed, else null).
     """
 
     document: dict[str, Any]
@@ -321,8 +323,8 @@ class PauseTree:
         from_then_on = f"From {show.duration(told['start_ps'])} on"
         if circle := told.get("circle"):
             said = [
-                f"Deadlock: from {show.duration(told['since_ps'])} to the end of the run {', '.join(circle)} waited for each other in"
-                f" a circle, so it has no root. {from_then_on}, for {lasted}, {many}"
+                f"Deadlock: from {show.duration(told['since_ps'])} to the end of the run {', '.join(circle)} waited for each other"
+                f" in a circle, so it has no root. {from_then_on}, for {lasted}, {many}"
             ]
             # Packets that never left have no row in hops.parquet, so whose they are is not known.
             return " ".join(said)

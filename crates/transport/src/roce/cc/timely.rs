@@ -55,8 +55,11 @@ impl ControlParams for Timely {
         }
         let Some(rtt) = at.base_rtt.filter(|rtt| self.t_low > rtt.saturating_mul(FEW)) else { return };
         let queue = at.line.bytes_in(self.t_low - rtt);
-        let message =
-            format!("is far above the base RTT of {rtt}: rates rise, whatever the gradient, until {queue} wait at {}", at.line);
+        let message = format!(
+            "is far above the base RTT of {}: rates rise, whatever the gradient, until {queue} wait at {}",
+            Span::from_ns(rtt.ps() / 1_000),
+            at.line
+        );
         let (low, high) = thresholds(rtt);
         cx.warn_at("t_low", &self.t_low, message).suggestion =
             Some(format!("t_low = \"{low}\", t_high = \"{high}\": as the paper has them at 20 us"));

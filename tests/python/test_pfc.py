@@ -78,7 +78,7 @@ def test_the_doctor_says_what_headroom_is_missing() -> None:
 @pytest.mark.skipif(TSHARK is None, reason="tshark is not installed")
 def test_wireshark_reads_notifications_of_rcm(tmp_path: Path) -> None:
     """The project's own dissector, from the first byte behind the EtherType on."""
-    links = dict.fromkeys(("host_link", "uplink"), {"rate": "100Gbps", "delay": "500ns"})
+    links = {key: {"rate": "100Gbps", "delay": "500ns"} for key in ("host_link", "uplink")}
     incast = {"kind": "incast", "receiver": "h4", "senders": ["h0", "h1", "h2", "h3"], "size": "500KB"}
     apart = {"kind": "flows", "flows": [{"src": "h0", "dst": "h5", "size": "500KB"}]}
     result = fanin.run(

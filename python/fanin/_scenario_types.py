@@ -3817,7 +3817,8 @@ class Dcqcn(Table):
     """
 
     cnp_interval: Duration | None = None
-    """A receiver sends one notification (CNP) per flow in this time at most, N; `mlx5`: 4 us. Source: DCQCN §3.1 (50 us).
+    """A receiver sends one notification (CNP) per flow in this time at most, N; `mlx5`: 4 us (min_time_between_cnps). Source: DCQCN
+    §3.1 (50 us).
 
     Default: "50us". Accepted: from 0ps to 10ms.
     """
@@ -3829,56 +3830,59 @@ class Dcqcn(Table):
     """
 
     g: float | None = None
-    """g: weight of a notification in the moving average α; `mlx5`: 5/1024. Source: DCQCN §5.2 (1/256).
+    """g: weight of a notification in the moving average α; `mlx5`: 5/1024 (dce_tcp_g). Source: DCQCN §5.2 (1/256).
 
     Default: 0.00390625. Accepted: from 0.00001 to 1.
     """
 
     initial_alpha: float | None = None
-    """α before the first notification, which halves the rate with 1. Source: DCQCN §3.1.
+    """α before the first notification (initial_alpha_value), which halves the rate with 1. Source: DCQCN §3.1.
 
     Default: 1.0. Accepted: from 0 to 1.
     """
 
     alpha_timer: Duration | None = None
-    """α falls by g in each such time without a notification, K; `mlx5`: 1 us. Source: DCQCN §3.1 (55 us).
+    """α falls by g in each such time without a notification, K; `mlx5`: 1 us (dce_tcp_rtt). Source: DCQCN §3.1 (55 us).
 
     Default: "55us". Accepted: from 100ns to 100ms.
     """
 
     rate_timer: Duration | None = None
-    """The rate rises each time this timer expires, T; `mlx5`: 300 us. Source: DCQCN §5.2 (55 us; QCN's 1.5 ms is found too slow).
+    """The rate rises each time this timer expires, T; `mlx5`: 300 us (rpg_time_reset). Source: DCQCN §5.2 (55 us; QCN's 1.5 ms is
+    found too slow).
 
     Default: "55us". Accepted: from 100ns to 100ms.
     """
 
     byte_counter: Size | None = None
-    """And each time this many bytes have left, B; `mlx5`: 32767 B. Source: DCQCN §5.2 (10 MB; QCN's 150 KB is found unfair).
+    """And each time this many bytes have left, B; `mlx5`: 32767 B (rpg_byte_reset). Source: DCQCN §5.2 (10 MB; QCN's 150 KB is
+    found unfair).
 
     Default: "10MB". Accepted: from 1KB to 10GB.
     """
 
     fast_recovery: int | None = None
-    """F: steps of fast recovery; `mlx5`: 1. Source: DCQCN §3.1 (5).
+    """F: steps of fast recovery; `mlx5`: 1 (rpg_threshold). Source: DCQCN §3.1 (5).
 
     Default: 5. Accepted: from 0 to 100.
     """
 
     additive_increase: BitRate | None = None
-    """R_AI: what the target rises by in additive increase; `mlx5`: 5 Mb/s. Source: DCQCN §5.2 (40 Mb/s).
+    """R_AI: what the target rises by in additive increase; `mlx5`: 5 Mb/s (rpg_ai_rate). Source: DCQCN §5.2
+    (40 Mb/s).
 
     Default: "40Mbps". Accepted: from 1Kbps to 1Tbps.
     """
 
     hyper_increase: BitRate | None = None
-    """R_HAI: the same in hyper increase, when timer and byte counter are both beyond F; `mlx5`: 50 Mb/s. Source: QCN, ten times
-    R_AI; the paper has no number.
+    """R_HAI: the same in hyper increase, when timer and byte counter are both beyond F; `mlx5`: 50 Mb/s (rpg_hai_rate).
+    Source: QCN, ten times R_AI; the paper has no number.
 
     Default: "400Mbps". Accepted: from 1Kbps to 1Tbps.
     """
 
     min_rate: BitRate | None = None
-    """Rates do not fall below this; `mlx5`: 1 Mb/s.
+    """Rates do not fall below this; `mlx5`: 1 Mb/s (rpg_min_rate).
 
     Default: "10Mbps". Accepted: from 1Kbps to 1Tbps.
     """
@@ -3898,7 +3902,7 @@ class Dcqcn(Table):
     """
 
     min_decrease_factor: float | None = None
-    """One notification reduces the rate to this share of it at most. Source: NVIDIA (min_dec_fac, 50 %); DCQCN §3.1 (α/2).
+    """One notification reduces the rate to this share of it at most. Source: NVIDIA (rpg_min_dec_fac, 50 %); DCQCN §3.1 (α/2).
 
     Default: 0.5. Accepted: from 0 to 1.
     """

@@ -251,8 +251,6 @@ def pauses_(
     terminal.table(console, "Paused ports", pauses.HEAD, pauses.port_rows(ports))
     if events.height > 1:
         terminal.table(console, "Events", pauses.EVENT_HEAD, pauses.event_rows(events))
-    if circle := pauses.deadlock(found):
-        console.print(Text(f"The run ended by a deadlock: {circle}."), soft_wrap=True)
     console.print(Text(tree.text), soft_wrap=True)
     console.print(Text("\n".join(tree.lines())), soft_wrap=True)
     if tree.document["flows"]:

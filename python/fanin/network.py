@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -41,6 +42,13 @@ class Overview:
     def resolved(self) -> dict[str, Any]:
         """The scenario with all defaults."""
         return self.scenario.resolved
+
+    @cached_property
+    def given(self) -> Mapping[str, Any]:
+        """The scenario as it is written, without defaults."""
+        text, kind = self.scenario.source()
+        found = tomllib.loads(text) if kind == "toml" else json.loads(text)
+        return found if isinstance(found, dict) else {}
 
     @property
     def hosts(self) -> list[Mapping[str, Any]]:
@@ -128,7 +136,8 @@ class Overview:
         marking = switch.get("marking")
         parts.append("no marking" if _kind(marking) == "none" else f"marking by {_kind(marking)}{_said(marking)}")
         mechanisms = switch.get("mechanisms") or {}
-        parts += [f"{name}{_said(mechanisms.get(name))}" for name in self.facts["mechanisms"]]
+        given = _table(_table(self.given, "switch"), "mechanisms")
+        parts += [f"{name}{_set(_table(given, name)) or _said(mechanisms.get(name))}" for name in self.facts["mechanisms"]]
         if switch.get("except"):
             parts.append(f"{_count(len(switch['except']), 'exception')} for single ports or switches")
         yield f"Switches have {', '.join(parts)}."
@@ -264,6 +273,27 @@ def _said(value: Any) -> str:
         if key not in ("kind", "at") and isinstance(entry, str | int | float) and not isinstance(entry, bool)
     ]
     return f" ({', '.join(plain[:5])})" if plain else ""
+
+
+def _table(table: Any, key: str) -> Mapping[str, Any]:
+    """Return a table of a table; empty where there is none."""
+    found = table.get(key) if isinstance(table, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
+def _flat(value: Any) -> str:
+    """Return a value as text: lists by commas, the kind of a table first and its values without keys."""
+    if isinstance(value, Mapping):
+        rest = [f"{key} {_flat(entry)}" for key, entry in value.items() if key != "kind"]
+        return " ".join([*([str(value["kind"])] if "kind" in value else []), *rest])
+    if isinstance(value, list):
+        return " and ".join(_flat(entry) for entry in value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _set(given: Mapping[str, Any]) -> str:
+    """Return what a scenario sets of a table itself, in brackets; empty where that is nothing."""
+    return f" ({', '.join(f'{key} {_flat(value)}' for key, value in given.items())})" if given else ""
 
 
 def _count(number: int, one: str, many: str | None = None) -> str:

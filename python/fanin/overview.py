@@ -107,7 +107,7 @@ def facts(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[Fact]
     out += [_mechanism_fact(group) for group in counters.groups(summary)]
     sent = summary.get("packets_sent") or 0
     marks = summary.get("marks", 0)
-    out.append(Fact("marks", "ECN marks", show.count(marks), f"of {show.count(sent)} data packets" if sent else ""))
+    out.append(Fact("marks", "ECN marks", show.count(marks), "counted at each port that marks a packet" if marks else ""))
     retransmits = summary.get("retransmits", 0)
     share = f"{100 * retransmits / sent:.2g} % of data packets" if sent and retransmits else ""
     out.append(Fact("retransmits", "Retransmissions", show.count(retransmits), share))

@@ -4,6 +4,9 @@ A neighbour asks for a pause because what came in from a port has reached XOFF; 
 for which most of that waits. Where that port has itself been paused since its queue was last empty (``held_up``), its last
 pause is the cause; where it has not, it is the root: a queue that is congested, and not held up. A pause and all that it
 causes are a tree; trees of the same root and class are one event as long as no gap between them is longer than `GAP_PS`.
+
+Pauses that lasted as the run ended may wait for each other in a circle: each was asked for by packets that wait behind the
+next. Such a deadlock has no root, and its trees are one event; see `circles`.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ __all__ = [
     "PauseTree",
     "by_port",
     "causes",
-    "deadlock",
+    "circles",
     "ended",
     "event_rows",
     "events",
@@ -160,6 +163,39 @@ def causes(result: Result) -> pl.DataFrame:
     return found.drop("from_ps", "to_ps").with_columns(first=to, root=found["behind"].gather(to), depth=depth)
 
 
+def circles(result: Result) -> list[dict[str, Any]]:
+    """Return the circles of pauses that lasted as the run ended, each for packets to the next one's port.
+
+    Returns
+    -------
+    list of dict
+        ``class``, ``ports`` (in order, each waits for the next, the first by name first), ``since_ps`` (when the last pause of it
+        began).
+    """
+    import polars as pl
+
+    lasting = set(result.pauses.filter(pl.col("end_ps").is_null()).select("port", "class").iter_rows())
+    known = causes(result).select("port", "class", "behind", "start_ps", "asked_ps").iter_rows(named=True)
+    # Of each port its latest pause, which is the one that lasts.
+    waits = {key: row for row in known if (key := (row["port"], row["class"])) in lasting}
+    found = []
+    seen: set[tuple[str, int]] = set()
+    for start in sorted(waits):
+        way: list[tuple[str, int]] = []
+        at = start
+        while at in waits and at not in seen:
+            seen.add(at)
+            way.append(at)
+            at = (waits[at]["behind"], at[1])
+        if at in way:
+            circle = way[way.index(at) :]
+            first = circle.index(min(circle))
+            ports = [port for port, _ in circle[first:] + circle[:first]]
+            since = max(int(waits[key]["start_ps"]) for key in circle)
+            found.append({"class": at[1], "ports": ports, "since_ps": since})
+    return sorted(found, key=lambda circle: (circle["since_ps"], circle["class"], circle["ports"]))
+
+
 def roots(result: Result, traffic_class: int, steps: Sequence[Mapping[str, Any]], crossed: Set[str]) -> dict[str, dict[str, Any]]:
     """Return by port at which a flow stood paused the root of most of that time, and whether the flow crosses it.
 
@@ -192,6 +228,13 @@ def _with_events(result: Result, gap_ps: int) -> pl.DataFrame:
 
     found = causes(result)
     trees = found.group_by("first").agg(pl.min("asked_ps"), pl.max("end_ps"), pl.first("root", "class"))
+    for circle in circles(result):
+        # Trees with a root in a circle that lasted until it was closed, or began later, are one event.
+        of_it = (
+            pl.col("root").is_in(circle["ports"]) & (pl.col("class") == circle["class"]) & (pl.col("end_ps") >= circle["since_ps"])
+        )
+        trees = trees.with_columns(root=pl.when(of_it).then(pl.lit(circle["ports"][0])).otherwise("root"))
+    found = found.drop("root").join(trees.select("first", "root"), on="first")
     trees = trees.sort("root", "class", "asked_ps", "first")
     before = pl.col("end_ps").cum_max().shift(1).over("root", "class")
     new = before.is_null() | (pl.col("asked_ps") > before + gap_ps)
@@ -222,7 +265,17 @@ def _summed(found: pl.DataFrame) -> pl.DataFrame:
 
 def events(result: Result, gap_ps: int = GAP_PS) -> pl.DataFrame:
     """Return one row per event, in order of time; see `fanin.Result.pause_events`."""
-    return _summed(_with_events(result, gap_ps))
+    import polars as pl
+
+    found = _summed(_with_events(result, gap_ps))
+    ports = [len(circle["ports"]) if (circle := _circle(result, row)) else None for row in found.iter_rows(named=True)]
+    return found.with_columns(circle=pl.Series(ports, dtype=pl.UInt32))
+
+
+def _circle(result: Result, event: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the circle that an event is of; None where it has a root."""
+    of_class = (circle for circle in circles(result) if circle["class"] == event["class"])
+    return next((c for c in of_class if c["ports"][0] == event["root"] and c["since_ps"] <= event["end_ps"]), None)
 
 
 class PauseTree:
@@ -233,7 +286,8 @@ class PauseTree:
     document : dict
         All of it: ``event``, ``root``, ``class``, ``start_ps``, ``end_ps``, ``ports``, ``depth``, ``pauses``, ``paused_ps``,
         ``edges``, ``flows`` (null where no flow was followed), ``of_class`` (flows of the class), ``followed`` (those of them that
-        were), ``hosts`` (whose NICs were paused, the longest first).
+        were), ``hosts`` (whose NICs were paused, the longest first), ``circle`` (ports that wait for each other, in order, the
+        first of them being ``root``; null where the root was not held up), ``since_ps`` (when that closed, else null).
     """
 
     document: dict[str, Any]
@@ -279,12 +333,20 @@ class PauseTree:
         told = self.document
         lasted = show.duration(told["end_ps"] - told["start_ps"])
         plural = "s" * (told["ports"] != 1)
-        held_up = " and not held up" if "->" in told["root"] else ""
-        said = [
-            f"From {show.duration(told['start_ps'])} on, {told['root']} {why(told['root'])}{held_up}: for {lasted} class"
-            f" {told['class']} was paused at {show.count(told['ports'])} port{plural}, {show.count(told['pauses'])} times,"
+        many = (
+            f"class {told['class']} was paused at {show.count(told['ports'])} port{plural}, {show.count(told['pauses'])} times,"
             f" {show.duration(told['paused_ps'])} in all."
-        ]
+        )
+        from_then_on = f"From {show.duration(told['start_ps'])} on"
+        if circle := told.get("circle"):
+            said = [
+                f"Deadlock: from {show.duration(told['since_ps'])} to the end of the run {', '.join(circle)} waited for each other"
+                f" in a circle, so it has no root. {from_then_on}, for {lasted}, {many}"
+            ]
+            # Packets that never left have no row in hops.parquet, so whose they are is not known.
+            return " ".join(said)
+        held_up = " and not held up" if "->" in told["root"] else ""
+        said = [f"{from_then_on}, {told['root']} {why(told['root'])}{held_up}: for {lasted} {many}"]
         if told["depth"]:
             far = max((edge for edge in told["edges"] if edge["depth"] == told["depth"]), key=lambda edge: int(edge["paused_ps"]))
             after = show.duration(far["first_ps"] - told["start_ps"])
@@ -324,7 +386,9 @@ class PauseTree:
                 yield from below(edge["port"], lead + ("   " if last else "│  "))
 
         root = self.document["root"]
-        return [f"{root} ({why(root).removeprefix('was ')})", *below(root, "")]
+        circle = self.document.get("circle")
+        what = f"in a circle of {len(circle)} ports" if circle else why(root).removeprefix("was ")
+        return [f"{root} ({what})", *below(root, "")]
 
     def edge_rows(self) -> tuple[list[str], list[list[str]]]:
         """Return the edges as a table of texts."""
@@ -350,7 +414,7 @@ class PauseTree:
             [
                 str(flow["flow"]),
                 f"{flow['src']} to {flow['dst']}",
-                "victim" if flow["victim"] else "through the root",
+                "victim" if flow["victim"] else f"through the {'circle' if self.document.get('circle') else 'root'}",
                 show.duration(flow["paused_ps"]),
                 show.count(flow["packets"]),
                 flow["port"],
@@ -412,7 +476,7 @@ def _merged(waits: pl.DataFrame, by: list[str]) -> pl.DataFrame:
     return counted.group_by(by).agg(paused_ps=pl.col("new").sum().cast(pl.UInt64), packets=pl.col("packet").n_unique())
 
 
-def _flows(result: Result, pauses: pl.DataFrame, root: str, traffic_class: int) -> list[dict[str, Any]] | None:
+def _flows(result: Result, pauses: pl.DataFrame, roots: Sequence[str], traffic_class: int) -> list[dict[str, Any]] | None:
     """Return the followed flows of which packets waited while their port was paused; None where no flow was followed."""
     import polars as pl
 
@@ -434,7 +498,7 @@ def _flows(result: Result, pauses: pl.DataFrame, root: str, traffic_class: int) 
     if not waits.height:
         return []
     ports = hops.select(pl.col("port").unique()).collect()["port"]
-    leading = [port for port in ports if _leads(root, port)]
+    leading = [port for port in ports if any(_leads(root, port) for root in roots)]
     crosses = hops.filter(pl.col("port").is_in(leading)).select(pl.col("flow").unique()).collect()["flow"].implode()
     longest = (
         _merged(waits, ["flow", "port"]).sort("paused_ps", "port", descending=[True, False]).group_by("flow").agg(pl.first("port"))
@@ -459,7 +523,8 @@ def tree(result: Result, event: int | None = None, gap_ps: int = GAP_PS) -> Paus
         raise ValueError(f"there is no event {event}; there are 0 to {known.height - 1}")
     row = chosen.row(0, named=True)
     pauses = found.filter(pl.col("event") == event)
-    flows = _flows(result, pauses, row["root"], row["class"])
+    circle = _circle(result, row) or {"ports": None, "since_ps": None}
+    flows = _flows(result, pauses, circle["ports"] or [row["root"]], row["class"])
     edges = _edges(pauses, found)
     of_class = result.scan("flows").filter(pl.col("class") == row["class"]).select("flow", "src").collect()
     followed = 0
@@ -467,14 +532,8 @@ def tree(result: Result, event: int | None = None, gap_ps: int = GAP_PS) -> Paus
         hops = result.scan("hops").select(pl.col("flow").unique()).collect()["flow"]
         followed = of_class.filter(pl.col("flow").is_in(hops.implode())).height
     known_of = {"of_class": of_class.height, "followed": followed, "hosts": _hosts(edges, of_class)}
-    return PauseTree({**row, "edges": edges, "flows": flows, **known_of})
-
-
-def deadlock(result: Result) -> str | None:
-    """Return which paused ports waited for each other where a run ended by that, as its manifest says; else None."""
-    reason = str(result.manifest.get("reason") or "")
-    _, found, rest = reason.partition("deadlock: ")
-    return rest.split(";")[0] if found else None
+    closed = {"circle": circle["ports"], "since_ps": circle["since_ps"]}
+    return PauseTree({**row, **closed, "edges": edges, "flows": flows, **known_of})
 
 
 def port_rows(found: pl.DataFrame) -> list[list[str]]:
@@ -499,7 +558,7 @@ def event_rows(found: pl.DataFrame) -> list[list[str]]:
     return [
         [
             str(row["event"]),
-            row["root"],
+            f"{row['root']} (circle of {row['circle']})" if row["circle"] else row["root"],
             str(row["class"]),
             show.duration(row["start_ps"]),
             show.duration(row["end_ps"] - row["start_ps"]),

@@ -143,7 +143,8 @@ class Result(Recorded):
         -------
         polars.DataFrame
             ``event``, ``root`` (the congested port, which was not held up itself), ``class``, ``start_ps``, ``end_ps``, ``ports``
-            (that were paused), ``depth`` (links beyond the first), ``pauses``, ``paused_ps``.
+            (that were paused), ``depth`` (links beyond the first), ``pauses``, ``paused_ps``, ``circle`` (in a deadlock: how many
+            ports waited for each other as the run ended, ``root`` being one of them; else null).
         """
         from fanin import pauses
 

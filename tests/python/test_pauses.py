@@ -203,6 +203,7 @@ def test_trees_are_those_of_an_independent_computation(tmp_path: Path, seed: int
             "depth": max(r["depth"] for r in group),
             "pauses": len(group),
             "paused_ps": sum(r["end_ps"] - r["start_ps"] for r in group),
+            "circle": None,
         }
         for (root, number), groups in wanted.items()
         for group in groups
@@ -232,3 +233,38 @@ def test_trees_are_those_of_an_independent_computation(tmp_path: Path, seed: int
             key: sum((r["port"], r["behind"]) == key for r in group) for key in {(r["port"], r["behind"]) for r in group}
         }
         assert len(shown.lines()) == 1 + len(edges), "every edge stands in the tree once"
+
+
+def test_a_deadlock_has_a_circle_and_no_root(tmp_path: Path) -> None:
+    """Five switches in a ring, each host sends over two of its links: every link waits for the next, whoever is asked first."""
+    link = {"rate": "100Gbps", "delay": "500ns"}
+    nodes = [{"id": f"{kind}{i}", "kind": word} for i in range(5) for kind, word in (("h", "host"), ("s", "switch"))]
+    links = [{"a": a, "b": b, **link} for i in range(5) for a, b in ((f"s{i}", f"s{(i + 1) % 5}"), (f"h{i}", f"s{i}"))]
+    (tmp_path / "ring.json").write_text(json.dumps({"nodes": nodes, "links": links}))
+    pfc = {"classes": [0], "memory": "1MB", "xoff": {"kind": "static", "bytes": "30KB"}}
+    scenario = {
+        "topology": {"kind": "file", "format": "edge_list", "path": str(tmp_path / "ring.json")},
+        "duration": "1ms",
+        "switch": {"buffer": "unlimited", "mechanisms": {"pfc": pfc}},
+        "transport": {"kind": "roce", "congestion_control": "none"},
+        "telemetry": {"hosts": ["*"]},
+        "traffic": [{"kind": "flows", "flows": [{"src": f"h{i}", "dst": f"h{(i + 2) % 5}", "size": "5MB"} for i in range(5)]}],
+    }
+    with pytest.raises(RuntimeError, match="deadlock"):
+        fanin.run(fanin.Scenario(scenario), tmp_path / "out", progress=False)
+    result = fanin.Result(tmp_path / "out")
+    ports = [f"s{i}->s{(i + 1) % 5}" for i in range(5)]
+    (circle,) = pauses.circles(result)
+    began = result.pauses.filter(pl.col("port").is_in(ports) & pl.col("end_ps").is_null())["start_ps"].max()
+    assert circle == {"class": 0, "ports": ports, "since_ps": began}
+    events = result.pause_events()
+    deadlock = events.filter(pl.col("circle").is_not_null()).row(0, named=True)
+    assert events["circle"].to_list().count(5) == 1 and deadlock["root"] == "s0->s1" and deadlock["ports"] == 10
+    over = events.filter(pl.col("circle").is_null())
+    assert (over["end_ps"] < began).all(), "what was over before the circle closed has its root"
+    tree = result.pause_tree()
+    assert tree.document["circle"] == ports and tree.lines()[0] == "s0->s1 (in a circle of 5 ports)"
+    assert tree.text.startswith("Deadlock: ") and "s3->s4, s4->s0 waited for each other in a circle" in tree.text
+    assert "not held up" not in tree.text and tree.flows.height and not tree.victims.height
+    output = CliRunner().invoke(app, ["pauses", str(result.path)], env={"COLUMNS": "200"}).output
+    assert "s0->s1 (circle of 5)" in output, output

@@ -73,3 +73,34 @@ def test_the_doctor_says_what_headroom_is_missing() -> None:
     assert not any("is too short" in str(problem) for problem in scenario(quanta=51).check().problems)
     assert any("names no class of the traffic, which is of class 3" in str(w) for w in scenario(classes=[2]).check().warnings)
     assert any("leaves no pool at" in str(problem) for problem in scenario(memory="10KB").check().problems)
+
+
+@pytest.mark.skipif(TSHARK is None, reason="tshark is not installed")
+def test_wireshark_reads_notifications_of_rcm(tmp_path: Path) -> None:
+    """The project's own dissector, from the first byte behind the EtherType on."""
+    links = {key: {"rate": "100Gbps", "delay": "500ns"} for key in ("host_link", "uplink")}
+    incast = {"kind": "incast", "receiver": "h4", "senders": ["h0", "h1", "h2", "h3"], "size": "500KB"}
+    apart = {"kind": "flows", "flows": [{"src": "h0", "dst": "h5", "size": "500KB"}]}
+    result = fanin.run(
+        fanin.Scenario(
+            {
+                "topology": {"kind": "leaf_spine", "leaves": 2, "hosts_per_leaf": 4, "spines": 2, **links},
+                "switch": {
+                    "buffer": "unlimited",
+                    "mechanisms": {"pfc": {"classes": [0], "xoff": {"kind": "static", "bytes": "60KB"}}, "rcm": {}},
+                },
+                "transport": {"kind": "roce"},
+                "telemetry": {"sample": "off", "capture": {"links": ["*"]}},
+                "traffic": [incast, apart],
+            }
+        ),
+        tmp_path / "out",
+        progress=False,
+    )
+    lua = Path(__file__).parents[2] / "docs" / "wireshark" / "fanin_rcm.lua"
+    fields = ("rcm.kind", "rcm.degree", "rcm.src", "eth.dst", "frame.len")
+    wanted = [word for field in fields for word in ("-e", field)]
+    lines = tshark(result.path / "packets.pcapng", "-X", f"lua_script:{lua}", "-Y", "eth.type == 0xa8f9", "-T", "fields", *wanted)
+    rows = [line.split("\t") for line in lines]
+    assert rows and {row[0] for row in rows} <= {"1", "2"} and {row[3] for row in rows} == {"01:80:c2:00:00:0e"}
+    assert {row[4] for row in rows} == {"60"} and any(0 < int(row[1]) <= 63 and row[2].startswith("10.0.0.") for row in rows)

@@ -361,3 +361,9 @@ def test_a_run_that_ends_before_its_first_sample_has_one(tmp_path: Path) -> None
     assert fanin.load(out).ports.is_empty()
     (out / "ports.parquet").unlink()
     assert fanin.load(out).sample_times.is_empty()
+
+
+def test_marks_are_no_share_of_data_packets() -> None:
+    """A packet is marked at each port that does; what arrives marked is less."""
+    (marks,) = [fact for fact in facts({"marks": 30, "packets_sent": 10}, {}) if fact.key == "marks"]
+    assert (marks.text, marks.note) == ("30", "counted at each port that marks a packet")

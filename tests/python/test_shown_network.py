@@ -97,7 +97,7 @@ def test_oversubscription_and_tiers() -> None:
 def test_several_transports_and_mechanisms_are_named() -> None:
     text = overview(fanin.Scenario.from_file(ROOT / "scenarios" / "roce.toml")).text
     assert "Flows of transport rdma run over RoCEv2 with dcqcn." in text
-    assert "memory 16MB" in text and ", pfc (" in text
+    assert ", pfc (classes 1, memory 16MB, lossy memory 4MB)" in text, "what the file sets, and no defaults"
     assert "ports without bounds, marking by red (" in text
 
 

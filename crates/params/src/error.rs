@@ -168,6 +168,17 @@ impl Cx {
         problem.suggestion = nearest.map(|n| format!("did you mean '{n}'?"));
     }
 
+    /// Of an unknown key, recorded last: which one it is, where the documentation of that has it as the name elsewhere, as of a driver.
+    pub fn meant_by(&mut self, given: &str, fields: &[crate::Field]) {
+        let given = given.to_lowercase();
+        let is_name = |word: &str| given.contains('_') && word.to_lowercase() == given;
+        let says = |doc: &str| doc.split(|c: char| !c.is_alphanumeric() && c != '_').any(is_name);
+        let Some(field) = fields.iter().find(|field| says(&field.doc)) else { return };
+        if let Some(problem) = self.last() {
+            problem.suggestion = Some(format!("did you mean '{}'?", field.name));
+        }
+    }
+
     /// Of unknown keys of the present table that were recorded after the first `count`: of which kind they are not, and which kinds
     /// have them. `kinds`: each kind with its keys.
     pub fn name_kinds(&mut self, count: usize, kind: &str, kinds: &[(&str, Vec<&str>)]) {

@@ -96,7 +96,10 @@ macro_rules! params {
                     if !known.contains(&key.as_str()) && !reserved.contains(&key.as_str()) {
                         let named = $crate::Node { value: $crate::Value::Text(key.clone()), line: entry.line };
                         let given = key.clone();
-                        cx.key(key, |cx| cx.unknown(Some(&named), "key", &given, known));
+                        cx.key(key, |cx| {
+                            cx.unknown(Some(&named), "key", &given, known);
+                            cx.meant_by(&given, &Self::struct_schema().fields);
+                        });
                     }
                 }
                 $( <$choice>::name_kinds(node, before, cx); )?

@@ -9,7 +9,7 @@ params! {
         pub k: Bytes = Bytes(1000);
         /// Gain.
         pub g: f64 = 0.5, in 0.0..=1.0;
-        /// Optional delay.
+        /// Optional delay; ns-3's mark_late.
         pub delay: Option<Span>;
         /// A required name.
         pub label: String;
@@ -134,6 +134,14 @@ fn unknown_kinds_and_names_are_suggested() {
     assert!(problems::<When>(&text("dequeu"))[0].contains("did you mean 'dequeue'?"));
     assert!(problems::<Marking>(&table(vec![]))[0].contains("kind: is missing"));
     assert!(problems::<Marking>(&Value::Int(3).into())[0].contains("3 is an integer"));
+}
+
+#[test]
+fn keys_are_known_by_their_names_elsewhere() {
+    let given = |key: &str| problems::<Threshold>(&table(vec![("label", text("x")), (key, text("1us"))])).remove(0);
+    assert!(given("MARK_LATE").ends_with("; did you mean 'delay'?"), "{}", given("MARK_LATE"));
+    assert!(!given("mark_early").contains("did you mean"), "{}", given("mark_early"));
+    assert!(!given("optional").contains("did you mean"), "a word is no name: {}", given("optional"));
 }
 
 #[test]

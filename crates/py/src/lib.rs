@@ -44,7 +44,8 @@ fn problem_list<'py>(py: Python<'py>, problems: &[Problem]) -> PyResult<Bound<'p
 }
 
 fn scenario_error(py: Python<'_>, problems: &[Problem]) -> PyErr {
-    let text = problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+    let errors = problems.iter().filter(|problem| problem.severity == Severity::Error);
+    let text = errors.map(ToString::to_string).collect::<Vec<_>>().join("\n");
     let error = ScenarioError::new_err(text);
     match problem_list(py, problems).and_then(|list| error.value(py).setattr("problems", list)) {
         Ok(()) => error,

@@ -26,7 +26,7 @@ use fanin_packet::{IpVersion, Stack, MAX_HOPS};
 use fanin_params::{Cx, Problem, Severity};
 use fanin_switch::Marking;
 use fanin_traffic::{Entry, FlowSpec, HostInfo, Traffic, TrafficContext, TrafficKind, MAX_FLOWS};
-use fanin_transport::{TransportConfig, TransportParams};
+use fanin_transport::{Idle, TransportConfig, TransportParams};
 use fanin_units::{BitRate, Bytes, LinkId, Time};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -79,8 +79,10 @@ pub(crate) fn check(parts: &Parts, network: Option<&Network>, base_dir: &Path) -
         wire_overhead(parts, network, &mut cx);
         for (name, config) in used_transports(parts) {
             let fastest = network.host_infos().iter().map(|host| host.rate).max();
-            if let Some(rate) = fastest {
-                at_transport(&mut cx, name, |cx| config.check_at(rate, cx));
+            if let Some(line) = fastest {
+                let sample = flows.iter().flat_map(|(_, sample)| sample);
+                let at = Idle { line, base_rtt: load::longest_rtt(parts, name, config, sample, network) };
+                at_transport(&mut cx, name, |cx| config.check_at(&at, cx));
             }
         }
         watched = telemetry::watched(parts, network, &mut cx);
@@ -93,6 +95,7 @@ pub(crate) fn check(parts: &Parts, network: Option<&Network>, base_dir: &Path) -
         telemetry::registers(parts, &watched, largest, (&mut notes, &mut cx));
         captured = capture::check(parts, settings.as_ref(), network, &mut cx);
         switch::paths(parts, network, &mut cx);
+        switch::order(parts, network, &mut cx);
         switch::time_to_live(parts, network, &mut cx);
         problems = traffic(parts, flows, (settings.as_ref(), network, &watched), (&mut notes, &mut cx));
     } else {
@@ -383,7 +386,8 @@ fn ecn(parts: &Parts, settings: &Settings, (network, of_traffic): (Option<&Netwo
         if unused && marking.marks() {
             at_marking(at, cx, |cx| {
                 let problem = cx.warn(None, "marks ECN-capable packets, and no transport in use sends any", None);
-                problem.suggestion = Some("set ecn = true, or congestion_control = \"dctcp\"".to_string());
+                let remedies: BTreeSet<&str> = used.iter().filter_map(|(_, config)| config.ecn_remedy()).collect();
+                problem.suggestion = (!remedies.is_empty()).then(|| remedies.into_iter().collect::<Vec<_>>().join("; or "));
             });
         }
     }

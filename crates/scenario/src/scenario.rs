@@ -35,6 +35,16 @@ pub struct Scenario {
     unused: Vec<String>,
 }
 
+/// Errors, with the warnings that do not follow from them: none where something could not be `read`, since defaults may stand in its
+/// place, and none of a table that an error is in.
+fn with_warnings(mut problems: Vec<Problem>, read: bool) -> Vec<Problem> {
+    let table = |path: &str| path.rsplit_once('.').map_or(path, |(table, _)| table).to_string();
+    let wrong: Vec<String> = problems.iter().filter(|p| p.severity == Severity::Error).map(|p| table(&p.path)).collect();
+    let apart = |path: &str| wrong.iter().all(|at| !path.starts_with(at.as_str()) && !at.starts_with(path));
+    problems.retain(|p| p.severity == Severity::Error || read && apart(&p.path));
+    problems
+}
+
 impl Scenario {
     /// Reads and validates a scenario file: JSON by its ending `.json`, TOML otherwise. Relative paths in it start from its
     /// folder.
@@ -145,10 +155,9 @@ impl Scenario {
                     unused,
                 })
             }
-            _ => {
-                // What a wrong scenario warns of may only follow from what is wrong.
-                problems.retain(|p| p.severity == Severity::Error);
-                Err(problems)
+            (doc, topology, routes) => {
+                let read = doc.is_some() && topology.is_some() && routes.is_some();
+                Err(with_warnings(problems, read))
             }
         }
     }

@@ -6,11 +6,11 @@ use crate::report::{Event, Stats};
 use crate::roce::{Roce, RoceEndpoint};
 use crate::signals::SignalCounts;
 use crate::snapshot::SenderState;
-use crate::transport::{Act, CheckSite, Kinds, LossTimer, Place, Refused, Shape, Transport, TransportParams};
+use crate::transport::{Act, CheckSite, Idle, Kinds, LossTimer, Place, Refused, Shape, Transport, TransportParams};
 use crate::udp::UdpEndpoint;
 use fanin_packet::{Envelope, Header, IpVersion, Signal, Signals, Stack};
 use fanin_params::{Cx, Ground, Trial};
-use fanin_units::{BitRate, Bytes, Stream, Time};
+use fanin_units::{Bytes, Stream, Time};
 
 macro_rules! transports {
     ($( $(#[doc = $doc:expr])* $kind:literal => $variant:ident($params:ty, $endpoint:ty), )*) => {
@@ -34,8 +34,14 @@ macro_rules! transports {
             fn check(&self, cx: &mut Cx, site: &CheckSite) {
                 match self { $( Self::$variant(p) => p.check(cx, site), )* }
             }
-            fn check_at(&self, line: BitRate, cx: &mut Cx) {
-                match self { $( Self::$variant(p) => p.check_at(line, cx), )* }
+            fn check_at(&self, at: &Idle, cx: &mut Cx) {
+                match self { $( Self::$variant(p) => p.check_at(at, cx), )* }
+            }
+            fn ecn_remedy(&self) -> Option<&'static str> {
+                match self { $( Self::$variant(p) => p.ecn_remedy(), )* }
+            }
+            fn wants_order(&self) -> Option<&'static str> {
+                match self { $( Self::$variant(p) => p.wants_order(), )* }
             }
             fn mtu(&self, ip: IpVersion) -> u16 {
                 match self { $( Self::$variant(p) => p.mtu(ip), )* }

@@ -197,6 +197,15 @@ pub struct CheckSite {
     pub queues_at_hosts: bool,
 }
 
+/// The network when it is idle, as far as parameters have to suit it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Idle {
+    /// Of the fastest NIC.
+    pub line: BitRate,
+    /// The longest round trip of the transport's flows, of a full packet and one without payload; none where no flow is known.
+    pub base_rtt: Option<Span>,
+}
+
 /// A timeout that a sender waits for after a loss.
 #[derive(Clone, Copy, Debug)]
 pub struct LossTimer {
@@ -205,6 +214,8 @@ pub struct LossTimer {
     pub value: Span,
     /// The key has a number n, and the timeout is 4.096 us · 2^n. Source: IBTA §9.7.6.1.3.
     pub exponent: Option<u32>,
+    /// It is what it is, whatever RTT the sender measures.
+    pub fixed: bool,
     /// What it costs, after a colon.
     pub cost: &'static str,
 }
@@ -223,8 +234,8 @@ pub trait TransportParams: Default {
     /// Reports values that contradict each other, and values without effect; `cx` is at their table.
     fn check(&self, cx: &mut Cx, site: &CheckSite);
 
-    /// Reports values that do not suit NICs of this rate; `cx` is at their table.
-    fn check_at(&self, _line: BitRate, _cx: &mut Cx) {}
+    /// Reports values that do not suit the network; `cx` is at their table.
+    fn check_at(&self, _at: &Idle, _cx: &mut Cx) {}
 
     /// Bytes of the largest IP packet.
     fn mtu(&self, ip: IpVersion) -> u16;
@@ -264,6 +275,16 @@ pub trait TransportParams: Default {
     /// Timeouts that follow a loss, the most important one first.
     fn loss_timers(&self) -> Vec<LossTimer> {
         Vec::new()
+    }
+
+    /// What makes it send ECN-capable packets, where it does not.
+    fn ecn_remedy(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// What helps where packets come in another order than they were sent in, if it takes that for loss and sends them again.
+    fn wants_order(&self) -> Option<&'static str> {
+        None
     }
 
     /// Whether it sends ECN-capable packets.

@@ -1,6 +1,6 @@
 //! The bytes of a simulated packet.
 
-use crate::{address, roce};
+use crate::{address, notification, roce};
 use etherparse::{
     ether_type, ip_number, EtherType, Ethernet2Header, IpDscp, IpEcn, IpNumber, Ipv4Header, Ipv6FlowLabel, Ipv6Header,
     SingleVlanHeader, TcpHeader, UdpHeader, VlanId, VlanPcp,
@@ -15,6 +15,8 @@ const TAG: u16 = 4;
 /// MAC control frames, and the address that those of pauses go to: they are never forwarded. Source: IEEE 802.3 §31 and Annex 31A.
 const MAC_CONTROL: u16 = 0x8808;
 const PAUSE_MAC: [u8; 6] = [0x01, 0x80, 0xC2, 0, 0, 0x01];
+/// Messages that switches send their neighbours and never forward go to the nearest bridge. Source: IEEE 802.1Q §8.6.3 (from memory).
+const NEIGHBOUR_MAC: [u8; 6] = [0x01, 0x80, 0xC2, 0, 0, 0x0E];
 /// The experiment that a NACK option names; not registered with IANA. Source: RFC 6994 §3.
 pub const NACK_EXPERIMENT: u16 = 0x4e44;
 /// Options of a TCP header.
@@ -54,7 +56,8 @@ impl Framer {
     /// Writes a packet into `bytes`, as captures have it: without frame check sequence. `stamp`: what its
     /// last eight bytes hold, where hosts leave room for stamps.
     ///
-    /// A control message stands behind the padding of a frame of its own, without stamp.
+    /// A control message has a frame of its own, without stamp: padding is behind it, or before a drop notification, which is
+    /// read from the end of its frame. Source: IEEE 802.3 §3.2.8.
     ///
     /// A trimmed packet ends behind its TCP header. Lengths and checksums are those that it had with its payload: the switch
     /// cuts, and changes nothing but the hop count and the checksum over it.
@@ -72,7 +75,8 @@ impl Framer {
             IpVersion::V4 => ether_type::IPV4,
             IpVersion::V6 => ether_type::IPV6,
         };
-        self.write_ethernet(envelope, address::mac(envelope.src), ip_type, bytes);
+        let macs = (address::mac(envelope.src), address::mac(envelope.dst));
+        self.write_ethernet(envelope, macs, ip_type, bytes);
         let transport = p.header_bytes() + envelope.payload;
         let ip = match self.ip {
             IpVersion::V4 => {
@@ -101,26 +105,29 @@ impl Framer {
     }
 
     fn write_control(self, envelope: &Envelope, control: &Control, bytes: &mut Vec<u8>) {
+        let kind = EtherType(control.ether_type);
+        let at_the_end = notification::is_carrier(control.ether_type);
         if control.ether_type == MAC_CONTROL {
-            // Never tagged, and its padding is behind it. Source: IEEE 802.3 §31.4.
-            let header =
-                Ethernet2Header { source: address::SWITCH_MAC, destination: PAUSE_MAC, ether_type: EtherType(MAC_CONTROL) };
+            // Never tagged. Source: IEEE 802.3 §31.4.
+            let header = Ethernet2Header { source: address::SWITCH_MAC, destination: PAUSE_MAC, ether_type: kind };
             bytes.extend_from_slice(&header.to_bytes());
-            bytes.extend_from_slice(control.body(envelope.header));
-            return bytes.resize(usize::from(envelope.frame.saturating_sub(FCS)), 0);
+        } else {
+            let to = if at_the_end { address::mac(envelope.dst) } else { NEIGHBOUR_MAC };
+            self.write_ethernet(envelope, (address::SWITCH_MAC, to), kind, bytes);
         }
-        self.write_ethernet(envelope, address::SWITCH_MAC, EtherType(control.ether_type), bytes);
         let body = control.body(envelope.header);
         let end = usize::from(envelope.frame.saturating_sub(FCS));
         assert!(bytes.len() + body.len() <= end, "a frame of {} B for {} B of message", envelope.frame, body.len());
-        bytes.resize(end - body.len(), 0);
+        if at_the_end {
+            bytes.resize(end - body.len(), 0);
+        }
         bytes.extend_from_slice(body);
+        bytes.resize(end, 0);
     }
 
     /// The header of the frame.
-    fn write_ethernet(self, envelope: &Envelope, from: [u8; 6], kind: EtherType, bytes: &mut Vec<u8>) {
+    fn write_ethernet(self, envelope: &Envelope, (from, to): ([u8; 6], [u8; 6]), kind: EtherType, bytes: &mut Vec<u8>) {
         let payload_type = if self.tagged { EtherType::VLAN_TAGGED_FRAME } else { kind };
-        let to = address::mac(envelope.dst);
         let ethernet = Ethernet2Header { source: from, destination: to, ether_type: payload_type };
         bytes.extend_from_slice(&ethernet.to_bytes());
         if self.tagged {

@@ -176,6 +176,11 @@ impl Notice {
     }
 }
 
+/// Whether frames of this EtherType carry a notification.
+pub(crate) const fn is_carrier(ether_type: u16) -> bool {
+    matches!(ether_type, IPV4_WITH_NOTICE | IPV6_WITH_NOTICE)
+}
+
 /// Of a frame that says that it carries a notification: where its packet begins, and the EtherType that it would have without.
 #[inline]
 pub(crate) fn carrier(frame: &[u8]) -> Option<(usize, u16)> {

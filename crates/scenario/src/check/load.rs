@@ -2,11 +2,11 @@
 
 use super::settings::Settings;
 use super::transport::warn;
-use super::{at_entry, at_transport, transport_of, Network};
+use super::{at_entry, at_transport, transport_of, used_transports, Network};
 use crate::doc::Parts;
 use fanin_params::Cx;
-use fanin_traffic::{FlowSpec, Traffic, TrafficKind};
-use fanin_transport::TransportParams;
+use fanin_traffic::{FlowKind, FlowSpec, Traffic, TrafficKind};
+use fanin_transport::{TransportConfig, TransportParams};
 use fanin_units::{BitRate, Bytes, HostId, Span};
 use std::collections::BTreeMap;
 
@@ -37,12 +37,11 @@ pub(super) fn check(parts: &Parts, settings: Option<&Settings>, sample: &[FlowSp
     overload(parts, sample, network, cx);
     if let Some(settings) = settings {
         classes(parts, settings, sample, cx);
-        if !settings.unlimited() {
-            timeouts(parts, &by_entry, network, cx);
-        }
+        timeouts(parts, settings, &by_entry, network, cx);
         first_round(parts, settings, &by_entry, network, cx);
     }
     receive_windows(parts, sample, network, cx);
+    short_timeouts(parts, sample, network, cx);
 }
 
 /// Classes that a file of flows gives and the switches do not have.
@@ -118,8 +117,11 @@ fn overload(parts: &Parts, sample: &[FlowSpec], network: &Network, cx: &mut Cx) 
 }
 
 /// RTO_min against the RTT, for traffic in which the loss of a tail is likely.
-fn timeouts(parts: &Parts, by_entry: &BTreeMap<usize, Vec<&FlowSpec>>, network: &Network, cx: &mut Cx) {
+fn timeouts(parts: &Parts, settings: &Settings, by_entry: &BTreeMap<usize, Vec<&FlowSpec>>, network: &Network, cx: &mut Cx) {
     for (i, entry) in &parts.traffic {
+        if by_entry.get(i).into_iter().flatten().all(|flow| !settings.fills_up(flow.class)) {
+            continue;
+        }
         let synchronised = matches!(entry.kind, TrafficKind::Incast(_) | TrafficKind::Query(_) | TrafficKind::Collective(_));
         let Some((name, config)) = transport_of(parts, entry).filter(|_| synchronised) else { continue };
         let flows = by_entry.get(i).into_iter().flatten().take(PAIRS);
@@ -146,6 +148,48 @@ fn timeouts(parts: &Parts, by_entry: &BTreeMap<usize, Vec<&FlowSpec>>, network: 
     }
 }
 
+/// Timeouts that end before an acknowledgment can be there, on an idle network.
+fn short_timeouts(parts: &Parts, sample: &[FlowSpec], network: &Network, cx: &mut Cx) {
+    for (name, config) in used_transports(parts) {
+        let Some(rtt) = longest_rtt(parts, name, config, sample.iter(), network) else { continue };
+        let timers = config.loss_timers();
+        let Some(timer) = timers.iter().find(|timer| timer.fixed && timer.value <= rtt) else { continue };
+        let below =
+            format!("no more than the RTT of an idle network, {}: packets are sent again that were not lost", rounded(rtt));
+        at_transport(cx, name, |cx| match timer.exponent {
+            None => {
+                warn(cx, timer.key, &timer.value, format!("is {below}")).suggestion = Some(format!("more than {}", rounded(rtt)));
+            }
+            Some(n) => {
+                let exponents = (0..).zip(std::iter::successors(Some(timer.value), |value| Some(value.saturating_mul(2))));
+                let least = exponents.take(32).find(|(_, value)| *value > rtt).map(|(more, _)| n + more);
+                warn(cx, timer.key, &n, format!("means {}, {below}", rounded(timer.value))).suggestion =
+                    least.map(|least| format!("{least} or more"));
+            }
+        });
+    }
+}
+
+/// The longest round trip of a transport's flows on an idle network, of some of them.
+pub(super) fn longest_rtt<'a>(
+    parts: &Parts,
+    name: &str,
+    config: &TransportConfig,
+    sample: impl Iterator<Item = &'a FlowSpec>,
+    network: &Network,
+) -> Option<Span> {
+    let mut seen: Vec<(HostId, HostId)> = Vec::new();
+    for flow in sample.filter(|flow| parts.transports.get(usize::from(flow.transport)).is_some_and(|(used, _)| used == name)) {
+        if flow.kind == FlowKind::Transfer && !seen.contains(&(flow.src, flow.dst)) {
+            seen.push((flow.src, flow.dst));
+        }
+        if seen.len() == PAIRS {
+            break;
+        }
+    }
+    seen.into_iter().filter_map(|(src, dst)| network.base_rtt([src, dst], parts, config.mtu(parts.ip()))).max()
+}
+
 /// Those for such times.
 const EXPONENTS: &str = "data centers use 8 (1.05 ms) to 11 (8.4 ms)";
 
@@ -158,6 +202,9 @@ fn rounded(span: Span) -> Span {
 /// The first windows of an incast against the buffer in front of the receiver.
 fn first_round(parts: &Parts, settings: &Settings, by_entry: &BTreeMap<usize, Vec<&FlowSpec>>, network: &Network, cx: &mut Cx) {
     let Some(framing) = &parts.framing else { return };
+    if settings.switch.architecture.combined().is_some() {
+        return; // what comes at once waits in queues of the inputs
+    }
     for (i, entry) in &parts.traffic {
         let TrafficKind::Incast(incast) = &entry.kind else { continue };
         let Some((_, config)) = transport_of(parts, entry).filter(|_| incast.jitter == Span::ZERO) else {

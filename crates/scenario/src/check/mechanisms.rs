@@ -2,7 +2,7 @@
 
 use super::settings::{at_setting, Settings};
 use super::transport::warn;
-use super::{at_transport, used_transports, Network, OfTraffic};
+use super::{at_transport, datagrams, ip_and_udp, used_transports, Network, OfTraffic};
 use crate::doc::Parts;
 use crate::sections::Nic;
 use fanin_packet::{Signals, Stack, MAX_HOPS};
@@ -75,6 +75,7 @@ pub(super) fn check(parts: &Parts, settings: &Settings, (network, traffic): (Opt
             marks_from: &marks_from,
             marking_drops: markings.iter().filter(|(_, marking)| marking.drops()).fold(0, |all, (classes, _)| all | classes),
             longest_path,
+            datagram: datagrams(parts).map(|(_, packet)| packet.get() + ip_and_udp(parts)).max().unwrap_or(0),
             transports: &transports,
             all_traffic: parts.all_traffic,
             nodes: &nodes,
@@ -114,16 +115,35 @@ pub(super) fn check(parts: &Parts, settings: &Settings, (network, traffic): (Opt
     }
 }
 
+/// Warns of what transports send in classes of their own, where those may drop packets and the class of the data may not.
+fn answers(parts: &Parts, traffic: &OfTraffic, is_lossy: impl Fn(u8) -> bool, cx: &mut Cx) {
+    for (name, config) in used_transports(parts) {
+        let classes = traffic.of_transport(parts, name);
+        if classes.is_empty() || classes.into_iter().any(&is_lossy) {
+            continue;
+        }
+        for (key, class) in config.other_classes().into_iter().filter(|(_, class)| is_lossy(*class)) {
+            at_transport(cx, name, |cx| {
+                let message =
+                    "is a class that may drop packets, while that of the data may not: what is lost there is waited for";
+                warn(cx, key, &class, message).suggestion = Some(format!("no {key}, or class {class} among the lossless ones"));
+            });
+        }
+    }
+}
+
 /// Warns of transports that take losses badly in classes whose packets may be dropped.
 fn lossy(parts: &Parts, settings: &Settings, traffic: &OfTraffic, cx: &mut Cx) {
     if settings.unlimited() && settings.mechanisms().iter().all(|(_, mechanisms)| mechanisms.lossless() == 0) {
         return; // queues without bound drop nothing
     }
-    let lossless = settings.mechanisms().into_iter().fold(u8::MAX, |all, (_, mechanisms)| all & mechanisms.lossless());
+    let lossless = settings.lossless();
+    let is_lossy = |class: u8| lossless >> (class & 7) & 1 == 0;
+    answers(parts, traffic, is_lossy, cx);
     for (name, config) in used_transports(parts) {
         let Some(remedy) = config.wants_lossless() else { continue };
         let classes = traffic.of_transport(parts, name);
-        let Some(class) = classes.into_iter().find(|class| lossless >> (class & 7) & 1 == 0) else { continue };
+        let Some(class) = classes.into_iter().find(|class| is_lossy(*class)) else { continue };
         let keepers: Vec<String> = Mechanisms::that_keep_all().iter().map(|key| format!("switch.mechanisms.{key}")).collect();
         let message = format!("is in class {class}, which may drop packets: each loss sends all behind it again");
         at_transport(cx, name, |cx| {

@@ -138,8 +138,24 @@ impl<'a> Settings<'a> {
         self.origins().into_iter().all(|origins| self.switch.port(origins).is_unlimited())
     }
 
+    /// Classes that mechanisms at all switches keep from being dropped, a bit for each.
+    pub fn lossless(&self) -> u8 {
+        self.mechanisms().into_iter().fold(u8::MAX, |all, (_, mechanisms)| all & mechanisms.lossless())
+    }
+
+    /// Whether packets of a class may be dropped for want of room, at a port or in a virtual output queue.
+    pub fn fills_up(&self, class: u8) -> bool {
+        match self.switch.architecture.combined() {
+            Some(_) => self.lossless() >> (class & 7) & 1 == 0,
+            None => !self.unlimited(),
+        }
+    }
+
     /// The most that a port can hold by itself; `None` where there is no limit.
     pub fn most(&self, link: LinkId) -> Option<Bytes> {
+        if let Some(combined) = self.switch.architecture.combined() {
+            return Some(combined.output);
+        }
         let port = self.port(link);
         match (port.buffer, port.alpha, &self.switch.buffer) {
             (Some(own), _, _) => in_bytes(own, self.switch).map(Bytes),

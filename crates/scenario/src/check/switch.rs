@@ -2,10 +2,11 @@
 
 use super::settings::{at_marking, at_setting, in_bytes, Settings, FRAME};
 use super::transport::shown;
-use super::Network;
+use super::{at_transport, used_transports, Network};
 use crate::doc::{all_defaults, Parts};
 use fanin_params::Cx;
 use fanin_switch::{Buffer, CodelParams, DynamicBuffer, Marking, PathChoice, PortSettings, Setting, Switch};
+use fanin_transport::TransportParams;
 use fanin_units::{Amount, BitRate, Bytes, Span};
 use std::collections::BTreeMap;
 
@@ -202,4 +203,20 @@ pub(super) fn paths(parts: &Parts, network: &Network, cx: &mut Cx) {
             cx.warn(None, "has nothing to choose between: the topology has one shortest path for each pair of hosts", None);
         });
     });
+}
+
+/// Paths that change from packet to packet, under transports that take what comes early for a loss.
+pub(super) fn order(parts: &Parts, network: &Network, cx: &mut Cx) {
+    let Some(switch) = &parts.switch else { return };
+    let in_order = parts.host.as_ref().is_some_and(|host| host.reorder.is_some());
+    if in_order || !switch.routing.per_packet() || !network.multipath() {
+        return;
+    }
+    for (name, config) in used_transports(parts) {
+        let Some(remedy) = config.wants_order() else { continue };
+        let message = "sends again what comes out of order, and switch.routing sends packets of a flow over several paths";
+        at_transport(cx, name, |cx| {
+            cx.warn(None, message, None).suggestion = Some(format!("{remedy}, or switch.routing = \"ecmp\""))
+        });
+    }
 }

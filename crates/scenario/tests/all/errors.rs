@@ -375,7 +375,10 @@ fn classes_that_the_switches_do_not_have() {
     );
     assert_eq!(
         wrong(&[], "class = 3\n[switch]\nscheduling = { kind = \"strict\", classes = 2 }\n"),
-        lines(&["traffic[0].class, line 13: 3 is a class that the switches do not have; accepted: from 0 to 1, the classes of switch.scheduling \"strict\""])
+        lines(&[
+            "traffic[0].class, line 13: 3 is a class that the switches do not have; accepted: from 0 to 1, the classes of switch.scheduling \"strict\"",
+            "warning: switch.scheduling, line 15: has nothing to choose between: all traffic is of class 3",
+        ])
     );
 }
 
@@ -554,7 +557,10 @@ fn a_time_to_live_that_ends_on_the_way() {
     assert_eq!(chain(63), "sound");
     assert_eq!(
         chain(64),
-        lines(&["switch.ttl, line 1: 64 drops packets on the way: between some hosts they cross 64 switches; accepted: from 65 to 255"])
+        lines(&[
+            "switch.ttl, line 1: 64 drops packets on the way: between some hosts they cross 64 switches; accepted: from 65 to 255",
+            "warning: transport.rto_min, line 1: \"1s\" is 4665 times the RTT of traffic[0] (214300ns): each lost tail of a burst costs that much; data centers use 1ms to 10ms",
+        ])
     );
 }
 

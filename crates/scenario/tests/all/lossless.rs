@@ -92,6 +92,23 @@ fn headroom_that_does_not_suffice() {
     assert_eq!(with("headroom = \"2MB\""), error(".memory, line 12: \"1MB\" leaves no pool at switch0: headroom and reservations of 4 ports and one lossless class take 8000000 B; accepted: at least 8001518 B, which is one frame more; or fewer classes, or less headroom"));
 }
 
+/// Frames of 9,000 B of datagram and 46 B of headers, where the headroom is given and `max_frame` counts for nothing: headroom and
+/// pauses are held against them. 9046 + 2 · 9066 + 84 + 2875 B; a pause must outlast one frame and the one that asks again.
+#[test]
+fn frames_larger_than_max_frame_count_where_headroom_is_given() {
+    let large =
+        ("rate = \"1Gbps\"\nsize = \"1MB\"\n[[traffic]]", "rate = \"1Gbps\"\npacket = \"9000B\"\nsize = \"1MB\"\n[[traffic]]");
+    let with = |key: &str| said(&[large, ("memory =", &format!("{key}\nmemory ="))]);
+    assert_eq!(with("headroom = \"30137B\""), "");
+    assert_eq!(with("headroom = \"30136B\""), warning(".headroom, line 11: \"30136B\" may lose packets: what h0 can send to switch0 after XOFF is up to 30137 B, 1 B more; at least 30137 B, or none"));
+    let least = 2 * (9_046 + 64 + 40) * 8_u64.div_ceil(1) / 512 + 1;
+    let quanta = |n: u64| with(&format!("headroom = \"40KB\"\nquanta = {n}"));
+    assert_eq!(quanta(least), "");
+    assert!(quanta(least - 1).contains(&format!("accepted: from {least} to 65535")), "{}", quanta(least - 1));
+    let found = with("xon_gap = \"3KB\"");
+    assert!(found.contains(".max_frame") && found.contains("the largest frame of the traffic, 9046 B"), "{found}");
+}
+
 #[test]
 fn thresholds_that_do_nothing() {
     assert_eq!(with("xoff = { kind = \"static\", bytes = \"2MB\" }"), warning(".xoff.bytes, line 11: \"2MB\" is more than the pool of switch0, 969788 B: XOFF is reached when that is full; at most 969788 B"));
@@ -100,6 +117,18 @@ fn thresholds_that_do_nothing() {
     let small = "buffer = { kind = \"static\", per_port = \"100KB\" }";
     assert_eq!(said(&[("buffer = \"unlimited\"", small)]), [BUFFER, NEVER].map(warning).concat());
     assert_eq!(said(&[("buffer = \"unlimited\"", &small.replace("100KB", "500KB"))]), warning(BUFFER));
+}
+
+/// Under the XOFF of the lossless class another one may hold 1517 B: no frame of 1,500 B of datagram and headers ever waits.
+#[test]
+fn a_static_xoff_that_leaves_lossy_classes_no_room() {
+    let with =
+        |bytes: u64, more: &str| with(&format!("{more}xon_gap = \"0B\"\nxoff = {{ kind = \"static\", bytes = \"{bytes}B\" }}"));
+    let expected = ".xoff, line 12: leaves class 0 no room for a frame of 1518 B: each that has to wait is dropped; a pool for the other classes (lossy), or a higher XOFF";
+    assert_eq!(with(1_517, ""), warning(expected));
+    assert_eq!(with(1_518, ""), "");
+    assert_eq!(with(1_517, "lossy = { memory = \"200KB\" }\n"), "");
+    assert_eq!(with(1_517, "reserved = \"1B\"\n"), "");
 }
 
 #[test]
@@ -157,7 +186,22 @@ fn marking_that_drops() {
     assert!(red("drop_others = false").contains(drops));
     assert_eq!(red("hard_drop = false, drop_others = false"), "");
     let nothing = "s.toml: switch.marking.drop_others, line 9: false leaves nothing to do below the limit: without `ecn` nothing is marked; accepted: true, or ecn = true\n";
-    assert_eq!(red("ecn = false, drop_others = false"), nothing);
+    assert_eq!(red("ecn = false, drop_others = false"), format!("{nothing}{}", warning(&format!(", line 11: {drops}"))));
+}
+
+/// Warnings come with errors of sense in other tables; not with one beside them, nor where a value could not be read.
+#[test]
+fn errors_do_not_hide_warnings() {
+    let deaf = ("[3]", "[2]");
+    let missing = warning(".classes, line 12: [2] names no class of the traffic, which is of classes 0 and 3");
+    let class = ("CLASS", "7");
+    let found = said(&[deaf, class]);
+    assert!(found.contains("traffic[1].class") && found.contains("warning: switch.mechanisms.pfc.classes, line 12"), "{found}");
+    assert_eq!(said(&[deaf]), missing);
+    let found = said(&[deaf, ("memory = \"1MB\"", "memory = \"1MB\"\nquanta = 40")]);
+    assert!(found.contains(".quanta") && !found.contains("warning"), "{found}");
+    let found = said(&[deaf, ("sample = \"off\"", "sample = \"often\"")]);
+    assert!(found.contains("telemetry.sample") && !found.contains("warning"), "{found}");
 }
 
 /// Four ports: a queue is from three inputs at most, each with α of what is free, so 3/11 of the pool of 969,788 B at the first pause.

@@ -12,6 +12,7 @@ mod exceptions;
 mod int;
 mod lossless;
 mod rcm;
+mod roce;
 mod scenarios;
 mod storms;
 mod trials;

@@ -49,6 +49,8 @@ pub struct Surroundings<'a> {
     pub marking_drops: u8,
     /// Most switches on a path between two hosts; zero where the topology could not be built.
     pub longest_path: u32,
+    /// Bytes of the largest IP packet of sources of datagrams; zero without.
+    pub datagram: u64,
     /// The transports in use.
     pub transports: &'a [TransportInUse<'a>],
     /// Whether all traffic could be read, so that no other transport is in use.

@@ -63,6 +63,8 @@ impl Drill {
 impl Chooser for Drill {
     type Params = DrillParams;
 
+    const PER_PACKET: bool = true;
+
     /// The links that it remembers, each by a number of 16 bits.
     fn memory(params: &DrillParams) -> Option<Bytes> {
         Some(Bytes(2 * u64::from(params.m)))

@@ -39,6 +39,9 @@ pub(crate) trait Chooser: Sized {
     /// Its parameters.
     type Params;
 
+    /// Packets of a flow take several paths, whatever the time between them, so they may overtake each other.
+    const PER_PACKET: bool = false;
+
     /// What a scenario gets besides when it is tried there: what its authors had set.
     fn authors(_at: &Ground) -> Vec<Setting> {
         Vec::new()
@@ -78,6 +81,11 @@ macro_rules! registry {
                     let own = ("switch.routing".to_string(), format!("{:?}", $kind));
                     Trial::new("switch.routing", $kind, &[$($doc),*], own, <$state as Chooser>::authors(at))
                 }, )*]
+            }
+
+            /// Packets of a flow take several paths, whatever the time between them.
+            pub fn per_packet(&self) -> bool {
+                match self { $( PathChoice::$name(_) => <$state as Chooser>::PER_PACKET, )* }
             }
 
             /// Memory that it takes at a switch; `None`: not known.

@@ -25,6 +25,8 @@ const UNUSED: u16 = u16::MAX;
 impl Chooser for InTurn {
     type Params = RoundRobinParams;
 
+    const PER_PACKET: bool = true;
+
     fn new(_params: &RoundRobinParams) -> Self {
         InTurn { next: Vec::new() }
     }

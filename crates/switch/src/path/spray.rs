@@ -18,6 +18,8 @@ pub struct AtRandom;
 impl Chooser for AtRandom {
     type Params = Spray;
 
+    const PER_PACKET: bool = true;
+
     /// It keeps nothing between packets.
     fn memory(_params: &Spray) -> Option<Bytes> {
         Some(Bytes(0))

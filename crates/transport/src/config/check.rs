@@ -62,12 +62,18 @@ impl TransportParams for Tcp {
     }
 
     fn loss_timers(&self) -> Vec<LossTimer> {
-        let tail =
-            LossTimer { key: "rto_min", value: self.rto_min, exponent: None, cost: "each lost tail of a burst costs that much" };
+        let tail = LossTimer {
+            key: "rto_min",
+            value: self.rto_min,
+            exponent: None,
+            fixed: false,
+            cost: "each lost tail of a burst costs that much",
+        };
         let first = LossTimer {
             key: "rto_initial",
             value: self.rto_initial,
             exponent: None,
+            fixed: false,
             cost: "without a handshake no RTT is known when the first window is lost",
         };
         if self.handshake {
@@ -75,6 +81,10 @@ impl TransportParams for Tcp {
         } else {
             vec![tail, first]
         }
+    }
+
+    fn ecn_remedy(&self) -> Option<&'static str> {
+        Some("set ecn = true, or congestion_control = \"dctcp\"")
     }
 
     fn uses_ecn(&self) -> bool {

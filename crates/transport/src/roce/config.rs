@@ -1,10 +1,10 @@
 //! The parameters of RoCEv2.
 
 use super::cc::{NoRateControl, Path, RoceControl, Sending};
-use crate::transport::{CheckSite, LossTimer, Shape, TransportParams};
+use crate::transport::{CheckSite, Idle, LossTimer, Shape, TransportParams};
 use fanin_packet::{IpVersion, RoceHeader, RoceOp};
 use fanin_params::{params, Cx, Ground, Trial};
-use fanin_units::{BitRate, Bytes, Span};
+use fanin_units::{Bytes, Span};
 
 params! {
     /// Packets that come too early are dropped, and the sender starts again with the one that is missing. Source: IBTA §9.7.5.1, §9.9.2.
@@ -182,8 +182,8 @@ impl TransportParams for Roce {
         RoceControl::trials(at)
     }
 
-    fn check_at(&self, line: BitRate, cx: &mut Cx) {
-        cx.key("congestion_control", |cx| self.congestion_control.check_at(line, cx));
+    fn check_at(&self, at: &Idle, cx: &mut Cx) {
+        cx.key("congestion_control", |cx| self.congestion_control.check_at(at, cx));
     }
 
     fn mtu(&self, ip: IpVersion) -> u16 {
@@ -227,6 +227,7 @@ impl TransportParams for Roce {
                 key: "recovery.ack_timeout",
                 value: local_ack_timeout(back.ack_timeout),
                 exponent: Some(back.ack_timeout),
+                fixed: true,
                 cost: "each lost end of a message costs that much",
             }],
             RoceRecovery::SelectiveRepeat(repeat) => {
@@ -234,6 +235,7 @@ impl TransportParams for Roce {
                     key: "recovery.rto_low",
                     value: repeat.rto_low,
                     exponent: None,
+                    fixed: true,
                     cost: "each lost end of a message costs that much",
                 }]
             }
@@ -246,6 +248,14 @@ impl TransportParams for Roce {
 
     fn wants_lossless(&self) -> Option<&'static str> {
         (!self.selective()).then_some("recovery = \"selective_repeat\"")
+    }
+
+    fn wants_order(&self) -> Option<&'static str> {
+        self.wants_lossless()
+    }
+
+    fn ecn_remedy(&self) -> Option<&'static str> {
+        Some("set switch.marking = \"none\", or a congestion_control that works by marks, such as \"dcqcn\"")
     }
 
     fn other_classes(&self) -> Vec<(&'static str, u8)> {

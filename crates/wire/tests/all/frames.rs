@@ -198,6 +198,20 @@ fn a_control_message_has_a_frame_of_its_own() {
     }
 }
 
+/// A message to a neighbour begins behind the EtherType, and the padding is behind it; no bridge forwards its address.
+#[test]
+fn a_message_to_a_neighbour_is_padded_behind_it() {
+    for (framing, tag) in [(Framing::ETHERNET, &[][..]), (TAGGED, &[0x81, 0, 0, 0][..])] {
+        let mut p = base(1, Side::Initiator, 0);
+        p.header = Header::Control(Control::new(0xA8F9, &[1, 63, 0, 2]));
+        (p.envelope.kind, p.envelope.header, p.envelope.frame) = (Kind::Control, 4, 68);
+        let frame = bytes(&p, 0, framing, None);
+        assert_eq!(frame[..12], [[0x01, 0x80, 0xC2, 0, 0, 0x0E], address::SWITCH_MAC].concat());
+        assert_eq!(frame[12..18 + tag.len()], [tag, &[0xA8, 0xF9, 1, 63, 0, 2]].concat());
+        assert!(frame.len() == 64 && frame[18 + tag.len()..].iter().all(|byte| *byte == 0));
+    }
+}
+
 #[test]
 fn other_framings_are_refused() {
     for (header, min_frame) in [(0, 0), (18, 0), (18, 84), (22, 60), (26, 64)] {

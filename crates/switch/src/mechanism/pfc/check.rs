@@ -11,7 +11,11 @@ use std::cmp::Reverse;
 /// while the frame waits for one that is being sent, is sent itself, crosses the link, until the neighbour has sent the frame that it has
 /// begun, and that has crossed the link. Source: IEEE 802.1Q Annex N.
 pub(super) fn needed(params: &PfcParams, port: &PortSite, pause_frame: u16) -> u64 {
-    let full = params.max_frame.get();
+    needed_by(params.max_frame.get(), params, port, pause_frame)
+}
+
+/// The same where the largest frame has `full` bytes.
+fn needed_by(full: u64, params: &PfcParams, port: &PortSite, pause_frame: u16) -> u64 {
     let gap = u64::from(port.overhead);
     let on_the_wire = port.rate.time_to_send(Bytes(2 * (full + gap) + u64::from(pause_frame) + gap));
     full + port.rate.bytes_in(on_the_wire + port.round_trip + params.response).get()
@@ -141,7 +145,7 @@ fn neighbours(_params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
 /// A frame that asks again leaves after half of the time, and may wait for a full frame and take its own time then.
 fn quanta(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
     let gap = u64::from(around.framing.gap);
-    let late = params.max_frame.get() + u64::from(message_frame(&around.framing, BODY as u8)) + 2 * gap;
+    let late = longest(params, around) + u64::from(message_frame(&around.framing, BODY as u8)) + 2 * gap;
     let least = (2 * late * 8).div_ceil(QUANTUM_BITS);
     if u64::from(params.quanta) < least {
         let message = "is too short: a frame that asks again comes after the pause has ended, so lossless packets are lost";
@@ -149,10 +153,20 @@ fn quanta(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
     }
 }
 
+/// The largest frame of the traffic, as far as it could be read.
+fn of_traffic(around: &Surroundings<'_>) -> Option<u64> {
+    let packets = around.transports.iter().map(|t| u64::from(t.mtu) + u64::from(t.telemetry));
+    let largest = packets.chain((around.datagram > 0).then_some(around.datagram)).max()?;
+    Some(largest + u64::from(around.framing.header + around.trailer + around.header_bytes))
+}
+
+/// The largest frame that a link may be busy with: of the traffic, whatever `max_frame` says, which a given headroom does not use.
+fn longest(params: &PfcParams, around: &Surroundings<'_>) -> u64 {
+    of_traffic(around).unwrap_or(0).max(params.max_frame.get())
+}
+
 fn max_frame(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
-    let largest = around.transports.iter().map(|t| u64::from(t.mtu) + u64::from(t.telemetry)).max();
-    let largest = largest.map(|bytes| bytes + u64::from(around.framing.header + around.trailer + around.header_bytes));
-    if let Some(bytes) = largest.filter(|bytes| *bytes > params.max_frame.get() && params.headroom.is_none()) {
+    if let Some(bytes) = of_traffic(around).filter(|bytes| *bytes > params.max_frame.get() && params.headroom.is_none()) {
         let message = format!("is less than the largest frame of the traffic, {bytes} B: the headroom is too small by as much");
         cx.error_at("max_frame", &params.max_frame, message, &format!("at least {bytes} B"));
     }
@@ -207,6 +221,7 @@ fn thresholds(params: &PfcParams, around: &Surroundings<'_>, (site, pool): (&Sit
         Xoff::Static(xoff) => xoff.bytes.get().min(pool),
         Xoff::Dynamic(xoff) => (xoff.alpha * pool as f64) as u64,
     };
+    other_classes(params, around, highest, cx);
     if params.xon_gap.get() > highest {
         let message = format!("puts XON below zero: XOFF is {highest} B at most, so a pause lasts until nothing is left");
         cx.error_at("xon_gap", &params.xon_gap, message, &format!("at most {highest} B"));
@@ -228,6 +243,20 @@ fn thresholds(params: &PfcParams, around: &Surroundings<'_>, (site, pool): (&Sit
             warn(cx, message, &format!("XOFF of less than {buffer} B, or switch.buffer = {{ kind = \"unlimited\" }}"));
         });
     }
+}
+
+/// XOFF is also what a lossy class may hold where it has no pool of its own: less than a frame, and none may ever wait.
+fn other_classes(params: &PfcParams, around: &Surroundings<'_>, highest: u64, cx: &mut Cx) {
+    let lossy: Vec<u8> =
+        around.classes_in_use.iter().copied().filter(|class| params.lossless() >> (class & 7) & 1 == 0).collect();
+    let (room, frame) = (highest.saturating_add(params.reserved.get()), longest(params, around));
+    if lossy.is_empty() || params.lossy.is_some() || room >= frame {
+        return;
+    }
+    let plural = if lossy.len() == 1 { "" } else { "es" };
+    let message =
+        format!("leaves class{plural} {} no room for a frame of {frame} B: each that has to wait is dropped", listed(&lossy));
+    cx.key("xoff", |cx| warn(cx, message, "a pool for the other classes (lossy), or a higher XOFF"));
 }
 
 /// Virtual output queues that are full before the neighbour has stopped: all that waits at an input may be for one port.
@@ -284,7 +313,8 @@ fn pauses_before_marks(params: &PfcParams, around: &Surroundings<'_>, (site, poo
 fn headroom(params: &PfcParams, around: &Surroundings<'_>, cx: &mut Cx) {
     let Some(given) = params.headroom else { return };
     let ports = around.sites.iter().flat_map(|site| site.ports.iter().map(move |port| (site, port)));
-    let needs = ports.map(|(site, port)| (needed(params, port, message_frame(&site.framing, BODY as u8)), site, port));
+    let full = longest(params, around);
+    let needs = ports.map(|(site, port)| (needed_by(full, params, port, message_frame(&site.framing, BODY as u8)), site, port));
     let Some((need, site, port)) = needs.min_by_key(|(need, ..)| Reverse(*need)) else { return };
     if given.get() < need {
         let missing = need - given.get();

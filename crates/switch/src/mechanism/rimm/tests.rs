@@ -398,6 +398,7 @@ fn what_has_no_effect_is_said() {
         classes_in_use: &[],
         circle: &|| None,
         longest_path: 0,
+        datagram: 0,
         transports: &[],
         all_traffic: true,
         nodes: &[],

@@ -1,6 +1,7 @@
 //! DCQCN: the receiver turns marks into notifications, the sender cuts its rate at each and finds its way back in steps. Source: DCQCN §3.
 
 use super::{ControlParams, Feedback, Needs, Notifying, Path, RateControl, Sending};
+use crate::transport::Idle;
 use fanin_params::{names, params, Cx, Ground, Node, Setting};
 use fanin_units::{BitRate, Bytes, Span, Time};
 
@@ -19,28 +20,32 @@ params! {
     pub struct Dcqcn over profile_defaults {
         /// Which defaults apply to the other keys.
         pub profile: DcqcnProfile = DcqcnProfile::Paper;
-        /// A receiver sends one notification (CNP) per flow in this time at most, N; `mlx5`: 4 us. Source: DCQCN §3.1 (50 us).
+        /// A receiver sends one notification (CNP) per flow in this time at most, N; `mlx5`: 4 us (min_time_between_cnps). Source: DCQCN
+        /// §3.1 (50 us).
         pub cnp_interval: Span = Span::from_us(50), in Span::ZERO..=Span::from_ms(10);
         /// What a receiver's NIC takes from a marked packet to the notification. Measurements are matched with up to 55 us.
         pub cnp_delay: Span = Span::ZERO, in Span::ZERO..=Span::from_ms(10);
-        /// g: weight of a notification in the moving average α; `mlx5`: 5/1024. Source: DCQCN §5.2 (1/256).
+        /// g: weight of a notification in the moving average α; `mlx5`: 5/1024 (dce_tcp_g). Source: DCQCN §5.2 (1/256).
         pub g: f64 = 0.003_906_25, in 0.000_01..=1.0;
-        /// α before the first notification, which halves the rate with 1. Source: DCQCN §3.1.
+        /// α before the first notification (initial_alpha_value), which halves the rate with 1. Source: DCQCN §3.1.
         pub initial_alpha: f64 = 1.0, in 0.0..=1.0;
-        /// α falls by g in each such time without a notification, K; `mlx5`: 1 us. Source: DCQCN §3.1 (55 us).
+        /// α falls by g in each such time without a notification, K; `mlx5`: 1 us (dce_tcp_rtt). Source: DCQCN §3.1 (55 us).
         pub alpha_timer: Span = Span::from_us(55), in Span::from_ns(100)..=Span::from_ms(100);
-        /// The rate rises each time this timer expires, T; `mlx5`: 300 us. Source: DCQCN §5.2 (55 us; QCN's 1.5 ms is found too slow).
+        /// The rate rises each time this timer expires, T; `mlx5`: 300 us (rpg_time_reset). Source: DCQCN §5.2 (55 us; QCN's 1.5 ms is
+        /// found too slow).
         pub rate_timer: Span = Span::from_us(55), in Span::from_ns(100)..=Span::from_ms(100);
-        /// And each time this many bytes have left, B; `mlx5`: 32767 B. Source: DCQCN §5.2 (10 MB; QCN's 150 KB is found unfair).
+        /// And each time this many bytes have left, B; `mlx5`: 32767 B (rpg_byte_reset). Source: DCQCN §5.2 (10 MB; QCN's 150 KB is
+        /// found unfair).
         pub byte_counter: Bytes = Bytes(10_000_000), in Bytes(1_000)..=Bytes(10_000_000_000);
-        /// F: steps of fast recovery; `mlx5`: 1. Source: DCQCN §3.1 (5).
+        /// F: steps of fast recovery; `mlx5`: 1 (rpg_threshold). Source: DCQCN §3.1 (5).
         pub fast_recovery: u32 = 5, in 0_u32..=100;
-        /// R_AI: what the target rises by in additive increase; `mlx5`: 5 Mb/s. Source: DCQCN §5.2 (40 Mb/s).
+        /// R_AI: what the target rises by in additive increase; `mlx5`: 5 Mb/s (rpg_ai_rate). Source: DCQCN §5.2
+        /// (40 Mb/s).
         pub additive_increase: BitRate = BitRate(40_000_000), in BitRate(1_000)..=BitRate(1_000_000_000_000);
-        /// R_HAI: the same in hyper increase, when timer and byte counter are both beyond F; `mlx5`: 50 Mb/s. Source: QCN, ten times
-        /// R_AI; the paper has no number.
+        /// R_HAI: the same in hyper increase, when timer and byte counter are both beyond F; `mlx5`: 50 Mb/s (rpg_hai_rate).
+        /// Source: QCN, ten times R_AI; the paper has no number.
         pub hyper_increase: BitRate = BitRate(400_000_000), in BitRate(1_000)..=BitRate(1_000_000_000_000);
-        /// Rates do not fall below this; `mlx5`: 1 Mb/s.
+        /// Rates do not fall below this; `mlx5`: 1 Mb/s (rpg_min_rate).
         pub min_rate: BitRate = BitRate(10_000_000), in BitRate(1_000)..=BitRate(1_000_000_000_000);
         /// Each notification makes the present rate the target; `mlx5`: only the first since the rate rose. Source: DCQCN §3.1;
         /// NVIDIA (clamp_tgt_rate).
@@ -48,7 +53,7 @@ params! {
         /// The rate falls once in this time at most; α counts each notification. `mlx5`: 4 us. Source: NVIDIA
         /// (rate_reduce_monitor_period).
         pub decrease_interval: Span = Span::ZERO, in Span::ZERO..=Span::from_ms(10);
-        /// One notification reduces the rate to this share of it at most. Source: NVIDIA (min_dec_fac, 50 %); DCQCN §3.1 (α/2).
+        /// One notification reduces the rate to this share of it at most. Source: NVIDIA (rpg_min_dec_fac, 50 %); DCQCN §3.1 (α/2).
         pub min_decrease_factor: f64 = 0.5, in 0.0..=1.0;
     }
 }
@@ -140,7 +145,8 @@ impl Dcqcn {
 
 impl ControlParams for Dcqcn {
     /// Steps that are small beside the line: it stands empty for long after a congestion.
-    fn check_at(&self, line: BitRate, cx: &mut Cx) {
+    fn check_at(&self, at: &Idle, cx: &mut Cx) {
+        let line = at.line;
         if !self.clamp_target {
             return; // a target that notifications leave where it is is found again in steps of a half
         }

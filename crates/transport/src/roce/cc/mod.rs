@@ -3,6 +3,7 @@
 //! A control sees counts, times and what the network says of itself, no packets. Adding one is a source file here, one line in the
 //! registry below and a page in `docs/transports/`.
 
+use crate::transport::Idle;
 use fanin_packet::HopSample;
 use fanin_params::{Ground, Setting, Trial};
 use fanin_units::{BitRate, Span, Time};
@@ -128,6 +129,11 @@ pub trait RateControl {
         Vec::from_iter(Self::NEEDS.marks.is_none().then(|| ("switch.marking", "\"none\"".to_string())))
     }
 
+    /// Its own keys when it is tried on a scenario, each after a comma: where its defaults do not suit the network.
+    fn suited(_at: &Ground) -> String {
+        String::new()
+    }
+
     /// An acknowledgment has come.
     fn on_ack(&mut self, _s: &mut Sending, _feedback: &Feedback<'_>) {}
     /// A notification has come (CNP).
@@ -168,7 +174,7 @@ macro_rules! controls {
             /// Each as it is tried on a scenario.
             pub(crate) fn trials(at: &Ground) -> Vec<Trial> {
                 vec![$( {
-                    let table = format!("{{ kind = \"roce\", congestion_control = {{ kind = {:?} }} }}", $kind);
+                    let table = format!("{{ kind = \"roce\", congestion_control = {{ kind = {:?}{} }} }}", $kind, <$state>::suited(at));
                     let own = ("transport".to_string(), table);
                     Trial::new("transport.congestion_control", $kind, &[$($doc),*], own, <$state>::authors(at))
                 }, )*]
@@ -191,9 +197,9 @@ macro_rules! controls {
         }
 
         impl RoceControl {
-            /// Values that do not suit a NIC of this rate; `cx` is at its table.
-            pub fn check_at(&self, line: BitRate, cx: &mut fanin_params::Cx) {
-                match self { $( Self::$variant(params) => params.check_at(line, cx), )* }
+            /// Values that do not suit the network; `cx` is at its table.
+            pub fn check_at(&self, at: &Idle, cx: &mut fanin_params::Cx) {
+                match self { $( Self::$variant(params) => params.check_at(at, cx), )* }
             }
         }
 
@@ -243,7 +249,7 @@ pub trait ControlParams {
     /// See [`RoceControl::check`].
     fn check(&self, _cx: &mut fanin_params::Cx) {}
     /// See [`RoceControl::check_at`].
-    fn check_at(&self, _line: BitRate, _cx: &mut fanin_params::Cx) {}
+    fn check_at(&self, _at: &Idle, _cx: &mut fanin_params::Cx) {}
 }
 
 controls! {

@@ -3,6 +3,7 @@
 
 use super::telemetry::Ports;
 use super::{ControlParams, Feedback, Needs, Path, RateControl, Sending};
+use fanin_params::{Cx, Ground};
 use fanin_units::{BitRate, Span, Time};
 
 fanin_params::params! {
@@ -43,7 +44,27 @@ fanin_params::params! {
 
 impl ControlParams for PowerTcp {}
 
-impl ControlParams for ThetaPowerTcp {}
+/// Of numbers near one.
+const ROUNDING: f64 = 1e-9;
+
+impl ControlParams for ThetaPowerTcp {
+    /// On an idle path RTT = tau and power is 1, so the window rests where (1 - eta) · w = beta: below the BDP where N is more than
+    /// 1 / (1 - eta).
+    fn check(&self, cx: &mut Cx) {
+        let fill = (1.0 - self.eta) * f64::from(self.flows); // flows that fill the line without a queue
+        if fill <= 1.0 + ROUNDING {
+            return;
+        }
+        let message = format!(
+            "is many beside eta = {}: n flows of a link use n · {:.0} % of it and no more, as windows rest at beta / (1 - eta)",
+            self.eta,
+            100.0 / fill
+        );
+        let most = (1.0 / (1.0 - self.eta) + ROUNDING) as u32; // one flow fills the line by itself
+        cx.warn_at("flows", &self.flows, message).suggestion =
+            Some(format!("flows = {most} or less, or eta = 1.0, where no link shall stay idle with few flows"));
+    }
+}
 
 /// What both have: windows and smoothed power.
 #[derive(Clone, Debug)]
@@ -172,6 +193,11 @@ impl ThetaPowerTcpControl {
 
 impl RateControl for ThetaPowerTcpControl {
     const NEEDS: Needs = Needs { window: true, ..Needs::NOTHING };
+
+    /// So few that one flow fills its line.
+    fn suited(_at: &Ground) -> String {
+        ", flows = 20".to_string()
+    }
 
     /// Power by the RTT and its gradient; the window changes once per round trip. Source: PowerTCP Algorithm 2.
     fn on_ack(&mut self, s: &mut Sending, f: &Feedback<'_>) {

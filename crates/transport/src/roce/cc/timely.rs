@@ -1,7 +1,8 @@
 //! TIMELY: a rate that follows the gradient of the RTT. Source: TIMELY §4.3, algorithm 1.
 
 use super::{ControlParams, Feedback, Path, RateControl, Sending};
-use fanin_params::{params, Cx};
+use crate::transport::Idle;
+use fanin_params::{params, Cx, Ground};
 use fanin_units::{BitRate, Bytes, Span};
 
 params! {
@@ -38,6 +39,43 @@ impl ControlParams for Timely {
             cx.error_at("t_low", &self.t_low, "is above t_high", &format!("at most {}", self.t_high));
         }
     }
+
+    /// The paper's values are for 10 Gb/s and base RTTs of some 20 us. Source: TIMELY §6.1 (from memory).
+    fn check_at(&self, at: &Idle, cx: &mut Cx) {
+        let share = at.line.bps() / STEPS;
+        if self.delta.bps().saturating_mul(FEW) < share {
+            let doubles = f64::from(u32::try_from(self.segment.get()).unwrap_or(u32::MAX)) * 8.0 / self.delta.bps() as f64;
+            let message = format!(
+                "is small beside {}: a rate that has fallen doubles in {:.1} ms at the earliest, whatever the line (segment / delta · ln 2)",
+                at.line,
+                doubles * std::f64::consts::LN_2 * 1e3
+            );
+            cx.warn_at("delta", &self.delta, message).suggestion =
+                Some(format!("delta = \"{}\": line rate / {STEPS}, as the paper has it at 10 Gb/s", BitRate(share)));
+        }
+        let Some(rtt) = at.base_rtt.filter(|rtt| self.t_low > rtt.saturating_mul(FEW)) else { return };
+        let queue = at.line.bytes_in(self.t_low - rtt);
+        let message = format!(
+            "is far above the base RTT of {}: rates rise, whatever the gradient, until {queue} wait at {}",
+            Span::from_ns(rtt.ps() / 1_000),
+            at.line
+        );
+        let (low, high) = thresholds(rtt);
+        cx.warn_at("t_low", &self.t_low, message).suggestion =
+            Some(format!("t_low = \"{low}\", t_high = \"{high}\": as the paper has them at 20 us"));
+    }
+}
+
+/// delta is this part of the line's rate at 10 Gb/s.
+const STEPS: u64 = 1_000;
+/// How far from the paper's values a network may be without a word.
+const FEW: u64 = 4;
+
+/// T_low and T_high for a base RTT, as 50 and 500 us are for 20 us; in whole microseconds.
+fn thresholds(rtt: Span) -> (Span, Span) {
+    let us = Span::from_us(1).ps();
+    let low = Span::from_us((rtt.ps() * 5 / 2).div_ceil(us));
+    (low, low.saturating_mul(10))
 }
 
 /// One queue pair.
@@ -102,6 +140,19 @@ impl TimelyControl {
 }
 
 impl RateControl for TimelyControl {
+    /// As the paper has them at 10 Gb/s and 20 us, in proportion.
+    fn suited(at: &Ground) -> String {
+        let (low, high) = thresholds(at.rtt);
+        let delta = BitRate((at.rate.bps() / STEPS).max(1_000));
+        let idle = Idle { line: at.rate, base_rtt: Some(at.rtt) };
+        let mut cx = Cx::new();
+        ControlParams::check_at(&fanin_params::defaults::<Timely>(), &idle, &mut cx);
+        if cx.into_problems().is_empty() {
+            return String::new();
+        }
+        format!(", delta = \"{delta}\", t_low = \"{low}\", t_high = \"{high}\"")
+    }
+
     /// RTT = completion − (sent + size / line rate) of a segment: that of its last packet, less its time on the host's wire. Source: TIMELY §4.1.
     fn on_ack(&mut self, s: &mut Sending, feedback: &Feedback<'_>) {
         if feedback.una < self.ends {

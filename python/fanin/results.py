@@ -94,6 +94,7 @@ SCHEMAS: Final[Mapping[str, Mapping[str, str]]] = {
         "queue_bytes": "UInt64",
         "queue_packets": "UInt32",
         "queue_max_bytes": "UInt64",
+        "held_bytes": "UInt64",
         "drops": "UInt32",
         "marks": "UInt32",
     },
@@ -144,6 +145,7 @@ SCHEMAS: Final[Mapping[str, Mapping[str, str]]] = {
         "queue_bytes": "UInt64",
         "queue_packets": "UInt32",
         "queue_max_bytes": "UInt64",
+        "held_bytes": "UInt64",
         "drops": "UInt32",
     },
     "stamps": {
@@ -208,6 +210,9 @@ SCHEMAS: Final[Mapping[str, Mapping[str, str]]] = {
         "sent_ps": "UInt64",
         "left_ps": "UInt64",
         "reached_ps": "UInt64",
+        "held_by": "String",
+        "held_from_ps": "UInt64",
+        "held_until_ps": "UInt64",
     },
 }
 """Tables of a result folder: column → Polars type, by name. docs/results.md says what each column means."""
@@ -407,16 +412,16 @@ class Result:
             raise ResultError(f"{path}: cannot be read: {error}") from error
         version = self._check_version(str(path), metadata.get("fanin.schema"), table)
         frame = pl.scan_parquet(path)
+        written = frame.collect_schema().names()
+        missing = {name: kind for name, kind in schema(table).items() if name not in written}
+        if missing:
+            added = frame.with_columns(pl.lit(None, dtype=kind).alias(name) for name, kind in missing.items())
+            frame = added.select(*SCHEMAS[table], *(name for name in written if name not in SCHEMAS[table]))
         if table == "ports" and version > 1 and not as_written:
             from fanin import samples
 
             return samples.fill(frame, self.sample_times, samples.ports_of(frame))
-        written = frame.collect_schema().names()
-        missing = {name: kind for name, kind in schema(table).items() if name not in written}
-        if not missing:
-            return frame
-        added = frame.with_columns(pl.lit(None, dtype=kind).alias(name) for name, kind in missing.items())
-        return added.select(*SCHEMAS[table], *(name for name in written if name not in SCHEMAS[table]))
+        return frame
 
     def _collect(self, table: str) -> pl.DataFrame:
         import polars as pl

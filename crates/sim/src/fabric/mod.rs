@@ -7,6 +7,7 @@ mod by_class;
 pub mod combined;
 mod displace;
 pub mod gate;
+pub mod held;
 mod hooks;
 pub mod link;
 pub mod pool;

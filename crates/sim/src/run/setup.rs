@@ -5,6 +5,7 @@ use super::sample::Samples;
 use crate::core::Core;
 use crate::fabric::combined::{self, Crossbar};
 use crate::fabric::gate::PortGate;
+use crate::fabric::held::Held;
 use crate::fabric::link::{flag, FarEnd, Link, Rings};
 use crate::fabric::pool::Pool;
 use crate::fabric::port::{at_dequeue, Explicit, Owner, Port};
@@ -142,6 +143,7 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
             crossbar_slots,
             gates,
             cell: if switch.counts_cells() { switch.cell_bytes() } else { 0 },
+            held: Held::default(),
             ledger,
             failure: None,
             stuck: None,
@@ -328,6 +330,8 @@ fn links_and_ports(
             explicit: None,
             name: topology.link_name(id).as_str().into(),
             sampled: [0; 4],
+            held_bytes: 0,
+            held_packets: 0,
         };
         let hooks = |end: FarEnd| match end {
             FarEnd::Host(_) => Hooks::NONE,

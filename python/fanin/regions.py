@@ -189,7 +189,10 @@ def on_topology(result: Result, mechanism: str) -> go.Figure:
 
 
 def _marks(state_of: Mapping[str, str], state: str, places: Layout) -> dict[str, list[Any]]:
-    """Return the switches in a state as a trace's data; one without a place where there is none, or the legend would lack the state."""
+    """Return the switches in a state as a trace's data.
+
+    Where there is none it has a point without a place: without any the legend would lack the state.
+    """
     names = [name for name in places.at if state_of.get(name) == state]
     if not names:
         return {"x": [None], "y": [None], "text": []}

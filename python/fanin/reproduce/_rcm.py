@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Mapping, Sequence
 from statistics import fmean, stdev
 from typing import Any, Final
@@ -60,8 +61,8 @@ VARIANTS: Final[dict[str, dict[str, Any]]] = {
 """Who is compared, each over PFC. RCM leaves DCQCN on at the ends (§1, §4.1)."""
 
 READING: Final[dict[str, Any]] = {"recognise": "at_detection", "cam_hits": 3, "cam_period": "2KB", "decrease": "measured"}
-"""Another reading of the paper: harmful are flows of "relatively high injection rate" (§3.3: three places of eight, of the last 16 KB) when a
-root "starts congestion control to the flows recognized by CFR" (§3.1), and a degree takes half of W_c once ("at most 50 %", §3.4)."""
+"""Another reading of the paper: harmful are flows of "relatively high injection rate" (§3.3: three of eight places, of 16 KB)
+when a root "starts congestion control to the flows recognized by CFR" (§3.1); of W_c "at most 50 %" is taken (§3.4)."""
 
 
 def interval(values: Sequence[float]) -> tuple[float, float]:
@@ -129,6 +130,10 @@ def layout(plot: go.Figure, x: str, y: str) -> go.Figure:
     return plot
 
 
+WIDTH: Final = 9
+"""Letters of a label in a line, so that it has room beside the next."""
+
+
 def marks(
     series: Mapping[str, Sequence[tuple[float, float]]], labels: Sequence[str], y: str, *, line: float | None = None
 ) -> go.Figure:
@@ -147,7 +152,11 @@ def marks(
     if line is not None:
         plot.add_scatter(x=[-0.5, len(labels) - 0.5], y=[line, line], mode="lines", showlegend=False, line={"dash": "dot"})
     layout(plot, "", y)
-    plot.update_xaxes(tickvals=list(range(len(labels))), ticktext=list(labels), range=[-0.5, len(labels) - 0.5])
+    plot.update_xaxes(
+        tickvals=list(range(len(labels))),
+        ticktext=["<br>".join(textwrap.wrap(label, WIDTH)) for label in labels],
+        range=[-0.5, len(labels) - 0.5],
+    )
     return plot
 
 

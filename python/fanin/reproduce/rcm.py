@@ -40,8 +40,8 @@ BIN_US: Final = 2.0
 FILES: Final = {RCM: "rcm", READ: "rcm-read", DCQCN: "dcqcn", PAUSES: "pfc"}
 BURSTS: Final[dict[str, dict[str, Any]]] = VARIANTS | {READ: {f"{MECHANISM}.{key}": value for key, value in READING.items()}}
 CAM: Final = (
-    "all five flows are harmful: each has a place of a CAM of eight, and what is held stays harmful, so W_c is of all that passes, and what "
-    "it takes of the burst it takes of the four; with the burst alone harmful, and W_c taken once, it has 25"
+    "all five flows are harmful: each has a place of a CAM of eight, and what is held stays harmful; so W_c is of all that passes, "
+    "and what it takes of the burst it takes of the four; with the burst alone harmful, and half of W_c taken once, it has 25"
 )
 BURST: Final = 4
 """The burst's number among the flows."""
@@ -155,7 +155,8 @@ ITSELF: Final = (
 
 
 LAST: Final = (
-    "what SAR moves, and to where, decides: the victim alone has an uplink to itself, with others it shares; see docs/papers/rcm.md"
+    "three flows begin at line rate on one uplink, so that all of them, the victim too, are harmful there and marked: DCQCN slows "
+    "the victim with the others at first, as it does without RCM"
 )
 
 

@@ -33,8 +33,6 @@ from fanin.reproduce.rcm_fabric import CHOSEN, hot_run, loaded, workload, worklo
 from fanin.results import Result
 from fanin.scenario import Scenario
 
-PAGE: Final = "see docs/papers/rcm.md"
-
 
 def alone(kind: str, telemetry: bool = False) -> dict[str, Any]:
     """Return a control that needs no marks, over PFC without RCM."""
@@ -64,7 +62,7 @@ def controls(context: Context) -> Findings:
         for name in OTHERS
     ]
     rows += [
-        Row(name=f"{name}: pauses over those of PFC alone", paper=None, fanin=paused[name] / paused[PAUSES], high=1, note=PAGE)
+        Row(name=f"{name}: pauses over those of PFC alone", paper=None, fanin=paused[name] / paused[PAUSES], high=1)
         for name in OTHERS
         if name != PAUSES
     ]
@@ -149,7 +147,7 @@ def buffer(context: Context) -> Findings:
 
 
 def compared(  # noqa: PLR0913 (what is compared, and how it is called)
-    table: pl.DataFrame, case: str, cases: Sequence[str], value: str, name: str, *, high: float | None = None
+    table: pl.DataFrame, case: str, cases: Sequence[str], value: str, name: str, *, high: float | None = None, note: str = ""
 ) -> Findings:
     """Return a value with RCM over that with DCQCN in each case; a row for each, and nothing lost."""
     series: dict[str, list[tuple[float, float]]] = {}
@@ -163,7 +161,7 @@ def compared(  # noqa: PLR0913 (what is compared, and how it is called)
             ratios = [a / b if a is not None and b else math.nan for a, b in zip(part[RCM], part[over], strict=True)]
             series[f"over {over}"].append(interval(ratios))
     rows = [
-        Row(name=f"{case} {one}: {value} with RCM over DCQCN's", paper=None, fanin=ratio, high=high or 1.0, note=PAGE)
+        Row(name=f"{case} {one}: {value} with RCM over DCQCN's", paper=None, fanin=ratio, high=high or 1.0, note=note)
         for one, (ratio, _) in zip(cases, series[f"over {DCQCN}"], strict=True)
     ]
     rows.append(Row(name="packets lost, most of all runs", paper=0, fanin=float(max(table["lost"].to_list())), low=0, high=0))
@@ -254,4 +252,4 @@ def failures(context: Context) -> Findings:
         job for name, links in cases.items() for job in grid(context, base.replace({"topology.failed": links}), CHOSEN, failed=name)
     ]
     table = frame(listed, context.runs(listed, hot_run))
-    return compared(table, "failed", list(cases), "background_us", "failures")
+    return compared(table, "failed", list(cases), "background_us", "failures", note=ORDER)

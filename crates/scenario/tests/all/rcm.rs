@@ -43,7 +43,10 @@ fn ranges_are_named_with_what_would_do() {
         ("q_eq = \"3MB\"", "is never exceeded: the memory of a switch is 2000000 B; accepted: less than 2000000 B"),
         ("reserved = \"3MB\"", "is more than the memory of a switch, 2000000 B; accepted: at most 2000000 B"),
         ("max_frame = \"1000B\"", "is less than the largest frame of the traffic"),
-        ("cam = 2, cam_hits = 3", "rcm.cam_hits, line 10: 3 is more than the places of a CAM, 2: no flow is harmful; accepted: at most 2"),
+        (
+            "cam = 2, cam_hits = 3",
+            "rcm.cam_hits, line 10: 3 is more than the places of a CAM, 2: no flow is harmful; accepted: at most 2",
+        ),
         ("loss = 1.0", "loses every notification: no neighbour hears of congestion"),
     ] {
         let found = with(rcm);
@@ -58,7 +61,9 @@ fn ranges_are_named_with_what_would_do() {
 #[test]
 fn defaults_suit_any_frame() {
     for (mtu, frame) in [(1_024, 1_518), (4_096, 4_174), (9_000, 9_084)] {
-        let pfc = format!("buffer = \"unlimited\"\nmechanisms.pfc = {{ memory = \"4MB\", max_frame = \"{frame}B\" }}\nmechanisms.rcm = {{}}");
+        let pfc = format!(
+            "buffer = \"unlimited\"\nmechanisms.pfc = {{ memory = \"4MB\", max_frame = \"{frame}B\" }}\nmechanisms.rcm = {{}}"
+        );
         let text = format!(
             "[topology]\nkind = \"chain\"\nswitches = 2\nlink = {{ rate = \"100Gbps\" }}\n[transport]\nkind = \"roce\"\nmtu = {mtu}\n\
              [switch]\n{pfc}\n[[traffic]]\nkind = \"flows\"\nflows = [{{ src = \"h0\", dst = \"h1\", size = \"1MB\" }}]\n"

@@ -619,8 +619,7 @@ fn drops_on_arrival_do_not_let_held_packets_overtake() {
     assert!(play.node.queue.len() > 3, "of the same flow, before it");
     for id in 9_000..9_030 {
         let (envelope, mut fx) = (flow(1), Effects::default());
-        let dropped =
-            Dropped { packet: id, envelope: &envelope, reference: None, reason: crate::DropReason::BUFFER_FULL };
+        let dropped = Dropped { packet: id, envelope: &envelope, reference: None, reason: crate::DropReason::BUFFER_FULL };
         play.rcm.on_drop(&mut play.node, &dropped, &mut fx);
         play.note(fx);
     }

@@ -30,6 +30,7 @@ KINDS: Final[Mapping[str, str]] = {
     "queue": "in the queue of {place}, behind other flows",
     "nic": "at the NIC of {place}, behind other flows",
     "pause": "paused at {place} by the next switch",
+    "held": "held by {by} at {place}",
     "pacing": "held back by pacing",
     "host_receive": "at a host whose NIC, driver or reorder buffer waited (host.receive, host.noise, host.reorder)",
     "rto": "waiting for {times}retransmission timeout{s}",
@@ -59,7 +60,17 @@ _SEGMENTS: Final = (
     "armed_packet",
     "limit",
 )
-_HOPS: Final = ("packet", "port", "arrived_ps", "sent_ps", "left_ps", "reached_ps")
+_HOPS: Final = (
+    "packet",
+    "port",
+    "arrived_ps",
+    "sent_ps",
+    "left_ps",
+    "reached_ps",
+    "held_by",
+    "held_from_ps",
+    "held_until_ps",
+)
 _PAUSES: Final = ("port", "start_ps", "end_ps")
 
 
@@ -71,7 +82,8 @@ def _moment(ps: int) -> str:
 def in_words(part: Mapping[str, Any]) -> str:
     """Return what a part was, for example ``waiting for 2 retransmission timeouts``."""
     times = part["times"]
-    return KINDS[part["kind"]].format(place=part["place"], times="a " if times == 1 else f"{times} ", s="s" * (times != 1))
+    words, by = KINDS[part["kind"]], part["by"]
+    return words.format(place=part["place"], by=by, times="a " if times == 1 else f"{times} ", s="s" * (times != 1))
 
 
 class Explanation:
@@ -99,19 +111,22 @@ class Explanation:
 
     @cached_property
     def parts(self) -> pl.DataFrame:
-        """One row per part, the longest first: ``kind``, ``place``, ``time_ps``, ``share``, ``times``."""
+        """One row per part, the longest first: ``kind``, ``place``, ``by``, ``time_ps``, ``share``, ``times``."""
         import polars as pl
 
-        kinds = {"kind": pl.String(), "place": pl.String(), "time_ps": pl.UInt64(), "times": pl.UInt64()}
+        text, count = pl.String(), pl.UInt64()
+        kinds = {"kind": text, "place": text, "by": text, "time_ps": count, "times": count}
         frame = pl.DataFrame(self.document["parts"], schema=kinds)
-        return frame.select("kind", "place", "time_ps", (pl.col("time_ps") / max(self.total_ps, 1)).alias("share"), "times")
+        share = pl.col("time_ps") / max(self.total_ps, 1)
+        return frame.select("kind", "place", "by", "time_ps", share.alias("share"), "times")
 
     @cached_property
     def steps(self) -> pl.DataFrame:
-        """One row per step of the critical path, in order of time: ``from_ps``, ``to_ps``, ``kind``, ``place``, ``packet``."""
+        """One row per step of the critical path, in order of time: ``from_ps``, ``to_ps``, ``kind``, ``place``, ``by``, ``packet``."""
         import polars as pl
 
-        kinds = {"from_ps": pl.UInt64(), "to_ps": pl.UInt64(), "kind": pl.String(), "place": pl.String(), "packet": pl.UInt64()}
+        text, count = pl.String(), pl.UInt64()
+        kinds = {"from_ps": count, "to_ps": count, "kind": text, "place": text, "by": text, "packet": count}
         return pl.DataFrame(self.document["steps"], schema=kinds)
 
     @property
@@ -176,7 +191,7 @@ class Explanation:
             [
                 _moment(step["from_ps"] - start),
                 show.duration(step["to_ps"] - step["from_ps"]),
-                step["kind"].replace("_", " "),
+                step["kind"].replace("_", " ") + (f" by {step['by']}" if step["by"] else ""),
                 step["place"] or show.NOTHING,
                 show.NOTHING if step["packet"] is None else str(step["packet"]),
             ]

@@ -76,6 +76,7 @@ SCHEMAS: Final[Mapping[str, Mapping[str, str]]] = {
         "queue_bytes": "UInt64",
         "queue_packets": "UInt32",
         "queue_max_bytes": "UInt64",
+        "held_bytes": "UInt64",
         "drops": "UInt32",
         "marks": "UInt32",
     },
@@ -126,6 +127,7 @@ SCHEMAS: Final[Mapping[str, Mapping[str, str]]] = {
         "queue_bytes": "UInt64",
         "queue_packets": "UInt32",
         "queue_max_bytes": "UInt64",
+        "held_bytes": "UInt64",
         "drops": "UInt32",
     },
     "stamps": {
@@ -205,6 +207,9 @@ SCHEMAS: Final[Mapping[str, Mapping[str, str]]] = {
         "sent_ps": "UInt64",
         "left_ps": "UInt64",
         "reached_ps": "UInt64",
+        "held_by": "String",
+        "held_from_ps": "UInt64",
+        "held_until_ps": "UInt64",
     },
 }
 """Tables of a result folder: column → Polars type, by name. docs/results.md says what each column means."""

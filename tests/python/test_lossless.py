@@ -301,5 +301,5 @@ def test_a_deadlock_is_told_with_the_pauses(tmp_path: Path) -> None:
         fanin.run(scenario, tmp_path / "out", progress=False)
     printed = CliRunner().invoke(app, ["pauses", str(tmp_path / "out")])
     assert printed.exit_code == 0, printed.output
-    (said,) = (line for line in printed.stdout.splitlines() if line.startswith("The run ended by a deadlock: "))
+    (said,) = (line for line in printed.stdout.splitlines() if line.startswith("Deadlock: "))
     assert all(f"s{i}->s{(i + 1) % 5}" in said for i in range(5))

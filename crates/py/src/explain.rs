@@ -65,7 +65,12 @@ fn hops(table: &Bound<'_, PyDict>) -> PyResult<Vec<Hop>> {
     for name in names {
         times.push(column::<u64>(table, name)?);
     }
-    same_length(numbers.len(), &[port.len(), times[0].len(), times[1].len(), times[2].len(), times[3].len()])?;
+    let mut held_by = column::<Option<String>>(table, "held_by")?;
+    let held_from = column::<Option<u64>>(table, "held_from_ps")?;
+    let held_until = column::<Option<u64>>(table, "held_until_ps")?;
+    let lengths = [held_by.len(), held_from.len(), held_until.len(), port.len()];
+    same_length(numbers.len(), &lengths)?;
+    same_length(numbers.len(), &[times[0].len(), times[1].len(), times[2].len(), times[3].len()])?;
     let hop = |i: usize| Hop {
         packet: numbers[i],
         port: std::mem::take(&mut port[i]),
@@ -73,6 +78,9 @@ fn hops(table: &Bound<'_, PyDict>) -> PyResult<Vec<Hop>> {
         sent_ps: times[1][i],
         left_ps: times[2][i],
         reached_ps: times[3][i],
+        held_by: held_by[i].take(),
+        held_from_ps: held_from[i],
+        held_until_ps: held_until[i],
     };
     Ok((0..numbers.len()).map(hop).collect())
 }

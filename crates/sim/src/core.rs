@@ -2,6 +2,7 @@
 
 use crate::fabric::combined::Crossbar;
 use crate::fabric::gate::PortGate;
+use crate::fabric::held::Held;
 use crate::fabric::link::{flag, Carry, Link, Rings};
 use crate::fabric::pool::Pool;
 use crate::fabric::port::{at_dequeue, Found, Port};
@@ -39,6 +40,8 @@ pub struct Core {
     pub gates: BTreeMap<usize, PortGate>,
     /// Bytes of a buffer cell; zero where nothing counts in cells.
     pub cell: u32,
+    /// What mechanisms hold for ports.
+    pub held: Held,
     pub ledger: Ledger,
     /// The first table error; ends the run.
     pub failure: Option<TableError>,
@@ -344,16 +347,30 @@ impl Core {
         self.ports[l].switch()
     }
 
-    /// Records an arrival at a watched port: what its queue, of `found` bytes and packets, made of a packet that had `frame` bytes.
+    /// Records an arrival at a watched port: what its queue, of `found` bytes and packets besides what is held, made of a packet that had
+    /// `frame` bytes.
     pub fn record_arrival(&mut self, l: usize, found: (u64, u32), packet: PacketId, frame: u16, (marked, fate): (bool, Fate)) {
         let port = &self.ports[l];
         let Some(number) = port.watched else { return };
+        let found = (found.0 + u64::from(port.held_bytes), found.1 + port.held_packets);
+        let decided = port.explicit.as_deref().is_some_and(|explicit| explicit.decided);
+        let later = fate != Fate::Refused && (port.at_dequeue & at_dequeue::MARK != 0 || decided);
+        if self.record_again(l, packet, (marked, fate), later) {
+            return;
+        }
         if fate != Fate::Refused && self.ledger.stamps.is_some() {
             self.ledger.stamp(packet, number, self.now, Bytes(found.0));
         }
-        let row = QueueRow {
+        let row = self.queue_row(l, found, packet, frame, (marked, fate));
+        let result = self.ledger.tables.queue(number, row, later.then_some(packet));
+        self.check(result);
+    }
+
+    /// The row of a packet that reaches a watched port.
+    pub fn queue_row(&self, l: usize, found: (u64, u32), packet: PacketId, frame: u16, (marked, fate): (bool, Fate)) -> QueueRow {
+        QueueRow {
             time_ps: self.now.ps(),
-            port: port.name.clone(),
+            port: self.ports[l].name.clone(),
             queue_bytes: found.0,
             queue_packets: found.1,
             flow: self.pool[packet].flow.0,
@@ -362,11 +379,7 @@ impl Core {
             dropped: fate == Fate::Refused,
             replaced: fate == Fate::Replaces,
             at_head: false,
-        };
-        let decided = port.explicit.as_deref().is_some_and(|explicit| explicit.decided);
-        let later = fate != Fate::Refused && (port.at_dequeue & at_dequeue::MARK != 0 || decided);
-        let result = self.ledger.tables.queue(number, row, later.then_some(packet));
-        self.check(result);
+        }
     }
 
     /// A port does not accept a packet that had `frame` bytes. `room`: for want of room, which marking policies that average over
@@ -397,7 +410,7 @@ impl Core {
     pub fn stamp_at(&mut self, l: usize, packet: PacketId) {
         if let Some(number) = self.ports[l].watched {
             self.catch_up(l);
-            let queue = Bytes(self.queue(l).0);
+            let queue = Bytes(self.standing(l).0);
             self.ledger.stamp(packet, number, self.now, queue);
         }
     }

@@ -185,6 +185,20 @@ impl<R> Keeper<R> {
         Ok(number)
     }
 
+    /// Changes an open record, of port number `port`, which stays open; one that is not kept is forgotten already.
+    pub fn change(&mut self, port: usize, number: RowNumber, change: impl FnOnce(&mut R)) {
+        if let Some(waiting) = self.waiting.get_mut(&number) {
+            change(&mut waiting.row);
+        } else if let Some(row) = self.aside.get_mut(&number) {
+            change(row);
+        } else {
+            let ring = &mut self.ports[port].ring;
+            if let Some(found) = ring.binary_search_by_key(&number, |r| r.number).ok().and_then(|i| ring.get_mut(i)) {
+                change(&mut found.row);
+            }
+        }
+    }
+
     /// Closes the record with this number, of port number `port`, after a last change; one that is not kept is forgotten already.
     ///
     /// # Errors

@@ -162,6 +162,8 @@ rows! {
         "" queue_packets: u32,
         /// Largest queue in the interval.
         "B" queue_max_bytes: u64,
+        /// Of the queue at the end of the interval, what mechanisms held.
+        "B" held_bytes: u64,
         /// Packets dropped in the interval.
         "" drops: u32,
         /// Packets marked in the interval.
@@ -286,6 +288,8 @@ rows! {
         "" queue_packets: u32,
         /// Largest queue in the interval.
         "B" queue_max_bytes: u64,
+        /// Of what waits at the end of the interval, what mechanisms held.
+        "B" held_bytes: u64,
         /// Packets dropped in the interval as they did not fit.
         "" drops: u32,
     }
@@ -444,6 +448,12 @@ rows! {
         "ps" left_ps: u64,
         /// It came to the far end, which may act on it.
         "ps" reached_ps: u64,
+        /// The mechanism that held it at the port; null: none.
+        "" held_by: Option<Name>,
+        /// Since when.
+        "ps" held_from_ps: Option<u64>,
+        /// Until when.
+        "ps" held_until_ps: Option<u64>,
     }
 }
 

@@ -40,6 +40,8 @@ pub enum Kind {
     Nic,
     /// At a port, of a switch or a NIC, that its neighbour had paused.
     Pause,
+    /// A mechanism of the switch held the packet for a port ([`Step::by`]).
+    Held,
     /// Pacing held the next segment back.
     Pacing,
     /// The retransmission timer ran.
@@ -66,8 +68,10 @@ pub struct Step {
     pub from_ps: u64,
     pub to_ps: u64,
     pub kind: Kind,
-    /// The port of a queue or pause, the host of a NIC; else empty.
+    /// The port of a queue, pause or hold, the host of a NIC; else empty.
     pub place: String,
+    /// The mechanism that held a packet; else empty.
+    pub by: String,
     /// The packet that this is about, by its number in `segments`.
     pub packet: Option<u64>,
 }
@@ -76,8 +80,10 @@ pub struct Step {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Part {
     pub kind: Kind,
-    /// The port of a queue or pause, the host of a NIC; else empty.
+    /// The port of a queue, pause or hold, the host of a NIC; else empty.
     pub place: String,
+    /// The mechanism that held packets; else empty.
+    pub by: String,
     pub time_ps: u64,
     /// How often: round trips, timeouts, waits.
     pub times: u64,
@@ -142,6 +148,10 @@ pub struct Hop {
     pub sent_ps: u64,
     pub left_ps: u64,
     pub reached_ps: u64,
+    /// The mechanism that held it there, since when and until when.
+    pub held_by: Option<String>,
+    pub held_from_ps: Option<u64>,
+    pub held_until_ps: Option<u64>,
 }
 
 impl From<&SegmentRow> for Segment {
@@ -174,6 +184,9 @@ impl From<&HopRow> for Hop {
             sent_ps: row.sent_ps,
             left_ps: row.left_ps,
             reached_ps: row.reached_ps,
+            held_by: row.held_by.as_ref().map(ToString::to_string),
+            held_from_ps: row.held_from_ps,
+            held_until_ps: row.held_until_ps,
         }
     }
 }

@@ -5,6 +5,7 @@ use super::*;
 const SRC: &str = "h0";
 
 /// A packet over two links of 10 ns serialisation and 100 ns propagation: sent at `sent`, and so long in the switch's queue.
+#[derive(Clone)]
 struct Sent {
     segment: Segment,
     hops: Vec<Hop>,
@@ -19,6 +20,7 @@ fn sent(packet: u64, host: &str, payload: u16, sent: u64, wait: u64) -> Sent {
         sent_ps,
         left_ps: sent_ps + 10,
         reached_ps: sent_ps + 110,
+        ..Hop::default()
     };
     let hops = vec![hop(0, sent, sent), hop(1, sent + 110, sent + 110 + wait)];
     let received_ps = Some(hops[1].reached_ps);
@@ -91,6 +93,22 @@ fn own_packets_ahead_are_serialisation_and_others_a_queue() {
     // At the switch the first was sent from 115 to 125, others' packets until 145; the first had waited 5 for others'.
     let expected = [(Kind::Path, "", 220, 1), (Kind::Queue, "h0:1", 25, 2), (Kind::Serialisation, "", 10, 1)];
     assert_eq!(times(&explanation), expected);
+}
+
+/// A packet that waits 25 at the switch, from 110 on: 4 in the queue, then held for 16, of which 6 paused, then 5 in the queue again.
+#[test]
+fn what_a_mechanism_holds_is_a_part_of_its_own() {
+    let mut one = sent(0, SRC, 1000, 0, 25);
+    let hop = &mut one.hops[1];
+    (hop.held_by, hop.held_from_ps, hop.held_until_ps) = (Some("some".to_string()), Some(114), Some(130));
+    let pause = Pause { port: "h0:1".to_string(), start_ps: 110, end_ps: Some(120) };
+    let explanation = explained_with(&[one.clone()], Some(245), &[]);
+    assert_eq!(times(&explanation), [(Kind::Path, "", 220, 1), (Kind::Held, "h0:1", 16, 1), (Kind::Queue, "h0:1", 9, 2)]);
+    assert_eq!(explanation.parts.iter().map(|part| part.by.as_str()).collect::<Vec<_>>(), ["", "some", ""]);
+    let explanation = explained_with(&[one], Some(245), &[pause]);
+    let paused =
+        [(Kind::Path, "", 220, 1), (Kind::Pause, "h0:1", 10, 1), (Kind::Held, "h0:1", 10, 1), (Kind::Queue, "h0:1", 5, 1)];
+    assert_eq!(times(&explanation), paused);
 }
 
 /// A packet that waits 25 at the switch, from 110 on; a pause covers 10 of them, another begins as it is sent, a third was over before.

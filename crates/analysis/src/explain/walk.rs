@@ -92,24 +92,44 @@ struct Walk {
 impl Walk {
     /// The time from `from` until now was spent so.
     fn back_to(&mut self, from: u64, kind: Kind, place: &str, packet: Option<u64>) {
+        self.back_by(from, (kind, ""), place, packet);
+    }
+
+    /// The same where a mechanism did something.
+    fn back_by(&mut self, from: u64, (kind, by): (Kind, &str), place: &str, packet: Option<u64>) {
         let from = from.clamp(self.start, self.now);
         if from == self.now {
             return;
         }
         match self.steps.last_mut() {
-            Some(step) if (step.kind, step.place.as_str(), step.packet) == (kind, place, packet) => step.from_ps = from,
-            _ => self.steps.push(Step { from_ps: from, to_ps: self.now, kind, place: place.to_string(), packet }),
+            Some(step) if (step.kind, step.place.as_str(), step.by.as_str(), step.packet) == (kind, place, by, packet) => {
+                step.from_ps = from;
+            }
+            _ => {
+                let (place, by) = (place.to_string(), by.to_string());
+                self.steps.push(Step { from_ps: from, to_ps: self.now, kind, place, by, packet });
+            }
         }
         self.now = from;
     }
 
-    /// The time from `from` until now a packet waited at a port: while that was paused for the pause, else as `kind` says.
-    fn waited_at(&mut self, found: &Found<'_>, port: &str, from: u64, (kind, place): (Kind, &str), packet: u64) {
-        for (start, end) in found.pauses(port, from, self.now) {
-            self.back_to(end.max(from), kind, place, Some(packet));
-            self.back_to(start.max(from), Kind::Pause, port, Some(packet));
+    /// The time from `from` until now a packet waited at a port: while that was paused for the pause, while a mechanism held it for that,
+    /// else as `kind` says.
+    fn waited_at(&mut self, found: &Found<'_>, hop: &Hop, from: u64, (kind, place): (Kind, &str)) {
+        for (start, end) in found.pauses(&hop.port, from, self.now) {
+            self.waited_or_held(hop, end.max(from), kind, place);
+            self.back_to(start.max(from), Kind::Pause, &hop.port, Some(hop.packet));
         }
-        self.back_to(from, kind, place, Some(packet));
+        self.waited_or_held(hop, from, kind, place);
+    }
+
+    /// The same without pauses.
+    fn waited_or_held(&mut self, hop: &Hop, from: u64, kind: Kind, place: &str) {
+        if let (Some(by), Some(since), Some(until)) = (&hop.held_by, hop.held_from_ps, hop.held_until_ps) {
+            self.back_to(until.max(from), kind, place, Some(hop.packet));
+            self.back_by(since.max(from), (Kind::Held, by), &hop.port, Some(hop.packet));
+        }
+        self.back_to(from, kind, place, Some(hop.packet));
     }
 
     /// From here on, backwards, crossings of the network are round trips of this kind; what precedes the first data stays it.
@@ -207,7 +227,7 @@ fn leaves(found: &Found<'_>, walk: &mut Walk, packet: u64, i: usize) -> Here {
         _ => (hop.arrived_ps, Kind::Queue, hop.port.as_str()),
     };
     if let Some((own, j)) = found.before(&hop.port, hop.sent_ps).filter(|(own, _)| own.left_ps > came) {
-        walk.waited_at(found, &hop.port, own.left_ps, (kind, place), packet);
+        walk.waited_at(found, hop, own.left_ps, (kind, place));
         // What data has waited for stands with it, and not with an acknowledgment that went ahead of it.
         if found.packets.get(&own.packet).is_some_and(|own| own.payload_bytes > 0) {
             walk.ahead = None;
@@ -218,7 +238,7 @@ fn leaves(found: &Found<'_>, walk: &mut Walk, packet: u64, i: usize) -> Here {
         walk.back_to(own.sent_ps, serialisation, "", None);
         return Here::Leaves(own.packet, j);
     }
-    walk.waited_at(found, &hop.port, came, (kind, place), packet);
+    walk.waited_at(found, hop, came, (kind, place));
     match i {
         0 => Here::Caused(packet),
         _ => Here::Reached(packet, i),
@@ -251,7 +271,8 @@ fn caused(found: &Found<'_>, walk: &mut Walk, segment: &Segment) -> Here {
             // It may have been in the queue before it was dropped.
             let came = found.way(dropped.packet).last().map_or(at, |hop| hop.reached_ps);
             let port = dropped.dropped_at.as_deref().unwrap_or_default();
-            walk.waited_at(found, port, came, (Kind::Queue, port), dropped.packet);
+            let here = Hop { packet: dropped.packet, port: port.to_string(), ..Hop::default() };
+            walk.waited_at(found, &here, came, (Kind::Queue, port));
             arrived(Some(dropped.packet))
         }
         Some(cause) => {
@@ -320,18 +341,18 @@ fn lost<'a>(found: &Found<'a>, segment: &Segment) -> Vec<&'a Segment> {
 
 /// Sums of the steps, the longest first.
 fn parts(walk: &Walk) -> Vec<Part> {
-    let mut sums: BTreeMap<(Kind, &str), (u64, u64)> = BTreeMap::new();
+    let mut sums: BTreeMap<(Kind, &str, &str), (u64, u64)> = BTreeMap::new();
     for step in &walk.steps {
-        let (time, times) = sums.entry((step.kind, &step.place)).or_default();
+        let (time, times) = sums.entry((step.kind, &step.place, &step.by)).or_default();
         *time += step.to_ps - step.from_ps;
         *times += 1;
     }
-    let of = |((kind, place), (time_ps, times)): ((Kind, &str), (u64, u64))| {
+    let of = |((kind, place, by), (time_ps, times)): ((Kind, &str, &str), (u64, u64))| {
         let times = match kind {
             Kind::Path | Kind::Handshake | Kind::Serialisation | Kind::Application | Kind::Unknown => 1,
             _ => walk.rounds.get(&kind).copied().unwrap_or(times),
         };
-        Part { kind, place: place.to_string(), time_ps, times }
+        Part { kind, place: place.to_string(), by: by.to_string(), time_ps, times }
     };
     let mut parts: Vec<Part> = sums.into_iter().map(of).collect();
     parts.sort_by_key(|part| std::cmp::Reverse(part.time_ps));

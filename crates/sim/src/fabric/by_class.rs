@@ -62,7 +62,9 @@ impl Core {
             self.ports[l].mark_at_enqueue::<{ Marker::ANY }>(now, found, || found.idle(now, view.free_at), &self.pool[packet])
         };
         if let MarkVerdict::Mark(reason) = verdict {
-            self.mark(l, packet, reason);
+            if self.mark(l, packet, reason) {
+                self.marked_while_held(packet);
+            }
         }
     }
 

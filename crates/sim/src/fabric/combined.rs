@@ -46,7 +46,10 @@ struct Voq {
 pub struct Depth {
     pub bytes: u64,
     pub packets: u32,
-    /// Most since the last sample, and ever.
+    /// What mechanisms hold besides.
+    pub held: u64,
+    pub held_packets: u32,
+    /// Most since the last sample, and ever, with what was held.
     pub interval_max: u64,
     pub peak: u64,
     /// Packets that did not fit: since the last sample, and ever.
@@ -60,10 +63,26 @@ impl Depth {
         self.packets += 1;
     }
 
+    /// Bytes that wait, those that are held among them.
+    pub fn standing(&self) -> u64 {
+        self.bytes + self.held
+    }
+
     /// What waits now does so: a packet that has crossed at once did not.
     fn note(&mut self) {
-        self.interval_max = self.interval_max.max(self.bytes);
-        self.peak = self.peak.max(self.bytes);
+        self.interval_max = self.interval_max.max(self.standing());
+        self.peak = self.peak.max(self.standing());
+    }
+
+    fn hold(&mut self, frame: u16) {
+        self.held += u64::from(frame);
+        self.held_packets += 1;
+        self.note();
+    }
+
+    fn let_go(&mut self, frame: u16) {
+        self.held -= u64::from(frame);
+        self.held_packets -= 1;
     }
 
     fn refuse(&mut self) {
@@ -83,8 +102,6 @@ struct Input {
     /// The packet that crosses, and where it goes.
     crossing: Option<(PacketId, u16)>,
     depth: Depth,
-    /// Frame bytes that mechanisms hold.
-    held: u64,
 }
 
 /// An output port.
@@ -131,8 +148,8 @@ pub struct Crossbar {
     /// When a packet has crossed, by input; `Time::MAX`: none does.
     ends: Vec<Time>,
     free: Inputs,
-    /// Inputs of packets that mechanisms hold, and their frames.
-    held: BTreeMap<PacketId, (u16, u16)>,
+    /// Packets that mechanisms hold: input, output if it is settled, and frame.
+    held: BTreeMap<PacketId, (u16, Option<PortNo>, u16)>,
     first_slot: usize,
     /// Whether the events of an arbitration now and of a later one are set.
     armed: [bool; ARBITRATIONS],
@@ -197,27 +214,33 @@ impl Crossbar {
 
     /// The input of a packet that came by a port; without one, where it came in before a mechanism held it, or the switch itself.
     fn input_of(&self, port: Option<u16>, packet: PacketId) -> usize {
-        let held = || self.held.get(&packet).map(|(input, _)| *input);
+        let held = || self.held.get(&packet).map(|(input, ..)| *input);
         port.or_else(held).map_or(self.outputs.len(), usize::from)
     }
 
-    /// A mechanism holds a packet that came in by a port.
-    pub fn hold(&mut self, port: u16, packet: PacketId, frame: u16) {
-        self.held.insert(packet, (port, frame));
-        self.inputs[usize::from(port)].held += u64::from(frame);
+    /// A mechanism holds a packet that came in by a port: it stands there, before the virtual output queue that it will join.
+    pub fn hold(&mut self, (port, output): (u16, Option<PortNo>), packet: PacketId, frame: u16) {
+        self.held.insert(packet, (port, output, frame));
+        self.inputs[usize::from(port)].depth.hold(frame);
+        if let Some(output) = output {
+            let place = self.place(usize::from(port), output.index());
+            self.voqs[place].depth.hold(frame);
+        }
     }
 
     /// A packet that a mechanism may have held is gone.
     pub fn forget(&mut self, packet: PacketId) {
-        if let Some((port, frame)) = self.held.remove(&packet) {
-            self.inputs[usize::from(port)].held -= u64::from(frame);
+        let Some((port, output, frame)) = self.held.remove(&packet) else { return };
+        self.inputs[usize::from(port)].depth.let_go(frame);
+        if let Some(output) = output {
+            let place = self.place(usize::from(port), output.index());
+            self.voqs[place].depth.let_go(frame);
         }
     }
 
     /// Frame bytes that came in by a port and have not crossed yet, those that mechanisms hold among them.
     pub fn input_bytes(&self, port: PortNo) -> u64 {
-        let input = &self.inputs[port.index()];
-        input.depth.bytes + input.held
+        self.inputs[port.index()].depth.standing()
     }
 
     /// Frame bytes that are to leave by a port and may: classes that are `closed` wait, a bit for each.
@@ -252,7 +275,7 @@ impl Crossbar {
         self.inputs[input].depth.refuse();
         let place = self.place(input, output);
         self.voqs[place].depth.refuse();
-        self.voqs[place].depth.bytes
+        self.voqs[place].depth.standing()
     }
 
     fn join(&mut self, (input, output): (usize, usize), class: usize, (packet, frame): (PacketId, u16)) {
@@ -353,7 +376,7 @@ impl Crossbar {
             let (input, output) = (place / outputs, place % outputs);
             let input = (input < outputs).then_some(PortNo(input as u16));
             rows.push(Sampled { input, output: self.outputs[output].link, depth: *depth });
-            (depth.interval_max, depth.interval_drops) = (depth.bytes, 0);
+            (depth.interval_max, depth.interval_drops) = (depth.standing(), 0);
         }
         rows
     }
@@ -517,7 +540,7 @@ impl Fabric {
                 let x = &mut core.crossbars[s as usize];
                 x.left(of, class, frame);
                 x.outputs[port.index()].coming[class] -= u64::from(frame);
-                let left = core.crossbars[s as usize].voqs[place].depth.bytes;
+                let left = core.crossbars[s as usize].voqs[place].depth.standing();
                 self.drop_dequeued(core, l, packet, reason, left);
             }
         }

@@ -1,6 +1,7 @@
 //! Hooks of mechanisms: each is run with its own switch in view, and its verdict and effects are carried out here.
 
 use super::fifo::Plain;
+use super::held::By;
 use super::here::Here;
 use super::switch::{Fabric, Refusal};
 use crate::core::Core;
@@ -97,6 +98,9 @@ impl Fabric {
                 if let Some(shim) = shim {
                     here.core.pool.keep_shim(packet, shim);
                 }
+                if verdict == Verdict::Hold {
+                    here.core.hold(l, packet, By::hook(mechanism, hook)); // before its effects
+                }
                 if verdict != Verdict::Pass {
                     return (i, verdict);
                 }
@@ -130,7 +134,7 @@ impl Fabric {
             match verdict {
                 Verdict::Pass => {}
                 Verdict::Drop(reason) => return self.drop_at_switch(core, s, packet, reason),
-                Verdict::Hold => return self.note_held(core, s, Some(via), packet),
+                Verdict::Hold => return self.note_held(core, s, Some(via), None, packet),
                 other => unreachable!("{other:?} at ingress"),
             }
         }
@@ -189,7 +193,12 @@ impl Fabric {
         let (i, mut verdict) =
             self.ask(core, (Some(l), via), s, packet, OFFERS, |m, node, p, port, fx| m.on_offer(node, p, port, fx));
         if matches!(verdict, Verdict::Hold | Verdict::Express) {
+            let holds = verdict == Verdict::Hold;
             verdict = self.run_held_hooks(core, (l, via), s, packet, (i, verdict));
+            if holds && verdict != Verdict::Hold {
+                core.let_go(packet);
+                core.settle_held(packet, Some(false));
+            }
         }
         if self.switches[s as usize].hooks.any(Hooks::INPUTS) {
             match via {
@@ -317,6 +326,9 @@ impl Fabric {
             here.core.pool[packet] = envelope;
             if let Some(shim) = shim {
                 here.core.pool.keep_shim(packet, shim);
+            }
+            if verdict == Verdict::Hold {
+                here.core.hold(Some(l), packet, By::displaced(&mechanisms[i]));
             }
             verdict
         });
@@ -452,6 +464,8 @@ impl Fabric {
 
     /// Puts a packet of a mechanism onto the wire of port `l`, which is free.
     fn send_past_the_queue(&mut self, core: &mut Core, l: usize, packet: PacketId) {
+        core.let_go(packet);
+        core.settle_held(packet, None);
         core.send_past_the_queue(l, packet);
         let (s, _) = core.switch_port(l);
         if let Some(crossbar) = core.crossbars.get_mut(s as usize) {
@@ -496,9 +510,8 @@ impl Fabric {
             Verdict::Pass | Verdict::Displace => self.drop_packet(core, l, packet, reason),
             Verdict::Drop(reason) => self.drop_packet(core, l, packet, reason),
             Verdict::Hold => {
-                core.stamp_at(l, packet);
                 let (s, _) = core.switch_port(l);
-                self.note_held(core, s, via, packet);
+                self.note_held(core, s, via, Some(l), packet);
             }
             Verdict::Express => {
                 core.stamp_at(l, packet);
@@ -521,10 +534,11 @@ impl Fabric {
     }
 
     /// A mechanism holds a packet that came by a link: a combined switch remembers its input.
-    fn note_held(&self, core: &mut Core, s: u32, via: Option<usize>, packet: PacketId) {
+    fn note_held(&self, core: &mut Core, s: u32, via: Option<usize>, l: Option<usize>, packet: PacketId) {
         let frame = core.pool[packet].frame;
+        let output = l.map(|l| core.switch_port(l).1);
         if let (Some(crossbar), Some(via)) = (core.crossbars.get_mut(s as usize), via) {
-            crossbar.hold(self.ingress[via], packet, frame);
+            crossbar.hold((self.ingress[via], output), packet, frame);
         }
     }
 
@@ -533,10 +547,13 @@ impl Fabric {
         match effect {
             Effect::Forward { packet, port } => {
                 let l = link(self, port);
+                core.let_go(packet);
                 self.offer::<Plain>(core, l, None, packet);
+                core.settle_held(packet, None);
             }
             Effect::Drop { packet, port, reason } => {
                 let l = link(self, port);
+                core.let_go(packet);
                 self.drop_packet(core, l, packet, reason);
             }
             Effect::Arm(port) => {

@@ -9,6 +9,7 @@ mod displace;
 pub mod express;
 pub mod fifo;
 pub mod gate;
+pub mod held;
 mod here;
 mod hooks;
 pub mod link;

@@ -74,6 +74,9 @@ pub struct Port {
     pub name: Name,
     /// Counters at the last sample: bytes, packets, marks, drops.
     pub sampled: [u64; 4],
+    /// Frame bytes and packets that mechanisms hold for it, which its queue does not have.
+    pub held_bytes: u32,
+    pub held_packets: u32,
 }
 
 /// The queue that a packet finds. Policies are compiled for each of these by itself: much of what they ask for is nothing then.
@@ -340,7 +343,10 @@ impl Port {
     /// Remembers the queue after an arrival, if it is the largest.
     #[inline(always)]
     pub fn note_queue(&mut self, link: &mut Link, now: Time, bytes: u32, packets: u32) {
-        if link.may_exceed(bytes) && bytes > self.interval_max {
+        if link.may_exceed(bytes) && (bytes > self.interval_max || self.held_packets > 0) {
+            if self.held_packets > 0 {
+                return self.note_with_held(now, bytes, packets);
+            }
             self.interval_max = bytes;
             link.set_peak(bytes);
             if bytes > self.peak_bytes {

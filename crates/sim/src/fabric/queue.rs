@@ -198,14 +198,14 @@ impl Fabric {
     /// The same where the first packet is dropped.
     #[inline(never)]
     fn departure_after_drops(&mut self, core: &mut Core, l: usize, packet: PacketId, reason: DropReason) {
-        let mut dropped = vec![(packet, reason, core.queue(l).0)];
+        let mut dropped = vec![(packet, reason, core.standing(l).0)];
         while let Some((packet, verdict)) = core.next_head(l) {
             let Err(reason) = verdict else {
                 let frame = core.pool[packet].frame;
                 self.depart(core, l, packet, Some(frame));
                 break;
             };
-            dropped.push((packet, reason, core.queue(l).0));
+            dropped.push((packet, reason, core.standing(l).0));
         }
         self.arm_if_waiting(core, l);
         // What mechanisms make of drops comes after the port's turn: they find its wire busy, if anything was left to send.
@@ -278,7 +278,7 @@ impl Core {
             let Some(explicit) = port.explicit.as_deref_mut() else { continue };
             explicit.bytes -= u64::from(frame);
             explicit.packets -= 1;
-            taken.push((packet, explicit.bytes));
+            taken.push((packet, explicit.bytes + u64::from(port.held_bytes)));
             self.left_shared(l, class, frame);
             if self.ports[l].watched.is_some() {
                 let result = self.ledger.tables.queue_dequeued(packet, false, Some(true));

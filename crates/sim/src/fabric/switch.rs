@@ -410,7 +410,7 @@ impl Fabric {
     #[inline(never)]
     pub fn drop_packet(&mut self, core: &mut Core, l: usize, packet: PacketId, reason: DropReason) {
         core.catch_up(l);
-        let (queue_bytes, _) = core.queue(l);
+        let (queue_bytes, _) = core.standing(l);
         self.drop_dequeued(core, l, packet, reason, queue_bytes);
     }
 
@@ -441,6 +441,7 @@ impl Fabric {
     fn drop_with(&mut self, core: &mut Core, s: u32, packet: PacketId, reason: DropReason, port: Name, queue_bytes: u64) {
         let dropped = core.pool.packet(packet);
         core.record_drop(packet, &dropped, reason, port, queue_bytes);
+        core.settle_held(packet, Some(true));
         core.pool.free(packet);
         if let Some(crossbar) = core.crossbars.get_mut(s as usize) {
             crossbar.forget(packet);

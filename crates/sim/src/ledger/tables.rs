@@ -372,6 +372,13 @@ impl Tables {
         self.keeper.close(port as usize, number, settle, &mut |row| queues.push(row))
     }
 
+    /// Something more is known of a packet whose row is open, and stays so.
+    pub fn queue_changed(&mut self, packet: PacketId, change: impl FnOnce(&mut QueueRow)) {
+        if let Some((port, number)) = self.open.get(&packet) {
+            self.keeper.change(*port as usize, *number, change);
+        }
+    }
+
     /// Nothing more is to come: rows that are still open are written as they are.
     pub fn settle(&mut self) -> Result<(), TableError> {
         self.open.clear();

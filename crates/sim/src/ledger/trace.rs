@@ -103,6 +103,8 @@ struct Journey {
     to: Side,
     /// When it came to the port at which it is.
     at: Time,
+    /// The mechanism that holds or held it there, since when and until when: the first of several, and the last time.
+    held: Option<(&'static str, Time, Time)>,
 }
 
 /// What hosts say of an endpoint after it has handled something or sent a packet.
@@ -278,13 +280,14 @@ impl Trace {
             armed_packet: cause.armed.and_then(|armed| armed.packet),
             limit: limit.map_or("", Limit::name).into(),
         };
-        self.journeys[place] = Some(Box::new(Journey { row: row_of_packet, to: side.other(), at: now }));
+        self.journeys[place] = Some(Box::new(Journey { row: row_of_packet, to: side.other(), at: now, held: None }));
         row
     }
 
     /// A packet has crossed a link: it was on the wire from `left - tx` until `left`.
     pub fn crossed(&mut self, now: Time, id: PacketId, port: &Name, [start, left]: [u64; 2]) -> Option<HopRow> {
         let journey = self.journeys.get_mut(id as usize)?.as_deref_mut()?;
+        let held = journey.held.take();
         let row = HopRow {
             packet: journey.row.packet,
             flow: journey.row.flow,
@@ -293,9 +296,27 @@ impl Trace {
             sent_ps: start,
             left_ps: left,
             reached_ps: now.ps(),
+            held_by: held.map(|(by, ..)| by.into()),
+            held_from_ps: held.map(|(_, from, _)| from.ps()),
+            held_until_ps: held.map(|(.., until)| until.ps()),
         };
         journey.at = now;
         Some(row)
+    }
+
+    /// A mechanism holds a packet from now on.
+    pub fn hold(&mut self, now: Time, id: PacketId, by: &'static str) {
+        if let Some(journey) = self.journeys.get_mut(id as usize).and_then(Option::as_deref_mut) {
+            let (by, from, _) = journey.held.unwrap_or((by, now, now));
+            journey.held = Some((by, from, Time::MAX));
+        }
+    }
+
+    /// It lets go of a packet, if it holds it.
+    pub fn let_go(&mut self, now: Time, id: PacketId) {
+        if let Some((.., until)) = self.journeys.get_mut(id as usize).and_then(|journey| journey.as_mut()?.held.as_mut()) {
+            *until = now.min(*until);
+        }
     }
 
     /// A packet has reached its host: its row, and which end it is for.

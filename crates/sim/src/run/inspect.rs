@@ -33,7 +33,10 @@ pub struct PortNow {
     pub queue_bytes: u64,
     /// Cells that wait; zero unless something counts in cells.
     pub queue_cells: u64,
-    /// Largest queue so far.
+    /// What mechanisms hold for it, which `queue_bytes` does not have.
+    pub held_bytes: u64,
+    pub held_packets: u64,
+    /// Largest queue so far, with what was held.
     pub peak_bytes: u64,
     pub drops: u64,
     pub marks: u64,
@@ -88,6 +91,8 @@ impl World {
             queue_packets: u64::from(queue_packets),
             queue_bytes,
             queue_cells: u64::from(port.queue_cells),
+            held_bytes: u64::from(port.held_bytes),
+            held_packets: u64::from(port.held_packets),
             peak_bytes: u64::from(port.peak_bytes),
             drops: port.drops,
             marks: port.marks,

@@ -85,9 +85,10 @@ impl World {
                     time_ps: self.core.now.ps(),
                     input: input.map(|port| self.core.ports[self.link_into(s, port)].name.clone()),
                     port: self.core.ports[output as usize].name.clone(),
-                    queue_bytes: depth.bytes,
-                    queue_packets: depth.packets,
-                    queue_max_bytes: depth.interval_max.max(depth.bytes),
+                    queue_bytes: depth.standing(),
+                    queue_packets: depth.packets + depth.held_packets,
+                    queue_max_bytes: depth.interval_max.max(depth.standing()),
+                    held_bytes: depth.held,
                     drops: depth.interval_drops,
                 };
                 let result = self.core.ledger.tables.voqs.push(row);
@@ -167,7 +168,7 @@ impl World {
 /// Writes what has happened at a port since its last row.
 fn write_row(core: &mut Core, l: usize) {
     core.catch_up(l);
-    let (queue_bytes, queue_packets) = core.queue(l);
+    let (queue_bytes, queue_packets) = core.standing(l);
     let time_ps = core.now.ps();
     let (port, link) = (&mut core.ports[l], &mut core.links[l]);
     let [bytes, packets] = port.sent(link);
@@ -175,7 +176,7 @@ fn write_row(core: &mut Core, l: usize) {
     let before = std::mem::replace(&mut port.sampled, counters);
     // What stands in the queue now is part of the next interval too.
     let queue_max_bytes = u64::from(std::mem::replace(&mut port.interval_max, queue_bytes as u32)).max(queue_bytes);
-    link.set_peak(queue_bytes as u32);
+    port.show_peak(link);
     let row = PortRow {
         time_ps,
         port: port.name.clone(),
@@ -184,6 +185,7 @@ fn write_row(core: &mut Core, l: usize) {
         queue_bytes,
         queue_packets,
         queue_max_bytes,
+        held_bytes: u64::from(port.held_bytes),
         drops: (counters[3] - before[3]) as u32,
         marks: (counters[2] - before[2]) as u32,
     };

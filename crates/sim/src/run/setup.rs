@@ -6,6 +6,7 @@ use crate::core::Core;
 use crate::fabric::combined::{self, Crossbar};
 use crate::fabric::express::ExpressBy;
 use crate::fabric::gate::PortGate;
+use crate::fabric::held::Held;
 use crate::fabric::link::{flag, FarEnd, Link, Rings};
 use crate::fabric::pool::Pool;
 use crate::fabric::port::{at_dequeue, Explicit, Owner, Port};
@@ -158,6 +159,7 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
             crossbar_slots,
             gates,
             cell: if switch.counts_cells() { switch.cell_bytes() } else { 0 },
+            held: Held::default(),
             ledger,
             failure: None,
             stuck: None,
@@ -360,6 +362,8 @@ fn links_and_ports(
             explicit: None,
             name: topology.link_name(id).as_str().into(),
             sampled: [0; 4],
+            held_bytes: 0,
+            held_packets: 0,
         };
         let hooks = |end: FarEnd| match end {
             FarEnd::Host(_) => Hooks::NONE,

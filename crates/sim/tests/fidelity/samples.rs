@@ -13,15 +13,16 @@ use std::path::Path;
 const PERIOD: u64 = 7_000_000;
 
 fn row(time_ps: u64, now: &PortNow, before: &PortNow, largest: u64) -> PortRow {
-    let queue_max_bytes = largest.max(now.queue_bytes);
+    let queue_max_bytes = largest.max(now.queue_bytes + now.held_bytes);
     PortRow {
         time_ps,
         port: now.name.as_str().into(),
         tx_bytes: now.tx_bytes - before.tx_bytes,
         tx_packets: now.tx_packets - before.tx_packets,
-        queue_bytes: now.queue_bytes,
-        queue_packets: now.queue_packets as u32,
+        queue_bytes: now.queue_bytes + now.held_bytes,
+        queue_packets: (now.queue_packets + now.held_packets) as u32,
         queue_max_bytes,
+        held_bytes: now.held_bytes,
         drops: (now.drops - before.drops) as u32,
         marks: (now.marks - before.marks) as u32,
     }
@@ -41,14 +42,14 @@ fn both(text: &str) -> (Vec<PortRow>, Vec<PortRow>) {
         if world.now().ps() > next {
             let rows = last.iter().zip(&before).zip(&largest).map(|((now, before), most)| row(next, now, before, *most));
             all.extend(rows);
-            largest = last.iter().map(|port| port.queue_bytes).collect();
+            largest = last.iter().map(|port| port.queue_bytes + port.held_bytes).collect();
             before = last;
             next += PERIOD;
         }
         last = world.ports_now();
         // Of what waits at a NIC only the ends of an interval are looked at.
         for (most, port) in largest.iter_mut().zip(&last).filter(|(_, port)| port.switch.is_some()) {
-            *most = port.queue_bytes.max(*most);
+            *most = (port.queue_bytes + port.held_bytes).max(*most);
         }
         match pause {
             Pause::Budget => {}
@@ -64,8 +65,18 @@ fn both(text: &str) -> (Vec<PortRow>, Vec<PortRow>) {
 fn is_zero(row: &PortRow) -> bool {
     let PortRow { time_ps, port, .. } = row.clone();
     let (queue_packets, drops, marks) = (0, 0, 0);
-    let zero =
-        PortRow { time_ps, port, tx_bytes: 0, tx_packets: 0, queue_bytes: 0, queue_packets, queue_max_bytes: 0, drops, marks };
+    let zero = PortRow {
+        time_ps,
+        port,
+        tx_bytes: 0,
+        tx_packets: 0,
+        queue_bytes: 0,
+        queue_packets,
+        queue_max_bytes: 0,
+        held_bytes: 0,
+        drops,
+        marks,
+    };
     *row == zero
 }
 
@@ -85,6 +96,7 @@ fn filled(rows: &[PortRow]) -> Vec<PortRow> {
         queue_bytes: 0,
         queue_packets: 0,
         queue_max_bytes: 0,
+        held_bytes: 0,
         drops: 0,
         marks: 0,
     };

@@ -1,0 +1,173 @@
+//! What mechanisms hold for ports. It stands in the memory of the switch and waits for its port as the port's queue does, so records,
+//! samples and peaks of the queue contain it; policies, schedulers and path choices see the queue alone. At a combined switch it stands
+//! at its input instead, and is part of what waits there ([`Crossbar::hold`](super::combined::Crossbar::hold)).
+
+use super::link::Link;
+use super::port::Port;
+use crate::core::{full_queue, Core};
+use crate::ledger::Fate;
+use fanin_packet::PacketId;
+use fanin_switch::{Hooks, MechanismState};
+use fanin_units::Time;
+use std::collections::BTreeMap;
+
+/// Packets that are held.
+#[derive(Default)]
+pub struct Held {
+    /// By packet, the port in whose queue it counts, plus one, and its frame; zero: in none. Empty where nothing was ever held.
+    at: Vec<(u32, u16)>,
+    /// Packets that reached a watched port and are or were held for it: what becomes of them there is not in their row yet.
+    rows: BTreeMap<PacketId, usize>,
+}
+
+/// Where a packet is held, and by which mechanism.
+#[derive(Clone, Copy)]
+pub struct By {
+    pub mechanism: &'static str,
+    /// It counts in the queue of its port.
+    pub in_queue: bool,
+    /// It has not been stamped at the port yet, nor recorded.
+    pub unstamped: bool,
+    pub unrecorded: bool,
+}
+
+impl By {
+    /// What holds a packet at a switch, after `hook`.
+    pub fn hook(mechanism: &MechanismState, hook: Hooks) -> Self {
+        let unrecorded = !hook.any(Hooks::REFUSAL.with(Hooks::DETOURED));
+        By { mechanism: mechanism.key(), in_queue: mechanism.holds_in_queue(), unstamped: true, unrecorded }
+    }
+
+    /// What holds a packet that was in the queue.
+    pub fn displaced(mechanism: &MechanismState) -> Self {
+        By { mechanism: mechanism.key(), in_queue: mechanism.holds_in_queue(), unstamped: false, unrecorded: false }
+    }
+}
+
+impl Port {
+    /// Remembers a queue with what is held, if it is the largest.
+    #[cold]
+    #[inline(never)]
+    pub fn note_with_held(&mut self, now: Time, bytes: u32, packets: u32) {
+        let bytes = bytes.saturating_add(self.held_bytes); // 4 GiB end the run
+        self.interval_max = self.interval_max.max(bytes);
+        if bytes > self.peak_bytes {
+            (self.peak_bytes, self.peak_packets, self.peak_time) = (bytes, packets + self.held_packets, now);
+        }
+    }
+
+    /// Tells the link what it need not ask the port about: nothing while anything is held.
+    pub fn show_peak(&self, link: &mut Link) {
+        link.set_peak(if self.held_packets > 0 { 0 } else { self.interval_max });
+    }
+}
+
+impl Core {
+    /// Bytes and packets that wait for a port: its queue, and what is held for it.
+    #[inline]
+    pub fn standing(&self, l: usize) -> (u64, u32) {
+        let ((bytes, packets), port) = (self.queue(l), &self.ports[l]);
+        (bytes + u64::from(port.held_bytes), packets + port.held_packets)
+    }
+
+    /// A mechanism holds a packet, for port `l` if that is settled.
+    #[inline(never)]
+    pub fn hold(&mut self, l: Option<usize>, packet: PacketId, by: By) {
+        if let Some(trace) = self.ledger.trace.as_deref_mut() {
+            trace.hold(self.now, packet, by.mechanism);
+        }
+        let Some(l) = l else { return };
+        if by.unstamped {
+            self.stamp_at(l, packet);
+        }
+        if by.in_queue && self.crossbars.is_empty() {
+            self.hold_in_queue(l, packet, by);
+        }
+    }
+
+    fn hold_in_queue(&mut self, l: usize, packet: PacketId, by: By) {
+        self.catch_up(l);
+        let frame = self.pool[packet].frame;
+        if by.unrecorded && self.ports[l].watched.is_some() && self.held.rows.get(&packet) != Some(&l) {
+            self.record_held(l, packet, frame);
+        }
+        if self.held.at.len() <= packet as usize {
+            self.held.at.resize(packet as usize + 1, (0, 0));
+        }
+        self.held.at[packet as usize] = (l as u32 + 1, frame);
+        let (queue, packets) = self.queue(l);
+        let (link, port) = (&mut self.links[l], &mut self.ports[l]);
+        let (held, full) = port.held_bytes.overflowing_add(u32::from(frame));
+        (port.held_bytes, port.held_packets) = (held, port.held_packets + 1);
+        if full {
+            full_queue(port, &mut self.stuck, &mut self.barrier);
+        }
+        port.show_peak(link);
+        port.note_with_held(self.now, queue as u32, packets);
+    }
+
+    /// The row of a packet that is held as it reaches a watched port: it is open until it leaves.
+    fn record_held(&mut self, l: usize, packet: PacketId, frame: u16) {
+        let Some(number) = self.ports[l].watched else { return };
+        self.settle_held(packet, None); // a row at another port
+        let row = self.queue_row(l, self.standing(l), packet, frame, (false, Fate::Taken));
+        let result = self.ledger.tables.queue(number, row, Some(packet));
+        self.check(result);
+        self.held.rows.insert(packet, l);
+    }
+
+    /// A mechanism lets go of a packet, if it holds it.
+    #[inline]
+    pub fn let_go(&mut self, packet: PacketId) {
+        if let Some(trace) = self.ledger.trace.as_deref_mut() {
+            trace.let_go(self.now, packet);
+        }
+        let Some(at) = self.held.at.get_mut(packet as usize) else { return };
+        let (l, frame) = std::mem::take(at);
+        let Some(l) = (l as usize).checked_sub(1) else { return };
+        let (link, port) = (&mut self.links[l], &mut self.ports[l]);
+        port.held_bytes = port.held_bytes.wrapping_sub(u32::from(frame)); // wraps where it has passed 4 GiB
+        port.held_packets -= 1;
+        port.show_peak(link);
+    }
+
+    /// A packet that was held has been marked meanwhile.
+    pub fn marked_while_held(&mut self, packet: PacketId) {
+        if self.held.rows.contains_key(&packet) {
+            self.ledger.tables.queue_changed(packet, |row| row.marked = true);
+        }
+    }
+
+    /// A packet that was held for watched port `l` has its row there; `later`: it stays open until the packet leaves the queue.
+    pub fn record_again(&mut self, l: usize, packet: PacketId, (marked, fate): (bool, Fate), later: bool) -> bool {
+        match self.held.rows.get(&packet) {
+            Some(at) if *at == l => self.held.rows.remove(&packet),
+            Some(_) => {
+                self.settle_held(packet, None); // it went to this port instead
+                return false;
+            }
+            None => return false,
+        };
+        self.ledger
+            .tables
+            .queue_changed(packet, |row| (row.marked, row.replaced) = (row.marked | marked, fate == Fate::Replaces));
+        if !later {
+            let dropped = (fate == Fate::Refused).then_some(true);
+            let result = self.ledger.tables.queue_dequeued(packet, false, dropped);
+            self.check(result);
+        }
+        true
+    }
+
+    /// A packet that was held is gone from there, past the queue or to another port: its row is final. `dropped`: whether it had been
+    /// taken before.
+    pub fn settle_held(&mut self, packet: PacketId, dropped: Option<bool>) {
+        if self.held.rows.is_empty() || self.held.at.get(packet as usize).is_some_and(|(l, _)| *l > 0) {
+            return;
+        }
+        if self.held.rows.remove(&packet).is_some() {
+            let result = self.ledger.tables.queue_dequeued(packet, false, dropped);
+            self.check(result);
+        }
+    }
+}

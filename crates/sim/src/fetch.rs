@@ -10,10 +10,10 @@
 //! | 3 | outgoing link and port | what the end keeps apart | packet | the same |
 //! | 1 | ring, queues, what mechanisms keep | the same of that, NIC | what mechanisms keep | the same of that |
 
+use crate::fabric::fifo::Fifo;
 use crate::fabric::link::{prefetch, prefetch_lines, FarEnd, Link, RingEntries};
 use crate::fabric::pool::Pool;
 use crate::fabric::port::{Owner, Port};
-use crate::fabric::fifo::Fifo;
 use crate::fabric::Fabric;
 use crate::hosts::ends::EndId;
 use crate::hosts::Hosts;

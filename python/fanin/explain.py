@@ -122,7 +122,7 @@ class Explanation:
 
     @cached_property
     def steps(self) -> pl.DataFrame:
-        """One row per step of the critical path, in order of time: ``from_ps``, ``to_ps``, ``kind``, ``place``, ``by``, ``packet``."""
+        """One row per step of the critical path, in order: ``from_ps``, ``to_ps``, ``kind``, ``place``, ``by``, ``packet``."""
         import polars as pl
 
         text, count = pl.String(), pl.UInt64()

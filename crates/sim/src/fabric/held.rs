@@ -50,15 +50,22 @@ impl Port {
     #[inline(never)]
     pub fn note_with_held(&mut self, now: Time, bytes: u32, packets: u32) {
         let bytes = bytes.saturating_add(self.held_bytes); // 4 GiB end the run
-        self.interval_max = self.interval_max.max(bytes);
+        self.held_max = self.held_max.max(bytes);
         if bytes > self.peak_bytes {
             (self.peak_bytes, self.peak_packets, self.peak_time) = (bytes, packets + self.held_packets, now);
         }
     }
 
-    /// Tells the link what it need not ask the port about: nothing while anything is held.
-    pub fn show_peak(&self, link: &mut Link) {
-        link.set_peak(if self.held_packets > 0 { 0 } else { self.interval_max });
+    /// The largest queue since the last sample.
+    pub fn most(&self) -> u32 {
+        self.interval_max.max(self.held_max)
+    }
+
+    /// Sets the largest queue since the last sample, and tells the link what it need not ask the port about: nothing while anything is
+    /// held.
+    pub fn set_most(&mut self, link: &mut Link, most: u32) {
+        (self.interval_max, self.held_max) = if self.held_packets > 0 { (0, most) } else { (most, 0) };
+        link.set_peak(self.interval_max);
     }
 }
 
@@ -102,7 +109,7 @@ impl Core {
         if full {
             full_queue(port, &mut self.stuck, &mut self.barrier);
         }
-        port.show_peak(link);
+        port.set_most(link, port.most());
         port.note_with_held(self.now, queue as u32, packets);
     }
 
@@ -128,7 +135,7 @@ impl Core {
         let (link, port) = (&mut self.links[l], &mut self.ports[l]);
         port.held_bytes = port.held_bytes.wrapping_sub(u32::from(frame)); // wraps where it has passed 4 GiB
         port.held_packets -= 1;
-        port.show_peak(link);
+        port.set_most(link, port.most());
     }
 
     /// A packet that was held has been marked meanwhile.

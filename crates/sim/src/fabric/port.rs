@@ -45,7 +45,7 @@ pub struct Port {
     pub marks: u64,
     /// Packets dropped here.
     pub drops: u64,
-    /// Largest queue since the last sample.
+    /// Largest queue since the last sample; zero while anything is held, so that each arrival is noted ([`Port::most`]).
     pub interval_max: u32,
     /// Largest queue ever.
     pub peak_bytes: u32,
@@ -77,6 +77,8 @@ pub struct Port {
     /// Frame bytes and packets that mechanisms hold for it, which its queue does not have.
     pub held_bytes: u32,
     pub held_packets: u32,
+    /// Largest queue with what is held since the last sample, while anything is.
+    pub held_max: u32,
 }
 
 /// The queue that a packet finds. Policies are compiled for each of these by itself: much of what they ask for is nothing then.
@@ -343,7 +345,7 @@ impl Port {
     /// Remembers the queue after an arrival, if it is the largest.
     #[inline(always)]
     pub fn note_queue(&mut self, link: &mut Link, now: Time, bytes: u32, packets: u32) {
-        if link.may_exceed(bytes) && (bytes > self.interval_max || self.held_packets > 0) {
+        if link.may_exceed(bytes) && bytes > self.interval_max {
             if self.held_packets > 0 {
                 return self.note_with_held(now, bytes, packets);
             }

@@ -41,7 +41,7 @@ impl Samples {
 #[inline]
 fn is_quiet(port: &Port, link: &Link) -> bool {
     let [bytes, packets, marks, drops] = port.sampled;
-    port.interval_max == 0
+    port.most() == 0
         && port.behind_express(link).1 == 0
         && (port.marks, port.drops) == (marks, drops)
         && port.sent(link) == [bytes, packets]
@@ -175,8 +175,8 @@ fn write_row(core: &mut Core, l: usize) {
     let counters = [bytes, packets, port.marks, port.drops];
     let before = std::mem::replace(&mut port.sampled, counters);
     // What stands in the queue now is part of the next interval too.
-    let queue_max_bytes = u64::from(std::mem::replace(&mut port.interval_max, queue_bytes as u32)).max(queue_bytes);
-    port.show_peak(link);
+    let queue_max_bytes = u64::from(port.most()).max(queue_bytes);
+    port.set_most(link, queue_bytes as u32);
     let row = PortRow {
         time_ps,
         port: port.name.clone(),

@@ -364,6 +364,7 @@ fn links_and_ports(
             sampled: [0; 4],
             held_bytes: 0,
             held_packets: 0,
+            held_max: 0,
         };
         let hooks = |end: FarEnd| match end {
             FarEnd::Host(_) => Hooks::NONE,

@@ -257,6 +257,24 @@ def _buffer(want: Choices, fan_in: int) -> str:
     return want.buffer or f"{max(512, math.ceil(fan_in * _TCP['initial_window'] * _FULL / 1000))}KB"
 
 
+_FOLLOWED: Final = 50_000
+"""Packets up to which all flows are followed: a few megabytes, and a tenth of a second."""
+
+
+def _watched(traffic: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the ports that are watched: those of receivers at which bursts are certain to meet."""
+    receivers = [entry["receiver"] for entry in traffic if "receiver" in entry]
+    return {"queues": [f"*->{receiver}" for receiver in receivers]} if receivers else {}
+
+
+def _packets(scenario: Scenario) -> float:
+    """Return how many packets of data there will be, about; infinite where that is not known."""
+    if not scenario.check().ok:
+        return math.inf
+    entries = _core.facts(*scenario.source(), str(scenario.base_dir))["traffic"]
+    return float(sum(entry["packets"] for entry in entries))
+
+
 def _checked(want: Choices) -> None:
     """Refuse what is not there, and options that the other choices leave without effect; all of it at once."""
     problems = []
@@ -309,7 +327,7 @@ def make(want: Choices) -> Made:
         "switch": {"buffer": {"kind": "static", "per_port": _buffer(want, fan_in)}},
         "transport": {"kind": "tcp"},
         "traffic": traffic,
-        "telemetry": {"sample": "10us"},
+        "telemetry": {"sample": "10us", **_watched(traffic)},
     }
     if want.duration is not None and want.traffic not in LOADS:
         document["duration"] = want.duration
@@ -323,6 +341,8 @@ def make(want: Choices) -> Made:
         raise ValueError(
             f"--buffer {want.buffer}: has no effect: what was chosen counts its memory itself, and ports have no bounds"
         )
+    if _packets(scenario) <= _FOLLOWED:
+        scenario = scenario.replace({"telemetry.hosts": ["*"]})
     text = written(scenario.to_dict())
     found = Scenario.from_toml(text).check()
     if found.errors:
@@ -396,11 +416,18 @@ def _definition(schema: Mapping[str, Any], node: Mapping[str, Any], value: Any) 
             return node
 
 
+_LEAST_HEAD: Final = 30
+"""Characters before a colon that say something by themselves."""
+
+
 def _comment(node: Mapping[str, Any], longest: int = 90) -> str:
-    """Return the first sentence of what the schema says of a key."""
+    """Return the first sentence of what the schema says of a key, or what of it comes before its colon."""
     text = str(node.get("description", "")).split("\n")[0].split(" Source:")[0].split(" Deviation:")[0].replace("`", "")
     first = re.split(r"(?<=[^ .][^ .])\. (?=[A-Z])", text)[0].rstrip(".")
-    return first if len(first) <= longest else ""
+    if len(first) <= longest:
+        return first
+    head, _, rest = first.partition(": ")
+    return head if rest and _LEAST_HEAD <= len(head) <= longest and ";" not in head else ""
 
 
 def _line(key: str, value: Any, comment: str) -> list[str]:

@@ -123,6 +123,19 @@ def test_numbers_reach_the_file() -> None:
     assert (entry["fanout"], entry["size"], entry["load"], entry["stop"]) == (40, "32KB", 0.2, "1ms")
 
 
+def test_an_incast_is_watched_and_what_is_small_is_followed(tmp_path: Path) -> None:
+    file = tmp_path / "a.toml"
+    assert call("init", file, "--hosts", 8, "--senders", 6).exit_code == 0
+    assert call("run", file, "-o", tmp_path / "out", "-q").exit_code == 0
+    explained = call("explain", tmp_path / "out", 0)
+    assert explained.exit_code == 0, explained.output
+    found = fanin.analyze(tmp_path / "out", port="leaf3->h7", above="20KB")
+    assert set(found.bursts["flows"].drop_nulls()) == {6}, "packets were recorded, and whose they are"
+    assert "hosts" not in written(Choices(size="100MB"))["telemetry"]
+    assert written(Choices(size="100MB"))["telemetry"]["queues"] == ["*->h31"]
+    assert "queues" not in written(Choices(traffic="permutation"))["telemetry"]
+
+
 def test_more_hosts_than_were_asked_for_are_a_note(tmp_path: Path) -> None:
     for topology, asked, there in (("leaf_spine", 30, 32), ("racks", 17, 20), ("fat_tree", 17, 54)):
         found = call("init", tmp_path / f"{topology}.toml", "--topology", topology, "--hosts", asked, "--traffic", "permutation")

@@ -16,7 +16,7 @@ from fanin import _core
 from fanin.candidates import applied
 from fanin.scenario import Check, Problem, Scenario
 
-__all__ = ["LOADS", "TOPOLOGIES", "TRAFFIC", "Choices", "Made", "controls", "make", "mechanisms", "shipped", "starter"]
+__all__ = ["LOADS", "TOPOLOGIES", "TRAFFIC", "Choices", "Made", "controls", "hosts", "make", "mechanisms", "shipped", "starter"]
 
 TOPOLOGIES: Final = {
     "single_switch": "one switch: every burst meets at one port",
@@ -306,6 +306,17 @@ def _checked(want: Choices) -> None:
         raise ValueError("\n".join(problems))
 
 
+def _enough(want: Choices) -> int:
+    """Return how many hosts there are where nobody says."""
+    least = (want.senders or 16) + 1 if want.traffic in ("incast", "query", "mix") else 16
+    return least if want.topology in ("single_switch", "dumbbell") else max(least, 32)
+
+
+def hosts(want: Choices) -> int:
+    """Return how many hosts a scenario with these choices has."""
+    return _topology(want, want.hosts or _enough(want))[1]
+
+
 def make(want: Choices) -> Made:
     """Return a scenario that has what was chosen.
 
@@ -315,8 +326,7 @@ def make(want: Choices) -> Made:
         A choice is not known, has no effect beside the others, or does not go with them; every one that is found.
     """
     _checked(want)
-    least = (want.senders or 16) + 1 if want.traffic in ("incast", "query", "mix") else 16
-    topology, hosts = _topology(want, want.hosts or max(least, 32 if want.topology not in ("single_switch", "dumbbell") else least))
+    topology, hosts = _topology(want, want.hosts or _enough(want))
     traffic = _traffic(want, hosts)
     fan_in = max(entry.get("count", entry.get("fanout", 1)) for entry in traffic)
     document: dict[str, Any] = {

@@ -198,12 +198,15 @@ def test_questions_in_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(_init, "_has_terminal", lambda: True)
     file = tmp_path / "x.toml"
-    answers = "\n".join(["single_switch", "25Gbps", "incast", "24", "nonsense", "dcqcn", ""]) + "\n"
+    answers = "\n".join(["single_switch", "32", "25Gbps", "incast", "24", "20", "40", "nonsense", "dcqcn", ""]) + "\n"
     found = CliRunner().invoke(app, ["init", str(file)], input=answers)
     assert found.exit_code == 0, found.output
-    assert "nonsense: is none of them" in found.output
+    assert "--rate 32: is no rate; accepted: a number with a unit such as 10Gbps" in found.output
+    assert "--senders 24: there are 20 hosts" in found.output
+    assert "--transport nonsense: is none of " in found.output
+    assert "hosts [25]" in found.output, "what the senders need"
     document = tomllib.loads(file.read_text())
-    assert document["topology"] == {"kind": "single_switch", "hosts": 25, "link": {"rate": "25Gbps", "delay": "1us"}}
+    assert document["topology"] == {"kind": "single_switch", "hosts": 40, "link": {"rate": "25Gbps", "delay": "1us"}}
     assert document["traffic"][0]["count"] == 24
     assert document["transport"] == {"kind": "roce", "congestion_control": {"kind": "dcqcn"}}
 

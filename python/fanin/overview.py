@@ -59,11 +59,13 @@ def facts(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[Fact]
     total, done = flows.get("total", 0), flows.get("complete", 0)
     unfinished = [f"{flows[state]:,} {state}" for state in ("incomplete", "aborted") if flows.get(state)]
     datagrams = summary.get("datagrams") or {}
+    everything = next((entry for entry in summary.get("fct") or [] if entry.get("bin") == "all"), None)
     out = []
     if total or not datagrams.get("flows"):
         tone = _tone(total - done, flows.get("aborted"))
-        out.append(Fact("flows", "Flows complete", f"{done:,} of {total:,}", ", ".join(unfinished), tone))
-    everything = next((entry for entry in summary.get("fct") or [] if entry.get("bin") == "all"), None)
+        apart = done - everything["flows"] if everything and summary.get("collectives") else 0
+        jobs = [f"{apart:,} are connections of jobs, which have no completion time"] if apart > 0 else []
+        out.append(Fact("flows", "Flows complete", f"{done:,} of {total:,}", ", ".join(unfinished + jobs), tone))
     if everything and everything.get("flows"):
         out.append(
             Fact(

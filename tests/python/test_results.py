@@ -138,6 +138,15 @@ def test_the_overview_says_what_the_summary_says(folder: Path) -> None:
     assert port_rows(summary, 1)[1][0][0] == PORT
 
 
+def test_the_overview_says_which_flows_have_no_completion_time() -> None:
+    summary = {"flows": {"total": 12, "complete": 11, "incomplete": 1}, "fct": [{"bin": "all", "flows": 7}]}
+    job = {"group": "training", "iterations": {"complete": 1, "total": 1}}
+    (fact,) = [fact for fact in facts({**summary, "collectives": [job]}, {}) if fact.key == "flows"]
+    assert fact.text == "11 of 12"
+    assert fact.note == "1 incomplete, 4 are connections of jobs, which have no completion time"
+    assert facts(summary, {})[0].note == "1 incomplete"
+
+
 def test_an_overview_of_nothing_has_no_invented_numbers() -> None:
     overview = {fact.key: fact for fact in facts({"flows": {"total": 0}, "fct": [], "goodput_bps": None}, {})}
     assert overview["goodput"].text == "–"

@@ -56,16 +56,12 @@ def facts(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[Fact]
         Contents of ``summary.json`` and ``manifest.json``.
     """
     flows = summary.get("flows") or {}
-    total, done = flows.get("total", 0), flows.get("complete", 0)
-    unfinished = [f"{flows[state]:,} {state}" for state in ("incomplete", "aborted") if flows.get(state)]
     datagrams = summary.get("datagrams") or {}
     everything = next((entry for entry in summary.get("fct") or [] if entry.get("bin") == "all"), None)
     out = []
-    if total or not datagrams.get("flows"):
-        tone = _tone(total - done, flows.get("aborted"))
-        apart = done - everything["flows"] if everything and summary.get("collectives") else 0
-        jobs = [f"{apart:,} are connections of jobs, which have no completion time"] if apart > 0 else []
-        out.append(Fact("flows", "Flows complete", f"{done:,} of {total:,}", ", ".join(unfinished + jobs), tone))
+    if flows.get("total") or not datagrams.get("flows"):
+        timed = everything["flows"] if everything and summary.get("collectives") else None
+        out.append(_flows_fact(flows, timed))
     if everything and everything.get("flows"):
         out.append(
             Fact(
@@ -128,6 +124,15 @@ def facts(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[Fact]
     out.append(Fact("simulated", "Simulated", show.duration(manifest.get("sim_ps")), _wall(manifest)))
     out.append(Fact("packet_hops", "Packet-hops", show.count(hops), speed))
     return out
+
+
+def _flows_fact(flows: Mapping[str, Any], timed: int | None) -> Fact:
+    """Return how many flows are complete; with jobs, how many of these are no transfers with a completion time."""
+    total, done = flows.get("total", 0), flows.get("complete", 0)
+    note = [f"{flows[state]:,} {state}" for state in ("incomplete", "aborted") if flows.get(state)]
+    if timed is not None and done > timed:
+        note.append(f"{done - timed:,} are connections of jobs, which have no completion time")
+    return Fact("flows", "Flows complete", f"{done:,} of {total:,}", ", ".join(note), _tone(total - done, flows.get("aborted")))
 
 
 def _job_fact(index: int, job: Mapping[str, Any]) -> Fact:

@@ -51,6 +51,8 @@ def show_summary(result: Result) -> None:
     ):
         if rows:
             terminal.table(console, title, head, rows)
+    if few := overview.few_flows(result.summary):
+        console.print(Text(few, style="dim"))
     for group in counters.groups(result.summary):
         if rows := counters.rows(group, zeros=False):
             terminal.table(console, group.title, counters.HEAD, rows, words={2})

@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 import fanin
 from fake_result import COLD, PORT, write_followed, write_result, write_table
 from fanin import Result, ResultError, series, show
-from fanin.overview import facts, fct_rows, port_rows
+from fanin.overview import facts, fct_rows, few_flows, port_rows
 from fanin.schemas import SCHEMAS, schema
 
 
@@ -145,6 +145,12 @@ def test_the_overview_says_which_flows_have_no_completion_time() -> None:
     assert fact.text == "11 of 12"
     assert fact.note == "1 incomplete, 4 are connections of jobs, which have no completion time"
     assert facts(summary, {})[0].note == "1 incomplete"
+
+
+def test_percentiles_of_few_flows_are_said_to_be_the_largest() -> None:
+    assert few_flows({"fct": [{"bin": "all", "flows": 130}, {"bin": "<10KB", "flows": 99}, {"bin": ">=1MB", "flows": 0}]})
+    assert not few_flows({"fct": [{"bin": "all", "flows": 100}, {"bin": "<10KB", "flows": 0}]})
+    assert not few_flows({})
 
 
 def test_an_overview_of_nothing_has_no_invented_numbers() -> None:

@@ -225,7 +225,7 @@ def test_ctrl_c_while_no_scheduler_answers_ends_at_once_with_one_line(tmp_path: 
     file = tmp_path / "sweep.toml"
     file.write_text(f"{TOML}[sweep]\nseeds = 1\n")
     process = command("sweep", file, "-o", tmp_path / "out", "-q", "--dask", "tcp://127.0.0.1:1")
-    until(lambda: (tmp_path / "out" / "sweep.json").exists())
+    until((tmp_path / "out" / "sweep.json").exists)
     time.sleep(2)  # importing distributed, and the first attempts to connect
     process.send_signal(signal.SIGINT)
     status, _, said = finished(process, timeout=30)

@@ -119,27 +119,36 @@ def _list() -> None:
 
 
 def _asked(want: Choices) -> Choices:
-    """Ask for what matters most; an empty answer keeps what stands in brackets."""
+    """Ask for what matters most; an empty answer keeps what stands in brackets, and one that does not fit is asked for again."""
     from fanin import starter as new
 
-    def ask(question: str, option: str, known: Mapping[str, str], default: str) -> str:
-        say(f"{question}: {', '.join(known)}", "dim")
+    def tried(question: str, key: str, default: Any, kind: type | None = None) -> None:
+        """Ask until what is answered makes a scenario beside the other answers."""
+        nonlocal want
         while True:
-            given: str = typer.prompt(option, default=default)
-            if given in known:
-                return given
-            say(f"{given}: is none of them", "yellow")
+            given = typer.prompt(question, default=default, type=kind)
+            answer: dict[str, Any] = {key: None if (key, given) == ("mechanism", "none") else given}
+            changed = replace(want, **answer)
+            try:
+                new.make(changed)
+            except ValueError as error:
+                say(str(error), "yellow")
+            else:
+                want = changed
+                return
 
-    answers: dict[str, Any] = {
-        "topology": ask("Which network", "topology", new.TOPOLOGIES, want.topology),
-        "rate": typer.prompt("rate of the hosts' links", default=want.rate),
-        "traffic": ask("Which traffic", "traffic", new.TRAFFIC, want.traffic),
-    }
-    if answers["traffic"] in ("incast", "query", "mix"):
-        answers["senders"] = typer.prompt("senders that answer at once", default=16, type=int)
-    if answers["traffic"] in new.LOADS:
-        answers["load"] = typer.prompt("load of the hosts' links", default=0.4, type=float)
-    answers["transport"] = ask("Which congestion control", "transport", new.controls(), want.transport)
-    none = {"none": "", **new.mechanisms()}
-    chosen = ask("Which mechanism of the switches", "mechanism", none, "none")
-    return replace(want, **answers, mechanism=None if chosen == "none" else chosen)
+    def chosen(question: str, key: str, known: Mapping[str, str], default: str) -> None:
+        say(f"{question}: {', '.join(known)}", "dim")
+        tried(key, key, default)
+
+    chosen("Which network", "topology", new.TOPOLOGIES, want.topology)
+    tried("rate of the hosts' links", "rate", want.rate)
+    chosen("Which traffic", "traffic", new.TRAFFIC, want.traffic)
+    if want.traffic in ("incast", "query", "mix"):
+        tried("senders that answer at once", "senders", 16, int)
+    tried("hosts", "hosts", new.hosts(want), int)
+    if want.traffic in new.LOADS:
+        tried("load of the hosts' links", "load", 0.4, float)
+    chosen("Which congestion control", "transport", new.controls(), want.transport)
+    chosen("Which mechanism of the switches", "mechanism", {"none": "", **new.mechanisms()}, "none")
+    return want

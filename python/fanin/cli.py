@@ -282,7 +282,7 @@ def check(scenario: ScenarioArgument, settings: SetOption = None, as_json: JsonO
             say(f"note: {note}", "cyan")
         if found.ok:
             warned = f", {len(found.warnings)} warning{'s' * (len(found.warnings) > 1)}" if found.warnings else ""
-            typer.echo(f"{scenario}: valid{warned} (hash {str(found.hash)[:16]})")
+            typer.echo(f"{scenario}: valid{warned} (scenario hash {str(found.hash)[:16]})")
     if not found.ok:
         raise typer.Exit(EXIT_BAD_INPUT)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from fanin import metrics, show, stats
 
@@ -128,6 +128,21 @@ def coverage(comparison: Comparison) -> str:
     return " or ".join(f"{100 * share:.3g} %" for share in sorted(found, reverse=True))
 
 
+_PERCENTILE: Final = 100
+"""Values that a 99th percentile needs to be another than the largest."""
+
+
+def few_values(comparison: Comparison) -> str:
+    """Return which 99th percentiles are the largest value, in a sentence; empty where none is."""
+    told = []
+    for group, count, words in (("fct/all", "total.flows_complete", "flows"), ("queries", "queries.complete", "queries")):
+        shown = any(row.metric.key == f"{group}.p99_ps" for row in comparison.rows)
+        found = [value for variant in comparison.variants for value in variant.values(count).values() if value]
+        if shown and found and min(found) < _PERCENTILE:
+            told.append(f"{words} ({min(found):,.0f} here)")
+    return f" The p99 of fewer than {_PERCENTILE} values is the largest one: of {' and '.join(told)}." if told else ""
+
+
 def rule(comparison: Comparison) -> str:
     """Return what the verdicts mean, in a few sentences."""
     judged = comparison.judged
@@ -140,5 +155,5 @@ def rule(comparison: Comparison) -> str:
     return (
         f"{judged} difference{'s' * (judged > 1)} judged together: where nothing differs, the chance that any is called better or "
         f'worse is {chance} (Holm). "No difference": these seeds show none. {few}Change: of the mean, with its {covers} '
-        "interval, each for itself. A dash: not judged; --metric judges it."
+        f"interval, each for itself. A dash: not judged; --metric judges it.{few_values(comparison)}"
     )

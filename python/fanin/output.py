@@ -38,9 +38,8 @@ def say_problem(problem: Problem, file: Path | None) -> None:
 def show_summary(result: Result) -> None:
     """Print the tables of a run to standard output."""
     console = terminal.console()
-    console.print(
-        Text(f"{result.manifest.get('name', '')}  seed {result.manifest.get('seed')}  {result.fingerprint}", style="bold")
-    )
+    made = result.manifest
+    console.print(Text(f"{made.get('name', '')}  seed {made.get('seed')}  fingerprint {result.fingerprint}", style="bold"))
     tones = {"bad": "red", "good": "green"}
     facts = overview.facts(result.summary, result.manifest)
     terminal.facts(console, [(Text(f.name), Text(f.text, style=tones.get(f.tone, "")), Text(f.note, style="dim")) for f in facts])
@@ -52,6 +51,8 @@ def show_summary(result: Result) -> None:
     ):
         if rows:
             terminal.table(console, title, head, rows)
+    if few := overview.few_flows(result.summary):
+        console.print(Text(few, style="dim"))
     for group in counters.groups(result.summary):
         if rows := counters.rows(group, zeros=False):
             terminal.table(console, group.title, counters.HEAD, rows, words={2})

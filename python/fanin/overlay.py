@@ -10,7 +10,7 @@ from typing import Any, Final
 import plotly.graph_objects as go
 import polars as pl
 
-from fanin import figures, series, show, stats
+from fanin import figures, focus, series, show, stats
 from fanin.figures import COLORS, framed, plain
 from fanin.results import Result
 from fanin.variants import CompareError
@@ -91,8 +91,10 @@ def draw(kind: str, groups: Groups, **options: Any) -> go.Figure:
     if problems:
         raise CompareError(problems)
     if found.several is None or (len(runs) == 1 and "statistic" not in given):
-        return _single(found, next(iter(groups)), runs[0], given)
-    return found.several(groups, **given)
+        drawn = _single(found, next(iter(groups)), runs[0], given)
+    else:
+        drawn = found.several(groups, **given)
+    return focus.busy_part(drawn, runs) if "window_ps" in found.options and "window_ps" not in given else drawn
 
 
 def _called(name: str) -> str:

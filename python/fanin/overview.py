@@ -17,6 +17,7 @@ __all__ = [
     "drops_text",
     "facts",
     "fct_rows",
+    "few_flows",
     "group_rows",
     "port_rows",
 ]
@@ -56,14 +57,12 @@ def facts(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[Fact]
         Contents of ``summary.json`` and ``manifest.json``.
     """
     flows = summary.get("flows") or {}
-    total, done = flows.get("total", 0), flows.get("complete", 0)
-    unfinished = [f"{flows[state]:,} {state}" for state in ("incomplete", "aborted") if flows.get(state)]
     datagrams = summary.get("datagrams") or {}
-    out = []
-    if total or not datagrams.get("flows"):
-        tone = _tone(total - done, flows.get("aborted"))
-        out.append(Fact("flows", "Flows complete", f"{done:,} of {total:,}", ", ".join(unfinished), tone))
     everything = next((entry for entry in summary.get("fct") or [] if entry.get("bin") == "all"), None)
+    out = []
+    if flows.get("total") or not datagrams.get("flows"):
+        timed = everything["flows"] if everything and summary.get("collectives") else None
+        out.append(_flows_fact(flows, timed))
     if everything and everything.get("flows"):
         out.append(
             Fact(
@@ -128,6 +127,15 @@ def facts(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[Fact]
     return out
 
 
+def _flows_fact(flows: Mapping[str, Any], timed: int | None) -> Fact:
+    """Return how many flows are complete; with jobs, how many of these are no transfers with a completion time."""
+    total, done = flows.get("total", 0), flows.get("complete", 0)
+    note = [f"{flows[state]:,} {state}" for state in ("incomplete", "aborted") if flows.get(state)]
+    if timed is not None and done > timed:
+        note.append(f"{done - timed:,} are connections of jobs, which have no completion time")
+    return Fact("flows", "Flows complete", f"{done:,} of {total:,}", ", ".join(note), _tone(total - done, flows.get("aborted")))
+
+
 def _job_fact(index: int, job: Mapping[str, Any]) -> Fact:
     done = job["iterations"]
     note = f"{job['group']}: {done['complete']:,} of {done['total']:,} iterations, mean {show.duration(done.get('mean_ps'))}"
@@ -183,6 +191,12 @@ def fct_rows(summary: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
         slow = [show.ratio(entry.get(f"slowdown_{what}")) for what in ("mean", "p50", "p95", "p99")]
         rows.append([label, f"{entry['flows']:,}", *times, *slow])
     return head, rows
+
+
+def few_flows(summary: Mapping[str, Any]) -> str:
+    """Return that percentiles of few flows are the longest, where a row of `fct_rows` has so few; else nothing."""
+    counts = [entry["flows"] for entry in summary.get("fct") or [] if entry.get("flows")]
+    return "The p99 of fewer than 100 flows is the largest, as is the p95 of fewer than 20." if counts and min(counts) < 100 else ""
 
 
 def job_rows(summary: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:

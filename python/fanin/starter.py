@@ -16,7 +16,7 @@ from fanin import _core
 from fanin.candidates import applied
 from fanin.scenario import Check, Problem, Scenario
 
-__all__ = ["LOADS", "TOPOLOGIES", "TRAFFIC", "Choices", "Made", "controls", "make", "mechanisms", "shipped", "starter"]
+__all__ = ["LOADS", "TOPOLOGIES", "TRAFFIC", "Choices", "Made", "controls", "hosts", "make", "mechanisms", "shipped", "starter"]
 
 TOPOLOGIES: Final = {
     "single_switch": "one switch: every burst meets at one port",
@@ -257,6 +257,24 @@ def _buffer(want: Choices, fan_in: int) -> str:
     return want.buffer or f"{max(512, math.ceil(fan_in * _TCP['initial_window'] * _FULL / 1000))}KB"
 
 
+_FOLLOWED: Final = 50_000
+"""Packets up to which all flows are followed: a few megabytes, and a tenth of a second."""
+
+
+def _watched(traffic: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the ports that are watched: those of receivers at which bursts are certain to meet."""
+    receivers = [entry["receiver"] for entry in traffic if "receiver" in entry]
+    return {"queues": [f"*->{receiver}" for receiver in receivers]} if receivers else {}
+
+
+def _packets(scenario: Scenario) -> float:
+    """Return how many packets of data there will be, about; infinite where that is not known."""
+    if not scenario.check().ok:
+        return math.inf
+    entries = _core.facts(*scenario.source(), str(scenario.base_dir))["traffic"]
+    return float(sum(entry["packets"] for entry in entries))
+
+
 def _checked(want: Choices) -> None:
     """Refuse what is not there, and options that the other choices leave without effect; all of it at once."""
     problems = []
@@ -288,6 +306,17 @@ def _checked(want: Choices) -> None:
         raise ValueError("\n".join(problems))
 
 
+def _enough(want: Choices) -> int:
+    """Return how many hosts there are where nobody says."""
+    least = (want.senders or 16) + 1 if want.traffic in ("incast", "query", "mix") else 16
+    return least if want.topology in ("single_switch", "dumbbell") else max(least, 32)
+
+
+def hosts(want: Choices) -> int:
+    """Return how many hosts a scenario with these choices has."""
+    return _topology(want, want.hosts or _enough(want))[1]
+
+
 def make(want: Choices) -> Made:
     """Return a scenario that has what was chosen.
 
@@ -297,8 +326,7 @@ def make(want: Choices) -> Made:
         A choice is not known, has no effect beside the others, or does not go with them; every one that is found.
     """
     _checked(want)
-    least = (want.senders or 16) + 1 if want.traffic in ("incast", "query", "mix") else 16
-    topology, hosts = _topology(want, want.hosts or max(least, 32 if want.topology not in ("single_switch", "dumbbell") else least))
+    topology, hosts = _topology(want, want.hosts or _enough(want))
     traffic = _traffic(want, hosts)
     fan_in = max(entry.get("count", entry.get("fanout", 1)) for entry in traffic)
     document: dict[str, Any] = {
@@ -309,7 +337,7 @@ def make(want: Choices) -> Made:
         "switch": {"buffer": {"kind": "static", "per_port": _buffer(want, fan_in)}},
         "transport": {"kind": "tcp"},
         "traffic": traffic,
-        "telemetry": {"sample": "10us"},
+        "telemetry": {"sample": "10us", **_watched(traffic)},
     }
     if want.duration is not None and want.traffic not in LOADS:
         document["duration"] = want.duration
@@ -323,6 +351,8 @@ def make(want: Choices) -> Made:
         raise ValueError(
             f"--buffer {want.buffer}: has no effect: what was chosen counts its memory itself, and ports have no bounds"
         )
+    if _packets(scenario) <= _FOLLOWED:
+        scenario = scenario.replace({"telemetry.hosts": ["*"]})
     text = written(scenario.to_dict())
     found = Scenario.from_toml(text).check()
     if found.errors:
@@ -396,11 +426,18 @@ def _definition(schema: Mapping[str, Any], node: Mapping[str, Any], value: Any) 
             return node
 
 
+_LEAST_HEAD: Final = 30
+"""Characters before a colon that say something by themselves."""
+
+
 def _comment(node: Mapping[str, Any], longest: int = 90) -> str:
-    """Return the first sentence of what the schema says of a key."""
+    """Return the first sentence of what the schema says of a key, or what of it comes before its colon."""
     text = str(node.get("description", "")).split("\n")[0].split(" Source:")[0].split(" Deviation:")[0].replace("`", "")
     first = re.split(r"(?<=[^ .][^ .])\. (?=[A-Z])", text)[0].rstrip(".")
-    return first if len(first) <= longest else ""
+    if len(first) <= longest:
+        return first
+    head, _, rest = first.partition(": ")
+    return head if rest and _LEAST_HEAD <= len(head) <= longest and ";" not in head else ""
 
 
 def _line(key: str, value: Any, comment: str) -> list[str]:

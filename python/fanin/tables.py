@@ -133,7 +133,8 @@ def highest_first(ports: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 def burst_rows(port: dict[str, Any], limit: int, clock: Clock | None = None) -> tuple[list[str], list[list[str]]]:
     """Return one row per burst, the highest `limit` of them, highest first; with a clock also when each was."""
     dated = [] if clock is None else [f"Time ({clock.name})"]
-    head = ["Burst", "Start", *dated, "Duration", "Peak", "Arrived", "Rise", "Fall", "Drops", "Marks", "Flows", "Law"]
+    head = ["Burst", "Start", *dated, "Duration", "Peak", "Arrived", "Start to peak", "Peak to end"]
+    head += ["Drops", "Marks", "Flows", "Law"]
     shown = largest(port, limit)
     notified = any(burst["notifications"] is not None for burst in shown)
     if notified:

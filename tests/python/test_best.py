@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 import fanin
-from fanin import _core, candidates
+from fanin import _best, _core, candidates
 from fanin.best import Best, best
 from fanin.candidates import AS_IT_IS
 from fanin.cli import app
@@ -42,6 +42,11 @@ def small(**changes: Any) -> fanin.Scenario:
 
 def trials(scenario: fanin.Scenario) -> list[dict[str, Any]]:
     return _core.trials(*scenario.source(), str(scenario.base_dir))
+
+
+def test_large_changes_are_times_and_small_ones_per_cent() -> None:
+    shown = {0.05: "+5 %", -0.123: "-12.3 %", 8.99: "+899 %", 18.7: "x 19.7", 4321.0: "x 4,322"}
+    assert {share: _best._changed(share) for share in shown} == shown
 
 
 def test_every_policy_of_the_schema_is_a_trial() -> None:

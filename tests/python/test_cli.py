@@ -47,6 +47,7 @@ def scenario(tmp_path: Path, core: ModuleType) -> Path:
 
 def test_run_writes_the_folder_and_prints_the_tables(scenario: Path, tmp_path: Path) -> None:
     done = call("run", scenario, "-o", tmp_path / "out")
+    assert f"  fingerprint {fanin.load(tmp_path / 'out').fingerprint}\n" in done.stdout
     assert done.exit_code == 0, done.output
     result = fanin.load(tmp_path / "out")
     for text in (
@@ -279,7 +280,7 @@ def test_a_run_that_ends_early_keeps_what_it_has(scenario: Path, tmp_path: Path,
 def test_check_says_everything(scenario: Path) -> None:
     good = call("check", scenario)
     assert good.exit_code == 0
-    assert "valid" in good.stdout
+    assert re.search(r": valid \(scenario hash [0-9a-f]{16}\)$", good.stdout.strip())
     assert "1 warning" in call("check", scenario, "--set", "seed=0").stdout
     bad = call("check", scenario, "--set", "seed=5000", "--json")
     assert bad.exit_code == 2

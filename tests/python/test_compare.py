@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -285,6 +286,20 @@ def test_what_is_named_is_judged_and_nothing_else_is_shown(made: comparison.Comp
     assert judged <= set(metrics.HEADLINES)
     assert 0 < made.judged <= len(judged)
     assert row(made, "total.timeouts").cells[1].chance is None
+
+
+def test_percentiles_of_few_values_are_said_to_be_the_largest(made: comparison.Comparison) -> None:
+    def with_flows(*counts: int) -> comparison.Comparison:
+        told = [
+            replace(variant.runs[0], values={"total.flows_complete": count})
+            for variant, count in zip(made.variants, counts, strict=True)
+        ]
+        return replace(made, variants=tuple(replace(v, runs=(run,)) for v, run in zip(made.variants, told, strict=True)))
+
+    few = " The p99 of fewer than 100 values is the largest one: of flows (16 here)."
+    assert compared.few_values(with_flows(100, 16)) == few
+    assert compared.rule(with_flows(100, 16)).endswith(few)
+    assert compared.few_values(with_flows(100, 200)) == ""
 
 
 def test_one_seed_has_no_interval_and_no_verdict(runs: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from typer.main import get_command
 
 import fanin
-from fanin import benchmark
+from fanin import benchmark, schemas
 from fanin.cli import app
 
 ROOT = Path(__file__).parents[2]
@@ -32,6 +32,12 @@ def test_every_option_is_on_the_page_and_no_other(command: str) -> None:
     documented = set(re.findall(r"`(--?[a-z-]+)", "\n".join(line for line in section.splitlines() if line.startswith("| `-"))))
     assert documented == there
     assert f"`fanin {command}" in page
+
+
+def test_every_table_that_can_be_converted_is_on_the_page() -> None:
+    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    (line,) = [line for line in page.splitlines() if line.startswith("| `--table TABLE` |")]
+    assert set(re.findall(r"`([a-z]+)`", line)) == set(schemas.SCHEMAS)
 
 
 def test_every_workload_is_on_the_page() -> None:

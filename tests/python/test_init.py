@@ -123,6 +123,19 @@ def test_numbers_reach_the_file() -> None:
     assert (entry["fanout"], entry["size"], entry["load"], entry["stop"]) == (40, "32KB", 0.2, "1ms")
 
 
+def test_an_incast_is_watched_and_what_is_small_is_followed(tmp_path: Path) -> None:
+    file = tmp_path / "a.toml"
+    assert call("init", file, "--hosts", 8, "--senders", 6).exit_code == 0
+    assert call("run", file, "-o", tmp_path / "out", "-q").exit_code == 0
+    explained = call("explain", tmp_path / "out", 0)
+    assert explained.exit_code == 0, explained.output
+    found = fanin.analyze(tmp_path / "out", port="leaf3->h7", above="20KB")
+    assert set(found.bursts["flows"].drop_nulls()) == {6}, "packets were recorded, and whose they are"
+    assert "hosts" not in written(Choices(size="100MB"))["telemetry"]
+    assert written(Choices(size="100MB"))["telemetry"]["queues"] == ["*->h31"]
+    assert "queues" not in written(Choices(traffic="permutation"))["telemetry"]
+
+
 def test_more_hosts_than_were_asked_for_are_a_note(tmp_path: Path) -> None:
     for topology, asked, there in (("leaf_spine", 30, 32), ("racks", 17, 20), ("fat_tree", 17, 54)):
         found = call("init", tmp_path / f"{topology}.toml", "--topology", topology, "--hosts", asked, "--traffic", "permutation")
@@ -185,12 +198,15 @@ def test_questions_in_a_terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(_init, "_has_terminal", lambda: True)
     file = tmp_path / "x.toml"
-    answers = "\n".join(["single_switch", "25Gbps", "incast", "24", "nonsense", "dcqcn", ""]) + "\n"
+    answers = "\n".join(["single_switch", "32", "25Gbps", "incast", "24", "20", "40", "nonsense", "dcqcn", ""]) + "\n"
     found = CliRunner().invoke(app, ["init", str(file)], input=answers)
     assert found.exit_code == 0, found.output
-    assert "nonsense: is none of them" in found.output
+    assert "--rate 32: is no rate; accepted: a number with a unit such as 10Gbps" in found.output
+    assert "--senders 24: there are 20 hosts" in found.output
+    assert "--transport nonsense: is none of " in found.output
+    assert "hosts [25]" in found.output, "what the senders need"
     document = tomllib.loads(file.read_text())
-    assert document["topology"] == {"kind": "single_switch", "hosts": 25, "link": {"rate": "25Gbps", "delay": "1us"}}
+    assert document["topology"] == {"kind": "single_switch", "hosts": 40, "link": {"rate": "25Gbps", "delay": "1us"}}
     assert document["traffic"][0]["count"] == 24
     assert document["transport"] == {"kind": "roce", "congestion_control": {"kind": "dcqcn"}}
 

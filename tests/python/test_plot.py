@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import fanin
 from fake_result import PORT, write_followed, write_result
-from fanin import overlay, paper, series, stats
+from fanin import focus, overlay, paper, series, stats
 from fanin.cli import app
 from fanin.results import Result
 
@@ -96,6 +96,24 @@ def test_a_window_shows_its_part_alone(groups: dict[str, list[Result]]) -> None:
         assert min(trace.x) >= window[0] / unit
         assert max(trace.x) <= window[1] / unit
     assert paper.to_matplotlib(figure).axes[0].get_xlim() == pytest.approx([time / unit for time in window])
+
+
+def test_an_idle_rest_of_a_run_is_not_drawn_unless_asked_for(groups: dict[str, list[Result]], monkeypatch: Any) -> None:
+    whole = {kind: overlay.draw(kind, groups, port=PORT) for kind in ("queue", "throughput")}
+    assert all(figure.layout.xaxis.range is None for figure in whole.values()), "busy to the end"
+    last = max(series.busy_until(run) or 0 for runs in groups.values() for run in runs)
+    for runs in groups.values():
+        for run in runs:
+            monkeypatch.setitem(run.manifest, "sim_ps", 3 * last)
+    for kind, figure in whole.items():
+        cut = overlay.draw(kind, groups, port=PORT)
+        assert cut.layout.xaxis.range == pytest.approx((0, int(1.05 * last) / focus.time_scale(figure)))
+        assert "when 99.9 % of all bytes had been sent; a double-click, or --window, shows the rest." in cut.layout.meta["note"]
+        assert [list(trace.x) for trace in cut.data] == [list(trace.x) for trace in figure.data], "all of it is there"
+        asked = overlay.draw(kind, groups, port=PORT, window_ps=(0, 3 * last))
+        assert "99.9" not in asked.layout.meta["note"]
+    monkeypatch.setattr(focus, "until", lambda _: 1)
+    assert overlay.draw("queue", groups, port=PORT).layout.xaxis.range is None, "a peak lies behind it"
 
 
 def test_a_distribution_of_queues_counts_quiet_samples(groups: dict[str, list[Result]]) -> None:

@@ -13,7 +13,7 @@ from polars.testing import assert_frame_equal
 import fanin
 from fake_result import COLD, PORT, write_followed, write_result, write_table
 from fanin import Result, ResultError, series, show
-from fanin.overview import facts, fct_rows, port_rows
+from fanin.overview import facts, fct_rows, few_flows, port_rows
 from fanin.schemas import SCHEMAS, schema
 
 
@@ -136,6 +136,21 @@ def test_the_overview_says_what_the_summary_says(folder: Path) -> None:
     assert rows[0][0] == "all"
     assert [row[0] for row in rows[1:]] == ["< 10 KB", "10 KB – 100 KB", "≥ 100 KB"]
     assert port_rows(summary, 1)[1][0][0] == PORT
+
+
+def test_the_overview_says_which_flows_have_no_completion_time() -> None:
+    summary = {"flows": {"total": 12, "complete": 11, "incomplete": 1}, "fct": [{"bin": "all", "flows": 7}]}
+    job = {"group": "training", "iterations": {"complete": 1, "total": 1}}
+    (fact,) = [fact for fact in facts({**summary, "collectives": [job]}, {}) if fact.key == "flows"]
+    assert fact.text == "11 of 12"
+    assert fact.note == "1 incomplete, 4 are connections of jobs, which have no completion time"
+    assert facts(summary, {})[0].note == "1 incomplete"
+
+
+def test_percentiles_of_few_flows_are_said_to_be_the_largest() -> None:
+    assert few_flows({"fct": [{"bin": "all", "flows": 130}, {"bin": "<10KB", "flows": 99}, {"bin": ">=1MB", "flows": 0}]})
+    assert not few_flows({"fct": [{"bin": "all", "flows": 100}, {"bin": "<10KB", "flows": 0}]})
+    assert not few_flows({})
 
 
 def test_an_overview_of_nothing_has_no_invented_numbers() -> None:

@@ -26,6 +26,13 @@ def hosts(entry: dict[str, Any]) -> int:
     return len(entry["senders"]) * int(entry["flows_per_sender"])
 
 
+def test_queries_of_the_short_form_say_that_they_are_scaled() -> None:
+    assert traffic._queries(3500, short=True).paper == "> 350,000, scaled to 1/100: > 3,500"
+    assert traffic._queries(3500, short=True).ok
+    assert traffic._queries(350_000, short=False).paper == "> 350,000"
+    assert not traffic._queries(3500, short=False).ok
+
+
 def test_every_figure_of_the_evaluation_is_there() -> None:
     assert {f"s-ecn/{name}" for name in FIGURES} <= {entry.id for entry in reproduce.figures()}
 

@@ -17,6 +17,7 @@ import polars as pl
 import pytest
 
 import fanin
+from fanin import show
 from fanin.folder import OutputError
 from fanin.results import ResultError
 from fanin.sweep import axes, estimate, plan, running
@@ -440,6 +441,31 @@ def test_the_command_says_what_is_there(tmp_path: Path) -> None:
     assert (status, "-o OUT is missing" in said) == (2, True)
     status, _, said = finished(command("sweep", file, "-o", tmp_path / "new", "--set", "switch.markng.k=3"))
     assert (status, "switch.markng" in said, (tmp_path / "new").exists()) == (2, True, False)
+
+
+def test_the_command_shows_what_came_out_and_which_points_are_too_wide(tmp_path: Path) -> None:
+    grid = '[sweep.grid]\n"switch.marking.k" = ["5 packets", "50 packets"]\n[sweep.set]\n"traffic[0].jitter" = "10us"\n'
+    file = file_of(tmp_path, f"[sweep]\nseeds = 2\n{grid}")
+    status, out, _ = finished(command("sweep", file, "-o", tmp_path / "out"))
+    assert status == 0
+    values = fanin.Sweep(tmp_path / "out").values("queries.p99_ps")
+    for k in ("5 packets", "50 packets"):
+        of = values.filter(pl.col("switch.marking.k") == k)["value"].to_list()
+        (line,) = [line for line in out.splitlines() if line.split()[:2] == k.split()]
+        assert line.split()[2:5] == ["2", *show.duration(round(sum(of) / 2)).split()]
+    assert "Queries, p99 (queries.p99_ps)" in out
+    assert f"fanin compare {tmp_path / 'out'} --by switch.marking.k" in out
+    stop = 'stop = { metric = "fct/all.p99_ps", relative_width = 1e-9, at_least = 2 }'
+    file.write_text(f"{TOML}[sweep]\nseeds = 3\n{stop}\n{grid}")
+    status, out, said = finished(command("sweep", file, "-o", tmp_path / "narrow"))
+    assert "warning: 2 of 2 points did not reach ±1e-07 % of fct/all.p99_ps with 3 seeds" in said
+    assert [line.split()[-1] for line in out.splitlines() if "packets " in line and "hops" not in line] == ["no", "no"]
+    status, out, _ = finished(command("sweep", file, "-o", tmp_path / "narrow", "--json"))
+    assert json.loads(out)["unreached"] == 2
+    file.write_text(f"{TOML}[sweep]\nseeds = 3\n{stop.replace('1e-9', '9')}\n{grid}")
+    status, out, said = finished(command("sweep", file, "-o", tmp_path / "wide"))
+    assert "did not reach" not in said
+    assert [line.split()[-1] for line in out.splitlines() if "packets " in line and "hops" not in line] == ["yes", "yes"]
 
 
 def test_the_page_names_every_key_and_every_column(whole: fanin.Sweep) -> None:

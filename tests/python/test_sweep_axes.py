@@ -172,6 +172,11 @@ def test_what_is_wrong_with_the_scenario_names_its_file(tmp_path: Path) -> None:
         (TOML + f"[sweep.grid]\na = {'[' * 5000}{']' * 5000}\n", "nest"),
         (TOML + f"[sweep.grid]\n{'a.' * 3000}a = [1]\n", "nest"),
         (TOML + '[sweep.grid]\n"switch.marking.k" = [1979-05-27]\n', "a date cannot be part of a scenario"),
+        (
+            TOML + '[sweep]\nseeds = 1\n[sweep.grid]\n"traffic[0].load" = [nan]\n',
+            "traffic[0].load, line 21: nan is not a finite number",
+        ),
+        (TOML + '[sweep.grid]\n"switch.ttl" = [64]\nseed = [1, 2]\n', 'sweep.grid.seed, line 20: "seed" cannot be an axis'),
         (TOML + '[sweep.grid]\n"" = [1]\n', "'' is not the path of a value"),
         (TOML + '[sweep.grid]\n"switch.marking.k.x[3]" = [1]\n', "switch.marking.k.x[3]"),
         (TOML + '[sweep.list]\n"traffic[0].load" = 1\n', "is no list of points"),

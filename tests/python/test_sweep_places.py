@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -217,6 +218,20 @@ def test_a_scheduler_that_is_not_there_is_an_error_that_names_it(tmp_path: Path)
             run(tmp_path / "out", {"seeds": 1}, jobs=None, dask="tcp://127.0.0.1:9")
     finally:
         on_dask._CONNECT_S = 30.0  # type: ignore[misc]
+
+
+@cluster
+def test_ctrl_c_while_no_scheduler_answers_ends_at_once_with_one_line(tmp_path: Path) -> None:
+    file = tmp_path / "sweep.toml"
+    file.write_text(f"{TOML}[sweep]\nseeds = 1\n")
+    process = command("sweep", file, "-o", tmp_path / "out", "-q", "--dask", "tcp://127.0.0.1:1")
+    until((tmp_path / "out" / "sweep.json").exists)
+    time.sleep(2)  # importing distributed, and the first attempts to connect
+    process.send_signal(signal.SIGINT)
+    status, _, said = finished(process, timeout=30)
+    assert status == 130
+    (line,) = said.splitlines()
+    assert line.startswith("interrupted; what had ended until then is in ")
 
 
 buckets = pytest.mark.skipif(

@@ -18,7 +18,7 @@ import tomli_w
 from markupsafe import Markup, escape
 from plotly.offline import get_plotlyjs
 
-from fanin import _files, counters, detours, figures, overview, pauses, rates, regions, series, show, tables
+from fanin import _files, counters, detours, figures, focus, overview, pauses, rates, regions, series, show, tables
 from fanin.analysis import Analysis, TraceError, analyze
 from fanin.report._bursts import BURSTS, PEAK_PACKETS, Budget, View, view
 
@@ -31,9 +31,6 @@ __all__ = ["MAX_PORTS", "PEAK_PACKETS", "PEAK_SAMPLES", "render", "render_analys
 
 MAX_PORTS: Final = 6
 """Ports whose queues are drawn."""
-
-BUSY_SHARE: Final = 0.999
-"""Share of the bytes after which a long rest of the run is not shown at first."""
 
 FLOWS: Final = 4
 """Followed flows that are drawn and explained, those with the largest slowdown."""
@@ -154,7 +151,7 @@ def _with_bursts(analysis: Analysis | None, port: str) -> dict[str, Any] | None:
     return next((entry for entry in ports if entry["port"] == port and entry["bursts"]), None)
 
 
-def _queue_panels(result: Result, charts: Charts, focus: int | None) -> list[Panel]:
+def _queue_panels(result: Result, charts: Charts, until: int | None) -> list[Panel]:
     panels = []
     analysis = _analysis(result)
     for index, port in enumerate(series.shown_ports(result, MAX_PORTS)):
@@ -162,12 +159,12 @@ def _queue_panels(result: Result, charts: Charts, focus: int | None) -> list[Pan
             data = series.queue_series(result, port)
         except ValueError:  # listed in the summary, and neither watched nor sampled
             continue
-        figure = _focused(figures.queue(result, port), focus if data.peak_ps < (focus or 0) else None)
-        figure = figures.paused_bands(figure, result, port, _time_scale(figure))
+        figure = focus.focused(figures.queue(result, port), until if data.peak_ps < (until or 0) else None)
+        figure = figures.paused_bands(figure, result, port, focus.time_scale(figure))
         drawn = [charts.add(f"queue-{index}", figure, f"Queue of {port}")]
         inputs = figures.input_queues(result, port)
         if inputs is not None:
-            drawn.append(charts.add(f"inputs-{index}", _focused(inputs, focus if data.peak_ps < (focus or 0) else None)))
+            drawn.append(charts.add(f"inputs-{index}", focus.focused(inputs, until if data.peak_ps < (until or 0) else None)))
         entry = _with_bursts(analysis, port) if data.kind == "packet" else None
         bursts = None
         if analysis is not None and entry is not None:
@@ -178,7 +175,7 @@ def _queue_panels(result: Result, charts: Charts, focus: int | None) -> list[Pan
             rows, what = (PEAK_PACKETS, "packet") if data.kind == "packet" else (PEAK_SAMPLES, "sample")
             window = series.peak_window(result, port, rows)
             near = figures.queue(result, port, window_ps=window, max_points=2 * rows)
-            near = figures.paused_bands(near, result, port, _time_scale(near))
+            near = figures.paused_bands(near, result, port, focus.time_scale(near))
             _shade(charts.figures[f"queue-{index}"], figure, _at_burst(result, port, near, window))
             drawn.append(charts.add(f"queue-{index}-peak", near, f"Around the largest queue of {port}, every {what}"))
         panels.append(Panel(port, drawn, data.kind == "packet", bursts, []))
@@ -258,7 +255,7 @@ def _before_the_wait(figure: go.Figure, document: dict[str, Any]) -> go.Figure:
     if longest is not None and longest["to_ps"] - longest["from_ps"] > 0.7 * (end - start):
         sent = [step["to_ps"] for step in document["steps"] if step["to_ps"] <= longest["from_ps"]]
         until = start + 1.5 * (max(sent, default=longest["from_ps"]) - start)
-        figure.update_xaxes(range=[start / _time_scale(figure), until / _time_scale(figure)])
+        figure.update_xaxes(range=[start / focus.time_scale(figure), until / focus.time_scale(figure)])
         note = "Shown up to the wait for a timeout at first; double-click for all of it."
         figure.update_layout(meta={"note": f"{figure.layout.meta['note']} {note}"})
     return figure
@@ -270,40 +267,19 @@ def _at_burst(result: Result, port: str, figure: go.Figure, window: tuple[int, i
     records = near.frame.select("time_ps", level="queue_bytes" if near.kind == "packet" else "queue_max_bytes")
     burst = series.burst(records, "level")
     if burst is not None and burst[0] < burst[1]:
-        figure.update_xaxes(range=[time / _time_scale(figure) for time in burst])
+        figure.update_xaxes(range=[time / focus.time_scale(figure) for time in burst])
         note = f"Opened at the burst around the largest queue, {show.duration(burst[1] - burst[0])}; double-click for all of them."
         figure.update_layout(meta={"note": f"{figure.layout.meta['note']} {note}"})
     return burst
-
-
-def _time_scale(figure: go.Figure) -> float:
-    unit = figure.layout.xaxis.title.text.rsplit("[", 1)[-1].rstrip("]")
-    return dict(show.TIME_UNITS)[unit]
 
 
 def _shade(drawn: dict[str, Any], figure: go.Figure, window: tuple[int, int] | None) -> None:
     """Mark the part at which the chart below opens."""
     if window is None:
         return
-    first, last = (time / _time_scale(figure) for time in window)
+    first, last = (time / focus.time_scale(figure) for time in window)
     band = {"type": "rect", "xref": "x", "yref": "paper", "x0": first, "x1": last, "y0": 0, "y1": 1}
     drawn["layout"]["shapes"] = [{**band, "line": {"width": 0}, "fillcolor": "#d9730d", "opacity": 0.15, "layer": "below"}]
-
-
-def _focused(figure: go.Figure, until_ps: int | None) -> go.Figure:
-    """Show a figure up to a time at first, and say so."""
-    if until_ps is not None:
-        figure.update_xaxes(range=[0, until_ps / _time_scale(figure)])
-        share = f"{100 * BUSY_SHARE:.4g} % of all bytes had been sent"
-        note = f"Shown up to {show.duration(until_ps)}, when {share}; double-click for the whole run."
-        figure.update_layout(meta={"note": f"{figure.layout.meta['note']} {note}"})
-    return figure
-
-
-def _focus(result: Result) -> int | None:
-    """Return up to when charts are shown at first [ps]: a last straggler is not to press all else together."""
-    busy, end = series.busy_until(result, BUSY_SHARE), result.manifest.get("sim_ps")
-    return int(1.05 * busy) if busy is not None and end and busy < 0.7 * end else None
 
 
 def _scenario_text(scenario: dict[str, Any]) -> str:
@@ -358,13 +334,13 @@ def render(result: Result) -> str:
         cdfs = [charts.add("fct-cdf", figures.fct_cdf(result)), charts.add("slowdown-cdf", figures.fct_cdf(result, slowdown=True))]
     there = set(result.scan("ports", as_written=True).select(pl.col("port").unique()).collect(engine="streaming")["port"])
     sampled = [port for port in series.hot_ports(result) if port in there]
-    focus = _focus(result)
+    until = focus.until(result)
     over_time = [
-        charts.add("throughput", _focused(figures.throughput(result), focus)),
-        charts.add("throughput-ports", _focused(figures.throughput(result, sampled[:3]), focus)),
-        charts.add("drops-marks", _focused(figures.drops_marks(result), focus)),
+        charts.add("throughput", focus.focused(figures.throughput(result), until)),
+        charts.add("throughput-ports", focus.focused(figures.throughput(result, sampled[:3]), until)),
+        charts.add("drops-marks", focus.focused(figures.drops_marks(result), until)),
     ]
-    panels = _queue_panels(result, charts, focus)
+    panels = _queue_panels(result, charts, until)
     return page(
         "page.html",
         charts,

@@ -110,7 +110,7 @@ def read(table: Any) -> Design:
     for path in design.kinds:
         if path in RESERVED or path == "seed":
             hint = "seeds varies the seed" if path == "seed" else f"write {path}.KEY, a value inside"
-            design.problems.append(_wrong(f"sweep.{design.kinds[path]}", path, "cannot be an axis", None, hint))
+            design.problems.append(_wrong(f"sweep.{design.kinds[path]}.{path}", path, "cannot be an axis", None, hint))
     size = math.prod(count for count, _ in blocks)
     if size * design.seed_count > MOST_RUNS:
         asked = f"{size:,} points × {design.seed_count:,} seeds"

@@ -27,6 +27,7 @@ EXAMPLES: Final = (
 )
 
 _ERRORS_SHOWN: Final = 5
+_POINTS_SHOWN: Final = 20
 
 
 def sweep(
@@ -101,6 +102,8 @@ def sweep(
 
 def _show(done: Sweep, made: Plan, *, quiet: bool, as_json: bool) -> int:
     """Print what is in the store; return how many runs of the plan failed."""
+    from fanin.sweep import points
+
     runs = done.runs
     failed = runs.filter(runs["status"] != "ok")
     hops, cpu = int(runs["packet_hops"].sum() or 0), float(runs["cpu_s"].sum() or 0.0)
@@ -112,6 +115,7 @@ def _show(done: Sweep, made: Plan, *, quiet: bool, as_json: bool) -> int:
         "complete": done.complete,
         "packet_hops": hops,
         "cpu_s": cpu,
+        "unreached": None if made.design.stop is None else len(points.unreached(done, made)),
     }
     if as_json:
         typer.echo(json.dumps(facts))
@@ -132,7 +136,29 @@ def _show(done: Sweep, made: Plan, *, quiet: bool, as_json: bool) -> int:
         cost = f"{show.count(hops)} packet-hops, {cpu:,.4g} s of CPU"
         console.print(Text(cost), soft_wrap=True)
         console.print(Text(f"store: {done.path}"), soft_wrap=True)
+        _show_points(done, made)
     return failed.height
+
+
+def _show_points(done: Sweep, made: Plan) -> None:
+    """Print a metric by point, and which points have too wide an interval for the stop rule with all their seeds."""
+    from fanin.sweep import points
+
+    metric = points.main_metric(done, made)
+    if metric is None:
+        return
+    head, rows = points.table(done, made, metric, _POINTS_SHOWN)
+    count = len(made.points)
+    title = f"The first {len(rows)} of {count:,} points" if count > len(rows) else f"{count} point{'s' * (count > 1)}"
+    console = terminal.console()
+    terminal.table(console, title, head, rows, words=set(range(len(head) - 3 - (made.design.stop is not None))))
+    if made.axes:
+        by = "label" if head[0] == "Point" else made.axes[0]
+        console.print(Text(f"all metrics, judged: fanin compare {done.path} --by {by}", style="dim"), soft_wrap=True)
+    stop, wide = made.design.stop, points.unreached(done, made)
+    if stop is not None and wide:
+        text = f"{len(wide):,} of {count:,} points did not reach {points.width_text(stop)} of {stop.metric}"
+        say(f"warning: {text} with {made.design.seed_count:,} seeds, the most that seeds allows", "yellow")
 
 
 def _show_estimate(found: Estimate, *, as_json: bool) -> None:

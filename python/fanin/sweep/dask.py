@@ -66,8 +66,13 @@ def _connected(address: str) -> Iterator[Any]:
         distributed: Any = import_module("distributed")
     except ImportError:
         raise ClusterError("--dask needs the package distributed; pip install 'fanin[cluster]'") from None
+    # In two steps, so that it is known here when its beginning is interrupted.
+    client = distributed.Client.__new__(distributed.Client)
     try:
-        client = distributed.Client(address, timeout=_CONNECT_S, set_as_default=False)
+        client.__init__(address, timeout=_CONNECT_S, set_as_default=False)
+    except KeyboardInterrupt:
+        client.status = "closed"  # else its finalizer waits a minute for a scheduler that never answered, and prints a traceback
+        raise
     except (OSError, ValueError, TimeoutError) as error:
         raise ClusterError(f"--dask {address}: no scheduler answers there: {error}") from None
     with client:

@@ -287,11 +287,17 @@ def _texts(base: Scenario, points: Sequence[Point], source: Source) -> list[str]
         try:
             texts.append(plain.replace(point.values).source()[0] if point.values else plain.source()[0])
         except (ValueError, TypeError) as error:
-            path = next((path for path in point.values if f"'{path}'" in str(error)), "sweep")
-            problems.setdefault(str(error), _located(Problem("error", path, str(error).removeprefix(f"'{path}': ")), source))
+            path = next((path for path in point.values if _is_about(str(error), path)), "sweep")
+            said = str(error).removeprefix(f"'{path}': ").removeprefix(f"{path}: ")
+            problems.setdefault(str(error), _located(Problem("error", path, said), source))
     if problems:
         _refuse(list(problems.values()))
     return texts
+
+
+def _is_about(message: str, path: str) -> bool:
+    """Whether what was raised names a path: in quotes, or before its colon, perhaps with a key inside."""
+    return f"'{path}'" in message or (message.startswith(path) and message[len(path) : len(path) + 1] in (":", ".", "["))
 
 
 def _check(texts: Sequence[str], design: Design, base_dir: Path, source: Source) -> tuple[list[str], list[Problem]]:

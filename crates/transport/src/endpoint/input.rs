@@ -12,8 +12,8 @@ use fanin_units::{Span, Time};
 
 impl TcpEndpoint {
     /// A segment as nearly all are: the next data without news of the other direction, or an ACK of new data, where nothing is lost. All
-    /// others go to [`TcpEndpoint::on_segment`], which does the same for these. Source: Van Jacobson's header prediction, as in Linux
-    /// tcp_rcv_established (from memory).
+    /// others go to [`TcpEndpoint::on_segment`], which does the same for these (Van Jacobson's
+    /// header prediction). Source: Linux, tcp_rcv_established (from memory).
     #[inline(always)]
     pub(super) fn on_plain_segment(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) {
         let news = p.ack.wrapping_sub(self.wire(self.una));

@@ -22,9 +22,6 @@ __all__ = ["Keep", "Outcome", "VersionError", "batch", "simulate"]
 _REPORTED: Final = 2000
 """Characters of an error that are kept."""
 
-_TRIES: Final = 100
-"""Of putting a result folder into its place while others do the same."""
-
 _FACTS: Final = ("scenario_hash", "fingerprint", "sim_ps", "packet_hops", "events", "cpu_s", "wall_s")
 
 
@@ -93,19 +90,27 @@ def _kept(text: str, base_dir: str, keep: Keep) -> tuple[dict[str, Any], list[Me
 
 
 def _place(part: Path, target: Path) -> None:
-    """Rename a folder to where it belongs; of an earlier one there, or one that another writer puts there, nothing is left."""
-    for number in range(_TRIES):
-        try:
-            part.rename(target)
-        except OSError:
-            if number == _TRIES - 1 or not target.is_dir():
-                raise
-            earlier = part.with_name(f"{part.name}-{number}")
-            with suppress(FileNotFoundError):  # the other writer was faster
-                target.rename(earlier)
-            shutil.rmtree(earlier, ignore_errors=True)
-        else:
-            return
+    """Rename a folder to where it belongs, in the place of an earlier one.
+
+    Where another writer of the run is faster its folder stays: it is whole, and has the same bytes.
+    """
+    try:
+        part.rename(target)
+    except OSError:
+        if not target.is_dir():
+            raise
+    else:
+        return
+    earlier = part.with_name(f"{part.name}-earlier")
+    with suppress(FileNotFoundError):  # the other writer is about to put its own there
+        target.rename(earlier)
+    try:
+        part.rename(target)
+    except OSError:
+        if not target.is_dir():
+            raise
+    finally:
+        shutil.rmtree(earlier, ignore_errors=True)
 
 
 def batch(texts: Sequence[tuple[str, Keep | None]], base_dir: str, version: str) -> list[Outcome]:

@@ -121,7 +121,7 @@ impl SwitchNode {
     #[inline(always)]
     pub fn prefetch_kept(&self, packet: PacketId, from: Option<u16>, port: PortNo) {
         for mechanism in &self.mechanisms {
-            mechanism.kept(packet, from.map(PortNo), port, |address| prefetch(address));
+            mechanism.kept(packet, from.map(PortNo), port, prefetch);
         }
     }
 

@@ -221,7 +221,7 @@ impl Ends {
     #[inline(always)]
     pub fn prefetch_apart(&self, id: EndId, step: usize) -> Option<u32> {
         let end = self.slab[id as usize].as_deref()?;
-        end.protocol.apart(step, |address| prefetch(address));
+        end.protocol.apart(step, prefetch);
         Some(end.host)
     }
 

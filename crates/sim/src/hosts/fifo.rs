@@ -112,8 +112,7 @@ impl Hosts {
         let (mut payload, mut bytes) = (0, 0);
         let starts = core.links[nic].free_at.max(core.now.ps());
         let full = self.is_full(core, host); // datagrams
-        loop {
-            let Some(packet) = self.next_packet(core, id, Kinds::DATA) else { break };
+        while let Some(packet) = self.next_packet(core, id, Kinds::DATA) {
             payload += u64::from(core.pool[packet].payload);
             if full {
                 drop_at_host(core, nic, packet);

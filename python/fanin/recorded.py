@@ -141,16 +141,16 @@ class Recorded:
             raise ResultError(f"{path}: cannot be read: {error}") from error
         version = self._check_version(str(path), metadata.get("fanin.schema"), table)
         frame = pl.scan_parquet(path)
-        written = frame.collect_schema().names()
-        missing = {name: kind for name, kind in schema(table).items() if name not in written}
-        if missing:
-            added = frame.with_columns(pl.lit(None, dtype=kind).alias(name) for name, kind in missing.items())
-            frame = added.select(*SCHEMAS[table], *(name for name in written if name not in SCHEMAS[table]))
         if table == "ports" and version > 1 and not as_written:
             from fanin import samples
 
-            return samples.fill(frame, self.sample_times, samples.ports_of(frame))
-        return frame
+            frame = samples.fill(frame, self.sample_times, samples.ports_of(frame))
+        written = frame.collect_schema().names()
+        missing = {name: kind for name, kind in schema(table).items() if name not in written}
+        if not missing:
+            return frame
+        added = frame.with_columns(pl.lit(None, dtype=kind).alias(name) for name, kind in missing.items())
+        return added.select(*SCHEMAS[table], *(name for name in written if name not in SCHEMAS[table]))
 
     def _collect(self, table: str) -> pl.DataFrame:
         import polars as pl

@@ -140,6 +140,7 @@ def port_rows(arrived: pl.DataFrame, end_ps: int) -> list[dict[str, Any]]:
                 "queue_bytes": here["last"] if here else 0,
                 "queue_packets": (here["last"] if here else 0) // FRAME,
                 "queue_max_bytes": here["peak"] + FRAME if here else 0,
+                "held_bytes": 0,
                 "drops": here["drops"] if here else 0,
                 "marks": here["marks"] if here else 0,
             }
@@ -151,6 +152,7 @@ def port_rows(arrived: pl.DataFrame, end_ps: int) -> list[dict[str, Any]]:
                 "queue_bytes": 64,
                 "queue_packets": 1,
                 "queue_max_bytes": 64,
+                "held_bytes": 0,
                 "drops": 0,
                 "marks": 0,
                 "tx_bytes": 6400,

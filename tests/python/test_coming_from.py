@@ -22,7 +22,7 @@ def stated(page: str, name: str) -> str:
 
 
 def test_there_is_a_page_for_each() -> None:
-    assert [page.stem for page in PAGES] == ["coming-from-htsim", "coming-from-ns3", "coming-from-omnetpp"]
+    assert [page.stem for page in PAGES] == ["coming-from-hpcc", "coming-from-htsim", "coming-from-ns3", "coming-from-omnetpp"]
 
 
 @pytest.mark.native

@@ -141,14 +141,9 @@ def marks(
     plot = go.Figure()
     for place, (name, found) in enumerate(series.items()):
         at = [i + (place - (len(series) - 1) / 2) * 0.12 for i in range(len(labels))]
-        plot.add_scatter(x=at, y=[mean for mean, _ in found], mode="markers", name=name)
-    for place, found in enumerate(series.values()):
-        for i, (mean, half) in enumerate(found):
-            at_i = i + (place - (len(series) - 1) / 2) * 0.12
-            if math.isfinite(half):
-                plot.add_scatter(
-                    x=[at_i, at_i], y=[mean - half, mean + half], mode="lines", showlegend=False, line={"color": "#4d4d4d"}
-                )
+        halves = [half if math.isfinite(half) else 0.0 for _, half in found]
+        bars = {"type": "data", "symmetric": False, "array": halves, "arrayminus": halves, "visible": any(halves)}
+        plot.add_scatter(x=at, y=[mean for mean, _ in found], mode="markers", name=name, error_y=bars)
     if line is not None:
         plot.add_scatter(x=[-0.5, len(labels) - 0.5], y=[line, line], mode="lines", showlegend=False, line={"dash": "dot"})
     layout(plot, "", y)

@@ -171,24 +171,28 @@ def fig9(context: Context) -> Findings:
     found = pl.DataFrame([line(table, sizes, over, kind) for sizes in WORKLOADS for over in (DCQCN, PAUSES) for kind in KINDS])
     of = {(row["workload"], row["over"], row["flows"]): row for row in found.to_dicts()}
     rows = []
+    note = FEW if context.short else ""
     for sizes in WORKLOADS:
         ratio = {kind: float(of[sizes, DCQCN, kind]["ratio"] or math.nan) for kind in KINDS}
         name = f"{sizes}: mean completion with RCM over DCQCN's"
         rows += [
-            Row(name=f"{name}, all", paper="< 1", fanin=ratio["all"], high=1, note=REASON),
-            Row(name=f"{name}, mice", paper="< 0.9", fanin=ratio["mice"], high=0.9, note=REASON),
-            Row(name=f"{name}, elephants", paper="about 1", fanin=ratio["elephants"], low=0.9, high=1.1, note=REASON),
+            Row(name=f"{name}, all", paper="< 1", fanin=ratio["all"], high=1, note=note),
+            Row(name=f"{name}, mice", paper="< 0.9", fanin=ratio["mice"], high=0.9, note=note),
+            Row(name=f"{name}, elephants", paper="about 1", fanin=ratio["elephants"], low=0.9, high=1.1, note=note),
         ]
     both = [float(of[sizes, DCQCN, "mice"]["ratio"] or math.nan) for sizes in WORKLOADS]
-    rows.append(Row(name="mice: data-mining's ratio over enterprise's", paper="< 1", fanin=both[1] / both[0], high=1, note=REASON))
+    rows.append(
+        Row(name="mice: data-mining's ratio over enterprise's", paper="< 1", fanin=both[1] / both[0], high=1, note=LESS_TO_GAIN)
+    )
     rows.append(Row(name="packets lost, most of all runs", paper=0, fanin=float(max(table["lost"].to_list())), low=0, high=0))
     return Findings(rows=rows, plots={"fig9": completion_bars(found)}, data={"runs": table, "ratios": found})
 
 
 KINDS: Final = ("all", "mice", "between", "elephants")
-REASON: Final = (
-    "mice take little more than an idle network takes, and of that RCM can shorten nothing; "
-    "flows above 10 MB are few, in short none"
+FEW: Final = "16 hosts and 0.5 ms of traffic: mice take little more than an idle network takes, and there are few flows above 10 MB"
+LESS_TO_GAIN: Final = (
+    "data mining's mice have less to gain: beside PFC alone RCM takes 0.86 of their time and 0.39 of enterprise's, in full; "
+    "so enterprise's gain more than the paper's 10 %"
 )
 
 

@@ -53,7 +53,7 @@ POINTS: Final = ((0.3, "64KB"), (0.45, "64KB"), (0.6, "64KB"), (0.9, "64KB"), (0
 """Load, size of a message: the paper gives neither. The third is the one that is compared."""
 
 
-@figure("rcm/fig8", title="Hot spot: throughput of background, hot flows and all", seeds=3, short=1, seconds=500)
+@figure("rcm/fig8", title="Hot spot: throughput of background, hot flows and all", seeds=3, short=1, seconds=250)
 def fig8(context: Context) -> Findings:
     """What the background gains when hot flows are held back at the switches, by load and size of a message."""
     base = context.scenario("hot-spot")
@@ -156,7 +156,7 @@ def workload_run(result: Result, job: Job) -> dict[str, Any]:
     return found
 
 
-@figure("rcm/fig9", title="Enterprise and data-mining flows: mean completion times", seeds=3, short=1, seconds=1500)
+@figure("rcm/fig9", title="Enterprise and data-mining flows: mean completion times", seeds=3, short=1, seconds=450)
 def fig9(context: Context) -> Findings:
     """Mean completion times with RCM over those with DCQCN, the same flows, by size."""
     base = context.scenario("workload")

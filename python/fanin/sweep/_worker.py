@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import shutil
@@ -94,23 +95,20 @@ def _place(part: Path, target: Path) -> None:
 
     Where another writer of the run is faster its folder stays: it is whole, and has the same bytes.
     """
-    try:
-        part.rename(target)
-    except OSError:
-        if not target.is_dir():
-            raise
-    else:
-        return
     earlier = part.with_name(f"{part.name}-earlier")
-    with suppress(FileNotFoundError):  # the other writer is about to put its own there
-        target.rename(earlier)
-    try:
-        part.rename(target)
-    except OSError:
-        if not target.is_dir():
-            raise
-    finally:
-        shutil.rmtree(earlier, ignore_errors=True)
+    while True:
+        try:
+            part.rename(target)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+        else:
+            break
+        if earlier.exists():
+            break  # what is there now is another writer's
+        with suppress(FileNotFoundError):  # another writer has just moved it away
+            target.rename(earlier)
+    shutil.rmtree(earlier, ignore_errors=True)
 
 
 def batch(texts: Sequence[tuple[str, Keep | None]], base_dir: str, version: str) -> list[Outcome]:

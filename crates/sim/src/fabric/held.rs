@@ -24,8 +24,6 @@ pub struct Held {
 #[derive(Clone, Copy)]
 pub struct By {
     pub mechanism: &'static str,
-    /// It counts in the queue of its port.
-    pub in_queue: bool,
     /// It has not been stamped at the port yet, nor recorded.
     pub unstamped: bool,
     pub unrecorded: bool,
@@ -35,12 +33,12 @@ impl By {
     /// What holds a packet at a switch, after `hook`.
     pub fn hook(mechanism: &MechanismState, hook: Hooks) -> Self {
         let unrecorded = !hook.any(Hooks::REFUSAL.with(Hooks::DETOURED));
-        By { mechanism: mechanism.key(), in_queue: mechanism.holds_in_queue(), unstamped: true, unrecorded }
+        By { mechanism: mechanism.key(), unstamped: true, unrecorded }
     }
 
     /// What holds a packet that was in the queue.
     pub fn displaced(mechanism: &MechanismState) -> Self {
-        By { mechanism: mechanism.key(), in_queue: mechanism.holds_in_queue(), unstamped: false, unrecorded: false }
+        By { mechanism: mechanism.key(), unstamped: false, unrecorded: false }
     }
 }
 
@@ -87,7 +85,7 @@ impl Core {
         if by.unstamped {
             self.stamp_at(l, packet);
         }
-        if by.in_queue && self.crossbars.is_empty() {
+        if self.crossbars.is_empty() {
             self.hold_in_queue(l, packet, by);
         }
     }

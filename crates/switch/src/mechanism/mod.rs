@@ -344,11 +344,6 @@ macro_rules! registry {
                 match self { $( Self::$name(_) => stringify!($key), )* }
             }
 
-            /// Whether what it holds for a port is part of that port's queue.
-            pub fn holds_in_queue(&self) -> bool {
-                match self { $( Self::$name(_) => <$state as Mechanism>::HOLDS_IN_QUEUE, )* }
-            }
-
             pub fn counts(&self) -> CountGroup {
                 match self { $( Self::$name(m) => CountGroup::of(&m.counts()), )* }
             }

@@ -402,9 +402,6 @@ pub(crate) trait Mechanism: Sized {
     const AT_COMBINED: bool = false;
     /// Whether it lets ports write telemetry into frames, of transports that ask for it.
     const TELEMETRY: bool = false;
-    /// What it holds for a port stands in that port's buffer, and is part of its queue in all results. False: in a queue and memory of its
-    /// own, of which it has figures of its own.
-    const HOLDS_IN_QUEUE: bool = true;
     /// Whether it records what it makes of ports ([`Effect::State`]).
     const STATES: bool = false;
     /// Largest values that it keeps besides its counters: of all switches the largest is shown.

@@ -115,8 +115,6 @@ impl Mechanism for Trimming {
     type Counts = TrimCounts;
 
     const SIGNALS: Signals = Signals::TRIMMED;
-    /// The queue of headers is one of its own.
-    const HOLDS_IN_QUEUE: bool = false;
 
     /// The queues of headers.
     fn memory(params: &TrimmingParams, site: &Site) -> Option<Bytes> {

@@ -32,6 +32,7 @@ from fanin.reproduce._rcm import (
 from fanin.reproduce._registry import figure
 from fanin.reproduce._rows import Findings, Row
 from fanin.results import Result
+from fanin.scenario import Scenario
 
 ZERO_US: Final = 5_000.0
 """The paper's time zero: by then DCQCN has given the four flows their shares (scenarios/papers/rcm/burst.toml)."""
@@ -176,17 +177,24 @@ def victim_run(result: Result, job: Job) -> dict[str, Any]:
     return found
 
 
+def victims(
+    context: Context, base: Scenario, variants: Mapping[str, Mapping[str, Any]]
+) -> tuple[pl.DataFrame, dict[str, dict[str, Any]]]:
+    """Return the victim's runs of some variants, and the means of each over the seeds with which ECMP takes the figure's ways."""
+    listed = grid(context, base, variants, ROUTES[: len(context.seeds)])
+    table = frame(listed, context.runs(listed, victim_run))
+    if not table["as_in_the_paper"].all():
+        raise ValueError("rcm: flows do not take the ways of the paper's figure 7: look for other seeds")
+    return table, {row["variant"]: row for row in table.group_by("variant", maintain_order=True).mean().to_dicts()}
+
+
 @figure(
     "rcm/fig7", title="4-to-1 incast and a victim that shares one uplink: the victim's throughput", seeds=4, short=1, seconds=120
 )
 def fig7(context: Context) -> Findings:
     """Pauses give the victim as little as the incast's flows; RCM gives it what they leave."""
     base = context.scenario("victim")
-    listed = grid(context, base, VARIANTS | STILL, ROUTES[: len(context.seeds)])
-    table = frame(listed, context.runs(listed, victim_run))
-    if not table["as_in_the_paper"].all():
-        raise ValueError("rcm/fig7: flows do not take the ways of the paper's figure: look for other seeds")
-    mean = {row["variant"]: row for row in table.group_by("variant", maintain_order=True).mean().to_dicts()}
+    table, mean = victims(context, base, VARIANTS | STILL)
     rows = [
         Row(name="PFC alone: victim", paper=25, fanin=mean[PAUSES]["settled_victim"], low=22.5, high=27.5, unit="Gb/s"),
         Row(

@@ -28,7 +28,7 @@ from fanin.reproduce._rcm import (
 )
 from fanin.reproduce._registry import figure
 from fanin.reproduce._rows import Findings, Row
-from fanin.reproduce.rcm import ROUTES, victim_run
+from fanin.reproduce.rcm import victims
 from fanin.reproduce.rcm_fabric import CHOSEN, hot_run, loaded, workload, workload_run
 from fanin.results import Result
 from fanin.scenario import Scenario
@@ -52,8 +52,7 @@ OTHERS: Final[dict[str, dict[str, Any]]] = VARIANTS | {
 def controls(context: Context) -> Findings:
     """What the victim of fig. 7 has, and for how long ports are paused, under each control."""
     base = context.scenario("victim").replace({"duration": "4ms"})
-    listed = grid(context, base, OTHERS, ROUTES[: len(context.seeds)])
-    table = frame(listed, context.runs(listed, victim_run))
+    table, _ = victims(context, base, OTHERS)
     mean = means(table)
     paused = dict(mean.select("variant", "paused_ms").iter_rows())
     victim = dict(mean.select("variant", "settled_victim").iter_rows())

@@ -8,7 +8,7 @@ from fanin.reproduce._context import Context
 from fanin.reproduce._rcm import DCQCN, PAUSES, RCM, RCM_ALONE, READ, VARIANTS, frame, grid, means
 from fanin.reproduce._registry import figure
 from fanin.reproduce._rows import Findings, Row
-from fanin.reproduce.rcm import BURSTS, CAM, ITSELF, LAST, ROUTES, STILL, bars, burst_run, over_time, phases, victim_run
+from fanin.reproduce.rcm import BURSTS, CAM, ITSELF, LAST, STILL, bars, burst_run, over_time, phases, victims
 
 SWITCH: Final[dict[str, Any]] = {
     "switch.architecture": {"kind": "combined", "voq": "100KB", "output": "100KB"},
@@ -25,11 +25,7 @@ def combined(context: Context) -> Findings:
     listed = grid(context, burst, BURSTS, [1])
     found = dict(zip(BURSTS, context.runs(listed, burst_run), strict=True))
     seen = {name: phases(one) for name, one in found.items()}
-    victims = grid(context, victim, VARIANTS | STILL, ROUTES[: len(context.seeds)])
-    table = frame(victims, context.runs(victims, victim_run))
-    if not table["as_in_the_paper"].all():
-        raise ValueError("rcm/combined: flows do not take the ways of the paper's figure: look for other seeds")
-    mean = {row["variant"]: row for row in table.group_by("variant", maintain_order=True).mean().to_dicts()}
+    table, mean = victims(context, victim, VARIANTS | STILL)
     rows = [
         Row(name="DCQCN: burst, as long as it lasts", paper=50, fanin=seen[DCQCN]["mean_burst"], low=45, high=55, unit="Gb/s"),
         Row(name="PFC alone: victim", paper=25, fanin=mean[PAUSES]["settled_victim"], low=22.5, high=27.5, unit="Gb/s"),

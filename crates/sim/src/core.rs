@@ -11,7 +11,7 @@ use fanin_engine::{Table, Timers, Wheel};
 use fanin_packet::{Departure, Ecn, Envelope, Packet, PacketId, Shim};
 use fanin_switch::{cells, Admission, DropReason, MarkReason, MarkVerdict, PortNo, PortView, SharedBuffer};
 use fanin_telemetry::{DropRow, Name, QueueRow, Stamp, TableError};
-use fanin_units::{Bytes, LinkId, Time};
+use fanin_units::{Bytes, LinkId, Span, Time};
 use std::collections::BTreeMap;
 
 /// A timeout's place in the order: node (hosts, then switches), then what it is for.
@@ -88,6 +88,12 @@ impl Core {
             }
             self.after_dequeue(l, start, entry.packet, Some(entry.frame));
         }
+    }
+
+    /// From the end of a frame's serialisation on a link until it is at the far end.
+    #[inline(always)]
+    pub fn delay(&self, l: u32) -> Span {
+        Span::from_ps(self.links[l as usize].delay())
     }
 
     /// Cells that a frame takes; zero where nothing counts in cells.

@@ -126,6 +126,7 @@ impl World {
         let timers = self.core.timers.next();
         let drained = self.hosts.ends.sinks() == 0 || (self.core.wheel.is_empty() && !self.hosts.holds_packets());
         if self.hosts.ends.active() == 0 && self.next_app == Time::MAX && self.stop == Time::MAX && drained {
+            self.hosts.finish_turns(&mut self.core, barrier);
             // A flow that waits for one that was aborted never starts.
             let all_started = self.traffic.blocked().is_empty();
             return Some(if all_started { Pause::Done } else { Pause::Stuck(self.who_waits("nothing is left to happen")) });
@@ -282,7 +283,11 @@ impl World {
         link.head = link.head.wrapping_add(1);
         if link.head != link.tail {
             core.wheel.set((core.arrivals + l) as u32, Time::from_ps(link.front(&core.rings).arrive));
+        } else if link.is_followed() {
+            self.sender_goes_on(l);
         }
+        let core = &mut self.core;
+        let link = &core.links[l];
         // One place each where packets are forwarded and delivered: another, and the compiler would inline neither.
         let far_end = link.far_end();
         // Where mechanisms see packets that wait, most links bring messages, and most packets none.
@@ -292,6 +297,14 @@ impl World {
         match far_end {
             FarEnd::Switch(s) => self.fabric.forward::<K>(core, s, l, packet, out),
             FarEnd::Host(h) => self.hosts.deliver(core, h, packet),
+        }
+    }
+
+    /// The last packet that a host gave its link has arrived: the host has had its next turn when it had left.
+    #[inline(never)]
+    fn sender_goes_on(&mut self, l: usize) {
+        if let Owner::Host(host) = self.core.ports[l].owner {
+            self.hosts.catch_up(&mut self.core, host);
         }
     }
 

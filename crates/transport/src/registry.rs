@@ -10,7 +10,7 @@ use crate::transport::{Act, CheckSite, Idle, Kinds, LossTimer, Place, Refused, S
 use crate::udp::UdpEndpoint;
 use fanin_packet::{Envelope, Header, IpVersion, Signal, Signals, Stack};
 use fanin_params::{Cx, Ground, Trial};
-use fanin_units::{Bytes, Stream, Time};
+use fanin_units::{Bytes, Span, Stream, Time};
 
 macro_rules! transports {
     ($( $(#[doc = $doc:expr])* $kind:literal => $variant:ident($params:ty, $endpoint:ty), )*) => {
@@ -271,6 +271,12 @@ impl Endpoint {
     #[inline(always)]
     pub fn next_timeout(&self) -> Time {
         dispatch!(self, |e| e.next_timeout(), |udp| udp.next_timeout())
+    }
+
+    /// See [`Transport::is_patient`]. The clock of a source of datagrams is not.
+    #[inline(always)]
+    pub fn is_patient(&self, cfg: &Parameters, span: Span) -> bool {
+        dispatch!(self, cfg, |e, c| e.is_patient(c, span), |_udp| false)
     }
 
     /// See [`Transport::due`].

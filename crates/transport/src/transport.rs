@@ -120,6 +120,12 @@ pub trait Transport: Sized {
     /// The earliest time at which [`Transport::on_timer`] has something to do; `Time::MAX`: never.
     fn next_timeout(&self) -> Time;
 
+    /// Whether no packet of data that it sends before its next input sets a timeout sooner than `span` after it; `false` where it does not
+    /// know.
+    fn is_patient(&self, _cfg: &Self::Params, _span: Span) -> bool {
+        false
+    }
+
     /// Whether [`Transport::poll`] would give a packet.
     fn due(&self, cfg: &Self::Params, now: Time, kinds: Kinds) -> bool;
 

@@ -70,6 +70,8 @@ pub mod flag {
 const TO_HOST: u32 = 1 << 31;
 const HOOKED: u32 = 1 << 30;
 const ONLY_MESSAGES: u32 = 1 << 28;
+/// What waits at the host that feeds it goes on when the last of its packets has left: nobody has to know before that one arrives.
+const FOLLOWED: u32 = 1 << 27;
 /// A byte does not take a whole number of picoseconds here.
 const INEXACT: u32 = 1 << 29;
 
@@ -173,7 +175,7 @@ impl Link {
     /// Where it leads.
     #[inline(always)]
     pub fn far_end(&self) -> FarEnd {
-        let node = self.to & !(TO_HOST | HOOKED | INEXACT | ONLY_MESSAGES);
+        let node = self.to & !(TO_HOST | HOOKED | INEXACT | ONLY_MESSAGES | FOLLOWED);
         if self.to & TO_HOST != 0 {
             FarEnd::Host(node)
         } else {
@@ -197,6 +199,25 @@ impl Link {
     /// See [`Link::has_ingress_hook`]; `only_messages`: [`Link::reads_only_messages`].
     pub fn hook_ingress(&mut self, only_messages: bool) {
         self.to |= HOOKED | if only_messages { ONLY_MESSAGES } else { 0 };
+    }
+
+    /// Whether its host has its next turn when the last packet on it has left, without an event: it is caught up with.
+    #[inline(always)]
+    pub fn is_followed(&self) -> bool {
+        self.to & FOLLOWED != 0
+    }
+
+    /// See [`Link::is_followed`]. Something must be on its way.
+    #[inline(always)]
+    pub fn follow(&mut self) {
+        debug_assert_ne!(self.head, self.tail, "nothing is on the way");
+        self.to |= FOLLOWED;
+    }
+
+    /// The turn has come.
+    #[inline(always)]
+    pub fn unfollow(&mut self) {
+        self.to &= !FOLLOWED;
     }
 
     /// Serialisation time of a frame, in picoseconds.

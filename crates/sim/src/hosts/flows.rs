@@ -27,6 +27,7 @@ const UDP_HEADER: u16 = 8;
 impl Hosts {
     /// Starts a flow: its ends are there, and the application of the initiator asks.
     pub fn start(&mut self, core: &mut Core, fabric: &Fabric, spec: FlowSpec) {
+        [spec.src, spec.dst].iter().for_each(|host| self.catch_up(core, host.0));
         core.ledger.totals.started += 1;
         let id = self.ends.next_flow();
         let mut ports = Stream::new(self.seed, Purpose::Ports, self.flow_key(&spec));
@@ -255,6 +256,7 @@ impl Hosts {
     pub fn write(&mut self, core: &mut Core, message: &Write) {
         let Some(flow) = self.connections.get(&(message.entry, message.index)).copied() else { return };
         let Some(id) = self.ends.of(flow, Side::Initiator) else { return };
+        self.catch_up(core, self.ends[id].host);
         if core.ledger.observed {
             self.begin_input(core, id, Input::Application);
             self.note_write(core, id, message.bytes);

@@ -54,8 +54,12 @@ pub struct Host {
     pub nic: u32,
     /// In order of becoming ready; each has one turn, then goes to the end.
     pub ready: VecDeque<Ready>,
-    /// Whether a departure event is set.
+    /// Whether its next turn is known: as an event, or because its link is [followed](crate::fabric::link::Link::is_followed).
     pub armed: bool,
+    /// Its turns are always events.
+    pub watched: bool,
+    /// They are for now: an end is in the round that may set a timeout before anybody else would know of its turn.
+    pub hasty: bool,
     /// Classes that the switch has paused, a bit for each.
     pub closed: u8,
     /// Where the switch may pause classes.
@@ -64,11 +68,40 @@ pub struct Host {
 
 impl Host {
     /// What is ready goes on when the wire is free, which it is not.
+    ///
+    /// That is no event of its own where nothing depends on it before the last packet on the wire arrives, or something else happens at
+    /// this host: then it is [caught up with](Hosts::catch_up).
     #[inline(always)]
     fn wait_for_wire(&mut self, core: &mut Core) {
         if !self.armed {
             self.armed = true;
-            core.wheel.set(self.nic, Time::from_ps(core.links[self.nic as usize].free_at));
+            let link = &mut core.links[self.nic as usize];
+            if self.watched || self.hasty {
+                core.wheel.set(self.nic, Time::from_ps(link.free_at));
+            } else {
+                link.follow();
+            }
+        }
+    }
+
+    /// An end joins the round.
+    #[inline(always)]
+    fn join(&mut self, id: EndId) {
+        if self.ready.is_empty() {
+            self.hasty = false;
+        }
+        self.ready.push_back(Ready::Turn(id));
+    }
+
+    /// From now on turns are events, until nothing is ready.
+    #[cold]
+    #[inline(never)]
+    fn hurry(&mut self, core: &mut Core) {
+        self.hasty = true;
+        let link = &mut core.links[self.nic as usize];
+        if link.is_followed() {
+            link.unfollow();
+            core.wheel.set(self.nic, Time::from_ps(link.free_at));
         }
     }
 }
@@ -159,6 +192,7 @@ impl Hosts {
     /// A packet has reached a host to which frames may carry messages.
     #[inline(never)]
     pub fn deliver_hooked(&mut self, core: &mut Core, host: u32, packet: PacketId) {
+        self.catch_up(core, host);
         if let Some(message) = core.pool.detach(packet) {
             self.take_message(core, host, &message, false);
         }
@@ -241,17 +275,17 @@ impl Hosts {
         if self.ends[id].protocol.is_datagrams() {
             return self.deliver_datagram(core, id, packet);
         }
-        self.deliver_reliable(core, id, packet);
+        self.deliver_reliable(core, host, id, packet);
     }
 
     /// A packet of a connection has reached its end: all that it brings about there, in one frame of the stack.
     #[inline(never)]
-    fn deliver_reliable(&mut self, core: &mut Core, id: EndId, packet: PacketId) {
+    fn deliver_reliable(&mut self, core: &mut Core, host: u32, id: EndId, packet: PacketId) {
+        self.catch_up(core, host);
         if self.fifo_nic || self.at_nic {
             return self.deliver_in_general(core, id, packet);
         }
-        let end = &mut self.ends[id];
-        let host = &mut self.hosts[end.host as usize];
+        let (end, host) = (&mut self.ends[id], &mut self.hosts[host as usize]);
         match straight::deliver(core, host, &self.framing, (end, id), packet) {
             Way::All => {}
             Way::Part => self.after_input(core, id),
@@ -349,8 +383,12 @@ impl Hosts {
     /// Puts an end that can send into its NIC's round, and its timeout among the timers.
     #[inline(always)]
     fn queue_up(&mut self, core: &mut Core, id: EndId, host: u32) {
-        if !std::mem::replace(&mut self.ends[id].queued, true) {
-            self.hosts[host as usize].ready.push_back(Ready::Turn(id));
+        let (end, state) = (&mut self.ends[id], &mut self.hosts[host as usize]);
+        if !std::mem::replace(&mut end.queued, true) {
+            state.join(id);
+        }
+        if !end.protocol.is_patient(&end.params, core.delay(state.nic)) {
+            state.hurry(core);
         }
         self.arm(core, id, host);
     }
@@ -383,6 +421,59 @@ impl Hosts {
             return self.drive_nic(core, host);
         }
         state.wait_for_wire(core);
+    }
+
+    /// Before anything else happens at a host, its NIC has the turns that it would have had by now.
+    #[inline(always)]
+    pub fn catch_up(&mut self, core: &mut Core, host: u32) {
+        let state = &self.hosts[host as usize];
+        if state.armed {
+            self.catch_up_turns(core, host);
+        }
+    }
+
+    #[inline(never)]
+    fn catch_up_turns(&mut self, core: &mut Core, host: u32) {
+        let nic = self.hosts[host as usize].nic as usize;
+        let (now, mut at) = (core.now, 0);
+        while self.hosts[host as usize].armed {
+            let link = &core.links[nic];
+            if link.free_at > now.ps() || !link.is_followed() {
+                break;
+            }
+            // A turn may find nothing to send: then the next is at the same time.
+            core.ledger.totals.events += u64::from(link.free_at > at);
+            at = link.free_at;
+            core.now = Time::from_ps(at);
+            match self.hosts[host as usize].ready.pop_front() {
+                None => {}
+                Some(Ready::Packet(packet)) => self.transmit_at_once(core, host, nic, packet),
+                Some(Ready::Turn(id)) => self.turn(core, host, nic, id),
+            }
+            let state = &mut self.hosts[host as usize];
+            if state.ready.is_empty() {
+                state.armed = false;
+                core.links[nic].unfollow();
+            }
+        }
+        core.now = now;
+        debug_assert!(core.timers.next() >= now, "a timeout before the turn that set it was noticed");
+    }
+
+    /// The same of all hosts.
+    pub fn catch_up_all(&mut self, core: &mut Core) {
+        (0..self.hosts.len() as u32).for_each(|host| self.catch_up(core, host));
+    }
+
+    /// NICs have the turns that they have until `end`, where nothing else happens any more: the time of the last of them is the present.
+    pub fn finish_turns(&mut self, core: &mut Core, end: Time) {
+        loop {
+            let nics = self.hosts.iter().map(|host| &core.links[host.nic as usize]);
+            let due = nics.filter(|nic| nic.is_followed() && nic.free_at <= end.ps()).map(|nic| nic.free_at);
+            let Some(last) = due.max() else { return };
+            core.now = core.now.max(Time::from_ps(last));
+            self.catch_up_all(core);
+        }
     }
 
     /// The wire of a NIC is free.
@@ -484,12 +575,12 @@ impl Hosts {
             self.ends[id].queued = false;
             return self.end_source(core, id);
         }
-        let more = self.has_data(core, id);
-        self.ends[id].queued = more;
-        if more {
-            self.hosts[host as usize].ready.push_back(Ready::Turn(id));
+        self.ends[id].queued = false;
+        if self.has_data(core, id) {
+            self.queue_up(core, id, host);
+        } else {
+            self.arm(core, id, host);
         }
-        self.arm(core, id, host);
     }
 
     /// Puts into a frame what its endpoint has for it.
@@ -547,6 +638,7 @@ impl Hosts {
 
     /// A timer of an end is due. Entries that the end has moved since are stale.
     pub fn timeout(&mut self, core: &mut Core, host: u32, at: Time, key: u64) {
+        self.catch_up(core, host);
         if key & 3 == RECEIVE {
             return self.timeout_of_host(core, host, at, key);
         }

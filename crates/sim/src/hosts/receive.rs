@@ -133,6 +133,7 @@ impl Hosts {
 
     /// A packet has reached a host at which packets may wait.
     pub(super) fn hold(&mut self, core: &mut Core, host: u32, packet: PacketId) {
+        self.catch_up(core, host);
         observe_delivery(core, host, packet);
         let Some(receivers) = self.receivers.as_deref_mut() else { return };
         if receivers.reorder.is_some() {

@@ -6,7 +6,7 @@
 
 use super::ends::{side, End, EndId};
 use super::order::Order;
-use super::{address, timer_key, Host, Ready, TIMEOUT};
+use super::{address, timer_key, Host, TIMEOUT};
 use crate::core::Core;
 use fanin_packet::{Envelope, Framing, PacketId};
 use fanin_transport::{Act, Kinds, Transport};
@@ -145,7 +145,7 @@ impl Straight<'_> {
             self.send(end, cfg, Kinds::DATA);
             return self.after_turn(end, cfg);
         }
-        self.queue_up(end)
+        self.queue_up(end, cfg)
     }
 
     /// The end has had its turn.
@@ -156,7 +156,7 @@ impl Straight<'_> {
             return Way::Part; // the FIN that follows the last data
         }
         if end.due(cfg, now, Kinds::DATA) {
-            return self.queue_up(end);
+            return self.queue_up(end, cfg);
         }
         self.arm(end);
         Way::All
@@ -164,12 +164,15 @@ impl Straight<'_> {
 
     /// It can send when the wire is free again.
     #[inline(always)]
-    fn queue_up<E: Transport>(&mut self, end: &E) -> Way {
+    fn queue_up<E: Transport>(&mut self, end: &E, cfg: &E::Params) -> Way {
         if self.core.links[self.host.nic as usize].free_at <= self.core.now.ps() {
             return Way::Part;
         }
         if !std::mem::replace(self.queued, true) {
-            self.host.ready.push_back(Ready::Turn(self.id));
+            self.host.join(self.id);
+        }
+        if !end.is_patient(cfg, self.core.delay(self.host.nic)) {
+            self.host.hurry(self.core);
         }
         self.arm(end);
         self.host.wait_for_wire(self.core);

@@ -51,6 +51,7 @@ impl World {
     /// Takes a sample: a row for each port at which something has happened. The first, and the last one where it is due when the
     /// run stops, have a row for every port.
     pub(crate) fn sample(&mut self) {
+        self.hosts.catch_up_all(&mut self.core);
         let (core, samples) = (&mut self.core, &mut self.samples);
         // The event that calls this is the only one since a sample without rows.
         let events = core.ledger.totals.events;
@@ -118,6 +119,7 @@ impl World {
         if let Some(capture) = &mut self.core.ledger.tables.capture {
             capture.settle(self.core.now);
         }
+        self.hosts.catch_up_all(&mut self.core);
         (0..self.core.ports.len()).for_each(|l| self.core.catch_up(l));
         if self.samples.are_on() {
             self.last_sample();

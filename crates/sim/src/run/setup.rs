@@ -127,11 +127,14 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
         watched: watched.iter().map(|link| (*link, ports[link.index()].name.clone())).collect(),
         host_names: (0..topology.hosts.len() as u32).map(|h| topology.host_name(HostId(h)).into()).collect(),
     };
+    let fifo_nic = matches!(doc.host.nic, Nic::Fifo(_));
     let at_nic = ledger.observed || host_headers(scenario).is_some();
     let nic = |node: &NodeId| {
         let nic = topology.host_link(*node).0;
         let gate = gates.contains_key(&(nic as usize)).then(Box::default);
-        Host { nic, ready: VecDeque::new(), armed: false, closed: 0, gate }
+        // Rows of what happens at NICs stand in the order of time.
+        let watched = ledger.observed || fifo_nic || gate.is_some() || links[nic as usize].flags & flag::SPECIAL != 0;
+        Host { nic, ready: VecDeque::new(), armed: false, watched, hasty: false, closed: 0, gate }
     };
     let mut timers = Timers::default();
     let mut storms = Storms::new();
@@ -190,7 +193,7 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
             framing: framing.with_trailer(telemetry.trailer()),
             processing: doc.host.processing_delay,
             ttl: switch.ttl,
-            fifo_nic: matches!(doc.host.nic, Nic::Fifo(_)),
+            fifo_nic,
             patience: doc.host.pause_watchdog.as_ref().map(PauseWatchdog::patience),
             storms,
             pause_counts: NicCounts::default(),

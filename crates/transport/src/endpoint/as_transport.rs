@@ -2,13 +2,13 @@
 
 use super::{Connection, Sync, TcpEndpoint};
 use crate::cc::{Controller, Window};
-use crate::config::Tcp;
+use crate::config::{Pacing, Tcp};
 use crate::report::{AbortReason, Event, Pending, Stats};
 use crate::signals::{SignalCounts, SignalLog};
 use crate::snapshot::{SenderState, Timer};
 use crate::transport::{Kinds, Place, Refused, Transport};
 use fanin_packet::{Envelope, Header, Segment, SegmentMut, Signal};
-use fanin_units::{Stream, Time};
+use fanin_units::{Span, Stream, Time};
 
 /// Lines of an endpoint that packets in order touch.
 const HOT_LINES: usize = 6;
@@ -71,6 +71,16 @@ impl Transport for TcpEndpoint {
     #[inline(always)]
     fn next_timeout(&self) -> Time {
         self.rto_at.min(self.ack_at).min(self.pace_at)
+    }
+
+    /// Without pacing there are the retransmission timer, and probes after two SRTT.
+    #[inline(always)]
+    fn is_patient(&self, cfg: &Tcp, span: Span) -> bool {
+        self.rtt.rto > span
+            && self.w.cwnd >= u64::from(self.w.mss)
+            && matches!(cfg.pacing, Pacing::None(_))
+            && (self.outstanding.is_none() || self.rtt.srtt > span)
+            && self.cc.pacing_rate(&self.w, self.rtt.srtt).is_none()
     }
 
     #[inline(always)]

@@ -70,7 +70,7 @@ pub mod flag {
 const TO_HOST: u32 = 1 << 31;
 const HOOKED: u32 = 1 << 30;
 const ONLY_MESSAGES: u32 = 1 << 28;
-/// What waits at the host that feeds it goes on when the last of its packets has left: nobody has to know before that one arrives.
+/// What is ready at the host that feeds it goes on when the last of its packets has left: nobody has to know before that one arrives.
 const FOLLOWED: u32 = 1 << 27;
 /// A byte does not take a whole number of picoseconds here.
 const INEXACT: u32 = 1 << 29;

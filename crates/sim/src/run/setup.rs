@@ -133,7 +133,8 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
         let nic = topology.host_link(*node).0;
         let gate = gates.contains_key(&(nic as usize)).then(Box::default);
         // Rows of what happens at NICs stand in the order of time.
-        let watched = ledger.observed || fifo_nic || gate.is_some() || links[nic as usize].flags & flag::SPECIAL != 0;
+        let recorded = ledger.observed || links[nic as usize].flags & flag::SPECIAL != 0;
+        let watched = recorded || fifo_nic || gate.is_some() || engine.ports == PortModel::Explicit;
         Host { nic, ready: VecDeque::new(), armed: false, watched, hasty: false, closed: 0, gate }
     };
     let mut timers = Timers::default();

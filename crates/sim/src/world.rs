@@ -136,6 +136,7 @@ impl World {
         }
         if barrier >= self.stop && timers > barrier && self.next_app > barrier && self.samples.next > barrier {
             self.core.now = self.stop;
+            self.hosts.catch_up_all(&mut self.core);
             return Some(self.deadlock(true).map_or(Pause::Done, |deadlock| Pause::Stuck(self.who_waits(&deadlock))));
         }
         self.core.now = barrier;

@@ -44,9 +44,12 @@ impl Core {
     }
 
     /// A mechanism holds a packet for a port behind `ahead` bytes and packets: the policy decides about it as if they were in the queue,
-    /// and drops nothing.
+    /// and drops nothing. It is not asked again when the packet joins the queue.
     #[inline(never)]
     pub fn mark_held(&mut self, l: usize, packet: PacketId, ahead: (u64, u32)) {
+        if self.held.is_decided(l, packet) {
+            return;
+        }
         self.catch_up(l);
         let mut view = self.view(l);
         let verdict = if self.ports[l].by_class {
@@ -61,11 +64,11 @@ impl Core {
             let (now, found) = (self.now, Found::Any(view.queue_bytes, view.queue_packets));
             self.ports[l].mark_at_enqueue::<{ Marker::ANY }>(now, found, || found.idle(now, view.free_at), &self.pool[packet])
         };
-        if let MarkVerdict::Mark(reason) = verdict {
-            if self.mark(l, packet, reason) {
-                self.marked_while_held(packet);
-            }
+        let marked = matches!(verdict, MarkVerdict::Mark(reason) if self.mark(l, packet, reason));
+        if marked {
+            self.marked_while_held(packet);
         }
+        self.held.decide(l, packet, marked);
     }
 
     /// The same about a packet that has left its queue at `start`.

@@ -18,6 +18,46 @@ pub struct Held {
     at: Vec<(u32, u16)>,
     /// Packets that reached a watched port and are or were held for it: what becomes of them there is not in their row yet.
     rows: BTreeMap<PacketId, usize>,
+    /// By packet, what the marking policy of a port has decided about it as it was held for that port.
+    decided: Vec<Decided>,
+}
+
+/// What a marking policy has decided about a packet before it joins its queue.
+#[derive(Clone, Copy, Default)]
+struct Decided {
+    /// The link, plus one; zero: nothing has been decided.
+    by: u32,
+    marked: bool,
+}
+
+impl Held {
+    /// Whether the policy of port `l` has decided about a packet.
+    pub fn is_decided(&self, l: usize, packet: PacketId) -> bool {
+        self.decided.get(packet as usize).is_some_and(|decided| decided.by == l as u32 + 1)
+    }
+
+    /// It has decided.
+    pub fn decide(&mut self, l: usize, packet: PacketId, marked: bool) {
+        if self.decided.len() <= packet as usize {
+            self.decided.resize(packet as usize + 1, Decided::default());
+        }
+        self.decided[packet as usize] = Decided { by: l as u32 + 1, marked };
+    }
+
+    /// A packet is accepted by port `l`: whether it was marked as it was held for it, if that has been decided.
+    #[inline]
+    pub fn take_decision(&mut self, l: usize, packet: PacketId) -> Option<bool> {
+        let decided = std::mem::take(self.decided.get_mut(packet as usize)?);
+        (decided.by == l as u32 + 1).then_some(decided.marked)
+    }
+
+    /// A packet is gone, or goes elsewhere: what was decided about it as it was held is over.
+    #[inline]
+    pub fn forget_decision(&mut self, packet: PacketId) {
+        if let Some(decided) = self.decided.get_mut(packet as usize) {
+            *decided = Decided::default();
+        }
+    }
 }
 
 /// Where a packet is held, and by which mechanism.

@@ -466,6 +466,7 @@ impl Fabric {
     fn send_past_the_queue(&mut self, core: &mut Core, l: usize, packet: PacketId) {
         core.let_go(packet);
         core.settle_held(packet, None);
+        core.held.forget_decision(packet);
         core.send_past_the_queue(l, packet);
         let (s, _) = core.switch_port(l);
         if let Some(crossbar) = core.crossbars.get_mut(s as usize) {
@@ -506,6 +507,9 @@ impl Fabric {
         verdict: Verdict,
         reason: DropReason,
     ) {
+        if verdict != Verdict::Hold {
+            core.held.forget_decision(packet); // it does not join the queue of this port
+        }
         match verdict {
             Verdict::Pass | Verdict::Displace => self.drop_packet(core, l, packet, reason),
             Verdict::Drop(reason) => self.drop_packet(core, l, packet, reason),
@@ -548,6 +552,9 @@ impl Fabric {
             Effect::Forward { packet, port } => {
                 let l = link(self, port);
                 core.let_go(packet);
+                if core.held.is_decided(l, packet) {
+                    core.make_explicit(l); // it joins by the pipeline, which knows of decisions
+                }
                 self.offer::<Plain>(core, l, None, packet);
                 core.settle_held(packet, None);
             }

@@ -366,7 +366,9 @@ impl Fabric {
                 return Err(Refusal { reason, room: true });
             }
         }
-        let asked = if core.ports[l].by_class {
+        let asked = if let Some(marked) = core.held.take_decision(l, packet) {
+            Ok(marked)
+        } else if core.ports[l].by_class {
             core.mark_by_class(l, class, packet)
         } else {
             core.mark_by_policy::<{ Marker::ANY }>(l, Found::Any(queue.0, queue.1), packet)
@@ -442,6 +444,7 @@ impl Fabric {
         let dropped = core.pool.packet(packet);
         core.record_drop(packet, &dropped, reason, port, queue_bytes);
         core.settle_held(packet, Some(true));
+        core.held.forget_decision(packet);
         core.pool.free(packet);
         if let Some(crossbar) = core.crossbars.get_mut(s as usize) {
             crossbar.forget(packet);

@@ -329,7 +329,8 @@ pub enum Effect {
     /// Departures of a port are events while packets wait there, so that [`Mechanism::on_egress`] runs for each of them.
     Watch(PortNo),
     /// A packet that the mechanism holds waits for a port behind others that it holds, `ahead` bytes and packets: the policy that marks at
-    /// enqueue decides about it as if all of them were in the port's queue. It drops none of them.
+    /// enqueue decides about it as if all of them were in the port's queue. It drops none of them, and is not asked again when the
+    /// packet joins that queue.
     Mark { packet: PacketId, port: PortNo, ahead: (u64, u32) },
     /// From now on these classes of a port wait, a bit for each, and all others may send. The frame on the wire is not interrupted.
     Gate { port: PortNo, closed: u8 },

@@ -388,11 +388,6 @@ impl Crossbar {
 }
 
 impl Core {
-    /// The class of a packet at a port: that of its queue.
-    fn class_at(&self, l: usize, packet: PacketId) -> usize {
-        self.ports[l].explicit.as_deref().map_or(0, |explicit| explicit.class_of(self.pool[packet].class))
-    }
-
     /// A packet has joined the queue of an output port of a combined switch.
     fn joined_output(&mut self, l: usize, class: usize, frame: u16) {
         let (s, port) = self.switch_port(l);
@@ -405,7 +400,7 @@ impl Core {
     /// A packet has left the queue of a port; where that is a combined switch's, others may wait for the room.
     pub fn left_output(&mut self, l: usize, packet: PacketId, frame: u16) {
         let (s, port) = self.switch_port(l);
-        let class = self.class_at(l, packet);
+        let class = self.class_of(l, &self.pool[packet]);
         let Some(x) = self.crossbars.get_mut(s as usize) else { return };
         let output = &mut x.outputs[port.index()];
         output.queued[class] -= u64::from(frame);
@@ -462,7 +457,7 @@ impl Fabric {
         if self.run_mechanisms_offer(core, (l, via), s, packet) {
             return;
         }
-        let (class, frame) = (core.class_at(l, packet), core.pool[packet].frame);
+        let (class, frame) = (core.class_of(l, &core.pool[packet]), core.pool[packet].frame);
         let x = &mut core.crossbars[s as usize];
         let pair = (x.input_of(via.map(|via| self.ingress[via]), packet), port.index());
         x.forget(packet);
@@ -493,7 +488,7 @@ impl Fabric {
         let at = &mut x.outputs[usize::from(output)];
         at.busy = false;
         let l = at.link as usize;
-        let (class, frame) = (core.class_at(l, packet), core.pool[packet].frame);
+        let (class, frame) = (core.class_of(l, &core.pool[packet]), core.pool[packet].frame);
         core.crossbars[s as usize].outputs[usize::from(output)].coming[class] -= u64::from(frame);
         let (_, waiting) = core.queue(l);
         self.offer_by_pipeline(core, l, None, packet);

@@ -14,12 +14,31 @@ use std::collections::BTreeMap;
 /// Packets that are held.
 #[derive(Default)]
 pub struct Held {
-    /// By packet, the port in whose queue it counts, plus one, and its frame; zero: in none. Empty where nothing was ever held.
-    at: Vec<(u32, u16)>,
+    /// By packet, where it is held. Empty where nothing was ever held.
+    at: Vec<At>,
+    /// By link and class of its queue, what is held for it.
+    waits: BTreeMap<(u32, u8), Waits>,
     /// Packets that reached a watched port and are or were held for it: what becomes of them there is not in their row yet.
     rows: BTreeMap<PacketId, usize>,
     /// By packet, what the marking policy of a port has decided about it as it was held for that port.
     decided: Vec<Decided>,
+}
+
+/// Where a packet is held.
+#[derive(Clone, Copy, Default)]
+struct At {
+    /// The link that it waits for, plus one; zero: it is not held.
+    link: u32,
+    frame: u16,
+    /// That of its queue there.
+    class: u8,
+}
+
+/// Frame bytes and packets that are held.
+#[derive(Clone, Copy, Default)]
+pub struct Waits {
+    pub bytes: u64,
+    pub packets: u32,
 }
 
 /// What a marking policy has decided about a packet before it joins its queue.
@@ -31,6 +50,47 @@ struct Decided {
 }
 
 impl Held {
+    /// Whether a packet is held for a port.
+    fn is_held(&self, packet: PacketId) -> bool {
+        self.at.get(packet as usize).is_some_and(|at| at.link > 0)
+    }
+
+    fn hold(&mut self, l: usize, class: usize, packet: PacketId, frame: u16) {
+        if self.at.len() <= packet as usize {
+            self.at.resize(packet as usize + 1, At::default());
+        }
+        let at = At { link: l as u32 + 1, frame, class: class as u8 };
+        self.at[packet as usize] = at;
+        let waits = self.waits.entry((at.link, at.class)).or_default();
+        waits.bytes += u64::from(frame);
+        waits.packets += 1;
+    }
+
+    /// A packet is held no longer: for which link it was, and its frame.
+    #[inline]
+    fn let_go(&mut self, packet: PacketId) -> Option<(usize, u16)> {
+        let at = std::mem::take(self.at.get_mut(packet as usize)?);
+        let l = at.link.checked_sub(1)?;
+        if let Some(waits) = self.waits.get_mut(&(at.link, at.class)) {
+            waits.bytes -= u64::from(at.frame);
+            waits.packets -= 1;
+        }
+        Some((l as usize, at.frame))
+    }
+
+    /// What is held for port `l` before a packet that has just been held for it: of all classes, or of the packet's own alone.
+    pub fn before(&self, l: usize, packet: PacketId, own_class: bool) -> Waits {
+        let at = self.at[packet as usize];
+        debug_assert!(at.link == l as u32 + 1, "a packet that is not held for this port");
+        let classes = if own_class { at.class..=at.class } else { 0..=u8::MAX };
+        let mut before = Waits::default();
+        for waits in self.waits.range((at.link, *classes.start())..=(at.link, *classes.end())).map(|(_, waits)| waits) {
+            before.bytes += waits.bytes;
+            before.packets += waits.packets;
+        }
+        Waits { bytes: before.bytes - u64::from(at.frame), packets: before.packets - 1 }
+    }
+
     /// Whether the policy of port `l` has decided about a packet.
     pub fn is_decided(&self, l: usize, packet: PacketId) -> bool {
         self.decided.get(packet as usize).is_some_and(|decided| decided.by == l as u32 + 1)
@@ -125,6 +185,8 @@ impl Core {
         if by.unstamped {
             self.stamp_at(l, packet);
         }
+        let (class, frame) = (self.class_of(l, &self.pool[packet]), self.pool[packet].frame);
+        self.held.hold(l, class, packet, frame);
         if self.crossbars.is_empty() {
             self.hold_in_queue(l, packet, by);
         }
@@ -136,10 +198,6 @@ impl Core {
         if by.unrecorded && self.ports[l].watched.is_some() && self.held.rows.get(&packet) != Some(&l) {
             self.record_held(l, packet, frame);
         }
-        if self.held.at.len() <= packet as usize {
-            self.held.at.resize(packet as usize + 1, (0, 0));
-        }
-        self.held.at[packet as usize] = (l as u32 + 1, frame);
         let (queue, packets) = self.queue(l);
         let (link, port) = (&mut self.links[l], &mut self.ports[l]);
         let (held, full) = port.held_bytes.overflowing_add(u32::from(frame));
@@ -167,9 +225,7 @@ impl Core {
         if let Some(trace) = self.ledger.trace.as_deref_mut() {
             trace.let_go(self.now, packet);
         }
-        let Some(at) = self.held.at.get_mut(packet as usize) else { return };
-        let (l, frame) = std::mem::take(at);
-        let Some(l) = (l as usize).checked_sub(1) else { return };
+        let Some((l, frame)) = self.held.let_go(packet).filter(|_| self.crossbars.is_empty()) else { return };
         let (link, port) = (&mut self.links[l], &mut self.ports[l]);
         port.held_bytes = port.held_bytes.wrapping_sub(u32::from(frame)); // wraps where it has passed 4 GiB
         port.held_packets -= 1;
@@ -207,7 +263,7 @@ impl Core {
     /// A packet that was held is gone from there, past the queue or to another port: its row is final. `dropped`: whether it had been
     /// taken before.
     pub fn settle_held(&mut self, packet: PacketId, dropped: Option<bool>) {
-        if self.held.rows.is_empty() || self.held.at.get(packet as usize).is_some_and(|(l, _)| *l > 0) {
+        if self.held.rows.is_empty() || self.held.is_held(packet) {
             return;
         }
         if self.held.rows.remove(&packet).is_some() {

@@ -590,7 +590,7 @@ impl Fabric {
                     core.arm(l);
                 }
             }
-            Effect::Mark { packet, port, ahead } => core.mark_held(link(self, port), packet, ahead),
+            Effect::Mark { packet, port } => core.mark_held(link(self, port), packet),
             Effect::Gate { port, closed } => {
                 let l = link(self, port);
                 self.gate(core, l, closed);

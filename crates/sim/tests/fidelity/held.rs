@@ -129,6 +129,29 @@ fn policies_with_memory_see_each_packet_once() {
     assert!(seen > 300 && (50..seen - 50).contains(&marks), "{marks} of {seen} marked");
 }
 
+/// A policy of a class sees what of its class is queued, and for a held packet what of it is held.
+#[test]
+fn policies_of_classes_see_their_class_of_what_is_held() {
+    let switch = format!(
+        "{OUTPUT_QUEUED}\nscheduling = {{ kind = \"strict\", classes = 2 }}\n{MARKING}\n\
+         class_marking = [{{ classes = [1], marking = {{ kind = \"threshold\", k = \"60KB\" }} }}]"
+    );
+    let ran = incast(&switch, "mechanisms.rcm = { sar = false }", "");
+    let classes: BTreeMap<u32, u8> = ran.kept.flows.iter().map(|flow| (flow.flow, flow.class)).collect();
+    let rows = rows(&ran);
+    let mut others = 0;
+    for (i, (row, hop)) in rows.iter().enumerate() {
+        let Some(all) = before(&rows, i) else { continue };
+        let class = classes[&row.flow];
+        let own: u64 = all.iter().filter(|(flow, _)| classes[flow] == class).map(|(_, frame)| frame).sum();
+        let k = [20_000, 60_000][usize::from(class)];
+        assert_eq!(row.marked, own > k, "class {class}: {own} B of it: {row:?}");
+        let port: u64 = all.iter().map(|(_, frame)| frame).sum();
+        others += usize::from(held(hop, row.time_ps) && own <= k && port > k);
+    }
+    assert!(others > 10, "{others} held packets pass for which other classes would have been marked");
+}
+
 /// Each packet that reaches the port has one row, and finds what the hops say is there: held or not.
 #[test]
 fn records_of_a_port_have_what_is_held() {

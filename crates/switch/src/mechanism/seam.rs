@@ -328,10 +328,10 @@ pub enum Effect {
     Timer(Time),
     /// Departures of a port are events while packets wait there, so that [`Mechanism::on_egress`] runs for each of them.
     Watch(PortNo),
-    /// A packet that the mechanism holds waits for a port behind others that it holds, `ahead` bytes and packets: the policy that marks at
-    /// enqueue decides about it as if all of them were in the port's queue. It drops none of them, and is not asked again when the
-    /// packet joins that queue.
-    Mark { packet: PacketId, port: PortNo, ahead: (u64, u32) },
+    /// A packet that the mechanism has just held for a port waits behind what is held for that port: the policy that marks at enqueue
+    /// decides about it as if all of that were in the port's queue, or what is of the packet's class where classes have policies of their
+    /// own. It drops none of them, and is not asked again when the packet joins that queue.
+    Mark { packet: PacketId, port: PortNo },
     /// From now on these classes of a port wait, a bit for each, and all others may send. The frame on the wire is not interrupted.
     Gate { port: PortNo, closed: u8 },
     /// What waits in the queues of these classes of a port is dropped, a bit for each; the classes are paused.

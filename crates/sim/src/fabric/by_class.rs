@@ -55,6 +55,8 @@ impl Core {
         let (before, mut found) = (self.held.before(l, packet, by_class), self.view(l));
         if by_class {
             found = self.class_view(l, class, &found);
+        } else {
+            found.queue_cells += before.cells; // by class none are counted
         }
         found.queue_bytes += before.bytes;
         found.queue_packets += before.packets;

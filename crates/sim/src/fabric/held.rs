@@ -32,13 +32,16 @@ struct At {
     frame: u16,
     /// That of its queue there.
     class: u8,
+    /// Zero where nothing counts in cells.
+    cells: u32,
 }
 
-/// Frame bytes and packets that are held.
+/// Frame bytes, packets and cells that are held.
 #[derive(Clone, Copy, Default)]
 pub struct Waits {
     pub bytes: u64,
     pub packets: u32,
+    pub cells: u32,
 }
 
 /// What a marking policy has decided about a packet before it joins its queue.
@@ -55,15 +58,16 @@ impl Held {
         self.at.get(packet as usize).is_some_and(|at| at.link > 0)
     }
 
-    fn hold(&mut self, l: usize, class: usize, packet: PacketId, frame: u16) {
+    fn hold(&mut self, l: usize, class: usize, packet: PacketId, (frame, cells): (u16, u32)) {
         if self.at.len() <= packet as usize {
             self.at.resize(packet as usize + 1, At::default());
         }
-        let at = At { link: l as u32 + 1, frame, class: class as u8 };
+        let at = At { link: l as u32 + 1, frame, class: class as u8, cells };
         self.at[packet as usize] = at;
         let waits = self.waits.entry((at.link, at.class)).or_default();
         waits.bytes += u64::from(frame);
         waits.packets += 1;
+        waits.cells += cells;
     }
 
     /// A packet is held no longer: for which link it was, and its frame.
@@ -74,6 +78,7 @@ impl Held {
         if let Some(waits) = self.waits.get_mut(&(at.link, at.class)) {
             waits.bytes -= u64::from(at.frame);
             waits.packets -= 1;
+            waits.cells -= at.cells;
         }
         Some((l as usize, at.frame))
     }
@@ -87,8 +92,9 @@ impl Held {
         for waits in self.waits.range((at.link, *classes.start())..=(at.link, *classes.end())).map(|(_, waits)| waits) {
             before.bytes += waits.bytes;
             before.packets += waits.packets;
+            before.cells += waits.cells;
         }
-        Waits { bytes: before.bytes - u64::from(at.frame), packets: before.packets - 1 }
+        Waits { bytes: before.bytes - u64::from(at.frame), packets: before.packets - 1, cells: before.cells - at.cells }
     }
 
     /// Whether the policy of port `l` has decided about a packet.
@@ -186,7 +192,7 @@ impl Core {
             self.stamp_at(l, packet);
         }
         let (class, frame) = (self.class_of(l, &self.pool[packet]), self.pool[packet].frame);
-        self.held.hold(l, class, packet, frame);
+        self.held.hold(l, class, packet, (frame, self.cells(frame)));
         if self.crossbars.is_empty() {
             self.hold_in_queue(l, packet, by);
         }

@@ -152,6 +152,22 @@ fn policies_of_classes_see_their_class_of_what_is_held() {
     assert!(others > 10, "{others} held packets pass for which other classes would have been marked");
 }
 
+/// A threshold in cells counts those of what is held.
+#[test]
+fn cells_of_what_is_held_count() {
+    let switch = format!("{OUTPUT_QUEUED}\ncell = \"200B\"\nmarking = {{ kind = \"threshold\", k = \"600 cells\" }}");
+    let ran = incast(&switch, "mechanisms.rcm = { sar = false }", "");
+    let rows = rows(&ran);
+    let mut marks = 0;
+    for (i, (row, hop)) in rows.iter().enumerate() {
+        let Some(all) = before(&rows, i) else { continue };
+        let cells: u64 = all.iter().map(|(_, frame)| frame.div_ceil(200)).sum();
+        assert_eq!(row.marked, cells > 600, "{cells} cells: {row:?}");
+        marks += usize::from(row.marked && held(hop, row.time_ps));
+    }
+    assert!(marks > 100 && marks + 100 < rows.len(), "{marks} held packets of {} marked", rows.len());
+}
+
 /// Each packet that reaches the port has one row, and finds what the hops say is there: held or not.
 #[test]
 fn records_of_a_port_have_what_is_held() {

@@ -148,8 +148,8 @@ pub struct Crossbar {
     /// When a packet has crossed, by input; `Time::MAX`: none does.
     ends: Vec<Time>,
     free: Inputs,
-    /// Packets that mechanisms hold: input, output if it is settled, and frame.
-    held: BTreeMap<PacketId, (u16, Option<PortNo>, u16)>,
+    /// Packets that mechanisms hold: input, output and frame.
+    held: BTreeMap<PacketId, (u16, PortNo, u16)>,
     first_slot: usize,
     /// Whether the events of an arbitration now and of a later one are set.
     armed: [bool; ARBITRATIONS],
@@ -219,23 +219,19 @@ impl Crossbar {
     }
 
     /// A mechanism holds a packet that came in by a port: it stands there, before the virtual output queue that it will join.
-    pub fn hold(&mut self, (port, output): (u16, Option<PortNo>), packet: PacketId, frame: u16) {
+    pub fn hold(&mut self, (port, output): (u16, PortNo), packet: PacketId, frame: u16) {
         self.held.insert(packet, (port, output, frame));
         self.inputs[usize::from(port)].depth.hold(frame);
-        if let Some(output) = output {
-            let place = self.place(usize::from(port), output.index());
-            self.voqs[place].depth.hold(frame);
-        }
+        let place = self.place(usize::from(port), output.index());
+        self.voqs[place].depth.hold(frame);
     }
 
     /// A packet that a mechanism may have held is gone.
     pub fn forget(&mut self, packet: PacketId) {
         let Some((port, output, frame)) = self.held.remove(&packet) else { return };
         self.inputs[usize::from(port)].depth.let_go(frame);
-        if let Some(output) = output {
-            let place = self.place(usize::from(port), output.index());
-            self.voqs[place].depth.let_go(frame);
-        }
+        let place = self.place(usize::from(port), output.index());
+        self.voqs[place].depth.let_go(frame);
     }
 
     /// Frame bytes that came in by a port and have not crossed yet, those that mechanisms hold among them.

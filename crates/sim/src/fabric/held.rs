@@ -7,7 +7,6 @@ use super::port::Port;
 use crate::core::{full_queue, Core};
 use crate::ledger::Fate;
 use fanin_packet::PacketId;
-use fanin_switch::{Hooks, MechanismState};
 use fanin_units::Time;
 use std::collections::BTreeMap;
 
@@ -126,28 +125,6 @@ impl Held {
     }
 }
 
-/// Where a packet is held, and by which mechanism.
-#[derive(Clone, Copy)]
-pub struct By {
-    pub mechanism: &'static str,
-    /// It has not been stamped at the port yet, nor recorded.
-    pub unstamped: bool,
-    pub unrecorded: bool,
-}
-
-impl By {
-    /// What holds a packet at a switch, after `hook`.
-    pub fn hook(mechanism: &MechanismState, hook: Hooks) -> Self {
-        let unrecorded = !hook.any(Hooks::REFUSAL.with(Hooks::DETOURED));
-        By { mechanism: mechanism.key(), unstamped: true, unrecorded }
-    }
-
-    /// What holds a packet that was in the queue.
-    pub fn displaced(mechanism: &MechanismState) -> Self {
-        By { mechanism: mechanism.key(), unstamped: false, unrecorded: false }
-    }
-}
-
 impl Port {
     /// Remembers a queue with what is held, if it is the largest.
     #[cold]
@@ -181,27 +158,23 @@ impl Core {
         (bytes + u64::from(port.held_bytes), packets + port.held_packets)
     }
 
-    /// A mechanism holds a packet, for port `l` if that is settled.
+    /// A mechanism holds a packet that was about to be offered to port `l`.
     #[inline(never)]
-    pub fn hold(&mut self, l: Option<usize>, packet: PacketId, by: By) {
+    pub fn hold(&mut self, l: usize, packet: PacketId, mechanism: &'static str) {
         if let Some(trace) = self.ledger.trace.as_deref_mut() {
-            trace.hold(self.now, packet, by.mechanism);
+            trace.hold(self.now, packet, mechanism);
         }
-        let Some(l) = l else { return };
-        if by.unstamped {
-            self.stamp_at(l, packet);
-        }
+        self.stamp_at(l, packet);
         let (class, frame) = (self.class_of(l, &self.pool[packet]), self.pool[packet].frame);
         self.held.hold(l, class, packet, (frame, self.cells(frame)));
         if self.crossbars.is_empty() {
-            self.hold_in_queue(l, packet, by);
+            self.hold_in_queue(l, packet, frame);
         }
     }
 
-    fn hold_in_queue(&mut self, l: usize, packet: PacketId, by: By) {
+    fn hold_in_queue(&mut self, l: usize, packet: PacketId, frame: u16) {
         self.catch_up(l);
-        let frame = self.pool[packet].frame;
-        if by.unrecorded && self.ports[l].watched.is_some() && self.held.rows.get(&packet) != Some(&l) {
+        if self.ports[l].watched.is_some() && self.held.rows.get(&packet) != Some(&l) {
             self.record_held(l, packet, frame);
         }
         let (queue, packets) = self.queue(l);

@@ -375,7 +375,6 @@ fn links_and_ports(
             equip(&mut link, &mut port, scenario, id, explicit, sends);
             give_express(&mut port, switches);
         }
-        let at_arrival = Hooks::INGRESS.with(Hooks::ROUTE);
         // A NIC too, where the switch that it leads to may ask it to pause.
         // One that is a queue, first in, first out, has no classes to pause.
         let deaf = matches!(owner, Owner::Host(_)) && matches!(scenario.doc().host.nic, Nic::Fifo(_));
@@ -390,7 +389,7 @@ fn links_and_ports(
         let telemetry = asked && matches!(link.far_end(), FarEnd::Host(_));
         // What a host asks its switch for is no packet.
         let asks = matches!(owner, Owner::Host(host) if stormy.contains(&host));
-        let of_packets = holds || followed || telemetry || hooks(link.far_end()).any(at_arrival);
+        let of_packets = holds || followed || telemetry || hooks(link.far_end()).any(Hooks::ROUTE);
         if of_packets || asks || sends.any(Hooks::MESSAGES) {
             link.hook_ingress(!of_packets);
         }

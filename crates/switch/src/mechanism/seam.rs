@@ -83,7 +83,6 @@ pub struct Hooks(u32);
 
 impl Hooks {
     pub const NONE: Hooks = Hooks(0);
-    pub const INGRESS: Hooks = Hooks(1);
     pub const ROUTE: Hooks = Hooks(1 << 1);
     pub const OFFER: Hooks = Hooks(1 << 2);
     pub const REFUSAL: Hooks = Hooks(1 << 3);
@@ -258,14 +257,13 @@ pub enum Verdict {
     /// The switch goes on as it would without the mechanism.
     Pass,
     Drop(DropReason),
-    /// The packet goes onto the wire of its port at once, which must be free. Not at ingress and route.
+    /// The packet goes onto the wire of its port at once, which must be free. Not at route.
     Send,
-    /// The mechanism keeps the packet: it sends it when its turn at a port is there, or by [`Effect::Forward`].
+    /// The mechanism keeps the packet: it sends it when its turn at a port is there, or by [`Effect::Forward`]. Only at offer.
     Hold,
-    /// The packet waits in the express queue of its port, which has room for it and is not idle ([`Mechanism::express`]). Not at ingress and
-    /// route.
+    /// The packet waits in the express queue of its port, which has room for it and is not idle ([`Mechanism::express`]). Not at route.
     Express,
-    /// The packet goes to another port of the switch, whose admission decides anew. Not at ingress.
+    /// The packet goes to another port of the switch, whose admission decides anew.
     Detour(PortNo),
     /// A message that the mechanism made by [`Effect::Clone`] ends here. Only at route.
     Take,
@@ -523,12 +521,7 @@ pub(crate) trait Mechanism: Sized {
         0
     }
 
-    /// A packet has reached the switch; the hop limit is counted.
-    fn on_ingress(&mut self, _node: &mut dyn Node, _p: &mut Arrival<'_>, _fx: &mut Effects) -> Verdict {
-        Verdict::Pass
-    }
-
-    /// It would leave by `to`.
+    /// A packet has reached the switch, its hop limit is counted, and it would leave by `to`.
     fn on_route(&mut self, _node: &mut dyn Node, _p: &mut Arrival<'_>, _to: PortNo, _fx: &mut Effects) -> Verdict {
         Verdict::Pass
     }

@@ -179,7 +179,7 @@ impl Fabric {
         let (i, mut verdict) = self.ask(core, (l, via), s, packet, OFFERS, |m, node, p, port, fx| m.on_offer(node, p, port, fx));
         if matches!(verdict, Verdict::Hold | Verdict::Express) {
             let holds = verdict == Verdict::Hold;
-            verdict = self.run_held_hooks(core, (l, via), s, packet, (i, verdict));
+            verdict = self.tell_others(core, (l, via), s, packet, (i, verdict));
             if holds && verdict != Verdict::Hold {
                 core.let_go(packet);
                 core.settle_held(packet, Some(false));
@@ -198,29 +198,29 @@ impl Fabric {
         true
     }
 
-    /// Mechanism `i` holds a packet that was about to be offered to port `l`: the others are told, and one of them may drop it.
-    fn run_held_hooks(
+    /// Mechanism `i` holds a packet that was about to be offered to port `l`, or puts it into the port's express queue: the others are told,
+    /// and one of them may drop it.
+    fn tell_others(
         &mut self,
         core: &mut Core,
         (l, via): (usize, Option<usize>),
         s: u32,
         packet: PacketId,
-        (i, held): (usize, Verdict),
+        (i, taken): (usize, Verdict),
     ) -> Verdict {
-        let mut number = 0;
-        let every = Hooks::OFFER.with(Hooks::QUEUE);
-        let (_, verdict) = self.ask(core, (l, via), s, packet, every, |m, node, p, port, fx| {
-            let holder = usize::from(fx.mechanism) == i;
-            number += 1;
-            if holder {
+        let (_, verdict) = self.ask(core, (l, via), s, packet, OFFERS, |m, node, p, port, fx| {
+            if usize::from(fx.mechanism) == i {
                 Verdict::Pass
             } else {
-                m.on_held(node, p, port, fx)
+                m.on_taken(node, p, port, fx)
             }
         });
-        debug_assert!(number > 0 && matches!(verdict, Verdict::Pass | Verdict::Drop(_)), "{verdict:?} of a packet that is held");
+        debug_assert!(
+            matches!(verdict, Verdict::Pass | Verdict::Drop(_)),
+            "{verdict:?} of a packet that another mechanism has taken"
+        );
         if verdict == Verdict::Pass {
-            held
+            taken
         } else {
             verdict
         }

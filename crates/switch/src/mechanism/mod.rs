@@ -412,8 +412,8 @@ macro_rules! registry {
                 match self { $( Self::$name(m) => m.on_offer(node, p, port, fx), )* }
             }
 
-            pub fn on_held(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
-                match self { $( Self::$name(m) => m.on_held(node, p, port, fx), )* }
+            pub fn on_taken(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
+                match self { $( Self::$name(m) => m.on_taken(node, p, port, fx), )* }
             }
 
             pub fn on_crossing(&mut self, node: &mut dyn Node, packet: PacketId, from: PortNo, to: PortNo, fx: &mut Effects) {

@@ -531,9 +531,9 @@ pub(crate) trait Mechanism: Sized {
         Verdict::Pass
     }
 
-    /// Another mechanism holds a packet that was about to be offered to a port: it waits, whether the wire is free or not. Anything but
-    /// `Pass` is `Drop`.
-    fn on_held(&mut self, _node: &mut dyn Node, _p: &mut Arrival<'_>, _port: PortNo, _fx: &mut Effects) -> Verdict {
+    /// Another mechanism has taken a packet that was about to be offered to a port: it holds it, or has put it into the port's express
+    /// queue. The packet waits, whether the wire is free or not. Anything but `Pass` is `Drop`.
+    fn on_taken(&mut self, _node: &mut dyn Node, _p: &mut Arrival<'_>, _port: PortNo, _fx: &mut Effects) -> Verdict {
         Verdict::Pass
     }
 

@@ -47,6 +47,11 @@ impl ControlParams for PowerTcp {}
 /// Of numbers near one.
 const ROUNDING: f64 = 1e-9;
 
+/// The largest N with which one flow fills its line by itself: 1 / (1 - eta).
+fn most_flows(eta: f64) -> u32 {
+    (1.0 / (1.0 - eta) + ROUNDING) as u32
+}
+
 impl ControlParams for ThetaPowerTcp {
     /// On an idle path RTT = tau and power is 1, so the window rests where (1 - eta) · w = beta: below the BDP where N is more than
     /// 1 / (1 - eta).
@@ -60,7 +65,7 @@ impl ControlParams for ThetaPowerTcp {
             self.eta,
             100.0 / fill
         );
-        let most = (1.0 / (1.0 - self.eta) + ROUNDING) as u32; // one flow fills the line by itself
+        let most = most_flows(self.eta);
         cx.warn_at("flows", &self.flows, message).suggestion =
             Some(format!("flows = {most} or less, or eta = 1.0, where no link shall stay idle with few flows"));
     }
@@ -196,7 +201,7 @@ impl RateControl for ThetaPowerTcpControl {
 
     /// So few that one flow fills its line.
     fn suited(_at: &Ground) -> String {
-        ", flows = 20".to_string()
+        format!(", flows = {}", most_flows(fanin_params::defaults::<ThetaPowerTcp>().eta))
     }
 
     /// Power by the RTT and its gradient; the window changes once per round trip. Source: PowerTCP Algorithm 2.

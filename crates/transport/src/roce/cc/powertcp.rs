@@ -335,6 +335,20 @@ mod tests {
         assert!((c.power.smooth - 2.5).abs() < 1e-9 && window == (BDP as f64 / 2.5) as u64, "{window}");
     }
 
+    /// With the flows that it is tried with, one fills its line; with one more, none does alone.
+    #[test]
+    fn it_is_tried_with_as_many_flows_as_leave_no_link_idle() {
+        let problems = |eta: f64, flows: u32| {
+            let mut cx = Cx::new();
+            ControlParams::check(&ThetaPowerTcp { eta, flows, ..fanin_params::defaults() }, &mut cx);
+            cx.into_problems().len()
+        };
+        for eta in [0.5, 0.8, 0.9, 0.95, 0.98] {
+            let most = most_flows(eta);
+            assert_eq!((problems(eta, most), problems(eta, most + 1)), (0, 1), "{eta}: {most}");
+        }
+    }
+
     #[test]
     fn windows_stay_between_the_least_rate_and_the_line_rate() {
         let (mut c, mut s) = theta(0.9, 167);

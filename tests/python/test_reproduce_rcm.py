@@ -55,10 +55,12 @@ def test_short_forms_of_the_micro_benchmarks(id: str) -> None:
     assert all(not frame.is_empty() for frame in made.data.values())
     if id == "rcm/fig6":
         table = {row["variant"]: row for row in made.data["phases"].to_dicts()}
-        assert table[_rcm.RCM]["least_burst"] < table[_rcm.DCQCN]["least_burst"]
-        # Half of the port, then a quarter: the burst is as fast with RCM as without at first, and half as fast then.
-        assert table[_rcm.READ]["least_burst"] < 0.5 * table[_rcm.READ]["first_burst"]
-        assert table[_rcm.READ]["then_others"] > 1.5 * table[_rcm.DCQCN]["then_others"]
+        # With whoever is in the CAM harmful, the burst gives way by a frame in 10 us at most.
+        assert table[_rcm.RCM]["least_burst"] == pytest.approx(table[_rcm.DCQCN]["least_burst"], abs=1)
+        # Half of the port, then a quarter: the burst is as fast with RCM as without at first, and half as fast then, as in the
+        # paper's fig. 6; so the others have (100 - 25) / 4 instead of (100 - 50) / 4.
+        assert table[_rcm.READ]["least_burst"] == pytest.approx(0.5 * table[_rcm.READ]["first_burst"], rel=0.05)
+        assert table[_rcm.READ]["then_others"] == pytest.approx(1.5 * table[_rcm.DCQCN]["then_others"], rel=0.05)
         # DCQCN goes on under RCM: flows that last are marked.
         assert table[_rcm.RCM]["marked"] > 0.5 * table[_rcm.DCQCN]["marked"]
     if id == "rcm/fig7":

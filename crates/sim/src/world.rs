@@ -48,10 +48,10 @@ pub struct World {
     pub(crate) samples: Samples,
     /// Events handled without time moving on, when this was last checked.
     pub(crate) standstill: (Time, u64),
-    /// After so many of them the run is taken to hang.
     /// When ports were last looked at for a deadlock, and the events until then.
     pub(crate) looked: Time,
     pub(crate) looked_at: u64,
+    /// After so many events without time moving on the run is taken to hang.
     pub(crate) stall_events: u64,
     pub(crate) max_events: u64,
 }

@@ -1,5 +1,6 @@
 //! Mechanisms of switches beside the rest of the scenario: each checks itself; what no switch sends is found here.
 
+use super::pauses::pausing;
 use super::settings::{at_setting, Settings};
 use super::transport::warn;
 use super::{at_transport, datagrams, ip_and_udp, used_transports, Network, OfTraffic};
@@ -144,10 +145,9 @@ fn lossy(parts: &Parts, settings: &Settings, traffic: &OfTraffic, cx: &mut Cx) {
         let Some(remedy) = config.wants_lossless() else { continue };
         let classes = traffic.of_transport(parts, name);
         let Some(class) = classes.into_iter().find(|class| is_lossy(*class)) else { continue };
-        let keepers: Vec<String> = Mechanisms::that_keep_all().iter().map(|key| format!("switch.mechanisms.{key}")).collect();
         let message = format!("is in class {class}, which may drop packets: each loss sends all behind it again");
         at_transport(cx, name, |cx| {
-            cx.warn(None, message, None).suggestion = Some(format!("{} with class {class}, or {remedy}", keepers.join(", ")));
+            cx.warn(None, message, None).suggestion = Some(format!("{} with class {class}, or {remedy}", pausing()));
         });
     }
 }

@@ -26,8 +26,8 @@ pub(super) fn check(parts: &Parts, settings: &Settings, network: Option<&Network
     });
 }
 
-/// Mechanisms that let hosts pause.
-fn pausing() -> String {
+/// The keys of mechanisms that keep packets by pauses, as a scenario has them.
+pub(super) fn pausing() -> String {
     let keys: Vec<String> = Mechanisms::that_keep_all().iter().map(|key| format!("switch.mechanisms.{key}")).collect();
     keys.join(", ")
 }

@@ -1,7 +1,7 @@
 //! Ports whose classes are marked by policies of their own, each by the queue of its class.
 
 use super::link::flag;
-use super::port::{Explicit, Found};
+use super::port::Explicit;
 use crate::core::Core;
 use fanin_packet::{Envelope, PacketId};
 use fanin_switch::{DropReason, MarkVerdict, Marker, PortView};
@@ -43,29 +43,34 @@ impl Core {
         self.marked(l, packet, verdict)
     }
 
-    /// A mechanism holds a packet for a port behind `ahead` bytes and packets: the policy decides about it as if they were in the queue,
-    /// and drops nothing.
+    /// A mechanism holds a packet for a port: the policy decides about it as if what is held before it were in the queue, and drops
+    /// nothing. It is not asked again when the packet joins the queue.
     #[inline(never)]
-    pub fn mark_held(&mut self, l: usize, packet: PacketId, ahead: (u64, u32)) {
+    pub fn mark_held(&mut self, l: usize, packet: PacketId) {
+        if self.held.is_decided(l, packet) {
+            return;
+        }
         self.catch_up(l);
-        let mut view = self.view(l);
-        let verdict = if self.ports[l].by_class {
-            let class = self.class_of(l, &self.pool[packet]);
-            let mut found = self.class_view(l, class, &view);
-            found.queue_bytes += ahead.0;
-            found.queue_packets += ahead.1;
+        let (by_class, class) = (self.ports[l].by_class, self.class_of(l, &self.pool[packet]));
+        let (before, mut found) = (self.held.before(l, packet, by_class), self.view(l));
+        if by_class {
+            found = self.class_view(l, class, &found);
+        } else {
+            found.queue_cells += before.cells; // by class none are counted
+        }
+        found.queue_bytes += before.bytes;
+        found.queue_packets += before.packets;
+        let verdict = if by_class {
             self.mark_class_at_enqueue(l, class, &found, packet)
         } else {
-            view.queue_bytes += ahead.0;
-            view.queue_packets += ahead.1;
-            let (now, found) = (self.now, Found::Any(view.queue_bytes, view.queue_packets));
-            self.ports[l].mark_at_enqueue::<{ Marker::ANY }>(now, found, || found.idle(now, view.free_at), &self.pool[packet])
+            let port = &mut self.ports[l];
+            port.marker.on_enqueue(&found, &self.pool[packet], &mut port.rng)
         };
-        if let MarkVerdict::Mark(reason) = verdict {
-            if self.mark(l, packet, reason) {
-                self.marked_while_held(packet);
-            }
+        let marked = matches!(verdict, MarkVerdict::Mark(reason) if self.mark(l, packet, reason));
+        if marked {
+            self.marked_while_held(packet);
         }
+        self.held.decide(l, packet, marked);
     }
 
     /// The same about a packet that has left its queue at `start`.
@@ -91,7 +96,8 @@ impl Core {
         }
     }
 
-    fn class_of(&self, l: usize, packet: &Envelope) -> usize {
+    /// The class of a packet's queue at a port.
+    pub fn class_of(&self, l: usize, packet: &Envelope) -> usize {
         self.ports[l].explicit.as_deref().map_or(0, |explicit| explicit.class_of(packet.class))
     }
 }

@@ -148,8 +148,8 @@ pub struct Crossbar {
     /// When a packet has crossed, by input; `Time::MAX`: none does.
     ends: Vec<Time>,
     free: Inputs,
-    /// Packets that mechanisms hold: input, output if it is settled, and frame.
-    held: BTreeMap<PacketId, (u16, Option<PortNo>, u16)>,
+    /// Packets that mechanisms hold: input, output and frame.
+    held: BTreeMap<PacketId, (u16, PortNo, u16)>,
     first_slot: usize,
     /// Whether the events of an arbitration now and of a later one are set.
     armed: [bool; ARBITRATIONS],
@@ -219,23 +219,19 @@ impl Crossbar {
     }
 
     /// A mechanism holds a packet that came in by a port: it stands there, before the virtual output queue that it will join.
-    pub fn hold(&mut self, (port, output): (u16, Option<PortNo>), packet: PacketId, frame: u16) {
+    pub fn hold(&mut self, (port, output): (u16, PortNo), packet: PacketId, frame: u16) {
         self.held.insert(packet, (port, output, frame));
         self.inputs[usize::from(port)].depth.hold(frame);
-        if let Some(output) = output {
-            let place = self.place(usize::from(port), output.index());
-            self.voqs[place].depth.hold(frame);
-        }
+        let place = self.place(usize::from(port), output.index());
+        self.voqs[place].depth.hold(frame);
     }
 
     /// A packet that a mechanism may have held is gone.
     pub fn forget(&mut self, packet: PacketId) {
         let Some((port, output, frame)) = self.held.remove(&packet) else { return };
         self.inputs[usize::from(port)].depth.let_go(frame);
-        if let Some(output) = output {
-            let place = self.place(usize::from(port), output.index());
-            self.voqs[place].depth.let_go(frame);
-        }
+        let place = self.place(usize::from(port), output.index());
+        self.voqs[place].depth.let_go(frame);
     }
 
     /// Frame bytes that came in by a port and have not crossed yet, those that mechanisms hold among them.
@@ -388,11 +384,6 @@ impl Crossbar {
 }
 
 impl Core {
-    /// The class of a packet at a port: that of its queue.
-    fn class_at(&self, l: usize, packet: PacketId) -> usize {
-        self.ports[l].explicit.as_deref().map_or(0, |explicit| explicit.class_of(self.pool[packet].class))
-    }
-
     /// A packet has joined the queue of an output port of a combined switch.
     fn joined_output(&mut self, l: usize, class: usize, frame: u16) {
         let (s, port) = self.switch_port(l);
@@ -405,7 +396,7 @@ impl Core {
     /// A packet has left the queue of a port; where that is a combined switch's, others may wait for the room.
     pub fn left_output(&mut self, l: usize, packet: PacketId, frame: u16) {
         let (s, port) = self.switch_port(l);
-        let class = self.class_at(l, packet);
+        let class = self.class_of(l, &self.pool[packet]);
         let Some(x) = self.crossbars.get_mut(s as usize) else { return };
         let output = &mut x.outputs[port.index()];
         output.queued[class] -= u64::from(frame);
@@ -462,7 +453,7 @@ impl Fabric {
         if self.run_mechanisms_offer(core, (l, via), s, packet) {
             return;
         }
-        let (class, frame) = (core.class_at(l, packet), core.pool[packet].frame);
+        let (class, frame) = (core.class_of(l, &core.pool[packet]), core.pool[packet].frame);
         let x = &mut core.crossbars[s as usize];
         let pair = (x.input_of(via.map(|via| self.ingress[via]), packet), port.index());
         x.forget(packet);
@@ -493,7 +484,7 @@ impl Fabric {
         let at = &mut x.outputs[usize::from(output)];
         at.busy = false;
         let l = at.link as usize;
-        let (class, frame) = (core.class_at(l, packet), core.pool[packet].frame);
+        let (class, frame) = (core.class_of(l, &core.pool[packet]), core.pool[packet].frame);
         core.crossbars[s as usize].outputs[usize::from(output)].coming[class] -= u64::from(frame);
         let (_, waiting) = core.queue(l);
         self.offer_by_pipeline(core, l, None, packet);

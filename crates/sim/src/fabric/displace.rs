@@ -35,13 +35,18 @@ impl Fabric {
             found.queue_cells = found.queue_cells.saturating_sub(core.cells(*frame));
             // none are counted by class
         }
-        let port = &mut core.ports[l];
-        let verdict = if by_class {
-            core.mark_class_at_enqueue(l, class, &found, packet)
+        let asked = if let Some(marked) = core.held.take_decision(l, packet) {
+            Ok(marked)
         } else {
-            port.marker.on_enqueue(&found, &core.pool[packet], &mut port.rng)
+            let port = &mut core.ports[l];
+            let verdict = if by_class {
+                core.mark_class_at_enqueue(l, class, &found, packet)
+            } else {
+                port.marker.on_enqueue(&found, &core.pool[packet], &mut port.rng)
+            };
+            core.marked(l, packet, verdict)
         };
-        let marked = match core.marked(l, packet, verdict) {
+        let marked = match asked {
             Ok(marked) => marked,
             Err(reason) => return self.refuse(core, l, class, view, via, packet, Refusal { reason, room: false }),
         };

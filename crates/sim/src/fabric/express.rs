@@ -18,7 +18,7 @@ use fanin_units::Bytes;
 const MOVED: u32 = 32;
 
 /// Hooks of other mechanisms beside which departures need not be events while express packets wait.
-const BESIDE: Hooks = Hooks::INGRESS.with(Hooks::ROUTE).with(Hooks::REFUSAL).with(Hooks::DETOURED).with(Hooks::DROP);
+const BESIDE: Hooks = Hooks::ROUTE.with(Hooks::REFUSAL).with(Hooks::DETOURED).with(Hooks::DROP);
 
 /// The mechanism of a switch that has express queues, as the fabric asks for it.
 #[derive(Clone, Copy, Debug, Default)]

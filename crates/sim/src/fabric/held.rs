@@ -7,38 +7,121 @@ use super::port::Port;
 use crate::core::{full_queue, Core};
 use crate::ledger::Fate;
 use fanin_packet::PacketId;
-use fanin_switch::{Hooks, MechanismState};
 use fanin_units::Time;
 use std::collections::BTreeMap;
 
 /// Packets that are held.
 #[derive(Default)]
 pub struct Held {
-    /// By packet, the port in whose queue it counts, plus one, and its frame; zero: in none. Empty where nothing was ever held.
-    at: Vec<(u32, u16)>,
+    /// By packet, where it is held. Empty where nothing was ever held.
+    at: Vec<At>,
+    /// By link and class of its queue, what is held for it.
+    waits: BTreeMap<(u32, u8), Waits>,
     /// Packets that reached a watched port and are or were held for it: what becomes of them there is not in their row yet.
     rows: BTreeMap<PacketId, usize>,
+    /// By packet, what the marking policy of a port has decided about it as it was held for that port.
+    decided: Vec<Decided>,
 }
 
-/// Where a packet is held, and by which mechanism.
-#[derive(Clone, Copy)]
-pub struct By {
-    pub mechanism: &'static str,
-    /// It has not been stamped at the port yet, nor recorded.
-    pub unstamped: bool,
-    pub unrecorded: bool,
+/// Where a packet is held.
+#[derive(Clone, Copy, Default)]
+struct At {
+    /// The link that it waits for, plus one; zero: it is not held.
+    link: u32,
+    frame: u16,
+    /// That of its queue there.
+    class: u8,
+    /// Zero where nothing counts in cells.
+    cells: u32,
 }
 
-impl By {
-    /// What holds a packet at a switch, after `hook`.
-    pub fn hook(mechanism: &MechanismState, hook: Hooks) -> Self {
-        let unrecorded = !hook.any(Hooks::REFUSAL.with(Hooks::DETOURED));
-        By { mechanism: mechanism.key(), unstamped: true, unrecorded }
+/// Frame bytes, packets and cells that are held.
+#[derive(Clone, Copy, Default)]
+pub struct Waits {
+    pub bytes: u64,
+    pub packets: u32,
+    pub cells: u32,
+}
+
+/// What a marking policy has decided about a packet before it joins its queue.
+#[derive(Clone, Copy, Default)]
+struct Decided {
+    /// The link, plus one; zero: nothing has been decided.
+    by: u32,
+    marked: bool,
+}
+
+impl Held {
+    /// Whether a packet is held for a port.
+    fn is_held(&self, packet: PacketId) -> bool {
+        self.at.get(packet as usize).is_some_and(|at| at.link > 0)
     }
 
-    /// What holds a packet that was in the queue.
-    pub fn displaced(mechanism: &MechanismState) -> Self {
-        By { mechanism: mechanism.key(), unstamped: false, unrecorded: false }
+    fn hold(&mut self, l: usize, class: usize, packet: PacketId, (frame, cells): (u16, u32)) {
+        if self.at.len() <= packet as usize {
+            self.at.resize(packet as usize + 1, At::default());
+        }
+        let at = At { link: l as u32 + 1, frame, class: class as u8, cells };
+        self.at[packet as usize] = at;
+        let waits = self.waits.entry((at.link, at.class)).or_default();
+        waits.bytes += u64::from(frame);
+        waits.packets += 1;
+        waits.cells += cells;
+    }
+
+    /// A packet is held no longer: for which link it was, and its frame.
+    #[inline]
+    fn let_go(&mut self, packet: PacketId) -> Option<(usize, u16)> {
+        let at = std::mem::take(self.at.get_mut(packet as usize)?);
+        let l = at.link.checked_sub(1)?;
+        if let Some(waits) = self.waits.get_mut(&(at.link, at.class)) {
+            waits.bytes -= u64::from(at.frame);
+            waits.packets -= 1;
+            waits.cells -= at.cells;
+        }
+        Some((l as usize, at.frame))
+    }
+
+    /// What is held for port `l` before a packet that has just been held for it: of all classes, or of the packet's own alone.
+    pub fn before(&self, l: usize, packet: PacketId, own_class: bool) -> Waits {
+        let at = self.at[packet as usize];
+        debug_assert!(at.link == l as u32 + 1, "a packet that is not held for this port");
+        let classes = if own_class { at.class..=at.class } else { 0..=u8::MAX };
+        let mut before = Waits::default();
+        for waits in self.waits.range((at.link, *classes.start())..=(at.link, *classes.end())).map(|(_, waits)| waits) {
+            before.bytes += waits.bytes;
+            before.packets += waits.packets;
+            before.cells += waits.cells;
+        }
+        Waits { bytes: before.bytes - u64::from(at.frame), packets: before.packets - 1, cells: before.cells - at.cells }
+    }
+
+    /// Whether the policy of port `l` has decided about a packet.
+    pub fn is_decided(&self, l: usize, packet: PacketId) -> bool {
+        self.decided.get(packet as usize).is_some_and(|decided| decided.by == l as u32 + 1)
+    }
+
+    /// It has decided.
+    pub fn decide(&mut self, l: usize, packet: PacketId, marked: bool) {
+        if self.decided.len() <= packet as usize {
+            self.decided.resize(packet as usize + 1, Decided::default());
+        }
+        self.decided[packet as usize] = Decided { by: l as u32 + 1, marked };
+    }
+
+    /// A packet is accepted by port `l`: whether it was marked as it was held for it, if that has been decided.
+    #[inline]
+    pub fn take_decision(&mut self, l: usize, packet: PacketId) -> Option<bool> {
+        let decided = std::mem::take(self.decided.get_mut(packet as usize)?);
+        (decided.by == l as u32 + 1).then_some(decided.marked)
+    }
+
+    /// A packet is gone, or goes elsewhere: what was decided about it as it was held is over.
+    #[inline]
+    pub fn forget_decision(&mut self, packet: PacketId) {
+        if let Some(decided) = self.decided.get_mut(packet as usize) {
+            *decided = Decided::default();
+        }
     }
 }
 
@@ -75,31 +158,25 @@ impl Core {
         (bytes + u64::from(port.held_bytes), packets + port.held_packets)
     }
 
-    /// A mechanism holds a packet, for port `l` if that is settled.
+    /// A mechanism holds a packet that was about to be offered to port `l`.
     #[inline(never)]
-    pub fn hold(&mut self, l: Option<usize>, packet: PacketId, by: By) {
+    pub fn hold(&mut self, l: usize, packet: PacketId, mechanism: &'static str) {
         if let Some(trace) = self.ledger.trace.as_deref_mut() {
-            trace.hold(self.now, packet, by.mechanism);
+            trace.hold(self.now, packet, mechanism);
         }
-        let Some(l) = l else { return };
-        if by.unstamped {
-            self.stamp_at(l, packet);
-        }
+        self.stamp_at(l, packet);
+        let (class, frame) = (self.class_of(l, &self.pool[packet]), self.pool[packet].frame);
+        self.held.hold(l, class, packet, (frame, self.cells(frame)));
         if self.crossbars.is_empty() {
-            self.hold_in_queue(l, packet, by);
+            self.hold_in_queue(l, packet, frame);
         }
     }
 
-    fn hold_in_queue(&mut self, l: usize, packet: PacketId, by: By) {
+    fn hold_in_queue(&mut self, l: usize, packet: PacketId, frame: u16) {
         self.catch_up(l);
-        let frame = self.pool[packet].frame;
-        if by.unrecorded && self.ports[l].watched.is_some() && self.held.rows.get(&packet) != Some(&l) {
+        if self.ports[l].watched.is_some() && self.held.rows.get(&packet) != Some(&l) {
             self.record_held(l, packet, frame);
         }
-        if self.held.at.len() <= packet as usize {
-            self.held.at.resize(packet as usize + 1, (0, 0));
-        }
-        self.held.at[packet as usize] = (l as u32 + 1, frame);
         let (queue, packets) = self.queue(l);
         let (link, port) = (&mut self.links[l], &mut self.ports[l]);
         let (held, full) = port.held_bytes.overflowing_add(u32::from(frame));
@@ -127,9 +204,7 @@ impl Core {
         if let Some(trace) = self.ledger.trace.as_deref_mut() {
             trace.let_go(self.now, packet);
         }
-        let Some(at) = self.held.at.get_mut(packet as usize) else { return };
-        let (l, frame) = std::mem::take(at);
-        let Some(l) = (l as usize).checked_sub(1) else { return };
+        let Some((l, frame)) = self.held.let_go(packet).filter(|_| self.crossbars.is_empty()) else { return };
         let (link, port) = (&mut self.links[l], &mut self.ports[l]);
         port.held_bytes = port.held_bytes.wrapping_sub(u32::from(frame)); // wraps where it has passed 4 GiB
         port.held_packets -= 1;
@@ -167,7 +242,7 @@ impl Core {
     /// A packet that was held is gone from there, past the queue or to another port: its row is final. `dropped`: whether it had been
     /// taken before.
     pub fn settle_held(&mut self, packet: PacketId, dropped: Option<bool>) {
-        if self.held.rows.is_empty() || self.held.at.get(packet as usize).is_some_and(|(l, _)| *l > 0) {
+        if self.held.rows.is_empty() || self.held.is_held(packet) {
             return;
         }
         if self.held.rows.remove(&packet).is_some() {

@@ -1,7 +1,6 @@
 //! Hooks of mechanisms: each is run with its own switch in view, and its verdict and effects are carried out here.
 
 use super::fifo::Plain;
-use super::held::By;
 use super::here::Here;
 use super::switch::{Fabric, Refusal};
 use crate::core::Core;
@@ -80,13 +79,13 @@ impl Fabric {
     fn ask(
         &mut self,
         core: &mut Core,
-        (l, via): (Option<usize>, Option<usize>),
+        (l, via): (usize, Option<usize>),
         s: u32,
         packet: PacketId,
         hook: Hooks,
         mut question: impl FnMut(&mut MechanismState, &mut dyn Node, &mut Arrival<'_>, PortNo, &mut Effects) -> Verdict,
     ) -> (usize, Verdict) {
-        let port = l.map_or(PortNo(u16::MAX), |l| core.switch_port(l).1);
+        let (_, port) = core.switch_port(l);
         let from = via.map(|via| PortNo(self.ingress[via]));
         let (mut envelope, mut shim) = (core.pool[packet], core.pool.shim(packet));
         self.with_mechanisms(core, s, |mechanisms, here, fx| {
@@ -99,7 +98,7 @@ impl Fabric {
                     here.core.pool.keep_shim(packet, shim);
                 }
                 if verdict == Verdict::Hold {
-                    here.core.hold(l, packet, By::hook(mechanism, hook)); // before its effects
+                    here.core.hold(l, packet, mechanism.key()); // before its effects
                 }
                 if verdict != Verdict::Pass {
                     return (i, verdict);
@@ -120,7 +119,7 @@ impl Fabric {
             return self.take_message(core, s, via, &message);
         }
         let hooks = self.switches[s as usize].hooks;
-        if !hooks.any(Hooks::INGRESS.with(Hooks::ROUTE)) {
+        if !hooks.any(Hooks::ROUTE) {
             return self.forward::<Plain>(core, s, via, packet, None);
         }
         let envelope = &mut core.pool[packet];
@@ -128,28 +127,15 @@ impl Fabric {
         if envelope.ttl == 0 {
             return self.drop_at_switch(core, s, packet, DropReason::TTL);
         }
-        if hooks.any(Hooks::INGRESS) {
-            let (_, verdict) =
-                self.ask(core, (None, Some(via)), s, packet, Hooks::INGRESS, |m, node, p, _, fx| m.on_ingress(node, p, fx));
-            match verdict {
-                Verdict::Pass => {}
-                Verdict::Drop(reason) => return self.drop_at_switch(core, s, packet, reason),
-                Verdict::Hold => return self.note_held(core, s, Some(via), None, packet),
-                other => unreachable!("{other:?} at ingress"),
-            }
-        }
         let Some(out) = self.switches[s as usize].next_hop(core, &self.fib, s, &core.pool[packet]) else {
             return self.drop_at_switch(core, s, packet, DropReason::NO_ROUTE);
         };
-        if !hooks.any(Hooks::ROUTE) {
-            return self.offer::<Plain>(core, out, Some(via), packet);
-        }
         let (_, verdict) =
-            self.ask(core, (Some(out), Some(via)), s, packet, Hooks::ROUTE, |m, node, p, to, fx| m.on_route(node, p, to, fx));
+            self.ask(core, (out, Some(via)), s, packet, Hooks::ROUTE, |m, node, p, to, fx| m.on_route(node, p, to, fx));
         match verdict {
             Verdict::Pass => self.offer::<Plain>(core, out, Some(via), packet),
             Verdict::Take => drop(core.end_clone(packet)),
-            Verdict::Send | Verdict::Displace => unreachable!("{verdict:?} at route"),
+            Verdict::Send | Verdict::Displace | Verdict::Hold => unreachable!("{verdict:?} at route"),
             other => self.carry_out(core, (out, Some(via)), packet, other, DropReason::NO_ROUTE),
         }
     }
@@ -190,11 +176,10 @@ impl Fabric {
         if !self.switches[s as usize].hooks.any(OFFERS) {
             return false;
         }
-        let (i, mut verdict) =
-            self.ask(core, (Some(l), via), s, packet, OFFERS, |m, node, p, port, fx| m.on_offer(node, p, port, fx));
+        let (i, mut verdict) = self.ask(core, (l, via), s, packet, OFFERS, |m, node, p, port, fx| m.on_offer(node, p, port, fx));
         if matches!(verdict, Verdict::Hold | Verdict::Express) {
             let holds = verdict == Verdict::Hold;
-            verdict = self.run_held_hooks(core, (l, via), s, packet, (i, verdict));
+            verdict = self.tell_others(core, (l, via), s, packet, (i, verdict));
             if holds && verdict != Verdict::Hold {
                 core.let_go(packet);
                 core.settle_held(packet, Some(false));
@@ -213,29 +198,29 @@ impl Fabric {
         true
     }
 
-    /// Mechanism `i` holds a packet that was about to be offered to port `l`: the others are told, and one of them may drop it.
-    fn run_held_hooks(
+    /// Mechanism `i` holds a packet that was about to be offered to port `l`, or puts it into the port's express queue: the others are told,
+    /// and one of them may drop it.
+    fn tell_others(
         &mut self,
         core: &mut Core,
         (l, via): (usize, Option<usize>),
         s: u32,
         packet: PacketId,
-        (i, held): (usize, Verdict),
+        (i, taken): (usize, Verdict),
     ) -> Verdict {
-        let mut number = 0;
-        let every = Hooks::OFFER.with(Hooks::QUEUE);
-        let (_, verdict) = self.ask(core, (Some(l), via), s, packet, every, |m, node, p, port, fx| {
-            let holder = usize::from(fx.mechanism) == i;
-            number += 1;
-            if holder {
+        let (_, verdict) = self.ask(core, (l, via), s, packet, OFFERS, |m, node, p, port, fx| {
+            if usize::from(fx.mechanism) == i {
                 Verdict::Pass
             } else {
-                m.on_held(node, p, port, fx)
+                m.on_taken(node, p, port, fx)
             }
         });
-        debug_assert!(number > 0 && matches!(verdict, Verdict::Pass | Verdict::Drop(_)), "{verdict:?} of a packet that is held");
+        debug_assert!(
+            matches!(verdict, Verdict::Pass | Verdict::Drop(_)),
+            "{verdict:?} of a packet that another mechanism has taken"
+        );
         if verdict == Verdict::Pass {
-            held
+            taken
         } else {
             verdict
         }
@@ -304,11 +289,12 @@ impl Fabric {
         let (s, _) = core.switch_port(l);
         let detoured = self.detouring;
         let hook = if detoured { Hooks::DETOURED } else { Hooks::REFUSAL };
-        self.ask(core, (Some(l), via), s, packet, hook, |m, node, p, port, fx| {
+        self.ask(core, (l, via), s, packet, hook, |m, node, p, port, fx| {
             let packet = Arrival { id: p.id, envelope: &mut *p.envelope, from: p.from, shim: &mut *p.shim };
             let Refusal { reason, room } = refusal;
             let mut refused = Refused { packet, port, view: *view, reason, room, detoured };
             let verdict = m.on_refusal(node, &mut refused, fx);
+            debug_assert!(verdict != Verdict::Hold, "a refused packet is held");
             debug_assert!(!detoured || !matches!(verdict, Verdict::Detour(_)), "a packet is detoured once at a switch");
             verdict
         })
@@ -327,14 +313,11 @@ impl Fabric {
             if let Some(shim) = shim {
                 here.core.pool.keep_shim(packet, shim);
             }
-            if verdict == Verdict::Hold {
-                here.core.hold(Some(l), packet, By::displaced(&mechanisms[i]));
-            }
             verdict
         });
         debug_assert!(!for_detoured || !matches!(verdict, Verdict::Detour(_)), "a packet is detoured once at a switch");
         match verdict {
-            Verdict::Hold => {} // it has its stamp
+            Verdict::Hold => unreachable!("a displaced packet is held"),
             Verdict::Express => self.join_express(core, l, packet),
             other => self.carry_out(core, (l, None), packet, other, DropReason::BUFFER_FULL),
         }
@@ -466,6 +449,7 @@ impl Fabric {
     fn send_past_the_queue(&mut self, core: &mut Core, l: usize, packet: PacketId) {
         core.let_go(packet);
         core.settle_held(packet, None);
+        core.held.forget_decision(packet);
         core.send_past_the_queue(l, packet);
         let (s, _) = core.switch_port(l);
         if let Some(crossbar) = core.crossbars.get_mut(s as usize) {
@@ -506,13 +490,13 @@ impl Fabric {
         verdict: Verdict,
         reason: DropReason,
     ) {
+        if verdict != Verdict::Hold {
+            core.held.forget_decision(packet); // it does not join the queue of this port
+        }
         match verdict {
             Verdict::Pass | Verdict::Displace => self.drop_packet(core, l, packet, reason),
             Verdict::Drop(reason) => self.drop_packet(core, l, packet, reason),
-            Verdict::Hold => {
-                let (s, _) = core.switch_port(l);
-                self.note_held(core, s, via, Some(l), packet);
-            }
+            Verdict::Hold => self.note_held(core, l, via, packet),
             Verdict::Express => {
                 core.stamp_at(l, packet);
                 self.join_express(core, l, packet);
@@ -534,9 +518,8 @@ impl Fabric {
     }
 
     /// A mechanism holds a packet that came by a link: a combined switch remembers its input.
-    fn note_held(&self, core: &mut Core, s: u32, via: Option<usize>, l: Option<usize>, packet: PacketId) {
-        let frame = core.pool[packet].frame;
-        let output = l.map(|l| core.switch_port(l).1);
+    fn note_held(&self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
+        let ((s, output), frame) = (core.switch_port(l), core.pool[packet].frame);
         if let (Some(crossbar), Some(via)) = (core.crossbars.get_mut(s as usize), via) {
             crossbar.hold((self.ingress[via], output), packet, frame);
         }
@@ -548,6 +531,9 @@ impl Fabric {
             Effect::Forward { packet, port } => {
                 let l = link(self, port);
                 core.let_go(packet);
+                if core.held.is_decided(l, packet) {
+                    core.make_explicit(l); // it joins by the pipeline, which knows of decisions
+                }
                 self.offer::<Plain>(core, l, None, packet);
                 core.settle_held(packet, None);
             }
@@ -583,7 +569,7 @@ impl Fabric {
                     core.arm(l);
                 }
             }
-            Effect::Mark { packet, port, ahead } => core.mark_held(link(self, port), packet, ahead),
+            Effect::Mark { packet, port } => core.mark_held(link(self, port), packet),
             Effect::Gate { port, closed } => {
                 let l = link(self, port);
                 self.gate(core, l, closed);

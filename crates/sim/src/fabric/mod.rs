@@ -1,6 +1,6 @@
 //! Links, ports and switches: what happens to a packet between two hosts.
 //!
-//! A packet's way: arrival → ingress hooks → route → offer → admission → marking → queue → departure. Each step calls only
+//! A packet's way: arrival → route → offer → admission → marking → queue → departure. Each step calls only
 //! the next; what a mechanism wants besides is carried out after its hook.
 
 mod by_class;

@@ -26,6 +26,8 @@ pub struct SwitchNode {
     pub hooks: Hooks,
     /// Which of them has express queues.
     pub express: ExpressBy,
+    /// Who of them wants to know of packets before they are offered to ports.
+    pub offered: Offered,
     /// Its outgoing links, by port.
     pub ports: Vec<u32>,
     /// By port, frame bytes here that came in by it; empty where no mechanism asks for them ([`Hooks::INPUTS`]).
@@ -44,8 +46,6 @@ pub struct Fabric {
     pub hosts: u32,
     /// The largest frame that a mechanism wants to know of before it is offered to a port.
     pub offered_up_to: u16,
-    /// Of which of these, and who.
-    pub offered: Offered,
     /// Where mechanisms write what shall happen; empty between events.
     pub effects: Effects,
     /// The packet that is being offered was detoured here: a port that refuses it drops it.
@@ -62,7 +62,7 @@ pub struct Fabric {
     pub framing: fanin_packet::Framing,
 }
 
-/// Who wants to know of packets before they are offered to ports.
+/// Who at a switch wants to know of packets before they are offered to ports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Offered {
     /// Mechanisms, but of packets that find their port idle ([`Hooks::QUEUE`]).
@@ -91,6 +91,19 @@ impl Links for EqualCost<'_> {
 
     fn queue(&self, i: usize) -> PortView {
         self.core.view_ahead(self.links[i] as usize)
+    }
+}
+
+impl Offered {
+    /// At a switch with these hooks.
+    pub fn of(hooks: Hooks, express: &ExpressBy) -> Offered {
+        if express.alone.is_some() {
+            Offered::ForExpress
+        } else if hooks.any(Hooks::OFFER.with(Hooks::RANKS)) {
+            Offered::All
+        } else {
+            Offered::Queued
+        }
     }
 }
 
@@ -184,7 +197,7 @@ impl Fabric {
     fn offer_unless_idle(&mut self, core: &mut Core, l: usize, via: Option<usize>, packet: PacketId) {
         let link = &core.links[l];
         // Where departures are no events no class is paused.
-        match self.offered {
+        match self.switches[core.ports[l].owner.node()].offered {
             Offered::ForExpress => self.offer_express(core, l, via, packet),
             Offered::Queued if link.flags & flag::EXPLICIT == 0 && link.free_at <= core.now.ps() => {
                 self.offer_by_kind(core, l, via, packet);
@@ -366,7 +379,9 @@ impl Fabric {
                 return Err(Refusal { reason, room: true });
             }
         }
-        let asked = if core.ports[l].by_class {
+        let asked = if let Some(marked) = core.held.take_decision(l, packet) {
+            Ok(marked)
+        } else if core.ports[l].by_class {
             core.mark_by_class(l, class, packet)
         } else {
             core.mark_by_policy::<{ Marker::ANY }>(l, Found::Any(queue.0, queue.1), packet)
@@ -442,6 +457,7 @@ impl Fabric {
         let dropped = core.pool.packet(packet);
         core.record_drop(packet, &dropped, reason, port, queue_bytes);
         core.settle_held(packet, Some(true));
+        core.held.forget_decision(packet);
         core.pool.free(packet);
         if let Some(crossbar) = core.crossbars.get_mut(s as usize) {
             crossbar.forget(packet);

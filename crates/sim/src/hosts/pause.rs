@@ -12,6 +12,8 @@ pub struct NicGate {
     gate: Gate,
     /// What is ready of paused classes, in order.
     pub held: VecDeque<Ready>,
+    /// How many that were when the watchdog last saw them.
+    seen: usize,
     /// Pauses that do not end, where the NIC has a watchdog.
     watch: Watch,
 }
@@ -77,10 +79,12 @@ impl Hosts {
             ready.into_iter().partition(|ready| closed >> self.class(core, *ready) & 1 != 0);
         let state = &mut self.hosts[host as usize];
         state.ready = open;
+        let mut changed = !held.is_empty();
         if let Some(gate) = state.gate.as_deref_mut() {
+            changed |= gate.held.len() != gate.seen; // some of them have gone
             gate.held.extend(held);
         }
-        if let Some(patience) = self.patience {
+        if let Some(patience) = self.patience.filter(|_| changed) {
             self.watch_waiting(core, host, patience);
         }
     }
@@ -99,6 +103,7 @@ impl Hosts {
     fn watch_waiting(&mut self, core: &mut Core, host: u32, patience: Patience) {
         let waiting = self.waiting(core, host);
         let Some(gate) = self.hosts[host as usize].gate.as_deref_mut() else { return };
+        gate.seen = gate.held.len();
         if let Some(look) = gate.watch.update(patience, core.now, &waiting) {
             core.set_timer(look, (host, WATCH));
         }

@@ -83,8 +83,7 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
     let switches = switches(scenario);
     let (links, ports, rings, ingress, gates) = links_and_ports(scenario, &switches);
     let (crossbars, crossbar_slots) = crossbars(scenario);
-    let offered = offered(&switches);
-    let at_once = offered != Offered::Queued;
+    let at_once = switches.iter().any(|switch| switch.offered != Offered::Queued);
     let in_place = if crossbars.is_empty() { FifoKind::of_most(links.iter().zip(&ports), at_once) } else { FifoKind::Crossing };
     let arrivals = links.len() + crossbar_slots.len();
 
@@ -170,7 +169,6 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
         },
         fabric: Fabric {
             fib: fib(topology, scenario.routes()),
-            offered,
             offered_up_to: if in_place == FifoKind::Crossing {
                 u16::MAX
             } else {
@@ -242,13 +240,15 @@ fn switches(scenario: &Scenario) -> Vec<SwitchNode> {
         let node = NodeId((topology.hosts.len() + s) as u32);
         let site = scenario.site(node);
         let mechanisms = scenario.mechanisms(node).at(&site);
+        let (hooks, express) = (hooks_of(&mechanisms), ExpressBy::of(&mechanisms));
         SwitchNode {
             name: site.name.as_str().into(),
             seed: Stream::new(scenario.seed(), Purpose::Hashing, s as u64).next_u32(),
             paths: PathChooser::new(&switch.routing),
             rng: Stream::new(scenario.seed(), Purpose::Spraying, s as u64),
-            hooks: hooks_of(&mechanisms),
-            express: ExpressBy::of(&mechanisms),
+            hooks,
+            express,
+            offered: Offered::of(hooks, &express),
             mechanisms,
             ports: site.ports.iter().map(|port| port.link.0).collect(),
             inputs: Vec::new(),
@@ -257,17 +257,6 @@ fn switches(scenario: &Scenario) -> Vec<SwitchNode> {
         }
     };
     (0..topology.switch_count()).map(of).collect()
-}
-
-/// Who wants to know of packets before they are offered to ports.
-fn offered(switches: &[SwitchNode]) -> Offered {
-    if switches.iter().any(|switch| switch.express.alone.is_some()) {
-        Offered::ForExpress
-    } else if switches.iter().any(|switch| switch.hooks.any(Hooks::OFFER.with(Hooks::RANKS))) {
-        Offered::All
-    } else {
-        Offered::Queued
-    }
 }
 
 /// Whether a mechanism of some switch records what it makes of ports.
@@ -379,7 +368,6 @@ fn links_and_ports(
             equip(&mut link, &mut port, scenario, id, explicit, sends);
             give_express(&mut port, switches);
         }
-        let at_arrival = Hooks::INGRESS.with(Hooks::ROUTE);
         // A NIC too, where the switch that it leads to may ask it to pause.
         // One that is a queue, first in, first out, has no classes to pause.
         let deaf = matches!(owner, Owner::Host(_)) && matches!(scenario.doc().host.nic, Nic::Fifo(_));
@@ -394,7 +382,7 @@ fn links_and_ports(
         let telemetry = asked && matches!(link.far_end(), FarEnd::Host(_));
         // What a host asks its switch for is no packet.
         let asks = matches!(owner, Owner::Host(host) if stormy.contains(&host));
-        let of_packets = holds || followed || telemetry || hooks(link.far_end()).any(at_arrival);
+        let of_packets = holds || followed || telemetry || hooks(link.far_end()).any(Hooks::ROUTE);
         if of_packets || asks || sends.any(Hooks::MESSAGES) {
             link.hook_ingress(!of_packets);
         }

@@ -12,6 +12,10 @@ const COMBINED: &str = "architecture = { kind = \"combined\", voq = \"2MB\", out
 /// Marks of what is held are in the rows, too.
 const MARKING: &str = "marking = { kind = \"threshold\", k = \"20KB\" }";
 
+/// With memory: an average that is above the limit or below it.
+const RED: &str = "marking = { kind = \"red\", min = \"250KB\", max = \"250001B\", max_p = 1.0, weight = 0.25, gentle = false, \
+                   hard_drop = false, drop_others = false }";
+
 /// Four senders and a fifth to one host, in two classes if there are any; RCM holds most of it.
 fn incast(switch: &str, rcm: &str, more: &str) -> Ran {
     let flow = |i: u32| {
@@ -72,6 +76,98 @@ fn holds(ran: &Ran) -> usize {
     crossed(ran).iter().filter(|(_, hop)| hop.held_by.as_ref().is_some_and(|by| by.to_string() == "rcm")).count()
 }
 
+/// Rows of packets that were marked.
+fn marked(ran: &Ran) -> u64 {
+    ran.kept.queues.iter().filter(|row| row.marked).count() as u64
+}
+
+/// Whether a packet is held at a time.
+fn held(hop: &HopRow, at: u64) -> bool {
+    hop.held_from_ps.is_some_and(|from| from <= at) && hop.held_until_ps.is_some_and(|until| until > at)
+}
+
+/// Frames of what the policy that marks at enqueue counts when it decides about the packet of row `i`, as that comes: the queue, and for
+/// a packet that is held what is held before it. `None` where something is let go at this very instant, before or after it.
+fn before(rows: &[(&QueueRow, &HopRow)], i: usize) -> Option<Vec<(u32, u64)>> {
+    let (row, hop) = rows[i];
+    let (at, is_held) = (row.time_ps, held(hop, row.time_ps));
+    let there = rows[..i].iter().filter(|(_, other)| other.sent_ps > at);
+    let clear = is_held || there.clone().all(|(_, other)| other.held_until_ps != Some(at));
+    let counts =
+        there.filter(|(_, other)| is_held || !held(other, at)).map(|(other, _)| (other.flow, u64::from(other.frame_bytes)));
+    clear.then(|| counts.collect())
+}
+
+/// Marks are counted once, where a held packet joins the queue of its class or a virtual output queue before it leaves, too.
+#[test]
+fn a_held_packet_is_marked_once() {
+    for switch in [format!("{OUTPUT_QUEUED}\nscheduling = {{ kind = \"strict\", classes = 2 }}"), COMBINED.to_string()] {
+        for marking in [MARKING, "marking = { kind = \"s_ecn\", k = \"20KB\" }", RED] {
+            let ran = incast(&format!("{switch}\n{marking}"), "mechanisms.rcm = {}", "");
+            assert!(holds(&ran) > 100 && marked(&ran) > 100, "{} held, {} marked", holds(&ran), marked(&ran));
+            let port = ran.port(PORT);
+            assert_eq!(marked(&ran), port.marks, "{switch} {marking}");
+        }
+    }
+}
+
+/// RED's average takes each packet once, as it comes: computed again from the records.
+#[test]
+fn policies_with_memory_see_each_packet_once() {
+    let switch = format!("{OUTPUT_QUEUED}\nscheduling = {{ kind = \"strict\", classes = 2 }}\n{RED}");
+    let ran = incast(&switch, "mechanisms.rcm = { sar = false }", "");
+    let rows = rows(&ran);
+    let (mut average, mut seen, mut marks) = (0.0, 0, 0);
+    for (i, (row, _)) in rows.iter().enumerate() {
+        let idle = rows[..i].iter().all(|(other, hop)| hop.sent_ps + (u64::from(other.frame_bytes) + 20) * 80 <= row.time_ps);
+        let Some(queue) = before(&rows, i).filter(|_| i == 0 || !idle) else { break };
+        let bytes: u64 = queue.iter().map(|(_, frame)| frame).sum();
+        average += 0.25 * (bytes as f64 - average);
+        assert_eq!(row.marked, average >= 250_001.0, "packet {i}: {average} {row:?}");
+        (seen, marks) = (seen + 1, marks + u32::from(row.marked));
+    }
+    assert!(seen > 300 && (50..seen - 50).contains(&marks), "{marks} of {seen} marked");
+}
+
+/// A policy of a class sees what of its class is queued, and for a held packet what of it is held.
+#[test]
+fn policies_of_classes_see_their_class_of_what_is_held() {
+    let switch = format!(
+        "{OUTPUT_QUEUED}\nscheduling = {{ kind = \"strict\", classes = 2 }}\n{MARKING}\n\
+         class_marking = [{{ classes = [1], marking = {{ kind = \"threshold\", k = \"60KB\" }} }}]"
+    );
+    let ran = incast(&switch, "mechanisms.rcm = { sar = false }", "");
+    let classes: BTreeMap<u32, u8> = ran.kept.flows.iter().map(|flow| (flow.flow, flow.class)).collect();
+    let rows = rows(&ran);
+    let mut others = 0;
+    for (i, (row, hop)) in rows.iter().enumerate() {
+        let Some(all) = before(&rows, i) else { continue };
+        let class = classes[&row.flow];
+        let own: u64 = all.iter().filter(|(flow, _)| classes[flow] == class).map(|(_, frame)| frame).sum();
+        let k = [20_000, 60_000][usize::from(class)];
+        assert_eq!(row.marked, own > k, "class {class}: {own} B of it: {row:?}");
+        let port: u64 = all.iter().map(|(_, frame)| frame).sum();
+        others += usize::from(held(hop, row.time_ps) && own <= k && port > k);
+    }
+    assert!(others > 10, "{others} held packets pass for which other classes would have been marked");
+}
+
+/// A threshold in cells counts those of what is held.
+#[test]
+fn cells_of_what_is_held_count() {
+    let switch = format!("{OUTPUT_QUEUED}\ncell = \"200B\"\nmarking = {{ kind = \"threshold\", k = \"600 cells\" }}");
+    let ran = incast(&switch, "mechanisms.rcm = { sar = false }", "");
+    let rows = rows(&ran);
+    let mut marks = 0;
+    for (i, (row, hop)) in rows.iter().enumerate() {
+        let Some(all) = before(&rows, i) else { continue };
+        let cells: u64 = all.iter().map(|(_, frame)| frame.div_ceil(200)).sum();
+        assert_eq!(row.marked, cells > 600, "{cells} cells: {row:?}");
+        marks += usize::from(row.marked && held(hop, row.time_ps));
+    }
+    assert!(marks > 100 && marks + 100 < rows.len(), "{marks} held packets of {} marked", rows.len());
+}
+
 /// Each packet that reaches the port has one row, and finds what the hops say is there: held or not.
 #[test]
 fn records_of_a_port_have_what_is_held() {
@@ -97,10 +193,7 @@ fn records_of_a_port_have_what_is_held() {
             let found = (there.iter().sum(), there.len() as u32);
             assert_eq!((row.queue_bytes, row.queue_packets), found, "{switch} {rcm}: {row:?} {hop:?}");
         }
-        let marked = rows.iter().filter(|(row, _)| row.marked).count() as u64;
-        // What joins the queue of its class after it was held may be marked twice, and has one row.
-        let twice = switch.contains("classes");
-        assert!(marked == ran.port(PORT).marks || twice && marked < ran.port(PORT).marks, "{marked} of {}", ran.port(PORT).marks);
+        assert_eq!(marked(&ran), ran.port(PORT).marks, "{switch} {rcm}");
         let most = rows
             .iter()
             .filter(|(row, hop)| hop.sent_ps > row.time_ps)
@@ -115,20 +208,18 @@ fn records_of_a_port_have_what_is_held() {
 fn samples_have_what_is_held() {
     let ran = incast(OUTPUT_QUEUED, "mechanisms.rcm = {}", "");
     let hops = crossed(&ran);
-    let held =
-        |hop: &HopRow, at| hop.held_from_ps.is_some_and(|from| from <= at) && hop.held_until_ps.is_some_and(|until| until > at);
-    let (mut most, mut before) = (0, 0);
+    let (mut most, mut last) = (0, 0);
     for row in ran.kept.ports.iter().filter(|row| row.port.to_string() == PORT) {
         let at = row.time_ps;
         let there = || hops.iter().filter(|(_, hop)| hop.arrived_ps <= at && hop.sent_ps > at);
         assert_eq!(row.queue_bytes, there().map(|(frame, _)| frame).sum::<u64>(), "{row:?}");
         assert_eq!(u64::from(row.queue_packets), there().count() as u64);
         assert_eq!(row.held_bytes, there().filter(|(_, hop)| held(hop, at)).map(|(frame, _)| frame).sum::<u64>(), "{row:?}");
-        let found = ran.kept.queues.iter().filter(|found| (before + 1..=at).contains(&found.time_ps));
+        let found = ran.kept.queues.iter().filter(|found| (last + 1..=at).contains(&found.time_ps));
         let largest =
             found.filter(|found| found.queue_bytes > 0).map(|found| found.queue_bytes + u64::from(found.frame_bytes)).max();
         assert!(row.queue_max_bytes >= largest.unwrap_or(0), "{row:?} {largest:?}");
-        (most, before) = (row.held_bytes.max(most), at);
+        (most, last) = (row.held_bytes.max(most), at);
     }
     assert!(most > 100_000, "{most} held at most");
 }

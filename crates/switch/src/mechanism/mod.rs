@@ -1,6 +1,6 @@
 //! Mechanisms: what a switch does beyond forwarding, queueing and marking.
 //!
-//! A mechanism is a state machine at one switch. The switch runs its hooks along a packet's way: ingress → route → offer →
+//! A mechanism is a state machine at one switch. The switch runs its hooks along a packet's way: route → offer →
 //! refusal or departure → drop; when a port's wire is free; when a message of its own kind arrives; when its timer expires. A
 //! hook sees the envelope of the packet and the queues of its own switch, and answers by a [`Verdict`]; what else shall happen it
 //! writes into [`Effects`], which are carried out after it. So nothing that it does reaches beyond its switch except by packets:
@@ -404,10 +404,6 @@ macro_rules! registry {
                 match self { $( Self::$name(_) => <$state as Mechanism>::ETHER_TYPES.contains(&ether_type), )* }
             }
 
-            pub fn on_ingress(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, fx: &mut Effects) -> Verdict {
-                match self { $( Self::$name(m) => m.on_ingress(node, p, fx), )* }
-            }
-
             pub fn on_route(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, to: PortNo, fx: &mut Effects) -> Verdict {
                 match self { $( Self::$name(m) => m.on_route(node, p, to, fx), )* }
             }
@@ -416,8 +412,8 @@ macro_rules! registry {
                 match self { $( Self::$name(m) => m.on_offer(node, p, port, fx), )* }
             }
 
-            pub fn on_held(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
-                match self { $( Self::$name(m) => m.on_held(node, p, port, fx), )* }
+            pub fn on_taken(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
+                match self { $( Self::$name(m) => m.on_taken(node, p, port, fx), )* }
             }
 
             pub fn on_crossing(&mut self, node: &mut dyn Node, packet: PacketId, from: PortNo, to: PortNo, fx: &mut Effects) {

@@ -83,7 +83,6 @@ pub struct Hooks(u32);
 
 impl Hooks {
     pub const NONE: Hooks = Hooks(0);
-    pub const INGRESS: Hooks = Hooks(1);
     pub const ROUTE: Hooks = Hooks(1 << 1);
     pub const OFFER: Hooks = Hooks(1 << 2);
     pub const REFUSAL: Hooks = Hooks(1 << 3);
@@ -258,14 +257,13 @@ pub enum Verdict {
     /// The switch goes on as it would without the mechanism.
     Pass,
     Drop(DropReason),
-    /// The packet goes onto the wire of its port at once, which must be free. Not at ingress and route.
+    /// The packet goes onto the wire of its port at once, which must be free. Not at route.
     Send,
-    /// The mechanism keeps the packet: it sends it when its turn at a port is there, or by [`Effect::Forward`].
+    /// The mechanism keeps the packet: it sends it when its turn at a port is there, or by [`Effect::Forward`]. Only at offer.
     Hold,
-    /// The packet waits in the express queue of its port, which has room for it and is not idle ([`Mechanism::express`]). Not at ingress and
-    /// route.
+    /// The packet waits in the express queue of its port, which has room for it and is not idle ([`Mechanism::express`]). Not at route.
     Express,
-    /// The packet goes to another port of the switch, whose admission decides anew. Not at ingress.
+    /// The packet goes to another port of the switch, whose admission decides anew.
     Detour(PortNo),
     /// A message that the mechanism made by [`Effect::Clone`] ends here. Only at route.
     Take,
@@ -328,9 +326,10 @@ pub enum Effect {
     Timer(Time),
     /// Departures of a port are events while packets wait there, so that [`Mechanism::on_egress`] runs for each of them.
     Watch(PortNo),
-    /// A packet that the mechanism holds waits for a port behind others that it holds, `ahead` bytes and packets: the policy that marks at
-    /// enqueue decides about it as if all of them were in the port's queue. It drops none of them.
-    Mark { packet: PacketId, port: PortNo, ahead: (u64, u32) },
+    /// A packet that the mechanism has just held for a port waits behind what is held for that port: the policy that marks at enqueue
+    /// decides about it as if all of that were in the port's queue, or what is of the packet's class where classes have policies of their
+    /// own. It drops none of them, and is not asked again when the packet joins that queue.
+    Mark { packet: PacketId, port: PortNo },
     /// From now on these classes of a port wait, a bit for each, and all others may send. The frame on the wire is not interrupted.
     Gate { port: PortNo, closed: u8 },
     /// What waits in the queues of these classes of a port is dropped, a bit for each; the classes are paused.
@@ -522,12 +521,7 @@ pub(crate) trait Mechanism: Sized {
         0
     }
 
-    /// A packet has reached the switch; the hop limit is counted.
-    fn on_ingress(&mut self, _node: &mut dyn Node, _p: &mut Arrival<'_>, _fx: &mut Effects) -> Verdict {
-        Verdict::Pass
-    }
-
-    /// It would leave by `to`.
+    /// A packet has reached the switch, its hop limit is counted, and it would leave by `to`.
     fn on_route(&mut self, _node: &mut dyn Node, _p: &mut Arrival<'_>, _to: PortNo, _fx: &mut Effects) -> Verdict {
         Verdict::Pass
     }
@@ -537,9 +531,9 @@ pub(crate) trait Mechanism: Sized {
         Verdict::Pass
     }
 
-    /// Another mechanism holds a packet that was about to be offered to a port: it waits, whether the wire is free or not. Anything but
-    /// `Pass` is `Drop`.
-    fn on_held(&mut self, _node: &mut dyn Node, _p: &mut Arrival<'_>, _port: PortNo, _fx: &mut Effects) -> Verdict {
+    /// Another mechanism has taken a packet that was about to be offered to a port: it holds it, or has put it into the port's express
+    /// queue. The packet waits, whether the wire is free or not. Anything but `Pass` is `Drop`.
+    fn on_taken(&mut self, _node: &mut dyn Node, _p: &mut Arrival<'_>, _port: PortNo, _fx: &mut Effects) -> Verdict {
         Verdict::Pass
     }
 

@@ -488,7 +488,7 @@ impl Mechanism for Pfc {
     }
 
     /// What another mechanism holds takes memory as what waits for the wire.
-    fn on_held(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
+    fn on_taken(&mut self, node: &mut dyn Node, p: &mut Arrival<'_>, port: PortNo, fx: &mut Effects) -> Verdict {
         match p.from {
             Some(from) if !self.held.has(p.id) => self.wait(node, p, (from, port), fx),
             _ => Verdict::Pass,

@@ -100,8 +100,7 @@ impl Rcm {
         fx: &mut Effects,
     ) {
         let frame = p.envelope.frame;
-        let ahead = self.ports[port.index()].control.waiting();
-        fx.push(Effect::Mark { packet: p.id, port, ahead });
+        fx.push(Effect::Mark { packet: p.id, port });
         self.ports[port.index()].control.hold(now, (p.id, p.envelope.class, frame), tuple, queued);
         self.counts.held += 1;
         self.counts.held_bytes += u64::from(frame);

@@ -142,11 +142,6 @@ impl Control {
         self.bytes
     }
 
-    /// Bytes and packets that are held.
-    pub(super) fn waiting(&self) -> (u64, u32) {
-        (self.bytes, self.held.iter().map(|class| class.len() as u32).sum())
-    }
-
     /// Whether packets of harmful flows are held, and not counted alone.
     pub(super) fn is_running(&self) -> bool {
         matches!(self.phase, Phase::Running(_))

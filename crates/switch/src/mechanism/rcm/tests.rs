@@ -24,7 +24,7 @@ struct Play {
     sent: Vec<(PortNo, Message)>,
     states: Vec<(PortNo, &'static str, &'static str, u32)>,
     /// What packets that are held have found to be held before them.
-    marks: Vec<(PacketId, (u64, u32))>,
+    marks: Vec<PacketId>,
     next: PacketId,
     /// A departure event is set, as the switch would have it.
     armed: bool,
@@ -146,9 +146,9 @@ impl Play {
                 Effect::Emit { port, message } => self.sent.push((port, message)),
                 Effect::State { port, about, state, degree } => self.states.push((port, about, state, degree)),
                 Effect::Forward { packet, port } => self.forward(packet, port),
-                Effect::Mark { packet, port, ahead } => {
+                Effect::Mark { packet, port } => {
                     assert_eq!(port, OUT);
-                    self.marks.push((packet, ahead));
+                    self.marks.push(packet);
                 }
                 Effect::Arm(port) => self.armed |= port == OUT,
                 Effect::Watch(_) | Effect::Timer(_) => {}
@@ -564,20 +564,20 @@ fn an_unaware_switch_has_none_and_frames_are_of_the_least_size() {
     assert_eq!(super::super::message_frame(&Framing::ETHERNET, message.envelope.header), 64);
 }
 
-/// What is held may be marked for what is held before it, as if it waited in the queue.
+/// The marking policy is asked about each packet that is held, once, as it comes.
 #[test]
-fn held_packets_are_marked_by_what_waits_before_them() {
+fn held_packets_are_put_to_the_marking_policy() {
     for combined in [false, true] {
         let mut play = Play::at(&RcmParams { sar: false, q_eq: Bytes(10_000_000), ..params() }, combined);
         play.hear(OUT, 63, &[1]);
         (0..40).for_each(|_| assert!(play.arrive(flow(1)) != Verdict::Take));
         (0..12).for_each(|_| assert!(play.turn()));
         assert!(play.marks.is_empty(), "nothing was held yet");
-        let held = (0..30).filter(|_| play.arrive(flow(1)) == Verdict::Hold).count();
-        assert!(held > 15 && held == play.marks.len());
-        let frame = u64::from(FRAME);
-        let expected: Vec<(u64, u32)> = (0..held as u32).map(|n| (u64::from(n) * frame, n)).collect();
-        assert!(play.marks.iter().map(|(_, ahead)| *ahead).eq(expected), "{:?}", play.marks);
+        let first = play.next;
+        let held: Vec<PacketId> = (first..first + 30).filter(|_| play.arrive(flow(1)) == Verdict::Hold).collect();
+        assert!(held.len() > 15 && held == play.marks, "{held:?} {:?}", play.marks);
+        while play.turn() {}
+        assert_eq!(held, play.marks, "and not again when it goes on");
     }
 }
 

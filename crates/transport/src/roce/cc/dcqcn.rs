@@ -417,7 +417,7 @@ mod tests {
         }
     }
 
-    /// Against the closed form while only the timer counts: (0.9 − 0.01) C T / R_AI; and R_AI in proportion keeps it.
+    /// A way back that takes longer than is looked at has no time; what a byte counter would take may be beyond all time.
     #[test]
     fn no_recovery_is_followed_for_ever() {
         let slow = |byte_counter: u64| Dcqcn {
@@ -433,6 +433,7 @@ mod tests {
         }
     }
 
+    /// Against the closed form while only the timer counts: (0.9 − 0.01) C T / R_AI; and R_AI in proportion keeps it.
     #[test]
     fn recovery_takes_what_steps_take() {
         let params = |mbps: u64, bytes: u64| Dcqcn {

@@ -47,6 +47,11 @@ impl ControlParams for PowerTcp {}
 /// Of numbers near one.
 const ROUNDING: f64 = 1e-9;
 
+/// The largest N with which one flow fills its line by itself: 1 / (1 - eta).
+fn most_flows(eta: f64) -> u32 {
+    (1.0 / (1.0 - eta) + ROUNDING) as u32
+}
+
 impl ControlParams for ThetaPowerTcp {
     /// On an idle path RTT = tau and power is 1, so the window rests where (1 - eta) · w = beta: below the BDP where N is more than
     /// 1 / (1 - eta).
@@ -60,7 +65,7 @@ impl ControlParams for ThetaPowerTcp {
             self.eta,
             100.0 / fill
         );
-        let most = (1.0 / (1.0 - self.eta) + ROUNDING) as u32; // one flow fills the line by itself
+        let most = most_flows(self.eta);
         cx.warn_at("flows", &self.flows, message).suggestion =
             Some(format!("flows = {most} or less, or eta = 1.0, where no link shall stay idle with few flows"));
     }
@@ -196,7 +201,7 @@ impl RateControl for ThetaPowerTcpControl {
 
     /// So few that one flow fills its line.
     fn suited(_at: &Ground) -> String {
-        ", flows = 20".to_string()
+        format!(", flows = {}", most_flows(fanin_params::defaults::<ThetaPowerTcp>().eta))
     }
 
     /// Power by the RTT and its gradient; the window changes once per round trip. Source: PowerTCP Algorithm 2.
@@ -328,6 +333,20 @@ mod tests {
         assert!((c.power.smooth - 3.25).abs() < 1e-9, "{}", c.power.smooth);
         let window = ack(&mut c, 30, BDP + 2, 25);
         assert!((c.power.smooth - 2.5).abs() < 1e-9 && window == (BDP as f64 / 2.5) as u64, "{window}");
+    }
+
+    /// With the flows that it is tried with, one fills its line; with one more, none does alone.
+    #[test]
+    fn it_is_tried_with_as_many_flows_as_leave_no_link_idle() {
+        let problems = |eta: f64, flows: u32| {
+            let mut cx = Cx::new();
+            ControlParams::check(&ThetaPowerTcp { eta, flows, ..fanin_params::defaults() }, &mut cx);
+            cx.into_problems().len()
+        };
+        for eta in [0.5, 0.8, 0.9, 0.95, 0.98] {
+            let most = most_flows(eta);
+            assert_eq!((problems(eta, most), problems(eta, most + 1)), (0, 1), "{eta}: {most}");
+        }
     }
 
     #[test]

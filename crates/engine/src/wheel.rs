@@ -5,34 +5,33 @@ use fanin_units::{Span, Time};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-const NONE: u32 = u32::MAX;
-/// Low bits of an event's word: its slot. Above them, while a bucket is sorted, its place among those of the same time, and
-/// above that the time within the bucket; in a bucket's line the low bits of the time, as many as there is room for.
+/// Low bits of an event's word: its slot; above them the low bits of its time, as many as there is room for. While a bucket is
+/// sorted its place among those of the same time stands between them.
 const SLOT_BITS: u32 = 24;
 const PLACE_BITS: u32 = 14;
 const TIME_AT: u32 = SLOT_BITS + PLACE_BITS;
 const SLOT: u64 = (1 << SLOT_BITS) - 1;
-/// Widest bucket: what is left for the time within it, 67 us.
+/// Widest bucket: what is left for the time within it while it is sorted, 67 us. All buckets together so span less than the time
+/// that a word has room for.
 const WIDEST: u32 = 64 - TIME_AT;
 /// Most buckets: their lines are 256 KiB then. Fewer where the horizon needs fewer, so that the lines stay in the cache.
 const MOST_BUCKETS: u64 = 1 << 12;
 /// Events that are popped and still stand before those that are known: moving these costs more than the room.
 const MOST_POPPED: usize = 64;
 /// Events that fit into a bucket's line.
-const ROOM: usize = 7;
+const ROOM: usize = 8;
+/// In place of their number: the events of this bucket are in a crowd, whose number stands in its line. The bucket at which far
+/// events are looked at is one too, whether it has any or not.
+const CROWD: u8 = u8::MAX;
+/// Buckets whose numbers of events are read at once. So many zeros stand behind those of the last bucket.
+const WINDOW: usize = 8;
 
-/// A bucket, one cache line: setting an event writes it and touches nothing else. One that is full moves into a line of the
-/// overflow, to which it then points.
+/// A bucket's events, one cache line.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-struct Line {
-    events: [u64; ROOM],
-    count: u32,
-    /// The line in the overflow with further events.
-    more: u32,
-}
+struct Line([u64; ROOM]);
 
-const EMPTY: Line = Line { events: [0; ROOM], count: 0, more: NONE };
+const _: () = assert!(std::mem::size_of::<Line>() == 64);
 
 /// An event that is due soon.
 #[derive(Clone, Copy, Debug)]
@@ -85,34 +84,37 @@ impl Ahead {
 /// A calendar of events, popped in the total order of time and [`Ties`].
 ///
 /// Slots are numbered by the user so that their order is the order wanted among events of the same time; neither it nor a
-/// drawn one depends on the order of insertion. An event in the near future costs a word in its bucket's line and its share of
-/// sorting a bucket of a few; one beyond the horizon goes through a heap first.
+/// drawn one depends on the order of insertion. An event in the near future costs a word in its bucket's line, a byte that counts
+/// them, and its share of sorting a bucket of a few; one beyond the horizon goes through a heap first.
 pub struct Wheel {
     lines: Table<Line>,
-    /// One bit per bucket with events.
-    occupied: Table<u64>,
+    /// By bucket, its events, or [`CROWD`]; then zeros.
+    counts: Table<u8>,
     /// Width of a bucket, as a shift and as a mask of the time within it.
     shift: u32,
     width: u64,
     /// Number of buckets − 1.
     mask: u64,
-    /// The last bucket (absolute, not modulo) whose events, if there are any, are in `due`; buckets after it are in lines.
-    open: u64,
+    /// Where the first bucket begins whose events are in its line; what is set before goes into `due` \[ps\].
+    opened: u64,
+    /// That bucket, or the number of buckets in place of 0.
+    start: usize,
+    /// How far from there on lines are used: all buckets but one \[ps\].
+    reach: u64,
     /// Events of the opened buckets, in order; those before `next` are popped.
     due: Vec<Due>,
     next: usize,
     /// From here on too few are known: as many as are wanted ahead before the end of `due`.
     low: usize,
     ahead: Ahead,
-    overflow: Table<Line>,
-    /// Lines of the overflow that are not in use.
-    spare: Vec<u32>,
-    /// A bucket being sorted.
-    sorting: Vec<u64>,
+    /// Buckets with more events than a line has room for.
+    crowds: Table<Vec<u64>>,
+    /// Those that are not in use.
+    spare: Vec<usize>,
     /// Beyond the horizon.
     far: BinaryHeap<Reverse<(u64, u32)>>,
-    /// Bucket of the first of them.
-    next_far: u64,
+    /// Where the bucket begins at which they are looked at: none of them is due before.
+    look_far: u64,
     order: Order,
     /// Time of the event that was popped last; kept in debug builds.
     popped: u64,
@@ -133,10 +135,27 @@ impl Order {
         if slot < self.drawn_from {
             return 0;
         }
-        let x = (time ^ self.seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let x = (x >> 32 ^ u64::from(slot)).wrapping_mul(0xd1b5_4a32_d192_ed03);
+        self.draw(self.instant(time), slot)
+    }
+
+    /// What all events of a time have in common.
+    #[inline(always)]
+    fn instant(self, time: u64) -> u64 {
+        (time ^ self.seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
+    }
+
+    #[inline(always)]
+    fn draw(self, instant: u64, slot: u32) -> u64 {
+        let x = (instant ^ u64::from(slot)).wrapping_mul(0xd1b5_4a32_d192_ed03);
         let x = (x ^ x >> 29).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         x >> (64 - PLACE_BITS) << SLOT_BITS
+    }
+
+    /// Whether two events of the same time, the second of a later slot, are popped the other way round.
+    #[inline(always)]
+    fn turns(self, time: u64, first: u32, second: u32) -> bool {
+        let instant = self.instant(time);
+        first >= self.drawn_from && self.draw(instant, first) > self.draw(instant, second)
     }
 }
 
@@ -152,21 +171,22 @@ impl Wheel {
         let width = (horizon.ps() / (MOST_BUCKETS - 2)).max(spacing.ps()).clamp(2, 1 << WIDEST).next_power_of_two();
         let buckets = (horizon.ps() / width + 2).next_power_of_two().clamp(64, MOST_BUCKETS);
         Wheel {
-            lines: vec![EMPTY; buckets as usize].into(),
-            occupied: vec![0; buckets as usize / 64].into(),
+            lines: vec![Line([0; ROOM]); buckets as usize].into(),
+            counts: vec![0; buckets as usize + WINDOW].into(),
             shift: width.trailing_zeros(),
             width: width - 1,
             mask: buckets - 1,
-            open: 0,
+            opened: 0,
+            start: 0,
+            reach: (buckets - 1) * width,
             due: Vec::with_capacity(64),
             next: 0,
             low: 0,
             ahead,
-            overflow: Vec::new().into(),
+            crowds: Vec::new().into(),
             spare: Vec::new(),
-            sorting: Vec::new(),
             far: BinaryHeap::new(),
-            next_far: u64::MAX,
+            look_far: 0,
             order,
             popped: 0,
         }
@@ -177,51 +197,58 @@ impl Wheel {
     pub fn set(&mut self, slot: u32, at: Time) {
         let time = at.ps();
         debug_assert!(time >= self.popped, "an event at {time} ps, before the one that was popped last, at {}", self.popped);
-        let bucket = time >> self.shift;
         // One comparison separates the common case (a later bucket within the horizon) from both others.
-        if bucket.wrapping_sub(self.open + 1) < self.mask {
-            let index = (bucket & self.mask) as usize;
-            let line = &mut self.lines[index];
-            let count = line.count as usize;
-            if count == ROOM {
-                return self.set_in_full(slot, time, index);
-            }
-            // SAFETY: `count` is below `ROOM`, as it is never set to more.
-            unsafe { *line.events.get_unchecked_mut(count) = time << SLOT_BITS | u64::from(slot) };
-            line.count = count as u32 + 1;
-            self.occupied[index / 64] |= 1 << (index % 64);
-        } else {
-            self.set_elsewhere(slot, time, bucket);
+        if time.wrapping_sub(self.opened) >= self.reach {
+            return self.set_elsewhere(slot, time);
         }
+        let index = (time >> self.shift & self.mask) as usize;
+        let (count, word) = (self.counts[index], time << SLOT_BITS | u64::from(slot));
+        if usize::from(count) >= ROOM {
+            return self.set_in_crowd(index, word);
+        }
+        // SAFETY: `count` is below `ROOM`.
+        unsafe { *self.lines[index].0.get_unchecked_mut(usize::from(count)) = word };
+        self.counts[index] = count + 1;
     }
 
-    /// Many events at one time: the full line moves to the overflow.
-    #[cold]
+    /// Many events in a bucket.
     #[inline(never)]
-    fn set_in_full(&mut self, slot: u32, time: u64, index: usize) {
-        let full = self.lines[index];
-        let more = match self.spare.pop() {
-            Some(line) => {
-                self.overflow[line as usize] = full;
-                line
-            }
-            None => {
-                self.overflow.push(full);
-                (self.overflow.len() - 1) as u32
-            }
-        };
-        let line = &mut self.lines[index];
-        (line.count, line.more) = (1, more);
-        line.events[0] = time << SLOT_BITS | u64::from(slot);
+    fn set_in_crowd(&mut self, index: usize, word: u64) {
+        if self.counts[index] != CROWD {
+            self.make_crowd(index);
+        }
+        let crowd = self.lines[index].0[0] as usize;
+        self.crowds[crowd].push(word);
     }
 
-    #[cold]
+    /// What a bucket has in its line becomes a crowd, if it is none yet.
     #[inline(never)]
-    fn set_elsewhere(&mut self, slot: u32, time: u64, bucket: u64) {
-        if bucket > self.open {
-            self.far.push(Reverse((time, slot)));
-            self.next_far = self.next_far.min(bucket);
+    fn make_crowd(&mut self, index: usize) {
+        let (count, line) = (self.counts[index], &mut self.lines[index].0);
+        if count == CROWD {
             return;
+        }
+        let number = self.spare.pop().unwrap_or(self.crowds.len());
+        if number == self.crowds.len() {
+            self.crowds.push(Vec::new());
+        }
+        self.crowds[number].extend_from_slice(&line[..usize::from(count)]);
+        (self.counts[index], line[0]) = (CROWD, number as u64);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn set_elsewhere(&mut self, slot: u32, time: u64) {
+        if time >= self.opened {
+            self.far.push(Reverse((time, slot)));
+            if self.far.len() == 1 {
+                self.look_when_it_can_be_reached();
+            }
+            return;
+        }
+        if self.next == self.due.len() {
+            self.due.clear();
+            self.next = 0;
         }
         let key = |time, slot| (time, self.order.place(time, slot), slot);
         let event = key(time, slot);
@@ -230,42 +257,124 @@ impl Wheel {
         self.note_known();
     }
 
-    /// Takes the next event if it is not after `limit`.
+    /// Far events are looked at in the last bucket that has a line now. They are all due after it.
+    fn look_when_it_can_be_reached(&mut self) {
+        self.look_far = (self.opened + self.reach - 1) & !self.width;
+        self.make_crowd((self.look_far >> self.shift & self.mask) as usize);
+    }
+
+    /// Takes the next event if it is not after `limit`. `AHEAD`: with those that are wanted ahead known afterwards; without it they
+    /// need not be.
     #[inline(always)]
-    pub fn pop_until(&mut self, limit: Time) -> Option<(Time, Due)> {
-        if self.next >= self.low {
-            if self.next == self.due.len() {
-                self.due.clear();
-                self.next = 0;
-                match self.open_next(limit.ps()) {
-                    Opened::Nothing => {
-                        self.low = 0;
-                        // Nothing is left before the limit: it is not searched again.
-                        self.open = self.open.max((limit.ps() >> self.shift).saturating_sub(1));
-                        return None;
-                    }
-                    // Most buckets: the event goes straight to the user.
-                    Opened::One(event) if self.ahead.events == 0 && event.time <= limit.ps() => {
-                        self.low = 0;
-                        return Some(self.popped(event));
-                    }
-                    Opened::One(event) => self.due.push(event),
-                    Opened::Several => {}
+    pub fn pop_until<const AHEAD: bool>(&mut self, limit: Time) -> Option<(Time, Due)> {
+        if AHEAD {
+            if self.next >= self.low && !self.know(limit.ps()) {
+                return None;
+            }
+        } else if self.next == self.due.len() {
+            let mut window = self.window_at(self.start);
+            if window == 0 {
+                if !self.seek(limit.ps()) {
+                    return None;
                 }
+                window = self.window_at(self.start);
             }
-            if self.ahead.events > 0 {
-                self.look_further();
+            let index = self.start + (window.trailing_zeros() / 8) as usize;
+            let (count, line, base) = (self.counts[index], &self.lines[index].0, self.opened);
+            // The time since `base`, and the slot.
+            let since = |word: u64| word.wrapping_sub(base << SLOT_BITS);
+            let due = |event: u64| Due::new(base + (event >> SLOT_BITS), (event & SLOT) as u32);
+            // Most buckets have one event or two, of which the first goes straight to the user.
+            if count == 1 {
+                let event = due(since(line[0]));
+                return if event.time <= limit.ps() { Some(self.pop_first(index, event)) } else { None };
             }
-            self.note_known();
+            if count == 2 {
+                let (first, second) = ascending(since(line[0]), since(line[1]));
+                let (mut first, mut second) = (due(first), due(second));
+                if first.time > limit.ps() {
+                    return None;
+                }
+                if first.time == second.time && self.order.turns(first.time, first.slot, second.slot) {
+                    std::mem::swap(&mut first, &mut second);
+                }
+                self.next = 0;
+                // SAFETY: `due` never has less room than at first, and nothing in it is still wanted.
+                unsafe {
+                    self.due.as_mut_ptr().write(second);
+                    self.due.set_len(1);
+                }
+                return Some(self.pop_first(index, first));
+            }
+            if !self.open_several(index, limit.ps()) {
+                return None;
+            }
         }
-        // SAFETY: `next` is below the length of `due`: it is below `low`, which is no more than that, or has just been found to
-        // be, or the bucket that has just been opened had events.
+        self.pop_known(limit)
+    }
+
+    /// Takes an event of a bucket that is the first with any; the others of it are in `due`.
+    #[inline(always)]
+    fn pop_first(&mut self, index: usize, event: Due) -> (Time, Due) {
+        self.counts[index] = 0;
+        self.start = index + 1;
+        self.opened = (event.time | self.width) + 1;
+        self.popped(event)
+    }
+
+    /// Goes on to the next bucket with events, if it does not begin after `limit`; there is none among the next few.
+    #[inline(never)]
+    fn seek(&mut self, limit: u64) -> bool {
+        let next = self.next_occupied_further(limit);
+        match next {
+            Some((index, begin)) => (self.start, self.opened) = (index, begin),
+            // It is not searched again before the bucket of the limit.
+            None => self.move_to(self.opened.max(limit & !self.width)),
+        }
+        next.is_some()
+    }
+
+    /// Takes the next known event, of which there is one.
+    #[inline(always)]
+    fn pop_known(&mut self, limit: Time) -> Option<(Time, Due)> {
+        debug_assert!(self.next < self.due.len());
+        // SAFETY: as asserted.
         let event = unsafe { *self.due.get_unchecked(self.next) };
         if event.time > limit.ps() {
             return None;
         }
         self.next += 1;
         Some(self.popped(event))
+    }
+
+    /// Opens a bucket with several events, the first that has any. False: it had none after all, nor has any other up to `limit`.
+    #[inline(never)]
+    fn open_several(&mut self, index: usize, limit: u64) -> bool {
+        self.due.clear();
+        (self.next, self.low) = (0, 0);
+        let begin = self.opened + (((index - self.start) as u64) << self.shift);
+        self.open(index, begin, limit) || self.open_next(limit)
+    }
+
+    /// Opens buckets until one event is known at least, and as many as are wanted. False: there is none up to `limit`.
+    #[inline(never)]
+    fn know(&mut self, limit: u64) -> bool {
+        if self.next == self.due.len() {
+            self.due.clear();
+            (self.next, self.low) = (0, 0);
+            if !self.open_next(limit) {
+                self.move_to(self.opened.max(limit & !self.width)); // as in `seek`
+                return false;
+            }
+        }
+        self.look_further();
+        self.note_known();
+        true
+    }
+
+    /// The first bucket that is not open begins here; there is nothing before.
+    fn move_to(&mut self, begin: u64) {
+        (self.opened, self.start) = (begin, (begin >> self.shift & self.mask) as usize);
     }
 
     #[inline(always)]
@@ -286,7 +395,12 @@ impl Wheel {
 
     /// Whether nothing is set.
     pub fn is_empty(&self) -> bool {
-        self.next == self.due.len() && self.far.is_empty() && self.occupied.iter().all(|word| *word == 0)
+        self.next == self.due.len() && self.far.is_empty() && self.has_no_lines()
+    }
+
+    /// Whether no bucket that is not open has events, nor is one where far events are looked at.
+    fn has_no_lines(&self) -> bool {
+        (0..self.lines.len()).step_by(WINDOW).all(|at| self.window_at(at) == 0)
     }
 
     /// Remembers from where on too few events are known.
@@ -304,53 +418,45 @@ impl Wheel {
         }
         let until = self.due[self.next].time + self.ahead.span.ps();
         let wanted = self.next + 2 * self.ahead.events;
-        while self.due.len() < wanted {
-            match self.open_next(until) {
-                Opened::Nothing => return,
-                Opened::One(event) => self.due.push(event),
-                Opened::Several => {}
-            }
-        }
+        while self.due.len() < wanted && self.open_next(until) {}
     }
 
-    /// Opens the next bucket that has events, unless it begins after `limit`: it is looked for no further.
+    /// Opens the next bucket that has events, unless it begins after `limit`. Whether it did.
     #[inline(always)]
-    fn open_next(&mut self, limit: u64) -> Opened {
-        let bucket = self.next_occupied(limit >> self.shift).min(self.next_far);
-        // Buckets are at least 2 ps wide, so that `u64::MAX`, for none, is beyond any limit.
-        if bucket > limit >> self.shift {
-            return Opened::Nothing;
+    fn open_next(&mut self, limit: u64) -> bool {
+        while let Some((index, begin)) = self.next_occupied(limit) {
+            if self.open(index, begin, limit) {
+                return true;
+            }
         }
-        self.open = bucket;
-        let index = (bucket & self.mask) as usize;
-        self.occupied[index / 64] &= !(1 << (index % 64));
-        if self.next_far <= bucket + self.mask {
-            self.fetch_far();
-            self.open_many(index);
-            return Opened::Several;
+        false
+    }
+
+    /// Opens a bucket, before which none has events. Whether it had any.
+    #[inline(always)]
+    fn open(&mut self, index: usize, begin: u64, limit: u64) -> bool {
+        let count = usize::from(std::mem::take(&mut self.counts[index]));
+        (self.opened, self.start) = (begin + self.width + 1, index + 1);
+        let known = self.due.len();
+        if count > ROOM {
+            self.open_crowd(index, begin, limit);
+            return self.due.len() > known;
         }
-        let (base, width, order) = (bucket << self.shift, self.width, self.order);
-        let line = &mut self.lines[index];
-        if line.more != NONE {
-            self.open_many(index);
-            return Opened::Several;
-        }
-        let events = &line.events;
-        let count = std::mem::take(&mut line.count) as usize;
+        let (width, order, events) = (self.width, self.order, self.lines[index].0);
         let within = |event: u64| event >> SLOT_BITS & width;
         if count == 1 {
             // Nothing to sort, and no place to draw.
-            return Opened::One(Due::new(base | within(events[0]), (events[0] & SLOT) as u32));
+            self.due.push(Due::new(begin | within(events[0]), (events[0] & SLOT) as u32));
+            return true;
         }
         let key = |event: u64| {
             let (within, slot) = (within(event), (event & SLOT) as u32);
-            within << TIME_AT | order.place(base | within, slot) | u64::from(slot)
+            within << TIME_AT | order.place(begin | within, slot) | u64::from(slot)
         };
         self.due.reserve(ROOM);
-        let known = self.due.len();
         let end = self.due.as_mut_ptr().wrapping_add(known);
-        // SAFETY: there is room for `ROOM` more, and `count` is never more than that.
-        let put = |i: usize, key: u64| unsafe { end.add(i).write(Due::new(base | key >> TIME_AT, (key & SLOT) as u32)) };
+        // SAFETY: there is room for `ROOM` more, and `count` is no more than that.
+        let put = |i: usize, key: u64| unsafe { end.add(i).write(Due::new(begin | key >> TIME_AT, (key & SLOT) as u32)) };
         // Two to four are sorted without a branch: what is tied is in no order that could be predicted.
         match count {
             2 => {
@@ -377,96 +483,105 @@ impl Wheel {
                 put(3, d);
             }
             _ => {
-                let mut keys = [0; ROOM];
-                keys.iter_mut().zip(events).take(count).for_each(|(word, event)| *word = key(*event));
-                let keys = &mut keys[..count.min(ROOM)];
-                sort(keys);
+                // What is missing comes last, and is not counted.
+                let mut keys = [u64::MAX; ROOM];
+                keys.iter_mut().zip(events).take(count).for_each(|(word, event)| *word = key(event));
+                if count <= 6 {
+                    exchange(&mut keys, SIX);
+                } else {
+                    exchange(&mut keys, EIGHT);
+                }
                 keys.iter().enumerate().for_each(|(i, key)| put(i, *key));
             }
         }
         // SAFETY: so many have just been written.
         unsafe { self.due.set_len(known + count) };
-        Opened::Several
+        return true;
     }
 
-    /// Opens a bucket that has outgrown its line, or to which far events may belong.
-    #[cold]
+    /// Opens a bucket whose events are in a crowd, or at which far ones are looked at.
     #[inline(never)]
-    fn open_many(&mut self, index: usize) {
-        let base = self.open << self.shift;
-        let mut sorting = std::mem::take(&mut self.sorting);
-        let mut line = std::mem::replace(&mut self.lines[index], EMPTY);
-        loop {
-            for event in &line.events[..line.count as usize] {
-                let (within, slot) = (event >> SLOT_BITS & self.width, (event & SLOT) as u32);
-                sorting.push(within << TIME_AT | self.order.place(base | within, slot) | u64::from(slot));
-            }
-            if line.more == NONE {
-                break;
-            }
-            self.spare.push(line.more);
-            line = self.overflow[line.more as usize];
+    fn open_crowd(&mut self, index: usize, begin: u64, limit: u64) {
+        let number = self.lines[index].0[0] as usize;
+        let mut crowd = std::mem::take(&mut self.crowds[number]);
+        for event in &mut crowd {
+            let (within, slot) = (*event >> SLOT_BITS & self.width, (*event & SLOT) as u32);
+            *event = within << TIME_AT | self.order.place(begin | within, slot) | u64::from(slot);
         }
-        sort(&mut sorting);
-        self.due.extend(sorting.iter().map(|word| Due::new(base | word >> TIME_AT, (word & SLOT) as u32)));
-        sorting.clear();
-        self.sorting = sorting;
+        sort(&mut crowd);
+        self.due.extend(crowd.iter().map(|word| Due::new(begin | word >> TIME_AT, (word & SLOT) as u32)));
+        crowd.clear();
+        self.crowds[number] = crowd;
+        self.spare.push(number);
+        if begin == self.look_far {
+            self.fetch_far(limit);
+        }
     }
 
-    /// Moves far events that the horizon has reached into lines, those of the bucket that is opened into what is sorted.
+    /// Moves far events that the horizon has reached into lines. Where nothing else is left it goes on to the first of them at once, but
+    /// not beyond `limit`.
     #[cold]
     #[inline(never)]
-    fn fetch_far(&mut self) {
+    fn fetch_far(&mut self, limit: u64) {
+        if let Some(Reverse((first, _))) = self.far.peek() {
+            let begin = (*first).min(limit) & !self.width;
+            if begin > self.opened && self.has_no_lines() {
+                self.move_to(begin);
+            }
+        }
         while let Some(Reverse((time, slot))) = self.far.peek().copied() {
-            self.next_far = time >> self.shift;
-            if self.next_far > self.open + self.mask {
-                return;
+            if time - self.opened >= self.reach {
+                return self.look_when_it_can_be_reached();
             }
             self.far.pop();
-            if self.next_far == self.open {
-                let within = time & self.width;
-                self.sorting.push(within << TIME_AT | self.order.place(time, slot) | u64::from(slot));
-            } else {
-                self.set(slot, Time::from_ps(time));
-            }
+            self.set(slot, Time::from_ps(time));
         }
-        self.next_far = u64::MAX;
     }
 
-    /// The first bucket after the open one with events; where there is none, or none up to bucket `limit`, any one after that.
+    /// The numbers of events of the next buckets from `index` on, the first of them in the low bits.
     #[inline(always)]
-    fn next_occupied(&self, limit: u64) -> u64 {
-        let first = self.open + 1;
-        let start = (first & self.mask) as usize;
-        let bits = self.occupied[start / 64] >> (start % 64);
-        if bits != 0 {
-            return first + u64::from(bits.trailing_zeros());
-        }
-        self.next_occupied_further(first, start, limit)
+    fn window_at(&self, index: usize) -> u64 {
+        debug_assert!(index + WINDOW <= self.counts.len());
+        // SAFETY: as asserted: no bucket is beyond the last, and as many zeros stand behind that.
+        u64::from_le(unsafe { self.counts.as_ptr().add(index).cast::<u64>().read_unaligned() })
     }
 
-    #[inline(never)]
-    fn next_occupied_further(&self, first: u64, start: usize, limit: u64) -> u64 {
-        let words = self.occupied.len();
-        // Words that hold the buckets up to the limit.
-        let wanted = words.min((limit.saturating_sub(first) / 64) as usize + 1);
-        // The first word is read again at the end, for the bits before the start.
-        for n in 1..wanted + 1 {
-            let word = (start / 64 + n) & (words - 1);
-            if self.occupied[word] != 0 {
-                let index = (word * 64 + self.occupied[word].trailing_zeros() as usize) as u64;
-                return first + (index.wrapping_sub(start as u64) & self.mask);
+    /// The first bucket that is not open and has events, and where it begins, unless that is after `limit`.
+    #[inline(always)]
+    fn next_occupied(&self, limit: u64) -> Option<(usize, u64)> {
+        let window = self.window_at(self.start);
+        if window == 0 {
+            return self.next_occupied_further(limit);
+        }
+        let further = (window.trailing_zeros() / 8) as usize;
+        let begin = self.opened + ((further as u64) << self.shift);
+        (begin <= limit).then_some((self.start + further, begin))
+    }
+
+    /// The same where none is among the next few.
+    #[inline(always)]
+    fn next_occupied_further(&self, limit: u64) -> Option<(usize, u64)> {
+        // Buckets from the first one that is not open: how far it may be, and how far it is.
+        let most = limit.checked_sub(self.opened)? >> self.shift;
+        let end = most.min(self.mask) as usize;
+        let (mut at, mut further) = (self.start, 0);
+        loop {
+            let step = WINDOW.min(self.lines.len() - at);
+            (at, further) = (at + step, further + step);
+            if further > end {
+                return None;
+            }
+            if at == self.lines.len() {
+                at = 0;
+            }
+            let window = self.window_at(at);
+            if window != 0 {
+                let skip = (window.trailing_zeros() / 8) as usize;
+                let further = (further + skip) as u64;
+                return (further <= most).then_some((at + skip, self.opened + (further << self.shift)));
             }
         }
-        u64::MAX
     }
-}
-
-/// What opening a bucket gave: one event, or several in `due`.
-enum Opened {
-    Nothing,
-    One(Due),
-    Several,
 }
 
 /// Two words in order, without a branch.
@@ -475,7 +590,40 @@ fn ascending(a: u64, b: u64) -> (u64, u64) {
     (a.min(b), a.max(b))
 }
 
-/// Buckets hold a few events: insertion sort beats the library's below about twenty.
+/// Sorting networks: which places are compared, one pair after the other.
+const SIX: [(usize, usize); 12] =
+    [(0, 5), (1, 3), (2, 4), (1, 2), (3, 4), (0, 3), (2, 5), (0, 1), (2, 3), (4, 5), (1, 2), (3, 4)];
+const EIGHT: [(usize, usize); 19] = [
+    (0, 2),
+    (1, 3),
+    (4, 6),
+    (5, 7),
+    (0, 4),
+    (1, 5),
+    (2, 6),
+    (3, 7),
+    (0, 1),
+    (2, 3),
+    (4, 5),
+    (6, 7),
+    (2, 4),
+    (3, 5),
+    (1, 4),
+    (3, 6),
+    (1, 2),
+    (3, 4),
+    (5, 6),
+];
+
+/// Sorts by a network, without a branch.
+#[inline(always)]
+fn exchange<const N: usize>(keys: &mut [u64; ROOM], network: [(usize, usize); N]) {
+    for (a, b) in network {
+        (keys[a], keys[b]) = ascending(keys[a], keys[b]);
+    }
+}
+
+/// Crowds are small mostly: insertion sort beats the library's below about twenty.
 #[inline]
 fn sort(events: &mut [u64]) {
     if events.len() > 20 {
@@ -503,7 +651,7 @@ mod tests {
         for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [1, 0, 2], [0, 2, 1], [2, 0, 1]] {
             let mut wheel = Wheel::new(3, Span::from_us(1), Span::ZERO, Ties::BySlot, Ahead::NOTHING);
             order.iter().for_each(|&slot| wheel.set(slot, Time::from_ps(5_000)));
-            let popped: Vec<u32> = std::iter::from_fn(|| wheel.pop_until(Time::MAX)).map(|(_, due)| due.slot).collect();
+            let popped: Vec<u32> = std::iter::from_fn(|| wheel.pop_until::<false>(Time::MAX)).map(|(_, due)| due.slot).collect();
             assert_eq!(popped, [0, 1, 2]);
         }
     }
@@ -513,9 +661,21 @@ mod tests {
         let mut wheel = Wheel::new(2, Span::from_us(1), Span::ZERO, Ties::BySlot, Ahead::NOTHING);
         wheel.set(0, Time::from_ps(10));
         wheel.set(1, Time::from_ps(11));
-        let mut pop = |limit| wheel.pop_until(Time::from_ps(limit)).map(|(time, due)| (time.ps(), due.slot));
+        let mut pop = |limit| wheel.pop_until::<false>(Time::from_ps(limit)).map(|(time, due)| (time.ps(), due.slot));
         assert_eq!([pop(10), pop(10), pop(11)], [Some((10, 0)), None, Some((11, 1))]);
         assert!(wheel.is_empty());
+    }
+
+    /// A network that sorts all sequences of zeros and ones sorts all sequences.
+    #[test]
+    fn networks_sort() {
+        for bits in 0..1u64 << ROOM {
+            let keys: [u64; ROOM] = std::array::from_fn(|i| bits >> i & 1);
+            let (mut six, mut eight) = (keys, keys);
+            exchange(&mut six, SIX);
+            exchange(&mut eight, EIGHT);
+            assert!(six[..6].is_sorted() && six[6..] == keys[6..] && eight.is_sorted(), "{keys:?}");
+        }
     }
 
     /// Of n events that fall due at the same times again and again, each is first as often as every other, and the order of
@@ -528,7 +688,7 @@ mod tests {
         for round in 1..=rounds {
             let at = Time::from_ps(round * 1_000_003);
             (0..10).rev().for_each(|slot| wheel.set(slot, at));
-            let order: Vec<u32> = std::iter::from_fn(|| wheel.pop_until(at)).map(|(_, due)| due.slot).collect();
+            let order: Vec<u32> = std::iter::from_fn(|| wheel.pop_until::<false>(at)).map(|(_, due)| due.slot).collect();
             assert_eq!(order[..4], [0, 1, 2, 3]);
             first[order[4] as usize] += 1;
             sorted += u32::from(order[4..7].is_sorted());
@@ -540,6 +700,14 @@ mod tests {
         assert!((f64::from(sorted) - 1_000.0).abs() < 4.0 * 30.0, "{sorted} of {rounds} are sorted, one in six is expected");
     }
 
+    fn pop(wheel: &mut Wheel, ahead: bool, limit: Time) -> Option<(Time, Due)> {
+        if ahead {
+            wheel.pop_until::<true>(limit)
+        } else {
+            wheel.pop_until::<false>(limit)
+        }
+    }
+
     proptest! {
         /// Against a sorted set: any mix of near, far, same-bucket and same-time events, any horizon, any limits.
         #[test]
@@ -547,7 +715,7 @@ mod tests {
             horizon in 1u64..1 << 24,
             spacing in 0u64..1 << 16,
             drawn in any::<Option<(u64, u8)>>(),
-            (events, span) in (0usize..6, 0u64..1 << 20),
+            (events, span, known) in (0usize..6, 0u64..1 << 20, any::<bool>()),
             steps in prop::collection::vec((0u32..40, 0u64..1 << 26, any::<bool>(), 0u64..1 << 25), 1..400),
         ) {
             let ties = drawn.map_or(Ties::BySlot, |(seed, from)| Ties::Drawn { seed, from: u32::from(from % 40) });
@@ -568,7 +736,7 @@ mod tests {
                     due.note = due.slot + 1;
                 }
                 let limit = now + reach;
-                if let Some((time, due)) = wheel.pop_until(Time::from_ps(limit)) {
+                if let Some((time, due)) = pop(&mut wheel, known, Time::from_ps(limit)) {
                     prop_assert!(due.note == 0 || due.note == due.slot + 1);
                     let slot = due.slot;
                     prop_assert_eq!(model.pop_first(), Some((time.ps(), key(time.ps(), slot), slot)));
@@ -578,10 +746,46 @@ mod tests {
                     prop_assert!(model.first().is_none_or(|&(time, ..)| time > limit));
                 }
             }
-            while let Some((time, slot)) = wheel.pop_until(Time::MAX).map(|(time, due)| (time, due.slot)) {
+            while let Some((time, slot)) = pop(&mut wheel, known, Time::MAX).map(|(time, due)| (time, due.slot)) {
                 prop_assert_eq!(model.pop_first(), Some((time.ps(), key(time.ps(), slot), slot)));
             }
             prop_assert!(model.is_empty() && wheel.is_empty());
+        }
+
+        /// Crowds: many events at few times, some of them far ahead, over stretches in which nothing is set.
+        #[test]
+        fn crowds_and_long_silences_keep_the_order(
+            horizon in 1u64..1 << 22,
+            drawn in any::<Option<u64>>(),
+            ahead in any::<bool>(),
+            rounds in prop::collection::vec((1u64..1 << 30, prop::collection::vec((0u64..3, 1usize..30), 1..4)), 1..12),
+        ) {
+            let ties = drawn.map_or(Ties::BySlot, |seed| Ties::Drawn { seed, from: 5 });
+            let events = if ahead { 4 } else { 0 };
+            let mut wheel = Wheel::new(200, Span::from_ps(horizon), Span::ZERO, ties, Ahead { events, span: Span::from_ps(horizon) });
+            let places = Wheel::new(1, Span::from_us(1), Span::ZERO, ties, Ahead::NOTHING);
+            let mut now = 0;
+            for (silence, bursts) in rounds {
+                let mut model = BTreeSet::new();
+                let mut slots = 0u32..;
+                for (part, size) in bursts {
+                    let time = now + silence + part * (silence / 3);
+                    for slot in slots.by_ref().take(size) {
+                        wheel.set(slot, Time::from_ps(time));
+                        model.insert((time, places.order.place(time, slot), slot));
+                    }
+                }
+                // Stops on the way, as timers make them.
+                for limit in [now + silence / 2, now + silence, u64::MAX] {
+                    while let Some((time, due)) = pop(&mut wheel, ahead, Time::from_ps(limit.min(now + 2 * silence))) {
+                        let first = model.pop_first();
+                        prop_assert_eq!(first, Some((time.ps(), places.order.place(time.ps(), due.slot), due.slot)));
+                    }
+                    prop_assert!(model.first().is_none_or(|(time, ..)| *time > limit));
+                }
+                prop_assert!(wheel.is_empty());
+                now += 2 * silence;
+            }
         }
     }
 }

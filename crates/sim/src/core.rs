@@ -125,11 +125,7 @@ impl Core {
         if link.flags & flag::DEQUEUE != 0 {
             return self.send_at_once_with_consequences(l, packet);
         }
-        let (ports, stuck, barrier) = (&mut self.ports, &mut self.stuck, &mut self.barrier);
-        let carry = |carry| carried(&mut ports[l], stuck, barrier, carry);
-        if let Some(arrives) = link.push_idle(&mut self.rings, self.now, packet, frame, carry) {
-            self.wheel.set((self.arrivals + l) as u32, arrives);
-        }
+        self.push_idle(l, packet, frame);
     }
 
     #[inline(never)]
@@ -151,6 +147,28 @@ impl Core {
         let (ports, stuck, barrier) = (&mut self.ports, &mut self.stuck, &mut self.barrier);
         let carry = |carry| carried(&mut ports[l], stuck, barrier, carry);
         if let Some(arrives) = link.push(&mut self.rings, self.now, packet, frame, carry) {
+            self.wheel.set((self.arrivals + l) as u32, arrives);
+        }
+    }
+
+    /// The same at a port whose wire is not free.
+    #[inline(always)]
+    pub fn push_busy(&mut self, l: usize, packet: PacketId, frame: u16) {
+        let link = &mut self.links[l];
+        let (ports, stuck, barrier) = (&mut self.ports, &mut self.stuck, &mut self.barrier);
+        let carry = |carry| carried(&mut ports[l], stuck, barrier, carry);
+        if let Some(arrives) = link.push_busy(&mut self.rings, packet, frame, carry) {
+            self.wheel.set((self.arrivals + l) as u32, arrives);
+        }
+    }
+
+    /// The same at a port whose wire is free.
+    #[inline(always)]
+    pub fn push_idle(&mut self, l: usize, packet: PacketId, frame: u16) {
+        let link = &mut self.links[l];
+        let (ports, stuck, barrier) = (&mut self.ports, &mut self.stuck, &mut self.barrier);
+        let carry = |carry| carried(&mut ports[l], stuck, barrier, carry);
+        if let Some(arrives) = link.push_idle(&mut self.rings, self.now, packet, frame, carry) {
             self.wheel.set((self.arrivals + l) as u32, arrives);
         }
     }

@@ -54,6 +54,8 @@ pub struct World {
     /// After so many events without time moving on the run is taken to hang.
     pub(crate) stall_events: u64,
     pub(crate) max_events: u64,
+    /// Events that the inner loop may still handle. Here and not in a register, of which it has too few.
+    pub(crate) left: u64,
 }
 
 /// Events after which paused ports are looked at again.
@@ -260,7 +262,7 @@ impl World {
     #[inline(always)]
     fn handle<K: Fifo>(&mut self, slot: usize, out: Option<u32>) {
         if slot >= self.core.arrivals {
-            self.arrival::<K>(slot - self.core.arrivals, out);
+            self.arrival::<K>(slot, out);
         } else if K::CROSSES && slot >= self.core.links.len() {
             self.core.ledger.totals.departures += 1; // no hop either
             let slot = slot - self.core.links.len();
@@ -272,8 +274,9 @@ impl World {
 
     /// The packet at the head of a link has reached its far end; `out`: the link by which it leaves, where that is known.
     #[inline(always)]
-    fn arrival<K: Fifo>(&mut self, l: usize, out: Option<u32>) {
+    fn arrival<K: Fifo>(&mut self, slot: usize, out: Option<u32>) {
         let core = &mut self.core;
+        let l = slot - core.arrivals;
         let link = &mut core.links[l];
         if link.served == link.head {
             // The sending end has not noted this departure: it does so before the packet is handed over.
@@ -283,7 +286,7 @@ impl World {
         let packet = link.front(&core.rings).packet;
         link.head = link.head.wrapping_add(1);
         if link.head != link.tail {
-            core.wheel.set((core.arrivals + l) as u32, Time::from_ps(link.front(&core.rings).arrive));
+            core.wheel.set(slot as u32, Time::from_ps(link.front(&core.rings).arrive));
         } else if link.is_followed() {
             self.sender_goes_on(l);
         }
@@ -291,14 +294,16 @@ impl World {
         let link = &core.links[l];
         // One place each where packets are forwarded and delivered: another, and the compiler would inline neither.
         let far_end = link.far_end();
-        // Where mechanisms see packets that wait, most links bring messages, and most packets none.
-        if link.has_ingress_hook() && !(K::OFFERED && link.reads_only_messages() && !core.pool.has_message(packet)) {
-            return self.arrival_hooked(l, packet);
+        if !link.leads_straight_to_a_switch() {
+            // Where mechanisms see packets that wait, most links bring messages, and most packets none.
+            if link.has_ingress_hook() && !(K::OFFERED && link.reads_only_messages() && !core.pool.has_message(packet)) {
+                return self.arrival_hooked(l, packet);
+            }
+            if let FarEnd::Host(h) = far_end {
+                return self.hosts.deliver(core, h, packet);
+            }
         }
-        match far_end {
-            FarEnd::Switch(s) => self.fabric.forward::<K>(core, s, l, packet, out),
-            FarEnd::Host(h) => self.hosts.deliver(core, h, packet),
-        }
+        self.fabric.forward::<K>(core, far_end.node(), l, packet, out);
     }
 
     /// The last packet that a host gave its link has arrived: the host has had its next turn when it had left.
@@ -380,20 +385,23 @@ impl<const FETCHES: bool> ForPolicy for Loop<'_, FETCHES> {
 /// instructions more. `FETCHES`: with fetching ahead, which would take registers from networks that go without.
 #[inline(never)]
 fn run_loop<K: Fifo, const FETCHES: bool>(world: &mut World, budget: u64) {
-    let mut left = budget;
-    while left > 0 {
-        let Some((time, due)) = world.core.wheel.pop_until(world.core.barrier) else { break };
+    world.left = budget;
+    loop {
+        let Some((time, due)) = world.core.wheel.pop_until::<FETCHES>(world.core.barrier) else { break };
         world.core.now = time;
-        left -= 1;
         if FETCHES {
             world.prefetch::<K>();
         }
         // Where nothing is fetched nothing is found out.
         let out = if FETCHES { outgoing(&due) } else { None };
         world.handle::<K>(due.slot as usize, out);
+        world.left -= 1;
+        if world.left == 0 {
+            break;
+        }
     }
     let totals = &mut world.core.ledger.totals;
-    let (events, departures) = (budget - left, std::mem::take(&mut totals.departures));
+    let (events, departures) = (budget - world.left, std::mem::take(&mut totals.departures));
     totals.events += events;
     totals.packet_hops += events - departures; // the rest are arrivals
 }

@@ -131,6 +131,16 @@ pub enum FarEnd {
     Switch(u32),
 }
 
+impl FarEnd {
+    /// Its number among hosts or among switches.
+    #[inline(always)]
+    pub fn node(self) -> u32 {
+        match self {
+            FarEnd::Host(node) | FarEnd::Switch(node) => node,
+        }
+    }
+}
+
 impl Link {
     /// An idle link.
     ///
@@ -188,6 +198,12 @@ impl Link {
     #[inline(always)]
     pub fn has_ingress_hook(&self) -> bool {
         self.to & HOOKED != 0
+    }
+
+    /// Whether packets are forwarded at the far end, and nothing runs there before.
+    #[inline(always)]
+    pub fn leads_straight_to_a_switch(&self) -> bool {
+        self.to & (TO_HOST | HOOKED) == 0
     }
 
     /// Whether all that runs there is the reading of control messages: packets that neither are nor carry one go on as they are.
@@ -286,42 +302,24 @@ impl Link {
     /// Puts a packet at the end: it is sent when all before it are. When it arrives, if it is the only one on the way: then
     /// its arrival must be scheduled. `carry` is called with what passes 2^32.
     #[inline(always)]
-    pub fn push(
-        &mut self,
-        rings: &mut Rings,
-        now: Time,
-        packet: PacketId,
-        frame: u16,
-        mut carry: impl FnMut(Carry),
-    ) -> Option<Time> {
-        if self.tail.wrapping_sub(self.head) > self.mask {
-            rings.grow(self);
-        }
-        let start = self.free_at.max(now.ps());
-        self.free_at = start + self.tx(frame);
-        let first = self.head == self.tail;
-        let arrive = self.free_at + self.delay;
-        rings.0[self.place(self.tail)] = Entry { arrive, packet, frame };
-        let (bytes, packets);
-        (self.tail, packets) = self.tail.overflowing_add(1);
-        (self.bytes, bytes) = self.bytes.overflowing_add(u32::from(frame));
-        if packets {
-            carry(Carry::Packets);
-        }
-        if bytes {
-            carry(Carry::Bytes);
-        }
-        if start > now.ps() {
-            let full;
-            (self.queue_bytes, full) = self.queue_bytes.overflowing_add(u32::from(frame));
-            if full {
-                carry(Carry::Queue);
-            }
+    pub fn push(&mut self, rings: &mut Rings, now: Time, packet: PacketId, frame: u16, carry: impl FnMut(Carry)) -> Option<Time> {
+        if self.free_at > now.ps() {
+            self.push_busy(rings, packet, frame, carry)
         } else {
-            // An idle port: it never waits. Everything before it has been served, as the port was idle.
-            self.served = self.tail;
+            self.push_idle(rings, now, packet, frame, carry)
         }
-        first.then_some(Time::from_ps(arrive))
+    }
+
+    /// The same where the wire is not free: the packet waits.
+    #[inline(always)]
+    pub fn push_busy(&mut self, rings: &mut Rings, packet: PacketId, frame: u16, mut carry: impl FnMut(Carry)) -> Option<Time> {
+        let arrives = self.append(rings, self.free_at, packet, frame, &mut carry);
+        let full;
+        (self.queue_bytes, full) = self.queue_bytes.overflowing_add(u32::from(frame));
+        if full {
+            carry(Carry::Queue);
+        }
+        arrives
     }
 
     /// The same where the wire is free: all that was given before has left, whether that was noted or not.
@@ -335,23 +333,36 @@ impl Link {
         mut carry: impl FnMut(Carry),
     ) -> Option<Time> {
         debug_assert!(self.free_at <= now.ps());
+        self.queue_bytes = 0;
+        self.served = self.tail.wrapping_add(1);
+        self.append(rings, now.ps(), packet, frame, &mut carry)
+    }
+
+    /// Puts a packet at the end whose serialisation begins at `start`.
+    #[inline(always)]
+    fn append(
+        &mut self,
+        rings: &mut Rings,
+        start: u64,
+        packet: PacketId,
+        frame: u16,
+        carry: &mut impl FnMut(Carry),
+    ) -> Option<Time> {
         let (head, tail) = (self.head, self.tail);
         if tail.wrapping_sub(head) > self.mask {
             rings.grow(self);
         }
-        self.free_at = now.ps() + self.tx(frame);
+        self.free_at = start + self.tx(frame);
         let arrive = self.free_at + self.delay;
         rings.0[self.place(tail)] = Entry { arrive, packet, frame };
         let (bytes, packets);
-        (self.tail, packets) = tail.overflowing_add(1);
         (self.bytes, bytes) = self.bytes.overflowing_add(u32::from(frame));
-        self.served = self.tail;
-        self.queue_bytes = 0;
-        if packets {
-            carry(Carry::Packets);
-        }
         if bytes {
             carry(Carry::Bytes);
+        }
+        (self.tail, packets) = tail.overflowing_add(1);
+        if packets {
+            carry(Carry::Packets);
         }
         (head == tail).then_some(Time::from_ps(arrive))
     }

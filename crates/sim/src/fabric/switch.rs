@@ -347,8 +347,11 @@ impl Fabric {
                 core.note_one_more(l, frame);
             }
         }
-        core.push(l, packet, frame);
-        if K::DEQUEUES && !waits {
+        if waits {
+            return core.push_busy(l, packet, frame);
+        }
+        core.push_idle(l, packet, frame);
+        if K::DEQUEUES {
             core.after_dequeue(l, now, packet, None);
         }
     }

@@ -4,12 +4,14 @@ use super::link::prefetch;
 use fanin_engine::Table;
 use fanin_units::{HostId, LinkId};
 
-/// Set in an entry that is a link rather than a group.
-const DIRECT: u32 = 1 << 31;
+/// Set in an entry that is a group.
+const GROUP: u32 = 1 << 31;
+/// An entry below is a link.
+const LINKS: u32 = 1 << 30;
 /// No way there.
-const UNREACHABLE: u32 = u32::MAX;
+const UNREACHABLE: u32 = LINKS;
 /// The host hangs on this switch: its own port.
-const LOCAL: u32 = u32::MAX - 1;
+const LOCAL: u32 = LINKS + 1;
 
 /// Where a switch sends packets: destination host → attachment (the switch that it hangs on) → group of equal-cost links.
 ///
@@ -37,7 +39,7 @@ impl Fib {
     /// A table for `switches` switches; filled by [`Fib::set`]. `hosts` gives attachment and final link of each host, `groups`
     /// all groups, one after the other: length, then links.
     pub fn new(switches: usize, attachments: usize, hosts: &[(u16, LinkId)], groups: &[LinkId]) -> Self {
-        assert!(groups.len() < DIRECT as usize, "{} links in all groups", groups.len());
+        assert!(groups.len() < GROUP as usize, "{} links in all groups", groups.len());
         Fib {
             attachments,
             attachment_of: hosts.iter().map(|(a, _)| *a).collect::<Vec<_>>().into(),
@@ -56,8 +58,8 @@ impl Fib {
     pub fn set(&mut self, switch: usize, attachment: usize, group: usize) {
         self.entries[switch * self.attachments + attachment] = match self.group(group) {
             [] => UNREACHABLE,
-            [one] => one | DIRECT,
-            _ => group as u32,
+            [one] => *one,
+            _ => group as u32 | GROUP,
         };
     }
 
@@ -78,13 +80,14 @@ impl Fib {
     pub fn lookup(&self, switch: u32, host: HostId) -> NextHop<'_> {
         let attachment = self.attachment_of[host.index()];
         let entry = self.entries[switch as usize * self.attachments + usize::from(attachment)];
-        if entry & DIRECT == 0 {
-            return NextHop::Several(self.group(entry as usize));
-        }
-        match entry {
-            LOCAL => NextHop::One(self.host_port[host.index()]),
-            UNREACHABLE => NextHop::None,
-            link => NextHop::One(link & !DIRECT),
+        if entry < LINKS {
+            NextHop::One(entry)
+        } else if entry >= GROUP {
+            NextHop::Several(self.group((entry & !GROUP) as usize))
+        } else if entry == LOCAL {
+            NextHop::One(self.host_port[host.index()])
+        } else {
+            NextHop::None
         }
     }
 

@@ -214,6 +214,7 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
         in_place,
         stop: scenario.stop().unwrap_or(Time::MAX),
         next_app: Time::ZERO,
+        left: 0,
         samples,
         standstill: (Time::ZERO, 0),
         looked: Time::ZERO,

@@ -326,8 +326,14 @@ impl Endpoint {
     }
 
     /// See [`Transport::stats`].
-    pub fn stats(&self) -> &Stats {
+    pub fn stats(&self) -> Stats {
         dispatch!(self, |e| e.stats(), |udp| udp.stats())
+    }
+
+    /// See [`Transport::sent`].
+    #[inline(always)]
+    pub fn sent(&self) -> u32 {
+        dispatch!(self, |e| e.sent(), |udp| udp.sent() as u32)
     }
 
     /// Whether it is one of datagrams.

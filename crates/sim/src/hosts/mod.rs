@@ -218,7 +218,7 @@ impl Hosts {
             return;
         };
         let end = &mut self.ends[id];
-        debug_assert_eq!(end.host, host, "a message at another host");
+        debug_assert_eq!(end.host(), host, "a message at another host");
         if core.ledger.observed {
             self.begin_signal(core, id, &signal);
         }
@@ -251,7 +251,7 @@ impl Hosts {
             return self.deliver_in_general(core, id, packet);
         }
         let end = &mut self.ends[id];
-        let host = &mut self.hosts[end.host as usize];
+        let host = &mut self.hosts[end.host() as usize];
         match straight::deliver(core, host, &self.framing, (end, id), packet) {
             Way::All => {}
             Way::Part => self.after_input(core, id),
@@ -277,7 +277,7 @@ impl Hosts {
         debug_assert_eq!(end.kind, EndKind::Sink, "a datagram at its source");
         end.protocol.on_packet(&end.params, core.now, envelope, core.pool.header(packet));
         if end.protocol.poll_event().is_some() {
-            end.finish = Some(core.now); // so far
+            end.finish = core.now; // so far
         }
         end.note_order(envelope, core.pool.number(packet), core.now);
         core.pool.free(packet);
@@ -286,10 +286,10 @@ impl Hosts {
     /// Does what an endpoint asks for after any input: packets that go at once, events, a turn at the NIC, a timeout.
     #[inline(never)]
     pub fn after_input(&mut self, core: &mut Core, id: EndId) {
-        let host = self.ends[id].host;
+        let host = self.ends[id].host();
         self.send_control(core, id, host);
         let end = &mut self.ends[id];
-        let [delivered, acked] = end.hears;
+        let [delivered, acked] = end.hears();
         if !end.protocol.is_quiet_below(delivered, acked) && self.take_events(core, id) {
             return; // the end is gone
         }
@@ -368,7 +368,7 @@ impl Hosts {
         let timeout = end.protocol.next_timeout();
         if timeout < end.armed {
             end.armed = timeout;
-            core.set_timer(timeout, timer_key(host, end.flow, side(id), TIMEOUT));
+            core.set_timer(timeout, timer_key(host, end.flow(), side(id), TIMEOUT));
         }
     }
 
@@ -468,9 +468,9 @@ impl Hosts {
             return None;
         }
         address(&self.framing, envelope, header);
-        let data = envelope.payload > 0;
-        core.pool.set_number(packet, end.numbered);
-        end.numbered += u32::from(data);
+        if envelope.payload > 0 {
+            core.pool.set_number(packet, end.protocol.sent().wrapping_sub(1));
+        }
         if end.telemetry {
             self.add_telemetry(core, packet, id);
         }
@@ -538,8 +538,9 @@ impl Hosts {
     fn put_header(&mut self, core: &mut Core, packet: PacketId) {
         let Some(headers) = self.headers.as_deref_mut() else { return };
         let envelope = &core.pool[packet];
-        let end = self.ends.of(envelope.flow, envelope.to.other()).map(|id| &self.ends[id]);
-        let size = end.map_or(0, |end| if end.sends_data { end.size } else { end.request });
+        let id = self.ends.of(envelope.flow, envelope.to.other());
+        let flow = id.and_then(|id| Some((self.ends.flow(id)?, self.ends[id].sends_data)));
+        let size = flow.map_or(0, |(flow, data)| if data { flow.spec.size } else { flow.spec.request });
         let shim = headers.of(envelope, core.pool.header(packet), size);
         core.pool[packet].set_shim(Some(&shim));
         core.pool.keep_shim(packet, shim);
@@ -572,7 +573,7 @@ impl Hosts {
         }
         let end = &mut self.ends[id];
         end.protocol.on_timer(&end.params, core.now);
-        let flow = end.flow;
+        let flow = end.flow();
         self.after_input(core, id);
         if core.ledger.observed {
             self.settle_input(core, flow, to);

@@ -280,12 +280,20 @@ impl Ends {
     /// An end of a flow, unless it has ended.
     #[inline(always)]
     pub fn of(&self, flow: FlowId, side: Side) -> Option<EndId> {
+        self.place(flow, side).filter(|id| self.exists(*id))
+    }
+
+    /// Where an end of a flow is or was, unless the flow has ended.
+    #[inline(always)]
+    pub fn place(&self, flow: FlowId, side: Side) -> Option<EndId> {
         let place = *self.of_flow.get(flow.0.wrapping_sub(self.first) as usize)?;
-        if place == NONE {
-            return None;
-        }
-        let id = place << 1 | side as u32;
-        self.exists(id).then_some(id)
+        (place != NONE).then_some(place << 1 | side as u32)
+    }
+
+    /// An end, unless it is gone.
+    #[inline(always)]
+    pub fn get_mut(&mut self, id: EndId) -> Option<&mut End> {
+        self.slot_mut(id).as_mut()
     }
 
     #[inline(always)]
@@ -301,11 +309,7 @@ impl Ends {
     /// Hints that an end is read and written soon, if it is still there: which it is.
     #[inline(always)]
     pub fn prefetch(&self, flow: FlowId, side: Side) -> Option<EndId> {
-        let place = *self.of_flow.get(flow.0.wrapping_sub(self.first) as usize)?;
-        if place == NONE {
-            return None;
-        }
-        let id = place << 1 | side as u32;
+        let id = self.place(flow, side)?;
         self.prefetch_end(id);
         Some(id)
     }

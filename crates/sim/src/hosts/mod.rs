@@ -22,7 +22,7 @@ use crate::fabric::Fabric;
 use crate::ledger::Input;
 use ends::{side, EndId, EndKind, Ends};
 use fanin_engine::Table;
-use fanin_packet::{Envelope, Framing, Header, PacketId, Side};
+use fanin_packet::{Envelope, Framing, Header, Kind, PacketId, Side};
 use fanin_switch::{Mechanisms, Patience};
 use fanin_telemetry::Name;
 use fanin_traffic::FlowSpec;
@@ -236,9 +236,8 @@ impl Hosts {
         observe_delivery(core, host, packet);
         let envelope = &core.pool[packet];
         debug_assert_eq!(envelope.dst.0, host, "a packet at a host that it was not sent to");
-        let Some(id) = self.ends.of(envelope.flow, envelope.to) else { return stray(core, packet) };
-        core.ledger.totals.delivered += 1;
-        if self.ends[id].protocol.is_datagrams() {
+        let Some(id) = self.ends.place(envelope.flow, envelope.to) else { return stray(core, packet) };
+        if envelope.kind == Kind::Datagram {
             return self.deliver_datagram(core, id, packet);
         }
         self.deliver_reliable(core, id, packet);
@@ -247,10 +246,11 @@ impl Hosts {
     /// A packet of a connection has reached its end: all that it brings about there, in one frame of the stack.
     #[inline(never)]
     fn deliver_reliable(&mut self, core: &mut Core, id: EndId, packet: PacketId) {
+        let Some(end) = self.ends.get_mut(id) else { return stray(core, packet) };
+        core.ledger.totals.delivered += 1;
         if self.fifo_nic || self.at_nic {
             return self.deliver_in_general(core, id, packet);
         }
-        let end = &mut self.ends[id];
         let host = &mut self.hosts[end.host() as usize];
         match straight::deliver(core, host, &self.framing, (end, id), packet) {
             Way::All => {}
@@ -272,8 +272,9 @@ impl Hosts {
     /// A datagram has reached its sink, which counts it and asks for nothing.
     #[inline(never)]
     fn deliver_datagram(&mut self, core: &mut Core, id: EndId, packet: PacketId) {
+        let Some(end) = self.ends.get_mut(id) else { return stray(core, packet) };
+        core.ledger.totals.delivered += 1;
         let envelope = &core.pool[packet];
-        let end = &mut self.ends[id];
         debug_assert_eq!(end.kind, EndKind::Sink, "a datagram at its source");
         end.protocol.on_packet(&end.params, core.now, envelope, core.pool.header(packet));
         if end.protocol.poll_event().is_some() {

@@ -103,7 +103,10 @@ pub enum Phase {
     Loss,
 }
 
+/// Two bytes, so that no other field has as many values to spare: whose endpoint it is, and whether there is one, is written where
+/// this stands, in the first line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
 enum Sync {
     Listen,
     SynSent,
@@ -171,7 +174,7 @@ pub struct TcpEndpoint {
     sync: Sync,
     /// Open phase, no duplicate ACKs, nothing SACKed, no FIN: the fast path applies.
     calm: bool,
-    /// None of `ooo`, `rx` and `outstanding` exists: they need not be looked at.
+    /// None of `ooo`, `rx` and `outstanding` exists, the application reads at once, and there are no quick ACKs.
     bare: bool,
     ts_on: bool,
     ts_seen: bool,
@@ -180,7 +183,6 @@ pub struct TcpEndpoint {
     /// ECE goes into ACKs: the latch of RFC 3168, or the DCTCP.CE state of RFC 8257.
     echo: bool,
     holding: bool,
-    fin_sent: bool,
     snd_scale: u8,
     rcv_scale: u8,
     /// Segments received in order and not yet acknowledged.
@@ -244,9 +246,9 @@ pub struct TcpEndpoint {
     reduced_by_ecn: bool,
     /// The host's queue has not accepted a segment: the next one waits for an ACK or a timeout.
     refused: bool,
+    fin_sent: bool,
     /// Timeouts in a row.
     retries: u8,
-    role: Role,
 
     // Line 4, and what a congestion control keeps beyond.
     w: Window,
@@ -272,6 +274,7 @@ pub struct TcpEndpoint {
     nack: Nack,
     mtu: u16,
     ip: IpVersion,
+    role: Role,
     aborted: Option<AbortReason>,
     open_from_start: bool,
     /// FIN of the other end came before ours was sent.
@@ -284,7 +287,7 @@ pub struct TcpEndpoint {
 /// What the next packet needs stays in its lines.
 const _: () = {
     use std::mem::{offset_of, size_of};
-    assert!(offset_of!(TcpEndpoint, pending) < 64, "line 0: what each segment reads");
+    assert!(offset_of!(TcpEndpoint, pending) == 63, "line 0: what each segment reads");
     assert!(offset_of!(TcpEndpoint, rto_at) == 64 && offset_of!(TcpEndpoint, control_sent) + 4 == 128, "line 1: headers, timers");
     assert!(
         offset_of!(TcpEndpoint, rtt) + size_of::<Rtt>() / 2 == 192 && offset_of!(TcpEndpoint, w) == 256,
@@ -322,7 +325,7 @@ impl TcpEndpoint {
             reduced_until: 0,
             last_sent: now,
             max_window: 0,
-            bare: outstanding.is_none() && rx.is_none(),
+            bare: outstanding.is_none() && rx.is_none() && cfg.quick_acks == 0,
             outstanding,
             cc,
             repair: None,
@@ -391,6 +394,7 @@ impl TcpEndpoint {
     /// closes. Unread bytes are taken with [`TcpEndpoint::read`].
     pub fn hold_reads(&mut self, hold: bool) {
         self.holding = hold;
+        self.bare &= !hold;
     }
 
     /// Congestion window \[bytes\]. In fast recovery without SACK it includes the inflation of RFC 5681 §3.2.

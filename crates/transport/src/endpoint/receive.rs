@@ -20,11 +20,13 @@ impl TcpEndpoint {
         if in_order {
             self.rcv_nxt = end;
             self.pending.add(Pending::DELIVERED);
-            if !self.bare && self.rx.is_some() {
-                return self.on_data_adaptively(cfg, now, p, u64::from(p.envelope.payload), false);
-            }
-            if self.holding || cfg.quick_acks > 0 {
-                self.note_arrival(cfg, now, u64::from(p.envelope.payload));
+            if !self.bare {
+                if self.rx.is_some() {
+                    return self.on_data_adaptively(cfg, now, p, u64::from(p.envelope.payload), false);
+                }
+                if self.holding || cfg.quick_acks > 0 {
+                    self.note_arrival(cfg, now, u64::from(p.envelope.payload));
+                }
             }
             self.unacked += 1;
             if u32::from(self.unacked) >= cfg.ack_every || self.quick > 0 {

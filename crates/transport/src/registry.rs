@@ -336,10 +336,12 @@ impl Endpoint {
         dispatch!(self, |e| e.sent(), |udp| udp.sent() as u32)
     }
 
-    /// Whether it is one of datagrams.
+    /// A datagram has reached its sink: whether it counts.
     #[inline(always)]
-    pub fn is_datagrams(&self) -> bool {
-        matches!(self, Endpoint::Other(Other::Udp(_)))
+    pub fn count_datagram(&mut self, envelope: &Envelope) -> bool {
+        let Endpoint::Other(Other::Udp(udp)) = self else { return false };
+        udp.on_packet(envelope);
+        udp.poll_event().is_some()
     }
 
     /// Datagrams received; zero for other transports.

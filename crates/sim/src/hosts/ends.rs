@@ -8,7 +8,7 @@ use fanin_engine::Table;
 use fanin_packet::{Envelope, Side};
 use fanin_telemetry::Name;
 use fanin_traffic::FlowSpec;
-use fanin_transport::{AbortReason, Endpoint, Parameters, Stats};
+use fanin_transport::{AbortReason, Endpoint, Parameters, SignalCounts, Stats};
 use fanin_units::{FlowId, Span, Time};
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ pub struct End {
     pub params: Arc<Parameters>,
     /// The earliest entry of this end among the timers; later ones are stale.
     pub armed: Time,
-    /// Bytes from which on news of `hears` is heard ([`End::listen`]).
+    /// Bytes from which on news is heard ([`End::listen`]).
     from: u64,
     /// The packet of the other end that comes next, while all are in order.
     pub next: Next,
@@ -48,9 +48,8 @@ pub struct End {
     pub queued: bool,
     /// It works by telemetry, which its packets carry.
     pub telemetry: bool,
-    hears: Hears,
-    /// It sends the flow's data; the other sends the request, if there is one.
-    pub sends_data: bool,
+    /// -1 for news that is not heard at all: of delivered, and of acknowledged bytes.
+    deaf: [i8; 2],
 
     // Seldom.
     /// Its application wants to hear when so many bytes have arrived here, or of its own are acknowledged: all, or those of a
@@ -68,6 +67,8 @@ pub struct End {
     pub order: Order,
     /// Bytes of data that stand in the host's queue, where that is bounded.
     pub standing: u32,
+    /// It sends the flow's data; the other sends the request, if there is one.
+    pub sends_data: bool,
     /// The application of the data's sender has been asked to send.
     pub asked: bool,
     pub kind: EndKind,
@@ -81,17 +82,9 @@ pub struct End {
 /// What each packet needs is the endpoint's first two lines and one of its host's; a sender's endpoint has two more.
 const _: () = {
     use std::mem::{offset_of, size_of};
-    assert!(offset_of!(End, sends) % 64 == 0 && offset_of!(End, sends_data) + 1 == offset_of!(End, sends) + 64);
+    assert!(offset_of!(End, sends) % 64 == 0 && offset_of!(End, deaf) + 2 == offset_of!(End, sends) + 64);
     assert!(size_of::<End>() <= 640 && size_of::<Option<End>>() == size_of::<End>());
 };
-
-/// What news of progress an end hears.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Hears {
-    All,
-    Delivered,
-    Acked,
-}
 
 /// What an end is made of.
 pub struct NewEnd {
@@ -118,7 +111,7 @@ impl From<NewEnd> for End {
             next: Next::default(),
             queued: false,
             telemetry: new.telemetry,
-            hears: Hears::All,
+            deaf: [0, 0],
             sends_data: new.sends_data,
             mark: new.mark,
             size: new.size,
@@ -162,6 +155,13 @@ pub struct EndReport {
     pub aborted: Option<AbortReason>,
 }
 
+/// An end that has been taken out.
+pub struct Gone {
+    pub flow: FlowId,
+    pub signals: SignalCounts,
+    pub report: EndReport,
+}
+
 /// A flow under way, as the ledger knows it.
 pub struct OpenFlow {
     pub id: FlowId,
@@ -189,20 +189,17 @@ impl End {
     /// Finds from where on progress may change anything here: at what its application waits for, and always when that is reached, as
     /// the end may be over then.
     pub fn listen(&mut self) {
-        (self.hears, self.from) = match self.sends_data {
-            true if self.acked == Time::MAX => (if self.asked { Hears::Acked } else { Hears::Delivered }, self.mark),
-            false if self.finish == Time::MAX => (Hears::Delivered, self.mark),
-            _ => (Hears::All, 0),
+        (self.deaf, self.from) = match self.sends_data {
+            true if self.acked == Time::MAX => (if self.asked { [-1, 0] } else { [0, -1] }, self.mark),
+            false if self.finish == Time::MAX => ([0, -1], self.mark),
+            _ => ([0, 0], 0),
         };
     }
 
     /// Bytes delivered, and bytes acknowledged, from which on news of more is heard.
     #[inline(always)]
     pub fn hears(&self) -> [u64; 2] {
-        [
-            if self.hears == Hears::Acked { u64::MAX } else { self.from },
-            if self.hears == Hears::Delivered { u64::MAX } else { self.from },
-        ]
+        self.deaf.map(|deaf| self.from | i64::from(deaf) as u64)
     }
 
     /// A packet of this number has arrived. Of a trimmed one only the headers have.
@@ -218,17 +215,12 @@ impl End {
         EndReport {
             stats: self.protocol.stats(),
             received: self.protocol.received(),
-            reordering: self.reordering(),
+            reordering: self.order.counts(self.next),
             ended: self.over,
             finish: Some(self.finish).filter(|at| *at != Time::MAX),
             acked: Some(self.acked).filter(|at| *at != Time::MAX),
             aborted: self.aborted,
         }
-    }
-
-    /// In which order packets of the other end have arrived.
-    pub fn reordering(&self) -> Reordering {
-        self.order.counts(self.next)
     }
 }
 
@@ -331,21 +323,25 @@ impl Ends {
         Some(end.host())
     }
 
-    /// Takes out an end that is over. With the second end goes the flow.
-    pub fn remove(&mut self, id: EndId) -> Option<(End, Option<Box<OpenFlow>>)> {
-        let end = self.slot_mut(id).take()?;
+    /// Takes out an end that is over, where it stands. With the second end goes the flow.
+    pub fn remove(&mut self, id: EndId) -> Option<(Gone, Option<Box<OpenFlow>>)> {
+        let slot = self.slot_mut(id);
+        let end = slot.as_ref()?;
+        let gone = Gone { flow: end.flow(), signals: end.protocol.signals(), report: end.report() };
+        let sink = end.kind == EndKind::Sink;
+        *slot = None;
         self.active -= 1;
-        self.sinks -= usize::from(end.kind == EndKind::Sink);
+        self.sinks -= usize::from(sink);
         let flow = self.flows[id as usize >> 1].as_deref_mut()?;
-        flow.reports[(id & 1) as usize] = Some(end.report());
+        flow.reports[(id & 1) as usize] = Some(gone.report.clone());
         if flow.reports.iter().any(Option::is_none) {
-            return Some((end, None));
+            return Some((gone, None));
         }
         let flow = self.flows[id as usize >> 1].take();
         self.free.push(id >> 1);
-        self.of_flow[(end.flow().0 - self.first) as usize] = NONE;
+        self.of_flow[(gone.flow.0 - self.first) as usize] = NONE;
         self.forget_ended();
-        Some((end, flow))
+        Some((gone, flow))
     }
 
     /// Flows that have ended cost nothing once all before them have.

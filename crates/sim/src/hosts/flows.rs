@@ -371,10 +371,10 @@ impl Hosts {
         }
         let Some((end, flow)) = self.ends.remove(id) else { return };
         if let Some(headers) = self.headers.as_deref_mut() {
-            headers.forget(end.flow(), side(id));
+            headers.forget(end.flow, side(id));
         }
-        self.signals.add(&end.protocol.signals());
-        self.reordering.add(&end.reordering());
+        self.signals.add(&end.signals);
+        self.reordering.add(&end.report.reordering);
         if let Some(flow) = flow {
             if flow.spec.first.is_some() {
                 self.connections.remove(&(flow.spec.entry, flow.spec.index));
@@ -388,8 +388,8 @@ impl Hosts {
     pub fn wind_up(&mut self, core: &mut Core) {
         for id in self.ends.ids() {
             let Some((end, flow)) = self.ends.remove(id) else { continue };
-            self.signals.add(&end.protocol.signals());
-            self.reordering.add(&end.reordering());
+            self.signals.add(&end.signals);
+            self.reordering.add(&end.report.reordering);
             if let Some(flow) = flow {
                 self.record(core, &flow);
             }

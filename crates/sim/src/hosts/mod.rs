@@ -276,8 +276,7 @@ impl Hosts {
         core.ledger.totals.delivered += 1;
         let envelope = &core.pool[packet];
         debug_assert_eq!(end.kind, EndKind::Sink, "a datagram at its source");
-        end.protocol.on_packet(&end.params, core.now, envelope, core.pool.header(packet));
-        if end.protocol.poll_event().is_some() {
+        if end.protocol.count_datagram(envelope) {
             end.finish = core.now; // so far
         }
         end.note_order(envelope, core.pool.number(packet), core.now);

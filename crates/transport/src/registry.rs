@@ -332,14 +332,22 @@ impl Endpoint {
     }
 
     /// See [`Transport::stats`].
-    pub fn stats(&self) -> &Stats {
+    pub fn stats(&self) -> Stats {
         dispatch!(self, |e| e.stats(), |udp| udp.stats())
     }
 
-    /// Whether it is one of datagrams.
+    /// See [`Transport::sent`].
     #[inline(always)]
-    pub fn is_datagrams(&self) -> bool {
-        matches!(self, Endpoint::Other(Other::Udp(_)))
+    pub fn sent(&self) -> u32 {
+        dispatch!(self, |e| e.sent(), |udp| udp.sent() as u32)
+    }
+
+    /// A datagram has reached its sink: whether it counts.
+    #[inline(always)]
+    pub fn count_datagram(&mut self, envelope: &Envelope) -> bool {
+        let Endpoint::Other(Other::Udp(udp)) = self else { return false };
+        udp.on_packet(envelope);
+        udp.poll_event().is_some()
     }
 
     /// Datagrams received; zero for other transports.

@@ -63,6 +63,24 @@ pub struct Stats {
     pub notice_reductions: u32,
 }
 
+/// What TCP counts of [`Stats`] beside what its state says anyway.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub marked: u64,
+    pub retransmits: u64,
+    /// Payload bytes in them.
+    pub bytes_again: u64,
+    pub duplicate_bytes: u64,
+    pub timeouts: u32,
+    pub recoveries: u32,
+    pub ecn_reductions: u32,
+    pub dup_acks: u32,
+    pub spurious_rtos: u32,
+    pub window_probes: u32,
+    pub notices: u32,
+    pub notice_reductions: u32,
+}
+
 /// What RACK-TLP has done on a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RackCounts {

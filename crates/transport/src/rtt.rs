@@ -5,12 +5,13 @@ use fanin_units::Span;
 
 /// SRTT, RTTVAR and the RTO that follows from them.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)] // what each segment reads is the second half
 pub(crate) struct Rtt {
-    /// Smoothed RTT, zero before the first sample.
-    pub srtt: Span,
     pub rttvar: Span,
     /// RTO without back-off.
     base: Span,
+    /// Smoothed RTT, zero before the first sample.
+    pub srtt: Span,
     /// RTO to arm the timer with.
     pub rto: Span,
 }

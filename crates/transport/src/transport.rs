@@ -166,7 +166,12 @@ pub trait Transport: Sized {
     fn apart(&self, _step: usize, _fetch: impl Fn(*const u8)) {}
 
     /// Counters since the start.
-    fn stats(&self) -> &Stats;
+    fn stats(&self) -> Stats;
+
+    /// [`Stats::packets_sent`], modulo 2^32.
+    fn sent(&self) -> u32 {
+        self.stats().packets_sent as u32
+    }
 
     /// What became of signals.
     fn signals(&self) -> SignalCounts;

@@ -100,8 +100,8 @@ impl UdpEndpoint {
         self.next.is_none()
     }
 
-    pub(crate) fn stats(&self) -> &Stats {
-        &self.stats
+    pub(crate) fn stats(&self) -> Stats {
+        self.stats
     }
 
     pub(crate) fn signals(&self) -> SignalCounts {

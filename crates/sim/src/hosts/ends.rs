@@ -2,20 +2,20 @@
 //!
 //! An end knows what its host knows. The two ends of a flow stand side by side here, and neither reads the other.
 
-use super::order::{Order, Reordering};
+use super::order::{Next, Order, Reordering};
 use crate::fabric::link::{prefetch, prefetch_lines};
 use fanin_engine::Table;
 use fanin_packet::{Envelope, Side};
 use fanin_telemetry::Name;
 use fanin_traffic::FlowSpec;
-use fanin_transport::{AbortReason, Endpoint, Parameters, Stats};
+use fanin_transport::{AbortReason, Endpoint, Parameters, SignalCounts, Stats};
 use fanin_units::{FlowId, Span, Time};
 use std::sync::Arc;
 
 /// An end's place: that of its flow, and its side in the lowest bit.
 pub type EndId = u32;
 const NONE: u32 = u32::MAX;
-/// Lines of an endpoint that are fetched first, with what its host has: it shows the others ([`Endpoint::apart`]).
+/// Lines of an endpoint that are fetched first, with the one that its host has: it shows the others ([`Endpoint::apart`]).
 const PREFETCHED: usize = 2;
 
 /// Which side an end is.
@@ -28,24 +28,45 @@ pub fn side(id: EndId) -> Side {
     }
 }
 
-/// One end of a flow, at its host.
+/// One end of a flow, at its host. The fields stand in the order of their cache lines.
 #[repr(C, align(64))]
 pub struct End {
     pub protocol: Endpoint,
 
-    // Two lines: what each packet needs.
+    // One line: what each packet needs.
     /// What all packets that it sends have in common, with frame, payload, header and ECN field still to be written.
     pub sends: Envelope,
-    pub flow: FlowId,
-    pub host: u32,
     /// The parameters that its endpoint was made with.
     pub params: Arc<Parameters>,
-    /// Bytes of data that stand in the host's queue, where that is bounded.
-    pub standing: u32,
+    /// The earliest entry of this end among the timers; later ones are stale.
+    pub armed: Time,
+    /// Bytes from which on news is heard ([`End::listen`]).
+    from: u64,
+    /// The packet of the other end that comes next, while all are in order.
+    pub next: Next,
     /// Whether it has a turn waiting at the NIC.
     pub queued: bool,
     /// It works by telemetry, which its packets carry.
     pub telemetry: bool,
+    /// -1 for news that is not heard at all: of delivered, and of acknowledged bytes.
+    deaf: [i8; 2],
+
+    // Seldom.
+    /// Its application wants to hear when so many bytes have arrived here, or of its own are acknowledged: all, or those of a
+    /// message and all before. Before it is asked to send, the request.
+    pub mark: u64,
+    /// Bytes of data.
+    pub size: u64,
+    /// When the last byte was handed to the receiving application; `Time::MAX`: not yet.
+    pub finish: Time,
+    /// When the sender learned that the last byte has arrived; `Time::MAX`: not yet.
+    pub acked: Time,
+    /// What a message to the other end's host takes on an idle network.
+    pub latency: Span,
+    /// The order in which packets of the other end have arrived, where it is not that of sending.
+    pub order: Order,
+    /// Bytes of data that stand in the host's queue, where that is bounded.
+    pub standing: u32,
     /// It sends the flow's data; the other sends the request, if there is one.
     pub sends_data: bool,
     /// The application of the data's sender has been asked to send.
@@ -55,28 +76,57 @@ pub struct End {
     pub over: bool,
     /// The other end's host has let it know that it is over there.
     pub peer_over: bool,
-    /// Its application wants to hear when so many bytes of data have arrived here, or of its own are acknowledged: all, or those
-    /// of a message and all before.
-    pub mark: u64,
-    /// Bytes of data, and of the request.
-    pub size: u64,
-    pub request: u64,
-    /// Bytes delivered, and bytes acknowledged, from which on news of more is heard ([`End::listen`]).
-    pub hears: [u64; 2],
-    /// The earliest entry of this end among the timers; later ones are stale.
-    pub armed: Time,
-    /// Packets with payload that it has sent.
-    pub numbered: u32,
-    /// The order in which those of the other end have arrived.
-    pub order: Order,
-
-    /// When the last byte was handed to the receiving application.
-    pub finish: Option<Time>,
-    /// When the sender learned that the last byte has arrived.
-    pub acked: Option<Time>,
     pub aborted: Option<AbortReason>,
-    /// What a message to the other end's host takes on an idle network.
+}
+
+/// What each packet needs is the endpoint's first two lines and one of its host's; a sender's endpoint has two more.
+const _: () = {
+    use std::mem::{offset_of, size_of};
+    assert!(offset_of!(End, sends) % 64 == 0 && offset_of!(End, deaf) + 2 == offset_of!(End, sends) + 64);
+    assert!(size_of::<End>() <= 640 && size_of::<Option<End>>() == size_of::<End>());
+};
+
+/// What an end is made of.
+pub struct NewEnd {
+    pub protocol: Endpoint,
+    pub sends: Envelope,
+    pub params: Arc<Parameters>,
+    pub telemetry: bool,
+    pub sends_data: bool,
+    pub asked: bool,
+    pub kind: EndKind,
+    pub mark: u64,
+    pub size: u64,
     pub latency: Span,
+}
+
+impl From<NewEnd> for End {
+    fn from(new: NewEnd) -> End {
+        End {
+            protocol: new.protocol,
+            sends: new.sends,
+            params: new.params,
+            armed: Time::MAX,
+            from: 0,
+            next: Next::default(),
+            queued: false,
+            telemetry: new.telemetry,
+            deaf: [0, 0],
+            sends_data: new.sends_data,
+            mark: new.mark,
+            size: new.size,
+            finish: Time::MAX,
+            acked: Time::MAX,
+            latency: new.latency,
+            order: Order::default(),
+            standing: 0,
+            asked: new.asked,
+            kind: new.kind,
+            over: false,
+            peer_over: false,
+            aborted: None,
+        }
+    }
 }
 
 /// What an end is for.
@@ -105,6 +155,13 @@ pub struct EndReport {
     pub aborted: Option<AbortReason>,
 }
 
+/// An end that has been taken out.
+pub struct Gone {
+    pub flow: FlowId,
+    pub signals: SignalCounts,
+    pub report: EndReport,
+}
+
 /// A flow under way, as the ledger knows it.
 pub struct OpenFlow {
     pub id: FlowId,
@@ -117,43 +174,65 @@ pub struct OpenFlow {
 }
 
 impl End {
+    /// The flow that it belongs to.
+    #[inline(always)]
+    pub fn flow(&self) -> FlowId {
+        self.sends.flow
+    }
+
+    /// Its host.
+    #[inline(always)]
+    pub fn host(&self) -> u32 {
+        self.sends.src.0
+    }
+
     /// Finds from where on progress may change anything here: at what its application waits for, and always when that is reached, as
     /// the end may be over then.
     pub fn listen(&mut self) {
-        self.hears = match (self.sends_data, self.asked) {
-            (true, true) if self.acked.is_none() => [u64::MAX, self.mark],
-            (true, false) if self.acked.is_none() => [self.request, u64::MAX],
-            (false, _) if self.finish.is_none() => [self.mark, u64::MAX],
-            _ => [0, 0],
+        (self.deaf, self.from) = match self.sends_data {
+            true if self.acked == Time::MAX => (if self.asked { [-1, 0] } else { [0, -1] }, self.mark),
+            false if self.finish == Time::MAX => ([0, -1], self.mark),
+            _ => ([0, 0], 0),
         };
+    }
+
+    /// Bytes delivered, and bytes acknowledged, from which on news of more is heard.
+    #[inline(always)]
+    pub fn hears(&self) -> [u64; 2] {
+        self.deaf.map(|deaf| self.from | i64::from(deaf) as u64)
     }
 
     /// A packet of this number has arrived. Of a trimmed one only the headers have.
     #[inline(always)]
     pub fn note_order(&mut self, envelope: &Envelope, number: u32, now: Time) {
         if envelope.payload > 0 && !envelope.trimmed {
-            self.order.arrived(number, now);
+            self.order.arrived(&mut self.next, number, now);
         }
     }
 
     /// What it leaves behind.
     pub fn report(&self) -> EndReport {
         EndReport {
-            stats: *self.protocol.stats(),
+            stats: self.protocol.stats(),
             received: self.protocol.received(),
-            reordering: self.order.counts(),
+            reordering: self.order.counts(self.next),
             ended: self.over,
-            finish: self.finish,
-            acked: self.acked,
+            finish: Some(self.finish).filter(|at| *at != Time::MAX),
+            acked: Some(self.acked).filter(|at| *at != Time::MAX),
             aborted: self.aborted,
         }
     }
 }
 
+/// Ends that are allocated together.
+const CHUNK: usize = 16;
+type Chunk = [Option<End>; CHUNK];
+
 /// All ends that exist, and where each flow's are.
 #[derive(Default)]
 pub struct Ends {
-    slab: Table<Option<Box<End>>>,
+    /// Ends lie side by side, so that where one is follows from its place, and do not move when there are more.
+    chunks: Table<Box<Chunk>>,
     flows: Vec<Option<Box<OpenFlow>>>,
     free: Vec<u32>,
     /// Place of flow `first + i`.
@@ -169,15 +248,16 @@ impl Ends {
     /// Adds the ends of the next flow.
     pub fn insert(&mut self, flow: OpenFlow, ends: [End; 2]) -> u32 {
         let place = self.free.pop().unwrap_or_else(|| {
-            self.slab.push(None);
-            self.slab.push(None);
+            if self.flows.len() * 2 == self.chunks.len() * CHUNK {
+                self.chunks.push(Box::new([const { None }; CHUNK]));
+            }
             self.flows.push(None);
             (self.flows.len() - 1) as u32
         });
         self.active += 2;
         for (i, end) in ends.into_iter().enumerate() {
             self.sinks += usize::from(end.kind == EndKind::Sink);
-            self.slab[place as usize * 2 + i] = Some(Box::new(end));
+            *self.slot_mut(place * 2 + i as u32) = Some(end);
         }
         self.flows[place as usize] = Some(Box::new(flow));
         self.of_flow.push(place);
@@ -192,18 +272,36 @@ impl Ends {
     /// An end of a flow, unless it has ended.
     #[inline(always)]
     pub fn of(&self, flow: FlowId, side: Side) -> Option<EndId> {
-        let place = *self.of_flow.get(flow.0.wrapping_sub(self.first) as usize)?;
-        if place == NONE {
-            return None;
-        }
-        let id = place << 1 | side as u32;
-        self.slab[id as usize].is_some().then_some(id)
+        self.place(flow, side).filter(|id| self.exists(*id))
     }
 
-    /// Hints that an end is read and written soon: which it is.
+    /// Where an end of a flow is or was, unless the flow has ended.
+    #[inline(always)]
+    pub fn place(&self, flow: FlowId, side: Side) -> Option<EndId> {
+        let place = *self.of_flow.get(flow.0.wrapping_sub(self.first) as usize)?;
+        (place != NONE).then_some(place << 1 | side as u32)
+    }
+
+    /// An end, unless it is gone.
+    #[inline(always)]
+    pub fn get_mut(&mut self, id: EndId) -> Option<&mut End> {
+        self.slot_mut(id).as_mut()
+    }
+
+    #[inline(always)]
+    fn slot(&self, id: EndId) -> &Option<End> {
+        &self.chunks[id as usize / CHUNK][id as usize % CHUNK]
+    }
+
+    #[inline(always)]
+    fn slot_mut(&mut self, id: EndId) -> &mut Option<End> {
+        &mut self.chunks[id as usize / CHUNK][id as usize % CHUNK]
+    }
+
+    /// Hints that an end is read and written soon, if it is still there: which it is.
     #[inline(always)]
     pub fn prefetch(&self, flow: FlowId, side: Side) -> Option<EndId> {
-        let id = self.of(flow, side)?;
+        let id = self.place(flow, side)?;
         self.prefetch_end(id);
         Some(id)
     }
@@ -211,35 +309,39 @@ impl Ends {
     /// The same, by its place.
     #[inline(always)]
     pub fn prefetch_end(&self, id: EndId) {
-        let end = &self[id];
-        prefetch_lines::<PREFETCHED, _>(&end.protocol);
-        prefetch_lines::<2, _>(&end.sends);
+        let end: *const Option<End> = self.slot(id);
+        prefetch_lines::<PREFETCHED, _>(end);
+        prefetch(end.cast::<u8>().wrapping_add(std::mem::offset_of!(End, sends)));
     }
 
     /// Hints that what an endpoint keeps behind that is used soon, if the end is still there: first what it points to, in the next step
     /// what that points to. Gives its host.
     #[inline(always)]
     pub fn prefetch_apart(&self, id: EndId, step: usize) -> Option<u32> {
-        let end = self.slab[id as usize].as_deref()?;
+        let end = self.slot(id).as_ref()?;
         end.protocol.apart(step, prefetch);
-        Some(end.host)
+        Some(end.host())
     }
 
-    /// Takes out an end that is over. With the second end goes the flow.
-    pub fn remove(&mut self, id: EndId) -> Option<(Box<End>, Option<Box<OpenFlow>>)> {
-        let end = self.slab[id as usize].take()?;
+    /// Takes out an end that is over, where it stands. With the second end goes the flow.
+    pub fn remove(&mut self, id: EndId) -> Option<(Gone, Option<Box<OpenFlow>>)> {
+        let slot = self.slot_mut(id);
+        let end = slot.as_ref()?;
+        let gone = Gone { flow: end.flow(), signals: end.protocol.signals(), report: end.report() };
+        let sink = end.kind == EndKind::Sink;
+        *slot = None;
         self.active -= 1;
-        self.sinks -= usize::from(end.kind == EndKind::Sink);
+        self.sinks -= usize::from(sink);
         let flow = self.flows[id as usize >> 1].as_deref_mut()?;
-        flow.reports[(id & 1) as usize] = Some(end.report());
+        flow.reports[(id & 1) as usize] = Some(gone.report.clone());
         if flow.reports.iter().any(Option::is_none) {
-            return Some((end, None));
+            return Some((gone, None));
         }
         let flow = self.flows[id as usize >> 1].take();
         self.free.push(id >> 1);
-        self.of_flow[(end.flow.0 - self.first) as usize] = NONE;
+        self.of_flow[(gone.flow.0 - self.first) as usize] = NONE;
         self.forget_ended();
-        Some((end, flow))
+        Some((gone, flow))
     }
 
     /// Flows that have ended cost nothing once all before them have.
@@ -278,7 +380,7 @@ impl Ends {
     /// Whether an end is (still) there.
     #[inline(always)]
     pub fn exists(&self, id: EndId) -> bool {
-        self.slab[id as usize].is_some()
+        self.slot(id).is_some()
     }
 
     /// Up to `n` flows in words, in order: who waits for what.
@@ -294,7 +396,7 @@ impl Ends {
 
     fn describe(&self, place: u32, hosts: &[Name]) -> Option<String> {
         let flow = self.flow(place << 1)?;
-        let sender = self.slab[(place << 1 | flow.data_side as u32) as usize].as_deref();
+        let sender = self.slot(place << 1 | flow.data_side as u32).as_ref();
         let (wish, state) = match sender {
             Some(end) if flow.spec.first.is_some() => ("messages to be written or acknowledged", end.protocol.describe()),
             Some(end) if end.asked => ("data to be acknowledged", end.protocol.describe()),
@@ -319,7 +421,7 @@ impl std::ops::Index<EndId> for Ends {
         debug_assert!(self.exists(id));
         // SAFETY: ids come from `of`, which gives only ends that exist, and are forgotten at `remove`: ready lists are cleared
         // of an end before it is removed. Debug builds check.
-        unsafe { self.slab[id as usize].as_deref().unwrap_unchecked() }
+        unsafe { self.slot(id).as_ref().unwrap_unchecked() }
     }
 }
 
@@ -328,6 +430,6 @@ impl std::ops::IndexMut<EndId> for Ends {
     fn index_mut(&mut self, id: EndId) -> &mut End {
         debug_assert!(self.exists(id));
         // SAFETY: as above.
-        unsafe { self.slab[id as usize].as_deref_mut().unwrap_unchecked() }
+        unsafe { self.slot_mut(id).as_mut().unwrap_unchecked() }
     }
 }

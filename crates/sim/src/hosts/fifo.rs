@@ -124,7 +124,7 @@ impl Hosts {
                 break;
             }
         }
-        let flow = self.ends[id].flow;
+        let flow = self.ends[id].flow();
         if bytes > 0 && self.standing.is_some() {
             self.ends[id].standing += bytes;
             self.stands(core, host, nic, Standee { starts, leaves: 0, flow, from: side(id), bytes });
@@ -194,7 +194,7 @@ impl Hosts {
         let cfg = &end.params;
         let Some(refused) = end.protocol.on_refusal(cfg, core.now) else { return false };
         let Refused { number, header, payload } = refused;
-        let flow = end.flow;
+        let flow = end.flow();
         core.catch_up(nic);
         let row = DropRow {
             time_ps: core.now.ps(),

@@ -5,9 +5,8 @@
 //! idle network; an end leaves its host when it is over and knows that the other is. Nothing else passes between the two but
 //! packets.
 
-use super::ends::{side, End, EndId, EndKind, EndReport, OpenFlow};
+use super::ends::{side, End, EndId, EndKind, EndReport, NewEnd, OpenFlow};
 use super::ideal::{crossing, Paths};
-use super::order::Order;
 use super::{timer_key, Hosts, Progress, Ready, PEER_ABORTED, PEER_OVER};
 use crate::core::Core;
 use crate::fabric::Fabric;
@@ -67,11 +66,10 @@ impl Hosts {
         let ends = protocols.map(|protocol| {
             let side = sides.next().unwrap_or_default();
             let sends_data = side == data_side;
+            let asked = sends_data && side == Side::Initiator;
             let (host, peer) = if sends_data { (spec.src, spec.dst) } else { (spec.dst, spec.src) };
-            End {
+            End::from(NewEnd {
                 protocol,
-                flow: id,
-                host: host.0,
                 sends: Envelope {
                     flow: id,
                     src: host,
@@ -85,30 +83,22 @@ impl Hosts {
                     ..Envelope::default()
                 },
                 params: self.transports[usize::from(spec.transport)].1.clone(),
-                standing: 0,
-                queued: false,
                 telemetry: asks,
                 sends_data,
-                asked: sends_data && side == Side::Initiator,
+                asked,
                 kind: match (datagrams, sends_data) {
                     (false, _) => EndKind::Transfer,
                     (true, true) => EndKind::Source,
                     (true, false) => EndKind::Sink,
                 },
-                over: false,
-                peer_over: false,
                 size: spec.size,
-                request: spec.request,
-                mark: if sends_data { spec.size } else { spec.first.unwrap_or(spec.size) },
-                hears: [0, 0],
-                armed: Time::MAX,
-                finish: None,
-                acked: None,
-                aborted: None,
+                mark: match (sends_data, asked) {
+                    (true, true) => spec.size,
+                    (true, false) => spec.request,
+                    (false, _) => spec.first.unwrap_or(spec.size),
+                },
                 latency: latency(side),
-                numbered: 0,
-                order: Order::default(),
-            }
+            })
         });
         let (request, first) = (spec.request, spec.first);
         if first.is_some() {
@@ -199,8 +189,9 @@ impl Hosts {
     pub(super) fn delivered(&mut self, core: &mut Core, id: EndId, total: u64) {
         let end = &mut self.ends[id];
         if end.sends_data {
-            if !end.asked && total >= end.request {
+            if !end.asked && total >= end.mark {
                 end.asked = true;
+                end.mark = end.size;
                 let cfg = &end.params;
                 let size = end.size;
                 end.protocol.write(cfg, core.now, size);
@@ -210,8 +201,8 @@ impl Hosts {
                 }
             }
         } else if end.kind == EndKind::Sink {
-            end.finish = Some(core.now); // so far
-        } else if total >= end.mark && end.finish.is_none() {
+            end.finish = core.now; // so far
+        } else if total >= end.mark && end.finish == Time::MAX {
             self.reached(core, id, total);
         }
     }
@@ -222,7 +213,7 @@ impl Hosts {
         self.progress(core, id, total);
         let end = &mut self.ends[id];
         if total >= end.size {
-            end.finish = Some(core.now);
+            end.finish = core.now;
             self.completed(core, id);
         }
     }
@@ -256,7 +247,7 @@ impl Hosts {
     pub fn write(&mut self, core: &mut Core, message: &Write) {
         let Some(flow) = self.connections.get(&(message.entry, message.index)).copied() else { return };
         let Some(id) = self.ends.of(flow, Side::Initiator) else { return };
-        self.catch_up(core, self.ends[id].host);
+        self.catch_up(core, self.ends[id].host());
         if core.ledger.observed {
             self.begin_input(core, id, Input::Application);
             self.note_write(core, id, message.bytes);
@@ -279,7 +270,7 @@ impl Hosts {
     pub(super) fn close(&mut self, core: &mut Core, id: EndId) {
         let end = &mut self.ends[id];
         end.protocol.close(&end.params, core.now);
-        let host = end.host;
+        let host = end.host();
         self.send_control(core, id, host);
     }
 
@@ -287,7 +278,7 @@ impl Hosts {
     #[inline(always)]
     pub(super) fn acked(&mut self, core: &mut Core, id: EndId, total: u64) {
         let end = &mut self.ends[id];
-        if end.sends_data && end.asked && total >= end.mark && end.acked.is_none() {
+        if end.sends_data && end.asked && total >= end.mark && end.acked == Time::MAX {
             self.acknowledged(core, id, total);
         }
     }
@@ -297,7 +288,7 @@ impl Hosts {
     fn acknowledged(&mut self, core: &mut Core, id: EndId, total: u64) {
         let end = &mut self.ends[id];
         if total >= end.size {
-            end.acked = Some(core.now);
+            end.acked = core.now;
         }
         self.progress(core, id, total);
     }
@@ -306,7 +297,7 @@ impl Hosts {
     #[inline(always)]
     pub(super) fn end_if_over(&mut self, core: &mut Core, id: EndId) -> bool {
         let end = &self.ends[id];
-        let done = if end.sends_data { end.acked.is_some() } else { end.finish.is_some() };
+        let done = if end.sends_data { end.acked } else { end.finish } != Time::MAX;
         done && end.kind == EndKind::Transfer && self.end_when_over(core, id)
     }
 
@@ -318,7 +309,7 @@ impl Hosts {
         }
         if !end.over {
             end.over = true;
-            let key = timer_key(end.sends.dst.0, end.flow, side(id).other(), PEER_OVER);
+            let key = timer_key(end.sends.dst.0, end.flow(), side(id).other(), PEER_OVER);
             core.set_timer(core.now + end.latency, key);
         }
         let gone = self.ends[id].peer_over;
@@ -341,7 +332,7 @@ impl Hosts {
     pub(super) fn abort(&mut self, core: &mut Core, id: EndId, reason: AbortReason) {
         let end = &mut self.ends[id];
         end.aborted = Some(reason);
-        let key = timer_key(end.sends.dst.0, end.flow, side(id).other(), PEER_ABORTED);
+        let key = timer_key(end.sends.dst.0, end.flow(), side(id).other(), PEER_ABORTED);
         core.set_timer(core.now + end.latency, key);
         self.release(core, id);
     }
@@ -374,7 +365,7 @@ impl Hosts {
     /// Takes an end out of its host; with the second the flow's row is written.
     fn release(&mut self, core: &mut Core, id: EndId) {
         if self.ends.exists(id) && self.ends[id].queued {
-            let host = &mut self.hosts[self.ends[id].host as usize];
+            let host = &mut self.hosts[self.ends[id].host() as usize];
             host.ready.retain(|r| *r != Ready::Turn(id));
             if let Some(gate) = host.gate.as_deref_mut() {
                 gate.held.retain(|r| *r != Ready::Turn(id));
@@ -384,8 +375,8 @@ impl Hosts {
         if let Some(headers) = self.headers.as_deref_mut() {
             headers.forget(end.flow, side(id));
         }
-        self.signals.add(&end.protocol.signals());
-        self.reordering.add(&end.order.counts());
+        self.signals.add(&end.signals);
+        self.reordering.add(&end.report.reordering);
         if let Some(flow) = flow {
             if flow.spec.first.is_some() {
                 self.connections.remove(&(flow.spec.entry, flow.spec.index));
@@ -399,8 +390,8 @@ impl Hosts {
     pub fn wind_up(&mut self, core: &mut Core) {
         for id in self.ends.ids() {
             let Some((end, flow)) = self.ends.remove(id) else { continue };
-            self.signals.add(&end.protocol.signals());
-            self.reordering.add(&end.order.counts());
+            self.signals.add(&end.signals);
+            self.reordering.add(&end.report.reordering);
             if let Some(flow) = flow {
                 self.record(core, &flow);
             }

@@ -37,7 +37,7 @@ impl Hosts {
         if end.sends_data {
             let hosts = [flow.spec.src, flow.spec.dst].map(|host| ledger.host_names[host.index()].clone());
             let largest = end.params.largest_message().map(Bytes::get);
-            trace.wrote(now, (end.flow.0, hosts), bytes, largest);
+            trace.wrote(now, (end.flow().0, hosts), bytes, largest);
         }
     }
 
@@ -45,7 +45,7 @@ impl Hosts {
     #[cold]
     #[inline(never)]
     pub(super) fn begin_input(&self, core: &mut Core, id: EndId, input: Input) {
-        let (now, flow) = (core.now, self.ends[id].flow.0);
+        let (now, flow) = (core.now, self.ends[id].flow().0);
         if let Some(trace) = core.ledger.trace.as_deref_mut() {
             trace.begin(now, flow, side(id), input);
         }
@@ -55,7 +55,7 @@ impl Hosts {
     #[cold]
     #[inline(never)]
     pub(super) fn begin_signal(&self, core: &mut Core, id: EndId, signal: &Signal) {
-        let (now, flow) = (core.now, self.ends[id].flow.0);
+        let (now, flow) = (core.now, self.ends[id].flow().0);
         let Some(trace) = core.ledger.trace.as_deref_mut() else { return };
         let packet = match signal {
             Signal::Lost(lost) => trace.lost(flow, side(id), lost.packet.number),
@@ -74,7 +74,7 @@ impl Hosts {
         }
         let Some(id) = self.ends.of(flow, side) else { return };
         let seen = self.seen(now, id);
-        let host = self.ends[id].host as usize;
+        let host = self.ends[id].host() as usize;
         let held = self.hosts[host].gate.iter().flat_map(|gate| &gate.held);
         let waits = self.hosts[host].ready.iter().chain(held).filter_map(|ready| match ready {
             Ready::Packet(packet) => Some(*packet),
@@ -94,7 +94,7 @@ impl Hosts {
     fn seen(&self, now: Time, id: EndId) -> Seen {
         let end = &self.ends[id];
         let ready = end.protocol.due(&end.params, now, Kinds::DATA);
-        Seen { state: end.protocol.snapshot(), stats: *end.protocol.stats(), ready }
+        Seen { state: end.protocol.snapshot(), stats: end.protocol.stats(), ready }
     }
 
     /// A packet goes to its NIC.

@@ -22,7 +22,7 @@ use crate::fabric::Fabric;
 use crate::ledger::Input;
 use ends::{side, EndId, EndKind, Ends};
 use fanin_engine::Table;
-use fanin_packet::{Envelope, Framing, Header, PacketId, Side};
+use fanin_packet::{Envelope, Framing, Header, Kind, PacketId, Side};
 use fanin_switch::{Mechanisms, Patience};
 use fanin_telemetry::Name;
 use fanin_traffic::FlowSpec;
@@ -252,7 +252,7 @@ impl Hosts {
             return;
         };
         let end = &mut self.ends[id];
-        debug_assert_eq!(end.host, host, "a message at another host");
+        debug_assert_eq!(end.host(), host, "a message at another host");
         if core.ledger.observed {
             self.begin_signal(core, id, &signal);
         }
@@ -270,9 +270,8 @@ impl Hosts {
         observe_delivery(core, host, packet);
         let envelope = &core.pool[packet];
         debug_assert_eq!(envelope.dst.0, host, "a packet at a host that it was not sent to");
-        let Some(id) = self.ends.of(envelope.flow, envelope.to) else { return stray(core, packet) };
-        core.ledger.totals.delivered += 1;
-        if self.ends[id].protocol.is_datagrams() {
+        let Some(id) = self.ends.place(envelope.flow, envelope.to) else { return stray(core, packet) };
+        if envelope.kind == Kind::Datagram {
             return self.deliver_datagram(core, id, packet);
         }
         self.deliver_reliable(core, host, id, packet);
@@ -282,10 +281,12 @@ impl Hosts {
     #[inline(never)]
     fn deliver_reliable(&mut self, core: &mut Core, host: u32, id: EndId, packet: PacketId) {
         self.catch_up(core, host);
+        let Some(end) = self.ends.get_mut(id) else { return stray(core, packet) };
+        core.ledger.totals.delivered += 1;
         if self.fifo_nic || self.at_nic {
             return self.deliver_in_general(core, id, packet);
         }
-        let (end, host) = (&mut self.ends[id], &mut self.hosts[host as usize]);
+        let host = &mut self.hosts[host as usize];
         match straight::deliver(core, host, &self.framing, (end, id), packet) {
             Way::All => {}
             Way::Part => self.after_input(core, id),
@@ -306,12 +307,12 @@ impl Hosts {
     /// A datagram has reached its sink, which counts it and asks for nothing.
     #[inline(never)]
     fn deliver_datagram(&mut self, core: &mut Core, id: EndId, packet: PacketId) {
+        let Some(end) = self.ends.get_mut(id) else { return stray(core, packet) };
+        core.ledger.totals.delivered += 1;
         let envelope = &core.pool[packet];
-        let end = &mut self.ends[id];
         debug_assert_eq!(end.kind, EndKind::Sink, "a datagram at its source");
-        end.protocol.on_packet(&end.params, core.now, envelope, core.pool.header(packet));
-        if end.protocol.poll_event().is_some() {
-            end.finish = Some(core.now); // so far
+        if end.protocol.count_datagram(envelope) {
+            end.finish = core.now; // so far
         }
         end.note_order(envelope, core.pool.number(packet), core.now);
         core.pool.free(packet);
@@ -320,10 +321,10 @@ impl Hosts {
     /// Does what an endpoint asks for after any input: packets that go at once, events, a turn at the NIC, a timeout.
     #[inline(never)]
     pub fn after_input(&mut self, core: &mut Core, id: EndId) {
-        let host = self.ends[id].host;
+        let host = self.ends[id].host();
         self.send_control(core, id, host);
         let end = &mut self.ends[id];
-        let [delivered, acked] = end.hears;
+        let [delivered, acked] = end.hears();
         if !end.protocol.is_quiet_below(delivered, acked) && self.take_events(core, id) {
             return; // the end is gone
         }
@@ -406,7 +407,7 @@ impl Hosts {
         let timeout = end.protocol.next_timeout();
         if timeout < end.armed {
             end.armed = timeout;
-            core.set_timer(timeout, timer_key(host, end.flow, side(id), TIMEOUT));
+            core.set_timer(timeout, timer_key(host, end.flow(), side(id), TIMEOUT));
         }
     }
 
@@ -559,9 +560,9 @@ impl Hosts {
             return None;
         }
         address(&self.framing, envelope, header);
-        let data = envelope.payload > 0;
-        core.pool.set_number(packet, end.numbered);
-        end.numbered += u32::from(data);
+        if envelope.payload > 0 {
+            core.pool.set_number(packet, end.protocol.sent().wrapping_sub(1));
+        }
         if end.telemetry {
             self.add_telemetry(core, packet, id);
         }
@@ -629,8 +630,9 @@ impl Hosts {
     fn put_header(&mut self, core: &mut Core, packet: PacketId) {
         let Some(headers) = self.headers.as_deref_mut() else { return };
         let envelope = &core.pool[packet];
-        let end = self.ends.of(envelope.flow, envelope.to.other()).map(|id| &self.ends[id]);
-        let size = end.map_or(0, |end| if end.sends_data { end.size } else { end.request });
+        let id = self.ends.of(envelope.flow, envelope.to.other());
+        let flow = id.and_then(|id| Some((self.ends.flow(id)?, self.ends[id].sends_data)));
+        let size = flow.map_or(0, |(flow, data)| if data { flow.spec.size } else { flow.spec.request });
         let shim = headers.of(envelope, core.pool.header(packet), size);
         core.pool[packet].set_shim(Some(&shim));
         core.pool.keep_shim(packet, shim);
@@ -664,7 +666,7 @@ impl Hosts {
         }
         let end = &mut self.ends[id];
         end.protocol.on_timer(&end.params, core.now);
-        let flow = end.flow;
+        let flow = end.flow();
         self.after_input(core, id);
         if core.ledger.observed {
             self.settle_input(core, flow, to);

@@ -70,48 +70,48 @@ pub struct Reordering {
     pub beyond: u64,
 }
 
-/// The order of one direction's arrivals.
+/// The number that comes next in one direction, while all is in order.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Next(u32);
+
+/// What is known of the order of arrivals besides, which stands apart, as packets in order need none of it.
 #[derive(Clone, Debug, Default)]
-pub struct Order {
-    /// The number that comes next, while all is in order.
-    expected: u32,
-    late: Option<Box<Late>>,
-}
+pub struct Order(Option<Box<Late>>);
 
 impl Order {
     /// A packet of this number has arrived, with its payload.
     #[inline(always)]
-    pub fn arrived(&mut self, number: u32, now: Time) {
-        if number == self.expected {
-            self.expected += 1;
+    pub fn arrived(&mut self, next: &mut Next, number: u32, now: Time) {
+        if number == next.0 {
+            next.0 += 1;
         } else {
-            self.out_of_order(number, now);
+            self.out_of_order(next, number, now);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn out_of_order(&mut self, number: u32, now: Time) {
-        let late = self.late.get_or_insert_with(Box::default);
-        if self.expected != NEVER {
+    fn out_of_order(&mut self, Next(expected): &mut Next, number: u32, now: Time) {
+        let late = self.0.get_or_insert_with(Box::default);
+        if *expected != NEVER {
             // Up to here all is in its place, but for what is lost.
-            for number in late.next.max(self.expected.saturating_sub(3))..self.expected {
+            for number in late.next.max(expected.saturating_sub(3))..*expected {
                 late.latest.rotate_right(1);
                 late.latest[0] = number;
             }
-            late.next = self.expected;
-            late.place = self.expected;
+            late.next = *expected;
+            late.place = *expected;
         }
         late.arrived(number, now);
-        self.expected = if late.waiting.is_empty() { late.next } else { NEVER };
+        *expected = if late.waiting.is_empty() { late.next } else { NEVER };
     }
 
     /// What has been counted.
-    pub fn counts(&self) -> Reordering {
-        let Some(late) = &self.late else {
-            return Reordering { packets: u64::from(self.expected), flows: 1, ..Reordering::default() };
+    pub fn counts(&self, Next(expected): Next) -> Reordering {
+        let Some(late) = &self.0 else {
+            return Reordering { packets: u64::from(expected), flows: 1, ..Reordering::default() };
         };
-        let next = if self.expected == NEVER { late.next } else { self.expected };
+        let next = if expected == NEVER { late.next } else { expected };
         let mut late = late.clone();
         late.settle(true);
         let flows_reordered = u64::from(late.seen.reordered > 0);
@@ -209,11 +209,11 @@ mod tests {
     use proptest::prelude::*;
 
     fn of(arrivals: &[u32]) -> Reordering {
-        let mut order = Order::default();
+        let (mut order, mut next) = (Order::default(), Next::default());
         for (i, number) in (0..).zip(arrivals) {
-            order.arrived(*number, Time::from_ps(1_000 * i));
+            order.arrived(&mut next, *number, Time::from_ps(1_000 * i));
         }
-        order.counts()
+        order.counts(next)
     }
 
     /// The definitions, word for word, over the whole list. `lost`: numbers that never arrive.
@@ -271,11 +271,11 @@ mod tests {
 
     #[test]
     fn what_is_remembered_is_bounded() {
-        let mut order = Order::default();
-        (0..1_000_000).step_by(2).for_each(|number| order.arrived(number, Time::ZERO));
-        let late = order.late.as_ref().unwrap();
+        let (mut order, mut next) = (Order::default(), Next::default());
+        (0..1_000_000).step_by(2).for_each(|number| order.arrived(&mut next, number, Time::ZERO));
+        let late = order.0.as_ref().unwrap();
         assert!(late.gaps.len() <= 4 * THRESHOLD as usize && late.waiting.len() <= 4 * THRESHOLD as usize);
-        assert_eq!((order.counts().packets, order.counts().reordered), (500_000, 0));
+        assert_eq!((order.counts(next).packets, order.counts(next).reordered), (500_000, 0));
     }
 
     proptest! {

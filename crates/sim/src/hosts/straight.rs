@@ -5,7 +5,7 @@
 //! ([`Hosts`](super::Hosts)), which goes on from there.
 
 use super::ends::{side, End, EndId};
-use super::order::Order;
+use super::order::{Next, Order};
 use super::{address, timer_key, Host, TIMEOUT};
 use crate::core::Core;
 use fanin_packet::{Envelope, Framing, PacketId};
@@ -35,7 +35,7 @@ pub struct Straight<'a> {
     hears: [u64; 2],
     queued: &'a mut bool,
     armed: &'a mut Time,
-    numbered: &'a mut u32,
+    next: &'a mut Next,
     order: &'a mut Order,
 }
 
@@ -53,13 +53,13 @@ macro_rules! straight {
             host: $host,
             framing: $framing,
             id: $id,
-            flow: $end.flow,
-            at: $end.host,
+            flow: $end.flow(),
+            at: $end.host(),
             sends: &$end.sends,
-            hears: $end.hears,
+            hears: $end.hears(),
             queued: &mut $end.queued,
             armed: &mut $end.armed,
-            numbered: &mut $end.numbered,
+            next: &mut $end.next,
             order: &mut $end.order,
         };
     };
@@ -95,7 +95,7 @@ impl Act for Delivery<'_> {
         let envelope = &core.pool[packet];
         end.on_packet(cfg, core.now, envelope, core.pool.header(packet));
         if envelope.payload > 0 && !envelope.trimmed {
-            way.order.arrived(core.pool.number(packet), core.now);
+            way.order.arrived(way.next, core.pool.number(packet), core.now);
         }
         core.pool.free(packet);
         way.respond(end, cfg)
@@ -195,10 +195,10 @@ impl Straight<'_> {
             return core.pool.free(packet);
         }
         address(self.framing, envelope, header);
-        let data = envelope.payload > 0;
         let frame = envelope.frame;
-        core.pool.set_number(packet, *self.numbered);
-        *self.numbered += u32::from(data);
+        if envelope.payload > 0 {
+            core.pool.set_number(packet, end.sent().wrapping_sub(1));
+        }
         core.ledger.totals.sent += 1;
         core.send_at_once(self.host.nic as usize, packet, frame);
     }

@@ -161,7 +161,7 @@ fn reno_obeys_the_square_root_of_loss() {
         ));
         let (from, to) = (Time::from_ps(2_000_000_000_000), Time::from_ps(42_000_000_000_000));
         let sums = |world: &fanin_sim::World| {
-            (0..n).map(|f| *world.sender(f).expect("a flow").stats()).fold([0u64; 4], |s, t| {
+            (0..n).map(|f| world.sender(f).expect("a flow").stats()).fold([0u64; 4], |s, t| {
                 [s[0] + t.acked, s[1] + t.packets_sent, s[2] + u64::from(t.recoveries), s[3] + u64::from(t.timeouts)]
             })
         };

@@ -20,17 +20,21 @@ fanin_params::params! {
 
 /// alpha and the counters of the present observation window.
 #[derive(Clone, Debug)]
+#[repr(C)] // what each ACK counts comes first
 pub struct DctcpControl {
-    g: f64,
-    alpha: f64,
     bytes_acked: u64,
     bytes_marked: u64,
     window_end: u64,
     reno: RenoControl,
+    alpha: f64,
+    g: f64,
     min_window: u32,
 }
 
 impl DctcpControl {
+    /// Bytes of what each ACK counts.
+    pub(super) const COUNTED: usize = std::mem::offset_of!(DctcpControl, alpha);
+
     pub fn new(params: &Dctcp) -> Self {
         DctcpControl {
             g: params.g,

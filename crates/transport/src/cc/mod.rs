@@ -207,6 +207,9 @@ macro_rules! controllers {
         }
 
         impl Control {
+            /// Bytes from its start on in which the common controllers have all that most ACKs touch.
+            pub(crate) const COUNTED: usize = 8 + DctcpControl::COUNTED;
+
             /// The state at the start of a connection.
             pub fn new(tcp: &Tcp) -> Self {
                 let mut control = match &tcp.congestion_control {

@@ -10,8 +10,8 @@ use crate::transport::{Kinds, Place, Refused, Transport};
 use fanin_packet::{Envelope, Header, Segment, SegmentMut, Signal};
 use fanin_units::{Span, Stream, Time};
 
-/// Lines of an endpoint that packets in order touch.
-const HOT_LINES: usize = 6;
+/// The lines of a sender beside the first two.
+const SENDERS: [usize; 2] = [3, 4];
 
 impl Transport for TcpEndpoint {
     type Params = Tcp;
@@ -125,11 +125,11 @@ impl Transport for TcpEndpoint {
             // Nearly always.
             Pending::DELIVERED => {
                 self.pending = Pending::default();
-                Some(Event::Delivered { total: self.stats.delivered })
+                Some(Event::Delivered { total: self.delivered() })
             }
             Pending::ACKED => {
                 self.pending = Pending::default();
-                Some(Event::Acked { total: self.stats.acked })
+                Some(Event::Acked { total: self.acked() })
             }
             _ => Some(self.first_event()),
         }
@@ -138,8 +138,8 @@ impl Transport for TcpEndpoint {
     #[inline(always)]
     fn is_quiet_below(&mut self, delivered: u64, acked: u64) -> bool {
         let unheard = match self.pending.0 {
-            Pending::DELIVERED => self.stats.delivered < delivered,
-            Pending::ACKED => self.stats.acked < acked,
+            Pending::DELIVERED => self.rcv_nxt - 1 < delivered, // no FIN, which would be news, too
+            Pending::ACKED => self.acked() < acked,
             others => return others == 0,
         };
         if unheard {
@@ -155,17 +155,40 @@ impl Transport for TcpEndpoint {
         }
     }
 
-    /// Its hot lines but the first two, which are at hand.
+    /// Where it has sent, or may send, what is not acknowledged: the lines of a sender. The first two are at hand.
     #[inline(always)]
     fn apart(&self, step: usize, fetch: impl Fn(*const u8)) {
-        if step == 0 {
+        if step == 0 && self.una < self.end {
             let first = std::ptr::from_ref(self).cast::<u8>();
-            (2..HOT_LINES).for_each(|line| fetch(first.wrapping_add(64 * line)));
+            SENDERS.into_iter().for_each(|line| fetch(first.wrapping_add(64 * line)));
         }
     }
 
-    fn stats(&self) -> &Stats {
-        &self.stats
+    fn stats(&self) -> Stats {
+        let counts = &self.counts;
+        Stats {
+            packets_sent: u64::from(self.packets_sent),
+            bytes_sent: self.nxt.min(self.end).saturating_sub(1) + counts.bytes_again,
+            acked: self.acked(),
+            delivered: self.delivered(),
+            control_sent: u64::from(self.control_sent),
+            marked: counts.marked,
+            retransmits: counts.retransmits,
+            duplicate_bytes: counts.duplicate_bytes,
+            timeouts: counts.timeouts,
+            recoveries: counts.recoveries,
+            ecn_reductions: counts.ecn_reductions,
+            dup_acks: counts.dup_acks,
+            spurious_rtos: counts.spurious_rtos,
+            window_probes: counts.window_probes,
+            notices: counts.notices,
+            notice_reductions: counts.notice_reductions,
+        }
+    }
+
+    #[inline(always)]
+    fn sent(&self) -> u32 {
+        self.packets_sent
     }
 
     fn signals(&self) -> SignalCounts {
@@ -218,13 +241,24 @@ impl Transport for TcpEndpoint {
 }
 
 impl TcpEndpoint {
+    /// Application bytes acknowledged by the other end.
+    #[inline(always)]
+    fn acked(&self) -> u64 {
+        self.una.min(self.end).saturating_sub(1)
+    }
+
+    /// Application bytes received in order.
+    fn delivered(&self) -> u64 {
+        self.rcv_nxt.min(self.peer_fin).saturating_sub(1)
+    }
+
     /// Takes the first of the events that wait, in causal order.
     #[inline(never)]
     fn first_event(&mut self) -> Event {
         match self.pending.take() {
             Pending::CONNECTED => Event::Connected,
-            Pending::DELIVERED => Event::Delivered { total: self.stats.delivered },
-            Pending::ACKED => Event::Acked { total: self.stats.acked },
+            Pending::DELIVERED => Event::Delivered { total: self.delivered() },
+            Pending::ACKED => Event::Acked { total: self.acked() },
             Pending::PEER_CLOSED => Event::PeerClosed,
             Pending::CLOSED => Event::Closed,
             _ => Event::Aborted(self.aborted.unwrap_or(AbortReason::Reset)),

@@ -91,7 +91,7 @@ impl TcpEndpoint {
             (Sync::Open | Sync::TimeWait, Part::Acknowledgment) => self.ack_was_dropped(packet),
             _ => Outcome::Unknown,
         };
-        self.stats.notices += u32::from(outcome == Outcome::Retransmitted);
+        self.counts.notices += u32::from(outcome == Outcome::Retransmitted);
         outcome
     }
 
@@ -233,7 +233,7 @@ impl TcpEndpoint {
         let after_ecn = self.reduced_by_ecn && self.una < self.reduced_until;
         self.cc.on_loss(&mut self.w, &Congestion { now, flight, from_cwnd: false, nxt: self.nxt, after_ecn, first: true });
         self.w.cwnd = self.w.cwnd.min(before) + left;
-        self.stats.notice_reductions += 1;
+        self.counts.notice_reductions += 1;
         self.reduced_until = self.nxt;
         self.reduced_by_ecn = false;
         r.cut_at = Some(now);
@@ -242,7 +242,7 @@ impl TcpEndpoint {
             return;
         }
         if self.phase != Phase::Recovery {
-            self.stats.recoveries += 1;
+            self.counts.recoveries += 1;
             self.phase = Phase::Recovery;
             r.by_notification = true;
             r.first_due = false;

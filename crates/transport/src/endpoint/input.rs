@@ -36,7 +36,7 @@ impl TcpEndpoint {
         }
         if news != 0 {
             let ts_echo = ts.map_or(0, |ts| ts.echo);
-            if self.outstanding.is_none() {
+            if self.bare || self.outstanding.is_none() {
                 let ece = self.ecn_on && p.flags.has(TcpFlags::ECE);
                 self.edge = self.edge.max(edge);
                 self.una = ack;
@@ -161,7 +161,6 @@ impl TcpEndpoint {
         if self.una >= self.timed_end {
             self.measure(cfg, now, news.acked, news.ts_echo);
         }
-        self.stats.acked = self.una.min(self.end) - 1;
         self.pending.add(Pending::ACKED);
     }
 
@@ -247,7 +246,7 @@ impl TcpEndpoint {
             first: true,
         };
         self.cc.on_ecn(&mut self.w, &event);
-        self.stats.ecn_reductions += 1;
+        self.counts.ecn_reductions += 1;
         self.reduced_until = self.nxt;
         self.reduced_by_ecn = true;
         self.cwr_due = true;
@@ -299,7 +298,7 @@ impl TcpEndpoint {
         }
         if duplicate {
             self.dup_acks += 1;
-            self.stats.dup_acks += 1;
+            self.counts.dup_acks += 1;
         }
         let delivered = acked - covered + sacked;
         let mut news = AckNews { acked, delivered, duplicate, ece, ts_echo, rtt: None, untimed: false };

@@ -196,7 +196,7 @@ impl TcpEndpoint {
         let after_ecn = self.reduced_by_ecn && self.una < self.reduced_until;
         let from_cwnd = cfg.window_rules == WindowRules::Linux;
         self.cc.on_loss(&mut self.w, &Congestion { now, flight, from_cwnd, nxt: self.nxt, after_ecn, first: true });
-        self.stats.recoveries += 1;
+        self.counts.recoveries += 1;
         self.reduced_until = self.nxt;
         self.reduced_by_ecn = false;
         self.phase = Phase::Recovery;
@@ -362,7 +362,7 @@ impl TcpEndpoint {
     ///
     /// Deviation: SRTT and RTTVAR are not re-initialised (step 6 to 8).
     fn undo_timeout(&mut self, cfg: &Tcp, now: Time, r: &mut Repair, news: &AckNews) {
-        self.stats.spurious_rtos += 1;
+        self.counts.spurious_rtos += 1;
         self.cc.undo();
         self.phase = Phase::Open;
         r.f_rto = FRto::Off;
@@ -387,7 +387,7 @@ impl TcpEndpoint {
                 return;
             }
             Sync::SynSent | Sync::SynReceived => {
-                self.stats.timeouts += 1;
+                self.counts.timeouts += 1;
                 if u32::from(self.retries) >= cfg.syn_retries {
                     self.abort(AbortReason::RetriesExhausted);
                     return;
@@ -405,14 +405,14 @@ impl TcpEndpoint {
                     return;
                 }
                 self.due |= due::PROBE;
-                self.stats.window_probes += 1;
+                self.counts.window_probes += 1;
                 self.calm = false;
             }
             Sync::Open => {
                 if self.rack_on_timer(cfg, now) {
                     return;
                 }
-                self.stats.timeouts += 1;
+                self.counts.timeouts += 1;
                 if u32::from(self.retries) >= cfg.max_retries {
                     self.abort(AbortReason::RetriesExhausted);
                     self.due |= due::RST;

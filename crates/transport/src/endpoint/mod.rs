@@ -3,7 +3,7 @@
 use crate::cc::{Control, Controller, Window};
 use crate::config::{Pacing, ReceiveWindow, RttSampling, Tcp};
 use crate::reassembly::Reassembly;
-use crate::report::{AbortReason, Pending, Stats};
+use crate::report::{AbortReason, Counts, Pending};
 use crate::rtt::Rtt;
 use crate::signals::SignalLog;
 use crate::transport::Transport;
@@ -103,7 +103,10 @@ pub enum Phase {
     Loss,
 }
 
+/// Two bytes, so that no other field has as many values to spare: whose endpoint it is, and whether there is one, is written where
+/// this stands, in the first line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
 enum Sync {
     Listen,
     SynSent,
@@ -150,12 +153,12 @@ const NO_FIN: u64 = u64::MAX;
 /// Positions in the two streams are 64-bit offsets in which the SYN is 0 and the first byte 1; they become 32-bit sequence
 /// numbers on the wire and are unwrapped against SND.UNA and RCV.NXT.
 ///
-/// The fields stand in the order of their cache lines: a segment in order touches four of the eight as a receiver and six as
-/// a sender.
+/// The fields stand in the order of their cache lines: the next data touches the first two, an ACK of new data and a segment
+/// that is sent two more.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct TcpEndpoint {
-    // Line 0: the send window.
+    // Line 0: where both directions stand, and by what each segment is told apart.
     /// SND.UNA.
     una: u64,
     /// SND.NXT: everything below has been sent once.
@@ -164,114 +167,134 @@ pub struct TcpEndpoint {
     edge: u64,
     /// End of what the application has written; the FIN sits here.
     end: u64,
-    w: Window,
-    /// RTO, persist, SYN and TIME-WAIT timer.
-    rto_at: Time,
-
-    // Line 1: both directions.
-    /// Delayed-ACK timer.
-    ack_at: Time,
-    /// When the next paced segment may leave; `Time::MAX`: at any time.
-    pace_at: Time,
-    iss: u32,
-    irs: u32,
-    /// What the timestamp clock shows, and the latest of the other end's (TS.Recent).
-    ts_now: u32,
-    ts_recent: u32,
-    mtu: u16,
-    ip: IpVersion,
-    snd_scale: u8,
-    rcv_scale: u8,
-    /// Segments received in order and not yet acknowledged.
-    unacked: u8,
-    /// ACKs that will not be delayed.
-    quick: u8,
-    /// Timeouts in a row.
-    retries: u8,
-    due: u8,
-    pending: Pending,
-    role: Role,
+    /// RCV.NXT.
+    rcv_nxt: u64,
+    /// Right edge of the receive window as advertised.
+    rcv_edge: u64,
     sync: Sync,
-    phase: Phase,
-    aborted: Option<AbortReason>,
     /// Open phase, no duplicate ACKs, nothing SACKed, no FIN: the fast path applies.
     calm: bool,
-    open_from_start: bool,
+    /// None of `ooo`, `rx` and `outstanding` exists, the application reads at once, and there are no quick ACKs.
+    bare: bool,
     ts_on: bool,
     ts_seen: bool,
     sack_on: bool,
     ecn_on: bool,
     /// ECE goes into ACKs: the latch of RFC 3168, or the DCTCP.CE state of RFC 8257.
     echo: bool,
-    /// The next new segment carries CWR.
-    cwr_due: bool,
-    reduced_by_ecn: bool,
-    /// The window was used up in this round.
-    cwnd_limited: bool,
-    fin_wanted: bool,
-    fin_sent: bool,
-    /// FIN of the other end came before ours was sent.
-    passive_close: bool,
-    syn_again: bool,
-    /// A switch has dropped the SYN, and asked to reduce the window.
-    syn_dropped: bool,
     holding: bool,
-    /// The host's queue has not accepted a segment: the next one waits for an ACK or a timeout.
-    refused: bool,
+    snd_scale: u8,
+    rcv_scale: u8,
+    /// Segments received in order and not yet acknowledged.
+    unacked: u8,
+    /// ACKs that will not be delayed.
+    quick: u8,
+    due: u8,
+    pending: Pending,
 
-    // Line 2: what a sender keeps per round.
+    // Line 1: timers, what a header shows, the receiver's ACKs.
+    /// RTO, persist, SYN and TIME-WAIT timer.
+    rto_at: Time,
+    /// Delayed-ACK timer.
+    ack_at: Time,
+    /// When the next paced segment may leave; `Time::MAX`: at any time.
+    pace_at: Time,
+    /// Last.ACK.sent. Source: RFC 7323 §4.3.
+    last_ack_sent: u64,
+    /// When the timestamp clock ticks next.
+    ts_next: Time,
+    iss: u32,
+    irs: u32,
+    /// What the timestamp clock shows, and the latest of the other end's (TS.Recent).
+    ts_now: u32,
+    ts_recent: u32,
+    /// Free bytes of the receive buffer, as far as a window can say that.
+    free: u32,
+    /// Segments without payload, SYN and FIN included.
+    control_sent: u32,
+
+    // Line 2: seldom, but for the second half of `rtt`.
+    timed_at: Time,
+    /// Signals about data below belong to the last reduction.
+    reduced_until: u64,
+    /// Largest window seen from the other end.
+    max_window: u64,
+    /// Receive buffer.
+    buffer: u64,
+    /// Bytes in it that the application has not read.
+    held: u64,
+    last_data: Time,
     rtt: Rtt,
+
+    // Line 3: what a sender keeps.
     /// End of the segment being timed.
     timed_end: u64,
     /// End of the round in which the use of the window is judged, and the largest flight in it.
     usage_end: u64,
     max_flight: u64,
     last_sent: Time,
+    /// Segments with payload, retransmissions included.
+    packets_sent: u32,
+    /// Bytes covered by the last ACK that advanced SND.UNA.
+    last_acked: u32,
+    phase: Phase,
+    /// The window was used up in this round.
+    cwnd_limited: bool,
+    /// The next new segment carries CWR.
+    cwr_due: bool,
+    fin_wanted: bool,
+    reduced_by_ecn: bool,
+    /// The host's queue has not accepted a segment: the next one waits for an ACK or a timeout.
+    refused: bool,
+    fin_sent: bool,
+    /// Timeouts in a row.
+    retries: u8,
 
-    // Line 3: receiver.
-    /// RCV.NXT.
-    rcv_nxt: u64,
-    /// Right edge of the receive window as advertised.
-    rcv_edge: u64,
-    /// Last.ACK.sent. Source: RFC 7323 §4.3.
-    last_ack_sent: u64,
-    /// Receive buffer.
-    buffer: u64,
-    /// Bytes in it that the application has not read.
-    held: u64,
-    /// When the timestamp clock ticks next.
-    ts_next: Time,
-    ooo: Option<Box<Reassembly>>,
-    /// What is kept beyond RFC 9293, where the configuration asks for it.
-    rx: Option<Box<Receiver>>,
-
-    // Lines 4 and 5.
-    stats: Stats,
+    // Line 4, and what a congestion control keeps beyond.
+    w: Window,
     cc: Control,
 
     // Seldom.
+    counts: Counts,
     repair: Option<Box<Repair>>,
-    timed_at: Time,
-    /// Signals about data below belong to the last reduction.
-    reduced_until: u64,
-    /// Largest window seen from the other end.
-    max_window: u64,
+    ooo: Option<Box<Reassembly>>,
+    /// What is kept beyond RFC 9293, where the configuration asks for it.
+    rx: Option<Box<Receiver>>,
+    /// For RACK, for TSO, and for what takes the RTT of each ACK.
+    outstanding: Option<Box<Outstanding>>,
+    signals: SignalLog,
     peer_fin: u64,
-    last_data: Time,
     ts_offset: u32,
     /// Acknowledgment number of the ACK that precedes a change of the DCTCP.CE state.
     prior_ack: u32,
     dup_acks: u32,
-    /// Bytes covered by the last ACK that advanced SND.UNA.
-    last_acked: u32,
     /// Payload bytes left in the present burst (TSO).
     burst: u32,
     /// The packet without payload that the next ACK reports.
     nack: Nack,
-    signals: SignalLog,
-    /// For RACK, for TSO, and for what takes the RTT of each ACK.
-    outstanding: Option<Box<Outstanding>>,
+    mtu: u16,
+    ip: IpVersion,
+    role: Role,
+    aborted: Option<AbortReason>,
+    open_from_start: bool,
+    /// FIN of the other end came before ours was sent.
+    passive_close: bool,
+    syn_again: bool,
+    /// A switch has dropped the SYN, and asked to reduce the window.
+    syn_dropped: bool,
 }
+
+/// What the next packet needs stays in its lines.
+const _: () = {
+    use std::mem::{offset_of, size_of};
+    assert!(offset_of!(TcpEndpoint, pending) == 63, "line 0: what each segment reads");
+    assert!(offset_of!(TcpEndpoint, rto_at) == 64 && offset_of!(TcpEndpoint, control_sent) + 4 == 128, "line 1: headers, timers");
+    assert!(
+        offset_of!(TcpEndpoint, rtt) + size_of::<Rtt>() / 2 == 192 && offset_of!(TcpEndpoint, w) == 256,
+        "line 3: a sender's"
+    );
+    assert!(offset_of!(TcpEndpoint, cc) + Control::COUNTED <= 320, "line 4: windows");
+};
 
 impl TcpEndpoint {
     /// An endpoint at the start of `conn`. Poll it as after every input.
@@ -283,6 +306,8 @@ impl TcpEndpoint {
         };
         let ssthresh = cfg.initial_ssthresh.map_or(Window::INFINITE, |s| s.get());
         let cc = Control::new(cfg);
+        let outstanding = Outstanding::new(cfg, cc.needs_rtt());
+        let rx = Receiver::new(cfg, now);
         let mut endpoint = TcpEndpoint {
             una: 0,
             nxt: 0,
@@ -300,7 +325,8 @@ impl TcpEndpoint {
             reduced_until: 0,
             last_sent: now,
             max_window: 0,
-            outstanding: Outstanding::new(cfg, cc.needs_rtt()),
+            bare: outstanding.is_none() && rx.is_none() && cfg.quick_acks == 0,
+            outstanding,
             cc,
             repair: None,
             rcv_nxt: 0,
@@ -308,11 +334,14 @@ impl TcpEndpoint {
             last_ack_sent: 0,
             buffer,
             held: 0,
+            free: 0,
             peer_fin: NO_FIN,
             last_data: now,
             ooo: None,
-            rx: Receiver::new(cfg, now),
-            stats: Stats::default(),
+            rx,
+            counts: Counts::default(),
+            packets_sent: 0,
+            control_sent: 0,
             ts_next: Time::ZERO,
             iss: conn.iss,
             irs: conn.irs,
@@ -356,6 +385,7 @@ impl TcpEndpoint {
             holding: false,
             refused: false,
         };
+        endpoint.note_room();
         endpoint.start(cfg, now);
         endpoint
     }
@@ -364,6 +394,7 @@ impl TcpEndpoint {
     /// closes. Unread bytes are taken with [`TcpEndpoint::read`].
     pub fn hold_reads(&mut self, hold: bool) {
         self.holding = hold;
+        self.bare &= !hold;
     }
 
     /// Congestion window \[bytes\]. In fast recovery without SACK it includes the inflation of RFC 5681 §3.2.
@@ -529,7 +560,6 @@ mod tests {
     fn an_endpoint_stays_small() {
         let size = std::mem::size_of::<TcpEndpoint>();
         assert!(size <= 512, "{size}");
-        assert_eq!(std::mem::offset_of!(TcpEndpoint, rcv_nxt), 192);
     }
 
     fn us(n: u64) -> Time {
@@ -597,7 +627,7 @@ mod tests {
         tcp.w.cwnd = MSS / 4;
         assert_eq!((tcp.phase(), tcp.pipe()), (Phase::Loss, 0));
         assert!(sends(&cfg, &mut tcp, timeout) && !sends(&cfg, &mut tcp, timeout));
-        assert_eq!((tcp.stats.retransmits, tcp.pipe()), (1, MSS));
+        assert_eq!((tcp.counts.retransmits, tcp.pipe()), (1, MSS));
     }
 
     /// The rate of a controller takes precedence over `pacing`, and needs no RTT.

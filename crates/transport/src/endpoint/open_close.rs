@@ -31,8 +31,12 @@ impl TcpEndpoint {
 
     /// What the receive window can say at most of the free buffer.
     pub(super) fn offer(&self) -> u64 {
-        let free = self.buffer.saturating_sub(self.held) >> self.rcv_scale;
-        free.min(u64::from(u16::MAX)) << self.rcv_scale
+        u64::from((self.free >> self.rcv_scale).min(u32::from(u16::MAX))) << self.rcv_scale
+    }
+
+    /// The receive buffer, or what is unread in it, has changed. A window says less than 2^30 bytes (RFC 7323 §2.3).
+    pub(super) fn note_room(&mut self) {
+        self.free = self.buffer.saturating_sub(self.held).min(u64::from(u32::MAX)) as u32;
     }
 
     fn send_syn(&mut self, now: Time) {

@@ -291,7 +291,7 @@ impl TcpEndpoint {
             flags = flags.with(TcpFlags::CWR);
             self.cwr_due = false;
         }
-        if self.outstanding.is_some() && self.note_sent(cfg, now, next.from) {
+        if !self.bare && self.outstanding.is_some() && self.note_sent(cfg, now, next.from) {
             flags = flags.with(TcpFlags::PSH);
         }
         self.fill(cfg, now, out, (flags, next.from, len as u16));
@@ -302,8 +302,7 @@ impl TcpEndpoint {
     /// Counters and pacing of a segment with `len` bytes of payload.
     #[inline(always)]
     fn count_data(&mut self, cfg: &Tcp, now: Time, len: u64, fits: bool) {
-        self.stats.packets_sent += 1;
-        self.stats.bytes_sent += len;
+        self.packets_sent += 1;
         let rate = self.cc.pacing_rate(&self.w, self.rtt.srtt);
         if rate.is_some() || (!fits && len > self.w.cwnd) || matches!(cfg.pacing, crate::Pacing::Fq(_)) {
             self.pace(cfg, now, len, rate);
@@ -372,10 +371,11 @@ impl TcpEndpoint {
         };
         out.envelope.ecn = if self.ecn_on && capable { Ecn::Ect0 } else { Ecn::NotEct };
         if payload > 0 {
-            self.stats.retransmits += 1;
+            self.counts.retransmits += 1;
+            self.counts.bytes_again += payload;
             self.count_data(cfg, now, payload, false);
         } else {
-            self.stats.control_sent += 1;
+            self.control_sent += 1;
         }
     }
 
@@ -441,7 +441,7 @@ impl TcpEndpoint {
         if self.ecn_on && cfg.ect_on == EctOn::All {
             out.envelope.ecn = Ecn::Ect0;
         }
-        self.stats.control_sent += 1;
+        self.control_sent += 1;
     }
 
     #[inline(always)]
@@ -458,7 +458,7 @@ impl TcpEndpoint {
 
     #[inline(always)]
     fn push_blocks(&mut self, out: &mut SegmentMut<'_>) {
-        if self.sack_on && self.ooo.is_some() {
+        if !self.bare && self.sack_on && self.ooo.is_some() {
             self.push_sack(out.again());
         }
     }
@@ -548,7 +548,7 @@ impl TcpEndpoint {
     /// Header of a segment: acknowledgment, window, echo, timestamps. Pending delayed ACKs are done with it.
     #[inline(always)]
     fn fill(&mut self, cfg: &Tcp, now: Time, out: &mut SegmentMut<'_>, (flags, from, payload): (TcpFlags, u64, u16)) {
-        let offer = (self.buffer.saturating_sub(self.held) >> self.rcv_scale).min(u64::from(u16::MAX));
+        let offer = u64::from((self.free >> self.rcv_scale).min(u32::from(u16::MAX)));
         let edge = self.rcv_nxt + (offer << self.rcv_scale);
         let window = if edge >= self.rcv_edge {
             self.rcv_edge = edge;

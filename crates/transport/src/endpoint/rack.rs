@@ -366,7 +366,7 @@ impl TcpEndpoint {
                 if segments.found_lost() > 0 {
                     self.begin_recovery(cfg, now, r, segments, rack, news.ece);
                 } else if news.ece && self.phase == Phase::Open && self.una > self.reduced_until {
-                    self.stats.ecn_reductions += 1;
+                    self.counts.ecn_reductions += 1;
                     self.begin_cwr_by_rack(cfg, now, r, rack);
                 }
             }
@@ -421,7 +421,7 @@ impl TcpEndpoint {
         // Step 3b: something that was never retransmitted has arrived.
         let by_f_rto = rack.f_rto && more.arrivals.original;
         if undone || by_f_rto {
-            self.stats.spurious_rtos += 1;
+            self.counts.spurious_rtos += 1;
             self.undo(segments, rack, true);
             self.retries = 0;
             rack.f_rto = false;

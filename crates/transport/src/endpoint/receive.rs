@@ -15,16 +15,18 @@ impl TcpEndpoint {
             self.note_ecn(cfg, p);
         }
         let end = seq.wrapping_add(u64::from(p.envelope.payload));
-        let in_order = seq == self.rcv_nxt && end <= self.rcv_edge && self.ooo.as_ref().is_none_or(|o| o.is_empty());
+        let in_order =
+            seq == self.rcv_nxt && end <= self.rcv_edge && (self.bare || self.ooo.as_ref().is_none_or(|o| o.is_empty()));
         if in_order {
             self.rcv_nxt = end;
-            self.stats.delivered += u64::from(p.envelope.payload);
             self.pending.add(Pending::DELIVERED);
-            if self.rx.is_some() {
-                return self.on_data_adaptively(cfg, now, p, u64::from(p.envelope.payload), false);
-            }
-            if self.holding || cfg.quick_acks > 0 {
-                self.note_arrival(cfg, now, u64::from(p.envelope.payload));
+            if !self.bare {
+                if self.rx.is_some() {
+                    return self.on_data_adaptively(cfg, now, p, u64::from(p.envelope.payload), false);
+                }
+                if self.holding || cfg.quick_acks > 0 {
+                    self.note_arrival(cfg, now, u64::from(p.envelope.payload));
+                }
             }
             self.unacked += 1;
             if u32::from(self.unacked) >= cfg.ack_every || self.quick > 0 {
@@ -42,6 +44,7 @@ impl TcpEndpoint {
     fn note_arrival(&mut self, cfg: &Tcp, now: Time, bytes: u64) {
         if self.holding {
             self.held += bytes;
+            self.note_room();
         }
         // Source: Linux tcp_event_data_recv.
         if now.since(self.last_data) > self.rtt.rto {
@@ -56,7 +59,7 @@ impl TcpEndpoint {
         // Offsets below zero have wrapped: they are far in the past.
         if end <= self.rcv_nxt || seq > 1 << 63 {
             self.due |= due::ACK;
-            self.stats.duplicate_bytes += end.wrapping_sub(seq);
+            self.counts.duplicate_bytes += end.wrapping_sub(seq);
             return self.note_duplicate(cfg, (seq, end));
         }
         let end = end.min(self.rcv_edge);
@@ -65,8 +68,9 @@ impl TcpEndpoint {
             return self.hurry(cfg);
         }
         let mut ooo = self.ooo.take().unwrap_or_default();
+        self.bare = false;
         if seq <= self.rcv_nxt {
-            self.stats.duplicate_bytes += self.rcv_nxt - seq;
+            self.counts.duplicate_bytes += self.rcv_nxt - seq;
             if let Some(rx) = self.rx.as_deref_mut().filter(|_| cfg.dsack && self.sack_on) {
                 let below = (seq < self.rcv_nxt).then_some((seq, self.rcv_nxt));
                 below.into_iter().chain(ooo.overlap(seq, end)).for_each(|part| rx.note_duplicate(part));
@@ -76,7 +80,6 @@ impl TcpEndpoint {
             let news = self.rcv_nxt - before;
             let filled = ooo.is_empty();
             self.ooo = Some(ooo);
-            self.stats.delivered += news;
             self.pending.add(Pending::DELIVERED);
             if self.rx.is_some() {
                 self.on_data_adaptively(cfg, now, p, news, filled);
@@ -88,7 +91,7 @@ impl TcpEndpoint {
             if let Some(rx) = self.rx.as_deref_mut().filter(|_| cfg.dsack && self.sack_on) {
                 ooo.overlap(seq, end).into_iter().for_each(|part| rx.note_duplicate(part));
             }
-            self.stats.duplicate_bytes += end - seq - ooo.insert(seq, end);
+            self.counts.duplicate_bytes += end - seq - ooo.insert(seq, end);
             let ranges = ooo.len();
             self.ooo = Some(ooo);
             if cfg.delayed_acks == DelayedAcks::Fixed {
@@ -112,6 +115,7 @@ impl TcpEndpoint {
             rx.open(cfg, now, self.w.mss, window);
             if rx.window.is_some() {
                 self.buffer = window;
+                self.note_room();
             }
         }
     }
@@ -145,6 +149,7 @@ impl TcpEndpoint {
         self.note_echo(cfg, now, p, &mut rx);
         if self.holding {
             self.held += news;
+            self.note_room();
         }
         let offered = self.rcv_edge - self.last_ack_sent; // Linux rcv_wnd
         let (len, mss) = (u32::from(p.envelope.payload), self.w.mss);
@@ -240,6 +245,7 @@ impl TcpEndpoint {
         if let Some(window) = &rx.window {
             let (window, short) = window.select(self.held + self.beyond_gap().0, self.rcv_scale, rx.mss, offered);
             self.buffer = self.held + window;
+            self.note_room();
             if short {
                 self.quick = 0;
             }
@@ -308,7 +314,7 @@ impl TcpEndpoint {
             }
         } else if seq < self.rcv_nxt && len > 0 {
             let end = (seq + len).min(self.rcv_nxt);
-            self.stats.duplicate_bytes += end - seq;
+            self.counts.duplicate_bytes += end - seq;
             self.note_duplicate(cfg, (seq, end));
         }
         self.due |= due::ACK;
@@ -319,7 +325,9 @@ impl TcpEndpoint {
     #[inline(always)]
     pub(super) fn note_ecn(&mut self, cfg: &Tcp, p: Segment<'_>) {
         let ce = p.envelope.ecn == Ecn::Ce;
-        self.stats.marked += u64::from(ce);
+        if ce {
+            self.counts.marked += 1;
+        }
         match cfg.ecn_echo {
             EcnEcho::Classic => {
                 if p.flags.has(TcpFlags::CWR) {
@@ -351,6 +359,7 @@ impl TcpEndpoint {
     /// the buffer, one that grows when it doubles. Source: RFC 9293 §3.8.6.2.2; Linux __tcp_cleanup_rbuf.
     pub fn read(&mut self, _cfg: &Tcp, now: Time, bytes: u64) {
         self.held = self.held.saturating_sub(bytes);
+        self.note_room();
         let mut announces = false;
         if let Some(mut rx) = self.rx.take() {
             let offered = self.rcv_edge - self.rcv_nxt;

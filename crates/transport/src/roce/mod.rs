@@ -219,8 +219,13 @@ impl Transport for RoceEndpoint {
         }
     }
 
-    fn stats(&self) -> &Stats {
-        &self.0.stats
+    fn stats(&self) -> Stats {
+        self.0.stats
+    }
+
+    #[inline(always)]
+    fn sent(&self) -> u32 {
+        self.0.stats.packets_sent as u32
     }
 
     fn signals(&self) -> SignalCounts {

@@ -126,7 +126,7 @@ fn datagrams_leave_by_their_schedule_and_are_counted() {
     assert_eq!((sink.poll_event(), sink.poll_event()), (Some(Event::Delivered { total: 600 }), None));
     let (Endpoint::Other(Other::Udp(source)), Endpoint::Other(Other::Udp(sink))) = (source, sink) else { unreachable!() };
     assert_eq!((source.sent(), sink.received()), (3, 3));
-    let stats = |udp: UdpEndpoint| *Endpoint::from(udp).stats();
+    let stats = |udp: UdpEndpoint| Endpoint::from(udp).stats();
     let (tx, rx) = (stats(source), stats(sink));
     assert_eq!((tx.packets_sent, tx.bytes_sent, rx.delivered, rx.marked), (3, 600, 600, 1));
 }

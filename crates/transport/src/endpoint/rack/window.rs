@@ -21,7 +21,7 @@ impl TcpEndpoint {
         rack: &mut Rack,
         ece: bool,
     ) {
-        self.stats.recoveries += 1;
+        self.counts.recoveries += 1;
         let reducing = self.phase == Phase::Cwr;
         rack.prior_ssthresh = None;
         self.begin_undo(segments, rack);
@@ -46,7 +46,7 @@ impl TcpEndpoint {
         o: &mut Outstanding,
     ) {
         let Some(rack) = &mut o.rack else { return };
-        self.stats.notice_reductions += 1;
+        self.counts.notice_reductions += 1;
         let before = self.w.cwnd;
         if self.phase == Phase::Recovery {
             self.w.cwnd = self.w.ssthresh; // the window of a recovery
@@ -63,7 +63,7 @@ impl TcpEndpoint {
         self.begin_undo(&o.segments, rack);
         rack.certain = true;
         if self.phase != Phase::Recovery {
-            self.stats.recoveries += 1;
+            self.counts.recoveries += 1;
             self.phase = Phase::Recovery;
         }
     }

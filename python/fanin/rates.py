@@ -11,6 +11,7 @@ import polars as pl
 from fanin import show
 from fanin.explain import find
 from fanin.figures import COLORS, framed, largest, plain
+from fanin.series import reduce_minmax
 
 if TYPE_CHECKING:
     from fanin.results import Result
@@ -26,8 +27,6 @@ MAX_POINTS: Final = 2000
 
 def flows_with_rates(result: Result) -> list[int]:
     """Return the followed flows whose rate something limits, by number."""
-    if "rate_bps" not in result.scan("hosts").collect_schema().names():
-        return []
     limited = result.scan("hosts").filter(pl.col("rate_bps").is_not_null())
     return limited.select(pl.col("flow").unique().sort()).collect()["flow"].to_list()
 
@@ -40,12 +39,7 @@ def steps(rows: pl.DataFrame, points: int = MAX_POINTS) -> pl.DataFrame:
     rows = rows.select("time_ps", "rate_bps").sort("time_ps", maintain_order=True)
     changed = rows.filter((pl.col("rate_bps") != pl.col("rate_bps").shift(1)).fill_null(True))
     if changed.height > points:
-        each = max(1, -(-int(rows["time_ps"][-1] - rows["time_ps"][0]) // (points // 2)))
-        part = (pl.col("time_ps") - pl.col("time_ps").min()) // each
-        ends = (pl.col("rate_bps").arg_min(), pl.col("rate_bps").arg_max())
-        places = pl.concat_list(ends).list.unique().list.sort()
-        kept = changed.group_by(part.alias("part"), maintain_order=True).agg(pl.col("time_ps", "rate_bps").gather(places.explode()))
-        changed = kept.explode("time_ps", "rate_bps").drop("part")
+        changed = reduce_minmax(changed.lazy(), "rate_bps", points // 2).collect()
     return pl.concat([changed, rows.tail(1)])
 
 

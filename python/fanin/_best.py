@@ -99,9 +99,6 @@ def _settings(found: Candidate) -> str:
     return ", ".join(f"{path}={value(what)}" for path, what in found.changes.items())
 
 
-_MANY: Final = 999
-"""Changes from which on all digits before the point are shown."""
-
 _STYLES: Final = {"better": "green", "worse": "red"}
 
 
@@ -133,7 +130,7 @@ def _row(place: Place, metric: Metric, *, others: bool) -> list[terminal.Cell]:
     row: list[terminal.Cell] = [
         Text(f"{place.rank} {place.name}", style="" if own else "bold"),
         f"{metric.text(interval.mean)}{spread}",
-        "" if change is None or change.change is None else _changed(change.change),
+        "" if change is None or change.change is None else show.change(change.change),
         Text(place.verdict or "", style=_STYLES.get(place.verdict or "", "")),
     ]
     if others:
@@ -151,9 +148,4 @@ def _more(size: int | None) -> str:
 
 
 def _share(moved: Any) -> str:
-    return show.NOTHING if moved is None or moved.change is None else _changed(moved.change)
-
-
-def _changed(share: float) -> str:
-    """Return a change as people say it: in per cent, or how many times as much from ten times on."""
-    return f"x {1 + share:,.3g}" if 9 <= share < _MANY else f"x {1 + share:,.0f}" if share >= _MANY else f"{100 * share:+.3g} %"
+    return show.NOTHING if moved is None or moved.change is None else show.change(moved.change)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -126,8 +127,8 @@ class Best:
         also = f"; {_seeds(self.seeds)} do not tell it from {_listed(equals)}" if equals else ""
         name = metric.name[:1].lower() + metric.name[1:]
         if top.verdict != "better":
-            few = f"{_seeds(self.seeds)} are too few to say" if self._few else "nothing that was tried is better for sure"
-            few = few.replace("seed are", "seed is")
+            too_few = f"{_seeds(self.seeds)} {_be(len(self.seeds))} too few to say"
+            few = too_few if self._few else "nothing that was tried is better for sure"
             return f"{top.name} comes out first, but {few}: {name} is {value}, {_against(top.change)} the scenario as it is."
         return f"{top.name} does best{also}: {name} is {value}, {_against(top.change)} the scenario as it is."
 
@@ -158,13 +159,16 @@ class Best:
 
     def _third(self) -> str:
         tried = [place for place in self.places if place.candidate is not None]
-        counts = {said: sum(place.verdict == said for place in tried) for said in ("better", "worse")}
-        rest = len(tried) - sum(counts.values())
-        told = f"Of {len(tried)} tried over {_seeds(self.seeds)}, {_are(counts['better'])} better than the scenario as it is"
-        shows = f"make{'s' * (rest == 1)} no difference that shows"
-        left = f"{rest} {f'cannot be judged by {_seeds(self.seeds)}' if self._few else shows}"
+        verdicts = Counter(place.verdict for place in tried)
+        better, worse = verdicts["better"], verdicts["worse"]
+        unclear = verdicts["too few seeds"] + verdicts["one seed"]
+        same = len(tried) - better - worse - unclear
+        told = f"Of {len(tried)} tried over {_seeds(self.seeds)}, {better} {_be(better)} better than the scenario as it is"
+        rest = [f"{worse} worse"]
+        rest += [f"{same} make{'s' * (same == 1)} no difference that shows"] if same or not unclear else []
+        rest += [f"{unclear} cannot be judged by {_seeds(self.seeds)}"] if unclear else []
         unranked = f"{len(self.rejected)} {'was' if len(self.rejected) == 1 else 'were'} not ranked"
-        return f"{told}, {counts['worse']} worse, and {left}; {unranked}."
+        return f"{', '.join([told, *rest[:-1]])}, and {rest[-1]}; {unranked}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON holds it, in picoseconds, bytes and bits per second."""
@@ -208,35 +212,41 @@ def _seeds(seeds: Sequence[int]) -> str:
     return f"{len(seeds)} seed{'s' * (len(seeds) > 1)}"
 
 
-def _are(count: int) -> str:
-    return f"{count} {'is' if count == 1 else 'are'}"
+def _be(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def _listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _percent(share: float) -> str:
-    return f"{100 * abs(share):.3g} %"
-
-
 def _against(change: Difference | None) -> str:
+    """Return a change as words before "the scenario as it is"."""
     if change is None or change.change is None or change.change == 0:
         return "as in"
     if abs(change.change) < _SMALL:
-        return f"{_percent(change.change)} from"
-    interval = ""
-    if change.change_low is not None and change.change_high is not None and change.change_low != change.change_high:
-        ends = sorted((abs(change.change_low), abs(change.change_high)))
-        if change.change_low * change.change_high > 0:
-            covers = f", in {100 * change.covers:.3g} % of cases" if change.covers and change.covers < stats.CONFIDENCE else ""
-            interval = f" ({_percent(ends[0])} to {_percent(ends[1])}{covers})"
-    return f"{_percent(change.change)}{interval} {'less' if change.change < 0 else 'more'} than in"
+        return f"{show.change(change.change, sign=False)} from"
+    times = change.change >= show.TIMES
+    told = show.change(change.change, sign=False) + _spread(change, times=times)
+    return f"{told} that of" if times else f"{told} {'less' if change.change < 0 else 'more'} than in"
+
+
+def _spread(change: Difference, *, times: bool) -> str:
+    """Return the interval of a change in brackets; nothing where it has none, or holds zero."""
+    low, high = change.change_low, change.change_high
+    if low is None or high is None or low == high or low * high <= 0:
+        return ""
+    ends = [show.change(share, times=times, sign=False) for share in sorted((low, high), key=abs)]
+    covers = f", in {100 * change.covers:.3g} % of cases" if change.covers and change.covers < stats.CONFIDENCE else ""
+    return f" ({ends[0]} to {ends[1]}{covers})"
 
 
 def _moved(change: Difference) -> str:
     share = change.change or 0.0
-    return "stays as it is" if abs(share) < _SMALL else f"{'falls' if share < 0 else 'rises'} by {_percent(share)}"
+    if abs(share) < _SMALL:
+        return "stays as it is"
+    told = show.change(share, sign=False)
+    return f"is {told}" if share >= show.TIMES else f"{'falls' if share < 0 else 'rises'} by {told}"
 
 
 def _refuse_unknown(asked: str | None) -> None:

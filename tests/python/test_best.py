@@ -11,10 +11,12 @@ import pytest
 from typer.testing import CliRunner
 
 import fanin
-from fanin import _best, _core, candidates
-from fanin.best import Best, best
+from fanin import _core, candidates, metrics, show
+from fanin.best import Best, Place, best
 from fanin.candidates import AS_IT_IS
 from fanin.cli import app
+from fanin.comparison import Comparison
+from fanin.stats import Difference, Interval, Verdict
 
 ROOT = Path(__file__).parents[2]
 INCAST = ROOT / "scenarios" / "incast.toml"
@@ -45,8 +47,34 @@ def trials(scenario: fanin.Scenario) -> list[dict[str, Any]]:
 
 
 def test_large_changes_are_times_and_small_ones_per_cent() -> None:
-    shown = {0.05: "+5 %", -0.123: "-12.3 %", 8.99: "+899 %", 18.7: "x 19.7", 4321.0: "x 4,322"}
-    assert {share: _best._changed(share) for share in shown} == shown
+    shown = {0.05: "+5 %", -0.123: "-12.3 %", 8.99: "+899 %", 18.7: "x 19.7", 998.7: "x 1,000", 4321.0: "x 4,322"}
+    assert {share: show.change(share) for share in shown} == shown
+    assert show.change(9.996, times=False) == "+1,000 %" and show.change(-0.5, sign=False) == "50 %"
+
+
+def ranking(verdicts: dict[str, Verdict], change: float, seeds: int) -> Best:
+    """A ranking in which each policy has a verdict, and the first one a change from the scenario as it is."""
+    moved = Difference(change, None, None, change, 0.8 * change, 1.1 * change, seeds, True, 0.001, 0.95)
+    level = Interval(2e9, None, None, seeds, None)
+    own = candidates.Candidate("x", "marking", "", {}, (), small(), 0, 0)
+    ranked = [
+        Place(at, own, name, "", level, moved, said, None, None, moved, 0.0) for at, (name, said) in enumerate(verdicts.items(), 1)
+    ]
+    base = Place(len(ranked) + 1, None, AS_IT_IS, "", level, None, None, None, None, None, 0.0)
+    metric = metrics.METRICS["queries.p99_ps"]
+    empty = Comparison((), (), [], [], [], 0.95, 0.05)
+    return Best(metric, (*ranked, base), (), empty, "others", tuple(range(1, seeds + 1)))
+
+
+def test_the_text_says_what_the_table_says() -> None:
+    few = ranking({"a": "one seed", "b": "one seed"}, -0.5, 1).text
+    assert few.startswith("a comes out first, but 1 seed is too few to say: queries, p99 is 2 ms, 50 % (40 % to 55 %) less than in")
+    assert "2 cannot be judged by 1 seed;" in few
+    many = ranking({"a": "no difference"}, 18.7, 5).text
+    assert "is 2 ms, x 19.7 (x 16 to x 21.6) that of the scenario as it is." in many
+    assert "the throughput of others is x 19.7, " in many and "and 1 makes no difference that shows; 0 were" in many
+    three = ranking({"a": "better", "b": "equal", "c": "too few seeds"}, -0.5, 3).text
+    assert "1 is better than the scenario as it is, 0 worse, 1 makes no difference that shows, and 1 cannot be judged by 3" in three
 
 
 def test_every_policy_of_the_schema_is_a_trial() -> None:

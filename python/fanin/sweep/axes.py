@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, Final
 
 from fanin.scenario import Problem
+from fanin.stats import CONFIDENCE
 
 __all__ = ["MOST_RUNS", "RESERVED", "Design", "Point", "Stop", "flat", "quantity", "read"]
 
@@ -69,7 +70,7 @@ class Stop:
     metric: str
     width: float
     relative: bool = True
-    confidence: float = 0.95
+    confidence: float = CONFIDENCE
     at_least: int = 5
 
 
@@ -198,7 +199,7 @@ def _read_stop(stop: Any, design: Design) -> None:
         return
     before = len(design.problems)
     design.problems += [_unknown("sweep.stop", key, _STOP) for key in stop if key not in _STOP]
-    metric, confidence, at_least = stop.get("metric"), stop.get("confidence", 0.95), stop.get("at_least", 5)
+    metric, confidence, at_least = stop.get("metric"), stop.get("confidence", Stop.confidence), stop.get("at_least", Stop.at_least)
     if not isinstance(metric, str) or not re.fullmatch(r"\w+(/.+)?\.\w+", metric):
         refuse("metric", "GROUP.METRIC or GROUP/NAME.METRIC, for example total.goodput_bps, fct/all.p99_ps")
     relative, absolute = stop.get("relative_width"), stop.get("width")

@@ -15,7 +15,7 @@ from fanin.sweep.plan import Plan, Run
 if TYPE_CHECKING:
     from fanin.sweep.frames import Sweep
 
-__all__ = ["Todo", "enough", "half_width", "known_values", "pending", "rounds"]
+__all__ = ["Todo", "enough", "half_width", "known_values", "narrow", "pending", "rounds"]
 
 
 def half_width(values: Sequence[float], confidence: float) -> tuple[float, float]:
@@ -30,9 +30,11 @@ def half_width(values: Sequence[float], confidence: float) -> tuple[float, float
 def enough(values: Sequence[float | None], stop: Stop) -> bool:
     """Whether a point has enough seeds, by the values of its first ones; a run without a value counts as none."""
     known = [value for value in values if value is not None]
-    if len(known) < 2:
-        return False
-    mean, half = half_width(known, stop.confidence)
+    return bool(known) and narrow(*half_width(known, stop.confidence), stop)
+
+
+def narrow(mean: float, half: float, stop: Stop) -> bool:
+    """Whether an interval is as narrow as a stop rule asks for, by its mean and half its width; of one value it never is."""
     return half <= (stop.width * abs(mean) if stop.relative else stop.width)
 
 

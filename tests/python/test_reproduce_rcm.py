@@ -55,7 +55,8 @@ def test_short_forms_of_the_micro_benchmarks(id: str) -> None:
     assert all(not frame.is_empty() for frame in made.data.values())
     if id == "rcm/fig6":
         table = {row["variant"]: row for row in made.data["phases"].to_dicts()}
-        assert table[_rcm.RCM]["least_burst"] < table[_rcm.DCQCN]["least_burst"]
+        # What the note of the row that is off says: with all five flows harmful the burst keeps its half.
+        assert 0.95 * table[_rcm.DCQCN]["least_burst"] < table[_rcm.RCM]["least_burst"] < table[_rcm.DCQCN]["least_burst"]
         # Half of the port, then a quarter: the burst is as fast with RCM as without at first, and half as fast then.
         assert table[_rcm.READ]["least_burst"] < 0.5 * table[_rcm.READ]["first_burst"]
         assert table[_rcm.READ]["then_others"] > 1.5 * table[_rcm.DCQCN]["then_others"]

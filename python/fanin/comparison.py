@@ -302,8 +302,10 @@ def of(
     if base is not None and base not in names:
         near = difflib.get_close_matches(base, names, n=1, cutoff=0.4)
         problems.append(f"base '{base}': there is no such variant; there are {', '.join(names)}" + _meant(near))
-    if len(found) < 2:
-        what = f"'{names[0]}', {len(found[0].runs)} seed{'s' * (len(found[0].runs) > 1)}" if found else "none"
+    if not found:
+        problems.append("two variants or more are needed, and no run is given")
+    elif len(found) == 1:
+        what = f"'{names[0]}', {len(found[0].runs)} seed{'s' * (len(found[0].runs) > 1)}"
         problems.append(
             f"two variants or more are needed, and there is one: {what}. Runs that differ in the seed alone are one variant; "
             "NAME=PATH keeps them apart"
@@ -419,7 +421,7 @@ def _warnings(found: Sequence[Variant], changes: Sequence[tuple[str, list[Any]]]
     partial = [run.origin for variant in found for run in variant.runs if run.status != "complete"]
     if partial:
         told.append(f"not complete: {', '.join(partial)}; totals and completion times are of what was simulated until then")
-    told += [f"{variant.name}: {variant.failed} failed runs are left out" for variant in found if variant.failed]
+    told += [_left_out(variant) for variant in found if variant.failed]
     ends = {variant.name: [run.values.get("total.flows_until_ps", run.sim_ps) for run in variant.runs] for variant in found}
     spans = {name: sum(times) / len(times) for name, times in ends.items()}
     if max(spans.values()) > (1 + _SPREAD) * min(spans.values()):
@@ -429,6 +431,11 @@ def _warnings(found: Sequence[Variant], changes: Sequence[tuple[str, list[Any]]]
     told += _unfinished(found)
     told += _equal(found, keys)
     return told
+
+
+def _left_out(variant: Variant) -> str:
+    one = variant.failed == 1
+    return f"{variant.name}: {variant.failed} failed run{'' if one else 's'} {'is' if one else 'are'} left out"
 
 
 _WHY: Final = {

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from fanin.results import Result
     from fanin.stats import Direction
 
-__all__ = ["HEADLINES", "METRICS", "RECORDED", "SECTIONS", "Metric", "Unit", "choose", "of", "of_result", "values"]
+__all__ = ["GROUPS", "HEADLINES", "METRICS", "RECORDED", "SECTIONS", "Metric", "Unit", "choose", "of", "of_result", "values"]
 
 Unit = Literal["ps", "bytes", "bps", "count", "ratio", "share"]
 
@@ -157,6 +158,9 @@ METRICS: Final[Mapping[str, Metric]] = {
     )
 }
 """All that are compared; a ``*`` stands for the name of a traffic entry."""
+
+GROUPS: Final = frozenset(re.split("[/.]", key)[0] for key in METRICS)
+"""Groups of a sweep's store that hold any of them."""
 
 RECORDED: Final = frozenset(key for key in METRICS if key.startswith("queue/") or key in ("total.pauses", "total.paused_ps"))
 """Those that are made of recorded tables, so that runs of a sweep have them only if their result folders are kept."""

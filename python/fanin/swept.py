@@ -105,7 +105,7 @@ def _variants(sweep: Any, runs: pl.DataFrame, by: Sequence[str]) -> list[Variant
     import polars as pl
 
     numbers: dict[str, dict[str, float]] = {}
-    rows = sweep.metrics.filter(pl.col("run").is_in(runs["run"].implode()))
+    rows = sweep.metrics.filter(pl.col("group").is_in(metrics.GROUPS) & pl.col("run").is_in(runs["run"].implode()))
     columns = [name for name in rows.columns if name not in ("run", "segment", "group", "name")]
     for (group, name), frame in rows.group_by(["group", "name"], maintain_order=True):
         place = f"{group}" if name is None else f"{group}/{name}"

@@ -393,6 +393,7 @@ def test_wrong_settings_are_said_at_once(runs: Path) -> None:
     ]
     (line,) = problems(lambda: fanin.compare([runs / "k20"]))
     assert line.startswith("two variants or more are needed, and there is one: 'k20', 6 seeds.")
+    assert problems(lambda: fanin.compare([])) == ["two variants or more are needed, and no run is given"]
     assert problems(lambda: fanin.compare([runs], by="load"))[0].startswith("by, where: one sweep is needed")
 
 
@@ -540,7 +541,7 @@ def fake_sweep(monkeypatch: pytest.MonkeyPatch) -> type[FakeSweep]:
 def test_a_sweep_has_a_variant_for_each_value_of_an_axis(fake_sweep: type[FakeSweep], tmp_path: Path) -> None:
     found = fanin.compare(fake_sweep(), by="switch.marking.k")
     assert [(entry.name, entry.seeds) for entry in found.variants] == [("k=20", (1, 2, 3)), ("k=65", (1, 2)), ("k=100", (1, 2, 3))]
-    assert found.warnings == ["k=65: 1 failed runs are left out"]
+    assert found.warnings == ["k=65: 1 failed run is left out"]
     assert found.differing == [("switch.marking.k", ["20", "65", "100"])]
     cell = row(found, "fct/all.p99_ps").cells[1]
     assert cell.difference is not None
@@ -549,6 +550,23 @@ def test_a_sweep_has_a_variant_for_each_value_of_an_axis(fake_sweep: type[FakeSw
     page = found.report(tmp_path / "sweep.html").read_text(encoding="utf-8")
     assert "the runs of this sweep left no result folders" in page
     assert len(page) < 100_000, "nothing is drawn, so nothing is there to draw it"
+
+
+def test_of_a_store_only_groups_that_hold_compared_numbers_are_read(
+    fake_sweep: type[FakeSweep], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run has a row for each port and each mechanism, which nothing here is about."""
+    sweep, known, asked = fake_sweep(), metrics.of, set[str]()
+
+    def of(key: str) -> metrics.Metric | None:
+        asked.add(key)
+        return known(key)
+
+    monkeypatch.setattr(metrics, "of", of)
+    ports = sweep.metrics.with_columns(group=pl.lit("port"), name=pl.lit("leaf0->h3"))
+    sweep.metrics = pl.concat([sweep.metrics, ports])
+    assert len(swept.gather([sweep], ["switch.marking.k"], {})) == 3
+    assert {re.split("[/.]", key)[0] for key in asked} == {"fct", "total"}
 
 
 def test_other_axes_are_fixed_or_the_sweep_is_refused(fake_sweep: type[FakeSweep]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shlex
 import signal
 import subprocess
 import sys
@@ -466,6 +467,30 @@ def test_the_command_shows_what_came_out_and_which_points_are_too_wide(tmp_path:
     status, out, said = finished(command("sweep", file, "-o", tmp_path / "wide"))
     assert "did not reach" not in said
     assert [line.split()[-1] for line in out.splitlines() if "packets " in line and "hops" not in line] == ["yes", "yes"]
+
+
+@pytest.mark.parametrize(
+    ("table", "by", "variants"),
+    [
+        ('[sweep.grid]\n"switch.marking.k" = ["5 packets", "50 packets"]\n"traffic[0].size" = ["10KB", "20KB", "30KB"]\n', 1, 2),
+        ('[sweep.zip]\n"switch.marking.k" = ["5 packets", "50 packets"]\n"traffic[0].size" = ["10KB", "20KB"]\n', 2, 2),
+        ('[[sweep.list]]\nlabel = "a"\n"traffic[0].size" = "10KB"\n[[sweep.list]]\nlabel = "b"\n"traffic[0].size" = "9KB"\n', 1, 2),
+    ],
+)
+def test_the_comparison_that_the_command_names_works(tmp_path: Path, table: str, by: int, variants: int) -> None:
+    file = file_of(tmp_path, f"[sweep]\nseeds = 2\n{table}")
+    status, out, _ = finished(command("sweep", file, "-o", tmp_path / "out of it"))
+    words = shlex.split(out.split("all metrics, judged: ")[1].splitlines()[0])
+    assert (status, words[:2], words.count("--by")) == (0, ["fanin", "compare"], by)
+    status, out, said = finished(command(*words[1:], "--json"))
+    assert status == 0, said
+    assert len(json.loads(out)["variants"]) == variants
+
+
+def test_one_point_is_compared_with_nothing(tmp_path: Path) -> None:
+    file = file_of(tmp_path, '[sweep]\nseeds = 2\n[sweep.grid]\n"switch.marking.k" = ["5 packets"]\n')
+    status, out, _ = finished(command("sweep", file, "-o", tmp_path / "out"))
+    assert status == 0 and "fanin compare" not in out
 
 
 def test_the_page_names_every_key_and_every_column(whole: fanin.Sweep) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from fanin.sweep.frames import Sweep
     from fanin.sweep.plan import Plan
 
-__all__ = ["Found", "found", "main_metric", "table", "unreached", "width_text"]
+__all__ = ["Found", "compare_command", "found", "main_metric", "table", "unreached", "width_text"]
 
 MAIN: Final = ("queries.p99_ps", "collective/*.time_ps", "fct/all.p99_ps", "total.goodput_bps", "total.datagrams_received")
 """Where no stop rule names a metric: the first of these that the runs have."""
@@ -101,6 +102,26 @@ def table(done: Sweep, made: Plan, metric: str, most: int) -> tuple[list[str], l
         if stop is not None:
             rows[-1].append("yes" if one.mean is not None and one.half is not None and narrow(one.mean, one.half, stop) else "no")
     return head, rows
+
+
+def compare_command(done: Sweep, made: Plan) -> str | None:
+    """Return the command that compares the points of a sweep, as a shell takes it; None where there is one point alone.
+
+    Of a grid the first axis makes the variants, and the others stay as at the first point; else all that vary make them.
+    """
+    values = [planned.point.values for planned in made.points]
+    vary = [axis for axis in made.axes if len({_value(of.get(axis)) for of in values}) > 1]
+    if any(planned.point.label for planned in made.points):
+        by, fixed = ["label"], []
+    elif all(made.design.kinds[axis] == "grid" for axis in vary):
+        by, fixed = vary[:1], vary[1:]
+    else:
+        by, fixed = vary, []
+    if len(made.points) < 2 or not by:
+        return None
+    words = ["fanin", "compare", done.path, *(word for axis in by for word in ("--by", axis))]
+    words += [word for axis in fixed for word in ("--where", f"{axis}={_value(values[0].get(axis))}")]
+    return shlex.join(words)
 
 
 def _text(known: metrics.Metric | None, value: float | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -116,8 +117,19 @@ def _show(found: Best) -> None:
         out.print(Text(f"note: {note}", style="dim"), soft_wrap=True)
     for own in (own for own in found.rejected if own.reason.startswith("failed")):
         say(f"{own.name} {own.reason}", "yellow")
-    if found.rejected:
+    for reason, names in _idle(found.rejected).items():
+        out.print(Text(f"not ranked: {', '.join(names)}: {reason}", style="dim"), soft_wrap=True)
+    if any(not own.ran for own in found.rejected):
         out.print(Text("fanin best --list says why policies were not tried", style="dim"), soft_wrap=True)
+
+
+def _idle(rejected: Sequence[Rejected]) -> dict[str, list[str]]:
+    """Return what ran without failing, and is not ranked, by its reason."""
+    names: dict[str, list[str]] = {}
+    for own in rejected:
+        if own.ran and not own.reason.startswith("failed"):
+            names.setdefault(own.reason, []).append(own.name)
+    return names
 
 
 def _row(place: Place, metric: Metric, *, others: bool) -> list[terminal.Cell]:

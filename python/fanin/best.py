@@ -390,7 +390,7 @@ def best(  # noqa: PLR0913 (options by name)
     numbers = tuple(range(first, first + seeds))
     good, rejected = candidates(base, only)
     if not good:
-        raise ValueError(_NOTHING)
+        raise ValueError(_nothing(rejected if only else []))
     asked = {AS_IT_IS: base, **{found.name: found.scenario for found in good}}
     out = Path(keep) if keep is not None else _temporary.folder()
     # A sweep, a point for each; seed by seed, so that an estimate knows the slow ones, too.
@@ -399,7 +399,9 @@ def best(  # noqa: PLR0913 (options by name)
     failed = _failures(done)
     if AS_IT_IS in failed:
         raise ValueError(f"the scenario as it is comes to no end: {failed[AS_IT_IS]}")
-    rejected += [Rejected(found.name, found.part, f"failed: {failed[found.name]}") for found in good if found.name in failed]
+    rejected += [
+        Rejected(found.name, found.part, f"failed: {failed[found.name]}", ran=True) for found in good if found.name in failed
+    ]
     good = [found for found in good if found.name not in failed]
     named = _variants(done, {name: scenario for name, scenario in asked.items() if name not in failed})
     return _ranked(named, good, rejected, metric, numbers)
@@ -421,7 +423,11 @@ def _counters(run: Run) -> dict[str, dict[str, Any]]:
     return run.result().summary.get("mechanisms") or {} if run.result is not None else {}
 
 
-_NOTHING: Final = "nothing applies to this scenario but what it has; fanin best --only NAME tries a policy all the same"
+def _nothing(named: Sequence[Rejected]) -> str:
+    """Return that nothing can be tried, with the reasons where policies were named."""
+    if not named:
+        return "nothing applies to this scenario but what it has; fanin best --only NAME tries a policy all the same"
+    return "; ".join(["nothing applies to this scenario of what --only names", *(f"{own.name}: {own.reason}" for own in named)])
 
 
 def _ranked(
@@ -430,13 +436,15 @@ def _ranked(
     metric = _chosen(asked, {key: value for run in named[0].runs for key, value in run.values.items()})
     whose, chosen = _others(metric)
     without = [found for found in good if not _by_name(named, found.name).values(metric.key)]
-    lacking = [Rejected(found.name, found.part, f"no run has {metric.key}") for found in without]
+    lacking = [Rejected(found.name, found.part, f"no run has {metric.key}", ran=True) for found in without]
     good = [found for found in good if found not in without]
     idle = {own.name: why for own in good if (why := _inert(_by_name(named, own.name), own, named[0])) is not None}
-    lacking += [Rejected(own.name, own.part, idle[own.name]) for own in good if own.name in idle]
+    lacking += [Rejected(own.name, own.part, idle[own.name], ran=True) for own in good if own.name in idle]
     good = [own for own in good if own.name not in idle]
     named = [found for found in named if found.name not in idle]
     named = [found for found in named if found.values(metric.key)]
+    if len(named) < 2:
+        raise ValueError("; ".join(["nothing that was tried can be ranked", *(f"{own.name}: {own.reason}" for own in lacking)]))
     by_name = {found.name: found for found in good}
     order = _order(named, metric, by_name)
     against = _verdicts(named, AS_IT_IS, metric)
@@ -465,8 +473,6 @@ def _ranked(
                 incomplete=_incomplete(found),
             )
         )
-    if len(named) < 2:
-        raise ValueError("; ".join(["nothing that was tried can be ranked", *(f"{own.name}: {own.reason}" for own in lacking)]))
     table = comparison.of(named, base=AS_IT_IS)
     return Best(metric, tuple(places), (*rejected, *lacking), table, whose, seeds)
 

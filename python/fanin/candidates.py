@@ -67,11 +67,12 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Rejected:
-    """A policy that is not tried, and why."""
+    """A policy that is not ranked, and why; `ran` says whether it was tried."""
 
     name: str
     part: str
     reason: str
+    ran: bool = False
 
 
 def _value(text: str) -> Any:

@@ -292,7 +292,7 @@ def test_what_cannot_be_ranked_is_refused_before_it_is_run(monkeypatch: pytest.M
     ):
         with pytest.raises(ValueError, match=message):
             best(small(), only=["pdn"], metric=metric)
-    with pytest.raises(ValueError, match="nothing applies to this scenario"):
+    with pytest.raises(ValueError, match=r"nothing applies to this scenario of .* --only .*; dctcp: the scenario has it already"):
         best(small(), only=["dctcp"])
     assert asked == []
 
@@ -345,6 +345,17 @@ def test_what_does_nothing_is_not_ranked() -> None:
         assert re.match(r"(never acts|changes nothing) here: ", reasons[name]), reasons
     with pytest.raises(ValueError, match="nothing that was tried can be ranked; pdn: "):
         best(small(**{"switch.buffer.per_port": "4MB"}), only=["pdn"], seeds=1)
+
+
+def test_the_command_says_why_what_ran_is_not_ranked(tmp_path: Path) -> None:
+    file = tmp_path / "x.toml"
+    file.write_text(small(**{"switch.buffer.per_port": "4MB"}).to_toml(), encoding="utf-8")
+    told = call("best", file, "--only", "pdn", "--only", "cubic", "--only", "dctcp", "--seeds", 1)
+    (line,) = [line for line in told.stdout.splitlines() if line.startswith("not ranked: ")]
+    assert re.match(r"not ranked: pdn: (never acts|changes nothing) here: ", line)
+    assert told.stdout.endswith("fanin best --list says why policies were not tried\n")
+    found = json.loads(call("best", file, "--only", "pdn", "--only", "cubic", "--seeds", 1, "--json").stdout)
+    assert [(own["name"], own["ran"]) for own in found["rejected"]] == [("pdn", True)]
 
 
 def test_few_seeds_rank_by_their_means_and_say_so() -> None:

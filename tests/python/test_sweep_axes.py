@@ -104,6 +104,10 @@ def test_each_row_and_column_of_a_latin_hypercube_has_one_point() -> None:
         ({"stop": {"metric": "p99", "relative_width": 0.1}, "seeds": 9}, 'sweep.stop.metric: "p99" is not accepted'),
         ({"stop": {"metric": "fct/all.p99_ps"}, "seeds": 9}, "needs one of two widths"),
         ({"stop": {"metric": "fct/all.p99_ps", "width": 1}, "seeds": 3}, "sweep.stop.at_least: is missing; accepted: 2 to 3"),
+        (
+            {"stop": {"metric": "fct/all.p99_ps", "width": 1}},
+            "sweep.stop: needs an interval, and there is one seed; accepted: seeds of 2",
+        ),
         ({"set": 3}, "sweep.set: 3 is not a table"),
         ({"common_random_numbers": 1}, "1 is neither true nor false"),
     ],
@@ -114,6 +118,7 @@ def test_what_is_wrong_with_a_table_is_said(table: Any, message: str) -> None:
 
 def test_everything_that_is_wrong_is_said_at_once() -> None:
     assert len(said({"seed": 3, "grid": {"a": 1, "b": 2}, "seeds": "many", "name": 4})) == 5
+    assert len(said({"seeds": 0, "stop": {"metric": "fct/all.p99_ps", "width": 1}})) == 1, "how many seeds is asked once"
 
 
 @pytest.mark.parametrize(
@@ -124,6 +129,19 @@ def test_odd_tables_are_read_or_refused(hostile: Any) -> None:
 
 
 pytestmark = pytest.mark.native
+
+
+def test_what_cannot_be_set_and_what_the_check_finds_are_said_together(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.toml"
+    grid = (
+        '"traffic[3].size" = ["1KB", "2KB"]\n"switch.markng.k" = ["1KB"]\n"traffic[4].size" = ["1KB"]\n"topology.hosts" = [1, 5]\n'
+    )
+    file.write_text(f"{TOML}[sweep.grid]\n{grid}")
+    with pytest.raises(ScenarioError) as raised:
+        plan.plan(plan.load(file))
+    paths = [problem["path"] for problem in raised.value.problems]
+    assert paths[:2] == ["traffic[3].size", "traffic[4].size"] and "switch.markng" in paths and len(paths) >= 3
+    assert all(problem["line"] for problem in raised.value.problems[:3])
 
 
 def test_points_are_checked_before_the_first_run_and_each_mistake_is_said_once(tmp_path: Path) -> None:

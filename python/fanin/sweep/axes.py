@@ -212,7 +212,10 @@ def _read_stop(stop: Any, design: Design) -> None:
         refuse("width" if relative is None else "relative_width", "a number above 0")
     if not _is_number(confidence) or not 0.5 <= confidence < 1:
         refuse("confidence", "0.5 up to below 1")
-    if not _is_whole(at_least) or not 2 <= at_least <= design.seed_count:
+    if design.seed_count < 2:
+        if not any(problem.path.startswith("sweep.seeds") for problem in design.problems):
+            design.problems.append(_wrong("sweep.stop", None, "needs an interval, and there is one seed", "seeds of 2 or more"))
+    elif not _is_whole(at_least) or not 2 <= at_least <= design.seed_count:
         refuse("at_least", f"2 to {design.seed_count}, the number of seeds")
     if len(design.problems) == before:
         design.stop = Stop(str(metric), float(width or 0), relative is not None, float(confidence), at_least)

@@ -186,7 +186,8 @@ def plan(source: Source, changes: Mapping[str, Any] | None = None) -> Plan:
     except ValueError as error:
         _refuse([Problem("error", "sweep.set" if design.changes else "", str(error))])
         raise
-    return _planned(base, design, _texts(base, design.points, source), source)
+    texts, wrong = _texts(base, design.points, source)
+    return _planned(base, design, texts, source, wrong=wrong)
 
 
 def of_scenarios(
@@ -218,9 +219,17 @@ def of_scenarios(
     return _planned(base, design, texts, Source(base, table), in_order=True)
 
 
-def _planned(base: Scenario, design: Design, texts: Sequence[str], source: Source, *, in_order: bool = False) -> Plan:
-    """Check points and make their runs."""
-    hashes, warnings = _check(texts, design, base.base_dir, source)
+def _planned(  # noqa: PLR0913 (two have a name)
+    base: Scenario,
+    design: Design,
+    texts: Sequence[str],
+    source: Source,
+    *,
+    in_order: bool = False,
+    wrong: Sequence[Problem] = (),
+) -> Plan:
+    """Check points and make their runs; what is known to be wrong is said with what the check finds."""
+    hashes, warnings = _check(texts, design, base.base_dir, source, wrong)
     points: list[Planned] = []
     seen: dict[str, int] = {}
     for point, text, found in zip(design.points, texts, hashes, strict=True):
@@ -278,21 +287,23 @@ def _without_seed(scenario: Scenario) -> Scenario:
     return Scenario(document, base_dir=scenario.base_dir)
 
 
-def _texts(base: Scenario, points: Sequence[Point], source: Source) -> list[str]:
-    """Return the scenarios of points as JSON, without seeds."""
+def _texts(base: Scenario, points: Sequence[Point], source: Source) -> tuple[list[str], list[Problem]]:
+    """Return the scenarios of points as JSON, without seeds, and which values cannot be set; points are then without these."""
     plain = _without_seed(base)
     texts = []
     problems: dict[str, Problem] = {}
     for point in points:
-        try:
-            texts.append(plain.replace(point.values).source()[0] if point.values else plain.source()[0])
-        except (ValueError, TypeError) as error:
-            path = next((path for path in point.values if _is_about(str(error), path)), "sweep")
-            said = str(error).removeprefix(f"'{path}': ").removeprefix(f"{path}: ")
-            problems.setdefault(str(error), _located(Problem("error", path, said), source))
-    if problems:
-        _refuse(list(problems.values()))
-    return texts
+        values = dict(point.values)
+        while True:
+            try:
+                texts.append((plain.replace(values) if values else plain).source()[0])
+                break
+            except (ValueError, TypeError) as error:
+                path = next((path for path in values if _is_about(str(error), path)), None)
+                said = str(error).removeprefix(f"'{path}': ").removeprefix(f"{path}: ")
+                problems.setdefault(str(error), _located(Problem("error", path or "sweep", said), source))
+                values = {other: value for other, value in values.items() if path is not None and other != path}
+    return texts, list(problems.values())
 
 
 def _is_about(message: str, path: str) -> bool:
@@ -300,8 +311,10 @@ def _is_about(message: str, path: str) -> bool:
     return f"'{path}'" in message or (message.startswith(path) and message[len(path) : len(path) + 1] in (":", ".", "["))
 
 
-def _check(texts: Sequence[str], design: Design, base_dir: Path, source: Source) -> tuple[list[str], list[Problem]]:
-    """Return the hashes of scenarios and their warnings, each once; raise with all errors."""
+def _check(
+    texts: Sequence[str], design: Design, base_dir: Path, source: Source, wrong: Sequence[Problem]
+) -> tuple[list[str], list[Problem]]:
+    """Return the hashes of scenarios and their warnings, each once; raise with all errors, those that are known first."""
     hashes = []
     met: dict[tuple[str, ...], tuple[Problem, Point]] = {}
     count: Counter[tuple[str, ...]] = Counter()
@@ -317,7 +330,7 @@ def _check(texts: Sequence[str], design: Design, base_dir: Path, source: Source)
                 met.setdefault(key, (problem, point))
                 count[key] += 1
     told = [_located(_counted(problem, count[key], len(texts), point), source) for key, (problem, point) in met.items()]
-    errors = [problem for problem in told if problem.severity == "error"]
+    errors = [*wrong, *(problem for problem in told if problem.severity == "error")]
     if errors:
         _refuse(errors)
     return hashes, told

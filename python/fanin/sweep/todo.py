@@ -103,7 +103,10 @@ class Todo:
         if self._stop is None:
             return
         run: Run = self._plan.runs[at]
-        value = value_of(metrics, self._stop.metric) if metrics else None
+        try:
+            value = value_of(metrics, self._stop.metric) if metrics else None
+        except ValueError as error:
+            raise ValueError(f"sweep.stop.metric: {error}") from None
         self._values.setdefault(run.point, {})[run.replicate] = value
         before = len(self._ready)
         self._go_on(run.point)

@@ -413,6 +413,26 @@ def test_a_dry_run_is_near_what_it_will_be_and_writes_nothing(whole: fanin.Sweep
     written = sum(path.stat().st_size for path in Path(whole.path).rglob("*.parquet"))
     assert found.bytes[0] <= written <= found.bytes[1]
     assert estimate.estimate(plan.plan(plan.load(swept(**GRID))), whole.path).before == 12
+    facts = {name: (text, note) for name, text, note in estimate.estimate(plan.plan(plan.load(swept())), None).facts()}
+    assert facts["Runs"] == ("1", "1 point × 1 seed") and facts["Time"][1] == "1 run at once"
+    assert facts["Estimated"][1] == "one run says nothing of the spread"
+
+
+def test_what_a_stop_rule_does_not_need_is_not_estimated(tmp_path: Path) -> None:
+    stop = {"metric": "fct/all.mean_ps", "relative_width": 9, "at_least": 2}
+    table = {"grid": {"switch.marking.k": ["5 packets", "50 packets"]}, "seeds": 6, "stop": stop}
+    made = plan.plan(plan.load(swept(**table)))
+    before = estimate.estimate(made, tmp_path / "out")
+    assert (before.runs, before.before, before.left, before.upper) == (12, 0, 12, True)
+    done = run(tmp_path / "out", table)
+    assert (done.complete, done.runs.height) == (True, 4)
+    after = estimate.estimate(made, tmp_path / "out")
+    assert (after.before, after.left, after.packet_hops, after.pilot) == (4, 0, (0.0, 0.0), 0)
+    facts = {name: (text, note) for name, text, note in after.facts()}
+    assert facts["Runs"] == ("0", "2 points × 6 seeds, 4 done before, 8 that the stop rule does not need")
+    assert (facts["Packet-hops"][1], facts["Estimated"]) == ("", ("nothing is left to run", ""))
+    narrow = {**table, "stop": {**stop, "relative_width": 1e-9}}
+    assert estimate.estimate(plan.plan(plan.load(swept(**narrow))), tmp_path / "out").left == 8
 
 
 def test_a_long_run_of_a_pilot_is_cut_off_and_extrapolated(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,6 +69,7 @@ class Todo:
         self._values: dict[int, dict[int, float | None]] = {}
         self._of: dict[int, dict[int, int]] = {}
         self._asked: dict[int, int] = {}
+        self._enough: set[int] = set()
         self.total = 0
         """Runs that this process makes, at most."""
         if self._stop is None:
@@ -83,6 +84,13 @@ class Todo:
         for point in self._of:
             self._go_on(point)
         self.total = len(self._ready)
+
+    def at_most(self) -> list[int]:
+        """Return the numbers of all runs that may still be made, whatever those before them give, in order."""
+        if self._stop is None:
+            return list(self._ready)
+        open_points = (point for point in self._of if point not in self._enough)
+        return sorted(at for point in open_points for n, at in self._of[point].items() if n not in self._values[point])
 
     def next(self) -> int | None:
         """Return the number of a run; None if none can be begun now."""
@@ -120,7 +128,10 @@ class Todo:
             if count > self._asked.get(point, 0):
                 self._ready.extend(self._of[point][n] for n in range(self._asked.get(point, 0), count) if n not in values)
                 self._asked[point] = count
-            if any(n not in values for n in range(count)) or enough([values[n] for n in range(count)], self._stop):
+            if any(n not in values for n in range(count)):
+                return
+            if enough([values[n] for n in range(count)], self._stop):
+                self._enough.add(point)
                 return
 
 

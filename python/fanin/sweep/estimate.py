@@ -14,7 +14,7 @@ from fanin import _core, _temporary, show
 from fanin import progress as _progress
 from fanin.metrics import of_result
 from fanin.results import Result
-from fanin.stats import quantile
+from fanin.stats import predicted
 from fanin.sweep import store as _store
 from fanin.sweep.frames import Sweep
 from fanin.sweep.metrics import MetricRow, rows
@@ -227,8 +227,7 @@ def _sum_of(values: Sequence[float], count: int) -> Bounds:
     if len(values) < 2:
         return mean * count, mean * count
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
-    width = quantile(0.05, len(values) - 1) * deviation * math.sqrt(1 / len(values) + 1 / count)
-    return max(0.0, mean - width) * count, (mean + width) * count
+    return predicted(mean, deviation, len(values), count)
 
 
 def _over(bounds: Bounds, at_once: int) -> Bounds:

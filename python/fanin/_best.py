@@ -111,7 +111,7 @@ def _show(found: Best) -> None:
         head.append("Others")
     head += ["Unfinished", "Header", "Memory"]
     rows = [_row(place, found.metric, others=bool(others)) for place in found.places]
-    terminal.table(out, f"{found.metric.name}, {len(found.seeds)} seed{'s' * (len(found.seeds) > 1)}", head, rows)
+    terminal.table(out, f"{found.metric.name}, {show.many(len(found.seeds), 'seed')}", head, rows)
     out.print(Text(found.text))
     for note in found.comparison.notes[:1]:
         out.print(Text(f"note: {note}", style="dim"), soft_wrap=True)

@@ -154,7 +154,7 @@ class Best:
         loses = ""
         if top.others_change is not None and top.others_change.change is not None:
             loses = f"the throughput of {self.others_are} {_moved(top.others_change)}, "
-        unfinished = f"; {show.count(round(top.incomplete, 1))} flows did not end" if top.incomplete else ""
+        unfinished = f"; {show.many(round(top.incomplete, 1), 'flow')} did not end" if top.incomplete else ""
         return f"What it costs: {loses}{header}, {memory}{unfinished}."
 
     def _third(self) -> str:
@@ -209,7 +209,7 @@ class Best:
 
 
 def _seeds(seeds: Sequence[int]) -> str:
-    return f"{len(seeds)} seed{'s' * (len(seeds) > 1)}"
+    return show.many(len(seeds), "seed")
 
 
 def _be(count: int) -> str:

@@ -146,6 +146,8 @@ def few_values(comparison: Comparison) -> str:
 def rule(comparison: Comparison) -> str:
     """Return what the verdicts mean, in a few sentences."""
     judged = comparison.judged
+    if not judged and any(cell.verdict == "equal" for row in comparison.rows for cell in row.cells):
+        return "Nothing was judged: what would be is equal in each run."
     if not judged:
         return "Nothing was judged: that takes two seeds of each variant, or more."
     chance, covers = f"{100 * comparison.alpha:.3g} %", coverage(comparison)
@@ -153,7 +155,7 @@ def rule(comparison: Comparison) -> str:
     if any(cell.verdict == "too few seeds" for row in comparison.rows for cell in row.cells):
         few = f'"Too few seeds": fewer than {stats.FEW} show no difference, and would hardly show one; their intervals are ranges. '
     return (
-        f"{judged} difference{'s' * (judged > 1)} judged together: where nothing differs, the chance that any is called better or "
+        f"{show.many(judged, 'difference')} judged together: where nothing differs, the chance that any is called better or "
         f'worse is {chance} (Holm). "No difference": these seeds show none. {few}Change: of the mean, with its {covers} '
         f"interval, each for itself. A dash: not judged; --metric judges it.{few_values(comparison)}"
     )

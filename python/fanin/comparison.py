@@ -305,7 +305,7 @@ def of(
     if not found:
         problems.append("two variants or more are needed, and no run is given")
     elif len(found) == 1:
-        what = f"'{names[0]}', {len(found[0].runs)} seed{'s' * (len(found[0].runs) > 1)}"
+        what = f"'{names[0]}', {show.many(len(found[0].runs), 'seed')}"
         problems.append(
             f"two variants or more are needed, and there is one: {what}. Runs that differ in the seed alone are one variant; "
             "NAME=PATH keeps them apart"
@@ -402,7 +402,9 @@ def _notes(found: Sequence[Variant]) -> list[str]:
         if not shared:
             notes.append(f"{variant.name} and {base.name} have no seed in common: differences are not paired, and wider for it")
         elif len(shared) < max(len(base.seeds), len(variant.seeds)):
-            notes.append(f"{variant.name} and {base.name} have {len(shared)} seeds in common: differences are of these alone")
+            one = "this" if len(shared) == 1 else "these"
+            common = f"{show.many(len(shared), 'seed')} in common: differences are of {one} alone"
+            notes.append(f"{variant.name} and {base.name} have {common}")
     return notes
 
 

@@ -246,8 +246,17 @@ def _unknown(name: str, listed: Sequence[str], *, kept: bool) -> str:
         needs = f"; it needs {lacking[0].needs}" if lacking[0].needs else ""
         needs += ", and in a sweep --keep" if lacking[0].key in RECORDED and not kept else ""
         return f"metric '{name}': no run has it{needs}"
-    near = difflib.get_close_matches(name, [*listed, *(group for key in listed for group in _groups(key))], n=1, cutoff=0.5)
-    return f"metric '{name}': there is none of that name" + (f"; did you mean {near[0]}?" if near else "")
+    groups = dict.fromkeys(group for key in listed for group in _groups(key))
+    near = difflib.get_close_matches(name, [*listed, *groups], n=1, cutoff=0.5)
+    there = ", ".join(group for group in groups if "/" not in group)
+    hint = (
+        f"did you mean {near[0]}?"
+        if near
+        else f"there are metrics of {there}, for example {listed[0]}"
+        if listed
+        else "there are none"
+    )
+    return f"metric '{name}': there is none of that name; {hint}"
 
 
 def values(result: Result) -> dict[str, float]:

@@ -333,11 +333,9 @@ class PauseTree:
         """A short paragraph: where it began, how far it spread, who suffered."""
         told = self.document
         lasted = show.duration(told["end_ps"] - told["start_ps"])
-        plural = "s" * (told["ports"] != 1)
-        many = (
-            f"class {told['class']} was paused at {show.count(told['ports'])} port{plural}, {show.count(told['pauses'])} times,"
-            f" {show.duration(told['paused_ps'])} in all."
-        )
+        times = "once" if told["pauses"] == 1 else f"{show.count(told['pauses'])} times"
+        paused = f"{times}, {show.duration(told['paused_ps'])} in all"
+        many = f"class {told['class']} was paused at {show.many(told['ports'], 'port')}, {paused}."
         from_then_on = f"From {show.duration(told['start_ps'])} on"
         if circle := told.get("circle"):
             # Packets that never left have no row in hops.parquet, so whose they are is not known.
@@ -355,8 +353,8 @@ class PauseTree:
             hosts = ", ".join(f'"{host}"' for host in told["hosts"][:HOSTS])
             few = f", or of some of those whose NICs stood paused: {hosts}" if hosts else ""
             said.append(
-                f"Which of {told['of_class']:,} flows of the class waited is not known: no flow was followed. Run it again with"
-                f' telemetry.hosts = ["*"]{few}.'
+                f"Which of {show.many(told['of_class'], 'flow')} of the class waited is not known: no flow was followed."
+                f' Run it again with telemetry.hosts = ["*"]{few}.'
             )
             return " ".join(said)
         victims = [flow for flow in told["flows"] if flow["victim"]]
@@ -366,8 +364,7 @@ class PauseTree:
         never = "never cross" if len(victims) != 1 else "never crosses"
         said.append(f"{count} {never} {told['root']}" + (f": {', '.join(listed)}{more}." if victims else "."))
         if (unknown := told["of_class"] - told["followed"]) > 0:
-            plural = "s" * (unknown != 1)
-            said.append(f'Of {unknown:,} more flow{plural} of the class nothing is known: telemetry.hosts = ["*"] follows all.')
+            said.append(f'Of {show.many(unknown, "more flow")} of the class nothing is known: telemetry.hosts = ["*"] follows all.')
         return " ".join(said)
 
     def lines(self) -> list[str]:
@@ -381,7 +378,7 @@ class PauseTree:
             for edge in own:
                 last = edge is own[-1]
                 at = show.duration(edge["first_ps"] - start)
-                times = f"{show.count(edge['pauses'])} pause{'s' * (edge['pauses'] != 1)}"
+                times = show.many(edge["pauses"], "pause")
                 yield f"{lead}{'└' if last else '├'}─ {edge['port']}: after {at}, {times}, {show.duration(edge['paused_ps'])}"
                 yield from below(edge["port"], lead + ("   " if last else "│  "))
 
@@ -521,7 +518,8 @@ def tree(result: Result, event: int | None = None, gap_ps: int = GAP_PS) -> Paus
         event = summed.sort("paused_ps", "event", descending=[True, False])["event"][0]
     chosen = summed.filter(pl.col("event") == event)
     if not chosen.height:
-        raise ValueError(f"there is no event {event}; there are 0 to {summed.height - 1}")
+        known_events = "0" if summed.height == 1 else f"0 to {summed.height - 1}"
+        raise ValueError(f"event {event}: there is none of that number; accepted: {known_events}")
     row = chosen.row(0, named=True)
     pauses = found.filter(pl.col("event") == event)
     circle = _circle(known, row) or {"ports": None, "since_ps": None}

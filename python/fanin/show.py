@@ -14,6 +14,7 @@ __all__ = [
     "change",
     "count",
     "duration",
+    "many",
     "rate",
     "ratio",
     "size",
@@ -83,6 +84,11 @@ def count(value: float | None) -> str:
     if abs(value) < 1e6 and float(value).is_integer():
         return f"{value:,.0f}"
     return _scaled(value, _COUNT_UNITS)
+
+
+def many(value: float, one: str, several: str | None = None) -> str:
+    """Return a count with the noun that belongs to it: ``1 port``, ``3 ports``."""
+    return f"{count(value)} {one if value == 1 else several or f'{one}s'}"
 
 
 def ratio(value: float | None) -> str:

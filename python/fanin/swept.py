@@ -75,7 +75,8 @@ def gather(sources: Sequence[Any], by: Sequence[str], where: Mapping[str, str]) 
         problems += [f"{axis}: varies, too; where (--where) chooses one of {_listed(chosen, axis)}" for axis in vary]
     good = chosen.filter(chosen["status"] == "ok")
     if not problems and not good.height:
-        problems.append(f"{sweep.path}: all {chosen.height} runs failed; the column error of its runs says why")
+        every = "the run" if chosen.height == 1 else f"all {chosen.height:,} runs"
+        problems.append(f"{sweep.path}: {every} failed; the column error of its runs says why")
     if problems:
         raise CompareError(problems)
     return _variants(sweep, chosen, list(by))

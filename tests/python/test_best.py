@@ -49,6 +49,11 @@ def trials(scenario: fanin.Scenario) -> list[dict[str, Any]]:
 def test_large_changes_are_times_and_small_ones_per_cent() -> None:
     shown = {0.05: "+5 %", -0.123: "-12.3 %", 8.99: "+899 %", 18.7: "x 19.7", 998.7: "x 1,000", 4321.0: "x 4,322"}
     assert {share: show.change(share) for share in shown} == shown
+    assert (show.many(1, "flow"), show.many(0.2, "flow"), show.many(2, "switch", "switches")) == (
+        "1 flow",
+        "0.2 flows",
+        "2 switches",
+    )
     assert show.change(9.996, times=False) == "+1,000 %" and show.change(-0.5, sign=False) == "50 %"
 
 

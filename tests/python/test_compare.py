@@ -165,7 +165,8 @@ def test_metrics_are_chosen_by_address_pattern_and_group() -> None:
         metrics.choose(["fct/all.p98_ps", "total.pauses", "zzz"], there)
     assert str(caught.value) == (
         "metric 'fct/all.p98_ps': there is none of that name; did you mean fct/all.p99_ps?\n"
-        "metric 'total.pauses': no run has it; it needs switch.mechanisms.pfc\nmetric 'zzz': there is none of that name"
+        "metric 'total.pauses': no run has it; it needs switch.mechanisms.pfc\nmetric 'zzz': there is none of that name; "
+        "there are metrics of fct, collective, total, for example fct/all.mean_ps"
     )
 
 
@@ -312,8 +313,12 @@ def test_one_seed_has_no_interval_and_no_verdict(runs: Path) -> None:
         "k65/seed1: one seed, so no interval, and no verdict; run more seeds",
         "k20/seed1: one seed, so no interval, and no verdict; run more seeds",
     ]
-    assert compared.rule(found).startswith("Nothing was judged")
+    assert compared.rule(found) == "Nothing was judged: that takes two seeds of each variant, or more."
     assert found.judged == 0
+    seeds = [runs / "k65" / f"seed{seed}" for seed in (1, 2, 3)]
+    same = fanin.compare({"a": seeds, "b": seeds})
+    assert {cell.verdict for row in same.rows for cell in row.cells} == {None, "equal"}
+    assert compared.rule(same) == "Nothing was judged: what would be is equal in each run."
 
 
 def test_few_and_different_seeds_are_told(runs: Path) -> None:

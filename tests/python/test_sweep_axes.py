@@ -253,7 +253,7 @@ def test_what_is_set_holds_at_all_points_and_is_no_axis() -> None:
 def test_points_that_simulate_the_same_are_run_once_and_that_is_said() -> None:
     twice = made(grid={"switch.marking.k": ["20 packets", "20packets", "30 packets"]})
     assert (len(twice.points), len(twice.runs)) == (2, 2)
-    assert any("1 of 3 points simulate the same as others" in str(problem) for problem in twice.warnings)
+    assert any("1 of 3 points simulates the same as another and is not run again" in str(problem) for problem in twice.warnings)
 
 
 def test_axes_with_units_have_a_column_of_numbers() -> None:

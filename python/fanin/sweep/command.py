@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.text import Text
 
-from fanin import terminal
+from fanin import show, terminal
 from fanin._failures import EXIT_FAILED, EXIT_INTERRUPTED, failed, failures
 from fanin.output import say, say_problem
 
@@ -110,8 +110,6 @@ def _show(done: Sweep, made: Plan, *, quiet: bool, as_json: bool) -> int:
     if failed.height > _ERRORS_SHOWN:
         say(f"error: {failed.height - _ERRORS_SHOWN:,} other runs failed; their errors are in the table of runs", "red")
     if not quiet:
-        from fanin import show
-
         stopped = ", as many as its stop rule needs" if runs.height < done.planned else ""
         rest = stopped if facts["complete"] else f", {max(0, done.planned - runs.height):,} to do"
         console = terminal.console()
@@ -133,7 +131,7 @@ def _show_points(done: Sweep, made: Plan) -> None:
         return
     head, rows = points.table(done, made, metric, _POINTS_SHOWN)
     count = len(made.points)
-    title = f"The first {len(rows)} of {count:,} points" if count > len(rows) else f"{count} point{'s' * (count > 1)}"
+    title = f"The first {len(rows)} of {count:,} points" if count > len(rows) else show.many(count, "point")
     console = terminal.console()
     terminal.table(console, title, head, rows, words=set(range(len(head) - 3 - (made.design.stop is not None))))
     if compare := points.compare_command(done, made):

@@ -83,20 +83,16 @@ class Estimate:
         before += f", {enough:,} that the stop rule does not need" if enough else ""
         most = "at most: a stop rule may need less" if self.upper and self.left else ""
         cut = "; the last one was cut off and extrapolated" if self.cut else ""
-        by = f"by a pilot of {_many(self.pilot, 'run')} in {self.pilot_s:.3g} s{cut}"
+        by = f"by a pilot of {show.many(self.pilot, 'run')} in {self.pilot_s:.3g} s{cut}"
         spread = ("no run of it has ended well", "one run says nothing of the spread", "95 % bounds by its spread")
         estimated = ("Estimated", by, spread[min(self.pilot, 2)]) if self.left else ("Estimated", "nothing is left to run", "")
         return [
-            ("Runs", f"{self.left:,}", f"{_many(self.points, 'point')} × {_many(self.seeds, 'seed')}{before}"),
+            ("Runs", f"{self.left:,}", f"{show.many(self.points, 'point')} × {show.many(self.seeds, 'seed')}{before}"),
             ("Packet-hops", _bounds(self.packet_hops, show.count), most),
-            ("Time", span(self.wall_s), f"{_many(self.jobs, 'run')} at once"),
+            ("Time", span(self.wall_s), f"{show.many(self.jobs, 'run')} at once"),
             ("Bytes", _bounds(self.bytes, show.size), f"of the tables{' and result folders' if self.keep else ''}, on disk"),
             estimated,
         ]
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 def _bounds(bounds: Bounds, told: Any) -> str:

@@ -238,7 +238,8 @@ def _planned(  # noqa: PLR0913 (two have a name)
             points.append(Planned(point, found[:_KEY_DIGITS], text))
     if len(points) < len(design.points):
         twice = len(design.points) - len(points)
-        said = f"{twice} of {len(design.points)} points simulate the same as others and are run once"
+        same = "simulates the same as another and is" if twice == 1 else "simulate the same as others and are"
+        said = f"{twice} of {len(design.points)} points {same} not run again"
         warnings.append(Problem("warning", "sweep", said))
     seed = base.to_dict().get("seed", 1)
     if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed <= 2**62:

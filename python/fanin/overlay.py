@@ -84,7 +84,11 @@ def draw(kind: str, groups: Groups, **options: Any) -> go.Figure:
         for name in given
         if name not in found.options
     ]
-    problems += [f"{name}: no run of it has a result folder" for name, runs in groups.items() if not runs]
+    problems += [
+        f"{name}: no run of it has a result folder; fanin sweep --keep (keep=True) keeps them"
+        for name, runs in groups.items()
+        if not runs
+    ]
     runs = [run for own in groups.values() for run in own]
     if found.several is None and len(runs) > 1:
         problems.append(f"kind '{kind}': draws one run, and {len(runs)} are given")

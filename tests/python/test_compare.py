@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -630,10 +631,17 @@ def test_the_example_runs_and_finds_what_it_says(tmp_path: Path) -> None:
     example = ROOT / "examples" / "compare.py"
     done = subprocess.run([sys.executable, example, tmp_path], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    shown = re.search(r"```\n(Queues, to hosts p99.*?)```", (ROOT / "docs" / "compare.md").read_text(encoding="utf-8"), re.DOTALL)
+    page = (ROOT / "docs" / "compare.md").read_text(encoding="utf-8")
+    shown = re.search(r"```\n(Queues, to hosts p99.*?)```", page, re.DOTALL)
     assert shown is not None
     assert done.stdout.startswith(shown[1]), done.stdout
     assert {"compare.html", "slowdown.pdf", "k65", "k200"} == {path.name for path in tmp_path.iterdir()}
+    commands = re.findall(r"^fanin ([^#\n]*)", page, re.MULTILINE)
+    assert len(commands) == 5
+    for line in commands:
+        words = shlex.split(re.sub(r"-o (\S+)", rf"-o {tmp_path}/\1", line.replace("out/compare", str(tmp_path))))
+        told = RUNNER.invoke(app, words)
+        assert told.exit_code == (2 if "--by" in words else 0), told.output  # the sweep is that of another page
 
 
 @pytest.fixture(scope="module")

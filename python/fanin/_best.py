@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.text import Text
 
-from fanin import show, terminal
+from fanin import compared, show, terminal
 from fanin._failures import EXIT_INTERRUPTED, ends_in, failed, failures
 from fanin.output import say
 
@@ -133,7 +133,7 @@ def _idle(rejected: Sequence[Rejected]) -> dict[str, list[str]]:
 
 
 def _row(place: Place, metric: Metric, *, others: bool) -> list[terminal.Cell]:
-    own, change, interval = place.candidate, place.change, place.interval
+    own, interval = place.candidate, place.interval
     spread = (
         ""
         if interval.low is None or interval.low == interval.high
@@ -142,7 +142,7 @@ def _row(place: Place, metric: Metric, *, others: bool) -> list[terminal.Cell]:
     row: list[terminal.Cell] = [
         Text(f"{place.rank} {place.name}", style="" if own else "bold"),
         f"{metric.text(interval.mean)}{spread}",
-        "" if change is None or change.change is None else show.change(change.change),
+        _change(place, metric),
         Text(place.verdict or "", style=_STYLES.get(place.verdict or "", "")),
     ]
     if others:
@@ -157,6 +157,14 @@ def _row(place: Place, metric: Metric, *, others: bool) -> list[terminal.Cell]:
 def _more(size: int | None) -> str:
     """Return bytes more or less than in the scenario as it is."""
     return show.size(size) if not size else f"{'+' if size > 0 else '-'}{show.size(abs(size))}"
+
+
+def _change(place: Place, metric: Metric) -> str:
+    """Return the change from the scenario as it is: relative where it can be, else the difference itself."""
+    change = place.change
+    if change is None:
+        return ""
+    return compared.signed(metric, change.mean) if change.change is None else show.change(change.change)
 
 
 def _share(moved: Any) -> str:

@@ -129,8 +129,10 @@ class Best:
         if top.verdict != "better":
             too_few = f"{_seeds(self.seeds)} {_be(len(self.seeds))} too few to say"
             few = too_few if self._few else "nothing that was tried is better for sure"
-            return f"{top.name} comes out first, but {few}: {name} is {value}, {_against(top.change)} the scenario as it is."
-        return f"{top.name} does best{also}: {name} is {value}, {_against(top.change)} the scenario as it is."
+            return (
+                f"{top.name} comes out first, but {few}: {name} is {value}, {_against(top.change, metric)} the scenario as it is."
+            )
+        return f"{top.name} does best{also}: {name} is {value}, {_against(top.change, metric)} the scenario as it is."
 
     @property
     def _few(self) -> bool:
@@ -220,10 +222,12 @@ def _listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _against(change: Difference | None) -> str:
+def _against(change: Difference | None, metric: Metric) -> str:
     """Return a change as words before "the scenario as it is"."""
-    if change is None or change.change is None or change.change == 0:
+    if change is None or change.mean == 0:
         return "as in"
+    if change.change is None:  # of nothing
+        return f"{metric.text(abs(change.mean))} {'less' if change.mean < 0 else 'more'} than in"
     if abs(change.change) < _SMALL:
         return f"{show.change(change.change, sign=False)} from"
     times = change.change >= show.TIMES

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from fanin.metrics import Metric
     from fanin.stats import Verdict
 
-__all__ = ["change_text", "differing_rows", "interval_text", "tables", "verdict_text"]
+__all__ = ["change_text", "differing_rows", "interval_text", "signed", "tables", "verdict_text"]
 
 
 def change_text(metric: Metric, cell: Cell) -> str:
@@ -20,8 +20,8 @@ def change_text(metric: Metric, cell: Cell) -> str:
     if gap is None:
         return show.NOTHING
     if gap.change is None or (gap.low is not None and gap.change_low is None):
-        ends = "" if gap.low is None else f" [{_signed(metric, gap.low)}, {_signed(metric, gap.high)}]"
-        return _signed(metric, gap.mean) + ends
+        ends = "" if gap.low is None else f" [{signed(metric, gap.low)}, {signed(metric, gap.high)}]"
+        return signed(metric, gap.mean) + ends
     ends = (
         "" if gap.change_low is None or gap.change_high is None else f" [{_percent(gap.change_low)}, {_percent(gap.change_high)}]"
     )
@@ -36,7 +36,8 @@ def _percent(share: float) -> str:
     return text if float(text.replace(",", "")) else "0"
 
 
-def _signed(metric: Metric, value: float | None) -> str:
+def signed(metric: Metric, value: float | None) -> str:
+    """Return a difference with its sign and unit."""
     if value is None:
         return show.NOTHING
     sign = "+" if value > 0 else "-" if value < 0 else ""

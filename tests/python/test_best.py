@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import fanin
-from fanin import _core, candidates, metrics, show
+from fanin import _best, _core, candidates, metrics, show
 from fanin.best import Best, Place, best
 from fanin.candidates import AS_IT_IS
 from fanin.cli import app
@@ -57,6 +58,9 @@ def test_large_changes_are_times_and_small_ones_per_cent() -> None:
     assert show.change(9.996, times=False) == "+1,000 %" and show.change(-0.5, sign=False) == "50 %"
 
 
+LEVEL = Difference(1.0, None, None, 0.5, None, None, 5, True, 0.001, 0.95)
+
+
 def ranking(verdicts: dict[str, Verdict], change: float, seeds: int) -> Best:
     """A ranking in which each policy has a verdict, and the first one a change from the scenario as it is."""
     moved = Difference(change, None, None, change, 0.8 * change, 1.1 * change, seeds, True, 0.001, 0.95)
@@ -78,6 +82,11 @@ def test_the_text_says_what_the_table_says() -> None:
     many = ranking({"a": "no difference"}, 18.7, 5).text
     assert "is 2 ms, x 19.7 (x 16 to x 21.6) that of the scenario as it is." in many
     assert "the throughput of others is x 19.7, " in many and "and 1 makes no difference that shows; 0 were" in many
+    of_nothing = ranking({"a": "better"}, 0.5, 5)
+    top = of_nothing.places[0]
+    gained = Place(1, top.candidate, "a", "", top.interval, replace(LEVEL, change=None, mean=2e9), "better", None, None, None, 0.0)
+    assert "is 2 ms, 2 ms more than in the scenario as it is." in replace(of_nothing, places=(gained, of_nothing.base)).text
+    assert _best._change(gained, of_nothing.metric) == "+2 ms"
     three = ranking({"a": "better", "b": "equal", "c": "too few seeds"}, -0.5, 3).text
     assert "1 is better than the scenario as it is, 0 worse, 1 makes no difference that shows, and 1 cannot be judged by 3" in three
 

@@ -144,6 +144,19 @@ def test_what_cannot_be_set_and_what_the_check_finds_are_said_together(tmp_path:
     assert all(problem["line"] for problem in raised.value.problems[:3])
 
 
+def test_values_of_a_list_and_of_the_caller_are_not_looked_for_in_the_scenario(tmp_path: Path) -> None:
+    (tmp_path / "base.toml").write_text(TOML)
+    file = tmp_path / "sweep.toml"
+    file.write_text('[sweep]\nscenario = "base.toml"\n[[sweep.list]]\nlabel = "b"\n"switch.markng.k" = "5 packets"\n')
+    with pytest.raises(ScenarioError) as raised:
+        plan.plan(plan.load(file))
+    assert [(problem["path"], problem["line"]) for problem in raised.value.problems] == [("switch.markng", 5)]
+    file.write_text('[sweep]\nscenario = "base.toml"\nseeds = 2\n')
+    with pytest.raises(ScenarioError) as raised:
+        plan.plan(plan.load(file), {"engin.x": 1})
+    assert [(problem["path"], problem["line"]) for problem in raised.value.problems] == [("engin", None)]
+
+
 def test_points_are_checked_before_the_first_run_and_each_mistake_is_said_once(tmp_path: Path) -> None:
     file = tmp_path / "wrong.toml"
     loads = ", ".join(str(n) for n in range(100))

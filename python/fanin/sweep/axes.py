@@ -15,7 +15,7 @@ from typing import Any, Final
 from fanin.scenario import Problem
 from fanin.stats import CONFIDENCE
 
-__all__ = ["MOST_RUNS", "RESERVED", "Design", "Point", "Stop", "flat", "quantity", "read"]
+__all__ = ["KINDS", "MOST_RUNS", "RESERVED", "SAMPLED", "Design", "Point", "Stop", "flat", "quantity", "read"]
 
 MOST_RUNS: Final = 2_000_000
 """Runs of one sweep. A product of axes that is larger is a mistake."""
@@ -26,11 +26,11 @@ RESERVED: Final = (
 )  # fmt: skip
 """Columns of the store, which no axis can have; a seed is not varied by an axis, but by ``seeds``."""
 
-_KEYS: Final = (
-    "scenario", "name", "set", "seeds", "common_random_numbers", "grid", "zip", "list", "random", "latin_hypercube", "sobol",
-    "stop",
-)  # fmt: skip
-_SAMPLED: Final = ("random", "latin_hypercube", "sobol")
+SAMPLED: Final = ("random", "latin_hypercube", "sobol")
+"""Ways to vary axes by samples."""
+KINDS: Final = ("grid", "zip", "list", *SAMPLED)
+"""All ways to vary axes: keys of ``[sweep]``."""
+_KEYS: Final = ("scenario", "name", "set", "seeds", "common_random_numbers", *KINDS, "stop")
 _RANGE: Final = ("from", "to", "scale")
 _STOP: Final = ("metric", "relative_width", "width", "confidence", "at_least")
 _QUANTITY: Final = re.compile(r"\s*([-+]?(?:\d[\d_]*)?\.?\d+(?:[eE][-+]?\d+)?|[-+]?\d[\d_]*\.?)\s*([^\d\s.][^\s]*)?\s*")
@@ -106,7 +106,7 @@ def read(table: Any) -> Design:
     _grid(table.get("grid"), design, blocks)
     _zipped(table.get("zip"), design, blocks)
     _listed(table.get("list"), design, blocks)
-    for kind in _SAMPLED:
+    for kind in SAMPLED:
         _sampled(kind, table.get(kind), design, blocks)
     for path in design.kinds:
         if path in RESERVED or path == "seed":

@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -41,6 +41,8 @@ class Source:
     """The TOML text of `file`, where lines are looked up."""
     scenario_file: Path | None = None
     """The scenario's file, where it is another than `file`."""
+    changed: tuple[str, ...] = ()
+    """Paths that the caller has set, which stand in no file."""
 
 
 @dataclass(frozen=True)
@@ -175,6 +177,7 @@ def plan(source: Source, changes: Mapping[str, Any] | None = None) -> Plan:
     ScenarioError
         With all that is wrong with the sweep's table, or else with its points, each mistake once.
     """
+    source = replace(source, changed=tuple(changes or ()))
     design = axes.read(source.table)
     if not design.common and isinstance(source.table.get("seeds"), list | Mapping):
         said = "gives every point its own seeds, so none can be named; accepted: a number of seeds"
@@ -348,28 +351,34 @@ def _counted(problem: Problem, count: int, of: int, first: Point) -> Problem:
 def _located(problem: Problem, source: Source) -> Problem:
     """Name file and line: those of the axis that a problem is about, or the scenario's file."""
     path = problem.path
-    plain = path.replace("[", ".").replace("]", "")
-    table = source.table
-    kinds = ((kind, table.get(kind)) for kind in ("set", "grid", "zip", "list", "random", "latin_hypercube", "sobol"))
-    for kind, inside in kinds:
-        if kind not in table or path.startswith("sweep"):
-            continue
-        tables = inside if isinstance(inside, list) else [inside]
-        for entry in tables:
-            entry_axes = (
-                entry.get("axes") if isinstance(entry, Mapping) and kind in ("random", "latin_hypercube", "sobol") else entry
-            )
-            for axis, _ in axes.flat(entry_axes) if isinstance(entry_axes, Mapping) else ():
-                name = axis.replace("[", ".").replace("]", "")
-                if plain == name or plain.startswith(f"{name}.") or name.startswith(f"{plain}."):
-                    return replace(problem, line=_line(source, axis, f"sweep.{kind}"))
+    found = None if path.startswith("sweep") else next((at for at in _written(source.table) if _overlap(path, at[1])), None)
+    if found is not None:
+        kind, axis = found
+        return replace(problem, line=_line(source, axis, f"sweep.{kind}"))
     if path == "sweep" or path.startswith("sweep."):
         return replace(problem, line=_line(source, path.split(".")[-1], path))
+    if any(_overlap(path, changed) for changed in source.changed):
+        return replace(problem, line=None)
     if source.scenario_file is not None:
         return replace(problem, path=f"{path} ({source.scenario_file})", line=None)
     if source.text is not None and path:
         return replace(problem, line=_core.lines(source.text, [path])[0])
     return problem
+
+
+def _written(table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the key of the sweep's table and the path of each value that stands in it."""
+    for kind in ("set", *axes.KINDS):
+        inside = table.get(kind)
+        for entry in inside if isinstance(inside, list) else [inside]:
+            values = entry.get("axes") if kind in axes.SAMPLED and isinstance(entry, Mapping) else entry
+            yield from ((kind, path) for path, _ in axes.flat(values)) if isinstance(values, Mapping) else ()
+
+
+def _overlap(path: str, other: str) -> bool:
+    """Whether two paths are the same, or one leads to the other."""
+    one, two = (name.replace("[", ".").replace("]", "") + "." for name in (path, other))
+    return one.startswith(two) or two.startswith(one)
 
 
 def _line(source: Source, key: str, path: str) -> int | None:

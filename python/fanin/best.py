@@ -316,7 +316,7 @@ def _chosen(asked: str | None, found: Mapping[str, Any]) -> Metric:
     return chosen[0]
 
 
-def _others(metric: Metric) -> tuple[str, Callable[[Any], Any] | None]:
+def _others(metric: Metric, base: Variant) -> tuple[str, Callable[[Any], Any] | None]:
     """Return the flows that a metric is not about: in words, and as a filter of the table of flows."""
     import polars as pl
 
@@ -326,15 +326,17 @@ def _others(metric: Metric) -> tuple[str, Callable[[Any], Any] | None]:
     if group == "collective":
         return f"flows beside {name}", lambda flows: flows.filter(pl.col("group") != name)
     if group == "fct" and name != "all":
-        low, high = _bin(name)
+        low, high = _bounds(name, base)
         inside = (pl.col("size_bytes") >= low) & (pl.col("size_bytes") < high)
         return "flows of other sizes", lambda flows: flows.filter(~inside)
     return "", None
 
 
-def _bin(name: str) -> tuple[float, float]:
-    bounds = {"<10KB": (0, 1e4), "10KB-100KB": (1e4, 1e5), "100KB-1MB": (1e5, 1e6), ">=1MB": (1e6, float("inf"))}
-    return bounds[name]
+def _bounds(name: str, base: Variant) -> tuple[float, float]:
+    """Return between which sizes the flows of a group lie [bytes], as the runs' summaries say."""
+    entries = (entry for result in base.results() for entry in result.summary.get("fct") or [])
+    found = next(entry for entry in entries if entry["bin"] == name)
+    return found["from_bytes"] or 0, math.inf if found["to_bytes"] is None else found["to_bytes"]
 
 
 def _throughput(result: Result, chosen: Callable[[Any], Any]) -> float | None:
@@ -438,7 +440,7 @@ def _ranked(
     named: Sequence[Variant], good: Sequence[Candidate], rejected: Sequence[Rejected], asked: str | None, seeds: tuple[int, ...]
 ) -> Best:
     metric = _chosen(asked, {key: value for run in named[0].runs for key, value in run.values.items()})
-    whose, chosen = _others(metric)
+    whose, chosen = _others(metric, named[0])
     without = [found for found in good if not _by_name(named, found.name).values(metric.key)]
     lacking = [Rejected(found.name, found.part, f"no run has {metric.key}", ran=True) for found in without]
     good = [found for found in good if found not in without]

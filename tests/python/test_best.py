@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
@@ -239,6 +240,16 @@ def test_others_are_the_flows_that_the_metric_is_not_about() -> None:
     assert found.others_are == "flows that answer no query"
     assert base.others is not None and 1e9 < base.others.mean < 10e9
     assert pdn.others_change is not None and pdn.others_change.change is not None
+
+
+def test_others_of_a_size_are_the_flows_of_all_other_sizes() -> None:
+    document = small().to_dict()
+    with_background = fanin.Scenario({**document, "traffic": [*document["traffic"], LONG]})
+    found = best(with_background, only=["pdn"], seeds=1, metric="fct/>=1MB.mean_ps")
+    flows = found.comparison.base.results()[0].flows.filter(size_bytes=64_000)
+    rate = 8e12 * 20 * 64_000 / flows.select(pl.col("finish_ps") - pl.col("start_ps")).sum().item()
+    assert found.others_are == "flows of other sizes" and flows.height == 20
+    assert found.base.others is not None and found.base.others.mean == pytest.approx(rate)
 
 
 LONG = {"name": "long", "kind": "flows", "flows": [{"src": "h0", "dst": "h1", "size": "4MB"}]}

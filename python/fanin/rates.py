@@ -21,6 +21,9 @@ __all__ = ["MAX_FLOWS", "MAX_POINTS", "figure", "flows_with_rates", "steps"]
 MAX_FLOWS: Final = 16
 """Flows that are drawn unless others are named."""
 
+SHOWN: Final = 8
+"""Flows that a message names at most."""
+
 MAX_POINTS: Final = 2000
 """Changes of a rate that are drawn of each flow; of more, the smallest and the largest of each stretch of time."""
 
@@ -43,6 +46,15 @@ def steps(rows: pl.DataFrame, points: int = MAX_POINTS) -> pl.DataFrame:
     return pl.concat([changed, rows.tail(1)])
 
 
+def _without(asked: Sequence[int | str], limited: Sequence[int]) -> str:
+    """Return that flows have no rate, and which have one."""
+    named = ", ".join(f"'{flow}'" for flow in asked)
+    one = len(asked) == 1
+    told = f"flow{'' if one else 's'} {named} {'was' if one else 'were'} not followed, or nothing but windows limits"
+    others = ", ".join(map(str, limited[:SHOWN])) + (f" and {len(limited) - SHOWN:,} more" if len(limited) > SHOWN else "")
+    return f"{told} {'it: it has no rate' if one else 'them: they have no rate'}" + (f"; accepted: {others}" if limited else "")
+
+
 def figure(result: Result, flows: Sequence[int | str] | None = None) -> go.Figure:
     """Return the rates of followed flows over time; see `fanin.Result.plot_rates`."""
     limited = flows_with_rates(result)
@@ -56,7 +68,7 @@ def figure(result: Result, flows: Sequence[int | str] | None = None) -> go.Figur
         chosen = [int(find(result, flow)["flow"]) for flow in flows]
         unlimited = [flow for flow, number in zip(flows, chosen, strict=True) if number not in limited]
         if unlimited:
-            raise ValueError(f"flow '{unlimited[0]}' was not followed, or nothing but windows limits it: it has no rate")
+            raise ValueError(_without(unlimited, limited))
     found = result.scan("hosts").filter(pl.col("flow").is_in(chosen), pl.col("rate_bps").is_not_null()).collect()
     by_flow = {number: found.filter(pl.col("flow") == number) for number in chosen}
     unit, scale = show.axis_unit(show.TIME_UNITS, largest(found["time_ps"]))

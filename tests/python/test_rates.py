@@ -68,6 +68,10 @@ def test_what_windows_limit_has_no_rate(tmp_path: Path, dcqcn: fanin.Result) -> 
         tcp.plot_rates()
     with pytest.raises(ValueError, match="flow '1' was not followed, or nothing but windows"):
         tcp.plot_rates([1])
+    assert rates._without([1, "x"], range(4)) == (
+        "flows '1', 'x' were not followed, or nothing but windows limits them: they have no rate; accepted: 0, 1, 2, 3"
+    )
+    assert rates._without([1], range(20, 31)).endswith("accepted: 20, 21, 22, 23, 24, 25, 26, 27 and 3 more")
     with pytest.raises(ValueError, match="flow '9': there is none"):
         dcqcn.plot_rates([9])
     assert '"rates":' not in tcp.report(tmp_path / "page.html").read_text(encoding="utf-8")

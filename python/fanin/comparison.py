@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import html
 import json
 import os
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fanin import _core, metrics, show, stats, swept, variants
 from fanin.metrics import Metric
 from fanin.stats import Difference, Direction, Interval, Verdict
-from fanin.variants import CompareError, Source, Variant
+from fanin.variants import CompareError, Source, Variant, meant
 
 if TYPE_CHECKING:
     import polars as pl
@@ -300,8 +299,7 @@ def of(
     problems = _range("confidence", confidence, 0.5, 0.999) + _range("alpha", alpha, 0.001, 0.5)
     names = [variant.name for variant in found]
     if base is not None and base not in names:
-        near = difflib.get_close_matches(base, names, n=1, cutoff=0.4)
-        problems.append(f"base '{base}': there is no such variant; there are {', '.join(names)}" + _meant(near))
+        problems.append(f"base '{base}': there is no such variant; there are {', '.join(names)}" + meant(base, names))
     if not found:
         problems.append("two variants or more are needed, and no run is given")
     elif len(found) == 1:
@@ -324,10 +322,6 @@ def of(
     changes = variants.differing(ordered)
     notes = _notes(ordered)
     return Comparison(tuple(ordered), rows, changes, _warnings(ordered, changes), notes, confidence, alpha)
-
-
-def _meant(near: Sequence[str]) -> str:
-    return f"; did you mean {near[0]}?" if near else ""
 
 
 def _range(name: str, value: float, low: float, high: float) -> list[str]:

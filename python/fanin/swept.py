@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fanin import metrics
-from fanin.variants import CompareError, Run, Variant
+from fanin.variants import CompareError, Run, Variant, meant
 
 if TYPE_CHECKING:
     import polars as pl
@@ -83,8 +82,8 @@ def gather(sources: Sequence[Any], by: Sequence[str], where: Mapping[str, str]) 
 
 
 def _unknown(path: str, axis: str, axes: Sequence[str]) -> str:
-    near = difflib.get_close_matches(axis, axes, n=1, cutoff=0.4) or [name for name in axes if name.split(".")[-1] == axis]
-    return f"{axis}: is no axis of {path}; there are {', '.join(axes)}" + (f"; did you mean {near[0]}?" if near else "")
+    last = next((f"; did you mean {name}?" for name in axes if name.split(".")[-1] == axis), "")
+    return f"{axis}: is no axis of {path}; there are {', '.join(axes)}" + (meant(axis, axes) or last)
 
 
 def _listed(runs: pl.DataFrame, axis: str) -> str:

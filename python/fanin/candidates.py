@@ -84,8 +84,8 @@ def _settings(trial: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _reason(problem: Problem) -> str:
-    where = f"{problem.path}: " if problem.path else ""
-    return f"{where}{problem.value or ''} {problem.message}".replace(":  ", ": ")
+    said = " ".join(part for part in (problem.value, problem.message) if part)
+    return f"{problem.path}: {said}" if problem.path else said
 
 
 def _concerns(problem: Problem, path: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.text import Text
 
-from fanin import show, terminal
+from fanin import compared, show, terminal
 from fanin._failures import EXIT_INTERRUPTED, ends_in, failed, failures
 from fanin.output import say
 
@@ -99,9 +100,6 @@ def _settings(found: Candidate) -> str:
     return ", ".join(f"{path}={value(what)}" for path, what in found.changes.items())
 
 
-_MANY: Final = 999
-"""Changes from which on all digits before the point are shown."""
-
 _STYLES: Final = {"better": "green", "worse": "red"}
 
 
@@ -113,18 +111,29 @@ def _show(found: Best) -> None:
         head.append("Others")
     head += ["Unfinished", "Header", "Memory"]
     rows = [_row(place, found.metric, others=bool(others)) for place in found.places]
-    terminal.table(out, f"{found.metric.name}, {len(found.seeds)} seed{'s' * (len(found.seeds) > 1)}", head, rows)
+    terminal.table(out, f"{found.metric.name}, {show.many(len(found.seeds), 'seed')}", head, rows)
     out.print(Text(found.text))
     for note in found.comparison.notes[:1]:
         out.print(Text(f"note: {note}", style="dim"), soft_wrap=True)
     for own in (own for own in found.rejected if own.reason.startswith("failed")):
         say(f"{own.name} {own.reason}", "yellow")
-    if found.rejected:
+    for reason, names in _idle(found.rejected).items():
+        out.print(Text(f"not ranked: {', '.join(names)}: {reason}", style="dim"), soft_wrap=True)
+    if any(not own.ran for own in found.rejected):
         out.print(Text("fanin best --list says why policies were not tried", style="dim"), soft_wrap=True)
 
 
+def _idle(rejected: Sequence[Rejected]) -> dict[str, list[str]]:
+    """Return what ran without failing, and is not ranked, by its reason."""
+    names: dict[str, list[str]] = {}
+    for own in rejected:
+        if own.ran and not own.reason.startswith("failed"):
+            names.setdefault(own.reason, []).append(own.name)
+    return names
+
+
 def _row(place: Place, metric: Metric, *, others: bool) -> list[terminal.Cell]:
-    own, change, interval = place.candidate, place.change, place.interval
+    own, interval = place.candidate, place.interval
     spread = (
         ""
         if interval.low is None or interval.low == interval.high
@@ -133,7 +142,7 @@ def _row(place: Place, metric: Metric, *, others: bool) -> list[terminal.Cell]:
     row: list[terminal.Cell] = [
         Text(f"{place.rank} {place.name}", style="" if own else "bold"),
         f"{metric.text(interval.mean)}{spread}",
-        "" if change is None or change.change is None else _changed(change.change),
+        _change(place, metric),
         Text(place.verdict or "", style=_STYLES.get(place.verdict or "", "")),
     ]
     if others:
@@ -150,10 +159,13 @@ def _more(size: int | None) -> str:
     return show.size(size) if not size else f"{'+' if size > 0 else '-'}{show.size(abs(size))}"
 
 
+def _change(place: Place, metric: Metric) -> str:
+    """Return the change from the scenario as it is: relative where it can be, else the difference itself."""
+    change = place.change
+    if change is None:
+        return ""
+    return compared.signed(metric, change.mean) if change.change is None else show.change(change.change)
+
+
 def _share(moved: Any) -> str:
-    return show.NOTHING if moved is None or moved.change is None else _changed(moved.change)
-
-
-def _changed(share: float) -> str:
-    """Return a change as people say it: in per cent, or how many times as much from ten times on."""
-    return f"x {1 + share:,.3g}" if 9 <= share < _MANY else f"x {1 + share:,.0f}" if share >= _MANY else f"{100 * share:+.3g} %"
+    return show.NOTHING if moved is None or moved.change is None else show.change(moved.change)

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, cast
 
-from fanin import _core, _files, _spool, tables
+from fanin import _core, _files, _spool, show, tables
 from fanin._core import TraceError
 from fanin.clock import Clock, in_zone, of_document, read_zone
 from fanin.results import Result
@@ -753,7 +753,7 @@ class Analysis:
     def __repr__(self) -> str:
         ports = self.document["ports"]
         bursts = sum(port["bursts_found"] for port in ports)
-        return f"<fanin.Analysis: {len(ports)} ports, {bursts} bursts>"
+        return f"<fanin.Analysis: {show.many(len(ports), 'port')}, {show.many(bursts, 'burst')}>"
 
     def _repr_html_(self) -> str:
         def table(content: tuple[list[str], list[list[str]]]) -> str:

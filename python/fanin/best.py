@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -126,10 +127,12 @@ class Best:
         also = f"; {_seeds(self.seeds)} do not tell it from {_listed(equals)}" if equals else ""
         name = metric.name[:1].lower() + metric.name[1:]
         if top.verdict != "better":
-            few = f"{_seeds(self.seeds)} are too few to say" if self._few else "nothing that was tried is better for sure"
-            few = few.replace("seed are", "seed is")
-            return f"{top.name} comes out first, but {few}: {name} is {value}, {_against(top.change)} the scenario as it is."
-        return f"{top.name} does best{also}: {name} is {value}, {_against(top.change)} the scenario as it is."
+            too_few = f"{_seeds(self.seeds)} {_be(len(self.seeds))} too few to say"
+            few = too_few if self._few else "nothing that was tried is better for sure"
+            return (
+                f"{top.name} comes out first, but {few}: {name} is {value}, {_against(top.change, metric)} the scenario as it is."
+            )
+        return f"{top.name} does best{also}: {name} is {value}, {_against(top.change, metric)} the scenario as it is."
 
     @property
     def _few(self) -> bool:
@@ -153,18 +156,21 @@ class Best:
         loses = ""
         if top.others_change is not None and top.others_change.change is not None:
             loses = f"the throughput of {self.others_are} {_moved(top.others_change)}, "
-        unfinished = f"; {show.count(round(top.incomplete, 1))} flows did not end" if top.incomplete else ""
+        unfinished = f"; {show.many(round(top.incomplete, 1), 'flow')} did not end" if top.incomplete else ""
         return f"What it costs: {loses}{header}, {memory}{unfinished}."
 
     def _third(self) -> str:
         tried = [place for place in self.places if place.candidate is not None]
-        counts = {said: sum(place.verdict == said for place in tried) for said in ("better", "worse")}
-        rest = len(tried) - sum(counts.values())
-        told = f"Of {len(tried)} tried over {_seeds(self.seeds)}, {_are(counts['better'])} better than the scenario as it is"
-        shows = f"make{'s' * (rest == 1)} no difference that shows"
-        left = f"{rest} {f'cannot be judged by {_seeds(self.seeds)}' if self._few else shows}"
+        verdicts = Counter(place.verdict for place in tried)
+        better, worse = verdicts["better"], verdicts["worse"]
+        unclear = verdicts["too few seeds"] + verdicts["one seed"]
+        same = len(tried) - better - worse - unclear
+        told = f"Of {len(tried)} tried over {_seeds(self.seeds)}, {better} {_be(better)} better than the scenario as it is"
+        rest = [f"{worse} worse"]
+        rest += [f"{same} make{'s' * (same == 1)} no difference that shows"] if same or not unclear else []
+        rest += [f"{unclear} cannot be judged by {_seeds(self.seeds)}"] if unclear else []
         unranked = f"{len(self.rejected)} {'was' if len(self.rejected) == 1 else 'were'} not ranked"
-        return f"{told}, {counts['worse']} worse, and {left}; {unranked}."
+        return f"{', '.join([told, *rest[:-1]])}, and {rest[-1]}; {unranked}."
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as JSON holds it, in picoseconds, bytes and bits per second."""
@@ -205,38 +211,46 @@ class Best:
 
 
 def _seeds(seeds: Sequence[int]) -> str:
-    return f"{len(seeds)} seed{'s' * (len(seeds) > 1)}"
+    return show.many(len(seeds), "seed")
 
 
-def _are(count: int) -> str:
-    return f"{count} {'is' if count == 1 else 'are'}"
+def _be(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def _listed(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _percent(share: float) -> str:
-    return f"{100 * abs(share):.3g} %"
-
-
-def _against(change: Difference | None) -> str:
-    if change is None or change.change is None or change.change == 0:
+def _against(change: Difference | None, metric: Metric) -> str:
+    """Return a change as words before "the scenario as it is"."""
+    if change is None or change.mean == 0:
         return "as in"
+    if change.change is None:  # of nothing
+        return f"{metric.text(abs(change.mean))} {'less' if change.mean < 0 else 'more'} than in"
     if abs(change.change) < _SMALL:
-        return f"{_percent(change.change)} from"
-    interval = ""
-    if change.change_low is not None and change.change_high is not None and change.change_low != change.change_high:
-        ends = sorted((abs(change.change_low), abs(change.change_high)))
-        if change.change_low * change.change_high > 0:
-            covers = f", in {100 * change.covers:.3g} % of cases" if change.covers and change.covers < stats.CONFIDENCE else ""
-            interval = f" ({_percent(ends[0])} to {_percent(ends[1])}{covers})"
-    return f"{_percent(change.change)}{interval} {'less' if change.change < 0 else 'more'} than in"
+        return f"{show.change(change.change, sign=False)} from"
+    times = change.change >= show.TIMES
+    told = show.change(change.change, sign=False) + _spread(change, times=times)
+    return f"{told} that of" if times else f"{told} {'less' if change.change < 0 else 'more'} than in"
+
+
+def _spread(change: Difference, *, times: bool) -> str:
+    """Return the interval of a change in brackets; nothing where it has none, or holds zero."""
+    low, high = change.change_low, change.change_high
+    if low is None or high is None or low == high or low * high <= 0:
+        return ""
+    ends = [show.change(share, times=times, sign=False) for share in sorted((low, high), key=abs)]
+    covers = f", in {100 * change.covers:.3g} % of cases" if change.covers and change.covers < stats.CONFIDENCE else ""
+    return f" ({ends[0]} to {ends[1]}{covers})"
 
 
 def _moved(change: Difference) -> str:
     share = change.change or 0.0
-    return "stays as it is" if abs(share) < _SMALL else f"{'falls' if share < 0 else 'rises'} by {_percent(share)}"
+    if abs(share) < _SMALL:
+        return "stays as it is"
+    told = show.change(share, sign=False)
+    return f"is {told}" if share >= show.TIMES else f"{'falls' if share < 0 else 'rises'} by {told}"
 
 
 def _refuse_unknown(asked: str | None) -> None:
@@ -302,7 +316,7 @@ def _chosen(asked: str | None, found: Mapping[str, Any]) -> Metric:
     return chosen[0]
 
 
-def _others(metric: Metric) -> tuple[str, Callable[[Any], Any] | None]:
+def _others(metric: Metric, base: Variant) -> tuple[str, Callable[[Any], Any] | None]:
     """Return the flows that a metric is not about: in words, and as a filter of the table of flows."""
     import polars as pl
 
@@ -312,15 +326,17 @@ def _others(metric: Metric) -> tuple[str, Callable[[Any], Any] | None]:
     if group == "collective":
         return f"flows beside {name}", lambda flows: flows.filter(pl.col("group") != name)
     if group == "fct" and name != "all":
-        low, high = _bin(name)
+        low, high = _bounds(name, base)
         inside = (pl.col("size_bytes") >= low) & (pl.col("size_bytes") < high)
         return "flows of other sizes", lambda flows: flows.filter(~inside)
     return "", None
 
 
-def _bin(name: str) -> tuple[float, float]:
-    bounds = {"<10KB": (0, 1e4), "10KB-100KB": (1e4, 1e5), "100KB-1MB": (1e5, 1e6), ">=1MB": (1e6, float("inf"))}
-    return bounds[name]
+def _bounds(name: str, base: Variant) -> tuple[float, float]:
+    """Return between which sizes the flows of a group lie [bytes], as the runs' summaries say."""
+    entries = (entry for result in base.results() for entry in result.summary.get("fct") or [])
+    found = next(entry for entry in entries if entry["bin"] == name)
+    return found["from_bytes"] or 0, math.inf if found["to_bytes"] is None else found["to_bytes"]
 
 
 def _throughput(result: Result, chosen: Callable[[Any], Any]) -> float | None:
@@ -380,7 +396,7 @@ def best(  # noqa: PLR0913 (options by name)
     numbers = tuple(range(first, first + seeds))
     good, rejected = candidates(base, only)
     if not good:
-        raise ValueError(_NOTHING)
+        raise ValueError(_nothing(rejected if only else []))
     asked = {AS_IT_IS: base, **{found.name: found.scenario for found in good}}
     out = Path(keep) if keep is not None else _temporary.folder()
     # A sweep, a point for each; seed by seed, so that an estimate knows the slow ones, too.
@@ -389,7 +405,9 @@ def best(  # noqa: PLR0913 (options by name)
     failed = _failures(done)
     if AS_IT_IS in failed:
         raise ValueError(f"the scenario as it is comes to no end: {failed[AS_IT_IS]}")
-    rejected += [Rejected(found.name, found.part, f"failed: {failed[found.name]}") for found in good if found.name in failed]
+    rejected += [
+        Rejected(found.name, found.part, f"failed: {failed[found.name]}", ran=True) for found in good if found.name in failed
+    ]
     good = [found for found in good if found.name not in failed]
     named = _variants(done, {name: scenario for name, scenario in asked.items() if name not in failed})
     return _ranked(named, good, rejected, metric, numbers)
@@ -411,22 +429,28 @@ def _counters(run: Run) -> dict[str, dict[str, Any]]:
     return run.result().summary.get("mechanisms") or {} if run.result is not None else {}
 
 
-_NOTHING: Final = "nothing applies to this scenario but what it has; fanin best --only NAME tries a policy all the same"
+def _nothing(named: Sequence[Rejected]) -> str:
+    """Return that nothing can be tried, with the reasons where policies were named."""
+    if not named:
+        return "nothing applies to this scenario but what it has; fanin best --only NAME tries a policy all the same"
+    return "; ".join(["nothing applies to this scenario of what --only names", *(f"{own.name}: {own.reason}" for own in named)])
 
 
 def _ranked(
     named: Sequence[Variant], good: Sequence[Candidate], rejected: Sequence[Rejected], asked: str | None, seeds: tuple[int, ...]
 ) -> Best:
     metric = _chosen(asked, {key: value for run in named[0].runs for key, value in run.values.items()})
-    whose, chosen = _others(metric)
+    whose, chosen = _others(metric, named[0])
     without = [found for found in good if not _by_name(named, found.name).values(metric.key)]
-    lacking = [Rejected(found.name, found.part, f"no run has {metric.key}") for found in without]
+    lacking = [Rejected(found.name, found.part, f"no run has {metric.key}", ran=True) for found in without]
     good = [found for found in good if found not in without]
     idle = {own.name: why for own in good if (why := _inert(_by_name(named, own.name), own, named[0])) is not None}
-    lacking += [Rejected(own.name, own.part, idle[own.name]) for own in good if own.name in idle]
+    lacking += [Rejected(own.name, own.part, idle[own.name], ran=True) for own in good if own.name in idle]
     good = [own for own in good if own.name not in idle]
     named = [found for found in named if found.name not in idle]
     named = [found for found in named if found.values(metric.key)]
+    if len(named) < 2:
+        raise ValueError("; ".join(["nothing that was tried can be ranked", *(f"{own.name}: {own.reason}" for own in lacking)]))
     by_name = {found.name: found for found in good}
     order = _order(named, metric, by_name)
     against = _verdicts(named, AS_IT_IS, metric)
@@ -455,8 +479,6 @@ def _ranked(
                 incomplete=_incomplete(found),
             )
         )
-    if len(named) < 2:
-        raise ValueError("; ".join(["nothing that was tried can be ranked", *(f"{own.name}: {own.reason}" for own in lacking)]))
     table = comparison.of(named, base=AS_IT_IS)
     return Best(metric, tuple(places), (*rejected, *lacking), table, whose, seeds)
 

@@ -67,11 +67,12 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Rejected:
-    """A policy that is not tried, and why."""
+    """A policy that is not ranked, and why; `ran` says whether it was tried."""
 
     name: str
     part: str
     reason: str
+    ran: bool = False
 
 
 def _value(text: str) -> Any:
@@ -83,8 +84,8 @@ def _settings(trial: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _reason(problem: Problem) -> str:
-    where = f"{problem.path}: " if problem.path else ""
-    return f"{where}{problem.value or ''} {problem.message}".replace(":  ", ": ")
+    said = " ".join(part for part in (problem.value, problem.message) if part)
+    return f"{problem.path}: {said}" if problem.path else said
 
 
 def _concerns(problem: Problem, path: str) -> bool:

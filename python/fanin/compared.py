@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from fanin.metrics import Metric
     from fanin.stats import Verdict
 
-__all__ = ["change_text", "differing_rows", "interval_text", "tables", "verdict_text"]
+__all__ = ["change_text", "differing_rows", "interval_text", "signed", "tables", "verdict_text"]
 
 
 def change_text(metric: Metric, cell: Cell) -> str:
@@ -20,8 +20,8 @@ def change_text(metric: Metric, cell: Cell) -> str:
     if gap is None:
         return show.NOTHING
     if gap.change is None or (gap.low is not None and gap.change_low is None):
-        ends = "" if gap.low is None else f" [{_signed(metric, gap.low)}, {_signed(metric, gap.high)}]"
-        return _signed(metric, gap.mean) + ends
+        ends = "" if gap.low is None else f" [{signed(metric, gap.low)}, {signed(metric, gap.high)}]"
+        return signed(metric, gap.mean) + ends
     ends = (
         "" if gap.change_low is None or gap.change_high is None else f" [{_percent(gap.change_low)}, {_percent(gap.change_high)}]"
     )
@@ -36,7 +36,8 @@ def _percent(share: float) -> str:
     return text if float(text.replace(",", "")) else "0"
 
 
-def _signed(metric: Metric, value: float | None) -> str:
+def signed(metric: Metric, value: float | None) -> str:
+    """Return a difference with its sign and unit."""
     if value is None:
         return show.NOTHING
     sign = "+" if value > 0 else "-" if value < 0 else ""
@@ -146,6 +147,8 @@ def few_values(comparison: Comparison) -> str:
 def rule(comparison: Comparison) -> str:
     """Return what the verdicts mean, in a few sentences."""
     judged = comparison.judged
+    if not judged and any(cell.verdict == "equal" for row in comparison.rows for cell in row.cells):
+        return "Nothing was judged: what would be is equal in each run."
     if not judged:
         return "Nothing was judged: that takes two seeds of each variant, or more."
     chance, covers = f"{100 * comparison.alpha:.3g} %", coverage(comparison)
@@ -153,7 +156,7 @@ def rule(comparison: Comparison) -> str:
     if any(cell.verdict == "too few seeds" for row in comparison.rows for cell in row.cells):
         few = f'"Too few seeds": fewer than {stats.FEW} show no difference, and would hardly show one; their intervals are ranges. '
     return (
-        f"{judged} difference{'s' * (judged > 1)} judged together: where nothing differs, the chance that any is called better or "
+        f"{show.many(judged, 'difference')} judged together: where nothing differs, the chance that any is called better or "
         f'worse is {chance} (Holm). "No difference": these seeds show none. {few}Change: of the mean, with its {covers} '
         f"interval, each for itself. A dash: not judged; --metric judges it.{few_values(comparison)}"
     )

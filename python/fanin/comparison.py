@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import html
 import json
 import os
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from fanin import _core, metrics, show, stats, swept, variants
 from fanin.metrics import Metric
 from fanin.stats import Difference, Direction, Interval, Verdict
-from fanin.variants import CompareError, Source, Variant
+from fanin.variants import CompareError, Source, Variant, meant
 
 if TYPE_CHECKING:
     import polars as pl
@@ -300,10 +299,11 @@ def of(
     problems = _range("confidence", confidence, 0.5, 0.999) + _range("alpha", alpha, 0.001, 0.5)
     names = [variant.name for variant in found]
     if base is not None and base not in names:
-        near = difflib.get_close_matches(base, names, n=1, cutoff=0.4)
-        problems.append(f"base '{base}': there is no such variant; there are {', '.join(names)}" + _meant(near))
-    if len(found) < 2:
-        what = f"'{names[0]}', {len(found[0].runs)} seed{'s' * (len(found[0].runs) > 1)}" if found else "none"
+        problems.append(f"base '{base}': there is no such variant; there are {', '.join(names)}" + meant(base, names))
+    if not found:
+        problems.append("two variants or more are needed, and no run is given")
+    elif len(found) == 1:
+        what = f"'{names[0]}', {show.many(len(found[0].runs), 'seed')}"
         problems.append(
             f"two variants or more are needed, and there is one: {what}. Runs that differ in the seed alone are one variant; "
             "NAME=PATH keeps them apart"
@@ -322,10 +322,6 @@ def of(
     changes = variants.differing(ordered)
     notes = _notes(ordered)
     return Comparison(tuple(ordered), rows, changes, _warnings(ordered, changes), notes, confidence, alpha)
-
-
-def _meant(near: Sequence[str]) -> str:
-    return f"; did you mean {near[0]}?" if near else ""
 
 
 def _range(name: str, value: float, low: float, high: float) -> list[str]:
@@ -400,7 +396,9 @@ def _notes(found: Sequence[Variant]) -> list[str]:
         if not shared:
             notes.append(f"{variant.name} and {base.name} have no seed in common: differences are not paired, and wider for it")
         elif len(shared) < max(len(base.seeds), len(variant.seeds)):
-            notes.append(f"{variant.name} and {base.name} have {len(shared)} seeds in common: differences are of these alone")
+            one = "this" if len(shared) == 1 else "these"
+            common = f"{show.many(len(shared), 'seed')} in common: differences are of {one} alone"
+            notes.append(f"{variant.name} and {base.name} have {common}")
     return notes
 
 
@@ -419,7 +417,7 @@ def _warnings(found: Sequence[Variant], changes: Sequence[tuple[str, list[Any]]]
     partial = [run.origin for variant in found for run in variant.runs if run.status != "complete"]
     if partial:
         told.append(f"not complete: {', '.join(partial)}; totals and completion times are of what was simulated until then")
-    told += [f"{variant.name}: {variant.failed} failed runs are left out" for variant in found if variant.failed]
+    told += [_left_out(variant) for variant in found if variant.failed]
     ends = {variant.name: [run.values.get("total.flows_until_ps", run.sim_ps) for run in variant.runs] for variant in found}
     spans = {name: sum(times) / len(times) for name, times in ends.items()}
     if max(spans.values()) > (1 + _SPREAD) * min(spans.values()):
@@ -429,6 +427,11 @@ def _warnings(found: Sequence[Variant], changes: Sequence[tuple[str, list[Any]]]
     told += _unfinished(found)
     told += _equal(found, keys)
     return told
+
+
+def _left_out(variant: Variant) -> str:
+    one = variant.failed == 1
+    return f"{variant.name}: {variant.failed} failed run{'' if one else 's'} {'is' if one else 'are'} left out"
 
 
 _WHY: Final = {

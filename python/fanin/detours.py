@@ -110,14 +110,14 @@ def text(flow: Mapping[str, Any], found: Mapping[str, Any] | None, again: int, n
         count, packets = found["detours"], found["packets"]
         ways = [f"{entry['neighbour']} ({show.count(entry['detours'])})" for entry in found["by"][:4]]
         more = f" and {len(found['by']) - 4} more" if len(found["by"]) > 4 else ""
-        took = f"{show.count(packets)} of its packets took {show.count(count)} detour{'s' * (count != 1)}"
+        took = f"{show.count(packets)} of its packets took {show.many(count, 'detour')}"
         away = f"each away for {show.duration(found['away_p50_ps'])} in the median, {show.duration(found['away_max_ps'])} at most"
         said.append(f"{took}, to {', '.join(ways)}{more}, {away}; {show.duration(found['critical_ps'])} of its time is detours.")
     late = flow.get("reordered") or 0
     if late:
-        of = f"{show.count(late)} packet{'s' * (late != 1)} arrived after later ones"
+        of = f"{show.many(late, 'packet')} arrived after later ones"
         said.append(
-            f"{of}, by up to {show.count(flow['reordering_extent'])} packets and {show.duration(flow['reordering_late_ps'])}."
+            f"{of}, by up to {show.many(flow['reordering_extent'], 'packet')} and {show.duration(flow['reordering_late_ps'])}."
         )
     if needless:
         why = "reordering or delay was taken for loss" if late else "delay was taken for loss"

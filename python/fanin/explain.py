@@ -144,7 +144,7 @@ class Explanation:
             ended = "was aborted" if flow["status"] == "aborted" else "was not completed"
             opened = "none of its data arrived" if flow["packets_sent"] else "its connection never opened"
             count = flow["timeouts"]
-            took = f"{ended}: {opened}, after {show.count(count)} timeout{'s' * (count != 1)}."
+            took = f"{ended}: {opened}, after {show.many(count, 'timeout')}."
         sentences = [size + took]
         shown = [part for part in self.document["parts"] if part["time_ps"] >= 0.01 * total][:4]
         for index, part in enumerate(shown):

@@ -591,7 +591,7 @@ def pauses(result: Result) -> go.Figure:
         traces.append(
             go.Scatter(x=x, y=[place] * len(x), name=names[-1], mode="lines", line=line, hovertemplate=hover, showlegend=False)
         )
-    note = f"{found.height:,} pauses; ports in the order of their first pauses."
+    note = f"{show.many(found.height, 'pause')}; ports in the order of their first pauses."
     if most.height > listed.height:
         note = f"The {listed.height} of {most.height:,} ports and classes with the longest pauses. {note}"
     if widest:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import fnmatch
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from fanin.results import Result
     from fanin.stats import Direction
 
-__all__ = ["HEADLINES", "METRICS", "RECORDED", "SECTIONS", "Metric", "Unit", "choose", "of", "of_result", "values"]
+__all__ = ["GROUPS", "HEADLINES", "METRICS", "RECORDED", "SECTIONS", "Metric", "Unit", "choose", "of", "of_result", "values"]
 
 Unit = Literal["ps", "bytes", "bps", "count", "ratio", "share"]
 
@@ -158,6 +159,9 @@ METRICS: Final[Mapping[str, Metric]] = {
 }
 """All that are compared; a ``*`` stands for the name of a traffic entry."""
 
+GROUPS: Final = frozenset(re.split("[/.]", key)[0] for key in METRICS)
+"""Groups of a sweep's store that hold any of them."""
+
 RECORDED: Final = frozenset(key for key in METRICS if key.startswith("queue/") or key in ("total.pauses", "total.paused_ps"))
 """Those that are made of recorded tables, so that runs of a sweep have them only if their result folders are kept."""
 
@@ -242,8 +246,17 @@ def _unknown(name: str, listed: Sequence[str], *, kept: bool) -> str:
         needs = f"; it needs {lacking[0].needs}" if lacking[0].needs else ""
         needs += ", and in a sweep --keep" if lacking[0].key in RECORDED and not kept else ""
         return f"metric '{name}': no run has it{needs}"
-    near = difflib.get_close_matches(name, [*listed, *(group for key in listed for group in _groups(key))], n=1, cutoff=0.5)
-    return f"metric '{name}': there is none of that name" + (f"; did you mean {near[0]}?" if near else "")
+    groups = dict.fromkeys(group for key in listed for group in _groups(key))
+    near = difflib.get_close_matches(name, [*listed, *groups], n=1, cutoff=0.5)
+    there = ", ".join(group for group in groups if "/" not in group)
+    hint = (
+        f"did you mean {near[0]}?"
+        if near
+        else f"there are metrics of {there}, for example {listed[0]}"
+        if listed
+        else "there are none"
+    )
+    return f"metric '{name}': there is none of that name; {hint}"
 
 
 def values(result: Result) -> dict[str, float]:

@@ -96,7 +96,7 @@ class Overview:
         shape = (
             "" if len(tiers) < 2 else f" in {len(tiers)} tiers ({' + '.join(str(len(tier)) for tier in tiers)} from the hosts up)"
         )
-        yield f"{len(self.hosts):,} hosts, each on a link of {rates}, and {_count(switches, 'switch', 'switches')}{shape}."
+        yield f"{len(self.hosts):,} hosts, each on a link of {rates}, and {show.many(switches, 'switch', 'switches')}{shape}."
         ratio = self.oversubscription
         if ratio is not None:
             how = "can all send across the fabric at once" if ratio <= 1 else f"can send {ratio:.3g} times what its uplinks carry"
@@ -139,7 +139,7 @@ class Overview:
         given = _table(_table(self.given, "switch"), "mechanisms")
         parts += [f"{name}{_set(_table(given, name)) or _said(mechanisms.get(name))}" for name in self.facts["mechanisms"]]
         if switch.get("except"):
-            parts.append(f"{_count(len(switch['except']), 'exception')} for single ports or switches")
+            parts.append(f"{show.many(len(switch['except']), 'exception')} for single ports or switches")
         yield f"Switches have {', '.join(parts)}."
 
     def _transports(self) -> Iterable[str]:
@@ -194,7 +194,7 @@ class Overview:
             names = ranges(nodes[node]["name"] for node in self.layers[number])
             what = "hosts" if number == 0 else "switches"
             size = len(self.layers[number])
-            drawn.append(f"{names}  ({_count(size, what.rstrip('s') if what == 'hosts' else 'switch', what)})")
+            drawn.append(f"{names}  ({show.many(size, what.rstrip('s') if what == 'hosts' else 'switch', what)})")
             drawn += [f"  ── {line}, beside each other" for line in self._links_between(number, number)]
             if number:
                 drawn += [f"  │  {line}" for line in self._links_between(number, number - 1)] or ["  │"]
@@ -208,7 +208,7 @@ class Overview:
                 kinds[link["rate_bps"], link["delay_ps"]] += 1
         halves = 2 if upper == lower else 1
         return [
-            f"{_count(number // halves, 'link')} of {show.rate(rate)}, {show.duration(delay)}"
+            f"{show.many(number // halves, 'link')} of {show.rate(rate)}, {show.duration(delay)}"
             for (rate, delay), number in kinds.items()
         ]
 
@@ -294,10 +294,6 @@ def _flat(value: Any) -> str:
 def _set(given: Mapping[str, Any]) -> str:
     """Return what a scenario sets of a table itself, in brackets; empty where that is nothing."""
     return f" ({', '.join(f'{key} {_flat(value)}' for key, value in given.items())})" if given else ""
-
-
-def _count(number: int, one: str, many: str | None = None) -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def percent(share: float) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,7 +12,7 @@ import polars as pl
 from fanin import figures, focus, series, show, stats
 from fanin.figures import COLORS, framed, plain
 from fanin.results import Result
-from fanin.variants import CompareError
+from fanin.variants import CompareError, meant
 
 __all__ = ["KINDS", "OPTIONS", "STATISTICS", "Kind", "draw"]
 
@@ -75,8 +74,7 @@ def draw(kind: str, groups: Groups, **options: Any) -> go.Figure:
         There is no such kind, an option does not belong to it, or a run lacks what it needs.
     """
     if kind not in KINDS:
-        near = difflib.get_close_matches(kind, KINDS, n=1, cutoff=0.5)
-        raise CompareError([f"kind '{kind}': there is none of that name; there are {', '.join(KINDS)}" + _meant(near)])
+        raise CompareError([f"kind '{kind}': there is none of that name; there are {', '.join(KINDS)}" + meant(kind, KINDS)])
     found = KINDS[kind]
     given = {name: value for name, value in options.items() if value is not None}
     problems = [
@@ -84,7 +82,11 @@ def draw(kind: str, groups: Groups, **options: Any) -> go.Figure:
         for name in given
         if name not in found.options
     ]
-    problems += [f"{name}: no run of it has a result folder" for name, runs in groups.items() if not runs]
+    problems += [
+        f"{name}: no run of it has a result folder; fanin sweep --keep (keep=True) keeps them"
+        for name, runs in groups.items()
+        if not runs
+    ]
     runs = [run for own in groups.values() for run in own]
     if found.several is None and len(runs) > 1:
         problems.append(f"kind '{kind}': draws one run, and {len(runs)} are given")
@@ -100,10 +102,6 @@ def draw(kind: str, groups: Groups, **options: Any) -> go.Figure:
 def _called(name: str) -> str:
     """Return an option with its name on the command line."""
     return f"{name} ({OPTIONS[name]})" if name in OPTIONS else name
-
-
-def _meant(near: Sequence[str]) -> str:
-    return f"; did you mean {near[0]}?" if near else ""
 
 
 def _single(kind: Kind, name: str, run: Result, options: Mapping[str, Any]) -> go.Figure:

@@ -112,13 +112,15 @@ def facts(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> list[Fact]
     out.append(Fact("retransmits", "Retransmissions", show.count(retransmits), share))
     order = summary.get("reordering") or {}
     if order.get("reordered"):
-        note = f"up to {show.count(order.get('extent_max'))} packets and {show.duration(order.get('late_max_ps'))} late"
+        note = f"up to {show.many(order.get('extent_max') or 0, 'packet')} and {show.duration(order.get('late_max_ps'))} late"
         out.append(Fact("reordered", "Reordered packets", show.count(order["reordered"]), note))
     timeouts = summary.get("timeouts", 0)
     out.append(Fact("timeouts", "Timeouts", show.count(timeouts), "", "bad" if timeouts else "good"))
     largest = summary.get("largest_queue") or {}
     if largest.get("port"):
-        where = f"{show.count(largest.get('packets'))} packets at {largest['port']} at {show.duration(largest.get('time_ps'))}"
+        where = (
+            f"{show.many(largest.get('packets') or 0, 'packet')} at {largest['port']} at {show.duration(largest.get('time_ps'))}"
+        )
         out.append(Fact("largest_queue", "Largest queue", show.size(largest.get("bytes")), where))
     hops, cpu = manifest.get("packet_hops"), manifest.get("cpu_s")
     speed = f"{hops / cpu / 1e6:.2f} M packet-hops per CPU second" if hops and cpu else ""
@@ -170,7 +172,7 @@ def aborted_lines(summary: Mapping[str, Any]) -> list[str]:
     flows = [f"flow {flow['flow']} {flow['src']} -> {flow['dst']}, {flow['size_bytes']} B: {flow['reason']}" for flow in listed]
     if not count:
         return []
-    head = f"{count:,} flow{'s' * (count > 1)} aborted"
+    head = f"{show.many(count, 'flow')} aborted"
     if len(flows) == count == 1:
         return [f"{head}: {flows[0]}"]
     if count > len(flows):

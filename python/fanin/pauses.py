@@ -222,13 +222,13 @@ def roots(result: Result, traffic_class: int, steps: Sequence[Mapping[str, Any]]
     }
 
 
-def _with_events(result: Result, gap_ps: int) -> pl.DataFrame:
-    """Return `causes` with the number of each pause's event, in order of their beginnings."""
+def _with_events(result: Result, known: Sequence[Mapping[str, Any]], gap_ps: int) -> pl.DataFrame:
+    """Return `causes` with the number of each pause's event, in order of their beginnings; `known` are the `circles`."""
     import polars as pl
 
     found = causes(result)
     trees = found.group_by("first").agg(pl.min("asked_ps"), pl.max("end_ps"), pl.first("root", "class"))
-    for circle in circles(result):
+    for circle in known:
         # Trees with a root in a circle that lasted until it was closed, or began later, are one event.
         of_it = (
             pl.col("root").is_in(circle["ports"]) & (pl.col("class") == circle["class"]) & (pl.col("end_ps") >= circle["since_ps"])
@@ -267,14 +267,15 @@ def events(result: Result, gap_ps: int = GAP_PS) -> pl.DataFrame:
     """Return one row per event, in order of time; see `fanin.Result.pause_events`."""
     import polars as pl
 
-    found = _summed(_with_events(result, gap_ps))
-    ports = [len(circle["ports"]) if (circle := _circle(result, row)) else None for row in found.iter_rows(named=True)]
+    known = circles(result)
+    found = _summed(_with_events(result, known, gap_ps))
+    ports = [len(circle["ports"]) if (circle := _circle(known, row)) else None for row in found.iter_rows(named=True)]
     return found.with_columns(circle=pl.Series(ports, dtype=pl.UInt32))
 
 
-def _circle(result: Result, event: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the circle that an event is of; None where it has a root."""
-    of_class = (circle for circle in circles(result) if circle["class"] == event["class"])
+def _circle(known: Sequence[dict[str, Any]], event: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return which of `circles` an event is of; None where it has a root."""
+    of_class = (circle for circle in known if circle["class"] == event["class"])
     return next((c for c in of_class if c["ports"][0] == event["root"] and c["since_ps"] <= event["end_ps"]), None)
 
 
@@ -332,19 +333,16 @@ class PauseTree:
         """A short paragraph: where it began, how far it spread, who suffered."""
         told = self.document
         lasted = show.duration(told["end_ps"] - told["start_ps"])
-        plural = "s" * (told["ports"] != 1)
-        many = (
-            f"class {told['class']} was paused at {show.count(told['ports'])} port{plural}, {show.count(told['pauses'])} times,"
-            f" {show.duration(told['paused_ps'])} in all."
-        )
+        times = "once" if told["pauses"] == 1 else f"{show.count(told['pauses'])} times"
+        paused = f"{times}, {show.duration(told['paused_ps'])} in all"
+        many = f"class {told['class']} was paused at {show.many(told['ports'], 'port')}, {paused}."
         from_then_on = f"From {show.duration(told['start_ps'])} on"
         if circle := told.get("circle"):
-            said = [
+            # Packets that never left have no row in hops.parquet, so whose they are is not known.
+            return (
                 f"Deadlock: from {show.duration(told['since_ps'])} to the end of the run {', '.join(circle)} waited for each other"
                 f" in a circle, so it has no root. {from_then_on}, for {lasted}, {many}"
-            ]
-            # Packets that never left have no row in hops.parquet, so whose they are is not known.
-            return " ".join(said)
+            )
         held_up = " and not held up" if "->" in told["root"] else ""
         said = [f"{from_then_on}, {told['root']} {why(told['root'])}{held_up}: for {lasted} {many}"]
         if told["depth"]:
@@ -355,8 +353,8 @@ class PauseTree:
             hosts = ", ".join(f'"{host}"' for host in told["hosts"][:HOSTS])
             few = f", or of some of those whose NICs stood paused: {hosts}" if hosts else ""
             said.append(
-                f"Which of {told['of_class']:,} flows of the class waited is not known: no flow was followed. Run it again with"
-                f' telemetry.hosts = ["*"]{few}.'
+                f"Which of {show.many(told['of_class'], 'flow')} of the class waited is not known: no flow was followed."
+                f' Run it again with telemetry.hosts = ["*"]{few}.'
             )
             return " ".join(said)
         victims = [flow for flow in told["flows"] if flow["victim"]]
@@ -366,8 +364,7 @@ class PauseTree:
         never = "never cross" if len(victims) != 1 else "never crosses"
         said.append(f"{count} {never} {told['root']}" + (f": {', '.join(listed)}{more}." if victims else "."))
         if (unknown := told["of_class"] - told["followed"]) > 0:
-            plural = "s" * (unknown != 1)
-            said.append(f'Of {unknown:,} more flow{plural} of the class nothing is known: telemetry.hosts = ["*"] follows all.')
+            said.append(f'Of {show.many(unknown, "more flow")} of the class nothing is known: telemetry.hosts = ["*"] follows all.')
         return " ".join(said)
 
     def lines(self) -> list[str]:
@@ -381,7 +378,7 @@ class PauseTree:
             for edge in own:
                 last = edge is own[-1]
                 at = show.duration(edge["first_ps"] - start)
-                times = f"{show.count(edge['pauses'])} pause{'s' * (edge['pauses'] != 1)}"
+                times = show.many(edge["pauses"], "pause")
                 yield f"{lead}{'└' if last else '├'}─ {edge['port']}: after {at}, {times}, {show.duration(edge['paused_ps'])}"
                 yield from below(edge["port"], lead + ("   " if last else "│  "))
 
@@ -512,18 +509,20 @@ def tree(result: Result, event: int | None = None, gap_ps: int = GAP_PS) -> Paus
     """Return how the pauses of an event spread; see `fanin.Result.pause_tree`."""
     import polars as pl
 
-    found = _with_events(result, gap_ps)
-    known = _summed(found)
-    if not known.height:
+    known = circles(result)
+    found = _with_events(result, known, gap_ps)
+    summed = _summed(found)
+    if not summed.height:
         raise ValueError("nothing was paused in this run")
     if event is None:
-        event = known.sort("paused_ps", "event", descending=[True, False])["event"][0]
-    chosen = known.filter(pl.col("event") == event)
+        event = summed.sort("paused_ps", "event", descending=[True, False])["event"][0]
+    chosen = summed.filter(pl.col("event") == event)
     if not chosen.height:
-        raise ValueError(f"there is no event {event}; there are 0 to {known.height - 1}")
+        known_events = "0" if summed.height == 1 else f"0 to {summed.height - 1}"
+        raise ValueError(f"event {event}: there is none of that number; accepted: {known_events}")
     row = chosen.row(0, named=True)
     pauses = found.filter(pl.col("event") == event)
-    circle = _circle(result, row) or {"ports": None, "since_ps": None}
+    circle = _circle(known, row) or {"ports": None, "since_ps": None}
     flows = _flows(result, pauses, circle["ports"] or [row["root"]], row["class"])
     edges = _edges(pauses, found)
     of_class = result.scan("flows").filter(pl.col("class") == row["class"]).select("flow", "src").collect()

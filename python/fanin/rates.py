@@ -11,6 +11,7 @@ import polars as pl
 from fanin import show
 from fanin.explain import find
 from fanin.figures import COLORS, framed, largest, plain
+from fanin.series import reduce_minmax
 
 if TYPE_CHECKING:
     from fanin.results import Result
@@ -20,14 +21,15 @@ __all__ = ["MAX_FLOWS", "MAX_POINTS", "figure", "flows_with_rates", "steps"]
 MAX_FLOWS: Final = 16
 """Flows that are drawn unless others are named."""
 
+SHOWN: Final = 8
+"""Flows that a message names at most."""
+
 MAX_POINTS: Final = 2000
 """Changes of a rate that are drawn of each flow; of more, the smallest and the largest of each stretch of time."""
 
 
 def flows_with_rates(result: Result) -> list[int]:
     """Return the followed flows whose rate something limits, by number."""
-    if "rate_bps" not in result.scan("hosts").collect_schema().names():
-        return []
     limited = result.scan("hosts").filter(pl.col("rate_bps").is_not_null())
     return limited.select(pl.col("flow").unique().sort()).collect()["flow"].to_list()
 
@@ -40,13 +42,17 @@ def steps(rows: pl.DataFrame, points: int = MAX_POINTS) -> pl.DataFrame:
     rows = rows.select("time_ps", "rate_bps").sort("time_ps", maintain_order=True)
     changed = rows.filter((pl.col("rate_bps") != pl.col("rate_bps").shift(1)).fill_null(True))
     if changed.height > points:
-        each = max(1, -(-int(rows["time_ps"][-1] - rows["time_ps"][0]) // (points // 2)))
-        part = (pl.col("time_ps") - pl.col("time_ps").min()) // each
-        ends = (pl.col("rate_bps").arg_min(), pl.col("rate_bps").arg_max())
-        places = pl.concat_list(ends).list.unique().list.sort()
-        kept = changed.group_by(part.alias("part"), maintain_order=True).agg(pl.col("time_ps", "rate_bps").gather(places.explode()))
-        changed = kept.explode("time_ps", "rate_bps").drop("part")
+        changed = reduce_minmax(changed.lazy(), "rate_bps", points // 2).collect()
     return pl.concat([changed, rows.tail(1)])
+
+
+def _without(asked: Sequence[int | str], limited: Sequence[int]) -> str:
+    """Return that flows have no rate, and which have one."""
+    named = ", ".join(f"'{flow}'" for flow in asked)
+    one = len(asked) == 1
+    told = f"flow{'' if one else 's'} {named} {'was' if one else 'were'} not followed, or nothing but windows limits"
+    others = ", ".join(map(str, limited[:SHOWN])) + (f" and {len(limited) - SHOWN:,} more" if len(limited) > SHOWN else "")
+    return f"{told} {'it: it has no rate' if one else 'them: they have no rate'}" + (f"; accepted: {others}" if limited else "")
 
 
 def figure(result: Result, flows: Sequence[int | str] | None = None) -> go.Figure:
@@ -62,7 +68,7 @@ def figure(result: Result, flows: Sequence[int | str] | None = None) -> go.Figur
         chosen = [int(find(result, flow)["flow"]) for flow in flows]
         unlimited = [flow for flow, number in zip(flows, chosen, strict=True) if number not in limited]
         if unlimited:
-            raise ValueError(f"flow '{unlimited[0]}' was not followed, or nothing but windows limits it: it has no rate")
+            raise ValueError(_without(unlimited, limited))
     found = result.scan("hosts").filter(pl.col("flow").is_in(chosen), pl.col("rate_bps").is_not_null()).collect()
     by_flow = {number: found.filter(pl.col("flow") == number) for number in chosen}
     unit, scale = show.axis_unit(show.TIME_UNITS, largest(found["time_ps"]))

@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-__all__ = ["RATE_UNITS", "SIZE_UNITS", "TIME_UNITS", "axis_unit", "byte_range", "count", "duration", "rate", "ratio", "size"]
+__all__ = [
+    "RATE_UNITS",
+    "SIZE_UNITS",
+    "TIMES",
+    "TIME_UNITS",
+    "axis_unit",
+    "byte_range",
+    "change",
+    "count",
+    "duration",
+    "many",
+    "rate",
+    "ratio",
+    "size",
+]
 
 TIME_UNITS: Sequence[tuple[str, float]] = (("ps", 1), ("ns", 1e3), ("µs", 1e6), ("ms", 1e9), ("s", 1e12))
 """Units of time and their length in picoseconds."""
@@ -72,11 +86,38 @@ def count(value: float | None) -> str:
     return _scaled(value, _COUNT_UNITS)
 
 
+def many(value: float, one: str, several: str | None = None) -> str:
+    """Return a count with the noun that belongs to it: ``1 port``, ``3 ports``."""
+    return f"{count(value)} {one if value == 1 else several or f'{one}s'}"
+
+
 def ratio(value: float | None) -> str:
     """Return a dimensionless number such as a slowdown with three significant digits; a dash for None."""
     if value is None:
         return NOTHING
     return f"{value:.2f}" if abs(value) < 100 else f"{value:,.0f}"
+
+
+TIMES = 9.0
+"""Changes from which on people say how many times as much it is: ten times."""
+
+
+def change(share: float, *, times: bool | None = None, sign: bool = True) -> str:
+    """Return a relative change with three digits: in per cent (``+5 %``), or as how many times as much (``x 19.7``).
+
+    Parameters
+    ----------
+    share : float
+        The difference over what was there before: 0.05 is five per cent more.
+    times : bool, optional
+        Whether it is told as how many times as much; from `TIMES` on if not given.
+    sign : bool
+        Whether per cent have a sign.
+    """
+    many = share >= TIMES if times is None else times
+    value = 1 + share if many else 100 * share if sign else 100 * abs(share)
+    digits = f"{value:{'+' if sign and not many else ''},.{'0f' if abs(value) >= 999.5 else '3g'}}"
+    return f"x {digits}" if many else f"{digits} %"
 
 
 def byte_range(from_bytes: float | None, to_bytes: float | None) -> str:

@@ -28,6 +28,7 @@ __all__ = [
     "difference",
     "holm",
     "interval",
+    "predicted",
     "student",
     "verdicts",
     "worth",
@@ -180,6 +181,15 @@ def quantile(chance: float, freedom: int) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if student(middle, freedom) > chance else (low, middle)
     return high
+
+
+def predicted(mean: float, deviation: float, known: int, further: int) -> tuple[float, float]:
+    """Return between what the sum of `further` values lies, none below zero, by mean and deviation of `known` others, two or more.
+
+    It is Student's prediction interval, with the usual confidence.
+    """
+    width = quantile(round(1 - CONFIDENCE, 12), known - 1) * deviation * math.sqrt(1 / known + 1 / further)
+    return max(0.0, mean - width) * further, (mean + width) * further
 
 
 @cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from fanin import metrics
-from fanin.variants import CompareError, Run, Variant
+from fanin.variants import CompareError, Run, Variant, meant
 
 if TYPE_CHECKING:
     import polars as pl
@@ -75,15 +74,16 @@ def gather(sources: Sequence[Any], by: Sequence[str], where: Mapping[str, str]) 
         problems += [f"{axis}: varies, too; where (--where) chooses one of {_listed(chosen, axis)}" for axis in vary]
     good = chosen.filter(chosen["status"] == "ok")
     if not problems and not good.height:
-        problems.append(f"{sweep.path}: all {chosen.height} runs failed; the column error of its runs says why")
+        every = "the run" if chosen.height == 1 else f"all {chosen.height:,} runs"
+        problems.append(f"{sweep.path}: {every} failed; the column error of its runs says why")
     if problems:
         raise CompareError(problems)
     return _variants(sweep, chosen, list(by))
 
 
 def _unknown(path: str, axis: str, axes: Sequence[str]) -> str:
-    near = difflib.get_close_matches(axis, axes, n=1, cutoff=0.4) or [name for name in axes if name.split(".")[-1] == axis]
-    return f"{axis}: is no axis of {path}; there are {', '.join(axes)}" + (f"; did you mean {near[0]}?" if near else "")
+    last = next((f"; did you mean {name}?" for name in axes if name.split(".")[-1] == axis), "")
+    return f"{axis}: is no axis of {path}; there are {', '.join(axes)}" + (meant(axis, axes) or last)
 
 
 def _listed(runs: pl.DataFrame, axis: str) -> str:
@@ -105,7 +105,7 @@ def _variants(sweep: Any, runs: pl.DataFrame, by: Sequence[str]) -> list[Variant
     import polars as pl
 
     numbers: dict[str, dict[str, float]] = {}
-    rows = sweep.metrics.filter(pl.col("run").is_in(runs["run"].implode()))
+    rows = sweep.metrics.filter(pl.col("group").is_in(metrics.GROUPS) & pl.col("run").is_in(runs["run"].implode()))
     columns = [name for name in rows.columns if name not in ("run", "segment", "group", "name")]
     for (group, name), frame in rows.group_by(["group", "name"], maintain_order=True):
         place = f"{group}" if name is None else f"{group}/{name}"

@@ -208,7 +208,7 @@ def notice_lines(document: dict[str, Any]) -> list[str]:
     lines = [f"{show.count(found['frames'])} drop notifications ({where}){when}."]
     if found["read"]:
         asked = [f"{show.count(entry['count'])} {entry['name']}" for entry in found["operations"] if entry["name"]]
-        of = f"{show.count(found['flows'])} flow{'s' * (found['flows'] != 1)}"
+        of = f"{show.many(found['flows'], 'flow')}"
         again = f" {show.count(found['repeated'])} repeat an earlier one: copies that were dropped again, or frames captured twice."
         lines.append(
             f"They report {show.size(found['told_bytes'])} lost by {of}"

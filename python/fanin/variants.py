@@ -17,7 +17,7 @@ from fanin import metrics
 from fanin.recorded import MANIFEST
 from fanin.results import Result, ResultError
 
-__all__ = ["CompareError", "Run", "Source", "Variant", "differing", "gather", "settings"]
+__all__ = ["CompareError", "Run", "Source", "Variant", "differing", "gather", "meant", "settings"]
 
 Source = Result | str | os.PathLike[str]
 """A result, the path of a result folder, of a folder of such folders, or a pattern for paths."""
@@ -125,6 +125,12 @@ class Variant:
     def results(self) -> list[Result]:
         """Return the result folders of the runs that have one."""
         return [run.result() for run in self.runs if run.result is not None]
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """Return the end of a message about a name that is none: what comes near it, if anything does."""
+    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.4)
+    return f"; did you mean {near[0]}?" if near else ""
 
 
 def settings(scenario: Mapping[str, Any]) -> dict[str, Any]:

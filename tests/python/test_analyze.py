@@ -363,7 +363,8 @@ class TestOutput:
         text = found._repr_html_()
         assert "18" in text
         assert "Law 1 (slope = port speed) holds" in text
-        assert repr(found) == f"<fanin.Analysis: 1 ports, {found.port()['bursts_found']} bursts>"
+        assert found.port()["bursts_found"] == 1
+        assert repr(found) == "<fanin.Analysis: 1 port, 1 burst>"
 
     def test_the_page_refers_to_nothing(self, found: fanin.Analysis) -> None:
         page = Page(report.render_analysis(found))

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
 import fanin
-from fanin import _best, _core, candidates
-from fanin.best import Best, best
+from fanin import _best, _core, candidates, metrics, show
+from fanin.best import Best, Place, best
 from fanin.candidates import AS_IT_IS
 from fanin.cli import app
+from fanin.comparison import Comparison
+from fanin.stats import Difference, Interval, Verdict
 
 ROOT = Path(__file__).parents[2]
 INCAST = ROOT / "scenarios" / "incast.toml"
@@ -45,8 +49,47 @@ def trials(scenario: fanin.Scenario) -> list[dict[str, Any]]:
 
 
 def test_large_changes_are_times_and_small_ones_per_cent() -> None:
-    shown = {0.05: "+5 %", -0.123: "-12.3 %", 8.99: "+899 %", 18.7: "x 19.7", 4321.0: "x 4,322"}
-    assert {share: _best._changed(share) for share in shown} == shown
+    shown = {0.05: "+5 %", -0.123: "-12.3 %", 8.99: "+899 %", 18.7: "x 19.7", 998.7: "x 1,000", 4321.0: "x 4,322"}
+    assert {share: show.change(share) for share in shown} == shown
+    assert (show.many(1, "flow"), show.many(0.2, "flow"), show.many(2, "switch", "switches")) == (
+        "1 flow",
+        "0.2 flows",
+        "2 switches",
+    )
+    assert show.change(9.996, times=False) == "+1,000 %" and show.change(-0.5, sign=False) == "50 %"
+
+
+LEVEL = Difference(1.0, None, None, 0.5, None, None, 5, True, 0.001, 0.95)
+
+
+def ranking(verdicts: dict[str, Verdict], change: float, seeds: int) -> Best:
+    """A ranking in which each policy has a verdict, and the first one a change from the scenario as it is."""
+    moved = Difference(change, None, None, change, 0.8 * change, 1.1 * change, seeds, True, 0.001, 0.95)
+    level = Interval(2e9, None, None, seeds, None)
+    own = candidates.Candidate("x", "marking", "", {}, (), small(), 0, 0)
+    ranked = [
+        Place(at, own, name, "", level, moved, said, None, None, moved, 0.0) for at, (name, said) in enumerate(verdicts.items(), 1)
+    ]
+    base = Place(len(ranked) + 1, None, AS_IT_IS, "", level, None, None, None, None, None, 0.0)
+    metric = metrics.METRICS["queries.p99_ps"]
+    empty = Comparison((), (), [], [], [], 0.95, 0.05)
+    return Best(metric, (*ranked, base), (), empty, "others", tuple(range(1, seeds + 1)))
+
+
+def test_the_text_says_what_the_table_says() -> None:
+    few = ranking({"a": "one seed", "b": "one seed"}, -0.5, 1).text
+    assert few.startswith("a comes out first, but 1 seed is too few to say: queries, p99 is 2 ms, 50 % (40 % to 55 %) less than in")
+    assert "2 cannot be judged by 1 seed;" in few
+    many = ranking({"a": "no difference"}, 18.7, 5).text
+    assert "is 2 ms, x 19.7 (x 16 to x 21.6) that of the scenario as it is." in many
+    assert "the throughput of others is x 19.7, " in many and "and 1 makes no difference that shows; 0 were" in many
+    of_nothing = ranking({"a": "better"}, 0.5, 5)
+    top = of_nothing.places[0]
+    gained = Place(1, top.candidate, "a", "", top.interval, replace(LEVEL, change=None, mean=2e9), "better", None, None, None, 0.0)
+    assert "is 2 ms, 2 ms more than in the scenario as it is." in replace(of_nothing, places=(gained, of_nothing.base)).text
+    assert _best._change(gained, of_nothing.metric) == "+2 ms"
+    three = ranking({"a": "better", "b": "equal", "c": "too few seeds"}, -0.5, 3).text
+    assert "1 is better than the scenario as it is, 0 worse, 1 makes no difference that shows, and 1 cannot be judged by 3" in three
 
 
 def test_every_policy_of_the_schema_is_a_trial() -> None:
@@ -199,6 +242,16 @@ def test_others_are_the_flows_that_the_metric_is_not_about() -> None:
     assert pdn.others_change is not None and pdn.others_change.change is not None
 
 
+def test_others_of_a_size_are_the_flows_of_all_other_sizes() -> None:
+    document = small().to_dict()
+    with_background = fanin.Scenario({**document, "traffic": [*document["traffic"], LONG]})
+    found = best(with_background, only=["pdn"], seeds=1, metric="fct/>=1MB.mean_ps")
+    flows = found.comparison.base.results()[0].flows.filter(size_bytes=64_000)
+    rate = 8e12 * 20 * 64_000 / flows.select(pl.col("finish_ps") - pl.col("start_ps")).sum().item()
+    assert found.others_are == "flows of other sizes" and flows.height == 20
+    assert found.base.others is not None and found.base.others.mean == pytest.approx(rate)
+
+
 LONG = {"name": "long", "kind": "flows", "flows": [{"src": "h0", "dst": "h1", "size": "4MB"}]}
 
 
@@ -264,7 +317,7 @@ def test_what_cannot_be_ranked_is_refused_before_it_is_run(monkeypatch: pytest.M
     ):
         with pytest.raises(ValueError, match=message):
             best(small(), only=["pdn"], metric=metric)
-    with pytest.raises(ValueError, match="nothing applies to this scenario"):
+    with pytest.raises(ValueError, match=r"nothing applies to this scenario of .* --only .*; dctcp: the scenario has it already"):
         best(small(), only=["dctcp"])
     assert asked == []
 
@@ -317,6 +370,17 @@ def test_what_does_nothing_is_not_ranked() -> None:
         assert re.match(r"(never acts|changes nothing) here: ", reasons[name]), reasons
     with pytest.raises(ValueError, match="nothing that was tried can be ranked; pdn: "):
         best(small(**{"switch.buffer.per_port": "4MB"}), only=["pdn"], seeds=1)
+
+
+def test_the_command_says_why_what_ran_is_not_ranked(tmp_path: Path) -> None:
+    file = tmp_path / "x.toml"
+    file.write_text(small(**{"switch.buffer.per_port": "4MB"}).to_toml(), encoding="utf-8")
+    told = call("best", file, "--only", "pdn", "--only", "cubic", "--only", "dctcp", "--seeds", 1)
+    (line,) = [line for line in told.stdout.splitlines() if line.startswith("not ranked: ")]
+    assert re.match(r"not ranked: pdn: (never acts|changes nothing) here: ", line)
+    assert told.stdout.endswith("fanin best --list says why policies were not tried\n")
+    found = json.loads(call("best", file, "--only", "pdn", "--only", "cubic", "--seeds", 1, "--json").stdout)
+    assert [(own["name"], own["ran"]) for own in found["rejected"]] == [("pdn", True)]
 
 
 def test_few_seeds_rank_by_their_means_and_say_so() -> None:

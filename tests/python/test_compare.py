@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -165,7 +166,8 @@ def test_metrics_are_chosen_by_address_pattern_and_group() -> None:
         metrics.choose(["fct/all.p98_ps", "total.pauses", "zzz"], there)
     assert str(caught.value) == (
         "metric 'fct/all.p98_ps': there is none of that name; did you mean fct/all.p99_ps?\n"
-        "metric 'total.pauses': no run has it; it needs switch.mechanisms.pfc\nmetric 'zzz': there is none of that name"
+        "metric 'total.pauses': no run has it; it needs switch.mechanisms.pfc\nmetric 'zzz': there is none of that name; "
+        "there are metrics of fct, collective, total, for example fct/all.mean_ps"
     )
 
 
@@ -312,8 +314,12 @@ def test_one_seed_has_no_interval_and_no_verdict(runs: Path) -> None:
         "k65/seed1: one seed, so no interval, and no verdict; run more seeds",
         "k20/seed1: one seed, so no interval, and no verdict; run more seeds",
     ]
-    assert compared.rule(found).startswith("Nothing was judged")
+    assert compared.rule(found) == "Nothing was judged: that takes two seeds of each variant, or more."
     assert found.judged == 0
+    seeds = [runs / "k65" / f"seed{seed}" for seed in (1, 2, 3)]
+    same = fanin.compare({"a": seeds, "b": seeds})
+    assert {cell.verdict for row in same.rows for cell in row.cells} == {None, "equal"}
+    assert compared.rule(same) == "Nothing was judged: what would be is equal in each run."
 
 
 def test_few_and_different_seeds_are_told(runs: Path) -> None:
@@ -393,6 +399,7 @@ def test_wrong_settings_are_said_at_once(runs: Path) -> None:
     ]
     (line,) = problems(lambda: fanin.compare([runs / "k20"]))
     assert line.startswith("two variants or more are needed, and there is one: 'k20', 6 seeds.")
+    assert problems(lambda: fanin.compare([])) == ["two variants or more are needed, and no run is given"]
     assert problems(lambda: fanin.compare([runs], by="load"))[0].startswith("by, where: one sweep is needed")
 
 
@@ -540,7 +547,7 @@ def fake_sweep(monkeypatch: pytest.MonkeyPatch) -> type[FakeSweep]:
 def test_a_sweep_has_a_variant_for_each_value_of_an_axis(fake_sweep: type[FakeSweep], tmp_path: Path) -> None:
     found = fanin.compare(fake_sweep(), by="switch.marking.k")
     assert [(entry.name, entry.seeds) for entry in found.variants] == [("k=20", (1, 2, 3)), ("k=65", (1, 2)), ("k=100", (1, 2, 3))]
-    assert found.warnings == ["k=65: 1 failed runs are left out"]
+    assert found.warnings == ["k=65: 1 failed run is left out"]
     assert found.differing == [("switch.marking.k", ["20", "65", "100"])]
     cell = row(found, "fct/all.p99_ps").cells[1]
     assert cell.difference is not None
@@ -549,6 +556,23 @@ def test_a_sweep_has_a_variant_for_each_value_of_an_axis(fake_sweep: type[FakeSw
     page = found.report(tmp_path / "sweep.html").read_text(encoding="utf-8")
     assert "the runs of this sweep left no result folders" in page
     assert len(page) < 100_000, "nothing is drawn, so nothing is there to draw it"
+
+
+def test_of_a_store_only_groups_that_hold_compared_numbers_are_read(
+    fake_sweep: type[FakeSweep], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run has a row for each port and each mechanism, which nothing here is about."""
+    sweep, known, asked = fake_sweep(), metrics.of, set[str]()
+
+    def of(key: str) -> metrics.Metric | None:
+        asked.add(key)
+        return known(key)
+
+    monkeypatch.setattr(metrics, "of", of)
+    ports = sweep.metrics.with_columns(group=pl.lit("port"), name=pl.lit("leaf0->h3"))
+    sweep.metrics = pl.concat([sweep.metrics, ports])
+    assert len(swept.gather([sweep], ["switch.marking.k"], {})) == 3
+    assert {re.split("[/.]", key)[0] for key in asked} == {"fct", "total"}
 
 
 def test_other_axes_are_fixed_or_the_sweep_is_refused(fake_sweep: type[FakeSweep]) -> None:
@@ -607,10 +631,17 @@ def test_the_example_runs_and_finds_what_it_says(tmp_path: Path) -> None:
     example = ROOT / "examples" / "compare.py"
     done = subprocess.run([sys.executable, example, tmp_path], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    shown = re.search(r"```\n(Queues, to hosts p99.*?)```", (ROOT / "docs" / "compare.md").read_text(encoding="utf-8"), re.DOTALL)
+    page = (ROOT / "docs" / "compare.md").read_text(encoding="utf-8")
+    shown = re.search(r"```\n(Queues, to hosts p99.*?)```", page, re.DOTALL)
     assert shown is not None
     assert done.stdout.startswith(shown[1]), done.stdout
     assert {"compare.html", "slowdown.pdf", "k65", "k200"} == {path.name for path in tmp_path.iterdir()}
+    commands = re.findall(r"^fanin ([^#\n]*)", page, re.MULTILINE)
+    assert len(commands) == 5
+    for line in commands:
+        words = shlex.split(re.sub(r"-o (\S+)", rf"-o {tmp_path}/\1", line.replace("out/compare", str(tmp_path))))
+        told = RUNNER.invoke(app, words)
+        assert told.exit_code == (2 if "--by" in words else 0), told.output  # the sweep is that of another page
 
 
 @pytest.fixture(scope="module")

@@ -271,8 +271,11 @@ def test_what_ends_a_storm(tmp_path: Path) -> None:
         row = next(row for first, row in table.items() if first.startswith(name))
         assert row[1].startswith(f"{result.flows.filter(status='complete').height} of 5"), name
         assert number(row[2]) == result.summary["drops"], name
-        lost = result.drops.join(result.flows, on="flow")["dst"].unique().to_list()
-        assert lost == (["h5"] if of_switch else lost)
+        lost = set(result.drops.join(result.flows, on="flow")["dst"])
+        reasons = {"pfc_watchdog"} if of_switch else {"headroom_full"} if "pause_watchdog" in of_host else set()
+        assert set(result.summary["drops_by_reason"]) == reasons, name
+        assert (lost == {"h5"}) == ("all of them for h5" in row[2]) == bool(of_switch), name
+        assert ("for want of headroom" in row[2]) == (reasons == {"headroom_full"}), name
         if place == 0:
             tree = result.pause_tree()
             assert tree.document["root"] == "h5"

@@ -128,6 +128,7 @@ def test_what_is_said_of_it(victim: fanin.Result) -> None:
     assert said.exit_code == 0, said.output
     for words in (
         "switch0->h2 was congested and not held up",
+        "class 0 was paused at 1 port, once, ",
         "1 of 1 followed flows that stood paused never crosses switch0->h2: 2 (h1 to h3, 1.08 µs).",
         "└─ h1->switch0: after 1.067 µs, 1 pause, 1.13 µs",
     ):
@@ -135,7 +136,7 @@ def test_what_is_said_of_it(victim: fanin.Result) -> None:
     told = json.loads(CliRunner().invoke(app, ["pauses", str(victim.path), "--json"]).output)
     assert told["tree"]["edges"][0]["first_ps"] == BEGIN and len(told["ports"]) == len(told["events"]) == 1
     wrong = CliRunner().invoke(app, ["pauses", str(victim.path), "--event", "1"])
-    assert wrong.exit_code == 2 and "there is no event 1; there are 0 to 0" in wrong.output
+    assert wrong.exit_code == 2 and "event 1: there is none of that number; accepted: 0" in wrong.output
     page = report.render(victim)
     assert "<h2>Pauses</h2>" in page and "<h2>PFC</h2>" in page and "└─ h1-&gt;switch0" in page
     assert "its neighbours paused" in page, "bands in the queue of the root"

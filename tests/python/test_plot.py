@@ -193,7 +193,9 @@ def test_wrong_kinds_and_options_are_refused(groups: dict[str, list[Result]]) ->
     assert problems("fct", groups, statistic="p42") == [
         "statistic 'p42': there is none of that name; there are mean, p50, p95, p99"
     ]
-    assert problems("queue", {"a": [], "b": []}) == ["a: no run of it has a result folder", "b: no run of it has a result folder"]
+    assert problems("queue", {"a": [], "b": []}) == [
+        f"{name}: no run of it has a result folder; fanin sweep --keep (keep=True) keeps them" for name in "ab"
+    ]
     found = problems("queue", groups, port="nowhere")
     assert [line.split(":")[0] for line in found] == ["large", "small"]
 

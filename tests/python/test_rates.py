@@ -56,7 +56,8 @@ def test_of_too_many_changes_the_extremes_stay() -> None:
     thin = rates.steps(rows, 100)
     assert thin.height <= 102
     assert thin["time_ps"].is_sorted()
-    assert thin["rate_bps"].max() == rows["rate_bps"].max()
+    assert (thin["rate_bps"].min(), thin["rate_bps"].max()) == (100, 602)
+    assert thin.row(0) == rows.row(0) and thin.row(-1) == rows.row(-1)
     assert rates.steps(rows, 20_000).height == 10_001
 
 
@@ -67,6 +68,10 @@ def test_what_windows_limit_has_no_rate(tmp_path: Path, dcqcn: fanin.Result) -> 
         tcp.plot_rates()
     with pytest.raises(ValueError, match="flow '1' was not followed, or nothing but windows"):
         tcp.plot_rates([1])
+    assert rates._without([1, "x"], range(4)) == (
+        "flows '1', 'x' were not followed, or nothing but windows limits them: they have no rate; accepted: 0, 1, 2, 3"
+    )
+    assert rates._without([1], range(20, 31)).endswith("accepted: 20, 21, 22, 23, 24, 25, 26, 27 and 3 more")
     with pytest.raises(ValueError, match="flow '9': there is none"):
         dcqcn.plot_rates([9])
     assert '"rates":' not in tcp.report(tmp_path / "page.html").read_text(encoding="utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shlex
 import signal
 import subprocess
 import sys
@@ -412,6 +413,26 @@ def test_a_dry_run_is_near_what_it_will_be_and_writes_nothing(whole: fanin.Sweep
     written = sum(path.stat().st_size for path in Path(whole.path).rglob("*.parquet"))
     assert found.bytes[0] <= written <= found.bytes[1]
     assert estimate.estimate(plan.plan(plan.load(swept(**GRID))), whole.path).before == 12
+    facts = {name: (text, note) for name, text, note in estimate.estimate(plan.plan(plan.load(swept())), None).facts()}
+    assert facts["Runs"] == ("1", "1 point × 1 seed") and facts["Time"][1] == "1 run at once"
+    assert facts["Estimated"][1] == "one run says nothing of the spread"
+
+
+def test_what_a_stop_rule_does_not_need_is_not_estimated(tmp_path: Path) -> None:
+    stop = {"metric": "fct/all.mean_ps", "relative_width": 9, "at_least": 2}
+    table = {"grid": {"switch.marking.k": ["5 packets", "50 packets"]}, "seeds": 6, "stop": stop}
+    made = plan.plan(plan.load(swept(**table)))
+    before = estimate.estimate(made, tmp_path / "out")
+    assert (before.runs, before.before, before.left, before.upper) == (12, 0, 12, True)
+    done = run(tmp_path / "out", table)
+    assert (done.complete, done.runs.height) == (True, 4)
+    after = estimate.estimate(made, tmp_path / "out")
+    assert (after.before, after.left, after.packet_hops, after.pilot) == (4, 0, (0.0, 0.0), 0)
+    facts = {name: (text, note) for name, text, note in after.facts()}
+    assert facts["Runs"] == ("0", "2 points × 6 seeds, 4 done before, 8 that the stop rule does not need")
+    assert (facts["Packet-hops"][1], facts["Estimated"]) == ("", ("nothing is left to run", ""))
+    narrow = {**table, "stop": {**stop, "relative_width": 1e-9}}
+    assert estimate.estimate(plan.plan(plan.load(swept(**narrow))), tmp_path / "out").left == 8
 
 
 def test_a_long_run_of_a_pilot_is_cut_off_and_extrapolated(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -466,6 +487,30 @@ def test_the_command_shows_what_came_out_and_which_points_are_too_wide(tmp_path:
     status, out, said = finished(command("sweep", file, "-o", tmp_path / "wide"))
     assert "did not reach" not in said
     assert [line.split()[-1] for line in out.splitlines() if "packets " in line and "hops" not in line] == ["yes", "yes"]
+
+
+@pytest.mark.parametrize(
+    ("table", "by", "variants"),
+    [
+        ('[sweep.grid]\n"switch.marking.k" = ["5 packets", "50 packets"]\n"traffic[0].size" = ["10KB", "20KB", "30KB"]\n', 1, 2),
+        ('[sweep.zip]\n"switch.marking.k" = ["5 packets", "50 packets"]\n"traffic[0].size" = ["10KB", "20KB"]\n', 2, 2),
+        ('[[sweep.list]]\nlabel = "a"\n"traffic[0].size" = "10KB"\n[[sweep.list]]\nlabel = "b"\n"traffic[0].size" = "9KB"\n', 1, 2),
+    ],
+)
+def test_the_comparison_that_the_command_names_works(tmp_path: Path, table: str, by: int, variants: int) -> None:
+    file = file_of(tmp_path, f"[sweep]\nseeds = 2\n{table}")
+    status, out, _ = finished(command("sweep", file, "-o", tmp_path / "out of it"))
+    words = shlex.split(out.split("all metrics, judged: ")[1].splitlines()[0])
+    assert (status, words[:2], words.count("--by")) == (0, ["fanin", "compare"], by)
+    status, out, said = finished(command(*words[1:], "--json"))
+    assert status == 0, said
+    assert len(json.loads(out)["variants"]) == variants
+
+
+def test_one_point_is_compared_with_nothing(tmp_path: Path) -> None:
+    file = file_of(tmp_path, '[sweep]\nseeds = 2\n[sweep.grid]\n"switch.marking.k" = ["5 packets"]\n')
+    status, out, _ = finished(command("sweep", file, "-o", tmp_path / "out"))
+    assert status == 0 and "fanin compare" not in out
 
 
 def test_the_page_names_every_key_and_every_column(whole: fanin.Sweep) -> None:

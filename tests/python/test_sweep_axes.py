@@ -104,6 +104,10 @@ def test_each_row_and_column_of_a_latin_hypercube_has_one_point() -> None:
         ({"stop": {"metric": "p99", "relative_width": 0.1}, "seeds": 9}, 'sweep.stop.metric: "p99" is not accepted'),
         ({"stop": {"metric": "fct/all.p99_ps"}, "seeds": 9}, "needs one of two widths"),
         ({"stop": {"metric": "fct/all.p99_ps", "width": 1}, "seeds": 3}, "sweep.stop.at_least: is missing; accepted: 2 to 3"),
+        (
+            {"stop": {"metric": "fct/all.p99_ps", "width": 1}},
+            "sweep.stop: needs an interval, and there is one seed; accepted: seeds of 2",
+        ),
         ({"set": 3}, "sweep.set: 3 is not a table"),
         ({"common_random_numbers": 1}, "1 is neither true nor false"),
     ],
@@ -114,6 +118,7 @@ def test_what_is_wrong_with_a_table_is_said(table: Any, message: str) -> None:
 
 def test_everything_that_is_wrong_is_said_at_once() -> None:
     assert len(said({"seed": 3, "grid": {"a": 1, "b": 2}, "seeds": "many", "name": 4})) == 5
+    assert len(said({"seeds": 0, "stop": {"metric": "fct/all.p99_ps", "width": 1}})) == 1, "how many seeds is asked once"
 
 
 @pytest.mark.parametrize(
@@ -124,6 +129,32 @@ def test_odd_tables_are_read_or_refused(hostile: Any) -> None:
 
 
 pytestmark = pytest.mark.native
+
+
+def test_what_cannot_be_set_and_what_the_check_finds_are_said_together(tmp_path: Path) -> None:
+    file = tmp_path / "wrong.toml"
+    grid = (
+        '"traffic[3].size" = ["1KB", "2KB"]\n"switch.markng.k" = ["1KB"]\n"traffic[4].size" = ["1KB"]\n"topology.hosts" = [1, 5]\n'
+    )
+    file.write_text(f"{TOML}[sweep.grid]\n{grid}")
+    with pytest.raises(ScenarioError) as raised:
+        plan.plan(plan.load(file))
+    paths = [problem["path"] for problem in raised.value.problems]
+    assert paths[:2] == ["traffic[3].size", "traffic[4].size"] and "switch.markng" in paths and len(paths) >= 3
+    assert all(problem["line"] for problem in raised.value.problems[:3])
+
+
+def test_values_of_a_list_and_of_the_caller_are_not_looked_for_in_the_scenario(tmp_path: Path) -> None:
+    (tmp_path / "base.toml").write_text(TOML)
+    file = tmp_path / "sweep.toml"
+    file.write_text('[sweep]\nscenario = "base.toml"\n[[sweep.list]]\nlabel = "b"\n"switch.markng.k" = "5 packets"\n')
+    with pytest.raises(ScenarioError) as raised:
+        plan.plan(plan.load(file))
+    assert [(problem["path"], problem["line"]) for problem in raised.value.problems] == [("switch.markng", 5)]
+    file.write_text('[sweep]\nscenario = "base.toml"\nseeds = 2\n')
+    with pytest.raises(ScenarioError) as raised:
+        plan.plan(plan.load(file), {"engin.x": 1})
+    assert [(problem["path"], problem["line"]) for problem in raised.value.problems] == [("engin", None)]
 
 
 def test_points_are_checked_before_the_first_run_and_each_mistake_is_said_once(tmp_path: Path) -> None:
@@ -235,7 +266,7 @@ def test_what_is_set_holds_at_all_points_and_is_no_axis() -> None:
 def test_points_that_simulate_the_same_are_run_once_and_that_is_said() -> None:
     twice = made(grid={"switch.marking.k": ["20 packets", "20packets", "30 packets"]})
     assert (len(twice.points), len(twice.runs)) == (2, 2)
-    assert any("1 of 3 points simulate the same as others" in str(problem) for problem in twice.warnings)
+    assert any("1 of 3 points simulates the same as another and is not run again" in str(problem) for problem in twice.warnings)
 
 
 def test_axes_with_units_have_a_column_of_numbers() -> None:

@@ -49,7 +49,7 @@ def _range(row: Row, cell: Cell) -> str:
     found = cell.interval
     if found is None:
         return "no run has it"
-    return f"{compared.interval_text(row.metric, cell)}, {found.seeds} seed{'s' * (found.seeds > 1)}"
+    return f"{compared.interval_text(row.metric, cell)}, {show.many(found.seeds, 'seed')}"
 
 
 def _line(row: Row) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def render(comparison: Comparison) -> str:
         {
             "name": f"{variant.name} against {comparison.base.name}",
             "text": compared.counted(comparison, variant.name),
-            "note": f"{len(variant.runs)} seed{'s' * (len(variant.runs) > 1)}",
+            "note": show.many(len(variant.runs), "seed"),
             "tone": _tone(comparison, variant.name),
         }
         for variant in others
@@ -108,7 +108,7 @@ def render(comparison: Comparison) -> str:
         provenance=[
             ("Base", comparison.base.name),
             ("Intervals", compared.coverage(comparison)),
-            ("Judged", f"{comparison.judged} differences"),
+            ("Judged", show.many(comparison.judged, "difference")),
             ("Fanin", comparison.to_dict()["fanin"]),
         ],
         warnings=comparison.warnings,

@@ -217,7 +217,10 @@ class Pool:
                     done()
         except BrokenProcessPool:
             self._executor = None
-            raise RunError("a worker process ended from outside (out of memory?); --jobs 1 needs the least memory") from None
+            raise RunError(
+                "a worker process ended from outside (out of memory?); --jobs 1 needs the least memory, and a script needs"
+                ' if __name__ == "__main__":'
+            ) from None
         except BaseException:
             self._stop.set()
             for future in futures:

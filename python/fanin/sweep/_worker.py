@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 from fanin import _core
 from fanin.sweep.metrics import MetricRow, rows
 
-__all__ = ["Keep", "Outcome", "VersionError", "batch", "simulate"]
+__all__ = ["Keep", "Outcome", "VersionError", "batch", "simulate", "told"]
 
 _REPORTED: Final = 2000
 """Characters of an error that are kept."""
@@ -47,6 +47,11 @@ class VersionError(RuntimeError):
     """A worker has another Fanin than the sweep that it is to run for."""
 
 
+def told(error: BaseException) -> str:
+    """Return an error as the row of its run has it."""
+    return f"{type(error).__name__}: {str(error) or 'no message'}"[:_REPORTED]
+
+
 def simulate(text: str, base_dir: str, keep: Keep | None = None) -> Outcome:
     """Run a scenario.
 
@@ -70,7 +75,7 @@ def simulate(text: str, base_dir: str, keep: Keep | None = None) -> Outcome:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a panic of the core is no Exception
-        return Outcome({}, (), f"{type(error).__name__}: {str(error) or 'no message'}"[:_REPORTED], host)
+        return Outcome({}, (), told(error), host)
 
 
 def _kept(text: str, base_dir: str, keep: Keep) -> tuple[dict[str, Any], list[MetricRow]]:

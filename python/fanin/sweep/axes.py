@@ -13,8 +13,9 @@ from functools import partial
 from typing import Any, Final
 
 from fanin.scenario import Problem
+from fanin.stats import CONFIDENCE
 
-__all__ = ["MOST_RUNS", "RESERVED", "Design", "Point", "Stop", "flat", "quantity", "read"]
+__all__ = ["KINDS", "MOST_RUNS", "RESERVED", "SAMPLED", "Design", "Point", "Stop", "flat", "quantity", "read"]
 
 MOST_RUNS: Final = 2_000_000
 """Runs of one sweep. A product of axes that is larger is a mistake."""
@@ -25,11 +26,11 @@ RESERVED: Final = (
 )  # fmt: skip
 """Columns of the store, which no axis can have; a seed is not varied by an axis, but by ``seeds``."""
 
-_KEYS: Final = (
-    "scenario", "name", "set", "seeds", "common_random_numbers", "grid", "zip", "list", "random", "latin_hypercube", "sobol",
-    "stop",
-)  # fmt: skip
-_SAMPLED: Final = ("random", "latin_hypercube", "sobol")
+SAMPLED: Final = ("random", "latin_hypercube", "sobol")
+"""Ways to vary axes by samples."""
+KINDS: Final = ("grid", "zip", "list", *SAMPLED)
+"""All ways to vary axes: keys of ``[sweep]``."""
+_KEYS: Final = ("scenario", "name", "set", "seeds", "common_random_numbers", *KINDS, "stop")
 _RANGE: Final = ("from", "to", "scale")
 _STOP: Final = ("metric", "relative_width", "width", "confidence", "at_least")
 _QUANTITY: Final = re.compile(r"\s*([-+]?(?:\d[\d_]*)?\.?\d+(?:[eE][-+]?\d+)?|[-+]?\d[\d_]*\.?)\s*([^\d\s.][^\s]*)?\s*")
@@ -69,7 +70,7 @@ class Stop:
     metric: str
     width: float
     relative: bool = True
-    confidence: float = 0.95
+    confidence: float = CONFIDENCE
     at_least: int = 5
 
 
@@ -105,7 +106,7 @@ def read(table: Any) -> Design:
     _grid(table.get("grid"), design, blocks)
     _zipped(table.get("zip"), design, blocks)
     _listed(table.get("list"), design, blocks)
-    for kind in _SAMPLED:
+    for kind in SAMPLED:
         _sampled(kind, table.get(kind), design, blocks)
     for path in design.kinds:
         if path in RESERVED or path == "seed":
@@ -198,7 +199,7 @@ def _read_stop(stop: Any, design: Design) -> None:
         return
     before = len(design.problems)
     design.problems += [_unknown("sweep.stop", key, _STOP) for key in stop if key not in _STOP]
-    metric, confidence, at_least = stop.get("metric"), stop.get("confidence", 0.95), stop.get("at_least", 5)
+    metric, confidence, at_least = stop.get("metric"), stop.get("confidence", Stop.confidence), stop.get("at_least", Stop.at_least)
     if not isinstance(metric, str) or not re.fullmatch(r"\w+(/.+)?\.\w+", metric):
         refuse("metric", "GROUP.METRIC or GROUP/NAME.METRIC, for example total.goodput_bps, fct/all.p99_ps")
     relative, absolute = stop.get("relative_width"), stop.get("width")
@@ -211,7 +212,10 @@ def _read_stop(stop: Any, design: Design) -> None:
         refuse("width" if relative is None else "relative_width", "a number above 0")
     if not _is_number(confidence) or not 0.5 <= confidence < 1:
         refuse("confidence", "0.5 up to below 1")
-    if not _is_whole(at_least) or not 2 <= at_least <= design.seed_count:
+    if design.seed_count < 2:
+        if not any(problem.path.startswith("sweep.seeds") for problem in design.problems):
+            design.problems.append(_wrong("sweep.stop", None, "needs an interval, and there is one seed", "seeds of 2 or more"))
+    elif not _is_whole(at_least) or not 2 <= at_least <= design.seed_count:
         refuse("at_least", f"2 to {design.seed_count}, the number of seeds")
     if len(design.problems) == before:
         design.stop = Stop(str(metric), float(width or 0), relative is not None, float(confidence), at_least)

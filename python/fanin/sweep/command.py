@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 from rich.text import Text
 
-from fanin import terminal
+from fanin import show, terminal
 from fanin._failures import EXIT_FAILED, EXIT_INTERRUPTED, failed, failures
 from fanin.output import say, say_problem
 
 if TYPE_CHECKING:
-    from fanin.sweep.estimate import Estimate
     from fanin.sweep.frames import Sweep
     from fanin.sweep.plan import Plan
 
@@ -64,32 +63,17 @@ def sweep(
         if out is None and not dry_run:
             raise ValueError("-o OUT is missing: where the results go")
         part = running.parsed_shard(shard)
+        options: dict[str, Any] = {"jobs": jobs, "shard": part, "dask": dask, "retry_failed": retry_failed, "keep": keep}
         made = _plan.plan(_plan.load(source), dict(as_setting(setting) for setting in settings or []))
         if not quiet:
             for problem in made.warnings:
                 say_problem(problem, source)
         if dry_run:
-            from fanin.sweep import estimate
-
-            options: dict[str, Any] = {"dask": dask, "retry_failed": retry_failed, "keep": keep}
-            try:
-                found = estimate.estimate(made, out, jobs=jobs, shard=part, **options)
-            except ClusterError as error:
-                failed(error)
-            _show_estimate(found, as_json=as_json)
+            _dry_run(made, out, as_json=as_json, **options)
             return
         end_like_ctrl_c()
         try:
-            done = running.execute(
-                made,
-                str(out),
-                jobs=jobs,
-                shard=part,
-                dask=dask,
-                retry_failed=retry_failed,
-                keep=keep,
-                progress=not quiet and not as_json,
-            )
+            done = running.execute(made, str(out), progress=not quiet and not as_json, **options)
         except KeyboardInterrupt:
             say(f"interrupted; what had ended until then is in {out}, and the same command goes on from there", "yellow")
             raise typer.Exit(EXIT_INTERRUPTED) from None
@@ -126,8 +110,6 @@ def _show(done: Sweep, made: Plan, *, quiet: bool, as_json: bool) -> int:
     if failed.height > _ERRORS_SHOWN:
         say(f"error: {failed.height - _ERRORS_SHOWN:,} other runs failed; their errors are in the table of runs", "red")
     if not quiet:
-        from fanin import show
-
         stopped = ", as many as its stop rule needs" if runs.height < done.planned else ""
         rest = stopped if facts["complete"] else f", {max(0, done.planned - runs.height):,} to do"
         console = terminal.console()
@@ -149,20 +131,26 @@ def _show_points(done: Sweep, made: Plan) -> None:
         return
     head, rows = points.table(done, made, metric, _POINTS_SHOWN)
     count = len(made.points)
-    title = f"The first {len(rows)} of {count:,} points" if count > len(rows) else f"{count} point{'s' * (count > 1)}"
+    title = f"The first {len(rows)} of {count:,} points" if count > len(rows) else show.many(count, "point")
     console = terminal.console()
     terminal.table(console, title, head, rows, words=set(range(len(head) - 3 - (made.design.stop is not None))))
-    if made.axes:
-        by = "label" if head[0] == "Point" else made.axes[0]
-        console.print(Text(f"all metrics, judged: fanin compare {done.path} --by {by}", style="dim"), soft_wrap=True)
+    if compare := points.compare_command(done, made):
+        console.print(Text(f"all metrics, judged: {compare}", style="dim"), soft_wrap=True)
     stop, wide = made.design.stop, points.unreached(done, made)
     if stop is not None and wide:
         text = f"{len(wide):,} of {count:,} points did not reach {points.width_text(stop)} of {stop.metric}"
         say(f"warning: {text} with {made.design.seed_count:,} seeds, the most that seeds allows", "yellow")
 
 
-def _show_estimate(found: Estimate, *, as_json: bool) -> None:
+def _dry_run(made: Plan, out: str | None, *, as_json: bool, **options: Any) -> None:
+    from fanin.sweep import estimate
+    from fanin.sweep.dask import ClusterError
+
+    try:
+        found = estimate.estimate(made, out, **options)
+    except ClusterError as error:
+        failed(error)
     if as_json:
         typer.echo(json.dumps(found.to_dict()))
-        return
-    terminal.facts(terminal.console(), [(name, text, note) for name, text, note in found.facts()])
+    else:
+        terminal.facts(terminal.console(), [(name, text, note) for name, text, note in found.facts()])

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from fanin import _core
-from fanin.sweep._worker import Outcome, VersionError, batch
+from fanin.sweep._worker import Outcome, VersionError, batch, told
 from fanin.sweep.workers import Done, Item, Next
 
 __all__ = ["ClusterError", "run", "threads"]
@@ -168,4 +168,4 @@ class _Cluster:
         if len(items) > 1:
             self._alone += items
         else:
-            self._done(items[0][0], Outcome({}, (), f"{type(error).__name__}: {error}"[:2000], ""))
+            self._done(items[0][0], Outcome({}, (), told(error)))

@@ -14,12 +14,13 @@ from fanin import _core, _temporary, show
 from fanin import progress as _progress
 from fanin.metrics import of_result
 from fanin.results import Result
-from fanin.stats import quantile
+from fanin.stats import predicted
 from fanin.sweep import store as _store
 from fanin.sweep.frames import Sweep
 from fanin.sweep.metrics import MetricRow, rows
 from fanin.sweep.plan import Plan
 from fanin.sweep.progress import span
+from fanin.sweep.todo import Todo
 
 __all__ = ["Estimate", "estimate"]
 
@@ -40,8 +41,8 @@ class Estimate:
 
     Attributes
     ----------
-    points, seeds, runs, before : int
-        Points, seeds of each, runs of this process, and those of them that the store has.
+    points, seeds, runs, before, left : int
+        Points, seeds of each, runs of this process, those of them that the store has, and those that are left, at most.
     packet_hops, wall_s, bytes : tuple of float
         Of the runs that are left, with 95 % confidence by the spread of the pilot.
     pilot, pilot_s : int, float
@@ -60,6 +61,7 @@ class Estimate:
     seeds: int
     runs: int
     before: int
+    left: int
     packet_hops: Bounds
     wall_s: Bounds
     bytes: Bounds
@@ -77,15 +79,19 @@ class Estimate:
     def facts(self) -> list[tuple[str, str, str]]:
         """Return names, values and notes."""
         before = f", {self.before:,} done before" if self.before else ""
-        most = "at most: a stop rule may need less" if self.upper else ""
+        enough = self.runs - self.before - self.left
+        before += f", {enough:,} that the stop rule does not need" if enough else ""
+        most = "at most: a stop rule may need less" if self.upper and self.left else ""
         cut = "; the last one was cut off and extrapolated" if self.cut else ""
-        by = f"by a pilot of {self.pilot} run{'s' * (self.pilot != 1)} in {self.pilot_s:.3g} s{cut}"
+        by = f"by a pilot of {show.many(self.pilot, 'run')} in {self.pilot_s:.3g} s{cut}"
+        spread = ("no run of it has ended well", "one run says nothing of the spread", "95 % bounds by its spread")
+        estimated = ("Estimated", by, spread[min(self.pilot, 2)]) if self.left else ("Estimated", "nothing is left to run", "")
         return [
-            ("Runs", f"{self.runs - self.before:,}", f"{self.points:,} points × {self.seeds:,} seeds{before}"),
+            ("Runs", f"{self.left:,}", f"{show.many(self.points, 'point')} × {show.many(self.seeds, 'seed')}{before}"),
             ("Packet-hops", _bounds(self.packet_hops, show.count), most),
-            ("Time", span(self.wall_s), f"{self.jobs} runs at once"),
+            ("Time", span(self.wall_s), f"{show.many(self.jobs, 'run')} at once"),
             ("Bytes", _bounds(self.bytes, show.size), f"of the tables{' and result folders' if self.keep else ''}, on disk"),
-            ("Estimated", by, "95 % bounds by its spread" if self.pilot > 1 else "one run says nothing of the spread"),
+            estimated,
         ]
 
 
@@ -120,17 +126,17 @@ def estimate(  # noqa: PLR0913 (options of the command, one each)
 
     at_most = running.workers(jobs, dask)
     numbers = running.mine(made, shard)
-    have: set[str] = set()
+    have: dict[str, float | None] = {}
     if out is not None:
         store = _store.opened(out)
         running.refuse_keep(store, keep=keep)
         if Sweep.is_store(out):
-            have = set(running.known(store, made, retry_failed=retry_failed, keep=keep)[1])
+            have = running.known(store, made, retry_failed=retry_failed, keep=keep)[1]
     if dask is not None:
         from fanin.sweep.dask import threads
 
         at_most = threads(dask)
-    left = [at for at in numbers if made.runs[at].key not in have]
+    left = Todo(made, numbers, have).at_most()
     at_once = min(at_most, max(1, len(left)))
     began = time.monotonic()
     pilot = _Pilot(made, left, began, keep=keep)
@@ -141,7 +147,8 @@ def estimate(  # noqa: PLR0913 (options of the command, one each)
         points=len(made.points),
         seeds=made.design.seed_count,
         runs=len(numbers),
-        before=len(numbers) - count,
+        before=sum(made.runs[at].key in have for at in numbers),
+        left=count,
         packet_hops=_sum_of(pilot.hops, count),
         wall_s=wall_s,
         bytes=(tables[0] + folders[0], tables[1] + folders[1]),
@@ -216,8 +223,7 @@ def _sum_of(values: Sequence[float], count: int) -> Bounds:
     if len(values) < 2:
         return mean * count, mean * count
     deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1))
-    width = quantile(0.05, len(values) - 1) * deviation * math.sqrt(1 / len(values) + 1 / count)
-    return max(0.0, mean - width) * count, (mean + width) * count
+    return predicted(mean, deviation, len(values), count)
 
 
 def _over(bounds: Bounds, at_once: int) -> Bounds:

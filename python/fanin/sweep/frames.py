@@ -104,7 +104,7 @@ class Sweep:
 
     @cached_property
     def _segments(self) -> dict[str, pl.DataFrame]:
-        return _store.read_frames(self._store, _store.RUNS, self._store.names(_store.RUNS), {})
+        return _store.read_frames(self._store, _store.RUNS, self._store.names(_store.RUNS))
 
     @cached_property
     def runs(self) -> pl.DataFrame:
@@ -159,7 +159,7 @@ class Sweep:
         """Metrics of the good runs: a row for each run and group of metrics."""
         import polars as pl
 
-        frames = _store.read_frames(self._store, _store.METRICS, self._segments, {})
+        frames = _store.read_frames(self._store, _store.METRICS, self._segments)
         if not frames:
             return pl.DataFrame(schema=dict.fromkeys(_NOT_METRICS, pl.String))
         found = pl.concat(list(frames.values()), how="diagonal_relaxed")

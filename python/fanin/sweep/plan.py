@@ -7,7 +7,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -41,6 +41,8 @@ class Source:
     """The TOML text of `file`, where lines are looked up."""
     scenario_file: Path | None = None
     """The scenario's file, where it is another than `file`."""
+    changed: tuple[str, ...] = ()
+    """Paths that the caller has set, which stand in no file."""
 
 
 @dataclass(frozen=True)
@@ -175,6 +177,7 @@ def plan(source: Source, changes: Mapping[str, Any] | None = None) -> Plan:
     ScenarioError
         With all that is wrong with the sweep's table, or else with its points, each mistake once.
     """
+    source = replace(source, changed=tuple(changes or ()))
     design = axes.read(source.table)
     if not design.common and isinstance(source.table.get("seeds"), list | Mapping):
         said = "gives every point its own seeds, so none can be named; accepted: a number of seeds"
@@ -186,7 +189,8 @@ def plan(source: Source, changes: Mapping[str, Any] | None = None) -> Plan:
     except ValueError as error:
         _refuse([Problem("error", "sweep.set" if design.changes else "", str(error))])
         raise
-    return _planned(base, design, _texts(base, design.points, source), source)
+    texts, wrong = _texts(base, design.points, source)
+    return _planned(base, design, texts, source, wrong=wrong)
 
 
 def of_scenarios(
@@ -218,9 +222,17 @@ def of_scenarios(
     return _planned(base, design, texts, Source(base, table), in_order=True)
 
 
-def _planned(base: Scenario, design: Design, texts: Sequence[str], source: Source, *, in_order: bool = False) -> Plan:
-    """Check points and make their runs."""
-    hashes, warnings = _check(texts, design, base.base_dir, source)
+def _planned(  # noqa: PLR0913 (two have a name)
+    base: Scenario,
+    design: Design,
+    texts: Sequence[str],
+    source: Source,
+    *,
+    in_order: bool = False,
+    wrong: Sequence[Problem] = (),
+) -> Plan:
+    """Check points and make their runs; what is known to be wrong is said with what the check finds."""
+    hashes, warnings = _check(texts, design, base.base_dir, source, wrong)
     points: list[Planned] = []
     seen: dict[str, int] = {}
     for point, text, found in zip(design.points, texts, hashes, strict=True):
@@ -229,7 +241,8 @@ def _planned(base: Scenario, design: Design, texts: Sequence[str], source: Sourc
             points.append(Planned(point, found[:_KEY_DIGITS], text))
     if len(points) < len(design.points):
         twice = len(design.points) - len(points)
-        said = f"{twice} of {len(design.points)} points simulate the same as others and are run once"
+        same = "simulates the same as another and is" if twice == 1 else "simulate the same as others and are"
+        said = f"{twice} of {len(design.points)} points {same} not run again"
         warnings.append(Problem("warning", "sweep", said))
     seed = base.to_dict().get("seed", 1)
     if not isinstance(seed, int) or isinstance(seed, bool) or not 0 <= seed <= 2**62:
@@ -278,21 +291,23 @@ def _without_seed(scenario: Scenario) -> Scenario:
     return Scenario(document, base_dir=scenario.base_dir)
 
 
-def _texts(base: Scenario, points: Sequence[Point], source: Source) -> list[str]:
-    """Return the scenarios of points as JSON, without seeds."""
+def _texts(base: Scenario, points: Sequence[Point], source: Source) -> tuple[list[str], list[Problem]]:
+    """Return the scenarios of points as JSON, without seeds, and which values cannot be set; points are then without these."""
     plain = _without_seed(base)
     texts = []
     problems: dict[str, Problem] = {}
     for point in points:
-        try:
-            texts.append(plain.replace(point.values).source()[0] if point.values else plain.source()[0])
-        except (ValueError, TypeError) as error:
-            path = next((path for path in point.values if _is_about(str(error), path)), "sweep")
-            said = str(error).removeprefix(f"'{path}': ").removeprefix(f"{path}: ")
-            problems.setdefault(str(error), _located(Problem("error", path, said), source))
-    if problems:
-        _refuse(list(problems.values()))
-    return texts
+        values = dict(point.values)
+        while True:
+            try:
+                texts.append((plain.replace(values) if values else plain).source()[0])
+                break
+            except (ValueError, TypeError) as error:
+                path = next((path for path in values if _is_about(str(error), path)), None)
+                said = str(error).removeprefix(f"'{path}': ").removeprefix(f"{path}: ")
+                problems.setdefault(str(error), _located(Problem("error", path or "sweep", said), source))
+                values = {other: value for other, value in values.items() if path is not None and other != path}
+    return texts, list(problems.values())
 
 
 def _is_about(message: str, path: str) -> bool:
@@ -300,8 +315,10 @@ def _is_about(message: str, path: str) -> bool:
     return f"'{path}'" in message or (message.startswith(path) and message[len(path) : len(path) + 1] in (":", ".", "["))
 
 
-def _check(texts: Sequence[str], design: Design, base_dir: Path, source: Source) -> tuple[list[str], list[Problem]]:
-    """Return the hashes of scenarios and their warnings, each once; raise with all errors."""
+def _check(
+    texts: Sequence[str], design: Design, base_dir: Path, source: Source, wrong: Sequence[Problem]
+) -> tuple[list[str], list[Problem]]:
+    """Return the hashes of scenarios and their warnings, each once; raise with all errors, those that are known first."""
     hashes = []
     met: dict[tuple[str, ...], tuple[Problem, Point]] = {}
     count: Counter[tuple[str, ...]] = Counter()
@@ -317,7 +334,7 @@ def _check(texts: Sequence[str], design: Design, base_dir: Path, source: Source)
                 met.setdefault(key, (problem, point))
                 count[key] += 1
     told = [_located(_counted(problem, count[key], len(texts), point), source) for key, (problem, point) in met.items()]
-    errors = [problem for problem in told if problem.severity == "error"]
+    errors = [*wrong, *(problem for problem in told if problem.severity == "error")]
     if errors:
         _refuse(errors)
     return hashes, told
@@ -334,28 +351,34 @@ def _counted(problem: Problem, count: int, of: int, first: Point) -> Problem:
 def _located(problem: Problem, source: Source) -> Problem:
     """Name file and line: those of the axis that a problem is about, or the scenario's file."""
     path = problem.path
-    plain = path.replace("[", ".").replace("]", "")
-    table = source.table
-    kinds = ((kind, table.get(kind)) for kind in ("set", "grid", "zip", "list", "random", "latin_hypercube", "sobol"))
-    for kind, inside in kinds:
-        if kind not in table or path.startswith("sweep"):
-            continue
-        tables = inside if isinstance(inside, list) else [inside]
-        for entry in tables:
-            entry_axes = (
-                entry.get("axes") if isinstance(entry, Mapping) and kind in ("random", "latin_hypercube", "sobol") else entry
-            )
-            for axis, _ in axes.flat(entry_axes) if isinstance(entry_axes, Mapping) else ():
-                name = axis.replace("[", ".").replace("]", "")
-                if plain == name or plain.startswith(f"{name}.") or name.startswith(f"{plain}."):
-                    return replace(problem, line=_line(source, axis, f"sweep.{kind}"))
+    found = None if path.startswith("sweep") else next((at for at in _written(source.table) if _overlap(path, at[1])), None)
+    if found is not None:
+        kind, axis = found
+        return replace(problem, line=_line(source, axis, f"sweep.{kind}"))
     if path == "sweep" or path.startswith("sweep."):
         return replace(problem, line=_line(source, path.split(".")[-1], path))
+    if any(_overlap(path, changed) for changed in source.changed):
+        return replace(problem, line=None)
     if source.scenario_file is not None:
         return replace(problem, path=f"{path} ({source.scenario_file})", line=None)
     if source.text is not None and path:
         return replace(problem, line=_core.lines(source.text, [path])[0])
     return problem
+
+
+def _written(table: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the key of the sweep's table and the path of each value that stands in it."""
+    for kind in ("set", *axes.KINDS):
+        inside = table.get(kind)
+        for entry in inside if isinstance(inside, list) else [inside]:
+            values = entry.get("axes") if kind in axes.SAMPLED and isinstance(entry, Mapping) else entry
+            yield from ((kind, path) for path, _ in axes.flat(values)) if isinstance(values, Mapping) else ()
+
+
+def _overlap(path: str, other: str) -> bool:
+    """Whether two paths are the same, or one leads to the other."""
+    one, two = (name.replace("[", ".").replace("]", "") + "." for name in (path, other))
+    return one.startswith(two) or two.startswith(one)
 
 
 def _line(source: Source, key: str, path: str) -> int | None:

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from fanin import metrics, show
-from fanin.sweep.todo import enough, half_width, known_values
+from fanin.stats import CONFIDENCE
+from fanin.sweep.todo import enough, half_width, known_values, narrow
 
 if TYPE_CHECKING:
     from fanin.sweep.axes import Stop
     from fanin.sweep.frames import Sweep
     from fanin.sweep.plan import Plan
 
-__all__ = ["Found", "found", "main_metric", "table", "unreached"]
+__all__ = ["Found", "compare_command", "found", "main_metric", "table", "unreached", "width_text"]
 
 MAIN: Final = ("queries.p99_ps", "collective/*.time_ps", "fct/all.p99_ps", "total.goodput_bps", "total.datagrams_received")
 """Where no stop rule names a metric: the first of these that the runs have."""
-
-_CONFIDENCE: Final = 0.95
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def found(done: Sweep, made: Plan, metric: str) -> list[Found]:
     """Return a metric at each point of a plan, in its order, over all good runs that the store has."""
     frame = done.values(metric).drop_nulls("value")
     values = {point: rows["value"].to_list() for (point,), rows in frame.group_by(["point"])}
-    confidence = _CONFIDENCE if made.design.stop is None else made.design.stop.confidence
+    confidence = CONFIDENCE if made.design.stop is None else made.design.stop.confidence
     return [_of(values.get(planned.key, []), confidence) for planned in made.points]
 
 
@@ -89,7 +89,7 @@ def width_text(stop: Stop) -> str:
 def table(done: Sweep, made: Plan, metric: str, most: int) -> tuple[list[str], list[list[str]]]:
     """Return head and rows of the first points: their label or values, how many seeds, the mean with its interval."""
     stop, known = made.design.stop, metrics.of(metric)
-    confidence = _CONFIDENCE if stop is None else stop.confidence
+    confidence = CONFIDENCE if stop is None else stop.confidence
     labelled = any(planned.point.label for planned in made.points)
     what = metric if known is None else f"{known.name} ({metric})"
     head = [*(["Point"] if labelled else made.axes or ["Point"]), "Seeds", what, f"± ({100 * confidence:.3g} %)"]
@@ -100,14 +100,28 @@ def table(done: Sweep, made: Plan, metric: str, most: int) -> tuple[list[str], l
         rows.append([planned.point.label or ", ".join(values)] if labelled else values)
         rows[-1] += [str(one.seeds), _text(known, one.mean), _text(known, one.half)]
         if stop is not None:
-            rows[-1].append("yes" if _narrow(one, stop) else "no")
+            rows[-1].append("yes" if one.mean is not None and one.half is not None and narrow(one.mean, one.half, stop) else "no")
     return head, rows
 
 
-def _narrow(one: Found, stop: Stop) -> bool:
-    return (
-        one.half is not None and one.mean is not None and one.half <= (stop.width * abs(one.mean) if stop.relative else stop.width)
-    )
+def compare_command(done: Sweep, made: Plan) -> str | None:
+    """Return the command that compares the points of a sweep, as a shell takes it; None where there is one point alone.
+
+    Of a grid the first axis makes the variants, and the others stay as at the first point; else all that vary make them.
+    """
+    values = [planned.point.values for planned in made.points]
+    vary = [axis for axis in made.axes if len({_value(of.get(axis)) for of in values}) > 1]
+    if any(planned.point.label for planned in made.points):
+        by, fixed = ["label"], []
+    elif all(made.design.kinds[axis] == "grid" for axis in vary):
+        by, fixed = vary[:1], vary[1:]
+    else:
+        by, fixed = vary, []
+    if len(made.points) < 2 or not by:
+        return None
+    words = ["fanin", "compare", done.path, *(word for axis in by for word in ("--by", axis))]
+    words += [word for axis in fixed for word in ("--where", f"{axis}={_value(values[0].get(axis))}")]
+    return shlex.join(words)
 
 
 def _text(known: metrics.Metric | None, value: float | None) -> str:

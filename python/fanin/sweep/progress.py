@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Self, TypedDict
 
 from rich.console import Console
 
-from fanin.stats import quantile
+from fanin.stats import predicted
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Progress_
@@ -74,8 +74,8 @@ def remaining(costs: tuple[int, float, float], left: int, speed: float) -> tuple
         return None
     mean = total / count
     deviation = math.sqrt(max(0.0, (squares - total * mean) / (count - 1)))
-    width = quantile(0.05, count - 1) * deviation * math.sqrt(1 / count + 1 / left)
-    return max(0.0, mean - width) * left / speed, (mean + width) * left / speed
+    low, high = predicted(mean, deviation, count, left)
+    return low / speed, high / speed
 
 
 def span(left: tuple[float, float] | None) -> str:

@@ -369,8 +369,8 @@ def orphans(store: LocalStore, writer: str) -> None:
         shutil.rmtree(part, ignore_errors=True)
 
 
-def read_frames(store: Store, folder: str, names: Iterable[str], known: Mapping[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
-    """Return segments as frames by name; those that are known are not read again.
+def read_frames(store: Store, folder: str, names: Iterable[str]) -> dict[str, pl.DataFrame]:
+    """Return segments as frames by name.
 
     Raises
     ------
@@ -383,9 +383,6 @@ def read_frames(store: Store, folder: str, names: Iterable[str], known: Mapping[
 
     frames = {}
     for name in names:
-        if name in known:
-            frames[name] = known[name]
-            continue
         data = store.get(f"{folder}/{name}.parquet")
         if data is None:
             continue  # metrics of a segment in which every run failed

@@ -15,7 +15,7 @@ from fanin.sweep.plan import Plan, Run
 if TYPE_CHECKING:
     from fanin.sweep.frames import Sweep
 
-__all__ = ["Todo", "enough", "half_width", "known_values", "pending", "rounds"]
+__all__ = ["Todo", "enough", "half_width", "known_values", "narrow", "pending", "rounds"]
 
 
 def half_width(values: Sequence[float], confidence: float) -> tuple[float, float]:
@@ -30,9 +30,11 @@ def half_width(values: Sequence[float], confidence: float) -> tuple[float, float
 def enough(values: Sequence[float | None], stop: Stop) -> bool:
     """Whether a point has enough seeds, by the values of its first ones; a run without a value counts as none."""
     known = [value for value in values if value is not None]
-    if len(known) < 2:
-        return False
-    mean, half = half_width(known, stop.confidence)
+    return bool(known) and narrow(*half_width(known, stop.confidence), stop)
+
+
+def narrow(mean: float, half: float, stop: Stop) -> bool:
+    """Whether an interval is as narrow as a stop rule asks for, by its mean and half its width; of one value it never is."""
     return half <= (stop.width * abs(mean) if stop.relative else stop.width)
 
 
@@ -67,6 +69,7 @@ class Todo:
         self._values: dict[int, dict[int, float | None]] = {}
         self._of: dict[int, dict[int, int]] = {}
         self._asked: dict[int, int] = {}
+        self._enough: set[int] = set()
         self.total = 0
         """Runs that this process makes, at most."""
         if self._stop is None:
@@ -81,6 +84,13 @@ class Todo:
         for point in self._of:
             self._go_on(point)
         self.total = len(self._ready)
+
+    def at_most(self) -> list[int]:
+        """Return the numbers of all runs that may still be made, whatever those before them give, in order."""
+        if self._stop is None:
+            return list(self._ready)
+        open_points = (point for point in self._of if point not in self._enough)
+        return sorted(at for point in open_points for n, at in self._of[point].items() if n not in self._values[point])
 
     def next(self) -> int | None:
         """Return the number of a run; None if none can be begun now."""
@@ -101,7 +111,10 @@ class Todo:
         if self._stop is None:
             return
         run: Run = self._plan.runs[at]
-        value = value_of(metrics, self._stop.metric) if metrics else None
+        try:
+            value = value_of(metrics, self._stop.metric) if metrics else None
+        except ValueError as error:
+            raise ValueError(f"sweep.stop.metric: {error}") from None
         self._values.setdefault(run.point, {})[run.replicate] = value
         before = len(self._ready)
         self._go_on(run.point)
@@ -115,7 +128,10 @@ class Todo:
             if count > self._asked.get(point, 0):
                 self._ready.extend(self._of[point][n] for n in range(self._asked.get(point, 0), count) if n not in values)
                 self._asked[point] = count
-            if any(n not in values for n in range(count)) or enough([values[n] for n in range(count)], self._stop):
+            if any(n not in values for n in range(count)):
+                return
+            if enough([values[n] for n in range(count)], self._stop):
+                self._enough.add(point)
                 return
 
 

@@ -275,18 +275,19 @@ def _output(command: list[str]) -> str:
 
 
 def _instructions(valgrind: str, workload: str, scale: float, function: str) -> float | None:
-    return _counted(valgrind, _command(workload, scale), function, lambda entry: int(entry["packet_hops"]))
+    return _counted(valgrind, _command(workload, scale), function)
 
 
-def _counted(valgrind: str, command: list[str], function: str, hops: Callable[[Mapping[str, Any]], int]) -> float | None:
+def _counted(valgrind: str, command: list[str], function: str, hops: int | None = None) -> float | None:
     with tempfile.TemporaryDirectory() as folder:
         counts = Path(folder) / "callgrind.out"
         tool = [valgrind, "--tool=callgrind", f"--toggle-collect={function}", f"--callgrind-out-file={counts}", "--quiet"]
         entry = _run([*tool, *command])
         total = re.search(r"^(?:totals|summary): (\d+)", counts.read_text(), re.MULTILINE)
-    if total is None or int(total[1]) == 0 or not hops(entry):
+    crossed = entry["packet_hops"] if hops is None else hops
+    if total is None or int(total[1]) == 0 or not crossed:
         return None
-    return int(total[1]) / hops(entry)
+    return int(total[1]) / int(crossed)
 
 
 @dataclass(frozen=True)
@@ -350,7 +351,7 @@ def _peers(workload: str, scale: float, ours: float, note: Note) -> dict[str, di
     return {PEER: {"hops_per_cpu_s": theirs, "ratio": ours / theirs, "scale": scale}}
 
 
-def beside(
+def beside(  # noqa: PLR0913 (what `fanin bench` can be told)
     name: str,
     workloads: Iterable[str] = (),
     *,
@@ -407,12 +408,11 @@ def beside(
         with _job(peer, workload, share) as job:
             entry = _rounds(job, workload, share, rounds)
         sides = {"fanin": entry.pop("ours"), name: entry.pop("theirs")}
-        counts = {"fanin": None, name: None}
+        counts: dict[str, float | None] = {"fanin": None, name: None}
         if valgrind and peer.loop:
             note(f"{workload}: counting instructions at scale {share * peer.counted:g}")
             with _job(peer, workload, share * peer.counted) as job:
-                hops = job.hops
-                counts[name] = _counted(valgrind, job.command, peer.loop, lambda _, hops=hops: hops)
+                counts[name] = _counted(valgrind, job.command, peer.loop, job.hops)
             counts["fanin"] = _instructions(valgrind, workload, share * peer.counted, LOOP)
         measured[workload] = {**entry, **{side: {**found, "instructions_per_hop": counts[side]} for side, found in sides.items()}}
     return measured

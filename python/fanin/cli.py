@@ -436,7 +436,9 @@ def bench(
     other: Annotated[
         str | None, typer.Option("--beside", metavar="NAME", help="Instead: paired rounds with another simulator, ns-3 or htsim.")
     ] = None,
-    rounds: Annotated[int | None, typer.Option("--rounds", min=1, max=1000, metavar="N", help="Of --beside; 5 if not given.")] = None,
+    rounds: Annotated[
+        int | None, typer.Option("--rounds", min=1, max=1000, metavar="N", help="Of --beside; 5 if not given.")
+    ] = None,
 ) -> None:
     """Measure the simulator: packet-hops per CPU second, instructions per packet-hop, memory."""
     from fanin import benchmark
@@ -457,8 +459,9 @@ def bench(
             names = ", ".join(name for name, given in unused.items() if given)
             raise ValueError(f"{names}: without effect {f'beside {instead[0]}' if instead else 'without --beside'}")
         if other:
-            given = {} if rounds is None else {"rounds": rounds}
-            found = benchmark.beside(other, workloads or (), scale=scale, instructions=instructions, note=note, **given)
+            found = benchmark.beside(
+                other, workloads or (), scale=scale, rounds=rounds or benchmark.ROUNDS, instructions=instructions, note=note
+            )
             title, head, rows = f"Beside {other}", benchmark.beside_columns(other), benchmark.beside_rows(other, found)
         elif features:
             found = benchmark.features(workloads or (), note=note)

@@ -67,7 +67,7 @@ def bench(*arguments: str) -> tuple[int, str, str]:
 
 def test_rounds_are_paired_and_who_goes_first_alternates(ours: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTSIM_PEER", str(stand_in(tmp_path / "peer")))
-    status, said, noted = bench("W2-1024", "--beside", "htsim", "--rounds", "3", "--scale", "0.1", "--no-instructions", "--json")
+    status, said, noted = bench("W2-1024", "--beside", "htsim", "--rounds", "3", "--scale", "0.25", "--no-instructions", "--json")
     assert (status, noted) == (0, "W2-1024: 3 rounds at scale 0.05\n")
     run = "fanin W2-1024 0.05"
     assert ours == ["counting", run, "peer", "peer", run, run, "peer"]

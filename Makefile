@@ -84,6 +84,14 @@ ifeq ($(BENCH),)
 	  else echo "SKIPPED: what features cost: valgrind is not installed; as root: make install-valgrind"; fi
 endif
 
+.PHONY: bench-htsim
+bench-htsim: htsim-peer $(VENV)/.built ## paired rounds with csg-htsim: HTSIM=/path/to/it; BENCH="W1 --rounds 9 --json" what fanin bench takes besides
+	$(BIN)/fanin bench --beside htsim $(BENCH)
+
+.PHONY: htsim-peer
+htsim-peer:
+	@$(MAKE) -s -C benches/htsim HTSIM="$(abspath $(HTSIM))"
+
 .PHONY: reproduce
 reproduce: $(VENV)/.built ## all figures of all papers in full, into out/reproduce
 	$(BIN)/fanin reproduce --all

@@ -10,6 +10,7 @@ __all__ = [
     "analyze",
     "bench",
     "bench_features",
+    "bench_scenario",
     "build",
     "check",
     "check_many",
@@ -127,6 +128,9 @@ def bench(workload: str, scale: float, folder: str) -> dict[str, Any]:
 
 def bench_features() -> list[tuple[str, bool]]:
     """Return the features of ``W2-128/FEATURE``, and whether each records something, so that the whole run counts."""
+
+def bench_scenario(workload: str, scale: float) -> dict[str, Any]:
+    """Return the scenario of a benchmark workload, with every default filled in."""
 
 def vectors(mechanism: str, params: str) -> dict[str, Any]:
     """Return the test vectors of a mechanism, by its parameters as a JSON object."""

@@ -1,4 +1,4 @@
-"""Benchmarks: each workload in a process of its own, instructions by valgrind, ns-3 beside it."""
+"""Benchmarks: each workload in a process of its own, instructions by valgrind, ns-3 or htsim beside it."""
 
 from __future__ import annotations
 
@@ -7,17 +7,35 @@ import os
 import re
 import resource
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from fanin import _core, runner, show
 
-__all__ = ["COLUMNS", "FEATURE_COLUMNS", "WORKLOADS", "feature_rows", "features", "measure", "rows", "start_rows", "start_up"]
+__all__ = [
+    "COLUMNS",
+    "FEATURE_COLUMNS",
+    "PEERS",
+    "ROUNDS",
+    "WORKLOADS",
+    "beside",
+    "beside_columns",
+    "beside_rows",
+    "feature_rows",
+    "features",
+    "measure",
+    "rows",
+    "start_rows",
+    "start_up",
+]
 
 WORKLOADS: Final[Mapping[str, float]] = {
     "W1": 0.5,
@@ -36,9 +54,46 @@ WORKLOADS: Final[Mapping[str, float]] = {
 PLAIN: Final = "W2-128"
 FEATURE_SCALE: Final = 0.05
 
-PEER: Final = "ns-3.37"
-NOT_FOR_PEERS: Final = frozenset({"W2-3456", "W2-8192", "L1", "L2", "demo"})
+
+@dataclass(frozen=True)
+class Peer:
+    """Another simulator: a program in ``benches/<folder>`` that runs jobs, and ``jobs.py`` beside it that makes them.
+
+    ``runs`` are the workloads that it can run, each with the share at which paired rounds take a minute or two, ``counted`` the
+    share of that at which its instructions are counted, in ``loop``.
+    """
+
+    label: str
+    folder: str
+    binary: str
+    build: str
+    runs: Mapping[str, float]
+    loop: str | None = None
+    counted: float = 0.05
+
+
+PEERS: Final[Mapping[str, Peer]] = {
+    "ns-3": Peer(
+        "ns-3.37",
+        "ns3",
+        "NS3_PEER",
+        "apt-get install libns3-dev g++ (Debian 12), then make -C benches/ns3",
+        {"W1": 0.1, "W2-128": 0.1, "W2-432": 0.1, "W2-1024": 0.1, "W3": 0.1},
+    ),
+    "htsim": Peer(
+        "htsim",
+        "htsim",
+        "HTSIM_PEER",
+        "make -C benches/htsim HTSIM=/path/to/csg-htsim",
+        {"W1": 1.0, "W2-128": 1.0, "W2-432": 0.5, "W2-1024": 0.2, "W2-3456": 0.1, "W2-8192": 0.05, "W3": 0.5},
+        loop="htsim_run_loop",
+    ),
+}
+"""Simulators that `beside` compares with."""
+
+PEER: Final = PEERS["ns-3"].label
 PEER_SCALE: Final = 0.1
+ROUNDS: Final = 5
 LOOP: Final = "fanin_run_loop"
 WHOLE: Final = "fanin_run_whole"
 
@@ -208,39 +263,214 @@ def _command(workload: str, scale: float) -> list[str]:
 
 
 def _run(command: list[str]) -> dict[str, Any]:
-    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
-    if done.returncode:
-        raise OSError(f"benchmark {' '.join(command[-2:])}: did not run: {done.stderr.strip()[-2000:]}")
-    result: dict[str, Any] = json.loads(done.stdout)
+    result: dict[str, Any] = json.loads(_output(command))
     return result
 
 
+def _output(command: list[str]) -> str:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+    if done.returncode:
+        raise OSError(f"benchmark {' '.join(command[-2:])}: did not run: {done.stderr.strip()[-2000:]}")
+    return done.stdout
+
+
 def _instructions(valgrind: str, workload: str, scale: float, function: str) -> float | None:
+    return _counted(valgrind, _command(workload, scale), function)
+
+
+def _counted(valgrind: str, command: list[str], function: str, hops: int | None = None) -> float | None:
     with tempfile.TemporaryDirectory() as folder:
         counts = Path(folder) / "callgrind.out"
         tool = [valgrind, "--tool=callgrind", f"--toggle-collect={function}", f"--callgrind-out-file={counts}", "--quiet"]
-        entry = _run([*tool, *_command(workload, scale)])
+        entry = _run([*tool, *command])
         total = re.search(r"^(?:totals|summary): (\d+)", counts.read_text(), re.MULTILINE)
-    if total is None or int(total[1]) == 0 or not entry["packet_hops"]:
+    crossed = entry["packet_hops"] if hops is None else hops
+    if total is None or int(total[1]) == 0 or not crossed:
         return None
-    return int(total[1]) / int(entry["packet_hops"])
+    return int(total[1]) / int(crossed)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A workload as a job of a peer: the command that runs it without counting, and what a run that counted found."""
+
+    command: list[str]
+    totals: Mapping[str, Any]
+    finished: list[int | None]
+
+    @property
+    def hops(self) -> int:
+        return int(self.totals["packet_hops"])
+
+    def timed(self) -> Mapping[str, Any]:
+        run = _run(self.command)
+        if [flow["finish_ps"] for flow in run["flows"]] != self.finished:
+            raise OSError(f"{self.command[0]}: counting changed the simulation")
+        totals: Mapping[str, Any] = run["totals"]
+        return totals
+
+
+@contextmanager
+def _job(peer: Peer, workload: str, scale: float) -> Iterator[_Job]:
+    folder, binary = _built(peer)
+    made = [sys.executable, str(folder / "jobs.py"), "make", "--scale", repr(scale), workload]
+    text = _output(made)
+    with tempfile.TemporaryDirectory() as place:
+        counting, timing = Path(place) / "counting.job", Path(place) / "timing.job"
+        counting.write_text(text, encoding="utf-8")
+        timing.write_text(f"{text}option count off\n", encoding="utf-8")
+        counted = _run([str(binary), str(counting)])
+        if counted["totals"]["unfinished"]:
+            raise OSError(f"{workload}: {counted['totals']['unfinished']} flows did not end in {peer.label}")
+        yield _Job([str(binary), str(timing)], counted["totals"], [flow["finish_ps"] for flow in counted["flows"]])
+
+
+def _built(peer: Peer) -> tuple[Path, Path]:
+    folder = Path(__file__).parents[2] / "benches" / peer.folder
+    if not (folder / "jobs.py").is_file():
+        raise OSError(f"{peer.label} is only compared from a checkout of the source")
+    binary = Path(os.environ.get(peer.binary) or folder / "build" / "peer")
+    if not binary.exists():
+        raise OSError(f"{peer.label} is not built: {peer.build}")
+    return folder, binary
 
 
 def _peers(workload: str, scale: float, ours: float, note: Note) -> dict[str, dict[str, float]]:
-    if workload in NOT_FOR_PEERS:
+    peer = PEERS["ns-3"]
+    if workload not in peer.runs:
         note(f"{workload}: not run with {PEER}")
         return {}
-    jobs = Path(__file__).parents[2] / "benches" / "ns3" / "jobs.py"
-    if not jobs.is_file():
-        note(f"{PEER} is only compared from a checkout of the source")
-        return {}
-    if not (jobs.parent / "build" / "peer").exists() and not os.environ.get("NS3_PEER"):
-        note(f"{PEER} is not built: apt-get install libns3-dev g++ (Debian 12), then make -C benches/ns3")
+    try:
+        _built(peer)
+    except OSError as error:
+        note(str(error))
         return {}
     note(f"{workload}: running {PEER} at scale {scale:g}")
-    entry = _run([sys.executable, str(jobs), "measure", "--repeat=1", "--scale", repr(scale), workload])
-    theirs = 1e6 * entry["mhops_per_cpu_s"]
+    with _job(peer, workload, scale) as job:
+        theirs = job.hops / float(job.timed()["cpu_s"])
     return {PEER: {"hops_per_cpu_s": theirs, "ratio": ours / theirs, "scale": scale}}
+
+
+def beside(  # noqa: PLR0913 (what `fanin bench` can be told)
+    name: str,
+    workloads: Iterable[str] = (),
+    *,
+    scale: float = 1.0,
+    rounds: int = ROUNDS,
+    instructions: bool = True,
+    note: Note = lambda _: None,
+) -> dict[str, dict[str, Any]]:
+    """Compare with another simulator in paired rounds: in each, both run the same work, and who goes first alternates.
+
+    Parameters
+    ----------
+    name : str
+        Key of `PEERS`.
+    workloads : iterable of str
+        Keys of `WORKLOADS` that the peer can run; all of these if none is given.
+    scale : float
+        Share of each workload's bytes, besides the share that the peer runs it at.
+    rounds : int
+        How many.
+    instructions : bool
+        Whether to count instructions per packet-hop of both, on a smaller scale, where valgrind is installed.
+    note : callable
+        Called with a line about what is going on.
+
+    Returns
+    -------
+    dict
+        Workload → ``scale``, ``ratios`` (packet-hops per CPU second, ours over theirs, of each round), ``ratio`` (their
+        median), ``time_ratio`` (median of the peer's CPU time over ours for the whole work), and ``fanin`` and the peer's name,
+        each with ``packet_hops``, ``cpu_s`` of each round, ``hops_per_cpu_s`` (median), ``instructions_per_hop``,
+        ``peak_rss_mb`` and ``sim_s``.
+
+    Raises
+    ------
+    ValueError
+        There is no such peer, or it cannot run a workload.
+    OSError
+        It is not built, or something did not run.
+    """
+    if name not in PEERS:
+        raise ValueError(f"there is no simulator {name} to compare with; there are {', '.join(PEERS)}")
+    peer = PEERS[name]
+    chosen = list(workloads) or list(peer.runs)
+    unknown = [workload for workload in chosen if workload not in peer.runs]
+    if unknown:
+        raise ValueError(f"{peer.label} is not given {', '.join(unknown)}; it runs {', '.join(peer.runs)}")
+    _built(peer)
+    valgrind = shutil.which("valgrind") if instructions and peer.loop else None
+    measured = {}
+    for workload in chosen:
+        share = scale * peer.runs[workload]
+        note(f"{workload}: {rounds} rounds at scale {share:g}")
+        with _job(peer, workload, share) as job:
+            entry = _rounds(job, workload, share, rounds)
+        sides = {"fanin": entry.pop("ours"), name: entry.pop("theirs")}
+        counts: dict[str, float | None] = {"fanin": None, name: None}
+        if valgrind and peer.loop:
+            note(f"{workload}: counting instructions at scale {share * peer.counted:g}")
+            with _job(peer, workload, share * peer.counted) as job:
+                counts[name] = _counted(valgrind, job.command, peer.loop, job.hops)
+            counts["fanin"] = _instructions(valgrind, workload, share * peer.counted, LOOP)
+        measured[workload] = {**entry, **{side: {**found, "instructions_per_hop": counts[side]} for side, found in sides.items()}}
+    return measured
+
+
+def _rounds(job: _Job, workload: str, scale: float, rounds: int) -> dict[str, Any]:
+    ours: list[Mapping[str, Any]] = []
+    theirs: list[Mapping[str, Any]] = []
+    for turn in range(rounds):
+        steps: list[Callable[[], None]] = [
+            lambda: ours.append(_run(_command(workload, scale))),
+            lambda: theirs.append(job.timed()),
+        ]
+        for step in steps if turn % 2 == 0 else reversed(steps):
+            step()
+
+    def side(runs: list[Mapping[str, Any]], hops: int) -> dict[str, Any]:
+        return {
+            "packet_hops": hops,
+            "cpu_s": [run["cpu_s"] for run in runs],
+            "hops_per_cpu_s": statistics.median(hops / run["cpu_s"] for run in runs),
+            "peak_rss_mb": max(run["peak_rss_mb"] for run in runs),
+            "sim_s": runs[0]["sim_s"],
+        }
+
+    found = {"ours": side(ours, ours[0]["packet_hops"]), "theirs": side(theirs, job.hops)}
+    times = [other["cpu_s"] / own["cpu_s"] for own, other in zip(ours, theirs, strict=True)]
+    per_hop = found["ours"]["packet_hops"] / job.hops
+    ratios = [per_hop * ratio for ratio in times]
+    return {"scale": scale, "ratios": ratios, "ratio": statistics.median(ratios), "time_ratio": statistics.median(times), **found}
+
+
+def beside_columns(name: str) -> tuple[str, ...]:
+    """Return the head of the table of `beside`."""
+    label = PEERS[name].label
+    pairs = [column for quantity in ("M hops/s", "Hops", "Instr/hop", "Memory") for column in (quantity, label)]
+    return ("Workload", "Share", "Ratio per hop", "Rounds", "Ratio of time", *pairs)
+
+
+def beside_rows(name: str, measured: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:
+    """Return the rows of a table of what `beside` measured: ratios first, then both sides of each quantity."""
+    quantities: list[Callable[[Mapping[str, Any]], str]] = [
+        lambda side: f"{side['hops_per_cpu_s'] / 1e6:.2f}",
+        lambda side: show.count(side["packet_hops"]),
+        lambda side: show.NOTHING if side["instructions_per_hop"] is None else f"{side['instructions_per_hop']:.0f}",
+        lambda side: f"{side['peak_rss_mb']:.0f} MB",
+    ]
+    return [
+        [
+            workload,
+            f"{entry['scale']:g}",
+            f"{entry['ratio']:.1f} ×",
+            f"{min(entry['ratios']):.1f} to {max(entry['ratios']):.1f}",
+            f"{entry['time_ratio']:.1f} ×",
+            *(text(entry[side]) for text in quantities for side in ("fanin", name)),
+        ]
+        for workload, entry in measured.items()
+    ]
 
 
 def rows(measured: Mapping[str, Mapping[str, Any]]) -> list[list[str]]:

@@ -433,6 +433,12 @@ def bench(
         bool, typer.Option("--features", help="Instead: instructions that features cost, each on W2-128; names choose some.")
     ] = False,
     start: Annotated[bool, typer.Option("--start", help="Instead: what comes before a simulation, in CPU time.")] = False,
+    other: Annotated[
+        str | None, typer.Option("--beside", metavar="NAME", help="Instead: paired rounds with another simulator, ns-3 or htsim.")
+    ] = None,
+    rounds: Annotated[
+        int | None, typer.Option("--rounds", min=1, max=1000, metavar="N", help="Of --beside; 5 if not given.")
+    ] = None,
 ) -> None:
     """Measure the simulator: packet-hops per CPU second, instructions per packet-hop, memory."""
     from fanin import benchmark
@@ -443,14 +449,21 @@ def bench(
     found: Mapping[str, Any]
     head: tuple[str, ...]
     with failures():
-        if features and start:
-            raise ValueError("--features and --start exclude each other")
+        instead = [flag for flag, given in (("--features", features), ("--start", start), ("--beside", other)) if given]
+        if len(instead) > 1:
+            raise ValueError(f"{' and '.join(instead)} exclude each other")
+        unused = {"--peers": bool(instead) and peers, "--rounds": other is None and rounds is not None}
         if features or start:
-            unused = {"--scale": scale != 1.0, "--no-instructions": not instructions, "--peers": peers}
-            if any(unused.values()):
-                names = ", ".join(name for name, given in unused.items() if given)
-                raise ValueError(f"{names}: without effect beside {'--features' if features else '--start'}")
-        if features:
+            unused = {"--scale": scale != 1.0, "--no-instructions": not instructions} | unused
+        if any(unused.values()):
+            names = ", ".join(name for name, given in unused.items() if given)
+            raise ValueError(f"{names}: without effect {f'beside {instead[0]}' if instead else 'without --beside'}")
+        if other:
+            found = benchmark.beside(
+                other, workloads or (), scale=scale, rounds=rounds or benchmark.ROUNDS, instructions=instructions, note=note
+            )
+            title, head, rows = f"Beside {other}", benchmark.beside_columns(other), benchmark.beside_rows(other, found)
+        elif features:
             found = benchmark.features(workloads or (), note=note)
             title, head, rows = "Features", benchmark.FEATURE_COLUMNS, benchmark.feature_rows(found)
         elif start:

@@ -126,7 +126,7 @@ def test_make_lists_its_targets() -> None:
     done = subprocess.run(
         [make, "-s", "help"], cwd=ROOT, capture_output=True, text=True, check=True, env={**os.environ, "MAKEFLAGS": ""}
     )
-    for target in ("demo", "test", "bench", "reproduce", "ns3-test", "schema", "clean"):
+    for target in ("demo", "test", "bench", "bench-htsim", "reproduce", "ns3-test", "schema", "clean"):
         assert f"make {target} " in done.stdout
 
 

@@ -219,6 +219,17 @@ fn bench_features() -> Vec<(&'static str, bool)> {
     fanin_sim::FEATURES.into_iter().map(|(name, section, _)| (name, section == fanin_sim::Section::Telemetry)).collect()
 }
 
+fn known_workloads(name: &str) -> PyErr {
+    PyValueError::new_err(format!("'{name}' is not a workload; accepted: {}", fanin_sim::WORKLOADS.join(", ")))
+}
+
+/// The scenario of a benchmark workload, with every default filled in: what other simulators are given as the same work.
+#[pyfunction]
+fn bench_scenario<'py>(py: Python<'py>, workload: &str, scale: f64) -> PyResult<Bound<'py, PyAny>> {
+    let found = fanin_sim::workload(workload, scale).ok_or_else(|| known_workloads(workload))?;
+    to_python(py, &found.scenario.resolved())
+}
+
 /// Runs a benchmark workload and measures it; what it records goes into a folder.
 #[pyfunction]
 #[pyo3(name = "bench")]
@@ -238,10 +249,7 @@ fn run_bench<'py>(py: Python<'py>, workload: &str, scale: f64, folder: PathBuf) 
         });
         Some(measured)
     });
-    let Some(measured) = measured else {
-        let known = fanin_sim::WORKLOADS.join(", ");
-        return Err(PyValueError::new_err(format!("'{workload}' is not a workload; accepted: {known}")));
-    };
+    let measured = measured.ok_or_else(|| known_workloads(workload))?;
     let (measured, setup, wall, cpu) = measured.map_err(|error| PyOSError::new_err(error.to_string()))?;
     let answer = PyDict::new(py);
     answer.set_item("packet_hops", measured.packet_hops)?;
@@ -313,6 +321,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(version, m)?)?;
     m.add_function(wrap_pyfunction!(run_bench, m)?)?;
     m.add_function(wrap_pyfunction!(bench_features, m)?)?;
+    m.add_function(wrap_pyfunction!(bench_scenario, m)?)?;
     m.add_function(wrap_pyfunction!(vectors, m)?)?;
     Ok(())
 }

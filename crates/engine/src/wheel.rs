@@ -1,5 +1,8 @@
 //! Events that stay where they are set, in buckets of time.
 
+#[cfg(test)]
+mod tests;
+
 use crate::Table;
 use fanin_units::{Span, Time};
 use std::cmp::Reverse;
@@ -23,8 +26,9 @@ const ROOM: usize = 8;
 /// In place of their number: the events of this bucket are in a crowd, whose number stands in its line. The bucket at which far
 /// events are looked at is one too, whether it has any or not.
 const CROWD: u8 = u8::MAX;
-/// Buckets whose numbers of events are read at once. So many zeros stand behind those of the last bucket.
+/// Buckets whose numbers of events are read at once; and where none is near, after so many. So many zeros stand behind the last bucket's.
 const WINDOW: usize = 8;
+const BLOCK: usize = 8 * WINDOW;
 
 /// A bucket's events, one cache line.
 #[derive(Clone, Copy)]
@@ -172,7 +176,7 @@ impl Wheel {
         let buckets = (horizon.ps() / width + 2).next_power_of_two().clamp(64, MOST_BUCKETS);
         Wheel {
             lines: vec![Line([0; ROOM]); buckets as usize].into(),
-            counts: vec![0; buckets as usize + WINDOW].into(),
+            counts: vec![0; buckets as usize + BLOCK].into(),
             shift: width.trailing_zeros(),
             width: width - 1,
             mask: buckets - 1,
@@ -400,7 +404,7 @@ impl Wheel {
 
     /// Whether no bucket that is not open has events, nor is one where far events are looked at.
     fn has_no_lines(&self) -> bool {
-        (0..self.lines.len()).step_by(WINDOW).all(|at| self.window_at(at) == 0)
+        (0..self.lines.len()).step_by(BLOCK).all(|at| self.block_is_empty(at))
     }
 
     /// Remembers from where on too few events are known.
@@ -546,6 +550,12 @@ impl Wheel {
         u64::from_le(unsafe { self.counts.as_ptr().add(index).cast::<u64>().read_unaligned() })
     }
 
+    /// Whether none of a block of buckets from `index` on has events.
+    #[inline(always)]
+    fn block_is_empty(&self, index: usize) -> bool {
+        (0..BLOCK).step_by(WINDOW).fold(0, |all, at| all | self.window_at(index + at)) == 0
+    }
+
     /// The first bucket that is not open and has events, and where it begins, unless that is after `limit`.
     #[inline(always)]
     fn next_occupied(&self, limit: u64) -> Option<(usize, u64)> {
@@ -566,7 +576,9 @@ impl Wheel {
         let end = most.min(self.mask) as usize;
         let (mut at, mut further) = (self.start, 0);
         loop {
-            let step = WINDOW.min(self.lines.len() - at);
+            // The window here has none.
+            let step = if further >= BLOCK && self.block_is_empty(at) { BLOCK } else { WINDOW };
+            let step = step.min(self.lines.len() - at);
             (at, further) = (at + step, further + step);
             if further > end {
                 return None;
@@ -637,155 +649,5 @@ fn sort(events: &mut [u64]) {
             j -= 1;
         }
         events[j] = event;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use std::collections::BTreeSet;
-
-    #[test]
-    fn same_time_events_come_in_slot_order_whatever_the_order_of_insertion() {
-        for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0], [1, 0, 2], [0, 2, 1], [2, 0, 1]] {
-            let mut wheel = Wheel::new(3, Span::from_us(1), Span::ZERO, Ties::BySlot, Ahead::NOTHING);
-            order.iter().for_each(|&slot| wheel.set(slot, Time::from_ps(5_000)));
-            let popped: Vec<u32> = std::iter::from_fn(|| wheel.pop_until::<false>(Time::MAX)).map(|(_, due)| due.slot).collect();
-            assert_eq!(popped, [0, 1, 2]);
-        }
-    }
-
-    #[test]
-    fn nothing_after_the_limit_is_popped() {
-        let mut wheel = Wheel::new(2, Span::from_us(1), Span::ZERO, Ties::BySlot, Ahead::NOTHING);
-        wheel.set(0, Time::from_ps(10));
-        wheel.set(1, Time::from_ps(11));
-        let mut pop = |limit| wheel.pop_until::<false>(Time::from_ps(limit)).map(|(time, due)| (time.ps(), due.slot));
-        assert_eq!([pop(10), pop(10), pop(11)], [Some((10, 0)), None, Some((11, 1))]);
-        assert!(wheel.is_empty());
-    }
-
-    /// A network that sorts all sequences of zeros and ones sorts all sequences.
-    #[test]
-    fn networks_sort() {
-        for bits in 0..1u64 << ROOM {
-            let keys: [u64; ROOM] = std::array::from_fn(|i| bits >> i & 1);
-            let (mut six, mut eight) = (keys, keys);
-            exchange(&mut six, SIX);
-            exchange(&mut eight, EIGHT);
-            assert!(six[..6].is_sorted() && six[6..] == keys[6..] && eight.is_sorted(), "{keys:?}");
-        }
-    }
-
-    /// Of n events that fall due at the same times again and again, each is first as often as every other, and the order of
-    /// any two says nothing about a third.
-    #[test]
-    fn drawn_orders_favour_nobody() {
-        let (n, rounds) = (6u32, 6_000u64);
-        let mut wheel = Wheel::new(10, Span::from_us(1), Span::ZERO, Ties::Drawn { seed: 7, from: 4 }, Ahead::NOTHING);
-        let (mut first, mut sorted) = ([0u32; 10], 0);
-        for round in 1..=rounds {
-            let at = Time::from_ps(round * 1_000_003);
-            (0..10).rev().for_each(|slot| wheel.set(slot, at));
-            let order: Vec<u32> = std::iter::from_fn(|| wheel.pop_until::<false>(at)).map(|(_, due)| due.slot).collect();
-            assert_eq!(order[..4], [0, 1, 2, 3]);
-            first[order[4] as usize] += 1;
-            sorted += u32::from(order[4..7].is_sorted());
-        }
-        let expected = rounds as f64 / f64::from(n);
-        for slot in 4..10 {
-            assert!((f64::from(first[slot]) - expected).abs() < 4.0 * expected.sqrt(), "{first:?}");
-        }
-        assert!((f64::from(sorted) - 1_000.0).abs() < 4.0 * 30.0, "{sorted} of {rounds} are sorted, one in six is expected");
-    }
-
-    fn pop(wheel: &mut Wheel, ahead: bool, limit: Time) -> Option<(Time, Due)> {
-        if ahead {
-            wheel.pop_until::<true>(limit)
-        } else {
-            wheel.pop_until::<false>(limit)
-        }
-    }
-
-    proptest! {
-        /// Against a sorted set: any mix of near, far, same-bucket and same-time events, any horizon, any limits.
-        #[test]
-        fn pops_in_total_order(
-            horizon in 1u64..1 << 24,
-            spacing in 0u64..1 << 16,
-            drawn in any::<Option<(u64, u8)>>(),
-            (events, span, known) in (0usize..6, 0u64..1 << 20, any::<bool>()),
-            steps in prop::collection::vec((0u32..40, 0u64..1 << 26, any::<bool>(), 0u64..1 << 25), 1..400),
-        ) {
-            let ties = drawn.map_or(Ties::BySlot, |(seed, from)| Ties::Drawn { seed, from: u32::from(from % 40) });
-            let mut wheel = Wheel::new(40, Span::from_ps(horizon), Span::from_ps(spacing), ties, Ahead { events, span: Span::from_ps(span) });
-            let places = Wheel::new(1, Span::from_us(1), Span::ZERO, ties, Ahead::NOTHING);
-            let key = |time: u64, slot: u32| places.order.place(time, slot);
-            let mut model: BTreeSet<(u64, u64, u32)> = BTreeSet::new();
-            let mut now = 0;
-            for (slot, ahead, tiny, reach) in steps {
-                if !model.iter().any(|&(_, _, s)| s == slot) {
-                    let time = now + if tiny { ahead % 7 } else { ahead };
-                    wheel.set(slot, Time::from_ps(time));
-                    model.insert((time, key(time, slot), slot));
-                }
-                // A note stays with its event, whatever is set before it.
-                if let Some(due) = wheel.known().get_mut(slot as usize % 4) {
-                    prop_assert!(due.note == 0 || due.note == due.slot + 1);
-                    due.note = due.slot + 1;
-                }
-                let limit = now + reach;
-                if let Some((time, due)) = pop(&mut wheel, known, Time::from_ps(limit)) {
-                    prop_assert!(due.note == 0 || due.note == due.slot + 1);
-                    let slot = due.slot;
-                    prop_assert_eq!(model.pop_first(), Some((time.ps(), key(time.ps(), slot), slot)));
-                    prop_assert!(time.ps() <= limit);
-                    now = time.ps();
-                } else {
-                    prop_assert!(model.first().is_none_or(|&(time, ..)| time > limit));
-                }
-            }
-            while let Some((time, slot)) = pop(&mut wheel, known, Time::MAX).map(|(time, due)| (time, due.slot)) {
-                prop_assert_eq!(model.pop_first(), Some((time.ps(), key(time.ps(), slot), slot)));
-            }
-            prop_assert!(model.is_empty() && wheel.is_empty());
-        }
-
-        /// Crowds: many events at few times, some of them far ahead, over stretches in which nothing is set.
-        #[test]
-        fn crowds_and_long_silences_keep_the_order(
-            horizon in 1u64..1 << 22,
-            drawn in any::<Option<u64>>(),
-            ahead in any::<bool>(),
-            rounds in prop::collection::vec((1u64..1 << 30, prop::collection::vec((0u64..3, 1usize..30), 1..4)), 1..12),
-        ) {
-            let ties = drawn.map_or(Ties::BySlot, |seed| Ties::Drawn { seed, from: 5 });
-            let events = if ahead { 4 } else { 0 };
-            let mut wheel = Wheel::new(200, Span::from_ps(horizon), Span::ZERO, ties, Ahead { events, span: Span::from_ps(horizon) });
-            let places = Wheel::new(1, Span::from_us(1), Span::ZERO, ties, Ahead::NOTHING);
-            let mut now = 0;
-            for (silence, bursts) in rounds {
-                let mut model = BTreeSet::new();
-                let mut slots = 0u32..;
-                for (part, size) in bursts {
-                    let time = now + silence + part * (silence / 3);
-                    for slot in slots.by_ref().take(size) {
-                        wheel.set(slot, Time::from_ps(time));
-                        model.insert((time, places.order.place(time, slot), slot));
-                    }
-                }
-                // Stops on the way, as timers make them.
-                for limit in [now + silence / 2, now + silence, u64::MAX] {
-                    while let Some((time, due)) = pop(&mut wheel, ahead, Time::from_ps(limit.min(now + 2 * silence))) {
-                        let first = model.pop_first();
-                        prop_assert_eq!(first, Some((time.ps(), places.order.place(time.ps(), due.slot), due.slot)));
-                    }
-                    prop_assert!(model.first().is_none_or(|(time, ..)| *time > limit));
-                }
-                prop_assert!(wheel.is_empty());
-                now += 2 * silence;
-            }
-        }
     }
 }

@@ -216,22 +216,22 @@ impl Header {
         }
     }
 
-    /// What the envelope says of it: [`Header::bytes`], and the class that it travels in, where `class` is its flow's.
+    /// What the envelope says of it: gives [`Header::bytes`], and writes the class that it travels in, where that is not its flow's.
     #[inline(always)]
-    pub fn outline(&self, class: u8) -> (u16, u8) {
+    pub fn outline(&self, class: &mut u8) -> u16 {
         // Nearly always; one comparison instead of a table of jumps.
         if let Header::Tcp(tcp) = self {
-            return (tcp.bytes(), class);
+            return tcp.bytes();
         }
         self.outline_of_others(class)
     }
 
     #[inline(never)]
-    fn outline_of_others(&self, class: u8) -> (u16, u8) {
-        match self {
-            Header::Roce(roce) => (roce.bytes(), roce.class.unwrap_or(class)),
-            other => (other.bytes(), class),
+    fn outline_of_others(&self, class: &mut u8) -> u16 {
+        if let Header::Roce(roce) = self {
+            *class = roce.class.unwrap_or(*class);
         }
+        self.bytes()
     }
 
     /// The number that tables of packets show: sequence number, or number of the datagram.

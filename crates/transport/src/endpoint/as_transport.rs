@@ -74,8 +74,22 @@ impl Transport for TcpEndpoint {
     }
 
     #[inline(always)]
+    fn times_out_before(&self, at: Time) -> bool {
+        self.rto_at < at || self.ack_at < at || self.pace_at < at
+    }
+
+    #[inline(always)]
     fn due(&self, cfg: &Tcp, now: Time, kinds: Kinds) -> bool {
         (kinds.has(Kinds::CONTROL) && self.due != 0) || (kinds.has(Kinds::DATA) && self.data_due(cfg, now))
+    }
+
+    #[inline(always)]
+    fn may_have_data(&self, cfg: &Tcp, now: Time) -> bool {
+        if self.is_calm() && !cfg.tso {
+            self.nxt < self.end
+        } else {
+            self.has_data(cfg, now)
+        }
     }
 
     #[inline(always)]
@@ -127,10 +141,13 @@ impl Transport for TcpEndpoint {
 
     #[inline(always)]
     fn is_quiet_below(&mut self, delivered: u64, acked: u64) -> bool {
-        let unheard = match self.pending.0 {
-            Pending::DELIVERED => self.stats.delivered < delivered,
-            Pending::ACKED => self.stats.acked < acked,
-            others => return others == 0,
+        let news = self.pending.0;
+        let unheard = if news == Pending::DELIVERED {
+            self.stats.delivered < delivered
+        } else if news == Pending::ACKED {
+            self.stats.acked < acked
+        } else {
+            return news == 0;
         };
         if unheard {
             self.pending = Pending::default();
@@ -208,6 +225,12 @@ impl Transport for TcpEndpoint {
 }
 
 impl TcpEndpoint {
+    /// Whether data is due, where that takes long to find.
+    #[inline(never)]
+    fn has_data(&self, cfg: &Tcp, now: Time) -> bool {
+        self.data_due(cfg, now)
+    }
+
     /// Takes the first of the events that wait, in causal order.
     #[inline(never)]
     fn first_event(&mut self) -> Event {

@@ -17,6 +17,7 @@ impl TcpEndpoint {
             self.rcv_nxt = 1;
             self.last_ack_sent = 1;
             self.open_receiver(cfg, now);
+            self.note_room();
             self.rcv_edge = 1 + self.offer();
             self.edge = 1 + cfg.opening_window(self.w.mss);
             self.established(cfg);
@@ -30,9 +31,16 @@ impl TcpEndpoint {
     }
 
     /// What the receive window can say at most of the free buffer.
+    #[inline(always)]
     pub(super) fn offer(&self) -> u64 {
+        u64::from(self.room)
+    }
+
+    /// Finds that, whenever the buffer, what is unread or the scale has changed.
+    pub(super) fn note_room(&mut self) {
         let free = self.buffer.saturating_sub(self.held) >> self.rcv_scale;
-        free.min(u64::from(u16::MAX)) << self.rcv_scale
+        self.window = free.min(u32::from(u16::MAX)) as u16;
+        self.room = u32::from(self.window) << self.rcv_scale;
     }
 
     fn send_syn(&mut self, now: Time) {
@@ -73,11 +81,12 @@ impl TcpEndpoint {
             self.snd_scale = scale.min(14); // Source: RFC 7323 §2.3.
             self.rcv_scale = cfg.window_scale();
         }
+        self.note_room();
         // Source: RFC 6691 §2, RFC 9293 §3.7.1.
         let options = if self.ts_on { TIMESTAMP_BYTES } else { 0 };
         let theirs = syn.mss.saturating_sub(options).max(64);
         self.w.mss = u32::from(cfg.payload(self.mtu, self.ip, self.ts_on).min(theirs));
-        self.rcv_edge = 1 + self.buffer.min(u64::from(u16::MAX)); // the window of a SYN is not scaled
+        self.rcv_edge = 1 + u64::from(self.buffer.min(u32::from(u16::MAX))); // the window of a SYN is not scaled
         self.last_data = now;
     }
 
@@ -232,7 +241,7 @@ impl TcpEndpoint {
     pub(super) fn mark_fin_sent(&mut self) {
         self.fin_sent = true;
         self.nxt = self.end + 1;
-        self.calm = false;
+        self.unsettle();
         if let Some(repair) = self.repair.as_deref_mut() {
             repair.advance(self.una); // on the calm path it was not kept up to date
         }
@@ -252,7 +261,7 @@ impl TcpEndpoint {
         if !both || self.sync != Sync::Open {
             return;
         }
-        self.calm = false;
+        self.unsettle();
         self.ack_at = Time::MAX;
         self.pace_at = Time::MAX;
         self.pending.add(Pending::CLOSED);

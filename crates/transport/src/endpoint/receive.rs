@@ -17,23 +17,30 @@ impl TcpEndpoint {
         let end = seq.wrapping_add(u64::from(p.envelope.payload));
         let in_order = seq == self.rcv_nxt && end <= self.rcv_edge && self.ooo.as_ref().is_none_or(|o| o.is_empty());
         if in_order {
-            self.rcv_nxt = end;
-            self.stats.delivered += u64::from(p.envelope.payload);
-            self.pending.add(Pending::DELIVERED);
-            if self.rx.is_some() {
-                return self.on_data_adaptively(cfg, now, p, u64::from(p.envelope.payload), false);
-            }
-            if self.holding || cfg.quick_acks > 0 {
-                self.note_arrival(cfg, now, u64::from(p.envelope.payload));
-            }
-            self.unacked += 1;
-            if u32::from(self.unacked) >= cfg.ack_every || self.quick > 0 {
-                self.due |= due::ACK;
-            } else if self.ack_at == Time::MAX {
-                self.ack_at = now + cfg.delayed_ack_timeout;
-            }
+            self.on_next_data(cfg, now, p, end);
         } else {
             self.on_data_slowly(cfg, now, p, (seq, end));
+        }
+    }
+
+    /// The next data, up to `end`, where nothing waits beyond a gap.
+    #[inline(always)]
+    pub(super) fn on_next_data(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>, end: u64) {
+        let bytes = u64::from(p.envelope.payload);
+        self.rcv_nxt = end;
+        self.stats.delivered += bytes;
+        self.pending.add(Pending::DELIVERED);
+        if !self.simple {
+            if self.rx.is_some() {
+                return self.on_data_adaptively(cfg, now, p, bytes, false);
+            }
+            self.note_arrival(cfg, now, bytes);
+        }
+        self.unacked += 1;
+        if u32::from(self.unacked) >= cfg.ack_every || self.quick > 0 {
+            self.due |= due::ACK;
+        } else if self.ack_at == Time::MAX {
+            self.ack_at = now + cfg.delayed_ack_timeout;
         }
     }
 
@@ -41,7 +48,8 @@ impl TcpEndpoint {
     #[inline(never)]
     fn note_arrival(&mut self, cfg: &Tcp, now: Time, bytes: u64) {
         if self.holding {
-            self.held += bytes;
+            self.held += bytes as u32;
+            self.note_room();
         }
         // Source: Linux tcp_event_data_recv.
         if now.since(self.last_data) > self.rtt.rto {
@@ -111,7 +119,8 @@ impl TcpEndpoint {
             let window = cfg.opening_window(self.w.mss);
             rx.open(cfg, now, self.w.mss, window);
             if rx.window.is_some() {
-                self.buffer = window;
+                self.buffer = window as u32;
+                self.note_room();
             }
         }
     }
@@ -144,7 +153,8 @@ impl TcpEndpoint {
         self.unacked = self.unacked.saturating_add(1);
         self.note_echo(cfg, now, p, &mut rx);
         if self.holding {
-            self.held += news;
+            self.held += news as u32;
+            self.note_room();
         }
         let offered = self.rcv_edge - self.last_ack_sent; // Linux rcv_wnd
         let (len, mss) = (u32::from(p.envelope.payload), self.w.mss);
@@ -163,7 +173,7 @@ impl TcpEndpoint {
         let (beyond, ahead) = self.beyond_gap();
         if let Some(window) = &mut rx.window {
             // What has just come is in memory too, although an application that does not hold back will have read it at once.
-            let unread = if self.holding { self.held } else { news };
+            let unread = if self.holding { u64::from(self.held) } else { news };
             if window.grow(len, mss, unread + beyond) && cfg.adapts_acks() {
                 self.quick |= 1;
             }
@@ -173,7 +183,7 @@ impl TcpEndpoint {
         self.check_ack(cfg, now, &mut rx, waiting, at_once);
         if !self.holding {
             if let Some(window) = &mut rx.window {
-                window.on_read(now, (self.rcv_nxt - self.held, self.held, ahead), rx.rtt, mss);
+                window.on_read(now, self.unread(ahead), rx.rtt, mss);
             }
             if cfg.adapts_acks() && rx.ends_message(self.last_ack_sent, again) {
                 self.due |= due::ACK;
@@ -191,8 +201,8 @@ impl TcpEndpoint {
         if let Some(window) = &mut rx.window {
             // It is not counted before it has been queued.
             let len = p.envelope.payload;
-            let grown =
-                self.sack_on && window.grow(u32::from(len), self.w.mss, self.held + beyond.saturating_sub(u64::from(len)));
+            let grown = self.sack_on
+                && window.grow(u32::from(len), self.w.mss, u64::from(self.held) + beyond.saturating_sub(u64::from(len)));
             window.on_gap(ahead);
             if grown && cfg.adapts_acks() {
                 self.quick |= 1;
@@ -205,6 +215,11 @@ impl TcpEndpoint {
         self.check_ack(cfg, now, rx, true, at_once);
     }
 
+    /// Where unread data begins, how much there is, and how far what waits beyond a gap reaches.
+    fn unread(&self, ahead: u64) -> (u64, u64, u64) {
+        (self.rcv_nxt - u64::from(self.held), u64::from(self.held), ahead)
+    }
+
     /// Bytes that wait beyond a gap, and how far they reach.
     #[inline(always)]
     fn beyond_gap(&self) -> (u64, u64) {
@@ -214,7 +229,7 @@ impl TcpEndpoint {
     /// Measures the RTT by the timestamp that a segment echoes.
     fn note_echo(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>, rx: &mut Receiver) {
         let Some(ts) = p.timestamps().filter(|_| self.ts_on) else { return };
-        rx.note_echo(ts.echo, u32::from(p.envelope.payload), self.held, cfg.timestamp_tick, || {
+        rx.note_echo(ts.echo, u32::from(p.envelope.payload), u64::from(self.held), cfg.timestamp_tick, || {
             let ticks = self.ts_clock(cfg, now).wrapping_sub(ts.echo);
             (ticks as i32 >= 0).then(|| cfg.timestamp_tick * u64::from(ticks))
         });
@@ -238,8 +253,9 @@ impl TcpEndpoint {
     /// Brings the window that the next segment offers up to date.
     fn offer_more(&mut self, rx: &mut Receiver, offered: u64) {
         if let Some(window) = &rx.window {
-            let (window, short) = window.select(self.held + self.beyond_gap().0, self.rcv_scale, rx.mss, offered);
-            self.buffer = self.held + window;
+            let (window, short) = window.select(u64::from(self.held) + self.beyond_gap().0, self.rcv_scale, rx.mss, offered);
+            self.buffer = self.held + window as u32;
+            self.note_room();
             if short {
                 self.quick = 0;
             }
@@ -350,13 +366,14 @@ impl TcpEndpoint {
     /// The application reads `bytes` that were held back; notifies the other end when the window opens by a segment or half
     /// the buffer, one that grows when it doubles. Source: RFC 9293 §3.8.6.2.2; Linux __tcp_cleanup_rbuf.
     pub fn read(&mut self, _cfg: &Tcp, now: Time, bytes: u64) {
-        self.held = self.held.saturating_sub(bytes);
+        self.held = u64::from(self.held).saturating_sub(bytes) as u32;
+        self.note_room();
         let mut announces = false;
         if let Some(mut rx) = self.rx.take() {
             let offered = self.rcv_edge - self.rcv_nxt;
             if let Some(window) = &mut rx.window {
                 let ahead = self.beyond_gap().1;
-                window.on_read(now, (self.rcv_nxt - self.held, self.held, ahead), rx.rtt, self.w.mss);
+                window.on_read(now, self.unread(ahead), rx.rtt, self.w.mss);
                 announces = true;
             }
             self.offer_more(&mut rx, offered);
@@ -368,8 +385,8 @@ impl TcpEndpoint {
             }
             self.rx = Some(rx);
         }
-        let offer = (self.rcv_nxt + self.buffer.saturating_sub(self.held)).max(self.rcv_edge);
-        if !announces && offer - self.rcv_edge >= u64::from(self.w.mss).min(self.buffer / 2) && self.sync == Sync::Open {
+        let offer = (self.rcv_nxt + u64::from(self.buffer.saturating_sub(self.held))).max(self.rcv_edge);
+        if !announces && offer - self.rcv_edge >= u64::from(self.w.mss.min(self.buffer / 2)) && self.sync == Sync::Open {
             self.due |= due::ACK;
         }
     }

@@ -228,10 +228,13 @@ impl Header {
 
     #[inline(never)]
     fn outline_of_others(&self, class: &mut u8) -> u16 {
-        if let Header::Roce(roce) = self {
-            *class = roce.class.unwrap_or(*class);
+        match self {
+            Header::Roce(roce) => {
+                *class = roce.class.unwrap_or(*class);
+                roce.bytes()
+            }
+            other => other.bytes(),
         }
-        self.bytes()
     }
 
     /// The number that tables of packets show: sequence number, or number of the datagram.

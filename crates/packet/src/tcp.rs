@@ -255,7 +255,8 @@ impl TcpHeader {
     #[inline(always)]
     pub fn looks(&self) -> u16 {
         const FLAGS: u8 = TcpFlags::SYN.0 | TcpFlags::FIN.0 | TcpFlags::RST.0 | TcpFlags::ACK.0;
-        u16::from_le_bytes([self.flags.0, self.shape]) & u16::from_le_bytes([FLAGS, u8::MAX])
+        // One load, as long as not all of the second byte is taken.
+        u16::from_le_bytes([self.flags.0, self.shape]) & u16::from_le_bytes([FLAGS, TIMESTAMPS | SACK_COUNT | NACK])
     }
 
     /// How a segment of an open connection looks that has no options but perhaps timestamps.

@@ -1,6 +1,6 @@
 //! TCP as a [`Transport`].
 
-use super::{Connection, Sync, TcpEndpoint};
+use super::{unlikely, Connection, Sync, TcpEndpoint};
 use crate::cc::{Controller, Window};
 use crate::config::Tcp;
 use crate::report::{AbortReason, Event, Pending, Stats};
@@ -75,7 +75,7 @@ impl Transport for TcpEndpoint {
 
     #[inline(always)]
     fn times_out_before(&self, at: Time) -> bool {
-        self.rto_at < at || self.ack_at < at || self.pace_at < at
+        unlikely(self.rto_at < at) || unlikely(self.ack_at < at) || unlikely(self.pace_at < at)
     }
 
     #[inline(always)]
@@ -85,8 +85,8 @@ impl Transport for TcpEndpoint {
 
     #[inline(always)]
     fn may_have_data(&self, cfg: &Tcp, now: Time) -> bool {
-        if self.is_calm() && !cfg.tso {
-            self.nxt < self.end
+        if self.is_calm() {
+            self.nxt < self.end && (!cfg.tso || self.has_data(cfg, now))
         } else {
             self.has_data(cfg, now)
         }

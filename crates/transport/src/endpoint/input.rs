@@ -2,7 +2,7 @@
 
 use super::loss::{AckNews, Repair};
 use super::rack::RackNews;
-use super::{due, Phase, TcpEndpoint, UNTIMED};
+use super::{due, unlikely, Phase, TcpEndpoint, UNTIMED};
 use crate::cc::{Ack, Congestion, Controller};
 use crate::config::{BackoffReset, RttSampling, Tcp, WindowRules};
 use crate::report::Pending;
@@ -16,10 +16,13 @@ impl TcpEndpoint {
     pub(super) fn on_expected_data(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) {
         let edge = self.una + (u64::from(p.window) << self.snd_scale);
         let end = self.rcv_nxt + u64::from(p.envelope.payload);
-        let next = p.seq == self.wire_rcv_nxt() && end <= self.rcv_edge && !p.envelope.trimmed;
-        let no_news = p.ack == self.wire(self.una) && edge <= self.edge;
-        let waiting = self.ooo.as_ref().is_some_and(|ooo| !ooo.is_empty());
-        if !next || !no_news || waiting || !self.note_timestamp(p) {
+        let other = unlikely(p.seq != self.wire_rcv_nxt())
+            || unlikely(end > self.rcv_edge)
+            || unlikely(p.envelope.trimmed)
+            || unlikely(p.ack != self.wire(self.una))
+            || unlikely(edge > self.edge)
+            || unlikely(self.ooo.as_ref().is_some_and(|ooo| !ooo.is_empty()));
+        if other || !self.note_timestamp(p) {
             return self.on_unexpected(cfg, now, p);
         }
         if self.ecn_on {

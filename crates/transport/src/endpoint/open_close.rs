@@ -9,6 +9,7 @@ use fanin_units::{Span, Time};
 impl TcpEndpoint {
     /// The first step of a new endpoint.
     pub(super) fn start(&mut self, cfg: &Tcp, now: Time) {
+        self.note_room();
         if self.open_from_start {
             self.snd_scale = cfg.window_scale();
             self.rcv_scale = cfg.window_scale();

@@ -125,13 +125,7 @@ impl Rtt {
 
 /// `old` moved by one `n`th towards `new`, exactly rounded down.
 fn weigh(old: Span, new: Span, n: u64) -> Span {
-    let (old, new) = (old.ps(), new.ps());
-    // Nearly always: below 2.3 million seconds.
-    let moved = match old.checked_mul(n - 1).and_then(|old| old.checked_add(new)) {
-        Some(sum) => sum / n,
-        None => ((u128::from(old) * u128::from(n - 1) + u128::from(new)) / u128::from(n)) as u64,
-    };
-    Span::from_ps(moved)
+    Span::from_ps(((u128::from(old.ps()) * u128::from(n - 1) + u128::from(new.ps())) / u128::from(n)) as u64)
 }
 
 #[cfg(test)]

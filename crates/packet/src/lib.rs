@@ -216,21 +216,24 @@ impl Header {
         }
     }
 
-    /// What the envelope says of it: [`Header::bytes`], and the class that it travels in, where `class` is its flow's.
+    /// What the envelope says of it: gives [`Header::bytes`], and writes the class that it travels in, where that is not its flow's.
     #[inline(always)]
-    pub fn outline(&self, class: u8) -> (u16, u8) {
+    pub fn outline(&self, class: &mut u8) -> u16 {
         // Nearly always; one comparison instead of a table of jumps.
         if let Header::Tcp(tcp) = self {
-            return (tcp.bytes(), class);
+            return tcp.bytes();
         }
         self.outline_of_others(class)
     }
 
     #[inline(never)]
-    fn outline_of_others(&self, class: u8) -> (u16, u8) {
+    fn outline_of_others(&self, class: &mut u8) -> u16 {
         match self {
-            Header::Roce(roce) => (roce.bytes(), roce.class.unwrap_or(class)),
-            other => (other.bytes(), class),
+            Header::Roce(roce) => {
+                *class = roce.class.unwrap_or(*class);
+                roce.bytes()
+            }
+            other => other.bytes(),
         }
     }
 

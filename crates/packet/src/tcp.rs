@@ -250,6 +250,20 @@ impl TcpHeader {
         u16::from_le_bytes([self.flags.0, self.shape]) & ALL == TcpFlags::ACK.0 as u16
     }
 
+    /// What tells a segment as nearly all are from the others, in one number to compare with [`TcpHeader::usual`]: SYN, FIN, RST and ACK,
+    /// and which options it has.
+    #[inline(always)]
+    pub fn looks(&self) -> u16 {
+        const FLAGS: u8 = TcpFlags::SYN.0 | TcpFlags::FIN.0 | TcpFlags::RST.0 | TcpFlags::ACK.0;
+        // One load, as long as not all of the second byte is taken.
+        u16::from_le_bytes([self.flags.0, self.shape]) & u16::from_le_bytes([FLAGS, TIMESTAMPS | SACK_COUNT | NACK])
+    }
+
+    /// How a segment of an open connection looks that has no options but perhaps timestamps.
+    pub const fn usual(timestamps: bool) -> u16 {
+        u16::from_le_bytes([TcpFlags::ACK.0, if timestamps { TIMESTAMPS } else { 0 }])
+    }
+
     /// Number of SACK blocks.
     #[inline(always)]
     pub fn sack_len(&self) -> usize {

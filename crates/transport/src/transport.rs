@@ -126,8 +126,18 @@ pub trait Transport: Sized {
         false
     }
 
+    /// Whether that lies before `at`.
+    fn times_out_before(&self, at: Time) -> bool {
+        self.next_timeout() < at
+    }
+
     /// Whether [`Transport::poll`] would give a packet.
     fn due(&self, cfg: &Self::Params, now: Time, kinds: Kinds) -> bool;
+
+    /// Whether data may be due, by a short look; `false`: it is not.
+    fn may_have_data(&self, cfg: &Self::Params, now: Time) -> bool {
+        self.due(cfg, now, Kinds::DATA)
+    }
 
     /// Makes the next packet, if one of `kinds` is due: its header, and of the envelope `payload`, `ecn`, `kind` and
     /// `trimmed`. The host fills the rest.

@@ -718,10 +718,9 @@ fn timer_key(host: u32, flow: FlowId, side: Side, what: u64) -> (u32, u64) {
 /// Writes what the host's stack knows and the endpoint does not into an envelope that has what all packets of its end share.
 #[inline(always)]
 fn address(framing: &Framing, envelope: &mut Envelope, header: &Header) {
-    let (bytes, class) = header.outline(envelope.class);
+    let bytes = header.outline(&mut envelope.class);
     envelope.frame = framing.frame(bytes + envelope.payload);
     envelope.header = bytes as u8;
-    envelope.class = class;
 }
 
 /// Records that a packet has reached its host.

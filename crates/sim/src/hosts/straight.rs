@@ -23,14 +23,19 @@ pub enum Way {
     All,
 }
 
+/// What follows a packet that has come.
+enum Then {
+    Done(Way),
+    /// The end may have data, and its NIC is idle: it has its turn at once, with the place of the packet.
+    Turn,
+}
+
 /// An end without its endpoint, its host, and all that both share with the fabric.
 pub struct Straight<'a> {
     core: &'a mut Core,
     host: &'a mut Host,
     framing: &'a Framing,
     id: EndId,
-    flow: FlowId,
-    at: u32,
     sends: &'a Envelope,
     hears: [u64; 2],
     queued: &'a mut bool,
@@ -42,8 +47,8 @@ pub struct Straight<'a> {
 /// A packet has come.
 struct Delivery<'a>(Straight<'a>, PacketId);
 
-/// It is the end's turn at its NIC, whose wire is free.
-struct Turn<'a>(Straight<'a>);
+/// It is the end's turn at its NIC, whose wire is free; what it sends takes this place.
+struct Turn<'a>(Straight<'a>, PacketId);
 
 /// Borrows the parts of an end apart from its endpoint.
 macro_rules! straight {
@@ -53,8 +58,6 @@ macro_rules! straight {
             host: $host,
             framing: $framing,
             id: $id,
-            flow: $end.flow(),
-            at: $end.host(),
             sends: &$end.sends,
             hears: $end.hears(),
             queued: &mut $end.queued,
@@ -72,7 +75,14 @@ pub fn deliver(core: &mut Core, host: &mut Host, framing: &Framing, (end, id): (
         return Way::Closed;
     }
     straight!(way, core, host, framing, end, id);
-    end.protocol.act(&end.params, Delivery(way, packet)).unwrap_or(Way::Closed)
+    match end.protocol.act(&end.params, Delivery(way, packet)) {
+        None => Way::Closed,
+        Some(Then::Done(way)) => way,
+        Some(Then::Turn) => match take_turn(core, host, framing, (end, id), packet) {
+            Way::Closed => Way::Part,
+            way => way,
+        },
+    }
 }
 
 /// One turn of an end that has been taken out of the round of its NIC.
@@ -81,15 +91,28 @@ pub fn turn(core: &mut Core, host: &mut Host, framing: &Framing, (end, id): (&mu
     if end.telemetry {
         return Way::Closed;
     }
+    let packet = core.pool.take();
+    take_turn(core, host, framing, (end, id), packet)
+}
+
+/// Apart: what those who call it keep would not stay in registers.
+#[inline(never)]
+fn take_turn(core: &mut Core, host: &mut Host, framing: &Framing, (end, id): (&mut End, EndId), packet: PacketId) -> Way {
     straight!(way, core, host, framing, end, id);
-    end.protocol.act(&end.params, Turn(way)).unwrap_or(Way::Closed)
+    match end.protocol.act(&end.params, Turn(way, packet)) {
+        Some(way) => way,
+        None => {
+            core.pool.free(packet);
+            Way::Closed
+        }
+    }
 }
 
 impl Act for Delivery<'_> {
-    type Out = Way;
+    type Out = Then;
 
     #[inline(always)]
-    fn act<E: Transport>(self, end: &mut E, cfg: &E::Params) -> Way {
+    fn act<E: Transport>(self, end: &mut E, cfg: &E::Params) -> Then {
         let Delivery(mut way, packet) = self;
         let core = &mut *way.core;
         let envelope = &core.pool[packet];
@@ -97,8 +120,7 @@ impl Act for Delivery<'_> {
         if envelope.payload > 0 && !envelope.trimmed {
             way.order.arrived(way.next, core.pool.number(packet), core.now);
         }
-        core.pool.free(packet);
-        way.respond(end, cfg)
+        way.respond(end, cfg, packet)
     }
 }
 
@@ -107,45 +129,45 @@ impl Act for Turn<'_> {
 
     #[inline(always)]
     fn act<E: Transport>(self, end: &mut E, cfg: &E::Params) -> Way {
-        let Turn(mut way) = self;
+        let Turn(mut way, packet) = self;
         if end.burst(cfg, way.core.now) > 0 {
+            way.core.pool.free(packet);
             return Way::Closed;
         }
         *way.queued = false;
-        way.send(end, cfg, Kinds::DATA);
+        way.send(end, cfg, Kinds::DATA, packet);
         way.after_turn(end, cfg)
     }
 }
 
 impl Straight<'_> {
-    /// What an endpoint asks for after an input.
+    /// What an endpoint asks for after a packet, whose place the next one takes that it sends.
     #[inline(always)]
-    fn respond<E: Transport>(&mut self, end: &mut E, cfg: &E::Params) -> Way {
+    fn respond<E: Transport>(&mut self, end: &mut E, cfg: &E::Params, packet: PacketId) -> Then {
         let now = self.core.now;
         if end.due(cfg, now, Kinds::CONTROL) {
             if !self.nic_is_idle() {
-                return Way::Part;
+                self.core.pool.free(packet);
+                return Then::Done(Way::Part);
             }
-            self.send(end, cfg, Kinds::CONTROL);
-            if end.due(cfg, now, Kinds::CONTROL) {
-                return Way::Part;
+            self.send(end, cfg, Kinds::CONTROL, packet);
+            if end.due(cfg, now, Kinds::CONTROL) || !end.is_quiet_below(self.hears[0], self.hears[1]) {
+                return Then::Done(Way::Part);
             }
+            return Then::Done(self.after_turn(end, cfg));
         }
+        if end.may_have_data(cfg, now) && end.is_quiet_below(self.hears[0], self.hears[1]) && self.nic_is_idle() {
+            return Then::Turn;
+        }
+        self.core.pool.free(packet);
         if !end.is_quiet_below(self.hears[0], self.hears[1]) {
-            return Way::Part;
+            return Then::Done(Way::Part);
         }
-        if !end.due(cfg, now, Kinds::DATA) {
-            self.arm(end);
-            return if self.host.ready.is_empty() || self.host.armed { Way::All } else { Way::Part };
+        if end.due(cfg, now, Kinds::DATA) {
+            return Then::Done(self.queue_up(end, cfg));
         }
-        if self.nic_is_idle() {
-            if end.burst(cfg, now) > 0 {
-                return Way::Part;
-            }
-            self.send(end, cfg, Kinds::DATA);
-            return self.after_turn(end, cfg);
-        }
-        self.queue_up(end, cfg)
+        self.arm(end);
+        Then::Done(if self.host.ready.is_empty() || self.host.armed { Way::All } else { Way::Part })
     }
 
     /// The end has had its turn.
@@ -184,11 +206,10 @@ impl Straight<'_> {
         self.host.ready.is_empty() && self.core.links[self.host.nic as usize].free_at <= self.core.now.ps()
     }
 
-    /// Sends the next packet of these kinds, if there is one, over a wire that is free.
+    /// Sends the next packet of these kinds, if there is one, over a wire that is free; it takes the place of `packet`.
     #[inline(always)]
-    fn send<E: Transport>(&mut self, end: &mut E, cfg: &E::Params, kinds: Kinds) {
+    fn send<E: Transport>(&mut self, end: &mut E, cfg: &E::Params, kinds: Kinds, packet: PacketId) {
         let core = &mut *self.core;
-        let packet = core.pool.take();
         let (envelope, header) = core.pool.parts(packet);
         *envelope = *self.sends;
         if !end.poll(cfg, core.now, kinds, envelope, header) {
@@ -206,10 +227,10 @@ impl Straight<'_> {
     /// Puts the end's timeout among the timers.
     #[inline(always)]
     fn arm<E: Transport>(&mut self, end: &E) {
-        let timeout = end.next_timeout();
-        if timeout < *self.armed {
+        if end.times_out_before(*self.armed) {
+            let timeout = end.next_timeout();
             *self.armed = timeout;
-            set_timer(self.core, timeout, (self.at, self.flow, self.id));
+            set_timer(self.core, timeout, (self.sends.src.0, self.sends.flow, self.id));
         }
     }
 }

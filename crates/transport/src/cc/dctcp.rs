@@ -90,11 +90,11 @@ impl Controller for DctcpControl {
         }
     }
 
-    /// Counts marked bytes, then grows as RFC 5681. Source: RFC 8257 §3.3 steps 1 to 4.
+    /// Grows as RFC 5681, and counts marked bytes. Source: RFC 8257 §3.3 steps 1 to 4.
     #[inline(always)]
     fn on_ack(&mut self, w: &mut Window, ack: &Ack) {
-        self.count(ack);
         self.reno.on_ack(w, ack);
+        self.count(ack);
     }
 
     /// Counts marked bytes.

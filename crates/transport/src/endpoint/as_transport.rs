@@ -1,6 +1,6 @@
 //! TCP as a [`Transport`].
 
-use super::{Connection, Sync, TcpEndpoint};
+use super::{unlikely, Connection, Sync, TcpEndpoint};
 use crate::cc::{Controller, Window};
 use crate::config::{Pacing, Tcp};
 use crate::report::{AbortReason, Event, Pending, Stats};
@@ -84,8 +84,22 @@ impl Transport for TcpEndpoint {
     }
 
     #[inline(always)]
+    fn times_out_before(&self, at: Time) -> bool {
+        unlikely(self.rto_at < at) || unlikely(self.ack_at < at) || unlikely(self.pace_at < at)
+    }
+
+    #[inline(always)]
     fn due(&self, cfg: &Tcp, now: Time, kinds: Kinds) -> bool {
         (kinds.has(Kinds::CONTROL) && self.due != 0) || (kinds.has(Kinds::DATA) && self.data_due(cfg, now))
+    }
+
+    #[inline(always)]
+    fn may_have_data(&self, cfg: &Tcp, now: Time) -> bool {
+        if self.is_calm() {
+            self.nxt < self.end && (!cfg.tso || self.has_data(cfg, now))
+        } else {
+            self.has_data(cfg, now)
+        }
     }
 
     #[inline(always)]
@@ -137,10 +151,13 @@ impl Transport for TcpEndpoint {
 
     #[inline(always)]
     fn is_quiet_below(&mut self, delivered: u64, acked: u64) -> bool {
-        let unheard = match self.pending.0 {
-            Pending::DELIVERED => self.rcv_nxt - 1 < delivered, // no FIN, which would be news, too
-            Pending::ACKED => self.acked() < acked,
-            others => return others == 0,
+        let news = self.pending.0;
+        let unheard = if news == Pending::DELIVERED {
+            self.rcv_nxt - 1 < delivered // no FIN, which would be news, too
+        } else if news == Pending::ACKED {
+            self.acked() < acked
+        } else {
+            return news == 0;
         };
         if unheard {
             self.pending = Pending::default();
@@ -250,6 +267,12 @@ impl TcpEndpoint {
     /// Application bytes received in order.
     fn delivered(&self) -> u64 {
         self.rcv_nxt.min(self.peer_fin).saturating_sub(1)
+    }
+
+    /// Whether data is due, where that takes long to find.
+    #[inline(never)]
+    fn has_data(&self, cfg: &Tcp, now: Time) -> bool {
+        self.data_due(cfg, now)
     }
 
     /// Takes the first of the events that wait, in causal order.

@@ -2,7 +2,7 @@
 
 use super::loss::{AckNews, Repair};
 use super::rack::RackNews;
-use super::{due, Phase, TcpEndpoint, UNTIMED};
+use super::{due, unlikely, Phase, TcpEndpoint, UNTIMED};
 use crate::cc::{Ack, Congestion, Controller};
 use crate::config::{BackoffReset, RttSampling, Tcp, WindowRules};
 use crate::report::Pending;
@@ -11,45 +11,59 @@ use fanin_packet::{Segment, TcpFlags};
 use fanin_units::{Span, Time};
 
 impl TcpEndpoint {
-    /// A segment as nearly all are: the next data without news of the other direction, or an ACK of new data, where nothing is lost. All
-    /// others go to [`TcpEndpoint::on_segment`], which does the same for these (Van Jacobson's
-    /// header prediction). Source: Linux, tcp_rcv_established (from memory).
+    /// The next data and nothing else, if it is as it looks.
     #[inline(always)]
-    pub(super) fn on_plain_segment(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) {
-        let news = p.ack.wrapping_sub(self.wire(self.una));
-        let acked = u64::from(news);
-        let ack = self.una + acked;
-        let edge = ack + (u64::from(p.window) << self.snd_scale);
-        let payload = p.envelope.payload;
-        let expected = if news == 0 { payload > 0 && edge <= self.edge } else { ack <= self.nxt };
-        let ts = p.timestamps().filter(|_| self.ts_on);
-        let ticks = ts.map_or(0, |ts| ts.value.wrapping_sub(self.ts_recent) as i32);
-        if !self.calm || p.has_sack() || !expected || ticks < 0 {
-            self.on_segment(cfg, now, p);
-            return;
+    pub(super) fn on_expected_data(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) {
+        let edge = self.una + (u64::from(p.window) << self.snd_scale);
+        let end = self.rcv_nxt + u64::from(p.envelope.payload);
+        let other = unlikely(p.seq != self.wire_rcv_nxt())
+            || unlikely(end > self.rcv_edge)
+            || unlikely(p.envelope.trimmed)
+            || unlikely(p.ack != self.wire(self.una))
+            || unlikely(edge > self.edge)
+            || (!self.bare && self.ooo.as_ref().is_some_and(|ooo| !ooo.is_empty()));
+        if other || !self.note_timestamp(p) {
+            return self.on_unexpected(cfg, now, p);
         }
-        let seq = self.rcv_nxt.wrapping_add_signed(i64::from(p.seq.wrapping_sub(self.wire_rcv_nxt()) as i32));
-        if let Some(ts) = ts.filter(|_| seq <= self.last_ack_sent) {
-            // Source: RFC 7323 §4.3 (2).
+        if self.ecn_on {
+            self.note_ecn(cfg, p);
+        }
+        self.on_next_data(cfg, now, p, end);
+    }
+
+    /// The same of an ACK of new data.
+    #[inline(always)]
+    pub(super) fn on_expected_ack(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) {
+        let acked = u64::from(p.ack.wrapping_sub(self.wire(self.una)));
+        let ack = self.una + acked;
+        if acked == 0 || ack > self.nxt || p.seq != self.wire_rcv_nxt() || !self.note_timestamp(p) {
+            return self.on_unexpected(cfg, now, p);
+        }
+        let ts_echo = p.timestamps().map_or(0, |ts| ts.echo);
+        let edge = ack + (u64::from(p.window) << self.snd_scale);
+        if self.bare || self.outstanding.is_none() {
+            let ece = self.ecn_on && p.flags.has(TcpFlags::ECE);
+            self.edge = self.edge.max(edge);
+            self.una = ack;
+            self.on_calm_ack(cfg, now, (acked, ts_echo), ece, None, true);
+        } else {
+            self.on_timed_ack(cfg, now, p, (ack, edge, ts_echo));
+        }
+    }
+
+    /// Keeps the timestamp of the segment that begins at RCV.NXT. False if it is older than the latest; then nothing has changed.
+    /// Source: RFC 7323 §4.3 (2).
+    #[inline(always)]
+    fn note_timestamp(&mut self, p: Segment<'_>) -> bool {
+        let Some(ts) = p.timestamps() else { return true };
+        if (ts.value.wrapping_sub(self.ts_recent) as i32) < 0 {
+            return false;
+        }
+        if self.rcv_nxt <= self.last_ack_sent {
             self.ts_recent = ts.value;
             self.ts_seen = true;
         }
-        if news != 0 {
-            let ts_echo = ts.map_or(0, |ts| ts.echo);
-            if self.bare || self.outstanding.is_none() {
-                let ece = self.ecn_on && p.flags.has(TcpFlags::ECE);
-                self.edge = self.edge.max(edge);
-                self.una = ack;
-                self.on_calm_ack(cfg, now, (acked, ts_echo), ece, None, true);
-            } else {
-                self.on_timed_ack(cfg, now, p, (ack, edge, ts_echo));
-            }
-        }
-        if payload > 0 {
-            self.on_data(cfg, now, p, seq);
-        } else if seq < self.rcv_nxt {
-            self.due |= due::ACK; // as there: a probe; a FIN is not plain
-        }
+        true
     }
 
     /// A segment on a synchronised connection, without SYN and RST. False if it is dropped: it is too old, or acknowledges what was
@@ -77,7 +91,7 @@ impl TcpEndpoint {
         let una = self.una;
         let ack = una.wrapping_add_signed(i64::from(p.ack.wrapping_sub(self.wire(una)) as i32));
         let edge = ack.wrapping_add(u64::from(p.window) << self.snd_scale);
-        if self.calm && ack > una && ack <= self.nxt && !p.has_sack() {
+        if self.is_calm() && ack > una && ack <= self.nxt && !p.has_sack() {
             if self.outstanding.is_none() {
                 let ece = self.ecn_on && p.flags.has(TcpFlags::ECE);
                 self.edge = self.edge.max(edge);
@@ -86,7 +100,7 @@ impl TcpEndpoint {
             } else {
                 self.on_timed_ack(cfg, now, p, (ack, edge, ts_echo));
             }
-        } else if !(self.calm && ack == una && p.envelope.payload > 0 && edge <= self.edge && !p.has_sack()) {
+        } else if !(self.is_calm() && ack == una && p.envelope.payload > 0 && edge <= self.edge && !p.has_sack()) {
             if ack > self.nxt && ack < 1 << 63 {
                 // It acknowledges what was never sent, and nothing of it counts. Source: RFC 9293 §3.10.7.4.
                 self.ts_recent = ts_before;
@@ -113,14 +127,20 @@ impl TcpEndpoint {
     #[inline(always)]
     fn on_calm_ack(&mut self, cfg: &Tcp, now: Time, (acked, ts_echo): (u64, u32), ece: bool, rtt: Option<Span>, untimed: bool) {
         let news = AckNews { acked, delivered: acked, duplicate: false, ece, ts_echo, rtt, untimed };
-        if self.on_new_ack(cfg, now, &news) {
+        self.time_new_ack(cfg, now, &news);
+        let grow = !ece && (!cfg.cwnd_validation || self.has_used_window());
+        let ack = self.ack_of(cfg, now, &news, grow);
+        self.cc.on_ack(&mut self.w, &ack);
+        if ece && self.una > self.reduced_until && self.reduce_for_ecn(cfg, now, acked) {
             let mut repair = self.repair.take().unwrap_or_default();
             self.begin_cwr(&mut repair, acked);
             self.repair = Some(repair);
         }
-        self.rto_at = if self.una == self.nxt { Time::MAX } else { now + self.rtt.rto };
         if self.una == self.nxt {
+            self.rto_at = Time::MAX;
             self.arm_persist(now);
+        } else {
+            self.rto_at = now + self.rtt.rto;
         }
     }
 
@@ -157,6 +177,11 @@ impl TcpEndpoint {
     /// RTT sample and counters of an ACK of new data.
     #[inline(always)]
     pub(super) fn note_new_ack(&mut self, cfg: &Tcp, now: Time, news: &AckNews) {
+        self.time_new_ack(cfg, now, news);
+    }
+
+    #[inline(always)]
+    fn time_new_ack(&mut self, cfg: &Tcp, now: Time, news: &AckNews) {
         self.last_acked = news.acked as u32;
         if self.una >= self.timed_end {
             self.measure(cfg, now, news.acked, news.ts_echo);
@@ -213,6 +238,11 @@ impl TcpEndpoint {
         if self.phase == Phase::Cwr {
             return false;
         }
+        self.has_used_window()
+    }
+
+    #[inline(always)]
+    fn has_used_window(&self) -> bool {
         self.cwnd_limited || (self.w.in_slow_start() && self.w.cwnd < 2 * self.max_flight)
     }
 

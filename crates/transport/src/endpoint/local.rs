@@ -49,7 +49,7 @@ impl TcpEndpoint {
         }
         self.burst = 0;
         self.refused = true;
-        self.calm = false;
+        self.unsettle();
         let payload = (next.to.min(self.end) - next.from) as u16;
         Some(Refused { number: self.wire(next.from), header: TCP_HEADER + if self.ts_on { TIMESTAMP_BYTES } else { 0 }, payload })
     }

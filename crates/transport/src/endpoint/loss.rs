@@ -239,7 +239,7 @@ impl TcpEndpoint {
         r.prr = Prr::over(self.nxt - self.una + acked);
         r.recover = self.nxt;
         self.phase = Phase::Cwr;
-        self.calm = false;
+        self.unsettle();
         self.prr_on_ack(r, acked);
     }
 
@@ -406,7 +406,7 @@ impl TcpEndpoint {
                 }
                 self.due |= due::PROBE;
                 self.counts.window_probes += 1;
-                self.calm = false;
+                self.unsettle();
             }
             Sync::Open => {
                 if self.rack_on_timer(cfg, now) {
@@ -466,7 +466,7 @@ impl TcpEndpoint {
         self.phase = Phase::Loss;
         self.dup_acks = 0;
         self.burst = 0;
-        self.calm = false;
+        self.unsettle();
         self.reduced_until = self.nxt;
         self.reduced_by_ecn = false;
         self.untime(cfg);
@@ -476,7 +476,7 @@ impl TcpEndpoint {
     pub(super) fn abort(&mut self, reason: AbortReason) {
         self.sync = Sync::Closed;
         self.aborted = Some(reason);
-        self.calm = false;
+        self.unsettle();
         self.due = 0;
         self.rto_at = Time::MAX;
         self.ack_at = Time::MAX;

@@ -7,7 +7,7 @@ use crate::report::{AbortReason, Counts, Pending};
 use crate::rtt::Rtt;
 use crate::signals::SignalLog;
 use crate::transport::Transport;
-use fanin_packet::{IpVersion, Nack, Segment};
+use fanin_packet::{IpVersion, Nack, Segment, TcpHeader};
 use fanin_units::{Span, Time};
 
 mod as_transport;
@@ -145,6 +145,8 @@ fn unlikely(condition: bool) -> bool {
 const UNTIMED: u64 = u64::MAX;
 /// None will be: every ACK gives a sample by the times of all segments.
 const NEVER_TIMED: u64 = u64::MAX - 1;
+/// No segment looks like this.
+const NOTHING: u16 = u16::MAX;
 /// The other end has not sent FIN.
 const NO_FIN: u64 = u64::MAX;
 
@@ -171,9 +173,10 @@ pub struct TcpEndpoint {
     rcv_nxt: u64,
     /// Right edge of the receive window as advertised.
     rcv_edge: u64,
+    /// How the next segment will look if it goes the fast path ([`TcpHeader::looks`]): in the open phase without duplicate ACKs, with
+    /// nothing SACKed and no FIN. [`NOTHING`]: none does.
+    expects: u16,
     sync: Sync,
-    /// Open phase, no duplicate ACKs, nothing SACKed, no FIN: the fast path applies.
-    calm: bool,
     /// None of `ooo`, `rx` and `outstanding` exists, the application reads at once, and there are no quick ACKs.
     bare: bool,
     ts_on: bool,
@@ -182,7 +185,6 @@ pub struct TcpEndpoint {
     ecn_on: bool,
     /// ECE goes into ACKs: the latch of RFC 3168, or the DCTCP.CE state of RFC 8257.
     echo: bool,
-    holding: bool,
     snd_scale: u8,
     rcv_scale: u8,
     /// Segments received in order and not yet acknowledged.
@@ -208,8 +210,8 @@ pub struct TcpEndpoint {
     /// What the timestamp clock shows, and the latest of the other end's (TS.Recent).
     ts_now: u32,
     ts_recent: u32,
-    /// Free bytes of the receive buffer, as far as a window can say that.
-    free: u32,
+    /// What a segment can say of the room that is left \[bytes\] ([`TcpEndpoint::note_room`]).
+    room: u32,
     /// Segments without payload, SYN and FIN included.
     control_sent: u32,
 
@@ -277,6 +279,8 @@ pub struct TcpEndpoint {
     role: Role,
     aborted: Option<AbortReason>,
     open_from_start: bool,
+    /// The application does not read.
+    holding: bool,
     /// FIN of the other end came before ours was sent.
     passive_close: bool,
     syn_again: bool,
@@ -334,7 +338,7 @@ impl TcpEndpoint {
             last_ack_sent: 0,
             buffer,
             held: 0,
-            free: 0,
+            room: 0,
             peer_fin: NO_FIN,
             last_data: now,
             ooo: None,
@@ -355,6 +359,7 @@ impl TcpEndpoint {
             nack: Nack::default(),
             signals: SignalLog::default(),
             mtu: conn.mtu,
+            expects: NOTHING,
             ip: conn.ip,
             snd_scale: 0,
             rcv_scale: 0,
@@ -367,7 +372,6 @@ impl TcpEndpoint {
             sync: Sync::Closed,
             phase: Phase::Open,
             aborted: None,
-            calm: false,
             open_from_start: conn.open,
             ts_on: cfg.timestamps,
             ts_seen: false,
@@ -446,7 +450,7 @@ impl TcpEndpoint {
     /// again. Source: RFC 6675 §4.
     pub fn pipe(&self) -> u64 {
         match (&self.repair, &self.outstanding) {
-            _ if self.calm => self.inflight(),
+            _ if self.is_calm() => self.inflight(),
             (_, Some(o)) if o.rack.is_some() => o.segments.pipe(self.nxt),
             (Some(r), _) => r.pipe(self.una, self.nxt),
             _ => self.inflight(),
@@ -508,15 +512,28 @@ impl TcpEndpoint {
         self.irs.wrapping_add(self.rcv_nxt as u32)
     }
 
-    /// The state in which the fast path applies.
+    /// Whether the fast path applies.
+    #[inline(always)]
+    fn is_calm(&self) -> bool {
+        self.expects != NOTHING
+    }
+
+    /// It does not apply from now on.
+    #[inline(always)]
+    fn unsettle(&mut self) {
+        self.expects = NOTHING;
+    }
+
+    /// Finds whether it does.
     fn settle(&mut self) {
-        self.calm = self.sync == Sync::Open
+        let calm = self.sync == Sync::Open
             && self.phase == Phase::Open
             && self.dup_acks == 0
             && !self.fin_sent
             && !self.refused
             && self.repair.as_ref().is_none_or(|r| r.board.is_empty() && r.notified.is_empty())
             && self.outstanding.as_ref().is_none_or(|o| o.is_calm());
+        self.expects = if calm { TcpHeader::usual(self.ts_on) } else { NOTHING };
     }
 
     fn paced<'a>(&self, cfg: &'a Tcp) -> Option<&'a crate::config::Paced> {
@@ -536,10 +553,24 @@ impl TcpEndpoint {
         };
     }
 
+    /// A segment as nearly all are goes the fast path: the next data without news of the other direction, or an ACK of new data, where
+    /// nothing is lost. All others go to [`TcpEndpoint::on_segment`], which does the same for these (Van Jacobson's header
+    /// prediction). Source: Linux, tcp_rcv_established (from memory).
     #[inline(always)]
     fn on_segment_of_any_kind(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) {
+        if p.looks() != self.expects {
+            self.on_unexpected(cfg, now, p);
+        } else if p.envelope.payload > 0 {
+            self.on_expected_data(cfg, now, p);
+        } else {
+            self.on_expected_ack(cfg, now, p);
+        }
+    }
+
+    #[inline(never)]
+    fn on_unexpected(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>) {
         if self.sync == Sync::Open && p.is_plain() && !p.envelope.trimmed {
-            self.on_plain_segment(cfg, now, p);
+            self.on_segment(cfg, now, p);
         } else {
             self.on_unusual(cfg, now, p);
         }
@@ -599,7 +630,7 @@ mod tests {
             let mut tcp = sender(&cfg);
             let quarter = |tcp: &mut TcpEndpoint| {
                 (tcp.w.cwnd, tcp.w.ssthresh) = (MSS / 4, MSS / 4);
-                tcp.calm &= calm;
+                tcp.expects = if calm { tcp.expects } else { NOTHING };
             };
             quarter(&mut tcp);
             assert!(sends(&cfg, &mut tcp, us(0)));

@@ -9,6 +9,7 @@ use fanin_units::{Span, Time};
 impl TcpEndpoint {
     /// The first step of a new endpoint.
     pub(super) fn start(&mut self, cfg: &Tcp, now: Time) {
+        self.note_room();
         if self.open_from_start {
             self.snd_scale = cfg.window_scale();
             self.rcv_scale = cfg.window_scale();
@@ -17,6 +18,7 @@ impl TcpEndpoint {
             self.rcv_nxt = 1;
             self.last_ack_sent = 1;
             self.open_receiver(cfg, now);
+            self.note_room();
             self.rcv_edge = 1 + self.offer();
             self.edge = 1 + cfg.opening_window(self.w.mss);
             self.established(cfg);
@@ -30,13 +32,15 @@ impl TcpEndpoint {
     }
 
     /// What the receive window can say at most of the free buffer.
+    #[inline(always)]
     pub(super) fn offer(&self) -> u64 {
-        u64::from((self.free >> self.rcv_scale).min(u32::from(u16::MAX))) << self.rcv_scale
+        u64::from(self.room)
     }
 
-    /// The receive buffer, or what is unread in it, has changed. A window says less than 2^30 bytes (RFC 7323 §2.3).
+    /// Finds that, whenever the buffer, what is unread or the scale has changed. A window says less than 2^30 bytes (RFC 7323 §2.3).
     pub(super) fn note_room(&mut self) {
-        self.free = self.buffer.saturating_sub(self.held).min(u64::from(u32::MAX)) as u32;
+        let free = self.buffer.saturating_sub(self.held) >> self.rcv_scale;
+        self.room = (free.min(u64::from(u16::MAX)) << self.rcv_scale) as u32;
     }
 
     fn send_syn(&mut self, now: Time) {
@@ -77,6 +81,7 @@ impl TcpEndpoint {
             self.snd_scale = scale.min(14); // Source: RFC 7323 §2.3.
             self.rcv_scale = cfg.window_scale();
         }
+        self.note_room();
         // Source: RFC 6691 §2, RFC 9293 §3.7.1.
         let options = if self.ts_on { TIMESTAMP_BYTES } else { 0 };
         let theirs = syn.mss.saturating_sub(options).max(64);
@@ -236,7 +241,7 @@ impl TcpEndpoint {
     pub(super) fn mark_fin_sent(&mut self) {
         self.fin_sent = true;
         self.nxt = self.end + 1;
-        self.calm = false;
+        self.unsettle();
         if let Some(repair) = self.repair.as_deref_mut() {
             repair.advance(self.una); // on the calm path it was not kept up to date
         }
@@ -256,7 +261,7 @@ impl TcpEndpoint {
         if !both || self.sync != Sync::Open {
             return;
         }
-        self.calm = false;
+        self.unsettle();
         self.ack_at = Time::MAX;
         self.pace_at = Time::MAX;
         self.pending.add(Pending::CLOSED);

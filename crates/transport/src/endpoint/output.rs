@@ -89,7 +89,7 @@ impl TcpEndpoint {
 
     #[inline(always)]
     fn calm_segment(&self, cfg: &Tcp, now: Time) -> Calm {
-        if !self.calm {
+        if !self.is_calm() {
             return Calm::Unknown;
         }
         let unsent = self.end - self.nxt;
@@ -255,7 +255,7 @@ impl TcpEndpoint {
             }
         }
         let len = next.to - next.from;
-        if !fits && !self.calm {
+        if !fits && !self.is_calm() {
             self.note_new_while_repairing(len);
         }
         if self.timed_end == UNTIMED && self.phase == Phase::Open {
@@ -452,7 +452,9 @@ impl TcpEndpoint {
 
     #[inline(always)]
     fn fill_bare_ack(&mut self, cfg: &Tcp, now: Time, out: &mut SegmentMut<'_>) {
-        self.quick = self.quick.saturating_sub(1);
+        if unlikely(self.quick > 0) {
+            self.quick -= 1;
+        }
         self.fill(cfg, now, out, (TcpFlags::ACK, self.nxt, 0));
     }
 
@@ -535,28 +537,27 @@ impl TcpEndpoint {
     /// What is left of the window that was promised; one that grows rounds it up, and promises that too.
     /// Source: RFC 9293 §3.8.6, Linux tcp_select_window.
     #[inline(never)]
-    fn promised(&mut self) -> u64 {
+    fn promised(&mut self) -> u16 {
         let left = self.rcv_edge - self.rcv_nxt;
         if self.rx.as_ref().is_none_or(|rx| rx.window.is_none()) {
-            return (left >> self.rcv_scale).min(u64::from(u16::MAX));
+            return (left >> self.rcv_scale).min(u64::from(u16::MAX)) as u16;
         }
         let steps = left.div_ceil(1 << self.rcv_scale).min(u64::from(u16::MAX));
         self.rcv_edge = self.rcv_edge.max(self.rcv_nxt + (steps << self.rcv_scale));
-        steps
+        steps as u16
     }
 
     /// Header of a segment: acknowledgment, window, echo, timestamps. Pending delayed ACKs are done with it.
     #[inline(always)]
     fn fill(&mut self, cfg: &Tcp, now: Time, out: &mut SegmentMut<'_>, (flags, from, payload): (TcpFlags, u64, u16)) {
-        let offer = u64::from((self.free >> self.rcv_scale).min(u32::from(u16::MAX)));
-        let edge = self.rcv_nxt + (offer << self.rcv_scale);
+        let offer = self.offer();
+        let edge = self.rcv_nxt + offer;
         let window = if edge >= self.rcv_edge {
             self.rcv_edge = edge;
-            offer
+            (offer >> self.rcv_scale) as u16
         } else {
             self.promised()
         };
-        let window = window as u16;
         let flags = if self.echo { flags.with(TcpFlags::ECE) } else { flags };
         out.set(flags, self.wire(from), self.wire_rcv_nxt(), window, payload);
         if self.ts_on {

@@ -18,24 +18,31 @@ impl TcpEndpoint {
         let in_order =
             seq == self.rcv_nxt && end <= self.rcv_edge && (self.bare || self.ooo.as_ref().is_none_or(|o| o.is_empty()));
         if in_order {
-            self.rcv_nxt = end;
-            self.pending.add(Pending::DELIVERED);
-            if !self.bare {
-                if self.rx.is_some() {
-                    return self.on_data_adaptively(cfg, now, p, u64::from(p.envelope.payload), false);
-                }
-                if self.holding || cfg.quick_acks > 0 {
-                    self.note_arrival(cfg, now, u64::from(p.envelope.payload));
-                }
-            }
-            self.unacked += 1;
-            if u32::from(self.unacked) >= cfg.ack_every || self.quick > 0 {
-                self.due |= due::ACK;
-            } else if self.ack_at == Time::MAX {
-                self.ack_at = now + cfg.delayed_ack_timeout;
-            }
+            self.on_next_data(cfg, now, p, end);
         } else {
             self.on_data_slowly(cfg, now, p, (seq, end));
+        }
+    }
+
+    /// The next data, up to `end`, where nothing waits beyond a gap.
+    #[inline(always)]
+    pub(super) fn on_next_data(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>, end: u64) {
+        let bytes = u64::from(p.envelope.payload);
+        self.rcv_nxt = end;
+        self.pending.add(Pending::DELIVERED);
+        if !self.bare {
+            if self.rx.is_some() {
+                return self.on_data_adaptively(cfg, now, p, bytes, false);
+            }
+            if self.holding || cfg.quick_acks > 0 {
+                self.note_arrival(cfg, now, bytes);
+            }
+        }
+        self.unacked += 1;
+        if u32::from(self.unacked) >= cfg.ack_every || self.quick > 0 {
+            self.due |= due::ACK;
+        } else if self.ack_at == Time::MAX {
+            self.ack_at = now + cfg.delayed_ack_timeout;
         }
     }
 
@@ -178,7 +185,7 @@ impl TcpEndpoint {
         self.check_ack(cfg, now, &mut rx, waiting, at_once);
         if !self.holding {
             if let Some(window) = &mut rx.window {
-                window.on_read(now, (self.rcv_nxt - self.held, self.held, ahead), rx.rtt, mss);
+                window.on_read(now, self.unread(ahead), rx.rtt, mss);
             }
             if cfg.adapts_acks() && rx.ends_message(self.last_ack_sent, again) {
                 self.due |= due::ACK;
@@ -196,8 +203,8 @@ impl TcpEndpoint {
         if let Some(window) = &mut rx.window {
             // It is not counted before it has been queued.
             let len = p.envelope.payload;
-            let grown =
-                self.sack_on && window.grow(u32::from(len), self.w.mss, self.held + beyond.saturating_sub(u64::from(len)));
+            let grown = self.sack_on
+                && window.grow(u32::from(len), self.w.mss, u64::from(self.held) + beyond.saturating_sub(u64::from(len)));
             window.on_gap(ahead);
             if grown && cfg.adapts_acks() {
                 self.quick |= 1;
@@ -210,6 +217,11 @@ impl TcpEndpoint {
         self.check_ack(cfg, now, rx, true, at_once);
     }
 
+    /// Where unread data begins, how much there is, and how far what waits beyond a gap reaches.
+    fn unread(&self, ahead: u64) -> (u64, u64, u64) {
+        (self.rcv_nxt - u64::from(self.held), u64::from(self.held), ahead)
+    }
+
     /// Bytes that wait beyond a gap, and how far they reach.
     #[inline(always)]
     fn beyond_gap(&self) -> (u64, u64) {
@@ -219,7 +231,7 @@ impl TcpEndpoint {
     /// Measures the RTT by the timestamp that a segment echoes.
     fn note_echo(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>, rx: &mut Receiver) {
         let Some(ts) = p.timestamps().filter(|_| self.ts_on) else { return };
-        rx.note_echo(ts.echo, u32::from(p.envelope.payload), self.held, cfg.timestamp_tick, || {
+        rx.note_echo(ts.echo, u32::from(p.envelope.payload), u64::from(self.held), cfg.timestamp_tick, || {
             let ticks = self.ts_clock(cfg, now).wrapping_sub(ts.echo);
             (ticks as i32 >= 0).then(|| cfg.timestamp_tick * u64::from(ticks))
         });
@@ -365,7 +377,7 @@ impl TcpEndpoint {
             let offered = self.rcv_edge - self.rcv_nxt;
             if let Some(window) = &mut rx.window {
                 let ahead = self.beyond_gap().1;
-                window.on_read(now, (self.rcv_nxt - self.held, self.held, ahead), rx.rtt, self.w.mss);
+                window.on_read(now, self.unread(ahead), rx.rtt, self.w.mss);
                 announces = true;
             }
             self.offer_more(&mut rx, offered);
@@ -377,7 +389,7 @@ impl TcpEndpoint {
             }
             self.rx = Some(rx);
         }
-        let offer = (self.rcv_nxt + self.buffer.saturating_sub(self.held)).max(self.rcv_edge);
+        let offer = (self.rcv_nxt + u64::from(self.buffer.saturating_sub(self.held))).max(self.rcv_edge);
         if !announces && offer - self.rcv_edge >= u64::from(self.w.mss).min(self.buffer / 2) && self.sync == Sync::Open {
             self.due |= due::ACK;
         }

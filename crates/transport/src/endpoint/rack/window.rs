@@ -107,7 +107,7 @@ impl TcpEndpoint {
         self.reduced_until = self.nxt;
         self.cwr_due = self.ecn_on;
         self.burst = 0;
-        self.calm = false;
+        self.unsettle();
         self.untime(cfg);
     }
 

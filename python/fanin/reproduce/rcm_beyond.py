@@ -127,7 +127,8 @@ def reordering(context: Context) -> Findings:
 
 
 TIMEOUT: Final = (
-    "one mouse of 22,000 was moved, overtook itself, and with go-back-N waited for a timeout of 67 ms; the other three seeds have 0.96"
+    "one mouse of 22,000 was moved, overtook itself, and with go-back-N waited for a timeout of 67 ms; the other three seeds "
+    "have 0.96"
 )
 BUFFERS: Final = ("25KB", "50KB", "100KB", "200KB", "400KB")
 

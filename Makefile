@@ -90,7 +90,7 @@ bench-htsim: htsim-peer $(VENV)/.built ## paired rounds with csg-htsim: HTSIM=/p
 
 .PHONY: htsim-peer
 htsim-peer:
-	@$(MAKE) -s -C benches/htsim HTSIM="$(abspath $(HTSIM))"
+	@$(MAKE) -s -j2 -C benches/htsim HTSIM="$(abspath $(HTSIM))"
 
 .PHONY: reproduce
 reproduce: $(VENV)/.built ## all figures of all papers in full, into out/reproduce

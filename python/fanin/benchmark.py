@@ -85,7 +85,7 @@ PEERS: Final[Mapping[str, Peer]] = {
         "htsim",
         "HTSIM_PEER",
         "make -C benches/htsim HTSIM=/path/to/csg-htsim",
-        {"W1": 1.0, "W2-128": 1.0, "W2-432": 0.5, "W2-1024": 0.2, "W2-3456": 0.1, "W2-8192": 0.05, "W3": 0.5},
+        {"W1": 1.0, "W2-128": 1.0, "W2-432": 0.5, "W2-1024": 0.2, "W2-3456": 0.05, "W2-8192": 0.02, "W3": 0.5},
         loop="htsim_run_loop",
     ),
 }

@@ -500,7 +500,7 @@ impl Wheel {
         }
         // SAFETY: so many have just been written.
         unsafe { self.due.set_len(known + count) };
-        return true;
+        true
     }
 
     /// Opens a bucket whose events are in a crowd, or at which far ones are looked at.

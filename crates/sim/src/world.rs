@@ -382,12 +382,11 @@ impl<const FETCHES: bool> ForPolicy for Loop<'_, FETCHES> {
 }
 
 /// The loop, compiled for each kind of port that it may serve in place: a port that takes a call costs each of its packets 30 to 40
-/// instructions more. `FETCHES`: with fetching ahead, which would take registers from networks that go without.
+/// instructions more. `budget` is one event at least. `FETCHES`: with fetching ahead, which would take registers from networks that go without.
 #[inline(never)]
 fn run_loop<K: Fifo, const FETCHES: bool>(world: &mut World, budget: u64) {
     world.left = budget;
-    loop {
-        let Some((time, due)) = world.core.wheel.pop_until::<FETCHES>(world.core.barrier) else { break };
+    while let Some((time, due)) = world.core.wheel.pop_until::<FETCHES>(world.core.barrier) {
         world.core.now = time;
         if FETCHES {
             world.prefetch::<K>();

@@ -7,7 +7,7 @@ use crate::fabric::combined::{self, Crossbar};
 use crate::fabric::express::ExpressBy;
 use crate::fabric::gate::PortGate;
 use crate::fabric::held::Held;
-use crate::fabric::link::{flag, FarEnd, Link, Rings};
+use crate::fabric::link::{flag, FarEnd, Link};
 use crate::fabric::pool::Pool;
 use crate::fabric::port::{at_dequeue, Explicit, Owner, Port};
 use crate::fabric::switch::Offered;
@@ -81,7 +81,7 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
     let registers = telemetry.registers.as_ref().map(|registers| Registers { tick: registers.tick, unit: registers.unit });
     let watched = scenario.watched();
     let switches = switches(scenario);
-    let (links, ports, rings, ingress, gates) = links_and_ports(scenario, &switches);
+    let (links, ports, ingress, gates) = links_and_ports(scenario, &switches);
     let (crossbars, crossbar_slots) = crossbars(scenario);
     let offered = offered(&switches);
     let at_once = offered != Offered::Queued;
@@ -152,7 +152,6 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
             arrivals,
             links: links.into(),
             ports: ports.into(),
-            rings,
             pool: Pool::default(),
             shared: shared_buffers(scenario).into(),
             crossbars: crossbars.into(),
@@ -320,12 +319,11 @@ fn crossbars(scenario: &Scenario) -> (Vec<Crossbar>, Vec<(u32, u16)>) {
 fn links_and_ports(
     scenario: &Scenario,
     switches: &[SwitchNode],
-) -> (Vec<Link>, Vec<Port>, Rings, Vec<u16>, BTreeMap<usize, PortGate>) {
+) -> (Vec<Link>, Vec<Port>, Vec<u16>, BTreeMap<usize, PortGate>) {
     let topology = scenario.topology();
     let explicit = scenario.doc().engine.ports == PortModel::Explicit;
     let asked = scenario.transports().iter().any(|(_, transport)| transport.needs_telemetry().is_some());
     let stormy: Vec<u32> = scenario.storms().into_iter().map(|(host, _)| host.0).collect();
-    let mut rings = Rings::default();
     let mut links = Vec::with_capacity(topology.links.len());
     let mut ports: Vec<Port> = Vec::with_capacity(topology.links.len());
     let port_of =
@@ -336,7 +334,7 @@ fn links_and_ports(
         let id = LinkId(i as u32);
         let gap = scenario.overhead(id);
         // What a packet spends inside the node at the far end before that acts on it is part of the delay.
-        let mut link = Link::new(&mut rings, scenario.hop_delay(id), wire.rate, gap, far_end(topology, wire.to));
+        let mut link = Link::new(scenario.hop_delay(id), wire.rate, gap, far_end(topology, wire.to));
         let owner = match far_end(topology, wire.from) {
             FarEnd::Host(h) => Owner::Host(h),
             FarEnd::Switch(s) => Owner::Switch(s, PortNo(port_of(wire.from, id))),
@@ -401,7 +399,7 @@ fn links_and_ports(
         links.push(link);
         ports.push(port);
     }
-    (links, ports, rings, ingress, gates)
+    (links, ports, ingress, gates)
 }
 
 /// Gives a switch's port the express queue that a mechanism there wants.

@@ -70,32 +70,12 @@ impl World {
         let (known, tables) = self.known_and_tables();
         // One comparison for all steps: seldom are fewer events known.
         let Some(known) = known.first_chunk_mut::<{ FIRST + 1 }>() else { return self.prefetch_few::<K>() };
-        // Of other events than arrivals only the places are noted: the tables are handed to no call, and so stay in registers.
-        let mut others = 0;
-        let mut arrival = |due: &Due, ahead: usize| {
-            let arrives = tables.is_arrival(due);
-            others |= if arrives { 0 } else { 1 << ahead };
-            arrives
-        };
-        if arrival(&known[FIRST], FIRST) {
-            tables.link(&known[FIRST]);
-        }
-        if arrival(&known[7], 7) {
-            tables.packet(&mut known[7]);
-        }
-        if arrival(&known[5], 5) {
-            tables.way(&mut known[5]);
-        }
-        arrival(&known[4], 4);
-        if arrival(&known[3], 3) {
-            tables.out::<K>(&mut known[3]);
-        }
-        if !tables.rest(&known[1]) {
-            others |= 1 << 1;
-        }
-        if others != 0 {
-            self.prefetch_others(others);
-        }
+        tables.link(&known[FIRST]);
+        tables.packet(&mut known[7]);
+        tables.way(&mut known[5]);
+        tables.front(&mut known[4]);
+        tables.out::<K>(&mut known[3]);
+        tables.rest(&known[1]);
     }
 
     #[inline(always)]
@@ -117,33 +97,20 @@ impl World {
     #[inline(never)]
     fn prefetch_few<K: Fifo>(&mut self) {
         let (known, tables) = self.known_and_tables();
-        let mut others = 0;
         for (ahead, due) in known.iter_mut().enumerate() {
             match ahead {
-                1 => others |= u32::from(!tables.rest(due)) << ahead,
-                _ if !tables.is_arrival(due) => others |= 1 << ahead,
                 7 => tables.packet(due),
                 5 => tables.way(due),
+                4 => tables.front(due),
                 3 => tables.out::<K>(due),
+                1 => tables.rest(due),
                 _ => {}
             }
-        }
-        self.prefetch_others(others);
-    }
-
-    /// The steps of other events than arrivals, a bit for each place, and what mechanisms need of the next event but one.
-    #[inline(never)]
-    fn prefetch_others(&mut self, others: u32) {
-        let (known, tables) = self.known_and_tables();
-        for ahead in [FIRST, 7, 5, 4, 3].into_iter().filter(|ahead| others >> ahead & 1 != 0) {
-            tables.departure(ahead, &mut known[ahead]);
-        }
-        if others & 1 << 1 != 0 {
-            tables.before_mechanisms(&known[1]);
         }
     }
 }
 
+/// None of this is a call that takes the tables: they stay in registers.
 impl Tables<'_> {
     #[inline(always)]
     fn is_arrival(&self, due: &Due) -> bool {
@@ -158,11 +125,20 @@ impl Tables<'_> {
 
     #[inline(always)]
     fn link(&self, due: &Due) {
-        self.links.prefetch(self.of_arrival(due));
+        let slot = due.slot as usize;
+        if self.is_arrival(due) {
+            self.links.prefetch(self.of_arrival(due));
+        } else {
+            self.links.prefetch(slot);
+            prefetch_lines::<2, _>(self.ports.address(slot));
+        }
     }
 
     #[inline(always)]
     fn packet(&self, due: &mut Due) {
+        if !self.is_arrival(due) {
+            return self.owner_of(due.slot as usize);
+        }
         let link = self.links.at(self.of_arrival(due));
         let packet = link.front(self.links.rings).packet;
         due.note = packet + 1;
@@ -174,6 +150,9 @@ impl Tables<'_> {
 
     #[inline(always)]
     fn way(&self, due: &mut Due) {
+        if !self.is_arrival(due) {
+            return self.list_of(due.slot as usize);
+        }
         let Some(packet) = packet(due.note) else { return };
         let envelope = self.envelopes.at(packet as usize);
         match self.links.at(self.of_arrival(due)).far_end() {
@@ -189,6 +168,9 @@ impl Tables<'_> {
 
     #[inline(always)]
     fn out<K: Fifo>(&self, due: &mut Due) {
+        if !self.is_arrival(due) {
+            return self.next_of(due);
+        }
         let Some(packet) = packet(due.note) else { return self.kept_apart(due) };
         due.note = 0; // once only here, too
         let link = self.links.at(self.of_arrival(due));
@@ -211,19 +193,19 @@ impl Tables<'_> {
         }
     }
 
-    /// Gives whether that is all: there may be mechanisms.
     #[inline(always)]
-    fn rest(&self, due: &Due) -> bool {
+    fn rest(&self, due: &Due) {
         if let Some(id) = end(due.note) {
             if let Some(host) = self.hosts.ends.prefetch_apart(id, 1) {
                 self.links.prefetch(self.hosts.hosts[host as usize].nic as usize);
             }
-            return true;
+        } else if self.fabric.offered_up_to > 0 {
+            self.before_mechanisms(due);
         }
-        self.fabric.offered_up_to == 0
     }
 
     /// Mechanisms are about to see a packet: one that is offered to a port, or leaves it.
+    #[inline(always)]
     fn before_mechanisms(&self, due: &Due) {
         let slot = due.slot as usize;
         if let Some(next) = outgoing(due) {
@@ -238,6 +220,7 @@ impl Tables<'_> {
     }
 
     /// A packet that came over link `via` is about to be offered to port `l`, where mechanisms see it before.
+    #[inline(always)]
     fn before_offer(&self, via: usize, l: usize) {
         let port = self.ports.at(l);
         if let Owner::Switch(s, to) = port.owner {
@@ -246,29 +229,47 @@ impl Tables<'_> {
             self.fabric.switches[s as usize].prefetch_kept(packet, Some(self.fabric.ingress[via]), to);
         }
     }
+}
 
-    /// The step of a departure so many events ahead.
-    fn departure(&self, ahead: usize, due: &mut Due) {
-        let l = due.slot as usize;
-        if ahead == FIRST {
-            self.links.prefetch(l);
-            return prefetch_lines::<2, _>(self.ports.address(l));
-        }
+/// Steps of departures.
+impl Tables<'_> {
+    #[inline(always)]
+    fn owner_of(&self, l: usize) {
         let port = self.ports.at(l);
-        match (port.owner, ahead) {
-            (Owner::Host(host), 7) => prefetch(&self.hosts.hosts[host as usize]),
-            (Owner::Host(host), 5) => self.hosts.prefetch_ready(host),
-            (Owner::Host(host), 4) => due.note = self.hosts.prefetch_turn(host).map_or(0, |id| id | END),
-            (Owner::Host(_), _) => self.kept_apart(due),
-            (Owner::Switch(..), 7) => port.prefetch_queues(),
-            (Owner::Switch(..), 5) => port.prefetch_queue(),
-            (Owner::Switch(..), 4) => port.prefetch_next(),
-            (Owner::Switch(..), _) => {
-                if let Some(packet) = port.next() {
-                    due.note = packet + 1;
-                    self.pool.prefetch_all(packet);
-                }
-            }
+        match port.owner {
+            Owner::Host(host) => prefetch(&self.hosts.hosts[host as usize]),
+            Owner::Switch(..) => port.prefetch_queues(),
+        }
+    }
+
+    #[inline(always)]
+    fn list_of(&self, l: usize) {
+        let port = self.ports.at(l);
+        match port.owner {
+            Owner::Host(host) => self.hosts.prefetch_ready(host),
+            Owner::Switch(..) => port.prefetch_queue(),
+        }
+    }
+
+    #[inline(always)]
+    fn front(&self, due: &mut Due) {
+        if self.is_arrival(due) {
+            return;
+        }
+        let port = self.ports.at(due.slot as usize);
+        match port.owner {
+            Owner::Host(host) => due.note = self.hosts.prefetch_turn(host).map_or(0, |id| id | END),
+            Owner::Switch(..) => port.prefetch_next(),
+        }
+    }
+
+    #[inline(always)]
+    fn next_of(&self, due: &mut Due) {
+        if due.note != 0 {
+            self.kept_apart(due);
+        } else if let Some(packet) = self.ports.at(due.slot as usize).next() {
+            due.note = packet + 1;
+            self.pool.prefetch_all(packet);
         }
     }
 }

@@ -143,7 +143,7 @@ impl Links {
     #[inline(always)]
     pub fn push(&mut self, l: usize, now: Time, packet: PacketId, frame: u16, carry: impl FnMut(Carry)) -> Option<Time> {
         if self[l].is_full() {
-            return self.lengthen_and_push(l, now, packet, frame, carry);
+            self.lengthen(l);
         }
         let (link, rings) = self.with_rings(l);
         link.push(rings, now, packet, frame, carry)
@@ -153,26 +153,10 @@ impl Links {
     #[inline(always)]
     pub fn push_idle(&mut self, l: usize, now: Time, packet: PacketId, frame: u16, carry: impl FnMut(Carry)) -> Option<Time> {
         if self[l].is_full() {
-            return self.lengthen_and_push(l, now, packet, frame, carry);
+            self.lengthen(l);
         }
         let (link, rings) = self.with_rings(l);
         link.push_idle(rings, now, packet, frame, carry)
-    }
-
-    /// A call at the end of the way: behind it, the way without would read again where links stand.
-    #[cold]
-    #[inline(never)]
-    fn lengthen_and_push(
-        &mut self,
-        l: usize,
-        now: Time,
-        packet: PacketId,
-        frame: u16,
-        carry: impl FnMut(Carry),
-    ) -> Option<Time> {
-        self.lengthen(l);
-        let (link, rings) = self.with_rings(l);
-        link.push(rings, now, packet, frame, carry)
     }
 
     /// Gives a full ring twice as many places, the first time four times as many. The old place is not used again: rings become longer

@@ -316,10 +316,7 @@ fn crossbars(scenario: &Scenario) -> (Vec<Crossbar>, Vec<(u32, u16)>) {
 
 /// All links with the ports that feed them, and by link the ingress port of the switch, and the pauses of ports that may be paused.
 #[allow(clippy::type_complexity)] // what a world is made of, taken apart where it is built
-fn links_and_ports(
-    scenario: &Scenario,
-    switches: &[SwitchNode],
-) -> (Vec<Link>, Vec<Port>, Vec<u16>, BTreeMap<usize, PortGate>) {
+fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, Vec<Port>, Vec<u16>, BTreeMap<usize, PortGate>) {
     let topology = scenario.topology();
     let explicit = scenario.doc().engine.ports == PortModel::Explicit;
     let asked = scenario.transports().iter().any(|(_, transport)| transport.needs_telemetry().is_some());

@@ -3,7 +3,8 @@
 use crate::fabric::combined::Crossbar;
 use crate::fabric::gate::PortGate;
 use crate::fabric::held::Held;
-use crate::fabric::link::{flag, Carry, Link, Rings};
+use crate::fabric::link::{flag, Carry, Entry};
+use crate::fabric::links::Links;
 use crate::fabric::pool::Pool;
 use crate::fabric::port::{at_dequeue, Found, Port};
 use crate::ledger::{Fate, Ledger};
@@ -26,9 +27,8 @@ pub struct Core {
     pub barrier: Time,
     /// Slots of departures are link numbers, those of crossbars follow, and those of arrivals from here on.
     pub arrivals: usize,
-    pub links: Table<Link>,
+    pub links: Links,
     pub ports: Table<Port>,
-    pub rings: Rings,
     pub pool: Pool,
     /// By switch, the buffer that its ports share; empty where none do.
     pub shared: Table<SharedBuffer>,
@@ -71,23 +71,29 @@ impl Core {
     /// Brings a port's queue up to now: whatever has begun serialisation since it was last read leaves it.
     #[inline(always)]
     pub fn catch_up(&mut self, l: usize) {
-        let link = &mut self.links[l];
+        let (link, rings) = self.links.with_rings(l);
         if link.flags & flag::DEQUEUE != 0 {
             return self.catch_up_dequeues(l);
         }
-        link.catch_up(&self.rings, self.now);
+        link.catch_up(rings.read(), self.now);
     }
 
     /// The same where dequeues have consequences.
     #[inline(never)]
     pub fn catch_up_dequeues(&mut self, l: usize) {
-        while let Some((start, entry)) = self.links[l].next_departure(&self.rings, self.now) {
+        while let Some((start, entry)) = self.next_departure(l) {
             if self.ports[l].admission.is_shared() {
                 let class = self.ports[l].explicit.as_deref().map_or(0, |explicit| explicit.class);
                 self.left_shared(l, class, entry.frame);
             }
             self.after_dequeue(l, start, entry.packet, Some(entry.frame));
         }
+    }
+
+    #[inline(always)]
+    fn next_departure(&mut self, l: usize) -> Option<(Time, Entry)> {
+        let (link, rings) = self.links.with_rings(l);
+        link.next_departure(rings.read(), self.now)
     }
 
     /// From the end of a frame's serialisation on a link until it is at the far end.
@@ -121,8 +127,7 @@ impl Core {
     /// The same at a wire that is free, whose queue need not be up to now: the packet leaves at once.
     #[inline(always)]
     pub fn send_at_once(&mut self, l: usize, packet: PacketId, frame: u16) {
-        let link = &mut self.links[l];
-        if link.flags & flag::DEQUEUE != 0 {
+        if self.links[l].flags & flag::DEQUEUE != 0 {
             return self.send_at_once_with_consequences(l, packet);
         }
         self.push_idle(l, packet, frame);
@@ -143,10 +148,9 @@ impl Core {
     /// Puts a packet at the end of a link.
     #[inline(always)]
     pub fn push(&mut self, l: usize, packet: PacketId, frame: u16) {
-        let link = &mut self.links[l];
         let (ports, stuck, barrier) = (&mut self.ports, &mut self.stuck, &mut self.barrier);
         let carry = |carry| carried(&mut ports[l], stuck, barrier, carry);
-        if let Some(arrives) = link.push(&mut self.rings, self.now, packet, frame, carry) {
+        if let Some(arrives) = self.links.push(l, self.now, packet, frame, carry) {
             self.wheel.set((self.arrivals + l) as u32, arrives);
         }
     }
@@ -154,10 +158,9 @@ impl Core {
     /// The same at a port whose wire is not free.
     #[inline(always)]
     pub fn push_busy(&mut self, l: usize, packet: PacketId, frame: u16) {
-        let link = &mut self.links[l];
         let (ports, stuck, barrier) = (&mut self.ports, &mut self.stuck, &mut self.barrier);
         let carry = |carry| carried(&mut ports[l], stuck, barrier, carry);
-        if let Some(arrives) = link.push_busy(&mut self.rings, packet, frame, carry) {
+        if let Some(arrives) = self.links.push_busy(l, packet, frame, carry) {
             self.wheel.set((self.arrivals + l) as u32, arrives);
         }
     }
@@ -165,10 +168,9 @@ impl Core {
     /// The same at a port whose wire is free.
     #[inline(always)]
     pub fn push_idle(&mut self, l: usize, packet: PacketId, frame: u16) {
-        let link = &mut self.links[l];
         let (ports, stuck, barrier) = (&mut self.ports, &mut self.stuck, &mut self.barrier);
         let carry = |carry| carried(&mut ports[l], stuck, barrier, carry);
-        if let Some(arrives) = link.push_idle(&mut self.rings, self.now, packet, frame, carry) {
+        if let Some(arrives) = self.links.push_idle(l, self.now, packet, frame, carry) {
             self.wheel.set((self.arrivals + l) as u32, arrives);
         }
     }
@@ -268,14 +270,14 @@ impl Core {
     #[inline]
     pub fn view(&self, l: usize) -> PortView {
         let (bytes, packets) = self.queue(l);
-        self.ports[l].view(self.now, bytes, packets, self.links[l].wire_free_at(&self.rings))
+        self.ports[l].view(self.now, bytes, packets, self.links[l].wire_free_at(self.links.rings()))
     }
 
     /// The same of a port that may not be up to now; what its dequeues entail still waits.
     pub fn view_ahead(&self, l: usize) -> PortView {
         let (mut link, mut view) = (self.links[l], self.view(l));
         let mut express = link.queue_packets() - view.queue_packets.min(link.queue_packets());
-        while let Some((_, entry)) = link.next_departure(&self.rings, self.now) {
+        while let Some((_, entry)) = link.next_departure(self.links.rings(), self.now) {
             if express > 0 {
                 express -= 1; // they go first
                 continue;
@@ -284,7 +286,7 @@ impl Core {
             view.queue_packets -= 1;
             view.queue_cells -= self.cells(entry.frame);
         }
-        view.free_at = link.wire_free_at(&self.rings);
+        view.free_at = link.wire_free_at(self.links.rings());
         view
     }
 

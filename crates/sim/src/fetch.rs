@@ -3,15 +3,19 @@
 //!
 //! | events ahead | arrival at a switch | at a host | departure at a switch | at a host |
 //! |---|---|---|---|---|
-//! | 10 | link | link | link, port | link, port |
-//! | 7 | ring entry | ring entry | its queues | host |
-//! | 5 | packet | packet | the queue of the first class | ring, ready list |
-//! | 4 | table entry | end, host, header | its front | end |
-//! | 3 | outgoing link and port | what the end keeps apart | packet | the same |
-//! | 1 | ring, queues, what mechanisms keep | the same of that, NIC | what mechanisms keep | the same of that |
+//! | 10 | link and ring | link and ring | link and ring, port | link and ring, port |
+//! | 7 | packet | packet | its queues | host |
+//! | 5 | table entry | end, host, header | the queue of the first class | ready list |
+//! | 4 | | | its front | end |
+//! | 3 | outgoing link and ring, port | what the end keeps apart | packet | the same |
+//! | 1 | queues, what mechanisms keep | the same of that, NIC | what mechanisms keep | the same of that |
+//!
+//! Nearly all events are arrivals: only their steps are part of the inner loop, and each instruction in them is one for each hop. A ring
+//! that has outgrown its place beside the link ([`links`]) is not fetched: four entries in a row share a line.
 
 use crate::fabric::fifo::Fifo;
-use crate::fabric::link::{prefetch, prefetch_lines, FarEnd, Link, RingEntries};
+use crate::fabric::link::{prefetch, prefetch_lines, FarEnd};
+use crate::fabric::links;
 use crate::fabric::pool::Pool;
 use crate::fabric::port::{Owner, Port};
 use crate::fabric::Fabric;
@@ -19,7 +23,7 @@ use crate::hosts::ends::EndId;
 use crate::hosts::Hosts;
 use crate::world::World;
 use fanin_engine::{Due, Items};
-use fanin_packet::PacketId;
+use fanin_packet::{Envelope, PacketId};
 
 /// In an event's note: the rest is the link by which the packet will leave, or an end. Without them the note is a packet's place + 1.
 const OUT: u32 = 1 << 31;
@@ -44,12 +48,16 @@ fn end(note: u32) -> Option<EndId> {
     (note & (OUT | END) == END).then_some(note & !END)
 }
 
+/// So many events ahead is the first step.
+const FIRST: usize = 10;
+
 /// All that is looked at on the way.
+#[derive(Clone, Copy)]
 struct Tables<'a> {
     arrivals: usize,
-    links: Items<'a, Link>,
+    links: links::Items<'a>,
     ports: Items<'a, Port>,
-    rings: RingEntries<'a>,
+    envelopes: Items<'a, Envelope>,
     pool: &'a Pool,
     fabric: &'a Fabric,
     hosts: &'a Hosts,
@@ -59,160 +67,150 @@ impl World {
     /// Fetches what the events after the present one need.
     #[inline(always)]
     pub(crate) fn prefetch<K: Fifo>(&mut self) {
+        let (known, tables) = self.known_and_tables();
+        // One comparison for all steps: seldom are fewer events known.
+        let Some(known) = known.first_chunk_mut::<{ FIRST + 1 }>() else { return self.prefetch_few::<K>() };
+        tables.link(&known[FIRST]);
+        tables.packet(&mut known[7]);
+        tables.way(&mut known[5]);
+        tables.front(&mut known[4]);
+        tables.out::<K>(&mut known[3]);
+        tables.rest(&known[1]);
+    }
+
+    #[inline(always)]
+    fn known_and_tables(&mut self) -> (&mut [Due], Tables<'_>) {
         let core = &mut self.core;
         let tables = Tables {
             arrivals: core.arrivals,
             links: core.links.items(),
             ports: core.ports.items(),
-            rings: core.rings.entries(),
+            envelopes: core.pool.items(),
             pool: &core.pool,
             fabric: &self.fabric,
             hosts: &self.hosts,
         };
-        let known = core.wheel.known();
-        if let Some(due) = known.get(10) {
-            tables.first(due);
-        }
-        if let Some(due) = known.get(7) {
-            tables.second(due);
-        }
-        if let Some(due) = known.get_mut(5) {
-            tables.third(due);
-        }
-        if let Some(due) = known.get_mut(4) {
-            tables.fourth(due);
-        }
-        if let Some(due) = known.get_mut(3) {
-            tables.fifth::<K>(due);
-        }
-        if let Some(due) = known.get(1) {
-            tables.sixth(due);
+        (core.wheel.known(), tables)
+    }
+
+    /// All steps but the first, where fewer events are known than that is ahead.
+    #[inline(never)]
+    fn prefetch_few<K: Fifo>(&mut self) {
+        let (known, tables) = self.known_and_tables();
+        for (ahead, due) in known.iter_mut().enumerate() {
+            match ahead {
+                7 => tables.packet(due),
+                5 => tables.way(due),
+                4 => tables.front(due),
+                3 => tables.out::<K>(due),
+                1 => tables.rest(due),
+                _ => {}
+            }
         }
     }
 }
 
+/// None of this is a call that takes the tables: they stay in registers.
 impl Tables<'_> {
     #[inline(always)]
-    fn first(&self, due: &Due) {
+    fn is_arrival(&self, due: &Due) -> bool {
+        due.slot as usize >= self.arrivals
+    }
+
+    /// The link of an arrival.
+    #[inline(always)]
+    fn of_arrival(&self, due: &Due) -> usize {
+        due.slot as usize - self.arrivals
+    }
+
+    #[inline(always)]
+    fn link(&self, due: &Due) {
         let slot = due.slot as usize;
-        if slot >= self.arrivals {
-            prefetch(self.links.address(slot - self.arrivals));
+        if self.is_arrival(due) {
+            self.links.prefetch(self.of_arrival(due));
         } else {
-            prefetch(self.links.address(slot));
+            self.links.prefetch(slot);
             prefetch_lines::<2, _>(self.ports.address(slot));
         }
     }
 
     #[inline(always)]
-    fn second(&self, due: &Due) {
-        let slot = due.slot as usize;
-        if slot >= self.arrivals {
-            self.links.at(slot - self.arrivals).prefetch_front(self.rings);
-        } else {
-            self.second_of_departure(slot);
+    fn packet(&self, due: &mut Due) {
+        if !self.is_arrival(due) {
+            return self.owner_of(due.slot as usize);
         }
-    }
-
-    #[inline(always)]
-    fn second_of_departure(&self, slot: usize) {
-        let port = self.ports.at(slot);
-        match port.owner {
-            Owner::Host(host) => prefetch(&self.hosts.hosts[host as usize]),
-            Owner::Switch(..) => port.prefetch_queues(),
-        }
-    }
-
-    #[inline(always)]
-    fn third(&self, due: &mut Due) {
-        let slot = due.slot as usize;
-        if slot >= self.arrivals {
-            let link = self.links.at(slot - self.arrivals);
-            let packet = link.front_of(self.rings).packet;
-            due.note = packet + 1;
-            self.pool.prefetch(packet);
-            if link.has_ingress_hook() {
-                self.pool.prefetch_shim(packet);
-            }
-        } else {
-            self.third_of_departure(slot);
-        }
-    }
-
-    #[inline(always)]
-    fn third_of_departure(&self, slot: usize) {
-        self.links.at(slot).prefetch_back(self.rings);
-        let port = self.ports.at(slot);
-        match port.owner {
-            Owner::Host(host) => self.hosts.prefetch_ready(host),
-            Owner::Switch(..) => port.prefetch_queue(),
-        }
-    }
-
-    #[inline(always)]
-    fn fourth(&self, due: &mut Due) {
-        let slot = due.slot as usize;
-        if slot >= self.arrivals {
-            let Some(packet) = packet(due.note) else { return };
-            match self.links.at(slot - self.arrivals).far_end() {
-                FarEnd::Switch(s) => self.fabric.fib.prefetch(s, self.pool[packet].dst),
-                FarEnd::Host(host) => {
-                    prefetch(self.pool.header(packet));
-                    prefetch(&self.hosts.hosts[host as usize]);
-                    let envelope = &self.pool[packet];
-                    // Once only: an event that another was put before is here twice.
-                    due.note = self.hosts.ends.prefetch(envelope.flow, envelope.to).map_or(0, |id| id | END);
-                }
-            }
-        } else {
-            self.fourth_of_departure(due);
-        }
-    }
-
-    #[inline(always)]
-    fn fourth_of_departure(&self, due: &mut Due) {
-        let port = self.ports.at(due.slot as usize);
-        match port.owner {
-            Owner::Host(host) => due.note = self.hosts.prefetch_turn(host).map_or(0, |id| id | END),
-            Owner::Switch(..) => port.prefetch_next(),
-        }
-    }
-
-    #[inline(always)]
-    fn fifth<K: Fifo>(&self, due: &mut Due) {
-        let slot = due.slot as usize;
-        if let Some(id) = end(due.note) {
-            self.hosts.ends.prefetch_apart(id, 0);
-        } else if slot >= self.arrivals {
-            let Some(packet) = packet(due.note) else { return };
-            due.note = 0; // once only here, too
-            let link = self.links.at(slot - self.arrivals);
-            let FarEnd::Switch(s) = link.far_end() else { return };
-            if let Some(next) = self.fabric.switches[s as usize].foresee(&self.fabric.fib, s, &self.pool[packet]) {
-                due.note = next | OUT;
-                prefetch(self.links.address(next as usize));
-                if K::POLICY || link.has_ingress_hook() {
-                    prefetch_lines::<3, _>(self.ports.address(next as usize));
-                }
-            }
-        } else if let Some(packet) = self.ports.at(slot).next() {
-            due.note = packet + 1;
-            self.pool.prefetch(packet);
+        let link = self.links.at(self.of_arrival(due));
+        let packet = link.front(self.links.rings).packet;
+        due.note = packet + 1;
+        prefetch(self.envelopes.address(packet as usize));
+        if link.has_ingress_hook() {
             self.pool.prefetch_shim(packet);
         }
     }
 
     #[inline(always)]
-    fn sixth(&self, due: &Due) {
+    fn way(&self, due: &mut Due) {
+        if !self.is_arrival(due) {
+            return self.list_of(due.slot as usize);
+        }
+        let Some(packet) = packet(due.note) else { return };
+        let envelope = self.envelopes.at(packet as usize);
+        match self.links.at(self.of_arrival(due)).far_end() {
+            FarEnd::Switch(s) => self.fabric.fib.prefetch(s, envelope.dst),
+            FarEnd::Host(host) => {
+                prefetch(self.pool.header(packet));
+                prefetch(&self.hosts.hosts[host as usize]);
+                // Once only: an event that another was put before is here twice.
+                due.note = self.hosts.ends.prefetch(envelope.flow, envelope.to).map_or(0, |id| id | END);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn out<K: Fifo>(&self, due: &mut Due) {
+        if !self.is_arrival(due) {
+            return self.next_of(due);
+        }
+        let Some(packet) = packet(due.note) else { return self.kept_apart(due) };
+        due.note = 0; // once only here, too
+        let link = self.links.at(self.of_arrival(due));
+        let FarEnd::Switch(s) = link.far_end() else { return };
+        let envelope = self.envelopes.at(packet as usize);
+        if let Some(next) = self.fabric.switches[s as usize].foresee(&self.fabric.fib, s, envelope) {
+            due.note = next | OUT;
+            self.links.prefetch(next as usize);
+            if K::POLICY || link.has_ingress_hook() {
+                prefetch_lines::<3, _>(self.ports.address(next as usize));
+            }
+        }
+    }
+
+    /// What an end keeps apart, if the note has one.
+    #[inline(always)]
+    fn kept_apart(&self, due: &Due) {
+        if let Some(id) = end(due.note) {
+            self.hosts.ends.prefetch_apart(id, 0);
+        }
+    }
+
+    #[inline(always)]
+    fn rest(&self, due: &Due) {
+        if let Some(id) = end(due.note) {
+            if let Some(host) = self.hosts.ends.prefetch_apart(id, 1) {
+                self.links.prefetch(self.hosts.hosts[host as usize].nic as usize);
+            }
+        } else if self.fabric.offered_up_to > 0 {
+            self.before_mechanisms(due);
+        }
+    }
+
+    /// Mechanisms are about to see a packet: one that is offered to a port, or leaves it.
+    #[inline(always)]
+    fn before_mechanisms(&self, due: &Due) {
         let slot = due.slot as usize;
         if let Some(next) = outgoing(due) {
-            let link = self.links.at(next as usize);
-            link.prefetch_back(self.rings);
-            if link.is_offered(due.time()) {
+            if self.links.at(next as usize).is_offered(due.time()) {
                 self.before_offer(slot - self.arrivals, next as usize);
-            }
-        } else if let Some(id) = end(due.note) {
-            if let Some(host) = self.hosts.ends.prefetch_apart(id, 1) {
-                prefetch(self.links.address(self.hosts.hosts[host as usize].nic as usize));
             }
         } else if slot < self.arrivals {
             if let (Some(packet), Owner::Switch(s, port)) = (packet(due.note), self.ports.at(slot).owner) {
@@ -227,8 +225,51 @@ impl Tables<'_> {
         let port = self.ports.at(l);
         if let Owner::Switch(s, to) = port.owner {
             port.prefetch_queues();
-            let packet = self.links.at(via).front_of(self.rings).packet;
+            let packet = self.links.at(via).front(self.links.rings).packet;
             self.fabric.switches[s as usize].prefetch_kept(packet, Some(self.fabric.ingress[via]), to);
+        }
+    }
+}
+
+/// Steps of departures.
+impl Tables<'_> {
+    #[inline(always)]
+    fn owner_of(&self, l: usize) {
+        let port = self.ports.at(l);
+        match port.owner {
+            Owner::Host(host) => prefetch(&self.hosts.hosts[host as usize]),
+            Owner::Switch(..) => port.prefetch_queues(),
+        }
+    }
+
+    #[inline(always)]
+    fn list_of(&self, l: usize) {
+        let port = self.ports.at(l);
+        match port.owner {
+            Owner::Host(host) => self.hosts.prefetch_ready(host),
+            Owner::Switch(..) => port.prefetch_queue(),
+        }
+    }
+
+    #[inline(always)]
+    fn front(&self, due: &mut Due) {
+        if self.is_arrival(due) {
+            return;
+        }
+        let port = self.ports.at(due.slot as usize);
+        match port.owner {
+            Owner::Host(host) => due.note = self.hosts.prefetch_turn(host).map_or(0, |id| id | END),
+            Owner::Switch(..) => port.prefetch_next(),
+        }
+    }
+
+    #[inline(always)]
+    fn next_of(&self, due: &mut Due) {
+        if due.note != 0 {
+            self.kept_apart(due);
+        } else if let Some(packet) = self.ports.at(due.slot as usize).next() {
+            due.note = packet + 1;
+            self.pool.prefetch_all(packet);
         }
     }
 }

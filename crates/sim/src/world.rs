@@ -282,11 +282,11 @@ impl World {
             // The sending end has not noted this departure: it does so before the packet is handed over.
             core.catch_up(l);
         }
-        let link = &mut core.links[l];
-        let packet = link.front(&core.rings).packet;
+        let (link, rings) = core.links.with_rings(l);
+        let packet = link.front(rings.read()).packet;
         link.head = link.head.wrapping_add(1);
         if link.head != link.tail {
-            core.wheel.set(slot as u32, Time::from_ps(link.front(&core.rings).arrive));
+            core.wheel.set(slot as u32, Time::from_ps(link.front(rings.read()).arrive));
         } else if link.is_followed() {
             self.sender_goes_on(l);
         }

@@ -86,9 +86,9 @@ impl Fabric {
             return self.offer_by_kind(core, l, via, packet);
         }
         let (frame, in_order) = (envelope.frame, switch.express.in_order);
-        let link = &mut core.links[l];
+        let (link, rings) = core.links.with_rings(l);
         if link.free_at <= core.now.ps() && link.flags & flag::SPECIAL & !(flag::OFFERED | flag::POLICY) == 0 {
-            link.catch_up(&core.rings, core.now);
+            link.catch_up(rings.read(), core.now);
             return core.push(l, packet, frame);
         }
         if !(in_order && core.ports[l].watched.is_none() && core.insert_express(l, packet, frame)) {
@@ -140,7 +140,8 @@ impl Core {
         port.at_dequeue |= at_dequeue::EXPRESS;
         self.push(l, packet, frame);
         if others > 0 {
-            self.links[l].advance_last(&mut self.rings, others);
+            let (link, rings) = self.links.with_rings(l);
+            link.advance_last(rings, others);
         }
         true
     }

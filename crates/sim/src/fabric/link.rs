@@ -1,4 +1,5 @@
-//! A directed link with the output port that feeds it: one cache line, and a ring of the packets queued or in flight.
+//! A directed link with the output port that feeds it: one cache line, and a ring of the packets queued or in flight
+//! ([`links`](super::links)).
 //!
 //! A FIFO port of constant rate needs no event of its own. When a packet arrives, its departure is
 //! max(now, port free) + size / rate, and its arrival at the far end follows. The ring holds packets in that order;
@@ -9,7 +10,7 @@
 //! The sending end writes `served`, `tail`, `queue_bytes`, `free_at` and the counters; the receiving end writes `head`. Nothing that either
 //! decides depends on what the other has written: a run could be cut in two here.
 
-use fanin_engine::{Items, Table};
+use super::links::{Rings, RingsMut, FIRST};
 use fanin_packet::PacketId;
 use fanin_units::{BitRate, Bytes, Span, Time};
 
@@ -79,10 +80,10 @@ const INEXACT: u32 = 1 << 29;
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub struct Link {
-    /// First entry of the ring in [`Rings`].
-    base: u32,
+    /// First entry of the ring.
+    pub(super) base: u32,
     /// Ring capacity − 1.
-    mask: u32,
+    pub(super) mask: u32,
     pub head: u32,
     pub served: u32,
     /// Packets that it was given, modulo 2^32.
@@ -142,20 +143,19 @@ impl FarEnd {
 }
 
 impl Link {
-    /// An idle link.
+    /// An idle link, without a ring: that comes with its place among [`Links`](super::links::Links).
     ///
     /// # Panics
     /// At a rate that is no multiple of 1 kb/s or above 4 Tb/s, which validation refuses.
-    pub fn new(rings: &mut Rings, delay: Span, rate: BitRate, gap: u16, to: FarEnd) -> Self {
+    pub fn new(delay: Span, rate: BitRate, gap: u16, to: FarEnd) -> Self {
         assert!(Self::supports(rate), "a link of {rate}");
-        let mask = 7;
         let byte = rate.time_to_send(Bytes(1)).ps();
         let exact = u32::try_from(byte).is_ok()
             && BitRate::of(Bytes(1), Span::from_ps(byte)) == rate
             && rate.time_to_send(Bytes(1 << 20)).ps() == byte << 20;
         Link {
-            base: rings.place(mask + 1),
-            mask,
+            base: 0,
+            mask: 0,
             head: 0,
             served: 0,
             tail: 0,
@@ -264,7 +264,7 @@ impl Link {
 
     /// Brings the queue up to now, where dequeues have no consequences. Whether the port is busy.
     #[inline(always)]
-    pub fn catch_up(&mut self, rings: &Rings, now: Time) -> bool {
+    pub fn catch_up(&mut self, rings: Rings<'_>, now: Time) -> bool {
         if self.free_at > now.ps() {
             while self.next_departure(rings, now).is_some() {}
             return true;
@@ -295,14 +295,27 @@ impl Link {
 
     /// An entry's place in the rings.
     #[inline(always)]
-    fn place(&self, number: u32) -> usize {
+    pub(super) fn place(&self, number: u32) -> usize {
         (self.base + (number & self.mask)) as usize
     }
 
-    /// Puts a packet at the end: it is sent when all before it are. When it arrives, if it is the only one on the way: then
+    /// Whether its ring has no room for another packet.
+    #[inline(always)]
+    pub(super) fn is_full(&self) -> bool {
+        self.tail.wrapping_sub(self.head) > self.mask
+    }
+
+    /// Puts a packet at the end, where there is room: it is sent when all before it are. When it arrives, if it is the only one on the way: then
     /// its arrival must be scheduled. `carry` is called with what passes 2^32.
     #[inline(always)]
-    pub fn push(&mut self, rings: &mut Rings, now: Time, packet: PacketId, frame: u16, carry: impl FnMut(Carry)) -> Option<Time> {
+    pub(super) fn push(
+        &mut self,
+        rings: RingsMut<'_>,
+        now: Time,
+        packet: PacketId,
+        frame: u16,
+        carry: impl FnMut(Carry),
+    ) -> Option<Time> {
         if self.free_at > now.ps() {
             self.push_busy(rings, packet, frame, carry)
         } else {
@@ -312,7 +325,13 @@ impl Link {
 
     /// The same where the wire is not free: the packet waits.
     #[inline(always)]
-    pub fn push_busy(&mut self, rings: &mut Rings, packet: PacketId, frame: u16, mut carry: impl FnMut(Carry)) -> Option<Time> {
+    pub(super) fn push_busy(
+        &mut self,
+        rings: RingsMut<'_>,
+        packet: PacketId,
+        frame: u16,
+        mut carry: impl FnMut(Carry),
+    ) -> Option<Time> {
         let arrives = self.append(rings, self.free_at, packet, frame, &mut carry);
         let full;
         (self.queue_bytes, full) = self.queue_bytes.overflowing_add(u32::from(frame));
@@ -324,9 +343,9 @@ impl Link {
 
     /// The same where the wire is free: all that was given before has left, whether that was noted or not.
     #[inline(always)]
-    pub fn push_idle(
+    pub(super) fn push_idle(
         &mut self,
-        rings: &mut Rings,
+        rings: RingsMut<'_>,
         now: Time,
         packet: PacketId,
         frame: u16,
@@ -342,19 +361,16 @@ impl Link {
     #[inline(always)]
     fn append(
         &mut self,
-        rings: &mut Rings,
+        rings: RingsMut<'_>,
         start: u64,
         packet: PacketId,
         frame: u16,
         carry: &mut impl FnMut(Carry),
     ) -> Option<Time> {
         let (head, tail) = (self.head, self.tail);
-        if tail.wrapping_sub(head) > self.mask {
-            rings.grow(self);
-        }
         self.free_at = start + self.tx(frame);
         let arrive = self.free_at + self.delay;
-        rings.0[self.place(tail)] = Entry { arrive, packet, frame };
+        rings.write(self.place(tail), Entry { arrive, packet, frame });
         let (bytes, packets);
         (self.bytes, bytes) = self.bytes.overflowing_add(u32::from(frame));
         if bytes {
@@ -369,27 +385,14 @@ impl Link {
 
     /// The entry that is next to arrive.
     #[inline(always)]
-    pub fn front(&self, rings: &Rings) -> Entry {
-        rings.0[self.place(self.head)]
+    pub fn front(&self, rings: Rings<'_>) -> Entry {
+        rings.at(self.place(self.head))
     }
 
-    /// The same, of entries that are looked at often.
+    /// Whether its ring is elsewhere: longer than what stands beside the link.
     #[inline(always)]
-    pub fn front_of(&self, rings: RingEntries<'_>) -> Entry {
-        *rings.at(self.place(self.head))
-    }
-
-    /// Hints that the front entry is read soon.
-    #[inline(always)]
-    pub fn prefetch_front(&self, rings: RingEntries<'_>) {
-        prefetch(rings.address(self.place(self.head)));
-    }
-
-    /// Hints that the next packet will be put at the end soon, and the packets that wait be served.
-    #[inline(always)]
-    pub fn prefetch_back(&self, rings: RingEntries<'_>) {
-        prefetch(rings.address(self.place(self.served)));
-        prefetch(rings.address(self.place(self.tail)));
+    pub fn has_long_ring(&self) -> bool {
+        self.mask >= FIRST
     }
 
     /// Whether mechanisms are to see a packet before it is offered here, as it will not find the port idle at `time`.
@@ -401,11 +404,11 @@ impl Link {
     /// Serves the next packet whose serialisation begins at or before `now`, if there is one: takes it off the queue and
     /// gives the time of that. Before a queue is read, this is called until it gives `None`.
     #[inline(always)]
-    pub fn next_departure(&mut self, rings: &Rings, now: Time) -> Option<(Time, Entry)> {
+    pub fn next_departure(&mut self, rings: Rings<'_>, now: Time) -> Option<(Time, Entry)> {
         if self.served == self.tail {
             return None;
         }
-        let entry = rings.0[self.place(self.served)];
+        let entry = rings.at(self.place(self.served));
         let start = entry.arrive - self.delay - self.tx(entry.frame);
         if start > now.ps() {
             return None;
@@ -418,26 +421,26 @@ impl Link {
 
 impl Link {
     /// The last packet goes before the `others` that wait before it; each of those leaves as much later.
-    pub fn advance_last(&mut self, rings: &mut Rings, others: u32) {
+    pub fn advance_last(&mut self, rings: RingsMut<'_>, others: u32) {
         let mut at = self.tail.wrapping_sub(1);
-        let last = rings.0[self.place(at)];
+        let last = rings.read().at(self.place(at));
         let (tx, mut start, mut first) = (self.tx(last.frame), last.arrive, last.frame);
         for _ in 0..others {
             let before = at.wrapping_sub(1);
-            let entry = rings.0[self.place(before)];
+            let entry = rings.read().at(self.place(before));
             start = entry.arrive;
-            rings.0[self.place(at)] = Entry { arrive: start + tx, ..entry };
+            rings.write(self.place(at), Entry { arrive: start + tx, ..entry });
             (at, first) = (before, entry.frame);
         }
-        rings.0[self.place(at)] = Entry { arrive: start - self.tx(first) + tx, ..last };
+        rings.write(self.place(at), Entry { arrive: start - self.tx(first) + tx, ..last });
     }
 
     /// Takes the packets that wait off the ring, as if they had not been given: `keep` gets each with its frame, in order. The
     /// queue is up to now. What has been counted too much: whether bytes, packets had passed 2^32 with them.
-    pub fn take_back(&mut self, rings: &Rings, mut keep: impl FnMut(PacketId, u16)) -> [bool; 2] {
+    pub fn take_back(&mut self, rings: Rings<'_>, mut keep: impl FnMut(PacketId, u16)) -> [bool; 2] {
         let free_at = self.wire_free_at(rings).ps();
         for number in (0..self.queue_packets()).map(|i| self.served.wrapping_add(i)) {
-            let entry = rings.0[self.place(number)];
+            let entry = rings.at(self.place(number));
             keep(entry.packet, entry.frame);
         }
         let (bytes, packets);
@@ -449,136 +452,100 @@ impl Link {
 
     /// When the wire is free of the frame that is being sent; the queue is up to now.
     #[inline]
-    pub fn wire_free_at(&self, rings: &Rings) -> Time {
+    pub fn wire_free_at(&self, rings: Rings<'_>) -> Time {
         if self.served == self.tail {
             return Time::from_ps(self.free_at);
         }
-        let next = rings.0[self.place(self.served)];
+        let next = rings.at(self.place(self.served));
         Time::from_ps(next.arrive - self.delay - self.tx(next.frame))
-    }
-}
-
-/// The rings of all links in one allocation.
-#[derive(Default)]
-pub struct Rings(Table<Entry>);
-
-/// The entries of all rings, for code that looks at them often.
-pub type RingEntries<'a> = Items<'a, Entry>;
-
-impl Rings {
-    /// See [`RingEntries`].
-    #[inline(always)]
-    pub fn entries(&self) -> RingEntries<'_> {
-        self.0.items()
-    }
-
-    fn place(&mut self, capacity: u32) -> u32 {
-        let base = self.0.len();
-        self.0.grow(base + capacity as usize, Entry::default());
-        base as u32
-    }
-
-    /// Doubles a full ring. The old place is not used again: rings double a few times in a run and are then stable, and
-    /// all abandoned places together are smaller than the rings.
-    #[cold]
-    #[inline(never)]
-    fn grow(&mut self, link: &mut Link) {
-        let old = link.mask + 1;
-        let base = self.place(old * 2);
-        for i in 0..old {
-            let at = link.head.wrapping_add(i);
-            self.0[(base + (at & (old * 2 - 1))) as usize] = self.0[link.place(at)];
-        }
-        link.base = base;
-        link.mask = old * 2 - 1;
-    }
-
-    /// Bytes held.
-    pub fn bytes(&self) -> usize {
-        self.0.capacity() * std::mem::size_of::<Entry>()
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::links::Links;
     use super::*;
 
-    fn link(rings: &mut Rings) -> Link {
-        Link::new(rings, Span::from_us(1), BitRate::from_gbps(10), 20, FarEnd::Switch(3))
+    fn links(n: usize) -> Links {
+        let link = Link::new(Span::from_us(1), BitRate::from_gbps(10), 20, FarEnd::Switch(3));
+        vec![link; n].into()
     }
 
     #[test]
     fn a_packet_that_finds_the_port_idle_never_waits() {
-        let mut rings = Rings::default();
-        let mut link = link(&mut rings);
-        let arrives = link.push(&mut rings, Time::ZERO, 7, 1518, |_| unreachable!());
+        let mut links = links(1);
+        let arrives = links.push(0, Time::ZERO, 7, 1518, |_| unreachable!());
         assert_eq!(arrives, Some(Time::from_ps(1538 * 800 + 1_000_000)));
+        let link = &links[0];
         assert_eq!((link.queue_bytes, link.queue_packets()), (0, 0));
-        assert_eq!(link.front(&rings).arrive, 1538 * 800 + 1_000_000);
+        assert_eq!(link.front(links.rings()).arrive, 1538 * 800 + 1_000_000);
         assert_eq!(link.far_end(), FarEnd::Switch(3));
     }
 
     #[test]
     fn waiting_packets_are_served_when_their_first_bit_leaves() {
-        let mut rings = Rings::default();
-        let mut link = link(&mut rings);
+        let mut links = links(1);
         for id in 0..20 {
-            assert_eq!(link.push(&mut rings, Time::ZERO, id, 1518, |_| unreachable!()).is_some(), id == 0);
-            // grows the ring twice
+            assert_eq!(links.push(0, Time::ZERO, id, 1518, |_| unreachable!()).is_some(), id == 0);
+            // its ring becomes longer three times
         }
+        let (link, rings) = links.with_rings(0);
+        let rings = rings.read();
         assert_eq!((link.queue_bytes, link.queue_packets()), (19 * 1518, 19));
         let second = Time::from_ps(1538 * 800);
-        assert!(link.next_departure(&rings, Time::from_ps(second.ps() - 1)).is_none());
-        let (start, entry) = link.next_departure(&rings, second).unwrap();
+        assert!(link.next_departure(rings, Time::from_ps(second.ps() - 1)).is_none());
+        let (start, entry) = link.next_departure(rings, second).unwrap();
         assert_eq!((start, entry.packet, link.queue_packets()), (second, 1, 18));
-        assert!(link.next_departure(&rings, second).is_none());
-        assert_eq!(link.front(&rings).packet, 0);
-        assert_eq!(link.wire_free_at(&rings), Time::from_ps(2 * 1538 * 800), "not when all of them have left");
+        assert!(link.next_departure(rings, second).is_none());
+        assert_eq!(link.front(rings).packet, 0);
+        assert_eq!(link.wire_free_at(rings), Time::from_ps(2 * 1538 * 800), "not when all of them have left");
     }
 
     #[test]
     fn the_last_packet_goes_before_others_and_they_leave_as_much_later() {
-        let mut rings = Rings::default();
-        let (mut first, mut later) = (link(&mut rings), link(&mut rings));
-        let give = |link: &mut Link, rings: &mut Rings, packets: &[(PacketId, u16)]| {
+        let mut links = links(2);
+        let give = |links: &mut Links, l, packets: &[(PacketId, u16)]| {
             for (id, frame) in packets {
-                link.push(rings, Time::ZERO, *id, *frame, |_| unreachable!());
+                links.push(l, Time::ZERO, *id, *frame, |_| unreachable!());
             }
         };
-        give(&mut first, &mut rings, &[(0, 1518), (9, 64), (1, 1518), (2, 600), (3, 1000)]);
-        give(&mut later, &mut rings, &[(0, 1518), (1, 1518), (2, 600), (3, 1000), (9, 64)]);
-        later.advance_last(&mut rings, 3);
-        let leave = |link: &mut Link| {
+        let (first, later) = (0, 1);
+        give(&mut links, first, &[(0, 1518), (9, 64), (1, 1518), (2, 600), (3, 1000)]);
+        give(&mut links, later, &[(0, 1518), (1, 1518), (2, 600), (3, 1000), (9, 64)]);
+        let (link, rings) = links.with_rings(later);
+        link.advance_last(rings, 3);
+        let leave = |links: &mut Links, l| {
             let at = Time::from_ps(u64::MAX >> 1);
-            std::iter::from_fn(|| link.next_departure(&rings, at)).map(|(at, e)| (at, e.packet, e.arrive)).collect::<Vec<_>>()
+            let (link, rings) = links.with_rings(l);
+            let next = || link.next_departure(rings.read(), at);
+            std::iter::from_fn(next).map(|(at, e)| (at, e.packet, e.arrive)).collect::<Vec<_>>()
         };
-        assert_eq!((first.free_at, first.queue_bytes), (later.free_at, later.queue_bytes));
-        let order = leave(&mut later);
+        assert_eq!((links[first].free_at, links[first].queue_bytes), (links[later].free_at, links[later].queue_bytes));
+        let order = leave(&mut links, later);
         assert_eq!(order.iter().map(|(_, packet, _)| *packet).collect::<Vec<_>>(), [9, 1, 2, 3]);
-        assert_eq!(order, leave(&mut first));
+        assert_eq!(order, leave(&mut links, first));
     }
 
     #[test]
     fn counters_carry_at_4_gib_and_2_to_the_32_packets() {
-        let mut rings = Rings::default();
-        let mut link = link(&mut rings);
+        let mut links = links(1);
+        let link = &mut links[0];
         (link.head, link.served, link.tail) = (u32::MAX, u32::MAX, u32::MAX);
         link.bytes = u32::MAX - 2_000;
         let mut push = |packet| {
             let mut carried = Vec::new();
-            link.push(&mut rings, Time::ZERO, packet, 1518, |carry| carried.push(carry));
+            links.push(0, Time::ZERO, packet, 1518, |carry| carried.push(carry));
             carried
         };
         assert_eq!(push(0), [Carry::Packets]);
         assert_eq!(push(1), [Carry::Bytes]);
-        assert_eq!((link.bytes, link.tail), (2 * 1518 - 2_001, 1));
+        assert_eq!((links[0].bytes, links[0].tail), (2 * 1518 - 2_001, 1));
     }
 
     #[test]
     fn serialisation_agrees_with_the_rate_at_exact_and_inexact_rates() {
-        let mut rings = Rings::default();
         for bps in [1_000, 10_000_000, 1_000_000_000, 56_000_000_000, 10_312_500_000, 400_000_000_000, 1_600_000_000_000] {
-            let link = Link::new(&mut rings, Span::ZERO, BitRate(bps), 20, FarEnd::Host(0));
+            let link = Link::new(Span::ZERO, BitRate(bps), 20, FarEnd::Host(0));
             for frame in [64u16, 1518, 9018] {
                 assert_eq!(link.tx(frame), BitRate(bps).time_to_send(Bytes(u64::from(frame) + 20)).ps(), "{bps}");
             }

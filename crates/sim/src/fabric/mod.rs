@@ -13,6 +13,7 @@ pub mod held;
 mod here;
 mod hooks;
 pub mod link;
+pub mod links;
 pub mod pool;
 pub mod port;
 pub mod queue;

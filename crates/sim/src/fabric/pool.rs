@@ -1,7 +1,7 @@
 //! Packets in flight: a pool with a free list, so that no packet is ever allocated on its own. Envelopes and headers lie apart:
 //! a hop touches half a cache line, and two envelopes share one.
 
-use fanin_engine::Table;
+use fanin_engine::{Items, Table};
 use fanin_packet::{Departure, Envelope, Header, Kind, Packet, PacketId, Record, Shim, Stack, MAX_HOPS};
 
 /// What only the ends of a flow read of a packet, in one cache line.
@@ -235,6 +235,12 @@ impl Pool {
             + self.records.capacity() * std::mem::size_of::<[Record; MAX_HOPS]>()
             + self.ranks.capacity() * std::mem::size_of::<u32>();
         self.envelopes.capacity() * BYTES_EACH + ids * std::mem::size_of::<PacketId>() + shims
+    }
+
+    /// The envelopes where they stand now.
+    #[inline(always)]
+    pub fn items(&self) -> Items<'_, Envelope> {
+        self.envelopes.items()
     }
 
     /// Asks the processor to fetch the envelope of a packet that is needed soon.

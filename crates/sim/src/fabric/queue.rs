@@ -352,7 +352,7 @@ impl Core {
             return;
         }
         self.catch_up(l);
-        let (link, port) = (&mut self.links[l], &mut self.ports[l]);
+        let ((link, rings), port) = (self.links.with_rings(l), &mut self.ports[l]);
         link.flags |= flag::EXPLICIT;
         if link.queue_packets() == 0 {
             return;
@@ -367,7 +367,7 @@ impl Core {
         let mut frames = Vec::with_capacity(explicit.packets as usize);
         let mut express = explicit.express.as_mut();
         let mut first = express.as_ref().map_or(0, |express| express.packets());
-        let uncounted = link.take_back(&self.rings, |packet, frame| match express.as_mut() {
+        let uncounted = link.take_back(rings.read(), |packet, frame| match express.as_mut() {
             Some(express) if first > 0 => {
                 express.keep(packet, frame);
                 first -= 1;

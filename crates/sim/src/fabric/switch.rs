@@ -278,9 +278,9 @@ impl Fabric {
         if (K::SHARED || K::DEQUEUES) && core.links[l].queue_packets() > 0 {
             core.catch_up_dequeues(l);
         }
-        let link = &mut core.links[l];
+        let (link, rings) = core.links.with_rings(l);
         let frame = core.pool[packet].frame;
-        let waits = if K::SHARED || K::DEQUEUES { link.free_at > now.ps() } else { link.catch_up(&core.rings, now) };
+        let waits = if K::SHARED || K::DEQUEUES { link.free_at > now.ps() } else { link.catch_up(rings.read(), now) };
         let found =
             if K::EXPRESS { core.ports[l].behind_express(link) } else { (u64::from(link.queue_bytes), link.queue_packets()) };
         let mut marked = false;

@@ -199,8 +199,8 @@ impl World {
     /// What the state takes, in bytes: names for the benchmark's output.
     pub(crate) fn memory(&self) -> Vec<(&'static str, f64)> {
         let core = &self.core;
-        let links = core.links.len() * (std::mem::size_of::<Link>() + std::mem::size_of::<Port>());
-        let network = links + self.fabric.fib.bytes() + core.rings.bytes();
+        let ports = core.links.len() * std::mem::size_of::<Port>();
+        let network = core.links.bytes() + ports + self.fabric.fib.bytes();
         vec![
             ("bytes_per_host", network as f64 / self.hosts.hosts.len().max(1) as f64),
             ("bytes_per_flow", Ends::bytes_each() as f64),

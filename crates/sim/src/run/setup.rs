@@ -7,7 +7,7 @@ use crate::fabric::combined::{self, Crossbar};
 use crate::fabric::express::ExpressBy;
 use crate::fabric::gate::PortGate;
 use crate::fabric::held::Held;
-use crate::fabric::link::{flag, FarEnd, Link, Rings};
+use crate::fabric::link::{flag, FarEnd, Link};
 use crate::fabric::pool::Pool;
 use crate::fabric::port::{at_dequeue, Explicit, Owner, Port};
 use crate::fabric::switch::Offered;
@@ -81,7 +81,7 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
     let registers = telemetry.registers.as_ref().map(|registers| Registers { tick: registers.tick, unit: registers.unit });
     let watched = scenario.watched();
     let switches = switches(scenario);
-    let (links, ports, rings, ingress, gates) = links_and_ports(scenario, &switches);
+    let (links, ports, ingress, gates) = links_and_ports(scenario, &switches);
     let (crossbars, crossbar_slots) = crossbars(scenario);
     let at_once = switches.iter().any(|switch| switch.offered != Offered::Queued);
     let in_place = if crossbars.is_empty() { FifoKind::of_most(links.iter().zip(&ports), at_once) } else { FifoKind::Crossing };
@@ -155,7 +155,6 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
             arrivals,
             links: links.into(),
             ports: ports.into(),
-            rings,
             pool: Pool::default(),
             shared: shared_buffers(scenario).into(),
             crossbars: crossbars.into(),
@@ -311,15 +310,11 @@ fn crossbars(scenario: &Scenario) -> (Vec<Crossbar>, Vec<(u32, u16)>) {
 
 /// All links with the ports that feed them, and by link the ingress port of the switch, and the pauses of ports that may be paused.
 #[allow(clippy::type_complexity)] // what a world is made of, taken apart where it is built
-fn links_and_ports(
-    scenario: &Scenario,
-    switches: &[SwitchNode],
-) -> (Vec<Link>, Vec<Port>, Rings, Vec<u16>, BTreeMap<usize, PortGate>) {
+fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, Vec<Port>, Vec<u16>, BTreeMap<usize, PortGate>) {
     let topology = scenario.topology();
     let explicit = scenario.doc().engine.ports == PortModel::Explicit;
     let asked = scenario.transports().iter().any(|(_, transport)| transport.needs_telemetry().is_some());
     let stormy: Vec<u32> = scenario.storms().into_iter().map(|(host, _)| host.0).collect();
-    let mut rings = Rings::default();
     let mut links = Vec::with_capacity(topology.links.len());
     let mut ports: Vec<Port> = Vec::with_capacity(topology.links.len());
     let port_of =
@@ -330,7 +325,7 @@ fn links_and_ports(
         let id = LinkId(i as u32);
         let gap = scenario.overhead(id);
         // What a packet spends inside the node at the far end before that acts on it is part of the delay.
-        let mut link = Link::new(&mut rings, scenario.hop_delay(id), wire.rate, gap, far_end(topology, wire.to));
+        let mut link = Link::new(scenario.hop_delay(id), wire.rate, gap, far_end(topology, wire.to));
         let owner = match far_end(topology, wire.from) {
             FarEnd::Host(h) => Owner::Host(h),
             FarEnd::Switch(s) => Owner::Switch(s, PortNo(port_of(wire.from, id))),
@@ -394,7 +389,7 @@ fn links_and_ports(
         links.push(link);
         ports.push(port);
     }
-    (links, ports, rings, ingress, gates)
+    (links, ports, ingress, gates)
 }
 
 /// Gives a switch's port the express queue that a mechanism there wants.

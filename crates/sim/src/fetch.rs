@@ -146,6 +146,9 @@ impl Tables<'_> {
         if link.has_ingress_hook() {
             self.pool.prefetch_shim(packet);
         }
+        if link.is_followed() {
+            prefetch(&self.hosts.hosts[self.hosts.feeders[self.of_arrival(due)] as usize]);
+        }
     }
 
     #[inline(always)]
@@ -155,7 +158,11 @@ impl Tables<'_> {
         }
         let Some(packet) = packet(due.note) else { return };
         let envelope = self.envelopes.at(packet as usize);
-        match self.links.at(self.of_arrival(due)).far_end() {
+        let link = self.links.at(self.of_arrival(due));
+        if link.is_followed() {
+            self.hosts.prefetch_ready(self.hosts.feeders[self.of_arrival(due)]);
+        }
+        match link.far_end() {
             FarEnd::Switch(s) => self.fabric.fib.prefetch(s, envelope.dst),
             FarEnd::Host(host) => {
                 prefetch(self.pool.header(packet));
@@ -174,6 +181,9 @@ impl Tables<'_> {
         let Some(packet) = packet(due.note) else { return self.kept_apart(due) };
         due.note = 0; // once only here, too
         let link = self.links.at(self.of_arrival(due));
+        if link.is_followed() {
+            self.hosts.prefetch_turn(self.hosts.feeders[self.of_arrival(due)]);
+        }
         let FarEnd::Switch(s) = link.far_end() else { return };
         let envelope = self.envelopes.at(packet as usize);
         if let Some(next) = self.fabric.switches[s as usize].foresee(&self.fabric.fib, s, envelope) {

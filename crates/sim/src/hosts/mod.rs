@@ -126,6 +126,8 @@ const RECEIVE: u64 = 3;
 /// All hosts.
 pub struct Hosts {
     pub hosts: Table<Host>,
+    /// By link, the host that feeds it; of those that a switch feeds nothing that could be used.
+    pub feeders: Table<u32>,
     pub ends: Ends,
     pub transports: Table<(Name, Arc<Parameters>)>,
     /// With room for stamps.

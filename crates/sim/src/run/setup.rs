@@ -144,6 +144,8 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
             storms.insert(host.0, storm);
         }
     }
+    let mut feeders = vec![u32::MAX; links.len()];
+    (0..).zip(&topology.hosts).for_each(|(h, node)| feeders[topology.host_link(*node).index()] = h);
     let nics: Vec<Host> = topology.hosts.iter().map(nic).collect();
     let transports = scenario.transports().iter().map(|(name, config)| (name.as_str().into(), Arc::new(config.clone().into())));
     Ok(World {
@@ -186,6 +188,7 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
         hosts: Hosts {
             reordering: Default::default(),
             hosts: nics.into(),
+            feeders: feeders.into(),
             ends: Ends::default(),
             transports: transports.collect::<Vec<_>>().into(),
             framing: framing.with_trailer(telemetry.trailer()),

@@ -1,5 +1,6 @@
 //! Arrays indexed in the inner loop.
 
+use crate::pages::lengthen;
 use std::ops::{Deref, DerefMut, Index, IndexMut};
 
 /// A vector that only grows and whose indices come from the tables of the simulation itself, never from outside, so that
@@ -20,6 +21,9 @@ impl<T> From<Vec<T>> for Table<T> {
 impl<T> Table<T> {
     /// Adds an item; its index is the length before.
     pub fn push(&mut self, item: T) {
+        if self.0.len() == self.0.capacity() {
+            lengthen(&mut self.0);
+        }
         self.0.push(item);
     }
 

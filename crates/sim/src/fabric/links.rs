@@ -4,6 +4,7 @@
 //! needs more places moves behind all links, and from then on is found by the same sum of its beginning and a number.
 
 use super::link::{Carry, Entry, Link};
+use fanin_engine::vec_in_huge_pages;
 use fanin_packet::PacketId;
 use fanin_units::Time;
 use std::marker::PhantomData;
@@ -51,7 +52,7 @@ impl From<Vec<Link>> for Links {
             Block { pair: Pair { link, ring: [Entry::default(); FIRST as usize] } }
         };
         // Room for rings that become longer; memory that is not used is not there.
-        let mut blocks = Vec::with_capacity(2 * count);
+        let mut blocks = vec_in_huge_pages(2 * count);
         blocks.extend((0..).zip(links).map(block));
         Links { blocks, count }
     }

@@ -224,15 +224,11 @@ impl End {
     }
 }
 
-/// Ends that are allocated together.
-const CHUNK: usize = 16;
-type Chunk = [Option<End>; CHUNK];
-
 /// All ends that exist, and where each flow's are.
 #[derive(Default)]
 pub struct Ends {
-    /// Ends lie side by side, so that where one is follows from its place, and do not move when there are more.
-    chunks: Table<Box<Chunk>>,
+    /// Ends lie side by side, so that where one is follows from its place.
+    slab: Table<Option<End>>,
     flows: Vec<Option<Box<OpenFlow>>>,
     free: Vec<u32>,
     /// Place of flow `first + i`.
@@ -248,9 +244,8 @@ impl Ends {
     /// Adds the ends of the next flow.
     pub fn insert(&mut self, flow: OpenFlow, ends: [End; 2]) -> u32 {
         let place = self.free.pop().unwrap_or_else(|| {
-            if self.flows.len() * 2 == self.chunks.len() * CHUNK {
-                self.chunks.push(Box::new([const { None }; CHUNK]));
-            }
+            self.slab.push(None);
+            self.slab.push(None);
             self.flows.push(None);
             (self.flows.len() - 1) as u32
         });
@@ -290,12 +285,12 @@ impl Ends {
 
     #[inline(always)]
     fn slot(&self, id: EndId) -> &Option<End> {
-        &self.chunks[id as usize / CHUNK][id as usize % CHUNK]
+        &self.slab[id as usize]
     }
 
     #[inline(always)]
     fn slot_mut(&mut self, id: EndId) -> &mut Option<End> {
-        &mut self.chunks[id as usize / CHUNK][id as usize % CHUNK]
+        &mut self.slab[id as usize]
     }
 
     /// Hints that an end is read and written soon, if it is still there: which it is.

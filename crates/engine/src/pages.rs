@@ -1,0 +1,60 @@
+//! Huge pages for what does not fit into the cache: without them a look into a large table is a walk through the page table, too.
+
+/// Vectors below this stay in small pages \[bytes\]: they would not fill a few huge ones.
+const LARGE: usize = 1 << 22;
+
+/// An empty vector with room for `capacity` items, in huge pages if it is large.
+pub fn vec_in_huge_pages<T>(capacity: usize) -> Vec<T> {
+    let vec = Vec::with_capacity(capacity);
+    advise(&vec);
+    vec
+}
+
+/// Gives a vector that is full room for twice as many items, in huge pages if it is large.
+#[cold]
+#[inline(never)]
+pub(crate) fn lengthen<T>(vec: &mut Vec<T>) {
+    vec.reserve(1);
+    advise(vec);
+}
+
+/// Asks for huge pages for the room of a vector, written or not: pages that are in use stay as they are. It is a hint, and systems
+/// without huge pages ignore it.
+fn advise<T>(vec: &Vec<T>) {
+    let bytes = vec.capacity().saturating_mul(std::mem::size_of::<T>());
+    if bytes >= LARGE {
+        advise_memory(vec.as_ptr().cast_mut().cast(), bytes);
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn advise_memory(start: *mut u8, bytes: usize) {
+    let page = rustix::param::page_size();
+    let skipped = start.align_offset(page);
+    let whole = bytes.saturating_sub(skipped) / page * page;
+    // SAFETY: whole pages of memory that this process has allocated; the advice changes nothing of what is in them.
+    let _ = unsafe { rustix::mm::madvise(start.wrapping_add(skipped).cast(), whole, rustix::mm::Advice::LinuxHugepage) };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn advise_memory(_start: *mut u8, _bytes: usize) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_and_small_vectors_keep_what_is_in_them() {
+        let mut vec = vec_in_huge_pages(LARGE / 8 - 1);
+        vec.extend(0..LARGE as u64 / 8 - 1);
+        let mut small: Vec<u64> = vec_in_huge_pages(2);
+        small.push(7);
+        for (i, vec) in [&mut vec, &mut small].into_iter().enumerate() {
+            let before = vec.clone();
+            vec.resize(vec.capacity(), 9);
+            lengthen(vec);
+            assert!(vec.capacity() > vec.len(), "vector {i}");
+            assert_eq!(vec[..before.len()], before);
+        }
+    }
+}

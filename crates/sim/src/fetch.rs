@@ -5,12 +5,13 @@
 //! |---|---|---|---|---|
 //! | 10 | link and ring | link and ring | link and ring, port | link and ring, port |
 //! | 7 | packet | packet | its queues | host |
-//! | 5 | table entry | end, host, header | the queue of the first class | ready list |
+//! | 5 | table entry | end, host, header | the queue of the first class | |
 //! | 4 | | | its front | end |
 //! | 3 | outgoing link and ring, port | what the end keeps apart | packet | the same |
 //! | 1 | queues, what mechanisms keep | the same of that, NIC | what mechanisms keep | the same of that |
 //!
-//! Nearly all events are arrivals: only their steps are part of the inner loop, and each instruction in them is one for each hop. A ring
+//! An arrival after which its sender, a host, has its next turn: that host with the packet, and the end whose turn it is with the table
+//! entry. Nearly all events are arrivals: only their steps are part of the inner loop, and each instruction in them is one for each hop. A ring
 //! that has outgrown its place beside the link ([`links`]) is not fetched: four entries in a row share a line.
 
 use crate::fabric::fifo::Fifo;
@@ -154,13 +155,13 @@ impl Tables<'_> {
     #[inline(always)]
     fn way(&self, due: &mut Due) {
         if !self.is_arrival(due) {
-            return self.list_of(due.slot as usize);
+            return self.ports.at(due.slot as usize).prefetch_queue();
         }
         let Some(packet) = packet(due.note) else { return };
         let envelope = self.envelopes.at(packet as usize);
         let link = self.links.at(self.of_arrival(due));
         if link.is_followed() {
-            self.hosts.prefetch_ready(self.hosts.feeders[self.of_arrival(due)]);
+            self.hosts.prefetch_turn(self.hosts.feeders[self.of_arrival(due)]);
         }
         match link.far_end() {
             FarEnd::Switch(s) => self.fabric.fib.prefetch(s, envelope.dst),
@@ -181,9 +182,6 @@ impl Tables<'_> {
         let Some(packet) = packet(due.note) else { return self.kept_apart(due) };
         due.note = 0; // once only here, too
         let link = self.links.at(self.of_arrival(due));
-        if link.is_followed() {
-            self.hosts.prefetch_turn(self.hosts.feeders[self.of_arrival(due)]);
-        }
         let FarEnd::Switch(s) = link.far_end() else { return };
         let envelope = self.envelopes.at(packet as usize);
         if let Some(next) = self.fabric.switches[s as usize].foresee(&self.fabric.fib, s, envelope) {
@@ -249,15 +247,6 @@ impl Tables<'_> {
         match port.owner {
             Owner::Host(host) => prefetch(&self.hosts.hosts[host as usize]),
             Owner::Switch(..) => port.prefetch_queues(),
-        }
-    }
-
-    #[inline(always)]
-    fn list_of(&self, l: usize) {
-        let port = self.ports.at(l);
-        match port.owner {
-            Owner::Host(host) => self.hosts.prefetch_ready(host),
-            Owner::Switch(..) => port.prefetch_queue(),
         }
     }
 

@@ -62,7 +62,7 @@ impl Hosts {
             }
         }
         if !held_back.is_empty() {
-            self.hosts[host as usize].ready.extend(held_back);
+            self.hosts[host as usize].ready = held_back.into_iter().collect();
             self.wake(core, host, nic);
         }
     }

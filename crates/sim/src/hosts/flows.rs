@@ -366,7 +366,7 @@ impl Hosts {
     fn release(&mut self, core: &mut Core, id: EndId) {
         if self.ends.exists(id) && self.ends[id].queued {
             let host = &mut self.hosts[self.ends[id].host() as usize];
-            host.ready.retain(|r| *r != Ready::Turn(id));
+            host.ready.retain(|r| r != Ready::Turn(id));
             if let Some(gate) = host.gate.as_deref_mut() {
                 gate.held.retain(|r| *r != Ready::Turn(id));
             }

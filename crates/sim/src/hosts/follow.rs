@@ -75,9 +75,9 @@ impl Hosts {
         let Some(id) = self.ends.of(flow, side) else { return };
         let seen = self.seen(now, id);
         let host = self.ends[id].host() as usize;
-        let held = self.hosts[host].gate.iter().flat_map(|gate| &gate.held);
+        let held = self.hosts[host].gate.iter().flat_map(|gate| &gate.held).copied();
         let waits = self.hosts[host].ready.iter().chain(held).filter_map(|ready| match ready {
-            Ready::Packet(packet) => Some(*packet),
+            Ready::Packet(packet) => Some(packet),
             Ready::Turn(_) => None,
         });
         let pool = &core.pool;

@@ -12,12 +12,12 @@ mod ideal;
 pub mod order;
 pub mod pause;
 pub mod receive;
+pub mod round;
 mod sequence;
 pub mod storm;
 mod straight;
 
 use crate::core::Core;
-use crate::fabric::link::prefetch;
 use crate::fabric::Fabric;
 use crate::ledger::Input;
 use ends::{side, EndId, EndKind, Ends};
@@ -33,7 +33,8 @@ use header::Headers;
 use order::Reordering;
 use pause::{NicCounts, NicGate, GATE, WATCH};
 use receive::Receivers;
-use std::collections::{BTreeMap, VecDeque};
+use round::Round;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use storm::{Storms, STORM};
 use straight::Way;
@@ -52,8 +53,7 @@ pub enum Ready {
 pub struct Host {
     /// Its output port.
     pub nic: u32,
-    /// In order of becoming ready; each has one turn, then goes to the end.
-    pub ready: VecDeque<Ready>,
+    pub ready: Round,
     /// Whether its next turn is known: as an event, or because its link is [followed](crate::fabric::link::Link::is_followed).
     pub armed: bool,
     /// Its turns are always events.
@@ -171,24 +171,16 @@ pub struct Hosts {
 impl Hosts {
     /// Packets that are made and not yet sent.
     pub fn waiting_packets(&self) -> u64 {
-        let ready = self.hosts.iter().flat_map(|host| &host.ready);
+        let ready = self.hosts.iter().flat_map(|host| host.ready.iter());
         ready.filter(|ready| matches!(ready, Ready::Packet(_))).count() as u64 + self.paused_packets().count() as u64
-    }
-
-    /// Hints that a NIC is free soon: its round is looked at.
-    #[inline(always)]
-    pub fn prefetch_ready(&self, host: u32) {
-        if let Some(first) = self.hosts[host as usize].ready.front() {
-            prefetch(first);
-        }
     }
 
     /// Hints that the first in the round of a NIC has its turn soon: which end it is, if it is one.
     #[inline(always)]
     pub fn prefetch_turn(&self, host: u32) -> Option<EndId> {
         let Some(Ready::Turn(id)) = self.hosts[host as usize].ready.front() else { return None };
-        self.ends.prefetch_end(*id);
-        Some(*id)
+        self.ends.prefetch_end(id);
+        Some(id)
     }
 
     /// A packet has reached a host to which frames may carry messages.

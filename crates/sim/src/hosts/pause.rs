@@ -76,9 +76,9 @@ impl Hosts {
         let closed = self.hosts[host as usize].closed;
         let ready = std::mem::take(&mut self.hosts[host as usize].ready);
         let (held, open): (VecDeque<Ready>, VecDeque<Ready>) =
-            ready.into_iter().partition(|ready| closed >> self.class(core, *ready) & 1 != 0);
+            ready.iter().partition(|ready| closed >> self.class(core, *ready) & 1 != 0);
         let state = &mut self.hosts[host as usize];
-        state.ready = open;
+        state.ready = open.into_iter().collect();
         let mut changed = !held.is_empty();
         if let Some(gate) = state.gate.as_deref_mut() {
             changed |= gate.held.len() != gate.seen; // some of them have gone
@@ -128,8 +128,8 @@ impl Hosts {
         let state = &self.hosts[host as usize];
         let held = state.gate.as_deref().into_iter().flat_map(|gate| &gate.held);
         let mut waiting = Waiting::default();
-        for ready in held.chain(&state.ready) {
-            waiting[usize::from(self.class(core, *ready))] += 1;
+        for ready in held.copied().chain(state.ready.iter()) {
+            waiting[usize::from(self.class(core, ready))] += 1;
         }
         waiting
     }

@@ -18,6 +18,7 @@ use crate::hosts::fifo::Standing;
 use crate::hosts::header::Headers;
 use crate::hosts::pause::NicCounts;
 use crate::hosts::receive::Receivers;
+use crate::hosts::round::Round;
 use crate::hosts::storm::{Storm, Storms, STORM};
 use crate::hosts::{Host, Hosts};
 use crate::ledger::{Capturing, Destination, Ledger, Stamps, Tables, Totals, Trace, Wanted};
@@ -134,7 +135,7 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
         // Rows of what happens at NICs stand in the order of time.
         let recorded = ledger.observed || links[nic as usize].flags & flag::SPECIAL != 0;
         let watched = recorded || fifo_nic || gate.is_some() || engine.ports == PortModel::Explicit;
-        Host { nic, ready: VecDeque::new(), armed: false, watched, hasty: false, closed: 0, gate }
+        Host { nic, ready: Round::default(), armed: false, watched, hasty: false, closed: 0, gate }
     };
     let mut timers = Timers::default();
     let mut storms = Storms::new();

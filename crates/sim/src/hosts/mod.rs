@@ -137,6 +137,8 @@ pub struct Hosts {
     /// Time to live that hosts send with.
     pub ttl: u8,
     pub fifo_nic: bool,
+    /// Packets may go the [straight way](straight).
+    pub straight: bool,
     /// When NICs take a pause for a storm, where they have a watchdog.
     pub patience: Option<Patience>,
     /// NICs that ask for pauses without need.
@@ -225,6 +227,7 @@ impl Hosts {
     #[inline(never)]
     fn deliver_observed(&mut self, core: &mut Core, host: u32, packet: PacketId) {
         let followed = self.begin_delivery(core, packet);
+        observe_delivery(core, host, packet);
         self.deliver(core, host, packet);
         if let Some((flow, side)) = followed {
             self.settle_input(core, flow, side);
@@ -261,7 +264,6 @@ impl Hosts {
     /// A packet has reached its host.
     #[inline(always)]
     pub fn deliver(&mut self, core: &mut Core, host: u32, packet: PacketId) {
-        observe_delivery(core, host, packet);
         let envelope = &core.pool[packet];
         debug_assert_eq!(envelope.dst.0, host, "a packet at a host that it was not sent to");
         let Some(id) = self.ends.place(envelope.flow, envelope.to) else { return stray(core, packet) };
@@ -277,7 +279,7 @@ impl Hosts {
         self.catch_up(core, host);
         let Some(end) = self.ends.get_mut(id) else { return stray(core, packet) };
         core.ledger.totals.delivered += 1;
-        if self.fifo_nic || self.at_nic {
+        if !self.straight {
             return self.deliver_in_general(core, id, packet);
         }
         let host = &mut self.hosts[host as usize];

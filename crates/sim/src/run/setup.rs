@@ -25,7 +25,7 @@ use crate::ledger::{Capturing, Destination, Ledger, Stamps, Tables, Totals, Trac
 use crate::world::World;
 use fanin_engine::{Ahead, Ties, Timers, Wheel};
 use fanin_packet::Framing;
-use fanin_scenario::{Nic, PauseWatchdog, PortModel, Sampling, Scenario};
+use fanin_scenario::{Nic, PauseWatchdog, PortModel, Sampling, Scenario, Telemetry};
 use fanin_switch::{
     Admission, At, Buffer, Effects, Express, Hooks, Marker, MechanismState, Mechanisms, PathChooser, PortNo, Scheduler,
 };
@@ -119,7 +119,7 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
     let mut tables = Tables::new(destination, wanted, groups)?;
     tables.capture = Capturing::new(scenario, &framing, destination)?;
     let ledger = Ledger {
-        observed: registers.is_some() || tables.capture.is_some() || !telemetry.hosts.is_empty(),
+        observed: observes(telemetry),
         trace: Trace::new(&telemetry.hosts),
         tables,
         totals: Totals::default(),
@@ -196,6 +196,7 @@ fn build(scenario: &Scenario, destination: &Destination<'_>, prefetches: Option<
             processing: doc.host.processing_delay,
             ttl: switch.ttl,
             fifo_nic,
+            straight: !fifo_nic && !at_nic,
             patience: doc.host.pause_watchdog.as_ref().map(PauseWatchdog::patience),
             storms,
             pause_counts: NicCounts::default(),
@@ -312,6 +313,11 @@ fn crossbars(scenario: &Scenario) -> (Vec<Crossbar>, Vec<(u32, u16)>) {
     (all, slots)
 }
 
+/// Whether packets are recorded where they are sent and delivered.
+fn observes(telemetry: &Telemetry) -> bool {
+    telemetry.registers.is_some() || telemetry.capture.is_some() || !telemetry.hosts.is_empty()
+}
+
 /// All links with the ports that feed them, and by link the ingress port of the switch, and the pauses of ports that may be paused.
 #[allow(clippy::type_complexity)] // what a world is made of, taken apart where it is built
 fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, Vec<Port>, Vec<u16>, BTreeMap<usize, PortGate>) {
@@ -376,13 +382,14 @@ fn links_and_ports(scenario: &Scenario, switches: &[SwitchNode]) -> (Vec<Link>, 
             gates.insert(i, PortGate::new(wire.reverse.index(), obeys));
         }
         let holds = matches!(link.far_end(), FarEnd::Host(_)) && scenario.doc().host.holds_packets();
-        // Packets of followed flows are recorded where they arrive, and frames of captured links.
+        // Packets of followed flows are recorded where they arrive, and frames of captured links; at hosts all that are observed.
+        let at_host = matches!(link.far_end(), FarEnd::Host(_)) && observes(&scenario.doc().telemetry);
         let followed = !scenario.doc().telemetry.hosts.is_empty() || scenario.captured_links().binary_search(&id).is_ok();
         // Telemetry in a frame is for the endpoint behind it.
         let telemetry = asked && matches!(link.far_end(), FarEnd::Host(_));
         // What a host asks its switch for is no packet.
         let asks = matches!(owner, Owner::Host(host) if stormy.contains(&host));
-        let of_packets = holds || followed || telemetry || hooks(link.far_end()).any(Hooks::ROUTE);
+        let of_packets = holds || followed || at_host || telemetry || hooks(link.far_end()).any(Hooks::ROUTE);
         if of_packets || asks || sends.any(Hooks::MESSAGES) {
             link.hook_ingress(!of_packets);
         }

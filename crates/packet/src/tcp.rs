@@ -75,8 +75,8 @@ pub struct SynOptions {
     pub sack_permitted: bool,
 }
 
-/// The TCP header of a packet.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+/// The TCP header of a packet. Two are equal if they say the same.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct TcpHeader {
     /// Sequence number of the first payload byte.
     pub seq: u32,
@@ -90,6 +90,15 @@ pub struct TcpHeader {
     /// Options that take space: timestamps first, then SACK blocks, or the SYN's options; a NACK last.
     options: [u32; 8],
 }
+
+impl PartialEq for TcpHeader {
+    fn eq(&self, other: &TcpHeader) -> bool {
+        (self.seq, self.ack, self.window, self.flags) == (other.seq, other.ack, other.window, other.flags)
+            && self.has_options_of(other)
+    }
+}
+
+impl Eq for TcpHeader {}
 
 /// A TCP segment as its receiver reads it.
 #[derive(Clone, Copy, Debug)]
@@ -239,7 +248,17 @@ impl TcpHeader {
             && differs == 0
             && earlier.flags.0 & (ends | special) == 0
             && !self.flags.has(TcpFlags::CWR)
-            && (self.ack, self.window, self.shape, self.options) == (earlier.ack, earlier.window, earlier.shape, earlier.options)
+            && (self.ack, self.window) == (earlier.ack, earlier.window)
+            && self.has_options_of(earlier)
+    }
+
+    /// Whether both have the same options. Where there are none, what stands in their place means nothing: headers are used again.
+    fn has_options_of(&self, other: &TcpHeader) -> bool {
+        self.shape == other.shape
+            && self.timestamps() == other.timestamps()
+            && self.sack().eq(other.sack())
+            && self.nack() == other.nack()
+            && self.syn_options() == other.syn_options()
     }
 
     /// Whether this is a segment of an open connection as nearly all are: ACK, and neither SYN, FIN nor RST, nor with a NACK.
@@ -351,5 +370,29 @@ impl TcpHeader {
             n => 4 + 8 * u16::from(n & SACK_COUNT) + if n & NACK != 0 { NACK_OPTION_BYTES } else { 0 },
         };
         others + if ts { 12 } else { 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The place of a header is used again, by one with fewer options: what the one before had there is no part of it.
+    #[test]
+    fn what_an_earlier_header_left_behind_says_nothing() {
+        let mut used = TcpHeader::default();
+        used.set(TcpFlags::ACK, 1, 1, 1);
+        used.set_timestamps(Timestamps { value: 7, echo: 5 });
+        used.push_sack(SackBlock { start: 3000, end: 4000 });
+        used.set(TcpFlags::ACK, 1000, 1, 9);
+        let mut fresh = TcpHeader::default();
+        fresh.set(TcpFlags::ACK, 1000, 1, 9);
+        assert_eq!(used, fresh);
+        let mut before = fresh;
+        before.seq = 0;
+        assert!(used.continues(1000, (&before, 1000)));
+        used.set_timestamps(Timestamps { value: 7, echo: 5 });
+        assert_ne!(used, fresh);
+        assert!(!used.continues(1000, (&before, 1000)), "another option");
     }
 }

@@ -432,16 +432,13 @@ impl Hosts {
     #[inline(never)]
     fn catch_up_turns(&mut self, core: &mut Core, host: u32) {
         let nic = self.hosts[host as usize].nic as usize;
-        let (now, mut at) = (core.now, 0);
+        let now = core.now;
         while self.hosts[host as usize].armed {
             let link = &core.links[nic];
             if link.free_at > now.ps() || !link.is_followed() {
                 break;
             }
-            // A turn may find nothing to send: then the next is at the same time.
-            core.ledger.totals.events += u64::from(link.free_at > at);
-            at = link.free_at;
-            core.now = Time::from_ps(at);
+            core.now = Time::from_ps(link.free_at);
             match self.hosts[host as usize].ready.pop_front() {
                 None => {}
                 Some(Ready::Packet(packet)) => self.transmit_at_once(core, host, nic, packet),
@@ -457,9 +454,11 @@ impl Hosts {
         debug_assert!(core.timers.next() >= now, "a timeout before the turn that set it was noticed");
     }
 
-    /// The same of all hosts.
-    pub fn catch_up_all(&mut self, core: &mut Core) {
+    /// The same of all hosts. Whether any had a turn.
+    pub fn catch_up_all(&mut self, core: &mut Core) -> bool {
+        let sent = core.ledger.totals.sent;
         (0..self.hosts.len() as u32).for_each(|host| self.catch_up(core, host));
+        core.ledger.totals.sent > sent
     }
 
     /// NICs have the turns that they have until `end`, where nothing else happens any more: the time of the last of them is the present.

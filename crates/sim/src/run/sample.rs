@@ -51,12 +51,12 @@ impl World {
     /// Takes a sample: a row for each port at which something has happened. The first, and the last one where it is due when the
     /// run stops, have a row for every port.
     pub(crate) fn sample(&mut self) {
-        self.hosts.catch_up_all(&mut self.core);
+        let sent = self.hosts.catch_up_all(&mut self.core);
         let (core, samples) = (&mut self.core, &mut self.samples);
         // The event that calls this is the only one since a sample without rows.
         let events = core.ledger.totals.events;
         let last = core.now >= self.stop;
-        if last || samples.quiet_since != Some(events - 1) {
+        if last || sent || samples.quiet_since != Some(events - 1) {
             let mut quiet = true;
             for l in 0..core.ports.len() {
                 if core.ports[l].at_dequeue & at_dequeue::EXPRESS != 0 {

@@ -203,8 +203,8 @@ impl TcpEndpoint {
         if let Some(window) = &mut rx.window {
             // It is not counted before it has been queued.
             let len = p.envelope.payload;
-            let grown = self.sack_on
-                && window.grow(u32::from(len), self.w.mss, u64::from(self.held) + beyond.saturating_sub(u64::from(len)));
+            let grown =
+                self.sack_on && window.grow(u32::from(len), self.w.mss, self.held + beyond.saturating_sub(u64::from(len)));
             window.on_gap(ahead);
             if grown && cfg.adapts_acks() {
                 self.quick |= 1;
@@ -219,7 +219,7 @@ impl TcpEndpoint {
 
     /// Where unread data begins, how much there is, and how far what waits beyond a gap reaches.
     fn unread(&self, ahead: u64) -> (u64, u64, u64) {
-        (self.rcv_nxt - u64::from(self.held), u64::from(self.held), ahead)
+        (self.rcv_nxt - self.held, self.held, ahead)
     }
 
     /// Bytes that wait beyond a gap, and how far they reach.
@@ -231,7 +231,7 @@ impl TcpEndpoint {
     /// Measures the RTT by the timestamp that a segment echoes.
     fn note_echo(&mut self, cfg: &Tcp, now: Time, p: Segment<'_>, rx: &mut Receiver) {
         let Some(ts) = p.timestamps().filter(|_| self.ts_on) else { return };
-        rx.note_echo(ts.echo, u32::from(p.envelope.payload), u64::from(self.held), cfg.timestamp_tick, || {
+        rx.note_echo(ts.echo, u32::from(p.envelope.payload), self.held, cfg.timestamp_tick, || {
             let ticks = self.ts_clock(cfg, now).wrapping_sub(ts.echo);
             (ticks as i32 >= 0).then(|| cfg.timestamp_tick * u64::from(ticks))
         });
@@ -389,7 +389,7 @@ impl TcpEndpoint {
             }
             self.rx = Some(rx);
         }
-        let offer = (self.rcv_nxt + u64::from(self.buffer.saturating_sub(self.held))).max(self.rcv_edge);
+        let offer = (self.rcv_nxt + self.buffer.saturating_sub(self.held)).max(self.rcv_edge);
         if !announces && offer - self.rcv_edge >= u64::from(self.w.mss).min(self.buffer / 2) && self.sync == Sync::Open {
             self.due |= due::ACK;
         }

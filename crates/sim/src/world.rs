@@ -309,7 +309,7 @@ impl World {
     /// The last packet that a host gave its link has arrived: the host has had its next turn when it had left.
     #[inline(never)]
     fn sender_goes_on(&mut self, l: usize) {
-        self.hosts.catch_up(&mut self.core, self.hosts.feeders[l]);
+        self.hosts.catch_up_turns(&mut self.core, self.hosts.feeders[l]);
     }
 
     #[inline(never)]

@@ -51,7 +51,8 @@ impl World {
     /// Takes a sample: a row for each port at which something has happened. The first, and the last one where it is due when the
     /// run stops, have a row for every port.
     pub(crate) fn sample(&mut self) {
-        let sent = self.hosts.catch_up_all(&mut self.core);
+        // A NIC whose turn is not an event has a packet on its way.
+        let sent = self.core.pool.in_flight() > 0 && self.hosts.catch_up_all(&mut self.core);
         let (core, samples) = (&mut self.core, &mut self.samples);
         // The event that calls this is the only one since a sample without rows.
         let events = core.ledger.totals.events;

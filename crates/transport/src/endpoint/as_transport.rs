@@ -79,7 +79,7 @@ impl Transport for TcpEndpoint {
         self.rtt.rto > span
             && self.w.cwnd >= u64::from(self.w.mss)
             && matches!(cfg.pacing, Pacing::None(_))
-            && (self.outstanding.is_none() || self.rtt.srtt > span)
+            && (self.bare || self.outstanding.is_none() || self.rtt.srtt > span)
             && self.cc.pacing_rate(&self.w, self.rtt.srtt).is_none()
     }
 

@@ -3,6 +3,11 @@
 /// Vectors below this stay in small pages \[bytes\]: they would not fill a few huge ones.
 const LARGE: usize = 1 << 22;
 
+/// Whole pages on all systems: the largest that are not huge \[bytes\]. Asking for their size would end in a fault under valgrind, which
+/// hides where the kernel tells it.
+#[cfg(target_os = "linux")]
+const PAGE: usize = 1 << 16;
+
 /// An empty vector with room for `capacity` items, in huge pages if it is large.
 pub fn vec_in_huge_pages<T>(capacity: usize) -> Vec<T> {
     let vec = Vec::with_capacity(capacity);
@@ -29,9 +34,8 @@ fn advise<T>(vec: &Vec<T>) {
 
 #[cfg(target_os = "linux")]
 fn advise_memory(start: *mut u8, bytes: usize) {
-    let page = rustix::param::page_size();
-    let skipped = start.align_offset(page);
-    let whole = bytes.saturating_sub(skipped) / page * page;
+    let skipped = start.align_offset(PAGE);
+    let whole = bytes.saturating_sub(skipped) / PAGE * PAGE;
     // SAFETY: whole pages of memory that this process has allocated; the advice changes nothing of what is in them.
     let _ = unsafe { rustix::mm::madvise(start.wrapping_add(skipped).cast(), whole, rustix::mm::Advice::LinuxHugepage) };
 }

@@ -73,13 +73,13 @@ impl Transport for TcpEndpoint {
         self.rto_at.min(self.ack_at).min(self.pace_at)
     }
 
-    /// Without pacing there are the retransmission timer, and probes after two SRTT.
+    /// Without pacing there is the retransmission timer. RACK's counts from when the first segment was sent, which may be long ago.
     #[inline(always)]
     fn is_patient(&self, cfg: &Tcp, span: Span) -> bool {
         self.rtt.rto > span
             && self.w.cwnd >= u64::from(self.w.mss)
             && matches!(cfg.pacing, Pacing::None(_))
-            && (self.bare || self.outstanding.is_none() || self.rtt.srtt > span)
+            && (self.bare || self.outstanding.as_ref().is_none_or(|outstanding| outstanding.rack.is_none()))
             && self.cc.pacing_rate(&self.w, self.rtt.srtt).is_none()
     }
 

@@ -1,10 +1,12 @@
 //! Events that stay where they are set, in buckets of time.
 
+mod instant;
 #[cfg(test)]
 mod tests;
 
 use crate::Table;
 use fanin_units::{Span, Time};
+use instant::Instant;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -26,6 +28,8 @@ const ROOM: usize = 8;
 /// In place of their number: the events of this bucket are in a crowd, whose number stands in its line. The bucket at which far
 /// events are looked at is one too, whether it has any or not.
 const CROWD: u8 = u8::MAX;
+/// Up to here events are sorted one by one, whatever their times.
+const FEW: usize = 12;
 /// Buckets whose numbers of events are read at once; and where none is near, after so many. So many zeros stand behind the last bucket's.
 const WINDOW: usize = 8;
 const BLOCK: usize = 8 * WINDOW;
@@ -115,6 +119,8 @@ pub struct Wheel {
     crowds: Table<Vec<u64>>,
     /// Those that are not in use.
     spare: Vec<usize>,
+    /// Puts crowds of one instant in order.
+    instant: Instant,
     /// Beyond the horizon.
     far: BinaryHeap<Reverse<(u64, u32)>>,
     /// Where the bucket begins at which they are looked at: none of them is due before.
@@ -189,6 +195,7 @@ impl Wheel {
             ahead,
             crowds: Vec::new().into(),
             spare: Vec::new(),
+            instant: Instant::default(),
             far: BinaryHeap::new(),
             look_far: 0,
             order,
@@ -508,12 +515,19 @@ impl Wheel {
     fn open_crowd(&mut self, index: usize, begin: u64, limit: u64) {
         let number = self.lines[index].0[0] as usize;
         let mut crowd = std::mem::take(&mut self.crowds[number]);
-        for event in &mut crowd {
-            let (within, slot) = (*event >> SLOT_BITS & self.width, (*event & SLOT) as u32);
-            *event = within << TIME_AT | self.order.place(begin | within, slot) | u64::from(slot);
+        let within = |event: u64| event >> SLOT_BITS & self.width;
+        let first = crowd.first().copied().unwrap_or_default();
+        if crowd.len() > FEW && crowd.iter().fold(0, |differ, event| differ | event ^ first) <= SLOT {
+            let time = begin | within(first);
+            self.due.extend(self.instant.in_order(self.order, time, &mut crowd).map(|slot| Due::new(time, slot)));
+        } else {
+            for event in &mut crowd {
+                let (within, slot) = (within(*event), (*event & SLOT) as u32);
+                *event = within << TIME_AT | self.order.place(begin | within, slot) | u64::from(slot);
+            }
+            sort(&mut crowd);
+            self.due.extend(crowd.iter().map(|word| Due::new(begin | word >> TIME_AT, (word & SLOT) as u32)));
         }
-        sort(&mut crowd);
-        self.due.extend(crowd.iter().map(|word| Due::new(begin | word >> TIME_AT, (word & SLOT) as u32)));
         crowd.clear();
         self.crowds[number] = crowd;
         self.spare.push(number);

@@ -64,7 +64,7 @@ impl Side {
     }
 }
 
-/// What nodes on the way see of a packet: addresses, sizes, class, ECN field. Half a cache line; two share one.
+/// What nodes on the way see of a packet: addresses, sizes, class, ECN field. Half a cache line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C, align(32))]
 pub struct Envelope {

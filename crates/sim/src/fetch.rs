@@ -5,36 +5,31 @@
 //! |---|---|---|---|---|
 //! | 10 | link and ring | link and ring | link and ring, port | link and ring, port |
 //! | 7 | packet | packet | its queues | host |
-//! | 5 | table entry | end, host, header | the queue of the first class | |
-//! | 4 | | | its front | end |
-//! | 3 | outgoing link and ring, port | what the end keeps apart | packet | the same |
-//! | 1 | queues, what mechanisms keep | the same of that, NIC | what mechanisms keep | the same of that |
+//! | 5 | outgoing link and ring, port | end, host, header | the queue of the first class | end |
+//! | 3 | | what the end keeps apart, NIC | its front | what the end keeps apart |
+//! | 1 | queues, what mechanisms keep | the same of what it keeps | packet, what mechanisms keep | the same of what it keeps |
 //!
-//! An arrival after which its sender, a host, has its next turn: that host with the packet, and the end whose turn it is with the table
-//! entry. Nearly all events are arrivals: only their steps are part of the inner loop, and each instruction in them is one for each hop. A ring
+//! By which link a packet leaves a switch stands in it where its route is settled ([`Route`](crate::fabric::route::Route)); for others
+//! nothing is fetched there.
+//!
+//! An arrival after which its sender, a host, has its next turn: that host with the packet, and the end whose turn it is with the
+//! outgoing link. Nearly all events are arrivals: only their steps are part of the inner loop, and each instruction in them is one for each hop. A ring
 //! that has outgrown its place beside the link ([`links`]) is not fetched: four entries in a row share a line.
 
 use crate::fabric::fifo::Fifo;
-use crate::fabric::link::{prefetch, prefetch_lines, FarEnd};
+use crate::fabric::link::{prefetch, prefetch_lines, FarEnd, Link};
 use crate::fabric::links;
-use crate::fabric::pool::Pool;
+use crate::fabric::pool::{Outer, Pool};
 use crate::fabric::port::{Owner, Port};
 use crate::fabric::Fabric;
 use crate::hosts::ends::EndId;
 use crate::hosts::Hosts;
 use crate::world::World;
 use fanin_engine::{Due, Items};
-use fanin_packet::{Envelope, PacketId};
+use fanin_packet::PacketId;
 
-/// In an event's note: the rest is the link by which the packet will leave, or an end. Without them the note is a packet's place + 1.
-const OUT: u32 = 1 << 31;
-const END: u32 = 1 << 30;
-
-/// The link by which a packet leaves, if that is known ahead.
-#[inline(always)]
-pub fn outgoing(due: &Due) -> Option<u32> {
-    (due.note & OUT != 0).then_some(due.note & !OUT)
-}
+/// In an event's note: the rest is an end. Without it the note is a packet's place + 1, or nothing.
+const END: u32 = 1 << 31;
 
 /// The packet of a note that has one.
 #[inline(always)]
@@ -46,7 +41,7 @@ fn packet(note: u32) -> Option<PacketId> {
 /// The end of a note that has one.
 #[inline(always)]
 fn end(note: u32) -> Option<EndId> {
-    (note & (OUT | END) == END).then_some(note & !END)
+    (note & END != 0).then_some(note & !END)
 }
 
 /// So many events ahead is the first step.
@@ -58,7 +53,7 @@ struct Tables<'a> {
     arrivals: usize,
     links: links::Items<'a>,
     ports: Items<'a, Port>,
-    envelopes: Items<'a, Envelope>,
+    packets: Items<'a, Outer>,
     pool: &'a Pool,
     fabric: &'a Fabric,
     hosts: &'a Hosts,
@@ -73,9 +68,8 @@ impl World {
         let Some(known) = known.first_chunk_mut::<{ FIRST + 1 }>() else { return self.prefetch_few::<K>() };
         tables.link(&known[FIRST]);
         tables.packet(&mut known[7]);
-        tables.way(&mut known[5]);
-        tables.front(&mut known[4]);
-        tables.out::<K>(&mut known[3]);
+        tables.way::<K>(&mut known[5]);
+        tables.apart(&known[3]);
         tables.rest(&known[1]);
     }
 
@@ -86,7 +80,7 @@ impl World {
             arrivals: core.arrivals,
             links: core.links.items(),
             ports: core.ports.items(),
-            envelopes: core.pool.items(),
+            packets: core.pool.items(),
             pool: &core.pool,
             fabric: &self.fabric,
             hosts: &self.hosts,
@@ -101,9 +95,8 @@ impl World {
         for (ahead, due) in known.iter_mut().enumerate() {
             match ahead {
                 7 => tables.packet(due),
-                5 => tables.way(due),
-                4 => tables.front(due),
-                3 => tables.out::<K>(due),
+                5 => tables.way::<K>(due),
+                3 => tables.apart(due),
                 1 => tables.rest(due),
                 _ => {}
             }
@@ -111,7 +104,7 @@ impl World {
     }
 }
 
-/// None of this is a call that takes the tables: they stay in registers.
+/// None of this is a call that takes the tables: they stay in registers. What an arrival seldom needs is told by one comparison.
 impl Tables<'_> {
     #[inline(always)]
     fn is_arrival(&self, due: &Due) -> bool {
@@ -138,137 +131,136 @@ impl Tables<'_> {
     #[inline(always)]
     fn packet(&self, due: &mut Due) {
         if !self.is_arrival(due) {
-            return self.owner_of(due.slot as usize);
+            return owner_of(self.ports, self.hosts, due.slot as usize);
         }
         let link = self.links.at(self.of_arrival(due));
         let packet = link.front(self.links.rings).packet;
         due.note = packet + 1;
-        prefetch(self.envelopes.address(packet as usize));
-        if link.has_ingress_hook() {
-            self.pool.prefetch_shim(packet);
-        }
-        if link.is_followed() {
-            prefetch(&self.hosts.hosts[self.hosts.feeders[self.of_arrival(due)] as usize]);
+        prefetch(self.packets.address(packet as usize));
+        if link.is_hooked_or_followed() {
+            if link.has_ingress_hook() {
+                self.pool.prefetch_shim(packet);
+            }
+            if link.is_followed() {
+                prefetch(&self.hosts.hosts[self.hosts.feeders[self.of_arrival(due)] as usize]);
+            }
         }
     }
 
     #[inline(always)]
-    fn way(&self, due: &mut Due) {
-        if !self.is_arrival(due) {
-            return self.ports.at(due.slot as usize).prefetch_queue();
+    fn way<K: Fifo>(&self, due: &mut Due) {
+        // Those without are departures, or ends: an event that another was put before is here twice.
+        let Some(packet) = packet(due.note) else { return self.queue_or_turn(due) };
+        let via = self.of_arrival(due);
+        let link = self.links.at(via);
+        let outer = self.packets.at(packet as usize);
+        if !link.leads_to_a_host_or_is_followed() {
+            return self.out::<K>(link, outer, via);
         }
-        let Some(packet) = packet(due.note) else { return };
-        let envelope = self.envelopes.at(packet as usize);
-        let link = self.links.at(self.of_arrival(due));
         if link.is_followed() {
-            self.hosts.prefetch_turn(self.hosts.feeders[self.of_arrival(due)]);
+            self.hosts.prefetch_turn(self.hosts.feeders[via]);
         }
         match link.far_end() {
-            FarEnd::Switch(s) => self.fabric.fib.prefetch(s, envelope.dst),
+            FarEnd::Switch(_) => self.out::<K>(link, outer, via),
             FarEnd::Host(host) => {
                 prefetch(self.pool.header(packet));
                 prefetch(&self.hosts.hosts[host as usize]);
-                // Once only: an event that another was put before is here twice.
-                due.note = self.hosts.ends.prefetch(envelope.flow, envelope.to).map_or(0, |id| id | END);
+                due.note = self.hosts.ends.prefetch(outer.envelope.flow, outer.envelope.to).map_or(0, |id| id | END);
             }
         }
     }
 
+    /// The outgoing link.
     #[inline(always)]
-    fn out<K: Fifo>(&self, due: &mut Due) {
-        if !self.is_arrival(due) {
-            return self.next_of(due);
-        }
-        let Some(packet) = packet(due.note) else { return self.kept_apart(due) };
-        due.note = 0; // once only here, too
-        let link = self.links.at(self.of_arrival(due));
-        let FarEnd::Switch(s) = link.far_end() else { return };
-        let envelope = self.envelopes.at(packet as usize);
-        if let Some(next) = self.fabric.switches[s as usize].foresee(&self.fabric.fib, s, envelope) {
-            due.note = next | OUT;
-            self.links.prefetch(next as usize);
+    fn out<K: Fifo>(&self, link: &Link, outer: &Outer, via: usize) {
+        if let Some(next) = outer.next(via) {
+            self.links.prefetch(next);
             if K::POLICY || link.has_ingress_hook() {
-                prefetch_lines::<3, _>(self.ports.address(next as usize));
+                prefetch_lines::<3, _>(self.ports.address(next));
             }
         }
     }
 
-    /// What an end keeps apart, if the note has one.
+    /// What an end keeps apart, and where it sends.
     #[inline(always)]
-    fn kept_apart(&self, due: &Due) {
+    fn apart(&self, due: &Due) {
         if let Some(id) = end(due.note) {
-            self.hosts.ends.prefetch_apart(id, 0);
+            if let Some(host) = self.hosts.ends.prefetch_apart(id, 0) {
+                self.links.prefetch(self.hosts.hosts[host as usize].nic as usize);
+            }
+        } else if due.note == 0 && !self.is_arrival(due) {
+            front_of(self.ports, due.slot as usize);
         }
     }
 
     #[inline(always)]
     fn rest(&self, due: &Due) {
         if let Some(id) = end(due.note) {
-            if let Some(host) = self.hosts.ends.prefetch_apart(id, 1) {
-                self.links.prefetch(self.hosts.hosts[host as usize].nic as usize);
-            }
+            self.hosts.ends.prefetch_apart(id, 1);
+        } else if due.note == 0 && !self.is_arrival(due) {
+            next_of(self.ports, self.pool, self.fabric, due.slot as usize);
         } else if self.fabric.offered_up_to > 0 {
             self.before_mechanisms(due);
         }
     }
 
-    /// Mechanisms are about to see a packet: one that is offered to a port, or leaves it.
+    /// Mechanisms are about to see a packet that is offered to a port.
     #[inline(always)]
     fn before_mechanisms(&self, due: &Due) {
-        let slot = due.slot as usize;
-        if let Some(next) = outgoing(due) {
-            if self.links.at(next as usize).is_offered(due.time()) {
-                self.before_offer(slot - self.arrivals, next as usize);
-            }
-        } else if slot < self.arrivals {
-            if let (Some(packet), Owner::Switch(s, port)) = (packet(due.note), self.ports.at(slot).owner) {
-                self.fabric.switches[s as usize].prefetch_kept(packet, None, port);
+        let Some(packet) = packet(due.note) else { return };
+        let via = self.of_arrival(due);
+        let Some(next) = self.packets.at(packet as usize).next(via) else { return };
+        if self.links.at(next).is_offered(due.time()) {
+            let port = self.ports.at(next);
+            if let Owner::Switch(s, to) = port.owner {
+                port.prefetch_queues();
+                self.fabric.switches[s as usize].prefetch_kept(packet, Some(self.fabric.ingress[via]), to);
             }
         }
     }
 
-    /// A packet that came over link `via` is about to be offered to port `l`, where mechanisms see it before.
     #[inline(always)]
-    fn before_offer(&self, via: usize, l: usize) {
-        let port = self.ports.at(l);
-        if let Owner::Switch(s, to) = port.owner {
-            port.prefetch_queues();
-            let packet = self.links.at(via).front(self.links.rings).packet;
-            self.fabric.switches[s as usize].prefetch_kept(packet, Some(self.fabric.ingress[via]), to);
+    fn queue_or_turn(&self, due: &mut Due) {
+        if due.note == 0 && !self.is_arrival(due) {
+            due.note = queue_or_turn(self.ports, self.hosts, due.slot as usize);
         }
     }
 }
 
-/// Steps of departures.
-impl Tables<'_> {
-    #[inline(always)]
-    fn owner_of(&self, l: usize) {
-        let port = self.ports.at(l);
-        match port.owner {
-            Owner::Host(host) => prefetch(&self.hosts.hosts[host as usize]),
-            Owner::Switch(..) => port.prefetch_queues(),
+/// Steps of departures, after the first: calls, and what they take is little.
+#[inline(never)]
+fn owner_of(ports: Items<'_, Port>, hosts: &Hosts, l: usize) {
+    let port = ports.at(l);
+    match port.owner {
+        Owner::Host(host) => prefetch(&hosts.hosts[host as usize]),
+        Owner::Switch(..) => port.prefetch_queues(),
+    }
+}
+
+/// Gives the note of the event.
+#[inline(never)]
+fn queue_or_turn(ports: Items<'_, Port>, hosts: &Hosts, l: usize) -> u32 {
+    let port = ports.at(l);
+    match port.owner {
+        Owner::Host(host) => hosts.prefetch_turn(host).map_or(0, |id| id | END),
+        Owner::Switch(..) => {
+            port.prefetch_queue();
+            0
         }
     }
+}
 
-    #[inline(always)]
-    fn front(&self, due: &mut Due) {
-        if self.is_arrival(due) {
-            return;
-        }
-        let port = self.ports.at(due.slot as usize);
-        match port.owner {
-            Owner::Host(host) => due.note = self.hosts.prefetch_turn(host).map_or(0, |id| id | END),
-            Owner::Switch(..) => port.prefetch_next(),
-        }
-    }
+#[inline(never)]
+fn front_of(ports: Items<'_, Port>, l: usize) {
+    ports.at(l).prefetch_next();
+}
 
-    #[inline(always)]
-    fn next_of(&self, due: &mut Due) {
-        if due.note != 0 {
-            self.kept_apart(due);
-        } else if let Some(packet) = self.ports.at(due.slot as usize).next() {
-            due.note = packet + 1;
-            self.pool.prefetch_all(packet);
-        }
+/// The packet that is about to leave a port, and what mechanisms keep of it.
+#[inline(never)]
+fn next_of(ports: Items<'_, Port>, pool: &Pool, fabric: &Fabric, l: usize) {
+    let port = ports.at(l);
+    if let (Some(packet), Owner::Switch(s, no)) = (port.next(), port.owner) {
+        pool.prefetch_all(packet);
+        fabric.switches[s as usize].prefetch_kept(packet, None, no);
     }
 }

@@ -10,7 +10,6 @@ use crate::fabric::gate::PortGate;
 use crate::fabric::link::FarEnd;
 use crate::fabric::port::Owner;
 use crate::fabric::Fabric;
-use crate::fetch::outgoing;
 use crate::hosts::Hosts;
 use crate::ledger::Totals;
 use crate::run::sample::Samples;
@@ -260,9 +259,9 @@ impl World {
     }
 
     #[inline(always)]
-    fn handle<K: Fifo>(&mut self, slot: usize, out: Option<u32>) {
+    fn handle<K: Fifo>(&mut self, slot: usize) {
         if slot >= self.core.arrivals {
-            self.arrival::<K>(slot, out);
+            self.arrival::<K>(slot);
         } else if K::CROSSES && slot >= self.core.links.len() {
             self.core.ledger.totals.departures += 1; // no hop either
             let slot = slot - self.core.links.len();
@@ -272,9 +271,9 @@ impl World {
         }
     }
 
-    /// The packet at the head of a link has reached its far end; `out`: the link by which it leaves, where that is known.
+    /// The packet at the head of a link has reached its far end.
     #[inline(always)]
-    fn arrival<K: Fifo>(&mut self, slot: usize, out: Option<u32>) {
+    fn arrival<K: Fifo>(&mut self, slot: usize) {
         let core = &mut self.core;
         let l = slot - core.arrivals;
         let link = &mut core.links[l];
@@ -303,7 +302,7 @@ impl World {
                 return self.hosts.deliver(core, h, packet);
             }
         }
-        self.fabric.forward::<K>(core, far_end.node(), l, packet, out);
+        self.fabric.forward::<K>(core, far_end.node(), l, packet);
     }
 
     /// The last packet that a host gave its link has arrived: the host has had its next turn when it had left.
@@ -389,9 +388,7 @@ fn run_loop<K: Fifo, const FETCHES: bool>(world: &mut World, budget: u64) {
         if FETCHES {
             world.prefetch::<K>();
         }
-        // Where nothing is fetched nothing is found out.
-        let out = if FETCHES { outgoing(&due) } else { None };
-        world.handle::<K>(due.slot as usize, out);
+        world.handle::<K>(due.slot as usize);
         world.left -= 1;
         if world.left == 0 {
             break;

@@ -93,7 +93,7 @@ impl Fabric {
                 fx.mechanism = i as u8;
                 let mut arrival = Arrival { id: packet, envelope: &mut envelope, from, shim: &mut shim };
                 let verdict = question(mechanism, here, &mut arrival, port, fx);
-                here.core.pool[packet] = envelope;
+                here.core.pool.rewrite(packet, &envelope);
                 if let Some(shim) = shim {
                     here.core.pool.keep_shim(packet, shim);
                 }
@@ -120,16 +120,9 @@ impl Fabric {
         }
         let hooks = self.switches[s as usize].hooks;
         if !hooks.any(Hooks::ROUTE) {
-            return self.forward::<Plain>(core, s, via, packet, None);
+            return self.forward::<Plain>(core, s, via, packet);
         }
-        let envelope = &mut core.pool[packet];
-        envelope.ttl -= 1;
-        if envelope.ttl == 0 {
-            return self.drop_at_switch(core, s, packet, DropReason::TTL);
-        }
-        let Some(out) = self.switches[s as usize].next_hop(core, &self.fib, s, &core.pool[packet]) else {
-            return self.drop_at_switch(core, s, packet, DropReason::NO_ROUTE);
-        };
+        let Some(out) = self.route(core, s, via, packet) else { return };
         let (_, verdict) =
             self.ask(core, (out, Some(via)), s, packet, Hooks::ROUTE, |m, node, p, to, fx| m.on_route(node, p, to, fx));
         match verdict {
@@ -309,7 +302,7 @@ impl Fabric {
             fx.mechanism = i as u8;
             let mut arrival = Arrival { id: packet, envelope: &mut envelope, from: None, shim: &mut shim };
             let verdict = mechanisms[i].on_displaced(here, &mut arrival, port, for_detoured, fx);
-            here.core.pool[packet] = envelope;
+            here.core.pool.rewrite(packet, &envelope);
             if let Some(shim) = shim {
                 here.core.pool.keep_shim(packet, shim);
             }

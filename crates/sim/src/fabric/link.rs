@@ -217,6 +217,18 @@ impl Link {
         self.to |= HOOKED | if only_messages { ONLY_MESSAGES } else { 0 };
     }
 
+    /// Whether it has an ingress hook, is followed, or both.
+    #[inline(always)]
+    pub fn is_hooked_or_followed(&self) -> bool {
+        self.to & (HOOKED | FOLLOWED) != 0
+    }
+
+    /// Whether it leads to a host, is followed, or both.
+    #[inline(always)]
+    pub fn leads_to_a_host_or_is_followed(&self) -> bool {
+        self.to & (TO_HOST | FOLLOWED) != 0
+    }
+
     /// Whether its host has its next turn when the last packet on it has left, without an event: it is caught up with.
     #[inline(always)]
     pub fn is_followed(&self) -> bool {
@@ -265,14 +277,23 @@ impl Link {
     /// Brings the queue up to now, where dequeues have no consequences. Whether the port is busy.
     #[inline(always)]
     pub fn catch_up(&mut self, rings: Rings<'_>, now: Time) -> bool {
-        if self.free_at > now.ps() {
-            while self.next_departure(rings, now).is_some() {}
-            return true;
+        let busy = self.catch_up_if_busy(rings, now);
+        if !busy {
+            // All that it was given has left.
+            self.served = self.tail;
+            self.queue_bytes = 0;
         }
-        // All that it was given has left.
-        self.served = self.tail;
-        self.queue_bytes = 0;
-        false
+        busy
+    }
+
+    /// The same, but that the queue of an idle port stays as it was, for a packet that is about to be put onto its wire.
+    #[inline(always)]
+    pub fn catch_up_if_busy(&mut self, rings: Rings<'_>, now: Time) -> bool {
+        let busy = self.free_at > now.ps();
+        if busy {
+            while self.next_departure(rings, now).is_some() {}
+        }
+        busy
     }
 
     /// Whether a queue may be larger than any since the last sample: then the port knows. Most packets need not ask it, and

@@ -143,31 +143,31 @@ impl Links {
     /// Gives link `l` a packet: see [`Link::push`].
     #[inline(always)]
     pub fn push(&mut self, l: usize, now: Time, packet: PacketId, frame: u16, carry: impl FnMut(Carry)) -> Option<Time> {
-        if self[l].is_full() {
-            self.lengthen(l);
-        }
-        let (link, rings) = self.with_rings(l);
+        let (link, rings) = self.with_room(l);
         link.push(rings, now, packet, frame, carry)
     }
 
     /// The same where the wire is not free: see [`Link::push_busy`].
     #[inline(always)]
     pub fn push_busy(&mut self, l: usize, packet: PacketId, frame: u16, carry: impl FnMut(Carry)) -> Option<Time> {
-        if self[l].is_full() {
-            self.lengthen(l);
-        }
-        let (link, rings) = self.with_rings(l);
+        let (link, rings) = self.with_room(l);
         link.push_busy(rings, packet, frame, carry)
     }
 
     /// The same where the wire is free: see [`Link::push_idle`].
     #[inline(always)]
     pub fn push_idle(&mut self, l: usize, now: Time, packet: PacketId, frame: u16, carry: impl FnMut(Carry)) -> Option<Time> {
+        let (link, rings) = self.with_room(l);
+        link.push_idle(rings, now, packet, frame, carry)
+    }
+
+    /// A link whose ring has room for another packet, and the rings besides.
+    #[inline(always)]
+    fn with_room(&mut self, l: usize) -> (&mut Link, RingsMut<'_>) {
         if self[l].is_full() {
             self.lengthen(l);
         }
-        let (link, rings) = self.with_rings(l);
-        link.push_idle(rings, now, packet, frame, carry)
+        self.with_rings(l)
     }
 
     /// Gives a full ring twice as many places, the first time four times as many. The old place is not used again: rings become longer

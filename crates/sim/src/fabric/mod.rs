@@ -17,6 +17,7 @@ pub mod links;
 pub mod pool;
 pub mod port;
 pub mod queue;
+pub mod route;
 pub mod switch;
 pub mod table;
 

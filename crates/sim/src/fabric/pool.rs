@@ -1,8 +1,27 @@
-//! Packets in flight: a pool with a free list, so that no packet is ever allocated on its own. Envelopes and headers lie apart:
-//! a hop touches half a cache line, and two envelopes share one.
+//! Packets in flight: a pool with a free list, so that no packet is ever allocated on its own. What switches read lies apart from what only
+//! the ends read: a cache line each.
 
+use super::route::Route;
 use fanin_engine::{Items, Table};
 use fanin_packet::{Departure, Envelope, Header, Kind, Packet, PacketId, Record, Shim, Stack, MAX_HOPS};
+
+/// What switches read of a packet, in one cache line.
+#[derive(Clone, Copy, Default)]
+#[repr(C, align(64))]
+pub struct Outer {
+    pub envelope: Envelope,
+    pub route: Route,
+}
+
+const _: () = assert!(std::mem::size_of::<Outer>() == 64);
+
+impl Outer {
+    /// The link by which it leaves the switch that it has reached over link `via`, if that is settled.
+    #[inline(always)]
+    pub fn next(&self, via: usize) -> Option<usize> {
+        self.route.next(via, self.envelope.ttl)
+    }
+}
 
 /// What only the ends of a flow read of a packet, in one cache line.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,7 +36,7 @@ struct Inner {
 /// All packets that exist. The most recently freed place is used first: it is still in the cache.
 #[derive(Default)]
 pub struct Pool {
-    envelopes: Table<Envelope>,
+    outer: Table<Outer>,
     inner: Table<Inner>,
     free: Vec<PacketId>,
     /// By the packet at the end of whose frame a control message travels: the message, itself a packet here.
@@ -33,7 +52,7 @@ pub struct Pool {
 }
 
 /// Bytes of a packet's two parts.
-pub const BYTES_EACH: usize = std::mem::size_of::<Envelope>() + std::mem::size_of::<Inner>();
+pub const BYTES_EACH: usize = std::mem::size_of::<Outer>() + std::mem::size_of::<Inner>();
 
 /// No message.
 const NONE: PacketId = PacketId::MAX;
@@ -51,9 +70,9 @@ impl Pool {
     #[cold]
     #[inline(never)]
     fn grow(&mut self) -> PacketId {
-        self.envelopes.push(Envelope::default());
+        self.outer.push(Outer::default());
         self.inner.push(Inner::default());
-        (self.envelopes.len() - 1) as PacketId
+        (self.outer.len() - 1) as PacketId
     }
 
     /// Gives a place back.
@@ -64,12 +83,12 @@ impl Pool {
 
     /// Packets that exist now: queued, on a wire, or waiting at a NIC. Control messages do not count.
     pub fn in_flight(&self) -> u64 {
-        (self.envelopes.len() - self.free.len()) as u64 - self.control
+        (self.outer.len() - self.free.len()) as u64 - self.control
     }
 
     /// The packets that exist, in no particular order; control messages too. Walks all places.
     pub fn existing(&self) -> impl Iterator<Item = PacketId> {
-        let mut free = vec![false; self.envelopes.len()];
+        let mut free = vec![false; self.outer.len()];
         self.free.iter().for_each(|id| free[*id as usize] = true);
         (0..).zip(free).filter(|(_, free)| !free).map(|(id, _)| id)
     }
@@ -80,10 +99,30 @@ impl Pool {
         &self.inner[id as usize].header
     }
 
-    /// Both parts of a packet, to be written.
+    /// Makes a packet: both parts, for what is still to be written.
     #[inline(always)]
-    pub fn parts(&mut self, id: PacketId) -> (&mut Envelope, &mut Header) {
-        (&mut self.envelopes[id as usize], &mut self.inner[id as usize].header)
+    pub fn make(&mut self, id: PacketId, envelope: &Envelope, route: &Route) -> (&mut Envelope, &mut Header) {
+        let outer = &mut self.outer[id as usize];
+        // One after the other: as a whole it would go by the stack.
+        outer.envelope = *envelope;
+        outer.route = *route;
+        (&mut outer.envelope, &mut self.inner[id as usize].header)
+    }
+
+    /// What switches read of a packet.
+    #[inline(always)]
+    pub fn outer(&mut self, id: PacketId) -> &mut Outer {
+        &mut self.outer[id as usize]
+    }
+
+    /// Writes an envelope that a mechanism may have changed. With another destination or hash, nothing is settled of its route any more.
+    #[inline(always)]
+    pub fn rewrite(&mut self, id: PacketId, envelope: &Envelope) {
+        let outer = &mut self.outer[id as usize];
+        if (envelope.dst, envelope.hash) != (outer.envelope.dst, outer.envelope.hash) {
+            outer.route = Route::NONE;
+        }
+        outer.envelope = *envelope;
     }
 
     /// Its place among those with payload of its flow and sender.
@@ -119,8 +158,7 @@ impl Pool {
     /// A place for a control message.
     pub fn take_message(&mut self, message: &Packet) -> PacketId {
         let id = self.take();
-        let (envelope, header) = self.parts(id);
-        (*envelope, *header) = (message.envelope, message.header);
+        *self.make(id, &message.envelope, &Route::NONE).1 = message.header;
         self.control += 1;
         id
     }
@@ -234,19 +272,19 @@ impl Pool {
         let shims = self.shims.capacity() * std::mem::size_of::<Shim>()
             + self.records.capacity() * std::mem::size_of::<[Record; MAX_HOPS]>()
             + self.ranks.capacity() * std::mem::size_of::<u32>();
-        self.envelopes.capacity() * BYTES_EACH + ids * std::mem::size_of::<PacketId>() + shims
+        self.outer.capacity() * BYTES_EACH + ids * std::mem::size_of::<PacketId>() + shims
     }
 
-    /// The envelopes where they stand now.
+    /// What switches read of packets, where it stands now.
     #[inline(always)]
-    pub fn items(&self) -> Items<'_, Envelope> {
-        self.envelopes.items()
+    pub fn items(&self) -> Items<'_, Outer> {
+        self.outer.items()
     }
 
     /// Asks the processor to fetch the envelope of a packet that is needed soon.
     #[inline(always)]
     pub fn prefetch(&self, id: PacketId) {
-        super::link::prefetch(self.envelopes.as_ptr().wrapping_add(id as usize));
+        super::link::prefetch(self.outer.as_ptr().wrapping_add(id as usize));
     }
 
     /// The same with what ports write into its frame.
@@ -273,13 +311,48 @@ impl std::ops::Index<PacketId> for Pool {
     type Output = Envelope;
     #[inline(always)]
     fn index(&self, id: PacketId) -> &Envelope {
-        &self.envelopes[id as usize]
+        &self.outer[id as usize].envelope
     }
 }
 
+/// The same, to be written: all but destination and hash, by which it is forwarded ([`Pool::rewrite`]).
 impl std::ops::IndexMut<PacketId> for Pool {
     #[inline(always)]
     fn index_mut(&mut self, id: PacketId) -> &mut Envelope {
-        &mut self.envelopes[id as usize]
+        &mut self.outer[id as usize].envelope
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use fanin_units::HostId;
+
+    #[test]
+    fn a_packet_with_another_destination_or_hash_is_looked_up_again() {
+        let envelope = Envelope { dst: HostId(4), hash: 7, ttl: 64, ..Envelope::default() };
+        let route = Route::along(&[2, 5, 9], envelope.ttl);
+        for (changed, next) in [
+            (Envelope { class: 3, frame: 84, ..envelope }, Some(5)),
+            (Envelope { dst: HostId(3), ..envelope }, None),
+            (Envelope { hash: 8, ..envelope }, None),
+        ] {
+            let mut pool = Pool::default();
+            let id = pool.take();
+            pool.make(id, &envelope, &route);
+            pool.rewrite(id, &changed);
+            assert_eq!((pool[id], pool.outer(id).next(2)), (changed, next));
+        }
+    }
+
+    #[test]
+    fn the_place_of_a_packet_that_is_gone_has_no_route_for_a_message() {
+        let mut pool = Pool::default();
+        let id = pool.take();
+        let envelope = Envelope::default();
+        pool.make(id, &envelope, &Route::along(&[2, 5, 9], envelope.ttl));
+        pool.free(id);
+        let message = pool.take_message(&Packet { envelope, header: Header::default() });
+        assert_eq!((message, pool.outer(message).next(2)), (id, None));
     }
 }

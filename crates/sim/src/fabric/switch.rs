@@ -4,6 +4,7 @@ use super::express::ExpressBy;
 use super::fifo::{Any, ByPolicy, Classes, Dequeues, Fifo, Plain, Shared};
 use super::link::{flag, prefetch, FarEnd};
 use super::port::{at_dequeue, Found, Owner};
+use super::route::Route;
 use super::table::{Fib, NextHop};
 use crate::core::Core;
 use crate::ledger::Fate;
@@ -137,35 +138,77 @@ impl SwitchNode {
             mechanism.kept(packet, from.map(PortNo), port, prefetch);
         }
     }
-
-    /// The link by which it will forward a packet, if that is settled before the packet arrives.
-    #[inline(always)]
-    pub fn foresee(&self, fib: &Fib, s: u32, envelope: &Envelope) -> Option<u32> {
-        match fib.lookup(s, envelope.dst) {
-            NextHop::One(link) => Some(link),
-            NextHop::Several(links) => self.paths.foresee(envelope, links.len(), self.seed).map(|i| links[i]),
-            NextHop::None => None,
-        }
-    }
 }
 
 impl Fabric {
-    /// A packet has reached a switch over link `via`; `out`: the link by which it leaves, where that was found out ahead.
+    /// A packet has reached a switch over link `via`.
     #[inline(always)]
-    pub fn forward<K: Fifo>(&mut self, core: &mut Core, s: u32, via: usize, packet: PacketId, out: Option<u32>) {
-        let envelope = &mut core.pool[packet];
-        envelope.ttl -= 1;
-        if envelope.ttl == 0 {
-            return self.drop_at_switch(core, s, packet, DropReason::TTL);
+    pub fn forward<K: Fifo>(&mut self, core: &mut Core, s: u32, via: usize, packet: PacketId) {
+        let outer = core.pool.outer(packet);
+        match outer.next(via) {
+            Some(out) if outer.envelope.ttl > 1 => {
+                outer.envelope.ttl -= 1;
+                debug_assert_eq!(self.foresee(s, &core.pool[packet]), Some(out as u32));
+                self.offer::<K>(core, out, Some(via), packet);
+            }
+            _ => self.forward_by_tables::<K>(core, s, via, packet),
         }
-        let next_hop = match out {
-            Some(out) => Some(out as usize),
-            None => self.switches[s as usize].next_hop(core, &self.fib, s, &core.pool[packet]),
-        };
-        match next_hop {
-            Some(out) => self.offer::<K>(core, out, Some(via), packet),
-            None => self.drop_at_switch(core, s, packet, DropReason::NO_ROUTE),
+    }
+
+    /// The same where its route is not settled, or it ends here.
+    #[inline(never)]
+    fn forward_by_tables<K: Fifo>(&mut self, core: &mut Core, s: u32, via: usize, packet: PacketId) {
+        if let Some(out) = self.route(core, s, via, packet) {
+            self.offer::<K>(core, out, Some(via), packet);
         }
+    }
+
+    /// One hop less is left to a packet that has reached a switch over link `via`: the link by which it leaves. Without any it is dropped.
+    pub fn route(&mut self, core: &mut Core, s: u32, via: usize, packet: PacketId) -> Option<usize> {
+        let outer = core.pool.outer(packet);
+        let settled = outer.next(via);
+        outer.envelope.ttl -= 1;
+        if outer.envelope.ttl == 0 {
+            self.drop_at_switch(core, s, packet, DropReason::TTL);
+            return None;
+        }
+        debug_assert!(settled.is_none_or(|out| self.foresee(s, &core.pool[packet]) == Some(out as u32)));
+        let out = settled.or_else(|| self.switches[s as usize].next_hop(core, &self.fib, s, &core.pool[packet]));
+        if out.is_none() {
+            self.drop_at_switch(core, s, packet, DropReason::NO_ROUTE);
+        }
+        out
+    }
+
+    /// The link by which a switch will forward a packet, if nothing but its tables and the packet decides it.
+    fn foresee(&self, s: u32, envelope: &Envelope) -> Option<u32> {
+        let switch = &self.switches[s as usize];
+        match self.fib.lookup(s, envelope.dst) {
+            NextHop::One(link) => Some(link),
+            NextHop::Several(links) => switch.paths.foresee(envelope, links.len(), switch.seed).map(|i| links[i]),
+            NextHop::None => None,
+        }
+    }
+
+    /// The route of packets with this envelope that leave their host over its link `nic`: all of it or nothing.
+    pub fn settled_route(&self, core: &Core, nic: u32, envelope: &Envelope) -> Route {
+        let path = self.walk(core, nic, |s| self.foresee(s, envelope));
+        match core.links[path[path.len() - 1] as usize].far_end() {
+            FarEnd::Host(_) => Route::along(&path, envelope.ttl),
+            FarEnd::Switch(_) => Route::NONE,
+        }
+    }
+
+    /// The links of a path that begins with `nic`, until no switch gives a next one, or it goes in circles.
+    fn walk(&self, core: &Core, nic: u32, next: impl Fn(u32) -> Option<u32>) -> Vec<u32> {
+        let mut path = vec![nic];
+        while let FarEnd::Switch(s) = core.links[path[path.len() - 1] as usize].far_end() {
+            match next(s) {
+                Some(link) if path.len() <= self.switches.len() => path.push(link),
+                _ => break,
+            }
+        }
+        path
     }
 
     /// Offers a packet to a switch's output port; `via`: the link that it came by, if it came by one. Ports of kind `K` are served
@@ -280,7 +323,13 @@ impl Fabric {
         }
         let (link, rings) = core.links.with_rings(l);
         let frame = core.pool[packet].frame;
-        let waits = if K::SHARED || K::DEQUEUES { link.free_at > now.ps() } else { link.catch_up(rings.read(), now) };
+        let waits = if K::SHARED || K::DEQUEUES {
+            link.free_at > now.ps()
+        } else if K::POLICY || K::WATCHED {
+            link.catch_up(rings.read(), now)
+        } else {
+            link.catch_up_if_busy(rings.read(), now) // of an idle port nothing is asked
+        };
         let found =
             if K::EXPRESS { core.ports[l].behind_express(link) } else { (u64::from(link.queue_bytes), link.queue_packets()) };
         let mut marked = false;
@@ -473,21 +522,11 @@ impl Fabric {
     /// The links from one host to another for a packet with this hash, as per-flow ECMP would choose them; the first is
     /// the host's own.
     pub fn path(&self, core: &Core, nic: u32, to: HostId, hash: u32) -> Vec<u32> {
-        let mut path = vec![nic];
-        while let FarEnd::Switch(s) = core.links[path[path.len() - 1] as usize].far_end() {
-            match self.fib.lookup(s, to) {
-                NextHop::One(link) => path.push(link),
-                NextHop::Several(links) => {
-                    let i = fanin_switch::ecmp(hash, self.switches[s as usize].seed, links.len());
-                    path.push(links[i]);
-                }
-                NextHop::None => break,
-            }
-            if path.len() > self.switches.len() + 1 {
-                break;
-            }
-        }
-        path
+        self.walk(core, nic, |s| match self.fib.lookup(s, to) {
+            NextHop::One(link) => Some(link),
+            NextHop::Several(links) => Some(links[fanin_switch::ecmp(hash, self.switches[s as usize].seed, links.len())]),
+            NextHop::None => None,
+        })
     }
 }
 

@@ -1,6 +1,5 @@
 //! Forwarding tables, flattened for the inner loop.
 
-use super::link::prefetch;
 use fanin_engine::Table;
 use fanin_units::{HostId, LinkId};
 
@@ -66,13 +65,6 @@ impl Fib {
     #[inline(always)]
     fn group(&self, at: usize) -> &[u32] {
         self.groups.slice(at + 1, self.groups[at] as usize)
-    }
-
-    /// Hints that the way from `switch` to `host` is asked for soon.
-    #[inline(always)]
-    pub fn prefetch(&self, switch: u32, host: HostId) {
-        let attachment = self.attachment_of[host.index()];
-        prefetch(&self.entries[switch as usize * self.attachments + usize::from(attachment)]);
     }
 
     /// The way from `switch` to `host`.

@@ -4,6 +4,7 @@
 
 use super::order::{Next, Order, Reordering};
 use crate::fabric::link::{prefetch, prefetch_lines};
+use crate::fabric::route::Route;
 use fanin_engine::Table;
 use fanin_packet::{Envelope, Side};
 use fanin_telemetry::Name;
@@ -51,6 +52,10 @@ pub struct End {
     /// -1 for news that is not heard at all: of delivered, and of acknowledged bytes.
     deaf: [i8; 2],
 
+    // One line: what else each packet needs that it sends.
+    /// Which way they go.
+    pub route: Route,
+
     // Seldom.
     /// Its application wants to hear when so many bytes have arrived here, or of its own are acknowledged: all, or those of a
     /// message and all before. Before it is asked to send, the request.
@@ -83,13 +88,15 @@ pub struct End {
 const _: () = {
     use std::mem::{offset_of, size_of};
     assert!(offset_of!(End, sends) % 64 == 0 && offset_of!(End, deaf) + 2 == offset_of!(End, sends) + 64);
-    assert!(size_of::<End>() <= 640 && size_of::<Option<End>>() == size_of::<End>());
+    assert!(offset_of!(End, route) == offset_of!(End, sends) + 64);
+    assert!(size_of::<End>() <= 704 && size_of::<Option<End>>() == size_of::<End>());
 };
 
 /// What an end is made of.
 pub struct NewEnd {
     pub protocol: Endpoint,
     pub sends: Envelope,
+    pub route: Route,
     pub params: Arc<Parameters>,
     pub telemetry: bool,
     pub sends_data: bool,
@@ -105,6 +112,7 @@ impl From<NewEnd> for End {
         End {
             protocol: new.protocol,
             sends: new.sends,
+            route: new.route,
             params: new.params,
             armed: Time::MAX,
             from: 0,
@@ -306,7 +314,7 @@ impl Ends {
     pub fn prefetch_end(&self, id: EndId) {
         let end: *const Option<End> = self.slot(id);
         prefetch_lines::<PREFETCHED, _>(end);
-        prefetch(end.cast::<u8>().wrapping_add(std::mem::offset_of!(End, sends)));
+        prefetch_lines::<2, _>(end.cast::<u8>().wrapping_add(std::mem::offset_of!(End, sends)));
     }
 
     /// Hints that what an endpoint keeps behind that is used soon, if the end is still there: first what it points to, in the next step

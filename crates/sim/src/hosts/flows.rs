@@ -68,20 +68,22 @@ impl Hosts {
             let sends_data = side == data_side;
             let asked = sends_data && side == Side::Initiator;
             let (host, peer) = if sends_data { (spec.src, spec.dst) } else { (spec.dst, spec.src) };
+            let sends = Envelope {
+                flow: id,
+                src: host,
+                dst: peer,
+                hash: hash[side as usize],
+                reverse_hash: hash[side.other() as usize],
+                class: spec.class,
+                ttl: self.ttl,
+                to: side.other(),
+                kind: if datagrams { Kind::Datagram } else { Kind::Reliable },
+                ..Envelope::default()
+            };
             End::from(NewEnd {
                 protocol,
-                sends: Envelope {
-                    flow: id,
-                    src: host,
-                    dst: peer,
-                    hash: hash[side as usize],
-                    reverse_hash: hash[side.other() as usize],
-                    class: spec.class,
-                    ttl: self.ttl,
-                    to: side.other(),
-                    kind: if datagrams { Kind::Datagram } else { Kind::Reliable },
-                    ..Envelope::default()
-                },
+                sends,
+                route: fabric.settled_route(core, nic(host), &sends),
                 params: self.transports[usize::from(spec.transport)].1.clone(),
                 telemetry: asks,
                 sends_data,

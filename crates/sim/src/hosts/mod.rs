@@ -549,8 +549,7 @@ impl Hosts {
     fn next_packet(&mut self, core: &mut Core, id: EndId, kinds: Kinds) -> Option<PacketId> {
         let packet = core.pool.take();
         let end = &mut self.ends[id];
-        let (envelope, header) = core.pool.parts(packet);
-        *envelope = end.sends;
+        let (envelope, header) = core.pool.make(packet, &end.sends, &end.route);
         if !end.protocol.poll(&end.params, core.now, kinds, envelope, header) {
             core.pool.free(packet);
             return None;

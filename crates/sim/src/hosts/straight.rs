@@ -8,6 +8,7 @@ use super::ends::{side, End, EndId};
 use super::order::{Next, Order};
 use super::{address, timer_key, Host, TIMEOUT};
 use crate::core::Core;
+use crate::fabric::route::Route;
 use fanin_packet::{Envelope, Framing, PacketId};
 use fanin_transport::{Act, Kinds, Transport};
 use fanin_units::{FlowId, Time};
@@ -37,6 +38,7 @@ pub struct Straight<'a> {
     framing: &'a Framing,
     id: EndId,
     sends: &'a Envelope,
+    route: &'a Route,
     hears: [u64; 2],
     queued: &'a mut bool,
     armed: &'a mut Time,
@@ -59,6 +61,7 @@ macro_rules! straight {
             framing: $framing,
             id: $id,
             sends: &$end.sends,
+            route: &$end.route,
             hears: $end.hears(),
             queued: &mut $end.queued,
             armed: &mut $end.armed,
@@ -210,8 +213,7 @@ impl Straight<'_> {
     #[inline(always)]
     fn send<E: Transport>(&mut self, end: &mut E, cfg: &E::Params, kinds: Kinds, packet: PacketId) {
         let core = &mut *self.core;
-        let (envelope, header) = core.pool.parts(packet);
-        *envelope = *self.sends;
+        let (envelope, header) = core.pool.make(packet, self.sends, self.route);
         if !end.poll(cfg, core.now, kinds, envelope, header) {
             return core.pool.free(packet);
         }

@@ -130,15 +130,15 @@ impl World {
             self.hosts.finish_turns(&mut self.core, barrier);
             // A flow that waits for one that was aborted never starts.
             let all_started = self.traffic.blocked().is_empty();
-            return Some(if all_started { Pause::Done } else { Pause::Stuck(self.who_waits("nothing is left to happen")) });
+            return Some(if all_started { Pause::Done } else { self.stuck("nothing is left to happen") });
         }
         if self.core.wheel.is_empty() && self.core.timers.is_empty() && self.next_app == Time::MAX && self.stop == Time::MAX {
-            return Some(Pause::Stuck(self.who_waits("nothing is left to happen")));
+            return Some(self.stuck("nothing is left to happen"));
         }
         if barrier >= self.stop && timers > barrier && self.next_app > barrier && self.samples.next > barrier {
             self.core.now = self.stop;
             self.hosts.catch_up_all(&mut self.core);
-            return Some(self.deadlock(true).map_or(Pause::Done, |deadlock| Pause::Stuck(self.who_waits(&deadlock))));
+            return Some(self.deadlock(true).map_or(Pause::Done, |deadlock| self.stuck(&deadlock)));
         }
         self.core.now = barrier;
         self.core.ledger.totals.events += 1;
@@ -215,13 +215,13 @@ impl World {
         if now > since {
             self.standstill = (now, all);
         } else if all - events > self.stall_events {
-            return Pause::Stuck(self.who_waits("simulated time stands still"));
+            return self.stuck("simulated time stands still");
         }
         if let Some(deadlock) = self.deadlock(false) {
-            return Pause::Stuck(self.who_waits(&deadlock));
+            return self.stuck(&deadlock);
         }
         if all >= self.max_events {
-            return Pause::Stuck(self.who_waits(&format!("max_events ({}) is reached", self.max_events)));
+            return self.stuck(&format!("max_events ({}) is reached", self.max_events));
         }
         Pause::Budget
     }
@@ -244,8 +244,9 @@ impl World {
         Some(format!("deadlock: paused ports have waited for each other since {since}: {}", names.join(", ")))
     }
 
-    /// Names up to ten flows that wait, and for what.
-    fn who_waits(&self, what: &str) -> String {
+    /// It cannot go on: names up to ten flows that wait, and for what, as they are now.
+    fn stuck(&mut self, what: &str) -> Pause {
+        self.hosts.catch_up_all(&mut self.core);
         let mut message = format!("{what} at {}", self.core.now);
         let waiting = self.hosts.ends.describe_waiting(10, &self.core.ledger.host_names);
         if !waiting.is_empty() {
@@ -255,7 +256,7 @@ impl World {
         if !blocked.is_empty() {
             message.push_str(&format!("; not started: {}", blocked.iter().take(10).cloned().collect::<Vec<_>>().join("; ")));
         }
-        message
+        Pause::Stuck(message)
     }
 
     #[inline(always)]

@@ -526,6 +526,8 @@ impl Fabric {
                 core.let_go(packet);
                 if core.held.is_decided(l, packet) {
                     core.make_explicit(l); // it joins by the pipeline, which knows of decisions
+                } else {
+                    core.held.forget_decision(packet); // of another port
                 }
                 self.offer::<Plain>(core, l, None, packet);
                 core.settle_held(packet, None);

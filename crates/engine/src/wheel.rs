@@ -107,7 +107,8 @@ pub struct Wheel {
     opened: u64,
     /// That bucket, or the number of buckets in place of 0.
     start: usize,
-    /// How far from there on lines are used: all buckets but one \[ps\].
+    /// How far from there on lines are used: all buckets but one \[ps\]. Zero: all of them have been found empty, so that they need not be
+    /// searched again until an event is set.
     reach: u64,
     /// Events of the opened buckets, in order; those before `next` are popped.
     due: Vec<Due>,
@@ -188,7 +189,7 @@ impl Wheel {
             mask: buckets - 1,
             opened: 0,
             start: 0,
-            reach: (buckets - 1) * width,
+            reach: whole_reach(width - 1, buckets - 1),
             due: Vec::with_capacity(64),
             next: 0,
             low: 0,
@@ -251,6 +252,10 @@ impl Wheel {
     #[inline(never)]
     fn set_elsewhere(&mut self, slot: u32, time: u64) {
         if time >= self.opened {
+            if self.reach == 0 {
+                self.reach = whole_reach(self.width, self.mask);
+                return self.set(slot, Time::from_ps(time));
+            }
             self.far.push(Reverse((time, slot)));
             if self.far.len() == 1 {
                 self.look_when_it_can_be_reached();
@@ -339,8 +344,7 @@ impl Wheel {
         let next = self.next_occupied_further(limit);
         match next {
             Some((index, begin)) => (self.start, self.opened) = (index, begin),
-            // It is not searched again before the bucket of the limit.
-            None => self.move_to(self.opened.max(limit & !self.width)),
+            None => self.note_nothing(limit),
         }
         next.is_some()
     }
@@ -374,13 +378,21 @@ impl Wheel {
             self.due.clear();
             (self.next, self.low) = (0, 0);
             if !self.open_next(limit) {
-                self.move_to(self.opened.max(limit & !self.width)); // as in `seek`
+                self.note_nothing(limit);
                 return false;
             }
         }
         self.look_further();
         self.note_known();
         true
+    }
+
+    /// There is nothing up to `limit`: it is not searched again before the bucket of that, nor at all if that is further than all buckets.
+    fn note_nothing(&mut self, limit: u64) {
+        if limit.saturating_sub(self.opened) >> self.shift >= self.mask {
+            self.reach = 0;
+        }
+        self.move_to(self.opened.max(limit & !self.width));
     }
 
     /// The first bucket that is not open begins here; there is nothing before.
@@ -411,7 +423,7 @@ impl Wheel {
 
     /// Whether no bucket that is not open has events, nor is one where far events are looked at.
     fn has_no_lines(&self) -> bool {
-        (0..self.lines.len()).step_by(BLOCK).all(|at| self.block_is_empty(at))
+        self.reach == 0 || (0..self.lines.len()).step_by(BLOCK).all(|at| self.block_is_empty(at))
     }
 
     /// Remembers from where on too few events are known.
@@ -586,6 +598,9 @@ impl Wheel {
     #[inline(always)]
     fn next_occupied_further(&self, limit: u64) -> Option<(usize, u64)> {
         // Buckets from the first one that is not open: how far it may be, and how far it is.
+        if self.reach == 0 {
+            return None;
+        }
         let most = limit.checked_sub(self.opened)? >> self.shift;
         let end = most.min(self.mask) as usize;
         let (mut at, mut further) = (self.start, 0);
@@ -608,6 +623,11 @@ impl Wheel {
             }
         }
     }
+}
+
+/// Of all buckets but one, by the masks of the time in a bucket and of the number of one.
+fn whole_reach(width: u64, mask: u64) -> u64 {
+    mask * (width + 1)
 }
 
 /// Two words in order, without a branch.

@@ -132,7 +132,7 @@ impl World {
             let all_started = self.traffic.blocked().is_empty();
             return Some(if all_started { Pause::Done } else { self.stuck("nothing is left to happen") });
         }
-        if self.core.wheel.is_empty() && self.core.timers.is_empty() && self.next_app == Time::MAX && self.stop == Time::MAX {
+        if self.next_app == Time::MAX && self.stop == Time::MAX && self.core.timers.is_empty() && self.core.wheel.is_empty() {
             return Some(self.stuck("nothing is left to happen"));
         }
         if barrier >= self.stop && timers > barrier && self.next_app > barrier && self.samples.next > barrier {

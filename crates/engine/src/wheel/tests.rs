@@ -114,7 +114,7 @@ proptest! {
         horizon in 1u64..1 << 22,
         drawn in any::<Option<u64>>(),
         ahead in any::<bool>(),
-        rounds in prop::collection::vec((1u64..1 << 30, prop::collection::vec((0u64..3, 1usize..30), 1..4)), 1..12),
+        rounds in prop::collection::vec((1u64..1 << 30, prop::collection::vec((0u64..3, 1usize..60), 1..4)), 1..12),
     ) {
         let ties = drawn.map_or(Ties::BySlot, |seed| Ties::Drawn { seed, from: 5 });
         let events = if ahead { 4 } else { 0 };

@@ -35,6 +35,14 @@ impl<T> Table<T> {
         unsafe { self.0.get_unchecked(at..at + length) }
     }
 
+    /// The same, to be written.
+    #[inline(always)]
+    pub fn slice_mut(&mut self, at: usize, length: usize) -> &mut [T] {
+        debug_assert!(at + length <= self.0.len());
+        // SAFETY: as for indices.
+        unsafe { self.0.get_unchecked_mut(at..at + length) }
+    }
+
     /// Adds copies of `item` up to a length; never shortens.
     pub fn grow(&mut self, length: usize, item: T)
     where

@@ -28,7 +28,7 @@ const ROOM: usize = 8;
 /// In place of their number: the events of this bucket are in a crowd, whose number stands in its line. The bucket at which far
 /// events are looked at is one too, whether it has any or not.
 const CROWD: u8 = u8::MAX;
-/// Up to here events are sorted one by one, whatever their times.
+/// Crowds of no more events than this are sorted one by one.
 const FEW: usize = 12;
 /// Buckets whose numbers of events are read at once; and where none is near, after so many. So many zeros stand behind the last bucket's.
 const WINDOW: usize = 8;
@@ -143,10 +143,17 @@ impl Order {
     /// The drawn place of an event among those of the same time, as it stands in a word that is sorted.
     #[inline(always)]
     fn place(self, time: u64, slot: u32) -> u64 {
+        self.place_at(self.instant(time), slot)
+    }
+
+    /// The same, by what all events of the time have in common.
+    #[inline(always)]
+    fn place_at(self, instant: u64, slot: u32) -> u64 {
         if slot < self.drawn_from {
-            return 0;
+            0
+        } else {
+            self.draw(instant, slot)
         }
-        self.draw(self.instant(time), slot)
     }
 
     /// What all events of a time have in common.
@@ -387,9 +394,10 @@ impl Wheel {
         true
     }
 
-    /// There is nothing up to `limit`: it is not searched again before the bucket of that, nor at all if that is further than all buckets.
+    /// There is nothing up to `limit`: it is not searched again before the bucket of that, nor at all until an event is set if there is none.
     fn note_nothing(&mut self, limit: u64) {
-        if limit.saturating_sub(self.opened) >> self.shift >= self.mask {
+        // Where many have been searched in vain, it is worth to search them all.
+        if limit.saturating_sub(self.opened) >> self.shift >= self.mask / 4 && self.has_no_lines() {
             self.reach = 0;
         }
         self.move_to(self.opened.max(limit & !self.width));
@@ -675,6 +683,12 @@ fn sort(events: &mut [u64]) {
     if events.len() > 20 {
         return events.sort_unstable();
     }
+    insert(events);
+}
+
+/// Sorts by insertion.
+#[inline(always)]
+fn insert(events: &mut [u64]) {
     for i in 1..events.len() {
         let event = events[i];
         let mut j = i;

@@ -6,11 +6,11 @@
 //! | 10 | link and ring | link and ring | link and ring, port | link and ring, port |
 //! | 7 | packet | packet | its queues | host |
 //! | 5 | outgoing link and ring, port | end, host, header | the queue of the first class | end |
-//! | 3 | | what the end keeps apart, NIC | its front | what the end keeps apart |
+//! | 3 | | what the end keeps apart, NIC | its front | what the end keeps apart, NIC |
 //! | 1 | queues, what mechanisms keep | the same of what it keeps | packet, what mechanisms keep | the same of what it keeps |
 //!
 //! By which link a packet leaves a switch stands in it where its route is settled ([`Route`](crate::fabric::route::Route)); for others
-//! nothing is fetched there.
+//! tables are asked, where they alone decide.
 //!
 //! An arrival after which its sender, a host, has its next turn: that host with the packet, and the end whose turn it is with the
 //! outgoing link. Nearly all events are arrivals: only their steps are part of the inner loop, and each instruction in them is one for each hop. A ring
@@ -43,6 +43,9 @@ fn packet(note: u32) -> Option<PacketId> {
 fn end(note: u32) -> Option<EndId> {
     (note & END != 0).then_some(note & !END)
 }
+
+/// Lines of a port that a packet needs which finds a policy there, or mechanisms.
+const PORT: usize = 3;
 
 /// So many events ahead is the first step.
 const FIRST: usize = 10;
@@ -150,7 +153,7 @@ impl Tables<'_> {
     #[inline(always)]
     fn way<K: Fifo>(&self, due: &mut Due) {
         // Those without are departures, or ends: an event that another was put before is here twice.
-        let Some(packet) = packet(due.note) else { return self.queue_or_turn(due) };
+        let Some(packet) = packet(due.note) else { return self.departure(due) };
         let via = self.of_arrival(due);
         let link = self.links.at(via);
         let outer = self.packets.at(packet as usize);
@@ -173,15 +176,14 @@ impl Tables<'_> {
     /// The outgoing link.
     #[inline(always)]
     fn out<K: Fifo>(&self, link: &Link, outer: &Outer, via: usize) {
-        if let Some(next) = outer.next(via) {
-            self.links.prefetch(next);
-            if K::POLICY || link.has_ingress_hook() {
-                prefetch_lines::<3, _>(self.ports.address(next));
-            }
+        let Some(next) = outer.next(via) else { return out_by_tables(self.fabric, self.links, self.ports, link, outer) };
+        self.links.prefetch(next);
+        if K::POLICY || link.has_ingress_hook() {
+            prefetch_lines::<PORT, _>(self.ports.address(next));
         }
     }
 
-    /// What an end keeps apart, and where it sends.
+    /// What an end keeps apart, and where it sends; the front of a port's queue.
     #[inline(always)]
     fn apart(&self, due: &Due) {
         if let Some(id) = end(due.note) {
@@ -209,7 +211,9 @@ impl Tables<'_> {
     fn before_mechanisms(&self, due: &Due) {
         let Some(packet) = packet(due.note) else { return };
         let via = self.of_arrival(due);
-        let Some(next) = self.packets.at(packet as usize).next(via) else { return };
+        let link = self.links.at(via);
+        let outer = self.packets.at(packet as usize);
+        let Some(next) = outer.next(via).or_else(|| by_tables(self.fabric, link, outer)) else { return };
         if self.links.at(next).is_offered(due.time()) {
             let port = self.ports.at(next);
             if let Owner::Switch(s, to) = port.owner {
@@ -220,10 +224,27 @@ impl Tables<'_> {
     }
 
     #[inline(always)]
-    fn queue_or_turn(&self, due: &mut Due) {
+    fn departure(&self, due: &mut Due) {
         if due.note == 0 && !self.is_arrival(due) {
             due.note = queue_or_turn(self.ports, self.hosts, due.slot as usize);
         }
+    }
+}
+
+/// The link by which a packet leaves the switch that `link` leads to, where its route is not settled, but tables alone decide.
+#[inline(never)]
+fn by_tables(fabric: &Fabric, link: &Link, outer: &Outer) -> Option<usize> {
+    let FarEnd::Switch(s) = link.far_end() else { return None };
+    Some(fabric.foresee(s, outer.envelope.dst, outer.envelope.hash)? as usize)
+}
+
+/// That link, and the port there.
+#[cold]
+#[inline(never)]
+fn out_by_tables(fabric: &Fabric, links: links::Items<'_>, ports: Items<'_, Port>, link: &Link, outer: &Outer) {
+    if let Some(next) = by_tables(fabric, link, outer) {
+        links.prefetch(next);
+        prefetch_lines::<PORT, _>(ports.address(next));
     }
 }
 

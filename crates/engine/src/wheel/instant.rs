@@ -1,6 +1,6 @@
 //! Many events of one instant.
 
-use super::{Order, PLACE_BITS, SLOT, SLOT_BITS};
+use super::{insert, Order, PLACE_BITS, SLOT, SLOT_BITS};
 use crate::Table;
 
 /// More events with nearly the same place than this, as where no places are drawn, are left to the library's sort.
@@ -30,8 +30,7 @@ impl Instant {
         let instant = order.instant(time);
         for word in words.iter_mut() {
             let slot = (*word & SLOT) as u32;
-            let place = if slot < order.drawn_from { 0 } else { order.draw(instant, slot) };
-            *word = place | u64::from(slot);
+            *word = order.place_at(instant, slot) | u64::from(slot);
             self.ranges[(*word >> shift) as usize] += 1;
         }
         let (mut next, mut most) = (0, 0);
@@ -48,15 +47,7 @@ impl Instant {
                 self.events[*place as usize] = *word;
                 *place += 1;
             }
-            for i in 1..count {
-                let event = self.events[i];
-                let mut at = i;
-                while at > 0 && self.events[at - 1] > event {
-                    self.events[at] = self.events[at - 1];
-                    at -= 1;
-                }
-                self.events[at] = event;
-            }
+            insert(self.events.slice_mut(0, count));
         }
         self.events.slice(0, count).iter().map(|event| (event & SLOT) as u32)
     }

@@ -64,6 +64,21 @@ fn pop(wheel: &mut Wheel, ahead: bool, limit: Time) -> Option<(Time, Due)> {
     }
 }
 
+/// Crowds of one instant: more ranges than places, and many events whose places are not drawn.
+#[test]
+fn crowds_of_one_instant_are_in_order_whatever_their_size() {
+    for (slots, from) in [(13, 0), (100, 5), (100, 25), (100, 60), (1 << 14, 3), (40_000, 3), (300, 300)] {
+        let ties = Ties::Drawn { seed: 11, from };
+        let mut wheel = Wheel::new(slots, Span::from_us(1), Span::from_ns(10), ties, Ahead::NOTHING);
+        let order = wheel.order;
+        (0..slots as u32).rev().for_each(|slot| wheel.set(slot, Time::from_ps(1_234)));
+        let popped: Vec<u32> = std::iter::from_fn(|| wheel.pop_until::<false>(Time::MAX)).map(|(_, due)| due.slot).collect();
+        let mut expected: Vec<u32> = (0..slots as u32).collect();
+        expected.sort_unstable_by_key(|slot| (order.place(1_234, *slot), *slot));
+        assert_eq!(popped, expected, "{slots} slots, drawn from {from} on");
+    }
+}
+
 proptest! {
     /// Against a sorted set: any mix of near, far, same-bucket and same-time events, any horizon, any limits.
     #[test]

@@ -122,7 +122,7 @@ impl Fabric {
         if !hooks.any(Hooks::ROUTE) {
             return self.forward::<Plain>(core, s, via, packet);
         }
-        let Some(out) = self.route(core, s, via, packet) else { return };
+        let Some(out) = self.take_hop(core, s, via, packet) else { return };
         let (_, verdict) =
             self.ask(core, (out, Some(via)), s, packet, Hooks::ROUTE, |m, node, p, to, fx| m.on_route(node, p, to, fx));
         match verdict {

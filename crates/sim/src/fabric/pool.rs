@@ -281,20 +281,14 @@ impl Pool {
         self.outer.items()
     }
 
-    /// Asks the processor to fetch the envelope of a packet that is needed soon.
-    #[inline(always)]
-    pub fn prefetch(&self, id: PacketId) {
-        super::link::prefetch(self.outer.as_ptr().wrapping_add(id as usize));
-    }
-
-    /// The same with what ports write into its frame.
+    /// Asks the processor to fetch what switches read of a packet that is needed soon, and what ports write into its frame.
     #[inline(always)]
     pub fn prefetch_all(&self, id: PacketId) {
-        self.prefetch(id);
+        super::link::prefetch(self.outer.as_ptr().wrapping_add(id as usize));
         self.prefetch_shim(id);
     }
 
-    /// What ports write into its frame, alone.
+    /// The latter alone.
     #[inline(always)]
     pub fn prefetch_shim(&self, id: PacketId) {
         if !self.shims.is_empty() {

@@ -34,10 +34,14 @@ impl Route {
         route
     }
 
-    /// The link by which a packet with this hop limit leaves the switch that it has reached over link `via`, if that is settled.
+    /// The link by which a packet with this hop limit leaves the switch that it has reached over link `via`, if that is settled. The last link of
+    /// a route leads to a host, not to a switch.
     #[inline(always)]
     pub fn next(&self, via: usize, ttl: u8) -> Option<usize> {
-        (self.0[place(ttl)] as usize == via).then_some(self.0[place(ttl.wrapping_sub(1))] as usize)
+        let next = self.0[place(ttl.wrapping_sub(1))];
+        let settled = self.0[place(ttl)] as usize == via;
+        debug_assert!(!settled || next != NONE, "link {via} is the last one of {self:?}");
+        settled.then_some(next as usize)
     }
 }
 

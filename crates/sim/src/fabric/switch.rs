@@ -144,27 +144,14 @@ impl Fabric {
     /// A packet has reached a switch over link `via`.
     #[inline(always)]
     pub fn forward<K: Fifo>(&mut self, core: &mut Core, s: u32, via: usize, packet: PacketId) {
-        let outer = core.pool.outer(packet);
-        match outer.next(via) {
-            Some(out) if outer.envelope.ttl > 1 => {
-                outer.envelope.ttl -= 1;
-                debug_assert_eq!(self.foresee(s, &core.pool[packet]), Some(out as u32));
-                self.offer::<K>(core, out, Some(via), packet);
-            }
-            _ => self.forward_by_tables::<K>(core, s, via, packet),
-        }
-    }
-
-    /// The same where its route is not settled, or it ends here.
-    #[inline(never)]
-    fn forward_by_tables<K: Fifo>(&mut self, core: &mut Core, s: u32, via: usize, packet: PacketId) {
-        if let Some(out) = self.route(core, s, via, packet) {
+        if let Some(out) = self.take_hop(core, s, via, packet) {
             self.offer::<K>(core, out, Some(via), packet);
         }
     }
 
     /// One hop less is left to a packet that has reached a switch over link `via`: the link by which it leaves. Without any it is dropped.
-    pub fn route(&mut self, core: &mut Core, s: u32, via: usize, packet: PacketId) -> Option<usize> {
+    #[inline(always)]
+    pub fn take_hop(&mut self, core: &mut Core, s: u32, via: usize, packet: PacketId) -> Option<usize> {
         let outer = core.pool.outer(packet);
         let settled = outer.next(via);
         outer.envelope.ttl -= 1;
@@ -172,27 +159,44 @@ impl Fabric {
             self.drop_at_switch(core, s, packet, DropReason::TTL);
             return None;
         }
-        debug_assert!(settled.is_none_or(|out| self.foresee(s, &core.pool[packet]) == Some(out as u32)));
-        let out = settled.or_else(|| self.switches[s as usize].next_hop(core, &self.fib, s, &core.pool[packet]));
+        match settled {
+            Some(out) => {
+                debug_assert!(self.is_by_tables(core, s, packet, out));
+                Some(out)
+            }
+            None => self.look_up(core, s, packet),
+        }
+    }
+
+    /// The link by which a packet leaves a switch by its tables and its path choice. Without any it is dropped.
+    #[inline(never)]
+    fn look_up(&mut self, core: &mut Core, s: u32, packet: PacketId) -> Option<usize> {
+        let out = self.switches[s as usize].next_hop(core, &self.fib, s, &core.pool[packet]);
         if out.is_none() {
             self.drop_at_switch(core, s, packet, DropReason::NO_ROUTE);
         }
         out
     }
 
-    /// The link by which a switch will forward a packet, if nothing but its tables and the packet decides it.
-    fn foresee(&self, s: u32, envelope: &Envelope) -> Option<u32> {
+    /// Whether a switch's tables lead a packet by a link, as its route does.
+    fn is_by_tables(&self, core: &Core, s: u32, packet: PacketId, out: usize) -> bool {
+        let Envelope { dst, hash, .. } = core.pool[packet];
+        self.foresee(s, dst, hash) == Some(out as u32)
+    }
+
+    /// The link by which a switch forwards packets to a host with this hash, if nothing but its tables and these decides it.
+    pub fn foresee(&self, s: u32, dst: HostId, hash: u32) -> Option<u32> {
         let switch = &self.switches[s as usize];
-        match self.fib.lookup(s, envelope.dst) {
+        match self.fib.lookup(s, dst) {
             NextHop::One(link) => Some(link),
-            NextHop::Several(links) => switch.paths.foresee(envelope, links.len(), switch.seed).map(|i| links[i]),
+            NextHop::Several(links) => switch.paths.foresee(dst, hash, links.len(), switch.seed).map(|i| links[i]),
             NextHop::None => None,
         }
     }
 
     /// The route of packets with this envelope that leave their host over its link `nic`: all of it or nothing.
     pub fn settled_route(&self, core: &Core, nic: u32, envelope: &Envelope) -> Route {
-        let path = self.walk(core, nic, |s| self.foresee(s, envelope));
+        let path = self.walk(core, nic, |s| self.foresee(s, envelope.dst, envelope.hash));
         match core.links[path[path.len() - 1] as usize].far_end() {
             FarEnd::Host(_) => Route::along(&path, envelope.ttl),
             FarEnd::Switch(_) => Route::NONE,

@@ -3,7 +3,7 @@
 use super::{Chooser, Links};
 use fanin_packet::Envelope;
 use fanin_params::params;
-use fanin_units::{Bytes, Stream, Time};
+use fanin_units::{Bytes, HostId, Stream, Time};
 
 params! {
     /// No parameters: the destination's number modulo the number of links, as tables for single addresses are filled (D-mod-k).
@@ -15,8 +15,8 @@ params! {
 #[derive(Clone, Debug)]
 pub struct ByDestination;
 
-fn link(p: &Envelope, n: usize) -> usize {
-    p.dst.index() % n
+fn link(dst: HostId, n: usize) -> usize {
+    dst.index() % n
 }
 
 impl Chooser for ByDestination {
@@ -32,12 +32,12 @@ impl Chooser for ByDestination {
     }
 
     #[inline(always)]
-    fn foresee(&self, p: &Envelope, n: usize, _switch_seed: u32) -> Option<usize> {
-        Some(link(p, n))
+    fn foresee(&self, dst: HostId, _hash: u32, n: usize, _switch_seed: u32) -> Option<usize> {
+        Some(link(dst, n))
     }
 
     #[inline]
     fn pick(&mut self, _now: Time, p: &Envelope, links: &impl Links, _switch_seed: u32, _rng: &mut Stream) -> usize {
-        link(p, links.count())
+        link(p.dst, links.count())
     }
 }

@@ -4,7 +4,7 @@ use super::hash::{mix32, reduce};
 use super::{Chooser, Links};
 use fanin_packet::Envelope;
 use fanin_params::params;
-use fanin_units::{Bytes, Stream, Time};
+use fanin_units::{Bytes, HostId, Stream, Time};
 
 params! {
     /// No parameters: the hash is seeded per switch from the run's seed.
@@ -37,8 +37,8 @@ impl Chooser for ByHash {
     }
 
     #[inline(always)]
-    fn foresee(&self, p: &Envelope, n: usize, switch_seed: u32) -> Option<usize> {
-        Some(ecmp(p.hash, switch_seed, n))
+    fn foresee(&self, _dst: HostId, hash: u32, n: usize, switch_seed: u32) -> Option<usize> {
+        Some(ecmp(hash, switch_seed, n))
     }
 
     #[inline(always)]

@@ -20,7 +20,7 @@ pub use spray::Spray;
 use crate::PortView;
 use fanin_packet::Envelope;
 use fanin_params::{choice, Ground, Setting, Trial};
-use fanin_units::{Bytes, Stream, Time};
+use fanin_units::{Bytes, HostId, Stream, Time};
 
 /// The links that a packet may take: what a path choice may see of them.
 pub trait Links {
@@ -55,9 +55,10 @@ pub(crate) trait Chooser: Sized {
     /// The state at the start of a run.
     fn new(params: &Self::Params) -> Self;
 
-    /// The link that `p` will take whenever it arrives, if nothing but the packet decides it: one of `0..n`.
+    /// The link that packets to `dst` with this hash of their 5-tuple take, now and later, if nothing else decides it: one of `0..n`. Routes
+    /// are settled by it when flows start.
     #[inline(always)]
-    fn foresee(&self, _p: &Envelope, _n: usize, _switch_seed: u32) -> Option<usize> {
+    fn foresee(&self, _dst: HostId, _hash: u32, _n: usize, _switch_seed: u32) -> Option<usize> {
         None
     }
 
@@ -106,10 +107,10 @@ macro_rules! registry {
                 match choice { $( PathChoice::$name(params) => PathChooser::$name(<$state as Chooser>::new(params)), )* }
             }
 
-            /// The link that `p` will take whenever it arrives, if that is settled already.
+            /// The link that packets to `dst` with this hash take, if nothing else decides it.
             #[inline(always)]
-            pub fn foresee(&self, p: &Envelope, n: usize, switch_seed: u32) -> Option<usize> {
-                match self { $( PathChooser::$name(state) => state.foresee(p, n, switch_seed), )* }
+            pub fn foresee(&self, dst: HostId, hash: u32, n: usize, switch_seed: u32) -> Option<usize> {
+                match self { $( PathChooser::$name(state) => state.foresee(dst, hash, n, switch_seed), )* }
             }
 
             /// The link that `p` takes; `switch_seed` is the per-switch ECMP hash seed, `rng` the

@@ -123,7 +123,7 @@ fn tables_by_destination_lead_all_flows_to_a_host_over_one_link_and_hosts_over_a
     let mut pick = |hash, dst, seed| chooser.pick(Time::ZERO, &packet(hash, dst), &3, seed, &mut rng);
     assert!((0..50).all(|i| pick(i * 77, 7, i) == 1), "whatever the flow and the switch");
     assert_eq!([0, 1, 2, 3, 4].map(|dst| pick(5, dst, 9)), [0, 1, 2, 0, 1]);
-    assert_eq!(chooser.foresee(&packet(5, 7), 3, 9), Some(1));
+    assert_eq!(chooser.foresee(HostId(7), 5, 3, 9), Some(1));
 }
 
 #[test]

@@ -51,7 +51,32 @@ fn fetching_ahead_changes_no_path() {
     }
 }
 
-/// The same in lossless networks, where packets wait at ports whose departures are events, mechanisms keep something of them, and
+/// Paths of as many links as a packet keeps of its route, and of more, which are looked up at each switch.
+#[test]
+fn packets_cross_long_paths() {
+    for switches in [1, 6, 7, 8, 14, 40] {
+        let text = format!(
+            r#"
+            [topology]
+            kind = "chain"
+            switches = {switches}
+            link = {{ rate = "10Gbps", delay = "1us" }}
+            [transport]
+            kind = "tcp"
+            congestion_control = "dctcp"
+            [[traffic]]
+            kind = "flows"
+            flows = [{{ src = "h0", dst = "h1", size = "100KB" }}]
+            "#
+        );
+        let [without, with] = [false, true].map(|fetches| fetching(&text, fetches));
+        assert_eq!(without, with, "{switches} switches");
+        assert!(with.totals.sent > 70 && with.totals.dropped == 0, "{:?}", with.totals);
+        assert_eq!(with.totals.packet_hops, with.totals.sent * (switches + 1), "{switches} switches");
+    }
+}
+
+/// Nor does fetching ahead change anything in lossless networks, where packets wait at ports whose departures are events, mechanisms keep something of them, and
 /// endpoints of queue pairs keep most apart; with one queue at a port and with several.
 #[test]
 fn fetching_ahead_changes_nothing_of_lossless_networks() {

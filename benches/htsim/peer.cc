@@ -415,52 +415,11 @@ Run(const Job& job, std::ostream& out)
     return 0;
 }
 
-int
-Refuse(const char* file, const std::vector<std::string>& errors)
-{
-    for (const std::string& e : errors)
-    {
-        std::cerr << file << ": " << e << "\n";
-    }
-    return errors.empty() ? 0 : 2;
-}
-
 } // namespace
 
 int
 main(int argc, char** argv)
 {
-    if (argc != 2 && argc != 3)
-    {
-        std::cerr << "usage: peer JOB [OUT.json]\n";
-        return 2;
-    }
-    std::ifstream in(argv[1]);
-    if (!in)
-    {
-        std::cerr << argv[1] << ": cannot read\n";
-        return 2;
-    }
-    Parser parser(in);
-    int wrong = Refuse(argv[1], parser.errors);
-    if (wrong == 0)
-    {
-        wrong = Refuse(argv[1], Refusals(parser.job));
-    }
-    if (wrong != 0)
-    {
-        return wrong;
-    }
     std::ostream standard(std::cout.rdbuf(nullptr)); // htsim says on cout when a flow ends
-    if (argc == 3 && std::string(argv[2]) != "-")
-    {
-        std::ofstream out(argv[2]);
-        if (!out)
-        {
-            std::cerr << argv[2] << ": cannot write\n";
-            return 2;
-        }
-        return Run(parser.job, out);
-    }
-    return Run(parser.job, standard);
+    return RunJob(argc, argv, standard, Refusals, Run);
 }

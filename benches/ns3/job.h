@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <fstream>
+#include <iostream>
 #include <istream>
 #include <map>
 #include <set>
@@ -481,3 +483,43 @@ class Parser
     std::unordered_map<std::string, uint32_t> m_flows;
     std::set<std::pair<uint32_t, uint32_t>> m_pairs;
 };
+
+/** The command line of a peer, `peer JOB [OUT.json]`: reads the job, reports what is wrong with it or what `refusals(job)` says besides, and gives
+ *  what `run(job, out)` returns; what it writes goes to OUT.json, or to `standard`. */
+template <class Refusals, class Run>
+int
+RunJob(int argc, char** argv, std::ostream& standard, Refusals refusals, Run run)
+{
+    if (argc != 2 && argc != 3)
+    {
+        std::cerr << "usage: peer JOB [OUT.json]\n";
+        return 2;
+    }
+    std::ifstream in(argv[1]);
+    if (!in)
+    {
+        std::cerr << argv[1] << ": cannot read\n";
+        return 2;
+    }
+    Parser parser(in);
+    const std::vector<std::string> wrong = parser.errors.empty() ? refusals(parser.job) : parser.errors;
+    for (const std::string& e : wrong)
+    {
+        std::cerr << argv[1] << ": " << e << "\n";
+    }
+    if (!wrong.empty())
+    {
+        return 2;
+    }
+    if (argc == 3 && std::string(argv[2]) != "-")
+    {
+        std::ofstream out(argv[2]);
+        if (!out)
+        {
+            std::cerr << argv[2] << ": cannot write\n";
+            return 2;
+        }
+        return run(parser.job, out);
+    }
+    return run(parser.job, standard);
+}

@@ -37,7 +37,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <iostream>
 #include <map>
 #include <string>
@@ -426,35 +425,6 @@ Run(const Job& job, std::ostream& out)
 int
 main(int argc, char** argv)
 {
-    if (argc != 2 && argc != 3)
-    {
-        std::cerr << "usage: peer JOB [OUT.json]\n";
-        return 2;
-    }
-    std::ifstream in(argv[1]);
-    if (!in)
-    {
-        std::cerr << argv[1] << ": cannot read\n";
-        return 2;
-    }
-    Parser parser(in);
-    for (const std::string& e : parser.errors)
-    {
-        std::cerr << argv[1] << ": " << e << "\n";
-    }
-    if (!parser.errors.empty())
-    {
-        return 2;
-    }
-    if (argc == 3 && std::string(argv[2]) != "-")
-    {
-        std::ofstream out(argv[2]);
-        if (!out)
-        {
-            std::cerr << argv[2] << ": cannot write\n";
-            return 2;
-        }
-        return Run(parser.job, out);
-    }
-    return Run(parser.job, std::cout);
+    auto refusals = [](const Job&) { return std::vector<std::string>(); };
+    return RunJob(argc, argv, std::cout, refusals, Run);
 }

@@ -76,8 +76,8 @@ fn packets_cross_long_paths() {
     }
 }
 
-/// Nor does fetching ahead change anything in lossless networks, where packets wait at ports whose departures are events, mechanisms keep something of them, and
-/// endpoints of queue pairs keep most apart; with one queue at a port and with several.
+/// Nor does fetching ahead change anything in lossless networks, where packets wait at ports whose departures are events, mechanisms
+/// keep something of them, and endpoints of queue pairs keep most apart; with one queue at a port and with several.
 #[test]
 fn fetching_ahead_changes_nothing_of_lossless_networks() {
     let red = "marking = { kind = \"red\", min = \"8KB\", max = \"32KB\", max_p = 0.2, weight = 1.0, gentle = false, hard_drop = false }";

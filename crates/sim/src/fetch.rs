@@ -9,18 +9,18 @@
 //! | 3 | | what the end keeps apart, NIC | its front | what the end keeps apart, NIC |
 //! | 1 | queues, what mechanisms keep | the same of what it keeps | packet, what mechanisms keep | the same of what it keeps |
 //!
-//! By which link a packet leaves a switch stands in it where its route is settled ([`Route`](crate::fabric::route::Route)); for others
+//! By which link a packet leaves a switch stands in it where its route is settled ([`Route`](crate::core::route::Route)); for others
 //! tables are asked, where they alone decide.
 //!
 //! An arrival after which its sender, a host, has its next turn: that host with the packet, and the end whose turn it is with the
 //! outgoing link. Nearly all events are arrivals: only their steps are part of the inner loop, and each instruction in them is one for each hop. A ring
 //! that has outgrown its place beside the link ([`links`]) is not fetched: four entries in a row share a line.
 
-use crate::fabric::fifo::Fifo;
-use crate::fabric::link::{prefetch, prefetch_lines, FarEnd, Link};
-use crate::fabric::links;
-use crate::fabric::pool::{Outer, Pool};
-use crate::fabric::port::{Owner, Port};
+use crate::core::link::{flag, FarEnd, Link};
+use crate::core::links;
+use crate::core::pool::{Outer, Pool};
+use crate::core::port::{Owner, Port};
+use crate::core::prefetch::{prefetch, prefetch_lines};
 use crate::fabric::Fabric;
 use crate::hosts::ends::EndId;
 use crate::hosts::Hosts;
@@ -65,13 +65,13 @@ struct Tables<'a> {
 impl World {
     /// Fetches what the events after the present one need.
     #[inline(always)]
-    pub(crate) fn prefetch<K: Fifo>(&mut self) {
+    pub(crate) fn prefetch(&mut self) {
         let (known, tables) = self.known_and_tables();
         // One comparison for all steps: seldom are fewer events known.
-        let Some(known) = known.first_chunk_mut::<{ FIRST + 1 }>() else { return self.prefetch_few::<K>() };
+        let Some(known) = known.first_chunk_mut::<{ FIRST + 1 }>() else { return self.prefetch_few() };
         tables.link(&known[FIRST]);
         tables.packet(&mut known[7]);
-        tables.way::<K>(&mut known[5]);
+        tables.way(&mut known[5]);
         tables.apart(&known[3]);
         tables.rest(&known[1]);
     }
@@ -93,12 +93,12 @@ impl World {
 
     /// All steps but the first, where fewer events are known than that is ahead.
     #[inline(never)]
-    fn prefetch_few<K: Fifo>(&mut self) {
+    fn prefetch_few(&mut self) {
         let (known, tables) = self.known_and_tables();
         for (ahead, due) in known.iter_mut().enumerate() {
             match ahead {
                 7 => tables.packet(due),
-                5 => tables.way::<K>(due),
+                5 => tables.way(due),
                 3 => tables.apart(due),
                 1 => tables.rest(due),
                 _ => {}
@@ -145,26 +145,26 @@ impl Tables<'_> {
                 self.pool.prefetch_shim(packet);
             }
             if link.is_followed() {
-                prefetch(&self.hosts.hosts[self.hosts.feeders[self.of_arrival(due)] as usize]);
+                self.sender(self.of_arrival(due));
             }
         }
     }
 
     #[inline(always)]
-    fn way<K: Fifo>(&self, due: &mut Due) {
+    fn way(&self, due: &mut Due) {
         // Those without are departures, or ends: an event that another was put before is here twice.
         let Some(packet) = packet(due.note) else { return self.departure(due) };
         let via = self.of_arrival(due);
         let link = self.links.at(via);
         let outer = self.packets.at(packet as usize);
         if !link.leads_to_a_host_or_is_followed() {
-            return self.out::<K>(link, outer, via);
+            return self.out(link, outer, via);
         }
         if link.is_followed() {
-            self.hosts.prefetch_turn(self.hosts.feeders[via]);
+            self.sender_next(via);
         }
         match link.far_end() {
-            FarEnd::Switch(_) => self.out::<K>(link, outer, via),
+            FarEnd::Switch(_) => self.out(link, outer, via),
             FarEnd::Host(host) => {
                 prefetch(self.pool.header(packet));
                 prefetch(&self.hosts.hosts[host as usize]);
@@ -175,10 +175,10 @@ impl Tables<'_> {
 
     /// The outgoing link.
     #[inline(always)]
-    fn out<K: Fifo>(&self, link: &Link, outer: &Outer, via: usize) {
+    fn out(&self, link: &Link, outer: &Outer, via: usize) {
         let Some(next) = outer.next(via) else { return out_by_tables(self.fabric, self.links, self.ports, link, outer) };
         self.links.prefetch(next);
-        if K::POLICY || link.has_ingress_hook() {
+        if self.fabric.general {
             prefetch_lines::<PORT, _>(self.ports.address(next));
         }
     }
@@ -201,25 +201,45 @@ impl Tables<'_> {
             self.hosts.ends.prefetch_apart(id, 1);
         } else if due.note == 0 && !self.is_arrival(due) {
             next_of(self.ports, self.pool, self.fabric, due.slot as usize);
-        } else if self.fabric.offered_up_to > 0 {
-            self.before_mechanisms(due);
+        } else if self.fabric.general {
+            self.before_queue(due);
         }
     }
 
-    /// Mechanisms are about to see a packet that is offered to a port.
+    /// A packet is about to join a queue off the fast path, where mechanisms may see it before.
     #[inline(always)]
-    fn before_mechanisms(&self, due: &Due) {
+    fn before_queue(&self, due: &Due) {
         let Some(packet) = packet(due.note) else { return };
         let via = self.of_arrival(due);
         let link = self.links.at(via);
         let outer = self.packets.at(packet as usize);
         let Some(next) = outer.next(via).or_else(|| by_tables(self.fabric, link, outer)) else { return };
-        if self.links.at(next).is_offered(due.time()) {
+        let out = self.links.at(next);
+        if out.flags & flag::OFF_FAST_PATH != 0 && out.free_at > due.time().ps() {
             let port = self.ports.at(next);
             if let Owner::Switch(s, to) = port.owner {
                 port.prefetch_queues();
-                self.fabric.switches[s as usize].prefetch_kept(packet, Some(self.fabric.ingress[via]), to);
+                self.pool.prefetch_note(packet);
+                self.fabric.switches[s as usize].prefetch_kept(Some(self.fabric.ingress[via]), to);
             }
+        }
+    }
+
+    /// The sender of a link goes on.
+    #[inline(always)]
+    fn sender(&self, l: usize) {
+        match self.hosts.feeders[l] {
+            u32::MAX => prefetch_lines::<PORT, _>(self.ports.address(l)),
+            host => prefetch(&self.hosts.hosts[host as usize]),
+        }
+    }
+
+    /// What it goes on with.
+    #[inline(always)]
+    fn sender_next(&self, l: usize) {
+        match self.hosts.feeders[l] {
+            u32::MAX => self.ports.at(l).prefetch_queues(),
+            host => drop(self.hosts.prefetch_turn(host)),
         }
     }
 
@@ -265,7 +285,7 @@ fn queue_or_turn(ports: Items<'_, Port>, hosts: &Hosts, l: usize) -> u32 {
     match port.owner {
         Owner::Host(host) => hosts.prefetch_turn(host).map_or(0, |id| id | END),
         Owner::Switch(..) => {
-            port.prefetch_queue();
+            port.prefetch_next();
             0
         }
     }
@@ -282,6 +302,7 @@ fn next_of(ports: Items<'_, Port>, pool: &Pool, fabric: &Fabric, l: usize) {
     let port = ports.at(l);
     if let (Some(packet), Owner::Switch(s, no)) = (port.next(), port.owner) {
         pool.prefetch_all(packet);
-        fabric.switches[s as usize].prefetch_kept(packet, None, no);
+        pool.prefetch_note(packet);
+        fabric.switches[s as usize].prefetch_kept(None, no);
     }
 }

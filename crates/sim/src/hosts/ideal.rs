@@ -1,11 +1,10 @@
 //! Completion times on an idle network, which slowdowns are measured against.
 
+use crate::core::link::Link;
+use crate::core::port::Owner;
 use crate::core::Core;
-use crate::fabric::combined::Crossbar;
-use crate::fabric::link::Link;
-use crate::fabric::port::Owner;
 use fanin_packet::Framing;
-use fanin_units::Span;
+use fanin_units::{Span, WireClock};
 
 /// What a flow sends: payload bytes of a full packet, its transport header, and bytes that the first one is longer.
 pub type Segment = (u64, u16, u16);
@@ -27,14 +26,14 @@ pub fn crossing(core: &Core, path: &[u32], frame: u16) -> u64 {
 /// What a packet goes through as a whole, one after the other.
 enum Stage<'a> {
     /// The crossbar of the switch that a link begins at.
-    Crossbar(&'a Crossbar),
+    Crossbar(&'a WireClock),
     Link(&'a Link),
 }
 
 impl Stage<'_> {
     fn tx(&self, frame: u16) -> u64 {
         match self {
-            Stage::Crossbar(crossbar) => crossbar.tx(frame).ps(),
+            Stage::Crossbar(clock) => clock.tx(u32::from(frame)).ps(),
             Stage::Link(link) => link.tx(frame),
         }
     }
@@ -50,7 +49,7 @@ impl Stage<'_> {
 /// Those of a link and of the switch before it.
 fn stages(core: &Core, l: u32) -> impl Iterator<Item = Stage<'_>> {
     let crossbar = match core.ports[l as usize].owner {
-        Owner::Switch(s, _) => core.crossbars.get(s as usize),
+        Owner::Switch(s, _) => core.crossings.get(s as usize),
         Owner::Host(_) => None,
     };
     crossbar.map(Stage::Crossbar).into_iter().chain([Stage::Link(&core.links[l as usize])])

@@ -54,7 +54,7 @@ pub struct Host {
     /// Its output port.
     pub nic: u32,
     pub ready: Round,
-    /// Whether its next turn is known: as an event, or because its link is [followed](crate::fabric::link::Link::is_followed).
+    /// Whether its next turn is known: as an event, or because its link is [followed](crate::core::link::Link::is_followed).
     pub armed: bool,
     /// Its turns are always events.
     pub watched: bool,
@@ -595,7 +595,8 @@ impl Hosts {
             self.at_nic(core, host, nic, packet);
         }
         core.catch_up(nic);
-        core.send(nic, packet, None);
+        let frame = core.pool[packet].frame;
+        core.send(nic, packet, frame);
     }
 
     /// The same where the wire is free.
@@ -606,7 +607,7 @@ impl Hosts {
             self.at_nic(core, host, nic, packet);
         }
         let frame = core.pool[packet].frame;
-        core.send_at_once(nic, packet, frame);
+        core.send_idle(nic, packet, frame);
     }
 
     /// The same where hosts put headers into frames, or packets are observed.

@@ -79,6 +79,7 @@ impl Hosts {
         }
         core.note_pause_sent(nic);
         core.catch_up(nic);
-        core.send(nic, packet, None);
+        let frame = core.pool[packet].frame;
+        core.send(nic, packet, frame);
     }
 }

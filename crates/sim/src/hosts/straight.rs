@@ -7,8 +7,8 @@
 use super::ends::{side, End, EndId};
 use super::order::{Next, Order};
 use super::{address, timer_key, Host, TIMEOUT};
+use crate::core::route::Route;
 use crate::core::Core;
-use crate::fabric::route::Route;
 use fanin_packet::{Envelope, Framing, PacketId};
 use fanin_transport::{Act, Kinds, Transport};
 use fanin_units::{FlowId, Time};
@@ -223,7 +223,7 @@ impl Straight<'_> {
             core.pool.set_number(packet, end.sent().wrapping_sub(1));
         }
         core.ledger.totals.sent += 1;
-        core.send_at_once(self.host.nic as usize, packet, frame);
+        core.send_idle(self.host.nic as usize, packet, frame);
     }
 
     /// Puts the end's timeout among the timers.

@@ -1,9 +1,9 @@
 //! Sampled series of all ports, and the end of a run.
 
+use crate::core::link::flag;
+use crate::core::port::{Owner, Port};
 use crate::core::Core;
 use crate::fabric::combined::Sampled;
-use crate::fabric::link::Link;
-use crate::fabric::port::{at_dequeue, Owner, Port};
 use crate::hosts::ends::Ends;
 use crate::world::World;
 use fanin_switch::PortNo;
@@ -39,12 +39,10 @@ impl Samples {
 /// The queue need not be up to now. What waited at the last row, or has waited since at a switch, is in `interval_max`; what a
 /// host has given to its NIC since is either sent or in the queue.
 #[inline]
-fn is_quiet(port: &Port, link: &Link) -> bool {
+fn is_quiet(core: &Core, l: usize) -> bool {
+    let (port, link) = (&core.ports[l], &core.links[l]);
     let [bytes, packets, marks, drops] = port.sampled;
-    port.most() == 0
-        && port.behind_express(link).1 == 0
-        && (port.marks, port.drops) == (marks, drops)
-        && port.sent(link) == [bytes, packets]
+    port.most() == 0 && core.queue(l).1 == 0 && (port.marks, port.drops) == (marks, drops) && port.sent(link) == [bytes, packets]
 }
 
 impl World {
@@ -60,12 +58,12 @@ impl World {
         if last || sent || samples.quiet_since != Some(events - 1) {
             let mut quiet = true;
             for l in 0..core.ports.len() {
-                if core.ports[l].at_dequeue & at_dequeue::EXPRESS != 0 {
-                    // Express packets are in no row while they wait, and leave without an event.
+                if core.links[l].flags & flag::GENERAL != 0 && core.links[l].is_followed() {
+                    // Headers and control frames are in no row while they wait, and leave without an event.
                     core.catch_up(l);
                     quiet = false;
                 }
-                if last || samples.last_row[l] == Time::MAX || !is_quiet(&core.ports[l], &core.links[l]) {
+                if last || samples.last_row[l] == Time::MAX || !is_quiet(core, l) {
                     write_row(core, l);
                     samples.last_row[l] = core.now;
                     quiet = false;
@@ -76,13 +74,14 @@ impl World {
             samples.quiet_since = Some(events);
         }
         samples.next = core.now.saturating_add(samples.period);
+        self.fabric.notify(&mut self.core);
         self.sample_inputs();
     }
 
     /// Rows of the virtual output queues in which something has happened.
     fn sample_inputs(&mut self) {
-        for s in 0..self.core.crossbars.len() {
-            for Sampled { input, output, depth } in self.core.crossbars[s].sample() {
+        for s in 0..self.fabric.crossbars.len() {
+            for Sampled { input, output, depth } in self.fabric.crossbars[s].sample() {
                 let row = VoqRow {
                     time_ps: self.core.now.ps(),
                     input: input.map(|port| self.core.ports[self.link_into(s, port)].name.clone()),
@@ -122,6 +121,7 @@ impl World {
         }
         self.hosts.catch_up_all(&mut self.core);
         (0..self.core.ports.len()).for_each(|l| self.core.catch_up(l));
+        self.fabric.notify(&mut self.core);
         if self.samples.are_on() {
             self.last_sample();
             self.sample_inputs();
@@ -205,7 +205,7 @@ impl World {
         vec![
             ("bytes_per_host", network as f64 / self.hosts.hosts.len().max(1) as f64),
             ("bytes_per_flow", Ends::bytes_each() as f64),
-            ("bytes_per_packet", crate::fabric::pool::BYTES_EACH as f64),
+            ("bytes_per_packet", crate::core::pool::BYTES_EACH as f64),
             ("pool_bytes", core.pool.bytes() as f64),
         ]
     }

@@ -2,8 +2,8 @@
 
 use super::collectives;
 use super::counters::{MESSAGES, NICS, TRIMMED};
+use crate::core::port::Owner;
 use crate::fabric::combined::Depth;
-use crate::fabric::port::Owner;
 use crate::hosts::order::{Reordering, THRESHOLD};
 use crate::hosts::receive::Receivers;
 use crate::ledger::{Aborted, Outcome, SIZES};
@@ -295,7 +295,7 @@ pub(crate) fn summary(
         "ports": hottest.iter().take(16).map(|l| port(*l)).collect::<Vec<_>>(),
         "host_ports": world.troubled_hosts().iter().take(16).map(|l| port(*l)).collect::<Vec<_>>(),
     });
-    if !world.core.crossbars.is_empty() {
+    if !world.fabric.crossbars.is_empty() {
         all["input_ports"] = input_ports(world);
     }
     all
@@ -303,7 +303,7 @@ pub(crate) fn summary(
 
 /// The inputs of combined switches in which most has waited, by the links that come in.
 fn input_ports(world: &World) -> Value {
-    let crossbars = world.core.crossbars.iter().enumerate();
+    let crossbars = world.fabric.crossbars.iter().enumerate();
     let mut inputs: Vec<(usize, Depth)> =
         crossbars.flat_map(|(s, x)| x.depths().map(move |(port, depth)| (world.link_into(s, port), depth))).collect();
     inputs.sort_by_key(|(l, depth)| (Reverse(depth.peak), *l));

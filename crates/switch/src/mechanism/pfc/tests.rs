@@ -80,7 +80,7 @@ impl Switch {
     }
 
     fn leaves(&mut self, id: PacketId) {
-        self.run(|pfc, node, fx| pfc.on_egress(node, id, PortNo(2), fx));
+        self.run(|pfc, node, fx| pfc.on_departed(node, id, fx));
     }
 
     fn gets(&mut self, from: u16, pause: Pause) {

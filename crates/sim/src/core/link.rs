@@ -14,26 +14,6 @@ use super::links::{Rings, RingsMut, FIRST};
 use fanin_packet::PacketId;
 use fanin_units::{BitRate, Bytes, Span, Time};
 
-/// Hints to the processor that `address` is read soon; never faults.
-#[inline(always)]
-pub fn prefetch<T>(address: *const T) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch does not access memory architecturally; any address is allowed.
-    unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = address;
-}
-
-/// The same of the first `LINES` cache lines there.
-#[inline(always)]
-pub fn prefetch_lines<const LINES: usize, T>(address: *const T) {
-    for line in 0..LINES {
-        prefetch(address.cast::<[u8; 64]>().wrapping_add(line));
-    }
-}
-
 /// A packet on its way, 16 bytes.
 #[derive(Clone, Copy, Default)]
 pub struct Entry {
@@ -44,26 +24,21 @@ pub struct Entry {
     pub frame: u16,
 }
 
-/// Port behaviours that leave the straight path.
+/// How a port works.
 pub mod flag {
     /// `limit` counts packets, not bytes.
     pub const LIMIT_PACKETS: u8 = 1;
     /// `threshold` counts packets, not bytes.
     pub const MARK_PACKETS: u8 = 1 << 1;
-    /// Classes, cells.
-    pub const PIPELINE: u8 = 1 << 2;
-    /// Dequeues have consequences (marking at dequeue, cells, shared buffer).
-    pub const DEQUEUE: u8 = 1 << 3;
-    /// Departures are events of their own now: see `queue.rs`.
-    pub const EXPLICIT: u8 = 1 << 4;
-    /// Mechanisms see packets before they are offered.
-    pub const OFFERED: u8 = 1 << 5;
-    /// A marking policy that is more than a threshold at enqueue.
-    pub const POLICY: u8 = 1 << 6;
-    /// Arrivals are recorded.
-    pub const WATCHED: u8 = 1 << 7;
-    /// Anything that the straight path does not do.
-    pub const SPECIAL: u8 = PIPELINE | DEQUEUE | EXPLICIT | OFFERED | POLICY | WATCHED;
+    /// Packets wait in [`Queues`](crate::core::queues::Queues), not in the ring: anything but a limit and a threshold in bytes or
+    /// packets.
+    pub const GENERAL: u8 = 1 << 2;
+    /// Departures are events. Only with [`GENERAL`].
+    pub const EVENTS: u8 = 1 << 3;
+    /// Mechanisms see packets before they join a queue.
+    pub const MECHANISMS: u8 = 1 << 4;
+    /// Anything that the fast path does not do.
+    pub const OFF_FAST_PATH: u8 = GENERAL | MECHANISMS;
 }
 
 /// The far end of a link: whether it is a host, whether an ingress hook runs there, and whether that has nothing to say of packets
@@ -340,7 +315,7 @@ impl Link {
         if self.free_at > now.ps() {
             self.push_busy(rings, packet, frame, carry)
         } else {
-            self.push_idle(rings, now, packet, frame, carry)
+            self.start(rings, now, packet, frame, carry)
         }
     }
 
@@ -362,20 +337,20 @@ impl Link {
         arrives
     }
 
-    /// The same where the wire is free: all that was given before has left, whether that was noted or not.
+    /// Puts a packet onto a wire that is free at `start`: all that was given before has left, whether that was noted or not.
     #[inline(always)]
-    pub(super) fn push_idle(
+    pub(super) fn start(
         &mut self,
         rings: RingsMut<'_>,
-        now: Time,
+        start: Time,
         packet: PacketId,
         frame: u16,
         mut carry: impl FnMut(Carry),
     ) -> Option<Time> {
-        debug_assert!(self.free_at <= now.ps());
+        debug_assert!(self.free_at <= start.ps());
         self.queue_bytes = 0;
         self.served = self.tail.wrapping_add(1);
-        self.append(rings, now.ps(), packet, frame, &mut carry)
+        self.append(rings, start.ps(), packet, frame, &mut carry)
     }
 
     /// Puts a packet at the end whose serialisation begins at `start`.
@@ -416,12 +391,6 @@ impl Link {
         self.mask >= FIRST
     }
 
-    /// Whether mechanisms are to see a packet before it is offered here, as it will not find the port idle at `time`.
-    #[inline(always)]
-    pub fn is_offered(&self, time: Time) -> bool {
-        self.free_at > time.ps() && self.flags & flag::OFFERED != 0
-    }
-
     /// Serves the next packet whose serialisation begins at or before `now`, if there is one: takes it off the queue and
     /// gives the time of that. Before a queue is read, this is called until it gives `None`.
     #[inline(always)]
@@ -441,21 +410,6 @@ impl Link {
 }
 
 impl Link {
-    /// The last packet goes before the `others` that wait before it; each of those leaves as much later.
-    pub fn advance_last(&mut self, rings: RingsMut<'_>, others: u32) {
-        let mut at = self.tail.wrapping_sub(1);
-        let last = rings.read().at(self.place(at));
-        let (tx, mut start, mut first) = (self.tx(last.frame), last.arrive, last.frame);
-        for _ in 0..others {
-            let before = at.wrapping_sub(1);
-            let entry = rings.read().at(self.place(before));
-            start = entry.arrive;
-            rings.write(self.place(at), Entry { arrive: start + tx, ..entry });
-            (at, first) = (before, entry.frame);
-        }
-        rings.write(self.place(at), Entry { arrive: start - self.tx(first) + tx, ..last });
-    }
-
     /// Takes the packets that wait off the ring, as if they had not been given: `keep` gets each with its frame, in order. The
     /// queue is up to now. What has been counted too much: whether bytes, packets had passed 2^32 with them.
     pub fn take_back(&mut self, rings: Rings<'_>, mut keep: impl FnMut(PacketId, u16)) -> [bool; 2] {
@@ -520,31 +474,6 @@ mod tests {
         assert!(link.next_departure(rings, second).is_none());
         assert_eq!(link.front(rings).packet, 0);
         assert_eq!(link.wire_free_at(rings), Time::from_ps(2 * 1538 * 800), "not when all of them have left");
-    }
-
-    #[test]
-    fn the_last_packet_goes_before_others_and_they_leave_as_much_later() {
-        let mut links = links(2);
-        let give = |links: &mut Links, l, packets: &[(PacketId, u16)]| {
-            for (id, frame) in packets {
-                links.push(l, Time::ZERO, *id, *frame, |_| unreachable!());
-            }
-        };
-        let (first, later) = (0, 1);
-        give(&mut links, first, &[(0, 1518), (9, 64), (1, 1518), (2, 600), (3, 1000)]);
-        give(&mut links, later, &[(0, 1518), (1, 1518), (2, 600), (3, 1000), (9, 64)]);
-        let (link, rings) = links.with_rings(later);
-        link.advance_last(rings, 3);
-        let leave = |links: &mut Links, l| {
-            let at = Time::from_ps(u64::MAX >> 1);
-            let (link, rings) = links.with_rings(l);
-            let next = || link.next_departure(rings.read(), at);
-            std::iter::from_fn(next).map(|(at, e)| (at, e.packet, e.arrive)).collect::<Vec<_>>()
-        };
-        assert_eq!((links[first].free_at, links[first].queue_bytes), (links[later].free_at, links[later].queue_bytes));
-        let order = leave(&mut links, later);
-        assert_eq!(order.iter().map(|(_, packet, _)| *packet).collect::<Vec<_>>(), [9, 1, 2, 3]);
-        assert_eq!(order, leave(&mut links, first));
     }
 
     #[test]

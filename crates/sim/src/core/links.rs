@@ -154,11 +154,11 @@ impl Links {
         link.push_busy(rings, packet, frame, carry)
     }
 
-    /// The same where the wire is free: see [`Link::push_idle`].
+    /// The same where the wire is free at `start`: see [`Link::start`].
     #[inline(always)]
-    pub fn push_idle(&mut self, l: usize, now: Time, packet: PacketId, frame: u16, carry: impl FnMut(Carry)) -> Option<Time> {
+    pub fn start(&mut self, l: usize, start: Time, packet: PacketId, frame: u16, carry: impl FnMut(Carry)) -> Option<Time> {
         let (link, rings) = self.with_room(l);
-        link.push_idle(rings, now, packet, frame, carry)
+        link.start(rings, start, packet, frame, carry)
     }
 
     /// A link whose ring has room for another packet, and the rings besides.
@@ -235,7 +235,7 @@ impl<'a> Items<'a> {
     /// Hints that a link is read soon, and its ring, if that stands beside it.
     #[inline(always)]
     pub fn prefetch(&self, l: usize) {
-        super::link::prefetch_lines::<2, _>(self.blocks.wrapping_add(l));
+        super::prefetch::prefetch_lines::<2, _>(self.blocks.wrapping_add(l));
     }
 }
 

@@ -1,12 +1,14 @@
 //! What mechanisms hold for ports. It stands in the memory of the switch and waits for its port as the port's queue does, so records,
 //! samples and peaks of the queue contain it; policies, schedulers and path choices see the queue alone. At a combined switch it stands
-//! at its input instead, and is part of what waits there ([`Crossbar::hold`](super::combined::Crossbar::hold)).
+//! at its input instead, and is part of what waits there.
 
+use super::departures::full_queue;
 use super::link::Link;
 use super::port::Port;
-use crate::core::{full_queue, Core};
+use super::Core;
 use crate::ledger::Fate;
 use fanin_packet::PacketId;
+use fanin_switch::MarkVerdict;
 use fanin_units::Time;
 use std::collections::BTreeMap;
 
@@ -167,7 +169,7 @@ impl Core {
         self.stamp_at(l, packet);
         let (class, frame) = (self.class_of(l, &self.pool[packet]), self.pool[packet].frame);
         self.held.hold(l, class, packet, (frame, self.cells(frame)));
-        if self.crossbars.is_empty() {
+        if !self.combined {
             self.hold_in_queue(l, packet, frame);
         }
     }
@@ -204,15 +206,37 @@ impl Core {
         if let Some(trace) = self.ledger.trace.as_deref_mut() {
             trace.let_go(self.now, packet);
         }
-        let Some((l, frame)) = self.held.let_go(packet).filter(|_| self.crossbars.is_empty()) else { return };
+        let Some((l, frame)) = self.held.let_go(packet).filter(|_| !self.combined) else { return };
         let (link, port) = (&mut self.links[l], &mut self.ports[l]);
         port.held_bytes = port.held_bytes.wrapping_sub(u32::from(frame)); // wraps where it has passed 4 GiB
         port.held_packets -= 1;
         port.set_most(link, port.most());
     }
 
+    /// A mechanism holds a packet for a port: the policy decides about it as if what is held before it were in the queue, and drops
+    /// nothing. It is not asked again when the packet joins the queue.
+    #[inline(never)]
+    pub fn mark_held(&mut self, l: usize, packet: PacketId) {
+        if self.held.is_decided(l, packet) {
+            return;
+        }
+        self.catch_up(l);
+        let (by_class, class) = (self.ports[l].by_class, self.class_of(l, &self.pool[packet]));
+        let before = self.held.before(l, packet, by_class);
+        let mut found = self.policy_view(l, class, &self.view(l));
+        found.queue_bytes += before.bytes;
+        found.queue_packets += before.packets;
+        found.queue_cells += if by_class { 0 } else { before.cells }; // by class none are counted
+        let verdict = self.ask_at_enqueue(l, class, &found, packet);
+        let marked = matches!(verdict, MarkVerdict::Mark(reason) if self.mark(l, packet, reason));
+        if marked {
+            self.marked_while_held(packet);
+        }
+        self.held.decide(l, packet, marked);
+    }
+
     /// A packet that was held has been marked meanwhile.
-    pub fn marked_while_held(&mut self, packet: PacketId) {
+    fn marked_while_held(&mut self, packet: PacketId) {
         if self.held.rows.contains_key(&packet) {
             self.ledger.tables.queue_changed(packet, |row| row.marked = true);
         }
